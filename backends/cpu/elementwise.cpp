@@ -1,0 +1,134 @@
+// map, zip, select, cast, fill: one element at a time. Tables by functor and dtype are made from the functors' type lists.
+#include <array>
+#include <cstring>
+
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/simd.h"
+#include "ops/functors/binary.h"
+#include "ops/functors/unary.h"
+
+namespace reel::cpu {
+
+namespace {
+
+using MapKernel = void (*)(const MapArgs&);
+using ZipKernel = void (*)(const ZipArgs&);
+constexpr std::size_t dtypes = std::size(all_dtypes);
+
+template <class F, class T>
+void map_kernel(const MapArgs& a) {
+  const F& f = *static_cast<const F*>(a.params);
+  const T* x = static_cast<const T*>(a.x);
+  T* out = static_cast<T*>(a.out);
+  if constexpr (std::is_floating_point_v<T>) map_simd(a.n, x, out, f);
+  else
+    for (std::int64_t i = 0; i < a.n; ++i) out[i] = f(x[i]);
+}
+
+template <class F, class T>
+void zip_kernel(const ZipArgs& args) {
+  using Out = std::conditional_t<F::predicate, bool, T>;
+  const T* const a0 = static_cast<const T*>(args.a);
+  const T* const b0 = static_cast<const T*>(args.b);
+  Out* const out0 = static_cast<Out*>(args.out);
+  const std::int64_t n = args.loop.inner_dim();
+  const auto [sa, sb, so] = args.loop.inner_stride();
+  constexpr bool simd = std::is_floating_point_v<T> && !F::predicate;
+  args.loop.for_each_run([&](const Loop<3>::Offsets& at) {
+    const T *a = a0 + at[0], *b = b0 + at[1];
+    Out* out = out0 + at[2];
+    if constexpr (simd) {
+      if (so == 1 && sa == 1 && sb == 1) return zip_simd<false, false>(n, a, b, out, F{});
+      if (so == 1 && sa == 1 && sb == 0) return zip_simd<false, true>(n, a, b, out, F{});
+      if (so == 1 && sa == 0 && sb == 1) return zip_simd<true, false>(n, a, b, out, F{});
+    }
+    for (std::int64_t i = 0; i < n; ++i) out[i * so] = F{}(a[i * sa], b[i * sb]);
+  });
+}
+
+template <class F, class Kernel, template <class, class> class Make>
+constexpr std::array<Kernel, dtypes> row() {
+  std::array<Kernel, dtypes> kernels{};
+  const auto put = [&]<class T>(std::type_identity<T>) {
+    if constexpr (takes<F>(dtype_of<T>())) kernels[static_cast<std::size_t>(dtype_of<T>())] = Make<F, T>::kernel;
+  };
+  for (DType d : all_dtypes) dispatch(d, put);
+  return kernels;
+}
+
+template <class F, class T>
+struct MakeMap {
+  static constexpr MapKernel kernel = map_kernel<F, T>;
+};
+template <class F, class T>
+struct MakeZip {
+  static constexpr ZipKernel kernel = zip_kernel<F, T>;
+};
+
+template <class... F>
+constexpr auto map_table(TypeList<F...>) {
+  return std::array{row<F, MapKernel, MakeMap>()...};
+}
+template <class... F>
+constexpr auto zip_table(TypeList<F...>) {
+  return std::array{row<F, ZipKernel, MakeZip>()...};
+}
+
+const auto maps = map_table(UnaryFunctors{});
+const auto zips = zip_table(BinaryFunctors{});
+
+}  // namespace
+
+void Cpu::map(const MapArgs& a) { maps[static_cast<std::size_t>(a.functor)][static_cast<std::size_t>(a.dtype)](a); }
+void Cpu::zip(const ZipArgs& a) { zips[static_cast<std::size_t>(a.functor)][static_cast<std::size_t>(a.dtype)](a); }
+
+void Cpu::fill(const FillArgs& a) {
+  dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
+    T value;
+    if constexpr (is_complex_type<T>) value = T(a.value);
+    else if constexpr (std::is_same_v<T, bool>) value = a.value != 0.0;
+    else value = static_cast<T>(a.value.real());
+    std::fill_n(static_cast<T*>(a.out), a.n, value);
+  });
+}
+
+void Cpu::cast(const CastArgs& a) {
+  dispatch(a.from, [&]<class From>(std::type_identity<From>) {
+    dispatch(a.to, [&]<class To>(std::type_identity<To>) {
+      const From* in = static_cast<const From*>(a.in);
+      To* out = static_cast<To*>(a.out);
+      for (std::int64_t i = 0; i < a.n; ++i) {
+        if constexpr (std::is_same_v<To, bool>) out[i] = in[i] != From(0);
+        else if constexpr (is_complex_type<From> && is_complex_type<To>) out[i] = To(in[i]);
+        else if constexpr (is_complex_type<From>) out[i] = static_cast<To>(in[i].real());
+        else if constexpr (is_complex_type<To>) out[i] = To(static_cast<typename To::value_type>(in[i]));
+        else out[i] = static_cast<To>(in[i]);
+      }
+    });
+  });
+}
+
+namespace {
+template <class Word>
+void select_words(const SelectArgs& s, std::size_t words) {
+  const Word *a = static_cast<const Word*>(s.a), *b = static_cast<const Word*>(s.b);
+  Word* out = static_cast<Word*>(s.out);
+  for (std::int64_t i = 0; i < s.n; ++i) {
+    for (std::size_t w = 0; w < words; ++w) {
+      const std::size_t k = static_cast<std::size_t>(i) * words + w;
+      out[k] = s.condition[i] ? a[k] : b[k];
+    }
+  }
+}
+}  // namespace
+
+void Cpu::select(const SelectArgs& s) {
+  switch (s.element_bytes) {
+    case 1: return select_words<std::uint8_t>(s, 1);
+    case 4: return select_words<std::uint32_t>(s, 1);
+    case 8: return select_words<std::uint64_t>(s, 1);
+    default: return select_words<std::uint64_t>(s, s.element_bytes / 8);
+  }
+}
+
+}  // namespace reel::cpu

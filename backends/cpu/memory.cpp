@@ -1,0 +1,47 @@
+// Memory: a block holds its own Storage header in front of the elements, so that one call gets both.
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "backends/cpu/cpu.h"
+#include "engine/error.h"
+
+namespace reel::cpu {
+
+namespace {
+constexpr std::size_t header = 64;  // keeps the elements aligned for the widest vector loads
+static_assert(sizeof(Storage) <= header);
+
+void* system_memory(std::size_t bytes) { return std::aligned_alloc(header, (bytes + header - 1) / header * header); }
+}  // namespace
+
+Cpu::Cpu() : allocator_(system_memory, std::free) {}
+
+Storage* Cpu::allocate(std::size_t bytes) {
+  void* block = allocator_.allocate(header + bytes);
+  if (!block) {
+    throw Error("cpu", fmt::format("out of memory: {} bytes were asked for, {} are in use", bytes, memory().live_bytes));
+  }
+  auto* storage = new (block) Storage;
+  storage->backend = this;
+  storage->data = static_cast<std::byte*>(block) + header;
+  storage->bytes = bytes;
+  return storage;
+}
+
+void Cpu::release(Storage* storage) {
+  const std::size_t bytes = storage->bytes;
+  storage->~Storage();
+  allocator_.release(storage, header + bytes);
+}
+
+void Cpu::read(void* host, const void* device, std::size_t bytes) {
+  if (bytes) std::memcpy(host, device, bytes);
+}
+void Cpu::write(void* device, const void* host, std::size_t bytes) {
+  if (bytes) std::memcpy(device, host, bytes);
+}
+
+[[maybe_unused]] static const bool registered = register_backend(std::make_unique<Cpu>());
+
+}  // namespace reel::cpu

@@ -1,0 +1,44 @@
+// Loops over SIMD batches. The last few elements go through a batch too, padded, so that an element's result does not depend on
+// where in an array it stands.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <xsimd/xsimd.hpp>
+
+namespace reel::cpu {
+
+/// out[i] = f(x[i]), f on batches of T.
+template <class T, class F>
+void map_simd(std::int64_t n, const T* x, T* out, F&& f) {
+  using Batch = xsimd::batch<T>;
+  constexpr auto width = static_cast<std::int64_t>(Batch::size);
+  std::int64_t i = 0;
+  for (; i + width <= n; i += width) f(Batch::load_unaligned(x + i)).store_unaligned(out + i);
+  if (i < n) {
+    alignas(64) T buffer[Batch::size] = {};
+    std::copy(x + i, x + n, buffer);
+    f(Batch::load_aligned(buffer)).store_aligned(buffer);
+    std::copy(buffer, buffer + (n - i), out + i);
+  }
+}
+
+/// out[i] = f(a[i], b[i]); a or b may be one number for all i.
+template <bool one_a, bool one_b, class T, class F>
+void zip_simd(std::int64_t n, const T* a, const T* b, T* out, F&& f) {
+  using Batch = xsimd::batch<T>;
+  constexpr auto width = static_cast<std::int64_t>(Batch::size);
+  const auto load = [](const T* p, bool one, std::int64_t i) { return one ? Batch(*p) : Batch::load_unaligned(p + i); };
+  std::int64_t i = 0;
+  for (; i + width <= n; i += width) f(load(a, one_a, i), load(b, one_b, i)).store_unaligned(out + i);
+  if (i < n) {
+    alignas(64) T left[Batch::size] = {}, right[Batch::size] = {};
+    if (one_a) std::fill(left, left + Batch::size, *a);
+    else std::copy(a + i, a + n, left);
+    if (one_b) std::fill(right, right + Batch::size, *b);
+    else std::copy(b + i, b + n, right);
+    f(Batch::load_aligned(left), Batch::load_aligned(right)).store_aligned(left);
+    std::copy(left, left + (n - i), out + i);
+  }
+}
+
+}  // namespace reel::cpu

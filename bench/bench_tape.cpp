@@ -1,0 +1,88 @@
+// What the tape costs: nanoseconds to record and to differentiate a small op, and a training step of each cell.
+//   build/bin/bench_tape [--benchmark_filter=...]
+#include <benchmark/benchmark.h>
+
+#include "tasks/harness/model.h"
+#include "tasks/harness/optimizer.h"
+
+using namespace reel;
+
+namespace {
+
+constexpr int ops = 1000;
+
+/// y = x op x ... on 8 ones: the arithmetic is nothing, what is left is the engine.
+template <class F>
+void chain(benchmark::State& state, F&& f) {
+  const Tensor x = Tensor::full({8}, 1);
+  for (auto _ : state) {
+    Tape tape;
+    Tensor y = x;
+    for (int i = 0; i < ops; ++i) y = f(y, x);
+    benchmark::DoNotOptimize(y.data());
+  }
+  state.counters["ns_per_op"] = benchmark::Counter(
+      ops * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+
+template <class F>
+void differentiate(benchmark::State& state, F&& f) {
+  const Tensor x = Tensor::full({8}, 1);
+  for (auto _ : state) {
+    state.PauseTiming();
+    Tape tape;
+    Tensor y = x;
+    for (int i = 0; i < ops; ++i) y = f(y, x);
+    const Tensor loss = sum(y);
+    state.ResumeTiming();
+    const auto [dx] = grad(loss, {x});
+    benchmark::DoNotOptimize(dx.data());
+  }
+  state.counters["ns_per_op"] = benchmark::Counter(
+      ops * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+
+void record_add(benchmark::State& s) { chain(s, [](const Tensor& y, const Tensor& x) { return y + x; }); }
+void record_mul(benchmark::State& s) { chain(s, [](const Tensor& y, const Tensor& x) { return y * x; }); }
+void record_tanh(benchmark::State& s) { chain(s, [](const Tensor& y, const Tensor&) { return tanh(y); }); }
+void differentiate_add(benchmark::State& s) { differentiate(s, [](const Tensor& y, const Tensor& x) { return y + x; }); }
+void differentiate_mul(benchmark::State& s) { differentiate(s, [](const Tensor& y, const Tensor& x) { return y * x; }); }
+void differentiate_tanh(benchmark::State& s) { differentiate(s, [](const Tensor& y, const Tensor&) { return tanh(y); }); }
+BENCHMARK(record_add);
+BENCHMARK(record_mul);
+BENCHMARK(record_tanh);
+BENCHMARK(differentiate_add);
+BENCHMARK(differentiate_mul);
+BENCHMARK(differentiate_tanh);
+
+/// A whole training step (forward, gradient, RMSProp) on copying-like data: T = 220, B = 20, n = 128, f32, one thread.
+void training_step(benchmark::State& state, const std::string& cell) {
+  backend().set_threads(1);
+  ModelOptions options;
+  options.cell = cell;
+  Model model({.vocabulary = 10, .outputs = 10}, options, Init(1));
+  Optimizer optimizer(model.parameters(), {});
+  std::vector<std::int32_t> symbols;
+  Stream random(1, 1);
+  for (int i = 0; i < 220 * 20; ++i) symbols.push_back(static_cast<std::int32_t>(random.below(10)));
+  const Tensor x = Tensor::from<std::int32_t>(symbols, {220, 20});
+  Tensors parameters;
+  for (const Parameter& p : model.parameters()) parameters.push_back(p.value);
+  for (auto _ : state) {
+    Tape tape;
+    const Tensors g = grad({cross_entropy(model(x), x)}, parameters);
+    optimizer.step(g, optimizer.norm(g));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (const CellType& type : cell_registry()) {
+    benchmark::RegisterBenchmark(("training_step/" + type.name).c_str(), [name = type.name](benchmark::State& s) { training_step(s, name); })
+        ->Unit(benchmark::kMillisecond);
+  }
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

@@ -1,0 +1,111 @@
+#include "cells/cell.h"
+
+#include <fmt/ranges.h>
+
+#include <charconv>
+
+namespace reel {
+
+Settings::Settings(std::string cell, const std::vector<Setting>& known, const std::map<std::string, std::string>& given)
+    : cell_(std::move(cell)) {
+  for (const Setting& s : known) values_[s.name] = s.fallback;
+  for (const auto& [name, value] : given) {
+    const auto setting = std::find_if(known.begin(), known.end(), [&](const Setting& s) { return s.name == name; });
+    if (setting == known.end()) throw Error("--" + cell_ + "." + name, fmt::format("the cell {} has no such setting", cell_));
+    if (setting->kind == Setting::Kind::choice && std::find(setting->choices.begin(), setting->choices.end(), value) == setting->choices.end())
+      throw Error("--" + cell_ + "." + name, fmt::format("\"{}\" is not one of {}", value, fmt::join(setting->choices, ", ")));
+    values_[name] = value;
+  }
+}
+
+const std::string& Settings::text(const std::string& name) const { return values_.at(name); }
+const std::string& Settings::choice(const std::string& name) const { return text(name); }
+
+namespace {
+template <class T>
+T number(const std::string& option, const std::string& text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) throw Error(option, fmt::format("\"{}\" is not a number", text));
+  return value;
+}
+}  // namespace
+
+std::int64_t Settings::integer(const std::string& name, std::int64_t low, std::int64_t high) const {
+  const std::string option = "--" + cell_ + "." + name;
+  const auto value = number<std::int64_t>(option, text(name));
+  if (value < low || value > high) throw Error(option, fmt::format("a whole number in {}..{} is wanted, got {}", low, high, value));
+  return value;
+}
+
+double Settings::real(const std::string& name) const { return number<double>("--" + cell_ + "." + name, text(name)); }
+
+Tensor Init::uniform(const Shape& shape, double bound) {
+  return reel::uniform(shape, -bound, bound, seed_, next_++, dtype, *backend);
+}
+Tensor Init::normal(const Shape& shape, double deviation) {
+  return reel::normal(shape, 0, deviation, seed_, next_++, dtype, *backend);
+}
+
+Tensors Cell::initial(std::int64_t batch) const {
+  Tensors state;
+  for (std::size_t i = 0; i < states().size(); ++i) state.push_back(Tensor::zeros({batch, hidden}, dtype_, *backend_));
+  return state;
+}
+
+Tensor Cell::parameter(const std::string& name, const Tensor& value, const std::string& group) {
+  parameters_.push_back({name, value, group});
+  return value;
+}
+
+Sequence scan(const Cell& cell, const Tensors& state, const Tensor& xs, const ScanOptions& options, Where where) {
+  ScanResult all = scan(
+      [&](const Tensors& s, const Tensors& x) {
+        Tensors next = cell.step(s, x[0]);
+        Tensors y{next[0]};
+        return Next{std::move(next), std::move(y)};
+      },
+      state, {xs}, options, where);
+  return {all.ys[0], std::move(all.last)};
+}
+
+std::vector<CellType>& cell_registry() {
+  static std::vector<CellType> types;
+  return types;
+}
+
+const CellType& cell_type(const std::string& name) {
+  std::vector<std::string> names;
+  for (const CellType& type : cell_registry()) {
+    if (type.name == name) return type;
+    names.push_back(type.name);
+  }
+  throw Error("--cell", fmt::format("there is no cell \"{}\"; known are {}", name, fmt::join(names, ", ")));
+}
+
+namespace {
+const std::vector<std::pair<std::string, Tensor (*)(Arg)>> activations{
+    {"relu", [](Arg x) { return relu(x); }},
+    {"tanh", [](Arg x) { return tanh(x); }},
+    {"sigmoid", [](Arg x) { return sigmoid(x); }},
+    {"leaky_relu", [](Arg x) { return leaky_relu(x); }},
+    {"elu", [](Arg x) { return elu(x); }},
+    {"softplus", [](Arg x) { return softplus(x); }},
+    {"identity", [](Arg x) { return x.tensor(); }},
+};
+}  // namespace
+
+std::vector<std::string> activation_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, f] : activations) names.push_back(name);
+  return names;
+}
+
+Tensor activate(const std::string& name, Arg x) {
+  for (const auto& [known, f] : activations) {
+    if (known == name) return f(x);
+  }
+  fail("activation", x.where, "\"{}\" is not one of {}", name, fmt::join(activation_names(), ", "));
+}
+
+}  // namespace reel

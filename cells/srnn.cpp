@@ -1,0 +1,56 @@
+// Shuffling RNN (SRNN paper, section 3): the state only moves by a cyclic shift P and a ReLU; all learning is in beta, which
+// looks at the input alone.
+#include <cmath>
+
+#include "cells/cell.h"
+
+namespace reel {
+namespace {
+
+class Srnn final : public Cell {
+ public:
+  Srnn(std::int64_t d, std::int64_t n, const Settings& s, Init& init)
+      : Cell(d, n, init), activation_(s.choice("activation")), gated_(s.choice("gate") == "on") {
+    const std::int64_t width = s.integer("width", 1), layers = s.integer("layers", 1, 1000);
+    for (std::int64_t l = 1; l <= layers; ++l) f_.push_back(layer(fmt::format("f{}", l), l == 1 ? d : width, width, init));
+    f_.push_back(layer("fo", width, n, init));
+    if (gated_) g_ = layer("g", d, n, init);
+  }
+
+  Tensors step(const Tensors& state, const Tensor& x) const override {
+    return {relu(roll(state[0], 1) + beta(x))};  // h' = ReLU(P h + beta(x)), (P h)_j = h_{j-1}
+  }
+
+ private:
+  struct Layer {
+    Tensor W, b;
+    Tensor operator()(const Tensor& x) const { return linear(x, W, b); }
+  };
+  Layer layer(const std::string& name, std::int64_t in, std::int64_t out, Init& init) {
+    const double k = 1 / std::sqrt(static_cast<double>(in));  // PyTorch Linear's start
+    return {parameter(name + ".W", init.uniform({out, in}, k)), parameter(name + ".b", init.uniform({out}, k))};
+  }
+  /// beta(x) = f_r(x) * sigmoid(W_g x + b_g); f_r has hidden layers with an activation and an affine last one.
+  Tensor beta(const Tensor& x) const {
+    Tensor y = x;
+    for (std::size_t l = 0; l + 1 < f_.size(); ++l) y = activate(activation_, f_[l](y));
+    y = f_.back()(y);
+    return gated_ ? y * sigmoid(g_(x)) : y;
+  }
+
+  std::string activation_;
+  bool gated_;
+  std::vector<Layer> f_;
+  Layer g_;
+};
+
+REEL_CELL({"srnn", "shuffling RNN",
+           {{"width", Setting::Kind::integer, "8", "units of a hidden layer of beta's network", {}},
+            {"layers", Setting::Kind::integer, "1", "hidden layers of beta's network", {}},
+            {"gate", Setting::Kind::choice, "on", "multiply beta by a gate of the input", {"on", "off"}},
+            {"activation", Setting::Kind::choice, "relu", "of the hidden layers of beta's network", activation_names()}},
+           [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) { return std::make_unique<Srnn>(i, n, s, init); },
+           [](const Settings& s) { return s.integer("width", 1); }})
+
+}  // namespace
+}  // namespace reel

@@ -1,0 +1,69 @@
+#include "engine/allocator.h"
+
+#include <algorithm>
+#include <bit>
+#include <mutex>
+
+namespace reel {
+
+std::size_t CachingAllocator::class_of(std::size_t bytes) {
+  bytes = std::max<std::size_t>(bytes, 64);
+  const auto octave = static_cast<std::size_t>(std::bit_width(bytes - 1)) - 1;  // bytes in (2^octave, 2^(octave+1)]
+  const std::size_t base = std::size_t{1} << octave, quarter = base / 4;
+  return 4 * octave + (bytes - base + quarter - 1) / quarter - 1;
+}
+
+std::size_t CachingAllocator::class_bytes(std::size_t c) {
+  const std::size_t base = std::size_t{1} << (c / 4);
+  return base + (c % 4 + 1) * (base / 4);
+}
+
+void* CachingAllocator::allocate(std::size_t bytes) {
+  const std::size_t c = class_of(bytes), size = class_bytes(c);
+  const std::lock_guard guard(lock_);
+  void* block = nullptr;
+  if (!cached_[c].empty()) {
+    block = cached_[c].back();
+    cached_[c].pop_back();
+    use_.cached_bytes -= size;
+  } else {
+    ++use_.system_calls;
+    block = raw_(size);
+    if (!block) {
+      release_cache_locked();
+      block = raw_(size);
+    }
+    if (!block) return nullptr;
+  }
+  use_.live_bytes += size;
+  use_.peak_bytes = std::max(use_.peak_bytes, use_.live_bytes);
+  return block;
+}
+
+void CachingAllocator::release(void* block, std::size_t bytes) {
+  const std::size_t c = class_of(bytes), size = class_bytes(c);
+  const std::lock_guard guard(lock_);
+  cached_[c].push_back(block);
+  use_.live_bytes -= size;
+  use_.cached_bytes += size;
+}
+
+void CachingAllocator::release_cache() {
+  const std::lock_guard guard(lock_);
+  release_cache_locked();
+}
+
+void CachingAllocator::release_cache_locked() {
+  for (auto& list : cached_) {
+    for (void* block : list) free_(block);
+    list.clear();
+  }
+  use_.cached_bytes = 0;
+}
+
+MemoryUse CachingAllocator::use() const {
+  const std::lock_guard guard(lock_);
+  return use_;
+}
+
+}  // namespace reel

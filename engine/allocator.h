@@ -1,0 +1,56 @@
+// A caching allocator: freed blocks wait in lists by size and are handed out again, so that a training step, which asks
+// for the same sizes every time, allocates nothing from the system after the first.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+#include "engine/backend.h"
+
+namespace reel {
+
+/// Held for a few instructions at a time, where a mutex would cost as much as the work it guards.
+class SpinLock {
+ public:
+  void lock() {
+    while (flag_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+  }
+  void unlock() { flag_.clear(std::memory_order_release); }
+
+ private:
+  std::atomic_flag flag_;
+};
+
+class CachingAllocator {
+ public:
+  using Raw = void* (*)(std::size_t bytes);
+  using Free = void (*)(void*);
+
+  CachingAllocator(Raw raw, Free free) : raw_(raw), free_(free) {}
+  CachingAllocator(const CachingAllocator&) = delete;
+  ~CachingAllocator() { release_cache(); }
+
+  /// A block of at least `bytes`; when the system has no more, cached blocks are given back and it is asked once again.
+  /// Returns nullptr when that fails too.
+  void* allocate(std::size_t bytes);
+  void release(void* block, std::size_t bytes);
+  void release_cache();
+  MemoryUse use() const;
+
+ private:
+  // Four classes an octave: a block is at most a quarter larger than what was asked for.
+  static constexpr std::size_t classes = 4 * 60;
+  static std::size_t class_of(std::size_t bytes);
+  static std::size_t class_bytes(std::size_t c);
+  void release_cache_locked();
+
+  Raw raw_;
+  Free free_;
+  mutable SpinLock lock_;
+  std::array<std::vector<void*>, classes> cached_;
+  MemoryUse use_;
+};
+
+}  // namespace reel

@@ -1,0 +1,46 @@
+// Errors a user can cause: what failed, the rule in words, the values, where it was called, and a hint when one is known.
+#pragma once
+#include <fmt/core.h>
+
+#include <source_location>
+#include <stdexcept>
+#include <string>
+
+namespace reel {
+
+using Where = std::source_location;
+
+/// A failure the user can mend. what() reads "[subject] rule and values. Hint: ... (file:line)".
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const std::string& text) : std::runtime_error(text) {}
+  Error(const std::string& subject, const std::string& rule) : std::runtime_error("[" + subject + "] " + rule) {}
+};
+
+/// A broken rule found while an op looks at its arguments; apply() turns it into an Error that names the op and the caller.
+struct RuleError {
+  std::string rule;
+};
+
+/// Throws RuleError: for use inside Op::infer, where the op's name and the caller's line are not known.
+template <class... Args>
+[[noreturn]] void broken(fmt::format_string<Args...> format, Args&&... args) {
+  throw RuleError{fmt::format(format, std::forward<Args>(args)...)};
+}
+
+/// "cells/lstm.cpp:41", relative to the project's root.
+inline std::string str(const Where& where) { return fmt::format("{}:{}", where.file_name(), where.line()); }
+
+/// Throws Error with the caller's line at its end.
+template <class... Args>
+[[noreturn]] void fail(const char* subject, const Where& where, fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(subject, fmt::format(format, std::forward<Args>(args)...) + " (" + str(where) + ")");
+}
+
+/// A rule of ours, not of the user's: says where the engine contradicts itself.
+#define REEL_ASSERT(condition)                                                                       \
+  do {                                                                                               \
+    if (!(condition)) throw std::logic_error(fmt::format("reel: internal: {} ({}:{})", #condition, __FILE__, __LINE__)); \
+  } while (false)
+
+}  // namespace reel

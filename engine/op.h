@@ -1,0 +1,198 @@
+// How an op is defined. An op is a struct: its members are its attributes, and it says
+//
+//   struct Roll {
+//     std::int64_t shift;
+//     static constexpr Traits traits{.name = "roll", .kind = Kind::movement};
+//     Spec infer(Inputs in) const;             // dtype and shape of the result, or broken("the rule and the values")
+//     void run(Inputs in, Tensor& out) const;  // asks the backend; out is allocated by the caller
+//     void vjp(Vjp& v) const;                  // gradients of the inputs, written in ops
+//     Tensor batch(Inputs in, Varying varying, std::int64_t steps) const;  // optional: all time steps at once
+//   };
+//   REEL_OP(Roll)
+//
+// and is called with apply(Roll{1}, {&x}, where). Ops with several results say outputs(), infer(in, specs), run(in, outs).
+#pragma once
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "engine/tensor.h"
+
+namespace reel {
+
+/// The arguments of an op call, without copying their handles.
+class Inputs {
+ public:
+  Inputs(const Tensor* const* first, std::size_t size) : first_(first), size_(size) {}
+  Inputs(const std::vector<const Tensor*>& list) : Inputs(list.data(), list.size()) {}
+  Inputs(std::initializer_list<const Tensor*> list) : Inputs(list.begin(), list.size()) {}
+  const Tensor& operator[](std::size_t i) const { return *first_[i]; }
+  std::size_t size() const { return size_; }
+
+ private:
+  const Tensor* const* first_;
+  std::size_t size_;
+};
+
+/// The addresses of a list of tensors, to pass it as Inputs.
+inline std::vector<const Tensor*> pointers(const Tensors& list) {
+  std::vector<const Tensor*> out;
+  out.reserve(list.size());
+  for (const Tensor& t : list) out.push_back(&t);
+  return out;
+}
+
+/// What recomputing a result costs, seen from a time loop.
+enum class Kind : std::uint8_t {
+  elementwise,  // each element from the elements at its place
+  movement,     // elements change place
+  heavy,        // products, reductions, lookups: worth keeping, and worth doing once for all time steps
+};
+
+/// Which tensors the derivative looks at; the tape lets go of the others.
+enum class Reads : std::uint8_t { nothing = 0, inputs = 1, output = 2, both = 3 };
+
+struct Traits {
+  const char* name;
+  Kind kind = Kind::heavy;
+  Reads reads = Reads::both;
+  bool linear = false;          // jointly linear in all inputs: the sum over time steps may be taken of the inputs
+  bool differentiable = true;   // false: a declared end of derivatives, asking for one is an error
+};
+
+/// An op object with its type forgotten.
+class Attrs {
+ public:
+  Attrs() = default;
+  template <class O>
+  explicit Attrs(const O& op) {
+    if constexpr (fits<O>) std::memcpy(small_, &op, sizeof op);
+    else big_ = std::make_shared<const O>(op);
+  }
+  template <class O>
+  const O& as() const {
+    if constexpr (fits<O>) return *reinterpret_cast<const O*>(small_);
+    else return *static_cast<const O*>(big_.get());
+  }
+
+ private:
+  template <class O>
+  static constexpr bool fits = sizeof(O) <= 24 && alignof(O) <= 8 && std::is_trivially_copyable_v<O>;
+  alignas(8) std::byte small_[24];
+  std::shared_ptr<const void> big_;
+};
+
+/// For each input of a call inside a time loop: does it differ from step to step (and so has a leading axis of steps)?
+class Varying {
+ public:
+  void set(std::size_t i) { bits_ |= std::uint64_t{1} << i; }
+  bool operator[](std::size_t i) const { return (bits_ >> i & 1) != 0; }
+
+ private:
+  std::uint64_t bits_ = 0;
+};
+
+struct Op;
+
+/// What a derivative sees of the call, and where it leaves its results.
+class Vjp {
+ public:
+  Vjp(const Op& op, const Where& where, std::span<const Tensor> ins, std::span<const Tensor> outs,
+      std::span<const std::uint32_t> versions, std::span<const Tensor> dy, std::span<const char> needs,
+      std::span<Tensor> dx)
+      : op_(op), where_(where), ins_(ins), outs_(outs), versions_(versions), dy_(dy), needs_(needs), dx_(dx) {}
+
+  /// Input i with its value; throws Error when it was changed in place since.
+  const Tensor& in(std::size_t i) const { return checked(ins_[i], versions_[i], "input", i); }
+  /// Output i with its value, likewise.
+  const Tensor& out(std::size_t i = 0) const { return checked(outs_[i], versions_[ins_.size() + i], "output", i); }
+  /// Shape, dtype and device of input i, whether its value was kept or not.
+  const Spec& spec(std::size_t i) const { return ins_[i].spec(); }
+  std::size_t inputs() const { return ins_.size(); }
+  /// Gradient with respect to output i; undefined stands for zero.
+  const Tensor& dy(std::size_t i = 0) const { return dy_[i]; }
+  /// Is the gradient of input i wanted?
+  bool needs(std::size_t i) const { return needs_[i] != 0; }
+  void set(std::size_t i, const Tensor& gradient) { dx_[i] = gradient; }
+
+ private:
+  const Tensor& checked(const Tensor& t, std::uint32_t version, const char* what, std::size_t i) const;
+
+  const Op& op_;
+  const Where& where_;
+  std::span<const Tensor> ins_, outs_;
+  std::span<const std::uint32_t> versions_;
+  std::span<const Tensor> dy_;
+  std::span<const char> needs_;
+  std::span<Tensor> dx_;
+};
+
+/// The functions of an op with its type forgotten; null where it has none.
+struct Op {
+  Traits traits;
+  std::size_t (*outputs)(const Attrs&);
+  void (*infer)(const Attrs&, Inputs, std::span<Spec>);
+  void (*run)(const Attrs&, Inputs, std::span<Tensor>);
+  Tensor (*alias)(const Attrs&, Inputs);  // for ops whose result shares the input's storage, instead of run
+  void (*vjp)(const Attrs&, Vjp&);
+  Tensor (*batch)(const Attrs&, Inputs, Varying, std::int64_t steps);
+  Tensor (*batch_sum)(const Attrs&, Inputs, Varying, std::int64_t steps);  // undefined where it has no short cut
+};
+
+/// All ops of this build, by registration; the tests go through them.
+std::vector<const Op*>& op_registry();
+
+template <class O>
+Op make_op() {
+  Op op{.traits = O::traits, .outputs = nullptr, .infer = nullptr, .run = nullptr, .alias = nullptr, .vjp = nullptr,
+        .batch = nullptr, .batch_sum = nullptr};
+  constexpr bool many = requires(const O& o) { o.outputs(); };
+  if constexpr (many) {
+    op.outputs = [](const Attrs& a) { return static_cast<std::size_t>(a.as<O>().outputs()); };
+    op.infer = [](const Attrs& a, Inputs in, std::span<Spec> out) { a.as<O>().infer(in, out); };
+    op.run = [](const Attrs& a, Inputs in, std::span<Tensor> out) { a.as<O>().run(in, out); };
+  } else {
+    op.outputs = [](const Attrs&) { return std::size_t{1}; };
+    op.infer = [](const Attrs& a, Inputs in, std::span<Spec> out) { out[0] = a.as<O>().infer(in); };
+    if constexpr (requires(const O& o, Inputs in) { o.alias(in); })
+      op.alias = [](const Attrs& a, Inputs in) { return a.as<O>().alias(in); };
+    else
+      op.run = [](const Attrs& a, Inputs in, std::span<Tensor> out) { a.as<O>().run(in, out[0]); };
+  }
+  constexpr bool has_vjp = requires(const O& o, Vjp& v) { o.vjp(v); };
+  static_assert(has_vjp == O::traits.differentiable, "an op has a vjp or declares .differentiable = false");
+  if constexpr (has_vjp) op.vjp = [](const Attrs& a, Vjp& v) { a.as<O>().vjp(v); };
+  if constexpr (requires(const O& o, Inputs in, Varying v) { o.batch(in, v, std::int64_t{}); })
+    op.batch = [](const Attrs& a, Inputs in, Varying v, std::int64_t t) { return a.as<O>().batch(in, v, t); };
+  if constexpr (requires(const O& o, Inputs in, Varying v) { o.batch_sum(in, v, std::int64_t{}); })
+    op.batch_sum = [](const Attrs& a, Inputs in, Varying v, std::int64_t t) { return a.as<O>().batch_sum(in, v, t); };
+  return op;
+}
+
+/// The one Op of struct O.
+template <class O>
+const Op& op_of() {
+  static const Op op = make_op<O>();
+  return op;
+}
+
+#define REEL_OP_CONCAT(a, b) a##b
+#define REEL_OP_NAME(line) REEL_OP_CONCAT(registered_op_, line)
+/// Puts the op into the registry; once an op, at namespace scope of its .cpp file.
+#define REEL_OP(...) \
+  [[maybe_unused]] static const bool REEL_OP_NAME(__LINE__) = (op_registry().push_back(&op_of<__VA_ARGS__>()), true);
+
+/// Runs an op (or records it for later while a program is traced) and notes it on the current tape, if there is one.
+Tensor apply(const Op& op, const Attrs& attrs, Inputs in, const Where& where);
+/// The same for ops with several results.
+Tensors apply_many(const Op& op, const Attrs& attrs, Inputs in, const Where& where);
+
+template <class O>
+Tensor apply(const O& op, Inputs in, const Where& where) {
+  return apply(op_of<O>(), Attrs(op), in, where);
+}
+
+}  // namespace reel

@@ -1,0 +1,111 @@
+#include "engine/program.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace reel {
+
+namespace {
+
+/// Turns a symbolic tape into a program: gives each value a slot, leaves out what no output needs.
+Traced collect(const Tape& tape, const Tensors& inputs, const Tensors& outputs) {
+  Traced out;
+  Program& p = out.program;
+
+  std::unordered_map<std::uint64_t, std::size_t> maker;  // value -> node on the tape
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    if (tape.node(i).given) continue;
+    for (const Tensor& t : tape.outputs(tape.node(i))) maker[t.id()] = i;
+  }
+  std::vector<char> live(tape.size(), 0);
+  auto want = [&](const Tensor& t) {
+    if (const auto found = maker.find(t.id()); found != maker.end()) live[found->second] = 1;
+  };
+  for (const Tensor& t : outputs) want(t);
+  for (std::size_t i = tape.size(); i-- > 0;) {
+    if (!live[i]) continue;
+    for (const Tensor& t : tape.inputs(tape.node(i))) want(t);
+  }
+
+  std::unordered_map<std::uint64_t, int> slot;
+  auto add = [&](const Tensor& t) {
+    slot[t.id()] = static_cast<int>(p.slots.size());
+    p.slots.push_back(t.spec());
+  };
+  for (const Tensor& t : inputs) add(t);
+  p.inputs = static_cast<int>(inputs.size());
+  auto capture = [&](const Tensor& t) {
+    if (slot.contains(t.id()) || maker.contains(t.id())) return;
+    add(t);
+    out.captures.push_back(t);
+  };
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    if (!live[i]) continue;
+    for (const Tensor& t : tape.inputs(tape.node(i))) capture(t);
+  }
+  for (const Tensor& t : outputs) capture(t);
+  p.captures = static_cast<int>(out.captures.size());
+
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    if (!live[i]) continue;
+    const Tape::Node& node = tape.node(i);
+    Program::Node row{node.op, node.attrs, node.where, {}, static_cast<int>(p.slots.size()), static_cast<int>(node.outs)};
+    for (const Tensor& t : tape.inputs(node)) row.in.push_back(slot.at(t.id()));
+    for (const Tensor& t : tape.outputs(node)) add(t);
+    p.nodes.push_back(std::move(row));
+  }
+  for (const Tensor& t : outputs) p.outputs.push_back(slot.at(t.id()));
+  return out;
+}
+
+}  // namespace
+
+Traced trace(const std::vector<Spec>& specs, const Function& f) {
+  Tape tape(Tape::Mode::symbolic);
+  Tensors inputs;
+  for (const Spec& s : specs) inputs.push_back(Tensor::abstract(s));
+  const Tensors outputs = f(inputs);
+  return collect(tape, inputs, outputs);
+}
+
+void apply_node(const Program::Node& node, Tensors& values) {
+  std::vector<const Tensor*> in;
+  for (int s : node.in) in.push_back(&values[static_cast<std::size_t>(s)]);
+  if (node.outs == 1) {
+    Tensor out = apply(*node.op, node.attrs, in, node.where);
+    values[static_cast<std::size_t>(node.out)] = std::move(out);
+  } else {
+    Tensors out = apply_many(*node.op, node.attrs, in, node.where);
+    std::move(out.begin(), out.end(), values.begin() + node.out);
+  }
+}
+
+Tensors replay(const Program& program, const Tensors& inputs, const Tensors& captures) {
+  REEL_ASSERT(static_cast<int>(inputs.size()) == program.inputs && static_cast<int>(captures.size()) == program.captures);
+  Tensors values(program.slots.size());
+  std::copy(inputs.begin(), inputs.end(), values.begin());
+  std::copy(captures.begin(), captures.end(), values.begin() + program.inputs);
+  for (const Program::Node& node : program.nodes) apply_node(node, values);
+  Tensors out;
+  for (int s : program.outputs) out.push_back(values[static_cast<std::size_t>(s)]);
+  return out;
+}
+
+int Program::maker(int slot) const {
+  const auto after = std::upper_bound(nodes.begin(), nodes.end(), slot, [](int s, const Node& n) { return s < n.out; });
+  return slot < inputs + captures ? -1 : static_cast<int>(after - nodes.begin()) - 1;
+}
+
+std::string Program::str() const {
+  std::string text = fmt::format("inputs %0..%{}, captures to %{}\n", inputs - 1, inputs + captures - 1);
+  for (const Node& n : nodes) {
+    text += fmt::format("%{} = {}(", n.out, n.op->traits.name);
+    for (std::size_t i = 0; i < n.in.size(); ++i) text += fmt::format("{}%{}", i ? ", " : "", n.in[i]);
+    text += fmt::format(") {}\n", slots[static_cast<std::size_t>(n.out)].str());
+  }
+  text += "outputs";
+  for (int s : outputs) text += fmt::format(" %{}", s);
+  return text + "\n";
+}
+
+}  // namespace reel

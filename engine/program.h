@@ -1,0 +1,61 @@
+// A program: a function of tensors written down once, on shapes. It is a tape with numbers in place of values, so it can be
+// run many times, looked through, and taken apart by the passes of scan.
+#pragma once
+#include <functional>
+
+#include "engine/tape.h"
+
+namespace reel {
+
+struct Program {
+  struct Node {
+    const Op* op;
+    Attrs attrs;
+    Where where;
+    std::vector<int> in;
+    int out;   // the first output's slot; the others follow it
+    int outs;  // how many
+  };
+  /// Slots are the program's values: inputs first, then captures, then the nodes' outputs in order.
+  std::vector<Spec> slots;
+  int inputs = 0;
+  int captures = 0;
+  std::vector<Node> nodes;
+  std::vector<int> outputs;
+
+  /// The node that makes a slot, or -1 for inputs and captures.
+  int maker(int slot) const;
+  /// One line a node: "%5 = matmul(%0, %3) f32 (20, 128)".
+  std::string str() const;
+};
+
+/// A program and the tensors it took from around it, in the order of its capture slots.
+struct Traced {
+  Program program;
+  Tensors captures;
+};
+
+using Function = std::function<Tensors(const Tensors&)>;
+
+/// Calls f once on abstract tensors of these specs and writes down what it does. Nodes that no output needs are left out.
+Traced trace(const std::vector<Spec>& inputs, const Function& f);
+
+/// Runs one node on values[slot], through apply(): computed, recorded or traced as the current tape says.
+void apply_node(const Program::Node& node, Tensors& values);
+
+/// The program as a function: its outputs for these inputs and captures, through apply().
+Tensors replay(const Program& program, const Tensors& inputs, const Tensors& captures);
+
+/// The slots that `marked` slots need, walking back through the nodes for which `through` holds.
+template <class F>
+void mark_ancestors(const Program& program, std::vector<char>& marked, F&& through) {
+  for (int i = static_cast<int>(program.nodes.size()) - 1; i >= 0; --i) {
+    const Program::Node& node = program.nodes[static_cast<std::size_t>(i)];
+    bool wanted = false;
+    for (int k = 0; k < node.outs; ++k) wanted = wanted || marked[static_cast<std::size_t>(node.out + k)];
+    if (!wanted || !through(i)) continue;
+    for (int s : node.in) marked[static_cast<std::size_t>(s)] = 1;
+  }
+}
+
+}  // namespace reel

@@ -1,0 +1,20 @@
+// Save: results of products and reductions inside the loop are put out for the gradient; everything else is cheaper to compute
+// again from states and products than to write and read back.
+#include <algorithm>
+
+#include "engine/scan.h"
+
+namespace reel {
+
+std::vector<int> worth_saving(const Program& body) {
+  std::vector<int> slots;
+  for (const Program::Node& node : body.nodes) {
+    if (node.op->traits.kind != Kind::heavy) continue;
+    for (int s = node.out; s < node.out + node.outs; ++s) {
+      if (is_differentiable(body.slots[static_cast<std::size_t>(s)].dtype)) slots.push_back(s);
+    }
+  }
+  return slots;
+}
+
+}  // namespace reel

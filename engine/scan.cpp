@@ -1,0 +1,145 @@
+#include "engine/scan.h"
+
+#include <algorithm>
+
+#include "engine/primitives.h"
+
+namespace reel {
+
+namespace {
+
+std::int64_t checked_length(const Tensors& xs, const ScanOptions& options, const char* name, const Where& where) {
+  std::int64_t length = options.length;
+  for (const Tensor& x : xs) {
+    if (x.rank() == 0) fail(name, where, "every x needs a leading axis of time, got {}", x.spec().str());
+    if (&x == &xs[0] && length == 0) length = x.dim(0);
+    if (x.dim(0) != length)
+      fail(name, where, "the number of time steps is {}, but an x is {}", length, x.spec().str());
+  }
+  if (xs.empty() && length <= 0) fail(name, where, "without xs, options.length must say how many steps to run");
+  return length;
+}
+
+void check_state(const Tensors& before, const Tensors& after, const char* name, const Where& where) {
+  if (before.size() != after.size())
+    fail(name, where, "the step must return as many states as it is given: {}, got {}", before.size(), after.size());
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (!(before[i].spec() == after[i].spec()))
+      fail(name, where, "state {} must keep its dtype and shape: it is {}, and {} after the step", i,
+           before[i].spec().str(), after[i].spec().str());
+  }
+}
+
+}  // namespace
+
+ScanResult scan(const Step& step, const Tensors& state, const Tensors& xs, const ScanOptions& options, Where where) {
+  const std::int64_t length = checked_length(xs, options, "scan", where);
+  std::vector<Spec> specs;
+  for (const Tensor& s : state) specs.push_back(s.spec());
+  for (const Tensor& x : xs) specs.push_back({x.dtype(), x.shape().erase(0), &x.backend()});
+  Traced traced = trace(specs, [&](const Tensors& in) {
+    const auto split = in.begin() + static_cast<std::ptrdiff_t>(state.size());
+    Next next = step(Tensors(in.begin(), split), Tensors(split, in.end()));
+    check_state(state, next.state, "scan", where);
+    next.state.insert(next.state.end(), next.y.begin(), next.y.end());
+    return next.state;
+  });
+  return run_scan({std::move(traced.program), state, xs, std::move(traced.captures), length, options.reverse, options.passes},
+                  where);
+}
+
+ScanResult run_scan(ScanCall call, const Where& where) {
+  if (call.passes.hoist) hoist(call);
+  drop_unused(call);
+  const bool keep = Tape::current() != nullptr;  // a gradient may come: it needs the states
+  const auto carries = static_cast<std::size_t>(call.carries());
+
+  // Each slot is put out once: a y that is also a next carry is read from that carry's values over time.
+  const std::vector<int> wanted(call.body.outputs.begin() + call.carries(), call.body.outputs.end());
+  call.body.outputs.resize(carries);
+  auto place = [&](int slot) {  // the place of a slot among the outputs, added if need be
+    const auto first = call.body.outputs.begin() + (keep ? 0 : call.carries());
+    const auto found = std::find(first, call.body.outputs.end(), slot);
+    const auto at = static_cast<std::size_t>(found - call.body.outputs.begin());
+    if (found == call.body.outputs.end()) call.body.outputs.push_back(slot);
+    return at;
+  };
+  std::vector<std::size_t> places;
+  for (int slot : wanted) places.push_back(place(slot));
+  if (keep && call.passes.save) {
+    for (int slot : worth_saving(call.body)) place(slot);
+  }
+
+  Scan op{std::make_shared<const Program>(std::move(call.body)), call.carries(), call.length, call.reverse, keep, call.passes};
+  Tensors in = call.carry;
+  in.insert(in.end(), call.xs.begin(), call.xs.end());
+  in.insert(in.end(), call.captures.begin(), call.captures.end());
+  const Tensors out = apply_many(op_of<Scan>(), Attrs(op), pointers(in), where);
+
+  ScanResult result;
+  result.last.assign(out.begin(), out.begin() + call.carries());
+  const std::size_t after = call.reverse ? 0 : 1;  // where in a carry's values the one after the first time step lies
+  for (std::size_t p : places) {
+    if (p >= carries) {
+      result.ys.push_back(out[p]);
+    } else {
+      const auto first = static_cast<std::int64_t>(after);
+      result.ys.push_back(
+          primitive::slice_leading(out[carries + static_cast<std::size_t>(op.ys()) + p], first, first + call.length));
+    }
+  }
+  return result;
+}
+
+ScanResult unroll(const Step& step, const Tensors& state, const Tensors& xs, const ScanOptions& options, Where where) {
+  const std::int64_t length = checked_length(xs, options, "unroll", where);
+  ScanResult result{state, {}};
+  std::vector<Tensors> ys;
+  for (std::int64_t i = 0; i < length; ++i) {
+    const std::int64_t t = options.reverse ? length - 1 - i : i;
+    Tensors x;
+    for (const Tensor& all : xs) x.push_back(primitive::at(all, t));
+    Next next = step(result.last, x);
+    check_state(state, next.state, "unroll", where);
+    result.last = std::move(next.state);
+    ys.resize(next.y.size());
+    for (std::size_t k = 0; k < next.y.size(); ++k) ys[k].push_back(next.y[k]);
+  }
+  for (Tensors& y : ys) {
+    if (options.reverse) std::reverse(y.begin(), y.end());
+    result.ys.push_back(primitive::stack(y));
+  }
+  return result;
+}
+
+void drop_unused(ScanCall& call) {
+  std::vector<char> used(call.body.slots.size(), 0);
+  for (const Program::Node& n : call.body.nodes) {
+    for (int s : n.in) used[static_cast<std::size_t>(s)] = 1;
+  }
+  for (int s : call.body.outputs) used[static_cast<std::size_t>(s)] = 1;
+  const auto carries = static_cast<std::size_t>(call.carries());
+  std::vector<Spec> specs(call.body.slots.begin(), call.body.slots.begin() + call.carries());
+  std::vector<std::size_t> kept;
+  Tensors xs;
+  for (std::size_t j = 0; j < call.xs.size(); ++j) {
+    if (!used[carries + j]) continue;
+    kept.push_back(carries + j);
+    specs.push_back(call.body.slots[carries + j]);
+    xs.push_back(call.xs[j]);
+  }
+  if (xs.size() == call.xs.size()) return;
+  Traced t = trace(specs, [&](const Tensors& in) {
+    Tensors all(in.begin(), in.begin() + call.carries());
+    all.resize(static_cast<std::size_t>(call.body.inputs));
+    for (std::size_t k = 0; k < kept.size(); ++k) all[kept[k]] = in[carries + k];
+    return replay(call.body, all, call.captures);
+  });
+  call.body = std::move(t.program);
+  call.captures = std::move(t.captures);
+  call.xs = std::move(xs);
+}
+
+REEL_OP(Scan)
+
+}  // namespace reel

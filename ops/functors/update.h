@@ -1,0 +1,57 @@
+// The optimisers' steps, element by element: parameter p, gradient g, and up to three running values of the optimiser.
+// T is a number or a SIMD batch of numbers.
+#pragma once
+#include "ops/functors/domain.h"
+#include "ops/functors/math.h"
+
+namespace reel {
+
+struct SgdRule {  // v <- momentum v + g; p <- p - rate v
+  double rate, momentum;
+  static constexpr int states = 1;
+  template <class T>
+  REEL_HD void operator()(T& p, T g, T& v, T&, T&) const {
+    using math::number;
+    v = number<T>(momentum) * v + g;
+    p = p - number<T>(rate) * v;
+  }
+};
+struct RmspropRule {  // s <- decay s + (1 - decay) g^2; p <- p - rate g / (sqrt(s) + eps), or / sqrt(s + eps)
+  double rate, decay, epsilon;
+  bool epsilon_inside;
+  static constexpr int states = 1;
+  template <class T>
+  REEL_HD void operator()(T& p, T g, T& s, T&, T&) const {
+    using math::number, math::sqrt;
+    s = number<T>(decay) * s + number<T>(1 - decay) * g * g;
+    const T root = epsilon_inside ? sqrt(s + number<T>(epsilon)) : sqrt(s) + number<T>(epsilon);
+    p = p - number<T>(rate) * g / root;
+  }
+};
+struct AdamRule {  // correction1 = 1 - beta1^t, correction2 = 1 - beta2^t at step t = 1, 2, ...; amsgrad keeps the largest v
+  double rate, beta1, beta2, epsilon, correction1, correction2;
+  bool amsgrad;
+  static constexpr int states = 3;
+  template <class T>
+  REEL_HD void operator()(T& p, T g, T& m, T& v, T& largest) const {
+    using math::max, math::number, math::sqrt;
+    m = number<T>(beta1) * m + number<T>(1 - beta1) * g;
+    v = number<T>(beta2) * v + number<T>(1 - beta2) * g * g;
+    largest = amsgrad ? max(largest, v) : v;
+    p = p - number<T>(rate / correction1) * m / (sqrt(largest) / number<T>(math::sqrt(correction2)) + number<T>(epsilon));
+  }
+};
+struct AdagradRule {  // s <- s + g^2; p <- p - rate g / (sqrt(s) + eps)
+  double rate, epsilon;
+  static constexpr int states = 1;
+  template <class T>
+  REEL_HD void operator()(T& p, T g, T& s, T&, T&) const {
+    using math::number, math::sqrt;
+    s = s + g * g;
+    p = p - number<T>(rate) * g / (sqrt(s) + number<T>(epsilon));
+  }
+};
+
+using UpdateRules = TypeList<SgdRule, RmspropRule, AdamRule, AdagradRule>;
+
+}  // namespace reel

@@ -1,0 +1,328 @@
+// Ops that move elements without changing them. All are linear, so none needs its inputs for a derivative; all but reshape and
+// slices of the leading axis are one strided copy.
+#include "ops/ops.h"
+
+namespace reel {
+
+namespace {
+
+/// copy with operand strides given per axis of `shape`.
+void strided_copy(const Shape& shape, const std::array<std::int64_t, Shape::max_rank>& si, std::int64_t first_in,
+                  const std::array<std::int64_t, Shape::max_rank>& so, std::int64_t first_out, const Tensor& in, Tensor& out) {
+  Loop<2> loop;
+  for (int i = 0; i < shape.rank(); ++i)
+    loop.push(shape[i], {si[static_cast<std::size_t>(i)], so[static_cast<std::size_t>(i)]});
+  const std::size_t e = size_of(in.dtype());
+  out.backend().copy({e, loop, static_cast<const std::byte*>(in.data()) + static_cast<std::size_t>(first_in) * e,
+                      static_cast<std::byte*>(out.data()) + static_cast<std::size_t>(first_out) * e});
+}
+
+void fill_zero(Tensor& out) { out.backend().fill({out.dtype(), out.numel(), 0, out.data()}); }
+
+constexpr Traits layout(const char* name) {
+  return {.name = name, .kind = Kind::movement, .reads = Reads::nothing, .linear = true};
+}
+
+std::vector<std::int64_t> dims_of(const Shape& s) { return {s.begin(), s.end()}; }
+
+struct Reshape {
+  Shape shape;
+  static constexpr Traits traits = layout("reshape");
+  Spec infer(Inputs in) const {
+    if (shape.numel() != in[0].numel()) broken("{} elements do not fill shape {}", in[0].numel(), shape.str());
+    return {in[0].dtype(), shape, &in[0].backend()};
+  }
+  Tensor alias(Inputs in) const { return in[0].view(shape); }
+  void vjp(Vjp& v) const { v.set(0, reshape(v.dy(), dims_of(v.spec(0).shape))); }
+  Tensor batch(Inputs in, Varying, std::int64_t steps) const { return reshape(in[0], dims_of(shape.insert(0, steps))); }
+};
+REEL_OP(Reshape)
+
+struct Permute {
+  std::array<std::int8_t, Shape::max_rank> order{};
+  int rank = 0;
+  static constexpr Traits traits = layout("permute");
+  std::size_t axis(int i) const { return static_cast<std::size_t>(order[static_cast<std::size_t>(i)]); }
+  Spec infer(Inputs in) const {
+    if (rank != in[0].rank()) broken("the order names {} axes, the tensor has {}", rank, in[0].rank());
+    Shape shape = in[0].shape();
+    unsigned seen = 0;
+    for (int i = 0; i < rank; ++i) {
+      seen |= 1U << axis(i);
+      shape[i] = in[0].shape()[static_cast<int>(axis(i))];
+    }
+    if (seen != (1U << rank) - 1) broken("the order must name each axis once");
+    return {in[0].dtype(), shape, &in[0].backend()};
+  }
+  void run(Inputs in, Tensor& out) const {
+    const auto strides = strides_of(in[0].shape());
+    std::array<std::int64_t, Shape::max_rank> si{};
+    for (int i = 0; i < rank; ++i) si[static_cast<std::size_t>(i)] = strides[axis(i)];
+    strided_copy(out.shape(), si, 0, strides_of(out.shape()), 0, in[0], out);
+  }
+  void vjp(Vjp& v) const {
+    Permute back{{}, rank};
+    for (int i = 0; i < rank; ++i) back.order[axis(i)] = static_cast<std::int8_t>(i);
+    v.set(0, apply(back, {&v.dy()}, Where::current()));
+  }
+  Tensor batch(Inputs in, Varying, std::int64_t) const {
+    Permute after{{0}, rank + 1};
+    for (int i = 0; i < rank; ++i)
+      after.order[static_cast<std::size_t>(i) + 1] = static_cast<std::int8_t>(order[static_cast<std::size_t>(i)] + 1);
+    return apply(after, {&in[0]}, Where::current());
+  }
+};
+REEL_OP(Permute)
+
+struct Expand {
+  Shape shape;
+  static constexpr Traits traits = layout("expand");
+  Spec infer(Inputs in) const {
+    const auto both = broadcast(in[0].shape(), shape);
+    if (!both || !(*both == shape)) broken("the shape does not stretch to {}", shape.str());
+    return {in[0].dtype(), shape, &in[0].backend()};
+  }
+  void run(Inputs in, Tensor& out) const {
+    const auto own = strides_of(in[0].shape());
+    std::array<std::int64_t, Shape::max_rank> si{};
+    for (int i = 0; i < shape.rank(); ++i)
+      si[static_cast<std::size_t>(i)] = broadcast_stride(in[0].shape(), own, i, shape.rank());
+    strided_copy(shape, si, 0, strides_of(shape), 0, in[0], out);
+  }
+  void vjp(Vjp& v) const { v.set(0, sum_to(v.dy(), v.spec(0).shape)); }
+  Tensor batch(Inputs in, Varying, std::int64_t steps) const {
+    return expand(align(in[0], shape.rank()), shape.insert(0, steps));
+  }
+};
+REEL_OP(Expand)
+
+/// Slices along axis 0 share storage.
+struct LeadingSlice {
+  std::int64_t first, last;
+  static constexpr Traits traits = layout("slice");
+  Spec infer(Inputs in) const {
+    if (in[0].rank() == 0) broken("a scalar has no axis to slice");
+    if (first < 0 || last < first || last > in[0].dim(0)) broken("elements {}..{} are not within axis 0", first, last);
+    Shape shape = in[0].shape();
+    shape[0] = last - first;
+    return {in[0].dtype(), shape, &in[0].backend()};
+  }
+  Tensor alias(Inputs in) const {
+    const Spec spec = infer(in);
+    return in[0].view(spec.shape, first * spec.shape.product(1, spec.shape.rank()));
+  }
+  void vjp(Vjp& v) const { v.set(0, pad(v.dy(), 0, first, v.spec(0).shape[0] - last)); }
+  Tensor batch(Inputs in, Varying, std::int64_t) const { return slice(in[0], 1, first, last); }
+};
+REEL_OP(LeadingSlice)
+
+struct Slice {
+  int axis;
+  std::int64_t first, last;
+  static constexpr Traits traits = layout("slice");
+  Spec infer(Inputs in) const {
+    if (first < 0 || last < first || last > in[0].dim(axis))
+      broken("elements {}..{} are not within axis {}", first, last, axis);
+    Shape shape = in[0].shape();
+    shape[axis] = last - first;
+    return {in[0].dtype(), shape, &in[0].backend()};
+  }
+  void run(Inputs in, Tensor& out) const {
+    const auto si = strides_of(in[0].shape());
+    strided_copy(out.shape(), si, first * si[static_cast<std::size_t>(axis)], strides_of(out.shape()), 0, in[0], out);
+  }
+  void vjp(Vjp& v) const { v.set(0, pad(v.dy(), axis, first, v.spec(0).shape[axis] - last)); }
+  Tensor batch(Inputs in, Varying, std::int64_t) const { return slice(in[0], axis + 1, first, last); }
+};
+REEL_OP(Slice)
+
+struct Pad {
+  int axis;
+  std::int64_t before, after;
+  static constexpr Traits traits = layout("pad");
+  Spec infer(Inputs in) const {
+    if (before < 0 || after < 0) broken("the number of zeros is 0 or more, got {} and {}", before, after);
+    Shape shape = in[0].shape();
+    shape[axis] += before + after;
+    return {in[0].dtype(), shape, &in[0].backend()};
+  }
+  void run(Inputs in, Tensor& out) const {
+    if (before + after > 0) fill_zero(out);
+    const auto so = strides_of(out.shape());
+    strided_copy(in[0].shape(), strides_of(in[0].shape()), 0, so, before * so[static_cast<std::size_t>(axis)], in[0], out);
+  }
+  void vjp(Vjp& v) const { v.set(0, slice(v.dy(), axis, before, before + v.spec(0).shape[axis])); }
+  Tensor batch(Inputs in, Varying, std::int64_t) const { return pad(in[0], axis + 1, before, after); }
+};
+REEL_OP(Pad)
+
+struct Concat {
+  int axis;
+  static constexpr Traits traits = layout("concat");
+  Spec infer(Inputs in) const {
+    Shape shape = in[0].shape();
+    for (std::size_t i = 1; i < in.size(); ++i) {
+      if (in[i].dtype() != in[0].dtype()) broken("all parts must have one dtype");
+      if (in[i].rank() != shape.rank()) broken("all parts must have the same number of axes");
+      for (int k = 0; k < shape.rank(); ++k) {
+        if (k != axis && in[i].dim(k) != shape[k]) broken("part {} differs along axis {}, not only along {}", i, k, axis);
+      }
+      shape[axis] += in[i].dim(axis);
+    }
+    return {in[0].dtype(), shape, &in[0].backend()};
+  }
+  void run(Inputs in, Tensor& out) const {
+    const auto so = strides_of(out.shape());
+    std::int64_t first = 0;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      strided_copy(in[i].shape(), strides_of(in[i].shape()), 0, so, first * so[static_cast<std::size_t>(axis)], in[i], out);
+      first += in[i].dim(axis);
+    }
+  }
+  void vjp(Vjp& v) const {
+    std::int64_t first = 0;
+    for (std::size_t i = 0; i < v.inputs(); ++i) {
+      const std::int64_t n = v.spec(i).shape[axis];
+      if (v.needs(i)) v.set(i, slice(v.dy(), axis, first, first + n));
+      first += n;
+    }
+  }
+  Tensor batch(Inputs in, Varying varying, std::int64_t steps) const {
+    Tensors parts;
+    for (std::size_t i = 0; i < in.size(); ++i)
+      parts.push_back(varying[i] ? in[i] : expand(in[i], in[i].shape().insert(0, steps)));
+    return concat(parts, axis + 1);
+  }
+};
+REEL_OP(Concat)
+
+struct Roll {
+  int axis;
+  std::int64_t shift;
+  static constexpr Traits traits = layout("roll");
+  Spec infer(Inputs in) const { return in[0].spec(); }
+  void run(Inputs in, Tensor& out) const {
+    const std::int64_t n = out.shape()[axis];
+    if (n == 0) return;
+    const std::int64_t s = (shift % n + n) % n;
+    const auto strides = strides_of(out.shape());
+    const std::int64_t step = strides[static_cast<std::size_t>(axis)];
+    Shape part = out.shape();
+    part[axis] = n - s;
+    strided_copy(part, strides, 0, strides, s * step, in[0], out);
+    part[axis] = s;
+    strided_copy(part, strides, (n - s) * step, strides, 0, in[0], out);
+  }
+  void vjp(Vjp& v) const { v.set(0, roll(v.dy(), -shift, axis)); }
+  Tensor batch(Inputs in, Varying, std::int64_t) const { return roll(in[0], shift, axis + 1); }
+};
+REEL_OP(Roll)
+
+/// Runs f, which may break a rule while it looks at the arguments, as part of the op called `name`.
+template <class F>
+auto named(const char* name, const Arg& x, F&& f) {
+  try {
+    return f();
+  } catch (const RuleError& e) {
+    fail(name, x.where, "{}; got {}", e.rule, x->spec().str());
+  }
+}
+
+}  // namespace
+
+Tensor reshape(Arg x, const std::vector<std::int64_t>& dims) {
+  return named("reshape", x, [&] {
+    std::vector<std::int64_t> known = dims;
+    std::int64_t product = 1, open = -1;
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+      if (dims[i] == -1 && open < 0) open = static_cast<std::int64_t>(i);
+      else product *= dims[i];
+    }
+    if (open >= 0) {
+      if (product == 0) broken("-1 can stand for any extent here");
+      known[static_cast<std::size_t>(open)] = x->numel() / product;
+    }
+    return apply(Reshape{Shape(std::span<const std::int64_t>(known))}, {&x.tensor()}, x.where);
+  });
+}
+
+Tensor permute(Arg x, const Axes& order) {
+  return named("permute", x, [&] {
+    Permute op{{}, static_cast<int>(order.size())};
+    if (op.rank > Shape::max_rank) broken("a tensor has at most {} axes", Shape::max_rank);
+    for (int i = 0; i < op.rank; ++i)
+      op.order[static_cast<std::size_t>(i)] = static_cast<std::int8_t>(checked_axis(order[static_cast<std::size_t>(i)], op.rank));
+    return apply(op, {&x.tensor()}, x.where);
+  });
+}
+
+Tensor transpose(Arg x) {
+  if (x->rank() < 2) fail("transpose", x.where, "two axes or more are needed; got {}", x->spec().str());
+  Axes order;
+  for (int i = 0; i < x->rank(); ++i) order.push_back(i);
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  return permute(x, order);
+}
+
+Tensor expand(Arg x, const Shape& shape) {
+  return x->shape() == shape ? x.tensor() : apply(Expand{shape}, {&x.tensor()}, x.where);
+}
+
+Tensor slice(Arg x, std::int64_t axis, std::int64_t first, std::int64_t last) {
+  const int a = named("slice", x, [&] { return checked_axis(axis, x->rank()); });
+  return a == 0 ? apply(LeadingSlice{first, last}, {&x.tensor()}, x.where) : apply(Slice{a, first, last}, {&x.tensor()}, x.where);
+}
+
+Tensor pad(Arg x, std::int64_t axis, std::int64_t before, std::int64_t after) {
+  const int a = named("pad", x, [&] { return checked_axis(axis, x->rank()); });
+  return apply(Pad{a, before, after}, {&x.tensor()}, x.where);
+}
+
+Tensor at(Arg x, std::int64_t t) {
+  const Tensor row = slice(x, 0, t, t + 1);
+  return reshape({row, x.where}, dims_of(row.shape().erase(0)));
+}
+
+Tensor concat(const Tensors& parts, std::int64_t axis, Where where) {
+  if (parts.empty()) fail("concat", where, "at least one part is needed");
+  const int a = named("concat", {parts[0], where}, [&] { return checked_axis(axis, parts[0].rank()); });
+  return apply(Concat{a}, pointers(parts), where);
+}
+
+Tensor stack(const Tensors& parts, Where where) {
+  if (parts.empty()) fail("stack", where, "at least one part is needed");
+  Tensors rows;
+  for (const Tensor& p : parts) {
+    const std::vector<std::int64_t> dims = dims_of(p.shape().insert(0, 1));
+    rows.push_back(reshape({p, where}, dims));
+  }
+  return concat(rows, 0, where);
+}
+
+Tensors split(Arg x, int parts, std::int64_t axis) {
+  const int a = named("split", x, [&] { return checked_axis(axis, x->rank()); });
+  const std::int64_t n = x->dim(a);
+  if (parts < 1 || n % parts != 0) fail("split", x.where, "axis {} of {} does not fall into {} equal parts", a, x->spec().str(), parts);
+  Tensors out;
+  for (int i = 0; i < parts; ++i) out.push_back(slice(x, a, i * (n / parts), (i + 1) * (n / parts)));
+  return out;
+}
+
+Tensor roll(Arg x, std::int64_t shift, std::int64_t axis) {
+  const int a = named("roll", x, [&] { return checked_axis(axis, x->rank()); });
+  return apply(Roll{a, shift}, {&x.tensor()}, x.where);
+}
+
+Tensor align(const Tensor& slab, int rank) {
+  Shape shape = slab.shape();
+  while (shape.rank() - 1 < rank) shape = shape.insert(1, 1);
+  return shape.rank() == slab.rank() ? slab : reshape(slab, dims_of(shape));
+}
+
+namespace primitive {
+Tensor at(const Tensor& x, std::int64_t t) { return reel::at(x, t); }
+Tensor slice_leading(const Tensor& x, std::int64_t first, std::int64_t last) { return slice(x, 0, first, last); }
+Tensor stack(const Tensors& rows) { return reel::stack(rows); }
+}  // namespace primitive
+
+}  // namespace reel

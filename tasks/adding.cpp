@@ -1,0 +1,92 @@
+// The adding problem: a sequence of numbers, two of them marked; the answer at the end is the sum of the two.
+#include <cmath>
+
+#include "tasks/harness/run.h"
+
+namespace reel {
+namespace {
+
+struct AddingOptions {
+  std::int64_t length = 200;
+  std::string markers = "halves";
+};
+
+/// The two marked places, 0-based, of a sequence of T.
+std::pair<std::int64_t, std::int64_t> marked(const std::string& rule, std::int64_t T, Stream& random) {
+  if (rule == "scornn") {  // ENRNN and scoRNN: unequal parts
+    const std::int64_t f = (T - 1) / 2, first = random.below(f);
+    return {first, f + random.below(T - f)};
+  }
+  if (rule == "anywhere") {  // Henaff, TCN: two different ones of all
+    const std::int64_t first = random.below(T), second = random.below(T - 1);
+    return {first, second < first ? second : second + 1};
+  }
+  if (rule == "ornn") {  // both of the first T - 1; the second moves on when they meet
+    const std::int64_t first = random.below(T - 1), second = random.below(T - 1);
+    return {first, second == first ? second + 1 : second};
+  }
+  if (rule == "nnrnn") {  // the second half starts at the middle, rounded up
+    const std::int64_t half = (T + 1) / 2, first = random.below(T / 2);
+    return {first, half + random.below(T - half)};
+  }
+  const std::int64_t half = T / 2, first = random.below(half);  // SRNN, uRNN, JANET: two halves of one length
+  return {first, half + random.below(half)};
+}
+
+class Adding final : public Task {
+ public:
+  explicit Adding(const AddingOptions& o) : o_(o) {}
+  std::string name() const override { return "adding"; }
+  ModelShape shape() const override { return {.inputs = 2, .outputs = 1, .every_step = false}; }
+  /// The mean squared error of always answering 1: the variance of a sum of two uniform numbers.
+  double baseline() const override { return 1.0 / 6; }
+
+  Batch batch(std::uint64_t seed, const std::vector<std::uint64_t>& streams) const override {
+    const auto B = streams.size(), T = static_cast<std::size_t>(o_.length);
+    std::vector<float> x(T * B * 2, 0), y(B);  // [T, B, 2]: value, marker
+    for (std::size_t b = 0; b < B; ++b) {
+      Stream random(seed, streams[b]);
+      const auto [first, second] = marked(o_.markers, o_.length, random);
+      for (std::size_t t = 0; t < T; ++t) {
+        const auto value = static_cast<float>(random.word() >> 8) * 0x1p-24F;  // in [0, 1)
+        const bool mark = static_cast<std::int64_t>(t) == first || static_cast<std::int64_t>(t) == second;
+        x[(t * B + b) * 2] = value;
+        x[(t * B + b) * 2 + 1] = mark ? 1 : 0;
+        if (mark) y[b] += value;
+      }
+    }
+    const auto rows = static_cast<std::int64_t>(B);
+    return {Tensor::from<float>(x, {o_.length, rows, 2}), Tensor::from<float>(y, {rows, 1})};
+  }
+
+  Tensor loss(const Tensor& outputs, const Batch& batch) const override {
+    return mse(outputs, cast(batch.y, outputs.dtype()));
+  }
+
+  /// The share of answers less than 0.04 off.
+  double accuracy(const Tensor& outputs, const Batch& batch) const override {
+    return mean(cast(abs(outputs - cast(batch.y, outputs.dtype())) < 0.04, DType::f64)).item();
+  }
+
+ private:
+  AddingOptions o_;
+};
+
+}  // namespace
+}  // namespace reel
+
+int main(int argc, char** argv) {
+  using namespace reel;
+  AddingOptions o;
+  return run_task(argc, argv,
+                  {.name = "adding",
+                   .description = "The adding problem: the sum of two marked numbers of a sequence.",
+                   .batch = 50,
+                   .options =
+                       [&](Options& options) {
+                         options.add("length", o.length, "T: numbers in a sequence", "Task", Bounds{.low = 3});
+                         options.choice("markers", o.markers, {"halves", "scornn", "anywhere", "ornn", "nnrnn"},
+                                        "where the two marks may be: halves is that of SRNN, uRNN, JANET; scornn also ENRNN's; anywhere Henaff's and TCN's", "Task");
+                       },
+                   .task = [&] { return std::make_unique<Adding>(o); }});
+}

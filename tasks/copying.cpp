@@ -1,0 +1,96 @@
+// The copying memory problem: symbols at the start, a long blank, a delimiter, then the symbols again.
+#include <cmath>
+
+#include "tasks/harness/run.h"
+
+namespace reel {
+namespace {
+
+struct CopyingOptions {
+  std::int64_t delay = 200, symbols = 8, length = 10, classes = 0;
+  std::string layout = "standard";
+};
+
+/// Positions of one layout, 0-based, and the ids of its special symbols. T = delay, S = length.
+struct Layout {
+  std::int64_t total, delimiter, repeats, recall;  // steps; first delimiter, how many; first step to recall
+  std::int32_t blank, mark, first_data;
+};
+
+Layout layout(const CopyingOptions& o) {
+  const std::int64_t T = o.delay, S = o.length;
+  const auto K = static_cast<std::int32_t>(o.symbols);
+  if (o.layout == "nnrnn") return {T + 2 * S, T + S - 1, 1, T + S, K, K + 1, 0};
+  if (o.layout == "exprnn") return {T + 2 * S, T + S, 1, T + S, 0, K + 1, 1};
+  if (o.layout == "janet") return {T + 2 * S + 1, T + S, 1, T + S + 1, 0, K + 1, 1};
+  if (o.layout == "tcn") return {T + 2 * S, T + S - 1, S + 1, T + S, 0, K + 1, 1};
+  return {T + 2 * S, T + S - 1, 1, T + S, 0, K + 1, 1};
+}
+
+class Copying final : public Task {
+ public:
+  explicit Copying(const CopyingOptions& o) : o_(o), layout_(layout(o)) {
+    const std::int64_t least = o.symbols + 1;
+    if (o_.classes == 0) o_.classes = o.symbols + 2;  // as the SRNN code: one for each input symbol
+    if (o_.classes < least) throw Error("--classes", fmt::format("{} symbols and the blank need {} classes or more, got {}", o.symbols, least, o_.classes));
+  }
+  std::string name() const override { return "copying"; }
+  ModelShape shape() const override { return {.vocabulary = o_.symbols + 2, .outputs = o_.classes}; }
+  /// Blanks are sure, the symbols are guessed: S ln K / total steps.
+  double baseline() const override {
+    return static_cast<double>(o_.length) * std::log(static_cast<double>(o_.symbols)) / static_cast<double>(layout_.total);
+  }
+
+  Batch batch(std::uint64_t seed, const std::vector<std::uint64_t>& streams) const override {
+    const auto B = streams.size(), T = static_cast<std::size_t>(layout_.total);
+    std::vector<std::int32_t> x(T * B, layout_.blank), y(T * B, layout_.blank);  // [T, B]
+    for (std::size_t b = 0; b < B; ++b) {
+      Stream random(seed, streams[b]);
+      const auto put = [&](std::vector<std::int32_t>& v, std::int64_t t, std::int32_t symbol) { v[static_cast<std::size_t>(t) * B + b] = symbol; };
+      for (std::int64_t k = 0; k < layout_.repeats; ++k) put(x, layout_.delimiter + k, layout_.mark);
+      for (std::int64_t k = 0; k < o_.length; ++k) {
+        const auto symbol = layout_.first_data + static_cast<std::int32_t>(random.below(o_.symbols));
+        put(x, k, symbol);
+        put(y, layout_.recall + k, symbol);
+      }
+    }
+    const Shape shape{layout_.total, static_cast<std::int64_t>(B)};
+    return {Tensor::from<std::int32_t>(x, shape), Tensor::from<std::int32_t>(y, shape)};
+  }
+
+  /// Cross entropy over all steps, all of the same weight.
+  Tensor loss(const Tensor& outputs, const Batch& batch) const override { return cross_entropy(outputs, batch.y); }
+
+  /// The share of recalled symbols that are right.
+  double accuracy(const Tensor& outputs, const Batch& batch) const override {
+    const std::int64_t first = layout_.recall, last = first + o_.length;
+    const Tensor right = equal(argmax(slice(outputs, 0, first, last)), slice(batch.y, 0, first, last));
+    return mean(cast(right, DType::f64)).item();
+  }
+
+ private:
+  CopyingOptions o_;
+  Layout layout_;
+};
+
+}  // namespace
+}  // namespace reel
+
+int main(int argc, char** argv) {
+  using namespace reel;
+  CopyingOptions o;
+  return run_task(argc, argv,
+                  {.name = "copying",
+                   .description = "The copying memory problem: repeat symbols after a delay.",
+                   .options =
+                       [&](Options& options) {
+                         const Bounds positive{.low = 1};
+                         options.add("delay", o.delay, "T: steps between the symbols and their recall", "Task", positive);
+                         options.add("symbols", o.symbols, "K: different symbols", "Task", Bounds{.low = 1, .high = 1e6});
+                         options.add("length", o.length, "S: symbols to remember", "Task", positive);
+                         options.add("classes", o.classes, "output classes; 0: K + 2 as the SRNN code, other papers have K + 1", "Task", Bounds{.low = 0, .high = 1e6});
+                         options.choice("layout", o.layout, {"standard", "nnrnn", "exprnn", "janet", "tcn"},
+                                        "whose positions and ids; standard is that of SRNN, ENRNN, NRU, GORU, uRNN", "Task");
+                       },
+                   .task = [&] { return std::make_unique<Copying>(o); }});
+}

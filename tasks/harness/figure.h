@@ -1,0 +1,17 @@
+// The picture of a run: loss against examples, with the baseline, drawn by gnuplot.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tasks/harness/run_folder.h"
+
+namespace reel {
+
+/// Draws `svg` and a png of the same name beside it. Never throws for want of gnuplot: returns
+/// nothing when the picture is there, else one line that says why not.
+std::optional<std::string> draw_curve(const std::string& svg, const std::string& title,
+                                      const std::vector<RunFolder::Row>& rows, double baseline,
+                                      const std::string& x_label = "examples", const std::string& y_label = "loss");
+
+}  // namespace reel

@@ -1,0 +1,27 @@
+#include "tasks/harness/interrupt.h"
+
+namespace reel {
+
+namespace {
+volatile std::sig_atomic_t wished = 0;  // a handler may touch no more than this
+extern "C" void wish(int) { wished = 1; }
+}  // namespace
+
+Interrupt::Interrupt() {
+  wished = 0;
+  struct sigaction once {};
+  once.sa_handler = wish;
+  sigemptyset(&once.sa_mask);
+  once.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);  // RESETHAND: the second has its default action
+  sigaction(SIGINT, &once, &before_int_);
+  sigaction(SIGTERM, &once, &before_term_);
+}
+
+Interrupt::~Interrupt() {
+  sigaction(SIGINT, &before_int_, nullptr);
+  sigaction(SIGTERM, &before_term_, nullptr);
+}
+
+bool Interrupt::requested() const { return wished != 0; }
+
+}  // namespace reel

@@ -1,0 +1,26 @@
+// Ctrl-C and SIGTERM as a wish: the training loop looks at it after each step, saves, and ends.
+#pragma once
+#include <csignal>
+
+namespace reel {
+
+class Interrupt {
+ public:
+  /// What main() returns after a run that was interrupted.
+  static constexpr int exit_code = 130;
+
+  /// From now on the first SIGINT or SIGTERM sets requested(); the second of a kind ends the process at once.
+  Interrupt();
+  /// Puts back what the signals did before.
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+  bool requested() const;
+
+ private:
+  struct sigaction before_int_ {};
+  struct sigaction before_term_ {};
+};
+
+}  // namespace reel

@@ -1,0 +1,44 @@
+// A model around any cell: symbols or numbers in, a stack of cells over time, a linear head.
+#pragma once
+#include "cells/cell.h"
+
+namespace reel {
+
+struct ModelShape {
+  std::int64_t vocabulary = 0;  // symbols in (i32 [T, B]); 0: numbers in ([T, B, inputs])
+  std::int64_t inputs = 0;
+  std::int64_t outputs = 1;
+  bool every_step = true;  // outputs at all times [T, B, outputs], or at the last one [B, outputs]
+};
+
+struct ModelOptions {
+  std::string cell = "srnn";
+  std::int64_t hidden = 128, layers = 1;
+  std::string input = "embedding";  // for symbols: embedding (trained, normal start) or one-hot
+  std::int64_t embedding = 0;       // width of the embedding; 0: what the cell's paper has
+  std::map<std::string, std::string> settings;  // of the cell
+};
+
+class Model {
+ public:
+  Model(const ModelShape& shape, const ModelOptions& options, Init init);
+
+  /// Outputs for a batch of sequences from the zero state.
+  Tensor operator()(const Tensor& x) const;
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  std::int64_t count() const;
+  /// Names, shapes and counts of all parameters, as the lines of a table.
+  std::string table() const;
+
+ private:
+  Tensor add(const std::string& name, const Tensor& value, const std::string& group);
+
+  ModelShape shape_;
+  std::string input_;
+  DType dtype_;
+  Tensor embedding_, V_, c_;
+  std::vector<std::unique_ptr<Cell>> cells_;
+  std::vector<Parameter> parameters_;
+};
+
+}  // namespace reel

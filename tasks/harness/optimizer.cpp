@@ -1,0 +1,101 @@
+#include "tasks/harness/optimizer.h"
+
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+#include "ops/functors/update.h"
+
+namespace reel {
+
+namespace {
+int states_of(const std::string& kind) { return kind == "adam" ? 2 : kind == "amsgrad" ? 3 : 1; }
+}  // namespace
+
+Optimizer::Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& options) : options_(options) {
+  for (const auto& [group, rate] : options.group_lr) {
+    bool known = false;
+    for (const Parameter& p : parameters) known = known || p.group == group;
+    if (!known) throw Error("--group-lr", fmt::format("no parameter is in group \"{}\"", group));
+  }
+  const double start = options.kind == "rmsprop" ? options.rms_start : 0;
+  for (Parameter& p : parameters) {
+    if (!is_floating(p.value.dtype())) throw Error("optimizer", fmt::format("parameter {} is {}; f32 or f64 is wanted", p.name, p.value.spec().str()));
+    const auto rate = options.group_lr.find(p.group);
+    Slot slot{p, rate == options.group_lr.end() ? options.lr : rate->second, {}};
+    for (int k = 0; k < states_of(options.kind); ++k)
+      slot.state[k] = Tensor::full(p.value.shape(), start, p.value.dtype(), p.value.backend());
+    if (options.kind == "adam") slot.state[2] = Tensor::zeros(p.value.shape(), p.value.dtype(), p.value.backend());
+    slots_.push_back(std::move(slot));
+  }
+}
+
+double Optimizer::norm(const Tensors& gradients) const {
+  double squares = 0;
+  for (const Tensor& g : gradients) squares += g.backend().sum_of_squares(g.dtype(), g.numel(), g.data());
+  return std::sqrt(squares);
+}
+
+template <class Rule>
+void Optimizer::update(Slot& slot, const Tensor& gradient, const Rule& rule, double scale) {
+  Tensor& p = slot.parameter.value;
+  const double limit = options_.clip_value > 0 ? options_.clip_value : std::numeric_limits<double>::infinity();
+  UpdateArgs args{index_of<Rule, UpdateRules>, &rule, p.dtype(), p.numel(), scale, limit, p.data(), gradient.data(), {}};
+  for (int k = 0; k < 3; ++k) args.state[k] = slot.state[k].defined() ? slot.state[k].data() : nullptr;
+  p.backend().update(args);
+  p.mark_changed();
+}
+
+void Optimizer::step(const Tensors& gradients, double norm, double lr_factor) {
+  if (gradients.size() != slots_.size())
+    throw Error("optimizer", fmt::format("{} gradients for {} parameters", gradients.size(), slots_.size()));
+  ++steps_;
+  const double scale = options_.clip_norm > 0 && norm > options_.clip_norm ? options_.clip_norm / norm : 1;
+  const auto t = static_cast<double>(steps_);
+  const double eps = options_.epsilon, b1 = options_.beta1, b2 = options_.beta2;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    Slot& slot = slots_[i];
+    const double rate = slot.lr * lr_factor;
+    if (options_.kind == "sgd") update(slot, gradients[i], SgdRule{rate, options_.momentum}, scale);
+    else if (options_.kind == "rmsprop") update(slot, gradients[i], RmspropRule{rate, options_.decay, eps, options_.epsilon_inside}, scale);
+    else if (options_.kind == "adagrad") update(slot, gradients[i], AdagradRule{rate, eps}, scale);
+    else
+      update(slot, gradients[i],
+             AdamRule{rate, b1, b2, eps, 1 - std::pow(b1, t), 1 - std::pow(b2, t), options_.kind == "amsgrad"}, scale);
+  }
+}
+
+std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
+  std::vector<std::pair<std::string, Tensor>> out;
+  for (const Slot& slot : slots_) {
+    for (int k = 0; k < 3; ++k) {
+      if (slot.state[k].defined()) out.emplace_back(fmt::format("optimizer.{}.{}", slot.parameter.name, k), slot.state[k]);
+    }
+  }
+  return out;
+}
+
+double Schedule::factor(std::int64_t step) const {
+  if (options_.kind == "step") return std::pow(options_.factor, static_cast<double>(step / options_.every));
+  return factor_;
+}
+
+void Schedule::validated(double loss) {
+  if (options_.kind != "plateau") return;
+  if (waited_ < 0 || loss < best_) {
+    best_ = loss;
+    waited_ = 0;
+  } else if (++waited_ >= options_.patience) {
+    factor_ *= options_.factor;
+    waited_ = 0;
+  }
+}
+
+std::string Schedule::state() const { return fmt::format("{} {} {}", factor_, best_, waited_); }
+
+void Schedule::restore(const std::string& state) {
+  std::istringstream in(state);
+  if (!(in >> factor_ >> best_ >> waited_)) throw Error("checkpoint", fmt::format("schedule state \"{}\" cannot be read", state));
+}
+
+}  // namespace reel

@@ -1,0 +1,79 @@
+// Optimisers: a step changes the parameters in place and allocates nothing.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cells/cell.h"
+
+namespace reel {
+
+struct OptimizerOptions {
+  std::string kind = "rmsprop";  // sgd, rmsprop, adam, amsgrad, adagrad
+  double lr = 1e-3;
+  double momentum = 0;          // sgd
+  double decay = 0.9;           // rmsprop: of the running mean of squares
+  double epsilon = 1e-8;        // all but sgd
+  bool epsilon_inside = false;  // rmsprop: under the root (TensorFlow 1) instead of beside it (PyTorch)
+  double rms_start = 0;         // rmsprop: the running mean's first value: 0 (PyTorch), 1 (TensorFlow 1)
+  double beta1 = 0.9, beta2 = 0.999;           // adam, amsgrad
+  double clip_norm = 0;                        // all gradients together are scaled down to this norm; 0: not
+  double clip_value = 0;                       // each element is kept within +-this, after clip_norm; 0: not
+  std::map<std::string, double> group_lr;      // learning rates of parameter groups; those not named have lr
+  static std::vector<std::string> kinds() { return {"sgd", "rmsprop", "adam", "amsgrad", "adagrad"}; }
+};
+
+class Optimizer {
+ public:
+  /// Throws Error when a group in group_lr is none of the parameters'.
+  Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& options);
+
+  /// The norm of all gradients together; gradients are in the order of the parameters.
+  double norm(const Tensors& gradients) const;
+  /// One update, with all rates times lr_factor. `norm` is that of the gradients.
+  void step(const Tensors& gradients, double norm, double lr_factor = 1);
+
+  std::int64_t steps() const { return steps_; }
+  /// Everything that the next step depends on besides the parameters, by name: for checkpoints. The tensors share storage with
+  /// the optimiser's.
+  std::vector<std::pair<std::string, Tensor>> state() const;
+  void set_steps(std::int64_t steps) { steps_ = steps; }
+
+ private:
+  struct Slot {
+    Parameter parameter;
+    double lr;
+    Tensor state[3];
+  };
+  template <class Rule>
+  void update(Slot& slot, const Tensor& gradient, const Rule& rule, double scale);
+
+  OptimizerOptions options_;
+  std::vector<Slot> slots_;
+  std::int64_t steps_ = 0;
+};
+
+/// Learning rate over the run, as a factor.
+struct ScheduleOptions {
+  std::string kind = "constant";  // constant; step: times factor every `every` steps; plateau: when the validation loss rests
+  std::int64_t every = 1000;
+  double factor = 0.5;
+  std::int64_t patience = 3;      // plateau: validations without a better loss before the rate falls
+};
+
+class Schedule {
+ public:
+  explicit Schedule(const ScheduleOptions& options) : options_(options) {}
+  double factor(std::int64_t step) const;
+  void validated(double loss);
+  /// The state, as text for a checkpoint, and back.
+  std::string state() const;
+  void restore(const std::string& state);
+
+ private:
+  ScheduleOptions options_;
+  double factor_ = 1, best_ = 0;
+  std::int64_t waited_ = -1;  // validations since the best one; -1 before the first
+};
+
+}  // namespace reel

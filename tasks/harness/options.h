@@ -1,0 +1,82 @@
+// What a program takes from its user: options on the command line, the same options in a TOML file, and the settings of
+// every cell. CLI11 takes the command line apart, toml++ the file; CLI11's own file reader cannot read back the dotted
+// names of cells' settings, and ours says the line.
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/error.h"
+
+namespace reel {
+
+/// Bad usage, in one line: main() prints it and exits with code 2.
+struct Usage : Error {
+  using Error::Error;
+};
+
+/// All is said (--help): main() prints the text and exits with the code.
+struct Exit {
+  int code;
+  std::string text;
+};
+
+/// The range that a number must lie in, both ends included.
+struct Bounds {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+};
+
+class Options {
+ public:
+  /// Knows --config FILE, --resume DIR and --help from the start.
+  Options(const std::string& program, const std::string& description);
+  ~Options();
+  Options(const Options&) = delete;
+  Options& operator=(const Options&) = delete;
+
+  /// Adds --NAME (given without dashes); the variable's present value is the default, and it must outlive this object.
+  void add(const std::string& name, std::int64_t& variable, const std::string& help,
+           const std::string& group = "Options", Bounds bounds = {});
+  void add(const std::string& name, std::uint64_t& variable, const std::string& help,
+           const std::string& group = "Options", Bounds bounds = {});
+  void add(const std::string& name, double& variable, const std::string& help, const std::string& group = "Options",
+           Bounds bounds = {});
+  void add(const std::string& name, std::string& variable, const std::string& help,
+           const std::string& group = "Options");
+  /// Adds --NAME without a value (--NAME=false takes it back), a boolean in a file.
+  void flag(const std::string& name, bool& variable, const std::string& help, const std::string& group = "Options");
+  /// Adds --NAME that takes one of the choices.
+  void choice(const std::string& name, std::string& variable, const std::vector<std::string>& choices,
+              const std::string& help, const std::string& group = "Options");
+  /// Adds --CELL.SETTING for every setting of every registered cell.
+  void cells();
+  /// Names the options that may stand beside --resume; "steps", "quiet" and "threads" unless set.
+  void allow_with_resume(const std::vector<std::string>& names);
+
+  /// Sets the variables: defaults, over them the file, over it the command line; throws Usage, or Exit for --help.
+  void parse(int argc, const char* const* argv);
+
+  /// The settings of a cell that were given, by the command line or the file.
+  std::map<std::string, std::string> settings(const std::string& cell) const;
+  /// True when the option is not left at its default: the command line or the file has it.
+  bool given(const std::string& name) const;
+  /// What --resume was given; empty without it.
+  const std::string& resume() const;
+  /// What --config was given; empty without it.
+  const std::string& config() const;
+  /// The present values as a file for --config, with all settings of the chosen cell; not what belongs to one call of
+  /// the program: config, resume, out, quiet, dry-run.
+  std::string toml() const;
+  /// The text of --help.
+  std::string help() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace reel

@@ -1,0 +1,160 @@
+#include "tasks/harness/run_folder.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/compile.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+
+#include "engine/error.h"
+#include "tasks/harness/files.h"
+
+namespace reel {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* header = "step,examples,seconds,train_loss,valid_loss,accuracy,grad_norm\n";
+
+[[noreturn]] void cannot_make(const std::string& path, const std::error_code& error) {
+  throw Error(path, "cannot be made: " + error.message());
+}
+
+/// Makes runs/TASK-CELL-YYYYMMDD-HHMMSS with a number behind it when another run took that name in the same second.
+std::string make_dated(const std::string& task, const std::string& cell) {
+  std::error_code error;
+  fs::create_directories("runs", error);
+  if (error) cannot_make("runs", error);
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  const std::string name = fmt::format("runs/{}-{}-{:%Y%m%d-%H%M%S}", task, cell, local);
+  for (int i = 1;; ++i) {
+    const std::string path = i == 1 ? name : fmt::format("{}-{}", name, i);
+    if (fs::create_directory(path, error)) return path;
+    if (error) cannot_make(path, error);
+  }
+}
+
+std::string text_of(double value) { return std::isnan(value) ? "" : fmt::format("{}", value); }
+
+std::string line_of(const RunFolder::Row& r) {
+  return fmt::format("{},{},{},{},{},{},{}\n", r.step, r.examples, text_of(r.seconds), text_of(r.train_loss),
+                     text_of(r.valid_loss), text_of(r.accuracy), text_of(r.grad_norm));
+}
+
+/// Takes the next field off a line; false when there is none or it is not a number.
+template <class T>
+bool next(std::string_view& line, bool& more, T& value) {
+  if (!more) return false;
+  const std::size_t comma = line.find(',');
+  const std::string_view field = line.substr(0, comma);
+  more = comma != std::string_view::npos;
+  line.remove_prefix(more ? comma + 1 : line.size());
+  if constexpr (std::is_same_v<T, double>) {
+    value = std::numeric_limits<double>::quiet_NaN();
+    if (field.empty()) return true;
+  }
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+  return error == std::errc() && end == field.data() + field.size();
+}
+
+std::optional<RunFolder::Row> row_of(std::string_view line) {
+  RunFolder::Row r;
+  bool more = true;
+  const bool good = next(line, more, r.step) && next(line, more, r.examples) && next(line, more, r.seconds) &&
+                    next(line, more, r.train_loss) && next(line, more, r.valid_loss) && next(line, more, r.accuracy) &&
+                    next(line, more, r.grad_norm);
+  return good && !more ? std::optional(r) : std::nullopt;
+}
+
+}  // namespace
+
+RunFolder RunFolder::create(const std::string& out, const std::string& task, const std::string& cell) {
+  std::error_code error;
+  if (!out.empty()) {
+    if (fs::exists(fs::path(out) / "config.toml", error))
+      throw Error(out, fmt::format("holds a run already. Hint: another folder for --out, or --resume {}.", out));
+    fs::create_directories(out, error);
+    if (error) cannot_make(out, error);
+  }
+  RunFolder folder(out.empty() ? make_dated(task, cell) : out);
+  write_atomically(folder.file("metrics.csv"),
+                   header);  // a folder that cannot be written says so now, not after an hour
+  return folder;
+}
+
+RunFolder RunFolder::open(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(fs::path(path) / "config.toml", error))
+    throw Error(path, "is not the folder of a run: no config.toml");
+  if (!fs::exists(fs::path(path) / "checkpoint.safetensors", error))
+    throw Error(path, "cannot be resumed: no checkpoint.safetensors, the run ended before its first one");
+  return RunFolder(path);
+}
+
+std::string RunFolder::file(const std::string& name) const { return fs::path(path_) / name; }
+
+void RunFolder::add_row(const Row& row) {
+  FileHandle csv(file("metrics.csv"), O_RDWR | O_CREAT, "written");
+  const std::string before = read_file(file("metrics.csv"));
+  // a line without an end is what a crash left of it
+  const std::size_t whole = before.rfind('\n') + 1;
+  const std::string line = (whole == 0 ? header : "") + line_of(row);
+  if (ftruncate(csv.get(), static_cast<off_t>(whole)) != 0) csv.fail("written");
+  if (lseek(csv.get(), 0, SEEK_END) < 0) csv.fail("written");
+  csv.write(line);
+}
+
+std::vector<RunFolder::Row> RunFolder::rows() const {
+  const std::string path = file("metrics.csv"), text = read_file(path);
+  std::vector<Row> rows;
+  std::size_t number = 0;
+  for (std::size_t first = 0, end; (end = text.find('\n', first)) != std::string::npos; first = end + 1) {
+    const std::string_view line = std::string_view(text).substr(first, end + 1 - first);
+    if (++number == 1 && line == header) continue;
+    const std::optional<Row> row = row_of(line.substr(0, line.size() - 1));
+    if (!row || number == 1) throw Error(fmt::format("{}:{}", path, number), "is not a line of metrics");
+    rows.push_back(*row);
+  }
+  return rows;
+}
+
+void RunFolder::keep_rows_up_to(std::int64_t step) {
+  std::string text = header;
+  for (const Row& row : rows())
+    if (row.step <= step) text += line_of(row);
+  write_atomically(file("metrics.csv"), text);
+}
+
+void RunFolder::write_config(const std::string& toml) { write_atomically(file("config.toml"), toml); }
+
+void RunFolder::write_run_json(const RunRecord& r) {
+  const nlohmann::ordered_json json{{"task", r.task},
+                                    {"cell", r.cell},
+                                    {"parameters", r.parameters},
+                                    {"seed", r.seed},
+                                    {"steps", r.steps},
+                                    {"baseline", r.baseline},
+                                    {"train_loss", r.train_loss},
+                                    {"valid_loss", r.valid_loss},
+                                    {"accuracy", r.accuracy},
+                                    {"seconds", r.seconds},
+                                    {"steps_per_second", r.steps_per_second},
+                                    {"device", r.device},
+                                    {"threads", r.threads},
+                                    {"finished", r.finished}};
+  write_atomically(file("run.json"), json.dump(2) + "\n");
+}
+
+}  // namespace reel

@@ -1,0 +1,57 @@
+// What a run leaves on the disk: config.toml, metrics.csv, run.json, checkpoint.safetensors, curve.svg. Every file is
+// whole at every moment, whenever the process dies.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace reel {
+
+/// What run.json tells of a run; a number that is not known is NaN here and null there.
+struct RunRecord {
+  std::string task, cell;
+  std::int64_t parameters = 0;
+  std::uint64_t seed = 0;
+  std::int64_t steps = 0;
+  double baseline = 0, train_loss = 0, valid_loss = 0, accuracy = 0;
+  double seconds = 0, steps_per_second = 0;
+  std::string device;
+  int threads = 1;
+  bool finished = false;
+};
+
+class RunFolder {
+ public:
+  /// A line of metrics.csv; a number that is not known is NaN here and an empty field there.
+  struct Row {
+    std::int64_t step = 0, examples = 0;
+    double seconds = 0, train_loss = 0, valid_loss = 0, accuracy = 0, grad_norm = 0;
+    bool operator==(const Row&) const = default;
+  };
+
+  /// Makes the folder `out`, or runs/TASK-CELL-DATE-TIME when that is empty; throws Error when it cannot be written or
+  /// holds a run.
+  static RunFolder create(const std::string& out, const std::string& task, const std::string& cell);
+  /// The folder of a run to be resumed; throws Error when it has no config.toml or no checkpoint.safetensors.
+  static RunFolder open(const std::string& folder);
+
+  const std::string& path() const { return path_; }
+  /// The path of a file in the folder.
+  std::string file(const std::string& name) const;
+
+  /// Puts a row at the end of metrics.csv; it is on the disk when this returns.
+  void add_row(const Row& row);
+  /// The rows of metrics.csv, without a last one that is not complete; throws Error with the line of a damaged one.
+  std::vector<Row> rows() const;
+  /// Takes away the rows behind a step, so that a resumed run writes them anew.
+  void keep_rows_up_to(std::int64_t step);
+
+  void write_config(const std::string& toml);
+  void write_run_json(const RunRecord& record);
+
+ private:
+  explicit RunFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+}  // namespace reel

@@ -1,0 +1,146 @@
+#include "tasks/harness/train.h"
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "tasks/harness/checkpoint.h"
+#include "tasks/harness/figure.h"
+#include "tasks/harness/interrupt.h"
+#include "tasks/harness/progress.h"
+
+namespace reel {
+
+namespace {
+
+class Clock {
+ public:
+  explicit Clock(double before) : before_(before) {}
+  double seconds() const {
+    return before_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  double before_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+struct Validation {
+  double loss = 0, accuracy = 0;
+};
+
+/// Loss and accuracy over the validation set; batches count by their size.
+Validation validate(const Task& task, const Model& model, const Examples& examples, std::uint64_t seed) {
+  Validation v;
+  double total = 0;
+  for (const auto& streams : examples.valid()) {
+    const Batch batch = task.batch(seed, streams);
+    const Tensor outputs = model(batch.x);
+    const auto n = static_cast<double>(streams.size());
+    v.loss += n * task.loss(outputs, batch).item();
+    v.accuracy += n * task.accuracy(outputs, batch);
+    total += n;
+  }
+  v.loss /= total;
+  v.accuracy /= total;
+  return v;
+}
+
+[[noreturn]] void diverged(const char* what, double value, std::int64_t step, const RunFolder& folder, bool saved) {
+  throw Error("train", fmt::format("the {} became {} at step {}; {}. Hint: a lower --lr, or --clip-norm 1", what, value, step,
+                                   saved ? "the last good checkpoint is in " + folder.path() : "there is no checkpoint yet"));
+}
+
+}  // namespace
+
+Outcome train(const Task& task, Model& model, RunFolder& folder, const TrainOptions& options) {
+  Optimizer optimizer(model.parameters(), options.optimizer);
+  Schedule schedule(options.schedule);
+  Examples examples(options.examples, options.seed);
+  const std::string checkpoint = folder.file("checkpoint.safetensors");
+  const std::int64_t every = options.valid_every > 0 ? options.valid_every : std::max<std::int64_t>(1, options.steps / 20);
+
+  Progressed at;
+  bool saved = std::filesystem::exists(checkpoint);
+  if (saved) at = load_checkpoint(checkpoint, model, optimizer, schedule, options.seed);
+  folder.keep_rows_up_to(at.step);
+
+  Tensors parameters;
+  for (const Parameter& p : model.parameters()) parameters.push_back(p.value);
+
+  Outcome outcome;
+  RunRecord& record = outcome.record;
+  record.task = task.name();
+  record.cell = options.cell;
+  record.parameters = model.count();
+  record.seed = options.seed;
+  record.baseline = task.baseline();
+  record.device = options.device;
+  record.threads = options.threads;
+  record.train_loss = record.valid_loss = record.accuracy = std::numeric_limits<double>::quiet_NaN();
+  if (const auto rows = folder.rows(); !rows.empty()) {
+    record.train_loss = rows.back().train_loss;
+    record.valid_loss = rows.back().valid_loss;
+    record.accuracy = rows.back().accuracy;
+  }
+
+  const Clock clock(at.seconds);
+  const Interrupt interrupt;
+  Progress progress(options.quiet, options.steps, task.baseline(), at.step);
+  const auto save = [&] {
+    at.seconds = clock.seconds();
+    save_checkpoint(checkpoint, model, optimizer, schedule, options.seed, at);
+    saved = true;
+  };
+  const auto describe = [&](bool finished) {
+    record.steps = at.step;
+    record.seconds = clock.seconds();
+    record.steps_per_second = record.seconds > 0 ? static_cast<double>(at.step) / record.seconds : 0;
+    record.finished = finished;
+    folder.write_run_json(record);
+    return draw_curve(folder.file("curve.svg"), fmt::format("{}, {}", task.name(), options.cell), folder.rows(), task.baseline());
+  };
+
+  while (at.step < options.steps && !interrupt.requested()) {
+    const Batch batch = task.batch(options.seed, examples.train(at.step));
+    double loss = 0;
+    {
+      Tape tape;
+      const Tensor l = task.loss(model(batch.x), batch);
+      loss = l.item();
+      if (!std::isfinite(loss)) diverged("loss", loss, at.step + 1, folder, saved);
+      const Tensors gradients = grad({l}, parameters);
+      const double norm = optimizer.norm(gradients);
+      if (!std::isfinite(norm)) diverged("gradient norm", norm, at.step + 1, folder, saved);
+      optimizer.step(gradients, norm, schedule.factor(at.step));
+      at.running.grad_norm += norm;
+    }
+    ++at.step;
+    ++at.running.steps;
+    at.running.loss += loss;
+    progress.update(at.step, loss);
+
+    if (at.step % every == 0 || at.step == options.steps) {
+      const Validation v = validate(task, model, examples, options.seed);
+      if (!std::isfinite(v.loss)) diverged("validation loss", v.loss, at.step, folder, saved);
+      schedule.validated(v.loss);
+      const auto n = static_cast<double>(at.running.steps);
+      record.train_loss = at.running.loss / n;
+      record.valid_loss = v.loss;
+      record.accuracy = v.accuracy;
+      folder.add_row({at.step, at.step * options.examples.batch, clock.seconds(), record.train_loss, v.loss, v.accuracy,
+                      at.running.grad_norm / n});
+      at.running = {};
+      save();
+      progress.validated(at.step, record.train_loss, v.loss, v.accuracy);
+    }
+  }
+  outcome.interrupted = at.step < options.steps;
+  if (outcome.interrupted) save();
+  progress.done();
+  if (const auto note = describe(!outcome.interrupted)) progress.message(*note);
+  return outcome;
+}
+
+}  // namespace reel

@@ -1,0 +1,31 @@
+// The training loop: batches, gradient, update, validation, and everything a run leaves behind.
+#pragma once
+#include "tasks/harness/optimizer.h"
+#include "tasks/harness/run_folder.h"
+#include "tasks/harness/task.h"
+
+namespace reel {
+
+struct TrainOptions {
+  std::int64_t steps = 2000;
+  std::int64_t valid_every = 0;  // 0: twenty times in a run
+  std::uint64_t seed = 1;
+  int threads = 1;
+  bool quiet = false;
+  ExampleOptions examples;
+  OptimizerOptions optimizer;
+  ScheduleOptions schedule;
+  std::string cell, device;  // for the record
+};
+
+/// What a training run comes to.
+struct Outcome {
+  RunRecord record;
+  bool interrupted = false;  // Ctrl-C or SIGTERM: saved, to be resumed
+};
+
+/// Trains until options.steps, from the checkpoint in the folder if there is one. After Ctrl-C it finishes the step and saves.
+/// Throws Error when the loss or the gradient is not finite (the last checkpoint stays), or the checkpoint does not fit.
+Outcome train(const Task& task, Model& model, RunFolder& folder, const TrainOptions& options);
+
+}  // namespace reel

@@ -1,0 +1,138 @@
+// Every op of the registry, driven by the table in op_cases.cpp: values in all dtypes, derivatives, the form for all time steps,
+// and refusal of dtypes it does not take.
+#include <algorithm>
+#include <set>
+
+#include "engine/program.h"
+#include "tests/op_cases.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+DType wide(DType d) { return d == DType::f32 ? DType::f64 : d == DType::c64 ? DType::c128 : d; }
+
+const Op* op_named(const std::string& name) {
+  for (const Op* op : op_registry()) {
+    if (op->traits.name == name) return op;
+  }
+  return nullptr;
+}
+}  // namespace
+
+TEST_CASE("every op of the registry is in the table of cases") {
+  std::set<std::string> tested;
+  for (const OpCase& c : op_cases()) tested.insert(c.op);
+  for (const Op* op : op_registry()) {
+    if (std::string(op->traits.name) != "scan") CHECK_MESSAGE(tested.contains(op->traits.name), op->traits.name);
+  }
+  for (const std::string& name : tested) CHECK_MESSAGE((op_named(name) != nullptr), name);
+}
+
+TEST_CASE("each op takes the dtypes it says, agrees in single and double precision, and refuses the others by name") {
+  for (const OpCase& c : op_cases()) {
+    for (DType d : all_dtypes) {
+      CAPTURE(c.op);
+      CAPTURE(name_of(d));
+      const Tensors in = c.inputs(d);
+      if (std::find(c.dtypes.begin(), c.dtypes.end(), d) == c.dtypes.end()) {
+        if (c.op == "conj") continue;  // of real numbers it is nothing at all
+        const std::string text = error_of([&] { c.call(in); });
+        CHECK_MESSAGE(contains(text, "[" + c.op + "]"), text);
+        CHECK(contains(text, std::string(name_of(d))));
+        continue;
+      }
+      const Tensor y = c.call(in);
+      if (wide(d) == d) continue;
+      Tensors exact;
+      for (const Tensor& x : in) exact.push_back(cast(x, wide(x.dtype())));
+      const Tensor reference = c.call(exact);
+      CHECK(difference(cast(y, wide(y.dtype())), reference) < 2e-6);
+    }
+  }
+}
+
+TEST_CASE("gradient and gradient of gradient agree with central differences") {
+  for (const OpCase& c : op_cases()) {
+    const Op* op = op_named(c.op);
+    for (DType d : {DType::f64, DType::c128}) {
+      if (std::find(c.dtypes.begin(), c.dtypes.end(), d) == c.dtypes.end()) continue;
+      const Tensors in = c.inputs(d);
+      const Tensor y = c.call(in);
+      if (!op->traits.differentiable || !is_differentiable(y.dtype())) continue;
+      if (real_of(y.dtype()) == DType::f32) continue;  // cast to single precision: too coarse to take differences of
+      for (std::uint64_t seed : {100, 200}) {
+        const DerivativeErrors e = derivative_errors(c.call, in, seed);
+        CAPTURE(c.op);
+        CAPTURE(name_of(d));
+        CAPTURE(y.spec().str());
+        CHECK(e.first < 1e-8);
+        CHECK(e.second < 1e-8);
+      }
+    }
+  }
+}
+
+TEST_CASE("the gradient of a cast is the gradient in the other dtype, its real part for a real input") {
+  const Tensor w = random({3}, 2, DType::c64), x = random({3}, 1);
+  Tape tape;
+  const auto [narrow] = grad(inner(w, cast(x, DType::c64)), {x});
+  CHECK(difference(narrow, cast(w, DType::f64)) == 0);
+}
+
+TEST_CASE("nothing flows back through a result that is not floating point") {
+  for (const OpCase& c : op_cases()) {
+    if (op_named(c.op)->traits.differentiable) continue;
+    const Tensors in = c.inputs(DType::f64);
+    Tape tape;
+    const Tensor x = in[0] * 2.0;
+    Tensors moved = in;
+    moved[0] = x;
+    const Tensor y = c.call(moved);
+    const auto g = grad(sum(cast(y, DType::f64)), {x});
+    CHECK(difference(g[0], Tensor::zeros(x.shape(), DType::f64)) == 0);
+  }
+}
+
+TEST_CASE("the form for all time steps is the op at each step, whichever inputs vary") {
+  constexpr std::int64_t steps = 3;
+  for (const OpCase& c : op_cases()) {
+    const Tensors one = c.inputs(c.op == "conj" ? DType::c128 : DType::f64);
+    std::vector<Spec> specs;
+    for (const Tensor& x : one) specs.push_back(x.spec());
+    const Traced traced = trace(specs, [&](const Tensors& in) { return Tensors{c.call(in)}; });
+    if (traced.program.nodes.size() != 1) continue;  // made of several ops, which have cases of their own
+    const Program::Node& node = traced.program.nodes[0];
+    const bool has_batch = node.op->batch != nullptr;
+    REQUIRE_MESSAGE(has_batch, c.op);
+    const std::size_t n = node.in.size();
+    for (unsigned mask = 1; mask < (1U << n); ++mask) {
+      CAPTURE(c.op);
+      CAPTURE(mask);
+      std::vector<Tensors> at(steps, Tensors(n));
+      Tensors slabs(n);
+      Varying varying;
+      for (std::size_t i = 0; i < n; ++i) {
+        const Tensor& x = one[static_cast<std::size_t>(node.in[i])];
+        Tensors rows;
+        for (std::int64_t t = 0; t < steps; ++t) {
+          const bool vary = (mask >> i & 1) != 0;
+          at[static_cast<std::size_t>(t)][i] = vary && is_differentiable(x.dtype()) ? x * (1.0 + 0.25 * static_cast<double>(t)) : x;
+          rows.push_back(at[static_cast<std::size_t>(t)][i]);
+        }
+        slabs[i] = (mask >> i & 1) != 0 ? stack(rows) : x;
+        if ((mask >> i & 1) != 0) varying.set(i);
+      }
+      const Tensor all = node.op->batch(node.attrs, pointers(slabs), varying, steps);
+      Tensor total;
+      for (std::int64_t t = 0; t < steps; ++t) {
+        const Tensor expected = apply(*node.op, node.attrs, pointers(at[static_cast<std::size_t>(t)]), Where::current());
+        CHECK(difference(reel::at(all, t), expected) < 1e-14);
+        if (is_differentiable(expected.dtype())) total = total.defined() ? total + expected : expected;
+      }
+      if (!node.op->batch_sum || !total.defined()) continue;
+      const Tensor sum = node.op->batch_sum(node.attrs, pointers(slabs), varying, steps);
+      if (sum.defined()) CHECK(difference(sum, total) < 1e-14);
+    }
+  }
+}
