@@ -85,11 +85,16 @@ struct Tanh {
   template <class T>
   REEL_HD T operator()(T x) const { using math::tanh; return tanh(x); }
 };
-struct Sigmoid {
+struct Sigmoid {  // by e^-|x|, which neither overflows nor loses places on the negative side
   static constexpr auto name = "sigmoid";
   static constexpr unsigned domain = real_numbers;
   template <class T>
-  REEL_HD T operator()(T x) const { using math::exp; return T(1) / (T(1) + exp(-x)); }
+  REEL_HD T operator()(T x) const {
+    using math::abs, math::fma, math::select;
+    const T e = math::exp_nonpositive(-abs(x)), sum = T(1) + e, lost = e - (sum - T(1));  // 1 + e = sum + lost, exactly
+    const T r = T(1) / sum, w = r + r * (fma(-r, sum, T(1)) - r * lost);  // 1 / (1 + e), to half a unit
+    return select(x < T(0), e * w, w);
+  }
 };
 struct Softplus {  // log(1 + e^x), without overflow
   static constexpr auto name = "softplus";
@@ -97,7 +102,7 @@ struct Softplus {  // log(1 + e^x), without overflow
   template <class T>
   REEL_HD T operator()(T x) const {
     using math::abs, math::exp, math::log1p, math::select;
-    return select(x > T(0), x, x - x) + log1p(exp(-abs(x)));
+    return select(x > T(0), x, T(0)) + log1p(exp(-abs(x)));
   }
 };
 struct Relu {  // max(x, 0); NaN stays NaN

@@ -57,7 +57,7 @@ void write_atomically(const std::string& path, std::string_view bytes) {
   const std::filesystem::path target(path);
   const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
   // one name for all attempts: what a kill -9 leaves behind, the next write takes away
-  const std::string temporary = folder / ("." + target.filename().string() + ".tmp");
+  const std::string temporary = folder / fmt::format(".{}.tmp", target.filename().string());
   try {
     FileHandle file(temporary, O_WRONLY | O_CREAT | O_TRUNC, "written");
     file.write(bytes);

@@ -47,9 +47,10 @@ Validation validate(const Task& task, const Model& model, const Examples& exampl
   return v;
 }
 
-[[noreturn]] void diverged(const char* what, double value, std::int64_t step, const RunFolder& folder, bool saved) {
-  throw Error("train", fmt::format("the {} became {} at step {}; {}. Hint: a lower --lr, or --clip-norm 1", what, value, step,
-                                   saved ? "the last good checkpoint is in " + folder.path() : "there is no checkpoint yet"));
+[[noreturn]] void diverged(const char* what, double value, std::int64_t step, const RunFolder& folder) {
+  throw Error("train", fmt::format("the {} became {} at step {}; the last good checkpoint is in {}. Hint: a lower --lr, or "
+                                   "--clip-norm 1",
+                                   what, value, step, folder.path()));
 }
 
 }  // namespace
@@ -62,8 +63,8 @@ Outcome train(const Task& task, Model& model, RunFolder& folder, const TrainOpti
   const std::int64_t every = options.valid_every > 0 ? options.valid_every : std::max<std::int64_t>(1, options.steps / 20);
 
   Progressed at;
-  bool saved = std::filesystem::exists(checkpoint);
-  if (saved) at = load_checkpoint(checkpoint, model, optimizer, schedule, options.seed);
+  const bool resumed = std::filesystem::exists(checkpoint);
+  if (resumed) at = load_checkpoint(checkpoint, model, optimizer, schedule, options.seed);
   folder.keep_rows_up_to(at.step);
 
   Tensors parameters;
@@ -91,8 +92,8 @@ Outcome train(const Task& task, Model& model, RunFolder& folder, const TrainOpti
   const auto save = [&] {
     at.seconds = clock.seconds();
     save_checkpoint(checkpoint, model, optimizer, schedule, options.seed, at);
-    saved = true;
   };
+  if (!resumed) save();  // so that a run can be resumed from its first moment on
   const auto describe = [&](bool finished) {
     record.steps = at.step;
     record.seconds = clock.seconds();
@@ -109,10 +110,10 @@ Outcome train(const Task& task, Model& model, RunFolder& folder, const TrainOpti
       Tape tape;
       const Tensor l = task.loss(model(batch.x), batch);
       loss = l.item();
-      if (!std::isfinite(loss)) diverged("loss", loss, at.step + 1, folder, saved);
+      if (!std::isfinite(loss)) diverged("loss", loss, at.step + 1, folder);
       const Tensors gradients = grad({l}, parameters);
       const double norm = optimizer.norm(gradients);
-      if (!std::isfinite(norm)) diverged("gradient norm", norm, at.step + 1, folder, saved);
+      if (!std::isfinite(norm)) diverged("gradient norm", norm, at.step + 1, folder);
       optimizer.step(gradients, norm, schedule.factor(at.step));
       at.running.grad_norm += norm;
     }
@@ -123,7 +124,7 @@ Outcome train(const Task& task, Model& model, RunFolder& folder, const TrainOpti
 
     if (at.step % every == 0 || at.step == options.steps) {
       const Validation v = validate(task, model, examples, options.seed);
-      if (!std::isfinite(v.loss)) diverged("validation loss", v.loss, at.step, folder, saved);
+      if (!std::isfinite(v.loss)) diverged("validation loss", v.loss, at.step, folder);
       schedule.validated(v.loss);
       const auto n = static_cast<double>(at.running.steps);
       record.train_loss = at.running.loss / n;

@@ -1,0 +1,146 @@
+// Optimisers against PyTorch and NumPy (tests/golden), clipping, groups, schedules, and that updates allocate nothing.
+#include "tasks/harness/optimizer.h"
+
+#include <cstdlib>
+#include <new>
+
+#include "tasks/harness/safetensors.h"
+#include "tests/check.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+std::size_t allocations = 0;
+}
+
+// Every allocation of this program goes through here and is counted.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  ++allocations;
+  if (void* p = std::malloc(bytes)) return p;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+namespace {
+
+Tensor copy(const Tensor& x) {
+  Tensor out = Tensor::empty(x.spec());
+  out.assign(x);
+  return out;
+}
+
+TensorFile golden() { return load_safetensors(REEL_SOURCE_DIR "/tests/golden/optimizers.safetensors", backend()); }
+
+}  // namespace
+
+TEST_CASE("each optimiser takes the steps that PyTorch or NumPy takes") {
+  const TensorFile file = golden();
+  OptimizerOptions base;
+  base.lr = 0.01;
+  const auto with = [&](auto&& set) {
+    OptimizerOptions o = base;
+    set(o);
+    return o;
+  };
+  const std::vector<std::pair<std::string, OptimizerOptions>> cases{
+      {"sgd", with([](auto& o) { o.kind = "sgd"; })},
+      {"sgd_momentum", with([](auto& o) { o.kind = "sgd", o.momentum = 0.9; })},
+      {"rmsprop_torch", with([](auto& o) { o.decay = 0.9; })},
+      {"rmsprop_tf", with([](auto& o) { o.rms_start = 1, o.epsilon_inside = true, o.epsilon = 1e-10; })},
+      {"rmsprop_theano", with([](auto& o) { o.rms_start = 1e-3, o.epsilon = 0; })},
+      {"adam", with([](auto& o) { o.kind = "adam"; })},
+      {"adam_b0", with([](auto& o) { o.kind = "adam", o.beta1 = 0; })},
+      {"amsgrad", with([](auto& o) { o.kind = "amsgrad"; })},
+      {"adagrad", with([](auto& o) { o.kind = "adagrad", o.epsilon = 1e-10; })},
+  };
+  for (const auto& [name, options] : cases) {
+    CAPTURE(name);
+    const Tensor p = copy(file.at("p0"));
+    Optimizer optimizer({{"p", p, ""}}, options);
+    for (std::int64_t t = 0; t < 12; ++t) {
+      const Tensors g{file.at("g").at(t)};
+      optimizer.step(g, optimizer.norm(g));
+      CHECK(difference(p, file.at(name + ".p").at(t)) < 1e-12);
+    }
+  }
+}
+
+TEST_CASE("epsilon stands beside or under the root") {
+  for (bool inside : {false, true}) {
+    OptimizerOptions options;
+    options.lr = 1, options.decay = 0, options.epsilon = 0.25, options.epsilon_inside = inside;
+    const Tensor p = Tensor::full({1}, 0, DType::f64);
+    Optimizer optimizer({{"p", p, ""}}, options);
+    optimizer.step({Tensor::full({1}, 2, DType::f64)}, 2);
+    CHECK(p.item() == doctest::Approx(inside ? -2 / std::sqrt(4.25) : -2 / 2.25));
+  }
+}
+
+TEST_CASE("clipping by the norm of all gradients, and by value") {
+  const TensorFile file = golden();
+  const Tensor g = file.at("g").at(0), a = Tensor::zeros({20}, DType::f64), b = Tensor::zeros({17}, DType::f64);
+  OptimizerOptions options;
+  options.kind = "sgd", options.lr = 1, options.clip_norm = 0.5;
+  Optimizer optimizer({{"a", a, ""}, {"b", b, ""}}, options);
+  const Tensors parts{slice(g, 0, 0, 20), slice(g, 0, 20, 37)};
+  const double norm = optimizer.norm(parts);
+  CHECK(norm == doctest::Approx(file.at("clip.norm").item()).epsilon(1e-13));
+  optimizer.step(parts, norm);
+  CHECK(difference(concat({a, b}, 0), -file.at("clip.g")) < 1e-13);
+
+  options.clip_norm = 0, options.clip_value = 0.1;
+  const Tensor c = Tensor::zeros({37}, DType::f64);
+  Optimizer by_value({{"c", c, ""}}, options);
+  by_value.step({g}, norm);
+  CHECK(difference(c, -maximum(minimum(g, Tensor::full({}, 0.1, DType::f64)), Tensor::full({}, -0.1, DType::f64))) == 0);
+}
+
+TEST_CASE("groups have their own rates") {
+  OptimizerOptions options;
+  options.kind = "sgd", options.lr = 1, options.group_lr = {{"head", 0.5}};
+  const Tensor a = Tensor::zeros({2}), b = Tensor::zeros({2}), g = Tensor::full({2}, 1);
+  Optimizer optimizer({{"a", a, "cell"}, {"b", b, "head"}}, options);
+  optimizer.step({g, g}, 2, 0.5);  // and all rates a common factor
+  CHECK(a.values<float>()[0] == -0.5F);
+  CHECK(b.values<float>()[0] == -0.25F);
+  options.group_lr = {{"tail", 1}};
+  CHECK(contains(error_of([&] { Optimizer({{"a", a, ""}}, options); }), "no parameter is in group \"tail\""));
+}
+
+TEST_CASE("an update changes parameters in place, on their version, without allocating") {
+  for (const std::string& kind : OptimizerOptions::kinds()) {
+    CAPTURE(kind);
+    OptimizerOptions options;
+    options.kind = kind, options.clip_norm = 1;
+    Tensor p = random({37, 5}, 1, DType::f32);
+    const Tensors g{random({37, 5}, 2, DType::f32)};
+    Optimizer optimizer({{"p", p, ""}}, options);
+    optimizer.step(g, optimizer.norm(g));
+    const std::size_t before = allocations, system = backend().memory().system_calls, live = backend().memory().live_bytes;
+    for (int i = 0; i < 5; ++i) optimizer.step(g, optimizer.norm(g));
+    CHECK(allocations == before);
+    CHECK(backend().memory().system_calls == system);
+    CHECK(backend().memory().live_bytes == live);
+    CHECK(p.version() == 6);
+  }
+}
+
+TEST_CASE("schedules") {
+  Schedule constant({});
+  CHECK(constant.factor(12345) == 1);
+  Schedule step({.kind = "step", .every = 10, .factor = 0.5});
+  CHECK(step.factor(9) == 1);
+  CHECK(step.factor(10) == 0.5);
+  CHECK(step.factor(25) == 0.25);
+  Schedule plateau({.kind = "plateau", .factor = 0.1, .patience = 2});
+  for (double loss : {3.0, 2.0, 2.5, 2.1}) plateau.validated(loss);  // two without a better one
+  CHECK(plateau.factor(0) == doctest::Approx(0.1));
+  Schedule copy({.kind = "plateau", .factor = 0.1, .patience = 2});
+  copy.restore(plateau.state());
+  for (double loss : {2.2, 2.3}) copy.validated(loss), plateau.validated(loss);
+  CHECK(copy.factor(0) == plateau.factor(0));
+  CHECK(copy.factor(0) == doctest::Approx(0.01));
+  CHECK(contains(error_of([&] { copy.restore("gone"); }), "schedule state \"gone\" cannot be read"));
+}
