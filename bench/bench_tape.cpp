@@ -21,8 +21,8 @@ void chain(benchmark::State& state, F&& f) {
     for (int i = 0; i < ops; ++i) y = f(y, x);
     benchmark::DoNotOptimize(y.data());
   }
-  state.counters["ns_per_op"] = benchmark::Counter(
-      ops * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["ns_per_op"] =
+      benchmark::Counter(ops * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 template <class F>
@@ -38,16 +38,28 @@ void differentiate(benchmark::State& state, F&& f) {
     const auto [dx] = grad(loss, {x});
     benchmark::DoNotOptimize(dx.data());
   }
-  state.counters["ns_per_op"] = benchmark::Counter(
-      ops * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["ns_per_op"] =
+      benchmark::Counter(ops * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
-void record_add(benchmark::State& s) { chain(s, [](const Tensor& y, const Tensor& x) { return y + x; }); }
-void record_mul(benchmark::State& s) { chain(s, [](const Tensor& y, const Tensor& x) { return y * x; }); }
-void record_tanh(benchmark::State& s) { chain(s, [](const Tensor& y, const Tensor&) { return tanh(y); }); }
-void differentiate_add(benchmark::State& s) { differentiate(s, [](const Tensor& y, const Tensor& x) { return y + x; }); }
-void differentiate_mul(benchmark::State& s) { differentiate(s, [](const Tensor& y, const Tensor& x) { return y * x; }); }
-void differentiate_tanh(benchmark::State& s) { differentiate(s, [](const Tensor& y, const Tensor&) { return tanh(y); }); }
+void record_add(benchmark::State& s) {
+  chain(s, [](const Tensor& y, const Tensor& x) { return y + x; });
+}
+void record_mul(benchmark::State& s) {
+  chain(s, [](const Tensor& y, const Tensor& x) { return y * x; });
+}
+void record_tanh(benchmark::State& s) {
+  chain(s, [](const Tensor& y, const Tensor&) { return tanh(y); });
+}
+void differentiate_add(benchmark::State& s) {
+  differentiate(s, [](const Tensor& y, const Tensor& x) { return y + x; });
+}
+void differentiate_mul(benchmark::State& s) {
+  differentiate(s, [](const Tensor& y, const Tensor& x) { return y * x; });
+}
+void differentiate_tanh(benchmark::State& s) {
+  differentiate(s, [](const Tensor& y, const Tensor&) { return tanh(y); });
+}
 BENCHMARK(record_add);
 BENCHMARK(record_mul);
 BENCHMARK(record_tanh);
@@ -79,8 +91,9 @@ void training_step(benchmark::State& state, const std::string& cell) {
 
 int main(int argc, char** argv) {
   for (const CellType& type : cell_registry()) {
-    benchmark::RegisterBenchmark(("training_step/" + type.name).c_str(), [name = type.name](benchmark::State& s) { training_step(s, name); })
-        ->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(("training_step/" + type.name).c_str(), [name = type.name](benchmark::State& s) {
+      training_step(s, name);
+    })->Unit(benchmark::kMillisecond);
   }
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

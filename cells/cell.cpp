@@ -11,9 +11,12 @@ Settings::Settings(std::string cell, const std::vector<Setting>& known, const st
   for (const Setting& s : known) values_[s.name] = s.fallback;
   for (const auto& [name, value] : given) {
     const auto setting = std::find_if(known.begin(), known.end(), [&](const Setting& s) { return s.name == name; });
-    if (setting == known.end()) throw Error("--" + cell_ + "." + name, fmt::format("the cell {} has no such setting", cell_));
-    if (setting->kind == Setting::Kind::choice && std::find(setting->choices.begin(), setting->choices.end(), value) == setting->choices.end())
-      throw Error("--" + cell_ + "." + name, fmt::format("\"{}\" is not one of {}", value, fmt::join(setting->choices, ", ")));
+    if (setting == known.end())
+      throw Error("--" + cell_ + "." + name, fmt::format("the cell {} has no such setting", cell_));
+    if (setting->kind == Setting::Kind::choice &&
+        std::find(setting->choices.begin(), setting->choices.end(), value) == setting->choices.end())
+      throw Error("--" + cell_ + "." + name,
+                  fmt::format("\"{}\" is not one of {}", value, fmt::join(setting->choices, ", ")));
     values_[name] = value;
   }
 }
@@ -26,7 +29,8 @@ template <class T>
 T number(const std::string& option, const std::string& text) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) throw Error(option, fmt::format("\"{}\" is not a number", text));
+  if (error != std::errc() || end != text.data() + text.size())
+    throw Error(option, fmt::format("\"{}\" is not a number", text));
   return value;
 }
 }  // namespace
@@ -34,7 +38,8 @@ T number(const std::string& option, const std::string& text) {
 std::int64_t Settings::integer(const std::string& name, std::int64_t low, std::int64_t high) const {
   const std::string option = "--" + cell_ + "." + name;
   const auto value = number<std::int64_t>(option, text(name));
-  if (value < low || value > high) throw Error(option, fmt::format("a whole number in {}..{} is wanted, got {}", low, high, value));
+  if (value < low || value > high)
+    throw Error(option, fmt::format("a whole number in {}..{} is wanted, got {}", low, high, value));
   return value;
 }
 
@@ -85,12 +90,9 @@ const CellType& cell_type(const std::string& name) {
 
 namespace {
 const std::vector<std::pair<std::string, Tensor (*)(Arg)>> activations{
-    {"relu", [](Arg x) { return relu(x); }},
-    {"tanh", [](Arg x) { return tanh(x); }},
-    {"sigmoid", [](Arg x) { return sigmoid(x); }},
-    {"leaky_relu", [](Arg x) { return leaky_relu(x); }},
-    {"elu", [](Arg x) { return elu(x); }},
-    {"softplus", [](Arg x) { return softplus(x); }},
+    {"relu", [](Arg x) { return relu(x); }},        {"tanh", [](Arg x) { return tanh(x); }},
+    {"sigmoid", [](Arg x) { return sigmoid(x); }},  {"leaky_relu", [](Arg x) { return leaky_relu(x); }},
+    {"elu", [](Arg x) { return elu(x); }},          {"softplus", [](Arg x) { return softplus(x); }},
     {"identity", [](Arg x) { return x.tensor(); }},
 };
 }  // namespace

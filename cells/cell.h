@@ -1,6 +1,6 @@
-// What a recurrent cell is: named parameters, a state, and one step. A cell of its own is one file: a class with step() in ops,
-// its settings, and a line of registration. Weights have the papers' orientation: W [n, i] acts on a column x, which for rows of
-// a batch is linear(x, W) = x Wt.
+// What a recurrent cell is: named parameters, a state, and one step. A cell of its own is one file: a class with step()
+// in ops, its settings, and a line of registration. Weights have the papers' orientation: W [n, i] acts on a column x,
+// which for rows of a batch is linear(x, W) = x Wt.
 #pragma once
 #include <functional>
 #include <map>
@@ -21,7 +21,7 @@ struct Setting {
   enum class Kind { integer, real, choice };
   std::string name;
   Kind kind;
-  std::string fallback;              // the value without the option
+  std::string fallback;  // the value without the option
   std::string help;
   std::vector<std::string> choices;  // for Kind::choice
 };

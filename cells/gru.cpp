@@ -1,5 +1,5 @@
-// Gated recurrent unit (Cho et al. 2014) in both conventions: the reset gate after the product with h (PyTorch, cuDNN, GORU 2.2)
-// or before it (the original).
+// Gated recurrent unit (Cho et al. 2014) in both conventions: the reset gate after the product with h (PyTorch, cuDNN,
+// GORU 2.2) or before it (the original).
 #include <cmath>
 
 #include "cells/cell.h"
@@ -9,10 +9,12 @@ namespace {
 
 class Gru final : public Cell {
  public:
-  Gru(std::int64_t i, std::int64_t n, const Settings& s, Init& init) : Cell(i, n, init), after_(s.choice("reset") == "after") {
+  Gru(std::int64_t i, std::int64_t n, const Settings& s, Init& init)
+      : Cell(i, n, init), after_(s.choice("reset") == "after") {
     const double k = 1 / std::sqrt(static_cast<double>(n));  // PyTorch's start: all uniform in +-1/sqrt(n)
     const bool two = s.choice("biases") == "2";
-    if (two && !after_) throw Error("--gru.biases", "two biases are PyTorch's form, which resets after. Hint: --gru.biases 1");
+    if (two && !after_)
+      throw Error("--gru.biases", "two biases are PyTorch's form, which resets after. Hint: --gru.biases 1");
     for (Gate* g : {&r_, &z_, &c_}) {
       const std::string name = g == &r_ ? "_r" : g == &z_ ? "_z" : "_c";
       g->U = parameter("U" + name, init.uniform({n, i}, k));
@@ -40,10 +42,18 @@ class Gru final : public Cell {
   Gate r_, z_, c_;
 };
 
-REEL_CELL({"gru", "gated recurrent unit",
-           {{"reset", Setting::Kind::choice, "after", "the reset gate acts after or before the product with h", {"after", "before"}},
-            {"biases", Setting::Kind::choice, "2", "bias vectors a gate: 1, or PyTorch's 2 (reset after only)", {"1", "2"}}},
-           [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) { return std::make_unique<Gru>(i, n, s, init); }})
+REEL_CELL(
+    {"gru",
+     "gated recurrent unit",
+     {{"reset",
+       Setting::Kind::choice,
+       "after",
+       "the reset gate acts after or before the product with h",
+       {"after", "before"}},
+      {"biases", Setting::Kind::choice, "2", "bias vectors a gate: 1, or PyTorch's 2 (reset after only)", {"1", "2"}}},
+     [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
+       return std::make_unique<Gru>(i, n, s, init);
+     }})
 
 }  // namespace
 }  // namespace reel

@@ -44,10 +44,13 @@ class Lstm final : public Cell {
   Gate i_, f_, g_, o_;
 };
 
-REEL_CELL({"lstm", "long short-term memory",
+REEL_CELL({"lstm",
+           "long short-term memory",
            {{"biases", Setting::Kind::choice, "2", "bias vectors a gate: 1, or PyTorch's 2", {"1", "2"}},
             {"forget_bias", Setting::Kind::real, "0", "added to the forget gate's bias at the start", {}}},
-           [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) { return std::make_unique<Lstm>(i, n, s, init); }})
+           [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
+             return std::make_unique<Lstm>(i, n, s, init);
+           }})
 
 }  // namespace
 }  // namespace reel

@@ -27,10 +27,13 @@ class Rnn final : public Cell {
   Tensor U, W, b, b2;
 };
 
-REEL_CELL({"rnn", "vanilla RNN",
+REEL_CELL({"rnn",
+           "vanilla RNN",
            {{"activation", Setting::Kind::choice, "tanh", "f of h' = f(W h + U x + b)", activation_names()},
             {"biases", Setting::Kind::choice, "2", "bias vectors: 1, or PyTorch's 2", {"1", "2"}}},
-           [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) { return std::make_unique<Rnn>(i, n, s, init); }})
+           [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
+             return std::make_unique<Rnn>(i, n, s, init);
+           }})
 
 }  // namespace
 }  // namespace reel

@@ -1,5 +1,5 @@
-// Shuffling RNN (SRNN paper, section 3): the state only moves by a cyclic shift P and a ReLU; all learning is in beta, which
-// looks at the input alone.
+// Shuffling RNN (SRNN paper, section 3): the state only moves by a cyclic shift P and a ReLU; all learning is in beta,
+// which looks at the input alone.
 #include <cmath>
 
 #include "cells/cell.h"
@@ -12,7 +12,8 @@ class Srnn final : public Cell {
   Srnn(std::int64_t d, std::int64_t n, const Settings& s, Init& init)
       : Cell(d, n, init), activation_(s.choice("activation")), gated_(s.choice("gate") == "on") {
     const std::int64_t width = s.integer("width", 1), layers = s.integer("layers", 1, 1000);
-    for (std::int64_t l = 1; l <= layers; ++l) f_.push_back(layer(fmt::format("f{}", l), l == 1 ? d : width, width, init));
+    for (std::int64_t l = 1; l <= layers; ++l)
+      f_.push_back(layer(fmt::format("f{}", l), l == 1 ? d : width, width, init));
     f_.push_back(layer("fo", width, n, init));
     if (gated_) g_ = layer("g", d, n, init);
   }
@@ -44,12 +45,16 @@ class Srnn final : public Cell {
   Layer g_;
 };
 
-REEL_CELL({"srnn", "shuffling RNN",
+REEL_CELL({"srnn",
+           "shuffling RNN",
            {{"width", Setting::Kind::integer, "8", "units of a hidden layer of beta's network", {}},
             {"layers", Setting::Kind::integer, "1", "hidden layers of beta's network", {}},
             {"gate", Setting::Kind::choice, "on", "multiply beta by a gate of the input", {"on", "off"}},
-            {"activation", Setting::Kind::choice, "relu", "of the hidden layers of beta's network", activation_names()}},
-           [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) { return std::make_unique<Srnn>(i, n, s, init); },
+            {"activation", Setting::Kind::choice, "relu", "of the hidden layers of beta's network",
+             activation_names()}},
+           [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
+             return std::make_unique<Srnn>(i, n, s, init);
+           },
            [](const Settings& s) { return s.integer("width", 1); }})
 
 }  // namespace

@@ -17,10 +17,12 @@ function die(message) {
 }
 function body(line) { main_lines[++mains] = line }
 function global(line) { global_lines[++globals] = line }
-function quoted(line) {
-  gsub(/\\/, "\\\\", line)
-  gsub(/"/, "\\\"", line)
-  return "        \"" line "\\n\""
+function quoted(line,    i, c, text) {
+  for (i = 1; i <= length(line); ++i) {
+    c = substr(line, i, 1)
+    text = text (c == "\\" || c == "\"" ? "\\" : "") c
+  }
+  return "        \"" text "\\n\""
 }
 # The last block of main() printed nothing, as no ```text followed it.
 function settle() {
@@ -58,7 +60,6 @@ kind != "" && /^```[ \t]*$/ {
     body("        , \"" name ":" opened "\");")
     waiting = 0
   }
-  if (kind != "other") ++blocks
   kind = ""
   next
 }

@@ -28,7 +28,8 @@ Backend& backend(const std::string& name) {
   for (const auto& b : registry()) {
     if (b->name() == name) return *b;
   }
-  throw Error("device", fmt::format("there is no device \"{}\"; this build has: {}", name, fmt::join(backend_names(), ", ")));
+  throw Error("device",
+              fmt::format("there is no device \"{}\"; this build has: {}", name, fmt::join(backend_names(), ", ")));
 }
 
 std::vector<std::string> backend_names() {

@@ -94,7 +94,8 @@ struct SelectArgs {  // out[i] = condition[i] ? a[i] : b[i]
   void* out;
 };
 enum class Reduction { sum, max };
-struct ReduceArgs {  // out is filled with the neutral element, then combined; operand 0 is in, 1 is out (stride 0: reduced)
+struct ReduceArgs {  // out is filled with the neutral element, then combined; operand 0 is in, 1 is out (stride 0:
+                     // reduced)
   Reduction kind;
   DType dtype;
   const Loop<2>& loop;
@@ -108,7 +109,8 @@ struct ArgmaxArgs {  // out[r] = the first place of the largest of in[r, 0..n)
   const void* in;
   std::int32_t* out;
 };
-struct GemmArgs {  // c[i] = op(a[i]) op(b[i]) (+ c[i]) for i < batch: [m, k] [k, n] -> [m, n]; stride 0 shares an operand
+struct GemmArgs {  // c[i] = op(a[i]) op(b[i]) (+ c[i]) for i < batch: [m, k] [k, n] -> [m, n]; stride 0 shares an
+                   // operand
   DType dtype;
   bool transpose_a, transpose_b;
   std::int64_t m, n, k;
@@ -131,7 +133,8 @@ struct PickArgs {  // pick: out[r] = in[r, index[r]]; place: out[r, :] = 0 but o
   void* out;
 };
 enum class Distribution { uniform, normal };
-struct RandomArgs {  // uniform in [a, b), or normal with mean a and deviation b; element i depends on seed, stream and i alone
+struct RandomArgs {  // uniform in [a, b), or normal with mean a and deviation b; element i depends on seed, stream and
+                     // i alone
   Distribution distribution;
   DType dtype;
   std::int64_t n;

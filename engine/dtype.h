@@ -17,12 +17,18 @@ inline constexpr DType all_dtypes[] = {DType::f32, DType::f64, DType::c64, DType
 template <class F>
 decltype(auto) dispatch(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::f32: return f(std::type_identity<float>{});
-    case DType::f64: return f(std::type_identity<double>{});
-    case DType::c64: return f(std::type_identity<std::complex<float>>{});
-    case DType::c128: return f(std::type_identity<std::complex<double>>{});
-    case DType::i32: return f(std::type_identity<std::int32_t>{});
-    case DType::boolean: return f(std::type_identity<bool>{});
+    case DType::f32:
+      return f(std::type_identity<float>{});
+    case DType::f64:
+      return f(std::type_identity<double>{});
+    case DType::c64:
+      return f(std::type_identity<std::complex<float>>{});
+    case DType::c128:
+      return f(std::type_identity<std::complex<double>>{});
+    case DType::i32:
+      return f(std::type_identity<std::int32_t>{});
+    case DType::boolean:
+      return f(std::type_identity<bool>{});
   }
   throw std::logic_error("reel: internal: dtype out of range");
 }

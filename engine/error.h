@@ -1,4 +1,5 @@
-// Errors a user can cause: what failed, the rule in words, the values, where it was called, and a hint when one is known.
+// Errors a user can cause: what failed, the rule in words, the values, where it was called, and a hint when one is
+// known.
 #pragma once
 #include <fmt/core.h>
 
@@ -17,7 +18,8 @@ class Error : public std::runtime_error {
   Error(const std::string& subject, const std::string& rule) : std::runtime_error("[" + subject + "] " + rule) {}
 };
 
-/// A broken rule found while an op looks at its arguments; apply() turns it into an Error that names the op and the caller.
+/// A broken rule found while an op looks at its arguments; apply() turns it into an Error that names the op and the
+/// caller.
 struct RuleError {
   std::string rule;
 };
@@ -38,9 +40,10 @@ template <class... Args>
 }
 
 /// A rule of ours, not of the user's: says where the engine contradicts itself.
-#define REEL_ASSERT(condition)                                                                       \
-  do {                                                                                               \
-    if (!(condition)) throw std::logic_error(fmt::format("reel: internal: {} ({}:{})", #condition, __FILE__, __LINE__)); \
+#define REEL_ASSERT(condition)                                                                           \
+  do {                                                                                                   \
+    if (!(condition))                                                                                    \
+      throw std::logic_error(fmt::format("reel: internal: {} ({}:{})", #condition, __FILE__, __LINE__)); \
   } while (false)
 
 }  // namespace reel

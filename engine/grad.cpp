@@ -59,19 +59,23 @@ void accumulate(Tensor& sum, Tensor&& g) { sum = sum.defined() ? primitive::add(
 Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& options, Where where) {
   Tape* const current = Tape::current();
   if (!current)
-    fail("grad", where, "there is no tape. Hint: create a Tape before computing the loss, and call grad while it lives");
+    fail("grad", where,
+         "there is no tape. Hint: create a Tape before computing the loss, and call grad while it lives");
   const Tape& tape = *current;
   const std::size_t nodes = tape.size();
   if (!options.cotangents.empty() && options.cotangents.size() != outputs.size())
     fail("grad", where, "{} cotangents for {} outputs", options.cotangents.size(), outputs.size());
   for (const Tensor& x : xs) {
     if (!x.defined()) fail("grad", where, "an x is an undefined tensor");
-    if (!is_differentiable(x.dtype())) fail("grad", where, "x is {}; only floating point has gradients", x.spec().str());
+    if (!is_differentiable(x.dtype()))
+      fail("grad", where, "x is {}; only floating point has gradients", x.spec().str());
   }
 
   for (const Tensor& y : outputs) {
     if (tape.mode() == Tape::Mode::eager && y.id() < tape.first_id())
-      fail("grad", where, "the output was computed before this tape began, so there is nothing to differentiate. Hint: create the Tape first");
+      fail("grad", where,
+           "the output was computed before this tape began, so there is nothing to differentiate. Hint: create the "
+           "Tape first");
   }
 
   const Numbering number(tape, xs);
@@ -115,8 +119,10 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
     for (const Tensor& t : tape.outputs(node)) {
       Tensor& g = gradient[number(t)];
       any = any || g.defined();
-      if (keep[number(t)]) dy.push_back(g);
-      else dy.push_back(std::exchange(g, Tensor()));
+      if (keep[number(t)])
+        dy.push_back(g);
+      else
+        dy.push_back(std::exchange(g, Tensor()));
     }
     if (!any) continue;
     needs.clear();

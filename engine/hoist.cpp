@@ -1,8 +1,8 @@
-// Hoist: what a step computes without looking at the state is the same work for all times, so it leaves the loop and runs once
-// on [T, ...]: a T x B row product instead of T small ones.
+// Hoist: what a step computes without looking at the state is the same work for all times, so it leaves the loop and
+// runs once on [T, ...]: a T x B row product instead of T small ones.
 //
-// Products, lookups and reductions move, with all they need; elementwise ops move when their inputs have moved, else they stay,
-// where they cost no memory traffic. What depends on captures alone runs once.
+// Products, lookups and reductions move, with all they need; elementwise ops move when their inputs have moved, else
+// they stay, where they cost no memory traffic. What depends on captures alone runs once.
 #include "engine/scan.h"
 
 namespace reel {

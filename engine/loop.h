@@ -1,5 +1,5 @@
-// Nested loops over N operands that share an iteration space: how broadcasting, transposing, slicing and reducing reach a
-// backend. Axes that can be walked as one are merged, so most loops that arrive have one or two axes.
+// Nested loops over N operands that share an iteration space: how broadcasting, transposing, slicing and reducing reach
+// a backend. Axes that can be walked as one are merged, so most loops that arrive have one or two axes.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -13,8 +13,8 @@ struct Loop {
   using Offsets = std::array<std::int64_t, N>;
 
   int rank = 0;
-  std::array<std::int64_t, Shape::max_rank> dims;   // of the first `rank` axes, as strides; the rest is not set,
-  std::array<Offsets, Shape::max_rank> strides;     // for small ops feel every byte. In elements; strides[axis][operand]
+  std::array<std::int64_t, Shape::max_rank> dims;  // of the first `rank` axes, as strides; the rest is not set,
+  std::array<Offsets, Shape::max_rank> strides;    // for small ops feel every byte. In elements; strides[axis][operand]
 
   /// Adds the next axis inwards; call from the outermost to the innermost.
   void push(std::int64_t dim, const Offsets& stride) {

@@ -10,7 +10,8 @@
 //   };
 //   REEL_OP(Roll)
 //
-// and is called with apply(Roll{1}, {&x}, where). Ops with several results say outputs(), infer(in, specs), run(in, outs).
+// and is called with apply(Roll{1}, {&x}, where). Ops with several results say outputs(), infer(in, specs), run(in,
+// outs).
 #pragma once
 #include <cstring>
 #include <memory>
@@ -59,8 +60,8 @@ struct Traits {
   const char* name;
   Kind kind = Kind::heavy;
   Reads reads = Reads::both;
-  bool linear = false;          // jointly linear in all inputs: the sum over time steps may be taken of the inputs
-  bool differentiable = true;   // false: a declared end of derivatives, asking for one is an error
+  bool linear = false;         // jointly linear in all inputs: the sum over time steps may be taken of the inputs
+  bool differentiable = true;  // false: a declared end of derivatives, asking for one is an error
 };
 
 /// An op object with its type forgotten.
@@ -69,13 +70,17 @@ class Attrs {
   Attrs() = default;
   template <class O>
   explicit Attrs(const O& op) {
-    if constexpr (fits<O>) std::memcpy(small_, &op, sizeof op);
-    else big_ = std::make_shared<const O>(op);
+    if constexpr (fits<O>)
+      std::memcpy(small_, &op, sizeof op);
+    else
+      big_ = std::make_shared<const O>(op);
   }
   template <class O>
   const O& as() const {
-    if constexpr (fits<O>) return *reinterpret_cast<const O*>(small_);
-    else return *static_cast<const O*>(big_.get());
+    if constexpr (fits<O>)
+      return *reinterpret_cast<const O*>(small_);
+    else
+      return *static_cast<const O*>(big_.get());
   }
 
  private:
@@ -147,8 +152,14 @@ std::vector<const Op*>& op_registry();
 
 template <class O>
 Op make_op() {
-  Op op{.traits = O::traits, .outputs = nullptr, .infer = nullptr, .run = nullptr, .alias = nullptr, .vjp = nullptr,
-        .batch = nullptr, .batch_sum = nullptr};
+  Op op{.traits = O::traits,
+        .outputs = nullptr,
+        .infer = nullptr,
+        .run = nullptr,
+        .alias = nullptr,
+        .vjp = nullptr,
+        .batch = nullptr,
+        .batch_sum = nullptr};
   constexpr bool many = requires(const O& o) { o.outputs(); };
   if constexpr (many) {
     op.outputs = [](const Attrs& a) { return static_cast<std::size_t>(a.as<O>().outputs()); };

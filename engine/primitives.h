@@ -1,5 +1,5 @@
-// The few ops that the engine itself calls, when it adds up gradients and moves along time. It only declares them: their
-// home is ops/, and the linker brings the two together.
+// The few ops that the engine itself calls, when it adds up gradients and moves along time. It only declares them:
+// their home is ops/, and the linker brings the two together.
 #pragma once
 #include "engine/tensor.h"
 

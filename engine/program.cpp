@@ -49,7 +49,8 @@ Traced collect(const Tape& tape, const Tensors& inputs, const Tensors& outputs) 
   for (std::size_t i = 0; i < tape.size(); ++i) {
     if (!live[i]) continue;
     const Tape::Node& node = tape.node(i);
-    Program::Node row{node.op, node.attrs, node.where, {}, static_cast<int>(p.slots.size()), static_cast<int>(node.outs)};
+    Program::Node row{
+        node.op, node.attrs, node.where, {}, static_cast<int>(p.slots.size()), static_cast<int>(node.outs)};
     for (const Tensor& t : tape.inputs(node)) row.in.push_back(slot.at(t.id()));
     for (const Tensor& t : tape.outputs(node)) add(t);
     p.nodes.push_back(std::move(row));
@@ -81,7 +82,8 @@ void apply_node(const Program::Node& node, Tensors& values) {
 }
 
 Tensors replay(const Program& program, const Tensors& inputs, const Tensors& captures) {
-  REEL_ASSERT(static_cast<int>(inputs.size()) == program.inputs && static_cast<int>(captures.size()) == program.captures);
+  REEL_ASSERT(static_cast<int>(inputs.size()) == program.inputs &&
+              static_cast<int>(captures.size()) == program.captures);
   Tensors values(program.slots.size());
   std::copy(inputs.begin(), inputs.end(), values.begin());
   std::copy(captures.begin(), captures.end(), values.begin() + program.inputs);
@@ -89,6 +91,14 @@ Tensors replay(const Program& program, const Tensors& inputs, const Tensors& cap
   Tensors out;
   for (int s : program.outputs) out.push_back(values[static_cast<std::size_t>(s)]);
   return out;
+}
+
+void mark_ancestors(const Program& program, std::vector<char>& marked) {
+  for (auto node = program.nodes.rbegin(); node != program.nodes.rend(); ++node) {
+    const auto first = marked.begin() + node->out;
+    if (std::find(first, first + node->outs, 1) == first + node->outs) continue;
+    for (int s : node->in) marked[static_cast<std::size_t>(s)] = 1;
+  }
 }
 
 int Program::maker(int slot) const {

@@ -1,5 +1,5 @@
-// A program: a function of tensors written down once, on shapes. It is a tape with numbers in place of values, so it can be
-// run many times, looked through, and taken apart by the passes of scan.
+// A program: a function of tensors written down once, on shapes. It is a tape with numbers in place of values, so it
+// can be run many times, looked through, and taken apart by the passes of scan.
 #pragma once
 #include <functional>
 
@@ -37,7 +37,8 @@ struct Traced {
 
 using Function = std::function<Tensors(const Tensors&)>;
 
-/// Calls f once on abstract tensors of these specs and writes down what it does. Nodes that no output needs are left out.
+/// Calls f once on abstract tensors of these specs and writes down what it does. Nodes that no output needs are left
+/// out.
 Traced trace(const std::vector<Spec>& inputs, const Function& f);
 
 /// Runs one node on values[slot], through apply(): computed, recorded or traced as the current tape says.
@@ -46,16 +47,7 @@ void apply_node(const Program::Node& node, Tensors& values);
 /// The program as a function: its outputs for these inputs and captures, through apply().
 Tensors replay(const Program& program, const Tensors& inputs, const Tensors& captures);
 
-/// The slots that `marked` slots need, walking back through the nodes for which `through` holds.
-template <class F>
-void mark_ancestors(const Program& program, std::vector<char>& marked, F&& through) {
-  for (int i = static_cast<int>(program.nodes.size()) - 1; i >= 0; --i) {
-    const Program::Node& node = program.nodes[static_cast<std::size_t>(i)];
-    bool wanted = false;
-    for (int k = 0; k < node.outs; ++k) wanted = wanted || marked[static_cast<std::size_t>(node.out + k)];
-    if (!wanted || !through(i)) continue;
-    for (int s : node.in) marked[static_cast<std::size_t>(s)] = 1;
-  }
-}
+/// Marks all slots that the marked ones are made from.
+void mark_ancestors(const Program& program, std::vector<char>& marked);
 
 }  // namespace reel

@@ -1,5 +1,5 @@
-// Random numbers by counter (Philox 4x32-10): number i of stream s of a seed is a function of (seed, s, i) and of nothing else,
-// so it is the same on every device and for any number of threads.
+// Random numbers by counter (Philox 4x32-10): number i of stream s of a seed is a function of (seed, s, i) and of
+// nothing else, so it is the same on every device and for any number of threads.
 #pragma once
 #include <Random123/philox.h>
 

@@ -1,5 +1,5 @@
-// Save: results of products and reductions inside the loop are put out for the gradient; everything else is cheaper to compute
-// again from states and products than to write and read back.
+// Save: results of products and reductions inside the loop are put out for the gradient; everything else is cheaper to
+// compute again from states and products than to write and read back.
 #include <algorithm>
 
 #include "engine/scan.h"

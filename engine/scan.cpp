@@ -13,8 +13,7 @@ std::int64_t checked_length(const Tensors& xs, const ScanOptions& options, const
   for (const Tensor& x : xs) {
     if (x.rank() == 0) fail(name, where, "every x needs a leading axis of time, got {}", x.spec().str());
     if (&x == &xs[0] && length == 0) length = x.dim(0);
-    if (x.dim(0) != length)
-      fail(name, where, "the number of time steps is {}, but an x is {}", length, x.spec().str());
+    if (x.dim(0) != length) fail(name, where, "the number of time steps is {}, but an x is {}", length, x.spec().str());
   }
   if (xs.empty() && length <= 0) fail(name, where, "without xs, options.length must say how many steps to run");
   return length;
@@ -44,8 +43,9 @@ ScanResult scan(const Step& step, const Tensors& state, const Tensors& xs, const
     next.state.insert(next.state.end(), next.y.begin(), next.y.end());
     return next.state;
   });
-  return run_scan({std::move(traced.program), state, xs, std::move(traced.captures), length, options.reverse, options.passes},
-                  where);
+  return run_scan(
+      {std::move(traced.program), state, xs, std::move(traced.captures), length, options.reverse, options.passes},
+      where);
 }
 
 ScanResult run_scan(ScanCall call, const Where& where) {
@@ -70,7 +70,12 @@ ScanResult run_scan(ScanCall call, const Where& where) {
     for (int slot : worth_saving(call.body)) place(slot);
   }
 
-  Scan op{std::make_shared<const Program>(std::move(call.body)), call.carries(), call.length, call.reverse, keep, call.passes};
+  Scan op{std::make_shared<const Program>(std::move(call.body)),
+          call.carries(),
+          call.length,
+          call.reverse,
+          keep,
+          call.passes};
   Tensors in = call.carry;
   in.insert(in.end(), call.xs.begin(), call.xs.end());
   in.insert(in.end(), call.captures.begin(), call.captures.end());

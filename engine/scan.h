@@ -1,5 +1,6 @@
-// Recurrence as an op. scan(step, state0, xs) traces the step once and runs it for every time step; its gradient is a scan in
-// the other direction whose body is the derivative of the step. unroll() is what scan means: a plain loop on the tape.
+// Recurrence as an op. scan(step, state0, xs) traces the step once and runs it for every time step; its gradient is a
+// scan in the other direction whose body is the derivative of the step. unroll() is what scan means: a plain loop on
+// the tape.
 #pragma once
 #include <functional>
 #include <memory>
@@ -45,7 +46,6 @@ ScanResult unroll(const Step& step, const Tensors& state, const Tensors& xs, con
 
 // ---- the inside: shared by scan.cpp and the passes ------------------------------------------------------------------
 
-
 /// A loop about to run: the body takes the carries, then one step of each of xs; it gives the next carries, then ys.
 struct ScanCall {
   Program body;
@@ -84,8 +84,8 @@ ScanResult run_scan(ScanCall call, const Where& where);
 /// Moves out of the loop what does not depend on the carries: into new xs, computed by ordinary ops. (hoist.cpp)
 void hoist(ScanCall& call);
 
-/// A backward loop with sums over time among its outputs: the body's outputs are the next carries, then ys, then `sums`.
-/// Runs it and returns last carries and ys as scan() does, and the sums at the end of ys. (sink.cpp)
+/// A backward loop with sums over time among its outputs: the body's outputs are the next carries, then ys, then
+/// `sums`. Runs it and returns last carries and ys as scan() does, and the sums at the end of ys. (sink.cpp)
 ScanResult run_with_sums(ScanCall call, int sums, const Where& where);
 
 /// Slots whose values the backward loop should find ready: results of heavy nodes inside the loop. (save.cpp)

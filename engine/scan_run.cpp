@@ -1,5 +1,5 @@
-// Running a scan: the body's nodes in order, for each time step, on buffers made once. Results that are kept for all times
-// are written where they stay, straight into their slab.
+// Running a scan: the body's nodes in order, for each time step, on buffers made once. Results that are kept for all
+// times are written where they stay, straight into their slab.
 #include "engine/scan.h"
 
 namespace reel {
@@ -39,7 +39,8 @@ class Runner {
 
   void run() {
     for (std::int64_t i = 0; i < scan_.length; ++i) step(i, scan_.reverse ? scan_.length - 1 - i : i);
-    for (int i = 0; i < scan_.carries; ++i) out_[static_cast<std::size_t>(i)].assign(carry_[static_cast<std::size_t>(i)]);
+    for (int i = 0; i < scan_.carries; ++i)
+      out_[static_cast<std::size_t>(i)].assign(carry_[static_cast<std::size_t>(i)]);
   }
 
  private:
@@ -69,8 +70,10 @@ class Runner {
   void find_homes() {
     auto settle = [&](int slot, Home home) {
       Home& own = home_[static_cast<std::size_t>(slot)];
-      if (!own.slab && made_here(slot)) own = home;
-      else copies_.push_back({slot, home});
+      if (!own.slab && made_here(slot))
+        own = home;
+      else
+        copies_.push_back({slot, home});
     };
     if (scan_.keep) {
       for (int i = 0; i < scan_.carries; ++i) settle(next_slot(i), {&all_values(i), scan_.reverse ? 0 : 1});
@@ -85,7 +88,8 @@ class Runner {
     for (const Program::Node& node : body_.nodes) {
       if (node.op->alias) continue;
       for (int s = node.out; s < node.out + node.outs; ++s) {
-        if (!home_[static_cast<std::size_t>(s)].slab) value(s) = Tensor::empty(body_.slots[static_cast<std::size_t>(s)]);
+        if (!home_[static_cast<std::size_t>(s)].slab)
+          value(s) = Tensor::empty(body_.slots[static_cast<std::size_t>(s)]);
       }
     }
     buffers_.resize(static_cast<std::size_t>(scan_.carries));
@@ -113,8 +117,10 @@ class Runner {
     }
     for (std::size_t n = 0; n < body_.nodes.size(); ++n) {
       const Program::Node& node = body_.nodes[n];
-      if (node.op->alias) value(node.out) = node.op->alias(node.attrs, arguments_[n]);
-      else node.op->run(node.attrs, arguments_[n], {&value(node.out), static_cast<std::size_t>(node.outs)});
+      if (node.op->alias)
+        value(node.out) = node.op->alias(node.attrs, arguments_[n]);
+      else
+        node.op->run(node.attrs, arguments_[n], {&value(node.out), static_cast<std::size_t>(node.outs)});
     }
     for (const Copy& c : copies_) c.home.slab->at(t + c.home.shift).assign(value(c.slot));
     Tensors next;
@@ -146,8 +152,6 @@ class Runner {
 
 }  // namespace
 
-void Scan::run(Inputs in, std::span<Tensor> out) const {
-  Runner(*this, in, out).run();
-}
+void Scan::run(Inputs in, std::span<Tensor> out) const { Runner(*this, in, out).run(); }
 
 }  // namespace reel

@@ -1,5 +1,5 @@
-// Sink: what the carried gradient does not depend on leaves the backward loop at its end. The gradient of a weight is a sum
-// over time of small products; both factors are kept as slabs and become one product after the loop.
+// Sink: what the carried gradient does not depend on leaves the backward loop at its end. The gradient of a weight is a
+// sum over time of small products; both factors are kept as slabs and become one product after the loop.
 #include <algorithm>
 
 #include "engine/primitives.h"
@@ -29,7 +29,7 @@ std::vector<char> plan(const ScanCall& call) {
   std::vector<char> needed(p.slots.size(), 0), blocked(p.slots.size(), 0), sunk(nodes, 0), sunk_slot(p.slots.size(), 0);
   const std::vector<char> varying = varying_slots(p);
   for (int i = 0; i < call.carries(); ++i) needed[at(p.outputs[at(i)])] = 1;
-  mark_ancestors(p, needed, [](int) { return true; });
+  mark_ancestors(p, needed);
   std::vector<char> may(nodes, 0);
   for (std::size_t i = nodes; i-- > 0;) {
     const Program::Node& node = p.nodes[i];
@@ -184,8 +184,10 @@ ScanResult run_with_sums(ScanCall call, int sums, const Where& where) {
   for (int k = 0; k < sums; ++k) {
     const int slot = p.outputs[at(carries + ys + k)];
     const auto inside_at = std::find(summed_inside.begin(), summed_inside.end(), slot);
-    if (inside_at != summed_inside.end()) result.ys.push_back(inside.last[at(carries) + at(static_cast<int>(inside_at - summed_inside.begin()))]);
-    else result.ys.push_back(after.sum(slot));
+    if (inside_at != summed_inside.end())
+      result.ys.push_back(inside.last[at(carries) + at(static_cast<int>(inside_at - summed_inside.begin()))]);
+    else
+      result.ys.push_back(after.sum(slot));
   }
   return result;
 }

@@ -88,12 +88,14 @@ Pause::~Pause() { current_tape = paused_; }
 void Tape::record(const Op& op, const Attrs& attrs, Inputs in, std::span<const Tensor> out, const Where& where,
                   bool given) {
   arrays_.nodes.push_back({&op, attrs, where, arrays_.values.size(), static_cast<std::uint32_t>(in.size()),
-                    static_cast<std::uint32_t>(out.size()), given});
+                           static_cast<std::uint32_t>(out.size()), given});
   const auto reads = static_cast<int>(op.traits.reads);
   auto keep = [&](const Tensor& t, bool value) {
     arrays_.versions.push_back(t.version());
-    if (value) arrays_.values.push_back(t);
-    else arrays_.values.push_back(t.without_storage());
+    if (value)
+      arrays_.values.push_back(t);
+    else
+      arrays_.values.push_back(t.without_storage());
   };
   for (std::size_t i = 0; i < in.size(); ++i) keep(in[i], mode_ == Mode::symbolic || (reads & 1) != 0);
   for (const Tensor& t : out) keep(t, (reads & 2) != 0);

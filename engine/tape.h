@@ -1,5 +1,5 @@
-// The tape: what was computed, in order. While a Tape object lives, every op call is written at its end; grad() reads it
-// backwards. There is no graph of pointers: a node is a row of an array, its values are rows of another.
+// The tape: what was computed, in order. While a Tape object lives, every op call is written at its end; grad() reads
+// it backwards. There is no graph of pointers: a node is a row of an array, its values are rows of another.
 #pragma once
 #include <deque>
 
@@ -37,7 +37,9 @@ class Tape {
   const Node& node(std::size_t i) const { return arrays_.nodes[i]; }
   std::span<const Tensor> inputs(const Node& n) const { return {arrays_.values.data() + n.first, n.ins}; }
   std::span<const Tensor> outputs(const Node& n) const { return {arrays_.values.data() + n.first + n.ins, n.outs}; }
-  std::span<const std::uint32_t> versions(const Node& n) const { return {arrays_.versions.data() + n.first, n.ins + n.outs}; }
+  std::span<const std::uint32_t> versions(const Node& n) const {
+    return {arrays_.versions.data() + n.first, n.ins + n.outs};
+  }
   /// Values made while this tape was current have ids from here on; those with smaller ones are leaves.
   std::uint64_t first_id() const { return first_id_; }
 
@@ -81,9 +83,10 @@ struct GradOptions {
 
 /// Gradients of the sum of outputs (each times its cotangent) with respect to xs, one for each, with the shape of x.
 /// Convention for complex x: dL/dRe x + i dL/dIm x. An x that the outputs do not depend on gets zeros.
-/// Throws Error when there is no tape, an output is not a scalar and has no cotangent, an op on the way declares that it
-/// has no derivative, or a value that a derivative needs was changed in place.
-Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& options = {}, Where where = Where::current());
+/// Throws Error when there is no tape, an output is not a scalar and has no cotangent, an op on the way declares that
+/// it has no derivative, or a value that a derivative needs was changed in place.
+Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& options = {},
+             Where where = Where::current());
 
 /// The same for one output, for structured bindings: auto [dW, db] = grad(loss, {W, b});
 template <std::size_t N>

@@ -59,8 +59,10 @@ double Tensor::item() const {
   return dispatch(dtype(), [&]<class T>(std::type_identity<T>) -> double {
     T value;
     backend().read(&value, data(), sizeof value);
-    if constexpr (is_complex_type<T>) return value.real();
-    else return static_cast<double>(value);
+    if constexpr (is_complex_type<T>)
+      return value.real();
+    else
+      return static_cast<double>(value);
   });
 }
 
@@ -89,10 +91,14 @@ std::string Tensor::str() const {
     auto print = [&](auto&& self, int axis, std::int64_t first) -> void {
       if (axis == rank()) {
         const T x = v[static_cast<std::size_t>(first)];
-        if constexpr (is_complex_type<T>) out += fmt::format("{:.6g}{:+.6g}i", x.real(), x.imag());
-        else if constexpr (std::is_same_v<T, bool>) out += x ? "true" : "false";
-        else if constexpr (std::is_integral_v<T>) out += fmt::format("{}", x);
-        else out += fmt::format("{:.6g}", x);
+        if constexpr (is_complex_type<T>)
+          out += fmt::format("{:.6g}{:+.6g}i", x.real(), x.imag());
+        else if constexpr (std::is_same_v<T, bool>)
+          out += x ? "true" : "false";
+        else if constexpr (std::is_integral_v<T>)
+          out += fmt::format("{}", x);
+        else
+          out += fmt::format("{:.6g}", x);
         return;
       }
       out += "[";

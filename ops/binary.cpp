@@ -23,14 +23,16 @@ namespace {
 /// A number that goes with a tensor: whole when the tensor's elements are.
 double whole(const Arg& x, const Arg& other) {
   if (other->dtype() == DType::i32 && x.number() != std::floor(x.number()))
-    fail("arithmetic", x.where, "{} is not a whole number, and the tensor is {}. Hint: cast it to f32", x.number(), other->spec().str());
+    fail("arithmetic", x.where, "{} is not a whole number, and the tensor is {}. Hint: cast it to f32", x.number(),
+         other->spec().str());
   return x.number();
 }
 
 /// The operand as a tensor of the dtype of the other, when it is a number; complex when the other is.
 Tensor operand(const Arg& x, const Arg& other) {
   if (x.is_number()) return constant(whole(x, other), other.tensor());
-  if (!other.is_number() && is_complex(other->dtype()) && is_floating(x->dtype())) return cast(x, complex_of(x->dtype()));
+  if (!other.is_number() && is_complex(other->dtype()) && is_floating(x->dtype()))
+    return cast(x, complex_of(x->dtype()));
   return x.tensor();
 }
 

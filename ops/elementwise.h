@@ -1,5 +1,5 @@
-// Elementwise ops from scalar functors: one template for functions of one element, one for two. What an op of this kind needs
-// besides its functor is its derivative, one line in the calculus tables of unary.cpp and binary.cpp.
+// Elementwise ops from scalar functors: one template for functions of one element, one for two. What an op of this kind
+// needs besides its functor is its derivative, one line in the calculus tables of unary.cpp and binary.cpp.
 #pragma once
 #include "ops/arg.h"
 #include "ops/functors/binary.h"
@@ -23,30 +23,33 @@ Slope derivative_a(const Tensor& a, const Tensor& b, const Tensor& y) = delete;
 template <class F>
 Slope derivative_b(const Tensor& a, const Tensor& b, const Tensor& y) = delete;
 
-#define DERIVATIVE(F)                                                                                                \
-  template <>                                                                                                        \
+#define DERIVATIVE(F) \
+  template <>         \
   Slope derivative<F>([[maybe_unused]] const F& f, [[maybe_unused]] const Tensor& x, [[maybe_unused]] const Tensor& y)
-#define DERIVATIVE_A(F)                                                                                  \
-  template <>                                                                                            \
+#define DERIVATIVE_A(F)                                                                     \
+  template <>                                                                               \
   Slope derivative_a<F>([[maybe_unused]] const Tensor& a, [[maybe_unused]] const Tensor& b, \
-                         [[maybe_unused]] const Tensor& y)
-#define DERIVATIVE_B(F)                                                                                  \
-  template <>                                                                                            \
+                        [[maybe_unused]] const Tensor& y)
+#define DERIVATIVE_B(F)                                                                     \
+  template <>                                                                               \
   Slope derivative_b<F>([[maybe_unused]] const Tensor& a, [[maybe_unused]] const Tensor& b, \
-                         [[maybe_unused]] const Tensor& y)
+                        [[maybe_unused]] const Tensor& y)
 
-/// gradient times the conjugate of a derivative: the chain rule for holomorphic functions in the dL/dRe + i dL/dIm convention.
+/// gradient times the conjugate of a derivative: the chain rule for holomorphic functions in the dL/dRe + i dL/dIm
+/// convention.
 Tensor chain(const Tensor& gradient, const Slope& derivative);
 
 Tensor conj(Arg x);
 
-/// A slab [T, ...] of values of rank r, with axes of 1 put behind T so that it broadcasts against values of rank `rank`.
+/// A slab [T, ...] of values of rank r, with axes of 1 put behind T so that it broadcasts against values of rank
+/// `rank`.
 Tensor align(const Tensor& slab, int rank);
 
 template <class F>
 struct Unary {
   F f;
-  static constexpr bool straight = std::is_same_v<F, Neg> || std::is_same_v<F, Affine> || std::is_same_v<F, Conj>;  // slope is a number
+  static constexpr bool straight =
+      std::is_same_v<F, Neg> || std::is_same_v<F, Affine> || std::is_same_v<F, Conj>;  // slope is a number
   static constexpr Traits traits{
       .name = F::name, .kind = Kind::elementwise, .reads = straight ? Reads::nothing : Reads::both};
 
@@ -58,8 +61,10 @@ struct Unary {
     out.backend().map({index_of<F, UnaryFunctors>, &f, out.dtype(), out.numel(), in[0].data(), out.data()});
   }
   void vjp(Vjp& v) const {
-    if constexpr (std::is_same_v<F, Conj>) v.set(0, conj(v.dy()));  // not holomorphic
-    else v.set(0, chain(v.dy(), derivative(f, v.in(0), v.out())));
+    if constexpr (std::is_same_v<F, Conj>)
+      v.set(0, conj(v.dy()));  // not holomorphic
+    else
+      v.set(0, chain(v.dy(), derivative(f, v.in(0), v.out())));
   }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return apply(*this, {&in[0]}, Where::current()); }
 };
@@ -94,9 +99,7 @@ struct Binary {
     }
     out.backend().zip({index_of<F, BinaryFunctors>, a.dtype(), loop, a.data(), b.data(), out.data()});
   }
-  void vjp(Vjp& v) const
-    requires(!F::predicate)
-  {
+  void vjp(Vjp& v) const requires(!F::predicate) {
     if (v.needs(0)) v.set(0, chain(v.dy(), derivative_a<F>(v.in(0), v.in(1), v.out())));
     if (v.needs(1)) v.set(1, chain(v.dy(), derivative_b<F>(v.in(0), v.in(1), v.out())));
   }

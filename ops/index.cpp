@@ -42,8 +42,8 @@ struct ScatterAdd {  // index [...], rows [..., n] -> [count, n]
   }
   void run(Inputs in, Tensor& out) const {
     out.backend().fill({out.dtype(), out.numel(), 0, out.data()});
-    out.backend().scatter_add_rows({out.dtype(), in[0].numel(), count, out.dim(1), in[0].data_as<std::int32_t>(),
-                                    in[1].data(), out.data()});
+    out.backend().scatter_add_rows(
+        {out.dtype(), in[0].numel(), count, out.dim(1), in[0].data_as<std::int32_t>(), in[1].data(), out.data()});
   }
   void vjp(Vjp& v) const { v.set(1, embedding(v.in(0), v.dy())); }
   Tensor batch(Inputs in, Varying varying, std::int64_t steps) const {
@@ -67,7 +67,8 @@ struct Pick {  // x [..., n], index [...] -> [...]
     return {in[0].dtype(), in[1].shape(), &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const {
-    out.backend().pick({out.dtype(), in[1].numel(), in[0].dim(-1), in[1].data_as<std::int32_t>(), in[0].data(), out.data()});
+    out.backend().pick(
+        {out.dtype(), in[1].numel(), in[0].dim(-1), in[1].data_as<std::int32_t>(), in[0].data(), out.data()});
   }
   void vjp(Vjp& v) const {
     const Shape& shape = v.spec(0).shape;

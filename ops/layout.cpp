@@ -1,5 +1,5 @@
-// Ops that move elements without changing them. All are linear, so none needs its inputs for a derivative; all but reshape and
-// slices of the leading axis are one strided copy.
+// Ops that move elements without changing them. All are linear, so none needs its inputs for a derivative; all but
+// reshape and slices of the leading axis are one strided copy.
 #include "ops/ops.h"
 
 namespace reel {
@@ -8,7 +8,8 @@ namespace {
 
 /// copy with operand strides given per axis of `shape`.
 void strided_copy(const Shape& shape, const std::array<std::int64_t, Shape::max_rank>& si, std::int64_t first_in,
-                  const std::array<std::int64_t, Shape::max_rank>& so, std::int64_t first_out, const Tensor& in, Tensor& out) {
+                  const std::array<std::int64_t, Shape::max_rank>& so, std::int64_t first_out, const Tensor& in,
+                  Tensor& out) {
   Loop<2> loop;
   for (int i = 0; i < shape.rank(); ++i)
     loop.push(shape[i], {si[static_cast<std::size_t>(i)], so[static_cast<std::size_t>(i)]});
@@ -149,7 +150,8 @@ struct Pad {
   void run(Inputs in, Tensor& out) const {
     if (before + after > 0) fill_zero(out);
     const auto so = strides_of(out.shape());
-    strided_copy(in[0].shape(), strides_of(in[0].shape()), 0, so, before * so[static_cast<std::size_t>(axis)], in[0], out);
+    strided_copy(in[0].shape(), strides_of(in[0].shape()), 0, so, before * so[static_cast<std::size_t>(axis)], in[0],
+                 out);
   }
   void vjp(Vjp& v) const { v.set(0, slice(v.dy(), axis, before, before + v.spec(0).shape[axis])); }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return pad(in[0], axis + 1, before, after); }
@@ -165,7 +167,8 @@ struct Concat {
       if (in[i].dtype() != in[0].dtype()) broken("all parts must have one dtype");
       if (in[i].rank() != shape.rank()) broken("all parts must have the same number of axes");
       for (int k = 0; k < shape.rank(); ++k) {
-        if (k != axis && in[i].dim(k) != shape[k]) broken("part {} differs along axis {}, not only along {}", i, k, axis);
+        if (k != axis && in[i].dim(k) != shape[k])
+          broken("part {} differs along axis {}, not only along {}", i, k, axis);
       }
       shape[axis] += in[i].dim(axis);
     }
@@ -175,7 +178,8 @@ struct Concat {
     const auto so = strides_of(out.shape());
     std::int64_t first = 0;
     for (std::size_t i = 0; i < in.size(); ++i) {
-      strided_copy(in[i].shape(), strides_of(in[i].shape()), 0, so, first * so[static_cast<std::size_t>(axis)], in[i], out);
+      strided_copy(in[i].shape(), strides_of(in[i].shape()), 0, so, first * so[static_cast<std::size_t>(axis)], in[i],
+                   out);
       first += in[i].dim(axis);
     }
   }
@@ -235,8 +239,10 @@ Tensor reshape(Arg x, const std::vector<std::int64_t>& dims) {
     std::vector<std::int64_t> known = dims;
     std::int64_t product = 1, open = -1;
     for (std::size_t i = 0; i < dims.size(); ++i) {
-      if (dims[i] == -1 && open < 0) open = static_cast<std::int64_t>(i);
-      else product *= dims[i];
+      if (dims[i] == -1 && open < 0)
+        open = static_cast<std::int64_t>(i);
+      else
+        product *= dims[i];
     }
     if (open >= 0) {
       if (product == 0) broken("-1 can stand for any extent here");
@@ -251,7 +257,8 @@ Tensor permute(Arg x, const Axes& order) {
     Permute op{{}, static_cast<int>(order.size())};
     if (op.rank > Shape::max_rank) broken("a tensor has at most {} axes", Shape::max_rank);
     for (int i = 0; i < op.rank; ++i)
-      op.order[static_cast<std::size_t>(i)] = static_cast<std::int8_t>(checked_axis(order[static_cast<std::size_t>(i)], op.rank));
+      op.order[static_cast<std::size_t>(i)] =
+          static_cast<std::int8_t>(checked_axis(order[static_cast<std::size_t>(i)], op.rank));
     return apply(op, {&x.tensor()}, x.where);
   });
 }
@@ -270,7 +277,8 @@ Tensor expand(Arg x, const Shape& shape) {
 
 Tensor slice(Arg x, std::int64_t axis, std::int64_t first, std::int64_t last) {
   const int a = named("slice", x, [&] { return checked_axis(axis, x->rank()); });
-  return a == 0 ? apply(LeadingSlice{first, last}, {&x.tensor()}, x.where) : apply(Slice{a, first, last}, {&x.tensor()}, x.where);
+  return a == 0 ? apply(LeadingSlice{first, last}, {&x.tensor()}, x.where)
+                : apply(Slice{a, first, last}, {&x.tensor()}, x.where);
 }
 
 Tensor pad(Arg x, std::int64_t axis, std::int64_t before, std::int64_t after) {
@@ -302,7 +310,8 @@ Tensor stack(const Tensors& parts, Where where) {
 Tensors split(Arg x, int parts, std::int64_t axis) {
   const int a = named("split", x, [&] { return checked_axis(axis, x->rank()); });
   const std::int64_t n = x->dim(a);
-  if (parts < 1 || n % parts != 0) fail("split", x.where, "axis {} of {} does not fall into {} equal parts", a, x->spec().str(), parts);
+  if (parts < 1 || n % parts != 0)
+    fail("split", x.where, "axis {} of {} does not fall into {} equal parts", a, x->spec().str(), parts);
   Tensors out;
   for (int i = 0; i < parts; ++i) out.push_back(slice(x, a, i * (n / parts), (i + 1) * (n / parts)));
   return out;

@@ -23,7 +23,8 @@ struct Matmul {
     const Tensor &a = in[0], &b = in[1];
     if (a.dtype() != b.dtype()) broken("both sides must have one dtype. Hint: cast one");
     if (!is_differentiable(a.dtype())) broken("{} elements are not supported", name_of(a.dtype()));
-    if (a.rank() < 2 || b.rank() < 2) broken("both sides need two axes or more. Hint: reshape a vector to one row or column");
+    if (a.rank() < 2 || b.rank() < 2)
+      broken("both sides need two axes or more. Hint: reshape a vector to one row or column");
     const auto [m, k, n] = sizes(a, b);
     if (const std::int64_t other = b.dim(transpose_b ? -1 : -2); k != other)
       broken("inner dimensions differ: {} and {}{}", k, other,
@@ -51,15 +52,18 @@ struct Matmul {
     const Tensor& dc = v.dy();
     if (v.needs(0)) {
       const Tensor b = conj(v.in(1));
-      v.set(0, shared(v.spec(0), transpose_a ? matmul(b, dc, {transpose_b, true}) : matmul(dc, b, {false, !transpose_b})));
+      v.set(0,
+            shared(v.spec(0), transpose_a ? matmul(b, dc, {transpose_b, true}) : matmul(dc, b, {false, !transpose_b})));
     }
     if (v.needs(1)) {
       const Tensor a = conj(v.in(0));
-      if (v.spec(1).shape.rank() == 2 && !transpose_a && dc.rank() > 2) {  // leading axes are rows: one product, not a sum
+      if (v.spec(1).shape.rank() == 2 && !transpose_a &&
+          dc.rank() > 2) {  // leading axes are rows: one product, not a sum
         const Tensor rows = as_rows(a), drows = as_rows(dc);
         v.set(1, transpose_b ? matmul(drows, rows, {true, false}) : matmul(rows, drows, {true, false}));
       } else {
-        v.set(1, shared(v.spec(1), transpose_b ? matmul(dc, a, {true, transpose_a}) : matmul(a, dc, {!transpose_a, false})));
+        v.set(1, shared(v.spec(1),
+                        transpose_b ? matmul(dc, a, {true, transpose_a}) : matmul(a, dc, {!transpose_a, false})));
       }
     }
   }

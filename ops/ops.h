@@ -38,7 +38,8 @@ Tensor elu(Arg x, double alpha = 1);
 /// Complex conjugate; a real tensor is returned as it is.
 Tensor conj(Arg x);
 
-// ---- binary.cpp: two elements, shapes broadcast (aligned at the last axis, 1 stretches), numbers take the other's dtype ----
+// ---- binary.cpp: two elements, shapes broadcast (aligned at the last axis, 1 stretches), numbers take the other's
+// dtype ----
 Tensor operator+(Arg a, Arg b);
 Tensor operator-(Arg a, Arg b);
 Tensor operator*(Arg a, Arg b);
@@ -66,7 +67,8 @@ Tensor constant(double value, const Tensor& x);
 /// 1 where the condition holds, 1/2 where a equals b, 0 else, in a's dtype: how maximum shares a gradient.
 Tensor share(const Tensor& condition, const Tensor& a, const Tensor& b);
 
-// ---- reduce.cpp: over the given axes (negative count from the end; none given: all) ------------------------------------------
+// ---- reduce.cpp: over the given axes (negative count from the end; none given: all)
+// ------------------------------------------
 using Axes = std::vector<std::int64_t>;
 Tensor sum(Arg x, const Axes& axes = {}, bool keep_dims = false);
 Tensor mean(Arg x, const Axes& axes = {}, bool keep_dims = false);
@@ -101,7 +103,8 @@ Tensors split(Arg x, int parts, std::int64_t axis = -1);
 /// Elements moved on by `shift` along an axis, around its end: y[j] = x[(j - shift) mod n].
 Tensor roll(Arg x, std::int64_t shift, std::int64_t axis = -1);
 
-// ---- index.cpp: index tensors are i32 ------------------------------------------------------------------------------------
+// ---- index.cpp: index tensors are i32
+// ------------------------------------------------------------------------------------
 /// Rows of a table [V, n] by index [...] -> [..., n]. Throws Error when an index is not in 0..V-1.
 Tensor embedding(Arg index, Arg table);
 /// Adds rows [..., n] into zeros [V, n] at index [...]: the gradient of embedding.
@@ -113,17 +116,20 @@ Tensor place(Arg value, Arg index, std::int64_t n);
 /// Rows of zeros with a one at the index: [...] -> [..., n].
 Tensor one_hot(Arg index, std::int64_t n, DType dtype = DType::f32);
 
-// ---- matmul.cpp -----------------------------------------------------------------------------------------------------------
+// ---- matmul.cpp
+// -----------------------------------------------------------------------------------------------------------
 struct MatmulFlags {
   bool transpose_a = false, transpose_b = false;
 };
-/// a b on the last two axes: [..., m, k] [..., k, n] -> [..., m, n]; a side of two axes is shared by all leading places.
+/// a b on the last two axes: [..., m, k] [..., k, n] -> [..., m, n]; a side of two axes is shared by all leading
+/// places.
 Tensor matmul(Arg a, Arg b, MatmulFlags flags = {});
 /// x Wt (+ b): rows x [..., i], W [o, i] as in the papers' W x, b [o] -> [..., o].
 Tensor linear(Arg x, Arg W);
 Tensor linear(Arg x, Arg W, Arg b);
 
-// ---- random.cpp: not recorded -------------------------------------------------------------------------------------------
+// ---- random.cpp: not recorded
+// -------------------------------------------------------------------------------------------
 /// Numbers uniform in [low, high); element i depends on (seed, stream, i) alone.
 Tensor uniform(const Shape& shape, double low, double high, std::uint64_t seed, std::uint64_t stream,
                DType dtype = DType::f32, Backend& backend = reel::backend());
@@ -131,7 +137,8 @@ Tensor uniform(const Shape& shape, double low, double high, std::uint64_t seed, 
 Tensor normal(const Shape& shape, double mean, double deviation, std::uint64_t seed, std::uint64_t stream,
               DType dtype = DType::f32, Backend& backend = reel::backend());
 
-// ---- losses.cpp -----------------------------------------------------------------------------------------------------------
+// ---- losses.cpp
+// -----------------------------------------------------------------------------------------------------------
 /// log(sum(exp(x))) along the last axis, safe for large x: [..., n] -> [...].
 Tensor logsumexp(Arg x);
 /// x - logsumexp(x) along the last axis.

@@ -14,7 +14,8 @@ struct Where3 {  // all three of one shape; where() sees to that
     return in[1].spec();
   }
   void run(Inputs in, Tensor& out) const {
-    out.backend().select({size_of(out.dtype()), out.numel(), in[0].data_as<bool>(), in[1].data(), in[2].data(), out.data()});
+    out.backend().select(
+        {size_of(out.dtype()), out.numel(), in[0].data_as<bool>(), in[1].data(), in[2].data(), out.data()});
   }
   void vjp(Vjp& v) const {
     const Tensor zero = constant(0, v.dy());
@@ -23,7 +24,8 @@ struct Where3 {  // all three of one shape; where() sees to that
   }
   Tensor batch(Inputs in, Varying varying, std::int64_t steps) const {
     Tensors all;
-    for (std::size_t i = 0; i < 3; ++i) all.push_back(varying[i] ? in[i] : expand(in[i], in[i].shape().insert(0, steps)));
+    for (std::size_t i = 0; i < 3; ++i)
+      all.push_back(varying[i] ? in[i] : expand(in[i], in[i].shape().insert(0, steps)));
     return apply(*this, pointers(all), Where::current());
   }
 };

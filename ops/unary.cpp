@@ -22,7 +22,9 @@ DERIVATIVE(LeakyRelu) { return where(x < 0, constant(f.slope, x), constant(1, x)
 DERIVATIVE(Elu) { return where(x > 0, constant(1, x), y + f.alpha); }
 
 Tensor neg(Arg x) { return apply(Unary<Neg>{}, {&x.tensor()}, x.where); }
-Tensor affine(Arg x, double scale, double shift) { return apply(Unary<Affine>{{scale, shift}}, {&x.tensor()}, x.where); }
+Tensor affine(Arg x, double scale, double shift) {
+  return apply(Unary<Affine>{{scale, shift}}, {&x.tensor()}, x.where);
+}
 Tensor abs(Arg x) { return apply(Unary<Abs>{}, {&x.tensor()}, x.where); }
 Tensor sign(Arg x) { return apply(Unary<Sign>{}, {&x.tensor()}, x.where); }
 Tensor square(Arg x) { return apply(Unary<Square>{}, {&x.tensor()}, x.where); }

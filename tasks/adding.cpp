@@ -86,7 +86,9 @@ int main(int argc, char** argv) {
                        [&](Options& options) {
                          options.add("length", o.length, "T: numbers in a sequence", "Task", Bounds{.low = 3});
                          options.choice("markers", o.markers, {"halves", "scornn", "anywhere", "ornn", "nnrnn"},
-                                        "where the two marks may be: halves is that of SRNN, uRNN, JANET; scornn also ENRNN's; anywhere Henaff's and TCN's", "Task");
+                                        "where the two marks may be: halves is that of SRNN, uRNN, JANET; scornn also "
+                                        "ENRNN's; anywhere Henaff's and TCN's",
+                                        "Task");
                        },
                    .task = [&] { return std::make_unique<Adding>(o); }});
 }

@@ -32,13 +32,16 @@ class Copying final : public Task {
   explicit Copying(const CopyingOptions& o) : o_(o), layout_(layout(o)) {
     const std::int64_t least = o.symbols + 1;
     if (o_.classes == 0) o_.classes = o.symbols + 2;  // as the SRNN code: one for each input symbol
-    if (o_.classes < least) throw Error("--classes", fmt::format("{} symbols and the blank need {} classes or more, got {}", o.symbols, least, o_.classes));
+    if (o_.classes < least)
+      throw Error("--classes", fmt::format("{} symbols and the blank need {} classes or more, got {}", o.symbols, least,
+                                           o_.classes));
   }
   std::string name() const override { return "copying"; }
   ModelShape shape() const override { return {.vocabulary = o_.symbols + 2, .outputs = o_.classes}; }
   /// Blanks are sure, the symbols are guessed: S ln K / total steps.
   double baseline() const override {
-    return static_cast<double>(o_.length) * std::log(static_cast<double>(o_.symbols)) / static_cast<double>(layout_.total);
+    return static_cast<double>(o_.length) * std::log(static_cast<double>(o_.symbols)) /
+           static_cast<double>(layout_.total);
   }
 
   Batch batch(std::uint64_t seed, const std::vector<std::uint64_t>& streams) const override {
@@ -46,7 +49,9 @@ class Copying final : public Task {
     std::vector<std::int32_t> x(T * B, layout_.blank), y(T * B, layout_.blank);  // [T, B]
     for (std::size_t b = 0; b < B; ++b) {
       Stream random(seed, streams[b]);
-      const auto put = [&](std::vector<std::int32_t>& v, std::int64_t t, std::int32_t symbol) { v[static_cast<std::size_t>(t) * B + b] = symbol; };
+      const auto put = [&](std::vector<std::int32_t>& v, std::int64_t t, std::int32_t symbol) {
+        v[static_cast<std::size_t>(t) * B + b] = symbol;
+      };
       for (std::int64_t k = 0; k < layout_.repeats; ++k) put(x, layout_.delimiter + k, layout_.mark);
       for (std::int64_t k = 0; k < o_.length; ++k) {
         const auto symbol = layout_.first_data + static_cast<std::int32_t>(random.below(o_.symbols));
@@ -79,18 +84,20 @@ class Copying final : public Task {
 int main(int argc, char** argv) {
   using namespace reel;
   CopyingOptions o;
-  return run_task(argc, argv,
-                  {.name = "copying",
-                   .description = "The copying memory problem: repeat symbols after a delay.",
-                   .options =
-                       [&](Options& options) {
-                         const Bounds positive{.low = 1};
-                         options.add("delay", o.delay, "T: steps between the symbols and their recall", "Task", positive);
-                         options.add("symbols", o.symbols, "K: different symbols", "Task", Bounds{.low = 1, .high = 1e6});
-                         options.add("length", o.length, "S: symbols to remember", "Task", positive);
-                         options.add("classes", o.classes, "output classes; 0: K + 2 as the SRNN code, other papers have K + 1", "Task", Bounds{.low = 0, .high = 1e6});
-                         options.choice("layout", o.layout, {"standard", "nnrnn", "exprnn", "janet", "tcn"},
-                                        "whose positions and ids; standard is that of SRNN, ENRNN, NRU, GORU, uRNN", "Task");
-                       },
-                   .task = [&] { return std::make_unique<Copying>(o); }});
+  return run_task(
+      argc, argv,
+      {.name = "copying",
+       .description = "The copying memory problem: repeat symbols after a delay.",
+       .options =
+           [&](Options& options) {
+             const Bounds positive{.low = 1};
+             options.add("delay", o.delay, "T: steps between the symbols and their recall", "Task", positive);
+             options.add("symbols", o.symbols, "K: different symbols", "Task", Bounds{.low = 1, .high = 1e6});
+             options.add("length", o.length, "S: symbols to remember", "Task", positive);
+             options.add("classes", o.classes, "output classes; 0: K + 2 as the SRNN code, other papers have K + 1",
+                         "Task", Bounds{.low = 0, .high = 1e6});
+             options.choice("layout", o.layout, {"standard", "nnrnn", "exprnn", "janet", "tcn"},
+                            "whose positions and ids; standard is that of SRNN, ENRNN, NRU, GORU, uRNN", "Task");
+           },
+       .task = [&] { return std::make_unique<Copying>(o); }});
 }

@@ -8,7 +8,8 @@ namespace {
 
 Tensors moved(const Tensors& xs, const Tensors& direction, double step) {
   Tensors out;
-  for (std::size_t i = 0; i < xs.size(); ++i) out.push_back(is_differentiable(xs[i].dtype()) ? xs[i] + direction[i] * step : xs[i]);
+  for (std::size_t i = 0; i < xs.size(); ++i)
+    out.push_back(is_differentiable(xs[i].dtype()) ? xs[i] + direction[i] * step : xs[i]);
   return out;
 }
 

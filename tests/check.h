@@ -13,8 +13,10 @@ inline std::vector<std::complex<double>> elements(const Tensor& x) {
   return dispatch(x.dtype(), [&]<class T>(std::type_identity<T>) {
     std::vector<std::complex<double>> out;
     for (const T& v : x.values<T>()) {
-      if constexpr (is_complex_type<T>) out.emplace_back(v.real(), v.imag());
-      else out.emplace_back(static_cast<double>(v), 0.0);
+      if constexpr (is_complex_type<T>)
+        out.emplace_back(v.real(), v.imag());
+      else
+        out.emplace_back(static_cast<double>(v), 0.0);
     }
     return out;
   });
@@ -46,7 +48,8 @@ inline std::string error_of(const std::function<void()>& f) {
 inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// Random elements in [low, high], complex ones in the square; the same for the same seed.
-inline Tensor random(const Shape& shape, std::uint64_t seed, DType dtype = DType::f64, double low = -1, double high = 1) {
+inline Tensor random(const Shape& shape, std::uint64_t seed, DType dtype = DType::f64, double low = -1,
+                     double high = 1) {
   if (!is_complex(dtype)) return cast(uniform(shape, low, high, seed, 1, DType::f64), dtype);
   std::vector<std::complex<double>> v;
   const auto re = uniform(shape, low, high, seed, 1, DType::f64).values<double>();

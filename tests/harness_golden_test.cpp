@@ -1,5 +1,5 @@
-// Against values that other implementations computed (tests/golden: NumPy and PyTorch): ops, random numbers, cells with their
-// gradients and Hessian-vector products.
+// Against values that other implementations computed (tests/golden: NumPy and PyTorch): ops, random numbers, cells with
+// their gradients and Hessian-vector products.
 #include <map>
 
 #include "cells/cell.h"
@@ -16,7 +16,8 @@ constexpr double tolerance = 1e-10;
 /// A golden file by name, with what was looked at, so that nothing in it goes untested.
 class Golden {
  public:
-  explicit Golden(const std::string& name) : file_(load_safetensors(std::string(REEL_SOURCE_DIR "/tests/golden/") + name + ".safetensors", backend())) {}
+  explicit Golden(const std::string& name)
+      : file_(load_safetensors(std::string(REEL_SOURCE_DIR "/tests/golden/") + name + ".safetensors", backend())) {}
   const Tensor& operator[](const std::string& name) {
     seen_[name] = true;
     return file_.at(name);
@@ -74,26 +75,36 @@ void check(Golden& g, const std::string& name, const std::vector<std::string>& i
 
 TEST_CASE("ops agree with NumPy and PyTorch") {
   Golden g("ops");
-  const std::map<std::string, TensorFunction> unary{
-      {"exp", [](const Tensors& x) { return exp(x[0]); }},           {"log", [](const Tensors& x) { return log(x[0]); }},
-      {"sqrt", [](const Tensors& x) { return sqrt(x[0]); }},         {"tanh", [](const Tensors& x) { return tanh(x[0]); }},
-      {"sigmoid", [](const Tensors& x) { return sigmoid(x[0]); }},   {"softplus", [](const Tensors& x) { return softplus(x[0]); }},
-      {"relu", [](const Tensors& x) { return relu(x[0]); }},         {"leaky_relu", [](const Tensors& x) { return leaky_relu(x[0]); }},
-      {"elu", [](const Tensors& x) { return elu(x[0]); }},           {"sin", [](const Tensors& x) { return sin(x[0]); }},
-      {"cos", [](const Tensors& x) { return cos(x[0]); }},           {"abs", [](const Tensors& x) { return abs(x[0]); }},
-      {"square", [](const Tensors& x) { return square(x[0]); }},     {"reciprocal", [](const Tensors& x) { return reciprocal(x[0]); }}};
+  const std::map<std::string, TensorFunction> unary{{"exp", [](const Tensors& x) { return exp(x[0]); }},
+                                                    {"log", [](const Tensors& x) { return log(x[0]); }},
+                                                    {"sqrt", [](const Tensors& x) { return sqrt(x[0]); }},
+                                                    {"tanh", [](const Tensors& x) { return tanh(x[0]); }},
+                                                    {"sigmoid", [](const Tensors& x) { return sigmoid(x[0]); }},
+                                                    {"softplus", [](const Tensors& x) { return softplus(x[0]); }},
+                                                    {"relu", [](const Tensors& x) { return relu(x[0]); }},
+                                                    {"leaky_relu", [](const Tensors& x) { return leaky_relu(x[0]); }},
+                                                    {"elu", [](const Tensors& x) { return elu(x[0]); }},
+                                                    {"sin", [](const Tensors& x) { return sin(x[0]); }},
+                                                    {"cos", [](const Tensors& x) { return cos(x[0]); }},
+                                                    {"abs", [](const Tensors& x) { return abs(x[0]); }},
+                                                    {"square", [](const Tensors& x) { return square(x[0]); }},
+                                                    {"reciprocal", [](const Tensors& x) { return reciprocal(x[0]); }}};
   for (const std::string& name : g.under("unary.")) check(g, name, {"x"}, unary.at(last_part(name)));
 
-  const std::map<std::string, TensorFunction> binary{
-      {"add", [](const Tensors& x) { return x[0] + x[1]; }},           {"sub", [](const Tensors& x) { return x[0] - x[1]; }},
-      {"mul", [](const Tensors& x) { return x[0] * x[1]; }},           {"div", [](const Tensors& x) { return x[0] / x[1]; }},
-      {"maximum", [](const Tensors& x) { return maximum(x[0], x[1]); }}, {"minimum", [](const Tensors& x) { return minimum(x[0], x[1]); }}};
+  const std::map<std::string, TensorFunction> binary{{"add", [](const Tensors& x) { return x[0] + x[1]; }},
+                                                     {"sub", [](const Tensors& x) { return x[0] - x[1]; }},
+                                                     {"mul", [](const Tensors& x) { return x[0] * x[1]; }},
+                                                     {"div", [](const Tensors& x) { return x[0] / x[1]; }},
+                                                     {"maximum", [](const Tensors& x) { return maximum(x[0], x[1]); }},
+                                                     {"minimum", [](const Tensors& x) { return minimum(x[0], x[1]); }}};
   for (const std::string& op : g.under("binary.")) {
     for (const std::string& name : g.under(op + ".")) check(g, name, {"a", "b"}, binary.at(last_part(op)));
   }
   for (const std::string& name : g.under("matmul.")) {
     const std::string flags = name.substr(name.size() - 2);
-    check(g, name, {"a", "b"}, [&](const Tensors& x) { return matmul(x[0], x[1], {flags[0] == 't', flags[1] == 't'}); });
+    check(g, name, {"a", "b"}, [&](const Tensors& x) {
+      return matmul(x[0], x[1], {flags[0] == 't', flags[1] == 't'});
+    });
   }
 
   const auto complex_at = [&](const std::string& name) {
@@ -124,13 +135,17 @@ TEST_CASE("ops agree with NumPy and PyTorch") {
       });
     }
   }
-  for (const std::string& name : g.under("logsumexp.")) check(g, name, {"x"}, [](const Tensors& x) { return logsumexp(x[0]); });
-  for (const std::string& name : g.under("log_softmax.")) check(g, name, {"x"}, [](const Tensors& x) { return log_softmax(x[0]); });
+  for (const std::string& name : g.under("logsumexp."))
+    check(g, name, {"x"}, [](const Tensors& x) { return logsumexp(x[0]); });
+  for (const std::string& name : g.under("log_softmax."))
+    check(g, name, {"x"}, [](const Tensors& x) { return log_softmax(x[0]); });
   for (const std::string& name : g.under("cross_entropy."))
     check(g, name, {"x"}, [&](const Tensors& x) { return cross_entropy(x[0], g[name + ".targets"]); });
   check(g, "embedding", {"table"}, [&](const Tensors& x) { return embedding(g["embedding.indices"], x[0]); });
   for (const std::string& name : g.under("roll."))
-    check(g, name, {"x"}, [&](const Tensors& x) { return roll(x[0], whole_numbers(g[name + ".shift"])[0], whole_numbers(g[name + ".axis"])[0]); });
+    check(g, name, {"x"}, [&](const Tensors& x) {
+      return roll(x[0], whole_numbers(g[name + ".shift"])[0], whole_numbers(g[name + ".axis"])[0]);
+    });
   for (const std::string& name : g.under("pad.")) {
     const auto before = whole_numbers(g[name + ".before"]), after = whole_numbers(g[name + ".after"]);
     check(g, name, {"x"}, [&](const Tensors& x) {
@@ -146,7 +161,9 @@ TEST_CASE("ops agree with NumPy and PyTorch") {
 
 TEST_CASE("random numbers are those of Philox 4x32-10") {
   // Random123's known answers (kat_vectors).
-  const auto words = [](std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) { return philox(seed, stream, counter); };
+  const auto words = [](std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
+    return philox(seed, stream, counter);
+  };
   CHECK(words(0, 0, 0) == std::array<std::uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   constexpr std::uint64_t ones = ~std::uint64_t{0};
   CHECK(words(ones, ones, ones) == std::array<std::uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});

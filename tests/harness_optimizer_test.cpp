@@ -94,7 +94,8 @@ TEST_CASE("clipping by the norm of all gradients, and by value") {
   const Tensor c = Tensor::zeros({37}, DType::f64);
   Optimizer by_value({{"c", c, ""}}, options);
   by_value.step({g}, norm);
-  CHECK(difference(c, -maximum(minimum(g, Tensor::full({}, 0.1, DType::f64)), Tensor::full({}, -0.1, DType::f64))) == 0);
+  CHECK(difference(c, -maximum(minimum(g, Tensor::full({}, 0.1, DType::f64)), Tensor::full({}, -0.1, DType::f64))) ==
+        0);
 }
 
 TEST_CASE("groups have their own rates") {
@@ -118,7 +119,8 @@ TEST_CASE("an update changes parameters in place, on their version, without allo
     const Tensors g{random({37, 5}, 2, DType::f32)};
     Optimizer optimizer({{"p", p, ""}}, options);
     optimizer.step(g, optimizer.norm(g));
-    const std::size_t before = allocations, system = backend().memory().system_calls, live = backend().memory().live_bytes;
+    const std::size_t before = allocations, system = backend().memory().system_calls,
+                      live = backend().memory().live_bytes;
     for (int i = 0; i < 5; ++i) optimizer.step(g, optimizer.norm(g));
     CHECK(allocations == before);
     CHECK(backend().memory().system_calls == system);

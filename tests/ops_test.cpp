@@ -1,5 +1,5 @@
-// Every op of the registry, driven by the table in op_cases.cpp: values in all dtypes, derivatives, the form for all time steps,
-// and refusal of dtypes it does not take.
+// Every op of the registry, driven by the table in op_cases.cpp: values in all dtypes, derivatives, the form for all
+// time steps, and refusal of dtypes it does not take.
 #include <algorithm>
 #include <set>
 
@@ -117,7 +117,8 @@ TEST_CASE("the form for all time steps is the op at each step, whichever inputs 
         Tensors rows;
         for (std::int64_t t = 0; t < steps; ++t) {
           const bool vary = (mask >> i & 1) != 0;
-          at[static_cast<std::size_t>(t)][i] = vary && is_differentiable(x.dtype()) ? x * (1.0 + 0.25 * static_cast<double>(t)) : x;
+          at[static_cast<std::size_t>(t)][i] =
+              vary && is_differentiable(x.dtype()) ? x * (1.0 + 0.25 * static_cast<double>(t)) : x;
           rows.push_back(at[static_cast<std::size_t>(t)][i]);
         }
         slabs[i] = (mask >> i & 1) != 0 ? stack(rows) : x;
@@ -126,7 +127,8 @@ TEST_CASE("the form for all time steps is the op at each step, whichever inputs 
       const Tensor all = node.op->batch(node.attrs, pointers(slabs), varying, steps);
       Tensor total;
       for (std::int64_t t = 0; t < steps; ++t) {
-        const Tensor expected = apply(*node.op, node.attrs, pointers(at[static_cast<std::size_t>(t)]), Where::current());
+        const Tensor expected =
+            apply(*node.op, node.attrs, pointers(at[static_cast<std::size_t>(t)]), Where::current());
         CHECK(difference(reel::at(all, t), expected) < 1e-14);
         if (is_differentiable(expected.dtype())) total = total.defined() ? total + expected : expected;
       }

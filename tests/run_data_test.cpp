@@ -50,7 +50,8 @@ TEST_CASE("copying: the layouts of reference section 1, position by position") {
     for (std::int64_t b = 0; b < 200; ++b) {
       const auto x = column(batch.x, b), y = column(batch.y, b);
       for (std::size_t t = 0; t < c.total; ++t) {
-        const bool data = t < 10, marked = t >= c.delimiter && t < c.delimiter + c.repeats, recall = t >= c.recall && t < c.recall + 10;
+        const bool data = t < 10, marked = t >= c.delimiter && t < c.delimiter + c.repeats,
+                   recall = t >= c.recall && t < c.recall + 10;
         const int symbol = x[t];
         if (data) ++counts[symbol];
         CHECK((data ? symbol >= c.low && symbol <= c.high : symbol == (marked ? c.mark : c.blank)));
@@ -89,8 +90,10 @@ TEST_CASE("copying: answering blanks, then guessing, costs the baseline; accurac
   for (std::size_t t = 0; t < 40; ++t) {
     for (std::size_t b = 0; b < 50; ++b) {
       double* row = &logits[(t * 50 + b) * 10];
-      if (t < 30) row[0] = 0;
-      else for (int k = 1; k <= 8; ++k) row[k] = 0;
+      if (t < 30)
+        row[0] = 0;
+      else
+        for (int k = 1; k <= 8; ++k) row[k] = 0;
     }
   }
   const Tensor guess = Tensor::from<double>(logits, {40, 50, 10});

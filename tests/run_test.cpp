@@ -34,7 +34,9 @@ class Child {
       : out_(folder + "/stdout"), err_(folder + "/stderr") {
     pid_ = fork();
     if (pid_ != 0) return;
-    const auto redirect = [](const std::string& path, int to) { dup2(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644), to); };
+    const auto redirect = [](const std::string& path, int to) {
+      dup2(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644), to);
+    };
     redirect(out_, 1);
     redirect(err_, 2);
     for (const std::string& e : environment) putenv(const_cast<char*>(e.c_str()));
@@ -63,7 +65,8 @@ Result run(const std::string& program, const std::vector<std::string>& arguments
 }
 
 std::vector<std::string> small(const std::string& out, const std::string& steps = "60") {
-  return {"--delay", "5", "--hidden", "16", "--batch", "4", "--valid-size", "8", "--steps", steps, "--valid-every", "10", "--threads", "1", "--out", out};
+  return {"--delay", "5",   "--hidden",      "16", "--batch",   "4", "--valid-size", "8",
+          "--steps", steps, "--valid-every", "10", "--threads", "1", "--out",        out};
 }
 
 /// metrics.csv without its column of seconds.
@@ -80,7 +83,8 @@ std::string metrics(const std::string& run) {
 }
 
 void same_checkpoint(const std::string& a, const std::string& b) {
-  const TensorFile x = load_safetensors(a + "/checkpoint.safetensors", backend()), y = load_safetensors(b + "/checkpoint.safetensors", backend());
+  const TensorFile x = load_safetensors(a + "/checkpoint.safetensors", backend()),
+                   y = load_safetensors(b + "/checkpoint.safetensors", backend());
   REQUIRE(x.tensors.size() == y.tensors.size());
   for (std::size_t i = 0; i < x.tensors.size(); ++i) {
     CAPTURE(x.tensors[i].first);
@@ -103,16 +107,19 @@ void wait_for_rows(const std::string& run, int rows) {
 
 }  // namespace
 
-TEST_CASE("a run leaves its folder: config, metrics, curve, checkpoint, record; the config repeats it to the last bit") {
+TEST_CASE(
+    "a run leaves its folder: config, metrics, curve, checkpoint, record; the config repeats it to the last bit") {
   const TempDir dir;
   const std::string a = dir.path + "/a", b = dir.path + "/b";
   const Result first = run("copying", small(a), dir.path);
   CHECK(first.code == 0);
   CHECK(contains(first.out, "valid_loss "));
   CHECK(contains(first.out, "of the baseline 0.8318"));  // 10 ln 8 / 25
-  for (const char* file : {"config.toml", "metrics.csv", "checkpoint.safetensors", "run.json"}) CHECK(std::filesystem::exists(a + "/" + file));
+  for (const char* file : {"config.toml", "metrics.csv", "checkpoint.safetensors", "run.json"})
+    CHECK(std::filesystem::exists(a + "/" + file));
   const auto record = nlohmann::json::parse(read_file(a + "/run.json"));
-  for (const char* key : {"task", "cell", "parameters", "seed", "steps", "baseline", "train_loss", "valid_loss", "accuracy", "seconds", "steps_per_second", "device", "threads", "finished"})
+  for (const char* key : {"task", "cell", "parameters", "seed", "steps", "baseline", "train_loss", "valid_loss",
+                          "accuracy", "seconds", "steps_per_second", "device", "threads", "finished"})
     CHECK_MESSAGE(record.contains(key), key);
   CHECK(record["finished"] == true);
   CHECK(record["steps"] == 60);
@@ -136,7 +143,8 @@ TEST_CASE("kill -9, resume: as if nothing had happened; for every optimiser and 
     const TempDir dir;
     const std::string whole = dir.path + "/whole", cut = dir.path + "/cut";
     auto arguments = small(whole, "1200");
-    for (const char* a : {"--schedule", "plateau", "--lr-patience", "1", "--cell", "gru", "--optimizer"}) arguments.push_back(a);
+    for (const char* a : {"--schedule", "plateau", "--lr-patience", "1", "--cell", "gru", "--optimizer"})
+      arguments.push_back(a);
     arguments.push_back(kind);
     CHECK(run("copying", arguments, dir.path).code == 0);
     *std::find(arguments.begin(), arguments.end(), whole) = cut;
@@ -151,7 +159,8 @@ TEST_CASE("kill -9, resume: as if nothing had happened; for every optimiser and 
   }
 }
 
-TEST_CASE("Ctrl-C and SIGTERM: the step is finished, all is saved between validations too, exit 130, and resuming is exact") {
+TEST_CASE(
+    "Ctrl-C and SIGTERM: the step is finished, all is saved between validations too, exit 130, and resuming is exact") {
   for (int signal : {SIGINT, SIGTERM}) {
     const TempDir dir;
     const std::string whole = dir.path + "/whole", cut = dir.path + "/cut";
@@ -242,8 +251,10 @@ TEST_CASE("--dry-run prints the model; counts are those of the reference sheet")
   CHECK(total("adding", {"--cell", "srnn"}) == 1689);
   CHECK(total("adding", {"--cell", "lstm", "--lstm.biases", "1", "--hidden", "60"}) == 15181);
   CHECK(total("copying", {"--cell", "srnn"}) == 3746);
-  CHECK(total("copying", {"--cell", "lstm", "--input", "one-hot", "--classes", "9", "--lstm.biases", "1", "--hidden", "68"}) == 22109);
-  CHECK(total("copying", {"--cell", "gru", "--input", "one-hot", "--classes", "9", "--gru.reset", "before", "--gru.biases", "1", "--hidden", "82"}) == 23625);
+  CHECK(total("copying", {"--cell", "lstm", "--input", "one-hot", "--classes", "9", "--lstm.biases", "1", "--hidden",
+                          "68"}) == 22109);
+  CHECK(total("copying", {"--cell", "gru", "--input", "one-hot", "--classes", "9", "--gru.reset", "before",
+                          "--gru.biases", "1", "--hidden", "82"}) == 23625);
   CHECK(std::filesystem::is_empty(dir.path) == false);  // stdout and stderr of this test, and
   CHECK(!std::filesystem::exists(dir.path + "/runs"));  // no run
 }
@@ -256,8 +267,13 @@ TEST_CASE("every cell trains on every task, in both precisions, stacked, on a fi
       CAPTURE(type.name);
       CAPTURE(task);
       const std::string out = fmt::format("{}/{}", dir.path, n++);
-      const Result r = run(task, {"--cell", type.name, task == "copying" ? "--delay" : "--length", "6", "--hidden", "8", "--layers", "2", "--batch", "5",
-                                  "--steps", "20", "--examples", "30", "--valid-size", "7", "--dtype", n % 2 ? "f32" : "f64", "--out", out},
+      const Result r = run(task, {"--cell",     type.name,  task == "copying" ? "--delay" : "--length",
+                                  "6",          "--hidden", "8",
+                                  "--layers",   "2",        "--batch",
+                                  "5",          "--steps",  "20",
+                                  "--examples", "30",       "--valid-size",
+                                  "7",          "--dtype",  n % 2 ? "f32" : "f64",
+                                  "--out",      out},
                            dir.path);
       CAPTURE(r.err);
       CHECK(r.code == 0);

@@ -29,23 +29,27 @@ Tensors everything(const Runner& run, const Step& step, const Tensors& state, co
   }
   const Tensors first = grad({loss}, wrt, {.create_graph = true});
   Tensor next = Tensor::zeros({}, DType::f64);
-  for (std::size_t i = 0; i < first.size(); ++i) next = next + sum(first[i] * first[i] * random(first[i].shape(), 70 + i));
+  for (std::size_t i = 0; i < first.size(); ++i)
+    next = next + sum(first[i] * first[i] * random(first[i].shape(), 70 + i));
   const Tensors second = grad({next}, wrt);
   out.insert(out.end(), first.begin(), first.end());
   out.insert(out.end(), second.begin(), second.end());
   return out;
 }
 
-void hold_equal(const Step& step, const Tensors& state, const Tensors& xs, const Tensors& wrt, ScanOptions options = {}) {
+void hold_equal(const Step& step, const Tensors& state, const Tensors& xs, const Tensors& wrt,
+                ScanOptions options = {}) {
   const Tensors expected =
-      everything([&](const Step& s, const Tensors& s0, const Tensors& x) { return unroll(s, s0, x, options); }, step, state, xs, wrt);
+      everything([&](const Step& s, const Tensors& s0, const Tensors& x) { return unroll(s, s0, x, options); }, step,
+                 state, xs, wrt);
   for (const ScanPasses& passes : all_passes()) {
     CAPTURE(passes.hoist);
     CAPTURE(passes.sink);
     CAPTURE(passes.save);
     options.passes = passes;
     const Tensors got =
-        everything([&](const Step& s, const Tensors& s0, const Tensors& x) { return scan(s, s0, x, options); }, step, state, xs, wrt);
+        everything([&](const Step& s, const Tensors& s0, const Tensors& x) { return scan(s, s0, x, options); }, step,
+                   state, xs, wrt);
     REQUIRE(got.size() == expected.size());
     for (std::size_t i = 0; i < got.size(); ++i) {
       CAPTURE(i);
@@ -55,7 +59,8 @@ void hold_equal(const Step& step, const Tensors& state, const Tensors& xs, const
   // Without a tape nothing is kept; the values are the same.
   const ScanResult plain = scan(step, state, xs, options);
   for (std::size_t i = 0; i < plain.last.size(); ++i) CHECK(difference(plain.last[i], expected[i]) < tolerance);
-  for (std::size_t i = 0; i < plain.ys.size(); ++i) CHECK(difference(plain.ys[i], expected[plain.last.size() + i]) < tolerance);
+  for (std::size_t i = 0; i < plain.ys.size(); ++i)
+    CHECK(difference(plain.ys[i], expected[plain.last.size() + i]) < tolerance);
 }
 
 }  // namespace
@@ -110,7 +115,8 @@ TEST_CASE("two states with the same next value, and constants as next value and 
 }
 
 TEST_CASE("weights used elementwise, twice, transposed and through a function of themselves") {
-  const Tensor h = random({3, 4}, 1), W = random({4, 4}, 2, DType::f64, -0.5, 0.5), v = random({4}, 3), xs = random({5, 3, 4}, 4);
+  const Tensor h = random({3, 4}, 1), W = random({4, 4}, 2, DType::f64, -0.5, 0.5), v = random({4}, 3),
+               xs = random({5, 3, 4}, 4);
   const Step step = [&](const Tensors& s, const Tensors& x) {
     const Tensor Q = matmul(W, transpose(W)) * 0.5;  // does not depend on time
     const Tensor m = tanh(matmul(s[0], W) + matmul(x[0], W) + matmul(s[0], Q, {.transpose_b = true}) * v);
@@ -142,7 +148,9 @@ TEST_CASE("lookups, slices and joins inside the loop; an integer state counts th
 TEST_CASE("a scan inside the step of a scan") {
   const Tensor h = random({2, 3}, 1), W = random({3, 3}, 2, DType::f64, -0.5, 0.5), xs = random({3, 4, 2, 3}, 3);
   for (bool unrolled : {false, true}) {
-    const Step inner = [&](const Tensors& s, const Tensors& x) { return Next{{tanh(matmul(s[0], W) + x[0])}, {s[0] * x[0]}}; };
+    const Step inner = [&](const Tensors& s, const Tensors& x) {
+      return Next{{tanh(matmul(s[0], W) + x[0])}, {s[0] * x[0]}};
+    };
     const Step outer = [&](const Tensors& s, const Tensors& x) {
       const ScanResult r = unrolled ? unroll(inner, {s[0]}, {x[0]}) : scan(inner, {s[0]}, {x[0]});
       return Next{{r.last[0]}, {sum(r.ys[0], {0})}};
@@ -210,14 +218,18 @@ TEST_CASE("the passes do what they say") {
 TEST_CASE("errors of scan") {
   const Tensor h = random({2, 3}, 1), xs = random({4, 2, 3}, 2);
   const Step keep = [](const Tensors& s, const Tensors&) { return Next{s, {}}; };
-  CHECK(contains(error_of([&] { scan(keep, {h}, {xs, random({5, 2}, 1)}); }), "[scan] the number of time steps is 4, but an x is f64 (5, 2)"));
+  CHECK(contains(error_of([&] {
+                   scan(keep, {h}, {xs, random({5, 2}, 1)});
+                 }),
+                 "[scan] the number of time steps is 4, but an x is f64 (5, 2)"));
   CHECK(contains(error_of([&] { scan(keep, {h}, {}); }), "options.length must say how many steps"));
   const Step narrow = [](const Tensors& s, const Tensors&) { return Next{{slice(s[0], 1, 0, 2)}, {}}; };
   const std::string shape = error_of([&] { scan(narrow, {h}, {xs}); });
   CHECK(contains(shape, "state 0 must keep its dtype and shape: it is f64 (2, 3), and f64 (2, 2) after the step"));
   CHECK(contains(shape, "tests/scan_test.cpp:"));
   const Step drops = [](const Tensors&, const Tensors&) { return Next{}; };
-  CHECK(contains(error_of([&] { scan(drops, {h}, {xs}); }), "the step must return as many states as it is given: 1, got 0"));
+  CHECK(contains(error_of([&] { scan(drops, {h}, {xs}); }),
+                 "the step must return as many states as it is given: 1, got 0"));
   const Step looks = [](const Tensors& s, const Tensors&) {
     sum(s[0]).item();
     return Next{s, {}};

@@ -120,11 +120,14 @@ TEST_CASE("tapes nest, and a paused tape records nothing") {
 TEST_CASE("op errors name op, rule, values, line and hint") {
   const Tensor a = random({20, 128}, 1), b = random({64, 128}, 2);
   const std::string text = error_of([&] { matmul(a, b); });
-  CHECK(contains(text, "[matmul] inner dimensions differ: 128 and 64. Hint: pass transpose_b = true; got f64 (20, 128), f64 (64, 128)"));
+  CHECK(contains(
+      text,
+      "[matmul] inner dimensions differ: 128 and 64. Hint: pass transpose_b = true; got f64 (20, 128), f64 (64, 128)"));
   CHECK(contains(text, "(tests/tape_test.cpp:"));
   CHECK(contains(error_of([&] { a + b; }), "[add] shapes do not broadcast"));
   CHECK(contains(error_of([&] { a + cast(a, DType::f32); }), "Hint: cast one"));
-  CHECK(contains(error_of([&] { cast(a, DType::i32) * 0.5; }), "0.5 is not a whole number, and the tensor is i32 (20, 128)"));
+  CHECK(contains(error_of([&] { cast(a, DType::i32) * 0.5; }),
+                 "0.5 is not a whole number, and the tensor is i32 (20, 128)"));
   CHECK(contains(error_of([&] { reshape(a, {3, -1}); }), "[reshape] 2560 elements do not fill shape (3, 853)"));
   CHECK(contains(error_of([&] { sum(a, {2}); }), "[sum] axis 2 is out of range for a tensor of 2 axes"));
   CHECK(contains(error_of([&] { tanh(Tensor()); }), "[tanh] argument 0 is an undefined tensor"));
@@ -140,7 +143,10 @@ TEST_CASE("op errors name op, rule, values, line and hint") {
   const std::string index = error_of([&] { embedding(Tensor::from<std::int32_t>({1, 4}, {2}), table); });
   CHECK(contains(index, "[embedding] index 4 at place 1 is not in 0..3"));
   CHECK(contains(index, "tests/tape_test.cpp:"));
-  CHECK(contains(error_of([&] { pick(table, Tensor::from<std::int32_t>({1, -1, 0, 0}, {4})); }), "[pick] index -1 at place 1"));
+  CHECK(contains(error_of([&] {
+                   pick(table, Tensor::from<std::int32_t>({1, -1, 0, 0}, {4}));
+                 }),
+                 "[pick] index -1 at place 1"));
   CHECK(contains(error_of([&] { Tensor::from<double>({1, 2}, {3}); }), "[from] 2 values do not fill shape (3,)"));
   CHECK(contains(error_of([&] { a.item(); }), "[item] one element is wanted, shape is (20, 128)"));
   CHECK(contains(error_of([&] { a.values<float>(); }), "[values] elements are f64, f32 was asked for"));

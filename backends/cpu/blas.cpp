@@ -15,11 +15,14 @@ void gemm_one(const GemmArgs& g, const T* a, const T* b, T* c) {
   const CBLAS_TRANSPOSE ta = g.transpose_a ? CblasTrans : CblasNoTrans, tb = g.transpose_b ? CblasTrans : CblasNoTrans;
   const blasint lda = g.transpose_a ? m : k, ldb = g.transpose_b ? k : n;
   const T one(1), zero(0);
-  if constexpr (std::is_same_v<T, float>) cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, one, a, lda, b, ldb, zero, c, n);
-  else if constexpr (std::is_same_v<T, double>) cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, one, a, lda, b, ldb, zero, c, n);
+  if constexpr (std::is_same_v<T, float>)
+    cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, one, a, lda, b, ldb, zero, c, n);
+  else if constexpr (std::is_same_v<T, double>)
+    cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, one, a, lda, b, ldb, zero, c, n);
   else if constexpr (std::is_same_v<T, std::complex<float>>)
     cblas_cgemm(CblasRowMajor, ta, tb, m, n, k, &one, a, lda, b, ldb, &zero, c, n);
-  else cblas_zgemm(CblasRowMajor, ta, tb, m, n, k, &one, a, lda, b, ldb, &zero, c, n);
+  else
+    cblas_zgemm(CblasRowMajor, ta, tb, m, n, k, &one, a, lda, b, ldb, &zero, c, n);
 }
 
 }  // namespace
@@ -31,8 +34,10 @@ void Cpu::gemm(const GemmArgs& g) {
       T* c = static_cast<T*>(g.c);
       if (g.m == 0 || g.n == 0) return;
       for (std::int64_t i = 0; i < g.batch; ++i, a += g.stride_a, b += g.stride_b, c += g.m * g.n) {
-        if (g.k == 0) std::fill_n(c, g.m * g.n, T{});  // an empty sum; BLAS wants leading dimensions of 1 or more
-        else gemm_one(g, a, b, c);
+        if (g.k == 0)
+          std::fill_n(c, g.m * g.n, T{});  // an empty sum; BLAS wants leading dimensions of 1 or more
+        else
+          gemm_one(g, a, b, c);
       }
     } else {
       unsupported("gemm of integers or bool");

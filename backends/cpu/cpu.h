@@ -1,4 +1,5 @@
-// The CPU backend. One file a family of kernels, with the same file stems as every other backend; this header is the class.
+// The CPU backend. One file a family of kernels, with the same file stems as every other backend; this header is the
+// class.
 #pragma once
 #include "engine/allocator.h"
 #include "engine/backend.h"

@@ -1,4 +1,5 @@
-// map, zip, select, cast, fill: one element at a time. Tables by functor and dtype are made from the functors' type lists.
+// map, zip, select, cast, fill: one element at a time. Tables by functor and dtype are made from the functors' type
+// lists.
 #include <array>
 #include <cstring>
 
@@ -20,7 +21,8 @@ void map_kernel(const MapArgs& a) {
   const F& f = *static_cast<const F*>(a.params);
   const T* x = static_cast<const T*>(a.x);
   T* out = static_cast<T*>(a.out);
-  if constexpr (std::is_floating_point_v<T>) map_simd(a.n, x, out, f);
+  if constexpr (std::is_floating_point_v<T>)
+    map_simd(a.n, x, out, f);
   else
     for (std::int64_t i = 0; i < a.n; ++i) out[i] = f(x[i]);
 }
@@ -85,9 +87,12 @@ void Cpu::zip(const ZipArgs& a) { zips[static_cast<std::size_t>(a.functor)][stat
 void Cpu::fill(const FillArgs& a) {
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
     T value;
-    if constexpr (is_complex_type<T>) value = T(a.value);
-    else if constexpr (std::is_same_v<T, bool>) value = a.value != 0.0;
-    else value = static_cast<T>(a.value.real());
+    if constexpr (is_complex_type<T>)
+      value = T(a.value);
+    else if constexpr (std::is_same_v<T, bool>)
+      value = a.value != 0.0;
+    else
+      value = static_cast<T>(a.value.real());
     std::fill_n(static_cast<T*>(a.out), a.n, value);
   });
 }
@@ -98,11 +103,16 @@ void Cpu::cast(const CastArgs& a) {
       const From* in = static_cast<const From*>(a.in);
       To* out = static_cast<To*>(a.out);
       for (std::int64_t i = 0; i < a.n; ++i) {
-        if constexpr (std::is_same_v<To, bool>) out[i] = in[i] != From(0);
-        else if constexpr (is_complex_type<From> && is_complex_type<To>) out[i] = To(in[i]);
-        else if constexpr (is_complex_type<From>) out[i] = static_cast<To>(in[i].real());
-        else if constexpr (is_complex_type<To>) out[i] = To(static_cast<typename To::value_type>(in[i]));
-        else out[i] = static_cast<To>(in[i]);
+        if constexpr (std::is_same_v<To, bool>)
+          out[i] = in[i] != From(0);
+        else if constexpr (is_complex_type<From> && is_complex_type<To>)
+          out[i] = To(in[i]);
+        else if constexpr (is_complex_type<From>)
+          out[i] = static_cast<To>(in[i].real());
+        else if constexpr (is_complex_type<To>)
+          out[i] = To(static_cast<typename To::value_type>(in[i]));
+        else
+          out[i] = static_cast<To>(in[i]);
       }
     });
   });
@@ -124,10 +134,14 @@ void select_words(const SelectArgs& s, std::size_t words) {
 
 void Cpu::select(const SelectArgs& s) {
   switch (s.element_bytes) {
-    case 1: return select_words<std::uint8_t>(s, 1);
-    case 4: return select_words<std::uint32_t>(s, 1);
-    case 8: return select_words<std::uint64_t>(s, 1);
-    default: return select_words<std::uint64_t>(s, s.element_bytes / 8);
+    case 1:
+      return select_words<std::uint8_t>(s, 1);
+    case 4:
+      return select_words<std::uint32_t>(s, 1);
+    case 8:
+      return select_words<std::uint64_t>(s, 1);
+    default:
+      return select_words<std::uint64_t>(s, s.element_bytes / 8);
   }
 }
 

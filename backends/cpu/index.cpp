@@ -25,7 +25,8 @@ void Cpu::gather_rows(const RowsArgs& a) {
 void Cpu::scatter_add_rows(const RowsArgs& a) {
   check(a.index, a.count, a.rows);
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
-    if constexpr (std::is_same_v<T, bool>) unsupported("scatter_add_rows of bool");
+    if constexpr (std::is_same_v<T, bool>)
+      unsupported("scatter_add_rows of bool");
     else {
       const T* in = static_cast<const T*>(a.in);
       for (std::int64_t i = 0; i < a.count; ++i, in += a.width) {

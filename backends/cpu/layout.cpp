@@ -20,7 +20,8 @@ void copy_elements(const CopyArgs& a) {
   a.loop.for_each_run([&](const Loop<2>::Offsets& at) {
     const Element* in = in0 + at[0];
     Element* out = out0 + at[1];
-    if (si == 1 && so == 1) std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(Element));
+    if (si == 1 && so == 1)
+      std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(Element));
     else
       for (std::int64_t i = 0; i < n; ++i) out[i * so] = in[i * si];
   });
@@ -30,10 +31,14 @@ void copy_elements(const CopyArgs& a) {
 
 void Cpu::copy(const CopyArgs& a) {
   switch (a.element_bytes) {
-    case 1: return copy_elements<std::uint8_t>(a);
-    case 4: return copy_elements<std::uint32_t>(a);
-    case 8: return copy_elements<std::uint64_t>(a);
-    default: return copy_elements<Sixteen>(a);
+    case 1:
+      return copy_elements<std::uint8_t>(a);
+    case 4:
+      return copy_elements<std::uint32_t>(a);
+    case 8:
+      return copy_elements<std::uint64_t>(a);
+    default:
+      return copy_elements<Sixteen>(a);
   }
 }
 

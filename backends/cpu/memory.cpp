@@ -20,7 +20,8 @@ Cpu::Cpu() : allocator_(system_memory, std::free) {}
 Storage* Cpu::allocate(std::size_t bytes) {
   void* block = allocator_.allocate(header + bytes);
   if (!block) {
-    throw Error("cpu", fmt::format("out of memory: {} bytes were asked for, {} are in use", bytes, memory().live_bytes));
+    throw Error("cpu",
+                fmt::format("out of memory: {} bytes were asked for, {} are in use", bytes, memory().live_bytes));
   }
   auto* storage = new (block) Storage;
   storage->backend = this;

@@ -10,9 +10,10 @@ namespace reel::cpu {
 namespace {
 
 template <class T>
-using Wide = std::conditional_t<std::is_same_v<T, float>, double,
-                                std::conditional_t<std::is_same_v<T, std::complex<float>>, std::complex<double>,
-                                                   std::conditional_t<std::is_same_v<T, std::int32_t>, std::int64_t, T>>>;
+using Wide =
+    std::conditional_t<std::is_same_v<T, float>, double,
+                       std::conditional_t<std::is_same_v<T, std::complex<float>>, std::complex<double>,
+                                          std::conditional_t<std::is_same_v<T, std::int32_t>, std::int64_t, T>>>;
 
 /// The sum of n elements: short runs in T on eight lanes, their totals in Wide.
 template <class T>
@@ -67,7 +68,8 @@ void sum(const ReduceArgs& a) {
   loop.for_each_run([&](const Loop<2>::Offsets& at) {
     const T* in = in0 + at[0];
     T* out = out0 + at[1];
-    if (so == 0 && si == 1) *out = static_cast<T>(Wide<T>(*out) + sum_run(in, n));
+    if (so == 0 && si == 1)
+      *out = static_cast<T>(Wide<T>(*out) + sum_run(in, n));
     else
       for (std::int64_t i = 0; i < n; ++i) out[i * so] += in[i * si];
   });
@@ -77,7 +79,8 @@ template <class T>
 void largest(const ReduceArgs& a) {
   const T* const in0 = static_cast<const T*>(a.in);
   T* const out0 = static_cast<T*>(a.out);
-  const T lowest = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+  const T lowest =
+      std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
   std::fill_n(out0, a.out_numel, lowest);
   const std::int64_t n = a.loop.inner_dim();
   const auto [si, so] = a.loop.inner_stride();
@@ -95,16 +98,21 @@ void largest(const ReduceArgs& a) {
 
 void Cpu::reduce(const ReduceArgs& a) {
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
-    if constexpr (std::is_same_v<T, bool>) unsupported("reduce of bool");
-    else if (a.kind == Reduction::sum) sum<T>(a);
-    else if constexpr (is_complex_type<T>) unsupported("max of complex numbers");
-    else largest<T>(a);
+    if constexpr (std::is_same_v<T, bool>)
+      unsupported("reduce of bool");
+    else if (a.kind == Reduction::sum)
+      sum<T>(a);
+    else if constexpr (is_complex_type<T>)
+      unsupported("max of complex numbers");
+    else
+      largest<T>(a);
   });
 }
 
 void Cpu::argmax(const ArgmaxArgs& a) {
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
-    if constexpr (is_complex_type<T> || std::is_same_v<T, bool>) unsupported("argmax of complex numbers or bool");
+    if constexpr (is_complex_type<T> || std::is_same_v<T, bool>)
+      unsupported("argmax of complex numbers or bool");
     else {
       const T* in = static_cast<const T*>(a.in);
       for (std::int64_t r = 0; r < a.rows; ++r, in += a.n)
@@ -115,14 +123,17 @@ void Cpu::argmax(const ArgmaxArgs& a) {
 
 double Cpu::sum_of_squares(DType dtype, std::int64_t n, const void* x) {
   return dispatch(dtype, [&]<class T>(std::type_identity<T>) -> double {
-    if constexpr (std::is_same_v<T, bool>) unsupported("sum_of_squares of bool");
+    if constexpr (std::is_same_v<T, bool>)
+      unsupported("sum_of_squares of bool");
     else {
       constexpr std::int64_t lanes = 8;
       double lane[lanes] = {};
       const T* p = static_cast<const T*>(x);
       const auto square = [](const T& v) {
-        if constexpr (is_complex_type<T>) return static_cast<double>(std::norm(v));
-        else return static_cast<double>(v) * static_cast<double>(v);
+        if constexpr (is_complex_type<T>)
+          return static_cast<double>(std::norm(v));
+        else
+          return static_cast<double>(v) * static_cast<double>(v);
       };
       std::int64_t i = 0;
       for (; i + lanes <= n; i += lanes) {

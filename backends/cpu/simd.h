@@ -1,5 +1,5 @@
-// Loops over SIMD batches. The last few elements go through a batch too, padded, so that an element's result does not depend on
-// where in an array it stands.
+// Loops over SIMD batches. The last few elements go through a batch too, padded, so that an element's result does not
+// depend on where in an array it stands.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -32,10 +32,14 @@ void zip_simd(std::int64_t n, const T* a, const T* b, T* out, F&& f) {
   for (; i + width <= n; i += width) f(load(a, one_a, i), load(b, one_b, i)).store_unaligned(out + i);
   if (i < n) {
     alignas(64) T left[Batch::size] = {}, right[Batch::size] = {};
-    if (one_a) std::fill(left, left + Batch::size, *a);
-    else std::copy(a + i, a + n, left);
-    if (one_b) std::fill(right, right + Batch::size, *b);
-    else std::copy(b + i, b + n, right);
+    if (one_a)
+      std::fill(left, left + Batch::size, *a);
+    else
+      std::copy(a + i, a + n, left);
+    if (one_b)
+      std::fill(right, right + Batch::size, *b);
+    else
+      std::copy(b + i, b + n, right);
     f(Batch::load_aligned(left), Batch::load_aligned(right)).store_aligned(left);
     std::copy(left, left + (n - i), out + i);
   }

@@ -46,7 +46,8 @@ void update_kernel(const UpdateArgs& a) {
 
 template <class... Rule>
 constexpr auto table(TypeList<Rule...>) {
-  return std::array<std::array<Kernel, 2>, sizeof...(Rule)>{{{update_kernel<Rule, float>, update_kernel<Rule, double>}...}};
+  return std::array<std::array<Kernel, 2>, sizeof...(Rule)>{
+      {{update_kernel<Rule, float>, update_kernel<Rule, double>}...}};
 }
 
 }  // namespace

@@ -10,8 +10,8 @@ inline constexpr unsigned numbers = real_numbers | complex_numbers | integers;
 
 template <class F>
 constexpr bool takes(DType dtype) {
-  const unsigned kind = is_floating(dtype)  ? real_numbers
-                        : is_complex(dtype) ? complex_numbers
+  const unsigned kind = is_floating(dtype)    ? real_numbers
+                        : is_complex(dtype)   ? complex_numbers
                         : dtype == DType::i32 ? integers
                                               : booleans;
   return (static_cast<unsigned>(F::domain) & kind) != 0;

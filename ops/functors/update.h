@@ -28,7 +28,8 @@ struct RmspropRule {  // s <- decay s + (1 - decay) g^2; p <- p - rate g / (sqrt
     p = p - number<T>(rate) * g / root;
   }
 };
-struct AdamRule {  // correction1 = 1 - beta1^t, correction2 = 1 - beta2^t at step t = 1, 2, ...; amsgrad keeps the largest v
+struct AdamRule {  // correction1 = 1 - beta1^t, correction2 = 1 - beta2^t at step t = 1, 2, ...; amsgrad keeps the
+                   // largest v
   double rate, beta1, beta2, epsilon, correction1, correction2;
   bool amsgrad;
   static constexpr int states = 3;
@@ -38,7 +39,8 @@ struct AdamRule {  // correction1 = 1 - beta1^t, correction2 = 1 - beta2^t at st
     m = number<T>(beta1) * m + number<T>(1 - beta1) * g;
     v = number<T>(beta2) * v + number<T>(1 - beta2) * g * g;
     largest = amsgrad ? max(largest, v) : v;
-    p = p - number<T>(rate / correction1) * m / (sqrt(largest) / number<T>(math::sqrt(correction2)) + number<T>(epsilon));
+    p = p -
+        number<T>(rate / correction1) * m / (sqrt(largest) / number<T>(math::sqrt(correction2)) + number<T>(epsilon));
   }
 };
 struct AdagradRule {  // s <- s + g^2; p <- p - rate g / (sqrt(s) + eps)

@@ -54,10 +54,12 @@ Progressed load_checkpoint(const std::string& path, const Model& model, Optimize
   for (const auto& [name, place] : places) {
     const Tensor& saved = file.at(name);
     if (!(saved.spec() == place.spec()))
-      throw Error("checkpoint", fmt::format("{}: {} is {}, the model has {}", path, name, saved.spec().str(), place.spec().str()));
+      throw Error("checkpoint",
+                  fmt::format("{}: {} is {}, the model has {}", path, name, saved.spec().str(), place.spec().str()));
   }
   if (file.tensors.size() != places.size())
-    throw Error("checkpoint", fmt::format("{}: holds {} tensors, the model has {}", path, file.tensors.size(), places.size()));
+    throw Error("checkpoint",
+                fmt::format("{}: holds {} tensors, the model has {}", path, file.tensors.size(), places.size()));
   const Progressed at{number<std::int64_t>(file, path, "step"),
                       number<double>(file, path, "seconds"),
                       {number<std::int64_t>(file, path, "running_steps"), number<double>(file, path, "running_loss"),

@@ -12,8 +12,8 @@ struct Running {
 };
 
 struct Progressed {
-  std::int64_t step = 0;   // updates done
-  double seconds = 0;      // spent training and validating
+  std::int64_t step = 0;  // updates done
+  double seconds = 0;     // spent training and validating
   Running running;
 };
 

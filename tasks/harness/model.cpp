@@ -19,7 +19,8 @@ Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
   for (std::int64_t l = 0; l < options.layers; ++l) {
     cells_.push_back(type.make(l == 0 ? width : options.hidden, options.hidden, settings, init));
     const std::string prefix = options.layers == 1 ? "cell." : fmt::format("cell{}.", l + 1);
-    for (const Parameter& p : cells_.back()->parameters()) add(prefix + p.name, p.value, p.group.empty() ? "cell" : p.group);
+    for (const Parameter& p : cells_.back()->parameters())
+      add(prefix + p.name, p.value, p.group.empty() ? "cell" : p.group);
   }
   const double k = 1 / std::sqrt(static_cast<double>(options.hidden));  // PyTorch Linear's start
   V_ = add("head.V", init.uniform({shape.outputs, options.hidden}, k), "head");

@@ -14,8 +14,8 @@ struct ModelShape {
 struct ModelOptions {
   std::string cell = "srnn";
   std::int64_t hidden = 128, layers = 1;
-  std::string input = "embedding";  // for symbols: embedding (trained, normal start) or one-hot
-  std::int64_t embedding = 0;       // width of the embedding; 0: what the cell's paper has
+  std::string input = "embedding";              // for symbols: embedding (trained, normal start) or one-hot
+  std::int64_t embedding = 0;                   // width of the embedding; 0: what the cell's paper has
   std::map<std::string, std::string> settings;  // of the cell
 };
 

@@ -20,7 +20,8 @@ Optimizer::Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& 
   }
   const double start = options.kind == "rmsprop" ? options.rms_start : 0;
   for (Parameter& p : parameters) {
-    if (!is_floating(p.value.dtype())) throw Error("optimizer", fmt::format("parameter {} is {}; f32 or f64 is wanted", p.name, p.value.spec().str()));
+    if (!is_floating(p.value.dtype()))
+      throw Error("optimizer", fmt::format("parameter {} is {}; f32 or f64 is wanted", p.name, p.value.spec().str()));
     const auto rate = options.group_lr.find(p.group);
     Slot slot{p, rate == options.group_lr.end() ? options.lr : rate->second, {}};
     for (int k = 0; k < states_of(options.kind); ++k)
@@ -40,7 +41,8 @@ template <class Rule>
 void Optimizer::update(Slot& slot, const Tensor& gradient, const Rule& rule, double scale) {
   Tensor& p = slot.parameter.value;
   const double limit = options_.clip_value > 0 ? options_.clip_value : std::numeric_limits<double>::infinity();
-  UpdateArgs args{index_of<Rule, UpdateRules>, &rule, p.dtype(), p.numel(), scale, limit, p.data(), gradient.data(), {}};
+  UpdateArgs args{
+      index_of<Rule, UpdateRules>, &rule, p.dtype(), p.numel(), scale, limit, p.data(), gradient.data(), {}};
   for (int k = 0; k < 3; ++k) args.state[k] = slot.state[k].defined() ? slot.state[k].data() : nullptr;
   p.backend().update(args);
   p.mark_changed();
@@ -56,9 +58,12 @@ void Optimizer::step(const Tensors& gradients, double norm, double lr_factor) {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
     const double rate = slot.lr * lr_factor;
-    if (options_.kind == "sgd") update(slot, gradients[i], SgdRule{rate, options_.momentum}, scale);
-    else if (options_.kind == "rmsprop") update(slot, gradients[i], RmspropRule{rate, options_.decay, eps, options_.epsilon_inside}, scale);
-    else if (options_.kind == "adagrad") update(slot, gradients[i], AdagradRule{rate, eps}, scale);
+    if (options_.kind == "sgd")
+      update(slot, gradients[i], SgdRule{rate, options_.momentum}, scale);
+    else if (options_.kind == "rmsprop")
+      update(slot, gradients[i], RmspropRule{rate, options_.decay, eps, options_.epsilon_inside}, scale);
+    else if (options_.kind == "adagrad")
+      update(slot, gradients[i], AdagradRule{rate, eps}, scale);
     else
       update(slot, gradients[i],
              AdamRule{rate, b1, b2, eps, 1 - std::pow(b1, t), 1 - std::pow(b2, t), options_.kind == "amsgrad"}, scale);
@@ -69,7 +74,8 @@ std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
   std::vector<std::pair<std::string, Tensor>> out;
   for (const Slot& slot : slots_) {
     for (int k = 0; k < 3; ++k) {
-      if (slot.state[k].defined()) out.emplace_back(fmt::format("optimizer.{}.{}", slot.parameter.name, k), slot.state[k]);
+      if (slot.state[k].defined())
+        out.emplace_back(fmt::format("optimizer.{}.{}", slot.parameter.name, k), slot.state[k]);
     }
   }
   return out;
@@ -95,7 +101,8 @@ std::string Schedule::state() const { return fmt::format("{} {} {}", factor_, be
 
 void Schedule::restore(const std::string& state) {
   std::istringstream in(state);
-  if (!(in >> factor_ >> best_ >> waited_)) throw Error("checkpoint", fmt::format("schedule state \"{}\" cannot be read", state));
+  if (!(in >> factor_ >> best_ >> waited_))
+    throw Error("checkpoint", fmt::format("schedule state \"{}\" cannot be read", state));
 }
 
 }  // namespace reel

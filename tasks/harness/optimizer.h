@@ -11,15 +11,15 @@ namespace reel {
 struct OptimizerOptions {
   std::string kind = "rmsprop";  // sgd, rmsprop, adam, amsgrad, adagrad
   double lr = 1e-3;
-  double momentum = 0;          // sgd
-  double decay = 0.9;           // rmsprop: of the running mean of squares
-  double epsilon = 1e-8;        // all but sgd
-  bool epsilon_inside = false;  // rmsprop: under the root (TensorFlow 1) instead of beside it (PyTorch)
-  double rms_start = 0;         // rmsprop: the running mean's first value: 0 (PyTorch), 1 (TensorFlow 1)
-  double beta1 = 0.9, beta2 = 0.999;           // adam, amsgrad
-  double clip_norm = 0;                        // all gradients together are scaled down to this norm; 0: not
-  double clip_value = 0;                       // each element is kept within +-this, after clip_norm; 0: not
-  std::map<std::string, double> group_lr;      // learning rates of parameter groups; those not named have lr
+  double momentum = 0;                     // sgd
+  double decay = 0.9;                      // rmsprop: of the running mean of squares
+  double epsilon = 1e-8;                   // all but sgd
+  bool epsilon_inside = false;             // rmsprop: under the root (TensorFlow 1) instead of beside it (PyTorch)
+  double rms_start = 0;                    // rmsprop: the running mean's first value: 0 (PyTorch), 1 (TensorFlow 1)
+  double beta1 = 0.9, beta2 = 0.999;       // adam, amsgrad
+  double clip_norm = 0;                    // all gradients together are scaled down to this norm; 0: not
+  double clip_value = 0;                   // each element is kept within +-this, after clip_norm; 0: not
+  std::map<std::string, double> group_lr;  // learning rates of parameter groups; those not named have lr
   static std::vector<std::string> kinds() { return {"sgd", "rmsprop", "adam", "amsgrad", "adagrad"}; }
 };
 
@@ -34,8 +34,8 @@ class Optimizer {
   void step(const Tensors& gradients, double norm, double lr_factor = 1);
 
   std::int64_t steps() const { return steps_; }
-  /// Everything that the next step depends on besides the parameters, by name: for checkpoints. The tensors share storage with
-  /// the optimiser's.
+  /// Everything that the next step depends on besides the parameters, by name: for checkpoints. The tensors share
+  /// storage with the optimiser's.
   std::vector<std::pair<std::string, Tensor>> state() const;
   void set_steps(std::int64_t steps) { steps_ = steps; }
 
@@ -55,10 +55,11 @@ class Optimizer {
 
 /// Learning rate over the run, as a factor.
 struct ScheduleOptions {
-  std::string kind = "constant";  // constant; step: times factor every `every` steps; plateau: when the validation loss rests
+  std::string kind =
+      "constant";  // constant; step: times factor every `every` steps; plateau: when the validation loss rests
   std::int64_t every = 1000;
   double factor = 0.5;
-  std::int64_t patience = 3;      // plateau: validations without a better loss before the rate falls
+  std::int64_t patience = 3;  // plateau: validations without a better loss before the rate falls
 };
 
 class Schedule {

@@ -34,9 +34,11 @@ void add_shared(Options& o, Shared& s) {
 
   o.add("batch", s.train.examples.batch, "sequences an update", "Training", positive);
   o.add("steps", s.train.steps, "updates", "Training", positive);
-  o.add("examples", s.train.examples.examples, "size of a fixed training set; 0: fresh sequences for each update", "Training", not_negative);
+  o.add("examples", s.train.examples.examples, "size of a fixed training set; 0: fresh sequences for each update",
+        "Training", not_negative);
   o.choice("shuffle", s.shuffle, {"on", "off"}, "new order of the fixed set each time through", "Training");
-  o.add("valid-every", s.train.valid_every, "updates between validations; 0: a twentieth of the run", "Training", not_negative);
+  o.add("valid-every", s.train.valid_every, "updates between validations; 0: a twentieth of the run", "Training",
+        not_negative);
   o.add("valid-size", s.train.examples.valid_size, "sequences to validate on", "Training", positive);
   o.add("seed", s.train.seed, "of all random numbers", "Training");
 
@@ -47,14 +49,17 @@ void add_shared(Options& o, Shared& s) {
   o.add("group-lr", s.group_lr, "rates of parameter groups, as head=1e-4,cell=1e-3", "Optimiser");
   o.add("momentum", opt.momentum, "sgd", "Optimiser", share);
   o.add("decay", opt.decay, "rmsprop: of the running mean of squares", "Optimiser", share);
-  o.add("rms-start", opt.rms_start, "rmsprop: first value of that mean: 0 as PyTorch, 1 as TensorFlow 1", "Optimiser", rate);
+  o.add("rms-start", opt.rms_start, "rmsprop: first value of that mean: 0 as PyTorch, 1 as TensorFlow 1", "Optimiser",
+        rate);
   o.add("epsilon", opt.epsilon, "keeps the division safe", "Optimiser", rate);
-  o.choice("epsilon-place", s.epsilon_place, {"outside", "inside"}, "rmsprop: beside the root, or under it as TensorFlow 1", "Optimiser");
+  o.choice("epsilon-place", s.epsilon_place, {"outside", "inside"},
+           "rmsprop: beside the root, or under it as TensorFlow 1", "Optimiser");
   o.add("beta1", opt.beta1, "adam, amsgrad", "Optimiser", share);
   o.add("beta2", opt.beta2, "adam, amsgrad", "Optimiser", share);
   o.add("clip-norm", opt.clip_norm, "scale all gradients down to this norm; 0: not", "Optimiser", rate);
   o.add("clip-value", opt.clip_value, "keep each gradient within +-this; 0: not", "Optimiser", rate);
-  o.choice("schedule", s.train.schedule.kind, {"constant", "step", "plateau"}, "learning rate over the run", "Optimiser");
+  o.choice("schedule", s.train.schedule.kind, {"constant", "step", "plateau"}, "learning rate over the run",
+           "Optimiser");
   o.add("lr-every", s.train.schedule.every, "step: updates between changes of the rate", "Optimiser", positive);
   o.add("lr-factor", s.train.schedule.factor, "step, plateau: what the rate is multiplied by", "Optimiser", share);
   o.add("lr-patience", s.train.schedule.patience, "plateau: validations without a better loss", "Optimiser", positive);
@@ -73,7 +78,8 @@ std::map<std::string, double> parse_rates(const std::string& text) {
     const std::size_t end = std::min(text.find(',', first), text.size()), equals = text.find('=', first);
     double rate = -1;
     if (equals < end) std::from_chars(text.data() + equals + 1, text.data() + end, rate);
-    if (!(rate >= 0)) throw Usage("--group-lr: \"" + text.substr(first, end - first) + "\" is not of the form group=rate");
+    if (!(rate >= 0))
+      throw Usage("--group-lr: \"" + text.substr(first, end - first) + "\" is not of the form group=rate");
     rates[text.substr(first, equals - first)] = rate;
     first = end + 1;
   }
@@ -105,7 +111,8 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   device.set_threads(s.train.threads);
   try {
     task = program.task();
-    model = std::make_unique<Model>(task->shape(), s.model, Init(s.train.seed, s.dtype == "f64" ? DType::f64 : DType::f32, device));
+    model = std::make_unique<Model>(task->shape(), s.model,
+                                    Init(s.train.seed, s.dtype == "f64" ? DType::f64 : DType::f32, device));
     const Optimizer checks_groups(model->parameters(), s.train.optimizer);
   } catch (const Error& e) {
     throw Usage(e.what());
@@ -115,19 +122,21 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     return 0;
   }
 
-  RunFolder folder = options.resume().empty() ? RunFolder::create(s.out, program.name, s.model.cell) : RunFolder::open(options.resume());
+  RunFolder folder = options.resume().empty() ? RunFolder::create(s.out, program.name, s.model.cell)
+                                              : RunFolder::open(options.resume());
   folder.write_config(options.toml());
   if (!s.train.quiet)
-    fmt::print(stderr, "{} with {}: {} parameters, baseline {:.4g}, run folder {}\n", program.name, s.model.cell, model->count(),
-               task->baseline(), folder.path());
+    fmt::print(stderr, "{} with {}: {} parameters, baseline {:.4g}, run folder {}\n", program.name, s.model.cell,
+               model->count(), task->baseline(), folder.path());
   const Outcome outcome = train(*task, *model, folder, s.train);
   const RunRecord& r = outcome.record;
   if (outcome.interrupted) {
     fmt::print(stderr, "interrupted at step {}; to go on: {} --resume {}\n", r.steps, program.name, folder.path());
     return Interrupt::exit_code;
   }
-  fmt::print("valid_loss {:.6g} ({:.3g} of the baseline {:.4g}), accuracy {:.4g}, {} steps in {:.1f} s ({:.1f} a second)\n", r.valid_loss,
-             r.valid_loss / r.baseline, r.baseline, r.accuracy, r.steps, r.seconds, r.steps_per_second);
+  fmt::print(
+      "valid_loss {:.6g} ({:.3g} of the baseline {:.4g}), accuracy {:.4g}, {} steps in {:.1f} s ({:.1f} a second)\n",
+      r.valid_loss, r.valid_loss / r.baseline, r.baseline, r.accuracy, r.steps, r.seconds, r.steps_per_second);
   if (std::filesystem::exists(folder.file("curve.svg"))) fmt::print("picture: {}\n", folder.file("curve.svg"));
   return 0;
 }

@@ -9,9 +9,9 @@ namespace reel {
 
 struct TaskProgram {
   std::string name, description;
-  std::int64_t batch = 20, steps = 2000;  // the defaults
-  std::function<void(Options&)> options;            // adds the task's own
-  std::function<std::unique_ptr<Task>()> task;      // makes the task from them
+  std::int64_t batch = 20, steps = 2000;        // the defaults
+  std::function<void(Options&)> options;        // adds the task's own
+  std::function<std::unique_ptr<Task>()> task;  // makes the task from them
 };
 
 /// Runs a task as a program. Returns the exit code: 0, 1 on failure, 2 on bad usage, 130 when interrupted.

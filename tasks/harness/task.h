@@ -27,8 +27,8 @@ class Task {
 /// Which examples a step trains on: fresh ones, or a fixed set gone through again and again.
 struct ExampleOptions {
   std::int64_t batch = 20;
-  std::int64_t examples = 0;     // size of the fixed set; 0: fresh examples
-  bool shuffle = true;           // a fixed set is put into a new order each time through
+  std::int64_t examples = 0;  // size of the fixed set; 0: fresh examples
+  bool shuffle = true;        // a fixed set is put into a new order each time through
   std::int64_t valid_size = 400;
 };
 

@@ -48,9 +48,10 @@ Validation validate(const Task& task, const Model& model, const Examples& exampl
 }
 
 [[noreturn]] void diverged(const char* what, double value, std::int64_t step, const RunFolder& folder) {
-  throw Error("train", fmt::format("the {} became {} at step {}; the last good checkpoint is in {}. Hint: a lower --lr, or "
-                                   "--clip-norm 1",
-                                   what, value, step, folder.path()));
+  throw Error("train",
+              fmt::format("the {} became {} at step {}; the last good checkpoint is in {}. Hint: a lower --lr, or "
+                          "--clip-norm 1",
+                          what, value, step, folder.path()));
 }
 
 }  // namespace
@@ -60,7 +61,8 @@ Outcome train(const Task& task, Model& model, RunFolder& folder, const TrainOpti
   Schedule schedule(options.schedule);
   Examples examples(options.examples, options.seed);
   const std::string checkpoint = folder.file("checkpoint.safetensors");
-  const std::int64_t every = options.valid_every > 0 ? options.valid_every : std::max<std::int64_t>(1, options.steps / 20);
+  const std::int64_t every =
+      options.valid_every > 0 ? options.valid_every : std::max<std::int64_t>(1, options.steps / 20);
 
   Progressed at;
   const bool resumed = std::filesystem::exists(checkpoint);
@@ -100,7 +102,8 @@ Outcome train(const Task& task, Model& model, RunFolder& folder, const TrainOpti
     record.steps_per_second = record.seconds > 0 ? static_cast<double>(at.step) / record.seconds : 0;
     record.finished = finished;
     folder.write_run_json(record);
-    return draw_curve(folder.file("curve.svg"), fmt::format("{}, {}", task.name(), options.cell), folder.rows(), task.baseline());
+    return draw_curve(folder.file("curve.svg"), fmt::format("{}, {}", task.name(), options.cell), folder.rows(),
+                      task.baseline());
   };
 
   while (at.step < options.steps && !interrupt.requested()) {

@@ -24,8 +24,9 @@ struct Outcome {
   bool interrupted = false;  // Ctrl-C or SIGTERM: saved, to be resumed
 };
 
-/// Trains until options.steps, from the checkpoint in the folder if there is one. After Ctrl-C it finishes the step and saves.
-/// Throws Error when the loss or the gradient is not finite (the last checkpoint stays), or the checkpoint does not fit.
+/// Trains until options.steps, from the checkpoint in the folder if there is one. After Ctrl-C it finishes the step and
+/// saves. Throws Error when the loss or the gradient is not finite (the last checkpoint stays), or the checkpoint does
+/// not fit.
 Outcome train(const Task& task, Model& model, RunFolder& folder, const TrainOptions& options);
 
 }  // namespace reel
