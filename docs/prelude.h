@@ -28,7 +28,7 @@ void print(fmt::format_string<Args...> format, Args&&... args) {
   printed() += text;
 }
 
-/// Runs f, which must throw Error, and prints its text; the line number of the call is printed as N, for this text moves.
+/// Runs f, which must throw Error, and prints its text, with N for the line of the call: pages are edited.
 template <class F>
 void print_error(F&& f) {
   std::string text = "no error\n";

@@ -18,16 +18,16 @@ class Error : public std::runtime_error {
   Error(const std::string& subject, const std::string& rule) : std::runtime_error("[" + subject + "] " + rule) {}
 };
 
-/// A broken rule found while an op looks at its arguments; apply() turns it into an Error that names the op and the
-/// caller.
-struct RuleError {
+/// A broken rule found where neither the op's name nor the caller's line is known; apply() adds both.
+struct RuleError : Error {
+  explicit RuleError(std::string text) : Error("tensor", text), rule(std::move(text)) {}
   std::string rule;
 };
 
 /// Throws RuleError: for use inside Op::infer, where the op's name and the caller's line are not known.
 template <class... Args>
 [[noreturn]] void broken(fmt::format_string<Args...> format, Args&&... args) {
-  throw RuleError{fmt::format(format, std::forward<Args>(args)...)};
+  throw RuleError(fmt::format(format, std::forward<Args>(args)...));
 }
 
 /// "cells/lstm.cpp:41", relative to the project's root.

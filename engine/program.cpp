@@ -107,7 +107,12 @@ int Program::maker(int slot) const {
 }
 
 std::string Program::str() const {
-  std::string text = fmt::format("inputs %0..%{}, captures to %{}\n", inputs - 1, inputs + captures - 1);
+  const auto range = [](const char* name, int first, int n) {
+    return n == 0   ? std::string()
+           : n == 1 ? fmt::format("{} %{}\n", name, first)
+                    : fmt::format("{} %{}..%{}\n", name, first, first + n - 1);
+  };
+  std::string text = range("inputs", 0, inputs) + range("captures", inputs, captures);
   for (const Node& n : nodes) {
     text += fmt::format("%{} = {}(", n.out, n.op->traits.name);
     for (std::size_t i = 0; i < n.in.size(); ++i) text += fmt::format("{}%{}", i ? ", " : "", n.in[i]);

@@ -98,6 +98,7 @@ ScanResult run_scan(ScanCall call, const Where& where) {
 
 ScanResult unroll(const Step& step, const Tensors& state, const Tensors& xs, const ScanOptions& options, Where where) {
   const std::int64_t length = checked_length(xs, options, "unroll", where);
+  if (length == 0) return scan(step, state, xs, options, where);  // tells what the outputs would have been
   ScanResult result{state, {}};
   std::vector<Tensors> ys;
   for (std::int64_t i = 0; i < length; ++i) {

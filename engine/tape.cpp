@@ -23,8 +23,8 @@ void infer(const Op& op, const Attrs& attrs, Inputs in, std::span<Spec> specs, c
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (!in[i].defined()) fail(op.traits.name, where, "argument {} is an undefined tensor; got {}", i, describe(in));
     if (&in[i].backend() != &in[0].backend())
-      fail(op.traits.name, where, "arguments live on different devices: {} and {}. Hint: move one with to()",
-           in[0].backend().name(), in[i].backend().name());
+      fail(op.traits.name, where, "arguments live on different devices: {} and {}", in[0].backend().name(),
+           in[i].backend().name());
   }
   try {
     op.infer(attrs, in, specs);

@@ -58,6 +58,7 @@ struct Unary {
     return in[0].spec();
   }
   void run(Inputs in, Tensor& out) const {
+    static_assert(index_of<F, UnaryFunctors> >= 0, "backends know a functor by its place in UnaryFunctors");
     out.backend().map({index_of<F, UnaryFunctors>, &f, out.dtype(), out.numel(), in[0].data(), out.data()});
   }
   void vjp(Vjp& v) const {
@@ -87,6 +88,7 @@ struct Binary {
     return {F::predicate ? DType::boolean : a.dtype(), *shape, &a.backend()};
   }
   void run(Inputs in, Tensor& out) const {
+    static_assert(index_of<F, BinaryFunctors> >= 0, "backends know a functor by its place in BinaryFunctors");
     const Tensor &a = in[0], &b = in[1];
     Loop<3> loop;
     if (a.shape() == b.shape()) {

@@ -100,7 +100,7 @@ REEL_OP(Expand)
 /// Slices along axis 0 share storage.
 struct LeadingSlice {
   std::int64_t first, last;
-  static constexpr Traits traits = layout("slice");
+  static constexpr Traits traits = layout("slice_leading");
   Spec infer(Inputs in) const {
     if (in[0].rank() == 0) broken("a scalar has no axis to slice");
     if (first < 0 || last < first || last > in[0].dim(0)) broken("elements {}..{} are not within axis 0", first, last);

@@ -82,6 +82,7 @@ int main(int argc, char** argv) {
                   {.name = "adding",
                    .description = "The adding problem: the sum of two marked numbers of a sequence.",
                    .batch = 50,
+                   .steps = 20000,
                    .options =
                        [&](Options& options) {
                          options.add("length", o.length, "T: numbers in a sequence", "Task", Bounds{.low = 3});

@@ -134,7 +134,7 @@ std::vector<OpCase> make() {
   layout("permute", [](const Tensors& x) { return permute(x[0], {2, 0, 1}); }, {{2, 3, 4}, {1, 1, 1}, {0, 2, 3}});
   layout("permute", [](const Tensors& x) { return transpose(x[0]); }, {{3, 4}, {1, 5}, {2, 3, 4}});
   layout("expand", [](const Tensors& x) { return expand(x[0], {2, 3, 4}); }, {{4}, {3, 1}, {}, {2, 1, 4}, {1, 1}});
-  layout("slice", [](const Tensors& x) { return slice(x[0], 0, 1, 2); }, {{3, 4}, {2}, {2, 0}});
+  layout("slice_leading", [](const Tensors& x) { return slice(x[0], 0, 1, 2); }, {{3, 4}, {2}, {2, 0}});
   layout("slice", [](const Tensors& x) { return slice(x[0], -1, 1, 3); }, {{3, 4}, {2, 3, 5}, {0, 3}});
   layout("slice", [](const Tensors& x) { return slice(x[0], 1, 2, 2); }, {{3, 4}});
   layout("pad", [](const Tensors& x) { return pad(x[0], 1, 2, 1); }, {{3, 4}, {2, 3, 5}, {0, 3}, {2, 0}});

@@ -168,6 +168,9 @@ TEST_CASE("one step, no step, no inputs, only the last state") {
   Tape tape;
   const ScanResult none = scan(step, {h}, {Tensor::zeros({0, 2, 3}, DType::f64)});
   CHECK(difference(none.last[0], h) == 0);
+  const Tensor nothing = Tensor::zeros({0, 2, 3}, DType::f64);
+  CHECK(scan(free, {h}, {nothing}).ys[0].shape() == Shape{0, 2, 3});
+  CHECK(unroll(free, {h}, {nothing}).ys[0].shape() == Shape{0, 2, 3});
   CHECK(difference(grad({sum(none.last[0])}, Tensors{h})[0], Tensor::full({2, 3}, 1, DType::f64)) == 0);
 }
 

@@ -134,7 +134,7 @@ TEST_CASE("op errors name op, rule, values, line and hint") {
   CHECK(contains(error_of([&] { transpose(2.0); }), "a tensor is wanted here, not a number"));
   CHECK(contains(error_of([&] { tanh(cast(a, DType::i32)); }), "[tanh] i32 elements are not supported"));
   CHECK(contains(error_of([&] { concat({}, 0); }), "[concat] at least one part is needed"));
-  CHECK(contains(error_of([&] { slice(a, 0, 5, 50); }), "[slice] elements 5..50 are not within axis 0"));
+  CHECK(contains(error_of([&] { slice(a, 0, 5, 50); }), "[slice_leading] elements 5..50 are not within axis 0"));
   CHECK(contains(error_of([&] { permute(a, {0, 0}); }), "[permute] the order must name each axis once"));
   CHECK(contains(error_of([&] { where(a, a, a); }), "[where] the condition must be bool"));
   CHECK(contains(error_of([&] { split(a, 3); }), "does not fall into 3 equal parts"));
@@ -151,6 +151,11 @@ TEST_CASE("op errors name op, rule, values, line and hint") {
   CHECK(contains(error_of([&] { a.item(); }), "[item] one element is wanted, shape is (20, 128)"));
   CHECK(contains(error_of([&] { a.values<float>(); }), "[values] elements are f64, f32 was asked for"));
   CHECK(contains(error_of([&] { backend("tpu"); }), "there is no device \"tpu\"; this build has: cpu"));
+  CHECK(contains(error_of([&] {
+                   Tensor::zeros({2, -1});
+                 }),
+                 "[tensor] the extent of an axis is 0 or more, got -1 for axis 1"));
+  CHECK(contains(error_of([&] { stack({Tensor::zeros({1, 1, 1, 1, 1, 1, 1, 1})}); }), "a tensor has at most 8 axes"));
   CHECK(contains(error_of([&] { uniform({2}, 1, 0, 1, 1); }), "[uniform] low must not be above high"));
 }
 

@@ -3,7 +3,26 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <xsimd/xsimd.hpp>
+
+namespace xsimd {
+
+/// a b + c with one rounding, where functors look for it: xsimd 8.1 rounds twice on AVX-512, unless the compiler steps
+/// in.
+template <class T, class A>
+batch<T, A> multiply_add(const batch<T, A>& a, const batch<T, A>& b, const batch<T, A>& c) {
+#ifdef __AVX512F__
+  if constexpr (std::is_same_v<T, float> && sizeof(batch<T, A>) == 64)
+    return _mm512_fmadd_ps(a, b, c);
+  else if constexpr (std::is_same_v<T, double> && sizeof(batch<T, A>) == 64)
+    return _mm512_fmadd_pd(a, b, c);
+  else
+#endif
+    return fma(a, b, c);
+}
+
+}  // namespace xsimd
 
 namespace reel::cpu {
 

@@ -1,5 +1,7 @@
 // Which element types a functor takes.
 #pragma once
+#include <type_traits>
+
 #include "engine/dtype.h"
 
 namespace reel {
@@ -25,9 +27,11 @@ struct TypeList {
 
 template <class F, class List>
 inline constexpr int index_of = -1;
-template <class F, class... Rest>
-inline constexpr int index_of<F, TypeList<F, Rest...>> = 0;
 template <class F, class First, class... Rest>
-inline constexpr int index_of<F, TypeList<First, Rest...>> = 1 + index_of<F, TypeList<Rest...>>;
+inline constexpr int index_of<F, TypeList<First, Rest...>> = [] {
+  if (std::is_same_v<F, First>) return 0;
+  const int after = index_of<F, TypeList<Rest...>>;
+  return after < 0 ? -1 : 1 + after;
+}();
 
 }  // namespace reel

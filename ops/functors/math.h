@@ -15,8 +15,14 @@
 
 namespace reel::math {
 
-using std::abs, std::conj, std::cos, std::exp, std::expm1, std::fma, std::log, std::log1p, std::max, std::min, std::sin,
+using std::abs, std::conj, std::cos, std::exp, std::expm1, std::log, std::log1p, std::max, std::min, std::sin,
     std::sqrt, std::tanh;
+
+/// a b + c with one rounding; SIMD batches have their own.
+template <class T>
+REEL_HD inline T multiply_add(T a, T b, T c) {
+  return std::fma(a, b, c);
+}
 
 /// condition ? a : b; SIMD batches have their own.
 template <class T>
@@ -67,13 +73,13 @@ REEL_HD inline T exp_nonpositive(T x) {
   const T k = nearbyint(inside * number<T>(1.4426950408889634));
   const T high = number<T>(wide ? 0x1.62e42feep-1 : 0x1.62e4p-1),
           low = number<T>(wide ? 0x1.a39ef35793c76p-33 : 0x1.7f7d1cf79abcap-20);
-  const T r = fma(-k, low, fma(-k, high, inside));
+  const T r = multiply_add(-k, low, multiply_add(-k, high, inside));
   constexpr int last = wide ? 13 : 7;
   double coefficient = 1;
   for (int i = 2; i <= last; ++i) coefficient /= i;
   T q = number<T>(coefficient);
-  for (int i = last; i > 2; --i) q = fma(q, r, number<T>(coefficient *= i));
-  return select(x < lowest, T(0), scale_by_power(T(1) + fma(r * r, q, r), k));
+  for (int i = last; i > 2; --i) q = multiply_add(q, r, number<T>(coefficient *= i));
+  return select(x < lowest, T(0), scale_by_power(T(1) + multiply_add(r * r, q, r), k));
 }
 
 }  // namespace reel::math

@@ -124,9 +124,9 @@ struct Sigmoid {  // by e^-|x|, which neither overflows nor loses places on the 
   static constexpr unsigned domain = real_numbers;
   template <class T>
   REEL_HD T operator()(T x) const {
-    using math::abs, math::fma, math::select;
+    using math::abs, math::multiply_add, math::select;
     const T e = math::exp_nonpositive(-abs(x)), sum = T(1) + e, lost = e - (sum - T(1));  // 1 + e = sum + lost, exactly
-    const T r = T(1) / sum, w = r + r * (fma(-r, sum, T(1)) - r * lost);                  // 1 / (1 + e), to half a unit
+    const T r = T(1) / sum, w = r + r * (multiply_add(-r, sum, T(1)) - r * lost);         // 1 / (1 + e), to half a unit
     return select(x < T(0), e * w, w);
   }
 };
