@@ -41,7 +41,7 @@ class CachingAllocator {
 
  private:
   // Four classes an octave: a block is at most a quarter larger than what was asked for.
-  static constexpr std::size_t classes = 4 * 60;
+  static constexpr std::size_t classes = 240;
   static std::size_t class_of(std::size_t bytes);
   static std::size_t class_bytes(std::size_t c);
   void release_cache_locked();

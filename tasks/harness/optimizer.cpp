@@ -82,7 +82,10 @@ std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
 }
 
 double Schedule::factor(std::int64_t step) const {
-  if (options_.kind == "step") return std::pow(options_.factor, static_cast<double>(step / options_.every));
+  if (options_.kind == "step") {
+    const std::int64_t changes = step / options_.every;
+    return std::pow(options_.factor, static_cast<double>(changes));
+  }
   return factor_;
 }
 

@@ -77,7 +77,7 @@ std::string Option::rule() const {
   if (kind == Kind::flag) return "true or false";
   if (kind == Kind::choice) return fmt::format("one of {}", fmt::join(choices, ", "));
   if (kind == Kind::text) return "text in UTF-8";
-  const std::string number = kind == Kind::real ? "a number" : "a whole number";
+  std::string number = kind == Kind::real ? "a number" : "a whole number";
   const double low = kind == Kind::natural ? std::max(0.0, bounds.low) : bounds.low;
   if (std::isfinite(low) && std::isfinite(bounds.high))
     return fmt::format("{} from {} to {}", number, low, bounds.high);

@@ -40,7 +40,7 @@ std::string make_dated(const std::string& task, const std::string& cell) {
   localtime_r(&now, &local);
   const std::string name = fmt::format("runs/{}-{}-{:%Y%m%d-%H%M%S}", task, cell, local);
   for (int i = 1;; ++i) {
-    const std::string path = i == 1 ? name : fmt::format("{}-{}", name, i);
+    std::string path = i == 1 ? name : fmt::format("{}-{}", name, i);
     if (fs::create_directory(path, error)) return path;
     if (error) cannot_make(path, error);
   }
