@@ -21,8 +21,8 @@ void chain(benchmark::State& state, F&& f) {
     for (int i = 0; i < ops; ++i) y = f(y, x);
     benchmark::DoNotOptimize(y.data());
   }
-  state.counters["ns_per_op"] =
-      benchmark::Counter(ops * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["per_op"] =
+      benchmark::Counter(ops, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 template <class F>
@@ -38,8 +38,8 @@ void differentiate(benchmark::State& state, F&& f) {
     const auto [dx] = grad(loss, {x});
     benchmark::DoNotOptimize(dx.data());
   }
-  state.counters["ns_per_op"] =
-      benchmark::Counter(ops * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["per_op"] =
+      benchmark::Counter(ops, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 void record_add(benchmark::State& s) {

@@ -12,11 +12,11 @@ Settings::Settings(std::string cell, const std::vector<Setting>& known, const st
   for (const auto& [name, value] : given) {
     const auto setting = std::find_if(known.begin(), known.end(), [&](const Setting& s) { return s.name == name; });
     if (setting == known.end())
-      throw Error("--" + cell_ + "." + name, fmt::format("the cell {} has no such setting", cell_));
+      throw OptionError("--" + cell_ + "." + name, fmt::format("the cell {} has no such setting", cell_));
     if (setting->kind == Setting::Kind::choice &&
         std::find(setting->choices.begin(), setting->choices.end(), value) == setting->choices.end())
-      throw Error("--" + cell_ + "." + name,
-                  fmt::format("\"{}\" is not one of {}", value, fmt::join(setting->choices, ", ")));
+      throw OptionError("--" + cell_ + "." + name,
+                        fmt::format("\"{}\" is not one of {}", value, fmt::join(setting->choices, ", ")));
     values_[name] = value;
   }
 }
@@ -30,7 +30,7 @@ T number(const std::string& option, const std::string& text) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
-    throw Error(option, fmt::format("\"{}\" is not a number", text));
+    throw OptionError(option, fmt::format("\"{}\" is not a number", text));
   return value;
 }
 }  // namespace
@@ -39,7 +39,7 @@ std::int64_t Settings::integer(const std::string& name, std::int64_t low, std::i
   const std::string option = "--" + cell_ + "." + name;
   const auto value = number<std::int64_t>(option, text(name));
   if (value < low || value > high)
-    throw Error(option, fmt::format("a whole number in {}..{} is wanted, got {}", low, high, value));
+    throw OptionError(option, fmt::format("a whole number in {}..{} is wanted, got {}", low, high, value));
   return value;
 }
 
@@ -85,7 +85,7 @@ const CellType& cell_type(const std::string& name) {
     if (type.name == name) return type;
     names.push_back(type.name);
   }
-  throw Error("--cell", fmt::format("there is no cell \"{}\"; known are {}", name, fmt::join(names, ", ")));
+  throw OptionError("--cell", fmt::format("there is no cell \"{}\"; known are {}", name, fmt::join(names, ", ")));
 }
 
 namespace {

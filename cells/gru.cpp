@@ -14,7 +14,7 @@ class Gru final : public Cell {
     const double k = 1 / std::sqrt(static_cast<double>(n));  // PyTorch's start: all uniform in +-1/sqrt(n)
     const bool two = s.choice("biases") == "2";
     if (two && !after_)
-      throw Error("--gru.biases", "two biases are PyTorch's form, which resets after. Hint: --gru.biases 1");
+      throw OptionError("--gru.biases", "two biases are PyTorch's form, which resets after. Hint: --gru.biases 1");
     for (Gate* g : {&r_, &z_, &c_}) {
       const std::string name = g == &r_ ? "_r" : g == &z_ ? "_z" : "_c";
       g->U = parameter("U" + name, init.uniform({n, i}, k));

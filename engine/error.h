@@ -18,6 +18,11 @@ class Error : public std::runtime_error {
   Error(const std::string& subject, const std::string& rule) : std::runtime_error("[" + subject + "] " + rule) {}
 };
 
+/// A value of an option that cannot be: "--hidden: 1 or more units are needed, got 0".
+struct OptionError : Error {
+  OptionError(const std::string& option, const std::string& rule) : Error(option + ": " + rule) {}
+};
+
 /// A broken rule found where neither the op's name nor the caller's line is known; apply() adds both.
 struct RuleError : Error {
   explicit RuleError(std::string text) : Error("tensor", text), rule(std::move(text)) {}

@@ -33,8 +33,8 @@ class Copying final : public Task {
     const std::int64_t least = o.symbols + 1;
     if (o_.classes == 0) o_.classes = o.symbols + 2;  // as the SRNN code: one for each input symbol
     if (o_.classes < least)
-      throw Error("--classes", fmt::format("{} symbols and the blank need {} classes or more, got {}", o.symbols, least,
-                                           o_.classes));
+      throw OptionError("--classes", fmt::format("{} symbols and the blank need {} classes or more, got {}", o.symbols,
+                                                 least, o_.classes));
   }
   std::string name() const override { return "copying"; }
   ModelShape shape() const override { return {.vocabulary = o_.symbols + 2, .outputs = o_.classes}; }

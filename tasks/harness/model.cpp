@@ -8,7 +8,8 @@ Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
     : shape_(shape), input_(shape.vocabulary == 0 ? "numbers" : options.input), dtype_(init.dtype) {
   const CellType& type = cell_type(options.cell);
   const Settings settings(options.cell, type.settings, options.settings);
-  if (options.hidden < 1) throw Error("--hidden", fmt::format("1 or more units are needed, got {}", options.hidden));
+  if (options.hidden < 1)
+    throw OptionError("--hidden", fmt::format("1 or more units are needed, got {}", options.hidden));
   std::int64_t width = shape.inputs;
   if (input_ == "embedding") {
     width = options.embedding > 0 ? options.embedding : type.embedding ? type.embedding(settings) : options.hidden;

@@ -219,7 +219,14 @@ void Options::cells() {
       const ValueKind kind = s.kind == Setting::Kind::integer ? ValueKind::whole
                              : s.kind == Setting::Kind::real  ? ValueKind::real
                                                               : ValueKind::choice;
-      Option option{cell.name + "." + s.name, kind, static_cast<std::string*>(nullptr), s.help, group, Section::cell, {}, s.choices};
+      Option option{cell.name + "." + s.name,
+                    kind,
+                    static_cast<std::string*>(nullptr),
+                    s.help,
+                    group,
+                    Section::cell,
+                    {},
+                    s.choices};
       option.target = &option.setting;
       REEL_ASSERT(option.take(s.fallback));
       impl_->add(std::move(option));
