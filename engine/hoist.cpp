@@ -21,36 +21,39 @@ Plan plan(const ScanCall& call) {
   std::vector<char> on_state(p.slots.size(), 0), stays(p.slots.size(), 0), may(nodes, 0);
   const auto any = [](const std::vector<char>& marks, const std::vector<int>& slots) {
     for (int s : slots) {
-      if (marks[static_cast<std::size_t>(s)]) return true;
+      if (marks[ix(s)]) return true;
     }
     return false;
   };
-  for (int s = 0; s < p.inputs; ++s) (s < call.carries() ? on_state : out.varying)[static_cast<std::size_t>(s)] = 1;
+  // Forwards: what may move is what no state reaches, and can be done for all times at once.
+  for (int s = 0; s < p.inputs; ++s) (s < call.carries() ? on_state : out.varying)[ix(s)] = 1;
   for (std::size_t i = 0; i < nodes; ++i) {
     const Program::Node& node = p.nodes[i];
     const bool state = any(on_state, node.in), vary = any(out.varying, node.in);
     may[i] = !state && !any(stays, node.in) && (!vary || node.op->batch);
     for (int s = node.out; s < node.out + node.outs; ++s) {
-      on_state[static_cast<std::size_t>(s)] = state;
-      out.varying[static_cast<std::size_t>(s)] = vary;
-      stays[static_cast<std::size_t>(s)] = !may[i];
+      on_state[ix(s)] = state;
+      out.varying[ix(s)] = vary;
+      stays[ix(s)] = !may[i];
     }
   }
+  // Backwards: heavy nodes move, and what they need; so do constants.
   std::vector<char> needed(p.slots.size(), 0);  // by a node that moves
   for (std::size_t i = nodes; i-- > 0;) {
     const Program::Node& node = p.nodes[i];
-    bool wanted = node.op->traits.kind == Kind::heavy || !out.varying[static_cast<std::size_t>(node.out)];
-    for (int s = node.out; s < node.out + node.outs; ++s) wanted = wanted || needed[static_cast<std::size_t>(s)];
+    bool wanted = node.op->traits.kind == Kind::heavy || !out.varying[ix(node.out)];
+    for (int s = node.out; s < node.out + node.outs; ++s) wanted = wanted || needed[ix(s)];
     out.lifted[i] = may[i] && wanted;
     if (!out.lifted[i]) continue;
-    for (int s : node.in) needed[static_cast<std::size_t>(s)] = 1;
+    for (int s : node.in) needed[ix(s)] = 1;
   }
+  // Forwards again: light nodes follow when all that varies in them has moved.
   std::vector<char> raw(p.slots.size(), 0);  // varying and still inside the loop
-  for (int s = call.carries(); s < p.inputs; ++s) raw[static_cast<std::size_t>(s)] = 1;
+  for (int s = call.carries(); s < p.inputs; ++s) raw[ix(s)] = 1;
   for (std::size_t i = 0; i < nodes; ++i) {
     const Program::Node& node = p.nodes[i];
     if (may[i] && !any(raw, node.in)) out.lifted[i] = 1;
-    for (int s = node.out; s < node.out + node.outs; ++s) raw[static_cast<std::size_t>(s)] = !out.lifted[i];
+    for (int s = node.out; s < node.out + node.outs; ++s) raw[ix(s)] = !out.lifted[i];
   }
   return out;
 }
@@ -70,18 +73,18 @@ void hoist(ScanCall& call) {
     if (!moves.lifted[i]) continue;
     any = true;
     const Program::Node& node = p.nodes[i];
-    if (!moves.varying[static_cast<std::size_t>(node.out)]) {
+    if (!moves.varying[ix(node.out)]) {
       apply_node(node, outside);
       continue;
     }
     std::vector<const Tensor*> in;
     Varying varying;
     for (std::size_t k = 0; k < node.in.size(); ++k) {
-      const auto s = static_cast<std::size_t>(node.in[k]);
+      const auto s = ix(node.in[k]);
       in.push_back(&outside[s]);
       if (moves.varying[s]) varying.set(k);
     }
-    outside[static_cast<std::size_t>(node.out)] = node.op->batch(node.attrs, in, varying, call.length);
+    outside[ix(node.out)] = node.op->batch(node.attrs, in, varying, call.length);
   }
   if (!any) return;
 
@@ -90,7 +93,7 @@ void hoist(ScanCall& call) {
   std::vector<std::size_t> imported;
   Tensors xs = call.xs;
   for (std::size_t i = 0; i < p.nodes.size(); ++i) {
-    const auto s = static_cast<std::size_t>(p.nodes[i].out);
+    const auto s = ix(p.nodes[i].out);
     if (!moves.lifted[i] || !moves.varying[s]) continue;
     imported.push_back(s);
     specs.push_back(p.slots[s]);
@@ -104,7 +107,7 @@ void hoist(ScanCall& call) {
       if (!moves.lifted[i]) apply_node(p.nodes[i], value);
     }
     Tensors out;
-    for (int s : p.outputs) out.push_back(value[static_cast<std::size_t>(s)]);
+    for (int s : p.outputs) out.push_back(value[ix(s)]);
     return out;
   });
   call.body = std::move(rest.program);

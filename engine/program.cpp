@@ -71,10 +71,10 @@ Traced trace(const std::vector<Spec>& specs, const Function& f) {
 
 void apply_node(const Program::Node& node, Tensors& values) {
   std::vector<const Tensor*> in;
-  for (int s : node.in) in.push_back(&values[static_cast<std::size_t>(s)]);
+  for (int s : node.in) in.push_back(&values[ix(s)]);
   if (node.outs == 1) {
     Tensor out = apply(*node.op, node.attrs, in, node.where);
-    values[static_cast<std::size_t>(node.out)] = std::move(out);
+    values[ix(node.out)] = std::move(out);
   } else {
     Tensors out = apply_many(*node.op, node.attrs, in, node.where);
     std::move(out.begin(), out.end(), values.begin() + node.out);
@@ -89,7 +89,7 @@ Tensors replay(const Program& program, const Tensors& inputs, const Tensors& cap
   std::copy(captures.begin(), captures.end(), values.begin() + program.inputs);
   for (const Program::Node& node : program.nodes) apply_node(node, values);
   Tensors out;
-  for (int s : program.outputs) out.push_back(values[static_cast<std::size_t>(s)]);
+  for (int s : program.outputs) out.push_back(values[ix(s)]);
   return out;
 }
 
@@ -97,7 +97,7 @@ void mark_ancestors(const Program& program, std::vector<char>& marked) {
   for (auto node = program.nodes.rbegin(); node != program.nodes.rend(); ++node) {
     const auto first = marked.begin() + node->out;
     if (std::find(first, first + node->outs, 1) == first + node->outs) continue;
-    for (int s : node->in) marked[static_cast<std::size_t>(s)] = 1;
+    for (int s : node->in) marked[ix(s)] = 1;
   }
 }
 
@@ -116,7 +116,7 @@ std::string Program::str() const {
   for (const Node& n : nodes) {
     text += fmt::format("%{} = {}(", n.out, n.op->traits.name);
     for (std::size_t i = 0; i < n.in.size(); ++i) text += fmt::format("{}%{}", i ? ", " : "", n.in[i]);
-    text += fmt::format(") {}\n", slots[static_cast<std::size_t>(n.out)].str());
+    text += fmt::format(") {}\n", slots[ix(n.out)].str());
   }
   text += "outputs";
   for (int s : outputs) text += fmt::format(" %{}", s);

@@ -7,6 +7,9 @@
 
 namespace reel {
 
+/// Slots and nodes are counted in int, arrays in std::size_t.
+constexpr std::size_t ix(int i) { return static_cast<std::size_t>(i); }
+
 struct Program {
   struct Node {
     const Op* op;

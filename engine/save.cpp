@@ -11,7 +11,7 @@ std::vector<int> worth_saving(const Program& body) {
   for (const Program::Node& node : body.nodes) {
     if (node.op->traits.kind != Kind::heavy) continue;
     for (int s = node.out; s < node.out + node.outs; ++s) {
-      if (is_differentiable(body.slots[static_cast<std::size_t>(s)].dtype)) slots.push_back(s);
+      if (is_differentiable(body.slots[ix(s)].dtype)) slots.push_back(s);
     }
   }
   return slots;

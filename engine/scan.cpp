@@ -121,9 +121,9 @@ ScanResult unroll(const Step& step, const Tensors& state, const Tensors& xs, con
 void drop_unused(ScanCall& call) {
   std::vector<char> used(call.body.slots.size(), 0);
   for (const Program::Node& n : call.body.nodes) {
-    for (int s : n.in) used[static_cast<std::size_t>(s)] = 1;
+    for (int s : n.in) used[ix(s)] = 1;
   }
-  for (int s : call.body.outputs) used[static_cast<std::size_t>(s)] = 1;
+  for (int s : call.body.outputs) used[ix(s)] = 1;
   const auto carries = static_cast<std::size_t>(call.carries());
   std::vector<Spec> specs(call.body.slots.begin(), call.body.slots.begin() + call.carries());
   std::vector<std::size_t> kept;

@@ -9,14 +9,12 @@ namespace reel {
 
 namespace {
 
-const auto at = [](int i) { return static_cast<std::size_t>(i); };
-
 /// By slot: differs from step to step.
 std::vector<char> varying_slots(const Program& p) {
   std::vector<char> varying(p.slots.size(), 0);
   std::fill(varying.begin(), varying.begin() + p.inputs, 1);
   for (const Program::Node& node : p.nodes) {
-    const bool any = std::any_of(node.in.begin(), node.in.end(), [&](int s) { return varying[at(s)] != 0; });
+    const bool any = std::any_of(node.in.begin(), node.in.end(), [&](int s) { return varying[ix(s)] != 0; });
     std::fill(varying.begin() + node.out, varying.begin() + node.out + node.outs, any);
   }
   return varying;
@@ -28,21 +26,21 @@ std::vector<char> plan(const ScanCall& call) {
   const std::size_t nodes = p.nodes.size();
   std::vector<char> needed(p.slots.size(), 0), blocked(p.slots.size(), 0), sunk(nodes, 0), sunk_slot(p.slots.size(), 0);
   const std::vector<char> varying = varying_slots(p);
-  for (int i = 0; i < call.carries(); ++i) needed[at(p.outputs[at(i)])] = 1;
+  for (int i = 0; i < call.carries(); ++i) needed[ix(p.outputs[ix(i)])] = 1;
   mark_ancestors(p, needed);
   std::vector<char> may(nodes, 0);
   for (std::size_t i = nodes; i-- > 0;) {
     const Program::Node& node = p.nodes[i];
-    may[i] = node.op->batch && varying[at(node.out)] && !needed[at(node.out)] && !blocked[at(node.out)];
+    may[i] = node.op->batch && varying[ix(node.out)] && !needed[ix(node.out)] && !blocked[ix(node.out)];
     if (may[i]) continue;
-    for (int s : node.in) blocked[at(s)] = 1;  // someone inside the loop uses it
+    for (int s : node.in) blocked[ix(s)] = 1;  // someone inside the loop uses it
   }
   for (std::size_t i = 0; i < nodes; ++i) {
     const Program::Node& node = p.nodes[i];
     bool follows = false;
-    for (int s : node.in) follows = follows || sunk_slot[at(s)];
+    for (int s : node.in) follows = follows || sunk_slot[ix(s)];
     sunk[i] = may[i] && (follows || node.op->traits.kind == Kind::heavy);
-    sunk_slot[at(node.out)] = sunk[i];
+    sunk_slot[ix(node.out)] = sunk[i];
   }
   return sunk;
 }
@@ -55,7 +53,7 @@ class After {
 
   /// All values [T, ...] of a slot; of a capture its one value.
   const Tensor& all(int slot) {
-    Tensor& v = value_[at(slot)];
+    Tensor& v = value_[ix(slot)];
     if (!v.defined()) {
       const Call c = call(slot);
       v = c.node.op->batch(c.node.attrs, c.in, c.varying, length_);
@@ -65,11 +63,11 @@ class After {
 
   /// The sum of a slot's values over time.
   Tensor sum(int slot) {
-    if (!varying_[at(slot)]) return primitive::scale(all(slot), static_cast<double>(length_));
-    if (value_[at(slot)].defined()) return primitive::sum_leading(value_[at(slot)]);
-    const Program::Node& node = body_.nodes[at(body_.maker(slot))];
+    if (!varying_[ix(slot)]) return primitive::scale(all(slot), static_cast<double>(length_));
+    if (value_[ix(slot)].defined()) return primitive::sum_leading(value_[ix(slot)]);
+    const Program::Node& node = body_.nodes[ix(body_.maker(slot))];
     bool all_vary = true;
-    for (int s : node.in) all_vary = all_vary && varying_[at(s)];
+    for (int s : node.in) all_vary = all_vary && varying_[ix(s)];
     if (node.op->traits.linear && all_vary) {
       Tensors sums;
       for (int s : node.in) sums.push_back(sum(s));
@@ -89,12 +87,12 @@ class After {
     Varying varying;
   };
   Call call(int slot) {
-    Call c{body_.nodes[at(body_.maker(slot))], {}, {}};
+    Call c{body_.nodes[ix(body_.maker(slot))], {}, {}};
     for (std::size_t k = 0; k < c.node.in.size(); ++k) {
       all(c.node.in[k]);
-      if (varying_[at(c.node.in[k])]) c.varying.set(k);
+      if (varying_[ix(c.node.in[k])]) c.varying.set(k);
     }
-    for (int s : c.node.in) c.in.push_back(&value_[at(s)]);
+    for (int s : c.node.in) c.in.push_back(&value_[ix(s)]);
     return c;
   }
 
@@ -111,10 +109,10 @@ ScanResult run_with_sums(ScanCall call, int sums, const Where& where) {
   const Program p = call.body;
   const int carries = call.carries(), ys = call.ys() - sums;
   const std::vector<char> sunk = call.passes.sink ? plan(call) : std::vector<char>(p.nodes.size(), 0);
-  const auto is_sunk = [&](int slot) { return p.maker(slot) >= 0 && sunk[at(p.maker(slot))]; };
+  const auto is_sunk = [&](int slot) { return p.maker(slot) >= 0 && sunk[ix(p.maker(slot))]; };
 
   // Values made inside the loop that sunk nodes read are put out for all times.
-  std::vector<int> put_out, outer_ys, summed_inside;
+  std::vector<int> put_out, summed_inside;
   const auto inside_loop = [&](int slot) { return slot < carries || (p.maker(slot) >= 0 && !is_sunk(slot)); };
   const auto want = [&](int slot) {
     if (inside_loop(slot)) put_out.push_back(slot);
@@ -124,12 +122,12 @@ ScanResult run_with_sums(ScanCall call, int sums, const Where& where) {
     for (int s : p.nodes[i].in) want(s);
   }
   for (int j = 0; j < ys; ++j) {
-    const int slot = p.outputs[at(carries + j)];
+    const int slot = p.outputs[ix(carries + j)];
     if (slot >= p.inputs && p.maker(slot) < 0) put_out.push_back(slot);  // a constant, wanted once for each step
     want(slot);
   }
   for (int k = 0; k < sums; ++k) {
-    const int slot = p.outputs[at(carries + ys + k)];
+    const int slot = p.outputs[ix(carries + ys + k)];
     if (inside_loop(slot)) summed_inside.push_back(slot);
   }
   std::sort(put_out.begin(), put_out.end());
@@ -139,7 +137,7 @@ ScanResult run_with_sums(ScanCall call, int sums, const Where& where) {
   ScanCall inner = call;
   std::vector<Spec> specs(p.slots.begin(), p.slots.begin() + carries);
   for (int s : summed_inside) {
-    const Spec& spec = p.slots[at(s)];
+    const Spec& spec = p.slots[ix(s)];
     specs.push_back(spec);
     inner.carry.push_back(Tensor::zeros(spec.shape, spec.dtype, *spec.backend));
   }
@@ -154,10 +152,10 @@ ScanResult run_with_sums(ScanCall call, int sums, const Where& where) {
       if (!sunk[i]) apply_node(p.nodes[i], value);
     }
     Tensors out;
-    for (int i = 0; i < carries; ++i) out.push_back(value[at(p.outputs[at(i)])]);
+    for (int i = 0; i < carries; ++i) out.push_back(value[ix(p.outputs[ix(i)])]);
     for (std::size_t k = 0; k < summed_inside.size(); ++k)
-      out.push_back(primitive::add(in[at(carries) + k], value[at(summed_inside[k])]));
-    for (int s : put_out) out.push_back(value[at(s)]);
+      out.push_back(primitive::add(in[ix(carries) + k], value[ix(summed_inside[k])]));
+    for (int s : put_out) out.push_back(value[ix(s)]);
     return out;
   });
   inner.body = std::move(rest.program);
@@ -170,22 +168,22 @@ ScanResult run_with_sums(ScanCall call, int sums, const Where& where) {
   std::copy(call.xs.begin(), call.xs.end(), known.begin() + carries);
   std::copy(call.captures.begin(), call.captures.end(), known.begin() + p.inputs);
   for (std::size_t k = 0; k < put_out.size(); ++k) {
-    known[at(put_out[k])] = inside.ys[k];
-    varying[at(put_out[k])] = 1;
+    known[ix(put_out[k])] = inside.ys[k];
+    varying[ix(put_out[k])] = 1;
   }
   After after(p, call.length, std::move(known), std::move(varying));
 
   ScanResult result;
   result.last.assign(inside.last.begin(), inside.last.begin() + carries);
   for (int j = 0; j < ys; ++j) {
-    const int slot = p.outputs[at(carries + j)];
+    const int slot = p.outputs[ix(carries + j)];
     result.ys.push_back(after.all(slot));
   }
   for (int k = 0; k < sums; ++k) {
-    const int slot = p.outputs[at(carries + ys + k)];
+    const int slot = p.outputs[ix(carries + ys + k)];
     const auto inside_at = std::find(summed_inside.begin(), summed_inside.end(), slot);
     if (inside_at != summed_inside.end())
-      result.ys.push_back(inside.last[at(carries) + at(static_cast<int>(inside_at - summed_inside.begin()))]);
+      result.ys.push_back(inside.last[ix(carries) + static_cast<std::size_t>(inside_at - summed_inside.begin())]);
     else
       result.ys.push_back(after.sum(slot));
   }

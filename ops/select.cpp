@@ -33,7 +33,7 @@ REEL_OP(Where3)
 
 struct Cast {
   DType to;
-  static constexpr Traits traits{.name = "cast", .kind = Kind::elementwise, .reads = Reads::nothing, .linear = true};
+  static constexpr Traits traits{.name = "cast", .kind = Kind::elementwise, .reads = Reads::nothing};
   Spec infer(Inputs in) const { return {to, in[0].shape(), &in[0].backend()}; }
   void run(Inputs in, Tensor& out) const {
     out.backend().cast({in[0].dtype(), to, out.numel(), in[0].data(), out.data()});
