@@ -37,6 +37,7 @@ class Adding final : public Task {
  public:
   explicit Adding(const AddingOptions& o) : o_(o) {}
   std::string name() const override { return "adding"; }
+  std::string title() const override { return fmt::format("adding, T = {}", o_.length); }
   ModelShape shape() const override { return {.inputs = 2, .outputs = 1, .every_step = false}; }
   /// The mean squared error of always answering 1: the variance of a sum of two uniform numbers.
   double baseline() const override { return 1.0 / 6; }

@@ -37,6 +37,7 @@ class Copying final : public Task {
                                                  least, o_.classes));
   }
   std::string name() const override { return "copying"; }
+  std::string title() const override { return fmt::format("copying, T = {}", o_.delay); }
   ModelShape shape() const override { return {.vocabulary = o_.symbols + 2, .outputs = o_.classes}; }
   /// Blanks are sure, the symbols are guessed: S ln K / total steps.
   double baseline() const override {

@@ -13,6 +13,8 @@ class Task {
  public:
   virtual ~Task() = default;
   virtual std::string name() const = 0;
+  /// Name and size, for the picture: "copying, T = 200".
+  virtual std::string title() const { return name(); }
   virtual ModelShape shape() const = 0;
   /// The loss of the best answer that remembers nothing.
   virtual double baseline() const = 0;

@@ -102,7 +102,7 @@ Outcome train(const Task& task, Model& model, RunFolder& folder, const TrainOpti
     record.steps_per_second = record.seconds > 0 ? static_cast<double>(at.step) / record.seconds : 0;
     record.finished = finished;
     folder.write_run_json(record);
-    return draw_curve(folder.file("curve.svg"), fmt::format("{}, {}", task.name(), options.cell), folder.rows(),
+    return draw_curve(folder.file("curve.svg"), fmt::format("{}: {}", task.title(), options.cell), folder.rows(),
                       task.baseline());
   };
 
