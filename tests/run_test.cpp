@@ -142,7 +142,7 @@ TEST_CASE("kill -9, resume: as if nothing had happened; for every optimiser and 
   for (const std::string kind : {"rmsprop", "amsgrad"}) {
     const TempDir dir;
     const std::string whole = dir.path + "/whole", cut = dir.path + "/cut";
-    auto arguments = small(whole, "1200");
+    auto arguments = small(whole, "3000");
     for (const char* a : {"--schedule", "plateau", "--lr-patience", "1", "--cell", "gru", "--optimizer"})
       arguments.push_back(a);
     arguments.push_back(kind);
@@ -165,7 +165,7 @@ TEST_CASE(
     const TempDir dir;
     const std::string whole = dir.path + "/whole", cut = dir.path + "/cut";
     const auto arguments = [](const std::string& out) {
-      auto a = small(out, "3000");
+      auto a = small(out, "8000");
       *(std::find(a.begin(), a.end(), "--valid-every") + 1) = "700";
       return a;
     };
