@@ -44,12 +44,7 @@ Tensor binary(const Arg& a, const Arg& b) {
   return apply(Binary<F>{}, {&left, &right}, a.where);
 }
 
-template <class... F>
-bool register_all(TypeList<F...>) {
-  (op_registry().push_back(&op_of<Binary<F>>()), ...);
-  return true;
-}
-[[maybe_unused]] const bool registered = register_all(BinaryFunctors{});
+[[maybe_unused]] const bool registered = register_ops<Binary>(BinaryFunctors{});
 
 }  // namespace
 

@@ -113,4 +113,11 @@ struct Binary {
   }
 };
 
+/// Registers Unary<F> or Binary<F> for each functor of a list.
+template <template <class> class O, class... F>
+bool register_ops(TypeList<F...>) {
+  (op_registry().push_back(&op_of<O<F>>()), ...);
+  return true;
+}
+
 }  // namespace reel

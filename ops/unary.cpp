@@ -50,12 +50,7 @@ Tensor chain(const Tensor& gradient, const Slope& derivative) {
 }
 
 namespace {
-template <class... F>
-bool register_all(TypeList<F...>) {
-  (op_registry().push_back(&op_of<Unary<F>>()), ...);
-  return true;
-}
-[[maybe_unused]] const bool registered = register_all(UnaryFunctors{});
+[[maybe_unused]] const bool registered = register_ops<Unary>(UnaryFunctors{});
 }  // namespace
 
 }  // namespace reel

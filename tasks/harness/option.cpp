@@ -96,8 +96,8 @@ std::string Option::toml(const std::string& key) const {
 
 std::string Option::help_lines() const {
   constexpr std::size_t column = 28, width = 100;
-  constexpr const char* placeholders[] = {"N", "N", "X", "TEXT", "CHOICE", ""};
-  const std::string what = placeholder.empty() ? placeholders[static_cast<int>(kind)] : placeholder;
+  constexpr const char* metavars[] = {"N", "N", "X", "TEXT", "CHOICE", ""};
+  const std::string what = metavar.empty() ? metavars[static_cast<int>(kind)] : metavar;
   std::vector<std::string> notes;
   if (kind == Kind::choice) notes.push_back(fmt::format("{}", fmt::join(choices, ", ")));
   if (kind != Kind::flag && !fallback.empty()) notes.push_back("default " + fallback);

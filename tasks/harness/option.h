@@ -21,9 +21,9 @@ struct Option {
   Section section = Section::ordinary;
   Bounds bounds{};
   std::vector<std::string> choices{};
-  std::string placeholder{};  // what stands for the value in --help, when it is not that of the kind
-  std::string setting{};      // the variable of a cell's setting is in the option itself
-  std::string fallback{};     // the default
+  std::string metavar{};   // what stands for the value in --help, when it is not that of the kind
+  std::string setting{};   // the variable of a cell's setting is in the option itself
+  std::string fallback{};  // the default
   bool given = false;
 
   /// Sets the variable from text; false when the text breaks the rule.

@@ -168,10 +168,10 @@ Options::Options(const std::string& program, const std::string& description) : i
   impl_->description = description;
   impl_->app.set_help_flag();  // ours shows defaults and wraps
   impl_->app.allow_extras();   // ours names the nearest option
-  const auto add = [&](const char* name, ValueKind kind, auto* variable, const char* placeholder, const char* help) {
+  const auto add = [&](const char* name, ValueKind kind, auto* variable, const char* metavar, const char* help) {
     Option option{name, kind, variable, help, "Files of options, help"};
     option.section = Section::built_in;
-    option.placeholder = placeholder;
+    option.metavar = metavar;
     impl_->add(std::move(option));
   };
   add("config", ValueKind::text, &impl_->config, "FILE",
