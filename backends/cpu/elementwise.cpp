@@ -34,7 +34,8 @@ void zip_kernel(const ZipArgs& args) {
   const T* const b0 = static_cast<const T*>(args.b);
   Out* const out0 = static_cast<Out*>(args.out);
   const std::int64_t n = args.loop.inner_dim();
-  const auto [sa, sb, so] = args.loop.inner_stride();
+  const auto stride = args.loop.inner_stride();
+  const std::int64_t sa = stride[0], sb = stride[1], so = stride[2];
   constexpr bool simd = std::is_floating_point_v<T> && !F::predicate;
   args.loop.for_each_run([&](const Loop<3>::Offsets& at) {
     const T *a = a0 + at[0], *b = b0 + at[1];

@@ -16,7 +16,8 @@ void copy_elements(const CopyArgs& a) {
   const Element* const in0 = static_cast<const Element*>(a.in);
   Element* const out0 = static_cast<Element*>(a.out);
   const std::int64_t n = a.loop.inner_dim();
-  const auto [si, so] = a.loop.inner_stride();
+  const auto stride = a.loop.inner_stride();
+  const std::int64_t si = stride[0], so = stride[1];
   a.loop.for_each_run([&](const Loop<2>::Offsets& at) {
     const Element* in = in0 + at[0];
     Element* out = out0 + at[1];

@@ -55,14 +55,15 @@ void sum(const ReduceArgs& a) {
   std::fill_n(out0, a.out_numel, T{});
   Loop<2> loop = a.loop;
   const std::int64_t n = loop.inner_dim();
-  const auto [si, so] = loop.inner_stride();
+  const auto stride = loop.inner_stride();
+  const std::int64_t si = stride[0], so = stride[1];
   const auto last = static_cast<std::size_t>(loop.rank - 1);
   if (loop.rank >= 2 && so == 1 && si == 1 && loop.strides[last - 1][1] == 0) {  // [.., R, K] -> [.., K]
-    const std::int64_t count = loop.dims[last - 1], stride = loop.strides[last - 1][0];
+    const std::int64_t count = loop.dims[last - 1], apart = loop.strides[last - 1][0];
     loop.rank -= 1;  // walk all but the two inner axes; the run function does those
     loop.dims[last - 1] = 1;
     if (count == 0) return;
-    loop.for_each_run([&](const Loop<2>::Offsets& at) { sum_rows(in0 + at[0], count, stride, n, out0 + at[1]); });
+    loop.for_each_run([&](const Loop<2>::Offsets& at) { sum_rows(in0 + at[0], count, apart, n, out0 + at[1]); });
     return;
   }
   loop.for_each_run([&](const Loop<2>::Offsets& at) {
@@ -83,7 +84,8 @@ void largest(const ReduceArgs& a) {
       std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
   std::fill_n(out0, a.out_numel, lowest);
   const std::int64_t n = a.loop.inner_dim();
-  const auto [si, so] = a.loop.inner_stride();
+  const auto stride = a.loop.inner_stride();
+  const std::int64_t si = stride[0], so = stride[1];
   a.loop.for_each_run([&](const Loop<2>::Offsets& at) {
     const T* in = in0 + at[0];
     T* out = out0 + at[1];
