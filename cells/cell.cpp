@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include <charconv>
+#include "engine/parse.h"
 
 namespace reel {
 
@@ -27,11 +27,8 @@ const std::string& Settings::choice(const std::string& name) const { return text
 namespace {
 template <class T>
 T number(const std::string& option, const std::string& text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
-    throw OptionError(option, fmt::format("\"{}\" is not a number", text));
-  return value;
+  if (const std::optional<T> value = parse<T>(text)) return *value;
+  throw OptionError(option, fmt::format("\"{}\" is not a number", text));
 }
 }  // namespace
 

@@ -83,12 +83,11 @@ ScanResult run_scan(ScanCall call, const Where& where) {
 
   ScanResult result;
   result.last.assign(out.begin(), out.begin() + call.carries());
-  const std::size_t after = call.reverse ? 0 : 1;  // where in a carry's values the one after the first time step lies
+  const std::int64_t first = call.reverse ? 0 : 1;  // where in a carry's values the one after time 0 lies
   for (std::size_t p : places) {
     if (p >= carries) {
       result.ys.push_back(out[p]);
     } else {
-      const auto first = static_cast<std::int64_t>(after);
       result.ys.push_back(
           primitive::slice_leading(out[carries + static_cast<std::size_t>(op.ys()) + p], first, first + call.length));
     }

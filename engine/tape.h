@@ -49,7 +49,6 @@ class Tape {
               bool given = false);
 
  private:
-  friend class Pause;
   struct Arrays {
     std::vector<Node> nodes;
     std::vector<Tensor> values;

@@ -26,4 +26,14 @@ class Arg {
   double number_ = 0;
 };
 
+/// Runs f, which may break a rule while it looks at the arguments, as part of the op called `name`.
+template <class F>
+auto named(const char* name, const Arg& x, F&& f) {
+  try {
+    return f();
+  } catch (const RuleError& e) {
+    fail(name, x.where, "{}; got {}", e.rule, x->spec().str());
+  }
+}
+
 }  // namespace reel

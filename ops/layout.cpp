@@ -222,16 +222,6 @@ struct Roll {
 };
 REEL_OP(Roll)
 
-/// Runs f, which may break a rule while it looks at the arguments, as part of the op called `name`.
-template <class F>
-auto named(const char* name, const Arg& x, F&& f) {
-  try {
-    return f();
-  } catch (const RuleError& e) {
-    fail(name, x.where, "{}; got {}", e.rule, x->spec().str());
-  }
-}
-
 }  // namespace
 
 Tensor reshape(Arg x, const std::vector<std::int64_t>& dims) {

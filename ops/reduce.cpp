@@ -106,12 +106,10 @@ REEL_OP(Argmax)
 
 template <class O>
 Tensor reduce(const char* name, const Arg& x, const Axes& axes, bool keep_dims) {
-  try {
+  return named(name, x, [&] {
     const Tensor y = apply(O{reduced(x, axes)}, {&x.tensor()}, x.where);
     return keep_dims ? y : drop_axes(y, axes, x->rank(), x.where);
-  } catch (const RuleError& e) {
-    fail(name, x.where, "{}; got {}", e.rule, x->spec().str());
-  }
+  });
 }
 
 }  // namespace

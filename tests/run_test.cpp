@@ -217,6 +217,8 @@ TEST_CASE("bad input: one clear line, exit 2 for usage and 1 for failure, nothin
   refuse({"--cell", "gru", "--gru.reset", "before"}, 2, "Hint: --gru.biases 1");
   refuse({"--classes", "4"}, 2, "--classes");
   refuse({"--group-lr", "tail=1"}, 2, "tail");
+  refuse({"--group-lr", "head=1e-4x"}, 2, "head=1e-4x");
+  refuse({"--group-lr", "head=inf"}, 2, "head=inf");
   refuse({"--device", "tpu"}, 2, "--device");
   refuse({"--lr", "nan"}, 2, "--lr");
   refuse({"--out", "/dev/null/x", "--steps", "1"}, 1, "/dev/null/x");

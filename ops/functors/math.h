@@ -30,15 +30,6 @@ REEL_HD inline T select(bool condition, T a, T b) {
   return condition ? a : b;
 }
 
-/// A parameter of a functor as a T: a number, or a batch filled with it.
-template <class T>
-REEL_HD inline T number(double x) {
-  if constexpr (requires { typename T::value_type; })
-    return T(static_cast<typename T::value_type>(x));
-  else
-    return static_cast<T>(x);
-}
-
 /// The numbers a T is made of: T itself, or a batch's elements.
 template <class T>
 struct ScalarOf {
@@ -51,6 +42,12 @@ struct ScalarOf<T> {
 };
 template <class T>
 using scalar_of = typename ScalarOf<T>::type;
+
+/// A parameter of a functor as a T: a number, or a batch filled with it.
+template <class T>
+REEL_HD inline T number(double x) {
+  return T(static_cast<scalar_of<T>>(x));
+}
 
 /// x 2^k for whole k.
 template <class T>

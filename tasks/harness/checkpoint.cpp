@@ -1,7 +1,6 @@
 #include "tasks/harness/checkpoint.h"
 
-#include <charconv>
-
+#include "engine/parse.h"
 #include "tasks/harness/safetensors.h"
 
 namespace reel {
@@ -19,12 +18,8 @@ std::vector<std::pair<std::string, Tensor>> everything(const Model& model, const
 template <class T>
 T number(const TensorFile& file, const std::string& path, const std::string& key) {
   const auto found = file.metadata.find(key);
-  T value{};
-  if (found != file.metadata.end()) {
-    const std::string& text = found->second;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc() && end == text.data() + text.size()) return value;
-  }
+  const std::optional<T> value = found == file.metadata.end() ? std::nullopt : parse<T>(found->second);
+  if (value) return *value;
   throw Error("checkpoint", fmt::format("{}: \"{}\" is missing or not a number", path, key));
 }
 

@@ -3,12 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <sstream>
 #include <utility>
 
+#include "engine/parse.h"
 #include "tasks/harness/options_file.h"
 
 namespace reel {
@@ -17,15 +17,14 @@ namespace {
 
 template <class T>
 bool take_number(Option& option, const std::string& text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return false;
-  const auto number = static_cast<double>(value);
+  const std::optional<T> value = parse<T>(text);
+  if (!value) return false;
+  const auto number = static_cast<double>(*value);
   if (!std::isfinite(number) || number < option.bounds.low || number > option.bounds.high) return false;
   if (auto* setting = std::get_if<std::string*>(&option.target))
-    **setting = fmt::format("{}", value);  // not as typed: 007 is a number here and none in TOML
+    **setting = fmt::format("{}", *value);  // not as typed: 007 is a number here and none in TOML
   else
-    *std::get<T*>(option.target) = value;
+    *std::get<T*>(option.target) = *value;
   return true;
 }
 

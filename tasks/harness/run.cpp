@@ -1,10 +1,11 @@
 #include "tasks/harness/run.h"
 
-#include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <thread>
 
+#include "engine/parse.h"
 #include "tasks/harness/interrupt.h"
 #include "tasks/harness/train.h"
 
@@ -15,6 +16,7 @@ namespace {
 /// All options that tasks share.
 struct Shared {
   TrainOptions train;
+  OptimizerOptions optimizer;
   ModelOptions model;
   std::string device = "cpu", dtype = "f32", out, epsilon_place = "outside", group_lr, shuffle = "on";
   std::int64_t threads = 0;
@@ -42,7 +44,7 @@ void add_shared(Options& o, Shared& s) {
   o.add("valid-size", s.train.examples.valid_size, "sequences to validate on", "Training", positive);
   o.add("seed", s.train.seed, "of all random numbers", "Training");
 
-  OptimizerOptions& opt = s.train.optimizer;
+  OptimizerOptions& opt = s.optimizer;
   const Bounds rate{.low = 0}, share{.low = 0, .high = 1};
   o.choice("optimizer", opt.kind, OptimizerOptions::kinds(), "update rule", "Optimiser");
   o.add("lr", opt.lr, "learning rate", "Optimiser", rate);
@@ -76,11 +78,11 @@ std::map<std::string, double> parse_rates(const std::string& text) {
   std::map<std::string, double> rates;
   for (std::size_t first = 0; first < text.size();) {
     const std::size_t end = std::min(text.find(',', first), text.size()), equals = text.find('=', first);
-    double rate = -1;
-    if (equals < end) std::from_chars(text.data() + equals + 1, text.data() + end, rate);
-    if (!(rate >= 0))
+    const std::optional<double> rate =
+        equals < end ? parse<double>(std::string_view(text).substr(equals + 1, end - equals - 1)) : std::nullopt;
+    if (!rate || !std::isfinite(*rate) || *rate < 0)
       throw Usage("--group-lr: \"" + text.substr(first, end - first) + "\" is not of the form group=rate");
-    rates[text.substr(first, equals - first)] = rate;
+    rates[text.substr(first, equals - first)] = *rate;
     first = end + 1;
   }
   return rates;
@@ -96,8 +98,8 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   options.cells();
   options.parse(argc, argv);
 
-  s.train.optimizer.epsilon_inside = s.epsilon_place == "inside";
-  s.train.optimizer.group_lr = parse_rates(s.group_lr);
+  s.optimizer.epsilon_inside = s.epsilon_place == "inside";
+  s.optimizer.group_lr = parse_rates(s.group_lr);
   s.train.examples.shuffle = s.shuffle == "on";
   s.train.cell = s.model.cell;
   s.train.device = s.device;
@@ -107,13 +109,14 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
 
   std::unique_ptr<Task> task;
   std::unique_ptr<Model> model;
+  std::optional<Optimizer> optimizer;
   Backend& device = backend(s.device);
   device.set_threads(s.train.threads);
   try {
     task = program.task();
     model = std::make_unique<Model>(task->shape(), s.model,
                                     Init(s.train.seed, s.dtype == "f64" ? DType::f64 : DType::f32, device));
-    const Optimizer checks_groups(model->parameters(), s.train.optimizer);
+    optimizer.emplace(model->parameters(), s.optimizer);
   } catch (const Error& e) {
     throw Usage(e.what());
   }
@@ -128,7 +131,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   if (!s.train.quiet)
     fmt::print(stderr, "{} with {}: {} parameters, baseline {:.4g}, run folder {}\n", program.name, s.model.cell,
                model->count(), task->baseline(), folder.path());
-  const Outcome outcome = train(*task, *model, folder, s.train);
+  const Outcome outcome = train(*task, *model, *optimizer, folder, s.train);
   const RunRecord& r = outcome.record;
   if (outcome.interrupted) {
     fmt::print(stderr, "interrupted at step {}; to go on: {} --resume {}\n", r.steps, program.name, folder.path());

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
@@ -16,6 +15,7 @@
 #include <system_error>
 
 #include "engine/error.h"
+#include "engine/parse.h"
 #include "tasks/harness/files.h"
 
 namespace reel {
@@ -65,8 +65,9 @@ bool next(std::string_view& line, bool& more, T& value) {
     value = std::numeric_limits<double>::quiet_NaN();
     if (field.empty()) return true;
   }
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  return error == std::errc() && end == field.data() + field.size();
+  const std::optional<T> number = parse<T>(field);
+  value = number.value_or(value);
+  return number.has_value();
 }
 
 std::optional<RunFolder::Row> row_of(std::string_view line) {

@@ -56,8 +56,8 @@ Validation validate(const Task& task, const Model& model, const Examples& exampl
 
 }  // namespace
 
-Outcome train(const Task& task, Model& model, RunFolder& folder, const TrainOptions& options) {
-  Optimizer optimizer(model.parameters(), options.optimizer);
+Outcome train(const Task& task, const Model& model, Optimizer& optimizer, RunFolder& folder,
+              const TrainOptions& options) {
   Schedule schedule(options.schedule);
   Examples examples(options.examples, options.seed);
   const std::string checkpoint = folder.file("checkpoint.safetensors");

@@ -13,7 +13,6 @@ struct TrainOptions {
   int threads = 1;
   bool quiet = false;
   ExampleOptions examples;
-  OptimizerOptions optimizer;
   ScheduleOptions schedule;
   std::string cell, device;  // for the record
 };
@@ -27,6 +26,7 @@ struct Outcome {
 /// Trains until options.steps, from the checkpoint in the folder if there is one. After Ctrl-C it finishes the step and
 /// saves. Throws Error when the loss or the gradient is not finite (the last checkpoint stays), or the checkpoint does
 /// not fit.
-Outcome train(const Task& task, Model& model, RunFolder& folder, const TrainOptions& options);
+Outcome train(const Task& task, const Model& model, Optimizer& optimizer, RunFolder& folder,
+              const TrainOptions& options);
 
 }  // namespace reel
