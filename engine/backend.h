@@ -2,15 +2,11 @@
 // and no tape. Every method has a default that says "not supported", so a new backend can grow one kernel at a time.
 #pragma once
 #include <atomic>
-#include <complex>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "engine/dtype.h"
-#include "engine/loop.h"
+#include "engine/kernels.h"
 
 namespace reel {
 
@@ -51,109 +47,6 @@ class StoragePtr {
   Storage* storage_ = nullptr;
 };
 
-// Arguments of the kernels. Pointers are to contiguous row-major elements unless a Loop says how to walk them.
-
-struct FillArgs {  // out[i] = value
-  DType dtype;
-  std::int64_t n;
-  std::complex<double> value;
-  void* out;
-};
-struct CopyArgs {  // out[..] = in[..]; operand 0 is in, 1 is out; elements are moved, not looked at
-  std::size_t element_bytes;
-  const Loop<2>& loop;
-  const void* in;
-  void* out;
-};
-struct CastArgs {  // complex to real keeps the real part; to boolean is "not zero"
-  DType from, to;
-  std::int64_t n;
-  const void* in;
-  void* out;
-};
-struct MapArgs {  // out[i] = f(x[i]); functor indexes UnaryFunctors, params is the functor object
-  int functor;
-  const void* params;
-  DType dtype;
-  std::int64_t n;
-  const void* x;
-  void* out;
-};
-struct ZipArgs {  // out[..] = f(a[..], b[..]); operands a, b, out; functor indexes BinaryFunctors
-  int functor;
-  DType dtype;
-  const Loop<3>& loop;
-  const void *a, *b;
-  void* out;
-};
-struct SelectArgs {  // out[i] = condition[i] ? a[i] : b[i]
-  std::size_t element_bytes;
-  std::int64_t n;
-  const bool* condition;
-  const void *a, *b;
-  void* out;
-};
-enum class Reduction { sum, max };
-struct ReduceArgs {  // out is filled with the neutral element, then combined; operand 0 is in, 1 is out (stride 0:
-                     // reduced)
-  Reduction kind;
-  DType dtype;
-  const Loop<2>& loop;
-  std::int64_t out_numel;
-  const void* in;
-  void* out;
-};
-struct ArgmaxArgs {  // out[r] = the first place of the largest of in[r, 0..n)
-  DType dtype;
-  std::int64_t rows, n;
-  const void* in;
-  std::int32_t* out;
-};
-struct GemmArgs {  // c[i] = op(a[i]) op(b[i]) (+ c[i]) for i < batch: [m, k] [k, n] -> [m, n]; stride 0 shares an
-                   // operand
-  DType dtype;
-  bool transpose_a, transpose_b;
-  std::int64_t m, n, k;
-  std::int64_t batch, stride_a, stride_b;
-  const void *a, *b;
-  void* c;
-};
-struct RowsArgs {  // gather: out[i, :] = table[index[i], :]; scatter_add: table[index[i], :] += rows[i, :]
-  DType dtype;
-  std::int64_t count, rows, width;
-  const std::int32_t* index;
-  const void* in;
-  void* out;
-};
-struct PickArgs {  // pick: out[r] = in[r, index[r]]; place: out[r, :] = 0 but out[r, index[r]] = in[r]
-  DType dtype;
-  std::int64_t rows, n;
-  const std::int32_t* index;
-  const void* in;
-  void* out;
-};
-enum class Distribution { uniform, normal };
-struct RandomArgs {  // uniform in [a, b), or normal with mean a and deviation b; element i depends on seed, stream and
-                     // i alone
-  Distribution distribution;
-  DType dtype;
-  std::int64_t n;
-  double a, b;
-  std::uint64_t seed, stream;
-  void* out;
-};
-struct UpdateArgs {  // an optimiser's step in place; rule indexes UpdateRules, params is the rule object
-  int rule;
-  const void* params;
-  DType dtype;
-  std::int64_t n;
-  double gradient_scale;  // the gradient is taken times this,
-  double gradient_limit;  // then each element within +-this
-  void* parameter;
-  const void* gradient;
-  void* state[3];
-};
-
 struct MemoryUse {
   std::size_t live_bytes = 0, cached_bytes = 0, peak_bytes = 0;  // of blocks, rounded up to their size class
   std::size_t system_calls = 0;                                  // times the system was asked for memory
@@ -181,16 +74,41 @@ class Backend {
   virtual void select(const SelectArgs&) { unsupported("select"); }
   virtual void reduce(const ReduceArgs&) { unsupported("reduce"); }
   virtual void argmax(const ArgmaxArgs&) { unsupported("argmax"); }
+  virtual void cumsum(const CumsumArgs&) { unsupported("cumsum"); }
+  virtual void row_function(const RowFunctionArgs&) { unsupported("row_function"); }
   virtual void gemm(const GemmArgs&) { unsupported("gemm"); }
-  /// Throws Error when an index is not in [0, rows).
+  /// The four lookups throw Error when an index is out of range.
   virtual void gather_rows(const RowsArgs&) { unsupported("gather_rows"); }
   virtual void scatter_add_rows(const RowsArgs&) { unsupported("scatter_add_rows"); }
-  virtual void pick(const PickArgs&) { unsupported("pick"); }
-  virtual void place(const PickArgs&) { unsupported("place"); }
+  virtual void take_along(const TakeArgs&) { unsupported("take_along"); }
+  virtual void put_along(const TakeArgs&) { unsupported("put_along"); }
+  virtual void rotate(const RotateArgs&) { unsupported("rotate"); }
   virtual void random(const RandomArgs&) { unsupported("random"); }
   virtual void update(const UpdateArgs&) { unsupported("update"); }
   /// The sum of squares of n elements, as a number on the host.
   virtual double sum_of_squares(DType, std::int64_t, const void*) { unsupported("sum_of_squares"); }
+  virtual void fft(const FftArgs&) { unsupported("fft"); }
+  virtual void real_fft(const RealFftArgs&) { unsupported("real_fft"); }
+
+  // Linear algebra: spectra. They throw Error when an element is not finite or the iteration does not converge.
+  /// Returns how many matrices have no basis of eigenvectors.
+  virtual std::int64_t eig(const EigArgs&) { unsupported("eig"); }
+  virtual void eigh(const EighArgs&) { unsupported("eigh"); }
+  virtual void svd(const SvdArgs&) { unsupported("svd"); }
+  virtual void schur(const SchurArgs&) { unsupported("schur"); }
+  /// Returns how many matrices have no simple eigenvalue of largest modulus.
+  virtual std::int64_t spectral_radius(const SpectralRadiusArgs&) { unsupported("spectral_radius"); }
+
+  // Linear algebra: solving
+  virtual void solve(const SolveArgs&) { unsupported("solve"); }
+  virtual void triangular_solve(const TriangularSolveArgs&) { unsupported("triangular_solve"); }
+  virtual void sylvester(const SylvesterArgs&) { unsupported("sylvester"); }
+  virtual void lu(const LuArgs&) { unsupported("lu"); }
+  virtual void cholesky(const CholeskyArgs&) { unsupported("cholesky"); }
+  virtual void qr(const QrArgs&) { unsupported("qr"); }
+  virtual void determinant(const DeterminantArgs&) { unsupported("determinant"); }
+  virtual void pinv(const PinvArgs&) { unsupported("pinv"); }
+  virtual void polar(const PolarArgs&) { unsupported("polar"); }
 
  protected:
   [[noreturn]] void unsupported(const char* kernel) const;

@@ -44,6 +44,12 @@ template <class... Args>
   throw Error(subject, fmt::format(format, std::forward<Args>(args)...) + " (" + str(where) + ")");
 }
 
+/// Prints "[subject] warning: text" to stderr; silent from the sixth of a subject on. For what need not be wrong, but
+/// must not pass unseen.
+void warn(const std::string& subject, const std::string& text);
+/// How often a subject has warned so far, silently or not.
+int warnings(const std::string& subject);
+
 /// A rule of ours, not of the user's: says where the engine contradicts itself.
 #define REEL_ASSERT(condition)                                                                           \
   do {                                                                                                   \

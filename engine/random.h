@@ -40,6 +40,12 @@ inline double normal_at(std::uint64_t seed, std::uint64_t stream, std::uint64_t 
   return radius * (i % 2 == 0 ? std::cos(angle) : std::sin(angle));
 }
 
+/// Number i of a stream, whole, uniform in [low, high); the bounds are those of i32 or nearer.
+inline std::int64_t integer_at(std::uint64_t seed, std::uint64_t stream, std::uint64_t i, std::int64_t low,
+                               std::int64_t high) {
+  return low + static_cast<std::int64_t>(uniform_at(seed, stream, i) * static_cast<double>(high - low));
+}
+
 /// The numbers of one stream in order, on the host: for data generators.
 class Stream {
  public:

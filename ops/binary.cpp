@@ -13,10 +13,25 @@ DERIVATIVE_A(Mul) { return b; }
 DERIVATIVE_B(Mul) { return a; }
 DERIVATIVE_A(Div) { return 1 / b; }
 DERIVATIVE_B(Div) { return -y / b; }
+DERIVATIVE_A(Pow) { return b * pow(a, b - 1); }
+DERIVATIVE_B(Pow) {  // 0 at 0^b, where y log(a) is 0 times infinity
+  const Tensor zero = equal(a, 0);
+  return where(zero, constant(0, y), y * log(where(zero, 1, a)));
+}
 DERIVATIVE_A(Maximum) { return share(a > b, a, b); }  // half to each where they are equal
 DERIVATIVE_B(Maximum) { return share(a < b, a, b); }
 DERIVATIVE_A(Minimum) { return share(a < b, a, b); }
 DERIVATIVE_B(Minimum) { return share(a > b, a, b); }
+DERIVATIVE_A(Remainder) { return 1; }
+DERIVATIVE_B(Remainder) { return -floor(a / b); }
+DERIVATIVE_A(Atan2) { return b / (a * a + b * b); }
+DERIVATIVE_B(Atan2) { return -a / (a * a + b * b); }
+DERIVATIVE_A(Hypot) { return a / where(equal(y, 0), 1, y); }  // 0 at the origin
+DERIVATIVE_B(Hypot) { return b / where(equal(y, 0), 1, y); }
+DERIVATIVE_A(MakeComplex) { return 1; }
+DERIVATIVE_B(MakeComplex) { return Tensor::full({}, {0, 1}, y.dtype(), y.backend()); }
+DERIVATIVE_A(ModRelu) { return abs(sign(y)); }  // 0 where the unit is off, and at a = 0
+DERIVATIVE_B(ModRelu) { return sign(y); }
 
 namespace {
 
@@ -61,6 +76,12 @@ Tensor operator*(Arg a, Arg b) {
   return b.is_number() ? affine(a, whole(b, a), 0) : binary<Mul>(a, b);
 }
 Tensor operator/(Arg a, Arg b) { return binary<Div>(a, b); }
+Tensor pow(Arg a, Arg b) { return b.is_number() && !a.is_number() ? power(a, b.number()) : binary<Pow>(a, b); }
+Tensor remainder(Arg a, Arg b) { return binary<Remainder>(a, b); }
+Tensor atan2(Arg a, Arg b) { return binary<Atan2>(a, b); }
+Tensor hypot(Arg a, Arg b) { return binary<Hypot>(a, b); }
+Tensor complex(Arg re, Arg im) { return binary<MakeComplex>(re, im); }
+Tensor polar(Arg size, Arg angle) { return complex({size * cos(angle), size.where}, size * sin(angle)); }
 Tensor maximum(Arg a, Arg b) { return binary<Maximum>(a, b); }
 Tensor minimum(Arg a, Arg b) { return binary<Minimum>(a, b); }
 Tensor equal(Arg a, Arg b) { return binary<Equal>(a, b); }
@@ -69,6 +90,24 @@ Tensor operator<(Arg a, Arg b) { return binary<Less>(a, b); }
 Tensor operator<=(Arg a, Arg b) { return binary<LessEqual>(a, b); }
 Tensor operator>(Arg a, Arg b) { return binary<Less>(b, a); }
 Tensor operator>=(Arg a, Arg b) { return binary<LessEqual>(b, a); }
+Tensor logical_and(Arg a, Arg b) { return binary<And>(a, b); }
+Tensor logical_or(Arg a, Arg b) { return binary<Or>(a, b); }
+Tensor logical_xor(Arg a, Arg b) { return binary<Xor>(a, b); }
+
+Tensor modrelu(Arg z, Arg b, const ModReluOptions& options) {
+  const auto [inside, shift, divide] = options;
+  if (inside < 0 || shift < 0 || divide < 0)
+    fail("modrelu", z.where, "its small numbers are 0 or more, got inside {}, shift {}, divide {}", inside, shift,
+         divide);
+  if (!is_differentiable(z->dtype()) || b->dtype() != real_of(z->dtype()))
+    fail("modrelu", z.where, "z is real or complex and b real of its precision; got {} and {}", z->spec().str(),
+         b->spec().str());
+  const bool exact = inside == 0 && divide == 0;
+  if (exact && !is_complex(z->dtype())) return apply(Binary<ModRelu>{{shift}}, {&z.tensor(), &b.tensor()}, z.where);
+  const Tensor size = inside > 0 ? sqrt(square(real(z)) + square(imag(z)) + inside) : abs(z);
+  const Tensor left = relu(operator+({size, z.where}, b) + shift);
+  return exact ? sign(z) * left : z * (left / (size + divide));
+}
 
 namespace primitive {
 Tensor add(const Tensor& a, const Tensor& b) { return apply(Binary<Add>{}, {&a, &b}, Where::current()); }

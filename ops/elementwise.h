@@ -15,55 +15,71 @@ struct Slope {
   double number = 1;
 };
 
-// The calculus. x, a, b are inputs, y is the result, f the functor. Not defining one is a build error.
+// The calculus. x, a, b are inputs, y is the result, f the functor. Not defining one is a build error. Of a function
+// with complex inputs it is df/dz where it is holomorphic, and 2 df/dz where its values are real (docs/complex.md).
 template <class F>
 Slope derivative(const F& f, const Tensor& x, const Tensor& y) = delete;
 template <class F>
-Slope derivative_a(const Tensor& a, const Tensor& b, const Tensor& y) = delete;
+Slope derivative_a(const F& f, const Tensor& a, const Tensor& b, const Tensor& y) = delete;
 template <class F>
-Slope derivative_b(const Tensor& a, const Tensor& b, const Tensor& y) = delete;
+Slope derivative_b(const F& f, const Tensor& a, const Tensor& b, const Tensor& y) = delete;
 
 #define DERIVATIVE(F) \
   template <>         \
   Slope derivative<F>([[maybe_unused]] const F& f, [[maybe_unused]] const Tensor& x, [[maybe_unused]] const Tensor& y)
-#define DERIVATIVE_A(F)                                                                     \
-  template <>                                                                               \
-  Slope derivative_a<F>([[maybe_unused]] const Tensor& a, [[maybe_unused]] const Tensor& b, \
-                        [[maybe_unused]] const Tensor& y)
-#define DERIVATIVE_B(F)                                                                     \
-  template <>                                                                               \
-  Slope derivative_b<F>([[maybe_unused]] const Tensor& a, [[maybe_unused]] const Tensor& b, \
-                        [[maybe_unused]] const Tensor& y)
+#define DERIVATIVE_A(F)                                                                \
+  template <>                                                                          \
+  Slope derivative_a<F>([[maybe_unused]] const F& f, [[maybe_unused]] const Tensor& a, \
+                        [[maybe_unused]] const Tensor& b, [[maybe_unused]] const Tensor& y)
+#define DERIVATIVE_B(F)                                                                \
+  template <>                                                                          \
+  Slope derivative_b<F>([[maybe_unused]] const F& f, [[maybe_unused]] const Tensor& a, \
+                        [[maybe_unused]] const Tensor& b, [[maybe_unused]] const Tensor& y)
 
-/// gradient times the conjugate of a derivative: the chain rule for holomorphic functions in the dL/dRe + i dL/dIm
-/// convention.
+/// gradient times the conjugate of a derivative: the chain rule in the dL/dRe + i dL/dIm convention.
 Tensor chain(const Tensor& gradient, const Slope& derivative);
 
-Tensor conj(Arg x);
+/// The chain rule of functions with complex values that are not holomorphic: gradient of x from that of y = conj(x) or
+/// sign(x).
+Tensor chain_conj(const Tensor& dy);
+Tensor chain_sign(const Tensor& dy, const Tensor& x, const Tensor& y);
 
 /// A slab [T, ...] of values of rank r, with axes of 1 put behind T so that it broadcasts against values of rank
 /// `rank`.
 Tensor align(const Tensor& slab, int rank);
 
+/// Slopes are numbers, so a derivative looks at no value.
+template <class F>
+inline constexpr bool is_straight =
+    std::is_same_v<F, Neg> || std::is_same_v<F, Affine> || std::is_same_v<F, Conj> || std::is_same_v<F, Imag> ||
+    std::is_same_v<F, Add> || std::is_same_v<F, Sub> || std::is_same_v<F, MakeComplex>;
+
+template <class F>
+void check_takes(DType dtype) {
+  if (!takes<F>(dtype)) broken("{} elements are not supported", name_of(dtype));
+}
+
 template <class F>
 struct Unary {
-  F f;
-  static constexpr bool straight =
-      std::is_same_v<F, Neg> || std::is_same_v<F, Affine> || std::is_same_v<F, Conj>;  // slope is a number
-  static constexpr Traits traits{
-      .name = F::name, .kind = Kind::elementwise, .reads = straight ? Reads::nothing : Reads::both};
+  [[no_unique_address]] F f;
+  static constexpr Traits traits{.name = F::name,
+                                 .kind = Kind::elementwise,
+                                 .reads = is_straight<F> ? Reads::nothing : Reads::both,
+                                 .differentiable = !is_predicate<F>};
 
   Spec infer(Inputs in) const {
-    if (!takes<F>(in[0].dtype())) broken("{} elements are not supported", name_of(in[0].dtype()));
-    return in[0].spec();
+    check_takes<F>(in[0].dtype());
+    return {result_dtype<F>(in[0].dtype()), in[0].shape(), &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const {
     static_assert(index_of<F, UnaryFunctors> >= 0, "backends know a functor by its place in UnaryFunctors");
-    out.backend().map({index_of<F, UnaryFunctors>, &f, out.dtype(), out.numel(), in[0].data(), out.data()});
+    out.backend().map({index_of<F, UnaryFunctors>, &f, in[0].dtype(), out.numel(), in[0].data(), out.data()});
   }
-  void vjp(Vjp& v) const {
+  void vjp(Vjp& v) const requires(!is_predicate<F>) {
     if constexpr (std::is_same_v<F, Conj>)
-      v.set(0, conj(v.dy()));  // not holomorphic
+      v.set(0, chain_conj(v.dy()));
+    else if constexpr (std::is_same_v<F, Sign>)
+      v.set(0, chain_sign(v.dy(), v.in(0), v.out()));
     else
       v.set(0, chain(v.dy(), derivative(f, v.in(0), v.out())));
   }
@@ -72,20 +88,20 @@ struct Unary {
 
 template <class F>
 struct Binary {
-  static constexpr bool sum = std::is_same_v<F, Add> || std::is_same_v<F, Sub>;  // slopes are numbers
+  [[no_unique_address]] F f;
   static constexpr Traits traits{.name = F::name,
                                  .kind = Kind::elementwise,
-                                 .reads = sum ? Reads::nothing : Reads::both,
-                                 .linear = sum,
-                                 .differentiable = !F::predicate};
+                                 .reads = is_straight<F> ? Reads::nothing : Reads::both,
+                                 .linear = is_straight<F>,
+                                 .differentiable = !is_predicate<F>};
 
   Spec infer(Inputs in) const {
     const Tensor &a = in[0], &b = in[1];
     if (a.dtype() != b.dtype()) broken("both sides must have one dtype. Hint: cast one");
-    if (!takes<F>(a.dtype())) broken("{} elements are not supported", name_of(a.dtype()));
+    check_takes<F>(a.dtype());
     const std::optional<Shape> shape = broadcast(a.shape(), b.shape());
     if (!shape) broken("shapes do not broadcast: aligned at the last axis, extents must agree or be 1");
-    return {F::predicate ? DType::boolean : a.dtype(), *shape, &a.backend()};
+    return {result_dtype<F>(a.dtype()), *shape, &a.backend()};
   }
   void run(Inputs in, Tensor& out) const {
     static_assert(index_of<F, BinaryFunctors> >= 0, "backends know a functor by its place in BinaryFunctors");
@@ -99,11 +115,11 @@ struct Binary {
         loop.push(out.shape()[i], {broadcast_stride(a.shape(), sa, i, out.rank()),
                                    broadcast_stride(b.shape(), sb, i, out.rank()), so[static_cast<std::size_t>(i)]});
     }
-    out.backend().zip({index_of<F, BinaryFunctors>, a.dtype(), loop, a.data(), b.data(), out.data()});
+    out.backend().zip({index_of<F, BinaryFunctors>, &f, a.dtype(), loop, a.data(), b.data(), out.data()});
   }
-  void vjp(Vjp& v) const requires(!F::predicate) {
-    if (v.needs(0)) v.set(0, chain(v.dy(), derivative_a<F>(v.in(0), v.in(1), v.out())));
-    if (v.needs(1)) v.set(1, chain(v.dy(), derivative_b<F>(v.in(0), v.in(1), v.out())));
+  void vjp(Vjp& v) const requires(!is_predicate<F>) {
+    if (v.needs(0)) v.set(0, chain(v.dy(), derivative_a(f, v.in(0), v.in(1), v.out())));
+    if (v.needs(1)) v.set(1, chain(v.dy(), derivative_b(f, v.in(0), v.in(1), v.out())));
   }
   Tensor batch(Inputs in, Varying varying, std::int64_t) const {
     const auto step_rank = [&](std::size_t i) { return in[i].rank() - (varying[i] ? 1 : 0); };

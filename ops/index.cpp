@@ -1,4 +1,4 @@
-// Lookups: embedding and scatter_add are each other's gradient, and so are pick and place.
+// Lookups by index: index_select and index_add are each other's gradient, and so are take_along and put_along.
 #include "ops/ops.h"
 
 namespace reel {
@@ -9,111 +9,173 @@ void check_index(const Tensor& index) {
   if (index.dtype() != DType::i32) broken("indices must be i32");
 }
 
-struct Embedding {  // index [...], table [V, n] -> [..., n]
-  static constexpr Traits traits{.name = "embedding", .reads = Reads::inputs};
+/// `shape` with `axes` axes from `first` on replaced by those of `by`.
+Shape replaced(const Shape& shape, int first, int axes, const Shape& by) {
+  std::vector<std::int64_t> dims(shape.begin(), shape.begin() + first);
+  dims.insert(dims.end(), by.begin(), by.end());
+  dims.insert(dims.end(), shape.begin() + first + axes, shape.end());
+  return Shape(std::span<const std::int64_t>(dims));
+}
+
+/// Input i of a call inside a time loop at time t.
+Tensor at_step(Inputs in, Varying varying, std::size_t i, std::int64_t t) { return varying[i] ? at(in[i], t) : in[i]; }
+
+/// The call for each time step by itself, for those that have no form for all.
+template <class O>
+Tensor step_by_step(const O& op, Inputs in, Varying varying, std::int64_t steps) {
+  Tensors all;
+  for (std::int64_t t = 0; t < steps; ++t) {
+    const Tensor a = at_step(in, varying, 0, t), b = at_step(in, varying, 1, t);
+    all.push_back(apply(op, {&a, &b}, Where::current()));
+  }
+  return stack(all);
+}
+
+struct IndexSelect {  // x [before, n, after], index [...] -> [before, ..., after]
+  int axis;
+  static constexpr Traits traits{.name = "index_select", .reads = Reads::inputs};
   Spec infer(Inputs in) const {
-    check_index(in[0]);
-    if (in[1].rank() != 2) broken("the table must have two axes: rows and width");
-    return {in[1].dtype(), in[0].shape().insert(in[0].rank(), in[1].dim(1)), &in[1].backend()};
+    check_index(in[1]);
+    return {in[0].dtype(), replaced(in[0].shape(), axis, 1, in[1].shape()), &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const {
-    out.backend().gather_rows({out.dtype(), in[0].numel(), in[1].dim(0), in[1].dim(1), in[0].data_as<std::int32_t>(),
-                               in[1].data(), out.data()});
+    const Shape& s = in[0].shape();
+    out.backend().gather_rows({out.dtype(), s.product(0, axis), in[1].numel(), s[axis], s.product(axis + 1, s.rank()),
+                               in[1].data_as<std::int32_t>(), in[0].data(), out.data()});
   }
-  void vjp(Vjp& v) const { v.set(1, scatter_add(v.in(0), v.dy(), v.spec(1).shape[0])); }
+  void vjp(Vjp& v) const { v.set(0, index_add(v.dy(), axis, v.in(1), v.spec(0).shape[axis])); }
   Tensor batch(Inputs in, Varying varying, std::int64_t steps) const {
-    if (!varying[1]) return embedding(in[0], in[1]);
-    Tensors rows;  // a table of its own for each step
-    for (std::int64_t t = 0; t < steps; ++t) rows.push_back(embedding(varying[0] ? at(in[0], t) : in[0], at(in[1], t)));
-    return stack(rows);
+    if (varying[0] && varying[1]) return step_by_step(*this, in, varying, steps);
+    return varying[0] ? index_select(in[0], axis + 1, in[1]) : movedim(index_select(in[0], axis, in[1]), axis, 0);
   }
 };
-REEL_OP(Embedding)
+REEL_OP(IndexSelect)
 
-struct ScatterAdd {  // index [...], rows [..., n] -> [count, n]
+struct IndexAdd {  // values [before, ..., after], index [...] -> [before, count, after]
+  int axis;
   std::int64_t count;
-  static constexpr Traits traits{.name = "scatter_add", .reads = Reads::inputs};
+  static constexpr Traits traits{.name = "index_add", .reads = Reads::inputs};
   Spec infer(Inputs in) const {
-    check_index(in[0]);
-    if (in[1].rank() != in[0].rank() + 1 || !(in[1].shape().erase(in[1].rank() - 1) == in[0].shape()))
-      broken("there must be one row for each index");
-    if (in[1].dtype() == DType::boolean) broken("bool elements are not supported");
-    return {in[1].dtype(), {count, in[1].dim(-1)}, &in[1].backend()};
+    check_index(in[1]);
+    if (in[0].dtype() == DType::boolean) broken("bool elements are not supported");
+    const Shape &s = in[0].shape(), &index = in[1].shape();
+    if (axis + index.rank() > s.rank() || !(s == replaced(s, axis, index.rank(), index)))
+      broken("from axis {} on, the values must have the axes of the index", axis);
+    return {in[0].dtype(), replaced(s, axis, index.rank(), {count}), &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const {
     out.backend().fill({out.dtype(), out.numel(), 0, out.data()});
-    out.backend().scatter_add_rows(
-        {out.dtype(), in[0].numel(), count, out.dim(1), in[0].data_as<std::int32_t>(), in[1].data(), out.data()});
+    const Shape& s = out.shape();
+    out.backend().scatter_add_rows({out.dtype(), s.product(0, axis), in[1].numel(), count,
+                                    s.product(axis + 1, s.rank()), in[1].data_as<std::int32_t>(), in[0].data(),
+                                    out.data()});
   }
-  void vjp(Vjp& v) const { v.set(1, embedding(v.in(0), v.dy())); }
+  void vjp(Vjp& v) const { v.set(0, index_select(v.dy(), axis, v.in(1))); }
   Tensor batch(Inputs in, Varying varying, std::int64_t steps) const {
-    Tensors all;
-    for (std::int64_t t = 0; t < steps; ++t)
-      all.push_back(scatter_add(varying[0] ? at(in[0], t) : in[0], varying[1] ? at(in[1], t) : in[1], count));
-    return stack(all);
+    return varying[1] ? step_by_step(*this, in, varying, steps) : index_add(in[0], axis + 1, in[1], count);
   }
-  Tensor batch_sum(Inputs in, Varying varying, std::int64_t) const {  // the sum over steps is one scatter of all rows
-    return varying[0] && varying[1] ? scatter_add(in[0], in[1], count) : Tensor();
+  Tensor batch_sum(Inputs in, Varying varying, std::int64_t) const {  // steps are further indices
+    return varying[0] && varying[1] ? index_add(movedim(in[0], 0, axis), axis, in[1], count) : Tensor();
   }
 };
-REEL_OP(ScatterAdd)
+REEL_OP(IndexAdd)
 
-struct Pick {  // x [..., n], index [...] -> [...]
-  static constexpr Traits traits{.name = "pick", .reads = Reads::inputs};
+/// in[i], the same for all steps if it does not vary.
+Tensor slab(Inputs in, Varying varying, std::size_t i, std::int64_t steps) {
+  return varying[i] ? in[i] : expand(in[i], in[i].shape().insert(0, steps));
+}
+
+struct TakeAlong {  // x [before, n, after], index [before, m, after] -> [before, m, after]
+  int axis;
+  static constexpr Traits traits{.name = "take_along", .reads = Reads::inputs};
   Spec infer(Inputs in) const {
     check_index(in[1]);
-    if (in[0].rank() != in[1].rank() + 1 || !(in[0].shape().erase(in[0].rank() - 1) == in[1].shape()))
-      broken("there must be one index for each place along the last axis");
-    return {in[0].dtype(), in[1].shape(), &in[0].backend()};
+    const Shape &s = in[0].shape(), &index = in[1].shape();
+    if (s.rank() != index.rank() || !(s.erase(axis) == index.erase(axis)))
+      broken("the index must have the extents of the tensor, but for axis {}", axis);
+    return {in[0].dtype(), index, &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const {
-    out.backend().pick(
-        {out.dtype(), in[1].numel(), in[0].dim(-1), in[1].data_as<std::int32_t>(), in[0].data(), out.data()});
+    const Shape& s = in[0].shape();
+    out.backend().take_along({out.dtype(), s.product(0, axis), s[axis], out.dim(axis), s.product(axis + 1, s.rank()),
+                              in[1].data_as<std::int32_t>(), in[0].data(), out.data()});
   }
-  void vjp(Vjp& v) const {
-    const Shape& shape = v.spec(0).shape;
-    v.set(0, place(v.dy(), v.in(1), shape[shape.rank() - 1]));
-  }
+  void vjp(Vjp& v) const { v.set(0, put_along(v.dy(), v.in(1), axis, v.spec(0).shape[axis])); }
   Tensor batch(Inputs in, Varying varying, std::int64_t steps) const {
-    return pick(varying[0] ? in[0] : expand(in[0], in[0].shape().insert(0, steps)),
-                varying[1] ? in[1] : expand(in[1], in[1].shape().insert(0, steps)));
+    return take_along(slab(in, varying, 0, steps), slab(in, varying, 1, steps), axis + 1);
   }
 };
-REEL_OP(Pick)
+REEL_OP(TakeAlong)
 
-struct Place {  // value [...], index [...] -> [..., n]
+struct PutAlong {  // values and index [before, m, after] -> [before, n, after]
+  int axis;
   std::int64_t n;
-  static constexpr Traits traits{.name = "place", .reads = Reads::inputs};
+  static constexpr Traits traits{.name = "put_along", .reads = Reads::inputs};
   Spec infer(Inputs in) const {
     check_index(in[1]);
+    if (in[0].dtype() == DType::boolean) broken("bool elements are not supported");
     if (!(in[0].shape() == in[1].shape())) broken("there must be one index for each value");
+    Shape shape = in[0].shape();
     if (n < 0) broken("the extent is 0 or more, got {}", n);
-    return {in[0].dtype(), in[0].shape().insert(in[0].rank(), n), &in[0].backend()};
+    shape[axis] = n;
+    return {in[0].dtype(), shape, &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const {
-    out.backend().place({out.dtype(), in[1].numel(), n, in[1].data_as<std::int32_t>(), in[0].data(), out.data()});
+    out.backend().fill({out.dtype(), out.numel(), 0, out.data()});
+    const Shape& s = out.shape();
+    out.backend().put_along({out.dtype(), s.product(0, axis), n, in[0].dim(axis), s.product(axis + 1, s.rank()),
+                             in[1].data_as<std::int32_t>(), in[0].data(), out.data()});
   }
-  void vjp(Vjp& v) const { v.set(0, pick(v.dy(), v.in(1))); }
+  void vjp(Vjp& v) const { v.set(0, take_along(v.dy(), v.in(1), axis)); }
   Tensor batch(Inputs in, Varying varying, std::int64_t steps) const {
-    return place(varying[0] ? in[0] : expand(in[0], in[0].shape().insert(0, steps)),
-                 varying[1] ? in[1] : expand(in[1], in[1].shape().insert(0, steps)), n);
+    return put_along(slab(in, varying, 0, steps), slab(in, varying, 1, steps), axis + 1, n);
   }
 };
-REEL_OP(Place)
+REEL_OP(PutAlong)
 
 }  // namespace
 
-Tensor embedding(Arg index, Arg table) { return apply(Embedding{}, {&index.tensor(), &table.tensor()}, index.where); }
-Tensor scatter_add(Arg index, Arg rows, std::int64_t count) {
-  return apply(ScatterAdd{count}, {&index.tensor(), &rows.tensor()}, index.where);
+Tensor index_select(Arg x, std::int64_t axis, Arg index) {
+  const int a = named("index_select", x, [&] { return checked_axis(axis, x->rank()); });
+  return apply(IndexSelect{a}, {&x.tensor(), &index.tensor()}, x.where);
 }
-Tensor pick(Arg x, Arg index) { return apply(Pick{}, {&x.tensor(), &index.tensor()}, x.where); }
+Tensor index_add(Arg values, std::int64_t axis, Arg index, std::int64_t count) {
+  const int a = named("index_add", values, [&] {
+    const int rank = values->rank() - index->rank() + 1;  // of the result
+    if (rank < 1) broken("the values must have the axes of the index, which is {}", index->spec().str());
+    return checked_axis(axis, rank);
+  });
+  return apply(IndexAdd{a, count}, {&values.tensor(), &index.tensor()}, values.where);
+}
+Tensor embedding(Arg index, Arg table) { return index_select({table.tensor(), index.where}, 0, index); }
+Tensor scatter_add(Arg index, Arg rows, std::int64_t count) {
+  return index_add({rows.tensor(), index.where}, 0, index, count);
+}
+
+Tensor take_along(Arg x, Arg index, std::int64_t axis) {
+  const int a = named("take_along", x, [&] { return checked_axis(axis, x->rank()); });
+  return apply(TakeAlong{a}, {&x.tensor(), &index.tensor()}, x.where);
+}
+Tensor put_along(Arg values, Arg index, std::int64_t axis, std::int64_t n) {
+  const int a = named("put_along", values, [&] { return checked_axis(axis, values->rank()); });
+  return apply(PutAlong{a, n}, {&values.tensor(), &index.tensor()}, values.where);
+}
+Tensor pick(Arg x, Arg index) {
+  if (x->rank() != index->rank() + 1)
+    fail("pick", x.where, "there must be one index for each place along the last axis; got {}, {}", x->spec().str(),
+         index->spec().str());
+  return squeeze({take_along(x, unsqueeze(index, -1)), x.where}, {-1});
+}
 Tensor place(Arg value, Arg index, std::int64_t n) {
-  return apply(Place{n}, {&value.tensor(), &index.tensor()}, value.where);
+  const Tensor one = unsqueeze(value, -1);
+  return put_along({one, value.where}, unsqueeze(index, -1), -1, n);
 }
 Tensor one_hot(Arg index, std::int64_t n, DType dtype) {
-  const Tensor ones = Tensor::full({}, 1, dtype, index->backend());
-  return place({expand(ones, index->shape()), index.where}, index, n);
+  if (dtype == DType::boolean) return cast({one_hot(index, n), index.where}, dtype);
+  const Tensor ones = Tensor::full(index->shape(), 1, dtype, index->backend());
+  return place({ones, index.where}, index, n);
 }
+
+Tensor masked_fill(Arg x, Arg mask, Arg value) { return where({mask.tensor(), x.where}, value, x); }
 
 }  // namespace reel

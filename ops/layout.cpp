@@ -1,5 +1,8 @@
 // Ops that move elements without changing them. All are linear, so none needs its inputs for a derivative; all but
 // reshape and slices of the leading axis are one strided copy.
+#include <algorithm>
+#include <functional>
+
 #include "ops/ops.h"
 
 namespace reel {
@@ -207,20 +210,49 @@ struct Roll {
   Spec infer(Inputs in) const { return in[0].spec(); }
   void run(Inputs in, Tensor& out) const {
     const std::int64_t n = out.shape()[axis];
-    if (n == 0) return;
-    const std::int64_t s = (shift % n + n) % n;
-    const auto strides = strides_of(out.shape());
-    const std::int64_t step = strides[static_cast<std::size_t>(axis)];
-    Shape part = out.shape();
-    part[axis] = n - s;
-    strided_copy(part, strides, 0, strides, s * step, in[0], out);
-    part[axis] = s;
-    strided_copy(part, strides, (n - s) * step, strides, 0, in[0], out);
+    if (out.numel() == 0) return;
+    const std::int64_t s = (shift % n + n) % n, inner = out.shape().product(axis + 1, out.rank()), block = n * inner;
+    const std::int64_t blocks = out.numel() / block;
+    const std::size_t e = size_of(out.dtype());
+    const auto move = [&](std::int64_t first, std::int64_t count, std::int64_t from, std::int64_t to,
+                          std::int64_t width) {
+      Loop<2> loop;
+      loop.push(count, {block, block});
+      loop.push(width, {1, 1});
+      out.backend().copy(
+          {e, loop, static_cast<const std::byte*>(in[0].data()) + static_cast<std::size_t>(first * block + from) * e,
+           static_cast<std::byte*>(out.data()) + static_cast<std::size_t>(first * block + to) * e});
+    };
+    // A few blocks at a time, so that the second part finds them in the cache.
+    const std::int64_t few = std::max<std::int64_t>(1, (1 << 17) / (block * static_cast<std::int64_t>(e)));
+    for (std::int64_t first = 0; first < blocks; first += few) {
+      const std::int64_t count = std::min(few, blocks - first);
+      move(first, count, 0, s * inner, (n - s) * inner);
+      move(first, count, (n - s) * inner, 0, s * inner);
+    }
   }
   void vjp(Vjp& v) const { v.set(0, roll(v.dy(), -shift, axis)); }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return roll(in[0], shift, axis + 1); }
 };
 REEL_OP(Roll)
+
+struct Flip {
+  int axis;
+  static constexpr Traits traits = layout("flip");
+  Spec infer(Inputs in) const { return in[0].spec(); }
+  void run(Inputs in, Tensor& out) const {
+    if (out.numel() == 0) return;
+    const auto so = strides_of(out.shape());
+    auto si = so;
+    std::int64_t& step = si[static_cast<std::size_t>(axis)];
+    const std::int64_t last = (out.dim(axis) - 1) * step;
+    step = -step;
+    strided_copy(out.shape(), si, last, so, 0, in[0], out);
+  }
+  void vjp(Vjp& v) const { v.set(0, flip(v.dy(), axis)); }
+  Tensor batch(Inputs in, Varying, std::int64_t) const { return flip(in[0], axis + 1); }
+};
+REEL_OP(Flip)
 
 }  // namespace
 
@@ -249,16 +281,11 @@ Tensor permute(Arg x, const Axes& order) {
     for (int i = 0; i < op.rank; ++i)
       op.order[static_cast<std::size_t>(i)] =
           static_cast<std::int8_t>(checked_axis(order[static_cast<std::size_t>(i)], op.rank));
+    const auto first = op.order.begin();
+    const auto end = first + op.rank;
+    if (op.rank == x->rank() && std::adjacent_find(first, end, std::greater_equal<>{}) == end) return x.tensor();
     return apply(op, {&x.tensor()}, x.where);
   });
-}
-
-Tensor transpose(Arg x) {
-  if (x->rank() < 2) fail("transpose", x.where, "two axes or more are needed; got {}", x->spec().str());
-  Axes order;
-  for (int i = 0; i < x->rank(); ++i) order.push_back(i);
-  std::swap(order[order.size() - 1], order[order.size() - 2]);
-  return permute(x, order);
 }
 
 Tensor expand(Arg x, const Shape& shape) {
@@ -276,40 +303,20 @@ Tensor pad(Arg x, std::int64_t axis, std::int64_t before, std::int64_t after) {
   return apply(Pad{a, before, after}, {&x.tensor()}, x.where);
 }
 
-Tensor at(Arg x, std::int64_t t) {
-  const Tensor row = slice(x, 0, t, t + 1);
-  return reshape({row, x.where}, dims_of(row.shape().erase(0)));
-}
-
 Tensor concat(const Tensors& parts, std::int64_t axis, Where where) {
   if (parts.empty()) fail("concat", where, "at least one part is needed");
   const int a = named("concat", {parts[0], where}, [&] { return checked_axis(axis, parts[0].rank()); });
   return apply(Concat{a}, pointers(parts), where);
 }
 
-Tensor stack(const Tensors& parts, Where where) {
-  if (parts.empty()) fail("stack", where, "at least one part is needed");
-  Tensors rows;
-  for (const Tensor& p : parts) {
-    const std::vector<std::int64_t> dims = dims_of(p.shape().insert(0, 1));
-    rows.push_back(reshape({p, where}, dims));
-  }
-  return concat(rows, 0, where);
-}
-
-Tensors split(Arg x, int parts, std::int64_t axis) {
-  const int a = named("split", x, [&] { return checked_axis(axis, x->rank()); });
-  const std::int64_t n = x->dim(a);
-  if (parts < 1 || n % parts != 0)
-    fail("split", x.where, "axis {} of {} does not fall into {} equal parts", a, x->spec().str(), parts);
-  Tensors out;
-  for (int i = 0; i < parts; ++i) out.push_back(slice(x, a, i * (n / parts), (i + 1) * (n / parts)));
-  return out;
-}
-
 Tensor roll(Arg x, std::int64_t shift, std::int64_t axis) {
   const int a = named("roll", x, [&] { return checked_axis(axis, x->rank()); });
   return apply(Roll{a, shift}, {&x.tensor()}, x.where);
+}
+
+Tensor flip(Arg x, std::int64_t axis) {
+  const int a = named("flip", x, [&] { return checked_axis(axis, x->rank()); });
+  return apply(Flip{a}, {&x.tensor()}, x.where);
 }
 
 Tensor align(const Tensor& slab, int rank) {
@@ -319,9 +326,7 @@ Tensor align(const Tensor& slab, int rank) {
 }
 
 namespace primitive {
-Tensor at(const Tensor& x, std::int64_t t) { return reel::at(x, t); }
 Tensor slice_leading(const Tensor& x, std::int64_t first, std::int64_t last) { return slice(x, 0, first, last); }
-Tensor stack(const Tensors& rows) { return reel::stack(rows); }
 }  // namespace primitive
 
 }  // namespace reel

@@ -1,31 +1,85 @@
 // Losses, from other ops.
+#include <algorithm>
+
 #include "ops/ops.h"
 
 namespace reel {
 
 namespace {
-/// The largest of each row, as a constant: it only keeps exp from overflowing, and cancels out of every derivative.
-Tensor row_maximum(const Arg& x) {
-  if (x->rank() == 0) fail("logsumexp", x.where, "one axis or more is needed; got {}", x->spec().str());
-  if (Tape::current() && Tape::current()->mode() == Tape::Mode::symbolic) return max(x, {-1}, true);
-  const Pause pause;
-  return max(x, {-1}, true);
+
+/// A loss of each place, weighted and reduced as the options say.
+Tensor reduced(const Tensor& loss, const LossOptions& options, const Where& where) {
+  Tensor total = loss, count;
+  if (options.weight.defined()) {
+    const Tensor& w = options.weight;
+    const std::optional<Shape> both = broadcast(w.shape(), loss.shape());
+    if (!both || !(*both == loss.shape()))
+      broken("weights {} do not stretch to the places {}", w.shape().str(), loss.shape().str());
+    if (is_complex(w.dtype())) broken("weights are real numbers or bool, not {}", name_of(w.dtype()));
+    count = expand({cast(w, loss.dtype()), where}, loss.shape());
+    total = loss * count;
+  }
+  if (options.reduction == LossReduction::none) return total;
+  total = sum({total, where});
+  if (options.reduction == LossReduction::sum) return total;
+  if (!count.defined()) return total * (1 / std::max(1.0, static_cast<double>(loss.numel())));
+  count = sum(count);
+  return total / reel::where(equal(count, 0.0), 1.0, count);
 }
+
+/// Two arguments that a loss compares place by place. Broadcasting one to the other is nearly always a mistake here.
+void check_pair(const Arg& x, const Arg& target) {
+  if (!is_differentiable(x->dtype())) broken("{} elements are not supported", name_of(x->dtype()));
+  if (!target.is_number() && !(x->shape() == target->shape()))
+    broken("there must be a target for each element, but the target is {}", target->spec().str());
+}
+
 }  // namespace
 
-Tensor logsumexp(Arg x) {
-  const Tensor top = row_maximum(x);
-  const Shape rows = x->shape().erase(x->rank() - 1);
-  return log(sum(exp(x - top), {-1})) + reshape(top, {rows.begin(), rows.end()});
+Tensor cross_entropy(Arg logits, Arg target, const LossOptions& options) {
+  return named("cross_entropy", logits, [&] {
+    if (!is_floating(logits->dtype())) broken("{} logits are not supported", name_of(logits->dtype()));
+    if (target->dtype() != DType::i32) broken("targets are i32, not {}", name_of(target->dtype()));
+    if (logits->rank() != target->rank() + 1 || !(logits->shape().erase(target->rank()) == target->shape()))
+      broken("there must be a target for each place along the last axis, but targets are {}", target->shape().str());
+    return reduced(-pick({log_softmax(logits), logits.where}, target), options, logits.where);
+  });
 }
 
-Tensor log_softmax(Arg x) {
-  const Tensor shifted = x - row_maximum(x);
-  return shifted - log(sum(exp(shifted), {-1}, true));
+// log(1 - p) = -softplus(x) and log p = -softplus(-x), neither of which cancels or overflows.
+Tensor binary_cross_entropy_with_logits(Arg logits, Arg target, const LossOptions& options) {
+  return named("binary_cross_entropy_with_logits", logits, [&] {
+    if (!is_floating(logits->dtype())) broken("{} logits are not supported", name_of(logits->dtype()));
+    check_pair(logits, target);
+    Tensor t = target.is_number() ? constant(target.number(), logits) : target.tensor();
+    if (!is_differentiable(t.dtype())) t = cast({t, target.where}, logits->dtype());
+    const Tensor loss = t * softplus(-logits) + (1 - t) * softplus(logits);
+    return reduced(loss, options, logits.where);
+  });
 }
 
-Tensor cross_entropy(Arg logits, Arg target) { return -mean(pick({log_softmax(logits), logits.where}, target)); }
+Tensor mse(Arg x, Arg target, const LossOptions& options) {
+  return named("mse", x, [&] {
+    check_pair(x, target);
+    const Tensor d = x - target;
+    return reduced(is_complex(d.dtype()) ? real(d * conj(d)) : square(d), options, x.where);
+  });
+}
 
-Tensor mse(Arg x, Arg target) { return mean(square(x - target)); }
+Tensor l1_loss(Arg x, Arg target, const LossOptions& options) {
+  return named("l1_loss", x, [&] {
+    check_pair(x, target);
+    return reduced(abs(x - target), options, x.where);
+  });
+}
+
+Tensor huber_loss(Arg x, Arg target, double delta, const LossOptions& options) {
+  return named("huber_loss", x, [&] {
+    check_pair(x, target);
+    if (!(delta > 0)) broken("delta is above 0, got {}", delta);
+    const Tensor d = x - target, m = clamp(d, -delta, delta);
+    return reduced(m * (d - 0.5 * m), options, x.where);
+  });
+}
 
 }  // namespace reel

@@ -1,72 +1,79 @@
-// Matrix products.
+// Products of matrices and vectors.
 #include "ops/ops.h"
 
 namespace reel {
 
 namespace {
 
+/// What happens to a side before the product.
+struct Side {
+  bool transpose, conj;
+};
+
 struct Matmul {
-  bool transpose_a, transpose_b;
+  Side a, b;
   static constexpr Traits traits{.name = "matmul", .reads = Reads::inputs};
 
   struct Sizes {
     std::int64_t m, k, n;
   };
-  Sizes sizes(const Tensor& a, const Tensor& b) const {
-    return {a.dim(transpose_a ? -1 : -2), a.dim(transpose_a ? -2 : -1), b.dim(transpose_b ? -2 : -1)};
+  Sizes sizes(const Tensor& x, const Tensor& y) const {
+    return {x.dim(a.transpose ? -1 : -2), x.dim(a.transpose ? -2 : -1), y.dim(b.transpose ? -2 : -1)};
   }
-  /// [..., n] -> [rows, n]
-  static Tensor as_rows(const Tensor& x) { return reshape(x, {x.shape().product(0, x.rank() - 1), x.dim(-1)}); }
   static Shape leading(const Tensor& x) { return x.shape().erase(x.rank() - 1).erase(x.rank() - 2); }
 
   Spec infer(Inputs in) const {
-    const Tensor &a = in[0], &b = in[1];
-    if (a.dtype() != b.dtype()) broken("both sides must have one dtype. Hint: cast one");
-    if (!is_differentiable(a.dtype())) broken("{} elements are not supported", name_of(a.dtype()));
-    if (a.rank() < 2 || b.rank() < 2)
-      broken("both sides need two axes or more. Hint: reshape a vector to one row or column");
-    const auto [m, k, n] = sizes(a, b);
-    if (const std::int64_t other = b.dim(transpose_b ? -1 : -2); k != other)
+    const Tensor &x = in[0], &y = in[1];
+    if (x.dtype() != y.dtype()) broken("both sides must have one dtype. Hint: cast one");
+    if (!is_differentiable(x.dtype())) broken("{} elements are not supported", name_of(x.dtype()));
+    if (x.rank() < 2 || y.rank() < 2) broken("both sides need one axis or more");
+    const auto [m, k, n] = sizes(x, y);
+    if (const std::int64_t other = y.dim(b.transpose ? -1 : -2); k != other)
       broken("inner dimensions differ: {} and {}{}", k, other,
-             b.dim(transpose_b ? -2 : -1) == k ? fmt::format(". Hint: pass transpose_b = {}", !transpose_b) : "");
-    if (a.rank() > 2 && b.rank() > 2 && !(leading(a) == leading(b)))
-      broken("leading axes differ: {} and {}", leading(a).str(), leading(b).str());
-    const Shape lead = a.rank() > 2 ? leading(a) : leading(b);
-    return {a.dtype(), lead.insert(lead.rank(), m).insert(lead.rank() + 1, n), &a.backend()};
+             y.dim(b.transpose ? -2 : -1) == k ? fmt::format(". Hint: pass transpose_b = {}", !b.transpose) : "");
+    if (x.rank() > 2 && y.rank() > 2 && !(leading(x) == leading(y)))
+      broken("leading axes differ: {} and {}", leading(x).str(), leading(y).str());
+    const Shape lead = x.rank() > 2 ? leading(x) : leading(y);
+    return {x.dtype(), lead.insert(lead.rank(), m).insert(lead.rank() + 1, n), &x.backend()};
   }
 
   void run(Inputs in, Tensor& out) const {
-    const Tensor &a = in[0], &b = in[1];
-    auto [m, k, n] = sizes(a, b);
+    const Tensor &x = in[0], &y = in[1];
+    auto [m, k, n] = sizes(x, y);
     std::int64_t batch = out.shape().product(0, out.rank() - 2);
-    if (b.rank() == 2 && !transpose_a) {  // the leading axes of a are further rows of one product
+    if (y.rank() == 2 && !a.transpose) {  // the leading axes of a are further rows of one product
       m *= batch;
       batch = 1;
     }
-    out.backend().gemm({out.dtype(), transpose_a, transpose_b, m, n, k, batch, a.rank() > 2 ? m * k : 0,
-                        b.rank() > 2 ? k * n : 0, a.data(), b.data(), out.data()});
+    out.backend().gemm({out.dtype(), a.transpose, b.transpose, a.conj, b.conj, m, n, k, batch, x.rank() > 2 ? m * k : 0,
+                        y.rank() > 2 ? k * n : 0, x.data(), y.data(), out.data()});
   }
 
-  // c = A B with A = a or its transpose: dA = dc B*, dB = A* dc.
+  // C = A B, where A comes from a by transposing and conjugating: dA = dC B*, dB = A* dC, and the same back to a, b.
   void vjp(Vjp& v) const {
     const Tensor& dc = v.dy();
+    const bool both = a.conj == b.conj;  // the other factor's part of the star: conjugated once more, or once less
     if (v.needs(0)) {
-      const Tensor b = conj(v.in(1));
-      v.set(0,
-            shared(v.spec(0), transpose_a ? matmul(b, dc, {transpose_b, true}) : matmul(dc, b, {false, !transpose_b})));
+      const Tensor& y = v.in(1);
+      v.set(0, shared(v.spec(0), a.transpose ? product(y, {b.transpose, both}, dc, {true, a.conj})
+                                             : product(dc, {false, a.conj}, y, {!b.transpose, both})));
     }
-    if (v.needs(1)) {
-      const Tensor a = conj(v.in(0));
-      if (v.spec(1).shape.rank() == 2 && !transpose_a &&
-          dc.rank() > 2) {  // leading axes are rows: one product, not a sum
-        const Tensor rows = as_rows(a), drows = as_rows(dc);
-        v.set(1, transpose_b ? matmul(drows, rows, {true, false}) : matmul(rows, drows, {true, false}));
-      } else {
-        v.set(1, shared(v.spec(1),
-                        transpose_b ? matmul(dc, a, {true, transpose_a}) : matmul(a, dc, {!transpose_a, false})));
-      }
+    if (!v.needs(1)) return;
+    const Tensor& x = v.in(0);
+    if (v.spec(1).shape.rank() == 2 && !a.transpose && dc.rank() > 2) {  // leading axes are rows: one product, no sum
+      const Tensor rows = as_rows(x), drows = as_rows(dc);
+      v.set(1, b.transpose ? product(drows, {true, b.conj}, rows, {false, both})
+                           : product(rows, {true, both}, drows, {false, b.conj}));
+    } else {
+      v.set(1, shared(v.spec(1), b.transpose ? product(dc, {true, b.conj}, x, {a.transpose, both})
+                                             : product(x, {!a.transpose, both}, dc, {false, b.conj})));
     }
   }
+  static Tensor product(const Tensor& x, Side a, const Tensor& y, Side b) {
+    return apply(Matmul{a, b}, {&x, &y}, Where::current());
+  }
+  /// [..., n] -> [rows, n]
+  static Tensor as_rows(const Tensor& x) { return reshape(x, {x.shape().product(0, x.rank() - 1), x.dim(-1)}); }
   /// The gradient of a side of two axes that all leading places shared: their sum.
   static Tensor shared(const Spec& spec, const Tensor& g) {
     return g.rank() > spec.shape.rank() ? sum_to(g, spec.shape) : g;
@@ -76,22 +83,22 @@ struct Matmul {
     if (varying[0] && varying[1]) {
       if (in[0].rank() == in[1].rank()) return apply(*this, in, Where::current());
       // one side is shared by leading axes within a step: give it those axes
-      Tensor a = in[0], b = in[1];
-      Tensor& shorter = a.rank() < b.rank() ? a : b;
-      const Tensor& longer = a.rank() < b.rank() ? b : a;
+      Tensor x = in[0], y = in[1];
+      Tensor& shorter = x.rank() < y.rank() ? x : y;
+      const Tensor& longer = x.rank() < y.rank() ? y : x;
       Shape shape = longer.shape();
       shape[shape.rank() - 2] = shorter.dim(-2);
       shape[shape.rank() - 1] = shorter.dim(-1);
       shorter = expand(align(shorter, longer.rank() - 1), shape);
-      return apply(*this, {&a, &b}, Where::current());
+      return apply(*this, {&x, &y}, Where::current());
     }
     const std::size_t fixed = varying[0] ? 1 : 0;
     if (in[fixed].rank() == 2) return apply(*this, in, Where::current());
     Tensor sides[2] = {in[0], in[1]};
     sides[fixed] = expand(in[fixed], in[fixed].shape().insert(0, steps));
-    return batch({&sides[0], &sides[1]}, both(), steps);
+    return batch({&sides[0], &sides[1]}, all_varying(), steps);
   }
-  static Varying both() {
+  static Varying all_varying() {
     Varying v;
     v.set(0);
     v.set(1);
@@ -100,17 +107,30 @@ struct Matmul {
 
   /// The sum over steps of at[t] b[t] is one product: steps become further places of the inner dimension.
   Tensor batch_sum(Inputs in, Varying varying, std::int64_t) const {
-    if (!varying[0] || !varying[1] || in[0].rank() != 3 || in[1].rank() != 3 || !transpose_a || transpose_b) return {};
-    const Tensor a = as_rows(in[0]), b = as_rows(in[1]);
-    return apply(*this, {&a, &b}, Where::current());
+    if (!varying[0] || !varying[1] || in[0].rank() != 3 || in[1].rank() != 3 || !a.transpose || b.transpose) return {};
+    const Tensor x = as_rows(in[0]), y = as_rows(in[1]);
+    return apply(*this, {&x, &y}, Where::current());
   }
 };
 REEL_OP(Matmul)
 
+/// The only axis of a and b.
+void check_vectors(const char* name, const Arg& a, const Arg& b) {
+  if (a->rank() != 1 || b->rank() != 1)
+    fail(name, a.where, "two vectors are wanted; got {}, {}", a->spec().str(), b->spec().str());
+}
+
 }  // namespace
 
 Tensor matmul(Arg a, Arg b, MatmulFlags flags) {
-  return apply(Matmul{flags.transpose_a, flags.transpose_b}, {&a.tensor(), &b.tensor()}, a.where);
+  const Side left{flags.transpose_a, flags.conj_a}, right{flags.transpose_b, flags.conj_b};
+  if (a->rank() != 1 && b->rank() != 1) return apply(Matmul{left, right}, {&a.tensor(), &b.tensor()}, a.where);
+  // A vector on the left is a row, on the right a column, and is gone from the result.
+  const bool row = a->rank() == 1, column = b->rank() == 1;
+  const Tensor x = row ? unsqueeze(a, 0) : a.tensor(), y = column ? unsqueeze(b, 1) : b.tensor();
+  const Matmul op{{left.transpose && !row, left.conj}, {right.transpose && !column, right.conj}};
+  const Tensor c = apply(op, {&x, &y}, a.where);
+  return squeeze({c, a.where}, row && column ? Axes{-2, -1} : Axes{row ? -2 : -1});
 }
 
 Tensor linear(Arg x, Arg W) { return matmul(x, W, {.transpose_b = true}); }
@@ -118,5 +138,20 @@ Tensor linear(Arg x, Arg W, Arg b) {
   const Tensor y = matmul(x, W, {.transpose_b = true});
   return operator+({y, x.where}, b);
 }
+
+Tensor dot(Arg a, Arg b) {
+  check_vectors("dot", a, b);
+  return matmul(a, b);
+}
+Tensor vdot(Arg a, Arg b) {
+  check_vectors("vdot", a, b);
+  return matmul(a, b, {.conj_a = true});
+}
+Tensor outer(Arg a, Arg b) {
+  check_vectors("outer", a, b);
+  const Tensor column = unsqueeze(a, 1);
+  return operator*({column, a.where}, b);
+}
+Tensor trace(Arg x) { return sum({diag(x), x.where}, {-1}); }
 
 }  // namespace reel

@@ -1,28 +1,98 @@
 // Random tensors.
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
 #include "ops/ops.h"
 
 namespace reel {
 
 namespace {
-Tensor fill(Distribution distribution, const Shape& shape, double a, double b, std::uint64_t seed, std::uint64_t stream,
-            DType dtype, Backend& backend) {
-  if (!is_floating(dtype)) throw Error("random", fmt::format("f32 or f64 is wanted, got {}", name_of(dtype)));
-  Tensor out = Tensor::empty({dtype, shape, &backend});
-  backend.random({distribution, dtype, out.numel(), a, b, seed, stream, out.data()});
+
+Tensor filled(Distribution distribution, const Spec& spec, double a, double b, std::uint64_t seed,
+              std::uint64_t stream) {
+  Tensor out = Tensor::empty(spec);
+  out.backend().random({distribution, spec.dtype, out.numel(), a, b, seed, stream, out.data()});
   return out;
 }
+
+void check_floating(const char* name, DType dtype, const Where& where) {
+  if (!is_floating(dtype)) fail(name, where, "f32 or f64 is wanted, got {}", name_of(dtype));
+}
+
+void check_probability(const char* name, double p, const Where& where) {
+  if (!(p >= 0 && p <= 1)) fail(name, where, "a probability is in 0..1, got {}", p);
+}
+
+/// 0..n-1 in the order that a shuffle makes of it, below(i) giving a number in 0..i-1.
+template <class Below>
+Tensor shuffled(const char* name, std::int64_t n, Backend& backend, const Where& where, Below&& below) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  if (n < 0 || n > most) fail(name, where, "0 to {} numbers can be put in order, got {}", most, n);
+  std::vector<std::int32_t> order(static_cast<std::size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[static_cast<std::size_t>(below(i))]);
+  return Tensor::from<std::int32_t>(order, {n}, backend);
+}
+
 }  // namespace
 
 Tensor uniform(const Shape& shape, double low, double high, std::uint64_t seed, std::uint64_t stream, DType dtype,
-               Backend& backend) {
-  if (!(low <= high)) throw Error("uniform", fmt::format("low must not be above high, got {} and {}", low, high));
-  return fill(Distribution::uniform, shape, low, high, seed, stream, dtype, backend);
+               Backend& backend, Where where) {
+  if (!(low <= high)) fail("uniform", where, "low must not be above high, got {} and {}", low, high);
+  if (!std::isfinite(high - low)) fail("uniform", where, "the bounds must be finite, got {} and {}", low, high);
+  check_floating("uniform", dtype, where);
+  return filled(Distribution::uniform, {dtype, shape, &backend}, low, high, seed, stream);
 }
 
 Tensor normal(const Shape& shape, double mean, double deviation, std::uint64_t seed, std::uint64_t stream, DType dtype,
-              Backend& backend) {
-  if (!(deviation >= 0)) throw Error("normal", fmt::format("the deviation is 0 or more, got {}", deviation));
-  return fill(Distribution::normal, shape, mean, deviation, seed, stream, dtype, backend);
+              Backend& backend, Where where) {
+  if (!(deviation >= 0)) fail("normal", where, "the deviation is 0 or more, got {}", deviation);
+  if (!std::isfinite(mean + deviation))
+    fail("normal", where, "mean and deviation must be finite, got {} and {}", mean, deviation);
+  check_floating("normal", dtype, where);
+  return filled(Distribution::normal, {dtype, shape, &backend}, mean, deviation, seed, stream);
+}
+
+Tensor bernoulli(const Shape& shape, double p, std::uint64_t seed, std::uint64_t stream, Backend& backend,
+                 Where where) {
+  check_probability("bernoulli", p, where);
+  return filled(Distribution::bernoulli, {DType::boolean, shape, &backend}, p, 0, seed, stream);
+}
+
+Tensor integers(const Shape& shape, std::int64_t low, std::int64_t high, std::uint64_t seed, std::uint64_t stream,
+                Backend& backend, Where where) {
+  using Limits = std::numeric_limits<std::int32_t>;
+  if (low < Limits::min() || high - 1 > Limits::max())
+    fail("integers", where, "i32 holds {}..{}, got {}..{}", Limits::min(), Limits::max(), low, high - 1);
+  if (low >= high) fail("integers", where, "low must be below high, got {} and {}", low, high);
+  return filled(Distribution::integers, {DType::i32, shape, &backend}, static_cast<double>(low),
+                static_cast<double>(high), seed, stream);
+}
+
+Tensor permutation(std::int64_t n, std::uint64_t seed, std::uint64_t stream, Backend& backend, Where where) {
+  Stream numbers(seed, stream);
+  return shuffled("permutation", n, backend, where,
+                  [&](std::size_t i) { return numbers.below(static_cast<std::int64_t>(i)); });
+}
+
+Tensor numpy_permutation(std::int64_t n, std::mt19937& generator, Backend& backend, Where where) {
+  return shuffled("numpy_permutation", n, backend, where, [&](std::size_t i) {
+    const auto last = static_cast<std::uint32_t>(i - 1);
+    const std::uint32_t mask = std::bit_ceil(last + 1) - 1;  // NumPy rejects what is too large under the mask
+    while (true) {
+      const auto x = static_cast<std::uint32_t>(generator()) & mask;
+      if (x <= last) return x;
+    }
+  });
+}
+
+Tensor dropout(Arg x, double p, std::uint64_t seed, std::uint64_t stream) {
+  if (!(p >= 0 && p < 1)) fail("dropout", x.where, "the probability is 0 or more and below 1, got {}", p);
+  if (!is_differentiable(x->dtype())) fail("dropout", x.where, "{} elements are not supported", name_of(x->dtype()));
+  const Tensor kept = bernoulli(x->shape(), 1 - p, seed, stream, x->backend(), x.where);
+  return where({kept, x.where}, x * (1 / (1 - p)), 0.0);
 }
 
 }  // namespace reel

@@ -1,38 +1,21 @@
-// Reductions. sum_to does the work of sum: it sums over the axes where the target is 1 or absent.
-#include "ops/ops.h"
+// Reductions to sums and extremes, places of extremes, running sums. sum_to does the work of sum: it sums over the axes
+// where the target is 1 or absent.
+#include <algorithm>
+#include <utility>
+
+#include "ops/axes.h"
 
 namespace reel {
 
 namespace {
 
-/// The loop that reduces `from` to `to` (to broadcasts to from).
-Loop<2> reducing_loop(const Shape& from, const Shape& to) {
+/// Reduces x to out (whose shape stretches to x's).
+void reduce(Reduction kind, const Tensor& x, Tensor& out) {
   Loop<2> loop;
-  const auto si = strides_of(from), so = strides_of(to);
-  for (int i = 0; i < from.rank(); ++i)
-    loop.push(from[i], {si[static_cast<std::size_t>(i)], broadcast_stride(to, so, i, from.rank())});
-  return loop;
-}
-
-/// x's shape with the axes set to 1.
-Shape reduced(const Tensor& x, const Axes& axes) {
-  Shape shape = x.shape();
-  for (std::int64_t a : axes) shape[checked_axis(a, x.rank())] = 1;
-  if (axes.empty()) {
-    for (int i = 0; i < x.rank(); ++i) shape[i] = 1;
-  }
-  return shape;
-}
-
-/// A reduced result without the axes that were reduced.
-Tensor drop_axes(const Tensor& x, const Axes& axes, int rank, const Where& where) {
-  std::vector<std::int64_t> dims;
-  std::vector<char> gone(static_cast<std::size_t>(rank), axes.empty() ? 1 : 0);
-  for (std::int64_t a : axes) gone[static_cast<std::size_t>(checked_axis(a, rank))] = 1;
-  for (int i = 0; i < rank; ++i) {
-    if (!gone[static_cast<std::size_t>(i)]) dims.push_back(x.shape()[i]);
-  }
-  return reshape({x, where}, dims);
+  const auto si = strides_of(x.shape()), so = strides_of(out.shape());
+  for (int i = 0; i < x.rank(); ++i)
+    loop.push(x.dim(i), {si[static_cast<std::size_t>(i)], broadcast_stride(out.shape(), so, i, x.rank())});
+  out.backend().reduce({kind, out.dtype(), loop, out.numel(), x.data(), out.data()});
 }
 
 /// The target shape of a step, for a slab: T in front, and as many axes as the slab.
@@ -42,87 +25,191 @@ Shape batched(const Shape& shape, std::int64_t steps, int slab_rank) {
   return out.insert(0, steps);
 }
 
+/// The op of a reduction to `shape`, done to all steps of a slab.
+template <class O>
+Tensor batch_reduction(const Tensor& slab, const Shape& shape, std::int64_t steps) {
+  const Tensor y = apply(O{batched(shape, steps, slab.rank())}, {&slab}, Where::current());
+  const Shape out = shape.insert(0, steps);
+  return reshape(y, {out.begin(), out.end()});
+}
+
 struct SumTo {
   Shape shape;
   static constexpr Traits traits{.name = "sum", .reads = Reads::nothing, .linear = true};
   Spec infer(Inputs in) const {
-    if (in[0].dtype() == DType::boolean) broken("bool elements are not supported. Hint: cast to i32");
+    if (in[0].dtype() == DType::boolean) refuse(DType::boolean, ". Hint: cast to i32");
     const auto both = broadcast(in[0].shape(), shape);
     if (!both || !(*both == in[0].shape())) broken("shape {} does not stretch to the argument's", shape.str());
     return {in[0].dtype(), shape, &in[0].backend()};
   }
-  void run(Inputs in, Tensor& out) const {
-    const Loop<2> loop = reducing_loop(in[0].shape(), shape);
-    out.backend().reduce({Reduction::sum, out.dtype(), loop, out.numel(), in[0].data(), out.data()});
-  }
+  void run(Inputs in, Tensor& out) const { reduce(Reduction::sum, in[0], out); }
   void vjp(Vjp& v) const { v.set(0, expand(v.dy(), v.spec(0).shape)); }
-  Tensor batch(Inputs in, Varying, std::int64_t steps) const {
-    const Tensor y = sum_to(in[0], batched(shape, steps, in[0].rank()));
-    const Shape out = shape.insert(0, steps);
-    return reshape(y, {out.begin(), out.end()});
-  }
+  Tensor batch(Inputs in, Varying, std::int64_t steps) const { return batch_reduction<SumTo>(in[0], shape, steps); }
 };
 REEL_OP(SumTo)
 
-struct MaxTo {
+template <Reduction kind>
+struct Extreme {
   Shape shape;
-  static constexpr Traits traits{.name = "max"};
+  static constexpr Traits traits{.name = kind == Reduction::max ? "max" : "min"};
   Spec infer(Inputs in) const {
-    if (!is_floating(in[0].dtype()) && in[0].dtype() != DType::i32)
-      broken("{} elements are not supported", name_of(in[0].dtype()));
-    if (in[0].numel() == 0 && shape.numel() != 0) broken("there is no largest of no elements");
+    if (!is_floating(in[0].dtype()) && in[0].dtype() != DType::i32) refuse(in[0].dtype());
+    if (in[0].numel() == 0 && shape.numel() != 0)
+      broken("there is no {} of no elements", kind == Reduction::max ? "largest" : "smallest");
     return {in[0].dtype(), shape, &in[0].backend()};
   }
-  void run(Inputs in, Tensor& out) const {
-    const Loop<2> loop = reducing_loop(in[0].shape(), shape);
-    out.backend().reduce({Reduction::max, out.dtype(), loop, out.numel(), in[0].data(), out.data()});
-  }
+  void run(Inputs in, Tensor& out) const { reduce(kind, in[0], out); }
   void vjp(Vjp& v) const {
     const Tensor hit = cast(equal(v.in(0), v.out()), v.out().dtype());
     v.set(0, hit * (v.dy() / sum_to(hit, shape)));
   }
-  Tensor batch(Inputs in, Varying, std::int64_t steps) const {
-    const Tensor y = apply(MaxTo{batched(shape, steps, in[0].rank())}, {&in[0]}, Where::current());
-    const Shape out = shape.insert(0, steps);
-    return reshape(y, {out.begin(), out.end()});
-  }
+  Tensor batch(Inputs in, Varying, std::int64_t steps) const { return batch_reduction<Extreme>(in[0], shape, steps); }
 };
-REEL_OP(MaxTo)
+REEL_OP(Extreme<Reduction::max>)
+REEL_OP(Extreme<Reduction::min>)
 
-struct Argmax {
-  static constexpr Traits traits{.name = "argmax", .differentiable = false};
+template <Reduction kind>
+struct Logical {  // the largest of bool is "any", the smallest "all"
+  Shape shape;
+  static constexpr Traits traits{.name = kind == Reduction::max ? "any" : "all", .differentiable = false};
   Spec infer(Inputs in) const {
-    if (in[0].rank() == 0 || in[0].dim(-1) == 0) broken("the last axis must have elements");
-    if (is_complex(in[0].dtype()) || in[0].dtype() == DType::boolean)
-      broken("{} elements are not supported", name_of(in[0].dtype()));
-    return {DType::i32, in[0].shape().erase(in[0].rank() - 1), &in[0].backend()};
+    if (in[0].dtype() != DType::boolean)
+      broken("bool elements are wanted, not {}. Hint: compare them with something", name_of(in[0].dtype()));
+    return {DType::boolean, shape, &in[0].backend()};
+  }
+  void run(Inputs in, Tensor& out) const { reduce(kind, in[0], out); }
+  Tensor batch(Inputs in, Varying, std::int64_t steps) const { return batch_reduction<Logical>(in[0], shape, steps); }
+};
+REEL_OP(Logical<Reduction::max>)
+REEL_OP(Logical<Reduction::min>)
+
+template <bool largest>
+struct PlaceOfExtreme {
+  int axis;
+  static constexpr Traits traits{.name = largest ? "argmax" : "argmin", .differentiable = false};
+  Spec infer(Inputs in) const {
+    if (!is_floating(in[0].dtype()) && in[0].dtype() != DType::i32) refuse(in[0].dtype());
+    if (in[0].dim(axis) == 0) broken("axis {} has no elements", axis);
+    return {DType::i32, in[0].shape().erase(axis), &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const {
-    out.backend().argmax({in[0].dtype(), out.numel(), in[0].dim(-1), in[0].data(), out.data_as<std::int32_t>()});
+    const Shape& s = in[0].shape();
+    out.backend().argmax({in[0].dtype(), largest, s.product(0, axis), s[axis], s.product(axis + 1, s.rank()),
+                          in[0].data(), out.data_as<std::int32_t>()});
   }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return argmax(in[0]); }
+  Tensor batch(Inputs in, Varying, std::int64_t) const {
+    return apply(PlaceOfExtreme{axis + 1}, {&in[0]}, Where::current());
+  }
 };
-REEL_OP(Argmax)
+REEL_OP(PlaceOfExtreme<true>)
+REEL_OP(PlaceOfExtreme<false>)
+
+struct Cumsum {
+  int axis;
+  bool reverse;
+  static constexpr Traits traits{.name = "cumsum", .reads = Reads::nothing, .linear = true};
+  Spec infer(Inputs in) const {
+    if (in[0].dtype() == DType::boolean) refuse(DType::boolean, ". Hint: cast to i32");
+    return in[0].spec();
+  }
+  void run(Inputs in, Tensor& out) const {
+    const Shape& s = out.shape();
+    out.backend().cumsum(
+        {out.dtype(), reverse, s.product(0, axis), s[axis], s.product(axis + 1, s.rank()), in[0].data(), out.data()});
+  }
+  void vjp(Vjp& v) const { v.set(0, cumsum(v.dy(), axis, !reverse)); }
+  Tensor batch(Inputs in, Varying, std::int64_t) const { return cumsum(in[0], axis + 1, reverse); }
+};
+REEL_OP(Cumsum)
 
 template <class O>
-Tensor reduce(const char* name, const Arg& x, const Axes& axes, bool keep_dims) {
-  return named(name, x, [&] {
-    const Tensor y = apply(O{reduced(x, axes)}, {&x.tensor()}, x.where);
-    return keep_dims ? y : drop_axes(y, axes, x->rank(), x.where);
+Tensor reduce(const Arg& x, const Axes& axes, bool keep_dims) {
+  return named(O::traits.name, x, [&] {
+    const ReducedAxes r = reduced_axes(x->shape(), axes);
+    return with_dims(apply(O{r.kept}, {&x.tensor()}, x.where), r, keep_dims, x.where);
   });
+}
+
+template <class O>
+Tensor place(const Arg& x, std::int64_t axis) {
+  return named(O::traits.name, x, [&] { return apply(O{checked_axis(axis, x->rank())}, {&x.tensor()}, x.where); });
 }
 
 }  // namespace
 
-Tensor sum(Arg x, const Axes& axes, bool keep_dims) { return reduce<SumTo>("sum", x, axes, keep_dims); }
-Tensor max(Arg x, const Axes& axes, bool keep_dims) { return reduce<MaxTo>("max", x, axes, keep_dims); }
-
-Tensor mean(Arg x, const Axes& axes, bool keep_dims) {
-  const Tensor total = sum(x, axes, keep_dims);
-  return total * (static_cast<double>(total.numel()) / static_cast<double>(x->numel()));
+ReducedAxes reduced_axes(const Shape& shape, const Axes& axes) {
+  ReducedAxes r{{}, {}, shape, {}, 1};
+  std::array<bool, Shape::max_rank> gone{};
+  gone.fill(axes.empty());
+  for (std::int64_t a : axes) {
+    bool& g = gone[static_cast<std::size_t>(checked_axis(a, shape.rank()))];
+    if (std::exchange(g, true)) broken("axis {} is named twice", a);
+  }
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (gone[static_cast<std::size_t>(i)]) {
+      r.over.push_back(i);
+      r.count *= shape[i];
+      r.kept[i] = 1;
+    } else {
+      r.rest.push_back(i);
+      r.dropped = r.dropped.insert(r.dropped.rank(), shape[i]);
+    }
+  }
+  return r;
 }
 
-Tensor argmax(Arg x) { return apply(Argmax{}, {&x.tensor()}, x.where); }
+Tensor as_rows(const Arg& x, const ReducedAxes& r) {
+  Axes order = r.rest;
+  order.insert(order.end(), r.over.begin(), r.over.end());
+  const Shape rows = r.dropped.insert(r.dropped.rank(), r.count);
+  return reshape({permute(x, order), x.where}, {rows.begin(), rows.end()});
+}
+
+Tensor sum(Arg x, const Axes& axes, bool keep_dims) { return reduce<SumTo>(x, axes, keep_dims); }
+Tensor max(Arg x, const Axes& axes, bool keep_dims) { return reduce<Extreme<Reduction::max>>(x, axes, keep_dims); }
+Tensor min(Arg x, const Axes& axes, bool keep_dims) { return reduce<Extreme<Reduction::min>>(x, axes, keep_dims); }
+Tensor any(Arg x, const Axes& axes, bool keep_dims) { return reduce<Logical<Reduction::max>>(x, axes, keep_dims); }
+Tensor all(Arg x, const Axes& axes, bool keep_dims) { return reduce<Logical<Reduction::min>>(x, axes, keep_dims); }
+
+Tensor mean(Arg x, const Axes& axes, bool keep_dims) {
+  const std::int64_t count = named("mean", x, [&] {
+    if (!is_differentiable(x->dtype())) refuse(x->dtype(), ". Hint: cast to f32");
+    const ReducedAxes r = reduced_axes(x->shape(), axes);
+    if (r.count == 0 && r.kept.numel() != 0) broken("there is no mean of no elements");
+    return r.count;
+  });
+  return sum(x, axes, keep_dims) * (1 / static_cast<double>(std::max<std::int64_t>(count, 1)));
+}
+
+Tensor prod(Arg x, const Axes& axes, bool keep_dims) {
+  return named("prod", x, [&] {
+    if (x->dtype() == DType::boolean) refuse(DType::boolean, ". Hint: all()");
+    const ReducedAxes r = reduced_axes(x->shape(), axes);
+    Axes order = r.over;  // in front, where halves are views
+    order.insert(order.end(), r.rest.begin(), r.rest.end());
+    const Shape columns = r.dropped.insert(0, r.count);
+    Tensor y = reshape({permute(x, order), x.where}, {columns.begin(), columns.end()});
+    if (r.count == 0) y = Tensor::full(r.dropped.insert(0, 1), 1, x->dtype(), x->backend());
+    Tensor odd;  // what found no partner on the way
+    for (std::int64_t n = r.count; n > 1; n /= 2) {
+      if (n % 2 == 1) {
+        const Tensor last = slice({y, x.where}, 0, n - 1, n);
+        odd = odd.defined() ? odd * last : last;
+      }
+      y = slice({y, x.where}, 0, 0, n / 2) * slice({y, x.where}, 0, n / 2, n / 2 * 2);
+    }
+    return with_dims(odd.defined() ? y * odd : y, r, keep_dims, x.where);
+  });
+}
+
+Tensor argmax(Arg x, std::int64_t axis) { return place<PlaceOfExtreme<true>>(x, axis); }
+Tensor argmin(Arg x, std::int64_t axis) { return place<PlaceOfExtreme<false>>(x, axis); }
+
+Tensor cumsum(Arg x, std::int64_t axis, bool reverse) {
+  return named("cumsum", x, [&] {
+    return apply(Cumsum{checked_axis(axis, x->rank()), reverse}, {&x.tensor()}, x.where);
+  });
+}
 
 Tensor sum_to(Arg x, const Shape& shape) {
   return x->shape() == shape ? x.tensor() : apply(SumTo{shape}, {&x.tensor()}, x.where);

@@ -1,52 +1,87 @@
 // Functions of one element, and their calculus.
+#include <numbers>
+
 #include "ops/ops.h"
 
 namespace reel {
 
 DERIVATIVE(Neg) { return -1; }
 DERIVATIVE(Affine) { return f.scale; }
-DERIVATIVE(Abs) { return sign(x); }
-DERIVATIVE(Sign) { return 0; }
+DERIVATIVE(Abs) { return conj(sign(x)); }
 DERIVATIVE(Square) { return 2 * x; }
 DERIVATIVE(Reciprocal) { return -(y * y); }
 DERIVATIVE(Sqrt) { return 0.5 / y; }
+DERIVATIVE(Rsqrt) { return -0.5 * (y * y * y); }
 DERIVATIVE(Exp) { return y; }
+DERIVATIVE(Expm1) { return y + 1; }
 DERIVATIVE(Log) { return 1 / x; }
+DERIVATIVE(Log1p) { return 1 / (1 + x); }
 DERIVATIVE(Sin) { return cos(x); }
 DERIVATIVE(Cos) { return -sin(x); }
+DERIVATIVE(Tan) { return 1 + y * y; }
+DERIVATIVE(Asin) { return rsqrt(1 - x * x); }
+DERIVATIVE(Acos) { return -rsqrt(1 - x * x); }
+DERIVATIVE(Atan) { return 1 / (1 + x * x); }
+DERIVATIVE(Sinh) { return cosh(x); }
+DERIVATIVE(Cosh) { return sinh(x); }
 DERIVATIVE(Tanh) { return 1 - y * y; }
 DERIVATIVE(Sigmoid) { return y * (1 - y); }
+DERIVATIVE(Erf) { return 2 * std::numbers::inv_sqrtpi * exp(-(x * x)); }
 DERIVATIVE(Softplus) { return sigmoid(x); }
 DERIVATIVE(Relu) { return sign(y); }
 DERIVATIVE(LeakyRelu) { return where(x < 0, constant(f.slope, x), constant(1, x)); }
 DERIVATIVE(Elu) { return where(x > 0, constant(1, x), y + f.alpha); }
+DERIVATIVE(Gelu) {  // Phi(x) + x phi(x)
+  const double root = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+  return 0.5 + 0.5 * erf(x / std::numbers::sqrt2) + root * (x * exp(-0.5 * (x * x)));
+}
+DERIVATIVE(Silu) { return sigmoid(x) * (1 + x - y); }
+DERIVATIVE(Clamp) { return cast(equal(x, y), x.dtype()); }
+DERIVATIVE(Power) { return f.exponent == 0 ? Slope(0) : Slope(f.exponent * pow(x, f.exponent - 1)); }
+DERIVATIVE(Softsign) { return square(1 - abs(y)); }
+DERIVATIVE(Floor) { return 0; }
+DERIVATIVE(Ceil) { return 0; }
+DERIVATIVE(Round) { return 0; }
+DERIVATIVE(Trunc) { return 0; }
+DERIVATIVE(Imag) { return Tensor::full({}, {0, -1}, x.dtype(), x.backend()); }
+DERIVATIVE(Angle) { return Tensor::full({}, {0, -1}, x.dtype(), x.backend()) / x; }
 
-Tensor neg(Arg x) { return apply(Unary<Neg>{}, {&x.tensor()}, x.where); }
+#define REEL_DEFINE(F, f) \
+  Tensor f(Arg x) { return apply(Unary<F>{}, {&x.tensor()}, x.where); }
+REEL_UNARY_FUNCTIONS(REEL_DEFINE)
+#undef REEL_DEFINE
+
+Tensor operator-(Arg x) { return neg(x); }
 Tensor affine(Arg x, double scale, double shift) {
   return apply(Unary<Affine>{{scale, shift}}, {&x.tensor()}, x.where);
 }
-Tensor abs(Arg x) { return apply(Unary<Abs>{}, {&x.tensor()}, x.where); }
-Tensor sign(Arg x) { return apply(Unary<Sign>{}, {&x.tensor()}, x.where); }
-Tensor square(Arg x) { return apply(Unary<Square>{}, {&x.tensor()}, x.where); }
-Tensor reciprocal(Arg x) { return apply(Unary<Reciprocal>{}, {&x.tensor()}, x.where); }
-Tensor sqrt(Arg x) { return apply(Unary<Sqrt>{}, {&x.tensor()}, x.where); }
-Tensor exp(Arg x) { return apply(Unary<Exp>{}, {&x.tensor()}, x.where); }
-Tensor log(Arg x) { return apply(Unary<Log>{}, {&x.tensor()}, x.where); }
-Tensor sin(Arg x) { return apply(Unary<Sin>{}, {&x.tensor()}, x.where); }
-Tensor cos(Arg x) { return apply(Unary<Cos>{}, {&x.tensor()}, x.where); }
-Tensor tanh(Arg x) { return apply(Unary<Tanh>{}, {&x.tensor()}, x.where); }
-Tensor sigmoid(Arg x) { return apply(Unary<Sigmoid>{}, {&x.tensor()}, x.where); }
-Tensor softplus(Arg x) { return apply(Unary<Softplus>{}, {&x.tensor()}, x.where); }
-Tensor relu(Arg x) { return apply(Unary<Relu>{}, {&x.tensor()}, x.where); }
 Tensor leaky_relu(Arg x, double slope) { return apply(Unary<LeakyRelu>{{slope}}, {&x.tensor()}, x.where); }
 Tensor elu(Arg x, double alpha) { return apply(Unary<Elu>{{alpha}}, {&x.tensor()}, x.where); }
+Tensor clamp(Arg x, double low, double high) {
+  if (!(low <= high)) fail("clamp", x.where, "low must not be above high, got {} and {}", low, high);
+  return apply(Unary<Clamp>{{low, high}}, {&x.tensor()}, x.where);
+}
+Tensor power(Arg x, double exponent) { return apply(Unary<Power>{{exponent}}, {&x.tensor()}, x.where); }
 Tensor conj(Arg x) { return is_complex(x->dtype()) ? apply(Unary<Conj>{}, {&x.tensor()}, x.where) : x.tensor(); }
-Tensor operator-(Arg x) { return neg(x); }
+Tensor imag(Arg x) { return is_complex(x->dtype()) ? apply(Unary<Imag>{}, {&x.tensor()}, x.where) : affine(x, 0, 0); }
+Tensor angle(Arg x) {
+  if (is_complex(x->dtype())) return apply(Unary<Angle>{}, {&x.tensor()}, x.where);
+  return where({operator<(x, 0.0), x.where}, constant(std::numbers::pi, x), constant(0, x));
+}
 
 Tensor chain(const Tensor& gradient, const Slope& derivative) {
   const Tensor& d = derivative.tensor;
   if (d.defined()) return is_complex(d.dtype()) ? gradient * conj(d) : gradient * d;
   return derivative.number == 1 ? gradient : affine(gradient, derivative.number, 0);
+}
+
+Tensor chain_conj(const Tensor& dy) { return conj(dy); }
+
+// The part of dy that turns x, by the size of x; what would stretch x does not move its sign.
+Tensor chain_sign(const Tensor& dy, const Tensor& x, const Tensor& y) {
+  if (!is_complex(x.dtype())) return {};
+  const Tensor size = abs(x), zero = equal(size, 0);
+  return where(zero, constant(0, x), (dy - y * real(conj(y) * dy)) / where(zero, 1, size));
 }
 
 namespace {

@@ -2,54 +2,12 @@
 // their gradients and Hessian-vector products.
 #include <map>
 
-#include "cells/cell.h"
-#include "tasks/harness/safetensors.h"
-#include "tests/check.h"
+#include "tests/golden.h"
 
 using namespace reel;
 using namespace reel::test;
 
 namespace {
-
-constexpr double tolerance = 1e-10;
-
-/// A golden file by name, with what was looked at, so that nothing in it goes untested.
-class Golden {
- public:
-  explicit Golden(const std::string& name)
-      : file_(load_safetensors(std::string(REEL_SOURCE_DIR "/tests/golden/") + name + ".safetensors", backend())) {}
-  const Tensor& operator[](const std::string& name) {
-    seen_[name] = true;
-    return file_.at(name);
-  }
-  bool has(const std::string& name) const {
-    for (const auto& [n, t] : file_.tensors) {
-      if (n == name) return true;
-    }
-    return false;
-  }
-  /// Names that begin with `prefix`, up to the next dot behind it.
-  std::vector<std::string> under(const std::string& prefix) const {
-    std::vector<std::string> out;
-    for (const auto& [n, t] : file_.tensors) {
-      if (n.rfind(prefix, 0) != 0) continue;
-      const std::string name = n.substr(0, n.find('.', prefix.size()));
-      if (out.empty() || std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
-    }
-    return out;
-  }
-  std::vector<std::string> unseen() const {
-    std::vector<std::string> out;
-    for (const auto& [n, t] : file_.tensors) {
-      if (!seen_.contains(n)) out.push_back(n);
-    }
-    return out;
-  }
-
- private:
-  TensorFile file_;
-  std::map<std::string, bool> seen_;
-};
 
 std::string last_part(const std::string& name) { return name.substr(name.rfind('.') + 1); }
 
@@ -57,18 +15,6 @@ std::vector<std::int64_t> whole_numbers(const Tensor& t) {
   std::vector<std::int64_t> out;
   for (std::int32_t v : t.values<std::int32_t>()) out.push_back(v);
   return out;
-}
-
-/// Value and gradients of one golden call.
-void check(Golden& g, const std::string& name, const std::vector<std::string>& inputs, const TensorFunction& f) {
-  CAPTURE(name);
-  Tensors xs;
-  for (const std::string& x : inputs) xs.push_back(g[name + "." + x]);
-  Tape tape;
-  const Tensor y = f(xs);
-  CHECK(difference(y, g[name + ".y"]) < tolerance);
-  const Tensors dx = grad({y}, xs, {.cotangents = {g[name + ".dy"]}});
-  for (std::size_t i = 0; i < xs.size(); ++i) CHECK(difference(dx[i], g[name + ".d" + inputs[i]]) < tolerance);
 }
 
 }  // namespace
@@ -107,23 +53,13 @@ TEST_CASE("ops agree with NumPy and PyTorch") {
     });
   }
 
-  const auto complex_at = [&](const std::string& name) {
-    std::vector<std::complex<double>> v;
-    const auto re = g[name + ".re"].values<double>(), im = g[name + ".im"].values<double>();
-    for (std::size_t i = 0; i < re.size(); ++i) v.emplace_back(re[i], im[i]);
-    return Tensor::from<std::complex<double>>(v, g[name + ".re"].shape());
-  };
   for (const std::string& op : g.under("complex.")) {
     for (const std::string& name : g.under(op + ".")) {
-      CAPTURE(name);
-      const Tensor a = complex_at(name + ".a"), b = complex_at(name + ".b");
       const std::string kind = last_part(op), flags = name.substr(name.size() - 2);
-      Tape tape;
-      const Tensor y = kind == "mul" ? a * b : kind == "div" ? a / b : matmul(a, b, {flags[0] == 't', flags[1] == 't'});
-      CHECK(difference(y, complex_at(name + ".y")) < tolerance);
-      const auto dx = grad(y, {a, b}, {.cotangents = {complex_at(name + ".dy")}});
-      CHECK(difference(dx[0], complex_at(name + ".da")) < tolerance);
-      CHECK(difference(dx[1], complex_at(name + ".db")) < tolerance);
+      check(g, name, {"a", "b"}, [&](const Tensors& x) {
+        if (kind == "matmul") return matmul(x[0], x[1], {flags[0] == 't', flags[1] == 't'});
+        return kind == "mul" ? x[0] * x[1] : x[0] / x[1];
+      });
     }
   }
 
@@ -172,70 +108,4 @@ TEST_CASE("random numbers are those of Philox 4x32-10") {
   for (double w : g["w"].values<double>()) CHECK(stream.word() == static_cast<std::uint32_t>(w));
   CHECK(difference(uniform({11}, 0, 1, 7, 3, DType::f64), g["uniform"]) == 0);
   CHECK(difference(normal({11}, 0, 1, 7, 3, DType::f64), g["normal"]) < 1e-14);
-}
-
-TEST_CASE("cells agree with NumPy and PyTorch: outputs, last state, gradients, Hessian-vector products") {
-  struct Case {
-    std::string file, cell;
-    std::map<std::string, std::string> settings;
-  };
-  const std::vector<Case> cases{
-      {"rnn_tanh_1", "rnn", {{"biases", "1"}}},
-      {"rnn_relu_1", "rnn", {{"biases", "1"}, {"activation", "relu"}}},
-      {"rnn_tanh_2", "rnn", {}},
-      {"lstm_1", "lstm", {{"biases", "1"}}},
-      {"lstm_2", "lstm", {}},
-      {"gru_after_1", "gru", {{"biases", "1"}}},
-      {"gru_after_2", "gru", {}},
-      {"gru_before_1", "gru", {{"biases", "1"}, {"reset", "before"}}},
-      {"srnn_gate_w5_l1", "srnn", {{"width", "5"}}},
-      {"srnn_nogate_w5_l1", "srnn", {{"width", "5"}, {"gate", "off"}}},
-      {"srnn_gate_w5_l3_leaky", "srnn", {{"width", "5"}, {"layers", "3"}, {"activation", "leaky_relu"}}},
-  };
-  for (const Case& c : cases) {
-    CAPTURE(c.file);
-    Golden g(c.file);
-    const CellType& type = cell_type(c.cell);
-    Init init(1, DType::f64);
-    const auto cell = type.make(4, 6, Settings(c.cell, type.settings, c.settings), init);
-    std::vector<std::string> names;
-    Tensors variables;
-    for (const Parameter& p : cell->parameters()) {
-      Tensor value = p.value;
-      value.assign(g[p.name]);
-      names.push_back(p.name);
-      variables.push_back(value);
-    }
-    names.push_back("x");
-    variables.push_back(g["x"]);
-    Tensors state;
-    for (const std::string& s : cell->states()) {
-      names.push_back("state." + s);
-      variables.push_back(g["state." + s]);
-      state.push_back(g["state." + s]);
-    }
-
-    Tape tape;
-    const Sequence out = scan(*cell, state, g["x"]);
-    CHECK(difference(out.hs, g["y"]) < tolerance);
-    Tensor loss = sum(g["dy"] * out.hs);
-    for (std::size_t i = 0; i < state.size(); ++i) {
-      const std::string s = cell->states()[i];
-      CHECK(difference(out.last[i], g["last." + s]) < tolerance);
-      loss = loss + sum(g["dlast." + s] * out.last[i]);
-    }
-    const Tensors first = grad({loss}, variables, {.create_graph = true});
-    Tensor along = Tensor::zeros({}, DType::f64);
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      CAPTURE(names[i]);
-      CHECK(difference(first[i], g["grad." + names[i]]) < tolerance);
-      along = along + sum(first[i] * g["v." + names[i]]);
-    }
-    const Tensors second = grad({along}, variables);
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      CAPTURE(names[i]);
-      CHECK(difference(second[i], g["hvp." + names[i]]) < tolerance);
-    }
-    for (const std::string& name : g.unseen()) FAIL_CHECK("not looked at: " << name);
-  }
 }

@@ -141,12 +141,12 @@ TEST_CASE("op errors name op, rule, values, line and hint") {
   CHECK(contains(error_of([&] { max(Tensor::zeros({0})); }), "[max] there is no largest of no elements"));
   const Tensor table = random({4, 2}, 1);
   const std::string index = error_of([&] { embedding(Tensor::from<std::int32_t>({1, 4}, {2}), table); });
-  CHECK(contains(index, "[embedding] index 4 at place 1 is not in 0..3"));
+  CHECK(contains(index, "[index_select] index 4 at place 1 is not in 0..3"));
   CHECK(contains(index, "tests/tape_test.cpp:"));
   CHECK(contains(error_of([&] {
                    pick(table, Tensor::from<std::int32_t>({1, -1, 0, 0}, {4}));
                  }),
-                 "[pick] index -1 at place 1"));
+                 "[take_along] index -1 at place 1"));
   CHECK(contains(error_of([&] { Tensor::from<double>({1, 2}, {3}); }), "[from] 2 values do not fill shape (3,)"));
   CHECK(contains(error_of([&] { a.item(); }), "[item] one element is wanted, shape is (20, 128)"));
   CHECK(contains(error_of([&] { a.values<float>(); }), "[values] elements are f64, f32 was asked for"));

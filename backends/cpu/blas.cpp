@@ -9,10 +9,17 @@ void Cpu::set_threads(int threads) { openblas_set_num_threads(threads); }
 
 namespace {
 
+/// What BLAS calls the form of a side. Conjugating without transposing is OpenBLAS's own addition.
+template <class T>
+CBLAS_TRANSPOSE form(bool transpose, bool conj) {
+  if (!is_complex_type<T> || !conj) return transpose ? CblasTrans : CblasNoTrans;
+  return transpose ? CblasConjTrans : CblasConjNoTrans;
+}
+
 template <class T>
 void gemm_one(const GemmArgs& g, const T* a, const T* b, T* c) {
   const auto m = static_cast<blasint>(g.m), n = static_cast<blasint>(g.n), k = static_cast<blasint>(g.k);
-  const CBLAS_TRANSPOSE ta = g.transpose_a ? CblasTrans : CblasNoTrans, tb = g.transpose_b ? CblasTrans : CblasNoTrans;
+  const CBLAS_TRANSPOSE ta = form<T>(g.transpose_a, g.conj_a), tb = form<T>(g.transpose_b, g.conj_b);
   const blasint lda = g.transpose_a ? m : k, ldb = g.transpose_b ? k : n;
   const T one(1), zero(0);
   if constexpr (std::is_same_v<T, float>)

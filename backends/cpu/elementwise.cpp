@@ -18,10 +18,11 @@ constexpr std::size_t dtypes = std::size(all_dtypes);
 
 template <class F, class T>
 void map_kernel(const MapArgs& a) {
+  using Out = result_of<F, T>;
   const F& f = *static_cast<const F*>(a.params);
   const T* x = static_cast<const T*>(a.x);
-  T* out = static_cast<T*>(a.out);
-  if constexpr (std::is_floating_point_v<T>)
+  Out* out = static_cast<Out*>(a.out);
+  if constexpr (std::is_floating_point_v<T> && std::is_same_v<T, Out>)
     map_simd(a.n, x, out, f);
   else
     for (std::int64_t i = 0; i < a.n; ++i) out[i] = f(x[i]);
@@ -29,23 +30,24 @@ void map_kernel(const MapArgs& a) {
 
 template <class F, class T>
 void zip_kernel(const ZipArgs& args) {
-  using Out = std::conditional_t<F::predicate, bool, T>;
+  using Out = result_of<F, T>;
+  const F& f = *static_cast<const F*>(args.params);
   const T* const a0 = static_cast<const T*>(args.a);
   const T* const b0 = static_cast<const T*>(args.b);
   Out* const out0 = static_cast<Out*>(args.out);
   const std::int64_t n = args.loop.inner_dim();
   const auto stride = args.loop.inner_stride();
   const std::int64_t sa = stride[0], sb = stride[1], so = stride[2];
-  constexpr bool simd = std::is_floating_point_v<T> && !F::predicate;
+  constexpr bool simd = std::is_floating_point_v<T> && std::is_same_v<T, Out>;
   args.loop.for_each_run([&](const Loop<3>::Offsets& at) {
     const T *a = a0 + at[0], *b = b0 + at[1];
     Out* out = out0 + at[2];
     if constexpr (simd) {
-      if (so == 1 && sa == 1 && sb == 1) return zip_simd<false, false>(n, a, b, out, F{});
-      if (so == 1 && sa == 1 && sb == 0) return zip_simd<false, true>(n, a, b, out, F{});
-      if (so == 1 && sa == 0 && sb == 1) return zip_simd<true, false>(n, a, b, out, F{});
+      if (so == 1 && sa == 1 && sb == 1) return zip_simd<false, false>(n, a, b, out, f);
+      if (so == 1 && sa == 1 && sb == 0) return zip_simd<false, true>(n, a, b, out, f);
+      if (so == 1 && sa == 0 && sb == 1) return zip_simd<true, false>(n, a, b, out, f);
     }
-    for (std::int64_t i = 0; i < n; ++i) out[i * so] = F{}(a[i * sa], b[i * sb]);
+    for (std::int64_t i = 0; i < n; ++i) out[i * so] = f(a[i * sa], b[i * sb]);
   });
 }
 
@@ -120,15 +122,15 @@ void Cpu::cast(const CastArgs& a) {
 }
 
 namespace {
+/// By masks of bits, which vectorises, as a choice by bool does not.
 template <class Word>
-void select_words(const SelectArgs& s, std::size_t words) {
+void select_words(const SelectArgs& s) {
   const Word *a = static_cast<const Word*>(s.a), *b = static_cast<const Word*>(s.b);
+  const auto* condition = reinterpret_cast<const std::uint8_t*>(s.condition);
   Word* out = static_cast<Word*>(s.out);
   for (std::int64_t i = 0; i < s.n; ++i) {
-    for (std::size_t w = 0; w < words; ++w) {
-      const std::size_t k = static_cast<std::size_t>(i) * words + w;
-      out[k] = s.condition[i] ? a[k] : b[k];
-    }
+    const auto mask = static_cast<Word>(0 - static_cast<Word>(condition[i]));
+    out[i] = static_cast<Word>((a[i] & mask) | (b[i] & ~mask));
   }
 }
 }  // namespace
@@ -136,13 +138,16 @@ void select_words(const SelectArgs& s, std::size_t words) {
 void Cpu::select(const SelectArgs& s) {
   switch (s.element_bytes) {
     case 1:
-      return select_words<std::uint8_t>(s, 1);
+      return select_words<std::uint8_t>(s);
     case 4:
-      return select_words<std::uint32_t>(s, 1);
+      return select_words<std::uint32_t>(s);
     case 8:
-      return select_words<std::uint64_t>(s, 1);
-    default:
-      return select_words<std::uint64_t>(s, s.element_bytes / 8);
+      return select_words<std::uint64_t>(s);
+    default: {
+      const auto *a = static_cast<const std::complex<double>*>(s.a), *b = static_cast<const std::complex<double>*>(s.b);
+      auto* out = static_cast<std::complex<double>*>(s.out);
+      for (std::int64_t i = 0; i < s.n; ++i) out[i] = s.condition[i] ? a[i] : b[i];
+    }
   }
 }
 

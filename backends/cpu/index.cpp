@@ -7,19 +7,47 @@
 namespace reel::cpu {
 
 namespace {
+
 void check(const std::int32_t* index, std::int64_t count, std::int64_t limit) {
   for (std::int64_t i = 0; i < count; ++i) {
-    if (index[i] < 0 || index[i] >= limit) broken("index {} at place {} is not in 0..{}", index[i], i, limit - 1);
+    if (index[i] < 0 || index[i] >= limit) {
+      if (limit == 0) broken("index {} at place {}, but there is nothing to look up", index[i], i);
+      broken("index {} at place {} is not in 0..{}", index[i], i, limit - 1);
+    }
   }
 }
+
+template <class T>
+void gather(const RowsArgs& a) {
+  const T* in = static_cast<const T*>(a.in);
+  T* out = static_cast<T*>(a.out);
+  for (std::int64_t o = 0; o < a.outer; ++o, in += a.rows * a.width) {
+    if (a.width == 1) {
+      for (std::int64_t i = 0; i < a.count; ++i) *out++ = in[a.index[i]];
+      continue;
+    }
+    for (std::int64_t i = 0; i < a.count; ++i, out += a.width)
+      std::memcpy(out, in + a.index[i] * a.width, static_cast<std::size_t>(a.width) * sizeof(T));
+  }
+}
+
+template <class T>
+void take(const TakeArgs& a) {
+  const T* in = static_cast<const T*>(a.in);
+  T* out = static_cast<T*>(a.out);
+  const std::int32_t* index = a.index;
+  for (std::int64_t o = 0; o < a.outer; ++o, in += a.n * a.inner) {
+    for (std::int64_t j = 0; j < a.m; ++j) {
+      for (std::int64_t i = 0; i < a.inner; ++i) *out++ = in[*index++ * a.inner + i];
+    }
+  }
+}
+
 }  // namespace
 
 void Cpu::gather_rows(const RowsArgs& a) {
   check(a.index, a.count, a.rows);
-  const std::size_t row = static_cast<std::size_t>(a.width) * size_of(a.dtype);
-  for (std::int64_t i = 0; i < a.count; ++i)
-    std::memcpy(static_cast<std::byte*>(a.out) + static_cast<std::size_t>(i) * row,
-                static_cast<const std::byte*>(a.in) + static_cast<std::size_t>(a.index[i]) * row, row);
+  dispatch(a.dtype, [&]<class T>(std::type_identity<T>) { gather<T>(a); });
 }
 
 void Cpu::scatter_add_rows(const RowsArgs& a) {
@@ -29,30 +57,41 @@ void Cpu::scatter_add_rows(const RowsArgs& a) {
       unsupported("scatter_add_rows of bool");
     else {
       const T* in = static_cast<const T*>(a.in);
-      for (std::int64_t i = 0; i < a.count; ++i, in += a.width) {
-        T* out = static_cast<T*>(a.out) + a.index[i] * a.width;
-        for (std::int64_t k = 0; k < a.width; ++k) out[k] += in[k];
+      T* out = static_cast<T*>(a.out);
+      for (std::int64_t o = 0; o < a.outer; ++o, out += a.rows * a.width) {
+        if (a.width == 1) {
+          for (std::int64_t i = 0; i < a.count; ++i) out[a.index[i]] += *in++;
+          continue;
+        }
+        for (std::int64_t i = 0; i < a.count; ++i, in += a.width) {
+          T* row = out + a.index[i] * a.width;
+          for (std::int64_t k = 0; k < a.width; ++k) row[k] += in[k];
+        }
       }
     }
   });
 }
 
-void Cpu::pick(const PickArgs& a) {
-  check(a.index, a.rows, a.n);
-  dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
-    const T* in = static_cast<const T*>(a.in);
-    T* out = static_cast<T*>(a.out);
-    for (std::int64_t r = 0; r < a.rows; ++r) out[r] = in[r * a.n + a.index[r]];
-  });
+void Cpu::take_along(const TakeArgs& a) {
+  check(a.index, a.outer * a.m * a.inner, a.n);
+  dispatch(a.dtype, [&]<class T>(std::type_identity<T>) { take<T>(a); });
 }
 
-void Cpu::place(const PickArgs& a) {
-  check(a.index, a.rows, a.n);
+void Cpu::put_along(const TakeArgs& a) {
+  check(a.index, a.outer * a.m * a.inner, a.n);
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
-    const T* in = static_cast<const T*>(a.in);
-    T* out = static_cast<T*>(a.out);
-    std::fill_n(out, a.rows * a.n, T{});
-    for (std::int64_t r = 0; r < a.rows; ++r) out[r * a.n + a.index[r]] = in[r];
+    if constexpr (std::is_same_v<T, bool>)
+      unsupported("put_along of bool");
+    else {
+      const T* in = static_cast<const T*>(a.in);
+      T* out = static_cast<T*>(a.out);
+      const std::int32_t* index = a.index;
+      for (std::int64_t o = 0; o < a.outer; ++o, out += a.n * a.inner) {
+        for (std::int64_t j = 0; j < a.m; ++j) {
+          for (std::int64_t i = 0; i < a.inner; ++i) out[*index++ * a.inner + i] += *in++;
+        }
+      }
+    }
   });
 }
 

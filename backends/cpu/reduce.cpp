@@ -1,113 +1,223 @@
-// reduce, argmax, sum of squares. Sums of f32 and c64 are kept in double, so that long ones lose nothing.
-#include <algorithm>
-#include <limits>
-
+// reduce, argmax, cumsum, sum of squares. Sums of f32 and c64 are kept in double, so that long ones lose nothing.
 #include "backends/cpu/cpu.h"
-#include "engine/error.h"
+#include "backends/cpu/fold.h"
 
 namespace reel::cpu {
 
 namespace {
 
-template <class T>
-using Wide =
-    std::conditional_t<std::is_same_v<T, float>, double,
-                       std::conditional_t<std::is_same_v<T, std::complex<float>>, std::complex<double>,
-                                          std::conditional_t<std::is_same_v<T, std::int32_t>, std::int64_t, T>>>;
+constexpr std::int64_t tile = 2048;  // columns that are worked on at once: their totals stay in the nearest cache
 
-/// The sum of n elements: short runs in T on eight lanes, their totals in Wide.
-template <class T>
-Wide<T> sum_run(const T* x, std::int64_t n) {
-  constexpr std::int64_t lanes = 16, run = 512;
-  Wide<T> total{};
-  std::int64_t i = 0;
-  while (n - i >= lanes) {
-    T lane[lanes] = {};
-    const std::int64_t end = std::min(i + run, i + (n - i) / lanes * lanes);
-    for (; i < end; i += lanes) {
-      for (std::int64_t k = 0; k < lanes; ++k) lane[k] += x[i + k];
+/// `count` rows of n <= tile elements, `apart` elements apart, to one row of totals.
+template <template <class> class Rule, class T>
+void fold_rows(const T* x, std::int64_t count, std::int64_t apart, std::int64_t n, typename Rule<T>::Wide* total) {
+  using R = Rule<T>;
+  using Wide = typename R::Wide;
+  std::fill_n(total, n, Wide(R::neutral));
+  std::int64_t r = 0;
+  for (; r + 8 <= count; r += 8) {
+    const T* row = x + r * apart;
+    for (std::int64_t i = 0; i < n; ++i) {
+      T eight = row[i];
+      for (std::int64_t k = 1; k < 8; ++k) eight = R::combine(eight, row[k * apart + i]);
+      total[i] = R::combine(total[i], Wide(eight));
     }
-    for (const T& l : lane) total += Wide<T>(l);
   }
-  for (; i < n; ++i) total += Wide<T>(x[i]);
-  return total;
-}
-
-/// Adds `count` rows of n elements, `stride` apart, into out.
-template <class T>
-void sum_rows(const T* x, std::int64_t count, std::int64_t stride, std::int64_t n, T* out) {
-  constexpr std::int64_t block = 64;
-  for (std::int64_t first = 0; first < n; first += block) {
-    const std::int64_t width = std::min(block, n - first);
-    Wide<T> total[block] = {};
-    for (std::int64_t r = 0; r < count; ++r) {
-      const T* row = x + r * stride + first;
-      for (std::int64_t i = 0; i < width; ++i) total[i] += Wide<T>(row[i]);
-    }
-    for (std::int64_t i = 0; i < width; ++i) out[first + i] += static_cast<T>(total[i]);
+  for (; r < count; ++r) {
+    for (std::int64_t i = 0; i < n; ++i) total[i] = R::combine(total[i], Wide(x[r * apart + i]));
   }
 }
 
-template <class T>
-void sum(const ReduceArgs& a) {
-  const T* const in0 = static_cast<const T*>(a.in);
-  T* const out0 = static_cast<T*>(a.out);
-  std::fill_n(out0, a.out_numel, T{});
-  Loop<2> loop = a.loop;
-  const std::int64_t n = loop.inner_dim();
-  const auto stride = loop.inner_stride();
-  const std::int64_t si = stride[0], so = stride[1];
-  const auto last = static_cast<std::size_t>(loop.rank - 1);
-  if (loop.rank >= 2 && so == 1 && si == 1 && loop.strides[last - 1][1] == 0) {  // [.., R, K] -> [.., K]
-    const std::int64_t count = loop.dims[last - 1], apart = loop.strides[last - 1][0];
-    loop.rank -= 1;  // walk all but the two inner axes; the run function does those
-    loop.dims[last - 1] = 1;
-    if (count == 0) return;
-    loop.for_each_run([&](const Loop<2>::Offsets& at) { sum_rows(in0 + at[0], count, apart, n, out0 + at[1]); });
+/// out[i] = out[i] combined with in[r, i] for all r < count.
+template <template <class> class Rule, class T, class Out>
+void reduce_rows(const T* x, std::int64_t count, std::int64_t apart, std::int64_t n, Out* out) {
+  using R = Rule<T>;
+  using Wide = typename R::Wide;
+  Wide total[tile];
+  const auto put = [&](Out& o, Wide t) { o = static_cast<Out>(R::combine(Wide(o), t)); };
+  const std::int64_t joined = n > 0 && apart == n ? std::min(256 / n, count / 8) : 0;
+  if (joined > 1) {  // short rows: many of them are one long one
+    Wide rest[256];
+    const std::int64_t done = count / joined * joined;
+    fold_rows<Rule>(x, count / joined, joined * n, joined * n, total);
+    fold_rows<Rule>(x + done * n, count - done, n, n, rest);
+    for (std::int64_t left = joined; left > 1;) {  // half of them onto the other half
+      const std::int64_t half = left / 2;
+      left -= half;
+      for (std::int64_t i = 0; i < half * n; ++i) total[i] = R::combine(total[i], total[left * n + i]);
+    }
+    for (std::int64_t i = 0; i < n; ++i) put(out[i], R::combine(total[i], rest[i]));
     return;
   }
+  for (std::int64_t first = 0; first < n; first += tile) {
+    const std::int64_t width = std::min(tile, n - first);
+    fold_rows<Rule>(x + first, count, apart, width, total);
+    for (std::int64_t i = 0; i < width; ++i) put(out[first + i], total[i]);
+  }
+}
+
+/// Combines all of in into out: the two innermost axes of the loop at once, then the rest. Elements are `parts` numbers
+/// of type T: 2 for complex ones.
+template <template <class> class Rule, std::int64_t parts, class T, class Out>
+void reduce_into(Loop<2> loop, const T* in, Out* out) {
+  using Wide = typename Rule<T>::Wide;
+  const std::int64_t n = loop.inner_dim();
+  if (loop.rank > 0 && loop.inner_stride()[1] == 0) {  // [..., n] -> [...]
+    loop.for_each_run([&](const Loop<2>::Offsets& at) {
+      Out& o = out[parts * at[1]];
+      if constexpr (parts == 1)
+        o = static_cast<Out>(Rule<T>::combine(Wide(o), fold_run<Rule>(in + at[0], n)));
+      else
+        reduce_rows<Rule>(in + parts * at[0], n, parts, parts, &o);
+    });
+    return;
+  }
+  std::int64_t count = 1, apart = n;  // [..., count, n] -> [..., n]
+  if (loop.rank >= 2) {
+    const auto above = static_cast<std::size_t>(loop.rank - 2);
+    if (loop.strides[above][1] == 0) {
+      count = loop.dims[above];
+      apart = loop.strides[above][0];
+      loop.dims[above] = loop.dims[above + 1];  // walked by the function that is given each run
+      loop.strides[above] = loop.strides[above + 1];
+      --loop.rank;
+    }
+  }
   loop.for_each_run([&](const Loop<2>::Offsets& at) {
-    const T* in = in0 + at[0];
-    T* out = out0 + at[1];
-    if (so == 0 && si == 1)
-      *out = static_cast<T>(Wide<T>(*out) + sum_run(in, n));
-    else
-      for (std::int64_t i = 0; i < n; ++i) out[i * so] += in[i * si];
+    reduce_rows<Rule>(in + parts * at[0], count, parts * apart, parts * n, out + parts * at[1]);
   });
 }
 
-template <class T>
-void largest(const ReduceArgs& a) {
-  const T* const in0 = static_cast<const T*>(a.in);
-  T* const out0 = static_cast<T*>(a.out);
-  const T lowest =
-      std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-  std::fill_n(out0, a.out_numel, lowest);
-  const std::int64_t n = a.loop.inner_dim();
-  const auto stride = a.loop.inner_stride();
-  const std::int64_t si = stride[0], so = stride[1];
-  a.loop.for_each_run([&](const Loop<2>::Offsets& at) {
-    const T* in = in0 + at[0];
-    T* out = out0 + at[1];
-    for (std::int64_t i = 0; i < n; ++i) {
-      const T x = in[i * si];
-      if (out[i * so] < x || x != x) out[i * so] = x;  // NaN wins
+template <template <class> class Rule, class T, std::int64_t parts = 1>
+void reduce_all(const ReduceArgs& a) {
+  using Wide = typename Rule<T>::Wide;
+  const T* const in = static_cast<const T*>(a.in);
+  T* const out = static_cast<T*>(a.out);
+  const std::int64_t n = parts * a.out_numel;
+  int reduced = 0;
+  for (int i = 0; i < a.loop.rank; ++i) reduced += a.loop.strides[static_cast<std::size_t>(i)][1] == 0 ? 1 : 0;
+  if (reduced > 1 && !std::is_same_v<T, Wide>) {  // out is come back to: it must be as precise as what is added
+    std::vector<Wide> total(static_cast<std::size_t>(n), Wide(Rule<T>::neutral));
+    reduce_into<Rule, parts>(a.loop, in, total.data());
+    std::transform(total.begin(), total.end(), out, [](Wide t) { return static_cast<T>(t); });
+  } else {
+    std::fill_n(out, n, Rule<T>::neutral);
+    reduce_into<Rule, parts>(a.loop, in, out);
+  }
+}
+
+/// Rows j to j + count - 1 against the best so far, column by column.
+template <template <class> class Rule, int count, class T>
+void contest(const T* x, std::int64_t apart, std::int64_t n, std::int64_t j, T* best, std::int32_t* place) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    T b = best[i];
+    std::int32_t p = place[i];
+    for (int k = 0; k < count; ++k) {
+      const T v = x[(j + k) * apart + i];
+      const bool better = Rule<T>::beats(v, b);
+      b = better ? v : b;
+      p = better ? static_cast<std::int32_t>(j + k) : p;
     }
-  });
+    best[i] = b;
+    place[i] = p;
+  }
+}
+
+/// The best of each of n <= tile columns, and the row it is in.
+template <template <class> class Rule, class T>
+void best_of_rows(const T* x, std::int64_t rows, std::int64_t apart, std::int64_t n, T* best, std::int32_t* place) {
+  std::copy_n(x, n, best);
+  std::fill_n(place, n, 0);
+  std::int64_t j = 1;
+  for (; j + 4 <= rows; j += 4) contest<Rule, 4>(x, apart, n, j, best, place);
+  for (; j < rows; ++j) contest<Rule, 1>(x, apart, n, j, best, place);
+}
+
+/// The place of the best of n elements that lie side by side: that of each of `lanes` columns, then of these.
+template <template <class> class Rule, class T>
+std::int32_t place_of_best(const T* x, std::int64_t n) {
+  constexpr std::int64_t lanes = 32;
+  T best = x[0];
+  std::int64_t place = 0;
+  const std::int64_t rows = n / lanes;
+  if (rows > 1) {
+    T column[lanes];
+    std::int32_t row[lanes];
+    best_of_rows<Rule>(x, rows, lanes, lanes, column, row);
+    for (std::int64_t k = 0; k < lanes; ++k) {
+      const std::int64_t here = row[k] * lanes + k;
+      const bool better = Rule<T>::beats(column[k], best), worse = Rule<T>::beats(best, column[k]);
+      if (worse || (!better && here > place)) continue;
+      best = column[k];
+      place = here;
+    }
+  }
+  for (std::int64_t i = rows > 1 ? rows * lanes : 1; i < n; ++i) {
+    if (!Rule<T>::beats(x[i], best)) continue;
+    best = x[i];
+    place = i;
+  }
+  return static_cast<std::int32_t>(place);
+}
+
+template <template <class> class Rule, class T>
+void places(const ArgmaxArgs& a) {
+  const T* in = static_cast<const T*>(a.in);
+  std::int32_t* out = a.out;
+  T best[tile];
+  for (std::int64_t o = 0; o < a.outer; ++o, in += a.n * a.inner, out += a.inner) {
+    if (a.inner == 1) {
+      *out = place_of_best<Rule>(in, a.n);
+      continue;
+    }
+    for (std::int64_t first = 0; first < a.inner; first += tile)
+      best_of_rows<Rule>(in + first, a.n, a.inner, std::min(tile, a.inner - first), best, out + first);
+  }
+}
+
+template <class T, class Wide>
+void running_sums(const CumsumArgs& a) {
+  const T* in = static_cast<const T*>(a.in);
+  T* out = static_cast<T*>(a.out);
+  const std::int64_t start = a.reverse ? (a.n - 1) * a.inner : 0, step = a.reverse ? -a.inner : a.inner;
+  Wide total[tile];
+  for (std::int64_t o = 0; o < a.outer; ++o, in += a.n * a.inner, out += a.n * a.inner) {
+    if (a.inner == 1) {
+      Wide sum(0);
+      for (std::int64_t j = 0, at = start; j < a.n; ++j, at += step) out[at] = static_cast<T>(sum += Wide(in[at]));
+      continue;
+    }
+    for (std::int64_t first = 0; first < a.inner; first += tile) {
+      const std::int64_t width = std::min(tile, a.inner - first);
+      std::fill_n(total, width, Wide(0));
+      for (std::int64_t j = 0, at = start + first; j < a.n; ++j, at += step) {
+        for (std::int64_t i = 0; i < width; ++i) out[at + i] = static_cast<T>(total[i] += Wide(in[at + i]));
+      }
+    }
+  }
 }
 
 }  // namespace
 
 void Cpu::reduce(const ReduceArgs& a) {
+  const bool sum = a.kind == Reduction::sum;
+  const auto extreme = [&]<class T>(std::type_identity<T>) {
+    a.kind == Reduction::max ? reduce_all<Larger, T>(a) : reduce_all<Smaller, T>(a);
+  };
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
-    if constexpr (std::is_same_v<T, bool>)
-      unsupported("reduce of bool");
-    else if (a.kind == Reduction::sum)
-      sum<T>(a);
-    else if constexpr (is_complex_type<T>)
-      unsupported("max of complex numbers");
-    else
-      largest<T>(a);
+    if constexpr (is_complex_type<T>) {
+      if (!sum) unsupported("max and min of complex numbers");
+      reduce_all<Plus, typename T::value_type, 2>(a);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      if (sum) unsupported("sum of bool");
+      extreme(std::type_identity<std::uint8_t>{});
+    } else if (!sum) {
+      extreme(std::type_identity<T>{});
+    } else if constexpr (std::is_same_v<T, std::int32_t>) {
+      reduce_all<Plus, std::uint32_t>(a);  // which may wrap
+    } else {
+      reduce_all<Plus, T>(a);
+    }
   });
 }
 
@@ -115,11 +225,21 @@ void Cpu::argmax(const ArgmaxArgs& a) {
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
     if constexpr (is_complex_type<T> || std::is_same_v<T, bool>)
       unsupported("argmax of complex numbers or bool");
-    else {
-      const T* in = static_cast<const T*>(a.in);
-      for (std::int64_t r = 0; r < a.rows; ++r, in += a.n)
-        a.out[r] = static_cast<std::int32_t>(std::max_element(in, in + a.n) - in);
-    }
+    else
+      a.largest ? places<Larger, T>(a) : places<Smaller, T>(a);
+  });
+}
+
+void Cpu::cumsum(const CumsumArgs& a) {
+  dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
+    if constexpr (std::is_same_v<T, bool>)
+      unsupported("cumsum of bool");
+    else if constexpr (std::is_same_v<T, std::int32_t>)
+      running_sums<std::uint32_t, std::uint32_t>(a);  // which may wrap
+    else if constexpr (is_complex_type<T>)
+      running_sums<T, std::complex<double>>(a);
+    else
+      running_sums<T, double>(a);
   });
 }
 

@@ -2,6 +2,7 @@
 // depend on where in an array it stands.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 #include <xsimd/xsimd.hpp>
@@ -20,6 +21,33 @@ batch<T, A> multiply_add(const batch<T, A>& a, const batch<T, A>& b, const batch
   else
 #endif
     return fma(a, b, c);
+}
+
+/// x 2^k for whole k, rounded once where the result is subnormal. xsimd's ldexp wants 2^k to be a normal number, so
+/// without AVX-512 it takes two steps.
+template <class T, class A>
+batch<T, A> scale_by_power(const batch<T, A>& x, const batch<T, A>& k) {
+#ifdef __AVX512F__
+  if constexpr (std::is_same_v<T, float> && sizeof(batch<T, A>) == 64)
+    return _mm512_scalef_ps(x, k);
+  else if constexpr (std::is_same_v<T, double> && sizeof(batch<T, A>) == 64)
+    return _mm512_scalef_pd(x, k);
+  else
+#endif
+  {
+    const batch<T, A> half = trunc(k * batch<T, A>(T(0.5)));
+    return ldexp(ldexp(x, to_int(half)), to_int(k - half));
+  }
+}
+
+/// x^y lane by lane: by exp and log, as xsimd has it, large powers would lose places.
+template <class T, class A>
+batch<T, A> power(const batch<T, A>& x, const batch<T, A>& y) {
+  alignas(A::alignment()) T base[batch<T, A>::size], exponent[batch<T, A>::size];
+  x.store_aligned(base);
+  y.store_aligned(exponent);
+  for (std::size_t i = 0; i < batch<T, A>::size; ++i) base[i] = std::pow(base[i], exponent[i]);
+  return batch<T, A>::load_aligned(base);
 }
 
 }  // namespace xsimd

@@ -1,104 +1,62 @@
-// Functions of two elements. Predicates give booleans. A new one is written here, put into the list at the end, and
-// gets its derivatives in ops/binary.cpp.
+// Functions of two elements: their names, the numbers they take, and what they are. T is a number or a SIMD batch of
+// numbers. A new one is a line here and a word in the list below it, and gets its derivatives in ops/binary.cpp.
 #pragma once
 #include "ops/functors/domain.h"
 #include "ops/functors/math.h"
 
 namespace reel {
 
-struct Add {
-  static constexpr auto name = "add";
-  static constexpr unsigned domain = numbers;
-  static constexpr bool predicate = false;
+#define BINARY(F, text, numbers_, ...)                                            \
+  struct F {                                                                      \
+    static constexpr auto name = text;                                            \
+    static constexpr unsigned domain = numbers_;                                  \
+    template <class T>                                                            \
+    REEL_HD auto operator()(T a, T b) const {                                     \
+      using namespace math; /* SIMD batches bring their own, found by argument */ \
+      return __VA_ARGS__;                                                         \
+    }                                                                             \
+  };
+
+BINARY(Add, "add", numbers, a + b)
+BINARY(Sub, "sub", numbers, a - b)
+BINARY(Mul, "mul", numbers, times(a, b))
+BINARY(Div, "div", fields, a / b)
+BINARY(Pow, "pow", fields, power(a, b))
+BINARY(Maximum, "maximum", real_numbers | integer_numbers, select(a < b, b, a))
+BINARY(Minimum, "minimum", real_numbers | integer_numbers, select(b < a, b, a))
+BINARY(Remainder, "remainder", real_numbers, math::remainder(a, b))  // a - b floor(a / b)
+BINARY(Atan2, "atan2", real_numbers, atan2(a, b))                    // the angle of (b, a)
+BINARY(Hypot, "hypot", real_numbers, hypot(a, b))
+BINARY(Equal, "equal", numbers | booleans, a == b)
+BINARY(NotEqual, "not_equal", numbers | booleans, a != b)
+BINARY(Less, "less", real_numbers | integer_numbers, a < b)
+BINARY(LessEqual, "less_equal", real_numbers | integer_numbers, a <= b)
+BINARY(And, "logical_and", booleans, a&& b)
+BINARY(Or, "logical_or", booleans, a || b)
+BINARY(Xor, "logical_xor", booleans, a != b)
+
+struct MakeComplex {  // a + i b
+  static constexpr auto name = "complex";
+  static constexpr unsigned domain = real_numbers;
+  template <class T>
+  REEL_HD std::complex<T> operator()(T a, T b) const {
+    return {a, b};
+  }
+};
+struct ModRelu {  // sign(a) max(|a| + shift + b, 0)
+  double shift = 0;
+  static constexpr auto name = "modrelu";
+  static constexpr unsigned domain = real_numbers;
   template <class T>
   REEL_HD T operator()(T a, T b) const {
-    return a + b;
-  }
-};
-struct Sub {
-  static constexpr auto name = "sub";
-  static constexpr unsigned domain = numbers;
-  static constexpr bool predicate = false;
-  template <class T>
-  REEL_HD T operator()(T a, T b) const {
-    return a - b;
-  }
-};
-struct Mul {
-  static constexpr auto name = "mul";
-  static constexpr unsigned domain = numbers;
-  static constexpr bool predicate = false;
-  template <class T>
-  REEL_HD T operator()(T a, T b) const {
-    return a * b;
-  }
-};
-struct Div {
-  static constexpr auto name = "div";
-  static constexpr unsigned domain = real_numbers | complex_numbers;
-  static constexpr bool predicate = false;
-  template <class T>
-  REEL_HD T operator()(T a, T b) const {
-    return a / b;
-  }
-};
-struct Maximum {
-  static constexpr auto name = "maximum";
-  static constexpr unsigned domain = real_numbers | integers;
-  static constexpr bool predicate = false;
-  template <class T>
-  REEL_HD T operator()(T a, T b) const {
-    using math::select;
-    return select(a < b, b, a);
-  }
-};
-struct Minimum {
-  static constexpr auto name = "minimum";
-  static constexpr unsigned domain = real_numbers | integers;
-  static constexpr bool predicate = false;
-  template <class T>
-  REEL_HD T operator()(T a, T b) const {
-    using math::select;
-    return select(b < a, b, a);
-  }
-};
-struct Equal {
-  static constexpr auto name = "equal";
-  static constexpr unsigned domain = numbers | booleans;
-  static constexpr bool predicate = true;
-  template <class T>
-  REEL_HD bool operator()(T a, T b) const {
-    return a == b;
-  }
-};
-struct NotEqual {
-  static constexpr auto name = "not_equal";
-  static constexpr unsigned domain = numbers | booleans;
-  static constexpr bool predicate = true;
-  template <class T>
-  REEL_HD bool operator()(T a, T b) const {
-    return a != b;
-  }
-};
-struct Less {
-  static constexpr auto name = "less";
-  static constexpr unsigned domain = real_numbers | integers;
-  static constexpr bool predicate = true;
-  template <class T>
-  REEL_HD bool operator()(T a, T b) const {
-    return a < b;
-  }
-};
-struct LessEqual {
-  static constexpr auto name = "less_equal";
-  static constexpr unsigned domain = real_numbers | integers;
-  static constexpr bool predicate = true;
-  template <class T>
-  REEL_HD bool operator()(T a, T b) const {
-    return a <= b;
+    using math::abs, math::select;
+    const T size = abs(a) + math::number<T>(shift) + b;
+    return math::sign(a) * select(size < T(0), T(0), size);
   }
 };
 
-using BinaryFunctors = TypeList<Add, Sub, Mul, Div, Maximum, Minimum, Equal, NotEqual, Less, LessEqual>;
+using BinaryFunctors = TypeList<Add, Sub, Mul, Div, Pow, Maximum, Minimum, Remainder, Atan2, Hypot, Equal, NotEqual,
+                                Less, LessEqual, And, Or, Xor, MakeComplex, ModRelu>;
+#undef BINARY
 
 }  // namespace reel

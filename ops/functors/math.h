@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "engine/dtype.h"
+
 #ifdef __CUDACC__
 #define REEL_HD __host__ __device__
 #else
@@ -15,8 +17,9 @@
 
 namespace reel::math {
 
-using std::abs, std::conj, std::cos, std::exp, std::expm1, std::log, std::log1p, std::max, std::min, std::sin,
-    std::sqrt, std::tanh;
+using std::abs, std::acos, std::arg, std::asin, std::atan, std::atan2, std::ceil, std::conj, std::cos, std::cosh,
+    std::erf, std::exp, std::expm1, std::floor, std::hypot, std::imag, std::isfinite, std::isinf, std::isnan, std::log,
+    std::log1p, std::max, std::min, std::nearbyint, std::sin, std::sinh, std::sqrt, std::tan, std::tanh, std::trunc;
 
 /// a b + c with one rounding; SIMD batches have their own.
 template <class T>
@@ -49,34 +52,120 @@ REEL_HD inline T number(double x) {
   return T(static_cast<scalar_of<T>>(x));
 }
 
-/// x 2^k for whole k.
+/// The product. Of complex numbers by the school's formula, which vectorises; the language's own looks for lost
+/// infinities.
 template <class T>
-REEL_HD inline T scale_by_power(T x, T k) {
-  if constexpr (std::is_floating_point_v<T>)
-    return std::ldexp(x, static_cast<int>(k));
+REEL_HD inline T times(T a, T b) {
+  if constexpr (is_complex_type<T>)
+    return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
   else
-    return ldexp(x, to_int(k));  // of the SIMD library
+    return a * b;
 }
 
-/// e^x for x <= 0, to one unit of the last place, where xsimd's exp is 1.5 off: what leaves sigmoid within two. Results
-/// below the smallest normal number are 0. With x = k log 2 + r, e^x = 2^k (1 + r + r^2 q(r)), q from the Taylor
-/// series.
+/// -1, 0 or 1; of a complex number z / |z|, or 0.
 template <class T>
-REEL_HD inline T exp_nonpositive(T x) {
-  using std::nearbyint;
-  constexpr bool wide = sizeof(scalar_of<T>) == 8;
-  const T lowest = number<T>(wide ? -708.0 : -87.0);
-  const T inside = select(x < lowest, lowest, x);
-  const T k = nearbyint(inside * number<T>(1.4426950408889634));
-  const T high = number<T>(wide ? 0x1.62e42feep-1 : 0x1.62e4p-1),
-          low = number<T>(wide ? 0x1.a39ef35793c76p-33 : 0x1.7f7d1cf79abcap-20);
-  const T r = multiply_add(-k, low, multiply_add(-k, high, inside));
-  constexpr int last = wide ? 13 : 7;
-  double coefficient = 1;
-  for (int i = 2; i <= last; ++i) coefficient /= i;
-  T q = number<T>(coefficient);
-  for (int i = last; i > 2; --i) q = multiply_add(q, r, number<T>(coefficient *= i));
-  return select(x < lowest, T(0), scale_by_power(T(1) + multiply_add(r * r, q, r), k));
+REEL_HD inline T sign(T x) {
+  if constexpr (is_complex_type<T>) {
+    const auto size = abs(x);
+    return size == 0 ? T(0) : x / size;
+  } else {
+    return select(x > T(0), T(1), select(x < T(0), T(-1), x));
+  }
+}
+
+/// |z| without overflow, and without the detours of the language's own.
+REEL_HD inline float abs(std::complex<float> z) {
+  const auto re = static_cast<double>(z.real()), im = static_cast<double>(z.imag());
+  return static_cast<float>(std::sqrt(re * re + im * im));
+}
+REEL_HD inline double abs(std::complex<double> z) {
+  const double a = std::abs(z.real()), b = std::abs(z.imag()), most = a > b ? a : b, least = a > b ? b : a;
+  const double ratio = least / (most > 0 ? most : 1);
+  return most == INFINITY ? most : most * std::sqrt(1 + ratio * ratio);
+}
+
+/// e^x - 1 and log(1 + x) without loss for small complex x.
+template <class R>
+REEL_HD inline std::complex<R> expm1(std::complex<R> x) {
+  const R half = std::sin(x.imag() / 2), e = std::exp(x.real());
+  return {std::expm1(x.real()) * std::cos(x.imag()) - 2 * half * half, e * std::sin(x.imag())};
+}
+template <class R>
+REEL_HD inline std::complex<R> log1p(std::complex<R> x) {
+  const R a = x.real(), b = x.imag();
+  return {std::log1p(a * (2 + a) + b * b) / 2, std::atan2(b, 1 + a)};
+}
+
+template <class R>
+REEL_HD inline bool isnan(std::complex<R> x) {
+  return std::isnan(x.real()) || std::isnan(x.imag());
+}
+template <class R>
+REEL_HD inline bool isinf(std::complex<R> x) {
+  return std::isinf(x.real()) || std::isinf(x.imag());
+}
+template <class R>
+REEL_HD inline bool isfinite(std::complex<R> x) {
+  return std::isfinite(x.real()) && std::isfinite(x.imag());
+}
+
+/// x^y; SIMD batches have their own.
+template <class T>
+REEL_HD inline T power(T x, T y) {
+  return std::pow(x, y);
+}
+
+/// x^n for whole n by repeated squaring.
+template <class T>
+REEL_HD inline T whole_power(T x, int n) {
+  T result = T(1);
+  for (int left = n < 0 ? -n : n; left > 0; left /= 2) {
+    if (left % 2 == 1) result = times(result, x);
+    if (left > 1) x = times(x, x);
+  }
+  return n < 0 ? T(1) / result : result;
+}
+
+/// a - b floor(a / b): has the sign of b, as in Python.
+template <class T>
+REEL_HD inline T remainder(T a, T b) {
+  return a - b * floor(a / b);
+}
+
+/// e^x to one unit of the last place from overflow to the smallest subnormal number; xsimd's own is 1.5 units off and
+/// ends early on both sides. With x = k log 2 + r, e^x = 2^k (1 + r + r^2 q(r)), q from the Taylor series.
+template <class T>
+REEL_HD inline T exponential(T x) {
+  if constexpr (std::is_floating_point_v<T> || is_complex_type<T>) {
+    return exp(x);  // the standard library's, and the GPU's, are good
+  } else {
+    constexpr bool wide = sizeof(scalar_of<T>) == 8;
+    const T least = number<T>(wide ? -746.0 : -104.0), most = number<T>(wide ? 710.0 : 89.0);
+    const T inside = select(x < least, least, select(x > most, most, x));
+    const T k = nearbyint(inside * number<T>(1.4426950408889634));
+    const T high = number<T>(wide ? 0x1.62e42feep-1 : 0x1.62e4p-1),
+            low = number<T>(wide ? 0x1.a39ef35793c76p-33 : 0x1.7f7d1cf79abcap-20);
+    const T r = multiply_add(-k, low, multiply_add(-k, high, inside));
+    constexpr int last = wide ? 13 : 7;
+    double coefficient = 1;
+    for (int i = 2; i <= last; ++i) coefficient /= i;
+    T q = number<T>(coefficient);
+    for (int i = last; i > 2; --i) q = multiply_add(q, r, number<T>(coefficient *= i));
+    return scale_by_power(T(1) + multiply_add(r * r, q, r), k);  // of the SIMD library
+  }
+}
+
+/// log x, where xsimd's is wrong for subnormal doubles.
+template <class T>
+REEL_HD inline T logarithm(T x) {
+  if constexpr (std::is_floating_point_v<T> || is_complex_type<T>) {
+    return log(x);
+  } else {
+    constexpr bool wide = sizeof(scalar_of<T>) == 8;
+    const auto small = x < number<T>(wide ? 0x1p-1022 : 0x1p-126);
+    const T factor = number<T>(0x1p60), shift = number<T>(60 * 0.6931471805599453);
+    return log(select(small, x * factor, x)) - select(small, shift, T(0));
+  }
 }
 
 }  // namespace reel::math

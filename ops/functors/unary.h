@@ -1,151 +1,86 @@
-// Functions of one element. T is a number or a SIMD batch of numbers; members are the function's parameters.
-// A new one is written here, put into the list at the end, and gets its derivative in ops/unary.cpp.
+// Functions of one element: their names, the numbers they take, and what they are. T is a number or a SIMD batch of
+// numbers. A new one is a line here and a word in the list below it, and gets its derivative in ops/unary.cpp.
 #pragma once
 #include "ops/functors/domain.h"
 #include "ops/functors/math.h"
 
 namespace reel {
 
-struct Neg {
-  static constexpr auto name = "neg";
-  static constexpr unsigned domain = numbers;
+#define UNARY(F, text, numbers_, ...)                                             \
+  struct F {                                                                      \
+    static constexpr auto name = text;                                            \
+    static constexpr unsigned domain = numbers_;                                  \
+    template <class T>                                                            \
+    REEL_HD auto operator()(T x) const {                                          \
+      using namespace math; /* SIMD batches bring their own, found by argument */ \
+      return __VA_ARGS__;                                                         \
+    }                                                                             \
+  };
+
+UNARY(Neg, "neg", numbers, -x)
+UNARY(Abs, "abs", numbers, abs(x))           // of complex numbers: real
+UNARY(Sign, "sign", numbers, math::sign(x))  // -1, 0 or 1; of complex numbers x / |x|, or 0
+UNARY(Square, "square", numbers, times(x, x))
+UNARY(Reciprocal, "reciprocal", fields, T(1) / x)
+UNARY(Sqrt, "sqrt", fields, sqrt(x))
+UNARY(Rsqrt, "rsqrt", fields, T(1) / sqrt(x))
+UNARY(Exp, "exp", fields, exponential(x))
+UNARY(Expm1, "expm1", fields, expm1(x))  // e^x - 1
+UNARY(Log, "log", fields, logarithm(x))
+UNARY(Log1p, "log1p", fields, log1p(x))  // log(1 + x)
+UNARY(Sin, "sin", fields, sin(x))
+UNARY(Cos, "cos", fields, cos(x))
+UNARY(Tan, "tan", fields, tan(x))
+UNARY(Asin, "asin", fields, asin(x))
+UNARY(Acos, "acos", fields, acos(x))
+UNARY(Atan, "atan", fields, atan(x))
+UNARY(Sinh, "sinh", fields, sinh(x))
+UNARY(Cosh, "cosh", fields, cosh(x))
+UNARY(Tanh, "tanh", fields, tanh(x))
+UNARY(Erf, "erf", real_numbers, erf(x))
+UNARY(Softplus, "softplus", real_numbers, select(x > T(0), x, T(0)) + log1p(exponential(-abs(x))))  // log(1 + e^x)
+UNARY(Relu, "relu", real_numbers | integer_numbers, select(x < T(0), T(0), x))                      // NaN stays NaN
+UNARY(Gelu, "gelu", real_numbers, number<T>(0.5) * x * (T(1) + erf(x * number<T>(0.7071067811865476))))
+UNARY(Softsign, "softsign", real_numbers, x / (T(1) + abs(x)))
+UNARY(Floor, "floor", real_numbers, floor(x))
+UNARY(Ceil, "ceil", real_numbers, ceil(x))
+UNARY(Round, "round", real_numbers, nearbyint(x))  // halves to even
+UNARY(Trunc, "trunc", real_numbers, trunc(x))
+UNARY(Conj, "conj", complex_numbers, conj(x))
+UNARY(Imag, "imag", complex_numbers, imag(x))
+UNARY(Angle, "angle", complex_numbers, arg(x))
+UNARY(IsNan, "is_nan", fields, isnan(x))
+UNARY(IsInf, "is_inf", fields, isinf(x))
+UNARY(IsFinite, "is_finite", fields, isfinite(x))
+UNARY(Not, "logical_not", booleans, !x)
+
+struct Sigmoid {  // 1 / (1 + e^-x) by e^-|x|, which neither overflows nor loses places on the negative side
+  static constexpr auto name = "sigmoid";
+  static constexpr unsigned domain = real_numbers;
   template <class T>
   REEL_HD T operator()(T x) const {
-    return -x;
+    using math::abs, math::multiply_add, math::select;
+    const T e = math::exponential(-abs(x)), sum = T(1) + e, lost = e - (sum - T(1));  // 1 + e = sum + lost, exactly
+    const T r = T(1) / sum, w = r + r * (multiply_add(-r, sum, T(1)) - r * lost);     // 1 / (1 + e), to half a unit
+    return select(x < T(0), e * w, w);
   }
 };
+UNARY(Silu, "silu", real_numbers, x* Sigmoid{}(x))
+
+// Those with parameters, which are their members.
+
 struct Affine {  // scale x + shift: what arithmetic with a plain number comes to
   double scale = 1, shift = 0;
   static constexpr auto name = "affine";
   static constexpr unsigned domain = numbers;
   template <class T>
   REEL_HD T operator()(T x) const {
-    return math::number<T>(scale) * x + math::number<T>(shift);
-  }
-};
-struct Conj {
-  static constexpr auto name = "conj";
-  static constexpr unsigned domain = complex_numbers;
-  template <class T>
-  REEL_HD T operator()(T x) const {
-    return math::conj(x);
-  }
-};
-struct Abs {
-  static constexpr auto name = "abs";
-  static constexpr unsigned domain = real_numbers | integers;
-  template <class T>
-  REEL_HD T operator()(T x) const {
-    using math::abs;
-    return abs(x);
-  }
-};
-struct Sign {  // 0 at 0
-  static constexpr auto name = "sign";
-  static constexpr unsigned domain = real_numbers | integers;
-  template <class T>
-  REEL_HD T operator()(T x) const {
-    using math::select;
-    return select(x > T(0), T(1), select(x < T(0), T(-1), x));
-  }
-};
-struct Square {
-  static constexpr auto name = "square";
-  static constexpr unsigned domain = numbers;
-  template <class T>
-  REEL_HD T operator()(T x) const {
-    return x * x;
-  }
-};
-struct Reciprocal {
-  static constexpr auto name = "reciprocal";
-  static constexpr unsigned domain = real_numbers | complex_numbers;
-  template <class T>
-  REEL_HD T operator()(T x) const {
-    return T(1) / x;
-  }
-};
-struct Sqrt {
-  static constexpr auto name = "sqrt";
-  static constexpr unsigned domain = real_numbers;
-  template <class T>
-  REEL_HD T operator()(T x) const {
-    using math::sqrt;
-    return sqrt(x);
-  }
-};
-struct Exp {
-  static constexpr auto name = "exp";
-  static constexpr unsigned domain = real_numbers;
-  template <class T>
-  REEL_HD T operator()(T x) const {
-    using math::exp;
-    return exp(x);
-  }
-};
-struct Log {
-  static constexpr auto name = "log";
-  static constexpr unsigned domain = real_numbers;
-  template <class T>
-  REEL_HD T operator()(T x) const {
-    using math::log;
-    return log(x);
-  }
-};
-struct Sin {
-  static constexpr auto name = "sin";
-  static constexpr unsigned domain = real_numbers;
-  template <class T>
-  REEL_HD T operator()(T x) const {
-    using math::sin;
-    return sin(x);
-  }
-};
-struct Cos {
-  static constexpr auto name = "cos";
-  static constexpr unsigned domain = real_numbers;
-  template <class T>
-  REEL_HD T operator()(T x) const {
-    using math::cos;
-    return cos(x);
-  }
-};
-struct Tanh {
-  static constexpr auto name = "tanh";
-  static constexpr unsigned domain = real_numbers;
-  template <class T>
-  REEL_HD T operator()(T x) const {
-    using math::tanh;
-    return tanh(x);
-  }
-};
-struct Sigmoid {  // by e^-|x|, which neither overflows nor loses places on the negative side
-  static constexpr auto name = "sigmoid";
-  static constexpr unsigned domain = real_numbers;
-  template <class T>
-  REEL_HD T operator()(T x) const {
-    using math::abs, math::multiply_add, math::select;
-    const T e = math::exp_nonpositive(-abs(x)), sum = T(1) + e, lost = e - (sum - T(1));  // 1 + e = sum + lost, exactly
-    const T r = T(1) / sum, w = r + r * (multiply_add(-r, sum, T(1)) - r * lost);         // 1 / (1 + e), to half a unit
-    return select(x < T(0), e * w, w);
-  }
-};
-struct Softplus {  // log(1 + e^x), without overflow
-  static constexpr auto name = "softplus";
-  static constexpr unsigned domain = real_numbers;
-  template <class T>
-  REEL_HD T operator()(T x) const {
-    using math::abs, math::exp, math::log1p, math::select;
-    return select(x > T(0), x, T(0)) + log1p(exp(-abs(x)));
-  }
-};
-struct Relu {  // max(x, 0); NaN stays NaN
-  static constexpr auto name = "relu";
-  static constexpr unsigned domain = real_numbers | integers;
-  template <class T>
-  REEL_HD T operator()(T x) const {
-    using math::select;
-    return select(x < T(0), T(0), x);
+    if constexpr (is_complex_type<T>) {
+      using R = typename T::value_type;
+      return {static_cast<R>(scale) * x.real() + static_cast<R>(shift), static_cast<R>(scale) * x.imag()};
+    } else {
+      return math::number<T>(scale) * x + math::number<T>(shift);
+    }
   }
 };
 struct LeakyRelu {
@@ -168,8 +103,44 @@ struct Elu {  // x for x > 0, alpha (e^x - 1) else
     return select(x > T(0), x, math::number<T>(alpha) * expm1(x));
   }
 };
+struct Clamp {  // x moved into low..high; NaN stays NaN
+  double low, high;
+  static constexpr auto name = "clamp";
+  static constexpr unsigned domain = real_numbers;
+  template <class T>
+  REEL_HD T operator()(T x) const {
+    using math::select;
+    const T l = math::number<T>(low), h = math::number<T>(high);
+    return select(x < l, l, select(x > h, h, x));
+  }
+};
+struct Power {  // x^exponent; whole exponents up to 64 by multiplication
+  double exponent = 1;
+  static constexpr auto name = "power";
+  static constexpr unsigned domain = fields;
+  template <class T>
+  REEL_HD T operator()(T x) const {
+    using math::power;
+    const int whole = exponent >= -64 && exponent <= 64 ? static_cast<int>(exponent) : 0;
+    return whole == exponent ? math::whole_power(x, whole) : power(x, math::number<T>(exponent));
+  }
+};
 
-using UnaryFunctors = TypeList<Neg, Affine, Conj, Abs, Sign, Square, Reciprocal, Sqrt, Exp, Log, Sin, Cos, Tanh,
-                               Sigmoid, Softplus, Relu, LeakyRelu, Elu>;
+/// The functions without parameters, each with its name in C++: what declares, defines and registers them.
+// clang-format off
+#define REEL_UNARY_FUNCTIONS(X)                                                                        \
+  X(Neg, neg) X(Abs, abs) X(Sign, sign) X(Square, square) X(Reciprocal, reciprocal)                    \
+  X(Sqrt, sqrt) X(Rsqrt, rsqrt) X(Exp, exp) X(Expm1, expm1) X(Log, log) X(Log1p, log1p)                \
+  X(Sin, sin) X(Cos, cos) X(Tan, tan) X(Asin, asin) X(Acos, acos) X(Atan, atan)                        \
+  X(Sinh, sinh) X(Cosh, cosh) X(Tanh, tanh) X(Sigmoid, sigmoid) X(Erf, erf)                            \
+  X(Relu, relu) X(Gelu, gelu) X(Silu, silu) X(Softplus, softplus) X(Softsign, softsign)                \
+  X(Floor, floor) X(Ceil, ceil) X(Round, round) X(Trunc, trunc)                                        \
+  X(IsNan, is_nan) X(IsInf, is_inf) X(IsFinite, is_finite) X(Not, logical_not)
+// clang-format on
+
+#define REEL_TYPE(F, f) F,
+using UnaryFunctors = TypeList<REEL_UNARY_FUNCTIONS(REEL_TYPE) Conj, Imag, Angle, Affine, LeakyRelu, Elu, Clamp, Power>;
+#undef REEL_TYPE
+#undef UNARY
 
 }  // namespace reel

@@ -1,0 +1,26 @@
+// Plans of FFTW, made once for each kind and length of transform. A plan is for one row: so the result of a row depends
+// neither on how many there are nor on how they are shared among threads.
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "engine/dtype.h"
+
+namespace reel::cpu {
+
+enum class FftKind { forward, backward, real_forward, real_backward };
+
+class FftPlans {
+ public:
+  /// An fftw_plan (fftwf_plan for single precision), dtype f32 or f64, for aligned rows of n elements that do not
+  /// overlap. It lives at least as long as the pointer.
+  std::shared_ptr<void> get(FftKind kind, DType precision, std::int64_t n);
+
+ private:
+  static constexpr std::size_t limit = 1024;  // then all are forgotten
+  std::mutex mutex_;
+  std::map<std::tuple<FftKind, DType, std::int64_t>, std::shared_ptr<void>> plans_;
+};
+
+}  // namespace reel::cpu

@@ -1,0 +1,69 @@
+// Many numbers to one: the rules by which two are combined, and a run of them, in an order that the compiler
+// vectorises.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace reel::cpu {
+
+// The rules. Short runs are combined as T, which the compiler vectorises, what they come to as Wide.
+template <class T>
+struct Plus {
+  using Wide = std::conditional_t<std::is_same_v<T, float>, double, T>;
+  static constexpr T neutral = 0;
+  template <class V>
+  static V combine(V a, V b) {
+    return a + b;
+  }
+};
+template <class T>
+struct Larger {
+  using Wide = T;
+  static constexpr T neutral =
+      std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+  /// Does b take the place of a? NaN does, and keeps it.
+  static bool beats(T b, T a) { return a < b || (b != b && a == a); }
+  static T combine(T a, T b) { return a < b || b != b ? b : a; }
+};
+template <class T>
+struct Smaller {
+  using Wide = T;
+  static constexpr T neutral =
+      std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+  static bool beats(T b, T a) { return b < a || (b != b && a == a); }
+  static T combine(T a, T b) { return b < a || b != b ? b : a; }
+};
+
+/// n elements that lie side by side, to one.
+template <template <class> class Rule, class T>
+typename Rule<T>::Wide fold_run(const T* x, std::int64_t n) {
+  using R = Rule<T>;
+  using Wide = typename R::Wide;
+  constexpr std::int64_t lanes = 32, run = 8 * lanes;  // loops of 16 or less GCC unrolls and then does not vectorise
+  if (n < lanes) {
+    Wide total(R::neutral);
+    for (std::int64_t i = 0; i < n; ++i) total = R::combine(total, Wide(x[i]));
+    return total;
+  }
+  Wide total[lanes];
+  std::fill_n(total, lanes, Wide(R::neutral));
+  std::int64_t i = 0;
+  while (n - i >= lanes) {
+    T lane[lanes];
+    std::copy_n(x + i, lanes, lane);
+    const std::int64_t end = std::min(i + run, i + (n - i) / lanes * lanes);
+    for (i += lanes; i < end; i += lanes) {
+      for (std::int64_t k = 0; k < lanes; ++k) lane[k] = R::combine(lane[k], x[i + k]);
+    }
+    for (std::int64_t k = 0; k < lanes; ++k) total[k] = R::combine(total[k], Wide(lane[k]));
+  }
+  for (std::int64_t k = 0; i < n; ++i, ++k) total[k] = R::combine(total[k], Wide(x[i]));
+  for (std::int64_t half = lanes / 2; half > 0; half /= 2) {
+    for (std::int64_t k = 0; k < half; ++k) total[k] = R::combine(total[k], total[k + half]);
+  }
+  return total[0];
+}
+
+}  // namespace reel::cpu

@@ -1,0 +1,148 @@
+// row_function: softmax and its family, normalising, norms; a row at a time, sums in double.
+#include <cmath>
+
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/fold.h"
+#include "backends/cpu/simd.h"
+#include "ops/functors/math.h"
+
+namespace reel::cpu {
+
+namespace {
+
+/// The sum of f(i) for i < n.
+template <class F>
+double sum_of(std::int64_t n, F&& f) {
+  constexpr std::int64_t lanes = 32;  // as in fold_run
+  double lane[lanes] = {};
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    for (std::int64_t k = 0; k < lanes; ++k) lane[k] += f(i + k);
+  }
+  for (; i < n; ++i) lane[0] += f(i);
+  return fold_run<Plus>(lane, lanes);
+}
+
+/// out = e^(x - top), top the largest x; returns the sum of that.
+template <class T>
+double exponentials(const T* x, std::int64_t n, T top, T* out) {
+  const xsimd::batch<T> shift(top);
+  map_simd(n, x, out, [&](const auto& v) { return math::exponential(v - shift); });
+  return fold_run<Plus>(out, n);
+}
+
+template <class T>
+void softmax(const T* x, std::int64_t n, T* out) {
+  const T total = static_cast<T>(exponentials(x, n, fold_run<Larger>(x, n), out));
+  for (std::int64_t i = 0; i < n; ++i) out[i] /= total;
+}
+
+template <class T>
+void log_softmax(const T* x, std::int64_t n, T* out) {
+  const T top = fold_run<Larger>(x, n), rest = static_cast<T>(std::log(exponentials(x, n, top, out)));
+  for (std::int64_t i = 0; i < n; ++i) out[i] = x[i] - top - rest;
+}
+
+template <class T>
+T logsumexp(const T* x, std::int64_t n) {
+  const T top = fold_run<Larger>(x, n);
+  if (!std::isfinite(top)) return top;  // NaN, infinity, or a sum of nothing
+  constexpr std::int64_t block = 512;
+  T buffer[block];
+  double total = 0;
+  for (std::int64_t i = 0; i < n; i += block) total += exponentials(x + i, std::min(block, n - i), top, buffer);
+  return static_cast<T>(top + std::log(total));
+}
+
+template <class T>
+void normalize(const T* x, std::int64_t n, double epsilon, T* out) {
+  const double mean = fold_run<Plus>(x, n) / static_cast<double>(n);
+  const double variance = sum_of(n,
+                                 [&](std::int64_t i) {
+                                   const double d = x[i] - mean;
+                                   return d * d;
+                                 }) /
+                          static_cast<double>(n);
+  const double factor = 1 / std::sqrt(variance + epsilon);
+  for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<T>((x[i] - mean) * factor);
+}
+
+/// The largest |x|.
+template <class T>
+T largest_size(const T* x, std::int64_t n) {
+  constexpr std::int64_t lanes = 32;
+  T lane[lanes] = {};
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    for (std::int64_t k = 0; k < lanes; ++k) lane[k] = Larger<T>::combine(lane[k], std::abs(x[i + k]));
+  }
+  for (std::int64_t k = 0; i < n; ++i, ++k) lane[k] = Larger<T>::combine(lane[k], std::abs(x[i]));
+  return fold_run<Larger>(lane, lanes);
+}
+
+/// (sum |x|^p)^(1/p) of elements of `parts` numbers each. The largest number is taken out first, so that no power
+/// over- or underflows: first a power of two, for 1 / top itself may do so.
+template <std::int64_t parts, class T>
+T norm(const T* x, std::int64_t n, double p) {
+  const T top = largest_size(x, parts * n);
+  if (top == 0 || !std::isfinite(top)) return top;
+  const double two = std::ldexp(1.0, std::clamp(-std::ilogb(top), -1022, 1022)), one = 1 / (top * two);
+  const auto scaled = [&](std::int64_t i) { return x[i] * two * one; };
+  const auto square = [&](std::int64_t i) { return scaled(i) * scaled(i); };
+  if (p == 2) return static_cast<T>(top * std::sqrt(sum_of(parts * n, square)));
+  const auto size = [&](std::int64_t i) {
+    if constexpr (parts == 1)
+      return std::abs(scaled(i));
+    else
+      return std::sqrt(square(2 * i) + square(2 * i + 1));
+  };
+  const auto total = [&](auto power) { return sum_of(n, [&](std::int64_t i) { return power(size(i)); }); };
+  const int whole = p <= 64 ? static_cast<int>(p) : 0;
+  const double sum = p == 5       ? total([](double v) { return math::whole_power(v, 5); })  // which vectorises
+                     : whole == p ? total([&](double v) { return math::whole_power(v, whole); })
+                                  : total([&](double v) { return std::pow(v, p); });
+  return static_cast<T>(top * std::pow(sum, 1 / p));
+}
+
+template <class T>
+void each_row(const RowFunctionArgs& a) {
+  const T* x = static_cast<const T*>(a.in);
+  T* out = static_cast<T*>(a.out);
+  for (std::int64_t r = 0; r < a.rows; ++r, x += a.n) {
+    switch (a.function) {
+      case RowFunction::softmax:
+        softmax(x, a.n, out + r * a.n);
+        break;
+      case RowFunction::log_softmax:
+        log_softmax(x, a.n, out + r * a.n);
+        break;
+      case RowFunction::logsumexp:
+        out[r] = logsumexp(x, a.n);
+        break;
+      case RowFunction::normalize:
+        normalize(x, a.n, a.parameter, out + r * a.n);
+        break;
+      case RowFunction::norm:
+        out[r] = norm<1>(x, a.n, a.parameter);
+    }
+  }
+}
+
+}  // namespace
+
+void Cpu::row_function(const RowFunctionArgs& a) {
+  dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
+    if constexpr (std::is_floating_point_v<T>) {
+      each_row<T>(a);
+    } else if constexpr (is_complex_type<T>) {
+      using Real = typename T::value_type;
+      if (a.function != RowFunction::norm) unsupported("row_function of complex numbers, but for norm");
+      for (std::int64_t r = 0; r < a.rows; ++r)
+        static_cast<Real*>(a.out)[r] = norm<2>(static_cast<const Real*>(a.in) + 2 * r * a.n, a.n, a.parameter);
+    } else {
+      unsupported("row_function of integers or bool");
+    }
+  });
+}
+
+}  // namespace reel::cpu

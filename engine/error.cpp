@@ -1,0 +1,33 @@
+#include "engine/error.h"
+
+#include <map>
+#include <mutex>
+
+namespace reel {
+
+namespace {
+constexpr int shown = 5;
+
+struct Counts {
+  std::mutex mutex;
+  std::map<std::string, int> of;
+};
+Counts& counts() {
+  static Counts counts;
+  return counts;
+}
+}  // namespace
+
+void warn(const std::string& subject, const std::string& text) {
+  const std::lock_guard lock(counts().mutex);
+  const int n = ++counts().of[subject];
+  if (n > shown) return;
+  fmt::print(stderr, "[{}] warning: {}{}\n", subject, text, n == shown ? " (further warnings are not shown)" : "");
+}
+
+int warnings(const std::string& subject) {
+  const std::lock_guard lock(counts().mutex);
+  return counts().of[subject];
+}
+
+}  // namespace reel

@@ -1,0 +1,278 @@
+// What the kernels of a backend are given: plain pointers, sizes and numbers.
+#pragma once
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/dtype.h"
+#include "engine/loop.h"
+
+namespace reel {
+
+// Arguments of the kernels. Pointers are to contiguous row-major elements unless a Loop says how to walk them.
+
+struct FillArgs {  // out[i] = value
+  DType dtype;
+  std::int64_t n;
+  std::complex<double> value;
+  void* out;
+};
+struct CopyArgs {  // out[..] = in[..]; operand 0 is in, 1 is out; elements are moved, not looked at
+  std::size_t element_bytes;
+  const Loop<2>& loop;
+  const void* in;
+  void* out;
+};
+struct CastArgs {  // complex to real keeps the real part; to boolean is "not zero"
+  DType from, to;
+  std::int64_t n;
+  const void* in;
+  void* out;
+};
+struct MapArgs {  // out[i] = f(x[i]), x of this dtype; functor indexes UnaryFunctors, params is the functor object
+  int functor;
+  const void* params;
+  DType dtype;
+  std::int64_t n;
+  const void* x;
+  void* out;
+};
+struct ZipArgs {  // out[..] = f(a[..], b[..]), a and b of this dtype; operands a, b, out; functor indexes
+                  // BinaryFunctors
+  int functor;
+  const void* params;
+  DType dtype;
+  const Loop<3>& loop;
+  const void *a, *b;
+  void* out;
+};
+struct SelectArgs {  // out[i] = condition[i] ? a[i] : b[i]
+  std::size_t element_bytes;
+  std::int64_t n;
+  const bool* condition;
+  const void *a, *b;
+  void* out;
+};
+enum class Reduction { sum, max, min };
+struct ReduceArgs {  // out is filled with the neutral element, then combined; operand 0 is in, 1 is out (stride 0:
+                     // reduced). NaN is the largest and the smallest; max and min of bool are "any" and "all"
+  Reduction kind;
+  DType dtype;
+  const Loop<2>& loop;
+  std::int64_t out_numel;
+  const void* in;
+  void* out;
+};
+struct ArgmaxArgs {  // out[o, i] = the first place of the largest (or smallest) of in[o, 0..n, i]; NaN counts as such
+  DType dtype;
+  bool largest;
+  std::int64_t outer, n, inner;
+  const void* in;
+  std::int32_t* out;
+};
+struct CumsumArgs {  // out[o, j, i] = the sum of in[o, 0..j, i], or of in[o, j..n-1, i] when reverse
+  DType dtype;
+  bool reverse;
+  std::int64_t outer, n, inner;
+  const void* in;
+  void* out;
+};
+enum class RowFunction { softmax, log_softmax, logsumexp, normalize, norm };
+struct RowFunctionArgs {  // of each row in[r, 0..n): to out[r, 0..n), for logsumexp and norm to the real number out[r]
+  RowFunction function;
+  DType dtype;
+  std::int64_t rows, n;
+  double parameter;  // of normalize: what is added to the variance; of norm: p
+  const void* in;
+  void* out;
+};
+struct GemmArgs {  // c[i] = op(a[i]) op(b[i]) for i < batch: [m, k] [k, n] -> [m, n]; stride 0 shares an operand;
+                   // op transposes, conjugates (which does nothing to real numbers), or both
+  DType dtype;
+  bool transpose_a, transpose_b, conj_a, conj_b;
+  std::int64_t m, n, k;
+  std::int64_t batch, stride_a, stride_b;
+  const void *a, *b;
+  void* c;
+};
+struct RowsArgs {  // gather: out[o, i, :] = in[o, index[i], :]; scatter_add: out[o, index[i], :] += in[o, i, :]
+  DType dtype;
+  std::int64_t outer, count, rows, width;  // o < outer, i < count, index[i] < rows
+  const std::int32_t* index;
+  const void* in;
+  void* out;
+};
+struct TakeArgs {  // take_along: out[o, j, i] = in[o, index[o, j, i], i]; put_along: out[o, index[o, j, i], i] += in[o,
+                   // j, i]; index < n, j < m
+  DType dtype;
+  std::int64_t outer, n, m, inner;
+  const std::int32_t* index;
+  const void* in;
+  void* out;
+};
+struct RotateArgs {  // out = c x + s x', x' the other of the pair, on rows of n: from `first` to `last` in blocks of 2
+                     // distance, the first half of a block paired with its second; other places are paired with
+                     // themselves
+  DType dtype;
+  std::int64_t rows, n, first, last, distance;
+  const void *x, *c, *s;
+  void* out;
+};
+enum class Distribution {
+  uniform,    // in [a, b)
+  normal,     // mean a, deviation b
+  bernoulli,  // true with probability a; bool
+  integers,   // whole numbers in [a, b); i32
+};
+struct RandomArgs {  // element i depends on seed, stream and i alone
+  Distribution distribution;
+  DType dtype;
+  std::int64_t n;
+  double a, b;
+  std::uint64_t seed, stream;
+  void* out;
+};
+struct UpdateArgs {  // an optimiser's step in place; rule indexes UpdateRules, params is the rule object
+  int rule;
+  const void* params;
+  DType dtype;
+  std::int64_t n;
+  double gradient_scale;  // the gradient is taken times this,
+  double gradient_limit;  // then each element within +-this
+  void* parameter;
+  const void* gradient;
+  void* state[3];
+};
+
+// Fourier transforms
+
+struct FftArgs {  // out[r, k] = scale sum_j in[r, j] e^(-2 pi i j k / n), with + in the exponent when inverse
+  DType dtype;    // complex
+  bool inverse;
+  std::int64_t rows, n;
+  double scale;
+  const void* in;
+  void* out;
+};
+/// Transforms between n real numbers and the first n / 2 + 1 coefficients of their spectrum, the rest being conjugates
+/// of these. Coefficient k is taken times `ends` for k = 0 and k = n / 2, n even, where it is its own conjugate, and
+/// times `inner` elsewhere.
+struct RealFftArgs {  // forward: coefficients from real numbers. Inverse: real numbers from coefficients, without 1 /
+                      // n;
+  DType dtype;        // imaginary parts at the ends are not looked at. The dtype is that of the real numbers
+  bool inverse;
+  std::int64_t rows, n;
+  double ends, inner;
+  const void* in;
+  void* out;
+};
+
+// Linear algebra: spectra. Matrices are finite, or the kernel throws. In a matrix of vectors these are the columns, of
+// unit length; `largest` gets for each column the place of its component of largest modulus (the first of those equal
+// to sqrt(epsilon)), and the column is turned so that this component is real and positive.
+
+struct EigArgs {  // a [n, n] x = value x; values and vectors are complex. independent: may the vectors be a basis?
+  DType dtype;    // of a
+  std::int64_t batch, n;
+  const void* a;
+  void *values, *vectors;
+  std::int32_t* largest;
+  bool* independent;  // false: their condition number is above 1 / (10 n epsilon)
+};
+struct EighArgs {  // the same for Hermitian a, of which the lower triangle is read; values are real and ascend
+  DType dtype;     // of a and vectors
+  std::int64_t batch, n;
+  const void* a;
+  void *values, *vectors;
+  std::int32_t* largest;
+};
+struct SvdArgs {  // a [m, n] = u [m, k] diag(s) vh [k, n], k = min(m, n), s real and descending; `largest` is that of u
+  DType dtype;    // of a, u and vh
+  std::int64_t batch, m, n;
+  const void* a;
+  void *u, *s, *vh;
+  std::int32_t* largest;
+};
+struct SchurArgs {  // a [n, n] = q t q^H, q unitary, t upper triangular
+  DType dtype;      // complex
+  std::int64_t batch, n;
+  const void* a;
+  void *q, *t;
+};
+struct SpectralRadiusArgs {  // value: the eigenvalue of largest modulus (of a pair the one above the real axis);
+                             // radius: its modulus; a right = value right, left^H a = value left^H, left^H right = 1
+  DType dtype;               // of a; radius is real, the others complex
+  std::int64_t batch, n;
+  const void* a;
+  void *radius, *value, *right, *left;  // right and left are 0 where the eigenvalue is not simple
+};
+
+// Linear algebra: solving
+// Of `batch` matrices, one after another; a stride of 0 shares one matrix among all places. These kernels throw
+// RuleError when elements are not finite or the result would not be.
+
+struct SolveArgs {  // x[i] = a[i]^-1 b[i], or (a[i]^H)^-1 b[i]: [n, n] [n, k] -> [n, k]; a singular a is an error
+  DType dtype;
+  bool adjoint;
+  std::int64_t n, k;
+  std::int64_t batch, stride_a, stride_b;
+  const void *a, *b;
+  void* x;
+};
+struct TriangularSolveArgs {  // likewise with one triangle of a, the rest of which is not read
+  DType dtype;
+  bool upper, unit_diagonal, adjoint;
+  double tolerance;  // an error: a diagonal element that is 0, or at most this times the largest one
+  std::int64_t n, k;
+  std::int64_t batch, stride_a, stride_b;
+  const void *a, *b;
+  void* x;
+};
+struct SylvesterArgs {  // a[i] x[i] + x[i] b[i] = c[i]: [m, m], [n, n], [m, n]; a and -b with a common eigenvalue are
+                        // an error
+  DType dtype;
+  std::int64_t m, n;
+  std::int64_t batch, stride_a, stride_b, stride_c;
+  const void *a, *b, *c;
+  void* x;
+};
+struct LuArgs {  // a[i] = p[i] l[i] u[i]: [m, n] -> [m, m] permutation, [m, r] unit lower, [r, n] upper, r = min(m, n)
+  DType dtype;
+  std::int64_t m, n, batch;
+  const void* a;
+  void *p, *l, *u;
+};
+struct CholeskyArgs {  // a[i] = l[i] l[i]^H, l lower; reads the lower triangle; not positive definite is an error
+  DType dtype;
+  std::int64_t n, batch;
+  const void* a;
+  void* l;
+};
+struct QrArgs {  // a[i] = q[i] r[i]: [m, n] -> [m, r], [r, n], r = min(m, n); the diagonal of r is real and not below 0
+  DType dtype;
+  std::int64_t m, n, batch;
+  const void* a;
+  void *q, *r;
+};
+struct DeterminantArgs {  // det[i] = sign[i] exp(log_abs[i]); results that are null are not wanted
+  DType dtype;
+  std::int64_t n, batch;
+  const void* a;
+  void *det, *sign;
+  void* log_abs;  // real
+};
+struct PinvArgs {  // out[i] = a[i]^+: [m, n] -> [n, m]; singular values up to rcond times the largest count as 0
+  DType dtype;
+  std::int64_t m, n, batch;
+  double rcond;
+  const void* a;
+  void* out;
+};
+struct PolarArgs {  // a[i] = out[i] h, h positive definite: [m, n], m >= n -> [m, n]; not of full rank is an error
+  DType dtype;
+  std::int64_t m, n, batch;
+  const void* a;
+  void* out;
+};
+
+}  // namespace reel

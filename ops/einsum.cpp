@@ -1,0 +1,195 @@
+// Einstein's summation: diagonals and sums of single tensors, and products of two, brought to one matmul.
+#include <algorithm>
+
+#include "ops/ops.h"
+
+namespace reel {
+
+namespace {
+
+/// A tensor with a letter for each axis.
+struct Term {
+  std::string letters;
+  Tensor x;
+
+  bool has(char c) const { return letters.find(c) != std::string::npos; }
+  int axis(char c) const { return static_cast<int>(letters.find(c)); }
+};
+
+struct Equation {
+  std::vector<std::string> inputs;
+  std::string output;
+};
+
+/// "ij, jk -> ik" taken apart; without "->" the output has the letters that occur once, in the order of the alphabet.
+Equation parse(const std::string& text) {
+  std::string dense;
+  for (char c : text) {
+    if (c != ' ') dense += c;
+  }
+  const std::size_t arrow = dense.find("->");
+  Equation e{{""}, arrow == std::string::npos ? "" : dense.substr(arrow + 2)};
+  for (char c : dense.substr(0, arrow)) {
+    if (c == ',')
+      e.inputs.emplace_back();
+    else
+      e.inputs.back() += c;
+  }
+  std::string all = e.output;
+  for (const std::string& letters : e.inputs) all += letters;
+  for (char c : all) {
+    if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z')) broken("axes are named by letters, got '{}' in \"{}\"", c, text);
+  }
+  if (arrow == std::string::npos) {
+    for (char c : all) {
+      if (std::count(all.begin(), all.end(), c) == 1) e.output += c;
+    }
+    std::sort(e.output.begin(), e.output.end());
+  }
+  for (char c : e.output) {
+    if (std::count(e.output.begin(), e.output.end(), c) > 1) broken("'{}' is twice in the output of \"{}\"", c, text);
+    const auto has = [c](const std::string& letters) { return letters.find(c) != std::string::npos; };
+    if (std::none_of(e.inputs.begin(), e.inputs.end(), has))
+      broken("'{}' is in the output of \"{}\" but in no input", c, text);
+  }
+  return e;
+}
+
+/// The extent of an axis by its letter; extents of 1 stretch.
+std::int64_t extent(const std::vector<Term>& terms, char c) {
+  std::int64_t n = 1;
+  for (const Term& t : terms) {
+    for (std::size_t i = 0; i < t.letters.size(); ++i) {
+      const std::int64_t own = t.x.dim(static_cast<int>(i));
+      if (t.letters[i] != c || own == 1 || own == n) continue;
+      if (n != 1) broken("'{}' stands for extents {} and {}", c, n, own);
+      n = own;
+    }
+  }
+  return n;
+}
+
+void drop_axis(Term& t, int axis) {
+  t.x = squeeze(t.x, {axis});
+  t.letters.erase(static_cast<std::size_t>(axis), 1);
+}
+
+/// Each letter once: what occurs twice becomes the diagonal. Axes that stretch go, for the product stretches anyway.
+void simplify(Term& t, const std::vector<Term>& all) {
+  std::string letters = t.letters;
+  std::sort(letters.begin(), letters.end());
+  letters.erase(std::unique(letters.begin(), letters.end()), letters.end());
+  for (char c : letters) {
+    const std::int64_t n = extent(all, c);
+    for (int i = t.x.rank(); i-- > 0;) {
+      if (t.letters[static_cast<std::size_t>(i)] == c && t.x.dim(i) == 1 && n != 1) drop_axis(t, i);
+    }
+    while (std::count(t.letters.begin(), t.letters.end(), c) > 1) {
+      const int first = t.axis(c), second = static_cast<int>(t.letters.find(c, t.letters.find(c) + 1));
+      t.x = diag(movedim(movedim(t.x, second, -1), first, -2));
+      t.letters.erase(static_cast<std::size_t>(second), 1);
+      t.letters.erase(static_cast<std::size_t>(first), 1);
+      t.letters += c;
+    }
+  }
+}
+
+/// Sums over the axes that no one else needs.
+void sum_out(Term& t, const std::string& needed) {
+  Axes gone;
+  std::string left;
+  for (std::size_t i = 0; i < t.letters.size(); ++i) {
+    if (needed.find(t.letters[i]) == std::string::npos)
+      gone.push_back(static_cast<std::int64_t>(i));
+    else
+      left += t.letters[i];
+  }
+  if (gone.empty()) return;
+  t.x = sum(t.x, gone);
+  t.letters = left;
+}
+
+/// The axes in the order of `letters`.
+Tensor ordered(const Term& t, const std::string& letters) {
+  Axes order;
+  for (char c : letters) order.push_back(t.axis(c));
+  return permute(t.x, order);
+}
+
+/// The matrices [batch, rows, columns] of a term, or their transposes, whichever copies less.
+struct Matrices {
+  Tensor x;
+  bool transposed;
+};
+Matrices matrices(const Term& t, const std::string& batch, const std::string& rows, const std::string& columns) {
+  const bool transposed = t.letters == batch + columns + rows && !rows.empty() && !columns.empty();
+  const Tensor x = ordered(t, transposed ? t.letters : batch + rows + columns);
+  const auto merged = [&](std::size_t first, std::size_t n) {
+    return x.shape().product(static_cast<int>(first), static_cast<int>(first + n));
+  };
+  const std::size_t above = batch.size(), middle = transposed ? columns.size() : rows.size(),
+                    last = transposed ? rows.size() : columns.size();
+  std::vector<std::int64_t> dims{merged(above, middle), merged(above + middle, last)};
+  if (!batch.empty()) dims.insert(dims.begin(), merged(0, above));
+  return {reshape(x, dims), transposed};
+}
+
+/// The product of two terms, summed over the letters that both have and the output has not.
+Term product(const Term& a, const Term& b, const std::string& output) {
+  std::string batch, rows, columns, inner;
+  for (char c : a.letters) (!b.has(c) ? rows : output.find(c) == std::string::npos ? inner : batch) += c;
+  for (char c : b.letters) {
+    if (!a.has(c)) columns += c;
+  }
+  const std::string letters = batch + rows + columns;
+  if (inner.empty() || (rows.empty() && columns.empty() && !batch.empty())) {  // nothing that matmul is good at
+    const auto aligned = [&](const Term& t) {
+      std::vector<std::int64_t> dims;
+      std::string own;
+      for (char c : letters + inner) {
+        dims.push_back(t.has(c) ? t.x.dim(t.axis(c)) : 1);
+        if (t.has(c)) own += c;
+      }
+      return reshape(ordered(t, own), dims);
+    };
+    Term c{letters + inner, aligned(a) * aligned(b)};
+    sum_out(c, letters);
+    return c;
+  }
+  std::vector<std::int64_t> dims;
+  for (char c : letters) dims.push_back(a.has(c) ? a.x.dim(a.axis(c)) : b.x.dim(b.axis(c)));
+  const Matrices x = matrices(a, batch, rows, inner), y = matrices(b, batch, inner, columns);
+  const Tensor c = matmul(x.x, y.x, {.transpose_a = x.transposed, .transpose_b = y.transposed});
+  return {letters, reshape(c, dims)};
+}
+
+Tensor einsum(const std::string& text, const Tensors& xs) {
+  const Equation e = parse(text);
+  if (e.inputs.size() != xs.size()) broken("\"{}\" names {} tensors, got {}", text, e.inputs.size(), xs.size());
+  if (xs.back().dtype() != xs[0].dtype())
+    broken("both tensors must have one dtype, {} and {} differ. Hint: cast one", name_of(xs[0].dtype()),
+           name_of(xs.back().dtype()));
+  std::vector<Term> given;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    if (static_cast<int>(e.inputs[i].size()) != xs[i].rank())
+      broken("\"{}\" in \"{}\" names {} axes, the tensor has {}", e.inputs[i], text, e.inputs[i].size(), xs[i].rank());
+    given.push_back({e.inputs[i], xs[i]});
+  }
+  std::vector<Term> terms = given;
+  for (Term& t : terms) simplify(t, given);
+  for (std::size_t i = 0; i < terms.size(); ++i)
+    sum_out(terms[i], terms.size() == 2 ? e.output + terms[1 - i].letters : e.output);
+  return ordered(terms.size() == 2 ? product(terms[0], terms[1], e.output) : terms[0], e.output);
+}
+
+}  // namespace
+
+Tensor einsum(const std::string& subscripts, Arg a) {
+  return named("einsum", a, [&] { return einsum(subscripts, Tensors{a.tensor()}); });
+}
+
+Tensor einsum(const std::string& subscripts, Arg a, Arg b) {
+  return named("einsum", a, [&] { return einsum(subscripts, Tensors{a.tensor(), b.tensor()}); });
+}
+
+}  // namespace reel

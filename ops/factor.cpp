@@ -1,0 +1,130 @@
+// Factorisations into triangles.
+#include "ops/matrix.h"
+
+namespace reel {
+
+namespace {
+
+/// Columns first..last-1.
+Tensor columns(const Tensor& x, std::int64_t first, std::int64_t last) {
+  return first == 0 && last == x.dim(-1) ? x : slice(x, -1, first, last);
+}
+Tensor rows(const Tensor& x, std::int64_t first, std::int64_t last) {
+  return first == 0 && last == x.dim(-2) ? x : slice(x, -2, first, last);
+}
+/// a^H b and a b^H
+Tensor adjoint_times(const Tensor& a, const Tensor& b) { return matmul(conj(a), b, {.transpose_a = true}); }
+Tensor times_adjoint(const Tensor& a, const Tensor& b) { return matmul(a, conj(b), {.transpose_b = true}); }
+/// x U^-H for an upper triangle U
+Tensor over_upper(const Tensor& x, const Tensor& U, double tolerance = 0) {
+  return adjoint(triangular_solve(U, adjoint(x), {.upper = true, .tolerance = tolerance}));
+}
+
+struct LuOp {  // A [..., m, n] -> P [..., m, m], L [..., m, r], U [..., r, n]
+  static constexpr Traits traits{.name = "lu", .reads = Reads::output};
+  int outputs() const { return 3; }
+  void infer(Inputs in, std::span<Spec> out) const {
+    check_matrix(in[0]);
+    const std::int64_t m = in[0].dim(-2), n = in[0].dim(-1), r = std::min(m, n);
+    out[0] = matrix_spec(in[0], m, m);
+    out[1] = matrix_spec(in[0], m, r);
+    out[2] = matrix_spec(in[0], r, n);
+  }
+  void run(Inputs in, std::span<Tensor> out) const {
+    const Tensor& A = in[0];
+    A.backend().lu(
+        {A.dtype(), A.dim(-2), A.dim(-1), matrices(A), A.data(), out[0].data(), out[1].data(), out[2].data()});
+  }
+  // Of the leading square parts, L1^-1 d(P^T A)1 U1^-1 = L1^-1 dL1 + dU1 U1^-1, a strict lower plus an upper triangle.
+  // What is below them is A2 U1^-1, what is right of them L1^-1 A2. P does not move.
+  void vjp(Vjp& v) const {
+    const Tensor &P = v.out(0), &L = v.out(1), &U = v.out(2);
+    const Tensor dL = or_zeros(v.dy(1), L), dU = or_zeros(v.dy(2), U);
+    const std::int64_t m = L.dim(-2), n = U.dim(-1), r = L.dim(-1);
+    const Tensor L1 = rows(L, 0, r), U1 = columns(U, 0, r);
+    const TriangularFlags unit{.unit_diagonal = true, .adjoint = true};
+    Tensor lower = adjoint_times(L1, rows(dL, 0, r)), upper = times_adjoint(columns(dU, 0, r), U1);
+    Tensor dPA;
+    if (n > r) {
+      const Tensor dU2 = columns(dU, r, n);
+      lower = lower - times_adjoint(dU2, columns(U, r, n));
+      dPA = triangular_solve(L1, concat({over_upper(tril(lower, -1) + triu(upper), U1), dU2}, -1), unit);
+    } else {
+      const Tensor dL2 = rows(dL, r, m);
+      if (m > r) upper = upper - adjoint_times(rows(L, r, m), dL2);
+      const Tensor top = triangular_solve(L1, tril(lower, -1) + triu(upper), unit);
+      dPA = over_upper(m > r ? concat({top, dL2}, -2) : top, U1);
+    }
+    v.set(0, matmul(P, dPA));
+  }
+};
+REEL_OP(LuOp)
+
+struct Cholesky {
+  static constexpr Traits traits{.name = "cholesky", .reads = Reads::output};
+  Spec infer(Inputs in) const {
+    check_square(in[0]);
+    return in[0].spec();
+  }
+  void run(Inputs in, Tensor& out) const {
+    const Pause pause;
+    const Tensor A = 0.5 * (in[0] + adjoint(in[0]));
+    out.backend().cholesky({out.dtype(), out.dim(-1), matrices(out), A.data(), out.data()});
+  }
+  // L^-1 dA L^-H is Hermitian and the sum of L^-1 dL, which is lower, and its adjoint: its lower triangle with half the
+  // diagonal.
+  void vjp(Vjp& v) const {
+    const Tensor& L = v.out();
+    const Tensor G = adjoint_times(L, v.dy()), half = 0.5 * (tril(G) + tril(G, -1));
+    const TriangularFlags flags{.adjoint = true};
+    const Tensor left = triangular_solve(L, 0.5 * (half + adjoint(half)), flags);
+    v.set(0, triangular_solve(L, adjoint(left), flags));
+  }
+  Tensor batch(Inputs in, Varying, std::int64_t) const { return cholesky(in[0]); }
+};
+REEL_OP(Cholesky)
+
+struct QrOp {  // A [..., m, n] -> Q [..., m, r], R [..., r, n]
+  static constexpr Traits traits{.name = "qr", .reads = Reads::output};
+  int outputs() const { return 2; }
+  void infer(Inputs in, std::span<Spec> out) const {
+    check_matrix(in[0]);
+    const std::int64_t m = in[0].dim(-2), n = in[0].dim(-1), r = std::min(m, n);
+    out[0] = matrix_spec(in[0], m, r);
+    out[1] = matrix_spec(in[0], r, n);
+  }
+  void run(Inputs in, std::span<Tensor> out) const {
+    const Tensor& A = in[0];
+    A.backend().qr({A.dtype(), A.dim(-2), A.dim(-1), matrices(A), A.data(), out[0].data(), out[1].data()});
+  }
+  // Of the leading r columns, Q^H dA R^-1 = Q^H dQ + dR R^-1, a skew part plus an upper triangle with real diagonal.
+  // The columns behind them are Q R2.
+  void vjp(Vjp& v) const {
+    const Tensor &Q = v.out(0), &R = v.out(1);
+    const Tensor dR = or_zeros(v.dy(1), R);
+    Tensor dQ = or_zeros(v.dy(0), Q);
+    const std::int64_t n = R.dim(-1), r = R.dim(-2);
+    const Tensor R1 = columns(R, 0, r), dR1 = columns(dR, 0, r), dR2 = columns(dR, r, n);
+    if (n > r) dQ = dQ + matmul(Q, times_adjoint(columns(R, r, n), dR2));
+    const Tensor M = times_adjoint(dR1, R1) - adjoint_times(Q, dQ), half = 0.5 * (triu(M) + triu(M, 1));
+    const Tensor dA = over_upper(dQ + matmul(Q, half + adjoint(half)), R1, roundoff(R1));
+    v.set(0, n > r ? concat({dA, matmul(Q, dR2)}, -1) : dA);
+  }
+};
+REEL_OP(QrOp)
+
+}  // namespace
+
+Lu lu(Arg A) {
+  Tensors out = apply_many(op_of<LuOp>(), Attrs(LuOp{}), {&A.tensor()}, A.where);
+  return {out[0], out[1], out[2]};
+}
+
+Tensor cholesky(Arg A) { return apply(Cholesky{}, {&A.tensor()}, A.where); }
+
+Qr qr(Arg A) {
+  Tensors out = apply_many(op_of<QrOp>(), Attrs(QrOp{}), {&A.tensor()}, A.where);
+  return {out[0], out[1]};
+}
+
+}  // namespace reel

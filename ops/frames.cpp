@@ -1,0 +1,82 @@
+// Overlapping pieces of the last axis: frame and overlap_add are each other's derivative.
+#include "ops/ops.h"
+
+namespace reel {
+
+namespace {
+
+struct Frame {  // [..., n] -> [..., frames, size]
+  std::int64_t size, hop;
+  static constexpr Traits traits{.name = "frame", .kind = Kind::movement, .reads = Reads::nothing, .linear = true};
+  Spec infer(Inputs in) const {
+    if (in[0].rank() == 0) broken("one axis or more is needed");
+    if (size < 1 || hop < 1) broken("size and hop are 1 or more, got {} and {}", size, hop);
+    const std::int64_t n = in[0].dim(-1);
+    if (n < size) broken("a frame of {} does not fit into {} elements", size, n);
+    const int last = in[0].rank() - 1;
+    Shape shape = in[0].shape().insert(last, (n - size) / hop + 1);
+    shape[last + 1] = size;
+    return {in[0].dtype(), shape, &in[0].backend()};
+  }
+  void run(Inputs in, Tensor& out) const {
+    const std::int64_t n = in[0].dim(-1), frames = out.dim(-2), rows = in[0].shape().product(0, in[0].rank() - 1);
+    Loop<2> loop;
+    loop.push(rows, {n, frames * size});
+    loop.push(frames, {hop, size});
+    loop.push(size, {1, 1});
+    out.backend().copy({size_of(out.dtype()), loop, in[0].data(), out.data()});
+  }
+  void vjp(Vjp& v) const {
+    const Shape& shape = v.spec(0).shape;
+    const Tensor dx = overlap_add(v.dy(), hop);  // without the elements behind the last frame
+    v.set(0, pad(dx, -1, 0, shape[shape.rank() - 1] - dx.dim(-1)));
+  }
+  Tensor batch(Inputs in, Varying, std::int64_t) const { return frame(in[0], size, hop); }
+};
+REEL_OP(Frame)
+
+struct OverlapAdd {  // [..., frames, size] -> [..., (frames - 1) hop + size]
+  std::int64_t hop;
+  static constexpr Traits traits{.name = "overlap_add", .reads = Reads::nothing, .linear = true};
+  Spec infer(Inputs in) const {
+    check_takes<Add>(in[0].dtype());
+    const int r = in[0].rank();
+    if (r < 2) broken("two axes or more are needed: frames and their elements");
+    if (in[0].dim(-1) < 1 || in[0].dim(-2) < 1) broken("there must be a frame, and an element in it");
+    if (hop < 1) broken("the hop is 1 or more, got {}", hop);
+    Shape shape = in[0].shape().erase(r - 1);
+    shape[r - 2] = (in[0].dim(-2) - 1) * hop + in[0].dim(-1);
+    return {in[0].dtype(), shape, &in[0].backend()};
+  }
+  // Elements first..first+hop-1 of all frames lie side by side, so each such part is one addition.
+  void run(Inputs in, Tensor& out) const {
+    Backend& b = out.backend();
+    b.fill({out.dtype(), out.numel(), 0, out.data()});
+    const std::int64_t frames = in[0].dim(-2), size = in[0].dim(-1), n = out.dim(-1);
+    const std::int64_t rows = out.shape().product(0, out.rank() - 1);
+    for (std::int64_t first = 0; first < size; first += hop) {
+      Loop<3> loop;
+      loop.push(rows, {n, frames * size, n});
+      loop.push(frames, {hop, size, hop});
+      loop.push(std::min(hop, size - first), {1, 1, 1});
+      const std::size_t skip = static_cast<std::size_t>(first) * size_of(out.dtype());
+      std::byte* const place = static_cast<std::byte*>(out.data()) + skip;
+      const Add add;
+      b.zip({index_of<Add, BinaryFunctors>, &add, out.dtype(), loop, place,
+             static_cast<const std::byte*>(in[0].data()) + skip, place});
+    }
+  }
+  void vjp(Vjp& v) const {
+    const Shape& shape = v.spec(0).shape;
+    v.set(0, frame(v.dy(), shape[shape.rank() - 1], hop));
+  }
+  Tensor batch(Inputs in, Varying, std::int64_t) const { return overlap_add(in[0], hop); }
+};
+REEL_OP(OverlapAdd)
+
+}  // namespace
+
+Tensor frame(Arg x, std::int64_t size, std::int64_t hop) { return apply(Frame{size, hop}, {&x.tensor()}, x.where); }
+Tensor overlap_add(Arg x, std::int64_t hop) { return apply(OverlapAdd{hop}, {&x.tensor()}, x.where); }
+
+}  // namespace reel

@@ -1,0 +1,52 @@
+// Equations that have no solution, or many.
+#include "ops/matrix.h"
+
+namespace reel {
+
+namespace {
+
+struct Pinv {
+  double rcond;
+  static constexpr Traits traits{.name = "pinv"};
+  Spec infer(Inputs in) const {
+    check_matrix(in[0]);
+    return matrix_spec(in[0], in[0].dim(-1), in[0].dim(-2));
+  }
+  void run(Inputs in, Tensor& out) const {
+    const Tensor& A = in[0];
+    A.backend().pinv(
+        {A.dtype(), A.dim(-2), A.dim(-1), matrices(A), rcond < 0 ? roundoff(A) : rcond, A.data(), out.data()});
+  }
+  // dP = -P dA P + P P^H dA^H (I - A P) + (I - P A) dA^H P^H P, with products in an order that keeps them small.
+  void vjp(Vjp& v) const {
+    const Tensor &A = v.in(0), &P = v.out(), PH = adjoint(P), GH = adjoint(v.dy());
+    const Tensor Z = matmul(P, GH), left = matmul(GH, matmul(P, PH));
+    const Tensor inner = Z - matmul(matmul(Z, P), A) - matmul(v.dy(), PH);
+    v.set(0, matmul(PH, inner) + left - matmul(A, matmul(P, left)));
+  }
+  Tensor batch(Inputs in, Varying, std::int64_t) const { return pinv(in[0], rcond); }
+};
+REEL_OP(Pinv)
+
+}  // namespace
+
+Tensor pinv(Arg A, double rcond) { return apply(Pinv{rcond}, {&A.tensor()}, A.where); }
+
+Tensor lstsq(Arg A, Arg B) {
+  named("lstsq", A, [&] {
+    check_matrix(A);
+    check_matrix(B);
+    if (A->dim(-2) != B->dim(-2))
+      broken("A and B must have the same number of rows, got {} and {}", A->dim(-2), B->dim(-2));
+  });
+  TriangularFlags flags{.upper = true, .tolerance = roundoff(A)};
+  if (A->dim(-2) >= A->dim(-1)) {
+    const Qr f = qr(A);  // A X - B is orthogonal to Q: R X = Q^H B
+    return triangular_solve({f.R, A.where}, matmul(adjoint(f.Q), B), flags);
+  }
+  const Qr f = qr({adjoint(A), A.where});  // A = R^H Q^H, and X = Q Y has no part outside the rows of A
+  flags.adjoint = true;
+  return matmul(f.Q, triangular_solve({f.R, A.where}, B, flags));
+}
+
+}  // namespace reel

@@ -1,0 +1,20 @@
+// What the ops on rows share: functions of the last axis with a kernel of their own.
+#pragma once
+#include "ops/axes.h"
+
+namespace reel {
+
+/// The spec of in[0], which must have a last axis, without it if `reduces`.
+inline Spec row_spec(Inputs in, bool reduces) {
+  const Tensor& x = in[0];
+  if (!is_floating(x.dtype())) refuse(x.dtype());
+  if (x.rank() == 0) broken("one axis or more is needed");
+  return {x.dtype(), reduces ? x.shape().erase(x.rank() - 1) : x.shape(), &x.backend()};
+}
+
+inline void run_rows(RowFunction function, double parameter, const Tensor& x, Tensor& out) {
+  out.backend().row_function(
+      {function, x.dtype(), x.shape().product(0, x.rank() - 1), x.dim(-1), parameter, x.data(), out.data()});
+}
+
+}  // namespace reel

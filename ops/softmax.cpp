@@ -1,0 +1,95 @@
+// softmax, log_softmax, logsumexp and layer normalisation: functions of rows with kernels of their own. The tests hold
+// them to what they are made of.
+#include "ops/rows.h"
+
+namespace reel {
+
+namespace {
+
+struct Softmax {
+  static constexpr Traits traits{.name = "softmax", .reads = Reads::output};
+  Spec infer(Inputs in) const { return row_spec(in, false); }
+  void run(Inputs in, Tensor& out) const { run_rows(RowFunction::softmax, 0, in[0], out); }
+  void vjp(Vjp& v) const {
+    const Tensor& y = v.out();
+    v.set(0, y * (v.dy() - sum(v.dy() * y, {-1}, true)));
+  }
+  Tensor batch(Inputs in, Varying, std::int64_t) const { return softmax(in[0]); }
+};
+REEL_OP(Softmax)
+
+struct LogSoftmax {
+  static constexpr Traits traits{.name = "log_softmax", .reads = Reads::output};
+  Spec infer(Inputs in) const { return row_spec(in, false); }
+  void run(Inputs in, Tensor& out) const { run_rows(RowFunction::log_softmax, 0, in[0], out); }
+  void vjp(Vjp& v) const { v.set(0, v.dy() - exp(v.out()) * sum(v.dy(), {-1}, true)); }
+  Tensor batch(Inputs in, Varying, std::int64_t) const { return log_softmax(in[0]); }
+};
+REEL_OP(LogSoftmax)
+
+struct Logsumexp {  // [..., n] -> [...]
+  static constexpr Traits traits{.name = "logsumexp"};
+  Spec infer(Inputs in) const { return row_spec(in, true); }
+  void run(Inputs in, Tensor& out) const { run_rows(RowFunction::logsumexp, 0, in[0], out); }
+  void vjp(Vjp& v) const {
+    const Tensor y = unsqueeze(v.out(), -1), dy = unsqueeze(v.dy(), -1);
+    v.set(0, exp(v.in(0) - y) * dy);
+  }
+  Tensor batch(Inputs in, Varying, std::int64_t) const { return apply(*this, {&in[0]}, Where::current()); }
+};
+REEL_OP(Logsumexp)
+
+struct Normalize {  // (x - mean) / sqrt(variance + epsilon)
+  double epsilon;
+  static constexpr Traits traits{.name = "normalize"};
+  Spec infer(Inputs in) const {
+    if (!(epsilon > 0)) broken("epsilon is above 0, got {}", epsilon);
+    return row_spec(in, false);
+  }
+  void run(Inputs in, Tensor& out) const { run_rows(RowFunction::normalize, epsilon, in[0], out); }
+  void vjp(Vjp& v) const {  // the parts of dy along 1 and along y change nothing
+    const Tensor &y = v.out(), &dy = v.dy();
+    const Tensor along = dy - mean(dy, {-1}, true) - y * mean(dy * y, {-1}, true);
+    v.set(0, rsqrt(var(v.in(0), {-1}, true) + epsilon) * along);
+  }
+  Tensor batch(Inputs in, Varying, std::int64_t) const { return apply(*this, {&in[0]}, Where::current()); }
+};
+REEL_OP(Normalize)
+
+/// O along an axis: it is moved to the end and back.
+template <class O>
+Tensor along(const Arg& x, std::int64_t axis) {
+  return named(O::traits.name, x, [&] {
+    const int a = checked_axis(axis, x->rank());
+    const Tensor rows = movedim(x, a, -1);
+    return movedim({apply(O{}, {&rows}, x.where), x.where}, -1, a);
+  });
+}
+
+}  // namespace
+
+Tensor softmax(Arg x, std::int64_t axis) { return along<Softmax>(x, axis); }
+Tensor log_softmax(Arg x, std::int64_t axis) { return along<LogSoftmax>(x, axis); }
+
+Tensor logsumexp(Arg x, const Axes& axes, bool keep_dims) {
+  return named("logsumexp", x, [&] {
+    const ReducedAxes r = reduced_axes(x->shape(), axes);
+    const Tensor rows = as_rows(x, r);
+    return with_dims(apply(Logsumexp{}, {&rows}, x.where), r, keep_dims, x.where);
+  });
+}
+
+Tensor normalize(Arg x, double epsilon) { return apply(Normalize{epsilon}, {&x.tensor()}, x.where); }
+
+Tensor layer_norm(Arg x, Arg gain, Arg bias, double epsilon) {
+  const std::int64_t n = x->rank() > 0 ? x->dim(-1) : 0;
+  for (const Arg* parameter : {&gain, &bias}) {
+    if (!((*parameter)->shape() == Shape{n}))
+      fail("layer_norm", x.where, "gain and bias must have one element for each of the last axis; got {}, {}, {}",
+           x->spec().str(), gain->spec().str(), bias->spec().str());
+  }
+  const Tensor scaled = operator*({normalize(x, epsilon), x.where}, gain);
+  return operator+({scaled, x.where}, bias);
+}
+
+}  // namespace reel

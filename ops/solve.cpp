@@ -1,0 +1,131 @@
+// Linear equations.
+#include "ops/matrix.h"
+
+namespace reel {
+
+namespace {
+
+void check_equations(Inputs in) {
+  check_same_dtype(in);
+  check_square(in[0]);
+  check_matrix(in[1]);
+  if (in[0].dim(-1) != in[1].dim(-2)) broken("A is {0}x{0}, but B has {1} rows", in[0].dim(-1), in[1].dim(-2));
+}
+
+/// l r^H, the gradient of a matrix of which l and r are columns in and out; summed over the places that share it, as
+/// one product.
+Tensor outer(const Spec& spec, const Tensor& l, const Tensor& r) {
+  if (spec.shape.rank() > 2) return matmul(l, conj(r), {.transpose_b = true});
+  const auto as_rows = [](const Tensor& x) { return reshape(transpose(x), {matrices(x) * x.dim(-1), x.dim(-2)}); };
+  return matmul(as_rows(l), conj(as_rows(r)), {.transpose_a = true});
+}
+
+struct Solve {  // A [..., n, n], B [..., n, k] -> [..., n, k]
+  SolveFlags flags;
+  static constexpr Traits traits{.name = "solve"};
+  Spec infer(Inputs in) const {
+    check_equations(in);
+    return {in[1].dtype(), with_matrix(common_places(in), in[1].dim(-2), in[1].dim(-1)), &in[1].backend()};
+  }
+  void run(Inputs in, Tensor& out) const {
+    out.backend().solve({out.dtype(), flags.adjoint, out.dim(-2), out.dim(-1), matrices(out), matrix_stride(in[0]),
+                         matrix_stride(in[1]), in[0].data(), in[1].data(), out.data()});
+  }
+  void vjp(Vjp& v) const {
+    const Tensor dB = solve(v.in(0), v.dy(), {.adjoint = !flags.adjoint});
+    v.set(1, dB);
+    if (v.needs(0)) v.set(0, flags.adjoint ? -outer(v.spec(0), v.out(), dB) : -outer(v.spec(0), dB, v.out()));
+  }
+  Tensor batch(Inputs in, Varying varying, std::int64_t steps) const {
+    return apply(*this, pointers(for_all_steps(in, varying, steps)), Where::current());
+  }
+};
+REEL_OP(Solve)
+
+struct TriangularSolve {  // likewise
+  TriangularFlags flags;
+  static constexpr Traits traits{.name = "triangular_solve"};
+  Spec infer(Inputs in) const {
+    check_equations(in);
+    return {in[1].dtype(), with_matrix(common_places(in), in[1].dim(-2), in[1].dim(-1)), &in[1].backend()};
+  }
+  void run(Inputs in, Tensor& out) const {
+    out.backend().triangular_solve({out.dtype(), flags.upper, flags.unit_diagonal, flags.adjoint, flags.tolerance,
+                                    out.dim(-2), out.dim(-1), matrices(out), matrix_stride(in[0]), matrix_stride(in[1]),
+                                    in[0].data(), in[1].data(), out.data()});
+  }
+  void vjp(Vjp& v) const {
+    TriangularFlags other = flags;
+    other.adjoint = !flags.adjoint;
+    const Tensor dB = triangular_solve(v.in(0), v.dy(), other);
+    v.set(1, dB);
+    if (!v.needs(0)) return;
+    const Tensor dA = flags.adjoint ? -outer(v.spec(0), v.out(), dB) : -outer(v.spec(0), dB, v.out());
+    const int skip = flags.unit_diagonal ? 1 : 0;
+    v.set(0, flags.upper ? triu(dA, skip) : tril(dA, -skip));
+  }
+  Tensor batch(Inputs in, Varying varying, std::int64_t steps) const {
+    return apply(*this, pointers(for_all_steps(in, varying, steps)), Where::current());
+  }
+};
+REEL_OP(TriangularSolve)
+
+struct Inverse {
+  static constexpr Traits traits{.name = "inverse", .reads = Reads::output};
+  Spec infer(Inputs in) const {
+    check_square(in[0]);
+    return in[0].spec();
+  }
+  void run(Inputs in, Tensor& out) const {
+    const Tensor one = eye_like(out);
+    const std::int64_t n = out.dim(-1);
+    out.backend().solve(
+        {out.dtype(), false, n, n, matrices(out), matrix_stride(in[0]), 0, in[0].data(), one.data(), out.data()});
+  }
+  void vjp(Vjp& v) const {  // d(A^-1) = -A^-1 dA A^-1
+    const Tensor h = adjoint(v.out());
+    v.set(0, -matmul(matmul(h, v.dy()), h));
+  }
+  Tensor batch(Inputs in, Varying, std::int64_t) const { return inverse(in[0]); }
+};
+REEL_OP(Inverse)
+
+struct Sylvester {  // A [..., m, m], B [..., n, n], C [..., m, n] -> [..., m, n]
+  static constexpr Traits traits{.name = "sylvester"};
+  Spec infer(Inputs in) const {
+    check_same_dtype(in);
+    check_square(in[0]);
+    check_square(in[1]);
+    check_matrix(in[2]);
+    const std::int64_t m = in[0].dim(-1), n = in[1].dim(-1);
+    if (in[2].dim(-2) != m || in[2].dim(-1) != n)
+      broken("A is {0}x{0} and B is {1}x{1}, so C must be {0}x{1}, got {2}x{3}", m, n, in[2].dim(-2), in[2].dim(-1));
+    return {in[2].dtype(), with_matrix(common_places(in), m, n), &in[2].backend()};
+  }
+  void run(Inputs in, Tensor& out) const {
+    out.backend().sylvester({out.dtype(), out.dim(-2), out.dim(-1), matrices(out), matrix_stride(in[0]),
+                             matrix_stride(in[1]), matrix_stride(in[2]), in[0].data(), in[1].data(), in[2].data(),
+                             out.data()});
+  }
+  void vjp(Vjp& v) const {  // A dX + dX B = dC - dA X - X dB
+    const Tensor dC = sylvester(adjoint(v.in(0)), adjoint(v.in(1)), v.dy());
+    v.set(2, dC);
+    if (v.needs(0)) v.set(0, -matmul(dC, conj(v.out()), {.transpose_b = true}));
+    if (v.needs(1)) v.set(1, -matmul(conj(v.out()), dC, {.transpose_a = true}));
+  }
+  Tensor batch(Inputs in, Varying varying, std::int64_t steps) const {
+    return apply(*this, pointers(for_all_steps(in, varying, steps)), Where::current());
+  }
+};
+REEL_OP(Sylvester)
+
+}  // namespace
+
+Tensor solve(Arg A, Arg B, SolveFlags flags) { return apply(Solve{flags}, {&A.tensor(), &B.tensor()}, A.where); }
+Tensor triangular_solve(Arg A, Arg B, TriangularFlags flags) {
+  return apply(TriangularSolve{flags}, {&A.tensor(), &B.tensor()}, A.where);
+}
+Tensor inverse(Arg A) { return apply(Inverse{}, {&A.tensor()}, A.where); }
+Tensor sylvester(Arg A, Arg B, Arg C) { return apply(Sylvester{}, {&A.tensor(), &B.tensor(), &C.tensor()}, A.where); }
+
+}  // namespace reel
