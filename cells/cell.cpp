@@ -40,31 +40,41 @@ std::int64_t Settings::integer(const std::string& name, std::int64_t low, std::i
   return value;
 }
 
-double Settings::real(const std::string& name) const { return number<double>("--" + cell_ + "." + name, text(name)); }
-
-Tensor Init::uniform(const Shape& shape, double bound) {
-  return reel::uniform(shape, -bound, bound, seed_, next_++, dtype, *backend);
-}
-Tensor Init::normal(const Shape& shape, double deviation) {
-  return reel::normal(shape, 0, deviation, seed_, next_++, dtype, *backend);
+double Settings::real(const std::string& name, double low, double high) const {
+  const std::string option = "--" + cell_ + "." + name;
+  const auto value = number<double>(option, text(name));
+  if (!(value >= low && value <= high))
+    throw OptionError(option, fmt::format("a number in {}..{} is wanted, got {}", low, high, value));
+  return value;
 }
 
 Tensors Cell::initial(std::int64_t batch) const {
   Tensors state;
-  for (std::size_t i = 0; i < states().size(); ++i) state.push_back(Tensor::zeros({batch, hidden}, dtype_, *backend_));
+  for (const State& s : states())
+    state.push_back(Tensor::zeros({batch, s.width}, s.complex ? complex_of(dtype_) : dtype_, *backend_));
   return state;
 }
 
 Tensor Cell::parameter(const std::string& name, const Tensor& value, const std::string& group) {
-  parameters_.push_back({name, value, group});
+  add({.name = name, .value = value, .group = group});
   return value;
 }
 
-Sequence scan(const Cell& cell, const Tensors& state, const Tensor& xs, const ScanOptions& options, Where where) {
+Tensor Cell::parameter(const std::string& name, const Tensor& value, const std::string& group, std::int64_t free) {
+  add({.name = name, .value = value, .group = group, .free = free});
+  return value;
+}
+
+Tensor Cell::fixed(const std::string& name, const Tensor& value) {
+  add({.name = name, .value = value, .trained = false});
+  return value;
+}
+
+Sequence Cell::run(const Tensors& state, const Tensor& xs, const ScanOptions& options, Where where) const {
   ScanResult all = scan(
       [&](const Tensors& s, const Tensors& x) {
-        Tensors next = cell.step(s, x[0]);
-        Tensors y{next[0]};
+        Tensors next = step(s, x[0]);
+        Tensors y{output(next)};
         return Next{std::move(next), std::move(y)};
       },
       state, {xs}, options, where);

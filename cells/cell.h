@@ -5,15 +5,26 @@
 #include <functional>
 #include <map>
 
+#include "cells/init.h"
 #include "ops/ops.h"
 
 namespace reel {
 
-/// A trained tensor: its elements change in place, so copies of the handle see every update.
+/// A tensor that belongs to a model: its elements change in place, so copies of the handle see every update.
 struct Parameter {
   std::string name;
   Tensor value;
-  std::string group;  // parameters of one group share a learning rate; "" is the main group
+  std::string group = "";  // parameters of one group share a learning rate; "" is the main group
+  bool trained = true;     // false: saved with the model, but neither counted nor updated (a permutation, a base)
+  std::int64_t free = -1;  // how many real numbers of it are read, when not all (a triangle)
+  /// Instead of the optimiser's rule: moves the value by `rate` against its gradient, on a manifold of its own.
+  std::function<void(Tensor& value, const Tensor& gradient, double rate)> retract = {};
+
+  /// How many real numbers are trained in it.
+  std::int64_t count() const {
+    if (!trained) return 0;
+    return free >= 0 ? free : value.numel() * (is_complex(value.dtype()) ? 2 : 1);
+  }
 };
 
 /// An option of a cell: --srnn.width, or width in section [srnn] of a config file.
@@ -32,8 +43,10 @@ class Settings {
   Settings(std::string cell, const std::vector<Setting>& known, const std::map<std::string, std::string>& given = {});
   /// Throws Error that names the option when the value is not a number, or not within low..high.
   std::int64_t integer(const std::string& name, std::int64_t low, std::int64_t high = 1 << 24) const;
-  double real(const std::string& name) const;
+  double real(const std::string& name, double low = -1e300, double high = 1e300) const;
   const std::string& choice(const std::string& name) const;
+  /// A choice of on and off.
+  bool on(const std::string& name) const { return choice(name) == "on"; }
 
  private:
   const std::string& text(const std::string& name) const;
@@ -42,20 +55,17 @@ class Settings {
 };
 
 /// Where parameters come from when a model is made: dtype, device, and random numbers that differ for each parameter.
-class Init {
- public:
-  Init(std::uint64_t seed, DType dtype = DType::f32, Backend& backend = reel::backend())
-      : dtype(dtype), backend(&backend), seed_(seed) {}
-  /// Uniform in [-bound, bound).
-  Tensor uniform(const Shape& shape, double bound);
-  Tensor normal(const Shape& shape, double deviation);
-  Tensor constant(const Shape& shape, double value) const { return Tensor::full(shape, value, dtype, *backend); }
+/// A tensor that a cell carries from step to step, [B, width].
+struct State {
+  std::string name;
+  std::int64_t width;
+  bool complex = false;
+};
 
-  DType dtype;
-  Backend* backend;
-
- private:
-  std::uint64_t seed_, next_ = std::uint64_t{3} << 60;  // streams far from those of data
+/// All times of a cell: xs [T, B, input] -> outputs [T, B, outputs] and the last state.
+struct Sequence {
+  Tensor hs;
+  Tensors last;
 };
 
 class Cell {
@@ -66,12 +76,25 @@ class Cell {
   Cell(const Cell&) = delete;
   Cell& operator=(const Cell&) = delete;
 
-  /// One time step: state and x [B, input] -> the next state; its first tensor is the output h [B, hidden].
+  /// One time step: state and x [B, input] -> the next state. What does not depend on the state (a matrix made from its
+  /// parameters) may be written here all the same: scan takes it out of the loop.
   virtual Tensors step(const Tensors& state, const Tensor& x) const = 0;
-  /// Names of the state's tensors, each [B, hidden].
-  virtual std::vector<std::string> states() const { return {"h"}; }
-  /// The state before the first step: zeros.
-  Tensors initial(std::int64_t batch) const;
+  /// The tensors of the state.
+  virtual std::vector<State> states() const { return {{"h", hidden}}; }
+  /// What a state shows to the layer above, [B, outputs()]; the first tensor of the state unless said otherwise.
+  virtual Tensor output(const Tensors& state) const { return state[0]; }
+  virtual std::int64_t outputs() const { return hidden; }
+  /// The state before the first step: zeros unless it is trained.
+  virtual Tensors initial(std::int64_t batch) const;
+  /// All times, xs [T, B, input]: a scan of step() unless the cell is no recurrence.
+  virtual Sequence run(const Tensors& state, const Tensor& xs, const ScanOptions& options, Where where) const;
+  /// False for one that sees all times at once: it has run(), but no step().
+  virtual bool recurrent() const { return true; }
+  /// Called after each update of the parameters: brings them back to where they must lie.
+  virtual void updated() {}
+  /// What is added to the loss, a scalar; undefined for nothing.
+  virtual Tensor penalty() const { return {}; }
+
   const std::vector<Parameter>& parameters() const { return parameters_; }
 
   const std::int64_t input, hidden;
@@ -79,6 +102,13 @@ class Cell {
  protected:
   /// Names a tensor as a parameter of this cell.
   Tensor parameter(const std::string& name, const Tensor& value, const std::string& group = "");
+  /// The same for one of which only `free` numbers are read.
+  Tensor parameter(const std::string& name, const Tensor& value, const std::string& group, std::int64_t free);
+  /// Names a tensor that belongs to this cell and is not trained.
+  Tensor fixed(const std::string& name, const Tensor& value);
+  void add(Parameter parameter) { parameters_.push_back(std::move(parameter)); }
+  DType dtype() const { return dtype_; }
+  Backend& device() const { return *backend_; }
 
  private:
   DType dtype_;
@@ -86,13 +116,11 @@ class Cell {
   std::vector<Parameter> parameters_;
 };
 
-/// All times of a cell: xs [T, B, input] -> outputs [T, B, hidden] and the last state.
-struct Sequence {
-  Tensor hs;
-  Tensors last;
-};
-Sequence scan(const Cell& cell, const Tensors& state, const Tensor& xs, const ScanOptions& options = {},
-              Where where = Where::current());
+/// All times of a cell from a state.
+inline Sequence scan(const Cell& cell, const Tensors& state, const Tensor& xs, const ScanOptions& options = {},
+                     Where where = Where::current()) {
+  return cell.run(state, xs, options, where);
+}
 
 /// A kind of cell by name.
 struct CellType {
@@ -106,9 +134,10 @@ struct CellType {
 std::vector<CellType>& cell_registry();
 /// Throws Error that lists the known cells.
 const CellType& cell_type(const std::string& name);
-/// Puts a cell into the registry; once a cell, at namespace scope of its .cpp file.
-#define REEL_CELL(...) \
-  [[maybe_unused]] static const bool registered_cell = (cell_registry().push_back(CellType __VA_ARGS__), true);
+/// Puts a cell into the registry: REEL_CELL({"name", "help", {settings}, maker}), at namespace scope of its .cpp file.
+#define REEL_CELL(...)                                        \
+  [[maybe_unused]] static const bool REEL_OP_NAME(__LINE__) = \
+      (cell_registry().push_back(__VA_ARGS__), true);  // NOLINT: a list in braces has no other form
 
 /// An elementwise function by name: relu, tanh, sigmoid, leaky_relu, elu, softplus, identity.
 std::vector<std::string> activation_names();

@@ -1,53 +1,113 @@
-// Long short-term memory (Hochreiter and Schmidhuber 1997, with forget gate; Zaremba et al. 2014 write it so).
+// Long short-term memory (Hochreiter and Schmidhuber 1997, with forget gate; Zaremba et al. 2014 write it so), with the
+// peepholes, starts and normalisation of the papers' baselines.
 #include <cmath>
 
-#include "cells/cell.h"
+#include "cells/gate.h"
 
 namespace reel {
 namespace {
 
 class Lstm final : public Cell {
  public:
-  Lstm(std::int64_t i, std::int64_t n, const Settings& s, Init& init) : Cell(i, n, init) {
-    const double k = 1 / std::sqrt(static_cast<double>(n));  // PyTorch's start: all uniform in +-1/sqrt(n)
-    const bool two = s.choice("biases") == "2";
+  Lstm(std::int64_t i, std::int64_t n, const Settings& s, Init& init)
+      : Cell(i, n, init), peephole_(s.choice("peephole")) {
+    const std::string& start = s.choice("init");
+    const double k = 1 / std::sqrt(static_cast<double>(n));
+    const bool two = s.choice("biases") == "2", normed = s.choice("norm") == "layer";
     for (Gate* g : {&i_, &f_, &g_, &o_}) {
       const std::string name = g == &i_ ? "_i" : g == &f_ ? "_f" : g == &g_ ? "_g" : "_o";
-      g->W = parameter("W" + name, init.uniform({n, i}, k));
-      g->R = parameter("R" + name, init.uniform({n, n}, k));
-      Tensor b = init.uniform({n}, k);
+      const auto weight = [&](std::int64_t in, bool recurrent) {
+        if (start == "pytorch") return init.uniform({n, in}, k);  // all uniform in +-1/sqrt(n)
+        if (start == "glorot") return init.glorot_uniform({n, in});
+        return recurrent ? init.orthogonal(n) : init.glorot_normal({n, in});
+      };
+      g->W = parameter("W" + name, weight(i, false));
+      g->R = parameter("R" + name, weight(n, true));
+      Tensor b = start == "pytorch" ? init.uniform({n}, k) : init.constant({n}, 0);
       if (g == &f_) b = b + s.real("forget_bias");
       g->b = parameter("b" + name, b);
-      if (two) g->b2 = parameter("b2" + name, init.uniform({n}, k));
+      if (two) g->b2 = parameter("b2" + name, start == "pytorch" ? init.uniform({n}, k) : init.constant({n}, 0));
+      const bool sees = peephole_ == "full" || (peephole_ == "output" && g == &o_);
+      if (sees) g->V = parameter("V" + name, weight(n, true));
+      if (peephole_ == "diagonal" && g != &g_) g->p = parameter("p" + name, init.uniform({n}, 0.0, 1.0));
+      if (normed) g->norm = norm(name, init);
     }
+    if (normed) c_norm_ = norm("_c", init);
+    if (s.choice("initial") == "trained") {
+      h_0 = parameter("h_0", init.constant({n}, 0));
+      c_0 = parameter("c_0", init.constant({n}, 0));
+    }
+    if (const double longest = s.real("chrono", 0); longest > 0) chrono(longest, s.choice("chrono_draw"), init);
   }
-  std::vector<std::string> states() const override { return {"h", "c"}; }
+  std::vector<State> states() const override { return {{"h", hidden}, {"c", hidden}}; }
+  Tensors initial(std::int64_t batch) const override {
+    if (!h_0.defined()) return Cell::initial(batch);
+    return {expand(h_0, {batch, hidden}), expand(c_0, {batch, hidden})};
+  }
 
   Tensors step(const Tensors& state, const Tensor& x) const override {
     const Tensor &h = state[0], &c = state[1];
-    const Tensor i = sigmoid(i_(x, h));
-    const Tensor f = sigmoid(f_(x, h));
-    const Tensor g = tanh(g_(x, h));
-    const Tensor o = sigmoid(o_(x, h));
+    const bool full = peephole_ == "full";
+    const Tensor i = sigmoid(i_(x, h, c));
+    const Tensor f = sigmoid(f_(x, h, c));
+    const Tensor g = tanh(g_(x, h, c));
     const Tensor next = f * c + i * g;
-    return {o * tanh(next), next};
+    const Tensor o = sigmoid(o_(x, h, full ? c : next));  // the output gate's peepholes see the new cell
+    const Tensor carried = c_norm_(next);
+    return {o * tanh(carried), carried};
   }
 
  private:
   struct Gate {
-    Tensor W, R, b, b2;
-    Tensor operator()(const Tensor& x, const Tensor& h) const {  // W x + R h + b
+    Tensor W, R, b, b2, V, p;
+    Norm norm;
+    Tensor operator()(const Tensor& x, const Tensor& h, const Tensor& c) const {  // W x + R h + b + V c or p * c
       const Tensor u = b2.defined() ? linear(x, W, b) + b2 : linear(x, W, b);
-      return u + linear(h, R);
+      const Tensor a = u + linear(h, R);
+      return norm(V.defined() ? a + linear(c, V) : p.defined() ? a + p * c : a);
     }
   };
+  Norm norm(const std::string& name, Init& init) {
+    return {parameter("g" + name, init.constant({hidden}, 1)), parameter("beta" + name, init.constant({hidden}, 0))};
+  }
+  /// Chrono initialisation (Tallec and Ollivier 2018): b_f = log of times up to the longest, b_i = -b_f, others 0.
+  void chrono(double longest, const std::string& draw, Init& init) {
+    Tensor times = init.uniform({hidden}, 1.0, std::max(longest - 1, 1.0));
+    if (draw == "whole") times = floor(init.uniform({hidden}, 1.0, std::floor(longest) + 1));
+    const Tensor b_f = log(times), zero = init.constant({hidden}, 0);
+    for (Gate* g : {&i_, &f_, &g_, &o_}) {
+      g->b.assign(g == &f_ ? b_f : g == &i_ ? -b_f : zero);
+      if (g->b2.defined()) g->b2.assign(zero);
+    }
+  }
+
+  std::string peephole_;
   Gate i_, f_, g_, o_;
+  Tensor h_0, c_0;
+  Norm c_norm_;  // the normalised cell is what is carried
 };
 
+using enum Setting::Kind;
 REEL_CELL({"lstm",
            "long short-term memory",
-           {{"biases", Setting::Kind::choice, "2", "bias vectors a gate: 1, or PyTorch's 2", {"1", "2"}},
-            {"forget_bias", Setting::Kind::real, "0", "added to the forget gate's bias at the start", {}}},
+           {{"biases", choice, "2", "bias vectors a gate: 1, or PyTorch's 2", {"1", "2"}},
+            {"forget_bias", real, "0", "added to the forget gate's bias at the start", {}},
+            {"peephole",
+             choice,
+             "none",
+             "gates see the cell: by a vector (Graves 2013), the output gate by a matrix (uRNN's baseline), all by "
+             "matrices",
+             {"none", "diagonal", "output", "full"}},
+            {"norm", choice, "none", "layer normalisation of gates and cell", {"none", "layer"}},
+            {"init",
+             choice,
+             "pytorch",
+             "uniform in +-1/sqrt(n), Glorot uniform, or Glorot normal with orthogonal recurrent matrices (NRU's "
+             "baseline)",
+             {"pytorch", "glorot", "orthogonal"}},
+            {"initial", choice, "zero", "the first state", {"zero", "trained"}},
+            {"chrono", real, "0", "longest time for the chrono initialisation of the biases; 0: without", {}},
+            {"chrono_draw", choice, "real", "chrono: times are real or whole numbers", {"real", "whole"}}},
            [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
              return std::make_unique<Lstm>(i, n, s, init);
            }})

@@ -1,4 +1,5 @@
-// Vanilla recurrent network (Elman).
+// Vanilla recurrent network (Elman), with the starts that made it remember: IRNN (Le et al. 2015), and the RNN-id and
+// RNN-orth with layer normalisation that the NRU paper compares with.
 #include <cmath>
 
 #include "cells/cell.h"
@@ -9,31 +10,61 @@ namespace {
 class Rnn final : public Cell {
  public:
   Rnn(std::int64_t i, std::int64_t n, const Settings& s, Init& init) : Cell(i, n, init), f_(s.choice("activation")) {
-    const double k = 1 / std::sqrt(static_cast<double>(n));  // PyTorch's start: all uniform in +-1/sqrt(n)
-    U = parameter("U", init.uniform({n, i}, k));
-    W = parameter("W", init.uniform({n, n}, k));
-    b = parameter("b", init.uniform({n}, k));
-    if (s.choice("biases") == "2") b2 = parameter("b2", init.uniform({n}, k));
+    const std::string& start = s.choice("init");
+    const bool pytorch = start == "pytorch", two = s.choice("biases") == "2", norm = s.choice("norm") == "layer";
+    if (two && norm)
+      throw OptionError("biases", "layer normalisation takes one bias, as it has an offset of its own. Hint: biases 1");
+    const double k = 1 / std::sqrt(static_cast<double>(n));  // PyTorch: all uniform in +-1/sqrt(n)
+    U = parameter("U", pytorch           ? init.uniform({n, i}, k)
+                       : start == "irnn" ? init.normal({n, i}, 1e-3)
+                                         : init.glorot_normal({n, i}, std::sqrt(2.0)));
+    W = parameter("W", pytorch                 ? init.uniform({n, n}, k)
+                       : start == "orthogonal" ? init.orthogonal(n)
+                                               : eye(n, init.dtype, *init.backend));
+    b = parameter("b", pytorch ? init.uniform({n}, k) : init.constant({n}, 0));
+    if (two) b2 = parameter("b2", pytorch ? init.uniform({n}, k) : init.constant({n}, 0));
+    if (norm) {
+      g = parameter("g", init.constant({n}, 1));
+      beta = parameter("beta", init.constant({n}, 0));
+    }
   }
 
   Tensors step(const Tensors& state, const Tensor& x) const override {
     const Tensor& h = state[0];
     const Tensor u = b2.defined() ? linear(x, U, b) + b2 : linear(x, U, b);
-    return {activate(f_, u + linear(h, W))};  // h' = f(W h + U x + b)
+    const Tensor a = u + linear(h, W);  // h' = f(W h + U x + b), or f(LN(W h + U x + b))
+    return {activate(f_, g.defined() ? layer_norm(a, g, beta) : a)};
   }
 
  private:
   std::string f_;
-  Tensor U, W, b, b2;
+  Tensor U, W, b, b2, g, beta;
 };
 
-REEL_CELL({"rnn",
-           "vanilla RNN",
-           {{"activation", Setting::Kind::choice, "tanh", "f of h' = f(W h + U x + b)", activation_names()},
-            {"biases", Setting::Kind::choice, "2", "bias vectors: 1, or PyTorch's 2", {"1", "2"}}},
-           [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
-             return std::make_unique<Rnn>(i, n, s, init);
-           }})
+CellType type(const std::string& name, const std::string& help, const std::string& activation,
+              const std::string& biases, const std::string& norm, const std::string& start) {
+  using enum Setting::Kind;
+  return {name,
+          help,
+          {{"activation", choice, activation, "f of h' = f(W h + U x + b)", activation_names()},
+           {"biases", choice, biases, "bias vectors: 1, or PyTorch's 2", {"1", "2"}},
+           {"norm", choice, norm, "layer normalisation of W h + U x + b", {"none", "layer"}},
+           {"init",
+            choice,
+            start,
+            "start of W: uniform as PyTorch, the identity with small U (IRNN), the identity or a random orthogonal "
+            "matrix with Glorot normal U",
+            {"pytorch", "irnn", "identity", "orthogonal"}}},
+          [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
+            return std::make_unique<Rnn>(i, n, s, init);
+          }};
+}
+
+REEL_CELL(type("rnn", "vanilla RNN", "tanh", "2", "none", "pytorch"))
+REEL_CELL(type("irnn", "RNN of ReLU units that starts at the identity (Le et al. 2015)", "relu", "1", "none", "irnn"))
+REEL_CELL(type("rnn-id", "IRNN with layer normalisation (NRU paper)", "relu", "1", "layer", "identity"))
+REEL_CELL(type("rnn-orth", "RNN that starts at an orthogonal matrix, layer normalisation (NRU paper)", "relu", "1",
+               "layer", "orthogonal"))
 
 }  // namespace
 }  // namespace reel

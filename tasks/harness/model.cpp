@@ -1,6 +1,8 @@
 #include "tasks/harness/model.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace reel {
 
@@ -13,24 +15,48 @@ Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
   std::int64_t width = shape.inputs;
   if (input_ == "embedding") {
     width = options.embedding > 0 ? options.embedding : type.embedding ? type.embedding(settings) : options.hidden;
-    embedding_ = add("embedding", init.normal({shape.vocabulary, width}, 1), "embedding");  // as PyTorch starts
+    embedding_ = add({"embedding", init.normal({shape.vocabulary, width}, 1), "embedding"});  // as PyTorch starts
   } else if (input_ == "one-hot") {
     width = shape.vocabulary;
   }
   for (std::int64_t l = 0; l < options.layers; ++l) {
-    cells_.push_back(type.make(l == 0 ? width : options.hidden, options.hidden, settings, init));
+    if (l > 0) width = cells_.back()->outputs();
+    cells_.push_back(type.make(width, options.hidden, settings, init));
     const std::string prefix = options.layers == 1 ? "cell." : fmt::format("cell{}.", l + 1);
-    for (const Parameter& p : cells_.back()->parameters())
-      add(prefix + p.name, p.value, p.group.empty() ? "cell" : p.group);
+    for (Parameter p : cells_.back()->parameters()) {
+      p.name = prefix + p.name;
+      if (p.group.empty()) p.group = "cell";
+      add(std::move(p));
+    }
   }
-  const double k = 1 / std::sqrt(static_cast<double>(options.hidden));  // PyTorch Linear's start
-  V_ = add("head.V", init.uniform({shape.outputs, options.hidden}, k), "head");
-  c_ = add("head.c", init.uniform({shape.outputs}, k), "head");
+  width = cells_.back()->outputs();
+  const double k = 1 / std::sqrt(static_cast<double>(width));  // PyTorch Linear's start
+  V_ = add({"head.V", init.uniform({shape.outputs, width}, k), "head"});
+  c_ = add({"head.c", init.uniform({shape.outputs}, k), "head"});
 }
 
-Tensor Model::add(const std::string& name, const Tensor& value, const std::string& group) {
-  parameters_.push_back({name, value, group});
-  return value;
+Tensor Model::add(Parameter parameter) {
+  parameters_.push_back(std::move(parameter));
+  return parameters_.back().value;
+}
+
+std::vector<Parameter> Model::trained() const {
+  std::vector<Parameter> out;
+  std::copy_if(parameters_.begin(), parameters_.end(), std::back_inserter(out),
+               [](const Parameter& p) { return p.trained; });
+  return out;
+}
+
+Tensor Model::penalty() const {
+  Tensor total;
+  for (const auto& cell : cells_) {
+    if (const Tensor p = cell->penalty(); p.defined()) total = total.defined() ? total + p : p;
+  }
+  return total;
+}
+
+void Model::updated() {
+  for (const auto& cell : cells_) cell->updated();
 }
 
 Tensor Model::operator()(const Tensor& x) const {
@@ -41,14 +67,14 @@ Tensor Model::operator()(const Tensor& x) const {
   for (const auto& cell : cells_) {
     Sequence out = scan(*cell, cell->initial(h.dim(1)), h);
     h = out.hs;
-    last = out.last[0];
+    last = cell->recurrent() ? cell->output(out.last) : at(out.hs, out.hs.dim(0) - 1);
   }
   return linear(shape_.every_step ? h : last, V_, c_);
 }
 
 std::int64_t Model::count() const {
   std::int64_t n = 0;
-  for (const Parameter& p : parameters_) n += p.value.numel();
+  for (const Parameter& p : parameters_) n += p.count();
   return n;
 }
 
@@ -57,7 +83,8 @@ std::string Model::table() const {
   for (const Parameter& p : parameters_) width = std::max(width, p.name.size());
   std::string text = fmt::format("{:<{}}  {:<14} {:>10}  {}\n", "parameter", width, "shape", "count", "group");
   for (const Parameter& p : parameters_)
-    text += fmt::format("{:<{}}  {:<14} {:>10}  {}\n", p.name, width, p.value.shape().str(), p.value.numel(), p.group);
+    text += fmt::format("{:<{}}  {:<14} {:>10}  {}\n", p.name, width, p.value.shape().str(), p.value.numel(),
+                        p.trained ? p.group : "(fixed)");
   return text + fmt::format("{:<{}}  {:<14} {:>10}\n", "total", width, "", count());
 }
 

@@ -26,12 +26,19 @@ class Model {
   /// Outputs for a batch of sequences from the zero state.
   Tensor operator()(const Tensor& x) const;
   const std::vector<Parameter>& parameters() const { return parameters_; }
+  /// Those that are trained.
+  std::vector<Parameter> trained() const;
+  /// What the cells add to the loss, a scalar; undefined for nothing.
+  Tensor penalty() const;
+  /// Called after each update of the parameters.
+  void updated();
+  /// How many numbers are trained.
   std::int64_t count() const;
   /// Names, shapes and counts of all parameters, as the lines of a table.
   std::string table() const;
 
  private:
-  Tensor add(const std::string& name, const Tensor& value, const std::string& group);
+  Tensor add(Parameter parameter);
 
   ModelShape shape_;
   std::string input_;

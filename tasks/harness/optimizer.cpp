@@ -20,13 +20,15 @@ Optimizer::Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& 
   }
   const double start = options.kind == "rmsprop" ? options.rms_start : 0;
   for (Parameter& p : parameters) {
-    if (!is_floating(p.value.dtype()))
-      throw Error("optimizer", fmt::format("parameter {} is {}; f32 or f64 is wanted", p.name, p.value.spec().str()));
+    if (!is_differentiable(p.value.dtype()))
+      throw Error("optimizer", fmt::format("parameter {} is {}, which has no gradient", p.name, p.value.spec().str()));
     const auto rate = options.group_lr.find(p.group);
     Slot slot{p, rate == options.group_lr.end() ? options.lr : rate->second, {}};
-    for (int k = 0; k < states_of(options.kind); ++k)
-      slot.state[k] = Tensor::full(p.value.shape(), start, p.value.dtype(), p.value.backend());
-    if (options.kind == "adam") slot.state[2] = Tensor::zeros(p.value.shape(), p.value.dtype(), p.value.backend());
+    for (int k = 0; k < states_of(options.kind) && !p.retract; ++k)
+      slot.state[k] = Tensor::full(p.value.shape(), {start, is_complex(p.value.dtype()) ? start : 0}, p.value.dtype(),
+                                   p.value.backend());
+    if (options.kind == "adam" && !p.retract)
+      slot.state[2] = Tensor::zeros(p.value.shape(), p.value.dtype(), p.value.backend());
     slots_.push_back(std::move(slot));
   }
 }
@@ -41,8 +43,9 @@ template <class Rule>
 void Optimizer::update(Slot& slot, const Tensor& gradient, const Rule& rule, double scale) {
   Tensor& p = slot.parameter.value;
   const double limit = options_.clip_value > 0 ? options_.clip_value : std::numeric_limits<double>::infinity();
+  const std::int64_t n = p.numel() * (is_complex(p.dtype()) ? 2 : 1);  // complex numbers are two real ones
   UpdateArgs args{
-      index_of<Rule, UpdateRules>, &rule, p.dtype(), p.numel(), scale, limit, p.data(), gradient.data(), {}};
+      index_of<Rule, UpdateRules>, &rule, real_of(p.dtype()), n, scale, limit, p.data(), gradient.data(), {}};
   for (int k = 0; k < 3; ++k) args.state[k] = slot.state[k].defined() ? slot.state[k].data() : nullptr;
   p.backend().update(args);
   p.mark_changed();
@@ -58,7 +61,9 @@ void Optimizer::step(const Tensors& gradients, double norm, double lr_factor) {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
     const double rate = slot.lr * lr_factor;
-    if (options_.kind == "sgd")
+    if (slot.parameter.retract)
+      slot.parameter.retract(slot.parameter.value, gradients[i], rate * scale);
+    else if (options_.kind == "sgd")
       update(slot, gradients[i], SgdRule{rate, options_.momentum}, scale);
     else if (options_.kind == "rmsprop")
       update(slot, gradients[i], RmspropRule{rate, options_.decay, eps, options_.epsilon_inside}, scale);

@@ -30,7 +30,8 @@ class Optimizer {
 
   /// The norm of all gradients together; gradients are in the order of the parameters.
   double norm(const Tensors& gradients) const;
-  /// One update, with all rates times lr_factor. `norm` is that of the gradients.
+  /// One update, with all rates times lr_factor. `norm` is that of the gradients. A parameter with a retraction of its
+  /// own takes that instead of the rule.
   void step(const Tensors& gradients, double norm, double lr_factor = 1);
 
   std::int64_t steps() const { return steps_; }

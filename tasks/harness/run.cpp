@@ -20,7 +20,7 @@ struct Shared {
   ModelOptions model;
   std::string device = "cpu", dtype = "f32", out, epsilon_place = "outside", group_lr, shuffle = "on";
   std::int64_t threads = 0;
-  bool dry_run = false;
+  bool dry_run = false, list_cells = false;
 };
 
 void add_shared(Options& o, Shared& s) {
@@ -72,6 +72,7 @@ void add_shared(Options& o, Shared& s) {
   o.add("threads", s.threads, "of the CPU; 0: one for each core", "Run", Bounds{.low = 0, .high = 1024});
   o.flag("quiet", s.train.quiet, "no progress", "Run");
   o.flag("dry-run", s.dry_run, "print the model and stop", "Run");
+  o.flag("list-cells", s.list_cells, "print all cells with a line each and stop", "Run");
 }
 
 std::map<std::string, double> parse_rates(const std::string& text) {
@@ -98,6 +99,10 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   options.cells();
   options.parse(argc, argv);
 
+  if (s.list_cells) {
+    for (const CellType& type : cell_registry()) fmt::print("{:<14} {}\n", type.name, type.help);
+    return 0;
+  }
   s.optimizer.epsilon_inside = s.epsilon_place == "inside";
   s.optimizer.group_lr = parse_rates(s.group_lr);
   s.train.examples.shuffle = s.shuffle == "on";
@@ -116,7 +121,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     task = program.task();
     model = std::make_unique<Model>(task->shape(), s.model,
                                     Init(s.train.seed, s.dtype == "f64" ? DType::f64 : DType::f32, device));
-    optimizer.emplace(model->parameters(), s.optimizer);
+    optimizer.emplace(model->trained(), s.optimizer);
   } catch (const Error& e) {
     throw Usage(e.what());
   }
@@ -146,19 +151,23 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
 
 }  // namespace
 
-int run_task(int argc, const char* const* argv, const TaskProgram& program) {
+int run_program(const std::string& name, const std::function<int()>& body) {
   try {
-    return run(argc, argv, program);
+    return body();
   } catch (const Exit& e) {
     fmt::print("{}", e.text);
     return e.code;
   } catch (const Usage& e) {
-    fmt::print(stderr, "{}: {}\n", program.name, e.what());
+    fmt::print(stderr, "{}: {}\n", name, e.what());
     return 2;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "{}: {}\n", program.name, e.what());
+    fmt::print(stderr, "{}: {}\n", name, e.what());
     return 1;
   }
+}
+
+int run_task(int argc, const char* const* argv, const TaskProgram& program) {
+  return run_program(program.name, [&] { return run(argc, argv, program); });
 }
 
 }  // namespace reel

@@ -14,6 +14,10 @@ struct TaskProgram {
   std::function<std::unique_ptr<Task>()> task;  // makes the task from them
 };
 
+/// What every main() does around its work: errors become a line on stderr and an exit code: 1 on failure, 2 on bad
+/// usage.
+int run_program(const std::string& name, const std::function<int()>& body);
+
 /// Runs a task as a program. Returns the exit code: 0, 1 on failure, 2 on bad usage, 130 when interrupted.
 int run_task(int argc, const char* const* argv, const TaskProgram& program);
 

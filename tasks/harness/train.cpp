@@ -56,8 +56,7 @@ Validation validate(const Task& task, const Model& model, const Examples& exampl
 
 }  // namespace
 
-Outcome train(const Task& task, const Model& model, Optimizer& optimizer, RunFolder& folder,
-              const TrainOptions& options) {
+Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options) {
   Schedule schedule(options.schedule);
   Examples examples(options.examples, options.seed);
   const std::string checkpoint = folder.file("checkpoint.safetensors");
@@ -70,7 +69,7 @@ Outcome train(const Task& task, const Model& model, Optimizer& optimizer, RunFol
   folder.keep_rows_up_to(at.step);
 
   Tensors parameters;
-  for (const Parameter& p : model.parameters()) parameters.push_back(p.value);
+  for (const Parameter& p : model.trained()) parameters.push_back(p.value);
 
   Outcome outcome;
   RunRecord& record = outcome.record;
@@ -114,10 +113,12 @@ Outcome train(const Task& task, const Model& model, Optimizer& optimizer, RunFol
       const Tensor l = task.loss(model(batch.x), batch);
       loss = l.item();
       if (!std::isfinite(loss)) diverged("loss", loss, at.step + 1, folder);
-      const Tensors gradients = grad({l}, parameters);
+      const Tensor penalty = model.penalty();
+      const Tensors gradients = grad({penalty.defined() ? l + penalty : l}, parameters);
       const double norm = optimizer.norm(gradients);
       if (!std::isfinite(norm)) diverged("gradient norm", norm, at.step + 1, folder);
       optimizer.step(gradients, norm, schedule.factor(at.step));
+      model.updated();
       at.running.grad_norm += norm;
     }
     ++at.step;

@@ -26,7 +26,6 @@ struct Outcome {
 /// Trains until options.steps, from the checkpoint in the folder if there is one. After Ctrl-C it finishes the step and
 /// saves. Throws Error when the loss or the gradient is not finite (the last checkpoint stays), or the checkpoint does
 /// not fit.
-Outcome train(const Task& task, const Model& model, Optimizer& optimizer, RunFolder& folder,
-              const TrainOptions& options);
+Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options);
 
 }  // namespace reel

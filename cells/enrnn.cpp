@@ -1,0 +1,105 @@
+// Eigenvalue normalised RNN (Helfrich and Ye 2020): a long-memory state with an orthogonal W_L (scoRNN), and beside it
+// a short-memory state with W_S = T / rho(T), whose eigenvalues lie in the unit disk.
+#include <cmath>
+
+#include "cells/cayley.h"
+#include "cells/modrelu.h"
+
+namespace reel {
+namespace {
+
+class Enrnn final : public Cell {
+ public:
+  Enrnn(std::int64_t i, std::int64_t n, const Settings& s, Init& init)
+      : Cell(i, n, init),
+        short_(s.integer("short", 0) > 0 ? s.integer("short", 0) : std::max<std::int64_t>(2, n / 5 * 2)),
+        long_(n - short_),
+        epsilon_(s.real("epsilon", 0)),
+        modrelu_(s.choice("activation") == "modrelu"),
+        always_(s.on("normalise")) {
+    if (long_ < 1) throw OptionError("--enrnn.short", fmt::format("fewer than {} units are wanted, got {}", n, short_));
+    if (short_ % 2 != 0)
+      throw OptionError("--enrnn.short",
+                        fmt::format("an even number is needed, as T starts with blocks of 2, got {}", short_));
+    D = signs(long_, negatives("--enrnn.negatives", s.integer("negatives", -1), long_), init);
+    A = parameter("A", init.skew_blocks(long_, 0, half_pi, [](double u) { return std::tan(u / 2); }), "orthogonal",
+                  long_ * (long_ - 1) / 2);
+    T = parameter("T", start_of_T(init));
+    if (s.on("coupled")) W_C = parameter("W_C", init.glorot_uniform({long_, short_}));
+    if (s.choice("inputs") == "identity") {
+      if (i != n)
+        throw OptionError("--enrnn.inputs",
+                          fmt::format("the identity needs inputs as wide as the state, got {} and {}", i, n));
+    } else {
+      U_L = parameter("U_L", init.uniform({long_, i}, 0.01));
+      U_S = parameter("U_S", init.uniform({short_, i}, 0.01));
+    }
+    b_L = parameter("b_L", init.constant({long_}, 0));
+    b_S = parameter("b_S", init.constant({short_}, 0));
+    if (s.choice("normalise") == "late") grown_ = fixed("grown", Tensor::zeros({}, DType::boolean, *init.backend));
+  }
+  std::vector<State> states() const override { return {{"h_L", long_}, {"h_S", short_}}; }
+
+  Tensors step(const Tensors& state, const Tensor& x) const override {
+    const Tensor &h_L = state[0], &h_S = state[1];
+    const Tensor W_L = cayley(skew(A), D);
+    const Tensor W_S = normalised() ? T / (spectral_radius(T) + epsilon_) : T;
+    const bool trained = U_L.defined();
+    const Tensor x_L = trained ? linear(x, U_L) : slice(x, -1, 0, long_);
+    const Tensor x_S = trained ? linear(x, U_S) : slice(x, -1, long_, hidden);
+    const Tensor a = x_L + linear(h_L, W_L);
+    return {f(W_C.defined() ? a + linear(h_S, W_C) : a, b_L), f(x_S + linear(h_S, W_S), b_S)};
+  }
+  Tensor output(const Tensors& state) const override { return concat({state[0], state[1]}, -1); }
+
+  /// T is used as it is until its spectral radius passes 1, and divided by it from then on.
+  void updated() override {
+    if (grown_.defined() && !normalised() && spectral_radius(T).item() > 1) grown_.assign(logical_not(grown_));
+  }
+
+ private:
+  bool normalised() const { return always_ || (grown_.defined() && grown_.item() != 0); }
+  Tensor f(const Tensor& a, const Tensor& b) const { return modrelu_ ? modrelu(a, b) : relu(a + b); }
+  /// Blocks gamma rot(t), gamma uniform in +-1, t in 0..pi/2.
+  Tensor start_of_T(Init& init) const {
+    std::vector<double> T_0(static_cast<std::size_t>(short_ * short_));
+    Stream random(init.seed(), init.stream());
+    for (std::int64_t j = 0; j < short_; j += 2) {
+      const double t = half_pi * random.uniform(), gamma = 2 * random.uniform() - 1;
+      const auto at = [&](std::int64_t r, std::int64_t c) -> double& {
+        return T_0[static_cast<std::size_t>((j + r) * short_ + j + c)];
+      };
+      at(0, 0) = at(1, 1) = gamma * std::cos(t);
+      at(0, 1) = -gamma * std::sin(t);
+      at(1, 0) = gamma * std::sin(t);
+    }
+    return cast(Tensor::from(std::span<const double>(T_0), {short_, short_}, *init.backend), init.dtype);
+  }
+
+  std::int64_t short_, long_;
+  double epsilon_;
+  bool modrelu_, always_;
+  Tensor D, A, T, W_C, U_L, U_S, b_L, b_S, grown_;
+};
+
+using enum Setting::Kind;
+REEL_CELL(
+    {"enrnn",
+     "eigenvalue normalised RNN beside an orthogonal one (Helfrich and Ye 2020)",
+     {{"short", integer, "0", "units of the short-memory state, an even number; 0: two fifths", {}},
+      {"negatives", integer, "-1", "entries -1 of D in the long-memory part; -1: half of them", {}},
+      {"coupled", choice, "on", "the long-memory state sees the short one", {"on", "off"}},
+      {"normalise",
+       choice,
+       "late",
+       "divide T by its spectral radius: from the update on that takes it past 1 (the paper), always, or never",
+       {"late", "on", "off"}},
+      {"activation", choice, "modrelu", "of both states; relu adds the biases", {"modrelu", "relu"}},
+      {"inputs", choice, "trained", "U, or the identity on an embedding as wide as the state", {"trained", "identity"}},
+      {"epsilon", real, "0", "added to the spectral radius", {}}},
+     [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
+       return std::make_unique<Enrnn>(i, n, s, init);
+     }})
+
+}  // namespace
+}  // namespace reel

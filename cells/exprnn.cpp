@@ -1,0 +1,85 @@
+// Orthogonal RNNs by the matrix exponential (Lezcano-Casado and Martinez-Rubio 2019): W = exp(A), A skew; and its
+// dynamic form dtriv (Lezcano-Casado 2019): W = B_0 exp(A), whose base B_0 moves to W every so many updates.
+#include <cmath>
+
+#include "cells/cayley.h"
+#include "cells/modrelu.h"
+
+namespace reel {
+namespace {
+
+class Exprnn : public Cell {
+ public:
+  Exprnn(std::int64_t i, std::int64_t n, const Settings& s, Init& init) : Cell(i, n, init) {
+    const bool henaff = s.choice("init") == "henaff";
+    A = parameter("A",
+                  henaff ? init.skew_blocks(n, -2 * half_pi, 2 * half_pi, [](double u) { return u; })
+                         : init.skew_blocks(n, 0, half_pi, [](double u) { return -std::tan(u / 2); }),
+                  "orthogonal", n * (n - 1) / 2);
+    U = parameter("U", init.normal({n, i}, std::sqrt(2 / static_cast<double>(i))));  // Kaiming normal
+    b = parameter("b", init.uniform({n}, 0.01));
+  }
+
+  Tensors step(const Tensors& state, const Tensor& x) const override {
+    return {modrelu(linear(state[0], matrix()) + linear(x, U), b)};  // h' = modReLU(W h + U x; b)
+  }
+
+ protected:
+  virtual Tensor matrix() const { return matrix_exp(skew(A)); }
+  Tensor A;
+
+ private:
+  Tensor U, b;
+};
+
+class Dtriv final : public Exprnn {
+ public:
+  Dtriv(std::int64_t i, std::int64_t n, const Settings& s, Init& init)
+      : Exprnn(i, n, s, init), every_(s.integer("rebase", 1)), project_(s.integer("project", 0)) {
+    B_0 = fixed("B_0", eye(n, init.dtype, *init.backend));
+    updates_ = fixed("updates", Tensor::zeros({}, DType::i32, *init.backend));
+    rebase();  // from the first update on A is 0 at the base
+  }
+
+  void updated() override {
+    updates_.assign(updates_ + 1.0);
+    const auto count = static_cast<std::int64_t>(updates_.item());
+    if (count % every_ != 0) return;
+    rebase();
+    if (project_ > 0 && count / every_ % project_ == 0)
+      B_0.assign(polar(Arg(B_0)));  // rounding has moved it off the group
+  }
+
+ private:
+  Tensor matrix() const override { return matmul(B_0, matrix_exp(skew(A))); }
+  void rebase() {
+    B_0.assign(matrix());
+    A.assign(zeros_like(A));
+  }
+  std::int64_t every_, project_;
+  Tensor B_0, updates_;
+};
+
+using enum Setting::Kind;
+const Setting start{"init",
+                    choice,
+                    "cayley",
+                    "angles of A's blocks: uniform in +-pi, or -tan(u/2), u in 0..pi/2",
+                    {"henaff", "cayley"}};
+REEL_CELL({"exprnn",
+           "orthogonal RNN by the matrix exponential (Lezcano-Casado and Martinez-Rubio 2019)",
+           {start},
+           [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
+             return std::make_unique<Exprnn>(i, n, s, init);
+           }})
+REEL_CELL({"dtriv",
+           "expRNN whose base point moves with it (Lezcano-Casado 2019)",
+           {start,
+            {"rebase", integer, "100", "K: updates between moves of the base", {}},
+            {"project", integer, "100", "M: moves between projections on the orthogonal matrices; 0: never", {}}},
+           [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
+             return std::make_unique<Dtriv>(i, n, s, init);
+           }})
+
+}  // namespace
+}  // namespace reel

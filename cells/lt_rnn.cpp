@@ -1,0 +1,70 @@
+// RNN with a linear transition (Henaff et al. 2016): the nonlinearity is between input and state, so gradients meet
+// nothing but V on their way back. LT-ORNN starts at a random orthogonal V, LT-IRNN at the identity.
+#include <cmath>
+
+#include "cells/cell.h"
+
+namespace reel {
+namespace {
+
+class LtRnn final : public Cell {
+ public:
+  LtRnn(std::int64_t i, std::int64_t n, const Settings& s, Init& init)
+      : Cell(i, n, init), f_(s.choice("activation")), pool_(s.integer("pool", 0)), clip_(s.real("clip", 0)) {
+    if (pool_ > 0 && n % pool_ != 0)
+      throw OptionError("--lt_rnn.pool", fmt::format("{} units do not fall into pools of {}", n, pool_));
+    const double bound = 1 / std::sqrt(static_cast<double>(i));
+    W = parameter("W", init.uniform({n, i}, bound));
+    if (f_ != "identity") b = parameter("b", init.uniform({n}, bound));
+    V = parameter("V", s.choice("init") == "orthogonal" ? init.orthogonal(n) : eye(n, init.dtype, *init.backend));
+  }
+
+  Tensors step(const Tensors& state, const Tensor& x) const override {
+    const Tensor u = b.defined() ? activate(f_, linear(x, W, b)) : linear(x, W);
+    const Tensor h = u + linear(state[0], V);  // h' = f(W x + b) + V h
+    if (clip_ == 0) return {h};
+    const Tensor size = norm(h, 2, {-1}, true);
+    return {h * where(size > clip_, clip_ / maximum(size, clip_), 1.0)};
+  }
+  /// [h; P(h)], P the L2 norms of neighbours: what keeps the radius and forgets the phase.
+  Tensor output(const Tensors& state) const override {
+    const Tensor& h = state[0];
+    if (pool_ == 0) return h;
+    std::vector<std::int64_t> dims(h.shape().begin(), h.shape().end());
+    dims.back() /= pool_;
+    dims.push_back(pool_);
+    return concat({h, sqrt(sum(square(reshape(h, dims)), {-1}) + 1e-12)}, -1);
+  }
+  std::int64_t outputs() const override { return pool_ == 0 ? hidden : hidden + hidden / pool_; }
+
+ private:
+  std::string f_;
+  std::int64_t pool_;
+  double clip_;
+  Tensor W, b, V;
+};
+
+CellType type(const std::string& name, const std::string& help, const std::string& start) {
+  using enum Setting::Kind;
+  return {name,
+          help,
+          {{"activation",
+            choice,
+            "relu",
+            "f of h' = f(W x + b) + V h; identity, which drops b, for symbols",
+            {"relu", "identity", "tanh", "sigmoid", "leaky_relu", "elu", "softplus"}},
+           {"init", choice, start, "start of V", {"orthogonal", "identity"}},
+           {"pool", integer, "0", "the read-out also sees L2 norms of so many neighbours each; 0: not", {}},
+           {"clip", real, "0", "longest state: longer ones are shortened to it; 0: any", {}}},
+          [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
+            return std::make_unique<LtRnn>(i, n, s, init);
+          }};
+}
+
+REEL_CELL(type("lt_rnn", "RNN with a linear transition that starts orthogonal, LT-ORNN (Henaff et al. 2016)",
+               "orthogonal"))
+REEL_CELL(type("lt_irnn", "RNN with a linear transition that starts at the identity, LT-IRNN (Henaff et al. 2016)",
+               "identity"))
+
+}  // namespace
+}  // namespace reel

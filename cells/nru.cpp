@@ -1,0 +1,93 @@
+// Non-saturating recurrent unit (Chandar et al. 2019): a memory that heads write to and erase from, and no gate that
+// could saturate. The paper's text gives the equations' parts, its code (apsarath/NRU) the whole.
+#include <cmath>
+
+#include "cells/gate.h"
+
+namespace reel {
+namespace {
+
+class Nru final : public Cell {
+ public:
+  Nru(std::int64_t i, std::int64_t n, const Settings& s, Init& init)
+      : Cell(i, n, init),
+        M(s.integer("memory", 1)),
+        k(s.integer("heads", 1, 1 << 16)),
+        side_(std::llround(std::sqrt(static_cast<double>(M * k)))),
+        relu_heads_(s.choice("head_activation") == "relu"),
+        mean_(s.choice("combine") == "mean"),
+        multiply_(s.choice("update") == "multiply"),
+        f_(s.choice("activation")) {
+    if (side_ * side_ != M * k)
+      throw OptionError("--nru.memory",
+                        fmt::format("the root of memory times heads must be whole, as a head's vector is "
+                                    "an outer product; got {} times {}",
+                                    M, k));
+    const auto layer = [&](const std::string& name, std::int64_t in, std::int64_t out) {
+      const double bound = 1 / std::sqrt(static_cast<double>(in));  // PyTorch Linear's start
+      return Layer{parameter("W_" + name, init.uniform({out, in}, bound)),
+                   parameter("b_" + name, init.uniform({out}, bound))};
+    };
+    h_ = layer("h", i + n + M, n);
+    alpha_ = layer("alpha", n + M, k);
+    beta_ = layer("beta", n + M, k);
+    v_alpha_ = layer("valpha", n + M, 2 * side_);
+    v_beta_ = layer("vbeta", n + M, 2 * side_);
+    if (s.choice("norm") == "layer")
+      norm_ = {parameter("g", init.constant({n}, 1)), parameter("beta", init.constant({n}, 0))};
+  }
+  std::vector<State> states() const override { return {{"h", hidden}, {"m", M}}; }
+
+  Tensors step(const Tensors& state, const Tensor& x) const override {
+    const Tensor &h = state[0], &m = state[1];
+    const Tensor next = activate(f_, norm_(h_(concat({x, h, m}, -1))));  // h' = ReLU(W_h [x; h; m] + b_h)
+    const Tensor q = concat({next, m}, -1);                              // the new h and the old memory
+    const Tensor written = head(alpha_(q)) * vectors(v_alpha_(q)) - head(beta_(q)) * vectors(v_beta_(q));  // [B, k, M]
+    const Tensor change = mean_ ? mean(written, {1}) : sum(written, {1});
+    return {next, multiply_ ? m * change : m + change};
+  }
+
+ private:
+  struct Layer {
+    Tensor W, b;
+    Tensor operator()(const Tensor& x) const { return linear(x, W, b); }
+  };
+  Tensor phi(const Tensor& a) const { return relu_heads_ ? relu(a) : a; }
+  /// How much each head writes: [B, k] -> [B, k, 1].
+  Tensor head(const Tensor& a) const { return reshape(phi(a), {-1, k, 1}); }
+  /// Where to: [B, 2 s] is an outer product of two halves, whose s^2 = k M elements are k vectors of length 1 in L5.
+  Tensor vectors(const Tensor& a) const {
+    const Tensors halves = split(a, 2);
+    const Tensor product = reshape(halves[0], {-1, side_, 1}) * reshape(halves[1], {-1, 1, side_});
+    const Tensor v = phi(reshape(product, {-1, k, M}));
+    return v / maximum(norm(v, 5, {-1}, true), 1e-12);
+  }
+
+  const std::int64_t M, k;
+  std::int64_t side_;
+  bool relu_heads_, mean_, multiply_;
+  std::string f_;
+  Layer h_, alpha_, beta_, v_alpha_, v_beta_;
+  Norm norm_;
+};
+
+using enum Setting::Kind;
+REEL_CELL({"nru",
+           "non-saturating recurrent unit: a memory with write and erase heads",
+           {{"memory", integer, "64", "M, its size; M times heads must be a square", {}},
+            {"heads", integer, "4", "k, write heads, and as many that erase", {}},
+            {"head_activation", choice, "linear", "of heads; ReLU in the paper's language model", {"linear", "relu"}},
+            {"combine", choice, "mean", "of the heads' changes: mean as the code, sum as the text", {"mean", "sum"}},
+            {"norm", choice, "none", "layer normalisation of h's sum", {"none", "layer"}},
+            {"update",
+             choice,
+             "add",
+             "memory plus the change, or times it (needs a memory that is not 0)",
+             {"add", "multiply"}},
+            {"activation", choice, "relu", "of h", {"relu", "tanh"}}},
+           [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
+             return std::make_unique<Nru>(i, n, s, init);
+           }})
+
+}  // namespace
+}  // namespace reel

@@ -1,0 +1,43 @@
+// The product of plane rotations of EUNN as a piece of a cell: its angles are the parameters.
+#pragma once
+#include "cells/cell.h"
+#include "ops/rotation.h"
+
+namespace reel {
+
+struct RotationAngles {
+  Rotations pairs;
+  Tensor theta, theta_B, phi, phi_B, omega;  // the tunable style has angles of even and odd layers apart
+
+  /// W h for rows h [..., n]: all layers, then diag(e^(i omega)) when complex. Tables of angles leave a time loop by
+  /// themselves.
+  Tensor operator()(const Tensor& h) const {
+    if (!phi.defined()) return pairs(h, pairs.tables(joined(theta, theta_B)));
+    return polar(1.0, omega) * pairs(h, pairs.tables(joined(theta, theta_B), joined(phi, phi_B)));
+  }
+
+ private:
+  /// Angles layer by layer, [L, .] or even and odd layers in turn.
+  static Tensor joined(const Tensor& a, const Tensor& b) { return reshape(b.defined() ? concat({a, b}, 1) : a, {-1}); }
+};
+
+/// The rotations of a style, "fft" or "tunable" with a capacity, with all angles uniform in +-3.14 (EUNN's code).
+inline RotationAngles rotation_angles(const std::string& style, std::int64_t n, std::int64_t capacity, bool is_complex,
+                                      Init& init,
+                                      const std::function<Tensor(const std::string&, const Tensor&)>& name) {
+  const bool fft = style == "fft";
+  RotationAngles W{fft ? Rotations::fft(n) : Rotations::tunable(n, capacity), {}, {}, {}, {}, {}};
+  const auto layers = static_cast<std::int64_t>(W.pairs.layers().size());
+  const auto angles = [&](const std::string& symbol, Tensor& first, Tensor& second) {
+    first = name(fft ? symbol : symbol + "_A", init.uniform({fft ? layers : layers / 2, n / 2}, 3.14));
+    if (!fft) second = name(symbol + "_B", init.uniform({layers / 2, n / 2 - 1}, 3.14));
+  };
+  angles("theta", W.theta, W.theta_B);
+  if (is_complex) {
+    angles("phi", W.phi, W.phi_B);
+    W.omega = name("omega", init.uniform({n}, 3.14));
+  }
+  return W;
+}
+
+}  // namespace reel
