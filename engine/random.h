@@ -26,24 +26,30 @@ inline double unit_double(std::uint32_t a, std::uint32_t b) {
   return static_cast<double>((std::uint64_t{a} << 32 | b) >> 11) * 0x1.0p-53;
 }
 
-/// Number i of a stream, uniform in [0, 1).
+/// Numbers 2 k and 2 k + 1 of a stream, uniform in [0, 1).
+inline std::array<double, 2> uniform_pair(std::uint64_t seed, std::uint64_t stream, std::uint64_t k) {
+  const auto w = philox(seed, stream, k);
+  return {unit_double(w[0], w[1]), unit_double(w[2], w[3])};
+}
+
+/// Numbers 2 k and 2 k + 1 of a stream, standard normal (Box and Muller).
+inline std::array<double, 2> normal_pair(std::uint64_t seed, std::uint64_t stream, std::uint64_t k) {
+  const auto u = uniform_pair(seed, stream, k);
+  const double radius = std::sqrt(-2 * std::log(1 - u[0])), angle = 2 * std::numbers::pi * u[1];
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+/// Number i of a stream.
 inline double uniform_at(std::uint64_t seed, std::uint64_t stream, std::uint64_t i) {
-  const auto w = philox(seed, stream, i / 2);
-  return i % 2 == 0 ? unit_double(w[0], w[1]) : unit_double(w[2], w[3]);
+  return uniform_pair(seed, stream, i / 2)[i % 2];
 }
-
-/// Number i of a stream, standard normal (Box and Muller).
 inline double normal_at(std::uint64_t seed, std::uint64_t stream, std::uint64_t i) {
-  const auto w = philox(seed, stream, i / 2);
-  const double radius = std::sqrt(-2 * std::log(1 - unit_double(w[0], w[1])));
-  const double angle = 2 * std::numbers::pi * unit_double(w[2], w[3]);
-  return radius * (i % 2 == 0 ? std::cos(angle) : std::sin(angle));
+  return normal_pair(seed, stream, i / 2)[i % 2];
 }
 
-/// Number i of a stream, whole, uniform in [low, high); the bounds are those of i32 or nearer.
-inline std::int64_t integer_at(std::uint64_t seed, std::uint64_t stream, std::uint64_t i, std::int64_t low,
-                               std::int64_t high) {
-  return low + static_cast<std::int64_t>(uniform_at(seed, stream, i) * static_cast<double>(high - low));
+/// The whole number in [low, high) that u, at most 1 - 2^-53, stands for; the bounds are those of i32 or nearer.
+inline std::int32_t whole_number(double u, double low, double high) {
+  return static_cast<std::int32_t>(low + std::floor(u * (high - low)));
 }
 
 /// The numbers of one stream in order, on the host: for data generators.

@@ -106,9 +106,9 @@ Tensor along(const Arg& x, int axis, std::int64_t n, DType dtype, const O& op) {
   return swapped(apply(op, {&rows}, x.where), axis, x.where);
 }
 
+/// The axis, counted from the front; x has elements to transform.
 int checked(const Arg& x, const FftOptions& options) {
   if (!is_differentiable(x->dtype())) broken("{} elements are not supported. Hint: cast", name_of(x->dtype()));
-  if (options.n) check_length(*options.n);
   return checked_axis(options.axis, x->rank());
 }
 

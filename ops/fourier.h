@@ -12,7 +12,7 @@ namespace reel {
 enum class FftNorm { backward, ortho, forward };
 
 struct FftOptions {
-  std::optional<std::int64_t> n = {};  // the axis is cut to n elements, or gets zeros at its end; as long as it is
+  std::optional<std::int64_t> n = {};  // the axis is cut to n elements, or gets zeros at its end, before the transform
   std::int64_t axis = -1;
   FftNorm norm = FftNorm::backward;
 };
@@ -42,7 +42,7 @@ Tensor overlap_add(Arg x, std::int64_t hop);
 
 // ---- stft.cpp: short-time Fourier transforms ------------------------------------------------------------------------
 
-/// 0.5 - 0.5 cos(2 pi j / n), j = 0..n-1; with n - 1 in place of n unless periodic.
+/// sin(pi j / n)^2, j = 0..n-1; with n - 1 in place of n unless periodic; [n]. Throws Error when n < 0.
 Tensor hann_window(std::int64_t n, bool periodic = true, DType dtype = DType::f32, Backend& backend = reel::backend(),
                    Where where = Where::current());
 
@@ -50,18 +50,17 @@ struct StftOptions {
   std::int64_t size = 0;                 // elements of a frame
   std::optional<std::int64_t> hop = {};  // from one frame to the next; a quarter of the size
   Tensor window = {};                    // [size], real; hann_window(size)
-  bool centre =
-      true;  // frame t has its middle at element t hop: x goes on as its mirror image by size / 2 at both ends
+  bool centre = true;    // frame t has its middle at element t hop; x goes on at both ends as its mirror image
   bool onesided = true;  // rfft, not fft
   FftNorm norm = FftNorm::backward;
 };
 
-/// The spectrum of each frame of x times the window: real [..., n] -> complex [..., frames, size / 2 + 1] (size, if not
-/// onesided). Throws Error when n is too small for one frame or, centred, for the mirror image.
+/// The spectrum of each frame of x times the window: real [..., n] -> complex [..., frames, size / 2 + 1] ([...,
+/// frames, size] unless onesided). Throws Error when n < size or, centred, n <= size / 2.
 Tensor stft(Arg x, const StftOptions& options);
-/// The inverse of stft, exact where the frames overlap: frames are added up times the window and divided by the sum of
-/// its squares; 0 where that is 0. `length` elements, as n may have been no multiple of the hop (zeros are put behind
-/// what the frames reach); without it all that the frames reach. Griffin and Lim, 1984.
+/// The inverse of stft with the same options, and for spectra of no signal the nearest one (Griffin and Lim, 1984):
+/// frames are added up times the window and divided by the sum of its squares; the result is 0 where that is 0. Of n,
+/// which the spectra do not tell, `length` elements, zeros behind what the frames reach; without it all they reach.
 Tensor istft(Arg y, const StftOptions& options, std::optional<std::int64_t> length = {});
 
 }  // namespace reel

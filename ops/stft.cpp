@@ -45,8 +45,10 @@ Tensor hann_window(std::int64_t n, bool periodic, DType dtype, Backend& backend,
   if (!is_floating(dtype)) fail("hann_window", where, "f32 or f64 is wanted, got {}", name_of(dtype));
   const auto period = static_cast<double>(periodic ? n : n - 1);
   std::vector<double> w;
-  for (std::int64_t j = 0; j < n; ++j)
-    w.push_back(n == 1 ? 1 : 0.5 - 0.5 * std::cos(2 * std::numbers::pi * static_cast<double>(j) / period));
+  for (std::int64_t j = 0; j < n; ++j) {
+    const double root = n == 1 ? 1 : std::sin(std::numbers::pi * static_cast<double>(j) / period);
+    w.push_back(root * root);
+  }
   const Pause pause;
   return cast(Tensor::from<double>(w, {n}, backend), dtype);
 }
@@ -80,7 +82,7 @@ Tensor istft(Arg y, const StftOptions& options, std::optional<std::int64_t> leng
     const Tensor pieces = options.onesided ? irfft(y, transform) : real({ifft(y, transform), y.where});
     const Tensor total = overlap_add({pieces * f.window, y.where}, f.hop);
     const Tensor squares = overlap_add({expand(square(f.window), {frames, options.size}), y.where}, f.hop);
-    const Tensor covered = squares > 1e-11;
+    const Tensor covered = squares > 1e-11 * max(squares);  // less is rounding error magnified
     const Tensor gain = where(covered, 1 / where(covered, squares, 1.0), 0.0);
     const std::int64_t reached = std::min(n, all - f.reach);
     const Tensor samples = slice({total * gain, y.where}, -1, f.reach, f.reach + reached);

@@ -156,6 +156,20 @@ TEST_CASE("what can share storage does") {
   CHECK(split_with_sizes(x(), {0, 3}).size() == 2);
 }
 
+TEST_CASE("large transposes, which go past the caches, move every element") {
+  for (const Shape& shape : {Shape{2064, 1030}, Shape{2, 1040, 1029}, Shape{2051, 1030}}) {
+    const Tensor numbers = reshape(arange(shape.numel()), {shape.begin(), shape.end()});
+    const auto y = transpose(numbers).values<std::int32_t>();
+    const std::int64_t m = shape[shape.rank() - 2], n = shape[shape.rank() - 1];
+    std::int64_t wrong = 0;
+    for (std::int64_t k = 0; k < shape.numel(); ++k) {
+      const std::int64_t matrix = k / (m * n), i = k % (m * n) / m, j = k % m;
+      wrong += y[static_cast<std::size_t>(k)] != matrix * m * n + j * n + i;
+    }
+    CHECK(wrong == 0);
+  }
+}
+
 TEST_CASE("lookups in a time loop: the table, the index or both may change from step to step") {
   constexpr std::int64_t steps = 4;
   const Tensor table = random({5, 3}, 1), order = Tensor::from<std::int32_t>({2, 0, 1}, {3});

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/simd.h"
 
 namespace reel::cpu {
 
@@ -35,7 +36,8 @@ constexpr std::int64_t side = 64 / sizeof(Element);  // of the squares that tran
 /// One square, for elements that vectors hold: log2(side) rounds of shuffling row i with row i + side / 2, like two
 /// halves of a deck of cards.
 template <class Element, std::size_t... k>
-void transpose_square(const Element* in, std::int64_t si, Element* out, std::int64_t so, std::index_sequence<k...>) {
+void transpose_square(const Element* in, std::int64_t si, Element* out, std::int64_t so, bool stream,
+                      std::index_sequence<k...>) {
   using Vector [[gnu::vector_size(64)]] = Element;
   constexpr int n = static_cast<int>(sizeof...(k));
   Vector rows[n], shuffled[n];
@@ -48,15 +50,21 @@ void transpose_square(const Element* in, std::int64_t si, Element* out, std::int
     }
     std::copy_n(shuffled, n, rows);
   }
-  for (int i = 0; i < n; ++i) std::memcpy(out + i * so, &rows[i], sizeof(Vector));
+  for (int i = 0; i < n; ++i) {
+    if (stream)
+      stream_line(out + i * so, &rows[i]);
+    else
+      std::memcpy(out + i * so, &rows[i], sizeof(Vector));
+  }
 }
 
 /// out[i, j] = in[j, i], rows of out `so` apart and of in `si`. Blocks of squares keep to few pages of memory at a
-/// time.
+/// time. `large`: the result is not for the caches.
 template <class Element>
 void transpose(const Element* in, std::int64_t si, Element* out, std::int64_t so, std::int64_t rows,
-               std::int64_t columns) {
+               std::int64_t columns, bool large) {
   constexpr std::int64_t n = side<Element>, block = 128;
+  const bool stream = large && so % n == 0 && reinterpret_cast<std::uintptr_t>(out) % (n * sizeof(Element)) == 0;
   const auto square = [&](std::int64_t i, std::int64_t j) {
     const Element* from = in + j * si + i;
     Element* to = out + i * so + j;
@@ -64,7 +72,7 @@ void transpose(const Element* in, std::int64_t si, Element* out, std::int64_t so
     if constexpr (std::is_integral_v<Element> && sizeof(Element) >= 4) {
       if (height == n && width == n) {
         for (std::int64_t k = 0; k < n; ++k) __builtin_prefetch(from + k * si + block);
-        return transpose_square(from, si, to, so, std::make_index_sequence<n>{});
+        return transpose_square(from, si, to, so, stream, std::make_index_sequence<n>{});
       }
     }
     for (std::int64_t k = 0; k < height; ++k) copy_run(from + k, si, to + k * so, 1, width);
@@ -76,6 +84,7 @@ void transpose(const Element* in, std::int64_t si, Element* out, std::int64_t so
       }
     }
   }
+  if (stream) finish_streaming();
 }
 
 template <class Element>
@@ -90,9 +99,12 @@ void copy_elements(const CopyArgs& a) {
       const auto k = static_cast<std::size_t>(axis);
       if (loop.strides[k][0] != 1 || loop.dims[k] == 0) continue;
       const std::int64_t rows = loop.dims[k], apart = loop.strides[k][1], step = si;
+      std::size_t bytes = sizeof(Element);
+      for (int i = 0; i < loop.rank; ++i) bytes *= static_cast<std::size_t>(loop.dims[static_cast<std::size_t>(i)]);
+      const bool large = bytes >= std::size_t{8} << 20;
       loop.dims[k] = 1;
       loop.for_each_run(
-          [&](const Loop<2>::Offsets& at) { transpose(in0 + at[0], step, out0 + at[1], apart, rows, n); });
+          [&](const Loop<2>::Offsets& at) { transpose(in0 + at[0], step, out0 + at[1], apart, rows, n, large); });
       return;
     }
   }

@@ -1,4 +1,4 @@
-// Random fills; the numbers are engine/random.h's.
+// Random fills; the numbers are engine/random.h's, made two at a time.
 #include "engine/random.h"
 
 #include "backends/cpu/cpu.h"
@@ -8,20 +8,26 @@ namespace reel::cpu {
 
 namespace {
 
-/// out[i] = number(i)
+using Pair = std::array<double, 2> (*)(std::uint64_t seed, std::uint64_t stream, std::uint64_t k);
+
+/// out[i] = f(number i)
 template <class T, class F>
-void fill_with(const RandomArgs& a, F&& number) {
+void fill_with(const RandomArgs& a, Pair pair, F&& f) {
   T* out = static_cast<T*>(a.out);
-  for (std::int64_t i = 0; i < a.n; ++i) out[i] = static_cast<T>(number(static_cast<std::uint64_t>(i)));
+  for (std::int64_t i = 0; i < a.n; i += 2) {
+    const auto numbers = pair(a.seed, a.stream, static_cast<std::uint64_t>(i / 2));
+    out[i] = f(numbers[0]);
+    if (i + 1 < a.n) out[i + 1] = f(numbers[1]);
+  }
 }
 
 template <class T>
 void fill_floating(const RandomArgs& a) {
   if (a.distribution == Distribution::normal)
-    return fill_with<T>(a, [&](std::uint64_t i) { return a.a + a.b * normal_at(a.seed, a.stream, i); });
+    return fill_with<T>(a, normal_pair, [&](double z) { return static_cast<T>(a.a + a.b * z); });
   const T low = static_cast<T>(a.a), high = static_cast<T>(a.b);
-  fill_with<T>(a, [&](std::uint64_t i) {
-    const T x = static_cast<T>(a.a + (a.b - a.a) * uniform_at(a.seed, a.stream, i));
+  fill_with<T>(a, uniform_pair, [&](double u) {
+    const T x = static_cast<T>(a.a + (a.b - a.a) * u);
     return x >= high && low < high ? std::nextafter(high, low) : x;  // rounding must not reach high
   });
 }
@@ -31,11 +37,9 @@ void fill_floating(const RandomArgs& a) {
 void Cpu::random(const RandomArgs& a) {
   switch (a.distribution) {
     case Distribution::bernoulli:
-      return fill_with<bool>(a, [&](std::uint64_t i) { return uniform_at(a.seed, a.stream, i) < a.a; });
+      return fill_with<bool>(a, uniform_pair, [&](double u) { return u < a.a; });
     case Distribution::integers:
-      return fill_with<std::int32_t>(a, [&](std::uint64_t i) {
-        return integer_at(a.seed, a.stream, i, static_cast<std::int64_t>(a.a), static_cast<std::int64_t>(a.b));
-      });
+      return fill_with<std::int32_t>(a, uniform_pair, [&](double u) { return whole_number(u, a.a, a.b); });
     default:
       REEL_ASSERT(is_floating(a.dtype));
       return a.dtype == DType::f32 ? fill_floating<float>(a) : fill_floating<double>(a);

@@ -35,9 +35,10 @@ void reduce_rows(const T* x, std::int64_t count, std::int64_t apart, std::int64_
   using Wide = typename R::Wide;
   Wide total[tile];
   const auto put = [&](Out& o, Wide t) { o = static_cast<Out>(R::combine(Wide(o), t)); };
-  const std::int64_t joined = n > 0 && apart == n ? std::min(256 / n, count / 8) : 0;
+  constexpr std::int64_t narrow = 1024;
+  const std::int64_t joined = n > 0 && apart == n ? std::min(narrow / n, count / 8) : 0;
   if (joined > 1) {  // short rows: many of them are one long one
-    Wide rest[256];
+    Wide rest[narrow];
     const std::int64_t done = count / joined * joined;
     fold_rows<Rule>(x, count / joined, joined * n, joined * n, total);
     fold_rows<Rule>(x + done * n, count - done, n, n, rest);
@@ -129,7 +130,7 @@ void best_of_rows(const T* x, std::int64_t rows, std::int64_t apart, std::int64_
   std::copy_n(x, n, best);
   std::fill_n(place, n, 0);
   std::int64_t j = 1;
-  for (; j + 4 <= rows; j += 4) contest<Rule, 4>(x, apart, n, j, best, place);
+  for (; j + 8 <= rows; j += 8) contest<Rule, 8>(x, apart, n, j, best, place);
   for (; j < rows; ++j) contest<Rule, 1>(x, apart, n, j, best, place);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #include <xsimd/xsimd.hpp>
 
@@ -53,6 +54,21 @@ batch<T, A> power(const batch<T, A>& x, const batch<T, A>& y) {
 }  // namespace xsimd
 
 namespace reel::cpu {
+
+/// Copies 64 bytes to a multiple of 64 past the caches: for results that these cannot hold, which are then not read
+/// first. Call finish_streaming before anyone looks.
+inline void stream_line(void* to, const void* from) {
+#ifdef __AVX512F__
+  _mm512_stream_si512(static_cast<__m512i*>(to), _mm512_loadu_si512(from));
+#else
+  std::memcpy(to, from, 64);
+#endif
+}
+inline void finish_streaming() {
+#ifdef __AVX512F__
+  _mm_sfence();
+#endif
+}
 
 /// out[i] = f(x[i]), f on batches of T.
 template <class T, class F>

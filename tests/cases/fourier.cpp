@@ -182,7 +182,7 @@ void frames(Cases& cases) {
 Row hann(std::size_t n, double period) {
   Row w;
   for (std::size_t j = 0; j < n; ++j)
-    w.push_back(n == 1 ? 1 : std::pow(std::sin(std::numbers::pi * static_cast<double>(j) / period), 2));
+    w.push_back(n == 1 ? 1 : 0.5 - 0.5 * std::cos(2 * std::numbers::pi * static_cast<double>(j) / period));
   return w;
 }
 
