@@ -30,7 +30,7 @@ struct Exchange {
     const std::size_t e = size_of(out.dtype());
     const auto copy = [&](std::int64_t from, std::int64_t to, std::int64_t blocks, std::int64_t apart,
                           std::int64_t width) {
-      Loop<2> loop;
+      Loop<2> loop{};  // GCC 12 takes its unset places for used ones
       loop.push(rows, {n, n});
       loop.push(blocks, {apart, apart});
       loop.push(width, {1, 1});
