@@ -1,0 +1,131 @@
+// The denoising problem: symbols lie scattered in a long noise, a delimiter ends it, then the symbols are wanted in their
+// order. What is not a symbol must be ignored, so that a memory without gates fills up.
+#include <algorithm>
+#include <cmath>
+
+#include "tasks/harness/run.h"
+
+namespace reel {
+namespace {
+
+struct DenoisingOptions {
+  std::int64_t delay = 200, symbols = 0, length = 10;
+  std::string layout = "clean", loss = "all";
+};
+
+/// Steps of one layout, 0-based. T = delay, S = length.
+struct Layout {
+  std::int64_t places, delimiter, total;  // symbols lie in 0..places-1; the last S steps are for recall
+  std::int64_t symbols;
+  bool overwrite;  // places are drawn with replacement: of two symbols at one place the later one stays
+  bool vectors;    // fed as one-hot vectors in which the delimiter has no component
+};
+
+Layout layout(const DenoisingOptions& o) {
+  const std::int64_t T = o.delay, S = o.length;
+  const auto symbols = [&](std::int64_t fallback) { return o.symbols > 0 ? o.symbols : fallback; };
+  if (o.layout == "nru") return {T, T, T + 1 + S, symbols(8), false, false};
+  if (o.layout == "goru") return {T + S - 1, T + S - 1, T + 2 * S, symbols(9), true, true};
+  return {T + S - 1, T + S - 1, T + 2 * S, symbols(8), false, false};
+}
+
+class Denoising final : public Task {
+ public:
+  explicit Denoising(const DenoisingOptions& o)
+      : S(o.length), layout_(layout(o)), recall_only_(o.loss == "recall"), title_(fmt::format("T = {}", o.delay)) {
+    if (!layout_.overwrite && S > layout_.places)
+      throw OptionError("--length", fmt::format("{} symbols do not fit into {} steps", S, layout_.places));
+  }
+  std::string name() const override { return "denoising"; }
+  std::string title() const override { return "denoising, " + title_; }
+  /// Symbols are noise 0, data 1..K and the delimiter K + 1; classes are those but the delimiter.
+  ModelShape shape() const override {
+    const std::int64_t K = layout_.symbols;
+    return {.vocabulary = layout_.vectors ? 0 : K + 2, .inputs = K + 1, .outputs = K + 1};
+  }
+  /// Noise is sure, the symbols are guessed.
+  double baseline() const override {
+    const double guess = std::log(static_cast<double>(layout_.symbols));
+    return recall_only_ ? guess : static_cast<double>(S) * guess / static_cast<double>(layout_.total);
+  }
+
+  Batch batch(std::uint64_t seed, const std::vector<std::uint64_t>& streams) const override {
+    const auto B = streams.size(), T = static_cast<std::size_t>(layout_.total);
+    std::vector<std::int32_t> x(T * B), y(T * B);  // [T, B]
+    for (std::size_t b = 0; b < B; ++b) {
+      Stream random(seed, streams[b]);
+      const auto at = [&](std::int64_t t) { return static_cast<std::size_t>(t) * B + b; };
+      const std::vector<std::int64_t> places = draw_places(random);
+      for (std::int64_t k = 0; k < S; ++k) {
+        const auto symbol = 1 + static_cast<std::int32_t>(random.below(layout_.symbols));
+        x[at(places[static_cast<std::size_t>(k)])] = symbol;
+        y[at(recall() + k)] = symbol;
+      }
+      x[at(layout_.delimiter)] = static_cast<std::int32_t>(layout_.symbols) + 1;
+    }
+    const Shape shape{layout_.total, static_cast<std::int64_t>(B)};
+    const Tensor symbols = Tensor::from<std::int32_t>(x, shape), targets = Tensor::from<std::int32_t>(y, shape);
+    if (!layout_.vectors) return {symbols, targets};
+    return {slice(one_hot(symbols, layout_.symbols + 2, DType::f32), -1, 0, layout_.symbols + 1), targets};
+  }
+
+  /// Cross entropy over all steps, or over those of the recall alone.
+  Tensor loss(const Tensor& outputs, const Batch& batch) const override {
+    return recall_only_ ? cross_entropy(last(outputs), last(batch.y)) : cross_entropy(outputs, batch.y);
+  }
+
+  /// The share of recalled symbols that are right.
+  double accuracy(const Tensor& outputs, const Batch& batch) const override {
+    return mean(cast(equal(argmax(last(outputs)), last(batch.y)), DType::f64)).item();
+  }
+
+ private:
+  std::int64_t recall() const { return layout_.total - S; }
+  Tensor last(const Tensor& steps) const { return slice(steps, 0, recall(), layout_.total); }
+
+  /// S places in rising order.
+  std::vector<std::int64_t> draw_places(Stream& random) const {
+    std::vector<std::int64_t> places;
+    if (layout_.overwrite) {
+      for (std::int64_t k = 0; k < S; ++k) places.push_back(random.below(layout_.places));
+      std::sort(places.begin(), places.end());
+      return places;
+    }
+    for (std::int64_t t = 0; std::ssize(places) < S; ++t) {  // t is taken as often as in a random choice of S
+      if (random.below(layout_.places - t) < S - std::ssize(places)) places.push_back(t);
+    }
+    return places;
+  }
+
+  const std::int64_t S;
+  Layout layout_;
+  bool recall_only_;
+  std::string title_;
+};
+
+}  // namespace
+}  // namespace reel
+
+int main(int argc, char** argv) {
+  using namespace reel;
+  DenoisingOptions o;
+  return run_task(
+      argc, argv,
+      {.name = "denoising",
+       .description = "The denoising problem: repeat symbols that lie scattered in noise.",
+       .options =
+           [&](Options& options) {
+             const Bounds positive{.low = 1};
+             options.add("delay", o.delay, "T: steps of noise", "Task", positive);
+             options.add("symbols", o.symbols, "K: different symbols; 0: those of the layout, 8 (goru: 9)", "Task",
+                         Bounds{.low = 0, .high = 1e6});
+             options.add("length", o.length, "S: symbols to remember", "Task", positive);
+             options.choice("layout", o.layout, {"clean", "goru", "nru"},
+                            "clean: T + 2S steps, S different places; goru: its generator, in which symbols may fall "
+                            "on one place and the delimiter is fed as zeros; nru: T + 1 + S steps",
+                            "Task");
+             options.choice("loss", o.loss, {"all", "recall"},
+                            "mean over all steps (GORU), or over those of the recall (NRU)", "Task");
+           },
+       .task = [&] { return std::make_unique<Denoising>(o); }});
+}
