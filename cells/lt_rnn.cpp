@@ -16,7 +16,8 @@ class LtRnn final : public Cell {
     const double bound = 1 / std::sqrt(static_cast<double>(i));
     W = parameter("W", init.uniform({n, i}, bound));
     if (f_ != "identity") b = parameter("b", init.uniform({n}, bound));
-    V = parameter("V", s.choice("init") == "orthogonal" ? init.orthogonal(n) : eye(n, init.dtype, *init.backend));
+    V = parameter("V", s.choice("init") == "orthogonal" ? init.orthogonal(n) : eye(n, init.dtype, *init.backend),
+                  "transition");
   }
 
   Tensors step(const Tensors& state, const Tensor& x) const override {

@@ -2,6 +2,7 @@
 // and no tape. Every method has a default that says "not supported", so a new backend can grow one kernel at a time.
 #pragma once
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -65,6 +66,12 @@ class Backend {
   virtual void write(void* device, const void* host, std::size_t bytes) = 0;
   /// Threads that kernels may use; ignored where it has no meaning.
   virtual void set_threads(int) {}
+  virtual int threads() const { return 1; }
+  /// Calls f(part) for all parts, at the same time where there are threads; kernels called inside f stay on its thread.
+  /// Throws what f throws.
+  virtual void parallel(int parts, const std::function<void(int)>& f) {
+    for (int p = 0; p < parts; ++p) f(p);
+  }
 
   virtual void fill(const FillArgs&) { unsupported("fill"); }
   virtual void copy(const CopyArgs&) { unsupported("copy"); }
@@ -72,6 +79,8 @@ class Backend {
   virtual void map(const MapArgs&) { unsupported("map"); }
   virtual void zip(const ZipArgs&) { unsupported("zip"); }
   virtual void select(const SelectArgs&) { unsupported("select"); }
+  /// Elementwise calls one after the other on a block of elements that stays in the cache, then on the next block.
+  virtual void fused(const FusedArgs& args);
   virtual void reduce(const ReduceArgs&) { unsupported("reduce"); }
   virtual void argmax(const ArgmaxArgs&) { unsupported("argmax"); }
   virtual void cumsum(const CumsumArgs&) { unsupported("cumsum"); }

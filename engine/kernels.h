@@ -3,6 +3,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "engine/dtype.h"
 #include "engine/loop.h"
@@ -52,6 +53,28 @@ struct SelectArgs {  // out[i] = condition[i] ? a[i] : b[i]
   const bool* condition;
   const void *a, *b;
   void* out;
+};
+/// One elementwise call of a fused run; operands are numbered.
+struct FusedCall {
+  enum class Kind : std::uint8_t { map, zip, select, cast } kind = Kind::map;
+  int functor = 0;  // of map and zip, with its params
+  const void* params = nullptr;
+  DType dtype = DType::f32, to = DType::f32;  // of the arguments; `to` of cast's result
+  int in[3] = {-1, -1, -1}, out = -1;
+};
+/// A value of a fused run on [rows, columns]: where its elements are, and how far in elements from one row or column to
+/// the next (0: the same for all). A local one is for the run's own use: room for one block of elements.
+struct FusedOperand {
+  std::byte* data = nullptr;
+  std::int64_t row = 0, column = 0;
+  std::size_t element_bytes = 0;
+  bool local = false;
+};
+struct FusedArgs {  // the calls in order, on all rows and columns; results are full, and so are arguments but of zip
+  static constexpr std::int64_t block = 1024;  // elements at a time at most
+  std::int64_t rows, columns;
+  std::span<const FusedCall> calls;
+  std::span<const FusedOperand> operands;
 };
 enum class Reduction { sum, max, min };
 struct ReduceArgs {  // out is filled with the neutral element, then combined; operand 0 is in, 1 is out (stride 0:

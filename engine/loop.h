@@ -34,6 +34,11 @@ struct Loop {
     ++rank;
   }
 
+  std::int64_t numel() const {
+    std::int64_t n = 1;
+    for (int i = 0; i < rank; ++i) n *= dims[static_cast<std::size_t>(i)];
+    return n;
+  }
   std::int64_t inner_dim() const { return rank == 0 ? 1 : dims[static_cast<std::size_t>(rank - 1)]; }
   Offsets inner_stride() const { return rank == 0 ? Offsets{} : strides[static_cast<std::size_t>(rank - 1)]; }
 

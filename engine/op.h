@@ -6,12 +6,16 @@
 //     Spec infer(Inputs in) const;             // dtype and shape of the result, or broken("the rule and the values")
 //     void run(Inputs in, Tensor& out) const;  // asks the backend; out is allocated by the caller
 //     void vjp(Vjp& v) const;                  // gradients of the inputs, written in ops
-//     Tensor batch(Inputs in, Varying varying, std::int64_t steps) const;  // optional: all time steps at once
 //   };
 //   REEL_OP(Roll)
 //
 // and is called with apply(Roll{1}, {&x}, where). Ops with several results say outputs(), infer(in, specs), run(in,
-// outs).
+// outs). What else an op may say serves time loops:
+//
+//     Tensor batch(Inputs in, Varying varying, std::int64_t steps) const;  // all time steps at once
+//     bool rows(Inputs in, Varying split) const;                           // may the batch be shared among threads?
+//     FusedCall fuse(Inputs in) const;                                     // how it is a part of a fused run
+//     bool prepare(Inputs in, Varying constant, Attrs& op, Tensors& in) const;  // the same call, for a whole loop
 #pragma once
 #include <cstring>
 #include <memory>
@@ -95,6 +99,7 @@ class Varying {
  public:
   void set(std::size_t i) { bits_ |= std::uint64_t{1} << i; }
   bool operator[](std::size_t i) const { return (bits_ >> i & 1) != 0; }
+  bool any() const { return bits_ != 0; }
 
  private:
   std::uint64_t bits_ = 0;
@@ -141,10 +146,20 @@ struct Op {
   std::size_t (*outputs)(const Attrs&);
   void (*infer)(const Attrs&, Inputs, std::span<Spec>);
   void (*run)(const Attrs&, Inputs, std::span<Tensor>);
-  Tensor (*alias)(const Attrs&, Inputs);  // for ops whose result shares the input's storage, instead of run
+  /// Instead of run, for ops whose result is elements of in[0] where they are: how many elements to skip.
+  std::int64_t (*alias)(const Attrs&, Inputs);
   void (*vjp)(const Attrs&, Vjp&);
   Tensor (*batch)(const Attrs&, Inputs, Varying, std::int64_t steps);
   Tensor (*batch_sum)(const Attrs&, Inputs, Varying, std::int64_t steps);  // undefined where it has no short cut
+  /// The inputs in `split` have B places along axis 0, others are whole. True if result r along axis 0 comes from
+  /// places r alone, so that run() may be given any of them.
+  bool (*rows)(const Attrs&, Inputs, Varying split);
+  /// An elementwise call as a part of a run of such; its parameters are those of the Attrs, which must stay where it
+  /// is.
+  FusedCall (*fuse)(const Attrs&, Inputs);
+  /// For a call that a loop makes many times: puts a call of the same result that is done faster into `better` and
+  /// `replaced` (undefined: as it was), which may hold something made from the constant inputs. False: there is none.
+  bool (*prepare)(const Attrs&, Inputs, Varying constant, Attrs& better, Tensors& replaced);
 };
 
 /// All ops of this build, by registration; the tests go through them.
@@ -159,7 +174,10 @@ Op make_op() {
         .alias = nullptr,
         .vjp = nullptr,
         .batch = nullptr,
-        .batch_sum = nullptr};
+        .batch_sum = nullptr,
+        .rows = nullptr,
+        .fuse = nullptr,
+        .prepare = nullptr};
   constexpr bool many = requires(const O& o) { o.outputs(); };
   if constexpr (many) {
     op.outputs = [](const Attrs& a) { return static_cast<std::size_t>(a.as<O>().outputs()); };
@@ -180,6 +198,14 @@ Op make_op() {
     op.batch = [](const Attrs& a, Inputs in, Varying v, std::int64_t t) { return a.as<O>().batch(in, v, t); };
   if constexpr (requires(const O& o, Inputs in, Varying v) { o.batch_sum(in, v, std::int64_t{}); })
     op.batch_sum = [](const Attrs& a, Inputs in, Varying v, std::int64_t t) { return a.as<O>().batch_sum(in, v, t); };
+  if constexpr (requires(const O& o, Inputs in, Varying v) { o.rows(in, v); })
+    op.rows = [](const Attrs& a, Inputs in, Varying v) { return a.as<O>().rows(in, v); };
+  if constexpr (requires(const O& o, Inputs in) { o.fuse(in); })
+    op.fuse = [](const Attrs& a, Inputs in) { return a.as<O>().fuse(in); };
+  if constexpr (requires(const O& o, Inputs in, Varying v, Attrs& b, Tensors& r) { o.prepare(in, v, b, r); })
+    op.prepare = [](const Attrs& a, Inputs in, Varying v, Attrs& b, Tensors& r) {
+      return a.as<O>().prepare(in, v, b, r);
+    };
   return op;
 }
 

@@ -21,7 +21,9 @@ struct ScanPasses {
   bool hoist = true;  // what does not depend on the state runs once for all time steps, before the loop
   bool sink = true;   // what the state does not depend on (weight gradients) runs once for all, after the loop
   bool save = true;   // products are kept for the gradient instead of computed again
-  static ScanPasses none() { return {false, false, false}; }
+  bool fuse = true;   // runs of elementwise calls go through the step together, block by block
+  bool rows = true;   // each thread takes its rows of the batch through all time steps
+  static ScanPasses none() { return {false, false, false, false, false}; }
 };
 
 struct ScanOptions {

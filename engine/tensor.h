@@ -81,6 +81,12 @@ class Tensor {
   Tensor view(const Shape& shape, std::int64_t skip = 0) const;
   /// Elements `t` of the leading axis: [T, ...] -> [...], sharing storage.
   Tensor at(std::int64_t t) const;
+  /// Looks at the elements of another tensor from now on, `skip` bytes further on, with its own shape: for loops that
+  /// walk through a slab without making a handle for each step.
+  void look_at(const Tensor& other, std::size_t skip = 0) {
+    if (storage_.get() != other.storage_.get()) storage_ = other.storage_;
+    offset_ = other.offset_ + skip;
+  }
   /// The same value without its storage.
   Tensor without_storage() const;
 

@@ -84,7 +84,26 @@ struct Unary {
       v.set(0, chain(v.dy(), derivative(f, v.in(0), v.out())));
   }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return apply(*this, {&in[0]}, Where::current()); }
+  bool rows(Inputs, Varying) const { return true; }
+  FusedCall fuse(Inputs in) const {
+    return {.kind = FusedCall::Kind::map,
+            .functor = index_of<F, UnaryFunctors>,
+            .params = &f,
+            .dtype = in[0].dtype(),
+            .to = in[0].dtype()};
+  }
 };
+
+/// Rows of an op that broadcasts: those who have them have them on the result's axis 0, and the others are not as long
+/// there.
+inline bool broadcast_rows(Inputs in, Varying split) {
+  int rank = 0;
+  for (std::size_t i = 0; i < in.size(); ++i) rank = std::max(rank, in[i].rank());
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (split[i] ? in[i].rank() != rank : in[i].rank() == rank && in[i].dim(0) != 1) return false;
+  }
+  return true;
+}
 
 template <class F>
 struct Binary {
@@ -126,6 +145,14 @@ struct Binary {
     const int rank = std::max(step_rank(0), step_rank(1));
     const Tensor a = varying[0] ? align(in[0], rank) : in[0], b = varying[1] ? align(in[1], rank) : in[1];
     return apply(*this, {&a, &b}, Where::current());
+  }
+  bool rows(Inputs in, Varying split) const { return broadcast_rows(in, split); }
+  FusedCall fuse(Inputs in) const {
+    return {.kind = FusedCall::Kind::zip,
+            .functor = index_of<F, BinaryFunctors>,
+            .params = &f,
+            .dtype = in[0].dtype(),
+            .to = in[0].dtype()};
   }
 };
 

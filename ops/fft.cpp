@@ -39,6 +39,7 @@ struct Fft {  // complex [..., n] -> [..., n]
   }
   void vjp(Vjp& v) const { v.set(0, apply(Fft{!inverse, scale}, {&v.dy()}, Where::current())); }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return apply(*this, {&in[0]}, Where::current()); }
+  bool rows(Inputs in, Varying) const { return in[0].rank() > 1; }
 };
 REEL_OP(Fft)
 
@@ -57,6 +58,7 @@ struct Rfft {  // real [..., n] -> complex [..., n / 2 + 1]
   }
   void vjp(Vjp& v) const;
   Tensor batch(Inputs in, Varying, std::int64_t) const { return apply(*this, {&in[0]}, Where::current()); }
+  bool rows(Inputs in, Varying) const { return in[0].rank() > 1; }
 };
 REEL_OP(Rfft)
 
@@ -73,6 +75,7 @@ struct Irfft {  // complex [..., n / 2 + 1] -> real [..., n]
   }
   void vjp(Vjp& v) const { v.set(0, apply(Rfft{ends, 2 * inner}, {&v.dy()}, Where::current())); }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return apply(*this, {&in[0]}, Where::current()); }
+  bool rows(Inputs in, Varying) const { return in[0].rank() > 1; }
 };
 REEL_OP(Irfft)
 

@@ -48,6 +48,7 @@ struct IndexSelect {  // x [before, n, after], index [...] -> [before, ..., afte
     if (varying[0] && varying[1]) return step_by_step(*this, in, varying, steps);
     return varying[0] ? index_select(in[0], axis + 1, in[1]) : movedim(index_select(in[0], axis, in[1]), axis, 0);
   }
+  bool rows(Inputs, Varying split) const { return axis == 0 ? !split[0] : !split[1]; }
 };
 REEL_OP(IndexSelect)
 
@@ -77,6 +78,7 @@ struct IndexAdd {  // values [before, ..., after], index [...] -> [before, count
   Tensor batch_sum(Inputs in, Varying varying, std::int64_t) const {  // steps are further indices
     return varying[0] && varying[1] ? index_add(movedim(in[0], 0, axis), axis, in[1], count) : Tensor();
   }
+  bool rows(Inputs, Varying split) const { return axis != 0 && !split[1]; }
 };
 REEL_OP(IndexAdd)
 
@@ -104,6 +106,7 @@ struct TakeAlong {  // x [before, n, after], index [before, m, after] -> [before
   Tensor batch(Inputs in, Varying varying, std::int64_t steps) const {
     return take_along(slab(in, varying, 0, steps), slab(in, varying, 1, steps), axis + 1);
   }
+  bool rows(Inputs, Varying split) const { return axis != 0 && split[0] && split[1]; }
 };
 REEL_OP(TakeAlong)
 
@@ -130,6 +133,7 @@ struct PutAlong {  // values and index [before, m, after] -> [before, n, after]
   Tensor batch(Inputs in, Varying varying, std::int64_t steps) const {
     return put_along(slab(in, varying, 0, steps), slab(in, varying, 1, steps), axis + 1, n);
   }
+  bool rows(Inputs, Varying split) const { return axis != 0 && split[0] && split[1]; }
 };
 REEL_OP(PutAlong)
 

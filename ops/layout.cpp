@@ -36,9 +36,10 @@ struct Reshape {
     if (shape.numel() != in[0].numel()) broken("{} elements do not fill shape {}", in[0].numel(), shape.str());
     return {in[0].dtype(), shape, &in[0].backend()};
   }
-  Tensor alias(Inputs in) const { return in[0].view(shape); }
+  std::int64_t alias(Inputs) const { return 0; }
   void vjp(Vjp& v) const { v.set(0, reshape(v.dy(), dims_of(v.spec(0).shape))); }
   Tensor batch(Inputs in, Varying, std::int64_t steps) const { return reshape(in[0], dims_of(shape.insert(0, steps))); }
+  bool rows(Inputs in, Varying) const { return shape.rank() > 0 && shape[0] == in[0].dim(0); }
 };
 REEL_OP(Reshape)
 
@@ -75,6 +76,7 @@ struct Permute {
       after.order[static_cast<std::size_t>(i) + 1] = static_cast<std::int8_t>(order[static_cast<std::size_t>(i)] + 1);
     return apply(after, {&in[0]}, Where::current());
   }
+  bool rows(Inputs, Varying) const { return axis(0) == 0; }
 };
 REEL_OP(Permute)
 
@@ -91,8 +93,9 @@ struct Expand {
     std::array<std::int64_t, Shape::max_rank> si{};
     for (int i = 0; i < shape.rank(); ++i)
       si[static_cast<std::size_t>(i)] = broadcast_stride(in[0].shape(), own, i, shape.rank());
-    strided_copy(shape, si, 0, strides_of(shape), 0, in[0], out);
+    strided_copy(out.shape(), si, 0, strides_of(out.shape()), 0, in[0], out);
   }
+  bool rows(Inputs in, Varying) const { return in[0].rank() == shape.rank() && in[0].dim(0) == shape[0]; }
   void vjp(Vjp& v) const { v.set(0, sum_to(v.dy(), v.spec(0).shape)); }
   Tensor batch(Inputs in, Varying, std::int64_t steps) const {
     return expand(align(in[0], shape.rank()), shape.insert(0, steps));
@@ -111,10 +114,7 @@ struct LeadingSlice {
     shape[0] = last - first;
     return {in[0].dtype(), shape, &in[0].backend()};
   }
-  Tensor alias(Inputs in) const {
-    const Spec spec = infer(in);
-    return in[0].view(spec.shape, first * spec.shape.product(1, spec.shape.rank()));
-  }
+  std::int64_t alias(Inputs in) const { return first * in[0].shape().product(1, in[0].rank()); }
   void vjp(Vjp& v) const { v.set(0, pad(v.dy(), 0, first, v.spec(0).shape[0] - last)); }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return slice(in[0], 1, first, last); }
 };
@@ -137,6 +137,7 @@ struct Slice {
   }
   void vjp(Vjp& v) const { v.set(0, pad(v.dy(), axis, first, v.spec(0).shape[axis] - last)); }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return slice(in[0], axis + 1, first, last); }
+  bool rows(Inputs, Varying) const { return axis != 0; }
 };
 REEL_OP(Slice)
 
@@ -158,6 +159,7 @@ struct Pad {
   }
   void vjp(Vjp& v) const { v.set(0, slice(v.dy(), axis, before, before + v.spec(0).shape[axis])); }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return pad(in[0], axis + 1, before, after); }
+  bool rows(Inputs, Varying) const { return axis != 0; }
 };
 REEL_OP(Pad)
 
@@ -200,6 +202,12 @@ struct Concat {
       parts.push_back(varying[i] ? in[i] : expand(in[i], in[i].shape().insert(0, steps)));
     return concat(parts, axis + 1);
   }
+  bool rows(Inputs in, Varying split) const {
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      if (!split[i]) return false;
+    }
+    return axis != 0;
+  }
 };
 REEL_OP(Concat)
 
@@ -233,6 +241,7 @@ struct Roll {
   }
   void vjp(Vjp& v) const { v.set(0, roll(v.dy(), -shift, axis)); }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return roll(in[0], shift, axis + 1); }
+  bool rows(Inputs, Varying) const { return axis != 0; }
 };
 REEL_OP(Roll)
 
@@ -251,6 +260,7 @@ struct Flip {
   }
   void vjp(Vjp& v) const { v.set(0, flip(v.dy(), axis)); }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return flip(in[0], axis + 1); }
+  bool rows(Inputs, Varying) const { return axis != 0; }
 };
 REEL_OP(Flip)
 

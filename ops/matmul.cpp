@@ -111,6 +111,18 @@ struct Matmul {
     const Tensor x = as_rows(in[0]), y = as_rows(in[1]);
     return apply(*this, {&x, &y}, Where::current());
   }
+
+  bool rows(Inputs in, Varying split) const {
+    if (in[0].rank() == 2) return split[0] && !split[1] && !a.transpose && in[1].rank() == 2;
+    return split[0] && split[1] == (in[1].rank() > 2);
+  }
+  /// A factor that stays is transposed once: kernels read its rows side by side.
+  bool prepare(Inputs in, Varying constant, Attrs& better, Tensors& replaced) const {
+    if (!constant[1] || !b.transpose || in[1].rank() != 2) return false;
+    better = Attrs(Matmul{a, {false, b.conj}});
+    replaced = {{}, permute(in[1], {1, 0})};
+    return true;
+  }
 };
 REEL_OP(Matmul)
 

@@ -35,6 +35,7 @@ struct Norm {  // of rows [..., n], real or complex -> real [...]
     return sign(r) * power(where(zero, 1, size), p - 1);
   }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return apply(*this, {&in[0]}, Where::current()); }
+  bool rows(Inputs in, Varying) const { return in[0].rank() > 1; }
 };
 REEL_OP(Norm)
 

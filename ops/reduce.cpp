@@ -33,6 +33,9 @@ Tensor batch_reduction(const Tensor& slab, const Shape& shape, std::int64_t step
   return reshape(y, {out.begin(), out.end()});
 }
 
+/// Row r of the sum comes from row r: axis 0 is not summed over.
+bool keeps_rows(const Tensor& x, const Shape& shape) { return shape.rank() == x.rank() && shape[0] == x.dim(0); }
+
 struct SumTo {
   Shape shape;
   static constexpr Traits traits{.name = "sum", .reads = Reads::nothing, .linear = true};
@@ -45,6 +48,7 @@ struct SumTo {
   void run(Inputs in, Tensor& out) const { reduce(Reduction::sum, in[0], out); }
   void vjp(Vjp& v) const { v.set(0, expand(v.dy(), v.spec(0).shape)); }
   Tensor batch(Inputs in, Varying, std::int64_t steps) const { return batch_reduction<SumTo>(in[0], shape, steps); }
+  bool rows(Inputs in, Varying) const { return keeps_rows(in[0], shape); }
 };
 REEL_OP(SumTo)
 
@@ -64,6 +68,7 @@ struct Extreme {
     v.set(0, hit * (v.dy() / sum_to(hit, shape)));
   }
   Tensor batch(Inputs in, Varying, std::int64_t steps) const { return batch_reduction<Extreme>(in[0], shape, steps); }
+  bool rows(Inputs in, Varying) const { return keeps_rows(in[0], shape); }
 };
 REEL_OP(Extreme<Reduction::max>)
 REEL_OP(Extreme<Reduction::min>)
@@ -79,6 +84,7 @@ struct Logical {  // the largest of bool is "any", the smallest "all"
   }
   void run(Inputs in, Tensor& out) const { reduce(kind, in[0], out); }
   Tensor batch(Inputs in, Varying, std::int64_t steps) const { return batch_reduction<Logical>(in[0], shape, steps); }
+  bool rows(Inputs in, Varying) const { return keeps_rows(in[0], shape); }
 };
 REEL_OP(Logical<Reduction::max>)
 REEL_OP(Logical<Reduction::min>)
@@ -100,6 +106,7 @@ struct PlaceOfExtreme {
   Tensor batch(Inputs in, Varying, std::int64_t) const {
     return apply(PlaceOfExtreme{axis + 1}, {&in[0]}, Where::current());
   }
+  bool rows(Inputs, Varying) const { return axis != 0; }
 };
 REEL_OP(PlaceOfExtreme<true>)
 REEL_OP(PlaceOfExtreme<false>)
@@ -119,6 +126,7 @@ struct Cumsum {
   }
   void vjp(Vjp& v) const { v.set(0, cumsum(v.dy(), axis, !reverse)); }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return cumsum(in[0], axis + 1, reverse); }
+  bool rows(Inputs, Varying) const { return axis != 0; }
 };
 REEL_OP(Cumsum)
 

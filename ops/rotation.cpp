@@ -44,6 +44,7 @@ struct Exchange {
   }
   void vjp(Vjp& v) const { v.set(0, exchange(v.dy(), layer)); }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return exchange(in[0], layer); }
+  bool rows(Inputs in, Varying) const { return in[0].rank() > 1; }
 };
 REEL_OP(Exchange)
 
@@ -78,6 +79,7 @@ struct Rotate {  // x [..., n], C [n], S [n]
     const auto row = [&](std::size_t i) { return varying[i] ? align(in[i], x.rank() - 1) : in[i]; };
     return row(1) * x + row(2) * exchange(x, layer);
   }
+  bool rows(Inputs in, Varying split) const { return in[0].rank() > 1 && split[0] && !split[1] && !split[2]; }
 };
 REEL_OP(Rotate)
 

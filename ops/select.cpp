@@ -28,6 +28,8 @@ struct Where3 {  // all three of one shape; where() sees to that
       all.push_back(varying[i] ? in[i] : expand(in[i], in[i].shape().insert(0, steps)));
     return apply(*this, pointers(all), Where::current());
   }
+  bool rows(Inputs, Varying split) const { return split[0] && split[1] && split[2]; }
+  FusedCall fuse(Inputs in) const { return {.kind = FusedCall::Kind::select, .dtype = in[1].dtype()}; }
 };
 REEL_OP(Where3)
 
@@ -42,6 +44,8 @@ struct Cast {
     if (is_differentiable(v.spec(0).dtype)) v.set(0, cast(v.dy(), v.spec(0).dtype));
   }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return apply(*this, {&in[0]}, Where::current()); }
+  bool rows(Inputs, Varying) const { return true; }
+  FusedCall fuse(Inputs in) const { return {.kind = FusedCall::Kind::cast, .dtype = in[0].dtype(), .to = to}; }
 };
 REEL_OP(Cast)
 

@@ -15,6 +15,7 @@ struct Softmax {
     v.set(0, y * (v.dy() - sum(v.dy() * y, {-1}, true)));
   }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return softmax(in[0]); }
+  bool rows(Inputs in, Varying) const { return in[0].rank() > 1; }
 };
 REEL_OP(Softmax)
 
@@ -24,6 +25,7 @@ struct LogSoftmax {
   void run(Inputs in, Tensor& out) const { run_rows(RowFunction::log_softmax, 0, in[0], out); }
   void vjp(Vjp& v) const { v.set(0, v.dy() - exp(v.out()) * sum(v.dy(), {-1}, true)); }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return log_softmax(in[0]); }
+  bool rows(Inputs in, Varying) const { return in[0].rank() > 1; }
 };
 REEL_OP(LogSoftmax)
 
@@ -36,6 +38,7 @@ struct Logsumexp {  // [..., n] -> [...]
     v.set(0, exp(v.in(0) - y) * dy);
   }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return apply(*this, {&in[0]}, Where::current()); }
+  bool rows(Inputs in, Varying) const { return in[0].rank() > 1; }
 };
 REEL_OP(Logsumexp)
 
@@ -53,6 +56,7 @@ struct Normalize {  // (x - mean) / sqrt(variance + epsilon)
     v.set(0, rsqrt(var(v.in(0), {-1}, true) + epsilon) * along);
   }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return apply(*this, {&in[0]}, Where::current()); }
+  bool rows(Inputs in, Varying) const { return in[0].rank() > 1; }
 };
 REEL_OP(Normalize)
 

@@ -1,7 +1,10 @@
 // The CPU backend. One file a family of kernels, with the same file stems as every other backend; this header is the
 // class.
 #pragma once
+#include <algorithm>
+
 #include "backends/cpu/fft_plans.h"
+#include "backends/cpu/team.h"
 #include "engine/allocator.h"
 #include "engine/backend.h"
 
@@ -16,7 +19,9 @@ class Cpu final : public Backend {
   MemoryUse memory() const override { return allocator_.use(); }
   void read(void* host, const void* device, std::size_t bytes) override;
   void write(void* device, const void* host, std::size_t bytes) override;
-  void set_threads(int threads) override;
+  void set_threads(int threads) override { team_.resize(std::max(threads, 1)); }
+  int threads() const override { return team_.threads(); }
+  void parallel(int parts, const std::function<void(int)>& f) override { team_.run(parts, f); }
 
   void fill(const FillArgs& a) override;
   void copy(const CopyArgs& a) override;
@@ -57,8 +62,21 @@ class Cpu final : public Backend {
   void polar(const PolarArgs& a) override;
 
  private:
+  /// f(first, last) on shares of 0..n-1, each a multiple of `grain` but the last, on all threads if n is `enough`.
+  template <class F>
+  void shared(std::int64_t n, std::int64_t enough, F&& f, std::int64_t grain = 64);
+
   CachingAllocator allocator_;
   FftPlans fft_plans_;
+  Team team_;
 };
+
+template <class F>
+void Cpu::shared(std::int64_t n, std::int64_t enough, F&& f, std::int64_t grain) {
+  const std::int64_t threads = team_.threads();
+  if (n < enough || threads == 1 || Team::inside()) return f(std::int64_t{0}, n);
+  const std::int64_t share = ((n + threads - 1) / threads + grain - 1) / grain * grain;
+  team_.run(static_cast<int>((n + share - 1) / share), [&](int p) { f(p * share, std::min(n, (p + 1) * share)); });
+}
 
 }  // namespace reel::cpu

@@ -51,11 +51,19 @@ void zip_kernel(const ZipArgs& args) {
   });
 }
 
+/// A kernel, and the bytes of an element that it makes.
+template <class Kernel>
+struct Entry {
+  Kernel kernel = nullptr;
+  std::int64_t bytes = 0;
+};
+
 template <class F, class Kernel, template <class, class> class Make>
-constexpr std::array<Kernel, dtypes> row() {
-  std::array<Kernel, dtypes> kernels{};
+constexpr std::array<Entry<Kernel>, dtypes> row() {
+  std::array<Entry<Kernel>, dtypes> kernels{};
   const auto put = [&]<class T>(std::type_identity<T>) {
-    if constexpr (takes<F>(dtype_of<T>())) kernels[static_cast<std::size_t>(dtype_of<T>())] = Make<F, T>::kernel;
+    if constexpr (takes<F>(dtype_of<T>()))
+      kernels[static_cast<std::size_t>(dtype_of<T>())] = {Make<F, T>::kernel, sizeof(result_of<F, T>)};
   };
   for (DType d : all_dtypes) dispatch(d, put);
   return kernels;
@@ -84,8 +92,39 @@ const auto zips = zip_table(BinaryFunctors{});
 
 }  // namespace
 
-void Cpu::map(const MapArgs& a) { maps[static_cast<std::size_t>(a.functor)][static_cast<std::size_t>(a.dtype)](a); }
-void Cpu::zip(const ZipArgs& a) { zips[static_cast<std::size_t>(a.functor)][static_cast<std::size_t>(a.dtype)](a); }
+namespace {
+
+constexpr std::int64_t enough = 1 << 15;  // elements that are worth a second thread
+
+template <class P>
+P* move(P* p, std::int64_t bytes) {
+  return reinterpret_cast<P*>(reinterpret_cast<std::uintptr_t>(p) + static_cast<std::uintptr_t>(bytes));
+}
+
+}  // namespace
+
+void Cpu::map(const MapArgs& a) {
+  const auto& [kernel, bytes] = maps[static_cast<std::size_t>(a.functor)][static_cast<std::size_t>(a.dtype)];
+  if (a.n < enough) return kernel(a);
+  const auto in = static_cast<std::int64_t>(size_of(a.dtype));
+  shared(a.n, enough, [&](std::int64_t first, std::int64_t last) {
+    kernel({a.functor, a.params, a.dtype, last - first, move(a.x, first * in), move(a.out, first * bytes)});
+  });
+}
+
+void Cpu::zip(const ZipArgs& a) {
+  const auto& [kernel, bytes] = zips[static_cast<std::size_t>(a.functor)][static_cast<std::size_t>(a.dtype)];
+  if (team_.threads() == 1 || a.loop.numel() < enough) return kernel(a);
+  const auto in = static_cast<std::int64_t>(size_of(a.dtype));
+  const auto along_outermost_axis = [&](std::int64_t first, std::int64_t last) {
+    Loop<3> part = a.loop;
+    part.dims[0] = last - first;
+    const auto& stride = a.loop.strides[0];
+    kernel({a.functor, a.params, a.dtype, part, move(a.a, first * stride[0] * in), move(a.b, first * stride[1] * in),
+            move(a.out, first * stride[2] * bytes)});
+  };
+  shared(a.loop.dims[0], 1, along_outermost_axis, a.loop.rank == 1 ? 64 : 1);
+}
 
 void Cpu::fill(const FillArgs& a) {
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {

@@ -1,4 +1,6 @@
 // Memory: a block holds its own Storage header in front of the elements, so that one call gets both.
+#include <cblas.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -15,7 +17,7 @@ static_assert(sizeof(Storage) <= header);
 void* system_memory(std::size_t bytes) { return std::aligned_alloc(header, (bytes + header - 1) / header * header); }
 }  // namespace
 
-Cpu::Cpu() : allocator_(system_memory, std::free) {}
+Cpu::Cpu() : allocator_(system_memory, std::free) { openblas_set_num_threads(1); }
 
 Storage* Cpu::allocate(std::size_t bytes) {
   void* block = allocator_.allocate(header + bytes);

@@ -1,0 +1,65 @@
+#include "engine/loop_plan.h"
+
+#include <algorithm>
+
+namespace reel {
+
+namespace {
+
+/// By slot: read outside of the stage that makes it, or made by a call of its own.
+std::vector<char> placed_slots(const Program& body, const std::vector<Stage>& stages) {
+  std::vector<char> placed(body.slots.size(), 0);
+  std::vector<std::size_t> stage_of(body.nodes.size());
+  for (std::size_t g = 0; g < stages.size(); ++g) {
+    for (int n : stages[g].nodes) stage_of[ix(n)] = g;
+  }
+  for (std::size_t i = 0; i < body.nodes.size(); ++i) {
+    const Program::Node& node = body.nodes[i];
+    if (!stages[stage_of[i]].fused) std::fill_n(placed.begin() + node.out, node.outs, 1);
+    for (int s : node.in) {
+      const int maker = body.maker(s);
+      if (maker >= 0 && stage_of[ix(maker)] != stage_of[i]) placed[ix(s)] = 1;
+    }
+  }
+  for (int s : body.outputs) placed[ix(s)] = 1;
+  return placed;
+}
+
+/// All values of a carry: the slab that is kept, or room for two.
+Tensor states_of(const Scan& scan, std::span<Tensor> out, int carry) {
+  if (scan.keep) return out[ix(scan.carries + scan.ys() + carry)];
+  Spec two = scan.body->slots[ix(carry)];
+  two.shape = two.shape.insert(0, 2);
+  return Tensor::empty(two);
+}
+
+constexpr std::int64_t worth_preparing = 4;  // steps
+
+}  // namespace
+
+LoopPlan::LoopPlan(const Scan& scan, Inputs in, std::span<Tensor> out)
+    : scan(scan),
+      body(*scan.body),
+      in(in),
+      out(out),
+      stages(schedule(body, scan.passes.fuse)),
+      rows(scan.passes.rows ? plan_rows(body, scan.carries) : RowPlan::none(body)),
+      replaced(body.nodes.size()),
+      placed(placed_slots(body, stages)) {
+  for (int i = 0; i < scan.carries; ++i) states.push_back(states_of(scan, out, i));
+  for (std::size_t i = 0; i < body.nodes.size(); ++i) {
+    const Program::Node& node = body.nodes[i];
+    attrs.push_back(node.attrs);
+    if (!node.op->prepare || scan.length < worth_preparing) continue;
+    Varying constant;
+    Tensors values;
+    for (std::size_t k = 0; k < node.in.size(); ++k) {
+      const int s = node.in[k];
+      if (is_capture(s)) constant.set(k);
+      values.push_back(is_capture(s) ? in[ix(s)] : Tensor::abstract(body.slots[ix(s)]));
+    }
+    node.op->prepare(node.attrs, pointers(values), constant, attrs[i], replaced[i]);
+  }
+}
+
+}  // namespace reel

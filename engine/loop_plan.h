@@ -1,0 +1,36 @@
+// What can be settled of a scan before its loop runs: the order of the calls and what is fused, which values are split
+// by rows, calls that are done faster many times, and where states live.
+#pragma once
+#include "engine/rows.h"
+#include "engine/scan.h"
+#include "engine/schedule.h"
+
+namespace reel {
+
+/// What the threads of one run share; they do not change it.
+struct LoopPlan {
+  LoopPlan(const Scan& scan, Inputs in, std::span<Tensor> out);
+
+  const Scan& scan;
+  const Program& body;
+  Inputs in;
+  std::span<Tensor> out;
+  std::vector<Stage> stages;
+  RowPlan rows;
+  std::vector<Attrs> attrs;       // by node, of the calls that are made
+  std::vector<Tensors> replaced;  // by node: arguments that take the place of the body's, where defined
+  Tensors states;            // by carry: all values [T + 1, ...] in the order of time, or two used in turn [2, ...]
+  std::vector<char> placed;  // by slot: needs memory of its own, more than a block within a fused run
+
+  bool is_capture(int slot) const { return slot >= body.inputs && slot < body.inputs + body.captures; }
+};
+
+/// Rows first .. first + count - 1; a count of 0 stands for values that are not split.
+struct RowRange {
+  std::int64_t first = 0, count = 0;
+};
+
+/// Runs these rows through all time steps.
+void run_rows(const LoopPlan& plan, RowRange range);
+
+}  // namespace reel

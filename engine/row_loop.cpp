@@ -1,0 +1,257 @@
+// One thread's part of a scan: its rows of the batch, all time steps. Every buffer and every call is made ready before
+// the loop; a step then moves pointers along the slabs and makes the calls.
+#include <memory>
+
+#include "engine/loop_plan.h"
+
+namespace reel {
+
+namespace {
+
+class RowLoop {
+ public:
+  RowLoop(const LoopPlan& plan, RowRange range);
+  void run();
+
+ private:
+  /// A value that is another element of a slab at each step: element t + shift at time t, or element i + shift modulo
+  /// `turns` in step i.
+  struct Walk {
+    Tensor* value;
+    Tensor first;
+    std::size_t stride;
+    std::int64_t turns, shift;
+    std::size_t skip(std::int64_t i, std::int64_t t) const {
+      return static_cast<std::size_t>(turns > 0 ? (i + shift) % turns : t + shift) * stride;
+    }
+  };
+  struct Copy {
+    const Tensor* from;
+    std::unique_ptr<Tensor> to;
+  };
+  struct Call {
+    const Op* op;
+    const Attrs* attrs;
+    std::vector<const Tensor*> in;
+    std::span<Tensor> out;
+  };
+  struct FusedRun {
+    std::int64_t rows = 1, columns = 1;
+    std::vector<FusedCall> calls;
+    std::vector<FusedOperand> operands;
+    std::vector<const Tensor*> values;  // of operands; null: a block
+  };
+
+  Tensor& value(int slot) { return value_[ix(slot)]; }
+  Spec part_spec(int slot) const {
+    Spec spec = body_.slots[ix(slot)];
+    if (range_.count > 0 && plan_.rows.split[ix(slot)]) spec.shape[0] = range_.count;
+    return spec;
+  }
+  /// This loop's rows of a value [B, ...].
+  Tensor rows_of(const Tensor& whole) const {
+    if (range_.count == 0) return whole;
+    Shape shape = whole.shape();
+    shape[0] = range_.count;
+    return whole.view(shape, range_.first * shape.product(1, shape.rank()));
+  }
+  static void copy(const Tensor& from, Tensor to) {
+    Loop<2> loop;
+    loop.push(from.numel(), {1, 1});
+    from.backend().copy({size_of(from.dtype()), loop, from.data(), to.data()});
+  }
+  std::int64_t turns() const { return scan_.keep ? 0 : 2; }
+  /// Where in its slab a state is at the start of the step of time t, seen from t; and after it.
+  std::int64_t shift(bool after) const { return scan_.keep && scan_.reverse ? !after : after; }
+
+  void follow(int slot, const Tensor& slab, bool split, std::int64_t turns, std::int64_t shift);
+  void settle(int slot, const Tensor& slab, std::int64_t turns, std::int64_t shift);
+  const Tensor* argument(int node, std::size_t k);
+  void add_call(int node);
+  void add_run(const std::vector<int>& nodes);
+  void step(std::int64_t i, std::int64_t t);
+
+  const LoopPlan& plan_;
+  const Scan& scan_;
+  const Program& body_;
+  RowRange range_;
+  Tensors value_;
+  std::vector<char> homed_;  // by slot: has its place in a slab
+  std::vector<Walk> walks_;
+  std::vector<Copy> copies_;
+  std::vector<std::unique_ptr<Tensor>> parts_;  // rows of captures
+  std::vector<Call> calls_;
+  std::vector<FusedRun> runs_;
+  std::vector<std::byte> blocks_;
+};
+
+RowLoop::RowLoop(const LoopPlan& plan, RowRange range)
+    : plan_(plan),
+      scan_(plan.scan),
+      body_(plan.body),
+      range_(range),
+      value_(body_.slots.size()),
+      homed_(body_.slots.size(), 0) {
+  for (int k = 0; k < body_.captures; ++k) value(body_.inputs + k) = plan.in[ix(body_.inputs + k)];
+  for (int i = 0; i < scan_.carries; ++i) {
+    const Tensor& all = plan.states[ix(i)];
+    follow(i, all, true, turns(), shift(false));
+    copy(rows_of(plan.in[ix(i)]), rows_of(all.at(scan_.keep && scan_.reverse ? scan_.length : 0)));
+  }
+  for (int k = scan_.carries; k < body_.inputs; ++k) follow(k, plan.in[ix(k)], plan.rows.split[ix(k)] != 0, 0, 0);
+  for (int i = 0; i < scan_.carries; ++i) settle(body_.outputs[ix(i)], plan.states[ix(i)], turns(), shift(true));
+  for (int j = scan_.carries; j < scan_.carries + scan_.ys(); ++j) settle(body_.outputs[ix(j)], plan.out[ix(j)], 0, 0);
+  for (const Program::Node& node : body_.nodes) {
+    for (int s = node.out; s < node.out + node.outs; ++s) {
+      if (node.op->alias)
+        value(s) = Tensor::abstract(part_spec(s));
+      else if (!homed_[ix(s)] && plan.placed[ix(s)])
+        value(s) = Tensor::empty(part_spec(s));
+    }
+  }
+  for (const Stage& stage : plan.stages) {
+    if (stage.fused)
+      add_run(stage.nodes);
+    else
+      add_call(stage.nodes[0]);
+  }
+}
+
+void RowLoop::follow(int slot, const Tensor& slab, bool split, std::int64_t turns, std::int64_t shift) {
+  const Tensor whole = slab.at(0);
+  walks_.push_back({&value(slot), split ? rows_of(whole) : whole, whole.bytes(), turns, shift});
+  value(slot) = walks_.back().first;
+}
+
+/// Where a result goes: it is made there if a call makes it and it has no place yet, and copied else.
+void RowLoop::settle(int slot, const Tensor& slab, std::int64_t turns, std::int64_t shift) {
+  const int node = body_.maker(slot);
+  if (node >= 0 && !body_.nodes[ix(node)].op->alias && !homed_[ix(slot)]) {
+    homed_[ix(slot)] = 1;
+    follow(slot, slab, true, turns, shift);
+    return;
+  }
+  const Tensor whole = slab.at(0);
+  copies_.push_back({&value(slot), std::make_unique<Tensor>(rows_of(whole))});
+  walks_.push_back({copies_.back().to.get(), rows_of(whole), whole.bytes(), turns, shift});
+}
+
+/// An argument of a node: the value, what the plan put in its place, or this loop's rows of a capture.
+const Tensor* RowLoop::argument(int node, std::size_t k) {
+  const Tensors& replaced = plan_.replaced[ix(node)];
+  if (k < replaced.size() && replaced[k].defined()) return &replaced[k];
+  const int slot = body_.nodes[ix(node)].in[k];
+  if (!plan_.is_capture(slot) || range_.count == 0 || !plan_.rows.arguments[ix(node)][k]) return &value(slot);
+  parts_.push_back(std::make_unique<Tensor>(rows_of(value(slot))));
+  return parts_.back().get();
+}
+
+void RowLoop::add_call(int n) {
+  const Program::Node& node = body_.nodes[ix(n)];
+  Call call{node.op, &plan_.attrs[ix(n)], {}, {&value(node.out), ix(node.outs)}};
+  for (std::size_t k = 0; k < node.in.size(); ++k) call.in.push_back(argument(n, k));
+  calls_.push_back(std::move(call));
+}
+
+/// Numbers the values of a fused run as its operands. Those that nobody else reads live in blocks, which are used again
+/// once their value has been read for the last time.
+void RowLoop::add_run(const std::vector<int>& nodes) {
+  FusedRun run;
+  const Shape shape = part_spec(body_.nodes[ix(nodes[0])].out).shape;
+  if (shape.rank() > 0) run.columns = shape[shape.rank() - 1];
+  run.rows = run.columns == 0 ? 0 : shape.numel() / run.columns;
+
+  std::vector<int> operand(body_.slots.size(), -1);
+  std::vector<std::size_t> last_use(body_.slots.size(), 0), block_of(body_.slots.size(), 0), spare;
+  std::size_t blocks = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (int s : body_.nodes[ix(nodes[i])].in) last_use[ix(s)] = i;
+  }
+  const auto add = [&](int slot, const Tensor* t, const Shape& own) {
+    const Steps steps = *fused_steps(own, shape);
+    operand[ix(slot)] = static_cast<int>(run.operands.size());
+    run.operands.push_back({nullptr, steps.row, steps.column, size_of(body_.slots[ix(slot)].dtype), t == nullptr});
+    run.values.push_back(t);
+  };
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Program::Node& node = body_.nodes[ix(nodes[i])];
+    Tensors shapes;
+    for (int s : node.in) shapes.push_back(Tensor::abstract(body_.slots[ix(s)]));
+    FusedCall call = node.op->fuse(plan_.attrs[ix(nodes[i])], pointers(shapes));
+    for (std::size_t k = 0; k < node.in.size(); ++k) {
+      const int s = node.in[k];
+      if (operand[ix(s)] < 0) {
+        const Tensor* t = argument(nodes[i], k);
+        add(s, t, t->shape());
+      }
+      call.in[k] = operand[ix(s)];
+    }
+    if (plan_.placed[ix(node.out)]) {
+      add(node.out, &value(node.out), shape);
+    } else {
+      if (spare.empty()) spare.push_back(blocks++);
+      block_of[ix(node.out)] = spare.back();
+      spare.pop_back();
+      add(node.out, nullptr, shape);
+    }
+    call.out = operand[ix(node.out)];
+    run.calls.push_back(call);
+    for (int s : node.in) {  // the result may not take the place of an argument: kernels read some of it again
+      const bool block = operand[ix(s)] >= 0 && !run.values[ix(operand[ix(s)])];
+      if (block && last_use[ix(s)] == i) {
+        spare.push_back(block_of[ix(s)]);
+        last_use[ix(s)] = nodes.size();  // once
+      }
+    }
+  }
+  // Blocks lie a little off multiples of a page, so that no two of them compete for the same lines of a cache.
+  constexpr std::size_t block_bytes = FusedArgs::block * 16 + 192;
+  if (blocks_.size() < blocks * block_bytes + 64) blocks_.resize(blocks * block_bytes + 64);
+  for (const int n : nodes) {
+    const int s = body_.nodes[ix(n)].out, at = operand[ix(s)];
+    if (!run.values[ix(at)]) run.operands[ix(at)].data = reinterpret_cast<std::byte*>(block_of[ix(s)] * block_bytes);
+  }
+  calls_.push_back({nullptr, nullptr, {}, {}});
+  runs_.push_back(std::move(run));
+}
+
+void RowLoop::step(std::int64_t i, std::int64_t t) {
+  for (const Walk& w : walks_) w.value->look_at(w.first, w.skip(i, t));
+  auto run = runs_.begin();
+  for (const Call& call : calls_) {
+    if (!call.op) {
+      for (std::size_t k = 0; k < run->values.size(); ++k) {
+        if (run->values[k]) run->operands[k].data = static_cast<std::byte*>(const_cast<void*>(run->values[k]->data()));
+      }
+      value_[0].backend().fused({run->rows, run->columns, run->calls, run->operands});
+      ++run;
+    } else if (call.op->alias) {
+      const auto skip = static_cast<std::size_t>(call.op->alias(*call.attrs, call.in));
+      call.out[0].look_at(*call.in[0], skip * size_of(call.out[0].dtype()));
+    } else {
+      call.op->run(*call.attrs, call.in, call.out);
+    }
+  }
+  for (const Copy& c : copies_) copy(*c.from, *c.to);
+}
+
+void RowLoop::run() {
+  // The blocks have their place now that all runs have said how many they need.
+  std::byte* first = blocks_.data() + (64 - reinterpret_cast<std::uintptr_t>(blocks_.data()) % 64) % 64;
+  for (FusedRun& run : runs_) {
+    for (FusedOperand& o : run.operands) {
+      if (o.local) o.data = first + reinterpret_cast<std::uintptr_t>(o.data);
+    }
+  }
+  for (std::int64_t i = 0; i < scan_.length; ++i) step(i, scan_.reverse ? scan_.length - 1 - i : i);
+  for (int i = 0; i < scan_.carries; ++i) {
+    const std::int64_t last = scan_.keep ? (scan_.reverse ? 0 : scan_.length) : scan_.length % 2;
+    copy(rows_of(plan_.states[ix(i)].at(last)), rows_of(plan_.out[ix(i)]));
+  }
+}
+
+}  // namespace
+
+void run_rows(const LoopPlan& plan, RowRange range) { RowLoop(plan, range).run(); }
+
+}  // namespace reel
