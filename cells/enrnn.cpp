@@ -17,6 +17,8 @@ class Enrnn final : public Cell {
         epsilon_(s.real("epsilon", 0)),
         modrelu_(s.choice("activation") == "modrelu"),
         always_(s.on("normalise")) {
+    if (s.integer("short", 0) == 0 && n < 3)
+      throw OptionError("--hidden", fmt::format("enrnn needs 3 units or more, got {}", n));
     if (long_ < 1) throw OptionError("--enrnn.short", fmt::format("fewer than {} units are wanted, got {}", n, short_));
     if (short_ % 2 != 0)
       throw OptionError("--enrnn.short",
