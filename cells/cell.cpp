@@ -11,41 +11,39 @@ Settings::Settings(std::string cell, const std::vector<Setting>& known, const st
   for (const Setting& s : known) values_[s.name] = s.fallback;
   for (const auto& [name, value] : given) {
     const auto setting = std::find_if(known.begin(), known.end(), [&](const Setting& s) { return s.name == name; });
-    if (setting == known.end())
-      throw OptionError("--" + cell_ + "." + name, fmt::format("the cell {} has no such setting", cell_));
-    if (setting->kind == Setting::Kind::choice &&
+    if (setting == known.end()) throw OptionError(option(name), fmt::format("the cell {} has no such setting", cell_));
+    using enum Setting::Kind;
+    if (setting->kind == choice &&
         std::find(setting->choices.begin(), setting->choices.end(), value) == setting->choices.end())
-      throw OptionError("--" + cell_ + "." + name,
-                        fmt::format("\"{}\" is not one of {}", value, fmt::join(setting->choices, ", ")));
+      throw OptionError(option(name), fmt::format("\"{}\" is not one of {}", value, fmt::join(setting->choices, ", ")));
+    if (setting->kind == integer && !parse<std::int64_t>(value))
+      throw OptionError(option(name), fmt::format("\"{}\" is not a whole number", value));
+    if (setting->kind == real && !parse<double>(value))
+      throw OptionError(option(name), fmt::format("\"{}\" is not a number", value));
     values_[name] = value;
   }
 }
 
-const std::string& Settings::text(const std::string& name) const { return values_.at(name); }
-const std::string& Settings::choice(const std::string& name) const { return text(name); }
-
-namespace {
-template <class T>
-T number(const std::string& option, const std::string& text) {
-  if (const std::optional<T> value = parse<T>(text)) return *value;
-  throw OptionError(option, fmt::format("\"{}\" is not a number", text));
-}
-}  // namespace
+const std::string& Settings::choice(const std::string& name) const { return values_.at(name); }
 
 std::int64_t Settings::integer(const std::string& name, std::int64_t low, std::int64_t high) const {
-  const std::string option = "--" + cell_ + "." + name;
-  const auto value = number<std::int64_t>(option, text(name));
+  const std::int64_t value = parse<std::int64_t>(values_.at(name)).value();
   if (value < low || value > high)
-    throw OptionError(option, fmt::format("a whole number in {}..{} is wanted, got {}", low, high, value));
+    throw OptionError(option(name), fmt::format("a whole number in {}..{} is wanted, got {}", low, high, value));
   return value;
 }
 
 double Settings::real(const std::string& name, double low, double high) const {
-  const std::string option = "--" + cell_ + "." + name;
-  const auto value = number<double>(option, text(name));
+  const double value = parse<double>(values_.at(name)).value();
   if (!(value >= low && value <= high))
-    throw OptionError(option, fmt::format("a number in {}..{} is wanted, got {}", low, high, value));
+    throw OptionError(option(name), fmt::format("a number in {}..{} is wanted, got {}", low, high, value));
   return value;
+}
+
+Cell::Cell(std::int64_t input, std::int64_t hidden, const Init& init)
+    : input(input), hidden(hidden), dtype_(init.dtype), backend_(init.backend) {
+  if (hidden < 1) throw OptionError("--hidden", fmt::format("1 or more units are needed, got {}", hidden));
+  if (input < 1) throw Error("cell", fmt::format("1 or more inputs are needed, got {}", input));
 }
 
 Tensors Cell::initial(std::int64_t batch) const {

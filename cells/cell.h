@@ -40,16 +40,18 @@ struct Setting {
 /// The values of a cell's settings; those not given have their fallback.
 class Settings {
  public:
+  /// Throws OptionError when there is no such setting, or the value is not of its kind.
   Settings(std::string cell, const std::vector<Setting>& known, const std::map<std::string, std::string>& given = {});
-  /// Throws Error that names the option when the value is not a number, or not within low..high.
+  /// Throws OptionError when the value is not within low..high.
   std::int64_t integer(const std::string& name, std::int64_t low, std::int64_t high = 1 << 24) const;
   double real(const std::string& name, double low = -1e300, double high = 1e300) const;
   const std::string& choice(const std::string& name) const;
   /// A choice of on and off.
   bool on(const std::string& name) const { return choice(name) == "on"; }
+  /// "--srnn.width"
+  std::string option(const std::string& name) const { return "--" + cell_ + "." + name; }
 
  private:
-  const std::string& text(const std::string& name) const;
   std::string cell_;
   std::map<std::string, std::string> values_;
 };
@@ -70,8 +72,8 @@ struct Sequence {
 
 class Cell {
  public:
-  Cell(std::int64_t input, std::int64_t hidden, const Init& init)
-      : input(input), hidden(hidden), dtype_(init.dtype), backend_(init.backend) {}
+  /// Throws Error when a size is below 1.
+  Cell(std::int64_t input, std::int64_t hidden, const Init& init);
   virtual ~Cell() = default;
   Cell(const Cell&) = delete;
   Cell& operator=(const Cell&) = delete;

@@ -17,6 +17,8 @@ class Enrnn final : public Cell {
         epsilon_(s.real("epsilon", 0)),
         modrelu_(s.choice("activation") == "modrelu"),
         always_(s.on("normalise")) {
+    if (s.integer("short", 0) == 0 && n < 3)
+      throw OptionError("--hidden", fmt::format("enrnn needs 3 units or more, got {}", n));
     if (long_ < 1) throw OptionError("--enrnn.short", fmt::format("fewer than {} units are wanted, got {}", n, short_));
     if (short_ % 2 != 0)
       throw OptionError("--enrnn.short",
@@ -43,7 +45,7 @@ class Enrnn final : public Cell {
   Tensors step(const Tensors& state, const Tensor& x) const override {
     const Tensor &h_L = state[0], &h_S = state[1];
     const Tensor W_L = cayley(skew(A), D);
-    const Tensor W_S = normalised() ? T / (spectral_radius(T) + epsilon_) : T;
+    const Tensor W_S = normalised() ? T / cast(radius() + epsilon_, T.dtype()) : T;
     const bool trained = U_L.defined();
     const Tensor x_L = trained ? linear(x, U_L) : slice(x, -1, 0, long_);
     const Tensor x_S = trained ? linear(x, U_S) : slice(x, -1, long_, hidden);
@@ -54,10 +56,12 @@ class Enrnn final : public Cell {
 
   /// T is used as it is until its spectral radius passes 1, and divided by it from then on.
   void updated() override {
-    if (grown_.defined() && !normalised() && spectral_radius(T).item() > 1) grown_.assign(logical_not(grown_));
+    if (grown_.defined() && !normalised() && radius().item() > 1) grown_.assign(logical_not(grown_));
   }
 
  private:
+  /// In double: the eigenvalues of a matrix that is not normal are off by many roundings of its elements.
+  Tensor radius() const { return spectral_radius(cast(T, DType::f64)); }
   bool normalised() const { return always_ || (grown_.defined() && grown_.item() != 0); }
   Tensor f(const Tensor& a, const Tensor& b) const { return modrelu_ ? modrelu(a, b) : relu(a + b); }
   /// Blocks gamma rot(t), gamma uniform in +-1, t in 0..pi/2.

@@ -10,7 +10,7 @@ class Eurnn final : public Cell {
   Eurnn(std::int64_t i, std::int64_t n, const Settings& s, Init& init)
       : Cell(i, n, init),
         complex_(s.choice("field") == "complex"),
-        W(rotation_angles(s.choice("style"), n, s.integer("capacity", 2), complex_, init,
+        W(rotation_angles(s, n, complex_, init,
                           [&](const std::string& name, const Tensor& value) { return parameter(name, value); })) {
     U = parameter("U", complex_ ? init.complex_uniform({n, i}, 0.01) : init.uniform({n, i}, 0.01));
     b = parameter("b", init.constant({n}, 0));

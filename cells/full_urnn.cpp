@@ -12,7 +12,10 @@ void move_on_unitary_group(Tensor& W, const Tensor& G, double rate) {
   const Pause pause;
   const Tensor A = matmul(G, W, {.transpose_b = true, .conj_b = true});
   const Tensor skew = A - conj(transpose(A));
-  W.assign(matmul(cayley(rate / 2 * skew), W));
+  const Tensor moved = matmul(cayley(rate / 2 * skew), W);
+  // One Newton step to the nearest unitary matrix, W (3 I - W^H W) / 2: without it the rounding of every update stays,
+  // and after a thousand of them in single precision long gradients feel it.
+  W.assign(1.5 * moved - 0.5 * matmul(moved, matmul(moved, moved, {.transpose_a = true, .conj_a = true})));
 }
 
 class FullUrnn final : public Cell {

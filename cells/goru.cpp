@@ -25,10 +25,11 @@ class Goru final : public Cell {
     b_c = parameter("b_c", init.constant({n}, 0.01));
     if (s.choice("style") == "householder") {
       const std::int64_t m = s.integer("reflections", 1);
-      if (m >= n) throw OptionError("--goru.reflections", fmt::format("fewer than {} units are wanted, got {}", n, m));
+      if (m >= n)
+        throw OptionError(s.option("reflections"), fmt::format("fewer than the {} units are wanted, got {}", n, m));
       H = parameter("H", init.normal({n, m}, 1), "", n * m - m * (m - 1) / 2);
     } else {
-      Q_.emplace(rotation_angles(s.choice("style"), n, s.integer("capacity", 2), false, init,
+      Q_.emplace(rotation_angles(s, n, false, init,
                                  [&](const std::string& name, const Tensor& value) { return parameter(name, value); }));
     }
   }

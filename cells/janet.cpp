@@ -7,7 +7,7 @@ namespace {
 class Janet final : public Cell {
  public:
   Janet(std::int64_t i, std::int64_t n, const Settings& s, Init& init) : Cell(i, n, init), beta_(s.real("beta")) {
-    const double longest = s.real("chrono", 2);
+    const double longest = s.real("chrono", 2, 1 << 24);
     const Tensor times = s.choice("chrono_draw") == "whole" ? floor(init.uniform({n}, 1.0, std::floor(longest) + 1))
                                                             : init.uniform({n}, 1.0, longest - 1);
     U_f = parameter("U_f", init.glorot_normal({n, i}));

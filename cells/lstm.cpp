@@ -37,7 +37,8 @@ class Lstm final : public Cell {
       h_0 = parameter("h_0", init.constant({n}, 0));
       c_0 = parameter("c_0", init.constant({n}, 0));
     }
-    if (const double longest = s.real("chrono", 0); longest > 0) chrono(longest, s.choice("chrono_draw"), init);
+    if (const double longest = s.real("chrono", 0, 1 << 24); longest > 0)
+      chrono(longest, s.choice("chrono_draw"), init);
   }
   std::vector<State> states() const override { return {{"h", hidden}, {"c", hidden}}; }
   Tensors initial(std::int64_t batch) const override {

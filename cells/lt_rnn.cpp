@@ -12,7 +12,7 @@ class LtRnn final : public Cell {
   LtRnn(std::int64_t i, std::int64_t n, const Settings& s, Init& init)
       : Cell(i, n, init), f_(s.choice("activation")), pool_(s.integer("pool", 0)), clip_(s.real("clip", 0)) {
     if (pool_ > 0 && n % pool_ != 0)
-      throw OptionError("--lt_rnn.pool", fmt::format("{} units do not fall into pools of {}", n, pool_));
+      throw OptionError(s.option("pool"), fmt::format("{} units do not fall into pools of {}", n, pool_));
     const double bound = 1 / std::sqrt(static_cast<double>(i));
     W = parameter("W", init.uniform({n, i}, bound));
     if (f_ != "identity") b = parameter("b", init.uniform({n}, bound));

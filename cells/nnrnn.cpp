@@ -20,7 +20,7 @@ class Nnrnn final : public Cell {
     alpha = parameter("alpha", init.constant({m}, 1));
     T = parameter("T", init.constant({n, n}, 0), "", n * (n - 1) / 2 - m);
     U = parameter("U", init.normal({n, i}, std::sqrt(2 / static_cast<double>(i))));
-    b = parameter("b", init.constant({n}, 0));
+    b = parameter("b", init.uniform({n}, 0.01));
     const Tensor pairs = reshape(concat({init.constant({m, 1}, 1), init.constant({m, 1}, 0)}, 1), {n});
     above_ = triu(1 - roll(diag_embed(pairs), 1, 1), 1);  // ones above the blocks: not at (2j, 2j + 1)
   }

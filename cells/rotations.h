@@ -21,11 +21,21 @@ struct RotationAngles {
   static Tensor joined(const Tensor& a, const Tensor& b) { return reshape(b.defined() ? concat({a, b}, 1) : a, {-1}); }
 };
 
-/// The rotations of a style, "fft" or "tunable" with a capacity, with all angles uniform in +-3.14 (EUNN's code).
-inline RotationAngles rotation_angles(const std::string& style, std::int64_t n, std::int64_t capacity, bool is_complex,
-                                      Init& init,
+/// The rotations of the settings style, "fft" or else tunable, and capacity, with all angles uniform in +-3.14 (EUNN's
+/// code).
+inline RotationAngles rotation_angles(const Settings& s, std::int64_t n, bool is_complex, Init& init,
                                       const std::function<Tensor(const std::string&, const Tensor&)>& name) {
-  const bool fft = style == "fft";
+  const bool fft = s.choice("style") == "fft";
+  const std::int64_t capacity = s.integer("capacity", 2);
+  if (fft && (n < 2 || (n & (n - 1)) != 0))
+    throw OptionError("--hidden",
+                      fmt::format("the fft style needs 2, 4, 8, ... units, a power of two, got {}. Hint: {} "
+                                  "tunable",
+                                  n, s.option("style")));
+  if (!fft && n % 2 != 0)
+    throw OptionError("--hidden", fmt::format("the tunable style needs an even number of units, got {}", n));
+  if (!fft && capacity % 2 != 0)
+    throw OptionError(s.option("capacity"), fmt::format("an even number of layers is wanted, got {}", capacity));
   RotationAngles W{fft ? Rotations::fft(n) : Rotations::tunable(n, capacity), {}, {}, {}, {}, {}};
   const auto layers = static_cast<std::int64_t>(W.pairs.layers().size());
   const auto angles = [&](const std::string& symbol, Tensor& first, Tensor& second) {

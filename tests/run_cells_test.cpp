@@ -1,0 +1,54 @@
+// Every cell learns: fifty training steps of build/bin/copying and adding, T = 50, bring the loss down.
+#include <iterator>
+#include <sstream>
+
+#include "cells/cell.h"
+#include "tests/check.h"
+#include "tests/child.h"
+#include "tests/temp_dir.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+/// The column train_loss of metrics.csv: the mean over the steps of each row.
+std::vector<double> train_losses(const std::string& run) {
+  std::istringstream in(read_file(run + "/metrics.csv"));
+  std::vector<double> out;
+  std::string line, field;
+  std::getline(in, line);
+  REQUIRE(line.starts_with("step,examples,seconds,train_loss,"));
+  while (std::getline(in, line)) {
+    std::istringstream fields(line);
+    for (int column = 0; column < 4; ++column) std::getline(fields, field, ',');
+    out.push_back(std::stod(field));
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the mean loss of the last 10 of 50 steps is below that of the first 10, for every cell") {
+  const TempDir dir;
+  for (const CellType& type : cell_registry()) {
+    for (const std::string task : {"copying", "adding"}) {
+      CAPTURE(type.name);
+      CAPTURE(task);
+      const std::string out = dir / (type.name + "_" + task);
+      const std::string options = fmt::format(
+          "--cell {} --hidden 16 --batch 20 --steps 50 --valid-every 10 --valid-size 10 --threads 1 --quiet "
+          "--out {} {} 50",
+          type.name, out, task == "copying" ? "--delay" : "--length");
+      std::istringstream words(options);
+      const std::vector<std::string> arguments{std::istream_iterator<std::string>(words), {}};
+      const Result r = run(task, arguments, dir.path, {"PATH=" + dir.path});  // no gnuplot: no pictures
+      CAPTURE(r.err);
+      REQUIRE(r.code == 0);
+      const auto losses = train_losses(out);
+      REQUIRE(losses.size() == 5);
+      for (const double loss : losses) CHECK(std::isfinite(loss));
+      CHECK(losses.back() < losses.front());
+    }
+  }
+}
