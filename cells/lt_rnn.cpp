@@ -48,6 +48,8 @@ CellType type(const std::string& name, const std::string& help, const std::strin
   using enum Setting::Kind;
   return {name,
           help,
+          "Henaff et al. 2016",
+          "n i + n^2 + n [activation!=identity]",
           {{"activation",
             choice,
             "relu",
@@ -61,10 +63,8 @@ CellType type(const std::string& name, const std::string& help, const std::strin
           }};
 }
 
-REEL_CELL(type("lt_rnn", "RNN with a linear transition that starts orthogonal, LT-ORNN (Henaff et al. 2016)",
-               "orthogonal"))
-REEL_CELL(type("lt_irnn", "RNN with a linear transition that starts at the identity, LT-IRNN (Henaff et al. 2016)",
-               "identity"))
+REEL_CELL(type("lt_rnn", "RNN with a linear transition that starts orthogonal, LT-ORNN", "orthogonal"))
+REEL_CELL(type("lt_irnn", "RNN with a linear transition that starts at the identity, LT-IRNN", "identity"))
 
 }  // namespace
 }  // namespace reel
