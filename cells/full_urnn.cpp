@@ -9,7 +9,6 @@ namespace reel {
 namespace {
 
 void move_on_unitary_group(Tensor& W, const Tensor& G, double rate) {
-  const Pause pause;
   const Tensor A = matmul(G, W, {.transpose_b = true, .conj_b = true});
   const Tensor skew = A - conj(transpose(A));
   W.assign(matmul(cayley(rate / 2 * skew), W));
