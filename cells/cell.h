@@ -56,7 +56,6 @@ class Settings {
   std::map<std::string, std::string> values_;
 };
 
-/// Where parameters come from when a model is made: dtype, device, and random numbers that differ for each parameter.
 /// A tensor that a cell carries from step to step, [B, width].
 struct State {
   std::string name;
@@ -128,6 +127,11 @@ inline Sequence scan(const Cell& cell, const Tensors& state, const Tensor& xs, c
 struct CellType {
   std::string name;
   std::string help;
+  std::string source;  // the paper, and where in it
+  /// How many numbers are trained, in n (hidden), i (input) and the settings, whose names stand for their values:
+  /// "n m + n [initial=trained], m = reflections or min(16, n)". A bracket is 1 when what it says holds, 0 else; "or"
+  /// takes its right side where the left one is 0. (tests/formula.h reads it, and holds parameters() to it.)
+  std::string count;
   std::vector<Setting> settings;
   std::function<std::unique_ptr<Cell>(std::int64_t input, std::int64_t hidden, const Settings&, Init&)> make;
   /// Width of a symbol's embedding in front of this cell; the hidden size where it is not given.
@@ -136,7 +140,8 @@ struct CellType {
 std::vector<CellType>& cell_registry();
 /// Throws Error that lists the known cells.
 const CellType& cell_type(const std::string& name);
-/// Puts a cell into the registry: REEL_CELL({"name", "help", {settings}, maker}), at namespace scope of its .cpp file.
+/// Puts a cell into the registry: REEL_CELL({"name", "help", "source", "count", {settings}, maker}), at namespace scope
+/// of its .cpp file.
 #define REEL_CELL(...)                                        \
   [[maybe_unused]] static const bool REEL_OP_NAME(__LINE__) = \
       (cell_registry().push_back(__VA_ARGS__), true);  // NOLINT: a list in braces has no other form

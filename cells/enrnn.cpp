@@ -89,7 +89,9 @@ class Enrnn final : public Cell {
 using enum Setting::Kind;
 REEL_CELL(
     {"enrnn",
-     "eigenvalue normalised RNN beside an orthogonal one (Helfrich and Ye 2020)",
+     "eigenvalue normalised RNN beside an orthogonal one",
+     "Helfrich and Ye 2020",
+     "n i [inputs=trained] + n + q (q - 1)/2 + s^2 + q s [coupled=on], s = short or max(2, 2 floor(n/5)), q = n - s",
      {{"short", integer, "0", "units of the short-memory state, an even number; 0: two fifths", {}},
       {"negatives", integer, "-1", "entries -1 of D in the long-memory part; -1: half of them", {}},
       {"coupled", choice, "on", "the long-memory state sees the short one", {"on", "off"}},

@@ -31,7 +31,10 @@ class Eurnn final : public Cell {
 
 using enum Setting::Kind;
 REEL_CELL({"eurnn",
-           "unitary or orthogonal RNN of plane rotations (EUNN, Jing et al. 2017)",
+           "unitary or orthogonal RNN of plane rotations, EUNN",
+           "Jing et al. 2017",
+           "c (a + n i) + n + n [field=complex], c = 1 + [field=complex], a = [style=fft] n log2(n)/2 + "
+           "[style=tunable] capacity (n - 1)/2",
            {{"style", choice, "fft", "which pairs turn: distances n/2 to 1, or neighbours", {"fft", "tunable"}},
             {"field", choice, "real", "rotations are real or complex", {"real", "complex"}},
             {"capacity", integer, "2", "tunable: layers, an even number; n of them reach every matrix", {}}},

@@ -67,13 +67,17 @@ const Setting start{"init",
                     "angles of A's blocks: uniform in +-pi, or -tan(u/2), u in 0..pi/2",
                     {"henaff", "cayley"}};
 REEL_CELL({"exprnn",
-           "orthogonal RNN by the matrix exponential (Lezcano-Casado and Martinez-Rubio 2019)",
+           "orthogonal RNN by the matrix exponential",
+           "Lezcano-Casado and Martinez-Rubio 2019",
+           "n (n - 1)/2 + n i + n",
            {start},
            [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
              return std::make_unique<Exprnn>(i, n, s, init);
            }})
 REEL_CELL({"dtriv",
-           "expRNN whose base point moves with it (Lezcano-Casado 2019)",
+           "expRNN whose base point moves with it",
+           "Lezcano-Casado 2019",
+           "n (n - 1)/2 + n i + n",
            {start,
             {"rebase", integer, "100", "K: updates between moves of the base", {}},
             {"project", integer, "100", "M: moves between projections on the orthogonal matrices; 0: never", {}}},

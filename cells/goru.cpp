@@ -59,7 +59,10 @@ class Goru final : public Cell {
 
 using enum Setting::Kind;
 REEL_CELL({"goru",
-           "gated orthogonal recurrent unit (Jing et al. 2019)",
+           "gated orthogonal recurrent unit",
+           "Jing et al. 2019, equations 3.1-3.3",
+           "n i + 3 n + (n i + n^2) ([update=on] + [reset=on]) + a, a = [style=fft] n log2(n)/2 + [style=tunable] "
+           "capacity (n - 1)/2 + [style=householder] (n m - m (m - 1)/2), m = reflections",
            {{"style", choice, "fft", "what Q is made of", {"fft", "tunable", "householder"}},
             {"capacity", integer, "2", "tunable: layers, an even number", {}},
             {"reflections", integer, "4", "householder: how many", {}},

@@ -54,6 +54,8 @@ class Gru final : public Cell {
 using enum Setting::Kind;
 REEL_CELL({"gru",
            "gated recurrent unit",
+           "Cho et al. 2014; with the reset gate after the product, Jing et al. 2019, equations 2.2-2.4",
+           "3 (n i + n^2 + biases n) + 6 n [norm=layer]",
            {{"reset", choice, "after", "the reset gate acts after or before the product with h", {"after", "before"}},
             {"biases", choice, "2", "bias vectors a gate: 1, or PyTorch's 2 (reset after only)", {"1", "2"}},
             {"activation", choice, "tanh", "of the candidate; modReLU has its bias as threshold", {"tanh", "modrelu"}},

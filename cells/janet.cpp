@@ -37,6 +37,8 @@ using enum Setting::Kind;
 REEL_CELL(
     {"janet",
      "LSTM with the forget gate alone",
+     "van der Westhuizen and Lasenby 2018",
+     "2 (n i + n^2 + n) + 2 n [norm=layer]",
      {{"beta", real, "0", "shift of the write gate, 1 - sigmoid(a - beta): 0 as in NRU, 1 as in JANET's code", {}},
       {"chrono", real, "784", "longest time, for the start of the forget gate's bias", {}},
       {"chrono_draw", choice, "real", "times are real (JANET) or whole numbers (NRU)", {"real", "whole"}},

@@ -91,6 +91,9 @@ class Lstm final : public Cell {
 using enum Setting::Kind;
 REEL_CELL({"lstm",
            "long short-term memory",
+           "Hochreiter and Schmidhuber 1997, written as in Zaremba et al. 2014",
+           "4 (n i + n^2 + biases n) + 3 n [peephole=diagonal] + n^2 [peephole=output] + 4 n^2 [peephole=full] + 10 n "
+           "[norm=layer] + 2 n [initial=trained]",
            {{"biases", choice, "2", "bias vectors a gate: 1, or PyTorch's 2", {"1", "2"}},
             {"forget_bias", real, "0", "added to the forget gate's bias at the start", {}},
             {"peephole",

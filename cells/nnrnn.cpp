@@ -52,7 +52,9 @@ class Nnrnn final : public Cell {
 
 using enum Setting::Kind;
 REEL_CELL({"nnrnn",
-           "non-normal RNN in the real Schur form (Kerg et al. 2019)",
+           "non-normal RNN in the real Schur form",
+           "Kerg et al. 2019",
+           "n^2 + n/2 + n i",
            {{"delta", real, "1e-4", "weight of the penalty on alpha - 1", {}},
             {"T_decay", real, "1e-4", "weight of the penalty on T", {}}},
            [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {

@@ -74,6 +74,8 @@ class Nru final : public Cell {
 using enum Setting::Kind;
 REEL_CELL({"nru",
            "non-saturating recurrent unit: a memory with write and erase heads",
+           "Chandar et al. 2019; formulas after their code",
+           "n (i + n + M + 1) + 2 (n + M + 1) (k + 2 s) + 2 n [norm=layer], M = memory, k = heads, s = sqrt(M k)",
            {{"memory", integer, "64", "M, its size; M times heads must be a square", {}},
             {"heads", integer, "4", "k, write heads, and as many that erase", {}},
             {"head_activation", choice, "linear", "of heads; ReLU in the paper's language model", {"linear", "relu"}},

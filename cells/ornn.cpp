@@ -66,7 +66,9 @@ class Ornn final : public Cell {
 
 using enum Setting::Kind;
 REEL_CELL({"ornn",
-           "orthogonal RNN of Householder reflections (Mhammedi et al. 2017)",
+           "orthogonal RNN of Householder reflections",
+           "Mhammedi et al. 2017",
+           "n i + n + n m - m (m - 1)/2 + n [initial=trained], m = reflections or min(16, n)",
            {{"reflections", integer, "0", "m, how many; as many as units reach every orthogonal matrix; 0: 16", {}},
             {"activation",
              choice,

@@ -102,7 +102,9 @@ class RTransformer final : public Cell {
 
 using enum Setting::Kind;
 REEL_CELL({"r_transformer",
-           "level of the R-Transformer: windows of a cell, attention (Wang et al. 2019)",
+           "level of the R-Transformer: windows of a cell, attention",
+           "Wang et al. 2019",
+           "(n i + n) [i!=n] + cell + 12 n^2 + 15 n",
            {{"cell", choice, "rnn", "the cell inside", {"rnn", "gru", "lstm", "srnn", "janet", "goru", "enrnn"}},
             {"width", integer, "8", "of beta's network when SRNN is inside", {}},
             {"window", integer, "6", "K: steps of a window", {}},

@@ -43,11 +43,14 @@ class Rnn final : public Cell {
   Tensor U, W, b, b2, g, beta;
 };
 
-CellType type(const std::string& name, const std::string& help, const std::string& activation,
-              const std::string& biases, const std::string& norm, const std::string& start) {
+CellType type(const std::string& name, const std::string& help, const std::string& source,
+              const std::string& activation, const std::string& biases, const std::string& norm,
+              const std::string& start) {
   using enum Setting::Kind;
   return {name,
           help,
+          source,
+          "n i + n^2 + biases n + 2 n [norm=layer]",
           {{"activation", choice, activation, "f of h' = f(W h + U x + b)", activation_names()},
            {"biases", choice, biases, "bias vectors: 1, or PyTorch's 2", {"1", "2"}},
            {"norm", choice, norm, "layer normalisation of W h + U x + b", {"none", "layer"}},
@@ -62,11 +65,12 @@ CellType type(const std::string& name, const std::string& help, const std::strin
           }};
 }
 
-REEL_CELL(type("rnn", "vanilla RNN", "tanh", "2", "none", "pytorch"))
-REEL_CELL(type("irnn", "RNN of ReLU units that starts at the identity (Le et al. 2015)", "relu", "1", "none", "irnn"))
-REEL_CELL(type("rnn-id", "IRNN with layer normalisation (NRU paper)", "relu", "1", "layer", "identity"))
-REEL_CELL(type("rnn-orth", "RNN that starts at an orthogonal matrix, layer normalisation (NRU paper)", "relu", "1",
-               "layer", "orthogonal"))
+REEL_CELL(type("rnn", "vanilla RNN", "Elman 1990", "tanh", "2", "none", "pytorch"))
+REEL_CELL(type("irnn", "RNN of ReLU units that starts at the identity", "Le et al. 2015", "relu", "1", "none", "irnn"))
+REEL_CELL(type("rnn-id", "IRNN with layer normalisation", "Chandar et al. 2019, a baseline", "relu", "1", "layer",
+               "identity"))
+REEL_CELL(type("rnn-orth", "RNN that starts at an orthogonal matrix, layer normalisation",
+               "Chandar et al. 2019, a baseline", "relu", "1", "layer", "orthogonal"))
 
 }  // namespace
 }  // namespace reel

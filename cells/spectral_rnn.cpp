@@ -45,7 +45,9 @@ class SpectralRnn final : public Cell {
 
 using enum Setting::Kind;
 REEL_CELL({"spectral_rnn",
-           "RNN by singular values near 1 and Householder reflections (Zhang et al. 2018)",
+           "RNN by singular values near 1 and Householder reflections",
+           "Zhang, Lei and Dhillon 2018",
+           "n i + 2 n + 2 n r - r (r - 1), r = reflections or max(1, floor(n/4))",
            {{"reflections", integer, "0", "r, how many on each side; 0: a quarter of the units", {}},
             {"rho", real, "0.01", "singular values lie within so much of 1", {}},
             {"activation", choice, "relu", "f of h' = f(W h + M x + b)", activation_names()}},

@@ -47,6 +47,8 @@ class Srnn final : public Cell {
 
 REEL_CELL({"srnn",
            "shuffling RNN",
+           "Rotman and Wolf 2021, section 3",
+           "f (i + 1) + (layers - 1) (f^2 + f) + n (f + 1) + n (i + 1) [gate=on], f = width",
            {{"width", Setting::Kind::integer, "8", "units of a hidden layer of beta's network", {}},
             {"layers", Setting::Kind::integer, "1", "hidden layers of beta's network", {}},
             {"gate", Setting::Kind::choice, "on", "multiply beta by a gate of the input", {"on", "off"}},

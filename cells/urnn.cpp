@@ -41,7 +41,9 @@ class Urnn final : public Cell {
 
 using enum Setting::Kind;
 REEL_CELL({"urnn",
-           "unitary RNN: phases, reflections and Fourier transforms (Arjovsky et al. 2016)",
+           "unitary RNN: phases, reflections and Fourier transforms",
+           "Arjovsky, Shah and Bengio 2016; W as in Jing et al. 2019, equation 2.8",
+           "2 n i + 8 n + 2 n [initial=trained]",
            {{"modrelu", choice, "urnn", "whose small numbers", modrelu_names()},
             {"initial", choice, "trained", "the first state", {"trained", "zero"}}},
            [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {

@@ -50,9 +50,9 @@ Tensor align(const Tensor& slab, int rank);
 
 /// Slopes are numbers, so a derivative looks at no value.
 template <class F>
-inline constexpr bool is_straight =
-    std::is_same_v<F, Neg> || std::is_same_v<F, Affine> || std::is_same_v<F, Conj> || std::is_same_v<F, Imag> ||
-    std::is_same_v<F, Add> || std::is_same_v<F, Sub> || std::is_same_v<F, MakeComplex>;
+inline constexpr bool is_straight = std::is_same_v<F, Neg> || std::is_same_v<F, Affine> || std::is_same_v<F, Conj> ||
+                                    std::is_same_v<F, Imag> || std::is_same_v<F, ScaleGradient> ||
+                                    std::is_same_v<F, Add> || std::is_same_v<F, Sub> || std::is_same_v<F, MakeComplex>;
 
 template <class F>
 void check_takes(DType dtype) {

@@ -29,6 +29,8 @@ Tensor elu(Arg x, double alpha = 1);
 Tensor clamp(Arg x, double low, double high);
 /// x^exponent, the same for all.
 Tensor power(Arg x, double exponent);
+/// x to the last bit, but a gradient on its way back through it is multiplied by the factor.
+Tensor scale_gradient(Arg x, double factor);
 /// Complex conjugate; a real tensor is returned as it is.
 Tensor conj(Arg x);
 /// The imaginary part, real; zeros for a real tensor.

@@ -38,6 +38,7 @@ DERIVATIVE(Gelu) {  // Phi(x) + x phi(x)
 DERIVATIVE(Silu) { return sigmoid(x) * (1 + x - y); }
 DERIVATIVE(Clamp) { return cast(equal(x, y), x.dtype()); }
 DERIVATIVE(Power) { return f.exponent == 0 ? Slope(0) : Slope(f.exponent * pow(x, f.exponent - 1)); }
+DERIVATIVE(ScaleGradient) { return f.factor; }  // on purpose not that of the value
 DERIVATIVE(Softsign) { return square(1 - abs(y)); }
 DERIVATIVE(Floor) { return 0; }
 DERIVATIVE(Ceil) { return 0; }
@@ -62,6 +63,7 @@ Tensor clamp(Arg x, double low, double high) {
   return apply(Unary<Clamp>{{low, high}}, {&x.tensor()}, x.where);
 }
 Tensor power(Arg x, double exponent) { return apply(Unary<Power>{{exponent}}, {&x.tensor()}, x.where); }
+Tensor scale_gradient(Arg x, double factor) { return apply(Unary<ScaleGradient>{{factor}}, {&x.tensor()}, x.where); }
 Tensor conj(Arg x) { return is_complex(x->dtype()) ? apply(Unary<Conj>{}, {&x.tensor()}, x.where) : x.tensor(); }
 Tensor imag(Arg x) { return is_complex(x->dtype()) ? apply(Unary<Imag>{}, {&x.tensor()}, x.where) : affine(x, 0, 0); }
 Tensor angle(Arg x) {

@@ -1,39 +1,12 @@
 // Every cell against NumPy and PyTorch: the files of tests/golden/cells.tsv, and the parameter counts of the papers.
-#include <fstream>
-#include <sstream>
-
 #include "cells/cell.h"
 #include "tests/golden.h"
+#include "tests/table.h"
 
 using namespace reel;
 using namespace reel::test;
 
 namespace {
-
-using Row = std::map<std::string, std::string>;
-
-/// The rows of a table with tabs, by the names in its first line.
-std::vector<Row> table(const std::string& name) {
-  std::ifstream in(std::string(REEL_SOURCE_DIR "/tests/golden/") + name);
-  const auto fields = [](const std::string& line) {
-    std::istringstream all(line);
-    std::vector<std::string> out;
-    for (std::string field; std::getline(all, field, '\t');) out.push_back(field);
-    return out;
-  };
-  std::string line;
-  std::getline(in, line);
-  const auto header = fields(line);
-  std::vector<Row> rows;
-  while (std::getline(in, line)) {
-    const auto values = fields(line);
-    Row row;
-    for (std::size_t i = 0; i < header.size(); ++i) row[header[i]] = values.at(i);
-    rows.push_back(row);
-  }
-  REQUIRE(!rows.empty());
-  return rows;
-}
 
 /// "a=1 b=2" or "-".
 std::map<std::string, std::string> settings(const std::string& text) {

@@ -18,11 +18,13 @@ const bool registered_fakes = [] {
   using K = Setting::Kind;
   cell_registry().push_back({"fake",
                              "made for a test",
+                             "",
+                             "",
                              {{"width", K::integer, "8", "units inside", {}},
                               {"slope", K::real, "0.1", "of the ramp", {}},
                               {"gate", K::choice, "on", "a gate", {"on", "off"}}},
                              nullptr});
-  cell_registry().push_back({"plain", "has no settings", {}, nullptr});
+  cell_registry().push_back({"plain", "has no settings", "", "", {}, nullptr});
   return true;
 }();
 

@@ -114,6 +114,15 @@ struct Clamp {  // x moved into low..high; NaN stays NaN
     return select(x < l, l, select(x > h, h, x));
   }
 };
+struct ScaleGradient {  // x; the factor is for the gradient alone
+  double factor = 1;
+  static constexpr auto name = "scale_gradient";
+  static constexpr unsigned domain = fields;
+  template <class T>
+  REEL_HD T operator()(T x) const {
+    return x;
+  }
+};
 struct Power {  // x^exponent; whole exponents up to 64 by multiplication
   double exponent = 1;
   static constexpr auto name = "power";
@@ -139,7 +148,8 @@ struct Power {  // x^exponent; whole exponents up to 64 by multiplication
 // clang-format on
 
 #define REEL_TYPE(F, f) F,
-using UnaryFunctors = TypeList<REEL_UNARY_FUNCTIONS(REEL_TYPE) Conj, Imag, Angle, Affine, LeakyRelu, Elu, Clamp, Power>;
+using UnaryFunctors =
+    TypeList<REEL_UNARY_FUNCTIONS(REEL_TYPE) Conj, Imag, Angle, Affine, LeakyRelu, Elu, Clamp, Power, ScaleGradient>;
 #undef REEL_TYPE
 #undef UNARY
 

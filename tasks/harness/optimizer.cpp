@@ -54,6 +54,7 @@ void Optimizer::update(Slot& slot, const Tensor& gradient, const Rule& rule, dou
 void Optimizer::step(const Tensors& gradients, double norm, double lr_factor) {
   if (gradients.size() != slots_.size())
     throw Error("optimizer", fmt::format("{} gradients for {} parameters", gradients.size(), slots_.size()));
+  const Pause pause;  // what a retraction computes belongs to no tape
   ++steps_;
   const double scale = options_.clip_norm > 0 && norm > options_.clip_norm ? options_.clip_norm / norm : 1;
   const auto t = static_cast<double>(steps_);

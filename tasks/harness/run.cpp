@@ -100,7 +100,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   options.parse(argc, argv);
 
   if (s.list_cells) {
-    for (const CellType& type : cell_registry()) fmt::print("{:<14} {}\n", type.name, type.help);
+    for (const CellType& type : cell_registry()) fmt::print("{:<14} {} ({})\n", type.name, type.help, type.source);
     return 0;
   }
   s.optimizer.epsilon_inside = s.epsilon_place == "inside";

@@ -106,6 +106,10 @@ void functions_with_parameters(const UnaryRows& unary) {
     unary(
         "power", [e](const Tensors& x) { return pow(x[0], e); }, fields, 0.5, 2,
         [e](Complex x) { return std::pow(x, e); });
+  // Differences of values know the factor 1 alone; tests/lt_rnn_test.cpp looks at others.
+  unary("scale_gradient", f([](Arg x) { return scale_gradient(x, 1); }), fields, -2, 2, [](Complex x) { return x; });
+  unary("scale_gradient", f([](Arg x) { return scale_gradient(scale_gradient(x, 4), 0.25); }), fields, -2, 2,
+        [](Complex x) { return x; });
   unary("power", f([](Arg x) { return pow(x, 3); }), fields, -2, -0.5, [](Complex x) { return x * x * x; });
 }
 

@@ -1,0 +1,115 @@
+// Evaluates CellType::count: + - / ^, factors side by side, [a=b] and [a!=b], "or", functions; definitions behind
+// commas.
+#pragma once
+#include <cctype>
+#include <cmath>
+
+#include "cells/cell.h"
+
+namespace reel::test {
+
+/// What names stand for: a number, or a word (a setting of choice, a cell).
+using Names = std::map<std::string, std::string>;
+
+class Formula {
+ public:
+  static double value(const std::string& text, const Names& names) { return Formula(text, names, 0).part(); }
+
+ private:
+  Formula(const std::string& text, const Names& names, std::size_t at) : text_(text), names_(names), at_(at) {}
+
+  double part() {  // up to the end, or the definition that follows
+    const double v = sum();
+    if (at_ < text_.size() && text_[at_] != ',') throw Error("formula", "cannot read " + text_.substr(at_));
+    return v;
+  }
+  double sum() {
+    for (double v = product();;) {
+      if (take("+"))
+        v += product();
+      else if (take("-"))
+        v -= product();
+      else if (const double left = v; take("or "))
+        v = product(), v = left == 0 ? v : left;
+      else
+        return v;
+    }
+  }
+  double product() {
+    for (double v = power();;) {
+      if (take("/"))
+        v /= power();
+      else if (ahead("(") || ahead("[") || (letter(at_) && !ahead("or ")))
+        v *= power();
+      else
+        return v;
+    }
+  }
+  double power() {
+    const double v = atom();
+    return take("^") ? std::pow(v, atom()) : v;
+  }
+  double atom() {
+    double v = 0;
+    if (take("(")) {
+      v = sum();
+      take(")");
+    } else if (take("[")) {
+      const std::string a = meaning(word());
+      const bool differs = take("!");
+      take("=");
+      v = (a == meaning(word())) != differs ? 1 : 0;
+      take("]");
+    } else if (const std::string name = word(); functions().contains(name)) {
+      take("(");
+      const double a = sum(), b = take(",") ? sum() : 0;
+      take(")");
+      v = functions().at(name)(a, b);
+    } else {
+      v = of_name(meaning(name));
+    }
+    return v;
+  }
+  double of_name(const std::string& name) const {
+    if (std::isdigit(name[0]) != 0) return std::stod(name);
+    const std::string definition = ", " + name + " = ";
+    if (const std::size_t at = text_.find(definition); at != std::string::npos)
+      return Formula(text_, names_, at + definition.size()).part();
+    Names inside{{"n", names_.at("n")}, {"i", names_.at("n")}};  // of a cell: its inputs are as wide as the state
+    for (const Setting& s : cell_type(name).settings) inside[s.name] = s.fallback;
+    return value(cell_type(name).count, inside);
+  }
+  static const std::map<std::string, double (*)(double, double)>& functions() {
+    static const std::map<std::string, double (*)(double, double)> all{
+        {"log2", [](double a, double) { return std::log2(a); }},
+        {"sqrt", [](double a, double) { return std::sqrt(a); }},
+        {"floor", [](double a, double) { return std::floor(a); }},
+        {"min", [](double a, double b) { return std::min(a, b); }},
+        {"max", [](double a, double b) { return std::max(a, b); }}};
+    return all;
+  }
+
+  std::string meaning(const std::string& name) const { return names_.contains(name) ? names_.at(name) : name; }
+  bool letter(std::size_t at) const { return at < text_.size() && (std::isalnum(text_[at]) != 0 || text_[at] == '_'); }
+  bool ahead(const std::string& token) const { return text_.compare(at_, token.size(), token) == 0; }
+  bool take(const std::string& token) {
+    if (!ahead(token)) return false;
+    at_ += token.size();
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+    return true;
+  }
+  std::string word() {
+    std::size_t last = at_;
+    while (letter(last)) ++last;
+    const std::string name = text_.substr(at_, last - at_);
+    if (name.empty()) throw Error("formula", fmt::format("a name is missing at {} of {}", at_, text_));
+    take(name);
+    return name;
+  }
+
+  const std::string& text_;
+  const Names& names_;
+  std::size_t at_;
+};
+
+}  // namespace reel::test
