@@ -1,0 +1,292 @@
+// How fast does each cell train, and how far is that from what the machine could do? Milliseconds of a whole training
+// step (forward, gradient, RMSProp) on a fixed batch, beside a bound from the same run: the longer of the products at
+// the rate of plain cblas and the memory traffic at the bandwidth of a triad. work.h says what is counted.
+//   build/bin/bench_cells [--cells lstm,srnn/width=32] [--shapes 220x20x128] [--threads 1,2] [--budget 2] [--json FILE]
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "bench/rates.h"
+#include "bench/work.h"
+#include "engine/parse.h"
+#include "tasks/harness/files.h"
+#include "tasks/harness/optimizer.h"
+#include "tasks/harness/options.h"
+#include "tasks/harness/run.h"
+
+namespace reel::bench {
+namespace {
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
+  return parts;
+}
+
+/// Steps, batch and units, and the task whose inputs and loss it has: copying (symbols in, cross entropy at every
+/// step), adding (two numbers in, squared error at the end) or pixels (one number in, ten classes at the end).
+struct Row {
+  std::int64_t T = 0, B = 0, n = 0;
+  std::string task;
+  std::string str() const { return fmt::format("{}x{}x{}", T, B, n); }
+};
+
+Row parse_row(const std::string& text) {
+  const std::vector<std::string> parts = split(text, ':'), sizes = split(parts.empty() ? "" : parts[0], 'x');
+  std::vector<std::int64_t> numbers;
+  for (const std::string& s : sizes) {
+    if (const auto number = parse<std::int64_t>(s); number && *number > 0) numbers.push_back(*number);
+  }
+  Row row;
+  if (numbers.size() == 3 && sizes.size() == 3) {
+    row = {numbers[0], numbers[1], numbers[2], parts.size() > 1 ? parts[1] : ""};
+    if (parts.size() == 1) row.task = row.T == 750 ? "adding" : row.T == 784 ? "pixels" : "copying";
+  }
+  if (row.task != "copying" && row.task != "adding" && row.task != "pixels")
+    throw Usage(fmt::format("--shapes: \"{}\" is not of the form TxBxn, or TxBxn:copying, :adding or :pixels", text));
+  return row;
+}
+
+/// "srnn/width=32": a cell with settings.
+ModelOptions parse_cell(const std::string& text) {
+  const std::vector<std::string> parts = split(text, '/');
+  ModelOptions options;
+  options.cell = parts.at(0);
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::size_t equals = parts[i].find('=');
+    if (equals == std::string::npos)
+      throw Usage(fmt::format("--cells: \"{}\" is not of the form cell/setting=value", text));
+    options.settings[parts[i].substr(0, equals)] = parts[i].substr(equals + 1);
+  }
+  return options;
+}
+
+void check_cell(const std::string& text) {
+  const ModelOptions options = parse_cell(text);
+  try {
+    const Settings settings(options.cell, cell_type(options.cell).settings, options.settings);
+  } catch (const Error& e) {
+    throw Usage(e.what());
+  }
+}
+
+ModelShape shape_of(const std::string& task) {
+  if (task == "adding") return {.inputs = 2, .outputs = 1, .every_step = false};
+  if (task == "pixels") return {.inputs = 1, .outputs = 10, .every_step = false};
+  return {.vocabulary = 10, .outputs = 10};
+}
+
+/// A model, a batch, and what the training loop does with them.
+class Training {
+ public:
+  Training(const Row& row, ModelOptions options)
+      : task_(row.task),
+        model_(shape_of(row.task), with_units(std::move(options), row.n), Init(1)),
+        optimizer_(model_.trained(), small_rate()) {
+    for (const Parameter& p : model_.trained()) parameters_.push_back(p.value);
+    const auto symbols = [&](const Shape& shape, std::uint64_t stream) {
+      return cast(floor(uniform(shape, 0, 10, 1, stream)), DType::i32);
+    };
+    x = task_ == "copying" ? symbols({row.T, row.B}, 1)
+                           : uniform({row.T, row.B, task_ == "adding" ? 2 : 1}, 0, 1, 1, 1);
+    y_ = task_ == "copying"  ? symbols({row.T, row.B}, 2)
+         : task_ == "adding" ? uniform({row.B, 1}, 0, 2, 1, 2)
+                             : symbols({row.B}, 2);
+  }
+
+  void step() {
+    const Tape tape;
+    const Tensor outputs = model_(x), loss = task_ == "adding" ? mse(outputs, y_) : cross_entropy(outputs, y_);
+    if (!std::isfinite(loss.item())) throw Error("bench_cells", "the loss is not finite");
+    const Tensor penalty = model_.penalty();
+    const Tensors gradients = grad({penalty.defined() ? loss + penalty : loss}, parameters_);
+    optimizer_.step(gradients, optimizer_.norm(gradients));
+    model_.updated();
+  }
+  const Model& model() const { return model_; }
+  Tensor x;
+
+ private:
+  /// So small that the numbers stay as they are, however long it runs.
+  static OptimizerOptions small_rate() {
+    OptimizerOptions options;
+    options.lr = 1e-5;
+    return options;
+  }
+  static ModelOptions with_units(ModelOptions options, std::int64_t n) {
+    options.hidden = n;
+    return options;
+  }
+  std::string task_;
+  Model model_;
+  Optimizer optimizer_;
+  Tensors parameters_;
+  Tensor y_;
+};
+
+/// The machine's rates for a row, the best with so many threads or fewer; each is measured once.
+class Bound {
+ public:
+  /// Seconds that the work takes at least.
+  double operator()(const Work& work, const Row& row, int threads) {
+    const std::int64_t all = std::min<std::int64_t>(row.T * row.B, 2048);
+    const double products =
+        work.serial_flops / gemm(row.B, row.n, threads) + work.parallel_flops / gemm(all, row.n, threads);
+    return std::max(products, work.bytes / best("triad", threads, triad_rate));
+  }
+  const std::map<std::string, double>& rates() const { return rates_; }
+
+ private:
+  double gemm(std::int64_t rows, std::int64_t n, int threads) {
+    return best(fmt::format("gemm {}x{}x{}", rows, n, n), threads, [&](int t) { return gemm_rate(rows, n, t); });
+  }
+  template <class F>
+  double best(const std::string& name, int threads, F measure) {
+    double rate = 0;
+    for (int t = 1; t <= threads; ++t) {
+      const auto [entry, fresh] = rates_.try_emplace(fmt::format("{} on {}", name, t));
+      if (fresh) entry->second = measure(t);
+      rate = std::max(rate, entry->second);
+    }
+    return rate;
+  }
+  std::map<std::string, double> rates_;
+};
+
+/// Medians of a step for each number of threads, in seconds. They take turns, so that a busy machine slows all alike.
+std::map<int, std::vector<double>> measure(Training& training, const std::vector<int>& threads, double budget) {
+  std::map<int, std::vector<double>> times;
+  const auto run = [&](int t) {
+    backend().set_threads(t);
+    return seconds([&] { training.step(); });
+  };
+  for (int t : threads) run(t);  // warm up
+  const auto start = std::chrono::steady_clock::now();
+  const auto spent = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  while (times[threads[0]].size() < 3 || spent() < budget) {
+    for (int t : threads) times[t].push_back(run(t));
+  }
+  return times;
+}
+
+double physical_memory() {
+  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+}
+
+class Report {
+ public:
+  Report() {
+    fmt::print("{:<22} {:<13} {:>7} {:>9} {:>9} {:>6} {:>9} {:>9} {:>9}\n", "cell", "shape", "threads", "ms",
+               "bound ms", "share", "2 over 1", "saved MB", "peak MB");
+  }
+
+  void row(const std::string& cell, const Row& row, const std::vector<int>& threads, double budget) {
+    const ModelOptions options = parse_cell(cell);
+    Training training(row, options);
+    const Work work = work_of(training.model(), training.x);
+    if (2 * work.slots_bytes > 0.6 * physical_memory()) {  // gradients are as large as values
+      fmt::print("{:<22} {:<13} left out: it needs {:.0f} GB\n", cell, row.str(), 2 * work.slots_bytes / 1e9);
+      return;
+    }
+    const std::size_t peak_before = backend().memory().peak_bytes;
+    auto times = measure(training, threads, budget);
+    const std::size_t peak = backend().memory().peak_bytes;
+    const bool known = peak > peak_before;  // it only grows: an earlier row may hide this one's
+    for (int t : threads) {
+      const double time = median(times[t]), bound = bound_(work, row, t);
+      const double gain = times.contains(1) && t != 1 ? median(times[1]) / time : 0;
+      fmt::print("{:<22} {:<13} {:>7} {:>9.2f} {:>9.2f} {:>4.0f} % {:>9} {:>9.1f} {:>9}\n", cell, row.str(), t,
+                 1e3 * time, 1e3 * bound, 100 * bound / time, gain > 0 ? fmt::format("{:.2f}", gain) : "",
+                 work.saved_bytes / 1e6, known ? fmt::format("{:.1f}", static_cast<double>(peak) / 1e6) : "");
+      std::fflush(stdout);
+      rows_.push_back({{"system", "reel"},
+                       {"cell", cell},
+                       {"shape", row.str()},
+                       {"task", row.task},
+                       {"threads", t},
+                       {"ms", 1e3 * time},
+                       {"bound_ms", 1e3 * bound},
+                       {"share", bound / time},
+                       {"speed_up", gain > 0 ? nlohmann::ordered_json(gain) : nullptr},
+                       {"repetitions", times[t].size()},
+                       {"serial_gflop", work.serial_flops / 1e9},
+                       {"parallel_gflop", work.parallel_flops / 1e9},
+                       {"moved_mb", work.bytes / 1e6},
+                       {"saved_mb", work.saved_bytes / 1e6},
+                       {"peak_mb", known ? nlohmann::ordered_json(static_cast<double>(peak) / 1e6) : nullptr}});
+    }
+  }
+
+  void rates() const {
+    fmt::print("\nmeasured in this run:\n");
+    for (const auto& [name, rate] : bound_.rates())
+      fmt::print("  {:<28} {:7.1f} {}\n", name, rate / 1e9, name.starts_with("gemm") ? "GFLOP/s" : "GB/s");
+  }
+  std::string json() const {
+    const nlohmann::ordered_json all{{"compiler", "GCC " __VERSION__},
+                                     {"openblas", openblas_get_config()},
+                                     {"rates", bound_.rates()},
+                                     {"rows", rows_}};
+    return all.dump(2) + "\n";
+  }
+
+ private:
+  Bound bound_;
+  std::vector<nlohmann::ordered_json> rows_;
+};
+
+int run(int argc, const char* const* argv) {
+  std::string cells, shapes, threads_text = "1,2", file;
+  double budget = 2;
+  Options options("bench_cells", "Milliseconds of a training step of each cell, beside what the machine could do.");
+  options.add("cells", cells, "as lstm,srnn/width=32; empty: all, and some with other settings", "Rows");
+  options.add("shapes", shapes,
+              "steps x batch x units, as 220x20x128,750x50x128; 750 steps are like adding, 784 like pixels, others "
+              "like copying, unless :TASK follows; empty: five shapes",
+              "Rows");
+  options.add("threads", threads_text, "numbers of threads, which take turns", "Rows");
+  options.add("budget", budget, "seconds a row, but at least three steps", "Rows", Bounds{.low = 0});
+  options.add("json", file, "writes the rows to this file as well", "Rows");
+  options.parse(argc, argv);
+
+  std::vector<int> threads;
+  for (const std::string& t : split(threads_text, ',')) {
+    const auto number = parse<std::int64_t>(t);
+    if (!number || *number < 1) throw Usage(fmt::format("--threads: \"{}\" is not a number of threads", t));
+    threads.push_back(static_cast<int>(*number));
+  }
+  if (threads.empty()) throw Usage("--threads: one number or more is wanted");
+  std::vector<std::string> names = split(cells, ',');
+  if (names.empty()) {
+    for (const CellType& type : cell_registry()) names.push_back(type.name);
+    names.insert(names.end(), {"srnn/width=32", "enrnn/normalise=on"});
+  }
+  std::vector<Row> rows;
+  for (const std::string& s : split(shapes.empty() ? "220x20x128,750x50x128,784x100x256,2020x20x128" : shapes, ','))
+    rows.push_back(parse_row(s));
+  for (const std::string& name : names) check_cell(name);
+
+  Report report;
+  for (const Row& row : rows) {
+    for (const std::string& name : names) report.row(name, row, threads, budget);
+  }
+  if (shapes.empty()) {
+    for (const std::string& name : names) {
+      if (name.starts_with("srnn")) report.row(name, parse_row("784x100x1024"), threads, budget);
+    }
+  }
+  report.rates();
+  if (!file.empty()) write_atomically(file, report.json());
+  return 0;
+}
+
+}  // namespace
+}  // namespace reel::bench
+
+int main(int argc, char** argv) {
+  return reel::run_program("bench_cells", [&] { return reel::bench::run(argc, argv); });
+}

@@ -1,0 +1,170 @@
+"""What all peers share: a model around a recurrent module, a training step, and how it is timed."""
+
+import time
+from dataclasses import dataclass
+from statistics import median
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy, mse_loss
+
+TASKS = {"copying": (10, 10), "adding": (2, 1), "pixels": (1, 10)}  # symbols or numbers in, outputs
+
+
+@dataclass(frozen=True)
+class Row:
+    """Steps, batch and units, and the task whose inputs and loss it has, as bench_cells has them."""
+    T: int
+    B: int
+    n: int
+    task: str
+
+    @staticmethod
+    def parse(text):
+        sizes, _, task = text.partition(":")
+        T, B, n = (int(size) for size in sizes.split("x"))
+        return Row(T, B, n, task or {750: "adding", 784: "pixels"}.get(T, "copying"))
+
+
+def parse_cell(text):
+    """srnn/width=32 -> "srnn", {"width": "32"}"""
+    name, *settings = text.split("/")
+    return name, dict(setting.split("=") for setting in settings)
+
+
+def uniform(*shape, bound):
+    return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
+
+
+class Recurrent(nn.Module):
+    """A cell over time, with what does not depend on the state taken out of the loop by hand.
+
+    `names` says how its parameters are called in Reel: a string where it is one, a list where it is a stack of some.
+    """
+    names = {}
+
+    def __init__(self, n):
+        super().__init__()
+        self.n = n
+        self.outputs = n
+
+    def derive(self):
+        """What is made of the parameters alone: once a sequence."""
+        return ()
+
+    def project(self, x):
+        """What is made of the inputs alone, [T, B, i] -> [T, B, .]: for all times at once."""
+        return x
+
+    def initial(self, x):
+        """The state before the first step, a tuple."""
+        return (x.new_zeros(x.shape[1], self.n),)
+
+    def step(self, u, state, derived):
+        """One time: its part of project(x), the state -> the next state."""
+        raise NotImplementedError
+
+    def output(self, h):
+        """What the head sees of the state's first tensor, at one time or all times."""
+        return h
+
+    def forward(self, x, every_step):
+        """[T, B, i] -> outputs [T, B, .] of all times, or of the last one [B, .]."""
+        derived, state, hs = self.derive(), self.initial(x), []
+        for u in self.project(x).unbind(0):
+            state = self.step(u, state, derived)
+            if every_step:
+                hs.append(state[0])
+        return self.output(torch.stack(hs) if every_step else state[0])
+
+    def updated(self):
+        """Called after each update of the parameters."""
+
+    def reel(self, tensors):
+        """Tensors by the names of this module's parameters -> by Reel's names."""
+        out = {}
+        for own, names in self.names.items():
+            if isinstance(names, str):
+                out[names] = tensors[own]
+            else:
+                out |= dict(zip(names, tensors[own].chunk(len(names))))
+        return out
+
+
+class Model(nn.Module):
+    def __init__(self, make_cell, row, width=None):
+        super().__init__()
+        inputs, outputs = TASKS[row.task]
+        self.every_step = row.task == "copying"
+        self.embedding = nn.Embedding(inputs, width or row.n) if self.every_step else None
+        self.cell = make_cell((width or row.n) if self.every_step else inputs, row.n)
+        self.head = nn.Linear(self.cell.outputs, outputs)
+
+    def forward(self, x):
+        return self.head(self.cell(self.embedding(x) if self.embedding else x, self.every_step))
+
+
+class Training:
+    """A model, a fixed batch, and what a training loop does with them."""
+
+    def __init__(self, make_cell, row, width=None, compiled=False):
+        torch.manual_seed(1)
+        self.row = row
+        self.model = Model(make_cell, row, width)
+        if compiled:
+            self.model.cell.step = torch.compile(self.model.cell.step)
+        # a small rate: the numbers stay as they are, however long it runs
+        self.optimizer = torch.optim.RMSprop(self.model.parameters(), lr=1e-5, alpha=0.9, eps=1e-8)
+        T, B = row.T, row.B
+        if row.task == "copying":
+            self.x, self.y = torch.randint(10, (T, B)), torch.randint(10, (T, B))
+        elif row.task == "adding":
+            self.x, self.y = torch.rand(T, B, 2), 2 * torch.rand(B, 1)
+        else:
+            self.x, self.y = torch.rand(T, B, 1), torch.randint(10, (B,))
+
+    def step(self):
+        self.optimizer.zero_grad()
+        out = self.model(self.x)
+        if self.row.task == "adding":
+            loss = mse_loss(out, self.y)
+        else:
+            loss = cross_entropy(out.flatten(0, -2), self.y.flatten())
+        loss.backward()
+        self.optimizer.step()
+        self.model.cell.updated()
+        return loss.item()
+
+
+class Stopwatch:
+    """Times training steps for each of some numbers of threads, which take turns."""
+
+    def __init__(self, training, threads):
+        self.training, self.threads = training, list(threads)
+        for count in self.threads:
+            self.timed(count)  # warm up
+        self.rounds = {count: [] for count in self.threads}
+
+    def timed(self, count):
+        torch.set_num_threads(count)
+        start = time.perf_counter()
+        self.training.step()
+        return 1e3 * (time.perf_counter() - start)
+
+    def run(self, budget, least=3):
+        """One round: so many seconds, so many steps at least. Its medians, in milliseconds, go to `rounds`."""
+        times, start = {count: [] for count in self.threads}, time.perf_counter()
+        while len(times[self.threads[0]]) < least or time.perf_counter() - start < budget:
+            for count in self.threads:
+                times[count].append(self.timed(count))
+        for count in self.threads:
+            self.rounds[count].append(median(times[count]))
+        # Small operations on several threads can be many times slower: such a number is tried once.
+        fastest = min(self.rounds[count][0] for count in self.threads)
+        self.threads = [count for count in self.threads if self.rounds[count][0] < 2 * fastest]
+
+
+def best(rounds):
+    """The number of threads with the smallest median over all rounds, and its rounds."""
+    most = max(map(len, rounds.values()))
+    return min(((count, values) for count, values in rounds.items() if len(values) == most), key=lambda p: median(p[1]))

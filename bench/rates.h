@@ -1,0 +1,75 @@
+// What the machine gives, in the run it is compared with: products by plain cblas, and a triad.
+#pragma once
+#include <cblas.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace reel::bench {
+
+inline double seconds(const std::function<void()>& f) {
+  const auto start = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+inline double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Runs f(0), ..., f(threads - 1) at the same time, again and again for a fifth of a second and five times at least,
+/// and returns the least time of a round: a bound wants the best that the machine does.
+inline double together(int threads, const std::function<void(int)>& f) {
+  double least = 1e300, spent = 0;
+  for (int i = 0; i < 5 || spent < 0.2; ++i) {
+    const double time = seconds([&] {
+      std::vector<std::thread> others;
+      for (int k = 1; k < threads; ++k) others.emplace_back(f, k);
+      f(0);
+      for (std::thread& t : others) t.join();
+    });
+    least = std::min(least, time);
+    spent += time;
+  }
+  return least;
+}
+
+/// Operations a second of [rows, n] x [n, n], rows shared out to threads that each call cblas on their own; the weights
+/// as they lie or transposed, whichever is faster (OpenBLAS has a kernel for small products of one form only).
+inline double gemm_rate(std::int64_t rows, std::int64_t n, int threads) {
+  openblas_set_num_threads(1);
+  const std::int64_t own = std::max<std::int64_t>(1, (rows + threads - 1) / threads);
+  const auto m = static_cast<int>(own), k = static_cast<int>(n);
+  const auto repeat = static_cast<int>(std::max<std::int64_t>(1, 100'000'000 / (own * n * n)));
+  const auto size = static_cast<std::size_t>(own * n);
+  std::vector<float> a(size * static_cast<std::size_t>(threads), 1), c(a.size()), b(static_cast<std::size_t>(n * n), 1);
+  double time = 1e300;
+  for (const CBLAS_TRANSPOSE form : {CblasNoTrans, CblasTrans}) {
+    time =
+        std::min(time, together(threads, [&](int thread) {
+                   const std::size_t at = size * static_cast<std::size_t>(thread);
+                   for (int i = 0; i < repeat; ++i)
+                     cblas_sgemm(CblasRowMajor, CblasNoTrans, form, m, k, k, 1, &a[at], k, b.data(), k, 0, &c[at], k);
+                 }));
+  }
+  return 2.0 * static_cast<double>(own * n * n) * repeat * threads / time;
+}
+
+/// Bytes a second of a = b + s c, three arrays well beyond the caches.
+inline double triad_rate(int threads) {
+  constexpr std::size_t size = 1 << 24;
+  static std::vector<float> a(size), b(size, 1), c(size, 2);
+  const std::size_t share = size / static_cast<std::size_t>(threads);
+  const double time = together(threads, [&](int thread) {
+    const std::size_t first = share * static_cast<std::size_t>(thread);
+    for (std::size_t i = first; i < first + share; ++i) a[i] = b[i] + 3.0F * c[i];
+  });
+  return 3.0 * sizeof(float) * static_cast<double>(share) * threads / time;
+}
+
+}  // namespace reel::bench
