@@ -79,8 +79,9 @@ class Backend {
   virtual void map(const MapArgs&) { unsupported("map"); }
   virtual void zip(const ZipArgs&) { unsupported("zip"); }
   virtual void select(const SelectArgs&) { unsupported("select"); }
-  /// Elementwise calls one after the other on a block of elements that stays in the cache, then on the next block.
-  virtual void fused(const FusedArgs& args);
+  /// Looks up what runs a call of a fused run: once, before many runs.
+  virtual void resolve(FusedCall&) {}
+  virtual void fused(const FusedArgs&) { unsupported("fused"); }
   virtual void reduce(const ReduceArgs&) { unsupported("reduce"); }
   virtual void argmax(const ArgmaxArgs&) { unsupported("argmax"); }
   virtual void cumsum(const CumsumArgs&) { unsupported("cumsum"); }

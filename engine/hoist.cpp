@@ -41,13 +41,15 @@ Plan plan(const ScanCall& call) {
   std::vector<char> needed(p.slots.size(), 0);  // by a node that moves
   for (std::size_t i = nodes; i-- > 0;) {
     const Program::Node& node = p.nodes[i];
-    bool wanted = node.op->traits.kind == Kind::heavy || !out.varying[ix(node.out)];
+    bool wanted = p.is_heavy(node) || !out.varying[ix(node.out)];
     for (int s = node.out; s < node.out + node.outs; ++s) wanted = wanted || needed[ix(s)];
     out.lifted[i] = may[i] && wanted;
     if (!out.lifted[i]) continue;
     for (int s : node.in) needed[ix(s)] = 1;
   }
-  // Forwards again: light nodes follow when all that varies in them has moved.
+  // Forwards again: light nodes follow when all that varies in them has moved, if they would be calls of their own in
+  // the loop; as a part of a fused run they cost less there than a slab to write and read.
+  if (call.passes.fuse) return out;
   std::vector<char> raw(p.slots.size(), 0);  // varying and still inside the loop
   for (int s = call.carries(); s < p.inputs; ++s) raw[ix(s)] = 1;
   for (std::size_t i = 0; i < nodes; ++i) {

@@ -56,11 +56,13 @@ struct SelectArgs {  // out[i] = condition[i] ? a[i] : b[i]
 };
 /// One elementwise call of a fused run; operands are numbered.
 struct FusedCall {
-  enum class Kind : std::uint8_t { map, zip, select, cast } kind = Kind::map;
-  int functor = 0;  // of map and zip, with its params
+  enum class Kind : std::uint8_t { map, zip, select, cast, roll } kind = Kind::map;
+  int functor = 0;  // of map and zip, with its params; of roll by how many places, in 0 to the number of columns
   const void* params = nullptr;
   DType dtype = DType::f32, to = DType::f32;  // of the arguments; `to` of cast's result
   int in[3] = {-1, -1, -1}, out = -1;
+  using Kernel = void (*)();
+  Kernel kernel = nullptr;  // the backend's own
 };
 /// A value of a fused run on [rows, columns]: where its elements are, and how far in elements from one row or column to
 /// the next (0: the same for all). A local one is for the run's own use: room for one block of elements.
@@ -71,7 +73,7 @@ struct FusedOperand {
   bool local = false;
 };
 struct FusedArgs {  // the calls in order, on all rows and columns; results are full, and so are arguments but of zip
-  static constexpr std::int64_t block = 1024;  // elements at a time at most
+  static constexpr std::int64_t block = 1024;  // elements at a time at most: whole rows, or a part of one
   std::int64_t rows, columns;
   std::span<const FusedCall> calls;
   std::span<const FusedOperand> operands;

@@ -46,6 +46,7 @@ LoopPlan::LoopPlan(const Scan& scan, Inputs in, std::span<Tensor> out)
       rows(scan.passes.rows ? plan_rows(body, scan.carries) : RowPlan::none(body)),
       replaced(body.nodes.size()),
       placed(placed_slots(body, stages)) {
+  const Pause pause;  // what is made here is nobody's to differentiate
   for (int i = 0; i < scan.carries; ++i) states.push_back(states_of(scan, out, i));
   for (std::size_t i = 0; i < body.nodes.size(); ++i) {
     const Program::Node& node = body.nodes[i];

@@ -22,6 +22,13 @@ struct LoopPlan {
   Tensors states;            // by carry: all values [T + 1, ...] in the order of time, or two used in turn [2, ...]
   std::vector<char> placed;  // by slot: needs memory of its own, more than a block within a fused run
 
+  /// Output y looks into the kept values of a carry, so that nothing need be written for it.
+  bool is_view(int y) const {
+    for (const Tensor& s : states) {
+      if (out[ix(y)].storage() == s.storage()) return true;
+    }
+    return false;
+  }
   bool is_capture(int slot) const { return slot >= body.inputs && slot < body.inputs + body.captures; }
 };
 

@@ -14,7 +14,8 @@
 //
 //     Tensor batch(Inputs in, Varying varying, std::int64_t steps) const;  // all time steps at once
 //     bool rows(Inputs in, Varying split) const;                           // may the batch be shared among threads?
-//     FusedCall fuse(Inputs in) const;                                     // how it is a part of a fused run
+//     std::optional<FusedCall> fuse(Inputs in) const;                      // how it is a part of a fused run, if it is
+//     bool thin(Inputs in) const;                                          // cheaper to make again than to keep?
 //     bool prepare(Inputs in, Varying constant, Attrs& op, Tensors& in) const;  // the same call, for a whole loop
 #pragma once
 #include <cstring>
@@ -65,6 +66,7 @@ struct Traits {
   Kind kind = Kind::heavy;
   Reads reads = Reads::both;
   bool linear = false;         // jointly linear in all inputs: the sum over time steps may be taken of the inputs
+  bool allocates = false;      // run() is given undefined results, and makes them
   bool differentiable = true;  // false: a declared end of derivatives, asking for one is an error
 };
 
@@ -156,7 +158,9 @@ struct Op {
   bool (*rows)(const Attrs&, Inputs, Varying split);
   /// An elementwise call as a part of a run of such; its parameters are those of the Attrs, which must stay where it
   /// is.
-  FusedCall (*fuse)(const Attrs&, Inputs);
+  std::optional<FusedCall> (*fuse)(const Attrs&, Inputs);
+  /// Heavy by its kind, but this call reads so little for what it makes that a loop had better make it again each time.
+  bool (*thin)(const Attrs&, Inputs);
   /// For a call that a loop makes many times: puts a call of the same result that is done faster into `better` and
   /// `replaced` (undefined: as it was), which may hold something made from the constant inputs. False: there is none.
   bool (*prepare)(const Attrs&, Inputs, Varying constant, Attrs& better, Tensors& replaced);
@@ -177,6 +181,7 @@ Op make_op() {
         .batch_sum = nullptr,
         .rows = nullptr,
         .fuse = nullptr,
+        .thin = nullptr,
         .prepare = nullptr};
   constexpr bool many = requires(const O& o) { o.outputs(); };
   if constexpr (many) {
@@ -202,6 +207,8 @@ Op make_op() {
     op.rows = [](const Attrs& a, Inputs in, Varying v) { return a.as<O>().rows(in, v); };
   if constexpr (requires(const O& o, Inputs in) { o.fuse(in); })
     op.fuse = [](const Attrs& a, Inputs in) { return a.as<O>().fuse(in); };
+  if constexpr (requires(const O& o, Inputs in) { o.thin(in); })
+    op.thin = [](const Attrs& a, Inputs in) { return a.as<O>().thin(in); };
   if constexpr (requires(const O& o, Inputs in, Varying v, Attrs& b, Tensors& r) { o.prepare(in, v, b, r); })
     op.prepare = [](const Attrs& a, Inputs in, Varying v, Attrs& b, Tensors& r) {
       return a.as<O>().prepare(in, v, b, r);

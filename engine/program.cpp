@@ -101,6 +101,14 @@ void mark_ancestors(const Program& program, std::vector<char>& marked) {
   }
 }
 
+bool Program::is_heavy(const Node& node) const {
+  if (node.op->traits.kind != Kind::heavy) return false;
+  if (!node.op->thin) return true;
+  Tensors in;
+  for (int s : node.in) in.push_back(Tensor::abstract(slots[ix(s)]));
+  return !node.op->thin(node.attrs, pointers(in));
+}
+
 int Program::maker(int slot) const {
   const auto after = std::upper_bound(nodes.begin(), nodes.end(), slot, [](int s, const Node& n) { return s < n.out; });
   return slot < inputs + captures ? -1 : static_cast<int>(after - nodes.begin()) - 1;

@@ -26,6 +26,8 @@ struct Program {
   std::vector<Node> nodes;
   std::vector<int> outputs;
 
+  /// Is a node's result worth keeping for other time steps, rather than made again there?
+  bool is_heavy(const Node& node) const;
   /// The node that makes a slot, or -1 for inputs and captures.
   int maker(int slot) const;
   /// One line a node: "%5 = matmul(%0, %3) f32 (20, 128)".

@@ -67,6 +67,7 @@ class RowLoop {
   void follow(int slot, const Tensor& slab, bool split, std::int64_t turns, std::int64_t shift);
   void settle(int slot, const Tensor& slab, std::int64_t turns, std::int64_t shift);
   const Tensor* argument(int node, std::size_t k);
+  const Tensor* repeated(const Tensor& row, std::int64_t times, std::int64_t columns);
   void add_call(int node);
   void add_run(const std::vector<int>& nodes);
   void step(std::int64_t i, std::int64_t t);
@@ -100,7 +101,9 @@ RowLoop::RowLoop(const LoopPlan& plan, RowRange range)
   }
   for (int k = scan_.carries; k < body_.inputs; ++k) follow(k, plan.in[ix(k)], plan.rows.split[ix(k)] != 0, 0, 0);
   for (int i = 0; i < scan_.carries; ++i) settle(body_.outputs[ix(i)], plan.states[ix(i)], turns(), shift(true));
-  for (int j = scan_.carries; j < scan_.carries + scan_.ys(); ++j) settle(body_.outputs[ix(j)], plan.out[ix(j)], 0, 0);
+  for (int j = scan_.carries; j < scan_.carries + scan_.ys(); ++j) {
+    if (!plan.is_view(j)) settle(body_.outputs[ix(j)], plan.out[ix(j)], 0, 0);
+  }
   for (const Program::Node& node : body_.nodes) {
     for (int s = node.out; s < node.out + node.outs; ++s) {
       if (node.op->alias)
@@ -153,6 +156,17 @@ void RowLoop::add_call(int n) {
   calls_.push_back(std::move(call));
 }
 
+/// A row that is the same for all, as often as a block has rows.
+const Tensor* RowLoop::repeated(const Tensor& row, std::int64_t times, std::int64_t columns) {
+  Tensor out = Tensor::empty({row.dtype(), Shape{times, columns}, &row.backend()});
+  Loop<2> loop;
+  loop.push(times, {0, columns});
+  loop.push(columns, {1, 1});
+  row.backend().copy({size_of(row.dtype()), loop, row.data(), out.data()});
+  parts_.push_back(std::make_unique<Tensor>(std::move(out)));
+  return parts_.back().get();
+}
+
 /// Numbers the values of a fused run as its operands. Those that nobody else reads live in blocks, which are used again
 /// once their value has been read for the last time.
 void RowLoop::add_run(const std::vector<int>& nodes) {
@@ -167,34 +181,39 @@ void RowLoop::add_run(const std::vector<int>& nodes) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     for (int s : body_.nodes[ix(nodes[i])].in) last_use[ix(s)] = i;
   }
-  const auto add = [&](int slot, const Tensor* t, const Shape& own) {
-    const Steps steps = *fused_steps(own, shape);
+  const auto add = [&](int slot, const Tensor* t, Steps steps, bool local) {
     operand[ix(slot)] = static_cast<int>(run.operands.size());
-    run.operands.push_back({nullptr, steps.row, steps.column, size_of(body_.slots[ix(slot)].dtype), t == nullptr});
+    run.operands.push_back({nullptr, steps.row, steps.column, size_of(body_.slots[ix(slot)].dtype), local});
     run.values.push_back(t);
   };
+  const Steps full{run.columns, 1};
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Program::Node& node = body_.nodes[ix(nodes[i])];
     Tensors shapes;
     for (int s : node.in) shapes.push_back(Tensor::abstract(body_.slots[ix(s)]));
-    FusedCall call = node.op->fuse(plan_.attrs[ix(nodes[i])], pointers(shapes));
+    FusedCall call = *node.op->fuse(plan_.attrs[ix(nodes[i])], pointers(shapes));
     for (std::size_t k = 0; k < node.in.size(); ++k) {
       const int s = node.in[k];
       if (operand[ix(s)] < 0) {
         const Tensor* t = argument(nodes[i], k);
-        add(s, t, t->shape());
+        const Steps steps = *fused_steps(t->shape(), shape);
+        if (plan_.is_capture(s) && steps.row == 0 && steps.column == 1 && 2 * run.columns <= FusedArgs::block)
+          add(s, repeated(*t, FusedArgs::block / run.columns, run.columns), full, true);
+        else
+          add(s, t, steps, false);
       }
       call.in[k] = operand[ix(s)];
     }
     if (plan_.placed[ix(node.out)]) {
-      add(node.out, &value(node.out), shape);
+      add(node.out, &value(node.out), full, false);
     } else {
       if (spare.empty()) spare.push_back(blocks++);
       block_of[ix(node.out)] = spare.back();
       spare.pop_back();
-      add(node.out, nullptr, shape);
+      add(node.out, nullptr, full, true);
     }
     call.out = operand[ix(node.out)];
+    value_[0].backend().resolve(call);
     run.calls.push_back(call);
     for (int s : node.in) {  // the result may not take the place of an argument: kernels read some of it again
       const bool block = operand[ix(s)] >= 0 && !run.values[ix(operand[ix(s)])];

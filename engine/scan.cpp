@@ -54,11 +54,11 @@ ScanResult run_scan(ScanCall call, const Where& where) {
   const bool keep = Tape::current() != nullptr;  // a gradient may come: it needs the states
   const auto carries = static_cast<std::size_t>(call.carries());
 
-  // Each slot is put out once: a y that is also a next carry is read from that carry's values over time.
+  // Each slot is put out once.
   const std::vector<int> wanted(call.body.outputs.begin() + call.carries(), call.body.outputs.end());
   call.body.outputs.resize(carries);
-  auto place = [&](int slot) {  // the place of a slot among the outputs, added if need be
-    const auto first = call.body.outputs.begin() + (keep ? 0 : call.carries());
+  auto place = [&](int slot) {  // the place of a slot among the ys, added if need be
+    const auto first = call.body.outputs.begin() + call.carries();
     const auto found = std::find(first, call.body.outputs.end(), slot);
     const auto at = static_cast<std::size_t>(found - call.body.outputs.begin());
     if (found == call.body.outputs.end()) call.body.outputs.push_back(slot);
@@ -83,15 +83,7 @@ ScanResult run_scan(ScanCall call, const Where& where) {
 
   ScanResult result;
   result.last.assign(out.begin(), out.begin() + call.carries());
-  const std::int64_t first = call.reverse ? 0 : 1;  // where in a carry's values the one after time 0 lies
-  for (std::size_t p : places) {
-    if (p >= carries) {
-      result.ys.push_back(out[p]);
-    } else {
-      result.ys.push_back(
-          primitive::slice_leading(out[carries + static_cast<std::size_t>(op.ys()) + p], first, first + call.length));
-    }
-  }
+  for (std::size_t p : places) result.ys.push_back(out[p]);
   return result;
 }
 

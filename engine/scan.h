@@ -63,7 +63,8 @@ struct ScanCall {
 };
 
 /// The op behind scan. Inputs: carries, xs, captures. Outputs: the last carries, then ys, then, when `keep` is set, for
-/// each carry all its values [T + 1, ...] in the order of time (for a reverse loop the first one is at the end).
+/// each carry all its values [T + 1, ...] in the order of time (for a reverse loop the first one is at the end); a y
+/// that is a next carry then looks into these.
 struct Scan {
   std::shared_ptr<const Program> body;
   int carries = 0;
@@ -71,11 +72,12 @@ struct Scan {
   bool reverse = false, keep = false;
   ScanPasses passes;
 
-  static constexpr Traits traits{.name = "scan"};
+  static constexpr Traits traits{.name = "scan", .allocates = true};
   int xs() const { return body->inputs - carries; }
   int ys() const { return static_cast<int>(body->outputs.size()) - carries; }
   int outputs() const { return carries + ys() + (keep ? carries : 0); }
   void infer(Inputs in, std::span<Spec> out) const;
+  void allocate(Inputs in, std::span<Tensor> out) const;
   void run(Inputs in, std::span<Tensor> out) const;
   void vjp(Vjp& v) const;
 };

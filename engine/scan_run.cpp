@@ -18,7 +18,27 @@ void Scan::infer(Inputs in, std::span<Spec> out) const {
   }
 }
 
+void Scan::allocate(Inputs in, std::span<Tensor> out) const {
+  std::vector<Spec> specs(out.size());
+  infer(in, specs);
+  const int m = carries + ys();
+  const std::int64_t after = reverse ? 0 : 1;  // where in a carry's values the one after time 0 lies
+  for (int i = 0; i < carries; ++i) {
+    out[ix(i)] = Tensor::empty(specs[ix(i)]);
+    if (keep) out[ix(m + i)] = Tensor::empty(specs[ix(m + i)]);
+  }
+  for (int j = carries; j < m; ++j) {
+    const auto next = body->outputs.begin(), end = next + carries;
+    const auto carry = keep ? std::find(next, end, body->outputs[ix(j)]) : end;
+    out[ix(j)] = carry == end
+                     ? Tensor::empty(specs[ix(j)])
+                     : out[ix(m + static_cast<int>(carry - next))].view(
+                           specs[ix(j)].shape, after * specs[ix(static_cast<int>(carry - next))].shape.numel());
+  }
+}
+
 void Scan::run(Inputs in, std::span<Tensor> out) const {
+  if (!out.empty() && !out[0].defined()) allocate(in, out);
   const LoopPlan plan(*this, in, out);
   const std::int64_t rows = plan.rows.rows;
   if (rows == 0) return run_rows(plan, {});

@@ -26,7 +26,9 @@ bool fusable(const Program& body, const Program::Node& node) {
   std::vector<Tensor> values;
   std::vector<const Tensor*> in;
   for (int s : node.in) values.push_back(Tensor::abstract(body.slots[ix(s)]));
-  const bool zip = node.op->fuse(node.attrs, pointers(values)).kind == FusedCall::Kind::zip;
+  const std::optional<FusedCall> call = node.op->fuse(node.attrs, pointers(values));
+  if (!call) return false;
+  const bool zip = call->kind == FusedCall::Kind::zip;
   return std::all_of(node.in.begin(), node.in.end(), [&](int s) {
     const Shape& shape = body.slots[ix(s)].shape;
     return shape == run || (zip && fused_steps(shape, run));

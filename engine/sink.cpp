@@ -39,17 +39,67 @@ std::vector<char> plan(const ScanCall& call) {
     const Program::Node& node = p.nodes[i];
     bool follows = false;
     for (int s : node.in) follows = follows || sunk_slot[ix(s)];
-    sunk[i] = may[i] && (follows || node.op->traits.kind == Kind::heavy);
+    sunk[i] = may[i] && (follows || p.is_heavy(node));
     sunk_slot[ix(node.out)] = sunk[i];
   }
   return sunk;
 }
 
+/// What the loop must leave behind for what comes after it.
+class Demand {
+ public:
+  Demand(const Program& body, int carries, const std::vector<char>& varying, const std::vector<char>& sunk)
+      : body_(body), carries_(carries), varying_(varying), sunk_(sunk) {}
+
+  /// All values of a slot are wanted.
+  void all(int slot) {
+    if (inside(slot))
+      note(put_out, slot);
+    else if (body_.maker(slot) >= 0)
+      for (int s : node(slot).in) all(s);
+  }
+  /// The sum of its values over time is. Of what is linear the sum may be taken before, inside the loop, where it costs
+  /// no slab.
+  void sum(int slot) {
+    if (inside(slot))
+      note(summed, slot);
+    else if (!varying_[ix(slot)] || body_.maker(slot) < 0)
+      return;
+    else if (sums_inputs(slot))
+      for (int s : node(slot).in) sum(s);
+    else
+      all(slot);
+  }
+  /// The sum of a sunk slot is its op on the sums of the inputs.
+  bool sums_inputs(int slot) const {
+    if (!node(slot).op->traits.linear) return false;
+    return std::all_of(node(slot).in.begin(), node(slot).in.end(), [&](int s) { return varying_[ix(s)] != 0; });
+  }
+
+  std::vector<int> put_out, summed;  // slots that the loop makes: wanted for all times, and summed up
+
+ private:
+  const Program::Node& node(int slot) const { return body_.nodes[ix(body_.maker(slot))]; }
+  bool inside(int slot) const { return slot < carries_ || (body_.maker(slot) >= 0 && !sunk_[ix(body_.maker(slot))]); }
+  static void note(std::vector<int>& list, int slot) {
+    if (std::find(list.begin(), list.end(), slot) == list.end()) list.push_back(slot);
+  }
+  const Program& body_;
+  int carries_;
+  const std::vector<char>&varying_, &sunk_;
+};
+
 /// The values of sunk nodes for all times, made after the loop.
 class After {
  public:
-  After(const Program& body, std::int64_t length, Tensors known, std::vector<char> varying)
-      : body_(body), length_(length), value_(std::move(known)), varying_(std::move(varying)) {}
+  After(const Program& body, const Demand& demand, std::int64_t length, Tensors known, Tensors sums,
+        std::vector<char> varying)
+      : body_(body),
+        demand_(demand),
+        length_(length),
+        value_(std::move(known)),
+        sum_(std::move(sums)),
+        varying_(std::move(varying)) {}
 
   /// All values [T, ...] of a slot; of a capture its one value.
   const Tensor& all(int slot) {
@@ -63,12 +113,11 @@ class After {
 
   /// The sum of a slot's values over time.
   Tensor sum(int slot) {
+    if (sum_[ix(slot)].defined()) return sum_[ix(slot)];
     if (!varying_[ix(slot)]) return primitive::scale(all(slot), static_cast<double>(length_));
     if (value_[ix(slot)].defined()) return primitive::sum_leading(value_[ix(slot)]);
     const Program::Node& node = body_.nodes[ix(body_.maker(slot))];
-    bool all_vary = true;
-    for (int s : node.in) all_vary = all_vary && varying_[ix(s)];
-    if (node.op->traits.linear && all_vary) {
+    if (demand_.sums_inputs(slot)) {
       Tensors sums;
       for (int s : node.in) sums.push_back(sum(s));
       return apply(*node.op, node.attrs, pointers(sums), node.where);
@@ -97,8 +146,9 @@ class After {
   }
 
   const Program& body_;
+  const Demand& demand_;
   std::int64_t length_;
-  Tensors value_;
+  Tensors value_, sum_;  // by slot
   std::vector<char> varying_;
 };
 
@@ -109,41 +159,29 @@ ScanResult run_with_sums(ScanCall call, int sums, const Where& where) {
   const Program p = call.body;
   const int carries = call.carries(), ys = call.ys() - sums;
   const std::vector<char> sunk = call.passes.sink ? plan(call) : std::vector<char>(p.nodes.size(), 0);
-  const auto is_sunk = [&](int slot) { return p.maker(slot) >= 0 && sunk[ix(p.maker(slot))]; };
+  std::vector<char> varying = varying_slots(p);
+  const auto output = [&](int i) { return p.outputs[ix(carries + i)]; };
 
-  // Values made inside the loop that sunk nodes read are put out for all times.
-  std::vector<int> put_out, summed_inside;
-  const auto inside_loop = [&](int slot) { return slot < carries || (p.maker(slot) >= 0 && !is_sunk(slot)); };
-  const auto want = [&](int slot) {
-    if (inside_loop(slot)) put_out.push_back(slot);
-  };
-  for (std::size_t i = 0; i < p.nodes.size(); ++i) {
-    if (!sunk[i]) continue;
-    for (int s : p.nodes[i].in) want(s);
-  }
+  Demand demand(p, carries, varying, sunk);
   for (int j = 0; j < ys; ++j) {
-    const int slot = p.outputs[ix(carries + j)];
-    if (slot >= p.inputs && p.maker(slot) < 0) put_out.push_back(slot);  // a constant, wanted once for each step
-    want(slot);
+    if (!varying[ix(output(j))] && p.maker(output(j)) < 0)
+      demand.put_out.push_back(output(j));  // a constant, wanted once for each step
+    else
+      demand.all(output(j));
   }
-  for (int k = 0; k < sums; ++k) {
-    const int slot = p.outputs[ix(carries + ys + k)];
-    if (inside_loop(slot)) summed_inside.push_back(slot);
-  }
-  std::sort(put_out.begin(), put_out.end());
-  put_out.erase(std::unique(put_out.begin(), put_out.end()), put_out.end());
+  for (int k = 0; k < sums; ++k) demand.sum(output(ys + k));
 
-  // The body without the sunk nodes; sums that stay are further carries.
+  // The body without the sunk nodes; sums are further carries.
   ScanCall inner = call;
   std::vector<Spec> specs(p.slots.begin(), p.slots.begin() + carries);
-  for (int s : summed_inside) {
+  for (int s : demand.summed) {
     const Spec& spec = p.slots[ix(s)];
     specs.push_back(spec);
     inner.carry.push_back(Tensor::zeros(spec.shape, spec.dtype, *spec.backend));
   }
   specs.insert(specs.end(), p.slots.begin() + carries, p.slots.begin() + p.inputs);
   Traced rest = trace(specs, [&](const Tensors& in) {
-    const auto xs = in.begin() + carries + static_cast<std::ptrdiff_t>(summed_inside.size());
+    const auto xs = in.begin() + carries + std::ssize(demand.summed);
     Tensors value(p.slots.size());
     std::copy(in.begin(), in.begin() + carries, value.begin());
     std::copy(xs, in.end(), value.begin() + carries);
@@ -153,9 +191,9 @@ ScanResult run_with_sums(ScanCall call, int sums, const Where& where) {
     }
     Tensors out;
     for (int i = 0; i < carries; ++i) out.push_back(value[ix(p.outputs[ix(i)])]);
-    for (std::size_t k = 0; k < summed_inside.size(); ++k)
-      out.push_back(primitive::add(in[ix(carries) + k], value[ix(summed_inside[k])]));
-    for (int s : put_out) out.push_back(value[ix(s)]);
+    for (std::size_t k = 0; k < demand.summed.size(); ++k)
+      out.push_back(primitive::add(in[ix(carries) + k], value[ix(demand.summed[k])]));
+    for (int s : demand.put_out) out.push_back(value[ix(s)]);
     return out;
   });
   inner.body = std::move(rest.program);
@@ -163,30 +201,20 @@ ScanResult run_with_sums(ScanCall call, int sums, const Where& where) {
   const ScanResult inside = run_scan(std::move(inner), where);
 
   // After the loop: slabs of what was put out and of xs, captures as they are.
-  Tensors known(p.slots.size());
-  std::vector<char> varying = varying_slots(p);
+  Tensors known(p.slots.size()), totals(p.slots.size());
   std::copy(call.xs.begin(), call.xs.end(), known.begin() + carries);
   std::copy(call.captures.begin(), call.captures.end(), known.begin() + p.inputs);
-  for (std::size_t k = 0; k < put_out.size(); ++k) {
-    known[ix(put_out[k])] = inside.ys[k];
-    varying[ix(put_out[k])] = 1;
+  for (std::size_t k = 0; k < demand.put_out.size(); ++k) {
+    known[ix(demand.put_out[k])] = inside.ys[k];
+    varying[ix(demand.put_out[k])] = 1;
   }
-  After after(p, call.length, std::move(known), std::move(varying));
+  for (std::size_t k = 0; k < demand.summed.size(); ++k) totals[ix(demand.summed[k])] = inside.last[ix(carries) + k];
+  After after(p, demand, call.length, std::move(known), std::move(totals), varying);
 
   ScanResult result;
   result.last.assign(inside.last.begin(), inside.last.begin() + carries);
-  for (int j = 0; j < ys; ++j) {
-    const int slot = p.outputs[ix(carries + j)];
-    result.ys.push_back(after.all(slot));
-  }
-  for (int k = 0; k < sums; ++k) {
-    const int slot = p.outputs[ix(carries + ys + k)];
-    const auto inside_at = std::find(summed_inside.begin(), summed_inside.end(), slot);
-    if (inside_at != summed_inside.end())
-      result.ys.push_back(inside.last[ix(carries) + static_cast<std::size_t>(inside_at - summed_inside.begin())]);
-    else
-      result.ys.push_back(after.sum(slot));
-  }
+  for (int j = 0; j < ys; ++j) result.ys.push_back(after.all(output(j)));
+  for (int k = 0; k < sums; ++k) result.ys.push_back(after.sum(output(ys + k)));
   return result;
 }
 

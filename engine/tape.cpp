@@ -49,7 +49,7 @@ void compute(const Op& op, const Attrs& attrs, Inputs in, std::span<const Spec> 
       out[0] = in[0].view(specs[0].shape, op.alias(attrs, in));
       return;
     }
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = Tensor::empty(specs[i]);
+    for (std::size_t i = 0; i < out.size() && !op.traits.allocates; ++i) out[i] = Tensor::empty(specs[i]);
     op.run(attrs, in, out);
   } catch (const RuleError& e) {
     fail(op.traits.name, where, "{}; got {}", e.rule, describe(in));

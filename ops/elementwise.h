@@ -85,12 +85,12 @@ struct Unary {
   }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return apply(*this, {&in[0]}, Where::current()); }
   bool rows(Inputs, Varying) const { return true; }
-  FusedCall fuse(Inputs in) const {
-    return {.kind = FusedCall::Kind::map,
-            .functor = index_of<F, UnaryFunctors>,
-            .params = &f,
-            .dtype = in[0].dtype(),
-            .to = in[0].dtype()};
+  std::optional<FusedCall> fuse(Inputs in) const {
+    return FusedCall{.kind = FusedCall::Kind::map,
+                     .functor = index_of<F, UnaryFunctors>,
+                     .params = &f,
+                     .dtype = in[0].dtype(),
+                     .to = in[0].dtype()};
   }
 };
 
@@ -147,12 +147,12 @@ struct Binary {
     return apply(*this, {&a, &b}, Where::current());
   }
   bool rows(Inputs in, Varying split) const { return broadcast_rows(in, split); }
-  FusedCall fuse(Inputs in) const {
-    return {.kind = FusedCall::Kind::zip,
-            .functor = index_of<F, BinaryFunctors>,
-            .params = &f,
-            .dtype = in[0].dtype(),
-            .to = in[0].dtype()};
+  std::optional<FusedCall> fuse(Inputs in) const {
+    return FusedCall{.kind = FusedCall::Kind::zip,
+                     .functor = index_of<F, BinaryFunctors>,
+                     .params = &f,
+                     .dtype = in[0].dtype(),
+                     .to = in[0].dtype()};
   }
 };
 

@@ -242,6 +242,13 @@ struct Roll {
   void vjp(Vjp& v) const { v.set(0, roll(v.dy(), -shift, axis)); }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return roll(in[0], shift, axis + 1); }
   bool rows(Inputs, Varying) const { return axis != 0; }
+  std::optional<FusedCall> fuse(Inputs in) const {
+    const std::int64_t n = in[0].dim(axis);
+    if (axis != in[0].rank() - 1 || n == 0 || n > FusedArgs::block) return std::nullopt;
+    FusedCall call{.kind = FusedCall::Kind::roll, .functor = static_cast<int>((shift % n + n) % n)};
+    call.dtype = call.to = in[0].dtype();
+    return call;
+  }
 };
 REEL_OP(Roll)
 

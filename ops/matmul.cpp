@@ -116,6 +116,11 @@ struct Matmul {
     if (in[0].rank() == 2) return split[0] && !split[1] && !a.transpose && in[1].rank() == 2;
     return split[0] && split[1] == (in[1].rank() > 2);
   }
+  bool thin(Inputs in) const {
+    constexpr std::int64_t few = 16;
+    const auto [m, k, n] = sizes(in[0], in[1]);
+    return k <= few && k <= n && in[1].rank() == 2 && !a.transpose;
+  }
   /// A factor that stays is transposed once: kernels read its rows side by side.
   bool prepare(Inputs in, Varying constant, Attrs& better, Tensors& replaced) const {
     if (!constant[1] || !b.transpose || in[1].rank() != 2) return false;

@@ -29,7 +29,9 @@ struct Where3 {  // all three of one shape; where() sees to that
     return apply(*this, pointers(all), Where::current());
   }
   bool rows(Inputs, Varying split) const { return split[0] && split[1] && split[2]; }
-  FusedCall fuse(Inputs in) const { return {.kind = FusedCall::Kind::select, .dtype = in[1].dtype()}; }
+  std::optional<FusedCall> fuse(Inputs in) const {
+    return FusedCall{.kind = FusedCall::Kind::select, .dtype = in[1].dtype()};
+  }
 };
 REEL_OP(Where3)
 
@@ -45,7 +47,9 @@ struct Cast {
   }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return apply(*this, {&in[0]}, Where::current()); }
   bool rows(Inputs, Varying) const { return true; }
-  FusedCall fuse(Inputs in) const { return {.kind = FusedCall::Kind::cast, .dtype = in[0].dtype(), .to = to}; }
+  std::optional<FusedCall> fuse(Inputs in) const {
+    return FusedCall{.kind = FusedCall::Kind::cast, .dtype = in[0].dtype(), .to = to};
+  }
 };
 REEL_OP(Cast)
 

@@ -1,5 +1,5 @@
-// The denoising problem: symbols lie scattered in a long noise, a delimiter ends it, then the symbols are wanted in their
-// order. What is not a symbol must be ignored, so that a memory without gates fills up.
+// The denoising problem: symbols lie scattered in a long noise, a delimiter ends it, then the symbols are wanted in
+// their order. What is not a symbol must be ignored, so that a memory without gates fills up.
 #include <algorithm>
 #include <cmath>
 
@@ -109,23 +109,23 @@ class Denoising final : public Task {
 int main(int argc, char** argv) {
   using namespace reel;
   DenoisingOptions o;
-  return run_task(
-      argc, argv,
-      {.name = "denoising",
-       .description = "The denoising problem: repeat symbols that lie scattered in noise.",
-       .options =
-           [&](Options& options) {
-             const Bounds positive{.low = 1};
-             options.add("delay", o.delay, "T: steps of noise", "Task", positive);
-             options.add("symbols", o.symbols, "K: different symbols; 0: those of the layout, 8 (goru: 9)", "Task",
-                         Bounds{.low = 0, .high = 1e6});
-             options.add("length", o.length, "S: symbols to remember", "Task", positive);
-             options.choice("layout", o.layout, {"clean", "goru", "nru"},
-                            "clean: T + 2S steps, S different places; goru: its generator, in which symbols may fall "
-                            "on one place and the delimiter is fed as zeros; nru: T + 1 + S steps",
-                            "Task");
-             options.choice("loss", o.loss, {"all", "recall"},
-                            "mean over all steps (GORU), or over those of the recall (NRU)", "Task");
-           },
-       .task = [&] { return std::make_unique<Denoising>(o); }});
+  return run_task(argc, argv,
+                  {.name = "denoising",
+                   .description = "The denoising problem: repeat symbols that lie scattered in noise.",
+                   .options =
+                       [&](Options& options) {
+                         const Bounds positive{.low = 1};
+                         options.add("delay", o.delay, "T: steps of noise", "Task", positive);
+                         options.add("symbols", o.symbols, "K: different symbols; 0: those of the layout, 8 (goru: 9)",
+                                     "Task", Bounds{.low = 0, .high = 1e6});
+                         options.add("length", o.length, "S: symbols to remember", "Task", positive);
+                         options.choice(
+                             "layout", o.layout, {"clean", "goru", "nru"},
+                             "clean: T + 2S steps, S different places; goru: its generator, in which symbols may fall "
+                             "on one place and the delimiter is fed as zeros; nru: T + 1 + S steps",
+                             "Task");
+                         options.choice("loss", o.loss, {"all", "recall"},
+                                        "mean over all steps (GORU), or over those of the recall (NRU)", "Task");
+                       },
+                   .task = [&] { return std::make_unique<Denoising>(o); }});
 }

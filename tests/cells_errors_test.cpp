@@ -123,6 +123,8 @@ const std::map<std::string, Outside> ranges{
     {"srnn.layers", {"0", "1001"}},
     {"lt_rnn.pool", {"-1", "16777217"}},
     {"lt_rnn.clip", {"-0.1", ""}},
+    {"lt_rnn.soft_orthogonal", {"-0.1", ""}},
+    {"lt_irnn.soft_orthogonal", {"-0.1", ""}},
     {"lt_irnn.pool", {"-1", "16777217"}},
     {"lt_irnn.clip", {"-0.1", ""}},
     {"eurnn.capacity", {"1", "16777217"}},

@@ -192,8 +192,8 @@ TEST_CASE("one step, no step, no inputs, only the last state") {
 TEST_CASE("the passes do what they say") {
   Init init(3, DType::f64);
   const CellType& type = cell_type("srnn");
-  const auto cell = type.make(3, 5, Settings("srnn", type.settings), init);
-  const Tensor xs = random({6, 2, 3}, 30);
+  const auto cell = type.make(20, 20, Settings("srnn", type.settings, {{"width", "20"}}), init);
+  const Tensor xs = random({6, 2, 20}, 30);
   const auto body = [&](ScanPasses passes) {
     Tape tape;
     scan(*cell, cell->initial(2), xs, {.passes = passes});
@@ -202,9 +202,10 @@ TEST_CASE("the passes do what they say") {
     }
     return Program{};
   };
-  // SRNN's whole beta network leaves the loop: what stays is the shift, one addition and the ReLU.
+  // SRNN's whole beta network leaves the loop, where nothing is fused: what stays is the shift, one addition and the
+  // ReLU.
   CHECK(body(ScanPasses::none()).nodes.size() > 8);
-  const Program hoisted = body({});
+  const Program hoisted = body({.fuse = false});
   REQUIRE(hoisted.nodes.size() == 3);
   CHECK(std::string(hoisted.nodes[0].op->traits.name) == "roll");
   CHECK(std::string(hoisted.nodes[1].op->traits.name) == "add");
@@ -212,7 +213,7 @@ TEST_CASE("the passes do what they say") {
 
   // Sink: an LSTM's backward loop has the products that carry the gradient back, and none for the weights.
   const CellType& lstm = cell_type("lstm");
-  const auto gates = lstm.make(3, 5, Settings("lstm", lstm.settings), init);
+  const auto gates = lstm.make(20, 20, Settings("lstm", lstm.settings), init);
   const auto products_in_loops = [&](ScanPasses passes) {
     Tape tape;
     Tensors wrt;
@@ -228,8 +229,8 @@ TEST_CASE("the passes do what they say") {
     return products;
   };
   CHECK(products_in_loops({}) == 4);
-  CHECK(products_in_loops({true, false, true}) == 8);
-  CHECK(products_in_loops({false, false, true}) == 12);  // inputs' weights, too; products are known, so not made again
+  CHECK(products_in_loops({.sink = false}) == 8);
+  CHECK(products_in_loops({.hoist = false, .sink = false}) == 12);  // inputs' weights, too; products are not made again
   CHECK(products_in_loops(ScanPasses::none()) == 20);
 }
 

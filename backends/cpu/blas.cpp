@@ -57,32 +57,80 @@ void by_blas(const Product<T>& p) {
     cblas_zgemm(CblasRowMajor, p.form_a, p.form_b, m, n, k, &one, p.a, lda, p.b, ldb, &zero, p.c, ldc);
 }
 
-/// False where libxsmm has no code for it. It counts columns first: what is a row to us is a column to it.
+/// libxsmm's kernel for c (+)= a b or a' b. It counts columns first: what is a row to us is a column to it, and what
+/// comes second to us comes first.
+template <class T>
+auto xsmm_kernel(const Product<T>& p, std::int64_t k, bool add) {
+  const auto whole = [](std::int64_t i) { return static_cast<libxsmm_blasint>(i); };
+  const libxsmm_blasint lda = whole(p.ldb), ldb = whole(p.lda), ldc = whole(p.ldc);
+  const T one(1), sum(add ? 1 : 0);
+  const int flags = p.form_a == CblasTrans ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
+  if constexpr (std::is_same_v<T, float>)
+    return libxsmm_smmdispatch(whole(p.n), whole(p.m), whole(k), &lda, &ldb, &ldc, &one, &sum, &flags, nullptr);
+  else
+    return libxsmm_dmmdispatch(whole(p.n), whole(p.m), whole(k), &lda, &ldb, &ldc, &one, &sum, &flags, nullptr);
+}
+
+/// False where libxsmm has no code for it.
 template <class T>
 bool by_xsmm(const Product<T>& p) {
   if constexpr (is_complex_type<T>) {
     return false;
   } else {
-    constexpr std::int64_t largest = std::int64_t{1} << 20;  // elements of b: beyond the caches, blocking wins
-    if (p.form_a != CblasNoTrans || p.form_b != CblasNoTrans || p.n * p.k > largest) return false;
-    const auto m = static_cast<libxsmm_blasint>(p.n), n = static_cast<libxsmm_blasint>(p.m),
-               k = static_cast<libxsmm_blasint>(p.k), lda = static_cast<libxsmm_blasint>(p.ldb),
-               ldb = static_cast<libxsmm_blasint>(p.lda), ldc = static_cast<libxsmm_blasint>(p.ldc);
-    const T one(1), zero(0);
-    const int flags = LIBXSMM_GEMM_FLAG_NONE;
-    const auto call = [&](auto kernel) {
+    constexpr std::int64_t largest = std::int64_t{1} << 20;  // elements: beyond the caches, blocking wins
+    if (p.form_b != CblasNoTrans) return false;
+    if (p.form_a == CblasNoTrans) {
+      if (p.n * p.k > largest) return false;
+      const auto kernel = xsmm_kernel(p, p.k, false);
       if (kernel) kernel(p.b, p.a, p.c);
       return kernel != nullptr;
-    };
-    if constexpr (std::is_same_v<T, float>)
-      return call(libxsmm_smmdispatch(m, n, k, &lda, &ldb, &ldc, &one, &zero, &flags, nullptr));
-    else
-      return call(libxsmm_dmmdispatch(m, n, k, &lda, &ldb, &ldc, &one, &zero, &flags, nullptr));
+    }
+    // a' b with long columns, the gradient of a weight: some rows of both at a time, which also keeps the sums exact.
+    constexpr std::int64_t some = 256, lanes = 16;
+    if (p.m * p.n > largest) return false;
+    if (p.n < lanes && p.m > p.n) {  // vectors lie along n: (b' a)' has more of it
+      std::vector<T> turned(static_cast<std::size_t>(p.m * p.n));
+      const Product<T> q{CblasTrans, CblasNoTrans, p.n, p.m, p.k, p.b, p.ldb, p.a, p.lda, turned.data(), p.m};
+      if (!by_xsmm(q)) return false;
+      for (std::int64_t i = 0; i < p.m; ++i) {
+        for (std::int64_t j = 0; j < p.n; ++j) p.c[i * p.ldc + j] = turned[static_cast<std::size_t>(j * p.m + i)];
+      }
+      return true;
+    }
+    for (std::int64_t k = 0; k < p.k; k += some) {
+      const auto kernel = xsmm_kernel(p, std::min(some, p.k - k), k > 0);
+      if (!kernel) return false;
+      kernel(p.b + k * p.ldb, p.a + k * p.lda, p.c);
+    }
+    return true;
+  }
+}
+
+/// out [k, n] = in [n, k] turned round, rows of in `apart` elements apart.
+template <class T>
+void transpose(const T* in, std::int64_t apart, T* out, std::int64_t n, std::int64_t rows, std::int64_t k) {
+  constexpr std::int64_t side = 16;
+  for (std::int64_t j0 = 0; j0 < k; j0 += side) {
+    for (std::int64_t i0 = 0; i0 < rows; i0 += side) {
+      for (std::int64_t j = j0; j < std::min(j0 + side, k); ++j) {
+        for (std::int64_t i = i0; i < std::min(i0 + side, rows); ++i) out[j * n + i] = in[i * apart + j];
+      }
+    }
   }
 }
 
 template <class T>
 void multiply(const Product<T>& p) {
+  constexpr std::int64_t many = 64;  // rows that pay for turning b first
+  if (p.form_b == CblasTrans && p.form_a == CblasNoTrans && p.m >= many && !is_complex_type<T>) {
+    std::vector<T> turned(static_cast<std::size_t>(p.n * p.k));
+    transpose(p.b, p.ldb, turned.data(), p.n, p.n, p.k);
+    Product<T> q = p;
+    q.form_b = CblasNoTrans;
+    q.b = turned.data();
+    q.ldb = p.n;
+    if (by_xsmm(q)) return;
+  }
   if (!by_xsmm(p)) by_blas(p);
 }
 

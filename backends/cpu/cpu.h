@@ -29,6 +29,8 @@ class Cpu final : public Backend {
   void map(const MapArgs& a) override;
   void zip(const ZipArgs& a) override;
   void select(const SelectArgs& a) override;
+  void resolve(FusedCall& call) override;
+  void fused(const FusedArgs& a) override;
   void reduce(const ReduceArgs& a) override;
   void argmax(const ArgmaxArgs& a) override;
   void cumsum(const CumsumArgs& a) override;

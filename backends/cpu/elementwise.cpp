@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/piece.h"
 #include "backends/cpu/simd.h"
 #include "ops/functors/binary.h"
 #include "ops/functors/unary.h"
@@ -12,42 +13,115 @@ namespace reel::cpu {
 
 namespace {
 
-using MapKernel = void (*)(const MapArgs&);
 using ZipKernel = void (*)(const ZipArgs&);
 constexpr std::size_t dtypes = std::size(all_dtypes);
 
 template <class F, class T>
-void map_kernel(const MapArgs& a) {
+void map_piece(const Piece& p) {
   using Out = result_of<F, T>;
-  const F& f = *static_cast<const F*>(a.params);
-  const T* x = static_cast<const T*>(a.x);
-  Out* out = static_cast<Out*>(a.out);
+  const F& f = *static_cast<const F*>(p.params);
+  const T* x = static_cast<const T*>(p.a);
+  Out* out = static_cast<Out*>(p.out);
   if constexpr (std::is_floating_point_v<T> && std::is_same_v<T, Out>)
-    map_simd(a.n, x, out, f);
+    map_simd(p.n, x, out, f);
   else
-    for (std::int64_t i = 0; i < a.n; ++i) out[i] = f(x[i]);
+    for (std::int64_t i = 0; i < p.n; ++i) out[i] = f(x[i]);
+}
+
+template <class F, class T>
+void zip_piece(const Piece& p) {
+  using Out = result_of<F, T>;
+  const F& f = *static_cast<const F*>(p.params);
+  const T *a = static_cast<const T*>(p.a), *b = static_cast<const T*>(p.b);
+  Out* out = static_cast<Out*>(p.out);
+  constexpr bool simd = std::is_floating_point_v<T> && std::is_same_v<T, Out>;
+  if (p.one_a && p.one_b) {
+    std::fill_n(out, p.n, static_cast<Out>(f(*a, *b)));
+  } else if constexpr (simd) {
+    if (p.one_a)
+      zip_simd<true, false>(p.n, a, b, out, f);
+    else if (p.one_b)
+      zip_simd<false, true>(p.n, a, b, out, f);
+    else
+      zip_simd<false, false>(p.n, a, b, out, f);
+  } else if (p.one_a) {
+    for (std::int64_t i = 0; i < p.n; ++i) out[i] = f(*a, b[i]);
+  } else if (p.one_b) {
+    for (std::int64_t i = 0; i < p.n; ++i) out[i] = f(a[i], *b);
+  } else {
+    for (std::int64_t i = 0; i < p.n; ++i) out[i] = f(a[i], b[i]);
+  }
 }
 
 template <class F, class T>
 void zip_kernel(const ZipArgs& args) {
   using Out = result_of<F, T>;
-  const F& f = *static_cast<const F*>(args.params);
   const T* const a0 = static_cast<const T*>(args.a);
   const T* const b0 = static_cast<const T*>(args.b);
   Out* const out0 = static_cast<Out*>(args.out);
   const std::int64_t n = args.loop.inner_dim();
   const auto stride = args.loop.inner_stride();
   const std::int64_t sa = stride[0], sb = stride[1], so = stride[2];
-  constexpr bool simd = std::is_floating_point_v<T> && std::is_same_v<T, Out>;
+  const bool piece = so == 1 && (sa == 0 || sa == 1) && (sb == 0 || sb == 1);
   args.loop.for_each_run([&](const Loop<3>::Offsets& at) {
     const T *a = a0 + at[0], *b = b0 + at[1];
     Out* out = out0 + at[2];
-    if constexpr (simd) {
-      if (so == 1 && sa == 1 && sb == 1) return zip_simd<false, false>(n, a, b, out, f);
-      if (so == 1 && sa == 1 && sb == 0) return zip_simd<false, true>(n, a, b, out, f);
-      if (so == 1 && sa == 0 && sb == 1) return zip_simd<true, false>(n, a, b, out, f);
-    }
+    if (piece || n == 1) return zip_piece<F, T>({n, a, b, nullptr, out, args.params, sa == 0, sb == 0});
+    const F& f = *static_cast<const F*>(args.params);
     for (std::int64_t i = 0; i < n; ++i) out[i * so] = f(a[i * sa], b[i * sb]);
+  });
+}
+
+template <class From, class To>
+void cast_piece(const Piece& p) {
+  const From* in = static_cast<const From*>(p.a);
+  To* out = static_cast<To*>(p.out);
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    if constexpr (std::is_same_v<To, bool>)
+      out[i] = in[i] != From(0);
+    else if constexpr (is_complex_type<From> && is_complex_type<To>)
+      out[i] = To(in[i]);
+    else if constexpr (is_complex_type<From>)
+      out[i] = static_cast<To>(in[i].real());
+    else if constexpr (is_complex_type<To>)
+      out[i] = To(static_cast<typename To::value_type>(in[i]));
+    else
+      out[i] = static_cast<To>(in[i]);
+  }
+}
+
+/// a where c is true, b elsewhere: by masks of bits, which vectorises, as a choice by bool does not.
+template <class Word>
+void select_piece(const Piece& p) {
+  const Word *a = static_cast<const Word*>(p.a), *b = static_cast<const Word*>(p.b);
+  const auto* condition = static_cast<const std::uint8_t*>(p.c);
+  Word* out = static_cast<Word*>(p.out);
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    if constexpr (std::is_integral_v<Word>) {
+      const auto mask = static_cast<Word>(0 - static_cast<Word>(condition[i]));
+      out[i] = static_cast<Word>((a[i] & mask) | (b[i] & ~mask));
+    } else {
+      out[i] = condition[i] ? a[i] : b[i];
+    }
+  }
+}
+
+PieceKernel select_kernel(std::size_t element_bytes) {
+  switch (element_bytes) {
+    case 1:
+      return select_piece<std::uint8_t>;
+    case 4:
+      return select_piece<std::uint32_t>;
+    case 8:
+      return select_piece<std::uint64_t>;
+    default:
+      return select_piece<std::complex<double>>;
+  }
+}
+
+PieceKernel cast_kernel(DType from, DType to) {
+  return dispatch(from, [&]<class From>(std::type_identity<From>) {
+    return dispatch(to, []<class To>(std::type_identity<To>) -> PieceKernel { return cast_piece<From, To>; });
   });
 }
 
@@ -71,24 +145,33 @@ constexpr std::array<Entry<Kernel>, dtypes> row() {
 
 template <class F, class T>
 struct MakeMap {
-  static constexpr MapKernel kernel = map_kernel<F, T>;
+  static constexpr PieceKernel kernel = map_piece<F, T>;
 };
 template <class F, class T>
 struct MakeZip {
   static constexpr ZipKernel kernel = zip_kernel<F, T>;
 };
+template <class F, class T>
+struct MakeZipPiece {
+  static constexpr PieceKernel kernel = zip_piece<F, T>;
+};
 
 template <class... F>
 constexpr auto map_table(TypeList<F...>) {
-  return std::array{row<F, MapKernel, MakeMap>()...};
+  return std::array{row<F, PieceKernel, MakeMap>()...};
 }
 template <class... F>
 constexpr auto zip_table(TypeList<F...>) {
   return std::array{row<F, ZipKernel, MakeZip>()...};
 }
+template <class... F>
+constexpr auto zip_piece_table(TypeList<F...>) {
+  return std::array{row<F, PieceKernel, MakeZipPiece>()...};
+}
 
 const auto maps = map_table(UnaryFunctors{});
 const auto zips = zip_table(BinaryFunctors{});
+const auto zip_pieces = zip_piece_table(BinaryFunctors{});
 
 }  // namespace
 
@@ -103,12 +186,31 @@ P* move(P* p, std::int64_t bytes) {
 
 }  // namespace
 
+void Cpu::resolve(FusedCall& call) {
+  const auto functor = static_cast<std::size_t>(call.functor), dtype = static_cast<std::size_t>(call.dtype);
+  switch (call.kind) {
+    case FusedCall::Kind::map:
+      call.kernel = reinterpret_cast<FusedCall::Kernel>(maps[functor][dtype].kernel);
+      break;
+    case FusedCall::Kind::zip:
+      call.kernel = reinterpret_cast<FusedCall::Kernel>(zip_pieces[functor][dtype].kernel);
+      break;
+    case FusedCall::Kind::select:
+      call.kernel = reinterpret_cast<FusedCall::Kernel>(select_kernel(size_of(call.dtype)));
+      break;
+    case FusedCall::Kind::cast:
+      call.kernel = reinterpret_cast<FusedCall::Kernel>(cast_kernel(call.dtype, call.to));
+      break;
+    case FusedCall::Kind::roll:
+      break;
+  }
+}
+
 void Cpu::map(const MapArgs& a) {
   const auto& [kernel, bytes] = maps[static_cast<std::size_t>(a.functor)][static_cast<std::size_t>(a.dtype)];
-  if (a.n < enough) return kernel(a);
   const auto in = static_cast<std::int64_t>(size_of(a.dtype));
   shared(a.n, enough, [&](std::int64_t first, std::int64_t last) {
-    kernel({a.functor, a.params, a.dtype, last - first, move(a.x, first * in), move(a.out, first * bytes)});
+    kernel({last - first, move(a.x, first * in), nullptr, nullptr, move(a.out, first * bytes), a.params});
   });
 }
 
@@ -140,54 +242,18 @@ void Cpu::fill(const FillArgs& a) {
 }
 
 void Cpu::cast(const CastArgs& a) {
-  dispatch(a.from, [&]<class From>(std::type_identity<From>) {
-    dispatch(a.to, [&]<class To>(std::type_identity<To>) {
-      const From* in = static_cast<const From*>(a.in);
-      To* out = static_cast<To*>(a.out);
-      for (std::int64_t i = 0; i < a.n; ++i) {
-        if constexpr (std::is_same_v<To, bool>)
-          out[i] = in[i] != From(0);
-        else if constexpr (is_complex_type<From> && is_complex_type<To>)
-          out[i] = To(in[i]);
-        else if constexpr (is_complex_type<From>)
-          out[i] = static_cast<To>(in[i].real());
-        else if constexpr (is_complex_type<To>)
-          out[i] = To(static_cast<typename To::value_type>(in[i]));
-        else
-          out[i] = static_cast<To>(in[i]);
-      }
-    });
+  const auto in = static_cast<std::int64_t>(size_of(a.from)), out = static_cast<std::int64_t>(size_of(a.to));
+  shared(a.n, enough, [&](std::int64_t first, std::int64_t last) {
+    cast_kernel(a.from, a.to)({last - first, move(a.in, first * in), nullptr, nullptr, move(a.out, first * out)});
   });
 }
 
-namespace {
-/// By masks of bits, which vectorises, as a choice by bool does not.
-template <class Word>
-void select_words(const SelectArgs& s) {
-  const Word *a = static_cast<const Word*>(s.a), *b = static_cast<const Word*>(s.b);
-  const auto* condition = reinterpret_cast<const std::uint8_t*>(s.condition);
-  Word* out = static_cast<Word*>(s.out);
-  for (std::int64_t i = 0; i < s.n; ++i) {
-    const auto mask = static_cast<Word>(0 - static_cast<Word>(condition[i]));
-    out[i] = static_cast<Word>((a[i] & mask) | (b[i] & ~mask));
-  }
-}
-}  // namespace
-
 void Cpu::select(const SelectArgs& s) {
-  switch (s.element_bytes) {
-    case 1:
-      return select_words<std::uint8_t>(s);
-    case 4:
-      return select_words<std::uint32_t>(s);
-    case 8:
-      return select_words<std::uint64_t>(s);
-    default: {
-      const auto *a = static_cast<const std::complex<double>*>(s.a), *b = static_cast<const std::complex<double>*>(s.b);
-      auto* out = static_cast<std::complex<double>*>(s.out);
-      for (std::int64_t i = 0; i < s.n; ++i) out[i] = s.condition[i] ? a[i] : b[i];
-    }
-  }
+  const auto bytes = static_cast<std::int64_t>(s.element_bytes);
+  shared(s.n, enough, [&](std::int64_t first, std::int64_t last) {
+    select_kernel(s.element_bytes)({last - first, move(s.a, first * bytes), move(s.b, first * bytes),
+                                    s.condition + first, move(s.out, first * bytes)});
+  });
 }
 
 }  // namespace reel::cpu

@@ -1,5 +1,6 @@
 // Memory: a block holds its own Storage header in front of the elements, so that one call gets both.
 #include <cblas.h>
+#include <sys/mman.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -14,7 +15,16 @@ namespace {
 constexpr std::size_t header = 64;  // keeps the elements aligned for the widest vector loads
 static_assert(sizeof(Storage) <= header);
 
-void* system_memory(std::size_t bytes) { return std::aligned_alloc(header, (bytes + header - 1) / header * header); }
+constexpr std::size_t huge_page = std::size_t{1} << 21;
+
+/// Large blocks ask for huge pages: a slab is walked once and again, and small pages would each be looked up anew.
+void* system_memory(std::size_t bytes) {
+  const std::size_t unit = bytes >= huge_page ? huge_page : header;
+  bytes = (bytes + unit - 1) / unit * unit;
+  void* block = std::aligned_alloc(unit, bytes);
+  if (block && unit == huge_page) madvise(block, bytes, MADV_HUGEPAGE);  // without which all works as well
+  return block;
+}
 }  // namespace
 
 Cpu::Cpu() : allocator_(system_memory, std::free) { openblas_set_num_threads(1); }

@@ -37,8 +37,24 @@ void softmax(const T* x, std::int64_t n, T* out) {
   for (std::int64_t i = 0; i < n; ++i) out[i] /= total;
 }
 
+/// The same for a row that fits into one vector.
+template <class T>
+void short_log_softmax(const T* x, std::int64_t n, T* out) {
+  using Batch = xsimd::batch<T>;
+  alignas(64) T padded[Batch::size];
+  std::fill_n(padded, Batch::size, -std::numeric_limits<T>::infinity());
+  std::copy_n(x, n, padded);
+  const Batch v = Batch::load_aligned(padded);
+  const T top = fold_run<Larger>(x, n);
+  const Batch shifted = v - Batch(top);
+  const T total = xsimd::hadd(math::exponential(shifted));
+  (shifted - Batch(std::log(total))).store_aligned(padded);
+  std::copy_n(padded, n, out);
+}
+
 template <class T>
 void log_softmax(const T* x, std::int64_t n, T* out) {
+  if (n <= static_cast<std::int64_t>(xsimd::batch<T>::size)) return short_log_softmax(x, n, out);
   const T top = fold_run<Larger>(x, n), rest = static_cast<T>(std::log(exponentials(x, n, top, out)));
   for (std::int64_t i = 0; i < n; ++i) out[i] = x[i] - top - rest;
 }
@@ -105,10 +121,10 @@ T norm(const T* x, std::int64_t n, double p) {
 }
 
 template <class T>
-void each_row(const RowFunctionArgs& a) {
-  const T* x = static_cast<const T*>(a.in);
+void each_row(const RowFunctionArgs& a, std::int64_t first, std::int64_t last) {
+  const T* x = static_cast<const T*>(a.in) + first * a.n;
   T* out = static_cast<T*>(a.out);
-  for (std::int64_t r = 0; r < a.rows; ++r, x += a.n) {
+  for (std::int64_t r = first; r < last; ++r, x += a.n) {
     switch (a.function) {
       case RowFunction::softmax:
         softmax(x, a.n, out + r * a.n);
@@ -131,9 +147,10 @@ void each_row(const RowFunctionArgs& a) {
 }  // namespace
 
 void Cpu::row_function(const RowFunctionArgs& a) {
+  const std::int64_t enough = (1 << 14) / std::max<std::int64_t>(a.n, 1) + 1;
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_floating_point_v<T>) {
-      each_row<T>(a);
+      shared(a.rows, enough, [&](std::int64_t first, std::int64_t last) { each_row<T>(a, first, last); }, 1);
     } else if constexpr (is_complex_type<T>) {
       using Real = typename T::value_type;
       if (a.function != RowFunction::norm) unsupported("row_function of complex numbers, but for norm");
