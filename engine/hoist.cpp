@@ -41,7 +41,7 @@ Plan plan(const ScanCall& call) {
   std::vector<char> needed(p.slots.size(), 0);  // by a node that moves
   for (std::size_t i = nodes; i-- > 0;) {
     const Program::Node& node = p.nodes[i];
-    bool wanted = p.is_heavy(node) || !out.varying[ix(node.out)];
+    bool wanted = p.gains_outside(node) || !out.varying[ix(node.out)];
     for (int s = node.out; s < node.out + node.outs; ++s) wanted = wanted || needed[ix(s)];
     out.lifted[i] = may[i] && wanted;
     if (!out.lifted[i]) continue;

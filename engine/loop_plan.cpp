@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/primitives.h"
+
 namespace reel {
 
 namespace {
@@ -25,14 +27,6 @@ std::vector<char> placed_slots(const Program& body, const std::vector<Stage>& st
   return placed;
 }
 
-/// All values of a carry: the slab that is kept, or room for two.
-Tensor states_of(const Scan& scan, std::span<Tensor> out, int carry) {
-  if (scan.keep) return out[ix(scan.carries + scan.ys() + carry)];
-  Spec two = scan.body->slots[ix(carry)];
-  two.shape = two.shape.insert(0, 2);
-  return Tensor::empty(two);
-}
-
 constexpr std::int64_t worth_preparing = 4;  // steps
 
 }  // namespace
@@ -42,12 +36,18 @@ LoopPlan::LoopPlan(const Scan& scan, Inputs in, std::span<Tensor> out)
       body(*scan.body),
       in(in),
       out(out),
-      stages(schedule(body, scan.passes.fuse)),
-      rows(scan.passes.rows ? plan_rows(body, scan.carries) : RowPlan::none(body)),
+      rows(scan.passes.rows ? plan_rows(body, scan.carries, scan.keep ? 0 : scan.sums) : RowPlan::none(body)),
+      stages(schedule(body, rows, scan.passes.fuse)),
       replaced(body.nodes.size()),
       placed(placed_slots(body, stages)) {
   const Pause pause;  // what is made here is nobody's to differentiate
-  for (int i = 0; i < scan.carries; ++i) states.push_back(states_of(scan, out, i));
+  if (rows.rows > 0) parts = static_cast<int>(std::min<std::int64_t>(in[0].backend().threads(), rows.rows));
+  for (int i = 0; i < scan.carries; ++i) {
+    Spec spec = body.slots[ix(i)];
+    spec.shape = spec.shape.insert(0, 2);
+    if (is_partial(i)) spec.shape = spec.shape.insert(0, parts);
+    states.push_back(scan.keep ? out[ix(scan.carries + scan.ys() + i)] : Tensor::empty(spec));
+  }
   for (std::size_t i = 0; i < body.nodes.size(); ++i) {
     const Program::Node& node = body.nodes[i];
     attrs.push_back(node.attrs);
@@ -60,6 +60,16 @@ LoopPlan::LoopPlan(const Scan& scan, Inputs in, std::span<Tensor> out)
       values.push_back(is_capture(s) ? in[ix(s)] : Tensor::abstract(body.slots[ix(s)]));
     }
     node.op->prepare(node.attrs, pointers(values), constant, attrs[i], replaced[i]);
+  }
+}
+
+void LoopPlan::finish() {
+  const Pause pause;
+  for (int i = 0; i < scan.carries; ++i) {
+    if (!is_partial(i)) continue;
+    Tensor total = states[ix(i)].at(0).at(scan.length % 2);
+    for (int p = 1; p < parts; ++p) total = primitive::add(total, states[ix(i)].at(p).at(scan.length % 2));
+    out[ix(i)].assign(total);
   }
 }
 

@@ -14,9 +14,11 @@
 //
 //     Tensor batch(Inputs in, Varying varying, std::int64_t steps) const;  // all time steps at once
 //     bool rows(Inputs in, Varying split) const;                           // may the batch be shared among threads?
+//     bool sums_rows(Inputs in, Varying split) const;                      // or does each give a part of a sum?
 //     std::optional<FusedCall> fuse(Inputs in) const;                      // how it is a part of a fused run, if it is
-//     bool thin(Inputs in) const;                                          // cheaper to make again than to keep?
-//     bool prepare(Inputs in, Varying constant, Attrs& op, Tensors& in) const;  // the same call, for a whole loop
+//     bool thin(Inputs in) const;                                          // as fast step by step as for all times at
+//     once? bool prepare(Inputs in, Varying constant, Attrs& op, Tensors& in) const;  // the same call, for a whole
+//     loop
 #pragma once
 #include <cstring>
 #include <memory>
@@ -156,10 +158,13 @@ struct Op {
   /// The inputs in `split` have B places along axis 0, others are whole. True if result r along axis 0 comes from
   /// places r alone, so that run() may be given any of them.
   bool (*rows)(const Attrs&, Inputs, Varying split);
+  /// True if the result is a sum over those places, so that the results of parts of them add up.
+  bool (*sums_rows)(const Attrs&, Inputs, Varying split);
   /// An elementwise call as a part of a run of such; its parameters are those of the Attrs, which must stay where it
   /// is.
   std::optional<FusedCall> (*fuse)(const Attrs&, Inputs);
-  /// Heavy by its kind, but this call reads so little for what it makes that a loop had better make it again each time.
+  /// Heavy by its kind, but this call has so little to read or to make that it is as fast step by step, and spares a
+  /// slab.
   bool (*thin)(const Attrs&, Inputs);
   /// For a call that a loop makes many times: puts a call of the same result that is done faster into `better` and
   /// `replaced` (undefined: as it was), which may hold something made from the constant inputs. False: there is none.
@@ -180,6 +185,7 @@ Op make_op() {
         .batch = nullptr,
         .batch_sum = nullptr,
         .rows = nullptr,
+        .sums_rows = nullptr,
         .fuse = nullptr,
         .thin = nullptr,
         .prepare = nullptr};
@@ -205,6 +211,8 @@ Op make_op() {
     op.batch_sum = [](const Attrs& a, Inputs in, Varying v, std::int64_t t) { return a.as<O>().batch_sum(in, v, t); };
   if constexpr (requires(const O& o, Inputs in, Varying v) { o.rows(in, v); })
     op.rows = [](const Attrs& a, Inputs in, Varying v) { return a.as<O>().rows(in, v); };
+  if constexpr (requires(const O& o, Inputs in, Varying v) { o.sums_rows(in, v); })
+    op.sums_rows = [](const Attrs& a, Inputs in, Varying v) { return a.as<O>().sums_rows(in, v); };
   if constexpr (requires(const O& o, Inputs in) { o.fuse(in); })
     op.fuse = [](const Attrs& a, Inputs in) { return a.as<O>().fuse(in); };
   if constexpr (requires(const O& o, Inputs in) { o.thin(in); })

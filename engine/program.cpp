@@ -101,12 +101,18 @@ void mark_ancestors(const Program& program, std::vector<char>& marked) {
   }
 }
 
-bool Program::is_heavy(const Node& node) const {
+bool Program::gains_outside(const Node& node) const {
   if (node.op->traits.kind != Kind::heavy) return false;
   if (!node.op->thin) return true;
   Tensors in;
   for (int s : node.in) in.push_back(Tensor::abstract(slots[ix(s)]));
   return !node.op->thin(node.attrs, pointers(in));
+}
+
+bool Program::worth_slab(const Node& node) const {
+  const bool small =
+      slots[ix(node.out)].shape.numel() < slots[ix(node.in.empty() ? node.out : node.in[0])].shape.numel();
+  return gains_outside(node) || (small && node.op->traits.kind == Kind::heavy);
 }
 
 int Program::maker(int slot) const {

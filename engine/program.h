@@ -26,8 +26,10 @@ struct Program {
   std::vector<Node> nodes;
   std::vector<int> outputs;
 
-  /// Is a node's result worth keeping for other time steps, rather than made again there?
-  bool is_heavy(const Node& node) const;
+  /// Does a node gain by leaving a loop over time, where it runs once for all times?
+  bool gains_outside(const Node& node) const;
+  /// Is its result worth a slab, rather than being made again in the gradient's loop?
+  bool worth_slab(const Node& node) const;
   /// The node that makes a slot, or -1 for inputs and captures.
   int maker(int slot) const;
   /// One line a node: "%5 = matmul(%0, %3) f32 (20, 128)".

@@ -43,9 +43,10 @@ class RowLoop {
   };
 
   Tensor& value(int slot) { return value_[ix(slot)]; }
+  bool splits(int slot) const { return range_.count > 0 && plan_.rows.share[ix(slot)] == Share::rows; }
   Spec part_spec(int slot) const {
     Spec spec = body_.slots[ix(slot)];
-    if (range_.count > 0 && plan_.rows.split[ix(slot)]) spec.shape[0] = range_.count;
+    if (splits(slot)) spec.shape[0] = range_.count;
     return spec;
   }
   /// This loop's rows of a value [B, ...].
@@ -54,6 +55,12 @@ class RowLoop {
     Shape shape = whole.shape();
     shape[0] = range_.count;
     return whole.view(shape, range_.first * shape.product(1, shape.rank()));
+  }
+  Tensor mine(int slot, const Tensor& whole) const { return splits(slot) ? rows_of(whole) : whole; }
+  /// The values of a carry over time; of a sum over the batch those of this part.
+  Tensor states(int carry) const {
+    const Tensor& all = plan_.states[ix(carry)];
+    return plan_.is_partial(carry) ? all.at(range_.part) : all;
   }
   static void copy(const Tensor& from, Tensor to) {
     Loop<2> loop;
@@ -65,7 +72,7 @@ class RowLoop {
   std::int64_t shift(bool after) const { return scan_.keep && scan_.reverse ? !after : after; }
 
   void follow(int slot, const Tensor& slab, bool split, std::int64_t turns, std::int64_t shift);
-  void settle(int slot, const Tensor& slab, std::int64_t turns, std::int64_t shift);
+  void settle(int slot, const Tensor& slab, bool split, std::int64_t turns, std::int64_t shift);
   const Tensor* argument(int node, std::size_t k);
   const Tensor* repeated(const Tensor& row, std::int64_t times, std::int64_t columns);
   void add_call(int node);
@@ -95,14 +102,17 @@ RowLoop::RowLoop(const LoopPlan& plan, RowRange range)
       homed_(body_.slots.size(), 0) {
   for (int k = 0; k < body_.captures; ++k) value(body_.inputs + k) = plan.in[ix(body_.inputs + k)];
   for (int i = 0; i < scan_.carries; ++i) {
-    const Tensor& all = plan.states[ix(i)];
-    follow(i, all, true, turns(), shift(false));
-    copy(rows_of(plan.in[ix(i)]), rows_of(all.at(scan_.keep && scan_.reverse ? scan_.length : 0)));
+    const Tensor first = states(i).at(scan_.keep && scan_.reverse ? scan_.length : 0);
+    follow(i, states(i), splits(i), turns(), shift(false));
+    if (plan.is_partial(i) && range.part > 0)
+      first.backend().fill({first.dtype(), first.numel(), 0, const_cast<void*>(first.data())});
+    else
+      copy(mine(i, plan.in[ix(i)]), mine(i, first));
   }
-  for (int k = scan_.carries; k < body_.inputs; ++k) follow(k, plan.in[ix(k)], plan.rows.split[ix(k)] != 0, 0, 0);
-  for (int i = 0; i < scan_.carries; ++i) settle(body_.outputs[ix(i)], plan.states[ix(i)], turns(), shift(true));
+  for (int k = scan_.carries; k < body_.inputs; ++k) follow(k, plan.in[ix(k)], splits(k), 0, 0);
+  for (int i = 0; i < scan_.carries; ++i) settle(body_.outputs[ix(i)], states(i), splits(i), turns(), shift(true));
   for (int j = scan_.carries; j < scan_.carries + scan_.ys(); ++j) {
-    if (!plan.is_view(j)) settle(body_.outputs[ix(j)], plan.out[ix(j)], 0, 0);
+    if (!plan.is_view(j)) settle(body_.outputs[ix(j)], plan.out[ix(j)], true, 0, 0);
   }
   for (const Program::Node& node : body_.nodes) {
     for (int s = node.out; s < node.out + node.outs; ++s) {
@@ -127,16 +137,17 @@ void RowLoop::follow(int slot, const Tensor& slab, bool split, std::int64_t turn
 }
 
 /// Where a result goes: it is made there if a call makes it and it has no place yet, and copied else.
-void RowLoop::settle(int slot, const Tensor& slab, std::int64_t turns, std::int64_t shift) {
+void RowLoop::settle(int slot, const Tensor& slab, bool split, std::int64_t turns, std::int64_t shift) {
   const int node = body_.maker(slot);
   if (node >= 0 && !body_.nodes[ix(node)].op->alias && !homed_[ix(slot)]) {
     homed_[ix(slot)] = 1;
-    follow(slot, slab, true, turns, shift);
+    follow(slot, slab, split, turns, shift);
     return;
   }
   const Tensor whole = slab.at(0);
-  copies_.push_back({&value(slot), std::make_unique<Tensor>(rows_of(whole))});
-  walks_.push_back({copies_.back().to.get(), rows_of(whole), whole.bytes(), turns, shift});
+  const Tensor own = split ? rows_of(whole) : whole;
+  copies_.push_back({&value(slot), std::make_unique<Tensor>(own)});
+  walks_.push_back({copies_.back().to.get(), own, whole.bytes(), turns, shift});
 }
 
 /// An argument of a node: the value, what the plan put in its place, or this loop's rows of a capture.
@@ -265,7 +276,7 @@ void RowLoop::run() {
   for (std::int64_t i = 0; i < scan_.length; ++i) step(i, scan_.reverse ? scan_.length - 1 - i : i);
   for (int i = 0; i < scan_.carries; ++i) {
     const std::int64_t last = scan_.keep ? (scan_.reverse ? 0 : scan_.length) : scan_.length % 2;
-    copy(rows_of(plan_.states[ix(i)].at(last)), rows_of(plan_.out[ix(i)]));
+    if (!plan_.is_partial(i)) copy(mine(i, states(i).at(last)), mine(i, plan_.out[ix(i)]));
   }
 }
 

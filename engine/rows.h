@@ -5,17 +5,24 @@
 
 namespace reel {
 
-/// Which values of a loop's body have the batch as axis 0.
+/// How a value of a loop's body is shared out.
+enum class Share : std::uint8_t {
+  whole,    // the same for all rows
+  rows,     // has the batch as axis 0: each thread has its rows
+  partial,  // a sum over the batch: each thread has the sum over its rows
+};
+
 struct RowPlan {
   std::int64_t rows = 0;           // the size of the batch; 0: the body mixes rows, so that they cannot be taken apart
-  std::vector<char> split;         // by slot
+  std::vector<Share> share;        // by slot
   std::vector<Varying> arguments;  // by node: the inputs of which it is given its rows only
   static RowPlan none(const Program& body) {
-    return {0, std::vector<char>(body.slots.size(), 0), std::vector<Varying>(body.nodes.size())};
+    return {0, std::vector<Share>(body.slots.size(), Share::whole), std::vector<Varying>(body.nodes.size())};
   }
 };
 
-/// The first `carries` inputs of the body are its state, which has the batch as axis 0.
-RowPlan plan_rows(const Program& body, int carries);
+/// The first `carries` inputs of the body are its state, which has the batch as axis 0; but the last `sums` of them may
+/// be sums over the batch.
+RowPlan plan_rows(const Program& body, int carries, int sums);
 
 }  // namespace reel

@@ -9,7 +9,7 @@ namespace reel {
 std::vector<int> worth_saving(const Program& body) {
   std::vector<int> slots;
   for (const Program::Node& node : body.nodes) {
-    if (!body.is_heavy(node)) continue;
+    if (!body.worth_slab(node)) continue;
     for (int s = node.out; s < node.out + node.outs; ++s) {
       if (is_differentiable(body.slots[ix(s)].dtype)) slots.push_back(s);
     }

@@ -44,7 +44,7 @@ ScanResult scan(const Step& step, const Tensors& state, const Tensors& xs, const
     return next.state;
   });
   return run_scan(
-      {std::move(traced.program), state, xs, std::move(traced.captures), length, options.reverse, options.passes},
+      {std::move(traced.program), state, xs, std::move(traced.captures), length, options.reverse, options.passes, 0},
       where);
 }
 
@@ -75,7 +75,8 @@ ScanResult run_scan(ScanCall call, const Where& where) {
           call.length,
           call.reverse,
           keep,
-          call.passes};
+          call.passes,
+          call.sums};
   Tensors in = call.carry;
   in.insert(in.end(), call.xs.begin(), call.xs.end());
   in.insert(in.end(), call.captures.begin(), call.captures.end());

@@ -57,6 +57,7 @@ struct ScanCall {
   std::int64_t length = 0;
   bool reverse = false;
   ScanPasses passes;
+  int sums = 0;  // how many of the carries, the last ones, are running sums that nobody else looks at
 
   int carries() const { return static_cast<int>(carry.size()); }
   int ys() const { return static_cast<int>(body.outputs.size()) - carries(); }
@@ -71,6 +72,7 @@ struct Scan {
   std::int64_t length = 0;
   bool reverse = false, keep = false;
   ScanPasses passes;
+  int sums = 0;  // of the carries, the last ones: running sums
 
   static constexpr Traits traits{.name = "scan", .allocates = true};
   int xs() const { return body->inputs - carries; }

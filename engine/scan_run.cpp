@@ -39,15 +39,14 @@ void Scan::allocate(Inputs in, std::span<Tensor> out) const {
 
 void Scan::run(Inputs in, std::span<Tensor> out) const {
   if (!out.empty() && !out[0].defined()) allocate(in, out);
-  const LoopPlan plan(*this, in, out);
+  LoopPlan plan(*this, in, out);
   const std::int64_t rows = plan.rows.rows;
   if (rows == 0) return run_rows(plan, {});
-  Backend& device = in[0].backend();
-  const auto parts = static_cast<int>(std::min<std::int64_t>(device.threads(), rows));
-  device.parallel(parts, [&](int p) {
-    const std::int64_t first = rows * p / parts, last = rows * (p + 1) / parts;
-    run_rows(plan, {first, last - first});
+  in[0].backend().parallel(plan.parts, [&](int p) {
+    const std::int64_t first = rows * p / plan.parts, last = rows * (p + 1) / plan.parts;
+    run_rows(plan, {first, last - first, p});
   });
+  plan.finish();
 }
 
 }  // namespace reel

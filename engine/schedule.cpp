@@ -37,7 +37,7 @@ bool fusable(const Program& body, const Program::Node& node) {
 
 }  // namespace
 
-std::vector<Stage> schedule(const Program& body, bool fuse) {
+std::vector<Stage> schedule(const Program& body, const RowPlan& rows, bool fuse) {
   std::vector<Stage> stages;
   const int n = static_cast<int>(body.nodes.size());
   std::vector<char> done(body.slots.size(), 0), placed(ix(n), 0), may(ix(n), 0);
@@ -60,14 +60,18 @@ std::vector<Stage> schedule(const Program& body, bool fuse) {
       place(i, stages.emplace_back());
       --left;
     }
-    // Then the elementwise ones that can run, of one shape.
+    // Then the elementwise ones that can run, of one shape in each thread.
     Stage run{{}, true};
-    const Shape* shape = nullptr;
+    int first = -1;
+    const auto alike = [&](int a, int b) {
+      return body.slots[ix(a)].shape == body.slots[ix(b)].shape &&
+             (rows.share[ix(a)] == Share::rows) == (rows.share[ix(b)] == Share::rows);
+    };
     for (int i = 0; i < n; ++i) {
       if (!may[ix(i)] || !ready(i)) continue;
-      const Shape& own = body.slots[ix(body.nodes[ix(i)].out)].shape;
-      if (shape && !(own == *shape)) continue;
-      shape = &own;
+      const int out = body.nodes[ix(i)].out;
+      if (first >= 0 && !alike(first, out)) continue;
+      first = out;
       place(i, run);
       --left;
     }

@@ -1,7 +1,7 @@
 // Fuse: which nodes of a loop's body run together. Elementwise nodes of one shape become one pass over blocks that stay
 // in the cache; all others run by themselves, as early as they can, so that the runs between them are long.
 #pragma once
-#include "engine/program.h"
+#include "engine/rows.h"
 
 namespace reel {
 
@@ -12,7 +12,7 @@ struct Stage {
 };
 
 /// The nodes in an order that respects who needs whom; without `fuse` their own.
-std::vector<Stage> schedule(const Program& body, bool fuse);
+std::vector<Stage> schedule(const Program& body, const RowPlan& rows, bool fuse);
 
 /// Steps from row to row and from column to column of an operand in a fused run, whose last axis are the columns and
 /// whose others are the rows: none when it does not go with that.

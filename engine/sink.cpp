@@ -39,7 +39,7 @@ std::vector<char> plan(const ScanCall& call) {
     const Program::Node& node = p.nodes[i];
     bool follows = false;
     for (int s : node.in) follows = follows || sunk_slot[ix(s)];
-    sunk[i] = may[i] && (follows || p.is_heavy(node));
+    sunk[i] = may[i] && (follows || p.gains_outside(node));
     sunk_slot[ix(node.out)] = sunk[i];
   }
   return sunk;
@@ -173,6 +173,7 @@ ScanResult run_with_sums(ScanCall call, int sums, const Where& where) {
 
   // The body without the sunk nodes; sums are further carries.
   ScanCall inner = call;
+  inner.sums = static_cast<int>(demand.summed.size());
   std::vector<Spec> specs(p.slots.begin(), p.slots.begin() + carries);
   for (int s : demand.summed) {
     const Spec& spec = p.slots[ix(s)];

@@ -1,4 +1,6 @@
 // Products of matrices and vectors.
+#include <algorithm>
+
 #include "ops/ops.h"
 
 namespace reel {
@@ -116,10 +118,15 @@ struct Matmul {
     if (in[0].rank() == 2) return split[0] && !split[1] && !a.transpose && in[1].rank() == 2;
     return split[0] && split[1] == (in[1].rank() > 2);
   }
+  bool sums_rows(Inputs in, Varying split) const {
+    return a.transpose && !b.transpose && split[0] && split[1] && in[0].rank() == 2 && in[1].rank() == 2;
+  }
+  /// A vector or two a row on one side: no slower with the rows of one step than with those of all.
   bool thin(Inputs in) const {
     constexpr std::int64_t few = 16;
     const auto [m, k, n] = sizes(in[0], in[1]);
-    return k <= few && k <= n && in[1].rank() == 2 && !a.transpose;
+    if (in[0].rank() != 2 || in[1].rank() != 2) return false;
+    return a.transpose ? std::min(m, n) <= few : std::min(k, n) <= few;
   }
   /// A factor that stays is transposed once: kernels read its rows side by side.
   bool prepare(Inputs in, Varying constant, Attrs& better, Tensors& replaced) const {

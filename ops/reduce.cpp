@@ -49,6 +49,7 @@ struct SumTo {
   void vjp(Vjp& v) const { v.set(0, expand(v.dy(), v.spec(0).shape)); }
   Tensor batch(Inputs in, Varying, std::int64_t steps) const { return batch_reduction<SumTo>(in[0], shape, steps); }
   bool rows(Inputs in, Varying) const { return keeps_rows(in[0], shape); }
+  bool sums_rows(Inputs in, Varying) const { return shape.rank() < in[0].rank() || shape[0] == 1; }
 };
 REEL_OP(SumTo)
 

@@ -26,8 +26,9 @@ std::vector<ScanPasses> some_passes() {
 
 using Runner = std::function<ScanResult(const Step&, const Tensors&, const Tensors&)>;
 
-/// Everything that a loop gives: outputs, last state, gradients, gradients of a function of those.
-Tensors everything(const Runner& run, const Step& step, const Tensors& state, const Tensors& xs, const Tensors& wrt) {
+/// Everything that a loop gives: outputs, last state, gradients, and, if `twice`, gradients of a function of those.
+Tensors everything(const Runner& run, const Step& step, const Tensors& state, const Tensors& xs, const Tensors& wrt,
+                   bool twice = true) {
   Tape tape;
   const ScanResult r = run(step, state, xs);
   Tensors out = r.last;
@@ -36,7 +37,11 @@ Tensors everything(const Runner& run, const Step& step, const Tensors& state, co
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (is_differentiable(out[i].dtype())) loss = loss + sum(out[i] * random(out[i].shape(), 90 + i));
   }
-  const Tensors first = grad({loss}, wrt, {.create_graph = true});
+  const Tensors first = grad({loss}, wrt, {.create_graph = twice});
+  if (!twice) {
+    out.insert(out.end(), first.begin(), first.end());
+    return out;
+  }
   Tensor next = Tensor::zeros({}, DType::f64);
   for (std::size_t i = 0; i < first.size(); ++i)
     next = next + sum(first[i] * first[i] * random(first[i].shape(), 70 + i));
@@ -67,6 +72,20 @@ void hold_equal(const Step& step, const Tensors& state, const Tensors& xs, const
       CHECK(difference(got[i], expected[i]) < tolerance);
     }
   }
+  // A gradient that nobody will differentiate keeps less, and threads share the batch.
+  options.passes = {};
+  for (int threads : {1, 2}) {
+    CAPTURE(threads);
+    backend().set_threads(threads);
+    const Tensors got =
+        everything([&](const Step& s, const Tensors& s0, const Tensors& x) { return scan(s, s0, x, options); }, step,
+                   state, xs, wrt, false);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      CAPTURE(i);
+      CHECK(difference(got[i], expected[i]) < tolerance);
+    }
+  }
+  backend().set_threads(1);
   // Without a tape nothing is kept; the values are the same.
   const ScanResult plain = scan(step, state, xs, options);
   for (std::size_t i = 0; i < plain.last.size(); ++i) CHECK(difference(plain.last[i], expected[i]) < tolerance);
