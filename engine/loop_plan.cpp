@@ -29,6 +29,32 @@ std::vector<char> placed_slots(const Program& body, const std::vector<Stage>& st
 
 constexpr std::int64_t worth_preparing = 4;  // steps
 
+/// How many parts to make of the rows: one a thread, or more when what a thread works on in a step would not stay in
+/// its cache. But rows taken together share the reading of weights, so large weights forbid it.
+int parts_of(const LoopPlan& plan) {
+  constexpr std::int64_t cache = std::int64_t{1} << 18, small = std::int64_t{1} << 17;  // bytes
+  const Program& body = plan.body;
+  const auto bytes = [&](int slot) {
+    const Spec& s = body.slots[ix(slot)];
+    return s.shape.numel() * static_cast<std::int64_t>(size_of(s.dtype));
+  };
+  std::int64_t weights = 0, work = 0;
+  for (int s = 0; s < std::ssize(body.slots); ++s) {
+    if (plan.rows.share[ix(s)] == Share::rows)
+      work += s < body.inputs || plan.placed[ix(s)] ? bytes(s) : 0;
+    else
+      weights += bytes(s);
+  }
+  const std::int64_t rows = plan.rows.rows, threads = plan.in[0].backend().threads();
+  std::int64_t parts = std::min(threads, rows);
+  if (weights <= small && work / parts > cache) {
+    const std::int64_t height = std::max<std::int64_t>(1, cache / (work / rows));
+    parts = (rows + height - 1) / height;
+    parts = std::min(rows, (parts + threads - 1) / threads * threads);
+  }
+  return static_cast<int>(parts);
+}
+
 }  // namespace
 
 LoopPlan::LoopPlan(const Scan& scan, Inputs in, std::span<Tensor> out)
@@ -41,7 +67,7 @@ LoopPlan::LoopPlan(const Scan& scan, Inputs in, std::span<Tensor> out)
       replaced(body.nodes.size()),
       placed(placed_slots(body, stages)) {
   const Pause pause;  // what is made here is nobody's to differentiate
-  if (rows.rows > 0) parts = static_cast<int>(std::min<std::int64_t>(in[0].backend().threads(), rows.rows));
+  if (rows.rows > 0) parts = parts_of(*this);
   for (int i = 0; i < scan.carries; ++i) {
     Spec spec = body.slots[ix(i)];
     spec.shape = spec.shape.insert(0, 2);

@@ -63,6 +63,7 @@ class RowLoop {
     return plan_.is_partial(carry) ? all.at(range_.part) : all;
   }
   static void copy(const Tensor& from, Tensor to) {
+    REEL_ASSERT(from.shape() == to.shape());
     Loop<2> loop;
     loop.push(from.numel(), {1, 1});
     from.backend().copy({size_of(from.dtype()), loop, from.data(), to.data()});
@@ -146,7 +147,12 @@ void RowLoop::settle(int slot, const Tensor& slab, bool split, std::int64_t turn
   }
   const Tensor whole = slab.at(0);
   const Tensor own = split ? rows_of(whole) : whole;
-  copies_.push_back({&value(slot), std::make_unique<Tensor>(own)});
+  const Tensor* from = &value(slot);
+  if (split && plan_.is_capture(slot)) {
+    parts_.push_back(std::make_unique<Tensor>(rows_of(*from)));
+    from = parts_.back().get();
+  }
+  copies_.push_back({from, std::make_unique<Tensor>(own)});
   walks_.push_back({copies_.back().to.get(), own, whole.bytes(), turns, shift});
 }
 
