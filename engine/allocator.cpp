@@ -61,6 +61,11 @@ void CachingAllocator::release_cache_locked() {
   use_.cached_bytes = 0;
 }
 
+void CachingAllocator::reset_peak() {
+  const std::lock_guard guard(lock_);
+  use_.peak_bytes = use_.live_bytes;
+}
+
 MemoryUse CachingAllocator::use() const {
   const std::lock_guard guard(lock_);
   return use_;

@@ -38,6 +38,7 @@ class CachingAllocator {
   void release(void* block, std::size_t bytes);
   void release_cache();
   MemoryUse use() const;
+  void reset_peak();
 
  private:
   // Four classes an octave: a block is at most a quarter larger than what was asked for.

@@ -62,6 +62,8 @@ class Backend {
   virtual Storage* allocate(std::size_t bytes) = 0;
   virtual void release(Storage* storage) = 0;
   virtual MemoryUse memory() const { return {}; }
+  /// Counts the peak anew from what is live now.
+  virtual void reset_peak() {}
   virtual void read(void* host, const void* device, std::size_t bytes) = 0;
   virtual void write(void* device, const void* host, std::size_t bytes) = 0;
   /// Threads that kernels may use; ignored where it has no meaning.

@@ -30,7 +30,7 @@ Plan plan(const ScanCall& call) {
   for (std::size_t i = 0; i < nodes; ++i) {
     const Program::Node& node = p.nodes[i];
     const bool state = any(on_state, node.in), vary = any(out.varying, node.in);
-    may[i] = !state && !any(stays, node.in) && (!vary || node.op->batch);
+    may[i] = !state && !any(stays, node.in) && (!vary || (node.op->batch && call.passes.hoist_inputs));
     for (int s = node.out; s < node.out + node.outs; ++s) {
       on_state[ix(s)] = state;
       out.varying[ix(s)] = vary;

@@ -21,5 +21,9 @@ Tensor at(const Tensor& x, std::int64_t t);
 Tensor slice_leading(const Tensor& x, std::int64_t first, std::int64_t last);
 /// Tensors of one spec as rows of a new leading axis.
 Tensor stack(const Tensors& rows);
+/// Tensors behind each other along the leading axis.
+Tensor concat_leading(const Tensors& parts);
+/// The same elements in another shape; shares storage.
+Tensor reshape(const Tensor& x, const Shape& shape);
 
 }  // namespace reel::primitive

@@ -33,6 +33,10 @@ void check_state(const Tensors& before, const Tensors& after, const char* name, 
 
 ScanResult scan(const Step& step, const Tensors& state, const Tensors& xs, const ScanOptions& options, Where where) {
   const std::int64_t length = checked_length(xs, options, "scan", where);
+  if (options.checkpoint_every < 0)
+    fail("scan", where, "checkpoint_every is 0 or more steps, got {}", options.checkpoint_every);
+  if (options.checkpoint_every > 0 && options.checkpoint_every < length)
+    return scan_with_checkpoints(step, state, xs, options, length, where);
   std::vector<Spec> specs;
   for (const Tensor& s : state) specs.push_back(s.spec());
   for (const Tensor& x : xs) specs.push_back({x.dtype(), x.shape().erase(0), &x.backend()});

@@ -18,18 +18,22 @@ using Step = std::function<Next(const Tensors& state, const Tensors& x)>;
 
 /// Passes over the traced step; each can be switched off, none changes a result.
 struct ScanPasses {
-  bool hoist = true;  // what does not depend on the state runs once for all time steps, before the loop
-  bool sink = true;   // what the state does not depend on (weight gradients) runs once for all, after the loop
-  bool save = true;   // products are kept for the gradient instead of computed again
-  bool fuse = true;   // runs of elementwise calls go through the step together, block by block
-  bool rows = true;   // each thread takes its rows of the batch through all time steps
-  static ScanPasses none() { return {false, false, false, false, false}; }
+  bool hoist = true;         // what does not depend on the state runs once for all time steps, before the loop
+  bool sink = true;          // what the state does not depend on (weight gradients) runs once for all, after the loop
+  bool save = true;          // products are kept for the gradient instead of computed again
+  bool fuse = true;          // runs of elementwise calls go through the step together, block by block
+  bool rows = true;          // each thread takes its rows of the batch through all time steps
+  bool hoist_inputs = true;  // false: hoist moves what depends on captures alone, and no slab is made of inputs
+  static ScanPasses none() { return {false, false, false, false, false, false}; }
 };
 
 struct ScanOptions {
   bool reverse = false;     // run from the last time step to the first
   std::int64_t length = 0;  // number of steps; needed only when xs is empty
-  ScanPasses passes;
+  ScanPasses passes = {};
+  /// Keep the state only every so many steps, and run the steps between once more for the gradient: memory for long
+  /// sequences grows as T / n + n instead of T. 0: keep all.
+  std::int64_t checkpoint_every = 0;
 };
 
 struct ScanResult {
@@ -41,6 +45,10 @@ struct ScanResult {
 /// Throws Error when xs differ in length, or the step's state does not keep its dtype and shape.
 ScanResult scan(const Step& step, const Tensors& state, const Tensors& xs, const ScanOptions& options = {},
                 Where where = Where::current());
+
+/// scan() with options.checkpoint_every: a scan whose steps are scans. (checkpoint.cpp)
+ScanResult scan_with_checkpoints(const Step& step, const Tensors& state, const Tensors& xs, const ScanOptions& options,
+                                 std::int64_t length, const Where& where);
 
 /// The same as a plain loop: T copies of the step on the tape.
 ScanResult unroll(const Step& step, const Tensors& state, const Tensors& xs, const ScanOptions& options = {},
@@ -56,7 +64,7 @@ struct ScanCall {
   Tensors captures;  // what the body uses besides, the same for all steps
   std::int64_t length = 0;
   bool reverse = false;
-  ScanPasses passes;
+  ScanPasses passes = {};
   int sums = 0;  // how many of the carries, the last ones, are running sums that nobody else looks at
 
   int carries() const { return static_cast<int>(carry.size()); }
@@ -71,7 +79,7 @@ struct Scan {
   int carries = 0;
   std::int64_t length = 0;
   bool reverse = false, keep = false;
-  ScanPasses passes;
+  ScanPasses passes = {};
   int sums = 0;  // of the carries, the last ones: running sums
 
   static constexpr Traits traits{.name = "scan", .allocates = true};

@@ -344,6 +344,8 @@ Tensor align(const Tensor& slab, int rank) {
 
 namespace primitive {
 Tensor slice_leading(const Tensor& x, std::int64_t first, std::int64_t last) { return slice(x, 0, first, last); }
+Tensor concat_leading(const Tensors& parts) { return concat(parts, 0); }
+Tensor reshape(const Tensor& x, const Shape& shape) { return reel::reshape(x, dims_of(shape)); }
 }  // namespace primitive
 
 }  // namespace reel

@@ -72,6 +72,19 @@ void hold_equal(const Step& step, const Tensors& state, const Tensors& xs, const
       CHECK(difference(got[i], expected[i]) < tolerance);
     }
   }
+  options.passes = {};
+  for (std::int64_t every : {1, 2, 4}) {  // blocks of one, whole blocks, and steps that are left over
+    CAPTURE(every);
+    options.checkpoint_every = every;
+    const Tensors got =
+        everything([&](const Step& s, const Tensors& s0, const Tensors& x) { return scan(s, s0, x, options); }, step,
+                   state, xs, wrt);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      CAPTURE(i);
+      CHECK(difference(got[i], expected[i]) < tolerance);
+    }
+  }
+  options.checkpoint_every = 0;
   // A gradient that nobody will differentiate keeps less, and threads share the batch.
   options.passes = {};
   for (int threads : {1, 2}) {
@@ -290,4 +303,28 @@ TEST_CASE("a training step asks the system for no memory once it has run") {
   const std::size_t calls = backend().memory().system_calls;
   for (int i = 0; i < 3; ++i) step();
   CHECK(backend().memory().system_calls == calls);
+}
+
+TEST_CASE("with checkpoints the peak of memory grows as the root of the number of steps") {
+  Init init(3);
+  const CellType& type = cell_type("lstm");
+  const auto cell = type.make(2, 64, Settings("lstm", type.settings), init);
+  Tensors wrt;
+  for (const Parameter& p : cell->parameters()) wrt.push_back(p.value);
+  const auto peak = [&](std::int64_t T, std::int64_t every) {  // of a step that reads the last state alone
+    const Tensor xs = random({T, 8, 2}, 30, DType::f32);
+    const std::size_t before = backend().memory().live_bytes;
+    backend().reset_peak();
+    {
+      Tape tape;
+      const Step step = [&](const Tensors& s, const Tensors& x) { return Next{cell->step(s, x[0]), {}}; };
+      grad({sum(scan(step, cell->initial(8), {xs}, {.checkpoint_every = every}).last[0])}, wrt);
+    }
+    return static_cast<double>(backend().memory().peak_bytes - before);
+  };
+  const double all = peak(1600, 0), root = peak(1600, 40), longer = peak(6400, 80);
+  MESSAGE(fmt::format("1600 steps: {:.1f} MB, with checkpoints {:.2f} MB; 6400 steps: {:.2f} MB", all / 1e6, root / 1e6,
+                      longer / 1e6));
+  CHECK(root < all / 10);
+  CHECK(longer < 2.5 * root);  // four times the steps, twice the memory
 }

@@ -17,6 +17,7 @@ class Cpu final : public Backend {
   Storage* allocate(std::size_t bytes) override;
   void release(Storage* storage) override;
   MemoryUse memory() const override { return allocator_.use(); }
+  void reset_peak() override { allocator_.reset_peak(); }
   void read(void* host, const void* device, std::size_t bytes) override;
   void write(void* device, const void* host, std::size_t bytes) override;
   void set_threads(int threads) override { team_.resize(std::max(threads, 1)); }
