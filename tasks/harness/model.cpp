@@ -7,7 +7,11 @@
 namespace reel {
 
 Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
-    : shape_(shape), input_(shape.vocabulary == 0 ? "numbers" : options.input), dtype_(init.dtype) {
+    : shape_(shape),
+      input_(shape.vocabulary == 0 ? "numbers" : options.input),
+      dropout_(options.dropout),
+      checkpoint_every_(options.checkpoint_every),
+      dtype_(init.dtype) {
   const CellType& type = cell_type(options.cell);
   const Settings settings(options.cell, type.settings, options.settings);
   if (options.hidden < 1)
@@ -59,13 +63,19 @@ void Model::updated() {
   for (const auto& cell : cells_) cell->updated();
 }
 
-Tensor Model::operator()(const Tensor& x) const {
+Tensor Model::operator()(const Tensor& x, const std::optional<TrainingStep>& training) const {
   Tensor h = input_ == "embedding" ? embedding(x, embedding_)
              : input_ == "one-hot" ? one_hot(x, shape_.vocabulary, dtype_)
                                    : cast(x, dtype_);
   Tensor last;
-  for (const auto& cell : cells_) {
-    Sequence out = scan(*cell, cell->initial(h.dim(1)), h);
+  for (std::size_t l = 0; l < cells_.size(); ++l) {
+    const auto& cell = cells_[l];
+    if (l > 0 && dropout_ > 0 && training) {
+      constexpr std::uint64_t first_stream = std::uint64_t{4} << 60;  // away from those of data and of initial values
+      const auto number = static_cast<std::uint64_t>(training->step) * cells_.size() + l;
+      h = dropout(h, dropout_, training->seed, first_stream + number);
+    }
+    Sequence out = scan(*cell, cell->initial(h.dim(1)), h, {.checkpoint_every = checkpoint_every_});
     h = out.hs;
     last = cell->recurrent() ? cell->output(out.last) : at(out.hs, out.hs.dim(0) - 1);
   }

@@ -1,5 +1,7 @@
 // A model around any cell: symbols or numbers in, a stack of cells over time, a linear head.
 #pragma once
+#include <optional>
+
 #include "cells/cell.h"
 
 namespace reel {
@@ -16,15 +18,23 @@ struct ModelOptions {
   std::int64_t hidden = 128, layers = 1;
   std::string input = "embedding";              // for symbols: embedding (trained, normal start) or one-hot
   std::int64_t embedding = 0;                   // width of the embedding; 0: what the cell's paper has
-  std::map<std::string, std::string> settings;  // of the cell
+  double dropout = 0;                           // of what goes from a layer to the next, in training
+  std::int64_t checkpoint_every = 0;            // steps between kept states; 0: all are kept
+  std::map<std::string, std::string> settings = {};  // of the cell
+};
+
+/// The random numbers of a training step.
+struct TrainingStep {
+  std::uint64_t seed = 0;
+  std::int64_t step = 0;
 };
 
 class Model {
  public:
   Model(const ModelShape& shape, const ModelOptions& options, Init init);
 
-  /// Outputs for a batch of sequences from the zero state.
-  Tensor operator()(const Tensor& x) const;
+  /// Outputs for a batch of sequences from the zero state; with dropout in a training step.
+  Tensor operator()(const Tensor& x, const std::optional<TrainingStep>& training = std::nullopt) const;
   const std::vector<Parameter>& parameters() const { return parameters_; }
   /// Those that are trained.
   std::vector<Parameter> trained() const;
@@ -42,6 +52,8 @@ class Model {
 
   ModelShape shape_;
   std::string input_;
+  double dropout_;
+  std::int64_t checkpoint_every_;
   DType dtype_;
   Tensor embedding_, V_, c_;
   std::vector<std::unique_ptr<Cell>> cells_;

@@ -31,6 +31,8 @@ void add_shared(Options& o, Shared& s) {
   o.choice("cell", s.model.cell, cells, "recurrent cell", "Model");
   o.add("hidden", s.model.hidden, "units of the state", "Model", positive);
   o.add("layers", s.model.layers, "cells on top of each other", "Model", positive);
+  o.add("dropout", s.model.dropout, "of what goes from a layer to the next, in training", "Model",
+        Bounds{.low = 0, .high = 0.999});
   o.choice("input", s.model.input, {"embedding", "one-hot"}, "how symbols are fed", "Model");
   o.add("embedding", s.model.embedding, "width of the embedding; 0: what the cell's paper has", "Model", not_negative);
 
@@ -69,6 +71,10 @@ void add_shared(Options& o, Shared& s) {
   o.add("out", s.out, "run folder; empty: runs/TASK-CELL-DATE", "Run");
   o.choice("device", s.device, backend_names(), "where to compute", "Run");
   o.choice("dtype", s.dtype, {"f32", "f64"}, "of parameters and states", "Run");
+  o.add("checkpoint-every", s.model.checkpoint_every,
+        "keep states every so many time steps only and compute those between again: less memory for long sequences; "
+        "0: keep all",
+        "Run", not_negative);
   o.add("threads", s.threads, "of the CPU; 0: one for each core", "Run", Bounds{.low = 0, .high = 1024});
   o.flag("quiet", s.train.quiet, "no progress", "Run");
   o.flag("dry-run", s.dry_run, "print the model and stop", "Run");

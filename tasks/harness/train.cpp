@@ -110,7 +110,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     double loss = 0;
     {
       Tape tape;
-      const Tensor l = task.loss(model(batch.x), batch);
+      const Tensor l = task.loss(model(batch.x, TrainingStep{options.seed, at.step}), batch);
       loss = l.item();
       if (!std::isfinite(loss)) diverged("loss", loss, at.step + 1, folder);
       const Tensor penalty = model.penalty();
