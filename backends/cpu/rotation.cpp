@@ -8,12 +8,6 @@ namespace reel::cpu {
 
 namespace {
 
-/// Lane k of the result is lane k xor `distance` of v.
-template <class T, std::int64_t distance>
-Vector<T> across(Vector<T> v) {
-  return shuffled<T, [](std::int64_t k) { return k ^ distance; }>(v, v);
-}
-
 /// What becomes of elements in `parts` numbers of type T each, at place j (in numbers) with x there and `other` their
 /// partners: the partners.
 template <class T, std::int64_t parts>
@@ -43,12 +37,7 @@ struct Turned {
     if constexpr (parts == 1) return cs * x + ss * other;
     return times(cs, x) + times(ss, other);
   }
-  /// Of complex numbers: (a_re x_re - a_im x_im, a_re x_im + a_im x_re).
-  static Vector<T> times(Vector<T> a, Vector<T> x) {
-    const Vector<T> re = shuffled<T, [](std::int64_t k) { return k / 2 * 2; }>(a, a),
-                    im = shuffled<T, [](std::int64_t k) { return k / 2 * 2 + 1 + (k % 2 == 0 ? lanes<T> : 0); }>(a, -a);
-    return re * x + im * across<T, 1>(x);
-  }
+  static Vector<T> times(Vector<T> a, Vector<T> x) { return real_twice<T>(a) * x + imag_twice<T>(a) * turned<T>(x); }
 };
 
 /// One row: blocks of 2 d numbers from `first` to `last`.

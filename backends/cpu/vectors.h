@@ -45,4 +45,34 @@ inline Vector<T> shuffled(Vector<T> a, Vector<T> b) {
   (std::make_integer_sequence<std::int64_t, lanes<T>>{});
 }
 
+/// Lane k of the result is lane k xor `distance` of v.
+template <class T, std::int64_t distance>
+inline Vector<T> across(Vector<T> v) {
+  return shuffled<T, [](std::int64_t k) { return k ^ distance; }>(v, v);
+}
+
+/// Adds up the lanes of v, each `parts`-th by itself: the first lanes of the result are the sums.
+template <class T, std::int64_t parts = 1, std::int64_t half = lanes<T> / 2>
+inline Vector<T> add_lanes(Vector<T> v) {
+  if constexpr (half < parts)
+    return v;
+  else
+    return add_lanes<T, parts, half / 2>(v + across<T, half>(v));
+}
+
+/// Of complex numbers, neighbouring lanes: each real or imaginary part twice.
+template <class T>
+inline Vector<T> real_twice(Vector<T> z) {
+  return shuffled<T, [](std::int64_t k) { return k / 2 * 2; }>(z, z);
+}
+template <class T>
+inline Vector<T> imag_twice(Vector<T> z) {
+  return shuffled<T, [](std::int64_t k) { return k / 2 * 2 + 1; }>(z, z);
+}
+/// i z: (-im, re).
+template <class T>
+inline Vector<T> turned(Vector<T> z) {
+  return shuffled<T, [](std::int64_t k) { return (k ^ 1) + (k % 2 == 0 ? lanes<T> : 0); }>(z, -z);
+}
+
 }  // namespace reel::cpu
