@@ -35,7 +35,7 @@ class FullUrnn final : public Cell {
   }
 
   Tensors step(const Tensors& state, const Tensor& x) const override {
-    return {modrelu(linear(state[0], W) + linear(cast(x, V.dtype()), V), b, modrelu_)};
+    return {modrelu(linear(state[0], W) + linear_of_real(x, V), b, modrelu_)};
   }
   Tensor output(const Tensors& state) const override { return both_parts(state[0]); }
   std::int64_t outputs() const override { return 2 * hidden; }

@@ -28,7 +28,7 @@ class Urnn final : public Cell {
   }
 
   Tensors step(const Tensors& state, const Tensor& x) const override {
-    return {modrelu(W(state[0]) + linear(cast(x, V.dtype()), V), b, modrelu_)};
+    return {modrelu(W(state[0]) + linear_of_real(x, V), b, modrelu_)};
   }
   Tensor output(const Tensors& state) const override { return both_parts(state[0]); }
   std::int64_t outputs() const override { return 2 * hidden; }

@@ -137,7 +137,7 @@ struct TakeArgs {  // take_along: out[o, j, i] = in[o, index[o, j, i], i]; put_a
 };
 struct RotateArgs {  // out = c x + s x', x' the other of the pair, on rows of n: from `first` to `last` in blocks of 2
                      // distance, the first half of a block paired with its second; other places are paired with
-                     // themselves
+                     // themselves. Without c and s: out = x', of any dtype
   DType dtype;
   std::int64_t rows, n, first, last, distance;
   const void *x, *c, *s;

@@ -50,10 +50,15 @@ struct Loop {
     }
     Offsets at{};
     if (rank <= 1) return f(static_cast<const Offsets&>(at));
+    const auto last = static_cast<std::size_t>(rank - 2);
     std::array<std::int64_t, Shape::max_rank> index{};
     while (true) {
-      f(static_cast<const Offsets&>(at));
-      int axis = rank - 2;
+      Offsets run = at;
+      for (std::int64_t i = 0; i < dims[last]; ++i) {
+        f(static_cast<const Offsets&>(run));
+        for (std::size_t k = 0; k < N; ++k) run[k] += strides[last][k];
+      }
+      int axis = rank - 3;
       for (; axis >= 0; --axis) {
         const auto a = static_cast<std::size_t>(axis);
         for (std::size_t k = 0; k < N; ++k) at[k] += strides[a][k];

@@ -25,22 +25,9 @@ struct Exchange {
     return in[0].spec();
   }
   void run(Inputs in, Tensor& out) const {
-    const std::int64_t n = out.dim(-1), rows = n == 0 ? 0 : out.numel() / n, d = layer.distance;
-    const std::int64_t first = layer.offset, last = pairs_end(layer, n);
-    const std::size_t e = size_of(out.dtype());
-    const auto copy = [&](std::int64_t from, std::int64_t to, std::int64_t blocks, std::int64_t apart,
-                          std::int64_t width) {
-      Loop<2> loop{};  // GCC 12 takes its unset places for used ones
-      loop.push(rows, {n, n});
-      loop.push(blocks, {apart, apart});
-      loop.push(width, {1, 1});
-      out.backend().copy({e, loop, static_cast<const std::byte*>(in[0].data()) + static_cast<std::size_t>(from) * e,
-                          static_cast<std::byte*>(out.data()) + static_cast<std::size_t>(to) * e});
-    };
-    copy(first + d, first, (last - first) / (2 * d), 2 * d, d);
-    copy(first, first + d, (last - first) / (2 * d), 2 * d, d);
-    copy(0, 0, 1, 0, first);
-    copy(last, last, 1, 0, n - last);
+    const std::int64_t n = out.dim(-1);
+    out.backend().rotate({out.dtype(), n == 0 ? 0 : out.numel() / n, n, layer.offset, pairs_end(layer, n),
+                          layer.distance, in[0].data(), nullptr, nullptr, out.data()});
   }
   void vjp(Vjp& v) const { v.set(0, exchange(v.dy(), layer)); }
   Tensor batch(Inputs in, Varying, std::int64_t) const { return exchange(in[0], layer); }

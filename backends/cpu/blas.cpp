@@ -5,6 +5,7 @@
 #include <libxsmm.h>
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/thin_products.h"
 
 namespace reel::cpu {
 
@@ -119,6 +120,32 @@ void transpose(const T* in, std::int64_t apart, T* out, std::int64_t n, std::int
   }
 }
 
+/// Complex numbers times one column or row; false for what is neither.
+template <class T>
+bool by_loop(const Product<T>& p) {
+  if constexpr (is_complex_type<T>) {
+    constexpr std::int64_t longest = 512;
+    const bool ta = p.form_a == CblasTrans || p.form_a == CblasConjTrans,
+               tb = p.form_b == CblasTrans || p.form_b == CblasConjTrans;
+    const bool ca = p.form_a == CblasConjNoTrans || p.form_a == CblasConjTrans,
+               cb = p.form_b == CblasConjNoTrans || p.form_b == CblasConjTrans;
+    if (p.k == 1 && (!tb || p.ldb == 1)) {
+      outer_product(p.m, p.n, p.a, ta ? 1 : p.lda, ca, p.b, cb, p.c, p.ldc);
+      return true;
+    }
+    if (p.n == 1 && p.k <= longest && !ta && !ca) {
+      T column[longest];
+      for (std::int64_t j = 0; j < p.k; ++j) {
+        const T b = p.b[j * (tb ? 1 : p.ldb)];
+        column[j] = cb ? std::conj(b) : b;
+      }
+      times_column(p.m, p.k, p.a, p.lda, column, p.c, p.ldc);
+      return true;
+    }
+  }
+  return false;
+}
+
 template <class T>
 void multiply(const Product<T>& p) {
   constexpr std::int64_t many = 64;  // rows that pay for turning b first
@@ -131,7 +158,7 @@ void multiply(const Product<T>& p) {
     q.ldb = p.n;
     if (by_xsmm(q)) return;
   }
-  if (!by_xsmm(p)) by_blas(p);
+  if (!by_loop(p) && !by_xsmm(p)) by_blas(p);
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 #include <array>
 #include <cstring>
 
+#include "backends/cpu/complex_simd.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/piece.h"
 #include "backends/cpu/simd.h"
+#include "backends/cpu/vectors.h"
 #include "ops/functors/binary.h"
 #include "ops/functors/unary.h"
 
@@ -16,6 +18,11 @@ namespace {
 using ZipKernel = void (*)(const ZipArgs&);
 constexpr std::size_t dtypes = std::size(all_dtypes);
 
+/// Functions of complex numbers that the compiler does not vectorise.
+template <class F, class T>
+constexpr bool by_complexes = is_complex_type<T> && (std::is_same_v<F, Abs> || std::is_same_v<F, Sign> ||
+                                                     std::is_same_v<F, Reciprocal> || std::is_same_v<F, Div>);
+
 template <class F, class T>
 void map_piece(const Piece& p) {
   using Out = result_of<F, T>;
@@ -24,6 +31,8 @@ void map_piece(const Piece& p) {
   Out* out = static_cast<Out*>(p.out);
   if constexpr (std::is_floating_point_v<T> && std::is_same_v<T, Out>)
     map_simd(p.n, x, out, f);
+  else if constexpr (by_complexes<F, T>)
+    map_complexes(p.n, x, out, f);
   else
     for (std::int64_t i = 0; i < p.n; ++i) out[i] = f(x[i]);
 }
@@ -35,39 +44,52 @@ void zip_piece(const Piece& p) {
   const T *a = static_cast<const T*>(p.a), *b = static_cast<const T*>(p.b);
   Out* out = static_cast<Out*>(p.out);
   constexpr bool simd = std::is_floating_point_v<T> && std::is_same_v<T, Out>;
-  if (p.one_a && p.one_b) {
+  const auto run = [&]<bool one_a, bool one_b>() {
+    if constexpr (simd) {
+      zip_simd<one_a, one_b>(p.n, a, b, out, f);
+    } else if constexpr (by_complexes<F, T>) {
+      zip_complexes<one_a, one_b>(p.n, a, b, out, f);
+    } else {
+      for (std::int64_t i = 0; i < p.n; ++i) out[i] = f(a[one_a ? 0 : i], b[one_b ? 0 : i]);
+    }
+  };
+  if (p.one_a && p.one_b)
     std::fill_n(out, p.n, static_cast<Out>(f(*a, *b)));
-  } else if constexpr (simd) {
-    if (p.one_a)
-      zip_simd<true, false>(p.n, a, b, out, f);
-    else if (p.one_b)
-      zip_simd<false, true>(p.n, a, b, out, f);
-    else
-      zip_simd<false, false>(p.n, a, b, out, f);
-  } else if (p.one_a) {
-    for (std::int64_t i = 0; i < p.n; ++i) out[i] = f(*a, b[i]);
-  } else if (p.one_b) {
-    for (std::int64_t i = 0; i < p.n; ++i) out[i] = f(a[i], *b);
-  } else {
-    for (std::int64_t i = 0; i < p.n; ++i) out[i] = f(a[i], b[i]);
-  }
+  else if (p.one_a)
+    run.template operator()<true, false>();
+  else if (p.one_b)
+    run.template operator()<false, true>();
+  else
+    run.template operator()<false, false>();
 }
 
 template <class F, class T>
 void zip_kernel(const ZipArgs& args) {
   using Out = result_of<F, T>;
+  const F& f = *static_cast<const F*>(args.params);
   const T* const a0 = static_cast<const T*>(args.a);
   const T* const b0 = static_cast<const T*>(args.b);
   Out* const out0 = static_cast<Out*>(args.out);
   const std::int64_t n = args.loop.inner_dim();
   const auto stride = args.loop.inner_stride();
   const std::int64_t sa = stride[0], sb = stride[1], so = stride[2];
-  const bool piece = so == 1 && (sa == 0 || sa == 1) && (sb == 0 || sb == 1);
-  args.loop.for_each_run([&](const Loop<3>::Offsets& at) {
-    const T *a = a0 + at[0], *b = b0 + at[1];
-    Out* out = out0 + at[2];
-    if (piece || n == 1) return zip_piece<F, T>({n, a, b, nullptr, out, args.params, sa == 0, sb == 0});
-    const F& f = *static_cast<const F*>(args.params);
+  const auto each_run = [&](auto&& run) {
+    args.loop.for_each_run([&](const Loop<3>::Offsets& at) { run(a0 + at[0], b0 + at[1], out0 + at[2]); });
+  };
+  const auto pieces = [&]<bool one_a, bool one_b>() {
+    if constexpr (std::is_floating_point_v<T> && std::is_same_v<T, Out>)  // runs may be short: no detours
+      each_run([&](const T* a, const T* b, Out* out) { zip_simd<one_a, one_b>(n, a, b, out, f); });
+    else
+      each_run([&](const T* a, const T* b, Out* out) {
+        zip_piece<F, T>({n, a, b, nullptr, out, args.params, one_a, one_b});
+      });
+  };
+  if (so == 1 && sa == 0 && sb == 1) return pieces.template operator()<true, false>();
+  if (so == 1 && sa == 1 && sb == 0) return pieces.template operator()<false, true>();
+  if (so == 1 && sa == 1 && sb == 1) return pieces.template operator()<false, false>();
+  each_run([&](const T* a, const T* b, Out* out) {
+    if (n == 1 || (so == 1 && sa == 0 && sb == 0))
+      return zip_piece<F, T>({n, a, b, nullptr, out, args.params, true, true});
     for (std::int64_t i = 0; i < n; ++i) out[i * so] = f(a[i * sa], b[i * sb]);
   });
 }
@@ -90,20 +112,21 @@ void cast_piece(const Piece& p) {
   }
 }
 
-/// a where c is true, b elsewhere: by masks of bits, which vectorises, as a choice by bool does not.
+/// a where c is true, b elsewhere.
 template <class Word>
 void select_piece(const Piece& p) {
   const Word *a = static_cast<const Word*>(p.a), *b = static_cast<const Word*>(p.b);
   const auto* condition = static_cast<const std::uint8_t*>(p.c);
   Word* out = static_cast<Word*>(p.out);
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    if constexpr (std::is_integral_v<Word>) {
-      const auto mask = static_cast<Word>(0 - static_cast<Word>(condition[i]));
-      out[i] = static_cast<Word>((a[i] & mask) | (b[i] & ~mask));
-    } else {
-      out[i] = condition[i] ? a[i] : b[i];
+  std::int64_t i = 0;
+  if constexpr (std::is_integral_v<Word>) {
+    constexpr std::int64_t n = lanes<Word>;
+    for (; i + n <= p.n; i += n) {
+      const auto wide = __builtin_convertvector((load<std::uint8_t, n>(condition + i)), Vector<Word>);
+      store(out + i, wide != 0 ? load(a + i) : load(b + i));
     }
   }
+  for (; i < p.n; ++i) out[i] = condition[i] ? a[i] : b[i];
 }
 
 PieceKernel select_kernel(std::size_t element_bytes) {

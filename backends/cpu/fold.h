@@ -6,6 +6,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "backends/cpu/vectors.h"
+
 namespace reel::cpu {
 
 // The rules. Short runs are combined as T, which the compiler vectorises, what they come to as Wide.
@@ -36,12 +38,56 @@ struct Smaller {
   static T combine(T a, T b) { return b < a || b != b ? b : a; }
 };
 
+using Doubles = Vector<double>;
+
+/// Numbers as doubles, as many as fit into a vector.
+template <class T>
+Doubles load_doubles(const T* from) {
+  return __builtin_convertvector((load<T, lanes<double>>(from)), Doubles);
+}
+
+/// The sum of f(x) for n numbers x, or `parts` sums, of each `parts`-th by itself; f(0) = 0.
+template <std::int64_t parts = 1, class T, class F>
+void sum_of_doubles(const T* x, std::int64_t n, F&& f, double* total) {
+  constexpr std::int64_t width = lanes<double>;
+  Doubles even{}, odd{};
+  std::int64_t i = 0;
+  for (; i + 2 * width <= n; i += 2 * width) {
+    even += f(load_doubles(x + i));
+    odd += f(load_doubles(x + i + width));
+  }
+  if (i + width <= n) {
+    even += f(load_doubles(x + i));
+    i += width;
+  }
+  if (i < n) {
+    T rest[width] = {};
+    std::copy(x + i, x + n, rest);
+    odd += f(load_doubles(rest));
+  }
+  const Doubles sums = add_lanes<double, parts>(even + odd);
+  for (std::int64_t k = 0; k < parts; ++k) total[k] = sums[k];
+}
+
+/// Sums of so few numbers are made of doubles throughout.
+inline constexpr std::int64_t few = 512;
+template <template <class> class Rule, class T>
+inline constexpr bool sums_doubles = std::is_same_v<Rule<T>, Plus<T>>&& std::is_floating_point_v<T>;
+
 /// n elements that lie side by side, to one.
 template <template <class> class Rule, class T>
 typename Rule<T>::Wide fold_run(const T* x, std::int64_t n) {
   using R = Rule<T>;
   using Wide = typename R::Wide;
   constexpr std::int64_t lanes = 32, run = 8 * lanes;  // loops of 16 or less GCC unrolls and then does not vectorise
+  if constexpr (sums_doubles<Rule, T>) {
+    if (n <= few) {
+      double total;
+      sum_of_doubles(
+          x, n, [](Doubles v) { return v; }, &total);
+      return total;
+    }
+  }
   if (n < lanes) {
     Wide total(R::neutral);
     for (std::int64_t i = 0; i < n; ++i) total = R::combine(total, Wide(x[i]));

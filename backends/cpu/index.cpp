@@ -9,6 +9,12 @@ namespace reel::cpu {
 namespace {
 
 void check(const std::int32_t* index, std::int64_t count, std::int64_t limit) {
+  std::int32_t least = 0, most = -1;
+  for (std::int64_t i = 0; i < count; ++i) {
+    least = std::min(least, index[i]);
+    most = std::max(most, index[i]);
+  }
+  if (least == 0 && most < limit) return;
   for (std::int64_t i = 0; i < count; ++i) {
     if (index[i] < 0 || index[i] >= limit) {
       if (limit == 0) broken("index {} at place {}, but there is nothing to look up", index[i], i);
@@ -17,15 +23,33 @@ void check(const std::int32_t* index, std::int64_t count, std::int64_t limit) {
   }
 }
 
+/// f(x, y) for all o < outer and i < count, x being element (o, i) of a and y element (o, index[i]) of b, of several o
+/// at a time: each index is read once for them.
+template <class A, class B, class F>
+void each_number(const RowsArgs& r, A* a, B* b, F&& f) {
+  constexpr std::int64_t several = 4;
+  const std::int64_t count = r.count, rows = r.rows;
+  const std::int32_t* const index = r.index;
+  std::int64_t left = r.outer;
+  for (; left >= several; left -= several, a += several * count, b += several * rows) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t place = index[i];
+      for (std::int64_t k = 0; k < several; ++k) f(a[k * count + i], b[k * rows + place]);
+    }
+  }
+  for (; left > 0; --left, a += count, b += rows) {
+    for (std::int64_t i = 0; i < count; ++i) f(a[i], b[index[i]]);
+  }
+}
+
 template <class T>
 void gather(const RowsArgs& a) {
   const T* in = static_cast<const T*>(a.in);
   T* out = static_cast<T*>(a.out);
+  if (a.width == 1) {
+    return each_number(a, out, in, [](T& to, const T& from) { std::memcpy(&to, &from, sizeof(T)); });
+  }
   for (std::int64_t o = 0; o < a.outer; ++o, in += a.rows * a.width) {
-    if (a.width == 1) {
-      for (std::int64_t i = 0; i < a.count; ++i) *out++ = in[a.index[i]];
-      continue;
-    }
     for (std::int64_t i = 0; i < a.count; ++i, out += a.width)
       std::memcpy(out, in + a.index[i] * a.width, static_cast<std::size_t>(a.width) * sizeof(T));
   }
@@ -58,11 +82,10 @@ void Cpu::scatter_add_rows(const RowsArgs& a) {
     else {
       const T* in = static_cast<const T*>(a.in);
       T* out = static_cast<T*>(a.out);
+      if (a.width == 1) {
+        return each_number(a, in, out, [](const T& value, T& sum) { sum += value; });
+      }
       for (std::int64_t o = 0; o < a.outer; ++o, out += a.rows * a.width) {
-        if (a.width == 1) {
-          for (std::int64_t i = 0; i < a.count; ++i) out[a.index[i]] += *in++;
-          continue;
-        }
         for (std::int64_t i = 0; i < a.count; ++i, in += a.width) {
           T* row = out + a.index[i] * a.width;
           for (std::int64_t k = 0; k < a.width; ++k) row[k] += in[k];

@@ -35,6 +35,23 @@ void reduce_rows(const T* x, std::int64_t count, std::int64_t apart, std::int64_
   using Wide = typename R::Wide;
   Wide total[tile];
   const auto put = [&](Out& o, Wide t) { o = static_cast<Out>(R::combine(Wide(o), t)); };
+  if constexpr (sums_doubles<Rule, T>) {
+    constexpr std::int64_t width = lanes<double>, near = 4096;
+    if (n >= width && count * n <= near) {  // columns that are in the nearest cache, in vectors of totals
+      std::int64_t i = 0;
+      for (; i + width <= n; i += width) {
+        Doubles sums = load_doubles(out + i);
+        for (std::int64_t r = 0; r < count; ++r) sums += load_doubles(x + r * apart + i);
+        store(out + i, __builtin_convertvector(sums, Vector<Out, width>));
+      }
+      for (; i < n; ++i) {
+        double sum = 0;
+        for (std::int64_t r = 0; r < count; ++r) sum += x[r * apart + i];
+        put(out[i], sum);
+      }
+      return;
+    }
+  }
   constexpr std::int64_t narrow = 1024;
   const std::int64_t joined = n > 0 && apart == n ? std::min(narrow / n, count / 8) : 0;
   if (joined > 1) {  // short rows: many of them are one long one
@@ -57,6 +74,15 @@ void reduce_rows(const T* x, std::int64_t count, std::int64_t apart, std::int64_
   }
 }
 
+/// Adds the sum of n short elements of `parts` numbers each to one.
+template <std::int64_t parts, class T, class Out>
+void add_run(const T* x, std::int64_t n, Out* out) {
+  double total[parts];
+  sum_of_doubles<parts>(
+      x, parts * n, [](Doubles v) { return v; }, total);
+  for (std::int64_t k = 0; k < parts; ++k) out[k] = static_cast<Out>(out[k] + total[k]);
+}
+
 /// Combines all of in into out: the two innermost axes of the loop at once, then the rest. Elements are `parts` numbers
 /// of type T: 2 for complex ones.
 template <template <class> class Rule, std::int64_t parts, class T, class Out>
@@ -68,6 +94,8 @@ void reduce_into(Loop<2> loop, const T* in, Out* out) {
       Out& o = out[parts * at[1]];
       if constexpr (parts == 1)
         o = static_cast<Out>(Rule<T>::combine(Wide(o), fold_run<Rule>(in + at[0], n)));
+      else if (sums_doubles<Rule, T> && parts * n <= few)
+        add_run<parts>(in + parts * at[0], n, &o);
       else
         reduce_rows<Rule>(in + parts * at[0], n, parts, parts, &o);
     });

@@ -120,10 +120,49 @@ T norm(const T* x, std::int64_t n, double p) {
   return static_cast<T>(top * std::pow(sum, 1 / p));
 }
 
+/// Sums of x^p or |x|^p of rows [rows, n].
+template <int p>
+void sums_of_powers(const float* x, std::int64_t rows, std::int64_t n, double* sums) {
+  const auto power = [](Doubles v) {
+    const Doubles square = v * v;
+    if constexpr (p == 2) return square;
+    if constexpr (p == 4) return square * square;
+    const Doubles size = v < 0 ? -v : v;
+    if constexpr (p == 3) return square * size;
+    return square * square * size;
+  };
+  for (std::int64_t r = 0; r < rows; ++r) sum_of_doubles(x + r * n, n, power, sums + r);
+}
+
+/// The norms that cells use, of rows of single precision: no power over- or underflows in double, and the roots of
+/// several rows are taken at once. False for other norms.
+bool plain_norms(const float* x, std::int64_t rows, std::int64_t n, double p, float* out) {
+  const auto powers = p == 2   ? sums_of_powers<2>
+                      : p == 3 ? sums_of_powers<3>
+                      : p == 4 ? sums_of_powers<4>
+                      : p == 5 ? sums_of_powers<5>
+                               : nullptr;
+  if (!powers) return false;
+  constexpr std::int64_t block = 64;
+  alignas(64) double sums[block];
+  const xsimd::batch<double> one_by_p(1 / p);
+  for (std::int64_t r = 0; r < rows; r += block) {
+    const std::int64_t some = std::min(block, rows - r);
+    powers(x + r * n, some, n, sums);
+    map_simd(some, sums, sums,
+             [&](const auto& v) { return p == 2 ? xsimd::sqrt(v) : math::exponential(math::logarithm(v) * one_by_p); });
+    for (std::int64_t k = 0; k < some; ++k) out[r + k] = static_cast<float>(sums[k]);
+  }
+  return true;
+}
+
 template <class T>
 void each_row(const RowFunctionArgs& a, std::int64_t first, std::int64_t last) {
   const T* x = static_cast<const T*>(a.in) + first * a.n;
   T* out = static_cast<T*>(a.out);
+  if constexpr (std::is_same_v<T, float>) {
+    if (a.function == RowFunction::norm && plain_norms(x, last - first, a.n, a.parameter, out + first)) return;
+  }
   for (std::int64_t r = first; r < last; ++r, x += a.n) {
     switch (a.function) {
       case RowFunction::softmax:
@@ -150,7 +189,8 @@ void Cpu::row_function(const RowFunctionArgs& a) {
   const std::int64_t enough = (1 << 14) / std::max<std::int64_t>(a.n, 1) + 1;
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_floating_point_v<T>) {
-      shared(a.rows, enough, [&](std::int64_t first, std::int64_t last) { each_row<T>(a, first, last); }, 1);
+      shared(
+          a.rows, enough, [&](std::int64_t first, std::int64_t last) { each_row<T>(a, first, last); }, 1);
     } else if constexpr (is_complex_type<T>) {
       using Real = typename T::value_type;
       if (a.function != RowFunction::norm) unsupported("row_function of complex numbers, but for norm");

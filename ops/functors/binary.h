@@ -20,7 +20,7 @@ namespace reel {
 BINARY(Add, "add", numbers, a + b)
 BINARY(Sub, "sub", numbers, a - b)
 BINARY(Mul, "mul", numbers, times(a, b))
-BINARY(Div, "div", fields, a / b)
+BINARY(Div, "div", fields, over(a, b))
 BINARY(Pow, "pow", fields, power(a, b))
 BINARY(Maximum, "maximum", real_numbers | integer_numbers, select(a < b, b, a))
 BINARY(Minimum, "minimum", real_numbers | integer_numbers, select(b < a, b, a))

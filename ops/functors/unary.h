@@ -21,7 +21,7 @@ UNARY(Neg, "neg", numbers, -x)
 UNARY(Abs, "abs", numbers, abs(x))           // of complex numbers: real
 UNARY(Sign, "sign", numbers, math::sign(x))  // -1, 0 or 1; of complex numbers x / |x|, or 0
 UNARY(Square, "square", numbers, times(x, x))
-UNARY(Reciprocal, "reciprocal", fields, T(1) / x)
+UNARY(Reciprocal, "reciprocal", fields, over(T(1), x))
 UNARY(Sqrt, "sqrt", fields, sqrt(x))
 UNARY(Rsqrt, "rsqrt", fields, T(1) / sqrt(x))
 UNARY(Exp, "exp", fields, exponential(x))

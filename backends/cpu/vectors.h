@@ -1,0 +1,78 @@
+// Vectors as wide as the processor's, by the compiler's own extension: it knows their lanes, so that it finds the
+// instructions for shuffles and conversions of any kind.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+namespace reel::cpu {
+
+#if defined(__AVX512F__)
+inline constexpr std::int64_t vector_bytes = 64;
+#elif defined(__AVX__)
+inline constexpr std::int64_t vector_bytes = 32;
+#else
+inline constexpr std::int64_t vector_bytes = 16;
+#endif
+
+template <class T, std::int64_t n>
+struct VectorOf {
+  using type [[gnu::vector_size(n * sizeof(T))]] = T;
+};
+template <class T>
+inline constexpr std::int64_t lanes = vector_bytes / static_cast<std::int64_t>(sizeof(T));
+/// One register full of T, or `n` of them.
+template <class T, std::int64_t n = lanes<T>>
+using Vector = typename VectorOf<T, n>::type;
+
+template <class T, std::int64_t n = lanes<T>>
+inline Vector<T, n> load(const T* from) {
+  Vector<T, n> v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+template <class T, class V>
+inline void store(T* to, V v) {
+  std::memcpy(to, &v, sizeof v);
+}
+
+/// Lane k of the result is lane place(k) of a, or of b from the number of lanes on.
+template <class T, auto place>
+inline Vector<T> shuffled(Vector<T> a, Vector<T> b) {
+  return [&]<std::int64_t... k>(std::integer_sequence<std::int64_t, k...>) {
+    return __builtin_shufflevector(a, b, place(k)...);
+  }
+  (std::make_integer_sequence<std::int64_t, lanes<T>>{});
+}
+
+/// Lane k of the result is lane k xor `distance` of v.
+template <class T, std::int64_t distance>
+inline Vector<T> across(Vector<T> v) {
+  return shuffled<T, [](std::int64_t k) { return k ^ distance; }>(v, v);
+}
+
+/// Adds up the lanes of v, each `parts`-th by itself: the first lanes of the result are the sums.
+template <class T, std::int64_t parts = 1, std::int64_t half = lanes<T> / 2>
+inline Vector<T> add_lanes(Vector<T> v) {
+  if constexpr (half < parts)
+    return v;
+  else
+    return add_lanes<T, parts, half / 2>(v + across<T, half>(v));
+}
+
+/// Of complex numbers, neighbouring lanes: each real or imaginary part twice.
+template <class T>
+inline Vector<T> real_twice(Vector<T> z) {
+  return shuffled<T, [](std::int64_t k) { return k / 2 * 2; }>(z, z);
+}
+template <class T>
+inline Vector<T> imag_twice(Vector<T> z) {
+  return shuffled<T, [](std::int64_t k) { return k / 2 * 2 + 1; }>(z, z);
+}
+/// i z: (-im, re).
+template <class T>
+inline Vector<T> turned(Vector<T> z) {
+  return shuffled<T, [](std::int64_t k) { return (k ^ 1) + (k % 2 == 0 ? lanes<T> : 0); }>(z, -z);
+}
+
+}  // namespace reel::cpu
