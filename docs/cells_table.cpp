@@ -98,6 +98,9 @@ struct Parts {
   Work from_parameters, all_times, each_time;
 };
 
+/// The sizes of the cell that is traced: so large that a product is thin only where a cell means it to be.
+constexpr std::int64_t traced_hidden = 128, traced_input = 32;
+
 /// What a run over time computes, written down on shapes.
 Program traced_run(const Cell& cell) {
   std::vector<Spec> specs{{DType::f32, {6, 2, cell.input}, &backend()}};
@@ -250,7 +253,7 @@ std::string section(const CellType& type, const std::string& needs) {
   if (!fixed.str().empty()) row("not trained", fixed.str());
   row("state", states.str().empty() ? "none: it sees all times at once" : states.str());
   row("output", fmt::format("[{}]", extent(each([](const Cell& c) { return c.outputs(); }))));
-  const Parts parts = parts_of(traced_run(cell));
+  const Parts parts = parts_of(traced_run(*make(type, traced_hidden, traced_input)));
   row("once", parts.from_parameters.str());
   row("for all times", parts.all_times.str());
   row("at each time", parts.each_time.str());
@@ -282,10 +285,11 @@ n is the hidden size, i the width of the input. Equations are in `cells/NAME.cpp
   counted.
 - **parameters** are tensors with default settings, by the names of weight files. Some of the numbers of a tensor may
   not be read (a triangle) and are not counted.
-- **once**, **for all times**, **at each time**: the ops of a step, traced with default settings and taken apart by
-  `scan` ([03-scan.md](03-scan.md)). The first two have left the loop: what depends on parameters alone, and what
-  depends on the input, for all times in one. Products, reductions, lookups and decompositions are named; elementwise
-  ops and movements are light.
+- **once**, **for all times**, **at each time**: the ops of a step, traced with default settings, n = 128 and i = 32,
+  and taken apart by `scan` ([03-scan.md](03-scan.md)). The first two have left the loop: what depends on parameters
+  alone, and what depends on the input, for all times in one. Products, reductions, lookups and decompositions are
+  named; elementwise ops and movements are light. Light ops of the input and products with a side of 16 or less, as
+  those of a narrow input, stay in the loop.
 - **needs** are the numerical means of a run, and of its start and updates. In brackets: the settings that bring them.
 
 )";
