@@ -115,4 +115,8 @@ Tensor activate(const std::string& name, Arg x) {
   fail("activation", x.where, "\"{}\" is not one of {}", name, fmt::join(activation_names(), ", "));
 }
 
+Tensor linear_of_real(const Tensor& x, const Tensor& W) {
+  return is_complex(W.dtype()) ? complex(linear(x, real(W)), linear(x, imag(W))) : linear(x, W);
+}
+
 }  // namespace reel

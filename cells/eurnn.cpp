@@ -18,7 +18,7 @@ class Eurnn final : public Cell {
   std::vector<State> states() const override { return {{"h", hidden, complex_}}; }
 
   Tensors step(const Tensors& state, const Tensor& x) const override {
-    const Tensor a = W(state[0]) + linear(cast(x, U.dtype()), U);
+    const Tensor a = W(state[0]) + linear_of_real(x, U);
     return {modrelu(a, b, modrelu_options(complex_ ? "eunn_complex" : "eunn"))};
   }
   Tensor output(const Tensors& state) const override { return real(state[0]); }

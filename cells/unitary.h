@@ -38,11 +38,6 @@ inline RestrictedUnitary restricted_unitary(std::int64_t n, Init& init) {
   return W;
 }
 
-/// W x for real rows x and complex W: two real products, a quarter of the work of a complex one.
-inline Tensor linear_of_real(const Tensor& x, const Tensor& W) {
-  return complex(linear(x, real(W)), linear(x, imag(W)));
-}
-
 /// [re z; im z], what the read-outs of uRNN see.
 inline Tensor both_parts(const Tensor& z) { return concat({real(z), imag(z)}, -1); }
 

@@ -12,6 +12,8 @@ using namespace reel::test;
 
 namespace {
 
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
 /// The largest error in units of the last place, subnormal results included; what is not finite must be so exactly.
 template <class T>
 double worst_ulps(Tensor (*f)(Arg), long double (*exact)(long double), const std::vector<T>& x) {
@@ -112,4 +114,114 @@ TEST_CASE("long sums keep their precision, and largest elements let NaN through"
   CHECK(sum(reshape(x, {1000000, 3}), {0}).at(1).item() ==
         doctest::Approx(1000000 * static_cast<double>(0.1F)).epsilon(1e-6));
   CHECK(std::isnan(max(Tensor::from<float>({1, NAN, 2}, {3})).item()));
+}
+
+namespace {
+/// Complex numbers of all sizes, zero among them; as many as do not fit vectors evenly.
+template <class R>
+std::vector<std::complex<R>> all_sizes(std::uint64_t seed) {
+  std::mt19937_64 generator(seed);
+  std::uniform_real_distribution<double> angle(-3.2, 3.2);
+  constexpr int top = std::numeric_limits<R>::max_exponent - 2, bottom = std::numeric_limits<R>::min_exponent + 1;
+  std::vector<std::complex<R>> z{0};
+  for (int i = 0; i < 1001; ++i) {
+    const int exponent = i < 500 ? i % 7 - 3 : i % 3 == 0 ? top - i % 20 : bottom + i % (top - bottom);
+    z.push_back(std::complex<R>(std::polar(std::ldexp(1.3, exponent), angle(generator))));
+  }
+  return z;
+}
+
+template <class R>
+void check_complex(double tolerance) {
+  using Long = std::complex<long double>;
+  const auto z = all_sizes<R>(1), w = all_sizes<R>(2);
+  const auto tensor = [](const std::vector<std::complex<R>>& x) {
+    return Tensor::from(std::span<const std::complex<R>>(x), {static_cast<std::int64_t>(x.size())});
+  };
+  const auto size = abs(tensor(z)).template values<R>();
+  const auto unit = sign(tensor(z)).template values<std::complex<R>>();
+  const auto quotient = (tensor(z) / tensor(w)).template values<std::complex<R>>();
+  for (std::size_t i = 0; i < z.size(); ++i) {
+    CAPTURE(i);
+    const long double right = std::abs(Long(z[i]));
+    CHECK(std::abs(size[i] - right) <= tolerance * right);
+    CHECK(std::abs(Long(unit[i]) - (right == 0 ? Long(0) : Long(z[i]) / right)) <= tolerance);
+    if (w[i] == std::complex<R>(0)) continue;
+    const Long exact = Long(z[i]) / Long(w[i]);
+    if (std::abs(exact) < std::numeric_limits<R>::max() / 4)
+      CHECK(std::abs(Long(quotient[i]) - exact) <=
+            tolerance * std::abs(exact) + 4 * std::numeric_limits<R>::denorm_min());
+  }
+}
+}  // namespace
+
+TEST_CASE("complex abs, sign and quotients neither over- nor underflow on the way") {
+  check_complex<float>(4e-7);
+  check_complex<double>(8e-16);
+}
+
+TEST_CASE("norms of rows from the smallest to the largest numbers, zeros and NaN") {
+  for (double p : {2.0, 3.0, 4.0, 5.0, 3.5}) {
+    for (float scale : {1.0F, 1e-44F, 1e37F}) {
+      CAPTURE(p);
+      CAPTURE(scale);
+      const Tensor x = random({70, 37}, 1, DType::f32) * Tensor::full({}, scale);
+      const auto y = norm(x, p, {-1}).values<float>();
+      const auto v = x.values<float>();
+      for (std::size_t r = 0; r < 70; ++r) {
+        long double sum = 0;
+        for (std::size_t k = 0; k < 37; ++k) sum += std::pow(std::abs(static_cast<long double>(v[37 * r + k])), p);
+        const long double right = std::pow(sum, 1 / static_cast<long double>(p));
+        CHECK(std::abs(y[r] - right) <= 2e-7 * right + static_cast<long double>(1e-45F));
+      }
+    }
+    const auto ends = norm(Tensor::from<float>({0, 0, 1, -INFINITY, 1, NAN}, {3, 2}), p, {-1}).values<float>();
+    CHECK(ends[0] == 0);
+    CHECK(ends[1] == INFINITY);
+    CHECK(std::isnan(ends[2]));
+  }
+}
+
+TEST_CASE("products of complex matrices with one row or column are those with more") {
+  for (DType dtype : {DType::c64, DType::c128}) {
+    for (std::int64_t k : {1, 3, 50, 700}) {
+      for (int flags = 0; flags < 16; ++flags) {
+        const MatmulFlags f{(flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0, (flags & 8) != 0};
+        const Tensor a = random(f.transpose_a ? Shape{k, 20} : Shape{20, k}, 1, dtype),
+                     b = random(f.transpose_b ? Shape{3, k} : Shape{k, 3}, 2, dtype),
+                     column = f.transpose_b ? slice(b, 0, 0, 1) : slice(b, 1, 0, 1);
+        CAPTURE(k);
+        CAPTURE(flags);
+        const auto op = [](const Tensor& x, bool turn, bool conjugate) {
+          const Tensor y = turn ? transpose(x) : x;
+          return conjugate ? conj(y) : y;
+        };
+        const auto plain = [&](const Tensor& c) {  // [20, k, 1] [1, k, n] -> [20, n]
+          return sum(unsqueeze(op(a, f.transpose_a, f.conj_a), 2) * unsqueeze(op(c, f.transpose_b, f.conj_b), 0), {1});
+        };
+        const double tolerance = dtype == DType::c64 ? 1e-5 : 1e-13;
+        CHECK(difference(matmul(a, column, f), plain(column)) < tolerance);
+        CHECK(difference(matmul(a, b, f), plain(b)) < tolerance);
+      }
+    }
+  }
+}
+
+TEST_CASE("short sums, along rows and columns, of real and complex numbers") {
+  for (DType dtype : {DType::f32, DType::f64, DType::c64, DType::c128}) {
+    for (std::int64_t n : {1, 3, 8, 16, 31, 64, 300}) {
+      for (std::int64_t m : {1, 4, 17}) {
+        const Tensor x = random({5, m, n}, 1, dtype);
+        const auto v = elements(x), rows = elements(sum(x, {2})), columns = elements(sum(x, {1}));
+        std::vector<std::complex<double>> by_row(at(5 * m)), by_column(at(5 * n));
+        for (std::int64_t i = 0; i < 5 * m * n; ++i) {
+          by_row[at(i / n)] += v[at(i)];
+          by_column[at(i / (m * n) * n + i % n)] += v[at(i)];
+        }
+        const double tolerance = size_of(real_of(dtype)) == 4 ? 1e-5 : 1e-13;
+        for (std::size_t i = 0; i < rows.size(); ++i) CHECK(std::abs(rows[i] - by_row[i]) < tolerance);
+        for (std::size_t i = 0; i < columns.size(); ++i) CHECK(std::abs(columns[i] - by_column[i]) < tolerance);
+      }
+    }
+  }
 }

@@ -6,6 +6,8 @@ using namespace reel::test;
 
 namespace {
 
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
 using Matrix = std::vector<std::vector<Complex>>;
 
 Matrix unit(std::size_t n) {
@@ -88,6 +90,33 @@ TEST_CASE("rotations keep lengths, and their angles have gradients") {
                                                {random({3, 8}, 8, DType::c128), random({12}, 9), random({12}, 10)}, 11);
   CHECK(e.first < 1e-8);
   CHECK(e.second < 1e-8);
+}
+
+TEST_CASE("layers of all widths: vectors side by side, vectors shuffled, and what is left over") {
+  for (std::int64_t n : {5, 16, 33, 64, 100, 131}) {
+    for (std::int64_t d : {1, 2, 3, 4, 8, 16, 20, 32}) {
+      for (std::int64_t offset : {0, 1, 5}) {
+        const RotationLayer layer{offset, d};
+        for (DType dtype : {DType::f32, DType::f64, DType::c64, DType::c128}) {
+          CAPTURE(n);
+          CAPTURE(d);
+          CAPTURE(offset);
+          CAPTURE(name_of(dtype));
+          const Tensor x = random({3, n}, 1, dtype), C = random({n}, 2, dtype), S = random({n}, 3, dtype);
+          const Tensor other = exchange(x, layer);
+          const auto in = elements(x), out = elements(other);
+          for (std::int64_t k = 0; k < 3 * n; ++k) REQUIRE(out[at(k)] == in[at(k / n * n + layer.partner(k % n, n))]);
+          CHECK(difference(rotate(x, C, S, layer), C * x + S * other) < (size_of(real_of(dtype)) == 4 ? 1e-6 : 1e-14));
+        }
+        const Tensor places = cast(floor(random({3, n}, 4, DType::f32, 0, 99)), DType::i32);
+        CHECK(equal(exchange(exchange(places, layer), layer), places).values<bool>() ==
+              std::vector<bool>(static_cast<std::size_t>(3 * n), true));
+      }
+    }
+  }
+  const Tensor infinite = exchange(Tensor::from<float>({INFINITY, 1, 2, NAN}, {1, 4}), {0, 2});
+  CHECK(infinite.values<float>()[2] == INFINITY);  // moved, not multiplied
+  CHECK(infinite.values<float>()[3] == 1);
 }
 
 TEST_CASE("sizes that do not fit are named") {

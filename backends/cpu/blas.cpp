@@ -133,6 +133,10 @@ bool by_loop(const Product<T>& p) {
       outer_product(p.m, p.n, p.a, ta ? 1 : p.lda, ca, p.b, cb, p.c, p.ldc);
       return true;
     }
+    if (p.n == 1 && ta) {
+      turned_times_column(p.m, p.k, p.a, p.lda, ca, p.b, tb ? 1 : p.ldb, cb, p.c, p.ldc);
+      return true;
+    }
     if (p.n == 1 && p.k <= longest && !ta && !ca) {
       T column[longest];
       for (std::int64_t j = 0; j < p.k; ++j) {

@@ -1,6 +1,7 @@
 // map, zip, select, cast, fill: one element at a time. Tables by functor and dtype are made from the functors' type
 // lists.
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "backends/cpu/complex_simd.h"
@@ -112,21 +113,32 @@ void cast_piece(const Piece& p) {
   }
 }
 
+/// Bytes as words.
+template <class Word>
+Vector<Word> widened(const std::uint8_t* from) {
+#ifdef __AVX512F__  // GCC 12 would take the bytes one by one
+  if constexpr (sizeof(Word) == 4)
+    return std::bit_cast<Vector<Word>>(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+  else if constexpr (sizeof(Word) == 8)
+    return std::bit_cast<Vector<Word>>(_mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
+  else
+#endif
+    return __builtin_convertvector((load<std::uint8_t, lanes<Word>>(from)), Vector<Word>);
+}
+
 /// a where c is true, b elsewhere.
 template <class Word>
 void select_piece(const Piece& p) {
   const Word *a = static_cast<const Word*>(p.a), *b = static_cast<const Word*>(p.b);
   const auto* condition = static_cast<const std::uint8_t*>(p.c);
   Word* out = static_cast<Word*>(p.out);
+  const std::int64_t n = p.n;
   std::int64_t i = 0;
   if constexpr (std::is_integral_v<Word>) {
-    constexpr std::int64_t n = lanes<Word>;
-    for (; i + n <= p.n; i += n) {
-      const auto wide = __builtin_convertvector((load<std::uint8_t, n>(condition + i)), Vector<Word>);
-      store(out + i, wide != 0 ? load(a + i) : load(b + i));
-    }
+    for (; i + lanes<Word> <= n; i += lanes<Word>)
+      store(out + i, widened<Word>(condition + i) != 0 ? load(a + i) : load(b + i));
   }
-  for (; i < p.n; ++i) out[i] = condition[i] ? a[i] : b[i];
+  for (; i < n; ++i) out[i] = condition[i] ? a[i] : b[i];
 }
 
 PieceKernel select_kernel(std::size_t element_bytes) {

@@ -1,5 +1,6 @@
 // Products of complex matrices with one column or one row, which are too little work for BLAS to begin with.
 #pragma once
+#include <algorithm>
 #include <complex>
 
 #include "backends/cpu/vectors.h"
@@ -24,6 +25,36 @@ void times_column(std::int64_t m, std::int64_t k, const std::complex<R>* a, std:
     std::complex<R> sum(sums[0], sums[1]);
     for (; j < k; ++j) sum += math::times(a[j], b[j]);
     *c = sum;
+  }
+}
+
+/// c[i] = the sum of a[j, i] b[j] over j < k, for i < m; elements of b are `ldb` apart. The gradient of a vector that
+/// all steps share, so k may be long: single precision goes on for 256 rows only.
+template <class R>
+void turned_times_column(std::int64_t m, std::int64_t k, const std::complex<R>* a, std::int64_t lda, bool conj_a,
+                         const std::complex<R>* b, std::int64_t ldb, bool conj_b, std::complex<R>* c,
+                         std::int64_t ldc) {
+  constexpr std::int64_t tile = 256, some = 256;
+  for (std::int64_t i0 = 0; i0 < m; i0 += tile) {
+    const std::int64_t wide = std::min(tile, m - i0);
+    double total_re[tile] = {}, total_im[tile] = {};
+    for (std::int64_t j0 = 0; j0 < k; j0 += some) {
+      R re[tile] = {}, im[tile] = {};
+      for (std::int64_t j = j0; j < std::min(k, j0 + some); ++j) {
+        const std::complex<R>* x = a + j * lda + i0;
+        const R u = b[j * ldb].real(), v = conj_b == conj_a ? b[j * ldb].imag() : -b[j * ldb].imag();
+        for (std::int64_t i = 0; i < wide; ++i) {  // conj(x) y = conj(x conj(y))
+          re[i] += x[i].real() * u - x[i].imag() * v;
+          im[i] += x[i].real() * v + x[i].imag() * u;
+        }
+      }
+      for (std::int64_t i = 0; i < wide; ++i) {
+        total_re[i] += static_cast<double>(re[i]);
+        total_im[i] += static_cast<double>(im[i]);
+      }
+    }
+    for (std::int64_t i = 0; i < wide; ++i)
+      c[(i0 + i) * ldc] = {static_cast<R>(total_re[i]), static_cast<R>(conj_a ? -total_im[i] : total_im[i])};
   }
 }
 
