@@ -84,8 +84,10 @@ class Counter {
     count(body, steps, inside, varying, true);
     for (int i = 0; i < scan.carries; ++i) work.bytes += 2 * steps * bytes_of(body.slots[ix(i)]);
     for (int s = node.out; s < node.out + node.outs; ++s) {
-      work.saved_bytes += times * bytes_of(p.slots[ix(s)]);
       const int k = s - node.out, made = scan.carries + scan.ys();  // behind these: the carries at all times
+      const auto next = body.outputs.begin(), end = next + scan.carries;
+      const bool view = k >= scan.carries && k < made && std::find(next, end, body.outputs[ix(k)]) != end;
+      if (!view) work.saved_bytes += times * bytes_of(p.slots[ix(s)]);
       reached[ix(s)] = inside[ix(body.outputs[ix(k < made ? k : k - made)])];
     }
   }

@@ -12,13 +12,14 @@
 // and is called with apply(Roll{1}, {&x}, where). Ops with several results say outputs(), infer(in, specs), run(in,
 // outs). What else an op may say serves time loops:
 //
-//     Tensor batch(Inputs in, Varying varying, std::int64_t steps) const;  // all time steps at once
-//     bool rows(Inputs in, Varying split) const;                           // may the batch be shared among threads?
-//     bool sums_rows(Inputs in, Varying split) const;                      // or does each give a part of a sum?
-//     std::optional<FusedCall> fuse(Inputs in) const;                      // how it is a part of a fused run, if it is
-//     bool thin(Inputs in) const;                                          // as fast step by step as for all times at
-//     once? bool prepare(Inputs in, Varying constant, Attrs& op, Tensors& in) const;  // the same call, for a whole
-//     loop
+//     Tensor batch(Inputs in, Varying varying, std::int64_t steps) const;
+//                                                      all time steps at once
+//     bool rows(Inputs in, Varying split) const;       may the batch be shared among threads?
+//     bool sums_rows(Inputs in, Varying split) const;  or does each give a part of a sum?
+//     std::optional<FusedCall> fuse(Inputs in) const;  how it is a part of a fused run, if it is
+//     bool thin(Inputs in) const;                      as fast step by step as for all times at once?
+//     bool prepare(Inputs in, Varying constant, Attrs& better, Tensors& replaced) const;
+//                                                      the same call, made ready for a whole loop
 #pragma once
 #include <cstring>
 #include <memory>

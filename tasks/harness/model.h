@@ -16,10 +16,10 @@ struct ModelShape {
 struct ModelOptions {
   std::string cell = "srnn";
   std::int64_t hidden = 128, layers = 1;
-  std::string input = "embedding";              // for symbols: embedding (trained, normal start) or one-hot
-  std::int64_t embedding = 0;                   // width of the embedding; 0: what the cell's paper has
-  double dropout = 0;                           // of what goes from a layer to the next, in training
-  std::int64_t checkpoint_every = 0;            // steps between kept states; 0: all are kept
+  std::string input = "embedding";                   // for symbols: embedding (trained, normal start) or one-hot
+  std::int64_t embedding = 0;                        // width of the embedding; 0: what the cell's paper has
+  double dropout = 0;                                // of what goes from a layer to the next, in training
+  std::int64_t checkpoint_every = 0;                 // steps between kept states; 0: all are kept
   std::map<std::string, std::string> settings = {};  // of the cell
 };
 
