@@ -115,9 +115,9 @@ TEST_CASE("where the radius has no derivative it is a constant, with a warning")
   // With c128 elements the two are not tied to each other any more.
   CHECK(difference(gradient([](const Tensor& x) { return spectral_radius(x); }, cast(pair, DType::c128)),
                    Tensor::zeros({2, 2}, DType::c128)) == 0);
-  // In a batch each matrix is for itself.
+  // In a batch each matrix is for itself, but for the last place of complex quotients (complex_simd.h).
   const Scalar radii = [](const Tensor& x) { return sum(spectral_radius(x)); };
   const Tensor g = gradient(radii, stack({eye(8, DType::f64), with_real_radius()}));
-  CHECK(difference(g, stack({Tensor::zeros({8, 8}, DType::f64), gradient(radii, with_real_radius())})) == 0);
+  CHECK(difference(g, stack({Tensor::zeros({8, 8}, DType::f64), gradient(radii, with_real_radius())})) < 1e-15);
   CHECK(spectral_radius(Tensor::zeros({0, 0}, DType::f64)).item() == 0);
 }
