@@ -302,7 +302,8 @@ std::string page() {
   for (const CellType& type : types) {
     const std::string needs = needs_text(type);
     std::int64_t count = 0;
-    for (const Parameter& p : make(type, 128, 10)->parameters()) count += p.count();
+    const std::unique_ptr<Cell> cell = make(type, 128, 10);
+    for (const Parameter& p : cell->parameters()) count += p.count();
     text += fmt::format("| [{0}](#{0}) | {1} | {2} | {3} |\n", type.name, type.help, count, needs);
     sections += section(type, needs);
   }
