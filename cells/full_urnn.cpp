@@ -1,8 +1,5 @@
 // Full-capacity unitary RNN (Wisdom et al. 2016): z' = modReLU(W z + V x; b) with any unitary W, kept so by moving
 // along the group: W <- (I + rate/2 A)^-1 (I - rate/2 A) W, A = G W^H - W G^H, G the gradient of W.
-#include <cmath>
-
-#include "cells/modrelu.h"
 #include "cells/unitary.h"
 
 namespace reel {
@@ -17,32 +14,20 @@ void move_on_unitary_group(Tensor& W, const Tensor& G, double rate) {
   W.assign(1.5 * moved - 0.5 * matmul(moved, matmul(moved, moved, {.transpose_a = true, .conj_a = true})));
 }
 
-class FullUrnn final : public Cell {
+class FullUrnn final : public UnitaryRnn {
  public:
-  FullUrnn(std::int64_t i, std::int64_t n, const Settings& s, Init& init)
-      : Cell(i, n, init), modrelu_(modrelu_options(s.choice("modrelu"))) {
+  FullUrnn(std::int64_t i, std::int64_t n, const Settings& s, Init& init) : UnitaryRnn(i, n, s, init) {
     const Tensor unit = eye(n, complex_of(init.dtype), *init.backend);
     W = transpose(restricted_unitary(n, init)(unit));  // rows W e_j: the columns of W
     add({.name = "W", .value = W, .group = "unitary", .free = n * n, .retract = move_on_unitary_group});
-    V = parameter("V", init.complex_uniform({n, i}, std::sqrt(6 / static_cast<double>(i + 2 * n))));
-    b = parameter("b", init.uniform({n}, 0.01));
-    if (s.choice("initial") == "trained")
-      z_0 = parameter("z_0", init.complex_uniform({n}, std::sqrt(3 / static_cast<double>(2 * n))));
-  }
-  std::vector<State> states() const override { return {{"z", hidden, true}}; }
-  Tensors initial(std::int64_t batch) const override {
-    return z_0.defined() ? Tensors{expand(z_0, {batch, hidden})} : Cell::initial(batch);
+    name_inputs(init);
+    name_initial(s, init);
   }
 
-  Tensors step(const Tensors& state, const Tensor& x) const override {
-    return {modrelu(linear(state[0], W) + linear_of_real(x, V), b, modrelu_)};
-  }
-  Tensor output(const Tensors& state) const override { return both_parts(state[0]); }
-  std::int64_t outputs() const override { return 2 * hidden; }
+  Tensors step(const Tensors& state, const Tensor& x) const override { return next(linear(state[0], W), x); }
 
  private:
-  ModReluOptions modrelu_;
-  Tensor W, V, b, z_0;
+  Tensor W;
 };
 
 using enum Setting::Kind;

@@ -1,7 +1,9 @@
 // The unitary matrix of uRNN (Arjovsky et al. 2016), W = D_3 R_2 F^-1 D_2 Pi R_1 F D_1, which full-capacity uRNN starts
 // from: phases D, reflections R about complex vectors, a permutation Pi and Fourier transforms, in O(n log n).
 #pragma once
-#include "cells/cell.h"
+#include <cmath>
+
+#include "cells/modrelu.h"
 
 namespace reel {
 
@@ -38,7 +40,32 @@ inline RestrictedUnitary restricted_unitary(std::int64_t n, Init& init) {
   return W;
 }
 
-/// [re z; im z], what the read-outs of uRNN see.
-inline Tensor both_parts(const Tensor& z) { return concat({real(z), imag(z)}, -1); }
+/// z' = modReLU(W z + V x; b) with a complex state, whatever W is; the read-out sees [re z; im z].
+class UnitaryRnn : public Cell {
+ public:
+  std::vector<State> states() const override { return {{"z", hidden, true}}; }
+  Tensors initial(std::int64_t batch) const override {
+    return z_0.defined() ? Tensors{expand(z_0, {batch, hidden})} : Cell::initial(batch);
+  }
+  Tensor output(const Tensors& state) const override { return concat({real(state[0]), imag(state[0])}, -1); }
+  std::int64_t outputs() const override { return 2 * hidden; }
+
+ protected:
+  UnitaryRnn(std::int64_t i, std::int64_t n, const Settings& s, const Init& init)
+      : Cell(i, n, init), modrelu_(modrelu_options(s.choice("modrelu"))) {}
+  void name_inputs(Init& init) {
+    V = parameter("V", init.complex_uniform({hidden, input}, std::sqrt(6 / static_cast<double>(input + 2 * hidden))));
+    b = parameter("b", init.uniform({hidden}, 0.01));
+  }
+  void name_initial(const Settings& s, Init& init) {
+    if (s.choice("initial") == "trained")
+      z_0 = parameter("z_0", init.complex_uniform({hidden}, std::sqrt(3 / static_cast<double>(2 * hidden))));
+  }
+  Tensors next(const Tensor& Wz, const Tensor& x) const { return {modrelu(Wz + linear_of_real(x, V), b, modrelu_)}; }
+
+ private:
+  ModReluOptions modrelu_;
+  Tensor V, b, z_0;
+};
 
 }  // namespace reel

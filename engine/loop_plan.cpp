@@ -79,11 +79,11 @@ LoopPlan::LoopPlan(const Scan& scan, Inputs in, std::span<Tensor> out)
     attrs.push_back(node.attrs);
     if (!node.op->prepare || scan.length < worth_preparing) continue;
     Varying constant;
-    Tensors values;
+    Tensors values = body.stand_ins(node);
     for (std::size_t k = 0; k < node.in.size(); ++k) {
-      const int s = node.in[k];
-      if (is_capture(s)) constant.set(k);
-      values.push_back(is_capture(s) ? in[ix(s)] : Tensor::abstract(body.slots[ix(s)]));
+      if (!body.is_capture(node.in[k])) continue;
+      constant.set(k);
+      values[k] = in[ix(node.in[k])];
     }
     node.op->prepare(node.attrs, pointers(values), constant, attrs[i], replaced[i]);
   }

@@ -34,7 +34,6 @@ struct LoopPlan {
     return false;
   }
   bool is_partial(int carry) const { return rows.rows > 0 && rows.share[ix(carry)] == Share::partial; }
-  bool is_capture(int slot) const { return slot >= body.inputs && slot < body.inputs + body.captures; }
 };
 
 /// Rows first .. first + count - 1, the share of `part`; a count of 0 stands for values that are not split.

@@ -103,10 +103,14 @@ void mark_ancestors(const Program& program, std::vector<char>& marked) {
 
 bool Program::gains_outside(const Node& node) const {
   if (node.op->traits.kind != Kind::heavy) return false;
-  if (!node.op->thin) return true;
+  return !node.op->thin || !node.op->thin(node.attrs, pointers(stand_ins(node)));
+}
+
+Tensors Program::stand_ins(const Node& node) const {
   Tensors in;
+  in.reserve(node.in.size());
   for (int s : node.in) in.push_back(Tensor::abstract(slots[ix(s)]));
-  return !node.op->thin(node.attrs, pointers(in));
+  return in;
 }
 
 bool Program::worth_slab(const Node& node) const {

@@ -30,6 +30,9 @@ struct Program {
   bool gains_outside(const Node& node) const;
   /// Is its result worth a slab, rather than being made again in the gradient's loop?
   bool worth_slab(const Node& node) const;
+  bool is_capture(int slot) const { return slot >= inputs && slot < inputs + captures; }
+  /// Abstract tensors in place of a node's inputs, for what an op says of their shapes.
+  Tensors stand_ins(const Node& node) const;
   /// The node that makes a slot, or -1 for inputs and captures.
   int maker(int slot) const;
   /// One line a node: "%5 = matmul(%0, %3) f32 (20, 128)".

@@ -74,6 +74,8 @@ class RowLoop {
 
   void follow(int slot, const Tensor& slab, bool split, std::int64_t turns, std::int64_t shift);
   void settle(int slot, const Tensor& slab, bool split, std::int64_t turns, std::int64_t shift);
+  /// Its address while the loop lives.
+  const Tensor* keep(Tensor t) { return kept_.emplace_back(std::make_unique<Tensor>(std::move(t))).get(); }
   const Tensor* argument(int node, std::size_t k);
   const Tensor* repeated(const Tensor& row, std::int64_t times, std::int64_t columns);
   void add_call(int node);
@@ -88,7 +90,7 @@ class RowLoop {
   std::vector<char> homed_;  // by slot: has its place in a slab
   std::vector<Walk> walks_;
   std::vector<Copy> copies_;
-  std::vector<std::unique_ptr<Tensor>> parts_;  // rows of captures
+  std::vector<std::unique_ptr<Tensor>> kept_;  // rows of captures, and rows repeated
   std::vector<Call> calls_;
   std::vector<FusedRun> runs_;
   std::vector<std::byte> blocks_;
@@ -147,12 +149,8 @@ void RowLoop::settle(int slot, const Tensor& slab, bool split, std::int64_t turn
   }
   const Tensor whole = slab.at(0);
   const Tensor own = split ? rows_of(whole) : whole;
-  const Tensor* from = &value(slot);
-  if (split && plan_.is_capture(slot)) {
-    parts_.push_back(std::make_unique<Tensor>(rows_of(*from)));
-    from = parts_.back().get();
-  }
-  copies_.push_back({from, std::make_unique<Tensor>(own)});
+  copies_.push_back(
+      {split && body_.is_capture(slot) ? keep(rows_of(value(slot))) : &value(slot), std::make_unique<Tensor>(own)});
   walks_.push_back({copies_.back().to.get(), own, whole.bytes(), turns, shift});
 }
 
@@ -161,9 +159,8 @@ const Tensor* RowLoop::argument(int node, std::size_t k) {
   const Tensors& replaced = plan_.replaced[ix(node)];
   if (k < replaced.size() && replaced[k].defined()) return &replaced[k];
   const int slot = body_.nodes[ix(node)].in[k];
-  if (!plan_.is_capture(slot) || range_.count == 0 || !plan_.rows.arguments[ix(node)][k]) return &value(slot);
-  parts_.push_back(std::make_unique<Tensor>(rows_of(value(slot))));
-  return parts_.back().get();
+  const bool part = body_.is_capture(slot) && range_.count > 0 && plan_.rows.arguments[ix(node)][k];
+  return part ? keep(rows_of(value(slot))) : &value(slot);
 }
 
 void RowLoop::add_call(int n) {
@@ -180,8 +177,7 @@ const Tensor* RowLoop::repeated(const Tensor& row, std::int64_t times, std::int6
   loop.push(times, {0, columns});
   loop.push(columns, {1, 1});
   row.backend().copy({size_of(row.dtype()), loop, row.data(), out.data()});
-  parts_.push_back(std::make_unique<Tensor>(std::move(out)));
-  return parts_.back().get();
+  return keep(std::move(out));
 }
 
 /// Numbers the values of a fused run as its operands. Those that nobody else reads live in blocks, which are used again
@@ -206,15 +202,13 @@ void RowLoop::add_run(const std::vector<int>& nodes) {
   const Steps full{run.columns, 1};
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Program::Node& node = body_.nodes[ix(nodes[i])];
-    Tensors shapes;
-    for (int s : node.in) shapes.push_back(Tensor::abstract(body_.slots[ix(s)]));
-    FusedCall call = *node.op->fuse(plan_.attrs[ix(nodes[i])], pointers(shapes));
+    FusedCall call = *node.op->fuse(plan_.attrs[ix(nodes[i])], pointers(body_.stand_ins(node)));
     for (std::size_t k = 0; k < node.in.size(); ++k) {
       const int s = node.in[k];
       if (operand[ix(s)] < 0) {
         const Tensor* t = argument(nodes[i], k);
         const Steps steps = *fused_steps(t->shape(), shape);
-        if (plan_.is_capture(s) && steps.row == 0 && steps.column == 1 && 2 * run.columns <= FusedArgs::block)
+        if (body_.is_capture(s) && steps.row == 0 && steps.column == 1 && 2 * run.columns <= FusedArgs::block)
           add(s, repeated(*t, FusedArgs::block / run.columns, run.columns), full, true);
         else
           add(s, t, steps, false);

@@ -31,27 +31,24 @@ RowPlan plan_rows(const Program& body, int carries, int sums) {
     if (i < carries && !sum_carry(i) && !has_rows(i)) return none;
     if (!sum_carry(i) && has_rows(i)) plan.share[ix(i)] = Share::rows;
   }
-  const auto known = [&](int slot) { return !(slot < carries && sum_carry(slot)); };
   const Tensors values = shapes_of(body);
   for (std::size_t i = 0; i < body.nodes.size(); ++i) {
     const Program::Node& node = body.nodes[i];
     Varying split, perhaps;  // a capture as long as the batch may be one for each row, or something else of that length
     std::vector<const Tensor*> in;
     bool partial = false, all_partial = true;
+    const auto running = std::find_if(node.in.begin(), node.in.end(), sum_carry);
     for (std::size_t k = 0; k < node.in.size(); ++k) {
       const int s = node.in[k];
       in.push_back(&values[ix(s)]);
-      const bool capture = s >= body.inputs && s < body.inputs + body.captures;
       const Share share = plan.share[ix(s)];
       if (share == Share::rows) split.set(k);
-      if (share == Share::rows || (capture && has_rows(s))) perhaps.set(k);
+      if (share == Share::rows || (body.is_capture(s) && has_rows(s))) perhaps.set(k);
       partial = partial || share == Share::partial;
-      all_partial = all_partial && (share == Share::partial || !known(s));
+      all_partial = all_partial && share == Share::partial;
     }
-    const bool adds_up = std::any_of(node.in.begin(), node.in.end(), [&](int s) { return !known(s); });
-    if (adds_up) {  // the running sum plus one of its kind; nothing else may look at it
-      const int carry = *std::find_if(node.in.begin(), node.in.end(), [&](int s) { return !known(s); });
-      const int other = node.in[0] == carry ? node.in.back() : node.in[0];
+    if (running != node.in.end()) {  // the running sum plus one of its kind; nothing else may look at it
+      const int carry = *running, other = node.in[0] == carry ? node.in.back() : node.in[0];
       const Share kind = plan.share[ix(other)];
       if (!node.op->traits.linear || node.in.size() != 2 || kind == Share::whole ||
           body.outputs[ix(carry)] != node.out || (kind == Share::rows && !has_rows(carry)))
@@ -80,10 +77,10 @@ RowPlan plan_rows(const Program& body, int carries, int sums) {
   }
   for (std::size_t i = 0; i < body.outputs.size(); ++i) {
     const int s = body.outputs[i];
-    const bool sum = sum_carry(static_cast<int>(i)) && i < ix(carries);
+    const bool sum = sum_carry(static_cast<int>(i));
     const bool split = plan.share[ix(s)] == Share::rows || (body.maker(s) < 0 && has_rows(s));
-    const bool running = sum && plan.share[ix(s)] == Share::partial && plan.share[i] == Share::partial;
-    if (!split && !running) return none;
+    const bool summed = sum && plan.share[ix(s)] == Share::partial && plan.share[i] == Share::partial;
+    if (!split && !summed) return none;
     if (sum && plan.share[i] == Share::whole) return none;
   }
   plan.rows = rows;

@@ -23,10 +23,7 @@ namespace {
 bool fusable(const Program& body, const Program::Node& node) {
   if (!node.op->fuse) return false;
   const Shape& run = body.slots[ix(node.out)].shape;
-  std::vector<Tensor> values;
-  std::vector<const Tensor*> in;
-  for (int s : node.in) values.push_back(Tensor::abstract(body.slots[ix(s)]));
-  const std::optional<FusedCall> call = node.op->fuse(node.attrs, pointers(values));
+  const std::optional<FusedCall> call = node.op->fuse(node.attrs, pointers(body.stand_ins(node)));
   if (!call) return false;
   const bool zip = call->kind == FusedCall::Kind::zip;
   return std::all_of(node.in.begin(), node.in.end(), [&](int s) {

@@ -9,17 +9,12 @@
 #undef main
 
 #include "tests/check.h"
+#include "tests/streams.h"
 
 using namespace reel;
 using namespace reel::test;
 
 namespace {
-
-std::vector<std::uint64_t> streams(std::uint64_t n) {
-  std::vector<std::uint64_t> s;
-  for (std::uint64_t i = 0; i < n; ++i) s.push_back(i);
-  return s;
-}
 
 /// One sequence of a batch [T, B].
 std::vector<int> column(const Tensor& x, std::int64_t b) {

@@ -4,17 +4,12 @@
 #undef main
 
 #include "tests/check.h"
+#include "tests/streams.h"
 
 using namespace reel;
 using namespace reel::test;
 
 namespace {
-
-std::vector<std::uint64_t> streams(std::uint64_t n) {
-  std::vector<std::uint64_t> s;
-  for (std::uint64_t i = 0; i < n; ++i) s.push_back(i);
-  return s;
-}
 
 Denoising make(const std::string& layout, std::int64_t T, const std::string& loss = "all") {
   DenoisingOptions o;

@@ -4,12 +4,16 @@
 #include <cblas.h>
 #include <libxsmm.h>
 
+#include <vector>
+
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/thin_products.h"
 
 namespace reel::cpu {
 
 namespace {
+
+constexpr std::int64_t largest = std::int64_t{1} << 20;  // elements for libxsmm: beyond the caches, blocking wins
 
 /// What BLAS calls the form of a side. Conjugating without transposing is OpenBLAS's own addition.
 template <class T>
@@ -78,7 +82,6 @@ bool by_xsmm(const Product<T>& p) {
   if constexpr (is_complex_type<T>) {
     return false;
   } else {
-    constexpr std::int64_t largest = std::int64_t{1} << 20;  // elements: beyond the caches, blocking wins
     if (p.form_b != CblasNoTrans) return false;
     if (p.form_a == CblasNoTrans) {
       if (p.n * p.k > largest) return false;
@@ -104,19 +107,6 @@ bool by_xsmm(const Product<T>& p) {
       kernel(p.b + k * p.ldb, p.a + k * p.lda, p.c);
     }
     return true;
-  }
-}
-
-/// out [k, n] = in [n, k] turned round, rows of in `apart` elements apart.
-template <class T>
-void transpose(const T* in, std::int64_t apart, T* out, std::int64_t n, std::int64_t rows, std::int64_t k) {
-  constexpr std::int64_t side = 16;
-  for (std::int64_t j0 = 0; j0 < k; j0 += side) {
-    for (std::int64_t i0 = 0; i0 < rows; i0 += side) {
-      for (std::int64_t j = j0; j < std::min(j0 + side, k); ++j) {
-        for (std::int64_t i = i0; i < std::min(i0 + side, rows); ++i) out[j * n + i] = in[i * apart + j];
-      }
-    }
   }
 }
 
@@ -152,17 +142,25 @@ bool by_loop(const Product<T>& p) {
 
 template <class T>
 void multiply(const Product<T>& p) {
-  constexpr std::int64_t many = 64;  // rows that pay for turning b first
-  if (p.form_b == CblasTrans && p.form_a == CblasNoTrans && p.m >= many && !is_complex_type<T>) {
-    std::vector<T> turned(static_cast<std::size_t>(p.n * p.k));
-    transpose(p.b, p.ldb, turned.data(), p.n, p.n, p.k);
-    Product<T> q = p;
-    q.form_b = CblasNoTrans;
-    q.b = turned.data();
-    q.ldb = p.n;
-    if (by_xsmm(q)) return;
-  }
   if (!by_loop(p) && !by_xsmm(p)) by_blas(p);
+}
+
+/// Turns b where many rows pay for it, as libxsmm wants it; the result keeps what p.b then points to.
+template <class T>
+std::vector<T> turn_b(Product<T>& p, Backend& cpu) {
+  constexpr std::int64_t many = 64;
+  std::vector<T> turned;
+  if (p.form_b != CblasTrans || p.form_a != CblasNoTrans || p.m < many || p.n * p.k > largest || is_complex_type<T>)
+    return turned;
+  turned.resize(static_cast<std::size_t>(p.n * p.k));
+  Loop<2> loop;
+  loop.push(p.k, {1, p.n});
+  loop.push(p.n, {p.ldb, 1});
+  cpu.copy({sizeof(T), loop, p.b, turned.data()});
+  p.form_b = CblasNoTrans;
+  p.b = turned.data();
+  p.ldb = p.n;
+  return turned;
 }
 
 }  // namespace
@@ -198,10 +196,17 @@ void Cpu::gemm(const GemmArgs& g) {
         shared(
             g.batch, std::max<std::int64_t>(2, enough / (g.m * g.n)),
             [&](std::int64_t first, std::int64_t last) {
-              for (std::int64_t i = first; i < last; ++i) multiply(one(i));
+              for (std::int64_t i = first; i < last; ++i) {
+                Product<T> p = one(i);
+                const std::vector<T> turned = turn_b(p, *this);
+                multiply(p);
+              }
             },
             1);
-      } else if (g.m >= g.n) {
+        return;
+      }
+      const std::vector<T> turned = turn_b(all, *this);
+      if (g.m >= g.n) {
         shared(
             g.m, enough / g.n, [&](std::int64_t i, std::int64_t j) { multiply(all.part(i, j, 0, g.n)); }, 16);
       } else {

@@ -32,7 +32,7 @@ class Team {
   std::mutex one_caller_;
   const std::function<void(int)>* f_ = nullptr;
   int parts_ = 0;
-  std::atomic<std::uint32_t> call_{0};  // counts the calls; odd bits are not used
+  std::atomic<std::uint32_t> call_{0};  // counts the calls
   std::atomic<int> busy_{0};
   std::atomic<bool> stop_{false};
   std::mutex error_lock_;
