@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include "engine/parse.h"
+#include "cells/parse.h"
 
 namespace reel {
 
@@ -68,14 +68,14 @@ Tensor Cell::fixed(const std::string& name, const Tensor& value) {
   return value;
 }
 
-Sequence Cell::run(const Tensors& state, const Tensor& xs, const ScanOptions& options, Where where) const {
+Sequence Cell::run(const Tensors& state, const CellInput& in, const ScanOptions& options, Where where) const {
   ScanResult all = scan(
       [&](const Tensors& s, const Tensors& x) {
-        Tensors next = step(s, x[0]);
+        Tensors next = step(s, in.numbers(x[0]));
         Tensors y{output(next)};
         return Next{std::move(next), std::move(y)};
       },
-      state, {xs}, options, where);
+      state, {in.xs}, options, where);
   return {all.ys[0], std::move(all.last)};
 }
 

@@ -63,6 +63,16 @@ struct State {
   bool complex = false;
 };
 
+/// What a cell sees: numbers xs [T, B, input]; or symbols xs i32 [T, B], each standing for its row of a table [symbols,
+/// input], which scan then works on where it can, as it has fewer rows (engine/tables.cpp).
+struct CellInput {
+  CellInput(Tensor numbers) : xs(std::move(numbers)) {}
+  CellInput(Tensor symbols, Tensor table) : xs(std::move(symbols)), table(std::move(table)) {}
+  /// The numbers of one time, or of all.
+  Tensor numbers(const Tensor& x) const { return table.defined() ? embedding(x, table) : x; }
+  Tensor xs, table;
+};
+
 /// All times of a cell: xs [T, B, input] -> outputs [T, B, outputs] and the last state.
 struct Sequence {
   Tensor hs;
@@ -87,8 +97,8 @@ class Cell {
   virtual std::int64_t outputs() const { return hidden; }
   /// The state before the first step: zeros unless it is trained.
   virtual Tensors initial(std::int64_t batch) const;
-  /// All times, xs [T, B, input]: a scan of step() unless the cell is no recurrence.
-  virtual Sequence run(const Tensors& state, const Tensor& xs, const ScanOptions& options, Where where) const;
+  /// All times: a scan of step() unless the cell is no recurrence.
+  virtual Sequence run(const Tensors& state, const CellInput& in, const ScanOptions& options, Where where) const;
   /// False for one that sees all times at once: it has run(), but no step().
   virtual bool recurrent() const { return true; }
   /// Called after each update of the parameters: brings them back to where they must lie.
@@ -118,9 +128,9 @@ class Cell {
 };
 
 /// All times of a cell from a state.
-inline Sequence scan(const Cell& cell, const Tensors& state, const Tensor& xs, const ScanOptions& options = {},
+inline Sequence scan(const Cell& cell, const Tensors& state, const CellInput& in, const ScanOptions& options = {},
                      Where where = Where::current()) {
-  return cell.run(state, xs, options, where);
+  return cell.run(state, in, options, where);
 }
 
 /// A kind of cell by name.

@@ -45,10 +45,10 @@ class LtRnn final : public Cell {
 
   /// With scale_gradient, what enters the states from outside, at whatever time, enters divided by T. Not so in step():
   /// there gradients pass once for every time, and would come out divided by T^t.
-  Sequence run(const Tensors& state, const Tensor& xs, const ScanOptions& options, Where where) const override {
-    Sequence all = Cell::run(state, xs, options, where);
-    if (!scaled_ || xs.dim(0) == 0) return all;
-    const double factor = 1 / static_cast<double>(xs.dim(0));
+  Sequence run(const Tensors& state, const CellInput& in, const ScanOptions& options, Where where) const override {
+    Sequence all = Cell::run(state, in, options, where);
+    if (!scaled_ || in.xs.dim(0) == 0) return all;
+    const double factor = 1 / static_cast<double>(in.xs.dim(0));
     all.hs = scale_gradient(all.hs, factor);
     for (Tensor& last : all.last) last = scale_gradient(last, factor);
     return all;

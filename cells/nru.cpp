@@ -40,8 +40,10 @@ class Nru final : public Cell {
 
   Tensors step(const Tensors& state, const Tensor& x) const override {
     const Tensor &h = state[0], &m = state[1];
-    const Tensor next = activate(f_, norm_(h_(concat({x, h, m}, -1))));  // h' = ReLU(W_h [x; h; m] + b_h)
-    const Tensor q = concat({next, m}, -1);                              // the new h and the old memory
+    // h' = ReLU(W_h [x; h; m] + b_h): x by itself, as its product need not wait for the state
+    const Tensor W_x = slice(h_.W, 1, 0, input), W_hm = slice(h_.W, 1, input, h_.W.dim(1));
+    const Tensor next = activate(f_, norm_(linear(x, W_x, h_.b) + linear(concat({h, m}, -1), W_hm)));
+    const Tensor q = concat({next, m}, -1);  // the new h and the old memory
     const Tensor written = head(alpha_(q)) * vectors(v_alpha_(q)) - head(beta_(q)) * vectors(v_beta_(q));  // [B, k, M]
     const Tensor change = mean_ ? mean(written, {1}) : sum(written, {1});
     return {next, multiply_ ? m * change : m + change};

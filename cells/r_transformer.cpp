@@ -48,8 +48,9 @@ class RTransformer final : public Cell {
   void updated() override { rnn_->updated(); }
   Tensor penalty() const override { return rnn_->penalty(); }
 
-  Sequence run(const Tensors&, const Tensor& xs, const ScanOptions& options, Where where) const override {
+  Sequence run(const Tensors&, const CellInput& in, const ScanOptions& options, Where where) const override {
     if (options.reverse) fail("r_transformer", where, "it runs forward only");
+    const Tensor xs = in.numbers(in.xs);
     Tensor x = encoder_.W.defined() ? encoder_(xs) : xs;  // [T, B, d]
     x = x + local_rnn(norm_[0](x), where);
     x = x + attention(norm_[1](x));

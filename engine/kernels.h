@@ -120,6 +120,8 @@ struct GemmArgs {  // c[i] = op(a[i]) op(b[i]) for i < batch: [m, k] [k, n] -> [
   const void *a, *b;
   void* c;
 };
+/// Real products of few columns and long sums go best with both factors' rows along the sums: a times b transposed.
+constexpr bool is_narrow_product(std::int64_t n, std::int64_t k) { return n <= 16 && k >= 256; }
 struct RowsArgs {  // gather: out[o, i, :] = in[o, index[i], :]; scatter_add: out[o, index[i], :] += in[o, i, :]
   DType dtype;
   std::int64_t outer, count, rows, width;  // o < outer, i < count, index[i] < rows

@@ -32,7 +32,7 @@ constexpr std::int64_t worth_preparing = 4;  // steps
 /// How many parts to make of the rows: one a thread, or more when what a thread works on in a step would not stay in
 /// its cache. But rows taken together share the reading of weights, so large weights forbid it.
 int parts_of(const LoopPlan& plan) {
-  constexpr std::int64_t cache = std::int64_t{1} << 18, small = std::int64_t{1} << 17;  // bytes
+  constexpr std::int64_t cache = std::int64_t{1} << 19, small = std::int64_t{1} << 19;  // bytes
   const Program& body = plan.body;
   const auto bytes = [&](int slot) {
     const Spec& s = body.slots[ix(slot)];

@@ -18,6 +18,7 @@
 //     bool sums_rows(Inputs in, Varying split) const;  or does each give a part of a sum?
 //     std::optional<FusedCall> fuse(Inputs in) const;  how it is a part of a fused run, if it is
 //     bool thin(Inputs in) const;                      as fast step by step as for all times at once?
+//     bool looks_up(Inputs in) const;                  are the result's rows rows of in[0], by the numbers in[1]?
 //     bool prepare(Inputs in, Varying constant, Attrs& better, Tensors& replaced) const;
 //                                                      the same call, made ready for a whole loop
 #pragma once
@@ -67,6 +68,7 @@ enum class Reads : std::uint8_t { nothing = 0, inputs = 1, output = 2, both = 3 
 struct Traits {
   const char* name;
   Kind kind = Kind::heavy;
+  double effort = 1;  // of making an element, compared with an addition; of heavy ops it is not asked
   Reads reads = Reads::both;
   bool linear = false;         // jointly linear in all inputs: the sum over time steps may be taken of the inputs
   bool allocates = false;      // run() is given undefined results, and makes them
@@ -167,6 +169,8 @@ struct Op {
   /// Heavy by its kind, but this call has so little to read or to make that it is as fast step by step, and spares a
   /// slab.
   bool (*thin)(const Attrs&, Inputs);
+  /// True if row i of the result [B, ...] is row in[1][i] of in[0], in[1] being [B].
+  bool (*looks_up)(const Attrs&, Inputs);
   /// For a call that a loop makes many times: puts a call of the same result that is done faster into `better` and
   /// `replaced` (undefined: as it was), which may hold something made from the constant inputs. False: there is none.
   bool (*prepare)(const Attrs&, Inputs, Varying constant, Attrs& better, Tensors& replaced);
@@ -189,6 +193,7 @@ Op make_op() {
         .sums_rows = nullptr,
         .fuse = nullptr,
         .thin = nullptr,
+        .looks_up = nullptr,
         .prepare = nullptr};
   constexpr bool many = requires(const O& o) { o.outputs(); };
   if constexpr (many) {
@@ -218,6 +223,8 @@ Op make_op() {
     op.fuse = [](const Attrs& a, Inputs in) { return a.as<O>().fuse(in); };
   if constexpr (requires(const O& o, Inputs in) { o.thin(in); })
     op.thin = [](const Attrs& a, Inputs in) { return a.as<O>().thin(in); };
+  if constexpr (requires(const O& o, Inputs in) { o.looks_up(in); })
+    op.looks_up = [](const Attrs& a, Inputs in) { return a.as<O>().looks_up(in); };
   if constexpr (requires(const O& o, Inputs in, Varying v, Attrs& b, Tensors& r) { o.prepare(in, v, b, r); })
     op.prepare = [](const Attrs& a, Inputs in, Varying v, Attrs& b, Tensors& r) {
       return a.as<O>().prepare(in, v, b, r);

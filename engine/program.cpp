@@ -113,12 +113,6 @@ Tensors Program::stand_ins(const Node& node) const {
   return in;
 }
 
-bool Program::worth_slab(const Node& node) const {
-  const bool small =
-      slots[ix(node.out)].shape.numel() < slots[ix(node.in.empty() ? node.out : node.in[0])].shape.numel();
-  return gains_outside(node) || (small && node.op->traits.kind == Kind::heavy);
-}
-
 int Program::maker(int slot) const {
   const auto after = std::upper_bound(nodes.begin(), nodes.end(), slot, [](int s, const Node& n) { return s < n.out; });
   return slot < inputs + captures ? -1 : static_cast<int>(after - nodes.begin()) - 1;

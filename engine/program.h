@@ -28,8 +28,6 @@ struct Program {
 
   /// Does a node gain by leaving a loop over time, where it runs once for all times?
   bool gains_outside(const Node& node) const;
-  /// Is its result worth a slab, rather than being made again in the gradient's loop?
-  bool worth_slab(const Node& node) const;
   bool is_capture(int slot) const { return slot >= inputs && slot < inputs + captures; }
   /// Abstract tensors in place of a node's inputs, for what an op says of their shapes.
   Tensors stand_ins(const Node& node) const;

@@ -53,6 +53,7 @@ ScanResult scan(const Step& step, const Tensors& state, const Tensors& xs, const
 }
 
 ScanResult run_scan(ScanCall call, const Where& where) {
+  if (call.passes.tables) tables(call);
   if (call.passes.hoist) hoist(call);
   drop_unused(call);
   const bool keep = Tape::current() != nullptr;  // a gradient may come: it needs the states

@@ -18,13 +18,14 @@ using Step = std::function<Next(const Tensors& state, const Tensors& x)>;
 
 /// Passes over the traced step; each can be switched off, none changes a result.
 struct ScanPasses {
+  bool tables = true;        // what is done to rows looked up in a table is done to the table, before the loop
   bool hoist = true;         // what does not depend on the state runs once for all time steps, before the loop
   bool sink = true;          // what the state does not depend on (weight gradients) runs once for all, after the loop
-  bool save = true;          // products are kept for the gradient instead of computed again
+  bool save = true;          // what costs more to compute again than to keep is kept for the gradient
   bool fuse = true;          // runs of elementwise calls go through the step together, block by block
   bool rows = true;          // each thread takes its rows of the batch through all time steps
   bool hoist_inputs = true;  // false: hoist moves what depends on captures alone, and no slab is made of inputs
-  static ScanPasses none() { return {false, false, false, false, false, false}; }
+  static ScanPasses none() { return {false, false, false, false, false, false, false}; }
 };
 
 struct ScanOptions {
@@ -95,6 +96,9 @@ struct Scan {
 /// Runs a loop through the passes and the op; the result is as scan()'s.
 ScanResult run_scan(ScanCall call, const Where& where);
 
+/// Where a step looks up rows of a table of few, what it does to each row by itself is done to the table. (tables.cpp)
+void tables(ScanCall& call);
+
 /// Moves out of the loop what does not depend on the carries: into new xs, computed by ordinary ops. (hoist.cpp)
 void hoist(ScanCall& call);
 
@@ -102,7 +106,7 @@ void hoist(ScanCall& call);
 /// `sums`. Runs it and returns last carries and ys as scan() does, and the sums at the end of ys. (sink.cpp)
 ScanResult run_with_sums(ScanCall call, int sums, const Where& where);
 
-/// Slots whose values the backward loop should find ready: results of heavy nodes inside the loop. (save.cpp)
+/// Slots whose values the loop should put out for the gradient, besides its outputs. (save.cpp)
 std::vector<int> worth_saving(const Program& body);
 
 /// Drops those of xs that the body does not use.

@@ -20,26 +20,32 @@ std::vector<char> varying_slots(const Program& p) {
   return varying;
 }
 
-/// Which nodes leave the loop: heavy ones that no carry needs, and all that follows from them.
-std::vector<char> plan(const ScanCall& call) {
+/// Which nodes leave the loop: heavy ones that no carry needs, and all that follows from them; and those that only move
+/// the elements of one of the `sums`, the last outputs, for the sum may be moved instead.
+std::vector<char> plan(const ScanCall& call, int sums) {
   const Program& p = call.body;
   const std::size_t nodes = p.nodes.size();
   std::vector<char> needed(p.slots.size(), 0), blocked(p.slots.size(), 0), sunk(nodes, 0), sunk_slot(p.slots.size(), 0);
   const std::vector<char> varying = varying_slots(p);
   for (int i = 0; i < call.carries(); ++i) needed[ix(p.outputs[ix(i)])] = 1;
   mark_ancestors(p, needed);
-  std::vector<char> may(nodes, 0);
+  std::vector<char> may(nodes, 0), moves_sum(nodes, 0), summed(p.slots.size(), 0);
+  for (auto s = p.outputs.end() - sums; s != p.outputs.end(); ++s) summed[ix(*s)] = 1;
   for (std::size_t i = nodes; i-- > 0;) {
     const Program::Node& node = p.nodes[i];
+    const Traits& traits = node.op->traits;
     may[i] = node.op->batch && varying[ix(node.out)] && !needed[ix(node.out)] && !blocked[ix(node.out)];
-    if (may[i]) continue;
-    for (int s : node.in) blocked[ix(s)] = 1;  // someone inside the loop uses it
+    moves_sum[i] = may[i] && summed[ix(node.out)] && traits.linear && traits.kind == Kind::movement;
+    for (int s : node.in) {
+      if (!may[i]) blocked[ix(s)] = 1;  // someone inside the loop uses it
+      if (moves_sum[i]) summed[ix(s)] = 1;
+    }
   }
   for (std::size_t i = 0; i < nodes; ++i) {
     const Program::Node& node = p.nodes[i];
     bool follows = false;
     for (int s : node.in) follows = follows || sunk_slot[ix(s)];
-    sunk[i] = may[i] && (follows || p.gains_outside(node));
+    sunk[i] = may[i] && (follows || moves_sum[i] || p.gains_outside(node));
     sunk_slot[ix(node.out)] = sunk[i];
   }
   return sunk;
@@ -158,7 +164,7 @@ ScanResult run_with_sums(ScanCall call, int sums, const Where& where) {
   if (call.passes.hoist) hoist(call);  // so that what is constant is a capture
   const Program p = call.body;
   const int carries = call.carries(), ys = call.ys() - sums;
-  const std::vector<char> sunk = call.passes.sink ? plan(call) : std::vector<char>(p.nodes.size(), 0);
+  const std::vector<char> sunk = call.passes.sink ? plan(call, sums) : std::vector<char>(p.nodes.size(), 0);
   std::vector<char> varying = varying_slots(p);
   const auto output = [&](int i) { return p.outputs[ix(carries + i)]; };
 

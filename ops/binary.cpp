@@ -30,8 +30,14 @@ DERIVATIVE_A(Hypot) { return a / where(equal(y, 0), 1, y); }  // 0 at the origin
 DERIVATIVE_B(Hypot) { return b / where(equal(y, 0), 1, y); }
 DERIVATIVE_A(MakeComplex) { return 1; }
 DERIVATIVE_B(MakeComplex) { return Tensor::full({}, {0, 1}, y.dtype(), y.backend()); }
-DERIVATIVE_A(ModRelu) { return abs(sign(y)); }  // 0 where the unit is off, and at a = 0
+DERIVATIVE_A(ModRelu) { return {where_nonzero, y}; }  // 0 where the unit is off, and at a = 0
 DERIVATIVE_B(ModRelu) { return sign(y); }
+DERIVATIVE_A(WhereNonzero) { return abs(sign(b)); }
+DERIVATIVE_B(WhereNonzero) { return 0; }
+DERIVATIVE_A(TimesTanhSlope) { return 1 - b * b; }
+DERIVATIVE_B(TimesTanhSlope) { return -2 * (a * b); }
+DERIVATIVE_A(TimesSigmoidSlope) { return b * (1 - b); }
+DERIVATIVE_B(TimesSigmoidSlope) { return a * (1 - 2 * b); }
 
 namespace {
 
@@ -82,6 +88,9 @@ Tensor atan2(Arg a, Arg b) { return binary<Atan2>(a, b); }
 Tensor hypot(Arg a, Arg b) { return binary<Hypot>(a, b); }
 Tensor complex(Arg re, Arg im) { return binary<MakeComplex>(re, im); }
 Tensor polar(Arg size, Arg angle) { return complex({size * cos(angle), size.where}, size * sin(angle)); }
+Tensor where_nonzero(Arg a, Arg b) { return binary<WhereNonzero>(a, b); }
+Tensor times_tanh_slope(Arg a, Arg b) { return binary<TimesTanhSlope>(a, b); }
+Tensor times_sigmoid_slope(Arg a, Arg b) { return binary<TimesSigmoidSlope>(a, b); }
 Tensor maximum(Arg a, Arg b) { return binary<Maximum>(a, b); }
 Tensor minimum(Arg a, Arg b) { return binary<Minimum>(a, b); }
 Tensor equal(Arg a, Arg b) { return binary<Equal>(a, b); }

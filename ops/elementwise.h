@@ -7,12 +7,15 @@
 
 namespace reel {
 
-/// A derivative: a tensor, or one number for all elements.
+/// A derivative: a tensor, one number for all elements, or a function of two that makes gradient times derivative from
+/// the gradient and a tensor, in one pass where a product would take several.
 struct Slope {
   Slope(Tensor tensor) : tensor(std::move(tensor)) {}
   Slope(double number) : number(number) {}
+  Slope(Tensor (*times)(Arg, Arg), Tensor tensor) : tensor(std::move(tensor)), times(times) {}
   Tensor tensor;
   double number = 1;
+  Tensor (*times)(Arg, Arg) = nullptr;
 };
 
 // The calculus. x, a, b are inputs, y is the result, f the functor. Not defining one is a build error. Of a function
@@ -50,9 +53,16 @@ Tensor align(const Tensor& slab, int rank);
 
 /// Slopes are numbers, so a derivative looks at no value.
 template <class F>
-inline constexpr bool is_straight = std::is_same_v<F, Neg> || std::is_same_v<F, Affine> || std::is_same_v<F, Conj> ||
-                                    std::is_same_v<F, Imag> || std::is_same_v<F, ScaleGradient> ||
-                                    std::is_same_v<F, Add> || std::is_same_v<F, Sub> || std::is_same_v<F, MakeComplex>;
+inline constexpr bool is_straight =
+    index_of<F, TypeList<Neg, Affine, Conj, Imag, ScaleGradient, Add, Sub, MakeComplex>> >= 0;
+
+/// What an element costs, compared with an addition: series and divisions of their own take several times as long.
+template <class F>
+inline constexpr double effort_of =
+    index_of<F, TypeList<Exp, Expm1, Log, Log1p, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Sigmoid, Erf, Gelu,
+                         Silu, Softplus, Elu, Power, Angle, Pow, Atan2, Hypot>> >= 0
+        ? 4
+        : 1;
 
 template <class F>
 void check_takes(DType dtype) {
@@ -64,6 +74,7 @@ struct Unary {
   [[no_unique_address]] F f;
   static constexpr Traits traits{.name = F::name,
                                  .kind = Kind::elementwise,
+                                 .effort = effort_of<F>,
                                  .reads = is_straight<F> ? Reads::nothing : Reads::both,
                                  .differentiable = !is_predicate<F>};
 
@@ -110,6 +121,7 @@ struct Binary {
   [[no_unique_address]] F f;
   static constexpr Traits traits{.name = F::name,
                                  .kind = Kind::elementwise,
+                                 .effort = effort_of<F>,
                                  .reads = is_straight<F> ? Reads::nothing : Reads::both,
                                  .linear = is_straight<F>,
                                  .differentiable = !is_predicate<F>};

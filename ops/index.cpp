@@ -49,6 +49,12 @@ struct IndexSelect {  // x [before, n, after], index [...] -> [before, ..., afte
     return varying[0] ? index_select(in[0], axis + 1, in[1]) : movedim(index_select(in[0], axis, in[1]), axis, 0);
   }
   bool rows(Inputs, Varying split) const { return axis == 0 ? !split[0] : !split[1]; }
+  bool looks_up(Inputs in) const { return axis == 0 && in[1].rank() == 1; }
+  /// A table that a cache holds: in a loop its rows are at hand, outside the result would be a slab.
+  bool thin(Inputs in) const {
+    constexpr std::int64_t cache = std::int64_t{1} << 18;  // bytes
+    return looks_up(in) && in[0].numel() * static_cast<std::int64_t>(size_of(in[0].dtype())) <= cache;
+  }
 };
 REEL_OP(IndexSelect)
 
@@ -79,6 +85,9 @@ struct IndexAdd {  // values [before, ..., after], index [...] -> [before, count
     return varying[0] && varying[1] ? index_add(movedim(in[0], 0, axis), axis, in[1], count) : Tensor();
   }
   bool rows(Inputs, Varying split) const { return axis != 0 && !split[1]; }
+  bool sums_rows(Inputs, Varying split) const { return axis == 0 && split[0] && split[1]; }
+  /// The gradient of a table with hardly more rows than a step looks up: adding it up costs no more than that step.
+  bool thin(Inputs in) const { return axis == 0 && in[1].rank() == 1 && count <= 2 * in[1].numel(); }
 };
 REEL_OP(IndexAdd)
 

@@ -64,12 +64,20 @@ struct Matmul {
     const Tensor& x = v.in(0);
     if (v.spec(1).shape.rank() == 2 && !a.transpose && dc.rank() > 2) {  // leading axes are rows: one product, no sum
       const Tensor rows = as_rows(x), drows = as_rows(dc);
-      v.set(1, b.transpose ? product(drows, {true, b.conj}, rows, {false, both})
+      v.set(1, b.transpose ? turned(drows, b.conj, rows, {false, both})
                            : product(rows, {true, both}, drows, {false, b.conj}));
     } else {
-      v.set(1, shared(v.spec(1), b.transpose ? product(dc, {true, b.conj}, x, {a.transpose, both})
+      v.set(1, shared(v.spec(1), b.transpose ? turned(dc, b.conj, x, {a.transpose, both})
                                              : product(x, {!a.transpose, both}, dc, {false, b.conj})));
     }
+  }
+  /// dc* x for a weight [n, k]. Of a narrow one the transpose is made, as kernels have their vectors along rows; it is
+  /// turned round last, in a loop after the sum over time.
+  static Tensor turned(const Tensor& dc, bool conj, const Tensor& x, Side side) {
+    constexpr std::int64_t narrow = 16;
+    const std::int64_t k = x.dim(side.transpose ? -2 : -1);
+    if (dc.rank() > 2 || k > narrow || k >= dc.dim(-1)) return product(dc, {true, conj}, x, side);
+    return permute(product(x, {!side.transpose, side.conj}, dc, {false, conj}), {1, 0});
   }
   static Tensor product(const Tensor& x, Side a, const Tensor& y, Side b) {
     return apply(Matmul{a, b}, {&x, &y}, Where::current());
@@ -128,10 +136,13 @@ struct Matmul {
     if (in[0].rank() != 2 || in[1].rank() != 2) return false;
     return a.transpose ? std::min(m, n) <= few : std::min(k, n) <= few;
   }
-  /// A factor that stays is transposed once: kernels read its rows side by side.
+  /// A factor that stays is transposed once: kernels read its rows side by side, unless it is narrow.
   bool prepare(Inputs in, Varying constant, Attrs& better, Tensors& replaced) const {
-    if (!constant[1] || !b.transpose || in[1].rank() != 2) return false;
-    better = Attrs(Matmul{a, {false, b.conj}});
+    if (!constant[1] || in[1].rank() != 2) return false;
+    const auto [m, k, n] = sizes(in[0], in[1]);
+    const bool narrow = is_narrow_product(n, k) && is_floating(in[1].dtype()) && !a.transpose;
+    if (b.transpose == narrow) return false;
+    better = Attrs(Matmul{a, {narrow, b.conj}});
     replaced = {{}, permute(in[1], {1, 0})};
     return true;
   }

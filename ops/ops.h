@@ -56,6 +56,11 @@ Tensor hypot(Arg a, Arg b);
 Tensor complex(Arg re, Arg im);
 /// size e^(i angle), complex.
 Tensor polar(Arg size, Arg angle);
+/// a where b is not 0, else 0: the gradient of a ReLU in one pass, b being its result.
+Tensor where_nonzero(Arg a, Arg b);
+/// a (1 - b^2) and a b (1 - b): the gradients of tanh and sigmoid in one pass, b being their results.
+Tensor times_tanh_slope(Arg a, Arg b);
+Tensor times_sigmoid_slope(Arg a, Arg b);
 /// The larger of both; where equal, each gets half of the gradient.
 Tensor maximum(Arg a, Arg b);
 Tensor minimum(Arg a, Arg b);

@@ -24,11 +24,11 @@ DERIVATIVE(Acos) { return -rsqrt(1 - x * x); }
 DERIVATIVE(Atan) { return 1 / (1 + x * x); }
 DERIVATIVE(Sinh) { return cosh(x); }
 DERIVATIVE(Cosh) { return sinh(x); }
-DERIVATIVE(Tanh) { return 1 - y * y; }
-DERIVATIVE(Sigmoid) { return y * (1 - y); }
+DERIVATIVE(Tanh) { return is_complex(y.dtype()) ? Slope(1 - y * y) : Slope(times_tanh_slope, y); }  // 1 - y^2
+DERIVATIVE(Sigmoid) { return {times_sigmoid_slope, y}; }                                            // y (1 - y)
 DERIVATIVE(Erf) { return 2 * std::numbers::inv_sqrtpi * exp(-(x * x)); }
 DERIVATIVE(Softplus) { return sigmoid(x); }
-DERIVATIVE(Relu) { return sign(y); }
+DERIVATIVE(Relu) { return {where_nonzero, y}; }
 DERIVATIVE(LeakyRelu) { return where(x < 0, constant(f.slope, x), constant(1, x)); }
 DERIVATIVE(Elu) { return where(x > 0, constant(1, x), y + f.alpha); }
 DERIVATIVE(Gelu) {  // Phi(x) + x phi(x)
@@ -73,6 +73,7 @@ Tensor angle(Arg x) {
 
 Tensor chain(const Tensor& gradient, const Slope& derivative) {
   const Tensor& d = derivative.tensor;
+  if (derivative.times) return derivative.times(gradient, d);
   if (d.defined()) return is_complex(d.dtype()) ? gradient * conj(d) : gradient * d;
   return derivative.number == 1 ? gradient : affine(gradient, derivative.number, 0);
 }

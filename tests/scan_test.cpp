@@ -13,8 +13,8 @@ constexpr double tolerance = 1e-10;
 
 /// All on, all off, each one off, each one alone.
 std::vector<ScanPasses> some_passes() {
-  constexpr std::array passes{&ScanPasses::hoist, &ScanPasses::sink, &ScanPasses::save, &ScanPasses::fuse,
-                              &ScanPasses::rows};
+  constexpr std::array passes{&ScanPasses::tables, &ScanPasses::hoist, &ScanPasses::sink,
+                              &ScanPasses::save,   &ScanPasses::fuse,  &ScanPasses::rows};
   std::vector<ScanPasses> out{{}, ScanPasses::none()};
   for (const auto pass : passes) {
     out.emplace_back().*pass = false;
@@ -57,6 +57,7 @@ void hold_equal(const Step& step, const Tensors& state, const Tensors& xs, const
       everything([&](const Step& s, const Tensors& s0, const Tensors& x) { return unroll(s, s0, x, options); }, step,
                  state, xs, wrt);
   for (const ScanPasses& passes : some_passes()) {
+    CAPTURE(passes.tables);
     CAPTURE(passes.hoist);
     CAPTURE(passes.sink);
     CAPTURE(passes.save);

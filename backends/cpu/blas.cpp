@@ -110,10 +110,20 @@ bool by_xsmm(const Product<T>& p) {
   }
 }
 
-/// Complex numbers times one column or row; false for what is neither.
+/// Real, and so narrow that vectors are better filled along the sums.
+template <class T>
+bool has_few_columns(const Product<T>& p) {
+  return !is_complex_type<T> && p.form_a == CblasNoTrans && p.form_b == CblasTrans && is_narrow_product(p.n, p.k);
+}
+
+/// Few columns or rows; false for what has more.
 template <class T>
 bool by_loop(const Product<T>& p) {
-  if constexpr (is_complex_type<T>) {
+  if constexpr (!is_complex_type<T>) {
+    if (!has_few_columns(p)) return false;
+    few_columns(p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.c, p.ldc);
+    return true;
+  } else {
     constexpr std::int64_t longest = 512;
     const bool ta = p.form_a == CblasTrans || p.form_a == CblasConjTrans,
                tb = p.form_b == CblasTrans || p.form_b == CblasConjTrans;
@@ -152,6 +162,7 @@ std::vector<T> turn_b(Product<T>& p, Backend& cpu) {
   std::vector<T> turned;
   if (p.form_b != CblasTrans || p.form_a != CblasNoTrans || p.m < many || p.n * p.k > largest || is_complex_type<T>)
     return turned;
+  if (has_few_columns(p)) return turned;
   turned.resize(static_cast<std::size_t>(p.n * p.k));
   Loop<2> loop;
   loop.push(p.k, {1, p.n});

@@ -1,6 +1,7 @@
 // Lookups by index.
 #include <cstring>
 
+#include "backends/cpu/copy_bytes.h"
 #include "backends/cpu/cpu.h"
 #include "engine/error.h"
 
@@ -23,21 +24,12 @@ void check(const std::int32_t* index, std::int64_t count, std::int64_t limit) {
   }
 }
 
-/// f(x, y) for all o < outer and i < count, x being element (o, i) of a and y element (o, index[i]) of b, of several o
-/// at a time: each index is read once for them.
+/// f(x, y) for all o < outer and i < count, x being element (o, i) of a and y element (o, index[i]) of b.
 template <class A, class B, class F>
 void each_number(const RowsArgs& r, A* a, B* b, F&& f) {
-  constexpr std::int64_t several = 4;
-  const std::int64_t count = r.count, rows = r.rows;
+  const std::int64_t count = r.count;
   const std::int32_t* const index = r.index;
-  std::int64_t left = r.outer;
-  for (; left >= several; left -= several, a += several * count, b += several * rows) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t place = index[i];
-      for (std::int64_t k = 0; k < several; ++k) f(a[k * count + i], b[k * rows + place]);
-    }
-  }
-  for (; left > 0; --left, a += count, b += rows) {
+  for (std::int64_t o = 0; o < r.outer; ++o, a += count, b += r.rows) {
     for (std::int64_t i = 0; i < count; ++i) f(a[i], b[index[i]]);
   }
 }
@@ -51,7 +43,7 @@ void gather(const RowsArgs& a) {
   }
   for (std::int64_t o = 0; o < a.outer; ++o, in += a.rows * a.width) {
     for (std::int64_t i = 0; i < a.count; ++i, out += a.width)
-      std::memcpy(out, in + a.index[i] * a.width, static_cast<std::size_t>(a.width) * sizeof(T));
+      copy_bytes(in + a.index[i] * a.width, out, static_cast<std::size_t>(a.width) * sizeof(T));
   }
 }
 

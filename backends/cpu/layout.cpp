@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "backends/cpu/copy_bytes.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/simd.h"
 
@@ -20,7 +21,7 @@ void copy_run(const Element* in, std::int64_t si, Element* out, std::int64_t so,
   if (so != 1) {
     for (std::int64_t i = 0; i < n; ++i) out[i * so] = in[i * si];
   } else if (si == 1) {
-    std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(Element));
+    copy_bytes(in, out, static_cast<std::size_t>(n) * sizeof(Element));
   } else if (si == 0) {
     std::fill_n(out, n, *in);
   } else if (si == -1) {

@@ -24,6 +24,17 @@ batch<T, A> multiply_add(const batch<T, A>& a, const batch<T, A>& b, const batch
     return fma(a, b, c);
 }
 
+/// 1 / x to 14 bits or better, where functors look for it: their own step of Newton's method makes them 28.
+template <class T, class A>
+batch<T, A> rough_inverse(const batch<T, A>& x) {
+#ifdef __AVX512F__
+  if constexpr (std::is_same_v<T, float> && sizeof(batch<T, A>) == 64)
+    return _mm512_rcp14_ps(x);
+  else
+#endif
+    return batch<T, A>(T(1)) / x;
+}
+
 /// x 2^k for whole k, rounded once where the result is subnormal. xsimd's ldexp wants 2^k to be a normal number, so
 /// without AVX-512 it takes two steps.
 template <class T, class A>

@@ -1,4 +1,5 @@
-// Products of complex matrices with one column or one row, which are too little work for BLAS to begin with.
+// Products of matrices with few columns or rows, which BLAS is not made for: of complex ones with one of them, of real
+// ones with up to 16 columns and long sums.
 #pragma once
 #include <algorithm>
 #include <complex>
@@ -70,6 +71,46 @@ void outer_product(std::int64_t m, std::int64_t n, const std::complex<R>* a, std
       c[j] = {u * x - v * y, u * y + v * x};
     }
   }
+}
+
+/// Rows i..i+height of a times rows j..j+width of b: each sum runs along vectors, which are added up at its end.
+template <int height, int width, class R>
+void tile_of_dots(std::int64_t k, const R* a, std::int64_t lda, const R* b, std::int64_t ldb, R* c, std::int64_t ldc) {
+  Vector<R> sums[height][width] = {};
+  std::int64_t j = 0;
+  for (; j + lanes<R> <= k; j += lanes<R>) {
+    Vector<R> x[height];
+    for (int i = 0; i < height; ++i) x[i] = load(a + i * lda + j);
+    for (int l = 0; l < width; ++l) {
+      const Vector<R> y = load(b + l * ldb + j);
+      for (int i = 0; i < height; ++i) sums[i][l] += x[i] * y;
+    }
+  }
+  for (int i = 0; i < height; ++i) {
+    for (int l = 0; l < width; ++l) {
+      R sum = add_lanes<R>(sums[i][l])[0];
+      for (std::int64_t rest = j; rest < k; ++rest) sum += a[i * lda + rest] * b[l * ldb + rest];
+      c[i * ldc + l] = sum;
+    }
+  }
+}
+
+template <int width, class R>
+void strip_of_dots(std::int64_t m, std::int64_t k, const R* a, std::int64_t lda, const R* b, std::int64_t ldb, R* c,
+                   std::int64_t ldc) {
+  constexpr int height = 3;  // 3 x 8 sums, 3 rows and a column of b: what 32 registers hold
+  for (; m >= height; m -= height, a += height * lda, c += height * ldc)
+    tile_of_dots<height, width>(k, a, lda, b, ldb, c, ldc);
+  for (; m > 0; --m, a += lda, c += ldc) tile_of_dots<1, width>(k, a, lda, b, ldb, c, ldc);
+}
+
+/// c [m, n] = a b', rows of a and b being long: libxsmm has its vectors along n, where few are full.
+template <class R>
+void few_columns(std::int64_t m, std::int64_t n, std::int64_t k, const R* a, std::int64_t lda, const R* b,
+                 std::int64_t ldb, R* c, std::int64_t ldc) {
+  for (; n >= 8; n -= 8, b += 8 * ldb, c += 8) strip_of_dots<8>(m, k, a, lda, b, ldb, c, ldc);
+  for (; n >= 2; n -= 2, b += 2 * ldb, c += 2) strip_of_dots<2>(m, k, a, lda, b, ldb, c, ldc);
+  if (n == 1) strip_of_dots<1>(m, k, a, lda, b, ldb, c, ldc);
 }
 
 }  // namespace reel::cpu

@@ -27,6 +27,10 @@ BINARY(Minimum, "minimum", real_numbers | integer_numbers, select(b < a, b, a))
 BINARY(Remainder, "remainder", real_numbers, math::remainder(a, b))  // a - b floor(a / b)
 BINARY(Atan2, "atan2", real_numbers, atan2(a, b))                    // the angle of (b, a)
 BINARY(Hypot, "hypot", real_numbers, hypot(a, b))
+// Gradients that activations have so often that they are made in one pass: a comes from behind, b is the result.
+BINARY(WhereNonzero, "where_nonzero", real_numbers, select(b == T(0), T(0), a))
+BINARY(TimesTanhSlope, "times_tanh_slope", real_numbers, a* multiply_add(-b, b, T(1)))
+BINARY(TimesSigmoidSlope, "times_sigmoid_slope", real_numbers, a*(b*(T(1) - b)))
 BINARY(Equal, "equal", numbers | booleans, a == b)
 BINARY(NotEqual, "not_equal", numbers | booleans, a != b)
 BINARY(Less, "less", real_numbers | integer_numbers, a < b)
@@ -55,8 +59,9 @@ struct ModRelu {  // sign(a) max(|a| + shift + b, 0)
   }
 };
 
-using BinaryFunctors = TypeList<Add, Sub, Mul, Div, Pow, Maximum, Minimum, Remainder, Atan2, Hypot, Equal, NotEqual,
-                                Less, LessEqual, And, Or, Xor, MakeComplex, ModRelu>;
+using BinaryFunctors =
+    TypeList<Add, Sub, Mul, Div, Pow, Maximum, Minimum, Remainder, Atan2, Hypot, WhereNonzero, TimesTanhSlope,
+             TimesSigmoidSlope, Equal, NotEqual, Less, LessEqual, And, Or, Xor, MakeComplex, ModRelu>;
 #undef BINARY
 
 }  // namespace reel

@@ -27,6 +27,12 @@ REEL_HD inline T multiply_add(T a, T b, T c) {
   return std::fma(a, b, c);
 }
 
+/// 1 / x, or a guess that one step of Newton's method makes exact; SIMD batches have their own.
+template <class T>
+REEL_HD inline T rough_inverse(T x) {
+  return T(1) / x;
+}
+
 /// condition ? a : b; SIMD batches have their own.
 template <class T>
 REEL_HD inline T select(bool condition, T a, T b) {
@@ -153,8 +159,35 @@ REEL_HD inline T remainder(T a, T b) {
   return a - b * floor(a / b);
 }
 
+/// x = k log 2 + r with whole k: e^x = 2^k e^r. And e^r - 1 = r + r^2 q(r), q of degree 4 for single precision, fitted
+/// so that e^r is off by 2^-28 at most, and from the Taylor series for double. For SIMD batches.
+template <class T>
+struct Halvings {
+  T k, expm1_r;
+  REEL_HD explicit Halvings(T x) {
+    constexpr bool wide = sizeof(scalar_of<T>) == 8;
+    k = nearbyint(x * number<T>(1.4426950408889634));
+    const T high = number<T>(wide ? 0x1.62e42feep-1 : 0x1.62e4p-1),
+            low = number<T>(wide ? 0x1.a39ef35793c76p-33 : 0x1.7f7d1cf79abcap-20);
+    const T r = multiply_add(-k, low, multiply_add(-k, high, x));
+    T q;
+    if constexpr (wide) {
+      constexpr int last = 13;
+      double coefficient = 1;
+      for (int i = 2; i <= last; ++i) coefficient /= i;
+      q = number<T>(coefficient);
+      for (int i = last; i > 2; --i) q = multiply_add(q, r, number<T>(coefficient *= i));
+    } else {
+      q = number<T>(0x1.6a2352p-10);
+      for (double coefficient : {0x1.123a6cp-7, 0x1.5558f4p-5, 0x1.55549p-3, 0x1.fffffcp-2})
+        q = multiply_add(q, r, number<T>(coefficient));
+    }
+    expm1_r = multiply_add(r * r, q, r);
+  }
+};
+
 /// e^x to one unit of the last place from overflow to the smallest subnormal number; xsimd's own is 1.5 units off and
-/// ends early on both sides. With x = k log 2 + r, e^x = 2^k (1 + r + r^2 q(r)), q from the Taylor series.
+/// ends early on both sides.
 template <class T>
 REEL_HD inline T exponential(T x) {
   if constexpr (std::is_floating_point_v<T> || is_complex_type<T>) {
@@ -162,18 +195,17 @@ REEL_HD inline T exponential(T x) {
   } else {
     constexpr bool wide = sizeof(scalar_of<T>) == 8;
     const T least = number<T>(wide ? -746.0 : -104.0), most = number<T>(wide ? 710.0 : 89.0);
-    const T inside = select(x < least, least, select(x > most, most, x));
-    const T k = nearbyint(inside * number<T>(1.4426950408889634));
-    const T high = number<T>(wide ? 0x1.62e42feep-1 : 0x1.62e4p-1),
-            low = number<T>(wide ? 0x1.a39ef35793c76p-33 : 0x1.7f7d1cf79abcap-20);
-    const T r = multiply_add(-k, low, multiply_add(-k, high, inside));
-    constexpr int last = wide ? 13 : 7;
-    double coefficient = 1;
-    for (int i = 2; i <= last; ++i) coefficient /= i;
-    T q = number<T>(coefficient);
-    for (int i = last; i > 2; --i) q = multiply_add(q, r, number<T>(coefficient *= i));
-    return scale_by_power(T(1) + multiply_add(r * r, q, r), k);  // of the SIMD library
+    const Halvings<T> h(min(most, max(least, x)));  // of these two a SIMD batch takes the second when it is NaN
+    return scale_by_power(T(1) + h.expm1_r, h.k);   // of the SIMD library
   }
+}
+
+/// 1 / (1 + e) for 0 <= e <= 1, to little more than half a unit: 1 - r is exact, so that what is missing to 1 is found
+/// with one rounding.
+template <class T>
+REEL_HD inline T inverse_of_one_plus(T e) {
+  const T r = rough_inverse(T(1) + e);
+  return multiply_add(r, multiply_add(-r, e, T(1) - r), r);
 }
 
 /// log x, where xsimd's is wrong for subnormal doubles.

@@ -59,9 +59,8 @@ struct Sigmoid {  // 1 / (1 + e^-x) by e^-|x|, which neither overflows nor loses
   static constexpr unsigned domain = real_numbers;
   template <class T>
   REEL_HD T operator()(T x) const {
-    using math::abs, math::multiply_add, math::select;
-    const T e = math::exponential(-abs(x)), sum = T(1) + e, lost = e - (sum - T(1));  // 1 + e = sum + lost, exactly
-    const T r = T(1) / sum, w = r + r * (multiply_add(-r, sum, T(1)) - r * lost);     // 1 / (1 + e), to half a unit
+    using math::abs, math::select;
+    const T e = math::exponential(-abs(x)), w = math::inverse_of_one_plus(e);
     return select(x < T(0), e * w, w);
   }
 };

@@ -1,6 +1,6 @@
 #include "tasks/harness/checkpoint.h"
 
-#include "engine/parse.h"
+#include "cells/parse.h"
 #include "tasks/harness/safetensors.h"
 
 namespace reel {

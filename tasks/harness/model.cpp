@@ -19,9 +19,10 @@ Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
   std::int64_t width = shape.inputs;
   if (input_ == "embedding") {
     width = options.embedding > 0 ? options.embedding : type.embedding ? type.embedding(settings) : options.hidden;
-    embedding_ = add({"embedding", init.normal({shape.vocabulary, width}, 1), "embedding"});  // as PyTorch starts
+    table_ = add({"embedding", init.normal({shape.vocabulary, width}, 1), "embedding"});  // as PyTorch starts
   } else if (input_ == "one-hot") {
     width = shape.vocabulary;
+    table_ = eye(width, dtype_, *init.backend);
   }
   for (std::int64_t l = 0; l < options.layers; ++l) {
     if (l > 0) width = cells_.back()->outputs();
@@ -64,19 +65,17 @@ void Model::updated() {
 }
 
 Tensor Model::operator()(const Tensor& x, const std::optional<TrainingStep>& training) const {
-  Tensor h = input_ == "embedding" ? embedding(x, embedding_)
-             : input_ == "one-hot" ? one_hot(x, shape_.vocabulary, dtype_)
-                                   : cast(x, dtype_);
-  Tensor last;
+  CellInput in = shape_.vocabulary > 0 ? CellInput(x, table_) : CellInput(cast(x, dtype_));
+  Tensor h, last;
   for (std::size_t l = 0; l < cells_.size(); ++l) {
     const auto& cell = cells_[l];
     if (l > 0 && dropout_ > 0 && training) {
       constexpr std::uint64_t first_stream = std::uint64_t{4} << 60;  // away from those of data and of initial values
       const auto number = static_cast<std::uint64_t>(training->step) * cells_.size() + l;
-      h = dropout(h, dropout_, training->seed, first_stream + number);
+      in = dropout(h, dropout_, training->seed, first_stream + number);
     }
-    Sequence out = scan(*cell, cell->initial(h.dim(1)), h, {.checkpoint_every = checkpoint_every_});
-    h = out.hs;
+    Sequence out = scan(*cell, cell->initial(x.dim(1)), in, {.checkpoint_every = checkpoint_every_});
+    in = h = out.hs;
     last = cell->recurrent() ? cell->output(out.last) : at(out.hs, out.hs.dim(0) - 1);
   }
   return linear(shape_.every_step ? h : last, V_, c_);

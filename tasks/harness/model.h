@@ -55,7 +55,7 @@ class Model {
   double dropout_;
   std::int64_t checkpoint_every_;
   DType dtype_;
-  Tensor embedding_, V_, c_;
+  Tensor table_, V_, c_;  // table_: what symbols stand for
   std::vector<std::unique_ptr<Cell>> cells_;
   std::vector<Parameter> parameters_;
 };

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "engine/parse.h"
+#include "cells/parse.h"
 #include "tasks/harness/interrupt.h"
 #include "tasks/harness/train.h"
 

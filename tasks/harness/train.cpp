@@ -4,7 +4,9 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <thread>
 
+#include "tasks/harness/ahead.h"
 #include "tasks/harness/checkpoint.h"
 #include "tasks/harness/figure.h"
 #include "tasks/harness/interrupt.h"
@@ -105,8 +107,11 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
                       task.baseline());
   };
 
+  // Where a core is free, it makes the next batch.
+  const bool free_core = static_cast<int>(std::thread::hardware_concurrency()) > options.threads;
+  Ahead batches([&](std::int64_t step) { return task.batch(options.seed, examples.train(step)); }, free_core);
   while (at.step < options.steps && !interrupt.requested()) {
-    const Batch batch = task.batch(options.seed, examples.train(at.step));
+    const Batch batch = batches.take(at.step, at.step + 1 < options.steps);
     double loss = 0;
     {
       Tape tape;
