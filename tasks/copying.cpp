@@ -100,5 +100,5 @@ int main(int argc, char** argv) {
              options.choice("layout", o.layout, {"standard", "nnrnn", "exprnn", "janet", "tcn"},
                             "whose positions and ids; standard is that of SRNN, ENRNN, NRU, GORU, uRNN", "Task");
            },
-       .task = [&] { return std::make_unique<Copying>(o); }});
+       .task = [&](const Setup&) { return std::make_unique<Copying>(o); }});
 }
