@@ -20,7 +20,7 @@ class Sums final : public Task {
   std::string name() const override { return "sums"; }
   ModelShape shape() const override { return {.inputs = 1, .outputs = 1}; }
   double baseline() const override { return 1; }
-  Parts parts() const override { return {tracks * windows, tracks * windows, tracks * windows}; }
+  Parts parts() const override { return {tracks * windows, tracks * windows, tracks * windows, true}; }
   bool continues(const std::vector<std::uint64_t>& streams) const override {
     return carried_ && streams[0] / tracks % windows > 0;
   }
@@ -64,7 +64,7 @@ Model make() {
 TrainOptions options(std::int64_t steps) {
   TrainOptions o;
   o.steps = steps, o.quiet = true, o.cell = "gru", o.device = "cpu";
-  o.examples = {.batch = static_cast<std::int64_t>(Sums::tracks), .shuffle = false, .valid_size = 0};
+  o.examples = {.batch = static_cast<std::int64_t>(Sums::tracks), .valid_size = 0};
   return o;
 }
 
@@ -94,6 +94,8 @@ TEST_CASE("parts: train, validate and test on streams in a row; a part of them; 
           Examples({.valid_size = 6}, 1, {10, 5, 3});
         }) == "--valid-size: 6 are wanted, the data set has 5");
   CHECK(contains(error_of([] { Examples({.valid_size = 0}, 1); }), "--valid-size: 1 or more are needed"));
+  Examples ordered({.batch = 4, .valid_size = 0}, 1, {.train = 8, .valid = 5, .ordered = true});
+  CHECK(ordered.train(1) == std::vector<std::uint64_t>{4, 5, 6, 7});
   CHECK(Examples({}, 1).test().empty());
   CHECK(Examples({}, 1).steps_per_epoch() == 0);
 }

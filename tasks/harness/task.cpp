@@ -18,6 +18,7 @@ std::int64_t part(const char* option, std::int64_t wanted, std::int64_t there) {
 
 Examples::Examples(const ExampleOptions& options, std::uint64_t seed, const Parts& parts)
     : options_(options), seed_(seed), test_(parts.test) {
+  options_.shuffle = options.shuffle && !parts.ordered;
   options_.examples = part("--examples", options.examples, parts.train);
   options_.valid_size = part("--valid-size", options.valid_size, parts.valid);
   if (options_.valid_size < 1) throw OptionError("--valid-size", "1 or more are needed, got 0");

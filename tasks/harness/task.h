@@ -10,6 +10,7 @@ namespace reel {
 /// then come those to validate on, then those of the test. 0 to train or validate on: as many as are asked for.
 struct Parts {
   std::int64_t train = 0, valid = 0, test = 0;
+  bool ordered = false;  // never shuffled: an example goes on where another one ends
 };
 
 /// A mean that papers report.
