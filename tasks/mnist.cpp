@@ -6,6 +6,8 @@
 
 #include "tasks/data/idx.h"
 #include "tasks/harness/data_error.h"
+#include "tasks/harness/files.h"
+#include "tasks/harness/heat_map.h"
 #include "tasks/harness/run.h"
 
 namespace reel {
@@ -14,7 +16,7 @@ namespace {
 struct MnistOptions {
   bool permuted = false, wrap = false;
   std::string permutation = "srnn", image = "full", scaling = "normal", read_out = "last", split = "srnn",
-              labels = "true";
+              labels = "true", picture = "none";
 };
 
 constexpr std::int64_t side = 28, classes = 10;
@@ -158,6 +160,35 @@ class Mnist final : public Task {
   Parts parts_;
 };
 
+/// How often each digit (row) was taken for each (column), over the test set, or what was validated on where there is
+/// none: confusion.tsv and confusion.svg.
+void draw_confusion(const Task& task, const Model& model, const RunFolder& folder) {
+  const Parts parts = task.parts();
+  const bool test = parts.test > 0;
+  const std::int64_t first = parts.train + (test ? parts.valid : 0), last = first + (test ? parts.test : parts.valid);
+  std::vector<double> counts(classes * classes, 0), totals(classes, 0);
+  for (std::int64_t at = first; at < last; at += 100) {
+    std::vector<std::uint64_t> streams(static_cast<std::size_t>(std::min<std::int64_t>(100, last - at)));
+    std::iota(streams.begin(), streams.end(), static_cast<std::uint64_t>(at));
+    const Batch batch = task.batch(1, streams);
+    const auto said = argmax(model(batch.x)).values<std::int32_t>(), wanted = batch.y.values<std::int32_t>();
+    for (std::size_t b = 0; b < said.size(); ++b) {
+      ++counts[static_cast<std::size_t>(wanted[b] * classes + said[b])];
+      ++totals[static_cast<std::size_t>(wanted[b])];
+    }
+  }
+  HeatMap map{"digits, and what they were taken for", "taken for", "digit", classes, classes, {}};
+  std::string tsv = "digit\ttaken_for\tcount\n";
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    map.values.push_back(totals[i / classes] > 0 ? counts[i] / totals[i / classes] : 0);
+    map.texts.push_back(fmt::format("{}", counts[i]));
+    tsv += fmt::format("{}\t{}\t{}\n", i / classes, i % classes, counts[i]);
+  }
+  write_atomically(folder.file("confusion.tsv"), tsv);
+  const auto note = draw_heat_map(folder.file("confusion.svg"), map);
+  fmt::print("{}\n", note ? *note : "picture: " + folder.file("confusion.svg"));
+}
+
 }  // namespace
 }  // namespace reel
 
@@ -186,6 +217,9 @@ int main(int argc, char** argv) {
     options.choice("labels", o.labels, {"true", "random"},
                    "random: training labels in random order, accuracy is that on the training set (--examples N)",
                    "Task");
+    options.choice("picture", o.picture, {"none", "confusion"},
+                   "confusion: which digits were taken for which, at the end; with --resume also of a finished run",
+                   "Task");
   };
   return run_task(argc, argv,
                   {.name = "mnist",
@@ -194,5 +228,10 @@ int main(int argc, char** argv) {
                    .steps = 30000,
                    .source = Source::files,
                    .options = add,
-                   .task = [&](const Setup& setup) { return std::make_unique<Mnist>(o, setup); }});
+                   .task = [&](const Setup& setup) { return std::make_unique<Mnist>(o, setup); },
+                   .done =
+                       [&](const Task& task, const Model& model, const RunFolder& folder) {
+                         if (o.picture == "confusion") draw_confusion(task, model, folder);
+                       },
+                   .with_resume = {"picture"}});
 }

@@ -271,3 +271,32 @@ TEST_CASE("mnist: twenty steps with three cells, the test at the end, and the ex
   CHECK(contains(many.err, "--examples: 21 are wanted, the data set has 20"));
   CHECK(contains(run("mnist", {"--help"}, data.dir.path).out, "--permuted"));
 }
+
+TEST_CASE("mnist: which digits were taken for which, of a finished run") {
+  const Data data;
+  const std::string out = data.dir / "run";
+  REQUIRE(run("mnist",
+              {"--data", data.dir.path, "--cell", "gru", "--hidden", "4", "--image", "crop8", "--steps", "3",
+               "--threads", "1", "--quiet", "--out", out},
+              data.dir.path)
+              .code == 0);
+  CHECK_FALSE(std::filesystem::exists(out + "/confusion.tsv"));
+  const Result r = run("mnist", {"--resume", out, "--picture", "confusion"}, data.dir.path);
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  std::istringstream in(read_file(out + "/confusion.tsv"));
+  std::string line;
+  std::getline(in, line);
+  CHECK(line == "digit\ttaken_for\tcount");
+  int total = 0, right = 0, digit = 0, said = 0, count = 0, lines = 0;
+  while (in >> digit >> said >> count) {
+    ++lines;
+    total += count;
+    if (digit == said) right += count;
+  }
+  CHECK(lines == 100);
+  CHECK(total == 6);
+  const auto record = nlohmann::json::parse(read_file(out + "/run.json"));
+  CHECK(record["test"]["accuracy"].get<double>() == doctest::Approx(right / 6.0));
+  if (!contains(r.out, "gnuplot is not installed")) CHECK(contains(read_file(out + "/confusion.svg"), "</svg>"));
+}

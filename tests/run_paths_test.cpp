@@ -143,4 +143,6 @@ TEST_CASE("paths: twenty steps with three cells, both accuracies of the test; fr
   }
   CHECK(contains(run("paths", {"--help"}, dir.path).out, "--confusing"));
   CHECK(run("paths", {"--nodes", "3"}, dir.path).code == 2);
+  CHECK(
+      contains(run("paths", {"--train", "0", "--epochs", "2"}, dir.path).err, "--epochs: fresh examples have no end"));
 }

@@ -152,6 +152,8 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   try {
     task = program.task({s.data, s.train.seed, s.train.examples});
     const Examples examples(s.train.examples, s.train.seed, task->parts());
+    if (s.epochs > 0 && examples.steps_per_epoch() == 0)
+      throw OptionError("--epochs", "fresh examples have no end; give --steps");
     if (s.epochs > 0)
       s.train.steps =
           std::max<std::int64_t>(1, std::llround(s.epochs * static_cast<double>(examples.steps_per_epoch())));
