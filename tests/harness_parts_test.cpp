@@ -61,9 +61,9 @@ Model make() {
   return Model({.inputs = 1, .outputs = 1}, options, Init(3, DType::f64));
 }
 
-TrainOptions options(std::int64_t steps) {
+TrainOptions options(std::int64_t steps, std::int64_t patience = 0) {
   TrainOptions o;
-  o.steps = steps, o.quiet = true, o.cell = "gru", o.device = "cpu";
+  o.steps = steps, o.patience = patience, o.quiet = true, o.cell = "gru", o.device = "cpu";
   o.examples = {.batch = static_cast<std::int64_t>(Sums::tracks), .valid_size = 0};
   return o;
 }
@@ -160,4 +160,28 @@ TEST_CASE("a run that is resumed in the middle of a track goes on with its state
   CHECK(resumed.record.test == at_once.record.test);
   for (std::size_t i = 0; i < whole.parameters().size(); ++i)
     CHECK(elements(whole.parameters()[i].value) == elements(parts.parameters()[i].value));
+}
+
+TEST_CASE(
+    "patience: the run ends after so many validations without a lower loss, and when it is resumed it is still over") {
+  const TempDir dir;
+  const Sums task(false);
+  Model model = make();
+  RunFolder folder = RunFolder::create(dir / "run", "s", "gru");
+  OptimizerOptions wild;
+  wild.kind = "adam", wild.lr = 0.3;
+  const auto go = [&] {
+    Optimizer optimizer(model.trained(), wild);
+    return train(task, model, optimizer, folder, options(4000, 3));
+  };
+  const Outcome first = go();
+  CHECK_FALSE(first.interrupted);
+  CHECK(first.record.finished);
+  CHECK(first.record.steps < 4000);
+  CHECK(first.record.steps == first.record.best_step + 3 * 4);
+  const auto rows = folder.rows();
+  const Outcome again = go();
+  CHECK(again.record.steps == first.record.steps);
+  CHECK(folder.rows().size() == rows.size());
+  CHECK(again.record.test == first.record.test);
 }

@@ -58,6 +58,8 @@ void add_shared(Options& o, Shared& s, Source source) {
   o.add("valid-size", s.train.examples.valid_size,
         source == Source::fresh ? "sequences to validate on" : "how many of the validation set to use; 0: all",
         "Training", source == Source::fresh ? positive : not_negative);
+  o.add("patience", s.train.patience, "stop after so many validations without a lower loss; 0: never", "Training",
+        not_negative);
   o.add("seed", s.train.seed, "of all random numbers", "Training");
 
   OptimizerOptions& opt = s.optimizer;

@@ -60,6 +60,13 @@ Evaluation evaluate(const Task& task, const Model& model, const std::vector<std:
   return e;
 }
 
+/// How many validations since the one with the lowest loss.
+std::int64_t waited(const std::vector<RunFolder::Row>& rows) {
+  const auto best = std::min_element(rows.begin(), rows.end(),
+                                     [](const auto& a, const auto& b) { return a.valid_loss < b.valid_loss; });
+  return best == rows.end() ? 0 : rows.end() - best - 1;
+}
+
 [[noreturn]] void diverged(const char* what, double value, std::int64_t step, const RunFolder& folder) {
   throw Error("train",
               fmt::format("the {} became {} at step {}; the last good checkpoint is in {}. Hint: a lower --lr, or "
@@ -124,7 +131,9 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
                       task.baseline());
   };
 
-  while (at.step < options.steps && !interrupt.requested()) {
+  const auto out_of_patience = [&] { return options.patience > 0 && waited(folder.rows()) >= options.patience; };
+  bool enough = at.step >= options.steps || out_of_patience();
+  while (!enough && !interrupt.requested()) {
     const std::vector<std::uint64_t> streams = examples.train(at.step);
     if (!task.continues(streams)) at.carry.clear();
     const Batch batch = task.batch(options.seed, streams);
@@ -165,9 +174,10 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
       }
       save();
       progress.validated(at.step, record.train_loss, v.loss, v.accuracy);
+      enough = at.step == options.steps || out_of_patience();
     }
   }
-  outcome.interrupted = at.step < options.steps;
+  outcome.interrupted = !enough;
   if (outcome.interrupted) save();
   progress.done();
   if (!outcome.interrupted && best.step >= 0) {
