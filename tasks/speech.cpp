@@ -13,7 +13,7 @@ namespace reel {
 namespace {
 
 struct SpeechOptions {
-  std::string corpus = "folder", folder, sa_filter = "name", roles = "wisdom", mean = "frames", waveforms = "on";
+  std::string corpus = "folder", folder, sa_filter = "name", roles = "wisdom", mean = "frames", waveforms = "on", pesq;
 };
 
 constexpr std::int64_t rate = 8000, size = 256, hop = 128, bins = size / 2 + 1;
@@ -55,7 +55,8 @@ class Speech final : public Task {
   Speech(const SpeechOptions& o, const Setup& setup)
       : set_(o.corpus == "timit" ? "timit" : "speech"),
         over_steps_(o.mean == "steps"),
-        waveforms_(o.waveforms == "on") {
+        waveforms_(o.waveforms == "on"),
+        pesq_(o.pesq) {
     const std::string folder = o.folder.empty() ? (std::filesystem::path(setup.data) / set_).string() : o.folder;
     SpeechFiles files = o.corpus == "timit" ? timit(folder, o.sa_filter == "path") : speech_in_folder(folder);
     if (o.roles == "exprnn") std::swap(files.valid, files.test);
@@ -118,7 +119,7 @@ class Speech final : public Task {
   std::vector<Score> scores(const Tensor& outputs, const Batch& batch) const override {
     std::vector<Score> all{{"mse_over_steps", loss(outputs, batch).item() * frames(batch), steps(batch)}};
     if (!waveforms_) return all;
-    Score snr{"segsnr_db"}, intelligibility{"stoi"};
+    Score snr{"segsnr_db"}, intelligibility{"stoi"}, quality{"pesq"};
     const std::vector<std::int32_t> which = batch.more[0].values<std::int32_t>();
     for (std::size_t b = 0; b < which.size(); ++b) {
       const Utterance& u = utterances_[static_cast<std::size_t>(which[b])];
@@ -131,15 +132,23 @@ class Speech final : public Task {
                DType::f64);
       const Tensor predicted = concat({slice(truth, 0, 0, 1), slice(said, 0, 0, u.frames - 1)}, 0);
       const std::vector<double> reference = sound(truth, phase, n), heard = sound(predicted, phase, n);
-      for (auto& [score, value] :
-           {std::pair{&snr, segmental_snr(reference, heard, rate)}, {&intelligibility, stoi(reference, heard, rate)}}) {
-        if (std::isnan(value)) continue;  // too short, or silent
-        score->total += value;
-        ++score->count;
+      const auto add = [](Score& score, double value) {
+        if (std::isnan(value)) return;  // too short, or silent
+        score.total += value;
+        ++score.count;
+      };
+      add(snr, segmental_snr(reference, heard, rate));
+      add(intelligibility, stoi(reference, heard, rate));
+      if (pesq_.empty()) continue;
+      try {
+        add(quality, pesq(pesq_, reference, heard, rate));
+      } catch (const Error& e) {  // not worth a long run's other results
+        warn("speech", e.what());
       }
     }
     all.push_back(snr);
     all.push_back(intelligibility);
+    if (!pesq_.empty()) all.push_back(quality);
     return all;
   }
 
@@ -171,6 +180,7 @@ class Speech final : public Task {
 
   std::string set_;
   bool over_steps_, waveforms_;
+  std::string pesq_;  // a program, if any
   std::vector<Utterance> utterances_;
   std::vector<std::int64_t> longest_;  // frames of the longest recording of each part
   Parts parts_;
@@ -200,6 +210,8 @@ int main(int argc, char** argv) {
                    "train on the mean error over the frames that are there (expRNN, SRNN), or over all steps up to the "
                    "longest recording (Wisdom)",
                    "Task");
+    options.add("pesq", o.pesq, "program for PESQ, called as PROGRAM +8000 TRUE.wav PREDICTED.wav; empty: no PESQ",
+                "Task");
     options.choice("waveforms", o.waveforms, {"on", "off"},
                    "at the end, also hold predicted sound against the true one", "Task");
   };
@@ -210,5 +222,6 @@ int main(int argc, char** argv) {
                    .steps = 13000,
                    .source = Source::files,
                    .options = add,
-                   .task = [&](const Setup& setup) { return std::make_unique<Speech>(o, setup); }});
+                   .task = [&](const Setup& setup) { return std::make_unique<Speech>(o, setup); },
+                   .with_resume = {"pesq", "waveforms"}});
 }

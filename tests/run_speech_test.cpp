@@ -195,6 +195,36 @@ TEST_CASE("speech: the next frame as target, silence behind the end; both means,
   CHECK(scores[2].mean() < 1);
 }
 
+TEST_CASE("speech: PESQ by a program of the user's; what it says when there is none") {
+  const TempDir dir;
+  const auto program = [&](const std::string& body) {
+    write_atomically(dir / "pesq", "#!/bin/sh\n" + body + "\n");
+    std::filesystem::permissions(dir / "pesq", std::filesystem::perms::owner_all);
+    return dir / "pesq";
+  };
+  const Signal x = tone(400, 300), y = tone(400, 500);
+  const std::string says = "echo 'P.862 Prediction (Raw MOS, MOS-LQO):  = 2.237\t1.844'";
+  CHECK(pesq(program("[ \"$1\" = +8000 ] && [ $(wc -c <\"$2\") = 844 ] && [ -s \"$3\" ] && " + says), x, y, 8000) ==
+        2.237);
+  CHECK(contains(error_of([&] { pesq(program("echo nothing"), x, y, 8000); }), "says no number"));
+  CHECK(contains(error_of([&] { pesq(program("echo x = y"), x, y, 8000); }), "says no number"));
+  CHECK(contains(error_of([&] { pesq(program("echo oh no >&2; exit 3"), x, y, 8000); }), "pesq failed: oh no"));
+  CHECK(contains(error_of([&] { pesq(dir / "none", x, y, 8000); }), "none is not installed"));
+  const Data data;
+  SpeechOptions o;
+  o.pesq = program(says);
+  const Speech task = data.task(o);
+  const Batch test = task.batch(1, {6, 7});
+  const auto scores = task.scores(cast(test.y, DType::f64), test);
+  REQUIRE(scores.size() == 4);
+  CHECK(scores[3].name == "pesq");
+  CHECK(scores[3].mean() == 2.237);
+  o.pesq = program("exit 1");
+  const int before = warnings("speech");
+  CHECK(data.task(o).scores(cast(test.y, DType::f64), test)[3].count == 0);
+  CHECK(warnings("speech") == before + 2);
+}
+
 TEST_CASE("speech: twenty steps with three cells; exit codes") {
   const Data data;
   for (const std::string cell : {"srnn", "lstm", "enrnn"}) {
