@@ -123,7 +123,6 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   if (!resumed) save();  // so that a run can be resumed from its first moment on
   const auto describe = [&](bool finished) {
     record.steps = at.step;
-    record.seconds = clock.seconds();
     record.steps_per_second = record.seconds > 0 ? static_cast<double>(at.step) / record.seconds : 0;
     record.finished = finished;
     folder.write_run_json(record);
@@ -178,6 +177,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     }
   }
   outcome.interrupted = !enough;
+  record.seconds = clock.seconds();  // of training and validation; the test is not counted
   if (outcome.interrupted) save();
   progress.done();
   if (!outcome.interrupted && best.step >= 0) {
