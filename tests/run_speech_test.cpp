@@ -122,10 +122,9 @@ TEST_CASE("speech: WAV and SPHERE, resampling to 8 kHz, and files that are refus
   CHECK(contains(why("text.wav"), "[speech] " + dir.path + "/text.wav: is no sound file"));
   CHECK(contains(why("missing.wav"), "is no sound file"));
   const std::string whole = read_file(dir / "a.wav");
-  for (std::size_t cut = 0; cut < 60; ++cut) {  // a header that is cut off
+  for (std::size_t cut = 0; cut < whole.size(); cut += cut < 60 ? 1 : 199) {
     write_atomically(dir / "cut.wav", whole.substr(0, cut));
-    const std::string said = why("cut.wav");
-    if (cut < 46) CHECK(contains(said, "cut.wav: "));
+    CHECK_MESSAGE(contains(why("cut.wav"), "cut.wav: "), cut);
   }
 }
 

@@ -12,6 +12,20 @@
 
 namespace reel {
 
+namespace {
+
+/// True when there is less sound than the header says; libsndfile takes what there is, and only its log tells.
+bool cut_off(SNDFILE* file) {
+  std::string log(1 << 14, '\0');
+  const int n = sf_command(file, SFC_GET_LOG_INFO, log.data(), static_cast<int>(log.size()));
+  log.resize(static_cast<std::size_t>(std::max(n, 0)));
+  const std::size_t data = log.find("data : ");
+  return data != std::string::npos &&
+         log.substr(data, log.find('\n', data) - data).find("should be") != std::string::npos;
+}
+
+}  // namespace
+
 std::vector<double> read_audio(const std::string& set, const std::string& path, std::int64_t rate) {
   SF_INFO info{};
   const std::unique_ptr<SNDFILE, int (*)(SNDFILE*)> file(sf_open(path.c_str(), SFM_READ, &info), sf_close);
@@ -19,6 +33,7 @@ std::vector<double> read_audio(const std::string& set, const std::string& path, 
   if (info.channels != 1) throw DataError(set, path, fmt::format("has {} channels, 1 is wanted", info.channels));
   if (info.frames < 1 || info.frames > sf_count_t{1} << 28)
     throw DataError(set, path, fmt::format("has {} samples", info.frames));
+  if (cut_off(file.get())) throw DataError(set, path, "is cut off: it has less sound than its header says");
   const std::int64_t common = std::gcd(rate, std::max<std::int64_t>(info.samplerate, 1));
   const std::int64_t up = rate / common, down = info.samplerate / common;
   if (info.samplerate < rate || up > 1000 || down > 1000)

@@ -29,6 +29,7 @@ class Task {
   virtual ModelShape shape() const = 0;
   /// The loss of the best answer that remembers nothing.
   virtual double baseline() const = 0;
+  /// Of a data set; without it examples have no end, and there is no test.
   virtual Parts parts() const { return {}; }
   /// Examples of these streams, one each: the same stream gives the same example in any batch. They are made at random
   /// from it, or it is their place in a data set.
