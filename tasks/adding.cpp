@@ -92,5 +92,5 @@ int main(int argc, char** argv) {
                                         "ENRNN's; anywhere Henaff's and TCN's",
                                         "Task");
                        },
-                   .task = [&] { return std::make_unique<Adding>(o); }});
+                   .task = [&](const Setup&) { return std::make_unique<Adding>(o); }});
 }

@@ -1,4 +1,5 @@
-// The copying memory problem: symbols at the start, a long blank, a delimiter, then the symbols again.
+// The copying memory problem: symbols at the start, a long blank, a delimiter, then the symbols again. The delay is
+// fixed, or not known beforehand.
 #include <cmath>
 
 #include "tasks/harness/run.h"
@@ -8,7 +9,7 @@ namespace {
 
 struct CopyingOptions {
   std::int64_t delay = 200, symbols = 8, length = 10, classes = 0;
-  std::string layout = "standard";
+  std::string layout = "standard", vary = "none";
 };
 
 /// Positions of one layout, 0-based, and the ids of its special symbols. T = delay, S = length.
@@ -35,33 +36,55 @@ class Copying final : public Task {
     if (o_.classes < least)
       throw OptionError("--classes", fmt::format("{} symbols and the blank need {} classes or more, got {}", o.symbols,
                                                  least, o_.classes));
+    if (o_.vary != "none" && o_.layout != "standard")
+      throw OptionError("--vary", fmt::format("{} is of --layout standard, got {}", o_.vary, o_.layout));
+    if (o_.vary == "place" && o_.delay < 2)
+      throw OptionError("--vary", fmt::format("place needs --delay 2 or more, got {}", o_.delay));
   }
   std::string name() const override { return "copying"; }
   std::string title() const override { return fmt::format("copying, T = {}", o_.delay); }
   ModelShape shape() const override { return {.vocabulary = o_.symbols + 2, .outputs = o_.classes}; }
-  /// Blanks are sure, the symbols are guessed: S ln K / total steps.
+  /// Blanks are sure, the symbols are guessed: S ln K / total steps, the mean over all lengths there may be.
   double baseline() const override {
-    return static_cast<double>(o_.length) * std::log(static_cast<double>(o_.symbols)) /
-           static_cast<double>(layout_.total);
+    double inverse = 1 / static_cast<double>(layout_.total);
+    if (o_.vary == "batch") {
+      inverse = 0;
+      for (std::int64_t T = 1; T <= o_.delay; ++T) inverse += 1 / static_cast<double>((T + 2 * o_.length) * o_.delay);
+    }
+    return static_cast<double>(o_.length) * std::log(static_cast<double>(o_.symbols)) * inverse;
   }
 
   Batch batch(std::uint64_t seed, const std::vector<std::uint64_t>& streams) const override {
-    const auto B = streams.size(), T = static_cast<std::size_t>(layout_.total);
-    std::vector<std::int32_t> x(T * B, layout_.blank), y(T * B, layout_.blank);  // [T, B]
+    Layout at = layout_;
+    if (o_.vary == "batch") {  // one delay for all of a batch, which its first stream decides
+      Stream random(seed, first_delay + streams.at(0));
+      CopyingOptions shorter = o_;
+      shorter.delay = 1 + random.below(o_.delay);
+      at = layout(shorter);
+    }
+    const auto B = streams.size(), T = static_cast<std::size_t>(at.total);
+    std::vector<std::int32_t> x(T * B, at.blank), y(T * B, at.blank);  // [T, B]
     for (std::size_t b = 0; b < B; ++b) {
       Stream random(seed, streams[b]);
       const auto put = [&](std::vector<std::int32_t>& v, std::int64_t t, std::int32_t symbol) {
         v[static_cast<std::size_t>(t) * B + b] = symbol;
       };
-      for (std::int64_t k = 0; k < layout_.repeats; ++k) put(x, layout_.delimiter + k, layout_.mark);
+      if (o_.vary == "place") {
+        at.delimiter = o_.length + 1 + random.below(o_.delay - 1);
+        at.recall = at.delimiter + 1;
+      }
+      for (std::int64_t k = 0; k < at.repeats; ++k) put(x, at.delimiter + k, at.mark);
       for (std::int64_t k = 0; k < o_.length; ++k) {
-        const auto symbol = layout_.first_data + static_cast<std::int32_t>(random.below(o_.symbols));
+        const auto symbol = at.first_data + static_cast<std::int32_t>(random.below(o_.symbols));
         put(x, k, symbol);
-        put(y, layout_.recall + k, symbol);
+        put(y, at.recall + k, symbol);
       }
     }
-    const Shape shape{layout_.total, static_cast<std::int64_t>(B)};
-    return {Tensor::from<std::int32_t>(x, shape), Tensor::from<std::int32_t>(y, shape)};
+    const Shape shape{at.total, static_cast<std::int64_t>(B)};
+    Batch batch{Tensor::from<std::int32_t>(x, shape), Tensor::from<std::int32_t>(y, shape)};
+    // in a mean over batches of several lengths each sequence counts the same
+    if (o_.vary == "batch") batch.weight = Tensor::full(shape, 1 / static_cast<double>(at.total), DType::f64);
+    return batch;
   }
 
   /// Cross entropy over all steps, all of the same weight.
@@ -69,12 +92,13 @@ class Copying final : public Task {
 
   /// The share of recalled symbols that are right.
   double accuracy(const Tensor& outputs, const Batch& batch) const override {
-    const std::int64_t first = layout_.recall, last = first + o_.length;
-    const Tensor right = equal(argmax(slice(outputs, 0, first, last)), slice(batch.y, 0, first, last));
-    return mean(cast(right, DType::f64)).item();
+    const Tensor recall = cast(not_equal(batch.y, static_cast<double>(layout_.blank)), DType::f64);
+    return (sum(cast(equal(argmax(outputs), batch.y), DType::f64) * recall) / sum(recall)).item();
   }
 
  private:
+  static constexpr std::uint64_t first_delay = std::uint64_t{6} << 60;  // streams away from those of examples
+
   CopyingOptions o_;
   Layout layout_;
 };
@@ -99,6 +123,11 @@ int main(int argc, char** argv) {
                          "Task", Bounds{.low = 0, .high = 1e6});
              options.choice("layout", o.layout, {"standard", "nnrnn", "exprnn", "janet", "tcn"},
                             "whose positions and ids; standard is that of SRNN, ENRNN, NRU, GORU, uRNN", "Task");
+             options.choice(
+                 "vary", o.vary, {"none", "place", "batch"},
+                 "place: the delimiter and the recall behind it anywhere in the blanks (Henaff, oRNN); batch: "
+                 "a delay of 1 to T for each batch (NRU)",
+                 "Task");
            },
-       .task = [&] { return std::make_unique<Copying>(o); }});
+       .task = [&](const Setup&) { return std::make_unique<Copying>(o); }});
 }

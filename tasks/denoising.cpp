@@ -127,5 +127,5 @@ int main(int argc, char** argv) {
                          options.choice("loss", o.loss, {"all", "recall"},
                                         "mean over all steps (GORU), or over those of the recall (NRU)", "Task");
                        },
-                   .task = [&] { return std::make_unique<Denoising>(o); }});
+                   .task = [&](const Setup&) { return std::make_unique<Denoising>(o); }});
 }

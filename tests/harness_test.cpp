@@ -11,6 +11,7 @@
 
 #include "tasks/harness/figure.h"
 #include "tasks/harness/files.h"
+#include "tasks/harness/heat_map.h"
 #include "tasks/harness/interrupt.h"
 #include "tasks/harness/progress.h"
 #include "tasks/harness/run_folder.h"
@@ -169,6 +170,24 @@ TEST_CASE("figure: a picture, or a note that says why there is none") {
   CHECK(read_file(dir / "it's/curve.png").substr(1, 3) == "PNG");
   CHECK(files_in(dir / "it's") == 2);
   CHECK(contains(*draw_curve(dir / "no/curve.svg", "t", rows, 1), "gnuplot failed"));
+}
+
+TEST_CASE("heat map: a picture, or a note") {
+  const TempDir dir;
+  const std::string svg = dir / "map.svg";
+  HeatMap map{"it's a 'map'", "x", "y", 2, 3, {1, 2, 3, nan_value, 5, 6}};
+  map.texts = {"1", "2", "3", "", "5", "six"};
+  const auto note = draw_heat_map(svg, map);
+  if (note && contains(*note, "is not installed")) return;
+  CHECK(note.value_or("") == "");
+  CHECK(contains(read_file(svg), "six"));
+  CHECK(read_file(dir / "map.png").substr(1, 3) == "PNG");
+  map.values = {nan_value, nan_value, nan_value, nan_value, nan_value, nan_value};
+  CHECK(contains(*draw_heat_map(svg, map), "none of the values is finite"));
+  map.values = {7, 7, 7, 7, 7, 7};
+  CHECK(draw_heat_map(svg, map).value_or("") == "");
+  map.values.pop_back();
+  CHECK(contains(*draw_heat_map(svg, map), "5 values for 2 x 3 fields"));
 }
 
 TEST_CASE("progress: what a line says, within its width") {

@@ -97,6 +97,53 @@ TEST_CASE("copying: answering blanks, then guessing, costs the baseline; accurac
   CHECK(task.accuracy(one_hot(batch.y, 10), batch) == 1);
 }
 
+TEST_CASE("copying with the delimiter anywhere: recall right behind it, all places as likely") {
+  CopyingOptions o;
+  o.delay = 30, o.vary = "place";
+  const Copying task(o);
+  const Batch batch = task.batch(7, streams(2900));
+  REQUIRE(batch.x.shape() == Shape{50, 2900});
+  std::map<std::size_t, int> places;
+  for (std::int64_t b = 0; b < 2900; ++b) {
+    const auto x = column(batch.x, b), y = column(batch.y, b);
+    const auto mark = static_cast<std::size_t>(std::find(x.begin(), x.end(), 9) - x.begin());
+    ++places[mark];
+    for (std::size_t t = 0; t < 50; ++t) {
+      CHECK((t < 10 ? x[t] >= 1 && x[t] <= 8 : x[t] == (t == mark ? 9 : 0)));
+      CHECK(y[t] == (t > mark && t <= mark + 10 ? x[t - mark - 1] : 0));
+    }
+  }
+  CHECK(places.begin()->first == 11);  // 0-based, as the oRNN code: 11 to T + 9
+  CHECK(places.rbegin()->first == 39);
+  for (const auto& [place, n] : places) CHECK(std::abs(n - 100) < 50);
+  CHECK(task.accuracy(one_hot(batch.y, 10), batch) == 1);
+  CHECK(task.accuracy(one_hot(Tensor::zeros({50, 2900}, DType::i32), 10), batch) == 0);
+}
+
+TEST_CASE("copying with a delay for each batch: 1 to T, and the baseline is the mean over these") {
+  CopyingOptions o;
+  o.delay = 20, o.vary = "batch";
+  const Copying task(o);
+  std::map<std::int64_t, int> lengths;
+  double expected = 0, total = 0;
+  for (std::uint64_t k = 0; k < 2000; ++k) {
+    const Batch batch = task.batch(1, {2 * k, 2 * k + 1});
+    const std::int64_t N = batch.x.dim(0), delay = N - 20;
+    ++lengths[delay];
+    CHECK(column(batch.x, 0)[static_cast<std::size_t>(delay + 9)] == 9);
+    CHECK(column(batch.y, 1)[static_cast<std::size_t>(delay + 10)] == column(batch.x, 1)[0]);
+    const double weight = sum(batch.weight).item();
+    CHECK(weight == doctest::Approx(2));
+    expected += weight * 10 * std::log(8) / static_cast<double>(N);
+    total += weight;
+  }
+  CHECK(lengths.size() == 20);
+  for (const auto& [delay, n] : lengths) CHECK(std::abs(n - 100) < 50);
+  CHECK(task.baseline() == doctest::Approx(expected / total).epsilon(0.02));
+  o.layout = "janet";
+  CHECK(contains(error_of([&] { Copying{o}; }), "--vary: batch is of --layout standard, got janet"));
+}
+
 TEST_CASE("adding: two marks where the rule says, the target is their sum") {
   for (const std::string rule : {"halves", "scornn", "anywhere", "ornn", "nnrnn"}) {
     for (std::int64_t T : {7, 20}) {

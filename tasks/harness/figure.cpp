@@ -1,24 +1,14 @@
 #include "tasks/harness/figure.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <spawn.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
 #include <limits>
 
-extern char** environ;
+#include "tasks/harness/gnuplot.h"
 
 namespace reel {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -26,13 +16,6 @@ constexpr double log_from = 20;  // a loss that spans more than this factor is d
 constexpr const char* train_color = "#8fb8de";
 constexpr const char* valid_color = "#1f5f9e";
 constexpr const char* baseline_color = "#c0392b";
-
-/// Text as gnuplot takes it literally.
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? "''" : std::string(1, c == '\n' || c == '\r' ? ' ' : c);
-  return out + "'";
-}
 
 /// 1500 -> "1.5k".
 std::string short_number(double x) {
@@ -63,9 +46,12 @@ struct Range {
   }
 };
 
-std::string script(const std::string& svg, const std::string& png, const std::string& title,
-                   const std::vector<RunFolder::Row>& rows, double baseline, const std::string& x_label,
-                   const std::string& y_label) {
+}  // namespace
+
+std::optional<std::string> draw_curve(const std::string& svg, const std::string& title,
+                                      const std::vector<RunFolder::Row>& rows, double baseline,
+                                      const std::string& x_label, const std::string& y_label) {
+  if (rows.empty()) return fmt::format("no picture {}: there is no validation yet", svg);
   const bool with_baseline = std::isfinite(baseline) && baseline > 0;
   Range range;
   if (with_baseline) range.take(baseline);
@@ -106,77 +92,7 @@ std::string script(const std::string& svg, const std::string& png, const std::st
   if (with_baseline)
     plot += fmt::format(", \\\n  {} with lines dashtype (12,7) linewidth 1.6 linecolor '{}' title 'baseline {:.4g}'",
                         baseline, baseline_color, baseline);
-  // nothing between "set output" and the end of the plot may fail, or half a picture would be left
-  const auto draw = [&](const char* terminal, const std::string& path) {
-    return fmt::format("set terminal {}\nset output {}\n{}\nunset output\n", terminal, quoted(path), plot);
-  };
-  out += draw("svg size 900,540 dynamic font 'Helvetica,Arial,DejaVu Sans,sans-serif,14' background '#ffffff'", svg);
-  return out + draw("pngcairo size 900,540 font 'sans,11' background '#ffffff'", png);
-}
-
-/// Runs gnuplot on a script; returns what went wrong. No shell: a folder's name cannot become a command.
-std::optional<std::string> run_gnuplot(const std::string& text) {
-  const int input = memfd_create("gnuplot script", MFD_CLOEXEC), errors = memfd_create("gnuplot errors", MFD_CLOEXEC);
-  std::optional<std::string> wrong;
-  if (input < 0 || errors < 0 || write(input, text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      lseek(input, 0, SEEK_SET) != 0)
-    wrong = std::strerror(errno);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
-  posix_spawnattr_t attributes;  // a group of its own: Ctrl-C is for us, and the picture is still drawn
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  pid_t child = 0;
-  char name[] = "gnuplot";
-  char* arguments[] = {name, nullptr};
-  if (!wrong) {
-    const int error = posix_spawnp(&child, name, &actions, &attributes, arguments, environ);
-    int status = 0;
-    if (error == ENOENT) {
-      wrong = "gnuplot is not installed";
-    } else if (error != 0) {
-      wrong = std::string("gnuplot: ") + std::strerror(error);
-    } else {
-      while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-      if (status != 0) {
-        char said[400];
-        const ssize_t n = pread(errors, said, sizeof said, 0);
-        wrong = "gnuplot failed: " + std::string(said, static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
-        std::replace(wrong->begin(), wrong->end(), '\n', ' ');
-      }
-    }
-  }
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  if (input >= 0) close(input);
-  if (errors >= 0) close(errors);
-  return wrong;
-}
-
-}  // namespace
-
-std::optional<std::string> draw_curve(const std::string& svg, const std::string& title,
-                                      const std::vector<RunFolder::Row>& rows, double baseline,
-                                      const std::string& x_label, const std::string& y_label) {
-  const auto no_picture = [&](const std::string& why) { return fmt::format("no picture {}: {}", svg, why); };
-  if (rows.empty()) return no_picture("there is no validation yet");
-  const std::string png = fs::path(svg).replace_extension(".png");
-  const std::string new_svg = svg + ".tmp", new_png = png + ".tmp";
-  const std::optional<std::string> wrong =
-      run_gnuplot(script(new_svg, new_png, title, rows, baseline, x_label, y_label));
-  std::error_code error, failed;
-  if (!wrong) {
-    fs::rename(new_svg, svg, failed);
-    fs::rename(new_png, png, error);
-    if (!failed) failed = error;
-  }
-  fs::remove(new_svg, error);
-  fs::remove(new_png, error);
-  if (wrong) return no_picture(*wrong);
-  return failed ? std::optional(no_picture(failed.message())) : std::nullopt;
+  return draw_picture(svg, out, plot);
 }
 
 }  // namespace reel

@@ -14,8 +14,6 @@ Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
       dtype_(init.dtype) {
   const CellType& type = cell_type(options.cell);
   const Settings settings(options.cell, type.settings, options.settings);
-  if (options.hidden < 1)
-    throw OptionError("--hidden", fmt::format("1 or more units are needed, got {}", options.hidden));
   std::int64_t width = shape.inputs;
   if (input_ == "embedding") {
     width = options.embedding > 0 ? options.embedding : type.embedding ? type.embedding(settings) : options.hidden;
@@ -25,19 +23,31 @@ Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
     table_ = eye(width, dtype_, *init.backend);
   }
   for (std::int64_t l = 0; l < options.layers; ++l) {
-    if (l > 0) width = cells_.back()->outputs();
-    cells_.push_back(type.make(width, options.hidden, settings, init));
-    const std::string prefix = options.layers == 1 ? "cell." : fmt::format("cell{}.", l + 1);
-    for (Parameter p : cells_.back()->parameters()) {
-      p.name = prefix + p.name;
-      if (p.group.empty()) p.group = "cell";
-      add(std::move(p));
-    }
+    const Cell& cell = add_cell(options.layers == 1 ? "cell." : fmt::format("cell{}.", l + 1), width, options, init);
+    width = cell.outputs();
   }
-  width = cells_.back()->outputs();
+  std::tie(V_, c_) = add_head("head", shape.outputs, width, init);
+}
+
+const Cell& Model::add_cell(const std::string& prefix, std::int64_t width, const ModelOptions& options, Init& init) {
+  const CellType& type = cell_type(options.cell);
+  if (options.hidden < 1)
+    throw OptionError("--hidden", fmt::format("1 or more units are needed, got {}", options.hidden));
+  const Settings settings(options.cell, type.settings, options.settings);
+  cells_.push_back(type.make(width, options.hidden, settings, init));
+  for (Parameter p : cells_.back()->parameters()) {
+    p.name = prefix + p.name;
+    if (p.group.empty()) p.group = "cell";
+    add(std::move(p));
+  }
+  return *cells_.back();
+}
+
+std::pair<Tensor, Tensor> Model::add_head(const std::string& name, std::int64_t outputs, std::int64_t width,
+                                          Init& init) {
   const double k = 1 / std::sqrt(static_cast<double>(width));  // PyTorch Linear's start
-  V_ = add({"head.V", init.uniform({shape.outputs, width}, k), "head"});
-  c_ = add({"head.c", init.uniform({shape.outputs}, k), "head"});
+  const Tensor V = add({name + ".V", init.uniform({outputs, width}, k), "head"});
+  return {V, add({name + ".c", init.uniform({outputs}, k), "head"})};
 }
 
 Tensor Model::add(Parameter parameter) {
@@ -64,9 +74,10 @@ void Model::updated() {
   for (const auto& cell : cells_) cell->updated();
 }
 
-Tensor Model::operator()(const Tensor& x, const std::optional<TrainingStep>& training) const {
+Tensor Model::operator()(const Tensor& x, const std::optional<TrainingStep>& training, Tensors* carry) const {
   CellInput in = shape_.vocabulary > 0 ? CellInput(x, table_) : CellInput(cast(x, dtype_));
   Tensor h, last;
+  Tensors left;  // the last states of all layers, one after the other
   for (std::size_t l = 0; l < cells_.size(); ++l) {
     const auto& cell = cells_[l];
     if (l > 0 && dropout_ > 0 && training) {
@@ -74,10 +85,15 @@ Tensor Model::operator()(const Tensor& x, const std::optional<TrainingStep>& tra
       const auto number = static_cast<std::uint64_t>(training->step) * cells_.size() + l;
       in = dropout(h, dropout_, training->seed, first_stream + number);
     }
-    Sequence out = scan(*cell, cell->initial(x.dim(1)), in, {.checkpoint_every = checkpoint_every_});
+    Tensors state = cell->initial(x.dim(1));
+    if (carry && !carry->empty() && cell->recurrent())
+      std::copy_n(carry->begin() + std::ssize(left), std::ssize(state), state.begin());
+    Sequence out = scan(*cell, state, in, {.checkpoint_every = checkpoint_every_});
+    if (cell->recurrent()) left.insert(left.end(), out.last.begin(), out.last.end());
     in = h = out.hs;
     last = cell->recurrent() ? cell->output(out.last) : at(out.hs, out.hs.dim(0) - 1);
   }
+  if (carry) *carry = left;
   return linear(shape_.every_step ? h : last, V_, c_);
 }
 

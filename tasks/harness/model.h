@@ -1,10 +1,18 @@
-// A model around any cell: symbols or numbers in, a stack of cells over time, a linear head.
+// A model around any cell: symbols or numbers in, a stack of cells over time, a linear head. What a task needs beyond
+// that is a class of its own, made of the same pieces.
 #pragma once
 #include <optional>
 
 #include "cells/cell.h"
 
 namespace reel {
+
+struct Batch {
+  Tensor x;  // i32 [T, B] or numbers [T, B, inputs]
+  Tensor y;
+  Tensor weight = {};  // of each place of y in the loss: 0 for padding; undefined: all count the same
+  Tensors more = {};   // what a model of the task's own takes besides
+};
 
 struct ModelShape {
   std::int64_t vocabulary = 0;  // symbols in (i32 [T, B]); 0: numbers in ([T, B, inputs])
@@ -33,8 +41,18 @@ class Model {
  public:
   Model(const ModelShape& shape, const ModelOptions& options, Init init);
 
-  /// Outputs for a batch of sequences from the zero state; with dropout in a training step.
-  Tensor operator()(const Tensor& x, const std::optional<TrainingStep>& training = std::nullopt) const;
+  virtual ~Model() = default;
+  Model(Model&&) = default;
+
+  /// Outputs for a batch of sequences; with dropout in a training step. They start from the states in `carry`, when
+  /// there are any, and leave the last ones there.
+  Tensor operator()(const Tensor& x, const std::optional<TrainingStep>& training = std::nullopt,
+                    Tensors* carry = nullptr) const;
+  /// The same for all of a batch that this model looks at.
+  virtual Tensor forward(const Batch& batch, const std::optional<TrainingStep>& training = std::nullopt,
+                         Tensors* carry = nullptr) const {
+    return (*this)(batch.x, training, carry);
+  }
   const std::vector<Parameter>& parameters() const { return parameters_; }
   /// Those that are trained.
   std::vector<Parameter> trained() const;
@@ -47,14 +65,21 @@ class Model {
   /// Names, shapes and counts of all parameters, as the lines of a table.
   std::string table() const;
 
- private:
+ protected:
+  /// Of no parts yet: for a model of another build, which adds them.
+  Model() = default;
   Tensor add(Parameter parameter);
+  /// A cell whose parameters are called PREFIXname.
+  const Cell& add_cell(const std::string& prefix, std::int64_t width, const ModelOptions& options, Init& init);
+  /// A linear layer `name`.V, `name`.c with PyTorch's start.
+  std::pair<Tensor, Tensor> add_head(const std::string& name, std::int64_t outputs, std::int64_t width, Init& init);
 
+ private:
   ModelShape shape_;
   std::string input_;
-  double dropout_;
-  std::int64_t checkpoint_every_;
-  DType dtype_;
+  double dropout_ = 0;
+  std::int64_t checkpoint_every_ = 0;
+  DType dtype_ = DType::f32;
   Tensor table_, V_, c_;  // table_: what symbols stand for
   std::vector<std::unique_ptr<Cell>> cells_;
   std::vector<Parameter> parameters_;

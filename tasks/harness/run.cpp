@@ -2,10 +2,12 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
 #include "cells/parse.h"
+#include "tasks/harness/data_error.h"
 #include "tasks/harness/interrupt.h"
 #include "tasks/harness/train.h"
 
@@ -19,11 +21,13 @@ struct Shared {
   OptimizerOptions optimizer;
   ModelOptions model;
   std::string device = "cpu", dtype = "f32", out, epsilon_place = "outside", group_lr, shuffle = "on";
+  std::string data;
+  double epochs = 0;
   std::int64_t threads = 0;
   bool dry_run = false, list_cells = false;
 };
 
-void add_shared(Options& o, Shared& s) {
+void add_shared(Options& o, Shared& s, Source source) {
   const Bounds positive{.low = 1}, not_negative{.low = 0};
   std::vector<std::string> cells;
   for (const CellType& type : cell_registry()) cells.push_back(type.name);
@@ -38,12 +42,24 @@ void add_shared(Options& o, Shared& s) {
 
   o.add("batch", s.train.examples.batch, "sequences an update", "Training", positive);
   o.add("steps", s.train.steps, "updates", "Training", positive);
-  o.add("examples", s.train.examples.examples, "size of a fixed training set; 0: fresh sequences for each update",
-        "Training", not_negative);
+  if (source == Source::fresh) {
+    o.add("examples", s.train.examples.examples, "size of a fixed training set; 0: fresh sequences for each update",
+          "Training", not_negative);
+  } else {
+    o.add("epochs", s.epochs, "times through the training set; above 0 it goes over --steps", "Training", not_negative);
+    o.add("examples", s.train.examples.examples, "train on the first so many of the training set only; 0: on all",
+          "Training", not_negative);
+  }
   o.choice("shuffle", s.shuffle, {"on", "off"}, "new order of the fixed set each time through", "Training");
-  o.add("valid-every", s.train.valid_every, "updates between validations; 0: a twentieth of the run", "Training",
+  o.add("valid-every", s.train.valid_every,
+        source == Source::fresh ? "updates between validations; 0: a twentieth of the run"
+                                : "updates between validations; 0: once through the training set",
+        "Training", not_negative);
+  o.add("valid-size", s.train.examples.valid_size,
+        source == Source::fresh ? "sequences to validate on" : "how many of the validation set to use; 0: all",
+        "Training", source == Source::fresh ? positive : not_negative);
+  o.add("patience", s.train.patience, "stop after so many validations without a lower loss; 0: never", "Training",
         not_negative);
-  o.add("valid-size", s.train.examples.valid_size, "sequences to validate on", "Training", positive);
   o.add("seed", s.train.seed, "of all random numbers", "Training");
 
   OptimizerOptions& opt = s.optimizer;
@@ -68,6 +84,11 @@ void add_shared(Options& o, Shared& s) {
   o.add("lr-factor", s.train.schedule.factor, "step, plateau: what the rate is multiplied by", "Optimiser", share);
   o.add("lr-patience", s.train.schedule.patience, "plateau: validations without a better loss", "Optimiser", positive);
 
+  if (source == Source::files)
+    o.add("data", s.data,
+          "folder of the data sets, as docs/data.md describes it; REEL_DATA in the environment sets "
+          "another default",
+          "Run");
   o.add("out", s.out, "run folder; empty: runs/TASK-CELL-DATE", "Run");
   o.choice("device", s.device, backend_names(), "where to compute", "Run");
   o.choice("dtype", s.dtype, {"f32", "f64"}, "of parameters and states", "Run");
@@ -99,10 +120,17 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   Shared s;
   s.train.examples.batch = program.batch;
   s.train.steps = program.steps;
+  if (program.source != Source::fresh) s.train.examples.valid_size = 0;
+  const char* data = std::getenv("REEL_DATA");
+  s.data = data && *data ? data : "data";
   Options options(program.name, program.description);
   program.options(options);
-  add_shared(options, s);
+  add_shared(options, s, program.source);
   options.cells();
+  std::vector<std::string> with_resume{"steps", "quiet", "threads"};
+  if (program.source != Source::fresh) with_resume.emplace_back("epochs");
+  with_resume.insert(with_resume.end(), program.with_resume.begin(), program.with_resume.end());
+  options.allow_with_resume(with_resume);
   options.parse(argc, argv);
 
   if (s.list_cells) {
@@ -124,10 +152,18 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   Backend& device = backend(s.device);
   device.set_threads(s.train.threads);
   try {
-    task = program.task();
-    model = std::make_unique<Model>(task->shape(), s.model,
-                                    Init(s.train.seed, s.dtype == "f64" ? DType::f64 : DType::f32, device));
+    task = program.task({s.data, s.train.seed, s.train.examples});
+    const Examples examples(s.train.examples, s.train.seed, task->parts());
+    if (s.epochs > 0 && examples.steps_per_epoch() == 0)
+      throw OptionError("--epochs", "fresh examples have no end; give --steps");
+    if (s.epochs > 0)
+      s.train.steps =
+          std::max<std::int64_t>(1, std::llround(s.epochs * static_cast<double>(examples.steps_per_epoch())));
+    const Init init(s.train.seed, s.dtype == "f64" ? DType::f64 : DType::f32, device);
+    model = program.model ? program.model(*task, s.model, init) : std::make_unique<Model>(task->shape(), s.model, init);
     optimizer.emplace(model->trained(), s.optimizer);
+  } catch (const DataError&) {
+    throw;
   } catch (const Error& e) {
     throw Usage(e.what());
   }
@@ -148,9 +184,15 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     fmt::print(stderr, "interrupted at step {}; to go on: {} --resume {}\n", r.steps, program.name, folder.path());
     return Interrupt::exit_code;
   }
-  fmt::print(
-      "valid_loss {:.6g} ({:.3g} of the baseline {:.4g}), accuracy {:.4g}, {} steps in {:.1f} s ({:.1f} a second)\n",
-      r.valid_loss, r.valid_loss / r.baseline, r.baseline, r.accuracy, r.steps, r.seconds, r.steps_per_second);
+  const std::string accuracy = std::isnan(r.accuracy) ? "" : fmt::format(" accuracy {:.4g},", r.accuracy);
+  fmt::print("valid_loss {:.6g} ({:.3g} of the baseline {:.4g}),{} {} steps in {:.1f} s ({:.1f} a second)\n",
+             r.valid_loss, r.valid_loss / r.baseline, r.baseline, accuracy, r.steps, r.seconds, r.steps_per_second);
+  if (!r.test.empty()) {
+    std::string text;
+    for (const auto& [name, value] : r.test) text += fmt::format("{} {} {:.6g}", text.empty() ? "" : ",", name, value);
+    fmt::print("test, with the lowest validation loss, of step {}:{}\n", r.best_step, text);
+  }
+  if (program.done) program.done(*task, *model, folder);
   if (std::filesystem::exists(folder.file("curve.svg"))) fmt::print("picture: {}\n", folder.file("curve.svg"));
   return 0;
 }

@@ -3,15 +3,33 @@
 #include <functional>
 
 #include "tasks/harness/options.h"
+#include "tasks/harness/run_folder.h"
 #include "tasks/harness/task.h"
 
 namespace reel {
 
+/// What a task may want to know of the run that it is made for.
+struct Setup {
+  std::string data;  // the folder with all data sets
+  std::uint64_t seed = 1;
+  ExampleOptions examples;
+};
+
+/// Where the examples come from: made for each batch; made from a seed once, in parts to train, validate and test on;
+/// or a data set of such parts, read from files.
+enum class Source { fresh, fixed, files };
+
 struct TaskProgram {
   std::string name, description;
-  std::int64_t batch = 20, steps = 2000;        // the defaults
-  std::function<void(Options&)> options;        // adds the task's own
-  std::function<std::unique_ptr<Task>()> task;  // makes the task from them
+  std::int64_t batch = 20, steps = 2000;  // the defaults
+  Source source = Source::fresh;
+  std::function<void(Options&)> options;                    // adds the task's own
+  std::function<std::unique_ptr<Task>(const Setup&)> task;  // makes the task from them
+  /// Makes the model, where it is not a stack of cells.
+  std::function<std::unique_ptr<Model>(const Task&, const ModelOptions&, Init)> model = {};
+  /// Called at the end of a run that was not interrupted.
+  std::function<void(const Task&, const Model&, const RunFolder&)> done = {};
+  std::vector<std::string> with_resume = {};  // options of the task's own that may stand beside --resume
 };
 
 /// What every main() does around its work: errors become a line on stderr and an exit code: 1 on failure, 2 on bad

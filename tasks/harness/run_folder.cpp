@@ -141,20 +141,24 @@ void RunFolder::keep_rows_up_to(std::int64_t step) {
 void RunFolder::write_config(const std::string& toml) { write_atomically(file("config.toml"), toml); }
 
 void RunFolder::write_run_json(const RunRecord& r) {
-  const nlohmann::ordered_json json{{"task", r.task},
-                                    {"cell", r.cell},
-                                    {"parameters", r.parameters},
-                                    {"seed", r.seed},
-                                    {"steps", r.steps},
-                                    {"baseline", r.baseline},
-                                    {"train_loss", r.train_loss},
-                                    {"valid_loss", r.valid_loss},
-                                    {"accuracy", r.accuracy},
-                                    {"seconds", r.seconds},
-                                    {"steps_per_second", r.steps_per_second},
-                                    {"device", r.device},
-                                    {"threads", r.threads},
-                                    {"finished", r.finished}};
+  nlohmann::ordered_json json{{"task", r.task},
+                              {"cell", r.cell},
+                              {"parameters", r.parameters},
+                              {"seed", r.seed},
+                              {"steps", r.steps},
+                              {"baseline", r.baseline},
+                              {"train_loss", r.train_loss},
+                              {"valid_loss", r.valid_loss},
+                              {"accuracy", r.accuracy},
+                              {"seconds", r.seconds},
+                              {"steps_per_second", r.steps_per_second},
+                              {"device", r.device},
+                              {"threads", r.threads},
+                              {"finished", r.finished}};
+  if (!r.test.empty()) {
+    json["test"]["step"] = r.best_step;
+    for (const auto& [name, value] : r.test) json["test"][name] = value;
+  }
   write_atomically(file("run.json"), json.dump(2) + "\n");
 }
 

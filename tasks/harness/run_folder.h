@@ -1,8 +1,9 @@
-// What a run leaves on the disk: config.toml, metrics.csv, run.json, checkpoint.safetensors, curve.svg. Every file is
-// whole at every moment, whenever the process dies.
+// What a run leaves on the disk: config.toml, metrics.csv, run.json, checkpoint.safetensors, curve.svg, and for a task
+// with a test set best.safetensors. Every file is whole at every moment, whenever the process dies.
 #pragma once
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace reel {
@@ -18,6 +19,10 @@ struct RunRecord {
   std::string device;
   int threads = 1;
   bool finished = false;
+  /// Of a task with a test set: the update after which the validation loss was lowest, and what the test then came to,
+  /// by name ("loss", "accuracy", ...).
+  std::int64_t best_step = -1;
+  std::vector<std::pair<std::string, double>> test = {};
 };
 
 class RunFolder {

@@ -5,9 +5,26 @@
 namespace reel {
 
 namespace {
-// Streams of one seed: examples to train on from 0, those to validate on and orders of a fixed set far above.
-constexpr std::uint64_t first_valid = std::uint64_t{1} << 60, first_order = std::uint64_t{2} << 60;
+// Streams of one seed: examples to train on from 0; those to validate on behind them, or far above when the former have
+// no end; orders of a fixed set farther still.
+constexpr std::uint64_t fresh_valid = std::uint64_t{1} << 60, first_order = std::uint64_t{2} << 60;
+
+std::int64_t part(const char* option, std::int64_t wanted, std::int64_t there) {
+  if (there > 0 && wanted > there)
+    throw OptionError(option, fmt::format("{} are wanted, the data set has {}", wanted, there));
+  return there > 0 && wanted == 0 ? there : wanted;
+}
 }  // namespace
+
+Examples::Examples(const ExampleOptions& options, std::uint64_t seed, const Parts& parts)
+    : options_(options), seed_(seed), test_(parts.test) {
+  options_.shuffle = options.shuffle && !parts.ordered;
+  options_.examples = part("--examples", options.examples, parts.train);
+  options_.valid_size = part("--valid-size", options.valid_size, parts.valid);
+  if (options_.valid_size < 1) throw OptionError("--valid-size", "1 or more are needed, got 0");
+  first_valid_ = parts.train > 0 ? static_cast<std::uint64_t>(parts.train) : fresh_valid;
+  first_test_ = first_valid_ + static_cast<std::uint64_t>(parts.valid);
+}
 
 std::vector<std::uint64_t> Examples::train(std::int64_t step) {
   std::vector<std::uint64_t> streams;
@@ -31,11 +48,15 @@ std::vector<std::uint64_t> Examples::train(std::int64_t step) {
   return streams;
 }
 
-std::vector<std::vector<std::uint64_t>> Examples::valid() const {
+std::vector<std::vector<std::uint64_t>> Examples::valid() const { return batches(first_valid_, options_.valid_size); }
+
+std::vector<std::vector<std::uint64_t>> Examples::test() const { return batches(first_test_, test_); }
+
+std::vector<std::vector<std::uint64_t>> Examples::batches(std::uint64_t first, std::int64_t count) const {
   std::vector<std::vector<std::uint64_t>> batches;
-  for (std::int64_t i = 0; i < options_.valid_size; ++i) {
+  for (std::int64_t i = 0; i < count; ++i) {
     if (i % options_.batch == 0) batches.emplace_back();
-    batches.back().push_back(first_valid + static_cast<std::uint64_t>(i));
+    batches.back().push_back(first + static_cast<std::uint64_t>(i));
   }
   return batches;
 }

@@ -28,25 +28,45 @@ class Clock {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-struct Validation {
+struct Evaluation {
   double loss = 0, accuracy = 0;
+  std::vector<Score> scores;
 };
 
-/// Loss and accuracy over the validation set; batches count by their size.
-Validation validate(const Task& task, const Model& model, const Examples& examples, std::uint64_t seed) {
-  Validation v;
+/// Means over all places of these batches.
+Evaluation evaluate(const Task& task, const Model& model, const std::vector<std::vector<std::uint64_t>>& batches,
+                    std::uint64_t seed, bool with_scores) {
+  Evaluation e;
   double total = 0;
-  for (const auto& streams : examples.valid()) {
+  Tensors carry;
+  for (const auto& streams : batches) {
+    if (!task.continues(streams)) carry.clear();
     const Batch batch = task.batch(seed, streams);
-    const Tensor outputs = model(batch.x);
-    const auto n = static_cast<double>(streams.size());
-    v.loss += n * task.loss(outputs, batch).item();
-    v.accuracy += n * task.accuracy(outputs, batch);
+    const Tensor outputs = model.forward(batch, std::nullopt, &carry);
+    const double n =
+        batch.weight.defined() ? sum(cast(batch.weight, DType::f64)).item() : static_cast<double>(batch.y.numel());
+    e.loss += n * task.loss(outputs, batch).item();
+    e.accuracy += n * task.accuracy(outputs, batch);
     total += n;
+    if (!with_scores) continue;
+    const std::vector<Score> scores = task.scores(outputs, batch);
+    e.scores.resize(scores.size());
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      e.scores[i].name = scores[i].name;
+      e.scores[i].total += scores[i].total;
+      e.scores[i].count += scores[i].count;
+    }
   }
-  v.loss /= total;
-  v.accuracy /= total;
-  return v;
+  e.loss /= total;
+  e.accuracy /= total;
+  return e;
+}
+
+/// How many validations since the one with the lowest loss.
+std::int64_t waited(const std::vector<RunFolder::Row>& rows) {
+  const auto best = std::min_element(rows.begin(), rows.end(),
+                                     [](const auto& a, const auto& b) { return a.valid_loss < b.valid_loss; });
+  return best == rows.end() ? 0 : rows.end() - best - 1;
 }
 
 [[noreturn]] void diverged(const char* what, double value, std::int64_t step, const RunFolder& folder) {
@@ -60,14 +80,20 @@ Validation validate(const Task& task, const Model& model, const Examples& exampl
 
 Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options) {
   Schedule schedule(options.schedule);
-  Examples examples(options.examples, options.seed);
-  const std::string checkpoint = folder.file("checkpoint.safetensors");
-  const std::int64_t every =
-      options.valid_every > 0 ? options.valid_every : std::max<std::int64_t>(1, options.steps / 20);
+  Examples examples(options.examples, options.seed, task.parts());
+  const std::string checkpoint = folder.file("checkpoint.safetensors"), best_file = folder.file("best.safetensors");
+  const std::int64_t every = options.valid_every > 0  ? options.valid_every
+                             : task.parts().train > 0 ? examples.steps_per_epoch()
+                                                      : std::max<std::int64_t>(1, options.steps / 20);
+  const auto tests = examples.test();
+  Best best;
 
   Progressed at;
   const bool resumed = std::filesystem::exists(checkpoint);
-  if (resumed) at = load_checkpoint(checkpoint, model, optimizer, schedule, options.seed);
+  if (resumed) {
+    at = load_checkpoint(checkpoint, model, optimizer, schedule, options.seed);
+    if (!tests.empty()) best = best_of(best_file);
+  }
   folder.keep_rows_up_to(at.step);
 
   Tensors parameters;
@@ -99,7 +125,6 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   if (!resumed) save();  // so that a run can be resumed from its first moment on
   const auto describe = [&](bool finished) {
     record.steps = at.step;
-    record.seconds = clock.seconds();
     record.steps_per_second = record.seconds > 0 ? static_cast<double>(at.step) / record.seconds : 0;
     record.finished = finished;
     folder.write_run_json(record);
@@ -109,15 +134,25 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
 
   // Where a core is free, it makes the next batch.
   const bool free_core = static_cast<int>(std::thread::hardware_concurrency()) > options.threads;
-  Ahead batches([&](std::int64_t step) { return task.batch(options.seed, examples.train(step)); }, free_core);
-  while (at.step < options.steps && !interrupt.requested()) {
-    const Batch batch = batches.take(at.step, at.step + 1 < options.steps);
+  Ahead batches(
+      [&](std::int64_t step) {
+        std::vector<std::uint64_t> streams = examples.train(step);
+        Batch batch = task.batch(options.seed, streams);
+        return Drawn{std::move(streams), std::move(batch)};
+      },
+      free_core);
+  const auto out_of_patience = [&] { return options.patience > 0 && waited(folder.rows()) >= options.patience; };
+  bool enough = at.step >= options.steps || out_of_patience();
+  while (!enough && !interrupt.requested()) {
+    const auto [streams, batch] = batches.take(at.step, at.step + 1 < options.steps);
+    if (!task.continues(streams)) at.carry.clear();
     double loss = 0;
     {
       Tape tape;
-      const Tensor l = task.loss(model(batch.x, TrainingStep{options.seed, at.step}), batch);
+      Tensor l = task.loss(model.forward(batch, TrainingStep{options.seed, at.step}, &at.carry), batch);
       loss = l.item();
       if (!std::isfinite(loss)) diverged("loss", loss, at.step + 1, folder);
+      if (const double scale = task.scale(batch); scale != 1) l = l * scale;
       const Tensor penalty = model.penalty();
       const Tensors gradients = grad({penalty.defined() ? l + penalty : l}, parameters);
       const double norm = optimizer.norm(gradients);
@@ -132,7 +167,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     progress.update(at.step, loss);
 
     if (at.step % every == 0 || at.step == options.steps) {
-      const Validation v = validate(task, model, examples, options.seed);
+      const Evaluation v = evaluate(task, model, examples.valid(), options.seed, false);
       if (!std::isfinite(v.loss)) diverged("validation loss", v.loss, at.step, folder);
       schedule.validated(v.loss);
       const auto n = static_cast<double>(at.running.steps);
@@ -142,13 +177,27 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
       folder.add_row({at.step, at.step * options.examples.batch, clock.seconds(), record.train_loss, v.loss, v.accuracy,
                       at.running.grad_norm / n});
       at.running = {};
+      if (!tests.empty() && v.loss < best.loss) {
+        best = {at.step, v.loss};
+        save_best(best_file, model, best);
+      }
       save();
       progress.validated(at.step, record.train_loss, v.loss, v.accuracy);
+      enough = at.step == options.steps || out_of_patience();
     }
   }
-  outcome.interrupted = at.step < options.steps;
+  outcome.interrupted = !enough;
+  record.seconds = clock.seconds();  // of training and validation; the test is not counted
   if (outcome.interrupted) save();
   progress.done();
+  if (!outcome.interrupted && best.step >= 0) {
+    load_best(best_file, model);
+    const Evaluation t = evaluate(task, model, tests, options.seed, true);
+    record.best_step = best.step;
+    record.test = {{"loss", t.loss}};
+    if (!std::isnan(t.accuracy)) record.test.emplace_back("accuracy", t.accuracy);
+    for (const Score& score : t.scores) record.test.emplace_back(score.name, score.mean());
+  }
   if (const auto note = describe(!outcome.interrupted)) progress.message(*note);
   return outcome;
 }

@@ -8,7 +8,8 @@ namespace reel {
 
 struct TrainOptions {
   std::int64_t steps = 2000;
-  std::int64_t valid_every = 0;  // 0: twenty times in a run
+  std::int64_t valid_every = 0;  // 0: after each time through the training set, or twenty times in a run
+  std::int64_t patience = 0;     // stop after so many validations without a lower loss; 0: never
   std::uint64_t seed = 1;
   int threads = 1;
   bool quiet = false;
@@ -23,9 +24,10 @@ struct Outcome {
   bool interrupted = false;  // Ctrl-C or SIGTERM: saved, to be resumed
 };
 
-/// Trains until options.steps, from the checkpoint in the folder if there is one. After Ctrl-C it finishes the step and
-/// saves. Throws Error when the loss or the gradient is not finite (the last checkpoint stays), or the checkpoint does
-/// not fit.
+/// Trains until options.steps or to the end of its patience, from the checkpoint in the folder if there is one. After
+/// Ctrl-C it finishes the step and saves. A task with a test set is tested at the end with the parameters of the lowest
+/// validation loss, which the model then has. Throws Error when the loss or the gradient is not finite (the last
+/// checkpoint stays), or the checkpoint does not fit.
 Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options);
 
 }  // namespace reel

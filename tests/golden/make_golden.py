@@ -31,11 +31,12 @@ import philox
 import r_transformer
 import shapes
 import spectral
+import speech
 from recurrent import write_index
 
 FAMILIES = [cells, cells_simple, cells_gated, cells_memory, cells_unitary, cells_orthogonal, cells_enrnn, cells_goru,
             r_transformer]
-MODULES = [*FAMILIES, activations, counts, fourier, henaff, linalg, losses, optimizers, ops, philox, shapes, spectral]
+MODULES = [*FAMILIES, activations, counts, fourier, henaff, linalg, losses, optimizers, ops, philox, shapes, spectral, speech]
 
 
 def main():

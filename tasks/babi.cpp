@@ -1,0 +1,174 @@
+// Questions on little stories, with three recurrent networks (GORU, section 5.4): one reads the story, one the
+// question, and what both come to goes through a third, which gives the answer.
+#include <algorithm>
+#include <cmath>
+
+#include "tasks/data/babi.h"
+#include "tasks/harness/run.h"
+
+namespace reel {
+namespace {
+
+struct BabiOptions {
+  std::int64_t task = 1;
+  std::string size = "10k", punctuation = "drop", join = "once";
+};
+
+class BabiTask final : public Task {
+ public:
+  BabiTask(const BabiOptions& o, const Setup& setup)
+      : number_(o.task),
+        babi_(read_babi(setup.data, o.size == "10k" ? "en-valid-10k" : "en-valid", o.task, o.punctuation == "keep")) {}
+
+  std::string name() const override { return "babi"; }
+  std::string title() const override { return fmt::format("bAbI, task {}", number_); }
+  ModelShape shape() const override {
+    return {.vocabulary = std::ssize(babi_.words), .outputs = std::ssize(babi_.answers), .every_step = false};
+  }
+  /// The entropy of the answers in the training set.
+  double baseline() const override {
+    std::vector<double> count(babi_.answers.size(), 0);
+    for (const BabiQuestion& q : babi_.parts[0]) ++count[static_cast<std::size_t>(q.answer)];
+    double entropy = 0;
+    const auto total = static_cast<double>(babi_.parts[0].size());
+    for (const double n : count)
+      if (n > 0) entropy -= n / total * std::log(n / total);
+    return entropy;
+  }
+  Parts parts() const override {
+    return {std::ssize(babi_.parts[0]), std::ssize(babi_.parts[1]), std::ssize(babi_.parts[2])};
+  }
+
+  /// x: the stories [T, B]; more: the questions [Tq, B], then the place [B] of the last word of each story and of each
+  /// question among T B and Tq B.
+  Batch batch(std::uint64_t, const std::vector<std::uint64_t>& streams) const override {
+    std::vector<const std::vector<std::int32_t>*> stories, questions;
+    std::vector<std::int32_t> answers;
+    for (const std::uint64_t s : streams) {
+      const BabiQuestion& q = find(s);
+      stories.push_back(&q.story);
+      questions.push_back(&q.words);
+      answers.push_back(q.answer);
+    }
+    const auto [x, x_last] = columns(stories);
+    const auto [question, question_last] = columns(questions);
+    return {x, Tensor::from<std::int32_t>(answers, {std::ssize(answers)}), {}, {question, x_last, question_last}};
+  }
+
+  Tensor loss(const Tensor& outputs, const Batch& batch) const override { return cross_entropy(outputs, batch.y); }
+  double accuracy(const Tensor& outputs, const Batch& batch) const override {
+    return mean(cast(equal(argmax(outputs), batch.y), DType::f64)).item();
+  }
+
+ private:
+  const BabiQuestion& find(std::uint64_t stream) const {
+    std::size_t i = stream;
+    for (const auto& part : babi_.parts) {
+      if (i < part.size()) return part[i];
+      i -= part.size();
+    }
+    throw Error("babi", fmt::format("there is no question {}", stream));
+  }
+
+  /// Texts as columns [T, B], word 0 behind their ends, and the places [B] of their last words.
+  static std::pair<Tensor, Tensor> columns(const std::vector<const std::vector<std::int32_t>*>& texts) {
+    const std::size_t B = texts.size();
+    std::size_t T = 0;
+    for (const auto* text : texts) T = std::max(T, text->size());
+    std::vector<std::int32_t> words(T * B, 0), last(B);
+    for (std::size_t b = 0; b < B; ++b) {
+      for (std::size_t t = 0; t < texts[b]->size(); ++t) words[t * B + b] = (*texts[b])[t];
+      last[b] = static_cast<std::int32_t>((texts[b]->size() - 1) * B + b);
+    }
+    const auto rows = static_cast<std::int64_t>(B);
+    return {Tensor::from<std::int32_t>(words, {static_cast<std::int64_t>(T), rows}),
+            Tensor::from<std::int32_t>(last, {rows})};
+  }
+
+  std::int64_t number_;
+  Babi babi_;
+};
+
+/// Story, question and answer networks of one kind and size. The third runs a single step on both last outputs, or,
+/// with `over_time`, reads the story network's outputs in their order, each beside that of the question.
+class ThreeNetworks final : public Model {
+ public:
+  ThreeNetworks(const ModelShape& shape, const ModelOptions& o, bool over_time, Init init)
+      : vocabulary_(shape.vocabulary),
+        checkpoint_every_(o.checkpoint_every),
+        dtype_(init.dtype),
+        one_hot_(o.input == "one-hot"),
+        over_time_(over_time) {
+    if (o.layers != 1) throw OptionError("--layers", "the three networks have one layer each");
+    const CellType& type = cell_type(o.cell);
+    std::int64_t width = vocabulary_;
+    if (!one_hot_) {
+      const Settings settings(o.cell, type.settings, o.settings);
+      width = o.embedding > 0 ? o.embedding : type.embedding ? type.embedding(settings) : o.hidden;
+      table_ = add({"embedding", init.normal({vocabulary_, width}, 1), "embedding"});
+    }
+    story_ = &add_cell("story.", width, o, init);
+    question_ = &add_cell("question.", width, o, init);
+    answer_ = &add_cell("answer.", story_->outputs() + question_->outputs(), o, init);
+    std::tie(V_, c_) = add_head("head", shape.outputs, answer_->outputs(), init);
+  }
+
+  Tensor forward(const Batch& batch, const std::optional<TrainingStep>&, Tensors*) const override {
+    const Tensor &words = batch.more[0], &story_last = batch.more[1], &question_last = batch.more[2];
+    const Tensor story = outputs(*story_, fed(batch.x));
+    const Tensor question = pick_rows(outputs(*question_, fed(words)), question_last);  // [B, n]
+    if (!over_time_) {
+      const Tensor both = concat({pick_rows(story, story_last), question}, -1);
+      return linear(at(outputs(*answer_, unsqueeze(both, 0)), 0), V_, c_);
+    }
+    const Tensor beside = expand(unsqueeze(question, 0), {story.dim(0), story.dim(1), question.dim(1)});
+    return linear(pick_rows(outputs(*answer_, concat({story, beside}, -1)), story_last), V_, c_);
+  }
+
+ private:
+  Tensor fed(const Tensor& words) const {
+    return one_hot_ ? one_hot(words, vocabulary_, dtype_) : embedding(words, table_);
+  }
+  Tensor outputs(const Cell& cell, const Tensor& xs) const {
+    return scan(cell, cell.initial(xs.dim(1)), xs, {.checkpoint_every = checkpoint_every_}).hs;
+  }
+  /// Rows of [T, B, n] at places among T B.
+  static Tensor pick_rows(const Tensor& hs, const Tensor& places) {
+    return embedding(places, reshape(hs, {-1, hs.dim(2)}));
+  }
+
+  std::int64_t vocabulary_, checkpoint_every_;
+  DType dtype_;
+  bool one_hot_, over_time_;
+  Tensor table_, V_, c_;
+  const Cell *story_ = nullptr, *question_ = nullptr, *answer_ = nullptr;
+};
+
+}  // namespace
+}  // namespace reel
+
+int main(int argc, char** argv) {
+  using namespace reel;
+  BabiOptions o;
+  const auto add = [&](Options& options) {
+    options.add("task", o.task, "1 to 20", "Task", Bounds{.low = 1, .high = 20});
+    options.choice("size", o.size, {"10k", "1k"}, "of the data set, in questions", "Task");
+    options.choice("punctuation", o.punctuation, {"drop", "keep"}, "full stops and question marks as words", "Task");
+    options.choice("join", o.join, {"once", "over-time"},
+                   "the third network gets the last outputs of both in one step, or the story's at all steps with the "
+                   "question's last beside each (the paper can be read either way)",
+                   "Task");
+  };
+  return run_task(argc, argv,
+                  {.name = "babi",
+                   .description = "bAbI: questions on little stories, by three recurrent networks.",
+                   .batch = 32,
+                   .steps = 10000,
+                   .source = Source::files,
+                   .options = add,
+                   .task = [&](const Setup& setup) { return std::make_unique<BabiTask>(o, setup); },
+                   .model =
+                       [&](const Task& task, const ModelOptions& options, Init init) {
+                         return std::make_unique<ThreeNetworks>(task.shape(), options, o.join == "over-time", init);
+                       }});
+}

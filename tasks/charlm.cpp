@@ -1,0 +1,191 @@
+// A language model of characters: says the next one of a text, and writes texts of its own. The text is cut into as
+// many tracks as a batch has rows; a batch is a window of all tracks, and the states go on from window to window, while
+// gradients stay within one (truncated backpropagation).
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "tasks/data/text.h"
+#include "tasks/harness/data_error.h"
+#include "tasks/harness/files.h"
+#include "tasks/harness/run.h"
+
+namespace reel {
+namespace {
+
+struct CharOptions {
+  std::string text, lines = "keep";
+  std::int64_t unroll = 50, sample = 0;
+  double temperature = 1;
+  std::uint64_t sample_seed = 1;
+};
+
+/// A part of the text as tracks, [tracks, length]; what is left over is dropped.
+struct Tracks {
+  std::vector<std::int32_t> symbols;
+  std::int64_t length = 0, windows = 0;
+};
+
+class CharModel final : public Task {
+ public:
+  CharModel(const CharOptions& o, const Setup& setup) : unroll_(o.unroll), rows_(setup.examples.batch) {
+    const Corpus corpus = o.text.empty() ? read_ptb(setup.data, o.lines == "strip") : read_text(o.text);
+    name_ = o.text.empty() ? "ptb" : "text";
+    std::map<char32_t, std::int32_t> ids;
+    for (const auto* part : {&corpus.train, &corpus.valid, &corpus.test})
+      for (const char32_t c : *part) ids[c] = 0;
+    for (auto& [c, id] : ids) {
+      id = static_cast<std::int32_t>(vocabulary_.size());
+      vocabulary_ += c;
+    }
+    for (const auto& [part, text] :
+         {std::pair{"train on", &corpus.train}, {"validate on", &corpus.valid}, {"test", &corpus.test}}) {
+      if (std::ssize(*text) < 2 * rows_)
+        throw DataError(
+            name_, o.text.empty() ? "ptb.*.txt" : o.text,
+            fmt::format("{} characters to {} are too few for {} tracks (--batch)", text->size(), part, rows_));
+      Tracks& tracks = parts_.emplace_back();
+      tracks.length = std::ssize(*text) / rows_;
+      tracks.windows = (tracks.length - 2) / unroll_ + 1;
+      for (const char32_t c : text->substr(0, static_cast<std::size_t>(tracks.length * rows_)))
+        tracks.symbols.push_back(ids[c]);
+    }
+    for (const auto& [option, n] :
+         {std::pair{"--examples", setup.examples.examples}, {"--valid-size", setup.examples.valid_size}})
+      if (n % rows_ != 0)
+        throw OptionError(
+            option,
+            fmt::format("windows are taken from all tracks at once: {} is no multiple of --batch {}", n, rows_));
+    set_baseline();
+  }
+
+  std::string name() const override { return "charlm"; }
+  std::string title() const override {
+    return fmt::format("characters of {}, {} different ones", name_, vocabulary_.size());
+  }
+  ModelShape shape() const override {
+    const std::int64_t V = std::ssize(vocabulary_);
+    return {.vocabulary = V, .outputs = V};
+  }
+  /// The entropy of single characters, in nats.
+  double baseline() const override { return baseline_; }
+  Parts parts() const override {
+    return {rows_ * parts_[0].windows, rows_ * parts_[1].windows, rows_ * parts_[2].windows, true};
+  }
+  bool continues(const std::vector<std::uint64_t>& streams) const override { return find(streams).window > 0; }
+
+  Batch batch(std::uint64_t, const std::vector<std::uint64_t>& streams) const override {
+    const auto [tracks, window] = find(streams);
+    const std::int64_t first = window * unroll_, T = std::min(unroll_, tracks->length - 1 - first);
+    std::vector<std::int32_t> x, y;  // [T, B]
+    for (std::int64_t t = first; t < first + T; ++t) {
+      for (std::int64_t b = 0; b < rows_; ++b) {
+        const auto at = static_cast<std::size_t>(b * tracks->length + t);
+        x.push_back(tracks->symbols[at]);
+        y.push_back(tracks->symbols[at + 1]);
+      }
+    }
+    return {Tensor::from<std::int32_t>(x, {T, rows_}), Tensor::from<std::int32_t>(y, {T, rows_})};
+  }
+
+  Tensor loss(const Tensor& outputs, const Batch& batch) const override { return cross_entropy(outputs, batch.y); }
+  double accuracy(const Tensor& outputs, const Batch& batch) const override {
+    return mean(cast(equal(argmax(outputs), batch.y), DType::f64)).item();
+  }
+  /// Bits for a character.
+  std::vector<Score> scores(const Tensor& outputs, const Batch& batch) const override {
+    const auto n = static_cast<double>(batch.y.numel());
+    return {{"bpc", n * loss(outputs, batch).item() / std::numbers::ln2, n}};
+  }
+
+  /// A text by the model, from the zero state and a line's end on. The probabilities are softmax(logits / temperature);
+  /// temperature 0 always takes the likeliest.
+  std::string sample(const Model& model, const CharOptions& o) const {
+    Stream random(o.sample_seed, std::uint64_t{5} << 60);
+    Tensors carry;
+    const std::size_t start = vocabulary_.find(U'\n');
+    auto symbol = static_cast<std::int32_t>(start == std::u32string::npos ? 0 : start);
+    std::u32string text;
+    while (std::ssize(text) < o.sample) {
+      const Tensor logits = cast(model(Tensor::from<std::int32_t>({symbol}, {1, 1}), std::nullopt, &carry), DType::f64);
+      if (o.temperature > 0) {
+        const auto p = softmax(logits / o.temperature).values<double>();
+        double left = random.uniform();
+        symbol = 0;
+        while (symbol + 1 < std::ssize(p) && (left -= p[static_cast<std::size_t>(symbol)]) >= 0) ++symbol;
+      } else {
+        symbol = argmax(reshape(logits, {-1})).values<std::int32_t>()[0];
+      }
+      text += vocabulary_[static_cast<std::size_t>(symbol)];
+    }
+    return utf8(text);
+  }
+
+ private:
+  struct Place {
+    const Tracks* tracks;
+    std::int64_t window;
+  };
+  /// Streams go through the parts window by window, through a window track by track.
+  Place find(const std::vector<std::uint64_t>& streams) const {
+    std::int64_t window = static_cast<std::int64_t>(streams.at(0)) / rows_;
+    for (const Tracks& tracks : parts_) {
+      if (window < tracks.windows) return {&tracks, window};
+      window -= tracks.windows;
+    }
+    throw Error("charlm", fmt::format("there is no example {}", streams[0]));
+  }
+
+  void set_baseline() {
+    std::vector<double> count(vocabulary_.size(), 0);
+    for (const std::int32_t s : parts_[0].symbols) ++count[static_cast<std::size_t>(s)];
+    const auto total = static_cast<double>(parts_[0].symbols.size());
+    for (const double n : count)
+      if (n > 0) baseline_ -= n / total * std::log(n / total);
+  }
+
+  std::string name_;
+  std::int64_t unroll_, rows_;
+  std::u32string vocabulary_;
+  std::vector<Tracks> parts_;
+  double baseline_ = 0;
+};
+
+void write_sample(const Task& task, const Model& model, const RunFolder& folder, const CharOptions& o) {
+  if (o.sample == 0) return;
+  const std::string text = static_cast<const CharModel&>(task).sample(model, o);
+  write_atomically(folder.file("sample.txt"), text);
+  fmt::print("{}\n", text);
+}
+
+}  // namespace
+}  // namespace reel
+
+int main(int argc, char** argv) {
+  using namespace reel;
+  CharOptions o;
+  const auto add = [&](Options& options) {
+    options.add("text", o.text,
+                "any UTF-8 file instead of the Penn Treebank; its last tenth is to validate and test on", "Task");
+    options.choice("lines", o.lines, {"keep", "strip"},
+                   "of the Penn Treebank: with the spaces at both ends (ENRNN, GORU), or without (NRU)", "Task");
+    options.add("unroll", o.unroll, "steps of a window, through which gradients go", "Task",
+                Bounds{.low = 1, .high = 1e6});
+    options.add("sample", o.sample, "write so many characters at the end; with --resume also of a finished run", "Text",
+                Bounds{.low = 0, .high = 1e8});
+    options.add("temperature", o.temperature, "of the sample: below 1 safer, above 1 wilder, 0 the likeliest always",
+                "Text", Bounds{.low = 0});
+    options.add("sample-seed", o.sample_seed, "of the sample", "Text");
+  };
+  return run_task(argc, argv,
+                  {.name = "charlm",
+                   .description = "A language model of characters: the Penn Treebank, or any text.",
+                   .batch = 32,
+                   .steps = 64000,
+                   .source = Source::files,
+                   .options = add,
+                   .task = [&](const Setup& setup) { return std::make_unique<CharModel>(o, setup); },
+                   .done = [&](const Task& task, const Model& model,
+                               const RunFolder& folder) { write_sample(task, model, folder, o); },
+                   .with_resume = {"sample", "temperature", "sample-seed"}});
+}

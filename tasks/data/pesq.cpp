@@ -1,0 +1,65 @@
+#include <sndfile.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "engine/error.h"
+#include "tasks/data/speech_metrics.h"
+#include "tasks/harness/spawn.h"
+
+namespace reel {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A new folder that is gone, with all in it, at the end.
+class Folder {
+ public:
+  Folder() : path_((fs::temp_directory_path() / "reel-XXXXXX").string()) {
+    if (!mkdtemp(path_.data())) throw Error("pesq", path_ + ": this folder cannot be made");
+  }
+  ~Folder() {
+    std::error_code error;
+    fs::remove_all(path_, error);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::string file(const std::string& name) const { return fs::path(path_) / name; }
+
+ private:
+  std::string path_;
+};
+
+void write_wav(const std::string& path, const std::vector<double>& x, std::int64_t rate) {
+  SF_INFO info{};
+  info.samplerate = static_cast<int>(rate);
+  info.channels = 1;
+  info.format = SF_FORMAT_WAV | SF_FORMAT_PCM_16;
+  const std::unique_ptr<SNDFILE, int (*)(SNDFILE*)> file(sf_open(path.c_str(), SFM_WRITE, &info), sf_close);
+  const auto n = static_cast<sf_count_t>(x.size());
+  if (!file || sf_write_double(file.get(), x.data(), n) != n) throw Error("pesq", path + ": cannot be written");
+}
+
+}  // namespace
+
+double pesq(const std::string& program, const std::vector<double>& reference, const std::vector<double>& x,
+            std::int64_t rate) {
+  const Folder folder;  // the program may also write files of its own where it runs
+  write_wav(folder.file("reference.wav"), reference, rate);
+  write_wav(folder.file("heard.wav"), x, rate);
+  const Spawned said =
+      run_child({program, fmt::format("+{}", rate), folder.file("reference.wav"), folder.file("heard.wav")});
+  if (!said.problem.empty()) throw Error("pesq", fmt::format("{} {}", program, said.problem));
+  const std::size_t equals = said.out.rfind('=');
+  if (equals != std::string::npos) {
+    const std::string rest = said.out.substr(equals + 1);
+    char* end = nullptr;
+    const double score = std::strtod(rest.c_str(), &end);
+    if (end != rest.c_str()) return score;
+  }
+  throw Error("pesq", fmt::format("{} says no number behind a \"=\": {}", program, said.out.substr(0, 200)));
+}
+
+}  // namespace reel

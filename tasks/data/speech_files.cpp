@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "engine/random.h"
+#include "tasks/data/audio.h"
+#include "tasks/harness/data_error.h"
+
+namespace reel {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+const std::set<std::string> development{
+    "faks0", "fdac1", "fjem0", "mgwt0", "mjar0", "mmdb1", "mmdm2", "mpdf0", "fcmh0", "fkms0", "mbdg0", "mbwm0", "mcsh0",
+    "fadg0", "fdms0", "fedw0", "mgjf0", "mglb0", "mrtk0", "mtaa0", "mtdt0", "mthc0", "mwjg0", "fnmr0", "frew0", "fsem0",
+    "mbns0", "mmjr0", "mdls0", "mdlf0", "mdvc0", "mers0", "fmah0", "fdrw0", "mrcs0", "mrjm4", "fcal1", "mmwh0", "fjsj0",
+    "majc0", "mjsw0", "mreb0", "fgjd0", "fjmg0", "mroa0", "mteb0", "mjfc0", "mrjr0", "fmml0", "mrws1"};
+const std::set<std::string> core{"mdab0", "mwbt0", "felc0", "mtas1", "mwew0", "fpas0", "mjmp0", "mlnt0",
+                                 "fpkt0", "mlll0", "mtls0", "fjlm0", "mbpm0", "mklt0", "fnlp0", "mcmj0",
+                                 "mjdh0", "fmgd0", "mgrt0", "mnjm0", "fdhc0", "mjln0", "mpam0", "fmld0"};
+
+void check_parts(const std::string& set, const std::string& folder, const SpeechFiles& files) {
+  for (const auto& [name, part] :
+       {std::pair{"train on", &files.train}, {"validate on", &files.valid}, {"test", &files.test}})
+    if (part->empty()) throw DataError(set, folder, fmt::format("holds no .wav or .sph file to {}", name));
+}
+
+/// The folder of this name, in capitals or not; empty when there is none.
+std::string child(const std::string& folder, const std::string& name) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.is_directory(error) && lower(entry.path().filename()) == name) return entry.path();
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> audio_files(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error), end;
+       !error && at != end; at.increment(error)) {
+    const std::string kind = lower(at->path().extension());
+    std::error_code none;
+    if ((kind == ".wav" || kind == ".sph") && at->is_regular_file(none)) files.push_back(at->path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+SpeechFiles speech_in_folder(const std::string& folder) {
+  SpeechFiles files;
+  const std::string train = child(folder, "train"), valid = child(folder, "valid"), test = child(folder, "test");
+  if (!train.empty() || !valid.empty() || !test.empty()) {
+    if (!train.empty()) files.train = audio_files(train);
+    if (!valid.empty()) files.valid = audio_files(valid);
+    if (!test.empty()) files.test = audio_files(test);
+  } else {
+    std::vector<std::string> all = audio_files(folder);
+    Stream random(0, 0);  // the split is that of the files, not of a run's seed
+    for (std::size_t k = all.size(); k > 1; --k)
+      std::swap(all[k - 1], all[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(k)))]);
+    const std::size_t tenth = (all.size() + 9) / 10;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      (i < tenth ? files.test : i < 2 * tenth ? files.valid : files.train).push_back(all[i]);
+  }
+  check_parts("speech", folder, files);
+  return files;
+}
+
+SpeechFiles timit(const std::string& folder, bool path_filter) {
+  SpeechFiles files;
+  for (const std::string part : {"train", "test"}) {
+    const std::string below = child(folder, part);
+    if (below.empty()) throw DataError("timit", part, "not found in " + folder);
+    for (const std::string& file : audio_files(below)) {
+      const std::string inside = lower(fs::path(file).lexically_relative(folder));
+      const bool read_by_all = lower(fs::path(file).filename()).starts_with("sa");
+      if (path_filter ? inside.find("sa") != std::string::npos : read_by_all) continue;
+      const std::string speaker = lower(fs::path(file).parent_path().filename());
+      if (part == "train")
+        files.train.push_back(file);
+      else if (development.contains(speaker))
+        files.valid.push_back(file);
+      else if (core.contains(speaker))
+        files.test.push_back(file);
+    }
+  }
+  check_parts("timit", folder, files);
+  return files;
+}
+
+}  // namespace reel

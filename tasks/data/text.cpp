@@ -1,0 +1,104 @@
+#include "tasks/data/text.h"
+
+#include <algorithm>
+
+#include "tasks/harness/data_error.h"
+#include "tasks/harness/files.h"
+
+namespace reel {
+
+namespace {
+
+/// Length of the character at the start of the bytes, 0 when these are no UTF-8 (too long forms, surrogates and what is
+/// beyond the last code point included); its number goes into `code`.
+std::size_t decode(std::string_view bytes, char32_t& code) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+  const unsigned first = byte(0);
+  const std::size_t length = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 0;
+  if (length == 0 || bytes.size() < length) return 0;
+  code = length == 1 ? first : first & (0x7FU >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if (byte(i) >> 6 != 2) return 0;
+    code = code << 6 | (byte(i) & 0x3FU);
+  }
+  constexpr char32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = code >= 0xD800 && code < 0xE000;
+  return code < least[length] || surrogate || code > 0x10FFFF ? 0 : length;
+}
+
+/// Each line of a file through a function.
+std::u32string by_line(const std::u32string& text, const auto& change) {
+  std::u32string out;
+  for (std::size_t first = 0; first < text.size();) {
+    const std::size_t end = std::min(text.find(U'\n', first), text.size());
+    out += change(text.substr(first, end - first)) + U'\n';
+    first = end + 1;
+  }
+  return out;
+}
+
+std::u32string stripped(const std::u32string& line) {
+  const std::size_t first = line.find_first_not_of(U' ');
+  return first == std::u32string::npos ? U"" : line.substr(first, line.find_last_not_of(U' ') - first + 1);
+}
+
+/// "a b _ c" is "ab c".
+std::u32string without_fields(const std::u32string& line) {
+  std::u32string out;
+  for (const char32_t c : line)
+    if (c != U' ') out += c == U'_' ? U' ' : c;
+  return out;
+}
+
+}  // namespace
+
+std::u32string characters(const std::string& set, const std::string& name, const std::string& bytes) {
+  std::u32string text;
+  for (std::size_t at = 0; at < bytes.size();) {
+    char32_t code = 0;
+    const std::size_t length = decode(std::string_view(bytes).substr(at), code);
+    if (length == 0)
+      throw DataError(set, name,
+                      fmt::format("is not UTF-8 text: byte {} is {:#04x}", at, static_cast<unsigned char>(bytes[at])));
+    text += code;
+    at += length;
+  }
+  return text;
+}
+
+std::string utf8(const std::u32string& text) {
+  std::string bytes;
+  for (const char32_t c : text) {
+    const auto put = [&](unsigned lead, int shift) {
+      bytes += static_cast<char>(lead | c >> shift);
+      for (shift -= 6; shift >= 0; shift -= 6) bytes += static_cast<char>(0x80U | (c >> shift & 0x3FU));
+    };
+    c < 0x80 ? put(0, 0) : c < 0x800 ? put(0xC0, 6) : c < 0x10000 ? put(0xE0, 12) : put(0xF0, 18);
+  }
+  return bytes;
+}
+
+Corpus read_ptb(const std::string& data, bool strip) {
+  const std::filesystem::path folder = std::filesystem::path(data) / "ptb";
+  const bool fields =
+      !std::filesystem::exists(folder / "ptb.train.txt") && std::filesystem::exists(folder / "ptb.char.train.txt");
+  Corpus corpus;
+  for (const auto& [part, text] :
+       {std::pair{"train", &corpus.train}, {"valid", &corpus.valid}, {"test", &corpus.test}}) {
+    const std::string name = fmt::format("ptb.{}{}.txt", fields ? "char." : "", part);
+    *text = characters("ptb", name, read_file(data_file(data, "ptb", name)));
+    if (fields) *text = by_line(*text, without_fields);
+    if (strip) *text = by_line(*text, stripped);
+  }
+  return corpus;
+}
+
+Corpus read_text(const std::string& path) {
+  if (std::error_code error; !std::filesystem::is_regular_file(path, error))
+    throw DataError("text", path, "is not there, or is no file");
+  const std::u32string all = characters("text", path, read_file(path));
+  const std::size_t part = all.size() / 20, train = all.size() - 2 * part;
+  return {all.substr(0, train), all.substr(train, part), all.substr(train + part)};
+}
+
+}  // namespace reel

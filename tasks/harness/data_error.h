@@ -1,0 +1,25 @@
+// Files of data sets, and what is wrong with them.
+#pragma once
+#include <filesystem>
+
+#include "engine/error.h"
+
+namespace reel {
+
+/// A file that is missing or damaged: "[mnist] train-labels-idx1-ubyte.gz: not found in data/mnist. See docs/data.md
+/// for where to get it, or give --data DIR." Not the fault of an option, so that programs exit with 1.
+struct DataError : Error {
+  DataError(const std::string& set, const std::string& file, const std::string& what)
+      : Error(set, file + ": " + what + ". See docs/data.md for where to get it, or give --data DIR.") {}
+};
+
+/// The path of a file in the folder of a data set, DATA/SET/name; throws DataError when it is not there.
+inline std::string data_file(const std::string& data, const std::string& set, const std::string& name) {
+  const std::filesystem::path folder = std::filesystem::path(data) / set;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(folder / name, error))
+    throw DataError(set, name, "not found in " + folder.string());
+  return folder / name;
+}
+
+}  // namespace reel

@@ -1,0 +1,237 @@
+// Handwritten digits pixel by pixel: 784 steps of one number, and the digit at the end. In a fixed random order of the
+// pixels, in a large empty frame, or with random labels, which can only be learnt by heart.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "tasks/data/idx.h"
+#include "tasks/harness/data_error.h"
+#include "tasks/harness/files.h"
+#include "tasks/harness/heat_map.h"
+#include "tasks/harness/run.h"
+
+namespace reel {
+namespace {
+
+struct MnistOptions {
+  bool permuted = false, wrap = false;
+  std::string permutation = "srnn", image = "full", scaling = "normal", read_out = "last", split = "srnn",
+              labels = "true", picture = "none";
+};
+
+constexpr std::int64_t side = 28, classes = 10;
+constexpr unsigned nru_seed = 50;
+
+/// Pictures and digits of the training file, those of the test file behind them.
+struct Digits {
+  std::vector<std::uint8_t> pixels, labels;
+  std::int64_t train = 0, test = 0;
+};
+
+Digits read_digits(const std::string& data) {
+  Digits all;
+  for (const std::string part : {"train", "t10k"}) {
+    const std::string pictures = part + "-images-idx3-ubyte.gz", names = part + "-labels-idx1-ubyte.gz";
+    const Idx x = read_idx("mnist", data_file(data, "mnist", pictures), 3),
+              y = read_idx("mnist", data_file(data, "mnist", names), 1);
+    if (x.shape[1] != side || x.shape[2] != side)
+      throw DataError("mnist", pictures, fmt::format("has pictures of {} x {}, not 28 x 28", x.shape[1], x.shape[2]));
+    if (x.shape[0] != y.shape[0])
+      throw DataError("mnist", names, fmt::format("has {} labels for {} pictures", y.shape[0], x.shape[0]));
+    const auto wrong = std::find_if(y.values.begin(), y.values.end(), [](int label) { return label >= classes; });
+    if (wrong != y.values.end())
+      throw DataError("mnist", names, fmt::format("label {} is {}, not a digit", wrong - y.values.begin(), *wrong));
+    (part == "train" ? all.train : all.test) = x.shape[0];
+    all.pixels.insert(all.pixels.end(), x.values.begin(), x.values.end());
+    all.labels.insert(all.labels.end(), y.values.begin(), y.values.end());
+  }
+  if (all.train < 12 || all.test < 1)
+    throw DataError("mnist", "train-images-idx3-ubyte.gz", "has too few pictures to split");
+  return all;
+}
+
+/// What a pixel is fed as.
+float scaled(const MnistOptions& o, int pixel) {
+  const double x = pixel / 255.0, normal = (x - 0.1307) / 0.3081;
+  // The SRNN code makes an 8-bit picture of the normalised one again; what is outside 0..255 wraps around.
+  if (o.wrap) return static_cast<float>((static_cast<int>(normal * 255) & 255) / 255.0);
+  return static_cast<float>(o.scaling == "normal" ? normal : x);
+}
+
+class Mnist final : public Task {
+ public:
+  Mnist(const MnistOptions& o, const Setup& setup) : o_(o), digits_(read_digits(setup.data)) {
+    for (int pixel = 0; pixel < 256; ++pixel) fed_.push_back(scaled(o, pixel));
+    const std::int64_t width = o.image == "big" ? 2 * side : o.image == "crop16" ? 16 : o.image == "crop8" ? 8 : side;
+    places_ = places(width);
+    if (o.permuted) {
+      std::mt19937 generator(o.permutation == "srnn" ? 1234 : o.permutation == "nru" ? nru_seed : 92916);
+      if (o.permutation == "nru") numpy_permutation(60000, generator);  // that code draws its split first
+      const std::vector<std::int32_t> before = places_;
+      const auto order = numpy_permutation(width * width, generator).values<std::int32_t>();
+      for (std::size_t t = 0; t < order.size(); ++t) places_[t] = before[static_cast<std::size_t>(order[t])];
+    }
+    choose(setup);
+  }
+
+  std::string name() const override { return "mnist"; }
+  std::string title() const override {
+    return fmt::format("{}MNIST, {} steps{}", o_.permuted ? "permuted " : "", length(),
+                       o_.labels == "random" ? ", random labels" : "");
+  }
+  ModelShape shape() const override { return {.inputs = 1, .outputs = classes, .every_step = false}; }
+  double baseline() const override { return std::log(static_cast<double>(classes)); }
+  Parts parts() const override { return parts_; }
+
+  Batch batch(std::uint64_t, const std::vector<std::uint64_t>& streams) const override {
+    const auto B = streams.size();
+    const std::int64_t T = length();
+    std::vector<float> x(static_cast<std::size_t>(T) * B, 0);  // [T, B, 1]
+    std::vector<std::int32_t> y(B);
+    for (std::size_t b = 0; b < B; ++b) {
+      const auto example = static_cast<std::size_t>(order_.at(streams[b]));
+      const std::uint8_t* picture = &digits_.pixels[example * side * side];
+      for (std::size_t t = 0; t < places_.size(); ++t) {
+        const std::int32_t p = places_[t];
+        x[t * B + b] = p >= 0 ? fed_[picture[p]] : o_.wrap ? 0 : fed_[0];
+      }
+      y[b] = digits_.labels[example];
+    }
+    const auto rows = static_cast<std::int64_t>(B);
+    return {Tensor::from<float>(x, {T, rows, 1}), Tensor::from<std::int32_t>(y, {rows})};
+  }
+
+  Tensor loss(const Tensor& outputs, const Batch& batch) const override { return cross_entropy(outputs, batch.y); }
+  double accuracy(const Tensor& outputs, const Batch& batch) const override {
+    return mean(cast(equal(argmax(outputs), batch.y), DType::f64)).item();
+  }
+
+ private:
+  std::int64_t length() const { return std::ssize(places_) + (o_.read_out == "extra" ? 1 : 0); }
+
+  /// The pixel of each step of a picture of this width about the middle, row by row; -1 for the frame around it.
+  static std::vector<std::int32_t> places(std::int64_t width) {
+    std::vector<std::int32_t> out;
+    const std::int64_t off = (side - width) / 2;
+    for (std::int64_t i = 0; i < width * width; ++i) {
+      const std::int64_t row = i / width + off, column = i % width + off;
+      const bool inside = row >= 0 && row < side && column >= 0 && column < side;
+      out.push_back(inside ? static_cast<std::int32_t>(row * side + column) : -1);
+    }
+    return out;
+  }
+
+  /// Which picture each stream is.
+  void choose(const Setup& setup) {
+    const std::int64_t n = digits_.train;
+    std::vector<std::int32_t> train(static_cast<std::size_t>(n)), valid, test(static_cast<std::size_t>(digits_.test));
+    std::iota(train.begin(), train.end(), 0);
+    std::iota(test.begin(), test.end(), static_cast<std::int32_t>(n));
+    if (o_.labels == "random") {  // learnt by heart: what is trained on is what is asked
+      constexpr std::uint64_t stream = std::uint64_t{3} << 60;
+      const auto from = permutation(n, setup.seed, stream).values<std::int32_t>();
+      const std::vector<std::uint8_t> labels = digits_.labels;
+      for (std::size_t i = 0; i < train.size(); ++i) digits_.labels[i] = labels[static_cast<std::size_t>(from[i])];
+      if (const std::int64_t few = setup.examples.examples; few > 0 && few < n)
+        train.resize(static_cast<std::size_t>(few));
+      valid = train;
+      test.clear();
+    } else if (o_.split == "none") {
+      valid = test;
+    } else {
+      if (o_.split == "nru") {
+        std::mt19937 generator(nru_seed);
+        train = numpy_permutation(n, generator).values<std::int32_t>();
+      }
+      if (o_.split == "urnn") std::rotate(train.begin(), train.begin() + n / 12, train.end());
+      const std::int64_t kept = o_.split == "urnn" ? n - n / 12 : n - n / 6;
+      valid.assign(train.begin() + kept, train.end());
+      train.resize(static_cast<std::size_t>(kept));
+    }
+    parts_ = {std::ssize(train), std::ssize(valid), std::ssize(test)};
+    for (const auto* part : {&train, &valid, &test}) order_.insert(order_.end(), part->begin(), part->end());
+  }
+
+  MnistOptions o_;
+  Digits digits_;
+  std::vector<float> fed_;            // what each grey is fed as
+  std::vector<std::int32_t> places_;  // the pixel of each step; -1: none
+  std::vector<std::int32_t> order_;   // the picture of each stream
+  Parts parts_;
+};
+
+/// How often each digit (row) was taken for each (column), over the test set, or what was validated on where there is
+/// none: confusion.tsv and confusion.svg.
+void draw_confusion(const Task& task, const Model& model, const RunFolder& folder) {
+  const Parts parts = task.parts();
+  const bool test = parts.test > 0;
+  const std::int64_t first = parts.train + (test ? parts.valid : 0), last = first + (test ? parts.test : parts.valid);
+  std::vector<double> counts(classes * classes, 0), totals(classes, 0);
+  for (std::int64_t at = first; at < last; at += 100) {
+    std::vector<std::uint64_t> streams(static_cast<std::size_t>(std::min<std::int64_t>(100, last - at)));
+    std::iota(streams.begin(), streams.end(), static_cast<std::uint64_t>(at));
+    const Batch batch = task.batch(1, streams);
+    const auto said = argmax(model(batch.x)).values<std::int32_t>(), wanted = batch.y.values<std::int32_t>();
+    for (std::size_t b = 0; b < said.size(); ++b) {
+      ++counts[static_cast<std::size_t>(wanted[b] * classes + said[b])];
+      ++totals[static_cast<std::size_t>(wanted[b])];
+    }
+  }
+  HeatMap map{"digits, and what they were taken for", "taken for", "digit", classes, classes, {}};
+  std::string tsv = "digit\ttaken_for\tcount\n";
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    map.values.push_back(totals[i / classes] > 0 ? counts[i] / totals[i / classes] : 0);
+    map.texts.push_back(fmt::format("{}", counts[i]));
+    tsv += fmt::format("{}\t{}\t{}\n", i / classes, i % classes, counts[i]);
+  }
+  write_atomically(folder.file("confusion.tsv"), tsv);
+  const auto note = draw_heat_map(folder.file("confusion.svg"), map);
+  fmt::print("{}\n", note ? *note : "picture: " + folder.file("confusion.svg"));
+}
+
+}  // namespace
+}  // namespace reel
+
+int main(int argc, char** argv) {
+  using namespace reel;
+  MnistOptions o;
+  const auto add = [&](Options& options) {
+    options.flag("permuted", o.permuted, "pixels in a fixed random order instead of row by row", "Task");
+    options.choice("permutation", o.permutation, {"srnn", "nru", "urnn"},
+                   "whose order: srnn has NumPy's seed 1234; nru 50, after the split; urnn (also scoRNN, expRNN) 92916",
+                   "Task");
+    options.choice("image", o.image, {"full", "big", "crop16", "crop8"},
+                   "full: 28 x 28 pixels; big: 56 x 56, the picture in a frame; crop: its middle", "Task");
+    options.choice("scaling", o.scaling, {"normal", "unit"}, "normal: (x / 255 - 0.1307) / 0.3081; unit: x / 255",
+                   "Task");
+    options.flag("wrap", o.wrap,
+                 "as the SRNN code for big and crop: normalised pixels are made 8 bit again, so that they wrap around, "
+                 "and the frame is 0",
+                 "Task");
+    options.choice("read-out", o.read_out, {"last", "extra"},
+                   "at the last pixel, or, as the NRU code, at a step of zero behind it", "Task");
+    options.choice("split", o.split, {"srnn", "nru", "urnn", "none"},
+                   "what of the training file is to validate on: srnn: the last sixth; nru: a random sixth; urnn: the "
+                   "first twelfth; none: nothing, validate on the test file",
+                   "Task");
+    options.choice("labels", o.labels, {"true", "random"},
+                   "random: training labels in random order, accuracy is that on the training set (--examples N)",
+                   "Task");
+    options.choice("picture", o.picture, {"none", "confusion"},
+                   "confusion: which digits were taken for which, at the end; with --resume also of a finished run",
+                   "Task");
+  };
+  return run_task(argc, argv,
+                  {.name = "mnist",
+                   .description = "Handwritten digits, one pixel a step: sequential and permuted MNIST.",
+                   .batch = 100,
+                   .steps = 30000,
+                   .source = Source::files,
+                   .options = add,
+                   .task = [&](const Setup& setup) { return std::make_unique<Mnist>(o, setup); },
+                   .done =
+                       [&](const Task& task, const Model& model, const RunFolder& folder) {
+                         if (o.picture == "confusion") draw_confusion(task, model, folder);
+                       },
+                   .with_resume = {"picture"}});
+}

@@ -1,0 +1,119 @@
+// Polyphonic music: which of 88 keys sound in the next frame of a tune, from all frames before it. The loss is the
+// negative log likelihood of a frame, the sum over its keys, in nats.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "tasks/data/piano_roll.h"
+#include "tasks/harness/data_error.h"
+#include "tasks/harness/run.h"
+
+namespace reel {
+namespace {
+
+struct MusicOptions {
+  std::string set = "nottingham", train_on = "sum";
+};
+
+class Music final : public Task {
+ public:
+  Music(const MusicOptions& o, const Setup& setup) : set_(o.set), sum_(o.train_on == "sum") {
+    const std::string file = o.set == "jsb" ? "JSB_Chorales.mat" : "Nottingham.mat";
+    Tunes all = read_piano_rolls("music", data_file(setup.data, "music", file));
+    parts_ = {std::ssize(all.train), std::ssize(all.valid), std::ssize(all.test)};
+    baseline_ = independent_keys(all);
+    for (auto* part : {&all.train, &all.valid, &all.test})
+      std::move(part->begin(), part->end(), std::back_inserter(tunes_));
+  }
+
+  std::string name() const override { return "music"; }
+  std::string title() const override { return fmt::format("music, {}", set_); }
+  ModelShape shape() const override { return {.inputs = piano_keys, .outputs = piano_keys}; }
+  /// Each key on its own, as often as in the tunes to train on; over those to validate on.
+  double baseline() const override { return baseline_; }
+  Parts parts() const override { return parts_; }
+
+  Batch batch(std::uint64_t, const std::vector<std::uint64_t>& streams) const override {
+    const auto B = streams.size(), keys = static_cast<std::size_t>(piano_keys);
+    std::size_t T = 0;  // frames to predict: all but the first
+    for (const std::uint64_t s : streams) T = std::max(T, tunes_.at(s).size() / keys - 1);
+    std::vector<float> x(T * B * keys, 0), y(T * B * keys, 0);  // [T, B, 88]
+    std::vector<float> weight(T * B, 0);                        // [T, B]
+    for (std::size_t b = 0; b < B; ++b) {
+      const Tune& tune = tunes_[streams[b]];
+      for (std::size_t t = 0; t + 1 < tune.size() / keys; ++t) {
+        for (std::size_t k = 0; k < keys; ++k) {
+          x[(t * B + b) * keys + k] = tune[t * keys + k];
+          y[(t * B + b) * keys + k] = tune[(t + 1) * keys + k];
+        }
+        weight[t * B + b] = 1;
+      }
+    }
+    const auto rows = static_cast<std::int64_t>(B), steps = static_cast<std::int64_t>(T);
+    return {Tensor::from<float>(x, {steps, rows, piano_keys}), Tensor::from<float>(y, {steps, rows, piano_keys}),
+            Tensor::from<float>(weight, {steps, rows})};
+  }
+
+  Tensor loss(const Tensor& outputs, const Batch& batch) const override {
+    const Tensor keys =
+        binary_cross_entropy_with_logits(outputs, cast(batch.y, outputs.dtype()), {.reduction = LossReduction::none});
+    const Tensor weight = cast(batch.weight, outputs.dtype());
+    return sum(sum(keys, {-1}) * weight) / sum(weight);
+  }
+
+  /// The published code trains on the sum over a tune: longer ones count more.
+  double scale(const Batch& batch) const override { return sum_ ? sum(cast(batch.weight, DType::f64)).item() : 1; }
+
+  std::vector<Score> scores(const Tensor& outputs, const Batch& batch) const override {
+    const double frames = sum(cast(batch.weight, DType::f64)).item();
+    return {{"nll", frames * loss(outputs, batch).item(), frames}};
+  }
+
+ private:
+  static double independent_keys(const Tunes& all) {
+    const auto keys = static_cast<std::size_t>(piano_keys);
+    const auto count = [&](const std::vector<Tune>& tunes) {  // in frames to predict; the last one counts these
+      std::array<double, 89> n{};
+      for (const Tune& tune : tunes) {
+        for (std::size_t i = keys; i < tune.size(); ++i) n[i % keys] += tune[i];
+        n.back() += static_cast<double>(tune.size() / keys - 1);
+      }
+      return n;
+    };
+    const auto train = count(all.train), valid = count(all.valid);
+    double nll = 0;
+    for (std::size_t k = 0; k < keys; ++k) {
+      // a key that never sounded may: half a time
+      const double p = std::clamp(train[k], 0.5, train.back() - 0.5) / train.back();
+      nll -= valid[k] * std::log(p) + (valid.back() - valid[k]) * std::log1p(-p);
+    }
+    return nll / valid.back();
+  }
+
+  std::string set_;
+  bool sum_;
+  std::vector<Tune> tunes_;
+  Parts parts_;
+  double baseline_ = 0;
+};
+
+}  // namespace
+}  // namespace reel
+
+int main(int argc, char** argv) {
+  using namespace reel;
+  MusicOptions o;
+  const auto add = [&](Options& options) {
+    options.choice("set", o.set, {"nottingham", "jsb"}, "folk tunes, or chorales by Bach", "Task");
+    options.choice("train-on", o.train_on, {"sum", "mean"},
+                   "the loss summed over a tune as the published code, or its mean over the frames", "Task");
+  };
+  return run_task(argc, argv,
+                  {.name = "music",
+                   .description = "Polyphonic music: the keys of the next frame of a tune.",
+                   .batch = 1,
+                   .steps = 35000,
+                   .source = Source::files,
+                   .options = add,
+                   .task = [&](const Setup& setup) { return std::make_unique<Music>(o, setup); }});
+}

@@ -1,0 +1,227 @@
+// Speech frame by frame: the log spectrum of the next 32 ms from all before it (the pipeline of Wisdom et al. 2016). At
+// the end predicted spectra become sound again, with the true phases, and are held against the recording.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "tasks/data/audio.h"
+#include "tasks/data/speech_metrics.h"
+#include "tasks/harness/data_error.h"
+#include "tasks/harness/run.h"
+
+namespace reel {
+namespace {
+
+struct SpeechOptions {
+  std::string corpus = "folder", folder, sa_filter = "name", roles = "wisdom", mean = "frames", waveforms = "on", pesq;
+};
+
+constexpr std::int64_t rate = 8000, size = 256, hop = 128, bins = size / 2 + 1;
+constexpr double floor_power = 1e-5, silence = -50;  // 10 log10 of it
+
+StftOptions frames_of_speech() {
+  return {.size = size, .hop = hop, .window = hann_window(size, true, DType::f64), .centre = false};
+}
+
+/// Spectra [frames, bins] of a recording with zeros around it: ceil(n / 128) + 3 frames, the first and the last silent.
+Tensor spectra(const std::vector<double>& x) {
+  const auto n = static_cast<std::int64_t>(x.size());
+  const Tensor whole = pad(Tensor::from<double>(x, {n}), 0, size, (hop - n % hop) % hop + size);
+  return stft(whole, frames_of_speech());
+}
+
+/// In dB.
+Tensor features(const Tensor& spectra) { return 10 / std::log(10.0) * log(floor_power + square(abs(spectra))); }
+
+/// The sound of n samples whose spectra have these features and phases, rounded to 16 bit.
+std::vector<double> sound(const Tensor& decibel, const Tensor& phase, std::int64_t n) {
+  const Tensor magnitude = exp(std::log(10.0) / 20 * decibel);
+  const Tensor whole = istft(polar(magnitude, phase), frames_of_speech());
+  std::vector<double> x = slice(whole, 0, size, size + n).values<double>();
+  double loudest = 1;
+  for (const double v : x) loudest = std::max(loudest, std::abs(v));
+  for (double& v : x) v = std::min(std::round(v / loudest * 32768), 32767.0) / 32768;
+  return x;
+}
+
+struct Utterance {
+  std::string path;
+  std::int64_t frames = 0;
+  std::vector<float> features;  // [frames, bins]
+};
+
+class Speech final : public Task {
+ public:
+  Speech(const SpeechOptions& o, const Setup& setup)
+      : set_(o.corpus == "timit" ? "timit" : "speech"),
+        over_steps_(o.mean == "steps"),
+        waveforms_(o.waveforms == "on"),
+        pesq_(o.pesq) {
+    const std::string folder = o.folder.empty() ? (std::filesystem::path(setup.data) / set_).string() : o.folder;
+    SpeechFiles files = o.corpus == "timit" ? timit(folder, o.sa_filter == "path") : speech_in_folder(folder);
+    if (o.roles == "exprnn") std::swap(files.valid, files.test);
+    parts_ = {std::ssize(files.train), std::ssize(files.valid), std::ssize(files.test)};
+    for (const auto* part : {&files.train, &files.valid, &files.test}) {
+      std::int64_t longest = 0;
+      for (const std::string& path : *part) {
+        const Tensor f = features(spectra(read_audio(set_, path, rate)));
+        utterances_.push_back({path, f.dim(0), cast(f, DType::f32).values<float>()});
+        longest = std::max(longest, f.dim(0));
+      }
+      longest_.push_back(longest);
+    }
+    set_baseline();
+  }
+
+  std::string name() const override { return "speech"; }
+  std::string title() const override { return fmt::format("speech, {} recordings", utterances_.size()); }
+  ModelShape shape() const override { return {.inputs = bins, .outputs = bins}; }
+  /// Always saying the mean frame of the training set.
+  double baseline() const override { return baseline_; }
+  Parts parts() const override { return parts_; }
+
+  /// Frames [T, B, bins] and the next ones; behind the end of a recording is silence, which is the last target of each.
+  Batch batch(std::uint64_t, const std::vector<std::uint64_t>& streams) const override {
+    const auto B = streams.size(), width = static_cast<std::size_t>(bins);
+    std::size_t T = 0;
+    for (const std::uint64_t s : streams) T = std::max(T, static_cast<std::size_t>(utterances_.at(s).frames));
+    std::vector<float> x(T * B * width, silence), y(T * B * width, silence);
+    std::vector<float> weight(T * B, 0);
+    std::vector<std::int32_t> which;
+    for (std::size_t b = 0; b < B; ++b) {
+      const Utterance& u = utterances_[streams[b]];
+      for (std::size_t t = 0; t < static_cast<std::size_t>(u.frames); ++t) {
+        for (std::size_t k = 0; k < width; ++k) {
+          x[(t * B + b) * width + k] = u.features[t * width + k];
+          if (t > 0) y[((t - 1) * B + b) * width + k] = u.features[t * width + k];
+        }
+        weight[t * B + b] = 1;
+      }
+      which.push_back(static_cast<std::int32_t>(streams[b]));
+    }
+    const auto rows = static_cast<std::int64_t>(B), steps = static_cast<std::int64_t>(T);
+    return {Tensor::from<float>(x, {steps, rows, bins}),
+            Tensor::from<float>(y, {steps, rows, bins}),
+            Tensor::from<float>(weight, {steps, rows}),
+            {Tensor::from<std::int32_t>(which, {rows})}};
+  }
+
+  /// The mean squared error in dB^2, over the frames that are there.
+  Tensor loss(const Tensor& outputs, const Batch& batch) const override {
+    const Tensor error = mean(square(outputs - cast(batch.y, outputs.dtype())), {-1});
+    const Tensor weight = cast(batch.weight, outputs.dtype());
+    return sum(error * weight) / sum(weight);
+  }
+
+  /// Wisdom et al. divide by all steps, those of padding up to the longest recording of the part included.
+  double scale(const Batch& batch) const override { return over_steps_ ? frames(batch) / steps(batch) : 1; }
+
+  std::vector<Score> scores(const Tensor& outputs, const Batch& batch) const override {
+    std::vector<Score> all{{"mse_over_steps", loss(outputs, batch).item() * frames(batch), steps(batch)}};
+    if (!waveforms_) return all;
+    Score snr{"segsnr_db"}, intelligibility{"stoi"}, quality{"pesq"};
+    const std::vector<std::int32_t> which = batch.more[0].values<std::int32_t>();
+    for (std::size_t b = 0; b < which.size(); ++b) {
+      const Utterance& u = utterances_[static_cast<std::size_t>(which[b])];
+      const std::vector<double> recording = read_audio(set_, u.path, rate);
+      const auto n = static_cast<std::int64_t>(recording.size());
+      const Tensor spectrum = spectra(recording), truth = features(spectrum), phase = angle(spectrum);
+      const Tensor said =
+          cast(reshape(slice(outputs, 1, static_cast<std::int64_t>(b), static_cast<std::int64_t>(b) + 1),
+                       {outputs.dim(0), bins}),
+               DType::f64);
+      const Tensor predicted = concat({slice(truth, 0, 0, 1), slice(said, 0, 0, u.frames - 1)}, 0);
+      const std::vector<double> reference = sound(truth, phase, n), heard = sound(predicted, phase, n);
+      const auto add = [](Score& score, double value) {
+        if (std::isnan(value)) return;  // too short, or silent
+        score.total += value;
+        ++score.count;
+      };
+      add(snr, segmental_snr(reference, heard, rate));
+      add(intelligibility, stoi(reference, heard, rate));
+      if (pesq_.empty()) continue;
+      try {
+        add(quality, pesq(pesq_, reference, heard, rate));
+      } catch (const Error& e) {  // not worth a long run's other results
+        warn("speech", e.what());
+      }
+    }
+    all.push_back(snr);
+    all.push_back(intelligibility);
+    if (!pesq_.empty()) all.push_back(quality);
+    return all;
+  }
+
+ private:
+  static double frames(const Batch& batch) { return sum(cast(batch.weight, DType::f64)).item(); }
+  double steps(const Batch& batch) const {
+    const std::int64_t first = batch.more[0].values<std::int32_t>()[0];
+    const std::size_t part = first < parts_.train ? 0 : first < parts_.train + parts_.valid ? 1 : 2;
+    return static_cast<double>(batch.more[0].dim(0) * longest_[part]);
+  }
+
+  void set_baseline() {
+    const auto width = static_cast<std::size_t>(bins);
+    const auto valid = static_cast<std::size_t>(parts_.train);
+    std::vector<double> mean(width, 0);
+    double count = 0;
+    for (std::size_t u = 0; u < valid; ++u) {
+      for (std::size_t i = 0; i < utterances_[u].features.size(); ++i) mean[i % width] += utterances_[u].features[i];
+      count += static_cast<double>(utterances_[u].frames);
+    }
+    double error = 0, seen = 0;
+    for (std::size_t u = valid; u < valid + static_cast<std::size_t>(parts_.valid); ++u) {
+      for (std::size_t i = 0; i < utterances_[u].features.size(); ++i)
+        error += std::pow(utterances_[u].features[i] - mean[i % width] / count, 2);
+      seen += static_cast<double>(utterances_[u].features.size());
+    }
+    baseline_ = error / seen;
+  }
+
+  std::string set_;
+  bool over_steps_, waveforms_;
+  std::string pesq_;  // a program, if any
+  std::vector<Utterance> utterances_;
+  std::vector<std::int64_t> longest_;  // frames of the longest recording of each part
+  Parts parts_;
+  double baseline_ = 0;
+};
+
+}  // namespace
+}  // namespace reel
+
+int main(int argc, char** argv) {
+  using namespace reel;
+  SpeechOptions o;
+  const auto add = [&](Options& options) {
+    options.choice(
+        "corpus", o.corpus, {"folder", "timit"},
+        "recordings in folders train, valid and test, or in any folder, of which a fifth is split off; or TIMIT",
+        "Task");
+    options.add("folder", o.folder, "where these are; empty: speech or timit in --data", "Task");
+    options.choice("sa-filter", o.sa_filter, {"name", "path"},
+                   "timit: which files are the sentences that everyone reads; path, as published code does, also takes "
+                   "the speakers with \"sa\" in their names for such",
+                   "Task");
+    options.choice(
+        "roles", o.roles, {"wisdom", "exprnn"},
+        "wisdom: validate on the development speakers, test on the core set; exprnn (also SRNN) the other way", "Task");
+    options.choice("mean", o.mean, {"frames", "steps"},
+                   "train on the mean error over the frames that are there (expRNN, SRNN), or over all steps up to the "
+                   "longest recording (Wisdom)",
+                   "Task");
+    options.add("pesq", o.pesq, "program for PESQ, called as PROGRAM +8000 TRUE.wav PREDICTED.wav; empty: no PESQ",
+                "Task");
+    options.choice("waveforms", o.waveforms, {"on", "off"},
+                   "at the end, also hold predicted sound against the true one", "Task");
+  };
+  return run_task(argc, argv,
+                  {.name = "speech",
+                   .description = "Speech: the log spectrum of the next frame of a recording.",
+                   .batch = 28,
+                   .steps = 13000,
+                   .source = Source::files,
+                   .options = add,
+                   .task = [&](const Setup& setup) { return std::make_unique<Speech>(o, setup); },
+                   .with_resume = {"pesq", "waveforms"}});
+}
