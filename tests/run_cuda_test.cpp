@@ -74,7 +74,8 @@ TEST_CASE("the table says of each kernel what its code does") {
     CAPTURE(name);
     CHECK(contains(header, " " + name + "(const ") == (row.how != gpu::How::unasked && name != "sum_of_squares"));
     CHECK(contains(code, "cpu()." + name + "(b)") + contains(code, "cpu." + name + "(b)") ==
-          (row.how == gpu::How::by_cpu ? 1 : 0));
+          (row.how == gpu::How::by_cpu || row.how == gpu::How::checked ? 1 : 0));
+    CHECK(contains(code, name + "_here(a)") == (row.how == gpu::How::checked));
   }
 }
 
@@ -84,7 +85,7 @@ TEST_CASE("all functions of the toolkit's libraries are found") {
   gpu::Cufft fft;
   gpu::open_libraries(blas, solver, fft);
   CHECK(static_cast<bool>(blas.cublasGemmStridedBatchedEx_64));
-  CHECK(static_cast<bool>(solver.cusolverDnXgeev));
+  CHECK(static_cast<bool>(solver.cusolverDnXsyevd));
   CHECK(static_cast<bool>(fft.cufftExecZ2D));
 }
 

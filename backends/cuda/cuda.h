@@ -78,6 +78,10 @@ class Cuda final : public Backend {
   void launched(const char* kernel, std::initializer_list<std::int64_t> sizes) { launched(kernel, "", sizes); }
   /// Memory that is given back when the pointer goes; kernels launched until then may use it.
   StoragePtr scratch(std::size_t bytes) { return StoragePtr(allocate(bytes)); }
+  // By cuSOLVER; false: something is not as it should be, and the CPU's kernel says what.
+  bool solve_here(const SolveArgs& s);
+  bool cholesky_here(const CholeskyArgs& c);
+  bool eigh_here(const EighArgs& e);
   /// Elements as they are, without a Loop.
   void copy_bytes(void* to, const void* from, std::size_t bytes);
 

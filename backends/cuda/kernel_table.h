@@ -7,6 +7,7 @@ namespace reel::cuda {
 
 enum class How {
   native,   // on the GPU
+  checked,  // on the GPU, waited for; where it fails through the CPU, which finds out why
   by_cpu,   // down to the host, through the CPU backend, and up again
   unasked,  // not called: time loops make each call a kernel of its own (Backend::runs_in_blocks)
 };
@@ -40,15 +41,15 @@ inline constexpr KernelRow kernel_table[] = {
     {"fft", How::native},
     {"real_fft", How::native},
     {"eig", How::by_cpu},
-    {"eigh", How::by_cpu},
+    {"eigh", How::checked},
     {"svd", How::by_cpu},
     {"schur", How::by_cpu},
     {"spectral_radius", How::by_cpu},
-    {"solve", How::by_cpu},
+    {"solve", How::checked},
     {"triangular_solve", How::by_cpu},
     {"sylvester", How::by_cpu},
     {"lu", How::by_cpu},
-    {"cholesky", How::by_cpu},
+    {"cholesky", How::checked},
     {"qr", How::by_cpu},
     {"determinant", How::by_cpu},
     {"pinv", How::by_cpu},

@@ -1,4 +1,4 @@
-// Linear equations: solve, triangular_solve, sylvester, through the CPU.
+// Linear equations: triangular_solve and sylvester through the CPU, and solve where it fails.
 #include "backends/cuda/by_cpu.h"
 #include "backends/cuda/cuda.h"
 
@@ -25,6 +25,8 @@ void solve_by_cpu(Backend& device, const Args& a, Solve&& solve) {
 }  // namespace
 
 void Cuda::solve(const SolveArgs& a) {
+  if (a.n == 0 || a.k == 0 || a.batch == 0) return;
+  if (is_differentiable(a.dtype) && solve_here(a)) return;
   solve_by_cpu(*this, a, [](Backend& cpu, const SolveArgs& b) { cpu.solve(b); });
 }
 

@@ -15,19 +15,13 @@ namespace reel::cuda {
 // clang-format off
 #define REEL_CUBLAS(X)                                                                                  \
   X(cublasCreate_v2) X(cublasDestroy_v2) X(cublasSetStream_v2) X(cublasGetStatusString)                 \
-  X(cublasGemmStridedBatchedEx_64) X(cublasStrsm_v2) X(cublasDtrsm_v2) X(cublasCtrsm_v2) X(cublasZtrsm_v2)
+  X(cublasGemmStridedBatchedEx_64)
 #define REEL_CUSOLVER(X)                                                                                \
   X(cusolverDnCreate) X(cusolverDnDestroy) X(cusolverDnSetStream)                                       \
   X(cusolverDnCreateParams) X(cusolverDnDestroyParams)                                                  \
   X(cusolverDnXgetrf_bufferSize) X(cusolverDnXgetrf) X(cusolverDnXgetrs)                                \
   X(cusolverDnXpotrf_bufferSize) X(cusolverDnXpotrf)                                                    \
-  X(cusolverDnXgeqrf_bufferSize) X(cusolverDnXgeqrf)                                                    \
-  X(cusolverDnSorgqr_bufferSize) X(cusolverDnDorgqr_bufferSize)                                         \
-  X(cusolverDnCungqr_bufferSize) X(cusolverDnZungqr_bufferSize)                                         \
-  X(cusolverDnSorgqr) X(cusolverDnDorgqr) X(cusolverDnCungqr) X(cusolverDnZungqr)                       \
-  X(cusolverDnXsyevd_bufferSize) X(cusolverDnXsyevd)                                                    \
-  X(cusolverDnXgesvd_bufferSize) X(cusolverDnXgesvd)                                                    \
-  X(cusolverDnXgeev_bufferSize) X(cusolverDnXgeev)
+  X(cusolverDnXsyevd_bufferSize) X(cusolverDnXsyevd)
 #define REEL_CUFFT(X)                                                                                   \
   X(cufftCreate) X(cufftDestroy) X(cufftMakePlanMany64) X(cufftSetStream) X(cufftExecC2C)               \
   X(cufftExecZ2Z) X(cufftExecR2C) X(cufftExecD2Z) X(cufftExecC2R) X(cufftExecZ2D)
