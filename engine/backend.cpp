@@ -25,7 +25,7 @@ struct Registry {
   Backend* usual = nullptr;
 };
 Registry& registry() {
-  static Registry registry;
+  static Registry& registry = *new Registry;  // stays to the end: a driver may be gone before it, tensors after it
   return registry;
 }
 

@@ -9,10 +9,11 @@ namespace reel::cuda {
 namespace {
 
 /// A library of the toolkit by its name and major version: where the loader looks, else where the toolkit was when this
-/// was built. It stays open.
+/// was built, or where NVIDIA puts it. It stays open.
 void* open(const char* library, int major) {
   const std::string file = fmt::format("lib{}.so.{}", library, major);
-  for (const std::string& path : {file, std::string(REEL_CUDA_LIBRARY_DIR "/") + file}) {
+  for (const char* folder : {"", REEL_CUDA_LIBRARY_DIR "/", "/usr/local/cuda/lib64/"}) {
+    const std::string path = folder + file;
     if (void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
   }
   const char* why = dlerror();
