@@ -5,6 +5,7 @@
 
 #include <initializer_list>
 #include <memory>
+#include <vector>
 
 #include "backends/cuda/device_options.h"
 #include "engine/allocator.h"
@@ -87,6 +88,7 @@ class Cuda final : public Backend {
 
   DeviceOptions options_;
   CachingAllocator allocator_;
+  std::vector<std::unique_ptr<Storage>> headers_;  // of blocks that were given back, for the next ones
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<Faults> faults_;

@@ -69,7 +69,6 @@ void Cuda::launched(const char* kernel, const char* what, std::initializer_list<
 
 Storage* Cuda::allocate(std::size_t bytes) {
   stream();
-  auto storage = std::make_unique<Storage>();
   void* block = allocator_.allocate(bytes);
   if (!block) {
     std::size_t free = 0, total = 0;
@@ -78,15 +77,19 @@ Storage* Cuda::allocate(std::size_t bytes) {
                                     "{} are free. Hint: a smaller batch, or --checkpoint-every",
                                     bytes, memory().live_bytes, free, total));
   }
+  if (headers_.empty()) headers_.push_back(std::make_unique<Storage>());
+  Storage* const storage = headers_.back().release();
+  headers_.pop_back();
   storage->backend = this;
   storage->data = static_cast<std::byte*>(block);
   storage->bytes = bytes;
-  return storage.release();
+  storage->version = 0;
+  return storage;
 }
 
 void Cuda::release(Storage* storage) {
   allocator_.release(storage->data, storage->bytes);
-  delete storage;
+  headers_.emplace_back(storage);
 }
 
 void Cuda::read(void* host, const void* device, std::size_t bytes) {
