@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "engine/error.h"
 
 namespace reel {
@@ -13,28 +15,53 @@ void Backend::unsupported(const char* kernel) const {
 }
 
 namespace {
-std::vector<std::unique_ptr<Backend>>& registry() {
-  static std::vector<std::unique_ptr<Backend>> backends;
-  return backends;
+struct Kind {
+  std::string name;
+  MakeBackend make;
+};
+struct Registry {
+  std::vector<Kind> kinds;
+  std::vector<std::unique_ptr<Backend>> made;  // those asked for so far
+  Backend* usual = nullptr;
+};
+Registry& registry() {
+  static Registry& registry = *new Registry;  // stays to the end: a driver may be gone before it, tensors after it
+  return registry;
+}
+
+Backend* made(const std::string& name) {
+  for (const auto& b : registry().made) {
+    if (b->name() == name) return b.get();
+  }
+  return nullptr;
 }
 }  // namespace
 
-bool register_backend(std::unique_ptr<Backend> backend) {
-  registry().push_back(std::move(backend));
+bool register_backend(const std::string& kind, MakeBackend make) {
+  registry().kinds.push_back({kind, make});
   return true;
 }
 
 Backend& backend(const std::string& name) {
-  for (const auto& b : registry()) {
-    if (b->name() == name) return *b;
+  if (name.empty()) return registry().usual ? *registry().usual : set_default_backend("cpu");
+  if (Backend* b = made(name)) return *b;
+  const std::size_t end = std::min(name.find_first_of(":,"), name.size());
+  for (const Kind& kind : registry().kinds) {
+    if (name.compare(0, end, kind.name) != 0) continue;
+    std::unique_ptr<Backend> b = kind.make(name.substr(end));
+    if (Backend* same = made(b->name())) return *same;  // "cuda:0" is "cuda"
+    return *registry().made.emplace_back(std::move(b));
   }
   throw Error("device",
               fmt::format("there is no device \"{}\"; this build has: {}", name, fmt::join(backend_names(), ", ")));
 }
 
+Backend& set_default_backend(const std::string& name) { return *(registry().usual = &backend(name)); }
+
 std::vector<std::string> backend_names() {
   std::vector<std::string> names;
-  for (const auto& b : registry()) names.push_back(b->name());
+  for (const Kind& kind : registry().kinds) names.push_back(kind.name);
+  std::sort(names.begin(), names.end());  // the linker orders them as it likes
   return names;
 }
 

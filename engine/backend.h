@@ -69,6 +69,9 @@ class Backend {
   /// Threads that kernels may use; ignored where it has no meaning.
   virtual void set_threads(int) {}
   virtual int threads() const { return 1; }
+  /// May time loops take rows of the batch apart, and run elementwise calls block by block through memory of the host?
+  /// True for processors that have caches to keep; false: each call of a step is a kernel for the whole batch.
+  virtual bool runs_in_blocks() const { return false; }
   /// Calls f(part) for all parts, at the same time where there are threads; kernels called inside f stay on its thread.
   /// Throws what f throws.
   virtual void parallel(int parts, const std::function<void(int)>& f) {
@@ -126,10 +129,17 @@ class Backend {
   [[noreturn]] void unsupported(const char* kernel) const;
 };
 
-/// Makes a backend known; one line at the end of its main file.
-bool register_backend(std::unique_ptr<Backend> backend);
-/// The backend called `name`; throws Error that lists the known ones.
-Backend& backend(const std::string& name = "cpu");
+/// Makes the backend of a device that has just been asked for; `rest` is what follows the kind in its name, as ":1".
+/// Throws Error when there is no such device.
+using MakeBackend = std::unique_ptr<Backend> (*)(const std::string& rest);
+/// Makes a kind of device known ("cuda"); one line at the end of its backend's main file. Nothing is looked for until
+/// such a device is asked for.
+bool register_backend(const std::string& kind, MakeBackend make);
+/// The device called `name` ("cpu", "cuda:1"), or the default one; throws Error that lists the kinds this build has.
+Backend& backend(const std::string& name = {});
+/// Where tensors are made when nobody says where; "cpu" before the first call. Throws as backend() does.
+Backend& set_default_backend(const std::string& name);
+/// The kinds of device that this build has.
 std::vector<std::string> backend_names();
 
 }  // namespace reel

@@ -7,6 +7,12 @@
 #include <string_view>
 #include <type_traits>
 
+#ifdef __CUDACC__
+#define REEL_HD __host__ __device__  // what the CPU and GPUs share
+#else
+#define REEL_HD
+#endif
+
 namespace reel {
 
 enum class DType : std::uint8_t { f32, f64, c64, c128, i32, boolean };

@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <numbers>
 
+#include "engine/dtype.h"
+
 namespace reel {
 
 /// Four 32-bit words for each (seed, stream, counter).
-inline std::array<std::uint32_t, 4> philox(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
+REEL_HD inline std::array<std::uint32_t, 4> philox(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
   const auto low = [](std::uint64_t v) { return static_cast<std::uint32_t>(v); };
   const auto high = [](std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); };
   const r123::Philox4x32 generator;
@@ -22,18 +24,18 @@ inline std::array<std::uint32_t, 4> philox(std::uint64_t seed, std::uint64_t str
 }
 
 /// A double in [0, 1) from two words.
-inline double unit_double(std::uint32_t a, std::uint32_t b) {
+REEL_HD inline double unit_double(std::uint32_t a, std::uint32_t b) {
   return static_cast<double>((std::uint64_t{a} << 32 | b) >> 11) * 0x1.0p-53;
 }
 
 /// Numbers 2 k and 2 k + 1 of a stream, uniform in [0, 1).
-inline std::array<double, 2> uniform_pair(std::uint64_t seed, std::uint64_t stream, std::uint64_t k) {
+REEL_HD inline std::array<double, 2> uniform_pair(std::uint64_t seed, std::uint64_t stream, std::uint64_t k) {
   const auto w = philox(seed, stream, k);
   return {unit_double(w[0], w[1]), unit_double(w[2], w[3])};
 }
 
 /// Numbers 2 k and 2 k + 1 of a stream, standard normal (Box and Muller).
-inline std::array<double, 2> normal_pair(std::uint64_t seed, std::uint64_t stream, std::uint64_t k) {
+REEL_HD inline std::array<double, 2> normal_pair(std::uint64_t seed, std::uint64_t stream, std::uint64_t k) {
   const auto u = uniform_pair(seed, stream, k);
   const double radius = std::sqrt(-2 * std::log(1 - u[0])), angle = 2 * std::numbers::pi * u[1];
   return {radius * std::cos(angle), radius * std::sin(angle)};
@@ -48,7 +50,7 @@ inline double normal_at(std::uint64_t seed, std::uint64_t stream, std::uint64_t 
 }
 
 /// The whole number in [low, high) that u, at most 1 - 2^-53, stands for; the bounds are those of i32 or nearer.
-inline std::int32_t whole_number(double u, double low, double high) {
+REEL_HD inline std::int32_t whole_number(double u, double low, double high) {
   return static_cast<std::int32_t>(low + std::floor(u * (high - low)));
 }
 

@@ -132,14 +132,14 @@ int apply_cell(int argc, const char* const* argv) {
               "Y.safetensors: y, the last state.NAME, and with dy grad.x, grad.NAME, grad.state.NAME", "Files");
   options.flag("init-only", o.init_only, "write a fresh start to --weights-out and stop", "Files");
   options.add("weights-out", o.weights_out, "W.safetensors to write", "Files");
-  options.choice("device", o.device, backend_names(), "where to compute", "Run");
+  add_device(options, o.device);
   options.cells();
   options.parse(argc, argv);
 
   const CellType& type = cell_type(o.cell);
-  Backend& device = backend(o.device);
   const DType dtype = o.dtype == "f64" ? DType::f64 : DType::f32;
   std::unique_ptr<Cell> cell;
+  Backend& device = use_device(o.device);
   try {
     Init init(o.seed, dtype, device);
     cell = type.make(o.input_size, o.hidden, Settings(o.cell, type.settings, options.settings(o.cell)), init);

@@ -3,9 +3,9 @@
 #pragma once
 #include <algorithm>
 
+#include "backends/allocator.h"
 #include "backends/cpu/fft_plans.h"
 #include "backends/cpu/team.h"
-#include "engine/allocator.h"
 #include "engine/backend.h"
 
 namespace reel::cpu {
@@ -22,6 +22,7 @@ class Cpu final : public Backend {
   void write(void* device, const void* host, std::size_t bytes) override;
   void set_threads(int threads) override { team_.resize(std::max(threads, 1)); }
   int threads() const override { return team_.threads(); }
+  bool runs_in_blocks() const override { return true; }
   void parallel(int parts, const std::function<void(int)>& f) override { team_.run(parts, f); }
 
   void fill(const FillArgs& a) override;

@@ -55,6 +55,10 @@ void Cpu::write(void* device, const void* host, std::size_t bytes) {
   if (bytes) std::memcpy(device, host, bytes);
 }
 
-[[maybe_unused]] static const bool registered = register_backend(std::make_unique<Cpu>());
+[[maybe_unused]] static const bool registered =
+    register_backend("cpu", [](const std::string& rest) -> std::unique_ptr<Backend> {
+      if (!rest.empty()) throw Error("device", "there is one cpu, called \"cpu\", got \"cpu" + rest + "\"");
+      return std::make_unique<Cpu>();
+    });
 
 }  // namespace reel::cpu

@@ -9,17 +9,12 @@
 
 #include "engine/dtype.h"
 
-#ifdef __CUDACC__
-#define REEL_HD __host__ __device__
-#else
-#define REEL_HD
-#endif
-
 namespace reel::math {
 
 using std::abs, std::acos, std::arg, std::asin, std::atan, std::atan2, std::ceil, std::conj, std::cos, std::cosh,
     std::erf, std::exp, std::expm1, std::floor, std::hypot, std::imag, std::isfinite, std::isinf, std::isnan, std::log,
-    std::log1p, std::max, std::min, std::nearbyint, std::sin, std::sinh, std::sqrt, std::tan, std::tanh, std::trunc;
+    std::log1p, std::max, std::min, std::nearbyint, std::pow, std::sin, std::sinh, std::sqrt, std::tan, std::tanh,
+    std::trunc;
 
 /// a b + c with one rounding; SIMD batches have their own.
 template <class T>
@@ -97,7 +92,7 @@ template <class T>
 REEL_HD inline T over(T a, T b) {
   if constexpr (!is_complex_type<T>) {
     return a / b;
-  } else if constexpr (std::is_same_v<T, std::complex<float>>) {
+  } else if constexpr (sizeof(T) == 8) {
     const double p = a.real(), q = a.imag(), u = b.real(), v = b.imag(), size = u * u + v * v, one = 1 / size;
     const bool inside = size > 0 && size < INFINITY;
     return T(static_cast<float>((inside ? p * u + q * v : p) * one),
@@ -111,35 +106,41 @@ REEL_HD inline T over(T a, T b) {
   }
 }
 
+/// A complex number of whatever library: the GPU has one of its own.
+template <class C>
+concept ComplexNumber = is_complex_type<C>;
+
 /// e^x - 1 and log(1 + x) without loss for small complex x.
-template <class R>
-REEL_HD inline std::complex<R> expm1(std::complex<R> x) {
+template <ComplexNumber C>
+REEL_HD inline C expm1(C x) {
+  using R = typename C::value_type;
   const R half = std::sin(x.imag() / 2), e = std::exp(x.real());
   return {std::expm1(x.real()) * std::cos(x.imag()) - 2 * half * half, e * std::sin(x.imag())};
 }
-template <class R>
-REEL_HD inline std::complex<R> log1p(std::complex<R> x) {
+template <ComplexNumber C>
+REEL_HD inline C log1p(C x) {
+  using R = typename C::value_type;
   const R a = x.real(), b = x.imag();
   return {std::log1p(a * (2 + a) + b * b) / 2, std::atan2(b, 1 + a)};
 }
 
-template <class R>
-REEL_HD inline bool isnan(std::complex<R> x) {
+template <ComplexNumber C>
+REEL_HD inline bool isnan(C x) {
   return std::isnan(x.real()) || std::isnan(x.imag());
 }
-template <class R>
-REEL_HD inline bool isinf(std::complex<R> x) {
+template <ComplexNumber C>
+REEL_HD inline bool isinf(C x) {
   return std::isinf(x.real()) || std::isinf(x.imag());
 }
-template <class R>
-REEL_HD inline bool isfinite(std::complex<R> x) {
+template <ComplexNumber C>
+REEL_HD inline bool isfinite(C x) {
   return std::isfinite(x.real()) && std::isfinite(x.imag());
 }
 
 /// x^y; SIMD batches have their own.
 template <class T>
 REEL_HD inline T power(T x, T y) {
-  return std::pow(x, y);
+  return pow(x, y);
 }
 
 /// x^n for whole n by repeated squaring.

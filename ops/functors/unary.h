@@ -23,7 +23,7 @@ UNARY(Sign, "sign", numbers, math::sign(x))  // -1, 0 or 1; of complex numbers x
 UNARY(Square, "square", numbers, times(x, x))
 UNARY(Reciprocal, "reciprocal", fields, over(T(1), x))
 UNARY(Sqrt, "sqrt", fields, sqrt(x))
-UNARY(Rsqrt, "rsqrt", fields, T(1) / sqrt(x))
+UNARY(Rsqrt, "rsqrt", fields, over(T(1), sqrt(x)))
 UNARY(Exp, "exp", fields, exponential(x))
 UNARY(Expm1, "expm1", fields, expm1(x))  // e^x - 1
 UNARY(Log, "log", fields, logarithm(x))

@@ -1,5 +1,7 @@
 #include "tasks/harness/run.h"
 
+#include <fmt/ranges.h>
+
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -90,7 +92,7 @@ void add_shared(Options& o, Shared& s, Source source) {
           "another default",
           "Run");
   o.add("out", s.out, "run folder; empty: runs/TASK-CELL-DATE", "Run");
-  o.choice("device", s.device, backend_names(), "where to compute", "Run");
+  add_device(o, s.device);
   o.choice("dtype", s.dtype, {"f32", "f64"}, "of parameters and states", "Run");
   o.add("checkpoint-every", s.model.checkpoint_every,
         "keep states every so many time steps only and compute those between again: less memory for long sequences; "
@@ -149,7 +151,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   std::unique_ptr<Task> task;
   std::unique_ptr<Model> model;
   std::optional<Optimizer> optimizer;
-  Backend& device = backend(s.device);
+  Backend& device = use_device(s.device);
   device.set_threads(s.train.threads);
   try {
     task = program.task({s.data, s.train.seed, s.train.examples});
@@ -211,6 +213,18 @@ int run_program(const std::string& name, const std::function<int()>& body) {
   } catch (const std::exception& e) {
     fmt::print(stderr, "{}: {}\n", name, e.what());
     return 1;
+  }
+}
+
+void add_device(Options& options, std::string& variable) {
+  options.add("device", variable, fmt::format("where to compute: {}", fmt::join(backend_names(), ", ")), "Run");
+}
+
+Backend& use_device(const std::string& name) {
+  try {
+    return set_default_backend(name.empty() ? "cpu" : name);
+  } catch (const Error& e) {
+    throw Usage(fmt::format("--device {}: {}", name, e.what()));
   }
 }
 

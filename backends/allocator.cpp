@@ -1,4 +1,4 @@
-#include "engine/allocator.h"
+#include "backends/allocator.h"
 
 #include <algorithm>
 #include <bit>

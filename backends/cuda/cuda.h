@@ -1,0 +1,99 @@
+// The CUDA backend. One file a family of kernels, with the same file stems as the CPU's where both have one; this
+// header is the class. All work of a device goes into one stream, in order.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <initializer_list>
+#include <memory>
+#include <vector>
+
+#include "backends/allocator.h"
+#include "backends/cuda/device_options.h"
+#include "engine/backend.h"
+
+namespace reel::cuda {
+
+class Faults;
+class FftPlans;
+class Libraries;
+class Staging;
+
+/// Throws Error unless `code` is success; `what` is the call or kernel.
+void check(cudaError_t code, const char* what);
+
+class Cuda final : public Backend {
+ public:
+  explicit Cuda(const DeviceOptions& options);
+  ~Cuda() override;
+  std::string name() const override { return options_.name(); }
+  Storage* allocate(std::size_t bytes) override;
+  void release(Storage* storage) override;
+  MemoryUse memory() const override { return allocator_.use(); }
+  void reset_peak() override { allocator_.reset_peak(); }
+  void read(void* host, const void* device, std::size_t bytes) override;
+  void write(void* device, const void* host, std::size_t bytes) override;
+
+  void fill(const FillArgs& a) override;
+  void copy(const CopyArgs& a) override;
+  void cast(const CastArgs& a) override;
+  void map(const MapArgs& a) override;
+  void zip(const ZipArgs& a) override;
+  void select(const SelectArgs& a) override;
+  void reduce(const ReduceArgs& a) override;
+  void argmax(const ArgmaxArgs& a) override;
+  void cumsum(const CumsumArgs& a) override;
+  void row_function(const RowFunctionArgs& a) override;
+  void gemm(const GemmArgs& a) override;
+  void gather_rows(const RowsArgs& a) override;
+  void scatter_add_rows(const RowsArgs& a) override;
+  void take_along(const TakeArgs& a) override;
+  void put_along(const TakeArgs& a) override;
+  void rotate(const RotateArgs& a) override;
+  void random(const RandomArgs& a) override;
+  void update(const UpdateArgs& a) override;
+  double sum_of_squares(DType dtype, std::int64_t n, const void* x) override;
+  void fft(const FftArgs& a) override;
+  void real_fft(const RealFftArgs& a) override;
+
+  std::int64_t eig(const EigArgs& a) override;
+  void eigh(const EighArgs& a) override;
+  void svd(const SvdArgs& a) override;
+  void schur(const SchurArgs& a) override;
+  std::int64_t spectral_radius(const SpectralRadiusArgs& a) override;
+
+  void solve(const SolveArgs& a) override;
+  void triangular_solve(const TriangularSolveArgs& a) override;
+  void sylvester(const SylvesterArgs& a) override;
+  void lu(const LuArgs& a) override;
+  void cholesky(const CholeskyArgs& a) override;
+  void qr(const QrArgs& a) override;
+  void determinant(const DeterminantArgs& a) override;
+  void pinv(const PinvArgs& a) override;
+  void polar(const PolarArgs& a) override;
+
+ private:
+  /// The stream of all work, with this device made the current one of the calling thread.
+  cudaStream_t stream();
+  /// To be called after each launch: throws Error that names the kernel, what it computes and its sizes.
+  void launched(const char* kernel, const char* what, std::initializer_list<std::int64_t> sizes);
+  void launched(const char* kernel, std::initializer_list<std::int64_t> sizes) { launched(kernel, "", sizes); }
+  /// Memory that is given back when the pointer goes; kernels launched until then may use it.
+  StoragePtr scratch(std::size_t bytes) { return StoragePtr(allocate(bytes)); }
+  // By cuSOLVER; false: something is not as it should be, and the CPU's kernel says what.
+  bool solve_here(const SolveArgs& s);
+  bool cholesky_here(const CholeskyArgs& c);
+  bool eigh_here(const EighArgs& e);
+  /// Elements as they are, without a Loop.
+  void copy_bytes(void* to, const void* from, std::size_t bytes);
+
+  DeviceOptions options_;
+  CachingAllocator allocator_;
+  std::vector<std::unique_ptr<Storage>> headers_;  // of blocks that were given back, for the next ones
+  cudaStream_t stream_ = nullptr;
+  std::unique_ptr<Staging> staging_;
+  std::unique_ptr<Faults> faults_;
+  std::unique_ptr<Libraries> libraries_;
+  std::unique_ptr<FftPlans> fft_plans_;  // after the libraries that they need to the end
+};
+
+}  // namespace reel::cuda

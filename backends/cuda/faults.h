@@ -1,0 +1,43 @@
+// Indices out of range. A kernel that meets one leaves the place alone and notes it in a slot of device memory; the
+// slots are looked at with the next read-back, which waits for the GPU anyhow, so that lookups cost no waiting.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace reel::cuda {
+
+/// What a kernel notes: place << 32 | index of the first bad place. All ones: nothing.
+using FaultSlot = unsigned long long;
+
+/// One lookup kernel that was launched.
+struct Lookup {
+  const char* kernel;
+  std::int64_t limit;  // indices must be below
+};
+
+/// "index 7 at place 3 is not in 0..4", of what a slot holds.
+std::string fault_text(const Lookup& lookup, FaultSlot slot);
+
+class Faults {
+ public:
+  explicit Faults(cudaStream_t stream);
+  ~Faults();
+  Faults(const Faults&) = delete;
+  Faults& operator=(const Faults&) = delete;
+
+  /// The slot for a kernel about to be launched.
+  FaultSlot* slot(const Lookup& lookup, cudaStream_t stream);
+  /// Waits for the stream and throws RuleError if a kernel since the last check met a bad index. `at_call`: the only
+  /// one there can be is that of the op now running; otherwise the text says that the call came earlier.
+  void check_all(cudaStream_t stream, bool at_call);
+
+ private:
+  static constexpr std::size_t slots = 1024;
+  FaultSlot *device_ = nullptr, *host_ = nullptr;
+  std::vector<Lookup> pending_;
+};
+
+}  // namespace reel::cuda

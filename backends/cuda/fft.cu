@@ -1,0 +1,79 @@
+// Fourier transforms, by cuFFT, whose plans are kept; weights and scales by kernels.
+#include "backends/cuda/elementwise.h"
+#include "backends/cuda/fft_plans.h"
+
+namespace reel::cuda {
+
+namespace {
+
+/// Takes coefficient k of each row [n / 2 + 1] times `ends` where it is its own conjugate, times `inner` elsewhere;
+/// `real_ends` drops the imaginary parts of the former. out may be in.
+template <class T>
+__global__ void weigh(std::int64_t all, std::int64_t n, T ends, T inner, bool real_ends, const DeviceComplex<T>* in,
+                      DeviceComplex<T>* out) {
+  const std::int64_t m = n / 2 + 1;
+  for (std::int64_t i = thread(); i < all; i += all_threads()) {
+    const std::int64_t k = i % m;
+    const bool end = k == 0 || 2 * k == n;
+    const T factor = end ? ends : inner;
+    out[i] = DeviceComplex<T>(in[i].real() * factor, end && real_ends ? T(0) : in[i].imag() * factor);
+  }
+}
+
+template <class T>
+__global__ void scale(std::int64_t n, T factor, DeviceComplex<T>* x) {
+  for (std::int64_t i = thread(); i < n; i += all_threads())
+    x[i] = DeviceComplex<T>(x[i].real() * factor, x[i].imag() * factor);
+}
+
+}  // namespace
+
+void Cuda::fft(const FftArgs& a) {
+  if (!is_complex(a.dtype)) unsupported("fft of real numbers");
+  const std::int64_t all = a.rows * a.n;
+  if (all == 0) return;
+  stream();
+  if (a.n == 1)  // a number is its own spectrum; cuFFT need not know plans for it
+    copy_bytes(a.out, a.in, static_cast<std::size_t>(all) * size_of(a.dtype));
+  else
+    fft_plans_->run({FftKind::complex, real_of(a.dtype), a.rows, a.n}, a.inverse, a.in, a.out);
+  const auto go = [&]<class T>(T factor) {
+    if (factor != T(1))
+      scale<<<blocks_for(all), threads_per_block, 0, stream()>>>(all, factor, static_cast<DeviceComplex<T>*>(a.out));
+  };
+  a.dtype == DType::c64 ? go(static_cast<float>(a.scale)) : go(a.scale);
+  launched("fft", {a.rows, a.n});
+}
+
+void Cuda::real_fft(const RealFftArgs& a) {
+  if (!is_floating(a.dtype)) unsupported("real_fft of this dtype");
+  if (a.rows == 0 || a.n == 0) return;
+  const std::int64_t all = a.rows * (a.n / 2 + 1);
+  stream();
+  const auto go = [&]<class T>(std::type_identity<T>) {
+    using C = DeviceComplex<T>;
+    const auto weighed = [&](const void* in, void* out) {
+      weigh<<<blocks_for(all), threads_per_block, 0, stream()>>>(all, a.n, static_cast<T>(a.ends),
+                                                                 static_cast<T>(a.inner), a.inverse,
+                                                                 static_cast<const C*>(in), static_cast<C*>(out));
+    };
+    if (a.inverse) {  // cuFFT overwrites what it is given
+      const StoragePtr spectrum = scratch(static_cast<std::size_t>(all) * sizeof(C));
+      weighed(a.in, spectrum->data);
+      if (a.n == 1)
+        cast({complex_of(a.dtype), a.dtype, all, spectrum->data, a.out});
+      else
+        fft_plans_->run({FftKind::real_backward, a.dtype, a.rows, a.n}, true, spectrum->data, a.out);
+    } else {
+      if (a.n == 1)
+        cast({a.dtype, complex_of(a.dtype), all, a.in, a.out});
+      else
+        fft_plans_->run({FftKind::real_forward, a.dtype, a.rows, a.n}, false, a.in, a.out);
+      if (a.ends != 1 || a.inner != 1) weighed(a.out, a.out);
+    }
+  };
+  a.dtype == DType::f32 ? go(std::type_identity<float>{}) : go(std::type_identity<double>{});
+  launched("real_fft", {a.rows, a.n});
+}
+
+}  // namespace reel::cuda

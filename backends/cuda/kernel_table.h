@@ -1,0 +1,59 @@
+// Which kernels of the CUDA backend run on the GPU, and which go through the CPU (by_cpu.h). The tests hold the list
+// against engine/backend.h; the documentation is made from what it says.
+#pragma once
+#include <string_view>
+
+namespace reel::cuda {
+
+enum class How {
+  native,   // on the GPU
+  checked,  // on the GPU, waited for; where it fails through the CPU, which finds out why
+  by_cpu,   // down to the host, through the CPU backend, and up again
+  unasked,  // not called: time loops make each call a kernel of its own (Backend::runs_in_blocks)
+};
+
+struct KernelRow {
+  std::string_view name;
+  How how;
+};
+
+inline constexpr KernelRow kernel_table[] = {
+    {"fill", How::native},
+    {"copy", How::native},
+    {"cast", How::native},
+    {"map", How::native},
+    {"zip", How::native},
+    {"select", How::native},
+    {"fused", How::unasked},
+    {"reduce", How::native},
+    {"argmax", How::native},
+    {"cumsum", How::native},
+    {"row_function", How::native},
+    {"gemm", How::native},
+    {"gather_rows", How::native},
+    {"scatter_add_rows", How::native},
+    {"take_along", How::native},
+    {"put_along", How::native},
+    {"rotate", How::native},
+    {"random", How::native},
+    {"update", How::native},
+    {"sum_of_squares", How::native},
+    {"fft", How::native},
+    {"real_fft", How::native},
+    {"eig", How::by_cpu},
+    {"eigh", How::checked},
+    {"svd", How::by_cpu},
+    {"schur", How::by_cpu},
+    {"spectral_radius", How::by_cpu},
+    {"solve", How::checked},
+    {"triangular_solve", How::by_cpu},
+    {"sylvester", How::by_cpu},
+    {"lu", How::by_cpu},
+    {"cholesky", How::checked},
+    {"qr", How::by_cpu},
+    {"determinant", How::by_cpu},
+    {"pinv", How::by_cpu},
+    {"polar", How::by_cpu},
+};
+
+}  // namespace reel::cuda

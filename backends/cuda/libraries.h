@@ -1,0 +1,74 @@
+// cuBLAS, cuSOLVER and cuFFT, opened when they are first called: a program that has this backend starts without them
+// and without a driver, which linking to them, lazily or not, would forbid. The tables' types are the headers'.
+#pragma once
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+#include <cufft.h>
+#include <cusolverDn.h>
+
+#include <string>
+
+#include "backends/cuda/device_options.h"
+
+namespace reel::cuda {
+
+// clang-format off
+#define REEL_CUBLAS(X)                                                                                  \
+  X(cublasCreate_v2) X(cublasDestroy_v2) X(cublasSetStream_v2) X(cublasGetStatusString)                 \
+  X(cublasGemmStridedBatchedEx_64)
+#define REEL_CUSOLVER(X)                                                                                \
+  X(cusolverDnCreate) X(cusolverDnDestroy) X(cusolverDnSetStream)                                       \
+  X(cusolverDnCreateParams) X(cusolverDnDestroyParams)                                                  \
+  X(cusolverDnXgetrf_bufferSize) X(cusolverDnXgetrf) X(cusolverDnXgetrs)                                \
+  X(cusolverDnXpotrf_bufferSize) X(cusolverDnXpotrf)                                                    \
+  X(cusolverDnXsyevd_bufferSize) X(cusolverDnXsyevd)
+#define REEL_CUFFT(X)                                                                                   \
+  X(cufftCreate) X(cufftDestroy) X(cufftMakePlanMany64) X(cufftSetStream) X(cufftExecC2C)               \
+  X(cufftExecZ2Z) X(cufftExecR2C) X(cufftExecD2Z) X(cufftExecC2R) X(cufftExecZ2D)
+// clang-format on
+
+#define REEL_POINTER(f) decltype(&::f) f = nullptr;
+struct Cublas {
+  REEL_CUBLAS(REEL_POINTER)
+  cublasHandle_t handle = nullptr;
+};
+struct Cusolver {
+  REEL_CUSOLVER(REEL_POINTER)
+  cusolverDnHandle_t handle = nullptr;
+  cusolverDnParams_t params = nullptr;
+};
+struct Cufft {
+  REEL_CUFFT(REEL_POINTER)
+};
+#undef REEL_POINTER
+
+/// Throw Error unless `code` is success; `what` is the call.
+void check(cublasStatus_t code, const char* what);
+void check(cusolverStatus_t code, const char* what);
+void check(cufftResult code, const char* what);
+
+class Libraries {
+ public:
+  Libraries(cudaStream_t stream, Precision precision) : stream_(stream), precision_(precision) {}
+  ~Libraries();
+  Libraries(const Libraries&) = delete;
+  Libraries& operator=(const Libraries&) = delete;
+
+  // Each throws Error that says what is missing when the library cannot be opened.
+  const Cublas& blas();
+  const Cusolver& solver();
+  const Cufft& fft();
+  Precision precision() const { return precision_; }
+
+ private:
+  cudaStream_t stream_;
+  Precision precision_;
+  Cublas blas_;
+  Cusolver solver_;
+  Cufft fft_;
+};
+
+/// All functions of the three tables, looked up without a GPU; throws Error that names what is missing.
+void open_libraries(Cublas& blas, Cusolver& solver, Cufft& fft);
+
+}  // namespace reel::cuda

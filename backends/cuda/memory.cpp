@@ -1,0 +1,114 @@
+// Memory, errors, and what a device is made of. Blocks come from cudaMalloc and wait in free lists: all work is in one
+// stream, so a block may be handed out again while the GPU still works on it, for whoever gets it comes later.
+#include "backends/cuda/cuda.h"
+#include "backends/cuda/faults.h"
+#include "backends/cuda/fft_plans.h"
+#include "backends/cuda/libraries.h"
+#include "backends/cuda/staging.h"
+#include "engine/error.h"
+
+namespace reel::cuda {
+
+namespace {
+
+void* device_memory(std::size_t bytes) {
+  void* block = nullptr;
+  if (cudaMalloc(&block, bytes) == cudaSuccess) return block;
+  cudaGetLastError();  // out of memory is for the caller to tell, not an error that stays
+  return nullptr;
+}
+void free_device_memory(void* block) { cudaFree(block); }
+
+/// Throws Error when there is no such GPU.
+void find_device(const DeviceOptions& options) {
+  int devices = 0;
+  const cudaError_t code = cudaGetDeviceCount(&devices);
+  if (code != cudaSuccess || devices == 0)
+    throw Error("device", fmt::format("\"{}\": no NVIDIA GPU can be used here: {}. Hint: --device cpu", options.name(),
+                                      code == cudaSuccess ? "there is none" : cudaGetErrorString(code)));
+  if (options.index >= devices)
+    throw Error("device", fmt::format("\"{}\": the last GPU here is cuda:{}", options.name(), devices - 1));
+}
+
+}  // namespace
+
+void check(cudaError_t code, const char* what) {
+  if (code == cudaSuccess) return;
+  throw Error("cuda", fmt::format("{}: {} ({})", what, cudaGetErrorString(code), cudaGetErrorName(code)));
+}
+
+Cuda::Cuda(const DeviceOptions& options) : options_(options), allocator_(device_memory, free_device_memory) {
+  find_device(options);
+  check(cudaSetDevice(options.index), "cudaSetDevice");
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+  staging_ = std::make_unique<Staging>();
+  faults_ = std::make_unique<Faults>(stream_);
+  libraries_ = std::make_unique<Libraries>(stream_, options.precision);
+  fft_plans_ = std::make_unique<FftPlans>(*libraries_, stream_);
+}
+
+Cuda::~Cuda() { cudaStreamDestroy(stream_); }
+
+cudaStream_t Cuda::stream() {
+  thread_local int current = -1;  // cudaSetDevice is not free
+  if (current != options_.index) {
+    check(cudaSetDevice(options_.index), "cudaSetDevice");
+    current = options_.index;
+  }
+  return stream_;
+}
+
+void Cuda::launched(const char* kernel, const char* what, std::initializer_list<std::int64_t> sizes) {
+  cudaError_t code = cudaGetLastError();
+  if (code == cudaSuccess && options_.sync) code = cudaStreamSynchronize(stream_);
+  if (code == cudaSuccess) return;
+  std::string text = fmt::format("{}{}{} of sizes", kernel, *what ? " " : "", what);
+  for (std::int64_t n : sizes) text += fmt::format(" {}", n);
+  check(code, text.c_str());
+}
+
+Storage* Cuda::allocate(std::size_t bytes) {
+  stream();
+  void* block = allocator_.allocate(bytes);
+  if (!block) {
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    throw Error(name(), fmt::format("out of memory: {} bytes were asked for, {} are in use by tensors, {} of the GPU's "
+                                    "{} are free. Hint: a smaller batch, or --checkpoint-every",
+                                    bytes, memory().live_bytes, free, total));
+  }
+  if (headers_.empty()) headers_.push_back(std::make_unique<Storage>());
+  Storage* const storage = headers_.back().release();
+  headers_.pop_back();
+  storage->backend = this;
+  storage->data = static_cast<std::byte*>(block);
+  storage->bytes = bytes;
+  storage->version = 0;
+  return storage;
+}
+
+void Cuda::release(Storage* storage) {
+  allocator_.release(storage->data, storage->bytes);
+  headers_.emplace_back(storage);
+}
+
+void Cuda::read(void* host, const void* device, std::size_t bytes) {
+  faults_->check_all(stream(), false);
+  if (bytes) staging_->read(host, device, bytes, stream());
+}
+
+void Cuda::write(void* device, const void* host, std::size_t bytes) {
+  if (bytes) staging_->write(device, host, bytes, stream());
+}
+
+void Cuda::copy_bytes(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()), "copy");
+  launched("copy", {static_cast<std::int64_t>(bytes)});
+}
+
+[[maybe_unused]] static const bool registered = register_backend(
+    "cuda",
+    [](const std::string& rest) -> std::unique_ptr<Backend> { return std::make_unique<Cuda>(parse_device(rest)); });
+
+}  // namespace reel::cuda

@@ -1,0 +1,70 @@
+// How a reduction is laid out: which places go to which result, and how threads share them.
+#pragma once
+#include "backends/cuda/plan.h"
+
+namespace reel::cuda {
+
+/// Result o < results is made of elements in[kept(o) + reduced(r)] for r < count, and lies at out[kept(o)]. A block has
+/// `across` results times `down` threads that share the elements of each; the elements are in `splits` parts, which
+/// different blocks work on.
+struct ReducePlan {
+  std::int64_t results = 1, count = 1;
+  Walk<2> kept;
+  Walk<1> reduced;
+  int across = 1, down = 1;
+  bool rows = true;  // neighbouring threads take neighbouring elements of one result, not of neighbouring results
+  std::int64_t splits = 1, per_split = 1;
+};
+
+inline ReducePlan plan_reduction(const Loop<2>& loop) {
+  ReducePlan plan;
+  Loop<2> kept;
+  Loop<1> reduced;
+  bool inner_reduced = true;
+  for (int i = 0; i < loop.rank; ++i) {
+    const auto axis = static_cast<std::size_t>(i);
+    inner_reduced = loop.strides[axis][1] == 0;
+    if (inner_reduced)
+      reduced.push(loop.dims[axis], {loop.strides[axis][0]});
+    else
+      kept.push(loop.dims[axis], loop.strides[axis]);
+  }
+  plan.results = kept.numel();
+  plan.count = reduced.numel();
+  if (plan.results == 0 || plan.count == 0) return plan;
+  plan.kept = Walk<2>(kept);
+  plan.reduced = Walk<1>(reduced);
+  plan.rows = inner_reduced;
+  if (plan.rows) {
+    plan.down = power_of_two(plan.count, threads_per_block);
+    plan.across = threads_per_block / plan.down;
+  } else {
+    plan.across = power_of_two(plan.results, 32);
+    plan.down = threads_per_block / plan.across;
+  }
+  // Enough blocks to fill a large GPU; the number does not depend on the one at hand, so that sums do not either.
+  constexpr std::int64_t blocks = 512, least = 8;  // elements of a thread that are worth a second stage
+  const std::int64_t groups = (plan.results + plan.across - 1) / plan.across,
+                     most = (plan.count + plan.down * least - 1) / (plan.down * least);
+  plan.splits = std::clamp<std::int64_t>(blocks / groups, 1, most);
+  plan.per_split = (plan.count + plan.splits - 1) / plan.splits;
+  plan.splits = (plan.count + plan.per_split - 1) / plan.per_split;
+  return plan;
+}
+
+/// The second stage: `splits` partial results of each of `results`, side by side, to one. `out` says where they go.
+inline ReducePlan plan_second_stage(const ReducePlan& first) {
+  ReducePlan plan;
+  Loop<1> reduced;
+  reduced.push(first.splits, {1});
+  plan.results = first.results;
+  plan.count = first.splits;
+  plan.kept = first.kept;
+  plan.reduced = Walk<1>(reduced);
+  plan.down = power_of_two(plan.count, threads_per_block);
+  plan.across = threads_per_block / plan.down;
+  plan.per_split = plan.count;
+  return plan;
+}
+
+}  // namespace reel::cuda

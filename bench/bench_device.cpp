@@ -1,0 +1,97 @@
+// What ops cost on any device, beside what it can do, in one run: large elementwise ops and reductions as a share of
+// the bandwidth of a copy, products, and the cost of a small op. Work is queued, and waited for by reading one number.
+#include <algorithm>
+#include <chrono>
+
+#include "ops/ops.h"
+#include "tasks/harness/run.h"
+
+namespace reel {
+namespace {
+
+/// Waits for all that was asked of the device so far.
+void wait() { Tensor::zeros({1}).item(); }
+
+/// Median seconds of one call of f.
+double seconds(const std::function<void()>& f) {
+  constexpr int rounds = 7;
+  using Clock = std::chrono::steady_clock;
+  const auto time = [&](int repeat) {
+    wait();
+    const auto start = Clock::now();
+    for (int i = 0; i < repeat; ++i) f();
+    wait();
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  time(1);
+  const int repeat = static_cast<int>(std::clamp(0.01 / time(1), 1.0, 1000.0));  // a read is a small part of it
+  std::vector<double> times;
+  for (int i = 0; i < rounds; ++i) times.push_back(time(repeat) / repeat);
+  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
+  return times[rounds / 2];
+}
+
+int run(int argc, const char* const* argv) {
+  std::string device = "cpu";
+  std::int64_t large = 1 << 26;
+  Options options("bench_device", "What ops cost on a device, beside its bandwidth.");
+  add_device(options, device);
+  options.add("elements", large, "of a large tensor of f32; a multiple of 2^16", "Run", Bounds{.low = 1 << 16});
+  options.parse(argc, argv);
+  use_device(device);
+  large = large >> 16 << 16;
+
+  const Tensor x = uniform({large}, 0.1, 1, 1, 1), y = uniform({large}, 0.1, 1, 1, 2);
+  const double all = 4.0 * static_cast<double>(large);
+  Tensor copy = Tensor::empty(x.spec());
+  const double bound = 2 * all / seconds([&] { copy.assign(x); });
+  fmt::print("{:<40} {:8.1f} GB/s\n", "copy", bound / 1e9);
+  const auto bandwidth = [&](const char* name, double bytes, const std::function<void()>& f) {
+    const double rate = bytes / seconds(f);
+    fmt::print("{:<40} {:8.1f} GB/s  {:4.0f} % of a copy\n", name, rate / 1e9, 100 * rate / bound);
+  };
+  const Tensor rows = reshape(x, {large >> 10, 1024}), row = uniform({1024}, 0, 1, 1, 3);
+  const Tensor column = uniform({large >> 10, 1}, 0, 1, 1, 3);
+  bandwidth("add", 3 * all, [&] { x + y; });
+  bandwidth("add a row", 2 * all, [&] { rows + row; });
+  bandwidth("mul by a column", 2 * all, [&] { rows* column; });
+  bandwidth("affine", 2 * all, [&] { 2 * x; });
+  bandwidth("tanh", 2 * all, [&] { tanh(x); });
+  bandwidth("sigmoid", 2 * all, [&] { sigmoid(x); });
+  bandwidth("to f64", 3 * all, [&] { cast(x, DType::f64); });
+  bandwidth("less, to bool", 2.25 * all, [&] { x < y; });
+  bandwidth("sum of all", all, [&] { sum(x); });
+  bandwidth("sum over the last axis", all, [&] { sum(rows, {-1}); });
+  bandwidth("sum over the first axis", all, [&] { sum(rows, {0}); });
+  bandwidth("max over the last axis", all, [&] { max(rows, {-1}); });
+  bandwidth("argmax over the last axis", all, [&] { argmax(rows); });
+  bandwidth("softmax", 2 * all, [&] { softmax(rows); });
+  bandwidth("transpose", 2 * all, [&] { transpose(rows); });
+  bandwidth("roll", 2 * all, [&] { roll(rows, 1); });
+  bandwidth("uniform", all, [&] { uniform({large}, 0, 1, 1, 1); });
+  for (DType dtype : {DType::f32, DType::f64, DType::c64}) {
+    for (std::int64_t n : {128, 1024, 4096}) {
+      const Tensor a = cast(uniform({n, n}, -1, 1, 1, 1), dtype);
+      const double work = (is_complex(dtype) ? 8.0 : 2.0) * static_cast<double>(n * n * n);
+      fmt::print("{:<40} {:8.1f} GFLOP/s\n", fmt::format("matmul {} {}", name_of(dtype), n),
+                 work / seconds([&] { matmul(a, a); }) / 1e9);
+    }
+  }
+  const Tensor little = uniform({20, 128}, -1, 1, 1, 5), weight = uniform({128, 128}, -1, 1, 1, 6);
+  const auto small = [&](const char* name, const std::function<void()>& f) {
+    fmt::print("{:<40} {:8.2f} us\n", name, seconds(f) * 1e6);
+  };
+  small("add of 20 x 128", [&] { little + little; });
+  small("tanh of 20 x 128", [&] { tanh(little); });
+  small("sum of 20 x 128 over the last axis", [&] { sum(little, {-1}); });
+  small("matmul of 20 x 128 by 128 x 128", [&] { matmul(little, weight); });
+  small("reading one number", [&] { wait(); });
+  return 0;
+}
+
+}  // namespace
+}  // namespace reel
+
+int main(int argc, char** argv) {
+  return reel::run_program("bench_device", [&] { return reel::run(argc, argv); });
+}

@@ -1,0 +1,179 @@
+// The GPU against the CPU: every op of the table, value and gradients, and the loss and gradients of every cell. Needs
+// a GPU; says that it is skipped where there is none.
+#include <map>
+
+#include "cells/cell.h"
+#include "tests/op_cases.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+/// The GPU; null, and a line that CTest takes for "skipped", where there is none.
+Backend* gpu() {
+  static Backend* const found = []() -> Backend* {
+    try {
+      return &backend("cuda,sync");
+    } catch (const Error& e) {
+      fmt::print("skipped: {}\n", e.what());
+      return nullptr;
+    }
+  }();
+  return found;
+}
+
+/// Makes tensors that nobody places on one device, while it lives.
+struct On {
+  explicit On(const Backend& device) { set_default_backend(device.name()); }
+  ~On() { set_default_backend("cpu"); }
+};
+
+Tensor moved(const Tensor& x, Backend& to) {
+  Tensor out = Tensor::empty({x.dtype(), x.shape(), &to});
+  std::vector<std::byte> bytes(x.bytes());
+  x.backend().read(bytes.data(), x.data(), bytes.size());
+  to.write(out.data(), bytes.data(), bytes.size());
+  return out;
+}
+Tensors moved(const Tensors& xs, Backend& to) {
+  Tensors out;
+  for (const Tensor& x : xs) out.push_back(moved(x, to));
+  return out;
+}
+
+/// The value, and the gradients of a fixed sum of it.
+Tensors value_and_gradients(const TensorFunction& f, const Tensors& in, bool differentiable) {
+  Tape tape;
+  Tensors wrt;
+  for (const Tensor& x : in) {
+    if (is_differentiable(x.dtype())) wrt.push_back(x);
+  }
+  const Tensor y = f(in);
+  Tensors out{y};
+  if (!differentiable || wrt.empty() || !is_differentiable(y.dtype())) return out;
+  const Tensor w = moved(random(y.shape(), 7, y.dtype()), y.backend());
+  for (const Tensor& g : grad({inner(w, y)}, wrt)) out.push_back(g);
+  return out;
+}
+
+double parity(DType d) { return real_of(d) == DType::f32 ? 1e-5 : is_differentiable(d) ? 1e-11 : 0; }
+
+}  // namespace
+
+TEST_CASE("every op: value and gradients on the GPU are the CPU's") {
+  if (!gpu()) return;
+  std::map<std::string, bool> ends;
+  for (const Op* op : op_registry()) ends[op->traits.name] = !op->traits.differentiable;
+  double worst_single = 0, worst_double = 0;
+  for (const OpCase& c : op_cases()) {
+    for (DType d : c.dtypes) {
+      CAPTURE(c.op);
+      CAPTURE(name_of(d));
+      const Tensors in = c.inputs(d);
+      const bool differentiable = !ends[c.op];
+      const Tensors wanted = value_and_gradients(c.call, in, differentiable);
+      Tensors got;
+      {
+        const On device(*gpu());
+        got = value_and_gradients(c.call, moved(in, *gpu()), differentiable);
+      }
+      REQUIRE(got.size() == wanted.size());
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        CAPTURE(i);
+        if (!got[i].defined() && !wanted[i].defined()) continue;
+        const double error = difference(got[i], wanted[i]);
+        // Both are within c.single of the exact value.
+        const double limit = real_of(d) == DType::f32 ? std::max(parity(d), 2 * c.single) : parity(wanted[i].dtype());
+        CHECK_MESSAGE(error <= limit, fmt::format("{} on {}: {:.2g}, at most {:.2g}", c.op, name_of(d), error, limit));
+        (real_of(d) == DType::f32 ? worst_single : worst_double) =
+            std::max(real_of(d) == DType::f32 ? worst_single : worst_double, error);
+      }
+    }
+  }
+  fmt::print("ops: largest difference {:.1e} in single, {:.1e} in double precision\n", worst_single, worst_double);
+}
+
+TEST_CASE("every cell: loss and gradients on the GPU are the CPU's") {
+  if (!gpu()) return;
+  for (const CellType& type : cell_registry()) {
+    for (DType dtype : {DType::f32, DType::f64}) {
+      const auto run = [&](Backend& device) {
+        const On on(device);
+        Init init(3, dtype, device);
+        const auto cell = type.make(3, 16, Settings(type.name, type.settings), init);
+        Tensors wrt;
+        for (const Parameter& p : cell->parameters()) {
+          if (p.trained) wrt.push_back(p.value);
+        }
+        const Tensor xs = cast(uniform({20, 4, 3}, -1, 1, 5, 1, DType::f64, device), dtype);
+        Tape tape;
+        const Tensor loss = mean(square(abs(scan(*cell, cell->initial(4), xs).hs)));
+        Tensors out{loss};
+        for (const Tensor& g : grad({loss}, wrt)) out.push_back(g);
+        return out;
+      };
+      const Tensors wanted = run(backend("cpu")), got = run(*gpu());
+      double worst = 0;
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        if (got[i].defined() != wanted[i].defined()) FAIL("a gradient is missing");
+        if (got[i].defined()) worst = std::max(worst, difference(got[i], wanted[i]));
+      }
+      CHECK_MESSAGE(worst <= parity(dtype), fmt::format("{} on {}: {:.2g}", type.name, name_of(dtype), worst));
+    }
+  }
+}
+
+TEST_CASE("random numbers are the same on the GPU") {
+  if (!gpu()) return;
+  for (std::int64_t n : {1, 2, 1001, 1 << 20}) {
+    const auto same = [&](auto make) { return difference(make(*gpu()), make(backend("cpu"))); };
+    CHECK(same([&](Backend& b) { return uniform({n}, 0, 1, 9, 4, DType::f64, b); }) == 0);
+    CHECK(same([&](Backend& b) { return uniform({n}, 0, 1, 9, 4, DType::f32, b); }) == 0);
+    // Between other bounds the last place is the compiler's, which may join a product and a sum.
+    CHECK(same([&](Backend& b) { return uniform({n}, -2, 3, 9, 4, DType::f64, b); }) < 4e-16);
+    CHECK(same([&](Backend& b) { return bernoulli({n}, 0.3, 9, 4, b); }) == 0);
+    CHECK(same([&](Backend& b) { return integers({n}, -5, 17, 9, 4, b); }) == 0);
+    CHECK(same([&](Backend& b) { return normal({n}, 1, 2, 9, 4, DType::f64, b); }) < 1e-15 * 8);
+  }
+}
+
+TEST_CASE("sums, lookups and products give the same bits every time") {
+  if (!gpu()) return;
+  const Tensor x = normal({300, 5000}, 0, 1, 1, 1, DType::f32, *gpu());
+  const Tensor index = integers({300}, 0, 10, 1, 2, *gpu()), table = Tensor::zeros({10, 5000}, DType::f32, *gpu());
+  const auto all = [&] {
+    Tape tape;
+    const Tensor picked = embedding(index, table);
+    Tensors out{sum(x), sum(x, {0}), sum(x, {1}), matmul(x, x, {.transpose_b = true})};
+    out.push_back(grad({sum(picked * x)}, Tensors{table})[0]);
+    return out;
+  };
+  const Tensors first = all(), second = all();
+  for (std::size_t i = 0; i < first.size(); ++i) CHECK(difference(first[i], second[i]) == 0);
+  const Tensors cpu = moved(first, backend("cpu"));
+  CHECK(difference(cpu[1], sum(moved(x, backend("cpu")), {0})) < 1e-5);
+}
+
+TEST_CASE("a bad index is told at the call with sync, and at the next read without") {
+  if (!gpu()) return;
+  const auto look = [](Backend& device, bool read) {
+    const Tensor table = Tensor::zeros({5, 2}, DType::f32, device),
+                 index = Tensor::from<std::int32_t>({1, 2, 7}, {3}, device);
+    const Tensor picked = embedding(index, table);
+    if (read) picked.values<float>();
+  };
+  CHECK(contains(error_of([&] { look(*gpu(), false); }), "index 7 at place 2 is not in 0..4"));
+  Backend& late = backend("cuda");
+  CHECK(error_of([&] { look(late, false); }).empty());
+  CHECK(contains(error_of([&] { look(late, true); }), "index 7 at place 2 is not in 0..4"));
+}
+
+TEST_CASE("out of memory says what was asked for, what is held and what is free, and leaves the device usable") {
+  if (!gpu()) return;
+  const std::string text = error_of([&] { Tensor::empty({DType::f64, {1LL << 40}, gpu()}); });
+  CAPTURE(text);
+  CHECK(contains(text, "8796093022208 bytes were asked for"));
+  CHECK(contains(text, "are in use by tensors"));
+  CHECK(sum(Tensor::full({10}, 1, DType::f32, *gpu())).item() == 10);
+}
