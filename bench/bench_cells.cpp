@@ -11,7 +11,7 @@
 
 #include "bench/rates.h"
 #include "bench/work.h"
-#include "cells/parse.h"
+#include "engine/parse.h"
 #include "tasks/harness/files.h"
 #include "tasks/harness/optimizer.h"
 #include "tasks/harness/options.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include "cells/parse.h"
+#include "engine/parse.h"
 
 namespace reel {
 

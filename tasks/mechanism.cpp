@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "cells/lt_solutions.h"
-#include "cells/parse.h"
+#include "engine/parse.h"
 #include "tasks/harness/files.h"
 #include "tasks/harness/run.h"
 

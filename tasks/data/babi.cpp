@@ -3,7 +3,7 @@
 #include <cctype>
 #include <map>
 
-#include "cells/parse.h"
+#include "engine/parse.h"
 #include "tasks/harness/data_error.h"
 #include "tasks/harness/files.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "cells/parse.h"
+#include "engine/parse.h"
 #include "tasks/harness/safetensors.h"
 
 namespace reel {

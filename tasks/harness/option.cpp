@@ -8,7 +8,7 @@
 #include <sstream>
 #include <utility>
 
-#include "cells/parse.h"
+#include "engine/parse.h"
 #include "tasks/harness/options_file.h"
 
 namespace reel {

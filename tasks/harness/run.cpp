@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "cells/parse.h"
+#include "engine/parse.h"
 #include "tasks/harness/data_error.h"
 #include "tasks/harness/interrupt.h"
 #include "tasks/harness/train.h"

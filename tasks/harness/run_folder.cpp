@@ -14,8 +14,8 @@
 #include <optional>
 #include <system_error>
 
-#include "cells/parse.h"
 #include "engine/error.h"
+#include "engine/parse.h"
 #include "tasks/harness/files.h"
 
 namespace reel {
