@@ -132,7 +132,6 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
                       task.baseline());
   };
 
-  // Where a core is free, it makes the next batch.
   const bool free_core = static_cast<int>(std::thread::hardware_concurrency()) > options.threads;
   Ahead batches(
       [&](std::int64_t step) {
