@@ -64,8 +64,43 @@ void zip_piece(const Piece& p) {
     run.template operator()<false, false>();
 }
 
+constexpr std::int64_t short_row = 64;
+
+/// Is the operand, of rows of n elements, one row for all (0, 1), or one element for each row (1, 0)?
+bool repeats(const Loop<3>& loop, std::size_t operand) {
+  const std::int64_t row = loop.strides[0][operand], column = loop.strides[1][operand];
+  return (row == 0 && column == 1) || (row == 1 && column == 0);
+}
+
+/// Rows that are short fill vectors badly. If one side is such rows, one behind the other as those of the result, and
+/// the other repeats, some rows of that are written down first: then a call takes them all. False for other loops.
+template <class F, class T>
+bool zip_short_rows(const ZipArgs& args) {
+  const Loop<3>& loop = args.loop;
+  if (loop.rank != 2 || loop.dims[1] == 0 || loop.dims[1] >= short_row || loop.dims[0] < 4) return false;
+  const std::int64_t n = loop.dims[1], rows = loop.dims[0];
+  const auto full = [&](std::size_t k) { return loop.strides[0][k] == n && loop.strides[1][k] == 1; };
+  if (!full(2) || !(full(0) ? repeats(loop, 1) : full(1) && repeats(loop, 0))) return false;
+  constexpr std::int64_t block = 1024;
+  alignas(64) T written[block];
+  const std::int64_t high = block / n;
+  const bool left = !full(0), by_row = loop.strides[1][left ? 0 : 1] == 0;
+  const T* repeated = static_cast<const T*>(left ? args.a : args.b);
+  const T* whole = static_cast<const T*>(left ? args.b : args.a);
+  auto* out = static_cast<result_of<F, T>*>(args.out);
+  for (std::int64_t r = 0; r < rows; r += high, whole += high * n, out += high * n) {
+    const std::int64_t some = std::min(high, rows - r);
+    for (std::int64_t k = 0; k < some && (by_row || r == 0); ++k) {
+      for (std::int64_t j = 0; j < n; ++j) written[k * n + j] = by_row ? repeated[r + k] : repeated[j];
+    }
+    zip_piece<F, T>({some * n, left ? written : whole, left ? whole : written, nullptr, out, args.params});
+  }
+  return true;
+}
+
 template <class F, class T>
 void zip_kernel(const ZipArgs& args) {
+  if (zip_short_rows<F, T>(args)) return;
   using Out = result_of<F, T>;
   const F& f = *static_cast<const F*>(args.params);
   const T* const a0 = static_cast<const T*>(args.a);

@@ -60,7 +60,11 @@ void sum_of_doubles(const T* x, std::int64_t n, F&& f, double* total) {
     even += f(load_doubles(x + i));
     i += width;
   }
-  if (i < n) {
+  if (i < n && n >= width) {  // the last vector, without what has been counted
+    Vector<std::int64_t, width> place;
+    for (std::int64_t k = 0; k < width; ++k) place[k] = k;
+    odd += f(place >= width - (n - i) ? load_doubles(x + n - width) : Doubles{});
+  } else if (i < n) {
     T rest[width] = {};
     std::copy(x + i, x + n, rest);
     odd += f(load_doubles(rest));

@@ -37,24 +37,33 @@ void softmax(const T* x, std::int64_t n, T* out) {
   for (std::int64_t i = 0; i < n; ++i) out[i] /= total;
 }
 
-/// The same for a row that fits into one vector.
+constexpr std::int64_t short_row = 64;
+
+/// Of short rows, which would fill vectors badly: a vector's lanes are rows instead, side by side.
 template <class T>
-void short_log_softmax(const T* x, std::int64_t n, T* out) {
+void short_log_softmax(const T* x, std::int64_t rows, std::int64_t n, T* out) {
   using Batch = xsimd::batch<T>;
-  alignas(64) T padded[Batch::size];
-  std::fill_n(padded, Batch::size, -std::numeric_limits<T>::infinity());
-  std::copy_n(x, n, padded);
-  const Batch v = Batch::load_aligned(padded);
-  const T top = fold_run<Larger>(x, n);
-  const Batch shifted = v - Batch(top);
-  const T total = xsimd::hadd(math::exponential(shifted));
-  (shifted - Batch(std::log(total))).store_aligned(padded);
-  std::copy_n(padded, n, out);
+  constexpr auto lanes = static_cast<std::int64_t>(Batch::size);
+  alignas(64) T columns[short_row * lanes] = {};
+  for (std::int64_t r = 0; r < rows; r += lanes, x += lanes * n, out += lanes * n) {
+    const std::int64_t some = std::min(lanes, rows - r);
+    for (std::int64_t k = 0; k < some; ++k) {
+      for (std::int64_t j = 0; j < n; ++j) columns[j * lanes + k] = x[k * n + j];
+    }
+    const auto column = [&](std::int64_t j) { return Batch::load_aligned(columns + j * lanes); };
+    Batch top = column(0), total(T(0));  // a NaN may get lost here, and comes back by the total
+    for (std::int64_t j = 1; j < n; ++j) top = xsimd::max(top, column(j));
+    for (std::int64_t j = 0; j < n; ++j) total += math::exponential(column(j) - top);
+    const Batch rest = math::logarithm(total);
+    for (std::int64_t j = 0; j < n; ++j) (column(j) - top - rest).store_aligned(columns + j * lanes);
+    for (std::int64_t k = 0; k < some; ++k) {
+      for (std::int64_t j = 0; j < n; ++j) out[k * n + j] = columns[j * lanes + k];
+    }
+  }
 }
 
 template <class T>
 void log_softmax(const T* x, std::int64_t n, T* out) {
-  if (n <= static_cast<std::int64_t>(xsimd::batch<T>::size)) return short_log_softmax(x, n, out);
   const T top = fold_run<Larger>(x, n), rest = static_cast<T>(std::log(exponentials(x, n, top, out)));
   for (std::int64_t i = 0; i < n; ++i) out[i] = x[i] - top - rest;
 }
@@ -163,6 +172,8 @@ void each_row(const RowFunctionArgs& a, std::int64_t first, std::int64_t last) {
   if constexpr (std::is_same_v<T, float>) {
     if (a.function == RowFunction::norm && plain_norms(x, last - first, a.n, a.parameter, out + first)) return;
   }
+  if (a.function == RowFunction::log_softmax && a.n > 0 && a.n <= short_row)
+    return short_log_softmax(x, last - first, a.n, out + first * a.n);
   for (std::int64_t r = first; r < last; ++r, x += a.n) {
     switch (a.function) {
       case RowFunction::softmax:
