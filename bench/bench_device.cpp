@@ -2,7 +2,9 @@
 // the bandwidth of a copy, products, and the cost of a small op. Work is queued, and waited for by reading one number.
 #include <algorithm>
 #include <chrono>
+#include <map>
 
+#include "cells/cell.h"
 #include "ops/ops.h"
 #include "tasks/harness/run.h"
 
@@ -31,12 +33,33 @@ double seconds(const std::function<void()>& f) {
   return times[rounds / 2];
 }
 
+/// A sum of a cell's states over time and its gradients, at the sizes of pixel by pixel MNIST with SRNN.
+void training_step(const std::string& name, std::int64_t time, bool fuse) {
+  constexpr std::int64_t batch = 100, hidden = 1024;
+  static std::map<std::string, std::unique_ptr<Cell>> cells;
+  static const Tensor xs = uniform({time, batch, 1}, 0, 1, 1, 9);
+  std::unique_ptr<Cell>& cell = cells[name];
+  if (!cell) {
+    Init init(1, DType::f32);
+    const CellType& type = cell_type(name);
+    cell = type.make(1, name == "srnn" ? hidden : 128, Settings(name, type.settings), init);
+  }
+  Tape tape;
+  Tensors wrt;
+  for (const Parameter& p : cell->parameters()) wrt.push_back(p.value);
+  ScanPasses passes;
+  passes.fuse = fuse;
+  grad({sum(scan(*cell, cell->initial(batch), xs, {.passes = passes}).hs)}, wrt);
+}
+
 int run(int argc, const char* const* argv) {
   std::string device = "cpu";
   std::int64_t large = 1 << 26;
   Options options("bench_device", "What ops cost on a device, beside its bandwidth.");
   add_device(options, device);
   options.add("elements", large, "of a large tensor of f32; a multiple of 2^16", "Run", Bounds{.low = 1 << 16});
+  std::int64_t time = 784;
+  options.add("time", time, "steps of the loops over time", "Run", Bounds{.low = 1});
   options.parse(argc, argv);
   use_device(device);
   large = large >> 16 << 16;
@@ -86,6 +109,11 @@ int run(int argc, const char* const* argv) {
   small("sum of 20 x 128 over the last axis", [&] { sum(little, {-1}); });
   small("matmul of 20 x 128 by 128 x 128", [&] { matmul(little, weight); });
   small("reading one number", [&] { wait(); });
+  for (const char* cell : {"srnn", "lstm"}) {
+    for (const bool fuse : {true, false})
+      fmt::print("{:<40} {:8.2f} ms\n", fmt::format("training step of {}, {}", cell, fuse ? "fused" : "call by call"),
+                 1e3 * seconds([&] { training_step(cell, time, fuse); }));
+  }
   return 0;
 }
 

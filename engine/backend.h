@@ -69,8 +69,9 @@ class Backend {
   /// Threads that kernels may use; ignored where it has no meaning.
   virtual void set_threads(int) {}
   virtual int threads() const { return 1; }
-  /// May time loops take rows of the batch apart, and run elementwise calls block by block through memory of the host?
-  /// True for processors that have caches to keep; false: each call of a step is a kernel for the whole batch.
+  /// May time loops take rows of the batch apart, and do fused runs go block by block through memory of the host? True
+  /// for processors that have caches to keep; false: calls and runs of a step are kernels for the whole batch, and
+  /// local values of a run have no memory.
   virtual bool runs_in_blocks() const { return false; }
   /// Calls f(part) for all parts, at the same time where there are threads; kernels called inside f stay on its thread.
   /// Throws what f throws.
@@ -84,9 +85,13 @@ class Backend {
   virtual void map(const MapArgs&) { unsupported("map"); }
   virtual void zip(const ZipArgs&) { unsupported("zip"); }
   virtual void select(const SelectArgs&) { unsupported("select"); }
+  /// Can this call, whose operands are not numbered yet, be a part of a fused run?
+  virtual bool fuses(const FusedCall&) { return false; }
   /// Looks up what runs a call of a fused run: once, before many runs.
   virtual void resolve(FusedCall&) {}
   virtual void fused(const FusedArgs&) { unsupported("fused"); }
+  /// A loop whose step is one fused run, all of it at once; false: the backend would rather be given each step.
+  virtual bool fused_loop(const FusedLoopArgs&) { return false; }
   virtual void reduce(const ReduceArgs&) { unsupported("reduce"); }
   virtual void argmax(const ArgmaxArgs&) { unsupported("argmax"); }
   virtual void cumsum(const CumsumArgs&) { unsupported("cumsum"); }

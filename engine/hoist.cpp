@@ -48,8 +48,8 @@ Plan plan(const ScanCall& call) {
     for (int s : node.in) needed[ix(s)] = 1;
   }
   // Forwards again: light nodes follow when all that varies in them has moved, if they would be calls of their own in
-  // the loop; as a part of a fused run they cost less there than a slab to write and read.
-  if (call.passes.fuse) return out;
+  // the loop; as a part of a run that goes through caches they cost less there than a slab to write and read.
+  if (nodes == 0 || (call.passes.fuse && p.slots[0].backend->runs_in_blocks())) return out;
   std::vector<char> raw(p.slots.size(), 0);  // varying and still inside the loop
   for (int s = call.carries(); s < p.inputs; ++s) raw[ix(s)] = 1;
   for (std::size_t i = 0; i < nodes; ++i) {

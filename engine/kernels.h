@@ -65,7 +65,8 @@ struct FusedCall {
   Kernel kernel = nullptr;  // the backend's own
 };
 /// A value of a fused run on [rows, columns]: where its elements are, and how far in elements from one row or column to
-/// the next (0: the same for all). A local one is for the run's own use: room for one block of elements.
+/// the next (0: the same for all). A local one is for the run's own use: room for one block of elements, where there
+/// are blocks.
 struct FusedOperand {
   std::byte* data = nullptr;
   std::int64_t row = 0, column = 0;
@@ -77,6 +78,18 @@ struct FusedArgs {  // the calls in order, on all rows and columns; results are 
   std::int64_t rows, columns;
   std::span<const FusedCall> calls;
   std::span<const FusedOperand> operands;
+};
+/// How an operand moves along a slab of a loop: at time t it is element t + shift of it, or in step i element
+/// (i + shift) % turns, elements lying `stride` bytes apart. A stride of 0: it stays where it is.
+struct LoopWalk {
+  std::size_t stride = 0;
+  std::int64_t turns = 0, shift = 0;
+};
+struct FusedLoopArgs {  // a fused run for each of the steps; walks by operand, whose data is where element 0 lies
+  const FusedArgs& run;
+  std::int64_t steps;
+  bool reverse;  // from time steps - 1 to 0
+  std::span<const LoopWalk> walks;
 };
 enum class Reduction { sum, max, min };
 struct ReduceArgs {  // out is filled with the neutral element, then combined; operand 0 is in, 1 is out (stride 0:

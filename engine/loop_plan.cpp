@@ -65,7 +65,7 @@ LoopPlan::LoopPlan(const Scan& scan, Inputs in, std::span<Tensor> out)
       rows(scan.passes.rows && in[0].backend().runs_in_blocks()
                ? plan_rows(body, scan.carries, scan.keep ? 0 : scan.sums)
                : RowPlan::none(body)),
-      stages(schedule(body, rows, scan.passes.fuse && in[0].backend().runs_in_blocks())),
+      stages(schedule(body, rows, scan.passes.fuse ? &in[0].backend() : nullptr)),
       replaced(body.nodes.size()),
       placed(placed_slots(body, stages)) {
   const Pause pause;  // what is made here is nobody's to differentiate

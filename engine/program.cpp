@@ -103,6 +103,7 @@ void mark_ancestors(const Program& program, std::vector<char>& marked) {
 
 bool Program::gains_outside(const Node& node) const {
   if (node.op->traits.kind != Kind::heavy) return false;
+  if (!slots[ix(node.out)].backend->runs_in_blocks()) return true;  // each call of a step has its price
   return !node.op->thin || !node.op->thin(node.attrs, pointers(stand_ins(node)));
 }
 

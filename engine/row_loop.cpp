@@ -81,6 +81,7 @@ class RowLoop {
   void add_call(int node);
   void add_run(const std::vector<int>& nodes);
   void step(std::int64_t i, std::int64_t t);
+  bool at_once();
 
   const LoopPlan& plan_;
   const Scan& scan_;
@@ -208,7 +209,8 @@ void RowLoop::add_run(const std::vector<int>& nodes) {
       if (operand[ix(s)] < 0) {
         const Tensor* t = argument(nodes[i], k);
         const Steps steps = *fused_steps(t->shape(), shape);
-        if (body_.is_capture(s) && steps.row == 0 && steps.column == 1 && 2 * run.columns <= FusedArgs::block)
+        if (t->backend().runs_in_blocks() && body_.is_capture(s) && steps.row == 0 && steps.column == 1 &&
+            2 * run.columns <= FusedArgs::block)
           add(s, repeated(*t, FusedArgs::block / run.columns, run.columns), full, true);
         else
           add(s, t, steps, false);
@@ -265,6 +267,23 @@ void RowLoop::step(std::int64_t i, std::int64_t t) {
   for (const Copy& c : copies_) copy(*c.from, *c.to);
 }
 
+/// All steps in one call, if the backend has one for it.
+bool RowLoop::at_once() {
+  if (calls_.size() != 1 || runs_.empty() || !copies_.empty()) return false;
+  FusedRun& run = runs_[0];
+  std::vector<LoopWalk> walks(run.operands.size());
+  for (std::size_t k = 0; k < run.operands.size(); ++k) {
+    const Tensor* t = run.values[k];
+    if (!t) continue;
+    for (const Walk& w : walks_) {
+      if (w.value == t) walks[k] = {w.stride, w.turns, w.shift}, t = &w.first;
+    }
+    run.operands[k].data = static_cast<std::byte*>(const_cast<void*>(t->data()));
+  }
+  const FusedArgs args{run.rows, run.columns, run.calls, run.operands};
+  return value_[0].backend().fused_loop({args, scan_.length, scan_.reverse, walks});
+}
+
 void RowLoop::run() {
   // The blocks have their place now that all runs have said how many they need.
   std::byte* first = blocks_.data() + (64 - reinterpret_cast<std::uintptr_t>(blocks_.data()) % 64) % 64;
@@ -273,7 +292,8 @@ void RowLoop::run() {
       if (o.local) o.data = first + reinterpret_cast<std::uintptr_t>(o.data);
     }
   }
-  for (std::int64_t i = 0; i < scan_.length; ++i) step(i, scan_.reverse ? scan_.length - 1 - i : i);
+  for (std::int64_t i = 0, n = at_once() ? 0 : scan_.length; i < n; ++i)
+    step(i, scan_.reverse ? scan_.length - 1 - i : i);
   for (int i = 0; i < scan_.carries; ++i) {
     const std::int64_t last = scan_.keep ? (scan_.reverse ? 0 : scan_.length) : scan_.length % 2;
     if (!plan_.is_partial(i)) copy(mine(i, states(i).at(last)), mine(i, plan_.out[ix(i)]));

@@ -20,11 +20,11 @@ std::optional<Steps> fused_steps(const Shape& operand, const Shape& run) {
 namespace {
 
 /// Can the node be a part of a fused run of the shape of its result? Arguments of all but zip are full.
-bool fusable(const Program& body, const Program::Node& node) {
+bool fusable(Backend& backend, const Program& body, const Program::Node& node) {
   if (!node.op->fuse) return false;
   const Shape& run = body.slots[ix(node.out)].shape;
   const std::optional<FusedCall> call = node.op->fuse(node.attrs, pointers(body.stand_ins(node)));
-  if (!call) return false;
+  if (!call || !backend.fuses(*call)) return false;
   const bool zip = call->kind == FusedCall::Kind::zip;
   return std::all_of(node.in.begin(), node.in.end(), [&](int s) {
     const Shape& shape = body.slots[ix(s)].shape;
@@ -34,12 +34,12 @@ bool fusable(const Program& body, const Program::Node& node) {
 
 }  // namespace
 
-std::vector<Stage> schedule(const Program& body, const RowPlan& rows, bool fuse) {
+std::vector<Stage> schedule(const Program& body, const RowPlan& rows, Backend* fuse) {
   std::vector<Stage> stages;
   const int n = static_cast<int>(body.nodes.size());
   std::vector<char> done(body.slots.size(), 0), placed(ix(n), 0), may(ix(n), 0);
   std::fill(done.begin(), done.begin() + body.inputs + body.captures, 1);
-  for (int i = 0; i < n; ++i) may[ix(i)] = fuse && fusable(body, body.nodes[ix(i)]);
+  for (int i = 0; i < n; ++i) may[ix(i)] = fuse && fusable(*fuse, body, body.nodes[ix(i)]);
   const auto ready = [&](int i) {
     const std::vector<int>& in = body.nodes[ix(i)].in;
     return !placed[ix(i)] && std::all_of(in.begin(), in.end(), [&](int s) { return done[ix(s)] != 0; });

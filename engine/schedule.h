@@ -11,8 +11,8 @@ struct Stage {
   bool fused = false;
 };
 
-/// The nodes in an order that respects who needs whom; without `fuse` their own.
-std::vector<Stage> schedule(const Program& body, const RowPlan& rows, bool fuse);
+/// The nodes in an order that respects who needs whom, in runs of what `fuse` can run together; null: by themselves.
+std::vector<Stage> schedule(const Program& body, const RowPlan& rows, Backend* fuse);
 
 /// Steps from row to row and from column to column of an operand in a fused run, whose last axis are the columns and
 /// whose others are the rows: none when it does not go with that.

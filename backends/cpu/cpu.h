@@ -31,6 +31,7 @@ class Cpu final : public Backend {
   void map(const MapArgs& a) override;
   void zip(const ZipArgs& a) override;
   void select(const SelectArgs& a) override;
+  bool fuses(const FusedCall&) override { return true; }
   void resolve(FusedCall& call) override;
   void fused(const FusedArgs& a) override;
   void reduce(const ReduceArgs& a) override;

@@ -15,6 +15,7 @@ namespace reel::cuda {
 
 class Faults;
 class FftPlans;
+class GeneratedKernels;
 class Libraries;
 class Staging;
 
@@ -39,6 +40,9 @@ class Cuda final : public Backend {
   void map(const MapArgs& a) override;
   void zip(const ZipArgs& a) override;
   void select(const SelectArgs& a) override;
+  bool fuses(const FusedCall& call) override;
+  void fused(const FusedArgs& a) override;
+  bool fused_loop(const FusedLoopArgs& a) override;
   void reduce(const ReduceArgs& a) override;
   void argmax(const ArgmaxArgs& a) override;
   void cumsum(const CumsumArgs& a) override;
@@ -93,6 +97,7 @@ class Cuda final : public Backend {
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<Faults> faults_;
   std::unique_ptr<Libraries> libraries_;
+  std::unique_ptr<GeneratedKernels> generated_;
   std::unique_ptr<FftPlans> fft_plans_;  // after the libraries that they need to the end
 };
 

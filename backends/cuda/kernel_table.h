@@ -9,7 +9,6 @@ enum class How {
   native,   // on the GPU
   checked,  // on the GPU, waited for; where it fails through the CPU, which finds out why
   by_cpu,   // down to the host, through the CPU backend, and up again
-  unasked,  // not called: time loops make each call a kernel of its own (Backend::runs_in_blocks)
 };
 
 struct KernelRow {
@@ -24,7 +23,7 @@ inline constexpr KernelRow kernel_table[] = {
     {"map", How::native},
     {"zip", How::native},
     {"select", How::native},
-    {"fused", How::unasked},
+    {"fused", How::native},
     {"reduce", How::native},
     {"argmax", How::native},
     {"cumsum", How::native},

@@ -60,6 +60,21 @@ void check(cufftResult code, const char* what) {
   if (code != CUFFT_SUCCESS) failed("cuFFT", what, code);
 }
 
+void check(nvrtcResult code, const char* what) {
+  if (code != NVRTC_SUCCESS) failed("NVRTC", what, code);
+}
+
+#define REEL_BIND(f) bind(library, #f, table.f);
+void open_library(Nvrtc& table) {
+  void* const library = open("nvrtc", CUDA_VERSION / 1000);
+  REEL_NVRTC(REEL_BIND)
+}
+void open_library(Driver& table) {
+  void* const library = open("cuda", 1);
+  REEL_DRIVER(REEL_BIND)
+}
+#undef REEL_BIND
+
 void open_libraries(Cublas& blas, Cusolver& solver, Cufft& fft) {
   fill(blas);
   fill(solver);

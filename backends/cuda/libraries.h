@@ -1,10 +1,12 @@
-// cuBLAS, cuSOLVER and cuFFT, opened when they are first called: a program that has this backend starts without them
-// and without a driver, which linking to them, lazily or not, would forbid. The tables' types are the headers'.
+// cuBLAS, cuSOLVER, cuFFT, NVRTC and the driver, opened when they are first called: a program that has this backend
+// starts without them, which linking to them, lazily or not, would forbid. The tables' types are the headers'.
 #pragma once
 #include <cublas_v2.h>
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <cufft.h>
 #include <cusolverDn.h>
+#include <nvrtc.h>
 
 #include <string>
 
@@ -25,6 +27,11 @@ namespace reel::cuda {
 #define REEL_CUFFT(X)                                                                                   \
   X(cufftCreate) X(cufftDestroy) X(cufftMakePlanMany64) X(cufftSetStream) X(cufftExecC2C)               \
   X(cufftExecZ2Z) X(cufftExecR2C) X(cufftExecD2Z) X(cufftExecC2R) X(cufftExecZ2D)
+#define REEL_NVRTC(X)                                                                                   \
+  X(nvrtcVersion) X(nvrtcGetNumSupportedArchs) X(nvrtcGetSupportedArchs) X(nvrtcCreateProgram)          \
+  X(nvrtcCompileProgram) X(nvrtcDestroyProgram) X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog)         \
+  X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN)
+#define REEL_DRIVER(X) X(cuModuleLoadData) X(cuModuleGetFunction) X(cuLaunchKernel) X(cuGetErrorName)
 // clang-format on
 
 #define REEL_POINTER(f) decltype(&::f) f = nullptr;
@@ -40,12 +47,19 @@ struct Cusolver {
 struct Cufft {
   REEL_CUFFT(REEL_POINTER)
 };
+struct Nvrtc {
+  REEL_NVRTC(REEL_POINTER)
+};
+struct Driver {
+  REEL_DRIVER(REEL_POINTER)
+};
 #undef REEL_POINTER
 
 /// Throw Error unless `code` is success; `what` is the call.
 void check(cublasStatus_t code, const char* what);
 void check(cusolverStatus_t code, const char* what);
 void check(cufftResult code, const char* what);
+void check(nvrtcResult code, const char* what);
 
 class Libraries {
  public:
@@ -70,5 +84,7 @@ class Libraries {
 
 /// All functions of the three tables, looked up without a GPU; throws Error that names what is missing.
 void open_libraries(Cublas& blas, Cusolver& solver, Cufft& fft);
+void open_library(Nvrtc& table);
+void open_library(Driver& table);
 
 }  // namespace reel::cuda

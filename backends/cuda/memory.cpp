@@ -3,6 +3,7 @@
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/faults.h"
 #include "backends/cuda/fft_plans.h"
+#include "backends/cuda/generated_kernels.h"
 #include "backends/cuda/libraries.h"
 #include "backends/cuda/staging.h"
 #include "engine/error.h"
@@ -45,6 +46,10 @@ Cuda::Cuda(const DeviceOptions& options) : options_(options), allocator_(device_
   faults_ = std::make_unique<Faults>(stream_);
   libraries_ = std::make_unique<Libraries>(stream_, options.precision);
   fft_plans_ = std::make_unique<FftPlans>(*libraries_, stream_);
+  int major = 0, minor = 0;
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, options.index), "cudaDeviceGetAttribute");
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, options.index), "cudaDeviceGetAttribute");
+  generated_ = std::make_unique<GeneratedKernels>(10 * major + minor);
 }
 
 Cuda::~Cuda() { cudaStreamDestroy(stream_); }

@@ -1,0 +1,31 @@
+#include "backends/cuda/generated_kernels.h"
+
+#include "engine/error.h"
+
+namespace reel::cuda {
+
+void GeneratedKernels::check(CUresult code, const char* what) const {
+  if (code == CUDA_SUCCESS) return;
+  const char* name = nullptr;
+  driver_.cuGetErrorName(code, &name);
+  throw Error("cuda", fmt::format("{} of a generated kernel failed: {}", what, name ? name : "unknown error"));
+}
+
+CUfunction GeneratedKernels::get(const std::string& key, const std::function<KernelSource()>& source) {
+  if (const auto found = kernels_.find(key); found != kernels_.end()) return found->second;
+  if (!driver_.cuLaunchKernel) open_library(driver_);
+  const std::string code = compiler_.compile(source());
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  check(driver_.cuModuleLoadData(&module, code.data()), "cuModuleLoadData");
+  check(driver_.cuModuleGetFunction(&function, module, "run"), "cuModuleGetFunction");
+  return kernels_[key] = function;
+}
+
+void GeneratedKernels::launch(CUfunction kernel, unsigned blocks, unsigned threads, const void* argument,
+                              cudaStream_t stream) {
+  void* arguments[] = {const_cast<void*>(argument)};
+  check(driver_.cuLaunchKernel(kernel, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, nullptr), "cuLaunchKernel");
+}
+
+}  // namespace reel::cuda

@@ -1,0 +1,79 @@
+// A device for tests of time loops: it computes as the CPU does, but is given runs and loops of the whole batch, as a
+// GPU is, and makes what local values need by itself.
+#pragma once
+#include <cstring>
+
+#include "engine/backend.h"
+
+namespace reel::test {
+
+class WholeDevice final : public Backend {
+ public:
+  /// Registers it, and makes it the device of new tensors.
+  static WholeDevice& use() {
+    static const bool registered [[maybe_unused]] = register_backend(
+        "whole", [](const std::string&) -> std::unique_ptr<Backend> { return std::make_unique<WholeDevice>(); });
+    return static_cast<WholeDevice&>(set_default_backend("whole"));
+  }
+  int runs = 0, loops = 0;  // calls of fused and of fused_loop
+
+  std::string name() const override { return "whole"; }
+  Storage* allocate(std::size_t bytes) override {
+    Storage* const storage = cpu_.allocate(bytes);
+    storage->backend = this;
+    return storage;
+  }
+  void release(Storage* storage) override {
+    storage->backend = &cpu_;
+    cpu_.release(storage);
+  }
+  void read(void* host, const void* device, std::size_t bytes) override { cpu_.read(host, device, bytes); }
+  void write(void* device, const void* host, std::size_t bytes) override { cpu_.write(device, host, bytes); }
+  void fill(const FillArgs& a) override { cpu_.fill(a); }
+  void copy(const CopyArgs& a) override { cpu_.copy(a); }
+  void cast(const CastArgs& a) override { cpu_.cast(a); }
+  void map(const MapArgs& a) override { cpu_.map(a); }
+  void zip(const ZipArgs& a) override { cpu_.zip(a); }
+  void select(const SelectArgs& a) override { cpu_.select(a); }
+  void reduce(const ReduceArgs& a) override { cpu_.reduce(a); }
+  void gemm(const GemmArgs& a) override { cpu_.gemm(a); }
+  void random(const RandomArgs& a) override { cpu_.random(a); }
+
+  bool fuses(const FusedCall&) override { return true; }
+  void fused(const FusedArgs& a) override {
+    ++runs;
+    run(a);
+  }
+  bool fused_loop(const FusedLoopArgs& a) override {
+    ++loops;
+    std::vector<FusedOperand> operands(a.run.operands.begin(), a.run.operands.end());
+    for (std::int64_t i = 0; i < a.steps; ++i) {
+      const std::int64_t t = a.reverse ? a.steps - 1 - i : i;
+      for (std::size_t k = 0; k < operands.size(); ++k) {
+        const LoopWalk& w = a.walks[k];
+        const std::int64_t place = w.turns > 0 ? (i + w.shift) % w.turns : t + w.shift;
+        if (w.stride > 0) operands[k].data = a.run.operands[k].data + place * static_cast<std::int64_t>(w.stride);
+      }
+      run({a.run.rows, a.run.columns, a.run.calls, operands});
+    }
+    return true;
+  }
+
+ private:
+  void run(const FusedArgs& a) {
+    std::vector<FusedCall> calls(a.calls.begin(), a.calls.end());
+    std::vector<FusedOperand> operands(a.operands.begin(), a.operands.end());
+    std::vector<std::vector<std::byte>> blocks;
+    for (FusedCall& c : calls) cpu_.resolve(c);
+    for (FusedOperand& o : operands) {
+      if (!o.local) continue;
+      blocks.emplace_back(static_cast<std::size_t>(FusedArgs::block) * o.element_bytes);
+      o.data = blocks.back().data();
+    }
+    cpu_.fused({a.rows, a.columns, calls, operands});
+  }
+
+  Backend& cpu_ = backend("cpu");
+};
+
+}  // namespace reel::test
