@@ -178,6 +178,7 @@ PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
     run.kept = true;
     return run;
   }
+  std::error_code error;
   std::vector<std::string> arguments{program};
   const bool begun =
       fs::exists(run.folder + "/config.toml", error) && fs::exists(run.folder + "/checkpoint.safetensors", error);
