@@ -17,6 +17,7 @@ struct MechanismOptions {
               dtype = "f32";
   std::int64_t delay = 500, planes = 128, draws = 100, threads = 1;
   std::uint64_t seed = 1;
+  bool dry_run = false;
 };
 
 /// "2,4,8" as numbers of 1 or more.
@@ -127,8 +128,16 @@ int mechanism(int argc, const char* const* argv) {
   options.choice("device", o.device, backend_names(), "where to compute", "Run");
   options.choice("dtype", o.dtype, {"f32", "f64"}, "of weights and states", "Run");
   options.add("threads", o.threads, "of the CPU", "Run", Bounds{.low = 1, .high = 1024});
+  options.flag("dry-run", o.dry_run, "print how many tries there are and stop", "Run");
+  options.presets("mechanism");
   options.parse(argc, argv);
   if (!options.resume().empty()) throw Usage("--resume: there is nothing to be resumed");
+  if (o.dry_run) {
+    const std::size_t fields =
+        numbers("lengths", o.lengths).size() * (o.solution == "copying" ? numbers("symbols", o.symbols).size() : 1);
+    fmt::print("{} by hand: {} settings, {} draws of each\n", o.solution, fields, o.draws);
+    return 0;
+  }
   Backend& device = backend(o.device);
   device.set_threads(static_cast<int>(o.threads));
   const std::string tsv = o.solution == "copying" ? copying_table(o, device) : adding_table(o, device);

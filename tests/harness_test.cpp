@@ -140,12 +140,12 @@ TEST_CASE("run folder: metrics survive a line that was cut, and can be taken bac
 TEST_CASE("run folder: run.json has its keys, and null for what is not known") {
   const TempDir dir;
   RunFolder folder = RunFolder::create(dir / "r", "a", "b");
-  folder.write_run_json(
-      {"copying", "srnn", 4833, 18446744073709551615U, 2000, 0.0945, 0.1, nan_value, 1, 12.5, 160, "cpu", 2, true});
+  folder.write_run_json({"copying", "srnn", 4833, 18446744073709551615U, 2000, 0.0945, 0.1, nan_value, 1, 12.5, 160,
+                         0.005, "cpu", 2, true});
   const auto json = nlohmann::ordered_json::parse(read_file(folder.file("run.json")));
   CHECK(json == nlohmann::ordered_json::parse(R"({"task": "copying", "cell": "srnn", "parameters": 4833,
     "seed": 18446744073709551615, "steps": 2000, "baseline": 0.0945, "train_loss": 0.1, "valid_loss": null,
-    "accuracy": 1.0, "seconds": 12.5, "steps_per_second": 160.0, "device": "cpu", "threads": 2, "finished": true})"));
+    "accuracy": 1.0, "seconds": 12.5, "steps_per_second": 160.0, "update_seconds": 0.005, "device": "cpu", "threads": 2, "finished": true})"));
 }
 
 TEST_CASE("figure: a picture, or a note that says why there is none") {

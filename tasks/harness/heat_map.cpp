@@ -21,14 +21,22 @@ std::optional<std::string> draw_heat_map(const std::string& svg, const HeatMap& 
                        std::isfinite(v) ? fmt::format("{}", v) : "NaN", map.texts.empty() ? "" : map.texts[i]);
   }
   if (!std::isfinite(low)) return fmt::format("no picture {}: none of the values is finite", svg);
+  if (std::isfinite(map.low)) low = map.low;
+  if (std::isfinite(map.high)) high = map.high;
   out += fmt::format("END\nset cbrange [{}:{}]\n", low, high > low ? high : low + 1);
   out += fmt::format("set xrange [-0.5:{}]\nset yrange [{}:-0.5]\n", static_cast<double>(map.columns) - 0.5,
                      static_cast<double>(map.rows) - 0.5);
   out +=
       "set palette defined (0 '#ffffff', 0.35 '#9ecae1', 0.7 '#3182bd', 1 '#08306b')\n"
       "set border linecolor '#888888'\nset tics nomirror out scale 0.6 textcolor '#444444'\nunset key\n";
-  if (map.columns <= 30) out += "set xtics 1\n";
-  if (map.rows <= 30) out += "set ytics 1\n";
+  const auto ticks = [&](const char* axis, const std::vector<std::string>& names, std::size_t count) {
+    if (names.empty() && count <= 30) out += fmt::format("set {}tics 1\n", axis);
+    std::string named;
+    for (std::size_t i = 0; i < names.size(); ++i) named += fmt::format("{}{} {}", i ? ", " : "", quoted(names[i]), i);
+    if (!names.empty()) out += fmt::format("set {}tics ({}) noenhanced\n", axis, named);
+  };
+  ticks("x", map.column_names, map.columns);
+  ticks("y", map.row_names, map.rows);
   out += fmt::format("set title {} noenhanced font ',17' textcolor '#222222'\n", quoted(map.title));
   out += fmt::format("set xlabel {} noenhanced textcolor '#444444'\nset ylabel {} noenhanced textcolor '#444444'\n",
                      quoted(map.x_label), quoted(map.y_label));

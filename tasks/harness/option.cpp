@@ -28,8 +28,9 @@ bool take_number(Option& option, const std::string& text) {
   return true;
 }
 
-/// How many letters must change to make b of a (Levenshtein).
-std::size_t edits(const std::string& a, const std::string& b) {
+}  // namespace
+
+std::size_t letters_changed(const std::string& a, const std::string& b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0u);
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -42,8 +43,6 @@ std::size_t edits(const std::string& a, const std::string& b) {
   }
   return row[b.size()];
 }
-
-}  // namespace
 
 bool Option::take(const std::string& text) {
   switch (kind) {
@@ -119,7 +118,7 @@ std::string nearest_hint(const std::string& name, const std::vector<std::string>
   std::size_t least = 2 + name.size() / 4;  // farther than this is another word, not a slip
   const std::string* nearest = nullptr;
   for (const std::string& candidate : known) {
-    const std::size_t distance = edits(name, candidate);
+    const std::size_t distance = letters_changed(name, candidate);
     if (distance >= least) continue;
     least = distance;
     nearest = &candidate;

@@ -42,4 +42,7 @@ struct Option {
 std::string nearest_hint(const std::string& name, const std::vector<std::string>& known,
                          const std::string& dashes = "");
 
+/// How many letters must change to make b of a (Levenshtein).
+std::size_t letters_changed(const std::string& a, const std::string& b);
+
 }  // namespace reel

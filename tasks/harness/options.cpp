@@ -9,6 +9,7 @@
 #include "cells/cell.h"
 #include "tasks/harness/option.h"
 #include "tasks/harness/options_file.h"
+#include "tasks/harness/preset.h"
 
 namespace reel {
 
@@ -49,10 +50,11 @@ struct Options::Impl {
   };
 
   CLI::App app;
-  std::string program, description, config, resume;
-  bool help = false;
-  std::deque<Option> options;       // a deque: addresses stay when it grows
-  std::vector<CLI::Option*> lines;  // what the command line has of each option
+  std::string program, description, config, resume, preset, preset_task, metavar;
+  bool help = false, list = false;
+  std::vector<std::string>* arguments = nullptr;  // where those that are no options go
+  std::deque<Option> options;                     // a deque: addresses stay when it grows
+  std::vector<CLI::Option*> lines;                // what the command line has of each option
   std::vector<Group> groups;
   std::vector<std::string> cells;
   std::vector<std::string> with_resume{"steps", "quiet", "threads"};
@@ -104,8 +106,17 @@ struct Options::Impl {
   }
 
   void reject_unknown() const {
-    if (app.remaining().empty()) return;
-    const std::string first = app.remaining().front();
+    std::vector<std::string> unknown = app.remaining();
+    if (arguments) {
+      arguments->clear();
+      std::erase_if(unknown, [&](const std::string& word) {
+        if (word.starts_with('-')) return false;
+        arguments->push_back(word);
+        return true;
+      });
+    }
+    if (unknown.empty()) return;
+    const std::string first = unknown.front();
     const std::size_t start = first.find_first_not_of('-');
     if (start == 0 || start == std::string::npos)
       throw Usage(fmt::format("\"{}\": an option is wanted, starting with --. See --help.", first));
@@ -132,6 +143,25 @@ struct Options::Impl {
         throw Usage(fmt::format("{}: {}: {} is wanted, got a value of type {}", value.where, value.name, option->rule(),
                                 value.type));
       take_or_throw(*option, value.text, value.where + ": ");
+    }
+  }
+
+  /// What the preset's author would have typed.
+  void take_preset() {
+    const std::vector<std::string> typed = find_preset(preset, preset_task).preset.options;
+    const std::string where = fmt::format("preset {}: --", preset);
+    for (std::size_t i = 0; i < typed.size(); ++i) {
+      const std::string name = typed[i].starts_with("--") ? typed[i].substr(2) : "";
+      Option* option = find(name);
+      if (!option || option->section == Section::built_in)
+        throw Usage(
+            fmt::format("preset {}: {}: there is no such option{}", preset, typed[i], nearest_hint(name, names(true))));
+      if (option->kind == ValueKind::flag) {
+        take_or_throw(*option, "true", where);
+        continue;
+      }
+      if (i + 1 == typed.size()) throw Usage(fmt::format("{}{}: a value is wanted", where, name));
+      take_or_throw(*option, typed[++i], where);
     }
   }
 
@@ -234,6 +264,24 @@ void Options::cells() {
   }
 }
 
+void Options::presets(const std::string& task) {
+  impl_->preset_task = task;
+  Option name{"preset", ValueKind::text, &impl_->preset, "take the options of what a paper ran; others go over them",
+              "Files of options, help"};
+  name.section = Section::built_in;
+  name.metavar = "NAME";
+  Option list{"list-presets", ValueKind::flag, &impl_->list, "print these, with what is reported, and stop",
+              "Files of options, help"};
+  list.section = Section::built_in;
+  impl_->add(std::move(name));
+  impl_->add(std::move(list));
+}
+
+void Options::arguments(const std::string& metavar, std::vector<std::string>& variable) {
+  impl_->metavar = metavar + " ";
+  impl_->arguments = &variable;
+}
+
 void Options::allow_with_resume(const std::vector<std::string>& names) { impl_->with_resume = names; }
 
 void Options::parse(int argc, const char* const* argv) {
@@ -241,12 +289,14 @@ void Options::parse(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i)
     if (std::string(argv[i]) == "--help") throw Exit{0, help()};
   impl_->reject_unknown();
-  impl_->take_command_line();  // first for --config and --resume, and again over what the file says
+  impl_->take_command_line();  // first for --preset, --config and --resume, and again over what these say
+  if (impl_->list) throw Exit{0, list_presets(impl_->preset_task)};
   if (!resume().empty()) {
     impl_->reject_beside_resume();
     impl_->take_file(resume() + "/config.toml");
-  } else if (!config().empty()) {
-    impl_->take_file(config());
+  } else {
+    if (!preset().empty()) impl_->take_preset();
+    if (!config().empty()) impl_->take_file(config());
   }
   impl_->take_command_line();
   impl_->reject_other_cells();
@@ -269,6 +319,8 @@ const std::string& Options::resume() const { return impl_->resume; }
 
 const std::string& Options::config() const { return impl_->config; }
 
+const std::string& Options::preset() const { return impl_->preset; }
+
 std::string Options::toml() const {
   const Option* cell = impl_->find("cell");
   const std::string settings = cell ? impl_->values(Section::cell, cell->value() + ".") : "";
@@ -277,7 +329,7 @@ std::string Options::toml() const {
 }
 
 std::string Options::help() const {
-  std::string out = fmt::format("{}\n\nUsage: {} [options]\n", impl_->description, impl_->program);
+  std::string out = fmt::format("{}\n\nUsage: {} {}[options]\n", impl_->description, impl_->program, impl_->metavar);
   for (const Section section : {Section::ordinary, Section::built_in, Section::cell}) {
     for (const Impl::Group& group : impl_->groups) {
       if (group.section != section) continue;

@@ -54,10 +54,15 @@ class Options {
               const std::string& help, const std::string& group = "Options");
   /// Adds --CELL.SETTING for every setting of every registered cell.
   void cells();
+  /// Adds --preset and --list-presets, of this task (preset.h).
+  void presets(const std::string& task);
+  /// Takes arguments that are no options, METAVAR in the help.
+  void arguments(const std::string& metavar, std::vector<std::string>& variable);
   /// Names the options that may stand beside --resume; "steps", "quiet" and "threads" unless set.
   void allow_with_resume(const std::vector<std::string>& names);
 
-  /// Sets the variables: defaults, over them the file, over it the command line; throws Usage, or Exit for --help.
+  /// Sets the variables: defaults, over them the preset, the file, and the command line; throws Usage, or Exit for
+  /// --help.
   void parse(int argc, const char* const* argv);
 
   /// The settings of a cell that were given, by the command line or the file.
@@ -68,6 +73,8 @@ class Options {
   const std::string& resume() const;
   /// What --config was given; empty without it.
   const std::string& config() const;
+  /// What --preset was given; empty without it.
+  const std::string& preset() const;
   /// The present values as a file for --config, with all settings of the chosen cell; not what belongs to one call of
   /// the program: config, resume, out, quiet, dry-run.
   std::string toml() const;

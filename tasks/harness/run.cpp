@@ -11,6 +11,7 @@
 #include "engine/parse.h"
 #include "tasks/harness/data_error.h"
 #include "tasks/harness/interrupt.h"
+#include "tasks/harness/preset.h"
 #include "tasks/harness/train.h"
 
 namespace reel {
@@ -26,7 +27,7 @@ struct Shared {
   std::string data;
   double epochs = 0;
   std::int64_t threads = 0;
-  bool dry_run = false, list_cells = false;
+  bool dry_run = false, list_cells = false, no_test = false;
 };
 
 void add_shared(Options& o, Shared& s, Source source) {
@@ -52,6 +53,7 @@ void add_shared(Options& o, Shared& s, Source source) {
     o.add("examples", s.train.examples.examples, "train on the first so many of the training set only; 0: on all",
           "Training", not_negative);
   }
+  if (source != Source::fresh) o.flag("no-test", s.no_test, "leave out the test at the end", "Training");
   o.choice("shuffle", s.shuffle, {"on", "off"}, "new order of the fixed set each time through", "Training");
   o.add("valid-every", s.train.valid_every,
         source == Source::fresh ? "updates between validations; 0: a twentieth of the run"
@@ -118,6 +120,15 @@ std::map<std::string, double> parse_rates(const std::string& text) {
   return rates;
 }
 
+void print_reported(const std::string& name, const std::string& task) {
+  const auto [table, p] = find_preset(name, task);
+  const std::string unit = p.unit.empty() || p.reported.empty() ? "" : " " + p.unit;
+  fmt::print("reported: {} {}{} ({}, {})\n", p.metric, p.reported.empty() ? "without a number" : p.reported, unit,
+             table.paper, table.where);
+  for (const auto* notes : {&table.notes, &p.notes})
+    for (const std::string& note : *notes) fmt::print("note: {}\n", note);
+}
+
 int run(int argc, const char* const* argv, const TaskProgram& program) {
   Shared s;
   s.train.examples.batch = program.batch;
@@ -129,6 +140,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   program.options(options);
   add_shared(options, s, program.source);
   options.cells();
+  options.presets(program.name);
   std::vector<std::string> with_resume{"steps", "quiet", "threads"};
   if (program.source != Source::fresh) with_resume.emplace_back("epochs");
   with_resume.insert(with_resume.end(), program.with_resume.begin(), program.with_resume.end());
@@ -142,6 +154,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   s.optimizer.epsilon_inside = s.epsilon_place == "inside";
   s.optimizer.group_lr = parse_rates(s.group_lr);
   s.train.examples.shuffle = s.shuffle == "on";
+  s.train.test = !s.no_test;
   s.train.cell = s.model.cell;
   s.train.device = s.device;
   s.model.settings = options.settings(s.model.cell);
@@ -170,7 +183,8 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     throw Usage(e.what());
   }
   if (s.dry_run) {
-    fmt::print("{}", model->table());
+    fmt::print("{}updates {}, batch {}, baseline {:.6g}\n", model->table(), s.train.steps, s.train.examples.batch,
+               task->baseline());
     return 0;
   }
 
@@ -194,6 +208,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     for (const auto& [name, value] : r.test) text += fmt::format("{} {} {:.6g}", text.empty() ? "" : ",", name, value);
     fmt::print("test, with the lowest validation loss, of step {}:{}\n", r.best_step, text);
   }
+  if (!options.preset().empty()) print_reported(options.preset(), program.name);
   if (program.done) program.done(*task, *model, folder);
   if (std::filesystem::exists(folder.file("curve.svg"))) fmt::print("picture: {}\n", folder.file("curve.svg"));
   return 0;

@@ -152,6 +152,7 @@ void RunFolder::write_run_json(const RunRecord& r) {
                               {"accuracy", r.accuracy},
                               {"seconds", r.seconds},
                               {"steps_per_second", r.steps_per_second},
+                              {"update_seconds", r.update_seconds},
                               {"device", r.device},
                               {"threads", r.threads},
                               {"finished", r.finished}};

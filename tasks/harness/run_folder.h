@@ -16,6 +16,7 @@ struct RunRecord {
   std::int64_t steps = 0;
   double baseline = 0, train_loss = 0, valid_loss = 0, accuracy = 0;
   double seconds = 0, steps_per_second = 0;
+  double update_seconds = 0;  // of one update, without validations and files; the first of the process does not count
   std::string device;
   int threads = 1;
   bool finished = false;

@@ -1,5 +1,6 @@
 // Other programs, run without a shell, so that a file's name cannot become a command.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,5 +16,11 @@ struct Spawned {
 /// Runs arguments[0], found as a shell finds it, with `input` on its stdin, and waits for its end. Ctrl-C does not
 /// reach it.
 Spawned run_child(const std::vector<std::string>& arguments, const std::string& input = "");
+
+/// Runs arguments[0] with its stdout and stderr in files. `stop` is asked twenty times a second; when it says true the
+/// program gets SIGTERM, once. Returns its exit code, 128 + the signal that ended it, or 127 when it could not be
+/// started.
+int run_logged(const std::vector<std::string>& arguments, const std::string& out, const std::string& err,
+               const std::function<bool()>& stop);
 
 }  // namespace reel

@@ -85,7 +85,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   const std::int64_t every = options.valid_every > 0  ? options.valid_every
                              : task.parts().train > 0 ? examples.steps_per_epoch()
                                                       : std::max<std::int64_t>(1, options.steps / 20);
-  const auto tests = examples.test();
+  const auto tests = options.test ? examples.test() : std::vector<std::vector<std::uint64_t>>{};
   Best best;
 
   Progressed at;
@@ -108,7 +108,8 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   record.baseline = task.baseline();
   record.device = options.device;
   record.threads = options.threads;
-  record.train_loss = record.valid_loss = record.accuracy = std::numeric_limits<double>::quiet_NaN();
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  record.train_loss = record.valid_loss = record.accuracy = record.update_seconds = nan;
   if (const auto rows = folder.rows(); !rows.empty()) {
     record.train_loss = rows.back().train_loss;
     record.valid_loss = rows.back().valid_loss;
@@ -142,7 +143,10 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
       free_core);
   const auto out_of_patience = [&] { return options.patience > 0 && waited(folder.rows()) >= options.patience; };
   bool enough = at.step >= options.steps || out_of_patience();
+  double update_seconds = 0;
+  const std::int64_t first_step = at.step;
   while (!enough && !interrupt.requested()) {
+    const Clock update(0);
     const auto [streams, batch] = batches.take(at.step, at.step + 1 < options.steps);
     if (!task.continues(streams)) at.carry.clear();
     double loss = 0;
@@ -161,6 +165,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
       at.running.grad_norm += norm;
     }
     ++at.step;
+    if (at.step > first_step + 1) update_seconds += update.seconds();  // the first one also plans and allocates
     ++at.running.steps;
     at.running.loss += loss;
     progress.update(at.step, loss);
@@ -186,6 +191,8 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     }
   }
   outcome.interrupted = !enough;
+  const std::int64_t timed = at.step - first_step - 1;
+  record.update_seconds = timed > 0 ? update_seconds / static_cast<double>(timed) : nan;
   record.seconds = clock.seconds();  // of training and validation; the test is not counted
   if (outcome.interrupted) save();
   progress.done();

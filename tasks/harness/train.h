@@ -13,6 +13,7 @@ struct TrainOptions {
   std::uint64_t seed = 1;
   int threads = 1;
   bool quiet = false;
+  bool test = true;  // at the end, where there is a test set
   ExampleOptions examples;
   ScheduleOptions schedule;
   std::string cell, device;  // for the record

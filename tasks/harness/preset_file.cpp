@@ -1,0 +1,231 @@
+// presets/*.toml as a list of presets.
+#include <fmt/ranges.h>
+
+#include <toml++/toml.h>
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include "engine/error.h"
+#include "tasks/harness/files.h"
+#include "tasks/harness/preset.h"
+
+namespace reel {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Names = std::vector<std::pair<std::string, std::string>>;  // in the order of the file
+
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+/// A section of a file, and what is asked of it.
+class Section {
+ public:
+  Section(std::string file, std::string name, const toml::table& table)
+      : file_(std::move(file)), name_(std::move(name)), table_(table) {
+    constexpr std::array known{"title",      "where",     "task",    "options",    "metric", "unit",  "figure",
+                               "note",       "cases",     "models",  "tweaks",     "only",   "tasks", "reported",
+                               "unverified", "simulated", "metrics", "parameters", "units",  "notes", "epoch_updates"};
+    for (const auto& [key, node] : table_)
+      if (std::find(known.begin(), known.end(), key.str()) == known.end())
+        fail(fmt::format("{} is no key of a section", key.str()), key.source().begin.line);
+  }
+
+  [[noreturn]] void fail(const std::string& what, std::size_t line) const {
+    throw Error(fmt::format("{}:{}", file_, line), fmt::format("[{}]: {}", name_, what));
+  }
+  [[noreturn]] void fail(const std::string& what) const { fail(what, table_.source().begin.line); }
+
+  std::string text(const char* key, bool needed = false) const {
+    const auto value = table_[key].value_exact<std::string>();
+    if (!value && (needed || table_.contains(key))) fail(fmt::format("{} = \"TEXT\" is wanted", key));
+    return value.value_or("");
+  }
+
+  /// The names of a grid's side with their options; one without a name where the section has none.
+  Names side(const char* key) const {
+    Names out;
+    const toml::table* side = table_of(key);
+    if (!side) return {{"", ""}};
+    for (const auto& [name, node] : *side) {
+      const auto value = node.value_exact<std::string>();
+      if (!value) fail(fmt::format("{}.{} = \"OPTIONS\" is wanted", key, name.str()), name.source().begin.line);
+      out.emplace_back(name.str(), *value);
+    }
+    // a table of TOML has no order of its own; that of the file is where its lines stand
+    std::stable_sort(out.begin(), out.end(), [&](const auto& a, const auto& b) {
+      const auto at = [&](const std::string& n) { return side->get(n)->source().begin; };
+      const auto x = at(a.first), y = at(b.first);
+      return std::pair(x.line, x.column) < std::pair(y.line, y.column);
+    });
+    return out;
+  }
+
+  /// Whether the model has this case: all, unless `only` names some.
+  bool has(const std::string& in_case, const std::string& model) const {
+    const toml::table* only = table_of("only");
+    const toml::array* cases = only ? only->get_as<toml::array>(model) : nullptr;
+    if (only && only->contains(model) && !cases) fail(fmt::format("only.{} = [CASES] is wanted", model));
+    if (!cases) return true;
+    return std::any_of(cases->begin(), cases->end(),
+                       [&](const auto& c) { return c.template value_exact<std::string>() == in_case; });
+  }
+
+  /// What stands in table `key` for a preset: under its label, CASE = { MODEL = ... }, its model, its case, or "all".
+  const toml::node* find(const char* key, const Preset& p) const {
+    const toml::table* values = table_of(key);
+    if (!values) return nullptr;
+    if (const toml::node* node = values->get(p.label); node && !node->is_table()) return node;
+    if (const toml::table* of_case = values->get_as<toml::table>(p.in_case))
+      if (const toml::node* node = of_case->get(p.model)) return node;
+    for (const std::string& name : {p.model, p.in_case, std::string("all")})
+      if (const toml::node* node = values->get(name); node && !node->is_table()) return node;
+    return nullptr;
+  }
+
+  std::string text(const char* key, const Preset& p, const std::string& otherwise) const {
+    const toml::node* node = find(key, p);
+    if (!node) return otherwise;
+    if (const auto value = node->value_exact<std::string>()) return *value;
+    fail(fmt::format("{}: text is wanted", key), node->source().begin.line);
+  }
+
+  std::optional<double> number(const char* key, const Preset& p) const {
+    const toml::node* node = find(key, p);
+    if (!node) return std::nullopt;
+    if (const auto value = node->value<double>(); value && node->is_number()) return value;
+    fail(fmt::format("{}: a number is wanted", key), node->source().begin.line);
+  }
+
+  /// The notes of a preset, from that of all to that of its own.
+  std::vector<std::string> notes(const Preset& p) const {
+    std::vector<std::string> out;
+    const toml::table* notes = table_of("notes");
+    for (const std::string& name : {std::string("all"), p.in_case, p.model, p.label}) {
+      const auto note = notes ? (*notes)[name].value_exact<std::string>() : std::nullopt;
+      if (note && !name.empty() && (out.empty() || out.back() != *note)) out.push_back(*note);
+    }
+    return out;
+  }
+
+  /// What is reported, and how sure that is.
+  void take_reported(Preset& p) const {
+    for (const auto& [key, doubt] :
+         {std::pair{"reported", ""}, {"unverified", " (unverified)"}, {"simulated", " (simulated)"}}) {
+      const toml::node* node = find(key, p);
+      if (!node) continue;
+      p.doubtful = *doubt != 0;
+      if (const auto text = node->value_exact<std::string>()) {
+        p.reported = *text + doubt;
+      } else {
+        p.value = number(key, p);
+        const auto whole = node->value_exact<std::int64_t>();
+        p.reported = (whole ? fmt::format("{}", *whole) : fmt::format("{}", *p.value)) + doubt;
+      }
+      return;
+    }
+  }
+
+  /// Names in a table that are no label, model or case would go unheard.
+  void check_names(const std::vector<Preset>& presets) const {
+    for (const char* key : {"tweaks", "only", "tasks", "reported", "unverified", "simulated", "metrics", "parameters",
+                            "units", "notes", "epoch_updates"}) {
+      const toml::table* values = table_of(key);
+      if (!values) continue;
+      for (const auto& [name, node] : *values) {
+        const std::string n(name.str());
+        const auto means = [&](const Preset& p) { return n == p.label || n == p.model || n == p.in_case; };
+        if (n != "all" && std::none_of(presets.begin(), presets.end(), means))
+          fail(fmt::format("{}.{}: there is no such preset, model or case", key, n), name.source().begin.line);
+      }
+    }
+  }
+
+ private:
+  const toml::table* table_of(const char* key) const {
+    const toml::table* table = table_.get_as<toml::table>(key);
+    if (!table && table_.contains(key)) fail(fmt::format("{} must be a table", key));
+    return table;
+  }
+
+  std::string file_, name_;
+  const toml::table& table_;
+};
+
+PresetTable table_of(const std::string& file, const std::string& paper, const std::string& name,
+                     const toml::table& toml) {
+  const Section s(file, name, toml);
+  const std::string folder = fs::path(file).stem();
+  PresetTable table{
+      fmt::format("{}/{}", folder, name), paper, s.text("where", true), s.text("title", true), "", {}, {}};
+  table.figure = s.text("figure").empty() ? "curves" : s.text("figure");
+  if (table.figure != "curves" && table.figure != "bars" && table.figure != "map")
+    s.fail(fmt::format("figure: curves, bars or map is wanted, got {}", table.figure));
+  if (!s.text("note").empty()) table.notes.push_back(s.text("note"));
+  for (const auto& [in_case, case_options] : s.side("cases")) {
+    for (const auto& [model, model_options] : s.side("models")) {
+      if (!s.has(in_case, model)) continue;
+      Preset p;
+      p.in_case = in_case;
+      p.model = model;
+      p.label = in_case + (in_case.empty() || model.empty() ? "" : "-") + model;
+      if (p.label.empty()) s.fail("cases or models are wanted");
+      p.name = fmt::format("{}/{}", table.name, p.label);
+      p.task = s.text("tasks", p, s.text("task"));
+      if (p.task.empty()) s.fail(fmt::format("{} has no task", p.label));
+      for (const std::string& options : {s.text("options"), case_options, model_options, s.text("tweaks", p, "")})
+        for (std::string& word : words(options)) p.options.push_back(std::move(word));
+      p.metric = s.text("metrics", p, s.text("metric"));
+      if (p.metric.empty()) s.fail(fmt::format("{} has no metric", p.label));
+      p.unit = s.text("units", p, s.text("unit"));
+      s.take_reported(p);
+      if (const auto count = s.number("parameters", p)) p.parameters = static_cast<std::int64_t>(*count);
+      p.epoch_updates = s.number("epoch_updates", p).value_or(0);
+      p.notes = s.notes(p);
+      table.presets.push_back(std::move(p));
+    }
+  }
+  s.check_names(table.presets);
+  return table;
+}
+
+}  // namespace
+
+std::vector<PresetTable> read_presets(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == ".toml") files.push_back(entry.path());
+  if (files.empty()) throw Error(folder, "holds no presets (*.toml)" + (error ? ": " + error.message() : ""));
+  std::sort(files.begin(), files.end());
+  std::vector<PresetTable> tables;
+  for (const std::string& file : files) {
+    try {
+      const toml::table toml = toml::parse(read_file(file), file);
+      const auto paper = toml["paper"].value_exact<std::string>();
+      if (!paper) throw Error(file, "paper = \"NAME\" is wanted at the top");
+      std::vector<std::pair<std::size_t, PresetTable>> in_order;
+      for (const auto& [key, node] : toml) {
+        if (key == "paper") continue;
+        if (!node.is_table()) throw Error(file, fmt::format("{} must be a section", key.str()));
+        in_order.emplace_back(key.source().begin.line,
+                              table_of(file, *paper, std::string(key.str()), *node.as_table()));
+      }
+      std::stable_sort(in_order.begin(), in_order.end(),
+                       [](const auto& a, const auto& b) { return a.first < b.first; });
+      for (auto& [line, table] : in_order) tables.push_back(std::move(table));
+    } catch (const toml::parse_error& e) {
+      throw Error(fmt::format("{}:{}", file, e.source().begin.line), std::string(e.description()));
+    }
+  }
+  return tables;
+}
+
+}  // namespace reel

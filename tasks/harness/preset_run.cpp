@@ -1,0 +1,207 @@
+#include "tasks/harness/preset_run.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "engine/error.h"
+#include "engine/parse.h"
+#include "tasks/harness/files.h"
+#include "tasks/harness/interrupt.h"
+#include "tasks/harness/spawn.h"
+
+namespace reel {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int64_t least = 20;  // updates
+
+constexpr std::string_view reading[] = {"mnist", "charlm", "music", "babi", "speech"};  // they have --data
+
+bool by_hand(const Preset& p) { return p.task == "mechanism"; }
+
+std::string program_of(const std::string& task) {
+  std::error_code error;
+  return (fs::read_symlink("/proc/self/exe", error).parent_path() / task).string();
+}
+
+/// A short name for a list of words that changes when one of them does (FNV-1a).
+std::string mark_of(const std::vector<std::string>& words) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const std::string& word : words)
+    for (const char c : word + '\n') hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return fmt::format("{:08x}", static_cast<std::uint32_t>(hash ^ hash >> 32));
+}
+
+std::string text_of(const std::string& path) {
+  std::error_code error;
+  return fs::exists(path, error) ? read_file(path) : "";
+}
+
+/// The last line that says something.
+std::string last_line(const std::string& path) {
+  std::istringstream in(text_of(path));
+  std::string line, last;
+  while (std::getline(in, line))
+    if (!line.empty()) last = line;
+  return last;
+}
+
+/// The whole number behind `word` in a text; 0 when there is none.
+std::int64_t number_behind(const std::string& text, const std::string& word) {
+  const std::size_t at = text.rfind(word);
+  if (at == std::string::npos) return 0;
+  const std::size_t first = at + word.size();
+  return parse<std::int64_t>(std::string_view(text).substr(first, text.find_first_not_of("0123456789", first) - first))
+      .value_or(0);
+}
+
+double number_of(const nlohmann::json& json, const std::string& key) {
+  return json.contains(key) && json[key].is_number() ? json[key].get<double>() : nan;
+}
+
+/// What run.json says; false when the run is not done.
+bool read_record(const Preset& p, PresetRun& run) {
+  const std::string text = text_of(run.folder + "/run.json");
+  if (text.empty()) return false;
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object() || !json.value("finished", false)) return false;
+  run.updates = json.value("steps", std::int64_t{0});
+  run.parameters = json.value("parameters", std::int64_t{-1});
+  run.threads = json.value("threads", 0);
+  run.seconds = number_of(json, "seconds");
+  run.baseline = number_of(json, "baseline");
+  if (p.metric == "epoch_seconds")
+    run.measured = number_of(json, "update_seconds") * p.epoch_updates;
+  else if (p.metric.starts_with("test."))
+    run.measured = json.contains("test") ? number_of(json["test"], p.metric.substr(5)) : nan;
+  else
+    run.measured = number_of(json, p.metric);
+  if (p.unit == "%") run.measured *= 100;
+  if (std::isnan(run.measured)) run.problem = fmt::format("the run has no {}", p.metric);
+  return true;
+}
+
+/// What the table of the solutions by hand says; false when it is not there.
+bool read_table(PresetRun& run) {
+  std::istringstream in(text_of(run.folder + "/table.tsv"));
+  std::string line;
+  if (!std::getline(in, line)) return false;
+  double right = 0, all = 0;
+  while (std::getline(in, line)) {
+    std::istringstream fields(line);
+    double K = 0, S = 0, planes = 0, T = 0, r = 0, n = 0;
+    if (fields >> K >> S >> planes >> T >> r >> n) right += r, all += n, run.updates = static_cast<std::int64_t>(n);
+  }
+  run.measured = all > 0 ? 100 * right / all : nan;
+  run.baseline = run.seconds = nan;
+  if (all == 0) run.problem = "the table is empty";
+  return true;
+}
+
+/// The program's own words for its end.
+std::string problem_of(int code, const std::string& folder) {
+  const std::string said = last_line(folder + "/stderr.txt");
+  return said.empty() ? fmt::format("ended with code {}", code) : said;
+}
+
+/// What the whole preset comes to, in updates or draws, which is the program's to say: it knows the size of the data.
+/// Throws Error with the program's words when it cannot start.
+std::int64_t whole_of(const Preset& p, const std::string& program, const std::vector<std::string>& typed,
+                      const std::string& root, const std::function<bool(const std::string&)>& stop) {
+  std::vector<std::string> arguments{program};
+  arguments.insert(arguments.end(), typed.begin(), typed.end());
+  arguments.emplace_back("--dry-run");
+  const fs::path scratch = fs::path(root) / p.name;
+  std::error_code error;
+  fs::create_directories(scratch.parent_path(), error);
+  if (error) throw Error(root, "cannot be made: " + error.message());
+  const std::string out = scratch.string() + ".dry.txt", err = scratch.string() + ".dry.err.txt";
+  const int code = run_logged(arguments, out, err, [&] { return stop("looking at the model"); });
+  const std::string said = text_of(out), complaint = last_line(err);
+  fs::remove(out, error);
+  fs::remove(err, error);
+  if (code == 127) throw Error(program, "is not there or could not be started");
+  if (code != 0) throw Error(complaint.empty() ? fmt::format("{} ended with code {}", p.task, code) : complaint);
+  return by_hand(p) ? number_behind(said, "settings, ") : number_behind(said, "\nupdates ");
+}
+
+}  // namespace
+
+PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
+                     const std::function<bool(const std::string&)>& waiting) {
+  PresetRun run;
+  run.measured = run.baseline = nan;
+  const std::string program = program_of(p.task);
+  std::vector<std::string> typed{"--preset", p.name}, more;
+  const bool reads_files = std::find(std::begin(reading), std::end(reading), p.task) != std::end(reading);
+  if (!o.data.empty() && reads_files) typed.insert(typed.end(), {"--data", o.data});
+
+  bool wished = false;
+  const auto stop = [&](const std::string& line) { return wished = waiting(line) || wished; };
+  try {
+    run.whole = whole_of(p, program, typed, o.root, stop);
+  } catch (const Error& e) {
+    run.interrupted = wished;
+    if (!wished) run.problem = e.what();
+    return run;
+  }
+  const auto share = static_cast<std::int64_t>(std::llround(o.budget * static_cast<double>(run.whole)));
+  if (o.budget != 1) {
+    if (by_hand(p)) {
+      more.insert(more.end(), {"--draws", fmt::format("{}", std::max(least, share))});
+    } else {
+      if (std::find(p.options.begin(), p.options.end(), "--epochs") != p.options.end())
+        more.insert(more.end(), {"--epochs", "0"});
+      more.insert(more.end(), {"--steps", fmt::format("{}", std::max(least, share))});
+    }
+  }
+  more.insert(more.end(), {"--seed", fmt::format("{}", o.seed)});
+  if (o.threads > 0) more.insert(more.end(), {"--threads", fmt::format("{}", o.threads)});
+  if (!o.device.empty()) more.insert(more.end(), {"--device", o.device});
+  std::vector<std::string> all = p.options;
+  all.insert(all.end(), more.begin(), more.end());
+  all.push_back(p.task);
+  run.folder = fmt::format("{}/{}-s{}-{}", o.root, p.name, o.seed, mark_of(all));
+
+  const auto read = [&] { return by_hand(p) ? read_table(run) : read_record(p, run); };
+  if (read()) {
+    run.kept = true;
+    return run;
+  }
+  std::error_code error;
+  std::vector<std::string> arguments{program};
+  const bool begun =
+      fs::exists(run.folder + "/config.toml", error) && fs::exists(run.folder + "/checkpoint.safetensors", error);
+  if (begun) {
+    arguments.insert(arguments.end(), {"--resume", run.folder});
+  } else {
+    fs::remove_all(run.folder, error);  // what died before its first checkpoint
+    arguments.insert(arguments.end(), typed.begin(), typed.end());
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    arguments.insert(arguments.end(), {"--out", by_hand(p) ? run.folder + "/table.tsv" : run.folder});
+  }
+  fs::create_directories(run.folder, error);
+  const auto start = std::chrono::steady_clock::now();
+  const int end = run_logged(arguments, run.folder + "/stdout.txt", run.folder + "/stderr.txt",
+                             [&] { return stop(last_line(run.folder + "/stderr.txt")); });
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  if (end == 0 && read()) {
+    if (by_hand(p)) run.seconds = took.count();
+    return run;
+  }
+  run.interrupted = wished || end == Interrupt::exit_code;
+  if (!run.interrupted) run.problem = end == 0 ? "the program left no result" : problem_of(end, run.folder);
+  return run;
+}
+
+}  // namespace reel

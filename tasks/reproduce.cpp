@@ -1,0 +1,168 @@
+// A table or figure of a paper, run anew: starts the task programs on its presets and prints what was reported beside
+// what is measured.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "engine/parse.h"
+#include "tasks/harness/interrupt.h"
+#include "tasks/harness/report.h"
+#include "tasks/harness/run.h"
+
+namespace reel {
+namespace {
+
+struct ReproduceOptions {
+  std::vector<std::string> names;
+  bool list = false;
+  double budget = 1;
+  std::string cells, cases, data, device, runs = "runs/reproduce", results = "results";
+  std::int64_t seeds = 1, threads = 0;
+};
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> out;
+  for (std::size_t first = 0; first < text.size();) {
+    const std::size_t end = std::min(text.find(',', first), text.size());
+    if (end > first) out.push_back(text.substr(first, end - first));
+    first = end + 1;
+  }
+  return out;
+}
+
+void print_list(const std::vector<PresetTable>& tables) {
+  for (const PresetTable& t : tables)
+    fmt::print("{:<22} {:>3} presets  {} - {}, {}\n", t.name, t.presets.size(), t.title, t.paper, t.where);
+}
+
+/// The cell that a preset's options choose.
+std::string cell_of(const Preset& p) {
+  const auto at = std::find(p.options.rbegin(), p.options.rend(), "--cell");
+  return at == p.options.rend() || at == p.options.rbegin() ? "" : *(at - 1);
+}
+
+/// The presets of a table that --cells and --cases leave; throws Usage for a name that nothing has.
+void choose(PresetTable& table, const ReproduceOptions& o) {
+  const auto keep = [&](const std::string& option, const std::vector<std::string>& wanted, const auto& names_of) {
+    if (wanted.empty()) return;
+    std::vector<std::string> known;
+    for (const Preset& p : table.presets)
+      for (const std::string& name : names_of(p))
+        if (!name.empty() && std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+    for (const std::string& name : wanted)
+      if (std::find(known.begin(), known.end(), name) == known.end())
+        throw Usage(fmt::format("--{}: {} is not in {}{}", option, name, table.name, near_names(name, known)));
+    std::erase_if(table.presets, [&](const Preset& p) {
+      const auto names = names_of(p);
+      return std::none_of(names.begin(), names.end(), [&](const std::string& name) {
+        return std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+      });
+    });
+  };
+  keep("cells", split(o.cells), [](const Preset& p) { return std::vector<std::string>{p.model, cell_of(p)}; });
+  keep("cases", split(o.cases), [](const Preset& p) { return std::vector<std::string>{p.in_case}; });
+  if (table.presets.empty()) throw Usage(fmt::format("--cells, --cases: nothing of {} is left", table.name));
+}
+
+/// The table of this name, or that of a preset with this one alone.
+PresetTable find_table(const std::vector<PresetTable>& tables, const std::string& name) {
+  std::vector<std::string> known;
+  for (PresetTable table : tables) {
+    if (table.name == name) return table;
+    known.push_back(table.name);
+    const auto preset =
+        std::find_if(table.presets.begin(), table.presets.end(), [&](const Preset& p) { return p.name == name; });
+    if (preset == table.presets.end()) continue;
+    table.presets = {Preset(*preset)};
+    return table;
+  }
+  throw Usage(fmt::format("{}: there is no such table or figure{}. See --list.", name, near_names(name, known)));
+}
+
+/// One line on a terminal that tells what runs now; nothing elsewhere.
+class LiveLine {
+ public:
+  ~LiveLine() { clear(); }
+  void show(const std::string& text) {
+    if (!terminal_ || text == shown_) return;
+    fmt::print(stderr, "\r\x1b[K{}", text.substr(0, 110));
+    std::fflush(stderr);
+    shown_ = text;
+  }
+  void clear() {
+    if (!shown_.empty()) fmt::print(stderr, "\r\x1b[K");
+    shown_.clear();
+  }
+
+ private:
+  bool terminal_ = isatty(STDERR_FILENO) != 0;
+  std::string shown_;
+};
+
+int reproduce(int argc, const char* const* argv) {
+  ReproduceOptions o;
+  Options options("reproduce", "Tables and figures of papers, measured anew beside what was reported.");
+  options.arguments("NAME", o.names);
+  options.flag("list", o.list, "print all tables and figures and stop", "What");
+  options.add("cells", o.cells, "these models or cells of the table only, with commas between", "What");
+  options.add("cases", o.cases, "these cases of the table only, with commas between", "What");
+  options.add("budget", o.budget, "the share of the paper's updates that is done, 20 updates at least", "Run",
+              Bounds{.low = 1e-9, .high = 1000});
+  options.add("seeds", o.seeds, "how many runs of each, with seeds 1, 2, ...", "Run", Bounds{.low = 1, .high = 1000});
+  options.add("data", o.data, "folder of the data sets; empty: what the programs take", "Run");
+  options.add("device", o.device, "where to compute; empty: cpu", "Run");
+  options.add("threads", o.threads, "of the CPU; 0: one for each core", "Run", Bounds{.low = 0, .high = 1024});
+  options.add("runs", o.runs, "folder of the runs; finished ones in it are not run again", "Run");
+  options.add("results", o.results, "folder of the tables and figures", "Run");
+  options.parse(argc, argv);
+  if (!options.resume().empty()) throw Usage("--resume: the same command goes on where it stopped");
+
+  const std::vector<PresetTable> tables = read_presets(presets_folder());
+  if (o.list) {
+    print_list(tables);
+    return 0;
+  }
+  if (o.names.size() != 1)
+    throw Usage(fmt::format("one NAME of a table or figure is wanted, got {}. See --list.", o.names.size()));
+  Report report{find_table(tables, o.names[0]), o.budget, o.seeds, o.device, {}};
+  choose(report.table, o);
+  for (const Preset& p : report.table.presets) report.rows.push_back({p, {}});
+
+  std::size_t width = 8;
+  for (const Preset& p : report.table.presets) width = std::max(width, p.label.size());
+  fmt::print("{}", report_head(report, width));
+  std::fflush(stdout);
+
+  const Interrupt interrupt;
+  LiveLine live;
+  bool failed = false;
+  for (ReportRow& row : report.rows) {
+    for (std::int64_t seed = 1; seed <= o.seeds && !interrupt.requested(); ++seed) {
+      const PresetRunOptions how{o.budget, static_cast<std::uint64_t>(seed), o.data, o.device, o.threads, o.runs};
+      row.runs.push_back(run_preset(row.preset, how, [&](const std::string& line) {
+        live.show(fmt::format("{}, seed {}: {}", row.preset.label, seed, line));
+        return interrupt.requested();
+      }));
+      failed = failed || !row.runs.back().problem.empty();
+    }
+    live.clear();
+    fmt::print("{}", report_line(row, width));
+    std::fflush(stdout);
+    if (interrupt.requested()) break;
+  }
+  write_report(report, o.results);
+  fmt::print("\nresults: {0}/{1}.md, {0}/{1}.json\n", o.results, report.table.name);
+  if (interrupt.requested()) {
+    fmt::print(stderr, "interrupted; the same command goes on from here\n");
+    return Interrupt::exit_code;
+  }
+  return failed ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace reel
+
+int main(int argc, char** argv) {
+  return reel::run_program("reproduce", [&] { return reel::reproduce(argc, argv); });
+}
