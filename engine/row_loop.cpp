@@ -14,15 +14,13 @@ class RowLoop {
   void run();
 
  private:
-  /// A value that is another element of a slab at each step: element t + shift at time t, or element i + shift modulo
-  /// `turns` in step i.
+  /// A value that is another element of a slab at each step.
   struct Walk {
     Tensor* value;
     Tensor first;
-    std::size_t stride;
-    std::int64_t turns, shift;
+    LoopWalk by;
     std::size_t skip(std::int64_t i, std::int64_t t) const {
-      return static_cast<std::size_t>(turns > 0 ? (i + shift) % turns : t + shift) * stride;
+      return static_cast<std::size_t>(by.turns > 0 ? (i + by.shift) % by.turns : t + by.shift) * by.stride;
     }
   };
   struct Copy {
@@ -136,7 +134,7 @@ RowLoop::RowLoop(const LoopPlan& plan, RowRange range)
 
 void RowLoop::follow(int slot, const Tensor& slab, bool split, std::int64_t turns, std::int64_t shift) {
   const Tensor whole = slab.at(0);
-  walks_.push_back({&value(slot), split ? rows_of(whole) : whole, whole.bytes(), turns, shift});
+  walks_.push_back({&value(slot), split ? rows_of(whole) : whole, {whole.bytes(), turns, shift}});
   value(slot) = walks_.back().first;
 }
 
@@ -152,7 +150,7 @@ void RowLoop::settle(int slot, const Tensor& slab, bool split, std::int64_t turn
   const Tensor own = split ? rows_of(whole) : whole;
   copies_.push_back(
       {split && body_.is_capture(slot) ? keep(rows_of(value(slot))) : &value(slot), std::make_unique<Tensor>(own)});
-  walks_.push_back({copies_.back().to.get(), own, whole.bytes(), turns, shift});
+  walks_.push_back({copies_.back().to.get(), own, {whole.bytes(), turns, shift}});
 }
 
 /// An argument of a node: the value, what the plan put in its place, or this loop's rows of a capture.
@@ -276,7 +274,7 @@ bool RowLoop::at_once() {
     const Tensor* t = run.values[k];
     if (!t) continue;
     for (const Walk& w : walks_) {
-      if (w.value == t) walks[k] = {w.stride, w.turns, w.shift}, t = &w.first;
+      if (w.value == t) walks[k] = w.by, t = &w.first;
     }
     run.operands[k].data = static_cast<std::byte*>(const_cast<void*>(t->data()));
   }

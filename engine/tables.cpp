@@ -68,6 +68,7 @@ class Tables {
   /// The result of a node that acts on each row by itself, as rows of its result on the table.
   Rows on_table(const Program::Node& node) const {
     const Program::Node* lookup = nullptr;
+    std::int64_t count = 0;  // rows of the table
     std::vector<const Tensor*> in;
     Varying split;
     for (std::size_t k = 0; k < node.in.size(); ++k) {
@@ -77,6 +78,7 @@ class Tables {
       if (rows.lookup && lookup && lookup->in[1] != rows.lookup->in[1]) return {};
       if (rows.lookup) {
         lookup = rows.lookup;
+        count = rows.table.dim(0);
         split.set(k);
       }
       in.push_back(rows.lookup ? &rows.table : &outside(s));
@@ -84,10 +86,7 @@ class Tables {
     if (!lookup || node.outs != 1 || !node.op->rows) return {};
     if (!node.op->rows(node.attrs, pointers(body_.stand_ins(node)), split)) return {};
     Shape shape = body_.slots[ix(node.out)].shape;
-    shape[0] = in[0]->dim(0);
-    for (std::size_t k = 0; k < node.in.size(); ++k) {
-      if (split[k]) shape[0] = in[k]->dim(0);
-    }
+    shape[0] = count;
     try {
       const Tensor table = apply(*node.op, node.attrs, in, node.where);
       if (table.shape() == shape) return {table, lookup};
