@@ -17,6 +17,7 @@ class Nru final : public Cell {
         relu_heads_(s.choice("head_activation") == "relu"),
         mean_(s.choice("combine") == "mean"),
         multiply_(s.choice("update") == "multiply"),
+        limit_(s.real("norm_limit", 0)),
         f_(s.choice("activation")) {
     if (side_ * side_ != M * k)
       throw OptionError("--nru.memory",
@@ -62,36 +63,45 @@ class Nru final : public Cell {
     const Tensors halves = split(a, 2);
     const Tensor product = reshape(halves[0], {-1, side_, 1}) * reshape(halves[1], {-1, 1, side_});
     const Tensor v = phi(reshape(product, {-1, k, M}));
-    return v / maximum(norm(v, 5, {-1}, true), 1e-12);
+    const Tensor length = norm(v, 5, {-1}, true), unit = v / maximum(length, 1e-12);
+    return limit_ > 0 ? where(length > limit_, 0, unit) : unit;
   }
 
   const std::int64_t M, k;
   std::int64_t side_;
   bool relu_heads_, mean_, multiply_;
+  double limit_;
   std::string f_;
   Layer h_, alpha_, beta_, v_alpha_, v_beta_;
   Norm norm_;
 };
 
 using enum Setting::Kind;
-REEL_CELL({"nru",
-           "non-saturating recurrent unit: a memory with write and erase heads",
-           "Chandar et al. 2019; formulas after their code",
-           "n (i + n + M + 1) + 2 (n + M + 1) (k + 2 s) + 2 n [norm=layer], M = memory, k = heads, s = sqrt(M k)",
-           {{"memory", integer, "64", "M, its size; M times heads must be a square", {}},
-            {"heads", integer, "4", "k, write heads, and as many that erase", {}},
-            {"head_activation", choice, "linear", "of heads; ReLU in the paper's language model", {"linear", "relu"}},
-            {"combine", choice, "mean", "of the heads' changes: mean as the code, sum as the text", {"mean", "sum"}},
-            {"norm", choice, "none", "layer normalisation of h's sum", {"none", "layer"}},
-            {"update",
-             choice,
-             "add",
-             "memory plus the change, or times it (needs a memory that is not 0)",
-             {"add", "multiply"}},
-            {"activation", choice, "relu", "of h", {"relu", "tanh"}}},
-           [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
-             return std::make_unique<Nru>(i, n, s, init);
-           }})
+REEL_CELL(
+    {"nru",
+     "non-saturating recurrent unit: a memory with write and erase heads",
+     "Chandar et al. 2019; formulas after their code",
+     "n (i + n + M + 1) + 2 (n + M + 1) (k + 2 s) + 2 n [norm=layer], M = memory, k = heads, s = sqrt(M k)",
+     {{"memory", integer, "64", "M, its size; M times heads must be a square", {}},
+      {"heads", integer, "4", "k, write heads, and as many that erase", {}},
+      {"head_activation", choice, "linear", "of heads; ReLU in the paper's language model", {"linear", "relu"}},
+      {"combine", choice, "mean", "of the heads' changes: mean as the code, sum as the text", {"mean", "sum"}},
+      {"norm", choice, "none", "layer normalisation of h's sum", {"none", "layer"}},
+      {"update",
+       choice,
+       "add",
+       "memory plus the change, or times it (needs a memory that is not 0)",
+       {"add", "multiply"}},
+      {"norm_limit",
+       real,
+       "0",
+       "a vector with a longer L5 norm counts as zeros; 0: none does. The published code has 5.0859e7, where a sum "
+       "of fifth powers overflows in f32: that alone keeps its memory from growing without bound over 784 steps",
+       {}},
+      {"activation", choice, "relu", "of h", {"relu", "tanh"}}},
+     [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
+       return std::make_unique<Nru>(i, n, s, init);
+     }})
 
 }  // namespace
 }  // namespace reel

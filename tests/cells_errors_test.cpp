@@ -119,6 +119,7 @@ const std::map<std::string, Outside> ranges{
     {"sru.q", {"-1", "16777217"}},
     {"nru.memory", {"0", "16777217"}},
     {"nru.heads", {"0", "65537"}},
+    {"nru.norm_limit", {"-0.1", ""}},
     {"srnn.width", {"0", "16777217"}},
     {"srnn.layers", {"0", "1001"}},
     {"lt_rnn.pool", {"-1", "16777217"}},

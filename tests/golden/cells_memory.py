@@ -44,7 +44,8 @@ def sru(p_size=3, q_size=2):
 
 # ---------------------------------------------------------------- NRU
 
-def nru(memory=8, heads=2, head_activation="linear", combine="mean", norm="none", update="add", activation="relu"):
+def nru(memory=8, heads=2, head_activation="linear", combine="mean", norm="none", update="add", activation="relu",
+        norm_limit=0):
     side = round((memory * heads) ** 0.5)
     assert side * side == memory * heads
 
@@ -60,7 +61,8 @@ def nru(memory=8, heads=2, head_activation="linear", combine="mean", norm="none"
         def directions(k):
             a = p[f"W_v{k}"] @ q + p[f"b_v{k}"]
             rows = phi(np.outer(a[:side], a[side:]).reshape(heads, memory))
-            return [v / max(np.sum(np.abs(v) ** 5) ** 0.2, 1e-12) for v in rows]
+            lengths = [np.sum(np.abs(v) ** 5) ** 0.2 for v in rows]
+            return [0 * v if norm_limit and N > norm_limit else v / max(N, 1e-12) for v, N in zip(rows, lengths)]
         alpha, beta = phi(p["W_alpha"] @ q + p["b_alpha"]), phi(p["W_beta"] @ q + p["b_beta"])
         v_alpha, v_beta = directions("alpha"), directions("beta")
         change = sum(alpha[j] * v_alpha[j] - beta[j] * v_beta[j] for j in range(heads))
@@ -80,7 +82,10 @@ def nru(memory=8, heads=2, head_activation="linear", combine="mean", norm="none"
         def written(k):
             left, right = linear(q, p[f"W_v{k}"], p[f"b_v{k}"]).chunk(2, dim=-1)
             v = phi((left[:, :, None] * right[:, None, :]).reshape(-1, heads, memory))
-            return phi(linear(q, p[f"W_{k}"], p[f"b_{k}"]))[:, :, None] * normalize(v, p=5, dim=2, eps=1e-12)
+            unit = normalize(v, p=5, dim=2, eps=1e-12)
+            if norm_limit:
+                unit = torch.where(v.norm(p=5, dim=2, keepdim=True) > norm_limit, torch.zeros_like(unit), unit)
+            return phi(linear(q, p[f"W_{k}"], p[f"b_{k}"]))[:, :, None] * unit
         change = getattr(torch, combine)(written("alpha") - written("beta"), dim=1)
         return h, (m + change if update == "add" else m * change)
 
@@ -90,9 +95,9 @@ def nru(memory=8, heads=2, head_activation="linear", combine="mean", norm="none"
     if norm == "layer":
         shapes |= {"g": (N,), "beta": (N,)}
     settings = {"memory": memory, "heads": heads, "head_activation": head_activation, "combine": combine, "norm": norm,
-                "update": update, "activation": activation}
+                "update": update, "activation": activation, "norm_limit": norm_limit}
     unusual = [v for v in (combine, update, activation) if v not in ("mean", "add", "relu")]
-    unusual += ["norm"] if norm == "layer" else []
+    unusual += (["norm"] if norm == "layer" else []) + (["limit"] if norm_limit else [])
     name = "_".join([f"nru_m{memory}_k{heads}_{head_activation}", *unusual])
     return Cell(name, "nru", settings, shapes, {"h": N, "m": memory}, recurrence(step), torch_recurrence(torch_step), N,
                 draws={"g": within(0.5, 1.5)}, steps=4)
@@ -102,6 +107,7 @@ CELLS = [
     sru(),
     nru(), nru(4, 1), nru(head_activation="relu"), nru(combine="sum"), nru(norm="layer"),
     nru(4, 4, head_activation="relu", norm="layer"), nru(update="multiply"), nru(activation="tanh"),
+    nru(norm_limit=0.3),
 ]
 
 
