@@ -99,6 +99,8 @@ class Cell {
   virtual Tensors initial(std::int64_t batch) const;
   /// All times: a scan of step() unless the cell is no recurrence.
   virtual Sequence run(const Tensors& state, const CellInput& in, const ScanOptions& options, Where where) const;
+  /// How far a step moves the state along itself: what was at j is at j + shift() then, around the end.
+  virtual std::int64_t shift() const { return 0; }
   /// False for one that sees all times at once: it has run(), but no step().
   virtual bool recurrent() const { return true; }
   /// Called after each update of the parameters: brings them back to where they must lie.

@@ -21,6 +21,7 @@ class Srnn final : public Cell {
   Tensors step(const Tensors& state, const Tensor& x) const override {
     return {relu(roll(state[0], 1) + beta(x))};  // h' = ReLU(P h + beta(x)), (P h)_j = h_{j-1}
   }
+  std::int64_t shift() const override { return 1; }
 
  private:
   struct Layer {

@@ -69,6 +69,16 @@ class Adding final : public Task {
     return mean(cast(abs(outputs - cast(batch.y, outputs.dtype())) < 0.04, DType::f64)).item();
   }
 
+  /// The two marked steps.
+  std::vector<double> marks(const Batch& batch) const override {
+    const auto x = batch.x.values<float>();  // [T, B, 2]
+    const auto B = static_cast<std::size_t>(batch.x.dim(1)), T = static_cast<std::size_t>(o_.length);
+    std::vector<double> out;
+    for (std::size_t t = 0; t < T; ++t)
+      if (x[t * B * 2 + 1] > 0) out.push_back(static_cast<double>(t));
+    return out;
+  }
+
  private:
   AddingOptions o_;
 };

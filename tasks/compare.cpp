@@ -20,16 +20,6 @@ double x_of(const RunFolder::Row& row, const std::string& x) {
   return x == "seconds" ? row.seconds : static_cast<double>(row.examples);
 }
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> out;
-  for (std::size_t first = 0; first < text.size();) {
-    const std::size_t end = std::min(text.find(',', first), text.size());
-    out.push_back(text.substr(first, end - first));
-    first = end + 1;
-  }
-  return out;
-}
-
 int compare(int argc, const char* const* argv) {
   CompareOptions o;
   Options options("compare", "Curves of several runs in one figure, SVG and PNG.");
@@ -47,7 +37,7 @@ int compare(int argc, const char* const* argv) {
   if (o.runs.empty()) throw Usage("folders of runs are wanted, as arguments");
   const std::filesystem::path out = o.out;
   if (out.extension() != ".svg") throw Usage(fmt::format("--out {}: a name that ends with .svg is wanted", o.out));
-  const std::vector<std::string> names = split(o.names);
+  const std::vector<std::string> names = split_list(o.names);
   if (!names.empty() && names.size() != o.runs.size())
     throw Usage(fmt::format("--names: {} names for {} runs", names.size(), o.runs.size()));
 

@@ -96,6 +96,15 @@ class Copying final : public Task {
     return (sum(cast(equal(argmax(outputs), batch.y), DType::f64) * recall) / sum(recall)).item();
   }
 
+  /// Behind the symbols, and before the recall.
+  std::vector<double> marks(const Batch& batch) const override {
+    const auto y = batch.y.values<std::int32_t>();  // [T, B]
+    const auto B = static_cast<std::size_t>(batch.y.dim(1));
+    std::size_t recall = 0;
+    while ((recall + 1) * B < y.size() && y[recall * B] == layout_.blank) ++recall;
+    return {static_cast<double>(o_.length) - 0.5, static_cast<double>(recall) - 0.5};
+  }
+
  private:
   static constexpr std::uint64_t first_delay = std::uint64_t{6} << 60;  // streams away from those of examples
 

@@ -8,12 +8,13 @@
 #include "engine/parse.h"
 #include "tasks/harness/files.h"
 #include "tasks/harness/run.h"
+#include "tasks/harness/success_map.h"
 
 namespace reel {
 namespace {
 
 struct MechanismOptions {
-  std::string solution = "copying", symbols = "2,4,8,16,32,64", lengths = "2,5,10,20,40", out, device = "cpu",
+  std::string solution = "copying", symbols = "2,4,8,16,32,64", lengths = "2,5,10,20,40", out, picture, device = "cpu",
               dtype = "f32";
   std::int64_t delay = 500, planes = 128, draws = 100, threads = 1;
   std::uint64_t seed = 1;
@@ -125,6 +126,8 @@ int mechanism(int argc, const char* const* argv) {
               Bounds{.low = 1, .high = 1e6});
   options.add("seed", o.seed, "of all random numbers", "Task");
   options.add("out", o.out, "file for the table, tab-separated", "Run");
+  options.add("picture", o.picture, "copying: file for the picture of the table, SVG; a PNG is written beside it",
+              "Run");
   options.choice("device", o.device, backend_names(), "where to compute", "Run");
   options.choice("dtype", o.dtype, {"f32", "f64"}, "of weights and states", "Run");
   options.add("threads", o.threads, "of the CPU", "Run", Bounds{.low = 1, .high = 1024});
@@ -132,6 +135,8 @@ int mechanism(int argc, const char* const* argv) {
   options.presets("mechanism");
   options.parse(argc, argv);
   if (!options.resume().empty()) throw Usage("--resume: there is nothing to be resumed");
+  if (!o.picture.empty() && o.solution != "copying")
+    throw Usage("--picture: only the table of --solution copying has one");
   if (o.dry_run) {
     const std::size_t fields =
         numbers("lengths", o.lengths).size() * (o.solution == "copying" ? numbers("symbols", o.symbols).size() : 1);
@@ -142,6 +147,11 @@ int mechanism(int argc, const char* const* argv) {
   device.set_threads(static_cast<int>(o.threads));
   const std::string tsv = o.solution == "copying" ? copying_table(o, device) : adding_table(o, device);
   if (!o.out.empty()) write_atomically(o.out, tsv);
+  if (!o.picture.empty()) {
+    SuccessMap map;
+    map.add(tsv);
+    print_picture(o.picture, map.draw(o.picture, fmt::format("copying by {} rotations, T = {}", o.planes, o.delay)));
+  }
   return 0;
 }
 

@@ -16,7 +16,7 @@ namespace {
 struct MnistOptions {
   bool permuted = false, wrap = false;
   std::string permutation = "srnn", image = "full", scaling = "normal", read_out = "last", split = "srnn",
-              labels = "true", picture = "none";
+              labels = "true";
 };
 
 constexpr std::int64_t side = 28, classes = 10;
@@ -162,16 +162,16 @@ class Mnist final : public Task {
 
 /// How often each digit (row) was taken for each (column), over the test set, or what was validated on where there is
 /// none: confusion.tsv and confusion.svg.
-void draw_confusion(const Task& task, const Model& model, const RunFolder& folder) {
-  const Parts parts = task.parts();
+void draw_confusion(const Ended& e) {
+  const Parts parts = e.task.parts();
   const bool test = parts.test > 0;
   const std::int64_t first = parts.train + (test ? parts.valid : 0), last = first + (test ? parts.test : parts.valid);
   std::vector<double> counts(classes * classes, 0), totals(classes, 0);
   for (std::int64_t at = first; at < last; at += 100) {
     std::vector<std::uint64_t> streams(static_cast<std::size_t>(std::min<std::int64_t>(100, last - at)));
     std::iota(streams.begin(), streams.end(), static_cast<std::uint64_t>(at));
-    const Batch batch = task.batch(1, streams);
-    const auto said = argmax(model(batch.x)).values<std::int32_t>(), wanted = batch.y.values<std::int32_t>();
+    const Batch batch = e.task.batch(e.seed, streams);
+    const auto said = argmax(e.model(batch.x)).values<std::int32_t>(), wanted = batch.y.values<std::int32_t>();
     for (std::size_t b = 0; b < said.size(); ++b) {
       ++counts[static_cast<std::size_t>(wanted[b] * classes + said[b])];
       ++totals[static_cast<std::size_t>(wanted[b])];
@@ -184,9 +184,9 @@ void draw_confusion(const Task& task, const Model& model, const RunFolder& folde
     map.texts.push_back(fmt::format("{}", counts[i]));
     tsv += fmt::format("{}\t{}\t{}\n", i / classes, i % classes, counts[i]);
   }
-  write_atomically(folder.file("confusion.tsv"), tsv);
-  const auto note = draw_heat_map(folder.file("confusion.svg"), map);
-  fmt::print("{}\n", note ? *note : "picture: " + folder.file("confusion.svg"));
+  write_atomically(e.folder.file("confusion.tsv"), tsv);
+  const std::string svg = e.folder.file("confusion.svg");
+  print_picture(svg, draw_heat_map(svg, map));
 }
 
 }  // namespace
@@ -217,9 +217,6 @@ int main(int argc, char** argv) {
     options.choice("labels", o.labels, {"true", "random"},
                    "random: training labels in random order, accuracy is that on the training set (--examples N)",
                    "Task");
-    options.choice("picture", o.picture, {"none", "confusion"},
-                   "confusion: which digits were taken for which, at the end; with --resume also of a finished run",
-                   "Task");
   };
   return run_task(argc, argv,
                   {.name = "mnist",
@@ -229,9 +226,5 @@ int main(int argc, char** argv) {
                    .source = Source::files,
                    .options = add,
                    .task = [&](const Setup& setup) { return std::make_unique<Mnist>(o, setup); },
-                   .done =
-                       [&](const Task& task, const Model& model, const RunFolder& folder) {
-                         if (o.picture == "confusion") draw_confusion(task, model, folder);
-                       },
-                   .with_resume = {"picture"}});
+                   .pictures = {{"confusion", "which digits were taken for which", draw_confusion}}});
 }

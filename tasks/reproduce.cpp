@@ -1,5 +1,6 @@
 // A table or figure of a paper, run anew: starts the task programs on its presets and prints what was reported beside
 // what is measured.
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,16 +21,6 @@ struct ReproduceOptions {
   std::string cells, cases, data, device, runs = "runs/reproduce", results = "results";
   std::int64_t seeds = 1, threads = 0;
 };
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> out;
-  for (std::size_t first = 0; first < text.size();) {
-    const std::size_t end = std::min(text.find(',', first), text.size());
-    if (end > first) out.push_back(text.substr(first, end - first));
-    first = end + 1;
-  }
-  return out;
-}
 
 void print_list(const std::vector<PresetTable>& tables) {
   for (const PresetTable& t : tables)
@@ -60,9 +51,17 @@ void choose(PresetTable& table, const ReproduceOptions& o) {
       });
     });
   };
-  keep("cells", split(o.cells), [](const Preset& p) { return std::vector<std::string>{p.model, cell_of(p)}; });
-  keep("cases", split(o.cases), [](const Preset& p) { return std::vector<std::string>{p.in_case}; });
+  keep("cells", split_list(o.cells), [](const Preset& p) { return std::vector<std::string>{p.model, cell_of(p)}; });
+  keep("cases", split_list(o.cases), [](const Preset& p) { return std::vector<std::string>{p.in_case}; });
   if (table.presets.empty()) throw Usage(fmt::format("--cells, --cases: nothing of {} is left", table.name));
+}
+
+/// What the results of a part of a table are called, so that those of the whole stay.
+std::string part_name(const std::string& table, const ReproduceOptions& o) {
+  std::string name = table;
+  for (const std::string& part : {o.cases, o.cells})
+    if (!part.empty()) name += "-" + fmt::format("{}", fmt::join(split_list(part), "+"));
+  return name;
 }
 
 /// The table of this name, or that of a preset with this one alone.
@@ -75,6 +74,7 @@ PresetTable find_table(const std::vector<PresetTable>& tables, const std::string
         std::find_if(table.presets.begin(), table.presets.end(), [&](const Preset& p) { return p.name == name; });
     if (preset == table.presets.end()) continue;
     table.presets = {Preset(*preset)};
+    table.name = name;
     return table;
   }
   throw Usage(fmt::format("{}: there is no such table or figure{}. See --list.", name, near_names(name, known)));
@@ -127,6 +127,7 @@ int reproduce(int argc, const char* const* argv) {
     throw Usage(fmt::format("one NAME of a table or figure is wanted, got {}. See --list.", o.names.size()));
   Report report{find_table(tables, o.names[0]), o.budget, o.seeds, o.device, {}};
   choose(report.table, o);
+  report.table.name = part_name(report.table.name, o);
   for (const Preset& p : report.table.presets) report.rows.push_back({p, {}});
 
   std::size_t width = 8;

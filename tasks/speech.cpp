@@ -7,6 +7,7 @@
 #include "tasks/data/audio.h"
 #include "tasks/data/speech_metrics.h"
 #include "tasks/harness/data_error.h"
+#include "tasks/harness/heat_map.h"
 #include "tasks/harness/run.h"
 
 namespace reel {
@@ -187,6 +188,26 @@ class Speech final : public Task {
   double baseline_ = 0;
 };
 
+/// A recording as it is, and as it was predicted frame by frame from the frames before.
+void draw_spectrogram(const Ended& e) {
+  const Batch batch = e.task.batch(e.seed, {e.streams.front()});
+  const Tensor predicted = e.model(batch.x);
+  const auto map_of = [](const Tensor& frames, const std::string& title) {  // [T, 1, bins]
+    HeatMap map{title, "seconds", "kHz", bins, static_cast<std::size_t>(frames.dim(0)), {}};
+    map.values = cast(transpose(reshape(frames, {frames.dim(0), bins})), DType::f64).values<double>();
+    map.x_step = static_cast<double>(hop) / rate;
+    map.y_step = rate / 1000.0 / size;
+    map.upwards = true;
+    return map;
+  };
+  std::vector<HeatMap> maps{map_of(batch.y, "power in dB"), map_of(predicted, "predicted from the frames before")};
+  const auto [low, high] = std::minmax_element(maps[0].values.begin(), maps[0].values.end());
+  maps[0].low = maps[1].low = *low;
+  maps[0].high = maps[1].high = *high;
+  const std::string svg = e.folder.file("spectrogram.svg");
+  print_picture(svg, draw_heat_maps(svg, maps));
+}
+
 }  // namespace
 }  // namespace reel
 
@@ -223,5 +244,6 @@ int main(int argc, char** argv) {
                    .source = Source::files,
                    .options = add,
                    .task = [&](const Setup& setup) { return std::make_unique<Speech>(o, setup); },
+                   .pictures = {{"spectrogram", "a recording, and what was predicted of it", draw_spectrogram}},
                    .with_resume = {"pesq", "waveforms"}});
 }

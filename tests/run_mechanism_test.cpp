@@ -31,12 +31,14 @@ std::vector<std::vector<double>> rows_of(const std::string& path, const std::str
 TEST_CASE("mechanism: the share that is right, against NumPy's; fewer symbols and shorter sequences work more often") {
   const TempDir dir;
   const std::string out = dir / "table.tsv";
-  const Result r =
-      run("mechanism", {"--symbols", "2,8", "--lengths", "5,10", "--planes", "64", "--draws", "400", "--out", out},
-          dir.path);
+  const Result r = run("mechanism",
+                       {"--symbols", "2,8", "--lengths", "5,10", "--planes", "64", "--draws", "400", "--out", out,
+                        "--picture", dir / "map.svg"},
+                       dir.path);
   CAPTURE(r.err);
   REQUIRE(r.code == 0);
   CHECK(contains(r.out, "K \\ S      5     10\n"));
+  if (std::system("command -v gnuplot >/dev/null 2>&1") == 0) CHECK(std::filesystem::exists(dir / "map.png"));
   const auto rows = rows_of(out, "K\tS\tplanes\tT\tright\tdraws");
   REQUIRE(rows.size() == 4);
   double golden = 0;
@@ -61,6 +63,7 @@ TEST_CASE("mechanism: adding without error in f64; lists that are none") {
     CHECK(r.code == 2);
     CHECK(contains(r.err, "--symbols: "));
   }
+  CHECK(run("mechanism", {"--solution", "adding", "--picture", dir / "map.svg"}, dir.path).code == 2);
   CHECK(run("mechanism", {"--solution", "adding", "--lengths", "1"}, dir.path).code == 2);
   CHECK(contains(run("mechanism", {"--help"}, dir.path).out, "--planes"));
 }

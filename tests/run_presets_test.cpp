@@ -189,7 +189,8 @@ TEST_CASE("a file of presets that breaks the rules is told with its line") {
   CHECK(
       contains(why(head + "models.a = \"\"\nreported.b = 3\n"), "reported.b: there is no such preset, model or case"));
   CHECK(contains(why(head), "cases or models are wanted"));
-  CHECK(contains(why(head + "figure = \"pie\"\n"), "figure: curves, bars or map is wanted, got pie"));
+  CHECK(
+      contains(why(head + "figure = \"pie\"\n"), "figure: curves, grad_norm, bars, map, pictures is wanted, got pie"));
   CHECK(contains(why("[t\n"), "tiny.toml:"));
   CHECK(contains(error_of([&] { read_presets(dir / "none"); }), "holds no presets"));
   const Result r = run("copying", {"--preset", "tiny/t/a"}, dir.path,

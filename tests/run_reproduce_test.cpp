@@ -56,6 +56,15 @@ metric = "success"
 unit = "%"
 figure = "map"
 models.d16 = ""
+[inside]
+title = "States"
+where = "Figure 3"
+task = "adding"
+options = "--length 9 --hidden 8 --steps 40 --picture states"
+metric = "valid_loss"
+figure = "pictures"
+models.srnn = "--cell srnn"
+models.gru = "--cell gru"
 )toml";
 
 struct Place {
@@ -123,7 +132,7 @@ TEST_CASE("reproduce: reported beside measured, counts compared, a failure told 
     const Result again = place.reproduce({"tiny/table1", "--seeds", "2", "--cells", "srnn"});
     CHECK(again.code == 0);
     CHECK(contains(again.out, "(kept)"));
-    const auto after = place.json("tiny/table1");
+    const auto after = place.json("tiny/table1-srnn");
     CHECK(after["rows"].size() == 2);
     CHECK(after["rows"][0]["mean"] == json["rows"][0]["mean"]);
     CHECK(fs::last_write_time(after["rows"][0]["runs"][0]["folder"].get<std::string>() + "/run.json") == before);
@@ -148,7 +157,7 @@ TEST_CASE("reproduce: a budget is a share of the updates, 20 at least") {
   CHECK(r.code == 0);
   CHECK(contains(r.out, "30 of 40"));
   CHECK(place.reproduce({"tiny/table1/copying-srnn", "--budget", "0.01"}).code == 0);
-  CHECK(place.json("tiny/table1")["rows"][0]["runs"][0]["updates"] == 20);
+  CHECK(place.json("tiny/table1/copying-srnn")["rows"][0]["runs"][0]["updates"] == 20);
 }
 
 TEST_CASE("reproduce: after Ctrl-C the same command goes on with the run that it stopped") {
@@ -173,6 +182,24 @@ TEST_CASE("reproduce: after Ctrl-C the same command goes on with the run that it
   const auto run = place.json("tiny/slow")["rows"][0]["runs"][0];
   CHECK(run["folder"] == folder);
   CHECK(run["updates"] == 3000);
+}
+
+TEST_CASE("reproduce: pictures of runs lie beside the table; a part of a table has a file of its own") {
+  const Place place;
+  const Result r = place.reproduce({"tiny/inside", "--cells", "srnn"});
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  CHECK_FALSE(fs::exists(place.dir / "results/tiny/inside.json"));
+  CHECK(place.json("tiny/inside-srnn")["rows"].size() == 1);
+  CHECK(place.reproduce({"tiny/inside"}).code == 0);
+  CHECK(place.json("tiny/inside")["rows"].size() == 2);
+  if (!gnuplot_here()) return;
+  CHECK(place.json("tiny/inside")["figures"] ==
+        std::vector<std::string>{"inside-srnn-states-h.svg", "inside-gru-states-h.svg"});
+  for (const std::string name : {"inside-srnn-srnn-states-h", "inside-srnn-states-h", "inside-gru-states-h"}) {
+    CHECK(fs::exists(place.dir / ("results/tiny/" + name + ".svg")));
+    CHECK(fs::exists(place.dir / ("results/tiny/" + name + ".png")));
+  }
 }
 
 TEST_CASE("reproduce: maps of solutions by hand; names, lists, errors") {

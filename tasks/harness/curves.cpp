@@ -16,7 +16,8 @@ namespace {
 constexpr std::array colors{"#1f5f9e", "#d9822b", "#2e8b57", "#8e44ad", "#c2185b",
                             "#00838f", "#7f6000", "#5d6d7e", "#b03a2e", "#6b8e23"};
 constexpr const char* baseline_color = "#c0392b";
-constexpr std::size_t legend_letters = 100;  // in a line above the picture
+constexpr std::size_t legend_letters = 104;  // in a line above the picture
+constexpr std::size_t sample_letters = 9;    // what the line before a name takes
 
 }  // namespace
 
@@ -39,7 +40,7 @@ std::optional<std::string> draw_curves(const std::string& svg, const CurvesPictu
   double last = 0;
   std::string out, plot;
   std::vector<std::string> names;
-  std::size_t letters = picture.baseline ? 20 : 0;
+  std::size_t widest = picture.baseline ? 15 : 0;  // "baseline 0.1667"
   for (std::size_t i = 0; i < picture.curves.size(); ++i) {
     const Curve& curve = picture.curves[i];
     std::string points;
@@ -54,7 +55,7 @@ std::optional<std::string> draw_curves(const std::string& svg, const CurvesPictu
     if (count == 0) continue;
     auto name = std::find(names.begin(), names.end(), curve.name);
     const bool first = name == names.end();
-    if (first) name = names.insert(names.end(), curve.name), letters += curve.name.size() + 8;
+    if (first) name = names.insert(names.end(), curve.name), widest = std::max(widest, curve.name.size());
     const auto color = static_cast<std::size_t>(name - names.begin());
     out += fmt::format("$c{} << END\n{}END\n", i, points);
     const char* marks = count == 1    ? "points pointtype 7 pointsize 0.9"
@@ -68,8 +69,11 @@ std::optional<std::string> draw_curves(const std::string& svg, const CurvesPictu
   if (picture.baseline && *picture.baseline > 0)
     plot += fmt::format(", \\\n  {} with lines dashtype (12,7) linewidth 1.6 linecolor '{}' title 'baseline {:.4g}'",
                         *picture.baseline, baseline_color, *picture.baseline);
+  const std::size_t entries = names.size() + (picture.baseline ? 1 : 0),
+                    columns = std::max<std::size_t>(1, legend_letters / (widest + sample_letters));
   out += y_axis(range, picture.logarithmic.value_or(range.wide())) + x_axis(last > 0 ? last : 1) +
-         frame(picture.title, picture.x_label, picture.y_label, static_cast<int>(1 + letters / legend_letters));
+         frame(picture.title, picture.x_label, picture.y_label, static_cast<int>((entries + columns - 1) / columns)) +
+         fmt::format("set key maxcols {}\n", columns);
   return draw_picture(svg, out, plot);
 }
 

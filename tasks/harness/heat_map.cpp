@@ -2,53 +2,95 @@
 
 #include <fmt/core.h>
 
-#include <cmath>
+#include <algorithm>
 
 #include "tasks/harness/gnuplot.h"
 
 namespace reel {
 
-std::optional<std::string> draw_heat_map(const std::string& svg, const HeatMap& map) {
-  if (map.values.empty() || map.values.size() != map.rows * map.columns)
-    return fmt::format("no picture {}: there are {} values for {} x {} fields", svg, map.values.size(), map.rows,
-                       map.columns);
-  std::string out = "$map << END\n";
+namespace {
+
+struct Range {
   double low = INFINITY, high = -INFINITY;
+  bool both_signs = false;
+};
+
+Range range_of(const HeatMap& map) {
+  Range s;
+  for (const double v : map.values)
+    if (std::isfinite(v)) s.low = std::min(s.low, v), s.high = std::max(s.high, v);
+  s.both_signs = s.low < 0 && s.high > 0 && std::isnan(map.low) && std::isnan(map.high);
+  if (s.both_signs) s.low = -(s.high = std::max(-s.low, s.high));  // 0 in the middle
+  if (std::isfinite(map.low)) s.low = map.low;
+  if (std::isfinite(map.high)) s.high = map.high;
+  return s;
+}
+
+/// The values as a block of data: x, y, value, text.
+std::string block(const HeatMap& map, std::size_t number) {
+  std::string out = fmt::format("$map{} << END\n", number);
   for (std::size_t i = 0; i < map.values.size(); ++i) {
-    const double v = map.values[i];
-    if (std::isfinite(v)) low = std::min(low, v), high = std::max(high, v);
-    out += fmt::format("{} {} {} \"{}\"\n", i % map.columns, i / map.columns,
-                       std::isfinite(v) ? fmt::format("{}", v) : "NaN", map.texts.empty() ? "" : map.texts[i]);
+    const double v = map.values[i], x = static_cast<double>(i % map.columns) * map.x_step,
+                 y = static_cast<double>(i / map.columns) * map.y_step;
+    out += fmt::format("{} {} {} \"{}\"\n", x, y, std::isfinite(v) ? fmt::format("{}", v) : "NaN",
+                       map.texts.empty() ? "" : map.texts[i]);
   }
-  if (!std::isfinite(low)) return fmt::format("no picture {}: none of the values is finite", svg);
-  if (std::isfinite(map.low)) low = map.low;
-  if (std::isfinite(map.high)) high = map.high;
-  out += fmt::format("END\nset cbrange [{}:{}]\n", low, high > low ? high : low + 1);
-  out += fmt::format("set xrange [-0.5:{}]\nset yrange [{}:-0.5]\n", static_cast<double>(map.columns) - 0.5,
-                     static_cast<double>(map.rows) - 0.5);
-  out +=
-      "set palette defined (0 '#ffffff', 0.35 '#9ecae1', 0.7 '#3182bd', 1 '#08306b')\n"
-      "set border linecolor '#888888'\nset tics nomirror out scale 0.6 textcolor '#444444'\nunset key\n";
-  const auto ticks = [&](const char* axis, const std::vector<std::string>& names, std::size_t count) {
-    if (names.empty() && count <= 30) out += fmt::format("set {}tics 1\n", axis);
-    std::string named;
-    for (std::size_t i = 0; i < names.size(); ++i) named += fmt::format("{}{} {}", i ? ", " : "", quoted(names[i]), i);
-    if (!names.empty()) out += fmt::format("set {}tics ({}) noenhanced\n", axis, named);
-  };
-  ticks("x", map.column_names, map.columns);
-  ticks("y", map.row_names, map.rows);
+  return out + "END\n";
+}
+
+std::string ticks(const char* axis, const std::vector<std::string>& names, std::size_t count, double step) {
+  if (names.empty()) return fmt::format("set {}tics {}\n", axis, count <= 30 && step == 1 ? "1" : "autofreq");
+  std::string named;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    named += fmt::format("{}{} {}", i ? ", " : "", quoted(names[i]), static_cast<double>(i) * step);
+  return fmt::format("set {}tics ({}) noenhanced\n", axis, named);
+}
+
+/// The commands that draw one map.
+std::string panel(const HeatMap& map, std::size_t number) {
+  const auto [low, high, both_signs] = range_of(map);
+  const double right = (static_cast<double>(map.columns) - 0.5) * map.x_step,
+               end = (static_cast<double>(map.rows) - 0.5) * map.y_step, left = -0.5 * map.x_step,
+               start = -0.5 * map.y_step;
+  std::string out =
+      fmt::format("set cbrange [{}:{}]\nset xrange [{}:{}]\n", low, high > low ? high : low + 1, left, right);
+  out += fmt::format("set yrange [{}:{}]\n", map.upwards ? start : end, map.upwards ? end : start);
+  out += both_signs ? "set palette defined (0 '#08306b', 0.25 '#4292c6', 0.5 '#ffffff', 0.75 '#ef3b2c', 1 '#67000d')\n"
+                    : "set palette defined (0 '#ffffff', 0.35 '#9ecae1', 0.7 '#3182bd', 1 '#08306b')\n";
+  out += ticks("x", map.column_names, map.columns, map.x_step) + ticks("y", map.row_names, map.rows, map.y_step);
   out += fmt::format("set title {} noenhanced font ',17' textcolor '#222222'\n", quoted(map.title));
   out += fmt::format("set xlabel {} noenhanced textcolor '#444444'\nset ylabel {} noenhanced textcolor '#444444'\n",
                      quoted(map.x_label), quoted(map.y_label));
-  std::string plot = "plot $map using 1:2:3 with image";
+  out += "unset arrow\n";
+  for (const double x : map.marks)
+    out += fmt::format("set arrow from {0},graph 0 to {0},graph 1 nohead front dashtype 2 linecolor '#444444'\n", x);
+  out += fmt::format("plot $map{} using 1:2:3 with image", number);
   // light text on dark fields
-  const double middle = low + 0.55 * (high - low);
   if (!map.texts.empty())
-    plot += fmt::format(
-        ", \\\n  $map using 1:2:(stringcolumn(4)):($3 > {} ? 0xffffff : 0x333333) with labels font ',10' textcolor rgb "
-        "variable",
-        middle);
-  return draw_picture(svg, out, plot, 760, 680);
+    out += fmt::format(
+        ", \\\n  $map{} using 1:2:(stringcolumn(4)):($3 > {} ? 0xffffff : 0x333333) with labels font ',10' textcolor "
+        "rgb variable",
+        number, low + 0.55 * (high - low));
+  return out + "\n";
+}
+
+}  // namespace
+
+std::optional<std::string> draw_heat_maps(const std::string& svg, std::span<const HeatMap> maps) {
+  std::string data = "set border linecolor '#888888'\nset tics nomirror out scale 0.6 textcolor '#444444'\nunset key\n";
+  std::string plot = fmt::format("set multiplot layout {},1\n", maps.size());
+  for (std::size_t i = 0; i < maps.size(); ++i) {
+    const HeatMap& map = maps[i];
+    if (map.values.empty() || map.values.size() != map.rows * map.columns)
+      return fmt::format("no picture {}: there are {} values for {} x {} fields", svg, map.values.size(), map.rows,
+                         map.columns);
+    if (std::none_of(map.values.begin(), map.values.end(), [](double v) { return std::isfinite(v); }))
+      return fmt::format("no picture {}: none of the values is finite", svg);
+    data += block(map, i);
+    plot += panel(map, i);
+  }
+  return draw_picture(svg, data, plot + "unset multiplot", 760,
+                      maps.size() == 1 ? 680 : 420 * static_cast<int>(maps.size()));
 }
 
 }  // namespace reel

@@ -97,6 +97,16 @@ Tensor Model::operator()(const Tensor& x, const std::optional<TrainingStep>& tra
   return linear(shape_.every_step ? h : last, V_, c_);
 }
 
+std::vector<std::pair<const Cell*, Tensor>> Model::layers(const Tensor& x) const {
+  std::vector<std::pair<const Cell*, Tensor>> out;
+  Tensor in = table_.defined() ? embedding(x, table_) : cast(x, dtype_);
+  for (const auto& cell : cells_) {
+    out.emplace_back(cell.get(), in);
+    if (out.size() < cells_.size()) in = scan(*cell, cell->initial(x.dim(1)), in).hs;
+  }
+  return out;
+}
+
 std::int64_t Model::count() const {
   std::int64_t n = 0;
   for (const Parameter& p : parameters_) n += p.count();

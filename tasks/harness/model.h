@@ -53,6 +53,8 @@ class Model {
                          Tensors* carry = nullptr) const {
     return (*this)(batch.x, training, carry);
   }
+  /// The cells, from below, each with what it sees of x: [T, B, width].
+  std::vector<std::pair<const Cell*, Tensor>> layers(const Tensor& x) const;
   const std::vector<Parameter>& parameters() const { return parameters_; }
   /// Those that are trained.
   std::vector<Parameter> trained() const;

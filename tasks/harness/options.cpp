@@ -235,6 +235,16 @@ void Options::flag(const std::string& name, bool& variable, const std::string& h
   impl_->add({name, ValueKind::flag, &variable, help, group});
 }
 
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> out;
+  for (std::size_t first = 0; first < text.size();) {
+    const std::size_t end = std::min(text.find(',', first), text.size());
+    if (end > first) out.push_back(text.substr(first, end - first));
+    first = end + 1;
+  }
+  return out;
+}
+
 void Options::choice(const std::string& name, std::string& variable, const std::vector<std::string>& choices,
                      const std::string& help, const std::string& group) {
   impl_->add({name, ValueKind::choice, &variable, help, group, Section::ordinary, {}, choices});

@@ -24,6 +24,9 @@ struct Exit {
   std::string text;
 };
 
+/// The parts of "a,b,c"; of nothing none.
+std::vector<std::string> split_list(const std::string& text);
+
 /// The range that a number must lie in, both ends included.
 struct Bounds {
   double low = -std::numeric_limits<double>::infinity();

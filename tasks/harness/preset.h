@@ -27,7 +27,7 @@ struct Preset {
 struct PresetTable {
   std::string name;           // "srnn/table2"
   std::string paper, where;   // "SRNN (Rotman and Wolf 2021)", "Table 2"
-  std::string title, figure;  // figure: "curves", "bars" or "map"
+  std::string title, figure;  // figure: "curves", "grad_norm", "bars", "map", "pictures"
   std::vector<std::string> notes;
   std::vector<Preset> presets;
 };

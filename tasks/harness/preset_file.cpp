@@ -166,8 +166,9 @@ PresetTable table_of(const std::string& file, const std::string& paper, const st
   PresetTable table{
       fmt::format("{}/{}", folder, name), paper, s.text("where", true), s.text("title", true), "", {}, {}};
   table.figure = s.text("figure").empty() ? "curves" : s.text("figure");
-  if (table.figure != "curves" && table.figure != "bars" && table.figure != "map")
-    s.fail(fmt::format("figure: curves, bars or map is wanted, got {}", table.figure));
+  constexpr std::array figures{"curves", "grad_norm", "bars", "map", "pictures"};
+  if (std::find(figures.begin(), figures.end(), table.figure) == figures.end())
+    s.fail(fmt::format("figure: {} is wanted, got {}", fmt::join(figures, ", "), table.figure));
   if (!s.text("note").empty()) table.notes.push_back(s.text("note"));
   for (const auto& [in_case, case_options] : s.side("cases")) {
     for (const auto& [model, model_options] : s.side("models")) {

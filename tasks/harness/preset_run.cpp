@@ -15,6 +15,7 @@
 #include "tasks/harness/files.h"
 #include "tasks/harness/interrupt.h"
 #include "tasks/harness/spawn.h"
+#include "tasks/harness/success_map.h"
 
 namespace reel {
 
@@ -93,18 +94,14 @@ bool read_record(const Preset& p, PresetRun& run) {
 
 /// What the table of the solutions by hand says; false when it is not there.
 bool read_table(PresetRun& run) {
-  std::istringstream in(text_of(run.folder + "/table.tsv"));
-  std::string line;
-  if (!std::getline(in, line)) return false;
-  double right = 0, all = 0;
-  while (std::getline(in, line)) {
-    std::istringstream fields(line);
-    double K = 0, S = 0, planes = 0, T = 0, r = 0, n = 0;
-    if (fields >> K >> S >> planes >> T >> r >> n) right += r, all += n, run.updates = static_cast<std::int64_t>(n);
-  }
-  run.measured = all > 0 ? 100 * right / all : nan;
+  const std::string tsv = text_of(run.folder + "/table.tsv");
+  if (tsv.empty()) return false;
+  SuccessMap map;
+  map.add(tsv);
+  run.updates = map.draws_of_a_field();
+  run.measured = map.draws() > 0 ? 100 * static_cast<double>(map.right()) / static_cast<double>(map.draws()) : nan;
   run.baseline = run.seconds = nan;
-  if (all == 0) run.problem = "the table is empty";
+  if (map.draws() == 0) run.problem = "the table is empty";
   return true;
 }
 

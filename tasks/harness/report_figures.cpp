@@ -1,18 +1,17 @@
-// The figures of a report: curves or bars, one for each case where there are a few, or a map for each grid.
+// The figures of a report: curves or bars, one for each case where there are a few; a map for each grid; or the
+// pictures of the runs.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <limits>
-#include <map>
-#include <sstream>
 
 #include "engine/error.h"
 #include "tasks/harness/curves.h"
 #include "tasks/harness/files.h"
-#include "tasks/harness/heat_map.h"
 #include "tasks/harness/report.h"
 #include "tasks/harness/run_folder.h"
+#include "tasks/harness/success_map.h"
 
 namespace reel {
 
@@ -43,25 +42,27 @@ std::vector<std::pair<std::string, std::vector<const ReportRow*>>> groups(const 
 
 std::string short_name(const Preset& p, bool whole) { return whole || p.model.empty() ? p.label : p.model; }
 
+/// Of the preset's metric, a loss or an accuracy; or of the gradient's norm.
 std::optional<std::string> draw_group_curves(const std::string& svg, const std::string& title,
-                                             const std::vector<const ReportRow*>& rows, bool whole) {
+                                             const std::vector<const ReportRow*>& rows, bool whole, bool norms) {
   CurvesPicture picture{title, "examples", "", {}};
   for (const ReportRow* row : rows) {
     const std::string& metric = row->preset.metric;
-    const bool accuracy = metric.find("accuracy") != std::string::npos;
-    picture.y_label = accuracy ? "accuracy" : "loss";
+    const bool accuracy = !norms && metric.find("accuracy") != std::string::npos;
+    const std::string column = norms ? "grad_norm" : accuracy ? "accuracy" : "valid_loss";
+    picture.y_label = norms ? "norm of the gradient" : accuracy ? "accuracy" : "loss";
     if (accuracy) picture.logarithmic = false;
     for (const PresetRun& run : row->runs) {
       if (!fs::exists(run.folder + "/config.toml")) continue;
       Curve curve{short_name(row->preset, whole), {}};
       try {
         for (const RunFolder::Row& r : RunFolder::open(run.folder).rows())
-          curve.points.emplace_back(r.examples, metric_of(r, accuracy ? "accuracy" : "valid_loss"));
+          curve.points.emplace_back(r.examples, metric_of(r, column));
       } catch (const Error&) {
         continue;  // it died before its first row
       }
       picture.curves.push_back(curve);
-      if (!accuracy && run.baseline > 0) picture.baseline = run.baseline;
+      if (column == "valid_loss" && run.baseline > 0) picture.baseline = run.baseline;
     }
   }
   return draw_curves(svg, picture);
@@ -76,45 +77,33 @@ std::optional<std::string> draw_group_bars(const std::string& svg, const std::st
   return draw_bars(svg, title, p.metric + (p.unit.empty() ? "" : fmt::format(" [{}]", p.unit)), bars);
 }
 
-/// The share of draws that came right, rows K, columns S, over all seeds.
+/// The success of copying by hand, over all seeds.
 std::optional<std::string> draw_map(const std::string& svg, const std::string& title, const ReportRow& row) {
-  std::map<std::pair<std::int64_t, std::int64_t>, std::pair<double, double>> fields;  // (K, S) -> right, of
+  SuccessMap map;
+  for (const PresetRun& run : row.runs)
+    if (run.done()) map.add(read_file(run.folder + "/table.tsv"));
+  return map.draw(svg, title);
+}
+
+/// The pictures that the runs themselves drew, SVG and PNG, as BASE-PRESET-NAME; returns the names of the SVG files.
+std::vector<std::string> copy_pictures(const std::string& base, const ReportRow& row) {
+  std::vector<std::string> names;
   for (const PresetRun& run : row.runs) {
     if (!run.done()) continue;
-    std::istringstream in(read_file(run.folder + "/table.tsv"));
-    std::string line;
-    std::getline(in, line);
-    while (std::getline(in, line)) {
-      std::istringstream numbers(line);
-      std::int64_t K = 0, S = 0;
-      double planes = 0, T = 0, right = 0, draws = 0;
-      if (!(numbers >> K >> S >> planes >> T >> right >> draws)) continue;
-      fields[{K, S}].first += right;
-      fields[{K, S}].second += draws;
+    std::vector<fs::path> pictures;
+    for (const auto& entry : fs::directory_iterator(run.folder))
+      if (entry.path().extension() == ".svg" && entry.path().stem() != "curve") pictures.push_back(entry.path());
+    std::sort(pictures.begin(), pictures.end());
+    for (const fs::path& svg : pictures) {
+      const std::string seed = row.runs.size() > 1 ? fmt::format("-s{}", &run - row.runs.data() + 1) : "";
+      const fs::path to = fmt::format("{}-{}{}-{}", base, row.preset.label, seed, svg.filename().string());
+      write_atomically(to, read_file(svg));
+      const fs::path png = fs::path(svg).replace_extension(".png");
+      if (fs::exists(png)) write_atomically(fs::path(to).replace_extension(".png"), read_file(png));
+      names.push_back(to.filename());
     }
   }
-  if (fields.empty()) return fmt::format("no picture {}: there is nothing to draw", svg);
-  std::vector<std::int64_t> Ks, Ss;
-  for (const auto& [place, counts] : fields) {
-    if (std::find(Ks.begin(), Ks.end(), place.first) == Ks.end()) Ks.push_back(place.first);
-    if (std::find(Ss.begin(), Ss.end(), place.second) == Ss.end()) Ss.push_back(place.second);
-  }
-  std::sort(Ks.begin(), Ks.end());
-  std::sort(Ss.begin(), Ss.end());
-  HeatMap map{title, "S: symbols to remember", "K: different symbols", Ks.size(), Ss.size(), {}};
-  map.low = 0;
-  map.high = 1;
-  for (const std::int64_t K : Ks) {
-    for (const std::int64_t S : Ss) {
-      const auto field = fields.find({K, S});
-      const double share = field == fields.end() ? nan : field->second.first / field->second.second;
-      map.values.push_back(share);
-      map.texts.push_back(field == fields.end() ? "" : fmt::format("{:.0f} %", 100 * share));
-    }
-  }
-  for (const std::int64_t K : Ks) map.row_names.push_back(fmt::format("{}", K));
-  for (const std::int64_t S : Ss) map.column_names.push_back(fmt::format("{}", S));
-  return draw_heat_map(svg, map);
+  return names;
 }
 
 }  // namespace
@@ -137,14 +126,20 @@ std::vector<std::string> draw_report(const Report& report, const std::string& fo
     }
     return figures;
   }
+  if (report.table.figure == "pictures") {
+    for (const ReportRow& row : report.rows)
+      for (const std::string& name : copy_pictures(base.string(), row)) figures.push_back(name);
+    return figures;
+  }
   const auto all = groups(report);
   for (const auto& [name, rows] : all) {
     if (std::none_of(rows.begin(), rows.end(), [](const ReportRow* row) { return !row->measured().empty(); })) continue;
     const bool alone = name.empty();
     const std::string svg = fmt::format("{}{}{}.svg", base.string(), alone ? "" : "-", name);
     const std::string title = alone ? report.table.title : fmt::format("{}: {}", report.table.title, name);
-    took(svg, report.table.figure == "bars" ? draw_group_bars(svg, title, rows, alone)
-                                            : draw_group_curves(svg, title, rows, alone));
+    took(svg, report.table.figure == "bars"
+                  ? draw_group_bars(svg, title, rows, alone)
+                  : draw_group_curves(svg, title, rows, alone, report.table.figure == "grad_norm"));
   }
   return figures;
 }

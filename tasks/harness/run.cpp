@@ -24,7 +24,7 @@ struct Shared {
   OptimizerOptions optimizer;
   ModelOptions model;
   std::string device = "cpu", dtype = "f32", out, epsilon_place = "outside", group_lr, shuffle = "on";
-  std::string data;
+  std::string data, pictures;
   double epochs = 0;
   std::int64_t threads = 0;
   bool dry_run = false, list_cells = false, no_test = false;
@@ -139,10 +139,15 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   Options options(program.name, program.description);
   program.options(options);
   add_shared(options, s, program.source);
+  std::vector<Picture> pictures = program.pictures;
+  if (!program.model)
+    for (const Picture& p : pictures_of_cells()) pictures.push_back(p);
+  if (!pictures.empty()) add_pictures(options, s.pictures, pictures);
   options.cells();
   options.presets(program.name);
   std::vector<std::string> with_resume{"steps", "quiet", "threads"};
   if (program.source != Source::fresh) with_resume.emplace_back("epochs");
+  if (!pictures.empty()) with_resume.emplace_back("picture");
   with_resume.insert(with_resume.end(), program.with_resume.begin(), program.with_resume.end());
   options.allow_with_resume(with_resume);
   options.parse(argc, argv);
@@ -151,6 +156,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     for (const CellType& type : cell_registry()) fmt::print("{:<14} {} ({})\n", type.name, type.help, type.source);
     return 0;
   }
+  pictures = chosen_pictures(s.pictures, pictures);
   s.optimizer.epsilon_inside = s.epsilon_place == "inside";
   s.optimizer.group_lr = parse_rates(s.group_lr);
   s.train.examples.shuffle = s.shuffle == "on";
@@ -210,6 +216,8 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   }
   if (!options.preset().empty()) print_reported(options.preset(), program.name);
   if (program.done) program.done(*task, *model, folder);
+  const Examples examples(s.train.examples, s.train.seed, task->parts());
+  for (const Picture& p : pictures) p.draw({*task, *model, folder, s.train.seed, examples.valid().front()});
   if (std::filesystem::exists(folder.file("curve.svg"))) fmt::print("picture: {}\n", folder.file("curve.svg"));
   return 0;
 }

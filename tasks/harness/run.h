@@ -3,8 +3,7 @@
 #include <functional>
 
 #include "tasks/harness/options.h"
-#include "tasks/harness/run_folder.h"
-#include "tasks/harness/task.h"
+#include "tasks/harness/pictures.h"
 
 namespace reel {
 
@@ -27,6 +26,7 @@ struct TaskProgram {
   std::function<std::unique_ptr<Task>(const Setup&)> task;  // makes the task from them
   /// Makes the model, where it is not a stack of cells.
   std::function<std::unique_ptr<Model>(const Task&, const ModelOptions&, Init)> model = {};
+  std::vector<Picture> pictures = {};  // of the task's own
   /// Called at the end of a run that was not interrupted.
   std::function<void(const Task&, const Model&, const RunFolder&)> done = {};
   std::vector<std::string> with_resume = {};  // options of the task's own that may stand beside --resume

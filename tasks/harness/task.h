@@ -44,6 +44,8 @@ class Task {
   virtual double accuracy(const Tensor&, const Batch&) const { return std::numeric_limits<double>::quiet_NaN(); }
   /// What is reported of the test besides.
   virtual std::vector<Score> scores(const Tensor&, const Batch&) const { return {}; }
+  /// Steps of the first example where something happens, between which pictures over time draw a line.
+  virtual std::vector<double> marks(const Batch&) const { return {}; }
 };
 
 /// Which examples a step trains on: fresh ones, or a fixed set gone through again and again.
