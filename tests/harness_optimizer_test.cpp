@@ -144,5 +144,18 @@ TEST_CASE("schedules") {
   for (double loss : {2.2, 2.3}) copy.validated(loss), plateau.validated(loss);
   CHECK(copy.factor(0) == plateau.factor(0));
   CHECK(copy.factor(0) == doctest::Approx(0.01));
+  Schedule window({.kind = "window", .factor = 0.1, .patience = 3, .after = 4});
+  for (double loss : {3.0, 4.0, 2.0, 5.0}) window.validated(loss);  // too early
+  CHECK(window.factor(0) == 1);
+  for (double loss : {4.5, 4.0}) window.validated(loss);  // not worse than 5, which is among the last three
+  CHECK(window.factor(0) == 1);
+  Schedule later({.kind = "window", .factor = 0.1, .patience = 3, .after = 4});
+  later.restore(window.state());
+  for (Schedule* s : {&window, &later}) {
+    s->validated(4.9);  // 5, 4.5, 4 before
+    CHECK(s->factor(0) == 1);
+    s->validated(4.95);  // 4.5, 4, 4.9
+    CHECK(s->factor(0) == doctest::Approx(0.1));
+  }
   CHECK(contains(error_of([&] { copy.restore("gone"); }), "schedule state \"gone\" cannot be read"));
 }

@@ -96,6 +96,12 @@ double Schedule::factor(std::int64_t step) const {
 }
 
 void Schedule::validated(double loss) {
+  if (options_.kind == "window") {
+    if (++seen_ > options_.after && !last_.empty() && loss > *std::max_element(last_.begin(), last_.end()))
+      factor_ *= options_.factor;
+    last_.push_back(loss);
+    if (std::ssize(last_) > options_.patience) last_.erase(last_.begin());
+  }
   if (options_.kind != "plateau") return;
   if (waited_ < 0 || loss < best_) {
     best_ = loss;
@@ -106,12 +112,18 @@ void Schedule::validated(double loss) {
   }
 }
 
-std::string Schedule::state() const { return fmt::format("{} {} {}", factor_, best_, waited_); }
+std::string Schedule::state() const {
+  std::string text = fmt::format("{} {} {} {}", factor_, best_, waited_, seen_);
+  for (const double loss : last_) text += fmt::format(" {}", loss);
+  return text;
+}
 
 void Schedule::restore(const std::string& state) {
   std::istringstream in(state);
-  if (!(in >> factor_ >> best_ >> waited_))
-    throw Error("checkpoint", fmt::format("schedule state \"{}\" cannot be read", state));
+  const bool whole = static_cast<bool>(in >> factor_ >> best_ >> waited_ >> seen_);
+  last_.clear();
+  for (double loss = 0; in >> loss;) last_.push_back(loss);
+  if (!whole) throw Error("checkpoint", fmt::format("schedule state \"{}\" cannot be read", state));
 }
 
 }  // namespace reel

@@ -82,11 +82,17 @@ void add_shared(Options& o, Shared& s, Source source) {
   o.add("beta2", opt.beta2, "adam, amsgrad", "Optimiser", share);
   o.add("clip-norm", opt.clip_norm, "scale all gradients down to this norm; 0: not", "Optimiser", rate);
   o.add("clip-value", opt.clip_value, "keep each gradient within +-this; 0: not", "Optimiser", rate);
-  o.choice("schedule", s.train.schedule.kind, {"constant", "step", "plateau"}, "learning rate over the run",
-           "Optimiser");
+  o.choice("schedule", s.train.schedule.kind, {"constant", "step", "plateau", "window"},
+           "learning rate over the run: falls at steps, or as validations say", "Optimiser");
   o.add("lr-every", s.train.schedule.every, "step: updates between changes of the rate", "Optimiser", positive);
-  o.add("lr-factor", s.train.schedule.factor, "step, plateau: what the rate is multiplied by", "Optimiser", share);
-  o.add("lr-patience", s.train.schedule.patience, "plateau: validations without a better loss", "Optimiser", positive);
+  o.add("lr-factor", s.train.schedule.factor, "what the rate is multiplied by when it falls", "Optimiser", share);
+  o.add(
+      "lr-patience", s.train.schedule.patience,
+      "plateau: falls after so many validations without a better loss; window: after one that is worse than each of so "
+      "many before",
+      "Optimiser", positive);
+  o.add("lr-after", s.train.schedule.after, "window: but not in the first so many validations", "Optimiser",
+        not_negative);
 
   if (source == Source::files)
     o.add("data", s.data,
