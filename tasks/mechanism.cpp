@@ -128,7 +128,7 @@ int mechanism(int argc, const char* const* argv) {
   options.add("out", o.out, "file for the table, tab-separated", "Run");
   options.add("picture", o.picture, "copying: file for the picture of the table, SVG; a PNG is written beside it",
               "Run");
-  options.choice("device", o.device, backend_names(), "where to compute", "Run");
+  add_device(options, o.device);
   options.choice("dtype", o.dtype, {"f32", "f64"}, "of weights and states", "Run");
   options.add("threads", o.threads, "of the CPU", "Run", Bounds{.low = 1, .high = 1024});
   options.flag("dry-run", o.dry_run, "print how many tries there are and stop", "Run");
@@ -143,7 +143,7 @@ int mechanism(int argc, const char* const* argv) {
     fmt::print("{} by hand: {} settings, {} draws of each\n", o.solution, fields, o.draws);
     return 0;
   }
-  Backend& device = backend(o.device);
+  Backend& device = use_device(o.device);
   device.set_threads(static_cast<int>(o.threads));
   const std::string tsv = o.solution == "copying" ? copying_table(o, device) : adding_table(o, device);
   if (!o.out.empty()) write_atomically(o.out, tsv);
