@@ -1,11 +1,10 @@
 #include "tasks/data/piano_roll.h"
 
 #include <matio.h>
-#include <zlib.h>
 
-#include <cstring>
 #include <memory>
 
+#include "tasks/data/mat_check.h"
 #include "tasks/harness/data_error.h"
 #include "tasks/harness/files.h"
 
@@ -14,44 +13,6 @@ namespace reel {
 namespace {
 
 using Variable = std::unique_ptr<matvar_t, decltype(&Mat_VarFree)>;
-
-/// True when zlib can unpack the bytes to their end and the checksum there is right.
-bool unpacks(std::string_view packed) {
-  z_stream stream{};
-  if (inflateInit(&stream) != Z_OK) return false;
-  unsigned char block[1 << 14];
-  stream.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(packed.data()));
-  stream.avail_in = static_cast<unsigned>(packed.size());
-  int code = Z_OK;
-  while (code == Z_OK) {
-    stream.next_out = block;
-    stream.avail_out = sizeof block;
-    code = inflate(&stream, Z_NO_FLUSH);
-  }
-  inflateEnd(&stream);
-  return code == Z_STREAM_END;
-}
-
-/// What is wrong with a file of format 5 as a row of elements, each with its type and size in front: matio reads what
-/// is there of one that is cut off, and looks at no checksum. Empty when all is well, or it is of another format.
-std::string damage(const std::string& bytes) {
-  constexpr std::size_t header = 128, tag = 8;
-  constexpr std::uint32_t compressed = 15;
-  if (bytes.size() < header) return "is not a MATLAB file";
-  if (bytes.compare(126, 2, "IM") != 0 || bytes.compare(0, 10, "MATLAB 5.0") != 0) return {};  // IM: little-endian
-  for (std::size_t at = header; at < bytes.size();) {
-    std::uint32_t type = 0, size = 0;
-    if (bytes.size() - at < tag) return "is cut off";
-    std::memcpy(&type, &bytes[at], 4);
-    std::memcpy(&size, &bytes[at + 4], 4);
-    at += tag;
-    if (bytes.size() - at < size) return "is cut off";
-    if (type == compressed && !unpacks(std::string_view(bytes).substr(at, size)))
-      return fmt::format("is damaged: bytes {} to {} do not unpack", at, at + size - 1);
-    at += size;
-  }
-  return {};
-}
 
 /// A number of a full matrix; -1 for a kind that no piano roll has.
 double number(const matvar_t& matrix, std::size_t i) {
@@ -102,7 +63,7 @@ std::vector<Tune> read_array(const std::string& set, const std::string& file, ma
 Tunes read_piano_rolls(const std::string& set, const std::string& path) {
   Mat_LogInitFunc("reel", [](int, char*) {});  // what is wrong we say ourselves
   const std::string file = std::filesystem::path(path).filename();
-  if (const std::string what = damage(read_file(path)); !what.empty()) throw DataError(set, file, what);
+  if (const std::string what = mat_damage(read_file(path)); !what.empty()) throw DataError(set, file, what);
   const std::unique_ptr<mat_t, int (*)(mat_t*)> mat(Mat_Open(path.c_str(), MAT_ACC_RDONLY), Mat_Close);
   if (!mat) throw DataError(set, file, "is not a MATLAB file");
   return {read_array(set, file, mat.get(), "traindata"), read_array(set, file, mat.get(), "validdata"),
