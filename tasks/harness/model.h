@@ -54,6 +54,8 @@ class Model {
     return (*this)(batch.x, training, carry);
   }
   const std::vector<Parameter>& parameters() const { return parameters_; }
+  /// Where it computes.
+  Backend& device() const { return parameters_.front().value.backend(); }
   /// Those that are trained.
   std::vector<Parameter> trained() const;
   /// What the cells add to the loss, a scalar; undefined for nothing.

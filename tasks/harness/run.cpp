@@ -27,7 +27,7 @@ struct Shared {
   std::string data;
   double epochs = 0;
   std::int64_t threads = 0;
-  bool dry_run = false, list_cells = false, no_test = false;
+  bool dry_run = false, list_cells = false, no_test = false, no_graph = false;
 };
 
 void add_shared(Options& o, Shared& s, Source source) {
@@ -101,6 +101,7 @@ void add_shared(Options& o, Shared& s, Source source) {
         "0: keep all",
         "Run", not_negative);
   o.add("threads", s.threads, "of the CPU; 0: one for each core", "Run", Bounds{.low = 0, .high = 1024});
+  o.flag("no-graph", s.no_graph, "on a GPU: run each step kernel by kernel, not as one CUDA graph", "Run");
   o.flag("quiet", s.train.quiet, "no progress", "Run");
   o.flag("dry-run", s.dry_run, "print the model and stop", "Run");
   o.flag("list-cells", s.list_cells, "print all cells with a line each and stop", "Run");
@@ -141,7 +142,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   add_shared(options, s, program.source);
   options.cells();
   options.presets(program.name);
-  std::vector<std::string> with_resume{"steps", "quiet", "threads"};
+  std::vector<std::string> with_resume{"steps", "quiet", "threads", "no-graph"};
   if (program.source != Source::fresh) with_resume.emplace_back("epochs");
   with_resume.insert(with_resume.end(), program.with_resume.begin(), program.with_resume.end());
   options.allow_with_resume(with_resume);
@@ -155,6 +156,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   s.optimizer.group_lr = parse_rates(s.group_lr);
   s.train.examples.shuffle = s.shuffle == "on";
   s.train.test = !s.no_test;
+  s.train.graphs = !s.no_graph;
   s.train.cell = s.model.cell;
   s.train.device = s.device;
   s.model.settings = options.settings(s.model.cell);
@@ -164,7 +166,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   std::unique_ptr<Task> task;
   std::unique_ptr<Model> model;
   std::optional<Optimizer> optimizer;
-  Backend& device = use_device(s.device);
+  Backend& device = find_device(s.device);  // of the model alone: batches are made by the CPU
   device.set_threads(s.train.threads);
   try {
     task = program.task({s.data, s.train.seed, s.train.examples});
@@ -235,13 +237,15 @@ void add_device(Options& options, std::string& variable) {
   options.add("device", variable, fmt::format("where to compute: {}", fmt::join(backend_names(), ", ")), "Run");
 }
 
-Backend& use_device(const std::string& name) {
+Backend& find_device(const std::string& name) {
   try {
-    return set_default_backend(name.empty() ? "cpu" : name);
+    return backend(name.empty() ? "cpu" : name);
   } catch (const Error& e) {
     throw Usage(fmt::format("--device {}: {}", name, e.what()));
   }
 }
+
+Backend& use_device(const std::string& name) { return set_default_backend(find_device(name).name()); }
 
 int run_task(int argc, const char* const* argv, const TaskProgram& program) {
   return run_program(program.name, [&] { return run(argc, argv, program); });
