@@ -29,7 +29,7 @@ void* CachingAllocator::allocate(std::size_t bytes) {
   } else {
     ++use_.system_calls;
     block = raw_(size);
-    if (!block) {
+    if (!block && !keeps_) {
       release_cache_locked();
       block = raw_(size);
     }
@@ -73,7 +73,8 @@ MemoryUse CachingAllocator::use() const {
 
 std::shared_ptr<CachingAllocator> make_pool(CachingAllocator& all) {
   return std::make_shared<CachingAllocator>([&all](std::size_t bytes) { return all.allocate(bytes); },
-                                            [&all](void* block, std::size_t bytes) { all.release(block, bytes); });
+                                            [&all](void* block, std::size_t bytes) { all.release(block, bytes); },
+                                            true);
 }
 
 }  // namespace reel

@@ -30,7 +30,9 @@ class CachingAllocator {
   using Raw = std::function<void*(std::size_t bytes)>;  // nullptr when there is no more
   using Free = std::function<void(void* block, std::size_t bytes)>;
 
-  CachingAllocator(Raw raw, Free free) : raw_(std::move(raw)), free_(std::move(free)) {}
+  /// `keeps`: freed blocks go back at the end alone, not when there is no more.
+  CachingAllocator(Raw raw, Free free, bool keeps = false)
+      : raw_(std::move(raw)), free_(std::move(free)), keeps_(keeps) {}
   CachingAllocator(const CachingAllocator&) = delete;
   ~CachingAllocator() { release_cache(); }
 
@@ -51,6 +53,7 @@ class CachingAllocator {
 
   Raw raw_;
   Free free_;
+  bool keeps_;
   mutable SpinLock lock_;
   std::array<std::vector<void*>, classes> cached_;
   MemoryUse use_;

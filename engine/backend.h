@@ -55,7 +55,7 @@ struct MemoryUse {
 };
 
 /// Kernels that a backend has written down instead of running them, to be run as often as one likes on the same memory.
-/// Blocks that are allocated meanwhile belong to it: nobody else is given them. If it goes before stop(), it was given up.
+/// Blocks allocated meanwhile are its own: nobody else is given them. One that goes before stop() is given up.
 class Recording {
  public:
   virtual ~Recording() = default;

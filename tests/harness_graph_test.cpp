@@ -1,8 +1,10 @@
 // Training steps written down once and run again: to the last bit what they are kernel by kernel, on a device that does
 // as a GPU does but needs none.
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 
+#include "tasks/harness/device.h"
 #include "tasks/harness/files.h"
 #include "tasks/harness/train.h"
 #include "tests/little_task.h"
@@ -29,8 +31,24 @@ std::string stopped_by(const std::string& note) {
 
 }  // namespace
 
+namespace {
+
+/// "Written down: `a`, `b`." in lines of the documentation's length.
+std::string list_of(const std::vector<std::string>& names) {
+  std::string text = "Written down:", line = text;
+  for (const std::string& name : names) {
+    const std::string word = fmt::format("`{}`{}", name, name == names.back() ? "." : ",");
+    const bool fits = line.size() + 1 + word.size() <= 120;
+    text += (fits ? " " : "\n") + word;
+    line = fits ? line + " " + word : word;
+  }
+  return text;
+}
+
+}  // namespace
+
 TEST_CASE("every cell, with every choice of its settings: the same numbers to the last bit, written down or not") {
-  std::string names;
+  std::vector<std::string> names;
   std::map<std::string, std::string> stopped;  // by what is named in the documentation
   for (const CellType& type : cell_registry()) {
     std::string usual;
@@ -46,7 +64,7 @@ TEST_CASE("every cell, with every choice of its settings: the same numbers to th
     CAPTURE(type.name);
     usual = check({});
     if (usual.empty())
-      names += fmt::format("{}`{}`", names.empty() ? "" : ", ", type.name);
+      names.push_back(type.name);
     else
       stopped[fmt::format("`{}`", type.name)] = usual;
     for (const Setting& s : type.settings) {
@@ -63,7 +81,7 @@ TEST_CASE("every cell, with every choice of its settings: the same numbers to th
       }
     }
   }
-  std::string wanted = fmt::format("Written down: {}.\n\n| cell | what stops it |\n|---|---|\n", names);
+  std::string wanted = list_of(names) + "\n\n| cell | what stops it |\n|---|---|\n";
   for (const auto& [cell, op] : stopped) wanted += fmt::format("| {} | {} |\n", cell, op);
   if (const std::string page = REEL_SOURCE_DIR "/docs/cuda.md"; std::filesystem::exists(page))
     CHECK_MESSAGE(contains(read_file(page), wanted), "docs/cuda.md is to say:\n" << wanted);
@@ -146,6 +164,63 @@ TEST_CASE("memory of a recording goes back with it, also when it was given up") 
   const Ran stopped = train_a_little(task, {.cell = "exprnn", .hidden = 8}, true);
   CHECK_FALSE(stopped.note.empty());
   CHECK(device.memory().live_bytes == before);
+}
+
+TEST_CASE("losses that tasks train on, and what they take of the outputs, are written down") {
+  RecordingDevice& device = RecordingDevice::get();
+  const Tensor outputs = on(random({5, 3, 4}, 1, DType::f32), device), y = on(integers({5, 3}, 0, 4, 1, 2), device),
+               numbers = on(random({5, 3, 4}, 2, DType::f32, 0, 1), device),
+               weight = on(random({5, 3}, 3, DType::f32, 0, 1), device),
+               places = on(Tensor::from<std::int32_t>({3, 7, 14}, {3}), device);
+  const std::vector<std::function<Tensor()>> losses{
+      [&] { return cross_entropy(outputs, y); },
+      [&] { return cross_entropy(outputs, y, {.weight = weight}); },
+      [&] { return cross_entropy(slice(outputs, 0, 2, 5), slice(y, 0, 2, 5)); },
+      [&] {
+        return cross_entropy(embedding(places, reshape(outputs, {-1, 4})), at(y, 1));
+      },
+      [&] { return mse(outputs, numbers); },
+      [&] { return sum(mean(square(outputs - numbers), {-1}) * weight) / sum(weight); },
+      [&] {
+        const Tensor keys = binary_cross_entropy_with_logits(outputs, numbers, {.reduction = LossReduction::none});
+        return sum(sum(keys, {-1}) * weight) / sum(weight);
+      }};
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    CAPTURE(i);
+    const auto value_and_gradient = [&] {
+      const Tape tape;
+      const Tensor l = losses[i]();
+      return Tensors{l, grad({l}, Tensors{outputs})[0]};
+    };
+    const Tensors wanted = value_and_gradient();
+    const auto recording = device.record();
+    const Tensors got = value_and_gradient();
+    recording->stop();
+    recording->replay();
+    for (std::size_t k = 0; k < 2; ++k) CHECK(elements(got[k]) == elements(wanted[k]));
+  }
+}
+
+TEST_CASE("a pool holds on to what it freed, even when there is no more: a recording writes there") {
+  int left = 2;
+  CachingAllocator all([&](std::size_t bytes) { return left-- > 0 ? std::malloc(bytes) : nullptr; },
+                       [](void* block, std::size_t) { std::free(block); });
+  auto pool = make_pool(all);
+  void* const block = pool->allocate(1000);
+  REQUIRE(block);
+  pool->release(block, 1000);
+  void* const large = pool->allocate(100000);
+  CHECK(large);
+  CHECK(pool->allocate(200000) == nullptr);
+  CHECK(all.allocate(1000) == nullptr);
+  CHECK(pool->allocate(1000) == block);
+  CHECK(all.use().live_bytes > 101000);
+  pool->release(block, 1000);
+  pool->release(large, 100000);
+  pool.reset();
+  CHECK(all.use().live_bytes == 0);
+  CHECK(all.allocate(1000) == block);  // back where it came from
+  all.release(block, 1000);
 }
 
 TEST_CASE("what is drawn anew at each step is not written down, and says so") {
