@@ -29,7 +29,7 @@ void* CachingAllocator::allocate(std::size_t bytes) {
   } else {
     ++use_.system_calls;
     block = raw_(size);
-    if (!block) {
+    if (!block && !keeps_) {
       release_cache_locked();
       block = raw_(size);
     }
@@ -54,9 +54,9 @@ void CachingAllocator::release_cache() {
 }
 
 void CachingAllocator::release_cache_locked() {
-  for (auto& list : cached_) {
-    for (void* block : list) free_(block);
-    list.clear();
+  for (std::size_t c = 0; c < classes; ++c) {
+    for (void* block : cached_[c]) free_(block, class_bytes(c));
+    cached_[c].clear();
   }
   use_.cached_bytes = 0;
 }
@@ -69,6 +69,12 @@ void CachingAllocator::reset_peak() {
 MemoryUse CachingAllocator::use() const {
   const std::lock_guard guard(lock_);
   return use_;
+}
+
+std::shared_ptr<CachingAllocator> make_pool(CachingAllocator& all) {
+  return std::make_shared<CachingAllocator>([&all](std::size_t bytes) { return all.allocate(bytes); },
+                                            [&all](void* block, std::size_t bytes) { all.release(block, bytes); },
+                                            true);
 }
 
 }  // namespace reel

@@ -4,6 +4,8 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -25,10 +27,12 @@ class SpinLock {
 
 class CachingAllocator {
  public:
-  using Raw = void* (*)(std::size_t bytes);
-  using Free = void (*)(void*);
+  using Raw = std::function<void*(std::size_t bytes)>;  // nullptr when there is no more
+  using Free = std::function<void(void* block, std::size_t bytes)>;
 
-  CachingAllocator(Raw raw, Free free) : raw_(raw), free_(free) {}
+  /// `keeps`: freed blocks go back at the end alone, not when there is no more.
+  CachingAllocator(Raw raw, Free free, bool keeps = false)
+      : raw_(std::move(raw)), free_(std::move(free)), keeps_(keeps) {}
   CachingAllocator(const CachingAllocator&) = delete;
   ~CachingAllocator() { release_cache(); }
 
@@ -49,9 +53,14 @@ class CachingAllocator {
 
   Raw raw_;
   Free free_;
+  bool keeps_;
   mutable SpinLock lock_;
   std::array<std::vector<void*>, classes> cached_;
   MemoryUse use_;
 };
+
+/// A cache of its own for what is allocated while a device writes kernels down: its blocks come from `all`, and are
+/// nobody else's until they go back there with the last owner of the pool. Storages in it are owners.
+std::shared_ptr<CachingAllocator> make_pool(CachingAllocator& all);
 
 }  // namespace reel

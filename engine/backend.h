@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,23 @@ struct MemoryUse {
   std::size_t system_calls = 0;                                  // times the system was asked for memory
 };
 
+/// Kernels that a backend has written down instead of running them, to be run as often as one likes on the same memory.
+/// Blocks allocated meanwhile are its own: nobody else is given them. One that goes before stop() is given up.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  /// Ends the writing down: what is asked for from here on is done at once, as ever.
+  virtual void stop() = 0;
+  /// Runs all of it; after stop().
+  virtual void replay() = 0;
+  /// How many kernels and copies it is.
+  virtual std::size_t size() const = 0;
+};
+/// Thrown while writing down, at what cannot be: a number that the host wants to see. The Recording is of no use then.
+struct CannotRecord : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -78,6 +96,8 @@ class Backend {
   virtual void parallel(int parts, const std::function<void(int)>& f) {
     for (int p = 0; p < parts; ++p) f(p);
   }
+  /// Kernels are written down from here on and not run, until Recording::stop(); null: this backend does not do that.
+  virtual std::unique_ptr<Recording> record() { return nullptr; }
 
   virtual void fill(const FillArgs&) { unsupported("fill"); }
   virtual void copy(const CopyArgs&) { unsupported("copy"); }
@@ -105,8 +125,8 @@ class Backend {
   virtual void rotate(const RotateArgs&) { unsupported("rotate"); }
   virtual void random(const RandomArgs&) { unsupported("random"); }
   virtual void update(const UpdateArgs&) { unsupported("update"); }
-  /// The sum of squares of n elements, as a number on the host.
-  virtual double sum_of_squares(DType, std::int64_t, const void*) { unsupported("sum_of_squares"); }
+  /// *out = the sum of squares of n elements; out is memory of the device.
+  virtual void sum_of_squares(DType, std::int64_t, const void*, double*) { unsupported("sum_of_squares"); }
   virtual void fft(const FftArgs&) { unsupported("fft"); }
   virtual void real_fft(const RealFftArgs&) { unsupported("real_fft"); }
 

@@ -53,6 +53,9 @@ void compute(const Op& op, const Attrs& attrs, Inputs in, std::span<const Spec> 
     op.run(attrs, in, out);
   } catch (const RuleError& e) {
     fail(op.traits.name, where, "{}; got {}", e.rule, describe(in));
+  } catch (const CannotRecord& e) {
+    if (*e.what() == '[') throw;  // named already, within this op
+    throw CannotRecord(fmt::format("[{}] {}", op.traits.name, e.what()));
   }
 }
 }  // namespace

@@ -41,7 +41,9 @@ double one_norm(const Tensor& A) {
 
 bool finite(const Tensor& A) {
   const Tensor zero = A - A;
-  return zero.backend().sum_of_squares(zero.dtype(), zero.numel(), zero.data()) == 0;
+  Tensor squares = Tensor::empty({DType::f64, {}, &zero.backend()});
+  zero.backend().sum_of_squares(zero.dtype(), zero.numel(), zero.data(), squares.data_as<double>());
+  return squares.item() == 0;
 }
 
 /// The approximant of order m is exact to the precision of the dtype up to these norms: for the exponential, Higham

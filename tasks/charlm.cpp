@@ -107,7 +107,8 @@ class CharModel final : public Task {
     auto symbol = static_cast<std::int32_t>(start == std::u32string::npos ? 0 : start);
     std::u32string text;
     while (std::ssize(text) < o.sample) {
-      const Tensor logits = cast(model(Tensor::from<std::int32_t>({symbol}, {1, 1}), std::nullopt, &carry), DType::f64);
+      const Tensor x = Tensor::from<std::int32_t>({symbol}, {1, 1}, model.device());
+      const Tensor logits = cast(model(x, std::nullopt, &carry), DType::f64);
       if (o.temperature > 0) {
         const auto p = softmax(logits / o.temperature).values<double>();
         double left = random.uniform();

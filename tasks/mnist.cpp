@@ -6,6 +6,7 @@
 
 #include "tasks/data/idx.h"
 #include "tasks/harness/data_error.h"
+#include "tasks/harness/device.h"
 #include "tasks/harness/files.h"
 #include "tasks/harness/heat_map.h"
 #include "tasks/harness/run.h"
@@ -171,7 +172,8 @@ void draw_confusion(const Ended& e) {
     std::vector<std::uint64_t> streams(static_cast<std::size_t>(std::min<std::int64_t>(100, last - at)));
     std::iota(streams.begin(), streams.end(), static_cast<std::uint64_t>(at));
     const Batch batch = e.task.batch(e.seed, streams);
-    const auto said = argmax(e.model(batch.x)).values<std::int32_t>(), wanted = batch.y.values<std::int32_t>();
+    const auto said = argmax(e.model(on(batch.x, e.model.device()))).values<std::int32_t>(),
+               wanted = batch.y.values<std::int32_t>();
     for (std::size_t b = 0; b < said.size(); ++b) {
       ++counts[static_cast<std::size_t>(wanted[b] * classes + said[b])];
       ++totals[static_cast<std::size_t>(wanted[b])];

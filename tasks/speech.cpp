@@ -7,6 +7,7 @@
 #include "tasks/data/audio.h"
 #include "tasks/data/speech_metrics.h"
 #include "tasks/harness/data_error.h"
+#include "tasks/harness/device.h"
 #include "tasks/harness/heat_map.h"
 #include "tasks/harness/run.h"
 
@@ -191,7 +192,7 @@ class Speech final : public Task {
 /// A recording as it is, and as it was predicted frame by frame from the frames before.
 void draw_spectrogram(const Ended& e) {
   const Batch batch = e.task.batch(e.seed, {e.streams.front()});
-  const Tensor predicted = e.model(batch.x);
+  const Tensor predicted = e.model(on(batch.x, e.model.device()));
   const auto map_of = [](const Tensor& frames, const std::string& title) {  // [T, 1, bins]
     HeatMap map{title, "seconds", "kHz", bins, static_cast<std::size_t>(frames.dim(0)), {}};
     map.values = cast(transpose(reshape(frames, {frames.dim(0), bins})), DType::f64).values<double>();

@@ -27,7 +27,9 @@ void* system_memory(std::size_t bytes) {
 }
 }  // namespace
 
-Cpu::Cpu() : allocator_(system_memory, std::free) { openblas_set_num_threads(1); }
+Cpu::Cpu() : allocator_(system_memory, [](void* block, std::size_t) { std::free(block); }) {
+  openblas_set_num_threads(1);
+}
 
 Storage* Cpu::allocate(std::size_t bytes) {
   void* block = allocator_.allocate(header + bytes);

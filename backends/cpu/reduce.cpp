@@ -272,8 +272,8 @@ void Cpu::cumsum(const CumsumArgs& a) {
   });
 }
 
-double Cpu::sum_of_squares(DType dtype, std::int64_t n, const void* x) {
-  return dispatch(dtype, [&]<class T>(std::type_identity<T>) -> double {
+void Cpu::sum_of_squares(DType dtype, std::int64_t n, const void* x, double* out) {
+  dispatch(dtype, [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_same_v<T, bool>)
       unsupported("sum_of_squares of bool");
     else {
@@ -293,7 +293,7 @@ double Cpu::sum_of_squares(DType dtype, std::int64_t n, const void* x) {
       for (; i < n; ++i) lane[0] += square(p[i]);
       double total = 0;
       for (double l : lane) total += l;
-      return total;
+      *out = total;
     }
   });
 }

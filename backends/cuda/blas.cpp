@@ -58,6 +58,7 @@ void Cuda::gemm(const GemmArgs& g) {
     m *= batch;
     batch = 1;
   }
+  if (!libraries_->has_blas()) not_recorded("cuBLAS is to be opened first");
   const Cublas& blas = libraries_->blas();
   const std::int64_t lda = g.transpose_a ? m : g.k, ldb = g.transpose_b ? g.k : g.n;
   const auto type = data_type(g.dtype);

@@ -16,6 +16,7 @@ namespace reel::cuda {
 class Faults;
 class FftPlans;
 class GeneratedKernels;
+class Graph;
 class Libraries;
 class Staging;
 
@@ -31,6 +32,7 @@ class Cuda final : public Backend {
   void release(Storage* storage) override;
   MemoryUse memory() const override { return allocator_.use(); }
   void reset_peak() override { allocator_.reset_peak(); }
+  std::unique_ptr<Recording> record() override;
   void read(void* host, const void* device, std::size_t bytes) override;
   void write(void* device, const void* host, std::size_t bytes) override;
 
@@ -55,7 +57,7 @@ class Cuda final : public Backend {
   void rotate(const RotateArgs& a) override;
   void random(const RandomArgs& a) override;
   void update(const UpdateArgs& a) override;
-  double sum_of_squares(DType dtype, std::int64_t n, const void* x) override;
+  void sum_of_squares(DType dtype, std::int64_t n, const void* x, double* out) override;
   void fft(const FftArgs& a) override;
   void real_fft(const RealFftArgs& a) override;
 
@@ -76,6 +78,15 @@ class Cuda final : public Backend {
   void polar(const PolarArgs& a) override;
 
  private:
+  friend class Graph;
+  /// A header of a block, and where the block goes back to; null: to the device's own allocator.
+  struct Block : Storage {
+    std::shared_ptr<CachingAllocator> pool;
+  };
+  Storage* allocate_from(const std::shared_ptr<CachingAllocator>& pool, std::size_t bytes);
+  /// Throws CannotRecord, if kernels are written down now instead of run.
+  void not_recorded(const char* why) const;
+  static constexpr const char* checked_on_host = "its result is checked on the host";
   /// The stream of all work, with this device made the current one of the calling thread.
   cudaStream_t stream();
   /// To be called after each launch: throws Error that names the kernel, what it computes and its sizes.
@@ -92,7 +103,8 @@ class Cuda final : public Backend {
 
   DeviceOptions options_;
   CachingAllocator allocator_;
-  std::vector<std::unique_ptr<Storage>> headers_;  // of blocks that were given back, for the next ones
+  std::vector<std::unique_ptr<Block>> headers_;  // of blocks that were given back, for the next ones
+  Graph* recording_ = nullptr;                   // what is being written
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<Faults> faults_;

@@ -1,5 +1,7 @@
 #include "backends/cuda/faults.h"
 
+#include <cstring>
+
 #include "backends/cuda/cuda.h"
 #include "engine/error.h"
 
@@ -17,33 +19,48 @@ Faults::~Faults() {
   cudaFreeHost(host_);
 }
 
-FaultSlot* Faults::slot(const Lookup& lookup, cudaStream_t stream) {
-  if (pending_.size() == slots) check_all(stream, false);
-  pending_.push_back(lookup);
-  return device_ + (pending_.size() - 1);
+FaultSlot* Faults::slot(const Lookup& lookup) {
+  news_ = true;
+  for (std::size_t i = 0; i < lookups_.size(); ++i) {
+    if (lookups_[i].limit == lookup.limit && std::strcmp(lookups_[i].kernel, lookup.kernel) == 0) return device_ + i;
+  }
+  if (lookups_.size() == slots) return device_ + (slots - 1);  // of more kinds than a program has, the rest shares one
+  lookups_.push_back(lookups_.size() + 1 == slots ? Lookup{"lookup", -1} : lookup);
+  return device_ + (lookups_.size() - 1);
 }
 
 std::string fault_text(const Lookup& lookup, FaultSlot slot) {
   const auto place = slot >> 32;
   const auto index = static_cast<std::int32_t>(static_cast<std::uint32_t>(slot));
+  if (lookup.limit < 0) return fmt::format("index {} at place {} is out of range", index, place);
   if (lookup.limit == 0) return fmt::format("index {} at place {}, but there is nothing to look up", index, place);
   return fmt::format("index {} at place {} is not in 0..{}", index, place, lookup.limit - 1);
 }
 
-void Faults::check_all(cudaStream_t stream, bool at_call) {
-  if (pending_.empty()) return;
-  const std::size_t bytes = pending_.size() * sizeof(FaultSlot);
-  check(cudaMemcpyAsync(host_, device_, bytes, cudaMemcpyDeviceToHost, stream), "lookups");
-  check(cudaStreamSynchronize(stream), "lookups");
-  const std::vector<Lookup> done = std::move(pending_);
-  pending_.clear();
-  for (std::size_t i = 0; i < done.size(); ++i) {
+void Faults::fetch(cudaStream_t stream) {
+  fetched_ = news_;
+  if (!news_) return;
+  check(cudaMemcpyAsync(host_, device_, lookups_.size() * sizeof(FaultSlot), cudaMemcpyDeviceToHost, stream),
+        "lookups");
+}
+
+void Faults::check_fetched(cudaStream_t stream, bool at_call) {
+  if (!fetched_) return;
+  fetched_ = news_ = false;
+  for (std::size_t i = 0; i < lookups_.size(); ++i) {
     if (host_[i] == ~FaultSlot{0}) continue;
-    const std::string text = fault_text(done[i], host_[i]);
-    check(cudaMemsetAsync(device_, 0xff, bytes, stream), "cudaMemset");
+    const std::string text = fault_text(lookups_[i], host_[i]);
+    check(cudaMemsetAsync(device_, 0xff, slots * sizeof(FaultSlot), stream), "cudaMemset");
     if (at_call) throw RuleError(text);
-    throw Error(done[i].kernel, text + "; the call came before this read. Hint: with --device cuda,sync it is named");
+    throw Error(lookups_[i].kernel,
+                text + "; the call came before this read. Hint: with --device cuda,sync it is named");
   }
+}
+
+void Faults::check_all(cudaStream_t stream, bool at_call) {
+  fetch(stream);
+  if (fetched_) check(cudaStreamSynchronize(stream), "lookups");
+  check_fetched(stream, at_call);
 }
 
 }  // namespace reel::cuda

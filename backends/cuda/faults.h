@@ -12,10 +12,10 @@ namespace reel::cuda {
 /// What a kernel notes: place << 32 | index of the first bad place. All ones: nothing.
 using FaultSlot = unsigned long long;
 
-/// One lookup kernel that was launched.
+/// A kind of lookup: what is told of a bad index besides.
 struct Lookup {
   const char* kernel;
-  std::int64_t limit;  // indices must be below
+  std::int64_t limit;  // indices must be below; -1: not known
 };
 
 /// "index 7 at place 3 is not in 0..4", of what a slot holds.
@@ -28,16 +28,24 @@ class Faults {
   Faults(const Faults&) = delete;
   Faults& operator=(const Faults&) = delete;
 
-  /// The slot for a kernel about to be launched.
-  FaultSlot* slot(const Lookup& lookup, cudaStream_t stream);
-  /// Waits for the stream and throws RuleError if a kernel since the last check met a bad index. `at_call`: the only
-  /// one there can be is that of the op now running; otherwise the text says that the call came earlier.
+  /// The slot for a kernel about to be launched: one for all lookups of its kind, and the same to the end, as graphs
+  /// remember it.
+  FaultSlot* slot(const Lookup& lookup);
+  /// Kernels that have slots are launched again.
+  void launched() { news_ = true; }
+  /// Asks for the slots behind what is in the stream now; they are here when it has been waited for.
+  void fetch(cudaStream_t stream);
+  /// Throws RuleError if a kernel before the last fetch met a bad index. `at_call`: the only one there can be is that
+  /// of the op now running; otherwise the text says that the call came earlier.
+  void check_fetched(cudaStream_t stream, bool at_call);
+  /// Both, with the waiting.
   void check_all(cudaStream_t stream, bool at_call);
 
  private:
   static constexpr std::size_t slots = 1024;
   FaultSlot *device_ = nullptr, *host_ = nullptr;
-  std::vector<Lookup> pending_;
+  std::vector<Lookup> lookups_;  // by slot
+  bool news_ = false, fetched_ = false;
 };
 
 }  // namespace reel::cuda

@@ -36,7 +36,7 @@ void Cuda::fft(const FftArgs& a) {
   if (a.n == 1)  // a number is its own spectrum; cuFFT need not know plans for it
     copy_bytes(a.out, a.in, static_cast<std::size_t>(all) * size_of(a.dtype));
   else
-    fft_plans_->run({FftKind::complex, real_of(a.dtype), a.rows, a.n}, a.inverse, a.in, a.out);
+    fft_plans_->run({FftKind::complex, real_of(a.dtype), a.rows, a.n}, a.inverse, a.in, a.out, recording_);
   const auto go = [&]<class T>(T factor) {
     if (factor != T(1))
       scale<<<blocks_for(all), threads_per_block, 0, stream()>>>(all, factor, static_cast<DeviceComplex<T>*>(a.out));
@@ -63,12 +63,12 @@ void Cuda::real_fft(const RealFftArgs& a) {
       if (a.n == 1)
         cast({complex_of(a.dtype), a.dtype, all, spectrum->data, a.out});
       else
-        fft_plans_->run({FftKind::real_backward, a.dtype, a.rows, a.n}, true, spectrum->data, a.out);
+        fft_plans_->run({FftKind::real_backward, a.dtype, a.rows, a.n}, true, spectrum->data, a.out, recording_);
     } else {
       if (a.n == 1)
         cast({a.dtype, complex_of(a.dtype), all, a.in, a.out});
       else
-        fft_plans_->run({FftKind::real_forward, a.dtype, a.rows, a.n}, false, a.in, a.out);
+        fft_plans_->run({FftKind::real_forward, a.dtype, a.rows, a.n}, false, a.in, a.out, recording_);
       if (a.ends != 1 || a.inner != 1) weighed(a.out, a.out);
     }
   };

@@ -1,23 +1,34 @@
 #include "backends/cuda/fft_plans.h"
 
 #include "backends/cuda/libraries.h"
+#include "engine/backend.h"
 #include "engine/error.h"
 
 namespace reel::cuda {
 
 static_assert(std::is_same_v<cufftHandle, int>);
 
-FftPlans::~FftPlans() { clear(); }
+FftPlans::~FftPlans() { clear(true); }
 
-void FftPlans::clear() {
-  for (const auto& [key, handle] : plans_) libraries_.fft().cufftDestroy(handle);
-  plans_.clear();
+void FftPlans::clear(bool all) {
+  for (auto at = plans_.begin(); at != plans_.end();) {
+    if (at->second.kept && !all) {
+      ++at;
+      continue;
+    }
+    libraries_.fft().cufftDestroy(at->second.handle);
+    at = plans_.erase(at);
+  }
 }
 
-int FftPlans::plan(const Key& key) {
+int FftPlans::plan(const Key& key, bool recorded) {
   const auto found = plans_.find(key);
-  if (found != plans_.end()) return found->second;
-  if (plans_.size() == limit) clear();
+  if (found != plans_.end()) {
+    found->second.kept = found->second.kept || recorded;
+    return found->second.handle;
+  }
+  if (recorded) throw CannotRecord("cuFFT is to make a plan first");
+  if (plans_.size() >= limit) clear(false);
   const Cufft& fft = libraries_.fft();
   const bool wide = key.precision == DType::f64;
   const cufftType type = key.kind == FftKind::complex        ? (wide ? CUFFT_Z2Z : CUFFT_C2C)
@@ -34,11 +45,12 @@ int FftPlans::plan(const Key& key) {
                                    static_cast<int>(code)));
   }
   check(fft.cufftSetStream(handle, stream_), "fft: set the stream");
-  return plans_[key] = handle;
+  plans_[key] = {handle, false};
+  return handle;
 }
 
-void FftPlans::run(const Key& key, bool inverse, const void* in, void* out) {
-  const int handle = plan(key);
+void FftPlans::run(const Key& key, bool inverse, const void* in, void* out, bool recorded) {
+  const int handle = plan(key, recorded);
   const Cufft& fft = libraries_.fft();
   const int direction = inverse ? CUFFT_INVERSE : CUFFT_FORWARD;
   void* const from = const_cast<void*>(in);

@@ -29,18 +29,23 @@ class FftPlans {
       return std::tie(kind, precision, rows, n) < std::tie(o.kind, o.precision, o.rows, o.n);
     }
   };
-  /// Rows of n numbers, one after another; backward without 1 / n. real_backward may overwrite `in`. Throws Error when
-  /// cuFFT does not take the size.
-  void run(const Key& key, bool inverse, const void* in, void* out);
+  /// Rows of n numbers, one after another; backward without 1 / n. real_backward may overwrite `in`. `recorded`: into a
+  /// graph, which needs the plan from then on. Throws Error when cuFFT does not take the size, CannotRecord when there
+  /// is no plan yet for a graph.
+  void run(const Key& key, bool inverse, const void* in, void* out, bool recorded);
 
  private:
   static constexpr std::size_t limit = 64;
-  int plan(const Key& key);
-  void clear();
+  struct Plan {
+    int handle;
+    bool kept;  // for a graph
+  };
+  int plan(const Key& key, bool recorded);
+  void clear(bool all);
 
   Libraries& libraries_;
   cudaStream_t stream_;
-  std::map<Key, int> plans_;
+  std::map<Key, Plan> plans_;
 };
 
 }  // namespace reel::cuda

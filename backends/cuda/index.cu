@@ -111,7 +111,7 @@ __global__ void add_parts(std::int64_t n, std::int64_t splits, const W* parts, T
 void Cuda::gather_rows(const RowsArgs& a) {
   const std::int64_t all = a.outer * a.count * a.width;
   if (a.count == 0) return;
-  FaultSlot* const fault = faults_->slot({"gather_rows", a.rows}, stream());
+  FaultSlot* const fault = faults_->slot({"gather_rows", a.rows});
   dispatch(a.dtype, [&]<class E>(std::type_identity<E>) {
     using T = device_type<E>;
     const auto go = [&]<class Word>(Word, std::int64_t width) {
@@ -138,7 +138,7 @@ void Cuda::gather_rows(const RowsArgs& a) {
 void Cuda::scatter_add_rows(const RowsArgs& a) {
   if (a.dtype == DType::boolean) unsupported("scatter_add_rows of bool");
   if (a.count == 0) return;
-  FaultSlot* const fault = faults_->slot({"scatter_add_rows", a.rows}, stream());
+  FaultSlot* const fault = faults_->slot({"scatter_add_rows", a.rows});
   dispatch(a.dtype, [&]<class E>(std::type_identity<E>) {
     if constexpr (!std::is_same_v<E, bool>) {
       using T = device_type<E>;
@@ -170,7 +170,7 @@ void Cuda::scatter_add_rows(const RowsArgs& a) {
 void Cuda::take_along(const TakeArgs& a) {
   const std::int64_t all = a.outer * a.m * a.inner;
   if (all == 0) return;
-  FaultSlot* const fault = faults_->slot({"take_along", a.n}, stream());
+  FaultSlot* const fault = faults_->slot({"take_along", a.n});
   dispatch(a.dtype, [&]<class E>(std::type_identity<E>) {
     using T = device_type<E>;
     take<<<blocks_for(all), threads_per_block, 0, stream()>>>(
@@ -184,7 +184,7 @@ void Cuda::put_along(const TakeArgs& a) {
   if (a.dtype == DType::boolean) unsupported("put_along of bool");
   const std::int64_t columns = a.outer * a.inner;
   if (columns == 0 || a.m == 0) return;
-  FaultSlot* const fault = faults_->slot({"put_along", a.n}, stream());
+  FaultSlot* const fault = faults_->slot({"put_along", a.n});
   dispatch(a.dtype, [&]<class E>(std::type_identity<E>) {
     if constexpr (!std::is_same_v<E, bool>) {
       using T = device_type<E>;

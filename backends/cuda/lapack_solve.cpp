@@ -26,6 +26,7 @@ void solve_by_cpu(Backend& device, const Args& a, Solve&& solve) {
 
 void Cuda::solve(const SolveArgs& a) {
   if (a.n == 0 || a.k == 0 || a.batch == 0) return;
+  not_recorded(checked_on_host);
   if (is_differentiable(a.dtype) && solve_here(a)) return;
   solve_by_cpu(*this, a, [](Backend& cpu, const SolveArgs& b) { cpu.solve(b); });
 }

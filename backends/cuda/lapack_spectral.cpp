@@ -26,6 +26,7 @@ std::int64_t Cuda::eig(const EigArgs& a) {
 
 void Cuda::eigh(const EighArgs& a) {
   if (a.n == 0 || a.batch == 0) return;
+  not_recorded(checked_on_host);
   if (is_differentiable(a.dtype) && eigh_here(a)) return;
   ByCpu host(*this);
   const std::int64_t n = a.n, all = a.batch * n;

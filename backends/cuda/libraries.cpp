@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include "backends/cuda/cuda.h"
 #include "engine/error.h"
 
 namespace reel::cuda {
@@ -83,6 +84,7 @@ void open_libraries(Cublas& blas, Cusolver& solver, Cufft& fft) {
 
 Libraries::~Libraries() {  // at the end of a program, when nobody asks what comes of it
   if (blas_.handle) blas_.cublasDestroy_v2(blas_.handle);
+  cudaFree(workspace_);
   if (solver_.params) solver_.cusolverDnDestroyParams(solver_.params);
   if (solver_.handle) solver_.cusolverDnDestroy(solver_.handle);
 }
@@ -92,6 +94,13 @@ const Cublas& Libraries::blas() {
     fill(blas_);
     check(blas_.cublasCreate_v2(&blas_.handle), "cublasCreate");
     check(blas_.cublasSetStream_v2(blas_.handle, stream_), "cublasSetStream");
+    // Its own workspace would be another one in each captured graph. The sizes are those that NVIDIA recommends.
+    int device = 0, major = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
+    const std::size_t bytes = (major >= 9 ? 32 : 4) * (std::size_t{1} << 20);
+    check(cudaMalloc(&workspace_, bytes), "cudaMalloc");
+    check(blas_.cublasSetWorkspace_v2(blas_.handle, workspace_, bytes), "cublasSetWorkspace");
   }
   return blas_;
 }

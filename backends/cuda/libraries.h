@@ -16,7 +16,8 @@ namespace reel::cuda {
 
 // clang-format off
 #define REEL_CUBLAS(X)                                                                                  \
-  X(cublasCreate_v2) X(cublasDestroy_v2) X(cublasSetStream_v2) X(cublasGetStatusString)                 \
+  X(cublasCreate_v2) X(cublasDestroy_v2) X(cublasSetStream_v2) X(cublasSetWorkspace_v2)                 \
+  X(cublasGetStatusString)                                                                              \
   X(cublasGemmStridedBatchedEx_64)
 #define REEL_CUSOLVER(X)                                                                                \
   X(cusolverDnCreate) X(cusolverDnDestroy) X(cusolverDnSetStream)                                       \
@@ -70,6 +71,7 @@ class Libraries {
 
   // Each throws Error that says what is missing when the library cannot be opened.
   const Cublas& blas();
+  bool has_blas() const { return blas_.handle; }
   const Cusolver& solver();
   const Cufft& fft();
   Precision precision() const { return precision_; }
@@ -78,6 +80,7 @@ class Libraries {
   cudaStream_t stream_;
   Precision precision_;
   Cublas blas_;
+  void* workspace_ = nullptr;  // of cuBLAS
   Cusolver solver_;
   Cufft fft_;
 };

@@ -4,6 +4,7 @@
 #include "backends/cuda/faults.h"
 #include "backends/cuda/fft_plans.h"
 #include "backends/cuda/generated_kernels.h"
+#include "backends/cuda/graph.h"
 #include "backends/cuda/libraries.h"
 #include "backends/cuda/staging.h"
 #include "engine/error.h"
@@ -18,7 +19,7 @@ void* device_memory(std::size_t bytes) {
   cudaGetLastError();  // out of memory is for the caller to tell, not an error that stays
   return nullptr;
 }
-void free_device_memory(void* block) { cudaFree(block); }
+void free_device_memory(void* block, std::size_t) { cudaFree(block); }
 
 /// Throws Error when there is no such GPU.
 void find_device(const DeviceOptions& options) {
@@ -72,9 +73,11 @@ void Cuda::launched(const char* kernel, const char* what, std::initializer_list<
   check(code, text.c_str());
 }
 
-Storage* Cuda::allocate(std::size_t bytes) {
+Storage* Cuda::allocate(std::size_t bytes) { return allocate_from(recording_ ? recording_->pool() : nullptr, bytes); }
+
+Storage* Cuda::allocate_from(const std::shared_ptr<CachingAllocator>& pool, std::size_t bytes) {
   stream();
-  void* block = allocator_.allocate(bytes);
+  void* block = (pool ? *pool : allocator_).allocate(bytes);
   if (!block) {
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
@@ -82,28 +85,37 @@ Storage* Cuda::allocate(std::size_t bytes) {
                                     "{} are free. Hint: a smaller batch, or --checkpoint-every",
                                     bytes, memory().live_bytes, free, total));
   }
-  if (headers_.empty()) headers_.push_back(std::make_unique<Storage>());
-  Storage* const storage = headers_.back().release();
+  if (headers_.empty()) headers_.push_back(std::make_unique<Block>());
+  Block* const storage = headers_.back().release();
   headers_.pop_back();
   storage->backend = this;
   storage->data = static_cast<std::byte*>(block);
   storage->bytes = bytes;
   storage->version = 0;
+  storage->pool = pool;
   return storage;
 }
 
 void Cuda::release(Storage* storage) {
-  allocator_.release(storage->data, storage->bytes);
-  headers_.emplace_back(storage);
+  auto* const block = static_cast<Block*>(storage);
+  if (recording_ && !block->pool) return recording_->keep(block);
+  (block->pool ? *block->pool : allocator_).release(block->data, block->bytes);
+  block->pool.reset();
+  headers_.emplace_back(block);
 }
 
 void Cuda::read(void* host, const void* device, std::size_t bytes) {
-  faults_->check_all(stream(), false);
-  if (bytes) staging_->read(host, device, bytes, stream());
+  not_recorded("it needs a value on the host");
+  if (bytes == 0) return faults_->check_all(stream(), false);
+  faults_->fetch(stream());
+  staging_->read(host, device, bytes, stream());
+  faults_->check_fetched(stream(), false);
 }
 
 void Cuda::write(void* device, const void* host, std::size_t bytes) {
-  if (bytes) staging_->write(device, host, bytes, stream());
+  if (bytes == 0) return;
+  if (recording_) return copy_bytes(device, recording_->constant(host, bytes), bytes);
+  staging_->write(device, host, bytes, stream());
 }
 
 void Cuda::copy_bytes(void* to, const void* from, std::size_t bytes) {

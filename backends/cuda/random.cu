@@ -48,6 +48,7 @@ struct Whole {
 
 void Cuda::random(const RandomArgs& r) {
   if (r.n == 0) return;
+  not_recorded("its random numbers are others at each step");
   const auto run = [&]<class T, bool normal>(auto f) {
     fill_random<T, normal><<<blocks_for((r.n + 1) / 2), threads_per_block, 0, stream()>>>(r.seed, r.stream, r.n, f,
                                                                                           static_cast<T*>(r.out));

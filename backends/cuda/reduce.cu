@@ -122,24 +122,21 @@ void Cuda::reduce(const ReduceArgs& a) {
   launched("reduce", {plan.results, plan.count});
 }
 
-double Cuda::sum_of_squares(DType dtype, std::int64_t n, const void* x) {
-  if (n == 0) return 0;
+void Cuda::sum_of_squares(DType dtype, std::int64_t n, const void* x, double* out) {
+  if (n == 0) return fill({DType::f64, 1, 0, out});
   Loop<2> loop;
   loop.push(n, {1, 0});
   const ReducePlan plan = plan_reduction(loop);
   if (n >= most_elements) unsupported("sum_of_squares of 2^31 elements or more");
-  const StoragePtr room = scratch((static_cast<std::size_t>(plan.splits) + 1) * sizeof(double));
-  double* const out = reinterpret_cast<double*>(room->data);
+  const StoragePtr room = scratch(static_cast<std::size_t>(plan.splits) * sizeof(double));
   dispatch(dtype, [&]<class E>(std::type_identity<E>) {
     if constexpr (std::is_same_v<E, bool>)
       unsupported("sum_of_squares of bool");
     else
-      run<Plus, SquaredSize>(plan, static_cast<const device_type<E>*>(x), out + 1, out, stream());
+      run<Plus, SquaredSize>(plan, static_cast<const device_type<E>*>(x), reinterpret_cast<double*>(room->data), out,
+                             stream());
   });
   launched("sum_of_squares", {n});
-  double result = 0;
-  read(&result, out, sizeof result);
-  return result;
 }
 
 }  // namespace reel::cuda

@@ -56,6 +56,8 @@ class Model {
   /// The cells, from below, each with what it sees of x: [T, B, width].
   std::vector<std::pair<const Cell*, Tensor>> layers(const Tensor& x) const;
   const std::vector<Parameter>& parameters() const { return parameters_; }
+  /// Where it computes.
+  Backend& device() const { return parameters_.front().value.backend(); }
   /// Those that are trained.
   std::vector<Parameter> trained() const;
   /// What the cells add to the loss, a scalar; undefined for nothing.

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <sstream>
 
 #include "ops/functors/update.h"
@@ -33,10 +34,22 @@ Optimizer::Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& 
   }
 }
 
-double Optimizer::norm(const Tensors& gradients) const {
-  double squares = 0;
-  for (const Tensor& g : gradients) squares += g.backend().sum_of_squares(g.dtype(), g.numel(), g.data());
-  return std::sqrt(squares);
+void sums_of_squares(const Tensors& gradients, Tensor out) {
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const Tensor& g = gradients[i];
+    g.backend().sum_of_squares(g.dtype(), g.numel(), g.data(), out.data_as<double>() + i);
+  }
+}
+
+double norm_of(std::span<const double> squares) {
+  return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
+}
+
+double norm_of(const Tensors& gradients) {
+  if (gradients.empty()) return 0;
+  Tensor squares = Tensor::empty({DType::f64, {std::ssize(gradients)}, &gradients[0].backend()});
+  sums_of_squares(gradients, squares);
+  return norm_of(std::span<const double>(squares.values<double>()));
 }
 
 template <class Rule>

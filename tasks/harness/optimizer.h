@@ -23,13 +23,19 @@ struct OptimizerOptions {
   static std::vector<std::string> kinds() { return {"sgd", "rmsprop", "adam", "amsgrad", "adagrad"}; }
 };
 
+/// The sum of squares of each gradient, to the first places of `out`, f64 on their device.
+void sums_of_squares(const Tensors& gradients, Tensor out);
+/// The norm of all together.
+double norm_of(std::span<const double> squares);
+double norm_of(const Tensors& gradients);
+
 class Optimizer {
  public:
   /// Throws Error when a group in group_lr is none of the parameters'.
   Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& options);
 
   /// The norm of all gradients together; gradients are in the order of the parameters.
-  double norm(const Tensors& gradients) const;
+  double norm(const Tensors& gradients) const { return norm_of(gradients); }
   /// One update, with all rates times lr_factor. `norm` is that of the gradients. A parameter with a retraction of its
   /// own takes that instead of the rule.
   void step(const Tensors& gradients, double norm, double lr_factor = 1);

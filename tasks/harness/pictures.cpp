@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tasks/harness/device.h"
 #include "tasks/harness/heat_map.h"
 #include "tasks/harness/inside.h"
 #include "tasks/harness/safetensors.h"
@@ -46,7 +47,7 @@ void draw_over_time(const Ended& e, const std::string& name,
                                                              const std::vector<double>&)>& maps) {
   const Batch batch = example(e, 0);
   const std::vector<double> marks = e.task.marks(batch);
-  const auto layers = e.model.layers(batch.x);
+  const auto layers = e.model.layers(on(batch.x, e.model.device()));
   TensorFile numbers;
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const auto& [cell, x] = layers[l];
@@ -94,7 +95,7 @@ void draw_gradients(const Ended& e) {
   std::int64_t T = 0, count = 0;
   fmt::print(stderr, "gradients of states with respect to inputs ...\n");
   for (std::size_t i = 0; i < std::min<std::size_t>(sequences, e.streams.size()); ++i) {
-    const auto layers = e.model.layers(example(e, i).x);
+    const auto layers = e.model.layers(on(example(e, i).x, e.model.device()));
     if (i > 0 && layers[0].second.dim(0) != T) continue;
     T = layers[0].second.dim(0);
     ++count;

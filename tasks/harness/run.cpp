@@ -23,11 +23,12 @@ struct Shared {
   TrainOptions train;
   OptimizerOptions optimizer;
   ModelOptions model;
-  std::string device = "cpu", dtype = "f32", out, epsilon_place = "outside", group_lr, shuffle = "on";
+  std::string device = "cpu", precision = "f32", dtype = "f32", out, epsilon_place = "outside", group_lr,
+              shuffle = "on";
   std::string data, pictures;
   double epochs = 0;
   std::int64_t threads = 0;
-  bool dry_run = false, list_cells = false, no_test = false;
+  bool dry_run = false, list_cells = false, no_test = false, no_graph = false;
 };
 
 void add_shared(Options& o, Shared& s, Source source) {
@@ -101,12 +102,15 @@ void add_shared(Options& o, Shared& s, Source source) {
           "Run");
   o.add("out", s.out, "run folder; empty: runs/TASK-CELL-DATE", "Run");
   add_device(o, s.device);
+  o.choice("precision", s.precision, {"f32", "tf32", "bf16"},
+           "of the products of f32 on a GPU; weights and results are f32 in any case", "Run");
   o.choice("dtype", s.dtype, {"f32", "f64"}, "of parameters and states", "Run");
   o.add("checkpoint-every", s.model.checkpoint_every,
         "keep states every so many time steps only and compute those between again: less memory for long sequences; "
         "0: keep all",
         "Run", not_negative);
   o.add("threads", s.threads, "of the CPU; 0: one for each core", "Run", Bounds{.low = 0, .high = 1024});
+  o.flag("no-graph", s.no_graph, "on a GPU: run each step kernel by kernel, not as one CUDA graph", "Run");
   o.flag("quiet", s.train.quiet, "no progress", "Run");
   o.flag("dry-run", s.dry_run, "print the model and stop", "Run");
   o.flag("list-cells", s.list_cells, "print all cells with a line each and stop", "Run");
@@ -124,6 +128,15 @@ std::map<std::string, double> parse_rates(const std::string& text) {
     first = end + 1;
   }
   return rates;
+}
+
+/// The device as the backends name it.
+std::string device_name(const Shared& s) {
+  if (s.precision == "f32") return s.device;
+  if (!s.device.starts_with("cuda"))
+    throw Usage(
+        fmt::format("--precision {}: on {} products of f32 are f32. Hint: --device cuda", s.precision, s.device));
+  return s.device + "," + s.precision;
 }
 
 void print_reported(const std::string& name, const std::string& task) {
@@ -151,7 +164,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   if (!pictures.empty()) add_pictures(options, s.pictures, pictures);
   options.cells();
   options.presets(program.name);
-  std::vector<std::string> with_resume{"steps", "quiet", "threads"};
+  std::vector<std::string> with_resume{"steps", "quiet", "threads", "no-graph"};
   if (program.source != Source::fresh) with_resume.emplace_back("epochs");
   if (!pictures.empty()) with_resume.emplace_back("picture");
   with_resume.insert(with_resume.end(), program.with_resume.begin(), program.with_resume.end());
@@ -167,6 +180,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   s.optimizer.group_lr = parse_rates(s.group_lr);
   s.train.examples.shuffle = s.shuffle == "on";
   s.train.test = !s.no_test;
+  s.train.graphs = !s.no_graph;
   s.train.cell = s.model.cell;
   s.train.device = s.device;
   s.model.settings = options.settings(s.model.cell);
@@ -176,7 +190,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   std::unique_ptr<Task> task;
   std::unique_ptr<Model> model;
   std::optional<Optimizer> optimizer;
-  Backend& device = use_device(s.device);
+  Backend& device = find_device(device_name(s));  // of the model alone: batches are made by the CPU
   device.set_threads(s.train.threads);
   try {
     task = program.task({s.data, s.train.seed, s.train.examples});
@@ -249,13 +263,15 @@ void add_device(Options& options, std::string& variable) {
   options.add("device", variable, fmt::format("where to compute: {}", fmt::join(backend_names(), ", ")), "Run");
 }
 
-Backend& use_device(const std::string& name) {
+Backend& find_device(const std::string& name) {
   try {
-    return set_default_backend(name.empty() ? "cpu" : name);
+    return backend(name.empty() ? "cpu" : name);
   } catch (const Error& e) {
     throw Usage(fmt::format("--device {}: {}", name, e.what()));
   }
 }
+
+Backend& use_device(const std::string& name) { return set_default_backend(find_device(name).name()); }
 
 int run_task(int argc, const char* const* argv, const TaskProgram& program) {
   return run_program(program.name, [&] { return run(argc, argv, program); });

@@ -38,7 +38,9 @@ int run_program(const std::string& name, const std::function<int()>& body);
 
 /// Adds --device, whose default is the variable's present value.
 void add_device(Options& options, std::string& variable);
-/// Computes there from now on, if nobody says otherwise; throws Usage when there is no such device.
+/// Throws Usage when there is no such device.
+Backend& find_device(const std::string& name);
+/// The same, and computes there from now on if nobody says otherwise.
 Backend& use_device(const std::string& name);
 
 /// Runs a task as a program. Returns the exit code: 0, 1 on failure, 2 on bad usage, 130 when interrupted.

@@ -8,9 +8,11 @@
 
 #include "tasks/harness/ahead.h"
 #include "tasks/harness/checkpoint.h"
+#include "tasks/harness/device.h"
 #include "tasks/harness/figure.h"
 #include "tasks/harness/interrupt.h"
 #include "tasks/harness/progress.h"
+#include "tasks/harness/steps.h"
 
 namespace reel {
 
@@ -41,15 +43,15 @@ Evaluation evaluate(const Task& task, const Model& model, const std::vector<std:
   Tensors carry;
   for (const auto& streams : batches) {
     if (!task.continues(streams)) carry.clear();
-    const Batch batch = task.batch(seed, streams);
+    const Batch made = task.batch(seed, streams), batch = on(made, model.device());
     const Tensor outputs = model.forward(batch, std::nullopt, &carry);
     const double n =
-        batch.weight.defined() ? sum(cast(batch.weight, DType::f64)).item() : static_cast<double>(batch.y.numel());
+        made.weight.defined() ? sum(cast(made.weight, DType::f64)).item() : static_cast<double>(made.y.numel());
     e.loss += n * task.loss(outputs, batch).item();
     e.accuracy += n * task.accuracy(outputs, batch);
     total += n;
     if (!with_scores) continue;
-    const std::vector<Score> scores = task.scores(outputs, batch);
+    const std::vector<Score> scores = task.scores(on(outputs, made.x.backend()), made);
     e.scores.resize(scores.size());
     for (std::size_t i = 0; i < scores.size(); ++i) {
       e.scores[i].name = scores[i].name;
@@ -96,9 +98,6 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   }
   folder.keep_rows_up_to(at.step);
 
-  Tensors parameters;
-  for (const Parameter& p : model.trained()) parameters.push_back(p.value);
-
   Outcome outcome;
   RunRecord& record = outcome.record;
   record.task = task.name();
@@ -143,32 +142,25 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
       free_core);
   const auto out_of_patience = [&] { return options.patience > 0 && waited(folder.rows()) >= options.patience; };
   bool enough = at.step >= options.steps || out_of_patience();
+  Steps steps(task, model, options.graphs);
   double update_seconds = 0;
   const std::int64_t first_step = at.step;
   while (!enough && !interrupt.requested()) {
     const Clock update(0);
     const auto [streams, batch] = batches.take(at.step, at.step + 1 < options.steps);
     if (!task.continues(streams)) at.carry.clear();
-    double loss = 0;
-    {
-      Tape tape;
-      Tensor l = task.loss(model.forward(batch, TrainingStep{options.seed, at.step}, &at.carry), batch);
-      loss = l.item();
-      if (!std::isfinite(loss)) diverged("loss", loss, at.step + 1, folder);
-      if (const double scale = task.scale(batch); scale != 1) l = l * scale;
-      const Tensor penalty = model.penalty();
-      const Tensors gradients = grad({penalty.defined() ? l + penalty : l}, parameters);
-      const double norm = optimizer.norm(gradients);
-      if (!std::isfinite(norm)) diverged("gradient norm", norm, at.step + 1, folder);
-      optimizer.step(gradients, norm, schedule.factor(at.step));
-      model.updated();
-      at.running.grad_norm += norm;
-    }
+    const StepResult result = steps(batch, {options.seed, at.step}, at.carry);
+    if (!std::isfinite(result.loss)) diverged("loss", result.loss, at.step + 1, folder);
+    if (!std::isfinite(result.norm)) diverged("gradient norm", result.norm, at.step + 1, folder);
+    optimizer.step(result.gradients, result.norm, schedule.factor(at.step));
+    model.updated();
+    if (const auto note = steps.note()) progress.message("steps run kernel by kernel, not as one graph: " + *note);
     ++at.step;
     if (at.step > first_step + 1) update_seconds += update.seconds();  // the first one also plans and allocates
     ++at.running.steps;
-    at.running.loss += loss;
-    progress.update(at.step, loss);
+    at.running.loss += result.loss;
+    at.running.grad_norm += result.norm;
+    progress.update(at.step, result.loss);
 
     if (at.step % every == 0 || at.step == options.steps) {
       const Evaluation v = evaluate(task, model, examples.valid(), options.seed, false);

@@ -13,7 +13,8 @@ struct TrainOptions {
   std::uint64_t seed = 1;
   int threads = 1;
   bool quiet = false;
-  bool test = true;  // at the end, where there is a test set
+  bool test = true;    // at the end, where there is a test set
+  bool graphs = true;  // steps as recordings, where the device makes such
   ExampleOptions examples;
   ScheduleOptions schedule;
   std::string cell, device;  // for the record

@@ -1,0 +1,13 @@
+// Batches are made by the CPU, models may live elsewhere.
+#pragma once
+#include "tasks/harness/model.h"
+
+namespace reel {
+
+/// Overwrites the elements with those of a tensor of the same dtype and shape on any device.
+void fill_from(const Tensor& source, Tensor target);
+/// The same values there; the tensor itself where it is there already, or undefined.
+Tensor on(const Tensor& x, Backend& device);
+Batch on(const Batch& batch, Backend& device);
+
+}  // namespace reel

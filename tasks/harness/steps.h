@@ -1,0 +1,73 @@
+// Training steps up to the update. On a device that can write kernels down, all that it is asked for between a batch
+// and its gradients is written down once (a CUDA graph), and run by one launch at each later step of the same shapes.
+#pragma once
+#include <deque>
+#include <utility>
+
+#include "tasks/harness/task.h"
+
+namespace reel {
+
+/// What a step comes to. If the loss is not finite, the rest is not set.
+struct StepResult {
+  double loss = 0, norm = 0;  // norm: of all gradients together
+  Tensors gradients = {};     // of the trained parameters; they hold until the next step
+};
+
+class Steps {
+ public:
+  /// `graphs`: write steps down where the device can; false: each one kernel by kernel.
+  Steps(const Task& task, const Model& model, bool graphs);
+
+  /// Loss and gradients for a batch on any device. It starts from the states in `carry`, when there are any, and leaves
+  /// the last ones there, which hold until the end of the next step.
+  StepResult operator()(const Batch& batch, const TrainingStep& at, Tensors& carry);
+  /// Why steps are not written down, where the device could; told once.
+  std::optional<std::string> note() { return std::exchange(note_, std::nullopt); }
+  /// How many kinds of step are written down.
+  int recorded() const { return recorded_; }
+  /// Kernels and copies of the one that was written down last.
+  std::size_t kernels() const { return kernels_; }
+
+ private:
+  /// What two steps have in common that the same kernels do for.
+  struct Kind {
+    std::vector<Spec> specs;
+    bool scaled;
+    bool operator==(const Kind&) const = default;
+  };
+  /// A step whose inputs and results lie on the device, so that its kernels can be written down.
+  struct OnDevice {
+    Batch batch;
+    Tensors carry_in;
+    Tensor scale;  // f64; undefined for 1
+    Tensors gradients, carry;
+    Tensor numbers;  // f64: the loss, then the sums of squares of the gradients
+    std::unique_ptr<Recording> recording;
+  };
+  struct Seen {
+    Kind kind;
+    int times = 0;
+    std::unique_ptr<OnDevice> step = nullptr;  // written down
+  };
+  static constexpr int most = 4;  // kinds that are written down: each holds the memory of a step
+
+  StepResult plain(const Batch& batch, const TrainingStep& at, Tensors& carry, double scale) const;
+  std::unique_ptr<OnDevice> room_for(const Batch& batch, const Tensors& carry, double scale) const;
+  void put(OnDevice& step, const Batch& batch, const Tensors& carry, double scale) const;
+  void compute(OnDevice& step, const TrainingStep& at) const;
+  bool record(OnDevice& step, const TrainingStep& at);
+  StepResult result(const OnDevice& step, Tensors& carry) const;
+
+  const Task& task_;
+  const Model& model_;
+  Backend& device_;
+  Tensors parameters_;
+  bool graphs_;
+  int recorded_ = 0;
+  std::size_t kernels_ = 0;
+  std::deque<Seen> seen_;
+  std::optional<std::string> note_;
+};
+
+}  // namespace reel

@@ -1,0 +1,90 @@
+// Training steps as CUDA graphs: to the last bit what they are kernel by kernel. Needs a GPU; says that it is skipped
+// where there is none.
+#include "tests/little_task.h"
+#include "tests/recording_device.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+/// The GPU; null, and a line that CTest takes for "skipped", where there is none.
+Backend* gpu() {
+  static Backend* const found = []() -> Backend* {
+    try {
+      return &backend("cuda");
+    } catch (const Error& e) {
+      fmt::print("skipped: {}\n", e.what());
+      return nullptr;
+    }
+  }();
+  return found;
+}
+
+void same(const TaskOptions& o, const ModelOptions& m) {
+  const Little task(o);
+  const Ran plain = train_a_little(task, m, false, *gpu()), graph = train_a_little(task, m, true, *gpu()),
+            wanted = train_a_little(task, m, true, RecordingDevice::get());
+  CHECK(plain.numbers == graph.numbers);
+  CHECK(plain.parameters == graph.parameters);
+  CHECK_MESSAGE(graph.recorded == wanted.recorded, graph.note << "; on the test's own device: " << wanted.note);
+}
+
+}  // namespace
+
+TEST_CASE("every cell: steps as graphs are what they are kernel by kernel, and are written down where the tables say") {
+  if (!gpu()) return;
+  for (const CellType& type : cell_registry()) {
+    CAPTURE(type.name);
+    same({}, {.cell = type.name, .hidden = 16});
+    same({.symbols = true, .weights = true, .scaled = true, .carried = true}, {.cell = type.name, .hidden = 16});
+  }
+}
+
+TEST_CASE("several lengths, the last step alone, checkpoints over time, dropout") {
+  if (!gpu()) return;
+  for (const std::string cell : {"srnn", "lstm", "goru"}) {
+    CAPTURE(cell);
+    same({.lengths = 2}, {.cell = cell, .hidden = 16});
+    same({.every_step = false}, {.cell = cell, .hidden = 16, .layers = 2});
+    ModelOptions often{.cell = cell, .hidden = 16};
+    often.checkpoint_every = 2;
+    same({.carried = true}, often);
+    same({}, {.cell = cell, .hidden = 16, .layers = 2, .dropout = 0.5});
+  }
+}
+
+TEST_CASE("a graph that runs asks for no memory") {
+  if (!gpu()) return;
+  const Little task({.symbols = true, .weights = true});
+  Model model(task.shape(), {.cell = "lstm", .hidden = 16}, Init(3, DType::f32, *gpu()));
+  Steps steps(task, model, true);
+  Tensors carry;
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    carry.clear();
+    const MemoryUse before = gpu()->memory();
+    steps(task.batch(1, {3 * i, 3 * i + 1, 3 * i + 2}), {1, 0}, carry);
+    if (i < 2) continue;
+    CHECK(gpu()->memory().live_bytes == before.live_bytes);
+    CHECK(gpu()->memory().system_calls == before.system_calls);
+  }
+  CHECK(steps.recorded() == 1);
+}
+
+TEST_CASE("a bad index in a graph is told with the reading of the loss") {
+  if (!gpu()) return;
+  const Little task({.symbols = true});
+  Model model(task.shape(), {.cell = "gru", .hidden = 16}, Init(3, DType::f32, *gpu()));
+  Steps steps(task, model, true);
+  Tensors carry;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    carry.clear();
+    steps(task.batch(1, {3 * i, 3 * i + 1, 3 * i + 2}), {1, 0}, carry);
+  }
+  Batch bad = task.batch(1, {9, 10, 11});
+  bad.x.data_as<std::int32_t>()[4] = 77;
+  carry.clear();
+  CHECK(contains(error_of([&] { steps(bad, {1, 0}, carry); }), "index 77 at place 4 is not in 0..3"));
+  carry.clear();
+  CHECK(error_of([&] { steps(task.batch(1, {12, 13, 14}), {1, 0}, carry); }).empty());
+}

@@ -1,0 +1,311 @@
+// Training steps written down once and run again: to the last bit what they are kernel by kernel, on a device that does
+// as a GPU does but needs none.
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+#include "tasks/harness/device.h"
+#include "tasks/harness/files.h"
+#include "tasks/harness/train.h"
+#include "tests/little_task.h"
+#include "tests/recording_device.h"
+#include "tests/temp_dir.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+Model model_for(const Task& task, const ModelOptions& options) {
+  return Model(task.shape(), options, Init(3, DType::f32, RecordingDevice::get()));
+}
+Ran train_a_little(const Task& task, const ModelOptions& options, bool graphs, std::int64_t count = 8,
+                   DType dtype = DType::f32) {
+  return train_a_little(task, options, graphs, RecordingDevice::get(), count, 3, dtype);
+}
+
+/// "`solve`" of "[solve] its result is checked on the host".
+std::string stopped_by(const std::string& note) {
+  return note[0] == '[' ? fmt::format("`{}`", note.substr(1, note.find(']') - 1)) : "a value that the host looks at";
+}
+
+}  // namespace
+
+namespace {
+
+/// "Written down: `a`, `b`." in lines of the documentation's length.
+std::string list_of(const std::vector<std::string>& names) {
+  std::string text = "Written down:", line = text;
+  for (const std::string& name : names) {
+    const std::string word = fmt::format("`{}`{}", name, name == names.back() ? "." : ",");
+    const bool fits = line.size() + 1 + word.size() <= 120;
+    text += (fits ? " " : "\n") + word;
+    line = fits ? line + " " + word : word;
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("every cell, with every choice of its settings: the same numbers to the last bit, written down or not") {
+  std::vector<std::string> names;
+  std::map<std::string, std::string> stopped;  // by what is named in the documentation
+  for (const CellType& type : cell_registry()) {
+    std::string usual;
+    const auto check = [&](const std::map<std::string, std::string>& settings) {
+      const Little task({.symbols = settings.empty()});
+      const ModelOptions options{.cell = type.name, .hidden = 8, .settings = settings};
+      const Ran plain = train_a_little(task, options, false, 4), graph = train_a_little(task, options, true, 4);
+      CHECK(plain == graph);
+      CHECK(plain.recorded == 0);
+      CHECK(graph.recorded == (graph.note.empty() ? 1 : 0));
+      return graph.note.empty() ? "" : stopped_by(graph.note);
+    };
+    CAPTURE(type.name);
+    usual = check({});
+    if (usual.empty())
+      names.push_back(type.name);
+    else
+      stopped[fmt::format("`{}`", type.name)] = usual;
+    for (const Setting& s : type.settings) {
+      for (const std::string& choice : s.choices) {
+        CAPTURE(s.name);
+        CAPTURE(choice);
+        if (choice == s.fallback) continue;
+        try {
+          const std::string here = check({{s.name, choice}});
+          if (here != usual)
+            stopped[fmt::format("`{}` with `{} = {}`", type.name, s.name, choice)] = here.empty() ? "nothing" : here;
+        } catch (const OptionError&) {  // a choice for other sizes
+        }
+      }
+    }
+  }
+  std::string wanted = list_of(names) + "\n\n| cell | what stops it |\n|---|---|\n";
+  for (const auto& [cell, op] : stopped) wanted += fmt::format("| {} | {} |\n", cell, op);
+  if (const std::string page = REEL_SOURCE_DIR "/docs/cuda.md"; std::filesystem::exists(page))
+    CHECK_MESSAGE(contains(read_file(page), wanted), "docs/cuda.md is to say:\n" << wanted);
+  else
+    MESSAGE("docs/cuda.md is not here");
+}
+
+TEST_CASE("every cell over several lengths, layers and states that are carried on") {
+  for (const CellType& type : cell_registry()) {
+    CAPTURE(type.name);
+    const Little task({.weights = true, .scaled = true, .carried = true, .lengths = 2});
+    const ModelOptions options{.cell = type.name, .hidden = 8, .layers = 2};
+    const Ran plain = train_a_little(task, options, false, 12), graph = train_a_little(task, options, true, 12);
+    CHECK(plain == graph);
+    // two lengths, with states and without, where there are such
+    CHECK(graph.recorded == (!graph.note.empty() ? 0 : type.name == "r_transformer" ? 2 : 4));
+  }
+}
+
+TEST_CASE("kinds of steps: weights, scales, symbols, the last step alone, precisions, checkpoints over time") {
+  const auto same = [](const TaskOptions& o, const ModelOptions& m, int recorded, DType dtype = DType::f32) {
+    const Little task(o);
+    const Ran plain = train_a_little(task, m, false, 12, dtype), graph = train_a_little(task, m, true, 12, dtype);
+    CHECK(plain == graph);
+    CHECK(graph.recorded == recorded);
+  };
+  const ModelOptions lstm{.cell = "lstm", .hidden = 8}, srnn{.cell = "srnn", .hidden = 8};
+  for (const ModelOptions& m : {lstm, srnn}) {
+    CAPTURE(m.cell);
+    same({.weights = true}, m, 1);
+    same({.scaled = true}, m, 1);
+    same({.symbols = true, .weights = true, .scaled = true}, m, 1);
+    same({.every_step = false}, m, 1);
+    same({.scaled = true}, m, 1, DType::f64);
+    same({.lengths = 6}, m, 4);  // four kinds are written down, the others run as ever
+  }
+  ModelOptions often = lstm;
+  often.checkpoint_every = 2;
+  same({.carried = true}, often, 2);
+  ModelOptions one_hot = srnn;
+  one_hot.input = "one-hot";
+  same({.symbols = true}, one_hot, 1);
+}
+
+TEST_CASE("a step that runs again: one launch, one reading, nothing allocated, besides the update") {
+  RecordingDevice& device = RecordingDevice::get();
+  const Little task({.weights = true, .scaled = true, .carried = true});
+  Model model = model_for(task, {.cell = "lstm", .hidden = 8});
+  Optimizer optimizer(model.trained(), usual_optimizer());
+  Steps steps(task, model, true);
+  Tensors carry;
+  const auto step = [&](std::uint64_t first) {
+    const std::vector<std::uint64_t> streams{first, first + 1, first + 2};
+    const StepResult r = steps(task.batch(1, streams), {1, 0}, carry);
+    optimizer.step(r.gradients, r.norm);
+  };
+  for (std::uint64_t i = 0; i < 4; ++i) step(3 * i);  // without states, then with: plain, written down, run again
+  REQUIRE(steps.recorded() == 1);
+  CHECK(steps.kernels() > 20);
+  for (std::uint64_t i = 4; i < 8; ++i) {
+    const std::size_t allocations = device.allocations, reads = device.reads, kernels = device.kernels,
+                      replays = device.replays;
+    const MemoryUse before = device.memory();
+    step(3 * i);
+    CHECK(device.allocations == allocations);
+    CHECK(device.memory().live_bytes == before.live_bytes);
+    CHECK(device.memory().system_calls == before.system_calls);
+    CHECK(device.replays == replays + 1);
+    CHECK(device.reads == reads + 1);
+    CHECK(device.kernels == kernels + model.trained().size());
+  }
+}
+
+TEST_CASE("memory of a recording goes back with it, also when it was given up") {
+  RecordingDevice& device = RecordingDevice::get();
+  const Little task({});
+  const std::size_t before = device.memory().live_bytes;
+  train_a_little(task, {.cell = "gru", .hidden = 8}, true);
+  CHECK(device.memory().live_bytes == before);
+  const Ran stopped = train_a_little(task, {.cell = "exprnn", .hidden = 8}, true);
+  CHECK_FALSE(stopped.note.empty());
+  CHECK(device.memory().live_bytes == before);
+}
+
+TEST_CASE("losses that tasks train on, and what they take of the outputs, are written down") {
+  RecordingDevice& device = RecordingDevice::get();
+  const Tensor outputs = on(random({5, 3, 4}, 1, DType::f32), device), y = on(integers({5, 3}, 0, 4, 1, 2), device),
+               numbers = on(random({5, 3, 4}, 2, DType::f32, 0, 1), device),
+               weight = on(random({5, 3}, 3, DType::f32, 0, 1), device),
+               places = on(Tensor::from<std::int32_t>({3, 7, 14}, {3}), device);
+  const std::vector<std::function<Tensor()>> losses{
+      [&] { return cross_entropy(outputs, y); },
+      [&] { return cross_entropy(outputs, y, {.weight = weight}); },
+      [&] { return cross_entropy(slice(outputs, 0, 2, 5), slice(y, 0, 2, 5)); },
+      [&] {
+        return cross_entropy(embedding(places, reshape(outputs, {-1, 4})), at(y, 1));
+      },
+      [&] { return mse(outputs, numbers); },
+      [&] { return sum(mean(square(outputs - numbers), {-1}) * weight) / sum(weight); },
+      [&] {
+        const Tensor keys = binary_cross_entropy_with_logits(outputs, numbers, {.reduction = LossReduction::none});
+        return sum(sum(keys, {-1}) * weight) / sum(weight);
+      }};
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    CAPTURE(i);
+    const auto value_and_gradient = [&] {
+      const Tape tape;
+      const Tensor l = losses[i]();
+      return Tensors{l, grad({l}, Tensors{outputs})[0]};
+    };
+    const Tensors wanted = value_and_gradient();
+    const auto recording = device.record();
+    const Tensors got = value_and_gradient();
+    recording->stop();
+    recording->replay();
+    for (std::size_t k = 0; k < 2; ++k) CHECK(elements(got[k]) == elements(wanted[k]));
+  }
+}
+
+TEST_CASE("a pool holds on to what it freed, even when there is no more: a recording writes there") {
+  int left = 2;
+  CachingAllocator all([&](std::size_t bytes) { return left-- > 0 ? std::malloc(bytes) : nullptr; },
+                       [](void* block, std::size_t) { std::free(block); });
+  auto pool = make_pool(all);
+  void* const block = pool->allocate(1000);
+  REQUIRE(block);
+  pool->release(block, 1000);
+  void* const large = pool->allocate(100000);
+  CHECK(large);
+  CHECK(pool->allocate(200000) == nullptr);
+  CHECK(all.allocate(1000) == nullptr);
+  CHECK(pool->allocate(1000) == block);
+  CHECK(all.use().live_bytes > 101000);
+  pool->release(block, 1000);
+  pool->release(large, 100000);
+  pool.reset();
+  CHECK(all.use().live_bytes == 0);
+  CHECK(all.allocate(1000) == block);  // back where it came from
+  all.release(block, 1000);
+}
+
+TEST_CASE("what is drawn anew at each step is not written down, and says so") {
+  const Little task({});
+  const ModelOptions options{.cell = "gru", .hidden = 8, .layers = 2, .dropout = 0.5};
+  const Ran plain = train_a_little(task, options, false), graph = train_a_little(task, options, true);
+  CHECK(plain == graph);
+  CHECK(graph.recorded == 0);
+  CHECK(graph.note == "its random numbers are others at each step");
+}
+
+TEST_CASE("devices that do not write down run as ever, and say nothing") {
+  const Little task({});
+  const Model model(task.shape(), {.cell = "gru", .hidden = 8}, Init(3, DType::f32, backend("cpu")));
+  Steps steps(task, model, true);
+  Tensors carry;
+  for (std::uint64_t i = 0; i < 4; ++i) steps(task.batch(1, {i, i + 1}), {1, 0}, carry);
+  CHECK(steps.recorded() == 0);
+  CHECK_FALSE(steps.note());
+}
+
+namespace {
+
+/// What a run leaves: its rows without the seconds, and its checkpoint without them.
+struct Left {
+  std::vector<RunFolder::Row> rows;
+  std::vector<std::vector<std::complex<double>>> parameters;
+  std::string error;
+};
+
+Left whole_run(const TaskOptions& o, const ModelOptions& m, bool graphs, std::vector<std::int64_t> until = {12}) {
+  const TempDir dir;
+  const Little task(o);
+  RunFolder folder = RunFolder::create(dir / "run", "little", m.cell);
+  Left left;
+  for (const std::int64_t steps : until) {  // each goes on where the one before it ended
+    Model model = model_for(task, m);
+    Optimizer optimizer(model.trained(), usual_optimizer());
+    TrainOptions options;
+    options.steps = steps;
+    options.valid_every = 2;
+    options.quiet = true;
+    options.graphs = graphs;
+    options.examples.batch = o.batch;
+    options.examples.valid_size = 2 * o.batch + 1;  // and a smaller batch at the end
+    left.error = error_of([&] { train(task, model, optimizer, folder, options); });
+    left.parameters.clear();
+    for (const Parameter& p : model.parameters()) left.parameters.push_back(elements(p.value));
+  }
+  left.rows = folder.rows();
+  for (RunFolder::Row& row : left.rows) row.seconds = 0;
+  return left;
+}
+
+}  // namespace
+
+TEST_CASE("whole runs, with validations between the steps and states carried on: the same rows and parameters") {
+  for (const std::string cell : {"srnn", "lstm", "goru", "scornn", "dtriv"}) {
+    CAPTURE(cell);
+    const ModelOptions m{.cell = cell, .hidden = 8};
+    for (const TaskOptions& o : {TaskOptions{}, TaskOptions{.weights = true, .scaled = true, .carried = true},
+                                 TaskOptions{.symbols = true, .every_step = false, .lengths = 2}}) {
+      const Left plain = whole_run(o, m, false), graph = whole_run(o, m, true);
+      CHECK(plain.error.empty());
+      CHECK(graph.error.empty());
+      CHECK(plain.rows.size() == 6);
+      CHECK(plain.rows == graph.rows);
+      CHECK(plain.parameters == graph.parameters);
+    }
+  }
+}
+
+TEST_CASE("a run that is resumed ends as one that was not, whether its steps are written down before or after") {
+  const TaskOptions o{.carried = true};
+  const ModelOptions m{.cell = "lstm", .hidden = 8};
+  const Left whole = whole_run(o, m, true), resumed = whole_run(o, m, true, {6, 12});
+  CHECK(whole.rows == resumed.rows);
+  CHECK(whole.parameters == resumed.parameters);
+}
+
+TEST_CASE("a loss that is not a number is told at its step") {
+  const auto text = [](bool graphs) {
+    return whole_run({.bad = 3 * 7 + 1}, {.cell = "lstm", .hidden = 8}, graphs).error;
+  };
+  const auto told = [](std::string text) { return text.substr(0, text.find(';')); };
+  CHECK(contains(text(false), "the loss became nan at step 8"));
+  CHECK(told(text(true)) == told(text(false)));
+}
