@@ -11,19 +11,6 @@ namespace reel::cuda {
 
 namespace {
 
-cudaDataType_t data_type(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return CUDA_R_32F;
-    case DType::f64:
-      return CUDA_R_64F;
-    case DType::c64:
-      return CUDA_C_32F;
-    default:
-      return CUDA_C_64F;
-  }
-}
-
 /// Room that a call of cuSOLVER works in, on both sides; to be kept until the call has run.
 struct WorkRoom {
   std::size_t device_bytes = 0, host_bytes = 0;

@@ -50,6 +50,19 @@ void fill(Cufft& table) {
 
 }  // namespace
 
+cudaDataType_t data_type(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return CUDA_R_32F;
+    case DType::f64:
+      return CUDA_R_64F;
+    case DType::c64:
+      return CUDA_C_32F;
+    default:
+      return CUDA_C_64F;
+  }
+}
+
 void check(cublasStatus_t code, const char* what) {
   if (code != CUBLAS_STATUS_SUCCESS) failed("cuBLAS", what, code);
 }

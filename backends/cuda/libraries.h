@@ -11,6 +11,7 @@
 #include <string>
 
 #include "backends/cuda/device_options.h"
+#include "engine/dtype.h"
 
 namespace reel::cuda {
 
@@ -54,6 +55,9 @@ struct Driver {
   REEL_DRIVER(REEL_POINTER)
 };
 #undef REEL_POINTER
+
+/// What the libraries call elements of a dtype that has derivatives.
+cudaDataType_t data_type(DType dtype);
 
 /// Throw Error unless `code` is success; `what` is the call.
 void check(cublasStatus_t code, const char* what);
