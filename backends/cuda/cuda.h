@@ -17,6 +17,8 @@ class Faults;
 class FftPlans;
 class GeneratedKernels;
 class Libraries;
+struct Matrices;
+class MatrixKernels;
 class Staging;
 
 /// Throws Error unless `code` is success; `what` is the call or kernel.
@@ -83,10 +85,8 @@ class Cuda final : public Backend {
   void launched(const char* kernel, std::initializer_list<std::int64_t> sizes) { launched(kernel, "", sizes); }
   /// Memory that is given back when the pointer goes; kernels launched until then may use it.
   StoragePtr scratch(std::size_t bytes) { return StoragePtr(allocate(bytes)); }
-  // By cuSOLVER; false: something is not as it should be, and the CPU's kernel says what.
-  bool solve_here(const SolveArgs& s);
-  bool cholesky_here(const CholeskyArgs& c);
-  bool eigh_here(const EighArgs& e);
+  /// What linear algebra is done with here.
+  Matrices matrices();
   /// Elements as they are, without a Loop.
   void copy_bytes(void* to, const void* from, std::size_t bytes);
 
@@ -97,6 +97,7 @@ class Cuda final : public Backend {
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<Faults> faults_;
   std::unique_ptr<Libraries> libraries_;
+  std::unique_ptr<MatrixKernels> matrix_kernels_;
   std::unique_ptr<GeneratedKernels> generated_;
   std::unique_ptr<FftPlans> fft_plans_;  // after the libraries that they need to the end
 };

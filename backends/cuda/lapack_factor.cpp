@@ -1,11 +1,15 @@
-// Factorisations: lu, qr, determinant, pinv, polar through the CPU, and cholesky where it fails.
+// Factorisations: lu, cholesky, qr, determinant, pinv, polar; through the CPU where cuSOLVER fails.
+#include <algorithm>
+
 #include "backends/cuda/by_cpu.h"
 #include "backends/cuda/cuda.h"
+#include "backends/cuda/matrices.h"
 
 namespace reel::cuda {
 
 void Cuda::lu(const LuArgs& a) {
   const std::int64_t r = std::min(a.m, a.n);
+  if (suits_solver(a.dtype, a.batch, a.m, a.n) && native_lu(matrices(), a)) return launched("lu", {a.batch, a.m, a.n});
   by_cpu(*this, &Backend::lu, a, Part{&LuArgs::a, a.dtype, a.batch * a.m * a.n},
          Part{&LuArgs::p, a.dtype, a.batch * a.m * a.m}, Part{&LuArgs::l, a.dtype, a.batch * a.m * r},
          Part{&LuArgs::u, a.dtype, a.batch * r * a.n});
@@ -13,18 +17,21 @@ void Cuda::lu(const LuArgs& a) {
 
 void Cuda::cholesky(const CholeskyArgs& a) {
   if (a.n == 0 || a.batch == 0) return;
-  if (is_differentiable(a.dtype) && cholesky_here(a)) return;
+  if (is_differentiable(a.dtype) && native_cholesky(matrices(), a)) return launched("cholesky", {a.batch, a.n});
   const std::int64_t all = a.batch * a.n * a.n;
   by_cpu(*this, &Backend::cholesky, a, Part{&CholeskyArgs::a, a.dtype, all}, Part{&CholeskyArgs::l, a.dtype, all});
 }
 
 void Cuda::qr(const QrArgs& a) {
   const std::int64_t r = std::min(a.m, a.n);
+  if (suits_solver(a.dtype, a.batch, a.m, a.n) && native_qr(matrices(), a)) return launched("qr", {a.batch, a.m, a.n});
   by_cpu(*this, &Backend::qr, a, Part{&QrArgs::a, a.dtype, a.batch * a.m * a.n},
          Part{&QrArgs::q, a.dtype, a.batch * a.m * r}, Part{&QrArgs::r, a.dtype, a.batch * r * a.n});
 }
 
 void Cuda::determinant(const DeterminantArgs& a) {
+  if (suits_solver(a.dtype, a.batch, a.n, a.n) && native_determinant(matrices(), a))
+    return launched("determinant", {a.batch, a.n});
   by_cpu(*this, &Backend::determinant, a, Part{&DeterminantArgs::a, a.dtype, a.batch * a.n * a.n},
          Part{&DeterminantArgs::det, a.dtype, a.batch}, Part{&DeterminantArgs::sign, a.dtype, a.batch},
          Part{&DeterminantArgs::log_abs, real_of(a.dtype), a.batch});
@@ -32,11 +39,15 @@ void Cuda::determinant(const DeterminantArgs& a) {
 
 void Cuda::pinv(const PinvArgs& a) {
   const std::int64_t all = a.batch * a.m * a.n;
+  if (suits_solver(a.dtype, a.batch, a.m, a.n) && native_pinv(matrices(), a))
+    return launched("pinv", {a.batch, a.m, a.n});
   by_cpu(*this, &Backend::pinv, a, Part{&PinvArgs::a, a.dtype, all}, Part{&PinvArgs::out, a.dtype, all});
 }
 
 void Cuda::polar(const PolarArgs& a) {
   const std::int64_t all = a.batch * a.m * a.n;
+  if (suits_solver(a.dtype, a.batch, a.m, a.n) && native_polar(matrices(), a))
+    return launched("polar", {a.batch, a.m, a.n});
   by_cpu(*this, &Backend::polar, a, Part{&PolarArgs::a, a.dtype, all}, Part{&PolarArgs::out, a.dtype, all});
 }
 

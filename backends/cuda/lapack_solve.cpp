@@ -1,6 +1,7 @@
-// Linear equations: triangular_solve and sylvester through the CPU, and solve where it fails.
+// Linear equations: sylvester through the CPU, solve and triangular_solve where the GPU finds something wrong.
 #include "backends/cuda/by_cpu.h"
 #include "backends/cuda/cuda.h"
+#include "backends/cuda/matrices.h"
 
 namespace reel::cuda {
 
@@ -18,13 +19,23 @@ void solve_by_cpu(Backend& device, void (Backend::*kernel)(const Args&), const A
 }
 }  // namespace
 
+Matrices Cuda::matrices() {
+  stream();
+  return {*this, libraries_->blas(), libraries_->solver(), *matrix_kernels_};
+}
+
 void Cuda::solve(const SolveArgs& a) {
   if (a.n == 0 || a.k == 0 || a.batch == 0) return;
-  if (is_differentiable(a.dtype) && solve_here(a)) return;
+  if (is_differentiable(a.dtype) && native_solve(matrices(), a)) return launched("solve", {a.batch, a.n, a.k});
   solve_by_cpu(*this, &Backend::solve, a);
 }
 
-void Cuda::triangular_solve(const TriangularSolveArgs& a) { solve_by_cpu(*this, &Backend::triangular_solve, a); }
+void Cuda::triangular_solve(const TriangularSolveArgs& a) {
+  if (a.n == 0 || a.k == 0 || a.batch == 0) return;
+  if (is_differentiable(a.dtype) && native_triangular_solve(matrices(), a))
+    return launched("triangular_solve", {a.batch, a.n, a.k});
+  solve_by_cpu(*this, &Backend::triangular_solve, a);
+}
 
 void Cuda::sylvester(const SylvesterArgs& a) {
   by_cpu(*this, &Backend::sylvester, a, Part{&SylvesterArgs::a, a.dtype, all(a.batch, a.stride_a, a.m * a.m)},

@@ -1,12 +1,23 @@
-// Eigenvalues, singular values and Schur forms through the CPU; eigh only where it fails.
+// Eigenvalues, singular values and Schur forms: schur and spectral_radius through the CPU, the others where cuSOLVER
+// fails, or for small matrices.
+#include <algorithm>
+
 #include "backends/cuda/by_cpu.h"
 #include "backends/cuda/cuda.h"
+#include "backends/cuda/matrices.h"
 
 namespace reel::cuda {
 
 std::int64_t Cuda::eig(const EigArgs& a) {
   const std::int64_t all = a.batch * a.n;
   const DType complex = complex_of(a.dtype);
+  // The eigenvalues of a small matrix come in LAPACK's order, which others count on. That of a large one means nothing.
+  constexpr std::int64_t large = 128;
+  if (a.n >= large && suits_solver(a.dtype, a.batch, a.n, a.n)) {
+    const std::optional<std::int64_t> dependent = native_eig(matrices(), a);
+    launched("eig", {a.batch, a.n});
+    if (dependent) return *dependent;
+  }
   return by_cpu(*this, &Backend::eig, a, Part{&EigArgs::a, a.dtype, all * a.n}, Part{&EigArgs::values, complex, all},
                 Part{&EigArgs::vectors, complex, all * a.n}, Part{&EigArgs::largest, DType::i32, all},
                 Part{&EigArgs::independent, DType::boolean, a.batch});
@@ -15,7 +26,7 @@ std::int64_t Cuda::eig(const EigArgs& a) {
 void Cuda::eigh(const EighArgs& a) {
   const std::int64_t all = a.batch * a.n;
   if (all == 0) return;
-  if (is_differentiable(a.dtype) && eigh_here(a)) return;
+  if (is_differentiable(a.dtype) && native_eigh(matrices(), a)) return launched("eigh", {a.batch, a.n});
   by_cpu(*this, &Backend::eigh, a, Part{&EighArgs::a, a.dtype, all * a.n},
          Part{&EighArgs::values, real_of(a.dtype), all}, Part{&EighArgs::vectors, a.dtype, all * a.n},
          Part{&EighArgs::largest, DType::i32, all});
@@ -23,6 +34,8 @@ void Cuda::eigh(const EighArgs& a) {
 
 void Cuda::svd(const SvdArgs& a) {
   const std::int64_t k = std::min(a.m, a.n);
+  if (suits_solver(a.dtype, a.batch, a.m, a.n) && native_svd(matrices(), a))
+    return launched("svd", {a.batch, a.m, a.n});
   by_cpu(*this, &Backend::svd, a, Part{&SvdArgs::a, a.dtype, a.batch * a.m * a.n},
          Part{&SvdArgs::u, a.dtype, a.batch * a.m * k}, Part{&SvdArgs::s, real_of(a.dtype), a.batch * k},
          Part{&SvdArgs::vh, a.dtype, a.batch * k * a.n}, Part{&SvdArgs::largest, DType::i32, a.batch * k});

@@ -37,6 +37,9 @@ void fill(Cublas& table) {
 void fill(Cusolver& table) {
   void* const library = open("cusolver", CUSOLVER_VER_MAJOR);
   REEL_CUSOLVER(REEL_BIND)
+#define REEL_BIND_LATE(f) table.f = reinterpret_cast<decltype(table.f)>(dlsym(library, #f));
+  REEL_CUSOLVER_LATE(REEL_BIND_LATE)
+#undef REEL_BIND_LATE
 }
 void fill(Cufft& table) {
   void* const library = open("cufft", CUFFT_VER_MAJOR);
