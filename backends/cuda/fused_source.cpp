@@ -171,7 +171,13 @@ class Writer {
       if (slot_[o] < 0 || !run_.made(static_cast<int>(o))) continue;
       const std::string result = value(static_cast<int>(o), 0), type = type_name(run_.dtype[o]);
       if (layout_.per == 1) {
-        stores_ += fmt::format("    {}[at] = {};\n", address(static_cast<int>(o), false), result);
+        std::string made = result;
+        if (layout_.lanes > 1) {  // stored when all columns are computed, so that what they read is asked for together
+          made = fmt::format("s{}[k]", o);
+          made_ += fmt::format("    {} s{}[{}];\n", type, o, layout_.lanes);
+          lanes_ += fmt::format("    {} = {};\n", made, result);
+        }
+        stores_ += fmt::format("    {}[at] = {};\n", address(static_cast<int>(o), false), made);
       } else {
         before_ += fmt::format("    Pack<{}, {}> y{};\n", type, layout_.per, o);
         lanes_ += fmt::format("      y{}.at[k] = {};\n", o, result);
@@ -233,7 +239,8 @@ class Writer {
                        reverse);
     if (!ahead_.empty())
       out += fmt::format("    const long long next = {0}(i + 1), later = {0}(i + {1});\n", reverse, distance);
-    out += each_lane(before_ + ahead_ + lanes_ + stores_);
+    out += layout_.lanes == 1 ? before_ + ahead_ + lanes_ + stores_
+                              : made_ + each_lane(before_ + ahead_ + lanes_) + each_lane(stores_);
     return out + (rolls ? "    __syncthreads();\n" : "") + "  }\n}\n";
   }
 
@@ -347,7 +354,7 @@ class Writer {
   const FusedLoopArgs* loop_;
   std::vector<int> slot_, number_;  // by operand: its address; by call: its first number
   std::map<std::pair<int, std::int64_t>, std::string> names_;
-  std::string held_, start_, before_, ahead_, lanes_, stores_;  // before the loop (2); of a step, in this order
+  std::string held_, start_, made_, before_, ahead_, lanes_, stores_;  // before the loop (2); of a step, in this order
   static constexpr int distance = 8;  // steps that memory is asked ahead, to have it in a cache
   bool needs_row_ = false, complex_ = false;
 };
