@@ -1,6 +1,7 @@
 // How fast does each cell train, and how far is that from what the machine could do? Milliseconds of a whole training
 // step (forward, gradient, RMSProp) on a fixed batch, beside a bound from the same run: the longer of the products at
 // the rate of plain cblas and the memory traffic at the bandwidth of a triad. work.h says what is counted.
+// On another device (--device) the rates are those of its products and of a copy there.
 //   build/bin/bench_cells [--cells lstm,srnn/width=32] [--shapes 220x20x128] [--threads 1,2] [--budget 2] [--json FILE]
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -136,19 +137,23 @@ class Bound {
     const std::int64_t all = std::min<std::int64_t>(row.T * row.B, 2048);
     const double products =
         work.serial_flops / gemm(row.B, row.n, threads) + work.parallel_flops / gemm(all, row.n, threads);
-    return std::max(products, work.bytes / best("triad", threads, triad_rate));
+    const double bandwidth = on_cpu() ? best("triad", threads, triad_rate)
+                                      : best("copy", 1, [](int) { return copy_rate(Tensor::zeros({1 << 26})); });
+    return std::max(products, work.bytes / bandwidth);
   }
   const std::map<std::string, double>& rates() const { return rates_; }
 
  private:
   double gemm(std::int64_t rows, std::int64_t n, int threads) {
-    return best(fmt::format("gemm {}x{}x{}", rows, n, n), threads, [&](int t) { return gemm_rate(rows, n, t); });
+    return best(fmt::format("gemm {}x{}x{}", rows, n, n), threads,
+                [&](int t) { return on_cpu() ? gemm_rate(rows, n, t) : matmul_rate(rows, n); });
   }
   template <class F>
   double best(const std::string& name, int threads, F measure) {
     double rate = 0;
     for (int t = 1; t <= threads; ++t) {
-      const auto [entry, fresh] = rates_.try_emplace(fmt::format("{} on {}", name, t));
+      const std::string place = on_cpu() ? std::to_string(t) : backend().name();
+      const auto [entry, fresh] = rates_.try_emplace(fmt::format("{} on {}", name, place));
       if (fresh) entry->second = measure(t);
       rate = std::max(rate, entry->second);
     }
@@ -162,7 +167,7 @@ std::map<int, std::vector<double>> measure(Training& training, const std::vector
   std::map<int, std::vector<double>> times;
   const auto run = [&](int t) {
     backend().set_threads(t);
-    return seconds([&] { training.step(); });
+    return device_seconds([&] { training.step(); });
   };
   for (int t : threads) run(t);  // warm up
   const auto start = std::chrono::steady_clock::now();
@@ -180,6 +185,7 @@ double physical_memory() {
 class Report {
  public:
   Report() {
+    fmt::print("device {}\n", backend().name());
     fmt::print("{:<22} {:<13} {:>7} {:>9} {:>9} {:>6} {:>9} {:>9} {:>9}\n", "cell", "shape", "threads", "ms",
                "bound ms", "share", "2 over 1", "saved MB", "peak MB");
   }
@@ -228,6 +234,7 @@ class Report {
   }
   std::string json() const {
     const nlohmann::ordered_json all{{"compiler", "GCC " __VERSION__},
+                                     {"device", backend().name()},
                                      {"openblas", openblas_get_config()},
                                      {"rates", bound_.rates()},
                                      {"rows", rows_}};
@@ -240,7 +247,7 @@ class Report {
 };
 
 int run(int argc, const char* const* argv) {
-  std::string cells, shapes, threads_text = "1,2", file;
+  std::string cells, shapes, threads_text = "1,2", file, device = "cpu";
   double budget = 2;
   Options options("bench_cells", "Milliseconds of a training step of each cell, beside what the machine could do.");
   options.add("cells", cells, "as lstm,srnn/width=32; empty: all, and some with other settings", "Rows");
@@ -248,10 +255,12 @@ int run(int argc, const char* const* argv) {
               "steps x batch x units, as 220x20x128,750x50x128; 750 steps are like adding, 784 like pixels, others "
               "like copying, unless :TASK follows; empty: five shapes",
               "Rows");
-  options.add("threads", threads_text, "numbers of threads, which take turns", "Rows");
+  options.add("threads", threads_text, "numbers of threads of the CPU, which take turns", "Rows");
   options.add("budget", budget, "seconds a row, but at least three steps", "Rows", Bounds{.low = 0});
   options.add("json", file, "writes the rows to this file as well", "Rows");
+  add_device(options, device);
   options.parse(argc, argv);
+  use_device(device);
 
   std::vector<int> threads;
   for (const std::string& t : split(threads_text, ',')) {
@@ -259,6 +268,7 @@ int run(int argc, const char* const* argv) {
     if (!number || *number < 1) throw Usage(fmt::format("--threads: \"{}\" is not a number of threads", t));
     threads.push_back(static_cast<int>(*number));
   }
+  if (!on_cpu()) threads = {1};
   if (threads.empty()) throw Usage("--threads: one number or more is wanted");
   std::vector<std::string> names = split(cells, ',');
   if (names.empty()) {

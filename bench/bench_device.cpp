@@ -1,36 +1,27 @@
 // What ops cost on any device, beside what it can do, in one run: large elementwise ops and reductions as a share of
 // the bandwidth of a copy, products, and the cost of a small op. Work is queued, and waited for by reading one number.
-#include <algorithm>
-#include <chrono>
 #include <map>
 
+#include "bench/clock.h"
 #include "cells/cell.h"
-#include "ops/ops.h"
 #include "tasks/harness/run.h"
 
 namespace reel {
 namespace {
 
-/// Waits for all that was asked of the device so far.
-void wait() { Tensor::zeros({1}).item(); }
-
 /// Median seconds of one call of f.
 double seconds(const std::function<void()>& f) {
   constexpr int rounds = 7;
-  using Clock = std::chrono::steady_clock;
   const auto time = [&](int repeat) {
-    wait();
-    const auto start = Clock::now();
-    for (int i = 0; i < repeat; ++i) f();
-    wait();
-    return std::chrono::duration<double>(Clock::now() - start).count();
+    return bench::device_seconds([&] {
+      for (int i = 0; i < repeat; ++i) f();
+    });
   };
   time(1);
   const int repeat = static_cast<int>(std::clamp(0.01 / time(1), 1.0, 1000.0));  // a read is a small part of it
   std::vector<double> times;
   for (int i = 0; i < rounds; ++i) times.push_back(time(repeat) / repeat);
-  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
-  return times[rounds / 2];
+  return bench::median(times);
 }
 
 /// A sum of a cell's states over time and its gradients, at the sizes of pixel by pixel MNIST with SRNN.
@@ -61,7 +52,7 @@ int run(int argc, const char* const* argv) {
   std::int64_t time = 784;
   options.add("time", time, "steps of the loops over time", "Run", Bounds{.low = 1});
   options.parse(argc, argv);
-  use_device(device);
+  fmt::print("device {}\n", use_device(device).name());
   large = large >> 16 << 16;
 
   const Tensor x = uniform({large}, 0.1, 1, 1, 1), y = uniform({large}, 0.1, 1, 1, 2);
@@ -108,7 +99,7 @@ int run(int argc, const char* const* argv) {
   small("tanh of 20 x 128", [&] { tanh(little); });
   small("sum of 20 x 128 over the last axis", [&] { sum(little, {-1}); });
   small("matmul of 20 x 128 by 128 x 128", [&] { matmul(little, weight); });
-  small("reading one number", [&] { wait(); });
+  small("reading one number", [&] { Tensor::zeros({1}).item(); });
   for (const char* cell : {"srnn", "lstm"}) {
     for (const bool fuse : {true, false})
       fmt::print("{:<40} {:8.2f} ms\n", fmt::format("training step of {}, {}", cell, fuse ? "fused" : "call by call"),

@@ -1,22 +1,13 @@
 // What an op costs beside what the machine can do, in one run: large elementwise ops and reductions as a share of the
-// bandwidth of a triad, products as a share of plain cblas, and the cost of a small op. One thread.
+// bandwidth of a triad, products as a share of plain cblas, and the cost of a small op. One thread. On another device
+// (--device) the bandwidth is that of a copy there, and products are beside nothing.
 #include <cblas.h>
 
-#include <algorithm>
-#include <chrono>
-#include <functional>
+#include "bench/clock.h"
+#include "tasks/harness/run.h"
 
-#include "ops/ops.h"
-
-using namespace reel;
-
+namespace reel::bench {
 namespace {
-
-double seconds(const std::function<void()>& f) {
-  const auto start = std::chrono::steady_clock::now();
-  f();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// The median times of two functions run in turn, so that a busy machine slows both.
 std::pair<double, double> side_by_side(const std::function<void()>& f, const std::function<void()>& g) {
@@ -25,46 +16,56 @@ std::pair<double, double> side_by_side(const std::function<void()>& f, const std
   f();
   g();
   for (int i = 0; i < rounds; ++i) {
-    a.push_back(seconds(f));
-    b.push_back(seconds(g));
+    a.push_back(device_seconds(f));
+    b.push_back(device_seconds(g));
   }
-  std::nth_element(a.begin(), a.begin() + rounds / 2, a.end());
-  std::nth_element(b.begin(), b.begin() + rounds / 2, b.end());
-  return {a[rounds / 2], b[rounds / 2]};
+  return {median(a), median(b)};
 }
 
 constexpr std::int64_t large = 1 << 24;
 
-/// Bytes a second of `op`, which moves `bytes`, against those of a triad a = b + s c of three arrays.
+/// Bytes a second of `op`, which moves `bytes`, against those of a triad a = b + s c of three arrays, or on another
+/// device, where so short a work is done many times, of a copy.
 void bandwidth(const char* name, double bytes, const std::function<void()>& op) {
-  static std::vector<float> a(large), b(large, 1), c(large, 2);
-  const auto triad = [] {
-    for (std::size_t i = 0; i < a.size(); ++i) a[i] = b[i] + 3.0F * c[i];
-  };
-  const auto [own, other] = side_by_side(op, triad);
-  const double rate = bytes / own, bound = 12.0 * large / other;
-  fmt::print("{:<34} {:6.1f} GB/s  triad {:6.1f} GB/s  share {:4.0f} %\n", name, rate / 1e9, bound / 1e9,
-             100 * rate / bound);
+  static const bool cpu = on_cpu();
+  static const int times = cpu ? 1 : 50;
+  static std::vector<float> a(cpu ? large : 0), b(a.size(), 1), c(a.size(), 2);
+  static const Tensor from = Tensor::zeros({cpu ? 1 : large});
+  static Tensor to = Tensor::empty(from.spec());
+  const auto [own, other] = side_by_side(
+      [&] {
+        for (int i = 0; i < times; ++i) op();
+      },
+      [] {
+        for (int i = 0; !cpu && i < times; ++i) to.assign(from);
+        for (std::size_t i = 0; i < a.size(); ++i) a[i] = b[i] + 3.0F * c[i];
+      });
+  const double rate = bytes * times / own, bound = (cpu ? 12.0 : 8.0) * large * times / other;
+  fmt::print("{:<34} {:6.1f} GB/s  {} {:6.1f} GB/s  share {:4.0f} %\n", name, rate / 1e9, cpu ? "triad" : "copy",
+             bound / 1e9, 100 * rate / bound);
 }
 
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, bool transpose_b) {
   const Tensor a = uniform({m, k}, -1, 1, 1, 1);
   const Tensor b = uniform(transpose_b ? Shape{n, k} : Shape{k, n}, -1, 1, 1, 2);
+  const bool beside_cblas = on_cpu();
   std::vector<float> c(static_cast<std::size_t>(m * n));
-  const auto repeat = static_cast<int>(std::max<std::int64_t>(1, 20000000 / (m * n * k)));
+  const auto repeat = static_cast<int>(std::max<std::int64_t>(1, (beside_cblas ? 20000000 : 2000000000) / (m * n * k)));
   const auto [own, plain] = side_by_side(
       [&] {
         for (int i = 0; i < repeat; ++i) matmul(a, b, {.transpose_b = transpose_b});
       },
       [&] {
-        for (int i = 0; i < repeat; ++i)
+        for (int i = 0; beside_cblas && i < repeat; ++i)
           cblas_sgemm(CblasRowMajor, CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans, static_cast<int>(m),
                       static_cast<int>(n), static_cast<int>(k), 1, a.data_as<float>(), static_cast<int>(k),
                       b.data_as<float>(), static_cast<int>(transpose_b ? k : n), 0, c.data(), static_cast<int>(n));
       });
   const double flops = 2.0 * static_cast<double>(m * n * k) * repeat;
-  fmt::print("matmul {:>5} x {:>4} x {:>4}{:<12} {:6.1f} GFLOP/s  cblas {:6.1f}  share {:4.0f} %\n", m, n, k,
-             transpose_b ? " transposed" : "", flops / own / 1e9, flops / plain / 1e9, 100 * plain / own);
+  fmt::print("matmul {:>5} x {:>4} x {:>4}{:<12} {:6.1f} GFLOP/s", m, n, k, transpose_b ? " transposed" : "",
+             flops / own / 1e9);
+  if (beside_cblas) fmt::print("  cblas {:6.1f}  share {:4.0f} %", flops / plain / 1e9, 100 * plain / own);
+  fmt::print("\n");
 }
 
 void small(const char* name, const std::function<void()>& op) {
@@ -77,9 +78,12 @@ void small(const char* name, const std::function<void()>& op) {
   fmt::print("{:<34} {:6.0f} ns\n", name, own / times * 1e9);
 }
 
-}  // namespace
-
-int main() {
+int run(int argc, const char* const* argv) {
+  std::string device = "cpu";
+  Options options("bench_ops", "What an op costs, beside what the machine can do. One thread.");
+  add_device(options, device);
+  options.parse(argc, argv);
+  fmt::print("device {}\n", use_device(device).name());
   backend().set_threads(1);
   const Tensor x = uniform({large}, 0.1, 1, 1, 1), y = uniform({large}, 0.1, 1, 1, 2), rows = reshape(x, {-1, 1024});
   const Tensor row = uniform({1024}, 0, 1, 1, 3);
@@ -121,4 +125,12 @@ int main() {
   small("add of 20 x 128", [&] { vector + vector; });
   small("tanh of 20 x 128", [&] { tanh(vector); });
   small("sum of 20 x 128 over the last axis", [&] { sum(vector, {-1}); });
+  return 0;
+}
+
+}  // namespace
+}  // namespace reel::bench
+
+int main(int argc, char** argv) {
+  return reel::run_program("bench_ops", [&] { return reel::bench::run(argc, argv); });
 }

@@ -1,26 +1,12 @@
-// What the machine gives, in the run it is compared with: products by plain cblas, and a triad.
+// What the CPU gives, in the run it is compared with: products by plain cblas, and a triad.
 #pragma once
 #include <cblas.h>
 
-#include <algorithm>
-#include <chrono>
-#include <functional>
 #include <thread>
-#include <vector>
+
+#include "bench/clock.h"
 
 namespace reel::bench {
-
-inline double seconds(const std::function<void()>& f) {
-  const auto start = std::chrono::steady_clock::now();
-  f();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-inline double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 /// Runs f(0), ..., f(threads - 1) at the same time, again and again for a fifth of a second and five times at least,
 /// and returns the least time of a round: a bound wants the best that the machine does.
@@ -58,6 +44,20 @@ inline double gemm_rate(std::int64_t rows, std::int64_t n, int threads) {
                  }));
   }
   return 2.0 * static_cast<double>(own * n * n) * repeat * threads / time;
+}
+
+/// Operations a second of the same product on the device of new tensors: many of them, one after the other.
+inline double matmul_rate(std::int64_t rows, std::int64_t n) {
+  const Tensor a = uniform({rows, n}, -1, 1, 1, 1), b = uniform({n, n}, -1, 1, 1, 2);
+  const auto repeat = static_cast<int>(std::clamp<std::int64_t>(20'000'000'000 / (rows * n * n), 10, 1000));
+  double least = 1e300;
+  for (int i = 0; i < 6; ++i) {
+    const double time = device_seconds([&] {
+      for (int k = 0; k < repeat; ++k) matmul(a, b);
+    });
+    if (i > 0) least = std::min(least, time);  // the first one warms up
+  }
+  return 2.0 * static_cast<double>(rows * n * n) * repeat / least;
 }
 
 /// Bytes a second of a = b + s c, three arrays well beyond the caches.

@@ -244,7 +244,9 @@ struct Roll {
   bool rows(Inputs, Varying) const { return axis != 0; }
   std::optional<FusedCall> fuse(Inputs in) const {
     const std::int64_t n = in[0].dim(axis);
-    if (axis != in[0].rank() - 1 || n == 0 || n > FusedArgs::block) return std::nullopt;
+    if (axis != in[0].rank() - 1 || n == 0) return std::nullopt;
+    if (n > FusedArgs::block && in[0].spec().backend->runs_in_blocks())
+      return std::nullopt;  // a block is part of a row
     FusedCall call{.kind = FusedCall::Kind::roll, .functor = static_cast<int>((shift % n + n) % n)};
     call.dtype = call.to = in[0].dtype();
     return call;

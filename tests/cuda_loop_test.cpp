@@ -70,6 +70,11 @@ std::vector<std::unique_ptr<RandomLoop>> random_loops() {
     const auto& [rows, columns] = sizes[seed % 4];
     loops.push_back(std::make_unique<RandomLoop>(seed, rows, columns, 2 + static_cast<int>(seed) / 2));
   }
+  // Rows of more columns than a block has threads: two, three and four for a thread, some of them not for all threads.
+  for (const std::int64_t columns : {1025, 2048, 2999, 4096}) {
+    const std::uint64_t seed = 100 + loops.size();
+    loops.push_back(std::make_unique<RandomLoop>(seed, 2, columns, 12));
+  }
   return loops;
 }
 
@@ -90,23 +95,24 @@ TEST_CASE("loops at random: one kernel computes what the steps do, to the last b
     texts.push_back(gpu::loop_source(loop, layouts[i], HostKernels::name(i)).text);
   }
   const HostKernels kernels(texts);
-  int waiting = 0;
+  int waiting = 0, wide = 0;
   for (std::size_t i = 0; i < loops.size(); ++i) {
     FusedRunMaker& run = *loops[i]->run;
     const auto start = run.memory();
-    for (FusedCall& c : run.calls) backend("cpu").resolve(c);
     const FusedArgs args = run.args();
     const FusedLoopArgs loop{args, steps, loops[i]->reverse, loops[i]->walks};
-    step_by_step(loop, [](const FusedArgs& a) { backend("cpu").fused(a); });
+    step_by_step(loop, fused_by_cpu);
     const auto wanted = run.results();
     run.restore(start);
     CHECK(run.results() != wanted);
     const bool rolls = gpu::has_rolls(args);
     waiting += rolls;
+    wide += layouts[i].run.lanes > 1;
     kernels.call(i, gpu::loop_arguments(loop, layouts[i]), layouts[i].blocks, layouts[i].threads, rolls);
     CHECK_MESSAGE((run.results() == wanted), texts[i]);
   }
   CHECK(waiting > 4);
+  CHECK(wide == 4);
   CHECK(waiting < static_cast<int>(loops.size()));
 }
 
@@ -120,11 +126,12 @@ TEST_CASE("NVRTC compiles loops; what no kernel takes is left to the steps") {
     const gpu::KernelSource source = gpu::loop_source(loop, layout);
     if (!source.has_complex) CHECK(compiler.compile(source).substr(1, 3) == "ELF");
   }
-  FusedRunMaker wide(2, 1025, 1);
+  FusedRunMaker wide(2, 4097, 1);
   wide.roll(wide.add_full(DType::f32), 1, false);
   const std::vector<LoopWalk> walks(2);
   gpu::LoopLayout layout;
-  CHECK(!gpu::lay_out_loop({wide.args(), steps, false, walks}, layout));  // more columns than a block has threads
+  CHECK(!gpu::lay_out_loop({wide.args(), steps, false, walks},
+                           layout));  // more columns than four for each thread of a block
   wide.calls[0].kind = FusedCall::Kind::map;
   CHECK(gpu::lay_out_loop({wide.args(), steps, false, walks}, layout));
   CHECK(!gpu::lay_out_loop({wide.args(), 0, false, walks}, layout));
@@ -135,13 +142,16 @@ TEST_CASE("scans on a device that is given runs and loops of the whole batch are
   struct Case {
     const char* cell;
     bool is_one_loop;
+    std::int64_t hidden = 6;
   };
-  for (const auto& [name, is_one_loop] : {Case{"srnn", true}, Case{"lstm", false}, Case{"gru", false}}) {
+  for (const auto& [name, is_one_loop, hidden] :
+       {Case{"srnn", true}, Case{"srnn", true, 1100}, Case{"lstm", false}, Case{"gru", false}}) {
     for (bool reverse : {false, true}) {
       CAPTURE(name);
+      CAPTURE(hidden);
       Init init(3, DType::f64);
       const CellType& type = cell_type(name);
-      const auto cell = type.make(3, 6, Settings(name, type.settings), init);
+      const auto cell = type.make(3, hidden, Settings(name, type.settings), init);
       const Tensor xs = random({5, 4, 3}, 30);
       const auto derivatives = [&](auto&& over_time, ScanPasses passes) {
         Tape tape;

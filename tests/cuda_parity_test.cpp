@@ -3,6 +3,9 @@
 #include <map>
 
 #include "cells/cell.h"
+#include "ops/linalg.h"
+#include "ops/matrix.h"
+#include "ops/spectral.h"
 #include "tests/op_cases.h"
 
 using namespace reel;
@@ -55,6 +58,68 @@ Tensors value_and_gradients(const TensorFunction& f, const Tensors& in, bool dif
   const Tensor w = moved(random(y.shape(), 7, y.dtype()), y.backend());
   for (const Tensor& g : grad({inner(w, y)}, wrt)) out.push_back(g);
   return out;
+}
+
+/// The largest residual of all factorisations of A, which are made on a device and looked at on the CPU.
+double factorisation_residual(const Tensor& A, const Tensor& singular_values, Backend& device) {
+  const auto wide = [](const Tensor& x) { return cast(x, DType::c128); };
+  const auto there = [&](const std::function<Tensors(const Tensor&)>& f) {
+    Tensors out;
+    {
+      const On on(device);
+      out = f(moved(A, device));
+    }
+    for (Tensor& t : out) t = wide(moved(t, backend("cpu")));
+    return out;
+  };
+  const Tensor a = wide(A);
+  const std::int64_t m = a.dim(-2), n = a.dim(-1), k = std::min(m, n);
+  double worst = 0;
+  const auto same = [&](const Tensor& x, const Tensor& y) { worst = std::max(worst, difference(x, y + x * 0.0)); };
+  const auto basis = [&](const Tensor& x) { same(matmul(adjoint(x), x), eye(x.dim(-1), DType::c128)); };
+  const Tensors f = there([](const Tensor& x) {
+    const Lu r = lu(x);
+    return Tensors{r.P, r.L, r.U};
+  });
+  same(matmul(f[0], matmul(f[1], f[2])), a);
+  const Tensors q = there([](const Tensor& x) {
+    const Qr r = qr(x);
+    return Tensors{r.Q, r.R};
+  });
+  same(matmul(q[0], q[1]), a);
+  basis(q[0]);
+  const Tensors s = there([](const Tensor& x) {
+    const SvdResult r = svd(x);
+    return Tensors{r.U, r.S, r.Vh};
+  });
+  same(matmul(s[0] * unsqueeze(s[1], -2), s[2]), a);
+  same(s[1], wide(singular_values));
+  basis(s[0]);
+  const Tensor inverse = there([](const Tensor& x) { return Tensors{pinv(x)}; })[0];
+  same(m >= n ? matmul(inverse, a) : matmul(a, inverse), eye(k, DType::c128));
+  if (m >= n) basis(there([](const Tensor& x) { return Tensors{polar(x)}; })[0]);
+  if (m != n) return worst;
+  const Tensors x = there([](const Tensor& b) {
+    const Tensor upper = triu(b) + 2 * eye(b.dim(-1), b.dtype());
+    return Tensors{upper, triangular_solve(upper, b, {.upper = true}),
+                   triangular_solve(upper, b, {.upper = true, .adjoint = true}), solve(b, upper)};
+  });
+  same(matmul(x[0], x[1]), a);
+  same(matmul(adjoint(x[0]), x[2]), a);
+  same(matmul(a, x[3]), x[0]);
+  const Tensors d = there([](const Tensor& b) {
+    const SignAndLog r = slogdet(b);
+    return Tensors{r.sign, r.log_abs};
+  });
+  const SignAndLog wanted = slogdet(a);
+  same(d[0], wanted.sign);
+  same(d[1], wide(wanted.log_abs));
+  const Tensors e = there([](const Tensor& b) {
+    const EigResult r = eig(b);
+    return Tensors{r.values, r.vectors};
+  });
+  same(matmul(a, e[1]), e[1] * unsqueeze(e[0], -2));
+  return worst;
 }
 
 double parity(DType d) { return real_of(d) == DType::f32 ? 1e-5 : is_differentiable(d) ? 1e-11 : 0; }
@@ -120,6 +185,22 @@ TEST_CASE("every cell: loss and gradients on the GPU are the CPU's") {
         if (got[i].defined()) worst = std::max(worst, difference(got[i], wanted[i]));
       }
       CHECK_MESSAGE(worst <= parity(dtype), fmt::format("{} on {}: {:.2g}", type.name, name_of(dtype), worst));
+    }
+  }
+}
+
+TEST_CASE("linear algebra of larger matrices, and of many: residuals on the GPU") {
+  if (!gpu()) return;
+  for (const Shape& shape : {Shape{150, 150}, Shape{2, 140, 70}, Shape{70, 141}, Shape{9, 40, 40}, Shape{12, 8, 8}}) {
+    for (const DType d : {DType::f32, DType::f64, DType::c64, DType::c128}) {
+      CAPTURE(shape.str());
+      CAPTURE(name_of(d));
+      const SvdResult any = svd(random(shape, 21, is_complex(d) ? DType::c128 : DType::f64));
+      const std::int64_t k = any.S.dim(-1);
+      const Tensor values = 2.0 - arange(k, DType::f64) / static_cast<double>(k);  // all apart
+      const Tensor A = cast(matmul(any.U * cast(values, any.U.dtype()), any.Vh), d);
+      const double error = factorisation_residual(A, values, *gpu());
+      CHECK(error < (real_of(d) == DType::f32 ? 1e-4 : 1e-12));
     }
   }
 }

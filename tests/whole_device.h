@@ -1,9 +1,7 @@
 // A device for tests of time loops: it computes as the CPU does, but is given runs and loops of the whole batch, as a
 // GPU is, and makes what local values need by itself.
 #pragma once
-#include <cstring>
-
-#include "engine/backend.h"
+#include "tests/fused_by_cpu.h"
 
 namespace reel::test {
 
@@ -42,7 +40,7 @@ class WholeDevice final : public Backend {
   bool fuses(const FusedCall&) override { return true; }
   void fused(const FusedArgs& a) override {
     ++runs;
-    run(a);
+    fused_by_cpu(a);
   }
   bool fused_loop(const FusedLoopArgs& a) override {
     ++loops;
@@ -54,25 +52,12 @@ class WholeDevice final : public Backend {
         const std::int64_t place = w.turns > 0 ? (i + w.shift) % w.turns : t + w.shift;
         if (w.stride > 0) operands[k].data = a.run.operands[k].data + place * static_cast<std::int64_t>(w.stride);
       }
-      run({a.run.rows, a.run.columns, a.run.calls, operands});
+      fused_by_cpu({a.run.rows, a.run.columns, a.run.calls, operands});
     }
     return true;
   }
 
  private:
-  void run(const FusedArgs& a) {
-    std::vector<FusedCall> calls(a.calls.begin(), a.calls.end());
-    std::vector<FusedOperand> operands(a.operands.begin(), a.operands.end());
-    std::vector<std::vector<std::byte>> blocks;
-    for (FusedCall& c : calls) cpu_.resolve(c);
-    for (FusedOperand& o : operands) {
-      if (!o.local) continue;
-      blocks.emplace_back(static_cast<std::size_t>(FusedArgs::block) * o.element_bytes);
-      o.data = blocks.back().data();
-    }
-    cpu_.fused({a.rows, a.columns, calls, operands});
-  }
-
   Backend& cpu_ = backend("cpu");
 };
 

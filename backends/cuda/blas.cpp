@@ -13,19 +13,6 @@ cublasOperation_t form(bool transpose, bool conj) {
   return !transpose ? CUBLAS_OP_N : conj ? CUBLAS_OP_C : CUBLAS_OP_T;
 }
 
-cudaDataType_t data_type(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return CUDA_R_32F;
-    case DType::f64:
-      return CUDA_R_64F;
-    case DType::c64:
-      return CUDA_C_32F;
-    default:
-      return CUDA_C_64F;
-  }
-}
-
 cublasComputeType_t compute_type(DType dtype, Precision precision) {
   if (real_of(dtype) == DType::f64) return CUBLAS_COMPUTE_64F;
   return precision == Precision::tf32   ? CUBLAS_COMPUTE_32F_FAST_TF32

@@ -1,49 +1,56 @@
 // What has no form of its own on the GPU yet: the arguments go down to the host, the CPU backend's kernel runs on them,
 // and the results come up. It waits for the GPU.
 #pragma once
-#include <deque>
+#include <type_traits>
 #include <vector>
 
 #include "engine/backend.h"
 
 namespace reel::cuda {
 
-class ByCpu {
- public:
-  explicit ByCpu(Backend& device) : device_(device) {}
-
-  /// A host copy of `bytes` bytes of an argument, null for null; it lives as long as this object.
-  template <class T>
-  const T* in(const T* argument, std::size_t bytes) {
-    if (!argument) return nullptr;
-    std::byte* const copy = room(bytes);
-    device_.read(copy, argument, bytes);
-    return reinterpret_cast<const T*>(copy);
-  }
-  /// Room for a result, null for null; finish() takes it up.
-  template <class T>
-  T* out(T* result, std::size_t bytes) {
-    if (!result) return nullptr;
-    std::byte* const copy = room(bytes);
-    results_.push_back({result, copy, bytes});
-    return reinterpret_cast<T*>(copy);
-  }
-  Backend& cpu() const { return backend("cpu"); }
-  void finish() {
-    for (const Result& r : results_) device_.write(r.device, r.host, r.bytes);
-  }
-
- private:
-  struct Result {
-    void* device;
-    const std::byte* host;
-    std::size_t bytes;
-  };
-  std::byte* room(std::size_t bytes) { return rooms_.emplace_back(bytes).data(); }
-
-  Backend& device_;
-  std::deque<std::vector<std::byte>> rooms_;
-  std::vector<Result> results_;
+/// An argument of a kernel, by its place in the struct: a pointer to so many elements, to const for what is read; null
+/// for what is not wanted.
+template <class Args, class T>
+struct Part {
+  T* Args::*pointer;
+  DType dtype;
+  std::int64_t elements;
+  std::size_t bytes() const { return static_cast<std::size_t>(elements) * size_of(dtype); }
 };
+
+/// Runs the CPU's kernel on host copies of these parts of its arguments, and gives back what it gives back.
+template <class Result, class Args, class... T>
+Result by_cpu(Backend& device, Result (Backend::*kernel)(const Args&), Args args, const Part<Args, T>&... parts) {
+  std::vector<std::byte> rooms[sizeof...(T)];
+  std::vector<std::byte>* room = rooms;
+  const auto bring = [&]<class E>(const Part<Args, E>& part) {
+    E*& pointer = args.*part.pointer;
+    std::vector<std::byte>& copy = *room++;
+    if (!pointer) return;
+    copy.resize(part.bytes());
+    if constexpr (std::is_const_v<E>) device.read(copy.data(), pointer, copy.size());
+    pointer = reinterpret_cast<E*>(copy.data());
+  };
+  const Args on_device = args;
+  (bring(parts), ...);
+  const auto finish = [&] {
+    room = rooms;
+    const auto take = [&]<class E>(const Part<Args, E>& part) {
+      const std::vector<std::byte>& copy = *room++;
+      if constexpr (!std::is_const_v<E>) {
+        if (E* const result = on_device.*part.pointer) device.write(result, copy.data(), copy.size());
+      }
+    };
+    (take(parts), ...);
+  };
+  if constexpr (std::is_void_v<Result>) {
+    (backend("cpu").*kernel)(args);
+    finish();
+  } else {
+    const Result result = (backend("cpu").*kernel)(args);
+    finish();
+    return result;
+  }
+}
 
 }  // namespace reel::cuda

@@ -18,6 +18,8 @@ class FftPlans;
 class GeneratedKernels;
 class Graph;
 class Libraries;
+struct Matrices;
+class MatrixKernels;
 class Staging;
 
 /// Throws Error unless `code` is success; `what` is the call or kernel.
@@ -86,7 +88,6 @@ class Cuda final : public Backend {
   Storage* allocate_from(const std::shared_ptr<CachingAllocator>& pool, std::size_t bytes);
   /// Throws CannotRecord, if kernels are written down now instead of run.
   void not_recorded(const char* why) const;
-  static constexpr const char* checked_on_host = "its result is checked on the host";
   /// The stream of all work, with this device made the current one of the calling thread.
   cudaStream_t stream();
   /// To be called after each launch: throws Error that names the kernel, what it computes and its sizes.
@@ -94,10 +95,8 @@ class Cuda final : public Backend {
   void launched(const char* kernel, std::initializer_list<std::int64_t> sizes) { launched(kernel, "", sizes); }
   /// Memory that is given back when the pointer goes; kernels launched until then may use it.
   StoragePtr scratch(std::size_t bytes) { return StoragePtr(allocate(bytes)); }
-  // By cuSOLVER; false: something is not as it should be, and the CPU's kernel says what.
-  bool solve_here(const SolveArgs& s);
-  bool cholesky_here(const CholeskyArgs& c);
-  bool eigh_here(const EighArgs& e);
+  /// What linear algebra is done with here.
+  Matrices matrices();
   /// Elements as they are, without a Loop.
   void copy_bytes(void* to, const void* from, std::size_t bytes);
 
@@ -109,6 +108,7 @@ class Cuda final : public Backend {
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<Faults> faults_;
   std::unique_ptr<Libraries> libraries_;
+  std::unique_ptr<MatrixKernels> matrix_kernels_;
   std::unique_ptr<GeneratedKernels> generated_;
   std::unique_ptr<FftPlans> fft_plans_;  // after the libraries that they need to the end
 };

@@ -1,5 +1,7 @@
 // What the kernels of single elements share: packs of neighbours that are read and written as one.
 #pragma once
+#include <array>
+
 #include "backends/cuda/complex.h"
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/plan.h"
@@ -36,6 +38,35 @@ using applied = decltype(Applied<F>{}(T{}...));
 __device__ inline std::int64_t thread() { return blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x; }
 __device__ inline std::int64_t all_threads() { return std::int64_t{gridDim.x} * blockDim.x; }
 
-constexpr std::size_t dtypes = std::size(all_dtypes);
+/// A kernel of a functor on one dtype, by the function that launches it.
+template <class Launch>
+struct FunctorKernel {
+  Launch launch = nullptr;
+  const char* name = "";
+};
+template <class Launch>
+using FunctorRow = std::array<FunctorKernel<Launch>, std::size(all_dtypes)>;
+
+/// The kernels of a list's functors, by functor and dtype; `kernel` gives that of F and T, the device's type.
+template <class Launch, class Kernel, class... F>
+auto functor_table(TypeList<F...>, Kernel kernel) {
+  const auto row = [&]<class G>(std::type_identity<G>) {
+    FunctorRow<Launch> kernels{};
+    for (DType d : all_dtypes) {
+      dispatch(d, [&]<class T>(std::type_identity<T>) {
+        if constexpr (takes<G>(dtype_of<T>()))
+          kernels[static_cast<std::size_t>(d)] = {kernel(std::type_identity<G>{}, std::type_identity<device_type<T>>{}),
+                                                  G::name};
+      });
+    }
+    return kernels;
+  };
+  return std::array{row(std::type_identity<F>{})...};
+}
+/// The one for a call: MapArgs or ZipArgs.
+template <class Table, class Args>
+const auto& kernel_for(const Table& table, const Args& a) {
+  return table[static_cast<std::size_t>(a.functor)][static_cast<std::size_t>(a.dtype)];
+}
 
 }  // namespace reel::cuda

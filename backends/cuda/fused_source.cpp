@@ -136,6 +136,7 @@ std::string fused_key(const FusedArgs& args, const FusedLayout& layout) {
   }
   put(layout.per);
   put(layout.wide);
+  put(layout.lanes);
   put(layout.rows == 1);
   if (has_rolls(args)) put(layout.columns);  // sums of rolls go round
   return key;
@@ -170,7 +171,13 @@ class Writer {
       if (slot_[o] < 0 || !run_.made(static_cast<int>(o))) continue;
       const std::string result = value(static_cast<int>(o), 0), type = type_name(run_.dtype[o]);
       if (layout_.per == 1) {
-        stores_ += fmt::format("    {}[at] = {};\n", address(static_cast<int>(o), false), result);
+        std::string made = result;
+        if (layout_.lanes > 1) {  // stored when all columns are computed, so that what they read is asked for together
+          made = fmt::format("s{}[k]", o);
+          made_ += fmt::format("    {} s{}[{}];\n", type, o, layout_.lanes);
+          lanes_ += fmt::format("    {} = {};\n", made, result);
+        }
+        stores_ += fmt::format("    {}[at] = {};\n", address(static_cast<int>(o), false), made);
       } else {
         before_ += fmt::format("    Pack<{}, {}> y{};\n", type, layout_.per, o);
         lanes_ += fmt::format("      y{}.at[k] = {};\n", o, result);
@@ -215,7 +222,9 @@ class Writer {
   std::string all_steps() const {
     const bool rolls = has_rolls(run_.args);
     std::string out;
-    if (rolls) {
+    if (layout_.lanes > 1) {
+      out += "  const unsigned columns = static_cast<unsigned>(a.columns), row = blockIdx.x;\n";
+    } else if (rolls) {
       out += "  const unsigned columns = blockDim.x, row = blockIdx.x, column = threadIdx.x;\n";
       out += "  const unsigned at = row * columns + column;\n";
     } else {
@@ -225,13 +234,30 @@ class Writer {
       out += "  const unsigned column = at - row * columns;\n";
     }
     const char* const reverse = loop_->reverse ? "a.steps - 1 - " : "";
-    if (!start_.empty()) out += fmt::format("  const long long first = {}0;\n{}", reverse, start_);
+    if (!start_.empty()) out += fmt::format("  const long long first = {}0;\n{}{}", reverse, held_, each_lane(start_));
     out += fmt::format("  for (long long i = 0; i < a.steps; ++i) {{\n    [[maybe_unused]] const long long t = {}i;\n",
                        reverse);
     if (!ahead_.empty())
       out += fmt::format("    const long long next = {0}(i + 1), later = {0}(i + {1});\n", reverse, distance);
-    out += before_ + ahead_ + lanes_ + stores_;
+    out += layout_.lanes == 1 ? before_ + ahead_ + lanes_ + stores_
+                              : made_ + each_lane(before_ + ahead_ + lanes_) + each_lane(stores_);
     return out + (rolls ? "    __syncthreads();\n" : "") + "  }\n}\n";
+  }
+
+  /// The text for each column that a thread has.
+  std::string each_lane(const std::string& text) const {
+    if (layout_.lanes == 1) return text;
+    std::string out = fmt::format("#pragma unroll\n    for (int k = 0; k < {}; ++k) {{\n", layout_.lanes);
+    out += "    const unsigned column = threadIdx.x + k * blockDim.x, at = row * columns + column;\n";
+    if (layout_.columns % layout_.lanes != 0) out += "    if (column >= columns) continue;\n";
+    return out + text + "    }\n";
+  }
+
+  /// The name of a value that a thread of a loop has through all steps, for each of its columns.
+  std::string hold(const std::string& type, const std::string& name) {
+    const bool one = layout_.lanes == 1;
+    held_ += fmt::format("  {} {}{};\n", type, name, one ? "" : fmt::format("[{}]", layout_.lanes));
+    return name + (one ? "" : "[k]");
   }
 
   /// The name of an operand's value so many columns before.
@@ -288,11 +314,15 @@ class Writer {
       return name + ".at[k]";
     }
     if (loop_ && !walks(o)) {  // the same in all steps
-      start_ += fmt::format("  const {} {} = {}", type, name, read);
-    } else if (loop_ && shift == 0 && !is_carried(*loop_, Run::at(o))) {  // no step makes it: it can be read ahead
-      start_ += fmt::format("  {} n{} = {}[{}];\n", type, o, address(o, true, "first"), place);
-      before_ += fmt::format("    const {} {} = n{};\n", type, name, o);
-      ahead_ += fmt::format("    if (i + 1 < a.steps) n{} = {}[{}];\n", o, address(o, true, "next"), place);
+      const std::string held = hold(type, name);
+      start_ += fmt::format("    {} = {}", held, read);
+      return held;
+    }
+    if (loop_ && shift == 0 && !is_carried(*loop_, Run::at(o))) {  // no step makes it: it can be read ahead
+      const std::string held = hold(type, fmt::format("n{}", o));
+      start_ += fmt::format("    {} = {}[{}];\n", held, address(o, true, "first"), place);
+      before_ += fmt::format("    const {} {} = {};\n", type, name, held);
+      ahead_ += fmt::format("    if (i + 1 < a.steps) {} = {}[{}];\n", held, address(o, true, "next"), place);
       ahead_ +=
           fmt::format("    if (i + {} < a.steps) prefetch({} + {});\n", distance, address(o, true, "later"), place);
     } else {
@@ -324,8 +354,8 @@ class Writer {
   const FusedLoopArgs* loop_;
   std::vector<int> slot_, number_;  // by operand: its address; by call: its first number
   std::map<std::pair<int, std::int64_t>, std::string> names_;
-  std::string start_, before_, ahead_, lanes_, stores_;  // before the loop; of a step, in this order
-  static constexpr int distance = 8;                     // steps that memory is asked ahead, to have it in a cache
+  std::string held_, start_, made_, before_, ahead_, lanes_, stores_;  // before the loop (2); of a step, in this order
+  static constexpr int distance = 8;  // steps that memory is asked ahead, to have it in a cache
   bool needs_row_ = false, complex_ = false;
 };
 

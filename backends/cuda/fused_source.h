@@ -14,6 +14,7 @@ struct FusedLayout {
   std::int64_t rows, columns;  // a run without rows to tell apart is one long row
   int per;                     // neighbours that a thread takes at once
   bool wide;                   // more elements than 32 bits count
+  int lanes = 1;               // columns of a row that a thread of a loop has, as many apart as the block has threads
   std::int64_t packs() const { return rows * columns / per; }
 };
 FusedLayout lay_out(const FusedArgs& args);

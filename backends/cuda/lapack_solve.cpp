@@ -1,49 +1,48 @@
-// Linear equations: triangular_solve and sylvester through the CPU, and solve where it fails.
+// Linear equations: sylvester through the CPU, solve and triangular_solve where the GPU finds something wrong.
 #include "backends/cuda/by_cpu.h"
 #include "backends/cuda/cuda.h"
+#include "backends/cuda/matrices.h"
 
 namespace reel::cuda {
 
 namespace {
-/// Bytes of a batch of matrices of n elements: one of them where they are shared.
-std::size_t size(DType dtype, std::int64_t batch, std::int64_t stride, std::int64_t n) {
-  const std::int64_t all = batch == 0 ? 0 : stride == 0 ? n : (batch - 1) * stride + n;
-  return static_cast<std::size_t>(all) * size_of(dtype);
+/// Elements of a batch of matrices of n: one of them where they are shared.
+std::int64_t all(std::int64_t batch, std::int64_t stride, std::int64_t n) {
+  return batch == 0 ? 0 : (batch - 1) * stride + n;
 }
 
 /// The same for both ways of solving.
-template <class Args, class Solve>
-void solve_by_cpu(Backend& device, const Args& a, Solve&& solve) {
-  ByCpu host(device);
-  Args b = a;
-  b.a = host.in(a.a, size(a.dtype, a.batch, a.stride_a, a.n * a.n));
-  b.b = host.in(a.b, size(a.dtype, a.batch, a.stride_b, a.n * a.k));
-  b.x = host.out(a.x, size(a.dtype, a.batch, a.n * a.k, a.n * a.k));
-  solve(host.cpu(), b);
-  host.finish();
+template <class Args>
+void solve_by_cpu(Backend& device, void (Backend::*kernel)(const Args&), const Args& a) {
+  by_cpu(device, kernel, a, Part{&Args::a, a.dtype, all(a.batch, a.stride_a, a.n * a.n)},
+         Part{&Args::b, a.dtype, all(a.batch, a.stride_b, a.n * a.k)}, Part{&Args::x, a.dtype, a.batch * a.n * a.k});
 }
 }  // namespace
 
+Matrices Cuda::matrices() {
+  not_recorded("its result is checked on the host");
+  stream();
+  return {*this, libraries_->blas(), libraries_->solver(), *matrix_kernels_};
+}
+
 void Cuda::solve(const SolveArgs& a) {
   if (a.n == 0 || a.k == 0 || a.batch == 0) return;
-  not_recorded(checked_on_host);
-  if (is_differentiable(a.dtype) && solve_here(a)) return;
-  solve_by_cpu(*this, a, [](Backend& cpu, const SolveArgs& b) { cpu.solve(b); });
+  if (is_differentiable(a.dtype) && native_solve(matrices(), a)) return launched("solve", {a.batch, a.n, a.k});
+  solve_by_cpu(*this, &Backend::solve, a);
 }
 
 void Cuda::triangular_solve(const TriangularSolveArgs& a) {
-  solve_by_cpu(*this, a, [](Backend& cpu, const TriangularSolveArgs& b) { cpu.triangular_solve(b); });
+  if (a.n == 0 || a.k == 0 || a.batch == 0) return;
+  if (is_differentiable(a.dtype) && native_triangular_solve(matrices(), a))
+    return launched("triangular_solve", {a.batch, a.n, a.k});
+  solve_by_cpu(*this, &Backend::triangular_solve, a);
 }
 
 void Cuda::sylvester(const SylvesterArgs& a) {
-  ByCpu host(*this);
-  SylvesterArgs b = a;
-  b.a = host.in(a.a, size(a.dtype, a.batch, a.stride_a, a.m * a.m));
-  b.b = host.in(a.b, size(a.dtype, a.batch, a.stride_b, a.n * a.n));
-  b.c = host.in(a.c, size(a.dtype, a.batch, a.stride_c, a.m * a.n));
-  b.x = host.out(a.x, size(a.dtype, a.batch, a.m * a.n, a.m * a.n));
-  host.cpu().sylvester(b);
-  host.finish();
+  by_cpu(*this, &Backend::sylvester, a, Part{&SylvesterArgs::a, a.dtype, all(a.batch, a.stride_a, a.m * a.m)},
+         Part{&SylvesterArgs::b, a.dtype, all(a.batch, a.stride_b, a.n * a.n)},
+         Part{&SylvesterArgs::c, a.dtype, all(a.batch, a.stride_c, a.m * a.n)},
+         Part{&SylvesterArgs::x, a.dtype, a.batch * a.m * a.n});
 }
 
 }  // namespace reel::cuda

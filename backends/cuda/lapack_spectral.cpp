@@ -1,80 +1,59 @@
-// Eigenvalues, singular values and Schur forms through the CPU; eigh only where it fails.
+// Eigenvalues, singular values and Schur forms: schur and spectral_radius through the CPU, the others where cuSOLVER
+// fails, or for small matrices.
+#include <algorithm>
+
 #include "backends/cuda/by_cpu.h"
 #include "backends/cuda/cuda.h"
+#include "backends/cuda/matrices.h"
 
 namespace reel::cuda {
 
-namespace {
-/// Bytes of n elements.
-std::size_t size(DType dtype, std::int64_t n) { return static_cast<std::size_t>(n) * size_of(dtype); }
-}  // namespace
-
 std::int64_t Cuda::eig(const EigArgs& a) {
-  ByCpu host(*this);
-  const std::int64_t n = a.n, all = a.batch * n;
+  const std::int64_t all = a.batch * a.n;
   const DType complex = complex_of(a.dtype);
-  EigArgs b = a;
-  b.a = host.in(a.a, size(a.dtype, all * n));
-  b.values = host.out(a.values, size(complex, all));
-  b.vectors = host.out(a.vectors, size(complex, all * n));
-  b.largest = host.out(a.largest, size(DType::i32, all));
-  b.independent = host.out(a.independent, size(DType::boolean, a.batch));
-  const std::int64_t dependent = host.cpu().eig(b);
-  host.finish();
-  return dependent;
+  // The eigenvalues of a small matrix come in LAPACK's order, which others count on. That of a large one means nothing.
+  constexpr std::int64_t large = 128;
+  if (a.n >= large && suits_solver(a.dtype, a.batch, a.n, a.n)) {
+    const std::optional<std::int64_t> dependent = native_eig(matrices(), a);
+    launched("eig", {a.batch, a.n});
+    if (dependent) return *dependent;
+  }
+  return by_cpu(*this, &Backend::eig, a, Part{&EigArgs::a, a.dtype, all * a.n}, Part{&EigArgs::values, complex, all},
+                Part{&EigArgs::vectors, complex, all * a.n}, Part{&EigArgs::largest, DType::i32, all},
+                Part{&EigArgs::independent, DType::boolean, a.batch});
 }
 
 void Cuda::eigh(const EighArgs& a) {
-  if (a.n == 0 || a.batch == 0) return;
-  not_recorded(checked_on_host);
-  if (is_differentiable(a.dtype) && eigh_here(a)) return;
-  ByCpu host(*this);
-  const std::int64_t n = a.n, all = a.batch * n;
-  EighArgs b = a;
-  b.a = host.in(a.a, size(a.dtype, all * n));
-  b.values = host.out(a.values, size(real_of(a.dtype), all));
-  b.vectors = host.out(a.vectors, size(a.dtype, all * n));
-  b.largest = host.out(a.largest, size(DType::i32, all));
-  host.cpu().eigh(b);
-  host.finish();
+  const std::int64_t all = a.batch * a.n;
+  if (all == 0) return;
+  if (is_differentiable(a.dtype) && native_eigh(matrices(), a)) return launched("eigh", {a.batch, a.n});
+  by_cpu(*this, &Backend::eigh, a, Part{&EighArgs::a, a.dtype, all * a.n},
+         Part{&EighArgs::values, real_of(a.dtype), all}, Part{&EighArgs::vectors, a.dtype, all * a.n},
+         Part{&EighArgs::largest, DType::i32, all});
 }
 
 void Cuda::svd(const SvdArgs& a) {
-  ByCpu host(*this);
   const std::int64_t k = std::min(a.m, a.n);
-  SvdArgs b = a;
-  b.a = host.in(a.a, size(a.dtype, a.batch * a.m * a.n));
-  b.u = host.out(a.u, size(a.dtype, a.batch * a.m * k));
-  b.s = host.out(a.s, size(real_of(a.dtype), a.batch * k));
-  b.vh = host.out(a.vh, size(a.dtype, a.batch * k * a.n));
-  b.largest = host.out(a.largest, size(DType::i32, a.batch * k));
-  host.cpu().svd(b);
-  host.finish();
+  if (suits_solver(a.dtype, a.batch, a.m, a.n) && native_svd(matrices(), a))
+    return launched("svd", {a.batch, a.m, a.n});
+  by_cpu(*this, &Backend::svd, a, Part{&SvdArgs::a, a.dtype, a.batch * a.m * a.n},
+         Part{&SvdArgs::u, a.dtype, a.batch * a.m * k}, Part{&SvdArgs::s, real_of(a.dtype), a.batch * k},
+         Part{&SvdArgs::vh, a.dtype, a.batch * k * a.n}, Part{&SvdArgs::largest, DType::i32, a.batch * k});
 }
 
 void Cuda::schur(const SchurArgs& a) {
-  ByCpu host(*this);
-  const std::size_t bytes = size(a.dtype, a.batch * a.n * a.n);
-  SchurArgs b = a;
-  b.a = host.in(a.a, bytes);
-  b.q = host.out(a.q, bytes);
-  b.t = host.out(a.t, bytes);
-  host.cpu().schur(b);
-  host.finish();
+  const std::int64_t all = a.batch * a.n * a.n;
+  by_cpu(*this, &Backend::schur, a, Part{&SchurArgs::a, a.dtype, all}, Part{&SchurArgs::q, a.dtype, all},
+         Part{&SchurArgs::t, a.dtype, all});
 }
 
 std::int64_t Cuda::spectral_radius(const SpectralRadiusArgs& a) {
-  ByCpu host(*this);
   const DType complex = complex_of(a.dtype);
-  SpectralRadiusArgs b = a;
-  b.a = host.in(a.a, size(a.dtype, a.batch * a.n * a.n));
-  b.radius = host.out(a.radius, size(real_of(a.dtype), a.batch));
-  b.value = host.out(a.value, size(complex, a.batch));
-  b.right = host.out(a.right, size(complex, a.batch * a.n));
-  b.left = host.out(a.left, size(complex, a.batch * a.n));
-  const std::int64_t multiple = host.cpu().spectral_radius(b);
-  host.finish();
-  return multiple;
+  return by_cpu(*this, &Backend::spectral_radius, a, Part{&SpectralRadiusArgs::a, a.dtype, a.batch * a.n * a.n},
+                Part{&SpectralRadiusArgs::radius, real_of(a.dtype), a.batch},
+                Part{&SpectralRadiusArgs::value, complex, a.batch},
+                Part{&SpectralRadiusArgs::right, complex, a.batch * a.n},
+                Part{&SpectralRadiusArgs::left, complex, a.batch * a.n});
 }
 
 }  // namespace reel::cuda

@@ -38,6 +38,9 @@ void fill(Cublas& table) {
 void fill(Cusolver& table) {
   void* const library = open("cusolver", CUSOLVER_VER_MAJOR);
   REEL_CUSOLVER(REEL_BIND)
+#define REEL_BIND_LATE(f) table.f = reinterpret_cast<decltype(table.f)>(dlsym(library, #f));
+  REEL_CUSOLVER_LATE(REEL_BIND_LATE)
+#undef REEL_BIND_LATE
 }
 void fill(Cufft& table) {
   void* const library = open("cufft", CUFFT_VER_MAJOR);
@@ -50,6 +53,19 @@ void fill(Cufft& table) {
 }
 
 }  // namespace
+
+cudaDataType_t data_type(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return CUDA_R_32F;
+    case DType::f64:
+      return CUDA_R_64F;
+    case DType::c64:
+      return CUDA_C_32F;
+    default:
+      return CUDA_C_64F;
+  }
+}
 
 void check(cublasStatus_t code, const char* what) {
   if (code != CUBLAS_STATUS_SUCCESS) failed("cuBLAS", what, code);

@@ -11,20 +11,33 @@
 #include <string>
 
 #include "backends/cuda/device_options.h"
+#include "engine/dtype.h"
 
 namespace reel::cuda {
 
 // clang-format off
 #define REEL_CUBLAS(X)                                                                                  \
   X(cublasCreate_v2) X(cublasDestroy_v2) X(cublasSetStream_v2) X(cublasSetWorkspace_v2)                 \
-  X(cublasGetStatusString)                                                                              \
-  X(cublasGemmStridedBatchedEx_64)
+  X(cublasGetStatusString) X(cublasGemmStridedBatchedEx_64)                                             \
+  X(cublasStrsm_v2_64) X(cublasDtrsm_v2_64) X(cublasCtrsm_v2_64) X(cublasZtrsm_v2_64)
 #define REEL_CUSOLVER(X)                                                                                \
   X(cusolverDnCreate) X(cusolverDnDestroy) X(cusolverDnSetStream)                                       \
   X(cusolverDnCreateParams) X(cusolverDnDestroyParams)                                                  \
   X(cusolverDnXgetrf_bufferSize) X(cusolverDnXgetrf) X(cusolverDnXgetrs)                                \
   X(cusolverDnXpotrf_bufferSize) X(cusolverDnXpotrf)                                                    \
-  X(cusolverDnXsyevd_bufferSize) X(cusolverDnXsyevd)
+  X(cusolverDnXgeqrf_bufferSize) X(cusolverDnXgeqrf)                                                    \
+  X(cusolverDnSorgqr_bufferSize) X(cusolverDnSorgqr)                                                    \
+  X(cusolverDnDorgqr_bufferSize) X(cusolverDnDorgqr)                                                    \
+  X(cusolverDnCungqr_bufferSize) X(cusolverDnCungqr)                                                    \
+  X(cusolverDnZungqr_bufferSize) X(cusolverDnZungqr)                                                    \
+  X(cusolverDnXsyevd_bufferSize) X(cusolverDnXsyevd)                                                    \
+  X(cusolverDnXgesvd_bufferSize) X(cusolverDnXgesvd)
+#define REEL_CUSOLVER_GEEV 11701  // the version that brought it: null in libraries of before
+#if CUSOLVER_VERSION >= REEL_CUSOLVER_GEEV
+#define REEL_CUSOLVER_LATE(X) X(cusolverDnXgeev_bufferSize) X(cusolverDnXgeev)
+#else
+#define REEL_CUSOLVER_LATE(X)
+#endif
 #define REEL_CUFFT(X)                                                                                   \
   X(cufftCreate) X(cufftDestroy) X(cufftMakePlanMany64) X(cufftSetStream) X(cufftExecC2C)               \
   X(cufftExecZ2Z) X(cufftExecR2C) X(cufftExecD2Z) X(cufftExecC2R) X(cufftExecZ2D)
@@ -42,6 +55,7 @@ struct Cublas {
 };
 struct Cusolver {
   REEL_CUSOLVER(REEL_POINTER)
+  REEL_CUSOLVER_LATE(REEL_POINTER)
   cusolverDnHandle_t handle = nullptr;
   cusolverDnParams_t params = nullptr;
 };
@@ -55,6 +69,9 @@ struct Driver {
   REEL_DRIVER(REEL_POINTER)
 };
 #undef REEL_POINTER
+
+/// What the libraries call elements of a dtype that has derivatives.
+cudaDataType_t data_type(DType dtype);
 
 /// Throw Error unless `code` is success; `what` is the call.
 void check(cublasStatus_t code, const char* what);

@@ -5,12 +5,13 @@
 namespace reel::cuda {
 
 bool lay_out_loop(const FusedLoopArgs& args, LoopLayout& layout) {
-  constexpr std::int64_t most = 1024, usual = 128;  // threads of a block
+  constexpr std::int64_t most = 1024, most_lanes = 4, usual = 128;  // threads of a block; columns of a thread
   const std::int64_t rows = args.run.rows, columns = args.run.columns, all = rows * columns;
   const bool rolls = has_rolls(args.run);
-  if (all == 0 || args.steps == 0 || all >= std::int64_t{1} << 31 || (rolls && columns > most)) return false;
-  layout.run = {rows, columns, 1, false};
-  layout.threads = static_cast<unsigned>(rolls ? columns : usual);
+  const std::int64_t lanes = rolls ? (columns + most - 1) / most : 1;
+  if (all == 0 || args.steps == 0 || all >= std::int64_t{1} << 31 || lanes > most_lanes) return false;
+  layout.run = {rows, columns, 1, false, static_cast<int>(lanes)};
+  layout.threads = static_cast<unsigned>(rolls ? (columns + lanes - 1) / lanes : usual);
   layout.blocks = static_cast<unsigned>(rolls ? rows : (all + usual - 1) / usual);
   return true;
 }

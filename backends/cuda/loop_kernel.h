@@ -1,6 +1,6 @@
 // One kernel for all steps of a loop whose step is a fused run: the text is the run's (fused_source.cpp) with a loop
-// around it. A block has a row for all time, for rolls move elements along their row; where nothing is rolled, a thread
-// has an element.
+// around it. A block has a row for all time, for rolls move elements along their row: a column for each thread, or up
+// to four. Where nothing is rolled, a thread has an element.
 #pragma once
 #include "backends/cuda/fused_source.h"
 

@@ -1,6 +1,4 @@
 // map: one kernel for each functor and dtype, in a table made from the functors' type list.
-#include <array>
-
 #include "backends/cuda/elementwise.h"
 
 namespace reel::cuda {
@@ -38,36 +36,17 @@ void launch(const MapArgs& a, cudaStream_t stream) {
       {*static_cast<const F*>(a.params)}, a.n, packs, static_cast<const T*>(a.x), static_cast<Out*>(a.out));
 }
 
-struct Entry {
-  Kernel kernel = nullptr;
-  const char* name = "";
-};
-
-template <class F>
-constexpr std::array<Entry, dtypes> row() {
-  std::array<Entry, dtypes> kernels{};
-  const auto put = [&]<class T>(std::type_identity<T>) {
-    if constexpr (takes<F>(dtype_of<T>()))
-      kernels[static_cast<std::size_t>(dtype_of<T>())] = {launch<F, device_type<T>>, F::name};
-  };
-  for (DType d : all_dtypes) dispatch(d, put);
-  return kernels;
-}
-
-template <class... F>
-constexpr auto table(TypeList<F...>) {
-  return std::array{row<F>()...};
-}
-
-const auto maps = table(UnaryFunctors{});
+const auto maps = functor_table<Kernel>(
+    UnaryFunctors{},
+    []<class F, class T>(std::type_identity<F>, std::type_identity<T>) -> Kernel { return launch<F, T>; });
 
 }  // namespace
 
 void Cuda::map(const MapArgs& a) {
   if (a.n == 0) return;
-  const Entry& entry = maps[static_cast<std::size_t>(a.functor)][static_cast<std::size_t>(a.dtype)];
-  entry.kernel(a, stream());
-  launched("map", entry.name, {a.n});
+  const auto& kernel = kernel_for(maps, a);
+  kernel.launch(a, stream());
+  launched("map", kernel.name, {a.n});
 }
 
 }  // namespace reel::cuda

@@ -6,6 +6,7 @@
 #include "backends/cuda/generated_kernels.h"
 #include "backends/cuda/graph.h"
 #include "backends/cuda/libraries.h"
+#include "backends/cuda/matrices.h"
 #include "backends/cuda/staging.h"
 #include "engine/error.h"
 
@@ -46,6 +47,7 @@ Cuda::Cuda(const DeviceOptions& options) : options_(options), allocator_(device_
   staging_ = std::make_unique<Staging>();
   faults_ = std::make_unique<Faults>(stream_);
   libraries_ = std::make_unique<Libraries>(stream_, options.precision);
+  matrix_kernels_ = matrix_kernels(stream_);
   fft_plans_ = std::make_unique<FftPlans>(*libraries_, stream_);
   int major = 0, minor = 0;
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, options.index), "cudaDeviceGetAttribute");

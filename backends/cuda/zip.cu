@@ -1,6 +1,4 @@
 // zip: one kernel for each functor and dtype, and a second for arguments that cannot be read in packs.
-#include <array>
-
 #include "backends/cuda/elementwise.h"
 
 namespace reel::cuda {
@@ -81,36 +79,17 @@ void launch(const ZipArgs& z, const Loop<3>& part, const Loop<3>::Offsets& first
   one(part, 0);
 }
 
-struct Entry {
-  Kernel kernel = nullptr;
-  const char* name = "";
-};
-
-template <class F>
-constexpr std::array<Entry, dtypes> row() {
-  std::array<Entry, dtypes> kernels{};
-  const auto put = [&]<class T>(std::type_identity<T>) {
-    if constexpr (takes<F>(dtype_of<T>()))
-      kernels[static_cast<std::size_t>(dtype_of<T>())] = {launch<F, device_type<T>>, F::name};
-  };
-  for (DType d : all_dtypes) dispatch(d, put);
-  return kernels;
-}
-
-template <class... F>
-constexpr auto table(TypeList<F...>) {
-  return std::array{row<F>()...};
-}
-
-const auto zips = table(BinaryFunctors{});
+const auto zips = functor_table<Kernel>(
+    BinaryFunctors{},
+    []<class F, class T>(std::type_identity<F>, std::type_identity<T>) -> Kernel { return launch<F, T>; });
 
 }  // namespace
 
 void Cuda::zip(const ZipArgs& a) {
-  const Entry& entry = zips[static_cast<std::size_t>(a.functor)][static_cast<std::size_t>(a.dtype)];
+  const auto& kernel = kernel_for(zips, a);
   each_part(a.loop, [&](const Loop<3>& part, const Loop<3>::Offsets& first) {
-    entry.kernel(a, part, first, stream());
-    launched("zip", entry.name, {part.numel()});
+    kernel.launch(a, part, first, stream());
+    launched("zip", kernel.name, {part.numel()});
   });
 }
 
