@@ -1,6 +1,7 @@
 // Linear algebra as the CUDA backend does it, on the host: the libraries' functions are LAPACK's (fake_solver.h) and
 // the small kernels are loops, so that what is row-major, column by column, conjugated or one of many is held against
 // the CPU's kernels without a GPU.
+#include "backends/cuda/by_cpu.h"
 #include "backends/cuda/matrices.h"
 #include "backends/cuda/matrix_kernels_by.h"
 #include "tests/check.h"
@@ -332,4 +333,29 @@ TEST_CASE("what is wrong is noticed, and left to the CPU's kernel") {
   CHECK(!polar(singular));
   CHECK(!solve(square({1e-200, 0, 0, 1e-200}), huge));  // overflows
   CHECK(!triangular(square({1e-200, 0, 0, 1e-200}), huge, true, false));
+}
+
+TEST_CASE("through the CPU: arguments go down, results come up, what is not wanted stays away") {
+  Backend& device = backend("cpu");  // any device that reads and writes
+  const DType d = DType::c128;
+  const Tensor a = matrices(2, 3, 3, d, 9);
+  const Tensor sign = unset({2}, d), log_abs = unset({2}, DType::f64), wanted = unset({2}, d),
+               wanted_log = unset({2}, DType::f64);
+  using Args = DeterminantArgs;
+  const Args s{d, 3, 2, a.data(), nullptr, to(sign), to(log_abs)};
+  gpu::by_cpu(device, &Backend::determinant, s, gpu::Part{&Args::a, d, 18}, gpu::Part{&Args::det, d, 2},
+              gpu::Part{&Args::sign, d, 2}, gpu::Part{&Args::log_abs, DType::f64, 2});
+  device.determinant({d, 3, 2, a.data(), nullptr, to(wanted), to(wanted_log)});
+  CHECK(difference(sign, wanted) == 0);
+  CHECK(difference(log_abs, wanted_log) == 0);
+  const Tensor block = Tensor::from<double>({2, 1, 0, 2}, {1, 2, 2});
+  const Tensor values = unset({1, 2}, d), vectors = unset({1, 2, 2}, d), places = unset({1, 2}, DType::i32),
+               independent = unset({1}, DType::boolean);
+  const EigArgs e{DType::f64,           1, 2, block.data(), to(values), to(vectors), to<std::int32_t>(places),
+                  to<bool>(independent)};
+  CHECK(gpu::by_cpu(device, &Backend::eig, e, gpu::Part{&EigArgs::a, DType::f64, 4}, gpu::Part{&EigArgs::values, d, 2},
+                    gpu::Part{&EigArgs::vectors, d, 4}, gpu::Part{&EigArgs::largest, DType::i32, 2},
+                    gpu::Part{&EigArgs::independent, DType::boolean, 1}) == 1);
+  CHECK(difference(values, Tensor::full({1, 2}, 2, d)) < 1e-12);
+  CHECK(!independent.values<bool>()[0]);
 }

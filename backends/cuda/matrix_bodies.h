@@ -178,7 +178,7 @@ struct Determinant {
       multiply(sign_re, sign_im, size == 0 ? 0 : x / size, size == 0 ? 0 : y / size);
       multiply(re, im, x, y);
       const double now = ::hypot(re, im);
-      if (now == 0) continue;
+      if (now == 0 || !is_finite(now)) continue;
       const int e = ::ilogb(now);
       exponent += e;
       re = ::scalbn(re, -e);
