@@ -19,6 +19,7 @@ namespace reel::test {
 
 class RecordingDevice final : public Backend {
  public:
+  RecordingDevice() { cpu_.set_threads(1); }  // the tensors of tests are small
   static RecordingDevice& get() {
     static const bool registered [[maybe_unused]] = register_backend(
         "recording",

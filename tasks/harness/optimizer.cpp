@@ -45,11 +45,16 @@ double norm_of(std::span<const double> squares) {
   return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
 }
 
-double norm_of(const Tensors& gradients) {
+double Norm::operator()(const Tensors& gradients) {
   if (gradients.empty()) return 0;
-  Tensor squares = Tensor::empty({DType::f64, {std::ssize(gradients)}, &gradients[0].backend()});
-  sums_of_squares(gradients, squares);
-  return norm_of(std::span<const double>(squares.values<double>()));
+  const Spec spec{DType::f64, {std::ssize(gradients)}, &gradients[0].backend()};
+  if (!squares_.defined() || !(squares_.spec() == spec)) {
+    squares_ = Tensor::empty(spec);
+    read_.resize(gradients.size());
+  }
+  sums_of_squares(gradients, squares_);
+  squares_.backend().read(read_.data(), squares_.data(), squares_.bytes());
+  return norm_of(read_);
 }
 
 template <class Rule>

@@ -27,7 +27,16 @@ struct OptimizerOptions {
 void sums_of_squares(const Tensors& gradients, Tensor out);
 /// The norm of all together.
 double norm_of(std::span<const double> squares);
-double norm_of(const Tensors& gradients);
+
+/// The norm of all gradients together, by one reading. It allocates nothing from the second time on.
+class Norm {
+ public:
+  double operator()(const Tensors& gradients);
+
+ private:
+  Tensor squares_;
+  std::vector<double> read_;
+};
 
 class Optimizer {
  public:
@@ -35,7 +44,7 @@ class Optimizer {
   Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& options);
 
   /// The norm of all gradients together; gradients are in the order of the parameters.
-  double norm(const Tensors& gradients) const { return norm_of(gradients); }
+  double norm(const Tensors& gradients) { return norm_(gradients); }
   /// One update, with all rates times lr_factor. `norm` is that of the gradients. A parameter with a retraction of its
   /// own takes that instead of the rule.
   void step(const Tensors& gradients, double norm, double lr_factor = 1);
@@ -57,6 +66,7 @@ class Optimizer {
 
   OptimizerOptions options_;
   std::vector<Slot> slots_;
+  Norm norm_;
   std::int64_t steps_ = 0;
 };
 

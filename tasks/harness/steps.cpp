@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "tasks/harness/device.h"
-#include "tasks/harness/optimizer.h"
 
 namespace reel {
 
@@ -42,7 +41,7 @@ StepResult Steps::operator()(const Batch& batch, const TrainingStep& at, Tensors
   return result(*step, carry);
 }
 
-StepResult Steps::plain(const Batch& host, const TrainingStep& at, Tensors& carry, double scale) const {
+StepResult Steps::plain(const Batch& host, const TrainingStep& at, Tensors& carry, double scale) {
   const Batch batch = on(host, device_);
   const Tape tape;
   Tensor l = task_.loss(model_.forward(batch, at, &carry), batch);
@@ -51,7 +50,7 @@ StepResult Steps::plain(const Batch& host, const TrainingStep& at, Tensors& carr
   if (scale != 1) l = l * scale;
   const Tensor penalty = model_.penalty();
   out.gradients = grad({penalty.defined() ? l + penalty : l}, parameters_);
-  out.norm = norm_of(out.gradients);
+  out.norm = norm_(out.gradients);
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <deque>
 #include <utility>
 
+#include "tasks/harness/optimizer.h"
 #include "tasks/harness/task.h"
 
 namespace reel {
@@ -52,7 +53,7 @@ class Steps {
   };
   static constexpr int most = 4;  // kinds that are written down: each holds the memory of a step
 
-  StepResult plain(const Batch& batch, const TrainingStep& at, Tensors& carry, double scale) const;
+  StepResult plain(const Batch& batch, const TrainingStep& at, Tensors& carry, double scale);
   std::unique_ptr<OnDevice> room_for(const Batch& batch, const Tensors& carry, double scale) const;
   void put(OnDevice& step, const Batch& batch, const Tensors& carry, double scale) const;
   void compute(OnDevice& step, const TrainingStep& at) const;
@@ -63,6 +64,7 @@ class Steps {
   const Model& model_;
   Backend& device_;
   Tensors parameters_;
+  Norm norm_;
   bool graphs_;
   int recorded_ = 0;
   std::size_t kernels_ = 0;
