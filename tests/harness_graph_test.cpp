@@ -306,6 +306,6 @@ TEST_CASE("a loss that is not a number is told at its step") {
     return whole_run({.bad = 3 * 7 + 1}, {.cell = "lstm", .hidden = 8}, graphs).error;
   };
   const auto told = [](std::string text) { return text.substr(0, text.find(';')); };
-  CHECK(contains(text(false), "the loss became nan at step 8"));
+  CHECK(contains(text(false), "the loss became NaN at step 8"));
   CHECK(told(text(true)) == told(text(false)));
 }

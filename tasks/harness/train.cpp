@@ -75,7 +75,7 @@ std::int64_t waited(const std::vector<RunFolder::Row>& rows) {
   throw Error("train",
               fmt::format("the {} became {} at step {}; the last good checkpoint is in {}. Hint: a lower --lr, or "
                           "--clip-norm 1",
-                          what, value, step, folder.path()));
+                          what, std::isnan(value) ? "NaN" : fmt::format("{}", value), step, folder.path()));
 }
 
 }  // namespace
