@@ -62,7 +62,7 @@ bool sound(std::string_view rest, int depth) {
     count *= word(extents->data, at);
     if (count > rest.size()) return false;  // none takes less than a byte
   }
-  const int kind = flags->data[0];
+  const int kind = static_cast<unsigned char>(flags->data[0]);
   if (kind == cell_class) {
     for (std::size_t i = 0; i < count; ++i) {
       const auto cell = take(rest);

@@ -30,8 +30,9 @@ Range range_of(const HeatMap& map) {
 std::string block(const HeatMap& map, std::size_t number) {
   std::string out = fmt::format("$map{} << END\n", number);
   for (std::size_t i = 0; i < map.values.size(); ++i) {
-    const double v = map.values[i], x = static_cast<double>(i % map.columns) * map.x_step,
-                 y = static_cast<double>(i / map.columns) * map.y_step;
+    const std::size_t row = i / map.columns, column = i % map.columns;
+    const double v = map.values[i], x = static_cast<double>(column) * map.x_step,
+                 y = static_cast<double>(row) * map.y_step;
     out += fmt::format("{} {} {} \"{}\"\n", x, y, std::isfinite(v) ? fmt::format("{}", v) : "NaN",
                        map.texts.empty() ? "" : map.texts[i]);
   }
