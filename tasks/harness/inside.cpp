@@ -44,15 +44,14 @@ JacobianNorms jacobian_norms(const Cell& cell, const Tensor& x, std::int64_t poi
   const auto n = out.times.size();
   std::vector<std::int32_t> places(out.times.begin(), out.times.end());
   const Tensor times = Tensor::from<std::int32_t>(places, {std::ssize(out.times)}, x.backend());
-  const std::size_t states = state_names(cell).size();
+  const Tensors states = states_over_time(cell, x);
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  out.norms.assign(states, std::vector<double>(n * n, nan));
+  out.norms.assign(states.size(), std::vector<double>(n * n, nan));
 
-  for (std::size_t s = 0; s < states; ++s) {
+  for (std::size_t s = 0; s < states.size(); ++s) {
     // Each row of the batch is the same sequence, asked for another element of the state: a backward pass from time t
     // gives as many rows of the Jacobians J of t. Their sums of J^T J are what the norms are the roots of.
-    const Tensor one = states_over_time(cell, x)[s];
-    const std::int64_t width = one.dim(2), rows = is_complex(one.dtype()) ? 2 * width : width;
+    const std::int64_t width = states[s].dim(2), rows = is_complex(states[s].dtype()) ? 2 * width : width;
     const std::int64_t together = std::clamp<std::int64_t>((std::int64_t{1} << 24) / (T * width), 1, rows);
     Tensors grams(n);  // [u, I, I]
     for (std::int64_t first = 0; first < rows; first += together) {

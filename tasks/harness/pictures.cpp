@@ -20,11 +20,12 @@ std::string label(std::size_t layers, std::size_t layer, const std::string& stat
 
 Batch example(const Ended& e, std::size_t number) { return e.task.batch(e.seed, {e.streams.at(number)}); }
 
-/// Units over time [T, width] as rows of a map. No screen has more columns than are drawn here.
+/// Units over time [T, width] as rows of a map, of complex ones the modulus. No screen has more columns than are drawn
+/// here.
 HeatMap units_over_time(const Tensor& s, const std::string& title, const std::vector<double>& marks) {
   constexpr std::int64_t most = 2000;
   const std::int64_t T = s.dim(0), width = s.dim(1), apart = (T + most - 1) / most;
-  const auto values = cast(transpose(s), DType::f64).values<double>();
+  const auto values = cast(transpose(is_complex(s.dtype()) ? abs(s) : s), DType::f64).values<double>();
   HeatMap map{title, "step", "unit", static_cast<std::size_t>(width), 0, {}};
   map.columns = static_cast<std::size_t>((T + apart - 1) / apart);
   for (std::int64_t j = 0; j < width; ++j)
@@ -67,10 +68,9 @@ void draw_over_time(const Ended& e, const std::string& name,
 
 void draw_states(const Ended& e) {
   draw_over_time(e, "states", [&](const Cell& cell, const Tensor& s, const std::string& which, const auto& marks) {
-    const bool modulus = is_complex(s.dtype());
     const std::string title =
-        fmt::format("{}: {}", e.task.title(), modulus ? fmt::format("modulus of {}", which) : which);
-    std::vector<HeatMap> maps{units_over_time(modulus ? abs(s) : s, title, marks)};
+        fmt::format("{}: {}{}", e.task.title(), is_complex(s.dtype()) ? "modulus of " : "", which);
+    std::vector<HeatMap> maps{units_over_time(s, title, marks)};
     if (cell.shift() != 0)
       maps.push_back(units_over_time(unshifted(s, cell.shift()), which + ", the shift undone", marks));
     return maps;
@@ -81,9 +81,8 @@ void draw_changes(const Ended& e) {
   draw_over_time(e, "changes", [&](const Cell&, const Tensor& s, const std::string& which, const auto& marks) {
     const std::int64_t T = s.dim(0);
     const Tensor before = concat({Tensor::zeros({1, s.dim(1)}, s.dtype(), s.backend()), slice(s, 0, 0, T - 1)}, 0);
-    const Tensor change = s - before;
-    return std::vector{units_over_time(is_complex(s.dtype()) ? abs(change) : change,
-                                       fmt::format("{}: change of {} in a step", e.task.title(), which), marks)};
+    return std::vector{
+        units_over_time(s - before, fmt::format("{}: change of {} in a step", e.task.title(), which), marks)};
   });
 }
 

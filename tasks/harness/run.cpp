@@ -236,8 +236,11 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   }
   if (!options.preset().empty()) print_reported(options.preset(), program.name);
   if (program.done) program.done(*task, *model, folder);
-  const Examples examples(s.train.examples, s.train.seed, task->parts());
-  for (const Picture& p : pictures) p.draw({*task, *model, folder, s.train.seed, examples.valid().front()});
+  if (!pictures.empty()) {
+    const Examples examples(s.train.examples, s.train.seed, task->parts());
+    const Ended ended{*task, *model, folder, s.train.seed, examples.valid().front()};
+    for (const Picture& p : pictures) p.draw(ended);
+  }
   if (std::filesystem::exists(folder.file("curve.svg"))) fmt::print("picture: {}\n", folder.file("curve.svg"));
   return 0;
 }
