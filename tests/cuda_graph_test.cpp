@@ -1,5 +1,6 @@
 // Training steps as CUDA graphs: to the last bit what they are kernel by kernel. Needs a GPU; says that it is skipped
 // where there is none.
+#include "tests/gpu.h"
 #include "tests/little_task.h"
 #include "tests/recording_device.h"
 
@@ -8,16 +9,8 @@ using namespace reel::test;
 
 namespace {
 
-/// The GPU; null, and a line that CTest takes for "skipped", where there is none.
 Backend* gpu() {
-  static Backend* const found = []() -> Backend* {
-    try {
-      return &backend("cuda");
-    } catch (const Error& e) {
-      fmt::print("skipped: {}\n", e.what());
-      return nullptr;
-    }
-  }();
+  static Backend* const found = gpu_or_skip("cuda");
   return found;
 }
 

@@ -49,20 +49,6 @@ struct RandomLoop {
   }
 };
 
-/// All steps, by the kernel for one.
-void step_by_step(const FusedLoopArgs& loop, const std::function<void(const FusedArgs&)>& one) {
-  std::vector<FusedOperand> operands(loop.run.operands.begin(), loop.run.operands.end());
-  for (std::int64_t i = 0; i < loop.steps; ++i) {
-    const std::int64_t t = loop.reverse ? loop.steps - 1 - i : i;
-    for (std::size_t k = 0; k < operands.size(); ++k) {
-      const LoopWalk& w = loop.walks[k];
-      const std::int64_t place = w.turns > 0 ? (i + w.shift) % w.turns : t + w.shift;
-      operands[k].data = loop.run.operands[k].data + (w.stride ? place * static_cast<std::int64_t>(w.stride) : 0);
-    }
-    one({loop.run.rows, loop.run.columns, loop.run.calls, operands});
-  }
-}
-
 std::vector<std::unique_ptr<RandomLoop>> random_loops() {
   std::vector<std::unique_ptr<RandomLoop>> loops;
   for (std::uint64_t seed = 0; seed < 24; ++seed) {
@@ -101,7 +87,7 @@ TEST_CASE("loops at random: one kernel computes what the steps do, to the last b
     const auto start = run.memory();
     const FusedArgs args = run.args();
     const FusedLoopArgs loop{args, steps, loops[i]->reverse, loops[i]->walks};
-    step_by_step(loop, fused_by_cpu);
+    loop_by_cpu(loop);
     const auto wanted = run.results();
     run.restore(start);
     CHECK(run.results() != wanted);

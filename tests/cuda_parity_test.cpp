@@ -6,6 +6,7 @@
 #include "ops/linalg.h"
 #include "ops/matrix.h"
 #include "ops/spectral.h"
+#include "tests/gpu.h"
 #include "tests/op_cases.h"
 
 using namespace reel;
@@ -13,16 +14,8 @@ using namespace reel::test;
 
 namespace {
 
-/// The GPU; null, and a line that CTest takes for "skipped", where there is none.
 Backend* gpu() {
-  static Backend* const found = []() -> Backend* {
-    try {
-      return &backend("cuda,sync");
-    } catch (const Error& e) {
-      fmt::print("skipped: {}\n", e.what());
-      return nullptr;
-    }
-  }();
+  static Backend* const found = gpu_or_skip("cuda,sync");
   return found;
 }
 

@@ -44,16 +44,7 @@ class WholeDevice final : public Backend {
   }
   bool fused_loop(const FusedLoopArgs& a) override {
     ++loops;
-    std::vector<FusedOperand> operands(a.run.operands.begin(), a.run.operands.end());
-    for (std::int64_t i = 0; i < a.steps; ++i) {
-      const std::int64_t t = a.reverse ? a.steps - 1 - i : i;
-      for (std::size_t k = 0; k < operands.size(); ++k) {
-        const LoopWalk& w = a.walks[k];
-        const std::int64_t place = w.turns > 0 ? (i + w.shift) % w.turns : t + w.shift;
-        if (w.stride > 0) operands[k].data = a.run.operands[k].data + place * static_cast<std::int64_t>(w.stride);
-      }
-      fused_by_cpu({a.run.rows, a.run.columns, a.run.calls, operands});
-    }
+    loop_by_cpu(a);
     return true;
   }
 
