@@ -2,6 +2,7 @@
 // c' = op(b)' op(a)' there, with operands as they lie.
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/libraries.h"
+#include "backends/cuda/noted.h"
 #include "ops/functors/unary.h"
 
 namespace reel::cuda {
@@ -24,7 +25,7 @@ cublasComputeType_t compute_type(DType dtype, Precision precision) {
 
 void Cuda::gemm(const GemmArgs& g) {
   if (!is_differentiable(g.dtype)) unsupported("gemm of integers or bool");
-  if (g.m == 0 || g.n == 0 || g.batch == 0) return;
+  if (g.m == 0 || g.n == 0 || g.batch == 0 || noted(g)) return;
   if (g.k == 0) return fill({g.dtype, g.batch * g.m * g.n, 0, g.c});  // an empty sum
   const auto conjugated = [&](const void* x, std::int64_t stride, std::int64_t size) {
     const std::int64_t n = stride == 0 ? size : (g.batch - 1) * stride + size;
