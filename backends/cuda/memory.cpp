@@ -55,7 +55,11 @@ Cuda::Cuda(const DeviceOptions& options) : options_(options), allocator_(device_
   generated_ = std::make_unique<GeneratedKernels>(10 * major + minor);
 }
 
-Cuda::~Cuda() { cudaStreamDestroy(stream_); }
+Cuda::~Cuda() {  // the stream last: libraries have it
+  fft_plans_.reset();
+  libraries_.reset();
+  cudaStreamDestroy(stream_);
+}
 
 cudaStream_t Cuda::stream() {
   thread_local int current = -1;  // cudaSetDevice is not free
