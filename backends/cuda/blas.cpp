@@ -46,6 +46,7 @@ void Cuda::gemm(const GemmArgs& g) {
     m *= batch;
     batch = 1;
   }
+  stream();
   if (!libraries_->has_blas()) not_recorded("cuBLAS is to be opened first");
   const Cublas& blas = libraries_->blas();
   const std::int64_t lda = g.transpose_a ? m : g.k, ldb = g.transpose_b ? g.k : g.n;
@@ -53,7 +54,6 @@ void Cuda::gemm(const GemmArgs& g) {
   const double one[4] = {1, 0, 0, 0}, zero[4] = {};
   const float one_single[2] = {1, 0}, zero_single[2] = {};
   const bool wide = real_of(g.dtype) == DType::f64;
-  stream();
   const cublasStatus_t code = blas.cublasGemmStridedBatchedEx_64(
       blas.handle, form(g.transpose_b, complex && g.conj_b), form(g.transpose_a, complex && g.conj_a), g.n, m, g.k,
       wide ? static_cast<const void*>(one) : one_single, b, type, ldb, g.stride_b, a, type, lda, g.stride_a,

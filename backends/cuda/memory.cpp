@@ -60,7 +60,11 @@ Cuda::Cuda(const DeviceOptions& options) : options_(options), allocator_(device_
   limits_ = {.processors = processors, .shared = shared};
 }
 
-Cuda::~Cuda() { cudaStreamDestroy(stream_); }
+Cuda::~Cuda() {  // the stream last: libraries have it
+  fft_plans_.reset();
+  libraries_.reset();
+  cudaStreamDestroy(stream_);
+}
 
 cudaStream_t Cuda::stream() {
   if (notes_) throw NotNoted();
