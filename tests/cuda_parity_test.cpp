@@ -6,9 +6,9 @@
 #include "ops/linalg.h"
 #include "ops/matrix.h"
 #include "ops/spectral.h"
-#include "tests/fused_runs.h"
 #include "tests/gpu.h"
 #include "tests/op_cases.h"
+#include "tests/random_loops.h"
 
 using namespace reel;
 using namespace reel::test;
@@ -144,6 +144,34 @@ Results by_device(FusedRunMaker& run, Backend& device) {
   return run.results();
 }
 
+/// What the device makes of a loop, whose results are spoilt before.
+Results by_device(RandomLoop& loop, Backend& device) {
+  FusedRunMaker& run = *loop.run;
+  const auto bytes = [&](const FusedOperand& o) {
+    return static_cast<std::size_t>(run.rows * run.columns * run.times) * o.element_bytes;
+  };
+  std::vector<StoragePtr> rooms;
+  std::map<const std::byte*, std::byte*> there;  // a state is two operands in one place
+  for (const FusedOperand& o : run.operands) {
+    if (o.local || there.contains(o.data)) continue;
+    rooms.emplace_back(device.allocate(bytes(o)));
+    device.write(rooms.back()->data, o.data, bytes(o));
+    there[o.data] = rooms.back()->data;
+  }
+  device.loop(random_steps, [&](std::int64_t i) {
+    std::vector<FusedOperand> now = loop.operands(i);
+    for (std::size_t k = 0; k < now.size(); ++k) {
+      const FusedOperand& first = run.operands[k];
+      if (!first.local) now[k].data = there.at(first.data) + (now[k].data - first.data);
+    }
+    device.fused({run.rows, run.columns, run.calls, now});
+  });
+  for (const FusedOperand& o : run.operands) {
+    if (!o.local) device.read(o.data, there.at(o.data), bytes(o));
+  }
+  return run.results();
+}
+
 /// Are all calls of a run ones that the device makes kernels of? Those of complex numbers need headers.
 bool takes_run(const FusedRunMaker& run, Backend& device) {
   return std::all_of(run.calls.begin(), run.calls.end(), [&](const FusedCall& c) { return device.fuses(c); });
@@ -202,6 +230,21 @@ TEST_CASE("runs at random: the kernel that is made of them is the CPU's on the G
   CHECK(taken > 0);
 }
 
+TEST_CASE("loops at random: one kernel on the GPU is the CPU's steps, to the last bit") {
+  if (!gpu()) return;
+  int taken = 0;
+  for (const auto& loop : random_loops()) {
+    if (!takes_run(*loop->run, *gpu())) continue;
+    ++taken;
+    const auto start = loop->run->memory();
+    loop->by_cpu();
+    const Results wanted = loop->run->results();
+    loop->run->restore(start);
+    CHECK(by_device(*loop, *gpu()) == wanted);
+  }
+  CHECK(taken > 0);
+}
+
 TEST_CASE("every function in a run: the GPU against the CPU's kernel") {
   if (!gpu()) return;
   for (DType d : all_dtypes) {
@@ -234,19 +277,25 @@ TEST_CASE("real transforms of views that begin anywhere") {
 
 TEST_CASE("every cell: loss and gradients on the GPU are the CPU's") {
   if (!gpu()) return;
+  struct Size {
+    DType dtype;
+    std::int64_t hidden, batch;
+  };
   for (const CellType& type : cell_registry()) {
-    for (DType dtype : {DType::f32, DType::f64}) {
+    // The last one has more weights than fit into one block of a loop's kernel.
+    for (const auto& [dtype, hidden, batch] :
+         {Size{DType::f32, 16, 4}, Size{DType::f64, 16, 4}, Size{DType::f64, 128, 20}}) {
       const auto run = [&](Backend& device) {
         const On on(device);
         Init init(3, dtype, device);
-        const auto cell = type.make(3, 16, Settings(type.name, type.settings), init);
+        const auto cell = type.make(3, hidden, Settings(type.name, type.settings), init);
         Tensors wrt;
         for (const Parameter& p : cell->parameters()) {
           if (p.trained) wrt.push_back(p.value);
         }
-        const Tensor xs = cast(uniform({20, 4, 3}, -1, 1, 5, 1, DType::f64, device), dtype);
+        const Tensor xs = cast(uniform({20, batch, 3}, -1, 1, 5, 1, DType::f64, device), dtype);
         Tape tape;
-        const Tensor loss = mean(square(abs(scan(*cell, cell->initial(4), xs).hs)));
+        const Tensor loss = mean(square(abs(scan(*cell, cell->initial(batch), xs).hs)));
         Tensors out{loss};
         for (const Tensor& g : grad({loss}, wrt)) out.push_back(g);
         return out;
@@ -257,7 +306,8 @@ TEST_CASE("every cell: loss and gradients on the GPU are the CPU's") {
         if (got[i].defined() != wanted[i].defined()) FAIL("a gradient is missing");
         if (got[i].defined()) worst = std::max(worst, difference(got[i], wanted[i]));
       }
-      CHECK_MESSAGE(worst <= parity(dtype), fmt::format("{} on {}: {:.2g}", type.name, name_of(dtype), worst));
+      CHECK_MESSAGE(worst <= parity(dtype),
+                    fmt::format("{} of {} on {}: {:.2g}", type.name, hidden, name_of(dtype), worst));
     }
   }
 }

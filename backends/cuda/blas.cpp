@@ -25,7 +25,10 @@ cublasComputeType_t compute_type(DType dtype, Precision precision) {
 
 void Cuda::gemm(const GemmArgs& g) {
   if (!is_differentiable(g.dtype)) unsupported("gemm of integers or bool");
-  if (g.m == 0 || g.n == 0 || g.batch == 0 || noted(g)) return;
+  if (g.m == 0 || g.n == 0 || g.batch == 0) return;
+  // Kernels of whole loops compute in the numbers' own precision.
+  if (notes_ && g.dtype == DType::f32 && options_.precision != Precision::strict) throw NotNoted();
+  if (noted(g)) return;
   if (g.k == 0) return fill({g.dtype, g.batch * g.m * g.n, 0, g.c});  // an empty sum
   const auto conjugated = [&](const void* x, std::int64_t stride, std::int64_t size) {
     const std::int64_t n = stride == 0 ? size : (g.batch - 1) * stride + size;

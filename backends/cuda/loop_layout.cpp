@@ -42,7 +42,7 @@ class Planner {
 
   std::optional<LoopLayout> plan() {
     out_.rooms.resize(loop_.values.size());
-    if (!find_rooms() || !find_stages()) return std::nullopt;
+    if (!find_rooms() || !find_stages() || loop_.rows * widest_ >= std::int64_t{1} << 31) return std::nullopt;
     if (products_ ? !share_products() : !share_elements()) return std::nullopt;
     for (const LoopCall& call : loop_.calls) {
       if (out_.lanes(call.columns()) > most_lanes) return std::nullopt;
@@ -243,7 +243,7 @@ class Planner {
   }
 
   void place_values(std::int64_t at) {
-    const std::int64_t rows = products_ ? up(out_.rows, most_at_a_time()) : out_.rows;
+    const std::int64_t rows = out_.rows_in_shared = up(out_.rows, most_at_a_time());
     out_.scratch = 0;
     for (std::size_t v = 0; v < out_.rooms.size(); ++v) {
       Room& r = out_.rooms[v];

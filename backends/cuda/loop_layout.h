@@ -62,6 +62,7 @@ struct LoopLayout {
   int threads = 0;
   std::int64_t groups = 1, slices = 1;  // blocks: of rows, and of columns in each
   std::int64_t rows = 1, chunk = 1;     // of a block; of those, how many a product has in shared memory at a time
+  std::int64_t rows_in_shared = 1;      // of a block: some more where products do several at a time
   std::int64_t bytes = 0;               // of shared memory
   std::int64_t scratch = 0;             // bytes of memory: values that others read while the next are made
   int waits = 0;                        // of a group, in a step

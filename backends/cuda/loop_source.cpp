@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/loop_text.h"
 #include "backends/cuda/run_text.h"
 #include "engine/error.h"
 #include "ops/functors/binary.h"
@@ -14,10 +15,10 @@ using Kind = LoopCall::Kind;
 std::size_t ix(int i) { return static_cast<std::size_t>(i); }
 constexpr int distance = 8;  // steps that memory is asked ahead, to have it in a cache
 
-class Writer {
+class Writer : LoopText {
  public:
   Writer(const LoopValues& loop, const LoopLayout& layout, const std::string& name)
-      : loop_(loop), layout_(layout), name_(name) {}
+      : LoopText(loop, layout), name_(name) {}
 
   LoopKernel write() {
     declare_values();
@@ -35,22 +36,6 @@ class Writer {
   }
 
  private:
-  const LoopCall& call(int c) const { return loop_.calls[ix(c)]; }
-  const LoopValue& value(int v) const { return loop_.values[ix(v)]; }
-  const Room& room(int v) const { return layout_.rooms[ix(v)]; }
-  const char* type(DType d) {
-    complex_ = complex_ || is_complex(d);
-    return type_name(d);
-  }
-  /// Rows in the shared memory of a block that has products: some more than there are.
-  std::int64_t tile_rows() const {
-    int most = 1;
-    for (const LoopStage& stage : layout_.stages) {
-      for (const ProductGroup& g : stage.groups) most = std::max(most, g.rows);
-    }
-    return (layout_.rows + most - 1) / most * most;
-  }
-
   std::string text() const {
     std::string out = "#include \"backends/cuda/generated/loop.h\"\n\n";
     out += fmt::format("struct {}_Arguments {{\n  long long steps;\n  unsigned* counters;\n", name_);
@@ -77,50 +62,9 @@ class Writer {
     return out + "}\n";
   }
 
-  // ---- memory ------------------------------------------------------------------------------------------------------
-
-  /// The memory of a walk in step `i`, as text.
-  std::string memory(const LoopMemory& place, DType d, bool reads, const std::string& i) {
-    const auto found = std::find(memory_.begin(), memory_.end(), place);
-    const std::int64_t k = found - memory_.begin();
-    if (found == memory_.end()) memory_.push_back(place);
-    return fmt::format("at<{}{}>(a.place[{}], {})", reads ? "const " : "", type(d), k,
-                       place.walk.turns ? fmt::format("({}) & 1", i) : i);
-  }
-  std::string memory(const LoopWalk& walk, DType d, bool reads, const std::string& i) {
-    return memory(LoopMemory{walk}, d, reads, i);
-  }
-  /// Where a value lies whose next one is made while other blocks still read it.
-  std::optional<LoopMemory> scratch(int v) const {
-    std::int64_t at = 0;
-    for (int u = 0;; ++u) {
-      if (layout_.slices == 1 || !room(u).shared || value(u).walk.stride != 0) {
-        if (u == v) return std::nullopt;
-        continue;
-      }
-      const std::int64_t bytes = loop_.rows * value(u).width * static_cast<std::int64_t>(size_of(value(u).dtype));
-      if (u == v) return LoopMemory{{nullptr, bytes, true}, at};
-      at += (2 * bytes + 255) / 256 * 256;
-    }
-  }
-
-  /// Text for each column of `columns` that a thread has.
-  std::string each_lane(std::int64_t columns, const std::string& text, const char* indent = "    ") const {
-    const std::int64_t width = layout_.slice(columns), all = layout_.rows * width, lanes = layout_.lanes(columns);
-    std::string out = fmt::format("{0}{{\n#pragma unroll\n{0}for (int k = 0; k < {1}; ++k) {{\n", indent, lanes);
-    out += fmt::format("{}  const int e = static_cast<int>(threadIdx.x) + k * {};\n", indent, layout_.threads);
-    if (all != lanes * layout_.threads) out += fmt::format("{}  if (e >= {}) continue;\n", indent, all);
-    out += fmt::format("{0}  const int mine = e / {1}, near = e % {1}, row = group * {2} + mine, column = {3}near;\n",
-                       indent, width, layout_.rows, layout_.slices > 1 ? fmt::format("slice * {} + ", width) : "");
-    if (loop_.rows % layout_.rows != 0) out += fmt::format("{}  if (row >= {}) continue;\n", indent, loop_.rows);
-    if (columns % width != 0) out += fmt::format("{}  if (column >= {}) continue;\n", indent, columns);
-    return out + text + indent + "}}\n";
-  }
-
   // ---- values ------------------------------------------------------------------------------------------------------
 
   void declare_values() {
-    const std::int64_t rows = tile_rows();
     for (int v = 0; v < static_cast<int>(loop_.values.size()); ++v) {
       const Room& r = room(v);
       const char* const t = type(value(v).dtype);
@@ -130,31 +74,6 @@ class Writer {
       if (r.tile)
         declared_ += fmt::format("  {0}* const t{1} = reinterpret_cast<{0}*>(shared + {2});\n", t, v, r.tile_at);
     }
-    rows_in_shared_ = layout_.slices == 1 && uses_products() ? rows : layout_.rows;
-    tile_rows_ = rows;
-  }
-  bool uses_products() const {
-    return std::any_of(layout_.stages.begin(), layout_.stages.end(),
-                       [](const LoopStage& s) { return s.is_products(); });
-  }
-
-  /// Shared memory of a value at (mine, column); `now`: that of this step.
-  std::string in_shared(int v, bool now, const std::string& mine, const std::string& column) const {
-    const Room& r = room(v);
-    const std::string version =
-        r.versions == 1 ? "" : fmt::format("({} & 1) * {} + ", now ? "(i + 1)" : "i", rows_in_shared_ * r.pitch);
-    return fmt::format("f{}[{}{} * {} + {}]", v, version, mine, r.pitch, column);
-  }
-  std::string in_tile(int v, const std::string& plane, const std::string& mine, const std::string& near) const {
-    return fmt::format("t{}[({} * {} + {}) * {} + {}]", v, plane, tile_rows_, mine, layout_.slice(value(v).width),
-                       near);
-  }
-  /// The whole of a product's sum, which may be in parts.
-  std::string tile_sum(int v) const {
-    std::string out;
-    for (int p = 0; p < room(v).planes; ++p)
-      out += (p > 0 ? " + " : "") + in_tile(v, std::to_string(p), "mine", "near");
-    return room(v).planes > 1 ? "(" + out + ")" : out;
   }
 
   /// What the first step reads of the step before.
@@ -176,19 +95,6 @@ class Writer {
     if (r.shared && layout_.slices == 1) text += fmt::format("      f{}[mine * {} + column] = x;\n", v, r.pitch);
     if (r.tile) text += fmt::format("      {} = x;\n", in_tile(v, "0", "mine", "near"));
     start_ += each_lane(value(v).width, text);
-  }
-
-  /// Memory gets what a step makes: at each step, or the last ones of it.
-  std::string store(int v, const Access& to, const std::string& index, const std::string& x, const char* indent) {
-    const LoopWalk& walk = value(v).walk;
-    const bool others = room(v).shared && layout_.slices > 1;  // other blocks read it there
-    const std::string line = fmt::format("{}[{}] = {};\n", memory(to.walk, to.dtype, false, "i"), index, x);
-    std::string out;
-    if (const auto place = scratch(v))
-      out += fmt::format("{}{}[{}] = {};\n", indent, memory(*place, to.dtype, false, "i"), index, x);
-    if (is_slab(walk) || (others && walk.turns)) return out + indent + line;
-    if (call(value(v).writers[0]).kind == Kind::product) return out;  // finish_product()
-    return out + fmt::format("{}if (i + {} >= a.steps) {}", indent, walk.turns ? 2 : 1, line);
   }
 
   void finish_product(int v) {
@@ -273,7 +179,7 @@ class Writer {
       const std::string column = s.offset == 0 ? "column" : fmt::format("{} + column", s.offset);
       stores_ += fmt::format("      {} = {};\n", in_shared(s.value, true, "mine", column), y);
     }
-    stores_ += store(s.value, access, fmt::format("row * {} + column", value(s.value).width), y, "      ");
+    stores_ += store(s.value, access, y, "      ");
   }
 
   /// An operand's element in this row, at some column of the call.
@@ -347,7 +253,7 @@ class Writer {
       }
       work += fmt::format("      multiply<{}>(w{}, {}, {}, {}, lane, warp % {}, [&](int r, int c, {} sum) {{\n", g.rows,
                           g.calls[0], from, fetches ? g.pitch : room(s.value).pitch,
-                          fetches ? layout_.chunk : tile_rows_, g.warps_along, t);
+                          fetches ? layout_.chunk : layout_.rows_in_shared, g.warps_along, t);
       work += sums(g, fetches) + "      });\n";
     }
     if (!fetches) {
@@ -374,7 +280,7 @@ class Writer {
       std::string rest;
       if (room(v).shared && !fetches)
         rest += fmt::format("            {} = sum;\n", in_shared(v, true, "mine", "column"));
-      rest += store(v, to, fmt::format("row * {} + column", value(v).width), "sum", "            ");
+      rest += store(v, to, "sum", "            ");
       if (!rest.empty())
         out += fmt::format("          if (row < {} && column < {}) {{\n{}          }}\n", loop_.rows, value(v).width,
                            rest);
@@ -402,15 +308,12 @@ class Writer {
     start_ += "    return 0;\n  });\n";
   }
 
-  static constexpr std::int64_t most_held = 24;  // registers for what is the same in all steps
+  static constexpr std::int64_t most_held = 24;
 
-  const LoopValues& loop_;
-  const LoopLayout& layout_;
   std::string name_;
-  std::vector<LoopMemory> memory_;
   int numbers_ = 0;
-  std::int64_t rows_in_shared_ = 1, tile_rows_ = 1, held_ = 0;
-  bool complex_ = false, uses_warps_ = false;
+  std::int64_t held_ = 0;  // registers for what is the same in all steps
+  bool uses_warps_ = false;
   std::string declared_, start_, step_, end_;  // of the kernel
   std::string made_, loads_, stores_;          // of an elementwise call: before its elements; of each (2)
 };

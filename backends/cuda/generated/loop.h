@@ -57,6 +57,7 @@ REEL_HD inline int partner(int j, int first, int last, int distance) {
 template <class T, bool aligned>
 REEL_HD void fetch(T* to, int all, int pitch, const T* from, int rows, int width, int thread, int threads) {
   constexpr int v = aligned ? 16 / sizeof(T) : 1;
+#pragma unroll 4
   for (int k = thread * v; k < all * pitch; k += threads * v) {
     const int row = k / pitch, column = k % pitch;
     const bool there = row < rows && column < width;
@@ -91,23 +92,23 @@ struct Weights {
 };
 
 /// Adds up over the lanes of a warp n numbers that each has, n a power of two up to 32: lane l returns the sum of
-/// number l / (32 / n).
-template <int n, class T>
-REEL_HD T sum_over_lanes(T (&x)[n], int lane) {
-  int distance = 16;
-#pragma unroll
-  for (int half = n / 2; half > 0; half /= 2) {
+/// number l / (32 / n). At each distance a lane gives half of its numbers away.
+template <int n, int distance = 16, class T>
+REEL_HD T sum_over_lanes(T* x, int lane) {
+  if constexpr (n > 1) {
     const bool upper = (lane & distance) != 0;
 #pragma unroll
-    for (int j = 0; j < half; ++j) {
-      const T give = upper ? x[j] : x[j + half], keep = upper ? x[j + half] : x[j];
+    for (int j = 0; j < n / 2; ++j) {
+      const T give = upper ? x[j] : x[j + n / 2], keep = upper ? x[j + n / 2] : x[j];
       x[j] = keep + from_lane(give, distance);
     }
-    distance /= 2;
+    return sum_over_lanes<n / 2, distance / 2>(x, lane);
+  } else if constexpr (distance > 0) {
+    x[0] += from_lane(x[0], distance);
+    return sum_over_lanes<1, distance / 2>(x, lane);
+  } else {
+    return x[0];
   }
-#pragma unroll
-  for (; distance > 0; distance /= 2) x[0] += from_lane(x[0], distance);
-  return x[0];
 }
 
 /// Products of `count` rows in shared memory, `pitch` apart, with the warp's columns; result(row, column, sum) is
