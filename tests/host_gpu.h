@@ -12,6 +12,10 @@
 #define REEL_WITH_COMPLEX
 #define REEL_ON_HOST
 #undef __global__
+#undef __device__
+#define __device__
+#undef __shared__
+#define __shared__ static  // right where blocks run one by one
 #define __global__
 #undef __launch_bounds__
 #define __launch_bounds__(n)
@@ -43,7 +47,8 @@ struct Thread {
   bool done = false;
 };
 constexpr std::size_t stack_bytes = 48 * 1024, shared_bytes = 256 * 1024;
-static std::vector<Block> blocks;
+static std::vector<Block> blocks;  // those that run now
+static unsigned block_0 = 0;       // the first of them
 static std::vector<Thread> threads;
 static Thread* running = nullptr;
 static ucontext_t scheduler;
@@ -68,17 +73,15 @@ inline void begin() {
   pause();
 }
 
-/// False: the threads wait for ever.
-inline bool launch(std::function<void()> f, unsigned all_blocks, unsigned all_threads, bool together) {
-  gridDim.x = all_blocks, blockDim.x = all_threads;
-  if (!together) {
-    for (blockIdx.x = 0; blockIdx.x < all_blocks; ++blockIdx.x) {
-      for (threadIdx.x = 0; threadIdx.x < all_threads; ++threadIdx.x) f();
-    }
-    return true;
-  }
-  kernel = std::move(f);
+inline Block& this_block() { return blocks[blockIdx.x - block_0]; }
+
+/// Which threads run at the same time.
+enum Together : unsigned { none, of_a_block, all };
+
+/// Runs some blocks; false: their threads wait for ever.
+inline bool run_together(unsigned first_block, unsigned all_blocks, unsigned all_threads) {
   blocks = std::vector<Block>(all_blocks);
+  block_0 = first_block;
   threads = std::vector<Thread>(all_blocks * all_threads);
   for (unsigned b = 0; b < all_blocks; ++b) {
     blocks[b].warps.resize((all_threads + 31) / 32);
@@ -86,7 +89,7 @@ inline bool launch(std::function<void()> f, unsigned all_blocks, unsigned all_th
     std::memset(blocks[b].memory.get(), 0xff, shared_bytes);  // not numbers
     for (unsigned t = 0; t < all_threads; ++t) {
       Thread& one = threads[b * all_threads + t];
-      one.block = b, one.thread = t;
+      one.block = first_block + b, one.thread = t;
       one.stack.reset(new char[stack_bytes]);
       getcontext(&one.context);
       one.context.uc_stack.ss_sp = one.stack.get();
@@ -110,24 +113,50 @@ inline bool launch(std::function<void()> f, unsigned all_blocks, unsigned all_th
   return true;
 }
 
+inline bool launch(std::function<void()> f, unsigned all_blocks, unsigned all_threads, unsigned together) {
+  gridDim.x = all_blocks, blockDim.x = all_threads;
+  if (together == none) {
+    for (blockIdx.x = 0; blockIdx.x < all_blocks; ++blockIdx.x) {
+      for (threadIdx.x = 0; threadIdx.x < all_threads; ++threadIdx.x) f();
+    }
+    return true;
+  }
+  kernel = std::move(f);
+  if (together == all) return run_together(0, all_blocks, all_threads);
+  for (unsigned b = 0; b < all_blocks; ++b) {
+    if (!run_together(b, 1, all_threads)) return false;
+  }
+  return true;
+}
+
 }  // namespace host_gpu
 
-static void __syncthreads() { host_gpu::wait(host_gpu::blocks[blockIdx.x].gate, blockDim.x); }
+static void __syncthreads() { host_gpu::wait(host_gpu::this_block().gate, blockDim.x); }
 
-namespace reel::generated {
-
-inline char* shared_memory() {
-  auto* const first = reinterpret_cast<char*>(host_gpu::blocks[blockIdx.x].memory.get());
-  return first + (16 - reinterpret_cast<unsigned long long>(first) % 16) % 16;
-}
+/// Of the lane that is `distance` away.
 template <class T>
-T from_lane(T value, int distance) {
-  host_gpu::Warp& warp = host_gpu::blocks[blockIdx.x].warps[threadIdx.x / 32];
+T of_other_lane(T value, int distance) {
+  host_gpu::Warp& warp = host_gpu::this_block().warps[threadIdx.x / 32];
   warp.lane[threadIdx.x % 32] = value;
   host_gpu::wait(warp.gate, 32);
   const T other = static_cast<T>(warp.lane[(threadIdx.x % 32) ^ distance]);
   host_gpu::wait(warp.gate, 32);
   return other;
+}
+template <class T>
+T __shfl_xor_sync(unsigned, T value, int distance) {
+  return of_other_lane(value, distance);
+}
+
+namespace reel::generated {
+
+inline char* shared_memory() {
+  auto* const first = reinterpret_cast<char*>(host_gpu::this_block().memory.get());
+  return first + (16 - reinterpret_cast<unsigned long long>(first) % 16) % 16;
+}
+template <class T>
+T from_lane(T value, int distance) {
+  return of_other_lane(value, distance);
 }
 template <class T>
 T fresh(const T* p) {
@@ -148,6 +177,6 @@ inline void wait_for_group(unsigned* counter, unsigned blocks, unsigned n) {
 }  // namespace reel::generated
 
 #define CALL(name)                                                                                               \
-  extern "C" bool call_##name(const void* a, unsigned blocks, unsigned threads, bool together) {                 \
+  extern "C" bool call_##name(const void* a, unsigned blocks, unsigned threads, unsigned together) {             \
     return host_gpu::launch([=] { name(*static_cast<const name##_Arguments*>(a)); }, blocks, threads, together); \
   }

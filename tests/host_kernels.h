@@ -36,14 +36,15 @@ class HostKernels {
     library_ = dlopen((folder_ / "kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);  // stays open
     REQUIRE_MESSAGE(library_, dlerror());
   }
-  /// Launches kernel i. `together`: threads run at the same time, so that they can wait for each other. Throws when
-  /// they wait for ever.
-  void call(std::size_t i, const std::vector<std::uint64_t>& argument, std::int64_t blocks, std::int64_t threads,
-            bool together) const {
-    using Call = bool (*)(const void*, unsigned, unsigned, bool);
+  /// Which threads run at the same time, so that they can wait for each other.
+  enum class Together : unsigned { none, of_a_block, all };
+  /// Launches kernel i. Throws when its threads wait for ever.
+  void call(std::size_t i, const void* argument, std::int64_t blocks, std::int64_t threads, Together together) const {
+    using Call = bool (*)(const void*, unsigned, unsigned, unsigned);
     const auto f = reinterpret_cast<Call>(dlsym(library_, ("call_" + name(i)).c_str()));
-    if (!f(argument.data(), static_cast<unsigned>(blocks), static_cast<unsigned>(threads), together))
-      throw std::logic_error("the threads of a kernel wait for ever");
+    if (!f(argument, static_cast<unsigned>(blocks), static_cast<unsigned>(threads), static_cast<unsigned>(together)))
+      throw std::logic_error(fmt::format("kernel {} of {} blocks, {} threads, {}: its threads wait for ever", i, blocks,
+                                         threads, static_cast<unsigned>(together)));
   }
 
  private:

@@ -34,8 +34,9 @@ class LoopDevice final : public RecordingDevice {
     if (!kernels) return Backend::loop(steps, step);
     std::vector<std::byte> counters(static_cast<std::size_t>(layout->groups * cuda::counter_bytes)),
         scratch(static_cast<std::size_t>(layout->scratch), std::byte{0xff});
-    kernels->call(known->second, loop_arguments(*values, kernel, steps, counters.data(), scratch.data()),
-                  layout->blocks(), layout->threads, true);
+    kernels->call(known->second, loop_arguments(*values, kernel, steps, counters.data(), scratch.data()).data(),
+                  layout->blocks(), layout->threads,
+                  layout->waits > 0 ? HostKernels::Together::all : HostKernels::Together::of_a_block);
   }
   void fused(const FusedArgs& a) override {
     if (!noted(a)) RecordingDevice::fused(a);

@@ -1,72 +1,25 @@
 // reduce and sum of squares. Sums of f32 and c64 are kept in double, so that long ones lose nothing.
 #include "backends/cuda/elementwise.h"
-#include "backends/cuda/fold.h"
-#include "backends/cuda/reduce_plan.h"
+#include "backends/cuda/fold_kernel.h"
 
 namespace reel::cuda {
 
 namespace {
-
-struct Itself {
-  template <class W, class T>
-  __device__ static W take(T x) {
-    return widened<W>(x);
-  }
-};
-struct SquaredSize {
-  template <class W, class T>
-  __device__ static W take(T x) {
-    if constexpr (is_complex_type<T>)
-      return static_cast<W>(x.real()) * static_cast<W>(x.real()) + static_cast<W>(x.imag()) * static_cast<W>(x.imag());
-    else
-      return static_cast<W>(x) * static_cast<W>(x);
-  }
-};
-
-/// Stage one reads `in` as the plan says and leaves results in `out`, or parts of them in `parts`, which are results x
-/// splits; stage two (`gathers`) reads those.
-template <class Rule, class Take, class In, class W, class Out>
-__global__ void fold(ReducePlan p, bool gathers, const In* in, W* parts, Out* out) {
-  alignas(16) __shared__ unsigned char memory[threads_per_block * sizeof(W)];
-  W* const room = reinterpret_cast<W*>(memory);
-  const int t = static_cast<int>(threadIdx.x);
-  const int lane = p.rows ? t % p.down : t / p.across, column = p.rows ? t / p.down : t % p.across;
-  const std::int64_t groups = (p.results + p.across - 1) / p.across;
-  for (std::int64_t b = blockIdx.x; b < groups * p.splits; b += gridDim.x) {
-    const std::int64_t split = b / groups, o = b % groups * p.across + column;
-    W total = Rule::template neutral<W>();
-    std::int64_t at[2] = {};
-    if (o < p.results) {
-      p.kept.offsets(static_cast<std::uint32_t>(o), at);
-      const std::int64_t base = gathers ? o * p.count : at[0], first = split * p.per_split,
-                         last = first + p.per_split < p.count ? first + p.per_split : p.count;
-      for (std::int64_t r = first + lane; r < last; r += p.down) {
-        std::int64_t skip[1];
-        p.reduced.offsets(static_cast<std::uint32_t>(r), skip);
-        total = Rule::combine(total, Take::template take<W>(in[base + skip[0]]));
-      }
-    }
-    room[t] = total;
-    fold_group<Rule>(room, p.rows ? t - lane : column, p.rows ? 1 : p.across, lane, p.down);
-    if (lane == 0 && o < p.results) {
-      if (p.splits > 1)
-        parts[o * p.splits + split] = room[t];
-      else
-        out[at[1]] = narrowed<Out>(room[t]);
-    }
-    __syncthreads();
-  }
-}
 
 unsigned grid_of(const ReducePlan& p) { return blocks_for((p.results + p.across - 1) / p.across * p.splits, 1); }
 
 /// Both stages; `parts` is room for what the first one leaves, if there are two.
 template <class Rule, class Take, class W, class In, class Out>
 void run(const ReducePlan& p, const In* in, W* parts, Out* out, cudaStream_t stream) {
-  fold<Rule, Take><<<grid_of(p), threads_per_block, 0, stream>>>(p, false, in, parts, out);
+  constexpr int per = neighbours<In>;
+  if (per > 1 && p.in_rows())
+    fold<Rule, Take, per>
+        <<<grid_of(p), threads_per_block, 0, stream>>>(p, false, p.is_aligned(in, per), in, parts, out);
+  else
+    fold<Rule, Take, 1><<<grid_of(p), threads_per_block, 0, stream>>>(p, false, false, in, parts, out);
   if (p.splits == 1) return;
   const ReducePlan second = plan_second_stage(p);
-  fold<Rule, Itself><<<grid_of(second), threads_per_block, 0, stream>>>(second, true, parts, parts, out);
+  fold<Rule, Itself, 1><<<grid_of(second), threads_per_block, 0, stream>>>(second, true, false, parts, parts, out);
 }
 
 template <class T>

@@ -14,6 +14,17 @@ struct ReducePlan {
   int across = 1, down = 1;
   bool rows = true;  // neighbouring threads take neighbouring elements of one result, not of neighbouring results
   std::int64_t splits = 1, per_split = 1;
+  std::int64_t stride = 0;  // from one element of a result to the next, if it is the same for all; or else 0
+
+  /// Do the elements of a result lie side by side, and threads take them so?
+  bool in_rows() const { return rows && stride == 1; }
+  /// May `per` elements of a row be read as one, wherever a thread begins?
+  template <class T>
+  bool is_aligned(const T* in, int per) const {
+    bool all = aligned(in, sizeof(T) * static_cast<std::size_t>(per)) && (splits == 1 || per_split % per == 0);
+    for (int a = 0; a < kept.rank; ++a) all = all && kept.strides[a][0] % per == 0;
+    return all;
+  }
 };
 
 inline ReducePlan plan_reduction(const Loop<2>& loop) {
@@ -35,8 +46,13 @@ inline ReducePlan plan_reduction(const Loop<2>& loop) {
   plan.kept = Walk<2>(kept);
   plan.reduced = Walk<1>(reduced);
   plan.rows = inner_reduced;
+  plan.stride = reduced.rank == 0 ? 1 : reduced.rank == 1 ? reduced.strides[0][0] : 0;
   if (plan.rows) {
-    plan.down = power_of_two(plan.count, threads_per_block);
+    // A warp for each result, if there are enough of these to keep a large GPU busy, a block otherwise; four elements
+    // or more for each thread.
+    constexpr std::int64_t enough = 2048;
+    const bool many = plan.results >= enough;
+    plan.down = power_of_two((plan.count + 3) / 4, many ? 32 : threads_per_block);
     plan.across = threads_per_block / plan.down;
   } else {
     plan.across = power_of_two(plan.results, 32);
@@ -47,7 +63,9 @@ inline ReducePlan plan_reduction(const Loop<2>& loop) {
   const std::int64_t groups = (plan.results + plan.across - 1) / plan.across,
                      most = (plan.count + plan.down * least - 1) / (plan.down * least);
   plan.splits = std::clamp<std::int64_t>(blocks / groups, 1, most);
+  constexpr std::int64_t pack = 16;  // elements of one byte that are read as one
   plan.per_split = (plan.count + plan.splits - 1) / plan.splits;
+  if (plan.splits > 1) plan.per_split = (plan.per_split + pack - 1) / pack * pack;
   plan.splits = (plan.count + plan.per_split - 1) / plan.per_split;
   return plan;
 }
@@ -61,6 +79,7 @@ inline ReducePlan plan_second_stage(const ReducePlan& first) {
   plan.count = first.splits;
   plan.kept = first.kept;
   plan.reduced = Walk<1>(reduced);
+  plan.stride = 1;
   plan.down = power_of_two(plan.count, threads_per_block);
   plan.across = threads_per_block / plan.down;
   plan.per_split = plan.count;

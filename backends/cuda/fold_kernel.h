@@ -1,0 +1,131 @@
+// The kernel of reductions, by the plan of reduce_plan.h: what reduce.cu launches, and a test runs on the host.
+#pragma once
+#include "backends/cuda/fold.h"
+#include "backends/cuda/reduce_plan.h"
+
+namespace reel::cuda {
+
+struct Itself {
+  template <class W, class T>
+  REEL_HD static W take(T x) {
+    return widened<W>(x);
+  }
+};
+struct SquaredSize {
+  template <class W, class T>
+  REEL_HD static W take(T x) {
+    if constexpr (is_complex_type<T>)
+      return static_cast<W>(x.real()) * static_cast<W>(x.real()) + static_cast<W>(x.imag()) * static_cast<W>(x.imag());
+    else
+      return static_cast<W>(x) * static_cast<W>(x);
+  }
+};
+
+/// Neighbours that are read as one.
+template <class T, int n>
+struct alignas(sizeof(T) * n) Neighbours {
+  T at[n];
+};
+
+/// What another lane of the warp has.
+template <class T>
+__device__ T of_lane(T x, int distance) {
+  if constexpr (is_complex_type<T>)
+    return T(of_lane(x.real(), distance), of_lane(x.imag(), distance));
+  else if constexpr (sizeof(T) < sizeof(int))
+    return static_cast<T>(__shfl_xor_sync(0xffffffffU, static_cast<int>(x), distance));
+  else
+    return __shfl_xor_sync(0xffffffffU, x, distance);
+}
+
+/// The fold of the elements `lane`, lane + lanes, ... of n; with several at a time, so that reads do not wait for each
+/// other. take(r) reads and gives the r-th.
+template <class Rule, class W, int at_once, class Take>
+__device__ W fold_strided(std::int64_t n, int lane, int lanes, Take take) {
+  W part[at_once];
+#pragma unroll
+  for (int k = 0; k < at_once; ++k) part[k] = Rule::template neutral<W>();
+  std::int64_t r = lane;
+  for (; r + (at_once - 1) * lanes < n; r += at_once * lanes) {
+    decltype(take(r)) x[at_once];
+#pragma unroll
+    for (int k = 0; k < at_once; ++k) x[k] = take(r + k * lanes);
+#pragma unroll
+    for (int k = 0; k < at_once; ++k) part[k] = x[k].template onto<Rule>(part[k]);
+  }
+  for (; r < n; r += lanes) part[0] = take(r).template onto<Rule>(part[0]);
+#pragma unroll
+  for (int k = 1; k < at_once; ++k) part[0] = Rule::combine(part[0], part[k]);
+  return part[0];
+}
+
+/// Elements that a thread has read, to be folded into what it has.
+template <class Take, class In, int n>
+struct Read {
+  Neighbours<In, n> x;
+  template <class Rule, class W>
+  __device__ W onto(W total) const {
+#pragma unroll
+    for (int k = 0; k < n; ++k) total = Rule::combine(total, Take::template take<W>(x.at[k]));
+    return total;
+  }
+};
+
+/// Stage one reads `in` as the plan says and leaves results in `out`, or parts of them in `parts`, which are results x
+/// splits; stage two (`gathers`) reads those. Elements of a row that lie side by side are taken `per` at a time, which
+/// may be read as one if they are `aligned`.
+template <class Rule, class Take, int per, class In, class W, class Out>
+__global__ void fold(ReducePlan p, bool gathers, bool aligned, const In* in, W* parts, Out* out) {
+  alignas(16) __shared__ unsigned char memory[threads_per_block * sizeof(W)];
+  W* const room = reinterpret_cast<W*>(memory);
+  const int t = static_cast<int>(threadIdx.x);
+  const int lane = p.rows ? t % p.down : t / p.across, column = p.rows ? t / p.down : t % p.across;
+  const bool in_warp = p.rows && p.down <= 32;  // the threads of a result are lanes of one warp
+  const std::int64_t groups = (p.results + p.across - 1) / p.across;
+  for (std::int64_t b = blockIdx.x; b < groups * p.splits; b += gridDim.x) {
+    const std::int64_t split = b / groups, o = b % groups * p.across + column;
+    W total = Rule::template neutral<W>();
+    std::int64_t at[2] = {};
+    if (o < p.results) {
+      p.kept.offsets(static_cast<std::uint32_t>(o), at);
+      const std::int64_t base = gathers ? o * p.count : at[0], first = split * p.per_split,
+                         last = first + p.per_split < p.count ? first + p.per_split : p.count;
+      if constexpr (per > 1) {
+        const In* const x = in + base + first;
+        const std::int64_t whole = (last - first) / per;
+        total = fold_strided<Rule, W, 4>(whole, lane, p.down, [&](std::int64_t r) {
+          using Pack = Neighbours<In, per>;
+          if (aligned) return Read<Take, In, per>{reinterpret_cast<const Pack*>(x)[r]};
+          Read<Take, In, per> y;
+#pragma unroll
+          for (int k = 0; k < per; ++k) y.x.at[k] = x[r * per + k];
+          return y;
+        });
+        for (std::int64_t r = whole * per + lane; r < last - first; r += p.down)
+          total = Rule::combine(total, Take::template take<W>(x[r]));
+      } else {
+        total = fold_strided<Rule, W, 8>(last - first, lane, p.down, [&](std::int64_t r) {
+          std::int64_t skip[1] = {(first + r) * p.stride};
+          if (p.stride == 0) p.reduced.offsets(static_cast<std::uint32_t>(first + r), skip);
+          return Read<Take, In, 1>{{in[base + skip[0]]}};
+        });
+      }
+    }
+    if (in_warp) {
+      for (int half = p.down / 2; half > 0; half /= 2) total = Rule::combine(total, of_lane(total, half));
+    } else {
+      room[t] = total;
+      fold_group<Rule>(room, p.rows ? t - lane : column, p.rows ? 1 : p.across, lane, p.down);
+      total = room[t];
+    }
+    if (lane == 0 && o < p.results) {
+      if (p.splits > 1)
+        parts[o * p.splits + split] = total;
+      else
+        out[at[1]] = narrowed<Out>(total);
+    }
+    if (!in_warp) __syncthreads();
+  }
+}
+
+}  // namespace reel::cuda
