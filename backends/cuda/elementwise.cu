@@ -8,22 +8,22 @@ namespace reel::cuda {
 
 namespace {
 
-template <class From, class To>
-__global__ void cast_elements(std::int64_t n, const From* in, To* out) {
-  for (std::int64_t i = thread(); i < n; i += all_threads()) {
+template <class To>
+struct As {
+  template <class From>
+  __device__ To operator()(From x) const {
     if constexpr (std::is_same_v<To, bool>)
-      out[i] = in[i] != From(0);
+      return x != From(0);
     else if constexpr (is_complex_type<From> && is_complex_type<To>)
-      out[i] =
-          To(static_cast<typename To::value_type>(in[i].real()), static_cast<typename To::value_type>(in[i].imag()));
+      return To(static_cast<typename To::value_type>(x.real()), static_cast<typename To::value_type>(x.imag()));
     else if constexpr (is_complex_type<From>)
-      out[i] = static_cast<To>(in[i].real());
+      return static_cast<To>(x.real());
     else if constexpr (is_complex_type<To>)
-      out[i] = To(static_cast<typename To::value_type>(in[i]), 0);
+      return To(static_cast<typename To::value_type>(x), 0);
     else
-      out[i] = static_cast<To>(in[i]);
+      return static_cast<To>(x);
   }
-}
+};
 
 /// Elements as words of their size.
 struct alignas(16) Sixteen {
@@ -43,14 +43,39 @@ void with_word(std::size_t bytes, F&& f) {
   }
 }
 
-template <class Word>
-__global__ void select_elements(std::int64_t n, const bool* condition, const Word* a, const Word* b, Word* out) {
-  for (std::int64_t i = thread(); i < n; i += all_threads()) out[i] = condition[i] ? a[i] : b[i];
+/// Packs first, if the arrays are laid for them, then what is left.
+template <class Word, int per>
+__global__ void select_elements(std::int64_t n, bool packs, const bool* condition, const Word* a, const Word* b,
+                                Word* out) {
+  std::int64_t done = 0;
+  if (packs) {
+    const std::int64_t whole = n / per;
+    using Words = Pack<Word, per>;
+    for (std::int64_t g = thread(); g < whole; g += all_threads()) {
+      const auto which = reinterpret_cast<const Pack<bool, per>*>(condition)[g];
+      const Words x = reinterpret_cast<const Words*>(a)[g], y = reinterpret_cast<const Words*>(b)[g];
+      Words chosen;
+#pragma unroll
+      for (int k = 0; k < per; ++k) chosen.at[k] = which.at[k] ? x.at[k] : y.at[k];
+      reinterpret_cast<Words*>(out)[g] = chosen;
+    }
+    done = whole * per;
+  }
+  for (std::int64_t i = done + thread(); i < n; i += all_threads()) out[i] = condition[i] ? a[i] : b[i];
 }
 
-template <class Word>
-__global__ void fill_elements(std::int64_t n, Word value, Word* out) {
-  for (std::int64_t i = thread(); i < n; i += all_threads()) out[i] = value;
+template <class Word, int per>
+__global__ void fill_elements(std::int64_t n, bool packs, Word value, Word* out) {
+  std::int64_t done = 0;
+  if (packs) {
+    const std::int64_t whole = n / per;
+    Pack<Word, per> values;
+#pragma unroll
+    for (int k = 0; k < per; ++k) values.at[k] = value;
+    for (std::int64_t g = thread(); g < whole; g += all_threads()) reinterpret_cast<Pack<Word, per>*>(out)[g] = values;
+    done = whole * per;
+  }
+  for (std::int64_t i = done + thread(); i < n; i += all_threads()) out[i] = value;
 }
 
 }  // namespace
@@ -59,10 +84,8 @@ void Cuda::cast(const CastArgs& a) {
   if (a.n == 0) return;
   dispatch(a.from, [&]<class From>(std::type_identity<From>) {
     dispatch(a.to, [&]<class To>(std::type_identity<To>) {
-      using F = device_type<From>;
       using T = device_type<To>;
-      cast_elements<F, T><<<blocks_for(a.n), threads_per_block, 0, stream()>>>(a.n, static_cast<const F*>(a.in),
-                                                                               static_cast<T*>(a.out));
+      map_all(As<T>(), a.n, static_cast<const device_type<From>*>(a.in), static_cast<T*>(a.out), stream());
     });
   });
   launched("cast", {a.n});
@@ -71,8 +94,11 @@ void Cuda::cast(const CastArgs& a) {
 void Cuda::select(const SelectArgs& s) {
   if (s.n == 0) return;
   with_word(s.element_bytes, [&]<class Word>(Word) {
-    select_elements<<<blocks_for(s.n), threads_per_block, 0, stream()>>>(
-        s.n, s.condition, static_cast<const Word*>(s.a), static_cast<const Word*>(s.b), static_cast<Word*>(s.out));
+    constexpr int per = neighbours<Word>;
+    const bool packs = aligned(s.condition, per) && aligned(s.a, 16) && aligned(s.b, 16) && aligned(s.out, 16);
+    select_elements<Word, per><<<blocks_for(packs ? s.n / per : s.n), threads_per_block, 0, stream()>>>(
+        s.n, packs, s.condition, static_cast<const Word*>(s.a), static_cast<const Word*>(s.b),
+        static_cast<Word*>(s.out));
   });
   launched("select", {s.n});
 }
@@ -93,7 +119,10 @@ void Cuda::fill(const FillArgs& a) {
       value = static_cast<T>(a.value.real());
     with_word(sizeof(T), [&]<class Word>(Word word) {
       std::memcpy(&word, &value, std::min(sizeof value, sizeof word));  // they are the same
-      fill_elements<<<blocks_for(a.n), threads_per_block, 0, stream()>>>(a.n, word, static_cast<Word*>(a.out));
+      constexpr int per = neighbours<Word>;
+      const bool packs = aligned(a.out, 16);
+      fill_elements<Word, per><<<blocks_for(packs ? a.n / per : a.n), threads_per_block, 0, stream()>>>(
+          a.n, packs, word, static_cast<Word*>(a.out));
     });
   });
   launched("fill", {a.n});
