@@ -42,7 +42,9 @@ class Planner {
 
   std::optional<LoopLayout> plan() {
     out_.rooms.resize(loop_.values.size());
-    if (!find_rooms() || !find_stages() || loop_.rows * widest_ >= std::int64_t{1} << 31) return std::nullopt;
+    if (!find_rooms()) return std::nullopt;
+    find_stages();
+    if (loop_.rows * widest_ >= std::int64_t{1} << 31) return std::nullopt;
     if (products_ ? !share_products() : !share_elements()) return std::nullopt;
     for (const LoopCall& call : loop_.calls) {
       if (out_.lanes(call.columns()) > most_lanes) return std::nullopt;
@@ -89,7 +91,7 @@ class Planner {
   }
 
   /// Products that need nothing of each other go together.
-  bool find_stages() {
+  void find_stages() {
     for (int c = 0; c < static_cast<int>(loop_.calls.size()); ++c) {
       const LoopCall& call = loop_.calls[ix(c)];
       widest_ = std::max(widest_, call.columns());
@@ -98,9 +100,9 @@ class Planner {
         continue;
       }
       products_ = true;
-      const Source& x = loop_.source(ix(c), 0);
-      const bool first = out_.stages.empty() || !out_.stages.back().is_products() || makes(out_.stages.back(), x);
-      if (first) out_.stages.emplace_back();
+      const bool joins =
+          !out_.stages.empty() && out_.stages.back().is_products() && !waits_for(out_.stages.back(), ix(c));
+      if (!joins) out_.stages.emplace_back();
       std::vector<ProductGroup>& groups = out_.stages.back().groups;
       const auto same = std::find_if(groups.begin(), groups.end(), [&](const ProductGroup& g) {
         const LoopCall& other = loop_.calls[ix(g.calls[0])];
@@ -112,13 +114,16 @@ class Planner {
       else
         groups.push_back({.calls = {c}});
     }
-    return true;
   }
-  bool makes(const LoopStage& stage, const Source& x) const {
-    return std::any_of(stage.groups.begin(), stage.groups.end(), [&](const ProductGroup& g) {
-      return std::any_of(g.calls.begin(), g.calls.end(),
-                         [&](int c) { return !x.before && loop_.source(ix(c), 2).value == x.value; });
-    });
+  /// Must a product wait for those of a stage: does it read what they make, or make what they read of the step before?
+  bool waits_for(const LoopStage& stage, std::size_t product) const {
+    const Source &x = loop_.source(product, 0), &out = loop_.source(product, 2);
+    const auto clashes = [&](int c) {
+      const Source &other = loop_.source(ix(c), 0), &made = loop_.source(ix(c), 2);
+      return (!x.before && x.value == made.value) || (other.before && other.value == out.value);
+    };
+    return std::any_of(stage.groups.begin(), stage.groups.end(),
+                       [&](const ProductGroup& g) { return std::any_of(g.calls.begin(), g.calls.end(), clashes); });
   }
 
   /// Without products: a row for a block where elements move along it, else an element for a thread.
