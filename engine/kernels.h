@@ -172,16 +172,20 @@ struct RandomArgs {  // element i depends on seed, stream and i alone
   std::uint64_t seed, stream;
   void* out;
 };
+struct UpdatePlace {  // a parameter, its gradient and the optimiser's running values, n elements each
+  std::int64_t n;
+  double rate;
+  void* parameter;
+  const void* gradient;
+  void* state[3];
+};
 struct UpdateArgs {  // an optimiser's step in place; rule indexes UpdateRules, params is the rule object
   int rule;
   const void* params;
   DType dtype;
-  std::int64_t n;
-  double gradient_scale;  // the gradient is taken times this,
-  double gradient_limit;  // then each element within +-this
-  void* parameter;
-  const void* gradient;
-  void* state[3];
+  double limit;           // elements of gradients are kept within +-this, once they are scaled
+  const double* numbers;  // the step's UpdateNumbers, in the memory of the device
+  std::span<const UpdatePlace> places;
 };
 
 // Fourier transforms

@@ -151,7 +151,7 @@ TEST_CASE("a step that runs again: one launch, one reading, nothing allocated, b
     CHECK(device.memory().system_calls == before.system_calls);
     CHECK(device.replays == replays + 1);
     CHECK(device.reads == reads + 1);
-    CHECK(device.kernels == kernels + model.trained().size());
+    CHECK(device.kernels == kernels + 1);  // the update, of all parameters
   }
 }
 

@@ -56,4 +56,22 @@ struct AdagradRule {  // s <- s + g^2; p <- p - rate g / (sqrt(s) + eps)
 
 using UpdateRules = TypeList<SgdRule, RmspropRule, AdamRule, AdagradRule>;
 
+/// What changes from step to step. It lies in the memory of the device, so that an update that is written down once can
+/// be run at every step.
+struct UpdateNumbers {
+  double scale;                     // of the gradients; NaN: no step is taken
+  double rate;                      // all rates are taken times this
+  double correction1, correction2;  // AdamRule's
+};
+/// The rule as it is for a parameter at this step.
+template <class Rule>
+REEL_HD Rule at_step(Rule rule, double rate, const UpdateNumbers& numbers) {
+  rule.rate = rate * numbers.rate;
+  if constexpr (requires { rule.correction1; }) {
+    rule.correction1 = numbers.correction1;
+    rule.correction2 = numbers.correction2;
+  }
+  return rule;
+}
+
 }  // namespace reel

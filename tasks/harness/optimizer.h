@@ -61,12 +61,16 @@ class Optimizer {
     double lr;
     Tensor state[3];
   };
+  void tell(double scale, double lr_factor);
+  void update(const Tensors& gradients);
   template <class Rule>
-  void update(Slot& slot, const Tensor& gradient, const Rule& rule, double scale);
+  void update(const Rule& rule, DType dtype, const Tensors& gradients);
 
   OptimizerOptions options_;
   std::vector<Slot> slots_;
   Norm norm_;
+  Tensor numbers_;                   // UpdateNumbers, f64, on the device
+  std::vector<UpdatePlace> places_;  // room for those of an update
   std::int64_t steps_ = 0;
 };
 
