@@ -171,6 +171,7 @@ struct RandomArgs {  // element i depends on seed, stream and i alone
   double a, b;
   std::uint64_t seed, stream;
   void* out;
+  const double* offset = nullptr;  // memory of the device: a whole number that is added to the stream
 };
 struct UpdatePlace {  // a parameter, its gradient and the optimiser's running values, n elements each
   std::int64_t n;

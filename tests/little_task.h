@@ -85,10 +85,8 @@ struct Ran {
   bool operator==(const Ran& o) const { return numbers == o.numbers && parameters == o.parameters; }
 };
 
-/// `count` steps of a model of its own on that device.
-inline Ran train_a_little(const Task& task, const ModelOptions& options, bool graphs, Backend& device,
-                          std::int64_t count = 8, std::int64_t batch = 3, DType dtype = DType::f32) {
-  Model model(task.shape(), options, Init(3, dtype, device));
+/// `count` steps of this model.
+inline Ran train_a_little(const Task& task, Model& model, bool graphs, std::int64_t count = 8, std::int64_t batch = 3) {
   Optimizer optimizer(model.trained(), usual_optimizer());
   Steps steps(task, model, graphs);
   Ran out;
@@ -107,6 +105,12 @@ inline Ran train_a_little(const Task& task, const ModelOptions& options, bool gr
   for (const Parameter& p : model.parameters()) out.parameters.push_back(elements(p.value));
   out.recorded = steps.recorded();
   return out;
+}
+/// The same of a model of its own on that device.
+inline Ran train_a_little(const Task& task, const ModelOptions& options, bool graphs, Backend& device,
+                          std::int64_t count = 8, std::int64_t batch = 3, DType dtype = DType::f32) {
+  Model model(task.shape(), options, Init(3, dtype, device));
+  return train_a_little(task, model, graphs, count, batch);
 }
 
 }  // namespace reel::test

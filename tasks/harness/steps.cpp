@@ -15,21 +15,21 @@ Steps::Steps(const Task& task, const Model& model, bool graphs)
 StepResult Steps::operator()(const Batch& batch, const TrainingStep& at, Tensors& carry) {
   const double scale = task_.scale(batch);
   if (!graphs_) return plain(batch, at, carry, scale);
-  Kind kind{{batch.x.spec(), batch.y.spec(), batch.weight.spec()}, scale != 1};
+  Kind kind{{batch.x.spec(), batch.y.spec(), batch.weight.spec()}, scale != 1, at.seed};
   for (const Tensor& x : batch.more) kind.specs.push_back(x.spec());
   for (const Tensor& state : carry) kind.specs.push_back(state.spec());
   auto seen = std::find_if(seen_.begin(), seen_.end(), [&](const Seen& s) { return s.kind == kind; });
   if (seen == seen_.end()) seen = seen_.insert(seen_.end(), {std::move(kind)});
   ++seen->times;
   if (seen->step) {
-    put(*seen->step, batch, carry, scale);
+    put(*seen->step, batch, at, carry, scale);
     seen->step->recording->replay();
     return result(*seen->step, carry);
   }
   // The first of a kind is run, not written down: it may be the only one, and what a device does at a first call
   // (opening libraries, compiling kernels) is done by then.
   auto step = room_for(batch, carry, scale);
-  put(*step, batch, carry, scale);
+  put(*step, batch, at, carry, scale);
   if (seen->times == 1 || recorded_ == most) {
     compute(*step, at);
   } else {
@@ -62,11 +62,12 @@ std::unique_ptr<Steps::OnDevice> Steps::room_for(const Batch& batch, const Tenso
   step->batch = {room(batch.x), room(batch.y), room(batch.weight)};
   for (const Tensor& x : batch.more) step->batch.more.push_back(room(x));
   for (const Tensor& state : carry) step->carry_in.push_back(room(state));
-  if (scale != 1) step->scale = Tensor::empty({DType::f64, {}, &device_});
+  step->told = Tensor::empty({DType::f64, {2}, &device_});
+  if (scale != 1) step->scale = step->told.view({});
   return step;
 }
 
-void Steps::put(OnDevice& step, const Batch& batch, const Tensors& carry, double scale) const {
+void Steps::put(OnDevice& step, const Batch& batch, const TrainingStep& at, const Tensors& carry, double scale) const {
   fill_from(batch.x, step.batch.x);
   fill_from(batch.y, step.batch.y);
   if (batch.weight.defined()) fill_from(batch.weight, step.batch.weight);
@@ -74,14 +75,16 @@ void Steps::put(OnDevice& step, const Batch& batch, const Tensors& carry, double
   for (std::size_t i = 0; i < carry.size(); ++i) {
     if (carry[i].storage() != step.carry_in[i].storage()) fill_from(carry[i], step.carry_in[i]);
   }
-  if (step.scale.defined()) device_.write(step.scale.data(), &scale, sizeof scale);
+  const double told[] = {scale, static_cast<double>(at.step)};
+  device_.write(step.told.data(), told, sizeof told);
 }
 
 /// What plain() does, but without a look at any value.
 void Steps::compute(OnDevice& step, const TrainingStep& at) const {
   const Tape tape;
   step.carry = step.carry_in;
-  const Tensor loss = task_.loss(model_.forward(step.batch, at, &step.carry), step.batch);
+  const TrainingStep here{at.seed, at.step, step.told.view({}, 1)};
+  const Tensor loss = task_.loss(model_.forward(step.batch, here, &step.carry), step.batch);
   const Tensor l = step.scale.defined() ? loss * cast(step.scale, loss.dtype()) : loss;
   const Tensor penalty = model_.penalty();
   step.gradients = grad({penalty.defined() ? l + penalty : l}, parameters_);

@@ -35,13 +35,15 @@ class Steps {
   struct Kind {
     std::vector<Spec> specs;
     bool scaled;
+    std::uint64_t seed;
     bool operator==(const Kind&) const = default;
   };
   /// A step whose inputs and results lie on the device, so that its kernels can be written down.
   struct OnDevice {
     Batch batch;
     Tensors carry_in;
-    Tensor scale;  // f64; undefined for 1
+    Tensor told;   // f64: the factor of the loss, the number of the step
+    Tensor scale;  // the first of them; undefined for 1
     Tensors gradients, carry;
     Tensor numbers;  // f64: the loss, then the sums of squares of the gradients
     std::unique_ptr<Recording> recording;
@@ -55,7 +57,7 @@ class Steps {
 
   StepResult plain(const Batch& batch, const TrainingStep& at, Tensors& carry, double scale);
   std::unique_ptr<OnDevice> room_for(const Batch& batch, const Tensors& carry, double scale) const;
-  void put(OnDevice& step, const Batch& batch, const Tensors& carry, double scale) const;
+  void put(OnDevice& step, const Batch& batch, const TrainingStep& at, const Tensors& carry, double scale) const;
   void compute(OnDevice& step, const TrainingStep& at) const;
   bool record(OnDevice& step, const TrainingStep& at);
   StepResult result(const OnDevice& step, Tensors& carry) const;
