@@ -47,11 +47,31 @@ TEST_CASE("several lengths, the last step alone, checkpoints over time, dropout"
   }
 }
 
+TEST_CASE("whole steps of every optimiser, clipped or not") {
+  if (!gpu()) return;
+  const Little task({.weights = true});
+  const auto run = [&](const OptimizerOptions& o, bool graphs) {
+    Model model(task.shape(), {.cell = "full_urnn", .hidden = 16, .layers = 2}, Init(3, DType::f32, *gpu()));
+    return train_a_little(task, model, graphs, 8, 3, o);
+  };
+  for (const std::string& kind : OptimizerOptions::kinds()) {
+    CAPTURE(kind);
+    for (const double clip : {0.0, 0.1}) {
+      OptimizerOptions o;
+      o.kind = kind, o.lr = 1e-2, o.momentum = 0.9, o.clip_norm = clip, o.clip_value = clip / 5;
+      const Ran plain = run(o, false), graph = run(o, true);
+      CHECK(plain == graph);
+      CHECK(graph.recorded == 1);
+    }
+  }
+}
+
 TEST_CASE("a graph that runs asks for no memory") {
   if (!gpu()) return;
   const Little task({.symbols = true, .weights = true});
   Model model(task.shape(), {.cell = "lstm", .hidden = 16}, Init(3, DType::f32, *gpu()));
-  Steps steps(task, model, true);
+  Optimizer optimizer(model.trained(), usual_optimizer());
+  Steps steps(task, model, optimizer, true);
   Tensors carry;
   for (std::uint64_t i = 0; i < 8; ++i) {
     carry.clear();
@@ -64,11 +84,12 @@ TEST_CASE("a graph that runs asks for no memory") {
   CHECK(steps.recorded() == 1);
 }
 
-TEST_CASE("a bad index in a graph is told with the reading of the loss") {
+TEST_CASE("a bad index in a graph is told with the reading of the loss, and nothing is updated by it") {
   if (!gpu()) return;
   const Little task({.symbols = true});
   Model model(task.shape(), {.cell = "gru", .hidden = 16}, Init(3, DType::f32, *gpu()));
-  Steps steps(task, model, true);
+  Optimizer optimizer(model.trained(), usual_optimizer());
+  Steps steps(task, model, optimizer, true);
   Tensors carry;
   for (std::uint64_t i = 0; i < 3; ++i) {
     carry.clear();
@@ -77,7 +98,14 @@ TEST_CASE("a bad index in a graph is told with the reading of the loss") {
   Batch bad = task.batch(1, {9, 10, 11});
   bad.x.data_as<std::int32_t>()[4] = 77;
   carry.clear();
+  const auto parameters = [&] {
+    std::vector<std::vector<std::complex<double>>> all;
+    for (const Parameter& p : model.parameters()) all.push_back(elements(p.value));
+    return all;
+  };
+  const auto before = parameters();
   CHECK(contains(error_of([&] { steps(bad, {1, 0}, carry); }), "index 77 at place 4 is not in 0..3"));
+  CHECK(parameters() == before);
   carry.clear();
   CHECK(error_of([&] { steps(task.batch(1, {12, 13, 14}), {1, 0}, carry); }).empty());
 }

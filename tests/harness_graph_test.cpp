@@ -6,10 +6,8 @@
 
 #include "tasks/harness/device.h"
 #include "tasks/harness/files.h"
-#include "tasks/harness/train.h"
 #include "tests/little_task.h"
 #include "tests/recording_device.h"
-#include "tests/temp_dir.h"
 
 using namespace reel;
 using namespace reel::test;
@@ -126,17 +124,16 @@ TEST_CASE("kinds of steps: weights, scales, symbols, the last step alone, precis
   same({.symbols = true}, one_hot, 1);
 }
 
-TEST_CASE("a step that runs again: one launch, one reading, nothing allocated, besides the update") {
+TEST_CASE("a step that runs again: one launch, one reading, nothing allocated, the update included") {
   RecordingDevice& device = RecordingDevice::get();
   const Little task({.weights = true, .scaled = true, .carried = true});
   Model model = model_for(task, {.cell = "lstm", .hidden = 8});
   Optimizer optimizer(model.trained(), usual_optimizer());
-  Steps steps(task, model, true);
+  Steps steps(task, model, optimizer, true);
   Tensors carry;
   const auto step = [&](std::uint64_t first) {
     const std::vector<std::uint64_t> streams{first, first + 1, first + 2};
-    const StepResult r = steps(task.batch(1, streams), {1, 0}, carry);
-    optimizer.step(r.gradients, r.norm);
+    steps(task.batch(1, streams), {1, 0}, carry);
   };
   for (std::uint64_t i = 0; i < 4; ++i) step(3 * i);  // without states, then with: plain, written down, run again
   REQUIRE(steps.recorded() == 1);
@@ -151,7 +148,7 @@ TEST_CASE("a step that runs again: one launch, one reading, nothing allocated, b
     CHECK(device.memory().system_calls == before.system_calls);
     CHECK(device.replays == replays + 1);
     CHECK(device.reads == reads + 1);
-    CHECK(device.kernels == kernels + 1);  // the update, of all parameters
+    CHECK(device.kernels == kernels);
   }
 }
 
@@ -274,78 +271,11 @@ TEST_CASE("what is drawn without the number of the step is not written down, and
 
 TEST_CASE("devices that do not write down run as ever, and say nothing") {
   const Little task({});
-  const Model model(task.shape(), {.cell = "gru", .hidden = 8}, Init(3, DType::f32, backend("cpu")));
-  Steps steps(task, model, true);
+  Model model(task.shape(), {.cell = "gru", .hidden = 8}, Init(3, DType::f32, backend("cpu")));
+  Optimizer optimizer(model.trained(), usual_optimizer());
+  Steps steps(task, model, optimizer, true);
   Tensors carry;
   for (std::uint64_t i = 0; i < 4; ++i) steps(task.batch(1, {i, i + 1}), {1, 0}, carry);
   CHECK(steps.recorded() == 0);
   CHECK_FALSE(steps.note());
-}
-
-namespace {
-
-/// What a run leaves: its rows without the seconds, and its checkpoint without them.
-struct Left {
-  std::vector<RunFolder::Row> rows;
-  std::vector<std::vector<std::complex<double>>> parameters;
-  std::string error;
-};
-
-Left whole_run(const TaskOptions& o, const ModelOptions& m, bool graphs, std::vector<std::int64_t> until = {12}) {
-  const TempDir dir;
-  const Little task(o);
-  RunFolder folder = RunFolder::create(dir / "run", "little", m.cell);
-  Left left;
-  for (const std::int64_t steps : until) {  // each goes on where the one before it ended
-    Model model = model_for(task, m);
-    Optimizer optimizer(model.trained(), usual_optimizer());
-    TrainOptions options;
-    options.steps = steps;
-    options.valid_every = 2;
-    options.quiet = true;
-    options.graphs = graphs;
-    options.examples.batch = o.batch;
-    options.examples.valid_size = 2 * o.batch + 1;  // and a smaller batch at the end
-    left.error = error_of([&] { train(task, model, optimizer, folder, options); });
-    left.parameters.clear();
-    for (const Parameter& p : model.parameters()) left.parameters.push_back(elements(p.value));
-  }
-  left.rows = folder.rows();
-  for (RunFolder::Row& row : left.rows) row.seconds = 0;
-  return left;
-}
-
-}  // namespace
-
-TEST_CASE("whole runs, with validations between the steps and states carried on: the same rows and parameters") {
-  for (const std::string cell : {"srnn", "lstm", "goru", "scornn", "dtriv"}) {
-    CAPTURE(cell);
-    const ModelOptions m{.cell = cell, .hidden = 8};
-    for (const TaskOptions& o : {TaskOptions{}, TaskOptions{.weights = true, .scaled = true, .carried = true},
-                                 TaskOptions{.symbols = true, .every_step = false, .lengths = 2}}) {
-      const Left plain = whole_run(o, m, false), graph = whole_run(o, m, true);
-      CHECK(plain.error.empty());
-      CHECK(graph.error.empty());
-      CHECK(plain.rows.size() == 6);
-      CHECK(plain.rows == graph.rows);
-      CHECK(plain.parameters == graph.parameters);
-    }
-  }
-}
-
-TEST_CASE("a run that is resumed ends as one that was not, whether its steps are written down before or after") {
-  const TaskOptions o{.carried = true};
-  const ModelOptions m{.cell = "lstm", .hidden = 8};
-  const Left whole = whole_run(o, m, true), resumed = whole_run(o, m, true, {6, 12});
-  CHECK(whole.rows == resumed.rows);
-  CHECK(whole.parameters == resumed.parameters);
-}
-
-TEST_CASE("a loss that is not a number is told at its step") {
-  const auto text = [](bool graphs) {
-    return whole_run({.bad = 3 * 7 + 1}, {.cell = "lstm", .hidden = 8}, graphs).error;
-  };
-  const auto told = [](std::string text) { return text.substr(0, text.find(';')); };
-  CHECK(contains(text(false), "the loss became NaN at step 8"));
-  CHECK(told(text(true)) == told(text(false)));
 }

@@ -17,7 +17,7 @@ struct TaskOptions {
 };
 
 /// Sequences of random numbers or symbols, and random numbers to say.
-class Little final : public Task {
+class Little : public Task {
  public:
   explicit Little(const TaskOptions& o) : o_(o) {}
   std::string name() const override { return "little"; }
@@ -86,20 +86,19 @@ struct Ran {
 };
 
 /// `count` steps of this model.
-inline Ran train_a_little(const Task& task, Model& model, bool graphs, std::int64_t count = 8, std::int64_t batch = 3) {
-  Optimizer optimizer(model.trained(), usual_optimizer());
-  Steps steps(task, model, graphs);
+inline Ran train_a_little(const Task& task, Model& model, bool graphs, std::int64_t count = 8, std::int64_t batch = 3,
+                          const OptimizerOptions& o = usual_optimizer()) {
+  Optimizer optimizer(model.trained(), o);
+  Steps steps(task, model, optimizer, graphs);
   Ran out;
   Tensors carry;
   for (std::int64_t i = 0; i < count; ++i) {
     std::vector<std::uint64_t> streams;
     for (std::int64_t b = 0; b < batch; ++b) streams.push_back(static_cast<std::uint64_t>(i * batch + b));
     if (!task.continues(streams)) carry.clear();
-    const StepResult r = steps(task.batch(1, streams), {1, i}, carry);
+    const StepResult r = steps(task.batch(1, streams), {1, i}, carry, 1 / static_cast<double>(1 + i));
     out.numbers.push_back(r.loss);
     out.numbers.push_back(r.norm);
-    optimizer.step(r.gradients, r.norm);
-    model.updated();
     if (const auto note = steps.note()) out.note += *note;
   }
   for (const Parameter& p : model.parameters()) out.parameters.push_back(elements(p.value));

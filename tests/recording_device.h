@@ -14,6 +14,7 @@
 #include "engine/backend.h"
 #include "ops/functors/binary.h"
 #include "ops/functors/unary.h"
+#include "ops/functors/update.h"
 
 namespace reel::test {
 
@@ -123,9 +124,13 @@ class RecordingDevice final : public Backend {
     });
   }
   void update(const UpdateArgs& a) override {
-    if (writing_) throw std::logic_error("an update was written down");
-    ++kernels;
-    cpu_.update(a);
+    work("update", [=, this, params = params_of<UpdateRules>(a.rule, a.params),
+                    places = std::vector<UpdatePlace>(a.places.begin(), a.places.end())] {
+      cpu_.update({a.rule, params.data(), a.dtype, a.limit, a.numbers, places});
+    });
+  }
+  void clip(std::int64_t n, const double* numbers, double limit, double* scale) override {
+    work("clip", [=, this] { cpu_.clip(n, numbers, limit, scale); });
   }
   void sum_of_squares(DType dtype, std::int64_t n, const void* x, double* out) override {
     work("sum_of_squares", [=, this] { cpu_.sum_of_squares(dtype, n, x, out); });

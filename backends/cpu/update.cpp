@@ -64,4 +64,8 @@ void Cpu::update(const UpdateArgs& a) {
   for (const UpdatePlace& place : a.places) kernel(a, place, numbers);
 }
 
+void Cpu::clip(std::int64_t n, const double* numbers, double limit, double* scale) {
+  *scale = clip_scale(numbers, n, limit);
+}
+
 }  // namespace reel::cpu

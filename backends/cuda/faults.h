@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ class Faults {
   /// The slot for a kernel about to be launched: one for all lookups of its kind, and the same to the end, as graphs
   /// remember it.
   FaultSlot* slot(const Lookup& lookup);
+  /// All slots that kernels have so far, in memory of the device.
+  std::span<const FaultSlot> all() const { return {device_, lookups_.size()}; }
   /// Kernels that have slots are launched again.
   void launched() { news_ = true; }
   /// Asks for the slots behind what is in the stream now; they are here when it has been waited for.

@@ -36,6 +36,7 @@ inline constexpr KernelRow kernel_table[] = {
     {"rotate", How::native},
     {"random", How::native},
     {"update", How::native},
+    {"clip", How::native},
     {"sum_of_squares", How::native},
     {"fft", How::native},
     {"real_fft", How::native},

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/elementwise.h"
+#include "backends/cuda/faults.h"
 #include "ops/functors/update.h"
 
 namespace reel::cuda {
@@ -48,6 +49,17 @@ __global__ void update_elements(Rule rule, T limit, const UpdateNumbers* numbers
   }
 }
 
+/// One block. After a bad index, which the next reading tells of, there is no update either.
+__global__ void find_scale(std::int64_t n, const double* numbers, double limit, const FaultSlot* slots,
+                           std::int64_t all_slots, double* scale) {
+  bool bad = false;
+  for (std::int64_t i = threadIdx.x; i < all_slots; i += threads_per_block) bad = bad || slots[i] != ~FaultSlot{0};
+  if (__syncthreads_or(bad))
+    *scale = std::numeric_limits<double>::quiet_NaN();
+  else if (threadIdx.x == 0)
+    *scale = clip_scale(numbers, n, limit);
+}
+
 using Kernel = void (*)(const UpdateArgs&, std::span<const UpdatePlace>, cudaStream_t);
 
 template <class Rule, class T>
@@ -80,6 +92,12 @@ void Cuda::update(const UpdateArgs& a) {
     kernels[static_cast<std::size_t>(a.rule)][a.dtype == DType::f32 ? 0 : 1](a, some, stream());
     launched("update", {std::ssize(some)});
   }
+}
+
+void Cuda::clip(std::int64_t n, const double* numbers, double limit, double* scale) {
+  const std::span<const FaultSlot> slots = faults_->all();
+  find_scale<<<1, threads_per_block, 0, stream()>>>(n, numbers, limit, slots.data(), std::ssize(slots), scale);
+  launched("clip", {n});
 }
 
 }  // namespace reel::cuda

@@ -61,14 +61,19 @@ double Norm::operator()(const Tensors& gradients) {
   return norm_of(read_);
 }
 
-void Optimizer::tell(double scale, double lr_factor) {
+double Optimizer::norm_limit() const {
+  return options_.clip_norm > 0 ? options_.clip_norm : std::numeric_limits<double>::infinity();
+}
+
+void Optimizer::write_numbers(double scale, double lr_factor) {
+  if (!numbers_.defined()) return;
   const auto t = static_cast<double>(steps_ + 1);
   const UpdateNumbers numbers{scale, lr_factor, 1 - std::pow(options_.beta1, t), 1 - std::pow(options_.beta2, t)};
   numbers_.backend().write(numbers_.data(), &numbers, sizeof numbers);
 }
 
 template <class Rule>
-void Optimizer::update(const Rule& rule, DType dtype, const Tensors& gradients) {
+void Optimizer::apply(const Rule& rule, DType dtype, const Tensors& gradients) {
   places_.clear();
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     auto& [parameter, lr, state] = slots_[i];
@@ -84,30 +89,41 @@ void Optimizer::update(const Rule& rule, DType dtype, const Tensors& gradients) 
   numbers_.backend().update({index_of<Rule, UpdateRules>, &rule, dtype, limit, numbers_.data_as<double>(), places_});
 }
 
-void Optimizer::update(const Tensors& gradients) {
+void Optimizer::apply(const Tensors& gradients) {
+  if (gradients.size() != slots_.size())
+    throw Error("optimizer", fmt::format("{} gradients for {} parameters", gradients.size(), slots_.size()));
   const double eps = options_.epsilon;
   for (const DType dtype : {DType::f32, DType::f64}) {
     if (options_.kind == "sgd")
-      update(SgdRule{0, options_.momentum}, dtype, gradients);
+      apply(SgdRule{0, options_.momentum}, dtype, gradients);
     else if (options_.kind == "rmsprop")
-      update(RmspropRule{0, options_.decay, eps, options_.epsilon_inside}, dtype, gradients);
+      apply(RmspropRule{0, options_.decay, eps, options_.epsilon_inside}, dtype, gradients);
     else if (options_.kind == "adagrad")
-      update(AdagradRule{0, eps}, dtype, gradients);
+      apply(AdagradRule{0, eps}, dtype, gradients);
     else
-      update(AdamRule{0, options_.beta1, options_.beta2, eps, 0, 0, options_.kind == "amsgrad"}, dtype, gradients);
+      apply(AdamRule{0, options_.beta1, options_.beta2, eps, 0, 0, options_.kind == "amsgrad"}, dtype, gradients);
   }
 }
 
 void Optimizer::step(const Tensors& gradients, double norm, double lr_factor) {
-  if (gradients.size() != slots_.size())
-    throw Error("optimizer", fmt::format("{} gradients for {} parameters", gradients.size(), slots_.size()));
-  const double scale = options_.clip_norm > 0 && norm > options_.clip_norm ? options_.clip_norm / norm : 1;
-  if (!slots_.empty()) {
-    tell(scale, lr_factor);
-    update(gradients);
-  }
+  write_numbers(clip_scale(norm, norm_limit()), lr_factor);
+  apply(gradients);
+  finish(gradients, norm, lr_factor);
+}
+
+void Optimizer::tell(double lr_factor) { write_numbers(1, lr_factor); }
+
+void Optimizer::update(const Tensors& gradients, const Tensor& numbers) {
+  if (!numbers_.defined()) return;
+  Backend& device = numbers_.backend();
+  device.clip(numbers.numel(), numbers.data_as<double>(), norm_limit(), numbers_.data_as<double>());
+  apply(gradients);
+}
+
+void Optimizer::finish(const Tensors& gradients, double norm, double lr_factor) {
   ++steps_;
   const Pause pause;  // what a retraction computes belongs to no tape
+  const double scale = clip_scale(norm, norm_limit());
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     auto& [parameter, lr, state] = slots_[i];
     if (parameter.retract)

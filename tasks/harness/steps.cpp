@@ -7,14 +7,14 @@
 
 namespace reel {
 
-Steps::Steps(const Task& task, const Model& model, bool graphs)
-    : task_(task), model_(model), device_(model.device()), graphs_(graphs && device_.record()) {
+Steps::Steps(const Task& task, Model& model, Optimizer& optimizer, bool graphs)
+    : task_(task), model_(model), optimizer_(optimizer), device_(model.device()), graphs_(graphs && device_.record()) {
   for (const Parameter& p : model.trained()) parameters_.push_back(p.value);
 }
 
-StepResult Steps::operator()(const Batch& batch, const TrainingStep& at, Tensors& carry) {
+StepResult Steps::operator()(const Batch& batch, const TrainingStep& at, Tensors& carry, double lr_factor) {
   const double scale = task_.scale(batch);
-  if (!graphs_) return plain(batch, at, carry, scale);
+  if (!graphs_) return plain(batch, at, carry, scale, lr_factor);
   Kind kind{{batch.x.spec(), batch.y.spec(), batch.weight.spec()}, scale != 1, at.seed};
   for (const Tensor& x : batch.more) kind.specs.push_back(x.spec());
   for (const Tensor& state : carry) kind.specs.push_back(state.spec());
@@ -23,34 +23,42 @@ StepResult Steps::operator()(const Batch& batch, const TrainingStep& at, Tensors
   ++seen->times;
   if (seen->step) {
     put(*seen->step, batch, at, carry, scale);
+    optimizer_.tell(lr_factor);
     seen->step->recording->replay();
-    return result(*seen->step, carry);
+    return result(*seen->step, carry, lr_factor);
   }
   // The first of a kind is run, not written down: it may be the only one, and what a device does at a first call
   // (opening libraries, compiling kernels) is done by then.
   auto step = room_for(batch, carry, scale);
   put(*step, batch, at, carry, scale);
+  optimizer_.tell(lr_factor);
   if (seen->times == 1 || recorded_ == most) {
     compute(*step, at);
-  } else {
-    if (!record(*step, at)) return plain(batch, at, carry, scale);
-    seen->step = std::move(step);
-    seen->step->recording->replay();
-    return result(*seen->step, carry);
+    return result(*step, carry, lr_factor);
   }
-  return result(*step, carry);
+  if (!record(*step, at)) return plain(batch, at, carry, scale, lr_factor);
+  seen->step = std::move(step);
+  seen->step->recording->replay();
+  return result(*seen->step, carry, lr_factor);
 }
 
-StepResult Steps::plain(const Batch& host, const TrainingStep& at, Tensors& carry, double scale) {
-  const Batch batch = on(host, device_);
-  const Tape tape;
-  Tensor l = task_.loss(model_.forward(batch, at, &carry), batch);
-  StepResult out{l.item()};
-  if (!std::isfinite(out.loss)) return out;
-  if (scale != 1) l = l * scale;
-  const Tensor penalty = model_.penalty();
-  out.gradients = grad({penalty.defined() ? l + penalty : l}, parameters_);
-  out.norm = norm_(out.gradients);
+StepResult Steps::plain(const Batch& host, const TrainingStep& at, Tensors& carry, double scale, double lr_factor) {
+  StepResult out;
+  Tensors gradients;
+  {
+    const Batch batch = on(host, device_);
+    const Tape tape;
+    Tensor l = task_.loss(model_.forward(batch, at, &carry), batch);
+    out.loss = l.item();
+    if (!std::isfinite(out.loss)) return out;
+    if (scale != 1) l = l * scale;
+    const Tensor penalty = model_.penalty();
+    gradients = grad({penalty.defined() ? l + penalty : l}, parameters_);
+  }
+  out.norm = optimizer_.norm(gradients);
+  if (!std::isfinite(out.norm)) return out;
+  optimizer_.step(gradients, out.norm, lr_factor);
+  model_.updated();
   return out;
 }
 
@@ -92,9 +100,11 @@ void Steps::compute(OnDevice& step, const TrainingStep& at) const {
   step.numbers = Tensor::empty({DType::f64, {1 + std::ssize(step.gradients)}, &device_});
   step.numbers.view({}).assign(cast(loss, DType::f64));
   sums_of_squares(step.gradients, step.numbers.view({std::ssize(step.gradients)}, 1));
-  if (step.carry_in.empty()) return;
-  for (std::size_t i = 0; i < step.carry.size(); ++i) step.carry_in[i].assign(step.carry[i]);
-  step.carry = step.carry_in;  // the next step finds its states where it looks for them
+  if (!step.carry_in.empty()) {
+    for (std::size_t i = 0; i < step.carry.size(); ++i) step.carry_in[i].assign(step.carry[i]);
+    step.carry = step.carry_in;  // the next step finds its states where it looks for them
+  }
+  optimizer_.update(step.gradients, step.numbers);
 }
 
 bool Steps::record(OnDevice& step, const TrainingStep& at) {
@@ -115,11 +125,15 @@ bool Steps::record(OnDevice& step, const TrainingStep& at) {
   return false;
 }
 
-StepResult Steps::result(const OnDevice& step, Tensors& carry) const {
+StepResult Steps::result(const OnDevice& step, Tensors& carry, double lr_factor) {
   const std::vector<double> numbers = step.numbers.values<double>();
   carry = step.carry;
   if (!std::isfinite(numbers[0])) return {numbers[0]};
-  return {numbers[0], norm_of(std::span(numbers).subspan(1)), step.gradients};
+  const StepResult out{numbers[0], norm_of(std::span(numbers).subspan(1))};
+  if (!std::isfinite(out.norm)) return out;
+  optimizer_.finish(step.gradients, out.norm, lr_factor);
+  model_.updated();
+  return out;
 }
 
 }  // namespace reel
