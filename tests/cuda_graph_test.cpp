@@ -1,5 +1,6 @@
 // Training steps as CUDA graphs: to the last bit what they are kernel by kernel. Needs a GPU; says that it is skipped
 // where there is none.
+#include "ops/linalg.h"
 #include "tests/gpu.h"
 #include "tests/little_task.h"
 #include "tests/recording_device.h"
@@ -82,6 +83,25 @@ TEST_CASE("a graph that runs asks for no memory") {
     CHECK(gpu()->memory().system_calls == before.system_calls);
   }
   CHECK(steps.recorded() == 1);
+}
+
+TEST_CASE("a singular triangle in a graph is told with the next reading") {
+  if (!gpu()) return;
+  const auto triangle = [](double last) { return Tensor::from<double>({2, 0, 1, last}, {2, 2}, *gpu()); };
+  Tensor a = triangle(4);
+  const Tensor b = Tensor::from<double>({1, 2}, {2, 1}, *gpu());
+  const std::vector<double> wanted = triangular_solve(a, b).values<double>();
+  const auto recording = gpu()->record();
+  const Tensor x = triangular_solve(a, b);
+  recording->stop();
+  recording->replay();
+  CHECK(x.values<double>() == wanted);
+  a.assign(triangle(0));
+  recording->replay();
+  CHECK(contains(error_of([&] { x.values<double>(); }), "[triangular_solve] a matrix is singular, or not finite"));
+  a.assign(triangle(4));
+  recording->replay();
+  CHECK(x.values<double>() == wanted);
 }
 
 TEST_CASE("a bad index in a graph is told with the reading of the loss, and nothing is updated by it") {

@@ -1,4 +1,7 @@
 // Whole runs with steps that are written down, updates included: to the last bit what they leave kernel by kernel.
+#include <cmath>
+
+#include "ops/linalg.h"
 #include "tasks/harness/train.h"
 #include "tests/little_task.h"
 #include "tests/recording_device.h"
@@ -18,10 +21,45 @@ struct Left {
   bool operator==(const Left&) const = default;
 };
 
+/// The batch of the stream `bad` has a weight of 0.
+class ZeroWeight : public Little {
+ public:
+  ZeroWeight(const TaskOptions& o, std::uint64_t bad) : Little(o), bad_(bad) {}
+  Batch batch(std::uint64_t seed, const std::vector<std::uint64_t>& streams) const override {
+    Batch b = Little::batch(seed, streams);
+    for (const std::uint64_t s : streams) {
+      if (s == bad_) b.weight.data_as<float>()[0] = 0;
+    }
+    return b;
+  }
+
+ private:
+  std::uint64_t bad_;
+};
+/// Where a weight is 0, the root's slope times the weight is not a number, but the loss is one.
+class Kinked final : public ZeroWeight {
+ public:
+  explicit Kinked(std::uint64_t bad) : ZeroWeight({.weights = true}, bad) {}
+  Tensor loss(const Tensor& outputs, const Batch& b) const override {
+    return Little::loss(outputs, b) + mean(sqrt(square(outputs) * b.weight));
+  }
+};
+/// Divides its outputs by the first two weights, as a triangle.
+class Divided final : public Model {
+ public:
+  using Model::Model;
+  Tensor forward(const Batch& batch, const std::optional<TrainingStep>& training, Tensors* carry) const override {
+    const Tensor y = (*this)(batch.x, training, carry), weights = slice(reshape(batch.weight, {-1}), 0, 0, 2);
+    const Tensor triangle = (weights + 0.1 * sign(weights)) * eye(2, DType::f32, device());
+    return reshape(transpose(triangular_solve(triangle, transpose(reshape(y, {-1, 2})))), {y.dim(0), y.dim(1), 2});
+  }
+};
+
 struct RunOptions {
   OptimizerOptions optimizer = usual_optimizer();
   ScheduleOptions schedule;
   std::vector<std::int64_t> until = {12};  // each goes on where the one before it ended
+  bool divided = false;
 };
 
 Left whole_run(const Task& task, const ModelOptions& m, bool graphs, const RunOptions& run = RunOptions()) {
@@ -29,7 +67,10 @@ Left whole_run(const Task& task, const ModelOptions& m, bool graphs, const RunOp
   RunFolder folder = RunFolder::create(dir / "run", "little", m.cell);
   Left left;
   for (const std::int64_t steps : run.until) {
-    Model model(task.shape(), m, Init(3, DType::f32, RecordingDevice::get()));
+    const Init init(3, DType::f32, RecordingDevice::get());
+    const auto made =
+        run.divided ? std::make_unique<Divided>(task.shape(), m, init) : std::make_unique<Model>(task.shape(), m, init);
+    Model& model = *made;
     Optimizer optimizer(model.trained(), run.optimizer);
     TrainOptions options;
     options.steps = steps;
@@ -109,24 +150,6 @@ TEST_CASE("rates that follow the validations") {
 }
 
 TEST_CASE("a loss or a gradient that is not a number is told at its step, and nothing is updated by it") {
-  // Where a weight is 0, the root's slope times the weight is not a number, but the loss is one.
-  class Kinked final : public Little {
-   public:
-    explicit Kinked(std::uint64_t bad) : Little({.weights = true}), bad_(bad) {}
-    Batch batch(std::uint64_t seed, const std::vector<std::uint64_t>& streams) const override {
-      Batch b = Little::batch(seed, streams);
-      for (const std::uint64_t s : streams) {
-        if (s == bad_) b.weight.data_as<float>()[0] = 0;
-      }
-      return b;
-    }
-    Tensor loss(const Tensor& outputs, const Batch& b) const override {
-      return Little::loss(outputs, b) + mean(sqrt(square(outputs) * b.weight));
-    }
-
-   private:
-    std::uint64_t bad_;
-  };
   constexpr std::int64_t stream = 3 * 7 + 1;
   const Little no_loss({.bad = stream});
   const Kinked no_gradient(stream);
@@ -140,5 +163,37 @@ TEST_CASE("a loss or a gradient that is not a number is told at its step, and no
     RunOptions before;
     before.until = {7};
     CHECK(whole_run(*task, m, true, before).parameters == graph.parameters);
+  }
+}
+
+TEST_CASE("what is noted on the way is told as it is kernel by kernel, and nothing is updated by it") {
+  for (const bool carried : {false, true}) {
+    const ZeroWeight task({.weights = true, .carried = carried}, 3 * 7 + 1);
+    const ModelOptions m{.cell = "lstm", .hidden = 8};
+    RunOptions run;
+    run.divided = true;
+    const Left plain = whole_run(task, m, false, run), graph = whole_run(task, m, true, run);
+    CHECK(contains(plain.error, "[triangular_solve]"));
+    CHECK(contains(plain.error, "is singular: element 0 of its diagonal is 0"));
+    CHECK(plain.updates == 7);
+    CHECK(plain == graph);
+  }
+}
+
+TEST_CASE("after a step that came to nothing the next ones go on from the states and parameters as they were") {
+  for (const std::string cell : {"lstm", "ornn"}) {  // the gradient of the second notes what it meets on the way
+    CAPTURE(cell);
+    for (const bool carried : {false, true}) {
+      const Little task({.carried = carried, .bad = 3 * 7 + 1});
+      const auto run = [&](bool graphs) {
+        return train_a_little(task, {.cell = cell, .hidden = 8}, graphs, RecordingDevice::get(), 16);
+      };
+      const Ran plain = run(false), graph = run(true);
+      CHECK(std::isnan(plain.numbers[14]));
+      CHECK(std::isnan(graph.numbers[14]));
+      CHECK(plain.parameters == graph.parameters);
+      CHECK(std::equal(plain.numbers.begin() + 15, plain.numbers.end(), graph.numbers.begin() + 15));
+      CHECK(graph.recorded == (carried ? 2 : 1));
+    }
   }
 }

@@ -49,7 +49,7 @@ __global__ void update_elements(Rule rule, T limit, const UpdateNumbers* numbers
   }
 }
 
-/// One block. After a bad index, which the next reading tells of, there is no update either.
+/// One block. After a fault, which the next reading tells of, there is no update either.
 __global__ void find_scale(std::int64_t n, const double* numbers, double limit, const FaultSlot* slots,
                            std::int64_t all_slots, double* scale) {
   bool bad = false;

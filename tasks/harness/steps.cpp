@@ -25,7 +25,7 @@ StepResult Steps::operator()(const Batch& batch, const TrainingStep& at, Tensors
     put(*seen->step, batch, at, carry, scale);
     optimizer_.tell(lr_factor);
     seen->step->recording->replay();
-    return result(*seen->step, carry, lr_factor);
+    return result(*seen->step, batch, at, carry, scale, lr_factor);
   }
   // The first of a kind is run, not written down: it may be the only one, and what a device does at a first call
   // (opening libraries, compiling kernels) is done by then.
@@ -34,12 +34,12 @@ StepResult Steps::operator()(const Batch& batch, const TrainingStep& at, Tensors
   optimizer_.tell(lr_factor);
   if (seen->times == 1 || recorded_ == most) {
     compute(*step, at);
-    return result(*step, carry, lr_factor);
+    return result(*step, batch, at, carry, scale, lr_factor);
   }
   if (!record(*step, at)) return plain(batch, at, carry, scale, lr_factor);
   seen->step = std::move(step);
   seen->step->recording->replay();
-  return result(*seen->step, carry, lr_factor);
+  return result(*seen->step, batch, at, carry, scale, lr_factor);
 }
 
 StepResult Steps::plain(const Batch& host, const TrainingStep& at, Tensors& carry, double scale, double lr_factor) {
@@ -69,7 +69,10 @@ std::unique_ptr<Steps::OnDevice> Steps::room_for(const Batch& batch, const Tenso
   auto step = std::make_unique<OnDevice>();
   step->batch = {room(batch.x), room(batch.y), room(batch.weight)};
   for (const Tensor& x : batch.more) step->batch.more.push_back(room(x));
-  for (const Tensor& state : carry) step->carry_in.push_back(room(state));
+  for (const Tensor& state : carry) {
+    step->carry_in.push_back(room(state));
+    step->carry.push_back(room(state));
+  }
   step->told = Tensor::empty({DType::f64, {2}, &device_});
   if (scale != 1) step->scale = step->told.view({});
   return step;
@@ -81,7 +84,7 @@ void Steps::put(OnDevice& step, const Batch& batch, const TrainingStep& at, cons
   if (batch.weight.defined()) fill_from(batch.weight, step.batch.weight);
   for (std::size_t i = 0; i < batch.more.size(); ++i) fill_from(batch.more[i], step.batch.more[i]);
   for (std::size_t i = 0; i < carry.size(); ++i) {
-    if (carry[i].storage() != step.carry_in[i].storage()) fill_from(carry[i], step.carry_in[i]);
+    if (carry[i].storage() != step.carry[i].storage()) fill_from(carry[i], step.carry[i]);
   }
   const double told[] = {scale, static_cast<double>(at.step)};
   device_.write(step.told.data(), told, sizeof told);
@@ -90,9 +93,10 @@ void Steps::put(OnDevice& step, const Batch& batch, const TrainingStep& at, cons
 /// What plain() does, but without a look at any value.
 void Steps::compute(OnDevice& step, const TrainingStep& at) const {
   const Tape tape;
-  step.carry = step.carry_in;
+  for (std::size_t i = 0; i < step.carry.size(); ++i) step.carry_in[i].assign(step.carry[i]);
+  Tensors states = step.carry_in;
   const TrainingStep here{at.seed, at.step, step.told.view({}, 1)};
-  const Tensor loss = task_.loss(model_.forward(step.batch, here, &step.carry), step.batch);
+  const Tensor loss = task_.loss(model_.forward(step.batch, here, &states), step.batch);
   const Tensor l = step.scale.defined() ? loss * cast(step.scale, loss.dtype()) : loss;
   const Tensor penalty = model_.penalty();
   step.gradients = grad({penalty.defined() ? l + penalty : l}, parameters_);
@@ -100,9 +104,10 @@ void Steps::compute(OnDevice& step, const TrainingStep& at) const {
   step.numbers = Tensor::empty({DType::f64, {1 + std::ssize(step.gradients)}, &device_});
   step.numbers.view({}).assign(cast(loss, DType::f64));
   sums_of_squares(step.gradients, step.numbers.view({std::ssize(step.gradients)}, 1));
-  if (!step.carry_in.empty()) {
-    for (std::size_t i = 0; i < step.carry.size(); ++i) step.carry_in[i].assign(step.carry[i]);
-    step.carry = step.carry_in;  // the next step finds its states where it looks for them
+  if (step.carry.empty()) {
+    step.carry = states;
+  } else {
+    for (std::size_t i = 0; i < states.size(); ++i) step.carry[i].assign(states[i]);
   }
   optimizer_.update(step.gradients, step.numbers);
 }
@@ -125,8 +130,15 @@ bool Steps::record(OnDevice& step, const TrainingStep& at) {
   return false;
 }
 
-StepResult Steps::result(const OnDevice& step, Tensors& carry, double lr_factor) {
-  const std::vector<double> numbers = step.numbers.values<double>();
+StepResult Steps::result(const OnDevice& step, const Batch& batch, const TrainingStep& at, Tensors& carry, double scale,
+                         double lr_factor) {
+  std::vector<double> numbers;
+  try {
+    numbers = step.numbers.values<double>();
+  } catch (const Error&) {  // noted on the way, and nothing was updated: kernel by kernel it says what is wrong
+    carry = step.carry_in;
+    return plain(batch, at, carry, scale, lr_factor);
+  }
   carry = step.carry;
   if (!std::isfinite(numbers[0])) return {numbers[0]};
   const StepResult out{numbers[0], norm_of(std::span(numbers).subspan(1))};
