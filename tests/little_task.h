@@ -11,6 +11,7 @@ namespace reel::test {
 struct TaskOptions {
   bool symbols = false, every_step = true;
   bool weights = false, scaled = false, carried = false;
+  std::int64_t chain = 3;    // how many steps go on one after the other, if states are carried
   std::int64_t lengths = 1;  // how many different lengths of sequences come up in turn
   std::int64_t bad = -1;     // the stream whose target is not a number
   std::int64_t length = 6, batch = 3;
@@ -26,7 +27,7 @@ class Little : public Task {
   }
   double baseline() const override { return 1; }
   bool continues(const std::vector<std::uint64_t>& streams) const override {
-    return o_.carried && streams[0] / static_cast<std::uint64_t>(o_.batch) % 3 != 0;
+    return o_.carried && static_cast<std::int64_t>(streams[0]) / o_.batch % o_.chain != 0;
   }
   Batch batch(std::uint64_t seed, const std::vector<std::uint64_t>& streams) const override {
     Stream random(seed, streams[0]);

@@ -21,25 +21,14 @@ StepResult Steps::operator()(const Batch& batch, const TrainingStep& at, Tensors
   auto seen = std::find_if(seen_.begin(), seen_.end(), [&](const Seen& s) { return s.kind == kind; });
   if (seen == seen_.end()) seen = seen_.insert(seen_.end(), {std::move(kind)});
   ++seen->times;
-  if (seen->step) {
-    put(*seen->step, batch, at, carry, scale);
-    optimizer_.tell(lr_factor);
-    seen->step->recording->replay();
-    return result(*seen->step, batch, at, carry, scale, lr_factor);
-  }
+  if (seen->step) return run(*seen->step, batch, at, carry, scale, lr_factor);
   // The first of a kind is run, not written down: it may be the only one, and what a device does at a first call
   // (opening libraries, compiling kernels) is done by then.
   auto step = room_for(batch, carry, scale);
-  put(*step, batch, at, carry, scale);
-  optimizer_.tell(lr_factor);
-  if (seen->times == 1 || recorded_ == most) {
-    compute(*step, at);
-    return result(*step, batch, at, carry, scale, lr_factor);
-  }
+  if (seen->times == 1 || recorded_ == most) return run(*step, batch, at, carry, scale, lr_factor);
   if (!record(*step, at)) return plain(batch, at, carry, scale, lr_factor);
   seen->step = std::move(step);
-  seen->step->recording->replay();
-  return result(*seen->step, batch, at, carry, scale, lr_factor);
+  return run(*seen->step, batch, at, carry, scale, lr_factor);
 }
 
 StepResult Steps::plain(const Batch& host, const TrainingStep& at, Tensors& carry, double scale, double lr_factor) {
@@ -130,12 +119,18 @@ bool Steps::record(OnDevice& step, const TrainingStep& at) {
   return false;
 }
 
-StepResult Steps::result(const OnDevice& step, const Batch& batch, const TrainingStep& at, Tensors& carry, double scale,
-                         double lr_factor) {
+StepResult Steps::run(OnDevice& step, const Batch& batch, const TrainingStep& at, Tensors& carry, double scale,
+                      double lr_factor) {
+  put(step, batch, at, carry, scale);
+  optimizer_.tell(lr_factor);
   std::vector<double> numbers;
   try {
+    if (step.recording)
+      step.recording->replay();
+    else
+      compute(step, at);
     numbers = step.numbers.values<double>();
-  } catch (const Error&) {  // noted on the way, and nothing was updated: kernel by kernel it says what is wrong
+  } catch (const Error&) {  // nothing was updated; plain() looks at the loss first, and says best what is wrong
     carry = step.carry_in;
     return plain(batch, at, carry, scale, lr_factor);
   }

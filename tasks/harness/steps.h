@@ -34,17 +34,17 @@ class Steps {
   struct Kind {
     std::vector<Spec> specs;
     bool scaled;
-    std::uint64_t seed;
+    std::uint64_t seed;  // of what drops out
     bool operator==(const Kind&) const = default;
   };
   /// A step whose inputs and results lie on the device, so that its kernels can be written down.
   struct OnDevice {
     Batch batch;
-    Tensors carry_in;  // the states that the step begins with, kept for a second try
     Tensor told;       // f64: the factor of the loss, the number of the step
     Tensor scale;      // the first of them; undefined for 1
+    Tensors carry;     // the last states, and where the step looks for its first ones when there are any
+    Tensors carry_in;  // the first ones, kept in case that something goes wrong
     Tensors gradients;
-    Tensors carry;   // the last states, and where the step looks for its first ones when there are any
     Tensor numbers;  // f64: the loss, then the sums of squares of the gradients
     std::unique_ptr<Recording> recording;
   };
@@ -60,8 +60,8 @@ class Steps {
   void put(OnDevice& step, const Batch& batch, const TrainingStep& at, const Tensors& carry, double scale) const;
   void compute(OnDevice& step, const TrainingStep& at) const;
   bool record(OnDevice& step, const TrainingStep& at);
-  StepResult result(const OnDevice& step, const Batch& batch, const TrainingStep& at, Tensors& carry, double scale,
-                    double lr_factor);
+  StepResult run(OnDevice& step, const Batch& batch, const TrainingStep& at, Tensors& carry, double scale,
+                 double lr_factor);
 
   const Task& task_;
   Model& model_;
