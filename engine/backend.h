@@ -110,8 +110,12 @@ class Backend {
   /// Looks up what runs a call of a fused run: once, before many runs.
   virtual void resolve(FusedCall&) {}
   virtual void fused(const FusedArgs&) { unsupported("fused"); }
-  /// A loop whose step is one fused run, all of it at once; false: the backend would rather be given each step.
-  virtual bool fused_loop(const FusedLoopArgs&) { return false; }
+  /// Calls step(i) for i = 0 .. steps - 1. Each step makes the same calls, on memory that lies equally far apart from
+  /// step to step, or in one of two places in turn; so a backend may look at a few and do all of them its own way. What
+  /// the next step writes over need not be there in the end.
+  virtual void loop(std::int64_t steps, const std::function<void(std::int64_t i)>& step) {
+    for (std::int64_t i = 0; i < steps; ++i) step(i);
+  }
   virtual void reduce(const ReduceArgs&) { unsupported("reduce"); }
   virtual void argmax(const ArgmaxArgs&) { unsupported("argmax"); }
   virtual void cumsum(const CumsumArgs&) { unsupported("cumsum"); }

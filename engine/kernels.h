@@ -79,18 +79,6 @@ struct FusedArgs {  // the calls in order, on all rows and columns; results are 
   std::span<const FusedCall> calls;
   std::span<const FusedOperand> operands;
 };
-/// How an operand moves along a slab of a loop: at time t it is element t + shift of it, or in step i element
-/// (i + shift) % turns, elements lying `stride` bytes apart. A stride of 0: it stays where it is.
-struct LoopWalk {
-  std::size_t stride = 0;
-  std::int64_t turns = 0, shift = 0;
-};
-struct FusedLoopArgs {  // a fused run for each of the steps; walks by operand, whose data is where element 0 lies
-  const FusedArgs& run;
-  std::int64_t steps;
-  bool reverse;  // from time steps - 1 to 0
-  std::span<const LoopWalk> walks;
-};
 enum class Reduction { sum, max, min };
 struct ReduceArgs {  // out is filled with the neutral element, then combined; operand 0 is in, 1 is out (stride 0:
                      // reduced). NaN is the largest and the smallest; max and min of bool are "any" and "all"

@@ -14,13 +14,15 @@ class RowLoop {
   void run();
 
  private:
-  /// A value that is another element of a slab at each step.
+  /// A value that is another element of a slab at each step: at time t element t + shift, or in step i element
+  /// (i + shift) % turns; elements lie `stride` bytes apart.
   struct Walk {
     Tensor* value;
     Tensor first;
-    LoopWalk by;
+    std::size_t stride;
+    std::int64_t turns, shift;
     std::size_t skip(std::int64_t i, std::int64_t t) const {
-      return static_cast<std::size_t>(by.turns > 0 ? (i + by.shift) % by.turns : t + by.shift) * by.stride;
+      return static_cast<std::size_t>(turns > 0 ? (i + shift) % turns : t + shift) * stride;
     }
   };
   struct Copy {
@@ -79,7 +81,6 @@ class RowLoop {
   void add_call(int node);
   void add_run(const std::vector<int>& nodes);
   void step(std::int64_t i, std::int64_t t);
-  bool at_once();
 
   const LoopPlan& plan_;
   const Scan& scan_;
@@ -134,7 +135,7 @@ RowLoop::RowLoop(const LoopPlan& plan, RowRange range)
 
 void RowLoop::follow(int slot, const Tensor& slab, bool split, std::int64_t turns, std::int64_t shift) {
   const Tensor whole = slab.at(0);
-  walks_.push_back({&value(slot), split ? rows_of(whole) : whole, {whole.bytes(), turns, shift}});
+  walks_.push_back({&value(slot), split ? rows_of(whole) : whole, whole.bytes(), turns, shift});
   value(slot) = walks_.back().first;
 }
 
@@ -150,7 +151,7 @@ void RowLoop::settle(int slot, const Tensor& slab, bool split, std::int64_t turn
   const Tensor own = split ? rows_of(whole) : whole;
   copies_.push_back(
       {split && body_.is_capture(slot) ? keep(rows_of(value(slot))) : &value(slot), std::make_unique<Tensor>(own)});
-  walks_.push_back({copies_.back().to.get(), own, {whole.bytes(), turns, shift}});
+  walks_.push_back({copies_.back().to.get(), own, whole.bytes(), turns, shift});
 }
 
 /// An argument of a node: the value, what the plan put in its place, or this loop's rows of a capture.
@@ -193,12 +194,12 @@ void RowLoop::add_run(const std::vector<int>& nodes) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     for (int s : body_.nodes[ix(nodes[i])].in) last_use[ix(s)] = i;
   }
-  const auto add = [&](int slot, const Tensor* t, Steps steps, bool local) {
+  const auto add = [&](int slot, const Tensor* t, Strides steps, bool local) {
     operand[ix(slot)] = static_cast<int>(run.operands.size());
     run.operands.push_back({nullptr, steps.row, steps.column, size_of(body_.slots[ix(slot)].dtype), local});
     run.values.push_back(t);
   };
-  const Steps full{run.columns, 1};
+  const Strides full{run.columns, 1};
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Program::Node& node = body_.nodes[ix(nodes[i])];
     FusedCall call = *node.op->fuse(plan_.attrs[ix(nodes[i])], pointers(body_.stand_ins(node)));
@@ -206,7 +207,7 @@ void RowLoop::add_run(const std::vector<int>& nodes) {
       const int s = node.in[k];
       if (operand[ix(s)] < 0) {
         const Tensor* t = argument(nodes[i], k);
-        const Steps steps = *fused_steps(t->shape(), shape);
+        const Strides steps = *fused_steps(t->shape(), shape);
         if (t->backend().runs_in_blocks() && body_.is_capture(s) && steps.row == 0 && steps.column == 1 &&
             2 * run.columns <= FusedArgs::block)
           add(s, repeated(*t, FusedArgs::block / run.columns, run.columns), full, true);
@@ -265,23 +266,6 @@ void RowLoop::step(std::int64_t i, std::int64_t t) {
   for (const Copy& c : copies_) copy(*c.from, *c.to);
 }
 
-/// All steps in one call, if the backend has one for it.
-bool RowLoop::at_once() {
-  if (calls_.size() != 1 || runs_.empty() || !copies_.empty()) return false;
-  FusedRun& run = runs_[0];
-  std::vector<LoopWalk> walks(run.operands.size());
-  for (std::size_t k = 0; k < run.operands.size(); ++k) {
-    const Tensor* t = run.values[k];
-    if (!t) continue;
-    for (const Walk& w : walks_) {
-      if (w.value == t) walks[k] = w.by, t = &w.first;
-    }
-    run.operands[k].data = static_cast<std::byte*>(const_cast<void*>(t->data()));
-  }
-  const FusedArgs args{run.rows, run.columns, run.calls, run.operands};
-  return value_[0].backend().fused_loop({args, scan_.length, scan_.reverse, walks});
-}
-
 void RowLoop::run() {
   // The blocks have their place now that all runs have said how many they need.
   std::byte* first = blocks_.data() + (64 - reinterpret_cast<std::uintptr_t>(blocks_.data()) % 64) % 64;
@@ -290,8 +274,7 @@ void RowLoop::run() {
       if (o.local) o.data = first + reinterpret_cast<std::uintptr_t>(o.data);
     }
   }
-  for (std::int64_t i = 0, n = at_once() ? 0 : scan_.length; i < n; ++i)
-    step(i, scan_.reverse ? scan_.length - 1 - i : i);
+  value_[0].backend().loop(scan_.length, [&](std::int64_t i) { step(i, scan_.reverse ? scan_.length - 1 - i : i); });
   for (int i = 0; i < scan_.carries; ++i) {
     const std::int64_t last = scan_.keep ? (scan_.reverse ? 0 : scan_.length) : scan_.length % 2;
     if (!plan_.is_partial(i)) copy(mine(i, states(i).at(last)), mine(i, plan_.out[ix(i)]));

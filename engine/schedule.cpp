@@ -4,7 +4,7 @@
 
 namespace reel {
 
-std::optional<Steps> fused_steps(const Shape& operand, const Shape& run) {
+std::optional<Strides> fused_steps(const Shape& operand, const Shape& run) {
   const int missing = run.rank() - operand.rank();
   bool full = missing == 0, flat = true;  // along the rows: as the run, or 1 throughout
   for (int i = 0; i + 1 < operand.rank(); ++i) {
@@ -14,7 +14,7 @@ std::optional<Steps> fused_steps(const Shape& operand, const Shape& run) {
   if (!full && !flat) return std::nullopt;
   const std::int64_t columns = run.rank() > 0 ? run[run.rank() - 1] : 1;
   const bool wide = operand.rank() > 0 && operand[operand.rank() - 1] == columns;
-  return Steps{full ? (wide ? columns : 1) : 0, wide ? 1 : 0};
+  return Strides{full ? (wide ? columns : 1) : 0, wide ? 1 : 0};
 }
 
 namespace {

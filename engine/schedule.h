@@ -16,9 +16,9 @@ std::vector<Stage> schedule(const Program& body, const RowPlan& rows, Backend* f
 
 /// Steps from row to row and from column to column of an operand in a fused run, whose last axis are the columns and
 /// whose others are the rows: none when it does not go with that.
-struct Steps {
+struct Strides {
   std::int64_t row, column;
 };
-std::optional<Steps> fused_steps(const Shape& operand, const Shape& run);
+std::optional<Strides> fused_steps(const Shape& operand, const Shape& run);
 
 }  // namespace reel

@@ -1,12 +1,10 @@
 // Kernels that run all steps of a loop: their text, run on the host by threads that wait for each other, against the
-// steps one by one; and whole scans on a device that is given runs and loops of the whole batch, as a GPU is.
+// steps one by one: loops at random to the last bit, and the scans of every cell with first and second derivatives.
 #include "backends/cuda/kernel_compiler.h"
-#include "backends/cuda/loop_kernel.h"
 #include "cells/cell.h"
 #include "tests/check.h"
-#include "tests/fused_runs.h"
-#include "tests/host_kernels.h"
-#include "tests/whole_device.h"
+#include "tests/loop_device.h"
+#include "tests/random_loops.h"
 
 using namespace reel;
 namespace gpu = reel::cuda;
@@ -14,54 +12,64 @@ using namespace reel::test;
 
 namespace {
 
-constexpr std::int64_t steps = 7;
+constexpr std::int64_t steps = random_steps;
 
-/// A loop at random: a run with a state that goes through it, inputs that change from step to step and some that do
-/// not, and results of all times. Numbers stay whole.
-struct RandomLoop {
-  std::unique_ptr<FusedRunMaker> run;
-  std::vector<LoopWalk> walks;
-  bool reverse = false;
-
-  RandomLoop(std::uint64_t seed, std::int64_t rows, std::int64_t columns, int calls)
-      : run(random_run(seed, rows, columns, calls, steps + 1)), reverse(seed % 2 == 1) {
-    const bool keep = seed % 3 != 0;
-    const int state = 0;  // of f32
-    const int last = run->calls.back().out;
-    const int next =
-        run->map(Clamp{-5, 5},
-                 run->cast(run->zip(Add{}, run->cast(last, DType::f64, true), run->cast(state, DType::f64, true), true),
-                           DType::f32, true),
-                 false);
-    walks.resize(run->operands.size());
-    std::vector<char> made(run->operands.size(), 0);
-    for (const FusedCall& c : run->calls) made[static_cast<std::size_t>(c.out)] = 1;
-    for (std::size_t k = 0; k < walks.size(); ++k) {
-      const FusedOperand& o = run->operands[k];
-      const std::size_t stride = static_cast<std::size_t>(rows * columns) * o.element_bytes;
-      if (!o.local && (made[k] || run->pick(2))) walks[k] = {stride, 0, 0};
-    }
-    FusedOperand &before = run->operands[0], &after = run->operands[static_cast<std::size_t>(next)];
-    after.data = before.data;
-    const std::size_t stride = static_cast<std::size_t>(rows * columns) * sizeof(float);
-    walks[0] = {stride, keep ? 0 : 2, keep && reverse ? 1 : 0};
-    walks[static_cast<std::size_t>(next)] = {stride, keep ? 0 : 2, keep && reverse ? 0 : 1};
+gpu::LoopValues values_of(const RandomLoop& loop) {
+  gpu::LoopNotes notes;
+  for (std::int64_t i = 0; i < gpu::LoopNotes::looked_at; ++i) {
+    const std::vector<FusedOperand> now = loop.operands(i);
+    notes.start_step();
+    REQUIRE(notes.note({loop.run->rows, loop.run->columns, loop.run->calls, now}));
   }
+  auto calls = notes.calls();
+  REQUIRE(calls.has_value());
+  auto out = find_values(std::move(*calls), steps);
+  REQUIRE(out.has_value());
+  return *out;
+}
+
+/// A recurrence with all that its kernels may meet, its outputs and derivatives.
+struct Recurrence {
+  std::string cell;
+  std::int64_t hidden, batch;
+  bool reverse;
+  DType dtype = DType::f64;
+
+  Tensors derivatives(bool unrolled) const {
+    Init init(3, dtype);
+    const CellType& type = cell_type(cell);
+    const auto c = type.make(3, hidden, Settings(cell, type.settings), init);
+    const Tensor xs = random({6, batch, 3}, 30, dtype);
+    Tape tape;
+    Tensors wrt{xs};
+    for (const Parameter& p : c->parameters()) {
+      if (p.trained) wrt.push_back(p.value);
+    }
+    const Step step = [&](const Tensors& s, const Tensors& x) {
+      const Tensors next = c->step(s, x[0]);
+      return Next{next, {next[0]}};
+    };
+    const ScanOptions o{.reverse = reverse};
+    const ScanResult out = unrolled ? unroll(step, c->initial(batch), {xs}, o) : scan(step, c->initial(batch), {xs}, o);
+    const Tensor y = sum(real_part(out.ys[0] * random(out.ys[0].shape(), 5, out.ys[0].dtype())));
+    Tensors all = grad({y}, wrt, {.create_graph = true});
+    Tensor along = Tensor::zeros({}, dtype);
+    for (std::size_t i = 0; i < wrt.size(); ++i)
+      along = along + sum(real_part(all[i] * random(wrt[i].shape(), 40 + i, wrt[i].dtype())));
+    for (const Tensor& g : grad({along}, wrt)) all.push_back(g);
+    all.push_back(out.ys[0]);
+    return all;
+  }
+  static Tensor real_part(const Tensor& x) { return is_complex(x.dtype()) ? real(x) : x; }
 };
 
-std::vector<std::unique_ptr<RandomLoop>> random_loops() {
-  std::vector<std::unique_ptr<RandomLoop>> loops;
-  for (std::uint64_t seed = 0; seed < 24; ++seed) {
-    const std::pair<std::int64_t, std::int64_t> sizes[] = {{1, 1}, {3, 7}, {2, 12}, {4, 5}};
-    const auto& [rows, columns] = sizes[seed % 4];
-    loops.push_back(std::make_unique<RandomLoop>(seed, rows, columns, 2 + static_cast<int>(seed) / 2));
-  }
-  // Rows of more columns than a block has threads: two, three and four for a thread, some of them not for all threads.
-  for (const std::int64_t columns : {1025, 2048, 2999, 4096}) {
-    const std::uint64_t seed = 100 + loops.size();
-    loops.push_back(std::make_unique<RandomLoop>(seed, 2, columns, 12));
-  }
-  return loops;
+/// Cells of which each loop, forwards and back, is one kernel: always, or unless their columns are shared out.
+const std::vector<std::string> at_once{"eurnn", "exprnn", "dtriv",   "gru",          "janet",
+                                       "lstm",  "lt_rnn", "lt_irnn", "nnrnn",        "ornn",
+                                       "rnn",   "irnn",   "scornn",  "spectral_rnn", "srnn"},
+    with_all_columns{"enrnn", "goru"};
+bool is_in(const std::vector<std::string>& list, const std::string& x) {
+  return std::find(list.begin(), list.end(), x) != list.end();
 }
 
 }  // namespace
@@ -73,28 +81,30 @@ TEST_CASE("loops at random: one kernel computes what the steps do, to the last b
   }
   const auto loops = random_loops();
   std::vector<std::string> texts;
-  std::vector<gpu::LoopLayout> layouts(loops.size());
+  std::vector<gpu::LoopValues> values;
+  std::vector<gpu::LoopLayout> layouts;
+  std::vector<gpu::LoopKernel> made;
   for (std::size_t i = 0; i < loops.size(); ++i) {
-    const FusedArgs args = loops[i]->run->args();
-    const FusedLoopArgs loop{args, steps, loops[i]->reverse, loops[i]->walks};
-    REQUIRE(gpu::lay_out_loop(loop, layouts[i]));
-    texts.push_back(gpu::loop_source(loop, layouts[i], HostKernels::name(i)).text);
+    values.push_back(values_of(*loops[i]));
+    const auto layout = lay_out_loop(values[i], {});
+    REQUIRE(layout.has_value());
+    layouts.push_back(*layout);
+    made.push_back(loop_kernel(values[i], layouts[i], HostKernels::name(i)));
+    texts.push_back(made[i].source.text);
   }
   const HostKernels kernels(texts);
   int waiting = 0, wide = 0;
   for (std::size_t i = 0; i < loops.size(); ++i) {
     FusedRunMaker& run = *loops[i]->run;
     const auto start = run.memory();
-    const FusedArgs args = run.args();
-    const FusedLoopArgs loop{args, steps, loops[i]->reverse, loops[i]->walks};
-    loop_by_cpu(loop);
+    loops[i]->by_cpu();
     const auto wanted = run.results();
     run.restore(start);
     CHECK(run.results() != wanted);
-    const bool rolls = gpu::has_rolls(args);
-    waiting += rolls;
-    wide += layouts[i].run.lanes > 1;
-    kernels.call(i, gpu::loop_arguments(loop, layouts[i]), layouts[i].blocks, layouts[i].threads, rolls);
+    waiting += texts[i].find("    __syncthreads();") != std::string::npos;
+    wide += layouts[i].lanes(run.columns) > 1;
+    kernels.call(i, loop_arguments(values[i], made[i], steps, nullptr, nullptr), layouts[i].blocks(),
+                 layouts[i].threads, true);
     CHECK_MESSAGE((run.results() == wanted), texts[i]);
   }
   CHECK(waiting > 4);
@@ -105,75 +115,69 @@ TEST_CASE("loops at random: one kernel computes what the steps do, to the last b
 TEST_CASE("NVRTC compiles loops; what no kernel takes is left to the steps") {
   gpu::KernelCompiler compiler(90, "");
   for (const auto& l : random_loops()) {
-    const FusedArgs args = l->run->args();
-    const FusedLoopArgs loop{args, steps, l->reverse, l->walks};
-    gpu::LoopLayout layout;
-    REQUIRE(gpu::lay_out_loop(loop, layout));
-    const gpu::KernelSource source = gpu::loop_source(loop, layout);
+    const gpu::LoopValues values = values_of(*l);
+    const gpu::KernelSource source = loop_kernel(values, *lay_out_loop(values, {})).source;
     if (!source.has_complex) CHECK(compiler.compile(source).substr(1, 3) == "ELF");
   }
-  FusedRunMaker wide(2, 4097, 1);
-  wide.roll(wide.add_full(DType::f32), 1, false);
-  const std::vector<LoopWalk> walks(2);
-  gpu::LoopLayout layout;
-  CHECK(!gpu::lay_out_loop({wide.args(), steps, false, walks},
-                           layout));  // more columns than four for each thread of a block
-  wide.calls[0].kind = FusedCall::Kind::map;
-  CHECK(gpu::lay_out_loop({wide.args(), steps, false, walks}, layout));
-  CHECK(!gpu::lay_out_loop({wide.args(), 0, false, walks}, layout));
 }
 
-TEST_CASE("scans on a device that is given runs and loops of the whole batch are what they mean") {
-  WholeDevice& device = WholeDevice::use();
+TEST_CASE("every cell: scans by kernels of whole loops are what they mean, with derivatives") {
+  if (!HostKernels::available()) {
+    MESSAGE("skipped: no g++ or no headers here");
+    return;
+  }
+  LoopDevice& device = LoopDevice::use();
+  // All columns in a block, several rows in each; then slices of the columns, in two groups of blocks.
+  const gpu::LoopLimits whole{.processors = 3}, sliced{.processors = 16, .weights = 16},
+      gates{.processors = 16, .weights = 64};
   struct Case {
-    const char* cell;
-    bool is_one_loop;
-    std::int64_t hidden = 6;
+    Recurrence recurrence;
+    gpu::LoopLimits limits;
   };
-  for (const auto& [name, is_one_loop, hidden] :
-       {Case{"srnn", true}, Case{"srnn", true, 1100}, Case{"lstm", false}, Case{"gru", false}}) {
-    for (bool reverse : {false, true}) {
-      CAPTURE(name);
-      CAPTURE(hidden);
-      Init init(3, DType::f64);
-      const CellType& type = cell_type(name);
-      const auto cell = type.make(3, hidden, Settings(name, type.settings), init);
-      const Tensor xs = random({5, 4, 3}, 30);
-      const auto derivatives = [&](auto&& over_time, ScanPasses passes) {
-        Tape tape;
-        Tensors wrt{xs};
-        for (const Parameter& p : cell->parameters()) wrt.push_back(p.value);
-        const Step step = [&](const Tensors& s, const Tensors& x) {
-          const Tensors next = cell->step(s, x[0]);
-          return Next{next, {next[0]}};
-        };
-        const ScanResult out =
-            over_time(step, cell->initial(4), Tensors{xs}, ScanOptions{.reverse = reverse, .passes = passes});
-        const Tensor y = sum(out.ys[0] * random(out.ys[0].shape(), 5)) + sum(out.last[0]);
-        Tensors all = grad({y}, wrt, {.create_graph = true});
-        Tensor along = Tensor::zeros({}, DType::f64);
-        for (std::size_t i = 0; i < wrt.size(); ++i) along = along + sum(all[i] * random(wrt[i].shape(), 40 + i));
-        for (const Tensor& g : grad({along}, wrt)) all.push_back(g);
-        all.push_back(out.ys[0]);
-        return all;
-      };
-      const auto by_scan = [](const Step& step, const Tensors& s, const Tensors& x, const ScanOptions& o) {
-        return scan(step, s, x, o);
-      };
-      const auto by_unroll = [](const Step& step, const Tensors& s, const Tensors& x, const ScanOptions& o) {
-        return unroll(step, s, x, o);
-      };
-      const Tensors wanted = derivatives(by_unroll, {});
-      device.runs = device.loops = 0;
-      const Tensors got = derivatives(by_scan, {});
-      CHECK(device.loops + device.runs > 0);
-      if (is_one_loop) CHECK(device.loops >= 2);  // forwards and back
-      const Tensors plain = derivatives(by_scan, {.fuse = false});
-      for (std::size_t i = 0; i < wanted.size(); ++i) {
-        CHECK(difference(got[i], wanted[i]) < 1e-12);
-        CHECK(difference(plain[i], wanted[i]) < 1e-12);
-      }
+  std::vector<Case> cases;
+  for (const CellType& type : cell_registry()) {
+    Init init(3, DType::f64);
+    if (!type.make(3, 8, Settings(type.name, type.settings), init)->recurrent()) continue;
+    const bool has_gates = type.name == "lstm" || type.name == "gru" || type.name == "janet";
+    cases.push_back({{type.name, 16, 7, false}, whole});
+    cases.push_back({{type.name, 16, 4, true}, has_gates ? gates : sliced});
+  }
+  cases.push_back({{"srnn", 1100, 2, false}, whole});
+  for (const std::int64_t hidden : {18, 20}) {  // rows that do not begin at vectors, and that do
+    for (const std::string cell : {"lstm", "rnn", "ornn"})
+      cases.push_back({{cell, hidden, 37, false, DType::f32}, cell == "lstm" ? gates : sliced});
+  }
+  for (const Case& c : cases) {
+    device.limits = c.limits;
+    c.recurrence.derivatives(false);
+  }
+  std::vector<std::string> texts;
+  for (const gpu::KernelSource& s : device.sources) texts.push_back(s.text);
+  const HostKernels kernels(texts);
+  std::int64_t slices = 0;
+  for (const Case& c : cases) {
+    const std::string& cell = c.recurrence.cell;
+    CAPTURE(cell);
+    CAPTURE(c.limits.processors);
+    device.limits = c.limits;
+    device.kernels = nullptr;
+    const Tensors wanted = c.recurrence.derivatives(true);
+    device.kernels = &kernels;
+    device.at_once = device.by_step = 0;
+    device.slices = 0;
+    const Tensors got = c.recurrence.derivatives(false);
+    const bool all_columns = c.limits.processors == whole.processors;
+    if (is_in(at_once, cell) || (all_columns && is_in(with_all_columns, cell))) CHECK(device.at_once >= 2);
+    slices = std::max(slices, device.slices);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      CAPTURE(i);
+      CHECK(difference(got[i], wanted[i]) < (c.recurrence.dtype == DType::f32 ? 1e-5 : 1e-11));
     }
   }
+  CHECK(slices > 3);
   set_default_backend("cpu");
+  gpu::KernelCompiler compiler(90, "");
+  for (const gpu::KernelSource& s : device.sources) {
+    if (!s.has_complex) CHECK(compiler.compile(s).substr(1, 3) == "ELF");
+  }
 }

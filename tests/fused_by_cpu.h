@@ -1,4 +1,4 @@
-// Fused runs, and loops of them, by the CPU's kernel for tests of other backends, whose runs may have what the CPU's do
+// Fused runs by the CPU's kernel for tests of other backends, whose runs may have what the CPU's do
 // not: local values without memory, and rolls of rows that are longer than a block.
 #pragma once
 #include <cstring>
@@ -34,20 +34,6 @@ inline void fused_by_cpu(const FusedArgs& a) {
       std::memcpy(out.data + static_cast<std::size_t>(to) * out.element_bytes,
                   in.data + static_cast<std::size_t>(i) * in.element_bytes, in.element_bytes);
     }
-  }
-}
-
-/// All steps of a loop, by the kernel for one.
-inline void loop_by_cpu(const FusedLoopArgs& loop) {
-  std::vector<FusedOperand> operands(loop.run.operands.begin(), loop.run.operands.end());
-  for (std::int64_t i = 0; i < loop.steps; ++i) {
-    const std::int64_t t = loop.reverse ? loop.steps - 1 - i : i;
-    for (std::size_t k = 0; k < operands.size(); ++k) {
-      const LoopWalk& w = loop.walks[k];
-      const std::int64_t place = w.turns > 0 ? (i + w.shift) % w.turns : t + w.shift;
-      if (w.stride > 0) operands[k].data = loop.run.operands[k].data + place * static_cast<std::int64_t>(w.stride);
-    }
-    fused_by_cpu({loop.run.rows, loop.run.columns, loop.run.calls, operands});
   }
 }
 

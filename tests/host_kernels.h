@@ -1,4 +1,4 @@
-// Generated kernels compiled for the host, where what a GPU has is loops and threads.
+// Generated kernels compiled for the host, where what a GPU has is loops and coroutines.
 #pragma once
 #include <dlfcn.h>
 #include <doctest/doctest.h>
@@ -25,52 +25,28 @@ class HostKernels {
 
   explicit HostKernels(const std::vector<std::string>& texts) {
     std::ofstream file(folder_ / "kernels.cpp");
-    file << start;
+    file << "#include \"" REEL_SOURCE_DIR "/tests/host_gpu.h\"\n";
     for (const std::string& text : texts) file << text;
     for (std::size_t i = 0; i < texts.size(); ++i) file << fmt::format("CALL({})\n", name(i));
     file.close();
     const std::string command = fmt::format(
-        "g++ -std=c++20 -O1 -w -shared -fPIC -pthread -I{0} -isystem {1}/cccl -isystem {1} -o {2} {3} 2>{4}",
+        "g++ -std=c++20 -O1 -ffp-contract=off -w -shared -fPIC -I{0} -isystem {1}/cccl -isystem {1} -o {2} {3} 2>{4}",
         REEL_SOURCE_DIR, REEL_CUDA_INCLUDE_DIR, folder_ / "kernels.so", folder_ / "kernels.cpp", folder_ / "errors");
     REQUIRE_MESSAGE(std::system(command.c_str()) == 0, read_file(folder_ / "errors").substr(0, 3000));
     library_ = dlopen((folder_ / "kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);  // stays open
     REQUIRE_MESSAGE(library_, dlerror());
   }
-  /// Launches kernel i. `together`: the threads of a block run at the same time, so that they can wait for each other.
-  void call(std::size_t i, const std::vector<std::uint64_t>& argument, unsigned blocks, unsigned threads,
+  /// Launches kernel i. `together`: threads run at the same time, so that they can wait for each other. Throws when
+  /// they wait for ever.
+  void call(std::size_t i, const std::vector<std::uint64_t>& argument, std::int64_t blocks, std::int64_t threads,
             bool together) const {
-    using Call = void (*)(const void*, unsigned, unsigned, bool);
-    reinterpret_cast<Call>(dlsym(library_, ("call_" + name(i)).c_str()))(argument.data(), blocks, threads, together);
+    using Call = bool (*)(const void*, unsigned, unsigned, bool);
+    const auto f = reinterpret_cast<Call>(dlsym(library_, ("call_" + name(i)).c_str()));
+    if (!f(argument.data(), static_cast<unsigned>(blocks), static_cast<unsigned>(threads), together))
+      throw std::logic_error("the threads of a kernel wait for ever");
   }
 
  private:
-  static constexpr const char* start = R"(
-#include <barrier>
-#include <thread>
-#include <vector>
-#define REEL_WITH_COMPLEX
-#define __global__
-#define __launch_bounds__(n)
-struct Place { unsigned x; };
-static thread_local Place blockIdx, threadIdx;
-static Place blockDim, gridDim;
-static std::barrier<>* gate;
-static void __syncthreads() { gate->arrive_and_wait(); }
-template <class F> static void launch(F f, unsigned blocks, unsigned threads, bool together) {
-  gridDim.x = blocks, blockDim.x = threads;
-  for (unsigned b = 0; b < blocks; ++b) {
-    std::barrier<> all(threads);
-    gate = &all;
-    std::vector<std::jthread> running;
-    for (unsigned t = 0; t < threads; ++t) {
-      const auto one = [=] { blockIdx.x = b, threadIdx.x = t, f(); };
-      together ? (void)running.emplace_back(one) : one();
-    }
-  }
-}
-#define CALL(name) extern "C" void call_##name(const void* a, unsigned blocks, unsigned threads, bool together) { \
-  launch([=] { name(*static_cast<const name##_Arguments*>(a)); }, blocks, threads, together); }
-)";
   TempDir folder_;
   void* library_ = nullptr;
 };

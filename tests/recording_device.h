@@ -17,10 +17,11 @@
 #include "ops/functors/binary.h"
 #include "ops/functors/unary.h"
 #include "ops/functors/update.h"
+#include "tests/fused_by_cpu.h"
 
 namespace reel::test {
 
-class RecordingDevice final : public Backend {
+class RecordingDevice : public Backend {
  public:
   RecordingDevice() { cpu_.set_threads(1); }  // the tensors of tests are small
   static RecordingDevice& get() {
@@ -61,12 +62,14 @@ class RecordingDevice final : public Backend {
     delete block;
   }
   void read(void* host, const void* device, std::size_t bytes) override {
+    asked();
     if (writing_) throw CannotRecord("it needs a value on the host");
     ++reads;
     if (const std::string text = std::exchange(fault_, ""); !text.empty()) throw Error("noted", text);
     cpu_.read(host, device, bytes);
   }
   void write(void* device, const void* host, std::size_t bytes) override {
+    asked();
     if (!writing_) return cpu_.write(device, host, bytes);
     const auto* first = static_cast<const std::byte*>(host);
     writing_->calls.emplace_back([device, copy = std::vector<std::byte>(first, first + bytes)] {
@@ -103,23 +106,7 @@ class RecordingDevice final : public Backend {
   }
   bool fuses(const FusedCall&) override { return true; }
   void fused(const FusedArgs& a) override {
-    work("fused", [this, run = Run(a)] { run.compute(cpu_, run.operands); });
-  }
-  bool fused_loop(const FusedLoopArgs& a) override {
-    work("fused", [this, run = Run(a.run), steps = a.steps, reverse = a.reverse,
-                   walks = std::vector<LoopWalk>(a.walks.begin(), a.walks.end())] {
-      std::vector<FusedOperand> operands = run.operands;
-      for (std::int64_t i = 0; i < steps; ++i) {
-        const std::int64_t t = reverse ? steps - 1 - i : i;
-        for (std::size_t k = 0; k < operands.size(); ++k) {
-          const LoopWalk& w = walks[k];
-          const std::int64_t place = w.turns > 0 ? (i + w.shift) % w.turns : t + w.shift;
-          if (w.stride > 0) operands[k].data = run.operands[k].data + place * static_cast<std::int64_t>(w.stride);
-        }
-        run.compute(cpu_, operands);
-      }
-    });
-    return true;
+    work("fused", [run = Run(a)] { run.compute(); });
   }
   void reduce(const ReduceArgs& a) override {
     work("reduce", [=, this, loop = a.loop, kind = a.kind, dtype = a.dtype, n = a.out_numel, in = a.in, out = a.out] {
@@ -184,6 +171,10 @@ class RecordingDevice final : public Backend {
     return result;
   }
 
+ protected:
+  /// A kernel, or a reading, is asked for.
+  virtual void asked() {}
+
  private:
   struct Block : Storage {
     std::shared_ptr<CachingAllocator> pool;
@@ -226,20 +217,10 @@ class RecordingDevice final : public Backend {
                                                           : std::vector<std::byte>());
       }
     }
-    void compute(Backend& cpu, const std::vector<FusedOperand>& at) const {
+    void compute() const {
       std::vector<FusedCall> now = calls;
-      std::vector<FusedOperand> places = at;
-      std::vector<std::vector<std::byte>> local;
-      for (std::size_t i = 0; i < now.size(); ++i) {
-        now[i].params = params[i].data();
-        cpu.resolve(now[i]);
-      }
-      for (FusedOperand& o : places) {
-        if (!o.local) continue;
-        local.emplace_back(static_cast<std::size_t>(FusedArgs::block) * o.element_bytes);
-        o.data = local.back().data();
-      }
-      cpu.fused({rows, columns, now, places});
+      for (std::size_t i = 0; i < now.size(); ++i) now[i].params = params[i].data();
+      fused_by_cpu({rows, columns, now, operands});
     }
     std::int64_t rows, columns;
     std::vector<FusedCall> calls;
@@ -261,6 +242,7 @@ class RecordingDevice final : public Backend {
 
   template <class F>
   void work(std::string_view kernel, F f) {
+    asked();
     if (!writing_) {
       ++kernels;
       return f();

@@ -2,6 +2,7 @@
 // c' = op(b)' op(a)' there, with operands as they lie.
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/libraries.h"
+#include "backends/cuda/noted.h"
 #include "ops/functors/unary.h"
 
 namespace reel::cuda {
@@ -25,6 +26,9 @@ cublasComputeType_t compute_type(DType dtype, Precision precision) {
 void Cuda::gemm(const GemmArgs& g) {
   if (!is_differentiable(g.dtype)) unsupported("gemm of integers or bool");
   if (g.m == 0 || g.n == 0 || g.batch == 0) return;
+  // Kernels of whole loops compute in the numbers' own precision.
+  if (notes_ && g.dtype == DType::f32 && options_.precision != Precision::strict) throw NotNoted();
+  if (noted(g)) return;
   if (g.k == 0) return fill({g.dtype, g.batch * g.m * g.n, 0, g.c});  // an empty sum
   const auto conjugated = [&](const void* x, std::int64_t stride, std::int64_t size) {
     const std::int64_t n = stride == 0 ? size : (g.batch - 1) * stride + size;
@@ -45,6 +49,7 @@ void Cuda::gemm(const GemmArgs& g) {
     m *= batch;
     batch = 1;
   }
+  stream();
   if (!libraries_->has_blas()) not_recorded("cuBLAS is to be opened first");
   const Cublas& blas = libraries_->blas();
   const std::int64_t lda = g.transpose_a ? m : g.k, ldb = g.transpose_b ? g.k : g.n;
@@ -52,7 +57,6 @@ void Cuda::gemm(const GemmArgs& g) {
   const double one[4] = {1, 0, 0, 0}, zero[4] = {};
   const float one_single[2] = {1, 0}, zero_single[2] = {};
   const bool wide = real_of(g.dtype) == DType::f64;
-  stream();
   const cublasStatus_t code = blas.cublasGemmStridedBatchedEx_64(
       blas.handle, form(g.transpose_b, complex && g.conj_b), form(g.transpose_a, complex && g.conj_a), g.n, m, g.k,
       wide ? static_cast<const void*>(one) : one_single, b, type, ldb, g.stride_b, a, type, lda, g.stride_a,

@@ -9,6 +9,7 @@
 
 #include "backends/allocator.h"
 #include "backends/cuda/device_options.h"
+#include "backends/cuda/loop_layout.h"
 #include "engine/backend.h"
 
 namespace reel::cuda {
@@ -18,9 +19,13 @@ class FftPlans;
 class GeneratedKernels;
 class Graph;
 class Libraries;
+class LoopNotes;
 struct Matrices;
 class MatrixKernels;
 class Staging;
+
+/// Thrown where a loop that is looked at makes a call that cannot be noted.
+struct NotNoted {};
 
 /// Throws Error unless `code` is success; `what` is the call or kernel.
 void check(cudaError_t code, const char* what);
@@ -46,7 +51,7 @@ class Cuda final : public Backend {
   void select(const SelectArgs& a) override;
   bool fuses(const FusedCall& call) override;
   void fused(const FusedArgs& a) override;
-  bool fused_loop(const FusedLoopArgs& a) override;
+  void loop(std::int64_t steps, const std::function<void(std::int64_t i)>& step) override;
   void reduce(const ReduceArgs& a) override;
   void argmax(const ArgmaxArgs& a) override;
   void cumsum(const CumsumArgs& a) override;
@@ -89,8 +94,14 @@ class Cuda final : public Backend {
   Storage* allocate_from(const std::shared_ptr<CachingAllocator>& pool, std::size_t bytes);
   /// Throws CannotRecord, if kernels are written down now instead of run.
   void not_recorded(const char* why) const;
-  /// The stream of all work, with this device made the current one of the calling thread.
+  /// Makes this device the current one of the calling thread.
+  void make_current();
+  /// The stream of all work, with this device the current one. Throws NotNoted while calls are noted.
   cudaStream_t stream();
+  /// Is the call to be noted instead of made? Throws NotNoted if it cannot be.
+  template <class Args>
+  bool noted(const Args& a);
+  bool loop_at_once(std::int64_t steps, const std::function<void(std::int64_t i)>& step);
   /// To be called after each launch: throws Error that names the kernel, what it computes and its sizes.
   void launched(const char* kernel, const char* what, std::initializer_list<std::int64_t> sizes);
   void launched(const char* kernel, std::initializer_list<std::int64_t> sizes) { launched(kernel, "", sizes); }
@@ -102,9 +113,11 @@ class Cuda final : public Backend {
   void copy_bytes(void* to, const void* from, std::size_t bytes);
 
   DeviceOptions options_;
+  LoopLimits limits_;
   CachingAllocator allocator_;
   std::vector<std::unique_ptr<Block>> headers_;  // of blocks that were given back, for the next ones
   Graph* recording_ = nullptr;                   // what is being written
+  LoopNotes* notes_ = nullptr;                   // of the loop that is being looked at
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<Faults> faults_;

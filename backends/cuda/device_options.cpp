@@ -9,6 +9,7 @@ std::string DeviceOptions::name() const {
   std::string out = "cuda";
   if (index != 0) out += fmt::format(":{}", index);
   if (sync) out += ",sync";
+  if (by_step) out += ",steps";
   if (precision != Precision::strict) out += precision == Precision::tf32 ? ",tf32" : ",bf16";
   return out;
 }
@@ -17,7 +18,8 @@ DeviceOptions parse_device(const std::string& rest) {
   DeviceOptions out;
   const auto wrong = [&](const std::string& part) {
     throw Error("device", fmt::format("\"cuda{}\" is not understood at \"{}\". Hint: cuda, cuda:1 for the second GPU, "
-                                      "and then ,sync to wait for each kernel, ,tf32 or ,bf16 for faster products",
+                                      "and then ,sync to wait for each kernel, ,steps to run time loops step by step, "
+                                      ",tf32 or ,bf16 for faster products",
                                       rest, part));
   };
   std::size_t at = 0;
@@ -30,6 +32,8 @@ DeviceOptions parse_device(const std::string& rest) {
       out.index = static_cast<int>(*index);
     } else if (word == "sync") {
       out.sync = true;
+    } else if (word == "steps") {
+      out.by_step = true;
     } else if (word == "tf32") {
       out.precision = Precision::tf32;
     } else if (word == "bf16") {

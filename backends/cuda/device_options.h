@@ -10,10 +10,11 @@ enum class Precision { strict, tf32, bf16 };
 
 struct DeviceOptions {
   int index = 0;
-  bool sync = false;  // wait for each kernel, so that an error is told by the call that made it
+  bool sync = false;     // wait for each kernel, so that an error is told by the call that made it
+  bool by_step = false;  // no kernels of whole time loops
   Precision precision = Precision::strict;
 
-  /// The shortest name that means this: "cuda", "cuda:1", "cuda:1,sync,tf32".
+  /// The shortest name that means this: "cuda", "cuda:1", "cuda:1,sync,steps,tf32".
   std::string name() const;
 };
 

@@ -49,6 +49,7 @@ void Cuda::real_fft(const RealFftArgs& a) {
   if (!is_floating(a.dtype)) unsupported("real_fft of this dtype");
   if (a.rows == 0 || a.n == 0) return;
   const std::int64_t all = a.rows * (a.n / 2 + 1);
+  const std::size_t bytes = static_cast<std::size_t>(a.rows * a.n) * size_of(a.dtype);
   stream();
   const auto go = [&]<class T>(std::type_identity<T>) {
     using C = DeviceComplex<T>;
@@ -57,18 +58,25 @@ void Cuda::real_fft(const RealFftArgs& a) {
                                                                  static_cast<T>(a.inner), a.inverse,
                                                                  static_cast<const C*>(in), static_cast<C*>(out));
     };
+    // cuFFT takes real numbers only where complex ones might lie: those of a view are copied to such a place.
+    const auto beside = [&](const void* reals) { return aligned(reals, sizeof(C)) ? StoragePtr() : scratch(bytes); };
     if (a.inverse) {  // cuFFT overwrites what it is given
       const StoragePtr spectrum = scratch(static_cast<std::size_t>(all) * sizeof(C));
       weighed(a.in, spectrum->data);
-      if (a.n == 1)
-        cast({complex_of(a.dtype), a.dtype, all, spectrum->data, a.out});
-      else
-        fft_plans_->run({FftKind::real_backward, a.dtype, a.rows, a.n}, true, spectrum->data, a.out, recording_);
+      if (a.n == 1) return cast({complex_of(a.dtype), a.dtype, all, spectrum->data, a.out});
+      const StoragePtr own = beside(a.out);
+      fft_plans_->run({FftKind::real_backward, a.dtype, a.rows, a.n}, true, spectrum->data, own ? own->data : a.out,
+                      recording_);
+      if (own) copy_bytes(a.out, own->data, bytes);
     } else {
-      if (a.n == 1)
+      if (a.n == 1) {
         cast({a.dtype, complex_of(a.dtype), all, a.in, a.out});
-      else
-        fft_plans_->run({FftKind::real_forward, a.dtype, a.rows, a.n}, false, a.in, a.out, recording_);
+      } else {
+        const StoragePtr own = beside(a.in);
+        if (own) copy_bytes(own->data, a.in, bytes);
+        fft_plans_->run({FftKind::real_forward, a.dtype, a.rows, a.n}, false, own ? own->data : a.in, a.out,
+                        recording_);
+      }
       if (a.ends != 1 || a.inner != 1) weighed(a.out, a.out);
     }
   };

@@ -24,8 +24,23 @@ CUfunction GeneratedKernels::get(const std::string& key, const std::function<Ker
 
 void GeneratedKernels::launch(CUfunction kernel, unsigned blocks, unsigned threads, const void* argument,
                               cudaStream_t stream) {
+  launch(kernel, blocks, threads, 0, false, argument, stream);
+}
+
+void GeneratedKernels::launch(CUfunction kernel, unsigned blocks, unsigned threads, std::int64_t shared, bool together,
+                              const void* argument, cudaStream_t stream) {
   void* arguments[] = {const_cast<void*>(argument)};
-  check(driver_.cuLaunchKernel(kernel, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, nullptr), "cuLaunchKernel");
+  constexpr std::int64_t usual = 48 * 1024;  // more must be asked for
+  const auto bytes = static_cast<unsigned>(shared);
+  if (shared > usual)
+    check(driver_.cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(bytes)),
+          "cuFuncSetAttribute");
+  if (together)
+    check(driver_.cuLaunchCooperativeKernel(kernel, blocks, 1, 1, threads, 1, 1, bytes, stream, arguments),
+          "cuLaunchCooperativeKernel");
+  else
+    check(driver_.cuLaunchKernel(kernel, blocks, 1, 1, threads, 1, 1, bytes, stream, arguments, nullptr),
+          "cuLaunchKernel");
 }
 
 }  // namespace reel::cuda

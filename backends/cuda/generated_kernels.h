@@ -16,8 +16,11 @@ class GeneratedKernels {
   bool available(bool for_complex) { return compiler_.available(for_complex); }
   /// The kernel of this key; `source` is asked for its text when the key is new. Throws Error when it cannot be made.
   CUfunction get(const std::string& key, const std::function<KernelSource()>& source);
-  /// Launches it with one argument of this many bytes.
+  /// Launches it with one argument.
   void launch(CUfunction kernel, unsigned blocks, unsigned threads, const void* argument, cudaStream_t stream);
+  /// The same with so much shared memory, and if they are to wait for each other with all blocks at the same time.
+  void launch(CUfunction kernel, unsigned blocks, unsigned threads, std::int64_t shared, bool together,
+              const void* argument, cudaStream_t stream);
 
  private:
   void check(CUresult code, const char* what) const;

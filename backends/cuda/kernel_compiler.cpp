@@ -79,7 +79,9 @@ bool KernelCompiler::available(bool for_complex) {
     for (const char* folder : {REEL_CUDA_INCLUDE_DIR, "/usr/local/cuda/include"}) {
       if (!includes_.empty()) break;
       for (const char* below : {"/cccl", ""}) {
-        if (includes_.empty() && fs::exists(std::string(folder) + below + "/cuda/std/complex")) includes_ = folder;
+        std::error_code failed;  // a folder that may not be looked into has none
+        if (includes_.empty() && fs::exists(std::string(folder) + below + "/cuda/std/complex", failed))
+          includes_ = folder;
       }
     }
   }

@@ -85,6 +85,13 @@ void check(nvrtcResult code, const char* what) {
 void open_library(Nvrtc& table) {
   void* const library = open("nvrtc", CUDA_VERSION / 1000);
   REEL_NVRTC(REEL_BIND)
+  // It asks the loader for its builtins, which lie beside it, where the loader may not look. What is open is found.
+  int major = 0, minor = 0;
+  Dl_info place{};
+  if (table.nvrtcVersion(&major, &minor) != NVRTC_SUCCESS) return;
+  if (!dladdr(reinterpret_cast<const void*>(table.nvrtcVersion), &place) || !place.dli_fname) return;
+  const std::string path = place.dli_fname, folder = path.substr(0, path.rfind('/') + 1);
+  dlopen(fmt::format("{}libnvrtc-builtins.so.{}.{}", folder, major, minor).c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 void open_library(Driver& table) {
   void* const library = open("cuda", 1);

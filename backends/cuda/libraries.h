@@ -45,7 +45,8 @@ namespace reel::cuda {
   X(nvrtcVersion) X(nvrtcGetNumSupportedArchs) X(nvrtcGetSupportedArchs) X(nvrtcCreateProgram)          \
   X(nvrtcCompileProgram) X(nvrtcDestroyProgram) X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog)         \
   X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN)
-#define REEL_DRIVER(X) X(cuModuleLoadData) X(cuModuleGetFunction) X(cuLaunchKernel) X(cuGetErrorName)
+#define REEL_DRIVER(X) X(cuModuleLoadData) X(cuModuleGetFunction) X(cuLaunchKernel) X(cuGetErrorName)         \
+  X(cuLaunchCooperativeKernel) X(cuFuncSetAttribute)
 // clang-format on
 
 #define REEL_POINTER(f) decltype(&::f) f = nullptr;

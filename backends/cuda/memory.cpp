@@ -53,17 +53,31 @@ Cuda::Cuda(const DeviceOptions& options) : options_(options), allocator_(device_
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, options.index), "cudaDeviceGetAttribute");
   check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, options.index), "cudaDeviceGetAttribute");
   generated_ = std::make_unique<GeneratedKernels>(10 * major + minor);
+  int processors = 0, shared = 0;
+  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, options.index), "cudaDeviceGetAttribute");
+  check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, options.index),
+        "cudaDeviceGetAttribute");
+  limits_ = {.processors = processors, .shared = shared};
 }
 
-Cuda::~Cuda() { cudaStreamDestroy(stream_); }
+Cuda::~Cuda() {  // the stream last: libraries have it
+  fft_plans_.reset();
+  libraries_.reset();
+  cudaStreamDestroy(stream_);
+}
 
 cudaStream_t Cuda::stream() {
+  if (notes_) throw NotNoted();
+  make_current();
+  return stream_;
+}
+
+void Cuda::make_current() {
   thread_local int current = -1;  // cudaSetDevice is not free
   if (current != options_.index) {
     check(cudaSetDevice(options_.index), "cudaSetDevice");
     current = options_.index;
   }
-  return stream_;
 }
 
 void Cuda::launched(const char* kernel, const char* what, std::initializer_list<std::int64_t> sizes) {
@@ -78,7 +92,7 @@ void Cuda::launched(const char* kernel, const char* what, std::initializer_list<
 Storage* Cuda::allocate(std::size_t bytes) { return allocate_from(recording_ ? recording_->pool() : nullptr, bytes); }
 
 Storage* Cuda::allocate_from(const std::shared_ptr<CachingAllocator>& pool, std::size_t bytes) {
-  stream();
+  make_current();
   void* block = (pool ? *pool : allocator_).allocate(bytes);
   if (!block) {
     std::size_t free = 0, total = 0;

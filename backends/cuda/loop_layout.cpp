@@ -1,0 +1,384 @@
+#include "backends/cuda/loop_layout.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "backends/cuda/run_text.h"
+
+namespace reel::cuda {
+
+namespace {
+
+using Kind = LoopCall::Kind;
+constexpr int warp = 32, product_warps = 8, most_threads = 1024, most_lanes = 8;
+
+std::size_t ix(int i) { return static_cast<std::size_t>(i); }
+std::int64_t up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by * by; }
+std::int64_t bytes_of(DType d) { return static_cast<std::int64_t>(size_of(d)); }
+std::int64_t per_vector(DType d) { return 16 / bytes_of(d); }
+
+}  // namespace
+
+std::vector<char> moved_operands(const LoopCall& call) {
+  std::vector<char> moved(call.operands.size(), 0);
+  if (call.kind == Kind::product || call.kind == Kind::rotation) moved[0] = 1;
+  if (call.kind != Kind::run || !has_rolls(call.calls)) return moved;
+  // A roll moves all that its argument is made from.
+  for (std::size_t i = call.calls.size(); i-- > 0;) {
+    const FusedCall& f = call.calls[i];
+    const bool all = f.kind == FusedCall::Kind::roll || moved[ix(f.out)];
+    for (int k = 0; k < 3; ++k) {
+      if (f.in[k] >= 0 && all) moved[ix(f.in[k])] = 1;
+    }
+  }
+  return moved;
+}
+
+namespace {
+
+class Planner {
+ public:
+  Planner(const LoopValues& loop, const LoopLimits& limits) : loop_(loop), limits_(limits) {}
+
+  std::optional<LoopLayout> plan() {
+    out_.rooms.resize(loop_.values.size());
+    if (!find_rooms() || !find_stages() || loop_.rows * widest_ >= std::int64_t{1} << 31) return std::nullopt;
+    if (products_ ? !share_products() : !share_elements()) return std::nullopt;
+    for (const LoopCall& call : loop_.calls) {
+      if (out_.lanes(call.columns()) > most_lanes) return std::nullopt;
+    }
+    place_waits();
+    if (products_ && !pays()) return std::nullopt;
+    return std::move(out_);
+  }
+
+ private:
+  Room& room(int value) { return out_.rooms[ix(value)]; }
+  const LoopValue& value(int v) const { return loop_.values[ix(v)]; }
+
+  bool find_rooms() {
+    for (std::size_t c = 0; c < loop_.calls.size(); ++c) {
+      const LoopCall& call = loop_.calls[c];
+      const std::vector<char> moved = moved_operands(call);
+      for (std::size_t k = 0; k < call.operands.size(); ++k) {
+        if (call.operands[k].local) continue;
+        const Source& s = loop_.source(c, k);
+        if (!s.made()) {
+          if (call.kind == Kind::product && (k == 0 || call.operands[k].walk.stride != 0)) return false;
+          continue;
+        }
+        Room& r = room(s.value);
+        if (loop_.writes(c, k)) {
+          r.tile = r.tile || call.kind == Kind::product;
+          if (call.kind == Kind::product && value(s.value).writers.size() > 1) return false;
+          continue;
+        }
+        if (call.kind == Kind::product && k == 1) return false;  // a product of two values
+        r.before = r.before || s.before;
+        const Reading how = reading(loop_, c, k, moved[k] != 0);
+        if (how == Reading::register_) r.in_register = true;
+        if (how == Reading::shared) {
+          r.shared = true;
+          if (s.before && call.kind != Kind::product) r.versions = 2;
+          moves_ = moves_ || call.kind != Kind::product;
+          widest_ = std::max(widest_, value(s.value).width);
+        }
+      }
+    }
+    return true;
+  }
+
+  /// Products that need nothing of each other go together.
+  bool find_stages() {
+    for (int c = 0; c < static_cast<int>(loop_.calls.size()); ++c) {
+      const LoopCall& call = loop_.calls[ix(c)];
+      widest_ = std::max(widest_, call.columns());
+      if (call.kind != Kind::product) {
+        out_.stages.push_back({.call = c});
+        continue;
+      }
+      products_ = true;
+      const Source& x = loop_.source(ix(c), 0);
+      const bool first = out_.stages.empty() || !out_.stages.back().is_products() || makes(out_.stages.back(), x);
+      if (first) out_.stages.emplace_back();
+      std::vector<ProductGroup>& groups = out_.stages.back().groups;
+      const auto same = std::find_if(groups.begin(), groups.end(), [&](const ProductGroup& g) {
+        const LoopCall& other = loop_.calls[ix(g.calls[0])];
+        return other.operands[0].walk == call.operands[0].walk && other.columns() == call.columns() &&
+               other.sums == call.sums && other.transposed == call.transposed;
+      });
+      if (same != groups.end())
+        same->calls.push_back(c);
+      else
+        groups.push_back({.calls = {c}});
+    }
+    return true;
+  }
+  bool makes(const LoopStage& stage, const Source& x) const {
+    return std::any_of(stage.groups.begin(), stage.groups.end(), [&](const ProductGroup& g) {
+      return std::any_of(g.calls.begin(), g.calls.end(),
+                         [&](int c) { return !x.before && loop_.source(ix(c), 2).value == x.value; });
+    });
+  }
+
+  /// Without products: a row for a block where elements move along it, else an element for a thread.
+  bool share_elements() {
+    const bool any_shared = std::any_of(out_.rooms.begin(), out_.rooms.end(), [](const Room& r) { return r.shared; });
+    constexpr std::int64_t usual = 128;
+    if (any_shared) {
+      out_.threads = static_cast<int>(std::min<std::int64_t>(up(widest_, warp), most_threads));
+      if (widest_ > 4 * most_threads) return false;
+    } else {
+      out_.threads = usual;
+      out_.slices = (widest_ + usual - 1) / usual;
+      out_.rows = std::max<std::int64_t>(1, usual / widest_);
+    }
+    out_.groups = (loop_.rows + out_.rows - 1) / out_.rows;
+    place_values(0);
+    return out_.bytes <= limits_.shared;
+  }
+
+  /// With products: as few slices as have room for the weights, and more if processors would stand idle.
+  bool share_products() {
+    out_.threads = product_warps * warp;
+    const std::int64_t processors = limits_.processors;
+    std::int64_t columns = 0;
+    for (const LoopCall& call : loop_.calls) {
+      if (call.kind == Kind::product) columns = std::max(columns, call.columns());
+    }
+    const bool one_width = std::all_of(loop_.calls.begin(), loop_.calls.end(),
+                                       [&](const LoopCall& call) { return call.columns() == columns; });
+    for (std::int64_t slices = 1; slices <= std::min(processors, columns);) {
+      if (slices > 1 && (!one_width || moves_)) return false;
+      if (share(slices, columns)) return true;
+      const std::int64_t now = (columns + slices - 1) / slices;  // the next number that makes slices smaller
+      slices = now == 1 ? columns + 1 : (columns + now - 2) / (now - 1);
+    }
+    return false;
+  }
+
+  bool share(std::int64_t slices, std::int64_t columns) {
+    if (slices > 1) {
+      const std::int64_t groups = std::min(loop_.rows, limits_.processors / slices);
+      const std::int64_t width = (columns + limits_.processors / groups - 1) / (limits_.processors / groups);
+      slices = (columns + width - 1) / width;
+    }
+    out_.slices = slices;
+    out_.rows = (loop_.rows + limits_.processors / slices - 1) / (limits_.processors / slices);
+    out_.groups = (loop_.rows + out_.rows - 1) / out_.rows;
+    std::int64_t weights = 0;
+    for (LoopStage& stage : out_.stages) {
+      for (ProductGroup& g : stage.groups) {
+        if (!share_group(g)) return false;
+        weights += std::int64_t{16} * g.columns * g.vectors;
+      }
+    }
+    if (weights > limits_.weights) return false;
+    // All rows at a time if they fit, else fewer.
+    for (out_.chunk = up(out_.rows, most_at_a_time()); out_.chunk > 0; out_.chunk -= most_at_a_time()) {
+      place_values(place_arena());
+      if (out_.bytes <= limits_.shared) return true;
+      if (slices == 1) return false;
+    }
+    return false;
+  }
+
+  int most_at_a_time() const {
+    int out = 1;
+    for (const LoopStage& stage : out_.stages) {
+      for (const ProductGroup& g : stage.groups) out = std::max(out, g.rows);
+    }
+    return out;
+  }
+
+  /// How a block's warps share the columns and sums of products: as is cheapest in multiplications, reads of shared
+  /// memory and exchanges between lanes, in cycles of a processor for a row.
+  bool share_group(ProductGroup& g) {
+    const LoopCall& call = loop_.calls[ix(g.calls[0])];
+    const std::int64_t v = per_vector(call.operands[0].dtype), all = out_.slice(call.columns()) * std::ssize(g.calls);
+    const bool whole = std::any_of(g.calls.begin(), g.calls.end(), [&](int c) {  // no sums in parts
+      const int v = loop_.source(ix(c), 2).value;
+      return room(v).shared || is_slab(value(v).walk);
+    });
+    double best = 0;
+    bool found = false;
+    for (int along = 1; along <= (whole ? 1 : product_warps); along *= 2) {
+      const std::int64_t columns = (all + product_warps / along - 1) / (product_warps / along);
+      const std::int64_t vectors = (call.sums + along * warp * v - 1) / (along * warp * v);
+      if (columns > warp || std::int64_t{16} * columns * vectors > limits_.weights) continue;
+      int rows = std::min<int>(warp / static_cast<int>(std::bit_ceil(static_cast<unsigned>(columns))), 8);
+      while (rows > 1 && rows / 2 >= out_.rows) rows /= 2;
+      const int sums = static_cast<int>(std::bit_ceil(static_cast<unsigned>(columns * rows)));
+      const auto multiply = static_cast<double>(product_warps * columns * vectors * v) / 4;
+      const auto read = static_cast<double>(product_warps * vectors * 4);
+      const auto exchange = static_cast<double>(product_warps * (sums - 1 + std::countr_zero(unsigned{warp / 1U}) -
+                                                                 std::countr_zero(static_cast<unsigned>(sums)))) /
+                            rows;
+      const double cost = std::max(multiply, read + exchange) + std::min(multiply, read + exchange) / 4;
+      if (found && cost >= best) continue;
+      found = true;
+      best = cost;
+      g.warps_along = along;
+      g.columns = static_cast<int>(columns);
+      g.vectors = static_cast<int>(vectors);
+      g.rows = rows;
+      g.pitch = along * warp * v * vectors;
+    }
+    return found;
+  }
+
+  /// Room for what products read of other blocks' values, the same for all stages; returns its bytes.
+  std::int64_t place_arena() {
+    if (out_.slices == 1) return 0;
+    std::int64_t most = 0;
+    for (LoopStage& stage : out_.stages) {
+      std::int64_t at = 0;
+      for (ProductGroup& g : stage.groups) {
+        g.arena_at = at;
+        at += up(out_.chunk * g.pitch * bytes_of(loop_.calls[ix(g.calls[0])].operands[0].dtype), 16);
+      }
+      most = std::max(most, at);
+    }
+    return most;
+  }
+
+  void place_values(std::int64_t at) {
+    const std::int64_t rows = out_.rows_in_shared = up(out_.rows, most_at_a_time());
+    out_.scratch = 0;
+    for (std::size_t v = 0; v < out_.rooms.size(); ++v) {
+      Room& r = out_.rooms[v];
+      const LoopValue& value = loop_.values[v];
+      if (r.shared && out_.slices == 1) {
+        r.pitch = up(value.width, per_vector(value.dtype));
+        for (const LoopStage& stage : out_.stages) {
+          for (const ProductGroup& g : stage.groups) {
+            if (loop_.source(ix(g.calls[0]), 0).value == static_cast<int>(v)) r.pitch = std::max(r.pitch, g.pitch);
+          }
+        }
+        r.shared_at = at;
+        at += up(r.versions * rows * r.pitch * bytes_of(value.dtype), 16);
+      }
+      if (r.shared && out_.slices > 1 && value.walk.stride == 0)
+        out_.scratch += up(2 * loop_.rows * value.width * bytes_of(value.dtype), 256);
+      if (!r.tile) continue;
+      for (const LoopStage& stage : out_.stages) {
+        for (const ProductGroup& g : stage.groups) {
+          if (std::find(g.calls.begin(), g.calls.end(), value.writers[0]) != g.calls.end()) r.planes = g.warps_along;
+        }
+      }
+      r.tile_at = at;
+      at += up(r.planes * rows * out_.slice(value.width) * bytes_of(value.dtype), 16);
+    }
+    out_.bytes = at;
+  }
+
+  /// What a stage does with memory that threads share. A version: 0 or 1 in turn, seen from the step.
+  struct Touch {
+    int value;
+    bool tile, writes;
+    int version;
+    bool clashes(const Touch& o) const {
+      return value == o.value && tile == o.tile && version == o.version && (writes || o.writes);
+    }
+  };
+  std::vector<Touch> touches(const LoopStage& stage, int step) const {
+    std::vector<Touch> out;
+    const auto add = [&](std::size_t c) {
+      const std::vector<char> moved = moved_operands(loop_.calls[c]);
+      for (std::size_t k = 0; k < loop_.calls[c].operands.size(); ++k) {
+        if (loop_.calls[c].operands[k].local || !loop_.source(c, k).made()) continue;
+        const Source& s = loop_.source(c, k);
+        const Room& r = out_.rooms[ix(s.value)];
+        const bool writes = loop_.writes(c, k);
+        const int version = r.versions == 1 ? 0 : (step + (s.before ? 0 : 1)) % 2;
+        const Reading how = reading(loop_, c, k, moved[k] != 0);
+        if (r.shared && out_.slices == 1 && (writes || how == Reading::shared))
+          out.push_back({s.value, false, writes, version});
+        if (r.tile && (writes || how == Reading::tile)) out.push_back({s.value, true, writes, 0});
+      }
+    };
+    if (stage.is_products()) {
+      for (const ProductGroup& g : stage.groups) {
+        for (const int c : g.calls) add(ix(c));
+      }
+    } else {
+      add(ix(stage.call));
+    }
+    return out;
+  }
+
+  /// Where threads must wait, by going through some steps: a wait that one of them needs is there in all.
+  void place_waits() {
+    std::vector<Touch> since;
+    std::vector<char> changed(loop_.values.size(), 0);  // in memory, since the group has waited
+    for (int step = 0; step < 4; ++step) {
+      for (LoopStage& stage : out_.stages) {
+        const std::vector<Touch> now = touches(stage, step);
+        for (const Touch& a : now) {
+          for (const Touch& b : since) {
+            if (a.clashes(b) && stage.wait == LoopStage::Wait::none) stage.wait = LoopStage::Wait::block;
+          }
+        }
+        if (stage.is_products() && out_.slices > 1) {  // what others have made comes through memory
+          if (stage.wait == LoopStage::Wait::none) stage.wait = LoopStage::Wait::block;
+          for (const ProductGroup& g : stage.groups) {
+            if (changed[ix(loop_.source(ix(g.calls[0]), 0).value)]) stage.wait = LoopStage::Wait::group;
+          }
+        }
+        if (stage.wait != LoopStage::Wait::none) since.clear();
+        if (stage.wait == LoopStage::Wait::group) changed.assign(changed.size(), 0);
+        since.insert(since.end(), now.begin(), now.end());
+        for (std::size_t v = 0; v < changed.size(); ++v)
+          changed[v] = changed[v] || writes_in(stage, static_cast<int>(v));
+      }
+    }
+    for (const LoopStage& stage : out_.stages) out_.waits += stage.wait == LoopStage::Wait::group;
+  }
+  bool writes_in(const LoopStage& stage, int v) const {
+    for (const int w : value(v).writers) {
+      if (stage.call == w) return true;
+      for (const ProductGroup& g : stage.groups) {
+        if (std::find(g.calls.begin(), g.calls.end(), w) != g.calls.end()) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Is it faster than a kernel for each call? Reckoned in microseconds of a step from what one processor and the whole
+  /// GPU multiply, what a launch within a graph takes, and a wait.
+  bool pays() const {
+    constexpr double one = 1.0e5, all = 4.0e7, launch = 2.2, group_wait = 1.2, step = 0.4;
+    double mine = 0, of_all = 0;
+    for (const LoopCall& call : loop_.calls) {
+      if (call.kind != Kind::product) continue;
+      mine += static_cast<double>(out_.rows * out_.slice(call.columns()) * call.sums);
+      of_all += 2 * static_cast<double>(loop_.rows * call.columns() * call.sums);
+    }
+    const double scale = loop_.values[0].dtype == DType::f64 ? 2 : 1;
+    return step + scale * mine / one + group_wait * out_.waits <
+           scale * of_all / all * 132 / limits_.processors + launch * static_cast<double>(loop_.calls.size());
+  }
+
+  const LoopValues& loop_;
+  const LoopLimits& limits_;
+  LoopLayout out_;
+  bool products_ = false, moves_ = false;  // moves_: some call reads elements of other columns
+  std::int64_t widest_ = 1;
+};
+
+}  // namespace
+
+Reading reading(const LoopValues& loop, std::size_t c, std::size_t operand, bool moved) {
+  const LoopCall& call = loop.calls[c];
+  const Source& s = loop.source(c, operand);
+  if (!s.made()) return Reading::memory;
+  const LoopValue& v = loop.values[ix(s.value)];
+  if (moved || s.offset != 0 || v.width != call.columns() || v.writers.size() > 1) return Reading::shared;
+  return loop.from_product(s.value) ? Reading::tile : Reading::register_;
+}
+
+std::optional<LoopLayout> lay_out_loop(const LoopValues& loop, const LoopLimits& limits) {
+  return Planner(loop, limits).plan();
+}
+
+}  // namespace reel::cuda

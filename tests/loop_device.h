@@ -1,0 +1,86 @@
+// A device for tests of time loops: it computes as the CPU does, but finds kernels for whole loops as the CUDA backend
+// does, and runs them on the host.
+#pragma once
+#include "backends/cuda/loop_source.h"
+#include "tests/host_kernels.h"
+#include "tests/recording_device.h"
+
+namespace reel::test {
+
+class LoopDevice final : public RecordingDevice {
+ public:
+  /// Registers it, and makes it the device of new tensors.
+  static LoopDevice& use() {
+    static const bool registered [[maybe_unused]] = register_backend(
+        "loops", [](const std::string&) -> std::unique_ptr<Backend> { return std::make_unique<LoopDevice>(); });
+    return static_cast<LoopDevice&>(set_default_backend("loops"));
+  }
+  cuda::LoopLimits limits;
+  std::vector<cuda::KernelSource> sources;  // kernels asked for so far, by their names for the host
+  const HostKernels* kernels = nullptr;     // which are compiled; without, loops run step by step
+  int at_once = 0, by_step = 0;             // loops that have a kernel, and that have none
+  std::int64_t slices = 0;                  // the most that a loop had
+
+  std::string name() const override { return "loops"; }
+  void loop(std::int64_t steps, const std::function<void(std::int64_t)>& step) override {
+    const auto values = look_at(steps, step);
+    const auto layout = values ? lay_out_loop(*values, limits) : std::nullopt;
+    ++(layout ? at_once : by_step);
+    if (!layout) return Backend::loop(steps, step);
+    slices = std::max(slices, layout->slices);
+    const cuda::LoopKernel kernel = loop_kernel(*values, *layout);
+    const auto [known, is_new] = numbers_.emplace(kernel.source.text, sources.size());
+    if (is_new) sources.push_back(loop_kernel(*values, *layout, HostKernels::name(known->second)).source);
+    if (!kernels) return Backend::loop(steps, step);
+    std::vector<std::byte> counters(static_cast<std::size_t>(layout->groups * cuda::counter_bytes)),
+        scratch(static_cast<std::size_t>(layout->scratch), std::byte{0xff});
+    kernels->call(known->second, loop_arguments(*values, kernel, steps, counters.data(), scratch.data()),
+                  layout->blocks(), layout->threads, true);
+  }
+  void fused(const FusedArgs& a) override {
+    if (!noted(a)) RecordingDevice::fused(a);
+  }
+  void gemm(const GemmArgs& a) override {
+    if (!noted(a)) RecordingDevice::gemm(a);
+  }
+  void rotate(const RotateArgs& a) override {
+    if (!noted(a)) RecordingDevice::rotate(a);
+  }
+  void copy(const CopyArgs& a) override {
+    if (!noted(a)) RecordingDevice::copy(a);
+  }
+
+ private:
+  struct NotNoted {};
+  template <class Args>
+  bool noted(const Args& a) {
+    if (notes_ && !notes_->note(a)) throw NotNoted();
+    return notes_ != nullptr;
+  }
+  void asked() override {
+    if (notes_) throw NotNoted();
+  }
+  std::optional<cuda::LoopValues> look_at(std::int64_t steps, const std::function<void(std::int64_t)>& step) {
+    asked();
+    if (steps < cuda::LoopNotes::looked_at) return std::nullopt;
+    cuda::LoopNotes notes;
+    notes_ = &notes;
+    try {
+      for (std::int64_t i = 0; i < cuda::LoopNotes::looked_at; ++i) {
+        notes.start_step();
+        step(i);
+      }
+    } catch (const NotNoted&) {
+      notes_ = nullptr;
+      return std::nullopt;
+    }
+    notes_ = nullptr;
+    auto calls = notes.calls();
+    return calls ? cuda::find_values(std::move(*calls), steps) : std::nullopt;
+  }
+
+  cuda::LoopNotes* notes_ = nullptr;
+  std::map<std::string, std::size_t> numbers_;  // by text
+};
+
+}  // namespace reel::test
