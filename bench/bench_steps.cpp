@@ -53,7 +53,7 @@ Cost cost_of(const std::string& cell, const Sizes& sizes, bool graphs, std::int6
   const Symbols task(sizes);
   Model model(task.shape(), {.cell = cell, .hidden = sizes.hidden}, Init(1, DType::f32, device));
   Optimizer optimizer(model.trained(), OptimizerOptions());
-  Steps steps(task, model, graphs);
+  Steps steps(task, model, optimizer, graphs);
   const Batch batch = task.batch(1, {0});
   Tensors carry;
   std::vector<double> times;
@@ -61,9 +61,7 @@ Cost cost_of(const std::string& cell, const Sizes& sizes, bool graphs, std::int6
   for (std::int64_t i = 0; i < rounds + first; ++i) {
     const auto start = Clock::now();
     carry.clear();
-    const StepResult r = steps(batch, {1, i}, carry);
-    optimizer.step(r.gradients, r.norm);
-    model.updated();
+    steps(batch, {1, i}, carry);
     if (i >= first) times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
   }
   std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());

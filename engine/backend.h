@@ -131,6 +131,9 @@ class Backend {
   virtual void update(const UpdateArgs&) { unsupported("update"); }
   /// *out = the sum of squares of n elements; out is memory of the device.
   virtual void sum_of_squares(DType, std::int64_t, const void*, double*) { unsupported("sum_of_squares"); }
+  /// *scale = what an update takes gradients times, so that their norm is at most `limit`: numbers are the loss and n -
+  /// 1 sums of squares, in memory of the device as scale is. NaN, for no update, if loss or norm is not finite.
+  virtual void clip(std::int64_t, const double*, double, double*) { unsupported("clip"); }
   virtual void fft(const FftArgs&) { unsupported("fft"); }
   virtual void real_fft(const RealFftArgs&) { unsupported("real_fft"); }
 

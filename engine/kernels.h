@@ -159,17 +159,22 @@ struct RandomArgs {  // element i depends on seed, stream and i alone
   double a, b;
   std::uint64_t seed, stream;
   void* out;
+  const double* offset = nullptr;  // memory of the device: a whole number that is added to the stream
+};
+struct UpdatePlace {  // a parameter, its gradient and the optimiser's running values, n elements each
+  std::int64_t n;
+  double rate;
+  void* parameter;
+  const void* gradient;
+  void* state[3];
 };
 struct UpdateArgs {  // an optimiser's step in place; rule indexes UpdateRules, params is the rule object
   int rule;
   const void* params;
   DType dtype;
-  std::int64_t n;
-  double gradient_scale;  // the gradient is taken times this,
-  double gradient_limit;  // then each element within +-this
-  void* parameter;
-  const void* gradient;
-  void* state[3];
+  double limit;           // elements of gradients are kept within +-this, once they are scaled
+  const double* numbers;  // the step's UpdateNumbers, in the memory of the device
+  std::span<const UpdatePlace> places;
 };
 
 // Fourier transforms

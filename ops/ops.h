@@ -277,8 +277,9 @@ Tensor permutation(std::int64_t n, std::uint64_t seed, std::uint64_t stream, Bac
 Tensor numpy_permutation(std::int64_t n, std::mt19937& generator, Backend& backend = reel::backend(),
                          Where where = Where::current());
 /// x with each element set to 0 with probability p, the others divided by 1 - p; 0 <= p < 1. Recorded, with
-/// derivative in x. Within a time loop the same elements drop out at all times.
-Tensor dropout(Arg x, double p, std::uint64_t seed, std::uint64_t stream);
+/// derivative in x. Within a time loop the same elements drop out at all times. `offset`, f64 on the device of x, is
+/// added to the stream: a step that is written down once reads its number there each time it is run.
+Tensor dropout(Arg x, double p, std::uint64_t seed, std::uint64_t stream, const Tensor& offset = {});
 
 // ---- losses.cpp
 // -----------------------------------------------------------------------------------------------------------

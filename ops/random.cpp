@@ -10,10 +10,10 @@ namespace reel {
 
 namespace {
 
-Tensor filled(Distribution distribution, const Spec& spec, double a, double b, std::uint64_t seed,
-              std::uint64_t stream) {
+Tensor filled(Distribution distribution, const Spec& spec, double a, double b, std::uint64_t seed, std::uint64_t stream,
+              const double* offset = nullptr) {
   Tensor out = Tensor::empty(spec);
-  out.backend().random({distribution, spec.dtype, out.numel(), a, b, seed, stream, out.data()});
+  out.backend().random({distribution, spec.dtype, out.numel(), a, b, seed, stream, out.data(), offset});
   return out;
 }
 
@@ -88,10 +88,14 @@ Tensor numpy_permutation(std::int64_t n, std::mt19937& generator, Backend& backe
   });
 }
 
-Tensor dropout(Arg x, double p, std::uint64_t seed, std::uint64_t stream) {
+Tensor dropout(Arg x, double p, std::uint64_t seed, std::uint64_t stream, const Tensor& offset) {
   if (!(p >= 0 && p < 1)) fail("dropout", x.where, "the probability is 0 or more and below 1, got {}", p);
   if (!is_differentiable(x->dtype())) fail("dropout", x.where, "{} elements are not supported", name_of(x->dtype()));
-  const Tensor kept = bernoulli(x->shape(), 1 - p, seed, stream, x->backend(), x.where);
+  if (const Spec wanted{DType::f64, {}, &x->backend()}; offset.defined() && !(offset.spec() == wanted))
+    fail("dropout", x.where, "the offset of the stream is {} on the device of x, got {} on {}", wanted.str(),
+         offset.spec().str(), offset.backend().name());
+  const Tensor kept = filled(Distribution::bernoulli, {DType::boolean, x->shape(), &x->backend()}, 1 - p, 0, seed,
+                             stream, offset.defined() ? offset.data_as<double>() : nullptr);
   return where({kept, x.where}, x * (1 / (1 - p)), 0.0);
 }
 

@@ -1,5 +1,9 @@
 // Training steps as CUDA graphs: to the last bit what they are kernel by kernel. Needs a GPU; says that it is skipped
 // where there is none.
+#include <array>
+
+#include "ops/linalg.h"
+#include "tasks/harness/device.h"
 #include "tests/gpu.h"
 #include "tests/little_task.h"
 #include "tests/recording_device.h"
@@ -47,11 +51,58 @@ TEST_CASE("several lengths, the last step alone, checkpoints over time, dropout"
   }
 }
 
+TEST_CASE("whole steps of every optimiser, clipped or not") {
+  if (!gpu()) return;
+  const Little task({.weights = true});
+  const auto run = [&](const OptimizerOptions& o, bool graphs) {
+    Model model(task.shape(), {.cell = "full_urnn", .hidden = 16, .layers = 2}, Init(3, DType::f32, *gpu()));
+    return train_a_little(task, model, graphs, 8, 3, o);
+  };
+  for (const std::string& kind : OptimizerOptions::kinds()) {
+    CAPTURE(kind);
+    for (const double clip : {0.0, 0.1}) {
+      OptimizerOptions o;
+      o.kind = kind, o.lr = 1e-2, o.momentum = 0.9, o.clip_norm = clip, o.clip_value = clip / 5;
+      const Ran plain = run(o, false), graph = run(o, true);
+      CHECK(plain == graph);
+      CHECK(graph.recorded == 1);
+    }
+  }
+}
+
+TEST_CASE("every optimiser: many parameters after three steps on the GPU are the CPU's, within its rounding") {
+  if (!gpu()) return;
+  for (const std::string& kind : OptimizerOptions::kinds()) {
+    CAPTURE(kind);
+    OptimizerOptions options;
+    options.kind = kind, options.clip_norm = 1, options.clip_value = 0.05;
+    const auto after = [&](Backend& device) {
+      std::vector<Parameter> parameters;
+      Tensors gradients, values;
+      for (std::uint64_t i = 0; i < 120; ++i) {  // more than one launch takes
+        const DType dtype = std::array{DType::f32, DType::f64, DType::c64, DType::c128}[i % 4];
+        const Shape shape{i == 5 ? 0 : i == 10 ? 40000 : static_cast<std::int64_t>(37 * i)};
+        values.push_back(on(random(shape, i, dtype), device));
+        parameters.push_back({fmt::format("p{}", i), values.back(), ""});
+        gradients.push_back(on(random(shape, 1000 + i, dtype), device));
+      }
+      Optimizer optimizer(parameters, options);
+      for (int t = 0; t < 3; ++t) optimizer.step(gradients, optimizer.norm(gradients), 0.5);
+      for (Tensor& x : values) x = on(x, backend("cpu"));
+      return values;
+    };
+    const Tensors wanted = after(backend("cpu")), got = after(*gpu());
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      CHECK(difference(got[i], wanted[i]) <= (real_of(wanted[i].dtype()) == DType::f32 ? 1e-6 : 1e-14));
+  }
+}
+
 TEST_CASE("a graph that runs asks for no memory") {
   if (!gpu()) return;
   const Little task({.symbols = true, .weights = true});
   Model model(task.shape(), {.cell = "lstm", .hidden = 16}, Init(3, DType::f32, *gpu()));
-  Steps steps(task, model, true);
+  Optimizer optimizer(model.trained(), usual_optimizer());
+  Steps steps(task, model, optimizer, true);
   Tensors carry;
   for (std::uint64_t i = 0; i < 8; ++i) {
     carry.clear();
@@ -64,11 +115,31 @@ TEST_CASE("a graph that runs asks for no memory") {
   CHECK(steps.recorded() == 1);
 }
 
-TEST_CASE("a bad index in a graph is told with the reading of the loss") {
+TEST_CASE("a singular triangle in a graph is told with the next reading") {
+  if (!gpu()) return;
+  const auto triangle = [](double last) { return Tensor::from<double>({2, 0, 1, last}, {2, 2}, *gpu()); };
+  Tensor a = triangle(4);
+  const Tensor b = Tensor::from<double>({1, 2}, {2, 1}, *gpu());
+  const std::vector<double> wanted = triangular_solve(a, b).values<double>();
+  const auto recording = gpu()->record();
+  const Tensor x = triangular_solve(a, b);
+  recording->stop();
+  recording->replay();
+  CHECK(x.values<double>() == wanted);
+  a.assign(triangle(0));
+  recording->replay();
+  CHECK(contains(error_of([&] { x.values<double>(); }), "[triangular_solve] a matrix is singular, or not finite"));
+  a.assign(triangle(4));
+  recording->replay();
+  CHECK(x.values<double>() == wanted);
+}
+
+TEST_CASE("a bad index in a graph is told with the reading of the loss, and nothing is updated by it") {
   if (!gpu()) return;
   const Little task({.symbols = true});
   Model model(task.shape(), {.cell = "gru", .hidden = 16}, Init(3, DType::f32, *gpu()));
-  Steps steps(task, model, true);
+  Optimizer optimizer(model.trained(), usual_optimizer());
+  Steps steps(task, model, optimizer, true);
   Tensors carry;
   for (std::uint64_t i = 0; i < 3; ++i) {
     carry.clear();
@@ -77,7 +148,14 @@ TEST_CASE("a bad index in a graph is told with the reading of the loss") {
   Batch bad = task.batch(1, {9, 10, 11});
   bad.x.data_as<std::int32_t>()[4] = 77;
   carry.clear();
+  const auto parameters = [&] {
+    std::vector<std::vector<std::complex<double>>> all;
+    for (const Parameter& p : model.parameters()) all.push_back(elements(p.value));
+    return all;
+  };
+  const auto before = parameters();
   CHECK(contains(error_of([&] { steps(bad, {1, 0}, carry); }), "index 77 at place 4 is not in 0..3"));
+  CHECK(parameters() == before);
   carry.clear();
   CHECK(error_of([&] { steps(task.batch(1, {12, 13, 14}), {1, 0}, carry); }).empty());
 }

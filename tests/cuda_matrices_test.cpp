@@ -335,6 +335,27 @@ TEST_CASE("what is wrong is noticed, and left to the CPU's kernel") {
   CHECK(!triangular(square({1e-200, 0, 0, 1e-200}), huge, true, false));
 }
 
+TEST_CASE("triangular_solve while kernels are written down: what is wrong is noted, not waited for") {
+  const Host host;
+  gpu::FaultSlot fault = ~gpu::FaultSlot{0};
+  const gpu::Matrices at{backend("cpu"), host.blas, host.solver, host.kernels, &fault};
+  const Tensor b = Tensor::from<double>({1, 2}, {2, 1}), x = unset({2, 1}, DType::f64);
+  const auto run = [&](std::initializer_list<double> a) {
+    const Tensor triangle = Tensor::from<double>(a, {2, 2});
+    CHECK(gpu::native_triangular_solve(
+        at, {DType::f64, false, false, false, 0, 2, 1, 1, 4, 2, triangle.data(), b.data(), to(x)}));
+  };
+  run({2, 0, 1, 4});
+  CHECK(fault == ~gpu::FaultSlot{0});
+  CHECK(x.values<double>() == std::vector<double>{0.5, 0.375});
+  run({2, 0, 1, 0});
+  CHECK(fault != ~gpu::FaultSlot{0});
+  CHECK(gpu::fault_text({"triangular_solve", gpu::Lookup::of_matrices}, fault) ==
+        "a matrix is singular, or not finite");
+  run({2, 0, 1, 4});  // a fault stays until it is told
+  CHECK(fault != ~gpu::FaultSlot{0});
+}
+
 TEST_CASE("through the CPU: arguments go down, results come up, what is not wanted stays away") {
   Backend& device = backend("cpu");  // any device that reads and writes
   const DType d = DType::c128;

@@ -5,6 +5,7 @@
 #include "backends/cuda/plan.h"
 #include "backends/cuda/reduce_plan.h"
 #include "backends/cuda/transpose.h"
+#include "engine/random.h"
 #include "tests/check.h"
 
 using namespace reel;
@@ -71,6 +72,30 @@ std::map<std::int64_t, std::multiset<std::int64_t>> read_by(const gpu::ReducePla
 }
 
 }  // namespace
+
+TEST_CASE("arrays shared out by chunks: each element once") {
+  Stream random(4, 4);
+  for (int round = 0; round < 20; ++round) {
+    gpu::Chunks chunks;
+    std::vector<std::int64_t> lengths;
+    const auto arrays = round == 0 ? gpu::Chunks::most : 1 + random.below(gpu::Chunks::most);
+    for (std::int64_t k = 0; k < arrays; ++k) {
+      const std::int64_t whole = random.below(4) * gpu::Chunks::size;  // with arrays of no elements, and whole chunks
+      lengths.push_back(random.below(3) == 0 ? whole : whole + random.below(gpu::Chunks::size));
+      chunks.push(lengths.back());
+    }
+    std::vector<std::int64_t> seen(lengths.size());
+    for (std::int64_t c = 0; c < chunks.count(); ++c) {
+      const int k = chunks.array(c);
+      std::int64_t& next = seen[static_cast<std::size_t>(k)];
+      CHECK(chunks.first(c, k) == next);  // in order, and without a gap
+      CHECK(next < lengths[static_cast<std::size_t>(k)]);
+      next = std::min(next + gpu::Chunks::size, lengths[static_cast<std::size_t>(k)]);
+    }
+    CHECK(seen == lengths);
+  }
+  CHECK(gpu::Chunks().count() == 0);
+}
 
 TEST_CASE("division by a product is division") {
   for (std::uint32_t d : {1U, 2U, 3U, 5U, 7U, 10U, 31U, 32U, 33U, 641U, 784U, 65535U, 65536U, 1000003U, 0x3fffffffU,

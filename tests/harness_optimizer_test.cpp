@@ -98,6 +98,33 @@ TEST_CASE("clipping by the norm of all gradients, and by value") {
         0);
 }
 
+TEST_CASE("parameters of all dtypes together take the steps that each takes alone") {
+  for (const std::string& kind : OptimizerOptions::kinds()) {
+    CAPTURE(kind);
+    OptimizerOptions options;
+    options.kind = kind, options.clip_norm = 1.5, options.clip_value = 0.3;
+    std::vector<Parameter> together, alone;
+    Tensors gradients;
+    std::vector<Optimizer> each;
+    for (const DType dtype : {DType::f32, DType::c128, DType::f64, DType::c64, DType::f32}) {
+      for (const Shape& shape : {Shape{7, 5}, Shape{}, Shape{0}, Shape{130}}) {
+        const auto seed = gradients.size();
+        together.push_back({fmt::format("p{}", seed), random(shape, seed, dtype), ""});
+        alone.push_back({"p", copy(together.back().value), ""});
+        each.push_back(Optimizer({alone.back()}, options));
+        gradients.push_back(random(shape, 100 + seed, dtype));
+      }
+    }
+    Optimizer optimizer(together, options);
+    for (int t = 0; t < 3; ++t) {
+      const double norm = optimizer.norm(gradients);
+      optimizer.step(gradients, norm, 0.5);
+      for (std::size_t i = 0; i < each.size(); ++i) each[i].step({gradients[i]}, norm, 0.5);
+    }
+    for (std::size_t i = 0; i < together.size(); ++i) CHECK(elements(together[i].value) == elements(alone[i].value));
+  }
+}
+
 TEST_CASE("groups have their own rates") {
   OptimizerOptions options;
   options.kind = "sgd", options.lr = 1, options.group_lr = {{"head", 0.5}};

@@ -11,13 +11,14 @@ namespace reel::test {
 struct TaskOptions {
   bool symbols = false, every_step = true;
   bool weights = false, scaled = false, carried = false;
+  std::int64_t chain = 3;    // how many steps go on one after the other, if states are carried
   std::int64_t lengths = 1;  // how many different lengths of sequences come up in turn
   std::int64_t bad = -1;     // the stream whose target is not a number
   std::int64_t length = 6, batch = 3;
 };
 
 /// Sequences of random numbers or symbols, and random numbers to say.
-class Little final : public Task {
+class Little : public Task {
  public:
   explicit Little(const TaskOptions& o) : o_(o) {}
   std::string name() const override { return "little"; }
@@ -26,7 +27,7 @@ class Little final : public Task {
   }
   double baseline() const override { return 1; }
   bool continues(const std::vector<std::uint64_t>& streams) const override {
-    return o_.carried && streams[0] / static_cast<std::uint64_t>(o_.batch) % 3 != 0;
+    return o_.carried && static_cast<std::int64_t>(streams[0]) / o_.batch % o_.chain != 0;
   }
   Batch batch(std::uint64_t seed, const std::vector<std::uint64_t>& streams) const override {
     Stream random(seed, streams[0]);
@@ -85,28 +86,31 @@ struct Ran {
   bool operator==(const Ran& o) const { return numbers == o.numbers && parameters == o.parameters; }
 };
 
-/// `count` steps of a model of its own on that device.
-inline Ran train_a_little(const Task& task, const ModelOptions& options, bool graphs, Backend& device,
-                          std::int64_t count = 8, std::int64_t batch = 3, DType dtype = DType::f32) {
-  Model model(task.shape(), options, Init(3, dtype, device));
-  Optimizer optimizer(model.trained(), usual_optimizer());
-  Steps steps(task, model, graphs);
+/// `count` steps of this model.
+inline Ran train_a_little(const Task& task, Model& model, bool graphs, std::int64_t count = 8, std::int64_t batch = 3,
+                          const OptimizerOptions& o = usual_optimizer()) {
+  Optimizer optimizer(model.trained(), o);
+  Steps steps(task, model, optimizer, graphs);
   Ran out;
   Tensors carry;
   for (std::int64_t i = 0; i < count; ++i) {
     std::vector<std::uint64_t> streams;
     for (std::int64_t b = 0; b < batch; ++b) streams.push_back(static_cast<std::uint64_t>(i * batch + b));
     if (!task.continues(streams)) carry.clear();
-    const StepResult r = steps(task.batch(1, streams), {1, i}, carry);
+    const StepResult r = steps(task.batch(1, streams), {1, i}, carry, 1 / static_cast<double>(1 + i));
     out.numbers.push_back(r.loss);
     out.numbers.push_back(r.norm);
-    optimizer.step(r.gradients, r.norm);
-    model.updated();
     if (const auto note = steps.note()) out.note += *note;
   }
   for (const Parameter& p : model.parameters()) out.parameters.push_back(elements(p.value));
   out.recorded = steps.recorded();
   return out;
+}
+/// The same of a model of its own on that device.
+inline Ran train_a_little(const Task& task, const ModelOptions& options, bool graphs, Backend& device,
+                          std::int64_t count = 8, std::int64_t batch = 3, DType dtype = DType::f32) {
+  Model model(task.shape(), options, Init(3, dtype, device));
+  return train_a_little(task, model, graphs, count, batch);
 }
 
 }  // namespace reel::test

@@ -46,6 +46,7 @@ class Cpu final : public Backend {
   void rotate(const RotateArgs& a) override;
   void random(const RandomArgs& a) override;
   void update(const UpdateArgs& a) override;
+  void clip(std::int64_t n, const double* numbers, double limit, double* scale) override;
   void sum_of_squares(DType dtype, std::int64_t n, const void* x, double* out) override;
   void fft(const FftArgs& a) override;
   void real_fft(const RealFftArgs& a) override;

@@ -34,7 +34,9 @@ void fill_floating(const RandomArgs& a) {
 
 }  // namespace
 
-void Cpu::random(const RandomArgs& a) {
+void Cpu::random(const RandomArgs& args) {
+  RandomArgs a = args;
+  if (a.offset) a.stream += static_cast<std::uint64_t>(*a.offset);
   switch (a.distribution) {
     case Distribution::bernoulli:
       return fill_with<bool>(a, uniform_pair, [&](double u) { return u < a.a; });

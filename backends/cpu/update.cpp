@@ -1,5 +1,7 @@
 // The optimisers' steps in place, several elements at a time.
 #include <array>
+#include <cmath>
+#include <cstring>
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/simd.h"
@@ -9,14 +11,14 @@ namespace reel::cpu {
 
 namespace {
 
-using Kernel = void (*)(const UpdateArgs&);
+using Kernel = void (*)(const UpdateArgs&, const UpdatePlace&, const UpdateNumbers&);
 
 template <class Rule, class T>
-void update_kernel(const UpdateArgs& a) {
+void update_kernel(const UpdateArgs& args, const UpdatePlace& a, const UpdateNumbers& numbers) {
   using Batch = xsimd::batch<T>;
   constexpr auto width = static_cast<std::int64_t>(Batch::size);
-  const Rule& rule = *static_cast<const Rule*>(a.params);
-  const Batch scale(static_cast<T>(a.gradient_scale)), limit(static_cast<T>(a.gradient_limit));
+  const Rule rule = at_step(*static_cast<const Rule*>(args.params), a.rate, numbers);
+  const Batch scale(static_cast<T>(numbers.scale)), limit(static_cast<T>(args.limit));
   T* const p = static_cast<T*>(a.parameter);
   const T* const gradient = static_cast<const T*>(a.gradient);
   T* s[3];
@@ -55,7 +57,15 @@ constexpr auto table(TypeList<Rule...>) {
 void Cpu::update(const UpdateArgs& a) {
   static constexpr auto kernels = table(UpdateRules{});
   if (!is_floating(a.dtype)) unsupported("optimiser steps of complex or integer parameters");
-  kernels[static_cast<std::size_t>(a.rule)][a.dtype == DType::f32 ? 0 : 1](a);
+  const auto kernel = kernels[static_cast<std::size_t>(a.rule)][a.dtype == DType::f32 ? 0 : 1];
+  UpdateNumbers numbers;
+  std::memcpy(&numbers, a.numbers, sizeof numbers);
+  if (std::isnan(numbers.scale)) return;
+  for (const UpdatePlace& place : a.places) kernel(a, place, numbers);
+}
+
+void Cpu::clip(std::int64_t n, const double* numbers, double limit, double* scale) {
+  *scale = clip_scale(numbers, n, limit);
 }
 
 }  // namespace reel::cpu

@@ -64,6 +64,7 @@ class Cuda final : public Backend {
   void rotate(const RotateArgs& a) override;
   void random(const RandomArgs& a) override;
   void update(const UpdateArgs& a) override;
+  void clip(std::int64_t n, const double* numbers, double limit, double* scale) override;
   void sum_of_squares(DType dtype, std::int64_t n, const void* x, double* out) override;
   void fft(const FftArgs& a) override;
   void real_fft(const RealFftArgs& a) override;
@@ -106,8 +107,8 @@ class Cuda final : public Backend {
   void launched(const char* kernel, std::initializer_list<std::int64_t> sizes) { launched(kernel, "", sizes); }
   /// Memory that is given back when the pointer goes; kernels launched until then may use it.
   StoragePtr scratch(std::size_t bytes) { return StoragePtr(allocate(bytes)); }
-  /// What linear algebra is done with here.
-  Matrices matrices();
+  /// What linear algebra is done with here. Kernels whose check cannot be noted are not written down.
+  Matrices matrices(const char* noted = nullptr);
   /// Elements as they are, without a Loop.
   void copy_bytes(void* to, const void* from, std::size_t bytes);
 

@@ -1,6 +1,7 @@
 // Linear equations: sylvester through the CPU, solve and triangular_solve where the GPU finds something wrong.
 #include "backends/cuda/by_cpu.h"
 #include "backends/cuda/cuda.h"
+#include "backends/cuda/faults.h"
 #include "backends/cuda/matrices.h"
 
 namespace reel::cuda {
@@ -19,10 +20,11 @@ void solve_by_cpu(Backend& device, void (Backend::*kernel)(const Args&), const A
 }
 }  // namespace
 
-Matrices Cuda::matrices() {
-  not_recorded("its result is checked on the host");
+Matrices Cuda::matrices(const char* noted) {
+  if (!noted) not_recorded("its result is checked on the host");
   stream();
-  return {*this, libraries_->blas(), libraries_->solver(), *matrix_kernels_};
+  return {*this, libraries_->blas(), libraries_->solver(), *matrix_kernels_,
+          recording_ ? faults_->slot({noted, Lookup::of_matrices}) : nullptr};
 }
 
 void Cuda::solve(const SolveArgs& a) {
@@ -33,7 +35,7 @@ void Cuda::solve(const SolveArgs& a) {
 
 void Cuda::triangular_solve(const TriangularSolveArgs& a) {
   if (a.n == 0 || a.k == 0 || a.batch == 0) return;
-  if (is_differentiable(a.dtype) && native_triangular_solve(matrices(), a))
+  if (is_differentiable(a.dtype) && native_triangular_solve(matrices("triangular_solve"), a))
     return launched("triangular_solve", {a.batch, a.n, a.k});
   solve_by_cpu(*this, &Backend::triangular_solve, a);
 }

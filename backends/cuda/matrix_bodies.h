@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "backends/cuda/complex.h"
+#include "backends/cuda/faults.h"
 // The functors' mathematics comes after the number type, whose functions it is to find.
 #include "ops/functors/math.h"
 
@@ -107,6 +108,15 @@ struct FindSmallDiagonal {
       least = j == 0 || d < least ? d : least;
     }
     if (least == 0 || least <= static_cast<Real<T>>(tolerance) * most) *flag = 1;
+  }
+};
+
+/// *fault = "there is one" if number i is not 0.
+struct Note {
+  const int* numbers;
+  FaultSlot* fault;
+  REEL_HD void operator()(std::int64_t i) const {
+    if (numbers[i] != 0) *fault = 0;
   }
 };
 

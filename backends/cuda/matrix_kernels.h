@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "backends/cuda/faults.h"
 #include "engine/dtype.h"
 #include "engine/kernels.h"
 
@@ -20,6 +21,8 @@ class MatrixKernels {
   virtual void find_not_finite(DType dtype, const void* x, std::int64_t n, int* flag) const = 0;
   /// Sets the flag if a triangle is not finite, or its diagonal too small; `matrices` of them, stride_a apart.
   virtual void find_bad_triangle(const TriangularSolveArgs& s, std::int64_t matrices, int* flag) const = 0;
+  /// Notes a fault if one of n numbers is not 0.
+  virtual void note(const int* numbers, std::int64_t n, FaultSlot* fault) const = 0;
   /// Sets what is above the diagonal of matrices [batch, n, n] to zero.
   virtual void keep_lower(DType dtype, void* x, std::int64_t batch, std::int64_t n) const = 0;
   /// p, l and u of one matrix [m, n] from getrf's packed result and its swaps.

@@ -32,6 +32,7 @@ class MatrixKernelsBy final : public MatrixKernels {
       if (!s.unit_diagonal) each_(matrices, FindSmallDiagonal<T>{s.n, s.stride_a, s.tolerance, a, flag});
     });
   }
+  void note(const int* numbers, std::int64_t n, FaultSlot* fault) const override { each_(n, Note{numbers, fault}); }
   void keep_lower(DType dtype, void* x, std::int64_t batch, std::int64_t n) const override {
     on_field(dtype, [&]<class T>(std::type_identity<T>) { each_(batch * n * n, KeepLower<T>{n, static_cast<T*>(x)}); });
   }

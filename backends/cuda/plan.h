@@ -18,6 +18,35 @@ inline unsigned blocks_for(std::int64_t work, std::int64_t per_block = threads_p
   return static_cast<unsigned>(std::clamp<std::int64_t>((work + per_block - 1) / per_block, 1, limit));
 }
 
+/// Several arrays shared out to blocks: chunks of elements, numbered array after array.
+struct Chunks {
+  static constexpr int most = 48;  // arrays at a time: arguments of kernels have 4 KB
+  static constexpr std::int64_t size = 4 * threads_per_block;
+  int arrays = 0;
+  std::int64_t end[most] = {};  // behind the last chunk of each
+
+  void push(std::int64_t n) {
+    end[arrays] = count() + (n + size - 1) / size;
+    ++arrays;
+  }
+  REEL_HD std::int64_t count() const { return arrays == 0 ? 0 : end[arrays - 1]; }
+  /// The array that a chunk is of, and the chunk's first element there.
+  REEL_HD int array(std::int64_t chunk) const {
+    int low = 0;
+    for (int high = arrays - 1; low < high;) {
+      const int middle = (low + high) / 2;
+      if (chunk < end[middle])
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    return low;
+  }
+  REEL_HD std::int64_t first(std::int64_t chunk, int array) const {
+    return (chunk - (array == 0 ? 0 : end[array - 1])) * size;
+  }
+};
+
 /// The smallest power of two that is not below n, at most `limit`, itself a power of two.
 inline int power_of_two(std::int64_t n, int limit) {
   int p = 1;

@@ -9,7 +9,9 @@ namespace reel::cuda {
 namespace {
 
 template <class T, bool normal, class F>
-__global__ void fill_random(std::uint64_t seed, std::uint64_t stream, std::int64_t n, F f, T* out) {
+__global__ void fill_random(std::uint64_t seed, std::uint64_t stream, const double* offset, std::int64_t n, F f,
+                            T* out) {
+  if (offset) stream += static_cast<std::uint64_t>(*offset);
   for (std::int64_t k = thread(); 2 * k < n; k += all_threads()) {
     const auto pair = normal ? normal_pair(seed, stream, static_cast<std::uint64_t>(k))
                              : uniform_pair(seed, stream, static_cast<std::uint64_t>(k));
@@ -48,10 +50,10 @@ struct Whole {
 
 void Cuda::random(const RandomArgs& r) {
   if (r.n == 0) return;
-  not_recorded("its random numbers are others at each step");
+  if (!r.offset) not_recorded("its random numbers would be the same at each step");
   const auto run = [&]<class T, bool normal>(auto f) {
-    fill_random<T, normal><<<blocks_for((r.n + 1) / 2), threads_per_block, 0, stream()>>>(r.seed, r.stream, r.n, f,
-                                                                                          static_cast<T*>(r.out));
+    fill_random<T, normal><<<blocks_for((r.n + 1) / 2), threads_per_block, 0, stream()>>>(
+        r.seed, r.stream, r.offset, r.n, f, static_cast<T*>(r.out));
   };
   const auto floating = [&]<class T>() {
     if (r.distribution == Distribution::normal)

@@ -1,8 +1,9 @@
-// The optimisers' steps in place, an element a thread.
+// The optimisers' steps in place, an element a thread, on all parameters by one kernel.
 #include <array>
 
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/elementwise.h"
+#include "backends/cuda/faults.h"
 #include "ops/functors/update.h"
 
 namespace reel::cuda {
@@ -11,34 +12,69 @@ namespace {
 
 template <class T>
 struct Arrays {
+  std::int64_t n;
+  double rate;
   T* parameter;
   const T* gradient;
   T* state[3];
 };
+/// The parameters of a launch. As arguments they are a part of it: nothing of them need live on in the device's memory.
+template <class T>
+struct Places {
+  Chunks chunks;
+  Arrays<T> arrays[Chunks::most];
+};
 
 template <class Rule, class T>
-__global__ void update_elements(Rule rule, std::int64_t n, T scale, T limit, Arrays<T> a) {
-  for (std::int64_t i = thread(); i < n; i += all_threads()) {
-    T p = a.parameter[i], state[3] = {};
+__global__ void update_elements(Rule rule, T limit, const UpdateNumbers* numbers,
+                                const __grid_constant__ Places<T> places) {
+  const UpdateNumbers now = *numbers;
+  if (std::isnan(now.scale)) return;
+  const T scale = static_cast<T>(now.scale);
+  for (std::int64_t chunk = blockIdx.x; chunk < places.chunks.count(); chunk += gridDim.x) {
+    const int k = places.chunks.array(chunk);
+    const Arrays<T>& a = places.arrays[k];
+    const Rule step = at_step(rule, a.rate, now);
+    const std::int64_t first = places.chunks.first(chunk, k), end = std::min(first + Chunks::size, a.n);
+    for (std::int64_t i = first + threadIdx.x; i < end; i += threads_per_block) {
+      T p = a.parameter[i], state[3] = {};
 #pragma unroll
-    for (int k = 0; k < Rule::states; ++k) state[k] = a.state[k][i];
-    const T scaled = a.gradient[i] * scale;  // a NaN is not to be lost between the limits
-    rule(p, scaled > limit ? limit : scaled < -limit ? -limit : scaled, state[0], state[1], state[2]);
-    a.parameter[i] = p;
+      for (int s = 0; s < Rule::states; ++s) state[s] = a.state[s][i];
+      const T scaled = a.gradient[i] * scale;  // a NaN is not to be lost between the limits
+      step(p, scaled > limit ? limit : scaled < -limit ? -limit : scaled, state[0], state[1], state[2]);
+      a.parameter[i] = p;
 #pragma unroll
-    for (int k = 0; k < Rule::states; ++k) a.state[k][i] = state[k];
+      for (int s = 0; s < Rule::states; ++s) a.state[s][i] = state[s];
+    }
   }
 }
 
-using Kernel = void (*)(const UpdateArgs&, cudaStream_t);
+/// One block. After a fault, which the next reading tells of, there is no update either.
+__global__ void find_scale(std::int64_t n, const double* numbers, double limit, const FaultSlot* slots,
+                           std::int64_t all_slots, double* scale) {
+  bool bad = false;
+  for (std::int64_t i = threadIdx.x; i < all_slots; i += threads_per_block) bad = bad || slots[i] != ~FaultSlot{0};
+  if (__syncthreads_or(bad))
+    *scale = std::numeric_limits<double>::quiet_NaN();
+  else if (threadIdx.x == 0)
+    *scale = clip_scale(numbers, n, limit);
+}
+
+using Kernel = void (*)(const UpdateArgs&, std::span<const UpdatePlace>, cudaStream_t);
 
 template <class Rule, class T>
-void launch(const UpdateArgs& a, cudaStream_t stream) {
-  Arrays<T> arrays{static_cast<T*>(a.parameter), static_cast<const T*>(a.gradient), {}};
-  for (int k = 0; k < Rule::states; ++k) arrays.state[k] = static_cast<T*>(a.state[k]);
-  update_elements<Rule, T><<<blocks_for(a.n), threads_per_block, 0, stream>>>(*static_cast<const Rule*>(a.params), a.n,
-                                                                              static_cast<T>(a.gradient_scale),
-                                                                              static_cast<T>(a.gradient_limit), arrays);
+void launch(const UpdateArgs& a, std::span<const UpdatePlace> some, cudaStream_t stream) {
+  Places<T> places{};
+  static_assert(sizeof places < 3840);
+  for (const UpdatePlace& p : some) {
+    Arrays<T>& to = places.arrays[places.chunks.arrays];
+    to = {p.n, p.rate, static_cast<T*>(p.parameter), static_cast<const T*>(p.gradient), {}};
+    for (int k = 0; k < Rule::states; ++k) to.state[k] = static_cast<T*>(p.state[k]);
+    places.chunks.push(p.n);
+  }
+  update_elements<Rule, T><<<blocks_for(places.chunks.count(), 1), threads_per_block, 0, stream>>>(
+      *static_cast<const Rule*>(a.params), static_cast<T>(a.limit), reinterpret_cast<const UpdateNumbers*>(a.numbers),
+      places);
 }
 
 template <class... Rule>
@@ -51,9 +87,17 @@ constexpr auto table(TypeList<Rule...>) {
 void Cuda::update(const UpdateArgs& a) {
   static constexpr auto kernels = table(UpdateRules{});
   if (!is_floating(a.dtype)) unsupported("optimiser steps of complex or integer parameters");
-  if (a.n == 0) return;
-  kernels[static_cast<std::size_t>(a.rule)][a.dtype == DType::f32 ? 0 : 1](a, stream());
-  launched("update", {a.n});
+  for (std::size_t i = 0; i < a.places.size(); i += Chunks::most) {
+    const auto some = a.places.subspan(i, std::min<std::size_t>(Chunks::most, a.places.size() - i));
+    kernels[static_cast<std::size_t>(a.rule)][a.dtype == DType::f32 ? 0 : 1](a, some, stream());
+    launched("update", {std::ssize(some)});
+  }
+}
+
+void Cuda::clip(std::int64_t n, const double* numbers, double limit, double* scale) {
+  const std::span<const FaultSlot> slots = faults_->all();
+  find_scale<<<1, threads_per_block, 0, stream()>>>(n, numbers, limit, slots.data(), std::ssize(slots), scale);
+  launched("clip", {n});
 }
 
 }  // namespace reel::cuda

@@ -1,6 +1,9 @@
 // The optimisers' steps, element by element: parameter p, gradient g, and up to three running values of the optimiser.
 // T is a number or a SIMD batch of numbers.
 #pragma once
+#include <cstdint>
+#include <limits>
+
 #include "ops/functors/domain.h"
 #include "ops/functors/math.h"
 
@@ -55,5 +58,33 @@ struct AdagradRule {  // s <- s + g^2; p <- p - rate g / (sqrt(s) + eps)
 };
 
 using UpdateRules = TypeList<SgdRule, RmspropRule, AdamRule, AdagradRule>;
+
+/// What changes from step to step. It lies in the memory of the device, so that an update that is written down once can
+/// be run at every step.
+struct UpdateNumbers {
+  double scale;                     // of the gradients; NaN: no step is taken
+  double rate;                      // all rates are taken times this
+  double correction1, correction2;  // AdamRule's
+};
+/// Factor of gradients of this norm, so that it is at most `limit`.
+REEL_HD inline double clip_scale(double norm, double limit) { return norm > limit ? limit / norm : 1; }
+/// The same from the loss and n - 1 sums of squares, added in order; NaN where loss or norm is not finite.
+REEL_HD inline double clip_scale(const double* numbers, std::int64_t n, double limit) {
+  double squares = 0;
+  for (std::int64_t i = 1; i < n; ++i) squares += numbers[i];
+  const double norm = math::sqrt(squares);
+  const bool finite = math::isfinite(numbers[0]) && math::isfinite(norm);
+  return finite ? clip_scale(norm, limit) : std::numeric_limits<double>::quiet_NaN();
+}
+/// The rule as it is for a parameter at this step.
+template <class Rule>
+REEL_HD Rule at_step(Rule rule, double rate, const UpdateNumbers& numbers) {
+  rule.rate = rate * numbers.rate;
+  if constexpr (requires { rule.correction1; }) {
+    rule.correction1 = numbers.correction1;
+    rule.correction2 = numbers.correction2;
+  }
+  return rule;
+}
 
 }  // namespace reel

@@ -82,8 +82,11 @@ Tensor Model::operator()(const Tensor& x, const std::optional<TrainingStep>& tra
     const auto& cell = cells_[l];
     if (l > 0 && dropout_ > 0 && training) {
       constexpr std::uint64_t first_stream = std::uint64_t{4} << 60;  // away from those of data and of initial values
-      const auto number = static_cast<std::uint64_t>(training->step) * cells_.size() + l;
-      in = dropout(h, dropout_, training->seed, first_stream + number);
+      const std::size_t L = cells_.size();                            // a stream for each layer of each step
+      in =
+          training->number.defined()
+              ? dropout(h, dropout_, training->seed, first_stream + l, training->number * static_cast<double>(L))
+              : dropout(h, dropout_, training->seed, first_stream + static_cast<std::uint64_t>(training->step) * L + l);
     }
     Tensors state = cell->initial(x.dim(1));
     if (carry && !carry->empty() && cell->recurrent())

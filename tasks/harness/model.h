@@ -35,6 +35,7 @@ struct ModelOptions {
 struct TrainingStep {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
+  Tensor number = {};  // the step, f64 on the device; if defined, it is read there whenever the step runs
 };
 
 class Model {

@@ -32,6 +32,10 @@ Optimizer::Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& 
       slot.state[2] = Tensor::zeros(p.value.shape(), p.value.dtype(), p.value.backend());
     slots_.push_back(std::move(slot));
   }
+  if (slots_.empty()) return;
+  Backend& device = slots_.front().parameter.value.backend();
+  numbers_ = Tensor::empty({DType::f64, {sizeof(UpdateNumbers) / sizeof(double)}, &device});
+  places_.reserve(slots_.size());
 }
 
 void sums_of_squares(const Tensors& gradients, Tensor out) {
@@ -57,40 +61,75 @@ double Norm::operator()(const Tensors& gradients) {
   return norm_of(read_);
 }
 
+double Optimizer::norm_limit() const {
+  return options_.clip_norm > 0 ? options_.clip_norm : std::numeric_limits<double>::infinity();
+}
+
+void Optimizer::write_numbers(double scale, double lr_factor) {
+  if (!numbers_.defined()) return;
+  const auto t = static_cast<double>(steps_ + 1);
+  const UpdateNumbers numbers{scale, lr_factor, 1 - std::pow(options_.beta1, t), 1 - std::pow(options_.beta2, t)};
+  numbers_.backend().write(numbers_.data(), &numbers, sizeof numbers);
+}
+
 template <class Rule>
-void Optimizer::update(Slot& slot, const Tensor& gradient, const Rule& rule, double scale) {
-  Tensor& p = slot.parameter.value;
+void Optimizer::apply(const Rule& rule, DType dtype, const Tensors& gradients) {
+  places_.clear();
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    auto& [parameter, lr, state] = slots_[i];
+    Tensor& p = parameter.value;
+    if (parameter.retract || real_of(p.dtype()) != dtype) continue;
+    const std::int64_t n = p.numel() * (is_complex(p.dtype()) ? 2 : 1);  // complex numbers are two real ones
+    UpdatePlace place{n, lr, p.data(), gradients[i].data(), {}};
+    for (int k = 0; k < 3; ++k) place.state[k] = state[k].defined() ? state[k].data() : nullptr;
+    places_.push_back(place);
+  }
+  if (places_.empty()) return;
   const double limit = options_.clip_value > 0 ? options_.clip_value : std::numeric_limits<double>::infinity();
-  const std::int64_t n = p.numel() * (is_complex(p.dtype()) ? 2 : 1);  // complex numbers are two real ones
-  UpdateArgs args{
-      index_of<Rule, UpdateRules>, &rule, real_of(p.dtype()), n, scale, limit, p.data(), gradient.data(), {}};
-  for (int k = 0; k < 3; ++k) args.state[k] = slot.state[k].defined() ? slot.state[k].data() : nullptr;
-  p.backend().update(args);
-  p.mark_changed();
+  numbers_.backend().update({index_of<Rule, UpdateRules>, &rule, dtype, limit, numbers_.data_as<double>(), places_});
+}
+
+void Optimizer::apply(const Tensors& gradients) {
+  if (gradients.size() != slots_.size())
+    throw Error("optimizer", fmt::format("{} gradients for {} parameters", gradients.size(), slots_.size()));
+  const double eps = options_.epsilon;
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    if (options_.kind == "sgd")
+      apply(SgdRule{0, options_.momentum}, dtype, gradients);
+    else if (options_.kind == "rmsprop")
+      apply(RmspropRule{0, options_.decay, eps, options_.epsilon_inside}, dtype, gradients);
+    else if (options_.kind == "adagrad")
+      apply(AdagradRule{0, eps}, dtype, gradients);
+    else
+      apply(AdamRule{0, options_.beta1, options_.beta2, eps, 0, 0, options_.kind == "amsgrad"}, dtype, gradients);
+  }
 }
 
 void Optimizer::step(const Tensors& gradients, double norm, double lr_factor) {
-  if (gradients.size() != slots_.size())
-    throw Error("optimizer", fmt::format("{} gradients for {} parameters", gradients.size(), slots_.size()));
-  const Pause pause;  // what a retraction computes belongs to no tape
+  write_numbers(clip_scale(norm, norm_limit()), lr_factor);
+  apply(gradients);
+  finish(gradients, norm, lr_factor);
+}
+
+void Optimizer::tell(double lr_factor) { write_numbers(1, lr_factor); }
+
+void Optimizer::update(const Tensors& gradients, const Tensor& numbers) {
+  if (!numbers_.defined()) return;
+  Backend& device = numbers_.backend();
+  device.clip(numbers.numel(), numbers.data_as<double>(), norm_limit(), numbers_.data_as<double>());
+  apply(gradients);
+}
+
+void Optimizer::finish(const Tensors& gradients, double norm, double lr_factor) {
   ++steps_;
-  const double scale = options_.clip_norm > 0 && norm > options_.clip_norm ? options_.clip_norm / norm : 1;
-  const auto t = static_cast<double>(steps_);
-  const double eps = options_.epsilon, b1 = options_.beta1, b2 = options_.beta2;
+  const Pause pause;  // what a retraction computes belongs to no tape
+  const double scale = clip_scale(norm, norm_limit());
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    Slot& slot = slots_[i];
-    const double rate = slot.lr * lr_factor;
-    if (slot.parameter.retract)
-      slot.parameter.retract(slot.parameter.value, gradients[i], rate * scale);
-    else if (options_.kind == "sgd")
-      update(slot, gradients[i], SgdRule{rate, options_.momentum}, scale);
-    else if (options_.kind == "rmsprop")
-      update(slot, gradients[i], RmspropRule{rate, options_.decay, eps, options_.epsilon_inside}, scale);
-    else if (options_.kind == "adagrad")
-      update(slot, gradients[i], AdagradRule{rate, eps}, scale);
+    auto& [parameter, lr, state] = slots_[i];
+    if (parameter.retract)
+      parameter.retract(parameter.value, gradients[i], lr * lr_factor * scale);
     else
-      update(slot, gradients[i],
-             AdamRule{rate, b1, b2, eps, 1 - std::pow(b1, t), 1 - std::pow(b2, t), options_.kind == "amsgrad"}, scale);
+      parameter.value.mark_changed();
   }
 }
 

@@ -49,6 +49,15 @@ class Optimizer {
   /// own takes that instead of the rule.
   void step(const Tensors& gradients, double norm, double lr_factor = 1);
 
+  // The same in three parts, of which update() needs nothing from the host: it can be written down once for all steps.
+  /// Tells the device what the next update takes.
+  void tell(double lr_factor);
+  /// Updates by the rule, unless the loss or a gradient is not finite: numbers, f64 on the device, are the loss and the
+  /// sums of squares of the gradients.
+  void update(const Tensors& gradients, const Tensor& numbers);
+  /// What is left after an update: retractions, and counting.
+  void finish(const Tensors& gradients, double norm, double lr_factor);
+
   std::int64_t steps() const { return steps_; }
   /// Everything that the next step depends on besides the parameters, by name: for checkpoints. The tensors share
   /// storage with the optimiser's.
@@ -61,12 +70,17 @@ class Optimizer {
     double lr;
     Tensor state[3];
   };
+  double norm_limit() const;
+  void write_numbers(double scale, double lr_factor);
+  void apply(const Tensors& gradients);
   template <class Rule>
-  void update(Slot& slot, const Tensor& gradient, const Rule& rule, double scale);
+  void apply(const Rule& rule, DType dtype, const Tensors& gradients);
 
   OptimizerOptions options_;
   std::vector<Slot> slots_;
   Norm norm_;
+  Tensor numbers_;                   // UpdateNumbers, f64, on the device
+  std::vector<UpdatePlace> places_;  // room for those of an update
   std::int64_t steps_ = 0;
 };
 

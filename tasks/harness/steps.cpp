@@ -7,50 +7,47 @@
 
 namespace reel {
 
-Steps::Steps(const Task& task, const Model& model, bool graphs)
-    : task_(task), model_(model), device_(model.device()), graphs_(graphs && device_.record()) {
+Steps::Steps(const Task& task, Model& model, Optimizer& optimizer, bool graphs)
+    : task_(task), model_(model), optimizer_(optimizer), device_(model.device()), graphs_(graphs && device_.record()) {
   for (const Parameter& p : model.trained()) parameters_.push_back(p.value);
 }
 
-StepResult Steps::operator()(const Batch& batch, const TrainingStep& at, Tensors& carry) {
+StepResult Steps::operator()(const Batch& batch, const TrainingStep& at, Tensors& carry, double lr_factor) {
   const double scale = task_.scale(batch);
-  if (!graphs_) return plain(batch, at, carry, scale);
-  Kind kind{{batch.x.spec(), batch.y.spec(), batch.weight.spec()}, scale != 1};
+  if (!graphs_) return plain(batch, at, carry, scale, lr_factor);
+  Kind kind{{batch.x.spec(), batch.y.spec(), batch.weight.spec()}, scale != 1, at.seed};
   for (const Tensor& x : batch.more) kind.specs.push_back(x.spec());
   for (const Tensor& state : carry) kind.specs.push_back(state.spec());
   auto seen = std::find_if(seen_.begin(), seen_.end(), [&](const Seen& s) { return s.kind == kind; });
   if (seen == seen_.end()) seen = seen_.insert(seen_.end(), {std::move(kind)});
   ++seen->times;
-  if (seen->step) {
-    put(*seen->step, batch, carry, scale);
-    seen->step->recording->replay();
-    return result(*seen->step, carry);
-  }
+  if (seen->step) return run(*seen->step, batch, at, carry, scale, lr_factor);
   // The first of a kind is run, not written down: it may be the only one, and what a device does at a first call
   // (opening libraries, compiling kernels) is done by then.
   auto step = room_for(batch, carry, scale);
-  put(*step, batch, carry, scale);
-  if (seen->times == 1 || recorded_ == most) {
-    compute(*step, at);
-  } else {
-    if (!record(*step, at)) return plain(batch, at, carry, scale);
-    seen->step = std::move(step);
-    seen->step->recording->replay();
-    return result(*seen->step, carry);
-  }
-  return result(*step, carry);
+  if (seen->times == 1 || recorded_ == most) return run(*step, batch, at, carry, scale, lr_factor);
+  if (!record(*step, at)) return plain(batch, at, carry, scale, lr_factor);
+  seen->step = std::move(step);
+  return run(*seen->step, batch, at, carry, scale, lr_factor);
 }
 
-StepResult Steps::plain(const Batch& host, const TrainingStep& at, Tensors& carry, double scale) {
-  const Batch batch = on(host, device_);
-  const Tape tape;
-  Tensor l = task_.loss(model_.forward(batch, at, &carry), batch);
-  StepResult out{l.item()};
-  if (!std::isfinite(out.loss)) return out;
-  if (scale != 1) l = l * scale;
-  const Tensor penalty = model_.penalty();
-  out.gradients = grad({penalty.defined() ? l + penalty : l}, parameters_);
-  out.norm = norm_(out.gradients);
+StepResult Steps::plain(const Batch& host, const TrainingStep& at, Tensors& carry, double scale, double lr_factor) {
+  StepResult out;
+  Tensors gradients;
+  {
+    const Batch batch = on(host, device_);
+    const Tape tape;
+    Tensor l = task_.loss(model_.forward(batch, at, &carry), batch);
+    out.loss = l.item();
+    if (!std::isfinite(out.loss)) return out;
+    if (scale != 1) l = l * scale;
+    const Tensor penalty = model_.penalty();
+    gradients = grad({penalty.defined() ? l + penalty : l}, parameters_);
+  }
+  out.norm = optimizer_.norm(gradients);
+  if (!std::isfinite(out.norm)) return out;
+  optimizer_.step(gradients, out.norm, lr_factor);
+  model_.updated();
   return out;
 }
 
@@ -61,27 +58,34 @@ std::unique_ptr<Steps::OnDevice> Steps::room_for(const Batch& batch, const Tenso
   auto step = std::make_unique<OnDevice>();
   step->batch = {room(batch.x), room(batch.y), room(batch.weight)};
   for (const Tensor& x : batch.more) step->batch.more.push_back(room(x));
-  for (const Tensor& state : carry) step->carry_in.push_back(room(state));
-  if (scale != 1) step->scale = Tensor::empty({DType::f64, {}, &device_});
+  for (const Tensor& state : carry) {
+    step->carry_in.push_back(room(state));
+    step->carry.push_back(room(state));
+  }
+  step->told = Tensor::empty({DType::f64, {2}, &device_});
+  if (scale != 1) step->scale = step->told.view({});
   return step;
 }
 
-void Steps::put(OnDevice& step, const Batch& batch, const Tensors& carry, double scale) const {
+void Steps::put(OnDevice& step, const Batch& batch, const TrainingStep& at, const Tensors& carry, double scale) const {
   fill_from(batch.x, step.batch.x);
   fill_from(batch.y, step.batch.y);
   if (batch.weight.defined()) fill_from(batch.weight, step.batch.weight);
   for (std::size_t i = 0; i < batch.more.size(); ++i) fill_from(batch.more[i], step.batch.more[i]);
   for (std::size_t i = 0; i < carry.size(); ++i) {
-    if (carry[i].storage() != step.carry_in[i].storage()) fill_from(carry[i], step.carry_in[i]);
+    if (carry[i].storage() != step.carry[i].storage()) fill_from(carry[i], step.carry[i]);
   }
-  if (step.scale.defined()) device_.write(step.scale.data(), &scale, sizeof scale);
+  const double told[] = {scale, static_cast<double>(at.step)};
+  device_.write(step.told.data(), told, sizeof told);
 }
 
 /// What plain() does, but without a look at any value.
 void Steps::compute(OnDevice& step, const TrainingStep& at) const {
   const Tape tape;
-  step.carry = step.carry_in;
-  const Tensor loss = task_.loss(model_.forward(step.batch, at, &step.carry), step.batch);
+  for (std::size_t i = 0; i < step.carry.size(); ++i) step.carry_in[i].assign(step.carry[i]);
+  Tensors states = step.carry_in;
+  const TrainingStep here{at.seed, at.step, step.told.view({}, 1)};
+  const Tensor loss = task_.loss(model_.forward(step.batch, here, &states), step.batch);
   const Tensor l = step.scale.defined() ? loss * cast(step.scale, loss.dtype()) : loss;
   const Tensor penalty = model_.penalty();
   step.gradients = grad({penalty.defined() ? l + penalty : l}, parameters_);
@@ -89,9 +93,12 @@ void Steps::compute(OnDevice& step, const TrainingStep& at) const {
   step.numbers = Tensor::empty({DType::f64, {1 + std::ssize(step.gradients)}, &device_});
   step.numbers.view({}).assign(cast(loss, DType::f64));
   sums_of_squares(step.gradients, step.numbers.view({std::ssize(step.gradients)}, 1));
-  if (step.carry_in.empty()) return;
-  for (std::size_t i = 0; i < step.carry.size(); ++i) step.carry_in[i].assign(step.carry[i]);
-  step.carry = step.carry_in;  // the next step finds its states where it looks for them
+  if (step.carry.empty()) {
+    step.carry = states;
+  } else {
+    for (std::size_t i = 0; i < states.size(); ++i) step.carry[i].assign(states[i]);
+  }
+  optimizer_.update(step.gradients, step.numbers);
 }
 
 bool Steps::record(OnDevice& step, const TrainingStep& at) {
@@ -112,11 +119,28 @@ bool Steps::record(OnDevice& step, const TrainingStep& at) {
   return false;
 }
 
-StepResult Steps::result(const OnDevice& step, Tensors& carry) const {
-  const std::vector<double> numbers = step.numbers.values<double>();
+StepResult Steps::run(OnDevice& step, const Batch& batch, const TrainingStep& at, Tensors& carry, double scale,
+                      double lr_factor) {
+  put(step, batch, at, carry, scale);
+  optimizer_.tell(lr_factor);
+  std::vector<double> numbers;
+  try {
+    if (step.recording)
+      step.recording->replay();
+    else
+      compute(step, at);
+    numbers = step.numbers.values<double>();
+  } catch (const Error&) {  // nothing was updated; plain() looks at the loss first, and says best what is wrong
+    carry = step.carry_in;
+    return plain(batch, at, carry, scale, lr_factor);
+  }
   carry = step.carry;
   if (!std::isfinite(numbers[0])) return {numbers[0]};
-  return {numbers[0], norm_of(std::span(numbers).subspan(1)), step.gradients};
+  const StepResult out{numbers[0], norm_of(std::span(numbers).subspan(1))};
+  if (!std::isfinite(out.norm)) return out;
+  optimizer_.finish(step.gradients, out.norm, lr_factor);
+  model_.updated();
+  return out;
 }
 
 }  // namespace reel

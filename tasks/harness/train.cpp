@@ -142,18 +142,16 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
       free_core);
   const auto out_of_patience = [&] { return options.patience > 0 && waited(folder.rows()) >= options.patience; };
   bool enough = at.step >= options.steps || out_of_patience();
-  Steps steps(task, model, options.graphs);
+  Steps steps(task, model, optimizer, options.graphs);
   double update_seconds = 0;
   const std::int64_t first_step = at.step;
   while (!enough && !interrupt.requested()) {
     const Clock update(0);
     const auto [streams, batch] = batches.take(at.step, at.step + 1 < options.steps);
     if (!task.continues(streams)) at.carry.clear();
-    const StepResult result = steps(batch, {options.seed, at.step}, at.carry);
+    const StepResult result = steps(batch, {options.seed, at.step}, at.carry, schedule.factor(at.step));
     if (!std::isfinite(result.loss)) diverged("loss", result.loss, at.step + 1, folder);
     if (!std::isfinite(result.norm)) diverged("gradient norm", result.norm, at.step + 1, folder);
-    optimizer.step(result.gradients, result.norm, schedule.factor(at.step));
-    model.updated();
     if (const auto note = steps.note()) progress.message("steps run kernel by kernel, not as one graph: " + *note);
     ++at.step;
     if (at.step > first_step + 1) update_seconds += update.seconds();  // the first one also plans and allocates
