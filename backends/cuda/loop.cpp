@@ -34,6 +34,8 @@ bool Cuda::loop_at_once(std::int64_t steps, const std::function<void(std::int64_
   const auto layout = values ? lay_out_loop(*values, limits_) : std::nullopt;
   if (!layout) return false;
   const LoopKernel kernel = loop_kernel(*values, *layout);
+  constexpr std::size_t most = 4096 / sizeof(std::uint64_t);  // arguments of a kernel
+  if (loop_arguments(*values, kernel, steps, nullptr, nullptr).size() > most) return false;
   if (!generated_->available(kernel.source.has_complex)) return false;
   const CUfunction function = generated_->get(kernel.source.text, [&] {
     not_recorded("a kernel is to be compiled first");
