@@ -1,7 +1,8 @@
 // How fast does each cell train, and how far is that from what the machine could do? Milliseconds of a whole training
 // step (forward, gradient, RMSProp) on a fixed batch, beside a bound from the same run: the longer of the products at
 // the rate of plain cblas and the memory traffic at the bandwidth of a triad. work.h says what is counted.
-// On another device (--device) the rates are those of its products and of a copy there.
+// On another device (--device) the rates are those of its products and of a copy there, and steps are written down and
+// run as graphs where it can, as in training; --no-graph has them kernel by kernel.
 //   build/bin/bench_cells [--cells lstm,srnn/width=32] [--shapes 220x20x128] [--threads 1,2] [--budget 2] [--json FILE]
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "tasks/harness/optimizer.h"
 #include "tasks/harness/options.h"
 #include "tasks/harness/run.h"
+#include "tasks/harness/steps.h"
 
 namespace reel::bench {
 namespace {
@@ -29,7 +31,8 @@ std::vector<std::string> split(const std::string& text, char separator) {
 }
 
 /// Steps, batch and units, and the task whose inputs and loss it has: copying (symbols in, cross entropy at every
-/// step), adding (two numbers in, squared error at the end) or pixels (one number in, ten classes at the end).
+/// step), adding (two numbers in, squared error at the end), pixels (one number in, ten classes at the end) or frames
+/// (as many numbers in as there are units, cross entropy at every step).
 struct Row {
   std::int64_t T = 0, B = 0, n = 0;
   std::string task;
@@ -47,8 +50,9 @@ Row parse_row(const std::string& text) {
     row = {numbers[0], numbers[1], numbers[2], parts.size() > 1 ? parts[1] : ""};
     if (parts.size() == 1) row.task = row.T == 750 ? "adding" : row.T == 784 ? "pixels" : "copying";
   }
-  if (row.task != "copying" && row.task != "adding" && row.task != "pixels")
-    throw Usage(fmt::format("--shapes: \"{}\" is not of the form TxBxn, or TxBxn:copying, :adding or :pixels", text));
+  if (row.task != "copying" && row.task != "adding" && row.task != "pixels" && row.task != "frames")
+    throw Usage(
+        fmt::format("--shapes: \"{}\" is not of the form TxBxn, or TxBxn:copying, :adding, :pixels or :frames", text));
   return row;
 }
 
@@ -75,41 +79,57 @@ void check_cell(const std::string& text) {
   }
 }
 
-ModelShape shape_of(const std::string& task) {
-  if (task == "adding") return {.inputs = 2, .outputs = 1, .every_step = false};
-  if (task == "pixels") return {.inputs = 1, .outputs = 10, .every_step = false};
-  return {.vocabulary = 10, .outputs = 10};
-}
+/// A row's task, with one batch.
+class RowTask final : public Task {
+ public:
+  explicit RowTask(const Row& row) : row_(row) {
+    const auto symbols = [&](const Shape& shape, std::uint64_t stream) {
+      return cast(floor(uniform(shape, 0, 10, 1, stream)), DType::i32);
+    };
+    const auto [T, B, n, task] = row;
+    const bool every_step = shape().every_step;
+    batch_.x = task == "copying" ? symbols({T, B}, 1) : uniform({T, B, shape().inputs}, 0, 1, 1, 1);
+    batch_.y = task == "adding" ? uniform({B, 1}, 0, 2, 1, 2) : symbols(every_step ? Shape{T, B} : Shape{B}, 2);
+  }
+  std::string name() const override { return row_.task; }
+  ModelShape shape() const override {
+    if (row_.task == "adding") return {.inputs = 2, .outputs = 1, .every_step = false};
+    if (row_.task == "pixels") return {.inputs = 1, .outputs = 10, .every_step = false};
+    if (row_.task == "frames") return {.inputs = row_.n, .outputs = 10};
+    return {.vocabulary = 10, .outputs = 10};
+  }
+  double baseline() const override { return 0; }
+  Batch batch(std::uint64_t, const std::vector<std::uint64_t>&) const override { return batch_; }
+  Tensor loss(const Tensor& outputs, const Batch& batch) const override {
+    return row_.task == "adding" ? mse(outputs, batch.y) : cross_entropy(outputs, batch.y);
+  }
+
+ private:
+  Row row_;
+  Batch batch_;
+};
 
 /// A model, a batch, and what the training loop does with them.
 class Training {
  public:
-  Training(const Row& row, ModelOptions options)
-      : task_(row.task),
-        model_(shape_of(row.task), with_units(std::move(options), row.n), Init(1)),
-        optimizer_(model_.trained(), small_rate()) {
-    for (const Parameter& p : model_.trained()) parameters_.push_back(p.value);
-    const auto symbols = [&](const Shape& shape, std::uint64_t stream) {
-      return cast(floor(uniform(shape, 0, 10, 1, stream)), DType::i32);
-    };
-    x = task_ == "copying" ? symbols({row.T, row.B}, 1)
-                           : uniform({row.T, row.B, task_ == "adding" ? 2 : 1}, 0, 1, 1, 1);
-    y_ = task_ == "copying"  ? symbols({row.T, row.B}, 2)
-         : task_ == "adding" ? uniform({row.B, 1}, 0, 2, 1, 2)
-                             : symbols({row.B}, 2);
-  }
+  Training(const Row& row, ModelOptions options, bool graphs)
+      : task_(row),
+        model_(task_.shape(), with_units(std::move(options), row.n), Init(1)),
+        optimizer_(model_.trained(), small_rate()),
+        steps_(task_, model_, optimizer_, graphs),
+        batch_(task_.batch(0, {})) {}
 
   void step() {
-    const Tape tape;
-    const Tensor outputs = model_(x), loss = task_ == "adding" ? mse(outputs, y_) : cross_entropy(outputs, y_);
-    if (!std::isfinite(loss.item())) throw Error("bench_cells", "the loss is not finite");
-    const Tensor penalty = model_.penalty();
-    const Tensors gradients = grad({penalty.defined() ? loss + penalty : loss}, parameters_);
-    optimizer_.step(gradients, optimizer_.norm(gradients));
-    model_.updated();
+    Tensors carry;
+    const StepResult result = steps_(batch_, {1, 0}, carry);
+    if (!std::isfinite(result.loss)) throw Error("bench_cells", "the loss is not finite");
   }
   const Model& model() const { return model_; }
-  Tensor x;
+  const Tensor& x() const { return batch_.x; }
+  /// Kernels of the step's graph; 0: it runs kernel by kernel.
+  std::size_t kernels() const { return steps_.kernels(); }
+  /// Why it does so, where the device could have a graph; told once.
+  std::string note() { return steps_.note().value_or(""); }
 
  private:
   /// So small that the numbers stay as they are, however long it runs.
@@ -122,11 +142,11 @@ class Training {
     options.hidden = n;
     return options;
   }
-  std::string task_;
+  RowTask task_;
   Model model_;
   Optimizer optimizer_;
-  Tensors parameters_;
-  Tensor y_;
+  Steps steps_;
+  Batch batch_;
 };
 
 /// The machine's rates for a row, the best with so many threads or fewer; each is measured once.
@@ -169,7 +189,10 @@ std::map<int, std::vector<double>> measure(Training& training, const std::vector
     backend().set_threads(t);
     return device_seconds([&] { training.step(); });
   };
-  for (int t : threads) run(t);  // warm up
+  // Warm up. On a device the first step compiles kernels, and the second one is written down.
+  for (int i = 0; i < (on_cpu() ? 1 : 3); ++i) {
+    for (int t : threads) run(t);
+  }
   const auto start = std::chrono::steady_clock::now();
   const auto spent = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   while (times[threads[0]].size() < 3 || spent() < budget) {
@@ -184,30 +207,35 @@ double physical_memory() {
 
 class Report {
  public:
-  Report() {
+  /// `graphs`: as Steps takes it.
+  explicit Report(bool graphs) : graphs_(graphs) {
     fmt::print("device {}\n", backend().name());
-    fmt::print("{:<22} {:<13} {:>7} {:>9} {:>9} {:>6} {:>9} {:>9} {:>9}\n", "cell", "shape", "threads", "ms",
-               "bound ms", "share", "2 over 1", "saved MB", "peak MB");
+    fmt::print("{:<22} {:<13} {:>7} {:>9} {:>9} {:>6} {:>9} {:>9} {:>9}{}\n", "cell", "shape", "threads", "ms",
+               "bound ms", "share", "2 over 1", "saved MB", "peak MB", on_cpu() ? "" : "  of kernels");
   }
 
   void row(const std::string& cell, const Row& row, const std::vector<int>& threads, double budget) {
     const ModelOptions options = parse_cell(cell);
-    Training training(row, options);
-    const Work work = work_of(training.model(), training.x);
-    if (2 * work.slots_bytes > 0.6 * physical_memory()) {  // gradients are as large as values
+    Training training(row, options, graphs_);
+    const Work work = work_of(training.model(), training.x());
+    if (on_cpu() && 2 * work.slots_bytes > 0.6 * physical_memory()) {  // gradients are as large as values
       fmt::print("{:<22} {:<13} left out: it needs {:.0f} GB\n", cell, row.str(), 2 * work.slots_bytes / 1e9);
       return;
     }
     const std::size_t peak_before = backend().memory().peak_bytes;
     auto times = measure(training, threads, budget);
     const std::size_t peak = backend().memory().peak_bytes;
+    const std::string note = training.note();
+    const std::string kernels = training.kernels() > 0 ? fmt::format("  graph of {}", training.kernels())
+                                : note.empty()         ? ""
+                                                       : "  no graph: " + note;
     const bool known = peak > peak_before;  // it only grows: an earlier row may hide this one's
     for (int t : threads) {
       const double time = median(times[t]), bound = bound_(work, row, t);
       const double gain = times.contains(1) && t != 1 ? median(times[1]) / time : 0;
-      fmt::print("{:<22} {:<13} {:>7} {:>9.2f} {:>9.2f} {:>4.0f} % {:>9} {:>9.1f} {:>9}\n", cell, row.str(), t,
+      fmt::print("{:<22} {:<13} {:>7} {:>9.2f} {:>9.2f} {:>4.0f} % {:>9} {:>9.1f} {:>9}{}\n", cell, row.str(), t,
                  1e3 * time, 1e3 * bound, 100 * bound / time, gain > 0 ? fmt::format("{:.2f}", gain) : "",
-                 work.saved_bytes / 1e6, known ? fmt::format("{:.1f}", static_cast<double>(peak) / 1e6) : "");
+                 work.saved_bytes / 1e6, known ? fmt::format("{:.1f}", static_cast<double>(peak) / 1e6) : "", kernels);
       std::fflush(stdout);
       rows_.push_back({{"system", "reel"},
                        {"cell", cell},
@@ -219,6 +247,7 @@ class Report {
                        {"share", bound / time},
                        {"speed_up", gain > 0 ? nlohmann::ordered_json(gain) : nullptr},
                        {"repetitions", times[t].size()},
+                       {"graph", training.kernels()},
                        {"serial_gflop", work.serial_flops / 1e9},
                        {"parallel_gflop", work.parallel_flops / 1e9},
                        {"moved_mb", work.bytes / 1e6},
@@ -242,6 +271,7 @@ class Report {
   }
 
  private:
+  bool graphs_;
   Bound bound_;
   std::vector<nlohmann::ordered_json> rows_;
 };
@@ -249,16 +279,18 @@ class Report {
 int run(int argc, const char* const* argv) {
   std::string cells, shapes, threads_text = "1,2", file, device = "cpu";
   double budget = 2;
+  bool no_graph = false;
   Options options("bench_cells", "Milliseconds of a training step of each cell, beside what the machine could do.");
   options.add("cells", cells, "as lstm,srnn/width=32; empty: all, and some with other settings", "Rows");
   options.add("shapes", shapes,
               "steps x batch x units, as 220x20x128,750x50x128; 750 steps are like adding, 784 like pixels, others "
-              "like copying, unless :TASK follows; empty: five shapes",
+              "like copying, unless :TASK follows (frames: n numbers in); empty: five shapes",
               "Rows");
   options.add("threads", threads_text, "numbers of threads of the CPU, which take turns", "Rows");
   options.add("budget", budget, "seconds a row, but at least three steps", "Rows", Bounds{.low = 0});
   options.add("json", file, "writes the rows to this file as well", "Rows");
   add_device(options, device);
+  options.flag("no-graph", no_graph, "on a GPU: run each step kernel by kernel, not as one CUDA graph", "Run");
   options.parse(argc, argv);
   use_device(device);
 
@@ -280,7 +312,7 @@ int run(int argc, const char* const* argv) {
     rows.push_back(parse_row(s));
   for (const std::string& name : names) check_cell(name);
 
-  Report report;
+  Report report(!no_graph);
   for (const Row& row : rows) {
     for (const std::string& name : names) report.row(name, row, threads, budget);
   }

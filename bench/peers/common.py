@@ -1,6 +1,8 @@
 """What all peers share: a model around a recurrent module, a training step, and how it is timed."""
 
+import signal
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
 
@@ -8,7 +10,32 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, mse_loss
 
-TASKS = {"copying": (10, 10), "adding": (2, 1), "pixels": (1, 10)}  # symbols or numbers in, outputs
+TASKS = {"copying": (10, 10), "adding": (2, 1), "pixels": (1, 10), "frames": (None, 10)}  # symbols or numbers in (None:
+# as many as there are units), outputs
+PRECISIONS = ("f32", "tf32", "bf16")
+
+
+def set_precision(precision):
+    """How a GPU multiplies f32: as Reel's --precision has it. In bf16 the forward pass is under autocast besides, for
+    cuDNN has no other way to it; then what Reel keeps in f32 is bf16 here."""
+    fast = precision != "f32"
+    torch.set_float32_matmul_precision({"f32": "highest", "tf32": "high", "bf16": "medium"}[precision])
+    torch.backends.cuda.matmul.allow_tf32 = fast
+    torch.backends.cudnn.allow_tf32 = fast
+
+
+@contextmanager
+def time_limit(seconds):
+    """Raises TimeoutError inside its block when that takes longer: compiling has no end of its own."""
+    def stop(signum, frame):
+        raise TimeoutError(f"stopped after {seconds:g} s")
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @dataclass(frozen=True)
@@ -95,9 +122,10 @@ class Model(nn.Module):
     def __init__(self, make_cell, row, width=None):
         super().__init__()
         inputs, outputs = TASKS[row.task]
-        self.every_step = row.task == "copying"
-        self.embedding = nn.Embedding(inputs, width or row.n) if self.every_step else None
-        self.cell = make_cell((width or row.n) if self.every_step else inputs, row.n)
+        symbols = row.task == "copying"
+        self.every_step = row.task in ("copying", "frames")
+        self.embedding = nn.Embedding(inputs, width or row.n) if symbols else None
+        self.cell = make_cell((width or row.n) if symbols else inputs or row.n, row.n)
         self.head = nn.Linear(self.cell.outputs, outputs)
 
     def forward(self, x):
@@ -107,33 +135,44 @@ class Model(nn.Module):
 class Training:
     """A model, a fixed batch, and what a training loop does with them."""
 
-    def __init__(self, make_cell, row, width=None, compiled=False):
+    def __init__(self, make_cell, row, width=None, compiled=False, device="cpu", precision="f32"):
         torch.manual_seed(1)
-        self.row = row
-        self.model = Model(make_cell, row, width)
+        self.row, self.device, self.half = row, torch.device(device), precision == "bf16"
+        with self.device:  # all that is made here lies there
+            self.model = Model(make_cell, row, width)
+            self.x, self.y = self.batch()
         if compiled:
             self.model.cell.step = torch.compile(self.model.cell.step)
         # a small rate: the numbers stay as they are, however long it runs
         self.optimizer = torch.optim.RMSprop(self.model.parameters(), lr=1e-5, alpha=0.9, eps=1e-8)
-        T, B = row.T, row.B
-        if row.task == "copying":
-            self.x, self.y = torch.randint(10, (T, B)), torch.randint(10, (T, B))
-        elif row.task == "adding":
-            self.x, self.y = torch.rand(T, B, 2), 2 * torch.rand(B, 1)
-        else:
-            self.x, self.y = torch.rand(T, B, 1), torch.randint(10, (B,))
+
+    def batch(self):
+        T, B = self.row.T, self.row.B
+        if self.row.task == "copying":
+            return torch.randint(10, (T, B)), torch.randint(10, (T, B))
+        if self.row.task == "adding":
+            return torch.rand(T, B, 2), 2 * torch.rand(B, 1)
+        if self.row.task == "frames":
+            return torch.rand(T, B, self.row.n), torch.randint(10, (T, B))
+        return torch.rand(T, B, 1), torch.randint(10, (B,))
 
     def step(self):
         self.optimizer.zero_grad()
-        out = self.model(self.x)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.half):
+            out = self.model(self.x)
         if self.row.task == "adding":
-            loss = mse_loss(out, self.y)
+            loss = mse_loss(out.float(), self.y)
         else:
-            loss = cross_entropy(out.flatten(0, -2), self.y.flatten())
+            loss = cross_entropy(out.float().flatten(0, -2), self.y.flatten())
         loss.backward()
         self.optimizer.step()
         self.model.cell.updated()
         return loss.item()
+
+    def wait(self):
+        """Until all that was asked of the device is done."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
 
 
 class Stopwatch:
@@ -141,14 +180,17 @@ class Stopwatch:
 
     def __init__(self, training, threads):
         self.training, self.threads = training, list(threads)
-        for count in self.threads:
-            self.timed(count)  # warm up
+        for _ in range(1 if training.device.type == "cpu" else 3):
+            for count in self.threads:
+                self.timed(count)  # warm up
         self.rounds = {count: [] for count in self.threads}
 
     def timed(self, count):
         torch.set_num_threads(count)
+        self.training.wait()
         start = time.perf_counter()
         self.training.step()
+        self.training.wait()
         return 1e3 * (time.perf_counter() - start)
 
     def run(self, budget, least=3):

@@ -18,8 +18,8 @@ def skew(A):
 
 def cayley(A, negatives):
     """(I + A)^-1 (I - A) D, D a diagonal of signs whose last ones are -1"""
-    one = torch.eye(len(A), dtype=A.dtype)
-    D = torch.ones(len(A), dtype=A.dtype)
+    one = torch.eye(len(A), dtype=A.dtype, device=A.device)
+    D = A.new_ones(len(A))
     D[len(A) - negatives:] = -1
     return torch.linalg.solve(one + skew(A), one - skew(A)) * D
 
@@ -65,7 +65,7 @@ class Ornn(Recurrent):
         U = self.U.tril()
         gram = U.T @ U
         S = (gram.triu() + gram.triu(1)) / 2
-        W = torch.eye(self.n, dtype=U.dtype) - U @ torch.linalg.solve_triangular(S, U.T, upper=True)
+        W = torch.eye(self.n, dtype=U.dtype, device=U.device) - U @ torch.linalg.solve_triangular(S, U.T, upper=True)
         return W.T
 
     def project(self, x):

@@ -1,16 +1,19 @@
 """Reel's cells in PyTorch, and the time of a training step of each.
 
     python3 bench/peers/peers.py --cells lstm,srnn/width=32 --shapes 220x20x128 [--compile] [--json FILE]
+    python3 bench/peers/peers.py --device cuda --precision tf32
 """
 
 import argparse
 import functools
 import json
+import platform
+import subprocess
 from statistics import median
 
 import torch
 
-from common import Row, Stopwatch, Training, best, parse_cell
+from common import PRECISIONS, Row, Stopwatch, Training, best, parse_cell, set_precision
 from gated import Janet
 from memory import Nru, Sru
 from orthogonal import Enrnn, Exprnn, Ornn, Scornn
@@ -24,11 +27,39 @@ CELLS = {"lstm": Lstm, "gru": Gru, "rnn": Rnn, "srnn": Srnn, "nru": Nru, "goru":
 OWN_LOOP = ("lstm", "gru", "rnn")  # PyTorch's own modules: there is no step of ours to compile
 
 
-def make_training(text, row, compiled=False):
+def make_training(text, row, compiled=False, device="cpu", precision="f32"):
     """The training of a cell like "srnn/width=32"."""
     name, settings = parse_cell(text)
     width = int(settings.get("width", 8)) if name == "srnn" else None  # of the embedding, as the SRNN paper has it
-    return Training(functools.partial(CELLS[name], **settings), row, width, compiled)
+    return Training(functools.partial(CELLS[name], **settings), row, width, compiled, device, precision)
+
+
+def add_place(parser):
+    parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:1")
+    parser.add_argument("--precision", default="f32", choices=PRECISIONS, help="of products of f32, on a GPU")
+
+
+def check_place(parser, options):
+    """Ends the program where there is no such device, and sets the precision."""
+    if options.device != "cpu" and not torch.cuda.is_available():
+        parser.error(f"--device {options.device}: PyTorch finds no GPU")
+    if options.device == "cpu" and options.precision != "f32":
+        parser.error(f"--precision {options.precision} is for a GPU. Hint: --device cuda")
+    set_precision(options.precision)
+
+
+def place_name(device):
+    """The device, and PyTorch with what it computes by."""
+    software = f"PyTorch {torch.__version__}, Python {platform.python_version()}"
+    if device == "cpu":
+        return software
+    try:
+        query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+        driver = subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()[0]
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        driver = "unknown"
+    return (f"{torch.cuda.get_device_name(device)}, driver {driver}, CUDA {torch.version.cuda}, "
+            f"cuDNN {torch.backends.cudnn.version()}, {software}")
 
 
 def main():
@@ -39,20 +70,24 @@ def main():
     parser.add_argument("--budget", type=float, default=2, help="seconds a row, but at least three steps")
     parser.add_argument("--compile", action="store_true", help="torch.compile the step of a cell")
     parser.add_argument("--json", help="writes the rows to this file as well")
+    add_place(parser)
     options = parser.parse_args()
-    threads = [int(count) for count in options.threads.split(",")]
+    check_place(parser, options)
+    threads = [int(count) for count in options.threads.split(",")] if options.device == "cpu" else [1]
     rows = []
-    print(f"PyTorch {torch.__version__}{', steps compiled' if options.compile else ''}")
+    print(f"{place_name(options.device)}, {options.precision}{', steps compiled' if options.compile else ''}")
     print(f"{'cell':<22} {'shape':<13} {'threads':>7} {'ms':>9}")
     for shape in options.shapes.split(","):
         for cell in options.cells.split(","):
             compiled = options.compile and parse_cell(cell)[0] not in OWN_LOOP
-            stopwatch = Stopwatch(make_training(cell, Row.parse(shape), compiled), threads)
+            training = make_training(cell, Row.parse(shape), compiled, options.device, options.precision)
+            stopwatch = Stopwatch(training, threads)
             stopwatch.run(options.budget)
             count, rounds = best(stopwatch.rounds)
             print(f"{cell:<22} {shape:<13} {count:>7} {median(rounds):>9.2f}", flush=True)
             rows.append({"system": "torch.compile" if compiled else "torch", "version": torch.__version__, "cell": cell,
-                         "shape": shape, "threads": count, "ms": median(rounds)})
+                         "device": options.device, "precision": options.precision, "shape": shape, "threads": count,
+                         "ms": median(rounds)})
     if options.json:
         with open(options.json, "w") as file:
             json.dump(rows, file, indent=2)

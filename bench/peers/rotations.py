@@ -14,7 +14,7 @@ from orthogonal import modrelu
 def rotation_matrix(theta):
     """W^T of angles [log2 n, n/2]: the rows of the identity, turned layer by layer."""
     half = theta.shape[1]
-    h = torch.eye(2 * half, dtype=theta.dtype)
+    h = torch.eye(2 * half, dtype=theta.dtype, device=theta.device)
     for layer, angles in enumerate(theta):  # pairs lie n / 2^(layer + 1) apart within groups
         groups = 2**layer
         a, b = h.view(2 * half, groups, 2, half // groups).unbind(2)
