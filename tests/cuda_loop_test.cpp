@@ -21,11 +21,7 @@ gpu::LoopValues values_of(const RandomLoop& loop) {
     notes.start_step();
     REQUIRE(notes.note({loop.run->rows, loop.run->columns, loop.run->calls, now}));
   }
-  auto calls = notes.calls();
-  REQUIRE(calls.has_value());
-  auto out = find_values(std::move(*calls), steps);
-  REQUIRE(out.has_value());
-  return *out;
+  return find_values(notes.calls().value(), steps).value();
 }
 
 /// A recurrence with all that its kernels may meet, its outputs and derivatives.
@@ -86,9 +82,7 @@ TEST_CASE("loops at random: one kernel computes what the steps do, to the last b
   std::vector<gpu::LoopKernel> made;
   for (std::size_t i = 0; i < loops.size(); ++i) {
     values.push_back(values_of(*loops[i]));
-    const auto layout = lay_out_loop(values[i], {});
-    REQUIRE(layout.has_value());
-    layouts.push_back(*layout);
+    layouts.push_back(lay_out_loop(values[i], {}).value());
     made.push_back(loop_kernel(values[i], layouts[i], HostKernels::name(i)));
     texts.push_back(made[i].source.text);
   }
@@ -116,7 +110,7 @@ TEST_CASE("NVRTC compiles loops; what no kernel takes is left to the steps") {
   gpu::KernelCompiler compiler(90, "");
   for (const auto& l : random_loops()) {
     const gpu::LoopValues values = values_of(*l);
-    const gpu::KernelSource source = loop_kernel(values, *lay_out_loop(values, {})).source;
+    const gpu::KernelSource source = loop_kernel(values, lay_out_loop(values, {}).value()).source;
     if (!source.has_complex) CHECK(compiler.compile(source).substr(1, 3) == "ELF");
   }
 }

@@ -115,7 +115,8 @@ class Writer {
   std::string load(int o, std::int64_t shift) {
     const FusedOperand& operand = args_.operands[static_cast<std::size_t>(o)];
     if (operand.column == 0 && shift != 0) return run_.value(o);  // the same for the whole row
-    const std::string type = type_name(run_.dtype(o)), name = RunText::name(o, shift), from = address(o, true);
+    const std::string type = type_name(run_.dtype(o)), from = address(o, true);
+    std::string name = RunText::name(o, shift);
     const bool full = operand.column != 0 && (operand.row != 0 || layout_.rows == 1);
     std::string place = operand.column == 0 ? (operand.row != 0 ? "row" : "0") : full ? "at" : "column";
     if (shift != 0)

@@ -10,12 +10,15 @@ namespace reel::cuda {
 namespace {
 
 using Kind = LoopCall::Kind;
-constexpr int warp = 32, product_warps = 8, most_threads = 1024, most_lanes = 8;
+constexpr std::int64_t warp = 32, product_warps = 8, most_threads = 1024, most_lanes = 8;
 
 std::size_t ix(int i) { return static_cast<std::size_t>(i); }
 std::int64_t up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by * by; }
 std::int64_t bytes_of(DType d) { return static_cast<std::int64_t>(size_of(d)); }
 std::int64_t per_vector(DType d) { return 16 / bytes_of(d); }
+std::int64_t power_of_two(std::int64_t n) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
+}
 
 }  // namespace
 
@@ -145,7 +148,7 @@ class Planner {
 
   /// With products: as few slices as have room for the weights, and more if processors would stand idle.
   bool share_products() {
-    out_.threads = product_warps * warp;
+    out_.threads = static_cast<int>(product_warps * warp);
     const std::int64_t processors = limits_.processors;
     std::int64_t columns = 0;
     for (const LoopCall& call : loop_.calls) {
@@ -207,26 +210,26 @@ class Planner {
     });
     double best = 0;
     bool found = false;
-    for (int along = 1; along <= (whole ? 1 : product_warps); along *= 2) {
+    for (std::int64_t along = 1; along <= (whole ? 1 : product_warps); along *= 2) {
       const std::int64_t columns = (all + product_warps / along - 1) / (product_warps / along);
       const std::int64_t vectors = (call.sums + along * warp * v - 1) / (along * warp * v);
-      if (columns > warp || std::int64_t{16} * columns * vectors > limits_.weights) continue;
-      int rows = std::min<int>(warp / static_cast<int>(std::bit_ceil(static_cast<unsigned>(columns))), 8);
+      if (columns > warp || 16 * columns * vectors > limits_.weights) continue;
+      std::int64_t rows = std::min<std::int64_t>(warp / power_of_two(columns), 8);
       while (rows > 1 && rows / 2 >= out_.rows) rows /= 2;
-      const int sums = static_cast<int>(std::bit_ceil(static_cast<unsigned>(columns * rows)));
-      const auto multiply = static_cast<double>(product_warps * columns * vectors * v) / 4;
-      const auto read = static_cast<double>(product_warps * vectors * 4);
-      const auto exchange = static_cast<double>(product_warps * (sums - 1 + std::countr_zero(unsigned{warp / 1U}) -
-                                                                 std::countr_zero(static_cast<unsigned>(sums)))) /
-                            rows;
+      const std::int64_t sums = power_of_two(columns * rows);
+      std::int64_t exchanges = sums - 1;  // then those of one number, at the distances that are left
+      for (std::int64_t lanes = sums; lanes < warp; lanes *= 2) ++exchanges;
+      const auto multiply = static_cast<double>(product_warps * columns * vectors * v) / 4,
+                 read = static_cast<double>(product_warps * vectors * 4),
+                 exchange = static_cast<double>(product_warps * exchanges) / static_cast<double>(rows);
       const double cost = std::max(multiply, read + exchange) + std::min(multiply, read + exchange) / 4;
       if (found && cost >= best) continue;
       found = true;
       best = cost;
-      g.warps_along = along;
+      g.warps_along = static_cast<int>(along);
       g.columns = static_cast<int>(columns);
       g.vectors = static_cast<int>(vectors);
-      g.rows = rows;
+      g.rows = static_cast<int>(rows);
       g.pitch = along * warp * v * vectors;
     }
     return found;

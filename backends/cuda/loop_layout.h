@@ -11,9 +11,9 @@ namespace reel::cuda {
 
 /// What there is of a GPU.
 struct LoopLimits {
-  int processors = 132;              // blocks that run at the same time, one on each
-  std::int64_t shared = 220 * 1024;  // bytes of shared memory of a block
-  std::int64_t weights = 144 * 4;    // bytes of a thread's registers for weights
+  int processors = 132;          // blocks that run at the same time, one on each
+  std::int64_t shared = 225280;  // bytes of shared memory of a block
+  std::int64_t weights = 576;    // bytes of a thread's registers for weights
 };
 
 /// Does each step have a place of its own?

@@ -135,7 +135,7 @@ class Writer : LoopText {
           const std::string column =
               shift == 0 ? "column"
                          : fmt::format("(column >= {0} ? column - {0} : column + {1})", shift, run.columns() - shift);
-          const std::string name = RunText::name(o, shift);
+          std::string name = RunText::name(o, shift);
           loads_ +=
               fmt::format("      const {} {} = {};\n", type_name(dtypes[ix(o)]), name,
                           operand(c, ix(o), column, shift == 0 ? "" : fmt::format("_{}", shift), moved[ix(o)] != 0));
@@ -206,7 +206,8 @@ class Writer : LoopText {
     };
     const std::int64_t lanes = layout_.lanes(call(c).columns());
     const bool one = a.row == 0 && a.column == 0 && a.walk.stride == 0;  // for all of a thread's columns
-    const std::string name = fmt::format("n{}_{}{}", c, k, tag), held = one ? name : name + "[k]";
+    const std::string name = fmt::format("n{}_{}{}", c, k, tag);
+    std::string held = one ? name : name + "[k]";
     if (a.walk.turns) return read("i");
     if (a.walk.stride == 0) {  // the same in all steps; registers are for some of these
       if (one ? held_ + 1 > most_held : held_ + lanes > most_held) return read("i");
@@ -216,7 +217,7 @@ class Writer : LoopText {
     const std::string first = fmt::format("      {} = {};\n", held, read("0"));
     start_ += one ? first : each_lane(call(c).columns(), first);
     if (a.walk.stride == 0) return held;
-    const std::string now = fmt::format("x{}{}", k, tag);
+    std::string now = fmt::format("x{}{}", k, tag);
     loads_ += fmt::format("      const {} {} = {};\n", type(a.dtype), now, held);
     loads_ += fmt::format("      if (i + 1 < a.steps) {} = {};\n", held, read("i + 1"));
     loads_ +=

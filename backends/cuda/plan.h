@@ -21,7 +21,7 @@ inline unsigned blocks_for(std::int64_t work, std::int64_t per_block = threads_p
 /// Several arrays shared out to blocks: chunks of elements, numbered array after array.
 struct Chunks {
   static constexpr int most = 48;  // arrays at a time: arguments of kernels have 4 KB
-  static constexpr std::int64_t size = 4 * threads_per_block;
+  static constexpr std::int64_t size = std::int64_t{4} * threads_per_block;
   int arrays = 0;
   std::int64_t end[most] = {};  // behind the last chunk of each
 

@@ -134,7 +134,7 @@ std::string RunText::compute(int operand, std::int64_t shift) {
                        call.kind == Kind::zip ? ", " : "", x[1]);
     note = fmt::format("  // {}", functor_of(call).name);
   }
-  const std::string out = name(operand, shift);
+  std::string out = name(operand, shift);
   lines_ += fmt::format("{}const {} {} = {};{}\n", indent_, type_name(dtype(operand)), out, made, note);
   return out;
 }
