@@ -137,6 +137,7 @@ TEST_CASE("every cell: scans by kernels of whole loops are what they mean, with 
     cases.push_back({{type.name, 16, 4, true}, has_gates ? gates : sliced});
   }
   cases.push_back({{"srnn", 1100, 2, false}, whole});
+  for (const std::string cell : {"srnn", "eurnn", "gru"}) cases.push_back({{cell, 16, 1, false}, gates});
   for (const std::int64_t hidden : {18, 20}) {  // rows that do not begin at vectors, and that do
     for (const std::string cell : {"lstm", "rnn", "ornn"})
       cases.push_back({{cell, hidden, 37, false, DType::f32}, cell == "lstm" ? gates : sliced});
