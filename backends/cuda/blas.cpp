@@ -2,7 +2,6 @@
 // c' = op(b)' op(a)' there, with operands as they lie.
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/libraries.h"
-#include "backends/cuda/noted.h"
 #include "ops/functors/unary.h"
 
 namespace reel::cuda {
@@ -28,7 +27,7 @@ void Cuda::gemm(const GemmArgs& g) {
   if (g.m == 0 || g.n == 0 || g.batch == 0) return;
   // Kernels of whole loops compute in the numbers' own precision.
   if (notes_ && g.dtype == DType::f32 && options_.precision != Precision::strict) throw NotNoted();
-  if (noted(g)) return;
+  if (noted(notes_, g)) return;
   if (g.k == 0) return fill({g.dtype, g.batch * g.m * g.n, 0, g.c});  // an empty sum
   const auto conjugated = [&](const void* x, std::int64_t stride, std::int64_t size) {
     const std::int64_t n = stride == 0 ? size : (g.batch - 1) * stride + size;

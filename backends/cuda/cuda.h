@@ -19,13 +19,9 @@ class FftPlans;
 class GeneratedKernels;
 class Graph;
 class Libraries;
-class LoopNotes;
 struct Matrices;
 class MatrixKernels;
 class Staging;
-
-/// Thrown where a loop that is looked at makes a call that cannot be noted.
-struct NotNoted {};
 
 /// Throws Error unless `code` is success; `what` is the call or kernel.
 void check(cudaError_t code, const char* what);
@@ -98,9 +94,6 @@ class Cuda final : public Backend {
   void make_current();
   /// The stream of all work, with this device the current one. Throws NotNoted while calls are noted.
   cudaStream_t stream();
-  /// Is the call to be noted instead of made? Throws NotNoted if it cannot be.
-  template <class Args>
-  bool noted(const Args& a);
   bool loop_at_once(std::int64_t steps, const std::function<void(std::int64_t i)>& step);
   /// To be called after each launch: throws Error that names the kernel, what it computes and its sizes.
   void launched(const char* kernel, const char* what, std::initializer_list<std::int64_t> sizes);

@@ -10,11 +10,6 @@
 
 namespace reel::cuda {
 
-template <class T, int n>
-struct alignas(sizeof(T) * n) Pack {
-  T at[n];
-};
-
 /// How many neighbours of the largest of these types a thread takes at once: 16 bytes.
 template <class... T>
 inline constexpr int neighbours = 16 / static_cast<int>(std::max({sizeof(T)...}));

@@ -21,12 +21,6 @@ struct SquaredSize {
   }
 };
 
-/// Neighbours that are read as one.
-template <class T, int n>
-struct alignas(sizeof(T) * n) Neighbours {
-  T at[n];
-};
-
 /// What another lane of the warp has.
 template <class T>
 __device__ T of_lane(T x, int distance) {
@@ -62,7 +56,7 @@ __device__ W fold_strided(std::int64_t n, int lane, int lanes, Take take) {
 /// Elements that a thread has read, to be folded into what it has.
 template <class Take, class In, int n>
 struct Read {
-  Neighbours<In, n> x;
+  Pack<In, n> x;
   template <class Rule, class W>
   __device__ W onto(W total) const {
 #pragma unroll
@@ -94,8 +88,7 @@ __global__ void fold(ReducePlan p, bool gathers, bool aligned, const In* in, W* 
         const In* const x = in + base + first;
         const std::int64_t whole = (last - first) / per;
         total = fold_strided<Rule, W, 4>(whole, lane, p.down, [&](std::int64_t r) {
-          using Pack = Neighbours<In, per>;
-          if (aligned) return Read<Take, In, per>{reinterpret_cast<const Pack*>(x)[r]};
+          if (aligned) return Read<Take, In, per>{reinterpret_cast<const Pack<In, per>*>(x)[r]};
           Read<Take, In, per> y;
 #pragma unroll
           for (int k = 0; k < per; ++k) y.x.at[k] = x[r * per + k];

@@ -2,7 +2,6 @@
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/fused_source.h"
 #include "backends/cuda/generated_kernels.h"
-#include "backends/cuda/noted.h"
 #include "backends/cuda/plan.h"
 
 namespace reel::cuda {
@@ -12,7 +11,7 @@ bool Cuda::fuses(const FusedCall& call) {
 }
 
 void Cuda::fused(const FusedArgs& args) {
-  if (args.rows * args.columns == 0 || noted(args)) return;
+  if (args.rows * args.columns == 0 || noted(notes_, args)) return;
   const cudaStream_t work = stream();
   const FusedLayout layout = lay_out(args);
   const CUfunction kernel = generated_->get(fused_key(args, layout), [&] {

@@ -55,6 +55,13 @@ std::string fused_key(const FusedArgs& args, const FusedLayout& layout) {
 
 namespace {
 
+/// Those of which a row has one element.
+std::vector<char> flat_operands(const FusedArgs& args) {
+  std::vector<char> out;
+  for (const FusedOperand& o : args.operands) out.push_back(!o.local && o.column == 0);
+  return out;
+}
+
 class Writer {
  public:
   Writer(const FusedArgs& args, const FusedLayout& layout, const std::string& name)
@@ -63,7 +70,7 @@ class Writer {
         name_(name),
         slot_(args.operands.size(), -1),
         run_(
-            args.calls, dtypes_of(args), layout.columns, 0,
+            args.calls, dtypes_of(args), flat_operands(args), layout.columns, 0,
             [this](int o, std::int64_t shift) { return load(o, shift); }, layout.per > 1 ? "      " : "    ") {}
 
   KernelSource write() {
@@ -114,7 +121,6 @@ class Writer {
 
   std::string load(int o, std::int64_t shift) {
     const FusedOperand& operand = args_.operands[static_cast<std::size_t>(o)];
-    if (operand.column == 0 && shift != 0) return run_.value(o);  // the same for the whole row
     const std::string type = type_name(run_.dtype(o)), from = address(o, true);
     std::string name = RunText::name(o, shift);
     const bool full = operand.column != 0 && (operand.row != 0 || layout_.rows == 1);

@@ -1,7 +1,6 @@
 // copy: elements change place, unseen. Runs that lie side by side go sixteen bytes at a time, transposes through tiles
 // in shared memory.
 #include "backends/cuda/elementwise.h"
-#include "backends/cuda/noted.h"
 #include "backends/cuda/transpose.h"
 
 namespace reel::cuda {
@@ -66,7 +65,7 @@ void copy_words(const Loop<2>& loop, const Word* in, Word* out, cudaStream_t str
 
 void Cuda::copy(const CopyArgs& a) {
   const std::int64_t n = a.loop.numel();
-  if (n == 0 || noted(a)) return;
+  if (n == 0 || noted(notes_, a)) return;
   const auto inner = a.loop.inner_stride();
   if (a.loop.rank == 0 || (a.loop.rank == 1 && inner[0] == 1 && inner[1] == 1))
     return copy_bytes(a.out, a.in, static_cast<std::size_t>(n) * a.element_bytes);

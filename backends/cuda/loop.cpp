@@ -12,40 +12,23 @@ void Cuda::loop(std::int64_t steps, const std::function<void(std::int64_t i)>& s
 }
 
 bool Cuda::loop_at_once(std::int64_t steps, const std::function<void(std::int64_t i)>& step) {
-  if (notes_) throw NotNoted();  // a loop within a loop
-  if (options_.by_step || steps < LoopNotes::looked_at) return false;
-  LoopNotes notes;
-  try {
-    notes_ = &notes;
-    for (std::int64_t i = 0; i < LoopNotes::looked_at; ++i) {
-      notes.start_step();
-      step(i);
-    }
-    notes_ = nullptr;
-  } catch (const NotNoted&) {
-    notes_ = nullptr;
-    return false;
-  } catch (...) {
-    notes_ = nullptr;
-    throw;
-  }
-  auto calls = notes.calls();
+  if (options_.by_step) return false;
+  auto calls = look_at(notes_, steps, step);
   const auto values = calls ? find_values(std::move(*calls), steps) : std::nullopt;
   const auto layout = values ? lay_out_loop(*values, limits_) : std::nullopt;
   if (!layout) return false;
   const LoopKernel kernel = loop_kernel(*values, *layout);
+  const bool waits = layout->waits > 0;
+  const std::int64_t counters = waits ? (layout->groups * counter_bytes + 255) / 256 * 256 : 0;
+  const StoragePtr room = scratch(static_cast<std::size_t>(counters + layout->scratch));
+  const auto argument = loop_arguments(*values, kernel, steps, room->data, room->data + counters);
   constexpr std::size_t most = 4096 / sizeof(std::uint64_t);  // arguments of a kernel
-  if (loop_arguments(*values, kernel, steps, nullptr, nullptr).size() > most) return false;
-  if (!generated_->available(kernel.source.has_complex)) return false;
+  if (argument.size() > most || !generated_->available(kernel.source.has_complex)) return false;
   const CUfunction function = generated_->get(kernel.source.text, [&] {
     not_recorded("a kernel is to be compiled first");
     return kernel.source;
   });
-  const bool waits = layout->waits > 0;
-  const std::int64_t counters = waits ? (layout->groups * counter_bytes + 255) / 256 * 256 : 0;
-  const StoragePtr room = scratch(static_cast<std::size_t>(counters + layout->scratch));
   if (waits) check(cudaMemsetAsync(room->data, 0, static_cast<std::size_t>(counters), stream()), "counters of a loop");
-  const auto argument = loop_arguments(*values, kernel, steps, room->data, room->data + counters);
   generated_->launch(function, static_cast<unsigned>(layout->blocks()), static_cast<unsigned>(layout->threads),
                      layout->bytes, waits, argument.data(), stream());
   launched("loop", {steps, values->rows, layout->groups, layout->slices});

@@ -1,8 +1,8 @@
 #include "backends/cuda/loop_layout.h"
 
 #include <algorithm>
-#include <bit>
 
+#include "backends/cuda/plan.h"
 #include "backends/cuda/run_text.h"
 
 namespace reel::cuda {
@@ -16,12 +16,8 @@ std::size_t ix(int i) { return static_cast<std::size_t>(i); }
 std::int64_t up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by * by; }
 std::int64_t bytes_of(DType d) { return static_cast<std::int64_t>(size_of(d)); }
 std::int64_t per_vector(DType d) { return 16 / bytes_of(d); }
-std::int64_t power_of_two(std::int64_t n) {
-  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
-}
 
-}  // namespace
-
+/// By operand of a call: is it read away from its own place?
 std::vector<char> moved_operands(const LoopCall& call) {
   std::vector<char> moved(call.operands.size(), 0);
   if (call.kind == Kind::product || call.kind == Kind::rotation) moved[0] = 1;
@@ -37,7 +33,15 @@ std::vector<char> moved_operands(const LoopCall& call) {
   return moved;
 }
 
-namespace {
+/// How a call reads an operand, which is `moved` or not.
+Reading reading(const LoopValues& loop, std::size_t c, std::size_t operand, bool moved) {
+  const LoopCall& call = loop.calls[c];
+  const Source& s = loop.source(c, operand);
+  if (!s.made()) return Reading::memory;
+  const LoopValue& v = loop.values[ix(s.value)];
+  if (moved || s.offset != 0 || v.width != call.columns() || v.writers.size() > 1) return Reading::shared;
+  return loop.from_product(s.value) ? Reading::tile : Reading::register_;
+}
 
 class Planner {
  public:
@@ -65,8 +69,10 @@ class Planner {
     for (std::size_t c = 0; c < loop_.calls.size(); ++c) {
       const LoopCall& call = loop_.calls[c];
       const std::vector<char> moved = moved_operands(call);
+      std::vector<Reading>& readings = out_.readings.emplace_back(call.operands.size(), Reading::memory);
       for (std::size_t k = 0; k < call.operands.size(); ++k) {
         if (call.operands[k].local) continue;
+        readings[k] = reading(loop_, c, k, moved[k] != 0);
         const Source& s = loop_.source(c, k);
         if (!s.made()) {
           if (call.kind == Kind::product && (k == 0 || call.operands[k].walk.stride != 0)) return false;
@@ -80,9 +86,8 @@ class Planner {
         }
         if (call.kind == Kind::product && k == 1) return false;  // a product of two values
         r.before = r.before || s.before;
-        const Reading how = reading(loop_, c, k, moved[k] != 0);
-        if (how == Reading::register_) r.in_register = true;
-        if (how == Reading::shared) {
+        if (readings[k] == Reading::register_) r.in_register = true;
+        if (readings[k] == Reading::shared) {
           r.shared = true;
           if (s.before && call.kind != Kind::product) r.versions = 2;
           moves_ = moves_ || call.kind != Kind::product;
@@ -121,12 +126,11 @@ class Planner {
   /// Must a product wait for those of a stage: does it read what they make, or make what they read of the step before?
   bool waits_for(const LoopStage& stage, std::size_t product) const {
     const Source &x = loop_.source(product, 0), &out = loop_.source(product, 2);
-    const auto clashes = [&](int c) {
+    const std::vector<int> calls = stage.calls();
+    return std::any_of(calls.begin(), calls.end(), [&](int c) {
       const Source &other = loop_.source(ix(c), 0), &made = loop_.source(ix(c), 2);
       return (!x.before && x.value == made.value) || (other.before && other.value == out.value);
-    };
-    return std::any_of(stage.groups.begin(), stage.groups.end(),
-                       [&](const ProductGroup& g) { return std::any_of(g.calls.begin(), g.calls.end(), clashes); });
+    });
   }
 
   /// Without products: a row for a block where elements move along it, else an element for a thread.
@@ -214,9 +218,9 @@ class Planner {
       const std::int64_t columns = (all + product_warps / along - 1) / (product_warps / along);
       const std::int64_t vectors = (call.sums + along * warp * v - 1) / (along * warp * v);
       if (columns > warp || 16 * columns * vectors > limits_.weights) continue;
-      std::int64_t rows = std::min<std::int64_t>(warp / power_of_two(columns), 8);
+      std::int64_t rows = std::min<std::int64_t>(warp / power_of_two(columns, warp), 8);
       while (rows > 1 && rows / 2 >= out_.rows) rows /= 2;
-      const std::int64_t sums = power_of_two(columns * rows);
+      const std::int64_t sums = power_of_two(columns * rows, warp);
       std::int64_t exchanges = sums - 1;  // then those of one number, at the distances that are left
       for (std::int64_t lanes = sums; lanes < warp; lanes *= 2) ++exchanges;
       const auto multiply = static_cast<double>(product_warps * columns * vectors * v) / 4,
@@ -266,8 +270,9 @@ class Planner {
         r.shared_at = at;
         at += up(r.versions * rows * r.pitch * bytes_of(value.dtype), 16);
       }
-      if (r.shared && out_.slices > 1 && value.walk.stride == 0)
-        out_.scratch += up(2 * loop_.rows * value.width * bytes_of(value.dtype), 256);
+      const bool others_read = r.shared && out_.slices > 1 && value.walk.stride == 0;  // while the next is made
+      r.scratch_at = others_read ? out_.scratch : -1;
+      if (others_read) out_.scratch += up(2 * loop_.rows * value.width * bytes_of(value.dtype), 256);
       if (!r.tile) continue;
       for (const LoopStage& stage : out_.stages) {
         for (const ProductGroup& g : stage.groups) {
@@ -291,26 +296,18 @@ class Planner {
   };
   std::vector<Touch> touches(const LoopStage& stage, int step) const {
     std::vector<Touch> out;
-    const auto add = [&](std::size_t c) {
-      const std::vector<char> moved = moved_operands(loop_.calls[c]);
-      for (std::size_t k = 0; k < loop_.calls[c].operands.size(); ++k) {
-        if (loop_.calls[c].operands[k].local || !loop_.source(c, k).made()) continue;
-        const Source& s = loop_.source(c, k);
+    for (const int c : stage.calls()) {
+      for (std::size_t k = 0; k < loop_.calls[ix(c)].operands.size(); ++k) {
+        const Source& s = loop_.source(ix(c), k);
+        if (!s.made()) continue;
         const Room& r = out_.rooms[ix(s.value)];
-        const bool writes = loop_.writes(c, k);
+        const Reading how = out_.readings[ix(c)][k];
+        const bool writes = loop_.writes(ix(c), k);
         const int version = r.versions == 1 ? 0 : (step + (s.before ? 0 : 1)) % 2;
-        const Reading how = reading(loop_, c, k, moved[k] != 0);
         if (r.shared && out_.slices == 1 && (writes || how == Reading::shared))
           out.push_back({s.value, false, writes, version});
         if (r.tile && (writes || how == Reading::tile)) out.push_back({s.value, true, writes, 0});
       }
-    };
-    if (stage.is_products()) {
-      for (const ProductGroup& g : stage.groups) {
-        for (const int c : g.calls) add(ix(c));
-      }
-    } else {
-      add(ix(stage.call));
     }
     return out;
   }
@@ -336,20 +333,14 @@ class Planner {
         if (stage.wait != LoopStage::Wait::none) since.clear();
         if (stage.wait == LoopStage::Wait::group) changed.assign(changed.size(), 0);
         since.insert(since.end(), now.begin(), now.end());
-        for (std::size_t v = 0; v < changed.size(); ++v)
-          changed[v] = changed[v] || writes_in(stage, static_cast<int>(v));
+        for (const int c : stage.calls()) {
+          for (std::size_t k = 0; k < loop_.calls[ix(c)].operands.size(); ++k) {
+            if (loop_.source(ix(c), k).made() && loop_.writes(ix(c), k)) changed[ix(loop_.source(ix(c), k).value)] = 1;
+          }
+        }
       }
     }
     for (const LoopStage& stage : out_.stages) out_.waits += stage.wait == LoopStage::Wait::group;
-  }
-  bool writes_in(const LoopStage& stage, int v) const {
-    for (const int w : value(v).writers) {
-      if (stage.call == w) return true;
-      for (const ProductGroup& g : stage.groups) {
-        if (std::find(g.calls.begin(), g.calls.end(), w) != g.calls.end()) return true;
-      }
-    }
-    return false;
   }
 
   /// Is it faster than a kernel for each call? Reckoned in microseconds of a step from what one processor and the whole
@@ -376,13 +367,11 @@ class Planner {
 
 }  // namespace
 
-Reading reading(const LoopValues& loop, std::size_t c, std::size_t operand, bool moved) {
-  const LoopCall& call = loop.calls[c];
-  const Source& s = loop.source(c, operand);
-  if (!s.made()) return Reading::memory;
-  const LoopValue& v = loop.values[ix(s.value)];
-  if (moved || s.offset != 0 || v.width != call.columns() || v.writers.size() > 1) return Reading::shared;
-  return loop.from_product(s.value) ? Reading::tile : Reading::register_;
+std::vector<int> LoopStage::calls() const {
+  std::vector<int> out;
+  if (!is_products()) out.push_back(call);
+  for (const ProductGroup& g : groups) out.insert(out.end(), g.calls.begin(), g.calls.end());
+  return out;
 }
 
 std::optional<LoopLayout> lay_out_loop(const LoopValues& loop, const LoopLimits& limits) {

@@ -37,6 +37,7 @@ struct Room {
   int planes = 1;            // of a tile: parts of a sum, to be added by who reads it
   std::int64_t pitch = 0;    // of rows in shared memory, in elements
   std::int64_t shared_at = 0, tile_at = 0;  // bytes into the shared memory
+  std::int64_t scratch_at = -1;             // not below 0: bytes into the scratch memory, where it is twice
 };
 
 /// Products of one factor, done together: their columns side by side.
@@ -56,6 +57,8 @@ struct LoopStage {
   int call = -1;                                             // an elementwise one, or
   std::vector<ProductGroup> groups = {};                     // products
   bool is_products() const { return call < 0; }
+  /// All of its calls.
+  std::vector<int> calls() const;
 };
 
 struct LoopLayout {
@@ -66,7 +69,8 @@ struct LoopLayout {
   std::int64_t bytes = 0;               // of shared memory
   std::int64_t scratch = 0;             // bytes of memory: values that others read while the next are made
   int waits = 0;                        // of a group, in a step
-  std::vector<Room> rooms;              // by value
+  std::vector<std::vector<Reading>> readings;  // by call, by operand
+  std::vector<Room> rooms;                     // by value
   std::vector<LoopStage> stages;
   std::int64_t blocks() const { return groups * slices; }
   /// Columns of a block of a value or call that has so many.
@@ -74,11 +78,6 @@ struct LoopLayout {
   /// Columns that a thread has of a call's.
   std::int64_t lanes(std::int64_t columns) const { return (rows * slice(columns) + threads - 1) / threads; }
 };
-
-/// By operand of a call: is it read away from its own place?
-std::vector<char> moved_operands(const LoopCall& call);
-/// How a call reads an operand, which is `moved` or not.
-Reading reading(const LoopValues& loop, std::size_t call, std::size_t operand, bool moved);
 
 /// Nothing, where a loop does not fit into one kernel, or would gain nothing by it.
 std::optional<LoopLayout> lay_out_loop(const LoopValues& loop, const LoopLimits& limits);

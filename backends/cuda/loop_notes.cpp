@@ -109,4 +109,25 @@ std::optional<std::vector<LoopCall>> LoopNotes::calls() const {
   return out;
 }
 
+std::optional<std::vector<LoopCall>> look_at(LoopNotes*& notes, std::int64_t steps,
+                                             const std::function<void(std::int64_t i)>& step) {
+  if (notes) throw NotNoted();  // a loop within a loop
+  if (steps < LoopNotes::looked_at) return std::nullopt;
+  struct Looking {
+    LoopNotes*& notes;
+    ~Looking() { notes = nullptr; }
+  } const looking{notes};
+  LoopNotes here;
+  notes = &here;
+  try {
+    for (std::int64_t i = 0; i < LoopNotes::looked_at; ++i) {
+      here.start_step();
+      step(i);
+    }
+  } catch (const NotNoted&) {
+    return std::nullopt;
+  }
+  return here.calls();
+}
+
 }  // namespace reel::cuda

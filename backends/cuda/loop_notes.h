@@ -1,6 +1,7 @@
 // What a backend learns of a loop by looking at its first steps: their calls are noted instead of being made, and from
 // the addresses in a few of them follows where everything lies in any step.
 #pragma once
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -61,5 +62,19 @@ class LoopNotes {
   bool add(LoopCall call);
   std::vector<std::vector<LoopCall>> steps_;  // walks have their first place only
 };
+
+/// Thrown where a loop that is looked at asks for what cannot be noted.
+struct NotNoted {};
+
+/// Is a kernel's call to be noted instead of made? Throws NotNoted if it cannot be.
+template <class Args>
+bool noted(LoopNotes* notes, const Args& a) {
+  if (notes && !notes->note(a)) throw NotNoted();
+  return notes != nullptr;
+}
+
+/// The calls of a step of a loop. While steps are looked at, `notes` is where the backend's kernels are to note them.
+std::optional<std::vector<LoopCall>> look_at(LoopNotes*& notes, std::int64_t steps,
+                                             const std::function<void(std::int64_t i)>& step);
 
 }  // namespace reel::cuda

@@ -114,7 +114,7 @@ class Writer : LoopText {
     if (call(c).kind == Kind::run)
       run(c);
     else if (call(c).kind == Kind::copy)
-      result(c, 1, operand(c, 0, "column", "", false));
+      result(c, 1, operand(c, 0, "column", ""));
     else
       rotation(c);
     step_ +=
@@ -123,26 +123,25 @@ class Writer : LoopText {
 
   void run(int c) {
     const LoopCall& run = call(c);
-    const std::vector<char> moved = moved_operands(run);
     std::vector<DType> dtypes;
-    for (const Access& a : run.operands) dtypes.push_back(a.dtype);
-    for (const DType d : dtypes) type(d);
-    RunText* words = nullptr;
+    std::vector<char> flat;
+    for (const Access& a : run.operands) {
+      type(a.dtype);
+      dtypes.push_back(a.dtype);
+      flat.push_back(!a.local && a.column == 0);
+    }
     RunText text(
-        run.calls, dtypes, run.columns(), numbers_,
-        [&](int o, std::int64_t shift) -> std::string {
-          if (shift != 0 && run.operands[ix(o)].column == 0) return words->value(o);
+        run.calls, dtypes, flat, run.columns(), numbers_,
+        [&](int o, std::int64_t shift) {
           const std::string column =
               shift == 0 ? "column"
                          : fmt::format("(column >= {0} ? column - {0} : column + {1})", shift, run.columns() - shift);
           std::string name = RunText::name(o, shift);
-          loads_ +=
-              fmt::format("      const {} {} = {};\n", type_name(dtypes[ix(o)]), name,
-                          operand(c, ix(o), column, shift == 0 ? "" : fmt::format("_{}", shift), moved[ix(o)] != 0));
+          loads_ += fmt::format("      const {} {} = {};\n", type_name(dtypes[ix(o)]), name,
+                                operand(c, ix(o), column, shift == 0 ? "" : fmt::format("_{}", shift)));
           return name;
         },
         "      ");
-    words = &text;
     std::vector<std::pair<std::size_t, std::string>> results;
     for (std::size_t o = 0; o < run.operands.size(); ++o) {
       if (!run.operands[o].local && text.made(static_cast<int>(o)))
@@ -156,13 +155,13 @@ class Writer : LoopText {
   void rotation(int c) {
     const LoopCall& r = call(c);
     const std::string there = fmt::format("partner(column, {}, {}, {})", r.first, r.last, r.distance);
-    const std::string other = operand(c, 0, there, "_p", true);
+    const std::string other = operand(c, 0, there, "_p");
     if (r.operands.size() == 2) return result(c, 1, other);
     const auto times = [&](const std::string& a, const std::string& b) {
       return fmt::format("Binary<{}>{{}}({}, {})", index_of<Mul, BinaryFunctors>, a, b);
     };
-    const std::string x = operand(c, 0, "column", "", true), cos = operand(c, 2, "column", "", false),
-                      sin = operand(c, 3, "column", "", false);
+    const std::string x = operand(c, 0, "column", ""), cos = operand(c, 2, "column", ""),
+                      sin = operand(c, 3, "column", "");
     result(c, 1, fmt::format("{} + {}", times(cos, x), times(sin, other)));
   }
 
@@ -183,10 +182,10 @@ class Writer : LoopText {
   }
 
   /// An operand's element in this row, at some column of the call.
-  std::string operand(int c, std::size_t k, const std::string& column, const std::string& tag, bool moved) {
+  std::string operand(int c, std::size_t k, const std::string& column, const std::string& tag) {
     const Access& a = call(c).operands[k];
     const Source& s = loop_.source(ix(c), k);
-    switch (reading(loop_, ix(c), k, moved)) {
+    switch (layout_.readings[ix(c)][k]) {
       case Reading::register_:
         return fmt::format("r{}[k]", s.value);
       case Reading::tile:

@@ -23,16 +23,9 @@ std::string LoopText::memory(const LoopMemory& place, DType d, bool reads, const
 }
 
 std::optional<LoopMemory> LoopText::scratch(int v) const {
-  std::int64_t at = 0;
-  for (int u = 0;; ++u) {
-    if (layout_.slices == 1 || !room(u).shared || value(u).walk.stride != 0) {
-      if (u == v) return std::nullopt;
-      continue;
-    }
-    const std::int64_t bytes = loop_.rows * value(u).width * static_cast<std::int64_t>(size_of(value(u).dtype));
-    if (u == v) return LoopMemory{{nullptr, bytes, true}, at};
-    at += (2 * bytes + 255) / 256 * 256;
-  }
+  if (room(v).scratch_at < 0) return std::nullopt;
+  const std::int64_t bytes = loop_.rows * value(v).width * static_cast<std::int64_t>(size_of(value(v).dtype));
+  return LoopMemory{{nullptr, bytes, true}, room(v).scratch_at};
 }
 
 std::string LoopText::each_lane(std::int64_t columns, const std::string& text, const char* indent) const {
@@ -68,12 +61,12 @@ std::string LoopText::tile_sum(int v) const {
 std::string LoopText::store(int v, const Access& to, const std::string& x, const char* indent) {
   const LoopWalk& walk = value(v).walk;
   const bool others = room(v).shared && layout_.slices > 1;  // other blocks read it there
-  const std::string line =
-      fmt::format("{}[row * {} + column] = {};\n", memory(to.walk, to.dtype, false, "i"), value(v).width, x);
+  const auto put = [&](const LoopMemory& place) {
+    return fmt::format("{}[row * {} + column] = {};\n", memory(place, to.dtype, false, "i"), value(v).width, x);
+  };
+  const std::string line = put({to.walk});
   std::string out;
-  if (const auto place = scratch(v))
-    out +=
-        fmt::format("{}{}[row * {} + column] = {};\n", indent, memory(*place, to.dtype, false, "i"), value(v).width, x);
+  if (const auto place = scratch(v)) out += indent + put(*place);
   if (is_slab(walk) || (others && walk.turns)) return out + indent + line;
   if (call(value(v).writers[0]).kind == LoopCall::Kind::product) return out;  // written at the end
   return out + fmt::format("{}if (i + {} >= a.steps) {}", indent, walk.turns ? 2 : 1, line);

@@ -12,6 +12,12 @@ inline constexpr int threads_per_block = 256;
 /// Elements that one launch walks through by 32-bit numbers; larger work is split.
 inline constexpr std::int64_t most_elements = (std::int64_t{1} << 31) - 1;
 
+/// Neighbours that are read and written as one.
+template <class T, int n>
+struct alignas(sizeof(T) * n) Pack {
+  T at[n];
+};
+
 /// Blocks for `work` threads; beyond the limit the threads of a launch go round more than once.
 inline unsigned blocks_for(std::int64_t work, std::int64_t per_block = threads_per_block) {
   constexpr std::int64_t limit = 1 << 16;

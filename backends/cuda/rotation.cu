@@ -1,6 +1,5 @@
 // One layer of plane rotations, or of exchanges alone: an element a thread, which reads its partner beside it.
 #include "backends/cuda/elementwise.h"
-#include "backends/cuda/noted.h"
 
 namespace reel::cuda {
 
@@ -36,7 +35,7 @@ __global__ void exchange(Layer layer, std::int64_t all, const Word* x, Word* out
 
 void Cuda::rotate(const RotateArgs& r) {
   const std::int64_t all = r.rows * r.n;
-  if (all == 0 || noted(r)) return;
+  if (all == 0 || noted(notes_, r)) return;
   const Layer layer{r.n, r.first, r.last, r.distance};
   dispatch(r.dtype, [&]<class E>(std::type_identity<E>) {
     using T = device_type<E>;

@@ -87,10 +87,11 @@ bool has_rolls(std::span<const FusedCall> calls) {
   return std::any_of(calls.begin(), calls.end(), [](const FusedCall& c) { return c.kind == Kind::roll; });
 }
 
-RunText::RunText(std::span<const FusedCall> calls, std::vector<DType> dtypes, std::int64_t columns, int numbers,
-                 Load load, std::string indent)
+RunText::RunText(std::span<const FusedCall> calls, std::vector<DType> dtypes, std::vector<char> flat,
+                 std::int64_t columns, int numbers, Load load, std::string indent)
     : calls_(calls),
       dtypes_(std::move(dtypes)),
+      flat_(std::move(flat)),
       maker_(makers_of(calls, dtypes_.size())),
       columns_(columns),
       load_(std::move(load)),
@@ -106,6 +107,7 @@ std::string RunText::name(int operand, std::int64_t shift) {
 }
 
 std::string RunText::value(int operand, std::int64_t shift) {
+  if (flat_[at(operand)]) shift = 0;
   if (const auto found = names_.find({operand, shift}); found != names_.end()) return found->second;
   const std::string made = maker_[at(operand)] >= 0 ? compute(operand, shift) : load_(operand, shift);
   return names_[{operand, shift}] = made;

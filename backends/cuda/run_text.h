@@ -33,9 +33,10 @@ class RunText {
  public:
   /// Gives the name of an argument's value so many columns before.
   using Load = std::function<std::string(int operand, std::int64_t shift)>;
-  /// `numbers`: of the kernel's argument, how many are others'. Lines start with `indent`.
-  RunText(std::span<const FusedCall> calls, std::vector<DType> dtypes, std::int64_t columns, int numbers, Load load,
-          std::string indent);
+  /// `flat`: by operand, is it the same along a row? `numbers`: of the kernel's argument, how many are others'. Lines
+  /// start with `indent`.
+  RunText(std::span<const FusedCall> calls, std::vector<DType> dtypes, std::vector<char> flat, std::int64_t columns,
+          int numbers, Load load, std::string indent);
 
   /// The name of an operand's value so many columns before; what it takes is added to lines().
   std::string value(int operand, std::int64_t shift = 0);
@@ -49,6 +50,7 @@ class RunText {
 
   std::span<const FusedCall> calls_;
   std::vector<DType> dtypes_;
+  std::vector<char> flat_;
   std::vector<int> maker_, number_;  // by operand; by call: its first number
   std::int64_t columns_;
   Load load_;
