@@ -32,8 +32,7 @@ HostKernels host_kernels(const std::vector<Run>& runs) {
   return HostKernels(texts);
 }
 void launch(const HostKernels& kernels, std::size_t i, const FusedRunMaker& run) {
-  kernels.call(i, gpu::fused_arguments(run.args(), gpu::lay_out(run.args())).data(), 3, 64,
-               HostKernels::Together::none);
+  kernels.call(i, gpu::fused_arguments(run.args(), gpu::lay_out(run.args())).data(), 3, 64);
 }
 std::string key_of(const FusedRunMaker& run) { return gpu::fused_key(run.args(), gpu::lay_out(run.args())); }
 

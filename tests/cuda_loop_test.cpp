@@ -95,7 +95,7 @@ TEST_CASE("loops at random: one kernel computes what the steps do, to the last b
     waiting += texts[i].find("    __syncthreads();") != std::string::npos;
     wide += layouts[i].lanes(run.columns) > 1;
     kernels.call(i, loop_arguments(values[i], made[i], steps, nullptr, nullptr).data(), layouts[i].blocks(),
-                 layouts[i].threads, HostKernels::Together::of_a_block);
+                 layouts[i].threads);
     CHECK_MESSAGE((run.results() == wanted), texts[i]);
   }
   CHECK(waiting > 4);

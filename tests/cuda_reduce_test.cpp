@@ -104,15 +104,13 @@ TEST_CASE("reductions: the kernel is the CPU's, to the last bit") {
           aligned += a.aligned;
         }
         const std::int64_t blocks = (plan.results + plan.across - 1) / plan.across * plan.splits;
-        kernels.call(3 * k + (rows ? 0 : 1), &a, std::min<std::int64_t>(blocks, 64), gpu::threads_per_block,
-                     HostKernels::Together::of_a_block);
+        kernels.call(3 * k + (rows ? 0 : 1), &a, std::min<std::int64_t>(blocks, 64), gpu::threads_per_block);
         warps += plan.rows && plan.down <= 32 && plan.results > 2048;
         if (plan.splits > 1) {
           ++parts;
           const gpu::ReducePlan second = gpu::plan_second_stage(plan);
           const Arguments b{second, true, false, room.data(), room.data(), const_cast<void*>(got.data())};
-          kernels.call(3 * k + 2, &b, (second.results + second.across - 1) / second.across, gpu::threads_per_block,
-                       HostKernels::Together::of_a_block);
+          kernels.call(3 * k + 2, &b, (second.results + second.across - 1) / second.across, gpu::threads_per_block);
         }
         CHECK(elements(got) == elements(wanted));
       }

@@ -1,9 +1,11 @@
-// A GPU for generated kernels that g++ compiles (tests/host_kernels.h): its threads are coroutines that run one after
-// another, each until it has to wait, forwards and backwards in turn, so that a wait which is missing shows.
+// A GPU for kernels that g++ compiles (tests/host_kernels.h, tests/soft_gpu/): its threads are coroutines that run one
+// after another, each until it has to wait, forwards and backwards in turn, so that a wait which is missing shows.
 #pragma once
-#include <ucontext.h>
 #include <vector_types.h>  // float4
 
+#include <boost/context/fiber.hpp>
+#include <boost/context/fixedsize_stack.hpp>
+#include <cstddef>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -21,9 +23,9 @@
 #define __launch_bounds__(n)
 
 struct Place {
-  unsigned x;
+  unsigned x = 0, y = 0;
 };
-static Place blockIdx, threadIdx, blockDim, gridDim;
+inline Place blockIdx, threadIdx, blockDim, gridDim;
 
 namespace host_gpu {
 
@@ -33,29 +35,37 @@ struct Gate {
 };
 struct Warp {
   Gate gate;
-  double lane[32];
+  alignas(16) std::byte lane[32][16];
 };
+constexpr std::size_t most_threads = 1024, stack_bytes = 64 * 1024, shared_bytes = 256 * 1024;
 struct Block {
   Gate gate;
-  std::vector<Warp> warps;
+  Warp warps[most_threads / 32];
+  bool any = false;  // what __syncthreads_or finds
+  unsigned read = 0;
   std::unique_ptr<std::byte[]> memory;
 };
-struct Thread {
-  ucontext_t context;
-  std::unique_ptr<char[]> stack;
-  unsigned block, thread;
-  bool done = false;
+/// Runs threads to their end, one after another, until one waits; then others run the rest.
+struct Fiber {
+  boost::context::fiber rest;  // of it, while it waits
+  unsigned block = 0, thread = 0;
+  bool idle = false;
 };
-constexpr std::size_t stack_bytes = 48 * 1024, shared_bytes = 256 * 1024;
-static std::vector<Block> blocks;  // those that run now
-static unsigned block_0 = 0;       // the first of them
-static std::vector<Thread> threads;
-static Thread* running = nullptr;
-static ucontext_t scheduler;
-static std::function<void()> kernel;
-static bool moved = false;  // has any thread got on in this round?
+inline std::vector<Block> blocks;  // those that run now
+inline unsigned block_0 = 0;       // the first of them
+inline unsigned begun = 0, all = 0;
+inline bool backwards = false;
+inline auto& fibers = *new std::vector<std::unique_ptr<Fiber>>;  // that have nothing to do; at the end, too
+inline Fiber* running = nullptr;
+inline boost::context::fiber scheduler;
+inline std::function<void()> kernel;
+inline bool moved = false;  // has any thread got on in this round?
 
-inline void pause() { swapcontext(&running->context, &scheduler); }
+inline unsigned threads_of_block() { return blockDim.x * blockDim.y; }
+inline Block& this_block() { return blocks[blockIdx.x - block_0]; }
+inline Warp& this_warp() { return this_block().warps[running->thread / 32]; }
+
+inline void pause() { scheduler = std::move(scheduler).resume(); }
 inline void wait(Gate& gate, unsigned all) {
   const unsigned before = gate.opened;
   moved = true;
@@ -67,96 +77,148 @@ inline void wait(Gate& gate, unsigned all) {
   while (gate.opened == before) pause();
   moved = true;
 }
-inline void begin() {
-  kernel();
-  running->done = moved = true;
-  pause();
+inline void set_place() {
+  blockIdx.x = running->block;
+  threadIdx = {running->thread % blockDim.x, running->thread / blockDim.x};
+}
+inline void work() {
+  for (;;) {
+    while (begun < all) {
+      const unsigned k = backwards ? all - 1 - begun : begun;
+      ++begun;
+      running->block = block_0 + k / threads_of_block(), running->thread = k % threads_of_block();
+      set_place();
+      kernel();
+      moved = true;
+    }
+    running->idle = true;
+    pause();
+  }
+}
+inline std::unique_ptr<Fiber> take_fiber() {
+  if (!fibers.empty()) {
+    auto fiber = std::move(fibers.back());
+    fibers.pop_back();
+    fiber->idle = false;
+    return fiber;
+  }
+  auto fiber = std::make_unique<Fiber>();
+  fiber->rest = boost::context::fiber(std::allocator_arg, boost::context::fixedsize_stack(stack_bytes),
+                                      [](boost::context::fiber&& from) {
+                                        scheduler = std::move(from);
+                                        work();
+                                        return std::move(scheduler);
+                                      });
+  return fiber;
+}
+inline void resume(Fiber& fiber) {
+  running = &fiber;
+  set_place();
+  fiber.rest = std::move(fiber.rest).resume();
 }
 
-inline Block& this_block() { return blocks[blockIdx.x - block_0]; }
-
-/// Which threads run at the same time.
-enum Together : unsigned { none, of_a_block, all };
-
 /// Runs some blocks; false: their threads wait for ever.
-inline bool run_together(unsigned first_block, unsigned all_blocks, unsigned all_threads) {
+inline bool run_together(unsigned first_block, unsigned all_blocks) {
   blocks = std::vector<Block>(all_blocks);
-  block_0 = first_block;
-  threads = std::vector<Thread>(all_blocks * all_threads);
-  for (unsigned b = 0; b < all_blocks; ++b) {
-    blocks[b].warps.resize((all_threads + 31) / 32);
-    blocks[b].memory = std::make_unique<std::byte[]>(shared_bytes + 16);
-    std::memset(blocks[b].memory.get(), 0xff, shared_bytes);  // not numbers
-    for (unsigned t = 0; t < all_threads; ++t) {
-      Thread& one = threads[b * all_threads + t];
-      one.block = first_block + b, one.thread = t;
-      one.stack.reset(new char[stack_bytes]);
-      getcontext(&one.context);
-      one.context.uc_stack.ss_sp = one.stack.get();
-      one.context.uc_stack.ss_size = stack_bytes;
-      one.context.uc_link = nullptr;
-      makecontext(&one.context, begin, 0);
-    }
+  block_0 = first_block, begun = 0, all = all_blocks * threads_of_block();
+  std::vector<std::unique_ptr<Fiber>> waiting;
+  const auto keep = [&](std::unique_ptr<Fiber> fiber) { (fiber->idle ? fibers : waiting).push_back(std::move(fiber)); };
+  while (begun < all) {
+    auto fiber = take_fiber();
+    resume(*fiber);
+    keep(std::move(fiber));
   }
-  std::size_t left = threads.size();
-  for (int round = 0; left > 0; ++round) {
+  for (bool back = !backwards; !waiting.empty(); back = !back) {
     moved = false;
-    for (std::size_t k = 0; k < threads.size(); ++k) {
-      running = &threads[round % 2 == 0 ? k : threads.size() - 1 - k];
-      if (running->done) continue;
-      blockIdx.x = running->block, threadIdx.x = running->thread;
-      swapcontext(&scheduler, &running->context);
-      left -= running->done;
-    }
-    if (!moved) return false;
+    auto now = std::move(waiting);
+    waiting.clear();
+    for (std::size_t k = 0; k < now.size(); ++k) resume(*now[back ? now.size() - 1 - k : k]);
+    for (auto& fiber : now) keep(std::move(fiber));
+    if (moved) continue;
+    for (auto& fiber : waiting) fiber.release();  // they can neither go on nor end
+    return false;
   }
   return true;
 }
 
-inline bool launch(std::function<void()> f, unsigned all_blocks, unsigned all_threads, unsigned together) {
-  gridDim.x = all_blocks, blockDim.x = all_threads;
-  if (together == none) {
-    for (blockIdx.x = 0; blockIdx.x < all_blocks; ++blockIdx.x) {
-      for (threadIdx.x = 0; threadIdx.x < all_threads; ++threadIdx.x) f();
-    }
-    return true;
-  }
+/// `together`: the threads of all blocks run at the same time, not only those of one.
+inline bool launch(std::function<void()> f, unsigned all_blocks, Place threads, bool together) {
+  gridDim = {all_blocks, 1}, blockDim = threads;
   kernel = std::move(f);
-  if (together == all) return run_together(0, all_blocks, all_threads);
+  backwards = !backwards;
+  if (together) return run_together(0, all_blocks);
   for (unsigned b = 0; b < all_blocks; ++b) {
-    if (!run_together(b, 1, all_threads)) return false;
+    if (!run_together(backwards ? all_blocks - 1 - b : b, 1)) return false;
   }
   return true;
 }
 
 }  // namespace host_gpu
 
-static void __syncthreads() { host_gpu::wait(host_gpu::this_block().gate, blockDim.x); }
+inline void __syncthreads() { host_gpu::wait(host_gpu::this_block().gate, host_gpu::threads_of_block()); }
+/// Is it so for any thread of the block?
+inline int __syncthreads_or(int yes) {
+  host_gpu::Block& block = host_gpu::this_block();
+  block.any = block.any || yes != 0;
+  __syncthreads();
+  const bool any = block.any;
+  if (++block.read == host_gpu::threads_of_block()) block.read = 0, block.any = false;
+  __syncthreads();
+  return any;
+}
 
-/// Of the lane that is `distance` away.
+/// What lane `from` of the warp has.
 template <class T>
-T of_other_lane(T value, int distance) {
-  host_gpu::Warp& warp = host_gpu::this_block().warps[threadIdx.x / 32];
-  warp.lane[threadIdx.x % 32] = value;
+T of_lane(T value, unsigned from) {
+  static_assert(sizeof(T) <= 16);
+  host_gpu::Warp& warp = host_gpu::this_warp();
+  std::memcpy(warp.lane[host_gpu::running->thread % 32], &value, sizeof value);
   host_gpu::wait(warp.gate, 32);
-  const T other = static_cast<T>(warp.lane[(threadIdx.x % 32) ^ distance]);
+  T other = value;
+  if (from < 32) std::memcpy(static_cast<void*>(&other), warp.lane[from], sizeof other);
   host_gpu::wait(warp.gate, 32);
   return other;
 }
 template <class T>
 T __shfl_xor_sync(unsigned, T value, int distance) {
-  return of_other_lane(value, distance);
+  return of_lane(value, host_gpu::running->thread % 32 ^ static_cast<unsigned>(distance));
+}
+template <class T>
+T __shfl_down_sync(unsigned, T value, int by) {
+  return of_lane(value, host_gpu::running->thread % 32 + static_cast<unsigned>(by));
+}
+template <class T>
+T __shfl_up_sync(unsigned, T value, int by) {  // from the lane itself where there is none below
+  return of_lane(value, host_gpu::running->thread % 32 - static_cast<unsigned>(by));
+}
+template <class T>
+T __shfl_sync(unsigned, T value, int lane) {
+  return of_lane(value, static_cast<unsigned>(lane) % 32);
+}
+inline unsigned __ballot_sync(unsigned, int yes) {
+  host_gpu::Warp& warp = host_gpu::this_warp();
+  warp.lane[host_gpu::running->thread % 32][0] = std::byte{yes != 0};
+  host_gpu::wait(warp.gate, 32);
+  unsigned votes = 0;
+  for (unsigned lane = 0; lane < 32; ++lane) votes |= std::to_integer<unsigned>(warp.lane[lane][0]) << lane;
+  host_gpu::wait(warp.gate, 32);
+  return votes;
 }
 
 namespace reel::generated {
 
 inline char* shared_memory() {
-  auto* const first = reinterpret_cast<char*>(host_gpu::this_block().memory.get());
+  auto& memory = host_gpu::this_block().memory;
+  if (!memory) {
+    memory = std::make_unique<std::byte[]>(host_gpu::shared_bytes + 16);
+    std::memset(memory.get(), 0xff, host_gpu::shared_bytes);  // not numbers
+  }
+  auto* const first = reinterpret_cast<char*>(memory.get());
   return first + (16 - reinterpret_cast<unsigned long long>(first) % 16) % 16;
 }
 template <class T>
 T from_lane(T value, int distance) {
-  return of_other_lane(value, distance);
+  return __shfl_xor_sync(~0U, value, distance);
 }
 template <class T>
 T fresh(const T* p) {
@@ -176,7 +238,7 @@ inline void wait_for_group(unsigned* counter, unsigned blocks, unsigned n) {
 
 }  // namespace reel::generated
 
-#define CALL(name)                                                                                               \
-  extern "C" bool call_##name(const void* a, unsigned blocks, unsigned threads, unsigned together) {             \
-    return host_gpu::launch([=] { name(*static_cast<const name##_Arguments*>(a)); }, blocks, threads, together); \
+#define CALL(name)                                                                                                    \
+  extern "C" bool call_##name(const void* a, unsigned blocks, unsigned threads, bool together) {                      \
+    return host_gpu::launch([=] { name(*static_cast<const name##_Arguments*>(a)); }, blocks, {threads, 1}, together); \
   }

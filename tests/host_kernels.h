@@ -31,21 +31,22 @@ class HostKernels {
     for (std::size_t i = 0; i < texts.size(); ++i) file << fmt::format("CALL({})\n", name(i));
     file.close();
     const std::string command = fmt::format(
-        "g++ -std=c++20 -O1 -ffp-contract=off -w -shared -fPIC -I{0} -isystem {1}/cccl -isystem {1} -o {2} {3} 2>{4}",
+        "g++ -std=c++20 -O1 -ffp-contract=off -w -shared -fPIC -I{0} -isystem {1}/cccl -isystem {1} -o {2} {3} "
+        "-lboost_context 2>{4}",
         REEL_SOURCE_DIR, REEL_CUDA_INCLUDE_DIR, folder_ / "kernels.so", folder_ / "kernels.cpp", folder_ / "errors");
     REQUIRE_MESSAGE(std::system(command.c_str()) == 0, read_file(folder_ / "errors").substr(0, 3000));
     library_ = dlopen((folder_ / "kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);  // stays open
     REQUIRE_MESSAGE(library_, dlerror());
   }
-  /// Which threads run at the same time, so that they can wait for each other.
-  enum class Together : unsigned { none, of_a_block, all };
-  /// Launches kernel i. Throws when its threads wait for ever.
-  void call(std::size_t i, const void* argument, std::int64_t blocks, std::int64_t threads, Together together) const {
-    using Call = bool (*)(const void*, unsigned, unsigned, unsigned);
+  /// Launches kernel i; `together`: all blocks run at the same time and can wait for each other. Throws when its
+  /// threads wait for ever.
+  void call(std::size_t i, const void* argument, std::int64_t blocks, std::int64_t threads,
+            bool together = false) const {
+    using Call = bool (*)(const void*, unsigned, unsigned, bool);
     const auto f = reinterpret_cast<Call>(dlsym(library_, ("call_" + name(i)).c_str()));
-    if (!f(argument, static_cast<unsigned>(blocks), static_cast<unsigned>(threads), static_cast<unsigned>(together)))
-      throw std::logic_error(fmt::format("kernel {} of {} blocks, {} threads, {}: its threads wait for ever", i, blocks,
-                                         threads, static_cast<unsigned>(together)));
+    if (!f(argument, static_cast<unsigned>(blocks), static_cast<unsigned>(threads), together))
+      throw std::logic_error(fmt::format("kernel {} of {} blocks, {} threads{}: its threads wait for ever", i, blocks,
+                                         threads, together ? ", together" : ""));
   }
 
  private:

@@ -36,8 +36,7 @@ class LoopDevice final : public RecordingDevice {
     std::vector<std::byte> counters(static_cast<std::size_t>(layout->groups * cuda::counter_bytes)),
         scratch(static_cast<std::size_t>(layout->scratch), std::byte{0xff});
     kernels->call(known->second, loop_arguments(*values, kernel, steps, counters.data(), scratch.data()).data(),
-                  layout->blocks(), layout->threads,
-                  layout->waits > 0 ? HostKernels::Together::all : HostKernels::Together::of_a_block);
+                  layout->blocks(), layout->threads, layout->waits > 0);
   }
   void fused(const FusedArgs& a) override {
     if (!cuda::noted(notes_, a)) RecordingDevice::fused(a);

@@ -85,7 +85,9 @@ TEST_CASE("all functions of the toolkit's libraries are found") {
   gpu::Cublas blas;
   gpu::Cusolver solver;
   gpu::Cufft fft;
-  gpu::open_libraries(blas, solver, fft);
+  gpu::open_library(blas);
+  gpu::open_library(solver);
+  gpu::open_library(fft);
   CHECK(static_cast<bool>(blas.cublasGemmStridedBatchedEx_64));
   CHECK(static_cast<bool>(blas.cublasSetWorkspace_v2));
   CHECK(static_cast<bool>(solver.cusolverDnXsyevd));

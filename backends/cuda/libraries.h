@@ -103,8 +103,10 @@ class Libraries {
   Cufft fft_;
 };
 
-/// All functions of the three tables, looked up without a GPU; throws Error that names what is missing.
-void open_libraries(Cublas& blas, Cusolver& solver, Cufft& fft);
+/// Fill the tables, which needs no GPU; throw Error that names what is missing.
+void open_library(Cublas& table);
+void open_library(Cusolver& table);
+void open_library(Cufft& table);
 void open_library(Nvrtc& table);
 void open_library(Driver& table);
 

@@ -53,7 +53,7 @@ void launch(const ZipArgs& z, const Loop<3>& part, const Loop<3>::Offsets& first
     const auto inner = loop.inner_stride();
     const std::int64_t places = loop.numel();
     zip_elements<F, T, Out, n><<<blocks_for(places), threads_per_block, 0, stream>>>(
-        {*static_cast<const F*>(z.params)}, Walk<3>(loop), static_cast<std::uint32_t>(places), inner[0] == 0,
+        Applied<F>{*static_cast<const F*>(z.params)}, Walk<3>(loop), static_cast<std::uint32_t>(places), inner[0] == 0,
         inner[1] == 0, a + skip * inner[0], b + skip * inner[1], out + skip * inner[2]);
   };
   const auto one = [&](const Loop<3>& loop, std::int64_t skip) { run(std::integral_constant<int, 1>{}, loop, skip); };

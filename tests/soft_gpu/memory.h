@@ -1,0 +1,45 @@
+// The memory of the GPU in software, and pinned memory of the host.
+#pragma once
+#include <cstddef>
+#include <map>
+
+namespace soft_gpu {
+
+/// One range of addresses, which only work that runs on the device may touch.
+class Memory {
+ public:
+  static constexpr std::size_t bytes = std::size_t{8} << 30, alignment = 256;
+
+  Memory();
+  /// Null when there is no room. New memory is full of NaN.
+  void* take(std::size_t bytes);
+  /// False when nothing begins there.
+  bool give_back(void* block);
+  std::size_t free_bytes() const { return bytes - taken_; }
+  bool inside(const void* p) const { return p >= base_ && p < base_ + bytes; }
+  /// Do these bytes belong to one block?
+  bool holds(const void* p, std::size_t n) const;
+
+  /// Opens the memory while it lives.
+  class Access {
+   public:
+    explicit Access(Memory& memory) : memory_(memory) { memory_.open(); }
+    ~Access() { memory_.close(); }
+    Access(const Access&) = delete;
+    Access& operator=(const Access&) = delete;
+
+   private:
+    Memory& memory_;
+  };
+
+ private:
+  void open();
+  void close();
+
+  std::byte* base_ = nullptr;
+  std::map<std::size_t, std::size_t> blocks_;  // bytes by their first place
+  std::size_t taken_ = 0;
+  int opened_ = 0, key_ = -1;  // key: of the processor's own protection, where it has one; pages are closed more slowly
+};
+
+}  // namespace soft_gpu
