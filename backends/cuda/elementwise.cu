@@ -43,40 +43,17 @@ void with_word(std::size_t bytes, F&& f) {
   }
 }
 
-/// Packs first, if the arrays are laid for them, then what is left.
-template <class Word, int per>
-__global__ void select_elements(std::int64_t n, bool packs, const bool* condition, const Word* a, const Word* b,
-                                Word* out) {
-  std::int64_t done = 0;
-  if (packs) {
-    const std::int64_t whole = n / per;
-    using Words = Pack<Word, per>;
-    for (std::int64_t g = thread(); g < whole; g += all_threads()) {
-      const auto which = reinterpret_cast<const Pack<bool, per>*>(condition)[g];
-      const Words x = reinterpret_cast<const Words*>(a)[g], y = reinterpret_cast<const Words*>(b)[g];
-      Words chosen;
-#pragma unroll
-      for (int k = 0; k < per; ++k) chosen.at[k] = which.at[k] ? x.at[k] : y.at[k];
-      reinterpret_cast<Words*>(out)[g] = chosen;
-    }
-    done = whole * per;
+struct Choose {
+  template <class Word>
+  __device__ Word operator()(bool condition, Word a, Word b) const {
+    return condition ? a : b;
   }
-  for (std::int64_t i = done + thread(); i < n; i += all_threads()) out[i] = condition[i] ? a[i] : b[i];
-}
-
-template <class Word, int per>
-__global__ void fill_elements(std::int64_t n, bool packs, Word value, Word* out) {
-  std::int64_t done = 0;
-  if (packs) {
-    const std::int64_t whole = n / per;
-    Pack<Word, per> values;
-#pragma unroll
-    for (int k = 0; k < per; ++k) values.at[k] = value;
-    for (std::int64_t g = thread(); g < whole; g += all_threads()) reinterpret_cast<Pack<Word, per>*>(out)[g] = values;
-    done = whole * per;
-  }
-  for (std::int64_t i = done + thread(); i < n; i += all_threads()) out[i] = value;
-}
+};
+template <class Word>
+struct Always {
+  Word value;
+  __device__ Word operator()() const { return value; }
+};
 
 }  // namespace
 
@@ -85,7 +62,7 @@ void Cuda::cast(const CastArgs& a) {
   dispatch(a.from, [&]<class From>(std::type_identity<From>) {
     dispatch(a.to, [&]<class To>(std::type_identity<To>) {
       using T = device_type<To>;
-      map_all(As<T>(), a.n, static_cast<const device_type<From>*>(a.in), static_cast<T*>(a.out), stream());
+      map_all(As<T>(), a.n, stream(), static_cast<T*>(a.out), static_cast<const device_type<From>*>(a.in));
     });
   });
   launched("cast", {a.n});
@@ -94,11 +71,8 @@ void Cuda::cast(const CastArgs& a) {
 void Cuda::select(const SelectArgs& s) {
   if (s.n == 0) return;
   with_word(s.element_bytes, [&]<class Word>(Word) {
-    constexpr int per = neighbours<Word>;
-    const bool packs = aligned(s.condition, per) && aligned(s.a, 16) && aligned(s.b, 16) && aligned(s.out, 16);
-    select_elements<Word, per><<<blocks_for(packs ? s.n / per : s.n), threads_per_block, 0, stream()>>>(
-        s.n, packs, s.condition, static_cast<const Word*>(s.a), static_cast<const Word*>(s.b),
-        static_cast<Word*>(s.out));
+    map_all(Choose(), s.n, stream(), static_cast<Word*>(s.out), s.condition, static_cast<const Word*>(s.a),
+            static_cast<const Word*>(s.b));
   });
   launched("select", {s.n});
 }
@@ -119,10 +93,7 @@ void Cuda::fill(const FillArgs& a) {
       value = static_cast<T>(a.value.real());
     with_word(sizeof(T), [&]<class Word>(Word word) {
       std::memcpy(&word, &value, std::min(sizeof value, sizeof word));  // they are the same
-      constexpr int per = neighbours<Word>;
-      const bool packs = aligned(a.out, 16);
-      fill_elements<Word, per><<<blocks_for(packs ? a.n / per : a.n), threads_per_block, 0, stream()>>>(
-          a.n, packs, word, static_cast<Word*>(a.out));
+      map_all(Always<Word>{word}, a.n, stream(), static_cast<Word*>(a.out));
     });
   });
   launched("fill", {a.n});

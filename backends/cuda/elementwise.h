@@ -34,30 +34,31 @@ __device__ inline std::int64_t thread() { return blockIdx.x * std::int64_t{block
 __device__ inline std::int64_t all_threads() { return std::int64_t{gridDim.x} * blockDim.x; }
 
 /// Packs first, if the arrays are laid for them, then what is left.
-template <class F, class T, class Out, int per>
-__global__ void map_elements(F f, std::int64_t n, bool packs, const T* x, Out* out) {
+template <int per, class F, class Out, class... T>
+__global__ void map_elements(F f, std::int64_t n, bool packs, Out* out, const T*... x) {
   std::int64_t done = 0;
   if (packs) {
     const std::int64_t whole = n / per;
-#pragma unroll 1
-    for (std::int64_t g = thread(); g < whole; g += all_threads()) {
-      const auto in = reinterpret_cast<const Pack<T, per>*>(x)[g];
+    const auto of_packs = [&](Pack<T, per>... in) {  // each read as one
       Pack<Out, per> results;
 #pragma unroll
-      for (int k = 0; k < per; ++k) results.at[k] = f(in.at[k]);
-      reinterpret_cast<Pack<Out, per>*>(out)[g] = results;
-    }
+      for (int k = 0; k < per; ++k) results.at[k] = f(in.at[k]...);
+      return results;
+    };
+#pragma unroll 1
+    for (std::int64_t g = thread(); g < whole; g += all_threads())
+      reinterpret_cast<Pack<Out, per>*>(out)[g] = of_packs(reinterpret_cast<const Pack<T, per>*>(x)[g]...);
     done = whole * per;
   }
 #pragma unroll 1
-  for (std::int64_t i = done + thread(); i < n; i += all_threads()) out[i] = f(x[i]);
+  for (std::int64_t i = done + thread(); i < n; i += all_threads()) out[i] = f(x[i]...);
 }
-/// out[i] = f(x[i]).
-template <class F, class T, class Out>
-void map_all(F f, std::int64_t n, const T* x, Out* out, cudaStream_t stream) {
-  constexpr int per = neighbours<T, Out>;
-  const bool packs = aligned(x, sizeof(T) * per) && aligned(out, sizeof(Out) * per);
-  map_elements<F, T, Out, per><<<blocks_for(packs ? n / per : n), threads_per_block, 0, stream>>>(f, n, packs, x, out);
+/// out[i] = f(x[i]...).
+template <class F, class Out, class... T>
+void map_all(F f, std::int64_t n, cudaStream_t stream, Out* out, const T*... x) {
+  constexpr int per = neighbours<Out, T...>;
+  const bool packs = aligned(out, sizeof(Out) * per) && (aligned(x, sizeof(T) * per) && ...);
+  map_elements<per><<<blocks_for(packs ? n / per : n), threads_per_block, 0, stream>>>(f, n, packs, out, x...);
 }
 
 /// A kernel of a functor on one dtype, by the function that launches it.

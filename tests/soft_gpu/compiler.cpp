@@ -116,7 +116,7 @@ void open_library(Nvrtc& table) {
     return NVRTC_SUCCESS;
   };
   table.nvrtcGetCUBIN = [](nvrtcProgram program, char* code) {
-    std::memcpy(code, program->code.data(), program->code.size());
+    program->code.copy(code, program->code.size());
     return NVRTC_SUCCESS;
   };
 }
