@@ -73,6 +73,7 @@ class RowLoop {
   std::int64_t shift(bool after) const { return scan_.keep && scan_.reverse ? !after : after; }
 
   void follow(int slot, const Tensor& slab, bool split, std::int64_t turns, std::int64_t shift);
+  int origin(int slot) const;
   void settle(int slot, const Tensor& slab, bool split, std::int64_t turns, std::int64_t shift);
   /// Its address while the loop lives.
   const Tensor* keep(Tensor t) { return kept_.emplace_back(std::make_unique<Tensor>(std::move(t))).get(); }
@@ -139,12 +140,21 @@ void RowLoop::follow(int slot, const Tensor& slab, bool split, std::int64_t turn
   value(slot) = walks_.back().first;
 }
 
+/// The value that a slot is all of, seen by views; -1: no call makes it, or its rows lie in other places.
+int RowLoop::origin(int slot) const {
+  const int node = body_.maker(slot);
+  if (node < 0 || !body_.nodes[ix(node)].op->alias) return node < 0 ? -1 : slot;
+  const int from = body_.nodes[ix(node)].in[0];
+  const Shape &seen = body_.slots[ix(slot)].shape, &shape = body_.slots[ix(from)].shape;
+  const bool all = seen.numel() == shape.numel() && splits(slot) == splits(from);
+  return all && (!splits(slot) || seen[0] == shape[0]) ? origin(from) : -1;
+}
+
 /// Where a result goes: it is made there if a call makes it and it has no place yet, and copied else.
 void RowLoop::settle(int slot, const Tensor& slab, bool split, std::int64_t turns, std::int64_t shift) {
-  const int node = body_.maker(slot);
-  if (node >= 0 && !body_.nodes[ix(node)].op->alias && !homed_[ix(slot)]) {
-    homed_[ix(slot)] = 1;
-    follow(slot, slab, split, turns, shift);
+  if (const int made = origin(slot); made >= 0 && !homed_[ix(made)]) {
+    homed_[ix(made)] = 1;
+    follow(made, slab.view(body_.slots[ix(made)].shape.insert(0, slab.dim(0))), split, turns, shift);
     return;
   }
   const Tensor whole = slab.at(0);

@@ -12,8 +12,8 @@ namespace reel {
 
 namespace {
 
-// Prices of an element of 4 bytes, an addition in a fused run being 1.
-constexpr double keeping = 16, thin_product = 4, never = 1e9;
+// Prices of an element of 4 bytes, an addition in a fused run being 1. A view may have to be copied to its slab.
+constexpr double keeping = 16, keeping_view = 20, thin_product = 4, never = 1e9;
 
 /// By slot: does the derivative of the body look at the value?
 std::vector<char> read_by_gradient(const Program& body) {
@@ -70,8 +70,10 @@ std::vector<int> worth_saving(const Program& body) {
   for (int s : body.outputs) kept[ix(s)] = 1;
   for (std::size_t s = 0; s < n; ++s) {
     const int slot = static_cast<int>(s);
-    const bool possible = is_differentiable(body.slots[s].dtype);
-    graph.edge(2 * s, 2 * s + 1, kept[s] ? 0 : elements(slot) * (possible ? keeping : never));
+    const int maker = body.maker(slot);
+    const bool view = maker >= 0 && body.nodes[ix(maker)].op->alias;
+    const double price = !is_differentiable(body.slots[s].dtype) ? never : view ? keeping_view : keeping;
+    graph.edge(2 * s, 2 * s + 1, kept[s] ? 0 : elements(slot) * price);
     if (read[s]) graph.edge(2 * s + 1, sink, MinCut::unlimited);
   }
   for (int s = 0; s < body.inputs + body.captures; ++s) graph.edge(source, 2 * ix(s), MinCut::unlimited);
