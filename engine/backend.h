@@ -129,8 +129,8 @@ class Backend {
   virtual void rotate(const RotateArgs&) { unsupported("rotate"); }
   virtual void random(const RandomArgs&) { unsupported("random"); }
   virtual void update(const UpdateArgs&) { unsupported("update"); }
-  /// *out = the sum of squares of n elements; out is memory of the device.
-  virtual void sum_of_squares(DType, std::int64_t, const void*, double*) { unsupported("sum_of_squares"); }
+  /// The sums of squares of many arrays, each to its place in memory of the device.
+  virtual void sums_of_squares(DType, std::span<const SquaresOf>) { unsupported("sums_of_squares"); }
   /// *scale = what an update takes gradients times, so that their norm is at most `limit`: numbers are the loss and n -
   /// 1 sums of squares, in memory of the device as scale is. NaN, for no update, if loss or norm is not finite.
   virtual void clip(std::int64_t, const double*, double, double*) { unsupported("clip"); }

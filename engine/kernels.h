@@ -168,6 +168,11 @@ struct UpdatePlace {  // a parameter, its gradient and the optimiser's running v
   const void* gradient;
   void* state[3];
 };
+struct SquaresOf {  // *out = the sum of squares of n elements
+  std::int64_t n;
+  const void* x;
+  double* out;
+};
 struct UpdateArgs {  // an optimiser's step in place; rule indexes UpdateRules, params is the rule object
   int rule;
   const void* params;

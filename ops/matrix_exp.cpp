@@ -40,10 +40,8 @@ double one_norm(const Tensor& A) {
 }
 
 bool finite(const Tensor& A) {
-  const Tensor zero = A - A;
-  Tensor squares = Tensor::empty({DType::f64, {}, &zero.backend()});
-  zero.backend().sum_of_squares(zero.dtype(), zero.numel(), zero.data(), squares.data_as<double>());
-  return squares.item() == 0;
+  const Tensor zero = sum(A - A);  // or NaN
+  return (is_complex(A.dtype()) ? real(zero * conj(zero)) : zero).item() == 0;
 }
 
 /// The approximant of order m is exact to the precision of the dtype up to these norms: for the exponential, Higham

@@ -40,7 +40,7 @@ std::vector<std::string> texts_of(const Type& type, std::size_t first) {
         "#include \"backends/cuda/fold_kernel.h\"\nusing namespace reel::cuda;\n"
         "struct {0}_Arguments {{ ReducePlan plan; bool gathers, aligned; const {1}* in; {2}* parts; {3}* out; }};\n"
         "void {0}({0}_Arguments a) {{\n"
-        "  fold<{4}, Itself, {5}>(a.plan, a.gathers, a.aligned, a.in, a.parts, a.out);\n}}\n",
+        "  fold<{4}, {5}>(a.plan, a.gathers, a.aligned, a.in, a.parts, a.out);\n}}\n",
         name, k == 2 ? number : type.name, number, type.name, sums ? "Plus" : "Larger", k == 0 ? type.per : 1));
   }
   return out;

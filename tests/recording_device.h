@@ -125,8 +125,9 @@ class RecordingDevice : public Backend {
       if (!fault_.empty()) *scale = std::nan("");
     });
   }
-  void sum_of_squares(DType dtype, std::int64_t n, const void* x, double* out) override {
-    work("sum_of_squares", [=, this] { cpu_.sum_of_squares(dtype, n, x, out); });
+  void sums_of_squares(DType dtype, std::span<const SquaresOf> some) override {
+    work("sums_of_squares",
+         [=, this, arrays = std::vector<SquaresOf>(some.begin(), some.end())] { cpu_.sums_of_squares(dtype, arrays); });
   }
   void random(const RandomArgs& a) override {
     if (writing_ && !a.offset) throw CannotRecord("its random numbers would be the same at each step");

@@ -47,7 +47,7 @@ class Cpu final : public Backend {
   void random(const RandomArgs& a) override;
   void update(const UpdateArgs& a) override;
   void clip(std::int64_t n, const double* numbers, double limit, double* scale) override;
-  void sum_of_squares(DType dtype, std::int64_t n, const void* x, double* out) override;
+  void sums_of_squares(DType dtype, std::span<const SquaresOf> arrays) override;
   void fft(const FftArgs& a) override;
   void real_fft(const RealFftArgs& a) override;
 

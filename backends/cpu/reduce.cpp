@@ -272,30 +272,30 @@ void Cpu::cumsum(const CumsumArgs& a) {
   });
 }
 
-void Cpu::sum_of_squares(DType dtype, std::int64_t n, const void* x, double* out) {
-  dispatch(dtype, [&]<class T>(std::type_identity<T>) {
-    if constexpr (std::is_same_v<T, bool>)
-      unsupported("sum_of_squares of bool");
-    else {
-      constexpr std::int64_t lanes = 8;
-      double lane[lanes] = {};
-      const T* p = static_cast<const T*>(x);
-      const auto square = [](const T& v) {
-        if constexpr (is_complex_type<T>)
-          return static_cast<double>(std::norm(v));
-        else
-          return static_cast<double>(v) * static_cast<double>(v);
-      };
-      std::int64_t i = 0;
-      for (; i + lanes <= n; i += lanes) {
-        for (std::int64_t k = 0; k < lanes; ++k) lane[k] += square(p[i + k]);
-      }
-      for (; i < n; ++i) lane[0] += square(p[i]);
-      double total = 0;
-      for (double l : lane) total += l;
-      *out = total;
-    }
-  });
+namespace {
+
+template <class T>
+double sum_of_squares(std::int64_t n, const T* x) {
+  constexpr std::int64_t lanes = 8;
+  double lane[lanes] = {};
+  const auto square = [](T v) { return static_cast<double>(v) * static_cast<double>(v); };
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    for (std::int64_t k = 0; k < lanes; ++k) lane[k] += square(x[i + k]);
+  }
+  for (; i < n; ++i) lane[0] += square(x[i]);
+  double total = 0;
+  for (double l : lane) total += l;
+  return total;
+}
+
+}  // namespace
+
+void Cpu::sums_of_squares(DType dtype, std::span<const SquaresOf> arrays) {
+  if (!is_floating(dtype)) unsupported("sums_of_squares of complex numbers or integers");
+  for (const SquaresOf& a : arrays)
+    *a.out = dtype == DType::f32 ? sum_of_squares(a.n, static_cast<const float*>(a.x))
+                                 : sum_of_squares(a.n, static_cast<const double*>(a.x));
 }
 
 }  // namespace reel::cpu

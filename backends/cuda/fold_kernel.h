@@ -5,22 +5,6 @@
 
 namespace reel::cuda {
 
-struct Itself {
-  template <class W, class T>
-  REEL_HD static W take(T x) {
-    return widened<W>(x);
-  }
-};
-struct SquaredSize {
-  template <class W, class T>
-  REEL_HD static W take(T x) {
-    if constexpr (is_complex_type<T>)
-      return static_cast<W>(x.real()) * static_cast<W>(x.real()) + static_cast<W>(x.imag()) * static_cast<W>(x.imag());
-    else
-      return static_cast<W>(x) * static_cast<W>(x);
-  }
-};
-
 /// What another lane of the warp has.
 template <class T>
 __device__ T of_lane(T x, int distance) {
@@ -54,13 +38,13 @@ __device__ W fold_strided(std::int64_t n, int lane, int lanes, Take take) {
 }
 
 /// Elements that a thread has read, to be folded into what it has.
-template <class Take, class In, int n>
+template <class In, int n>
 struct Read {
   Pack<In, n> x;
   template <class Rule, class W>
   __device__ W onto(W total) const {
 #pragma unroll
-    for (int k = 0; k < n; ++k) total = Rule::combine(total, Take::template take<W>(x.at[k]));
+    for (int k = 0; k < n; ++k) total = Rule::combine(total, widened<W>(x.at[k]));
     return total;
   }
 };
@@ -68,7 +52,7 @@ struct Read {
 /// Stage one reads `in` as the plan says and leaves results in `out`, or parts of them in `parts`, which are results x
 /// splits; stage two (`gathers`) reads those. Elements of a row that lie side by side are taken `per` at a time, which
 /// may be read as one if they are `aligned`.
-template <class Rule, class Take, int per, class In, class W, class Out>
+template <class Rule, int per, class In, class W, class Out>
 __global__ void fold(ReducePlan p, bool gathers, bool aligned, const In* in, W* parts, Out* out) {
   alignas(16) __shared__ unsigned char memory[threads_per_block * sizeof(W)];
   W* const room = reinterpret_cast<W*>(memory);
@@ -88,19 +72,19 @@ __global__ void fold(ReducePlan p, bool gathers, bool aligned, const In* in, W* 
         const In* const x = in + base + first;
         const std::int64_t whole = (last - first) / per;
         total = fold_strided<Rule, W, 4>(whole, lane, p.down, [&](std::int64_t r) {
-          if (aligned) return Read<Take, In, per>{reinterpret_cast<const Pack<In, per>*>(x)[r]};
-          Read<Take, In, per> y;
+          if (aligned) return Read<In, per>{reinterpret_cast<const Pack<In, per>*>(x)[r]};
+          Read<In, per> y;
 #pragma unroll
           for (int k = 0; k < per; ++k) y.x.at[k] = x[r * per + k];
           return y;
         });
         for (std::int64_t r = whole * per + lane; r < last - first; r += p.down)
-          total = Rule::combine(total, Take::template take<W>(x[r]));
+          total = Rule::combine(total, widened<W>(x[r]));
       } else {
         total = fold_strided<Rule, W, 8>(last - first, lane, p.down, [&](std::int64_t r) {
           std::int64_t skip[1] = {(first + r) * p.stride};
           if (p.stride == 0) p.reduced.offsets(static_cast<std::uint32_t>(first + r), skip);
-          return Read<Take, In, 1>{{in[base + skip[0]]}};
+          return Read<In, 1>{{in[base + skip[0]]}};
         });
       }
     }

@@ -38,7 +38,7 @@ inline constexpr KernelRow kernel_table[] = {
     {"random", How::native},
     {"update", How::native},
     {"clip", How::native},
-    {"sum_of_squares", How::native},
+    {"sums_of_squares", How::native},
     {"fft", How::native},
     {"real_fft", How::native},
     {"eig", How::checked},

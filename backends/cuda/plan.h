@@ -36,6 +36,8 @@ struct Chunks {
     ++arrays;
   }
   REEL_HD std::int64_t count() const { return arrays == 0 ? 0 : end[arrays - 1]; }
+  /// The first chunk of an array.
+  REEL_HD std::int64_t begin(int array) const { return array == 0 ? 0 : end[array - 1]; }
   /// The array that a chunk is of, and the chunk's first element there.
   REEL_HD int array(std::int64_t chunk) const {
     int low = 0;
@@ -48,9 +50,7 @@ struct Chunks {
     }
     return low;
   }
-  REEL_HD std::int64_t first(std::int64_t chunk, int array) const {
-    return (chunk - (array == 0 ? 0 : end[array - 1])) * size;
-  }
+  REEL_HD std::int64_t first(std::int64_t chunk, int array) const { return (chunk - begin(array)) * size; }
 };
 
 /// The smallest power of two that is not below n, at most `limit`, itself a power of two.

@@ -1,4 +1,4 @@
-// reduce and sum of squares. Sums of f32 and c64 are kept in double, so that long ones lose nothing.
+// reduce. Sums of f32 and c64 are kept in double, so that long ones lose nothing.
 #include "backends/cuda/elementwise.h"
 #include "backends/cuda/fold_kernel.h"
 
@@ -9,17 +9,16 @@ namespace {
 unsigned grid_of(const ReducePlan& p) { return blocks_for((p.results + p.across - 1) / p.across * p.splits, 1); }
 
 /// Both stages; `parts` is room for what the first one leaves, if there are two.
-template <class Rule, class Take, class W, class In, class Out>
+template <class Rule, class W, class In, class Out>
 void run(const ReducePlan& p, const In* in, W* parts, Out* out, cudaStream_t stream) {
   constexpr int per = neighbours<In>;
   if (per > 1 && p.in_rows())
-    fold<Rule, Take, per>
-        <<<grid_of(p), threads_per_block, 0, stream>>>(p, false, p.is_aligned(in, per), in, parts, out);
+    fold<Rule, per><<<grid_of(p), threads_per_block, 0, stream>>>(p, false, p.is_aligned(in, per), in, parts, out);
   else
-    fold<Rule, Take, 1><<<grid_of(p), threads_per_block, 0, stream>>>(p, false, false, in, parts, out);
+    fold<Rule, 1><<<grid_of(p), threads_per_block, 0, stream>>>(p, false, false, in, parts, out);
   if (p.splits == 1) return;
   const ReducePlan second = plan_second_stage(p);
-  fold<Rule, Itself, 1><<<grid_of(second), threads_per_block, 0, stream>>>(second, true, false, parts, parts, out);
+  fold<Rule, 1><<<grid_of(second), threads_per_block, 0, stream>>>(second, true, false, parts, parts, out);
 }
 
 template <class T>
@@ -37,8 +36,8 @@ void Cuda::reduce(const ReduceArgs& a) {
     using W = typename Rule::template Wide<T>;
     StoragePtr parts;
     if (plan.splits > 1) parts = scratch(static_cast<std::size_t>(plan.results * plan.splits) * sizeof(W));
-    run<Rule, Itself>(plan, static_cast<const T*>(a.in), parts ? reinterpret_cast<W*>(parts->data) : nullptr,
-                      static_cast<T*>(a.out), stream());
+    run<Rule>(plan, static_cast<const T*>(a.in), parts ? reinterpret_cast<W*>(parts->data) : nullptr,
+              static_cast<T*>(a.out), stream());
   };
   const auto extreme = [&]<class T>(std::type_identity<T> type) {
     a.kind == Reduction::max ? go(Larger{}, type) : go(Smaller{}, type);
@@ -73,23 +72,6 @@ void Cuda::reduce(const ReduceArgs& a) {
     }
   });
   launched("reduce", {plan.results, plan.count});
-}
-
-void Cuda::sum_of_squares(DType dtype, std::int64_t n, const void* x, double* out) {
-  if (n == 0) return fill({DType::f64, 1, 0, out});
-  Loop<2> loop;
-  loop.push(n, {1, 0});
-  const ReducePlan plan = plan_reduction(loop);
-  if (n >= most_elements) unsupported("sum_of_squares of 2^31 elements or more");
-  const StoragePtr room = scratch(static_cast<std::size_t>(plan.splits) * sizeof(double));
-  dispatch(dtype, [&]<class E>(std::type_identity<E>) {
-    if constexpr (std::is_same_v<E, bool>)
-      unsupported("sum_of_squares of bool");
-    else
-      run<Plus, SquaredSize>(plan, static_cast<const device_type<E>*>(x), reinterpret_cast<double*>(room->data), out,
-                             stream());
-  });
-  launched("sum_of_squares", {n});
 }
 
 }  // namespace reel::cuda

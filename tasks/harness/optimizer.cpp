@@ -1,5 +1,6 @@
 #include "tasks/harness/optimizer.h"
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -39,9 +40,20 @@ Optimizer::Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& 
 }
 
 void sums_of_squares(const Tensors& gradients, Tensor out) {
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    const Tensor& g = gradients[i];
-    g.backend().sum_of_squares(g.dtype(), g.numel(), g.data(), out.data_as<double>() + i);
+  std::array<SquaresOf, 48> some;  // no memory is asked for
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    std::size_t n = 0;
+    const auto flush = [&] {
+      if (n > 0) out.backend().sums_of_squares(dtype, std::span(some).first(n));
+      n = 0;
+    };
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      const Tensor& g = gradients[i];
+      if (real_of(g.dtype()) != dtype) continue;
+      some[n++] = {g.numel() * (is_complex(g.dtype()) ? 2 : 1), g.data(), out.data_as<double>() + i};
+      if (n == some.size()) flush();
+    }
+    flush();
   }
 }
 

@@ -1,0 +1,79 @@
+// Sums of squares of many arrays by two kernels: of chunks of all of them, then of what the chunks of each left. The
+// order is one of sizes alone.
+#include "backends/cuda/cuda.h"
+#include "backends/cuda/fold.h"
+#include "backends/cuda/plan.h"
+
+namespace reel::cuda {
+
+namespace {
+
+/// As arguments of a kernel they are a part of the launch: nothing of them need live on in the device's memory.
+template <class T>
+struct Arrays {
+  Chunks chunks;
+  std::int64_t n[Chunks::most];
+  const T* x[Chunks::most];
+  double* out[Chunks::most];
+};
+
+/// The sum of what the threads of a block have, for the first of them.
+__device__ double sum_of_block(double mine) {
+  __shared__ double room[threads_per_block];
+  const int me = static_cast<int>(threadIdx.x);
+  room[me] = mine;
+  fold_group<Plus>(room, 0, 1, me, threads_per_block);
+  return room[me];
+}
+
+template <class T>
+__global__ void squares_of_chunks(const __grid_constant__ Arrays<T> arrays, double* parts) {
+  for (std::int64_t chunk = blockIdx.x; chunk < arrays.chunks.count(); chunk += gridDim.x) {
+    const int k = arrays.chunks.array(chunk);
+    const std::int64_t first = arrays.chunks.first(chunk, k), end = std::min(first + Chunks::size, arrays.n[k]);
+    double sum = 0;
+    for (std::int64_t i = first + threadIdx.x; i < end; i += threads_per_block) {
+      const auto x = static_cast<double>(arrays.x[k][i]);
+      sum += x * x;
+    }
+    sum = sum_of_block(sum);
+    if (threadIdx.x == 0) parts[chunk] = sum;
+  }
+}
+
+/// A block for each array.
+template <class T>
+__global__ void sum_of_chunks(const __grid_constant__ Arrays<T> arrays, const double* parts) {
+  const auto k = static_cast<int>(blockIdx.x);
+  double sum = 0;
+  for (std::int64_t i = arrays.chunks.begin(k) + threadIdx.x; i < arrays.chunks.end[k]; i += threads_per_block)
+    sum += parts[i];
+  sum = sum_of_block(sum);
+  if (threadIdx.x == 0) *arrays.out[k] = sum;
+}
+
+}  // namespace
+
+void Cuda::sums_of_squares(DType dtype, std::span<const SquaresOf> all) {
+  if (!is_floating(dtype)) unsupported("sums_of_squares of complex numbers or integers");
+  const auto go = [&]<class T>(T, std::span<const SquaresOf> some) {
+    Arrays<T> arrays{};
+    for (const SquaresOf& a : some) {
+      const int k = arrays.chunks.arrays;
+      arrays.n[k] = a.n, arrays.x[k] = static_cast<const T*>(a.x), arrays.out[k] = a.out;
+      arrays.chunks.push(a.n);
+    }
+    const std::int64_t chunks = arrays.chunks.count();
+    const StoragePtr room = scratch(static_cast<std::size_t>(std::max<std::int64_t>(chunks, 1)) * sizeof(double));
+    auto* const parts = reinterpret_cast<double*>(room->data);
+    squares_of_chunks<<<blocks_for(chunks, 1), threads_per_block, 0, stream()>>>(arrays, parts);
+    sum_of_chunks<<<static_cast<unsigned>(some.size()), threads_per_block, 0, stream()>>>(arrays, parts);
+    launched("sums_of_squares", {std::ssize(some)});
+  };
+  for (std::size_t i = 0; i < all.size(); i += Chunks::most) {
+    const auto some = all.subspan(i, std::min<std::size_t>(Chunks::most, all.size() - i));
+    dtype == DType::f32 ? go(float{}, some) : go(double{}, some);
+  }
+}
+
+}  // namespace reel::cuda
