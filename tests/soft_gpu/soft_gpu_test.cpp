@@ -38,9 +38,9 @@ struct Setup {
   }
 };
 
-/// The signal that ends a process which does this; 0: none does.
+/// The signal that ends a process which does this, or the code that it ends with; 0: nothing happens.
 template <class F>
-int killed_by(F f) {
+int ended_by(F f) {
   const pid_t child = fork();
   if (child == 0) {
     std::signal(SIGSEGV, SIG_DFL);  // doctest has its own
@@ -51,7 +51,7 @@ int killed_by(F f) {
   }
   int status = 0;
   waitpid(child, &status, 0);
-  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  return WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 const auto add_one = [](int* x) { x[threadIdx.x] += 1; };
@@ -60,13 +60,13 @@ const auto add_one = [](int* x) { x[threadIdx.x] += 1; };
 
 TEST_CASE("the host cannot touch the device's memory; kernels can") {
   const Setup s;
-  CHECK(killed_by([&] { s.there[0] = 1; }) == SIGSEGV);
+  CHECK(ended_by([&] { s.there[0] = 1; }) == SIGSEGV);
   CHECK(s.up() == cudaSuccess);
   s.launch(add_one, s.there);
   CHECK(s.down() == cudaSuccess);
   CHECK(s.wait() == cudaSuccess);
   CHECK(s.here[n - 1] == 2);
-  CHECK(killed_by([&] { s.there[0] = 1; }) == SIGSEGV);
+  CHECK(ended_by([&] { s.there[0] = 1; }) == SIGSEGV);
 }
 
 TEST_CASE("work waits until somebody waits for it") {
@@ -90,6 +90,22 @@ TEST_CASE("memory is the device's or the host's, and all of one block") {
   void* much = nullptr;
   CHECK(cudaMalloc(&much, std::size_t{1} << 40) == cudaErrorMemoryAllocation);
 }
+
+#ifdef __SANITIZE_ADDRESS__
+TEST_CASE("what lies behind a block, and what was given back, is nobody's") {
+  const Setup s;
+  const auto touch = [&](int* x) {
+    s.launch([](int* p) { *p = 1; }, x);
+    s.wait();
+  };
+  CHECK(ended_by([&] { touch(s.there + n - 1); }) == 0);
+  CHECK(ended_by([&] { touch(s.there + n); }) != 0);
+  int* other = nullptr;
+  cudaMalloc(reinterpret_cast<void**>(&other), bytes);
+  cudaFree(other);
+  CHECK(ended_by([&] { touch(other); }) != 0);
+}
+#endif
 
 TEST_CASE("a graph is written down, not run, and runs each time it is launched") {
   const Setup s;
@@ -133,7 +149,7 @@ TEST_CASE("a wait that is missing shows, one that not all come to ends the progr
     CHECK(shifted(true) == n);
     CHECK(shifted(false) < static_cast<std::ptrdiff_t>(n));
   }
-  CHECK(killed_by([&] {
+  CHECK(ended_by([&] {
           s.launch([](int*) { threadIdx.x < 32 ? __syncthreads() : void(); }, s.there);
           s.wait();
         }) == SIGABRT);
@@ -142,8 +158,8 @@ TEST_CASE("a wait that is missing shows, one that not all come to ends the progr
 TEST_CASE("no grid without blocks, no block of more than 1024 threads") {
   const Setup s;
   const auto nothing = [](int*) {};
-  CHECK(killed_by([&] { soft_gpu::Launch(0, 32, 0, s.stream).of(nothing)(s.there); }) == SIGABRT);
-  CHECK(killed_by([&] { soft_gpu::Launch(1, 1025, 0, s.stream).of(nothing)(s.there); }) == SIGABRT);
+  CHECK(ended_by([&] { soft_gpu::Launch(0, 32, 0, s.stream).of(nothing)(s.there); }) == SIGABRT);
+  CHECK(ended_by([&] { soft_gpu::Launch(1, 1025, 0, s.stream).of(nothing)(s.there); }) == SIGABRT);
 }
 
 TEST_CASE("threads of a warp give each other numbers, and votes; threads of a block find out if it is so for any") {
