@@ -143,7 +143,8 @@ void RowLoop::follow(int slot, const Tensor& slab, bool split, std::int64_t turn
 /// The value that a slot is all of, seen by views; -1: no call makes it, or its rows lie in other places.
 int RowLoop::origin(int slot) const {
   const int node = body_.maker(slot);
-  if (node < 0 || !body_.nodes[ix(node)].op->alias) return node < 0 ? -1 : slot;
+  if (node < 0) return -1;
+  if (!body_.nodes[ix(node)].op->alias) return slot;
   const int from = body_.nodes[ix(node)].in[0];
   const Shape &seen = body_.slots[ix(slot)].shape, &shape = body_.slots[ix(from)].shape;
   const bool all = seen.numel() == shape.numel() && splits(slot) == splits(from);

@@ -41,7 +41,7 @@ double one_norm(const Tensor& A) {
 
 bool finite(const Tensor& A) {
   const Tensor zero = sum(A - A);  // or NaN
-  return (is_complex(A.dtype()) ? real(zero * conj(zero)) : zero).item() == 0;
+  return (is_complex(A.dtype()) ? real(zero) + imag(zero) : zero).item() == 0;
 }
 
 /// The approximant of order m is exact to the precision of the dtype up to these norms: for the exponential, Higham

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "engine/dtype.h"
 #include "engine/loop.h"
@@ -29,16 +30,18 @@ struct Chunks {
   static constexpr int most = 48;  // arrays at a time: arguments of kernels have 4 KB
   static constexpr std::int64_t size = std::int64_t{4} * threads_per_block;
   int arrays = 0;
+  std::int64_t n[most] = {};    // elements of each
   std::int64_t end[most] = {};  // behind the last chunk of each
 
-  void push(std::int64_t n) {
-    end[arrays] = count() + (n + size - 1) / size;
+  void push(std::int64_t elements) {
+    n[arrays] = elements;
+    end[arrays] = count() + (elements + size - 1) / size;
     ++arrays;
   }
   REEL_HD std::int64_t count() const { return arrays == 0 ? 0 : end[arrays - 1]; }
   /// The first chunk of an array.
   REEL_HD std::int64_t begin(int array) const { return array == 0 ? 0 : end[array - 1]; }
-  /// The array that a chunk is of, and the chunk's first element there.
+  /// The array that a chunk is of, the chunk's first element there, and the one behind its last.
   REEL_HD int array(std::int64_t chunk) const {
     int low = 0;
     for (int high = arrays - 1; low < high;) {
@@ -51,7 +54,21 @@ struct Chunks {
     return low;
   }
   REEL_HD std::int64_t first(std::int64_t chunk, int array) const { return (chunk - begin(array)) * size; }
+  REEL_HD std::int64_t last(std::int64_t chunk, int array) const {
+    const std::int64_t full = first(chunk, array) + size;
+    return full < n[array] ? full : n[array];
+  }
 };
+
+/// Calls f with as many arrays at a time as a launch takes.
+template <class T, class F>
+void in_launches(std::span<const T> arrays, F f) {
+  while (!arrays.empty()) {
+    const auto some = arrays.first(std::min<std::size_t>(Chunks::most, arrays.size()));
+    f(some);
+    arrays = arrays.subspan(some.size());
+  }
+}
 
 /// The smallest power of two that is not below n, at most `limit`, itself a power of two.
 inline int power_of_two(std::int64_t n, int limit) {

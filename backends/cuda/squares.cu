@@ -12,7 +12,6 @@ namespace {
 template <class T>
 struct Arrays {
   Chunks chunks;
-  std::int64_t n[Chunks::most];
   const T* x[Chunks::most];
   double* out[Chunks::most];
 };
@@ -30,9 +29,9 @@ template <class T>
 __global__ void squares_of_chunks(const __grid_constant__ Arrays<T> arrays, double* parts) {
   for (std::int64_t chunk = blockIdx.x; chunk < arrays.chunks.count(); chunk += gridDim.x) {
     const int k = arrays.chunks.array(chunk);
-    const std::int64_t first = arrays.chunks.first(chunk, k), end = std::min(first + Chunks::size, arrays.n[k]);
+    const std::int64_t last = arrays.chunks.last(chunk, k);
     double sum = 0;
-    for (std::int64_t i = first + threadIdx.x; i < end; i += threads_per_block) {
+    for (std::int64_t i = arrays.chunks.first(chunk, k) + threadIdx.x; i < last; i += threads_per_block) {
       const auto x = static_cast<double>(arrays.x[k][i]);
       sum += x * x;
     }
@@ -60,7 +59,7 @@ void Cuda::sums_of_squares(DType dtype, std::span<const SquaresOf> all) {
     Arrays<T> arrays{};
     for (const SquaresOf& a : some) {
       const int k = arrays.chunks.arrays;
-      arrays.n[k] = a.n, arrays.x[k] = static_cast<const T*>(a.x), arrays.out[k] = a.out;
+      arrays.x[k] = static_cast<const T*>(a.x), arrays.out[k] = a.out;
       arrays.chunks.push(a.n);
     }
     const std::int64_t chunks = arrays.chunks.count();
@@ -70,10 +69,8 @@ void Cuda::sums_of_squares(DType dtype, std::span<const SquaresOf> all) {
     sum_of_chunks<<<static_cast<unsigned>(some.size()), threads_per_block, 0, stream()>>>(arrays, parts);
     launched("sums_of_squares", {std::ssize(some)});
   };
-  for (std::size_t i = 0; i < all.size(); i += Chunks::most) {
-    const auto some = all.subspan(i, std::min<std::size_t>(Chunks::most, all.size() - i));
-    dtype == DType::f32 ? go(float{}, some) : go(double{}, some);
-  }
+  in_launches(all,
+              [&](std::span<const SquaresOf> some) { dtype == DType::f32 ? go(float{}, some) : go(double{}, some); });
 }
 
 }  // namespace reel::cuda

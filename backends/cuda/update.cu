@@ -12,7 +12,6 @@ namespace {
 
 template <class T>
 struct Arrays {
-  std::int64_t n;
   double rate;
   T* parameter;
   const T* gradient;
@@ -35,8 +34,8 @@ __global__ void update_elements(Rule rule, T limit, const UpdateNumbers* numbers
     const int k = places.chunks.array(chunk);
     const Arrays<T>& a = places.arrays[k];
     const Rule step = at_step(rule, a.rate, now);
-    const std::int64_t first = places.chunks.first(chunk, k), end = std::min(first + Chunks::size, a.n);
-    for (std::int64_t i = first + threadIdx.x; i < end; i += threads_per_block) {
+    const std::int64_t last = places.chunks.last(chunk, k);
+    for (std::int64_t i = places.chunks.first(chunk, k) + threadIdx.x; i < last; i += threads_per_block) {
       T p = a.parameter[i], state[3] = {};
 #pragma unroll
       for (int s = 0; s < Rule::states; ++s) state[s] = a.state[s][i];
@@ -68,7 +67,7 @@ void launch(const UpdateArgs& a, std::span<const UpdatePlace> some, cudaStream_t
   static_assert(sizeof places < 3840);
   for (const UpdatePlace& p : some) {
     Arrays<T>& to = places.arrays[places.chunks.arrays];
-    to = {p.n, p.rate, static_cast<T*>(p.parameter), static_cast<const T*>(p.gradient), {}};
+    to = {p.rate, static_cast<T*>(p.parameter), static_cast<const T*>(p.gradient), {}};
     for (int k = 0; k < Rule::states; ++k) to.state[k] = static_cast<T*>(p.state[k]);
     places.chunks.push(p.n);
   }
@@ -87,11 +86,10 @@ constexpr auto table(TypeList<Rule...>) {
 void Cuda::update(const UpdateArgs& a) {
   static constexpr auto kernels = table(UpdateRules{});
   if (!is_floating(a.dtype)) unsupported("optimiser steps of complex or integer parameters");
-  for (std::size_t i = 0; i < a.places.size(); i += Chunks::most) {
-    const auto some = a.places.subspan(i, std::min<std::size_t>(Chunks::most, a.places.size() - i));
+  in_launches(a.places, [&](std::span<const UpdatePlace> some) {
     kernels[static_cast<std::size_t>(a.rule)][a.dtype == DType::f32 ? 0 : 1](a, some, stream());
     launched("update", {std::ssize(some)});
-  }
+  });
 }
 
 void Cuda::clip(std::int64_t n, const double* numbers, double limit, double* scale) {

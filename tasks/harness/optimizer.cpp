@@ -12,6 +12,8 @@ namespace reel {
 
 namespace {
 int states_of(const std::string& kind) { return kind == "adam" ? 2 : kind == "amsgrad" ? 3 : 1; }
+/// Complex numbers are two real ones.
+std::int64_t numbers_in(const Tensor& x) { return x.numel() * (is_complex(x.dtype()) ? 2 : 1); }
 }  // namespace
 
 Optimizer::Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& options) : options_(options) {
@@ -50,7 +52,7 @@ void sums_of_squares(const Tensors& gradients, Tensor out) {
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       const Tensor& g = gradients[i];
       if (real_of(g.dtype()) != dtype) continue;
-      some[n++] = {g.numel() * (is_complex(g.dtype()) ? 2 : 1), g.data(), out.data_as<double>() + i};
+      some[n++] = {numbers_in(g), g.data(), out.data_as<double>() + i};
       if (n == some.size()) flush();
     }
     flush();
@@ -91,8 +93,7 @@ void Optimizer::apply(const Rule& rule, DType dtype, const Tensors& gradients) {
     auto& [parameter, lr, state] = slots_[i];
     Tensor& p = parameter.value;
     if (parameter.retract || real_of(p.dtype()) != dtype) continue;
-    const std::int64_t n = p.numel() * (is_complex(p.dtype()) ? 2 : 1);  // complex numbers are two real ones
-    UpdatePlace place{n, lr, p.data(), gradients[i].data(), {}};
+    UpdatePlace place{numbers_in(p), lr, p.data(), gradients[i].data(), {}};
     for (int k = 0; k < 3; ++k) place.state[k] = state[k].defined() ? state[k].data() : nullptr;
     places_.push_back(place);
   }
