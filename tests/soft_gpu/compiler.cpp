@@ -1,19 +1,18 @@
 // NVRTC and the driver of the GPU in software: kernels are compiled by g++ into libraries, which are loaded.
 #include <dlfcn.h>
 #include <elf.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <vector>
 
 #include "backends/cuda/libraries.h"
 #include "engine/error.h"
+#include "tasks/harness/files.h"
 #include "tests/soft_gpu/device.h"
+#include "tests/temp_dir.h"
 
-namespace fs = std::filesystem;
 using soft_gpu::misused;
 
 struct _nvrtcProgram {
@@ -24,49 +23,41 @@ struct CUmod_st {
 };
 struct CUfunc_st {
   bool (*call)(const void* argument, unsigned blocks, unsigned threads, bool together);
-  std::size_t bytes;         // of the argument
-  unsigned shared, threads;  // at most
+  std::size_t bytes;  // of the argument
+  unsigned shared;    // memory, at most
 };
 
 namespace {
 
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 nvrtcResult compile(nvrtcProgram program) {
-  char name[] = "/tmp/soft_gpu_XXXXXX";
-  if (!mkdtemp(name)) return NVRTC_ERROR_INTERNAL_ERROR;
-  const fs::path folder = name, source = folder / "kernel.cpp", code = folder / "kernel.so", log = folder / "log";
+  const reel::test::TempDir folder;
+  const std::string source = folder / "kernel.cpp", code = folder / "kernel.so", log = folder / "log";
   std::ofstream(source) << "#include \"prelude.h\"\n"
                         << program->text << "CALL(run)\n"
                         << "extern \"C\" const unsigned run_bytes = sizeof(run_Arguments);\n";
-  const std::string command = fmt::format(REEL_SOFT_GPU_COMPILER " -shared -o {} {} -lboost_context 2>{}",
-                                          code.string(), source.string(), log.string());
+  const std::string command =
+      fmt::format(REEL_SOFT_GPU_COMPILER " -shared -o {} {} -lboost_context 2>{}", code, source, log);
   const bool good = std::system(command.c_str()) == 0;
-  program->code = text_of(code), program->log = text_of(log);
-  fs::remove_all(folder);
+  program->log = reel::read_file(log);
+  if (good) program->code = reel::read_file(code);
   return good ? NVRTC_SUCCESS : NVRTC_ERROR_COMPILATION;
 }
 
 /// A library from the memory it lies in, whose table of sections is its end. The loader knows libraries by their names.
 void* load(const void* code) {
   const auto* const header = static_cast<const Elf64_Ehdr*>(code);
-  const std::size_t bytes = header->e_shoff + std::size_t{header->e_shnum} * header->e_shentsize;
-  char name[] = "/tmp/soft_gpu_XXXXXX";
-  const int file = mkstemp(name);
-  if (file < 0) return nullptr;
-  const bool written = write(file, code, bytes) == static_cast<ssize_t>(bytes);
-  close(file);
-  void* const library = written ? dlopen(name, RTLD_NOW | RTLD_LOCAL) : nullptr;
-  unlink(name);
-  return library;
+  const auto bytes =
+      static_cast<std::streamsize>(header->e_shoff) + std::streamsize{header->e_shnum} * header->e_shentsize;
+  const reel::test::TempDir folder;
+  const std::string path = folder / "kernel.so";
+  std::ofstream(path, std::ios::binary).write(static_cast<const char*>(code), bytes);
+  return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
 CUresult launch(CUfunction f, unsigned blocks, unsigned threads, unsigned shared, cudaStream_t stream, void** arguments,
                 bool together) {
-  if (blocks == 0 || threads == 0 || threads > f->threads || shared > f->shared) return CUDA_ERROR_INVALID_VALUE;
+  if (blocks == 0 || threads == 0 || threads > soft_gpu::most_threads || shared > f->shared)
+    return CUDA_ERROR_INVALID_VALUE;
   if (together && blocks > soft_gpu::processors) return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
   const auto* const first = static_cast<const std::byte*>(arguments[0]);
   soft_gpu::submit(stream, [=, argument = std::vector<std::byte>(first, first + f->bytes)] {
@@ -82,7 +73,7 @@ namespace reel::cuda {
 void open_library(Nvrtc& table) {
   table.nvrtcVersion = [](int* major, int* minor) {
     // What is cached is nobody else's, and of these threads.
-    *major = 0, *minor = static_cast<int>(std::hash<std::string>{}(text_of(REEL_SOFT_GPU_THREADS)) % 1000000);
+    *major = 0, *minor = static_cast<int>(std::hash<std::string>{}(reel::read_file(REEL_SOFT_GPU_THREADS)) % 1000000);
     return NVRTC_SUCCESS;
   };
   table.nvrtcGetNumSupportedArchs = [](int* count) {
@@ -134,7 +125,7 @@ void open_library(Driver& table) {
     const void* const bytes = symbol(fmt::format("{}_bytes", name));
     if (!call || !bytes) return CUDA_ERROR_NOT_FOUND;
     *function = new CUfunc_st{reinterpret_cast<decltype(CUfunc_st::call)>(call), *static_cast<const unsigned*>(bytes),
-                              soft_gpu::usual_shared_bytes, 1024};
+                              soft_gpu::usual_shared_bytes};
     return CUDA_SUCCESS;
   };
   table.cuGetErrorName = [](CUresult, const char** name) {

@@ -17,9 +17,7 @@ using soft_gpu::Work;
 struct CUgraph_st {
   std::vector<Work> work;
 };
-struct CUgraphExec_st {
-  std::vector<Work> work;
-};
+struct CUgraphExec_st : CUgraph_st {};
 struct CUstream_st {
   std::deque<Work> waiting;
   std::size_t submitted = 0, done = 0;
@@ -38,7 +36,6 @@ struct Device {
   Memory memory;
   std::set<CUstream_st*> streams;
   std::map<const std::byte*, std::size_t> pinned;  // of the host
-  cudaError_t error = cudaSuccess;
 };
 /// It lives to the program's end: others use it in their destructors.
 Device& device() {
@@ -63,16 +60,11 @@ void run_all() {
 cudaError_t wait_for(CUstream_st& stream, std::size_t count) {
   if (stream.graph) return cudaErrorStreamCaptureUnsupported;
   run_until(stream, count);
-  return device().error;
+  return cudaSuccess;
 }
 
 bool is_pinned(const void* p, std::size_t bytes) {
-  const auto& pinned = device().pinned;
-  const auto* const at = static_cast<const std::byte*>(p);
-  const auto next = pinned.upper_bound(at);
-  if (next == pinned.begin()) return false;
-  const auto& [first, size] = *std::prev(next);
-  return at + bytes <= first + size;
+  return in_one_block(device().pinned, static_cast<const std::byte*>(p), bytes);
 }
 
 }  // namespace
@@ -94,8 +86,6 @@ void run_now(const Work& work) {
   const Memory::Access access(device().memory);
   work();
 }
-
-void fail(cudaError_t code) { device().error = code; }
 
 void misused(const char* call, const char* rule) {
   std::fprintf(stderr, "GPU in software: %s: %s\n", call, rule);
@@ -134,7 +124,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr what, int) {
   }
   return cudaSuccess;
 }
-cudaError_t cudaGetLastError() { return device().error; }  // none of those here goes away
+cudaError_t cudaGetLastError() { return cudaSuccess; }  // calls say at once what is wrong, and kernels abort
 const char* cudaGetErrorName(cudaError_t code) { return code == cudaSuccess ? "cudaSuccess" : "an error"; }
 const char* cudaGetErrorString(cudaError_t code) {
   static thread_local char text[64];
@@ -234,7 +224,7 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::si
   return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
-  *exec = new CUgraphExec_st{graph->work};
+  *exec = new CUgraphExec_st{*graph};
   return cudaSuccess;
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }

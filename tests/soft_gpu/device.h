@@ -19,11 +19,10 @@ void submit(cudaStream_t stream, Work work);
 bool recorded(cudaStream_t stream);
 /// Runs it now, behind all that was submitted to any stream.
 void run_now(const Work& work);
-/// From now on every call that asks for errors says so.
-void fail(cudaError_t code);
 /// The program does what no GPU would take: says so and aborts.
 [[noreturn]] void misused(const char* call, const char* rule);
 
 constexpr int processors = 8, shared_bytes = 227 * 1024, usual_shared_bytes = 48 * 1024;
+constexpr unsigned most_threads = 1024;  // of a block
 
 }  // namespace soft_gpu

@@ -18,7 +18,7 @@ class Launch {
       : blocks_(blocks), threads_(threads), stream_(stream) {
     if (blocks.x == 0 || blocks.x > 0x7fffffffU || blocks.y * blocks.z != 1)
       misused("launch", "not a grid of blocks in a row, of at least one");
-    if (threads.x * threads.y == 0 || threads.x * threads.y > host_gpu::most_threads || threads.z != 1)
+    if (threads.x * threads.y == 0 || threads.x * threads.y > most_threads || threads.z != 1)
       misused("launch", "blocks have 1 to 1024 threads");
     if (shared > static_cast<unsigned>(usual_shared_bytes)) misused("launch", "too much shared memory");
   }

@@ -80,7 +80,6 @@ void transform(const Plan& p, int sign, void* in, void* out) {
     execute(plan);
     destroy(plan);
   };
-  // Out of place, by way of copies: FFTW wants to know at once what lies where.
   const auto go = [&](auto complex_plan, auto forward_plan, auto backward_plan, auto execute, auto destroy) {
     constexpr unsigned flags = FFTW_ESTIMATE | FFTW_UNALIGNED;
     if (!is_real(p.type))

@@ -43,21 +43,12 @@ void* Memory::take(std::size_t wanted) {
 }
 
 bool Memory::give_back(void* block) {
-  const auto found = blocks_.find(static_cast<std::size_t>(static_cast<std::byte*>(block) - base_));
+  const auto found = blocks_.find(place_of(block));
   if (!inside(block) || found == blocks_.end()) return false;
   ASAN_POISON_MEMORY_REGION(block, found->second);
   taken_ -= found->second;
   blocks_.erase(found);
   return true;
-}
-
-bool Memory::holds(const void* p, std::size_t n) const {
-  if (!inside(p)) return false;
-  const auto at = static_cast<std::size_t>(static_cast<const std::byte*>(p) - base_);
-  const auto next = blocks_.upper_bound(at);
-  if (next == blocks_.begin()) return false;
-  const auto& [first, size] = *std::prev(next);
-  return at + n <= first + size;
 }
 
 void Memory::open() {

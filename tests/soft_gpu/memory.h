@@ -1,9 +1,18 @@
-// The memory of the GPU in software, and pinned memory of the host.
+// The memory of the GPU in software.
 #pragma once
 #include <cstddef>
 #include <map>
 
 namespace soft_gpu {
+
+/// Do n bytes from `place` on lie in one of these blocks, whose sizes are given by their first places?
+template <class Place>
+bool in_one_block(const std::map<Place, std::size_t>& blocks, Place place, std::size_t n) {
+  const auto next = blocks.upper_bound(place);
+  if (next == blocks.begin()) return false;
+  const auto& [first, size] = *std::prev(next);
+  return place + n <= first + size;
+}
 
 /// One range of addresses, which only work that runs on the device may touch.
 class Memory {
@@ -18,7 +27,7 @@ class Memory {
   std::size_t free_bytes() const { return bytes - taken_; }
   bool inside(const void* p) const { return p >= base_ && p < base_ + bytes; }
   /// Do these bytes belong to one block?
-  bool holds(const void* p, std::size_t n) const;
+  bool holds(const void* p, std::size_t n) const { return inside(p) && in_one_block(blocks_, place_of(p), n); }
 
   /// Opens the memory while it lives.
   class Access {
@@ -33,6 +42,9 @@ class Memory {
   };
 
  private:
+  std::size_t place_of(const void* p) const {
+    return static_cast<std::size_t>(static_cast<const std::byte*>(p) - base_);
+  }
   void open();
   void close();
 
