@@ -18,6 +18,13 @@ std::size_t CachingAllocator::class_bytes(std::size_t c) {
   return base + (c % 4 + 1) * (base / 4);
 }
 
+void* CachingAllocator::system_block(std::size_t bytes, std::size_t size) {
+  const std::size_t held = asked_ + use_.cached_bytes;
+  if (held > limit_ || bytes > limit_ - held) return nullptr;
+  ++use_.system_calls;
+  return raw_(size);
+}
+
 void* CachingAllocator::allocate(std::size_t bytes) {
   const std::size_t c = class_of(bytes), size = class_bytes(c);
   const std::lock_guard guard(lock_);
@@ -27,14 +34,14 @@ void* CachingAllocator::allocate(std::size_t bytes) {
     cached_[c].pop_back();
     use_.cached_bytes -= size;
   } else {
-    ++use_.system_calls;
-    block = raw_(size);
+    block = system_block(bytes, size);
     if (!block && !keeps_) {
       release_cache_locked();
-      block = raw_(size);
+      block = system_block(bytes, size);
     }
     if (!block) return nullptr;
   }
+  asked_ += bytes;
   use_.live_bytes += size;
   use_.peak_bytes = std::max(use_.peak_bytes, use_.live_bytes);
   return block;
@@ -43,9 +50,14 @@ void* CachingAllocator::allocate(std::size_t bytes) {
 void CachingAllocator::release(void* block, std::size_t bytes) {
   const std::size_t c = class_of(bytes), size = class_bytes(c);
   const std::lock_guard guard(lock_);
-  cached_[c].push_back(block);
+  asked_ -= bytes;
   use_.live_bytes -= size;
-  use_.cached_bytes += size;
+  try {
+    cached_[c].push_back(block);
+    use_.cached_bytes += size;
+  } catch (const std::bad_alloc&) {  // no room for the note that it is free
+    if (!keeps_) free_(block, size);
+  }
 }
 
 void CachingAllocator::release_cache() {

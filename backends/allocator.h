@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -31,8 +32,9 @@ class CachingAllocator {
   using Free = std::function<void(void* block, std::size_t bytes)>;
 
   /// `keeps`: freed blocks go back at the end alone, not when there is no more.
-  CachingAllocator(Raw raw, Free free, bool keeps = false)
-      : raw_(std::move(raw)), free_(std::move(free)), keeps_(keeps) {}
+  /// `limit`: bytes, in use and cached, beyond which the system is not asked.
+  CachingAllocator(Raw raw, Free free, bool keeps = false, std::size_t limit = std::numeric_limits<std::size_t>::max())
+      : raw_(std::move(raw)), free_(std::move(free)), keeps_(keeps), limit_(limit) {}
   CachingAllocator(const CachingAllocator&) = delete;
   ~CachingAllocator() { release_cache(); }
 
@@ -46,14 +48,17 @@ class CachingAllocator {
 
  private:
   // Four classes an octave: a block is at most a quarter larger than what was asked for.
-  static constexpr std::size_t classes = 240;
+  static constexpr std::size_t classes = 256;
   static std::size_t class_of(std::size_t bytes);
   static std::size_t class_bytes(std::size_t c);
   void release_cache_locked();
+  void* system_block(std::size_t bytes, std::size_t size);
 
   Raw raw_;
   Free free_;
   bool keeps_;
+  std::size_t limit_;
+  std::size_t asked_ = 0;  // bytes in use, not rounded up
   mutable SpinLock lock_;
   std::array<std::vector<void*>, classes> cached_;
   MemoryUse use_;

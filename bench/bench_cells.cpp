@@ -43,7 +43,8 @@ Row parse_row(const std::string& text) {
   const std::vector<std::string> parts = split(text, ':'), sizes = split(parts.empty() ? "" : parts[0], 'x');
   std::vector<std::int64_t> numbers;
   for (const std::string& s : sizes) {
-    if (const auto number = parse<std::int64_t>(s); number && *number > 0) numbers.push_back(*number);
+    if (const auto number = parse<std::int64_t>(s); number && *number > 0 && *number <= 1'000'000)
+      numbers.push_back(*number);
   }
   Row row;
   if (numbers.size() == 3 && sizes.size() == 3) {
@@ -52,7 +53,9 @@ Row parse_row(const std::string& text) {
   }
   if (row.task != "copying" && row.task != "adding" && row.task != "pixels" && row.task != "frames")
     throw Usage(
-        fmt::format("--shapes: \"{}\" is not of the form TxBxn, or TxBxn:copying, :adding, :pixels or :frames", text));
+        fmt::format("--shapes: \"{}\" is not of the form TxBxn, or TxBxn:copying, :adding, :pixels or :frames, with "
+                    "numbers of 1 to 1000000",
+                    text));
   return row;
 }
 
@@ -209,9 +212,9 @@ class Report {
  public:
   /// `graphs`: as Steps takes it.
   explicit Report(bool graphs) : graphs_(graphs) {
-    fmt::print("device {}\n", backend().name());
-    fmt::print("{:<22} {:<13} {:>7} {:>9} {:>9} {:>6} {:>9} {:>9} {:>9}{}\n", "cell", "shape", "threads", "ms",
-               "bound ms", "share", "2 over 1", "saved MB", "peak MB", on_cpu() ? "" : "  of kernels");
+    print_out("device {}\n", backend().name());
+    print_out("{:<22} {:<13} {:>7} {:>9} {:>9} {:>6} {:>9} {:>9} {:>9}{}\n", "cell", "shape", "threads", "ms",
+              "bound ms", "share", "2 over 1", "saved MB", "peak MB", on_cpu() ? "" : "  of kernels");
   }
 
   void row(const std::string& cell, const Row& row, const std::vector<int>& threads, double budget) {
@@ -219,7 +222,7 @@ class Report {
     Training training(row, options, graphs_);
     const Work work = work_of(training.model(), training.x());
     if (on_cpu() && 2 * work.slots_bytes > 0.6 * physical_memory()) {  // gradients are as large as values
-      fmt::print("{:<22} {:<13} left out: it needs {:.0f} GB\n", cell, row.str(), 2 * work.slots_bytes / 1e9);
+      print_out("{:<22} {:<13} left out: it needs {:.0f} GB\n", cell, row.str(), 2 * work.slots_bytes / 1e9);
       return;
     }
     const std::size_t peak_before = backend().memory().peak_bytes;
@@ -233,10 +236,10 @@ class Report {
     for (int t : threads) {
       const double time = median(times[t]), bound = bound_(work, row, t);
       const double gain = times.contains(1) && t != 1 ? median(times[1]) / time : 0;
-      fmt::print("{:<22} {:<13} {:>7} {:>9.2f} {:>9.2f} {:>4.0f} % {:>9} {:>9.1f} {:>9}{}\n", cell, row.str(), t,
-                 1e3 * time, 1e3 * bound, 100 * bound / time, gain > 0 ? fmt::format("{:.2f}", gain) : "",
-                 work.saved_bytes / 1e6, known ? fmt::format("{:.1f}", static_cast<double>(peak) / 1e6) : "", kernels);
-      std::fflush(stdout);
+      print_out("{:<22} {:<13} {:>7} {:>9.2f} {:>9.2f} {:>4.0f} % {:>9} {:>9.1f} {:>9}{}\n", cell, row.str(), t,
+                1e3 * time, 1e3 * bound, 100 * bound / time, gain > 0 ? fmt::format("{:.2f}", gain) : "",
+                work.saved_bytes / 1e6, known ? fmt::format("{:.1f}", static_cast<double>(peak) / 1e6) : "", kernels);
+      flush_out();
       rows_.push_back({{"system", "reel"},
                        {"cell", cell},
                        {"shape", row.str()},
@@ -257,9 +260,9 @@ class Report {
   }
 
   void rates() const {
-    fmt::print("\nmeasured in this run:\n");
+    print_out("\nmeasured in this run:\n");
     for (const auto& [name, rate] : bound_.rates())
-      fmt::print("  {:<28} {:7.1f} {}\n", name, rate / 1e9, name.starts_with("gemm") ? "GFLOP/s" : "GB/s");
+      print_out("  {:<28} {:7.1f} {}\n", name, rate / 1e9, name.starts_with("gemm") ? "GFLOP/s" : "GB/s");
   }
   std::string json() const {
     const nlohmann::ordered_json all{{"compiler", "GCC " __VERSION__},
@@ -287,7 +290,7 @@ int run(int argc, const char* const* argv) {
               "like copying, unless :TASK follows (frames: n numbers in); empty: five shapes",
               "Rows");
   options.add("threads", threads_text, "numbers of threads of the CPU, which take turns", "Rows");
-  options.add("budget", budget, "seconds a row, but at least three steps", "Rows", Bounds{.low = 0});
+  options.add("budget", budget, "seconds a row, but at least three steps", "Rows", Bounds{.low = 0, .high = 1e4});
   options.add("json", file, "writes the rows to this file as well", "Rows");
   add_device(options, device);
   options.flag("no-graph", no_graph, "on a GPU: run each step kernel by kernel, not as one CUDA graph", "Run");
@@ -297,7 +300,8 @@ int run(int argc, const char* const* argv) {
   std::vector<int> threads;
   for (const std::string& t : split(threads_text, ',')) {
     const auto number = parse<std::int64_t>(t);
-    if (!number || *number < 1) throw Usage(fmt::format("--threads: \"{}\" is not a number of threads", t));
+    if (!number || *number < 1 || *number > 1024)
+      throw Usage(fmt::format("--threads: \"{}\" is not a number of threads from 1 to 1024", t));
     threads.push_back(static_cast<int>(*number));
   }
   if (!on_cpu()) threads = {1};

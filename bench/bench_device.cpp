@@ -1,6 +1,7 @@
 // What ops cost on any device, beside what it can do, in one run: large elementwise ops and reductions as a share of
 // the bandwidth of a copy, products, and the cost of a small op. Work is queued, and waited for by reading one number.
 #include <map>
+#include <set>
 
 #include "bench/clock.h"
 #include "cells/cell.h"
@@ -10,8 +11,7 @@ namespace reel {
 namespace {
 
 /// Median seconds of one call of f.
-double seconds(const std::function<void()>& f) {
-  constexpr int rounds = 7;
+double seconds(std::int64_t rounds, const std::function<void()>& f) {
   const auto time = [&](int repeat) {
     return bench::device_seconds([&] {
       for (int i = 0; i < repeat; ++i) f();
@@ -20,20 +20,20 @@ double seconds(const std::function<void()>& f) {
   time(1);
   const int repeat = static_cast<int>(std::clamp(0.01 / time(1), 1.0, 1000.0));  // a read is a small part of it
   std::vector<double> times;
-  for (int i = 0; i < rounds; ++i) times.push_back(time(repeat) / repeat);
+  for (std::int64_t i = 0; i < rounds; ++i) times.push_back(time(repeat) / repeat);
   return bench::median(times);
 }
 
 /// A sum of a cell's states over time and its gradients, at the sizes of pixel by pixel MNIST with SRNN.
-void training_step(const std::string& name, std::int64_t time, bool fuse) {
-  constexpr std::int64_t batch = 100, hidden = 1024;
+void training_step(const std::string& name, std::int64_t time, std::int64_t hidden, bool fuse) {
+  constexpr std::int64_t batch = 100;
   static std::map<std::string, std::unique_ptr<Cell>> cells;
   static const Tensor xs = uniform({time, batch, 1}, 0, 1, 1, 9);
   std::unique_ptr<Cell>& cell = cells[name];
   if (!cell) {
     Init init(1, DType::f32);
     const CellType& type = cell_type(name);
-    cell = type.make(1, name == "srnn" ? hidden : 128, Settings(name, type.settings), init);
+    cell = type.make(1, name == "srnn" ? hidden : hidden / 8, Settings(name, type.settings), init);
   }
   Tape tape;
   Tensors wrt;
@@ -45,24 +45,29 @@ void training_step(const std::string& name, std::int64_t time, bool fuse) {
 
 int run(int argc, const char* const* argv) {
   std::string device = "cpu";
-  std::int64_t large = 1 << 26;
+  std::int64_t large = 1 << 26, time = 784, hidden = 1024, side = 4096, rounds = 7;
   Options options("bench_device", "What ops cost on a device, beside its bandwidth.");
   add_device(options, device);
-  options.add("elements", large, "of a large tensor of f32; a multiple of 2^16", "Run", Bounds{.low = 1 << 16});
-  std::int64_t time = 784;
-  options.add("time", time, "steps of the loops over time", "Run", Bounds{.low = 1});
+  options.add("elements", large, "of a large tensor of f32; a multiple of 2^16", "Run",
+              Bounds{.low = 1 << 16, .high = 1 << 30});
+  options.add("time", time, "steps of the loops over time", "Run", Bounds{.low = 1, .high = 1e6});
+  options.add("hidden", hidden, "units of the loops over time; an LSTM has an eighth", "Run",
+              Bounds{.low = 8, .high = 1 << 16});
+  options.add("side", side, "of the largest matrices of a product", "Run", Bounds{.low = 128, .high = 1 << 16});
+  options.add("rounds", rounds, "how often each is timed; the median counts", "Run", Bounds{.low = 1, .high = 1e6});
   options.parse(argc, argv);
-  fmt::print("device {}\n", use_device(device).name());
+  const auto seconds = [rounds](const std::function<void()>& f) { return reel::seconds(rounds, f); };
+  print_out("device {}\n", use_device(device).name());
   large = large >> 16 << 16;
 
   const Tensor x = uniform({large}, 0.1, 1, 1, 1), y = uniform({large}, 0.1, 1, 1, 2);
   const double all = 4.0 * static_cast<double>(large);
   Tensor copy = Tensor::empty(x.spec());
   const double bound = 2 * all / seconds([&] { copy.assign(x); });
-  fmt::print("{:<40} {:8.1f} GB/s\n", "copy", bound / 1e9);
+  print_out("{:<40} {:8.1f} GB/s\n", "copy", bound / 1e9);
   const auto bandwidth = [&](const char* name, double bytes, const std::function<void()>& f) {
     const double rate = bytes / seconds(f);
-    fmt::print("{:<40} {:8.1f} GB/s  {:4.0f} % of a copy\n", name, rate / 1e9, 100 * rate / bound);
+    print_out("{:<40} {:8.1f} GB/s  {:4.0f} % of a copy\n", name, rate / 1e9, 100 * rate / bound);
   };
   const Tensor rows = reshape(x, {large >> 10, 1024}), row = uniform({1024}, 0, 1, 1, 3);
   const Tensor column = uniform({large >> 10, 1}, 0, 1, 1, 3);
@@ -84,16 +89,16 @@ int run(int argc, const char* const* argv) {
   bandwidth("roll", 2 * all, [&] { roll(rows, 1); });
   bandwidth("uniform", all, [&] { uniform({large}, 0, 1, 1, 1); });
   for (DType dtype : {DType::f32, DType::f64, DType::c64}) {
-    for (std::int64_t n : {128, 1024, 4096}) {
+    for (const std::int64_t n : std::set<std::int64_t>{128, std::min<std::int64_t>(side, 1024), side}) {
       const Tensor a = cast(uniform({n, n}, -1, 1, 1, 1), dtype);
       const double work = (is_complex(dtype) ? 8.0 : 2.0) * static_cast<double>(n * n * n);
-      fmt::print("{:<40} {:8.1f} GFLOP/s\n", fmt::format("matmul {} {}", name_of(dtype), n),
-                 work / seconds([&] { matmul(a, a); }) / 1e9);
+      print_out("{:<40} {:8.1f} GFLOP/s\n", fmt::format("matmul {} {}", name_of(dtype), n),
+                work / seconds([&] { matmul(a, a); }) / 1e9);
     }
   }
   const Tensor little = uniform({20, 128}, -1, 1, 1, 5), weight = uniform({128, 128}, -1, 1, 1, 6);
   const auto small = [&](const char* name, const std::function<void()>& f) {
-    fmt::print("{:<40} {:8.2f} us\n", name, seconds(f) * 1e6);
+    print_out("{:<40} {:8.2f} us\n", name, seconds(f) * 1e6);
   };
   small("add of 20 x 128", [&] { little + little; });
   small("tanh of 20 x 128", [&] { tanh(little); });
@@ -102,8 +107,8 @@ int run(int argc, const char* const* argv) {
   small("reading one number", [&] { Tensor::zeros({1}).item(); });
   for (const char* cell : {"srnn", "lstm"}) {
     for (const bool fuse : {true, false})
-      fmt::print("{:<40} {:8.2f} ms\n", fmt::format("training step of {}, {}", cell, fuse ? "fused" : "call by call"),
-                 1e3 * seconds([&] { training_step(cell, time, fuse); }));
+      print_out("{:<40} {:8.2f} ms\n", fmt::format("training step of {}, {}", cell, fuse ? "fused" : "call by call"),
+                1e3 * seconds([&] { training_step(cell, time, hidden, fuse); }));
   }
   return 0;
 }

@@ -1,7 +1,6 @@
 // What the tape costs: nanoseconds to record and to differentiate a small op, and a training step of each cell.
-//   build/bin/bench_tape [--benchmark_filter=...]
-#include <benchmark/benchmark.h>
-
+//   build/bin/bench_tape [--filter REGEX] [--budget 0.5]
+#include "bench/benchmarks.h"
 #include "tasks/harness/model.h"
 #include "tasks/harness/optimizer.h"
 
@@ -73,13 +72,13 @@ void training_step(benchmark::State& state, const std::string& cell) {
   ModelOptions options;
   options.cell = cell;
   Model model({.vocabulary = 10, .outputs = 10}, options, Init(1));
-  Optimizer optimizer(model.parameters(), {});
+  Optimizer optimizer(model.trained(), {});
   std::vector<std::int32_t> symbols;
   Stream random(1, 1);
   for (int i = 0; i < 220 * 20; ++i) symbols.push_back(static_cast<std::int32_t>(random.below(10)));
   const Tensor x = Tensor::from<std::int32_t>(symbols, {220, 20});
   Tensors parameters;
-  for (const Parameter& p : model.parameters()) parameters.push_back(p.value);
+  for (const Parameter& p : model.trained()) parameters.push_back(p.value);
   for (auto _ : state) {
     Tape tape;
     const Tensors g = grad({cross_entropy(model(x), x)}, parameters);
@@ -90,12 +89,14 @@ void training_step(benchmark::State& state, const std::string& cell) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (const CellType& type : cell_registry()) {
-    benchmark::RegisterBenchmark(("training_step/" + type.name).c_str(), [name = type.name](benchmark::State& s) {
-      training_step(s, name);
-    })->Unit(benchmark::kMillisecond);
-  }
-  benchmark::Initialize(&argc, argv);
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
+  return run_program("bench_tape", [&] {
+    Options options(
+        "bench_tape",
+        "What the tape costs: to record and to differentiate a small op, and a training step of each cell.");
+    return bench::run_benchmarks(argc, argv, options, [] {
+      for (const CellType& type : cell_registry())
+        benchmark::RegisterBenchmark(("training_step/" + type.name).c_str(), training_step, type.name)
+            ->Unit(benchmark::kMillisecond);
+    });
+  });
 }

@@ -142,7 +142,7 @@ struct CellType {
   std::string source;  // the paper, and where in it
   /// How many numbers are trained, in n (hidden), i (input) and the settings, whose names stand for their values:
   /// "n m + n [initial=trained], m = reflections or min(16, n)". A bracket is 1 when what it says holds, 0 else; "or"
-  /// takes its right side where the left one is 0. (tests/formula.h reads it, and holds parameters() to it.)
+  /// takes its right side where the left one is 0. (formula.h reads it, and a test holds parameters() to it.)
   std::string count;
   std::vector<Setting> settings;
   std::function<std::unique_ptr<Cell>(std::int64_t input, std::int64_t hidden, const Settings&, Init&)> make;

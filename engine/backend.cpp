@@ -14,6 +14,20 @@ void Backend::unsupported(const char* kernel) const {
   throw Error(name(), fmt::format("{} is not supported by this backend", kernel));
 }
 
+std::string memory_text(double bytes) {
+  constexpr const char* units[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
+  std::size_t unit = 0;
+  for (; bytes >= 999.5 && unit + 1 < std::size(units); ++unit) bytes /= 1000;
+  return fmt::format("{:.3g} {}", bytes, units[unit]);
+}
+
+void Backend::require_memory(const std::string& subject, const std::string& what, double bytes,
+                             const std::string& hint) const {
+  const MemoryLimit limit = memory_limit();
+  if (bytes <= static_cast<double>(limit.bytes)) return;
+  throw OutOfMemory(subject, fmt::format("{} need {}, {}. Hint: {}", what, memory_text(bytes), limit.text, hint));
+}
+
 namespace {
 struct Kind {
   std::string name;

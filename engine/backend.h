@@ -3,6 +3,7 @@
 #pragma once
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -54,6 +55,14 @@ struct MemoryUse {
   std::size_t system_calls = 0;                                  // times the system was asked for memory
 };
 
+/// The most memory that a device can give, in words also: "this machine has 24.6 GB".
+struct MemoryLimit {
+  std::size_t bytes = std::numeric_limits<std::size_t>::max();
+  std::string text = "";
+};
+/// "4.1 GB", with 1 GB = 10^9 bytes.
+std::string memory_text(double bytes);
+
 /// Kernels that a backend has written down instead of running them, to be run as often as one likes on the same memory.
 /// Blocks allocated meanwhile are its own: nobody else is given them. One that goes before stop() is given up.
 class Recording {
@@ -76,10 +85,11 @@ class Backend {
   virtual ~Backend() = default;
   /// What --device takes: "cpu", "cuda", "cuda:1".
   virtual std::string name() const = 0;
-  /// Memory for `bytes` bytes, aligned for vector loads; throws Error when there is none.
+  /// Memory for `bytes` bytes, aligned for vector loads; throws OutOfMemory when there is none.
   virtual Storage* allocate(std::size_t bytes) = 0;
   virtual void release(Storage* storage) = 0;
   virtual MemoryUse memory() const { return {}; }
+  virtual MemoryLimit memory_limit() const { return {}; }
   /// Counts the peak anew from what is live now.
   virtual void reset_peak() {}
   virtual void read(void* host, const void* device, std::size_t bytes) = 0;
@@ -156,6 +166,10 @@ class Backend {
   virtual void determinant(const DeterminantArgs&) { unsupported("determinant"); }
   virtual void pinv(const PinvArgs&) { unsupported("pinv"); }
   virtual void polar(const PolarArgs&) { unsupported("polar"); }
+
+  /// Throws OutOfMemory when `bytes` are more than the device has: "[subject] what needs 4 TB, this machine has 24.6
+  /// GB. Hint: hint". For what is known to be large before anything of it is asked for.
+  void require_memory(const std::string& subject, const std::string& what, double bytes, const std::string& hint) const;
 
  protected:
   [[noreturn]] void unsupported(const char* kernel) const;

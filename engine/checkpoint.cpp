@@ -22,9 +22,7 @@ ScanResult scan_with_checkpoints(const Step& step, const Tensors& state, const T
   Tensors whole, left;
   for (const Tensor& x : xs) {
     const Tensor part = primitive::slice_leading(x, first_whole, first_whole + blocks * every);
-    Shape shape = x.shape().insert(0, blocks);
-    shape[1] = every;
-    whole.push_back(primitive::reshape(part, shape));
+    whole.push_back(primitive::reshape(part, x.shape().erase(0).insert(0, every).insert(0, blocks)));
     left.push_back(primitive::slice_leading(x, first_rest, first_rest + rest));
   }
   const auto block = [&](const Tensors& s, const Tensors& x) {
@@ -34,7 +32,7 @@ ScanResult scan_with_checkpoints(const Step& step, const Tensors& state, const T
   ScanResult result = scan(block, state, whole, across, where);
   for (Tensor& y : result.ys) {
     Shape shape = y.shape().erase(0);
-    shape[0] = blocks * every;
+    shape.set(0, blocks * every);
     y = primitive::reshape(y, shape);
   }
   if (rest == 0) return result;

@@ -1,5 +1,6 @@
 #include "engine/error.h"
 
+#include <cstdio>
 #include <map>
 #include <mutex>
 
@@ -22,7 +23,9 @@ void warn(const std::string& subject, const std::string& text) {
   const std::lock_guard lock(counts().mutex);
   const int n = ++counts().of[subject];
   if (n > shown) return;
-  fmt::print(stderr, "[{}] warning: {}{}\n", subject, text, n == shown ? " (further warnings are not shown)" : "");
+  const char* end = n == shown ? " (further warnings are not shown)" : "";
+  // unlike fmt::print this does not throw when stderr cannot be written: that must not end a run
+  std::fputs(fmt::format("[{}] warning: {}{}\n", subject, text, end).c_str(), stderr);
 }
 
 int warnings(const std::string& subject) {

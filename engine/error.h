@@ -29,6 +29,12 @@ struct RuleError : Error {
   std::string rule;
 };
 
+/// There is less memory than is needed; `rule` says how much of either, without the subject.
+struct OutOfMemory : Error {
+  OutOfMemory(const std::string& subject, std::string text) : Error(subject, text), rule(std::move(text)) {}
+  std::string rule;
+};
+
 /// Throws RuleError: for use inside Op::infer, where the op's name and the caller's line are not known.
 template <class... Args>
 [[noreturn]] void broken(fmt::format_string<Args...> format, Args&&... args) {

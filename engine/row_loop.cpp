@@ -46,14 +46,14 @@ class RowLoop {
   bool splits(int slot) const { return range_.count > 0 && plan_.rows.share[ix(slot)] == Share::rows; }
   Spec part_spec(int slot) const {
     Spec spec = body_.slots[ix(slot)];
-    if (splits(slot)) spec.shape[0] = range_.count;
+    if (splits(slot)) spec.shape.set(0, range_.count);
     return spec;
   }
   /// This loop's rows of a value [B, ...].
   Tensor rows_of(const Tensor& whole) const {
     if (range_.count == 0) return whole;
     Shape shape = whole.shape();
-    shape[0] = range_.count;
+    shape.set(0, range_.count);
     return whole.view(shape, range_.first * shape.product(1, shape.rank()));
   }
   Tensor mine(int slot, const Tensor& whole) const { return splits(slot) ? rows_of(whole) : whole; }

@@ -8,10 +8,14 @@ namespace reel {
 
 Shape::Shape(std::span<const std::int64_t> dims) : rank_(static_cast<int>(dims.size())) {
   if (dims.size() > max_rank) broken("a tensor has at most {} axes, got {}", max_rank, dims.size());
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] < 0) broken("the extent of an axis is 0 or more, got {} for axis {}", dims[i], i);
-    dims_[i] = dims[i];
-  }
+  std::copy(dims.begin(), dims.end(), dims_.begin());
+  check();
+}
+
+void Shape::refuse() const {
+  for (int i = 0; i < rank_; ++i)
+    if ((*this)[i] < 0) broken("the extent of an axis is 0 or more, got {} for axis {}", (*this)[i], i);
+  broken("a tensor has at most 2^58 elements, got shape {}", str());
 }
 
 bool Shape::operator==(const Shape& other) const {
@@ -30,8 +34,8 @@ Shape Shape::insert(int axis, std::int64_t n) const {
   if (rank_ == max_rank) broken("a tensor has at most {} axes, {} has no room for another", max_rank, str());
   Shape out = *this;
   std::copy_backward(out.dims_.begin() + axis, out.dims_.begin() + rank_, out.dims_.begin() + rank_ + 1);
-  out[axis] = n;
   ++out.rank_;
+  out.set(axis, n);
   return out;
 }
 
@@ -57,8 +61,9 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
   for (int i = 0; i < shorter.rank(); ++i) {
     const std::int64_t m = longer[lead + i], n = shorter[i];
     if (m != n && m != 1 && n != 1) return std::nullopt;
-    out[lead + i] = m == 1 ? n : m;
+    out.dims_[static_cast<std::size_t>(lead + i)] = m == 1 ? n : m;
   }
+  out.check();
   return out;
 }
 

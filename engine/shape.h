@@ -1,8 +1,10 @@
-// The extent of a tensor along each axis; row-major, at most eight axes, extents may be 0.
+// The extent of a tensor along each axis; row-major, at most eight axes, extents may be 0. A shape that exists has a
+// size that can be counted: no product of its extents, in elements or in bytes, goes beyond std::int64_t.
 #pragma once
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,17 +14,21 @@ namespace reel {
 class Shape {
  public:
   static constexpr int max_rank = 8;
+  /// Of the extents that are not 0: then a product of any of them, times 16 bytes, is 2^62 at most.
+  static constexpr std::int64_t max_product = std::int64_t{1} << 58;
 
   Shape() = default;
+  /// Throws RuleError when there are more axes than max_rank, an extent is negative, or the product exceeds
+  /// max_product.
   Shape(std::initializer_list<std::int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
   explicit Shape(std::span<const std::int64_t> dims);
 
   int rank() const { return rank_; }
   std::int64_t operator[](int axis) const { return dims_[static_cast<std::size_t>(axis)]; }
-  std::int64_t& operator[](int axis) { return dims_[static_cast<std::size_t>(axis)]; }
   const std::int64_t* begin() const { return dims_.data(); }
   const std::int64_t* end() const { return dims_.data() + rank_; }
   bool operator==(const Shape& other) const;
+  friend std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 
   std::int64_t numel() const;
   /// The product of the extents of axes first..last-1.
@@ -31,16 +37,43 @@ class Shape {
   Shape insert(int axis, std::int64_t n) const;
   /// This shape without `axis`.
   Shape erase(int axis) const;
+  /// Gives an axis another extent.
+  void set(int axis, std::int64_t n) {
+    dims_[static_cast<std::size_t>(axis)] = n;
+    check();
+  }
   /// "(20, 128)"
   std::string str() const;
 
  private:
+  void check() const {
+    std::int64_t product = 1;
+    bool good = true;
+    for (int i = 0; i < rank_; ++i) {
+      const std::int64_t n = (*this)[i];
+      good &= n >= 0 && !__builtin_mul_overflow(product, n > 0 ? n : 1, &product);
+    }
+    if (!good || product > max_product) refuse();
+  }
+  [[noreturn]] void refuse() const;
+
   std::array<std::int64_t, max_rank> dims_{};
   int rank_ = 0;
 };
 
 /// The shape both broadcast to (NumPy's rule: aligned at the last axis, 1 stretches), or nothing when they do not fit.
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);
+
+/// Products and sums of numbers that callers choose, on their way into a shape: what std::int64_t cannot hold becomes
+/// its largest number, which no shape takes.
+inline std::int64_t saturated_product(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<std::int64_t>::max() : product;
+}
+inline std::int64_t saturated_sum(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
+}
 
 /// Axis counted from the end when negative; throws RuleError when out of range for `rank`.
 int checked_axis(std::int64_t axis, int rank);

@@ -86,7 +86,7 @@ class Tables {
     if (!lookup || node.outs != 1 || !node.op->rows) return {};
     if (!node.op->rows(node.attrs, pointers(body_.stand_ins(node)), split)) return {};
     Shape shape = body_.slots[ix(node.out)].shape;
-    shape[0] = count;
+    shape.set(0, count);
     try {
       const Tensor table = apply(*node.op, node.attrs, in, node.where);
       if (table.shape() == shape) return {table, lookup};

@@ -16,7 +16,11 @@ std::string Spec::str() const { return fmt::format("{} {}", name_of(dtype), shap
 
 Tensor Tensor::empty(const Spec& spec) {
   Tensor out = abstract(spec);
-  out.storage_ = StoragePtr(spec.backend->allocate(out.bytes()));
+  try {
+    out.storage_ = StoragePtr(spec.backend->allocate(out.bytes()));
+  } catch (const OutOfMemory& e) {
+    throw OutOfMemory("memory", fmt::format("no room for {}: {}", spec.str(), e.rule));
+  }
   return out;
 }
 

@@ -21,7 +21,7 @@ void check_length(std::int64_t n) {
 std::int64_t rows_of(const Tensor& x) { return x.shape().product(0, x.rank() - 1); }
 
 Shape with_last(Shape shape, std::int64_t n) {
-  shape[shape.rank() - 1] = n;
+  shape.set(shape.rank() - 1, n);
   return shape;
 }
 

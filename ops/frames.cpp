@@ -14,8 +14,9 @@ struct Frame {  // [..., n] -> [..., frames, size]
     const std::int64_t n = in[0].dim(-1);
     if (n < size) broken("a frame of {} does not fit into {} elements", size, n);
     const int last = in[0].rank() - 1;
-    Shape shape = in[0].shape().insert(last, (n - size) / hop + 1);
-    shape[last + 1] = size;
+    Shape shape = in[0].shape();
+    shape.set(last, size);
+    shape = shape.insert(last, (n - size) / hop + 1);
     return {in[0].dtype(), shape, &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const {
@@ -45,7 +46,7 @@ struct OverlapAdd {  // [..., frames, size] -> [..., (frames - 1) hop + size]
     if (in[0].dim(-1) < 1 || in[0].dim(-2) < 1) broken("there must be a frame, and an element in it");
     if (hop < 1) broken("the hop is 1 or more, got {}", hop);
     Shape shape = in[0].shape().erase(r - 1);
-    shape[r - 2] = (in[0].dim(-2) - 1) * hop + in[0].dim(-1);
+    shape.set(r - 2, saturated_sum(saturated_product(in[0].dim(-2) - 1, hop), in[0].dim(-1)));
     return {in[0].dtype(), shape, &in[0].backend()};
   }
   // Elements first..first+hop-1 of all frames lie side by side, so each such part is one addition.

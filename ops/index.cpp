@@ -129,7 +129,7 @@ struct PutAlong {  // values and index [before, m, after] -> [before, n, after]
     if (!(in[0].shape() == in[1].shape())) broken("there must be one index for each value");
     Shape shape = in[0].shape();
     if (n < 0) broken("the extent is 0 or more, got {}", n);
-    shape[axis] = n;
+    shape.set(axis, n);
     return {in[0].dtype(), shape, &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const {

@@ -50,14 +50,15 @@ struct Permute {
   std::size_t axis(int i) const { return static_cast<std::size_t>(order[static_cast<std::size_t>(i)]); }
   Spec infer(Inputs in) const {
     if (rank != in[0].rank()) broken("the order names {} axes, the tensor has {}", rank, in[0].rank());
-    Shape shape = in[0].shape();
+    std::array<std::int64_t, Shape::max_rank> dims{};
     unsigned seen = 0;
     for (int i = 0; i < rank; ++i) {
       seen |= 1U << axis(i);
-      shape[i] = in[0].shape()[static_cast<int>(axis(i))];
+      dims[static_cast<std::size_t>(i)] = in[0].shape()[static_cast<int>(axis(i))];
     }
     if (seen != (1U << rank) - 1) broken("the order must name each axis once");
-    return {in[0].dtype(), shape, &in[0].backend()};
+    return {in[0].dtype(), Shape(std::span<const std::int64_t>(dims.data(), static_cast<std::size_t>(rank))),
+            &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const {
     const auto strides = strides_of(in[0].shape());
@@ -111,7 +112,7 @@ struct LeadingSlice {
     if (in[0].rank() == 0) broken("a scalar has no axis to slice");
     if (first < 0 || last < first || last > in[0].dim(0)) broken("elements {}..{} are not within axis 0", first, last);
     Shape shape = in[0].shape();
-    shape[0] = last - first;
+    shape.set(0, last - first);
     return {in[0].dtype(), shape, &in[0].backend()};
   }
   std::int64_t alias(Inputs in) const { return first * in[0].shape().product(1, in[0].rank()); }
@@ -128,7 +129,7 @@ struct Slice {
     if (first < 0 || last < first || last > in[0].dim(axis))
       broken("elements {}..{} are not within axis {}", first, last, axis);
     Shape shape = in[0].shape();
-    shape[axis] = last - first;
+    shape.set(axis, last - first);
     return {in[0].dtype(), shape, &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const {
@@ -148,7 +149,7 @@ struct Pad {
   Spec infer(Inputs in) const {
     if (before < 0 || after < 0) broken("the number of zeros is 0 or more, got {} and {}", before, after);
     Shape shape = in[0].shape();
-    shape[axis] += before + after;
+    shape.set(axis, saturated_sum(shape[axis], saturated_sum(before, after)));
     return {in[0].dtype(), shape, &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const {
@@ -175,7 +176,7 @@ struct Concat {
         if (k != axis && in[i].dim(k) != shape[k])
           broken("part {} differs along axis {}, not only along {}", i, k, axis);
       }
-      shape[axis] += in[i].dim(axis);
+      shape.set(axis, shape[axis] + in[i].dim(axis));
     }
     return {in[0].dtype(), shape, &in[0].backend()};
   }
@@ -283,7 +284,7 @@ Tensor reshape(Arg x, const std::vector<std::int64_t>& dims) {
       if (dims[i] == -1 && open < 0)
         open = static_cast<std::int64_t>(i);
       else
-        product *= dims[i];
+        product = saturated_product(product, dims[i]);
     }
     if (open >= 0) {
       if (product == 0) broken("-1 can stand for any extent here");

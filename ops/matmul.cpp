@@ -96,9 +96,9 @@ struct Matmul {
       Tensor x = in[0], y = in[1];
       Tensor& shorter = x.rank() < y.rank() ? x : y;
       const Tensor& longer = x.rank() < y.rank() ? y : x;
-      Shape shape = longer.shape();
-      shape[shape.rank() - 2] = shorter.dim(-2);
-      shape[shape.rank() - 1] = shorter.dim(-1);
+      Shape shape = leading(longer);
+      shape = shape.insert(shape.rank(), shorter.dim(-2));
+      shape = shape.insert(shape.rank(), shorter.dim(-1));
       shorter = expand(align(shorter, longer.rank() - 1), shape);
       return apply(*this, {&x, &y}, Where::current());
     }

@@ -97,7 +97,7 @@ Tensors split_with_sizes(Arg x, const std::vector<std::int64_t>& sizes, std::int
     std::int64_t first = 0;
     for (std::int64_t n : sizes) {
       if (n < 0) broken("sizes are 0 or more, got {}", n);
-      first += n;
+      first = saturated_sum(first, n);
     }
     if (first != x->dim(a)) broken("the sizes add up to {}, the extent of axis {} is {}", first, a, x->dim(a));
     Tensors parts;
@@ -121,7 +121,7 @@ Tensor tile(Arg x, const std::vector<std::int64_t>& counts) {
       const int axis = lead + static_cast<int>(i);
       Shape shape = y.shape();
       const std::int64_t before = shape.product(0, axis), after = shape.product(axis, shape.rank());
-      shape[axis] *= counts[i];
+      shape.set(axis, saturated_product(shape[axis], counts[i]));
       y = shaped(repeated(y, before, after, counts[i], x.where), shape, x.where);
     }
     return y;
@@ -134,7 +134,7 @@ Tensor repeat(Arg x, std::int64_t count, std::int64_t axis) {
     if (count < 0) broken("the count is 0 or more, got {}", count);
     Shape shape = x->shape();
     const std::int64_t before = shape.product(0, a + 1), after = shape.product(a + 1, shape.rank());
-    shape[a] *= count;
+    shape.set(a, saturated_product(shape[a], count));
     return shaped(repeated(x, before, after, count, x.where), shape, x.where);
   });
 }

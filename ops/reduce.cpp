@@ -158,7 +158,7 @@ ReducedAxes reduced_axes(const Shape& shape, const Axes& axes) {
     if (gone[static_cast<std::size_t>(i)]) {
       r.over.push_back(i);
       r.count *= shape[i];
-      r.kept[i] = 1;
+      r.kept.set(i, 1);
     } else {
       r.rest.push_back(i);
       r.dropped = r.dropped.insert(r.dropped.rank(), shape[i]);

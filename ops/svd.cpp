@@ -14,7 +14,8 @@ struct Svd {  // A [..., m, n] -> U [..., m, k], S [..., k], Vh [..., k, n], pla
     const std::int64_t k = std::min(in[0].dim(-1), in[0].dim(-2));
     Backend* backend = &in[0].backend();
     Shape u = in[0].shape(), vh = u;
-    u[r - 1] = vh[r - 2] = k;
+    u.set(r - 1, k);
+    vh.set(r - 2, k);
     out[0] = {in[0].dtype(), u, backend};
     out[1] = {real_of(in[0].dtype()), vh.erase(r - 1), backend};
     out[2] = {in[0].dtype(), vh, backend};

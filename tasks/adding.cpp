@@ -35,7 +35,9 @@ std::pair<std::int64_t, std::int64_t> marked(const std::string& rule, std::int64
 
 class Adding final : public Task {
  public:
-  explicit Adding(const AddingOptions& o) : o_(o) {}
+  Adding(const AddingOptions& o, const Setup& setup) : o_(o) {
+    require_batch("adding", o.length, setup.examples.batch, 16);
+  }
   std::string name() const override { return "adding"; }
   std::string title() const override { return fmt::format("adding, T = {}", o_.length); }
   ModelShape shape() const override { return {.inputs = 2, .outputs = 1, .every_step = false}; }
@@ -96,11 +98,12 @@ int main(int argc, char** argv) {
                    .steps = 20000,
                    .options =
                        [&](Options& options) {
-                         options.add("length", o.length, "T: numbers in a sequence", "Task", Bounds{.low = 3});
+                         options.add("length", o.length, "T: numbers in a sequence", "Task",
+                                     Bounds{.low = 3, .high = most::time});
                          options.choice("markers", o.markers, {"halves", "scornn", "anywhere", "ornn", "nnrnn"},
                                         "where the two marks may be: halves is that of SRNN, uRNN, JANET; scornn also "
                                         "ENRNN's; anywhere Henaff's and TCN's",
                                         "Task");
                        },
-                   .task = [&](const Setup&) { return std::make_unique<Adding>(o); }});
+                   .task = [&](const Setup& setup) { return std::make_unique<Adding>(o, setup); }});
 }

@@ -16,15 +16,15 @@ struct ApplyOptions {
 void print_description(const Cell& cell) {
   std::int64_t total = 0;
   for (const Parameter& p : cell.parameters()) {
-    fmt::print("{}\t{}\t{}\n", p.name, p.value.shape().str(), name_of(p.value.dtype()));
+    print_out("{}\t{}\t{}\n", p.name, p.value.shape().str(), name_of(p.value.dtype()));
     total += p.count();
   }
   const Tensors initial = cell.initial(1);
   for (std::size_t i = 0; i < initial.size(); ++i) {
     const State s = cell.states()[i];
-    fmt::print("state.{}\t(B, {})\t{}\n", s.name, s.width, name_of(initial[i].dtype()));
+    print_out("state.{}\t(B, {})\t{}\n", s.name, s.width, name_of(initial[i].dtype()));
   }
-  fmt::print("total\t{}\n", total);
+  print_out("total\t{}\n", total);
 }
 
 /// A tensor of a file as the spec wants it; batch extents are the caller's. Throws Error that names what does not fit.
@@ -120,8 +120,8 @@ int apply_cell(int argc, const char* const* argv) {
   std::vector<std::string> cells;
   for (const CellType& type : cell_registry()) cells.push_back(type.name);
   options.choice("cell", o.cell, cells, "recurrent cell", "Model");
-  options.add("input-size", o.input_size, "I: numbers an input has", "Model", Bounds{.low = 1, .high = 1e6});
-  options.add("hidden", o.hidden, "N: units of the state", "Model", Bounds{.low = 1, .high = 1e6});
+  options.add("input-size", o.input_size, "I: numbers an input has", "Model", Bounds{.low = 1, .high = most::units});
+  options.add("hidden", o.hidden, "N: units of the state", "Model", Bounds{.low = 1, .high = most::units});
   options.choice("dtype", o.dtype, {"f32", "f64"}, "of parameters and states", "Model");
   options.add("seed", o.seed, "of the start, where no weights are given", "Model");
   options.flag("describe", o.describe, "print name, shape and dtype of parameters and states, and stop", "Files");

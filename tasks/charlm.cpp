@@ -156,7 +156,7 @@ void write_sample(const Task& task, const Model& model, const RunFolder& folder,
   if (o.sample == 0) return;
   const std::string text = static_cast<const CharModel&>(task).sample(model, o);
   write_atomically(folder.file("sample.txt"), text);
-  fmt::print("{}\n", text);
+  print_out("{}\n", text);
 }
 
 }  // namespace
@@ -171,7 +171,7 @@ int main(int argc, char** argv) {
     options.choice("lines", o.lines, {"keep", "strip"},
                    "of the Penn Treebank: with the spaces at both ends (ENRNN, GORU), or without (NRU)", "Task");
     options.add("unroll", o.unroll, "steps of a window, through which gradients go", "Task",
-                Bounds{.low = 1, .high = 1e6});
+                Bounds{.low = 1, .high = most::time});
     options.add("sample", o.sample, "write so many characters at the end; with --resume also of a finished run", "Text",
                 Bounds{.low = 0, .high = 1e8});
     options.add("temperature", o.temperature, "of the sample: below 1 safer, above 1 wilder, 0 the likeliest always",

@@ -20,6 +20,11 @@ double x_of(const RunFolder::Row& row, const std::string& x) {
   return x == "seconds" ? row.seconds : static_cast<double>(row.examples);
 }
 
+/// A text of a run.json; empty where it has none.
+std::string text_of(const nlohmann::json& json, const char* key) {
+  return json.is_object() && json.contains(key) && json[key].is_string() ? json[key] : "";
+}
+
 int compare(int argc, const char* const* argv) {
   CompareOptions o;
   Options options("compare", "Curves of several runs in one figure, SVG and PNG.");
@@ -47,17 +52,17 @@ int compare(int argc, const char* const* argv) {
   for (const std::string& folder : o.runs) {
     Curve curve{std::filesystem::path(folder).lexically_normal().filename(), {}};
     if (curve.name.empty()) curve.name = std::filesystem::path(folder).parent_path().filename();
-    for (const RunFolder::Row& row : RunFolder::open(folder).rows())
+    for (const RunFolder::Row& row : RunFolder::view(folder).rows())
       curve.points.emplace_back(x_of(row, o.x), metric_of(row, o.metric));
     picture.curves.push_back(curve);
     std::error_code error;
     const std::string file = folder + "/run.json";  // not there before a run's end
     const auto json = std::filesystem::exists(file, error) ? nlohmann::json::parse(read_file(file), nullptr, false)
                                                            : nlohmann::json();
-    cells.push_back(json.is_object() ? json.value("cell", "") : "");
-    if (!json.is_object()) continue;
-    if (json.contains("baseline") && json["baseline"].is_number()) baselines.push_back(json["baseline"]);
-    tasks.push_back(json.value("task", ""));
+    cells.push_back(text_of(json, "cell"));
+    if (json.is_object() && json.contains("baseline") && json["baseline"].is_number())
+      baselines.push_back(json["baseline"]);
+    if (const std::string task = text_of(json, "task"); !task.empty()) tasks.push_back(task);
   }
   // cells tell runs apart only when no two are the same
   std::vector<std::string> sorted = cells;
@@ -71,7 +76,8 @@ int compare(int argc, const char* const* argv) {
     picture.baseline = baselines.front();  // where all have the same
   if (o.log != "auto") picture.logarithmic = o.log == "on";
   if (const auto problem = draw_curves(o.out, picture)) throw Error("compare", *problem);
-  fmt::print("picture: {}, {}\n", o.out, std::filesystem::path(o.out).replace_extension(".png").string());
+  print_out("{}\n", one_line(fmt::format("picture: {}, {}", o.out,
+                                         std::filesystem::path(o.out).replace_extension(".png").string())));
   return 0;
 }
 

@@ -30,7 +30,8 @@ Layout layout(const CopyingOptions& o) {
 
 class Copying final : public Task {
  public:
-  explicit Copying(const CopyingOptions& o) : o_(o), layout_(layout(o)) {
+  Copying(const CopyingOptions& o, const Setup& setup) : o_(o), layout_(layout(o)) {
+    require_batch("copying", layout_.total, setup.examples.batch, 16);
     const std::int64_t least = o.symbols + 1;
     if (o_.classes == 0) o_.classes = o.symbols + 2;  // as the SRNN code: one for each input symbol
     if (o_.classes < least)
@@ -124,12 +125,12 @@ int main(int argc, char** argv) {
        .description = "The copying memory problem: repeat symbols after a delay.",
        .options =
            [&](Options& options) {
-             const Bounds positive{.low = 1};
-             options.add("delay", o.delay, "T: steps between the symbols and their recall", "Task", positive);
-             options.add("symbols", o.symbols, "K: different symbols", "Task", Bounds{.low = 1, .high = 1e6});
-             options.add("length", o.length, "S: symbols to remember", "Task", positive);
+             options.add("delay", o.delay, "T: steps between the symbols and their recall", "Task",
+                         Bounds{.low = 1, .high = most::time});
+             options.add("symbols", o.symbols, "K: different symbols", "Task", Bounds{.low = 1, .high = most::units});
+             options.add("length", o.length, "S: symbols to remember", "Task", Bounds{.low = 1, .high = most::time});
              options.add("classes", o.classes, "output classes; 0: K + 2 as the SRNN code, other papers have K + 1",
-                         "Task", Bounds{.low = 0, .high = 1e6});
+                         "Task", Bounds{.low = 0, .high = most::units + 2});
              options.choice("layout", o.layout, {"standard", "nnrnn", "exprnn", "janet", "tcn"},
                             "whose positions and ids; standard is that of SRNN, ENRNN, NRU, GORU, uRNN", "Task");
              options.choice(
@@ -138,5 +139,5 @@ int main(int argc, char** argv) {
                  "a delay of 1 to T for each batch (NRU)",
                  "Task");
            },
-       .task = [&](const Setup&) { return std::make_unique<Copying>(o); }});
+       .task = [&](const Setup& setup) { return std::make_unique<Copying>(o, setup); }});
 }

@@ -31,8 +31,10 @@ Layout layout(const DenoisingOptions& o) {
 
 class Denoising final : public Task {
  public:
-  explicit Denoising(const DenoisingOptions& o)
+  Denoising(const DenoisingOptions& o, const Setup& setup)
       : S(o.length), layout_(layout(o)), recall_only_(o.loss == "recall"), title_(fmt::format("T = {}", o.delay)) {
+    require_batch("denoising", layout_.total, setup.examples.batch,
+                  16 + (layout_.vectors ? 8 * static_cast<double>(layout_.symbols + 2) : 0));
     if (!layout_.overwrite && S > layout_.places)
       throw OptionError("--length", fmt::format("{} symbols do not fit into {} steps", S, layout_.places));
   }
@@ -112,23 +114,22 @@ class Denoising final : public Task {
 int main(int argc, char** argv) {
   using namespace reel;
   DenoisingOptions o;
-  return run_task(argc, argv,
-                  {.name = "denoising",
-                   .description = "The denoising problem: repeat symbols that lie scattered in noise.",
-                   .options =
-                       [&](Options& options) {
-                         const Bounds positive{.low = 1};
-                         options.add("delay", o.delay, "T: steps of noise", "Task", positive);
-                         options.add("symbols", o.symbols, "K: different symbols; 0: those of the layout, 8 (goru: 9)",
-                                     "Task", Bounds{.low = 0, .high = 1e6});
-                         options.add("length", o.length, "S: symbols to remember", "Task", positive);
-                         options.choice(
-                             "layout", o.layout, {"clean", "goru", "nru"},
-                             "clean: T + 2S steps, S different places; goru: its generator, in which symbols may fall "
-                             "on one place and the delimiter is fed as zeros; nru: T + 1 + S steps",
-                             "Task");
-                         options.choice("loss", o.loss, {"all", "recall"},
-                                        "mean over all steps (GORU), or over those of the recall (NRU)", "Task");
-                       },
-                   .task = [&](const Setup&) { return std::make_unique<Denoising>(o); }});
+  return run_task(
+      argc, argv,
+      {.name = "denoising",
+       .description = "The denoising problem: repeat symbols that lie scattered in noise.",
+       .options =
+           [&](Options& options) {
+             options.add("delay", o.delay, "T: steps of noise", "Task", Bounds{.low = 1, .high = most::time});
+             options.add("symbols", o.symbols, "K: different symbols; 0: those of the layout, 8 (goru: 9)", "Task",
+                         Bounds{.low = 0, .high = most::units});
+             options.add("length", o.length, "S: symbols to remember", "Task", Bounds{.low = 1, .high = most::time});
+             options.choice("layout", o.layout, {"clean", "goru", "nru"},
+                            "clean: T + 2S steps, S different places; goru: its generator, in which symbols may fall "
+                            "on one place and the delimiter is fed as zeros; nru: T + 1 + S steps",
+                            "Task");
+             options.choice("loss", o.loss, {"all", "recall"},
+                            "mean over all steps (GORU), or over those of the recall (NRU)", "Task");
+           },
+       .task = [&](const Setup& setup) { return std::make_unique<Denoising>(o, setup); }});
 }

@@ -2,7 +2,7 @@
 // al. (2016) write down by hand, tried on random sequences. Copying by random rotations fails now and then; the program
 // counts how often, for several numbers of symbols K and lengths S.
 #include <cmath>
-#include <cstdio>
+#include <filesystem>
 
 #include "cells/lt_solutions.h"
 #include "engine/parse.h"
@@ -62,6 +62,9 @@ double added(const MechanismOptions& o, std::int64_t T, Backend& device) {
   Init init(o.seed, o.dtype == "f64" ? DType::f64 : DType::f32, device);
   const LtSolution solution = adding_solution(init);
   const auto B = static_cast<std::size_t>(o.draws);
+  device.require_memory("mechanism", fmt::format("{} sequences of {} numbers", o.draws, T),
+                        32 * static_cast<double>(T) * static_cast<double>(o.draws),
+                        "fewer --draws or smaller --lengths");
   std::vector<double> x(static_cast<std::size_t>(T) * B * 2, 0), sums(B, 0);  // [T, B, 2]: value, marker
   Stream random(o.seed, std::uint64_t{1} << 41);
   for (std::size_t b = 0; b < B; ++b) {
@@ -84,29 +87,29 @@ double added(const MechanismOptions& o, std::int64_t T, Backend& device) {
 std::string copying_table(const MechanismOptions& o, Backend& device) {
   const auto Ks = numbers("symbols", o.symbols), Ss = numbers("lengths", o.lengths);
   std::string tsv = "K\tS\tplanes\tT\tright\tdraws\n";
-  fmt::print("copying by {} rotations, T = {}: sequences recalled, of {}\n\n  K \\ S", o.planes, o.delay, o.draws);
-  for (const std::int64_t S : Ss) fmt::print("{:>7}", S);
-  fmt::print("\n");
+  print_out("copying by {} rotations, T = {}: sequences recalled, of {}\n\n  K \\ S", o.planes, o.delay, o.draws);
+  for (const std::int64_t S : Ss) print_out("{:>7}", S);
+  print_out("\n");
   for (const std::int64_t K : Ks) {
-    fmt::print("{:>7}", K);
+    print_out("{:>7}", K);
     for (const std::int64_t S : Ss) {
       const std::int64_t right = copied(o, K, S, device);
-      fmt::print("{:>7}", right);
-      std::fflush(stdout);
+      print_out("{:>7}", right);
+      flush_out();
       tsv += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", K, S, o.planes, o.delay, right, o.draws);
     }
-    fmt::print("\n");
+    print_out("\n");
   }
   return tsv;
 }
 
 std::string adding_table(const MechanismOptions& o, Backend& device) {
   std::string tsv = "T\tlargest_error\tdraws\n";
-  fmt::print("adding by one unit: largest error of {} sums\n\n      T  error\n", o.draws);
+  print_out("adding by one unit: largest error of {} sums\n\n      T  error\n", o.draws);
   for (const std::int64_t T : numbers("lengths", o.lengths)) {
     if (T < 2) throw Usage(fmt::format("--lengths: two of the numbers are added, got T = {}", T));
     const double error = added(o, T, device);
-    fmt::print("{:>7}  {:.3g}\n", T, error);
+    print_out("{:>7}  {:.3g}\n", T, error);
     tsv += fmt::format("{}\t{}\t{}\n", T, error, o.draws);
   }
   return tsv;
@@ -137,10 +140,13 @@ int mechanism(int argc, const char* const* argv) {
   if (!options.resume().empty()) throw Usage("--resume: there is nothing to be resumed");
   if (!o.picture.empty() && o.solution != "copying")
     throw Usage("--picture: only the table of --solution copying has one");
+  if (std::filesystem::path(o.picture).extension() == ".png")
+    throw Usage(
+        fmt::format("--picture {}: the name of an SVG file is expected; the PNG is written beside it", o.picture));
   if (o.dry_run) {
     const std::size_t fields =
         numbers("lengths", o.lengths).size() * (o.solution == "copying" ? numbers("symbols", o.symbols).size() : 1);
-    fmt::print("{} by hand: {} settings, {} draws of each\n", o.solution, fields, o.draws);
+    print_out("{} by hand: {} settings, {} draws of each\n", o.solution, fields, o.draws);
     return 0;
   }
   Backend& device = use_device(o.device);

@@ -202,9 +202,10 @@ int main(int argc, char** argv) {
     options.add("nodes", o.nodes, "of the graph", "Task", Bounds{.low = 4, .high = 100});
     options.add("confusing", o.confusing, "nodes of the other graph; 0: there is none", "Task",
                 Bounds{.low = 0, .high = 100});
-    options.add("train", o.train, "graphs to train on; 0: fresh ones for each update", "Task", Bounds{.low = 0});
-    options.add("valid", o.valid, "graphs to validate on", "Task", Bounds{.low = 1});
-    options.add("test", o.test, "graphs to test on", "Task", Bounds{.low = 1});
+    options.add("train", o.train, "graphs to train on; 0: fresh ones for each update", "Task",
+                Bounds{.low = 0, .high = most::examples});
+    options.add("valid", o.valid, "graphs to validate on", "Task", Bounds{.low = 1, .high = most::valid});
+    options.add("test", o.test, "graphs to test on", "Task", Bounds{.low = 1, .high = most::valid});
   };
   return run_task(argc, argv,
                   {.name = "paths",

@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <filesystem>
 
 #include "engine/parse.h"
 #include "tasks/harness/interrupt.h"
+#include "tasks/harness/lock.h"
 #include "tasks/harness/report.h"
 #include "tasks/harness/run.h"
 
@@ -24,7 +25,7 @@ struct ReproduceOptions {
 
 void print_list(const std::vector<PresetTable>& tables) {
   for (const PresetTable& t : tables)
-    fmt::print("{:<22} {:>3} presets  {} - {}, {}\n", t.name, t.presets.size(), t.title, t.paper, t.where);
+    print_out("{:<22} {:>3} presets  {} - {}, {}\n", t.name, t.presets.size(), t.title, t.paper, t.where);
 }
 
 /// The cell that a preset's options choose.
@@ -86,12 +87,11 @@ class LiveLine {
   ~LiveLine() { clear(); }
   void show(const std::string& text) {
     if (!terminal_ || text == shown_) return;
-    fmt::print(stderr, "\r\x1b[K{}", text.substr(0, 110));
-    std::fflush(stderr);
+    print_err("\r\x1b[K{}", text.substr(0, 110));
     shown_ = text;
   }
   void clear() {
-    if (!shown_.empty()) fmt::print(stderr, "\r\x1b[K");
+    if (!shown_.empty()) print_err("\r\x1b[K");
     shown_.clear();
   }
 
@@ -130,12 +130,17 @@ int reproduce(int argc, const char* const* argv) {
   report.table.name = part_name(report.table.name, o);
   for (const Preset& p : report.table.presets) report.rows.push_back({p, {}});
 
+  const std::filesystem::path base = report_base(report, o.results);
+  std::error_code error;
+  std::filesystem::create_directories(base.parent_path(), error);
+  const Interrupt interrupt;  // before the lock, which a signal must not leave behind
+  const Lock lock(base.string() + ".lock", base.string());
+
   std::size_t width = 8;
   for (const Preset& p : report.table.presets) width = std::max(width, p.label.size());
-  fmt::print("{}", report_head(report, width));
-  std::fflush(stdout);
+  print_out("{}", report_head(report, width));
+  flush_out();
 
-  const Interrupt interrupt;
   LiveLine live;
   bool failed = false;
   for (ReportRow& row : report.rows) {
@@ -148,14 +153,14 @@ int reproduce(int argc, const char* const* argv) {
       failed = failed || !row.runs.back().problem.empty();
     }
     live.clear();
-    fmt::print("{}", report_line(row, width));
-    std::fflush(stdout);
+    print_out("{}", report_line(row, width));
+    flush_out();
     if (interrupt.requested()) break;
   }
   write_report(report, o.results);
-  fmt::print("\nresults: {0}/{1}.md, {0}/{1}.json\n", o.results, report.table.name);
+  print_out("\nresults: {0}/{1}.md, {0}/{1}.json\n", o.results, report.table.name);
   if (interrupt.requested()) {
-    fmt::print(stderr, "interrupted; the same command goes on from here\n");
+    print_err("interrupted; the same command goes on from here\n");
     return Interrupt::exit_code;
   }
   return failed ? 1 : 0;

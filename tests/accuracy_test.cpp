@@ -94,6 +94,9 @@ TEST_CASE("what comes out at the ends: infinities, zeros, NaN") {
   is(exp(x), {0, 0, 1, INFINITY, INFINITY, NAN});
   is(relu(x), {0, 0, 0, 1e4F, INFINITY, NAN});
   is(softplus(x), {0, 0, std::log(2.0F), 1e4F, INFINITY, NAN});
+  const Tensor rows =
+      Tensor::from<float>({-INFINITY, -INFINITY, INFINITY, 0, INFINITY, -INFINITY, NAN, INFINITY}, {4, 2});
+  is(logsumexp(rows, {1}), {-INFINITY, INFINITY, INFINITY, NAN});
 }
 
 TEST_CASE("an element's value does not depend on its place") {
@@ -111,6 +114,9 @@ TEST_CASE("an element's value does not depend on its place") {
 TEST_CASE("long sums keep their precision, and largest elements let NaN through") {
   const Tensor x = Tensor::full({3000000}, 0.1);
   CHECK(sum(x).item() == doctest::Approx(3000000 * static_cast<double>(0.1F)).epsilon(1e-6));
+  const Tensor any = random({1000, 3, 1000}, 1, DType::f32, 0, 1);  // axes that do not lie side by side
+  CHECK(sum(any, {0, 2}).at(1).item() ==
+        doctest::Approx(sum(cast(any, DType::f64), {0, 2}).at(1).item()).epsilon(6e-8));
   CHECK(sum(reshape(x, {1000000, 3}), {0}).at(1).item() ==
         doctest::Approx(1000000 * static_cast<double>(0.1F)).epsilon(1e-6));
   CHECK(std::isnan(max(Tensor::from<float>({1, NAN, 2}, {3})).item()));

@@ -2,6 +2,7 @@
 #pragma once
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,11 +18,14 @@ struct Result {
   std::string out, err;
 };
 
+/// What a child process may use at most: RLIMIT_AS, RLIMIT_CPU and others.
+using Limits = std::vector<std::pair<__rlimit_resource, rlim_t>>;
+
 /// A task program as a child process.
 class Child {
  public:
   Child(const std::string& program, const std::vector<std::string>& arguments, const std::string& folder,
-        const std::vector<std::string>& environment = {})
+        const std::vector<std::string>& environment = {}, const Limits& limits = {})
       : out_(folder + "/stdout"), err_(folder + "/stderr") {
     pid_ = fork();
     if (pid_ != 0) return;
@@ -35,6 +39,10 @@ class Child {
     std::vector<char*> argv{const_cast<char*>(program.c_str())};
     for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
     argv.push_back(nullptr);
+    for (const auto& [resource, most] : limits) {
+      const rlimit both{most, most};
+      setrlimit(resource, &both);
+    }
     execv(path.c_str(), argv.data());
     _exit(127);
   }
@@ -51,8 +59,8 @@ class Child {
 };
 
 inline Result run(const std::string& program, const std::vector<std::string>& arguments, const std::string& folder,
-                  const std::vector<std::string>& environment = {}) {
-  return Child(program, arguments, folder, environment).wait();
+                  const std::vector<std::string>& environment = {}, const Limits& limits = {}) {
+  return Child(program, arguments, folder, environment, limits).wait();
 }
 
 }  // namespace reel::test

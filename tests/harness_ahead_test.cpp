@@ -1,4 +1,7 @@
 // Batches that are made ahead are those that would have been made in time.
+#include <dlfcn.h>
+#include <pthread.h>
+
 #include <set>
 #include <thread>
 
@@ -10,6 +13,8 @@ using namespace reel::test;
 
 namespace {
 
+bool starts_threads = true;
+
 /// A batch with its number in it, after so many milliseconds.
 Drawn slow(std::int64_t step, int milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
@@ -17,6 +22,13 @@ Drawn slow(std::int64_t step, int milliseconds) {
 }
 
 }  // namespace
+
+/// Goes before that of the C library: a system that may refuse to start threads.
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*f)(void*), void* argument) {
+  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  static const auto create = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
+  return starts_threads ? create(thread, attributes, f, argument) : EAGAIN;
+}
 
 TEST_CASE("each batch once and in order; slow ones on a thread of their own") {
   for (bool free_core : {false, true}) {
@@ -49,4 +61,23 @@ TEST_CASE("an error comes out where its batch is asked for") {
       true);
   for (std::int64_t step = 0; step < 3; ++step) breaks.take(step, true);
   CHECK(error_of([&] { breaks.take(3, true); }) == "[data] file 3 is damaged");
+}
+
+TEST_CASE("where the system starts no thread, batches are made when they are asked for") {
+  starts_threads = false;
+  std::vector<std::int64_t> made;
+  {
+    Ahead batches(
+        [&](std::int64_t step) {
+          made.push_back(step);
+          return slow(step, 2);
+        },
+        true);
+    for (std::int64_t step = 0; step < 4; ++step) {
+      CHECK(batches.take(step, true).streams == std::vector<std::uint64_t>{static_cast<std::uint64_t>(step)});
+      CHECK(std::ssize(made) == step + 1);
+    }
+  }
+  starts_threads = true;
+  CHECK(made.size() == 4);  // the fifth, put off, is not made for nobody
 }

@@ -160,6 +160,9 @@ double growth(const Cell& cell) {
   return std::sqrt(inner(g, g).item() / inner(w, w).item());
 }
 
+/// How far growth() is off at most: a rounding of single precision at each of its steps, all to one side.
+constexpr double of_growth = 1000 * 0x1p-23;
+
 }  // namespace
 
 TEST_CASE("W is orthogonal or unitary to 1e-5 after 1,000 updates of each optimiser") {
@@ -192,11 +195,11 @@ TEST_CASE("gradients neither vanish nor explode over 1,000 steps, at the start a
       CAPTURE(text(c));
       const auto cell = make(c.cell, c.settings);
       hold(*cell, c.held);
-      CHECK(growth(*cell) == doctest::Approx(1).epsilon(1e-3));
+      CHECK(growth(*cell) == doctest::Approx(1).epsilon(of_growth));
       if (cells == &at_start || c.spread > 0) continue;
       update(*cell, "rmsprop");
       hold(*cell, c.held);
-      CHECK(growth(*cell) == doctest::Approx(1).epsilon(1e-3));
+      CHECK(growth(*cell) == doctest::Approx(1).epsilon(of_growth));
     }
   }
   // What the test sees where nothing keeps W orthogonal.
@@ -205,7 +208,7 @@ TEST_CASE("gradients neither vanish nor explode over 1,000 steps, at the start a
     const auto cell = make("rnn", {{"activation", "identity"}, {"init", "orthogonal"}});
     Tensor& W = value(*cell, "W");
     W.assign(scale * W);
-    CHECK(growth(*cell) == doctest::Approx(std::pow(scale, 1000)).epsilon(1e-3));
+    CHECK(growth(*cell) == doctest::Approx(std::pow(scale, 1000)).epsilon(of_growth));
   }
 }
 
@@ -215,6 +218,46 @@ TEST_CASE("every cell is in one of these tables") {
     for (const auto* cells : {&lasting, &at_start})
       for (const Linear& c : *cells) known = known || c.cell == type.name;
     CHECK_MESSAGE(known, type.name);
+  }
+}
+
+TEST_CASE("spectral_rnn: after an update the rows of both sides have length 1") {
+  const auto cell = make("spectral_rnn", {});
+  for (const char* name : {"U_H", "V_H"}) {
+    Tensor& rows = value(*cell, name);
+    rows.assign(rows * 3.0);
+    cell->updated();
+    CHECK(difference(norm(rows, 2, {1}), Tensor::full({rows.dim(0)}, 1)) < 1e-6);
+  }
+}
+
+TEST_CASE("ornn: after an update the reflections have length 1") {
+  const auto cell = make("ornn", {});
+  Tensor& U = value(*cell, "U");
+  U.assign(U * 3.0);
+  cell->updated();
+  CHECK(difference(norm(U, 2, {0}), Tensor::full({U.dim(1)}, 1)) < 1e-6);
+}
+
+TEST_CASE("scornn: of an odd number of units the smaller half has sign -1") {
+  const Tensor h = random({2, 5}, 1, DType::f32), x = random({2, input}, 2, DType::f32);
+  const Tensors state{h};
+  const Tensor half = make("scornn", {}, 5)->step(state, x)[0];
+  CHECK(difference(half, make("scornn", {{"negatives", "2"}}, 5)->step(state, x)[0]) == 0);
+  CHECK(difference(half, make("scornn", {{"negatives", "3"}}, 5)->step(state, x)[0]) > 0);
+}
+
+TEST_CASE("dtriv: the base moves every `rebase` updates, and is projected at every `project`-th move") {
+  const auto cell = make("dtriv", {{"rebase", "2"}, {"project", "2"}});
+  Tensor& base = value(*cell, "B_0");
+  base.assign(2.0 * base);  // off the group, so that a projection shows
+  Tensor& A = value(*cell, "A");
+  for (int update = 1; update <= 6; ++update) {
+    CAPTURE(update);
+    A.assign(random(A.shape(), 1, DType::f32, -0.1, 0.1));
+    cell->updated();
+    CHECK((norm(A).item() == 0) == (update % 2 == 0));                         // moved to the base
+    CHECK(std::abs(norm(base).item() / 4 - (update < 4 ? 2.0 : 1.0)) < 1e-5);  // 16 rows of that length
   }
 }
 

@@ -108,6 +108,8 @@ TEST_CASE("--picture: states with the shift undone, changes, gradients, with the
     const std::string said = std::system("command -v gnuplot >/dev/null 2>&1") == 0 ? "picture: " : "no picture ";
     CHECK(contains(r.out, said + out + "/" + name + ".svg"));
   }
+  CHECK(contains(r.err, "gradients of states"));
+  CHECK(run("adding", {"--resume", out, "--picture", "gradients", "--quiet"}, dir.path).err == "");
   const Result wrong = run("adding", {"--picture", "states,stats"}, dir.path);
   CHECK(wrong.code == 2);
   CHECK(contains(wrong.err, "--picture: stats is not one of states, changes, gradients"));

@@ -59,3 +59,31 @@ TEST_CASE("checkpoints change neither outputs nor gradients, last state or every
     }
   }
 }
+
+TEST_CASE("the head starts within 1 / sqrt of what it reads, as PyTorch's Linear") {
+  for (const std::int64_t outputs : {1, 40}) {
+    const Model model = make({.cell = "gru"}, outputs);
+    for (const Parameter& p : model.parameters()) {
+      if (p.group != "head") continue;
+      CAPTURE(p.name);
+      const double most = max(abs(p.value)).item();
+      CHECK(most <= 0.25);  // of 16 units
+      if (p.value.numel() >= 16) CHECK(most > 0.2);
+    }
+  }
+}
+
+TEST_CASE("the penalty of a stack is the sum of its layers'") {
+  const std::map<std::string, std::string> settings{{"delta", "0.5"}, {"T_decay", "0.25"}};
+  const Model model({.inputs = 2, .outputs = 3}, {.cell = "nnrnn", .hidden = 4, .layers = 2, .settings = settings},
+                    Init(5, DType::f64));
+  double expected = 0;
+  std::uint64_t seed = 1;
+  for (const Parameter& p : model.parameters()) {
+    if (!p.name.ends_with(".alpha")) continue;
+    Tensor(p.value).assign(random(p.value.shape(), seed++));
+    for (const double a : p.value.values<double>()) expected += 0.5 * (a - 1) * (a - 1);
+  }
+  CHECK(seed == 3);
+  CHECK(model.penalty().item() == doctest::Approx(expected).epsilon(1e-14));
+}

@@ -97,34 +97,33 @@ TEST_CASE("options: defaults, then the file, then the command line") {
 }
 
 TEST_CASE("options: one line for every misuse of the command line") {
-  CHECK(usage_of({"--batch", "0"}) == "--batch: a whole number of 1 or more is wanted, got 0");
-  CHECK(usage_of({"--batch", "12x"}) == "--batch: a whole number of 1 or more is wanted, got \"12x\"");
-  CHECK(usage_of({"--batch", "1.5"}) == "--batch: a whole number of 1 or more is wanted, got 1.5");
-  CHECK(usage_of({"--batch", ""}) == "--batch: a whole number of 1 or more is wanted, got \"\"");
-  CHECK(usage_of({"--steps", "-4"}) == "--steps: a whole number from 1 to 1000000 is wanted, got -4");
-  CHECK(usage_of({"--seed", "-1"}) == "--seed: a whole number of 0 or more is wanted, got -1");
+  CHECK(usage_of({"--batch", "0"}) == "--batch: an integer of 1 or more expected, got 0");
+  CHECK(usage_of({"--batch", "12x"}) == "--batch: an integer of 1 or more expected, got \"12x\"");
+  CHECK(usage_of({"--batch", "1.5"}) == "--batch: an integer of 1 or more expected, got 1.5");
+  CHECK(usage_of({"--batch", ""}) == "--batch: an integer of 1 or more expected, got \"\"");
+  CHECK(usage_of({"--steps", "-4"}) == "--steps: an integer from 1 to 1000000 expected, got -4");
+  CHECK(usage_of({"--seed", "-1"}) == "--seed: an integer of 0 or more expected, got -1");
   CHECK(usage_of({"--seed", "18446744073709551616"}) ==
-        "--seed: a whole number of 0 or more is wanted, got 18446744073709551616");
-  CHECK(usage_of({"--threads", "9223372036854775808"}) ==
-        "--threads: a whole number is wanted, got 9223372036854775808");
+        "--seed: an integer of 0 or more expected, got 18446744073709551616");
+  CHECK(usage_of({"--threads", "9223372036854775808"}) == "--threads: an integer expected, got 9223372036854775808");
   for (const char* bad : {"nan", "inf", "-inf", "1e999", "1,5", "0x1", " 1"})
-    CHECK(usage_of({"--lr", bad}) == fmt::format("--lr: a number of 0 or more is wanted, got {}{}{}",
+    CHECK(usage_of({"--lr", bad}) == fmt::format("--lr: a number of 0 or more expected, got {}{}{}",
                                                  bad[1] == 'e' ? "" : "\"", bad, bad[1] == 'e' ? "" : "\""));
-  CHECK(usage_of({"--share", "1.01"}) == "--share: a number from 0 to 1 is wanted, got 1.01");
-  CHECK(usage_of({"--cell", "fkae"}) == "--cell: one of fake, plain is wanted, got \"fkae\". Hint: fake.");
-  CHECK(usage_of({"--quiet=maybe"}) == "--quiet: true or false is wanted, got \"maybe\"");
-  CHECK(usage_of({"--data", "\xff"}) == "--data: text in UTF-8 is wanted, got \"\xff\"");
+  CHECK(usage_of({"--share", "1.01"}) == "--share: a number from 0 to 1 expected, got 1.01");
+  CHECK(usage_of({"--cell", "fkae"}) == "--cell: one of fake, plain expected, got \"fkae\". Hint: fake.");
+  CHECK(usage_of({"--quiet=maybe"}) == "--quiet: true or false expected, got \"maybe\"");
+  CHECK(usage_of({"--data", "\xff"}) == "--data: text in UTF-8 without zero bytes expected, got \"\xff\"");
   CHECK(usage_of({"--bath", "3"}) == "--bath: there is no such option. Hint: --batch.");
   CHECK(usage_of({"--bath=3"}) == "--bath: there is no such option. Hint: --batch.");
   CHECK(usage_of({"--fake.widht", "3"}) == "--fake.widht: there is no such option. Hint: --fake.width.");
   CHECK(usage_of({"--zzzzzzzz"}) == "--zzzzzzzz: there is no such option. See --help.");
   CHECK(usage_of({"-q"}) == "-q: there is no such option. See --help.");
-  CHECK(usage_of({"copying"}) == "\"copying\": an option is wanted, starting with --. See --help.");
-  CHECK(usage_of({"--lr"}) == "--lr: a value is wanted");
-  CHECK(usage_of({"--lr=", "1"}) == "--lr: a value is wanted");
-  CHECK(usage_of({"--data", "--quiet"}) == "--data: a value is wanted, --quiet follows");
-  CHECK(usage_of({"--fake.width", "wide"}) == "--fake.width: a whole number is wanted, got \"wide\"");
-  CHECK(usage_of({"--fake.gate", "offf"}) == "--fake.gate: one of on, off is wanted, got \"offf\". Hint: off.");
+  CHECK(usage_of({"copying"}) == "\"copying\": an option starting with -- is expected. See --help.");
+  CHECK(usage_of({"--lr"}) == "--lr: a value is expected");
+  CHECK(usage_of({"--lr=", "1"}) == "--lr: a value is expected");
+  CHECK(usage_of({"--data", "--quiet"}) == "--data: a value is expected, --quiet follows");
+  CHECK(usage_of({"--fake.width", "wide"}) == "--fake.width: an integer expected, got \"wide\"");
+  CHECK(usage_of({"--fake.gate", "offf"}) == "--fake.gate: one of on, off expected, got \"offf\". Hint: off.");
   CHECK(usage_of({"--cell", "plain", "--fake.width", "3"}) == "--fake.width: is not a setting of --cell plain");
   CHECK(usage_of({"--config", "/dev/null/x"}) == "[/dev/null/x] cannot be read: Not a directory");
 }
@@ -132,18 +131,19 @@ TEST_CASE("options: one line for every misuse of the command line") {
 TEST_CASE("options: a file says where it is wrong") {
   CHECK(usage_of_file("steps = 1\nbathc = 3\n") == ":2: bathc: there is no such option. Hint: batch.");
   CHECK(usage_of_file("\n\nbatch = \"3\"\n") ==
-        ":3: batch: a whole number of 1 or more is wanted, got a value of type string");
+        ":3: batch: an integer of 1 or more expected, got a value of type string");
   CHECK(usage_of_file("batch = 2.0") ==
-        ":1: batch: a whole number of 1 or more is wanted, got a value of type floating-point");
-  CHECK(usage_of_file("batch = [1]") == ":1: batch: a whole number of 1 or more is wanted, got a value of type array");
-  CHECK(usage_of_file("quiet = 1") == ":1: quiet: true or false is wanted, got a value of type integer");
-  CHECK(usage_of_file("data = 1") == ":1: data: text in UTF-8 is wanted, got a value of type integer");
-  CHECK(usage_of_file("batch = 0") == ":1: batch: a whole number of 1 or more is wanted, got 0");
-  CHECK(usage_of_file("lr = nan") == ":1: lr: a number of 0 or more is wanted, got \"nan\"");
+        ":1: batch: an integer of 1 or more expected, got a value of type floating-point");
+  CHECK(usage_of_file("batch = [1]") == ":1: batch: an integer of 1 or more expected, got a value of type array");
+  CHECK(usage_of_file("quiet = 1") == ":1: quiet: true or false expected, got a value of type integer");
+  CHECK(usage_of_file("data = 1") ==
+        ":1: data: text in UTF-8 without zero bytes expected, got a value of type integer");
+  CHECK(usage_of_file("batch = 0") == ":1: batch: an integer of 1 or more expected, got 0");
+  CHECK(usage_of_file("lr = nan") == ":1: lr: a number of 0 or more expected, got \"nan\"");
   CHECK(usage_of_file("[fake]\n\nwidht = 3") == ":3: fake.widht: there is no such option. Hint: fake.width.");
   CHECK(usage_of_file("[fakke]\nwidth = 3") == ":1: fakke: there is no such option. Hint: fake.");
-  CHECK(usage_of_file("[lr]\nx = 3") == ":1: lr: a number of 0 or more is wanted, got a value of type table");
-  CHECK(usage_of_file("[fake.width]\nx = 3") == ":1: fake.width: a whole number is wanted, got a value of type table");
+  CHECK(usage_of_file("[lr]\nx = 3") == ":1: lr: a number of 0 or more expected, got a value of type table");
+  CHECK(usage_of_file("[fake.width]\nx = 3") == ":1: fake.width: an integer expected, got a value of type table");
   CHECK(usage_of_file("config = \"x\"") == ":1: config: there is no such option");
   for (const char* damaged :
        {"batch = ", "batch 3", "batch = 3\nbatch = 4", "[fake", "lr = 1e", "data = \"x", "\xff = 1"}) {
@@ -194,7 +194,8 @@ TEST_CASE("options: --resume reads the run's own file and keeps it") {
   CHECK(usage_of({"--resume", folder, "--lr", "1"}) ==
         "--lr: a resumed run keeps its options; beside --resume only --steps, --quiet, --threads may be given");
   CHECK(usage_of({"--resume", folder, "--config", "x"}).starts_with("--config: a resumed run keeps its options"));
-  CHECK(usage_of({"--resume", "/dev/null"}) == "[/dev/null/config.toml] cannot be read: Not a directory");
+  CHECK(usage_of({"--resume", "/dev/null"}) ==
+        "--resume /dev/null: there is no config.toml, by which a run is known and goes on");
   Prog q;
   q.options.allow_with_resume({"lr"});
   CHECK(q.parse({"--resume", folder, "--lr", "1"}).lr == 1);

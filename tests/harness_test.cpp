@@ -1,5 +1,7 @@
 // What the harness does with the disk, the screen and signals: files, the run folder, the picture,
 // progress.
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,13 +10,17 @@
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "tasks/harness/curves.h"
 #include "tasks/harness/figure.h"
 #include "tasks/harness/files.h"
 #include "tasks/harness/heat_map.h"
 #include "tasks/harness/interrupt.h"
+#include "tasks/harness/output.h"
 #include "tasks/harness/progress.h"
 #include "tasks/harness/run_folder.h"
+#include "tasks/harness/safetensors.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 
@@ -53,6 +59,7 @@ int end_of(const std::function<int()>& f) {
   if (child == 0) {
     std::signal(SIGINT, SIG_DFL);  // doctest has handlers of its own
     std::signal(SIGTERM, SIG_DFL);
+    std::signal(SIGHUP, SIG_DFL);
     _exit(f());
   }
   int status = 0;
@@ -78,6 +85,60 @@ TEST_CASE("files: replaced at once, errors with path and reason") {
   CHECK(files_in(dir.path) == 2);  // nothing temporary stays
 }
 
+TEST_CASE(
+    "files: links are followed, permissions kept, devices and pipes written to, and who writes waits for its turn") {
+  const TempDir dir;
+  write_atomically(dir / "real", "old");
+  fs::permissions(dir / "real", fs::perms(0640));
+  fs::create_symlink("real", dir / "link");
+  fs::create_symlink(dir / "link", dir / "far");
+  write_atomically(dir / "far", "new");
+  CHECK(read_file(dir / "real") == "new");
+  CHECK(fs::is_symlink(dir / "link"));
+  CHECK(fs::is_symlink(dir / "far"));
+  CHECK(fs::status(dir / "real").permissions() == fs::perms(0640));
+  fs::create_symlink("to come", dir / "ahead");
+  write_atomically(dir / "ahead", "x");
+  CHECK(read_file(dir / "to come") == "x");
+  fs::create_symlink("loop", dir / "loop");
+  CHECK(contains(error_of([&] { write_atomically(dir / "loop", "x"); }), "Too many levels of symbolic links"));
+  CHECK(contains(error_of([&] { write_atomically(dir / "none/", "x"); }), "Is a directory"));
+  CHECK(
+      contains(error_of([&] { write_atomically("/dev/full", "x"); }), "[/dev/full] cannot be written: No space left"));
+  write_atomically("/dev/null", "x");
+  CHECK(fs::is_character_file("/dev/null"));
+  write_atomically(dir / std::string(255, 'n'), "x");  // the longest name that there is
+  CHECK(error_of([&] { write_atomically(dir / std::string(256, 'n'), "x"); }) != "");
+
+  REQUIRE(mkfifo((dir / "pipe").c_str(), 0600) == 0);
+  const int reader = open((dir / "pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  write_atomically(dir / "pipe", "through");
+  char bytes[16] = {};
+  CHECK(read(reader, bytes, sizeof bytes) == 7);
+  close(reader);
+  CHECK(fs::is_fifo(dir / "pipe"));
+  CHECK(contains(stderr_of([] { write_atomically("/dev/stderr", "said"); }), "said"));
+
+  write_atomically(dir / ".left.tmp", "what a kill -9 left, longer than what comes");
+  write_atomically(dir / "left", "x");
+  CHECK(read_file(dir / "left") == "x");
+  CHECK_FALSE(fs::exists(dir / ".left.tmp"));
+  const auto write_many = [&](char c) {
+    return [&dir, c] {
+      for (int i = 0; i < 100; ++i) write_atomically(dir / "both", std::string(100000, c));
+    };
+  };
+  std::thread a(write_many('a')), b(write_many('b'));
+  for (int i = 0; i < 100; ++i) {
+    if (!fs::exists(dir / "both")) continue;
+    const std::string text = read_file(dir / "both");
+    CHECK(text == std::string(100000, text[0]));
+  }
+  a.join();
+  b.join();
+  CHECK_FALSE(fs::exists(dir / ".both.tmp"));
+}
+
 TEST_CASE("run folder: made where asked, or by task, cell and time; never over a run") {
   const TempDir dir;
   const fs::path before = fs::current_path();
@@ -94,14 +155,55 @@ TEST_CASE("run folder: made where asked, or by task, cell and time; never over a
   CHECK(error_of([&] { RunFolder::open(out); }) == "[" + out + "] is not the folder of a run: no config.toml");
   folder.write_config("steps = 1\n");
   CHECK(read_file(out + "/config.toml") == "steps = 1\n");
-  CHECK(contains(error_of([&] { RunFolder::open(out); }), "no checkpoint.safetensors"));
+  // one program at a time
+  for (const auto& second :
+       {error_of([&] { RunFolder::open(out); }), error_of([&] { RunFolder::create(out, "a", "b"); })})
+    CHECK(second.starts_with(fmt::format("[{}] is in use by harness_test (process {} on ", out, getpid())));
+  CHECK(RunFolder::view(out).path() == out);
+  { const RunFolder ended = std::move(folder); }
+  CHECK_FALSE(fs::exists(out + "/lock"));
+  // no update, no run
+  CHECK(RunFolder::open(out).notes() ==
+        std::vector{out + ": there is no checkpoint yet; the run starts from its config.toml"});
+  CHECK(RunFolder::create(out, "a", "b").notes() ==
+        std::vector{out + ": held a run that ended before its first update; it starts anew"});
+  save_safetensors(out + "/checkpoint.safetensors", {{}, {{"step", "0"}}});
+  CHECK(RunFolder::open(out).notes().empty());
+  CHECK(RunFolder::create(out, "a", "b").notes().size() == 1);
+  CHECK_FALSE(fs::exists(out + "/checkpoint.safetensors"));
   write_atomically(out + "/checkpoint.safetensors", "x");
-  CHECK(RunFolder::open(out).path() == out);
+  CHECK(RunFolder::open(out).notes().empty());
   CHECK(error_of([&] { RunFolder::create(out, "a", "b"); }) ==
         "[" + out + "] holds a run already. Hint: another folder for --out, or --resume " + out + ".");
+  // what is left of a run is neither continued nor written over
+  fs::remove(out + "/metrics.csv");
+  CHECK(RunFolder::open(out).notes() ==
+        std::vector{out +
+                    "/metrics.csv: is gone or empty; the rows of earlier steps are missing, and --patience counts "
+                    "from here"});
+  fs::remove(out + "/config.toml");
+  CHECK(contains(error_of([&] { RunFolder::create(out, "a", "b"); }), "holds the checkpoint of a run, but no config"));
+  CHECK(contains(error_of([&] { RunFolder::open(out); }), "no config.toml"));
+  fs::remove(out + "/checkpoint.safetensors");
+  write_atomically(out + "/config.toml", "mine = 1\n");
+  CHECK(contains(error_of([&] { RunFolder::create(out, "a", "b"); }), "holds a config.toml, but no run"));
+  {
+    RunFolder lost = RunFolder::open(out);
+    lost.add_row({10, 200, 0.1, 1, 1, 1, 1});
+  }
+  CHECK(contains(error_of([&] { RunFolder::create(out, "a", "b"); }), "holds rows of a run in metrics.csv, but no ch"));
+  CHECK(contains(error_of([&] { RunFolder::open(out); }), "metrics.csv has rows, but there is no checkpoint"));
+  CHECK(read_file(out + "/config.toml") == "mine = 1\n");
   CHECK(contains(error_of([] { RunFolder::create("/dev/null/x", "a", "b"); }),
                  "[/dev/null/x] cannot be made: Not a directory"));
   CHECK(contains(error_of([] { RunFolder::create("/dev/null", "a", "b"); }), "[/dev/null"));
+}
+
+TEST_CASE("run folder: a file that cannot be looked up is not taken for one that is not there") {
+  const TempDir dir;
+  write_atomically(dir / "config.toml", "steps = 1\n");
+  fs::create_symlink("metrics.csv", dir / "metrics.csv");  // a circle
+  CHECK(contains(error_of([&] { RunFolder::view(dir.path).rows(); }), "metrics.csv] cannot be looked up: "));
 }
 
 TEST_CASE("run folder: metrics survive a line that was cut, and can be taken back") {
@@ -130,7 +232,8 @@ TEST_CASE("run folder: metrics survive a line that was cut, and can be taken bac
   folder.keep_rows_up_to(19);
   CHECK(folder.rows() == std::vector{rows[0]});
   write_atomically(csv, whole + "1,2,3\n");
-  CHECK(error_of([&] { (void)folder.rows(); }) == "[" + csv + ":4] is not a line of metrics");
+  CHECK(error_of([&] { (void)folder.rows(); }) ==
+        "[" + csv + ":4] is not a line of metrics. Hint: without this file the run can be resumed, too");
   for (const char* bad : {"a,2,3,4,5,6,7", "1,2,3,4,5,6,7,8", "1,2,3x,4,5,6,7", ",2,3,4,5,6,7", ""}) {
     write_atomically(csv, whole + bad + "\n");
     CHECK(contains(error_of([&] { (void)folder.rows(); }), ":4] is not a line"));
@@ -169,7 +272,30 @@ TEST_CASE("figure: a picture, or a note that says why there is none") {
   CHECK(contains(read_file(svg), "</svg>"));
   CHECK(read_file(dir / "it's/curve.png").substr(1, 3) == "PNG");
   CHECK(files_in(dir / "it's") == 2);
-  CHECK(contains(*draw_curve(dir / "no/curve.svg", "t", rows, 1), "gnuplot failed"));
+  CHECK(contains(error_of([&] { (void)draw_curve(dir / "no/curve.svg", "t", {rows[0]}, 1); }),
+                 "no/curve.svg] cannot be written: No such file or directory"));
+}
+
+TEST_CASE("figure: names are drawn as they are, whatever they mean to gnuplot") {
+  const TempDir dir;
+  const std::string evil =
+      "%s %d 100% 'it''s' \"q\" `touch BT` $(touch SH) | <b> & {/=40 a}_b^c @x \\n ~ \xff\n\x1b</svg>";
+  CurvesPicture picture{evil, evil, evil, {{evil, {{1, 2}, {2, 3}}}, {std::string(3000, 'n'), {{1, 1}}}}};
+  const auto note = draw_curves(dir / "|touch PIPE;.svg", picture);
+  if (note && contains(*note, "is not installed")) return;
+  CHECK(note.value_or("") == "");
+  const std::string svg = read_file(dir / "|touch PIPE;.svg");
+  for (const char* part :
+       {"%s %d 100% 'it''s'", "`touch BT` $(touch SH) | &lt;b> &amp; {/=40 a}_b^c @x \\n ~ ", "&lt;/svg>"})
+    CHECK_MESSAGE(contains(svg, part), part);
+  CHECK(svg.ends_with("</svg>\n"));
+  CHECK(draw_bars(dir / "bars.svg", evil, evil, {{evil, 1, 2, nan_value}, {"%", 2, 3, 1}}).value_or("") == "");
+  CHECK(contains(read_file(dir / "bars.svg"), "%s %d 100% "));
+  HeatMap map{evil, evil, evil, 1, 1, {1}};
+  map.row_names = map.column_names = map.texts = {evil};
+  CHECK(draw_heat_map(dir / "map.svg", map).value_or("") == "");
+  CHECK(contains(read_file(dir / "map.svg"), "%s %d 100% "));
+  CHECK(files_in(dir.path) == 6);
 }
 
 TEST_CASE("heat map: a picture, or a note") {
@@ -188,6 +314,17 @@ TEST_CASE("heat map: a picture, or a note") {
   CHECK(draw_heat_map(svg, map).value_or("") == "");
   map.values.pop_back();
   CHECK(contains(*draw_heat_map(svg, map), "5 values for 2 x 3 fields"));
+}
+
+TEST_CASE("output: names that are safe in a line and on a shell's command line") {
+  CHECK(one_line("a\nb\tc\x1b[31mé") == "a\\nb\\tc\\x1b[31mé");
+  CHECK(shell_path("runs/a-b_1.0") == "runs/a-b_1.0");
+  const TempDir dir;
+  for (const std::string path : {"a b", "it's", "$(touch x)", "`id`", "~", "-x", "a\nb'\\c", "", "é;|&"}) {
+    const std::string script = "printf %s " + shell_path(path) + " >" + shell_path(dir / "out");
+    REQUIRE(std::system(("bash -c " + shell_path(script)).c_str()) == 0);
+    CHECK(read_file(dir / "out") == (path == "-x" ? "./-x" : path));
+  }
 }
 
 TEST_CASE("progress: what a line says, within its width") {
@@ -220,7 +357,7 @@ TEST_CASE("progress: lines where there is no terminal, nothing when quiet") {
 }
 
 TEST_CASE("interrupt: the first signal is a wish, the second Ctrl-C ends at once") {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     CHECK(end_of([&] {
             const Interrupt interrupt;
             if (interrupt.requested()) return 1;
@@ -239,4 +376,10 @@ TEST_CASE("interrupt: the first signal is a wish, the second Ctrl-C ends at once
           raise(SIGTERM);
           return 0;
         }) == -SIGTERM);
+  CHECK(end_of([] {  // nohup
+          std::signal(SIGHUP, SIG_IGN);
+          const Interrupt interrupt;
+          raise(SIGHUP);
+          return interrupt.requested() ? 1 : 0;
+        }) == 0);
 }

@@ -46,6 +46,8 @@ TEST_CASE("what cannot be solved is refused, with sizes, pivots and the caller's
   CHECK(error_of([&] { triangular_solve(triangle, two, {.unit_diagonal = true}); }).empty());
   const Tensor small = Tensor::from<double>({1, 0, 0, 1e-9}, {2, 2});
   CHECK(error_of([&] { triangular_solve(small, two); }).empty());
+  const Tensor below = Tensor::from<double>({1, 0, 1e12, 1}, {2, 2});  // what is not on the diagonal does not count
+  CHECK(error_of([&] { triangular_solve(below, two, {.tolerance = 1e-8}); }).empty());
   CHECK(contains(error_of([&] { triangular_solve(small, two, {.tolerance = 1e-8}); }),
                  "singular to working precision: element 1 of its diagonal is 1e-09, the largest is 1"));
   const Tensor indefinite = Tensor::from<double>({1, 2, 2, 1}, {2, 2});
@@ -122,6 +124,9 @@ TEST_CASE("what is not finite is refused, not passed on") {
                large = Tensor::full({2, 2}, 1e200, DType::f64);
   CHECK(contains(error_of([&] { solve(tiny, large); }), "the result overflows"));
   CHECK(contains(error_of([&] { triangular_solve(tiny, large); }), "the result overflows"));
+  const Tensor small = eye(2, DType::f64) * 1e-290;  // LAPACK scales X down so that it does not overflow on the way
+  CHECK(contains(error_of([&] { sylvester(small, small, large * 1e-170); }), "the result overflows"));
+  CHECK(difference(sylvester(small, small, large * 1e-240) * 1e-250, Tensor::full({2, 2}, 0.5, DType::f64)) < 1e-15);
 }
 
 TEST_CASE("solutions of larger systems: residuals to working precision in every dtype") {

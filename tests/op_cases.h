@@ -16,6 +16,7 @@ struct OpCase {
   ValueCheck value = {};                 // every op has a case with one
   double tolerance = 1e-8;               // of gradient and second gradient against central differences
   double single = 2e-6;                  // of single against double precision
+  bool unique = true;                    // if not, single precision may come to another of the values that are right
 };
 
 using Cases = std::vector<OpCase>;

@@ -74,6 +74,17 @@ TEST_CASE("moments and bounds of the distributions") {
   CHECK(range(integers({100}, 7, 8, 11, 6)).high == 7);
 }
 
+TEST_CASE("single precision: rounding takes no number to the upper bound") {
+  const float high = 1.000001F;  // eight steps above 1, so that a sixteenth of all numbers would be rounded up to it
+  int nearest = 0;
+  for (const float x : uniform({20000}, 1, static_cast<double>(high), 1, 1, DType::f32).values<float>()) {
+    CHECK(x >= 1);
+    CHECK(x < high);
+    nearest += x == std::nextafter(high, 1.0F) ? 1 : 0;
+  }
+  CHECK(nearest > 2000);
+}
+
 TEST_CASE("element i depends on seed, stream and i alone") {
   const auto same_for_shapes =
       [](const std::function<Tensor(const Shape&, std::uint64_t seed, std::uint64_t stream)>& f) {

@@ -94,7 +94,7 @@ TEST_CASE("rotations keep lengths, and their angles have gradients") {
 
 TEST_CASE("layers of all widths: vectors side by side, vectors shuffled, and what is left over") {
   for (std::int64_t n : {5, 16, 33, 64, 100, 131}) {
-    for (std::int64_t d : {1, 2, 3, 4, 8, 16, 20, 32}) {
+    for (std::int64_t d : {1, 2, 3, 4, 8, 9, 16, 17, 20, 32, 33}) {
       for (std::int64_t offset : {0, 1, 5}) {
         const RotationLayer layer{offset, d};
         for (DType dtype : {DType::f32, DType::f64, DType::c64, DType::c128}) {

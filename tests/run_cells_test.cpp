@@ -5,29 +5,11 @@
 #include "cells/cell.h"
 #include "tests/check.h"
 #include "tests/child.h"
+#include "tests/metrics.h"
 #include "tests/temp_dir.h"
 
 using namespace reel;
 using namespace reel::test;
-
-namespace {
-
-/// The column train_loss of metrics.csv: the mean over the steps of each row.
-std::vector<double> train_losses(const std::string& run) {
-  std::istringstream in(read_file(run + "/metrics.csv"));
-  std::vector<double> out;
-  std::string line, field;
-  std::getline(in, line);
-  REQUIRE(line.starts_with("step,examples,seconds,train_loss,"));
-  while (std::getline(in, line)) {
-    std::istringstream fields(line);
-    for (int column = 0; column < 4; ++column) std::getline(fields, field, ',');
-    out.push_back(std::stod(field));
-  }
-  return out;
-}
-
-}  // namespace
 
 TEST_CASE("the mean loss of the last 10 of 50 steps is below that of the first 10, for every cell") {
   const TempDir dir;
@@ -51,8 +33,8 @@ TEST_CASE("the mean loss of the last 10 of 50 steps is below that of the first 1
       REQUIRE(r.code == 0);
       const auto losses = train_losses(out);
       REQUIRE(losses.size() == 5);
-      for (const double loss : losses) CHECK(std::isfinite(loss));
-      CHECK(losses.back() < losses.front());
+      for (const std::string& loss : losses) CHECK(std::isfinite(std::stod(loss)));
+      CHECK(std::stod(losses.back()) < std::stod(losses.front()));
     }
   }
 }

@@ -102,6 +102,14 @@ TEST_CASE("charlm: tracks of the text, windows in order, the next character as t
   CHECK_FALSE(task.continues({12, 13, 14}));
   CHECK(task.batch(1, {12, 13, 14}).x.shape() == Shape{5, 3});
 
+  const CharModel even = alphabet(dir, 3, 17);  // 119 characters to predict: seven whole windows, and no empty one
+  CHECK(even.parts().train == 21);
+  CHECK(even.batch(1, {18, 19, 20}).x.shape() == Shape{17, 3});
+  CHECK_FALSE(even.continues({21, 22, 23}));
+  const CharModel odd = alphabet(dir, 3, 59);  // two windows of 59 and one of 1
+  CHECK(odd.parts().train == 9);
+  CHECK(odd.batch(1, {6, 7, 8}).x.shape() == Shape{1, 3});
+
   const Batch batch = task.batch(1, {0, 1, 2});
   const Tensor uniform = Tensor::zeros({50, 3, 20}, DType::f64);
   CHECK(task.scores(uniform, batch)[0].mean() == doctest::Approx(std::log2(20)));

@@ -14,7 +14,7 @@ namespace {
 Denoising make(const std::string& layout, std::int64_t T, const std::string& loss = "all") {
   DenoisingOptions o;
   o.layout = layout, o.delay = T, o.loss = loss;
-  return Denoising(o);
+  return Denoising(o, {});
 }
 
 }  // namespace
@@ -89,9 +89,9 @@ TEST_CASE("denoising: the generator of the GORU code loses symbols and feeds the
 }
 
 TEST_CASE("denoising: baselines of reference 0.3; what they stand for costs as much") {
-  CHECK(make("goru", 200).baseline() == doctest::Approx(0.0999).epsilon(1e-3));
-  CHECK(make("goru", 500).baseline() == doctest::Approx(0.0423).epsilon(2e-3));
-  CHECK(make("nru", 100, "recall").baseline() == doctest::Approx(2.079).epsilon(1e-3));
+  CHECK(std::abs(make("goru", 200).baseline() - 0.0999) < 0.5e-4);  // half a unit of the last digit that is given
+  CHECK(std::abs(make("goru", 500).baseline() - 0.0423) < 0.5e-4);
+  CHECK(std::abs(make("nru", 100, "recall").baseline() - 2.079) < 0.5e-3);
   for (const std::string loss : {"all", "recall"}) {
     const Denoising task = make("clean", 20, loss);
     const Batch batch = task.batch(5, streams(30));
@@ -101,7 +101,10 @@ TEST_CASE("denoising: baselines of reference 0.3; what they stand for costs as m
     }
     const Tensor guess = Tensor::from<double>(logits, {40, 30, 9});
     CHECK(task.loss(guess, batch).item() == doctest::Approx(task.baseline()));
-    CHECK(std::abs(task.accuracy(guess, batch) - 0.125) < 0.1);
+    double right = 0;  // of equal scores the first one is taken, the symbol 1
+    for (const std::int32_t y : batch.y.values<std::int32_t>()) right += y == 1 ? 1 : 0;
+    CHECK(right > 0);
+    CHECK(task.accuracy(guess, batch) == doctest::Approx(right / 300).epsilon(1e-14));
     CHECK(task.accuracy(one_hot(batch.y, 9), batch) == 1);
   }
 }
@@ -109,7 +112,7 @@ TEST_CASE("denoising: baselines of reference 0.3; what they stand for costs as m
 TEST_CASE("denoising: symbols that do not fit are refused, unless they may share a place") {
   DenoisingOptions o;
   o.layout = "nru", o.delay = 5;
-  CHECK(contains(error_of([&] { Denoising{o}; }), "10 symbols do not fit into 5 steps"));
+  CHECK(contains(error_of([&] { Denoising(o, {}); }), "10 symbols do not fit into 5 steps"));
   o.layout = "goru";
-  CHECK(Denoising(o).batch(1, streams(2)).y.shape() == Shape{25, 2});
+  CHECK(Denoising(o, {}).batch(1, streams(2)).y.shape() == Shape{25, 2});
 }

@@ -118,6 +118,26 @@ TEST_CASE("music: the baseline is the loss of each key's rate in training") {
   CHECK(task.loss(logits, task.batch(1, {3, 4})).item() == doctest::Approx(task.baseline()));
 }
 
+TEST_CASE("music: keys that always or never sound in training cost half a frame in the baseline, not infinity") {
+  const Data data;
+  std::filesystem::create_directories(data.dir / "music");
+  const auto tune = [](std::size_t frames, std::size_t from, std::size_t to) {  // keys from..to - 1 all the time
+    std::vector<double> values(frames * 88, 0);
+    for (std::size_t k = from; k < to; ++k)
+      for (std::size_t t = 0; t < frames; ++t) values[k * frames + t] = 1;
+    std::size_t dims[] = {frames, 88};
+    return Mat_VarCreate(nullptr, MAT_C_DOUBLE, MAT_T_DOUBLE, 2, dims, values.data(), 0);
+  };
+  mat_t* mat = Mat_CreateVer(data.file().c_str(), nullptr, MAT_FT_MAT5);
+  REQUIRE(mat);
+  write_cells(mat, "traindata", {tune(6, 0, 2), tune(4, 0, 2)});  // 8 frames to predict
+  write_cells(mat, "validdata", {tune(5, 1, 3)});                 // the first key is silent, the third sounds
+  write_cells(mat, "testdata", {tune(3, 0, 2)});
+  Mat_Close(mat);
+  const double half = 0.5 / 8;
+  CHECK(data.task().baseline() == doctest::Approx(-2 * std::log(half) - 86 * std::log(1 - half)).epsilon(1e-12));
+}
+
 TEST_CASE("music: files that are none, arrays that are missing or wrong") {
   const TempDir none;
   MusicOptions jsb;

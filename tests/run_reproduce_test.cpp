@@ -184,6 +184,21 @@ TEST_CASE("reproduce: after Ctrl-C the same command goes on with the run that it
   CHECK(run["updates"] == 3000);
 }
 
+TEST_CASE("reproduce: a run that could not put all its files in place is not kept") {
+  if (!gnuplot_here()) return;
+  const Place place;
+  const std::vector<std::string> words{"tiny/table1", "--cells", "srnn", "--cases", "copying"};
+  REQUIRE(place.reproduce(words).code == 0);
+  const std::string folder = place.json("tiny/table1-copying-srnn")["rows"][0]["runs"][0]["folder"];
+  fs::remove(folder + "/run.json");
+  fs::remove(folder + "/curve.svg");
+  fs::create_directory(folder + "/curve.svg");  // where no picture can be written
+  CHECK(contains(place.reproduce(words).out, "failed: copying: [" + folder + "/curve.svg]"));
+  fs::remove(folder + "/curve.svg");
+  CHECK(place.reproduce(words).code == 0);
+  CHECK(fs::is_regular_file(folder + "/curve.svg"));
+}
+
 TEST_CASE("reproduce: pictures of runs lie beside the table; a part of a table has a file of its own") {
   const Place place;
   const Result r = place.reproduce({"tiny/inside", "--cells", "srnn"});
@@ -200,6 +215,59 @@ TEST_CASE("reproduce: pictures of runs lie beside the table; a part of a table h
     CHECK(fs::exists(place.dir / ("results/tiny/" + name + ".svg")));
     CHECK(fs::exists(place.dir / ("results/tiny/" + name + ".png")));
   }
+}
+
+TEST_CASE("reproduce: two at once keep apart; names of presets lead nowhere else; a result that cannot be written") {
+  const Place place;
+  const std::vector<std::string> environment{"REEL_PRESETS=" + (place.dir / "presets")};
+  const TempDir other;
+  Child first("reproduce", place.words({"tiny/slow"}), place.dir.path, environment);
+  std::error_code error;
+  for (int i = 0; i < 3000 && !fs::exists(place.dir / "results/tiny/slow.lock", error); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const Result second = run("reproduce", place.words({"tiny/slow"}), other.path, environment);
+  CHECK(second.code == 1);
+  CHECK(contains(second.err, "results/tiny/slow] is in use by reproduce (process "));
+  first.send(SIGTERM);
+  CHECK(first.wait().code == 130);
+  CHECK_FALSE(fs::exists(place.dir / "results/tiny/slow.lock"));
+
+  for (const std::string bad : {"../../../x", "a/b", ".x", "a\\nb"}) {
+    for (const std::string& section :
+         {fmt::format(
+              "[\"{}\"]\ntitle = \"t\"\nwhere = \"w\"\ntask = \"copying\"\nmetric = \"valid_loss\"\nmodels.a = \"\"\n",
+              bad),
+          fmt::format(
+              "[t]\ntitle = \"t\"\nwhere = \"w\"\ntask = \"copying\"\nmetric = \"valid_loss\"\nmodels.\"{}\" = \"\"\n",
+              bad),
+          fmt::format("[t]\ntitle = \"t\"\nwhere = \"w\"\ntask = \"{}\"\nmetric = \"valid_loss\"\nmodels.a = \"\"\n",
+                      bad)}) {
+      write_atomically(place.dir / "presets/evil.toml", "paper = \"E\"\n" + section);
+      const Result r = place.reproduce({"--list"});
+      CHECK(r.code == 1);
+      CHECK(contains(r.err, "cannot be a name"));
+    }
+  }
+  fs::remove(place.dir / "presets/evil.toml");
+
+  const std::string runs = place.dir / "|touch PWNED; $(touch PWNED)", results = place.dir / "it's `touch PWNED`";
+  const auto map = [&](const std::string& into) {
+    return run(
+        "reproduce",
+        {"tiny/inside", "--cells", "srnn", "--budget", "0.5", "--threads", "1", "--runs", runs, "--results", into},
+        place.dir.path, environment);
+  };
+  CHECK(map(results).code == 0);
+  CHECK(fs::exists(results + "/tiny/inside-srnn.md"));
+  CHECK_FALSE(fs::exists("PWNED"));
+  if (!gnuplot_here()) return;
+  const std::string figure = results + "/tiny/inside-srnn-srnn-states-h.svg";
+  REQUIRE(fs::remove(figure));
+  fs::create_directory(figure);
+  const Result full = map(results);
+  CHECK(full.code == 1);
+  CHECK(contains(full.err, "inside-srnn-srnn-states-h.svg] cannot be written: Is a directory"));
+  CHECK(contains(read_file(results + "/tiny/inside-srnn.md"), "cannot be written: Is a directory"));
 }
 
 TEST_CASE("reproduce: maps of solutions by hand; names, lists, errors") {

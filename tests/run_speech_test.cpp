@@ -87,9 +87,12 @@ TEST_CASE("speech: spectra become the same sound again, to 16 bit but for the po
   CHECK(s.shape() == Shape{(9001 + 127) / 128 + 3, 129});
   const Signal again = sound(features(s), angle(s), 9001);
   REQUIRE(again.size() == x.size());
+  // The features are of the power with 1e-5 added; all else is the way back, and rounding to 16 bit.
+  const Tensor louder = sqrt(square(abs(s)) + 1e-5);
+  const Signal back = slice(istft(polar(louder, angle(s)), frames_of_speech()), 0, size, size + 9001).values<double>();
   double worst = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) worst = std::max(worst, std::abs(again[i] - x[i]));
-  CHECK(worst < 1e-3);
+  for (std::size_t i = 0; i < x.size(); ++i) worst = std::max(worst, std::abs(again[i] - back[i]));
+  CHECK(worst < 0.5001 / 32768);
   CHECK(features(s).values<double>()[0] == doctest::Approx(-50));
 }
 
@@ -106,7 +109,8 @@ TEST_CASE("speech: WAV and SPHERE, resampling to 8 kHz, and files that are refus
   double error = 0;
   const Signal wanted = tone(2000, 880);
   for (std::size_t i = 200; i < 1800; ++i) error = std::max(error, std::abs(half[i] - wanted[i]));
-  CHECK(error < 2e-3);
+  CHECK(error <
+        6e-5);  // both tones are rounded to 16 bit, by 1.5e-5; the filter lets through 2e-4 of what it takes out
   const auto why = [&](const std::string& name) {
     return error_of([&] { (void)read_audio("speech", dir / name, 8000); });
   };
@@ -120,7 +124,7 @@ TEST_CASE("speech: WAV and SPHERE, resampling to 8 kHz, and files that are refus
   CHECK(contains(why("none.wav"), "has 0 samples"));
   write_atomically(dir / "text.wav", "this is no sound at all, but long enough to be looked at");
   CHECK(contains(why("text.wav"), "[speech] " + dir.path + "/text.wav: is no sound file"));
-  CHECK(contains(why("missing.wav"), "is no sound file"));
+  CHECK(contains(why("missing.wav"), "cannot be read: No such file"));
   const std::string whole = read_file(dir / "a.wav");
   for (std::size_t cut = 0; cut < whole.size(); cut += cut < 60 ? 1 : 199) {
     write_atomically(dir / "cut.wav", whole.substr(0, cut));

@@ -193,6 +193,43 @@ TEST_CASE("lookups, slices and joins inside the loop; an integer state counts th
   hold_equal(step, {h, zero}, {symbols}, {h, table});
 }
 
+TEST_CASE("two symbols a step that look up rows of one table") {
+  const Tensor h = random({2, 4}, 1), table = random({3, 4}, 2);
+  const Tensor a = Tensor::from<std::int32_t>({0, 1, 2, 2, 1, 0, 0, 2, 1, 1}, {5, 2}),
+               b = Tensor::from<std::int32_t>({1, 1, 0, 2, 2, 0, 1, 0, 2, 1}, {5, 2});
+  const Step step = [&](const Tensors& s, const Tensors& x) {
+    const Tensor e = embedding(x[0], table), f = embedding(x[1], table);
+    return Next{{tanh(s[0] + e * f)}, {e - f, tanh(e) * sin(f)}};
+  };
+  hold_equal(step, {h}, {a, b}, {h, table});
+}
+
+TEST_CASE("rows longer than a block of a fused run, in a loop backwards: the end of a row spares the next step's") {
+  const Tensor h = random({2, 1031}, 1), xs = random({4, 2, 1031}, 2);
+  const Step step = [](const Tensors& s, const Tensors& x) {
+    const Tensor y = tanh(s[0] * x[0] + x[0]);
+    return Next{{y}, {y * x[0]}};
+  };
+  hold_equal(step, {h}, {xs}, {h, xs}, {.reverse = true, .length = 0, .passes = {}});
+}
+
+TEST_CASE("an output that is a sum over the batch, and as high as the batch") {
+  const Tensor h = random({4, 4}, 1), xs = random({5, 4, 4}, 2);
+  const Step step = [](const Tensors& s, const Tensors& x) {
+    return Next{{tanh(s[0] + x[0])}, {matmul(s[0], x[0], {.transpose_a = true})}};
+  };
+  hold_equal(step, {h}, {xs}, {h, xs});
+}
+
+TEST_CASE("outputs that are some rows of a value") {
+  const Tensor h = random({4, 3}, 1), xs = random({5, 4, 3}, 2);
+  const Step step = [](const Tensors& s, const Tensors& x) {
+    const Tensor y = tanh(s[0] + x[0]);
+    return Next{{sin(y)}, {slice(y, 0, 1, 3), slice(y * x[0], 0, 0, 2)}};
+  };
+  hold_equal(step, {h}, {xs}, {h, xs});
+}
+
 TEST_CASE("a scan inside the step of a scan") {
   const Tensor h = random({2, 3}, 1), W = random({3, 3}, 2, DType::f64, -0.5, 0.5), xs = random({3, 4, 2, 3}, 3);
   for (bool unrolled : {false, true}) {

@@ -170,6 +170,22 @@ TEST_CASE("large transposes, which go past the caches, move every element") {
   }
 }
 
+TEST_CASE("rolls of more rows than a cache holds move every element, either way") {
+  const Shape shape{700, 130};  // some hundred rows are moved at a time
+  const Tensor numbers = reshape(arange(shape.numel()), {shape.begin(), shape.end()});
+  for (const std::int64_t shift : {3, -3, 127, -260}) {
+    CAPTURE(shift);
+    const auto y = roll(numbers, shift, 1).values<std::int32_t>();
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < shape[0]; ++i) {
+      for (std::int64_t j = 0; j < shape[1]; ++j)
+        wrong += y[static_cast<std::size_t>(i * shape[1] + ((j + shift) % shape[1] + shape[1]) % shape[1])] !=
+                 i * shape[1] + j;
+    }
+    CHECK(wrong == 0);
+  }
+}
+
 TEST_CASE("lookups in a time loop: the table, the index or both may change from step to step") {
   constexpr std::int64_t steps = 4;
   const Tensor table = random({5, 3}, 1), order = Tensor::from<std::int32_t>({2, 0, 1}, {3});

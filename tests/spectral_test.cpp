@@ -98,7 +98,8 @@ TEST_CASE("vectors of equal eigenvalues or singular values warn, and stay finite
     Tensor x;
     const char* text;
   };
-  const Tensor rotation = matrix({c, -s, s, c}), tall = concat({rotation, rotation}, 0);
+  const Tensor rotation = matrix({c, -s, s, c}), tall = concat({rotation, rotation}, 0),
+               singular = matmul(random({3, 2}, 1, DType::c128), random({2, 3}, 2, DType::c128));
   const std::vector<Case> cases{
       {"eig", through_eig, eye(3, DType::f64), "3 of 3 values agree with another one to rounding"},
       {"eig", through_eig, matrix({2, 1, 0, 2}), "1 of 1 matrices are defective"},
@@ -111,6 +112,7 @@ TEST_CASE("vectors of equal eigenvalues or singular values warn, and stay finite
       {"svd", through_svd, tall, "2 of 2 values agree"},
       {"svd", through_svd, Tensor::zeros({3, 2}, DType::f64), ""},
       {"svd", through_svd, Tensor::zeros({2, 2}, DType::c128), ""},
+      {"svd", through_svd, singular, "1 of 3 singular values vanish"},
   };
   for (const Case& k : cases) {
     CAPTURE(k.subject);

@@ -165,3 +165,13 @@ TEST_CASE("tensors print themselves") {
   CHECK(Tensor::from<std::complex<double>>({{1, -2}}, {}).str() == "c128 () 1-2i");
   CHECK(Tensor().str() == "undefined");
 }
+
+TEST_CASE("memory that is kept for later is counted as it was taken") {
+  const auto take = [] { Tensor::empty({DType::f32, {1001}, &backend()}); };
+  take();
+  const MemoryUse first = backend().memory();
+  for (int i = 0; i < 3; ++i) take();
+  CHECK(backend().memory().cached_bytes == first.cached_bytes);
+  CHECK(backend().memory().live_bytes == first.live_bytes);
+  CHECK(backend().memory().system_calls == first.system_calls);
+}

@@ -4,10 +4,13 @@
 #include <cblas.h>
 #include <libxsmm.h>
 
+#include <limits>
+
 #include <vector>
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/thin_products.h"
+#include "engine/error.h"
 
 namespace reel::cpu {
 
@@ -62,6 +65,15 @@ void by_blas(const Product<T>& p) {
     cblas_zgemm(CblasRowMajor, p.form_a, p.form_b, m, n, k, &one, p.a, lda, p.b, ldb, &zero, p.c, ldc);
 }
 
+/// False when libxsmm found no memory for its table of kernels, in which it would look them up all the same.
+bool xsmm_is_ready() {
+  static const bool ready = [] {
+    libxsmm_registry_info info{};
+    return libxsmm_get_registry_info(&info) == 0;
+  }();
+  return ready;
+}
+
 /// libxsmm's kernel for c (+)= a b or a' b. It counts columns first: what is a row to us is a column to it, and what
 /// comes second to us comes first.
 template <class T>
@@ -82,7 +94,7 @@ bool by_xsmm(const Product<T>& p) {
   if constexpr (is_complex_type<T>) {
     return false;
   } else {
-    if (p.form_b != CblasNoTrans) return false;
+    if (p.form_b != CblasNoTrans || !xsmm_is_ready()) return false;
     if (p.form_a == CblasNoTrans) {
       if (p.n * p.k > largest) return false;
       const auto kernel = xsmm_kernel(p, p.k, false);
@@ -180,6 +192,10 @@ void Cpu::gemm(const GemmArgs& g) {
   dispatch(g.dtype, [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_floating_point_v<T> || is_complex_type<T>) {
       if (g.m == 0 || g.n == 0 || g.batch == 0) return;
+      constexpr std::int64_t longest = std::numeric_limits<blasint>::max();
+      if (std::max({g.m, g.n, g.k}) > longest)
+        throw Error("cpu",
+                    fmt::format("a product has at most {} rows and columns, got {} x {} x {}", longest, g.m, g.k, g.n));
       Product<T> all{form<T>(g.transpose_a, g.conj_a),
                      form<T>(g.transpose_b, g.conj_b),
                      g.m,

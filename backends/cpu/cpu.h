@@ -7,6 +7,7 @@
 #include "backends/cpu/fft_plans.h"
 #include "backends/cpu/team.h"
 #include "engine/backend.h"
+#include "engine/cores.h"
 
 namespace reel::cpu {
 
@@ -17,10 +18,12 @@ class Cpu final : public Backend {
   Storage* allocate(std::size_t bytes) override;
   void release(Storage* storage) override;
   MemoryUse memory() const override { return allocator_.use(); }
+  MemoryLimit memory_limit() const override { return limit_; }
   void reset_peak() override { allocator_.reset_peak(); }
   void read(void* host, const void* device, std::size_t bytes) override;
   void write(void* device, const void* host, std::size_t bytes) override;
-  void set_threads(int threads) override { team_.resize(std::max(threads, 1)); }
+  /// All on fewer cores, with a warning, where there is no address space for what OpenBLAS has for each.
+  void set_threads(int threads) override;
   int threads() const override { return team_.threads(); }
   bool runs_in_blocks() const override { return true; }
   void parallel(int parts, const std::function<void(int)>& f) override { team_.run(parts, f); }
@@ -72,8 +75,10 @@ class Cpu final : public Backend {
   template <class F>
   void shared(std::int64_t n, std::int64_t enough, F&& f, std::int64_t grain = 64);
 
+  const MemoryLimit limit_;
   CachingAllocator allocator_;
   FftPlans fft_plans_;
+  int for_blas_ = 0;  // threads that OpenBLAS has memory for
   Team team_;
 };
 

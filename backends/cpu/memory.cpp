@@ -7,6 +7,7 @@
 #include <new>
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/memory_limit.h"
 #include "engine/error.h"
 
 namespace reel::cpu {
@@ -27,16 +28,29 @@ void* system_memory(std::size_t bytes) {
 }
 }  // namespace
 
-Cpu::Cpu() : allocator_(system_memory, [](void* block, std::size_t) { std::free(block); }) {
+Cpu::Cpu()
+    : limit_(cpu::memory_limit()),
+      allocator_(
+          system_memory, [](void* block, std::size_t) { std::free(block); }, false, limit_.bytes) {
   openblas_set_num_threads(1);
+  set_threads(1);
+}
+
+void Cpu::set_threads(int threads) {
+  threads = std::max(threads, 1);
+  const int members = std::min(threads, available_cores());
+  const int most = for_blas_ = std::max(for_blas_, reserve_for_blas(members, for_blas_));
+  constexpr const char* why = "OpenBLAS needs 135 MB of address space for the products of each thread";
+  if (most == 0) throw OutOfMemory("cpu", fmt::format("{}; {}. Hint: a higher ulimit -v", why, limit_.text));
+  if (most < members) warn("cpu", fmt::format("{} at work instead of {}: {}; {}", most, members, why, limit_.text));
+  team_.resize(threads, std::min(members, most));
 }
 
 Storage* Cpu::allocate(std::size_t bytes) {
   void* block = allocator_.allocate(header + bytes);
-  if (!block) {
-    throw Error("cpu",
-                fmt::format("out of memory: {} bytes were asked for, {} are in use", bytes, memory().live_bytes));
-  }
+  if (!block)
+    throw OutOfMemory("cpu", fmt::format("{} are needed beside {} in use, {}", memory_text(static_cast<double>(bytes)),
+                                         memory_text(static_cast<double>(memory().live_bytes)), limit_.text));
   auto* storage = new (block) Storage;
   storage->backend = this;
   storage->data = static_cast<std::byte*>(block) + header;

@@ -1,8 +1,15 @@
 #include "backends/cpu/team.h"
 
+#if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
+#endif
 
+#include <algorithm>
+#include <span>
+#include <system_error>
 #include <utility>
+
+#include "engine/error.h"
 
 namespace reel::cpu {
 
@@ -10,39 +17,82 @@ namespace {
 
 thread_local bool inside_part = false;
 
-constexpr int looks = 4000;  // some tens of microseconds, what lies between two calls of a training step
+/// Leaves the processor's other thread, if it has one, more of it.
+void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Returns when the value is no longer `old`.
+template <class T>
+void wait_while(const std::atomic<T>& value, T old) {
+  constexpr int looks = 4000;  // some tens of microseconds, what lies between two calls of a training step
+  for (int look = 0; look < looks && value.load(std::memory_order_acquire) == old; ++look) pause();
+  value.wait(old, std::memory_order_acquire);
+}
 
 }  // namespace
 
 bool Team::inside() { return inside_part; }
 
-void Team::resize(int threads) {
+void Team::Worker::call() {
+  turn.fetch_add(called, std::memory_order_release);
+  turn.notify_one();
+}
+
+bool Team::Worker::claim() {
+  std::uint32_t now = turn.load(std::memory_order_acquire);
+  return now % 4 == called && turn.compare_exchange_strong(now, now - called + claimed, std::memory_order_acq_rel);
+}
+
+void Team::Worker::finish() {
+  turn.fetch_add(4 - claimed, std::memory_order_release);
+  turn.notify_one();
+}
+
+void Team::Worker::wait_until(State state) const {
+  for (std::uint32_t now; (now = turn.load(std::memory_order_acquire)) % 4 != state;) wait_while(turn, now);
+}
+
+void Team::resize(int threads, int cores) {
   const std::lock_guard guard(one_caller_);
   stop_ = true;
-  call_.fetch_add(1, std::memory_order_release);
-  call_.notify_all();
-  for (std::thread& t : workers_) t.join();
+  for (const auto& worker : workers_) worker->call();
+  for (const auto& worker : workers_) worker->thread.join();
   workers_.clear();
   stop_ = false;
-  for (int member = 1; member < threads; ++member) {
-    workers_.emplace_back([this, member, seen = call_.load()]() mutable {
-      while (true) {
-        for (int look = 0; look < looks && call_.load(std::memory_order_acquire) == seen; ++look) _mm_pause();
-        call_.wait(seen, std::memory_order_acquire);
-        seen = call_.load(std::memory_order_acquire);
-        if (stop_) return;
-        take_parts(member);
-        busy_.fetch_sub(1, std::memory_order_acq_rel);
-        busy_.notify_one();
-      }
-    });
+  threads_ = threads;
+  const int members = std::min(threads, cores);
+  for (int member = 1; member < members; ++member) {
+    Worker& worker = *workers_.emplace_back(std::make_unique<Worker>());
+    try {
+      worker.thread = std::thread([this, member, &worker] { work(member, worker); });
+    } catch (const std::system_error& e) {  // there is a limit to processes (ulimit -u), or to memory
+      workers_.pop_back();
+      warn("threads", fmt::format("the system started {} of {} ({}); these do all the work, with the same results",
+                                  member, members, e.code().message()));
+      return;
+    }
+  }
+}
+
+void Team::work(int member, Worker& self) {
+  while (true) {
+    self.wait_until(called);
+    if (!self.claim()) continue;
+    if (stop_) return;
+    take_parts(member);
+    self.finish();
   }
 }
 
 void Team::take_parts(int member) {
   inside_part = true;
   try {
-    for (int p = member; p < parts_; p += threads()) (*f_)(p);
+    for (int p = member; p < parts_; p += takers_) (*f_)(p);
   } catch (...) {
     const std::lock_guard guard(error_lock_);
     if (!error_) error_ = std::current_exception();
@@ -51,20 +101,25 @@ void Team::take_parts(int member) {
 }
 
 void Team::run(int parts, const std::function<void(int)>& f) {
-  if (parts <= 1 || workers_.empty() || inside_part) {
+  if (parts <= 1 || threads_ == 1 || inside_part) {
     for (int p = 0; p < parts; ++p) f(p);
     return;
   }
   const std::lock_guard guard(one_caller_);
   f_ = &f;
   parts_ = parts;
-  busy_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
-  call_.fetch_add(1, std::memory_order_release);
-  call_.notify_all();
+  takers_ = std::min(parts, members());
+  const std::span workers(workers_.data(), static_cast<std::size_t>(takers_ - 1));
+  for (const auto& worker : workers) worker->call();
   take_parts(0);
-  for (int look = 0; look < looks && busy_.load(std::memory_order_acquire) > 0; ++look) _mm_pause();
-  for (int left = busy_.load(std::memory_order_acquire); left > 0; left = busy_.load(std::memory_order_acquire))
-    busy_.wait(left, std::memory_order_acquire);
+  for (int member = 1; const auto& worker : workers) {
+    if (worker->claim()) {
+      take_parts(member);
+      worker->finish();
+    }
+    ++member;
+  }
+  for (const auto& worker : workers) worker->wait_until(idle);
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 

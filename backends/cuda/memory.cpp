@@ -97,9 +97,10 @@ Storage* Cuda::allocate_from(const std::shared_ptr<CachingAllocator>& pool, std:
   if (!block) {
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
-    throw Error(name(), fmt::format("out of memory: {} bytes were asked for, {} are in use by tensors, {} of the GPU's "
-                                    "{} are free. Hint: a smaller batch, or --checkpoint-every",
-                                    bytes, memory().live_bytes, free, total));
+    throw OutOfMemory(name(),
+                      fmt::format("out of memory: {} bytes were asked for, {} are in use by tensors, {} of the GPU's "
+                                  "{} are free. Hint: a smaller batch, or --checkpoint-every",
+                                  bytes, memory().live_bytes, free, total));
   }
   if (headers_.empty()) headers_.push_back(std::make_unique<Block>());
   Block* const storage = headers_.back().release();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <numbers>
 #include <numeric>
@@ -13,6 +14,8 @@
 namespace reel {
 
 namespace {
+
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 28;
 
 /// True when there is less sound than the header says; libsndfile takes what there is, and only its log tells.
 bool cut_off(SNDFILE* file) {
@@ -24,15 +27,89 @@ bool cut_off(SNDFILE* file) {
          log.substr(data, log.find('\n', data) - data).find("should be") != std::string::npos;
 }
 
+/// A WAV file of the chunks that sound is made of: libsndfile looks into all others, and is lost for minutes in some
+/// that say that they are larger than the file. Throws DataError when a chunk other than the last is not all there.
+std::string wav_of_sound(const std::string& set, const std::string& path, std::string_view bytes) {
+  constexpr std::size_t head = 12, chunk_head = 8;  // "RIFF", size, "WAVE"; name, size
+  const bool big_endian = bytes.starts_with("RIFX");
+  std::string format, data;
+  for (std::string_view rest = bytes.substr(std::min(head, bytes.size())); rest.size() >= chunk_head;) {
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < 4; ++i)
+      size |= static_cast<std::size_t>(static_cast<unsigned char>(rest[4 + i])) << 8 * (big_endian ? 3 - i : i);
+    const std::string_view name = rest.substr(0, 4), chunk = rest.substr(0, chunk_head + size);
+    if (name == "data" && data.empty()) data = chunk;  // less of it than it says is found out later
+    if (chunk.size() < chunk_head + size && name != "data")
+      throw DataError(set, path, fmt::format("is cut off or damaged: a part of it says that it has {} bytes", size));
+    if ((name == "fmt " || name == "fact") && data.empty()) format += chunk;
+    rest.remove_prefix(std::min(rest.size(), chunk.size() + size % 2));
+  }
+  return std::string(bytes.substr(0, head)) + format + data;
+}
+
+/// Bytes in memory, as libsndfile reads a file.
+class Bytes {
+ public:
+  explicit Bytes(std::string_view bytes) : bytes_(bytes) {}
+
+  SNDFILE* open(SF_INFO& info) {
+    SF_VIRTUAL_IO calls{size, seek, read, write, tell};
+    return sf_open_virtual(&calls, SFM_READ, &info, this);
+  }
+
+ private:
+  static Bytes& self(void* data) { return *static_cast<Bytes*>(data); }
+  static sf_count_t size(void* data) { return std::ssize(self(data).bytes_); }
+  static sf_count_t seek(sf_count_t offset, int whence, void* data) {
+    Bytes& b = self(data);
+    const sf_count_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? b.at_ : std::ssize(b.bytes_);
+    b.at_ = std::clamp<sf_count_t>(from + offset, 0, std::ssize(b.bytes_));
+    return b.at_;
+  }
+  static sf_count_t read(void* to, sf_count_t count, void* data) {
+    Bytes& b = self(data);
+    const auto n =
+        std::min<std::size_t>(static_cast<std::size_t>(count), b.bytes_.size() - static_cast<std::size_t>(b.at_));
+    std::memcpy(to, b.bytes_.data() + b.at_, n);
+    b.at_ += static_cast<sf_count_t>(n);
+    return static_cast<sf_count_t>(n);
+  }
+  static sf_count_t write(const void*, sf_count_t, void*) { return 0; }
+  static sf_count_t tell(void* data) { return self(data).at_; }
+
+  std::string_view bytes_;
+  sf_count_t at_ = 0;
+};
+
+/// Throws DataError with the place of the first sample that is no sound.
+void check_samples(const std::string& set, const std::string& path, const std::vector<double>& x) {
+  const auto bad = std::find_if(x.begin(), x.end(), [](double v) { return !(std::abs(v) <= 0x1p31); });
+  if (bad == x.end()) return;
+  throw DataError(
+      set, path,
+      fmt::format("sample {} is {}", bad - x.begin(), std::isnan(*bad) ? "NaN" : fmt::format("{:.3g}", *bad)));
+}
+
 }  // namespace
 
 std::vector<double> read_audio(const std::string& set, const std::string& path, std::int64_t rate) {
+  return parse_audio(set, path, read_data(set, path, path, most_bytes), rate);
+}
+
+std::vector<double> parse_audio(const std::string& set, const std::string& path, std::string_view bytes,
+                                std::int64_t rate) {
+  // libsndfile reads dozens of formats; those of data sets are enough to get wrong
+  const bool known = bytes.starts_with("RIFF") || bytes.starts_with("RIFX") || bytes.starts_with("NIST_1A");
+  if (!known) throw DataError(set, path, "is no sound file, WAV or NIST SPHERE");
   SF_INFO info{};
-  const std::unique_ptr<SNDFILE, int (*)(SNDFILE*)> file(sf_open(path.c_str(), SFM_READ, &info), sf_close);
+  const std::string clean = bytes.starts_with("RIF") ? wav_of_sound(set, path, bytes) : std::string(bytes);
+  Bytes source(clean);
+  const std::unique_ptr<SNDFILE, int (*)(SNDFILE*)> file(source.open(info), sf_close);
   if (!file) throw DataError(set, path, fmt::format("is no sound file ({})", sf_strerror(nullptr)));
   if (info.channels != 1) throw DataError(set, path, fmt::format("has {} channels, 1 is wanted", info.channels));
-  if (info.frames < 1 || info.frames > sf_count_t{1} << 28)
-    throw DataError(set, path, fmt::format("has {} samples", info.frames));
+  constexpr sf_count_t most_in_byte = 8;  // of any coding of speech
+  if (info.frames < 1 || info.frames > std::ssize(bytes) * most_in_byte)
+    throw DataError(set, path, fmt::format("has {} samples in {} bytes", info.frames, bytes.size()));
   if (cut_off(file.get())) throw DataError(set, path, "is cut off: it has less sound than its header says");
   const std::int64_t common = std::gcd(rate, std::max<std::int64_t>(info.samplerate, 1));
   const std::int64_t up = rate / common, down = info.samplerate / common;
@@ -43,6 +120,7 @@ std::vector<double> read_audio(const std::string& set, const std::string& path, 
   std::vector<double> x(static_cast<std::size_t>(info.frames));
   const sf_count_t read = sf_read_double(file.get(), x.data(), info.frames);
   if (read != info.frames) throw DataError(set, path, fmt::format("ends after {} of {} samples", read, info.frames));
+  check_samples(set, path, x);
   return up == down ? x : resample(x, up, down);
 }
 

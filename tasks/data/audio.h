@@ -2,14 +2,20 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace reel {
 
 /// A file with one channel as numbers in [-1, 1) (16 bit: over 32768) at `rate` samples a second; a faster one is
-/// resampled. Throws DataError, which names the data set and the file, when it is no sound, has no samples, more than
-/// one channel, or a rate that is below `rate` or not in a ratio of numbers up to 1000 to it.
+/// resampled. Throws DataError, which names the data set and the file, when it is no such sound, has no samples, more
+/// than one channel, one that is NaN or beyond +-2^31, or a rate that is below `rate` or not in a ratio of numbers up
+/// to 1000 to it.
 std::vector<double> read_audio(const std::string& set, const std::string& path, std::int64_t rate);
+
+/// The same from the bytes of a file; set and path are for errors only.
+std::vector<double> parse_audio(const std::string& set, const std::string& path, std::string_view bytes,
+                                std::int64_t rate);
 
 /// x at up / down times its rate: a Kaiser-windowed (beta 5) low-pass of 20 max(up, down) + 1 taps between, as SciPy's
 /// resample_poly; ceil(n up / down) samples. up and down have no common factor.

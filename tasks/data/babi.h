@@ -2,7 +2,9 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace reel {
@@ -18,6 +20,21 @@ struct Babi {
   std::vector<std::string> answers;                // several words with commas between are one answer
   std::array<std::vector<BabiQuestion>, 3> parts;  // train, valid, test
 };
+
+/// Numbers for words, in the order in which they come.
+class WordNumbers {
+ public:
+  explicit WordNumbers(std::vector<std::string>& names) : names_(names) {}
+  std::int32_t operator()(const std::string& name);
+
+ private:
+  std::vector<std::string>& names_;
+  std::map<std::string, std::int32_t> ids_;
+};
+
+/// The questions of the text of one file. Throws DataError with `file` and the line of what is not of the format.
+std::vector<BabiQuestion> parse_babi(const std::string& file, std::string_view text, bool punctuation,
+                                     WordNumbers& word, WordNumbers& answer);
 
 /// Task 1 to 20 from DATA/babi/FOLDER/qaN_{train,valid,test}.txt. Words are in lower case; full stops and question
 /// marks are words of their own, or left out. Throws DataError with file and line of what is not of the format.

@@ -1,10 +1,8 @@
 #include "tasks/data/idx.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
-#include <memory>
-
+#include "tasks/data/unpack.h"
 #include "tasks/harness/data_error.h"
 
 namespace reel {
@@ -13,54 +11,52 @@ namespace {
 
 constexpr std::size_t largest = std::size_t{1} << 30;  // more than any such set has, less than the memory
 
-/// All bytes of a file, unpacked when it is gzip.
-std::vector<std::uint8_t> unpacked(const std::string& set, const std::string& path) {
-  const std::string name = std::filesystem::path(path).filename();
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
-  if (!file) throw DataError(set, name, "cannot be opened");
-  std::vector<std::uint8_t> bytes;
-  std::vector<std::uint8_t> block(1 << 18);
-  int n = 0;
-  while ((n = gzread(file.get(), block.data(), static_cast<unsigned>(block.size()))) > 0) {
-    bytes.insert(bytes.end(), block.begin(), block.begin() + n);
-    if (bytes.size() > largest) throw DataError(set, name, "has more than 2^30 bytes");
-  }
-  int code = 0;
-  const char* text = gzerror(file.get(), &code);
-  if (code == Z_BUF_ERROR) throw DataError(set, name, "is cut off: the gzip stream has no end");
-  if (n < 0 || code != Z_OK) throw DataError(set, name, fmt::format("is damaged ({})", text));
-  return bytes;
+/// The first `limit` bytes of a file, or all when it has fewer, unpacked when it is gzip; and whether there are more.
+std::pair<std::string, bool> first_bytes(const std::string& set, const std::string& name, std::string_view bytes,
+                                         std::size_t limit) {
+  if (!is_gzip(bytes)) return {std::string(bytes.substr(0, limit)), bytes.size() > limit};
+  std::string out;
+  const Unpacked result = unpack(bytes, limit, out);
+  if (result == Unpacked::cut_off) throw DataError(set, name, "is cut off: the gzip stream has no end");
+  if (result == Unpacked::damaged) throw DataError(set, name, "is damaged: it does not unpack");
+  return {std::move(out), result == Unpacked::too_long};
 }
 
 }  // namespace
 
 Idx read_idx(const std::string& set, const std::string& path, int rank) {
   const std::string name = std::filesystem::path(path).filename();
-  std::vector<std::uint8_t> bytes = unpacked(set, path);
+  return parse_idx(set, name, read_data(set, name, path, largest), rank);
+}
+
+Idx parse_idx(const std::string& set, const std::string& name, std::string_view bytes, int rank) {
+  const std::size_t header = 4 + 4 * static_cast<std::size_t>(rank);
+  const std::string head = first_bytes(set, name, bytes, header).first;
   const auto number = [&](std::size_t at) {
     std::uint32_t v = 0;
-    for (std::size_t i = 0; i < 4; ++i) v = v << 8 | bytes[at + i];
+    for (std::size_t i = 0; i < 4; ++i) v = v << 8 | static_cast<std::uint8_t>(head[at + i]);
     return v;
   };
-  const std::size_t header = 4 + 4 * static_cast<std::size_t>(rank);
-  if (bytes.size() < header)
-    throw DataError(set, name, fmt::format("has {} bytes, its header alone {}", bytes.size(), header));
+  if (head.size() < header)
+    throw DataError(set, name, fmt::format("has {} bytes, its header alone {}", head.size(), header));
   const std::uint32_t magic = 0x800U + static_cast<std::uint32_t>(rank);  // unsigned bytes, so many axes
   if (number(0) != magic)
     throw DataError(set, name,
                     fmt::format("starts with {:#010x}, not the {:#010x} of IDX with {} axes", number(0), magic, rank));
   Idx idx;
-  unsigned __int128 elements = 1;
+  std::size_t elements = 1;
+  bool too_many = false;
   for (int axis = 0; axis < rank; ++axis) {
-    const std::uint32_t extent = number(4 + 4 * static_cast<std::size_t>(axis));
-    idx.shape.push_back(extent);
-    elements = elements > largest ? elements : elements * extent;
+    idx.shape.push_back(number(4 + 4 * static_cast<std::size_t>(axis)));
+    too_many = __builtin_mul_overflow(elements, static_cast<std::size_t>(idx.shape.back()), &elements) || too_many;
   }
-  if (elements != bytes.size() - header)
-    throw DataError(
-        set, name,
-        fmt::format("holds {} elements, its header says {}", bytes.size() - header, fmt::join(idx.shape, " x ")));
-  idx.values.assign(bytes.begin() + static_cast<std::ptrdiff_t>(header), bytes.end());
+  const std::string says = fmt::format("its header says {}", fmt::join(idx.shape, " x "));
+  if (too_many || elements > largest) throw DataError(set, name, says + ", more than 2^30 elements");
+  const auto [all, more] = first_bytes(set, name, bytes, header + elements);
+  if (more) throw DataError(set, name, fmt::format("holds more than {} elements, {}", elements, says));
+  if (all.size() != header + elements)
+    throw DataError(set, name, fmt::format("holds {} elements, {}", all.size() - header, says));
+  idx.values.assign(all.begin() + static_cast<std::ptrdiff_t>(header), all.end());
   return idx;
 }
 

@@ -1,7 +1,6 @@
 #include "tasks/data/mat_check.h"
 
 #include <fmt/core.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -9,12 +8,16 @@
 #include <optional>
 #include <string_view>
 
+#include "tasks/data/unpack.h"
+
 namespace reel {
 
 namespace {
 
-enum Type : std::uint32_t { matrix = 14, compressed = 15 };
+enum Type : std::uint32_t { int8 = 1, int32 = 5, uint32 = 6, matrix = 14, compressed = 15 };
 constexpr int cell_class = 1, char_class = 4, first_number = 6, last_number = 15, complex_flag = 8;
+constexpr std::size_t most_bytes = std::size_t{1} << 28;    // of all matrices, unpacked
+constexpr std::size_t most_numbers = std::size_t{1} << 26;  // in all matrices; matio takes eight bytes for each
 
 std::uint32_t word(std::string_view bytes, std::size_t at) {
   std::uint32_t w = 0;
@@ -52,77 +55,85 @@ std::size_t width_of(std::uint32_t type) {
   return type < std::size(widths) ? widths[type] : 0;
 }
 
-/// True when the parts of a matrix are all there, and as many as its extents say.
-bool sound(std::string_view rest, int depth) {
-  if (rest.empty()) return true;
-  const auto flags = take(rest), extents = take(rest), name = take(rest);
-  if (!flags || !extents || !name || flags->data.size() < 8 || depth == 0) return false;
-  std::size_t count = 1;
-  for (std::size_t at = 0; at + 4 <= extents->data.size(); at += 4) {
-    count *= word(extents->data, at);
-    if (count > rest.size()) return false;  // none takes less than a byte
+/// Looks through matrices, and counts the numbers in all of them.
+class Checker {
+ public:
+  /// True when the parts of a matrix are all there, and as many as its extents say.
+  bool sound(std::string_view rest, int depth = 0) {
+    constexpr int deepest = 8;  // cells within cells
+    constexpr std::size_t longest_name = 255, most_axes = 8;
+    if (rest.empty()) return true;
+    const auto flags = take(rest), extents = take(rest), name = take(rest);
+    if (!flags || !extents || !name || depth > deepest) return false;
+    if (flags->type != uint32 || flags->data.size() != 8) return false;
+    if (extents->type != int32 || extents->data.size() % 4 != 0) return false;
+    if (extents->data.size() < 2 * 4 || extents->data.size() > most_axes * 4) return false;
+    if (name->type != int8 || name->data.size() > longest_name) return false;
+    std::size_t count = 1;
+    for (std::size_t at = 0; at < extents->data.size(); at += 4) {
+      count *= word(extents->data, at);
+      if (count > rest.size()) return false;  // none takes less than a byte
+    }
+    const int kind = static_cast<unsigned char>(flags->data[0]);
+    if (kind == cell_class) return sound_cells(rest, count, depth);
+    const bool numbers = kind == char_class || (kind >= first_number && kind <= last_number);
+    return numbers && sound_numbers(rest, count, flags->data[1] & complex_flag ? 2 : 1);
   }
-  const int kind = static_cast<unsigned char>(flags->data[0]);
-  if (kind == cell_class) {
+  /// The last matrix was sound, but there are more numbers than are read.
+  bool too_many() const { return numbers_ > most_numbers; }
+
+ private:
+  bool sound_cells(std::string_view& rest, std::size_t count, int depth) {
     for (std::size_t i = 0; i < count; ++i) {
       const auto cell = take(rest);
-      if (!cell || cell->type != matrix || !sound(cell->data, depth - 1)) return false;
+      if (!cell || cell->type != matrix || !sound(cell->data, depth + 1)) return false;
     }
-  } else if (kind == char_class || (kind >= first_number && kind <= last_number)) {
-    for (int parts = flags->data[1] & complex_flag ? 2 : 1; parts > 0; --parts) {
+    return true;
+  }
+  bool sound_numbers(std::string_view& rest, std::size_t count, int parts) {
+    for (int part = 0; part < parts; ++part) {
       const auto numbers = take(rest);
       if (!numbers || width_of(numbers->type) == 0 || numbers->data.size() != count * width_of(numbers->type))
         return false;
+      numbers_ += count;
     }
+    return true;
   }
-  return true;
-}
 
-/// What zlib unpacks the bytes to; nothing when it cannot go to their end or the checksum there is wrong.
-std::optional<std::string> unpacked(std::string_view packed) {
-  z_stream stream{};
-  if (inflateInit(&stream) != Z_OK) return std::nullopt;
-  std::string out;
-  unsigned char block[1 << 14];
-  stream.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(packed.data()));
-  stream.avail_in = static_cast<unsigned>(packed.size());
-  int code = Z_OK;
-  while (code == Z_OK) {
-    stream.next_out = block;
-    stream.avail_out = sizeof block;
-    code = inflate(&stream, Z_NO_FLUSH);
-    out.append(reinterpret_cast<const char*>(block), sizeof block - stream.avail_out);
-  }
-  inflateEnd(&stream);
-  return code == Z_STREAM_END ? std::optional(std::move(out)) : std::nullopt;
-}
+  std::size_t numbers_ = 0;
+};
 
 }  // namespace
 
-std::string mat_damage(const std::string& bytes) {
+std::string mat_damage(std::string_view bytes) {
   constexpr std::size_t header = 128;
-  constexpr int depth = 8;  // of cells within cells
   if (bytes.size() < header) return "is not a MATLAB file";
-  if (bytes.compare(126, 2, "IM") != 0 || bytes.compare(0, 10, "MATLAB 5.0") != 0) return {};  // IM: little-endian
-  for (std::string_view rest = std::string_view(bytes).substr(header); !rest.empty();) {
+  if (!bytes.starts_with("MATLAB 5.0") || bytes.substr(124, 4) != std::string_view("\x00\x01IM", 4))
+    return "is not a MATLAB file of format 5, little-endian. Hint: save it with -v7";
+  Checker checker;
+  std::size_t unpacked = 0;
+  std::string inside;
+  for (std::string_view rest = bytes.substr(header); !rest.empty();) {
     const std::size_t at = bytes.size() - rest.size();
     const auto element = take(rest);
     if (!element) return "is cut off";
-    std::optional<std::string> inside;
     std::string_view within = element->data;
-    if (element->type == compressed) {
-      inside = unpacked(element->data);
-      if (!inside)
+    std::uint32_t type = element->type;
+    if (type == compressed) {
+      const Unpacked result = unpack(within, most_bytes - unpacked, inside);
+      if (result == Unpacked::too_long) return fmt::format("unpacks to more than {} bytes", most_bytes);
+      if (result != Unpacked::whole)
         return fmt::format("is damaged: bytes {} to {} do not unpack", at + 8, at + 7 + element->data.size());
-      within = *inside;
-      const auto only = take(within);
-      if (!only) return fmt::format("is damaged: what is packed at byte {} is cut off", at + 8);
-      if (only->type != matrix) continue;
+      unpacked += inside.size();
+      std::string_view all = inside;
+      const auto only = take(all);
+      if (!only || !all.empty()) return fmt::format("is damaged: what is packed at byte {} is no matrix", at + 8);
       within = only->data;
-    } else if (element->type != matrix) {
-      continue;
+      type = only->type;
     }
-    if (!sound(within, depth)) return fmt::format("is damaged: the matrix at byte {} is not what it says it is", at);
+    if (type != matrix || !checker.sound(within))
+      return fmt::format("is damaged, or holds more than cells and numbers: the matrix at byte {}", at);
+    if (checker.too_many()) return fmt::format("holds more than {} numbers", most_numbers);
   }
   return {};
 }

@@ -37,9 +37,10 @@ void write_wav(const std::string& path, const std::vector<double>& x, std::int64
   info.samplerate = static_cast<int>(rate);
   info.channels = 1;
   info.format = SF_FORMAT_WAV | SF_FORMAT_PCM_16;
-  const std::unique_ptr<SNDFILE, int (*)(SNDFILE*)> file(sf_open(path.c_str(), SFM_WRITE, &info), sf_close);
+  std::unique_ptr<SNDFILE, int (*)(SNDFILE*)> file(sf_open(path.c_str(), SFM_WRITE, &info), sf_close);
   const auto n = static_cast<sf_count_t>(x.size());
-  if (!file || sf_write_double(file.get(), x.data(), n) != n) throw Error("pesq", path + ": cannot be written");
+  if (!file || sf_write_double(file.get(), x.data(), n) != n || sf_close(file.release()) != 0)
+    throw Error("pesq", path + ": cannot be written");
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include "tasks/data/mat_check.h"
 #include "tasks/harness/data_error.h"
-#include "tasks/harness/files.h"
 
 namespace reel {
 
@@ -63,7 +62,8 @@ std::vector<Tune> read_array(const std::string& set, const std::string& file, ma
 Tunes read_piano_rolls(const std::string& set, const std::string& path) {
   Mat_LogInitFunc("reel", [](int, char*) {});  // what is wrong we say ourselves
   const std::string file = std::filesystem::path(path).filename();
-  if (const std::string what = mat_damage(read_file(path)); !what.empty()) throw DataError(set, file, what);
+  if (const std::string what = mat_damage(read_data(set, file, path, std::size_t{1} << 28)); !what.empty())
+    throw DataError(set, file, what);
   const std::unique_ptr<mat_t, int (*)(mat_t*)> mat(Mat_Open(path.c_str(), MAT_ACC_RDONLY), Mat_Close);
   if (!mat) throw DataError(set, file, "is not a MATLAB file");
   return {read_array(set, file, mat.get(), "traindata"), read_array(set, file, mat.get(), "validdata"),

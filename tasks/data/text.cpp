@@ -3,11 +3,12 @@
 #include <algorithm>
 
 #include "tasks/harness/data_error.h"
-#include "tasks/harness/files.h"
 
 namespace reel {
 
 namespace {
+
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;  // four times that as characters
 
 /// Length of the character at the start of the bytes, 0 when these are no UTF-8 (too long forms, surrogates and what is
 /// beyond the last code point included); its number goes into `code`.
@@ -52,11 +53,13 @@ std::u32string without_fields(const std::u32string& line) {
 
 }  // namespace
 
-std::u32string characters(const std::string& set, const std::string& name, const std::string& bytes) {
+std::u32string characters(const std::string& set, const std::string& name, std::string_view bytes) {
   std::u32string text;
+  text.reserve(static_cast<std::size_t>(
+      std::count_if(bytes.begin(), bytes.end(), [](char c) { return static_cast<unsigned char>(c) >> 6 != 2; })));
   for (std::size_t at = 0; at < bytes.size();) {
     char32_t code = 0;
-    const std::size_t length = decode(std::string_view(bytes).substr(at), code);
+    const std::size_t length = decode(bytes.substr(at), code);
     if (length == 0)
       throw DataError(set, name,
                       fmt::format("is not UTF-8 text: byte {} is {:#04x}", at, static_cast<unsigned char>(bytes[at])));
@@ -78,6 +81,12 @@ std::string utf8(const std::u32string& text) {
   return bytes;
 }
 
+std::u32string ptb_text(const std::string& name, std::string_view bytes, bool fields, bool strip) {
+  std::u32string text = characters("ptb", name, bytes);
+  if (fields) text = by_line(text, without_fields);
+  return strip ? by_line(text, stripped) : text;
+}
+
 Corpus read_ptb(const std::string& data, bool strip) {
   const std::filesystem::path folder = std::filesystem::path(data) / "ptb";
   const bool fields =
@@ -86,9 +95,7 @@ Corpus read_ptb(const std::string& data, bool strip) {
   for (const auto& [part, text] :
        {std::pair{"train", &corpus.train}, {"valid", &corpus.valid}, {"test", &corpus.test}}) {
     const std::string name = fmt::format("ptb.{}{}.txt", fields ? "char." : "", part);
-    *text = characters("ptb", name, read_file(data_file(data, "ptb", name)));
-    if (fields) *text = by_line(*text, without_fields);
-    if (strip) *text = by_line(*text, stripped);
+    *text = ptb_text(name, read_data("ptb", name, data_file(data, "ptb", name), most_bytes), fields, strip);
   }
   return corpus;
 }
@@ -96,7 +103,7 @@ Corpus read_ptb(const std::string& data, bool strip) {
 Corpus read_text(const std::string& path) {
   if (std::error_code error; !std::filesystem::is_regular_file(path, error))
     throw DataError("text", path, "is not there, or is no file");
-  const std::u32string all = characters("text", path, read_file(path));
+  const std::u32string all = characters("text", path, read_data("text", path, path, most_bytes));
   const std::size_t part = all.size() / 20, train = all.size() - 2 * part;
   return {all.substr(0, train), all.substr(train, part), all.substr(train + part)};
 }

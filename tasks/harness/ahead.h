@@ -20,7 +20,7 @@ class Ahead {
   /// when the batch is asked for, on the same thread.
   Ahead(std::function<Drawn(std::int64_t step)> make, bool free_core) : make_(std::move(make)), free_core_(free_core) {}
   ~Ahead() {
-    if (next_.valid()) next_.wait();
+    if (next_.valid() && next_.wait_for(Clock::duration::zero()) != std::future_status::deferred) next_.wait();
   }
   Ahead(const Ahead&) = delete;
 
@@ -32,7 +32,8 @@ class Ahead {
     const Clock::time_point here = Clock::now();
     if (!pays_ && left_ != Clock::time_point()) pays_ = (here - asked) * few > asked - left_;
     left_ = here;
-    if (free_core_ && pays_ && more) next_ = std::async(std::launch::async, make_, step + 1);
+    // a system that starts no more threads defers it: then the batch is made when it is asked for
+    if (free_core_ && pays_ && more) next_ = std::async(std::launch::async | std::launch::deferred, make_, step + 1);
     return drawn;
   }
 

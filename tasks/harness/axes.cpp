@@ -40,7 +40,7 @@ std::string x_axis(double last) {
     if (factor * power >= rough) step = factor * power;
   std::string ticks;
   for (int i = 0; i * step <= last * 1.0001; ++i)
-    ticks += fmt::format("{}{} {}", i ? ", " : "", quoted(short_number(i * step)), i * step);
+    ticks += fmt::format("{}{} {}", i ? ", " : "", gnuplot_tick(short_number(i * step)), i * step);
   return fmt::format("set xrange [0:{}]\nset xtics ({})\n", last, ticks);
 }
 
@@ -54,9 +54,9 @@ std::string frame(const std::string& title, const std::string& x_label, const st
       "set lmargin 11\nset rmargin 4\nset tmargin {}\nset bmargin 4\n",
       4 + legend_rows);
   out += fmt::format("set label 1 {} at graph 0, graph {} left noenhanced font ',17' textcolor '#222222'\n",
-                     quoted(title), 1.075 + 0.05 * legend_rows);
-  out += fmt::format("set xlabel {} noenhanced offset 0,-0.3 textcolor '#444444'\n", quoted(x_label));
-  out += fmt::format("set ylabel {} noenhanced offset -0.8,0 textcolor '#444444'\n", quoted(y_label));
+                     gnuplot_text(title), 1.075 + 0.05 * legend_rows);
+  out += fmt::format("set xlabel {} noenhanced offset 0,-0.3 textcolor '#444444'\n", gnuplot_text(x_label));
+  out += fmt::format("set ylabel {} noenhanced offset -0.8,0 textcolor '#444444'\n", gnuplot_text(y_label));
   return out;
 }
 

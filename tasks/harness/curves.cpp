@@ -63,7 +63,7 @@ std::optional<std::string> draw_curves(const std::string& svg, const CurvesPictu
                                       : "lines";
     plot += fmt::format("{} $c{} using 1:2 with {}{} linecolor '{}' dashtype {} {}", plot.empty() ? "plot" : ", \\\n ",
                         i, marks, count == 1 ? "" : " linewidth 2.2", colors[color % colors.size()],
-                        color < colors.size() ? 1 : 2, first ? "title " + quoted(curve.name) : "notitle");
+                        color < colors.size() ? 1 : 2, first ? "title " + gnuplot_text(curve.name) : "notitle");
   }
   if (names.empty()) return fmt::format("no picture {}: there is nothing to draw", svg);
   if (picture.baseline && *picture.baseline > 0)
@@ -90,7 +90,7 @@ std::optional<std::string> draw_bars(const std::string& svg, const std::string& 
     measured = measured || std::isfinite(b.measured);
     spread = spread || b.spread > 0;
     data += fmt::format("{} {} {} {}\n", i, plotted(b.reported), plotted(b.measured), plotted(b.spread));
-    ticks += fmt::format("{}{} {}", i ? ", " : "", quoted(b.name), i);
+    ticks += fmt::format("{}{} {}", i ? ", " : "", gnuplot_tick(b.name), i);
   }
   if (!reported && !measured) return fmt::format("no picture {}: there is nothing to draw", svg);
   data += "END\n";

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "engine/error.h"
+#include "tasks/harness/files.h"
 
 namespace reel {
 
@@ -20,6 +21,14 @@ inline std::string data_file(const std::string& data, const std::string& set, co
   if (!std::filesystem::is_regular_file(folder / name, error))
     throw DataError(set, name, "not found in " + folder.string());
   return folder / name;
+}
+
+/// The bytes of a file of a data set; throws DataError when it cannot be read or has more than `limit`.
+inline std::string read_data(const std::string& set, const std::string& name, const std::string& path,
+                             std::uint64_t limit) try {
+  return read_file(path, limit);
+} catch (const Error& e) {
+  throw DataError(set, name, e.what());
 }
 
 }  // namespace reel

@@ -8,8 +8,8 @@
 
 namespace reel {
 
-/// Draws `svg` and a png of the same name beside it. Never throws for want of gnuplot: returns
-/// nothing when the picture is there, else one line that says why not.
+/// Draws `svg` and a png of the same name beside it. Returns nothing when the picture is there,
+/// else one line that says why not; throws Error when it cannot be written.
 std::optional<std::string> draw_curve(const std::string& svg, const std::string& title,
                                       const std::vector<RunFolder::Row>& rows, double baseline,
                                       const std::string& x_label = "examples", const std::string& y_label = "loss");

@@ -2,45 +2,80 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string_view>
 
+#include "engine/error.h"
+#include "tasks/harness/files.h"
 #include "tasks/harness/spawn.h"
 
 namespace reel {
 
 namespace fs = std::filesystem;
 
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? "''" : std::string(1, c == '\n' || c == '\r' ? ' ' : c);
-  return out + "'";
+namespace {
+
+/// Valid UTF-8 without control characters.
+std::string printable(const std::string& text) {
+  using nlohmann::json;  // which puts a replacement character where bytes are no UTF-8
+  std::string out = json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace));
+  for (char& c : out)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  return out;
+}
+
+}  // namespace
+
+std::string gnuplot_text(const std::string& text) {
+  // Every special character by its number: gnuplot runs what is in backquotes even within a string, and its strings in
+  // single quotes end at two quotes in a row.
+  std::string out;
+  for (const char c : printable(text)) {
+    const bool plain = static_cast<unsigned char>(c) >= 0x80 || std::isalnum(static_cast<unsigned char>(c)) ||
+                       std::string_view(" .,:;()+-=/").find(c) != std::string_view::npos;
+    out += plain ? std::string(1, c) : fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+  }
+  return "\"" + out + "\"";
+}
+
+std::string gnuplot_tick(const std::string& text) {
+  std::string format;
+  for (const char c : text) format += c == '%' ? "%%" : std::string(1, c);
+  return gnuplot_text(format);
+}
+
+std::string gnuplot_datum(const std::string& text) {
+  std::string out = printable(text);
+  std::replace(out.begin(), out.end(), '"', '\'');
+  return "\"" + out + "\"";
 }
 
 std::optional<std::string> draw_picture(const std::string& svg, const std::string& settings, const std::string& plot,
                                         int width, int height) {
-  const auto no_picture = [&](const std::string& why) { return fmt::format("no picture {}: {}", svg, why); };
-  const std::string png = fs::path(svg).replace_extension(".png");
-  const std::string new_svg = svg + ".tmp", new_png = png + ".tmp";
-  // nothing between "set output" and the end of the plot may fail, or half a picture would be left
-  const auto draw = [&](const std::string& terminal, const std::string& path) {
-    return fmt::format("set terminal {} background '#ffffff'\nset output {}\n{}\nunset output\n", terminal,
-                       quoted(path), plot);
-  };
-  const std::string size = fmt::format("{},{}", width, height);
-  const std::string script =
-      settings + draw("svg size " + size + " dynamic font 'Helvetica,Arial,DejaVu Sans,sans-serif,14'", new_svg) +
-      draw("pngcairo size " + size + " font 'sans,11'", new_png);
-  const std::string wrong = run_child({"gnuplot"}, script).problem;
-  std::error_code error, failed;
-  if (wrong.empty()) {
-    fs::rename(new_svg, svg, failed);
-    fs::rename(new_png, png, error);
-    if (!failed) failed = error;
-  }
-  fs::remove(new_svg, error);
-  fs::remove(new_png, error);
-  if (!wrong.empty()) return no_picture("gnuplot " + wrong);
-  return failed ? std::optional(no_picture(failed.message())) : std::nullopt;
+  const auto no_picture = [&](const std::string& why) { return fmt::format("no picture {}: gnuplot {}", svg, why); };
+  // Without "set output" pictures go to stdout; -d: without the user's own settings, which might have one.
+  const std::string size = fmt::format("{},{} noenhanced background '#ffffff'", width, height);
+  const std::string script = fmt::format(
+      "set encoding utf8\n{0}set terminal svg size {1} dynamic font 'Helvetica,Arial,DejaVu Sans,"
+      "sans-serif,14'\n{2}\nset terminal pngcairo size {1} font 'sans,11'\n{2}\n",
+      settings, size, plot);
+  const Spawned drawn = run_child({"gnuplot", "-d"}, script);
+  if (!drawn.problem.empty()) return no_picture(drawn.problem);
+
+  constexpr std::string_view svg_end = "</svg>", png_start = "\x89PNG\r\n\x1a\n", png_end = "IEND\xae\x42\x60\x82";
+  const std::string_view all = drawn.out;
+  const std::size_t start = all.find(png_start), end = all.substr(0, start).rfind(svg_end);
+  if (end == all.npos || start == all.npos || !all.starts_with("<?xml") || !all.ends_with(png_end))
+    throw Error(svg, "cannot be drawn: gnuplot left half a picture");
+  write_atomically(svg, fmt::format("{}\n", all.substr(0, end + svg_end.size())));
+  std::error_code error;  // beside a device or a pipe there is no place for a second file
+  const bool beside = fs::is_regular_file(svg, error);
+  if (error) throw Error(svg, "cannot be looked up: " + error.message());
+  if (beside) write_atomically(fs::path(svg).replace_extension(".png"), all.substr(start));
+  return std::nullopt;
 }
 
 }  // namespace reel

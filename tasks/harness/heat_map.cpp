@@ -33,8 +33,8 @@ std::string block(const HeatMap& map, std::size_t number) {
     const std::size_t row = i / map.columns, column = i % map.columns;
     const double v = map.values[i], x = static_cast<double>(column) * map.x_step,
                  y = static_cast<double>(row) * map.y_step;
-    out += fmt::format("{} {} {} \"{}\"\n", x, y, std::isfinite(v) ? fmt::format("{}", v) : "NaN",
-                       map.texts.empty() ? "" : map.texts[i]);
+    out += fmt::format("{} {} {} {}\n", x, y, std::isfinite(v) ? fmt::format("{}", v) : "NaN",
+                       map.texts.empty() ? "\"\"" : gnuplot_datum(map.texts[i]));
   }
   return out + "END\n";
 }
@@ -43,7 +43,7 @@ std::string ticks(const char* axis, const std::vector<std::string>& names, std::
   if (names.empty()) return fmt::format("set {}tics {}\n", axis, count <= 30 && step == 1 ? "1" : "autofreq");
   std::string named;
   for (std::size_t i = 0; i < names.size(); ++i)
-    named += fmt::format("{}{} {}", i ? ", " : "", quoted(names[i]), static_cast<double>(i) * step);
+    named += fmt::format("{}{} {}", i ? ", " : "", gnuplot_tick(names[i]), static_cast<double>(i) * step);
   return fmt::format("set {}tics ({}) noenhanced\n", axis, named);
 }
 
@@ -59,9 +59,9 @@ std::string panel(const HeatMap& map, std::size_t number) {
   out += both_signs ? "set palette defined (0 '#08306b', 0.25 '#4292c6', 0.5 '#ffffff', 0.75 '#ef3b2c', 1 '#67000d')\n"
                     : "set palette defined (0 '#ffffff', 0.35 '#9ecae1', 0.7 '#3182bd', 1 '#08306b')\n";
   out += ticks("x", map.column_names, map.columns, map.x_step) + ticks("y", map.row_names, map.rows, map.y_step);
-  out += fmt::format("set title {} noenhanced font ',17' textcolor '#222222'\n", quoted(map.title));
+  out += fmt::format("set title {} noenhanced font ',17' textcolor '#222222'\n", gnuplot_text(map.title));
   out += fmt::format("set xlabel {} noenhanced textcolor '#444444'\nset ylabel {} noenhanced textcolor '#444444'\n",
-                     quoted(map.x_label), quoted(map.y_label));
+                     gnuplot_text(map.x_label), gnuplot_text(map.y_label));
   out += "unset arrow\n";
   for (const double x : map.marks)
     out += fmt::format("set arrow from {0},graph 0 to {0},graph 1 nohead front dashtype 2 linecolor '#444444'\n", x);

@@ -15,11 +15,14 @@ Interrupt::Interrupt() {
   once.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);  // RESETHAND: the second has its default action
   sigaction(SIGINT, &once, &before_int_);
   sigaction(SIGTERM, &once, &before_term_);
+  sigaction(SIGHUP, nullptr, &before_hup_);
+  if (before_hup_.sa_handler != SIG_IGN) sigaction(SIGHUP, &once, nullptr);  // nohup stays what it is
 }
 
 Interrupt::~Interrupt() {
   sigaction(SIGINT, &before_int_, nullptr);
   sigaction(SIGTERM, &before_term_, nullptr);
+  sigaction(SIGHUP, &before_hup_, nullptr);
 }
 
 bool Interrupt::requested() const { return wished != 0; }

@@ -1,4 +1,5 @@
-// Ctrl-C and SIGTERM as a wish: the training loop looks at it after each step, saves, and ends.
+// Ctrl-C, SIGTERM and a terminal that hangs up as a wish: the training loop looks at it after each step, saves, and
+// ends.
 #pragma once
 #include <csignal>
 
@@ -9,7 +10,8 @@ class Interrupt {
   /// What main() returns after a run that was interrupted.
   static constexpr int exit_code = 130;
 
-  /// From now on the first SIGINT or SIGTERM sets requested(); the second of a kind ends the process at once.
+  /// From now on the first SIGINT, SIGTERM or SIGHUP sets requested(); the second of a kind ends the process at once.
+  /// An ignored SIGHUP stays ignored.
   Interrupt();
   /// Puts back what the signals did before.
   ~Interrupt();
@@ -21,6 +23,7 @@ class Interrupt {
  private:
   struct sigaction before_int_ {};
   struct sigaction before_term_ {};
+  struct sigaction before_hup_ {};
 };
 
 }  // namespace reel

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "cells/formula.h"
+
 namespace reel {
 
 Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
@@ -34,6 +36,12 @@ const Cell& Model::add_cell(const std::string& prefix, std::int64_t width, const
   if (options.hidden < 1)
     throw OptionError("--hidden", fmt::format("1 or more units are needed, got {}", options.hidden));
   const Settings settings(options.cell, type.settings, options.settings);
+  const double layers = static_cast<double>(options.layers),
+               numbers = layers * trained_numbers(type, width, options.hidden, options.settings);
+  if (std::isfinite(numbers))  // else the settings are such that the cell refuses them
+    init.backend->require_memory("model", fmt::format("{:.3g} parameters and their gradients", numbers),
+                                 2 * numbers * static_cast<double>(size_of(init.dtype)),
+                                 layers > 1 ? "fewer --layers or a smaller --hidden" : "a smaller --hidden");
   cells_.push_back(type.make(width, options.hidden, settings, init));
   for (Parameter p : cells_.back()->parameters()) {
     p.name = prefix + p.name;

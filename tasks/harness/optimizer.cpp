@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <sstream>
 
 #include "ops/functors/update.h"
 
@@ -155,45 +154,6 @@ std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
     }
   }
   return out;
-}
-
-double Schedule::factor(std::int64_t step) const {
-  if (options_.kind == "step") {
-    const std::int64_t changes = step / options_.every;
-    return std::pow(options_.factor, static_cast<double>(changes));
-  }
-  return factor_;
-}
-
-void Schedule::validated(double loss) {
-  if (options_.kind == "window") {
-    if (++seen_ > options_.after && !last_.empty() && loss > *std::max_element(last_.begin(), last_.end()))
-      factor_ *= options_.factor;
-    last_.push_back(loss);
-    if (std::ssize(last_) > options_.patience) last_.erase(last_.begin());
-  }
-  if (options_.kind != "plateau") return;
-  if (waited_ < 0 || loss < best_) {
-    best_ = loss;
-    waited_ = 0;
-  } else if (++waited_ >= options_.patience) {
-    factor_ *= options_.factor;
-    waited_ = 0;
-  }
-}
-
-std::string Schedule::state() const {
-  std::string text = fmt::format("{} {} {} {}", factor_, best_, waited_, seen_);
-  for (const double loss : last_) text += fmt::format(" {}", loss);
-  return text;
-}
-
-void Schedule::restore(const std::string& state) {
-  std::istringstream in(state);
-  const bool whole = static_cast<bool>(in >> factor_ >> best_ >> waited_ >> seen_);
-  last_.clear();
-  for (double loss = 0; in >> loss;) last_.push_back(loss);
-  if (!whole) throw Error("checkpoint", fmt::format("schedule state \"{}\" cannot be read", state));
 }
 
 }  // namespace reel

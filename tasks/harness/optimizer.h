@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cells/cell.h"
+#include "tasks/harness/schedule.h"
 
 namespace reel {
 
@@ -82,34 +83,6 @@ class Optimizer {
   Tensor numbers_;                   // UpdateNumbers, f64, on the device
   std::vector<UpdatePlace> places_;  // room for those of an update
   std::int64_t steps_ = 0;
-};
-
-/// Learning rate over the run, as a factor.
-struct ScheduleOptions {
-  /// constant; step: times factor every `every` steps; plateau: times factor after `patience` validations without a
-  /// better loss; window: after a validation worse than each of the `patience` before it, but for the first `after`
-  /// (the rule of TCN's and R-Transformer's code, Bai et al. 2018).
-  std::string kind = "constant";
-  std::int64_t every = 1000;
-  double factor = 0.5;
-  std::int64_t patience = 3, after = 10;
-};
-
-class Schedule {
- public:
-  explicit Schedule(const ScheduleOptions& options) : options_(options) {}
-  double factor(std::int64_t step) const;
-  void validated(double loss);
-  /// The state, as text for a checkpoint, and back.
-  std::string state() const;
-  void restore(const std::string& state);
-
- private:
-  ScheduleOptions options_;
-  double factor_ = 1, best_ = 0;
-  std::int64_t waited_ = -1;  // validations since the best one; -1 before the first
-  std::int64_t seen_ = 0;     // validations
-  std::vector<double> last_;  // the losses of the last ones, `patience` or fewer
 };
 
 }  // namespace reel

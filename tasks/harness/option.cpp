@@ -60,7 +60,7 @@ bool Option::take(const std::string& text) {
       if (std::find(choices.begin(), choices.end(), text) == choices.end()) return false;
       break;
     case Kind::text:
-      if (!survives_toml(text)) return false;
+      if (!survives_toml(text) || text.find('\0') != std::string::npos) return false;
       break;
   }
   *std::get<std::string*>(target) = text;
@@ -74,8 +74,8 @@ std::string Option::value() const {
 std::string Option::rule() const {
   if (kind == Kind::flag) return "true or false";
   if (kind == Kind::choice) return fmt::format("one of {}", fmt::join(choices, ", "));
-  if (kind == Kind::text) return "text in UTF-8";
-  std::string number = kind == Kind::real ? "a number" : "a whole number";
+  if (kind == Kind::text) return "text in UTF-8 without zero bytes";
+  std::string number = kind == Kind::real ? "a number" : "an integer";
   const double low = kind == Kind::natural ? std::max(0.0, bounds.low) : bounds.low;
   if (std::isfinite(low) && std::isfinite(bounds.high))
     return fmt::format("{} from {} to {}", number, low, bounds.high);

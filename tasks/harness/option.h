@@ -30,7 +30,7 @@ struct Option {
   bool take(const std::string& text);
   /// The variable as text: take(value()) changes nothing.
   std::string value() const;
-  /// The rule in words: "a whole number of 1 or more".
+  /// The rule in words: "an integer of 1 or more".
   std::string rule() const;
   /// "name = value" as TOML reads it, with the given name.
   std::string toml(const std::string& key) const;

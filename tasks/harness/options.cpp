@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <deque>
+#include <filesystem>
 
 #include "cells/cell.h"
 #include "tasks/harness/option.h"
@@ -28,7 +29,7 @@ void take_or_throw(Option& option, const std::string& text, const std::string& w
   if (option.take(text)) return;
   const bool bare = !text.empty() && text.find_first_not_of("0123456789+-.e") == std::string::npos;
   const std::string shown = bare ? text : fmt::format("\"{}\"", text);
-  throw Usage(fmt::format("{}{}: {} is wanted, got {}{}", where, option.name, option.rule(), shown,
+  throw Usage(fmt::format("{}{}: {} expected, got {}{}", where, option.name, option.rule(), shown,
                           nearest_hint(text, option.choices)));
 }
 
@@ -92,14 +93,14 @@ struct Options::Impl {
   void split(int argc, const char* const* argv) {
     for (int i = 1; i < argc; ++i) {  // CLI11 would take the next argument for the value of --NAME=
       const std::string argument = argv[i];
-      if (argument.starts_with("--") && argument.ends_with('='))
-        throw Usage(fmt::format("{}: a value is wanted", argument.substr(0, argument.size() - 1)));
+      if (argument.starts_with("--") && argument.find('=') == argument.size() - 1)
+        throw Usage(fmt::format("{}: a value is expected", argument.substr(0, argument.size() - 1)));
     }
     try {
       app.parse(argc, argv);
     } catch (const CLI::ArgumentMismatch& e) {
       const std::string text = e.what();
-      throw Usage(fmt::format("{}: a value is wanted", text.substr(0, text.find(':'))));
+      throw Usage(fmt::format("{}: a value is expected", text.substr(0, text.find(':'))));
     } catch (const CLI::ParseError& e) {
       throw Usage(e.what());
     }
@@ -119,7 +120,7 @@ struct Options::Impl {
     const std::string first = unknown.front();
     const std::size_t start = first.find_first_not_of('-');
     if (start == 0 || start == std::string::npos)
-      throw Usage(fmt::format("\"{}\": an option is wanted, starting with --. See --help.", first));
+      throw Usage(fmt::format("\"{}\": an option starting with -- is expected. See --help.", first));
     const std::string name = first.substr(0, first.find('='));
     const std::string hint = nearest_hint(name.substr(start), names(false), "--");
     throw Usage(fmt::format("{}: there is no such option{}", name, hint.empty() ? ". See --help." : hint));
@@ -140,7 +141,7 @@ struct Options::Impl {
         throw Usage(fmt::format("{}: {}: there is no such option{}", value.where, value.name,
                                 nearest_hint(value.name, names(true))));
       if (!fits(value.type, option->kind))
-        throw Usage(fmt::format("{}: {}: {} is wanted, got a value of type {}", value.where, value.name, option->rule(),
+        throw Usage(fmt::format("{}: {}: {} expected, got a value of type {}", value.where, value.name, option->rule(),
                                 value.type));
       take_or_throw(*option, value.text, value.where + ": ");
     }
@@ -160,7 +161,7 @@ struct Options::Impl {
         take_or_throw(*option, "true", where);
         continue;
       }
-      if (i + 1 == typed.size()) throw Usage(fmt::format("{}{}: a value is wanted", where, name));
+      if (i + 1 == typed.size()) throw Usage(fmt::format("{}{}: a value is expected", where, name));
       take_or_throw(*option, typed[++i], where);
     }
   }
@@ -170,7 +171,7 @@ struct Options::Impl {
       if (lines[i]->count() == 0) continue;
       const std::string& text = lines[i]->results().back();
       if (text.starts_with("--"))
-        throw Usage(fmt::format("--{}: a value is wanted, {} follows", options[i].name, text));
+        throw Usage(fmt::format("--{}: a value is expected, {} follows", options[i].name, text));
       take_or_throw(options[i], text, "--");
     }
   }
@@ -303,7 +304,11 @@ void Options::parse(int argc, const char* const* argv) {
   if (impl_->list) throw Exit{0, list_presets(impl_->preset_task)};
   if (!resume().empty()) {
     impl_->reject_beside_resume();
-    impl_->take_file(resume() + "/config.toml");
+    const std::string config = resume() + "/config.toml";
+    std::error_code error;
+    if (!std::filesystem::exists(config, error))
+      throw Usage(fmt::format("--resume {}: there is no config.toml, by which a run is known and goes on", resume()));
+    impl_->take_file(config);
   } else {
     if (!preset().empty()) impl_->take_preset();
     if (!config().empty()) impl_->take_file(config());
@@ -323,6 +328,12 @@ std::map<std::string, std::string> Options::settings(const std::string& cell) co
 bool Options::given(const std::string& name) const {
   const Option* option = impl_->find(name);
   return option && option->given;
+}
+
+bool Options::typed(const std::string& name) const {
+  for (std::size_t i = 0; i < impl_->lines.size(); ++i)
+    if (impl_->options[i].name == name) return impl_->lines[i]->count() > 0;
+  return false;
 }
 
 const std::string& Options::resume() const { return impl_->resume; }

@@ -32,6 +32,16 @@ struct Bounds {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
 };
+/// The most of what options count: far beyond any run, and so that products and sums of two or three of them are exact.
+namespace most {
+constexpr double units = 1e6;     // hidden units, widths, symbols
+constexpr double batch = 1e6;     // sequences an update
+constexpr double layers = 1000;   // cells on top of each other
+constexpr double time = 1e8;      // steps of a sequence
+constexpr double examples = 1e8;  // of a fixed set to train on
+constexpr double valid = 1e7;     // of a set to validate or test on
+constexpr double updates = 1e12;  // in a run, and what is counted in updates or validations
+}  // namespace most
 
 class Options {
  public:
@@ -72,6 +82,8 @@ class Options {
   std::map<std::string, std::string> settings(const std::string& cell) const;
   /// True when the option is not left at its default: the command line or the file has it.
   bool given(const std::string& name) const;
+  /// True when the command line has it.
+  bool typed(const std::string& name) const;
   /// What --resume was given; empty without it.
   const std::string& resume() const;
   /// What --config was given; empty without it.

@@ -2,12 +2,12 @@
 
 #include <fmt/core.h>
 
-#include <toml++/toml.h>
 #include <algorithm>
 #include <sstream>
 
-#include "tasks/harness/files.h"
 #include "tasks/harness/options.h"
+#include "tasks/harness/toml.h"
+#include "tasks/harness/toml_file.h"
 
 namespace reel {
 
@@ -33,14 +33,22 @@ void flatten(const std::string& path, const std::string& prefix, const toml::tab
 
 }  // namespace
 
-std::vector<FileValue> read_options_file(const std::string& path) {
+std::vector<FileValue> read_options_file(const std::string& path) try {
+  return parse_options(path, read_toml(path));
+} catch (const Usage&) {
+  throw;
+} catch (const Error& e) {
+  throw Usage(e.what());
+}
+
+std::vector<FileValue> parse_options(const std::string& path, const std::string& text) {
   std::vector<FileValue> values;
   try {
-    flatten(path, "", toml::parse(read_file(path), path), values);
+    flatten(path, "", toml::parse(text, path), values);
   } catch (const toml::parse_error& e) {
     throw Usage(fmt::format("{}:{}: {}", path, e.source().begin.line, e.description()));
-  } catch (const Error& e) {
-    throw Usage(e.what());
+  } catch (const NoToml&) {
+    throw Usage(path + ": is no TOML");
   }
   return values;
 }

@@ -16,6 +16,9 @@ struct FileValue {
 /// All values of a TOML file; throws Usage with file and line when it cannot be read.
 std::vector<FileValue> read_options_file(const std::string& path);
 
+/// The same from the text of a file that check_toml() finds good; `path` is for `where` and errors only.
+std::vector<FileValue> parse_options(const std::string& path, const std::string& text);
+
 /// `text` as TOML writes a string.
 std::string toml_string(const std::string& text);
 

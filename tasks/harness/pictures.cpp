@@ -7,6 +7,7 @@
 #include "tasks/harness/device.h"
 #include "tasks/harness/heat_map.h"
 #include "tasks/harness/inside.h"
+#include "tasks/harness/output.h"
 #include "tasks/harness/safetensors.h"
 
 namespace reel {
@@ -92,7 +93,7 @@ void draw_gradients(const Ended& e) {
   std::vector<JacobianNorms> sums;  // of each layer
   std::vector<std::string> names;   // of all states
   std::int64_t T = 0, count = 0;
-  fmt::print(stderr, "gradients of states with respect to inputs ...\n");
+  if (!e.quiet) print_err("gradients of states with respect to inputs ...\n");
   for (std::size_t i = 0; i < std::min<std::size_t>(sequences, e.streams.size()); ++i) {
     const auto layers = e.model.layers(on(example(e, i).x, e.model.device()));
     if (i > 0 && layers[0].second.dim(0) != T) continue;
@@ -151,7 +152,7 @@ std::vector<Picture> chosen_pictures(const std::string& names, const std::vector
 }
 
 void print_picture(const std::string& svg, const std::optional<std::string>& problem) {
-  fmt::print("{}\n", problem ? *problem : "picture: " + svg);
+  print_out("{}\n", one_line(problem ? *problem : "picture: " + svg));
 }
 
 std::vector<Picture> pictures_of_cells() {

@@ -15,6 +15,7 @@ struct Ended {
   const RunFolder& folder;
   std::uint64_t seed;
   std::vector<std::uint64_t> streams;  // the first ones that it was validated on
+  bool quiet = false;                  // no progress
 };
 
 /// One that --picture NAME draws, into the run's folder.

@@ -38,6 +38,8 @@ std::string presets_folder();
 
 /// All tables of all files of a folder; throws Error with file and section where one breaks the rules.
 std::vector<PresetTable> read_presets(const std::string& folder);
+/// Those of the text of one file that check_toml() finds good; `file` gives the tables their name.
+std::vector<PresetTable> parse_presets(const std::string& file, const std::string& text);
 
 /// The preset of this name that `task` runs; throws Usage that lists near ones, or names the right program.
 struct FoundPreset {

@@ -1,7 +1,6 @@
 // presets/*.toml as a list of presets.
 #include <fmt/ranges.h>
 
-#include <toml++/toml.h>
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -9,14 +8,18 @@
 #include <sstream>
 
 #include "engine/error.h"
-#include "tasks/harness/files.h"
+#include "tasks/harness/output.h"
 #include "tasks/harness/preset.h"
+#include "tasks/harness/toml.h"
+#include "tasks/harness/toml_file.h"
 
 namespace reel {
 
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr std::size_t most_presets = 1000;  // of a section: each holds a copy of what the section says
 
 using Names = std::vector<std::pair<std::string, std::string>>;  // in the order of the file
 
@@ -42,6 +45,13 @@ class Section {
     throw Error(fmt::format("{}:{}", file_, line), fmt::format("[{}]: {}", name_, what));
   }
   [[noreturn]] void fail(const std::string& what) const { fail(what, table_.source().begin.line); }
+  /// Names become those of files, folders and programs.
+  void check_name(const std::string& name, std::size_t line) const {
+    if (name.starts_with('.') || name.find('/') != std::string::npos || one_line(name) != name)
+      fail(fmt::format("\"{}\" cannot be a name: no / in it, no control characters, and no dot in front",
+                       one_line(name)),
+           line);
+  }
 
   std::string text(const char* key, bool needed = false) const {
     const auto value = table_[key].value_exact<std::string>();
@@ -57,6 +67,7 @@ class Section {
     for (const auto& [name, node] : *side) {
       const auto value = node.value_exact<std::string>();
       if (!value) fail(fmt::format("{}.{} = \"OPTIONS\" is wanted", key, name.str()), name.source().begin.line);
+      check_name(std::string(name.str()), name.source().begin.line);
       out.emplace_back(name.str(), *value);
     }
     // a table of TOML has no order of its own; that of the file is where its lines stand
@@ -162,6 +173,7 @@ class Section {
 PresetTable table_of(const std::string& file, const std::string& paper, const std::string& name,
                      const toml::table& toml) {
   const Section s(file, name, toml);
+  s.check_name(name, toml.source().begin.line);
   const std::string folder = fs::path(file).stem();
   PresetTable table{
       fmt::format("{}/{}", folder, name), paper, s.text("where", true), s.text("title", true), "", {}, {}};
@@ -170,8 +182,11 @@ PresetTable table_of(const std::string& file, const std::string& paper, const st
   if (std::find(figures.begin(), figures.end(), table.figure) == figures.end())
     s.fail(fmt::format("figure: {} is wanted, got {}", fmt::join(figures, ", "), table.figure));
   if (!s.text("note").empty()) table.notes.push_back(s.text("note"));
-  for (const auto& [in_case, case_options] : s.side("cases")) {
-    for (const auto& [model, model_options] : s.side("models")) {
+  const Names cases = s.side("cases"), models = s.side("models");
+  if (cases.size() * models.size() > most_presets)
+    s.fail(fmt::format("{} cases of {} models are more than {} presets", cases.size(), models.size(), most_presets));
+  for (const auto& [in_case, case_options] : cases) {
+    for (const auto& [model, model_options] : models) {
       if (!s.has(in_case, model)) continue;
       Preset p;
       p.in_case = in_case;
@@ -181,13 +196,17 @@ PresetTable table_of(const std::string& file, const std::string& paper, const st
       p.name = fmt::format("{}/{}", table.name, p.label);
       p.task = s.text("tasks", p, s.text("task"));
       if (p.task.empty()) s.fail(fmt::format("{} has no task", p.label));
+      s.check_name(p.task, toml.source().begin.line);  // which is a program beside this one
       for (const std::string& options : {s.text("options"), case_options, model_options, s.text("tweaks", p, "")})
         for (std::string& word : words(options)) p.options.push_back(std::move(word));
       p.metric = s.text("metrics", p, s.text("metric"));
       if (p.metric.empty()) s.fail(fmt::format("{} has no metric", p.label));
       p.unit = s.text("units", p, s.text("unit"));
       s.take_reported(p);
-      if (const auto count = s.number("parameters", p)) p.parameters = static_cast<std::int64_t>(*count);
+      if (const auto count = s.number("parameters", p)) {
+        if (!(*count >= 0 && *count < 0x1p53)) s.fail(fmt::format("parameters: {} is no count of them", *count));
+        p.parameters = static_cast<std::int64_t>(*count);
+      }
       p.epoch_updates = s.number("epoch_updates", p).value_or(0);
       p.notes = s.notes(p);
       table.presets.push_back(std::move(p));
@@ -207,26 +226,29 @@ std::vector<PresetTable> read_presets(const std::string& folder) {
   if (files.empty()) throw Error(folder, "holds no presets (*.toml)" + (error ? ": " + error.message() : ""));
   std::sort(files.begin(), files.end());
   std::vector<PresetTable> tables;
-  for (const std::string& file : files) {
-    try {
-      const toml::table toml = toml::parse(read_file(file), file);
-      const auto paper = toml["paper"].value_exact<std::string>();
-      if (!paper) throw Error(file, "paper = \"NAME\" is wanted at the top");
-      std::vector<std::pair<std::size_t, PresetTable>> in_order;
-      for (const auto& [key, node] : toml) {
-        if (key == "paper") continue;
-        if (!node.is_table()) throw Error(file, fmt::format("{} must be a section", key.str()));
-        in_order.emplace_back(key.source().begin.line,
-                              table_of(file, *paper, std::string(key.str()), *node.as_table()));
-      }
-      std::stable_sort(in_order.begin(), in_order.end(),
-                       [](const auto& a, const auto& b) { return a.first < b.first; });
-      for (auto& [line, table] : in_order) tables.push_back(std::move(table));
-    } catch (const toml::parse_error& e) {
-      throw Error(fmt::format("{}:{}", file, e.source().begin.line), std::string(e.description()));
-    }
-  }
+  for (const std::string& file : files)
+    for (PresetTable& table : parse_presets(file, read_toml(file))) tables.push_back(std::move(table));
   return tables;
+}
+
+std::vector<PresetTable> parse_presets(const std::string& file, const std::string& text) try {
+  const toml::table toml = toml::parse(text, file);
+  const auto paper = toml["paper"].value_exact<std::string>();
+  if (!paper) throw Error(file, "paper = \"NAME\" is wanted at the top");
+  std::vector<std::pair<std::size_t, PresetTable>> in_order;
+  for (const auto& [key, node] : toml) {
+    if (key == "paper") continue;
+    if (!node.is_table()) throw Error(file, fmt::format("{} must be a section", key.str()));
+    in_order.emplace_back(key.source().begin.line, table_of(file, *paper, std::string(key.str()), *node.as_table()));
+  }
+  std::stable_sort(in_order.begin(), in_order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<PresetTable> tables;
+  for (auto& [line, table] : in_order) tables.push_back(std::move(table));
+  return tables;
+} catch (const toml::parse_error& e) {
+  throw Error(fmt::format("{}:{}", file, e.source().begin.line), std::string(e.description()));
+} catch (const NoToml&) {
+  throw Error(file, "is no TOML");
 }
 
 }  // namespace reel

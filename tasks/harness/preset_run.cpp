@@ -8,12 +8,14 @@
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "engine/error.h"
 #include "engine/parse.h"
 #include "tasks/harness/files.h"
 #include "tasks/harness/interrupt.h"
+#include "tasks/harness/lock.h"
 #include "tasks/harness/spawn.h"
 #include "tasks/harness/success_map.h"
 
@@ -45,12 +47,14 @@ std::string mark_of(const std::vector<std::string>& words) {
 
 std::string text_of(const std::string& path) {
   std::error_code error;
-  return fs::exists(path, error) ? read_file(path) : "";
+  const bool there = fs::exists(path, error);
+  if (error) throw Error(path, "cannot be looked up: " + error.message());
+  return there ? read_file(path) : "";
 }
 
-/// The last line that says something.
-std::string last_line(const std::string& path) {
-  std::istringstream in(text_of(path));
+/// The last line of a text that says something.
+std::string last_line(const std::string& text) {
+  std::istringstream in(text);
   std::string line, last;
   while (std::getline(in, line))
     if (!line.empty()) last = line;
@@ -107,29 +111,23 @@ bool read_table(PresetRun& run) {
 
 /// The program's own words for its end.
 std::string problem_of(int code, const std::string& folder) {
-  const std::string said = last_line(folder + "/stderr.txt");
+  const std::string said = last_line(text_of(folder + "/stderr.txt"));
   return said.empty() ? fmt::format("ended with code {}", code) : said;
 }
 
 /// What the whole preset comes to, in updates or draws, which is the program's to say: it knows the size of the data.
 /// Throws Error with the program's words when it cannot start.
 std::int64_t whole_of(const Preset& p, const std::string& program, const std::vector<std::string>& typed,
-                      const std::string& root, const std::function<bool(const std::string&)>& stop) {
+                      const std::function<bool(const std::string&)>& stop) {
   std::vector<std::string> arguments{program};
   arguments.insert(arguments.end(), typed.begin(), typed.end());
   arguments.emplace_back("--dry-run");
-  const fs::path scratch = fs::path(root) / p.name;
-  std::error_code error;
-  fs::create_directories(scratch.parent_path(), error);
-  if (error) throw Error(root, "cannot be made: " + error.message());
-  const std::string out = scratch.string() + ".dry.txt", err = scratch.string() + ".dry.err.txt";
-  const int code = run_logged(arguments, out, err, [&] { return stop("looking at the model"); });
-  const std::string said = text_of(out), complaint = last_line(err);
-  fs::remove(out, error);
-  fs::remove(err, error);
-  if (code == 127) throw Error(program, "is not there or could not be started");
-  if (code != 0) throw Error(complaint.empty() ? fmt::format("{} ended with code {}", p.task, code) : complaint);
-  return by_hand(p) ? number_behind(said, "settings, ") : number_behind(said, "\nupdates ");
+  const Spawned look = run_child(arguments, "", [&] { return stop("looking at the model"); });
+  if (look.code == could_not_start) throw Error(program, "is not there or could not be started");
+  const std::string complaint = last_line(look.err);
+  if (look.code != 0)
+    throw Error(complaint.empty() ? fmt::format("{} ended with code {}", p.task, look.code) : complaint);
+  return by_hand(p) ? number_behind(look.out, "settings, ") : number_behind(look.out, "\nupdates ");
 }
 
 }  // namespace
@@ -141,12 +139,12 @@ PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
   const std::string program = program_of(p.task);
   std::vector<std::string> typed{"--preset", p.name}, more;
   const bool reads_files = std::find(std::begin(reading), std::end(reading), p.task) != std::end(reading);
-  if (!o.data.empty() && reads_files) typed.insert(typed.end(), {"--data", o.data});
+  if (!o.data.empty() && reads_files) typed.push_back("--data=" + o.data);  // = also where a name starts with -
 
   bool wished = false;
   const auto stop = [&](const std::string& line) { return wished = waiting(line) || wished; };
   try {
-    run.whole = whole_of(p, program, typed, o.root, stop);
+    run.whole = whole_of(p, program, typed, stop);
   } catch (const Error& e) {
     run.interrupted = wished;
     if (!wished) run.problem = e.what();
@@ -171,31 +169,40 @@ PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
   run.folder = fmt::format("{}/{}-s{}-{}", o.root, p.name, o.seed, mark_of(all));
 
   const auto read = [&] { return by_hand(p) ? read_table(run) : read_record(p, run); };
-  if (read()) {
-    run.kept = true;
+  run.kept = read();
+  if (run.kept) return run;
+  std::error_code error;
+  fs::create_directories(run.folder, error);
+  std::optional<Lock> lock;  // the program locks its folder itself; this one is of what we do around it
+  try {
+    lock.emplace(run.folder + "/reproduce.lock", run.folder);
+  } catch (const Error& e) {
+    run.problem = e.what();
     return run;
   }
-  std::error_code error;
+  run.kept = read();  // by now another one may have done it
+  if (run.kept) return run;
   std::vector<std::string> arguments{program};
   const bool begun =
       fs::exists(run.folder + "/config.toml", error) && fs::exists(run.folder + "/checkpoint.safetensors", error);
   if (begun) {
-    arguments.insert(arguments.end(), {"--resume", run.folder});
+    arguments.push_back("--resume=" + run.folder);
   } else {
-    fs::remove_all(run.folder, error);  // what died before its first checkpoint
     arguments.insert(arguments.end(), typed.begin(), typed.end());
     arguments.insert(arguments.end(), more.begin(), more.end());
-    arguments.insert(arguments.end(), {"--out", by_hand(p) ? run.folder + "/table.tsv" : run.folder});
+    arguments.push_back("--out=" + (by_hand(p) ? run.folder + "/table.tsv" : run.folder));
   }
-  fs::create_directories(run.folder, error);
   const auto start = std::chrono::steady_clock::now();
   const int end = run_logged(arguments, run.folder + "/stdout.txt", run.folder + "/stderr.txt",
-                             [&] { return stop(last_line(run.folder + "/stderr.txt")); });
+                             [&] { return stop(last_line(text_of(run.folder + "/stderr.txt"))); });
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   if (end == 0 && read()) {
     if (by_hand(p)) run.seconds = took.count();
     return run;
   }
+  // All numbers may be there, but not all pictures: without its record the run is not kept, but goes on the next time.
+  PresetRun ended = run;
+  if (end != 0 && !by_hand(p) && read_record(p, ended)) fs::remove(run.folder + "/run.json", error);
   run.interrupted = wished || end == Interrupt::exit_code;
   if (!run.interrupted) run.problem = end == 0 ? "the program left no result" : problem_of(end, run.folder);
   return run;

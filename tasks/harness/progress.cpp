@@ -6,7 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+
+#include "tasks/harness/output.h"
 
 namespace reel {
 
@@ -25,12 +26,6 @@ std::string loss_text(double loss, double baseline) {
   const double percent = 100 * loss / baseline;
   return fmt::format("{:.3g} ({}% of baseline)", loss,
                      percent < 10 ? fmt::format("{:.2g}", percent) : fmt::format("{:.0f}", percent));
-}
-
-/// A terminal that has gone away must not end the run: what cannot be told is let go.
-void tell(const std::string& text) {
-  std::fputs(text.c_str(), stderr);
-  std::fflush(stderr);
 }
 
 int terminal_width() {
@@ -97,13 +92,13 @@ void Progress::message(const std::string& text) {
   if (quiet_) return;
   const bool again = drawn_;
   clear();
-  tell(text + "\n");
+  write_err(text + "\n");
   if (again) draw();
 }
 
 void Progress::done() {
   if (!quiet_ && !told_) draw();
-  if (drawn_) tell("\n");
+  if (drawn_) write_err("\n");
   drawn_ = false;
 }
 
@@ -111,15 +106,15 @@ void Progress::draw() {
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   view_.rate = seconds > 0 ? static_cast<double>(view_.step - start_step_) / seconds : 0;
   told_ = true;
-  if (!terminal_) return tell(progress_line(view_, 0) + "\n");
+  if (!terminal_) return write_err(progress_line(view_, 0) + "\n");
   // one column stays free: some terminals go to the next line when the last is filled
-  tell(fmt::format("\r{}\x1b[K", progress_line(view_, std::max(terminal_width() - 1, 1))));
+  write_err(fmt::format("\r{}\x1b[K", progress_line(view_, std::max(terminal_width() - 1, 1))));
   drawn_ = true;
 }
 
 void Progress::clear() {
   if (!drawn_) return;
-  tell("\r\x1b[K");
+  write_err("\r\x1b[K");
   drawn_ = false;
 }
 

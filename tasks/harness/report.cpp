@@ -8,7 +8,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "engine/error.h"
 #include "tasks/harness/files.h"
+#include "tasks/harness/output.h"
 
 namespace reel {
 
@@ -146,13 +148,13 @@ std::string report_line(const ReportRow& row, std::size_t width) {
   return out;
 }
 
-void write_report(const Report& r, const std::string& folder) {
-  const std::string base = (fs::path(folder) / r.table.name).string();
-  std::error_code error;
-  fs::create_directories(fs::path(base).parent_path(), error);
+std::string report_base(const Report& r, const std::string& folder) {
+  return (fs::path(folder) / r.table.name).string();
+}
 
-  std::vector<std::string> problems;
-  const std::vector<std::string> figures = draw_report(r, folder, problems);
+void write_report(const Report& r, const std::string& folder) {
+  const std::string base = report_base(r, folder);
+  const auto [figures, problems, unwritten] = draw_report(r, folder);
   std::string md = fmt::format("# {}\n\n{}, {}: `{}`\n\n", r.table.title, r.table.paper, r.table.where, r.table.name);
   md += fmt::format("Metric: {}. Budget: {:g} of the paper's updates. Seeds: {}{}. Device: {}.\n\n", quantity(r),
                     r.budget, r.seeds, r.seeds > 1 ? ", mean ± standard deviation" : "",
@@ -170,7 +172,8 @@ void write_report(const Report& r, const std::string& folder) {
   if (!failed.empty()) md += "\nWithout a number:\n\n" + failed;
   if (!notes.empty()) md += "\nNotes:\n\n" + notes;
   for (const std::string& figure : figures) md += fmt::format("\n![{}]({})\n", r.table.title, figure);
-  for (const std::string& problem : problems) md += "\n" + problem + "\n";
+  for (const auto* lines : {&problems, &unwritten})
+    for (const std::string& line : *lines) md += "\n" + one_line(line) + "\n";
   write_atomically(base + ".md", md);
 
   nlohmann::ordered_json json{{"name", r.table.name},   {"title", r.table.title}, {"paper", r.table.paper},
@@ -197,6 +200,7 @@ void write_report(const Report& r, const std::string& folder) {
     json["rows"].push_back(line);
   }
   write_atomically(base + ".json", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  if (!unwritten.empty()) throw Error(unwritten.front());
 }
 
 }  // namespace reel

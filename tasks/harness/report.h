@@ -25,12 +25,18 @@ struct Report {
 std::string report_head(const Report& report, std::size_t width);
 std::string report_line(const ReportRow& row, std::size_t width);
 
-/// Writes FOLDER/TABLE.md and .json.
+/// Where its files lie: FOLDER/TABLE, to which .md and the like are added.
+std::string report_base(const Report& report, const std::string& folder);
+/// Writes FOLDER/TABLE.md, .json and the figures. Throws Error when one of them cannot be written; the others are.
 void write_report(const Report& report, const std::string& folder);
 
-/// Draws the figures of the table as FOLDER/TABLE*.svg and .png; returns their names (below FOLDER's TABLE.md), and
-/// puts into `problems` a line for each that could not be drawn.
-std::vector<std::string> draw_report(const Report& report, const std::string& folder,
-                                     std::vector<std::string>& problems);
+/// The figures of a report, and what came between.
+struct ReportFigures {
+  std::vector<std::string> names;      // beside TABLE.md
+  std::vector<std::string> problems;   // a line for each that could not be drawn
+  std::vector<std::string> unwritten;  // a line for each that could not be written
+};
+/// Draws them as FOLDER/TABLE*.svg and .png.
+ReportFigures draw_report(const Report& report, const std::string& folder);
 
 }  // namespace reel

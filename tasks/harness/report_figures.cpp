@@ -56,7 +56,7 @@ std::optional<std::string> draw_group_curves(const std::string& svg, const std::
       if (!fs::exists(run.folder + "/config.toml")) continue;
       Curve curve{short_name(row->preset, whole), {}};
       try {
-        for (const RunFolder::Row& r : RunFolder::open(run.folder).rows())
+        for (const RunFolder::Row& r : RunFolder::view(run.folder).rows())
           curve.points.emplace_back(r.examples, metric_of(r, column));
       } catch (const Error&) {
         continue;  // it died before its first row
@@ -108,38 +108,49 @@ std::vector<std::string> copy_pictures(const std::string& base, const ReportRow&
 
 }  // namespace
 
-std::vector<std::string> draw_report(const Report& report, const std::string& folder,
-                                     std::vector<std::string>& problems) {
-  std::vector<std::string> figures;
-  const fs::path base = fs::path(folder) / report.table.name;
-  const auto took = [&](const std::string& svg, const std::optional<std::string>& problem) {
-    if (problem)
-      problems.push_back(*problem);
-    else
-      figures.push_back(fs::path(svg).filename());
+ReportFigures draw_report(const Report& report, const std::string& folder) {
+  ReportFigures figures;
+  const std::string base = report_base(report, folder);
+  const auto unless_it_fails = [&](const auto& work) {
+    try {
+      work();
+    } catch (const std::exception& e) {
+      figures.unwritten.emplace_back(e.what());
+    }
+  };
+  const auto took = [&](const std::string& svg, const auto& draw) {
+    unless_it_fails([&] {
+      if (const std::optional<std::string> problem = draw())
+        figures.problems.push_back(*problem);
+      else
+        figures.names.push_back(fs::path(svg).filename());
+    });
   };
   if (report.table.figure == "map") {
     for (const ReportRow& row : report.rows) {
-      const std::string svg = fmt::format("{}-{}.svg", base.string(), row.preset.label);
+      const std::string svg = fmt::format("{}-{}.svg", base, row.preset.label);
       if (!row.measured().empty())
-        took(svg, draw_map(svg, fmt::format("{}: {}", report.table.title, row.preset.label), row));
+        took(svg, [&] { return draw_map(svg, fmt::format("{}: {}", report.table.title, row.preset.label), row); });
     }
     return figures;
   }
   if (report.table.figure == "pictures") {
     for (const ReportRow& row : report.rows)
-      for (const std::string& name : copy_pictures(base.string(), row)) figures.push_back(name);
+      unless_it_fails([&] {
+        for (const std::string& name : copy_pictures(base, row)) figures.names.push_back(name);
+      });
     return figures;
   }
-  const auto all = groups(report);
-  for (const auto& [name, rows] : all) {
+  for (const auto& [name, rows] : groups(report)) {
     if (std::none_of(rows.begin(), rows.end(), [](const ReportRow* row) { return !row->measured().empty(); })) continue;
     const bool alone = name.empty();
-    const std::string svg = fmt::format("{}{}{}.svg", base.string(), alone ? "" : "-", name);
+    const std::string svg = fmt::format("{}{}{}.svg", base, alone ? "" : "-", name);
     const std::string title = alone ? report.table.title : fmt::format("{}: {}", report.table.title, name);
-    took(svg, report.table.figure == "bars"
-                  ? draw_group_bars(svg, title, rows, alone)
-                  : draw_group_curves(svg, title, rows, alone, report.table.figure == "grad_norm"));
+    took(svg, [&, &rows = rows] {
+      return report.table.figure == "bars"
+                 ? draw_group_bars(svg, title, rows, alone)
+                 : draw_group_curves(svg, title, rows, alone, report.table.figure == "grad_norm");
+    });
   }
   return figures;
 }

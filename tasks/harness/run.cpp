@@ -6,12 +6,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <thread>
 
+#include "engine/cores.h"
 #include "engine/parse.h"
+#include "tasks/harness/checkpoint.h"
 #include "tasks/harness/data_error.h"
 #include "tasks/harness/interrupt.h"
+#include "tasks/harness/last_words.h"
 #include "tasks/harness/preset.h"
+#include "tasks/harness/threads.h"
 #include "tasks/harness/train.h"
 
 namespace reel {
@@ -32,39 +35,41 @@ struct Shared {
 };
 
 void add_shared(Options& o, Shared& s, Source source) {
-  const Bounds positive{.low = 1}, not_negative{.low = 0};
+  const Bounds updates{.low = 1, .high = most::updates}, updates_or_none{.low = 0, .high = most::updates};
   std::vector<std::string> cells;
   for (const CellType& type : cell_registry()) cells.push_back(type.name);
 
   o.choice("cell", s.model.cell, cells, "recurrent cell", "Model");
-  o.add("hidden", s.model.hidden, "units of the state", "Model", positive);
-  o.add("layers", s.model.layers, "cells on top of each other", "Model", positive);
+  o.add("hidden", s.model.hidden, "units of the state", "Model", Bounds{.low = 1, .high = most::units});
+  o.add("layers", s.model.layers, "cells on top of each other", "Model", Bounds{.low = 1, .high = most::layers});
   o.add("dropout", s.model.dropout, "of what goes from a layer to the next, in training", "Model",
         Bounds{.low = 0, .high = 0.999});
   o.choice("input", s.model.input, {"embedding", "one-hot"}, "how symbols are fed", "Model");
-  o.add("embedding", s.model.embedding, "width of the embedding; 0: what the cell's paper has", "Model", not_negative);
+  o.add("embedding", s.model.embedding, "width of the embedding; 0: what the cell's paper has", "Model",
+        Bounds{.low = 0, .high = most::units});
 
-  o.add("batch", s.train.examples.batch, "sequences an update", "Training", positive);
-  o.add("steps", s.train.steps, "updates", "Training", positive);
+  o.add("batch", s.train.examples.batch, "sequences an update", "Training", Bounds{.low = 1, .high = most::batch});
+  o.add("steps", s.train.steps, "updates", "Training", updates);
   if (source == Source::fresh) {
     o.add("examples", s.train.examples.examples, "size of a fixed training set; 0: fresh sequences for each update",
-          "Training", not_negative);
+          "Training", Bounds{.low = 0, .high = most::examples});
   } else {
-    o.add("epochs", s.epochs, "times through the training set; above 0 it goes over --steps", "Training", not_negative);
+    o.add("epochs", s.epochs, "times through the training set; above 0 it goes over --steps", "Training",
+          Bounds{.low = 0, .high = 1e6});
     o.add("examples", s.train.examples.examples, "train on the first so many of the training set only; 0: on all",
-          "Training", not_negative);
+          "Training", Bounds{.low = 0, .high = most::examples});
   }
   if (source != Source::fresh) o.flag("no-test", s.no_test, "leave out the test at the end", "Training");
   o.choice("shuffle", s.shuffle, {"on", "off"}, "new order of the fixed set each time through", "Training");
   o.add("valid-every", s.train.valid_every,
         source == Source::fresh ? "updates between validations; 0: a twentieth of the run"
                                 : "updates between validations; 0: once through the training set",
-        "Training", not_negative);
+        "Training", updates_or_none);
   o.add("valid-size", s.train.examples.valid_size,
         source == Source::fresh ? "sequences to validate on" : "how many of the validation set to use; 0: all",
-        "Training", source == Source::fresh ? positive : not_negative);
+        "Training", Bounds{.low = source == Source::fresh ? 1.0 : 0.0, .high = most::valid});
   o.add("patience", s.train.patience, "stop after so many validations without a lower loss; 0: never", "Training",
-        not_negative);
+        updates_or_none);
   o.add("seed", s.train.seed, "of all random numbers", "Training");
 
   OptimizerOptions& opt = s.optimizer;
@@ -85,15 +90,15 @@ void add_shared(Options& o, Shared& s, Source source) {
   o.add("clip-value", opt.clip_value, "keep each gradient within +-this; 0: not", "Optimiser", rate);
   o.choice("schedule", s.train.schedule.kind, {"constant", "step", "plateau", "window"},
            "learning rate over the run: falls at steps, or as validations say", "Optimiser");
-  o.add("lr-every", s.train.schedule.every, "step: updates between changes of the rate", "Optimiser", positive);
+  o.add("lr-every", s.train.schedule.every, "step: updates between changes of the rate", "Optimiser", updates);
   o.add("lr-factor", s.train.schedule.factor, "what the rate is multiplied by when it falls", "Optimiser", share);
   o.add(
       "lr-patience", s.train.schedule.patience,
       "plateau: falls after so many validations without a better loss; window: after one that is worse than each of so "
       "many before",
-      "Optimiser", positive);
+      "Optimiser", updates);
   o.add("lr-after", s.train.schedule.after, "window: but not in the first so many validations", "Optimiser",
-        not_negative);
+        updates_or_none);
 
   if (source == Source::files)
     o.add("data", s.data,
@@ -108,8 +113,8 @@ void add_shared(Options& o, Shared& s, Source source) {
   o.add("checkpoint-every", s.model.checkpoint_every,
         "keep states every so many time steps only and compute those between again: less memory for long sequences; "
         "0: keep all",
-        "Run", not_negative);
-  o.add("threads", s.threads, "of the CPU; 0: one for each core", "Run", Bounds{.low = 0, .high = 1024});
+        "Run", Bounds{.low = 0, .high = most::time});
+  o.add("threads", s.threads, "of the CPU; 0: one for each core", "Run", Bounds{.low = 0, .high = most_threads});
   o.flag("no-graph", s.no_graph, "on a GPU: run each step kernel by kernel, not as one CUDA graph", "Run");
   o.flag("quiet", s.train.quiet, "no progress", "Run");
   o.flag("dry-run", s.dry_run, "print the model and stop", "Run");
@@ -142,10 +147,10 @@ std::string device_name(const Shared& s) {
 void print_reported(const std::string& name, const std::string& task) {
   const auto [table, p] = find_preset(name, task);
   const std::string unit = p.unit.empty() || p.reported.empty() ? "" : " " + p.unit;
-  fmt::print("reported: {} {}{} ({}, {})\n", p.metric, p.reported.empty() ? "without a number" : p.reported, unit,
-             table.paper, table.where);
+  print_out("reported: {} {}{} ({}, {})\n", p.metric, p.reported.empty() ? "without a number" : p.reported, unit,
+            table.paper, table.where);
   for (const auto* notes : {&table.notes, &p.notes})
-    for (const std::string& note : *notes) fmt::print("note: {}\n", note);
+    for (const std::string& note : *notes) print_out("note: {}\n", note);
 }
 
 int run(int argc, const char* const* argv, const TaskProgram& program) {
@@ -172,7 +177,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   options.parse(argc, argv);
 
   if (s.list_cells) {
-    for (const CellType& type : cell_registry()) fmt::print("{:<14} {} ({})\n", type.name, type.help, type.source);
+    for (const CellType& type : cell_registry()) print_out("{:<14} {} ({})\n", type.name, type.help, type.source);
     return 0;
   }
   pictures = chosen_pictures(s.pictures, pictures);
@@ -184,8 +189,11 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   s.train.cell = s.model.cell;
   s.train.device = s.device;
   s.model.settings = options.settings(s.model.cell);
-  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
-  s.train.threads = s.threads > 0 ? static_cast<int>(s.threads) : static_cast<int>(cores);
+  std::optional<int> threads_so_far;  // results of a GPU do not depend on it
+  if (!options.resume().empty() && s.device == "cpu")
+    threads_so_far = threads_of(options.resume() + "/checkpoint.safetensors");
+  const Threads threads = choose_threads({s.threads, options.typed("threads"), threads_so_far, available_cores()});
+  s.train.threads = threads.count;
 
   std::unique_ptr<Task> task;
   std::unique_ptr<Model> model;
@@ -199,67 +207,94 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
       throw OptionError("--epochs", "fresh examples have no end; give --steps");
     if (s.epochs > 0)
       s.train.steps =
-          std::max<std::int64_t>(1, std::llround(s.epochs * static_cast<double>(examples.steps_per_epoch())));
+          std::llround(std::clamp(s.epochs * static_cast<double>(examples.steps_per_epoch()), 1.0, most::updates));
     const Init init(s.train.seed, s.dtype == "f64" ? DType::f64 : DType::f32, device);
     model = program.model ? program.model(*task, s.model, init) : std::make_unique<Model>(task->shape(), s.model, init);
     optimizer.emplace(model->trained(), s.optimizer);
   } catch (const DataError&) {
     throw;
+  } catch (const OutOfMemory&) {
+    throw;
   } catch (const Error& e) {
     throw Usage(e.what());
   }
   if (s.dry_run) {
-    fmt::print("{}updates {}, batch {}, baseline {:.6g}\n", model->table(), s.train.steps, s.train.examples.batch,
-               task->baseline());
+    print_out("{}updates {}, batch {}, baseline {:.6g}\n", model->table(), s.train.steps, s.train.examples.batch,
+              task->baseline());
     return 0;
   }
 
   RunFolder folder = options.resume().empty() ? RunFolder::create(s.out, program.name, s.model.cell)
                                               : RunFolder::open(options.resume());
+  for (const std::string& note : folder.notes()) print_err("{}: {}\n", program.name, one_line(note));
   folder.write_config(options.toml());
+  if (!threads.note.empty()) print_err("{}\n", threads.note);
   if (!s.train.quiet)
-    fmt::print(stderr, "{} with {}: {} parameters, baseline {:.4g}, run folder {}\n", program.name, s.model.cell,
-               model->count(), task->baseline(), folder.path());
+    print_err("{} with {}: {} parameters, baseline {:.4g}, run folder {}\n", program.name, s.model.cell, model->count(),
+              task->baseline(), one_line(folder.path()));
   const Outcome outcome = train(*task, *model, *optimizer, folder, s.train);
   const RunRecord& r = outcome.record;
+  int code = 0;
+  const auto failed = [&](const std::string& what) {
+    print_err("{}: {}\n", program.name, one_line(what));
+    code = 1;
+  };
+  if (!outcome.unsaved.empty()) failed(outcome.unsaved);
   if (outcome.interrupted) {
-    fmt::print(stderr, "interrupted at step {}; to go on: {} --resume {}\n", r.steps, program.name, folder.path());
+    print_err("interrupted at step {}; to go on: {} --resume {}\n", r.steps, program.name, shell_path(folder.path()));
     return Interrupt::exit_code;
   }
   const std::string accuracy = std::isnan(r.accuracy) ? "" : fmt::format(" accuracy {:.4g},", r.accuracy);
-  fmt::print("valid_loss {:.6g} ({:.3g} of the baseline {:.4g}),{} {} steps in {:.1f} s ({:.1f} a second)\n",
-             r.valid_loss, r.valid_loss / r.baseline, r.baseline, accuracy, r.steps, r.seconds, r.steps_per_second);
+  print_out("valid_loss {:.6g} ({:.3g} of the baseline {:.4g}),{} {} steps in {:.1f} s ({:.1f} a second)\n",
+            r.valid_loss, r.valid_loss / r.baseline, r.baseline, accuracy, r.steps, r.seconds, r.steps_per_second);
   if (!r.test.empty()) {
     std::string text;
     for (const auto& [name, value] : r.test) text += fmt::format("{} {} {:.6g}", text.empty() ? "" : ",", name, value);
-    fmt::print("test, with the lowest validation loss, of step {}:{}\n", r.best_step, text);
+    print_out("test, with the lowest validation loss, of step {}:{}\n", r.best_step, text);
   }
   if (!options.preset().empty()) print_reported(options.preset(), program.name);
-  if (program.done) program.done(*task, *model, folder);
+  // what fails from here on leaves the rest as it is
+  const auto attempt = [&](const auto& work) {
+    try {
+      work();
+    } catch (const std::exception& e) {
+      failed(e.what());
+    }
+  };
+  if (program.done) attempt([&] { program.done(*task, *model, folder); });
   if (!pictures.empty()) {
     const Examples examples(s.train.examples, s.train.seed, task->parts());
-    const Ended ended{*task, *model, folder, s.train.seed, examples.valid().front()};
-    for (const Picture& p : pictures) p.draw(ended);
+    const Ended ended{*task, *model, folder, s.train.seed, examples.valid().front(), s.train.quiet};
+    for (const Picture& p : pictures) attempt([&] { p.draw(ended); });
   }
-  if (std::filesystem::exists(folder.file("curve.svg"))) fmt::print("picture: {}\n", folder.file("curve.svg"));
-  return 0;
+  if (outcome.unsaved.empty() && std::filesystem::exists(folder.file("curve.svg")))
+    print_out("picture: {}\n", one_line(folder.file("curve.svg")));
+  return code;
 }
 
 }  // namespace
 
 int run_program(const std::string& name, const std::function<int()>& body) {
+  open_standard_streams();
+  int code = 1;
   try {
-    return body();
+    code = body();
   } catch (const Exit& e) {
-    fmt::print("{}", e.text);
-    return e.code;
+    write_out(e.text);
+    code = e.code;
   } catch (const Usage& e) {
-    fmt::print(stderr, "{}: {}\n", name, e.what());
-    return 2;
+    print_err("{}: {}\n", name, one_line(e.what()));
+    code = 2;
+  } catch (const std::bad_alloc&) {
+    say_out_of_memory(name.c_str());
+  } catch (const std::length_error&) {  // a std::vector of more than can be addressed
+    say_out_of_memory(name.c_str());
   } catch (const std::exception& e) {
-    fmt::print(stderr, "{}: {}\n", name, e.what());
-    return 1;
+    print_err("{}: {}\n", name, one_line(e.what()));
   }
+  const auto problem = deliver_out();
+  if (problem) print_err("{}: {}\n", name, *problem);
+  return code == 0 && problem ? 1 : code;
 }
 
 void add_device(Options& options, std::string& variable) {
@@ -269,6 +304,8 @@ void add_device(Options& options, std::string& variable) {
 Backend& find_device(const std::string& name) {
   try {
     return backend(name.empty() ? "cpu" : name);
+  } catch (const OutOfMemory&) {
+    throw;
   } catch (const Error& e) {
     throw Usage(fmt::format("--device {}: {}", name, e.what()));
   }

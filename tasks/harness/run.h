@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "tasks/harness/options.h"
+#include "tasks/harness/output.h"
 #include "tasks/harness/pictures.h"
 
 namespace reel {
@@ -32,8 +33,8 @@ struct TaskProgram {
   std::vector<std::string> with_resume = {};  // options of the task's own that may stand beside --resume
 };
 
-/// What every main() does around its work: errors become a line on stderr and an exit code: 1 on failure, 2 on bad
-/// usage.
+/// What every main() does around its work: errors become a line on stderr and an exit code: 1 on failure, also of what
+/// was printed to stdout to arrive, 2 on bad usage.
 int run_program(const std::string& name, const std::function<int()>& body);
 
 /// Adds --device, whose default is the variable's present value.

@@ -17,6 +17,8 @@
 #include "engine/error.h"
 #include "engine/parse.h"
 #include "tasks/harness/files.h"
+#include "tasks/harness/output.h"
+#include "tasks/harness/safetensors.h"
 
 namespace reel {
 
@@ -24,7 +26,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr const char* config_file = "config.toml";
+constexpr const char* metrics_file = "metrics.csv";
+constexpr const char* checkpoint_file = "checkpoint.safetensors";
 constexpr const char* header = "step,examples,seconds,train_loss,valid_loss,accuracy,grad_norm\n";
+
+constexpr std::uint64_t most_metrics = 1 << 30;  // bytes
 
 [[noreturn]] void cannot_make(const std::string& path, const std::error_code& error) {
   throw Error(path, "cannot be made: " + error.message());
@@ -82,50 +89,115 @@ std::optional<RunFolder::Row> row_of(std::string_view line) {
 }  // namespace
 
 RunFolder RunFolder::create(const std::string& out, const std::string& task, const std::string& cell) {
-  std::error_code error;
   if (!out.empty()) {
-    if (fs::exists(fs::path(out) / "config.toml", error))
-      throw Error(out, fmt::format("holds a run already. Hint: another folder for --out, or --resume {}.", out));
+    std::error_code error;
     fs::create_directories(out, error);
     if (error) cannot_make(out, error);
   }
   RunFolder folder(out.empty() ? make_dated(task, cell) : out);
-  write_atomically(folder.file("metrics.csv"),
+  folder.lock();
+  const bool config = folder.has(config_file), rows = !folder.rows().empty();
+  if (!folder.untouched() || rows) {
+    const std::string hint = "Hint: another folder for --out";
+    if (!folder.has(checkpoint_file))
+      throw Error(out, fmt::format("holds rows of a run in metrics.csv, but no checkpoint. {}.", hint));
+    if (!config)
+      throw Error(out, fmt::format("holds the checkpoint of a run, but no config.toml. {}, or put that back and "
+                                   "--resume {}.",
+                                   hint, shell_path(out)));
+    throw Error(out, fmt::format("holds a run already. {}, or --resume {}.", hint, shell_path(out)));
+  }
+  if (config && !folder.has(metrics_file))  // which every run of ours makes first
+    throw Error(out, fmt::format("holds a config.toml, but no run. Hint: another folder for --out, or --resume {} to "
+                                 "run what it says.",
+                                 shell_path(out)));
+  if (config) folder.notes_.push_back(out + ": held a run that ended before its first update; it starts anew");
+  fs::remove(folder.file(checkpoint_file));
+  write_atomically(folder.file(metrics_file),
                    header);  // a folder that cannot be written says so now, not after an hour
   return folder;
 }
 
 RunFolder RunFolder::open(const std::string& path) {
+  RunFolder folder = view(path);
+  folder.lock();
+  if (!folder.has(checkpoint_file)) {
+    if (!folder.rows().empty())
+      throw Error(path, "cannot be resumed: metrics.csv has rows, but there is no checkpoint.safetensors");
+    folder.notes_.push_back(path + ": there is no checkpoint yet; the run starts from its config.toml");
+  } else if (!folder.has(metrics_file) || fs::file_size(folder.file(metrics_file)) == 0) {
+    folder.notes_.push_back(
+        folder.file(metrics_file) +
+        ": is gone or empty; the rows of earlier steps are missing, and --patience counts from here");
+  }
+  return folder;
+}
+
+RunFolder RunFolder::view(const std::string& path) {
+  RunFolder folder(path);
+  if (!folder.has(config_file)) throw Error(path, "is not the folder of a run: no config.toml");
+  return folder;
+}
+
+bool RunFolder::has(const std::string& name) const {
   std::error_code error;
-  if (!fs::exists(fs::path(path) / "config.toml", error))
-    throw Error(path, "is not the folder of a run: no config.toml");
-  if (!fs::exists(fs::path(path) / "checkpoint.safetensors", error))
-    throw Error(path, "cannot be resumed: no checkpoint.safetensors, the run ended before its first one");
-  return RunFolder(path);
+  const bool there = fs::exists(file(name), error);
+  if (error) throw Error(file(name), "cannot be looked up: " + error.message());  // nobody knows whether it is there
+  return there;
+}
+
+bool RunFolder::untouched() const {
+  if (!has(checkpoint_file)) return true;
+  try {
+    const auto metadata = load_safetensors(file(checkpoint_file)).metadata;
+    const auto step = metadata.find("step");
+    return step != metadata.end() && step->second == "0";
+  } catch (const Error&) {
+    return false;  // damaged, but not ours to throw away
+  }
+}
+
+void RunFolder::lock() {
+  lock_ = std::make_unique<Lock>(file("lock"), path_);
+  if (!lock_->locked())
+    notes_.push_back(path_ + ": this file system has no locks; see that no other program writes to the folder");
 }
 
 std::string RunFolder::file(const std::string& name) const { return fs::path(path_) / name; }
 
 void RunFolder::add_row(const Row& row) {
-  FileHandle csv(file("metrics.csv"), O_RDWR | O_CREAT, "written");
-  const std::string before = read_file(file("metrics.csv"));
+  FileHandle csv(file(metrics_file), O_RDWR | O_CREAT, "written");
+  const std::string before = read_file(file(metrics_file));
   // a line without an end is what a crash left of it
   const std::size_t whole = before.rfind('\n') + 1;
   const std::string line = (whole == 0 ? header : "") + line_of(row);
   if (ftruncate(csv.get(), static_cast<off_t>(whole)) != 0) csv.fail("written");
   if (lseek(csv.get(), 0, SEEK_END) < 0) csv.fail("written");
-  csv.write(line);
+  try {
+    csv.write(line);
+  } catch (...) {
+    (void)!ftruncate(csv.get(), static_cast<off_t>(whole));  // what a full disk took of it
+    throw;
+  }
+  csv.close();
 }
 
 std::vector<RunFolder::Row> RunFolder::rows() const {
-  const std::string path = file("metrics.csv"), text = read_file(path);
+  if (!has(metrics_file)) return {};
+  const std::string path = file(metrics_file);
+  return rows_in(path, read_file(path, most_metrics));
+}
+
+std::vector<RunFolder::Row> RunFolder::rows_in(const std::string& path, std::string_view text) {
   std::vector<Row> rows;
   std::size_t number = 0;
-  for (std::size_t first = 0, end; (end = text.find('\n', first)) != std::string::npos; first = end + 1) {
-    const std::string_view line = std::string_view(text).substr(first, end + 1 - first);
+  for (std::size_t first = 0, end; (end = text.find('\n', first)) != text.npos; first = end + 1) {
+    const std::string_view line = text.substr(first, end + 1 - first);
     if (++number == 1 && line == header) continue;
     const std::optional<Row> row = row_of(line.substr(0, line.size() - 1));
-    if (!row || number == 1) throw Error(fmt::format("{}:{}", path, number), "is not a line of metrics");
+    if (!row || number == 1)
+      throw Error(fmt::format("{}:{}", path, number),
+                  "is not a line of metrics. Hint: without this file the run can be resumed, too");
     rows.push_back(*row);
   }
   return rows;
@@ -135,10 +207,10 @@ void RunFolder::keep_rows_up_to(std::int64_t step) {
   std::string text = header;
   for (const Row& row : rows())
     if (row.step <= step) text += line_of(row);
-  write_atomically(file("metrics.csv"), text);
+  write_atomically(file(metrics_file), text);
 }
 
-void RunFolder::write_config(const std::string& toml) { write_atomically(file("config.toml"), toml); }
+void RunFolder::write_config(const std::string& toml) { write_atomically(file(config_file), toml); }
 
 void RunFolder::write_run_json(const RunRecord& r) {
   nlohmann::ordered_json json{{"task", r.task},
@@ -156,6 +228,7 @@ void RunFolder::write_run_json(const RunRecord& r) {
                               {"device", r.device},
                               {"threads", r.threads},
                               {"finished", r.finished}};
+  if (r.diverged_at_step >= 0) json["diverged_at_step"] = r.diverged_at_step;
   if (!r.test.empty()) {
     json["test"]["step"] = r.best_step;
     for (const auto& [name, value] : r.test) json["test"][name] = value;

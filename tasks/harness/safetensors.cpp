@@ -1,6 +1,7 @@
 #include "tasks/harness/safetensors.h"
 
 #include <fmt/ranges.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <bit>
@@ -16,10 +17,30 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "elements are written as they lie in memory");
 
-using Json = nlohmann::ordered_json;  // keeps the order of the tensors
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;  // keeps the order of the tensors, but looks through all to find one
 
-constexpr std::size_t prefix = 8;  // bytes of the header's length
-const std::string note = "reel.dtype.";
+constexpr std::size_t prefix = 8;                        // bytes of the header's length
+const std::string own = "reel.", note = own + "dtype.";  // metadata that Reel keeps for itself
+const std::string checksum_kind = own + "checksum", checksum_value = own + "crc32";
+constexpr std::string_view no_checksum = "00000000";  // eight hexadecimal digits
+
+/// Where the digits of the checksum stand in a header, as JSON without spaces has them; npos without. No name or text
+/// can hold these bytes: a quote in it has a backslash before.
+std::size_t checksum_place(std::string_view header) {
+  const std::string before = fmt::format("\"{}\":\"", checksum_value);
+  const std::size_t at = header.find(before);
+  const bool there = at != header.npos && header.size() - at >= before.size() + no_checksum.size();
+  return there ? at + before.size() : header.npos;
+}
+
+/// The checksum of a whole file whose digits stand at `place`.
+std::string checksum(std::string_view bytes, std::size_t place) {
+  uLong crc = 0;
+  for (const std::string_view part : {bytes.substr(0, place), no_checksum, bytes.substr(place + no_checksum.size())})
+    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(part.data()), part.size());
+  return fmt::format("{:08x}", crc);
+}
 
 /// The format's names, in the order of DType; c128 has none and goes as pairs of F64.
 constexpr const char* dtype_names[] = {"F32", "F64", "C64", "F64", "I32", "BOOL"};
@@ -41,7 +62,8 @@ void check_saveable(const std::string& path, const TensorFile& file) {
     if (twice || name == "__metadata__") throw Error(path, fmt::format("\"{}\" is no name for another tensor", name));
   }
   for (const auto& [key, text] : file.metadata)
-    if (key.starts_with(note)) throw Error(path, fmt::format("metadata \"{}\" is kept for Reel", key));
+    if (key.starts_with(note) || key == checksum_kind || key == checksum_value)
+      throw Error(path, fmt::format("metadata \"{}\" is kept for Reel", key));
 }
 
 /// One tensor as the header tells it.
@@ -55,14 +77,16 @@ struct Described {
 /// Reads a header; every rule it breaks is an Error with the file's name.
 class Reader {
  public:
-  Reader(const std::string& path, const std::string& bytes) : path_(path), bytes_(bytes) {}
+  Reader(const std::string& path, std::string_view bytes) : path_(path), bytes_(bytes) {}
 
   TensorFile read(Backend& backend) {
-    const Json header = parse_header();
+    std::vector<std::string> names;  // in their order
+    const Json header = parse_header(names);
     if (header.contains("__metadata__")) read_metadata(header["__metadata__"]);
+    take_checksum();
     std::vector<Described> all;
-    for (const auto& [name, entry] : header.items())
-      if (name != "__metadata__") all.push_back(describe(name, entry));
+    for (const std::string& name : names)
+      if (name != "__metadata__") all.push_back(describe(name, header[name]));
     check_cover(all);
     for (const Described& tensor : all) file_.tensors.emplace_back(tensor.name, load(tensor, backend));
     for (const auto& [key, text] : file_.metadata)
@@ -76,16 +100,21 @@ class Reader {
     throw Error(path_, "damaged safetensors file: " + fmt::format(format, std::forward<Args>(args)...));
   }
 
-  Json parse_header() {
+  Json parse_header(std::vector<std::string>& names) {
     if (bytes_.size() < prefix) damaged("{} bytes are too few for a header", bytes_.size());
     std::uint64_t length = 0;
     std::memcpy(&length, bytes_.data(), prefix);
     if (length > bytes_.size() - prefix)
       damaged("the header should have {} bytes, the file has {} in all", length, bytes_.size());
     first_ = prefix + static_cast<std::size_t>(length);
-    Json header =
-        Json::parse(bytes_.begin() + prefix, bytes_.begin() + static_cast<std::ptrdiff_t>(first_), nullptr, false);
+    const auto take_name = [&](int depth, Json::parse_event_t event, const Json& name) {
+      if (depth == 1 && event == Json::parse_event_t::key) names.push_back(name.get<std::string>());
+      return true;
+    };
+    const std::string_view text = bytes_.substr(prefix, first_ - prefix);
+    Json header = Json::parse(text.begin(), text.end(), take_name, false);
     if (!header.is_object()) damaged("the header is not a JSON object");
+    if (header.size() != names.size()) damaged("a name stands twice in the header");
     return header;
   }
 
@@ -95,6 +124,22 @@ class Reader {
       if (!text.is_string()) damaged("metadata \"{}\" is not text", key);
       file_.metadata[key] = text.get<std::string>();
     }
+  }
+
+  void take_checksum() {
+    const auto take = [&](const std::string& key) {
+      const auto line = file_.metadata.extract(key);
+      return line ? line.mapped() : "";
+    };
+    const std::string kind = take(checksum_kind), wanted = take(checksum_value);
+    if (kind.empty() && wanted.empty()) return;
+    const std::size_t place = checksum_place(bytes_.substr(0, first_));
+    if (kind != "crc32" || place == bytes_.npos || checksum(bytes_, place) != wanted)
+      damaged(
+          "its checksum is wrong. Hint: a program that changes the file must drop \"{}\" and \"{}\" from its "
+          "metadata",
+          checksum_kind, checksum_value);
+    file_.checked = true;
   }
 
   /// A number of elements, bytes or an extent: whole, not negative, and small enough to count with.
@@ -176,7 +221,7 @@ class Reader {
   }
 
   const std::string& path_;
-  const std::string& bytes_;
+  const std::string_view bytes_;
   std::size_t first_ = 0;  // where the elements start
   TensorFile file_;
 };
@@ -184,15 +229,14 @@ class Reader {
 }  // namespace
 
 const Tensor& TensorFile::at(const std::string& name) const {
+  const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const auto& t) { return t.first == name; });
+  if (found != tensors.end()) return found->second;
   std::vector<std::string> names;
-  for (const auto& [known, tensor] : tensors) {
-    if (known == name) return tensor;
-    names.push_back(known);
-  }
+  for (const auto& [known, tensor] : tensors) names.push_back(known);
   throw Error("safetensors", fmt::format("there is no tensor \"{}\"; there are {}", name, fmt::join(names, ", ")));
 }
 
-void save_safetensors(const std::string& path, const TensorFile& file) {
+std::string safetensors_of(const std::string& path, const TensorFile& file) {
   check_saveable(path, file);
   std::vector<std::size_t> begins(file.tensors.size());
   std::size_t size = 0;
@@ -201,7 +245,7 @@ void save_safetensors(const std::string& path, const TensorFile& file) {
     size += file.tensors[i].second.bytes();
   }
 
-  Json metadata(file.metadata), header = Json::object();
+  OrderedJson metadata(file.metadata), header = OrderedJson::object();
   for (std::size_t i = 0; i < file.tensors.size(); ++i) {
     const auto& [name, tensor] = file.tensors[i];
     std::vector<std::int64_t> dims(tensor.shape().begin(), tensor.shape().end());
@@ -213,12 +257,14 @@ void save_safetensors(const std::string& path, const TensorFile& file) {
                     {"shape", dims},
                     {"data_offsets", {begins[i], begins[i] + tensor.bytes()}}};
   }
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+  metadata[checksum_kind] = "crc32";
+  metadata[checksum_value] = no_checksum;
+  header["__metadata__"] = metadata;
 
   std::string text;
   try {
     text = header.dump();
-  } catch (const Json::exception&) {
+  } catch (const OrderedJson::exception&) {
     throw Error(path, "names and metadata of tensors must be text in UTF-8");
   }
   text.resize((text.size() + prefix - 1) / prefix * prefix, ' ');
@@ -232,11 +278,20 @@ void save_safetensors(const std::string& path, const TensorFile& file) {
     const Tensor& tensor = file.tensors[i].second;
     if (tensor.bytes() > 0) tensor.backend().read(bytes.data() + first + begins[i], tensor.data(), tensor.bytes());
   }
-  write_atomically(path, bytes);
+  const std::size_t place = checksum_place(std::string_view(bytes).substr(0, first));
+  bytes.replace(place, no_checksum.size(), checksum(bytes, place));
+  return bytes;
+}
+
+void save_safetensors(const std::string& path, const TensorFile& file) {
+  write_atomically(path, safetensors_of(path, file));
 }
 
 TensorFile load_safetensors(const std::string& path, Backend& backend) {
-  const std::string bytes = read_file(path);
+  return parse_safetensors(path, read_file(path), backend);
+}
+
+TensorFile parse_safetensors(const std::string& path, std::string_view bytes, Backend& backend) {
   return Reader(path, bytes).read(backend);
 }
 

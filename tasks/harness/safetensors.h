@@ -3,9 +3,14 @@
 //
 // The format has no c128. Such a tensor is stored as F64 with a last axis of 2 (real, imaginary), and the metadata says
 // "reel.dtype.NAME": "c128", which turns it back on reading.
+//
+// Files that Reel writes have a CRC-32 over all their bytes in the metadata, with its own eight digits taken as zeros:
+// "reel.checksum": "crc32", "reel.crc32": "89abcdef". Two lines, so that a flipped bit in the name of one does not make
+// it a file without a checksum. A file with one of them is checked, whoever wrote it; other programs' files have none.
 #pragma once
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,15 +20,22 @@ namespace reel {
 
 struct TensorFile {
   std::vector<std::pair<std::string, Tensor>> tensors;
-  std::map<std::string, std::string> metadata;  // the header's __metadata__
+  std::map<std::string, std::string> metadata;  // the header's __metadata__, without what is Reel's own
+  bool checked = false;                         // it had a checksum, which was right
   /// The tensor of that name; throws Error that lists the names there are.
   const Tensor& at(const std::string& name) const;
 };
+
+/// The bytes of such a file; throws Error as save_safetensors does.
+std::string safetensors_of(const std::string& path, const TensorFile& file);
 
 /// Replaces the file at once; throws Error when a name stands twice, a tensor has no value, or the disk refuses.
 void save_safetensors(const std::string& path, const TensorFile& file);
 
 /// Reads a file in the order of its header; throws Error with the path and what is wrong for any kind of damage.
 TensorFile load_safetensors(const std::string& path, Backend& backend = reel::backend());
+
+/// The same from the bytes of a file; `path` is for errors only.
+TensorFile parse_safetensors(const std::string& path, std::string_view bytes, Backend& backend = reel::backend());
 
 }  // namespace reel

@@ -1,6 +1,7 @@
 #include "tasks/harness/spawn.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -11,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <string_view>
 #include <thread>
 
 extern char** environ;
@@ -30,9 +32,13 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
   int get() const { return handle_; }
 
-  bool put(const std::string& text) const {
-    return handle_ >= 0 && write(handle_, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-           lseek(handle_, 0, SEEK_SET) == 0;
+  bool put(std::string_view text) const {
+    while (!text.empty()) {
+      const ssize_t written = write(handle_, text.data(), text.size());
+      if (written <= 0) return false;
+      text.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return lseek(handle_, 0, SEEK_SET) == 0;
   }
   std::string text() const {
     std::string all;
@@ -46,13 +52,49 @@ class Memory {
   int handle_;
 };
 
+/// Starts a program; returns an errno, or 0. It has a group of its own: what Ctrl-C means to it is for us to say.
+/// Signals that we ignore (output.h) are as it would find them elsewhere.
+int start(pid_t& child, const std::vector<std::string>& arguments, const posix_spawn_file_actions_t& actions) {
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+  sigset_t ignored;
+  sigemptyset(&ignored);
+  sigaddset(&ignored, SIGPIPE);
+  sigaddset(&ignored, SIGXFSZ);
+  posix_spawnattr_setsigdefault(&attributes, &ignored);
+  std::vector<char*> argv;
+  for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
+  argv.push_back(nullptr);
+  const int error = posix_spawnp(&child, argv[0], &actions, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  return error;
+}
+
+/// Waits for the end of a program: its exit code, or 128 + the signal that ended it. Where there is a `stop`, it is
+/// asked twenty times a second, and the first time that it says true the program gets SIGTERM.
+int wait_for(pid_t child, const std::function<bool()>& stop) {
+  int status = 0;
+  if (!stop) {
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  } else {
+    bool stopped = false;
+    while (waitpid(child, &status, WNOHANG) == 0) {
+      if (stop() && !stopped) stopped = kill(child, SIGTERM) == 0;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 }  // namespace
 
-Spawned run_child(const std::vector<std::string>& arguments, const std::string& input) {
+Spawned run_child(const std::vector<std::string>& arguments, const std::string& input,
+                  const std::function<bool()>& stop) {
   const Memory in("stdin"), out("stdout"), errors("stderr");
   Spawned result;
-  if (!in.put(input) || out.get() < 0 || errors.get() < 0) {
-    result.problem = std::strerror(errno);
+  if (out.get() < 0 || errors.get() < 0 || !in.put(input)) {
+    result.problem = fmt::format("could not be started: {}", std::strerror(errno));
     return result;
   }
   posix_spawn_file_actions_t actions;
@@ -60,28 +102,21 @@ Spawned run_child(const std::vector<std::string>& arguments, const std::string& 
   posix_spawn_file_actions_adddup2(&actions, in.get(), STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, out.get(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, errors.get(), STDERR_FILENO);
-  posix_spawnattr_t attributes;  // a group of its own: Ctrl-C is for us, and the program still finishes
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  std::vector<char*> argv;
-  for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
-  argv.push_back(nullptr);
   pid_t child = 0;
-  const int error = posix_spawnp(&child, argv[0], &actions, &attributes, argv.data(), environ);
-  int status = 0;
+  const int error = start(child, arguments, actions);
   if (error == ENOENT) {
     result.problem = "is not installed";
   } else if (error != 0) {
-    result.problem = std::strerror(error);
+    result.problem = fmt::format("could not be started: {}", std::strerror(error));
   } else {
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-    if (status != 0) {
-      result.problem = "failed: " + errors.text().substr(0, 400);
+    result.code = wait_for(child, stop);
+    result.out = out.text();
+    result.err = errors.text();
+    if (result.code != 0) {
+      result.problem = "failed: " + result.err.substr(0, 400);
       std::replace(result.problem.begin(), result.problem.end(), '\n', ' ');
     }
-    result.out = out.text();
   }
-  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   return result;
 }
@@ -94,24 +129,10 @@ int run_logged(const std::vector<std::string>& arguments, const std::string& out
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), create, 0644);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), create, 0644);
-  posix_spawnattr_t attributes;  // a group of its own: what Ctrl-C means to it is for us to say
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  std::vector<char*> argv;
-  for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
-  argv.push_back(nullptr);
   pid_t child = 0;
-  const int error = posix_spawnp(&child, argv[0], &actions, &attributes, argv.data(), environ);
-  posix_spawnattr_destroy(&attributes);
+  const int error = start(child, arguments, actions);
   posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return 127;
-  int status = 0;
-  bool stopped = false;
-  while (waitpid(child, &status, WNOHANG) == 0) {
-    if (stop() && !stopped) stopped = kill(child, SIGTERM) == 0;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return error != 0 ? could_not_start : wait_for(child, stop);
 }
 
 }  // namespace reel

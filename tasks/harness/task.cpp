@@ -16,17 +16,27 @@ std::int64_t part(const char* option, std::int64_t wanted, std::int64_t there) {
 }
 }  // namespace
 
+void require_batch(const std::string& task, std::int64_t steps, std::int64_t batch, double bytes) {
+  backend("cpu").require_memory(task, fmt::format("{} sequences of {} steps", batch, steps),
+                                bytes * static_cast<double>(steps) * static_cast<double>(batch),
+                                "a smaller --batch or shorter sequences");
+}
+
 Examples::Examples(const ExampleOptions& options, std::uint64_t seed, const Parts& parts)
     : options_(options), seed_(seed), test_(parts.test) {
   options_.shuffle = options.shuffle && !parts.ordered;
   options_.examples = part("--examples", options.examples, parts.train);
   options_.valid_size = part("--valid-size", options.valid_size, parts.valid);
   if (options_.valid_size < 1) throw OptionError("--valid-size", "1 or more are needed, got 0");
+  const double lists = static_cast<double>(options_.examples) +
+                       static_cast<double>(options_.valid_size) * (1 + 8 / static_cast<double>(options_.batch));
+  backend("cpu").require_memory("examples", "lists of them", 8 * lists, "smaller --examples or --valid-size");
   first_valid_ = parts.train > 0 ? static_cast<std::uint64_t>(parts.train) : fresh_valid;
   first_test_ = first_valid_ + static_cast<std::uint64_t>(parts.valid);
 }
 
 std::vector<std::uint64_t> Examples::train(std::int64_t step) {
+  REEL_ASSERT(step >= 0 && step < std::numeric_limits<std::int64_t>::max() / options_.batch);
   std::vector<std::uint64_t> streams;
   for (std::int64_t b = 0; b < options_.batch; ++b) {
     const std::int64_t i = step * options_.batch + b;

@@ -48,6 +48,9 @@ class Task {
   virtual std::vector<double> marks(const Batch&) const { return {}; }
 };
 
+/// Throws OutOfMemory when a batch of a task is more than the machine has: `bytes` for each step of each sequence.
+void require_batch(const std::string& task, std::int64_t steps, std::int64_t batch, double bytes);
+
 /// Which examples a step trains on: fresh ones, or a fixed set gone through again and again.
 struct ExampleOptions {
   std::int64_t batch = 20;

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
-#include <thread>
 
+#include "engine/cores.h"
 #include "tasks/harness/ahead.h"
 #include "tasks/harness/checkpoint.h"
 #include "tasks/harness/device.h"
@@ -71,11 +71,18 @@ std::int64_t waited(const std::vector<RunFolder::Row>& rows) {
   return best == rows.end() ? 0 : rows.end() - best - 1;
 }
 
-[[noreturn]] void diverged(const char* what, double value, std::int64_t step, const RunFolder& folder) {
-  throw Error("train",
-              fmt::format("the {} became {} at step {}; the last good checkpoint is in {}. Hint: a lower --lr, or "
-                          "--clip-norm 1",
-                          what, std::isnan(value) ? "NaN" : fmt::format("{}", value), step, folder.path()));
+/// Throws Diverged unless the value is finite.
+void check_finite(const char* what, double value) {
+  if (std::isfinite(value)) return;
+  throw Diverged(fmt::format("the {} became {}", what, std::isnan(value) ? "NaN" : fmt::format("{}", value)));
+}
+
+/// What a run that diverged can be continued from, and where its best parameters are.
+std::string what_is_left(const RunFolder& folder, std::int64_t saved, const Best& best) {
+  const std::string text = fmt::format("the last good checkpoint is in {}, of step {}", folder.path(), saved);
+  if (best.step < 0) return text + "; no better parameters are kept";
+  return fmt::format("{}; the best parameters, with the lowest validation loss ({:.6g}, at step {}), are in {}", text,
+                     best.loss, best.step, folder.file("best.safetensors"));
 }
 
 }  // namespace
@@ -92,10 +99,22 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
 
   Progressed at;
   const bool resumed = std::filesystem::exists(checkpoint);
+  bool checked = true;
   if (resumed) {
-    at = load_checkpoint(checkpoint, model, optimizer, schedule, options.seed);
+    // A step starts from states like those that the step before it leaves.
+    const auto needed = [&](std::int64_t step) {
+      std::vector<Spec> specs;
+      if (step == 0 || step >= options.steps || !task.continues(examples.train(step))) return specs;
+      Tensors states;
+      model.forward(on(task.batch(options.seed, examples.train(step - 1)), model.device()), std::nullopt, &states);
+      for (const Tensor& state : states) specs.push_back(state.spec());
+      return specs;
+    };
+    const Loaded loaded = load_checkpoint(checkpoint, model, optimizer, schedule, options.seed, needed);
+    at = loaded.at, checked = loaded.checked;
     if (!tests.empty()) best = best_of(best_file);
   }
+  at.threads = options.threads;
   folder.keep_rows_up_to(at.step);
 
   Outcome outcome;
@@ -118,9 +137,12 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   const Clock clock(at.seconds);
   const Interrupt interrupt;
   Progress progress(options.quiet, options.steps, task.baseline(), at.step);
+  if (!checked) progress.message(checkpoint + " has no checksum, as an older Reel wrote it: damage would not be seen");
+  std::int64_t saved = at.step;
   const auto save = [&] {
     at.seconds = clock.seconds();
     save_checkpoint(checkpoint, model, optimizer, schedule, options.seed, at);
+    saved = at.step;
   };
   if (!resumed) save();  // so that a run can be resumed from its first moment on
   const auto describe = [&](bool finished) {
@@ -132,7 +154,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
                       task.baseline());
   };
 
-  const bool free_core = static_cast<int>(std::thread::hardware_concurrency()) > options.threads;
+  const bool free_core = available_cores() > options.threads;
   Ahead batches(
       [&](std::int64_t step) {
         std::vector<std::uint64_t> streams = examples.train(step);
@@ -145,46 +167,60 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   Steps steps(task, model, optimizer, options.graphs);
   double update_seconds = 0;
   const std::int64_t first_step = at.step;
-  while (!enough && !interrupt.requested()) {
-    const Clock update(0);
-    const auto [streams, batch] = batches.take(at.step, at.step + 1 < options.steps);
-    if (!task.continues(streams)) at.carry.clear();
-    const StepResult result = steps(batch, {options.seed, at.step}, at.carry, schedule.factor(at.step));
-    if (!std::isfinite(result.loss)) diverged("loss", result.loss, at.step + 1, folder);
-    if (!std::isfinite(result.norm)) diverged("gradient norm", result.norm, at.step + 1, folder);
-    if (const auto note = steps.note()) progress.message("steps run kernel by kernel, not as one graph: " + *note);
-    ++at.step;
-    if (at.step > first_step + 1) update_seconds += update.seconds();  // the first one also plans and allocates
-    ++at.running.steps;
-    at.running.loss += result.loss;
-    at.running.grad_norm += result.norm;
-    progress.update(at.step, result.loss);
+  std::int64_t reached = at.step;
+  try {
+    while (!enough && !interrupt.requested()) {
+      const Clock update(0);
+      const auto [streams, batch] = batches.take(at.step, at.step + 1 < options.steps);
+      if (!task.continues(streams)) at.carry.clear();
+      const StepResult result = steps(batch, {options.seed, at.step}, at.carry, schedule.factor(at.step));
+      reached = at.step + 1;
+      check_finite("loss", result.loss);
+      check_finite("gradient norm", result.norm);
+      if (const auto note = steps.note()) progress.message("steps run kernel by kernel, not as one graph: " + *note);
+      ++at.step;
+      if (at.step > first_step + 1) update_seconds += update.seconds();  // the first one also plans and allocates
+      ++at.running.steps;
+      at.running.loss += result.loss;
+      at.running.grad_norm += result.norm;
+      progress.update(at.step, result.loss);
 
-    if (at.step % every == 0 || at.step == options.steps) {
-      const Evaluation v = evaluate(task, model, examples.valid(), options.seed, false);
-      if (!std::isfinite(v.loss)) diverged("validation loss", v.loss, at.step, folder);
-      schedule.validated(v.loss);
-      const auto n = static_cast<double>(at.running.steps);
-      record.train_loss = at.running.loss / n;
-      record.valid_loss = v.loss;
-      record.accuracy = v.accuracy;
-      folder.add_row({at.step, at.step * options.examples.batch, clock.seconds(), record.train_loss, v.loss, v.accuracy,
-                      at.running.grad_norm / n});
-      at.running = {};
-      if (!tests.empty() && v.loss < best.loss) {
-        best = {at.step, v.loss};
-        save_best(best_file, model, best);
+      if (at.step % every == 0 || at.step == options.steps) {
+        const Evaluation v = evaluate(task, model, examples.valid(), options.seed, false);
+        check_finite("validation loss", v.loss);
+        schedule.validated(v.loss);
+        const auto n = static_cast<double>(at.running.steps);
+        record.train_loss = at.running.loss / n;
+        record.valid_loss = v.loss;
+        record.accuracy = v.accuracy;
+        folder.add_row({at.step, at.step * options.examples.batch, clock.seconds(), record.train_loss, v.loss,
+                        v.accuracy, at.running.grad_norm / n});
+        at.running = {};
+        if (!tests.empty() && v.loss < best.loss) {
+          best = {at.step, v.loss};
+          save_best(best_file, model, best);
+        }
+        save();
+        progress.validated(at.step, record.train_loss, v.loss, v.accuracy);
+        enough = at.step == options.steps || out_of_patience();
       }
-      save();
-      progress.validated(at.step, record.train_loss, v.loss, v.accuracy);
-      enough = at.step == options.steps || out_of_patience();
     }
+    if (!enough) {  // the step that was interrupted may have lost the model: then the checkpoint stays
+      check_finite("loss", evaluate(task, model, {examples.valid().front()}, options.seed, false).loss);
+      save();
+    }
+  } catch (const Error& e) {
+    if (!dynamic_cast<const Diverged*>(&e) && not_finite(model).empty()) throw;
+    record.diverged_at_step = reached;
+    record.seconds = clock.seconds();
+    if (const auto note = describe(false)) progress.message(*note);
+    throw Error("train", fmt::format("{} at step {}; {}. Hint: a lower --lr, or --clip-norm 1", e.what(), reached,
+                                     what_is_left(folder, saved, best)));
   }
   outcome.interrupted = !enough;
   const std::int64_t timed = at.step - first_step - 1;
   record.update_seconds = timed > 0 ? update_seconds / static_cast<double>(timed) : nan;
   record.seconds = clock.seconds();  // of training and validation; the test is not counted
-  if (outcome.interrupted) save();
   progress.done();
   if (!outcome.interrupted && best.step >= 0) {
     load_best(best_file, model);
@@ -194,7 +230,11 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     if (!std::isnan(t.accuracy)) record.test.emplace_back("accuracy", t.accuracy);
     for (const Score& score : t.scores) record.test.emplace_back(score.name, score.mean());
   }
-  if (const auto note = describe(!outcome.interrupted)) progress.message(*note);
+  try {
+    if (const auto note = describe(!outcome.interrupted)) progress.message(*note);
+  } catch (const Error& e) {
+    outcome.unsaved = e.what();
+  }
   return outcome;
 }
 

@@ -24,12 +24,14 @@ struct TrainOptions {
 struct Outcome {
   RunRecord record;
   bool interrupted = false;  // Ctrl-C or SIGTERM: saved, to be resumed
+  std::string unsaved;       // why run.json or the curve could not be written; empty: all is
 };
 
 /// Trains until options.steps or to the end of its patience, from the checkpoint in the folder if there is one. After
 /// Ctrl-C it finishes the step and saves. A task with a test set is tested at the end with the parameters of the lowest
-/// validation loss, which the model then has. Throws Error when the loss or the gradient is not finite (the last
-/// checkpoint stays), or the checkpoint does not fit.
+/// validation loss, which the model then has. Throws Error when the loss, the gradient, a parameter or a state of the
+/// optimiser is not finite (the last checkpoint stays, and run.json says at which step), or the checkpoint does not
+/// fit.
 Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options);
 
 }  // namespace reel

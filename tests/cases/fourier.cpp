@@ -256,8 +256,9 @@ void short_time(Cases& cases) {
                          return along(in[0], s.shape, -1, [&](const Row& x) { return s.forward(x, s.window(in)); });
                        })});
       const int last = s.shape.rank() - 1;
-      Shape spectra = s.shape.insert(last, s.frames());
-      spectra[last + 1] = s.bins();
+      Shape spectra = s.shape;
+      spectra.set(last, s.bins());
+      spectra = spectra.insert(last, s.frames());
       const Shape rows{s.shape.product(0, last), s.frames() * s.bins()};
       for (const std::int64_t length : {s.n(), s.n() + 9}) {
         cases.push_back({"istft", [=](const Tensors& y) { return istft(y[0], s.with(y), length); },

@@ -71,9 +71,11 @@ Place dims_of(const Shape& s) { return {s.begin(), s.end()}; }
         "scatter_add", [](const Tensors& x) { return scatter_add(x[1], x[0], 6); }, shape_of(dims_of(index) + Place{2}),
         0, index, 6);
   }
+  // as many rows in the table as in the result: which of them a thread has a share of must not be mixed up
+  select("index_select", [](const Tensors& x) { return index_select(x[0], 0, x[1]); }, {4, 2}, 0, {4});
 
   const auto with = [](Shape s, int axis, std::int64_t n) {
-    s[axis] = n;
+    s.set(axis, n);
     return s;
   };
   for (const auto& [shape, axis] : std::vector<std::pair<Shape, int>>{

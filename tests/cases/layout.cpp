@@ -23,7 +23,7 @@ Source moved(std::int64_t axis, const std::function<std::int64_t(std::int64_t, s
 }
 
 Shape with(Shape shape, std::int64_t axis, std::int64_t n) {
-  shape[static_cast<int>(axis < 0 ? axis + shape.rank() : axis)] = n;
+  shape.set(static_cast<int>(axis < 0 ? axis + shape.rank() : axis), n);
   return shape;
 }
 

@@ -63,8 +63,10 @@ ValueCheck summed(const std::vector<std::string>& inputs, const std::string& out
   for (int flags = 0; flags < 16; ++flags) {
     const MatmulFlags f{(flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0, (flags & 8) != 0};
     const auto product = [&](Shape a, Shape b, const Shape& result) {
-      if (f.transpose_a) std::swap(a[a.rank() - 1], a[a.rank() - 2]);
-      if (f.transpose_b) std::swap(b[b.rank() - 1], b[b.rank() - 2]);
+      for (const auto& [turned, side] : {std::pair{f.transpose_a, &a}, {f.transpose_b, &b}}) {
+        const int last = side->rank() - 1;
+        if (turned) *side = side->erase(last).insert(last - 1, (*side)[last]);
+      }
       cases.push_back({"matmul", [=](const Tensors& x) { return matmul(x[0], x[1], f); },
                        [=](DType d) {
                          return Tensors{input(a, 81, d, -1, 1), input(b, 82, d, -1, 1)};
@@ -82,6 +84,7 @@ ValueCheck summed(const std::vector<std::string>& inputs, const std::string& out
                                  })});
     };
     product({3, 4}, {4, 2}, {3, 2});
+    product({3, 3}, {3, 3}, {3, 3});
     product({2, 3, 4}, {2, 4, 5}, {2, 3, 5});
     product({2, 3, 4}, {4, 5}, {2, 3, 5});
     product({3, 4}, {2, 4, 5}, {2, 3, 5});

@@ -84,7 +84,7 @@ inline ValueCheck folded(const Axes& axes, bool keep_dims,
       const bool reduced = gone(i, over.rank());
       from.push_back(reduced ? 0 : at[next]);
       if (!reduced || keep_dims) ++next;
-      if (!reduced) over[i] = 1;
+      if (!reduced) over.set(i, 1);
     }
     std::vector<Complex> all;
     each_place(over, [&](const Place& step) {

@@ -26,7 +26,8 @@ std::vector<Complex> turned(const std::vector<Complex>& x, const std::vector<Com
 
 [[maybe_unused]] const bool added = add_cases([](Cases& cases) {
   for (const RotationLayer layer : {RotationLayer{0, 1}, {1, 1}, {0, 2}, {0, 4}, {1, 3}, {0, 100}}) {
-    for (const Shape& shape : {Shape{3, 8}, Shape{8}, Shape{2, 3, 7}, Shape{1}, Shape{0, 4}, Shape{2, 0}}) {
+    for (const Shape& shape :
+         {Shape{3, 8}, Shape{4, 4}, Shape{8}, Shape{2, 3, 7}, Shape{1}, Shape{0, 4}, Shape{2, 0}}) {
       const std::int64_t n = shape[shape.rank() - 1];
       if (layer.offset > n) continue;
       cases.push_back({"exchange", [=](const Tensors& x) { return exchange(x[0], layer); },

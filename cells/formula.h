@@ -6,7 +6,7 @@
 
 #include "cells/cell.h"
 
-namespace reel::test {
+namespace reel {
 
 /// What names stand for: a number, or a word (a setting of choice, a cell).
 using Names = std::map<std::string, std::string>;
@@ -112,4 +112,15 @@ class Formula {
   std::size_t at_;
 };
 
-}  // namespace reel::test
+/// How many numbers a cell with these settings trains, by the formula of its type, before there is such a cell; 0
+/// where its type has none.
+inline double trained_numbers(const CellType& type, std::int64_t input, std::int64_t hidden,
+                              const std::map<std::string, std::string>& settings) {
+  if (type.count.empty()) return 0;
+  Names names{{"n", std::to_string(hidden)}, {"i", std::to_string(input)}};
+  for (const Setting& s : type.settings) names[s.name] = s.fallback;
+  for (const auto& [name, value] : settings) names[name] = value;
+  return Formula::value(type.count, names);
+}
+
+}  // namespace reel

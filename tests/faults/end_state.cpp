@@ -1,0 +1,116 @@
+// What a run leaves behind, and how two such ends compare.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+
+#include "tasks/harness/files.h"
+#include "tests/faults/workplace.h"
+
+namespace reel::faults {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Without the column of seconds.
+std::string metrics(const std::string& csv) {
+  std::istringstream lines(csv);
+  std::string line, text;
+  while (std::getline(lines, line)) {
+    std::istringstream fields(line);
+    std::string field;
+    for (int column = 0; std::getline(fields, field, ','); ++column) text += column == 2 ? "," : field + ",";
+    text += '\n';
+  }
+  return text;
+}
+
+/// Without times, at any depth.
+nlohmann::ordered_json timeless(nlohmann::ordered_json json) {
+  if (json.is_object())
+    for (const char* key : {"seconds", "steps_per_second", "update_seconds"}) json.erase(key);
+  if (json.is_structured())
+    for (auto& part : json) part = timeless(part);
+  return json;
+}
+
+/// A line for each tensor with its bytes, and one with the metadata, without seconds and the checksum over them; read
+/// without the harness's own reader. The bytes as they are when they are no safetensors file.
+std::string tensors(const std::string& bytes) {
+  std::uint64_t size = 0;
+  if (bytes.size() < sizeof size) return bytes;
+  std::memcpy(&size, bytes.data(), sizeof size);
+  if (size > bytes.size() - sizeof size) return bytes;
+  auto header = nlohmann::json::parse(bytes.substr(sizeof size, size), nullptr, false);
+  if (header.is_discarded()) return bytes;
+  const auto* const data = reinterpret_cast<const unsigned char*>(bytes.data()) + sizeof size + size;
+  std::string text;
+  for (auto& [name, tensor] : header.items()) {
+    if (name == "__metadata__") {
+      for (const char* key : {"seconds", "reel.crc32"}) tensor.erase(key);
+      text += tensor.dump() + "\n";
+      continue;
+    }
+    const std::size_t from = tensor["data_offsets"][0], to = tensor["data_offsets"][1];
+    if (from > to || to > bytes.size() - sizeof size - size) return bytes;
+    text += fmt::format("{} {} {} {:02x}\n", name, tensor["dtype"].dump(), tensor["shape"].dump(),
+                        fmt::join(data + from, data + to, ""));
+  }
+  return text;
+}
+
+std::string comparable(const fs::path& path) {
+  std::string bytes = read_file(path);
+  const std::string name = path.filename();
+  // who holds the lock; what programs that reproduce starts say, with times
+  if (name == "lock" || name.ends_with("out.txt") || name.ends_with("err.txt")) return "";
+  if (name == "metrics.csv") return metrics(bytes);
+  if (path.extension() == ".md") return std::regex_replace(bytes, std::regex("([0-9.]+ s|\\(kept\\)) "), "");
+  if (path.extension() == ".safetensors") return tensors(bytes);
+  if (path.extension() == ".json") {
+    const auto json = nlohmann::ordered_json::parse(bytes, nullptr, false);
+    return json.is_discarded() ? bytes : timeless(json).dump(1);
+  }
+  return bytes;
+}
+
+/// The first line that differs.
+std::string line_that_differs(const std::string& a, const std::string& b) {
+  const auto place =
+      std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())), b.begin());
+  const auto at = static_cast<std::size_t>(place.first - a.begin());
+  const auto line = [at](const std::string& text) {
+    const std::size_t before = text.rfind('\n', at == 0 ? 0 : at - 1),
+                      first = before == std::string::npos ? 0 : before + 1;
+    return text.substr(first, std::min<std::size_t>(text.find('\n', at) - first, 100));
+  };
+  return fmt::format("byte {}: \"{}\", not \"{}\"", at, line(b), line(a));
+}
+
+}  // namespace
+
+Files Workplace::files() const {
+  Files all;
+  if (!fs::exists(run())) return all;
+  for (const auto& entry : fs::recursive_directory_iterator(run()))
+    if (!entry.is_directory()) all[fs::relative(entry.path(), run())] = comparable(entry.path());
+  return all;
+}
+
+std::string difference(const Files& expected, const Files& found) {
+  for (const auto& [name, text] : expected) {
+    const auto other = found.find(name);
+    if (other == found.end()) return name + " is missing";
+    if (other->second != text) return name + " differs at " + line_that_differs(text, other->second);
+  }
+  for (const auto& [name, text] : found)
+    if (!expected.contains(name)) return name + " is left over";
+  return "";
+}
+
+}  // namespace reel::faults
