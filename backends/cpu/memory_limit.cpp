@@ -5,10 +5,9 @@
 #include <sys/sysinfo.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <vector>
 
+#include "engine/control_groups.h"
 #include "engine/error.h"
 #include "engine/parse.h"
 
@@ -25,19 +24,6 @@ namespace reel::cpu {
 
 namespace {
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-/// The number in a file, if there is one: "max" is none.
-std::optional<std::size_t> number_in(const std::string& path) {
-  const std::string text = text_of(path);
-  return parse<std::size_t>(std::string_view(text).substr(0, text.find('\n')));
-}
-
 std::optional<std::size_t> resource_limit(int resource) {
   rlimit limit{};
   if (getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
@@ -46,20 +32,13 @@ std::optional<std::size_t> resource_limit(int resource) {
 
 }  // namespace
 
-std::optional<std::size_t> group_limit(const std::string& groups, const std::string& root) {
+std::optional<std::size_t> group_limit(const std::string& groups, const std::string& mount) {
   std::optional<std::size_t> least;
-  std::istringstream lines(groups);
-  for (std::string line; std::getline(lines, line);) {  // "0::/a/b" of version 2, "5:cpu,memory:/a/b" of version 1
-    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string kinds = "," + line.substr(first + 1, second - first - 1) + ",";
-    const bool unified = kinds == ",,";
-    if (!unified && kinds.find(",memory,") == std::string::npos) continue;
-    const std::string top = unified ? root : root + "/memory";
-    const std::string file = unified ? "/memory.max" : "/memory.limit_in_bytes";
-    for (std::string group = line.substr(second + 1);; group.resize(group.rfind('/'))) {
-      if (const auto bytes = number_in(top + group + file)) least = std::min(least.value_or(*bytes), *bytes);
-      if (group.find('/') == std::string::npos) break;
+  for (const std::string& folder : group_folders(groups, "memory", mount)) {
+    for (const char* file : {"/memory.max", "/memory.limit_in_bytes"}) {  // of version 2 and 1; "max" is no number
+      const std::string text = kernel_text(folder + file);
+      if (const auto bytes = parse<std::size_t>(std::string_view(text).substr(0, text.find('\n'))))
+        least = std::min(least.value_or(*bytes), *bytes);
     }
   }
   return least;
@@ -74,7 +53,7 @@ MemoryLimit memory_limit() {
   };
   if (sysinfo(&info) == 0) {
     take((info.totalram + info.totalswap) * info.mem_unit, "this machine has");
-    if (const auto bytes = group_limit(text_of("/proc/self/cgroup"), "/sys/fs/cgroup"))
+    if (const auto bytes = group_limit(kernel_text("/proc/self/cgroup")))
       take(*bytes + info.totalswap * info.mem_unit, "its control group is allowed");
   }
   take(resource_limit(RLIMIT_AS), "ulimit -v allows");

@@ -11,9 +11,9 @@ namespace reel::cpu {
 /// The least of what the machine has (memory and swap), its control group allows, and `ulimit -v` and `-d` allow.
 MemoryLimit memory_limit();
 
-/// The least limit of a process's control group and those around it; `groups` is the text of /proc/self/cgroup, `root`
-/// where their files are: /sys/fs/cgroup. Nothing where no group has a limit.
-std::optional<std::size_t> group_limit(const std::string& groups, const std::string& root);
+/// The least limit of a process's control group and those around it; `groups` is the text of /proc/self/cgroup.
+/// Nothing where no group has a limit.
+std::optional<std::size_t> group_limit(const std::string& groups, const std::string& mount = "/sys/fs/cgroup");
 
 /// Lets OpenBLAS map what its products on so many threads work in, of which it has that of `reserved` threads already,
 /// and returns on how many they can run. It would ask for ever for memory that it is refused, so under an address space

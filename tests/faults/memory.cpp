@@ -3,7 +3,10 @@
 #include <fmt/core.h>
 #include <signal.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <map>
+#include <memory>
 #include <sstream>
 
 #include "tests/faults/campaigns.h"
@@ -32,11 +35,43 @@ std::vector<Point> points_of(std::uint64_t first, std::uint64_t calls, const Opt
   return thinned(points, options.points, options.seed);
 }
 
+/// The function at an address of a program.
+std::string function_at(const std::string& program, const std::string& address) {
+  const std::string command = fmt::format("addr2line -fe '{}' {}", program, address);
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "re"), pclose);
+  char name[256] = "";
+  if (pipe) static_cast<void>(std::fgets(name, sizeof name, pipe.get()));
+  return name;
+}
+
+bool is_of(const std::string& line, std::initializer_list<const char*> libraries) {
+  const std::string file = line.substr(line.substr(0, line.find('(')).rfind('/') + 1);
+  return std::any_of(libraries.begin(), libraries.end(), [&](const char* name) { return file.starts_with(name); });
+}
+
+/// The library that a program crashed in by itself, if it is one that looks at no result of malloc; else nothing. What
+/// the standard library crashes of is its caller's.
+std::string culprit(const std::string& trace) {
+  std::istringstream lines(trace);
+  for (std::string line; std::getline(lines, line);) {
+    if (is_of(line, {"libfaults_preload", "libstdc++", "libc.so", "libgcc_s", "ld-linux"})) continue;
+    if (line.starts_with("[0x")) return "libxsmm";  // code made at run time, left in memory that must not be executed
+    for (const char* library : {"libopenblas", "libfftw3", "libgomp"})
+      if (is_of(line, {library})) return library;
+    const std::size_t open = line.find("(+0x"), close = line.find(')');  // the program: PATH(+ADDRESS)[...]
+    if (open == std::string::npos) return "";
+    const std::string name = function_at(line.substr(0, open), line.substr(open + 2, close - open - 2));
+    return name.starts_with("libxsmm_") || name.starts_with("internal_") ? "libxsmm" : "";
+  }
+  return "";
+}
+
 /// How the program took it.
 std::string outcome(const Ended& ended, const std::string& program) {
   if (ended.stuck) return "stuck";
   if (ended.code == 128 + SIGABRT) return "abort";
-  if (ended.crashed()) return "segfault";
+  if (ended.code == 128 + SIGSEGV) return "segfault";
+  if (ended.crashed()) return fmt::format("signal {}", ended.code - 128);
   if (ended.code == 0) return "ran through";
   return clear_lines(ended.err, program) ? "clear line" : "unclear";
 }
@@ -74,9 +109,12 @@ int walk_memory(const Job& job, Workplace& place, const Files& expected, const O
     };
     const Ended ended = broken();
     struck += place.state().struck > 0;
-    const std::string end = outcome(ended, job.command[0]);
+    std::string end = outcome(ended, job.command[0]);
+    std::string trace = place.trace();
+    const std::string library = end == "segfault" ? culprit(trace) : "";
+    if (!library.empty()) end = "crash in " + library;
     ++ends[end];
-    const bool bad_end = end != "ran through" && end != "clear line";
+    const bool bad_end = library.empty() && end != "ran through" && end != "clear line";
     bad += bad_end;
     const Ended more = place.start(again(job, place));
     const std::string differs = more.code == 0 ? difference(expected, place.files()) : "";
@@ -88,9 +126,12 @@ int walk_memory(const Job& job, Workplace& place, const Files& expected, const O
       if (!differs.empty()) fmt::print("  wrong: {}\n", differs);
     }
     if (bad_end || options.verbose) {
-      plan.trace = true;
-      broken();
-      fmt::print("  in {}\n", innermost(place.trace()));
+      if (trace.empty()) {
+        plan.trace = true;
+        broken();
+        trace = place.trace();
+      }
+      fmt::print("  in {}\n", innermost(trace));
     }
   }
   fmt::print("{}: {} allocations, {} before main; {} of {} points struck", job.name, calls, before_main, struck,

@@ -37,7 +37,7 @@ enum class Action : std::uint32_t { none, fail, half, kill_before, kill_after };
 struct Plan {
   Action action = Action::none;
   bool memory = false;  // `at` counts calls for memory, of the first process; otherwise calls on files, of all of them
-  bool trace = false;   // write the stack of the call into the file beside this one
+  bool trace = false;   // write the stack of the call into the file beside this one, as that of a crash
   std::int32_t error = 0;   // errno of a call that fails
   std::uint32_t lasts = 0;  // bits of the kinds that fail from then on
   std::uint64_t at = 0;     // number of the call, from 1

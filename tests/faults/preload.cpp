@@ -21,6 +21,28 @@ State* state = nullptr;
 char trace_path[PATH_MAX];
 [[gnu::tls_model("initial-exec")]] thread_local bool tracing = false;
 
+void write_trace() {
+  tracing = true;
+  void* frames[64];
+  const int count = backtrace(frames, 64);
+  const int file = static_cast<int>(syscall(SYS_openat, AT_FDCWD, trace_path, O_WRONLY | O_CREAT | O_TRUNC, 0644));
+  if (file >= 0) backtrace_symbols_fd(frames, count, file);
+  if (file >= 0) syscall(SYS_close, file);
+  tracing = false;
+}
+
+/// Leaves a stack behind where the program crashes; then it crashes as ever.
+void write_crashes() {
+  tracing = true;
+  void* frame;
+  backtrace(&frame, 1);  // loads what it needs, while there is memory
+  tracing = false;
+  struct sigaction action {};
+  action.sa_handler = [](int) { write_trace(); };
+  action.sa_flags = SA_RESETHAND;
+  sigaction(SIGSEGV, &action, nullptr);
+}
+
 /// Maps the shared file, before anything of the program itself runs.
 [[gnu::constructor]] void attach() {
   const char* path = getenv(state_variable);
@@ -34,21 +56,12 @@ char trace_path[PATH_MAX];
   std::int32_t nobody = 0;
   auto* mapped = reinterpret_cast<State*>(at);
   mapped->owner.compare_exchange_strong(nobody, getpid());
+  write_crashes();
   state = mapped;
 }
 
 void die() {
   for (;;) syscall(SYS_kill, getpid(), SIGKILL);
-}
-
-void write_trace() {
-  tracing = true;
-  void* frames[64];
-  const int count = backtrace(frames, 64);
-  const int file = static_cast<int>(syscall(SYS_openat, AT_FDCWD, trace_path, O_WRONLY | O_CREAT | O_TRUNC, 0644));
-  if (file >= 0) backtrace_symbols_fd(frames, count, file);
-  if (file >= 0) syscall(SYS_close, file);
-  tracing = false;
 }
 
 Action verdict(Kind kind, bool memory, std::uint64_t number) {

@@ -45,7 +45,7 @@ class Workplace {
   Ended start(const std::vector<std::string>& command, const Plan& plan = {}, double kill_after = -1);
   /// What the calls of the last program were, and how many of them were made to fail.
   const State& state() const { return *state_; }
-  /// The stack of the call that failed, of a plan with `trace`.
+  /// The stack of the crash, or of the call that failed, of a plan with `trace`.
   std::string trace() const;
   Files files() const;
 
