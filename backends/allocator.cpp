@@ -55,7 +55,7 @@ void CachingAllocator::release(void* block, std::size_t bytes) {
   try {
     cached_[c].push_back(block);
     use_.cached_bytes += size;
-  } catch (const std::bad_alloc&) {  // no room for the note that it is free
+  } catch (const std::bad_alloc&) {  // no memory to record the block as free
     if (!keeps_) free_(block, size);
   }
 }

@@ -1,5 +1,5 @@
-// A caching allocator: freed blocks wait in lists by size and are handed out again, so that a training step, which asks
-// for the same sizes every time, allocates nothing from the system after the first.
+// A caching allocator: freed blocks are kept in free lists by size class and reused. A training step asks for the same
+// sizes every time, so after the first step nothing is allocated from the system.
 #pragma once
 #include <array>
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace reel {
 
-/// Held for a few instructions at a time, where a mutex would cost as much as the work it guards.
+/// A lock held for a few instructions at a time, where a mutex would cost as much as the work it guards.
 class SpinLock {
  public:
   void lock() {
@@ -28,18 +28,18 @@ class SpinLock {
 
 class CachingAllocator {
  public:
-  using Raw = std::function<void*(std::size_t bytes)>;  // nullptr when there is no more
+  using Raw = std::function<void*(std::size_t bytes)>;  // nullptr when out of memory
   using Free = std::function<void(void* block, std::size_t bytes)>;
 
-  /// `keeps`: freed blocks go back at the end alone, not when there is no more.
-  /// `limit`: bytes, in use and cached, beyond which the system is not asked.
+  /// `keeps`: cached blocks are freed only on destruction, not when memory runs out.
+  /// `limit`: the most bytes, in use and cached, that are requested from the system.
   CachingAllocator(Raw raw, Free free, bool keeps = false, std::size_t limit = std::numeric_limits<std::size_t>::max())
       : raw_(std::move(raw)), free_(std::move(free)), keeps_(keeps), limit_(limit) {}
   CachingAllocator(const CachingAllocator&) = delete;
   ~CachingAllocator() { release_cache(); }
 
-  /// A block of at least `bytes`; when the system has no more, cached blocks are given back and it is asked once again.
-  /// Returns nullptr when that fails too.
+  /// Returns a block of at least `bytes`. When the system is out of memory, the cache is released and the request is
+  /// retried once; returns nullptr if that fails too.
   void* allocate(std::size_t bytes);
   void release(void* block, std::size_t bytes);
   void release_cache();
@@ -47,7 +47,7 @@ class CachingAllocator {
   void reset_peak();
 
  private:
-  // Four classes an octave: a block is at most a quarter larger than what was asked for.
+  // Four size classes per octave: a block is at most a quarter larger than requested.
   static constexpr std::size_t classes = 256;
   static std::size_t class_of(std::size_t bytes);
   static std::size_t class_bytes(std::size_t c);
@@ -58,14 +58,14 @@ class CachingAllocator {
   Free free_;
   bool keeps_;
   std::size_t limit_;
-  std::size_t asked_ = 0;  // bytes in use, not rounded up
+  std::size_t asked_ = 0;  // bytes in use, not rounded up to size classes
   mutable SpinLock lock_;
   std::array<std::vector<void*>, classes> cached_;
   MemoryUse use_;
 };
 
-/// A cache of its own for what is allocated while a device writes kernels down: its blocks come from `all`, and are
-/// nobody else's until they go back there with the last owner of the pool. Storages in it are owners.
+/// A private pool for what is allocated during a capture. Its blocks come from `all` and return there when the last
+/// owner of the pool goes; each Storage in the pool is an owner.
 std::shared_ptr<CachingAllocator> make_pool(CachingAllocator& all);
 
 }  // namespace reel

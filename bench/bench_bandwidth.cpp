@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
       measure("transpose_small", columns, [](const Tensor& x) { return transpose(reshape(x, {-1, 64, 32})); });
       measure("flip", columns, [](const Tensor& x) { return flip(x); });
       measure("softmax", columns, [](const Tensor& x) { return softmax(x); });
-      measure("normalize", columns, [](const Tensor& x) { return normalize(x); });
+      measure("standardize", columns, [](const Tensor& x) { return standardize(x); });
     });
   });
 }

@@ -18,7 +18,7 @@
 #include "tasks/harness/optimizer.h"
 #include "tasks/harness/options.h"
 #include "tasks/harness/run.h"
-#include "tasks/harness/steps.h"
+#include "tasks/harness/training_step.h"
 
 namespace reel::bench {
 namespace {
@@ -148,7 +148,7 @@ class Training {
   RowTask task_;
   Model model_;
   Optimizer optimizer_;
-  Steps steps_;
+  TrainingStep steps_;
   Batch batch_;
 };
 
@@ -221,8 +221,8 @@ class Report {
     const ModelOptions options = parse_cell(cell);
     Training training(row, options, graphs_);
     const Work work = work_of(training.model(), training.x());
-    if (on_cpu() && 2 * work.slots_bytes > 0.6 * physical_memory()) {  // gradients are as large as values
-      print_out("{:<22} {:<13} left out: it needs {:.0f} GB\n", cell, row.str(), 2 * work.slots_bytes / 1e9);
+    if (on_cpu() && 2 * work.values_bytes > 0.6 * physical_memory()) {  // gradients are as large as values
+      print_out("{:<22} {:<13} left out: it needs {:.0f} GB\n", cell, row.str(), 2 * work.values_bytes / 1e9);
       return;
     }
     const std::size_t peak_before = backend().memory().peak_bytes;
@@ -305,7 +305,7 @@ int run(int argc, const char* const* argv) {
     threads.push_back(static_cast<int>(*number));
   }
   if (!on_cpu()) threads = {1};
-  if (threads.empty()) throw Usage("--threads: one number or more is wanted");
+  if (threads.empty()) throw Usage("--threads: one number or more expected");
   std::vector<std::string> names = split(cells, ',');
   if (names.empty()) {
     for (const CellType& type : cell_registry()) names.push_back(type.name);

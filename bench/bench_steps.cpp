@@ -5,7 +5,7 @@
 
 #include "tasks/harness/optimizer.h"
 #include "tasks/harness/run.h"
-#include "tasks/harness/steps.h"
+#include "tasks/harness/training_step.h"
 
 namespace reel {
 namespace {
@@ -53,7 +53,7 @@ Cost cost_of(const std::string& cell, const Sizes& sizes, bool graphs, std::int6
   const Symbols task(sizes);
   Model model(task.shape(), {.cell = cell, .hidden = sizes.hidden}, Init(1, DType::f32, device));
   Optimizer optimizer(model.trained(), OptimizerOptions());
-  Steps steps(task, model, optimizer, graphs);
+  TrainingStep steps(task, model, optimizer, graphs);
   const Batch batch = task.batch(1, {0});
   Tensors carry;
   std::vector<double> times;

@@ -9,7 +9,7 @@
 //
 // Bytes. Each carried state [T, B, n] is written once forward and read once backward, data are read in both directions,
 // and a parameter moves seven times (read forward and backward; gradient written and read; RMSProp's mean read and
-// written; its new value). All other slabs could stay in a cache in pieces, so they are not counted.
+// written; its new value). All other stacked values could stay in a cache in chunks, so they are not counted.
 #pragma once
 #include <cstring>
 #include <set>
@@ -24,7 +24,7 @@ struct Work {
   double parallel_flops = 0;  // of those that could be one product for all times
   double bytes = 0;           // to and from memory
   double saved_bytes = 0;     // that the engine now keeps for the gradient: what its loops put out
-  double slots_bytes = 0;     // of everything that the forward pass makes
+  double values_bytes = 0;    // of everything that the forward pass makes
 };
 
 inline double bytes_of(const Spec& s) {
@@ -33,8 +33,8 @@ inline double bytes_of(const Spec& s) {
 
 class Counter {
  public:
-  /// Adds the work of a program that is run `times` times; marks say which slots a parameter reaches and, inside a
-  /// loop, which differ from step to step. Marks of inputs and captures are the caller's.
+  /// Adds the work of a program that is run `times` times; marks say which values a parameter reaches and, inside a
+  /// loop, which differ from step to step. Marks of inputs and consts are the caller's.
   void count(const Program& p, double times, std::vector<char>& reached, std::vector<char>& varying, bool in_loop) {
     for (const Program::Node& node : p.nodes) {
       if (node.op == &op_of<Scan>()) {
@@ -51,13 +51,13 @@ class Counter {
  private:
   static void mark(const Program::Node& node, std::vector<char>& marks) {
     bool any = false;
-    for (int s : node.in) any = any || marks[ix(s)];
-    for (int s = node.out; s < node.out + node.outs; ++s) marks[ix(s)] = marks[ix(s)] || any;
+    for (int s : node.in) any = any || marks[s];
+    for (int s = node.out; s < node.out + node.num_outputs; ++s) marks[s] = marks[s] || any;
   }
 
   void product(const Program& p, const Program::Node& node, double times, const std::vector<char>& reached,
                const std::vector<char>& varying, bool in_loop) {
-    const Spec &a = p.slots[ix(node.in[0])], &c = p.slots[ix(node.out)];
+    const Spec &a = p.values[node.in[0]], &c = p.values[node.out];
     const int rank = a.shape.rank();
     const std::int64_t rows = c.shape[c.shape.rank() - 2], last = a.shape[rank - 1], before = a.shape[rank - 2];
     const std::int64_t inner = last == rows ? before : last;  // a is [rows, inner] or its transpose
@@ -65,7 +65,7 @@ class Counter {
     const auto add = [&](bool waits) { (waits ? work.serial_flops : work.parallel_flops) += flops; };
     add(in_loop);
     for (int s : node.in) {
-      if (reached[ix(s)]) add(in_loop && varying[ix(s)]);  // the gradient of a weight can wait until after the loop
+      if (reached[s]) add(in_loop && varying[s]);  // the gradient of a weight can wait until after the loop
     }
   }
 
@@ -73,22 +73,22 @@ class Counter {
     const Scan& scan = node.attrs.as<Scan>();
     const Program& body = *scan.body;
     const double steps = static_cast<double>(scan.length) * times;
-    std::vector<char> inside(body.slots.size(), 0), varying(body.slots.size(), 0);
-    for (std::size_t i = 0; i < node.in.size(); ++i) inside[i] = reached[ix(node.in[i])];
+    std::vector<char> inside(body.values.size(), 0), varying(body.values.size(), 0);
+    for (std::size_t i = 0; i < node.in.size(); ++i) inside[i] = reached[node.in[i]];
     std::fill(varying.begin(), varying.begin() + body.inputs, 1);
     Counter unused;  // what a parameter reaches in one step it reaches from there in the next
     for (int round = 0; round < scan.carries; ++round) {
       unused.count(body, 1, inside, varying, true);
-      for (int i = 0; i < scan.carries; ++i) inside[ix(i)] = inside[ix(i)] || inside[ix(body.outputs[ix(i)])];
+      for (int i = 0; i < scan.carries; ++i) inside[i] = inside[i] || inside[body.outputs[i]];
     }
     count(body, steps, inside, varying, true);
-    for (int i = 0; i < scan.carries; ++i) work.bytes += 2 * steps * bytes_of(body.slots[ix(i)]);
-    for (int s = node.out; s < node.out + node.outs; ++s) {
+    for (int i = 0; i < scan.carries; ++i) work.bytes += 2 * steps * bytes_of(body.values[i]);
+    for (int s = node.out; s < node.out + node.num_outputs; ++s) {
       const int k = s - node.out, made = scan.carries + scan.ys();  // behind these: the carries at all times
       const auto next = body.outputs.begin(), end = next + scan.carries;
-      const bool view = k >= scan.carries && k < made && std::find(next, end, body.outputs[ix(k)]) != end;
-      if (!view) work.saved_bytes += times * bytes_of(p.slots[ix(s)]);
-      reached[ix(s)] = inside[ix(body.outputs[ix(k < made ? k : k - made)])];
+      const bool view = k >= scan.carries && k < made && std::find(next, end, body.outputs[k]) != end;
+      if (!view) work.saved_bytes += times * bytes_of(p.values[s]);
+      reached[s] = inside[body.outputs[k < made ? k : k - made]];
     }
   }
 };
@@ -102,12 +102,12 @@ inline Work work_of(const Model& model, const Tensor& x) {
     parameters.insert(parameter.value.id());
     counter.work.bytes += 7 * bytes_of(parameter.value.spec());
   }
-  std::vector<char> reached(p.slots.size(), 0), varying(p.slots.size(), 0);
-  for (std::size_t k = 0; k < traced.captures.size(); ++k)
-    reached[ix(p.inputs) + k] = parameters.contains(traced.captures[k].id());
+  std::vector<char> reached(p.values.size(), 0), varying(p.values.size(), 0);
+  for (std::size_t k = 0; k < traced.consts.size(); ++k)
+    reached[p.inputs + k] = parameters.contains(traced.consts[k].id());
   counter.count(p, 1, reached, varying, false);
   counter.work.bytes += 2 * bytes_of(x.spec());
-  for (const Spec& s : p.slots) counter.work.slots_bytes += bytes_of(s);
+  for (const Spec& s : p.values) counter.work.values_bytes += bytes_of(s);
   return counter.work;
 }
 

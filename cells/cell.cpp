@@ -17,7 +17,7 @@ Settings::Settings(std::string cell, const std::vector<Setting>& known, const st
         std::find(setting->choices.begin(), setting->choices.end(), value) == setting->choices.end())
       throw OptionError(option(name), fmt::format("\"{}\" is not one of {}", value, fmt::join(setting->choices, ", ")));
     if (setting->kind == integer && !parse<std::int64_t>(value))
-      throw OptionError(option(name), fmt::format("\"{}\" is not a whole number", value));
+      throw OptionError(option(name), fmt::format("\"{}\" is not an integer", value));
     if (setting->kind == real && !parse<double>(value))
       throw OptionError(option(name), fmt::format("\"{}\" is not a number", value));
     values_[name] = value;
@@ -29,14 +29,14 @@ const std::string& Settings::choice(const std::string& name) const { return valu
 std::int64_t Settings::integer(const std::string& name, std::int64_t low, std::int64_t high) const {
   const std::int64_t value = parse<std::int64_t>(values_.at(name)).value();
   if (value < low || value > high)
-    throw OptionError(option(name), fmt::format("a whole number in {}..{} is wanted, got {}", low, high, value));
+    throw OptionError(option(name), fmt::format("an integer in {}..{} expected, got {}", low, high, value));
   return value;
 }
 
 double Settings::real(const std::string& name, double low, double high) const {
   const double value = parse<double>(values_.at(name)).value();
   if (!(value >= low && value <= high))
-    throw OptionError(option(name), fmt::format("a number in {}..{} is wanted, got {}", low, high, value));
+    throw OptionError(option(name), fmt::format("a number in {}..{} expected, got {}", low, high, value));
   return value;
 }
 
@@ -68,7 +68,7 @@ Tensor Cell::fixed(const std::string& name, const Tensor& value) {
   return value;
 }
 
-Sequence Cell::run(const Tensors& state, const CellInput& in, const ScanOptions& options, Where where) const {
+Sequence Cell::run(const Tensors& state, const CellInput& in, const ScanOptions& options, Loc where) const {
   ScanResult all = scan(
       [&](const Tensors& s, const Tensors& x) {
         Tensors next = step(s, in.numbers(x[0]));

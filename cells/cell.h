@@ -1,6 +1,6 @@
-// What a recurrent cell is: named parameters, a state, and one step. A cell of its own is one file: a class with step()
-// in ops, its settings, and a line of registration. Weights have the papers' orientation: W [n, i] acts on a column x,
-// which for rows of a batch is linear(x, W) = x Wt.
+// A recurrent cell: named parameters, a state, and one step. To add a cell, write one file with a class whose step()
+// uses ops, its settings, and a registration line. Weights follow the papers' orientation: W [n, i] acts on a column x,
+// so on the rows of a batch it is linear(x, W) = x Wt.
 #pragma once
 #include <functional>
 #include <map>
@@ -10,17 +10,17 @@
 
 namespace reel {
 
-/// A tensor that belongs to a model: its elements change in place, so copies of the handle see every update.
+/// A tensor that belongs to a model. Its elements are updated in place, so every copy of the handle sees the update.
 struct Parameter {
   std::string name;
   Tensor value;
   std::string group = "";  // parameters of one group share a learning rate; "" is the main group
-  bool trained = true;     // false: saved with the model, but neither counted nor updated (a permutation, a base)
-  std::int64_t free = -1;  // how many real numbers of it are read, when not all (a triangle)
-  /// Instead of the optimiser's rule: moves the value by `rate` against its gradient, on a manifold of its own.
+  bool trained = true;     // false: saved with the model, but neither counted nor updated (a permutation, a base point)
+  std::int64_t free = -1;  // how many real numbers are used (a triangle); -1: all of them
+  /// Replaces the optimiser's rule: moves the value by `rate` against its gradient, along a manifold.
   std::function<void(Tensor& value, const Tensor& gradient, double rate)> retract = {};
 
-  /// How many real numbers are trained in it.
+  /// The number of real values that are trained.
   std::int64_t count() const {
     if (!trained) return 0;
     return free >= 0 ? free : value.numel() * (is_complex(value.dtype()) ? 2 : 1);
@@ -37,16 +37,16 @@ struct Setting {
   std::vector<std::string> choices;  // for Kind::choice
 };
 
-/// The values of a cell's settings; those not given have their fallback.
+/// The values of a cell's settings; a setting that is not given takes its fallback.
 class Settings {
  public:
-  /// Throws OptionError when there is no such setting, or the value is not of its kind.
+  /// Throws OptionError for an unknown setting or a value of the wrong kind.
   Settings(std::string cell, const std::vector<Setting>& known, const std::map<std::string, std::string>& given = {});
   /// Throws OptionError when the value is not within low..high.
   std::int64_t integer(const std::string& name, std::int64_t low, std::int64_t high = 1 << 24) const;
   double real(const std::string& name, double low = -1e300, double high = 1e300) const;
   const std::string& choice(const std::string& name) const;
-  /// A choice of on and off.
+  /// For a setting whose choices are on and off.
   bool on(const std::string& name) const { return choice(name) == "on"; }
   /// "--srnn.width"
   std::string option(const std::string& name) const { return "--" + cell_ + "." + name; }
@@ -63,17 +63,18 @@ struct State {
   bool complex = false;
 };
 
-/// What a cell sees: numbers xs [T, B, input]; or symbols xs i32 [T, B], each standing for its row of a table [symbols,
-/// input], which scan then works on where it can, as it has fewer rows (engine/tables.cpp).
+/// A cell's input: values xs [T, B, input], or symbols xs i32 [T, B] that index the rows of a table [symbols, input].
+/// With symbols, scan delays the gather where it can, because the table has fewer rows than the batch
+/// (engine/delay_gathers.cpp).
 struct CellInput {
   CellInput(Tensor numbers) : xs(std::move(numbers)) {}
   CellInput(Tensor symbols, Tensor table) : xs(std::move(symbols)), table(std::move(table)) {}
-  /// The numbers of one time, or of all.
+  /// The input values of one time step, or of all of them.
   Tensor numbers(const Tensor& x) const { return table.defined() ? embedding(x, table) : x; }
   Tensor xs, table;
 };
 
-/// All times of a cell: xs [T, B, input] -> outputs [T, B, outputs] and the last state.
+/// The result over a whole sequence xs [T, B, input]: outputs hs [T, B, outputs] and the last state.
 struct Sequence {
   Tensor hs;
   Tensors last;
@@ -87,25 +88,25 @@ class Cell {
   Cell(const Cell&) = delete;
   Cell& operator=(const Cell&) = delete;
 
-  /// One time step: state and x [B, input] -> the next state. What does not depend on the state (a matrix made from its
-  /// parameters) may be written here all the same: scan takes it out of the loop.
+  /// One time step: state and x [B, input] -> the next state. Computations that do not depend on the state (such as a
+  /// matrix made from parameters) belong here too: scan hoists them out of the loop.
   virtual Tensors step(const Tensors& state, const Tensor& x) const = 0;
   /// The tensors of the state.
   virtual std::vector<State> states() const { return {{"h", hidden}}; }
-  /// What a state shows to the layer above, [B, outputs()]; the first tensor of the state unless said otherwise.
+  /// The output to the layer above, [B, outputs()]; by default the first tensor of the state.
   virtual Tensor output(const Tensors& state) const { return state[0]; }
   virtual std::int64_t outputs() const { return hidden; }
   /// The state before the first step: zeros unless it is trained.
   virtual Tensors initial(std::int64_t batch) const;
-  /// All times: a scan of step() unless the cell is no recurrence.
-  virtual Sequence run(const Tensors& state, const CellInput& in, const ScanOptions& options, Where where) const;
-  /// How far a step moves the state along itself: what was at j is at j + shift() then, around the end.
+  /// Runs a whole sequence; by default a scan over step().
+  virtual Sequence run(const Tensors& state, const CellInput& in, const ScanOptions& options, Loc where) const;
+  /// How far a step rolls the state: element j moves to j + shift(), wrapping around.
   virtual std::int64_t shift() const { return 0; }
-  /// False for one that sees all times at once: it has run(), but no step().
+  /// False for a cell that processes the whole sequence at once: it has run(), but no step().
   virtual bool recurrent() const { return true; }
-  /// Called after each update of the parameters: brings them back to where they must lie.
+  /// Called after each update of the parameters, to project them back onto their constraints.
   virtual void updated() {}
-  /// What is added to the loss, a scalar; undefined for nothing.
+  /// A scalar to add to the loss; undefined for none.
   virtual Tensor penalty() const { return {}; }
 
   const std::vector<Parameter>& parameters() const { return parameters_; }
@@ -113,11 +114,11 @@ class Cell {
   const std::int64_t input, hidden;
 
  protected:
-  /// Names a tensor as a parameter of this cell.
+  /// Registers a tensor as a parameter of this cell.
   Tensor parameter(const std::string& name, const Tensor& value, const std::string& group = "");
-  /// The same for one of which only `free` numbers are read.
+  /// The same, for a parameter of which only `free` real numbers are used.
   Tensor parameter(const std::string& name, const Tensor& value, const std::string& group, std::int64_t free);
-  /// Names a tensor that belongs to this cell and is not trained.
+  /// Registers a tensor that belongs to this cell but is not trained.
   Tensor fixed(const std::string& name, const Tensor& value);
   void add(Parameter parameter) { parameters_.push_back(std::move(parameter)); }
   DType dtype() const { return dtype_; }
@@ -129,31 +130,31 @@ class Cell {
   std::vector<Parameter> parameters_;
 };
 
-/// All times of a cell from a state.
+/// Runs a cell over a whole sequence, from the given state.
 inline Sequence scan(const Cell& cell, const Tensors& state, const CellInput& in, const ScanOptions& options = {},
-                     Where where = Where::current()) {
+                     Loc where = Loc::current()) {
   return cell.run(state, in, options, where);
 }
 
-/// A kind of cell by name.
+/// A registered kind of cell.
 struct CellType {
   std::string name;
   std::string help;
   std::string source;  // the paper, and where in it
-  /// How many numbers are trained, in n (hidden), i (input) and the settings, whose names stand for their values:
-  /// "n m + n [initial=trained], m = reflections or min(16, n)". A bracket is 1 when what it says holds, 0 else; "or"
-  /// takes its right side where the left one is 0. (formula.h reads it, and a test holds parameters() to it.)
+  /// The number of trained values, as a formula in n (hidden), i (input) and the names of settings: "n m + n
+  /// [initial=trained], m = reflections or min(16, n)". A bracket is 1 if its condition holds, else 0; "a or b" is b
+  /// where a is 0. formula.h evaluates it, and a test checks parameters() against it.
   std::string count;
   std::vector<Setting> settings;
   std::function<std::unique_ptr<Cell>(std::int64_t input, std::int64_t hidden, const Settings&, Init&)> make;
-  /// Width of a symbol's embedding in front of this cell; the hidden size where it is not given.
+  /// The width of a symbol's embedding in front of this cell; the hidden size if not given.
   std::function<std::int64_t(const Settings&)> embedding = {};
 };
 std::vector<CellType>& cell_registry();
-/// Throws Error that lists the known cells.
+/// Throws OptionError listing the known cells.
 const CellType& cell_type(const std::string& name);
-/// Puts a cell into the registry: REEL_CELL({"name", "help", "source", "count", {settings}, maker}), at namespace scope
-/// of its .cpp file.
+/// Registers a cell: REEL_CELL({"name", "help", "source", "count", {settings}, make}), at namespace scope of its .cpp
+/// file.
 #define REEL_CELL(...)                                        \
   [[maybe_unused]] static const bool REEL_OP_NAME(__LINE__) = \
       (cell_registry().push_back(__VA_ARGS__), true);  // NOLINT: a list in braces has no other form
@@ -162,7 +163,8 @@ const CellType& cell_type(const std::string& name);
 std::vector<std::string> activation_names();
 Tensor activate(const std::string& name, Arg x);
 
-/// W x for real rows x and a W that may be complex: then two real products, a quarter of the work of a complex one.
+/// W x for real rows x and a real or complex W. A complex W takes two real products, which cost less than a complex
+/// one.
 Tensor linear_of_real(const Tensor& x, const Tensor& W);
 
 }  // namespace reel

@@ -1,5 +1,5 @@
-// Eigenvalue normalised RNN (Helfrich and Ye 2020): a long-memory state with an orthogonal W_L (scoRNN), and beside it
-// a short-memory state with W_S = T / rho(T), whose eigenvalues lie in the unit disk.
+// Eigenvalue normalised RNN (Helfrich and Ye 2020): a long-memory state with an orthogonal W_L (scoRNN), and a
+// short-memory state with W_S = T / rho(T), whose eigenvalues lie in the unit disk.
 #include <cmath>
 
 #include "cells/cayley.h"
@@ -19,7 +19,7 @@ class Enrnn final : public Cell {
         always_(s.on("normalise")) {
     if (s.integer("short", 0) == 0 && n < 3)
       throw OptionError("--hidden", fmt::format("enrnn needs 3 units or more, got {}", n));
-    if (long_ < 1) throw OptionError("--enrnn.short", fmt::format("fewer than {} units are wanted, got {}", n, short_));
+    if (long_ < 1) throw OptionError("--enrnn.short", fmt::format("fewer than {} units expected, got {}", n, short_));
     if (short_ % 2 != 0)
       throw OptionError("--enrnn.short",
                         fmt::format("an even number is needed, as T starts with blocks of 2, got {}", short_));
@@ -54,17 +54,17 @@ class Enrnn final : public Cell {
   }
   Tensor output(const Tensors& state) const override { return concat({state[0], state[1]}, -1); }
 
-  /// T is used as it is until its spectral radius passes 1, and divided by it from then on.
+  /// Uses T unchanged until its spectral radius first exceeds 1, and divides T by the radius from then on.
   void updated() override {
     if (grown_.defined() && !normalised() && radius().item() > 1) grown_.assign(logical_not(grown_));
   }
 
  private:
-  /// In double: the eigenvalues of a matrix that is not normal are off by many roundings of its elements.
+  /// In f64, because rounding perturbs the eigenvalues of a non-normal matrix far more than its elements.
   Tensor radius() const { return spectral_radius(cast(T, DType::f64)); }
   bool normalised() const { return always_ || (grown_.defined() && grown_.item() != 0); }
   Tensor f(const Tensor& a, const Tensor& b) const { return modrelu_ ? modrelu(a, b) : relu(a + b); }
-  /// Blocks gamma rot(t), gamma uniform in +-1, t in 0..pi/2.
+  /// The initial T: 2 x 2 blocks gamma rot(t), gamma uniform in +-1, t uniform in 0..pi/2.
   Tensor start_of_T(Init& init) const {
     std::vector<double> T_0(static_cast<std::size_t>(short_ * short_));
     Stream random(init.seed(), init.stream());

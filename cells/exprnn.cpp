@@ -1,5 +1,5 @@
-// Orthogonal RNNs by the matrix exponential (Lezcano-Casado and Martinez-Rubio 2019): W = exp(A), A skew; and its
-// dynamic form dtriv (Lezcano-Casado 2019): W = B_0 exp(A), whose base B_0 moves to W every so many updates.
+// Orthogonal RNNs by the matrix exponential (Lezcano-Casado and Martinez-Rubio 2019): W = exp(A), A skew. The dynamic
+// form dtriv (Lezcano-Casado 2019) has W = B_0 exp(A), and moves its base B_0 to W every `rebase` updates.
 #include <cmath>
 
 #include "cells/cayley.h"
@@ -38,7 +38,7 @@ class Dtriv final : public Exprnn {
       : Exprnn(i, n, s, init), every_(s.integer("rebase", 1)), project_(s.integer("project", 0)) {
     B_0 = fixed("B_0", eye(n, init.dtype, *init.backend));
     updates_ = fixed("updates", Tensor::zeros({}, DType::i32, *init.backend));
-    rebase();  // from the first update on A is 0 at the base
+    rebase();  // moves the initial W into B_0, so that A starts at 0
   }
 
   void updated() override {
@@ -47,7 +47,7 @@ class Dtriv final : public Exprnn {
     if (count % every_ != 0) return;
     rebase();
     if (project_ > 0 && count / every_ % project_ == 0)
-      B_0.assign(polar(Arg(B_0)));  // rounding has moved it off the group
+      B_0.assign(polar_factor(Arg(B_0)));  // rounding drifts B_0 off the orthogonal group
   }
 
  private:

@@ -1,4 +1,4 @@
-// Evaluates CellType::count: + - / ^, factors side by side, [a=b] and [a!=b], "or", functions; definitions behind
+// Evaluates CellType::count: + - / ^, implied multiplication, [a=b] and [a!=b], "or", functions, and definitions after
 // commas.
 #pragma once
 #include <cctype>
@@ -8,7 +8,7 @@
 
 namespace reel {
 
-/// What names stand for: a number, or a word (a setting of choice, a cell).
+/// The values of names: a number, or a word (a choice setting, a cell).
 using Names = std::map<std::string, std::string>;
 
 class Formula {
@@ -18,7 +18,7 @@ class Formula {
  private:
   Formula(const std::string& text, const Names& names, std::size_t at) : text_(text), names_(names), at_(at) {}
 
-  double part() {  // up to the end, or the definition that follows
+  double part() {  // up to the end or the next definition
     const double v = sum();
     if (at_ < text_.size() && text_[at_] != ',') throw Error("formula", "cannot read " + text_.substr(at_));
     return v;
@@ -75,7 +75,7 @@ class Formula {
     const std::string definition = ", " + name + " = ";
     if (const std::size_t at = text_.find(definition); at != std::string::npos)
       return Formula(text_, names_, at + definition.size()).part();
-    Names inside{{"n", names_.at("n")}, {"i", names_.at("n")}};  // of a cell: its inputs are as wide as the state
+    Names inside{{"n", names_.at("n")}, {"i", names_.at("n")}};  // a cell: its input is as wide as its state
     for (const Setting& s : cell_type(name).settings) inside[s.name] = s.fallback;
     return value(cell_type(name).count, inside);
   }
@@ -112,8 +112,8 @@ class Formula {
   std::size_t at_;
 };
 
-/// How many numbers a cell with these settings trains, by the formula of its type, before there is such a cell; 0
-/// where its type has none.
+/// The number of values that a cell with these settings trains, computed from its type's formula before the cell
+/// exists; 0 if the type has no formula.
 inline double trained_numbers(const CellType& type, std::int64_t input, std::int64_t hidden,
                               const std::map<std::string, std::string>& settings) {
   if (type.count.empty()) return 0;

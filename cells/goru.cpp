@@ -1,4 +1,4 @@
-// Gated orthogonal recurrent unit (Jing et al. 2019): a GRU whose candidate turns the state by an orthogonal Q.
+// Gated orthogonal recurrent unit (Jing et al. 2019): a GRU whose candidate multiplies the state by an orthogonal Q.
 #include <cmath>
 
 #include "cells/modrelu.h"
@@ -26,7 +26,7 @@ class Goru final : public Cell {
     if (s.choice("style") == "householder") {
       const std::int64_t m = s.integer("reflections", 1);
       if (m >= n)
-        throw OptionError(s.option("reflections"), fmt::format("fewer than the {} units are wanted, got {}", n, m));
+        throw OptionError(s.option("reflections"), fmt::format("fewer than the {} units expected, got {}", n, m));
       H = parameter("H", init.normal({n, m}, 1), "", n * m - m * (m - 1) / 2);
     } else {
       Q_.emplace(rotation_angles(s, n, false, init,
@@ -45,7 +45,7 @@ class Goru final : public Cell {
   }
 
  private:
-  struct Gate {  // W h + U x + b; without the gate b alone, a trained constant
+  struct Gate {  // W h + U x + b; with the gate off just b, a trained constant
     Tensor U, W, b;
     Tensor operator()(const Tensor& x, const Tensor& h) const {
       return U.defined() ? linear(h, W) + linear(x, U, b) : b;

@@ -41,7 +41,7 @@ REEL_CELL(
      "2 (n i + n^2 + n) + 2 n [norm=layer]",
      {{"beta", real, "0", "shift of the write gate, 1 - sigmoid(a - beta): 0 as in NRU, 1 as in JANET's code", {}},
       {"chrono", real, "784", "longest time, for the start of the forget gate's bias", {}},
-      {"chrono_draw", choice, "real", "times are real (JANET) or whole numbers (NRU)", {"real", "whole"}},
+      {"chrono_draw", choice, "real", "times are real (JANET) or integers (NRU)", {"real", "whole"}},
       {"norm", choice, "none", "layer normalisation of the candidate", {"none", "layer"}}},
      [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
        return std::make_unique<Janet>(i, n, s, init);

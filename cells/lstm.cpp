@@ -1,5 +1,5 @@
-// Long short-term memory (Hochreiter and Schmidhuber 1997, with forget gate; Zaremba et al. 2014 write it so), with the
-// peepholes, starts and normalisation of the papers' baselines.
+// Long short-term memory (Hochreiter and Schmidhuber 1997, with a forget gate; written as in Zaremba et al. 2014), with
+// the peepholes, initialisations and normalisation of the papers' baselines.
 #include <cmath>
 
 #include "cells/gate.h"
@@ -62,7 +62,7 @@ class Lstm final : public Cell {
   struct Gate {
     Tensor W, R, b, b2, V, p;
     Norm norm;
-    Tensor operator()(const Tensor& x, const Tensor& h, const Tensor& c) const {  // W x + R h + b + V c or p * c
+    Tensor operator()(const Tensor& x, const Tensor& h, const Tensor& c) const {  // W x + R h + b, plus V c or p * c
       const Tensor u = b2.defined() ? linear(x, W, b) + b2 : linear(x, W, b);
       const Tensor a = u + linear(h, R);
       return norm(V.defined() ? a + linear(c, V) : p.defined() ? a + p * c : a);
@@ -71,7 +71,8 @@ class Lstm final : public Cell {
   Norm norm(const std::string& name, Init& init) {
     return {parameter("g" + name, init.constant({hidden}, 1)), parameter("beta" + name, init.constant({hidden}, 0))};
   }
-  /// Chrono initialisation (Tallec and Ollivier 2018): b_f = log of times up to the longest, b_i = -b_f, others 0.
+  /// Chrono initialisation (Tallec and Ollivier 2018): b_f = log of random times up to `longest`, b_i = -b_f, other
+  /// biases 0.
   void chrono(double longest, const std::string& draw, Init& init) {
     Tensor times = init.uniform({hidden}, 1.0, std::max(longest - 1, 1.0));
     if (draw == "whole") times = floor(init.uniform({hidden}, 1.0, std::floor(longest) + 1));
@@ -85,7 +86,7 @@ class Lstm final : public Cell {
   std::string peephole_;
   Gate i_, f_, g_, o_;
   Tensor h_0, c_0;
-  Norm c_norm_;  // the normalised cell is what is carried
+  Norm c_norm_;  // the carried cell state is the normalised one
 };
 
 using enum Setting::Kind;
@@ -111,7 +112,7 @@ REEL_CELL({"lstm",
              {"pytorch", "glorot", "orthogonal"}},
             {"initial", choice, "zero", "the first state", {"zero", "trained"}},
             {"chrono", real, "0", "longest time for the chrono initialisation of the biases; 0: without", {}},
-            {"chrono_draw", choice, "real", "chrono: times are real or whole numbers", {"real", "whole"}}},
+            {"chrono_draw", choice, "real", "chrono: times are real or integers", {"real", "whole"}}},
            [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
              return std::make_unique<Lstm>(i, n, s, init);
            }})

@@ -1,5 +1,5 @@
-// RNN with a linear transition (Henaff et al. 2016): the nonlinearity is between input and state, so gradients meet
-// nothing but V on their way back. LT-ORNN starts at a random orthogonal V, LT-IRNN at the identity.
+// RNN with a linear transition (Henaff et al. 2016): the nonlinearity applies to the input only, so gradients flow back
+// through V alone. LT-ORNN starts from a random orthogonal V, LT-IRNN from the identity.
 #include <cmath>
 
 #include "cells/cell.h"
@@ -32,7 +32,7 @@ class LtRnn final : public Cell {
     const Tensor size = norm(h, 2, {-1}, true);
     return {h * where(size > clip_, clip_ / maximum(size, clip_), 1.0)};
   }
-  /// [h; P(h)], P the L2 norms of neighbours: what keeps the radius and forgets the phase.
+  /// [h; P(h)], where P takes the L2 norms of groups of neighbouring units: it keeps the radius and drops the phase.
   Tensor output(const Tensors& state) const override {
     const Tensor& h = state[0];
     if (pool_ == 0) return h;
@@ -43,9 +43,9 @@ class LtRnn final : public Cell {
   }
   std::int64_t outputs() const override { return pool_ == 0 ? hidden : hidden + hidden / pool_; }
 
-  /// With scale_gradient, what enters the states from outside, at whatever time, enters divided by T. Not so in step():
-  /// there gradients pass once for every time, and would come out divided by T^t.
-  Sequence run(const Tensors& state, const CellInput& in, const ScanOptions& options, Where where) const override {
+  /// With scale_gradient, divides every gradient that enters the states from outside by T. This is not done in step(),
+  /// because gradients pass through it once per time step and would be divided by T^t.
+  Sequence run(const Tensors& state, const CellInput& in, const ScanOptions& options, Loc where) const override {
     Sequence all = Cell::run(state, in, options, where);
     if (!scaled_ || in.xs.dim(0) == 0) return all;
     const double factor = 1 / static_cast<double>(in.xs.dim(0));
@@ -54,9 +54,9 @@ class LtRnn final : public Cell {
     return all;
   }
 
-  /// A step of SGD towards orthogonal V. The paper's loss is |Vt V z - z|^2 at random points z of the unit sphere. Its
-  /// mean over the sphere is |Vt V - I|^2 / n, as the mean of z zt is I / n: exact, no dearer, and without random
-  /// numbers. Its gradient is 4 V (Vt V - I) / n.
+  /// One SGD step towards an orthogonal V. The paper's loss is |Vt V z - z|^2 at random points z of the unit sphere.
+  /// This uses its mean over the sphere, |Vt V - I|^2 / n, since the mean of z zt is I / n: it is exact, costs no more,
+  /// and needs no random numbers. Its gradient is 4 V (Vt V - I) / n.
   void updated() override {
     if (rate_ == 0) return;
     const Tensor off = matmul(V, V, {.transpose_a = true}) - eye(hidden, dtype(), device());

@@ -22,11 +22,11 @@ std::unique_ptr<Cell> lt_rnn(std::int64_t i, std::int64_t n, const std::string& 
 
 }  // namespace
 
-// A symbol is a random direction u. V turns plane j by 2 pi l_j / (T + S), so V^(T+S) = I: T + S steps after it came
-// in, at the time to say it, u is back where it was, and what came in at other times points anywhere. One more unit, s,
-// which V leaves alone, tells the two halves apart: data lower it by alpha each, to -alpha S, and the delimiter raises
-// it to +alpha S. The scores' share of s is -alpha s for data and delimiter and -2 alpha s for the blank, so the blank
-// wins before the delimiter, and the best of the data behind it.
+// A symbol is a random direction u. V rotates plane j by 2 pi l_j / (T + S), so V^(T+S) = I: T + S steps after its
+// input, when it must be output, u is back where it was, while symbols from other times point in random directions. One
+// extra unit, s, which V leaves unchanged, separates the two halves: each data symbol lowers it by alpha, down to
+// -alpha S, and the delimiter raises it to +alpha S. It adds -alpha s to the scores of data and delimiter and -2 alpha
+// s to the score of the blank, so the blank wins before the delimiter, and the best data symbol wins after it.
 LtSolution copying_solution(std::int64_t K, std::int64_t S, std::int64_t T, std::int64_t planes, Init& init) {
   for (const auto& [name, value] : {std::pair{"K", K}, {"S", S}, {"T", T}, {"planes", planes}}) {
     if (value < 1) throw Error("copying_solution", fmt::format("{} of 1 or more is needed, got {}", name, value));
@@ -48,10 +48,10 @@ LtSolution copying_solution(std::int64_t K, std::int64_t S, std::int64_t T, std:
   }
   at(n - 1, n - 1) = 1;
 
-  const Tensor any = init.normal({K, 2 * planes}, 1), u = any / norm(any, 2, {1}, true);  // rows of length 1
+  const Tensor any = init.normal({K, 2 * planes}, 1), u = any / norm(any, 2, {1}, true);  // rows of unit norm
   std::vector<double> last(static_cast<std::size_t>(K + 2), -alpha), scale(static_cast<std::size_t>(K + 2), 1);
   last.front() = -2 * alpha;
-  scale.front() = 0;                           // blanks leave the state alone
+  scale.front() = 0;                           // blanks leave the state unchanged
   scale.back() = -2 * static_cast<double>(S);  // the delimiter takes s from -alpha S to +alpha S
   const Tensor U = concat({pad(u, 0, 1, 1), tensor_of(last, {K + 2, 1}, init)}, 1);  // [K + 2, n]
   const Tensor W = transpose(U) * tensor_of(scale, {K + 2}, init);                   // [n, K + 2]

@@ -1,4 +1,4 @@
-// modReLU as the sources have it, by name.
+// The variants of modReLU found in the sources, by name.
 #pragma once
 #include "cells/cell.h"
 
@@ -9,8 +9,8 @@ inline std::vector<std::string> modrelu_names() {
   return {"plain", "urnn", "full_urnn", "srnn_urnn", "eunn", "eunn_complex", "goru"};
 }
 
-/// The small numbers of a variant: the definition (ENRNN, GORU, scoRNN, expRNN), those of amarshah/complex_RNN, of
-/// stwisdom/urnn, of SRNN's port of uRNN, of jingli9111/EUNN-tensorflow for real and complex numbers, and of
+/// The constants of a variant. "plain" is the definition (ENRNN, GORU, scoRNN, expRNN). The others are those of
+/// amarshah/complex_RNN, stwisdom/urnn, SRNN's port of uRNN, jingli9111/EUNN-tensorflow (real and complex), and
 /// jingli9111/GORU-tensorflow.
 inline ModReluOptions modrelu_options(const std::string& name) {
   if (name == "urnn") return {.divide = 1e-5};

@@ -1,5 +1,5 @@
-// Non-normal RNN (Kerg et al. 2019): W = P (blocks + T) P^T in the real Schur form, P orthogonal, blocks of scaled
-// rotations, T above them. Written after the paper; its code has mistakes that are not repeated here.
+// Non-normal RNN (Kerg et al. 2019): W = P (blocks + T) P^T in real Schur form, with P orthogonal, diagonal blocks of
+// scaled rotations, and T above the blocks. Follows the paper; its code has mistakes that are not repeated here.
 #include <cmath>
 
 #include "cells/cayley.h"

@@ -1,5 +1,5 @@
-// Non-saturating recurrent unit (Chandar et al. 2019): a memory that heads write to and erase from, and no gate that
-// could saturate. The paper's text gives the equations' parts, its code (apsarath/NRU) the whole.
+// Non-saturating recurrent unit (Chandar et al. 2019): a memory that heads write to and erase from, without gates that
+// could saturate. The paper's text gives parts of the equations; its code (apsarath/NRU) gives all of them.
 #include <cmath>
 
 #include "cells/gate.h"
@@ -25,7 +25,7 @@ class Nru final : public Cell {
                                     "an outer product; got {} times {}",
                                     M, k));
     const auto layer = [&](const std::string& name, std::int64_t in, std::int64_t out) {
-      const double bound = 1 / std::sqrt(static_cast<double>(in));  // PyTorch Linear's start
+      const double bound = 1 / std::sqrt(static_cast<double>(in));  // PyTorch Linear's initialisation
       return Layer{parameter("W_" + name, init.uniform({out, in}, bound)),
                    parameter("b_" + name, init.uniform({out}, bound))};
     };
@@ -41,7 +41,7 @@ class Nru final : public Cell {
 
   Tensors step(const Tensors& state, const Tensor& x) const override {
     const Tensor &h = state[0], &m = state[1];
-    // h' = ReLU(W_h [x; h; m] + b_h): x by itself, as its product need not wait for the state
+    // h' = ReLU(W_h [x; h; m] + b_h). The product with x is separate, so that scan can hoist it.
     const Tensor W_x = slice(h_.W, 1, 0, input), W_hm = slice(h_.W, 1, input, h_.W.dim(1));
     const Tensor next = activate(f_, norm_(linear(x, W_x, h_.b) + linear(concat({h, m}, -1), W_hm)));
     const Tensor q = concat({next, m}, -1);  // the new h and the old memory
@@ -58,7 +58,8 @@ class Nru final : public Cell {
   Tensor phi(const Tensor& a) const { return relu_heads_ ? relu(a) : a; }
   /// How much each head writes: [B, k] -> [B, k, 1].
   Tensor head(const Tensor& a) const { return reshape(phi(a), {-1, k, 1}); }
-  /// Where to: [B, 2 s] is an outer product of two halves, whose s^2 = k M elements are k vectors of length 1 in L5.
+  /// Where each head writes: the outer product of the two halves of [B, 2 s] has s^2 = k M elements, which form k
+  /// vectors of L5 norm 1.
   Tensor vectors(const Tensor& a) const {
     const Tensors halves = split(a, 2);
     const Tensor product = reshape(halves[0], {-1, side_, 1}) * reshape(halves[1], {-1, 1, side_});

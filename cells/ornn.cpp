@@ -1,5 +1,5 @@
-// Orthogonal RNN of Householder reflections (Mhammedi et al. 2017): W = H(u_1) ... H(u_m), u_k without its first k - 1
-// entries.
+// Orthogonal RNN of Householder reflections (Mhammedi et al. 2017): W = H(u_1) ... H(u_m), where the first k - 1
+// entries of u_k are 0.
 #include <cmath>
 
 #include "cells/modrelu.h"
@@ -13,7 +13,7 @@ class Ornn final : public Cell {
       : Cell(i, n, init),
         m(s.integer("reflections", 0) > 0 ? s.integer("reflections", 0) : std::min<std::int64_t>(16, n)),
         f_(s.choice("activation")) {
-    if (m > n) throw OptionError("--ornn.reflections", fmt::format("at most {}, the units, are wanted, got {}", n, m));
+    if (m > n) throw OptionError("--ornn.reflections", fmt::format("at most {}, the units, expected, got {}", n, m));
     if (n % 2 != 0 && (f_ == "oplu" || f_ == "modrelu_pairs"))
       throw OptionError("--hidden",
                         fmt::format("{} works on pairs, so an even number of units is needed, got {}", f_, n));
@@ -37,7 +37,7 @@ class Ornn final : public Cell {
   void updated() override { U.assign(unit_columns(U)); }
 
  private:
-  /// W h. With m = n the last factor is the sign of U_nn on the last unit.
+  /// W h. With m = n the last factor is the sign of U_nn, applied to the last unit.
   Tensor turned(const Tensor& h) const {
     const std::int64_t n = hidden, reflections = std::min(m, n - 1);
     const Tensor lower = slice(tril(U), 1, 0, reflections);
@@ -46,12 +46,13 @@ class Ornn final : public Cell {
     return 2 * reflections < n ? householder_apply(turned, lower) : linear(turned, householder_product(lower));
   }
   static Tensor unit_columns(const Tensor& U) { return U / norm(U, 2, {0}, true); }
-  /// The larger of each pair (a_j, a_{j + n/2}) first, the smaller behind.
+  /// OPLU: of each pair (a_j, a_{j + n/2}) the larger goes into the first half, the smaller into the second.
   static Tensor oplu(const Tensor& a) {
     const Tensors halves = split(a, 2);
     return concat({maximum(halves[0], halves[1]), minimum(halves[0], halves[1])}, -1);
   }
-  /// As the official code: pairs (z_j, z_{j + n/2}) with |z|^2 where the definition has |z|; half of b is read.
+  /// As in the official code: pairs (z_j, z_{j + n/2}), with |z|^2 where the definition has |z|; only half of b is
+  /// used.
   Tensor modrelu_pairs(const Tensor& z) const {
     const Tensors halves = split(z, 2);
     const Tensor square = halves[0] * halves[0] + halves[1] * halves[1];

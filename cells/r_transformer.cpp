@@ -1,5 +1,5 @@
-// A level of the R-Transformer (Wang et al. 2019): a recurrent cell over short windows, causal attention with several
-// heads, and a feed-forward part, each as x + part(LN(x)). Its state is nothing: it sees all times at once.
+// A level of the R-Transformer (Wang et al. 2019): a recurrent cell over short windows, multi-head causal attention,
+// and a feed-forward part, each as x + part(LN(x)). It has no state, because it processes the whole sequence at once.
 #include <cmath>
 
 #include "cells/cell.h"
@@ -14,7 +14,7 @@ class RTransformer final : public Cell {
     if (d % heads_ != 0)
       throw OptionError("--r_transformer.heads", fmt::format("{} units do not fall into {} heads", d, heads_));
     const auto layer = [&](const std::string& name, std::int64_t in, std::int64_t out) {
-      const double bound = 1 / std::sqrt(static_cast<double>(in));  // PyTorch Linear's start
+      const double bound = 1 / std::sqrt(static_cast<double>(in));  // PyTorch Linear's initialisation
       return Layer{parameter("W_" + name, init.uniform({out, in}, bound)),
                    parameter("b_" + name, init.uniform({out}, bound))};
     };
@@ -48,7 +48,7 @@ class RTransformer final : public Cell {
   void updated() override { rnn_->updated(); }
   Tensor penalty() const override { return rnn_->penalty(); }
 
-  Sequence run(const Tensors&, const CellInput& in, const ScanOptions& options, Where where) const override {
+  Sequence run(const Tensors&, const CellInput& in, const ScanOptions& options, Loc where) const override {
     if (options.reverse) fail("r_transformer", where, "it runs forward only");
     const Tensor xs = in.numbers(in.xs);
     Tensor x = encoder_.W.defined() ? encoder_(xs) : xs;  // [T, B, d]
@@ -63,7 +63,7 @@ class RTransformer final : public Cell {
     Tensor W, b;
     Tensor operator()(const Tensor& x) const { return linear(x, W, b); }
   };
-  struct Norm {  // a (x - mean) / (std + 1e-6) + b, std with d - 1 below, as the R-Transformer's code
+  struct Norm {  // a (x - mean) / (std + 1e-6) + b; std divides by d - 1, as in the R-Transformer's code
     Tensor a, b;
     Tensor operator()(const Tensor& x) const {
       const Tensor centred = x - mean(x, {-1}, true);
@@ -71,9 +71,9 @@ class RTransformer final : public Cell {
     }
   };
 
-  /// At each time the last output of a run over the window that ends there, from a zero state; all windows are rows of
+  /// For each time step, the cell's last output over the window that ends there, from a zero state. All windows form
   /// one batch. Before the start x is 0.
-  Tensor local_rnn(const Tensor& x, const Where& where) const {
+  Tensor local_rnn(const Tensor& x, const Loc& where) const {
     const std::int64_t T = x.dim(0), B = x.dim(1), d = hidden;
     const Tensor padded = pad(x, 0, window_ - 1, 0);
     Tensors shifted;
@@ -83,7 +83,7 @@ class RTransformer final : public Cell {
     return reshape(rnn_->output(all.last), {T, B, d});
   }
 
-  /// Each head weighs the times up to t by softmax(q k / sqrt(size)).
+  /// Each head weighs the time steps up to t by softmax(q k / sqrt(size)).
   Tensor attention(const Tensor& x) const {
     const std::int64_t T = x.dim(0), B = x.dim(1), size = hidden / heads_;
     const auto by_head = [&](const Tensor& a) { return permute(reshape(a, {T, B, heads_, size}), {1, 2, 0, 3}); };

@@ -1,5 +1,5 @@
-// Vanilla recurrent network (Elman), with the starts that made it remember: IRNN (Le et al. 2015), and the RNN-id and
-// RNN-orth with layer normalisation that the NRU paper compares with.
+// Vanilla recurrent network (Elman), with the initialisations that made it remember: IRNN (Le et al. 2015), and the
+// RNN-id and RNN-orth with layer normalisation from the NRU paper's comparison.
 #include <cmath>
 
 #include "cells/cell.h"

@@ -1,4 +1,4 @@
-// The product of plane rotations of EUNN as a piece of a cell: its angles are the parameters.
+// EUNN's product of plane rotations as a building block of cells; its angles are the parameters.
 #pragma once
 #include "cells/cell.h"
 #include "ops/rotation.h"
@@ -7,22 +7,22 @@ namespace reel {
 
 struct RotationAngles {
   Rotations pairs;
-  Tensor theta, theta_B, phi, phi_B, omega;  // the tunable style has angles of even and odd layers apart
+  Tensor theta, theta_B, phi, phi_B, omega;  // the tunable style keeps the angles of even and odd layers apart
 
-  /// W h for rows h [..., n]: all layers, then diag(e^(i omega)) when complex. Tables of angles leave a time loop by
-  /// themselves.
+  /// W h for rows h [..., n]: all layers, then diag(e^(i omega)) if complex. Inside scan, the tables of angles are
+  /// hoisted.
   Tensor operator()(const Tensor& h) const {
     if (!phi.defined()) return pairs(h, pairs.tables(joined(theta, theta_B)));
     return polar(1.0, omega) * pairs(h, pairs.tables(joined(theta, theta_B), joined(phi, phi_B)));
   }
 
  private:
-  /// Angles layer by layer, [L, .] or even and odd layers in turn.
+  /// The angles in the order of the layers: one tensor [L, .], or even and odd layers interleaved.
   static Tensor joined(const Tensor& a, const Tensor& b) { return reshape(b.defined() ? concat({a, b}, 1) : a, {-1}); }
 };
 
-/// The rotations of the settings style, "fft" or else tunable, and capacity, with all angles uniform in +-3.14 (EUNN's
-/// code).
+/// Makes the rotations for the settings style ("fft", otherwise tunable) and capacity, with all angles uniform in
+/// +-3.14, as in EUNN's code.
 inline RotationAngles rotation_angles(const Settings& s, std::int64_t n, bool is_complex, Init& init,
                                       const std::function<Tensor(const std::string&, const Tensor&)>& name) {
   const bool fft = s.choice("style") == "fft";
@@ -35,7 +35,7 @@ inline RotationAngles rotation_angles(const Settings& s, std::int64_t n, bool is
   if (!fft && n % 2 != 0)
     throw OptionError("--hidden", fmt::format("the tunable style needs an even number of units, got {}", n));
   if (!fft && capacity % 2 != 0)
-    throw OptionError(s.option("capacity"), fmt::format("an even number of layers is wanted, got {}", capacity));
+    throw OptionError(s.option("capacity"), fmt::format("an even number of layers expected, got {}", capacity));
   RotationAngles W{fft ? Rotations::fft(n) : Rotations::tunable(n, capacity), {}, {}, {}, {}, {}};
   const auto layers = static_cast<std::int64_t>(W.pairs.layers().size());
   const auto angles = [&](const std::string& symbol, Tensor& first, Tensor& second) {

@@ -14,7 +14,7 @@ class SpectralRnn final : public Cell {
     std::int64_t r = s.integer("reflections", 0);
     if (r == 0) r = std::max<std::int64_t>(1, n / 4);
     if (r > n)
-      throw OptionError("--spectral_rnn.reflections", fmt::format("at most {}, the units, are wanted, got {}", n, r));
+      throw OptionError("--spectral_rnn.reflections", fmt::format("at most {}, the units, expected, got {}", n, r));
     const std::int64_t free = n * r - r * (r - 1) / 2;
     U_H = parameter("U_H", unit_rows(init.glorot_uniform({r, n})), "orthogonal", free);
     V_H = parameter("V_H", unit_rows(init.glorot_uniform({r, n})), "orthogonal", free);
@@ -34,7 +34,7 @@ class SpectralRnn final : public Cell {
   }
 
  private:
-  /// H(u_1) ... H(u_r) of the rows, row k without its first k - 1 entries.
+  /// H(u_1) ... H(u_r), where u_k is row k with its first k - 1 entries set to 0.
   static Tensor product(const Tensor& rows) { return householder_product(transpose(triu(rows))); }
   static Tensor unit_rows(const Tensor& rows) { return triu(rows) / norm(triu(rows), 2, {1}, true); }
 

@@ -1,5 +1,5 @@
-// Shuffling RNN (SRNN paper, section 3): the state only moves by a cyclic shift P and a ReLU; all learning is in beta,
-// which looks at the input alone.
+// Shuffling RNN (SRNN paper, section 3): a step only applies a cyclic shift P and a ReLU to the state; all learning is
+// in beta, a function of the input alone.
 #include <cmath>
 
 #include "cells/cell.h"
@@ -29,10 +29,10 @@ class Srnn final : public Cell {
     Tensor operator()(const Tensor& x) const { return linear(x, W, b); }
   };
   Layer layer(const std::string& name, std::int64_t in, std::int64_t out, Init& init) {
-    const double k = 1 / std::sqrt(static_cast<double>(in));  // PyTorch Linear's start
+    const double k = 1 / std::sqrt(static_cast<double>(in));  // PyTorch Linear's initialisation
     return {parameter(name + ".W", init.uniform({out, in}, k)), parameter(name + ".b", init.uniform({out}, k))};
   }
-  /// beta(x) = f_r(x) * sigmoid(W_g x + b_g); f_r has hidden layers with an activation and an affine last one.
+  /// beta(x) = f_r(x) * sigmoid(W_g x + b_g), where f_r has hidden layers with an activation and a last affine layer.
   Tensor beta(const Tensor& x) const {
     Tensor y = x;
     for (std::size_t l = 0; l + 1 < f_.size(); ++l) y = activate(activation_, f_[l](y));

@@ -29,7 +29,7 @@ class Sru final : public Cell {
   Tensors step(const Tensors& state, const Tensor& x) const override {
     const Tensor& mu = state[0];  // [B, 5 p]: p statistics at each rate
     const Tensor r = relu(r_(mu));
-    // phi = ReLU(W_phi [x; r] + b_phi): x by itself, as its product need not wait for the state
+    // phi = ReLU(W_phi [x; r] + b_phi). The product with x is separate, so that scan can hoist it.
     const Tensor W_x = slice(phi_.W, 1, 0, input), W_r = slice(phi_.W, 1, input, phi_.W.dim(1));
     const Tensor phi = relu(linear(x, W_x, phi_.b) + linear(r, W_r));
     return {alpha_ * mu + (1 - alpha_) * concat(Tensors(std::size(rates), phi), -1)};

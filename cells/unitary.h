@@ -1,5 +1,6 @@
-// The unitary matrix of uRNN (Arjovsky et al. 2016), W = D_3 R_2 F^-1 D_2 Pi R_1 F D_1, which full-capacity uRNN starts
-// from: phases D, reflections R about complex vectors, a permutation Pi and Fourier transforms, in O(n log n).
+// The unitary matrix of uRNN (Arjovsky et al. 2016), W = D_3 R_2 F^-1 D_2 Pi R_1 F D_1: phases D, reflections R about
+// complex vectors, a permutation Pi and Fourier transforms, in O(n log n). It is also the initial W of full-capacity
+// uRNN.
 #pragma once
 #include <cmath>
 
@@ -29,7 +30,7 @@ struct RestrictedUnitary {
   }
 };
 
-/// The start of uRNN: angles uniform in +-pi, Glorot uniform vectors, a random permutation.
+/// uRNN's initialisation: angles uniform in +-pi, Glorot uniform vectors, a random permutation.
 inline RestrictedUnitary restricted_unitary(std::int64_t n, Init& init) {
   constexpr double pi = 3.14159265358979323846;
   const double bound = std::sqrt(6.0 / static_cast<double>(2 + 2 * n));
@@ -40,7 +41,7 @@ inline RestrictedUnitary restricted_unitary(std::int64_t n, Init& init) {
   return W;
 }
 
-/// z' = modReLU(W z + V x; b) with a complex state, whatever W is; the read-out sees [re z; im z].
+/// z' = modReLU(W z + V x; b) with a complex state and any W; the read-out sees [re z; im z].
 class UnitaryRnn : public Cell {
  public:
   std::vector<State> states() const override { return {{"z", hidden, true}}; }

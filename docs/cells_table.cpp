@@ -79,7 +79,7 @@ struct Work {
   int light = 0;
   void add(const Op& op) {
     if (op.alias != nullptr) return;  // a view, no work
-    if (op.traits.kind != Kind::heavy) return void(++light);
+    if (op.traits.kind != Kind::compute) return void(++light);
     for (auto& [name, count] : heavy) {
       if (name == op.traits.name) return void(++count);
     }
@@ -98,10 +98,10 @@ struct Parts {
   Work from_parameters, all_times, each_time;
 };
 
-/// The sizes of the cell that is traced: so large that a product is thin only where a cell means it to be.
+/// The sizes of the cell that is traced: so large that a product is memory-bound only where the cell intends it.
 constexpr std::int64_t traced_hidden = 128, traced_input = 32;
 
-/// What a run over time computes, written down on shapes.
+/// A run over time, traced on shapes.
 Program traced_run(const Cell& cell) {
   std::vector<Spec> specs{{DType::f32, {6, 2, cell.input}, &backend()}};
   for (const State& s : cell.states()) specs.push_back({s.complex ? DType::c64 : DType::f32, {2, s.width}, &backend()});
@@ -116,11 +116,11 @@ Program traced_run(const Cell& cell) {
 
 Parts parts_of(const Program& program) {
   Parts parts;
-  std::vector<char> varying(program.slots.size(), 0);
+  std::vector<char> varying(program.values.size(), 0);
   std::fill_n(varying.begin(), program.inputs, 1);
   for (const Program::Node& node : program.nodes) {
-    const bool varies = std::any_of(node.in.begin(), node.in.end(), [&](int s) { return varying[ix(s)] != 0; });
-    for (int s = node.out; s < node.out + node.outs; ++s) varying[ix(s)] = varies;
+    const bool varies = std::any_of(node.in.begin(), node.in.end(), [&](int s) { return varying[s] != 0; });
+    for (int s = node.out; s < node.out + node.num_outputs; ++s) varying[s] = varies;
     if (node.op != &op_of<Scan>()) {
       (varies ? parts.all_times : parts.from_parameters).add(*node.op);
       continue;
@@ -134,7 +134,7 @@ Parts parts_of(const Program& program) {
 
 using Needs = std::set<std::string>;
 
-/// The ops that stand for a need.
+/// The numerical method that each of these ops needs.
 const std::map<std::string, std::string> needs_of_ops{
     {"fft", "FFT"},
     {"irfft", "FFT"},
@@ -148,7 +148,7 @@ const std::map<std::string, std::string> needs_of_ops{
     {"triangular_solve", "triangular solve"},
     {"qr", "QR"},
     {"svd", "SVD"},
-    {"polar", "SVD"},
+    {"polar_factor", "SVD"},
 };
 
 void add_needs(Needs& needs, const Op& op, const std::string& when) {
@@ -156,7 +156,7 @@ void add_needs(Needs& needs, const Op& op, const std::string& when) {
     needs.insert(found->second + when);
 }
 void add_needs(Needs& needs, const Program& program) {
-  for (const Spec& s : program.slots) {
+  for (const Spec& s : program.values) {
     if (is_complex(s.dtype)) needs.insert("complex numbers");
   }
   for (const Program::Node& node : program.nodes) {
@@ -192,7 +192,7 @@ Needs needs_of(const CellType& type, const Given& given) {
     if (tape.size() == 0) break;  // nothing to do
     add_needs(updates, tape, " in updates");
   }
-  // What a run needs is not said again.
+  // Needs of a run are not listed again.
   for (const Needs& more : {start, updates}) {
     for (const std::string& need : more) {
       if (std::none_of(needs.begin(), needs.end(), [&](const std::string& n) { return need.find(n + " ") == 0; }))
@@ -264,7 +264,7 @@ std::string section(const CellType& type, const std::string& needs) {
     std::vector<std::string> others;
     std::copy_if(s.choices.begin(), s.choices.end(), std::back_inserter(others),
                  [&](const std::string& c) { return c != s.fallback; });
-    const std::string values = s.kind == Setting::Kind::integer ? "whole numbers"
+    const std::string values = s.kind == Setting::Kind::integer ? "integers"
                                : s.kind == Setting::Kind::real  ? "numbers"
                                                                 : fmt::format("{}", fmt::join(others, ", "));
     text += fmt::format("| `{}` | {} | {} | {} |\n", s.name, s.fallback, values, s.help);
@@ -280,17 +280,18 @@ test fails when the two differ.
 n is the hidden size, i the width of the input. Equations are in `cells/NAME.cpp`; options of a program are
 `--NAME.SETTING`.
 
-- **trained numbers** is a formula in n, i and the settings. Factors stand side by side, `[a=b]` is 1 where it holds
-  and 0 elsewhere, `a or b` is b where a is 0. A complex number counts as two. The read-out and embeddings are not
+- **trained numbers** is a formula in n, i and the settings. A space between factors is a product, `[a=b]` is 1 where it
+  holds and 0 elsewhere, `a or b` is b where a is 0. A complex number counts as two. The read-out and embeddings are not
   counted.
-- **parameters** are tensors with default settings, by the names of weight files. Some of the numbers of a tensor may
-  not be read (a triangle) and are not counted.
+- **parameters** are tensors with default settings, under the names that they have in files of weights. Elements that
+  are never read (a triangle of a matrix) are not counted.
 - **once**, **for all times**, **at each time**: the ops of a step, traced with default settings, n = 128 and i = 32,
-  and taken apart by `scan` ([03-scan.md](03-scan.md)). The first two have left the loop: what depends on parameters
-  alone, and what depends on the input, for all times in one. Products, reductions, lookups and decompositions are
-  named; elementwise ops and movements are light. Light ops of the input and products with a side of 16 or less, as
-  those of a narrow input, stay in the loop.
-- **needs** are the numerical means of a run, and of its start and updates. In brackets: the settings that bring them.
+  and transformed by `scan` ([03-scan.md](03-scan.md)). The first two have left the loop: what depends on parameters
+  alone, and what depends on the input, computed for all time steps at once. Products, reductions, gathers and
+  decompositions are named; elementwise ops and ops that only move elements are counted as light ops. Light ops of the
+  input and products with a side of 16 or less, as those of a narrow input, stay in the loop.
+- **needs** are the numerical methods that a run uses, and its start and updates. In brackets: the settings that need
+  them.
 
 )";
 

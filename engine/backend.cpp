@@ -35,11 +35,11 @@ struct Kind {
 };
 struct Registry {
   std::vector<Kind> kinds;
-  std::vector<std::unique_ptr<Backend>> made;  // those asked for so far
+  std::vector<std::unique_ptr<Backend>> made;  // those used so far
   Backend* usual = nullptr;
 };
 Registry& registry() {
-  static Registry& registry = *new Registry;  // stays to the end: a driver may be gone before it, tensors after it
+  static Registry& registry = *new Registry;  // leaked: at exit drivers may end before it, and tensors after it
   return registry;
 }
 
@@ -75,7 +75,7 @@ Backend& set_default_backend(const std::string& name) { return *(registry().usua
 std::vector<std::string> backend_names() {
   std::vector<std::string> names;
   for (const Kind& kind : registry().kinds) names.push_back(kind.name);
-  std::sort(names.begin(), names.end());  // the linker orders them as it likes
+  std::sort(names.begin(), names.end());  // the linker decides the order of registration
   return names;
 }
 

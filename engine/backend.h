@@ -1,5 +1,5 @@
-// What a device must be able to do: plain kernels on plain pointers. Ops call these; a backend knows no op, no tensor
-// and no tape. Every method has a default that says "not supported", so a new backend can grow one kernel at a time.
+// The interface of a device: plain kernels on plain pointers. Ops call these; a backend knows no op, no tensor and no
+// tape. Every kernel has a default that throws "not supported", so a new backend can grow one kernel at a time.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -15,16 +15,16 @@ namespace reel {
 
 class Backend;
 
-/// A block of device memory with the count of tensors that look into it.
+/// A reference-counted block of device memory that tensors share.
 struct Storage {
   std::atomic<int> references{0};
-  std::uint32_t version = 0;  // counts changes in place, so that a derivative can tell that a value it needs is gone
+  std::uint32_t version = 0;  // counts in-place changes, so that a vjp detects that a saved value was overwritten
   Backend* backend = nullptr;
   std::byte* data = nullptr;
   std::size_t bytes = 0;
 };
 
-/// Shared ownership of a Storage; the last one gives it back to its backend.
+/// Shared ownership of a Storage; the last owner releases it to its backend.
 class StoragePtr {
  public:
   StoragePtr() = default;
@@ -52,10 +52,10 @@ class StoragePtr {
 
 struct MemoryUse {
   std::size_t live_bytes = 0, cached_bytes = 0, peak_bytes = 0;  // of blocks, rounded up to their size class
-  std::size_t system_calls = 0;                                  // times the system was asked for memory
+  std::size_t system_calls = 0;                                  // allocations from the system
 };
 
-/// The most memory that a device can give, in words also: "this machine has 24.6 GB".
+/// The most memory that a device can allocate, and a text for messages: "this machine has 24.6 GB".
 struct MemoryLimit {
   std::size_t bytes = std::numeric_limits<std::size_t>::max();
   std::string text = "";
@@ -63,20 +63,22 @@ struct MemoryLimit {
 /// "4.1 GB", with 1 GB = 10^9 bytes.
 std::string memory_text(double bytes);
 
-/// Kernels that a backend has written down instead of running them, to be run as often as one likes on the same memory.
-/// Blocks allocated meanwhile are its own: nobody else is given them. One that goes before stop() is given up.
-class Recording {
+/// Kernels that a backend captured instead of running them, to replay any number of times on the same memory. Blocks
+/// allocated during the capture belong to the graph and are not reused. Destroying it before stop() abandons the
+/// capture.
+class CapturedGraph {
  public:
-  virtual ~Recording() = default;
-  /// Ends the writing down: what is asked for from here on is done at once, as ever.
+  virtual ~CapturedGraph() = default;
+  /// Ends the capture; later kernels run immediately again.
   virtual void stop() = 0;
-  /// Runs all of it; after stop().
+  /// Runs all captured kernels. Call it after stop().
   virtual void replay() = 0;
-  /// How many kernels and copies it is.
+  /// The number of captured kernels and copies.
   virtual std::size_t size() const = 0;
 };
-/// Thrown while writing down, at what cannot be: a number that the host wants to see. The Recording is of no use then.
-struct CannotRecord : std::runtime_error {
+/// Thrown during a capture by an operation that cannot be captured, such as reading a value on the host. The
+/// CapturedGraph is unusable then.
+struct NotCapturable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
@@ -85,29 +87,30 @@ class Backend {
   virtual ~Backend() = default;
   /// What --device takes: "cpu", "cuda", "cuda:1".
   virtual std::string name() const = 0;
-  /// Memory for `bytes` bytes, aligned for vector loads; throws OutOfMemory when there is none.
+  /// Allocates `bytes` bytes, aligned for vector loads; throws OutOfMemory.
   virtual Storage* allocate(std::size_t bytes) = 0;
   virtual void release(Storage* storage) = 0;
   virtual MemoryUse memory() const { return {}; }
   virtual MemoryLimit memory_limit() const { return {}; }
-  /// Counts the peak anew from what is live now.
+  /// Resets the peak to the bytes that are live now.
   virtual void reset_peak() {}
   virtual void read(void* host, const void* device, std::size_t bytes) = 0;
   virtual void write(void* device, const void* host, std::size_t bytes) = 0;
-  /// Threads that kernels may use; ignored where it has no meaning.
+  /// The number of threads that kernels may use; ignored by devices without host threads.
   virtual void set_threads(int) {}
   virtual int threads() const { return 1; }
-  /// May time loops take rows of the batch apart, and do fused runs go block by block through memory of the host? True
-  /// for processors that have caches to keep; false: calls and runs of a step are kernels for the whole batch, and
-  /// local values of a run have no memory.
+  /// True for CPUs, where caches matter: time loops shard the batch, and fusion groups run block by block in host
+  /// memory. False: each call or fusion group of a step is a kernel on the whole batch, and its local operands have no
+  /// buffers.
   virtual bool runs_in_blocks() const { return false; }
-  /// Calls f(part) for all parts, at the same time where there are threads; kernels called inside f stay on its thread.
-  /// Throws what f throws.
+  /// Calls f(part) for all parts, in parallel if there are threads. Kernels called inside f run on f's thread. Throws
+  /// what f throws.
   virtual void parallel(int parts, const std::function<void(int)>& f) {
     for (int p = 0; p < parts; ++p) f(p);
   }
-  /// Kernels are written down from here on and not run, until Recording::stop(); null: this backend does not do that.
-  virtual std::unique_ptr<Recording> record() { return nullptr; }
+  /// Captures kernels from here on instead of running them, until CapturedGraph::stop(). Null: this backend cannot
+  /// capture.
+  virtual std::unique_ptr<CapturedGraph> capture() { return nullptr; }
 
   virtual void fill(const FillArgs&) { unsupported("fill"); }
   virtual void copy(const CopyArgs&) { unsupported("copy"); }
@@ -115,14 +118,14 @@ class Backend {
   virtual void map(const MapArgs&) { unsupported("map"); }
   virtual void zip(const ZipArgs&) { unsupported("zip"); }
   virtual void select(const SelectArgs&) { unsupported("select"); }
-  /// Can this call, whose operands are not numbered yet, be a part of a fused run?
+  /// Can this call join a fusion group? Its operands have no indices yet.
   virtual bool fuses(const FusedCall&) { return false; }
-  /// Looks up what runs a call of a fused run: once, before many runs.
+  /// Sets the kernel of a fused call, once before many runs.
   virtual void resolve(FusedCall&) {}
   virtual void fused(const FusedArgs&) { unsupported("fused"); }
-  /// Calls step(i) for i = 0 .. steps - 1. Each step makes the same calls, on memory that lies equally far apart from
-  /// step to step, or in one of two places in turn; so a backend may look at a few and do all of them its own way. What
-  /// the next step writes over need not be there in the end.
+  /// Calls step(i) for i = 0 .. steps - 1. Each step makes the same kernel calls, on addresses that advance by a
+  /// constant stride a step or are double-buffered. So a backend may trace a few steps and then run all of them in its
+  /// own way. Values that a later step overwrites need not exist afterwards.
   virtual void loop(std::int64_t steps, const std::function<void(std::int64_t i)>& step) {
     for (std::int64_t i = 0; i < steps; ++i) step(i);
   }
@@ -131,29 +134,30 @@ class Backend {
   virtual void cumsum(const CumsumArgs&) { unsupported("cumsum"); }
   virtual void row_function(const RowFunctionArgs&) { unsupported("row_function"); }
   virtual void gemm(const GemmArgs&) { unsupported("gemm"); }
-  /// The four lookups throw Error when an index is out of range.
+  /// The next four kernels throw Error when an index is out of range.
   virtual void gather_rows(const RowsArgs&) { unsupported("gather_rows"); }
-  virtual void scatter_add_rows(const RowsArgs&) { unsupported("scatter_add_rows"); }
+  virtual void segment_sum(const RowsArgs&) { unsupported("segment_sum"); }
   virtual void take_along(const TakeArgs&) { unsupported("take_along"); }
-  virtual void put_along(const TakeArgs&) { unsupported("put_along"); }
+  virtual void scatter_add(const TakeArgs&) { unsupported("scatter_add"); }
   virtual void rotate(const RotateArgs&) { unsupported("rotate"); }
   virtual void random(const RandomArgs&) { unsupported("random"); }
   virtual void update(const UpdateArgs&) { unsupported("update"); }
-  /// The sums of squares of many arrays, each to its place in memory of the device.
+  /// The sum of squares of each of many arrays, written to device memory.
   virtual void sums_of_squares(DType, std::span<const SquaresOf>) { unsupported("sums_of_squares"); }
-  /// *scale = what an update takes gradients times, so that their norm is at most `limit`: numbers are the loss and n -
-  /// 1 sums of squares, in memory of the device as scale is. NaN, for no update, if loss or norm is not finite.
+  /// clip(n, numbers, limit, scale): *scale = the factor that clips the gradients' norm to `limit`. The numbers are the
+  /// loss and n - 1 sums of squares; they and scale are in device memory. NaN, which means no update, if the loss or
+  /// the norm is not finite.
   virtual void clip(std::int64_t, const double*, double, double*) { unsupported("clip"); }
   virtual void fft(const FftArgs&) { unsupported("fft"); }
   virtual void real_fft(const RealFftArgs&) { unsupported("real_fft"); }
 
-  // Linear algebra: spectra. They throw Error when an element is not finite or the iteration does not converge.
-  /// Returns how many matrices have no basis of eigenvectors.
+  // Linear algebra: spectra. These throw Error when an element is not finite or the iteration does not converge.
+  /// Returns the number of matrices that have no basis of eigenvectors.
   virtual std::int64_t eig(const EigArgs&) { unsupported("eig"); }
   virtual void eigh(const EighArgs&) { unsupported("eigh"); }
   virtual void svd(const SvdArgs&) { unsupported("svd"); }
   virtual void schur(const SchurArgs&) { unsupported("schur"); }
-  /// Returns how many matrices have no simple eigenvalue of largest modulus.
+  /// Returns the number of matrices whose eigenvalue of largest modulus is not simple.
   virtual std::int64_t spectral_radius(const SpectralRadiusArgs&) { unsupported("spectral_radius"); }
 
   // Linear algebra: solving
@@ -165,27 +169,26 @@ class Backend {
   virtual void qr(const QrArgs&) { unsupported("qr"); }
   virtual void determinant(const DeterminantArgs&) { unsupported("determinant"); }
   virtual void pinv(const PinvArgs&) { unsupported("pinv"); }
-  virtual void polar(const PolarArgs&) { unsupported("polar"); }
+  virtual void polar_factor(const PolarFactorArgs&) { unsupported("polar_factor"); }
 
-  /// Throws OutOfMemory when `bytes` are more than the device has: "[subject] what needs 4 TB, this machine has 24.6
-  /// GB. Hint: hint". For what is known to be large before anything of it is asked for.
+  /// Throws OutOfMemory when `bytes` are more than the device has: "[subject] what need 4 TB, this machine has 24.6 GB.
+  /// Hint: hint". For sizes that are known before anything is allocated.
   void require_memory(const std::string& subject, const std::string& what, double bytes, const std::string& hint) const;
 
  protected:
   [[noreturn]] void unsupported(const char* kernel) const;
 };
 
-/// Makes the backend of a device that has just been asked for; `rest` is what follows the kind in its name, as ":1".
+/// Creates the backend of a device on its first use; `rest` is the part of its name after the kind, such as ":1".
 /// Throws Error when there is no such device.
 using MakeBackend = std::unique_ptr<Backend> (*)(const std::string& rest);
-/// Makes a kind of device known ("cuda"); one line at the end of its backend's main file. Nothing is looked for until
-/// such a device is asked for.
+/// Registers a kind of device ("cuda"): one line at the end of its backend's main file. `make` is called on first use.
 bool register_backend(const std::string& kind, MakeBackend make);
-/// The device called `name` ("cpu", "cuda:1"), or the default one; throws Error that lists the kinds this build has.
+/// The device called `name` ("cpu", "cuda:1"), or the default one. Throws Error that lists the kinds of this build.
 Backend& backend(const std::string& name = {});
-/// Where tensors are made when nobody says where; "cpu" before the first call. Throws as backend() does.
+/// Sets the device of new tensors; "cpu" before the first call. Throws as backend() does.
 Backend& set_default_backend(const std::string& name);
-/// The kinds of device that this build has.
+/// The kinds of device in this build.
 std::vector<std::string> backend_names();
 
 }  // namespace reel

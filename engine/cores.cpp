@@ -29,7 +29,7 @@ double quota(const std::string& group) {
 
 /// How many processors the scheduler may put this process on.
 int allowed_processors() {
-  std::array<cpu_set_t, 16> sets{};  // one alone is for 1024 processors
+  std::array<cpu_set_t, 16> sets{};  // one holds only 1024 processors
   if (sched_getaffinity(0, sizeof sets, sets.data()) == 0) return CPU_COUNT_S(sizeof sets, sets.data());
   return static_cast<int>(std::thread::hardware_concurrency());
 }

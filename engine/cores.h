@@ -1,15 +1,15 @@
-// How many processors this process may use.
+// The number of processors that this process may use.
 #pragma once
 #include <string>
 
 namespace reel {
 
-/// How many threads can run at the same time: the processors that the process is allowed (taskset, cpusets), or fewer
-/// where a control group limits its time, as containers do; at least 1.
+/// How many threads can run at the same time: the processors in the affinity mask (taskset, cpusets), or fewer where a
+/// control group limits CPU time, as in containers; at least 1.
 int available_cores();
 
-/// How many processors the control groups of a process let it keep busy, rounded up; 0: no limit. `groups` is the text
-/// of /proc/self/cgroup; the groups' files, of version 1 or 2, lie below `mount`.
+/// The CPU quota of a process's control groups in processors, rounded up; 0: no limit. `groups` is the text of
+/// /proc/self/cgroup; the groups' files, of version 1 or 2, are below `mount`.
 int cores_by_quota(const std::string& groups, const std::string& mount = "/sys/fs/cgroup");
 
 }  // namespace reel

@@ -1,4 +1,4 @@
-// Element types. Real and complex floating point carry derivatives; i32 and boolean index and select.
+// Element types. Real and complex floating point are differentiable; i32 and boolean are for indices and masks.
 #pragma once
 #include <complex>
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #ifdef __CUDACC__
-#define REEL_HD __host__ __device__  // what the CPU and GPUs share
+#define REEL_HD __host__ __device__  // code that the CPU and GPUs share
 #else
 #define REEL_HD
 #endif
@@ -64,7 +64,7 @@ constexpr std::string_view name_of(DType dtype) {
 }
 constexpr bool is_complex(DType dtype) { return dtype == DType::c64 || dtype == DType::c128; }
 constexpr bool is_floating(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
-/// True for the types that carry derivatives.
+/// True for the types that have gradients.
 constexpr bool is_differentiable(DType dtype) { return is_floating(dtype) || is_complex(dtype); }
 /// f32 for c64, f64 for c128, the type itself otherwise.
 constexpr DType real_of(DType dtype) {

@@ -24,7 +24,7 @@ void warn(const std::string& subject, const std::string& text) {
   const int n = ++counts().of[subject];
   if (n > shown) return;
   const char* end = n == shown ? " (further warnings are not shown)" : "";
-  // unlike fmt::print this does not throw when stderr cannot be written: that must not end a run
+  // Unlike fmt::print this does not throw when stderr is not writable, which must not end a run.
   std::fputs(fmt::format("[{}] warning: {}{}\n", subject, text, end).c_str(), stderr);
 }
 

@@ -1,5 +1,4 @@
-// Errors a user can cause: what failed, the rule in words, the values, where it was called, and a hint when one is
-// known.
+// Errors that a user can cause. Each names what failed, the rule, the values, the caller, and a hint if there is one.
 #pragma once
 #include <fmt/core.h>
 
@@ -9,54 +8,53 @@
 
 namespace reel {
 
-using Where = std::source_location;
+using Loc = std::source_location;
 
-/// A failure the user can mend. what() reads "[subject] rule and values. Hint: ... (file:line)".
+/// An error the user can fix. what() reads "[subject] rule and values. Hint: ... (file:line)".
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& text) : std::runtime_error(text) {}
   Error(const std::string& subject, const std::string& rule) : std::runtime_error("[" + subject + "] " + rule) {}
 };
 
-/// A value of an option that cannot be: "--hidden: 1 or more units are needed, got 0".
+/// An invalid value of an option: "--hidden: 1 or more units are needed, got 0".
 struct OptionError : Error {
   OptionError(const std::string& option, const std::string& rule) : Error(option + ": " + rule) {}
 };
 
-/// A broken rule found where neither the op's name nor the caller's line is known; apply() adds both.
+/// A broken rule, thrown where neither the op's name nor the caller's line is known; apply() adds both.
 struct RuleError : Error {
   explicit RuleError(std::string text) : Error("tensor", text), rule(std::move(text)) {}
   std::string rule;
 };
 
-/// There is less memory than is needed; `rule` says how much of either, without the subject.
+/// Not enough memory; `rule` says how much is needed and available, without the subject.
 struct OutOfMemory : Error {
   OutOfMemory(const std::string& subject, std::string text) : Error(subject, text), rule(std::move(text)) {}
   std::string rule;
 };
 
-/// Throws RuleError: for use inside Op::infer, where the op's name and the caller's line are not known.
+/// Throws RuleError, for example inside infer(), where the op's name and the caller's line are not known.
 template <class... Args>
-[[noreturn]] void broken(fmt::format_string<Args...> format, Args&&... args) {
+[[noreturn]] void rule_error(fmt::format_string<Args...> format, Args&&... args) {
   throw RuleError(fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// "cells/lstm.cpp:41", relative to the project's root.
-inline std::string str(const Where& where) { return fmt::format("{}:{}", where.file_name(), where.line()); }
+/// "cells/lstm.cpp:41", relative to the project root.
+inline std::string str(const Loc& where) { return fmt::format("{}:{}", where.file_name(), where.line()); }
 
-/// Throws Error with the caller's line at its end.
+/// Throws Error with the caller's line at the end.
 template <class... Args>
-[[noreturn]] void fail(const char* subject, const Where& where, fmt::format_string<Args...> format, Args&&... args) {
+[[noreturn]] void fail(const char* subject, const Loc& where, fmt::format_string<Args...> format, Args&&... args) {
   throw Error(subject, fmt::format(format, std::forward<Args>(args)...) + " (" + str(where) + ")");
 }
 
-/// Prints "[subject] warning: text" to stderr; silent from the sixth of a subject on. For what need not be wrong, but
-/// must not pass unseen.
+/// Prints "[subject] warning: text" to stderr, at most five times for each subject.
 void warn(const std::string& subject, const std::string& text);
-/// How often a subject has warned so far, silently or not.
+/// The number of warnings of a subject so far, printed or not.
 int warnings(const std::string& subject);
 
-/// A rule of ours, not of the user's: says where the engine contradicts itself.
+/// Checks an invariant of the engine: a failure is our bug, not the user's.
 #define REEL_ASSERT(condition)                                                                           \
   do {                                                                                                   \
     if (!(condition))                                                                                    \

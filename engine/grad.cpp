@@ -1,4 +1,5 @@
-// The reverse sweep: one loop forward that marks what depends on xs, one loop backward that calls each op's derivative.
+// Reverse-mode differentiation: a loop forwards marks the values that depend on xs, a loop backwards calls each op's
+// vjp.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
@@ -11,7 +12,7 @@ namespace reel {
 
 namespace {
 
-/// A small number for each value: those made on the tape by their id, leaves (only xs matter) by a table.
+/// A dense index for each value: values computed on the tape by their id, leaves (only xs matter) by a map.
 class Numbering {
  public:
   Numbering(const Tape& tape, const Tensors& xs) : base_(tape.first_id()) {
@@ -45,8 +46,8 @@ class Numbering {
   std::unordered_map<std::uint64_t, std::size_t> leaves_;
 };
 
-/// Brings a gradient to the shape and field of the value it belongs to: sums over stretched axes, real part for reals.
-Tensor fit(Tensor&& g, const Spec& spec) {
+/// Reduces a gradient to the spec of its value: sums over broadcast axes, and takes the real part for a real value.
+Tensor unbroadcast(Tensor&& g, const Spec& spec) {
   if (!(g.shape() == spec.shape)) g = primitive::sum_to(g, spec.shape);
   if (is_complex(g.dtype()) && !is_complex(spec.dtype)) g = primitive::real_part(g);
   return std::move(g);
@@ -56,7 +57,7 @@ void accumulate(Tensor& sum, Tensor&& g) { sum = sum.defined() ? primitive::add(
 
 }  // namespace
 
-Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& options, Where where) {
+Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& options, Loc where) {
   Tape* const current = Tape::current();
   if (!current)
     fail("grad", where,
@@ -91,8 +92,8 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
     for (const Tensor& t : tape.outputs(tape.node(i))) reached[number(t)] = 1;
   }
 
-  std::optional<Pause> pause;
-  if (!options.create_graph && tape.mode() == Tape::Mode::eager) pause.emplace();
+  std::optional<NoGrad> no_grad;
+  if (!options.create_graph && tape.mode() == Tape::Mode::eager) no_grad.emplace();
 
   Tensors gradient(number.size());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -106,7 +107,7 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
     if (seed.defined() && is_reached(outputs[i])) accumulate(gradient[number(outputs[i])], std::move(seed));
   }
 
-  // While derivatives are written to this tape its arrays may move, so a node is copied before its derivative runs.
+  // While vjps are recorded on this tape its arrays may be reallocated, so a node is copied before its vjp runs.
   const bool moves = Tape::current() == &tape;
   std::vector<char> keep(number.size(), 0), needs;
   for (const Tensor& x : xs) keep[number(x)] = 1;
@@ -142,7 +143,7 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
       outs = {values.data() + ins.size(), outs.size()};
       node_versions = versions;
       const Attrs attrs = node.attrs;
-      const Where called = node.where;
+      const Loc called = node.where;
       Vjp v(op, called, ins, outs, node_versions, dy, needs, dx);
       op.vjp(attrs, v);
     } else {
@@ -150,7 +151,8 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
       op.vjp(node.attrs, v);
     }
     for (std::size_t k = 0; k < ins.size(); ++k) {
-      if (needs[k] && dx[k].defined()) accumulate(gradient[number(ins[k])], fit(std::move(dx[k]), ins[k].spec()));
+      if (needs[k] && dx[k].defined())
+        accumulate(gradient[number(ins[k])], unbroadcast(std::move(dx[k]), ins[k].spec()));
     }
   }
 

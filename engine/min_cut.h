@@ -1,5 +1,5 @@
-// The cheapest edges of a graph that part a source from a sink: the value of the largest flow between them (Ford and
-// Fulkerson 1956), found along shortest paths (Edmonds and Karp 1972).
+// Minimal cut: the cheapest set of edges that separates a source from a sink. Its cost is the maximal flow between them
+// (Ford and Fulkerson 1956), found along shortest augmenting paths (Edmonds and Karp 1972).
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -17,10 +17,10 @@ class MinCut {
     from_[from].push_back(edges_.size());
     edges_.push_back({to, capacity});
     from_[to].push_back(edges_.size());
-    edges_.push_back({from, 0});  // backwards: flow that may be taken back
+    edges_.push_back({from, 0});  // the reverse edge: flow that can be undone
   }
 
-  /// By vertex: on the source's side of the cut.
+  /// By vertex: is it on the source's side of the cut?
   std::vector<char> source_side(std::size_t source, std::size_t sink) {
     constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
     std::vector<std::size_t> came_by, queue;
@@ -52,9 +52,9 @@ class MinCut {
  private:
   struct Edge {
     std::size_t to;
-    double left;  // capacity that no flow has taken
+    double left;  // residual capacity
   };
-  std::vector<Edge> edges_;                     // each is followed by its opposite
+  std::vector<Edge> edges_;                     // each edge is followed by its reverse
   std::vector<std::vector<std::size_t>> from_;  // by vertex: edges
 };
 

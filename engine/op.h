@@ -1,26 +1,26 @@
-// How an op is defined. An op is a struct: its members are its attributes, and it says
+// How an op is defined. An op is a struct whose members are its attributes:
 //
 //   struct Roll {
 //     std::int64_t shift;
 //     static constexpr Traits traits{.name = "roll", .kind = Kind::movement};
-//     Spec infer(Inputs in) const;             // dtype and shape of the result, or broken("the rule and the values")
-//     void run(Inputs in, Tensor& out) const;  // asks the backend; out is allocated by the caller
+//     Spec infer(Inputs in) const;             // dtype and shape of the result, or rule_error(the rule and the values)
+//     void run(Inputs in, Tensor& out) const;  // calls the backend; the caller has allocated out
 //     void vjp(Vjp& v) const;                  // gradients of the inputs, written in ops
 //   };
 //   REEL_OP(Roll)
 //
-// and is called with apply(Roll{1}, {&x}, where). Ops with several results say outputs(), infer(in, specs), run(in,
-// outs). What else an op may say serves time loops:
+// It is called with apply(Roll{1}, {&x}, where). Ops with several results define outputs(), infer(in, specs) and
+// run(in, outs). The other members are optional and serve time loops:
 //
-//     Tensor batch(Inputs in, Varying varying, std::int64_t steps) const;
-//                                                      all time steps at once
-//     bool rows(Inputs in, Varying split) const;       may the batch be shared among threads?
-//     bool sums_rows(Inputs in, Varying split) const;  or does each give a part of a sum?
-//     std::optional<FusedCall> fuse(Inputs in) const;  how it is a part of a fused run, if it is
-//     bool thin(Inputs in) const;                      as fast step by step as for all times at once?
-//     bool looks_up(Inputs in) const;                  are the result's rows rows of in[0], by the numbers in[1]?
-//     bool prepare(Inputs in, Varying constant, Attrs& better, Tensors& replaced) const;
-//                                                      the same call, made ready for a whole loop
+//   Tensor vmap(Inputs in, Mapped mapped, std::int64_t steps) const;      all time steps in one call
+//   Tensor vmap_sum(Inputs in, Mapped mapped, std::int64_t steps) const;  their sum over time in one call
+//   bool shards_rows(Inputs in, Mapped sharded) const;                    can each thread run its shard of the batch?
+//   bool reduces_rows(Inputs in, Mapped sharded) const;                   if not: is each shard's result a partial sum?
+//   std::optional<FusedCall> fuse(Inputs in) const;                       the call in a fusion group, if it can be
+//   bool memory_bound(Inputs in) const;                                   is hoisting this call not worth it?
+//   bool is_gather(Inputs in) const;                                      does it gather rows of in[0] by in[1]?
+//   bool prepack(Inputs in, Mapped constant, Attrs& better, Tensors& replaced) const;
+//                                                                         a faster call with the same result
 #pragma once
 #include <cstring>
 #include <memory>
@@ -33,7 +33,7 @@
 
 namespace reel {
 
-/// The arguments of an op call, without copying their handles.
+/// The arguments of an op call, as pointers, so that no handle is copied.
 class Inputs {
  public:
   Inputs(const Tensor* const* first, std::size_t size) : first_(first), size_(size) {}
@@ -47,7 +47,7 @@ class Inputs {
   std::size_t size_;
 };
 
-/// The addresses of a list of tensors, to pass it as Inputs.
+/// The addresses of a list of tensors, for Inputs.
 inline std::vector<const Tensor*> pointers(const Tensors& list) {
   std::vector<const Tensor*> out;
   out.reserve(list.size());
@@ -57,25 +57,25 @@ inline std::vector<const Tensor*> pointers(const Tensors& list) {
 
 /// What recomputing a result costs, seen from a time loop.
 enum class Kind : std::uint8_t {
-  elementwise,  // each element from the elements at its place
-  movement,     // elements change place
-  heavy,        // products, reductions, lookups: worth keeping, and worth doing once for all time steps
+  elementwise,  // each element depends on the input elements at its index
+  movement,     // elements move to other indices
+  compute,      // products, reductions, gathers: worth saving, and worth hoisting out of the loop
 };
 
-/// Which tensors the derivative looks at; the tape lets go of the others.
-enum class Reads : std::uint8_t { nothing = 0, inputs = 1, output = 2, both = 3 };
+/// Which tensors the vjp reads; the tape keeps no storage of the others.
+enum class Saves : std::uint8_t { nothing = 0, inputs = 1, output = 2, both = 3 };
 
 struct Traits {
   const char* name;
-  Kind kind = Kind::heavy;
-  double effort = 1;  // of making an element, compared with an addition; of heavy ops it is not asked
-  Reads reads = Reads::both;
-  bool linear = false;         // jointly linear in all inputs: the sum over time steps may be taken of the inputs
-  bool allocates = false;      // run() is given undefined results, and makes them
-  bool differentiable = true;  // false: a declared end of derivatives, asking for one is an error
+  Kind kind = Kind::compute;
+  double cost = 1;  // per element, in additions; not used for compute ops
+  Saves saves = Saves::both;
+  bool linear = false;         // jointly linear in all inputs, so it commutes with the sum over time steps
+  bool allocates = false;      // run() allocates its results itself
+  bool differentiable = true;  // false: taking a gradient through this op is an error
 };
 
-/// An op object with its type forgotten.
+/// A type-erased op object. Small ones are stored in place.
 class Attrs {
  public:
   Attrs() = default;
@@ -101,8 +101,8 @@ class Attrs {
   std::shared_ptr<const void> big_;
 };
 
-/// For each input of a call inside a time loop: does it differ from step to step (and so has a leading axis of steps)?
-class Varying {
+/// One bit for each input of a call, for example: does it have a leading axis of time steps [T, ...]?
+class Mapped {
  public:
   void set(std::size_t i) { bits_ |= std::uint64_t{1} << i; }
   bool operator[](std::size_t i) const { return (bits_ >> i & 1) != 0; }
@@ -114,24 +114,24 @@ class Varying {
 
 struct Op;
 
-/// What a derivative sees of the call, and where it leaves its results.
+/// The argument of an op's vjp: the call's inputs and outputs, their gradients, and where the results go.
 class Vjp {
  public:
-  Vjp(const Op& op, const Where& where, std::span<const Tensor> ins, std::span<const Tensor> outs,
+  Vjp(const Op& op, const Loc& where, std::span<const Tensor> ins, std::span<const Tensor> outs,
       std::span<const std::uint32_t> versions, std::span<const Tensor> dy, std::span<const char> needs,
       std::span<Tensor> dx)
       : op_(op), where_(where), ins_(ins), outs_(outs), versions_(versions), dy_(dy), needs_(needs), dx_(dx) {}
 
-  /// Input i with its value; throws Error when it was changed in place since.
+  /// Input i; throws Error when it was changed in place since the call.
   const Tensor& in(std::size_t i) const { return checked(ins_[i], versions_[i], "input", i); }
-  /// Output i with its value, likewise.
+  /// Output i; throws likewise.
   const Tensor& out(std::size_t i = 0) const { return checked(outs_[i], versions_[ins_.size() + i], "output", i); }
-  /// Shape, dtype and device of input i, whether its value was kept or not.
+  /// Shape, dtype and device of input i, whether its value was saved or not.
   const Spec& spec(std::size_t i) const { return ins_[i].spec(); }
   std::size_t inputs() const { return ins_.size(); }
-  /// Gradient with respect to output i; undefined stands for zero.
+  /// Gradient with respect to output i; undefined means zero.
   const Tensor& dy(std::size_t i = 0) const { return dy_[i]; }
-  /// Is the gradient of input i wanted?
+  /// Does anyone need the gradient of input i?
   bool needs(std::size_t i) const { return needs_[i] != 0; }
   void set(std::size_t i, const Tensor& gradient) { dx_[i] = gradient; }
 
@@ -139,7 +139,7 @@ class Vjp {
   const Tensor& checked(const Tensor& t, std::uint32_t version, const char* what, std::size_t i) const;
 
   const Op& op_;
-  const Where& where_;
+  const Loc& where_;
   std::span<const Tensor> ins_, outs_;
   std::span<const std::uint32_t> versions_;
   std::span<const Tensor> dy_;
@@ -147,36 +147,34 @@ class Vjp {
   std::span<Tensor> dx_;
 };
 
-/// The functions of an op with its type forgotten; null where it has none.
+/// The functions of a type-erased op; null where the op does not define one.
 struct Op {
   Traits traits;
   std::size_t (*outputs)(const Attrs&);
   void (*infer)(const Attrs&, Inputs, std::span<Spec>);
   void (*run)(const Attrs&, Inputs, std::span<Tensor>);
-  /// Instead of run, for ops whose result is elements of in[0] where they are: how many elements to skip.
+  /// Replaces run for ops whose result is a view of in[0]: the offset of the view in elements.
   std::int64_t (*alias)(const Attrs&, Inputs);
   void (*vjp)(const Attrs&, Vjp&);
-  Tensor (*batch)(const Attrs&, Inputs, Varying, std::int64_t steps);
-  Tensor (*batch_sum)(const Attrs&, Inputs, Varying, std::int64_t steps);  // undefined where it has no short cut
-  /// The inputs in `split` have B places along axis 0, others are whole. True if result r along axis 0 comes from
-  /// places r alone, so that run() may be given any of them.
-  bool (*rows)(const Attrs&, Inputs, Varying split);
-  /// True if the result is a sum over those places, so that the results of parts of them add up.
-  bool (*sums_rows)(const Attrs&, Inputs, Varying split);
-  /// An elementwise call as a part of a run of such; its parameters are those of the Attrs, which must stay where it
-  /// is.
+  Tensor (*vmap)(const Attrs&, Inputs, Mapped, std::int64_t steps);
+  Tensor (*vmap_sum)(const Attrs&, Inputs, Mapped, std::int64_t steps);  // undefined: no faster way than vmap and sum
+  /// The inputs in `sharded` have the batch as axis 0, the others are replicated. True if row r of the result depends
+  /// on rows r of the sharded inputs alone, so that run() may be given any range of rows.
+  bool (*shards_rows)(const Attrs&, Inputs, Mapped sharded);
+  /// True if the result is a sum over the batch, so that the results of shards add up.
+  bool (*reduces_rows)(const Attrs&, Inputs, Mapped sharded);
+  /// An elementwise call as a member of a fusion group. Its params point into the Attrs, which must not move.
   std::optional<FusedCall> (*fuse)(const Attrs&, Inputs);
-  /// Heavy by its kind, but this call has so little to read or to make that it is as fast step by step, and spares a
-  /// slab.
-  bool (*thin)(const Attrs&, Inputs);
+  /// True for a compute op whose call is memory-bound, so that hoisting it would not pay for the stacked result.
+  bool (*memory_bound)(const Attrs&, Inputs);
   /// True if row i of the result [B, ...] is row in[1][i] of in[0], in[1] being [B].
-  bool (*looks_up)(const Attrs&, Inputs);
-  /// For a call that a loop makes many times: puts a call of the same result that is done faster into `better` and
-  /// `replaced` (undefined: as it was), which may hold something made from the constant inputs. False: there is none.
-  bool (*prepare)(const Attrs&, Inputs, Varying constant, Attrs& better, Tensors& replaced);
+  bool (*is_gather)(const Attrs&, Inputs);
+  /// For a call that a loop makes many times: writes a faster call with the same result to `better` and `replaced`
+  /// (undefined: the argument stays). It may hold tensors made from the constant inputs. False: there is none.
+  bool (*prepack)(const Attrs&, Inputs, Mapped constant, Attrs& better, Tensors& replaced);
 };
 
-/// All ops of this build, by registration; the tests go through them.
+/// All registered ops of this build; the tests iterate over them.
 std::vector<const Op*>& op_registry();
 
 template <class O>
@@ -187,14 +185,14 @@ Op make_op() {
         .run = nullptr,
         .alias = nullptr,
         .vjp = nullptr,
-        .batch = nullptr,
-        .batch_sum = nullptr,
-        .rows = nullptr,
-        .sums_rows = nullptr,
+        .vmap = nullptr,
+        .vmap_sum = nullptr,
+        .shards_rows = nullptr,
+        .reduces_rows = nullptr,
         .fuse = nullptr,
-        .thin = nullptr,
-        .looks_up = nullptr,
-        .prepare = nullptr};
+        .memory_bound = nullptr,
+        .is_gather = nullptr,
+        .prepack = nullptr};
   constexpr bool many = requires(const O& o) { o.outputs(); };
   if constexpr (many) {
     op.outputs = [](const Attrs& a) { return static_cast<std::size_t>(a.as<O>().outputs()); };
@@ -211,23 +209,23 @@ Op make_op() {
   constexpr bool has_vjp = requires(const O& o, Vjp& v) { o.vjp(v); };
   static_assert(has_vjp == O::traits.differentiable, "an op has a vjp or declares .differentiable = false");
   if constexpr (has_vjp) op.vjp = [](const Attrs& a, Vjp& v) { a.as<O>().vjp(v); };
-  if constexpr (requires(const O& o, Inputs in, Varying v) { o.batch(in, v, std::int64_t{}); })
-    op.batch = [](const Attrs& a, Inputs in, Varying v, std::int64_t t) { return a.as<O>().batch(in, v, t); };
-  if constexpr (requires(const O& o, Inputs in, Varying v) { o.batch_sum(in, v, std::int64_t{}); })
-    op.batch_sum = [](const Attrs& a, Inputs in, Varying v, std::int64_t t) { return a.as<O>().batch_sum(in, v, t); };
-  if constexpr (requires(const O& o, Inputs in, Varying v) { o.rows(in, v); })
-    op.rows = [](const Attrs& a, Inputs in, Varying v) { return a.as<O>().rows(in, v); };
-  if constexpr (requires(const O& o, Inputs in, Varying v) { o.sums_rows(in, v); })
-    op.sums_rows = [](const Attrs& a, Inputs in, Varying v) { return a.as<O>().sums_rows(in, v); };
+  if constexpr (requires(const O& o, Inputs in, Mapped v) { o.vmap(in, v, std::int64_t{}); })
+    op.vmap = [](const Attrs& a, Inputs in, Mapped v, std::int64_t t) { return a.as<O>().vmap(in, v, t); };
+  if constexpr (requires(const O& o, Inputs in, Mapped v) { o.vmap_sum(in, v, std::int64_t{}); })
+    op.vmap_sum = [](const Attrs& a, Inputs in, Mapped v, std::int64_t t) { return a.as<O>().vmap_sum(in, v, t); };
+  if constexpr (requires(const O& o, Inputs in, Mapped v) { o.shards_rows(in, v); })
+    op.shards_rows = [](const Attrs& a, Inputs in, Mapped v) { return a.as<O>().shards_rows(in, v); };
+  if constexpr (requires(const O& o, Inputs in, Mapped v) { o.reduces_rows(in, v); })
+    op.reduces_rows = [](const Attrs& a, Inputs in, Mapped v) { return a.as<O>().reduces_rows(in, v); };
   if constexpr (requires(const O& o, Inputs in) { o.fuse(in); })
     op.fuse = [](const Attrs& a, Inputs in) { return a.as<O>().fuse(in); };
-  if constexpr (requires(const O& o, Inputs in) { o.thin(in); })
-    op.thin = [](const Attrs& a, Inputs in) { return a.as<O>().thin(in); };
-  if constexpr (requires(const O& o, Inputs in) { o.looks_up(in); })
-    op.looks_up = [](const Attrs& a, Inputs in) { return a.as<O>().looks_up(in); };
-  if constexpr (requires(const O& o, Inputs in, Varying v, Attrs& b, Tensors& r) { o.prepare(in, v, b, r); })
-    op.prepare = [](const Attrs& a, Inputs in, Varying v, Attrs& b, Tensors& r) {
-      return a.as<O>().prepare(in, v, b, r);
+  if constexpr (requires(const O& o, Inputs in) { o.memory_bound(in); })
+    op.memory_bound = [](const Attrs& a, Inputs in) { return a.as<O>().memory_bound(in); };
+  if constexpr (requires(const O& o, Inputs in) { o.is_gather(in); })
+    op.is_gather = [](const Attrs& a, Inputs in) { return a.as<O>().is_gather(in); };
+  if constexpr (requires(const O& o, Inputs in, Mapped v, Attrs& b, Tensors& r) { o.prepack(in, v, b, r); })
+    op.prepack = [](const Attrs& a, Inputs in, Mapped v, Attrs& b, Tensors& r) {
+      return a.as<O>().prepack(in, v, b, r);
     };
   return op;
 }
@@ -241,17 +239,17 @@ const Op& op_of() {
 
 #define REEL_OP_CONCAT(a, b) a##b
 #define REEL_OP_NAME(line) REEL_OP_CONCAT(registered_op_, line)
-/// Puts the op into the registry; once an op, at namespace scope of its .cpp file.
+/// Registers an op. Use it once per op, at namespace scope of its .cpp file.
 #define REEL_OP(...) \
   [[maybe_unused]] static const bool REEL_OP_NAME(__LINE__) = (op_registry().push_back(&op_of<__VA_ARGS__>()), true);
 
-/// Runs an op (or records it for later while a program is traced) and notes it on the current tape, if there is one.
-Tensor apply(const Op& op, const Attrs& attrs, Inputs in, const Where& where);
+/// Runs an op (or only infers shapes while a program is traced) and records it on the current tape, if there is one.
+Tensor apply(const Op& op, const Attrs& attrs, Inputs in, const Loc& where);
 /// The same for ops with several results.
-Tensors apply_many(const Op& op, const Attrs& attrs, Inputs in, const Where& where);
+Tensors apply_many(const Op& op, const Attrs& attrs, Inputs in, const Loc& where);
 
 template <class O>
-Tensor apply(const O& op, Inputs in, const Where& where) {
+Tensor apply(const O& op, Inputs in, const Loc& where) {
   return apply(op_of<O>(), Attrs(op), in, where);
 }
 

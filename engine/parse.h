@@ -1,4 +1,4 @@
-// Numbers from text.
+// Parses numbers from text.
 #pragma once
 #include <charconv>
 #include <optional>
@@ -6,7 +6,7 @@
 
 namespace reel {
 
-/// The number that the whole text is, or nothing.
+/// The text as a number; nullopt unless the whole text is one.
 template <class T>
 std::optional<T> parse(std::string_view text) {
   T value{};

@@ -1,5 +1,5 @@
-// A program: a function of tensors written down once, on shapes. It is a tape with numbers in place of values, so it
-// can be run many times, looked through, and taken apart by the passes of scan.
+// A program: a function of tensors, traced once on shapes. It is a tape with ids in place of values, so it can be
+// evaluated many times, and the passes of scan can inspect and rewrite it.
 #pragma once
 #include <functional>
 
@@ -7,55 +7,51 @@
 
 namespace reel {
 
-/// Slots and nodes are counted in int, arrays in std::size_t.
-constexpr std::size_t ix(int i) { return static_cast<std::size_t>(i); }
-
 struct Program {
   struct Node {
     const Op* op;
     Attrs attrs;
-    Where where;
+    Loc where;
     std::vector<int> in;
-    int out;   // the first output's slot; the others follow it
-    int outs;  // how many
+    int out;          // the first output's id; the others follow it
+    int num_outputs;  // how many
   };
-  /// Slots are the program's values: inputs first, then captures, then the nodes' outputs in order.
-  std::vector<Spec> slots;
+  /// By id: inputs first, then consts, then the nodes' outputs in order.
+  std::vector<Spec> values;
   int inputs = 0;
-  int captures = 0;
+  int consts = 0;
   std::vector<Node> nodes;
   std::vector<int> outputs;
 
-  /// Does a node gain by leaving a loop over time, where it runs once for all times?
-  bool gains_outside(const Node& node) const;
-  bool is_capture(int slot) const { return slot >= inputs && slot < inputs + captures; }
-  /// Abstract tensors in place of a node's inputs, for what an op says of their shapes.
-  Tensors stand_ins(const Node& node) const;
-  /// The node that makes a slot, or -1 for inputs and captures.
-  int maker(int slot) const;
+  /// Is the node faster outside of a time loop, where it runs once for all time steps?
+  bool worth_hoisting(const Node& node) const;
+  bool is_const(int id) const { return id >= inputs && id < inputs + consts; }
+  /// Abstract tensors with the specs of a node's inputs, for the op's functions that look at shapes only.
+  Tensors abstract_inputs(const Node& node) const;
+  /// The index of the node that produces a value, or -1 for inputs and consts.
+  int producer(int id) const;
   /// One line a node: "%5 = matmul(%0, %3) f32 (20, 128)".
   std::string str() const;
 };
 
-/// A program and the tensors it took from around it, in the order of its capture slots.
+/// A program and its consts: the tensors that the traced function used besides its inputs.
 struct Traced {
   Program program;
-  Tensors captures;
+  Tensors consts;
 };
 
 using Function = std::function<Tensors(const Tensors&)>;
 
-/// Calls f once on abstract tensors of these specs and writes down what it does. Nodes that no output needs are left
-/// out.
+/// Traces f: calls it once on abstract tensors of these specs. Nodes that no output needs are left out.
 Traced trace(const std::vector<Spec>& inputs, const Function& f);
 
-/// Runs one node on values[slot], through apply(): computed, recorded or traced as the current tape says.
+/// Applies one node to values, indexed by id; the current tape decides whether it is computed, recorded or traced.
 void apply_node(const Program::Node& node, Tensors& values);
 
-/// The program as a function: its outputs for these inputs and captures, through apply().
-Tensors replay(const Program& program, const Tensors& inputs, const Tensors& captures);
+/// Evaluates the program on these inputs and consts, node by node through apply().
+Tensors eval(const Program& program, const Tensors& inputs, const Tensors& consts);
 
-/// Marks all slots that the marked ones are made from.
+/// Marks all values that the marked ones depend on.
 void mark_ancestors(const Program& program, std::vector<char>& marked);
 
 }  // namespace reel

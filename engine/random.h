@@ -1,5 +1,5 @@
-// Random numbers by counter (Philox 4x32-10): number i of stream s of a seed is a function of (seed, s, i) and of
-// nothing else, so it is the same on every device and for any number of threads.
+// Counter-based random numbers (Philox 4x32-10): number i of stream s of a seed is a function of (seed, s, i) alone, so
+// it is the same on every device and for any number of threads.
 #pragma once
 #include <Random123/philox.h>
 
@@ -34,7 +34,7 @@ REEL_HD inline std::array<double, 2> uniform_pair(std::uint64_t seed, std::uint6
   return {unit_double(w[0], w[1]), unit_double(w[2], w[3])};
 }
 
-/// Numbers 2 k and 2 k + 1 of a stream, standard normal (Box and Muller).
+/// Numbers 2 k and 2 k + 1 of a stream, standard normal (Box and Muller 1958).
 REEL_HD inline std::array<double, 2> normal_pair(std::uint64_t seed, std::uint64_t stream, std::uint64_t k) {
   const auto u = uniform_pair(seed, stream, k);
   const double radius = std::sqrt(-2 * std::log(1 - u[0])), angle = 2 * std::numbers::pi * u[1];
@@ -49,12 +49,12 @@ inline double normal_at(std::uint64_t seed, std::uint64_t stream, std::uint64_t 
   return normal_pair(seed, stream, i / 2)[i % 2];
 }
 
-/// The whole number in [low, high) that u, at most 1 - 2^-53, stands for; the bounds are those of i32 or nearer.
+/// Maps u in [0, 1 - 2^-53] to an integer in [low, high); the bounds are within those of i32.
 REEL_HD inline std::int32_t whole_number(double u, double low, double high) {
   return static_cast<std::int32_t>(low + std::floor(u * (high - low)));
 }
 
-/// The numbers of one stream in order, on the host: for data generators.
+/// The numbers of one stream in order, on the host, for data generators.
 class Stream {
  public:
   Stream(std::uint64_t seed, std::uint64_t stream) : seed_(seed), stream_(stream) {}

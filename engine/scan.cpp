@@ -8,7 +8,7 @@ namespace reel {
 
 namespace {
 
-std::int64_t checked_length(const Tensors& xs, const ScanOptions& options, const char* name, const Where& where) {
+std::int64_t checked_length(const Tensors& xs, const ScanOptions& options, const char* name, const Loc& where) {
   std::int64_t length = options.length;
   for (const Tensor& x : xs) {
     if (x.rank() == 0) fail(name, where, "every x needs a leading axis of time, got {}", x.spec().str());
@@ -19,7 +19,7 @@ std::int64_t checked_length(const Tensors& xs, const ScanOptions& options, const
   return length;
 }
 
-void check_state(const Tensors& before, const Tensors& after, const char* name, const Where& where) {
+void check_state(const Tensors& before, const Tensors& after, const char* name, const Loc& where) {
   if (before.size() != after.size())
     fail(name, where, "the step must return as many states as it is given: {}, got {}", before.size(), after.size());
   for (std::size_t i = 0; i < before.size(); ++i) {
@@ -31,12 +31,12 @@ void check_state(const Tensors& before, const Tensors& after, const char* name, 
 
 }  // namespace
 
-ScanResult scan(const Step& step, const Tensors& state, const Tensors& xs, const ScanOptions& options, Where where) {
+ScanResult scan(const Step& step, const Tensors& state, const Tensors& xs, const ScanOptions& options, Loc where) {
   const std::int64_t length = checked_length(xs, options, "scan", where);
   if (options.checkpoint_every < 0)
     fail("scan", where, "checkpoint_every is 0 or more steps, got {}", options.checkpoint_every);
   if (options.checkpoint_every > 0 && options.checkpoint_every < length)
-    return scan_with_checkpoints(step, state, xs, options, length, where);
+    return segmented_scan(step, state, xs, options, length, where);
   std::vector<Spec> specs;
   for (const Tensor& s : state) specs.push_back(s.spec());
   for (const Tensor& x : xs) specs.push_back({x.dtype(), x.shape().erase(0), &x.backend()});
@@ -48,43 +48,43 @@ ScanResult scan(const Step& step, const Tensors& state, const Tensors& xs, const
     return next.state;
   });
   return run_scan(
-      {std::move(traced.program), state, xs, std::move(traced.captures), length, options.reverse, options.passes, 0},
+      {std::move(traced.program), state, xs, std::move(traced.consts), length, options.reverse, options.passes, 0},
       where);
 }
 
-ScanResult run_scan(ScanCall call, const Where& where) {
-  if (call.passes.tables) tables(call);
+ScanResult run_scan(ScanCall call, const Loc& where) {
+  if (call.passes.delay_gathers) delay_gathers(call);
   if (call.passes.hoist) hoist(call);
-  drop_unused(call);
-  const bool keep = Tape::current() != nullptr;  // a gradient may come: it needs the states
+  dce(call);
+  const bool save_carries = Tape::current() != nullptr;  // a gradient may follow, and needs the states
   const auto carries = static_cast<std::size_t>(call.carries());
 
-  // Each slot is put out once.
+  // Each value is output only once.
   const std::vector<int> wanted(call.body.outputs.begin() + call.carries(), call.body.outputs.end());
   call.body.outputs.resize(carries);
-  auto place = [&](int slot) {  // the place of a slot among the ys, added if need be
+  auto place = [&](int id) {  // the index of a value among the outputs; appends it if it is none
     const auto first = call.body.outputs.begin() + call.carries();
-    const auto found = std::find(first, call.body.outputs.end(), slot);
+    const auto found = std::find(first, call.body.outputs.end(), id);
     const auto at = static_cast<std::size_t>(found - call.body.outputs.begin());
-    if (found == call.body.outputs.end()) call.body.outputs.push_back(slot);
+    if (found == call.body.outputs.end()) call.body.outputs.push_back(id);
     return at;
   };
   std::vector<std::size_t> places;
-  for (int slot : wanted) places.push_back(place(slot));
-  if (keep && call.passes.save) {
-    for (int slot : worth_saving(call.body)) place(slot);
+  for (int id : wanted) places.push_back(place(id));
+  if (save_carries && call.passes.rematerialize) {
+    for (int id : choose_residuals(call.body)) place(id);
   }
 
   Scan op{std::make_shared<const Program>(std::move(call.body)),
           call.carries(),
           call.length,
           call.reverse,
-          keep,
+          save_carries,
           call.passes,
-          call.sums};
+          call.accumulators};
   Tensors in = call.carry;
   in.insert(in.end(), call.xs.begin(), call.xs.end());
-  in.insert(in.end(), call.captures.begin(), call.captures.end());
+  in.insert(in.end(), call.consts.begin(), call.consts.end());
   const Tensors out = apply_many(op_of<Scan>(), Attrs(op), pointers(in), where);
 
   ScanResult result;
@@ -93,9 +93,9 @@ ScanResult run_scan(ScanCall call, const Where& where) {
   return result;
 }
 
-ScanResult unroll(const Step& step, const Tensors& state, const Tensors& xs, const ScanOptions& options, Where where) {
+ScanResult unroll(const Step& step, const Tensors& state, const Tensors& xs, const ScanOptions& options, Loc where) {
   const std::int64_t length = checked_length(xs, options, "unroll", where);
-  if (length == 0) return scan(step, state, xs, options, where);  // tells what the outputs would have been
+  if (length == 0) return scan(step, state, xs, options, where);  // traces the step for the shapes of the outputs
   ScanResult result{state, {}};
   std::vector<Tensors> ys;
   for (std::int64_t i = 0; i < length; ++i) {
@@ -115,20 +115,20 @@ ScanResult unroll(const Step& step, const Tensors& state, const Tensors& xs, con
   return result;
 }
 
-void drop_unused(ScanCall& call) {
-  std::vector<char> used(call.body.slots.size(), 0);
+void dce(ScanCall& call) {
+  std::vector<char> used(call.body.values.size(), 0);
   for (const Program::Node& n : call.body.nodes) {
-    for (int s : n.in) used[ix(s)] = 1;
+    for (int s : n.in) used[s] = 1;
   }
-  for (int s : call.body.outputs) used[ix(s)] = 1;
+  for (int s : call.body.outputs) used[s] = 1;
   const auto carries = static_cast<std::size_t>(call.carries());
-  std::vector<Spec> specs(call.body.slots.begin(), call.body.slots.begin() + call.carries());
+  std::vector<Spec> specs(call.body.values.begin(), call.body.values.begin() + call.carries());
   std::vector<std::size_t> kept;
   Tensors xs;
   for (std::size_t j = 0; j < call.xs.size(); ++j) {
     if (!used[carries + j]) continue;
     kept.push_back(carries + j);
-    specs.push_back(call.body.slots[carries + j]);
+    specs.push_back(call.body.values[carries + j]);
     xs.push_back(call.xs[j]);
   }
   if (xs.size() == call.xs.size()) return;
@@ -136,10 +136,10 @@ void drop_unused(ScanCall& call) {
     Tensors all(in.begin(), in.begin() + call.carries());
     all.resize(static_cast<std::size_t>(call.body.inputs));
     for (std::size_t k = 0; k < kept.size(); ++k) all[kept[k]] = in[carries + k];
-    return replay(call.body, all, call.captures);
+    return eval(call.body, all, call.consts);
   });
   call.body = std::move(t.program);
-  call.captures = std::move(t.captures);
+  call.consts = std::move(t.consts);
   call.xs = std::move(xs);
 }
 

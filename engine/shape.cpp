@@ -7,15 +7,15 @@
 namespace reel {
 
 Shape::Shape(std::span<const std::int64_t> dims) : rank_(static_cast<int>(dims.size())) {
-  if (dims.size() > max_rank) broken("a tensor has at most {} axes, got {}", max_rank, dims.size());
+  if (dims.size() > max_rank) rule_error("a tensor has at most {} axes, got {}", max_rank, dims.size());
   std::copy(dims.begin(), dims.end(), dims_.begin());
   check();
 }
 
 void Shape::refuse() const {
   for (int i = 0; i < rank_; ++i)
-    if ((*this)[i] < 0) broken("the extent of an axis is 0 or more, got {} for axis {}", (*this)[i], i);
-  broken("a tensor has at most 2^58 elements, got shape {}", str());
+    if ((*this)[i] < 0) rule_error("the extent of an axis is 0 or more, got {} for axis {}", (*this)[i], i);
+  rule_error("a tensor has at most 2^58 elements, got shape {}", str());
 }
 
 bool Shape::operator==(const Shape& other) const {
@@ -31,7 +31,7 @@ std::int64_t Shape::product(int first, int last) const {
 }
 
 Shape Shape::insert(int axis, std::int64_t n) const {
-  if (rank_ == max_rank) broken("a tensor has at most {} axes, {} has no room for another", max_rank, str());
+  if (rank_ == max_rank) rule_error("a tensor has at most {} axes, {} has no room for another", max_rank, str());
   Shape out = *this;
   std::copy_backward(out.dims_.begin() + axis, out.dims_.begin() + rank_, out.dims_.begin() + rank_ + 1);
   ++out.rank_;
@@ -68,7 +68,7 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
 }
 
 int checked_axis(std::int64_t axis, int rank) {
-  if (axis < -rank || axis >= rank) broken("axis {} is out of range for a tensor of {} axes", axis, rank);
+  if (axis < -rank || axis >= rank) rule_error("axis {} is out of range for a tensor of {} axes", axis, rank);
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 

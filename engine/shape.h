@@ -1,5 +1,5 @@
-// The extent of a tensor along each axis; row-major, at most eight axes, extents may be 0. A shape that exists has a
-// size that can be counted: no product of its extents, in elements or in bytes, goes beyond std::int64_t.
+// The extent of a tensor along each axis; row-major, at most eight axes, extents may be 0. Every shape is checked on
+// construction, so that no product of its extents, in elements or in bytes, overflows std::int64_t.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace reel {
 class Shape {
  public:
   static constexpr int max_rank = 8;
-  /// Of the extents that are not 0: then a product of any of them, times 16 bytes, is 2^62 at most.
+  /// The largest product of the extents that are not 0, so that a product of any of them, times 16 bytes, is at most
+  /// 2^62.
   static constexpr std::int64_t max_product = std::int64_t{1} << 58;
 
   Shape() = default;
@@ -33,11 +34,11 @@ class Shape {
   std::int64_t numel() const;
   /// The product of the extents of axes first..last-1.
   std::int64_t product(int first, int last) const;
-  /// This shape with an axis of extent n put in front of `axis`.
+  /// This shape with an axis of extent n inserted before `axis`.
   Shape insert(int axis, std::int64_t n) const;
   /// This shape without `axis`.
   Shape erase(int axis) const;
-  /// Gives an axis another extent.
+  /// Sets the extent of an axis.
   void set(int axis, std::int64_t n) {
     dims_[static_cast<std::size_t>(axis)] = n;
     check();
@@ -61,11 +62,10 @@ class Shape {
   int rank_ = 0;
 };
 
-/// The shape both broadcast to (NumPy's rule: aligned at the last axis, 1 stretches), or nothing when they do not fit.
+/// The shape both broadcast to (NumPy's rule: aligned at the last axis, extents of 1 stretch), or nullopt.
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 
-/// Products and sums of numbers that callers choose, on their way into a shape: what std::int64_t cannot hold becomes
-/// its largest number, which no shape takes.
+/// Saturating arithmetic for extents that users choose: overflow gives the largest std::int64_t, which Shape rejects.
 inline std::int64_t saturated_product(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<std::int64_t>::max() : product;
@@ -75,7 +75,7 @@ inline std::int64_t saturated_sum(std::int64_t a, std::int64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
 }
 
-/// Axis counted from the end when negative; throws RuleError when out of range for `rank`.
+/// A negative axis counts from the end; throws RuleError when out of range for `rank`.
 int checked_axis(std::int64_t axis, int rank);
 
 }  // namespace reel

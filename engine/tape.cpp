@@ -18,8 +18,8 @@ std::string describe(Inputs in) {
   return text;
 }
 
-/// Fills specs, or throws the Error that names op, rule, arguments and caller.
-void infer(const Op& op, const Attrs& attrs, Inputs in, std::span<Spec> specs, const Where& where) {
+/// Infers the specs, or throws an Error that names the op, the rule, the arguments and the caller.
+void infer(const Op& op, const Attrs& attrs, Inputs in, std::span<Spec> specs, const Loc& where) {
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (!in[i].defined()) fail(op.traits.name, where, "argument {} is an undefined tensor; got {}", i, describe(in));
     if (&in[i].backend() != &in[0].backend())
@@ -33,9 +33,9 @@ void infer(const Op& op, const Attrs& attrs, Inputs in, std::span<Spec> specs, c
   }
 }
 
-/// Makes the outputs: values, a view, or shapes only.
+/// Makes the outputs: abstract tensors while tracing, otherwise a view or computed values.
 void compute(const Op& op, const Attrs& attrs, Inputs in, std::span<const Spec> specs, std::span<Tensor> out,
-             const Where& where) {
+             const Loc& where) {
   if (current_tape && current_tape->mode() == Tape::Mode::symbolic) {
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = Tensor::abstract(specs[i]);
     return;
@@ -53,9 +53,9 @@ void compute(const Op& op, const Attrs& attrs, Inputs in, std::span<const Spec> 
     op.run(attrs, in, out);
   } catch (const RuleError& e) {
     fail(op.traits.name, where, "{}; got {}", e.rule, describe(in));
-  } catch (const CannotRecord& e) {
-    if (*e.what() == '[') throw;  // named already, within this op
-    throw CannotRecord(fmt::format("[{}] {}", op.traits.name, e.what()));
+  } catch (const NotCapturable& e) {
+    if (*e.what() == '[') throw;  // an op inside this one has added its name
+    throw NotCapturable(fmt::format("[{}] {}", op.traits.name, e.what()));
   }
 }
 }  // namespace
@@ -85,14 +85,14 @@ Tape::~Tape() {
   if (spare().nodes.capacity() < arrays_.nodes.capacity()) spare() = std::move(arrays_);
 }
 
-Pause::Pause() : paused_(current_tape) { current_tape = nullptr; }
-Pause::~Pause() { current_tape = paused_; }
+NoGrad::NoGrad() : outer_(current_tape) { current_tape = nullptr; }
+NoGrad::~NoGrad() { current_tape = outer_; }
 
-void Tape::record(const Op& op, const Attrs& attrs, Inputs in, std::span<const Tensor> out, const Where& where,
+void Tape::record(const Op& op, const Attrs& attrs, Inputs in, std::span<const Tensor> out, const Loc& where,
                   bool given) {
   arrays_.nodes.push_back({&op, attrs, where, arrays_.values.size(), static_cast<std::uint32_t>(in.size()),
                            static_cast<std::uint32_t>(out.size()), given});
-  const auto reads = static_cast<int>(op.traits.reads);
+  const auto reads = static_cast<int>(op.traits.saves);
   auto keep = [&](const Tensor& t, bool value) {
     arrays_.versions.push_back(t.version());
     if (value)
@@ -104,7 +104,7 @@ void Tape::record(const Op& op, const Attrs& attrs, Inputs in, std::span<const T
   for (const Tensor& t : out) keep(t, (reads & 2) != 0);
 }
 
-Tensor apply(const Op& op, const Attrs& attrs, Inputs in, const Where& where) {
+Tensor apply(const Op& op, const Attrs& attrs, Inputs in, const Loc& where) {
   Spec spec;
   Tensor out;
   infer(op, attrs, in, {&spec, 1}, where);
@@ -113,7 +113,7 @@ Tensor apply(const Op& op, const Attrs& attrs, Inputs in, const Where& where) {
   return out;
 }
 
-Tensors apply_many(const Op& op, const Attrs& attrs, Inputs in, const Where& where) {
+Tensors apply_many(const Op& op, const Attrs& attrs, Inputs in, const Loc& where) {
   std::vector<Spec> specs(op.outputs(attrs));
   Tensors out(specs.size());
   infer(op, attrs, in, specs, where);

@@ -5,7 +5,7 @@
 namespace reel {
 
 namespace {
-/// Identities are never reused; the counter orders values in time and holds no other state.
+/// Ids are never reused and increase in the order in which values are created.
 std::uint64_t next_id() {
   static std::atomic<std::uint64_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -59,7 +59,7 @@ Tensor Tensor::without_storage() const {
 
 double Tensor::item() const {
   if (!concrete()) throw Error("item", "this tensor has no value: it stands for one while a program is traced");
-  if (numel() != 1) throw Error("item", fmt::format("one element is wanted, shape is {}", shape().str()));
+  if (numel() != 1) throw Error("item", fmt::format("one element expected, shape is {}", shape().str()));
   return dispatch(dtype(), [&]<class T>(std::type_identity<T>) -> double {
     T value;
     backend().read(&value, data(), sizeof value);
@@ -73,7 +73,7 @@ double Tensor::item() const {
 void Tensor::assign(const Tensor& source) {
   if (!(source.spec() == spec()))
     throw Error("assign", fmt::format("{} does not take the place of {}", source.spec().str(), spec().str()));
-  Loop<2> loop;
+  StridedLoop<2> loop;
   loop.push(numel(), {1, 1});
   backend().copy({size_of(dtype()), loop, source.data(), data()});
   mark_changed();

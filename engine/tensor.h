@@ -1,7 +1,8 @@
-// A tensor is a handle: dtype, shape, and a place in storage that it may share with others. Copying a handle copies no
-// element. Tensors are contiguous and row-major; only reshapes and slices along the leading axis share storage.
+// A tensor is a handle: dtype, shape, and an offset into a storage that it may share with others. Copying a handle
+// copies no element. Tensors are contiguous and row-major; only reshapes and slices along the leading axis share
+// storage.
 //
-// A tensor with a shape but no storage is *abstract*: tracing a program runs on those.
+// A tensor with a shape but no storage is *abstract*; programs are traced on those.
 #pragma once
 #include <span>
 #include <string>
@@ -14,7 +15,7 @@
 
 namespace reel {
 
-/// What is known of a tensor before it has a value.
+/// The dtype, shape and device of a tensor, known before its value.
 struct Spec {
   DType dtype = DType::f32;
   Shape shape;
@@ -26,14 +27,14 @@ struct Spec {
 
 class Tensor {
  public:
-  /// No tensor at all: defined() is false. As a gradient it means "zero".
+  /// An undefined tensor: defined() is false. As a gradient it means zero.
   Tensor() = default;
 
-  /// Uninitialised elements.
+  /// Allocates uninitialised elements.
   static Tensor empty(const Spec& spec);
-  /// Shape without elements, for tracing.
+  /// A spec without elements, for tracing.
   static Tensor abstract(const Spec& spec);
-  /// Copies host values; throws Error when their number is not that of the shape.
+  /// Copies host values; throws Error when there are not as many as the shape has elements.
   template <class T>
   static Tensor from(std::span<const T> values, const Shape& shape, Backend& backend = reel::backend());
   template <class T>
@@ -58,7 +59,7 @@ class Tensor {
   std::int64_t numel() const { return spec_.shape.numel(); }
   std::size_t bytes() const { return static_cast<std::size_t>(numel()) * size_of(dtype()); }
 
-  /// Which value this is: the same in all copies of the handle, another in every result of an op.
+  /// The id of the value: the same in all copies of the handle, a new one for every result of an op.
   std::uint64_t id() const { return id_; }
   const void* data() const { return storage_->data + offset_; }
   void* data() { return storage_->data + offset_; }
@@ -73,16 +74,16 @@ class Tensor {
 
   /// How often the storage was changed in place; see mark_changed.
   std::uint32_t version() const { return storage_ ? storage_->version : 0; }
-  /// Call after writing into the elements: gradients that need the old ones will say so.
+  /// Call it after writing into the elements, so that a gradient that needs the old ones throws.
   void mark_changed() { ++storage_->version; }
   const Storage* storage() const { return storage_.get(); }
 
-  /// Another shape over the same elements, `skip` elements further on; a new value that shares storage.
+  /// A view of another shape that starts `skip` elements further on. It is a new value that shares storage.
   Tensor view(const Shape& shape, std::int64_t skip = 0) const;
-  /// Elements `t` of the leading axis: [T, ...] -> [...], sharing storage.
+  /// Element t of the leading axis: [T, ...] -> [...], sharing storage.
   Tensor at(std::int64_t t) const;
-  /// Looks at the elements of another tensor from now on, `skip` bytes further on, with its own shape: for loops that
-  /// walk through a slab without making a handle for each step.
+  /// Points this handle at another tensor's elements, `skip` bytes further on, and keeps its own shape. Loops move
+  /// along a stacked buffer this way without a new handle for each step.
   void look_at(const Tensor& other, std::size_t skip = 0) {
     if (storage_.get() != other.storage_.get()) storage_ = other.storage_;
     offset_ = other.offset_ + skip;
@@ -97,7 +98,7 @@ class Tensor {
   double item() const;
   /// Overwrites the elements with those of a tensor of the same spec.
   void assign(const Tensor& source);
-  /// "f32 (2, 3) [[1, 2, 3], [4, 5, 6]]", long ones shortened.
+  /// "f32 (2, 3) [[1, 2, 3], [4, 5, 6]]"; long axes are abbreviated.
   std::string str() const;
 
  private:

@@ -1,4 +1,4 @@
-// Functions of two elements, with broadcasting, and their calculus.
+// Functions of two elements, with broadcasting, and their derivatives.
 #include <cmath>
 
 #include "ops/ops.h"
@@ -18,7 +18,7 @@ DERIVATIVE_B(Pow) {  // 0 at 0^b, where y log(a) is 0 times infinity
   const Tensor zero = equal(a, 0);
   return where(zero, constant(0, y), y * log(where(zero, 1, a)));
 }
-DERIVATIVE_A(Maximum) { return share(a > b, a, b); }  // half to each where they are equal
+DERIVATIVE_A(Maximum) { return share(a > b, a, b); }  // each gets half where they are equal
 DERIVATIVE_B(Maximum) { return share(a < b, a, b); }
 DERIVATIVE_A(Minimum) { return share(a < b, a, b); }
 DERIVATIVE_B(Minimum) { return share(a > b, a, b); }
@@ -30,26 +30,27 @@ DERIVATIVE_A(Hypot) { return a / where(equal(y, 0), 1, y); }  // 0 at the origin
 DERIVATIVE_B(Hypot) { return b / where(equal(y, 0), 1, y); }
 DERIVATIVE_A(MakeComplex) { return 1; }
 DERIVATIVE_B(MakeComplex) { return Tensor::full({}, {0, 1}, y.dtype(), y.backend()); }
-DERIVATIVE_A(ModRelu) { return {where_nonzero, y}; }  // 0 where the unit is off, and at a = 0
+DERIVATIVE_A(ModRelu) { return {relu_backward, y}; }  // 0 where the unit is off, and at a = 0
 DERIVATIVE_B(ModRelu) { return sign(y); }
-DERIVATIVE_A(WhereNonzero) { return abs(sign(b)); }
-DERIVATIVE_B(WhereNonzero) { return 0; }
-DERIVATIVE_A(TimesTanhSlope) { return 1 - b * b; }
-DERIVATIVE_B(TimesTanhSlope) { return -2 * (a * b); }
-DERIVATIVE_A(TimesSigmoidSlope) { return b * (1 - b); }
-DERIVATIVE_B(TimesSigmoidSlope) { return a * (1 - 2 * b); }
+DERIVATIVE_A(ReluBackward) { return abs(sign(b)); }
+DERIVATIVE_B(ReluBackward) { return 0; }
+DERIVATIVE_A(TanhBackward) { return 1 - b * b; }
+DERIVATIVE_B(TanhBackward) { return -2 * (a * b); }
+DERIVATIVE_A(SigmoidBackward) { return b * (1 - b); }
+DERIVATIVE_B(SigmoidBackward) { return a * (1 - 2 * b); }
 
 namespace {
 
-/// A number that goes with a tensor: whole when the tensor's elements are.
+/// The value of a scalar operand, which must be an integer if the other operand is i32.
 double whole(const Arg& x, const Arg& other) {
   if (other->dtype() == DType::i32 && x.number() != std::floor(x.number()))
-    fail("arithmetic", x.where, "{} is not a whole number, and the tensor is {}. Hint: cast it to f32", x.number(),
+    fail("arithmetic", x.where, "{} is not an integer, and the tensor is {}. Hint: cast it to f32", x.number(),
          other->spec().str());
   return x.number();
 }
 
-/// The operand as a tensor of the dtype of the other, when it is a number; complex when the other is.
+/// The operand as a tensor: a scalar gets the dtype of the other operand, and a real tensor becomes complex if the
+/// other is.
 Tensor operand(const Arg& x, const Arg& other) {
   if (x.is_number()) return constant(whole(x, other), other.tensor());
   if (!other.is_number() && is_complex(other->dtype()) && is_floating(x->dtype()))
@@ -88,9 +89,9 @@ Tensor atan2(Arg a, Arg b) { return binary<Atan2>(a, b); }
 Tensor hypot(Arg a, Arg b) { return binary<Hypot>(a, b); }
 Tensor complex(Arg re, Arg im) { return binary<MakeComplex>(re, im); }
 Tensor polar(Arg size, Arg angle) { return complex({size * cos(angle), size.where}, size * sin(angle)); }
-Tensor where_nonzero(Arg a, Arg b) { return binary<WhereNonzero>(a, b); }
-Tensor times_tanh_slope(Arg a, Arg b) { return binary<TimesTanhSlope>(a, b); }
-Tensor times_sigmoid_slope(Arg a, Arg b) { return binary<TimesSigmoidSlope>(a, b); }
+Tensor relu_backward(Arg a, Arg b) { return binary<ReluBackward>(a, b); }
+Tensor tanh_backward(Arg a, Arg b) { return binary<TanhBackward>(a, b); }
+Tensor sigmoid_backward(Arg a, Arg b) { return binary<SigmoidBackward>(a, b); }
 Tensor maximum(Arg a, Arg b) { return binary<Maximum>(a, b); }
 Tensor minimum(Arg a, Arg b) { return binary<Minimum>(a, b); }
 Tensor equal(Arg a, Arg b) { return binary<Equal>(a, b); }
@@ -119,7 +120,7 @@ Tensor modrelu(Arg z, Arg b, const ModReluOptions& options) {
 }
 
 namespace primitive {
-Tensor add(const Tensor& a, const Tensor& b) { return apply(Binary<Add>{}, {&a, &b}, Where::current()); }
+Tensor add(const Tensor& a, const Tensor& b) { return apply(Binary<Add>{}, {&a, &b}, Loc::current()); }
 Tensor scale(const Tensor& x, double factor) { return x * factor; }
 }  // namespace primitive
 

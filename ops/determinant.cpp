@@ -5,7 +5,7 @@ namespace reel {
 
 namespace {
 
-/// A number for each place as a 1x1 matrix, to broadcast against matrices.
+/// A batch of scalars as 1x1 matrices, to broadcast against matrices.
 Tensor as_matrices(const Tensor& x) {
   const Shape shape = with_matrix(x.shape(), 1, 1);
   return reshape(x, {shape.begin(), shape.end()});
@@ -19,10 +19,16 @@ struct Det {
   }
   void run(Inputs in, Tensor& out) const {
     const Tensor& A = in[0];
-    A.backend().determinant({A.dtype(), A.dim(-1), matrices(A), A.data(), out.data(), nullptr, nullptr});
+    A.backend().determinant({.dtype = A.dtype(),
+                             .n = A.dim(-1),
+                             .batch = matrices(A),
+                             .a = A.data(),
+                             .det = out.data(),
+                             .sign = nullptr,
+                             .log_abs = nullptr});
   }
   void vjp(Vjp& v) const { v.set(0, as_matrices(v.dy() * conj(v.out())) * adjoint(inverse(v.in(0)))); }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return det(in[0]); }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return det(in[0]); }
 };
 REEL_OP(Det)
 
@@ -36,7 +42,13 @@ struct SlogDet {
   }
   void run(Inputs in, std::span<Tensor> out) const {
     const Tensor& A = in[0];
-    A.backend().determinant({A.dtype(), A.dim(-1), matrices(A), A.data(), nullptr, out[0].data(), out[1].data()});
+    A.backend().determinant({.dtype = A.dtype(),
+                             .n = A.dim(-1),
+                             .batch = matrices(A),
+                             .a = A.data(),
+                             .det = nullptr,
+                             .sign = out[0].data(),
+                             .log_abs = out[1].data()});
   }
   // With t = tr(A^-1 dA): d log_abs = Re t, d sign = i Im t sign, which is 0 for real A.
   void vjp(Vjp& v) const {

@@ -1,13 +1,13 @@
-// eig, eigvals, eigh. The ops give vectors whose derivative has no component along themselves; the functions on top
-// bring them into the gauge, which adds what such a derivative leaves out, for any loss.
+// eig, eigvals, eigh. The vjps of the ops take the change of a vector to have no component along the vector itself. The
+// functions on top fix the gauge; its gradient adds the missing component, for any loss.
 #include "ops/spectral_parts.h"
 
 namespace reel {
 
 namespace {
 
-struct Eig {  // A [..., n, n] -> values, vectors, places of their largest components, whether they are independent
-  static constexpr Traits traits{.name = "eig", .reads = Reads::output};
+struct Eig {  // A [..., n, n] -> values, vectors, indices of their largest components, whether they are a basis
+  static constexpr Traits traits{.name = "eig", .saves = Saves::output};
   int outputs() const { return 4; }
   void infer(Inputs in, std::span<Spec> out) const {
     check_square(in[0]);
@@ -20,9 +20,14 @@ struct Eig {  // A [..., n, n] -> values, vectors, places of their largest compo
   }
   void run(Inputs in, std::span<Tensor> out) const {
     const std::int64_t batch = out[3].numel();
-    const std::int64_t dependent =
-        out[0].backend().eig({in[0].dtype(), batch, in[0].dim(-1), in[0].data(), out[0].data(), out[1].data(),
-                              out[2].data_as<std::int32_t>(), out[3].data_as<bool>()});
+    const std::int64_t dependent = out[0].backend().eig({.dtype = in[0].dtype(),
+                                                         .batch = batch,
+                                                         .n = in[0].dim(-1),
+                                                         .a = in[0].data(),
+                                                         .values = out[0].data(),
+                                                         .vectors = out[1].data(),
+                                                         .largest = out[2].data_as<std::int32_t>(),
+                                                         .independent = out[3].data_as<bool>()});
     if (dependent > 0)
       warn("eig",
            fmt::format("{} of {} matrices are defective: their eigenvectors are no basis, gradients are taken as 0",
@@ -41,8 +46,8 @@ struct Eig {  // A [..., n, n] -> values, vectors, places of their largest compo
 };
 REEL_OP(Eig)
 
-struct Eigh {  // A [..., n, n], Hermitian -> values, vectors, places of their largest components
-  static constexpr Traits traits{.name = "eigh", .reads = Reads::output};
+struct Eigh {  // A [..., n, n], Hermitian -> values, vectors, indices of their largest components
+  static constexpr Traits traits{.name = "eigh", .saves = Saves::output};
   int outputs() const { return 3; }
   void infer(Inputs in, std::span<Spec> out) const {
     check_square(in[0]);
@@ -52,8 +57,13 @@ struct Eigh {  // A [..., n, n], Hermitian -> values, vectors, places of their l
     out[2] = {DType::i32, rows, &in[0].backend()};
   }
   void run(Inputs in, std::span<Tensor> out) const {
-    out[0].backend().eigh({in[0].dtype(), in[0].shape().product(0, in[0].rank() - 2), in[0].dim(-1), in[0].data(),
-                           out[0].data(), out[1].data(), out[2].data_as<std::int32_t>()});
+    out[0].backend().eigh({.dtype = in[0].dtype(),
+                           .batch = in[0].shape().product(0, in[0].rank() - 2),
+                           .n = in[0].dim(-1),
+                           .a = in[0].data(),
+                           .values = out[0].data(),
+                           .vectors = out[1].data(),
+                           .largest = out[2].data_as<std::int32_t>()});
   }
 
   // The same with V^-1 = V^H.
@@ -88,7 +98,7 @@ EigResult eigh(Arg A) {
   const Tensor H = 0.5 * (A + adjoint(A));
   const Tensors r = apply_many(op_of<Eigh>(), Attrs(Eigh{}), {&H}, A.where);
   const Tensor &w = r[0], &V = r[1];
-  return {w, is_complex(V.dtype()) ? V * gauge(V, r[2]) : V};  // a sign has no derivative
+  return {w, is_complex(V.dtype()) ? V * gauge(V, r[2]) : V};  // for real V the gauge is a constant sign
 }
 
 }  // namespace reel

@@ -1,4 +1,4 @@
-// Einstein's summation: diagonals and sums of single tensors, and products of two, brought to one matmul.
+// Einstein summation: diagonals and sums of one tensor, and products of two, reduced to one matmul.
 #include <algorithm>
 
 #include "ops/ops.h"
@@ -21,7 +21,7 @@ struct Equation {
   std::string output;
 };
 
-/// "ij, jk -> ik" taken apart; without "->" the output has the letters that occur once, in the order of the alphabet.
+/// Parses "ij, jk -> ik". Without "->" the output has the letters that occur once, in alphabetical order.
 Equation parse(const std::string& text) {
   std::string dense;
   for (char c : text) {
@@ -38,7 +38,8 @@ Equation parse(const std::string& text) {
   std::string all = e.output;
   for (const std::string& letters : e.inputs) all += letters;
   for (char c : all) {
-    if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z')) broken("axes are named by letters, got '{}' in \"{}\"", c, text);
+    if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z'))
+      rule_error("axes are named by letters, got '{}' in \"{}\"", c, text);
   }
   if (arrow == std::string::npos) {
     for (char c : all) {
@@ -47,22 +48,23 @@ Equation parse(const std::string& text) {
     std::sort(e.output.begin(), e.output.end());
   }
   for (char c : e.output) {
-    if (std::count(e.output.begin(), e.output.end(), c) > 1) broken("'{}' is twice in the output of \"{}\"", c, text);
+    if (std::count(e.output.begin(), e.output.end(), c) > 1)
+      rule_error("'{}' is twice in the output of \"{}\"", c, text);
     const auto has = [c](const std::string& letters) { return letters.find(c) != std::string::npos; };
     if (std::none_of(e.inputs.begin(), e.inputs.end(), has))
-      broken("'{}' is in the output of \"{}\" but in no input", c, text);
+      rule_error("'{}' is in the output of \"{}\" but in no input", c, text);
   }
   return e;
 }
 
-/// The extent of an axis by its letter; extents of 1 stretch.
+/// The extent of a letter over all terms; extents of 1 broadcast.
 std::int64_t extent(const std::vector<Term>& terms, char c) {
   std::int64_t n = 1;
   for (const Term& t : terms) {
     for (std::size_t i = 0; i < t.letters.size(); ++i) {
       const std::int64_t own = t.x.dim(static_cast<int>(i));
       if (t.letters[i] != c || own == 1 || own == n) continue;
-      if (n != 1) broken("'{}' stands for extents {} and {}", c, n, own);
+      if (n != 1) rule_error("'{}' stands for extents {} and {}", c, n, own);
       n = own;
     }
   }
@@ -74,7 +76,8 @@ void drop_axis(Term& t, int axis) {
   t.letters.erase(static_cast<std::size_t>(axis), 1);
 }
 
-/// Each letter once: what occurs twice becomes the diagonal. Axes that stretch go, for the product stretches anyway.
+/// Makes letters unique: a repeated letter becomes the diagonal. Drops axes that broadcast, as the product broadcasts
+/// anyway.
 void simplify(Term& t, const std::vector<Term>& all) {
   std::string letters = t.letters;
   std::sort(letters.begin(), letters.end());
@@ -94,7 +97,7 @@ void simplify(Term& t, const std::vector<Term>& all) {
   }
 }
 
-/// Sums over the axes that no one else needs.
+/// Sums over the axes whose letters are not in `needed`.
 void sum_out(Term& t, const std::string& needed) {
   Axes gone;
   std::string left;
@@ -134,7 +137,7 @@ Matrices matrices(const Term& t, const std::string& batch, const std::string& ro
   return {reshape(x, dims), transposed};
 }
 
-/// The product of two terms, summed over the letters that both have and the output has not.
+/// The product of two terms, summed over the letters that both have and the output does not.
 Term product(const Term& a, const Term& b, const std::string& output) {
   std::string batch, rows, columns, inner;
   for (char c : a.letters) (!b.has(c) ? rows : output.find(c) == std::string::npos ? inner : batch) += c;
@@ -142,7 +145,7 @@ Term product(const Term& a, const Term& b, const std::string& output) {
     if (!a.has(c)) columns += c;
   }
   const std::string letters = batch + rows + columns;
-  if (inner.empty() || (rows.empty() && columns.empty() && !batch.empty())) {  // nothing that matmul is good at
+  if (inner.empty() || (rows.empty() && columns.empty() && !batch.empty())) {  // matmul would be slower
     const auto aligned = [&](const Term& t) {
       std::vector<std::int64_t> dims;
       std::string own;
@@ -165,14 +168,15 @@ Term product(const Term& a, const Term& b, const std::string& output) {
 
 Tensor einsum(const std::string& text, const Tensors& xs) {
   const Equation e = parse(text);
-  if (e.inputs.size() != xs.size()) broken("\"{}\" names {} tensors, got {}", text, e.inputs.size(), xs.size());
+  if (e.inputs.size() != xs.size()) rule_error("\"{}\" names {} tensors, got {}", text, e.inputs.size(), xs.size());
   if (xs.back().dtype() != xs[0].dtype())
-    broken("both tensors must have one dtype, {} and {} differ. Hint: cast one", name_of(xs[0].dtype()),
-           name_of(xs.back().dtype()));
+    rule_error("both tensors must have one dtype, {} and {} differ. Hint: cast one", name_of(xs[0].dtype()),
+               name_of(xs.back().dtype()));
   std::vector<Term> given;
   for (std::size_t i = 0; i < xs.size(); ++i) {
     if (static_cast<int>(e.inputs[i].size()) != xs[i].rank())
-      broken("\"{}\" in \"{}\" names {} axes, the tensor has {}", e.inputs[i], text, e.inputs[i].size(), xs[i].rank());
+      rule_error("\"{}\" in \"{}\" names {} axes, the tensor has {}", e.inputs[i], text, e.inputs[i].size(),
+                 xs[i].rank());
     given.push_back({e.inputs[i], xs[i]});
   }
   std::vector<Term> terms = given;

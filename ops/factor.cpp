@@ -1,4 +1,4 @@
-// Factorisations into triangles.
+// Factorisations into triangular matrices: LU, Cholesky, QR.
 #include "ops/matrix.h"
 
 namespace reel {
@@ -21,7 +21,7 @@ Tensor over_upper(const Tensor& x, const Tensor& U, double tolerance = 0) {
 }
 
 struct LuOp {  // A [..., m, n] -> P [..., m, m], L [..., m, r], U [..., r, n]
-  static constexpr Traits traits{.name = "lu", .reads = Reads::output};
+  static constexpr Traits traits{.name = "lu", .saves = Saves::output};
   int outputs() const { return 3; }
   void infer(Inputs in, std::span<Spec> out) const {
     check_matrix(in[0]);
@@ -35,8 +35,8 @@ struct LuOp {  // A [..., m, n] -> P [..., m, m], L [..., m, r], U [..., r, n]
     A.backend().lu(
         {A.dtype(), A.dim(-2), A.dim(-1), matrices(A), A.data(), out[0].data(), out[1].data(), out[2].data()});
   }
-  // Of the leading square parts, L1^-1 d(P^T A)1 U1^-1 = L1^-1 dL1 + dU1 U1^-1, a strict lower plus an upper triangle.
-  // What is below them is A2 U1^-1, what is right of them L1^-1 A2. P does not move.
+  // For the leading square blocks, L1^-1 d(P^T A)1 U1^-1 = L1^-1 dL1 + dU1 U1^-1, a strict lower plus an upper
+  // triangle. The rows of L below are A2 U1^-1, the columns of U to the right are L1^-1 A2. P is constant.
   void vjp(Vjp& v) const {
     const Tensor &P = v.out(0), &L = v.out(1), &U = v.out(2);
     const Tensor dL = or_zeros(v.dy(1), L), dU = or_zeros(v.dy(2), U);
@@ -61,18 +61,19 @@ struct LuOp {  // A [..., m, n] -> P [..., m, m], L [..., m, r], U [..., r, n]
 REEL_OP(LuOp)
 
 struct Cholesky {
-  static constexpr Traits traits{.name = "cholesky", .reads = Reads::output};
+  static constexpr Traits traits{.name = "cholesky", .saves = Saves::output};
   Spec infer(Inputs in) const {
     check_square(in[0]);
     return in[0].spec();
   }
   void run(Inputs in, Tensor& out) const {
-    const Pause pause;
+    const NoGrad no_grad;
     const Tensor A = 0.5 * (in[0] + adjoint(in[0]));
-    out.backend().cholesky({out.dtype(), out.dim(-1), matrices(out), A.data(), out.data()});
+    out.backend().cholesky(
+        {.dtype = out.dtype(), .n = out.dim(-1), .batch = matrices(out), .a = A.data(), .l = out.data()});
   }
-  // L^-1 dA L^-H is Hermitian and the sum of L^-1 dL, which is lower, and its adjoint: its lower triangle with half the
-  // diagonal.
+  // L^-1 dA L^-H is Hermitian: the sum of the lower triangle L^-1 dL and its adjoint. So L^-1 dL is its lower triangle
+  // with half the diagonal.
   void vjp(Vjp& v) const {
     const Tensor& L = v.out();
     const Tensor G = adjoint_times(L, v.dy()), half = 0.5 * (tril(G) + tril(G, -1));
@@ -80,12 +81,12 @@ struct Cholesky {
     const Tensor left = triangular_solve(L, 0.5 * (half + adjoint(half)), flags);
     v.set(0, triangular_solve(L, adjoint(left), flags));
   }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return cholesky(in[0]); }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return cholesky(in[0]); }
 };
 REEL_OP(Cholesky)
 
 struct QrOp {  // A [..., m, n] -> Q [..., m, r], R [..., r, n]
-  static constexpr Traits traits{.name = "qr", .reads = Reads::output};
+  static constexpr Traits traits{.name = "qr", .saves = Saves::output};
   int outputs() const { return 2; }
   void infer(Inputs in, std::span<Spec> out) const {
     check_matrix(in[0]);
@@ -95,10 +96,16 @@ struct QrOp {  // A [..., m, n] -> Q [..., m, r], R [..., r, n]
   }
   void run(Inputs in, std::span<Tensor> out) const {
     const Tensor& A = in[0];
-    A.backend().qr({A.dtype(), A.dim(-2), A.dim(-1), matrices(A), A.data(), out[0].data(), out[1].data()});
+    A.backend().qr({.dtype = A.dtype(),
+                    .m = A.dim(-2),
+                    .n = A.dim(-1),
+                    .batch = matrices(A),
+                    .a = A.data(),
+                    .q = out[0].data(),
+                    .r = out[1].data()});
   }
-  // Of the leading r columns, Q^H dA R^-1 = Q^H dQ + dR R^-1, a skew part plus an upper triangle with real diagonal.
-  // The columns behind them are Q R2.
+  // For the leading r columns, Q^H dA R^-1 = Q^H dQ + dR R^-1, a skew part plus an upper triangle with real diagonal.
+  // The columns after them are Q R2.
   void vjp(Vjp& v) const {
     const Tensor &Q = v.out(0), &R = v.out(1);
     const Tensor dR = or_zeros(v.dy(1), R);

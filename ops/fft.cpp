@@ -1,6 +1,6 @@
-// Fourier transforms along the last axis; other axes are moved there. The real transforms weigh the coefficients in
-// between otherwise than those at the ends, which have no conjugate partner: with these weights as attributes, each is
-// the derivative of the other.
+// Fourier transforms along the last axis; other axes are moved there. The real transforms weight inner coefficients
+// differently from those at the ends, which have no conjugate partner. With these weights as attributes, each is the
+// vjp of the other.
 #include <cmath>
 #include <limits>
 
@@ -10,14 +10,14 @@ namespace reel {
 
 namespace {
 
-constexpr Traits transform(const char* name) { return {.name = name, .reads = Reads::nothing, .linear = true}; }
+constexpr Traits transform(const char* name) { return {.name = name, .saves = Saves::nothing, .linear = true}; }
 
 void check_length(std::int64_t n) {
   constexpr std::int64_t longest = std::numeric_limits<std::int32_t>::max();
-  if (n < 1 || n > longest) broken("a transform has 1 to {} elements, got {}", longest, n);
+  if (n < 1 || n > longest) rule_error("a transform has 1 to {} elements, got {}", longest, n);
 }
 
-/// Rows that a tensor has along its last axis.
+/// The number of rows along the last axis.
 std::int64_t rows_of(const Tensor& x) { return x.shape().product(0, x.rank() - 1); }
 
 Shape with_last(Shape shape, std::int64_t n) {
@@ -30,25 +30,31 @@ struct Fft {  // complex [..., n] -> [..., n]
   double scale;
   static constexpr Traits traits = transform("fft");
   Spec infer(Inputs in) const {
-    if (!is_complex(in[0].dtype())) broken("{} elements are not supported", name_of(in[0].dtype()));
+    if (!is_complex(in[0].dtype())) rule_error("{} elements are not supported", name_of(in[0].dtype()));
     check_length(in[0].dim(-1));
     return in[0].spec();
   }
   void run(Inputs in, Tensor& out) const {
-    out.backend().fft({out.dtype(), inverse, rows_of(out), out.dim(-1), scale, in[0].data(), out.data()});
+    out.backend().fft({.dtype = out.dtype(),
+                       .inverse = inverse,
+                       .rows = rows_of(out),
+                       .n = out.dim(-1),
+                       .scale = scale,
+                       .in = in[0].data(),
+                       .out = out.data()});
   }
-  void vjp(Vjp& v) const { v.set(0, apply(Fft{!inverse, scale}, {&v.dy()}, Where::current())); }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return apply(*this, {&in[0]}, Where::current()); }
-  bool rows(Inputs in, Varying) const { return in[0].rank() > 1; }
+  void vjp(Vjp& v) const { v.set(0, apply(Fft{!inverse, scale}, {&v.dy()}, Loc::current())); }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return apply(*this, {&in[0]}, Loc::current()); }
+  bool shards_rows(Inputs in, Mapped) const { return in[0].rank() > 1; }
 };
 REEL_OP(Fft)
 
-/// As RealFftArgs: coefficients are taken times `ends` or `inner`.
+/// `ends` and `inner` multiply the coefficients, as in RealFftArgs.
 struct Rfft {  // real [..., n] -> complex [..., n / 2 + 1]
   double ends, inner;
   static constexpr Traits traits = transform("rfft");
   Spec infer(Inputs in) const {
-    if (!is_floating(in[0].dtype())) broken("{} elements are not supported", name_of(in[0].dtype()));
+    if (!is_floating(in[0].dtype())) rule_error("{} elements are not supported", name_of(in[0].dtype()));
     check_length(in[0].dim(-1));
     return {complex_of(in[0].dtype()), with_last(in[0].shape(), in[0].dim(-1) / 2 + 1), &in[0].backend()};
   }
@@ -57,8 +63,8 @@ struct Rfft {  // real [..., n] -> complex [..., n / 2 + 1]
         {in[0].dtype(), false, rows_of(in[0]), in[0].dim(-1), ends, inner, in[0].data(), out.data()});
   }
   void vjp(Vjp& v) const;
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return apply(*this, {&in[0]}, Where::current()); }
-  bool rows(Inputs in, Varying) const { return in[0].rank() > 1; }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return apply(*this, {&in[0]}, Loc::current()); }
+  bool shards_rows(Inputs in, Mapped) const { return in[0].rank() > 1; }
 };
 REEL_OP(Rfft)
 
@@ -67,24 +73,31 @@ struct Irfft {  // complex [..., n / 2 + 1] -> real [..., n]
   double ends, inner;
   static constexpr Traits traits = transform("irfft");
   Spec infer(Inputs in) const {
-    if (!is_complex(in[0].dtype())) broken("{} elements are not supported", name_of(in[0].dtype()));
+    if (!is_complex(in[0].dtype())) rule_error("{} elements are not supported", name_of(in[0].dtype()));
     return {real_of(in[0].dtype()), with_last(in[0].shape(), n), &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const {
-    out.backend().real_fft({out.dtype(), true, rows_of(out), n, ends, inner, in[0].data(), out.data()});
+    out.backend().real_fft({.dtype = out.dtype(),
+                            .inverse = true,
+                            .rows = rows_of(out),
+                            .n = n,
+                            .ends = ends,
+                            .inner = inner,
+                            .in = in[0].data(),
+                            .out = out.data()});
   }
-  void vjp(Vjp& v) const { v.set(0, apply(Rfft{ends, 2 * inner}, {&v.dy()}, Where::current())); }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return apply(*this, {&in[0]}, Where::current()); }
-  bool rows(Inputs in, Varying) const { return in[0].rank() > 1; }
+  void vjp(Vjp& v) const { v.set(0, apply(Rfft{ends, 2 * inner}, {&v.dy()}, Loc::current())); }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return apply(*this, {&in[0]}, Loc::current()); }
+  bool shards_rows(Inputs in, Mapped) const { return in[0].rank() > 1; }
 };
 REEL_OP(Irfft)
 
 void Rfft::vjp(Vjp& v) const {
   const Shape& shape = v.spec(0).shape;
-  v.set(0, apply(Irfft{shape[shape.rank() - 1], ends, inner / 2}, {&v.dy()}, Where::current()));
+  v.set(0, apply(Irfft{shape[shape.rank() - 1], ends, inner / 2}, {&v.dy()}, Loc::current()));
 }
 
-/// What a transform of n elements is multiplied by.
+/// The normalisation factor of a transform of n elements.
 double factor(std::int64_t n, FftNorm norm, bool inverse) {
   const auto size = static_cast<double>(n);
   if (norm == FftNorm::ortho) return 1 / std::sqrt(size);
@@ -92,7 +105,7 @@ double factor(std::int64_t n, FftNorm norm, bool inverse) {
 }
 
 /// `axis` and the last axis swapped.
-Tensor swapped(const Tensor& x, int axis, const Where& where) {
+Tensor swapped(const Tensor& x, int axis, const Loc& where) {
   if (axis == x.rank() - 1) return x;
   Axes order;
   for (int i = 0; i < x.rank(); ++i) order.push_back(i);
@@ -100,7 +113,7 @@ Tensor swapped(const Tensor& x, int axis, const Where& where) {
   return permute({x, where}, order);
 }
 
-/// Applies an op for one row to the chosen axis, cut or padded to n elements.
+/// Applies an op on rows to the chosen axis, cut or padded to n elements.
 template <class O>
 Tensor along(const Arg& x, int axis, std::int64_t n, DType dtype, const O& op) {
   Tensor rows = swapped(cast(x, dtype), axis, x.where);
@@ -109,9 +122,9 @@ Tensor along(const Arg& x, int axis, std::int64_t n, DType dtype, const O& op) {
   return swapped(apply(op, {&rows}, x.where), axis, x.where);
 }
 
-/// The axis, counted from the front; x has elements to transform.
+/// Checks x's dtype and returns the axis, counted from the front.
 int checked(const Arg& x, const FftOptions& options) {
-  if (!is_differentiable(x->dtype())) broken("{} elements are not supported. Hint: cast", name_of(x->dtype()));
+  if (!is_differentiable(x->dtype())) rule_error("{} elements are not supported. Hint: cast", name_of(x->dtype()));
   return checked_axis(options.axis, x->rank());
 }
 
@@ -131,7 +144,7 @@ Tensor ifft(Arg y, const FftOptions& options) { return complex_fft("ifft", y, op
 
 Tensor rfft(Arg x, const FftOptions& options) {
   return named("rfft", x, [&] {
-    if (is_complex(x->dtype())) broken("{} elements are not supported. Hint: use fft", name_of(x->dtype()));
+    if (is_complex(x->dtype())) rule_error("{} elements are not supported. Hint: use fft", name_of(x->dtype()));
     const int axis = checked(x, options);
     const std::int64_t n = options.n.value_or(x->dim(axis));
     check_length(n);

@@ -1,4 +1,4 @@
-// Discrete Fourier transforms and what is made of them. Part of ops/ops.h.
+// Discrete Fourier transforms and ops built on them. Part of ops/ops.h.
 #pragma once
 #include <optional>
 
@@ -8,11 +8,12 @@ namespace reel {
 
 // ---- fft.cpp: along any axis, any length ----------------------------------------------------------------------------
 
-/// Which of a transform and its inverse is divided by n; ortho: both by sqrt(n), which makes them unitary.
+/// Which direction is divided by n: the inverse (backward) or the transform (forward). ortho divides both by sqrt(n),
+/// which makes them unitary.
 enum class FftNorm { backward, ortho, forward };
 
 struct FftOptions {
-  std::optional<std::int64_t> n = {};  // the axis is cut to n elements, or gets zeros at its end, before the transform
+  std::optional<std::int64_t> n = {};  // before the transform the axis is cut or zero-padded to n elements
   std::int64_t axis = -1;
   FftNorm norm = FftNorm::backward;
 };
@@ -24,43 +25,45 @@ Tensor fft(Arg x, const FftOptions& options = {});
 Tensor ifft(Arg y, const FftOptions& options = {});
 /// The first n / 2 + 1 elements of fft(x), x real; the others are conjugates of these, y[n - k] = conj(y[k]).
 Tensor rfft(Arg x, const FftOptions& options = {});
-/// The inverse of rfft, n real numbers; n is 2 (m - 1) for an axis of m elements unless it is given. Imaginary parts
-/// of y[0] and, n even, y[n / 2] are not looked at.
+/// The inverse of rfft, with n real elements; the default n is 2 (m - 1) for an axis of m elements. Ignores the
+/// imaginary parts of y[0] and, if n is even, y[n / 2].
 Tensor irfft(Arg y, const FftOptions& options = {});
 /// fft along the last two axes.
 Tensor fft2(Arg x, FftNorm norm = FftNorm::backward);
 /// ifft along the last two axes.
 Tensor ifft2(Arg y, FftNorm norm = FftNorm::backward);
 
-// ---- frames.cpp: overlapping pieces ---------------------------------------------------------------------------------
+// ---- frames.cpp: overlapping frames ---------------------------------------------------------------------------------
 
-/// Pieces of `size` elements, each beginning `hop` elements after the one before: [..., n] -> [..., frames, size].
-/// Elements behind the last whole piece are left out.
+/// Cuts the last axis into frames of `size` elements, `hop` elements apart: [..., n] -> [..., frames, size]. Elements
+/// after the last complete frame are dropped.
 Tensor frame(Arg x, std::int64_t size, std::int64_t hop);
-/// Pieces added up where frame() would take them from: [..., frames, size] -> [..., n], n = (frames - 1) hop + size.
+/// Adds frames up at the positions where frame() takes them: [..., frames, size] -> [..., n], where
+/// n = (frames - 1) hop + size.
 Tensor overlap_add(Arg x, std::int64_t hop);
 
 // ---- stft.cpp: short-time Fourier transforms ------------------------------------------------------------------------
 
 /// sin(pi j / n)^2, j = 0..n-1; with n - 1 in place of n unless periodic; [n]. Throws Error when n < 0.
 Tensor hann_window(std::int64_t n, bool periodic = true, DType dtype = DType::f32, Backend& backend = reel::backend(),
-                   Where where = Where::current());
+                   Loc where = Loc::current());
 
 struct StftOptions {
   std::int64_t size = 0;                 // elements of a frame
   std::optional<std::int64_t> hop = {};  // from one frame to the next; a quarter of the size
   Tensor window = {};                    // [size], real; hann_window(size)
-  bool centre = true;    // frame t has its middle at element t hop; x goes on at both ends as its mirror image
-  bool onesided = true;  // rfft, not fft
+  bool centre = true;                    // frame t is centred at element t hop; x is padded by reflection at both ends
+  bool onesided = true;                  // rfft, not fft
   FftNorm norm = FftNorm::backward;
 };
 
 /// The spectrum of each frame of x times the window: real [..., n] -> complex [..., frames, size / 2 + 1] ([...,
-/// frames, size] unless onesided). Throws Error when n < size or, centred, n <= size / 2.
+/// frames, size] unless onesided). Throws Error when n < size or, if centred, n <= size / 2.
 Tensor stft(Arg x, const StftOptions& options);
-/// The inverse of stft with the same options, and for spectra of no signal the nearest one (Griffin and Lim, 1984):
-/// frames are added up times the window and divided by the sum of its squares; the result is 0 where that is 0. Of n,
-/// which the spectra do not tell, `length` elements, zeros behind what the frames reach; without it all they reach.
+/// The inverse of stft with the same options; spectra that belong to no signal give the nearest one (Griffin and Lim
+/// 1984). Frames are multiplied by the window, added up, and divided by the sum of its squares; the result is 0 where
+/// that is 0. The result has `length` elements, with zeros after the last frame; the default is all that the frames
+/// cover.
 Tensor istft(Arg y, const StftOptions& options, std::optional<std::int64_t> length = {});
 
 }  // namespace reel

@@ -1,4 +1,4 @@
-// Overlapping pieces of the last axis: frame and overlap_add are each other's derivative.
+// Overlapping frames of the last axis: frame and overlap_add are each other's vjp.
 #include "ops/ops.h"
 
 namespace reel {
@@ -7,12 +7,12 @@ namespace {
 
 struct Frame {  // [..., n] -> [..., frames, size]
   std::int64_t size, hop;
-  static constexpr Traits traits{.name = "frame", .kind = Kind::movement, .reads = Reads::nothing, .linear = true};
+  static constexpr Traits traits{.name = "frame", .kind = Kind::movement, .saves = Saves::nothing, .linear = true};
   Spec infer(Inputs in) const {
-    if (in[0].rank() == 0) broken("one axis or more is needed");
-    if (size < 1 || hop < 1) broken("size and hop are 1 or more, got {} and {}", size, hop);
+    if (in[0].rank() == 0) rule_error("one axis or more is needed");
+    if (size < 1 || hop < 1) rule_error("size and hop are 1 or more, got {} and {}", size, hop);
     const std::int64_t n = in[0].dim(-1);
-    if (n < size) broken("a frame of {} does not fit into {} elements", size, n);
+    if (n < size) rule_error("a frame of {} does not fit into {} elements", size, n);
     const int last = in[0].rank() - 1;
     Shape shape = in[0].shape();
     shape.set(last, size);
@@ -21,7 +21,7 @@ struct Frame {  // [..., n] -> [..., frames, size]
   }
   void run(Inputs in, Tensor& out) const {
     const std::int64_t n = in[0].dim(-1), frames = out.dim(-2), rows = in[0].shape().product(0, in[0].rank() - 1);
-    Loop<2> loop;
+    StridedLoop<2> loop;
     loop.push(rows, {n, frames * size});
     loop.push(frames, {hop, size});
     loop.push(size, {1, 1});
@@ -29,34 +29,34 @@ struct Frame {  // [..., n] -> [..., frames, size]
   }
   void vjp(Vjp& v) const {
     const Shape& shape = v.spec(0).shape;
-    const Tensor dx = overlap_add(v.dy(), hop);  // without the elements behind the last frame
+    const Tensor dx = overlap_add(v.dy(), hop);  // without the elements after the last frame
     v.set(0, pad(dx, -1, 0, shape[shape.rank() - 1] - dx.dim(-1)));
   }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return frame(in[0], size, hop); }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return frame(in[0], size, hop); }
 };
 REEL_OP(Frame)
 
 struct OverlapAdd {  // [..., frames, size] -> [..., (frames - 1) hop + size]
   std::int64_t hop;
-  static constexpr Traits traits{.name = "overlap_add", .reads = Reads::nothing, .linear = true};
+  static constexpr Traits traits{.name = "overlap_add", .saves = Saves::nothing, .linear = true};
   Spec infer(Inputs in) const {
     check_takes<Add>(in[0].dtype());
     const int r = in[0].rank();
-    if (r < 2) broken("two axes or more are needed: frames and their elements");
-    if (in[0].dim(-1) < 1 || in[0].dim(-2) < 1) broken("there must be a frame, and an element in it");
-    if (hop < 1) broken("the hop is 1 or more, got {}", hop);
+    if (r < 2) rule_error("two axes or more are needed: frames and their elements");
+    if (in[0].dim(-1) < 1 || in[0].dim(-2) < 1) rule_error("there must be a frame, and an element in it");
+    if (hop < 1) rule_error("the hop is 1 or more, got {}", hop);
     Shape shape = in[0].shape().erase(r - 1);
     shape.set(r - 2, saturated_sum(saturated_product(in[0].dim(-2) - 1, hop), in[0].dim(-1)));
     return {in[0].dtype(), shape, &in[0].backend()};
   }
-  // Elements first..first+hop-1 of all frames lie side by side, so each such part is one addition.
+  // Elements first..first+hop-1 of different frames do not overlap in the output, so one addition handles all frames.
   void run(Inputs in, Tensor& out) const {
     Backend& b = out.backend();
     b.fill({out.dtype(), out.numel(), 0, out.data()});
     const std::int64_t frames = in[0].dim(-2), size = in[0].dim(-1), n = out.dim(-1);
     const std::int64_t rows = out.shape().product(0, out.rank() - 1);
     for (std::int64_t first = 0; first < size; first += hop) {
-      Loop<3> loop;
+      StridedLoop<3> loop;
       loop.push(rows, {n, frames * size, n});
       loop.push(frames, {hop, size, hop});
       loop.push(std::min(hop, size - first), {1, 1, 1});
@@ -71,7 +71,7 @@ struct OverlapAdd {  // [..., frames, size] -> [..., (frames - 1) hop + size]
     const Shape& shape = v.spec(0).shape;
     v.set(0, frame(v.dy(), shape[shape.rank() - 1], hop));
   }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return overlap_add(in[0], hop); }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return overlap_add(in[0], hop); }
 };
 REEL_OP(OverlapAdd)
 

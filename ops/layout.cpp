@@ -1,5 +1,5 @@
-// Ops that move elements without changing them. All are linear, so none needs its inputs for a derivative; all but
-// reshape and slices of the leading axis are one strided copy.
+// Ops that move elements without changing them. All are linear, so no vjp needs the inputs. All are one strided copy,
+// except reshape and slices of the leading axis, which are views.
 #include <algorithm>
 #include <functional>
 
@@ -9,11 +9,11 @@ namespace reel {
 
 namespace {
 
-/// copy with operand strides given per axis of `shape`.
+/// A strided copy, with operand strides for each axis of `shape`.
 void strided_copy(const Shape& shape, const std::array<std::int64_t, Shape::max_rank>& si, std::int64_t first_in,
                   const std::array<std::int64_t, Shape::max_rank>& so, std::int64_t first_out, const Tensor& in,
                   Tensor& out) {
-  Loop<2> loop;
+  StridedLoop<2> loop;
   for (int i = 0; i < shape.rank(); ++i)
     loop.push(shape[i], {si[static_cast<std::size_t>(i)], so[static_cast<std::size_t>(i)]});
   const std::size_t e = size_of(in.dtype());
@@ -24,7 +24,7 @@ void strided_copy(const Shape& shape, const std::array<std::int64_t, Shape::max_
 void fill_zero(Tensor& out) { out.backend().fill({out.dtype(), out.numel(), 0, out.data()}); }
 
 constexpr Traits layout(const char* name) {
-  return {.name = name, .kind = Kind::movement, .reads = Reads::nothing, .linear = true};
+  return {.name = name, .kind = Kind::movement, .saves = Saves::nothing, .linear = true};
 }
 
 std::vector<std::int64_t> dims_of(const Shape& s) { return {s.begin(), s.end()}; }
@@ -33,13 +33,13 @@ struct Reshape {
   Shape shape;
   static constexpr Traits traits = layout("reshape");
   Spec infer(Inputs in) const {
-    if (shape.numel() != in[0].numel()) broken("{} elements do not fill shape {}", in[0].numel(), shape.str());
+    if (shape.numel() != in[0].numel()) rule_error("{} elements do not fill shape {}", in[0].numel(), shape.str());
     return {in[0].dtype(), shape, &in[0].backend()};
   }
   std::int64_t alias(Inputs) const { return 0; }
   void vjp(Vjp& v) const { v.set(0, reshape(v.dy(), dims_of(v.spec(0).shape))); }
-  Tensor batch(Inputs in, Varying, std::int64_t steps) const { return reshape(in[0], dims_of(shape.insert(0, steps))); }
-  bool rows(Inputs in, Varying) const { return shape.rank() > 0 && shape[0] == in[0].dim(0); }
+  Tensor vmap(Inputs in, Mapped, std::int64_t steps) const { return reshape(in[0], dims_of(shape.insert(0, steps))); }
+  bool shards_rows(Inputs in, Mapped) const { return shape.rank() > 0 && shape[0] == in[0].dim(0); }
 };
 REEL_OP(Reshape)
 
@@ -49,14 +49,14 @@ struct Permute {
   static constexpr Traits traits = layout("permute");
   std::size_t axis(int i) const { return static_cast<std::size_t>(order[static_cast<std::size_t>(i)]); }
   Spec infer(Inputs in) const {
-    if (rank != in[0].rank()) broken("the order names {} axes, the tensor has {}", rank, in[0].rank());
+    if (rank != in[0].rank()) rule_error("the order names {} axes, the tensor has {}", rank, in[0].rank());
     std::array<std::int64_t, Shape::max_rank> dims{};
     unsigned seen = 0;
     for (int i = 0; i < rank; ++i) {
       seen |= 1U << axis(i);
       dims[static_cast<std::size_t>(i)] = in[0].shape()[static_cast<int>(axis(i))];
     }
-    if (seen != (1U << rank) - 1) broken("the order must name each axis once");
+    if (seen != (1U << rank) - 1) rule_error("the order must name each axis once");
     return {in[0].dtype(), Shape(std::span<const std::int64_t>(dims.data(), static_cast<std::size_t>(rank))),
             &in[0].backend()};
   }
@@ -69,15 +69,15 @@ struct Permute {
   void vjp(Vjp& v) const {
     Permute back{{}, rank};
     for (int i = 0; i < rank; ++i) back.order[axis(i)] = static_cast<std::int8_t>(i);
-    v.set(0, apply(back, {&v.dy()}, Where::current()));
+    v.set(0, apply(back, {&v.dy()}, Loc::current()));
   }
-  Tensor batch(Inputs in, Varying, std::int64_t) const {
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const {
     Permute after{{0}, rank + 1};
     for (int i = 0; i < rank; ++i)
       after.order[static_cast<std::size_t>(i) + 1] = static_cast<std::int8_t>(order[static_cast<std::size_t>(i)] + 1);
-    return apply(after, {&in[0]}, Where::current());
+    return apply(after, {&in[0]}, Loc::current());
   }
-  bool rows(Inputs, Varying) const { return axis(0) == 0; }
+  bool shards_rows(Inputs, Mapped) const { return axis(0) == 0; }
 };
 REEL_OP(Permute)
 
@@ -86,7 +86,7 @@ struct Expand {
   static constexpr Traits traits = layout("expand");
   Spec infer(Inputs in) const {
     const auto both = broadcast(in[0].shape(), shape);
-    if (!both || !(*both == shape)) broken("the shape does not stretch to {}", shape.str());
+    if (!both || !(*both == shape)) rule_error("the shape does not stretch to {}", shape.str());
     return {in[0].dtype(), shape, &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const {
@@ -96,28 +96,29 @@ struct Expand {
       si[static_cast<std::size_t>(i)] = broadcast_stride(in[0].shape(), own, i, shape.rank());
     strided_copy(out.shape(), si, 0, strides_of(out.shape()), 0, in[0], out);
   }
-  bool rows(Inputs in, Varying) const { return in[0].rank() == shape.rank() && in[0].dim(0) == shape[0]; }
+  bool shards_rows(Inputs in, Mapped) const { return in[0].rank() == shape.rank() && in[0].dim(0) == shape[0]; }
   void vjp(Vjp& v) const { v.set(0, sum_to(v.dy(), v.spec(0).shape)); }
-  Tensor batch(Inputs in, Varying, std::int64_t steps) const {
+  Tensor vmap(Inputs in, Mapped, std::int64_t steps) const {
     return expand(align(in[0], shape.rank()), shape.insert(0, steps));
   }
 };
 REEL_OP(Expand)
 
-/// Slices along axis 0 share storage.
+/// Slices along axis 0 are views.
 struct LeadingSlice {
   std::int64_t first, last;
   static constexpr Traits traits = layout("slice_leading");
   Spec infer(Inputs in) const {
-    if (in[0].rank() == 0) broken("a scalar has no axis to slice");
-    if (first < 0 || last < first || last > in[0].dim(0)) broken("elements {}..{} are not within axis 0", first, last);
+    if (in[0].rank() == 0) rule_error("a scalar has no axis to slice");
+    if (first < 0 || last < first || last > in[0].dim(0))
+      rule_error("elements {}..{} are not within axis 0", first, last);
     Shape shape = in[0].shape();
     shape.set(0, last - first);
     return {in[0].dtype(), shape, &in[0].backend()};
   }
   std::int64_t alias(Inputs in) const { return first * in[0].shape().product(1, in[0].rank()); }
   void vjp(Vjp& v) const { v.set(0, pad(v.dy(), 0, first, v.spec(0).shape[0] - last)); }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return slice(in[0], 1, first, last); }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return slice(in[0], 1, first, last); }
 };
 REEL_OP(LeadingSlice)
 
@@ -127,7 +128,7 @@ struct Slice {
   static constexpr Traits traits = layout("slice");
   Spec infer(Inputs in) const {
     if (first < 0 || last < first || last > in[0].dim(axis))
-      broken("elements {}..{} are not within axis {}", first, last, axis);
+      rule_error("elements {}..{} are not within axis {}", first, last, axis);
     Shape shape = in[0].shape();
     shape.set(axis, last - first);
     return {in[0].dtype(), shape, &in[0].backend()};
@@ -137,8 +138,8 @@ struct Slice {
     strided_copy(out.shape(), si, first * si[static_cast<std::size_t>(axis)], strides_of(out.shape()), 0, in[0], out);
   }
   void vjp(Vjp& v) const { v.set(0, pad(v.dy(), axis, first, v.spec(0).shape[axis] - last)); }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return slice(in[0], axis + 1, first, last); }
-  bool rows(Inputs, Varying) const { return axis != 0; }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return slice(in[0], axis + 1, first, last); }
+  bool shards_rows(Inputs, Mapped) const { return axis != 0; }
 };
 REEL_OP(Slice)
 
@@ -147,7 +148,7 @@ struct Pad {
   std::int64_t before, after;
   static constexpr Traits traits = layout("pad");
   Spec infer(Inputs in) const {
-    if (before < 0 || after < 0) broken("the number of zeros is 0 or more, got {} and {}", before, after);
+    if (before < 0 || after < 0) rule_error("the number of zeros is 0 or more, got {} and {}", before, after);
     Shape shape = in[0].shape();
     shape.set(axis, saturated_sum(shape[axis], saturated_sum(before, after)));
     return {in[0].dtype(), shape, &in[0].backend()};
@@ -159,8 +160,8 @@ struct Pad {
                  out);
   }
   void vjp(Vjp& v) const { v.set(0, slice(v.dy(), axis, before, before + v.spec(0).shape[axis])); }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return pad(in[0], axis + 1, before, after); }
-  bool rows(Inputs, Varying) const { return axis != 0; }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return pad(in[0], axis + 1, before, after); }
+  bool shards_rows(Inputs, Mapped) const { return axis != 0; }
 };
 REEL_OP(Pad)
 
@@ -170,11 +171,11 @@ struct Concat {
   Spec infer(Inputs in) const {
     Shape shape = in[0].shape();
     for (std::size_t i = 1; i < in.size(); ++i) {
-      if (in[i].dtype() != in[0].dtype()) broken("all parts must have one dtype");
-      if (in[i].rank() != shape.rank()) broken("all parts must have the same number of axes");
+      if (in[i].dtype() != in[0].dtype()) rule_error("all parts must have one dtype");
+      if (in[i].rank() != shape.rank()) rule_error("all parts must have the same number of axes");
       for (int k = 0; k < shape.rank(); ++k) {
         if (k != axis && in[i].dim(k) != shape[k])
-          broken("part {} differs along axis {}, not only along {}", i, k, axis);
+          rule_error("part {} differs along axis {}, not only along {}", i, k, axis);
       }
       shape.set(axis, shape[axis] + in[i].dim(axis));
     }
@@ -197,15 +198,15 @@ struct Concat {
       first += n;
     }
   }
-  Tensor batch(Inputs in, Varying varying, std::int64_t steps) const {
+  Tensor vmap(Inputs in, Mapped mapped, std::int64_t steps) const {
     Tensors parts;
     for (std::size_t i = 0; i < in.size(); ++i)
-      parts.push_back(varying[i] ? in[i] : expand(in[i], in[i].shape().insert(0, steps)));
+      parts.push_back(mapped[i] ? in[i] : expand(in[i], in[i].shape().insert(0, steps)));
     return concat(parts, axis + 1);
   }
-  bool rows(Inputs in, Varying split) const {
+  bool shards_rows(Inputs in, Mapped sharded) const {
     for (std::size_t i = 0; i < in.size(); ++i) {
-      if (!split[i]) return false;
+      if (!sharded[i]) return false;
     }
     return axis != 0;
   }
@@ -225,14 +226,14 @@ struct Roll {
     const std::size_t e = size_of(out.dtype());
     const auto move = [&](std::int64_t first, std::int64_t count, std::int64_t from, std::int64_t to,
                           std::int64_t width) {
-      Loop<2> loop;
+      StridedLoop<2> loop;
       loop.push(count, {block, block});
       loop.push(width, {1, 1});
       out.backend().copy(
           {e, loop, static_cast<const std::byte*>(in[0].data()) + static_cast<std::size_t>(first * block + from) * e,
            static_cast<std::byte*>(out.data()) + static_cast<std::size_t>(first * block + to) * e});
     };
-    // A few blocks at a time, so that the second part finds them in the cache.
+    // Both parts are moved for a few blocks at a time, so that the second finds them in the cache.
     const std::int64_t few = std::max<std::int64_t>(1, (1 << 17) / (block * static_cast<std::int64_t>(e)));
     for (std::int64_t first = 0; first < blocks; first += few) {
       const std::int64_t count = std::min(few, blocks - first);
@@ -241,13 +242,13 @@ struct Roll {
     }
   }
   void vjp(Vjp& v) const { v.set(0, roll(v.dy(), -shift, axis)); }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return roll(in[0], shift, axis + 1); }
-  bool rows(Inputs, Varying) const { return axis != 0; }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return roll(in[0], shift, axis + 1); }
+  bool shards_rows(Inputs, Mapped) const { return axis != 0; }
   std::optional<FusedCall> fuse(Inputs in) const {
     const std::int64_t n = in[0].dim(axis);
     if (axis != in[0].rank() - 1 || n == 0) return std::nullopt;
     if (n > FusedArgs::block && in[0].spec().backend->runs_in_blocks())
-      return std::nullopt;  // a block is part of a row
+      return std::nullopt;  // a fused block holds only a part of a row
     FusedCall call{.kind = FusedCall::Kind::roll, .functor = static_cast<int>((shift % n + n) % n)};
     call.dtype = call.to = in[0].dtype();
     return call;
@@ -269,8 +270,8 @@ struct Flip {
     strided_copy(out.shape(), si, last, so, 0, in[0], out);
   }
   void vjp(Vjp& v) const { v.set(0, flip(v.dy(), axis)); }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return flip(in[0], axis + 1); }
-  bool rows(Inputs, Varying) const { return axis != 0; }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return flip(in[0], axis + 1); }
+  bool shards_rows(Inputs, Mapped) const { return axis != 0; }
 };
 REEL_OP(Flip)
 
@@ -287,7 +288,7 @@ Tensor reshape(Arg x, const std::vector<std::int64_t>& dims) {
         product = saturated_product(product, dims[i]);
     }
     if (open >= 0) {
-      if (product == 0) broken("-1 can stand for any extent here");
+      if (product == 0) rule_error("-1 can stand for any extent here");
       known[static_cast<std::size_t>(open)] = x->numel() / product;
     }
     return apply(Reshape{Shape(std::span<const std::int64_t>(known))}, {&x.tensor()}, x.where);
@@ -297,7 +298,7 @@ Tensor reshape(Arg x, const std::vector<std::int64_t>& dims) {
 Tensor permute(Arg x, const Axes& order) {
   return named("permute", x, [&] {
     Permute op{{}, static_cast<int>(order.size())};
-    if (op.rank > Shape::max_rank) broken("a tensor has at most {} axes", Shape::max_rank);
+    if (op.rank > Shape::max_rank) rule_error("a tensor has at most {} axes", Shape::max_rank);
     for (int i = 0; i < op.rank; ++i)
       op.order[static_cast<std::size_t>(i)] =
           static_cast<std::int8_t>(checked_axis(order[static_cast<std::size_t>(i)], op.rank));
@@ -323,7 +324,7 @@ Tensor pad(Arg x, std::int64_t axis, std::int64_t before, std::int64_t after) {
   return apply(Pad{a, before, after}, {&x.tensor()}, x.where);
 }
 
-Tensor concat(const Tensors& parts, std::int64_t axis, Where where) {
+Tensor concat(const Tensors& parts, std::int64_t axis, Loc where) {
   if (parts.empty()) fail("concat", where, "at least one part is needed");
   const int a = named("concat", {parts[0], where}, [&] { return checked_axis(axis, parts[0].rank()); });
   return apply(Concat{a}, pointers(parts), where);
@@ -339,10 +340,10 @@ Tensor flip(Arg x, std::int64_t axis) {
   return apply(Flip{a}, {&x.tensor()}, x.where);
 }
 
-Tensor align(const Tensor& slab, int rank) {
-  Shape shape = slab.shape();
+Tensor align(const Tensor& stacked, int rank) {
+  Shape shape = stacked.shape();
   while (shape.rank() - 1 < rank) shape = shape.insert(1, 1);
-  return shape.rank() == slab.rank() ? slab : reshape(slab, dims_of(shape));
+  return shape.rank() == stacked.rank() ? stacked : reshape(stacked, dims_of(shape));
 }
 
 namespace primitive {

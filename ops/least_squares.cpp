@@ -1,4 +1,4 @@
-// Equations that have no solution, or many.
+// Least squares: linear equations that have no solution, or many.
 #include "ops/matrix.h"
 
 namespace reel {
@@ -17,14 +17,14 @@ struct Pinv {
     A.backend().pinv(
         {A.dtype(), A.dim(-2), A.dim(-1), matrices(A), rcond < 0 ? roundoff(A) : rcond, A.data(), out.data()});
   }
-  // dP = -P dA P + P P^H dA^H (I - A P) + (I - P A) dA^H P^H P, with products in an order that keeps them small.
+  // dP = -P dA P + P P^H dA^H (I - A P) + (I - P A) dA^H P^H P, multiplied in an order that keeps products small.
   void vjp(Vjp& v) const {
     const Tensor &A = v.in(0), &P = v.out(), PH = adjoint(P), GH = adjoint(v.dy());
     const Tensor Z = matmul(P, GH), left = matmul(GH, matmul(P, PH));
     const Tensor inner = Z - matmul(matmul(Z, P), A) - matmul(v.dy(), PH);
     v.set(0, matmul(PH, inner) + left - matmul(A, matmul(P, left)));
   }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return pinv(in[0], rcond); }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return pinv(in[0], rcond); }
 };
 REEL_OP(Pinv)
 
@@ -37,7 +37,7 @@ Tensor lstsq(Arg A, Arg B) {
     check_matrix(A);
     check_matrix(B);
     if (A->dim(-2) != B->dim(-2))
-      broken("A and B must have the same number of rows, got {} and {}", A->dim(-2), B->dim(-2));
+      rule_error("A and B must have the same number of rows, got {} and {}", A->dim(-2), B->dim(-2));
   });
   TriangularFlags flags{.upper = true, .tolerance = roundoff(A)};
   if (A->dim(-2) >= A->dim(-1)) {

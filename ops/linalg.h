@@ -1,5 +1,5 @@
-// Linear algebra. Matrices are the last two axes, [..., m, n]; leading axes are places, each with a matrix of its own.
-// Elements are f32, f64, c64 or c128. Elements that are not finite and results that overflow throw Error.
+// Linear algebra. Matrices are the last two axes, [..., m, n]; the leading axes are the batch. Elements are f32, f64,
+// c64 or c128. Elements that are not finite and results that overflow throw Error.
 #pragma once
 #include "ops/arg.h"
 
@@ -9,7 +9,7 @@ namespace reel {
 struct SolveFlags {
   bool adjoint = false;  // solve with A^H
 };
-/// X with A X = B: [..., n, n] [..., n, k] -> [..., n, k]; a side of two axes is shared by all leading places. Throws
+/// X with A X = B: [..., n, n] [..., n, k] -> [..., n, k]; an operand of two axes is shared by the whole batch. Throws
 /// Error when A is singular.
 Tensor solve(Arg A, Arg B, SolveFlags flags = {});
 
@@ -17,16 +17,16 @@ struct TriangularFlags {
   bool upper = false;          // the triangle that is read
   bool unit_diagonal = false;  // the diagonal counts as ones
   bool adjoint = false;        // solve with A^H
-  double tolerance = 0;        // diagonal elements up to this times the largest are refused, as 0 always is
+  double tolerance = 0;        // throws when a diagonal element is 0, or at most this times the largest one
 };
-/// The same for a triangle of A, whose other elements are not read and have gradient 0.
+/// The same for one triangle of A; the other elements are not read and have gradient 0.
 Tensor triangular_solve(Arg A, Arg B, TriangularFlags flags = {});
 
 /// A^-1: [..., n, n]. To solve equations, solve() is faster and more accurate. Throws Error when A is singular.
 Tensor inverse(Arg A);
 
-/// X with A X + X B = C: [..., m, m], [..., n, n], [..., m, n] -> [..., m, n]; sides of two axes are shared. Throws
-/// Error when A and -B have a common eigenvalue. Bartels and Stewart (1972).
+/// X with A X + X B = C: [..., m, m], [..., n, n], [..., m, n] -> [..., m, n]; operands of two axes are shared by the
+/// whole batch. Throws Error when A and -B have a common eigenvalue. Bartels and Stewart (1972).
 Tensor sylvester(Arg A, Arg B, Arg C);
 
 // ---- factor.cpp -----------------------------------------------------------------------------------------------------
@@ -44,8 +44,8 @@ struct Qr {
   Tensor Q, R;
 };
 /// A = Q R with r = min(m, n): orthonormal columns [..., m, r], and an upper triangle [..., r, n] whose diagonal is
-/// real and not below 0. When the first r columns are of full rank this makes the factors unique and
-/// differentiable; else the gradient throws Error.
+/// real and >= 0. If the first r columns have full rank, the factors are unique and differentiable; otherwise the
+/// gradient throws Error.
 Qr qr(Arg A);
 
 // ---- determinant.cpp ------------------------------------------------------------------------------------------------
@@ -63,40 +63,42 @@ SignAndLog slogdet(Arg A);
 /// The exponential I + A + A^2 / 2 + ...: [..., n, n]. Throws Error when it overflows. Higham, "The scaling and
 /// squaring method for the matrix exponential revisited" (2005).
 Tensor matrix_exp(Arg A);
-/// Its derivative at A in direction E, which is linear in E: the upper right block of exp([[A, E], [0, A]]). Al-Mohy
-/// and Higham, "Computing the Fréchet derivative of the matrix exponential" (2009).
+/// The derivative of matrix_exp at A in direction E, linear in E: the upper right block of exp([[A, E], [0, A]]).
+/// Al-Mohy and Higham, "Computing the Fréchet derivative of the matrix exponential" (2009).
 Tensor matrix_exp_derivative(Arg A, Arg E);
 
 // ---- least_squares.cpp ----------------------------------------------------------------------------------------------
 /// The Moore-Penrose inverse: [..., m, n] -> [..., n, m]. Singular values up to rcond times the largest count as 0; a
-/// negative rcond stands for max(m, n) times the precision of the dtype. The gradient is that for constant rank: Golub
-/// and Pereyra (1973).
+/// negative rcond means max(m, n) times the precision of the dtype. The gradient assumes constant rank: Golub and
+/// Pereyra (1973).
 Tensor pinv(Arg A, double rcond = -1);
 
-/// X that makes |A X - B| smallest, and of several the smallest: [..., m, n] [..., m, k] -> [..., n, k]. A is of full
-/// rank, else Error; pinv(A) B serves any rank.
+/// The X that minimises |A X - B|, of smallest norm if there are several: [..., m, n] [..., m, k] -> [..., n, k].
+/// Throws Error when A does not have full rank; pinv(A) B works for any rank.
 Tensor lstsq(Arg A, Arg B);
 
 // ---- orthogonal.cpp: matrices W with W^H W = I ----------------------------------------------------------------------
-/// X's strict upper triangle minus the adjoint of that: [..., n, n], skew-Hermitian.
+/// The strict upper triangle of X minus its adjoint: [..., n, n], skew-Hermitian.
 Tensor skew(Arg X);
 /// The skew matrix whose strict upper triangle is v, row by row: [..., n (n - 1) / 2] -> [..., n, n].
 Tensor skew_from_vector(Arg v, std::int64_t n);
 
-/// (I + A)^-1 (I - A), unitary for skew A, which reaches all such W that have no eigenvalue -1: [..., n, n].
+/// The Cayley transform (I + A)^-1 (I - A), unitary for skew A: [..., n, n]. It reaches every such W without eigenvalue
+/// -1.
 Tensor cayley(Arg A);
-/// The same times diag(D), D [..., n] of signs: reaches every orthogonal W for some D. Helfrich, Willmott and Ye
+/// The same times diag(D), D [..., n] of signs: for some D it reaches every orthogonal W. Helfrich, Willmott and Ye
 /// (2018).
 Tensor cayley(Arg A, Arg D);
 
-/// H(u_1) H(u_2) ... H(u_m) of the columns of U, H(u) = I - 2 u u^H / |u|^2: [..., n, m] -> [..., n, n]. Throws Error
-/// when a column is 0. As one block: Joffrain et al., "Accumulating Householder transformations, revisited" (2006).
+/// H(u_1) H(u_2) ... H(u_m) for the columns of U, H(u) = I - 2 u u^H / |u|^2: [..., n, m] -> [..., n, n]. Throws Error
+/// when a column is 0. Computed as one block: Joffrain et al., "Accumulating Householder transformations, revisited"
+/// (2006).
 Tensor householder_product(Arg U);
 /// Rows times the transpose of that product, without forming it: x [..., n], U [n, m] -> [..., n].
 Tensor householder_apply(Arg x, Arg U);
 
-/// The W with orthonormal columns that is nearest to A, where A = W H, H positive definite: [..., m, n], m >= n. Throws
-/// Error when A is not of full rank.
-Tensor polar(Arg A);
+/// The factor W of A = W H, H positive definite, which is the matrix with orthonormal columns nearest to A: [..., m,
+/// n], m >= n. Throws Error when A does not have full rank.
+Tensor polar_factor(Arg A);
 
 }  // namespace reel

@@ -1,4 +1,4 @@
-// Losses, from other ops.
+// Losses, composed of other ops.
 #include <algorithm>
 
 #include "ops/ops.h"
@@ -7,15 +7,15 @@ namespace reel {
 
 namespace {
 
-/// A loss of each place, weighted and reduced as the options say.
-Tensor reduced(const Tensor& loss, const LossOptions& options, const Where& where) {
+/// Weights and reduces a loss per element, as the options say.
+Tensor reduced(const Tensor& loss, const LossOptions& options, const Loc& where) {
   Tensor total = loss, count;
   if (options.weight.defined()) {
     const Tensor& w = options.weight;
     const std::optional<Shape> both = broadcast(w.shape(), loss.shape());
     if (!both || !(*both == loss.shape()))
-      broken("weights {} do not stretch to the places {}", w.shape().str(), loss.shape().str());
-    if (is_complex(w.dtype())) broken("weights are real numbers or bool, not {}", name_of(w.dtype()));
+      rule_error("weights {} do not stretch to the places {}", w.shape().str(), loss.shape().str());
+    if (is_complex(w.dtype())) rule_error("weights are real numbers or bool, not {}", name_of(w.dtype()));
     count = expand({cast(w, loss.dtype()), where}, loss.shape());
     total = loss * count;
   }
@@ -27,21 +27,22 @@ Tensor reduced(const Tensor& loss, const LossOptions& options, const Where& wher
   return total / reel::where(equal(count, 0.0), 1.0, count);
 }
 
-/// Two arguments that a loss compares place by place. Broadcasting one to the other is nearly always a mistake here.
+/// Checks the two arguments of an elementwise loss. Shapes must agree, as broadcasting here is nearly always a mistake.
 void check_pair(const Arg& x, const Arg& target) {
-  if (!is_differentiable(x->dtype())) broken("{} elements are not supported", name_of(x->dtype()));
+  if (!is_differentiable(x->dtype())) rule_error("{} elements are not supported", name_of(x->dtype()));
   if (!target.is_number() && !(x->shape() == target->shape()))
-    broken("there must be a target for each element, but the target is {}", target->spec().str());
+    rule_error("there must be a target for each element, but the target is {}", target->spec().str());
 }
 
 }  // namespace
 
 Tensor cross_entropy(Arg logits, Arg target, const LossOptions& options) {
   return named("cross_entropy", logits, [&] {
-    if (!is_floating(logits->dtype())) broken("{} logits are not supported", name_of(logits->dtype()));
-    if (target->dtype() != DType::i32) broken("targets are i32, not {}", name_of(target->dtype()));
+    if (!is_floating(logits->dtype())) rule_error("{} logits are not supported", name_of(logits->dtype()));
+    if (target->dtype() != DType::i32) rule_error("targets are i32, not {}", name_of(target->dtype()));
     if (logits->rank() != target->rank() + 1 || !(logits->shape().erase(target->rank()) == target->shape()))
-      broken("there must be a target for each place along the last axis, but targets are {}", target->shape().str());
+      rule_error("there must be a target for each place along the last axis, but targets are {}",
+                 target->shape().str());
     return reduced(-pick({log_softmax(logits), logits.where}, target), options, logits.where);
   });
 }
@@ -49,7 +50,7 @@ Tensor cross_entropy(Arg logits, Arg target, const LossOptions& options) {
 // log(1 - p) = -softplus(x) and log p = -softplus(-x), neither of which cancels or overflows.
 Tensor binary_cross_entropy_with_logits(Arg logits, Arg target, const LossOptions& options) {
   return named("binary_cross_entropy_with_logits", logits, [&] {
-    if (!is_floating(logits->dtype())) broken("{} logits are not supported", name_of(logits->dtype()));
+    if (!is_floating(logits->dtype())) rule_error("{} logits are not supported", name_of(logits->dtype()));
     check_pair(logits, target);
     Tensor t = target.is_number() ? constant(target.number(), logits) : target.tensor();
     if (!is_differentiable(t.dtype())) t = cast({t, target.where}, logits->dtype());
@@ -76,7 +77,7 @@ Tensor l1_loss(Arg x, Arg target, const LossOptions& options) {
 Tensor huber_loss(Arg x, Arg target, double delta, const LossOptions& options) {
   return named("huber_loss", x, [&] {
     check_pair(x, target);
-    if (!(delta > 0)) broken("delta is above 0, got {}", delta);
+    if (!(delta > 0)) rule_error("delta is above 0, got {}", delta);
     const Tensor d = x - target, m = clamp(d, -delta, delta);
     return reduced(m * (d - 0.5 * m), options, x.where);
   });

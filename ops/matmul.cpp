@@ -1,4 +1,4 @@
-// Products of matrices and vectors.
+// Matrix and vector products.
 #include <algorithm>
 
 #include "ops/ops.h"
@@ -7,14 +7,14 @@ namespace reel {
 
 namespace {
 
-/// What happens to a side before the product.
+/// What is applied to an operand before the product.
 struct Side {
   bool transpose, conj;
 };
 
 struct Matmul {
   Side a, b;
-  static constexpr Traits traits{.name = "matmul", .reads = Reads::inputs};
+  static constexpr Traits traits{.name = "matmul", .saves = Saves::inputs};
 
   struct Sizes {
     std::int64_t m, k, n;
@@ -26,15 +26,15 @@ struct Matmul {
 
   Spec infer(Inputs in) const {
     const Tensor &x = in[0], &y = in[1];
-    if (x.dtype() != y.dtype()) broken("both sides must have one dtype. Hint: cast one");
-    if (!is_differentiable(x.dtype())) broken("{} elements are not supported", name_of(x.dtype()));
-    if (x.rank() < 2 || y.rank() < 2) broken("both sides need one axis or more");
+    if (x.dtype() != y.dtype()) rule_error("both sides must have one dtype. Hint: cast one");
+    if (!is_differentiable(x.dtype())) rule_error("{} elements are not supported", name_of(x.dtype()));
+    if (x.rank() < 2 || y.rank() < 2) rule_error("both sides need one axis or more");
     const auto [m, k, n] = sizes(x, y);
     if (const std::int64_t other = y.dim(b.transpose ? -1 : -2); k != other)
-      broken("inner dimensions differ: {} and {}{}", k, other,
-             y.dim(b.transpose ? -2 : -1) == k ? fmt::format(". Hint: pass transpose_b = {}", !b.transpose) : "");
+      rule_error("inner dimensions differ: {} and {}{}", k, other,
+                 y.dim(b.transpose ? -2 : -1) == k ? fmt::format(". Hint: pass transpose_b = {}", !b.transpose) : "");
     if (x.rank() > 2 && y.rank() > 2 && !(leading(x) == leading(y)))
-      broken("leading axes differ: {} and {}", leading(x).str(), leading(y).str());
+      rule_error("leading axes differ: {} and {}", leading(x).str(), leading(y).str());
     const Shape lead = x.rank() > 2 ? leading(x) : leading(y);
     return {x.dtype(), lead.insert(lead.rank(), m).insert(lead.rank() + 1, n), &x.backend()};
   }
@@ -43,18 +43,31 @@ struct Matmul {
     const Tensor &x = in[0], &y = in[1];
     auto [m, k, n] = sizes(x, y);
     std::int64_t batch = out.shape().product(0, out.rank() - 2);
-    if (y.rank() == 2 && !a.transpose) {  // the leading axes of a are further rows of one product
+    if (y.rank() == 2 && !a.transpose) {  // the batch axes of a become further rows of one product
       m *= batch;
       batch = 1;
     }
-    out.backend().gemm({out.dtype(), a.transpose, b.transpose, a.conj, b.conj, m, n, k, batch, x.rank() > 2 ? m * k : 0,
-                        y.rank() > 2 ? k * n : 0, x.data(), y.data(), out.data()});
+    out.backend().gemm({.dtype = out.dtype(),
+                        .transpose_a = a.transpose,
+                        .transpose_b = b.transpose,
+                        .conj_a = a.conj,
+                        .conj_b = b.conj,
+                        .m = m,
+                        .n = n,
+                        .k = k,
+                        .batch = batch,
+                        .stride_a = x.rank() > 2 ? m * k : 0,
+                        .stride_b = y.rank() > 2 ? k * n : 0,
+                        .a = x.data(),
+                        .b = y.data(),
+                        .c = out.data()});
   }
 
-  // C = A B, where A comes from a by transposing and conjugating: dA = dC B*, dB = A* dC, and the same back to a, b.
+  // C = A B, where A and B are a and b, transposed and conjugated by their flags: dA = dC B^H and dB = A^H dC, and the
+  // same flags lead from there to the gradients of a and b.
   void vjp(Vjp& v) const {
     const Tensor& dc = v.dy();
-    const bool both = a.conj == b.conj;  // the other factor's part of the star: conjugated once more, or once less
+    const bool both = a.conj == b.conj;  // conjugates the other factor: its flag, ^H and this factor's flag
     if (v.needs(0)) {
       const Tensor& y = v.in(1);
       v.set(0, shared(v.spec(0), a.transpose ? product(y, {b.transpose, both}, dc, {true, a.conj})
@@ -62,7 +75,7 @@ struct Matmul {
     }
     if (!v.needs(1)) return;
     const Tensor& x = v.in(0);
-    if (v.spec(1).shape.rank() == 2 && !a.transpose && dc.rank() > 2) {  // leading axes are rows: one product, no sum
+    if (v.spec(1).shape.rank() == 2 && !a.transpose && dc.rank() > 2) {  // batch axes become rows: one product, no sum
       const Tensor rows = as_rows(x), drows = as_rows(dc);
       v.set(1, b.transpose ? turned(drows, b.conj, rows, {false, both})
                            : product(rows, {true, both}, drows, {false, b.conj}));
@@ -71,8 +84,8 @@ struct Matmul {
                                              : product(x, {!a.transpose, both}, dc, {false, b.conj})));
     }
   }
-  /// dc* x for a weight [n, k]. Of a narrow one the transpose is made, as kernels have their vectors along rows; it is
-  /// turned round last, in a loop after the sum over time.
+  /// dc^H x, the gradient of a weight [n, k]. For a narrow weight it computes the transpose, because kernels vectorise
+  /// along rows, and transposes it last; in a loop that happens after the sum over time.
   static Tensor turned(const Tensor& dc, bool conj, const Tensor& x, Side side) {
     constexpr std::int64_t narrow = 16;
     const std::int64_t k = x.dim(side.transpose ? -2 : -1);
@@ -80,19 +93,19 @@ struct Matmul {
     return permute(product(x, {!side.transpose, side.conj}, dc, {false, conj}), {1, 0});
   }
   static Tensor product(const Tensor& x, Side a, const Tensor& y, Side b) {
-    return apply(Matmul{a, b}, {&x, &y}, Where::current());
+    return apply(Matmul{a, b}, {&x, &y}, Loc::current());
   }
   /// [..., n] -> [rows, n]
   static Tensor as_rows(const Tensor& x) { return reshape(x, {x.shape().product(0, x.rank() - 1), x.dim(-1)}); }
-  /// The gradient of a side of two axes that all leading places shared: their sum.
+  /// The gradient of an operand of two axes that the batch shared: its sum over the batch.
   static Tensor shared(const Spec& spec, const Tensor& g) {
     return g.rank() > spec.shape.rank() ? sum_to(g, spec.shape) : g;
   }
 
-  Tensor batch(Inputs in, Varying varying, std::int64_t steps) const {
-    if (varying[0] && varying[1]) {
-      if (in[0].rank() == in[1].rank()) return apply(*this, in, Where::current());
-      // one side is shared by leading axes within a step: give it those axes
+  Tensor vmap(Inputs in, Mapped mapped, std::int64_t steps) const {
+    if (mapped[0] && mapped[1]) {
+      if (in[0].rank() == in[1].rank()) return apply(*this, in, Loc::current());
+      // Within a step the batch shares one operand: give it the batch axes.
       Tensor x = in[0], y = in[1];
       Tensor& shorter = x.rank() < y.rank() ? x : y;
       const Tensor& longer = x.rank() < y.rank() ? y : x;
@@ -100,44 +113,45 @@ struct Matmul {
       shape = shape.insert(shape.rank(), shorter.dim(-2));
       shape = shape.insert(shape.rank(), shorter.dim(-1));
       shorter = expand(align(shorter, longer.rank() - 1), shape);
-      return apply(*this, {&x, &y}, Where::current());
+      return apply(*this, {&x, &y}, Loc::current());
     }
-    const std::size_t fixed = varying[0] ? 1 : 0;
-    if (in[fixed].rank() == 2) return apply(*this, in, Where::current());
+    const std::size_t fixed = mapped[0] ? 1 : 0;
+    if (in[fixed].rank() == 2) return apply(*this, in, Loc::current());
     Tensor sides[2] = {in[0], in[1]};
     sides[fixed] = expand(in[fixed], in[fixed].shape().insert(0, steps));
-    return batch({&sides[0], &sides[1]}, all_varying(), steps);
+    return vmap({&sides[0], &sides[1]}, all_varying(), steps);
   }
-  static Varying all_varying() {
-    Varying v;
+  static Mapped all_varying() {
+    Mapped v;
     v.set(0);
     v.set(1);
     return v;
   }
 
-  /// The sum over steps of at[t] b[t] is one product: steps become further places of the inner dimension.
-  Tensor batch_sum(Inputs in, Varying varying, std::int64_t) const {
-    if (!varying[0] || !varying[1] || in[0].rank() != 3 || in[1].rank() != 3 || !a.transpose || b.transpose) return {};
+  /// The sum over time of a[t]^T b[t] is one product: time steps extend the inner dimension.
+  Tensor vmap_sum(Inputs in, Mapped mapped, std::int64_t) const {
+    if (!mapped[0] || !mapped[1] || in[0].rank() != 3 || in[1].rank() != 3 || !a.transpose || b.transpose) return {};
     const Tensor x = as_rows(in[0]), y = as_rows(in[1]);
-    return apply(*this, {&x, &y}, Where::current());
+    return apply(*this, {&x, &y}, Loc::current());
   }
 
-  bool rows(Inputs in, Varying split) const {
-    if (in[0].rank() == 2) return split[0] && !split[1] && !a.transpose && in[1].rank() == 2;
-    return split[0] && split[1] == (in[1].rank() > 2);
+  bool shards_rows(Inputs in, Mapped sharded) const {
+    if (in[0].rank() == 2) return sharded[0] && !sharded[1] && !a.transpose && in[1].rank() == 2;
+    return sharded[0] && sharded[1] == (in[1].rank() > 2);
   }
-  bool sums_rows(Inputs in, Varying split) const {
-    return a.transpose && !b.transpose && split[0] && split[1] && in[0].rank() == 2 && in[1].rank() == 2;
+  bool reduces_rows(Inputs in, Mapped sharded) const {
+    return a.transpose && !b.transpose && sharded[0] && sharded[1] && in[0].rank() == 2 && in[1].rank() == 2;
   }
-  /// A vector or two a row on one side: no slower with the rows of one step than with those of all.
-  bool thin(Inputs in) const {
+  /// One dimension is so small that a product per step is as fast as one product of the rows of all steps.
+  bool memory_bound(Inputs in) const {
     constexpr std::int64_t few = 16;
     const auto [m, k, n] = sizes(in[0], in[1]);
     if (in[0].rank() != 2 || in[1].rank() != 2) return false;
     return a.transpose ? std::min(m, n) <= few : std::min(k, n) <= few;
   }
-  /// A factor that stays is transposed once: kernels read its rows side by side, unless it is narrow.
-  bool prepare(Inputs in, Varying constant, Attrs& better, Tensors& replaced) const {
+  /// Stores a constant b in the layout that gemm reads fastest: transposed for a narrow product, not transposed
+  /// otherwise.
+  bool prepack(Inputs in, Mapped constant, Attrs& better, Tensors& replaced) const {
     if (!constant[1] || in[1].rank() != 2) return false;
     const auto [m, k, n] = sizes(in[0], in[1]);
     const bool narrow = is_narrow_product(n, k) && is_floating(in[1].dtype()) && !a.transpose;
@@ -149,10 +163,10 @@ struct Matmul {
 };
 REEL_OP(Matmul)
 
-/// The only axis of a and b.
+/// Throws Error unless a and b are vectors.
 void check_vectors(const char* name, const Arg& a, const Arg& b) {
   if (a->rank() != 1 || b->rank() != 1)
-    fail(name, a.where, "two vectors are wanted; got {}, {}", a->spec().str(), b->spec().str());
+    fail(name, a.where, "two vectors expected; got {}, {}", a->spec().str(), b->spec().str());
 }
 
 }  // namespace
@@ -160,7 +174,7 @@ void check_vectors(const char* name, const Arg& a, const Arg& b) {
 Tensor matmul(Arg a, Arg b, MatmulFlags flags) {
   const Side left{flags.transpose_a, flags.conj_a}, right{flags.transpose_b, flags.conj_b};
   if (a->rank() != 1 && b->rank() != 1) return apply(Matmul{left, right}, {&a.tensor(), &b.tensor()}, a.where);
-  // A vector on the left is a row, on the right a column, and is gone from the result.
+  // A vector is a row on the left and a column on the right; its extent of 1 is dropped from the result.
   const bool row = a->rank() == 1, column = b->rank() == 1;
   const Tensor x = row ? unsqueeze(a, 0) : a.tensor(), y = column ? unsqueeze(b, 1) : b.tensor();
   const Matmul op{{left.transpose && !row, left.conj}, {right.transpose && !column, right.conj}};
@@ -187,6 +201,6 @@ Tensor outer(Arg a, Arg b) {
   const Tensor column = unsqueeze(a, 1);
   return operator*({column, a.where}, b);
 }
-Tensor trace(Arg x) { return sum({diag(x), x.where}, {-1}); }
+Tensor matrix_trace(Arg x) { return sum({diag(x), x.where}, {-1}); }
 
 }  // namespace reel

@@ -9,25 +9,25 @@ Shape common_places(Inputs in) {
   }
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (in[i].rank() > 2 && !(places(in[i]) == shape))
-      broken("leading axes differ: {} and {}", places(in[i]).str(), shape.str());
+      rule_error("leading axes differ: {} and {}", places(in[i]).str(), shape.str());
   }
   return shape;
 }
 
-Tensors for_all_steps(Inputs in, Varying varying, std::int64_t steps) {
-  Shape step;  // the leading axes within one step
+Tensors for_all_steps(Inputs in, Mapped mapped, std::int64_t steps) {
+  Shape step;  // the batch axes within one step
   for (std::size_t i = 0; i < in.size(); ++i) {
-    const Shape own = varying[i] ? places(in[i]).erase(0) : places(in[i]);
+    const Shape own = mapped[i] ? places(in[i]).erase(0) : places(in[i]);
     if (own.rank() > step.rank()) step = own;
   }
   Tensors out;
   for (std::size_t i = 0; i < in.size(); ++i) {
-    if (!varying[i] && in[i].rank() == 2) {
+    if (!mapped[i] && in[i].rank() == 2) {
       out.push_back(in[i]);
       continue;
     }
     const Shape shape = with_matrix(step.insert(0, steps), in[i].dim(-2), in[i].dim(-1));
-    out.push_back(expand(varying[i] ? align(in[i], shape.rank() - 1) : in[i], shape));
+    out.push_back(expand(mapped[i] ? align(in[i], shape.rank() - 1) : in[i], shape));
   }
   return out;
 }

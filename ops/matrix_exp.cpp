@@ -1,8 +1,8 @@
-// The matrix exponential by scaling and squaring: exp(A) = exp(A / 2^s)^(2^s), where exp of a small matrix is a
-// quotient of polynomials (Padé approximant) whose order suits its norm. In ops, so that any backend has it.
+// The matrix exponential by scaling and squaring: exp(A) = exp(A / 2^s)^(2^s), where exp of a small matrix is a Padé
+// approximant whose order depends on its norm. It is composed of ops, so that it works on any backend.
 //
-// Its derivative in direction E goes through the same steps with a pair (A, E) in place of A, and pairs multiply by the
-// product rule. That is exp of the block [[A, E], [0, A]], at 3 products instead of 8.
+// The derivative in direction E takes the same steps with a pair (A, E) in place of A; pairs multiply by the product
+// rule. This equals exp of the block matrix [[A, E], [0, A]], with 3 products instead of 8.
 #include <cmath>
 
 #include "ops/matrix.h"
@@ -11,15 +11,16 @@ namespace reel {
 
 namespace {
 
-struct Pair {  // a matrix, and its derivative
+struct Pair {  // a matrix and its derivative
   Tensor x, dx;
 };
 
-// What the algorithm needs of a matrix, and of a pair.
+// The operations that the algorithm needs, for a matrix and for a pair.
 const Tensor& value(const Tensor& a) { return a; }
 Tensor unit(const Tensor& a) { return eye_like(a); }
 Tensor product(const Tensor& a, const Tensor& b) { return matmul(a, b); }
-/// a^-1 b. The adjoint's adjoint: solve() pivots within rows; pivots within columns keep an upper triangle what it is.
+/// a^-1 b. solve() pivots within rows. Taking the adjoint twice pivots within columns, which keeps an upper triangle
+/// upper triangular.
 Tensor quotient(const Tensor& a, const Tensor& b) { return solve(adjoint(a), b, {.adjoint = true}); }
 
 const Tensor& value(const Pair& a) { return a.x; }
@@ -33,20 +34,20 @@ Pair quotient(const Pair& a, const Pair& b) {
   return {x, quotient(a.x, b.dx - matmul(a.dx, x))};
 }
 
-/// The largest sum of absolute values of a column.
+/// The 1-norm: the largest sum of absolute values of a column.
 double one_norm(const Tensor& A) {
   const Tensor size = is_complex(A.dtype()) ? sqrt(real(A * conj(A))) : abs(A);
   return max(sum(size, {-2})).item();
 }
 
 bool finite(const Tensor& A) {
-  const Tensor zero = sum(A - A);  // or NaN
+  const Tensor zero = sum(A - A);  // NaN if any element is not finite
   return (is_complex(A.dtype()) ? real(zero) + imag(zero) : zero).item() == 0;
 }
 
 /// The approximant of order m is exact to the precision of the dtype up to these norms: for the exponential, Higham
-/// (2005), table 2.3; for its derivative, Al-Mohy and Higham (2009), table 6.1. In single precision the same series
-/// were summed for its roundoff.
+/// (2005), table 2.3; for its derivative, Al-Mohy and Higham (2009), table 6.1. The limits for single precision come
+/// from the same series with its roundoff.
 struct Order {
   int m;
   double limit, derivative_limit;
@@ -59,7 +60,7 @@ constexpr Order double_orders[] = {{3, 1.4955852e-2, 1.0813385e-2},
 constexpr Order single_orders[] = {
     {3, 4.2587300e-1, 3.0803304e-1}, {5, 1.8801526, 1.4825326}, {7, 3.9257247, 3.2486717}};
 
-/// Coefficients of the numerator of order m, of which the last is 1; the denominator is the numerator at -A.
+/// Coefficients of the numerator of order m, the last of which is 1; the denominator is the numerator at -A.
 std::vector<double> numerator(int m) {
   std::vector<double> b(static_cast<std::size_t>(m) + 1);
   std::int64_t coefficient = 1;
@@ -97,7 +98,7 @@ M pade(const M& A, int m) {
 template <class M>
 M exponential(const M& A) {  // of one matrix [n, n]
   const double norm = one_norm(value(A));
-  if (!std::isfinite(norm)) broken("the matrix has elements that are not finite, or their sum overflows");
+  if (!std::isfinite(norm)) rule_error("the matrix has elements that are not finite, or their sum overflows");
   const bool single = real_of(value(A).dtype()) == DType::f32;
   const std::span<const Order> orders = single ? std::span<const Order>(single_orders) : double_orders;
   const auto limit = [](const Order& o) { return std::is_same_v<M, Pair> ? o.derivative_limit : o.limit; };
@@ -107,51 +108,51 @@ M exponential(const M& A) {  // of one matrix [n, n]
   const int squarings = static_cast<int>(std::ceil(std::log2(norm / limit(orders.back()))));
   M X = pade(A * std::ldexp(1.0, -squarings), orders.back().m);
   for (int i = 0; i < squarings; ++i) X = product(X, X);
-  if (!finite(value(X))) broken("the exponential of a matrix of 1-norm {:.3g} overflows", norm);
+  if (!finite(value(X))) rule_error("the exponential of a matrix of 1-norm {:.3g} overflows", norm);
   return X;
 }
 
-/// Matrix i of x, counted over all places; the only one when all places share it.
+/// Matrix i of the batch x; x itself if the whole batch shares it.
 Tensor matrix(const Tensor& x, std::int64_t i) { return x.view({x.dim(-2), x.dim(-1)}, i * matrix_stride(x)); }
 
 struct MatrixExp {
-  static constexpr Traits traits{.name = "matrix_exp", .reads = Reads::inputs};
+  static constexpr Traits traits{.name = "matrix_exp", .saves = Saves::inputs};
   Spec infer(Inputs in) const {
     check_square(in[0]);
     return in[0].spec();
   }
   void run(Inputs in, Tensor& out) const {
-    const Pause pause;
+    const NoGrad no_grad;
     for (std::int64_t i = 0; i < matrices(out) && out.numel() > 0; ++i)
       matrix(out, i).assign(exponential(matrix(in[0], i)));
   }
   void vjp(Vjp& v) const { v.set(0, matrix_exp_derivative(adjoint(v.in(0)), v.dy())); }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return matrix_exp(in[0]); }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return matrix_exp(in[0]); }
 };
 REEL_OP(MatrixExp)
 
 struct MatrixExpDerivative {  // A, E [..., n, n] -> [..., n, n]
-  static constexpr Traits traits{.name = "matrix_exp_derivative", .reads = Reads::inputs};
+  static constexpr Traits traits{.name = "matrix_exp_derivative", .saves = Saves::inputs};
   Spec infer(Inputs in) const {
     check_same_dtype(in);
     check_square(in[0]);
     check_square(in[1]);
     const std::int64_t n = in[0].dim(-1);
-    if (in[1].dim(-1) != n) broken("A and E must have one size, got {0}x{0} and {1}x{1}", n, in[1].dim(-1));
+    if (in[1].dim(-1) != n) rule_error("A and E must have one size, got {0}x{0} and {1}x{1}", n, in[1].dim(-1));
     return {in[0].dtype(), with_matrix(common_places(in), n, n), &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const {
-    const Pause pause;
+    const NoGrad no_grad;
     for (std::int64_t i = 0; i < matrices(out) && out.numel() > 0; ++i) {
       const Tensor A = matrix(in[0], i), E = matrix(in[1], i);
-      if (!finite(E)) broken("the direction has elements that are not finite");
+      if (!finite(E)) rule_error("the direction has elements that are not finite");
       const Tensor dX = exponential(Pair{A, E}).dx;
-      if (!finite(dX)) broken("the derivative of the exponential overflows");
+      if (!finite(dX)) rule_error("the derivative of the exponential overflows");
       matrix(out, i).assign(dX);
     }
   }
-  // With M = [[A, 0], [E, A]], L(A, E) is the lower left block of exp(M), so that the gradient of M is L(M^H, .) of the
-  // block that has dY there and is 0 elsewhere.
+  // With M = [[A, 0], [E, A]], L(A, E) is the lower left block of exp(M). So the gradient of M is L(M^H, .) of the
+  // block matrix that has dY there and is 0 elsewhere.
   void vjp(Vjp& v) const {
     const Tensor& dY = v.dy();
     const Tensor AH = adjoint(v.in(0)), EH = adjoint(v.in(1));
@@ -164,8 +165,8 @@ struct MatrixExpDerivative {  // A, E [..., n, n] -> [..., n, n]
     v.set(0, slice(top, -1, 0, n) + slice(bottom, -1, n, 2 * n));
     v.set(1, slice(bottom, -1, 0, n));
   }
-  Tensor batch(Inputs in, Varying varying, std::int64_t steps) const {
-    return apply(*this, pointers(for_all_steps(in, varying, steps)), Where::current());
+  Tensor vmap(Inputs in, Mapped mapped, std::int64_t steps) const {
+    return apply(*this, pointers(for_all_steps(in, mapped, steps)), Loc::current());
   }
 };
 REEL_OP(MatrixExpDerivative)

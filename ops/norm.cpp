@@ -1,4 +1,4 @@
-// Norms, variance and deviation.
+// Norms, variance and standard deviation.
 #include <algorithm>
 #include <cmath>
 
@@ -8,10 +8,10 @@ namespace reel {
 
 namespace {
 
-/// |x|^2; smooth where |x| is not.
+/// |x|^2, which unlike |x| is smooth at 0.
 Tensor squared_size(const Tensor& x) { return is_complex(x.dtype()) ? real(x * conj(x)) : square(x); }
 
-struct Norm {  // of rows [..., n], real or complex -> real [...]
+struct Norm {  // rows [..., n], real or complex -> real [...]
   double p;
   static constexpr Traits traits{.name = "norm"};
   Spec infer(Inputs in) const {
@@ -20,7 +20,7 @@ struct Norm {  // of rows [..., n], real or complex -> real [...]
     return {real_of(x.dtype()), x.shape().erase(x.rank() - 1), &x.backend()};
   }
   void run(Inputs in, Tensor& out) const { run_rows(RowFunction::norm, p, in[0], out); }
-  // x |x|^(p-2) / y^(p-1), in terms of x / y, which is at most 1; 0 where y is.
+  // x |x|^(p-2) / y^(p-1), computed from x / y, which is at most 1; 0 where y is 0.
   void vjp(Vjp& v) const {
     const Tensor y = unsqueeze(v.out(), -1), zero = equal(y, 0);
     const Tensor r = v.in(0) / where(zero, 1, y);
@@ -34,12 +34,12 @@ struct Norm {  // of rows [..., n], real or complex -> real [...]
     const Tensor size = abs(r), zero = equal(size, 0);
     return sign(r) * power(where(zero, 1, size), p - 1);
   }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return apply(*this, {&in[0]}, Where::current()); }
-  bool rows(Inputs in, Varying) const { return in[0].rank() > 1; }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return apply(*this, {&in[0]}, Loc::current()); }
+  bool shards_rows(Inputs in, Mapped) const { return in[0].rank() > 1; }
 };
 REEL_OP(Norm)
 
-/// x less its mean, and by what to divide the sum of squares of that.
+/// x minus its mean, and the divisor of the sum of its squares.
 struct Deviations {
   Tensor from_mean;
   double divisor;
@@ -50,7 +50,7 @@ Deviations deviations(const char* name, const Arg& x, const Axes& axes, double c
     const ReducedAxes r = reduced_axes(x->shape(), axes);
     const double divisor = static_cast<double>(r.count) - correction;
     if (!(divisor > 0) && r.kept.numel() != 0)
-      broken("{} elements, corrected by {}, leave nothing to divide by", r.count, correction);
+      rule_error("{} elements, corrected by {}, leave nothing to divide by", r.count, correction);
     return Deviations{operator-(x, mean(x, axes, true)), divisor};
   });
 }
@@ -59,7 +59,7 @@ Deviations deviations(const char* name, const Arg& x, const Axes& axes, double c
 
 Tensor norm(Arg x, double p, const Axes& axes, bool keep_dims) {
   return named("norm", x, [&] {
-    if (!(p >= 1)) broken("p is 1 or more, or infinity, got {}", p);
+    if (!(p >= 1)) rule_error("p is 1 or more, or infinity, got {}", p);
     if (!is_differentiable(x->dtype())) refuse(x->dtype());
     const ReducedAxes r = reduced_axes(x->shape(), axes);
     if (p == 1 || r.count == 0) return sum({abs(x), x.where}, axes, keep_dims);

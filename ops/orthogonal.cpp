@@ -1,40 +1,46 @@
-// Orthogonal and unitary matrices: from skew ones, from reflections, and the nearest to a given matrix.
+// Orthogonal and unitary matrices: from skew matrices, from reflections, and the nearest one to a given matrix.
 #include "ops/matrix.h"
 
 namespace reel {
 
 namespace {
 
-/// S^-1 U^H: [..., m, n], where the product of the reflections in U's columns is I - U S^-1 U^H. S is upper triangular,
-/// and S + S^H = U^H U says that the product is unitary.
+/// S^-1 U^H: [..., m, n], where the product of the reflections in U's columns is I - U S^-1 U^H. S is upper triangular
+/// with S + S^H = U^H U, which makes the product unitary.
 Tensor reflections(const Arg& U) {
   const Tensor gram = matmul({conj(U), U.where}, U, {.transpose_a = true});
   const Tensor S = 0.5 * (triu(gram) + triu(gram, 1));
   return triangular_solve({S, U.where}, adjoint(U), {.upper = true});
 }
 
-struct Polar {
-  static constexpr Traits traits{.name = "polar"};
+struct PolarFactor {
+  static constexpr Traits traits{.name = "polar_factor"};
   Spec infer(Inputs in) const {
     check_matrix(in[0]);
     if (in[0].dim(-2) < in[0].dim(-1))
-      broken("as many rows as columns are needed, or more, got {}x{}. Hint: transpose", in[0].dim(-2), in[0].dim(-1));
+      rule_error("as many rows as columns are needed, or more, got {}x{}. Hint: transpose", in[0].dim(-2),
+                 in[0].dim(-1));
     return in[0].spec();
   }
   void run(Inputs in, Tensor& out) const {
-    out.backend().polar({out.dtype(), out.dim(-2), out.dim(-1), matrices(out), in[0].data(), out.data()});
+    out.backend().polar_factor({.dtype = out.dtype(),
+                                .m = out.dim(-2),
+                                .n = out.dim(-1),
+                                .batch = matrices(out),
+                                .a = in[0].data(),
+                                .out = out.data()});
   }
-  // With H = W^H A and X = W^H dA: W^H dW = O is skew, and X - X^H = O H + H O. What dA has outside the columns of W
-  // moves W by (I - W W^H) dA H^-1.
+  // With H = W^H A and X = W^H dA: W^H dW = O is skew, and X - X^H = O H + H O. The part of dA outside the span of W's
+  // columns changes W by (I - W W^H) dA H^-1.
   void vjp(Vjp& v) const {
     const Tensor &W = v.out(), &G = v.dy(), WH = adjoint(W), H = matmul(WH, v.in(0)), K = matmul(WH, G);
     Tensor dA = matmul(W, sylvester(H, H, K - adjoint(K)));
     if (W.dim(-2) > W.dim(-1)) dA = dA + adjoint(solve(H, adjoint(G - matmul(W, K))));
     v.set(0, dA);
   }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return polar(in[0]); }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return polar_factor(in[0]); }
 };
-REEL_OP(Polar)
+REEL_OP(PolarFactor)
 
 }  // namespace
 
@@ -46,12 +52,13 @@ Tensor skew(Arg X) {
 
 Tensor skew_from_vector(Arg v, std::int64_t n) {
   named("skew_from_vector", v, [&] {
-    if (!is_differentiable(v->dtype())) broken("{} elements are not supported", name_of(v->dtype()));
+    if (!is_differentiable(v->dtype())) rule_error("{} elements are not supported", name_of(v->dtype()));
     if (n < 0 || v->rank() < 1 || v->dim(-1) != n * (n - 1) / 2)
-      broken("a skew {0}x{0} matrix has {1} free elements", n, n * (n - 1) / 2);
+      rule_error("a skew {0}x{0} matrix has {1} free elements", n, n * (n - 1) / 2);
   });
   const std::int64_t free = v->dim(-1), count = v->shape().product(0, v->rank() - 1);
-  std::vector<std::int32_t> place(static_cast<std::size_t>(n * n), static_cast<std::int32_t>(free));  // of a zero
+  std::vector<std::int32_t> place(static_cast<std::size_t>(n * n),
+                                  static_cast<std::int32_t>(free));  // `free`: the index of a zero
   std::int32_t next = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     for (std::int64_t j = i + 1; j < n; ++j) place[static_cast<std::size_t>(i * n + j)] = next++;
@@ -89,6 +96,6 @@ Tensor householder_apply(Arg x, Arg U) {
   return x - matmul({onto, x.where}, U, {.transpose_b = true});
 }
 
-Tensor polar(Arg A) { return apply(Polar{}, {&A.tensor()}, A.where); }
+Tensor polar_factor(Arg A) { return apply(PolarFactor{}, {&A.tensor()}, A.where); }
 
 }  // namespace reel

@@ -13,21 +13,29 @@ namespace {
 Tensor filled(Distribution distribution, const Spec& spec, double a, double b, std::uint64_t seed, std::uint64_t stream,
               const double* offset = nullptr) {
   Tensor out = Tensor::empty(spec);
-  out.backend().random({distribution, spec.dtype, out.numel(), a, b, seed, stream, out.data(), offset});
+  out.backend().random({.distribution = distribution,
+                        .dtype = spec.dtype,
+                        .n = out.numel(),
+                        .a = a,
+                        .b = b,
+                        .seed = seed,
+                        .stream = stream,
+                        .out = out.data(),
+                        .offset = offset});
   return out;
 }
 
-void check_floating(const char* name, DType dtype, const Where& where) {
-  if (!is_floating(dtype)) fail(name, where, "f32 or f64 is wanted, got {}", name_of(dtype));
+void check_floating(const char* name, DType dtype, const Loc& where) {
+  if (!is_floating(dtype)) fail(name, where, "f32 or f64 expected, got {}", name_of(dtype));
 }
 
-void check_probability(const char* name, double p, const Where& where) {
+void check_probability(const char* name, double p, const Loc& where) {
   if (!(p >= 0 && p <= 1)) fail(name, where, "a probability is in 0..1, got {}", p);
 }
 
-/// 0..n-1 in the order that a shuffle makes of it, below(i) giving a number in 0..i-1.
+/// 0..n-1, shuffled (Fisher and Yates); below(i) returns a random integer in 0..i-1.
 template <class Below>
-Tensor shuffled(const char* name, std::int64_t n, Backend& backend, const Where& where, Below&& below) {
+Tensor shuffled(const char* name, std::int64_t n, Backend& backend, const Loc& where, Below&& below) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   if (n < 0 || n > most) fail(name, where, "0 to {} numbers can be put in order, got {}", most, n);
   std::vector<std::int32_t> order(static_cast<std::size_t>(n));
@@ -39,7 +47,7 @@ Tensor shuffled(const char* name, std::int64_t n, Backend& backend, const Where&
 }  // namespace
 
 Tensor uniform(const Shape& shape, double low, double high, std::uint64_t seed, std::uint64_t stream, DType dtype,
-               Backend& backend, Where where) {
+               Backend& backend, Loc where) {
   if (!(low <= high)) fail("uniform", where, "low must not be above high, got {} and {}", low, high);
   if (!std::isfinite(high - low)) fail("uniform", where, "the bounds must be finite, got {} and {}", low, high);
   check_floating("uniform", dtype, where);
@@ -47,7 +55,7 @@ Tensor uniform(const Shape& shape, double low, double high, std::uint64_t seed, 
 }
 
 Tensor normal(const Shape& shape, double mean, double deviation, std::uint64_t seed, std::uint64_t stream, DType dtype,
-              Backend& backend, Where where) {
+              Backend& backend, Loc where) {
   if (!(deviation >= 0)) fail("normal", where, "the deviation is 0 or more, got {}", deviation);
   if (!std::isfinite(mean + deviation))
     fail("normal", where, "mean and deviation must be finite, got {} and {}", mean, deviation);
@@ -55,14 +63,13 @@ Tensor normal(const Shape& shape, double mean, double deviation, std::uint64_t s
   return filled(Distribution::normal, {dtype, shape, &backend}, mean, deviation, seed, stream);
 }
 
-Tensor bernoulli(const Shape& shape, double p, std::uint64_t seed, std::uint64_t stream, Backend& backend,
-                 Where where) {
+Tensor bernoulli(const Shape& shape, double p, std::uint64_t seed, std::uint64_t stream, Backend& backend, Loc where) {
   check_probability("bernoulli", p, where);
   return filled(Distribution::bernoulli, {DType::boolean, shape, &backend}, p, 0, seed, stream);
 }
 
 Tensor integers(const Shape& shape, std::int64_t low, std::int64_t high, std::uint64_t seed, std::uint64_t stream,
-                Backend& backend, Where where) {
+                Backend& backend, Loc where) {
   using Limits = std::numeric_limits<std::int32_t>;
   if (low < Limits::min() || high - 1 > Limits::max())
     fail("integers", where, "i32 holds {}..{}, got {}..{}", Limits::min(), Limits::max(), low, high - 1);
@@ -71,16 +78,16 @@ Tensor integers(const Shape& shape, std::int64_t low, std::int64_t high, std::ui
                 static_cast<double>(high), seed, stream);
 }
 
-Tensor permutation(std::int64_t n, std::uint64_t seed, std::uint64_t stream, Backend& backend, Where where) {
+Tensor permutation(std::int64_t n, std::uint64_t seed, std::uint64_t stream, Backend& backend, Loc where) {
   Stream numbers(seed, stream);
   return shuffled("permutation", n, backend, where,
                   [&](std::size_t i) { return numbers.below(static_cast<std::int64_t>(i)); });
 }
 
-Tensor numpy_permutation(std::int64_t n, std::mt19937& generator, Backend& backend, Where where) {
+Tensor numpy_permutation(std::int64_t n, std::mt19937& generator, Backend& backend, Loc where) {
   return shuffled("numpy_permutation", n, backend, where, [&](std::size_t i) {
     const auto last = static_cast<std::uint32_t>(i - 1);
-    const std::uint32_t mask = std::bit_ceil(last + 1) - 1;  // NumPy rejects what is too large under the mask
+    const std::uint32_t mask = std::bit_ceil(last + 1) - 1;  // NumPy masks, and rejects values that are too large
     while (true) {
       const auto x = static_cast<std::uint32_t>(generator()) & mask;
       if (x <= last) return x;

@@ -1,17 +1,17 @@
-// Other arrangements of elements, made of the ops in layout.cpp.
+// More ops that rearrange elements, composed of those in layout.cpp.
 #include "ops/ops.h"
 
 namespace reel {
 
 namespace {
 
-/// x in the shape `shape`.
-Tensor shaped(const Tensor& x, const Shape& shape, const Where& where) {
+/// reshape to a Shape.
+Tensor shaped(const Tensor& x, const Shape& shape, const Loc& where) {
   return reshape({x, where}, {shape.begin(), shape.end()});
 }
 
-/// x, seen as [before, after], with a new axis between along which it is repeated: [before, n, after].
-Tensor repeated(const Tensor& x, std::int64_t before, std::int64_t after, std::int64_t n, const Where& where) {
+/// Repeats x, viewed as [before, after], along a new axis between: [before, n, after].
+Tensor repeated(const Tensor& x, std::int64_t before, std::int64_t after, std::int64_t n, const Loc& where) {
   const Tensor one = reshape({x, where}, {before, 1, after});
   return expand({one, where}, {before, n, after});
 }
@@ -43,7 +43,7 @@ Tensor squeeze(Arg x, const Axes& axes) {
     std::array<bool, Shape::max_rank> gone{};
     for (std::int64_t a : axes) {
       const int i = checked_axis(a, x->rank());
-      if (x->dim(i) != 1) broken("only axes of extent 1 can go, axis {} has {}", a, x->dim(i));
+      if (x->dim(i) != 1) rule_error("only axes of extent 1 can go, axis {} has {}", a, x->dim(i));
       gone[static_cast<std::size_t>(i)] = true;
     }
     std::vector<std::int64_t> dims;
@@ -74,7 +74,7 @@ Tensors unstack(Arg x, std::int64_t axis) {
   });
 }
 
-Tensor stack(const Tensors& parts, Where where) {
+Tensor stack(const Tensors& parts, Loc where) {
   if (parts.empty()) fail("stack", where, "at least one part is needed");
   Tensors rows;
   for (const Tensor& p : parts) rows.push_back(shaped(p, p.shape().insert(0, 1), where));
@@ -96,10 +96,10 @@ Tensors split_with_sizes(Arg x, const std::vector<std::int64_t>& sizes, std::int
     const int a = checked_axis(axis, x->rank());
     std::int64_t first = 0;
     for (std::int64_t n : sizes) {
-      if (n < 0) broken("sizes are 0 or more, got {}", n);
+      if (n < 0) rule_error("sizes are 0 or more, got {}", n);
       first = saturated_sum(first, n);
     }
-    if (first != x->dim(a)) broken("the sizes add up to {}, the extent of axis {} is {}", first, a, x->dim(a));
+    if (first != x->dim(a)) rule_error("the sizes add up to {}, the extent of axis {} is {}", first, a, x->dim(a));
     Tensors parts;
     first = 0;
     for (std::int64_t n : sizes) {
@@ -116,7 +116,7 @@ Tensor tile(Arg x, const std::vector<std::int64_t>& counts) {
     while (y.rank() < static_cast<int>(counts.size())) y = unsqueeze({y, x.where}, 0);
     const int lead = y.rank() - static_cast<int>(counts.size());
     for (std::size_t i = 0; i < counts.size(); ++i) {
-      if (counts[i] < 0) broken("counts are 0 or more, got {}", counts[i]);
+      if (counts[i] < 0) rule_error("counts are 0 or more, got {}", counts[i]);
       if (counts[i] == 1) continue;
       const int axis = lead + static_cast<int>(i);
       Shape shape = y.shape();
@@ -131,7 +131,7 @@ Tensor tile(Arg x, const std::vector<std::int64_t>& counts) {
 Tensor repeat(Arg x, std::int64_t count, std::int64_t axis) {
   return named("repeat", x, [&] {
     const int a = checked_axis(axis, x->rank());
-    if (count < 0) broken("the count is 0 or more, got {}", count);
+    if (count < 0) rule_error("the count is 0 or more, got {}", count);
     Shape shape = x->shape();
     const std::int64_t before = shape.product(0, a + 1), after = shape.product(a + 1, shape.rank());
     shape.set(a, saturated_product(shape[a], count));

@@ -1,5 +1,5 @@
-// Reductions to sums and extremes, places of extremes, running sums. sum_to does the work of sum: it sums over the axes
-// where the target is 1 or absent.
+// Sums, extremes and their indices, and cumulative sums. sum_to implements sum: it sums over the axes where the target
+// has extent 1 or is missing.
 #include <algorithm>
 #include <utility>
 
@@ -9,47 +9,48 @@ namespace reel {
 
 namespace {
 
-/// Reduces x to out (whose shape stretches to x's).
+/// Reduces x to out, whose shape broadcasts to x's.
 void reduce(Reduction kind, const Tensor& x, Tensor& out) {
-  Loop<2> loop;
+  StridedLoop<2> loop;
   const auto si = strides_of(x.shape()), so = strides_of(out.shape());
   for (int i = 0; i < x.rank(); ++i)
     loop.push(x.dim(i), {si[static_cast<std::size_t>(i)], broadcast_stride(out.shape(), so, i, x.rank())});
-  out.backend().reduce({kind, out.dtype(), loop, out.numel(), x.data(), out.data()});
+  out.backend().reduce(
+      {.kind = kind, .dtype = out.dtype(), .loop = loop, .out_numel = out.numel(), .in = x.data(), .out = out.data()});
 }
 
-/// The target shape of a step, for a slab: T in front, and as many axes as the slab.
+/// A step's target shape for a stacked tensor: T in front, and as many axes as the stacked tensor.
 Shape batched(const Shape& shape, std::int64_t steps, int slab_rank) {
   Shape out = shape;
   while (out.rank() < slab_rank - 1) out = out.insert(0, 1);
   return out.insert(0, steps);
 }
 
-/// The op of a reduction to `shape`, done to all steps of a slab.
+/// Applies a reduction to `shape` to all steps of a stacked tensor [T, ...].
 template <class O>
-Tensor batch_reduction(const Tensor& slab, const Shape& shape, std::int64_t steps) {
-  const Tensor y = apply(O{batched(shape, steps, slab.rank())}, {&slab}, Where::current());
+Tensor batch_reduction(const Tensor& stacked, const Shape& shape, std::int64_t steps) {
+  const Tensor y = apply(O{batched(shape, steps, stacked.rank())}, {&stacked}, Loc::current());
   const Shape out = shape.insert(0, steps);
   return reshape(y, {out.begin(), out.end()});
 }
 
-/// Row r of the sum comes from row r: axis 0 is not summed over.
+/// Is axis 0 not reduced, so that row r of the result depends on row r alone?
 bool keeps_rows(const Tensor& x, const Shape& shape) { return shape.rank() == x.rank() && shape[0] == x.dim(0); }
 
 struct SumTo {
   Shape shape;
-  static constexpr Traits traits{.name = "sum", .reads = Reads::nothing, .linear = true};
+  static constexpr Traits traits{.name = "sum", .saves = Saves::nothing, .linear = true};
   Spec infer(Inputs in) const {
     if (in[0].dtype() == DType::boolean) refuse(DType::boolean, ". Hint: cast to i32");
     const auto both = broadcast(in[0].shape(), shape);
-    if (!both || !(*both == in[0].shape())) broken("shape {} does not stretch to the argument's", shape.str());
+    if (!both || !(*both == in[0].shape())) rule_error("shape {} does not stretch to the argument's", shape.str());
     return {in[0].dtype(), shape, &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const { reduce(Reduction::sum, in[0], out); }
   void vjp(Vjp& v) const { v.set(0, expand(v.dy(), v.spec(0).shape)); }
-  Tensor batch(Inputs in, Varying, std::int64_t steps) const { return batch_reduction<SumTo>(in[0], shape, steps); }
-  bool rows(Inputs in, Varying) const { return keeps_rows(in[0], shape); }
-  bool sums_rows(Inputs in, Varying) const { return shape.rank() < in[0].rank() || shape[0] == 1; }
+  Tensor vmap(Inputs in, Mapped, std::int64_t steps) const { return batch_reduction<SumTo>(in[0], shape, steps); }
+  bool shards_rows(Inputs in, Mapped) const { return keeps_rows(in[0], shape); }
+  bool reduces_rows(Inputs in, Mapped) const { return shape.rank() < in[0].rank() || shape[0] == 1; }
 };
 REEL_OP(SumTo)
 
@@ -60,7 +61,7 @@ struct Extreme {
   Spec infer(Inputs in) const {
     if (!is_floating(in[0].dtype()) && in[0].dtype() != DType::i32) refuse(in[0].dtype());
     if (in[0].numel() == 0 && shape.numel() != 0)
-      broken("there is no {} of no elements", kind == Reduction::max ? "largest" : "smallest");
+      rule_error("there is no {} of no elements", kind == Reduction::max ? "largest" : "smallest");
     return {in[0].dtype(), shape, &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const { reduce(kind, in[0], out); }
@@ -68,24 +69,24 @@ struct Extreme {
     const Tensor hit = cast(equal(v.in(0), v.out()), v.out().dtype());
     v.set(0, hit * (v.dy() / sum_to(hit, shape)));
   }
-  Tensor batch(Inputs in, Varying, std::int64_t steps) const { return batch_reduction<Extreme>(in[0], shape, steps); }
-  bool rows(Inputs in, Varying) const { return keeps_rows(in[0], shape); }
+  Tensor vmap(Inputs in, Mapped, std::int64_t steps) const { return batch_reduction<Extreme>(in[0], shape, steps); }
+  bool shards_rows(Inputs in, Mapped) const { return keeps_rows(in[0], shape); }
 };
 REEL_OP(Extreme<Reduction::max>)
 REEL_OP(Extreme<Reduction::min>)
 
 template <Reduction kind>
-struct Logical {  // the largest of bool is "any", the smallest "all"
+struct Logical {  // max of bool is "any", min is "all"
   Shape shape;
   static constexpr Traits traits{.name = kind == Reduction::max ? "any" : "all", .differentiable = false};
   Spec infer(Inputs in) const {
     if (in[0].dtype() != DType::boolean)
-      broken("bool elements are wanted, not {}. Hint: compare them with something", name_of(in[0].dtype()));
+      rule_error("bool elements expected, not {}. Hint: compare them with something", name_of(in[0].dtype()));
     return {DType::boolean, shape, &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const { reduce(kind, in[0], out); }
-  Tensor batch(Inputs in, Varying, std::int64_t steps) const { return batch_reduction<Logical>(in[0], shape, steps); }
-  bool rows(Inputs in, Varying) const { return keeps_rows(in[0], shape); }
+  Tensor vmap(Inputs in, Mapped, std::int64_t steps) const { return batch_reduction<Logical>(in[0], shape, steps); }
+  bool shards_rows(Inputs in, Mapped) const { return keeps_rows(in[0], shape); }
 };
 REEL_OP(Logical<Reduction::max>)
 REEL_OP(Logical<Reduction::min>)
@@ -96,18 +97,23 @@ struct PlaceOfExtreme {
   static constexpr Traits traits{.name = largest ? "argmax" : "argmin", .differentiable = false};
   Spec infer(Inputs in) const {
     if (!is_floating(in[0].dtype()) && in[0].dtype() != DType::i32) refuse(in[0].dtype());
-    if (in[0].dim(axis) == 0) broken("axis {} has no elements", axis);
+    if (in[0].dim(axis) == 0) rule_error("axis {} has no elements", axis);
     return {DType::i32, in[0].shape().erase(axis), &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const {
     const Shape& s = in[0].shape();
-    out.backend().argmax({in[0].dtype(), largest, s.product(0, axis), s[axis], s.product(axis + 1, s.rank()),
-                          in[0].data(), out.data_as<std::int32_t>()});
+    out.backend().argmax({.dtype = in[0].dtype(),
+                          .largest = largest,
+                          .outer = s.product(0, axis),
+                          .n = s[axis],
+                          .inner = s.product(axis + 1, s.rank()),
+                          .in = in[0].data(),
+                          .out = out.data_as<std::int32_t>()});
   }
-  Tensor batch(Inputs in, Varying, std::int64_t) const {
-    return apply(PlaceOfExtreme{axis + 1}, {&in[0]}, Where::current());
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const {
+    return apply(PlaceOfExtreme{axis + 1}, {&in[0]}, Loc::current());
   }
-  bool rows(Inputs, Varying) const { return axis != 0; }
+  bool shards_rows(Inputs, Mapped) const { return axis != 0; }
 };
 REEL_OP(PlaceOfExtreme<true>)
 REEL_OP(PlaceOfExtreme<false>)
@@ -115,7 +121,7 @@ REEL_OP(PlaceOfExtreme<false>)
 struct Cumsum {
   int axis;
   bool reverse;
-  static constexpr Traits traits{.name = "cumsum", .reads = Reads::nothing, .linear = true};
+  static constexpr Traits traits{.name = "cumsum", .saves = Saves::nothing, .linear = true};
   Spec infer(Inputs in) const {
     if (in[0].dtype() == DType::boolean) refuse(DType::boolean, ". Hint: cast to i32");
     return in[0].spec();
@@ -126,8 +132,8 @@ struct Cumsum {
         {out.dtype(), reverse, s.product(0, axis), s[axis], s.product(axis + 1, s.rank()), in[0].data(), out.data()});
   }
   void vjp(Vjp& v) const { v.set(0, cumsum(v.dy(), axis, !reverse)); }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return cumsum(in[0], axis + 1, reverse); }
-  bool rows(Inputs, Varying) const { return axis != 0; }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return cumsum(in[0], axis + 1, reverse); }
+  bool shards_rows(Inputs, Mapped) const { return axis != 0; }
 };
 REEL_OP(Cumsum)
 
@@ -152,7 +158,7 @@ ReducedAxes reduced_axes(const Shape& shape, const Axes& axes) {
   gone.fill(axes.empty());
   for (std::int64_t a : axes) {
     bool& g = gone[static_cast<std::size_t>(checked_axis(a, shape.rank()))];
-    if (std::exchange(g, true)) broken("axis {} is named twice", a);
+    if (std::exchange(g, true)) rule_error("axis {} is named twice", a);
   }
   for (int i = 0; i < shape.rank(); ++i) {
     if (gone[static_cast<std::size_t>(i)]) {
@@ -184,7 +190,7 @@ Tensor mean(Arg x, const Axes& axes, bool keep_dims) {
   const std::int64_t count = named("mean", x, [&] {
     if (!is_differentiable(x->dtype())) refuse(x->dtype(), ". Hint: cast to f32");
     const ReducedAxes r = reduced_axes(x->shape(), axes);
-    if (r.count == 0 && r.kept.numel() != 0) broken("there is no mean of no elements");
+    if (r.count == 0 && r.kept.numel() != 0) rule_error("there is no mean of no elements");
     return r.count;
   });
   return sum(x, axes, keep_dims) * (1 / static_cast<double>(std::max<std::int64_t>(count, 1)));
@@ -194,12 +200,12 @@ Tensor prod(Arg x, const Axes& axes, bool keep_dims) {
   return named("prod", x, [&] {
     if (x->dtype() == DType::boolean) refuse(DType::boolean, ". Hint: all()");
     const ReducedAxes r = reduced_axes(x->shape(), axes);
-    Axes order = r.over;  // in front, where halves are views
+    Axes order = r.over;  // moved to the front, where halves are views
     order.insert(order.end(), r.rest.begin(), r.rest.end());
     const Shape columns = r.dropped.insert(0, r.count);
     Tensor y = reshape({permute(x, order), x.where}, {columns.begin(), columns.end()});
     if (r.count == 0) y = Tensor::full(r.dropped.insert(0, 1), 1, x->dtype(), x->backend());
-    Tensor odd;  // what found no partner on the way
+    Tensor odd;  // the product of elements left over without a partner
     for (std::int64_t n = r.count; n > 1; n /= 2) {
       if (n % 2 == 1) {
         const Tensor last = slice({y, x.where}, 0, n - 1, n);

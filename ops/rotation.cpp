@@ -11,47 +11,63 @@ std::int64_t pairs_end(RotationLayer l, std::int64_t n) {
 }
 
 void check_layer(RotationLayer l, const Tensor& x) {
-  if (x.rank() == 0) broken("one axis or more is needed");
+  if (x.rank() == 0) rule_error("one axis or more is needed");
   if (l.offset < 0 || l.distance < 1 || l.offset > x.dim(-1))
-    broken("a layer begins within the last axis and has a distance of 1 or more, got offset {} and distance {}",
-           l.offset, l.distance);
+    rule_error("a layer begins within the last axis and has a distance of 1 or more, got offset {} and distance {}",
+               l.offset, l.distance);
 }
 
 struct Exchange {
   RotationLayer layer;
-  static constexpr Traits traits{.name = "exchange", .kind = Kind::movement, .reads = Reads::nothing, .linear = true};
+  static constexpr Traits traits{.name = "exchange", .kind = Kind::movement, .saves = Saves::nothing, .linear = true};
   Spec infer(Inputs in) const {
     check_layer(layer, in[0]);
     return in[0].spec();
   }
   void run(Inputs in, Tensor& out) const {
     const std::int64_t n = out.dim(-1);
-    out.backend().rotate({out.dtype(), n == 0 ? 0 : out.numel() / n, n, layer.offset, pairs_end(layer, n),
-                          layer.distance, in[0].data(), nullptr, nullptr, out.data()});
+    out.backend().rotate({.dtype = out.dtype(),
+                          .rows = n == 0 ? 0 : out.numel() / n,
+                          .n = n,
+                          .first = layer.offset,
+                          .last = pairs_end(layer, n),
+                          .distance = layer.distance,
+                          .x = in[0].data(),
+                          .c = nullptr,
+                          .s = nullptr,
+                          .out = out.data()});
   }
   void vjp(Vjp& v) const { v.set(0, exchange(v.dy(), layer)); }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return exchange(in[0], layer); }
-  bool rows(Inputs in, Varying) const { return in[0].rank() > 1; }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return exchange(in[0], layer); }
+  bool shards_rows(Inputs in, Mapped) const { return in[0].rank() > 1; }
 };
 REEL_OP(Exchange)
 
 struct Rotate {  // x [..., n], C [n], S [n]
   RotationLayer layer;
-  static constexpr Traits traits{.name = "rotate", .kind = Kind::movement, .reads = Reads::inputs};
+  static constexpr Traits traits{.name = "rotate", .kind = Kind::movement, .saves = Saves::inputs};
   Spec infer(Inputs in) const {
     check_layer(layer, in[0]);
     if (in[1].dtype() != in[0].dtype() || in[2].dtype() != in[0].dtype())
-      broken("x, C and S must have one dtype. Hint: cast one");
-    if (!is_differentiable(in[0].dtype())) broken("{} elements are not supported", name_of(in[0].dtype()));
+      rule_error("x, C and S must have one dtype. Hint: cast one");
+    if (!is_differentiable(in[0].dtype())) rule_error("{} elements are not supported", name_of(in[0].dtype()));
     const Shape row{in[0].dim(-1)};
     if (!(in[1].shape() == row) || !(in[2].shape() == row))
-      broken("C and S must be {}, as the last axis of x", row.str());
+      rule_error("C and S must be {}, as the last axis of x", row.str());
     return in[0].spec();
   }
   void run(Inputs in, Tensor& out) const {
     const std::int64_t n = out.dim(-1);
-    out.backend().rotate({out.dtype(), n == 0 ? 0 : out.numel() / n, n, layer.offset, pairs_end(layer, n),
-                          layer.distance, in[0].data(), in[1].data(), in[2].data(), out.data()});
+    out.backend().rotate({.dtype = out.dtype(),
+                          .rows = n == 0 ? 0 : out.numel() / n,
+                          .n = n,
+                          .first = layer.offset,
+                          .last = pairs_end(layer, n),
+                          .distance = layer.distance,
+                          .x = in[0].data(),
+                          .c = in[1].data(),
+                          .s = in[2].data(),
+                          .out = out.data()});
   }
   // y = C x + S Px with P the exchange, which is its own inverse: dx = C* dy + P S* dy, dC = x* dy, dS = (Px)* dy.
   void vjp(Vjp& v) const {
@@ -60,13 +76,15 @@ struct Rotate {  // x [..., n], C [n], S [n]
     if (v.needs(1)) v.set(1, conj(v.in(0)) * dy);
     if (v.needs(2)) v.set(2, conj(exchange(v.in(0), layer)) * dy);
   }
-  Tensor batch(Inputs in, Varying varying, std::int64_t steps) const {
-    if (!varying[1] && !varying[2]) return apply(*this, in, Where::current());
-    const Tensor x = varying[0] ? in[0] : expand(in[0], in[0].shape().insert(0, steps));
-    const auto row = [&](std::size_t i) { return varying[i] ? align(in[i], x.rank() - 1) : in[i]; };
+  Tensor vmap(Inputs in, Mapped mapped, std::int64_t steps) const {
+    if (!mapped[1] && !mapped[2]) return apply(*this, in, Loc::current());
+    const Tensor x = mapped[0] ? in[0] : expand(in[0], in[0].shape().insert(0, steps));
+    const auto row = [&](std::size_t i) { return mapped[i] ? align(in[i], x.rank() - 1) : in[i]; };
     return row(1) * x + row(2) * exchange(x, layer);
   }
-  bool rows(Inputs in, Varying split) const { return in[0].rank() > 1 && split[0] && !split[1] && !split[2]; }
+  bool shards_rows(Inputs in, Mapped sharded) const {
+    return in[0].rank() > 1 && sharded[0] && !sharded[1] && !sharded[2];
+  }
 };
 REEL_OP(Rotate)
 
@@ -144,7 +162,7 @@ Tensor Rotations::signs(DType dtype, Backend& backend) const {
 }
 
 namespace {
-/// values [k] and one more element, looked up: [..] -> [..].
+/// Gathers from values [k] with `last` appended, by index [...] -> [...].
 Tensor look_up(const Tensor& index, const Tensor& values, double last) {
   const Tensor extended = concat({values, Tensor::full({1}, last, values.dtype(), values.backend())}, 0);
   const Tensor rows = embedding(index, reshape(extended, {-1, 1}));

@@ -1,14 +1,14 @@
-// What the ops on rows share: functions of the last axis with a kernel of their own.
+// Helpers of ops on rows, which are functions of the last axis with a kernel of their own.
 #pragma once
 #include "ops/axes.h"
 
 namespace reel {
 
-/// The spec of in[0], which must have a last axis, without it if `reduces`.
+/// The spec of in[0], without its last axis if `reduces`.
 inline Spec row_spec(Inputs in, bool reduces) {
   const Tensor& x = in[0];
   if (!is_floating(x.dtype())) refuse(x.dtype());
-  if (x.rank() == 0) broken("one axis or more is needed");
+  if (x.rank() == 0) rule_error("one axis or more is needed");
   return {x.dtype(), reduces ? x.shape().erase(x.rank() - 1) : x.shape(), &x.backend()};
 }
 

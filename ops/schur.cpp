@@ -13,8 +13,12 @@ struct Schur {  // A [..., n, n], complex -> Q, T
     out[0] = out[1] = in[0].spec();
   }
   void run(Inputs in, std::span<Tensor> out) const {
-    out[0].backend().schur({in[0].dtype(), in[0].shape().product(0, in[0].rank() - 2), in[0].dim(-1), in[0].data(),
-                            out[0].data(), out[1].data()});
+    out[0].backend().schur({.dtype = in[0].dtype(),
+                            .batch = in[0].shape().product(0, in[0].rank() - 2),
+                            .n = in[0].dim(-1),
+                            .a = in[0].data(),
+                            .q = out[0].data(),
+                            .t = out[1].data()});
   }
 };
 REEL_OP(Schur)

@@ -1,5 +1,5 @@
-// softmax, log_softmax, logsumexp and layer normalisation: functions of rows with kernels of their own. The tests hold
-// them to what they are made of.
+// softmax, log_softmax, logsumexp and layer normalisation: functions of rows with kernels of their own. The tests check
+// them against compositions of other ops.
 #include "ops/rows.h"
 
 namespace reel {
@@ -7,25 +7,25 @@ namespace reel {
 namespace {
 
 struct Softmax {
-  static constexpr Traits traits{.name = "softmax", .reads = Reads::output};
+  static constexpr Traits traits{.name = "softmax", .saves = Saves::output};
   Spec infer(Inputs in) const { return row_spec(in, false); }
   void run(Inputs in, Tensor& out) const { run_rows(RowFunction::softmax, 0, in[0], out); }
   void vjp(Vjp& v) const {
     const Tensor& y = v.out();
     v.set(0, y * (v.dy() - sum(v.dy() * y, {-1}, true)));
   }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return softmax(in[0]); }
-  bool rows(Inputs in, Varying) const { return in[0].rank() > 1; }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return softmax(in[0]); }
+  bool shards_rows(Inputs in, Mapped) const { return in[0].rank() > 1; }
 };
 REEL_OP(Softmax)
 
 struct LogSoftmax {
-  static constexpr Traits traits{.name = "log_softmax", .reads = Reads::output};
+  static constexpr Traits traits{.name = "log_softmax", .saves = Saves::output};
   Spec infer(Inputs in) const { return row_spec(in, false); }
   void run(Inputs in, Tensor& out) const { run_rows(RowFunction::log_softmax, 0, in[0], out); }
   void vjp(Vjp& v) const { v.set(0, v.dy() - exp(v.out()) * sum(v.dy(), {-1}, true)); }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return log_softmax(in[0]); }
-  bool rows(Inputs in, Varying) const { return in[0].rank() > 1; }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return log_softmax(in[0]); }
+  bool shards_rows(Inputs in, Mapped) const { return in[0].rank() > 1; }
 };
 REEL_OP(LogSoftmax)
 
@@ -37,30 +37,30 @@ struct Logsumexp {  // [..., n] -> [...]
     const Tensor y = unsqueeze(v.out(), -1), dy = unsqueeze(v.dy(), -1);
     v.set(0, exp(v.in(0) - y) * dy);
   }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return apply(*this, {&in[0]}, Where::current()); }
-  bool rows(Inputs in, Varying) const { return in[0].rank() > 1; }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return apply(*this, {&in[0]}, Loc::current()); }
+  bool shards_rows(Inputs in, Mapped) const { return in[0].rank() > 1; }
 };
 REEL_OP(Logsumexp)
 
-struct Normalize {  // (x - mean) / sqrt(variance + epsilon)
+struct Standardize {  // (x - mean) / sqrt(variance + epsilon)
   double epsilon;
-  static constexpr Traits traits{.name = "normalize"};
+  static constexpr Traits traits{.name = "standardize"};
   Spec infer(Inputs in) const {
-    if (!(epsilon > 0)) broken("epsilon is above 0, got {}", epsilon);
+    if (!(epsilon > 0)) rule_error("epsilon is above 0, got {}", epsilon);
     return row_spec(in, false);
   }
-  void run(Inputs in, Tensor& out) const { run_rows(RowFunction::normalize, epsilon, in[0], out); }
-  void vjp(Vjp& v) const {  // the parts of dy along 1 and along y change nothing
+  void run(Inputs in, Tensor& out) const { run_rows(RowFunction::standardize, epsilon, in[0], out); }
+  void vjp(Vjp& v) const {  // removes the components of dy along 1 and along y
     const Tensor &y = v.out(), &dy = v.dy();
     const Tensor along = dy - mean(dy, {-1}, true) - y * mean(dy * y, {-1}, true);
     v.set(0, rsqrt(var(v.in(0), {-1}, true) + epsilon) * along);
   }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return apply(*this, {&in[0]}, Where::current()); }
-  bool rows(Inputs in, Varying) const { return in[0].rank() > 1; }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return apply(*this, {&in[0]}, Loc::current()); }
+  bool shards_rows(Inputs in, Mapped) const { return in[0].rank() > 1; }
 };
-REEL_OP(Normalize)
+REEL_OP(Standardize)
 
-/// O along an axis: it is moved to the end and back.
+/// Applies O along an axis, which is moved to the end and back.
 template <class O>
 Tensor along(const Arg& x, std::int64_t axis) {
   return named(O::traits.name, x, [&] {
@@ -83,7 +83,7 @@ Tensor logsumexp(Arg x, const Axes& axes, bool keep_dims) {
   });
 }
 
-Tensor normalize(Arg x, double epsilon) { return apply(Normalize{epsilon}, {&x.tensor()}, x.where); }
+Tensor standardize(Arg x, double epsilon) { return apply(Standardize{epsilon}, {&x.tensor()}, x.where); }
 
 Tensor layer_norm(Arg x, Arg gain, Arg bias, double epsilon) {
   const std::int64_t n = x->rank() > 0 ? x->dim(-1) : 0;
@@ -92,7 +92,7 @@ Tensor layer_norm(Arg x, Arg gain, Arg bias, double epsilon) {
       fail("layer_norm", x.where, "gain and bias must have one element for each of the last axis; got {}, {}, {}",
            x->spec().str(), gain->spec().str(), bias->spec().str());
   }
-  const Tensor scaled = operator*({normalize(x, epsilon), x.where}, gain);
+  const Tensor scaled = operator*({standardize(x, epsilon), x.where}, gain);
   return operator+({scaled, x.where}, bias);
 }
 

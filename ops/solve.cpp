@@ -9,11 +9,11 @@ void check_equations(Inputs in) {
   check_same_dtype(in);
   check_square(in[0]);
   check_matrix(in[1]);
-  if (in[0].dim(-1) != in[1].dim(-2)) broken("A is {0}x{0}, but B has {1} rows", in[0].dim(-1), in[1].dim(-2));
+  if (in[0].dim(-1) != in[1].dim(-2)) rule_error("A is {0}x{0}, but B has {1} rows", in[0].dim(-1), in[1].dim(-2));
 }
 
-/// l r^H, the gradient of a matrix of which l and r are columns in and out; summed over the places that share it, as
-/// one product.
+/// l r^H, the gradient of the matrix of a linear system. If the batch shares the matrix, its sum over the batch, as one
+/// product.
 Tensor outer(const Spec& spec, const Tensor& l, const Tensor& r) {
   if (spec.shape.rank() > 2) return matmul(l, conj(r), {.transpose_b = true});
   const auto as_rows = [](const Tensor& x) { return reshape(transpose(x), {matrices(x) * x.dim(-1), x.dim(-2)}); };
@@ -28,21 +28,29 @@ struct Solve {  // A [..., n, n], B [..., n, k] -> [..., n, k]
     return {in[1].dtype(), with_matrix(common_places(in), in[1].dim(-2), in[1].dim(-1)), &in[1].backend()};
   }
   void run(Inputs in, Tensor& out) const {
-    out.backend().solve({out.dtype(), flags.adjoint, out.dim(-2), out.dim(-1), matrices(out), matrix_stride(in[0]),
-                         matrix_stride(in[1]), in[0].data(), in[1].data(), out.data()});
+    out.backend().solve({.dtype = out.dtype(),
+                         .adjoint = flags.adjoint,
+                         .n = out.dim(-2),
+                         .k = out.dim(-1),
+                         .batch = matrices(out),
+                         .stride_a = matrix_stride(in[0]),
+                         .stride_b = matrix_stride(in[1]),
+                         .a = in[0].data(),
+                         .b = in[1].data(),
+                         .x = out.data()});
   }
   void vjp(Vjp& v) const {
     const Tensor dB = solve(v.in(0), v.dy(), {.adjoint = !flags.adjoint});
     v.set(1, dB);
     if (v.needs(0)) v.set(0, flags.adjoint ? -outer(v.spec(0), v.out(), dB) : -outer(v.spec(0), dB, v.out()));
   }
-  Tensor batch(Inputs in, Varying varying, std::int64_t steps) const {
-    return apply(*this, pointers(for_all_steps(in, varying, steps)), Where::current());
+  Tensor vmap(Inputs in, Mapped mapped, std::int64_t steps) const {
+    return apply(*this, pointers(for_all_steps(in, mapped, steps)), Loc::current());
   }
 };
 REEL_OP(Solve)
 
-struct TriangularSolve {  // likewise
+struct TriangularSolve {  // A [..., n, n], B [..., n, k] -> [..., n, k]
   TriangularFlags flags;
   static constexpr Traits traits{.name = "triangular_solve"};
   Spec infer(Inputs in) const {
@@ -50,9 +58,19 @@ struct TriangularSolve {  // likewise
     return {in[1].dtype(), with_matrix(common_places(in), in[1].dim(-2), in[1].dim(-1)), &in[1].backend()};
   }
   void run(Inputs in, Tensor& out) const {
-    out.backend().triangular_solve({out.dtype(), flags.upper, flags.unit_diagonal, flags.adjoint, flags.tolerance,
-                                    out.dim(-2), out.dim(-1), matrices(out), matrix_stride(in[0]), matrix_stride(in[1]),
-                                    in[0].data(), in[1].data(), out.data()});
+    out.backend().triangular_solve({.dtype = out.dtype(),
+                                    .upper = flags.upper,
+                                    .unit_diagonal = flags.unit_diagonal,
+                                    .adjoint = flags.adjoint,
+                                    .tolerance = flags.tolerance,
+                                    .n = out.dim(-2),
+                                    .k = out.dim(-1),
+                                    .batch = matrices(out),
+                                    .stride_a = matrix_stride(in[0]),
+                                    .stride_b = matrix_stride(in[1]),
+                                    .a = in[0].data(),
+                                    .b = in[1].data(),
+                                    .x = out.data()});
   }
   void vjp(Vjp& v) const {
     TriangularFlags other = flags;
@@ -64,14 +82,14 @@ struct TriangularSolve {  // likewise
     const int skip = flags.unit_diagonal ? 1 : 0;
     v.set(0, flags.upper ? triu(dA, skip) : tril(dA, -skip));
   }
-  Tensor batch(Inputs in, Varying varying, std::int64_t steps) const {
-    return apply(*this, pointers(for_all_steps(in, varying, steps)), Where::current());
+  Tensor vmap(Inputs in, Mapped mapped, std::int64_t steps) const {
+    return apply(*this, pointers(for_all_steps(in, mapped, steps)), Loc::current());
   }
 };
 REEL_OP(TriangularSolve)
 
 struct Inverse {
-  static constexpr Traits traits{.name = "inverse", .reads = Reads::output};
+  static constexpr Traits traits{.name = "inverse", .saves = Saves::output};
   Spec infer(Inputs in) const {
     check_square(in[0]);
     return in[0].spec();
@@ -86,7 +104,7 @@ struct Inverse {
     const Tensor h = adjoint(v.out());
     v.set(0, -matmul(matmul(h, v.dy()), h));
   }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return inverse(in[0]); }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return inverse(in[0]); }
 };
 REEL_OP(Inverse)
 
@@ -99,13 +117,22 @@ struct Sylvester {  // A [..., m, m], B [..., n, n], C [..., m, n] -> [..., m, n
     check_matrix(in[2]);
     const std::int64_t m = in[0].dim(-1), n = in[1].dim(-1);
     if (in[2].dim(-2) != m || in[2].dim(-1) != n)
-      broken("A is {0}x{0} and B is {1}x{1}, so C must be {0}x{1}, got {2}x{3}", m, n, in[2].dim(-2), in[2].dim(-1));
+      rule_error("A is {0}x{0} and B is {1}x{1}, so C must be {0}x{1}, got {2}x{3}", m, n, in[2].dim(-2),
+                 in[2].dim(-1));
     return {in[2].dtype(), with_matrix(common_places(in), m, n), &in[2].backend()};
   }
   void run(Inputs in, Tensor& out) const {
-    out.backend().sylvester({out.dtype(), out.dim(-2), out.dim(-1), matrices(out), matrix_stride(in[0]),
-                             matrix_stride(in[1]), matrix_stride(in[2]), in[0].data(), in[1].data(), in[2].data(),
-                             out.data()});
+    out.backend().sylvester({.dtype = out.dtype(),
+                             .m = out.dim(-2),
+                             .n = out.dim(-1),
+                             .batch = matrices(out),
+                             .stride_a = matrix_stride(in[0]),
+                             .stride_b = matrix_stride(in[1]),
+                             .stride_c = matrix_stride(in[2]),
+                             .a = in[0].data(),
+                             .b = in[1].data(),
+                             .c = in[2].data(),
+                             .x = out.data()});
   }
   void vjp(Vjp& v) const {  // A dX + dX B = dC - dA X - X dB
     const Tensor dC = sylvester(adjoint(v.in(0)), adjoint(v.in(1)), v.dy());
@@ -113,8 +140,8 @@ struct Sylvester {  // A [..., m, m], B [..., n, n], C [..., m, n] -> [..., m, n
     if (v.needs(0)) v.set(0, -matmul(dC, conj(v.out()), {.transpose_b = true}));
     if (v.needs(1)) v.set(1, -matmul(conj(v.out()), dC, {.transpose_a = true}));
   }
-  Tensor batch(Inputs in, Varying varying, std::int64_t steps) const {
-    return apply(*this, pointers(for_all_steps(in, varying, steps)), Where::current());
+  Tensor vmap(Inputs in, Mapped mapped, std::int64_t steps) const {
+    return apply(*this, pointers(for_all_steps(in, mapped, steps)), Loc::current());
   }
 };
 REEL_OP(Sylvester)

@@ -1,11 +1,11 @@
-// Spectra of matrices: the last two axes; all leading axes are places of a batch. Elements are floating point, real or
-// complex, and finite. Backends do it by LAPACK's algorithms.
+// Spectra of matrices: the last two axes; the leading axes are the batch. Elements are floating point, real or complex,
+// and finite. Backends use LAPACK's algorithms.
 //
-// Vectors are made unique by a gauge: unit length, the component of largest modulus real and positive; where several
-// components have this modulus (to sqrt(epsilon)) it is the first. Gradients are exact for any function of the results
-// as long as eigenvalues (singular values) differ. Where two agree within 10 n epsilon max|w|, their vectors have no
-// derivative: what turns one into the other is left out, and a warning says so. What does not depend on these vectors
-// loses nothing.
+// A gauge makes vectors unique: unit length, and the component of largest modulus real and positive; if several
+// components have this modulus (up to sqrt(epsilon)), it is the first. Gradients are exact for any function of the
+// results as long as the eigenvalues (singular values) differ. Where two agree within 10 n epsilon max|w|, their
+// vectors have no derivative: the gradient leaves out the rotation of one into the other, with a warning. The gradient
+// of a loss that does not depend on these vectors stays exact.
 #pragma once
 #include "ops/arg.h"
 
@@ -15,11 +15,11 @@ struct EigResult {
   Tensor values;   // [..., n]
   Tensor vectors;  // [..., n, n], in columns
 };
-/// Eigenvalues and right eigenvectors of square matrices, A V = V diag(w). Complex for real A, too; its pairs are exact
-/// conjugates, the one above the real axis first. The order is LAPACK's (geev); from about 75 rows on it changes with
-/// the smallest change of A, so no loss should depend on it. Where the vectors are no basis (A is defective) there is
-/// no derivative: the gradient is 0, with a warning. Throws Error when A is not square or not finite. Derivative:
-/// Boeddeker et al. 2017, "On the computation of complex-valued gradients".
+/// Eigenvalues and right eigenvectors of square matrices, A V = V diag(w), complex also for real A, whose pairs are
+/// exact conjugates with the one above the real axis first. The order is LAPACK's (geev); from about 75 rows on the
+/// smallest change of A can change it, so no loss should depend on it. Where the vectors are no basis (A is defective)
+/// there is no derivative: the gradient is 0, with a warning. Throws Error when A is not square or not finite.
+/// Derivative: Boeddeker et al. 2017, "On the computation of complex-valued gradients".
 EigResult eig(Arg A);
 /// The eigenvalues alone, in the order of eig: [..., n, n] -> [..., n] complex.
 Tensor eigvals(Arg A);
@@ -33,25 +33,24 @@ struct SvdResult {
   Tensor Vh;  // [..., k, n]
 };
 /// The reduced singular value decomposition, A = U diag(S) Vh: [..., m, n] of any m and n. Throws Error when A is not
-/// finite. Where a derivative needs 1 / s of a vanishing s it takes 0, with a warning.
+/// finite. The gradient uses 0 for 1 / s where s vanishes, with a warning.
 SvdResult svd(Arg A);
 
 struct SchurResult {
   Tensor Q;  // [..., n, n], unitary
   Tensor T;  // [..., n, n], upper triangular; the eigenvalues are on its diagonal
 };
-/// The complex Schur form A = Q T Q^H, of real A too. Not differentiable: Q depends on the order in which eigenvalues
-/// come, and small changes of A change it; use eig or eigh for gradients. Throws Error when A is not square or not
-/// finite.
+/// The complex Schur form A = Q T Q^H, also of real A. Not differentiable: Q depends on the order of the eigenvalues,
+/// which small changes of A can change; use eig or eigh for gradients. Throws Error when A is not square or not finite.
 SchurResult schur(Arg A);
 
 /// The largest modulus of an eigenvalue, rho: [..., n, n] -> [...], real. Its gradient is Proposition 3.2 of ENRNN
 /// (Helfrich and Ye 2020): C / rho with C = a Re S + b Im S, S = conj(v) u^T / (v^H u), for the largest eigenvalue
-/// a + ib with right and left vectors u and v. So W = T / spectral_radius(T) has their (G - <G, W> C / rho) / rho by
-/// itself, and W = T / (spectral_radius(T) + eps) has (G - <G, W> C / rho) / (rho + eps).
-/// The largest eigenvalue must be simple, the others may be anything. Where it is 0, or as large as another one that is
-/// not its conjugate (to 10 n epsilon), or defective (|v^H u| below 10 sqrt(epsilon) for unit vectors), rho is taken as
-/// a constant, with a warning. Throws Error when A is not square or not finite.
+/// a + ib with right and left vectors u and v. So the gradient of W = T / spectral_radius(T) is theirs,
+/// (G - <G, W> C / rho) / rho, and that of W = T / (spectral_radius(T) + eps) is (G - <G, W> C / rho) / (rho + eps).
+/// The largest eigenvalue must be simple; the others need not be. Where it is 0, or as large as another one that is not
+/// its conjugate (up to 10 n epsilon), or defective (|v^H u| below 10 sqrt(epsilon) for unit vectors), rho counts as a
+/// constant, with a warning. Throws Error when A is not square or not finite.
 Tensor spectral_radius(Arg A);
 
 }  // namespace reel

@@ -13,18 +13,18 @@ namespace {
 
 struct ReciprocalGaps {  // w [..., n] -> [..., n, n]
   GapOptions options;
-  static constexpr Traits traits{.name = "reciprocal_gaps", .reads = Reads::output};
+  static constexpr Traits traits{.name = "reciprocal_gaps", .saves = Saves::output};
   double sign() const { return options.sums ? -1 : 1; }
 
   Spec infer(Inputs in) const {
-    if (!is_differentiable(in[0].dtype())) broken("{} elements are not supported", name_of(in[0].dtype()));
-    if (in[0].rank() < 1) broken("one axis or more is needed");
+    if (!is_differentiable(in[0].dtype())) rule_error("{} elements are not supported", name_of(in[0].dtype()));
+    if (in[0].rank() < 1) rule_error("one axis or more is needed");
     return {in[0].dtype(), in[0].shape().insert(in[0].rank(), in[0].dim(-1)), &in[0].backend()};
   }
 
   void run(Inputs in, Tensor& out) const {
     if (out.numel() == 0) return;
-    const Pause pause;
+    const NoGrad no_grad;
     const Tensor& w = in[0];
     const std::int64_t n = w.dim(-1);
     const double epsilon = real_of(w.dtype()) == DType::f32 ? FLT_EPSILON : DBL_EPSILON;
@@ -50,7 +50,7 @@ struct ReciprocalGaps {  // w [..., n] -> [..., n, n]
     const Tensor t = v.dy() * conj(square(v.out()));
     v.set(0, sign() * sum(t, {-1}) - sum(t, {-2}));
   }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return reciprocal_gaps(in[0], options); }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return reciprocal_gaps(in[0], options); }
 };
 REEL_OP(ReciprocalGaps)
 

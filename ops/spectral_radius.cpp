@@ -1,5 +1,5 @@
-// The spectral radius, with the derivative of its eigenvalue and both eigenvectors. These need only this one eigenvalue
-// to be simple: they solve with the matrix bordered by the vectors, where eig would need all eigenvectors.
+// The spectral radius, with the derivatives of its eigenvalue and both eigenvectors. Only this eigenvalue must be
+// simple: the vjp solves with the matrix bordered by these vectors, where eig would need all eigenvectors.
 #include "ops/spectral_parts.h"
 
 namespace reel {
@@ -19,9 +19,14 @@ struct SpectralRadius {  // A [..., n, n] -> rho [...], lambda [...], right u [.
     out[2] = out[3] = {complex_of(in[0].dtype()), rows, &in[0].backend()};
   }
   void run(Inputs in, std::span<Tensor> out) const {
-    const std::int64_t multiple =
-        out[0].backend().spectral_radius({in[0].dtype(), out[0].numel(), in[0].dim(-1), in[0].data(), out[0].data(),
-                                          out[1].data(), out[2].data(), out[3].data()});
+    const std::int64_t multiple = out[0].backend().spectral_radius({.dtype = in[0].dtype(),
+                                                                    .batch = out[0].numel(),
+                                                                    .n = in[0].dim(-1),
+                                                                    .a = in[0].data(),
+                                                                    .radius = out[0].data(),
+                                                                    .value = out[1].data(),
+                                                                    .right = out[2].data(),
+                                                                    .left = out[3].data()});
     if (multiple > 0)
       warn("spectral_radius",
            fmt::format("the largest eigenvalue of {} of {} matrices is not simple (0, as large as another, or "
@@ -29,9 +34,9 @@ struct SpectralRadius {  // A [..., n, n] -> rho [...], lambda [...], right u [.
                        multiple, out[0].numel()));
   }
 
-  // A change A' changes lambda by v^H A' u, and with M = [[A - lambda, u], [v^H, 0]] u and v by u' and v' of
+  // A change A' changes lambda by lambda' = v^H A' u. With M = [[A - lambda, u], [v^H, 0]] the changes u' and v' solve
   //   M (u', -lambda') = (-A' u, 0)   and   M^H (v', -conj(lambda')) = (-A'^H v, 0).
-  // These are the adjoints. Where the eigenvalue is not simple u and v are 0, and so is the gradient.
+  // The vjp applies the adjoints. Where the eigenvalue is not simple, u and v are 0, and so is the gradient.
   void vjp(Vjp& v) const {
     const Tensor &rho = v.out(0), &lambda = v.out(1);
     const Tensor right = column(v.out(2)), left = column(v.out(3));

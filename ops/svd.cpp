@@ -1,12 +1,13 @@
-// The singular value decomposition; like eig.cpp, an op that leaves the phases of vectors open, and the gauge on top.
+// The singular value decomposition; as in eig.cpp, the op does not fix the phases of vectors, and the gauge on top
+// does.
 #include "ops/spectral_parts.h"
 
 namespace reel {
 
 namespace {
 
-struct Svd {  // A [..., m, n] -> U [..., m, k], S [..., k], Vh [..., k, n], places of the largest components of U
-  static constexpr Traits traits{.name = "svd", .reads = Reads::output};
+struct Svd {  // A [..., m, n] -> U [..., m, k], S [..., k], Vh [..., k, n], indices of the largest components of U
+  static constexpr Traits traits{.name = "svd", .saves = Saves::output};
   int outputs() const { return 4; }
   void infer(Inputs in, std::span<Spec> out) const {
     check_matrix(in[0]);
@@ -22,14 +23,21 @@ struct Svd {  // A [..., m, n] -> U [..., m, k], S [..., k], Vh [..., k, n], pla
     out[3] = {DType::i32, vh.erase(r - 1), backend};
   }
   void run(Inputs in, std::span<Tensor> out) const {
-    out[0].backend().svd({in[0].dtype(), in[0].shape().product(0, in[0].rank() - 2), in[0].dim(-2), in[0].dim(-1),
-                          in[0].data(), out[0].data(), out[1].data(), out[2].data(), out[3].data_as<std::int32_t>()});
+    out[0].backend().svd({.dtype = in[0].dtype(),
+                          .batch = in[0].shape().product(0, in[0].rank() - 2),
+                          .m = in[0].dim(-2),
+                          .n = in[0].dim(-1),
+                          .a = in[0].data(),
+                          .u = out[0].data(),
+                          .s = out[1].data(),
+                          .vh = out[2].data(),
+                          .largest = out[3].data_as<std::int32_t>()});
   }
 
-  // A change A' turns the vectors by, with P = U^H A' V, X = P + P^H and Y = P - P^H,
+  // With P = U^H A' V, X = P + P^H and Y = P - P^H, a change A' changes the vectors within their span by
   //   U^H U' = (X / (s_j - s_i) + Y / (s_j + s_i)) / 2
   //   V^H V' = (X / (s_j - s_i) - Y / (s_j + s_i)) / 2     (1 / 0 = 0 on the diagonal)
-  // and out of their span by (1 - U U^H) A' V / s and (1 - V V^H) A'^H U / s. These are the adjoints of all that.
+  // and out of their span by (1 - U U^H) A' V / s and (1 - V V^H) A'^H U / s. The vjp applies the adjoints.
   void vjp(Vjp& v) const {
     const Tensor &U = v.out(0), &S = v.out(1), &Vh = v.out(2), &dU = v.dy(0), &dS = v.dy(1), &dVh = v.dy(2);
     const std::int64_t m = U.dim(-2), k = U.dim(-1), n = Vh.dim(-1);
@@ -72,7 +80,7 @@ REEL_OP(Svd)
 
 SvdResult svd(Arg A) {
   const Tensors r = apply_many(op_of<Svd>(), Attrs(Svd{}), {&A.tensor()}, A.where);
-  if (!is_complex(A->dtype())) return {r[0], r[1], r[2]};  // a sign has no derivative
+  if (!is_complex(A->dtype())) return {r[0], r[1], r[2]};  // for real A the gauge is a constant sign
   const Tensor turn = gauge(r[0], r[3]);
   return {r[0] * turn, r[1], adjoint(turn) * r[2]};
 }

@@ -6,14 +6,14 @@ namespace reel {
 namespace {
 
 constexpr Traits part(const char* name) {
-  return {.name = name, .kind = Kind::movement, .reads = Reads::nothing, .linear = true};
+  return {.name = name, .kind = Kind::movement, .saves = Saves::nothing, .linear = true};
 }
 
 /// Copies between a vector [..., n] and the diagonal of a matrix [..., rows, columns].
 void copy_diagonal(const Tensor& matrix, const void* in, void* out, std::int64_t n, bool from_matrix) {
   const std::int64_t rows = matrix.dim(-2), columns = matrix.dim(-1);
   const std::int64_t count = matrix.shape().product(0, matrix.rank() - 2);
-  Loop<2> loop;
+  StridedLoop<2> loop;
   if (from_matrix) {
     loop.push(count, {rows * columns, n});
     loop.push(n, {columns + 1, 1});
@@ -27,7 +27,7 @@ void copy_diagonal(const Tensor& matrix, const void* in, void* out, std::int64_t
 struct Diag {  // [..., m, n] -> [..., min(m, n)]
   static constexpr Traits traits = part("diag");
   Spec infer(Inputs in) const {
-    if (in[0].rank() < 2) broken("two axes or more are needed");
+    if (in[0].rank() < 2) rule_error("two axes or more are needed");
     const int r = in[0].rank();
     const std::int64_t n = std::min(in[0].dim(-1), in[0].dim(-2));
     return {in[0].dtype(), in[0].shape().erase(r - 1).erase(r - 2).insert(r - 2, n), &in[0].backend()};
@@ -39,14 +39,14 @@ struct Diag {  // [..., m, n] -> [..., min(m, n)]
     for (int axis : {shape.rank() - 2, shape.rank() - 1}) square = pad(square, axis, 0, shape[axis] - square.dim(axis));
     v.set(0, square);
   }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return diag(in[0]); }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return diag(in[0]); }
 };
 REEL_OP(Diag)
 
 struct DiagEmbed {  // [..., n] -> [..., n, n]
   static constexpr Traits traits = part("diag_embed");
   Spec infer(Inputs in) const {
-    if (in[0].rank() < 1) broken("one axis or more is needed");
+    if (in[0].rank() < 1) rule_error("one axis or more is needed");
     return {in[0].dtype(), in[0].shape().insert(in[0].rank(), in[0].dim(-1)), &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const {
@@ -54,11 +54,11 @@ struct DiagEmbed {  // [..., n] -> [..., n, n]
     copy_diagonal(out, in[0].data(), out.data(), out.dim(-1), false);
   }
   void vjp(Vjp& v) const { v.set(0, diag(v.dy())); }
-  Tensor batch(Inputs in, Varying, std::int64_t) const { return diag_embed(in[0]); }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return diag_embed(in[0]); }
 };
 REEL_OP(DiagEmbed)
 
-/// Where the elements of x that lie on or below diagonal k are: bool (m, n).
+/// The mask of elements of x on or below diagonal k: bool [m, n].
 Tensor below(const char* name, const Arg& x, std::int64_t k) {
   if (x->rank() < 2) fail(name, x.where, "two axes or more are needed; got {}", x->spec().str());
   const std::int64_t m = x->dim(-2), n = x->dim(-1);
@@ -78,7 +78,7 @@ Tensor tril(Arg x, std::int64_t k) { return where({below("tril", x, k), x.where}
 Tensor triu(Arg x, std::int64_t k) { return where({below("triu", x, k - 1), x.where}, 0.0, x); }
 
 Tensor eye(std::int64_t n, DType dtype, Backend& backend) {
-  const Pause pause;
+  const NoGrad no_grad;
   return diag_embed(Tensor::full({n}, 1, dtype, backend));
 }
 

@@ -1,4 +1,4 @@
-// Functions of one element, and their calculus.
+// Functions of one element, and their derivatives.
 #include <numbers>
 
 #include "ops/ops.h"
@@ -24,11 +24,11 @@ DERIVATIVE(Acos) { return -rsqrt(1 - x * x); }
 DERIVATIVE(Atan) { return 1 / (1 + x * x); }
 DERIVATIVE(Sinh) { return cosh(x); }
 DERIVATIVE(Cosh) { return sinh(x); }
-DERIVATIVE(Tanh) { return is_complex(y.dtype()) ? Slope(1 - y * y) : Slope(times_tanh_slope, y); }  // 1 - y^2
-DERIVATIVE(Sigmoid) { return {times_sigmoid_slope, y}; }                                            // y (1 - y)
+DERIVATIVE(Tanh) { return is_complex(y.dtype()) ? Slope(1 - y * y) : Slope(tanh_backward, y); }  // 1 - y^2
+DERIVATIVE(Sigmoid) { return {sigmoid_backward, y}; }                                            // y (1 - y)
 DERIVATIVE(Erf) { return 2 * std::numbers::inv_sqrtpi * exp(-(x * x)); }
 DERIVATIVE(Softplus) { return sigmoid(x); }
-DERIVATIVE(Relu) { return {where_nonzero, y}; }
+DERIVATIVE(Relu) { return {relu_backward, y}; }
 DERIVATIVE(LeakyRelu) { return where(x < 0, constant(f.slope, x), constant(1, x)); }
 DERIVATIVE(Elu) { return where(x > 0, constant(1, x), y + f.alpha); }
 DERIVATIVE(Gelu) {  // Phi(x) + x phi(x)
@@ -38,7 +38,7 @@ DERIVATIVE(Gelu) {  // Phi(x) + x phi(x)
 DERIVATIVE(Silu) { return sigmoid(x) * (1 + x - y); }
 DERIVATIVE(Clamp) { return cast(equal(x, y), x.dtype()); }
 DERIVATIVE(Power) { return f.exponent == 0 ? Slope(0) : Slope(f.exponent * pow(x, f.exponent - 1)); }
-DERIVATIVE(ScaleGradient) { return f.factor; }  // on purpose not that of the value
+DERIVATIVE(ScaleGradient) { return f.factor; }  // deliberately not the derivative of the value
 DERIVATIVE(Softsign) { return square(1 - abs(y)); }
 DERIVATIVE(Floor) { return 0; }
 DERIVATIVE(Ceil) { return 0; }
@@ -80,7 +80,7 @@ Tensor chain(const Tensor& gradient, const Slope& derivative) {
 
 Tensor chain_conj(const Tensor& dy) { return conj(dy); }
 
-// The part of dy that turns x, by the size of x; what would stretch x does not move its sign.
+// The component of dy orthogonal to x, divided by |x|: moving x along itself does not change its sign.
 Tensor chain_sign(const Tensor& dy, const Tensor& x, const Tensor& y) {
   if (!is_complex(x.dtype())) return {};
   const Tensor size = abs(x), zero = equal(size, 0);

@@ -11,17 +11,17 @@ struct AddingOptions {
   std::string markers = "halves";
 };
 
-/// The two marked places, 0-based, of a sequence of T.
+/// The two marked steps of a sequence of length T, 0-based.
 std::pair<std::int64_t, std::int64_t> marked(const std::string& rule, std::int64_t T, Stream& random) {
   if (rule == "scornn") {  // ENRNN and scoRNN: unequal parts
     const std::int64_t f = (T - 1) / 2, first = random.below(f);
     return {first, f + random.below(T - f)};
   }
-  if (rule == "anywhere") {  // Henaff, TCN: two different ones of all
+  if (rule == "anywhere") {  // Henaff, TCN: any two different steps
     const std::int64_t first = random.below(T), second = random.below(T - 1);
     return {first, second < first ? second : second + 1};
   }
-  if (rule == "ornn") {  // both of the first T - 1; the second moves on when they meet
+  if (rule == "ornn") {  // both among the first T - 1 steps; if they collide, the second moves on by one
     const std::int64_t first = random.below(T - 1), second = random.below(T - 1);
     return {first, second == first ? second + 1 : second};
   }
@@ -29,7 +29,7 @@ std::pair<std::int64_t, std::int64_t> marked(const std::string& rule, std::int64
     const std::int64_t half = (T + 1) / 2, first = random.below(T / 2);
     return {first, half + random.below(T - half)};
   }
-  const std::int64_t half = T / 2, first = random.below(half);  // SRNN, uRNN, JANET: two halves of one length
+  const std::int64_t half = T / 2, first = random.below(half);  // SRNN, uRNN, JANET: two equal halves
   return {first, half + random.below(half)};
 }
 
@@ -66,7 +66,7 @@ class Adding final : public Task {
     return mse(outputs, cast(batch.y, outputs.dtype()));
   }
 
-  /// The share of answers less than 0.04 off.
+  /// The fraction of answers that are off by less than 0.04.
   double accuracy(const Tensor& outputs, const Batch& batch) const override {
     return mean(cast(abs(outputs - cast(batch.y, outputs.dtype())) < 0.04, DType::f64)).item();
   }

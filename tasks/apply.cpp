@@ -27,18 +27,19 @@ void print_description(const Cell& cell) {
   print_out("total\t{}\n", total);
 }
 
-/// A tensor of a file as the spec wants it; batch extents are the caller's. Throws Error that names what does not fit.
+/// A tensor of a file, cast to the expected dtype. Throws Error naming it if its shape or its kind of dtype does not
+/// fit.
 Tensor fitting(const std::string& path, const std::string& name, const Tensor& found, const Shape& shape, DType dtype) {
   if (!(found.shape() == shape))
-    throw Error(path, fmt::format("{} has shape {}, {} is wanted", name, found.shape().str(), shape.str()));
+    throw Error(path, fmt::format("{} has shape {}, {} expected", name, found.shape().str(), shape.str()));
   if (is_complex(found.dtype()) && !is_complex(dtype))
-    throw Error(path, fmt::format("{} is complex ({}), real numbers are wanted", name, name_of(found.dtype())));
+    throw Error(path, fmt::format("{} is complex ({}), real numbers expected", name, name_of(found.dtype())));
   if (is_differentiable(found.dtype()) != is_differentiable(dtype))
-    throw Error(path, fmt::format("{} is {}, {} is wanted", name, name_of(found.dtype()), name_of(dtype)));
+    throw Error(path, fmt::format("{} is {}, {} expected", name, name_of(found.dtype()), name_of(dtype)));
   return cast(found, dtype);
 }
 
-/// Sets the cell's parameters. Fixed ones may be missing from the file: the cell has values for them.
+/// Sets the cell's parameters. Fixed ones may be missing from the file, because the cell has values for them.
 void load_weights(const Cell& cell, const std::string& path) {
   const TensorFile file = load_safetensors(path, cell.parameters().front().value.backend());
   std::map<std::string, bool> used;
@@ -58,7 +59,7 @@ void load_weights(const Cell& cell, const std::string& path) {
   for (const auto& [name, tensor] : file.tensors) {
     if (!used.contains(name)) extra += (extra.empty() ? "" : ", ") + name;
   }
-  if (!missing.empty()) throw Error(path, fmt::format("missing: {}. Hint: --describe lists what is wanted", missing));
+  if (!missing.empty()) throw Error(path, fmt::format("missing: {}. Hint: --describe lists what is expected", missing));
   if (!extra.empty()) throw Error(path, fmt::format("the cell has no {}. Hint: --describe lists what it has", extra));
 }
 
@@ -68,7 +69,7 @@ void save_weights(const Cell& cell, const std::string& path) {
   save_safetensors(path, file);
 }
 
-/// y and the last states for x, and gradients of Re sum(conj(dy) y) when dy is given.
+/// Computes y and the last states for x, and the gradients of Re sum(conj(dy) y) if dy is given.
 TensorFile outputs(const Cell& cell, const std::string& path, DType dtype, Backend& device) {
   const TensorFile file = load_safetensors(path, device);
   const Tensor given = file.at("x");

@@ -1,5 +1,5 @@
-// Questions on little stories, with three recurrent networks (GORU, section 5.4): one reads the story, one the
-// question, and what both come to goes through a third, which gives the answer.
+// Questions on little stories, answered by three recurrent networks (GORU, section 5.4): one reads the story, one reads
+// the question, and the third turns their outputs into the answer.
 #include <algorithm>
 #include <cmath>
 
@@ -39,8 +39,8 @@ class BabiTask final : public Task {
     return {std::ssize(babi_.parts[0]), std::ssize(babi_.parts[1]), std::ssize(babi_.parts[2])};
   }
 
-  /// x: the stories [T, B]; more: the questions [Tq, B], then the place [B] of the last word of each story and of each
-  /// question among T B and Tq B.
+  /// x: the stories [T, B]. more: the questions [Tq, B], then the index [B] of each story's last word among T B rows,
+  /// and the index [B] of each question's last word among Tq B rows.
   Batch batch(std::uint64_t, const std::vector<std::uint64_t>& streams) const override {
     std::vector<const std::vector<std::int32_t>*> stories, questions;
     std::vector<std::int32_t> answers;
@@ -70,7 +70,7 @@ class BabiTask final : public Task {
     throw Error("babi", fmt::format("there is no question {}", stream));
   }
 
-  /// Texts as columns [T, B], word 0 behind their ends, and the places [B] of their last words.
+  /// Texts as columns [T, B], padded with word 0, and the indices [B] of their last words.
   static std::pair<Tensor, Tensor> columns(const std::vector<const std::vector<std::int32_t>*>& texts) {
     const std::size_t B = texts.size();
     std::size_t T = 0;
@@ -89,8 +89,9 @@ class BabiTask final : public Task {
   Babi babi_;
 };
 
-/// Story, question and answer networks of one kind and size. The third runs a single step on both last outputs, or,
-/// with `over_time`, reads the story network's outputs in their order, each beside that of the question.
+/// Story, question and answer networks of the same kind and size. The answer network runs a single step on the last
+/// outputs of the other two, or, with `over_time`, reads the story network's outputs in order, each next to the
+/// question's output.
 class ThreeNetworks final : public Model {
  public:
   ThreeNetworks(const ModelShape& shape, const ModelOptions& o, bool over_time, Init init)
@@ -113,7 +114,7 @@ class ThreeNetworks final : public Model {
     std::tie(V_, c_) = add_head("head", shape.outputs, answer_->outputs(), init);
   }
 
-  Tensor forward(const Batch& batch, const std::optional<TrainingStep>&, Tensors*) const override {
+  Tensor forward(const Batch& batch, const std::optional<StepContext>&, Tensors*) const override {
     const Tensor &words = batch.more[0], &story_last = batch.more[1], &question_last = batch.more[2];
     const Tensor story = outputs(*story_, fed(batch.x));
     const Tensor question = pick_rows(outputs(*question_, fed(words)), question_last);  // [B, n]
@@ -132,7 +133,7 @@ class ThreeNetworks final : public Model {
   Tensor outputs(const Cell& cell, const Tensor& xs) const {
     return scan(cell, cell.initial(xs.dim(1)), xs, {.checkpoint_every = checkpoint_every_}).hs;
   }
-  /// Rows of [T, B, n] at places among T B.
+  /// Gathers rows of [T, B, n] by their indices among T B.
   static Tensor pick_rows(const Tensor& hs, const Tensor& places) {
     return embedding(places, reshape(hs, {-1, hs.dim(2)}));
   }

@@ -20,7 +20,7 @@ double x_of(const RunFolder::Row& row, const std::string& x) {
   return x == "seconds" ? row.seconds : static_cast<double>(row.examples);
 }
 
-/// A text of a run.json; empty where it has none.
+/// A string from run.json; empty if it is missing.
 std::string text_of(const nlohmann::json& json, const char* key) {
   return json.is_object() && json.contains(key) && json[key].is_string() ? json[key] : "";
 }
@@ -39,9 +39,9 @@ int compare(int argc, const char* const* argv) {
               "Figure");
   options.parse(argc, argv);
   if (!options.resume().empty()) throw Usage("--resume: there is nothing to be resumed");
-  if (o.runs.empty()) throw Usage("folders of runs are wanted, as arguments");
+  if (o.runs.empty()) throw Usage("folders of runs expected, as arguments");
   const std::filesystem::path out = o.out;
-  if (out.extension() != ".svg") throw Usage(fmt::format("--out {}: a name that ends with .svg is wanted", o.out));
+  if (out.extension() != ".svg") throw Usage(fmt::format("--out {}: a name that ends with .svg expected", o.out));
   const std::vector<std::string> names = split_list(o.names);
   if (!names.empty() && names.size() != o.runs.size())
     throw Usage(fmt::format("--names: {} names for {} runs", names.size(), o.runs.size()));
@@ -56,7 +56,7 @@ int compare(int argc, const char* const* argv) {
       curve.points.emplace_back(x_of(row, o.x), metric_of(row, o.metric));
     picture.curves.push_back(curve);
     std::error_code error;
-    const std::string file = folder + "/run.json";  // not there before a run's end
+    const std::string file = folder + "/run.json";  // missing until the run ends
     const auto json = std::filesystem::exists(file, error) ? nlohmann::json::parse(read_file(file), nullptr, false)
                                                            : nlohmann::json();
     cells.push_back(text_of(json, "cell"));
@@ -64,7 +64,7 @@ int compare(int argc, const char* const* argv) {
       baselines.push_back(json["baseline"]);
     if (const std::string task = text_of(json, "task"); !task.empty()) tasks.push_back(task);
   }
-  // cells tell runs apart only when no two are the same
+  // the cells name the runs only if no two are the same
   std::vector<std::string> sorted = cells;
   std::sort(sorted.begin(), sorted.end());
   const bool apart = sorted.front() != "" && std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
@@ -73,7 +73,7 @@ int compare(int argc, const char* const* argv) {
   if (picture.title.empty() && !tasks.empty()) picture.title = tasks.front();
   if (o.metric.ends_with("loss") && !baselines.empty() &&
       std::equal(baselines.begin() + 1, baselines.end(), baselines.begin()))
-    picture.baseline = baselines.front();  // where all have the same
+    picture.baseline = baselines.front();  // only if all runs have the same
   if (o.log != "auto") picture.logarithmic = o.log == "on";
   if (const auto problem = draw_curves(o.out, picture)) throw Error("compare", *problem);
   print_out("{}\n", one_line(fmt::format("picture: {}, {}", o.out,

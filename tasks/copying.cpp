@@ -14,7 +14,7 @@ struct CopyingOptions {
 
 /// Positions of one layout, 0-based, and the ids of its special symbols. T = delay, S = length.
 struct Layout {
-  std::int64_t total, delimiter, repeats, recall;  // steps; first delimiter, how many; first step to recall
+  std::int64_t total, delimiter, repeats, recall;  // step count; first delimiter, delimiter count; first recall step
   std::int32_t blank, mark, first_data;
 };
 
@@ -33,7 +33,7 @@ class Copying final : public Task {
   Copying(const CopyingOptions& o, const Setup& setup) : o_(o), layout_(layout(o)) {
     require_batch("copying", layout_.total, setup.examples.batch, 16);
     const std::int64_t least = o.symbols + 1;
-    if (o_.classes == 0) o_.classes = o.symbols + 2;  // as the SRNN code: one for each input symbol
+    if (o_.classes == 0) o_.classes = o.symbols + 2;  // as in the SRNN code: one class per input symbol
     if (o_.classes < least)
       throw OptionError("--classes", fmt::format("{} symbols and the blank need {} classes or more, got {}", o.symbols,
                                                  least, o_.classes));
@@ -45,7 +45,8 @@ class Copying final : public Task {
   std::string name() const override { return "copying"; }
   std::string title() const override { return fmt::format("copying, T = {}", o_.delay); }
   ModelShape shape() const override { return {.vocabulary = o_.symbols + 2, .outputs = o_.classes}; }
-  /// Blanks are sure, the symbols are guessed: S ln K / total steps, the mean over all lengths there may be.
+  /// The loss of predicting blanks correctly and guessing the symbols: S ln K / total steps, averaged over all possible
+  /// delays.
   double baseline() const override {
     double inverse = 1 / static_cast<double>(layout_.total);
     if (o_.vary == "batch") {
@@ -57,7 +58,7 @@ class Copying final : public Task {
 
   Batch batch(std::uint64_t seed, const std::vector<std::uint64_t>& streams) const override {
     Layout at = layout_;
-    if (o_.vary == "batch") {  // one delay for all of a batch, which its first stream decides
+    if (o_.vary == "batch") {  // one delay for the whole batch, drawn from its first stream
       Stream random(seed, first_delay + streams.at(0));
       CopyingOptions shorter = o_;
       shorter.delay = 1 + random.below(o_.delay);
@@ -83,21 +84,21 @@ class Copying final : public Task {
     }
     const Shape shape{at.total, static_cast<std::int64_t>(B)};
     Batch batch{Tensor::from<std::int32_t>(x, shape), Tensor::from<std::int32_t>(y, shape)};
-    // in a mean over batches of several lengths each sequence counts the same
+    // in a mean over batches of different lengths, each sequence counts the same
     if (o_.vary == "batch") batch.weight = Tensor::full(shape, 1 / static_cast<double>(at.total), DType::f64);
     return batch;
   }
 
-  /// Cross entropy over all steps, all of the same weight.
+  /// Cross entropy over all steps, equally weighted.
   Tensor loss(const Tensor& outputs, const Batch& batch) const override { return cross_entropy(outputs, batch.y); }
 
-  /// The share of recalled symbols that are right.
+  /// The fraction of recalled symbols that are correct.
   double accuracy(const Tensor& outputs, const Batch& batch) const override {
     const Tensor recall = cast(not_equal(batch.y, static_cast<double>(layout_.blank)), DType::f64);
     return (sum(cast(equal(argmax(outputs), batch.y), DType::f64) * recall) / sum(recall)).item();
   }
 
-  /// Behind the symbols, and before the recall.
+  /// After the symbols, and before the recall.
   std::vector<double> marks(const Batch& batch) const override {
     const auto y = batch.y.values<std::int32_t>();  // [T, B]
     const auto B = static_cast<std::size_t>(batch.y.dim(1));
@@ -107,7 +108,7 @@ class Copying final : public Task {
   }
 
  private:
-  static constexpr std::uint64_t first_delay = std::uint64_t{6} << 60;  // streams away from those of examples
+  static constexpr std::uint64_t first_delay = std::uint64_t{6} << 60;  // far from the streams of examples
 
   CopyingOptions o_;
   Layout layout_;

@@ -1,5 +1,5 @@
-// The denoising problem: symbols lie scattered in a long noise, a delimiter ends it, then the symbols are wanted in
-// their order. What is not a symbol must be ignored, so that a memory without gates fills up.
+// The denoising problem: symbols are scattered in a long stretch of noise, which a delimiter ends; then the symbols
+// must be repeated in order. The model must ignore the noise, so a memory without gates fills up.
 #include <algorithm>
 #include <cmath>
 
@@ -15,10 +15,10 @@ struct DenoisingOptions {
 
 /// Steps of one layout, 0-based. T = delay, S = length.
 struct Layout {
-  std::int64_t places, delimiter, total;  // symbols lie in 0..places-1; the last S steps are for recall
+  std::int64_t places, delimiter, total;  // symbols lie at steps 0..places-1; the last S steps are the recall
   std::int64_t symbols;
-  bool overwrite;  // places are drawn with replacement: of two symbols at one place the later one stays
-  bool vectors;    // fed as one-hot vectors in which the delimiter has no component
+  bool overwrite;  // steps are drawn with replacement; of two symbols at one step the later one wins
+  bool vectors;    // inputs are one-hot vectors without a component for the delimiter
 };
 
 Layout layout(const DenoisingOptions& o) {
@@ -40,12 +40,12 @@ class Denoising final : public Task {
   }
   std::string name() const override { return "denoising"; }
   std::string title() const override { return "denoising, " + title_; }
-  /// Symbols are noise 0, data 1..K and the delimiter K + 1; classes are those but the delimiter.
+  /// Symbols are noise 0, data 1..K and the delimiter K + 1; classes are all but the delimiter.
   ModelShape shape() const override {
     const std::int64_t K = layout_.symbols;
     return {.vocabulary = layout_.vectors ? 0 : K + 2, .inputs = K + 1, .outputs = K + 1};
   }
-  /// Noise is sure, the symbols are guessed.
+  /// The loss of predicting noise correctly and guessing the symbols.
   double baseline() const override {
     const double guess = std::log(static_cast<double>(layout_.symbols));
     return recall_only_ ? guess : static_cast<double>(S) * guess / static_cast<double>(layout_.total);
@@ -71,12 +71,12 @@ class Denoising final : public Task {
     return {slice(one_hot(symbols, layout_.symbols + 2, DType::f32), -1, 0, layout_.symbols + 1), targets};
   }
 
-  /// Cross entropy over all steps, or over those of the recall alone.
+  /// Cross entropy over all steps, or over the recall only.
   Tensor loss(const Tensor& outputs, const Batch& batch) const override {
     return recall_only_ ? cross_entropy(last(outputs), last(batch.y)) : cross_entropy(outputs, batch.y);
   }
 
-  /// The share of recalled symbols that are right.
+  /// The fraction of recalled symbols that are correct.
   double accuracy(const Tensor& outputs, const Batch& batch) const override {
     return mean(cast(equal(argmax(last(outputs)), last(batch.y)), DType::f64)).item();
   }
@@ -88,7 +88,7 @@ class Denoising final : public Task {
   std::int64_t recall() const { return layout_.total - S; }
   Tensor last(const Tensor& steps) const { return slice(steps, 0, recall(), layout_.total); }
 
-  /// S places in rising order.
+  /// S steps in ascending order.
   std::vector<std::int64_t> draw_places(Stream& random) const {
     std::vector<std::int64_t> places;
     if (layout_.overwrite) {
@@ -96,7 +96,7 @@ class Denoising final : public Task {
       std::sort(places.begin(), places.end());
       return places;
     }
-    for (std::int64_t t = 0; std::ssize(places) < S; ++t) {  // t is taken as often as in a random choice of S
+    for (std::int64_t t = 0; std::ssize(places) < S; ++t) {  // selection sampling: every choice of S is equally likely
       if (random.below(layout_.places - t) < S - std::ssize(places)) places.push_back(t);
     }
     return places;

@@ -1,5 +1,5 @@
-// What a linear recurrence can do, whether training finds it or not: the solutions of copying and adding that Henaff et
-// al. (2016) write down by hand, tried on random sequences. Copying by random rotations fails now and then; the program
+// Shows what a linear recurrence can do, whether or not training finds it: tries the hand-written solutions of copying
+// and adding from Henaff et al. (2016) on random sequences. Copying by random rotations sometimes fails; the program
 // counts how often, for several numbers of symbols K and lengths S.
 #include <cmath>
 #include <filesystem>
@@ -21,7 +21,7 @@ struct MechanismOptions {
   bool dry_run = false;
 };
 
-/// "2,4,8" as numbers of 1 or more.
+/// Parses "2,4,8" as integers of 1 or more.
 std::vector<std::int64_t> numbers(const std::string& option, const std::string& text) {
   std::vector<std::int64_t> out;
   for (std::size_t first = 0; first <= text.size();) {
@@ -29,15 +29,15 @@ std::vector<std::int64_t> numbers(const std::string& option, const std::string& 
     const auto n = parse<std::int64_t>(std::string_view(text).substr(first, end - first));
     if (!n || *n < 1 || *n > 100000)
       throw Usage(
-          fmt::format("--{}: whole numbers from 1 to 100000 with commas between are wanted, got \"{}\"", option, text));
+          fmt::format("--{}: integers from 1 to 100000 separated by commas expected, got \"{}\"", option, text));
     out.push_back(*n);
     first = end + 1;
   }
   return out;
 }
 
-/// How many of `draws` solutions, each with rotations of its own, say all S symbols of a random sequence. What they say
-/// at the delimiter itself does not count.
+/// How many of `draws` solutions, each with its own random rotations, output all S symbols of a random sequence. The
+/// output at the delimiter itself does not count.
 std::int64_t copied(const MechanismOptions& o, std::int64_t K, std::int64_t S, Backend& device) {
   const std::int64_t T = o.delay, steps = T + 2 * S;
   Init init(o.seed, o.dtype == "f64" ? DType::f64 : DType::f32, device);
@@ -57,7 +57,7 @@ std::int64_t copied(const MechanismOptions& o, std::int64_t K, std::int64_t S, B
   return right;
 }
 
-/// The largest error of the sum over `draws` sequences of T numbers, two of them marked.
+/// The largest error of the sum over `draws` sequences of T values, two of them marked.
 double added(const MechanismOptions& o, std::int64_t T, Backend& device) {
   Init init(o.seed, o.dtype == "f64" ? DType::f64 : DType::f32, device);
   const LtSolution solution = adding_solution(init);
@@ -83,7 +83,7 @@ double added(const MechanismOptions& o, std::int64_t T, Backend& device) {
   return max(abs(said - Tensor::from<double>(sums, {o.draws}, device))).item();
 }
 
-/// Rows K, columns S: how many of the draws came out right; and the same as lines of a TSV.
+/// Prints how many of the draws came out right, rows K and columns S, and returns the same as TSV.
 std::string copying_table(const MechanismOptions& o, Backend& device) {
   const auto Ks = numbers("symbols", o.symbols), Ss = numbers("lengths", o.lengths);
   std::string tsv = "K\tS\tplanes\tT\tright\tdraws\n";

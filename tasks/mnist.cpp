@@ -1,5 +1,6 @@
-// Handwritten digits pixel by pixel: 784 steps of one number, and the digit at the end. In a fixed random order of the
-// pixels, in a large empty frame, or with random labels, which can only be learnt by heart.
+// Handwritten digits pixel by pixel: 784 steps of one value, with the digit as the answer at the end. Variants permute
+// the pixels in a fixed random order, put the image into a large empty frame, or use random labels, which can only be
+// memorised.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -23,7 +24,7 @@ struct MnistOptions {
 constexpr std::int64_t side = 28, classes = 10;
 constexpr unsigned nru_seed = 50;
 
-/// Pictures and digits of the training file, those of the test file behind them.
+/// Images and digits of the training file, followed by those of the test file.
 struct Digits {
   std::vector<std::uint8_t> pixels, labels;
   std::int64_t train = 0, test = 0;
@@ -51,10 +52,10 @@ Digits read_digits(const std::string& data) {
   return all;
 }
 
-/// What a pixel is fed as.
+/// The input value of a pixel.
 float scaled(const MnistOptions& o, int pixel) {
   const double x = pixel / 255.0, normal = (x - 0.1307) / 0.3081;
-  // The SRNN code makes an 8-bit picture of the normalised one again; what is outside 0..255 wraps around.
+  // Like the SRNN code, converts the normalised image back to 8 bits, where values outside 0..255 wrap around.
   if (o.wrap) return static_cast<float>((static_cast<int>(normal * 255) & 255) / 255.0);
   return static_cast<float>(o.scaling == "normal" ? normal : x);
 }
@@ -110,7 +111,7 @@ class Mnist final : public Task {
  private:
   std::int64_t length() const { return std::ssize(places_) + (o_.read_out == "extra" ? 1 : 0); }
 
-  /// The pixel of each step of a picture of this width about the middle, row by row; -1 for the frame around it.
+  /// The pixel of each step of a centred image of this width, row by row; -1 in the frame around the original image.
   static std::vector<std::int32_t> places(std::int64_t width) {
     std::vector<std::int32_t> out;
     const std::int64_t off = (side - width) / 2;
@@ -122,13 +123,13 @@ class Mnist final : public Task {
     return out;
   }
 
-  /// Which picture each stream is.
+  /// Assigns an image to each stream.
   void choose(const Setup& setup) {
     const std::int64_t n = digits_.train;
     std::vector<std::int32_t> train(static_cast<std::size_t>(n)), valid, test(static_cast<std::size_t>(digits_.test));
     std::iota(train.begin(), train.end(), 0);
     std::iota(test.begin(), test.end(), static_cast<std::int32_t>(n));
-    if (o_.labels == "random") {  // learnt by heart: what is trained on is what is asked
+    if (o_.labels == "random") {  // to be memorised, so it validates on the training images
       constexpr std::uint64_t stream = std::uint64_t{3} << 60;
       const auto from = permutation(n, setup.seed, stream).values<std::int32_t>();
       const std::vector<std::uint8_t> labels = digits_.labels;
@@ -155,14 +156,14 @@ class Mnist final : public Task {
 
   MnistOptions o_;
   Digits digits_;
-  std::vector<float> fed_;            // what each grey is fed as
+  std::vector<float> fed_;            // the input value of each grey level
   std::vector<std::int32_t> places_;  // the pixel of each step; -1: none
-  std::vector<std::int32_t> order_;   // the picture of each stream
+  std::vector<std::int32_t> order_;   // the image of each stream
   Parts parts_;
 };
 
-/// How often each digit (row) was taken for each (column), over the test set, or what was validated on where there is
-/// none: confusion.tsv and confusion.svg.
+/// How often each digit (row) was taken for each digit (column), over the test set, or the validation set if there is
+/// no test set: confusion.tsv and confusion.svg.
 void draw_confusion(const Ended& e) {
   const Parts parts = e.task.parts();
   const bool test = parts.test > 0;

@@ -1,5 +1,5 @@
-// Polyphonic music: which of 88 keys sound in the next frame of a tune, from all frames before it. The loss is the
-// negative log likelihood of a frame, the sum over its keys, in nats.
+// Polyphonic music: predicts which of 88 keys sound in the next frame of a tune from all frames before it. The loss is
+// the negative log likelihood of a frame, summed over its keys, in nats.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -29,7 +29,7 @@ class Music final : public Task {
   std::string name() const override { return "music"; }
   std::string title() const override { return fmt::format("music, {}", set_); }
   ModelShape shape() const override { return {.inputs = piano_keys, .outputs = piano_keys}; }
-  /// Each key on its own, as often as in the tunes to train on; over those to validate on.
+  /// The loss on the validation tunes of predicting each key independently, by its frequency in the training tunes.
   double baseline() const override { return baseline_; }
   Parts parts() const override { return parts_; }
 
@@ -61,7 +61,7 @@ class Music final : public Task {
     return sum(sum(keys, {-1}) * weight) / sum(weight);
   }
 
-  /// The published code trains on the sum over a tune: longer ones count more.
+  /// The published code trains on the sum over a tune, so longer tunes count more.
   double scale(const Batch& batch) const override { return sum_ ? sum(cast(batch.weight, DType::f64)).item() : 1; }
 
   std::vector<Score> scores(const Tensor& outputs, const Batch& batch) const override {
@@ -72,7 +72,7 @@ class Music final : public Task {
  private:
   static double independent_keys(const Tunes& all) {
     const auto keys = static_cast<std::size_t>(piano_keys);
-    const auto count = [&](const std::vector<Tune>& tunes) {  // in frames to predict; the last one counts these
+    const auto count = [&](const std::vector<Tune>& tunes) {  // frames with each key, then all predicted frames
       std::array<double, 89> n{};
       for (const Tune& tune : tunes) {
         for (std::size_t i = keys; i < tune.size(); ++i) n[i % keys] += tune[i];
@@ -83,7 +83,7 @@ class Music final : public Task {
     const auto train = count(all.train), valid = count(all.valid);
     double nll = 0;
     for (std::size_t k = 0; k < keys; ++k) {
-      // a key that never sounded may: half a time
+      // a key that never sounds counts as half a frame, so that no probability is 0
       const double p = std::clamp(train[k], 0.5, train.back() - 0.5) / train.back();
       nll -= valid[k] * std::log(p) + (valid.back() - valid[k]) * std::log1p(-p);
     }

@@ -1,5 +1,5 @@
-// Shortest paths in a graph that is read edge by edge: "node a is joined to node b" for all edges, of the graph and of
-// another one that only confuses, then two nodes, and the answer is the path from one to the other.
+// Shortest paths in a graph that is read edge by edge: "node a is joined to node b" for all edges of the graph and of a
+// second, confusing graph, then two nodes. The answer is the path from one to the other.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,7 +16,7 @@ struct PathsOptions {
 
 using Edges = std::vector<std::array<std::int64_t, 2>>;
 
-/// Who is joined to whom.
+/// The adjacency matrix.
 std::vector<std::vector<bool>> matrix_of(const Edges& edges, std::int64_t n) {
   std::vector<std::vector<bool>> joined(static_cast<std::size_t>(n), std::vector<bool>(static_cast<std::size_t>(n)));
   for (const auto& [a, b] : edges)
@@ -25,7 +25,7 @@ std::vector<std::vector<bool>> matrix_of(const Edges& edges, std::int64_t n) {
   return joined;
 }
 
-/// How far each node is from the first one given (-1: not to be reached), in how many shortest ways, and from where.
+/// For each node: its distance from the start (-1: unreachable), the number of shortest paths, and its predecessor.
 struct Search {
   std::vector<std::int64_t> distance, ways, from;
 };
@@ -51,9 +51,9 @@ Search search(const std::vector<std::vector<bool>>& joined, std::int64_t start) 
   return s;
 }
 
-/// A connected graph of Watts and Strogatz, k = 3 as the published generator asks for: rounded down to one neighbour on
-/// each side it is a ring, each of whose n edges is then put elsewhere with probability 1/2; drawn again until
-/// connected.
+/// A connected Watts-Strogatz graph with k = 3, as the published generator asks for. That rounds down to one neighbour
+/// on each side, so the graph starts as a ring, and each of its n edges is rewired with probability 1/2. Draws again
+/// until the graph is connected.
 Edges small_world(std::int64_t n, Stream& random) {
   while (true) {
     auto joined = std::vector(static_cast<std::size_t>(n), std::vector<bool>(static_cast<std::size_t>(n)));
@@ -65,7 +65,7 @@ Edges small_world(std::int64_t n, Stream& random) {
     for (std::int64_t a = 0; a < n; ++a) {
       if (random.below(2) == 0) continue;
       const auto& row = joined[static_cast<std::size_t>(a)];
-      if (std::count(row.begin(), row.end(), true) >= n - 1) continue;  // joined to all others
+      if (std::count(row.begin(), row.end(), true) >= n - 1) continue;  // already joined to all others
       std::int64_t b = a;
       while (b == a || row[static_cast<std::size_t>(b)]) b = random.below(n);
       set(a, (a + 1) % n, false);
@@ -87,13 +87,13 @@ void shuffle(std::vector<T>& v, Stream& random) {
     std::swap(v[k - 1], v[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(k)))]);
 }
 
-/// Edges of both graphs under their final names, in the order in which they are read, and the path wanted.
+/// The edges of both graphs under their final names, in reading order, and the expected path.
 struct Question {
   Edges edges;
   std::vector<std::int64_t> path;
 };
 
-/// The shortest path is the only one and has three nodes or more; everything is drawn again until that holds.
+/// Draws again until the shortest path is unique and has at least three nodes.
 Question draw_question(const PathsOptions& o, Stream& random) {
   Question q;
   do {
@@ -126,7 +126,7 @@ class Paths final : public Task {
   std::string title() const override { return fmt::format("shortest paths, {} + {} nodes", o_.nodes, o_.confusing); }
   /// Symbols are the nodes, then edge, end of line, question, answer; classes are the nodes and the end of the path.
   ModelShape shape() const override { return {.vocabulary = names_ + 4, .outputs = names_ + 1}; }
-  /// Guessing among the nodes, at each place.
+  /// The loss of guessing among the nodes at each step.
   double baseline() const override { return std::log(static_cast<double>(names_)); }
   Parts parts() const override { return {o_.train, o_.valid, o_.test}; }
 
@@ -166,13 +166,13 @@ class Paths final : public Task {
     return cross_entropy(said(outputs), batch.y, {.weight = cast(batch.weight, outputs.dtype())});
   }
 
-  /// The share of nodes and ends that are right.
+  /// The fraction of nodes and ends that are correct.
   double accuracy(const Tensor& outputs, const Batch& batch) const override {
     const Tensor weight = cast(batch.weight, DType::f64);
     return (sum(cast(right(outputs, batch), DType::f64) * weight) / sum(weight)).item();
   }
 
-  /// The share of paths that are right from end to end.
+  /// The fraction of paths that are correct from end to end.
   std::vector<Score> scores(const Tensor& outputs, const Batch& batch) const override {
     const Tensor whole = all(logical_or(right(outputs, batch), batch.weight < 0.5), {0});
     return {{"paths_right", sum(cast(whole, DType::f64)).item(), static_cast<double>(batch.y.dim(1))}};
@@ -181,9 +181,9 @@ class Paths final : public Task {
  private:
   enum Token { edge, line, question, answer };
   std::int32_t symbol(Token token) const { return static_cast<std::int32_t>(names_ + token); }
-  /// The step at which the first node is to be said; the answer token stands there and at all that follow.
+  /// The step that outputs the first node; the answer token is the input there and at all later steps.
   std::int64_t first() const { return 8 * names_ + 3; }
-  /// Steps for the longest path and its end.
+  /// The number of steps for the longest path and its end.
   std::int64_t answers() const { return o_.nodes + 1; }
   Tensor said(const Tensor& outputs) const { return slice(outputs, 0, first(), first() + answers()); }
   Tensor right(const Tensor& outputs, const Batch& batch) const { return equal(argmax(said(outputs)), batch.y); }

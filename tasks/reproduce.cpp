@@ -1,5 +1,5 @@
-// A table or figure of a paper, run anew: starts the task programs on its presets and prints what was reported beside
-// what is measured.
+// Reruns a table or figure of a paper: starts the task programs on its presets, and prints the reported values next to
+// the measured ones.
 #include <fmt/ranges.h>
 #include <unistd.h>
 
@@ -34,7 +34,7 @@ std::string cell_of(const Preset& p) {
   return at == p.options.rend() || at == p.options.rbegin() ? "" : *(at - 1);
 }
 
-/// The presets of a table that --cells and --cases leave; throws Usage for a name that nothing has.
+/// Keeps the presets of a table that --cells and --cases select; throws Usage for a name that no preset has.
 void choose(PresetTable& table, const ReproduceOptions& o) {
   const auto keep = [&](const std::string& option, const std::vector<std::string>& wanted, const auto& names_of) {
     if (wanted.empty()) return;
@@ -57,7 +57,7 @@ void choose(PresetTable& table, const ReproduceOptions& o) {
   if (table.presets.empty()) throw Usage(fmt::format("--cells, --cases: nothing of {} is left", table.name));
 }
 
-/// What the results of a part of a table are called, so that those of the whole stay.
+/// The name for the results of part of a table, so that they do not overwrite those of the whole.
 std::string part_name(const std::string& table, const ReproduceOptions& o) {
   std::string name = table;
   for (const std::string& part : {o.cases, o.cells})
@@ -65,7 +65,7 @@ std::string part_name(const std::string& table, const ReproduceOptions& o) {
   return name;
 }
 
-/// The table of this name, or that of a preset with this one alone.
+/// The table of this name; given a preset's name, its table with only that preset.
 PresetTable find_table(const std::vector<PresetTable>& tables, const std::string& name) {
   std::vector<std::string> known;
   for (PresetTable table : tables) {
@@ -81,7 +81,7 @@ PresetTable find_table(const std::vector<PresetTable>& tables, const std::string
   throw Usage(fmt::format("{}: there is no such table or figure{}. See --list.", name, near_names(name, known)));
 }
 
-/// One line on a terminal that tells what runs now; nothing elsewhere.
+/// One line on a terminal that shows what is running; silent elsewhere.
 class LiveLine {
  public:
   ~LiveLine() { clear(); }
@@ -124,7 +124,7 @@ int reproduce(int argc, const char* const* argv) {
     return 0;
   }
   if (o.names.size() != 1)
-    throw Usage(fmt::format("one NAME of a table or figure is wanted, got {}. See --list.", o.names.size()));
+    throw Usage(fmt::format("one NAME of a table or figure expected, got {}. See --list.", o.names.size()));
   Report report{find_table(tables, o.names[0]), o.budget, o.seeds, o.device, {}};
   choose(report.table, o);
   report.table.name = part_name(report.table.name, o);
@@ -133,7 +133,7 @@ int reproduce(int argc, const char* const* argv) {
   const std::filesystem::path base = report_base(report, o.results);
   std::error_code error;
   std::filesystem::create_directories(base.parent_path(), error);
-  const Interrupt interrupt;  // before the lock, which a signal must not leave behind
+  const Interrupt interrupt;  // before the lock, so that a signal does not leave the lock behind
   const Lock lock(base.string() + ".lock", base.string());
 
   std::size_t width = 8;

@@ -1,5 +1,6 @@
-// Speech frame by frame: the log spectrum of the next 32 ms from all before it (the pipeline of Wisdom et al. 2016). At
-// the end predicted spectra become sound again, with the true phases, and are held against the recording.
+// Speech frame by frame: predicts the log spectrum of the next 32 ms from all frames before it (the pipeline of Wisdom
+// et al. 2016). At the end, predicted spectra become sound again, with the true phases, and are compared with the
+// recording.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -19,23 +20,23 @@ struct SpeechOptions {
 };
 
 constexpr std::int64_t rate = 8000, size = 256, hop = 128, bins = size / 2 + 1;
-constexpr double floor_power = 1e-5, silence = -50;  // 10 log10 of it
+constexpr double floor_power = 1e-5, silence = -50;  // silence: 10 log10(floor_power)
 
 StftOptions frames_of_speech() {
   return {.size = size, .hop = hop, .window = hann_window(size, true, DType::f64), .centre = false};
 }
 
-/// Spectra [frames, bins] of a recording with zeros around it: ceil(n / 128) + 3 frames, the first and the last silent.
+/// Spectra [frames, bins] of a recording padded with zeros: ceil(n / 128) + 3 frames, the first and the last silent.
 Tensor spectra(const std::vector<double>& x) {
   const auto n = static_cast<std::int64_t>(x.size());
   const Tensor whole = pad(Tensor::from<double>(x, {n}), 0, size, (hop - n % hop) % hop + size);
   return stft(whole, frames_of_speech());
 }
 
-/// In dB.
+/// Log power in dB.
 Tensor features(const Tensor& spectra) { return 10 / std::log(10.0) * log(floor_power + square(abs(spectra))); }
 
-/// The sound of n samples whose spectra have these features and phases, rounded to 16 bit.
+/// The waveform of n samples with these features and phases, rounded to 16 bit.
 std::vector<double> sound(const Tensor& decibel, const Tensor& phase, std::int64_t n) {
   const Tensor magnitude = exp(std::log(10.0) / 20 * decibel);
   const Tensor whole = istft(polar(magnitude, phase), frames_of_speech());
@@ -78,11 +79,12 @@ class Speech final : public Task {
   std::string name() const override { return "speech"; }
   std::string title() const override { return fmt::format("speech, {} recordings", utterances_.size()); }
   ModelShape shape() const override { return {.inputs = bins, .outputs = bins}; }
-  /// Always saying the mean frame of the training set.
+  /// The loss of always predicting the mean frame of the training set.
   double baseline() const override { return baseline_; }
   Parts parts() const override { return parts_; }
 
-  /// Frames [T, B, bins] and the next ones; behind the end of a recording is silence, which is the last target of each.
+  /// Frames [T, B, bins] and the frames that follow them. Each recording is followed by silence, which is its last
+  /// target.
   Batch batch(std::uint64_t, const std::vector<std::uint64_t>& streams) const override {
     const auto B = streams.size(), width = static_cast<std::size_t>(bins);
     std::size_t T = 0;
@@ -108,14 +110,14 @@ class Speech final : public Task {
             {Tensor::from<std::int32_t>(which, {rows})}};
   }
 
-  /// The mean squared error in dB^2, over the frames that are there.
+  /// The mean squared error in dB^2, over all frames except padding.
   Tensor loss(const Tensor& outputs, const Batch& batch) const override {
     const Tensor error = mean(square(outputs - cast(batch.y, outputs.dtype())), {-1});
     const Tensor weight = cast(batch.weight, outputs.dtype());
     return sum(error * weight) / sum(weight);
   }
 
-  /// Wisdom et al. divide by all steps, those of padding up to the longest recording of the part included.
+  /// Wisdom et al. divide by all steps, including the padding up to the longest recording of the part.
   double scale(const Batch& batch) const override { return over_steps_ ? frames(batch) / steps(batch) : 1; }
 
   std::vector<Score> scores(const Tensor& outputs, const Batch& batch) const override {
@@ -144,7 +146,7 @@ class Speech final : public Task {
       if (pesq_.empty()) continue;
       try {
         add(quality, pesq(pesq_, reference, heard, rate));
-      } catch (const Error& e) {  // not worth a long run's other results
+      } catch (const Error& e) {  // a failure here must not cost a long run its other results
         warn("speech", e.what());
       }
     }
@@ -182,14 +184,14 @@ class Speech final : public Task {
 
   std::string set_;
   bool over_steps_, waveforms_;
-  std::string pesq_;  // a program, if any
+  std::string pesq_;  // the PESQ program; empty: none
   std::vector<Utterance> utterances_;
   std::vector<std::int64_t> longest_;  // frames of the longest recording of each part
   Parts parts_;
   double baseline_ = 0;
 };
 
-/// A recording as it is, and as it was predicted frame by frame from the frames before.
+/// Draws a recording as it is, and as predicted frame by frame from the frames before.
 void draw_spectrogram(const Ended& e) {
   const Batch batch = e.task.batch(e.seed, {e.streams.front()});
   const Tensor predicted = e.model(on(batch.x, e.model.device()));

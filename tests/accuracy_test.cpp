@@ -119,7 +119,18 @@ TEST_CASE("long sums keep their precision, and largest elements let NaN through"
         doctest::Approx(sum(cast(any, DType::f64), {0, 2}).at(1).item()).epsilon(6e-8));
   CHECK(sum(reshape(x, {1000000, 3}), {0}).at(1).item() ==
         doctest::Approx(1000000 * static_cast<double>(0.1F)).epsilon(1e-6));
-  CHECK(std::isnan(max(Tensor::from<float>({1, NAN, 2}, {3})).item()));
+  for (const std::int64_t n : {3, 40}) {  // alone, and in a vector with others
+    for (std::int64_t at = 0; at < n; ++at) {
+      CAPTURE(at);
+      std::vector<float> values(static_cast<std::size_t>(n), 1);
+      values[static_cast<std::size_t>(at)] = NAN;
+      const Tensor row = Tensor::from<float>(values, {n});
+      CHECK(std::isnan(max(row).item()));
+      CHECK(std::isnan(min(row).item()));
+      CHECK(std::isnan(max(reshape(row, {n, 1}), {0}).item()));
+      CHECK(std::isnan(min(reshape(row, {n, 1}), {0}).item()));
+    }
+  }
 }
 
 namespace {

@@ -9,7 +9,7 @@ namespace {
 
 using Given = std::map<std::string, std::string>;
 
-/// All settings that the formula names, in all combinations (whole numbers: the default, 4 and 16), and each value of
+/// All settings that the formula names, in all combinations (integers: the default, 4 and 16), and each value of
 /// the others alone, which must change nothing.
 std::vector<Given> variants(const CellType& type) {
   std::vector<Given> all{{}};

@@ -47,20 +47,17 @@ const std::vector<BadSize> bad_sizes{
     {"eurnn",
      8,
      {{"style", "tunable"}, {"capacity", "3"}},
-     "--eurnn.capacity: an even number of layers is wanted, got 3"},
+     "--eurnn.capacity: an even number of layers expected, got 3"},
     {"goru",
      12,
      {},
      "--hidden: the fft style needs 2, 4, 8, ... units, a power of two, got 12. Hint: --goru.style tunable"},
     {"goru", 7, {{"style", "tunable"}}, "--hidden: the tunable style needs an even number of units, got 7"},
-    {"goru",
-     8,
-     {{"style", "tunable"}, {"capacity", "5"}},
-     "--goru.capacity: an even number of layers is wanted, got 5"},
+    {"goru", 8, {{"style", "tunable"}, {"capacity", "5"}}, "--goru.capacity: an even number of layers expected, got 5"},
     {"goru",
      8,
      {{"style", "householder"}, {"reflections", "8"}},
-     "--goru.reflections: fewer than the 8 units are wanted, got 8"},
+     "--goru.reflections: fewer than the 8 units expected, got 8"},
     {"nru",
      8,
      {{"memory", "6"}, {"heads", "4"}},
@@ -68,21 +65,21 @@ const std::vector<BadSize> bad_sizes{
      "4"},
     {"nnrnn", 7, {}, "--hidden: nnrnn needs an even number of units, got 7"},
     {"enrnn", 8, {{"short", "3"}}, "--enrnn.short: an even number is needed, as T starts with blocks of 2, got 3"},
-    {"enrnn", 8, {{"short", "8"}}, "--enrnn.short: fewer than 8 units are wanted, got 8"},
+    {"enrnn", 8, {{"short", "8"}}, "--enrnn.short: fewer than 8 units expected, got 8"},
     {"enrnn", 2, {}, "--hidden: enrnn needs 3 units or more, got 2"},
-    {"enrnn", 8, {{"short", "2"}, {"negatives", "7"}}, "--enrnn.negatives: at most 6, the units, are wanted, got 7"},
+    {"enrnn", 8, {{"short", "2"}, {"negatives", "7"}}, "--enrnn.negatives: at most 6, the units, expected, got 7"},
     {"enrnn",
      8,
      {{"inputs", "identity"}},
      "--enrnn.inputs: the identity needs inputs as wide as the state, got 3 and 8"},
-    {"scornn", 8, {{"negatives", "9"}}, "--scornn.negatives: at most 8, the units, are wanted, got 9"},
-    {"ornn", 8, {{"reflections", "9"}}, "--ornn.reflections: at most 8, the units, are wanted, got 9"},
+    {"scornn", 8, {{"negatives", "9"}}, "--scornn.negatives: at most 8, the units, expected, got 9"},
+    {"ornn", 8, {{"reflections", "9"}}, "--ornn.reflections: at most 8, the units, expected, got 9"},
     {"ornn", 7, {{"activation", "oplu"}}, "--hidden: oplu works on pairs, so an even number of units is needed, got 7"},
     {"ornn",
      7,
      {{"activation", "modrelu_pairs"}},
      "--hidden: modrelu_pairs works on pairs, so an even number of units is needed, got 7"},
-    {"spectral_rnn", 8, {{"reflections", "9"}}, "--spectral_rnn.reflections: at most 8, the units, are wanted, got 9"},
+    {"spectral_rnn", 8, {{"reflections", "9"}}, "--spectral_rnn.reflections: at most 8, the units, expected, got 9"},
     {"lt_rnn", 8, {{"pool", "3"}}, "--lt_rnn.pool: 8 units do not fall into pools of 3"},
     {"lt_irnn", 8, {{"pool", "3"}}, "--lt_irnn.pool: 8 units do not fall into pools of 3"},
     {"r_transformer", 8, {{"heads", "3"}}, "--r_transformer.heads: 8 units do not fall into 3 heads"},
@@ -213,7 +210,7 @@ TEST_CASE("every setting of every cell: words, other kinds of numbers, numbers o
         const std::string text = error(value);
         CAPTURE(text);
         CHECK(text.starts_with(fmt::format("--{}: {} in ", name, start)));
-        CHECK(text.ends_with(fmt::format(" is wanted, got {}", value)));
+        CHECK(text.ends_with(fmt::format(" expected, got {}", value)));
       };
       if (s.kind == Setting::Kind::choice) {
         for (const std::string v : {"", "nothing", "1.5"}) {
@@ -224,14 +221,14 @@ TEST_CASE("every setting of every cell: words, other kinds of numbers, numbers o
       REQUIRE(ranges.contains(name));  // a new number has its range in the table
       const bool whole = s.kind == Setting::Kind::integer;
       if (whole) {
-        rule("is not a whole number", {"", "few", "1.5", "1e3", "8 ", "0x8", "+8", "99999999999999999999"});
+        rule("is not an integer", {"", "few", "1.5", "1e3", "8 ", "0x8", "+8", "99999999999999999999"});
       } else {
         rule("is not a number", {"", "few", "1,5", "0.1 ", "1e999"});
         for (const std::string v : {"nan", "inf", "-inf", "1e+301"}) is("a number", v);
       }
       const auto& [below, above] = ranges.at(name);
       for (const std::string& v : {below, above}) {
-        if (!v.empty()) is(whole ? "a whole number" : "a number", v);
+        if (!v.empty()) is(whole ? "an integer" : "a number", v);
       }
     }
   }

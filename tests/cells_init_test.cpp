@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "cells/cell.h"
-#include "tests/laws.h"
+#include "tests/distributions.h"
 
 using namespace reel;
 using namespace reel::test;

@@ -55,7 +55,7 @@ TEST_CASE("runs at random: the generated kernel computes what the CPU's does, to
   const std::vector<Run> runs = random_runs(6);
   const HostKernels kernels = host_kernels(runs);
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const auto wanted = runs[i]->by_cpu();
+    const auto wanted = runs[i]->cpu_fallback();
     for (const FusedCall& c : runs[i]->calls) {  // so that nothing is right because it was there
       const FusedOperand& o = runs[i]->operands[static_cast<std::size_t>(c.out)];
       if (!o.local)
@@ -73,7 +73,7 @@ TEST_CASE("every function on every dtype: the generated kernel against the CPU's
   const HostKernels kernels = host_kernels(runs);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     CAPTURE(name_of(all_dtypes[i]));
-    const auto wanted = runs[i]->by_cpu();
+    const auto wanted = runs[i]->cpu_fallback();
     launch(kernels, i, *runs[i]);
     const auto got = runs[i]->results();
     const double tolerance = real_of(all_dtypes[i]) == DType::f32 ? 1e-5 : 1e-13;
@@ -114,7 +114,7 @@ TEST_CASE("layouts: packs of 16 bytes where addresses and columns allow") {
   run.map(Tanh{}, run.zip(Add{}, x, x, true), false);
   CHECK(gpu::lay_out(run.args()).per == 4);
   CHECK(gpu::lay_out(run.args()).rows == 1);  // one long row
-  CHECK(contains(text_of(run), "Pack<float, 4>"));
+  CHECK(contains(text_of(run), "AlignedVector<float, 4>"));
   CHECK(!contains(text_of(run), "column = "));  // no division to find it
   const int row = run.add(DType::f32, 0, 1), column = run.add(DType::f32, 1, 0);
   run.zip(Mul{}, run.zip(Mul{}, x, row, true), column, false);

@@ -5,8 +5,8 @@
 #include "ops/linalg.h"
 #include "tasks/harness/device.h"
 #include "tests/gpu.h"
-#include "tests/little_task.h"
 #include "tests/recording_device.h"
+#include "tests/toy_task.h"
 
 using namespace reel;
 using namespace reel::test;
@@ -102,7 +102,7 @@ TEST_CASE("a graph that runs asks for no memory") {
   const Little task({.symbols = true, .weights = true});
   Model model(task.shape(), {.cell = "lstm", .hidden = 16}, Init(3, DType::f32, *gpu()));
   Optimizer optimizer(model.trained(), usual_optimizer());
-  Steps steps(task, model, optimizer, true);
+  TrainingStep steps(task, model, optimizer, true);
   Tensors carry;
   for (std::uint64_t i = 0; i < 8; ++i) {
     carry.clear();
@@ -121,16 +121,16 @@ TEST_CASE("a singular triangle in a graph is told with the next reading") {
   Tensor a = triangle(4);
   const Tensor b = Tensor::from<double>({1, 2}, {2, 1}, *gpu());
   const std::vector<double> wanted = triangular_solve(a, b).values<double>();
-  const auto recording = gpu()->record();
+  const auto graph = gpu()->capture();
   const Tensor x = triangular_solve(a, b);
-  recording->stop();
-  recording->replay();
+  graph->stop();
+  graph->replay();
   CHECK(x.values<double>() == wanted);
   a.assign(triangle(0));
-  recording->replay();
+  graph->replay();
   CHECK(contains(error_of([&] { x.values<double>(); }), "[triangular_solve] a matrix is singular, or not finite"));
   a.assign(triangle(4));
-  recording->replay();
+  graph->replay();
   CHECK(x.values<double>() == wanted);
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("a bad index in a graph is told with the reading of the loss, and noth
   const Little task({.symbols = true});
   Model model(task.shape(), {.cell = "gru", .hidden = 16}, Init(3, DType::f32, *gpu()));
   Optimizer optimizer(model.trained(), usual_optimizer());
-  Steps steps(task, model, optimizer, true);
+  TrainingStep steps(task, model, optimizer, true);
   Tensors carry;
   for (std::uint64_t i = 0; i < 3; ++i) {
     carry.clear();

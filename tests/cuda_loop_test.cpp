@@ -15,13 +15,13 @@ namespace {
 constexpr std::int64_t steps = random_steps;
 
 gpu::LoopValues values_of(const RandomLoop& loop) {
-  gpu::LoopNotes notes;
-  for (std::int64_t i = 0; i < gpu::LoopNotes::looked_at; ++i) {
+  gpu::LoopTrace trace;
+  for (std::int64_t i = 0; i < gpu::LoopTrace::looked_at; ++i) {
     const std::vector<FusedOperand> now = loop.operands(i);
-    notes.start_step();
-    REQUIRE(notes.note({loop.run->rows, loop.run->columns, loop.run->calls, now}));
+    trace.start_step();
+    REQUIRE(trace.add({loop.run->rows, loop.run->columns, loop.run->calls, now}));
   }
-  return find_values(notes.calls().value(), steps).value();
+  return find_values(trace.calls().value(), steps).value();
 }
 
 /// A recurrence with all that its kernels may meet, its outputs and derivatives.
@@ -88,7 +88,7 @@ TEST_CASE("loops at random: one kernel computes what the steps do, to the last b
   for (std::size_t i = 0; i < loops.size(); ++i) {
     FusedRunMaker& run = *loops[i]->run;
     const auto start = run.memory();
-    loops[i]->by_cpu();
+    loops[i]->cpu_fallback();
     const auto wanted = run.results();
     run.restore(start);
     CHECK(run.results() != wanted);

@@ -1,7 +1,7 @@
 // Linear algebra as the CUDA backend does it, on the host: the libraries' functions are LAPACK's (fake_solver.h) and
 // the small kernels are loops, so that what is row-major, column by column, conjugated or one of many is held against
 // the CPU's kernels without a GPU.
-#include "backends/cuda/by_cpu.h"
+#include "backends/cuda/cpu_fallback.h"
 #include "backends/cuda/matrices.h"
 #include "backends/cuda/matrix_kernels_by.h"
 #include "tests/check.h"
@@ -104,7 +104,7 @@ TEST_CASE("solve and triangular_solve: all forms, shared operands, right sides o
           compare({{{batch, n, k}, d}}, [&](const Tensors& out, bool native) {
             const SolveArgs s{d,        adjoint,  n,         k, batch, one_a ? 0 : n * n, one_b ? 0 : n * k,
                               a.data(), b.data(), to(out[0])};
-            if (native) return gpu::native_solve(host.at, s);
+            if (native) return gpu::cusolver_solve(host.at, s);
             backend("cpu").solve(s);
             return true;
           });
@@ -129,7 +129,7 @@ TEST_CASE("solve and triangular_solve: all forms, shared operands, right sides o
                                         triangle.data(),
                                         b.data(),
                                         to(out[0])};
-            if (native) return gpu::native_triangular_solve(host.at, s);
+            if (native) return gpu::cusolver_triangular_solve(host.at, s);
             backend("cpu").triangular_solve(s);
             return true;
           });
@@ -147,13 +147,13 @@ TEST_CASE("cholesky, lu, qr") {
     const Tensor a = matrices(batch, m, n, d, 5);
     compare({{{batch, m, m}, d}, {{batch, m, r}, d}, {{batch, r, n}, d}}, [&](const Tensors& out, bool native) {
       const LuArgs s{d, m, n, batch, a.data(), to(out[0]), to(out[1]), to(out[2])};
-      if (native) return gpu::native_lu(host.at, s);
+      if (native) return gpu::cusolver_lu(host.at, s);
       backend("cpu").lu(s);
       return true;
     });
     compare({{{batch, m, r}, d}, {{batch, r, n}, d}}, [&](const Tensors& out, bool native) {
       const QrArgs s{d, m, n, batch, a.data(), to(out[0]), to(out[1])};
-      if (native) return gpu::native_qr(host.at, s);
+      if (native) return gpu::cusolver_qr(host.at, s);
       backend("cpu").qr(s);
       return true;
     });
@@ -161,7 +161,7 @@ TEST_CASE("cholesky, lu, qr") {
     const Tensor h = matmul(a, conj(a), {.transpose_b = true}) + eye(n, d);
     compare({{{batch, n, n}, d}}, [&](const Tensors& out, bool native) {
       const CholeskyArgs s{d, n, batch, h.data(), to(out[0])};
-      if (native) return gpu::native_cholesky(host.at, s);
+      if (native) return gpu::cusolver_cholesky(host.at, s);
       backend("cpu").cholesky(s);
       return true;
     });
@@ -182,7 +182,7 @@ TEST_CASE("determinant: whatever of it is asked for") {
                     {out[static_cast<std::size_t>(i)].dtype(), batch, 5, to(out[static_cast<std::size_t>(i)])});
             }
             const DeterminantArgs s{d, n, batch, a.data(), part(0), part(1), part(2)};
-            if (native) return gpu::native_determinant(host.at, s);
+            if (native) return gpu::cusolver_determinant(host.at, s);
             backend("cpu").determinant(s);
             return true;
           });
@@ -199,23 +199,23 @@ TEST_CASE("svd, pinv, polar: tall, wide, square") {
     compare({{{batch, m, k}, d}, {{batch, k}, real_of(d)}, {{batch, k, n}, d}, {{batch, k}, DType::i32}},
             [&](const Tensors& out, bool native) {
               const SvdArgs s{d, batch, m, n, a.data(), to(out[0]), to(out[1]), to(out[2]), to<std::int32_t>(out[3])};
-              if (native) return gpu::native_svd(host.at, s);
+              if (native) return gpu::cusolver_svd(host.at, s);
               backend("cpu").svd(s);
               return true;
             });
     for (const double rcond : {0.0, 0.6}) {  // 0.6 leaves out some
       compare({{{batch, n, m}, d}}, [&](const Tensors& out, bool native) {
         const PinvArgs s{d, m, n, batch, rcond, a.data(), to(out[0])};
-        if (native) return gpu::native_pinv(host.at, s);
+        if (native) return gpu::cusolver_pinv(host.at, s);
         backend("cpu").pinv(s);
         return true;
       });
     }
     if (m < n) return;
     compare({{{batch, m, n}, d}}, [&](const Tensors& out, bool native) {
-      const PolarArgs s{d, m, n, batch, a.data(), to(out[0])};
-      if (native) return gpu::native_polar(host.at, s);
-      backend("cpu").polar(s);
+      const PolarFactorArgs s{d, m, n, batch, a.data(), to(out[0])};
+      if (native) return gpu::cusolver_polar_factor(host.at, s);
+      backend("cpu").polar_factor(s);
       return true;
     });
   });
@@ -234,7 +234,7 @@ TEST_CASE("eig and eigh: pairs of real matrices, complex ones, vectors in the ga
                     const EigArgs s{
                         d, batch, n, a.data(), to(out[0]), to(out[1]), to<std::int32_t>(out[2]), to<bool>(out[3])};
                     if (!native) return backend("cpu").eig(s) == 0;
-                    const bool good = gpu::native_eig(host.at, s) == 0;
+                    const bool good = gpu::cusolver_eig(host.at, s) == 0;
                     const auto w = elements(out[0]);
                     for (std::size_t j = 0; j + 1 < w.size(); ++j)
                       pairs += w[j].imag() > 0 && w[j + 1] == std::conj(w[j]);
@@ -243,7 +243,7 @@ TEST_CASE("eig and eigh: pairs of real matrices, complex ones, vectors in the ga
         compare({{{batch, n}, real_of(d)}, {{batch, n, n}, d}, {{batch, n}, DType::i32}},
                 [&](const Tensors& out, bool native) {
                   const EighArgs s{d, batch, n, a.data(), to(out[0]), to(out[1]), to<std::int32_t>(out[2])};
-                  if (native) return gpu::native_eigh(host.at, s);
+                  if (native) return gpu::cusolver_eigh(host.at, s);
                   backend("cpu").eigh(s);
                   return true;
                 });
@@ -259,7 +259,7 @@ TEST_CASE("vectors that are no basis are counted, as the CPU counts them") {
   const Tensor values = unset({3, 2}, DType::c128), vectors = unset({3, 2, 2}, DType::c128),
                places = unset({3, 2}, DType::i32), independent = unset({3}, DType::boolean);
   const EigArgs s{DType::f64, 3, 2, a.data(), to(values), to(vectors), to<std::int32_t>(places), to<bool>(independent)};
-  CHECK(gpu::native_eig(host.at, s) == 2);
+  CHECK(gpu::cusolver_eig(host.at, s) == 2);
   CHECK(independent.values<bool>() == std::vector<bool>{false, true, false});
   CHECK(backend("cpu").eig(s) == 2);
   CHECK(independent.values<bool>() == std::vector<bool>{false, true, false});
@@ -278,31 +278,35 @@ TEST_CASE("what is wrong is noticed, and left to the CPU's kernel") {
   std::int32_t* const largest = to<std::int32_t>(places);
   const DType d = DType::f64;
   const auto solve = [&](const Tensor& a, const Tensor& b) {
-    return gpu::native_solve(host.at, {d, false, 2, 2, 1, 4, 4, a.data(), b.data(), to(out)});
+    return gpu::cusolver_solve(host.at, {d, false, 2, 2, 1, 4, 4, a.data(), b.data(), to(out)});
   };
   const auto triangular = [&](const Tensor& a, const Tensor& b, bool upper, bool unit) {
-    return gpu::native_triangular_solve(host.at,
-                                        {d, upper, unit, false, 1e-6, 2, 2, 1, 4, 4, a.data(), b.data(), to(out)});
+    return gpu::cusolver_triangular_solve(host.at,
+                                          {d, upper, unit, false, 1e-6, 2, 2, 1, 4, 4, a.data(), b.data(), to(out)});
   };
   const auto lu = [&](const Tensor& a) {
-    return gpu::native_lu(host.at, {d, 2, 2, 1, a.data(), to(out), to(more), to(third)});
+    return gpu::cusolver_lu(host.at, {d, 2, 2, 1, a.data(), to(out), to(more), to(third)});
   };
-  const auto qr = [&](const Tensor& a) { return gpu::native_qr(host.at, {d, 2, 2, 1, a.data(), to(out), to(more)}); };
-  const auto cholesky = [&](const Tensor& a) { return gpu::native_cholesky(host.at, {d, 2, 1, a.data(), to(out)}); };
+  const auto qr = [&](const Tensor& a) { return gpu::cusolver_qr(host.at, {d, 2, 2, 1, a.data(), to(out), to(more)}); };
+  const auto cholesky = [&](const Tensor& a) { return gpu::cusolver_cholesky(host.at, {d, 2, 1, a.data(), to(out)}); };
   const auto determinant = [&](const Tensor& a) {
-    return gpu::native_determinant(host.at, {d, 2, 1, a.data(), to(out), nullptr, nullptr});
+    return gpu::cusolver_determinant(host.at, {d, 2, 1, a.data(), to(out), nullptr, nullptr});
   };
   const auto eigh = [&](const Tensor& a) {
-    return gpu::native_eigh(host.at, {d, 1, 2, a.data(), to(out), to(more), largest});
+    return gpu::cusolver_eigh(host.at, {d, 1, 2, a.data(), to(out), to(more), largest});
   };
   const auto eig = [&](const Tensor& a) {
-    return gpu::native_eig(host.at, {d, 1, 2, a.data(), to(values), to(complex), largest, &independent}).has_value();
+    return gpu::cusolver_eig(host.at, {d, 1, 2, a.data(), to(values), to(complex), largest, &independent}).has_value();
   };
   const auto svd = [&](const Tensor& a) {
-    return gpu::native_svd(host.at, {d, 1, 2, 2, a.data(), to(out), to(more), to(third), largest});
+    return gpu::cusolver_svd(host.at, {d, 1, 2, 2, a.data(), to(out), to(more), to(third), largest});
   };
-  const auto pinv = [&](const Tensor& a) { return gpu::native_pinv(host.at, {d, 2, 2, 1, 1e-15, a.data(), to(out)}); };
-  const auto polar = [&](const Tensor& a) { return gpu::native_polar(host.at, {d, 2, 2, 1, a.data(), to(out)}); };
+  const auto pinv = [&](const Tensor& a) {
+    return gpu::cusolver_pinv(host.at, {d, 2, 2, 1, 1e-15, a.data(), to(out)});
+  };
+  const auto polar = [&](const Tensor& a) {
+    return gpu::cusolver_polar_factor(host.at, {d, 2, 2, 1, a.data(), to(out)});
+  };
   CHECK((solve(good, good) && triangular(good, good, true, false) && lu(good) && qr(good) && cholesky(good) &&
          determinant(good) && eigh(good) && eig(good) == has_geev && svd(good) && pinv(good) && polar(good)));
   for (const Tensor& bad : {nan, infinite}) {
@@ -342,7 +346,7 @@ TEST_CASE("triangular_solve while kernels are written down: what is wrong is not
   const Tensor b = Tensor::from<double>({1, 2}, {2, 1}), x = unset({2, 1}, DType::f64);
   const auto run = [&](std::initializer_list<double> a) {
     const Tensor triangle = Tensor::from<double>(a, {2, 2});
-    CHECK(gpu::native_triangular_solve(
+    CHECK(gpu::cusolver_triangular_solve(
         at, {DType::f64, false, false, false, 0, 2, 1, 1, 4, 2, triangle.data(), b.data(), to(x)}));
   };
   run({2, 0, 1, 4});
@@ -364,8 +368,8 @@ TEST_CASE("through the CPU: arguments go down, results come up, what is not want
                wanted_log = unset({2}, DType::f64);
   using Args = DeterminantArgs;
   const Args s{d, 3, 2, a.data(), nullptr, to(sign), to(log_abs)};
-  gpu::by_cpu(device, &Backend::determinant, s, gpu::Part{&Args::a, d, 18}, gpu::Part{&Args::det, d, 2},
-              gpu::Part{&Args::sign, d, 2}, gpu::Part{&Args::log_abs, DType::f64, 2});
+  gpu::cpu_fallback(device, &Backend::determinant, s, gpu::Part{&Args::a, d, 18}, gpu::Part{&Args::det, d, 2},
+                    gpu::Part{&Args::sign, d, 2}, gpu::Part{&Args::log_abs, DType::f64, 2});
   device.determinant({d, 3, 2, a.data(), nullptr, to(wanted), to(wanted_log)});
   CHECK(difference(sign, wanted) == 0);
   CHECK(difference(log_abs, wanted_log) == 0);
@@ -374,9 +378,10 @@ TEST_CASE("through the CPU: arguments go down, results come up, what is not want
                independent = unset({1}, DType::boolean);
   const EigArgs e{DType::f64,           1, 2, block.data(), to(values), to(vectors), to<std::int32_t>(places),
                   to<bool>(independent)};
-  CHECK(gpu::by_cpu(device, &Backend::eig, e, gpu::Part{&EigArgs::a, DType::f64, 4}, gpu::Part{&EigArgs::values, d, 2},
-                    gpu::Part{&EigArgs::vectors, d, 4}, gpu::Part{&EigArgs::largest, DType::i32, 2},
-                    gpu::Part{&EigArgs::independent, DType::boolean, 1}) == 1);
+  CHECK(gpu::cpu_fallback(device, &Backend::eig, e, gpu::Part{&EigArgs::a, DType::f64, 4},
+                          gpu::Part{&EigArgs::values, d, 2}, gpu::Part{&EigArgs::vectors, d, 4},
+                          gpu::Part{&EigArgs::largest, DType::i32, 2},
+                          gpu::Part{&EigArgs::independent, DType::boolean, 1}) == 1);
   CHECK(difference(values, Tensor::full({1, 2}, 2, d)) < 1e-12);
   CHECK(!independent.values<bool>()[0]);
 }

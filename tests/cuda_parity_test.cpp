@@ -91,7 +91,7 @@ double factorisation_residual(const Tensor& A, const Tensor& singular_values, Ba
   basis(s[0]);
   const Tensor inverse = there([](const Tensor& x) { return Tensors{pinv(x)}; })[0];
   same(m >= n ? matmul(inverse, a) : matmul(a, inverse), eye(k, DType::c128));
-  if (m >= n) basis(there([](const Tensor& x) { return Tensors{polar(x)}; })[0]);
+  if (m >= n) basis(there([](const Tensor& x) { return Tensors{polar_factor(x)}; })[0]);
   if (m != n) return worst;
   const Tensors x = there([](const Tensor& b) {
     const Tensor upper = triu(b) + 2 * eye(b.dim(-1), b.dtype());
@@ -223,7 +223,7 @@ TEST_CASE("runs at random: the kernel that is made of them is the CPU's on the G
       const auto run = random_run(static_cast<std::uint64_t>(columns + calls), rows, columns, calls);
       if (!takes_run(*run, *gpu())) continue;
       ++taken;
-      const Results wanted = run->by_cpu();
+      const Results wanted = run->cpu_fallback();
       CHECK_MESSAGE((by_device(*run, *gpu()) == wanted), fmt::format("{} calls on {} x {}", calls, rows, columns));
     }
   }
@@ -237,7 +237,7 @@ TEST_CASE("loops at random: one kernel on the GPU is the CPU's steps, to the las
     if (!takes_run(*loop->run, *gpu())) continue;
     ++taken;
     const auto start = loop->run->memory();
-    loop->by_cpu();
+    loop->cpu_fallback();
     const Results wanted = loop->run->results();
     loop->run->restore(start);
     CHECK(by_device(*loop, *gpu()) == wanted);
@@ -252,7 +252,7 @@ TEST_CASE("every function in a run: the GPU against the CPU's kernel") {
       if (rows > 3 && size_of(d) > 8) continue;
       const auto run = all_functions(d, rows, 1024);
       if (!takes_run(*run, *gpu())) continue;
-      const Results wanted = run->by_cpu(), got = by_device(*run, *gpu());
+      const Results wanted = run->cpu_fallback(), got = by_device(*run, *gpu());
       for (std::size_t k = 0; k < wanted.size(); ++k) {
         double worst = 0;
         for (std::size_t e = 0; e < wanted[k].size(); ++e)

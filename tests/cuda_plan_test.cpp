@@ -16,9 +16,9 @@ namespace {
 
 /// Where the operands have each place of a loop, one after another: what for_each_run says.
 template <std::size_t N>
-std::vector<std::array<std::int64_t, N>> places(const Loop<N>& loop) {
+std::vector<std::array<std::int64_t, N>> places(const StridedLoop<N>& loop) {
   std::vector<std::array<std::int64_t, N>> out;
-  loop.for_each_run([&](const typename Loop<N>::Offsets& first) {
+  loop.for_each_run([&](const typename StridedLoop<N>::Offsets& first) {
     for (std::int64_t i = 0; i < loop.inner_dim(); ++i) {
       auto at = first;
       for (std::size_t k = 0; k < N; ++k) at[k] += i * loop.inner_stride()[k];
@@ -30,9 +30,9 @@ std::vector<std::array<std::int64_t, N>> places(const Loop<N>& loop) {
 
 /// The same by the walk that kernels make.
 template <std::size_t N>
-std::vector<std::array<std::int64_t, N>> walked(const Loop<N>& loop) {
+std::vector<std::array<std::int64_t, N>> walked(const StridedLoop<N>& loop) {
   constexpr int n = static_cast<int>(N);
-  const gpu::Walk<n> walk(loop);
+  const gpu::OffsetCalculator<n> walk(loop);
   std::vector<std::array<std::int64_t, N>> out;
   for (std::int64_t i = 0; i < loop.numel(); ++i) {
     std::int64_t at[n];
@@ -44,8 +44,8 @@ std::vector<std::array<std::int64_t, N>> walked(const Loop<N>& loop) {
   return out;
 }
 
-Loop<2> loop2(std::initializer_list<std::array<std::int64_t, 3>> axes) {  // extent, stride of in, stride of out
-  Loop<2> loop;
+StridedLoop<2> loop2(std::initializer_list<std::array<std::int64_t, 3>> axes) {  // extent, stride of in, stride of out
+  StridedLoop<2> loop;
   for (const auto& [dim, in, out] : axes) loop.push(dim, {in, out});
   return loop;
 }
@@ -100,7 +100,7 @@ TEST_CASE("arrays shared out by chunks: each element once") {
 TEST_CASE("division by a product is division") {
   for (std::uint32_t d : {1U, 2U, 3U, 5U, 7U, 10U, 31U, 32U, 33U, 641U, 784U, 65535U, 65536U, 1000003U, 0x3fffffffU,
                           0x40000000U, 0x7ffffffeU, 0x7fffffffU}) {
-    const gpu::Divisor by(d);
+    const gpu::FastDivmod by(d);
     for (std::uint64_t n = 0; n < 0x80000000ULL; n = n * 17 / 16 + 1) {
       const auto at = static_cast<std::uint32_t>(n);
       REQUIRE(by.divide(at) == at / d);
@@ -115,34 +115,35 @@ TEST_CASE("division by a product is division") {
 }
 
 TEST_CASE("kernels walk a loop as the CPU does") {
-  for (const Loop<2>& loop :
+  for (const StridedLoop<2>& loop :
        {loop2({}), loop2({{7, 1, 1}}), loop2({{3, 20, 5}, {5, 4, 1}}), loop2({{2, 0, 12}, {3, 1, 4}, {4, 3, 1}}),
         loop2({{6, -1, 1}}), loop2({{2, 100, 0}, {3, -7, 11}, {4, 2, 0}, {5, 9, 3}})})
     CHECK(walked(loop) == places(loop));
 }
 
 TEST_CASE("large loops are taken in parts") {
-  const Loop<2> loop = loop2({{5, 1000, 0}, {3, 31, 70}, {7, 4, 10}, {2, 1, 1}});
+  const StridedLoop<2> loop = loop2({{5, 1000, 0}, {3, 31, 70}, {7, 4, 10}, {2, 1, 1}});
   for (std::int64_t limit : {1, 2, 3, 14, 15, 42, 43, 100, 1000}) {
     CAPTURE(limit);
     std::vector<std::array<std::int64_t, 2>> got;
     gpu::each_part(
         loop,
-        [&](const Loop<2>& part, const Loop<2>::Offsets& first) {
+        [&](const StridedLoop<2>& part, const StridedLoop<2>::Offsets& first) {
           CHECK(part.numel() <= limit);
           for (auto at : places(part)) got.push_back({at[0] + first[0], at[1] + first[1]});
         },
         limit);
     CHECK(got == places(loop));
   }
-  gpu::each_part(loop2({{0, 1, 1}}), [](const Loop<2>&, const Loop<2>::Offsets&) { FAIL("a part of nothing"); });
+  gpu::each_part(loop2({{0, 1, 1}}),
+                 [](const StridedLoop<2>&, const StridedLoop<2>::Offsets&) { FAIL("a part of nothing"); });
 }
 
 TEST_CASE("packs are made where neighbours lie side by side") {
   constexpr bool may_repeat[] = {true, false};
-  const auto packs = [&](const Loop<2>& loop) {
-    Loop<2> packed = loop;
-    if (!gpu::in_packs(packed, 4, may_repeat)) return false;
+  const auto packs = [&](const StridedLoop<2>& loop) {
+    StridedLoop<2> packed = loop;
+    if (!gpu::vectorize(packed, 4, may_repeat)) return false;
     std::vector<std::array<std::int64_t, 2>> got;
     for (const auto& at : places(packed)) {
       for (std::int64_t k = 0; k < 4; ++k) got.push_back({at[0] + (loop.inner_stride()[0] ? k : 0), at[1] + k});
@@ -161,9 +162,10 @@ TEST_CASE("packs are made where neighbours lie side by side") {
 }
 
 TEST_CASE("transposes are found, and say what they move") {
-  const Loop<2> swap = loop2({{40, 1, 50}, {50, 40, 1}}), batch = loop2({{3, 2000, 2000}, {40, 1, 50}, {50, 40, 1}}),
-                far = loop2({{40, 1, 150}, {3, 2000, 50}, {50, 40, 1}});
-  for (const Loop<2>& loop : {swap, batch, far}) {
+  const StridedLoop<2> swap = loop2({{40, 1, 50}, {50, 40, 1}}),
+                       batch = loop2({{3, 2000, 2000}, {40, 1, 50}, {50, 40, 1}}),
+                       far = loop2({{40, 1, 150}, {3, 2000, 50}, {50, 40, 1}});
+  for (const StridedLoop<2>& loop : {swap, batch, far}) {
     const auto t = gpu::as_transpose(loop);
     REQUIRE(t);
     std::multiset<std::array<std::int64_t, 2>> got, wanted;
@@ -183,7 +185,7 @@ TEST_CASE("transposes are found, and say what they move") {
 }
 
 TEST_CASE("every element is read once for its result, whatever is reduced") {
-  for (const Loop<2>& loop : {
+  for (const StridedLoop<2>& loop : {
            loop2({}), loop2({{1000, 1, 0}}),                      // all of it
            loop2({{1 << 20, 1, 0}}),                              // by more than one block
            loop2({{300, 7, 1}, {7, 1, 0}}),                       // short rows
@@ -210,7 +212,7 @@ TEST_CASE("every element is read once for its result, whatever is reduced") {
 }
 
 TEST_CASE("sums are laid out by sizes alone") {  // so that every GPU and every run adds in the same order
-  const Loop<2> loop = loop2({{1 << 22, 1, 0}});
+  const StridedLoop<2> loop = loop2({{1 << 22, 1, 0}});
   const gpu::ReducePlan plan = gpu::plan_reduction(loop);
   CHECK(plan.splits == 512);
   CHECK(plan.per_split == 8192);

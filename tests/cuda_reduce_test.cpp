@@ -37,11 +37,11 @@ std::vector<std::string> texts_of(const Type& type, std::size_t first) {
   for (int k = 0; k < 3; ++k) {
     const std::string name = HostKernels::name(first + out.size());
     out.push_back(fmt::format(
-        "#include \"backends/cuda/fold_kernel.h\"\nusing namespace reel::cuda;\n"
+        "#include \"backends/cuda/reduce_kernel.h\"\nusing namespace reel::cuda;\n"
         "struct {0}_Arguments {{ ReducePlan plan; bool gathers, aligned; const {1}* in; {2}* parts; {3}* out; }};\n"
         "void {0}({0}_Arguments a) {{\n"
-        "  fold<{4}, {5}>(a.plan, a.gathers, a.aligned, a.in, a.parts, a.out);\n}}\n",
-        name, k == 2 ? number : type.name, number, type.name, sums ? "Plus" : "Larger", k == 0 ? type.per : 1));
+        "  reduce<{4}, {5}>(a.plan, a.gathers, a.aligned, a.in, a.parts, a.out);\n}}\n",
+        name, k == 2 ? number : type.name, number, type.name, sums ? "SumOp" : "MaxOp", k == 0 ? type.per : 1));
   }
   return out;
 }
@@ -76,7 +76,7 @@ TEST_CASE("reductions: the kernel is the CPU's, to the last bit") {
     const std::size_t bytes = size_of(type.dtype);
     for (const auto& axes : loops) {
       for (const std::int64_t skip : {0, 1}) {
-        Loop<2> loop;
+        StridedLoop<2> loop;
         std::int64_t size = 1, results = 1;
         for (const Axis& a : axes) {
           loop.push(a.n, {a.in, a.out});

@@ -211,6 +211,6 @@ TEST_CASE("errors of transforms name the function, the rule and the line") {
   says([&] { istft(y, {.size = 4, .hop = 5}); }, "[istft] a hop of 5 leaves gaps between frames of 4");
   says([&] { istft(y, {.size = 4}, -1); }, "[istft] the length is 0 or more, got -1");
   says([&] { hann_window(-1); }, "[hann_window] there are 0 elements or more, got -1");
-  says([&] { hann_window(4, true, DType::i32); }, "[hann_window] f32 or f64 is wanted, got i32");
+  says([&] { hann_window(4, true, DType::i32); }, "[hann_window] f32 or f64 expected, got i32");
   says([&] { flip(x, 5); }, "[flip] axis 5 is out of range");
 }

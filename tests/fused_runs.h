@@ -141,7 +141,7 @@ class FusedRunMaker {
     for (std::size_t i = 0; i < was.size(); ++i) std::copy(was[i].begin(), was[i].end(), memory_[i].begin());
   }
   /// What the CPU's kernel makes of it.
-  std::vector<std::vector<std::complex<double>>> by_cpu() {
+  std::vector<std::vector<std::complex<double>>> cpu_fallback() {
     fused_by_cpu(args());
     return results();
   }
@@ -174,7 +174,7 @@ inline std::unique_ptr<FusedRunMaker> all_functions(DType dtype, std::int64_t ro
   return run;
 }
 
-/// A run at random, of functions that are exact on whole numbers, so that results can be compared to the last bit.
+/// A run at random, of functions that are exact on integers, so that results can be compared to the last bit.
 inline std::unique_ptr<FusedRunMaker> random_run(std::uint64_t seed, std::int64_t rows, std::int64_t columns, int calls,
                                                  std::int64_t times = 1) {
   auto made = std::make_unique<FusedRunMaker>(rows, columns, seed, times);

@@ -211,7 +211,7 @@ TEST_CASE("sums keep their precision, and integers wrap") {
   CHECK(std::abs(sum(x, {1}).values<float>()[2] / (0.1F * 1000003.0) - 1) < 2e-7);
   CHECK(std::abs(sum(transpose(x), {0}).values<float>()[2] / (0.1F * 1000003.0) - 1) < 2e-7);
   CHECK(std::abs(cumsum(x).values<float>()[1000002] / (0.1F * 1000003.0) - 1) < 2e-7);
-  CHECK(std::abs(at(normalize(x + 1e4), 0).values<float>()[5]) < 1);
+  CHECK(std::abs(at(standardize(x + 1e4), 0).values<float>()[5]) < 1);
   const Tensor outer = Tensor::full({100003, 2, 3}, 0.1, DType::f32);  // the sum of an axis, then another around it
   CHECK(std::abs(sum(outer, {0, 2}).values<float>()[1] / (0.1F * 300009.0) - 1) < 2e-7);
   CHECK(std::abs(sum(cast(outer, DType::c64), {0, 2}).values<std::complex<float>>()[1].real() / (0.1F * 300009.0) - 1) <

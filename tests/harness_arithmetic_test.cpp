@@ -4,8 +4,8 @@
 
 #include "tasks/harness/safetensors.h"
 #include "tasks/harness/train.h"
-#include "tests/little_task.h"
 #include "tests/temp_dir.h"
+#include "tests/toy_task.h"
 
 using namespace reel;
 using namespace reel::test;
@@ -262,7 +262,7 @@ TEST_CASE("a task's scale is that of the gradients, below 1 and above, and not o
     const Scaled task(scale);
     Model model = model_of(task);
     Optimizer rule(model.trained(), optimizer("sgd", 0.1));
-    Steps steps(task, model, rule, false);
+    TrainingStep steps(task, model, rule, false);
     Tensors carry;
     const StepResult r = steps(task.batch(1, {0, 1, 2, 3, 4}), {1, 0}, carry, 1);
     Tensors out;

@@ -315,3 +315,20 @@ TEST_CASE("ENRNN: W_S is T until rho(T) > 1, and has radius 1 from then on") {
     fmt::print("{}: rho(W_S) within {:.1e} of 1\n", kind, farthest);
   }
 }
+
+TEST_CASE("ornn with as many reflections as units: the last one is the sign of U_nn, and that of W's determinant") {
+  const auto cell = make("ornn", {{"reflections", "6"}, {"activation", "modrelu"}}, 6);
+  const auto sign = [&] { return std::lround(det(matrix(*cell)).item()); };
+  const long before = sign();
+  CHECK(std::abs(before) == 1);
+  Tensor& U = value(*cell, "U");
+  U.assign(U - U * diag_embed(Tensor::from<float>({0, 0, 0, 0, 0, 2}, {6})));
+  CHECK(sign() == -before);
+}
+
+TEST_CASE("nnrnn: the penalty is on alpha - 1, and on T above the blocks") {
+  const auto cell = make("nnrnn", {{"delta", "0.5"}, {"T_decay", "0.25"}}, 6);
+  CHECK(cell->penalty().item() == 0);  // alpha = 1 and T = 0 at the start
+  hold(*cell, {{"alpha", 3}, {"T", 2}});
+  CHECK(cell->penalty().item() == doctest::Approx(0.5 * 3 * 4 + 0.25 * (15 - 3) * 4));
+}

@@ -7,8 +7,8 @@
 #include "tasks/harness/checkpoint.h"
 #include "tasks/harness/files.h"
 #include "tasks/harness/train.h"
-#include "tests/little_task.h"
 #include "tests/temp_dir.h"
+#include "tests/toy_task.h"
 
 using namespace reel;
 using namespace reel::test;

@@ -3,9 +3,9 @@
 
 #include "ops/linalg.h"
 #include "tasks/harness/train.h"
-#include "tests/little_task.h"
 #include "tests/recording_device.h"
 #include "tests/temp_dir.h"
+#include "tests/toy_task.h"
 
 using namespace reel;
 using namespace reel::test;
@@ -48,7 +48,7 @@ class Kinked final : public ZeroWeight {
 class Divided final : public Model {
  public:
   using Model::Model;
-  Tensor forward(const Batch& batch, const std::optional<TrainingStep>& training, Tensors* carry) const override {
+  Tensor forward(const Batch& batch, const std::optional<StepContext>& training, Tensors* carry) const override {
     const Tensor y = (*this)(batch.x, training, carry), weights = slice(reshape(batch.weight, {-1}), 0, 0, 2);
     const Tensor triangle = (weights + 0.1 * sign(weights)) * eye(2, DType::f32, device());
     return reshape(transpose(triangular_solve(triangle, transpose(reshape(y, {-1, 2})))), {y.dim(0), y.dim(1), 2});

@@ -6,8 +6,8 @@
 
 #include "tasks/harness/device.h"
 #include "tasks/harness/files.h"
-#include "tests/little_task.h"
 #include "tests/recording_device.h"
+#include "tests/toy_task.h"
 
 using namespace reel;
 using namespace reel::test;
@@ -31,9 +31,9 @@ std::string stopped_by(const std::string& note) {
 
 namespace {
 
-/// "Written down: `a`, `b`." in lines of the documentation's length.
+/// "Captured: `a`, `b`." in lines of the documentation's length.
 std::string list_of(const std::vector<std::string>& names) {
-  std::string text = "Written down:", line = text;
+  std::string text = "Captured:", line = text;
   for (const std::string& name : names) {
     const std::string word = fmt::format("`{}`{}", name, name == names.back() ? "." : ",");
     const bool fits = line.size() + 1 + word.size() <= 120;
@@ -45,7 +45,7 @@ std::string list_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-TEST_CASE("every cell, with every choice of its settings: the same numbers to the last bit, written down or not") {
+TEST_CASE("every cell, with every choice of its settings: the same numbers to the last bit, captured or not") {
   std::vector<std::string> names;
   std::map<std::string, std::string> stopped;  // by what is named in the documentation
   for (const CellType& type : cell_registry()) {
@@ -129,7 +129,7 @@ TEST_CASE("a step that runs again: one launch, one reading, nothing allocated, t
   const Little task({.weights = true, .scaled = true, .carried = true});
   Model model = model_for(task, {.cell = "lstm", .hidden = 8});
   Optimizer optimizer(model.trained(), usual_optimizer());
-  Steps steps(task, model, optimizer, true);
+  TrainingStep steps(task, model, optimizer, true);
   Tensors carry;
   const auto step = [&](std::uint64_t first) {
     const std::vector<std::uint64_t> streams{first, first + 1, first + 2};
@@ -152,7 +152,7 @@ TEST_CASE("a step that runs again: one launch, one reading, nothing allocated, t
   }
 }
 
-TEST_CASE("memory of a recording goes back with it, also when it was given up") {
+TEST_CASE("memory of a graph goes back with it, also when it was given up") {
   RecordingDevice& device = RecordingDevice::get();
   const Little task({});
   const std::size_t before = device.memory().live_bytes;
@@ -190,15 +190,15 @@ TEST_CASE("losses that tasks train on, and what they take of the outputs, are wr
       return Tensors{l, grad({l}, Tensors{outputs})[0]};
     };
     const Tensors wanted = value_and_gradient();
-    const auto recording = device.record();
+    const auto graph = device.capture();
     const Tensors got = value_and_gradient();
-    recording->stop();
-    recording->replay();
+    graph->stop();
+    graph->replay();
     for (std::size_t k = 0; k < 2; ++k) CHECK(elements(got[k]) == elements(wanted[k]));
   }
 }
 
-TEST_CASE("a pool holds on to what it freed, even when there is no more: a recording writes there") {
+TEST_CASE("a pool holds on to what it freed, even when there is no more: a graph writes there") {
   int left = 2;
   CachingAllocator all([&](std::size_t bytes) { return left-- > 0 ? std::malloc(bytes) : nullptr; },
                        [](void* block, std::size_t) { std::free(block); });
@@ -220,7 +220,7 @@ TEST_CASE("a pool holds on to what it freed, even when there is no more: a recor
   all.release(block, 1000);
 }
 
-TEST_CASE("dropout: each step has the random numbers of its number, written down or not") {
+TEST_CASE("dropout: each step has the random numbers of its number, captured or not") {
   for (const TaskOptions& o : {TaskOptions{}, TaskOptions{.scaled = true, .carried = true, .lengths = 2}}) {
     for (const DType dtype : {DType::f32, DType::f64}) {
       const Little task(o);
@@ -237,12 +237,12 @@ TEST_CASE("the number of a step changes what drops out, also where it is read on
   RecordingDevice& device = RecordingDevice::get();
   const Tensor x = Tensor::full({100}, 1, DType::f32, device);
   Tensor offset = Tensor::full({}, 7, DType::f64, device);
-  const auto recording = device.record();
+  const auto graph = device.capture();
   const Tensor y = dropout(x, 0.5, 3, std::uint64_t{4} << 60, offset);
-  recording->stop();
+  graph->stop();
   for (const double number : {7.0, 8.0, 0.0, 0x1p52}) {
     device.write(offset.data(), &number, sizeof number);
-    recording->replay();
+    graph->replay();
     const std::uint64_t stream = (std::uint64_t{4} << 60) + static_cast<std::uint64_t>(number);
     CHECK(elements(y) == elements(dropout(x, 0.5, 3, stream)));
     CHECK(elements(y) != elements(dropout(x, 0.5, 3, stream + 1)));
@@ -253,7 +253,7 @@ TEST_CASE("what is drawn without the number of the step is not written down, and
   class Noisy final : public Model {
    public:
     using Model::Model;
-    Tensor forward(const Batch& batch, const std::optional<TrainingStep>& training, Tensors* carry) const override {
+    Tensor forward(const Batch& batch, const std::optional<StepContext>& training, Tensors* carry) const override {
       const Tensor y = (*this)(batch.x, training, carry);
       return training ? dropout(y, 0.5, training->seed, static_cast<std::uint64_t>(training->step)) : y;
     }
@@ -273,7 +273,7 @@ TEST_CASE("devices that do not write down run as ever, and say nothing") {
   const Little task({});
   Model model(task.shape(), {.cell = "gru", .hidden = 8}, Init(3, DType::f32, backend("cpu")));
   Optimizer optimizer(model.trained(), usual_optimizer());
-  Steps steps(task, model, optimizer, true);
+  TrainingStep steps(task, model, optimizer, true);
   Tensors carry;
   for (std::uint64_t i = 0; i < 4; ++i) steps(task.batch(1, {i, i + 1}), {1, 0}, carry);
   CHECK(steps.recorded() == 0);

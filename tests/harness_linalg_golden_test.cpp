@@ -70,7 +70,7 @@ TEST_CASE("linear algebra agrees with NumPy, SciPy and PyTorch: values and gradi
       {"householder_product", {{"U"}, [](const Tensors& x, const std::string&) { return householder_product(x[0]); }}},
       {"householder_apply",
        {{"x", "U"}, [](const Tensors& x, const std::string&) { return householder_apply(x[0], x[1]); }}},
-      {"polar", {{"A"}, [](const Tensors& x, const std::string&) { return polar(x[0]); }}}};
+      {"polar", {{"A"}, [](const Tensors& x, const std::string&) { return polar_factor(x[0]); }}}};
   Golden g("linalg");
   for (const auto& [name, f] : functions) {
     const std::vector<std::string> cases = g.under(name + ".");

@@ -28,11 +28,11 @@ TEST_CASE("dropout is between layers, in training, and a function of seed and st
     const Model one = make({.cell = cell, .layers = 1, .dropout = 0.5});
     const auto differ = [](const Tensor& a, const Tensor& b) { return difference(a, b) > 1e-3; };
     CHECK(elements(stack(input())) == elements(plain(input())));
-    CHECK(elements(one(input(), TrainingStep{1, 1})) == elements(one(input())));
-    const Tensor y = stack(input(), TrainingStep{1, 7});
-    CHECK(elements(stack(input(), TrainingStep{1, 7})) == elements(y));
-    CHECK(differ(stack(input(), TrainingStep{1, 8}), y));
-    CHECK(differ(stack(input(), TrainingStep{2, 7}), y));
+    CHECK(elements(one(input(), StepContext{1, 1})) == elements(one(input())));
+    const Tensor y = stack(input(), StepContext{1, 7});
+    CHECK(elements(stack(input(), StepContext{1, 7})) == elements(y));
+    CHECK(differ(stack(input(), StepContext{1, 8}), y));
+    CHECK(differ(stack(input(), StepContext{2, 7}), y));
     CHECK(differ(stack(input()), y));
   }
 }

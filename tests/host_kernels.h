@@ -26,7 +26,7 @@ class HostKernels {
 
   explicit HostKernels(const std::vector<std::string>& texts) {
     std::ofstream file(folder_ / "kernels.cpp");
-    file << "#include \"" REEL_SOURCE_DIR "/tests/host_gpu.h\"\n";
+    file << "#include \"" REEL_SOURCE_DIR "/tests/simt_emulator.h\"\n";
     for (const std::string& text : texts) file << text;
     for (std::size_t i = 0; i < texts.size(); ++i) file << fmt::format("CALL({})\n", name(i));
     file.close();

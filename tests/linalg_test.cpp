@@ -62,8 +62,9 @@ TEST_CASE("what cannot be solved is refused, with sizes, pivots and the caller's
                  }),
                  "share the eigenvalue 0+0i"));
   const Tensor thin = random({4, 2}, 5), low = matmul(thin, random({2, 3}, 6));
-  CHECK(contains(error_of([&] { polar(low); }), "[polar] the 4x3 matrix is not of full rank"));
-  CHECK(contains(error_of([&] { polar(transpose(low)); }), "as many rows as columns are needed, or more, got 3x4"));
+  CHECK(contains(error_of([&] { polar_factor(low); }), "[polar_factor] the 4x3 matrix is not of full rank"));
+  CHECK(contains(error_of([&] { polar_factor(transpose(low)); }),
+                 "as many rows as columns are needed, or more, got 3x4"));
   CHECK(contains(error_of([&] { lstsq(low, random({4, 1}, 7)); }), "singular to working precision"));
   CHECK(contains(error_of([&] { lstsq(transpose(low), random({3, 1}, 7)); }), "singular to working precision"));
   CHECK(contains(error_of([&] {
@@ -116,7 +117,7 @@ TEST_CASE("what is not finite is refused, not passed on") {
              [&] { triangular_solve(y, x, {.upper = true}); }, [&] { inverse(x); }, [&] { sylvester(x, y, y); },
              [&] { sylvester(y, x, y); }, [&] { sylvester(y, y, x); }, [&] { lu(x); }, [&] { qr(x); },
              [&] { cholesky(x); }, [&] { det(x); }, [&] { slogdet(x); }, [&] { matrix_exp(x); },
-             [&] { matrix_exp_derivative(y, x); }, [&] { pinv(x); }, [&] { polar(x); }, [&] { cayley(x); }})
+             [&] { matrix_exp_derivative(y, x); }, [&] { pinv(x); }, [&] { polar_factor(x); }, [&] { cayley(x); }})
       CHECK(contains(error_of(f), "not finite"));
     CHECK(error_of([&] { triangular_solve(x, y, {.upper = true}); }).empty());  // what is not read does no harm
   }
@@ -229,7 +230,7 @@ TEST_CASE("gradients of 24x24 matrices, and gradients of gradients") {
       {"lstsq, wide", [](const Tensors& x) { return lstsq(slice(x[0], 0, 0, 10), slice(x[1], 0, 0, 10)); }},
       {"cayley", [](const Tensors& x) { return cayley(skew(x[0])); }},
       {"householder", [](const Tensors& x) { return householder_apply(x[1], slice(x[0], 1, 0, 8)); }},
-      {"polar", [](const Tensors& x) { return polar(x[0]); }}};
+      {"polar_factor", [](const Tensors& x) { return polar_factor(x[0]); }}};
   for (DType d : {DType::f64, DType::c128}) {
     const Tensors in{matrix(n, n, 1, d, 2), random({n, n}, 2, d)};
     for (const auto& [name, f] : functions) {
@@ -300,11 +301,11 @@ TEST_CASE("orthogonal to the last digits") {
       CHECK(from_unitary(cayley(S)) < limit);
       CHECK(from_unitary(matrix_exp(S)) < limit);
       CHECK(from_unitary(householder_product(random({128, 40}, 2, d) * size)) < limit);
-      CHECK(from_unitary(polar(random({128, 128}, 3, d) * size)) < limit);
-      CHECK(from_unitary(polar(random({128, 30}, 3, d) * size)) < limit);
+      CHECK(from_unitary(polar_factor(random({128, 128}, 3, d) * size)) < limit);
+      CHECK(from_unitary(polar_factor(random({128, 30}, 3, d) * size)) < limit);
     }
     const Tensor W = householder_product(random({128, 128}, 4, d));
-    CHECK(difference(polar(W), W) < limit);
+    CHECK(difference(polar_factor(W), W) < limit);
     const Tensor x = random({9, 128}, 5, d), U = random({128, 16}, 6, d);
     CHECK(difference(householder_apply(x, U), matmul(x, householder_product(U), {.transpose_b = true})) < limit);
   }
@@ -319,6 +320,8 @@ TEST_CASE("pseudo-inverse: rank and rcond") {
   const Tensor A = diag_embed(Tensor::from<double>({4, 2, 1e-6}, {3}));
   CHECK(difference(pinv(A), diag_embed(Tensor::from<double>({0.25, 0.5, 1e6}, {3}))) < 1e-15);
   CHECK(difference(pinv(A, 1e-5), diag_embed(Tensor::from<double>({0.25, 0.5, 0}, {3}))) < 1e-15);
+  const Tensor large = diag_embed(Tensor::from<double>({4e3, 2e3, 1e-3}, {3}));  // rcond is relative to 4e3
+  CHECK(difference(pinv(large, 1e-5), diag_embed(Tensor::from<double>({0.25e-3, 0.5e-3, 0}, {3}))) < 1e-15);
   CHECK(difference(pinv(Tensor::zeros({3, 2}, DType::f64)), Tensor::zeros({2, 3}, DType::f64)) == 0);
   const Tensor low = matmul(random({40, 5}, 1), random({5, 30}, 2)), P = pinv(low);
   CHECK(difference(matmul(low, matmul(P, low)), low) < 1e-13);
@@ -352,7 +355,7 @@ TEST_CASE("inside a time loop: what depends on parameters alone runs once, the r
   CHECK(hold(recurrent([&] { return cayley(skew(A)); }), {A, h, xs}) == 3);
   CHECK(hold(recurrent([&] { return matrix_exp(skew(A)); }), {A, h, xs}) == 3);
   CHECK(hold(recurrent([&] { return qr(A).Q; }), {A, h, xs}) == 3);
-  CHECK(hold(recurrent([&] { return polar(A); }), {A, h, xs}) == 3);
+  CHECK(hold(recurrent([&] { return polar_factor(A); }), {A, h, xs}) == 3);
   const Step reflect = [&](const Tensors& s, const Tensors& x) {
     return next(tanh(householder_apply(s[0], U) + x[0]));
   };

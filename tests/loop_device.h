@@ -23,7 +23,7 @@ class LoopDevice final : public RecordingDevice {
 
   std::string name() const override { return "loops"; }
   void loop(std::int64_t steps, const std::function<void(std::int64_t)>& step) override {
-    auto calls = cuda::look_at(notes_, steps, step);
+    auto calls = cuda::trace_loop(loop_trace_, steps, step);
     const auto values = calls ? cuda::find_values(std::move(*calls), steps) : std::nullopt;
     const auto layout = values ? lay_out_loop(*values, limits) : std::nullopt;
     ++(layout ? at_once : by_step);
@@ -36,27 +36,27 @@ class LoopDevice final : public RecordingDevice {
     std::vector<std::byte> counters(static_cast<std::size_t>(layout->groups * cuda::counter_bytes)),
         scratch(static_cast<std::size_t>(layout->scratch), std::byte{0xff});
     kernels->call(known->second, loop_arguments(*values, kernel, steps, counters.data(), scratch.data()).data(),
-                  layout->blocks(), layout->threads, layout->waits > 0);
+                  layout->blocks(), layout->threads, layout->barriers > 0);
   }
   void fused(const FusedArgs& a) override {
-    if (!cuda::noted(notes_, a)) RecordingDevice::fused(a);
+    if (!cuda::traced(loop_trace_, a)) RecordingDevice::fused(a);
   }
   void gemm(const GemmArgs& a) override {
-    if (!cuda::noted(notes_, a)) RecordingDevice::gemm(a);
+    if (!cuda::traced(loop_trace_, a)) RecordingDevice::gemm(a);
   }
   void rotate(const RotateArgs& a) override {
-    if (!cuda::noted(notes_, a)) RecordingDevice::rotate(a);
+    if (!cuda::traced(loop_trace_, a)) RecordingDevice::rotate(a);
   }
   void copy(const CopyArgs& a) override {
-    if (!cuda::noted(notes_, a)) RecordingDevice::copy(a);
+    if (!cuda::traced(loop_trace_, a)) RecordingDevice::copy(a);
   }
 
  private:
   void asked() override {
-    if (notes_) throw cuda::NotNoted();
+    if (loop_trace_) throw cuda::NotTraceable();
   }
 
-  cuda::LoopNotes* notes_ = nullptr;
+  cuda::LoopTrace* loop_trace_ = nullptr;
   std::map<std::string, std::size_t> numbers_;  // by text
 };
 

@@ -34,10 +34,10 @@ std::size_t places(const std::string& text, const std::string& part) {
   return n;
 }
 
-/// Is it the name of a test, of one on the GPU in software if it starts with soft_?
+/// Is it the name of a test, of one on the CUDA emulator if it starts with emulated_?
 bool is_test(const std::string& name) {
-  const std::string own = name.starts_with("soft_") ? name.substr(5) : name;
-  return fs::exists(root / "tests" / (own + ".cpp")) || name == "soft_gpu_test";
+  const std::string own = name.starts_with("emulated_") ? name.substr(9) : name;
+  return fs::exists(root / "tests" / (own + ".cpp")) || name == "emulated_self_test";
 }
 
 }  // namespace

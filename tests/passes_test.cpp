@@ -1,4 +1,4 @@
-// What the passes tables and save choose; that they change no result is in scan_test.
+// What the passes delay_gathers and rematerialize choose; that they change no result is in scan_test.
 #include "cells/cell.h"
 #include "engine/min_cut.h"
 #include "tests/check.h"
@@ -64,9 +64,9 @@ TEST_CASE("every cell: symbols are rows of a table, whether it is worked on or t
       return out;
     };
     const Tensors expected = run(false, ScanPasses::none());
-    for (bool tables : {false, true}) {
-      CAPTURE(tables);
-      const Tensors got = run(true, {.tables = tables});
+    for (bool delayed : {false, true}) {
+      CAPTURE(delayed);
+      const Tensors got = run(true, {.delay_gathers = delayed});
       for (std::size_t i = 0; i < got.size(); ++i) CHECK(difference(got[i], expected[i]) < 1e-10);
     }
   }
@@ -80,7 +80,7 @@ TEST_CASE("of a network that sees the symbol alone a lookup is left") {
   const auto bodies = ops_in_loops(*srnn, {some_symbols(), table}, wrt, {});
   REQUIRE(bodies.size() == 2);
   CHECK(bodies[0] == "roll index_select add relu");
-  CHECK(bodies[1] == "add where_nonzero index_add roll add");
+  CHECK(bodies[1] == "add relu_backward index_add roll add");
   // A table with more than half as many rows as there are places is left alone.
   CHECK(contains(ops_in_loops(*srnn, {some_symbols(1), table}, wrt, {})[0], "sigmoid"));
 }
@@ -126,10 +126,10 @@ TEST_CASE("no product is made again for the gradient, and what it does not read 
     }
     REQUIRE(body);
     // The forward loop puts out what is to be kept; asked again, the pass wants nothing more.
-    CHECK(worth_saving(*body).empty());
+    CHECK(choose_residuals(*body).empty());
     std::vector<int> outputs(body->outputs);
     std::sort(outputs.begin(), outputs.end());
-    for (int s : outputs) CHECK(is_differentiable(body->slots[ix(s)].dtype));
+    for (int s : outputs) CHECK(is_differentiable(body->values[s].dtype));
   }
   const auto kept = [&](const char* name, std::size_t states) {
     const auto cell = make(name);
@@ -145,6 +145,17 @@ TEST_CASE("no product is made again for the gradient, and what it does not read 
   CHECK(kept("gru", 1) == 3);
 }
 
+TEST_CASE("what mixes the rows of a batch is done to the rows, not to their table") {
+  const Tensor table = random({symbols, I}, 5), x = some_symbols(), h0 = random({B, I}, 6);  // as many symbols as rows
+  const Step step = [&](const Tensors& state, const Tensors& in) -> Next {
+    const Tensor h = tanh(state[0] + cumsum(embedding(in[0], table), 0));
+    return {{h}, {h}};
+  };
+  const Tensor expected = unroll(step, {h0}, {x}).ys[0];
+  for (const bool delayed : {false, true})
+    CHECK(difference(scan(step, {h0}, {x}, {.passes = {.delay_gathers = delayed}}).ys[0], expected) < 1e-14);
+}
+
 TEST_CASE("the cheapest cut of a graph") {
   MinCut graph(6);  // the example of Cormen, Leiserson, Rivest and Stein, 26.1: a flow of 23
   graph.edge(0, 1, 16);
@@ -157,6 +168,10 @@ TEST_CASE("the cheapest cut of a graph") {
   graph.edge(4, 3, 7);
   graph.edge(4, 5, 4);
   CHECK(graph.source_side(0, 5) == std::vector<char>{1, 1, 1, 0, 1, 0});  // cuts 1-3, 4-3 and 4-5: 12 + 7 + 4
+  MinCut detour(7);  // the shortest path, 0-1-2-6, has to give 1-2 back: from 0 to 6 go two paths, by 3-2 and by 1-4-5
+  for (const auto& [from, to] : {std::pair{0, 1}, {1, 2}, {2, 6}, {0, 3}, {3, 2}, {1, 4}, {4, 5}, {5, 6}})
+    detour.edge(static_cast<std::size_t>(from), static_cast<std::size_t>(to), 1);
+  CHECK(detour.source_side(0, 6) == std::vector<char>{1, 0, 0, 0, 0, 0, 0});  // both edges of 0 are full
   MinCut apart(3);
   apart.edge(0, 1, 5);
   CHECK(apart.source_side(0, 2) == std::vector<char>{1, 1, 0});

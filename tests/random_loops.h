@@ -9,10 +9,10 @@ constexpr std::int64_t random_steps = 7;
 /// A loop at random: a run with a state that goes through it, inputs that change from step to step and some that do
 /// not, and results of all times. Numbers stay whole.
 struct RandomLoop {
-  /// An operand in step i: element t + shift of its slab, t running backwards if the loop does; or element
+  /// An operand in step i: element t + shift of its buffer, t running backwards if the loop does; or element
   /// (i + shift) % 2.
   struct Place {
-    std::int64_t stride = 0, turns = 0, shift = 0;
+    std::int64_t stride = 0, buffers = 0, shift = 0;
   };
   std::unique_ptr<FusedRunMaker> run;
   std::vector<Place> places;
@@ -47,10 +47,10 @@ struct RandomLoop {
     std::vector<FusedOperand> out = run->operands;
     const std::int64_t t = reverse ? random_steps - 1 - i : i;
     for (std::size_t k = 0; k < out.size(); ++k)
-      out[k].data += (places[k].turns > 0 ? (i + places[k].shift) % 2 : t + places[k].shift) * places[k].stride;
+      out[k].data += (places[k].buffers > 0 ? (i + places[k].shift) % 2 : t + places[k].shift) * places[k].stride;
     return out;
   }
-  void by_cpu() const {
+  void cpu_fallback() const {
     for (std::int64_t i = 0; i < random_steps; ++i) fused_by_cpu({run->rows, run->columns, run->calls, operands(i)});
   }
 };

@@ -146,10 +146,10 @@ TEST_CASE("errors of random tensors name the function, the rule and the line") {
   says([] { uniform({2}, 1, 0, 1, 1); }, "[uniform] low must not be above high, got 1 and 0");
   says([] { uniform({2}, NAN, 0, 1, 1); }, "[uniform] low must not be above high, got nan and 0");
   says([] { uniform({2}, -INFINITY, 0, 1, 1); }, "[uniform] the bounds must be finite");
-  says([] { uniform({2}, 0, 1, 1, 1, DType::i32); }, "[uniform] f32 or f64 is wanted, got i32");
+  says([] { uniform({2}, 0, 1, 1, 1, DType::i32); }, "[uniform] f32 or f64 expected, got i32");
   says([] { normal({2}, 0, -1, 1, 1); }, "[normal] the deviation is 0 or more, got -1");
   says([] { normal({2}, NAN, 1, 1, 1); }, "[normal] mean and deviation must be finite");
-  says([] { normal({2}, 0, 1, 1, 1, DType::c64); }, "[normal] f32 or f64 is wanted, got c64");
+  says([] { normal({2}, 0, 1, 1, 1, DType::c64); }, "[normal] f32 or f64 expected, got c64");
   says([] { bernoulli({2}, 1.5, 1, 1); }, "[bernoulli] a probability is in 0..1, got 1.5");
   says([] { bernoulli({2}, NAN, 1, 1); }, "[bernoulli] a probability is in 0..1, got nan");
   says([] { integers({2}, 3, 3, 1, 1); }, "[integers] low must be below high, got 3 and 3");

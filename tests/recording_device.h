@@ -34,7 +34,7 @@ class RecordingDevice : public Backend {
 
   std::string name() const override { return "recording"; }
   MemoryUse memory() const override { return all_.use(); }
-  std::unique_ptr<Recording> record() override { return std::make_unique<Written>(*this); }
+  std::unique_ptr<CapturedGraph> capture() override { return std::make_unique<Written>(*this); }
   Storage* allocate(std::size_t bytes) override {
     ++allocations;
     auto* const block = new Block;
@@ -63,7 +63,7 @@ class RecordingDevice : public Backend {
   }
   void read(void* host, const void* device, std::size_t bytes) override {
     asked();
-    if (writing_) throw CannotRecord("it needs a value on the host");
+    if (writing_) throw NotCapturable("it needs a value on the host");
     ++reads;
     if (const std::string text = std::exchange(fault_, ""); !text.empty()) throw Error("noted", text);
     cpu_.read(host, device, bytes);
@@ -130,7 +130,7 @@ class RecordingDevice : public Backend {
          [=, this, arrays = std::vector<SquaresOf>(some.begin(), some.end())] { cpu_.sums_of_squares(dtype, arrays); });
   }
   void random(const RandomArgs& a) override {
-    if (writing_ && !a.offset) throw CannotRecord("its random numbers would be the same at each step");
+    if (writing_ && !a.offset) throw NotCapturable("its random numbers would be the same at each step");
     work("random", [=, this] { cpu_.random(a); });
   }
 #define REEL_PLAIN_KERNEL(name, Args)         \
@@ -142,9 +142,9 @@ class RecordingDevice : public Backend {
   REEL_PLAIN_KERNEL(row_function, RowFunctionArgs)
   REEL_PLAIN_KERNEL(gemm, GemmArgs)
   REEL_PLAIN_KERNEL(gather_rows, RowsArgs)
-  REEL_PLAIN_KERNEL(scatter_add_rows, RowsArgs)
+  REEL_PLAIN_KERNEL(segment_sum, RowsArgs)
   REEL_PLAIN_KERNEL(take_along, TakeArgs)
-  REEL_PLAIN_KERNEL(put_along, TakeArgs)
+  REEL_PLAIN_KERNEL(scatter_add, TakeArgs)
   REEL_PLAIN_KERNEL(rotate, RotateArgs)
   REEL_PLAIN_KERNEL(fft, FftArgs)
   REEL_PLAIN_KERNEL(real_fft, RealFftArgs)
@@ -159,7 +159,7 @@ class RecordingDevice : public Backend {
   REEL_PLAIN_KERNEL(qr, QrArgs)
   REEL_PLAIN_KERNEL(determinant, DeterminantArgs)
   REEL_PLAIN_KERNEL(pinv, PinvArgs)
-  REEL_PLAIN_KERNEL(polar, PolarArgs)
+  REEL_PLAIN_KERNEL(polar_factor, PolarFactorArgs)
 #undef REEL_PLAIN_KERNEL
   std::int64_t eig(const EigArgs& a) override {
     std::int64_t result = 0;
@@ -180,7 +180,7 @@ class RecordingDevice : public Backend {
   struct Block : Storage {
     std::shared_ptr<CachingAllocator> pool;
   };
-  struct Written final : Recording {
+  struct Written final : CapturedGraph {
     explicit Written(RecordingDevice& d) : device(d), pool(make_pool(d.all_)) {
       if (d.writing_) throw std::logic_error("two recordings at a time");
       d.writing_ = this;
@@ -260,12 +260,14 @@ class RecordingDevice : public Backend {
       });
       return;
     }
-    if (row->how != cuda::How::native) throw CannotRecord("it needs a value on the host");
+    if (row->how != cuda::How::native) throw NotCapturable("it needs a value on the host");
     writing_->calls.emplace_back(std::move(f));
   }
 
   Backend& cpu_ = backend("cpu");
-  CachingAllocator all_{[](std::size_t bytes) { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); },
+  // Blocks lie 64 bytes apart, as those of the CPU backend do behind their headers. Where operands touch, loops that
+  // GCC vectorises take their way for operands that overlap, which may round in another way.
+  CachingAllocator all_{[](std::size_t bytes) { return std::aligned_alloc(64, (bytes + 63) / 64 * 64 + 64); },
                         [](void* block, std::size_t) { std::free(block); }};
   std::string fault_;  // of a replay, not told yet
   Written* writing_ = nullptr;

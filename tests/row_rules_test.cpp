@@ -1,6 +1,6 @@
 // What ops say of the rows of a batch, by which threads share them: where `rows` says yes, the op of some rows gives
-// those rows of its result; where `sums_rows` does, the results of parts of the rows add up to the whole. For every op
-// of the registry, in all calls that the cases of test_ops make, whichever inputs are shared out.
+// those rows of its result; where `reduces_rows` does, the results of parts of the rows add up to the whole. For every
+// op of the registry, in all calls that the cases of test_ops make, whichever inputs are shared out.
 #include <set>
 
 #include "engine/program.h"
@@ -48,17 +48,17 @@ struct Seen {
 
 /// One call, with the inputs of `mask` shared out.
 void check(const Op& op, const Attrs& attrs, const Tensors& in, const Tensors& whole, unsigned mask, Seen& seen) {
-  Varying split;
+  Mapped sharded;
   std::int64_t B = -1;
   for (std::size_t i = 0; i < in.size(); ++i) {
     if ((mask >> i & 1) == 0) continue;
     if (in[i].rank() == 0 || (B >= 0 && in[i].dim(0) != B)) return;
     B = in[i].dim(0);
-    split.set(i);
+    sharded.set(i);
   }
   if (B < 2) return;
-  const bool rows = op.rows && op.rows(attrs, pointers(in), split),
-             sums = !rows && op.sums_rows && op.sums_rows(attrs, pointers(in), split);
+  const bool rows = op.shards_rows && op.shards_rows(attrs, pointers(in), sharded),
+             sums = !rows && op.reduces_rows && op.reduces_rows(attrs, pointers(in), sharded);
   const bool has_rows =
       std::all_of(whole.begin(), whole.end(), [&](const Tensor& y) { return y.rank() > 0 && y.dim(0) == B; });
   if (!sums && !(rows && has_rows)) return;  // rows of what has none are not asked for
@@ -68,7 +68,7 @@ void check(const Op& op, const Attrs& attrs, const Tensors& in, const Tensors& w
     for (std::size_t k = 0; k + 1 < ends.size(); ++k) {
       Tensors some = in;
       for (std::size_t i = 0; i < in.size(); ++i) {
-        if (split[i]) some[i] = part(in[i], ends[k], ends[k + 1]);
+        if (sharded[i]) some[i] = part(in[i], ends[k], ends[k + 1]);
       }
       std::vector<Spec> specs;
       for (const Tensor& y : whole) {
@@ -99,13 +99,13 @@ TEST_CASE("what ops say of rows is so") {
       for (const Tensor& x : inputs) specs.push_back(x.spec());
       const Traced traced = trace(specs, [&](const Tensors& in) { return Tensors{c.call(in)}; });
       Tensors values = inputs;
-      values.insert(values.end(), traced.captures.begin(), traced.captures.end());
-      values.resize(traced.program.slots.size());
+      values.insert(values.end(), traced.consts.begin(), traced.consts.end());
+      values.resize(traced.program.values.size());
       for (const Program::Node& node : traced.program.nodes) {
         apply_node(node, values);
         Tensors in;
-        for (const int slot : node.in) in.push_back(values[ix(slot)]);
-        const Tensors whole(values.begin() + node.out, values.begin() + node.out + node.outs);
+        for (const int id : node.in) in.push_back(values[id]);
+        const Tensors whole(values.begin() + node.out, values.begin() + node.out + node.num_outputs);
         CAPTURE(node.op->traits.name);
         for (unsigned mask = 1; mask < (1U << in.size()); ++mask) {
           CAPTURE(mask);
@@ -116,7 +116,7 @@ TEST_CASE("what ops say of rows is so") {
   }
   for (const Op* op : op_registry()) {
     const std::string name = op->traits.name;
-    CHECK_MESSAGE((!op->rows || seen.rows.contains(name)), name, ": no case whose rows can be shared out");
-    CHECK_MESSAGE((!op->sums_rows || seen.sums.contains(name)), name, ": no case that sums over rows");
+    CHECK_MESSAGE((!op->shards_rows || seen.rows.contains(name)), name, ": no case whose rows can be shared out");
+    CHECK_MESSAGE((!op->reduces_rows || seen.sums.contains(name)), name, ": no case that sums over rows");
   }
 }

@@ -112,13 +112,12 @@ TEST_CASE("a file of presets that breaks the rules is told with its line") {
     const std::string folder = presets_of(dir, toml);
     return error_of([&] { read_presets(folder); });
   };
-  CHECK(contains(why("[t]\nwhere = 3\n"), "tiny.toml:2] [t]: where = \"TEXT\" is wanted"));
+  CHECK(contains(why("[t]\nwhere = 3\n"), "tiny.toml:2] [t]: where = \"TEXT\" expected"));
   CHECK(contains(why(head + "model.a = \"\"\n"), "tiny.toml:7] [t]: model is no key of a section"));
   CHECK(
       contains(why(head + "models.a = \"\"\nreported.b = 3\n"), "reported.b: there is no such preset, model or case"));
-  CHECK(contains(why(head), "cases or models are wanted"));
-  CHECK(
-      contains(why(head + "figure = \"pie\"\n"), "figure: curves, grad_norm, bars, map, pictures is wanted, got pie"));
+  CHECK(contains(why(head), "cases or models expected"));
+  CHECK(contains(why(head + "figure = \"pie\"\n"), "figure: curves, grad_norm, bars, map, pictures expected, got pie"));
   CHECK(contains(why("[t\n"), "tiny.toml:"));
   CHECK(contains(error_of([&] { read_presets(dir / "none"); }), "holds no presets"));
   const Result r = run("copying", {"--preset", "tiny/t/a"}, dir.path,

@@ -115,11 +115,11 @@ TEST_CASE("speech: WAV and SPHERE, resampling to 8 kHz, and files that are refus
     return error_of([&] { (void)read_audio("speech", dir / name, 8000); });
   };
   write_sound(dir / "slow.wav", x, 4000);
-  CHECK(contains(why("slow.wav"), "slow.wav: has 4000 samples a second: 8000 are wanted"));
+  CHECK(contains(why("slow.wav"), "slow.wav: has 4000 samples a second: 8000 expected"));
   write_sound(dir / "odd.wav", x, 8009);
   CHECK(contains(why("odd.wav"), "has 8009 samples a second"));
   write_sound(dir / "two.wav", x, 8000, SF_FORMAT_WAV | SF_FORMAT_PCM_16, 2);
-  CHECK(contains(why("two.wav"), "has 2 channels, 1 is wanted"));
+  CHECK(contains(why("two.wav"), "has 2 channels, 1 expected"));
   write_sound(dir / "none.wav", {});
   CHECK(contains(why("none.wav"), "has 0 samples"));
   write_atomically(dir / "text.wav", "this is no sound at all, but long enough to be looked at");

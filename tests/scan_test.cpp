@@ -13,8 +13,8 @@ constexpr double tolerance = 1e-10;
 
 /// All on, all off, each one off, each one alone.
 std::vector<ScanPasses> some_passes() {
-  constexpr std::array passes{&ScanPasses::tables, &ScanPasses::hoist, &ScanPasses::sink,
-                              &ScanPasses::save,   &ScanPasses::fuse,  &ScanPasses::rows};
+  constexpr std::array passes{&ScanPasses::delay_gathers, &ScanPasses::hoist, &ScanPasses::sink_reductions,
+                              &ScanPasses::rematerialize, &ScanPasses::fuse,  &ScanPasses::shard_batch};
   std::vector<ScanPasses> out{{}, ScanPasses::none()};
   for (const auto pass : passes) {
     out.emplace_back().*pass = false;
@@ -57,12 +57,12 @@ void hold_equal(const Step& step, const Tensors& state, const Tensors& xs, const
       everything([&](const Step& s, const Tensors& s0, const Tensors& x) { return unroll(s, s0, x, options); }, step,
                  state, xs, wrt);
   for (const ScanPasses& passes : some_passes()) {
-    CAPTURE(passes.tables);
+    CAPTURE(passes.delay_gathers);
     CAPTURE(passes.hoist);
-    CAPTURE(passes.sink);
-    CAPTURE(passes.save);
+    CAPTURE(passes.sink_reductions);
+    CAPTURE(passes.rematerialize);
     CAPTURE(passes.fuse);
-    CAPTURE(passes.rows);
+    CAPTURE(passes.shard_batch);
     options.passes = passes;
     const Tensors got =
         everything([&](const Step& s, const Tensors& s0, const Tensors& x) { return scan(s, s0, x, options); }, step,
@@ -299,8 +299,9 @@ TEST_CASE("the passes do what they say") {
     return products;
   };
   CHECK(products_in_loops({}) == 4);
-  CHECK(products_in_loops({.sink = false}) == 8);
-  CHECK(products_in_loops({.hoist = false, .sink = false}) == 12);  // inputs' weights, too; products are not made again
+  CHECK(products_in_loops({.sink_reductions = false}) == 8);
+  CHECK(products_in_loops({.hoist = false, .sink_reductions = false}) ==
+        12);  // inputs' weights, too; products are not made again
   CHECK(products_in_loops(ScanPasses::none()) == 20);
 }
 

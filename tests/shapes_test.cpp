@@ -23,7 +23,7 @@ TEST_CASE("errors of reductions") {
   check_error([] { mean(Tensor::zeros({2, 0}), {1}); }, "[mean] there is no mean of no elements");
   check_error([] { mean(cast(x(), DType::i32)); }, "[mean] i32 elements are not supported. Hint: cast to f32");
   check_error([] { min(Tensor::zeros({2, 0}), {1}); }, "[min] there is no smallest of no elements");
-  check_error([] { any(x()); }, "[any] bool elements are wanted, not f64");
+  check_error([] { any(x()); }, "[any] bool elements expected, not f64");
   check_error([] { argmax(Tensor::zeros({3, 0})); }, "[argmax] axis 1 has no elements");
   check_error([] { argmin(x(), 2); }, "[argmin] axis 2 is out of range for a tensor of 2 axes");
   check_error([] { cumsum(x() > 0); }, "[cumsum] bool elements are not supported");
@@ -35,7 +35,7 @@ TEST_CASE("errors of reductions") {
   check_error([] { std_dev(Tensor::zeros({0})); }, "[std_dev] 0 elements, corrected by 0, leave nothing to divide by");
   check_error([] { softmax(cast(x(), DType::c128)); }, "[softmax] c128 elements are not supported");
   check_error([] { softmax(Tensor::zeros({})); }, "[softmax] axis -1 is out of range");
-  check_error([] { normalize(x(), 0); }, "[normalize] epsilon is above 0, got 0");
+  check_error([] { standardize(x(), 0); }, "[standardize] epsilon is above 0, got 0");
   check_error([] { layer_norm(x(), at(x(), 0), Tensor::zeros({2})); },
               "[layer_norm] gain and bias must have one element for each of the last axis");
 }
@@ -75,20 +75,20 @@ TEST_CASE("errors of lookups") {
       "[index_add] from axis 1 on, the values must have the axes of the index");
   check_error(
       [&] {
-        scatter_add(Tensor::zeros({2, 2}, DType::i32), at(x(), 0), 4);
+        segment_sum(Tensor::zeros({2, 2}, DType::i32), at(x(), 0), 4);
       },
       "[index_add] the values must have the axes of the index, which is i32 (2, 2)");
   check_error([&] { index_add(x(), 0, index({0, 4}), 4); }, "[index_add] index 4 at place 1 is not in 0..3");
-  check_error([&] { scatter_add(index({0, -1}), x(), 4); }, "[index_add] index -1 at place 1 is not in 0..3");
+  check_error([&] { segment_sum(index({0, -1}), x(), 4); }, "[index_add] index -1 at place 1 is not in 0..3");
   check_error([&] { index_add(x(), 0, index({0, 1}), -1); }, "the extent of an axis is 0 or more, got -1");
   check_error(
       [&] {
         take_along(x(), index({0, 1}));
       },
       "[take_along] the index must have the extents of the tensor, but for axis 1");
-  check_error([&] { put_along(x(), index({0, 1}), 0, 3); }, "[put_along] there must be one index for each value");
+  check_error([&] { scatter_add(x(), index({0, 1}), 0, 3); }, "[scatter_add] there must be one index for each value");
   check_error([&] { pick(x(), x()); }, "[pick] there must be one index for each place along the last axis");
-  check_error([&] { one_hot(index({0, 5}), 5); }, "[put_along] index 5 at place 1 is not in 0..4");
+  check_error([&] { one_hot(index({0, 5}), 5); }, "[scatter_add] index 5 at place 1 is not in 0..4");
   check_error([&] { masked_fill(x(), x(), 0); }, "[where] the condition must be bool");
 }
 
@@ -96,8 +96,8 @@ TEST_CASE("errors of products") {
   const Tensor v = random({3}, 2), w = random({4}, 3);
   check_error([&] { matmul(v, w); }, "[matmul] inner dimensions differ: 3 and 4");
   check_error([&] { matmul(Tensor::zeros({}, DType::f64), v); }, "[matmul] both sides need one axis or more");
-  check_error([&] { dot(v, x()); }, "[dot] two vectors are wanted; got f64 (3,), f64 (2, 3)");
-  check_error([&] { outer(x(), v); }, "[outer] two vectors are wanted");
+  check_error([&] { dot(v, x()); }, "[dot] two vectors expected; got f64 (3,), f64 (2, 3)");
+  check_error([&] { outer(x(), v); }, "[outer] two vectors expected");
   check_error([&] { einsum("ij,jk->ik", x(), x()); }, "[einsum] 'j' stands for extents 3 and 2");
   check_error([&] { einsum("ij->ik", x()); }, "[einsum] 'k' is in the output of \"ij->ik\" but in no input");
   check_error([&] { einsum("ij->ii", x()); }, "[einsum] 'i' is twice in the output of \"ij->ii\"");

@@ -172,7 +172,7 @@ TEST_CASE("inside a scan: constant matrices leave the loop, others are taken apa
   };
   const auto run = [&](const auto& loop) {
     Tape tape;
-    const ScanResult r = loop(step, Tensors{h0}, Tensors{xs}, ScanOptions{}, Where::current());
+    const ScanResult r = loop(step, Tensors{h0}, Tensors{xs}, ScanOptions{}, Loc::current());
     const Tensor loss = sum(square(r.last[0])) + sum(r.ys[0]);
     Tensors out = grad(Tensors{loss}, Tensors{T, h0, xs});
     out.push_back(loss);

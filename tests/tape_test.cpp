@@ -73,7 +73,7 @@ TEST_CASE("errors of grad say what to do") {
 TEST_CASE("an op without a derivative is named, with the line that called it, when one is asked for") {
   const Tensor x = random({3}, 1);
   Tape tape;
-  const Tensor y = apply(Opaque{}, {&x}, Where::current());
+  const Tensor y = apply(Opaque{}, {&x}, Loc::current());
   const std::string text = error_of([&] { grad(sum(y), {x}); });
   CHECK(contains(text, "[opaque] this op has no derivative"));
   CHECK(contains(text, "tests/tape_test.cpp:"));
@@ -109,7 +109,7 @@ TEST_CASE("tapes nest, and a paused tape records nothing") {
   }
   CHECK(outer.size() == 0);
   {
-    Pause pause;
+    NoGrad no_grad;
     x * 2;
   }
   CHECK(outer.size() == 0);
@@ -126,12 +126,12 @@ TEST_CASE("op errors name op, rule, values, line and hint") {
   CHECK(contains(text, "(tests/tape_test.cpp:"));
   CHECK(contains(error_of([&] { a + b; }), "[add] shapes do not broadcast"));
   CHECK(contains(error_of([&] { a + cast(a, DType::f32); }), "Hint: cast one"));
-  CHECK(contains(error_of([&] { cast(a, DType::i32) * 0.5; }),
-                 "0.5 is not a whole number, and the tensor is i32 (20, 128)"));
+  CHECK(
+      contains(error_of([&] { cast(a, DType::i32) * 0.5; }), "0.5 is not an integer, and the tensor is i32 (20, 128)"));
   CHECK(contains(error_of([&] { reshape(a, {3, -1}); }), "[reshape] 2560 elements do not fill shape (3, 853)"));
   CHECK(contains(error_of([&] { sum(a, {2}); }), "[sum] axis 2 is out of range for a tensor of 2 axes"));
   CHECK(contains(error_of([&] { tanh(Tensor()); }), "[tanh] argument 0 is an undefined tensor"));
-  CHECK(contains(error_of([&] { transpose(2.0); }), "a tensor is wanted here, not a number"));
+  CHECK(contains(error_of([&] { transpose(2.0); }), "a tensor is expected here, not a number"));
   CHECK(contains(error_of([&] { tanh(cast(a, DType::i32)); }), "[tanh] i32 elements are not supported"));
   CHECK(contains(error_of([&] { concat({}, 0); }), "[concat] at least one part is needed"));
   CHECK(contains(error_of([&] { slice(a, 0, 5, 50); }), "[slice_leading] elements 5..50 are not within axis 0"));
@@ -148,7 +148,7 @@ TEST_CASE("op errors name op, rule, values, line and hint") {
                  }),
                  "[take_along] index -1 at place 1"));
   CHECK(contains(error_of([&] { Tensor::from<double>({1, 2}, {3}); }), "[from] 2 values do not fill shape (3,)"));
-  CHECK(contains(error_of([&] { a.item(); }), "[item] one element is wanted, shape is (20, 128)"));
+  CHECK(contains(error_of([&] { a.item(); }), "[item] one element expected, shape is (20, 128)"));
   CHECK(contains(error_of([&] { a.values<float>(); }), "[values] elements are f64, f32 was asked for"));
   CHECK(contains(error_of([&] { backend("tpu"); }), "there is no device \"tpu\"; this build has: cpu"));
   CHECK(contains(error_of([&] {

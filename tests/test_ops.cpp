@@ -148,19 +148,19 @@ TEST_CASE("the form for all time steps is the op at each step, whichever inputs 
     std::vector<Spec> specs;
     for (const Tensor& x : one) specs.push_back(x.spec());
     const Traced traced = trace(specs, [&](const Tensors& in) { return Tensors{c.call(in)}; });
-    if (traced.program.nodes.size() != 1 || traced.program.captures > 0 || !op_named(c.op))
+    if (traced.program.nodes.size() != 1 || traced.program.consts > 0 || !op_named(c.op))
       continue;  // made of several ops, which have cases of their own
     const Program::Node& node = traced.program.nodes[0];
-    if (node.outs != 1) continue;  // ops with several results stay inside a loop
-    const bool has_batch = node.op->batch != nullptr;
+    if (node.num_outputs != 1) continue;  // ops with several results stay inside a loop
+    const bool has_batch = node.op->vmap != nullptr;
     REQUIRE_MESSAGE(has_batch, c.op);
     const std::size_t n = node.in.size();
     for (unsigned mask = 1; mask < (1U << n); ++mask) {
       CAPTURE(c.op);
       CAPTURE(mask);
       std::vector<Tensors> at(steps, Tensors(n));
-      Tensors slabs(n);
-      Varying varying;
+      Tensors stacked(n);
+      Mapped mapped;
       for (std::size_t i = 0; i < n; ++i) {
         const Tensor& x = one[static_cast<std::size_t>(node.in[i])];
         Tensors rows;
@@ -170,19 +170,18 @@ TEST_CASE("the form for all time steps is the op at each step, whichever inputs 
               vary && is_differentiable(x.dtype()) ? x * (1.0 + 0.25 * static_cast<double>(t)) : x;
           rows.push_back(at[static_cast<std::size_t>(t)][i]);
         }
-        slabs[i] = (mask >> i & 1) != 0 ? stack(rows) : x;
-        if ((mask >> i & 1) != 0) varying.set(i);
+        stacked[i] = (mask >> i & 1) != 0 ? stack(rows) : x;
+        if ((mask >> i & 1) != 0) mapped.set(i);
       }
-      const Tensor all = node.op->batch(node.attrs, pointers(slabs), varying, steps);
+      const Tensor all = node.op->vmap(node.attrs, pointers(stacked), mapped, steps);
       Tensor total;
       for (std::int64_t t = 0; t < steps; ++t) {
-        const Tensor expected =
-            apply(*node.op, node.attrs, pointers(at[static_cast<std::size_t>(t)]), Where::current());
+        const Tensor expected = apply(*node.op, node.attrs, pointers(at[static_cast<std::size_t>(t)]), Loc::current());
         CHECK(difference(reel::at(all, t), expected) < 1e-14);
         if (is_differentiable(expected.dtype())) total = total.defined() ? total + expected : expected;
       }
-      if (!node.op->batch_sum || !total.defined()) continue;
-      const Tensor sum = node.op->batch_sum(node.attrs, pointers(slabs), varying, steps);
+      if (!node.op->vmap_sum || !total.defined()) continue;
+      const Tensor sum = node.op->vmap_sum(node.attrs, pointers(stacked), mapped, steps);
       if (sum.defined()) CHECK(difference(sum, total) < 1e-14);
     }
   }

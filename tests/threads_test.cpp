@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-#include "backends/cpu/team.h"
+#include "backends/cpu/thread_pool.h"
 #include "engine/cores.h"
 #include "tests/affinity.h"
 #include "tests/check.h"
@@ -49,10 +49,10 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
 
 TEST_CASE("each part is done once, by no more threads than there are cores") {
   for (const auto& [threads, cores] : {std::array{1, 4}, {2, 1}, {2, 2}, {3, 8}, {5, 5}, {40, 3}}) {
-    cpu::Team team;
-    team.resize(threads, cores);
-    CHECK(team.threads() == threads);
-    CHECK(team.members() == std::min(threads, cores));
+    cpu::ThreadPool pool;
+    pool.resize(threads, cores);
+    CHECK(pool.threads() == threads);
+    CHECK(pool.members() == std::min(threads, cores));
     for (const int parts : {0, 1, 2, 3, 7, 64, 1, 5}) {
       CAPTURE(threads);
       CAPTURE(cores);
@@ -61,9 +61,9 @@ TEST_CASE("each part is done once, by no more threads than there are cores") {
       std::mutex lock;
       std::set<std::thread::id> who;
       std::atomic<int> nested{0};
-      team.run(parts, [&](int p) {
+      pool.run(parts, [&](int p) {
         ++done[static_cast<std::size_t>(p)];
-        team.run(3, [&](int) { ++nested; });  // work within a part stays on its thread
+        pool.run(3, [&](int) { ++nested; });  // work within a part stays on its thread
         const std::lock_guard guard(lock);
         who.insert(std::this_thread::get_id());
       });
@@ -76,23 +76,23 @@ TEST_CASE("each part is done once, by no more threads than there are cores") {
 
 TEST_CASE("parts are done alone, on one core, too") {  // else results would depend on the number of cores
   for (const int cores : {1, 2}) {
-    cpu::Team team;
-    team.resize(2, cores);
+    cpu::ThreadPool pool;
+    pool.resize(2, cores);
     std::array<bool, 2> inside{};
-    team.run(2, [&](int p) { inside[static_cast<std::size_t>(p)] = cpu::Team::inside(); });
+    pool.run(2, [&](int p) { inside[static_cast<std::size_t>(p)] = cpu::ThreadPool::inside(); });
     CHECK(inside == std::array{true, true});
-    CHECK(!cpu::Team::inside());
+    CHECK(!cpu::ThreadPool::inside());
   }
 }
 
 TEST_CASE("several threads may call at once, each for its own work") {
-  cpu::Team team;
-  team.resize(3, 3);
+  cpu::ThreadPool pool;
+  pool.resize(3, 3);
   std::array<std::atomic<int>, 4> sums{};
   std::vector<std::thread> callers;
   for (std::atomic<int>& sum : sums) {
     callers.emplace_back([&] {
-      for (int call = 0; call < 50; ++call) team.run(5, [&](int p) { sum += p; });
+      for (int call = 0; call < 50; ++call) pool.run(5, [&](int p) { sum += p; });
     });
   }
   for (std::thread& t : callers) t.join();
@@ -100,20 +100,20 @@ TEST_CASE("several threads may call at once, each for its own work") {
 }
 
 TEST_CASE("an error in a part comes out, whichever thread has it, and the next call is as ever") {
-  cpu::Team team;
-  team.resize(3, 3);
+  cpu::ThreadPool pool;
+  pool.resize(3, 3);
   for (int bad = 0; bad < 7; ++bad) {
     CAPTURE(bad);
     CHECK(error_of([&] {
-            team.run(7, [&](int p) {
+            pool.run(7, [&](int p) {
               if (p == bad) throw Error("part", fmt::format("{}", p));
             });
           }) == fmt::format("[part] {}", bad));
     std::atomic<int> sum{0};
-    team.run(7, [&](int p) { sum += p; });
+    pool.run(7, [&](int p) { sum += p; });
     CHECK(sum == 21);
   }
-  CHECK(contains(error_of([&] { team.run(7, [](int) { throw Error("part", "all"); }); }), "all"));
+  CHECK(contains(error_of([&] { pool.run(7, [](int) { throw Error("part", "all"); }); }), "all"));
 }
 
 TEST_CASE("an error in a thread's part of a loop is an error") {
@@ -122,7 +122,7 @@ TEST_CASE("an error in a thread's part of a loop is an error") {
   const Step step = [&](const Tensors& s, const Tensors&) {  // the last row counts up to 6, which is in no table
     return Next{{tanh(s[0] + embedding(maximum(s[1], 0 * one), table)), s[1] + one}, {}};
   };
-  const Threads team(2);
+  const Threads pool(2);
   const std::string text = error_of([&] { scan(step, {h, start}, {}, {.length = 8}); });
   CHECK_MESSAGE(contains(text, "index 6"), text);
   CHECK_MESSAGE(contains(text, "not in 0..5"), text);
@@ -131,17 +131,17 @@ TEST_CASE("an error in a thread's part of a loop is an error") {
 TEST_CASE("a system that starts fewer threads: a warning, and all parts are done") {
   const int before = warnings("threads");
   threads_to_start = 2;
-  cpu::Team team;
-  team.resize(8, 8);
+  cpu::ThreadPool pool;
+  pool.resize(8, 8);
   threads_to_start = 1 << 20;
-  CHECK(team.threads() == 8);
-  CHECK(team.members() == 3);
+  CHECK(pool.threads() == 8);
+  CHECK(pool.members() == 3);
   CHECK(warnings("threads") == before + 1);
   std::atomic<int> sum{0};
-  team.run(8, [&](int p) { sum += 1 << p; });
+  pool.run(8, [&](int p) { sum += 1 << p; });
   CHECK(sum == 255);
-  team.resize(8, 8);
-  CHECK(team.members() == 8);
+  pool.resize(8, 8);
+  CHECK(pool.members() == 8);
 }
 
 TEST_CASE("cores: those that the process may use") {
@@ -203,7 +203,7 @@ TEST_CASE("products on threads are those on one, in all forms") {
         const Tensor expected = matmul(a, b, f);
         for (const int threads : {2, 3, 5}) {
           CAPTURE(threads);
-          const Threads team(threads);
+          const Threads pool(threads);
           CHECK(difference(matmul(a, b, f), expected) < (real_of(dtype) == DType::f32 ? 1e-6 : 1e-15));
         }
       }
@@ -222,7 +222,7 @@ TEST_CASE("batches of products on threads are those on one, to the last bit") {
         CAPTURE(flags);
         const Tensor expected = matmul(a, b, f);
         for (const int threads : {2, 3, 5}) {
-          const Threads team(threads);
+          const Threads pool(threads);
           CHECK(same_bits(matmul(a, b, f), expected));
         }
       }
@@ -242,7 +242,7 @@ TEST_CASE("ops on elements and rows give on threads what they give on one, to th
                    softmax(x),
                    log_softmax(x),
                    logsumexp(x),
-                   normalize(x),
+                   standardize(x),
                    norm(x, 1, {1}),
                    norm(x, 3, {1}),
                    sum(x, {0}),
@@ -260,7 +260,7 @@ TEST_CASE("ops on elements and rows give on threads what they give on one, to th
                    row = random({columns}, 3, dtype);
       const Tensors expected = results(x, column, row);
       for (const int threads : {2, 3, 5}) {
-        const Threads team(threads);
+        const Threads pool(threads);
         const Tensors got = results(x, column, row);
         for (std::size_t i = 0; i < got.size(); ++i) {
           CAPTURE(rows);
@@ -308,7 +308,7 @@ TEST_CASE("loops on threads: values, gradients and theirs, for batches that thre
        {5}},
       {"rows",
        [](const Tensor& h, const Tensor& x, const Tensor& V, const Tensor& w) {
-         return Next{{normalize(roll(h, 1) * V) + softmax(x) * logsumexp(h, {-1}, true) * w}, {}};
+         return Next{{standardize(roll(h, 1) * V) + softmax(x) * logsumexp(h, {-1}, true) * w}, {}};
        },
        {8},
        {8}},
@@ -341,7 +341,7 @@ TEST_CASE("loops on threads: values, gradients and theirs, for batches that thre
       const Tensors expected = all(false);
       for (const int threads : {1, 2, 3, 5}) {
         CAPTURE(threads);
-        const Threads team(threads);
+        const Threads pool(threads);
         const Tensors got = all(true);
         REQUIRE(got.size() == expected.size());
         for (std::size_t i = 0; i < got.size(); ++i) {

@@ -1,6 +1,6 @@
-// Products: by libxsmm where it can, which makes code for each shape, by OpenBLAS else. Row-major throughout. Both work
-// on one thread at a time here: the team shares out the rows or columns of the result, so that results do not depend on
-// what a library thinks of the number of cores.
+// Matrix products, row-major: by libxsmm (which generates code for each shape) where possible, by OpenBLAS otherwise.
+// Both run single-threaded here; the thread pool divides the rows or columns of the result, so results do not depend on
+// how a library divides work among cores.
 #include <cblas.h>
 #include <libxsmm.h>
 
@@ -16,9 +16,9 @@ namespace reel::cpu {
 
 namespace {
 
-constexpr std::int64_t largest = std::int64_t{1} << 20;  // elements for libxsmm: beyond the caches, blocking wins
+constexpr std::int64_t largest = std::int64_t{1} << 20;  // elements for libxsmm; beyond the caches, blocking wins
 
-/// What BLAS calls the form of a side. Conjugating without transposing is OpenBLAS's own addition.
+/// The BLAS transpose flag of an operand. Conjugation without transposition is an OpenBLAS extension.
 template <class T>
 CBLAS_TRANSPOSE form(bool transpose, bool conj) {
   if (!is_complex_type<T> || !conj) return transpose ? CblasTrans : CblasNoTrans;
@@ -37,7 +37,7 @@ struct Product {
   T* c;
   std::int64_t ldc;
 
-  /// The part of it that makes rows i0..i1 and columns j0..j1 of c.
+  /// The part of the product that computes rows i0..i1 and columns j0..j1 of c.
   Product part(std::int64_t i0, std::int64_t i1, std::int64_t j0, std::int64_t j1) const {
     const bool ta = form_a == CblasTrans || form_a == CblasConjTrans,
                tb = form_b == CblasTrans || form_b == CblasConjTrans;
@@ -65,7 +65,7 @@ void by_blas(const Product<T>& p) {
     cblas_zgemm(CblasRowMajor, p.form_a, p.form_b, m, n, k, &one, p.a, lda, p.b, ldb, &zero, p.c, ldc);
 }
 
-/// False when libxsmm found no memory for its table of kernels, in which it would look them up all the same.
+/// False if libxsmm could not allocate its kernel registry, which dispatch would look up regardless.
 bool xsmm_is_ready() {
   static const bool ready = [] {
     libxsmm_registry_info info{};
@@ -74,8 +74,7 @@ bool xsmm_is_ready() {
   return ready;
 }
 
-/// libxsmm's kernel for c (+)= a b or a' b. It counts columns first: what is a row to us is a column to it, and what
-/// comes second to us comes first.
+/// libxsmm's kernel for c (+)= a b or a' b. libxsmm is column-major, so m and n are swapped, and so are a and b.
 template <class T>
 auto xsmm_kernel(const Product<T>& p, std::int64_t k, bool add) {
   const auto whole = [](std::int64_t i) { return static_cast<libxsmm_blasint>(i); };
@@ -88,7 +87,7 @@ auto xsmm_kernel(const Product<T>& p, std::int64_t k, bool add) {
     return libxsmm_dmmdispatch(whole(p.n), whole(p.m), whole(k), &lda, &ldb, &ldc, &one, &sum, &flags, nullptr);
 }
 
-/// False where libxsmm has no code for it.
+/// False if libxsmm has no code for the product.
 template <class T>
 bool by_xsmm(const Product<T>& p) {
   if constexpr (is_complex_type<T>) {
@@ -101,10 +100,11 @@ bool by_xsmm(const Product<T>& p) {
       if (kernel) kernel(p.b, p.a, p.c);
       return kernel != nullptr;
     }
-    // a' b with long columns, the gradient of a weight: some rows of both at a time, which also keeps the sums exact.
+    // a' b with long columns is the gradient of a weight: it runs over chunks of rows, which also keeps the sums
+    // accurate.
     constexpr std::int64_t some = 256, lanes = 16;
     if (p.m * p.n > largest) return false;
-    if (p.n < lanes && p.m > p.n) {  // vectors lie along n: (b' a)' has more of it
+    if (p.n < lanes && p.m > p.n) {  // libxsmm vectorizes along n, too short here: compute (b' a)' instead
       std::vector<T> turned(static_cast<std::size_t>(p.m * p.n));
       const Product<T> q{CblasTrans, CblasNoTrans, p.n, p.m, p.k, p.b, p.ldb, p.a, p.lda, turned.data(), p.m};
       if (!by_xsmm(q)) return false;
@@ -122,13 +122,13 @@ bool by_xsmm(const Product<T>& p) {
   }
 }
 
-/// Real, and so narrow that vectors are better filled along the sums.
+/// Real, with so few columns that vectorizing along the sums fills vectors better.
 template <class T>
 bool has_few_columns(const Product<T>& p) {
   return !is_complex_type<T> && p.form_a == CblasNoTrans && p.form_b == CblasTrans && is_narrow_product(p.n, p.k);
 }
 
-/// Few columns or rows; false for what has more.
+/// Handles products with few columns or rows; false for all others.
 template <class T>
 bool by_loop(const Product<T>& p) {
   if constexpr (!is_complex_type<T>) {
@@ -167,7 +167,8 @@ void multiply(const Product<T>& p) {
   if (!by_loop(p) && !by_xsmm(p)) by_blas(p);
 }
 
-/// Turns b where many rows pay for it, as libxsmm wants it; the result keeps what p.b then points to.
+/// Transposes b, as libxsmm needs it, if there are enough rows to pay for that; the result owns the memory that p.b
+/// then points to.
 template <class T>
 std::vector<T> turn_b(Product<T>& p, Backend& cpu) {
   constexpr std::int64_t many = 64;
@@ -176,7 +177,7 @@ std::vector<T> turn_b(Product<T>& p, Backend& cpu) {
     return turned;
   if (has_few_columns(p)) return turned;
   turned.resize(static_cast<std::size_t>(p.n * p.k));
-  Loop<2> loop;
+  StridedLoop<2> loop;
   loop.push(p.k, {1, p.n});
   loop.push(p.n, {p.ldb, 1});
   cpu.copy({sizeof(T), loop, p.b, turned.data()});
@@ -208,10 +209,10 @@ void Cpu::gemm(const GemmArgs& g) {
                      static_cast<T*>(g.c),
                      g.n};
       if (g.k == 0) {
-        std::fill_n(all.c, g.batch * g.m * g.n, T{});  // an empty sum; BLAS wants leading dimensions of 1 or more
+        std::fill_n(all.c, g.batch * g.m * g.n, T{});  // an empty sum; BLAS requires leading dimensions of at least 1
         return;
       }
-      const std::int64_t enough = (std::int64_t{1} << 17) / g.k;  // elements of c that are worth a second thread
+      const std::int64_t enough = (std::int64_t{1} << 17) / g.k;  // fewest elements of c that pay for a second thread
       const auto one = [&](std::int64_t i) {
         Product<T> p = all;
         p.a += i * g.stride_a;

@@ -1,4 +1,4 @@
-// Loops over SIMD batches of complex numbers, for functions that the compiler does not vectorise by itself.
+// Loops over SIMD batches of complex numbers, for functions that the compiler does not vectorize by itself.
 #pragma once
 #include <algorithm>
 
@@ -9,7 +9,7 @@ namespace reel {
 
 namespace cpu {
 
-/// Complex numbers, real and imaginary parts apart.
+/// A batch of complex numbers, real and imaginary parts in separate registers.
 template <class R>
 struct Complexes {
   using Batch = xsimd::batch<R>;
@@ -28,7 +28,7 @@ struct Complexes {
   std::complex<R> at(std::size_t k) const { return {re.get(k), im.get(k)}; }
 };
 
-/// Is x^2 + y^2, as it came out, far from all ends? Then it has lost nothing.
+/// Is the computed x^2 + y^2 far from overflow and underflow? Then it is accurate.
 template <class R>
 xsimd::batch_bool<R> is_moderate(const xsimd::batch<R>& square) {
   constexpr R least = sizeof(R) == 4 ? R(0x1p-60) : R(0x1p-500);
@@ -70,7 +70,7 @@ void put(const xsimd::batch<R>& x, R* to) {
   x.store_unaligned(to);
 }
 
-/// out[i] = f(x[i]), f of Complexes, to complex or real numbers.
+/// out[i] = f(x[i]), where f takes Complexes and returns complex or real batches.
 template <class R, class Out, class F>
 void map_complexes(std::int64_t n, const std::complex<R>* x, Out* out, F&& f) {
   using Z = Complexes<R>;
@@ -85,7 +85,7 @@ void map_complexes(std::int64_t n, const std::complex<R>* x, Out* out, F&& f) {
   }
 }
 
-/// out[i] = f(a[i], b[i]); a or b may be one number for all i.
+/// out[i] = f(a[i], b[i]); one_a or one_b: that operand is a scalar, broadcast to all i.
 template <bool one_a, bool one_b, class R, class F>
 void zip_complexes(std::int64_t n, const std::complex<R>* a, const std::complex<R>* b, std::complex<R>* out, F&& f) {
   using Z = Complexes<R>;

@@ -1,4 +1,4 @@
-// Rows are often short, and a call of memcpy for each costs more than moving them.
+// memcpy for short rows, where a library call costs more than the copy itself.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace reel::cpu {
 
-/// Copies neighbouring bytes: some at a time by a register, the last ones overlapping those before.
+/// Copies contiguous bytes one register at a time; the last register overlaps the one before.
 inline void copy_bytes(const void* in, void* out, std::size_t bytes) {
   using Some [[gnu::vector_size(32)]] = std::uint8_t;
   constexpr std::size_t some = sizeof(Some), many = 2048;

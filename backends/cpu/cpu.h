@@ -1,11 +1,11 @@
-// The CPU backend. One file a family of kernels, with the same file stems as every other backend; this header is the
-// class.
+// The CPU backend. Each family of kernels has its own file, with the same file stem in every backend; this header
+// declares the class.
 #pragma once
 #include <algorithm>
 
 #include "backends/allocator.h"
 #include "backends/cpu/fft_plans.h"
-#include "backends/cpu/team.h"
+#include "backends/cpu/thread_pool.h"
 #include "engine/backend.h"
 #include "engine/cores.h"
 
@@ -22,11 +22,11 @@ class Cpu final : public Backend {
   void reset_peak() override { allocator_.reset_peak(); }
   void read(void* host, const void* device, std::size_t bytes) override;
   void write(void* device, const void* host, std::size_t bytes) override;
-  /// All on fewer cores, with a warning, where there is no address space for what OpenBLAS has for each.
+  /// Uses fewer threads, with a warning, if the address space limit leaves no memory for OpenBLAS's buffers on each.
   void set_threads(int threads) override;
-  int threads() const override { return team_.threads(); }
+  int threads() const override { return pool_.threads(); }
   bool runs_in_blocks() const override { return true; }
-  void parallel(int parts, const std::function<void(int)>& f) override { team_.run(parts, f); }
+  void parallel(int parts, const std::function<void(int)>& f) override { pool_.run(parts, f); }
 
   void fill(const FillArgs& a) override;
   void copy(const CopyArgs& a) override;
@@ -43,9 +43,9 @@ class Cpu final : public Backend {
   void row_function(const RowFunctionArgs& a) override;
   void gemm(const GemmArgs& a) override;
   void gather_rows(const RowsArgs& a) override;
-  void scatter_add_rows(const RowsArgs& a) override;
+  void segment_sum(const RowsArgs& a) override;
   void take_along(const TakeArgs& a) override;
-  void put_along(const TakeArgs& a) override;
+  void scatter_add(const TakeArgs& a) override;
   void rotate(const RotateArgs& a) override;
   void random(const RandomArgs& a) override;
   void update(const UpdateArgs& a) override;
@@ -68,26 +68,27 @@ class Cpu final : public Backend {
   void qr(const QrArgs& a) override;
   void determinant(const DeterminantArgs& a) override;
   void pinv(const PinvArgs& a) override;
-  void polar(const PolarArgs& a) override;
+  void polar_factor(const PolarFactorArgs& a) override;
 
  private:
-  /// f(first, last) on shares of 0..n-1, each a multiple of `grain` but the last, on all threads if n is `enough`.
+  /// Calls f(first, last) on chunks of 0..n-1, on all threads if n >= `enough`. Every chunk but the last is a multiple
+  /// of `grain`.
   template <class F>
   void shared(std::int64_t n, std::int64_t enough, F&& f, std::int64_t grain = 64);
 
   const MemoryLimit limit_;
   CachingAllocator allocator_;
   FftPlans fft_plans_;
-  int for_blas_ = 0;  // threads that OpenBLAS has memory for
-  Team team_;
+  int for_blas_ = 0;  // number of threads that OpenBLAS has buffers for
+  ThreadPool pool_;
 };
 
 template <class F>
 void Cpu::shared(std::int64_t n, std::int64_t enough, F&& f, std::int64_t grain) {
-  const std::int64_t threads = team_.threads();
-  if (n < enough || threads == 1 || Team::inside()) return f(std::int64_t{0}, n);
+  const std::int64_t threads = pool_.threads();
+  if (n < enough || threads == 1 || ThreadPool::inside()) return f(std::int64_t{0}, n);
   const std::int64_t share = ((n + threads - 1) / threads + grain - 1) / grain * grain;
-  team_.run(static_cast<int>((n + share - 1) / share), [&](int p) { f(p * share, std::min(n, (p + 1) * share)); });
+  pool_.run(static_cast<int>((n + share - 1) / share), [&](int p) { f(p * share, std::min(n, (p + 1) * share)); });
 }
 
 }  // namespace reel::cpu

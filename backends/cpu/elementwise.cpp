@@ -1,5 +1,5 @@
-// map, zip, select, cast, fill: one element at a time. Tables by functor and dtype are made from the functors' type
-// lists.
+// Elementwise kernels: map, zip, select, cast, fill. The tables by functor and dtype are generated from the functors'
+// type lists.
 #include <array>
 #include <bit>
 #include <cstring>
@@ -19,7 +19,7 @@ namespace {
 using ZipKernel = void (*)(const ZipArgs&);
 constexpr std::size_t dtypes = std::size(all_dtypes);
 
-/// Functions of complex numbers that the compiler does not vectorise.
+/// Functions of complex numbers that the compiler does not vectorize.
 template <class F, class T>
 constexpr bool by_complexes = is_complex_type<T> && (std::is_same_v<F, Abs> || std::is_same_v<F, Sign> ||
                                                      std::is_same_v<F, Reciprocal> || std::is_same_v<F, Div>);
@@ -66,17 +66,18 @@ void zip_piece(const Piece& p) {
 
 constexpr std::int64_t short_row = 64;
 
-/// Is the operand, of rows of n elements, one row for all (0, 1), or one element for each row (1, 0)?
-bool repeats(const Loop<3>& loop, std::size_t operand) {
+/// Is the operand broadcast along one axis of rows of n elements: one row for all (0, 1), or one element for each row
+/// (1, 0)?
+bool repeats(const StridedLoop<3>& loop, std::size_t operand) {
   const std::int64_t row = loop.strides[0][operand], column = loop.strides[1][operand];
   return (row == 0 && column == 1) || (row == 1 && column == 0);
 }
 
-/// Rows that are short fill vectors badly. If one side is such rows, one behind the other as those of the result, and
-/// the other repeats, some rows of that are written down first: then a call takes them all. False for other loops.
+/// Short rows fill vectors badly. If one operand is contiguous like the result and the other is broadcast, the latter
+/// is expanded for a block of rows first, and one call handles the whole block. False for other loops.
 template <class F, class T>
 bool zip_short_rows(const ZipArgs& args) {
-  const Loop<3>& loop = args.loop;
+  const StridedLoop<3>& loop = args.loop;
   if (loop.rank != 2 || loop.dims[1] == 0 || loop.dims[1] >= short_row || loop.dims[0] < 4) return false;
   const std::int64_t n = loop.dims[1], rows = loop.dims[0];
   const auto full = [&](std::size_t k) { return loop.strides[0][k] == n && loop.strides[1][k] == 1; };
@@ -110,10 +111,10 @@ void zip_kernel(const ZipArgs& args) {
   const auto stride = args.loop.inner_stride();
   const std::int64_t sa = stride[0], sb = stride[1], so = stride[2];
   const auto each_run = [&](auto&& run) {
-    args.loop.for_each_run([&](const Loop<3>::Offsets& at) { run(a0 + at[0], b0 + at[1], out0 + at[2]); });
+    args.loop.for_each_run([&](const StridedLoop<3>::Offsets& at) { run(a0 + at[0], b0 + at[1], out0 + at[2]); });
   };
   const auto pieces = [&]<bool one_a, bool one_b>() {
-    if constexpr (std::is_floating_point_v<T> && std::is_same_v<T, Out>)  // runs may be short: no detours
+    if constexpr (std::is_floating_point_v<T> && std::is_same_v<T, Out>)  // runs may be short: call directly
       each_run([&](const T* a, const T* b, Out* out) { zip_simd<one_a, one_b>(n, a, b, out, f); });
     else
       each_run([&](const T* a, const T* b, Out* out) {
@@ -148,10 +149,10 @@ void cast_piece(const Piece& p) {
   }
 }
 
-/// Bytes as words.
+/// Bytes widened to Word.
 template <class Word>
 Vector<Word> widened(const std::uint8_t* from) {
-#ifdef __AVX512F__  // GCC 12 would take the bytes one by one
+#ifdef __AVX512F__  // GCC 12 would convert the bytes one by one
   if constexpr (sizeof(Word) == 4)
     return std::bit_cast<Vector<Word>>(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
   else if constexpr (sizeof(Word) == 8)
@@ -195,7 +196,7 @@ PieceKernel cast_kernel(DType from, DType to) {
   });
 }
 
-/// A kernel, and the bytes of an element that it makes.
+/// A kernel, and the bytes of an element of its result.
 template <class Kernel>
 struct Entry {
   Kernel kernel = nullptr;
@@ -247,7 +248,7 @@ const auto zip_pieces = zip_piece_table(BinaryFunctors{});
 
 namespace {
 
-constexpr std::int64_t enough = 1 << 15;  // elements that are worth a second thread
+constexpr std::int64_t enough = 1 << 15;  // fewest elements that pay for a second thread
 
 template <class P>
 P* move(P* p, std::int64_t bytes) {
@@ -286,10 +287,10 @@ void Cpu::map(const MapArgs& a) {
 
 void Cpu::zip(const ZipArgs& a) {
   const auto& [kernel, bytes] = zips[static_cast<std::size_t>(a.functor)][static_cast<std::size_t>(a.dtype)];
-  if (team_.threads() == 1 || a.loop.numel() < enough) return kernel(a);
+  if (pool_.threads() == 1 || a.loop.numel() < enough) return kernel(a);
   const auto in = static_cast<std::int64_t>(size_of(a.dtype));
   const auto along_outermost_axis = [&](std::int64_t first, std::int64_t last) {
-    Loop<3> part = a.loop;
+    StridedLoop<3> part = a.loop;
     part.dims[0] = last - first;
     const auto& stride = a.loop.strides[0];
     kernel({a.functor, a.params, a.dtype, part, move(a.a, first * stride[0] * in), move(a.b, first * stride[1] * in),

@@ -1,4 +1,4 @@
-// Fourier transforms, by FFTW.
+// Fourier transforms, with FFTW.
 #include <fftw3.h>
 
 #include <algorithm>
@@ -38,9 +38,9 @@ FFTW(float, fftwf)
 FFTW(double, fftw)
 #undef FFTW
 
-std::mutex planner;  // FFTW makes and destroys one plan at a time; running them needs no lock
+std::mutex planner;  // FFTW's planner is not thread-safe; running plans needs no lock
 
-/// FFTW_ESTIMATE measures nothing, so the same plan is made every time; it only asks how the arrays are aligned.
+/// FFTW_ESTIMATE measures nothing, so the plan is always the same; it only checks the alignment of the arrays.
 template <class T>
 std::shared_ptr<void> make_plan(FftKind kind, int n) {
   using Complex = typename Fftw<T>::Complex;
@@ -65,17 +65,17 @@ std::shared_ptr<void> make_plan(FftKind kind, int n) {
           }};
 }
 
-/// Runs a plan on one row after another. Rows that are not aligned as the plan wants go through buffers that are.
+/// Runs a plan on one row after another. Rows without the plan's alignment go through aligned buffers.
 template <class T, class In, class Out>
 class RowTransform {
  public:
   RowTransform(Backend& cpu, std::shared_ptr<void> plan, std::int64_t ins, std::int64_t outs)
       : cpu_(cpu), plan_(std::move(plan)), ins_(ins), outs_(outs) {}
 
-  /// Room for a row, to be filled and given to run(); its elements do not outlive that.
+  /// A buffer for a row, to fill and pass to run(), which overwrites it.
   In* buffer() { return room<In>(in_block_, ins_); }
 
-  /// The row at `in` is left as it is unless it is buffer().
+  /// Leaves the row at `in` unchanged unless it is buffer().
   void run(const In* in, Out* out) {
     if (!aligned(in)) {
       std::copy_n(in, ins_, buffer());
@@ -103,7 +103,7 @@ class RowTransform {
   StoragePtr in_block_, out_block_;
 };
 
-/// Takes the coefficients of one row times `ends` and `inner`.
+/// Scales the coefficients of one row by `ends` and `inner`.
 template <class T>
 void weigh(const RealFftArgs& a, std::complex<T>* y) {
   y[0] *= static_cast<T>(a.ends);

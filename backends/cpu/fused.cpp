@@ -1,5 +1,5 @@
-// A run of elementwise calls, block by block: all calls on one block of elements, which stays in the nearest cache,
-// then on the next.
+// A fusion group of elementwise calls, block by block: all calls run on one block of elements, which stays in the L1
+// cache, then on the next block.
 #include <cstring>
 
 #include "backends/cpu/cpu.h"
@@ -9,7 +9,7 @@ namespace reel::cpu {
 
 namespace {
 
-/// One block of a run: `rows` whole rows, or a part of one.
+/// One block of a fusion group: `rows` full rows, or part of one row.
 struct Block {
   const FusedArgs& args;
   std::int64_t row, column, rows, columns;
@@ -28,7 +28,7 @@ struct Block {
     const bool one_a = one(a), one_b = one(b);
     if ((one_a || full(a)) && (one_b || full(b)))
       return kernel({rows * columns, from_a, from_b, nullptr, to, call.params, one_a, one_b});
-    const auto step = [&](int i) {  // in bytes, from row to row
+    const auto step = [&](int i) {  // in bytes, between rows
       const FusedOperand& o = operand(i);
       return static_cast<std::size_t>(full(i) ? columns : o.row) * o.element_bytes;
     };

@@ -1,4 +1,4 @@
-// Lookups by index.
+// Gathers and scatters by index.
 #include <cstring>
 
 #include "backends/cpu/copy_bytes.h"
@@ -18,13 +18,13 @@ void check(const std::int32_t* index, std::int64_t count, std::int64_t limit) {
   if (least == 0 && most < limit) return;
   for (std::int64_t i = 0; i < count; ++i) {
     if (index[i] < 0 || index[i] >= limit) {
-      if (limit == 0) broken("index {} at place {}, but there is nothing to look up", index[i], i);
-      broken("index {} at place {} is not in 0..{}", index[i], i, limit - 1);
+      if (limit == 0) rule_error("index {} at place {}, but there is nothing to look up", index[i], i);
+      rule_error("index {} at place {} is not in 0..{}", index[i], i, limit - 1);
     }
   }
 }
 
-/// f(x, y) for all o < outer and i < count, x being element (o, i) of a and y element (o, index[i]) of b.
+/// Calls f(x, y) for all o < outer and i < count, where x is element (o, i) of a and y is element (o, index[i]) of b.
 template <class A, class B, class F>
 void each_number(const RowsArgs& r, A* a, B* b, F&& f) {
   const std::int64_t count = r.count;
@@ -66,11 +66,11 @@ void Cpu::gather_rows(const RowsArgs& a) {
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) { gather<T>(a); });
 }
 
-void Cpu::scatter_add_rows(const RowsArgs& a) {
+void Cpu::segment_sum(const RowsArgs& a) {
   check(a.index, a.count, a.rows);
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_same_v<T, bool>)
-      unsupported("scatter_add_rows of bool");
+      unsupported("segment_sum of bool");
     else {
       const T* in = static_cast<const T*>(a.in);
       T* out = static_cast<T*>(a.out);
@@ -92,11 +92,11 @@ void Cpu::take_along(const TakeArgs& a) {
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) { take<T>(a); });
 }
 
-void Cpu::put_along(const TakeArgs& a) {
+void Cpu::scatter_add(const TakeArgs& a) {
   check(a.index, a.outer * a.m * a.inner, a.n);
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_same_v<T, bool>)
-      unsupported("put_along of bool");
+      unsupported("scatter_add of bool");
     else {
       const T* in = static_cast<const T*>(a.in);
       T* out = static_cast<T*>(a.out);

@@ -1,5 +1,5 @@
-// LAPACK and CBLAS for any of the four element types. LAPACK is column-major: what it sees of our row-major matrices is
-// their transposes, and the kernels are written so that this costs no copies.
+// LAPACK and CBLAS for any of the four element types. LAPACK is column-major and sees the transposes of our row-major
+// matrices; the kernels are written so that this needs no copies.
 #pragma once
 #include <cblas.h>
 
@@ -18,7 +18,7 @@
 
 namespace reel::cpu {
 
-/// The one of four functions that is for elements T.
+/// Picks the one of four functions that handles elements of type T.
 template <class T, class S, class D, class C, class Z>
 constexpr auto fitting(S s, D d, C c, Z z) {
   if constexpr (std::is_same_v<T, float>)
@@ -32,15 +32,15 @@ constexpr auto fitting(S s, D d, C c, Z z) {
 }
 #define REEL_LAPACK(name) fitting<T>(LAPACKE_s##name, LAPACKE_d##name, LAPACKE_c##name, LAPACKE_z##name)
 
-/// The type of absolute values: float for std::complex<float>.
+/// The real type of T's absolute values: float for std::complex<float>.
 template <class T>
 using Real = decltype(std::abs(T()));
 
 inline lapack_int narrow(std::int64_t n) { return static_cast<lapack_int>(n); }
 inline std::size_t count(std::int64_t n) { return static_cast<std::size_t>(n); }
 
-/// A column-major matrix for LAPACK to work on, with room for one more column: complex gemv of OpenBLAS 0.3.21 reads
-/// its vector, which may be the last row, one stride too far (OpenBLAS issue 4013).
+/// A column-major work matrix for LAPACK, with memory for one extra column: OpenBLAS 0.3.21's complex gemv reads its
+/// vector, which may be the last row, one stride too far (OpenBLAS issue 4013).
 template <class T>
 std::vector<T> workspace(std::int64_t rows, std::int64_t columns) {
   return std::vector<T>(count(rows * (columns + 1)));
@@ -68,18 +68,18 @@ void multiply(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, std::int64_t m, std::int64
     call(one, zero);
 }
 
-/// Calls f with std::type_identity<T> for the element type of a kernel that divides.
+/// Calls f with std::type_identity<T>, for dtypes with division (floating point and complex).
 template <class F>
 void on_field(DType dtype, F&& f) {
   dispatch(dtype, [&]<class T>(std::type_identity<T> type) {
     if constexpr (std::is_floating_point_v<T> || is_complex_type<T>)
       f(type);
     else
-      broken("{} elements are not supported", name_of(dtype));
+      rule_error("{} elements are not supported", name_of(dtype));
   });
 }
 
-/// "the 3x3 matrix", with its place when there are several.
+/// "the 3x3 matrix", with its index in the batch if there are several.
 inline std::string which(std::int64_t m, std::int64_t n, std::int64_t i, std::int64_t batch) {
   return fmt::format("the {}x{} matrix{}", m, n, batch == 1 ? "" : fmt::format(" at place {} of {}", i, batch));
 }
@@ -93,19 +93,20 @@ bool all_finite(const T* x, std::int64_t n) {
   return finite;
 }
 
-/// LAPACK does not promise to come back from NaN.
+/// Throws on NaN and infinity: LAPACK may never return from NaN.
 template <class T>
 void require_finite(const T* a, std::int64_t m, std::int64_t n, std::int64_t i, std::int64_t batch) {
-  if (!all_finite(a, m * n)) broken("{} has elements that are not finite", which(m, n, i, batch));
+  if (!all_finite(a, m * n)) rule_error("{} has elements that are not finite", which(m, n, i, batch));
 }
 
-/// For results of finite arguments.
+/// Throws if a result computed from finite arguments is not finite.
 template <class T>
 void require_no_overflow(const T* x, std::int64_t size, const std::string& matrix) {
-  if (!all_finite(x, size)) broken("the result overflows: {} is nearly singular, or the numbers are too large", matrix);
+  if (!all_finite(x, size))
+    rule_error("the result overflows: {} is nearly singular, or the numbers are too large", matrix);
 }
 
-/// Arguments that LAPACK refuses are a mistake of ours, not of the user's.
+/// Throws if LAPACK ran out of memory or refused an argument; the latter is our bug, not the user's.
 inline void require_accepted(lapack_int info) {
   if (info == LAPACK_WORK_MEMORY_ERROR || info == LAPACK_TRANSPOSE_MEMORY_ERROR) throw std::bad_alloc();
   if (info < 0) throw std::logic_error(fmt::format("reel: internal: LAPACK refuses argument {}", -info));

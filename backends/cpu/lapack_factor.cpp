@@ -1,4 +1,4 @@
-// Factorisations: lu, cholesky, qr, determinant; and by singular values pinv, polar.
+// Factorizations: lu, cholesky, qr, determinant; and through the SVD pinv and polar_factor.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -15,7 +15,7 @@ void lu_one(std::int64_t m, std::int64_t n, const T* a, T* p, T* l, T* u) {
   const std::int64_t r = std::min(m, n);
   std::vector<T> packed(a, a + m * n);
   std::vector<lapack_int> swaps(count(r));
-  if (r > 0)  // pivot 0 is no error here; pivots are rows, so here LAPACK must see the matrix itself
+  if (r > 0)  // a zero pivot is not an error; pivots are rows, so LAPACK must see the matrix itself
     require_accepted(
         REEL_LAPACK(getrf)(LAPACK_ROW_MAJOR, narrow(m), narrow(n), packed.data(), narrow(n), swaps.data()));
   std::vector<std::int64_t> row(count(m));  // row i of l u is row row[i] of a
@@ -31,7 +31,7 @@ void lu_one(std::int64_t m, std::int64_t n, const T* a, T* p, T* l, T* u) {
   }
 }
 
-/// LAPACK sees the transpose of a, whose factorisation "lower times unitary rows" is that of a, transposed.
+/// LAPACK sees the transpose of a; its LQ factorization is the transpose of the QR factorization of a.
 template <class T>
 void qr_one(std::int64_t m, std::int64_t n, const T* a, T* q, T* r) {
   const std::int64_t k = std::min(m, n);
@@ -92,7 +92,7 @@ Determinant determinant_one(std::int64_t n, const T* a) {
   return d;
 }
 
-/// The number z, or its real part, as a T.
+/// z, or its real part, as a T.
 template <class T>
 T number(std::complex<double> z) {
   if constexpr (is_complex_type<T>)
@@ -114,7 +114,7 @@ struct Svd {
     const lapack_int info = REEL_LAPACK(gesdd)(LAPACK_COL_MAJOR, 'S', narrow(n), narrow(m), work.data(), narrow(n),
                                                s.data(), u.data(), narrow(n), vh.data(), narrow(r));
     require_accepted(info);
-    if (info > 0) broken("the singular values of a {}x{} matrix were not found: no convergence", m, n);
+    if (info > 0) rule_error("the singular values of a {}x{} matrix were not found: no convergence", m, n);
   }
 };
 
@@ -142,11 +142,12 @@ void Cpu::cholesky(const CholeskyArgs& a) {
       T* l = static_cast<T*>(a.l) + i * n * n;
       require_finite(matrix, n, n, i, a.batch);
       std::copy_n(matrix, n * n, l);
-      // Our lower triangle is the upper one LAPACK sees, and the transpose of its upper factor is our lower one.
+      // Our lower triangle is the upper triangle that LAPACK sees, and the transpose of its upper factor is our lower
+      // one.
       const lapack_int info = REEL_LAPACK(potrf)(LAPACK_COL_MAJOR, 'U', narrow(n), l, narrow(n));
       require_accepted(info);
       if (info > 0)
-        broken("{} is not positive definite: its leading {}x{} part is not", which(n, n, i, a.batch), info, info);
+        rule_error("{} is not positive definite: its leading {}x{} part is not", which(n, n, i, a.batch), info, info);
       for (std::int64_t row = 0; row < n; ++row) std::fill(l + row * n + row + 1, l + (row + 1) * n, T(0));
     }
   });
@@ -175,8 +176,8 @@ void Cpu::determinant(const DeterminantArgs& a) {
         T& det = static_cast<T*>(a.det)[i];
         det = number<T>(d.value());
         if (!all_finite(&det, 1))
-          broken("the determinant of {} overflows: its logarithm is {:.4g}. Hint: use slogdet",
-                 which(a.n, a.n, i, a.batch), d.log_abs);
+          rule_error("the determinant of {} overflows: its logarithm is {:.4g}. Hint: use slogdet",
+                     which(a.n, a.n, i, a.batch), d.log_abs);
       }
       if (a.sign) static_cast<T*>(a.sign)[i] = number<T>(d.sign);
       if (a.log_abs) static_cast<Real<T>*>(a.log_abs)[i] = static_cast<Real<T>>(d.log_abs);
@@ -203,7 +204,7 @@ void Cpu::pinv(const PinvArgs& a) {
   });
 }
 
-void Cpu::polar(const PolarArgs& a) {
+void Cpu::polar_factor(const PolarFactorArgs& a) {
   on_field(a.dtype, [&]<class T>(std::type_identity<T>) {
     if (a.m == 0 || a.n == 0) return;
     for (std::int64_t i = 0; i < a.batch; ++i) {
@@ -211,7 +212,7 @@ void Cpu::polar(const PolarArgs& a) {
       require_finite(matrix, a.m, a.n, i, a.batch);
       const Svd<T> svd(a.m, a.n, matrix);
       if (svd.s.back() <= static_cast<Real<T>>(a.m) * std::numeric_limits<Real<T>>::epsilon() * svd.s[0])
-        broken(
+        rule_error(
             "{} is not of full rank, so that its polar factor is not unique: its singular values go from {:.2g} to "
             "{:.2g}",
             which(a.m, a.n, i, a.batch), svd.s[0], svd.s.back());

@@ -11,7 +11,7 @@ namespace reel::cpu {
 
 namespace {
 
-/// x = op(t)^-1 x for a triangle t of a row-major matrix, in place: [n, n], [n, k].
+/// x = op(t)^-1 x in place, for a triangle t of a row-major matrix: [n, n], [n, k].
 template <class T>
 void solve_triangle(CBLAS_UPLO triangle, CBLAS_TRANSPOSE op, CBLAS_DIAG diagonal, std::int64_t n, std::int64_t k,
                     const T* t, T* x) {
@@ -26,7 +26,7 @@ void solve_triangle(CBLAS_UPLO triangle, CBLAS_TRANSPOSE op, CBLAS_DIAG diagonal
     call(one);
 }
 
-/// P L U = transpose of a, as LAPACK sees a row-major matrix.
+/// P L U = the transpose of a, which is how LAPACK sees a row-major matrix.
 template <class T>
 struct Factors {
   explicit Factors(std::int64_t n) : n(n), lu(count(n * n)), swaps(count(n)) {}
@@ -40,10 +40,10 @@ struct Factors {
     const lapack_int info =
         REEL_LAPACK(getrf)(LAPACK_COL_MAJOR, narrow(n), narrow(n), lu.data(), narrow(n), swaps.data());
     require_accepted(info);
-    if (info > 0) broken("{} is singular: pivot {} is 0", which(n, n, i, batch), info - 1);
+    if (info > 0) rule_error("{} is singular: pivot {} is 0", which(n, n, i, batch), info - 1);
   }
 
-  // a = U^t L^t P^t, and seen row-major the array holds U^t in its lower triangle and L^t, with a unit diagonal, in its
+  // a = U^t L^t P^t: read row-major, the array holds U^t in its lower triangle and L^t, with a unit diagonal, in its
   // upper one.
   void solve(std::int64_t k, T* x) const {
     solve_triangle(CblasLower, CblasNoTrans, CblasNonUnit, n, k, lu.data(), x);
@@ -68,17 +68,17 @@ void check_triangle(const TriangularSolveArgs& s, const T* a, std::int64_t i) {
   for (std::int64_t j = 0; j < n; ++j) {
     const std::int64_t first = s.upper ? j + skip : 0, last = s.upper ? n : j + 1 - skip;
     if (!all_finite(a + j * n + first, last - first))
-      broken("{} has elements that are not finite", which(n, n, i, s.batch));
+      rule_error("{} has elements that are not finite", which(n, n, i, s.batch));
     largest = std::max(largest, std::abs(a[j * n + j]));
   }
   if (s.unit_diagonal) return;
   for (std::int64_t j = 0; j < n; ++j) {
     const Real<T> d = std::abs(a[j * n + j]);
     if (d == 0)
-      broken("{} is singular: element {} of its diagonal is 0", which(n, n, i, s.batch), j);
+      rule_error("{} is singular: element {} of its diagonal is 0", which(n, n, i, s.batch), j);
     else if (d <= static_cast<Real<T>>(s.tolerance) * largest)
-      broken("{} is singular to working precision: element {} of its diagonal is {:.2g}, the largest is {:.2g}",
-             which(n, n, i, s.batch), j, d, largest);
+      rule_error("{} is singular to working precision: element {} of its diagonal is {:.2g}, the largest is {:.2g}",
+                 which(n, n, i, s.batch), j, d, largest);
   }
 }
 
@@ -100,7 +100,8 @@ struct Schur {  // a = q t q^H, column-major; t upper triangular, with 2x2 block
       for (std::size_t i = 0; i < re.size(); ++i) eigenvalues[i] = {re[i], im[i]};
     }
     require_accepted(info);
-    if (info > 0) broken("the eigenvalues of a {}x{} matrix were not found: the QR iteration did not converge", n, n);
+    if (info > 0)
+      rule_error("the eigenvalues of a {}x{} matrix were not found: the QR iteration did not converge", n, n);
   }
   Real<T> norm() const {
     Real<T> sum = 0;
@@ -109,7 +110,7 @@ struct Schur {  // a = q t q^H, column-major; t upper triangular, with 2x2 block
   }
 };
 
-/// Throws when an eigenvalue of a is, to working precision, one of -b.
+/// Throws if an eigenvalue of a equals one of -b to working precision.
 template <class T>
 void check_separation(const Schur<T>& a, const Schur<T>& b) {
   const auto n = static_cast<Real<T>>(std::max(a.eigenvalues.size(), b.eigenvalues.size()));
@@ -117,12 +118,12 @@ void check_separation(const Schur<T>& a, const Schur<T>& b) {
   for (const auto& x : a.eigenvalues) {
     for (const auto& y : b.eigenvalues) {
       if (std::abs(x + y) <= limit)
-        broken("A and -B share the eigenvalue {:.3g}{:+.3g}i, so that there is no unique X", x.real(), x.imag());
+        rule_error("A and -B share the eigenvalue {:.3g}{:+.3g}i, so that there is no unique X", x.real(), x.imag());
     }
   }
 }
 
-/// b' x' + x' a' = c', where ' is the transpose that LAPACK sees.
+/// Solves b' x' + x' a' = c', where ' is the transpose that LAPACK sees.
 template <class T>
 void solve_sylvester(const SylvesterArgs& s, const Schur<T>& a, const Schur<T>& b, const T* c, T* x) {
   const std::int64_t m = s.m, n = s.n;
@@ -133,7 +134,7 @@ void solve_sylvester(const SylvesterArgs& s, const Schur<T>& a, const Schur<T>& 
   const lapack_int info = REEL_LAPACK(trsyl)(LAPACK_COL_MAJOR, 'N', 'N', 1, narrow(n), narrow(m), b.t.data(), narrow(n),
                                              a.t.data(), narrow(m), x, narrow(n), &scale);
   require_accepted(info);
-  if (info > 0) broken("A and -B have a common eigenvalue, so that there is no unique X");
+  if (info > 0) rule_error("A and -B have a common eigenvalue, so that there is no unique X");
   multiply<T>(CblasNoTrans, CblasNoTrans, n, m, n, b.q.data(), n, x, n, half.data());
   multiply<T>(CblasNoTrans, CblasConjTrans, n, m, m, half.data(), n, a.q.data(), m, x);
   for (std::int64_t i = 0; i < m * n; ++i) x[i] /= scale;

@@ -1,4 +1,4 @@
-// Eigenvalues, singular values and Schur forms, by LAPACK: the matrices of a batch one after the other.
+// Eigenvalues, singular values and Schur forms by LAPACK, for one matrix of the batch after another.
 #include <complex>
 #define lapack_complex_float std::complex<float>
 #define lapack_complex_double std::complex<double>
@@ -29,7 +29,7 @@ using Complex = std::complex<Real<T>>;
 
 template <class T>
 constexpr Real<T> epsilon = std::numeric_limits<Real<T>>::epsilon();
-/// Numbers that differ by less than this part are the same to rounding, for matrices [n, n].
+/// The relative difference below which numbers are equal up to rounding, for matrices [n, n].
 template <class T>
 Real<T> rounding(std::int64_t n) {
   return static_cast<Real<T>>(10 * n) * epsilon<T>;
@@ -37,7 +37,7 @@ Real<T> rounding(std::int64_t n) {
 
 constexpr int layout = LAPACK_ROW_MAJOR;
 
-/// The elements of one matrix, or one vector, and room for them.
+/// A copy of the elements of one matrix or vector, and an empty buffer for as many.
 template <class T>
 std::vector<T> copy_of(const T* a, std::int64_t count) {
   return {a, a + count};
@@ -47,36 +47,36 @@ std::vector<T> room(std::int64_t count) {
   return std::vector<T>(static_cast<std::size_t>(count));
 }
 
-/// Throws when an element is not finite: LAPACK would give rubbish, or never come back.
+/// Throws if an element is not finite: LAPACK would return garbage, or never return.
 template <class T>
 void check_finite(const void* matrices, std::int64_t batch, std::int64_t m, std::int64_t n) {
   const T* a = static_cast<const T*>(matrices);
   for (std::int64_t i = 0; i < batch * m * n; ++i) {
     const Complex<T> x(a[i]);
     if (std::isfinite(x.real()) && std::isfinite(x.imag())) continue;
-    broken("all elements must be finite: ({}, {}) of matrix {} is {}{}", i / n % m, i % n, i / (m * n), x.real(),
-           is_complex_type<T> ? fmt::format("{:+}i", x.imag()) : "");
+    rule_error("all elements must be finite: ({}, {}) of matrix {} is {}{}", i / n % m, i % n, i / (m * n), x.real(),
+               is_complex_type<T> ? fmt::format("{:+}i", x.imag()) : "");
   }
 }
 
 void check_info(lapack_int info, const char* routine, std::int64_t m, std::int64_t n) {
-  if (info > 0) broken("LAPACK's {} did not converge on a matrix ({}, {})", routine, m, n);
-  if (info < 0) broken("LAPACK's {} failed with info {} on a matrix ({}, {})", routine, info, m, n);
+  if (info > 0) rule_error("LAPACK's {} did not converge on a matrix ({}, {})", routine, m, n);
+  if (info < 0) rule_error("LAPACK's {} failed with info {} on a matrix ({}, {})", routine, info, m, n);
 }
 
-/// Calls f for dtypes that have spectra.
+/// Calls f for floating-point and complex dtypes.
 template <class F>
 void for_field(DType dtype, F&& f) {
   dispatch(dtype, [&]<class T>(std::type_identity<T> type) {
     if constexpr (std::is_floating_point_v<T> || is_complex_type<T>)
       f(type);
     else
-      broken("{} elements are not supported", name_of(dtype));
+      rule_error("{} elements are not supported", name_of(dtype));
   });
 }
 
-/// Brings the columns of v [m, n] into the gauge: the component of largest modulus real and positive. Rows of
-/// `partner` [n, width], if there is one, are turned the other way, so that the product of both stays.
+/// Fixes the gauge of the columns of v [m, n]: the component of largest modulus is real and positive. Rows of `partner`
+/// [n, width], if given, get the inverse phase, so that the product of both is unchanged.
 template <class T>
 void fix_gauge(std::int64_t m, std::int64_t n, T* v, std::int32_t* largest, T* partner = nullptr,
                std::int64_t width = 0) {
@@ -96,7 +96,7 @@ void fix_gauge(std::int64_t m, std::int64_t n, T* v, std::int32_t* largest, T* p
   }
 }
 
-/// The columns of real matrices that stand for complex ones in LAPACK: x, y for the pair x + iy, x - iy.
+/// Unpacks eigenvectors from LAPACK's real packing: columns x, y for the conjugate pair x + iy, x - iy.
 template <class R>
 void unpack_pairs(std::int64_t n, const std::vector<R>& imaginary, const std::vector<R>& packed, std::complex<R>* out) {
   for (std::int64_t j = 0; j < n; ++j) {
@@ -110,7 +110,7 @@ void unpack_pairs(std::int64_t n, const std::vector<R>& imaginary, const std::ve
   }
 }
 
-/// Eigenvalues and eigenvectors of one matrix, the left ones if asked for; each of unit length.
+/// Eigenvalues and right eigenvectors of one matrix, and left ones if `left` is given; each of unit length.
 template <class T>
 void eigen(std::int64_t n, const T* matrix, Complex<T>* values, Complex<T>* right, Complex<T>* left = nullptr) {
   std::vector<T> a = copy_of(matrix, n * n);
@@ -143,7 +143,7 @@ void eigen(std::int64_t n, const T* matrix, Complex<T>* values, Complex<T>* righ
   check_info(info, "geev", n, n);
 }
 
-/// One over the condition number of a complex matrix.
+/// The reciprocal condition number of a complex matrix.
 template <class R>
 R reciprocal_condition(std::int64_t n, const std::complex<R>* matrix) {
   std::vector<std::complex<R>> a = copy_of(matrix, n * n);
@@ -162,12 +162,12 @@ R reciprocal_condition(std::int64_t n, const std::complex<R>* matrix) {
   return result;
 }
 
-/// Is there one eigenvalue of largest modulus (or a conjugate pair, of a real matrix), neither 0 nor defective?
+/// Is there a single eigenvalue of largest modulus (or a conjugate pair, for a real matrix), neither 0 nor defective?
 template <class T>
 bool is_simple(std::int64_t n, std::int64_t largest, const std::vector<Complex<T>>& values, Complex<T> product) {
   const auto at = [&](std::int64_t j) { return values[static_cast<std::size_t>(j)]; };
   const Real<T> radius = std::abs(at(largest));
-  const bool pair = !is_complex_type<T> && at(largest).imag() != 0;  // the other one comes next
+  const bool pair = !is_complex_type<T> && at(largest).imag() != 0;  // the conjugate comes next
   Real<T> next = 0;
   for (std::int64_t j = 0; j < n; ++j) {
     if (j != largest && !(pair && j == largest + 1)) next = std::max(next, std::abs(at(j)));
@@ -276,7 +276,7 @@ std::int64_t Cpu::spectral_radius(const SpectralRadiusArgs& args) {
     for (std::int64_t b = 0; b < args.batch; ++b) {
       Complex<T>*right = static_cast<Complex<T>*>(args.right) + b * n,
       *left = static_cast<Complex<T>*>(args.left) + b * n;
-      Complex<T> value = 0, product = 0;  // a matrix without elements has radius 0
+      Complex<T> value = 0, product = 0;  // an empty matrix has radius 0
       if (n > 0) eigen(n, static_cast<const T*>(args.a) + b * n * n, values.data(), rights.data(), lefts.data());
       std::int64_t largest = 0;
       for (std::int64_t j = 0; j < n; ++j) {

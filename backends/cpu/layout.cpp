@@ -1,4 +1,4 @@
-// copy: elements change place, unseen.
+// copy: moves elements as raw bytes, whatever their dtype.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -15,7 +15,7 @@ struct Sixteen {
   std::uint64_t low, high;
 };
 
-/// n elements, with the strides that occur most known to the compiler.
+/// Copies n strided elements; the most frequent strides are compile-time constants.
 template <class Element>
 void copy_run(const Element* in, std::int64_t si, Element* out, std::int64_t so, std::int64_t n) {
   if (so != 1) {
@@ -32,10 +32,10 @@ void copy_run(const Element* in, std::int64_t si, Element* out, std::int64_t so,
 }
 
 template <class Element>
-constexpr std::int64_t side = 64 / sizeof(Element);  // of the squares that transposing works on: a cache line
+constexpr std::int64_t side = 64 / sizeof(Element);  // of the squares that transpose works on: one cache line
 
-/// One square, for elements that vectors hold: log2(side) rounds of shuffling row i with row i + side / 2, like two
-/// halves of a deck of cards.
+/// Transposes one square held in vectors: log2(side) rounds that interleave row i with row i + side / 2, like a riffle
+/// shuffle.
 template <class Element, std::size_t... k>
 void transpose_square(const Element* in, std::int64_t si, Element* out, std::int64_t so, bool stream,
                       std::index_sequence<k...>) {
@@ -59,8 +59,8 @@ void transpose_square(const Element* in, std::int64_t si, Element* out, std::int
   }
 }
 
-/// out[i, j] = in[j, i], rows of out `so` apart and of in `si`. Blocks of squares keep to few pages of memory at a
-/// time. `large`: the result is not for the caches.
+/// out[i, j] = in[j, i]; rows of out are `so` apart, rows of in `si`. Working in blocks of squares touches few memory
+/// pages at a time. `large`: the result exceeds the caches, so it is stored past them.
 template <class Element>
 void transpose(const Element* in, std::int64_t si, Element* out, std::int64_t so, std::int64_t rows,
                std::int64_t columns, bool large) {
@@ -92,10 +92,10 @@ template <class Element>
 void copy_elements(const CopyArgs& a) {
   const Element* const in0 = static_cast<const Element*>(a.in);
   Element* const out0 = static_cast<Element*>(a.out);
-  Loop<2> loop = a.loop;
+  StridedLoop<2> loop = a.loop;
   const std::int64_t n = loop.inner_dim();
   const auto [si, so] = loop.inner_stride();
-  if (so == 1 && si != 1 && si != 0) {  // is another axis the innermost of the input? Then the two change places
+  if (so == 1 && si != 1 && si != 0) {  // is another axis the input's innermost? Then transpose those two
     for (int axis = 0; axis < loop.rank - 1; ++axis) {
       const auto k = static_cast<std::size_t>(axis);
       if (loop.strides[k][0] != 1 || loop.dims[k] == 0) continue;
@@ -104,13 +104,14 @@ void copy_elements(const CopyArgs& a) {
       for (int i = 0; i < loop.rank; ++i) bytes *= static_cast<std::size_t>(loop.dims[static_cast<std::size_t>(i)]);
       const bool large = bytes >= std::size_t{8} << 20;
       loop.dims[k] = 1;
-      loop.for_each_run(
-          [&](const Loop<2>::Offsets& at) { transpose(in0 + at[0], step, out0 + at[1], apart, rows, n, large); });
+      loop.for_each_run([&](const StridedLoop<2>::Offsets& at) {
+        transpose(in0 + at[0], step, out0 + at[1], apart, rows, n, large);
+      });
       return;
     }
   }
   const std::int64_t from = si, to = so;
-  loop.for_each_run([&](const Loop<2>::Offsets& at) { copy_run(in0 + at[0], from, out0 + at[1], to, n); });
+  loop.for_each_run([&](const StridedLoop<2>::Offsets& at) { copy_run(in0 + at[0], from, out0 + at[1], to, n); });
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Memory: a block holds its own Storage header in front of the elements, so that one call gets both.
+// CPU memory: a block holds its Storage header in front of the elements, so that one allocation serves both.
 #include <cblas.h>
 #include <sys/mman.h>
 
@@ -18,12 +18,13 @@ static_assert(sizeof(Storage) <= header);
 
 constexpr std::size_t huge_page = std::size_t{1} << 21;
 
-/// Large blocks ask for huge pages: a slab is walked once and again, and small pages would each be looked up anew.
+/// Requests huge pages for large blocks: stacked [T, ...] tensors are read over and over, and small pages would cost
+/// many TLB misses.
 void* system_memory(std::size_t bytes) {
   const std::size_t unit = bytes >= huge_page ? huge_page : header;
   bytes = (bytes + unit - 1) / unit * unit;
   void* block = std::aligned_alloc(unit, bytes);
-  if (block && unit == huge_page) madvise(block, bytes, MADV_HUGEPAGE);  // without which all works as well
+  if (block && unit == huge_page) madvise(block, bytes, MADV_HUGEPAGE);  // only a hint: failure is harmless
   return block;
 }
 }  // namespace
@@ -43,7 +44,7 @@ void Cpu::set_threads(int threads) {
   constexpr const char* why = "OpenBLAS needs 135 MB of address space for the products of each thread";
   if (most == 0) throw OutOfMemory("cpu", fmt::format("{}; {}. Hint: a higher ulimit -v", why, limit_.text));
   if (most < members) warn("cpu", fmt::format("{} at work instead of {}: {}; {}", most, members, why, limit_.text));
-  team_.resize(threads, std::min(members, most));
+  pool_.resize(threads, std::min(members, most));
 }
 
 Storage* Cpu::allocate(std::size_t bytes) {

@@ -11,10 +11,10 @@
 #include "engine/error.h"
 #include "engine/parse.h"
 
-// OpenBLAS exports these three, and declares them in no header; another BLAS has none.
+// OpenBLAS exports these three symbols but declares them in no header; other BLAS libraries lack them.
 extern "C" {
-// Its own would start a thread for each core when the library is loaded, before main() can say that none is needed, and
-// each maps 128 MiB, asking for ever where it may not.
+// Overrides OpenBLAS's own function, which starts a thread for each core when the library is loaded, before main() can
+// tell it not to. Each thread maps 128 MiB, and retries forever if that is refused.
 int blas_thread_init() { return 0; }
 [[gnu::weak]] void* blas_memory_alloc(int);
 [[gnu::weak]] void blas_memory_free(void*);
@@ -62,10 +62,10 @@ MemoryLimit memory_limit() {
 }
 
 int reserve_for_blas(int threads, int reserved) {
-  constexpr std::size_t buffer = std::size_t{129} << 20;  // OpenBLAS has 128 MiB a thread, and a little beside them
+  constexpr std::size_t buffer = std::size_t{129} << 20;  // OpenBLAS uses 128 MiB per thread, plus a little
   if (!blas_memory_alloc || !blas_memory_free || (!resource_limit(RLIMIT_AS) && !resource_limit(RLIMIT_DATA)))
     return threads;
-  std::vector<void*> taken;  // all at once, so that each is another one; they stay mapped when they are given back
+  std::vector<void*> taken;  // all taken at once, to get distinct ones; they stay mapped when released
   taken.reserve(static_cast<std::size_t>(threads));
   while (std::ssize(taken) < threads) {
     if (std::ssize(taken) >= reserved) {

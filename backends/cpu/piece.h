@@ -1,4 +1,4 @@
-// The form that all elementwise kernels have: a run of neighbouring elements.
+// The interface of all elementwise kernels: a contiguous chunk of elements.
 #pragma once
 #include <cstdint>
 
@@ -9,7 +9,7 @@ struct Piece {  // out[i] = f(a[i], b[i]), or c[i] ? a[i] : b[i], for i < n
   const void *a, *b, *c;
   void* out;
   const void* params = nullptr;
-  bool one_a = false, one_b = false;  // a or b is one element for all i
+  bool one_a = false, one_b = false;  // a or b is a scalar, broadcast to all i
 };
 using PieceKernel = void (*)(const Piece&);
 

@@ -1,4 +1,4 @@
-// Random fills; the numbers are engine/random.h's, made two at a time.
+// Random fills with the generator of engine/random.h, which makes two values at a time.
 #include "engine/random.h"
 
 #include "backends/cpu/cpu.h"
@@ -10,7 +10,7 @@ namespace {
 
 using Pair = std::array<double, 2> (*)(std::uint64_t seed, std::uint64_t stream, std::uint64_t k);
 
-/// out[i] = f(number i)
+/// out[i] = f(the i-th random value)
 template <class T, class F>
 void fill_with(const RandomArgs& a, Pair pair, F&& f) {
   T* out = static_cast<T*>(a.out);
@@ -28,7 +28,7 @@ void fill_floating(const RandomArgs& a) {
   const T low = static_cast<T>(a.a), high = static_cast<T>(a.b);
   fill_with<T>(a, uniform_pair, [&](double u) {
     const T x = static_cast<T>(a.a + (a.b - a.a) * u);
-    return x >= high && low < high ? std::nextafter(high, low) : x;  // rounding must not reach high
+    return x >= high && low < high ? std::nextafter(high, low) : x;  // rounding must not reach the excluded bound
   });
 }
 

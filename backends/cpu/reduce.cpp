@@ -1,14 +1,14 @@
-// reduce, argmax, cumsum, sum of squares. Sums of f32 and c64 are kept in double, so that long ones lose nothing.
+// reduce, argmax, cumsum, sums_of_squares. Sums of f32 and c64 accumulate in double, so that long sums stay accurate.
 #include "backends/cpu/cpu.h"
-#include "backends/cpu/fold.h"
+#include "backends/cpu/reduce_ops.h"
 
 namespace reel::cpu {
 
 namespace {
 
-constexpr std::int64_t tile = 2048;  // columns that are worked on at once: their totals stay in the nearest cache
+constexpr std::int64_t tile = 2048;  // columns per pass: their totals stay in the L1 cache
 
-/// `count` rows of n <= tile elements, `apart` elements apart, to one row of totals.
+/// Reduces `count` rows of n <= tile elements, `apart` elements apart, to one row of totals.
 template <template <class> class Rule, class T>
 void fold_rows(const T* x, std::int64_t count, std::int64_t apart, std::int64_t n, typename Rule<T>::Wide* total) {
   using R = Rule<T>;
@@ -37,7 +37,7 @@ void reduce_rows(const T* x, std::int64_t count, std::int64_t apart, std::int64_
   const auto put = [&](Out& o, Wide t) { o = static_cast<Out>(R::combine(Wide(o), t)); };
   if constexpr (sums_doubles<Rule, T>) {
     constexpr std::int64_t width = lanes<double>, near = 4096;
-    if (n >= width && count * n <= near) {  // columns that are in the nearest cache, in vectors of totals
+    if (n >= width && count * n <= near) {  // columns that fit in the L1 cache: accumulate in vectors
       std::int64_t i = 0;
       for (; i + width <= n; i += width) {
         Doubles sums = load_doubles(out + i);
@@ -54,12 +54,12 @@ void reduce_rows(const T* x, std::int64_t count, std::int64_t apart, std::int64_
   }
   constexpr std::int64_t narrow = 1024;
   const std::int64_t joined = n > 0 && apart == n ? std::min(narrow / n, count / 8) : 0;
-  if (joined > 1) {  // short rows: many of them are one long one
+  if (joined > 1) {  // short rows: several are joined into one long row
     Wide rest[narrow];
     const std::int64_t done = count / joined * joined;
     fold_rows<Rule>(x, count / joined, joined * n, joined * n, total);
     fold_rows<Rule>(x + done * n, count - done, n, n, rest);
-    for (std::int64_t left = joined; left > 1;) {  // half of them onto the other half
+    for (std::int64_t left = joined; left > 1;) {  // combine one half with the other
       const std::int64_t half = left / 2;
       left -= half;
       for (std::int64_t i = 0; i < half * n; ++i) total[i] = R::combine(total[i], total[left * n + i]);
@@ -74,7 +74,7 @@ void reduce_rows(const T* x, std::int64_t count, std::int64_t apart, std::int64_
   }
 }
 
-/// Adds the sum of n short elements of `parts` numbers each to one.
+/// Adds the sum of n elements of `parts` components each to *out; for short runs.
 template <std::int64_t parts, class T, class Out>
 void add_run(const T* x, std::int64_t n, Out* out) {
   double total[parts];
@@ -83,17 +83,17 @@ void add_run(const T* x, std::int64_t n, Out* out) {
   for (std::int64_t k = 0; k < parts; ++k) out[k] = static_cast<Out>(out[k] + total[k]);
 }
 
-/// Combines all of in into out: the two innermost axes of the loop at once, then the rest. Elements are `parts` numbers
-/// of type T: 2 for complex ones.
+/// Reduces in into out: the two innermost axes of the loop at once, then the others. An element has `parts` components
+/// of type T: 2 for complex numbers.
 template <template <class> class Rule, std::int64_t parts, class T, class Out>
-void reduce_into(Loop<2> loop, const T* in, Out* out) {
+void reduce_into(StridedLoop<2> loop, const T* in, Out* out) {
   using Wide = typename Rule<T>::Wide;
   const std::int64_t n = loop.inner_dim();
   if (loop.rank > 0 && loop.inner_stride()[1] == 0) {  // [..., n] -> [...]
-    loop.for_each_run([&](const Loop<2>::Offsets& at) {
+    loop.for_each_run([&](const StridedLoop<2>::Offsets& at) {
       Out& o = out[parts * at[1]];
       if constexpr (parts == 1)
-        o = static_cast<Out>(Rule<T>::combine(Wide(o), fold_run<Rule>(in + at[0], n)));
+        o = static_cast<Out>(Rule<T>::combine(Wide(o), reduce_run<Rule>(in + at[0], n)));
       else if (sums_doubles<Rule, T> && parts * n <= few)
         add_run<parts>(in + parts * at[0], n, &o);
       else
@@ -107,12 +107,12 @@ void reduce_into(Loop<2> loop, const T* in, Out* out) {
     if (loop.strides[above][1] == 0) {
       count = loop.dims[above];
       apart = loop.strides[above][0];
-      loop.dims[above] = loop.dims[above + 1];  // walked by the function that is given each run
+      loop.dims[above] = loop.dims[above + 1];  // the callee iterates over this axis
       loop.strides[above] = loop.strides[above + 1];
       --loop.rank;
     }
   }
-  loop.for_each_run([&](const Loop<2>::Offsets& at) {
+  loop.for_each_run([&](const StridedLoop<2>::Offsets& at) {
     reduce_rows<Rule>(in + parts * at[0], count, parts * apart, parts * n, out + parts * at[1]);
   });
 }
@@ -125,7 +125,7 @@ void reduce_all(const ReduceArgs& a) {
   const std::int64_t n = parts * a.out_numel;
   int reduced = 0;
   for (int i = 0; i < a.loop.rank; ++i) reduced += a.loop.strides[static_cast<std::size_t>(i)][1] == 0 ? 1 : 0;
-  if (reduced > 1 && !std::is_same_v<T, Wide>) {  // out is come back to: it must be as precise as what is added
+  if (reduced > 1 && !std::is_same_v<T, Wide>) {  // out accumulates: it must be as precise as Wide
     std::vector<Wide> total(static_cast<std::size_t>(n), Wide(Rule<T>::neutral));
     reduce_into<Rule, parts>(a.loop, in, total.data());
     std::transform(total.begin(), total.end(), out, [](Wide t) { return static_cast<T>(t); });
@@ -135,7 +135,7 @@ void reduce_all(const ReduceArgs& a) {
   }
 }
 
-/// Rows j to j + count - 1 against the best so far, column by column.
+/// Compares rows j to j + count - 1 with the best so far, column by column.
 template <template <class> class Rule, int count, class T>
 void contest(const T* x, std::int64_t apart, std::int64_t n, std::int64_t j, T* best, std::int32_t* place) {
   for (std::int64_t i = 0; i < n; ++i) {
@@ -152,7 +152,7 @@ void contest(const T* x, std::int64_t apart, std::int64_t n, std::int64_t j, T* 
   }
 }
 
-/// The best of each of n <= tile columns, and the row it is in.
+/// The best of each of n <= tile columns, and its row index.
 template <template <class> class Rule, class T>
 void best_of_rows(const T* x, std::int64_t rows, std::int64_t apart, std::int64_t n, T* best, std::int32_t* place) {
   std::copy_n(x, n, best);
@@ -162,7 +162,7 @@ void best_of_rows(const T* x, std::int64_t rows, std::int64_t apart, std::int64_
   for (; j < rows; ++j) contest<Rule, 1>(x, apart, n, j, best, place);
 }
 
-/// The place of the best of n elements that lie side by side: that of each of `lanes` columns, then of these.
+/// The index of the best of n contiguous elements: first for each of `lanes` columns, then among these.
 template <template <class> class Rule, class T>
 std::int32_t place_of_best(const T* x, std::int64_t n) {
   constexpr std::int64_t lanes = 32;
@@ -231,21 +231,21 @@ void running_sums(const CumsumArgs& a) {
 void Cpu::reduce(const ReduceArgs& a) {
   const bool sum = a.kind == Reduction::sum;
   const auto extreme = [&]<class T>(std::type_identity<T>) {
-    a.kind == Reduction::max ? reduce_all<Larger, T>(a) : reduce_all<Smaller, T>(a);
+    a.kind == Reduction::max ? reduce_all<MaxOp, T>(a) : reduce_all<MinOp, T>(a);
   };
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
     if constexpr (is_complex_type<T>) {
       if (!sum) unsupported("max and min of complex numbers");
-      reduce_all<Plus, typename T::value_type, 2>(a);
+      reduce_all<SumOp, typename T::value_type, 2>(a);
     } else if constexpr (std::is_same_v<T, bool>) {
       if (sum) unsupported("sum of bool");
       extreme(std::type_identity<std::uint8_t>{});
     } else if (!sum) {
       extreme(std::type_identity<T>{});
     } else if constexpr (std::is_same_v<T, std::int32_t>) {
-      reduce_all<Plus, std::uint32_t>(a);  // which may wrap
+      reduce_all<SumOp, std::uint32_t>(a);  // unsigned, so that overflow wraps
     } else {
-      reduce_all<Plus, T>(a);
+      reduce_all<SumOp, T>(a);
     }
   });
 }
@@ -255,7 +255,7 @@ void Cpu::argmax(const ArgmaxArgs& a) {
     if constexpr (is_complex_type<T> || std::is_same_v<T, bool>)
       unsupported("argmax of complex numbers or bool");
     else
-      a.largest ? places<Larger, T>(a) : places<Smaller, T>(a);
+      a.largest ? places<MaxOp, T>(a) : places<MinOp, T>(a);
   });
 }
 
@@ -264,7 +264,7 @@ void Cpu::cumsum(const CumsumArgs& a) {
     if constexpr (std::is_same_v<T, bool>)
       unsupported("cumsum of bool");
     else if constexpr (std::is_same_v<T, std::int32_t>)
-      running_sums<std::uint32_t, std::uint32_t>(a);  // which may wrap
+      running_sums<std::uint32_t, std::uint32_t>(a);  // unsigned, so that overflow wraps
     else if constexpr (is_complex_type<T>)
       running_sums<T, std::complex<double>>(a);
     else

@@ -1,4 +1,4 @@
-// One layer of plane rotations, or of exchanges alone. Partners lie side by side as whole vectors, or within one
+// One layer of plane rotations, or of exchanges only. Partners are contiguous as whole vectors, or lie within one
 // vector, which is then shuffled; complex numbers are pairs of real ones.
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/vectors.h"
@@ -8,15 +8,15 @@ namespace reel::cpu {
 
 namespace {
 
-/// What becomes of elements in `parts` numbers of type T each, at place j (in numbers) with x there and `other` their
-/// partners: the partners.
+/// An exchange: each element, at index j (in components) with value x, becomes its partner `other`. An element has
+/// `parts` components of type T.
 template <class T, std::int64_t parts>
 struct Exchanged {
   void one(std::int64_t, const T*, const T* other, T* out) const { std::copy_n(other, parts, out); }
   Vector<T> operator()(std::int64_t, Vector<T>, Vector<T> other) const { return other; }
 };
 
-/// c x + s x'.
+/// A rotation: c x + s x', where x' is the partner of x.
 template <class T, std::int64_t parts>
 struct Turned {
   const T *c, *s;
@@ -40,7 +40,7 @@ struct Turned {
   static Vector<T> times(Vector<T> a, Vector<T> x) { return real_twice<T>(a) * x + imag_twice<T>(a) * turned<T>(x); }
 };
 
-/// One row: blocks of 2 d numbers from `first` to `last`.
+/// One row: blocks of 2 d components from `first` to `last`.
 template <class T, std::int64_t parts, class F>
 class Layer {
  public:
@@ -63,7 +63,7 @@ class Layer {
   }
 
  private:
-  /// Places first, first + lanes, ..., and once more the last ones where that does not come out even.
+  /// Calls at(index) for first, first + lanes, ...; the last vector overlaps if the range is no multiple of lanes.
   template <class At>
   static void each(std::int64_t first, std::int64_t last, At&& at) {
     std::int64_t j = first;
@@ -84,7 +84,7 @@ class Layer {
       store(out + j, f_(j, v, across<T, d>(v)));
     });
   }
-  /// False where blocks do not fit into vectors.
+  /// Rotates blocks that fit within a vector; false if they do not.
   template <std::int64_t d = parts>
   bool within(const T* x, T* out) const {
     if constexpr (2 * d > lanes<T>) {

@@ -1,8 +1,8 @@
-// row_function: softmax and its family, normalising, norms; a row at a time, sums in double.
+// row_function: softmax and its relatives, standardize, norms; one row at a time, with sums in double.
 #include <cmath>
 
 #include "backends/cpu/cpu.h"
-#include "backends/cpu/fold.h"
+#include "backends/cpu/reduce_ops.h"
 #include "backends/cpu/simd.h"
 #include "ops/functors/math.h"
 
@@ -10,36 +10,36 @@ namespace reel::cpu {
 
 namespace {
 
-/// The sum of f(i) for i < n.
+/// The sum of f(i) over i < n.
 template <class F>
 double sum_of(std::int64_t n, F&& f) {
-  constexpr std::int64_t lanes = 32;  // as in fold_run
+  constexpr std::int64_t lanes = 32;  // as in reduce_run
   double lane[lanes] = {};
   std::int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {
     for (std::int64_t k = 0; k < lanes; ++k) lane[k] += f(i + k);
   }
   for (; i < n; ++i) lane[0] += f(i);
-  return fold_run<Plus>(lane, lanes);
+  return reduce_run<SumOp>(lane, lanes);
 }
 
-/// out = e^(x - top), top the largest x; returns the sum of that.
+/// out = e^(x - top), where top is the largest x; returns the sum of out.
 template <class T>
 double exponentials(const T* x, std::int64_t n, T top, T* out) {
   const xsimd::batch<T> shift(top);
   map_simd(n, x, out, [&](const auto& v) { return math::exponential(v - shift); });
-  return fold_run<Plus>(out, n);
+  return reduce_run<SumOp>(out, n);
 }
 
 template <class T>
 void softmax(const T* x, std::int64_t n, T* out) {
-  const T total = static_cast<T>(exponentials(x, n, fold_run<Larger>(x, n), out));
+  const T total = static_cast<T>(exponentials(x, n, reduce_run<MaxOp>(x, n), out));
   for (std::int64_t i = 0; i < n; ++i) out[i] /= total;
 }
 
 constexpr std::int64_t short_row = 64;
 
-/// Of short rows, which would fill vectors badly: a vector's lanes are rows instead, side by side.
+/// log_softmax of rows too short to fill vectors: the lanes of a vector are rows instead.
 template <class T>
 void short_log_softmax(const T* x, std::int64_t rows, std::int64_t n, T* out) {
   using Batch = xsimd::batch<T>;
@@ -51,7 +51,7 @@ void short_log_softmax(const T* x, std::int64_t rows, std::int64_t n, T* out) {
       for (std::int64_t j = 0; j < n; ++j) columns[j * lanes + k] = x[k * n + j];
     }
     const auto column = [&](std::int64_t j) { return Batch::load_aligned(columns + j * lanes); };
-    Batch top = column(0), total(T(0));  // a NaN may get lost here, and comes back by the total
+    Batch top = column(0), total(T(0));  // max may drop a NaN, but the total brings it back
     for (std::int64_t j = 1; j < n; ++j) top = xsimd::max(top, column(j));
     for (std::int64_t j = 0; j < n; ++j) total += math::exponential(column(j) - top);
     const Batch rest = math::logarithm(total);
@@ -64,14 +64,14 @@ void short_log_softmax(const T* x, std::int64_t rows, std::int64_t n, T* out) {
 
 template <class T>
 void log_softmax(const T* x, std::int64_t n, T* out) {
-  const T top = fold_run<Larger>(x, n), rest = static_cast<T>(std::log(exponentials(x, n, top, out)));
+  const T top = reduce_run<MaxOp>(x, n), rest = static_cast<T>(std::log(exponentials(x, n, top, out)));
   for (std::int64_t i = 0; i < n; ++i) out[i] = x[i] - top - rest;
 }
 
 template <class T>
 T logsumexp(const T* x, std::int64_t n) {
-  const T top = fold_run<Larger>(x, n);
-  if (!std::isfinite(top)) return top;  // NaN, infinity, or a sum of nothing
+  const T top = reduce_run<MaxOp>(x, n);
+  if (!std::isfinite(top)) return top;  // NaN, infinity, or an empty row
   constexpr std::int64_t block = 512;
   T buffer[block];
   double total = 0;
@@ -80,8 +80,8 @@ T logsumexp(const T* x, std::int64_t n) {
 }
 
 template <class T>
-void normalize(const T* x, std::int64_t n, double epsilon, T* out) {
-  const double mean = fold_run<Plus>(x, n) / static_cast<double>(n);
+void standardize(const T* x, std::int64_t n, double epsilon, T* out) {
+  const double mean = reduce_run<SumOp>(x, n) / static_cast<double>(n);
   const double variance = sum_of(n,
                                  [&](std::int64_t i) {
                                    const double d = x[i] - mean;
@@ -99,14 +99,14 @@ T largest_size(const T* x, std::int64_t n) {
   T lane[lanes] = {};
   std::int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    for (std::int64_t k = 0; k < lanes; ++k) lane[k] = Larger<T>::combine(lane[k], std::abs(x[i + k]));
+    for (std::int64_t k = 0; k < lanes; ++k) lane[k] = MaxOp<T>::combine(lane[k], std::abs(x[i + k]));
   }
-  for (std::int64_t k = 0; i < n; ++i, ++k) lane[k] = Larger<T>::combine(lane[k], std::abs(x[i]));
-  return fold_run<Larger>(lane, lanes);
+  for (std::int64_t k = 0; i < n; ++i, ++k) lane[k] = MaxOp<T>::combine(lane[k], std::abs(x[i]));
+  return reduce_run<MaxOp>(lane, lanes);
 }
 
-/// (sum |x|^p)^(1/p) of elements of `parts` numbers each. The largest number is taken out first, so that no power
-/// over- or underflows: first a power of two, for 1 / top itself may do so.
+/// (sum |x|^p)^(1/p) of elements of `parts` components each. The elements are scaled by the largest first, so that no
+/// power over- or underflows; a power of two comes before that, since 1 / top itself may do so.
 template <std::int64_t parts, class T>
 T norm(const T* x, std::int64_t n, double p) {
   const T top = largest_size(x, parts * n);
@@ -123,13 +123,13 @@ T norm(const T* x, std::int64_t n, double p) {
   };
   const auto total = [&](auto power) { return sum_of(n, [&](std::int64_t i) { return power(size(i)); }); };
   const int whole = p <= 64 ? static_cast<int>(p) : 0;
-  const double sum = p == 5       ? total([](double v) { return math::whole_power(v, 5); })  // which vectorises
+  const double sum = p == 5       ? total([](double v) { return math::whole_power(v, 5); })  // this vectorizes
                      : whole == p ? total([&](double v) { return math::whole_power(v, whole); })
                                   : total([&](double v) { return std::pow(v, p); });
   return static_cast<T>(top * std::pow(sum, 1 / p));
 }
 
-/// Sums of x^p or |x|^p of rows [rows, n].
+/// Sums of x^p or |x|^p for rows [rows, n].
 template <int p>
 void sums_of_powers(const float* x, std::int64_t rows, std::int64_t n, double* sums) {
   const auto power = [](Doubles v) {
@@ -143,8 +143,8 @@ void sums_of_powers(const float* x, std::int64_t rows, std::int64_t n, double* s
   for (std::int64_t r = 0; r < rows; ++r) sum_of_doubles(x + r * n, n, power, sums + r);
 }
 
-/// The norms that cells use, of rows of single precision: no power over- or underflows in double, and the roots of
-/// several rows are taken at once. False for other norms.
+/// The norms that cells use, for f32 rows: in double no power over- or underflows, and the roots of several rows are
+/// taken at once. False for other norms.
 bool plain_norms(const float* x, std::int64_t rows, std::int64_t n, double p, float* out) {
   const auto powers = p == 2   ? sums_of_powers<2>
                       : p == 3 ? sums_of_powers<3>
@@ -185,8 +185,8 @@ void each_row(const RowFunctionArgs& a, std::int64_t first, std::int64_t last) {
       case RowFunction::logsumexp:
         out[r] = logsumexp(x, a.n);
         break;
-      case RowFunction::normalize:
-        normalize(x, a.n, a.parameter, out + r * a.n);
+      case RowFunction::standardize:
+        standardize(x, a.n, a.parameter, out + r * a.n);
         break;
       case RowFunction::norm:
         out[r] = norm<1>(x, a.n, a.parameter);

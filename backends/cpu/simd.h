@@ -1,5 +1,5 @@
-// Loops over SIMD batches. The last few elements go through a batch too, padded, so that an element's result does not
-// depend on where in an array it stands.
+// Loops over SIMD batches. The last few elements are padded to a full batch, so that an element's result does not
+// depend on its index in the array.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,8 @@
 
 namespace xsimd {
 
-/// a b + c with one rounding, where functors look for it: xsimd 8.1 rounds twice on AVX-512, unless the compiler steps
-/// in.
+/// a b + c with one rounding, found by the functors through overload resolution: xsimd 8.1 rounds twice on AVX-512
+/// unless the compiler contracts it.
 template <class T, class A>
 batch<T, A> multiply_add(const batch<T, A>& a, const batch<T, A>& b, const batch<T, A>& c) {
 #ifdef __AVX512F__
@@ -24,7 +24,7 @@ batch<T, A> multiply_add(const batch<T, A>& a, const batch<T, A>& b, const batch
     return fma(a, b, c);
 }
 
-/// 1 / x to 14 bits or better, where functors look for it: their own step of Newton's method makes them 28.
+/// 1 / x to 14 bits or better, found by the functors through overload resolution; their Newton step makes it 28 bits.
 template <class T, class A>
 batch<T, A> rough_inverse(const batch<T, A>& x) {
 #ifdef __AVX512F__
@@ -35,8 +35,8 @@ batch<T, A> rough_inverse(const batch<T, A>& x) {
     return batch<T, A>(T(1)) / x;
 }
 
-/// x 2^k for whole k, rounded once where the result is subnormal. xsimd's ldexp wants 2^k to be a normal number, so
-/// without AVX-512 it takes two steps.
+/// x 2^k for integer k, rounded once even if the result is subnormal. xsimd's ldexp needs 2^k to be a normal number, so
+/// without AVX-512 this takes two steps.
 template <class T, class A>
 batch<T, A> scale_by_power(const batch<T, A>& x, const batch<T, A>& k) {
 #ifdef __AVX512F__
@@ -52,7 +52,7 @@ batch<T, A> scale_by_power(const batch<T, A>& x, const batch<T, A>& k) {
   }
 }
 
-/// x^y lane by lane: by exp and log, as xsimd has it, large powers would lose places.
+/// x^y lane by lane with std::pow: xsimd's exp and log would lose digits in large powers.
 template <class T, class A>
 batch<T, A> power(const batch<T, A>& x, const batch<T, A>& y) {
   alignas(A::alignment()) T base[batch<T, A>::size], exponent[batch<T, A>::size];
@@ -66,8 +66,8 @@ batch<T, A> power(const batch<T, A>& x, const batch<T, A>& y) {
 
 namespace reel::cpu {
 
-/// Copies 64 bytes to a multiple of 64 past the caches: for results that these cannot hold, which are then not read
-/// first. Call finish_streaming before anyone looks.
+/// Copies 64 bytes to a 64-byte aligned address with a non-temporal store: for results larger than the caches, whose
+/// lines are then not read first. Call finish_streaming before anything reads them.
 inline void stream_line(void* to, const void* from) {
 #ifdef __AVX512F__
   _mm512_stream_si512(static_cast<__m512i*>(to), _mm512_loadu_si512(from));
@@ -81,7 +81,7 @@ inline void finish_streaming() {
 #endif
 }
 
-/// out[i] = f(x[i]), f on batches of T.
+/// out[i] = f(x[i]), where f takes batches of T.
 template <class T, class F>
 void map_simd(std::int64_t n, const T* x, T* out, F&& f) {
   using Batch = xsimd::batch<T>;
@@ -96,7 +96,7 @@ void map_simd(std::int64_t n, const T* x, T* out, F&& f) {
   }
 }
 
-/// out[i] = f(a[i], b[i]); a or b may be one number for all i.
+/// out[i] = f(a[i], b[i]); one_a or one_b: that operand is a scalar, broadcast to all i.
 template <bool one_a, bool one_b, class T, class F>
 void zip_simd(std::int64_t n, const T* a, const T* b, T* out, F&& f) {
   using Batch = xsimd::batch<T>;

@@ -1,4 +1,4 @@
-// Products of matrices with few columns or rows, which BLAS is not made for: of complex ones with one of them, of real
+// Matrix products with few columns or rows, which BLAS handles badly: complex ones with a single column or row, real
 // ones with up to 16 columns and long sums.
 #pragma once
 #include <algorithm>
@@ -29,8 +29,8 @@ void times_column(std::int64_t m, std::int64_t k, const std::complex<R>* a, std:
   }
 }
 
-/// c[i] = the sum of a[j, i] b[j] over j < k, for i < m; elements of b are `ldb` apart. The gradient of a vector that
-/// all steps share, so k may be long: single precision goes on for 256 rows only.
+/// c[i] = the sum of a[j, i] b[j] over j < k, for i < m; elements of b are `ldb` apart. This is the gradient of a
+/// vector shared by all time steps, so k may be long: single-precision sums are flushed to double every 256 rows.
 template <class R>
 void turned_times_column(std::int64_t m, std::int64_t k, const std::complex<R>* a, std::int64_t lda, bool conj_a,
                          const std::complex<R>* b, std::int64_t ldb, bool conj_b, std::complex<R>* c,
@@ -73,7 +73,7 @@ void outer_product(std::int64_t m, std::int64_t n, const std::complex<R>* a, std
   }
 }
 
-/// Rows i..i+height of a times rows j..j+width of b: each sum runs along vectors, which are added up at its end.
+/// Rows i..i+height of a times rows j..j+width of b: each dot product accumulates in a vector, reduced at the end.
 template <int height, int width, class R>
 void tile_of_dots(std::int64_t k, const R* a, std::int64_t lda, const R* b, std::int64_t ldb, R* c, std::int64_t ldc) {
   Vector<R> sums[height][width] = {};
@@ -98,13 +98,13 @@ void tile_of_dots(std::int64_t k, const R* a, std::int64_t lda, const R* b, std:
 template <int width, class R>
 void strip_of_dots(std::int64_t m, std::int64_t k, const R* a, std::int64_t lda, const R* b, std::int64_t ldb, R* c,
                    std::int64_t ldc) {
-  constexpr int height = 3;  // 3 x 8 sums, 3 rows and a column of b: what 32 registers hold
+  constexpr int height = 3;  // 3 x 8 accumulators, 3 rows of a, one of b: fits 32 registers
   for (; m >= height; m -= height, a += height * lda, c += height * ldc)
     tile_of_dots<height, width>(k, a, lda, b, ldb, c, ldc);
   for (; m > 0; --m, a += lda, c += ldc) tile_of_dots<1, width>(k, a, lda, b, ldb, c, ldc);
 }
 
-/// c [m, n] = a b', rows of a and b being long: libxsmm has its vectors along n, where few are full.
+/// c [m, n] = a b', with long rows of a and b. libxsmm vectorizes along n, where few lanes would be full.
 template <class R>
 void few_columns(std::int64_t m, std::int64_t n, std::int64_t k, const R* a, std::int64_t lda, const R* b,
                  std::int64_t ldb, R* c, std::int64_t ldc) {

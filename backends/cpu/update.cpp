@@ -1,4 +1,4 @@
-// The optimisers' steps in place, several elements at a time.
+// Optimizer updates in place, vectorized.
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -22,7 +22,7 @@ void update_kernel(const UpdateArgs& args, const UpdatePlace& a, const UpdateNum
   T* const p = static_cast<T*>(a.parameter);
   const T* const gradient = static_cast<const T*>(a.gradient);
   T* s[3];
-  for (int k = 0; k < 3; ++k) s[k] = k < Rule::states ? static_cast<T*>(a.state[k]) : p;  // the rest is not looked at
+  for (int k = 0; k < 3; ++k) s[k] = k < Rule::states ? static_cast<T*>(a.state[k]) : p;  // unused states alias p
   const auto block = [&](T* p_, const T* g_, T* s0, T* s1, T* s2) {
     Batch values = Batch::load_unaligned(p_), unused(T(0));
     Batch state[3] = {Batch::load_unaligned(s0), Rule::states > 1 ? Batch::load_unaligned(s1) : unused,

@@ -1,5 +1,5 @@
-// Vectors as wide as the processor's, by the compiler's own extension: it knows their lanes, so that it finds the
-// instructions for shuffles and conversions of any kind.
+// Vectors of the processor's native width, as compiler vector extensions: the compiler knows the lanes, so it picks the
+// instructions for shuffles and conversions.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -21,7 +21,7 @@ struct VectorOf {
 };
 template <class T>
 inline constexpr std::int64_t lanes = vector_bytes / static_cast<std::int64_t>(sizeof(T));
-/// One register full of T, or `n` of them.
+/// A vector of T that fills one register, or one of `n` lanes.
 template <class T, std::int64_t n = lanes<T>>
 using Vector = typename VectorOf<T, n>::type;
 
@@ -36,7 +36,7 @@ inline void store(T* to, V v) {
   std::memcpy(to, &v, sizeof v);
 }
 
-/// Lane k of the result is lane place(k) of a, or of b from the number of lanes on.
+/// Lane k of the result is lane place(k) of a, or of b for place(k) >= lanes.
 template <class T, auto place>
 inline Vector<T> shuffled(Vector<T> a, Vector<T> b) {
   return [&]<std::int64_t... k>(std::integer_sequence<std::int64_t, k...>) {
@@ -45,13 +45,13 @@ inline Vector<T> shuffled(Vector<T> a, Vector<T> b) {
   (std::make_integer_sequence<std::int64_t, lanes<T>>{});
 }
 
-/// Lane k of the result is lane k xor `distance` of v.
+/// Lane k of the result is lane k ^ `distance` of v.
 template <class T, std::int64_t distance>
 inline Vector<T> across(Vector<T> v) {
   return shuffled<T, [](std::int64_t k) { return k ^ distance; }>(v, v);
 }
 
-/// Adds up the lanes of v, each `parts`-th by itself: the first lanes of the result are the sums.
+/// Sums the lanes of v in `parts` interleaved sums, which are the first lanes of the result.
 template <class T, std::int64_t parts = 1, std::int64_t half = lanes<T> / 2>
 inline Vector<T> add_lanes(Vector<T> v) {
   if constexpr (half < parts)
@@ -60,7 +60,7 @@ inline Vector<T> add_lanes(Vector<T> v) {
     return add_lanes<T, parts, half / 2>(v + across<T, half>(v));
 }
 
-/// Of complex numbers, neighbouring lanes: each real or imaginary part twice.
+/// For interleaved complex numbers: each real or imaginary part twice.
 template <class T>
 inline Vector<T> real_twice(Vector<T> z) {
   return shuffled<T, [](std::int64_t k) { return k / 2 * 2; }>(z, z);

@@ -1,7 +1,7 @@
-// argmax and cumsum: along an axis in the middle a thread walks each column; along the last axis the threads of a warp
-// share a row.
+// argmax and cumsum: along a middle axis each thread handles a column; along the last axis the threads of a warp share
+// a row.
 #include "backends/cuda/elementwise.h"
-#include "backends/cuda/fold.h"
+#include "backends/cuda/reduce_ops.h"
 
 namespace reel::cuda {
 
@@ -27,7 +27,7 @@ __global__ void places_of_columns(std::int64_t columns, std::int64_t n, std::int
   }
 }
 
-/// A warp for each row. Of equal ones the first place wins, whoever found it.
+/// One warp for each row. Ties go to the first index, whichever lane found it.
 template <class Rule, class T>
 __global__ void places_of_rows(std::int64_t rows, std::int64_t n, const T* in, std::int32_t* out) {
   const int lane = static_cast<int>(threadIdx.x) % warp;
@@ -67,7 +67,7 @@ __global__ void sums_of_columns(std::int64_t columns, std::int64_t n, std::int64
   }
 }
 
-/// The value that lane - by has; for lanes that have one.
+/// The value of the lane `by` below, for lanes that have one.
 template <class W>
 __device__ W from_below(W x, int by) {
   if constexpr (is_complex_type<W>)
@@ -83,7 +83,7 @@ __device__ W from_lane(W x, int lane) {
     return __shfl_sync(whole_warp, x, lane);
 }
 
-/// A warp for each row, 32 elements at a time.
+/// One warp for each row, 32 elements at a time.
 template <class T, class W>
 __global__ void sums_of_rows(std::int64_t rows, std::int64_t n, bool reverse, const T* in, T* out) {
   const int lane = static_cast<int>(threadIdx.x) % warp;
@@ -120,7 +120,7 @@ void Cuda::argmax(const ArgmaxArgs& a) {
     if constexpr (is_complex_type<T> || std::is_same_v<T, bool>)
       unsupported("argmax of complex numbers or bool");
     else
-      a.largest ? go(Larger{}, type) : go(Smaller{}, type);
+      a.largest ? go(MaxOp{}, type) : go(MinOp{}, type);
   });
   launched("argmax", {a.outer, a.n, a.inner});
 }
@@ -143,7 +143,7 @@ void Cuda::cumsum(const CumsumArgs& a) {
     if constexpr (std::is_same_v<T, bool>)
       unsupported("cumsum of bool");
     else if constexpr (std::is_same_v<T, std::int32_t>)
-      go(std::type_identity<std::uint32_t>{});  // which may wrap
+      go(std::type_identity<std::uint32_t>{});  // unsigned, so that overflow wraps
     else
       go(std::type_identity<device_type<T>>{});
   });

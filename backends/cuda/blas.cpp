@@ -1,5 +1,5 @@
-// Products, by cuBLAS. It counts columns first: a row-major matrix is to it the transpose, so that c = op(a) op(b) is
-// c' = op(b)' op(a)' there, with operands as they lie.
+// Matrix products by cuBLAS. It is column-major and sees row-major matrices transposed, so c = op(a) op(b) becomes c' =
+// op(b)' op(a)', with no copies.
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/libraries.h"
 #include "ops/functors/unary.h"
@@ -8,7 +8,7 @@ namespace reel::cuda {
 
 namespace {
 
-/// How cuBLAS calls the form of an operand that lies row-major and is wanted in its own form or transposed.
+/// cuBLAS's name for the form of a row-major operand.
 cublasOperation_t form(bool transpose, bool conj) {
   return !transpose ? CUBLAS_OP_N : conj ? CUBLAS_OP_C : CUBLAS_OP_T;
 }
@@ -25,9 +25,9 @@ cublasComputeType_t compute_type(DType dtype, Precision precision) {
 void Cuda::gemm(const GemmArgs& g) {
   if (!is_differentiable(g.dtype)) unsupported("gemm of integers or bool");
   if (g.m == 0 || g.n == 0 || g.batch == 0) return;
-  // Kernels of whole loops compute in the numbers' own precision.
-  if (notes_ && g.dtype == DType::f32 && options_.precision != Precision::strict) throw NotNoted();
-  if (noted(notes_, g)) return;
+  // Loop kernels compute in full precision.
+  if (loop_trace_ && g.dtype == DType::f32 && options_.precision != Precision::strict) throw NotTraceable();
+  if (traced(loop_trace_, g)) return;
   if (g.k == 0) return fill({g.dtype, g.batch * g.m * g.n, 0, g.c});  // an empty sum
   const auto conjugated = [&](const void* x, std::int64_t stride, std::int64_t size) {
     const std::int64_t n = stride == 0 ? size : (g.batch - 1) * stride + size;
@@ -36,7 +36,7 @@ void Cuda::gemm(const GemmArgs& g) {
     map({index_of<Conj, UnaryFunctors>, &conj, g.dtype, n, x, room->data});
     return room;
   };
-  // cuBLAS conjugates only what it transposes.
+  // cuBLAS conjugates only transposed operands.
   const bool complex = is_complex(g.dtype);
   StoragePtr own_a, own_b;
   const void *a = g.a, *b = g.b;
@@ -44,12 +44,12 @@ void Cuda::gemm(const GemmArgs& g) {
   if (complex && g.conj_b && !g.transpose_b) b = (own_b = conjugated(b, g.stride_b, g.k * g.n))->data;
 
   std::int64_t m = g.m, batch = g.batch;
-  if (batch > 1 && g.stride_b == 0 && !g.transpose_a && g.stride_a == g.m * g.k) {  // rows of one long matrix
+  if (batch > 1 && g.stride_b == 0 && !g.transpose_a && g.stride_a == g.m * g.k) {  // one tall matrix
     m *= batch;
     batch = 1;
   }
   stream();
-  if (!libraries_->has_blas()) not_recorded("cuBLAS is to be opened first");
+  if (!libraries_->has_blas()) not_captured("cuBLAS is to be opened first");
   const Cublas& blas = libraries_->blas();
   const std::int64_t lda = g.transpose_a ? m : g.k, ldb = g.transpose_b ? g.k : g.n;
   const auto type = data_type(g.dtype);

@@ -1,5 +1,5 @@
-// Element types in kernels. Complex numbers there are those of libcu++, which comes with the toolkit: std::complex must
-// not reach device code, for nvcc takes GCC's built-in complex numbers inside it for zeros, without a word.
+// Element types in kernels. Complex numbers there are libcu++'s, which ships with the toolkit. std::complex must not
+// reach device code: nvcc silently treats the GCC built-in complex type inside it as zero.
 #pragma once
 #include <cmath>
 #include <complex>
@@ -26,7 +26,7 @@ struct DeviceType<std::complex<R>> {
   using type = DeviceComplex<R>;
   static_assert(sizeof(type) == sizeof(std::complex<R>));
 };
-/// What stands for an element type in kernels: of the same size, and the same bits.
+/// The type that represents an element type in kernels: same size, same bits.
 template <class T>
 using device_type = typename DeviceType<T>::type;
 
@@ -38,7 +38,7 @@ REEL_HD DeviceComplex<R> exact_tanh(DeviceComplex<R> z) {
   const R t = std::tan(y), beta = 1 + t * t, s = std::sinh(x), rho = std::sqrt(1 + s * s), below = 1 + beta * s * s;
   return {beta * rho * s / below, t / below};
 }
-/// acos z, likewise near 1 and -1.
+/// acos z, likewise accurate near 1 and -1.
 template <class R>
 REEL_HD DeviceComplex<R> exact_acos(DeviceComplex<R> z) {
   using C = DeviceComplex<R>;
@@ -47,7 +47,7 @@ REEL_HD DeviceComplex<R> exact_acos(DeviceComplex<R> z) {
 }
 
 }  // namespace cuda
-// Not templates, so that functors take them before libcu++'s.
+// Not templates, so that overload resolution prefers them to libcu++'s.
 namespace math {
 #define REEL_DEVICE_COMPLEX(C)                                              \
   REEL_HD inline C tanh(C z) { return cuda::exact_tanh(z); }                \

@@ -1,5 +1,5 @@
-// The CUDA backend. One file a family of kernels, with the same file stems as the CPU's where both have one; this
-// header is the class. All work of a device goes into one stream, in order.
+// The CUDA backend. Each family of kernels has its own file, with the same stem as the CPU's where both have one; this
+// header declares the class. All work of a device goes into one stream, in order.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -35,7 +35,7 @@ class Cuda final : public Backend {
   void release(Storage* storage) override;
   MemoryUse memory() const override { return allocator_.use(); }
   void reset_peak() override { allocator_.reset_peak(); }
-  std::unique_ptr<Recording> record() override;
+  std::unique_ptr<CapturedGraph> capture() override;
   void read(void* host, const void* device, std::size_t bytes) override;
   void write(void* device, const void* host, std::size_t bytes) override;
 
@@ -54,9 +54,9 @@ class Cuda final : public Backend {
   void row_function(const RowFunctionArgs& a) override;
   void gemm(const GemmArgs& a) override;
   void gather_rows(const RowsArgs& a) override;
-  void scatter_add_rows(const RowsArgs& a) override;
+  void segment_sum(const RowsArgs& a) override;
   void take_along(const TakeArgs& a) override;
-  void put_along(const TakeArgs& a) override;
+  void scatter_add(const TakeArgs& a) override;
   void rotate(const RotateArgs& a) override;
   void random(const RandomArgs& a) override;
   void update(const UpdateArgs& a) override;
@@ -79,45 +79,46 @@ class Cuda final : public Backend {
   void qr(const QrArgs& a) override;
   void determinant(const DeterminantArgs& a) override;
   void pinv(const PinvArgs& a) override;
-  void polar(const PolarArgs& a) override;
+  void polar_factor(const PolarFactorArgs& a) override;
 
  private:
   friend class Graph;
-  /// A header of a block, and where the block goes back to; null: to the device's own allocator.
+  /// A block's header, and the pool that the block returns to; null for the device's own allocator.
   struct Block : Storage {
     std::shared_ptr<CachingAllocator> pool;
   };
   Storage* allocate_from(const std::shared_ptr<CachingAllocator>& pool, std::size_t bytes);
-  /// Throws CannotRecord, if kernels are written down now instead of run.
-  void not_recorded(const char* why) const;
-  /// Makes this device the current one of the calling thread.
+  /// Throws NotCapturable during a capture.
+  void not_captured(const char* why) const;
+  /// Makes this device the calling thread's current device.
   void make_current();
-  /// The stream of all work, with this device the current one. Throws NotNoted while calls are noted.
+  /// The stream of all work, with this device made current. Throws NotTraceable while a loop is being traced.
   cudaStream_t stream();
   bool loop_at_once(std::int64_t steps, const std::function<void(std::int64_t i)>& step);
-  /// To be called after each launch: throws Error that names the kernel, what it computes and its sizes.
+  /// Call after each launch: throws Error that names the kernel, what it computes and its sizes.
   void launched(const char* kernel, const char* what, std::initializer_list<std::int64_t> sizes);
   void launched(const char* kernel, std::initializer_list<std::int64_t> sizes) { launched(kernel, "", sizes); }
-  /// Memory that is given back when the pointer goes; kernels launched until then may use it.
+  /// Memory that is freed with the pointer; kernels launched before that may use it.
   StoragePtr scratch(std::size_t bytes) { return StoragePtr(allocate(bytes)); }
-  /// What linear algebra is done with here. Kernels whose check cannot be noted are not written down.
+  /// The context for linear algebra. `noted` names the kernel if its check can be recorded as a fault; without it, the
+  /// kernel cannot be captured.
   Matrices matrices(const char* noted = nullptr);
-  /// Elements as they are, without a Loop.
+  /// Copies contiguous bytes, without a StridedLoop.
   void copy_bytes(void* to, const void* from, std::size_t bytes);
 
   DeviceOptions options_;
   LoopLimits limits_;
   CachingAllocator allocator_;
-  std::vector<std::unique_ptr<Block>> headers_;  // of blocks that were given back, for the next ones
-  Graph* recording_ = nullptr;                   // what is being written
-  LoopNotes* notes_ = nullptr;                   // of the loop that is being looked at
+  std::vector<std::unique_ptr<Block>> headers_;  // of freed blocks, for reuse
+  Graph* capturing_ = nullptr;                   // the capture in progress, or null
+  LoopTrace* loop_trace_ = nullptr;              // of the loop being traced, or null
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<Faults> faults_;
   std::unique_ptr<Libraries> libraries_;
   std::unique_ptr<MatrixKernels> matrix_kernels_;
   std::unique_ptr<GeneratedKernels> generated_;
-  std::unique_ptr<FftPlans> fft_plans_;  // after the libraries that they need to the end
+  std::unique_ptr<FftPlans> fft_plans_;  // destroyed before the libraries that they use
 };
 
 }  // namespace reel::cuda

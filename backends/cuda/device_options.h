@@ -1,5 +1,5 @@
-// What follows "cuda" in the name of a device: ":1" picks a GPU, ",word" an option. "cuda:1,sync" is the second GPU,
-// with each kernel waited for.
+// The options after "cuda" in a device name: ":1" picks a GPU, ",word" sets an option. "cuda:1,sync" is the second GPU,
+// waiting for each kernel.
 #pragma once
 #include <string>
 
@@ -10,15 +10,15 @@ enum class Precision { strict, tf32, bf16 };
 
 struct DeviceOptions {
   int index = 0;
-  bool sync = false;     // wait for each kernel, so that an error is told by the call that made it
-  bool by_step = false;  // no kernels of whole time loops
+  bool sync = false;     // wait for each kernel, so that the failing call itself reports an error
+  bool by_step = false;  // do not compile a time loop to one kernel
   Precision precision = Precision::strict;
 
-  /// The shortest name that means this: "cuda", "cuda:1", "cuda:1,sync,steps,tf32".
+  /// The shortest equivalent name: "cuda", "cuda:1", "cuda:1,sync,steps,tf32".
   std::string name() const;
 };
 
-/// Throws Error that lists what may follow "cuda".
+/// Throws Error that lists the valid options.
 DeviceOptions parse_device(const std::string& rest);
 
 }  // namespace reel::cuda

@@ -25,7 +25,7 @@ struct As {
   }
 };
 
-/// Elements as words of their size.
+/// A 16-byte word; elements are moved as words of their size.
 struct alignas(16) Sixteen {
   std::uint64_t low, high;
 };
@@ -92,7 +92,7 @@ void Cuda::fill(const FillArgs& a) {
     else
       value = static_cast<T>(a.value.real());
     with_word(sizeof(T), [&]<class Word>(Word word) {
-      std::memcpy(&word, &value, std::min(sizeof value, sizeof word));  // they are the same
+      std::memcpy(&word, &value, std::min(sizeof value, sizeof word));  // the same size
       map_all(Always<Word>{word}, a.n, stream(), static_cast<Word*>(a.out));
     });
   });

@@ -1,4 +1,4 @@
-// What the kernels of single elements share: packs of neighbours that are read and written as one.
+// Shared by the elementwise kernels: vectorized loads and stores of contiguous elements.
 #pragma once
 #include <array>
 
@@ -10,11 +10,11 @@
 
 namespace reel::cuda {
 
-/// How many neighbours of the largest of these types a thread takes at once: 16 bytes.
+/// How many contiguous elements of the largest of these types a thread handles at once: 16 bytes.
 template <class... T>
 inline constexpr int neighbours = 16 / static_cast<int>(std::max({sizeof(T)...}));
 
-/// f as kernels call it, and the type of its result there.
+/// f as kernels call it, and its result type there.
 template <class F>
 struct Applied {
   F f;
@@ -29,25 +29,26 @@ struct Applied {
 template <class F, class... T>
 using applied = decltype(Applied<F>{}(T{}...));
 
-/// The place of this thread, and how many there are.
+/// The index of this thread, and the number of threads.
 __device__ inline std::int64_t thread() { return blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x; }
 __device__ inline std::int64_t all_threads() { return std::int64_t{gridDim.x} * blockDim.x; }
 
-/// Packs first, if the arrays are laid for them, then what is left.
+/// Vectorized part first, if the arrays are aligned, then the remaining elements.
 template <int per, class F, class Out, class... T>
 __global__ void map_elements(F f, std::int64_t n, bool packs, Out* out, const T*... x) {
   std::int64_t done = 0;
   if (packs) {
     const std::int64_t whole = n / per;
-    const auto of_packs = [&](Pack<T, per>... in) {  // each read as one
-      Pack<Out, per> results;
+    const auto of_packs = [&](AlignedVector<T, per>... in) {  // one load each
+      AlignedVector<Out, per> results;
 #pragma unroll
       for (int k = 0; k < per; ++k) results.at[k] = f(in.at[k]...);
       return results;
     };
 #pragma unroll 1
     for (std::int64_t g = thread(); g < whole; g += all_threads())
-      reinterpret_cast<Pack<Out, per>*>(out)[g] = of_packs(reinterpret_cast<const Pack<T, per>*>(x)[g]...);
+      reinterpret_cast<AlignedVector<Out, per>*>(out)[g] =
+          of_packs(reinterpret_cast<const AlignedVector<T, per>*>(x)[g]...);
     done = whole * per;
   }
 #pragma unroll 1
@@ -61,7 +62,7 @@ void map_all(F f, std::int64_t n, cudaStream_t stream, Out* out, const T*... x) 
   map_elements<per><<<blocks_for(packs ? n / per : n), threads_per_block, 0, stream>>>(f, n, packs, out, x...);
 }
 
-/// A kernel of a functor on one dtype, by the function that launches it.
+/// A functor's kernel for one dtype: the function that launches it, and its name.
 template <class Launch>
 struct FunctorKernel {
   Launch launch = nullptr;
@@ -70,7 +71,7 @@ struct FunctorKernel {
 template <class Launch>
 using FunctorRow = std::array<FunctorKernel<Launch>, std::size(all_dtypes)>;
 
-/// The kernels of a list's functors, by functor and dtype; `kernel` gives that of F and T, the device's type.
+/// The kernels of a list's functors, by functor and dtype; `kernel` returns the one for F and the device type T.
 template <class Launch, class Kernel, class... F>
 auto functor_table(TypeList<F...>, Kernel kernel) {
   const auto row = [&]<class G>(std::type_identity<G>) {
@@ -86,7 +87,7 @@ auto functor_table(TypeList<F...>, Kernel kernel) {
   };
   return std::array{row(std::type_identity<F>{})...};
 }
-/// The one for a call: MapArgs or ZipArgs.
+/// The kernel for a call: MapArgs or ZipArgs.
 template <class Table, class Args>
 const auto& kernel_for(const Table& table, const Args& a) {
   return table[static_cast<std::size_t>(a.functor)][static_cast<std::size_t>(a.dtype)];

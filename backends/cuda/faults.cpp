@@ -24,7 +24,7 @@ FaultSlot* Faults::slot(const Lookup& lookup) {
   for (std::size_t i = 0; i < lookups_.size(); ++i) {
     if (lookups_[i].limit == lookup.limit && std::strcmp(lookups_[i].kernel, lookup.kernel) == 0) return device_ + i;
   }
-  if (lookups_.size() == slots) return device_ + (slots - 1);  // of more kinds than a program has, the rest shares one
+  if (lookups_.size() == slots) return device_ + (slots - 1);  // out of slots: further kinds share the last one
   lookups_.push_back(lookups_.size() + 1 == slots ? Lookup{"lookup", -1} : lookup);
   return device_ + (lookups_.size() - 1);
 }

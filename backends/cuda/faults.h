@@ -1,6 +1,6 @@
-// Indices out of range. A kernel that meets one leaves the place alone and notes it in a slot of device memory; the
-// slots are looked at with the next read-back, which waits for the GPU anyhow, so that lookups cost no waiting. So it
-// is with checks of matrices while kernels are written down, when nothing can be waited for.
+// Out-of-range indices. A kernel that finds one skips it and records it in a slot of device memory. The slots are
+// checked at the next read-back, which waits for the GPU anyway, so gathers need no synchronization. Checks of matrices
+// work the same way during a capture, when waiting is impossible.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -11,17 +11,17 @@
 
 namespace reel::cuda {
 
-/// What a kernel notes: place << 32 | index of the first bad place. All ones: nothing.
+/// What a kernel records: position << 32 | value of the first bad index. All ones: no fault.
 using FaultSlot = unsigned long long;
 
-/// A kind of lookup: what is told of a bad index besides.
+/// A kind of lookup, for the error message.
 struct Lookup {
   const char* kernel;
-  std::int64_t limit;  // indices must be below; -1: not known; of_matrices: no lookup, but a check of matrices
+  std::int64_t limit;  // indices must be below; -1: unknown; of_matrices: a check of matrices, not a lookup
   static constexpr std::int64_t of_matrices = -2;
 };
 
-/// "index 7 at place 3 is not in 0..4", of what a slot holds; of matrices it holds no more than that one is bad.
+/// "index 7 at place 3 is not in 0..4", from a slot's contents; for matrices only that one of them is bad.
 std::string fault_text(const Lookup& lookup, FaultSlot slot);
 
 class Faults {
@@ -31,19 +31,19 @@ class Faults {
   Faults(const Faults&) = delete;
   Faults& operator=(const Faults&) = delete;
 
-  /// The slot for a kernel about to be launched: one for all lookups of its kind, and the same to the end, as graphs
-  /// remember it.
+  /// The slot for a kernel about to be launched: one for all lookups of its kind, and never moved, since captured
+  /// graphs hold its address.
   FaultSlot* slot(const Lookup& lookup);
-  /// All slots that kernels have so far, in memory of the device.
+  /// All slots in use, in device memory.
   std::span<const FaultSlot> all() const { return {device_, lookups_.size()}; }
-  /// Kernels that have slots are launched again.
+  /// To be called when kernels that have slots are launched again.
   void launched() { news_ = true; }
-  /// Asks for the slots behind what is in the stream now; they are here when it has been waited for.
+  /// Copies the slots to the host, behind the work now in the stream; valid once the stream is synchronized.
   void fetch(cudaStream_t stream);
-  /// Throws RuleError if a kernel before the last fetch met a bad index. `at_call`: the only one there can be is that
-  /// of the op now running; otherwise the text says that the call came earlier.
+  /// Throws RuleError if a kernel before the last fetch met a bad index. `at_call`: the fault can only come from the op
+  /// now running; otherwise the message says that the call came earlier.
   void check_fetched(cudaStream_t stream, bool at_call);
-  /// Both, with the waiting.
+  /// Fetches, synchronizes and checks.
   void check_all(cudaStream_t stream, bool at_call);
 
  private:

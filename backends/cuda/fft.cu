@@ -1,4 +1,4 @@
-// Fourier transforms, by cuFFT, whose plans are kept; weights and scales by kernels.
+// Fourier transforms by cuFFT with cached plans; kernels apply weights and scales.
 #include "backends/cuda/elementwise.h"
 #include "backends/cuda/fft_plans.h"
 
@@ -6,8 +6,8 @@ namespace reel::cuda {
 
 namespace {
 
-/// Takes coefficient k of each row [n / 2 + 1] times `ends` where it is its own conjugate, times `inner` elsewhere;
-/// `real_ends` drops the imaginary parts of the former. out may be in.
+/// Multiplies coefficient k of each row [n / 2 + 1] by `ends` if it is its own conjugate, else by `inner`; `real_ends`
+/// drops the imaginary parts of the former. out may alias in.
 template <class T>
 __global__ void weigh(std::int64_t all, std::int64_t n, T ends, T inner, bool real_ends, const DeviceComplex<T>* in,
                       DeviceComplex<T>* out) {
@@ -33,10 +33,10 @@ void Cuda::fft(const FftArgs& a) {
   const std::int64_t all = a.rows * a.n;
   if (all == 0) return;
   stream();
-  if (a.n == 1)  // a number is its own spectrum; cuFFT need not know plans for it
+  if (a.n == 1)  // the identity, without a cuFFT plan
     copy_bytes(a.out, a.in, static_cast<std::size_t>(all) * size_of(a.dtype));
   else
-    fft_plans_->run({FftKind::complex, real_of(a.dtype), a.rows, a.n}, a.inverse, a.in, a.out, recording_);
+    fft_plans_->run({FftKind::complex, real_of(a.dtype), a.rows, a.n}, a.inverse, a.in, a.out, capturing_);
   const auto go = [&]<class T>(T factor) {
     if (factor != T(1))
       scale<<<blocks_for(all), threads_per_block, 0, stream()>>>(all, factor, static_cast<DeviceComplex<T>*>(a.out));
@@ -58,15 +58,15 @@ void Cuda::real_fft(const RealFftArgs& a) {
                                                                  static_cast<T>(a.inner), a.inverse,
                                                                  static_cast<const C*>(in), static_cast<C*>(out));
     };
-    // cuFFT takes real numbers only where complex ones might lie: those of a view are copied to such a place.
+    // cuFFT needs real arrays with complex alignment: unaligned views go through an aligned copy.
     const auto beside = [&](const void* reals) { return aligned(reals, sizeof(C)) ? StoragePtr() : scratch(bytes); };
-    if (a.inverse) {  // cuFFT overwrites what it is given
+    if (a.inverse) {  // cuFFT overwrites its input
       const StoragePtr spectrum = scratch(static_cast<std::size_t>(all) * sizeof(C));
       weighed(a.in, spectrum->data);
       if (a.n == 1) return cast({complex_of(a.dtype), a.dtype, all, spectrum->data, a.out});
       const StoragePtr own = beside(a.out);
       fft_plans_->run({FftKind::real_backward, a.dtype, a.rows, a.n}, true, spectrum->data, own ? own->data : a.out,
-                      recording_);
+                      capturing_);
       if (own) copy_bytes(a.out, own->data, bytes);
     } else {
       if (a.n == 1) {
@@ -75,7 +75,7 @@ void Cuda::real_fft(const RealFftArgs& a) {
         const StoragePtr own = beside(a.in);
         if (own) copy_bytes(own->data, a.in, bytes);
         fft_plans_->run({FftKind::real_forward, a.dtype, a.rows, a.n}, false, own ? own->data : a.in, a.out,
-                        recording_);
+                        capturing_);
       }
       if (a.ends != 1 || a.inner != 1) weighed(a.out, a.out);
     }

@@ -27,7 +27,7 @@ int FftPlans::plan(const Key& key, bool recorded) {
     found->second.kept = found->second.kept || recorded;
     return found->second.handle;
   }
-  if (recorded) throw CannotRecord("cuFFT is to make a plan first");
+  if (recorded) throw NotCapturable("cuFFT is to make a plan first");
   if (plans_.size() >= limit) clear(false);
   const Cufft& fft = libraries_.fft();
   const bool wide = key.precision == DType::f64;

@@ -1,4 +1,4 @@
-// cuFFT's plans, kept by kind, precision and size: making one takes longer than running it.
+// A cache of cuFFT plans by kind, precision and size: making a plan takes longer than running it.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -29,16 +29,16 @@ class FftPlans {
       return std::tie(kind, precision, rows, n) < std::tie(o.kind, o.precision, o.rows, o.n);
     }
   };
-  /// Rows of n numbers, one after another; backward without 1 / n. real_backward may overwrite `in`. `recorded`: into a
-  /// graph, which needs the plan from then on. Throws Error when cuFFT does not take the size, CannotRecord when there
-  /// is no plan yet for a graph.
+  /// Transforms contiguous rows of n elements; backward without the factor 1 / n. real_backward may overwrite `in`.
+  /// `recorded`: the call is captured, so the graph needs the plan from now on. Throws Error if cuFFT rejects the size,
+  /// NotCapturable if a capture meets a size without a plan.
   void run(const Key& key, bool inverse, const void* in, void* out, bool recorded);
 
  private:
   static constexpr std::size_t limit = 64;
   struct Plan {
     int handle;
-    bool kept;  // for a graph
+    bool kept;  // a captured graph uses it
   };
   int plan(const Key& key, bool recorded);
   void clear(bool all);

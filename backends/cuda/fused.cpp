@@ -1,4 +1,4 @@
-// A run of elementwise calls as one kernel, made when it is first met (fused_source.cpp).
+// A fusion group of elementwise calls as one kernel, generated on first use (fused_source.cpp).
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/fused_source.h"
 #include "backends/cuda/generated_kernels.h"
@@ -11,11 +11,11 @@ bool Cuda::fuses(const FusedCall& call) {
 }
 
 void Cuda::fused(const FusedArgs& args) {
-  if (args.rows * args.columns == 0 || noted(notes_, args)) return;
+  if (args.rows * args.columns == 0 || traced(loop_trace_, args)) return;
   const cudaStream_t work = stream();
   const FusedLayout layout = lay_out(args);
   const CUfunction kernel = generated_->get(fused_key(args, layout), [&] {
-    not_recorded("a kernel is to be compiled first");
+    not_captured("a kernel is to be compiled first");
     return fused_source(args, layout);
   });
   const std::vector<std::uint64_t> arguments = fused_arguments(args, layout);

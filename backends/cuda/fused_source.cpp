@@ -16,7 +16,7 @@ FusedLayout lay_out(const FusedArgs& args) {
     one_row = one_row && (o.local || (o.column == 1 && (o.row == args.columns || args.rows == 1)));
   }
   if (one_row) out.columns = out.rows * out.columns, out.rows = 1;
-  // Little work is better spread over many threads.
+  // A small amount of work is better spread over many threads.
   constexpr std::int64_t little = 1 << 15;
   const int per = static_cast<int>(16 / largest);
   if (args.rows * args.columns <= little || out.columns % per != 0) return out;
@@ -49,13 +49,13 @@ std::string fused_key(const FusedArgs& args, const FusedLayout& layout) {
   put(layout.per);
   put(layout.wide);
   put(layout.rows == 1);
-  if (has_rolls(args.calls)) put(layout.columns);  // sums of rolls go round
+  if (has_rolls(args.calls)) put(layout.columns);  // the source contains the number of columns, since rolls wrap around
   return key;
 }
 
 namespace {
 
-/// Those of which a row has one element.
+/// Operands that are broadcast along a row.
 std::vector<char> flat_operands(const FusedArgs& args) {
   std::vector<char> out;
   for (const FusedOperand& o : args.operands) out.push_back(!o.local && o.column == 0);
@@ -87,9 +87,9 @@ class Writer {
       if (layout_.per == 1) {
         stores_ += fmt::format("    {}[at] = {};\n", address(o, false), result);
       } else {
-        before_ += fmt::format("    Pack<{}, {}> y{};\n", type, layout_.per, o);
+        before_ += fmt::format("    AlignedVector<{}, {}> y{};\n", type, layout_.per, o);
         packs_ += fmt::format("      y{}.at[k] = {};\n", o, result);
-        stores_ += fmt::format("    *reinterpret_cast<Pack<{}, {}>*>({} + at) = y{};\n", type, layout_.per,
+        stores_ += fmt::format("    *reinterpret_cast<AlignedVector<{}, {}>*>({} + at) = y{};\n", type, layout_.per,
                                address(o, false), o);
       }
     }
@@ -130,8 +130,8 @@ class Writer {
                           layout_.per > 1 ? " + k" : "", shift, layout_.columns - shift);
     needs_row_ = needs_row_ || (place != "0" && place != "at");
     if (layout_.per > 1 && shift == 0 && operand.column != 0) {
-      before_ += fmt::format("    const auto {} = *reinterpret_cast<const Pack<{}, {}>*>({} + {});\n", name, type,
-                             layout_.per, from, place);
+      before_ += fmt::format("    const auto {} = *reinterpret_cast<const AlignedVector<{}, {}>*>({} + {});\n", name,
+                             type, layout_.per, from, place);
       return name + ".at[k]";
     }
     (shift == 0 ? before_ : loads_) += fmt::format("    const {} {} = {}[{}];\n", type, name, from, place);
@@ -146,9 +146,9 @@ class Writer {
   const FusedArgs& args_;
   FusedLayout layout_;
   std::string name_;
-  std::vector<int> slot_;  // by operand: its address
+  std::vector<int> slot_;  // by operand: index of its address
   RunText run_;
-  std::string before_, loads_, packs_, stores_;  // of a pack; of each of its elements (2); of a pack
+  std::string before_, loads_, packs_, stores_;  // per pack; per element of a pack (2); per pack
   bool needs_row_ = false;
 };
 

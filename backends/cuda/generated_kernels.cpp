@@ -30,7 +30,7 @@ void GeneratedKernels::launch(CUfunction kernel, unsigned blocks, unsigned threa
 void GeneratedKernels::launch(CUfunction kernel, unsigned blocks, unsigned threads, std::int64_t shared, bool together,
                               const void* argument, cudaStream_t stream) {
   void* arguments[] = {const_cast<void*>(argument)};
-  constexpr std::int64_t usual = 48 * 1024;  // more must be asked for
+  constexpr std::int64_t usual = 48 * 1024;  // the default limit; more needs an attribute
   const auto bytes = static_cast<unsigned>(shared);
   if (shared > usual)
     check(driver_.cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(bytes)),

@@ -1,4 +1,4 @@
-// Kernels made at run time, ready to be launched: each text is compiled and loaded once.
+// Kernels generated at run time, ready to launch: each source is compiled and loaded once.
 #pragma once
 #include <functional>
 #include <unordered_map>
@@ -9,16 +9,17 @@ namespace reel::cuda {
 
 class GeneratedKernels {
  public:
-  /// For the current GPU, of this compute capability.
+  /// `capability`: the current GPU's compute capability.
   explicit GeneratedKernels(int capability) : compiler_(capability) {}
 
-  /// Can kernels be made here, of complex numbers too?
+  /// Can kernels be generated here; if `for_complex`, also kernels of complex numbers?
   bool available(bool for_complex) { return compiler_.available(for_complex); }
-  /// The kernel of this key; `source` is asked for its text when the key is new. Throws Error when it cannot be made.
+  /// The kernel for this key; `source` is called only for a new key. Throws Error if compilation fails.
   CUfunction get(const std::string& key, const std::function<KernelSource()>& source);
-  /// Launches it with one argument.
+  /// Launches a kernel with one argument.
   void launch(CUfunction kernel, unsigned blocks, unsigned threads, const void* argument, cudaStream_t stream);
-  /// The same with so much shared memory, and if they are to wait for each other with all blocks at the same time.
+  /// The same with `shared` bytes of shared memory; `together` makes it a cooperative launch, for kernels with barriers
+  /// between blocks.
   void launch(CUfunction kernel, unsigned blocks, unsigned threads, std::int64_t shared, bool together,
               const void* argument, cudaStream_t stream);
 
@@ -27,7 +28,7 @@ class GeneratedKernels {
 
   KernelCompiler compiler_;
   Driver driver_;
-  std::unordered_map<std::string, CUfunction> kernels_;  // loaded until the program ends
+  std::unordered_map<std::string, CUfunction> kernels_;  // never unloaded
 };
 
 }  // namespace reel::cuda

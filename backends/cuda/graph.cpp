@@ -6,38 +6,38 @@
 
 namespace reel::cuda {
 
-std::unique_ptr<Recording> Cuda::record() {
-  if (options_.sync) return nullptr;  // which waits for each kernel
+std::unique_ptr<CapturedGraph> Cuda::capture() {
+  if (options_.sync) return nullptr;  // sync waits for each kernel, which a capture cannot
   return std::make_unique<Graph>(*this);
 }
 
-void Cuda::not_recorded(const char* why) const {
-  if (recording_) throw CannotRecord(why);
+void Cuda::not_captured(const char* why) const {
+  if (capturing_) throw NotCapturable(why);
 }
 
 Graph::Graph(Cuda& device) : device_(device), pool_(make_pool(device.allocator_)) {
-  REEL_ASSERT(!device.recording_);
-  // Relaxed: memory may be asked for meanwhile, and other threads do as they like.
+  REEL_ASSERT(!device.capturing_);
+  // Relaxed: the capture allows cudaMalloc, and calls from other threads.
   check(cudaStreamBeginCapture(device.stream(), cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
-  device.recording_ = this;
+  device.capturing_ = this;
   writing_ = true;
 }
 
 Graph::~Graph() {
-  if (writing_) {  // given up: what was written down is forgotten
+  if (writing_) {  // an abandoned capture: discard it
     end();
     cudaGraph_t graph = nullptr;
     cudaStreamEndCapture(device_.stream_, &graph);
     if (graph) cudaGraphDestroy(graph);
     cudaGetLastError();
   }
-  if (graph_) cudaGraphExecDestroy(graph_);  // after its last run
+  if (graph_) cudaGraphExecDestroy(graph_);  // waits for its last run
   for (Storage* storage : kept_) device_.release(storage);
 }
 
 void Graph::end() {
   writing_ = false;
-  device_.recording_ = nullptr;
+  device_.capturing_ = nullptr;
 }
 
 void Graph::stop() {

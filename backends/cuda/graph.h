@@ -1,4 +1,4 @@
-// Kernels written down as a CUDA graph: capture of the stream, and one launch for all of them.
+// A captured graph: kernels captured from the stream as a CUDA graph, and replayed by one launch.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -12,7 +12,7 @@ namespace reel::cuda {
 
 class Cuda;
 
-class Graph final : public Recording {
+class Graph final : public CapturedGraph {
  public:
   explicit Graph(Cuda& device);
   ~Graph() override;
@@ -22,15 +22,15 @@ class Graph final : public Recording {
   void replay() override;
   std::size_t size() const override { return size_; }
 
-  /// What is allocated while this is written.
+  /// The pool for what is allocated during the capture.
   const std::shared_ptr<CachingAllocator>& pool() const { return pool_; }
-  /// Memory of the device that holds these bytes whenever the graph runs.
+  /// Device memory that holds these bytes whenever the graph runs.
   const void* constant(const void* host, std::size_t bytes);
-  /// Keeps a block that its owner gave back while this is written: kernels of the graph may read it.
+  /// Keeps a block that its owner released during the capture: kernels of the graph may read it.
   void keep(Storage* storage) { kept_.push_back(storage); }
 
  private:
-  /// Bytes that the host wrote; they go up when all is written down.
+  /// Bytes from the host, uploaded when the capture ends.
   struct Constant {
     StoragePtr room;
     std::vector<std::byte> bytes;

@@ -1,14 +1,14 @@
-// Lookups by index. Sums go over the places in order, whoever adds them, so that a run gives the same bits every time;
-// indices out of range are noted as faults.h says.
+// Gathers and scatters by index. Sums run over the indices in order, whichever thread adds them, so that every run
+// gives the same bits; out-of-range indices are recorded as faults (faults.h).
 #include "backends/cuda/elementwise.h"
 #include "backends/cuda/faults.h"
-#include "backends/cuda/fold.h"
+#include "backends/cuda/reduce_ops.h"
 
 namespace reel::cuda {
 
 namespace {
 
-/// May index[place] be used? Notes it if not.
+/// Is index[place] in range? Records a fault if not.
 __device__ bool good(const std::int32_t* index, std::int64_t place, std::int64_t limit, FaultSlot* fault) {
   const std::int32_t i = index[place];
   if (i >= 0 && i < limit) return true;
@@ -16,7 +16,7 @@ __device__ bool good(const std::int32_t* index, std::int64_t place, std::int64_t
   return false;
 }
 
-/// Elements as words of their size: lookups move them, unseen.
+/// Gathers elements as raw words of their size.
 template <class Word>
 __global__ void gather(std::int64_t all, std::int64_t count, std::int64_t rows, std::int64_t width,
                        const std::int32_t* index, const Word* in, Word* out, FaultSlot* fault) {
@@ -26,7 +26,7 @@ __global__ void gather(std::int64_t all, std::int64_t count, std::int64_t rows, 
   }
 }
 
-/// Of a lookup that moves nothing: the indices are to be right all the same.
+/// Checks the indices of an empty gather, which must be valid all the same.
 __global__ void look(std::int64_t count, std::int64_t rows, const std::int32_t* index, FaultSlot* fault) {
   for (std::int64_t i = thread(); i < count; i += all_threads()) good(index, i, rows, fault);
 }
@@ -40,7 +40,7 @@ __global__ void take(std::int64_t all, std::int64_t n, std::int64_t m, std::int6
   }
 }
 
-/// A thread for each column (o, i), which adds its m elements one after the other.
+/// One thread for each column (o, i), which adds the column's m elements in order.
 template <class T>
 __global__ void put(std::int64_t columns, std::int64_t n, std::int64_t m, std::int64_t inner, const std::int32_t* index,
                     const T* in, T* out, FaultSlot* fault) {
@@ -55,13 +55,13 @@ __global__ void put(std::int64_t columns, std::int64_t n, std::int64_t m, std::i
   }
 }
 
-/// A block for each row of the result and each part of the indices: the block finds the places that hold its row, some
-/// at a time and in order, then its threads add what lies there. With one part, to `out` [outer, rows, width]; with
-/// more, to `parts` [splits, outer, rows, width], which is zero.
+/// One block for each row of the result and each part of the indices: it collects the positions that hold its row, in
+/// order and a few at a time, then its threads add the elements there. With one part it writes `out` [outer, rows,
+/// width]; with more, `parts` [splits, outer, rows, width], which must be zero.
 template <class T, class W>
-__global__ void scatter_add(std::int64_t outer, std::int64_t count, std::int64_t limit, std::int64_t rows,
-                            std::int64_t width, std::int64_t splits, std::int64_t per_split, const std::int32_t* index,
-                            const T* in, T* out, W* parts, FaultSlot* fault) {
+__global__ void sum_segments(std::int64_t outer, std::int64_t count, std::int64_t limit, std::int64_t rows,
+                             std::int64_t width, std::int64_t splits, std::int64_t per_split, const std::int32_t* index,
+                             const T* in, T* out, W* parts, FaultSlot* fault) {
   __shared__ std::int32_t found[threads_per_block];
   __shared__ int before[threads_per_block / 32 + 1];
   const int t = static_cast<int>(threadIdx.x), lane = t % 32, mine = t / 32;
@@ -72,7 +72,7 @@ __global__ void scatter_add(std::int64_t outer, std::int64_t count, std::int64_t
       bool here = false;
       if (place < end) {
         here = index[place] == row;
-        if (row == 0) good(index, place, limit, fault);  // the first block of a part looks for the others
+        if (row == 0) good(index, place, limit, fault);  // the first block of a part checks for all
       }
       const unsigned votes = __ballot_sync(0xffffffff, here);
       if (lane == 0) before[mine + 1] = __popc(votes);
@@ -135,15 +135,15 @@ void Cuda::gather_rows(const RowsArgs& a) {
   if (options_.sync) faults_->check_all(stream(), true);
 }
 
-void Cuda::scatter_add_rows(const RowsArgs& a) {
-  if (a.dtype == DType::boolean) unsupported("scatter_add_rows of bool");
+void Cuda::segment_sum(const RowsArgs& a) {
+  if (a.dtype == DType::boolean) unsupported("segment_sum of bool");
   if (a.count == 0) return;
-  FaultSlot* const fault = faults_->slot({"scatter_add_rows", a.rows});
+  FaultSlot* const fault = faults_->slot({"segment_sum", a.rows});
   dispatch(a.dtype, [&]<class E>(std::type_identity<E>) {
     if constexpr (!std::is_same_v<E, bool>) {
       using T = device_type<E>;
       using W = wide<T>;
-      constexpr std::int64_t blocks = 512, least = 1024;  // indices that are worth a second part
+      constexpr std::int64_t blocks = 512, least = 1024;  // fewest indices that pay for a second part
       const std::int64_t rows = std::max<std::int64_t>(a.rows, 1), n = a.outer * a.rows * a.width;
       std::int64_t splits = std::clamp<std::int64_t>(blocks / rows, 1, (a.count + least - 1) / least);
       const std::int64_t per_split = (a.count + splits - 1) / splits;
@@ -152,18 +152,18 @@ void Cuda::scatter_add_rows(const RowsArgs& a) {
       if (splits > 1) {
         const std::size_t bytes = static_cast<std::size_t>(splits * n) * sizeof(W);
         parts = scratch(bytes);
-        check(cudaMemsetAsync(parts->data, 0, bytes, stream()), "scatter_add_rows");
+        check(cudaMemsetAsync(parts->data, 0, bytes, stream()), "segment_sum");
       }
       W* const room = parts ? reinterpret_cast<W*>(parts->data) : nullptr;
       T* const out = static_cast<T*>(a.out);
-      // Without rows there is one block for each part all the same, which finds that no index is right.
-      scatter_add<T, W><<<blocks_for(rows * splits, 1), threads_per_block, 0, stream()>>>(
+      // Without rows there is still one block for each part, which reports that no index is valid.
+      sum_segments<T, W><<<blocks_for(rows * splits, 1), threads_per_block, 0, stream()>>>(
           a.outer, a.count, a.rows, rows, a.rows == 0 ? 0 : a.width, splits, per_split, a.index,
           static_cast<const T*>(a.in), out, room, fault);
       if (splits > 1) add_parts<<<blocks_for(n), threads_per_block, 0, stream()>>>(n, splits, room, out);
     }
   });
-  launched("scatter_add_rows", {a.outer, a.count, a.rows, a.width});
+  launched("segment_sum", {a.outer, a.count, a.rows, a.width});
   if (options_.sync) faults_->check_all(stream(), true);
 }
 
@@ -180,11 +180,11 @@ void Cuda::take_along(const TakeArgs& a) {
   if (options_.sync) faults_->check_all(stream(), true);
 }
 
-void Cuda::put_along(const TakeArgs& a) {
-  if (a.dtype == DType::boolean) unsupported("put_along of bool");
+void Cuda::scatter_add(const TakeArgs& a) {
+  if (a.dtype == DType::boolean) unsupported("scatter_add of bool");
   const std::int64_t columns = a.outer * a.inner;
   if (columns == 0 || a.m == 0) return;
-  FaultSlot* const fault = faults_->slot({"put_along", a.n});
+  FaultSlot* const fault = faults_->slot({"scatter_add", a.n});
   dispatch(a.dtype, [&]<class E>(std::type_identity<E>) {
     if constexpr (!std::is_same_v<E, bool>) {
       using T = device_type<E>;
@@ -192,7 +192,7 @@ void Cuda::put_along(const TakeArgs& a) {
           columns, a.n, a.m, a.inner, a.index, static_cast<const T*>(a.in), static_cast<T*>(a.out), fault);
     }
   });
-  launched("put_along", {a.outer, a.n, a.m, a.inner});
+  launched("scatter_add", {a.outer, a.n, a.m, a.inner});
   if (options_.sync) faults_->check_all(stream(), true);
 }
 

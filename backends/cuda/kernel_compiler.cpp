@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// 64 bits of a text by FNV-1a.
+/// A 64-bit FNV-1a hash of a text.
 std::uint64_t hash(const std::string& text, std::uint64_t start) {
   for (const char c : text) start = (start ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
   return start;
@@ -25,7 +25,7 @@ std::string hash_text(const std::string& text) {
   return fmt::format("{:016x}{:016x}", hash(text, 0xcbf29ce484222325ULL), hash(text, 0x9e3779b97f4a7c15ULL));
 }
 
-/// A file starts with this; then size and hash of the code, and the code.
+/// The header of a cache file: a magic word, then size and hash of the code; the code follows.
 std::string header(const std::string& code) { return fmt::format("reel kernel {} {}\n", code.size(), hash_text(code)); }
 
 }  // namespace
@@ -74,12 +74,12 @@ bool KernelCompiler::available(bool for_complex) {
       check(nvrtc_.nvrtcGetSupportedArchs(known.data()), "nvrtcGetSupportedArchs");
       found_ = std::find(known.begin(), known.end(), capability_) != known.end();
     } catch (const Error&) {
-      found_ = false;  // loops then run call by call
+      found_ = false;  // time loops then run call by call
     }
     for (const char* folder : {REEL_CUDA_INCLUDE_DIR, "/usr/local/cuda/include"}) {
       if (!includes_.empty()) break;
       for (const char* below : {"/cccl", ""}) {
-        std::error_code failed;  // a folder that may not be looked into has none
+        std::error_code failed;  // an unreadable folder counts as empty
         if (includes_.empty() && fs::exists(std::string(folder) + below + "/cuda/std/complex", failed))
           includes_ = folder;
       }

@@ -1,5 +1,5 @@
-// Kernels made at run time: NVRTC compiles their text for one architecture, and what it makes is kept in the user's
-// cache folder, so that a kernel is compiled once for all runs of all programs.
+// Run-time compilation: NVRTC compiles a kernel's source for one architecture. The result is kept in the user's cache
+// folder, so that each kernel is compiled once for all runs of all programs.
 #pragma once
 #include <string>
 
@@ -8,16 +8,16 @@
 
 namespace reel::cuda {
 
-/// Machine code in files, by hash: $XDG_CACHE_HOME/reel/kernels, or below ~/.cache. What cannot be written is not kept;
-/// a file that is not whole is none.
+/// A file cache of machine code by hash: $XDG_CACHE_HOME/reel/kernels, or below ~/.cache. Write failures are ignored;
+/// an incomplete file counts as missing.
 class KernelFiles {
  public:
-  /// `folder`: empty for a cache that keeps nothing.
+  /// `folder`: empty disables the cache.
   explicit KernelFiles(std::string folder) : folder_(std::move(folder)) {}
   static std::string usual_folder();
-  /// What is kept under this name, or nothing.
+  /// The code stored under this name, or an empty string.
   std::string read(const std::string& name) const;
-  /// Other programs see the whole file or none.
+  /// Writes atomically: other programs see the complete file or none.
   void write(const std::string& name, const std::string& code) const;
 
  private:
@@ -26,15 +26,15 @@ class KernelFiles {
 
 class KernelCompiler {
  public:
-  /// For GPUs of this compute capability, 90 for Hopper. Nothing is opened yet.
+  /// For GPUs of this compute capability, e.g. 90 for Hopper. Libraries are opened on first use.
   explicit KernelCompiler(int capability, std::string folder = KernelFiles::usual_folder())
       : capability_(capability), files_(std::move(folder)) {}
 
-  /// Is NVRTC here, and does it know the architecture? For complex numbers also: are libcu++'s headers here?
+  /// Is NVRTC available, and does it know the architecture? If `for_complex`: are libcu++'s headers available too?
   bool available(bool for_complex);
-  /// The kernel's machine code. Throws Error with the compiler's words when the text is wrong.
+  /// The kernel's machine code. Throws Error with the compiler's log if the source is invalid.
   std::string compile(const KernelSource& source);
-  int compiled() const { return compiled_; }  // how many were compiled, not read from a file
+  int compiled() const { return compiled_; }  // number of kernels compiled, not read from the cache
 
  private:
   std::string compile_anew(const KernelSource& source);
@@ -43,7 +43,7 @@ class KernelCompiler {
   KernelFiles files_;
   Nvrtc nvrtc_;
   bool looked_ = false, found_ = false;
-  std::string version_, includes_;  // where the toolkit's headers are
+  std::string version_, includes_;  // includes_: the toolkit's header folder
   int compiled_ = 0;
 };
 

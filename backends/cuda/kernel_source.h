@@ -1,4 +1,4 @@
-// Text of kernels that are made at run time, and what they include.
+// Source of kernels generated at run time, and the headers they include.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,14 +7,14 @@ namespace reel::cuda {
 
 struct KernelSource {
   std::string text;          // a kernel `extern "C" void run(...)`
-  bool has_complex = false;  // needs libcu++'s headers, which come with the toolkit
+  bool has_complex = false;  // needs libcu++'s headers, which ship with the toolkit
 };
 
 struct KernelHeader {
   const char* name;
   const char* text;
 };
-/// The project's headers that kernels include, as they were when this was built.
+/// The project's headers that generated kernels include, embedded at build time.
 const std::vector<KernelHeader>& own_headers();
 
 }  // namespace reel::cuda

@@ -1,15 +1,15 @@
-// Which kernels of the CUDA backend run on the GPU, and which go through the CPU (by_cpu.h). The tests hold the list
-// against engine/backend.h; the documentation is made from what it says.
+// Which kernels of the CUDA backend run on the GPU, and which fall back to the CPU (cpu_fallback.h). The tests check
+// the list against engine/backend.h; the documentation is generated from it.
 #pragma once
 #include <string_view>
 
 namespace reel::cuda {
 
 enum class How {
-  native,   // on the GPU
-  checked,  // on the GPU, waited for; where it fails through the CPU, which finds out why
-  noted,    // likewise, but while kernels are written down it is not waited for: the next reading tells
-  by_cpu,   // down to the host, through the CPU backend, and up again
+  native,        // on the GPU
+  checked,       // on the GPU, synchronously; a failure reruns it on the CPU, which reports why
+  noted,         // likewise, but during a capture failures are recorded and reported by the next read
+  cpu_fallback,  // copied to the host, run by the CPU backend, and copied back
 };
 
 struct KernelRow {
@@ -31,9 +31,9 @@ inline constexpr KernelRow kernel_table[] = {
     {"row_function", How::native},
     {"gemm", How::native},
     {"gather_rows", How::native},
-    {"scatter_add_rows", How::native},
+    {"segment_sum", How::native},
     {"take_along", How::native},
-    {"put_along", How::native},
+    {"scatter_add", How::native},
     {"rotate", How::native},
     {"random", How::native},
     {"update", How::native},
@@ -44,17 +44,17 @@ inline constexpr KernelRow kernel_table[] = {
     {"eig", How::checked},
     {"eigh", How::checked},
     {"svd", How::checked},
-    {"schur", How::by_cpu},
-    {"spectral_radius", How::by_cpu},
+    {"schur", How::cpu_fallback},
+    {"spectral_radius", How::cpu_fallback},
     {"solve", How::checked},
     {"triangular_solve", How::noted},
-    {"sylvester", How::by_cpu},
+    {"sylvester", How::cpu_fallback},
     {"lu", How::checked},
     {"cholesky", How::checked},
     {"qr", How::checked},
     {"determinant", How::checked},
     {"pinv", How::checked},
-    {"polar", How::checked},
+    {"polar_factor", How::checked},
 };
 
 }  // namespace reel::cuda

@@ -1,5 +1,5 @@
-// copy: elements change place, unseen. Runs that lie side by side go sixteen bytes at a time, transposes through tiles
-// in shared memory.
+// copy: moves elements as raw bytes. Contiguous runs are copied sixteen bytes at a time, transposes through tiles in
+// shared memory.
 #include "backends/cuda/elementwise.h"
 #include "backends/cuda/transpose.h"
 
@@ -12,28 +12,28 @@ struct alignas(16) Sixteen {
 };
 
 template <class Word>
-__global__ void copy_elements(Walk<2> walk, std::uint32_t places, const Word* in, Word* out) {
+__global__ void copy_elements(OffsetCalculator<2> offsets_of, std::uint32_t places, const Word* in, Word* out) {
   for (std::uint32_t g = static_cast<std::uint32_t>(thread()); g < places;
        g += static_cast<std::uint32_t>(all_threads())) {
     std::int64_t at[2];
-    walk.offsets(g, at);
+    offsets_of.offsets(g, at);
     out[at[1]] = in[at[0]];
   }
 }
 
-constexpr int side = 32, tile_rows = 8;  // of the tiles; rows that a block reads at once
+constexpr int side = 32, tile_rows = 8;  // of a tile; rows that a block reads at once
 
-/// out[r, c] = in[c, r] in each place of the walk: columns side by side in out, rows in in.
+/// out[r, c] = in[c, r] at each outer index: columns are contiguous in out, rows in in.
 template <class Word>
 __global__ void transpose_tiles(Transpose t, const Word* in, Word* out) {
-  __shared__ Word tile[side][side + 1];  // one more, so that a column's elements lie in different banks
+  __shared__ Word tile[side][side + 1];  // padded by one to avoid bank conflicts
   const std::int64_t tiles_down = (t.rows + side - 1) / side, tiles_across = (t.columns + side - 1) / side,
                      tiles = tiles_down * tiles_across;
   for (std::int64_t b = blockIdx.x; b < tiles * t.places; b += gridDim.x) {
     std::int64_t at[2];
     t.walk.offsets(static_cast<std::uint32_t>(b / tiles), at);
     const std::int64_t r0 = b % tiles / tiles_across * side, c0 = b % tiles % tiles_across * side;
-    for (int j = static_cast<int>(threadIdx.y); j < side; j += tile_rows) {  // threads side by side: rows of out
+    for (int j = static_cast<int>(threadIdx.y); j < side; j += tile_rows) {  // adjacent threads: adjacent rows of out
       const std::int64_t r = r0 + threadIdx.x, c = c0 + j;
       if (r < t.rows && c < t.columns) tile[j][threadIdx.x] = in[at[0] + c * t.in_column + r];
     }
@@ -47,8 +47,8 @@ __global__ void transpose_tiles(Transpose t, const Word* in, Word* out) {
 }
 
 template <class Word>
-void copy_words(const Loop<2>& loop, const Word* in, Word* out, cudaStream_t stream) {
-  each_part(loop, [&](const Loop<2>& part, const Loop<2>::Offsets& first) {
+void copy_words(const StridedLoop<2>& loop, const Word* in, Word* out, cudaStream_t stream) {
+  each_part(loop, [&](const StridedLoop<2>& part, const StridedLoop<2>::Offsets& first) {
     if (const auto transpose = as_transpose(part)) {
       const std::int64_t tiles = (transpose->rows + side - 1) / side * ((transpose->columns + side - 1) / side);
       transpose_tiles<<<blocks_for(tiles * transpose->places, 1), dim3(side, tile_rows), 0, stream>>>(
@@ -56,7 +56,7 @@ void copy_words(const Loop<2>& loop, const Word* in, Word* out, cudaStream_t str
     } else {
       const std::int64_t places = part.numel();
       copy_elements<<<blocks_for(places), threads_per_block, 0, stream>>>(
-          Walk<2>(part), static_cast<std::uint32_t>(places), in + first[0], out + first[1]);
+          OffsetCalculator<2>(part), static_cast<std::uint32_t>(places), in + first[0], out + first[1]);
     }
   });
 }
@@ -65,15 +65,15 @@ void copy_words(const Loop<2>& loop, const Word* in, Word* out, cudaStream_t str
 
 void Cuda::copy(const CopyArgs& a) {
   const std::int64_t n = a.loop.numel();
-  if (n == 0 || noted(notes_, a)) return;
+  if (n == 0 || traced(loop_trace_, a)) return;
   const auto inner = a.loop.inner_stride();
   if (a.loop.rank == 0 || (a.loop.rank == 1 && inner[0] == 1 && inner[1] == 1))
     return copy_bytes(a.out, a.in, static_cast<std::size_t>(n) * a.element_bytes);
-  Loop<2> wide = a.loop;
+  StridedLoop<2> wide = a.loop;
   constexpr bool may_repeat[] = {false, false};
   const auto per = static_cast<std::int64_t>(16 / a.element_bytes);
-  if (aligned(a.in, 16) && aligned(a.out, 16) && in_packs(wide, per, may_repeat)) {
-    // The strides count elements; those of packs count packs, which all are whole numbers of.
+  if (aligned(a.in, 16) && aligned(a.out, 16) && vectorize(wide, per, may_repeat)) {
+    // The strides count elements, all multiples of `per`; vector copies count vectors.
     for (int i = 0; i < wide.rank; ++i) {
       for (std::int64_t& s : wide.strides[static_cast<std::size_t>(i)]) s /= per;
     }

@@ -40,7 +40,7 @@ void check(nvrtcResult code, const char* what) {
   if (code != NVRTC_SUCCESS) failed("NVRTC", what, code);
 }
 
-Libraries::~Libraries() {  // at the end of a program, when nobody asks what comes of it
+Libraries::~Libraries() {  // runs at program exit, so errors are ignored
   if (blas_.handle) blas_.cublasDestroy_v2(blas_.handle);
   cudaFree(workspace_);
   if (solver_.params) solver_.cusolverDnDestroyParams(solver_.params);
@@ -52,7 +52,7 @@ const Cublas& Libraries::blas() {
     open_library(blas_);
     check(blas_.cublasCreate_v2(&blas_.handle), "cublasCreate");
     check(blas_.cublasSetStream_v2(blas_.handle, stream_), "cublasSetStream");
-    // Its own workspace would be another one in each captured graph. The sizes are those that NVIDIA recommends.
+    // A fixed workspace: cuBLAS would otherwise allocate one for each captured graph. NVIDIA recommends these sizes.
     int device = 0, major = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");
     check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");

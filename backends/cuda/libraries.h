@@ -1,5 +1,6 @@
-// cuBLAS, cuSOLVER, cuFFT, NVRTC and the driver, opened when they are first called: a program that has this backend
-// starts without them, which linking to them, lazily or not, would forbid. The tables' types are the headers'.
+// cuBLAS, cuSOLVER, cuFFT, NVRTC and the driver, loaded with dlopen on first use, so that a program with this backend
+// also starts on machines without them; linking, even lazily, would prevent that. The tables' types come from the
+// toolkit's headers.
 #pragma once
 #include <cublas_v2.h>
 #include <cuda.h>
@@ -32,7 +33,7 @@ namespace reel::cuda {
   X(cusolverDnZungqr_bufferSize) X(cusolverDnZungqr)                                                    \
   X(cusolverDnXsyevd_bufferSize) X(cusolverDnXsyevd)                                                    \
   X(cusolverDnXgesvd_bufferSize) X(cusolverDnXgesvd)
-#define REEL_CUSOLVER_GEEV 11701  // the version that brought it: null in libraries of before
+#define REEL_CUSOLVER_GEEV 11701  // the version that introduced geev: null in older libraries
 #if CUSOLVER_VERSION >= REEL_CUSOLVER_GEEV
 #define REEL_CUSOLVER_LATE(X) X(cusolverDnXgeev_bufferSize) X(cusolverDnXgeev)
 #else
@@ -71,7 +72,7 @@ struct Driver {
 };
 #undef REEL_POINTER
 
-/// What the libraries call elements of a dtype that has derivatives.
+/// The CUDA data type of a differentiable dtype.
 cudaDataType_t data_type(DType dtype);
 
 /// Throw Error unless `code` is success; `what` is the call.
@@ -87,7 +88,7 @@ class Libraries {
   Libraries(const Libraries&) = delete;
   Libraries& operator=(const Libraries&) = delete;
 
-  // Each throws Error that says what is missing when the library cannot be opened.
+  // Each throws Error that says what is missing if the library cannot be loaded.
   const Cublas& blas();
   bool has_blas() const { return blas_.handle; }
   const Cusolver& solver();
@@ -98,7 +99,7 @@ class Libraries {
   cudaStream_t stream_;
   Precision precision_;
   Cublas blas_;
-  void* workspace_ = nullptr;  // of cuBLAS
+  void* workspace_ = nullptr;  // cuBLAS's
   Cusolver solver_;
   Cufft fft_;
 };

@@ -12,35 +12,34 @@ namespace {
 using Kind = LoopCall::Kind;
 constexpr std::int64_t warp = 32, product_warps = 8, most_threads = 1024, most_lanes = 8;
 
-std::size_t ix(int i) { return static_cast<std::size_t>(i); }
 std::int64_t up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by * by; }
 std::int64_t bytes_of(DType d) { return static_cast<std::int64_t>(size_of(d)); }
 std::int64_t per_vector(DType d) { return 16 / bytes_of(d); }
 
-/// By operand of a call: is it read away from its own place?
+/// For each operand of a call: is it read at another column than the result's?
 std::vector<char> moved_operands(const LoopCall& call) {
   std::vector<char> moved(call.operands.size(), 0);
   if (call.kind == Kind::product || call.kind == Kind::rotation) moved[0] = 1;
   if (call.kind != Kind::run || !has_rolls(call.calls)) return moved;
-  // A roll moves all that its argument is made from.
+  // A roll shifts everything that its argument is computed from.
   for (std::size_t i = call.calls.size(); i-- > 0;) {
     const FusedCall& f = call.calls[i];
-    const bool all = f.kind == FusedCall::Kind::roll || moved[ix(f.out)];
+    const bool all = f.kind == FusedCall::Kind::roll || moved[f.out];
     for (int k = 0; k < 3; ++k) {
-      if (f.in[k] >= 0 && all) moved[ix(f.in[k])] = 1;
+      if (f.in[k] >= 0 && all) moved[f.in[k]] = 1;
     }
   }
   return moved;
 }
 
-/// How a call reads an operand, which is `moved` or not.
-Reading reading(const LoopValues& loop, std::size_t c, std::size_t operand, bool moved) {
+/// How a call reads an operand; `moved`: at other columns.
+ReadPath read_path(const LoopValues& loop, std::size_t c, std::size_t operand, bool moved) {
   const LoopCall& call = loop.calls[c];
   const Source& s = loop.source(c, operand);
-  if (!s.made()) return Reading::memory;
-  const LoopValue& v = loop.values[ix(s.value)];
-  if (moved || s.offset != 0 || v.width != call.columns() || v.writers.size() > 1) return Reading::shared;
-  return loop.from_product(s.value) ? Reading::tile : Reading::register_;
+  if (!s.made()) return ReadPath::memory;
+  const LoopValue& v = loop.values[s.value];
+  if (moved || s.offset != 0 || v.width != call.columns() || v.writers.size() > 1) return ReadPath::shared;
+  return loop.from_product(s.value) ? ReadPath::tile : ReadPath::register_;
 }
 
 class Planner {
@@ -48,7 +47,7 @@ class Planner {
   Planner(const LoopValues& loop, const LoopLimits& limits) : loop_(loop), limits_(limits) {}
 
   std::optional<LoopLayout> plan() {
-    out_.rooms.resize(loop_.values.size());
+    out_.storage.resize(loop_.values.size());
     if (!find_rooms()) return std::nullopt;
     find_stages();
     if (loop_.rows * widest_ >= std::int64_t{1} << 31) return std::nullopt;
@@ -57,37 +56,37 @@ class Planner {
       if (out_.lanes(call.columns()) > most_lanes) return std::nullopt;
     }
     place_waits();
-    if (products_ && !pays()) return std::nullopt;
+    if (products_ && !is_profitable()) return std::nullopt;
     return std::move(out_);
   }
 
  private:
-  Room& room(int value) { return out_.rooms[ix(value)]; }
-  const LoopValue& value(int v) const { return loop_.values[ix(v)]; }
+  ValueStorage& storage(int value) { return out_.storage[value]; }
+  const LoopValue& value(int v) const { return loop_.values[v]; }
 
   bool find_rooms() {
     for (std::size_t c = 0; c < loop_.calls.size(); ++c) {
       const LoopCall& call = loop_.calls[c];
       const std::vector<char> moved = moved_operands(call);
-      std::vector<Reading>& readings = out_.readings.emplace_back(call.operands.size(), Reading::memory);
+      std::vector<ReadPath>& read_paths = out_.read_paths.emplace_back(call.operands.size(), ReadPath::memory);
       for (std::size_t k = 0; k < call.operands.size(); ++k) {
         if (call.operands[k].local) continue;
-        readings[k] = reading(loop_, c, k, moved[k] != 0);
+        read_paths[k] = read_path(loop_, c, k, moved[k] != 0);
         const Source& s = loop_.source(c, k);
         if (!s.made()) {
           if (call.kind == Kind::product && (k == 0 || call.operands[k].walk.stride != 0)) return false;
           continue;
         }
-        Room& r = room(s.value);
+        ValueStorage& r = storage(s.value);
         if (loop_.writes(c, k)) {
           r.tile = r.tile || call.kind == Kind::product;
           if (call.kind == Kind::product && value(s.value).writers.size() > 1) return false;
           continue;
         }
-        if (call.kind == Kind::product && k == 1) return false;  // a product of two values
+        if (call.kind == Kind::product && k == 1) return false;  // no support for a product of two values
         r.before = r.before || s.before;
-        if (readings[k] == Reading::register_) r.in_register = true;
-        if (readings[k] == Reading::shared) {
+        if (read_paths[k] == ReadPath::register_) r.in_register = true;
+        if (read_paths[k] == ReadPath::shared) {
           r.shared = true;
           if (s.before && call.kind != Kind::product) r.versions = 2;
           moves_ = moves_ || call.kind != Kind::product;
@@ -98,22 +97,21 @@ class Planner {
     return true;
   }
 
-  /// Products that need nothing of each other go together.
+  /// Groups independent products into one stage.
   void find_stages() {
     for (int c = 0; c < static_cast<int>(loop_.calls.size()); ++c) {
-      const LoopCall& call = loop_.calls[ix(c)];
+      const LoopCall& call = loop_.calls[c];
       widest_ = std::max(widest_, call.columns());
       if (call.kind != Kind::product) {
         out_.stages.push_back({.call = c});
         continue;
       }
       products_ = true;
-      const bool joins =
-          !out_.stages.empty() && out_.stages.back().is_products() && !waits_for(out_.stages.back(), ix(c));
+      const bool joins = !out_.stages.empty() && out_.stages.back().is_products() && !waits_for(out_.stages.back(), c);
       if (!joins) out_.stages.emplace_back();
       std::vector<ProductGroup>& groups = out_.stages.back().groups;
       const auto same = std::find_if(groups.begin(), groups.end(), [&](const ProductGroup& g) {
-        const LoopCall& other = loop_.calls[ix(g.calls[0])];
+        const LoopCall& other = loop_.calls[g.calls[0]];
         return other.operands[0].walk == call.operands[0].walk && other.columns() == call.columns() &&
                other.sums == call.sums && other.transposed == call.transposed;
       });
@@ -123,19 +121,21 @@ class Planner {
         groups.push_back({.calls = {c}});
     }
   }
-  /// Must a product wait for those of a stage: does it read what they make, or make what they read of the step before?
+  /// Does a product need a barrier after a stage: does it read the stage's results, or overwrite what the stage reads
+  /// from the previous step?
   bool waits_for(const LoopStage& stage, std::size_t product) const {
     const Source &x = loop_.source(product, 0), &out = loop_.source(product, 2);
     const std::vector<int> calls = stage.calls();
     return std::any_of(calls.begin(), calls.end(), [&](int c) {
-      const Source &other = loop_.source(ix(c), 0), &made = loop_.source(ix(c), 2);
+      const Source &other = loop_.source(c, 0), &made = loop_.source(c, 2);
       return (!x.before && x.value == made.value) || (other.before && other.value == out.value);
     });
   }
 
-  /// Without products: a row for a block where elements move along it, else an element for a thread.
+  /// Without products: one row per block if elements move along rows, else one element per thread.
   bool share_elements() {
-    const bool any_shared = std::any_of(out_.rooms.begin(), out_.rooms.end(), [](const Room& r) { return r.shared; });
+    const bool any_shared =
+        std::any_of(out_.storage.begin(), out_.storage.end(), [](const ValueStorage& r) { return r.shared; });
     constexpr std::int64_t usual = 128;
     if (any_shared) {
       out_.threads = static_cast<int>(std::min<std::int64_t>(up(widest_, warp), most_threads));
@@ -150,7 +150,7 @@ class Planner {
     return out_.bytes <= limits_.shared;
   }
 
-  /// With products: as few slices as have room for the weights, and more if processors would stand idle.
+  /// With products: the fewest slices whose weights fit in registers, and more if SMs would stay idle.
   bool share_products() {
     out_.threads = static_cast<int>(product_warps * warp);
     const std::int64_t processors = limits_.processors;
@@ -163,7 +163,7 @@ class Planner {
     for (std::int64_t slices = 1; slices <= std::min(processors, columns);) {
       if (slices > 1 && (!one_width || moves_)) return false;
       if (share(slices, columns)) return true;
-      const std::int64_t now = (columns + slices - 1) / slices;  // the next number that makes slices smaller
+      const std::int64_t now = (columns + slices - 1) / slices;  // the next number that shrinks the slices
       slices = now == 1 ? columns + 1 : (columns + now - 2) / (now - 1);
     }
     return false;
@@ -186,7 +186,7 @@ class Planner {
       }
     }
     if (weights > limits_.weights) return false;
-    // All rows at a time if they fit, else fewer.
+    // All rows at a time if they fit in shared memory, else fewer.
     for (out_.chunk = up(out_.rows, most_at_a_time()); out_.chunk > 0; out_.chunk -= most_at_a_time()) {
       place_values(place_arena());
       if (out_.bytes <= limits_.shared) return true;
@@ -203,14 +203,14 @@ class Planner {
     return out;
   }
 
-  /// How a block's warps share the columns and sums of products: as is cheapest in multiplications, reads of shared
-  /// memory and exchanges between lanes, in cycles of a processor for a row.
+  /// Divides the columns and sums of products among a block's warps, by the least cost in multiplications, shared
+  /// memory reads and lane exchanges, in SM cycles per row.
   bool share_group(ProductGroup& g) {
-    const LoopCall& call = loop_.calls[ix(g.calls[0])];
+    const LoopCall& call = loop_.calls[g.calls[0]];
     const std::int64_t v = per_vector(call.operands[0].dtype), all = out_.slice(call.columns()) * std::ssize(g.calls);
-    const bool whole = std::any_of(g.calls.begin(), g.calls.end(), [&](int c) {  // no sums in parts
-      const int v = loop_.source(ix(c), 2).value;
-      return room(v).shared || is_slab(value(v).walk);
+    const bool whole = std::any_of(g.calls.begin(), g.calls.end(), [&](int c) {  // no partial sums
+      const int v = loop_.source(c, 2).value;
+      return storage(v).shared || is_slab(value(v).walk);
     });
     double best = 0;
     bool found = false;
@@ -221,7 +221,7 @@ class Planner {
       std::int64_t rows = std::min<std::int64_t>(warp / power_of_two(columns, warp), 8);
       while (rows > 1 && rows / 2 >= out_.rows) rows /= 2;
       const std::int64_t sums = power_of_two(columns * rows, warp);
-      std::int64_t exchanges = sums - 1;  // then those of one number, at the distances that are left
+      std::int64_t exchanges = sums - 1;  // then those of a single sum, at the remaining distances
       for (std::int64_t lanes = sums; lanes < warp; lanes *= 2) ++exchanges;
       const auto multiply = static_cast<double>(product_warps * columns * vectors * v) / 4,
                  read = static_cast<double>(product_warps * vectors * 4),
@@ -239,7 +239,7 @@ class Planner {
     return found;
   }
 
-  /// Room for what products read of other blocks' values, the same for all stages; returns its bytes.
+  /// Places the arena for values of other blocks that products read, shared by all stages; returns its bytes.
   std::int64_t place_arena() {
     if (out_.slices == 1) return 0;
     std::int64_t most = 0;
@@ -247,7 +247,7 @@ class Planner {
       std::int64_t at = 0;
       for (ProductGroup& g : stage.groups) {
         g.arena_at = at;
-        at += up(out_.chunk * g.pitch * bytes_of(loop_.calls[ix(g.calls[0])].operands[0].dtype), 16);
+        at += up(out_.chunk * g.pitch * bytes_of(loop_.calls[g.calls[0]].operands[0].dtype), 16);
       }
       most = std::max(most, at);
     }
@@ -257,14 +257,14 @@ class Planner {
   void place_values(std::int64_t at) {
     const std::int64_t rows = out_.rows_in_shared = up(out_.rows, most_at_a_time());
     out_.scratch = 0;
-    for (std::size_t v = 0; v < out_.rooms.size(); ++v) {
-      Room& r = out_.rooms[v];
+    for (std::size_t v = 0; v < out_.storage.size(); ++v) {
+      ValueStorage& r = out_.storage[v];
       const LoopValue& value = loop_.values[v];
       if (r.shared && out_.slices == 1) {
         r.pitch = up(value.width, per_vector(value.dtype));
         for (const LoopStage& stage : out_.stages) {
           for (const ProductGroup& g : stage.groups) {
-            if (loop_.source(ix(g.calls[0]), 0).value == static_cast<int>(v)) r.pitch = std::max(r.pitch, g.pitch);
+            if (loop_.source(g.calls[0], 0).value == static_cast<int>(v)) r.pitch = std::max(r.pitch, g.pitch);
           }
         }
         r.shared_at = at;
@@ -285,7 +285,7 @@ class Planner {
     out_.bytes = at;
   }
 
-  /// What a stage does with memory that threads share. A version: 0 or 1 in turn, seen from the step.
+  /// A stage's access to shared memory. A double-buffered value alternates between versions 0 and 1.
   struct Touch {
     int value;
     bool tile, writes;
@@ -297,25 +297,25 @@ class Planner {
   std::vector<Touch> touches(const LoopStage& stage, int step) const {
     std::vector<Touch> out;
     for (const int c : stage.calls()) {
-      for (std::size_t k = 0; k < loop_.calls[ix(c)].operands.size(); ++k) {
-        const Source& s = loop_.source(ix(c), k);
+      for (std::size_t k = 0; k < loop_.calls[c].operands.size(); ++k) {
+        const Source& s = loop_.source(c, k);
         if (!s.made()) continue;
-        const Room& r = out_.rooms[ix(s.value)];
-        const Reading how = out_.readings[ix(c)][k];
-        const bool writes = loop_.writes(ix(c), k);
+        const ValueStorage& r = out_.storage[s.value];
+        const ReadPath how = out_.read_paths[c][k];
+        const bool writes = loop_.writes(c, k);
         const int version = r.versions == 1 ? 0 : (step + (s.before ? 0 : 1)) % 2;
-        if (r.shared && out_.slices == 1 && (writes || how == Reading::shared))
+        if (r.shared && out_.slices == 1 && (writes || how == ReadPath::shared))
           out.push_back({s.value, false, writes, version});
-        if (r.tile && (writes || how == Reading::tile)) out.push_back({s.value, true, writes, 0});
+        if (r.tile && (writes || how == ReadPath::tile)) out.push_back({s.value, true, writes, 0});
       }
     }
     return out;
   }
 
-  /// Where threads must wait, by going through some steps: a wait that one of them needs is there in all.
+  /// Places barriers by simulating a few steps: a barrier that any step needs is there in all of them.
   void place_waits() {
     std::vector<Touch> since;
-    std::vector<char> changed(loop_.values.size(), 0);  // in memory, since the group has waited
+    std::vector<char> changed(loop_.values.size(), 0);  // in global memory, since the last group barrier
     for (int step = 0; step < 4; ++step) {
       for (LoopStage& stage : out_.stages) {
         const std::vector<Touch> now = touches(stage, step);
@@ -324,28 +324,28 @@ class Planner {
             if (a.clashes(b) && stage.wait == LoopStage::Wait::none) stage.wait = LoopStage::Wait::block;
           }
         }
-        if (stage.is_products() && out_.slices > 1) {  // what others have made comes through memory
+        if (stage.is_products() && out_.slices > 1) {  // other blocks' results come through global memory
           if (stage.wait == LoopStage::Wait::none) stage.wait = LoopStage::Wait::block;
           for (const ProductGroup& g : stage.groups) {
-            if (changed[ix(loop_.source(ix(g.calls[0]), 0).value)]) stage.wait = LoopStage::Wait::group;
+            if (changed[loop_.source(g.calls[0], 0).value]) stage.wait = LoopStage::Wait::group;
           }
         }
         if (stage.wait != LoopStage::Wait::none) since.clear();
         if (stage.wait == LoopStage::Wait::group) changed.assign(changed.size(), 0);
         since.insert(since.end(), now.begin(), now.end());
         for (const int c : stage.calls()) {
-          for (std::size_t k = 0; k < loop_.calls[ix(c)].operands.size(); ++k) {
-            if (loop_.source(ix(c), k).made() && loop_.writes(ix(c), k)) changed[ix(loop_.source(ix(c), k).value)] = 1;
+          for (std::size_t k = 0; k < loop_.calls[c].operands.size(); ++k) {
+            if (loop_.source(c, k).made() && loop_.writes(c, k)) changed[loop_.source(c, k).value] = 1;
           }
         }
       }
     }
-    for (const LoopStage& stage : out_.stages) out_.waits += stage.wait == LoopStage::Wait::group;
+    for (const LoopStage& stage : out_.stages) out_.barriers += stage.wait == LoopStage::Wait::group;
   }
 
-  /// Is it faster than a kernel for each call? Reckoned in microseconds of a step from what one processor and the whole
-  /// GPU multiply, what a launch within a graph takes, and a wait.
-  bool pays() const {
+  /// Is one kernel faster than one for each call? Estimates microseconds per step from the multiply rates of one SM and
+  /// of the whole GPU, the cost of a launch in a captured graph, and the cost of a barrier.
+  bool is_profitable() const {
     constexpr double one = 1.0e5, all = 4.0e7, launch = 2.2, group_wait = 1.2, step = 0.4;
     double mine = 0, of_all = 0;
     for (const LoopCall& call : loop_.calls) {
@@ -354,14 +354,14 @@ class Planner {
       of_all += 2 * static_cast<double>(loop_.rows * call.columns() * call.sums);
     }
     const double scale = loop_.values[0].dtype == DType::f64 ? 2 : 1;
-    return step + scale * mine / one + group_wait * out_.waits <
+    return step + scale * mine / one + group_wait * out_.barriers <
            scale * of_all / all * 132 / limits_.processors + launch * static_cast<double>(loop_.calls.size());
   }
 
   const LoopValues& loop_;
   const LoopLimits& limits_;
   LoopLayout out_;
-  bool products_ = false, moves_ = false;  // moves_: some call reads elements of other columns
+  bool products_ = false, moves_ = false;  // moves_: some call reads other columns
   std::int64_t widest_ = 1;
 };
 

@@ -12,7 +12,6 @@ namespace reel::cuda {
 namespace {
 
 using Kind = LoopCall::Kind;
-std::size_t ix(int i) { return static_cast<std::size_t>(i); }
 constexpr int distance = 8;  // steps that memory is asked ahead, to have it in a cache
 
 class Writer : LoopText {
@@ -23,12 +22,12 @@ class Writer : LoopText {
   LoopKernel write() {
     declare_values();
     for (std::size_t v = 0; v < loop_.values.size(); ++v) start_value(static_cast<int>(v));
-    int waits = 0;
+    int barriers = 0;
     for (const LoopStage& stage : layout_.stages) {
       if (stage.wait == LoopStage::Wait::block) step_ += "    __syncthreads();\n";
       if (stage.wait == LoopStage::Wait::group)
         step_ += fmt::format("    wait_for_group(counter, {}, static_cast<unsigned>({} * i + {}));\n", layout_.slices,
-                             layout_.waits, ++waits);
+                             layout_.barriers, ++barriers);
       stage.is_products() ? products(stage) : elements(stage.call);
     }
     for (std::size_t v = 0; v < loop_.values.size(); ++v) finish_product(static_cast<int>(v));
@@ -39,13 +38,13 @@ class Writer : LoopText {
   std::string text() const {
     std::string out = "#include \"backends/cuda/generated/loop.h\"\n\n";
     out += fmt::format("struct {}_Arguments {{\n  long long steps;\n  unsigned* counters;\n", name_);
-    if (!memory_.empty()) out += fmt::format("  reel::generated::Where place[{}];\n", memory_.size());
+    if (!memory_.empty()) out += fmt::format("  reel::generated::Address place[{}];\n", memory_.size());
     if (numbers_ > 0) out += fmt::format("  double number[{}];\n", numbers_);
     out += fmt::format("}};\n\nextern \"C\" __global__ void __launch_bounds__({0}) {1}(const {1}_Arguments a) {{\n",
                        layout_.threads, name_);
     out += "  using namespace reel::generated;\n";
     out += fmt::format("  const int group = blockIdx.x / {0}, slice = blockIdx.x % {0};\n", layout_.slices);
-    if (layout_.waits > 0)
+    if (layout_.barriers > 0)
       out += fmt::format("  unsigned* const counter = a.counters + group * {};\n", counter_bytes / 4);
     if (layout_.bytes > 0) {
       out += "  char* const shared = shared_memory();\n";
@@ -66,7 +65,7 @@ class Writer : LoopText {
 
   void declare_values() {
     for (int v = 0; v < static_cast<int>(loop_.values.size()); ++v) {
-      const Room& r = room(v);
+      const ValueStorage& r = storage(v);
       const char* const t = type(value(v).dtype);
       if (r.in_register) declared_ += fmt::format("  {} r{}[{}];\n", t, v, layout_.lanes(value(v).width));
       if (r.shared && layout_.slices == 1)
@@ -76,9 +75,9 @@ class Writer : LoopText {
     }
   }
 
-  /// What the first step reads of the step before.
+  /// Initializes a value that the first step reads from the step before.
   void start_value(int v) {
-    if (!room(v).before) return;
+    if (!storage(v).before) return;
     LoopWalk walk;
     for (std::size_t c = 0; c < loop_.calls.size(); ++c) {
       for (std::size_t k = 0; k < loop_.sources[c].size(); ++k) {
@@ -88,7 +87,7 @@ class Writer : LoopText {
         walk.first -= s.offset * static_cast<std::int64_t>(size_of(value(v).dtype));
       }
     }
-    const Room& r = room(v);
+    const ValueStorage& r = storage(v);
     std::string text = fmt::format("      const {} x = {}[row * {} + column];\n", type(value(v).dtype),
                                    memory(walk, value(v).dtype, true, "0"), value(v).width);
     if (r.in_register) text += fmt::format("      r{}[k] = x;\n", v);
@@ -98,7 +97,7 @@ class Writer : LoopText {
   }
 
   void finish_product(int v) {
-    if (!room(v).tile || is_slab(value(v).walk)) return;
+    if (!storage(v).tile || is_slab(value(v).walk)) return;
     const std::string line =
         fmt::format("      {}[row * {} + column] = {};\n", memory(value(v).walk, value(v).dtype, false, "a.steps - 1"),
                     value(v).width, tile_sum(v));
@@ -137,8 +136,8 @@ class Writer : LoopText {
               shift == 0 ? "column"
                          : fmt::format("(column >= {0} ? column - {0} : column + {1})", shift, run.columns() - shift);
           std::string name = RunText::name(o, shift);
-          loads_ += fmt::format("      const {} {} = {};\n", type_name(dtypes[ix(o)]), name,
-                                operand(c, ix(o), column, shift == 0 ? "" : fmt::format("_{}", shift)));
+          loads_ += fmt::format("      const {} {} = {};\n", type_name(dtypes[o]), name,
+                                operand(c, o, column, shift == 0 ? "" : fmt::format("_{}", shift)));
           return name;
         },
         "      ");
@@ -165,11 +164,11 @@ class Writer : LoopText {
     result(c, 1, fmt::format("{} + {}", times(cos, x), times(sin, other)));
   }
 
-  /// A result of a call: kept until all elements are computed, so that what they read is asked for together.
+  /// Holds a call's result in a register until all its elements are computed, so that their loads overlap.
   void result(int c, std::size_t o, const std::string& x) {
     const Access& access = call(c).operands[o];
-    const Source& s = loop_.source(ix(c), o);
-    const Room& r = room(s.value);
+    const Source& s = loop_.source(c, o);
+    const ValueStorage& r = storage(s.value);
     made_ += fmt::format("    {} y{}[{}];\n", type(access.dtype), o, layout_.lanes(call(c).columns()));
     loads_ += fmt::format("      y{}[k] = {};\n", o, x);
     const std::string y = fmt::format("y{}[k]", o);
@@ -181,18 +180,18 @@ class Writer : LoopText {
     stores_ += store(s.value, access, y, "      ");
   }
 
-  /// An operand's element in this row, at some column of the call.
+  /// An operand's element in this row, at a given column of the call.
   std::string operand(int c, std::size_t k, const std::string& column, const std::string& tag) {
     const Access& a = call(c).operands[k];
-    const Source& s = loop_.source(ix(c), k);
-    switch (layout_.readings[ix(c)][k]) {
-      case Reading::register_:
+    const Source& s = loop_.source(c, k);
+    switch (layout_.read_paths[c][k]) {
+      case ReadPath::register_:
         return fmt::format("r{}[k]", s.value);
-      case Reading::tile:
+      case ReadPath::tile:
         return tile_sum(s.value);
-      case Reading::shared:
+      case ReadPath::shared:
         return in_shared(s.value, !s.before, "mine", s.offset == 0 ? column : fmt::format("{} + {}", s.offset, column));
-      case Reading::memory:
+      case ReadPath::memory:
         break;
     }
     std::string place = a.column == 0 ? "" : column;
@@ -204,11 +203,11 @@ class Writer : LoopText {
       return fmt::format("{}[{}]", memory(a.walk, a.dtype, true, i), place);
     };
     const std::int64_t lanes = layout_.lanes(call(c).columns());
-    const bool one = a.row == 0 && a.column == 0 && a.walk.stride == 0;  // for all of a thread's columns
+    const bool one = a.row == 0 && a.column == 0 && a.walk.stride == 0;  // shared by all of a thread's columns
     const std::string name = fmt::format("n{}_{}{}", c, k, tag);
     std::string held = one ? name : name + "[k]";
-    if (a.walk.turns) return read("i");
-    if (a.walk.stride == 0) {  // the same in all steps; registers are for some of these
+    if (a.walk.buffers) return read("i");
+    if (a.walk.stride == 0) {  // constant over steps: kept in registers, as far as they last
       if (one ? held_ + 1 > most_held : held_ + lanes > most_held) return read("i");
       held_ += one ? 1 : lanes;
     }
@@ -234,7 +233,7 @@ class Writer : LoopText {
       weights(g);
       const LoopCall& first = call(g.calls[0]);
       const Access& x = first.operands[0];
-      const Source& s = loop_.source(ix(g.calls[0]), 0);
+      const Source& s = loop_.source(g.calls[0], 0);
       const char* const t = type(x.dtype);
       std::string from = fmt::format("&{}", in_shared(s.value, !s.before, "0", "0"));
       if (fetches) {
@@ -252,7 +251,7 @@ class Writer : LoopText {
             layout_.rows, row, loop_.rows, layout_.rows, first.sums, layout_.threads);
       }
       work += fmt::format("      multiply<{}>(w{}, {}, {}, {}, lane, warp % {}, [&](int r, int c, {} sum) {{\n", g.rows,
-                          g.calls[0], from, fetches ? g.pitch : room(s.value).pitch,
+                          g.calls[0], from, fetches ? g.pitch : storage(s.value).pitch,
                           fetches ? layout_.chunk : layout_.rows_in_shared, g.warps_along, t);
       work += sums(g, fetches) + "      });\n";
     }
@@ -265,7 +264,7 @@ class Writer : LoopText {
     step_ += fetch + "      __syncthreads();\n" + work + "    }\n";
   }
 
-  /// What becomes of the sum of row r and the warp's column c.
+  /// Code that uses the sum for row r and the warp's column c.
   std::string sums(const ProductGroup& g, bool fetches) {
     const std::int64_t width = layout_.slice(call(g.calls[0]).columns());
     std::string out = fmt::format("        const int all = warp / {} * {} + c, mine = {}r, near = all % {};\n",
@@ -273,12 +272,12 @@ class Writer : LoopText {
     out += fmt::format("        const int row = group * {} + mine, column = slice * {} + near;\n", layout_.rows, width);
     out += fmt::format("        if (mine >= {}) return;\n", layout_.rows);
     for (std::size_t q = 0; q < g.calls.size(); ++q) {
-      const int v = loop_.source(ix(g.calls[q]), 2).value;
+      const int v = loop_.source(g.calls[q], 2).value;
       const Access& to = call(g.calls[q]).operands[2];
       out += fmt::format("        if (all / {} == {}) {{\n", width, q);
       out += fmt::format("          {} = sum;\n", in_tile(v, fmt::format("warp % {}", g.warps_along), "mine", "near"));
       std::string rest;
-      if (room(v).shared && !fetches)
+      if (storage(v).shared && !fetches)
         rest += fmt::format("            {} = sum;\n", in_shared(v, true, "mine", "column"));
       rest += store(v, to, "sum", "            ");
       if (!rest.empty())
@@ -289,7 +288,7 @@ class Writer : LoopText {
     return out;
   }
 
-  /// The warp's weights of a group, in registers for all steps.
+  /// Loads a group's weights into the warp's registers, once for all steps.
   void weights(const ProductGroup& g) {
     const LoopCall& first = call(g.calls[0]);
     const std::int64_t width = layout_.slice(first.columns());
@@ -312,10 +311,10 @@ class Writer : LoopText {
 
   std::string name_;
   int numbers_ = 0;
-  std::int64_t held_ = 0;  // registers for what is the same in all steps
+  std::int64_t held_ = 0;  // registers that hold operands constant over steps
   bool uses_warps_ = false;
-  std::string declared_, start_, step_, end_;  // of the kernel
-  std::string made_, loads_, stores_;          // of an elementwise call: before its elements; of each (2)
+  std::string declared_, start_, step_, end_;  // sections of the kernel
+  std::string made_, loads_, stores_;          // of an elementwise call: before its elements; per element (2)
 };
 
 }  // namespace

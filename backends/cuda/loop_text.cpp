@@ -19,13 +19,13 @@ std::string LoopText::memory(const LoopMemory& place, DType d, bool reads, const
   const std::int64_t k = found - memory_.begin();
   if (found == memory_.end()) memory_.push_back(place);
   return fmt::format("at<{}{}>(a.place[{}], {})", reads ? "const " : "", type(d), k,
-                     place.walk.turns ? fmt::format("({}) & 1", i) : i);
+                     place.walk.buffers ? fmt::format("({}) & 1", i) : i);
 }
 
 std::optional<LoopMemory> LoopText::scratch(int v) const {
-  if (room(v).scratch_at < 0) return std::nullopt;
+  if (storage(v).scratch_at < 0) return std::nullopt;
   const std::int64_t bytes = loop_.rows * value(v).width * static_cast<std::int64_t>(size_of(value(v).dtype));
-  return LoopMemory{{nullptr, bytes, true}, room(v).scratch_at};
+  return LoopMemory{{nullptr, bytes, true}, storage(v).scratch_at};
 }
 
 std::string LoopText::each_lane(std::int64_t columns, const std::string& text, const char* indent) const {
@@ -41,7 +41,7 @@ std::string LoopText::each_lane(std::int64_t columns, const std::string& text, c
 }
 
 std::string LoopText::in_shared(int v, bool now, const std::string& mine, const std::string& column) const {
-  const Room& r = room(v);
+  const ValueStorage& r = storage(v);
   const std::string version =
       r.versions == 1 ? "" : fmt::format("({} & 1) * {} + ", now ? "(i + 1)" : "i", layout_.rows_in_shared * r.pitch);
   return fmt::format("f{}[{}{} * {} + {}]", v, version, mine, r.pitch, column);
@@ -54,22 +54,23 @@ std::string LoopText::in_tile(int v, const std::string& plane, const std::string
 
 std::string LoopText::tile_sum(int v) const {
   std::string out;
-  for (int p = 0; p < room(v).planes; ++p) out += (p > 0 ? " + " : "") + in_tile(v, std::to_string(p), "mine", "near");
-  return room(v).planes > 1 ? "(" + out + ")" : out;
+  for (int p = 0; p < storage(v).planes; ++p)
+    out += (p > 0 ? " + " : "") + in_tile(v, std::to_string(p), "mine", "near");
+  return storage(v).planes > 1 ? "(" + out + ")" : out;
 }
 
 std::string LoopText::store(int v, const Access& to, const std::string& x, const char* indent) {
   const LoopWalk& walk = value(v).walk;
-  const bool others = room(v).shared && layout_.slices > 1;  // other blocks read it there
+  const bool others = storage(v).shared && layout_.slices > 1;  // other blocks read it in memory
   const auto put = [&](const LoopMemory& place) {
     return fmt::format("{}[row * {} + column] = {};\n", memory(place, to.dtype, false, "i"), value(v).width, x);
   };
   const std::string line = put({to.walk});
   std::string out;
   if (const auto place = scratch(v)) out += indent + put(*place);
-  if (is_slab(walk) || (others && walk.turns)) return out + indent + line;
-  if (call(value(v).writers[0]).kind == LoopCall::Kind::product) return out;  // written at the end
-  return out + fmt::format("{}if (i + {} >= a.steps) {}", indent, walk.turns ? 2 : 1, line);
+  if (is_slab(walk) || (others && walk.buffers)) return out + indent + line;
+  if (call(value(v).writers[0]).kind == LoopCall::Kind::product) return out;  // stored at the end
+  return out + fmt::format("{}if (i + {} >= a.steps) {}", indent, walk.buffers ? 2 : 1, line);
 }
 
 }  // namespace reel::cuda

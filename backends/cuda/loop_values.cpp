@@ -13,30 +13,30 @@ using Kind = LoopCall::Kind;
 std::int64_t bytes_of(const Access& a) { return static_cast<std::int64_t>(size_of(a.dtype)); }
 bool is_full(const Access& a) { return a.column == 1 && (a.row != 0 || a.rows == 1); }
 
-/// From the first byte to behind the last, over all steps.
+/// The bytes [first, last) that memory covers over all steps.
 struct Range {
   const std::byte *first, *last;
   bool overlaps(const Range& o) const { return first < o.last && o.first < last; }
 };
 Range range_of(const LoopWalk& walk, std::int64_t bytes, std::int64_t steps) {
-  const std::byte *a = walk.first, *b = walk.at(walk.turns ? 1 : steps - 1);
+  const std::byte *a = walk.first, *b = walk.at(walk.buffers ? 1 : steps - 1);
   return {std::min(a, b), std::max(a, b) + bytes};
 }
 Range range_of(const Access& a, std::int64_t steps) {
   return range_of(a.walk, bytes_of(a) * ((a.rows - 1) * a.row + (a.columns - 1) * a.column + 1), steps);
 }
 
-/// The walk of the step before.
+/// The previous step's walk.
 LoopWalk before(LoopWalk w) {
-  w.first = w.turns ? w.first + w.stride : w.first - w.stride;
-  if (w.turns) w.stride = -w.stride;
+  w.first = w.buffers ? w.first + w.stride : w.first - w.stride;
+  if (w.buffers) w.stride = -w.stride;
   return w;
 }
 
-/// Columns from the start of a value to that of an access, if it lies in the value's rows.
+/// The column of a value at which an access starts, if the access lies in the value's rows.
 std::optional<std::int64_t> offset_in(const Access& a, const LoopWalk& walk, std::int64_t width, DType dtype) {
   const std::int64_t apart = a.walk.first - walk.first, bytes = bytes_of(a);
-  if (a.walk.stride != walk.stride || a.walk.turns != walk.turns || !is_full(a) ||
+  if (a.walk.stride != walk.stride || a.walk.buffers != walk.buffers || !is_full(a) ||
       bytes_of(a) != static_cast<std::int64_t>(size_of(dtype)))
     return std::nullopt;
   if (a.rows > 1 && a.row != width) return std::nullopt;
@@ -51,28 +51,27 @@ class Finder {
   std::optional<LoopValues> find() {
     if (!same_rows()) return std::nullopt;
     for (const LoopCall& call : out_.calls) out_.sources.emplace_back(call.operands.size());
-    if (!each([&](int c, std::size_t k) { return !out_.writes(ix(c), k) || add_write(c, k); })) return std::nullopt;
+    if (!each([&](int c, std::size_t k) { return !out_.writes(c, k) || add_write(c, k); })) return std::nullopt;
     if (!whole()) return std::nullopt;
-    if (!each([&](int c, std::size_t k) { return out_.writes(ix(c), k) || add_read(c, k); })) return std::nullopt;
+    if (!each([&](int c, std::size_t k) { return out_.writes(c, k) || add_read(c, k); })) return std::nullopt;
     name_dtypes();
     return std::move(out_);
   }
 
  private:
-  static std::size_t ix(int i) { return static_cast<std::size_t>(i); }
-  Access& access(int call, std::size_t k) { return out_.calls[ix(call)].operands[k]; }
+  Access& access(int call, std::size_t k) { return out_.calls[call].operands[k]; }
 
   template <class F>
   bool each(F f) {
     for (int c = 0; c < static_cast<int>(out_.calls.size()); ++c) {
-      for (std::size_t k = 0; k < out_.calls[ix(c)].operands.size(); ++k) {
+      for (std::size_t k = 0; k < out_.calls[c].operands.size(); ++k) {
         if (!access(c, k).local && !f(c, k)) return false;
       }
     }
     return true;
   }
 
-  /// Copies of memory that is all one are on the rows of the others.
+  /// A copy of one contiguous block is reshaped to the rows of the other calls.
   bool same_rows() {
     for (const LoopCall& call : out_.calls) out_.rows = std::max(out_.rows, call.rows());
     for (LoopCall& call : out_.calls) {
@@ -91,7 +90,7 @@ class Finder {
       LoopValue& value = out_.values[v];
       const std::int64_t room = width * bytes_of(a), apart = a.walk.first - value.walk.first;
       if (value.width != width || apart <= -room || apart >= room) continue;
-      if (a.walk.stride != value.walk.stride || a.walk.turns != value.walk.turns) continue;
+      if (a.walk.stride != value.walk.stride || a.walk.buffers != value.walk.buffers) continue;
       if (apart < 0) value.walk.first = a.walk.first;
       value.writers.push_back(c);
       return true;
@@ -100,17 +99,17 @@ class Finder {
     return true;
   }
 
-  /// Are values written once in each place, and apart from each other?
+  /// Is each value written completely and once, and do values not overlap?
   bool whole() {
     std::vector<std::int64_t> written(out_.values.size(), 0);
     const bool placed = each([&](int c, std::size_t k) {
-      if (!out_.writes(ix(c), k)) return true;
+      if (!out_.writes(c, k)) return true;
       for (std::size_t v = 0; v < out_.values.size(); ++v) {
         const LoopValue& value = out_.values[v];
         if (std::find(value.writers.begin(), value.writers.end(), c) == value.writers.end()) continue;
         const auto offset = offset_in(access(c, k), value.walk, value.width, value.dtype);
         if (!offset) continue;
-        out_.sources[ix(c)][k] = {static_cast<int>(v), false, *offset};
+        out_.sources[c][k] = {static_cast<int>(v), false, *offset};
         written[v] += access(c, k).columns;
         return true;
       }
@@ -122,7 +121,7 @@ class Finder {
       const LoopValue& value = out_.values[v];
       if (written[v] != value.width) return false;
       const std::int64_t bytes = out_.rows * value.width * static_cast<std::int64_t>(size_of(value.dtype));
-      if (!value.walk.turns && value.walk.stride != 0 && std::abs(value.walk.stride) < bytes) return false;
+      if (!value.walk.buffers && value.walk.stride != 0 && std::abs(value.walk.stride) < bytes) return false;
       ranges.push_back(range_of(value.walk, bytes, steps_));
       for (std::size_t u = 0; u < v; ++u) {
         if (ranges[v].overlaps(ranges[u])) return false;
@@ -138,7 +137,7 @@ class Finder {
     for (std::size_t v = 0; v < out_.values.size(); ++v) {
       const LoopValue& value = out_.values[v];
       const auto [first, last] = std::minmax_element(value.writers.begin(), value.writers.end());
-      Source& source = out_.sources[ix(c)][k];
+      Source& source = out_.sources[c][k];
       if (const auto now = offset_in(a, value.walk, value.width, value.dtype)) {
         source = {static_cast<int>(v), false, *now};
         return *last < c;
@@ -146,26 +145,26 @@ class Finder {
       if (const auto then = offset_in(a, before(value.walk), value.width, value.dtype);
           then && value.walk.stride != 0) {
         source = {static_cast<int>(v), true, *then};
-        return c < *first || (c == *first && out_.calls[ix(c)].kind != Kind::product);
+        return c < *first || (c == *first && out_.calls[c].kind != Kind::product);
       }
       if (range.overlaps(ranges_[v])) return false;
     }
     return true;
   }
 
-  /// Copies take elements as they are: of the dtype that others see in them.
+  /// Copies move raw elements: they get the dtype that the other calls use.
   void name_dtypes() {
     each([&](int c, std::size_t k) {
-      const Source& s = out_.sources[ix(c)][k];
-      if (s.made() && out_.calls[ix(c)].kind != Kind::copy) out_.values[ix(s.value)].dtype = access(c, k).dtype;
+      const Source& s = out_.sources[c][k];
+      if (s.made() && out_.calls[c].kind != Kind::copy) out_.values[s.value].dtype = access(c, k).dtype;
       return true;
     });
     for (std::size_t c = 0; c < out_.calls.size(); ++c) {
       if (out_.calls[c].kind != Kind::copy) continue;
       const Source &in = out_.sources[c][0], &out = out_.sources[c][1];
       const int known = in.made() ? in.value : out.value;
-      for (Access& a : out_.calls[c].operands) a.dtype = out_.values[ix(known)].dtype;
-      out_.values[ix(out.value)].dtype = out_.values[ix(known)].dtype;
+      for (Access& a : out_.calls[c].operands) a.dtype = out_.values[known].dtype;
+      out_.values[out.value].dtype = out_.values[known].dtype;
     }
   }
 

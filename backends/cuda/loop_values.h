@@ -1,10 +1,10 @@
-// What a step of a loop makes, and where it reads that: in the same step, or in the next one.
+// The values that a step of a loop produces, and where they are read: in the same step or in the next.
 #pragma once
-#include "backends/cuda/loop_notes.h"
+#include "backends/cuda/loop_trace.h"
 
 namespace reel::cuda {
 
-/// A value [rows, width] that a step makes, at once or in parts side by side.
+/// A value [rows, width] that a step produces, in one piece or as adjacent column ranges.
 struct LoopValue {
   LoopWalk walk;
   std::int64_t width = 0;
@@ -12,11 +12,11 @@ struct LoopValue {
   std::vector<int> writers;  // calls
 };
 
-/// What an operand of a call is.
+/// Where an operand's value comes from.
 struct Source {
-  int value = -1;           // -1: no step makes it
-  bool before = false;      // that of the step before
-  std::int64_t offset = 0;  // where in the value's rows it begins
+  int value = -1;           // -1: not produced in the loop
+  bool before = false;      // the previous step's value
+  std::int64_t offset = 0;  // first column in the value's rows
   bool made() const { return value >= 0; }
 };
 
@@ -28,14 +28,14 @@ struct LoopValues {
 
   bool writes(std::size_t call, std::size_t operand) const;
   const Source& source(std::size_t call, std::size_t operand) const { return sources[call][operand]; }
-  /// Is it made by a product?
+  /// Does a product compute it?
   bool from_product(int value) const {
     const LoopValue& v = values[static_cast<std::size_t>(value)];
     return calls[static_cast<std::size_t>(v.writers[0])].kind == LoopCall::Kind::product;
   }
 };
 
-/// Nothing, where calls are on different rows, or read what they write in ways that are not known.
+/// Returns nothing if calls have different row counts, or read what they write in an unsupported way.
 std::optional<LoopValues> find_values(std::vector<LoopCall> calls, std::int64_t steps);
 
 }  // namespace reel::cuda

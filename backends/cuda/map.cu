@@ -1,4 +1,4 @@
-// map: one kernel for each functor and dtype, in a table made from the functors' type list.
+// map: one kernel for each functor and dtype, in a table generated from the functors' type list.
 #include "backends/cuda/elementwise.h"
 
 namespace reel::cuda {

@@ -1,17 +1,16 @@
-// What the small kernels around cuSOLVER's calls do, each by what it does for index i: a launch goes over all i, and so
-// can a loop on the host. "Packed" matrices are as the libraries leave them, column by column; all others are
-// row-major.
+// The bodies of the small kernels around cuSOLVER's calls: each does the work of index i, so that a launch, or on the
+// host a loop, covers all i. "Packed" matrices are column-major, as the libraries leave them; all others are row-major.
 #pragma once
 #include <limits>
 
 #include "backends/cuda/complex.h"
 #include "backends/cuda/faults.h"
-// The functors' mathematics comes after the number type, whose functions it is to find.
+// Included after the complex type, so that the functors' math finds that type's functions.
 #include "ops/functors/math.h"
 
 namespace reel::cuda {
 
-/// |z|; |z| squared will not do for small ones.
+/// z|; the square of |z| would underflow for small z.
 template <class T>
 REEL_HD auto absolute(T z) {
   using math::abs;
@@ -45,7 +44,7 @@ REEL_HD bool all_parts_finite(T z) {
     return is_finite(z);
 }
 
-/// The place of the component of largest modulus: the first of those equal to sqrt(epsilon).
+/// The index of the component of largest modulus; the first, if several are equal to a relative sqrt(epsilon).
 template <class T>
 REEL_HD std::int64_t largest_place(const T* v, std::int64_t n, std::int64_t step) {
   using R = Real<T>;
@@ -57,7 +56,7 @@ REEL_HD std::int64_t largest_place(const T* v, std::int64_t n, std::int64_t step
   return k;
 }
 
-/// Turns a vector so that its largest component is real and positive; gives back what it was turned back by.
+/// Multiplies a vector by a phase that makes its largest component real and positive; returns the inverse phase.
 template <class T>
 REEL_HD T turn(T* v, std::int64_t n, std::int64_t step, std::int32_t* place) {
   const std::int64_t k = largest_place(v, n, step);
@@ -69,17 +68,17 @@ REEL_HD T turn(T* v, std::int64_t n, std::int64_t step, std::int32_t* place) {
   return was;
 }
 
-/// *flag = 1 if a number is not finite.
+/// *flag = 1 if an element is not finite.
 template <class R>
 struct FindNotFinite {
   const R* x;
   int* flag;
   REEL_HD void operator()(std::int64_t i) const {
-    if (!is_finite(x[i])) *flag = 1;  // all that write write the same
+    if (!is_finite(x[i])) *flag = 1;  // a benign race: all writers write the same value
   }
 };
 
-/// Likewise of one triangle, with or without its diagonal: element i of matrices `stride` elements apart.
+/// The same for one triangle, with or without its diagonal: element i of matrices `stride` elements apart.
 template <class T>
 struct FindInTriangle {
   std::int64_t n, stride;
@@ -93,7 +92,7 @@ struct FindInTriangle {
   }
 };
 
-/// *flag = 1 if an element of the diagonal of matrix i is 0, or at most `tolerance` times the largest.
+/// *flag = 1 if a diagonal element of matrix i is 0, or at most `tolerance` times the largest.
 template <class T>
 struct FindSmallDiagonal {
   std::int64_t n, stride;
@@ -111,7 +110,7 @@ struct FindSmallDiagonal {
   }
 };
 
-/// *fault = "there is one" if number i is not 0.
+/// Records a fault if number i is not 0.
 struct Note {
   const int* numbers;
   FaultSlot* fault;
@@ -120,7 +119,7 @@ struct Note {
   }
 };
 
-/// What is above the diagonal of matrices [n, n], set to zero.
+/// Zeroes what is above the diagonal of matrices [n, n].
 template <class T>
 struct KeepLower {
   std::int64_t n;
@@ -130,8 +129,8 @@ struct KeepLower {
   }
 };
 
-/// Column i of the permutation of getrf's swaps (from 1): row i of the factors is the row of the matrix that came
-/// there.
+/// Column i of the permutation matrix of getrf's swaps (1-based): row i of the factors is the row of the matrix that
+/// the swaps moved there.
 template <class T>
 struct Permutation {
   std::int64_t m, swaps;
@@ -147,7 +146,7 @@ struct Permutation {
   }
 };
 
-/// Element i of a packed factorisation [m, n], to l [m, r] or u [r, n].
+/// Copies element i of a packed factorization [m, n] to l [m, r] or u [r, n].
 template <class T>
 struct SplitFactors {
   std::int64_t m, n, r;
@@ -161,8 +160,8 @@ struct SplitFactors {
   }
 };
 
-/// The determinant of matrix i by its packed factors [n, n] and their swaps. What is null is not wanted; *flag = 1 if
-/// it overflows.
+/// The determinant of matrix i from its packed factors [n, n] and their swaps. Null outputs are skipped; *flag = 1 if
+/// the determinant overflows.
 template <class T>
 struct Determinant {
   std::int64_t n;
@@ -214,12 +213,13 @@ struct Determinant {
   }
 };
 
-/// Element i of r [k, n] from geqrf's packed [m, n], rows turned so that the diagonal is real and not below 0.
+/// Element i of r [k, n] from geqrf's packed [m, n], with rows scaled by a phase so that the diagonal is real and
+/// non-negative.
 template <class T>
 struct TakeR {
   std::int64_t m, n;
   const T* packed;
-  T *r, *phase;  // phase [k]: by what the columns of q are to be turned
+  T *r, *phase;  // phase [k]: factors for the columns of q
   REEL_HD void operator()(std::int64_t i) const {
     const std::int64_t row = i / n, column = i - row * n;
     const T d = packed[row * m + row], turned = phase_of(d);
@@ -242,7 +242,7 @@ struct TakeQ {
   }
 };
 
-/// Vector i of syevd's packed [n, n], of the conjugate matrix, as column i of vectors.
+/// Copies vector i of syevd's packed [n, n], which is of the conjugate matrix, to column i of vectors.
 template <class T>
 struct TakeHermitianVectors {
   std::int64_t n;
@@ -255,7 +255,7 @@ struct TakeHermitianVectors {
   }
 };
 
-/// Column i of u [m, k] turned, and row i of vh [k, n] the other way.
+/// Fixes the phase of column i of u [m, k], and applies the inverse phase to row i of vh [k, n].
 template <class T>
 struct TurnSingular {
   std::int64_t m, n, k;
@@ -267,8 +267,9 @@ struct TurnSingular {
   }
 };
 
-/// Eigenvalue i and its vector, as column i of vectors, of unit length, from geev's packed [n, n]. Of a real matrix two
-/// columns are the real and the imaginary part of a pair's vector, whose eigenvalue above the real axis comes first.
+/// Eigenvalue i and its eigenvector, normalized, as column i of vectors, from geev's packed [n, n]. For a real matrix,
+/// two columns hold the real and imaginary parts of a conjugate pair's vector; the eigenvalue with positive imaginary
+/// part comes first.
 template <class T, class C>
 struct TakeEigenvectors {
   std::int64_t n;
@@ -279,7 +280,7 @@ struct TakeEigenvectors {
   REEL_HD void operator()(std::int64_t i) const {
     using R = Real<T>;
     const R side = from[i].imag();
-    const bool first = side > 0 && i + 1 < n, second = side < 0 && i > 0;  // of a pair
+    const bool first = side > 0 && i + 1 < n, second = side < 0 && i > 0;  // of a conjugate pair
     if constexpr (is_complex_type<T>) {
       values[i] = from[i];
       for (std::int64_t j = 0; j < n; ++j) vectors[j * n + i] = packed[i * n + j];
@@ -314,7 +315,7 @@ struct ColumnSum {
   }
 };
 
-/// *independent: is the condition number, the product of the largest of `first` and of `second` [n], below `limit`?
+/// *independent: is the condition number, max of `first` [n] times max of `second` [n], below `limit`?
 struct CompareCondition {
   std::int64_t n;
   double limit;
@@ -324,13 +325,14 @@ struct CompareCondition {
     double a = 0, b = 0;
     for (std::int64_t j = 0; j < n; ++j) {
       a = first[j] > a ? first[j] : a;
-      b = second[j] > b || second[j] != second[j] ? second[j] : b;  // NaN stays
+      b = second[j] > b || second[j] != second[j] ? second[j] : b;  // NaN propagates
     }
     *independent = a * b < limit;
   }
 };
 
-/// Row i of matrices vh [k, n] times 1 / s[i], or 0 where s[i] is at most `rcond` times the largest: s [k] descends.
+/// Multiplies row i of matrices vh [k, n] by 1 / s[i], or by 0 if s[i] is at most `rcond` times the largest; s [k]
+/// descends.
 template <class T>
 struct InvertSingular {
   std::int64_t k, n;
@@ -344,7 +346,7 @@ struct InvertSingular {
   }
 };
 
-/// *flag = 1 if the last singular value of matrix i is at most `part` times its first.
+/// *flag = 1 if the last singular value of matrix i is at most `part` times the first.
 template <class R>
 struct FindRankLoss {
   std::int64_t k;

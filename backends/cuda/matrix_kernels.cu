@@ -15,7 +15,7 @@ struct Launch {
   template <class Body>
   void operator()(std::int64_t n, Body body) const {
     if (n == 0) return;
-    const int threads = n <= 4096 ? 32 : threads_per_block;  // few, and longer, ones are spread over the GPU
+    const int threads = n <= 4096 ? 32 : threads_per_block;  // small blocks spread few, long threads
     each_index<<<blocks_for(n, threads), threads, 0, stream>>>(n, body);
   }
 };

@@ -1,11 +1,12 @@
-// The small kernels by something that calls a body for all indices below n: a launch, or on the host a loop.
+// The small kernels, given something that calls a body for all indices below n: a launch, or on the host a loop.
 #pragma once
 #include "backends/cuda/matrix_bodies.h"
 #include "backends/cuda/matrix_kernels.h"
 
 namespace reel::cuda {
 
-/// Calls f with the type that elements of a dtype have in kernels, if it has derivatives: no others have such kernels.
+/// Calls f with the device type of a dtype's elements, if the dtype is floating point or complex; the others have no
+/// such kernels.
 template <class F>
 void on_field(DType dtype, F&& f) {
   dispatch(dtype, [&]<class E>(std::type_identity<E>) {

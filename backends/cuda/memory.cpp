@@ -1,5 +1,5 @@
-// Memory, errors, and what a device is made of. Blocks come from cudaMalloc and wait in free lists: all work is in one
-// stream, so a block may be handed out again while the GPU still works on it, for whoever gets it comes later.
+// Memory, errors, and the parts of a device. Blocks come from cudaMalloc and are cached in free lists. All work is in
+// one stream, so a block can be reused while the GPU still works on it: the new owner's kernels run later.
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/faults.h"
 #include "backends/cuda/fft_plans.h"
@@ -17,12 +17,12 @@ namespace {
 void* device_memory(std::size_t bytes) {
   void* block = nullptr;
   if (cudaMalloc(&block, bytes) == cudaSuccess) return block;
-  cudaGetLastError();  // out of memory is for the caller to tell, not an error that stays
+  cudaGetLastError();  // clears the error: the caller reports out of memory
   return nullptr;
 }
 void free_device_memory(void* block, std::size_t) { cudaFree(block); }
 
-/// Throws Error when there is no such GPU.
+/// Throws Error if there is no such GPU.
 void find_device(const DeviceOptions& options) {
   int devices = 0;
   const cudaError_t code = cudaGetDeviceCount(&devices);
@@ -60,14 +60,14 @@ Cuda::Cuda(const DeviceOptions& options) : options_(options), allocator_(device_
   limits_ = {.processors = processors, .shared = shared};
 }
 
-Cuda::~Cuda() {  // the stream last: libraries have it
+Cuda::~Cuda() {  // the stream last: libraries use it
   fft_plans_.reset();
   libraries_.reset();
   cudaStreamDestroy(stream_);
 }
 
 cudaStream_t Cuda::stream() {
-  if (notes_) throw NotNoted();
+  if (loop_trace_) throw NotTraceable();
   make_current();
   return stream_;
 }
@@ -89,7 +89,7 @@ void Cuda::launched(const char* kernel, const char* what, std::initializer_list<
   check(code, text.c_str());
 }
 
-Storage* Cuda::allocate(std::size_t bytes) { return allocate_from(recording_ ? recording_->pool() : nullptr, bytes); }
+Storage* Cuda::allocate(std::size_t bytes) { return allocate_from(capturing_ ? capturing_->pool() : nullptr, bytes); }
 
 Storage* Cuda::allocate_from(const std::shared_ptr<CachingAllocator>& pool, std::size_t bytes) {
   make_current();
@@ -115,14 +115,14 @@ Storage* Cuda::allocate_from(const std::shared_ptr<CachingAllocator>& pool, std:
 
 void Cuda::release(Storage* storage) {
   auto* const block = static_cast<Block*>(storage);
-  if (recording_ && !block->pool) return recording_->keep(block);
+  if (capturing_ && !block->pool) return capturing_->keep(block);
   (block->pool ? *block->pool : allocator_).release(block->data, block->bytes);
   block->pool.reset();
   headers_.emplace_back(block);
 }
 
 void Cuda::read(void* host, const void* device, std::size_t bytes) {
-  not_recorded("it needs a value on the host");
+  not_captured("it needs a value on the host");
   if (bytes == 0) return faults_->check_all(stream(), false);
   faults_->fetch(stream());
   staging_->read(host, device, bytes, stream());
@@ -131,7 +131,7 @@ void Cuda::read(void* host, const void* device, std::size_t bytes) {
 
 void Cuda::write(void* device, const void* host, std::size_t bytes) {
   if (bytes == 0) return;
-  if (recording_) return copy_bytes(device, recording_->constant(host, bytes), bytes);
+  if (capturing_) return copy_bytes(device, capturing_->constant(host, bytes), bytes);
   staging_->write(device, host, bytes, stream());
 }
 

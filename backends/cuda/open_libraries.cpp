@@ -1,4 +1,4 @@
-// The toolkit's libraries, opened by the loader; tests have others in their place.
+// Loads the toolkit's libraries with dlopen; tests link substitutes instead.
 #include <dlfcn.h>
 
 #include "backends/cuda/libraries.h"
@@ -8,8 +8,8 @@ namespace reel::cuda {
 
 namespace {
 
-/// A library of the toolkit by its name and major version: where the loader looks, else where the toolkit was when this
-/// was built, or where NVIDIA puts it. It stays open.
+/// Opens a toolkit library by name and major version: on the loader's path, else in the toolkit's folder at build time,
+/// else in NVIDIA's default folder. It is never closed.
 void* open(const char* library, int major) {
   const std::string file = fmt::format("lib{}.so.{}", library, major);
   for (const char* folder : {"", REEL_CUDA_LIBRARY_DIR "/", "/usr/local/cuda/lib64/"}) {
@@ -50,7 +50,8 @@ void open_library(Cufft& table) {
 void open_library(Nvrtc& table) {
   void* const library = open("nvrtc", CUDA_VERSION / 1000);
   REEL_NVRTC(REEL_BIND)
-  // It asks the loader for its builtins, which lie beside it, where the loader may not look. What is open is found.
+  // NVRTC loads its builtins by name from beside itself, where the loader may not search. Opening them first makes them
+  // found.
   int major = 0, minor = 0;
   Dl_info place{};
   if (table.nvrtcVersion(&major, &minor) != NVRTC_SUCCESS) return;

@@ -1,5 +1,5 @@
-// Random fills; the numbers are engine/random.h's, made two at a time: the same as the CPU's, bit by bit, but for the
-// last place of a logarithm or cosine.
+// Random fills with the generator of engine/random.h, two values at a time: bitwise equal to the CPU's, except for the
+// last digit of logarithms and cosines.
 #include "engine/random.h"
 
 #include "backends/cuda/elementwise.h"
@@ -20,14 +20,14 @@ __global__ void fill_random(std::uint64_t seed, std::uint64_t stream, const doub
   }
 }
 
-// What becomes of a number; a and b are the bounds, or mean and deviation.
+// Maps a random value to the distribution; a and b are the bounds, or mean and deviation.
 template <class T>
 struct Between {
   double a, b;
   __device__ T operator()(double u) const {
     const T x = static_cast<T>(a + (b - a) * u), low = static_cast<T>(a), high = static_cast<T>(b);
     if constexpr (sizeof(T) == 4)
-      return x >= high && low < high ? nextafterf(high, low) : x;  // rounding must not reach high
+      return x >= high && low < high ? nextafterf(high, low) : x;  // rounding must not reach the excluded bound
     else
       return x >= high && low < high ? nextafter(high, low) : x;
   }
@@ -50,7 +50,7 @@ struct Whole {
 
 void Cuda::random(const RandomArgs& r) {
   if (r.n == 0) return;
-  if (!r.offset) not_recorded("its random numbers would be the same at each step");
+  if (!r.offset) not_captured("its random numbers would be the same at each step");
   const auto run = [&]<class T, bool normal>(auto f) {
     fill_random<T, normal><<<blocks_for((r.n + 1) / 2), threads_per_block, 0, stream()>>>(
         r.seed, r.stream, r.offset, r.n, f, static_cast<T*>(r.out));

@@ -1,6 +1,6 @@
-// reduce. Sums of f32 and c64 are kept in double, so that long ones lose nothing.
+// reduce. Sums of f32 and c64 accumulate in double, so that long sums stay accurate.
 #include "backends/cuda/elementwise.h"
-#include "backends/cuda/fold_kernel.h"
+#include "backends/cuda/reduce_kernel.h"
 
 namespace reel::cuda {
 
@@ -8,17 +8,17 @@ namespace {
 
 unsigned grid_of(const ReducePlan& p) { return blocks_for((p.results + p.across - 1) / p.across * p.splits, 1); }
 
-/// Both stages; `parts` is room for what the first one leaves, if there are two.
+/// Runs both stages; `parts` is a buffer for the first stage's results, if there are two.
 template <class Rule, class W, class In, class Out>
 void run(const ReducePlan& p, const In* in, W* parts, Out* out, cudaStream_t stream) {
   constexpr int per = neighbours<In>;
   if (per > 1 && p.in_rows())
-    fold<Rule, per><<<grid_of(p), threads_per_block, 0, stream>>>(p, false, p.is_aligned(in, per), in, parts, out);
+    reduce<Rule, per><<<grid_of(p), threads_per_block, 0, stream>>>(p, false, p.is_aligned(in, per), in, parts, out);
   else
-    fold<Rule, 1><<<grid_of(p), threads_per_block, 0, stream>>>(p, false, false, in, parts, out);
+    reduce<Rule, 1><<<grid_of(p), threads_per_block, 0, stream>>>(p, false, false, in, parts, out);
   if (p.splits == 1) return;
   const ReducePlan second = plan_second_stage(p);
-  fold<Rule, 1><<<grid_of(second), threads_per_block, 0, stream>>>(second, true, false, parts, parts, out);
+  reduce<Rule, 1><<<grid_of(second), threads_per_block, 0, stream>>>(second, true, false, parts, parts, out);
 }
 
 template <class T>
@@ -40,9 +40,9 @@ void Cuda::reduce(const ReduceArgs& a) {
               static_cast<T*>(a.out), stream());
   };
   const auto extreme = [&]<class T>(std::type_identity<T> type) {
-    a.kind == Reduction::max ? go(Larger{}, type) : go(Smaller{}, type);
+    a.kind == Reduction::max ? go(MaxOp{}, type) : go(MinOp{}, type);
   };
-  const auto nothing = [&]<class T>(std::type_identity<T>) {  // of no elements: what the rule begins with
+  const auto nothing = [&]<class T>(std::type_identity<T>) {  // of an empty range: the rule's neutral element
     using Limits = std::numeric_limits<T>;
     T value{};
     if constexpr (!is_complex_type<T>) {
@@ -62,11 +62,11 @@ void Cuda::reduce(const ReduceArgs& a) {
     if (a.loop.numel() == 0) {
       nothing(std::type_identity<std::conditional_t<std::is_same_v<E, bool>, std::uint8_t, device_type<E>>>{});
     } else if constexpr (is_complex_type<T>) {
-      go(Plus{}, std::type_identity<T>{});
+      go(SumOp{}, std::type_identity<T>{});
     } else if constexpr (std::is_same_v<E, bool>) {
       extreme(std::type_identity<T>{});
     } else if (sum) {
-      go(Plus{}, std::type_identity<T>{});  // of unsigned numbers in place of i32: it may wrap
+      go(SumOp{}, std::type_identity<T>{});  // i32 is summed as unsigned, so that overflow wraps
     } else {
       extreme(std::type_identity<device_type<E>>{});
     }

@@ -1,24 +1,24 @@
-// How a reduction is laid out: which places go to which result, and how threads share them.
+// The layout of a reduction: which elements go to which result, and how threads share them.
 #pragma once
 #include "backends/cuda/plan.h"
 
 namespace reel::cuda {
 
-/// Result o < results is made of elements in[kept(o) + reduced(r)] for r < count, and lies at out[kept(o)]. A block has
-/// `across` results times `down` threads that share the elements of each; the elements are in `splits` parts, which
-/// different blocks work on.
+/// Result o < results reduces the elements in[kept(o) + reduced(r)], r < count, into out[kept(o)]. A block has `across`
+/// results times `down` threads that share each result's elements; the elements are divided into `splits` parts for
+/// different blocks.
 struct ReducePlan {
   std::int64_t results = 1, count = 1;
-  Walk<2> kept;
-  Walk<1> reduced;
+  OffsetCalculator<2> kept;
+  OffsetCalculator<1> reduced;
   int across = 1, down = 1;
-  bool rows = true;  // neighbouring threads take neighbouring elements of one result, not of neighbouring results
+  bool rows = true;  // adjacent threads take adjacent elements of one result, not adjacent results
   std::int64_t splits = 1, per_split = 1;
-  std::int64_t stride = 0;  // from one element of a result to the next, if it is the same for all; or else 0
+  std::int64_t stride = 0;  // between the elements of a result if it is constant, else 0
 
-  /// Do the elements of a result lie side by side, and threads take them so?
+  /// Are the elements of a result contiguous, with adjacent threads on adjacent elements?
   bool in_rows() const { return rows && stride == 1; }
-  /// May `per` elements of a row be read as one, wherever a thread begins?
+  /// Can `per` elements of a row be loaded as one, wherever a thread starts?
   template <class T>
   bool is_aligned(const T* in, int per) const {
     bool all = aligned(in, sizeof(T) * static_cast<std::size_t>(per)) && (splits == 1 || per_split % per == 0);
@@ -27,10 +27,10 @@ struct ReducePlan {
   }
 };
 
-inline ReducePlan plan_reduction(const Loop<2>& loop) {
+inline ReducePlan plan_reduction(const StridedLoop<2>& loop) {
   ReducePlan plan;
-  Loop<2> kept;
-  Loop<1> reduced;
+  StridedLoop<2> kept;
+  StridedLoop<1> reduced;
   bool inner_reduced = true;
   for (int i = 0; i < loop.rank; ++i) {
     const auto axis = static_cast<std::size_t>(i);
@@ -43,13 +43,13 @@ inline ReducePlan plan_reduction(const Loop<2>& loop) {
   plan.results = kept.numel();
   plan.count = reduced.numel();
   if (plan.results == 0 || plan.count == 0) return plan;
-  plan.kept = Walk<2>(kept);
-  plan.reduced = Walk<1>(reduced);
+  plan.kept = OffsetCalculator<2>(kept);
+  plan.reduced = OffsetCalculator<1>(reduced);
   plan.rows = inner_reduced;
   plan.stride = reduced.rank == 0 ? 1 : reduced.rank == 1 ? reduced.strides[0][0] : 0;
   if (plan.rows) {
-    // A warp for each result, if there are enough of these to keep a large GPU busy, a block otherwise; four elements
-    // or more for each thread.
+    // One warp for each result if there are enough results to keep a large GPU busy, else one block; at least four
+    // elements for each thread.
     constexpr std::int64_t enough = 2048;
     const bool many = plan.results >= enough;
     plan.down = power_of_two((plan.count + 3) / 4, many ? 32 : threads_per_block);
@@ -58,27 +58,27 @@ inline ReducePlan plan_reduction(const Loop<2>& loop) {
     plan.across = power_of_two(plan.results, 32);
     plan.down = threads_per_block / plan.across;
   }
-  // Enough blocks to fill a large GPU; the number does not depend on the one at hand, so that sums do not either.
-  constexpr std::int64_t blocks = 512, least = 8;  // elements of a thread that are worth a second stage
+  // Enough blocks to fill a large GPU. The number does not depend on the actual GPU, so that sums do not either.
+  constexpr std::int64_t blocks = 512, least = 8;  // fewest elements per thread that pay for a second stage
   const std::int64_t groups = (plan.results + plan.across - 1) / plan.across,
                      most = (plan.count + plan.down * least - 1) / (plan.down * least);
   plan.splits = std::clamp<std::int64_t>(blocks / groups, 1, most);
-  constexpr std::int64_t pack = 16;  // elements of one byte that are read as one
+  constexpr std::int64_t pack = 16;  // one-byte elements in one load
   plan.per_split = (plan.count + plan.splits - 1) / plan.splits;
   if (plan.splits > 1) plan.per_split = (plan.per_split + pack - 1) / pack * pack;
   plan.splits = (plan.count + plan.per_split - 1) / plan.per_split;
   return plan;
 }
 
-/// The second stage: `splits` partial results of each of `results`, side by side, to one. `out` says where they go.
+/// The second stage: reduces the `splits` adjacent partial results of each of `results`. `out` says where they go.
 inline ReducePlan plan_second_stage(const ReducePlan& first) {
   ReducePlan plan;
-  Loop<1> reduced;
+  StridedLoop<1> reduced;
   reduced.push(first.splits, {1});
   plan.results = first.results;
   plan.count = first.splits;
   plan.kept = first.kept;
-  plan.reduced = Walk<1>(reduced);
+  plan.reduced = OffsetCalculator<1>(reduced);
   plan.stride = 1;
   plan.down = power_of_two(plan.count, threads_per_block);
   plan.across = threads_per_block / plan.down;

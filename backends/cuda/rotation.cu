@@ -1,4 +1,4 @@
-// One layer of plane rotations, or of exchanges alone: an element a thread, which reads its partner beside it.
+// One layer of plane rotations, or of exchanges only: one thread per element, which also reads its partner.
 #include "backends/cuda/elementwise.h"
 
 namespace reel::cuda {
@@ -8,7 +8,7 @@ namespace {
 struct Layer {
   std::int64_t n, first, last, distance;
 
-  /// The other place of the pair that j belongs to; j itself outside of the layer.
+  /// The index that j is paired with; j itself outside of the layer.
   __device__ std::int64_t partner(std::int64_t j) const {
     if (j < first || j >= last) return j;
     return (j - first) % (2 * distance) < distance ? j + distance : j - distance;
@@ -35,7 +35,7 @@ __global__ void exchange(Layer layer, std::int64_t all, const Word* x, Word* out
 
 void Cuda::rotate(const RotateArgs& r) {
   const std::int64_t all = r.rows * r.n;
-  if (all == 0 || noted(notes_, r)) return;
+  if (all == 0 || traced(loop_trace_, r)) return;
   const Layer layer{r.n, r.first, r.last, r.distance};
   dispatch(r.dtype, [&]<class E>(std::type_identity<E>) {
     using T = device_type<E>;

@@ -1,44 +1,44 @@
-// row_function: softmax and its family, normalising, norms. A warp or a block for each row, sums in double.
+// row_function: softmax and its relatives, standardize, norms. One warp or block for each row, with sums in double.
 #include "backends/cuda/elementwise.h"
-#include "backends/cuda/fold.h"
+#include "backends/cuda/reduce_ops.h"
 
 namespace reel::cuda {
 
 namespace {
 
-/// The threads that share a row: `width` of the block's, with room for what each has.
+/// The threads that share a row: `width` of the block's, with a shared buffer for their values.
 template <int width>
-struct Team {
+struct RowGroup {
   double* room;
   int lane, first;
 
-  /// The fold of what all have, known to all. All threads of the block must call it.
+  /// Reduces all threads' values and returns the result to all. All threads of the block must call it.
   template <class Rule>
   __device__ double all(double mine) const {
     __syncthreads();
     room[first + lane] = mine;
-    fold_group<Rule>(room, first, 1, lane, width);
+    reduce_group<Rule>(room, first, 1, lane, width);
     return room[first];
   }
-  /// The fold of f(i) for i < n.
+  /// Reduces f(i) over i < n.
   template <class Rule, class F>
-  __device__ double fold(std::int64_t n, F f) const {
+  __device__ double reduce(std::int64_t n, F f) const {
     double mine = Rule::template neutral<double>();
     for (std::int64_t i = lane; i < n; i += width) mine = Rule::combine(mine, f(i));
     return all<Rule>(mine);
   }
 };
 
-/// (sum |x|^p)^(1/p) of elements of `parts` numbers each. The largest number is taken out first, so that no power
-/// over- or underflows: first a power of two, for 1 / top itself may do so.
+/// (sum |x|^p)^(1/p) of elements of `parts` components each. The elements are scaled by the largest first, so that no
+/// power over- or underflows; a power of two comes before that, since 1 / top itself may do so.
 template <int parts, int width, class T>
-__device__ double norm(const Team<width>& team, const T* x, std::int64_t n, double p) {
+__device__ double norm(const RowGroup<width>& group, const T* x, std::int64_t n, double p) {
   const double top =
-      team.template fold<Larger>(parts * n, [&](std::int64_t i) { return ::fabs(static_cast<double>(x[i])); });
-  const bool plain = top > 0 && ::isfinite(top);  // all threads go on together, whatever their row has
+      group.template reduce<MaxOp>(parts * n, [&](std::int64_t i) { return ::fabs(static_cast<double>(x[i])); });
+  const bool plain = top > 0 && ::isfinite(top);  // no early return: all threads must reach the barriers
   const double two = plain ? ::ldexp(1.0, max(-1022, min(1022, -::ilogb(top)))) : 1, one = plain ? 1 / (top * two) : 1;
   const auto scaled = [&](std::int64_t i) { return x[i] * two * one; };
-  const double sum = team.template fold<Plus>(n, [&](std::int64_t i) {
+  const double sum = group.template reduce<SumOp>(n, [&](std::int64_t i) {
     double square;
     if constexpr (parts == 1)
       square = scaled(i) * scaled(i);
@@ -53,43 +53,44 @@ __device__ double norm(const Team<width>& team, const T* x, std::int64_t n, doub
   return !plain ? top : top * (p == 2 ? ::sqrt(sum) : ::pow(sum, 1 / p));
 }
 
-/// T is the type of the numbers; elements have `parts` of them.
+/// T is the component type; an element has `parts` components.
 template <int width, int parts, class T>
 __global__ void each_row(RowFunction function, std::int64_t rows, std::int64_t n, double parameter, const T* in,
                          T* out) {
   __shared__ double room[threads_per_block];
-  constexpr int teams = threads_per_block / width;
+  constexpr int groups = threads_per_block / width;
   const int t = static_cast<int>(threadIdx.x);
-  const Team<width> team{room, t % width, t - t % width};
-  for (std::int64_t r0 = std::int64_t{blockIdx.x} * teams; r0 < rows; r0 += std::int64_t{gridDim.x} * teams) {
+  const RowGroup<width> group{room, t % width, t - t % width};
+  for (std::int64_t r0 = std::int64_t{blockIdx.x} * groups; r0 < rows; r0 += std::int64_t{gridDim.x} * groups) {
     const std::int64_t r = r0 + t / width;
-    const std::int64_t mine = r < rows ? n : 0;  // teams without a row go along with the others
+    const std::int64_t mine = r < rows ? n : 0;  // groups without a row still take part in the barriers
     const T* x = in + (r < rows ? r : 0) * parts * n;
     T* y = out + (r < rows ? r : 0) * n;
     const auto each = [&](auto f) {
-      for (std::int64_t i = team.lane; i < mine; i += width) y[i] = static_cast<T>(f(i));
+      for (std::int64_t i = group.lane; i < mine; i += width) y[i] = static_cast<T>(f(i));
     };
     const auto put = [&](double value) {
-      if (team.lane == 0 && r < rows) out[r] = static_cast<T>(value);
+      if (group.lane == 0 && r < rows) out[r] = static_cast<T>(value);
     };
     if (function == RowFunction::norm) {
-      put(norm<parts>(team, x, mine, parameter));
+      put(norm<parts>(group, x, mine, parameter));
     } else if constexpr (parts == 1) {
-      if (function == RowFunction::normalize) {
-        const double mean = team.template fold<Plus>(mine, [&](std::int64_t i) { return static_cast<double>(x[i]); }) /
-                            static_cast<double>(n);
-        const double variance = team.template fold<Plus>(mine, [&](std::int64_t i) {
+      if (function == RowFunction::standardize) {
+        const double mean = group.template reduce<SumOp>(mine, [&](std::int64_t i) {
+          return static_cast<double>(x[i]);
+        }) / static_cast<double>(n);
+        const double variance = group.template reduce<SumOp>(mine, [&](std::int64_t i) {
           const double d = x[i] - mean;
           return d * d;
         }) / static_cast<double>(n);
         const double factor = 1 / ::sqrt(variance + parameter);
         each([&](std::int64_t i) { return (x[i] - mean) * factor; });
       } else {
-        const auto top =
-            static_cast<T>(team.template fold<Larger>(mine, [&](std::int64_t i) { return static_cast<double>(x[i]); }));
+        const auto top = static_cast<T>(
+            group.template reduce<MaxOp>(mine, [&](std::int64_t i) { return static_cast<double>(x[i]); }));
         const auto shifted = [&](std::int64_t i) { return math::exponential(x[i] - top); };
         const double total =
-            team.template fold<Plus>(mine, [&](std::int64_t i) { return static_cast<double>(shifted(i)); });
+            group.template reduce<SumOp>(mine, [&](std::int64_t i) { return static_cast<double>(shifted(i)); });
         if (function == RowFunction::softmax) {
           const T divisor = static_cast<T>(total);
           each([&](std::int64_t i) { return shifted(i) / divisor; });

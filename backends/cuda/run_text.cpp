@@ -14,10 +14,10 @@ namespace {
 
 using Kind = FusedCall::Kind;
 
-/// What the text needs to know of a functor.
+/// What the generated source needs to know of a functor.
 struct Functor {
   std::string_view name;
-  int numbers = 0;  // its members, all of them double
+  int numbers = 0;  // of parameters: its members, all double
   std::array<DType, std::size(all_dtypes)> result{};
 };
 template <class... F>

@@ -1,14 +1,14 @@
-// Sums of squares of many arrays by two kernels: of chunks of all of them, then of what the chunks of each left. The
-// order is one of sizes alone.
+// Sums of squares of many arrays in two kernels: over chunks of all arrays, then over each array's chunks. The order
+// depends on sizes only.
 #include "backends/cuda/cuda.h"
-#include "backends/cuda/fold.h"
 #include "backends/cuda/plan.h"
+#include "backends/cuda/reduce_ops.h"
 
 namespace reel::cuda {
 
 namespace {
 
-/// As arguments of a kernel they are a part of the launch: nothing of them need live on in the device's memory.
+/// Passed as a kernel argument, so nothing has to stay alive in device memory.
 template <class T>
 struct Arrays {
   Chunks chunks;
@@ -16,12 +16,12 @@ struct Arrays {
   double* out[Chunks::most];
 };
 
-/// The sum of what the threads of a block have, for the first of them.
+/// Sums the values of a block's threads; only thread 0 gets the result.
 __device__ double sum_of_block(double mine) {
   __shared__ double room[threads_per_block];
   const int me = static_cast<int>(threadIdx.x);
   room[me] = mine;
-  fold_group<Plus>(room, 0, 1, me, threads_per_block);
+  reduce_group<SumOp>(room, 0, 1, me, threads_per_block);
   return room[me];
 }
 
@@ -40,7 +40,7 @@ __global__ void squares_of_chunks(const __grid_constant__ Arrays<T> arrays, doub
   }
 }
 
-/// A block for each array.
+/// One block for each array.
 template <class T>
 __global__ void sum_of_chunks(const __grid_constant__ Arrays<T> arrays, const double* parts) {
   const auto k = static_cast<int>(blockIdx.x);

@@ -14,7 +14,7 @@ Staging::Staging() {
   }
 }
 
-Staging::~Staging() {  // when a program ends the driver may be gone already, which is no error then
+Staging::~Staging() {  // the driver may be gone at program exit: errors are ignored
   for (const Chunk& c : chunks_) {
     cudaFreeHost(c.data);
     cudaEventDestroy(c.free);
@@ -33,8 +33,8 @@ void Staging::write(void* device, const void* host, std::size_t bytes, cudaStrea
 }
 
 void Staging::read(void* host, const void* device, std::size_t bytes, cudaStream_t stream) {
-  // Of long reads the GPU fills some chunks while the host empties those before them. Chunks that earlier writes come
-  // from are free by then: the stream does one after the other.
+  // In long reads the GPU fills some chunks while the host empties earlier ones. Chunks used by earlier writes are free
+  // by then, since the stream runs in order.
   std::size_t asked = 0, taken = 0;
   std::array<std::size_t, chunks> at{}, size{};
   std::size_t first = 0, waiting = 0;

@@ -1,4 +1,4 @@
-// The optimisers' steps in place, an element a thread, on all parameters by one kernel.
+// Optimizer updates in place, one thread per element, one kernel for all parameters.
 #include <array>
 
 #include "backends/cuda/cuda.h"
@@ -17,7 +17,7 @@ struct Arrays {
   const T* gradient;
   T* state[3];
 };
-/// The parameters of a launch. As arguments they are a part of it: nothing of them need live on in the device's memory.
+/// The parameters of a launch. Passed as a kernel argument, so nothing has to stay alive in device memory.
 template <class T>
 struct Places {
   Chunks chunks;
@@ -39,7 +39,7 @@ __global__ void update_elements(Rule rule, T limit, const UpdateNumbers* numbers
       T p = a.parameter[i], state[3] = {};
 #pragma unroll
       for (int s = 0; s < Rule::states; ++s) state[s] = a.state[s][i];
-      const T scaled = a.gradient[i] * scale;  // a NaN is not to be lost between the limits
+      const T scaled = a.gradient[i] * scale;  // clamped so that a NaN survives
       step(p, scaled > limit ? limit : scaled < -limit ? -limit : scaled, state[0], state[1], state[2]);
       a.parameter[i] = p;
 #pragma unroll
@@ -48,7 +48,7 @@ __global__ void update_elements(Rule rule, T limit, const UpdateNumbers* numbers
   }
 }
 
-/// One block. After a fault, which the next reading tells of, there is no update either.
+/// Runs in one block. After a fault, which the next read reports, there is no update either.
 __global__ void find_scale(std::int64_t n, const double* numbers, double limit, const FaultSlot* slots,
                            std::int64_t all_slots, double* scale) {
   bool bad = false;

@@ -1,5 +1,5 @@
-// Functions of two elements: their names, the numbers they take, and what they are. T is a number or a SIMD batch of
-// numbers. A new one is a line here and a word in the list below it, and gets its derivatives in ops/binary.cpp.
+// Functions of two elements: name, supported element types, and formula. T is a scalar or a SIMD batch of scalars. To
+// add one, write a line here, add it to the list below, and define its derivatives in ops/binary.cpp.
 #pragma once
 #include "ops/functors/domain.h"
 #include "ops/functors/math.h"
@@ -27,10 +27,10 @@ BINARY(Minimum, "minimum", real_numbers | integer_numbers, select(b < a, b, a))
 BINARY(Remainder, "remainder", real_numbers, math::remainder(a, b))  // a - b floor(a / b)
 BINARY(Atan2, "atan2", real_numbers, atan2(a, b))                    // the angle of (b, a)
 BINARY(Hypot, "hypot", real_numbers, hypot(a, b))
-// Gradients that activations have so often that they are made in one pass: a comes from behind, b is the result.
-BINARY(WhereNonzero, "where_nonzero", real_numbers, select(b == T(0), T(0), a))
-BINARY(TimesTanhSlope, "times_tanh_slope", real_numbers, a* multiply_add(-b, b, T(1)))
-BINARY(TimesSigmoidSlope, "times_sigmoid_slope", real_numbers, a*(b*(T(1) - b)))
+// Gradients of common activations, fused into one pass: a is the gradient of the result, b is the result.
+BINARY(ReluBackward, "relu_backward", real_numbers, select(b == T(0), T(0), a))
+BINARY(TanhBackward, "tanh_backward", real_numbers, a* multiply_add(-b, b, T(1)))
+BINARY(SigmoidBackward, "sigmoid_backward", real_numbers, a*(b*(T(1) - b)))
 BINARY(Equal, "equal", numbers | booleans, a == b)
 BINARY(NotEqual, "not_equal", numbers | booleans, a != b)
 BINARY(Less, "less", real_numbers | integer_numbers, a < b)
@@ -60,8 +60,8 @@ struct ModRelu {  // sign(a) max(|a| + shift + b, 0)
 };
 
 using BinaryFunctors =
-    TypeList<Add, Sub, Mul, Div, Pow, Maximum, Minimum, Remainder, Atan2, Hypot, WhereNonzero, TimesTanhSlope,
-             TimesSigmoidSlope, Equal, NotEqual, Less, LessEqual, And, Or, Xor, MakeComplex, ModRelu>;
+    TypeList<Add, Sub, Mul, Div, Pow, Maximum, Minimum, Remainder, Atan2, Hypot, ReluBackward, TanhBackward,
+             SigmoidBackward, Equal, NotEqual, Less, LessEqual, And, Or, Xor, MakeComplex, ModRelu>;
 #undef BINARY
 
 }  // namespace reel

@@ -1,4 +1,4 @@
-// Which element types a functor takes.
+// The element types that a functor supports.
 #pragma once
 #include <type_traits>
 
@@ -33,7 +33,7 @@ struct ResultOf {
 template <class F, class T>
 using result_of = typename ResultOf<F, T>::type;
 
-/// The dtype of F's result on elements of dtype d, which F takes.
+/// The dtype of F's result on elements of dtype d, which F must support.
 template <class F>
 DType result_dtype(DType d) {
   return dispatch(d, []<class T>(std::type_identity<T>) {
@@ -44,7 +44,7 @@ DType result_dtype(DType d) {
   });
 }
 
-/// Does F say yes or no? Such a function has no derivative.
+/// Does F return bool? Such a function has no derivative.
 template <class F>
 inline constexpr bool is_predicate = [] {
   if constexpr (takes<F>(DType::f32))
@@ -53,7 +53,7 @@ inline constexpr bool is_predicate = [] {
     return takes<F>(DType::boolean);
 }();
 
-/// A list of types; index_of<F, List> is F's place in it: how an op names a kernel to a backend.
+/// A list of types. index_of<F, List> is F's index in it, by which an op tells a backend the kernel.
 template <class... F>
 struct TypeList {
   static constexpr int size = sizeof...(F);

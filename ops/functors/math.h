@@ -1,5 +1,5 @@
-// Scalar mathematics under one set of names for every kind of number a functor meets: plain numbers here and on a GPU,
-// and SIMD batches, which bring functions of their own that argument-dependent lookup finds.
+// Scalar functions under one set of names for all types that functors run on: scalars on the CPU and on a GPU, and SIMD
+// batches, whose own functions argument-dependent lookup finds.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,7 @@ REEL_HD inline T multiply_add(T a, T b, T c) {
   return std::fma(a, b, c);
 }
 
-/// 1 / x, or a guess that one step of Newton's method makes exact; SIMD batches have their own.
+/// 1 / x, or an approximation that one Newton step makes exact; SIMD batches have their own.
 template <class T>
 REEL_HD inline T rough_inverse(T x) {
   return T(1) / x;
@@ -34,7 +34,7 @@ REEL_HD inline T select(bool condition, T a, T b) {
   return condition ? a : b;
 }
 
-/// The numbers a T is made of: T itself, or a batch's elements.
+/// The scalar type of T: T itself, or the elements of a SIMD batch.
 template <class T>
 struct ScalarOf {
   using type = T;
@@ -47,13 +47,13 @@ struct ScalarOf<T> {
 template <class T>
 using scalar_of = typename ScalarOf<T>::type;
 
-/// A parameter of a functor as a T: a number, or a batch filled with it.
+/// A functor's parameter as a T: a scalar, or a SIMD batch filled with it.
 template <class T>
 REEL_HD inline T number(double x) {
   return T(static_cast<scalar_of<T>>(x));
 }
 
-/// The product. Of complex numbers by the school's formula, which vectorises; the language's own looks for lost
+/// The product. Complex numbers use the textbook formula, which vectorises; std::complex also checks for lost
 /// infinities.
 template <class T>
 REEL_HD inline T times(T a, T b) {
@@ -63,7 +63,7 @@ REEL_HD inline T times(T a, T b) {
     return a * b;
 }
 
-/// |z| without overflow, and without the detours of the language's own.
+/// |z| without overflow, faster than the standard library's.
 REEL_HD inline float abs(std::complex<float> z) {
   const auto re = static_cast<double>(z.real()), im = static_cast<double>(z.imag());
   return static_cast<float>(std::sqrt(re * re + im * im));
@@ -74,7 +74,7 @@ REEL_HD inline double abs(std::complex<double> z) {
   return most == INFINITY ? most : most * std::sqrt(1 + ratio * ratio);
 }
 
-/// -1, 0 or 1; of a complex number z / |z|, or 0.
+/// -1, 0 or 1; for complex z it is z / |z|, or 0.
 template <class T>
 REEL_HD inline T sign(T x) {
   if constexpr (is_complex_type<T>) {
@@ -86,8 +86,8 @@ REEL_HD inline T sign(T x) {
   }
 }
 
-/// The quotient. Of complex numbers without branches, which vectorises, and without overflow where the result has none:
-/// of single precision in double, of double by Smith's formula (1962).
+/// The quotient. For complex numbers it has no branches, so it vectorises, and does not overflow if the result does
+/// not: single precision is computed in double, double by Smith's formula (1962).
 template <class T>
 REEL_HD inline T over(T a, T b) {
   if constexpr (!is_complex_type<T>) {
@@ -106,11 +106,11 @@ REEL_HD inline T over(T a, T b) {
   }
 }
 
-/// A complex number of whatever library: the GPU has one of its own.
+/// A complex number of any library; the GPU has its own.
 template <class C>
 concept ComplexNumber = is_complex_type<C>;
 
-/// e^x - 1 and log(1 + x) without loss for small complex x.
+/// e^x - 1 and log(1 + x), without loss of precision for small complex x.
 template <ComplexNumber C>
 REEL_HD inline C expm1(C x) {
   using R = typename C::value_type;
@@ -143,7 +143,7 @@ REEL_HD inline T power(T x, T y) {
   return pow(x, y);
 }
 
-/// x^n for whole n by repeated squaring.
+/// x^n for integer n, by repeated squaring.
 template <class T>
 REEL_HD inline T whole_power(T x, int n) {
   T result = T(1);
@@ -160,8 +160,9 @@ REEL_HD inline T remainder(T a, T b) {
   return a - b * floor(a / b);
 }
 
-/// x = k log 2 + r with whole k: e^x = 2^k e^r. And e^r - 1 = r + r^2 q(r), q of degree 4 for single precision, fitted
-/// so that e^r is off by 2^-28 at most, and from the Taylor series for double. For SIMD batches.
+/// Range reduction of e^x for SIMD batches: x = k log 2 + r with integer k, so that e^x = 2^k e^r. Here
+/// e^r - 1 = r + r^2 q(r). For single precision q has degree 4 and is fitted so that the error of e^r is at most 2^-28;
+/// for double it is the Taylor series.
 template <class T>
 struct Halvings {
   T k, expm1_r;
@@ -187,8 +188,8 @@ struct Halvings {
   }
 };
 
-/// e^x to one unit of the last place from overflow to the smallest subnormal number; xsimd's own is 1.5 units off and
-/// ends early on both sides.
+/// e^x, accurate to 1 ulp from overflow down to the smallest subnormal number; xsimd's own has an error of 1.5 ulp and
+/// a smaller range at both ends.
 template <class T>
 REEL_HD inline T exponential(T x) {
   if constexpr (std::is_floating_point_v<T> || is_complex_type<T>) {
@@ -196,20 +197,20 @@ REEL_HD inline T exponential(T x) {
   } else {
     constexpr bool wide = sizeof(scalar_of<T>) == 8;
     const T least = number<T>(wide ? -746.0 : -104.0), most = number<T>(wide ? 710.0 : 89.0);
-    const Halvings<T> h(min(most, max(least, x)));  // of these two a SIMD batch takes the second when it is NaN
-    return scale_by_power(T(1) + h.expm1_r, h.k);   // of the SIMD library
+    const Halvings<T> h(min(most, max(least, x)));  // on SIMD batches min and max return the second argument if NaN
+    return scale_by_power(T(1) + h.expm1_r, h.k);   // from the SIMD library
   }
 }
 
-/// 1 / (1 + e) for 0 <= e <= 1, to little more than half a unit: 1 - r is exact, so that what is missing to 1 is found
-/// with one rounding.
+/// 1 / (1 + e) for 0 <= e <= 1, accurate to little more than half an ulp: 1 - r is exact, so the residual has only one
+/// rounding.
 template <class T>
 REEL_HD inline T inverse_of_one_plus(T e) {
   const T r = rough_inverse(T(1) + e);
   return multiply_add(r, multiply_add(-r, e, T(1) - r), r);
 }
 
-/// log x, where xsimd's is wrong for subnormal doubles.
+/// log x; xsimd's own is wrong for subnormal doubles.
 template <class T>
 REEL_HD inline T logarithm(T x) {
   if constexpr (std::is_floating_point_v<T> || is_complex_type<T>) {

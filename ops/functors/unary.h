@@ -1,5 +1,5 @@
-// Functions of one element: their names, the numbers they take, and what they are. T is a number or a SIMD batch of
-// numbers. A new one is a line here and a word in the list below it, and gets its derivative in ops/unary.cpp.
+// Functions of one element: name, supported element types, and formula. T is a scalar or a SIMD batch of scalars. To
+// add one, write a line here, add it to the list below, and define its derivative in ops/unary.cpp.
 #pragma once
 #include "ops/functors/domain.h"
 #include "ops/functors/math.h"
@@ -18,8 +18,8 @@ namespace reel {
   };
 
 UNARY(Neg, "neg", numbers, -x)
-UNARY(Abs, "abs", numbers, abs(x))           // of complex numbers: real
-UNARY(Sign, "sign", numbers, math::sign(x))  // -1, 0 or 1; of complex numbers x / |x|, or 0
+UNARY(Abs, "abs", numbers, abs(x))           // real for complex x
+UNARY(Sign, "sign", numbers, math::sign(x))  // -1, 0 or 1; for complex x it is x / |x|, or 0
 UNARY(Square, "square", numbers, times(x, x))
 UNARY(Reciprocal, "reciprocal", fields, over(T(1), x))
 UNARY(Sqrt, "sqrt", fields, sqrt(x))
@@ -54,7 +54,7 @@ UNARY(IsInf, "is_inf", fields, isinf(x))
 UNARY(IsFinite, "is_finite", fields, isfinite(x))
 UNARY(Not, "logical_not", booleans, !x)
 
-struct Sigmoid {  // 1 / (1 + e^-x) by e^-|x|, which neither overflows nor loses places on the negative side
+struct Sigmoid {  // 1 / (1 + e^-x) through e^-|x|, which neither overflows nor loses precision for negative x
   static constexpr auto name = "sigmoid";
   static constexpr unsigned domain = real_numbers;
   template <class T>
@@ -66,9 +66,9 @@ struct Sigmoid {  // 1 / (1 + e^-x) by e^-|x|, which neither overflows nor loses
 };
 UNARY(Silu, "silu", real_numbers, x* Sigmoid{}(x))
 
-// Those with parameters, which are their members.
+// Functors with parameters, which are their members.
 
-struct Affine {  // scale x + shift: what arithmetic with a plain number comes to
+struct Affine {  // scale x + shift: arithmetic with a plain scalar
   double scale = 1, shift = 0;
   static constexpr auto name = "affine";
   static constexpr unsigned domain = numbers;
@@ -102,7 +102,7 @@ struct Elu {  // x for x > 0, alpha (e^x - 1) else
     return select(x > T(0), x, math::number<T>(alpha) * expm1(x));
   }
 };
-struct Clamp {  // x moved into low..high; NaN stays NaN
+struct Clamp {  // x clamped to low..high; NaN stays NaN
   double low, high;
   static constexpr auto name = "clamp";
   static constexpr unsigned domain = real_numbers;
@@ -113,7 +113,7 @@ struct Clamp {  // x moved into low..high; NaN stays NaN
     return select(x < l, l, select(x > h, h, x));
   }
 };
-struct ScaleGradient {  // x; the factor is for the gradient alone
+struct ScaleGradient {  // x; only the gradient is multiplied by the factor
   double factor = 1;
   static constexpr auto name = "scale_gradient";
   static constexpr unsigned domain = fields;
@@ -122,7 +122,7 @@ struct ScaleGradient {  // x; the factor is for the gradient alone
     return x;
   }
 };
-struct Power {  // x^exponent; whole exponents up to 64 by multiplication
+struct Power {  // x^exponent; integer exponents up to +-64 by multiplication
   double exponent = 1;
   static constexpr auto name = "power";
   static constexpr unsigned domain = fields;
@@ -134,7 +134,7 @@ struct Power {  // x^exponent; whole exponents up to 64 by multiplication
   }
 };
 
-/// The functions without parameters, each with its name in C++: what declares, defines and registers them.
+/// The functors without parameters, each with its C++ function: this list declares, defines and registers them.
 // clang-format off
 #define REEL_UNARY_FUNCTIONS(X)                                                                        \
   X(Neg, neg) X(Abs, abs) X(Sign, sign) X(Square, square) X(Reciprocal, reciprocal)                    \

@@ -1,5 +1,5 @@
-// The optimisers' steps, element by element: parameter p, gradient g, and up to three running values of the optimiser.
-// T is a number or a SIMD batch of numbers.
+// The optimisers' update rules, per element: parameter p, gradient g, and up to three state values of the optimiser. T
+// is a scalar or a SIMD batch of scalars.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -59,16 +59,16 @@ struct AdagradRule {  // s <- s + g^2; p <- p - rate g / (sqrt(s) + eps)
 
 using UpdateRules = TypeList<SgdRule, RmspropRule, AdamRule, AdagradRule>;
 
-/// What changes from step to step. It lies in the memory of the device, so that an update that is written down once can
-/// be run at every step.
+/// The values that change from step to step. They are in device memory, so that a captured update can be replayed at
+/// every step.
 struct UpdateNumbers {
-  double scale;                     // of the gradients; NaN: no step is taken
-  double rate;                      // all rates are taken times this
+  double scale;                     // multiplies the gradients; NaN: skips the update
+  double rate;                      // multiplies all learning rates
   double correction1, correction2;  // AdamRule's
 };
-/// Factor of gradients of this norm, so that it is at most `limit`.
+/// The factor that clips gradients of this norm to `limit`.
 REEL_HD inline double clip_scale(double norm, double limit) { return norm > limit ? limit / norm : 1; }
-/// The same from the loss and n - 1 sums of squares, added in order; NaN where loss or norm is not finite.
+/// The same from the loss and n - 1 sums of squares, added in order; NaN if the loss or the norm is not finite.
 REEL_HD inline double clip_scale(const double* numbers, std::int64_t n, double limit) {
   double squares = 0;
   for (std::int64_t i = 1; i < n; ++i) squares += numbers[i];
@@ -76,7 +76,7 @@ REEL_HD inline double clip_scale(const double* numbers, std::int64_t n, double l
   const bool finite = math::isfinite(numbers[0]) && math::isfinite(norm);
   return finite ? clip_scale(norm, limit) : std::numeric_limits<double>::quiet_NaN();
 }
-/// The rule as it is for a parameter at this step.
+/// The rule with this step's values, for a parameter with learning rate `rate`.
 template <class Rule>
 REEL_HD Rule at_step(Rule rule, double rate, const UpdateNumbers& numbers) {
   rule.rate = rate * numbers.rate;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 28;
 
-/// True when there is less sound than the header says; libsndfile takes what there is, and only its log tells.
+/// True if the file holds less sound than its header says: libsndfile reads what there is, and only its log says so.
 bool cut_off(SNDFILE* file) {
   std::string log(1 << 14, '\0');
   const int n = sf_command(file, SFC_GET_LOG_INFO, log.data(), static_cast<int>(log.size()));
@@ -27,8 +27,8 @@ bool cut_off(SNDFILE* file) {
          log.substr(data, log.find('\n', data) - data).find("should be") != std::string::npos;
 }
 
-/// A WAV file of the chunks that sound is made of: libsndfile looks into all others, and is lost for minutes in some
-/// that say that they are larger than the file. Throws DataError when a chunk other than the last is not all there.
+/// Keeps only the chunks of a WAV file that sound needs. libsndfile parses all the others, and spends minutes on some
+/// that claim to be larger than the file. Throws DataError if a chunk other than "data" is cut off.
 std::string wav_of_sound(const std::string& set, const std::string& path, std::string_view bytes) {
   constexpr std::size_t head = 12, chunk_head = 8;  // "RIFF", size, "WAVE"; name, size
   const bool big_endian = bytes.starts_with("RIFX");
@@ -38,7 +38,7 @@ std::string wav_of_sound(const std::string& set, const std::string& path, std::s
     for (std::size_t i = 0; i < 4; ++i)
       size |= static_cast<std::size_t>(static_cast<unsigned char>(rest[4 + i])) << 8 * (big_endian ? 3 - i : i);
     const std::string_view name = rest.substr(0, 4), chunk = rest.substr(0, chunk_head + size);
-    if (name == "data" && data.empty()) data = chunk;  // less of it than it says is found out later
+    if (name == "data" && data.empty()) data = chunk;  // a cut-off data chunk is found later
     if (chunk.size() < chunk_head + size && name != "data")
       throw DataError(set, path, fmt::format("is cut off or damaged: a part of it says that it has {} bytes", size));
     if ((name == "fmt " || name == "fact") && data.empty()) format += chunk;
@@ -47,7 +47,7 @@ std::string wav_of_sound(const std::string& set, const std::string& path, std::s
   return std::string(bytes.substr(0, head)) + format + data;
 }
 
-/// Bytes in memory, as libsndfile reads a file.
+/// Lets libsndfile read bytes in memory as a file.
 class Bytes {
  public:
   explicit Bytes(std::string_view bytes) : bytes_(bytes) {}
@@ -81,7 +81,7 @@ class Bytes {
   sf_count_t at_ = 0;
 };
 
-/// Throws DataError with the place of the first sample that is no sound.
+/// Throws DataError with the index of the first invalid sample.
 void check_samples(const std::string& set, const std::string& path, const std::vector<double>& x) {
   const auto bad = std::find_if(x.begin(), x.end(), [](double v) { return !(std::abs(v) <= 0x1p31); });
   if (bad == x.end()) return;
@@ -98,7 +98,7 @@ std::vector<double> read_audio(const std::string& set, const std::string& path, 
 
 std::vector<double> parse_audio(const std::string& set, const std::string& path, std::string_view bytes,
                                 std::int64_t rate) {
-  // libsndfile reads dozens of formats; those of data sets are enough to get wrong
+  // libsndfile reads dozens of formats; accept only those that data sets use
   const bool known = bytes.starts_with("RIFF") || bytes.starts_with("RIFX") || bytes.starts_with("NIST_1A");
   if (!known) throw DataError(set, path, "is no sound file, WAV or NIST SPHERE");
   SF_INFO info{};
@@ -106,8 +106,8 @@ std::vector<double> parse_audio(const std::string& set, const std::string& path,
   Bytes source(clean);
   const std::unique_ptr<SNDFILE, int (*)(SNDFILE*)> file(source.open(info), sf_close);
   if (!file) throw DataError(set, path, fmt::format("is no sound file ({})", sf_strerror(nullptr)));
-  if (info.channels != 1) throw DataError(set, path, fmt::format("has {} channels, 1 is wanted", info.channels));
-  constexpr sf_count_t most_in_byte = 8;  // of any coding of speech
+  if (info.channels != 1) throw DataError(set, path, fmt::format("has {} channels, 1 expected", info.channels));
+  constexpr sf_count_t most_in_byte = 8;  // samples; no speech codec packs more
   if (info.frames < 1 || info.frames > std::ssize(bytes) * most_in_byte)
     throw DataError(set, path, fmt::format("has {} samples in {} bytes", info.frames, bytes.size()));
   if (cut_off(file.get())) throw DataError(set, path, "is cut off: it has less sound than its header says");
@@ -115,7 +115,7 @@ std::vector<double> parse_audio(const std::string& set, const std::string& path,
   const std::int64_t up = rate / common, down = info.samplerate / common;
   if (info.samplerate < rate || up > 1000 || down > 1000)
     throw DataError(set, path,
-                    fmt::format("has {} samples a second: {} are wanted, or more in a ratio of small numbers to that",
+                    fmt::format("has {} samples a second: {} expected, or more in a ratio of small numbers to that",
                                 info.samplerate, rate));
   std::vector<double> x(static_cast<std::size_t>(info.frames));
   const sf_count_t read = sf_read_double(file.get(), x.data(), info.frames);
@@ -138,7 +138,7 @@ std::vector<double> resample(const std::vector<double>& x, std::int64_t up, std:
   const auto n = static_cast<std::int64_t>(x.size());
   std::vector<double> y;
   for (std::int64_t k = 0; k < (n * up + down - 1) / down; ++k) {
-    // samples i of x with tap k down + half - i up within the filter
+    // the samples i for which tap middle + half - i up lies within the filter
     const std::int64_t middle = k * down;
     const std::int64_t first = std::max<std::int64_t>(0, (middle - half + up - 1) / up);
     const std::int64_t last = std::min(n - 1, (middle + half) / up);

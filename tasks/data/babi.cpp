@@ -10,7 +10,7 @@ namespace reel {
 namespace {
 
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 28;
-constexpr std::size_t most_words = std::size_t{1} << 26;  // in the stories of all questions: each question has its own
+constexpr std::size_t most_words = std::size_t{1} << 26;  // in all stories; each question has its own copy
 
 std::vector<std::int32_t> words_of(std::string_view text, bool punctuation, WordNumbers& number) {
   std::vector<std::int32_t> out;

@@ -11,17 +11,17 @@ namespace reel {
 
 struct BabiQuestion {
   std::vector<std::int32_t> story;  // words of all statements of the story before the question
-  std::vector<std::int32_t> words;  // of the question
-  std::int32_t answer = 0;          // which of the answers
+  std::vector<std::int32_t> words;  // words of the question
+  std::int32_t answer = 0;          // index of the answer
 };
 
 struct Babi {
-  std::vector<std::string> words;                  // word 0 stands for none
-  std::vector<std::string> answers;                // several words with commas between are one answer
+  std::vector<std::string> words;                  // word 0 is padding
+  std::vector<std::string> answers;                // an answer of several words has commas between them
   std::array<std::vector<BabiQuestion>, 3> parts;  // train, valid, test
 };
 
-/// Numbers for words, in the order in which they come.
+/// Assigns ids to words, in the order in which they first appear.
 class WordNumbers {
  public:
   explicit WordNumbers(std::vector<std::string>& names) : names_(names) {}
@@ -32,12 +32,12 @@ class WordNumbers {
   std::map<std::string, std::int32_t> ids_;
 };
 
-/// The questions of the text of one file. Throws DataError with `file` and the line of what is not of the format.
+/// Parses the questions of one file. Throws DataError with `file` and the line that is malformed.
 std::vector<BabiQuestion> parse_babi(const std::string& file, std::string_view text, bool punctuation,
                                      WordNumbers& word, WordNumbers& answer);
 
-/// Task 1 to 20 from DATA/babi/FOLDER/qaN_{train,valid,test}.txt. Words are in lower case; full stops and question
-/// marks are words of their own, or left out. Throws DataError with file and line of what is not of the format.
+/// Reads task 1 to 20 from DATA/babi/FOLDER/qaN_{train,valid,test}.txt. Words are converted to lower case; full stops
+/// and question marks are separate words, or dropped. Throws DataError with the file and line that is malformed.
 Babi read_babi(const std::string& data, const std::string& folder, std::int64_t task, bool punctuation);
 
 }  // namespace reel

@@ -9,9 +9,10 @@ namespace reel {
 
 namespace {
 
-constexpr std::size_t largest = std::size_t{1} << 30;  // more than any such set has, less than the memory
+constexpr std::size_t largest = std::size_t{1} << 30;  // more than any such data set has, less than the memory
 
-/// The first `limit` bytes of a file, or all when it has fewer, unpacked when it is gzip; and whether there are more.
+/// The first `limit` bytes of a file (all of them if it has fewer), decompressed if it is gzip, and whether there are
+/// more.
 std::pair<std::string, bool> first_bytes(const std::string& set, const std::string& name, std::string_view bytes,
                                          std::size_t limit) {
   if (!is_gzip(bytes)) return {std::string(bytes.substr(0, limit)), bytes.size() > limit};
@@ -39,7 +40,7 @@ Idx parse_idx(const std::string& set, const std::string& name, std::string_view 
   };
   if (head.size() < header)
     throw DataError(set, name, fmt::format("has {} bytes, its header alone {}", head.size(), header));
-  const std::uint32_t magic = 0x800U + static_cast<std::uint32_t>(rank);  // unsigned bytes, so many axes
+  const std::uint32_t magic = 0x800U + static_cast<std::uint32_t>(rank);  // unsigned bytes, `rank` axes
   if (number(0) != magic)
     throw DataError(set, name,
                     fmt::format("starts with {:#010x}, not the {:#010x} of IDX with {} axes", number(0), magic, rank));

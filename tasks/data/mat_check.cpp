@@ -16,7 +16,7 @@ namespace {
 
 enum Type : std::uint32_t { int8 = 1, int32 = 5, uint32 = 6, matrix = 14, compressed = 15 };
 constexpr int cell_class = 1, char_class = 4, first_number = 6, last_number = 15, complex_flag = 8;
-constexpr std::size_t most_bytes = std::size_t{1} << 28;    // of all matrices, unpacked
+constexpr std::size_t most_bytes = std::size_t{1} << 28;    // of all matrices, decompressed
 constexpr std::size_t most_numbers = std::size_t{1} << 26;  // in all matrices; matio takes eight bytes for each
 
 std::uint32_t word(std::string_view bytes, std::size_t at) {
@@ -30,7 +30,7 @@ struct Element {
   std::string_view data;
 };
 
-/// Takes the element at the front: its type, its size, then so many bytes; or, of up to four bytes, all in one place.
+/// Takes the first element: its type, its size, then that many bytes; up to four bytes may be stored inside the tag.
 std::optional<Element> take(std::string_view& rest) {
   constexpr std::size_t tag = 8;
   if (rest.size() < tag) return std::nullopt;
@@ -49,18 +49,18 @@ std::optional<Element> take(std::string_view& rest) {
   return e;
 }
 
-/// Bytes of a number of a type; 0 for what holds none.
+/// Bytes per number of a type; 0 for a type that holds no numbers.
 std::size_t width_of(std::uint32_t type) {
   constexpr std::size_t widths[] = {0, 1, 1, 2, 2, 4, 4, 4, 0, 8, 0, 0, 8, 8};
   return type < std::size(widths) ? widths[type] : 0;
 }
 
-/// Looks through matrices, and counts the numbers in all of them.
+/// Checks matrices, and counts the numbers in all of them.
 class Checker {
  public:
-  /// True when the parts of a matrix are all there, and as many as its extents say.
+  /// True if all parts of a matrix are present and have the sizes that its extents say.
   bool sound(std::string_view rest, int depth = 0) {
-    constexpr int deepest = 8;  // cells within cells
+    constexpr int deepest = 8;  // nesting of cells
     constexpr std::size_t longest_name = 255, most_axes = 8;
     if (rest.empty()) return true;
     const auto flags = take(rest), extents = take(rest), name = take(rest);
@@ -72,14 +72,14 @@ class Checker {
     std::size_t count = 1;
     for (std::size_t at = 0; at < extents->data.size(); at += 4) {
       count *= word(extents->data, at);
-      if (count > rest.size()) return false;  // none takes less than a byte
+      if (count > rest.size()) return false;  // every element takes at least a byte
     }
     const int kind = static_cast<unsigned char>(flags->data[0]);
     if (kind == cell_class) return sound_cells(rest, count, depth);
     const bool numbers = kind == char_class || (kind >= first_number && kind <= last_number);
     return numbers && sound_numbers(rest, count, flags->data[1] & complex_flag ? 2 : 1);
   }
-  /// The last matrix was sound, but there are more numbers than are read.
+  /// True if valid matrices hold more numbers than the limit.
   bool too_many() const { return numbers_ > most_numbers; }
 
  private:

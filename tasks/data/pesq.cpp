@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A new folder that is gone, with all in it, at the end.
+/// A new temporary folder, which the destructor removes with its contents.
 class Folder {
  public:
   Folder() : path_((fs::temp_directory_path() / "reel-XXXXXX").string()) {

@@ -13,7 +13,7 @@ namespace {
 
 using Variable = std::unique_ptr<matvar_t, decltype(&Mat_VarFree)>;
 
-/// A number of a full matrix; -1 for a kind that no piano roll has.
+/// Element i of a full matrix; -1 for a dtype that no piano roll has.
 double number(const matvar_t& matrix, std::size_t i) {
   switch (matrix.data_type) {
     case MAT_T_UINT8:
@@ -60,7 +60,7 @@ std::vector<Tune> read_array(const std::string& set, const std::string& file, ma
 }  // namespace
 
 Tunes read_piano_rolls(const std::string& set, const std::string& path) {
-  Mat_LogInitFunc("reel", [](int, char*) {});  // what is wrong we say ourselves
+  Mat_LogInitFunc("reel", [](int, char*) {});  // we report errors ourselves
   const std::string file = std::filesystem::path(path).filename();
   if (const std::string what = mat_damage(read_data(set, file, path, std::size_t{1} << 28)); !what.empty())
     throw DataError(set, file, what);

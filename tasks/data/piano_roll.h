@@ -7,7 +7,7 @@
 
 namespace reel {
 
-/// A tune: its frames one after the other, 88 keys each.
+/// A tune: its frames in order, 88 keys each.
 using Tune = std::vector<std::uint8_t>;
 constexpr std::int64_t piano_keys = 88;
 
@@ -15,7 +15,7 @@ struct Tunes {
   std::vector<Tune> train, valid, test;
 };
 
-/// Throws DataError, naming the file and the array, when one is missing or is not what it should be.
+/// Throws DataError naming the file and the array if an array is missing or malformed.
 Tunes read_piano_rolls(const std::string& set, const std::string& path);
 
 }  // namespace reel

@@ -32,7 +32,7 @@ void check_parts(const std::string& set, const std::string& folder, const Speech
     if (part->empty()) throw DataError(set, folder, fmt::format("holds no .wav or .sph file to {}", name));
 }
 
-/// The folder of this name, in capitals or not; empty when there is none.
+/// The subfolder of this name, ignoring case; empty if there is none.
 std::string child(const std::string& folder, const std::string& name) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error))
@@ -64,7 +64,7 @@ SpeechFiles speech_in_folder(const std::string& folder) {
     if (!test.empty()) files.test = audio_files(test);
   } else {
     std::vector<std::string> all = audio_files(folder);
-    Stream random(0, 0);  // the split is that of the files, not of a run's seed
+    Stream random(0, 0);  // the split depends on the files, not on a run's seed
     for (std::size_t k = all.size(); k > 1; --k)
       std::swap(all[k - 1], all[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(k)))]);
     const std::size_t tenth = (all.size() + 9) / 10;

@@ -18,8 +18,8 @@ constexpr double lowest = 150, dynamic_range = 40, lower_bound = -15;
 
 using Signal = std::vector<double>;
 
-/// Frames of the signal times MATLAB's hanning(256), which has no zeros at its ends; a frame that ends with the signal
-/// is not taken, as in the published code.
+/// Frames of the signal times MATLAB's hanning(256), which has no zeros at its ends. Like the published code, it drops
+/// a frame that ends exactly where the signal ends.
 std::vector<Signal> windowed(const Signal& x) {
   std::vector<Signal> frames;
   for (std::size_t first = 0; first + size < x.size(); first += hop) {
@@ -30,7 +30,7 @@ std::vector<Signal> windowed(const Signal& x) {
   return frames;
 }
 
-/// Frames put one over the other again, hop after hop; only those that are kept.
+/// Overlap-adds the frames that are kept, one hop apart.
 Signal joined(const std::vector<Signal>& frames, const std::vector<bool>& kept) {
   Signal out;
   std::size_t at = 0;
@@ -43,7 +43,7 @@ Signal joined(const std::vector<Signal>& frames, const std::vector<bool>& kept) 
   return out;
 }
 
-/// Frames with less than 40 dB below the loudest one of the reference.
+/// Marks the frames less than 40 dB below the loudest frame of the reference.
 std::vector<bool> audible(const std::vector<Signal>& frames) {
   Signal energy;
   for (const Signal& f : frames) energy.push_back(std::inner_product(f.begin(), f.end(), f.begin(), 0.0));
@@ -53,7 +53,7 @@ std::vector<bool> audible(const std::vector<Signal>& frames) {
   return out;
 }
 
-/// The root of the energy in 15 bands of a third of an octave, from 150 Hz on: [frames][band].
+/// The root of the energy in 15 third-octave bands from 150 Hz up: [frames][band].
 std::vector<Signal> envelopes(const Signal& x) {
   const std::vector<Signal> frames = windowed(x);
   if (frames.empty()) return {};
@@ -62,7 +62,7 @@ std::vector<Signal> envelopes(const Signal& x) {
   const Tensor spectrum =
       rfft(Tensor::from<double>(all, {static_cast<std::int64_t>(frames.size()), size}), {.n = fft_size});
   const Signal power = square(abs(spectrum)).values<double>();
-  const auto bin = [](double frequency) {  // the nearest; the lower one of two
+  const auto bin = [](double frequency) {  // the nearest bin; the lower one of two
     const double place = frequency * fft_size / stoi_rate;
     return static_cast<std::size_t>(std::ceil(place - 0.5));
   };
@@ -80,7 +80,7 @@ std::vector<Signal> envelopes(const Signal& x) {
   return out;
 }
 
-/// Of two rows of numbers; 0 when one of them is constant.
+/// The correlation of two signals; 0 if one of them is constant.
 double correlation(Signal a, Signal b) {
   for (Signal* v : {&a, &b}) {
     const double mean = std::accumulate(v->begin(), v->end(), 0.0) / static_cast<double>(v->size());

@@ -8,10 +8,10 @@ namespace reel {
 
 namespace {
 
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;  // four times that as characters
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;  // decoded, it takes four times as many bytes
 
-/// Length of the character at the start of the bytes, 0 when these are no UTF-8 (too long forms, surrogates and what is
-/// beyond the last code point included); its number goes into `code`.
+/// The length of the character at the start of the bytes, and its code point in `code`. Returns 0 if the bytes are not
+/// UTF-8, which includes overlong forms, surrogates and values beyond the last code point.
 std::size_t decode(std::string_view bytes, char32_t& code) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
   const unsigned first = byte(0);
@@ -27,7 +27,7 @@ std::size_t decode(std::string_view bytes, char32_t& code) {
   return code < least[length] || surrogate || code > 0x10FFFF ? 0 : length;
 }
 
-/// Each line of a file through a function.
+/// Applies a function to each line of a text.
 std::u32string by_line(const std::u32string& text, const auto& change) {
   std::u32string out;
   for (std::size_t first = 0; first < text.size();) {
@@ -43,7 +43,7 @@ std::u32string stripped(const std::u32string& line) {
   return first == std::u32string::npos ? U"" : line.substr(first, line.find_last_not_of(U' ') - first + 1);
 }
 
-/// "a b _ c" is "ab c".
+/// "a b _ c" becomes "ab c".
 std::u32string without_fields(const std::u32string& line) {
   std::u32string out;
   for (const char32_t c : line)

@@ -18,7 +18,7 @@ class Inflater {
     REEL_ASSERT(packed.size() <= std::numeric_limits<uInt>::max());
     stream.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(packed.data()));
     stream.avail_in = static_cast<uInt>(packed.size());
-    constexpr int either = 32;  // gzip or zlib, as the first bytes say
+    constexpr int either = 32;  // detects gzip or zlib from the first bytes
     if (inflateInit2(&stream, either + MAX_WBITS) != Z_OK) throw std::bad_alloc();
   }
   ~Inflater() { inflateEnd(&stream); }

@@ -1,4 +1,4 @@
-// What gzip and zlib packed, no more of it than is asked for.
+// Decompresses gzip and zlib data, up to a limit.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,11 +7,11 @@ namespace reel {
 
 enum class Unpacked { whole, cut_off, damaged, too_long };
 
-/// True for bytes that start as a gzip file does.
+/// True if the bytes start like a gzip file.
 bool is_gzip(std::string_view bytes);
 
-/// Puts into `out` what gzip or zlib packed, gzip members one after the other, but at most `limit` bytes of it. Sums in
-/// the packed bytes are compared.
+/// Decompresses gzip or zlib data into `out`, with gzip members concatenated, but at most `limit` bytes of it. Verifies
+/// the checksums.
 Unpacked unpack(std::string_view packed, std::size_t limit, std::string& out);
 
 }  // namespace reel

@@ -33,7 +33,7 @@ std::string y_axis(const Range& range, bool logarithmic) {
 }
 
 std::string x_axis(double last) {
-  // gnuplot's own labels would be 20000, 40000, or round 1.5k to 2k
+  // gnuplot's own labels would be 20000, 40000, or would round 1.5k to 2k
   const double rough = last / 6, power = std::pow(10, std::floor(std::log10(rough)));
   double step = 10 * power;
   for (const double factor : {5.0, 2.0, 1.0})

@@ -1,4 +1,4 @@
-// What all curves look like: axes, grid, legend, title, as gnuplot commands.
+// Axes, grid, legend and title shared by all curves, as gnuplot commands.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -6,22 +6,22 @@
 
 namespace reel {
 
-/// Lowest and highest of what is drawn; on a logarithmic axis only what is above 0 counts.
+/// The lowest and highest plotted value; only values above 0 count, because a logarithmic axis shows no others.
 struct Range {
   double low = std::numeric_limits<double>::infinity(), high = 0;
   void take(double y);
-  /// True when the numbers span more than a factor of 20, which a linear axis would press to its bottom.
+  /// True if the values span more than a factor of 20, which a linear axis would squeeze to its bottom.
   bool wide() const { return high > 20 * low; }
 };
 
-/// The y axis for this range, from 0 on unless logarithmic.
+/// The y axis for this range; it starts at 0 unless it is logarithmic.
 std::string y_axis(const Range& range, bool logarithmic);
-/// The x axis from 0 to `last`, with ticks at 1, 2 or 5 times a power of ten, written as 1.5k, 20M.
+/// The x axis from 0 to `last`, with ticks at 1, 2 or 5 times a power of ten, written like 1.5k, 20M.
 std::string x_axis(double last);
-/// Border, grid, legend above, title and labels. `legend_rows`: lines that the legend takes.
+/// Border, grid, legend above, title and labels. `legend_rows` is the number of lines in the legend.
 std::string frame(const std::string& title, const std::string& x_label, const std::string& y_label,
                   int legend_rows = 1);
-/// A number for a data block; NaN for one that is not finite.
+/// A value for a data block; NaN if it is not finite.
 std::string plotted(double y);
 
 }  // namespace reel

@@ -1,4 +1,4 @@
-// A checkpoint: all that the rest of a run depends on, in one safetensors file.
+// A checkpoint: everything that the rest of a run depends on, in one safetensors file.
 #pragma once
 #include <functional>
 #include <optional>
@@ -10,34 +10,35 @@
 namespace reel {
 
 /// Writes parameters, optimiser state, schedule and position; random numbers are functions of seed and position. Throws
-/// Diverged when one of them is not finite, and leaves the old file.
+/// Diverged if a value is not finite, and keeps the old file.
 void save_checkpoint(const std::string& path, const Model& model, const Optimizer& optimizer, const Schedule& schedule,
                      std::uint64_t seed, const Progressed& at);
 
-/// "cell.W: element 7 is NaN" of the first parameter that is not finite; empty when there is none.
+/// "cell.W: element 7 is NaN" for the first parameter that is not finite; empty if there is none.
 std::string not_finite(const Model& model);
 
-/// The states that the step after `step` starts from, by their kinds; none when it starts anew.
+/// The specs of the states that the step after `step` starts from; none if it starts fresh.
 using CarryNeeded = std::function<std::vector<Spec>(std::int64_t step)>;
 
-/// What was read, and whether its checksum was; older files have none.
+/// The loaded position, and whether the file had a checksum to verify; older files have none.
 struct Loaded {
   Progressed at;
   bool checked = false;
 };
-/// Reads it back into place. Throws Error naming the file and what does not fit; then nothing has changed.
+/// Loads a checkpoint into the model, optimiser and schedule. Throws Error naming the file and what does not fit; then
+/// nothing has changed.
 Loaded load_checkpoint(const std::string& path, const Model& model, Optimizer& optimizer, Schedule& schedule,
                        std::uint64_t seed, const CarryNeeded& needed);
 
-/// How many threads of the CPU the run used; 0: the file, of an older version, does not say. None when there is no such
-/// file. Throws Error naming a damaged one.
+/// How many CPU threads the run used: 0 if the file is from an older version that does not say, nothing if there is no
+/// file. Throws Error naming a damaged file.
 std::optional<int> threads_of(const std::string& path);
 
-/// Writes the parameters that belong to the best validation. Throws Diverged as save_checkpoint does.
+/// Writes the parameters with the best validation loss. Throws Diverged like save_checkpoint.
 void save_best(const std::string& path, const Model& model, const Best& best);
-/// What it says of them; no best when there is no such file. Throws Error naming a damaged one.
+/// The validation that such a file belongs to; a default Best if there is no file. Throws Error naming a damaged file.
 Best best_of(const std::string& path);
-/// Puts them into the model. Throws Error naming the file and what does not fit; then nothing has changed.
+/// Loads such a file into the model. Throws Error naming the file and what does not fit; then nothing has changed.
 void load_best(const std::string& path, const Model& model);
 
 }  // namespace reel

@@ -12,16 +12,16 @@ namespace {
 
 constexpr std::int64_t most = std::int64_t{1} << 53;  // counters are exact as f64, too
 constexpr double largest = std::numeric_limits<double>::max();
-constexpr const char* carried = "carry.";  // and a number
+constexpr const char* carried = "carry.";  // followed by an index
 
-/// Where the first number is that is not finite; -1 without one.
+/// The index of the first value that is not finite; -1 if there is none.
 template <class T>
 std::ptrdiff_t first_not_finite(const std::vector<T>& values) {
   const auto bad = std::find_if(values.begin(), values.end(), [](T v) { return !std::isfinite(v); });
   return bad == values.end() ? -1 : bad - values.begin();
 }
 
-/// Real numbers of a tensor on any device; a complex one is two.
+/// The real values of a tensor on any device; a complex value counts as two.
 template <class T>
 std::vector<T> numbers_of(const Tensor& x) {
   std::vector<T> out(x.bytes() / sizeof(T));

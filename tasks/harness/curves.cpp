@@ -16,8 +16,8 @@ namespace {
 constexpr std::array colors{"#1f5f9e", "#d9822b", "#2e8b57", "#8e44ad", "#c2185b",
                             "#00838f", "#7f6000", "#5d6d7e", "#b03a2e", "#6b8e23"};
 constexpr const char* baseline_color = "#c0392b";
-constexpr std::size_t legend_letters = 104;  // in a line above the picture
-constexpr std::size_t sample_letters = 9;    // what the line before a name takes
+constexpr std::size_t legend_letters = 104;  // in a line of the legend
+constexpr std::size_t sample_letters = 9;    // the width of the line sample before a name
 
 }  // namespace
 

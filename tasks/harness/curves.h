@@ -1,4 +1,4 @@
-// Several runs in one figure: a curve each, the baseline, and bars of reported and measured numbers.
+// Several runs in one figure: a curve each, the baseline, and bars of reported and measured values.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@
 namespace reel {
 
 struct Curve {
-  std::string name;                               // in the legend; curves of one name share a colour and one line there
+  std::string name;                               // in the legend; curves of the same name share a colour and an entry
   std::vector<std::pair<double, double>> points;  // x, y; a y that is not finite is left out
 };
 
@@ -18,25 +18,25 @@ struct CurvesPicture {
   std::string title, x_label, y_label;
   std::vector<Curve> curves;
   std::optional<double> baseline = std::nullopt;
-  std::optional<bool> logarithmic = std::nullopt;  // of the y axis; nothing: where the numbers span a factor of 20
+  std::optional<bool> logarithmic = std::nullopt;  // y axis; unset: if the values span a factor of 20
 };
 
-/// Draws `svg` and a png beside it; returns one line that says why there is no picture, or nothing.
+/// Draws `svg` and a png next to it; returns one line saying why there is no picture, or nothing.
 std::optional<std::string> draw_curves(const std::string& svg, const CurvesPicture& picture);
 
-/// Numbers of one thing: NaN for what is not there.
+/// The values of one pair of bars; NaN if missing.
 struct Bar {
   std::string name;
   double reported, measured, spread;
 };
 
-/// Draws for each its two bars side by side; as draw_curves.
+/// Draws the two bars of each entry side by side; returns the same as draw_curves.
 std::optional<std::string> draw_bars(const std::string& svg, const std::string& title, const std::string& y_label,
                                      const std::vector<Bar>& bars);
 
-/// The names of columns of metrics.csv that can be drawn: train_loss, valid_loss, accuracy, grad_norm.
+/// The columns of metrics.csv that can be drawn: train_loss, valid_loss, accuracy, grad_norm.
 const std::vector<std::string>& curve_metrics();
-/// One of them of a row.
+/// The value of one of these columns in a row.
 double metric_of(const RunFolder::Row& row, const std::string& metric);
 
 }  // namespace reel

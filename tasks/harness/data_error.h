@@ -1,4 +1,4 @@
-// Files of data sets, and what is wrong with them.
+// Reading the files of data sets, and the errors they cause.
 #pragma once
 #include <filesystem>
 
@@ -7,8 +7,8 @@
 
 namespace reel {
 
-/// A file that is missing or damaged: "[mnist] train-labels-idx1-ubyte.gz: not found in data/mnist. See docs/data.md
-/// for where to get it, or give --data DIR." Not the fault of an option, so that programs exit with 1.
+/// A missing or damaged data file: "[mnist] train-labels-idx1-ubyte.gz: not found in data/mnist. See docs/data.md for
+/// where to get it, or give --data DIR." No option is at fault, so programs exit with 1.
 struct DataError : Error {
   DataError(const std::string& set, const std::string& file, const std::string& what)
       : Error(set, file + ": " + what + ". See docs/data.md for where to get it, or give --data DIR.") {}
@@ -23,7 +23,7 @@ inline std::string data_file(const std::string& data, const std::string& set, co
   return folder / name;
 }
 
-/// The bytes of a file of a data set; throws DataError when it cannot be read or has more than `limit`.
+/// Reads a file of a data set; throws DataError if it cannot be read or has more than `limit` bytes.
 inline std::string read_data(const std::string& set, const std::string& name, const std::string& path,
                              std::uint64_t limit) try {
   return read_file(path, limit);

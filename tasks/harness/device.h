@@ -1,4 +1,4 @@
-// Batches are made by the CPU, models may live elsewhere.
+// Copies between devices: batches are made on the CPU, while models may live elsewhere.
 #pragma once
 #include "tasks/harness/model.h"
 
@@ -6,7 +6,7 @@ namespace reel {
 
 /// Overwrites the elements with those of a tensor of the same dtype and shape on any device.
 void fill_from(const Tensor& source, Tensor target);
-/// The same values there; the tensor itself where it is there already, or undefined.
+/// The same values on another device; returns the tensor itself if it is already there, or undefined.
 Tensor on(const Tensor& x, Backend& device);
 Batch on(const Batch& batch, Backend& device);
 

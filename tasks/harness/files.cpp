@@ -32,7 +32,7 @@ namespace {
 
 using Status = struct stat;
 
-/// What is there, behind all symbolic links; nothing when there is nothing.
+/// The status of the file that symbolic links lead to; nothing if there is none.
 std::optional<Status> status_of(const std::string& path) {
   Status status{};
   return stat(path.c_str(), &status) == 0 ? std::optional(status) : std::nullopt;
@@ -47,9 +47,9 @@ bool same(const std::optional<Status>& a, const std::optional<Status>& b) {
   return a && b && a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/// The path that symbolic links lead to; nothing need be there.
+/// Follows symbolic links; the target need not exist.
 std::string followed(const std::string& path) {
-  constexpr int most = 40;  // as the kernel
+  constexpr int most = 40;  // the kernel's limit
   std::string at = path;
   for (int links = 0; links < most; ++links) {
     std::error_code none;
@@ -60,25 +60,25 @@ std::string followed(const std::string& path) {
   fail_with(ELOOP, path, "written");
 }
 
-/// Waits until the disk has it; pipes and devices have no such thing.
+/// Waits until the file is on disk; pipes and devices do not support this.
 void sync(const FileHandle& file) {
   if (fsync(file.get()) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS) file.fail("written");
 }
 
-/// A name in a folder stays over a power cut only when the folder itself is on the disk.
+/// A new name in a folder survives a power cut only once the folder itself is on disk.
 void sync_folder(const fs::path& folder) {
-  if (access(folder.c_str(), R_OK) != 0) return;  // one that may be written to and not read cannot be synced
+  if (access(folder.c_str(), R_OK) != 0) return;  // a folder that is writable but not readable cannot be synced
   sync(FileHandle(folder, O_RDONLY | O_DIRECTORY, "written"));
 }
 
-/// Writes to what cannot be replaced.
+/// Writes in place to a file that cannot be replaced.
 void write_through(const std::string& path, std::string_view bytes) {
   FileHandle file(path, O_WRONLY | O_TRUNC, "written");
   file.write(bytes);
   file.close();
 }
 
-/// The new file has owner and permissions of the one that it replaces, as far as we may give them.
+/// Gives the new file the owner and permissions of the one it replaces, as far as we are allowed to.
 void keep_permissions(const FileHandle& file, const Status& before) {
   const auto now = status_of(file.get());
   if (now && (now->st_uid != before.st_uid || now->st_gid != before.st_gid) &&
@@ -157,7 +157,7 @@ std::string read_file(const std::string& path, std::uint64_t limit) {
 
 void write_atomically(const std::string& path, std::string_view bytes) {
   const auto before = status_of(path);
-  for (FILE* stream : {stdout, stderr}) {  // where our own output goes, also by the name /dev/stdout: behind it
+  for (FILE* stream : {stdout, stderr}) {  // our own output, also as /dev/stdout: append to it
     if (!before || !same(before, status_of(fileno(stream)))) continue;
     std::fflush(stream);
     return FileHandle(fcntl(fileno(stream), F_DUPFD_CLOEXEC, 0), path, "written").write(bytes);
@@ -166,12 +166,12 @@ void write_atomically(const std::string& path, std::string_view bytes) {
   const fs::path name = fs::path(target).filename(), parent = fs::path(target).parent_path(),
                  folder = parent.empty() ? "." : parent;
   if (name.empty() || (before && S_ISDIR(before->st_mode))) fail_with(EISDIR, path, "written");
-  // links of /proc may lead to what has no name
+  // links in /proc may lead to something without a name
   if (before && (!S_ISREG(before->st_mode) || !same(before, status_of(target)))) return write_through(path, bytes);
   if (before && faccessat(AT_FDCWD, target.c_str(), W_OK, AT_EACCESS) != 0) fail_with_errno(path, "written");
 
-  // One name for all attempts: what a kill -9 leaves behind, the next write takes away. Who else writes this file waits
-  // for its turn.
+  // All attempts use one temporary name, so the next write cleans up after a kill -9. Other writers of this file wait
+  // for their turn.
   constexpr std::size_t most_letters = 200;
   const std::string temporary = folder / fmt::format(".{}.tmp", name.string().substr(0, most_letters));
   LockedFile lock(temporary, path, std::chrono::seconds(10));

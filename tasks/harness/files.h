@@ -1,4 +1,4 @@
-// Whole files: read at once, and replaced at once, so that a file is always the old one or the new one.
+// Reads whole files, and replaces them atomically, so that a file always has either its old or its new contents.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -7,32 +7,32 @@
 
 namespace reel {
 
-/// The bytes of a file; throws Error with the path and the reason, also when there are more than `limit`, before it
-/// asks for their memory. A pipe or a device may have no end: of such a one 2^28 bytes are the limit at most.
+/// The bytes of a file. Throws Error with the path and the reason, also if there are more than `limit`, before
+/// allocating memory for them. A pipe or a device may never end, so its limit is at most 2^28 bytes.
 std::string read_file(const std::string& path, std::uint64_t limit = std::numeric_limits<std::uint64_t>::max());
 
-/// Puts the bytes into a file so that a crash at any moment leaves the old file or the new one, never a part; throws
-/// Error with the path and the reason, and leaves nothing behind. A file keeps its permissions; a symbolic link stays,
-/// and what it names is replaced; a device or a pipe is written to as it is.
+/// Replaces a file so that a crash at any moment leaves the old file or the new one, never a part. Throws Error with
+/// the path and the reason, and leaves nothing behind. A file keeps its permissions; for a symbolic link, its target is
+/// replaced; a device or a pipe is written to directly.
 void write_atomically(const std::string& path, std::string_view bytes);
 
 /// An open file that closes itself.
 class FileHandle {
  public:
-  /// Opens as open(2) does; throws Error "[path] cannot be DOING: reason".
+  /// Opens like open(2); throws Error "[path] cannot be DOING: reason".
   FileHandle(const std::string& path, int flags, const char* doing);
-  /// Takes over what open(2) returned.
+  /// Takes ownership of what open(2) returned.
   FileHandle(int handle, std::string path, const char* doing);
   ~FileHandle();
   FileHandle(FileHandle&& other) noexcept;
   FileHandle& operator=(FileHandle&& other) noexcept;
 
   int get() const { return handle_; }
-  /// Writes all bytes and waits until the disk has them.
+  /// Writes all bytes and waits until they are on disk.
   void write(std::string_view bytes);
-  /// Closes it now; throws Error when what was written did not arrive.
+  /// Closes it now; throws Error if the written bytes did not arrive.
   void close();
-  /// Throws Error with the path and the reason that errno holds.
+  /// Throws Error with the path and the reason in errno.
   [[noreturn]] void fail(const char* doing) const;
 
  private:

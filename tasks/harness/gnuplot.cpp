@@ -20,7 +20,7 @@ namespace {
 
 /// Valid UTF-8 without control characters.
 std::string printable(const std::string& text) {
-  using nlohmann::json;  // which puts a replacement character where bytes are no UTF-8
+  using nlohmann::json;  // it replaces bytes that are not UTF-8
   std::string out = json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace));
   for (char& c : out)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
@@ -30,8 +30,8 @@ std::string printable(const std::string& text) {
 }  // namespace
 
 std::string gnuplot_text(const std::string& text) {
-  // Every special character by its number: gnuplot runs what is in backquotes even within a string, and its strings in
-  // single quotes end at two quotes in a row.
+  // Escapes every special character by its octal code: gnuplot runs what is in backquotes even within a string, and its
+  // strings in single quotes end at two quotes in a row.
   std::string out;
   for (const char c : printable(text)) {
     const bool plain = static_cast<unsigned char>(c) >= 0x80 || std::isalnum(static_cast<unsigned char>(c)) ||
@@ -56,7 +56,7 @@ std::string gnuplot_datum(const std::string& text) {
 std::optional<std::string> draw_picture(const std::string& svg, const std::string& settings, const std::string& plot,
                                         int width, int height) {
   const auto no_picture = [&](const std::string& why) { return fmt::format("no picture {}: gnuplot {}", svg, why); };
-  // Without "set output" pictures go to stdout; -d: without the user's own settings, which might have one.
+  // Without "set output" pictures go to stdout; -d ignores the user's own settings, which might set one.
   const std::string size = fmt::format("{},{} noenhanced background '#ffffff'", width, height);
   const std::string script = fmt::format(
       "set encoding utf8\n{0}set terminal svg size {1} dynamic font 'Helvetica,Arial,DejaVu Sans,"
@@ -71,7 +71,7 @@ std::optional<std::string> draw_picture(const std::string& svg, const std::strin
   if (end == all.npos || start == all.npos || !all.starts_with("<?xml") || !all.ends_with(png_end))
     throw Error(svg, "cannot be drawn: gnuplot left half a picture");
   write_atomically(svg, fmt::format("{}\n", all.substr(0, end + svg_end.size())));
-  std::error_code error;  // beside a device or a pipe there is no place for a second file
+  std::error_code error;  // there is no place for a second file next to a device or a pipe
   const bool beside = fs::is_regular_file(svg, error);
   if (error) throw Error(svg, "cannot be looked up: " + error.message());
   if (beside) write_atomically(fs::path(svg).replace_extension(".png"), all.substr(start));

@@ -26,7 +26,7 @@ Range range_of(const HeatMap& map) {
   return s;
 }
 
-/// The values as a block of data: x, y, value, text.
+/// The values as a data block: x, y, value, text.
 std::string block(const HeatMap& map, std::size_t number) {
   std::string out = fmt::format("$map{} << END\n", number);
   for (std::size_t i = 0; i < map.values.size(); ++i) {

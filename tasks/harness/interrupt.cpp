@@ -3,7 +3,7 @@
 namespace reel {
 
 namespace {
-volatile std::sig_atomic_t wished = 0;  // a handler may touch no more than this
+volatile std::sig_atomic_t wished = 0;  // a signal handler may touch nothing else
 extern "C" void wish(int) { wished = 1; }
 }  // namespace
 
@@ -12,11 +12,11 @@ Interrupt::Interrupt() {
   struct sigaction once {};
   once.sa_handler = wish;
   sigemptyset(&once.sa_mask);
-  once.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);  // RESETHAND: the second has its default action
+  once.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);  // RESETHAND: the second gets the default action
   sigaction(SIGINT, &once, &before_int_);
   sigaction(SIGTERM, &once, &before_term_);
   sigaction(SIGHUP, nullptr, &before_hup_);
-  if (before_hup_.sa_handler != SIG_IGN) sigaction(SIGHUP, &once, nullptr);  // nohup stays what it is
+  if (before_hup_.sa_handler != SIG_IGN) sigaction(SIGHUP, &once, nullptr);  // nohup stays in effect
 }
 
 Interrupt::~Interrupt() {

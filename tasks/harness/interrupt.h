@@ -1,5 +1,5 @@
-// Ctrl-C, SIGTERM and a terminal that hangs up as a wish: the training loop looks at it after each step, saves, and
-// ends.
+// Turns Ctrl-C, SIGTERM and a terminal's hang-up into a request: the training loop checks it after each step, saves,
+// and ends.
 #pragma once
 #include <csignal>
 
@@ -7,13 +7,13 @@ namespace reel {
 
 class Interrupt {
  public:
-  /// What main() returns after a run that was interrupted.
+  /// The exit code of main() after an interrupted run.
   static constexpr int exit_code = 130;
 
-  /// From now on the first SIGINT, SIGTERM or SIGHUP sets requested(); the second of a kind ends the process at once.
-  /// An ignored SIGHUP stays ignored.
+  /// From now on the first SIGINT, SIGTERM or SIGHUP sets requested(); a second one of the same kind ends the process
+  /// at once. An ignored SIGHUP stays ignored.
   Interrupt();
-  /// Puts back what the signals did before.
+  /// Restores the previous signal handlers.
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;

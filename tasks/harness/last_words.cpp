@@ -11,7 +11,7 @@ namespace reel {
 
 namespace {
 
-std::terminate_handler usual = nullptr;  // set before main() alone
+std::terminate_handler usual = nullptr;  // set once, before main()
 
 void last_words() {
   try {

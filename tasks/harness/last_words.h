@@ -1,9 +1,9 @@
-// Out of memory where nothing can be caught: before main(), in a destructor, on the way out of a library.
+// Reports out of memory where nothing can be caught: before main(), in a destructor, or while leaving a library.
 #pragma once
 
 namespace reel {
 
-/// "PROGRAM: out of memory. Hint: ..." on stderr, without asking for memory.
+/// Prints "PROGRAM: out of memory. Hint: ..." to stderr, without allocating.
 void say_out_of_memory(const char* program) noexcept;
 
 }  // namespace reel

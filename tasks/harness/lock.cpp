@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The name of a file is still that of this open one: its last owner may have renamed or removed it.
+/// True if the path still names this open file: its last owner may have renamed or removed it.
 bool is_named(const FileHandle& file, const std::string& path) {
   struct stat open {
   }, named{};
@@ -29,7 +29,7 @@ bool is_named(const FileHandle& file, const std::string& path) {
 }
 
 FileHandle open_for_lock(const std::string& path, const std::string& name) {
-  // neither a link nor a pipe of this name may lead us elsewhere or keep us waiting
+  // a link or a pipe of this name must neither lead us elsewhere nor block
   FileHandle file(open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666), name, "written");
   struct stat status {};
   if (fstat(file.get(), &status) != 0) file.fail("written");
@@ -48,12 +48,12 @@ std::string owner() {
                      host.data(), local);
 }
 
-/// What the owner wrote, without its line's end.
+/// What the owner wrote, up to the end of the line.
 std::string owner_of(const std::string& path) try {
   const std::string text = read_file(path);
   return text.empty() ? "another program" : one_line(text.substr(0, std::min<std::size_t>(text.find('\n'), 400)));
 } catch (const Error&) {
-  return "another program";  // it is ending just now
+  return "another program";  // the owner is just ending
 }
 
 LockedFile lock_or_say(const std::string& path, const std::string& what) try {

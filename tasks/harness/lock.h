@@ -1,4 +1,4 @@
-// What one process at a time may have. The system takes a lock back when the process ends, in whatever way.
+// Locks that only one process at a time can hold. The system releases a lock when its process ends, however it ends.
 #pragma once
 #include <chrono>
 #include <string>
@@ -13,16 +13,16 @@ struct Busy : Error {
   using Error::Error;
 };
 
-/// A file that is open here and locked for all others.
+/// A file that is open here and locked for all other processes.
 class LockedFile {
  public:
-  /// Makes the file where it is not there; errors call it `name`. Throws Busy when another process still has it after
-  /// `patience`.
+  /// Creates the file if it does not exist; errors call it `name`. Throws Busy if another process still holds the lock
+  /// after `patience`.
   LockedFile(const std::string& path, const std::string& name, std::chrono::milliseconds patience);
   LockedFile(LockedFile&&) = default;
 
   FileHandle& file() { return file_; }
-  /// False where the file system knows no locks.
+  /// False if the file system does not support locks.
   bool locked() const { return locked_; }
 
  private:
@@ -30,16 +30,17 @@ class LockedFile {
   bool locked_ = true;
 };
 
-/// A place on the disk that this program alone writes to, as long as this lives. The lock's file says who that is.
+/// Gives this program exclusive write access to a location on disk, for the lifetime of this object. The lock file says
+/// who holds it.
 class Lock {
  public:
-  /// `what` names the place. Throws Error that says who has it and since when.
+  /// `what` names the location. Throws Error that says who holds it and since when.
   Lock(const std::string& path, const std::string& what);
   ~Lock();
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
 
-  /// False where the file system knows no locks.
+  /// False if the file system does not support locks.
   bool locked() const { return file_.locked(); }
 
  private:

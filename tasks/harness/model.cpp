@@ -19,7 +19,7 @@ Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
   std::int64_t width = shape.inputs;
   if (input_ == "embedding") {
     width = options.embedding > 0 ? options.embedding : type.embedding ? type.embedding(settings) : options.hidden;
-    table_ = add({"embedding", init.normal({shape.vocabulary, width}, 1), "embedding"});  // as PyTorch starts
+    table_ = add({"embedding", init.normal({shape.vocabulary, width}, 1), "embedding"});  // as in PyTorch
   } else if (input_ == "one-hot") {
     width = shape.vocabulary;
     table_ = eye(width, dtype_, *init.backend);
@@ -38,7 +38,7 @@ const Cell& Model::add_cell(const std::string& prefix, std::int64_t width, const
   const Settings settings(options.cell, type.settings, options.settings);
   const double layers = static_cast<double>(options.layers),
                numbers = layers * trained_numbers(type, width, options.hidden, options.settings);
-  if (std::isfinite(numbers))  // else the settings are such that the cell refuses them
+  if (std::isfinite(numbers))  // otherwise the cell rejects these settings
     init.backend->require_memory("model", fmt::format("{:.3g} parameters and their gradients", numbers),
                                  2 * numbers * static_cast<double>(size_of(init.dtype)),
                                  layers > 1 ? "fewer --layers or a smaller --hidden" : "a smaller --hidden");
@@ -82,15 +82,15 @@ void Model::updated() {
   for (const auto& cell : cells_) cell->updated();
 }
 
-Tensor Model::operator()(const Tensor& x, const std::optional<TrainingStep>& training, Tensors* carry) const {
+Tensor Model::operator()(const Tensor& x, const std::optional<StepContext>& training, Tensors* carry) const {
   CellInput in = shape_.vocabulary > 0 ? CellInput(x, table_) : CellInput(cast(x, dtype_));
   Tensor h, last;
-  Tensors left;  // the last states of all layers, one after the other
+  Tensors left;  // the last states of all layers, in order
   for (std::size_t l = 0; l < cells_.size(); ++l) {
     const auto& cell = cells_[l];
     if (l > 0 && dropout_ > 0 && training) {
-      constexpr std::uint64_t first_stream = std::uint64_t{4} << 60;  // away from those of data and of initial values
-      const std::size_t L = cells_.size();                            // a stream for each layer of each step
+      constexpr std::uint64_t first_stream = std::uint64_t{4} << 60;  // far from those of data and of initial values
+      const std::size_t L = cells_.size();                            // one stream per layer of each step
       in =
           training->number.defined()
               ? dropout(h, dropout_, training->seed, first_stream + l, training->number * static_cast<double>(L))

@@ -11,7 +11,7 @@ namespace reel {
 
 namespace {
 int states_of(const std::string& kind) { return kind == "adam" ? 2 : kind == "amsgrad" ? 3 : 1; }
-/// Complex numbers are two real ones.
+/// How many real values a tensor has; a complex value counts as two.
 std::int64_t numbers_in(const Tensor& x) { return x.numel() * (is_complex(x.dtype()) ? 2 : 1); }
 }  // namespace
 
@@ -41,7 +41,7 @@ Optimizer::Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& 
 }
 
 void sums_of_squares(const Tensors& gradients, Tensor out) {
-  std::array<SquaresOf, 48> some;  // no memory is asked for
+  std::array<SquaresOf, 48> some;  // on the stack, so that nothing is allocated
   for (const DType dtype : {DType::f32, DType::f64}) {
     std::size_t n = 0;
     const auto flush = [&] {
@@ -98,7 +98,12 @@ void Optimizer::apply(const Rule& rule, DType dtype, const Tensors& gradients) {
   }
   if (places_.empty()) return;
   const double limit = options_.clip_value > 0 ? options_.clip_value : std::numeric_limits<double>::infinity();
-  numbers_.backend().update({index_of<Rule, UpdateRules>, &rule, dtype, limit, numbers_.data_as<double>(), places_});
+  numbers_.backend().update({.rule = index_of<Rule, UpdateRules>,
+                             .params = &rule,
+                             .dtype = dtype,
+                             .limit = limit,
+                             .numbers = numbers_.data_as<double>(),
+                             .places = places_});
 }
 
 void Optimizer::apply(const Tensors& gradients) {
@@ -123,7 +128,7 @@ void Optimizer::step(const Tensors& gradients, double norm, double lr_factor) {
   finish(gradients, norm, lr_factor);
 }
 
-void Optimizer::tell(double lr_factor) { write_numbers(1, lr_factor); }
+void Optimizer::set_step(double lr_factor) { write_numbers(1, lr_factor); }
 
 void Optimizer::update(const Tensors& gradients, const Tensor& numbers) {
   if (!numbers_.defined()) return;
@@ -134,7 +139,7 @@ void Optimizer::update(const Tensors& gradients, const Tensor& numbers) {
 
 void Optimizer::finish(const Tensors& gradients, double norm, double lr_factor) {
   ++steps_;
-  const Pause pause;  // what a retraction computes belongs to no tape
+  const NoGrad no_grad;  // a retraction must not be recorded on a tape
   const double scale = clip_scale(norm, norm_limit());
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     auto& [parameter, lr, state] = slots_[i];

@@ -22,7 +22,7 @@ bool take_number(Option& option, const std::string& text) {
   const auto number = static_cast<double>(*value);
   if (!std::isfinite(number) || number < option.bounds.low || number > option.bounds.high) return false;
   if (auto* setting = std::get_if<std::string*>(&option.target))
-    **setting = fmt::format("{}", *value);  // not as typed: 007 is a number here and none in TOML
+    **setting = fmt::format("{}", *value);  // not as typed: 007 is a number here, but not in TOML
   else
     *std::get<T*>(option.target) = *value;
   return true;
@@ -115,7 +115,7 @@ std::string Option::help_lines() const {
 }
 
 std::string nearest_hint(const std::string& name, const std::vector<std::string>& known, const std::string& dashes) {
-  std::size_t least = 2 + name.size() / 4;  // farther than this is another word, not a slip
+  std::size_t least = 2 + name.size() / 4;  // farther than this is another word, not a typo
   const std::string* nearest = nullptr;
   for (const std::string& candidate : known) {
     const std::size_t distance = letters_changed(name, candidate);

@@ -23,7 +23,7 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Takes the value or says what is wrong with it; `where` is "--" or a place in a file.
+/// Sets the option, or throws Usage that says what is wrong with the value; `where` is "--" or a position in a file.
 void take_or_throw(Option& option, const std::string& text, const std::string& where) {
   option.given = true;
   if (option.take(text)) return;
@@ -33,12 +33,12 @@ void take_or_throw(Option& option, const std::string& text, const std::string& w
                           nearest_hint(text, option.choices)));
 }
 
-/// Whether a TOML value of this type can be meant for an option of this kind.
+/// True if a TOML value of this type can be meant for an option of this kind.
 bool fits(const std::string& type, ValueKind kind) {
   if (type == "boolean") return kind == ValueKind::flag;
   if (type == "integer") return kind != ValueKind::flag && kind != ValueKind::text;
   if (type == "floating-point") return kind == ValueKind::real;
-  // a seed of 2^63 or more is no integer of TOML and stands there as text
+  // a seed of 2^63 or more does not fit a TOML integer, and is stored as text
   return type == "string" && (kind == ValueKind::text || kind == ValueKind::choice || kind == ValueKind::natural);
 }
 
@@ -53,9 +53,9 @@ struct Options::Impl {
   CLI::App app;
   std::string program, description, config, resume, preset, preset_task, metavar;
   bool help = false, list = false;
-  std::vector<std::string>* arguments = nullptr;  // where those that are no options go
-  std::deque<Option> options;                     // a deque: addresses stay when it grows
-  std::vector<CLI::Option*> lines;                // what the command line has of each option
+  std::vector<std::string>* arguments = nullptr;  // the positional arguments
+  std::deque<Option> options;                     // a deque, so that addresses stay valid when it grows
+  std::vector<CLI::Option*> lines;                // CLI11's entry for each option
   std::vector<Group> groups;
   std::vector<std::string> cells;
   std::vector<std::string> with_resume{"steps", "quiet", "threads"};
@@ -80,7 +80,7 @@ struct Options::Impl {
     return found == options.end() ? nullptr : &*found;
   }
 
-  /// Names to compare a misspelt one with.
+  /// Candidates for a misspelt name.
   std::vector<std::string> names(bool of_file) const {
     std::vector<std::string> out;
     if (of_file) out = cells;
@@ -89,9 +89,9 @@ struct Options::Impl {
     return out;
   }
 
-  /// Takes the command line apart; the values are looked at when the file has been read.
+  /// Parses the command line; values are checked after the file has been read.
   void split(int argc, const char* const* argv) {
-    for (int i = 1; i < argc; ++i) {  // CLI11 would take the next argument for the value of --NAME=
+    for (int i = 1; i < argc; ++i) {  // CLI11 would take the next argument as the value of --NAME=
       const std::string argument = argv[i];
       if (argument.starts_with("--") && argument.find('=') == argument.size() - 1)
         throw Usage(fmt::format("{}: a value is expected", argument.substr(0, argument.size() - 1)));
@@ -147,7 +147,7 @@ struct Options::Impl {
     }
   }
 
-  /// What the preset's author would have typed.
+  /// Applies the options that the preset's author would have typed.
   void take_preset() {
     const std::vector<std::string> typed = find_preset(preset, preset_task).preset.options;
     const std::string where = fmt::format("preset {}: --", preset);
@@ -176,7 +176,8 @@ struct Options::Impl {
     }
   }
 
-  /// A setting typed for another cell than the one that runs would go unheard; in a file it may wait for its turn.
+  /// Rejects a typed setting of a cell other than the one that runs, which would have no effect; a file may keep
+  /// settings of other cells.
   void reject_other_cells() {
     const Option* cell = find("cell");
     for (std::size_t i = 0; cell && i < lines.size(); ++i)
@@ -197,8 +198,8 @@ struct Options::Impl {
 Options::Options(const std::string& program, const std::string& description) : impl_(std::make_unique<Impl>()) {
   impl_->program = program;
   impl_->description = description;
-  impl_->app.set_help_flag();  // ours shows defaults and wraps
-  impl_->app.allow_extras();   // ours names the nearest option
+  impl_->app.set_help_flag();  // ours shows defaults and wraps lines
+  impl_->app.allow_extras();   // ours suggests the nearest option
   const auto add = [&](const char* name, ValueKind kind, auto* variable, const char* metavar, const char* help) {
     Option option{name, kind, variable, help, "Files of options, help"};
     option.section = Section::built_in;
@@ -300,7 +301,7 @@ void Options::parse(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i)
     if (std::string(argv[i]) == "--help") throw Exit{0, help()};
   impl_->reject_unknown();
-  impl_->take_command_line();  // first for --preset, --config and --resume, and again over what these say
+  impl_->take_command_line();  // first for --preset, --config and --resume, and again to override what they set
   if (impl_->list) throw Exit{0, list_presets(impl_->preset_task)};
   if (!resume().empty()) {
     impl_->reject_beside_resume();

@@ -1,5 +1,5 @@
-// A TOML file of options as a flat list: `width = 8` in section [srnn] is srnn.width. What the names mean and which
-// value fits is not known here; that is options.h.
+// Reads a TOML file of options as a flat list: `width = 8` in section [srnn] is srnn.width. options.h knows what the
+// names mean and which values fit.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,22 +7,22 @@
 namespace reel {
 
 struct FileValue {
-  std::string name;   // "steps", "srnn.width"; of a section's header, "srnn"
+  std::string name;   // "steps", "srnn.width"; for a section's header, "srnn"
   std::string type;   // TOML's: "integer", "floating-point", "boolean", "string", "array", "table"
-  std::string text;   // the value as one would type it behind an option; empty for arrays and tables
+  std::string text;   // the value as typed after an option; empty for arrays and tables
   std::string where;  // "runs/a/config.toml:3"
 };
 
-/// All values of a TOML file; throws Usage with file and line when it cannot be read.
+/// Reads all values of a TOML file; throws Usage with file and line if it cannot be read.
 std::vector<FileValue> read_options_file(const std::string& path);
 
-/// The same from the text of a file that check_toml() finds good; `path` is for `where` and errors only.
+/// The same from text that check_toml() accepts; `path` is used for `where` and errors only.
 std::vector<FileValue> parse_options(const std::string& path, const std::string& text);
 
-/// `text` as TOML writes a string.
+/// `text` as a TOML string.
 std::string toml_string(const std::string& text);
 
-/// True when a TOML file gives this text back as it is; one that is not UTF-8 would make the file unreadable.
+/// True if a TOML file gives this text back unchanged; text that is not UTF-8 would make the file unreadable.
 bool survives_toml(const std::string& text);
 
 }  // namespace reel

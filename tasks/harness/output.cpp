@@ -15,7 +15,7 @@ namespace {
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
-int stdout_error = 0;  // errno of the first failure; stdout itself remembers only that there was one
+int stdout_error = 0;  // errno of the first failure; stdout itself only keeps that there was one
 
 void keep_error() {
   if (stdout_error == 0) stdout_error = errno;
@@ -39,17 +39,17 @@ void write_err(std::string_view text) {
 void open_standard_streams() {
   for (const int handle : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(handle, F_GETFD) >= 0 || errno != EBADF) continue;
-    // the lowest number that is free is this one; opened the wrong way round, so that using it fails as before
+    // open() takes the lowest free number, which is this one; the wrong access mode makes its use fail as before
     (void)!open("/dev/null", handle == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  std::signal(SIGCHLD, SIG_DFL);  // where our parent ignores it we would not learn how a program ended
+  std::signal(SIGCHLD, SIG_DFL);  // if our parent ignores it, we could not see how a program ended
 }
 
 std::optional<std::string> deliver_out() {
   flush_out();
-  if (!std::ferror(stdout) && close(dup(STDOUT_FILENO)) != 0) keep_error();  // where a full disk shows only now
+  if (!std::ferror(stdout) && close(dup(STDOUT_FILENO)) != 0) keep_error();  // a full disk may show only here
   if (!std::ferror(stdout) && stdout_error == 0) return std::nullopt;
   return fmt::format("[stdout] cannot be written{}{}", stdout_error ? ": " : "",
                      stdout_error ? std::strerror(stdout_error) : "");
@@ -80,7 +80,7 @@ std::string shell_path(const std::string& path) {
     for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
     return out + "'";
   }
-  std::string out = "$'";  // of bash, zsh and ksh: with escapes
+  std::string out = "$'";  // with escapes, for bash, zsh and ksh
   for (const char c : text) {
     if (is_control(c))
       out += fmt::format("\\{:03o}", static_cast<unsigned char>(c));

@@ -6,23 +6,23 @@
 
 #include "tasks/harness/device.h"
 #include "tasks/harness/heat_map.h"
-#include "tasks/harness/inside.h"
 #include "tasks/harness/output.h"
+#include "tasks/harness/probe.h"
 #include "tasks/harness/safetensors.h"
 
 namespace reel {
 
 namespace {
 
-/// "h", or "2-h" where there are several layers.
+/// "h", or "2-h" if there are several layers.
 std::string label(std::size_t layers, std::size_t layer, const std::string& state) {
   return layers == 1 ? state : fmt::format("{}-{}", layer + 1, state);
 }
 
 Batch example(const Ended& e, std::size_t number) { return e.task.batch(e.seed, {e.streams.at(number)}); }
 
-/// Units over time [T, width] as rows of a map, of complex ones the modulus. No screen has more columns than are drawn
-/// here.
+/// Units over time [T, width] as the rows of a map, complex ones by their modulus. It has no more columns than any
+/// screen.
 HeatMap units_over_time(const Tensor& s, const std::string& title, const std::vector<double>& marks) {
   constexpr std::int64_t most = 2000;
   const std::int64_t T = s.dim(0), width = s.dim(1), apart = (T + most - 1) / most;
@@ -36,14 +36,14 @@ HeatMap units_over_time(const Tensor& s, const std::string& title, const std::ve
   return map;
 }
 
-/// What was at j + shift t is put back to j, for every time t.
+/// Undoes the shift: moves the element at j + shift t back to j, for every time t.
 Tensor unshifted(const Tensor& s, std::int64_t shift) {
   Tensors rows;
   for (std::int64_t t = 0; t < s.dim(0); ++t) rows.push_back(roll(at(s, t), -shift * t));
   return stack(rows);
 }
 
-/// A map or two of each state of each layer, for one sequence.
+/// Draws a map or two of each state of each layer, for one sequence.
 void draw_over_time(const Ended& e, const std::string& name,
                     const std::function<std::vector<HeatMap>(const Cell&, const Tensor&, const std::string&,
                                                              const std::vector<double>&)>& maps) {
@@ -87,10 +87,10 @@ void draw_changes(const Ended& e) {
   });
 }
 
-/// The mean over a few sequences of one length. ENRNN (Helfrich and Ye 2020), Figures 4 and 5.
+/// Draws the mean over a few sequences of the same length, as in ENRNN (Helfrich and Ye 2020), Figures 4 and 5.
 void draw_gradients(const Ended& e) {
   constexpr std::int64_t points = 50, sequences = 5;
-  std::vector<JacobianNorms> sums;  // of each layer
+  std::vector<JacobianNorms> sums;  // one per layer
   std::vector<std::string> names;   // of all states
   std::int64_t T = 0, count = 0;
   if (!e.quiet) print_err("gradients of states with respect to inputs ...\n");

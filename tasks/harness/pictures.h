@@ -1,4 +1,4 @@
-// Pictures of what a trained network does: those that every stack of cells has, and the form of those that a task adds.
+// Pictures of what a trained network does: those of every stack of cells, and the interface for those of a task.
 #pragma once
 #include <functional>
 
@@ -8,17 +8,17 @@
 
 namespace reel {
 
-/// A run that has ended.
+/// A finished run.
 struct Ended {
   const Task& task;
   const Model& model;
   const RunFolder& folder;
   std::uint64_t seed;
-  std::vector<std::uint64_t> streams;  // the first ones that it was validated on
-  bool quiet = false;                  // no progress
+  std::vector<std::uint64_t> streams;  // of the first validation batch
+  bool quiet = false;                  // no progress output
 };
 
-/// One that --picture NAME draws, into the run's folder.
+/// A picture that --picture NAME draws into the run's folder.
 struct Picture {
   std::string name, help;
   std::function<void(const Ended&)> draw;
@@ -26,14 +26,14 @@ struct Picture {
 
 /// Adds --picture NAME,NAME.
 void add_pictures(Options& options, std::string& variable, const std::vector<Picture>& known);
-/// Those that it names; throws Usage for one that is not known.
+/// The pictures in this list; throws Usage for an unknown one.
 std::vector<Picture> chosen_pictures(const std::string& names, const std::vector<Picture>& known);
 
 /// Prints where a picture is, or why there is none.
 void print_picture(const std::string& svg, const std::optional<std::string>& problem);
 
-/// states, changes, gradients: of all states of all layers, for sequences of the validation set. Beside the pictures
-/// lie the numbers, as NAME.safetensors.
+/// The pictures states, changes and gradients: of all states of all layers, for validation sequences. Their values are
+/// saved next to them, as NAME.safetensors.
 std::vector<Picture> pictures_of_cells();
 
 }  // namespace reel

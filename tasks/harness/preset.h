@@ -1,6 +1,6 @@
-// Presets: what a paper ran, as options of a task, with the number it reports. They stand in presets/*.toml, a file a
-// paper, a section a table or figure; a section is a grid of cases and models, and each of its places is a preset
-// (docs/reproducing.md).
+// Presets: what a paper ran, as options of a task, with the number it reports. They are in presets/*.toml, one file per
+// paper and one section per table or figure. A section is a grid of cases and models, and each point of the grid is a
+// preset (docs/reproducing.md).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,16 +12,16 @@ namespace reel {
 struct Preset {
   std::string name;                        // "srnn/table2/pmnist-srnn"
   std::string label;                       // "pmnist-srnn"
-  std::string in_case, model;              // "pmnist", "srnn"; empty where the section has none
+  std::string in_case, model;              // "pmnist", "srnn"; empty if the section has none
   std::string task;                        // the program
-  std::vector<std::string> options;        // as they are typed
+  std::vector<std::string> options;        // as typed on the command line
   std::string metric, unit;                // "test.accuracy", "%"
-  std::string reported;                    // as it is shown: "96.43", "89.86 (unverified)"; empty: nothing is reported
+  std::string reported;                    // as displayed: "96.43", "89.86 (unverified)"; empty: nothing is reported
   std::optional<double> value;             // the same as a number
-  bool doubtful = false;                   // that is not the paper's own: unverified, or from a simulation
+  bool doubtful = false;                   // not the paper's own number: unverified, or from a simulation
   std::optional<std::int64_t> parameters;  // the exact count
-  double epoch_updates = 0;                // updates of what the paper calls an epoch; 0: not said
-  std::vector<std::string> notes;          // what is not established, lost, unverified, or otherwise to be known
+  double epoch_updates = 0;                // updates in what the paper calls an epoch; 0: not given
+  std::vector<std::string> notes;          // what is unclear, lost, unverified, or otherwise worth knowing
 };
 
 struct PresetTable {
@@ -32,26 +32,26 @@ struct PresetTable {
   std::vector<Preset> presets;
 };
 
-/// The folder of presets: REEL_PRESETS in the environment, or presets/ beside the running program, or beside its folder
-/// (where CMake puts a link to that of the source tree). Throws Error that names the places.
+/// The folder of presets: REEL_PRESETS in the environment, or presets/ next to the running program, or next to its
+/// folder (where CMake puts a link to that of the source tree). Throws Error naming these places.
 std::string presets_folder();
 
-/// All tables of all files of a folder; throws Error with file and section where one breaks the rules.
+/// Reads all tables in all files of a folder; throws Error with file and section if one breaks the rules.
 std::vector<PresetTable> read_presets(const std::string& folder);
-/// Those of the text of one file that check_toml() finds good; `file` gives the tables their name.
+/// Parses the tables of one file from text that check_toml() accepts; the tables are named after `file`.
 std::vector<PresetTable> parse_presets(const std::string& file, const std::string& text);
 
-/// The preset of this name that `task` runs; throws Usage that lists near ones, or names the right program.
+/// The preset of this name, which `task` must run; throws Usage that lists similar names, or names the right program.
 struct FoundPreset {
   PresetTable table;
   Preset preset;
 };
 FoundPreset find_preset(const std::string& name, const std::string& task);
 
-/// The lines of --list-presets: those of a task, or all when it is empty.
+/// The lines of --list-presets: for one task, or for all if it is empty.
 std::string list_presets(const std::string& task);
 
-/// ", near ones are a, b, c" of the known names that begin with the given one, or are closest to it.
+/// ", near ones are a, b, c": the known names that begin with the given one, or are closest to it.
 std::string near_names(const std::string& name, const std::vector<std::string>& known);
 
 }  // namespace reel

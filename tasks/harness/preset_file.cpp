@@ -1,4 +1,4 @@
-// presets/*.toml as a list of presets.
+// Reads presets/*.toml as a list of presets.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t most_presets = 1000;  // of a section: each holds a copy of what the section says
+constexpr std::size_t most_presets = 1000;  // per section; each holds a copy of what the section says
 
 using Names = std::vector<std::pair<std::string, std::string>>;  // in the order of the file
 
@@ -28,7 +28,7 @@ std::vector<std::string> words(const std::string& text) {
   return {std::istream_iterator<std::string>(in), {}};
 }
 
-/// A section of a file, and what is asked of it.
+/// A section of a file, and the questions that it answers.
 class Section {
  public:
   Section(std::string file, std::string name, const toml::table& table)
@@ -45,7 +45,7 @@ class Section {
     throw Error(fmt::format("{}:{}", file_, line), fmt::format("[{}]: {}", name_, what));
   }
   [[noreturn]] void fail(const std::string& what) const { fail(what, table_.source().begin.line); }
-  /// Names become those of files, folders and programs.
+  /// Checks a name that becomes the name of a file, folder or program.
   void check_name(const std::string& name, std::size_t line) const {
     if (name.starts_with('.') || name.find('/') != std::string::npos || one_line(name) != name)
       fail(fmt::format("\"{}\" cannot be a name: no / in it, no control characters, and no dot in front",
@@ -55,22 +55,22 @@ class Section {
 
   std::string text(const char* key, bool needed = false) const {
     const auto value = table_[key].value_exact<std::string>();
-    if (!value && (needed || table_.contains(key))) fail(fmt::format("{} = \"TEXT\" is wanted", key));
+    if (!value && (needed || table_.contains(key))) fail(fmt::format("{} = \"TEXT\" expected", key));
     return value.value_or("");
   }
 
-  /// The names of a grid's side with their options; one without a name where the section has none.
+  /// The names on one side of a grid, with their options; one entry without a name if the section has none.
   Names side(const char* key) const {
     Names out;
     const toml::table* side = table_of(key);
     if (!side) return {{"", ""}};
     for (const auto& [name, node] : *side) {
       const auto value = node.value_exact<std::string>();
-      if (!value) fail(fmt::format("{}.{} = \"OPTIONS\" is wanted", key, name.str()), name.source().begin.line);
+      if (!value) fail(fmt::format("{}.{} = \"OPTIONS\" expected", key, name.str()), name.source().begin.line);
       check_name(std::string(name.str()), name.source().begin.line);
       out.emplace_back(name.str(), *value);
     }
-    // a table of TOML has no order of its own; that of the file is where its lines stand
+    // a TOML table has no order of its own, so sort its keys by their position in the file
     std::stable_sort(out.begin(), out.end(), [&](const auto& a, const auto& b) {
       const auto at = [&](const std::string& n) { return side->get(n)->source().begin; };
       const auto x = at(a.first), y = at(b.first);
@@ -79,17 +79,17 @@ class Section {
     return out;
   }
 
-  /// Whether the model has this case: all, unless `only` names some.
+  /// True if the model has this case; it has all of them, unless `only` names some.
   bool has(const std::string& in_case, const std::string& model) const {
     const toml::table* only = table_of("only");
     const toml::array* cases = only ? only->get_as<toml::array>(model) : nullptr;
-    if (only && only->contains(model) && !cases) fail(fmt::format("only.{} = [CASES] is wanted", model));
+    if (only && only->contains(model) && !cases) fail(fmt::format("only.{} = [CASES] expected", model));
     if (!cases) return true;
     return std::any_of(cases->begin(), cases->end(),
                        [&](const auto& c) { return c.template value_exact<std::string>() == in_case; });
   }
 
-  /// What stands in table `key` for a preset: under its label, CASE = { MODEL = ... }, its model, its case, or "all".
+  /// The entry of table `key` for a preset: under its label, CASE = { MODEL = ... }, its model, its case, or "all".
   const toml::node* find(const char* key, const Preset& p) const {
     const toml::table* values = table_of(key);
     if (!values) return nullptr;
@@ -105,17 +105,17 @@ class Section {
     const toml::node* node = find(key, p);
     if (!node) return otherwise;
     if (const auto value = node->value_exact<std::string>()) return *value;
-    fail(fmt::format("{}: text is wanted", key), node->source().begin.line);
+    fail(fmt::format("{}: text expected", key), node->source().begin.line);
   }
 
   std::optional<double> number(const char* key, const Preset& p) const {
     const toml::node* node = find(key, p);
     if (!node) return std::nullopt;
     if (const auto value = node->value<double>(); value && node->is_number()) return value;
-    fail(fmt::format("{}: a number is wanted", key), node->source().begin.line);
+    fail(fmt::format("{}: a number expected", key), node->source().begin.line);
   }
 
-  /// The notes of a preset, from that of all to that of its own.
+  /// The notes of a preset, from those for all presets to its own.
   std::vector<std::string> notes(const Preset& p) const {
     std::vector<std::string> out;
     const toml::table* notes = table_of("notes");
@@ -126,7 +126,7 @@ class Section {
     return out;
   }
 
-  /// What is reported, and how sure that is.
+  /// Sets what is reported, and how reliable it is.
   void take_reported(Preset& p) const {
     for (const auto& [key, doubt] :
          {std::pair{"reported", ""}, {"unverified", " (unverified)"}, {"simulated", " (simulated)"}}) {
@@ -144,7 +144,7 @@ class Section {
     }
   }
 
-  /// Names in a table that are no label, model or case would go unheard.
+  /// Rejects names in a table that are no label, model or case, because they would have no effect.
   void check_names(const std::vector<Preset>& presets) const {
     for (const char* key : {"tweaks", "only", "tasks", "reported", "unverified", "simulated", "metrics", "parameters",
                             "units", "notes", "epoch_updates"}) {
@@ -180,7 +180,7 @@ PresetTable table_of(const std::string& file, const std::string& paper, const st
   table.figure = s.text("figure").empty() ? "curves" : s.text("figure");
   constexpr std::array figures{"curves", "grad_norm", "bars", "map", "pictures"};
   if (std::find(figures.begin(), figures.end(), table.figure) == figures.end())
-    s.fail(fmt::format("figure: {} is wanted, got {}", fmt::join(figures, ", "), table.figure));
+    s.fail(fmt::format("figure: {} expected, got {}", fmt::join(figures, ", "), table.figure));
   if (!s.text("note").empty()) table.notes.push_back(s.text("note"));
   const Names cases = s.side("cases"), models = s.side("models");
   if (cases.size() * models.size() > most_presets)
@@ -192,11 +192,11 @@ PresetTable table_of(const std::string& file, const std::string& paper, const st
       p.in_case = in_case;
       p.model = model;
       p.label = in_case + (in_case.empty() || model.empty() ? "" : "-") + model;
-      if (p.label.empty()) s.fail("cases or models are wanted");
+      if (p.label.empty()) s.fail("cases or models expected");
       p.name = fmt::format("{}/{}", table.name, p.label);
       p.task = s.text("tasks", p, s.text("task"));
       if (p.task.empty()) s.fail(fmt::format("{} has no task", p.label));
-      s.check_name(p.task, toml.source().begin.line);  // which is a program beside this one
+      s.check_name(p.task, toml.source().begin.line);  // it is a program next to this one
       for (const std::string& options : {s.text("options"), case_options, model_options, s.text("tweaks", p, "")})
         for (std::string& word : words(options)) p.options.push_back(std::move(word));
       p.metric = s.text("metrics", p, s.text("metric"));
@@ -234,7 +234,7 @@ std::vector<PresetTable> read_presets(const std::string& folder) {
 std::vector<PresetTable> parse_presets(const std::string& file, const std::string& text) try {
   const toml::table toml = toml::parse(text, file);
   const auto paper = toml["paper"].value_exact<std::string>();
-  if (!paper) throw Error(file, "paper = \"NAME\" is wanted at the top");
+  if (!paper) throw Error(file, "paper = \"NAME\" expected at the top");
   std::vector<std::pair<std::size_t, PresetTable>> in_order;
   for (const auto& [key, node] : toml) {
     if (key == "paper") continue;

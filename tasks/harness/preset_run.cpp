@@ -28,7 +28,7 @@ namespace {
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t least = 20;  // updates
 
-constexpr std::string_view reading[] = {"mnist", "charlm", "music", "babi", "speech"};  // they have --data
+constexpr std::string_view reading[] = {"mnist", "charlm", "music", "babi", "speech"};  // these have --data
 
 bool by_hand(const Preset& p) { return p.task == "mechanism"; }
 
@@ -37,7 +37,7 @@ std::string program_of(const std::string& task) {
   return (fs::read_symlink("/proc/self/exe", error).parent_path() / task).string();
 }
 
-/// A short name for a list of words that changes when one of them does (FNV-1a).
+/// A short hash of a list of words (FNV-1a).
 std::string mark_of(const std::vector<std::string>& words) {
   std::uint64_t hash = 14695981039346656037ULL;
   for (const std::string& word : words)
@@ -52,7 +52,7 @@ std::string text_of(const std::string& path) {
   return there ? read_file(path) : "";
 }
 
-/// The last line of a text that says something.
+/// The last non-empty line of a text.
 std::string last_line(const std::string& text) {
   std::istringstream in(text);
   std::string line, last;
@@ -61,7 +61,7 @@ std::string last_line(const std::string& text) {
   return last;
 }
 
-/// The whole number behind `word` in a text; 0 when there is none.
+/// The integer after `word` in a text; 0 if there is none.
 std::int64_t number_behind(const std::string& text, const std::string& word) {
   const std::size_t at = text.rfind(word);
   if (at == std::string::npos) return 0;
@@ -74,7 +74,7 @@ double number_of(const nlohmann::json& json, const std::string& key) {
   return json.contains(key) && json[key].is_number() ? json[key].get<double>() : nan;
 }
 
-/// What run.json says; false when the run is not done.
+/// Reads the results in run.json; false if the run is not finished.
 bool read_record(const Preset& p, PresetRun& run) {
   const std::string text = text_of(run.folder + "/run.json");
   if (text.empty()) return false;
@@ -96,7 +96,7 @@ bool read_record(const Preset& p, PresetRun& run) {
   return true;
 }
 
-/// What the table of the solutions by hand says; false when it is not there.
+/// Reads the results in the table of the hand-written solutions; false if there is none.
 bool read_table(PresetRun& run) {
   const std::string tsv = text_of(run.folder + "/table.tsv");
   if (tsv.empty()) return false;
@@ -109,14 +109,14 @@ bool read_table(PresetRun& run) {
   return true;
 }
 
-/// The program's own words for its end.
+/// The program's own words for why it ended.
 std::string problem_of(int code, const std::string& folder) {
   const std::string said = last_line(text_of(folder + "/stderr.txt"));
   return said.empty() ? fmt::format("ended with code {}", code) : said;
 }
 
-/// What the whole preset comes to, in updates or draws, which is the program's to say: it knows the size of the data.
-/// Throws Error with the program's words when it cannot start.
+/// The size of the whole preset, in updates or draws. Asks the program, which knows the size of the data. Throws Error
+/// with the program's words if it cannot start.
 std::int64_t whole_of(const Preset& p, const std::string& program, const std::vector<std::string>& typed,
                       const std::function<bool(const std::string&)>& stop) {
   std::vector<std::string> arguments{program};
@@ -139,7 +139,7 @@ PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
   const std::string program = program_of(p.task);
   std::vector<std::string> typed{"--preset", p.name}, more;
   const bool reads_files = std::find(std::begin(reading), std::end(reading), p.task) != std::end(reading);
-  if (!o.data.empty() && reads_files) typed.push_back("--data=" + o.data);  // = also where a name starts with -
+  if (!o.data.empty() && reads_files) typed.push_back("--data=" + o.data);  // with =, because a name may start with -
 
   bool wished = false;
   const auto stop = [&](const std::string& line) { return wished = waiting(line) || wished; };
@@ -173,14 +173,14 @@ PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
   if (run.kept) return run;
   std::error_code error;
   fs::create_directories(run.folder, error);
-  std::optional<Lock> lock;  // the program locks its folder itself; this one is of what we do around it
+  std::optional<Lock> lock;  // the program locks its folder itself; this lock is for what we do around it
   try {
     lock.emplace(run.folder + "/reproduce.lock", run.folder);
   } catch (const Error& e) {
     run.problem = e.what();
     return run;
   }
-  run.kept = read();  // by now another one may have done it
+  run.kept = read();  // another process may have finished it by now
   if (run.kept) return run;
   std::vector<std::string> arguments{program};
   const bool begun =
@@ -200,7 +200,8 @@ PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
     if (by_hand(p)) run.seconds = took.count();
     return run;
   }
-  // All numbers may be there, but not all pictures: without its record the run is not kept, but goes on the next time.
+  // All numbers may be there, but not all pictures. Without its record the run does not count as kept, and continues
+  // next time.
   PresetRun ended = run;
   if (end != 0 && !by_hand(p) && read_record(p, ended)) fs::remove(run.folder + "/run.json", error);
   run.interrupted = wished || end == Interrupt::exit_code;

@@ -1,5 +1,5 @@
-// A preset run as a program of its own, in a folder that says whether it is done: what is done is not done again, what
-// was interrupted goes on.
+// Runs a preset as a separate program, in a folder that records whether it is done: finished runs are not repeated,
+// interrupted ones continue.
 #pragma once
 #include <functional>
 
@@ -7,9 +7,9 @@
 
 namespace reel {
 
-/// How to run it; what is empty or 0 is left to the program.
+/// How to run a preset; whatever is empty or 0 is left to the program.
 struct PresetRunOptions {
-  double budget = 1;  // the share of the updates (of mechanism: of the draws), 20 at least
+  double budget = 1;  // the fraction of the updates (for mechanism: of the draws), at least 20
   std::uint64_t seed = 1;
   std::string data, device;
   std::int64_t threads = 0;
@@ -19,19 +19,19 @@ struct PresetRunOptions {
 struct PresetRun {
   std::string folder;
   std::string problem;       // why there is no number; empty: there is one
-  bool kept = false;         // it was done before
-  bool interrupted = false;  // the wish to stop came first
+  bool kept = false;         // it was finished before this call
+  bool interrupted = false;  // a stop was requested before it finished
   double measured = 0;       // the preset's metric; NaN: the run does not have it
-  double baseline = 0;       // NaN: there is none
+  double baseline = 0;       // NaN: the run has none
   std::int64_t parameters = -1;
-  std::int64_t updates = 0, whole = 0;  // done, and those of the whole preset (of mechanism: draws)
+  std::int64_t updates = 0, whole = 0;  // done so far, and in the whole preset (for mechanism: draws)
   double seconds = 0;
   int threads = 0;
   bool done() const { return problem.empty() && !interrupted; }
 };
 
-/// Runs it or takes what an earlier call left. `waiting` is called with the last line of the program's messages while
-/// it runs; true from it is the wish to stop. Never throws for what the program does.
+/// Runs a preset, or returns what an earlier call left. While it runs, `waiting` is called with the last line of the
+/// program's messages, and returns true to request a stop. Never throws for what the program does.
 PresetRun run_preset(const Preset& preset, const PresetRunOptions& options,
                      const std::function<bool(const std::string&)>& waiting);
 

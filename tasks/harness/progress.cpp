@@ -46,7 +46,7 @@ std::string progress_line(const ProgressView& view, int width) {
   }
   if (width == 0) return text;
   const auto room = static_cast<std::size_t>(width);
-  // a bar of the same length from line to line, shorter only where the text needs the room
+  // keeps the bar at the same length from line to line; it is shorter only if the text needs the space
   const std::size_t wish = room < 110 ? 10 : 30, left = room > text.size() + 3 ? room - text.size() - 3 : 0;
   const std::size_t bar = std::min(wish, left);
   if (bar >= 5) {
@@ -107,7 +107,7 @@ void Progress::draw() {
   view_.rate = seconds > 0 ? static_cast<double>(view_.step - start_step_) / seconds : 0;
   told_ = true;
   if (!terminal_) return write_err(progress_line(view_, 0) + "\n");
-  // one column stays free: some terminals go to the next line when the last is filled
+  // leaves one column free, because some terminals wrap when the last one is filled
   write_err(fmt::format("\r{}\x1b[K", progress_line(view_, std::max(terminal_width() - 1, 1))));
   drawn_ = true;
 }

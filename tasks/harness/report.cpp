@@ -20,7 +20,7 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// Letters on the screen, not bytes.
+/// The number of letters on screen, not of bytes.
 std::size_t letters(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
@@ -41,7 +41,7 @@ const PresetRun* first_done(const ReportRow& row) {
   return found == row.runs.end() ? nullptr : &*found;
 }
 
-/// The number, its spread, and what it is of the baseline when it is a loss.
+/// The mean, its spread, and for a loss its ratio to the baseline.
 std::string measured_text(const ReportRow& row) {
   const PresetRun* run = first_done(row);
   if (!run) return "-";
@@ -77,7 +77,7 @@ std::string time_text(const ReportRow& row) {
   return seconds > 0 ? duration(seconds) + (all_kept ? " (kept)" : "") : all_kept && first_done(row) ? "(kept)" : "-";
 }
 
-/// Why runs of a row have no number, in a line; empty when all have one.
+/// Why some runs of a row have no number, in one line; empty if all have one.
 std::string problems_of(const ReportRow& row) {
   std::string out;
   for (std::size_t i = 0; i < row.runs.size(); ++i) {
@@ -101,7 +101,7 @@ std::string quantity(const Report& report) {
   return out;
 }
 
-std::string cell_of(std::string text) {  // a cell of a table of Markdown
+std::string cell_of(std::string text) {  // a cell of a Markdown table
   for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
   return text;
 }

@@ -1,15 +1,16 @@
-// What `reproduce` has to say: a row for each preset, as text while it goes, as Markdown, JSON and figures at the end.
+// The output of `reproduce`: a row for each preset, as text while it runs, and as Markdown, JSON and figures at the
+// end.
 #pragma once
 #include "tasks/harness/preset_run.h"
 
 namespace reel {
 
-/// A preset and its runs, a seed each.
+/// A preset and its runs, one per seed.
 struct ReportRow {
   Preset preset;
   std::vector<PresetRun> runs;
-  std::vector<double> measured() const;  // of the runs that are done
-  double mean() const;                   // NaN when none is done
+  std::vector<double> measured() const;  // of the finished runs
+  double mean() const;                   // NaN if no run is finished
   double spread() const;                 // the standard deviation over seeds; NaN for fewer than two
 };
 
@@ -21,20 +22,21 @@ struct Report {
   std::vector<ReportRow> rows;
 };
 
-/// Head and rows of the table on the terminal; `width` of its first column.
+/// Head and rows of the table on the terminal; `width` is that of the first column.
 std::string report_head(const Report& report, std::size_t width);
 std::string report_line(const ReportRow& row, std::size_t width);
 
-/// Where its files lie: FOLDER/TABLE, to which .md and the like are added.
+/// The base of its file names: FOLDER/TABLE, to which .md and the like are added.
 std::string report_base(const Report& report, const std::string& folder);
-/// Writes FOLDER/TABLE.md, .json and the figures. Throws Error when one of them cannot be written; the others are.
+/// Writes FOLDER/TABLE.md, .json and the figures. Throws Error if one of them cannot be written, after writing the
+/// others.
 void write_report(const Report& report, const std::string& folder);
 
-/// The figures of a report, and what came between.
+/// The figures of a report, and what went wrong.
 struct ReportFigures {
-  std::vector<std::string> names;      // beside TABLE.md
-  std::vector<std::string> problems;   // a line for each that could not be drawn
-  std::vector<std::string> unwritten;  // a line for each that could not be written
+  std::vector<std::string> names;      // next to TABLE.md
+  std::vector<std::string> problems;   // one line for each that could not be drawn
+  std::vector<std::string> unwritten;  // one line for each that could not be written
 };
 /// Draws them as FOLDER/TABLE*.svg and .png.
 ReportFigures draw_report(const Report& report, const std::string& folder);

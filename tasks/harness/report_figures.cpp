@@ -1,4 +1,4 @@
-// The figures of a report: curves or bars, one for each case where there are a few; a map for each grid; or the
+// The figures of a report: curves or bars, one for each case if there are only a few; a map for each grid; or the
 // pictures of the runs.
 #include <fmt/core.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// The rows of a figure, under the case that it shows; all under "" when they share one figure.
+/// The rows of each figure, under the case that it shows; all rows are under "" if they share one figure.
 std::vector<std::pair<std::string, std::vector<const ReportRow*>>> groups(const Report& report) {
   constexpr std::size_t most = 6;  // figures; a bar chart of more cases shows all in one
   std::vector<std::pair<std::string, std::vector<const ReportRow*>>> out;
@@ -30,7 +30,7 @@ std::vector<std::pair<std::string, std::vector<const ReportRow*>>> groups(const 
     if (std::none_of(out.begin(), out.end(), same)) out.push_back({row.preset.in_case, {}});
     std::find_if(out.begin(), out.end(), same)->second.push_back(&row);
   }
-  // cases of a single model are what is to be compared
+  // with only one model, the cases are what to compare
   const bool lone = std::all_of(out.begin(), out.end(), [](const auto& group) { return group.second.size() == 1; });
   if (lone || (report.table.figure == "bars" && out.size() > most)) {
     std::vector<const ReportRow*> all;
@@ -42,7 +42,7 @@ std::vector<std::pair<std::string, std::vector<const ReportRow*>>> groups(const 
 
 std::string short_name(const Preset& p, bool whole) { return whole || p.model.empty() ? p.label : p.model; }
 
-/// Of the preset's metric, a loss or an accuracy; or of the gradient's norm.
+/// Draws curves of the preset's metric, a loss or an accuracy, or of the gradient norm.
 std::optional<std::string> draw_group_curves(const std::string& svg, const std::string& title,
                                              const std::vector<const ReportRow*>& rows, bool whole, bool norms) {
   CurvesPicture picture{title, "examples", "", {}};
@@ -77,7 +77,7 @@ std::optional<std::string> draw_group_bars(const std::string& svg, const std::st
   return draw_bars(svg, title, p.metric + (p.unit.empty() ? "" : fmt::format(" [{}]", p.unit)), bars);
 }
 
-/// The success of copying by hand, over all seeds.
+/// Draws how often copying with hand-written weights succeeds, over all seeds.
 std::optional<std::string> draw_map(const std::string& svg, const std::string& title, const ReportRow& row) {
   SuccessMap map;
   for (const PresetRun& run : row.runs)
@@ -85,7 +85,7 @@ std::optional<std::string> draw_map(const std::string& svg, const std::string& t
   return map.draw(svg, title);
 }
 
-/// The pictures that the runs themselves drew, SVG and PNG, as BASE-PRESET-NAME; returns the names of the SVG files.
+/// Copies the pictures that the runs drew, SVG and PNG, to BASE-PRESET-NAME; returns the names of the SVG files.
 std::vector<std::string> copy_pictures(const std::string& base, const ReportRow& row) {
   std::vector<std::string> names;
   for (const PresetRun& run : row.runs) {

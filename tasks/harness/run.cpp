@@ -21,7 +21,7 @@ namespace reel {
 
 namespace {
 
-/// All options that tasks share.
+/// The options that all tasks share.
 struct Shared {
   TrainOptions train;
   OptimizerOptions optimizer;
@@ -135,7 +135,7 @@ std::map<std::string, double> parse_rates(const std::string& text) {
   return rates;
 }
 
-/// The device as the backends name it.
+/// The name of the device for the backends.
 std::string device_name(const Shared& s) {
   if (s.precision == "f32") return s.device;
   if (!s.device.starts_with("cuda"))
@@ -189,7 +189,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   s.train.cell = s.model.cell;
   s.train.device = s.device;
   s.model.settings = options.settings(s.model.cell);
-  std::optional<int> threads_so_far;  // results of a GPU do not depend on it
+  std::optional<int> threads_so_far;  // results on a GPU do not depend on it
   if (!options.resume().empty() && s.device == "cpu")
     threads_so_far = threads_of(options.resume() + "/checkpoint.safetensors");
   const Threads threads = choose_threads({s.threads, options.typed("threads"), threads_so_far, available_cores()});
@@ -198,7 +198,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   std::unique_ptr<Task> task;
   std::unique_ptr<Model> model;
   std::optional<Optimizer> optimizer;
-  Backend& device = find_device(device_name(s));  // of the model alone: batches are made by the CPU
+  Backend& device = find_device(device_name(s));  // of the model only; the CPU makes the batches
   device.set_threads(s.train.threads);
   try {
     task = program.task({s.data, s.train.seed, s.train.examples});
@@ -253,7 +253,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     print_out("test, with the lowest validation loss, of step {}:{}\n", r.best_step, text);
   }
   if (!options.preset().empty()) print_reported(options.preset(), program.name);
-  // what fails from here on leaves the rest as it is
+  // a failure from here on leaves the other results intact
   const auto attempt = [&](const auto& work) {
     try {
       work();
@@ -287,7 +287,7 @@ int run_program(const std::string& name, const std::function<int()>& body) {
     code = 2;
   } catch (const std::bad_alloc&) {
     say_out_of_memory(name.c_str());
-  } catch (const std::length_error&) {  // a std::vector of more than can be addressed
+  } catch (const std::length_error&) {  // a std::vector too large to address
     say_out_of_memory(name.c_str());
   } catch (const std::exception& e) {
     print_err("{}: {}\n", name, one_line(e.what()));

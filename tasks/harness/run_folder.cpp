@@ -37,7 +37,7 @@ constexpr std::uint64_t most_metrics = 1 << 30;  // bytes
   throw Error(path, "cannot be made: " + error.message());
 }
 
-/// Makes runs/TASK-CELL-YYYYMMDD-HHMMSS with a number behind it when another run took that name in the same second.
+/// Creates runs/TASK-CELL-YYYYMMDD-HHMMSS, with a number appended if another run took that name in the same second.
 std::string make_dated(const std::string& task, const std::string& cell) {
   std::error_code error;
   fs::create_directories("runs", error);
@@ -60,7 +60,7 @@ std::string line_of(const RunFolder::Row& r) {
                      text_of(r.valid_loss), text_of(r.accuracy), text_of(r.grad_norm));
 }
 
-/// Takes the next field off a line; false when there is none or it is not a number.
+/// Takes the next field off a line; false if there is none or it is not a number.
 template <class T>
 bool next(std::string_view& line, bool& more, T& value) {
   if (!more) return false;
@@ -107,14 +107,14 @@ RunFolder RunFolder::create(const std::string& out, const std::string& task, con
                                    hint, shell_path(out)));
     throw Error(out, fmt::format("holds a run already. {}, or --resume {}.", hint, shell_path(out)));
   }
-  if (config && !folder.has(metrics_file))  // which every run of ours makes first
+  if (config && !folder.has(metrics_file))  // every run of ours creates that first
     throw Error(out, fmt::format("holds a config.toml, but no run. Hint: another folder for --out, or --resume {} to "
                                  "run what it says.",
                                  shell_path(out)));
   if (config) folder.notes_.push_back(out + ": held a run that ended before its first update; it starts anew");
   fs::remove(folder.file(checkpoint_file));
   write_atomically(folder.file(metrics_file),
-                   header);  // a folder that cannot be written says so now, not after an hour
+                   header);  // if the folder cannot be written, this fails now, not after an hour
   return folder;
 }
 
@@ -142,7 +142,7 @@ RunFolder RunFolder::view(const std::string& path) {
 bool RunFolder::has(const std::string& name) const {
   std::error_code error;
   const bool there = fs::exists(file(name), error);
-  if (error) throw Error(file(name), "cannot be looked up: " + error.message());  // nobody knows whether it is there
+  if (error) throw Error(file(name), "cannot be looked up: " + error.message());  // whether it exists is unknown
   return there;
 }
 
@@ -153,7 +153,7 @@ bool RunFolder::untouched() const {
     const auto step = metadata.find("step");
     return step != metadata.end() && step->second == "0";
   } catch (const Error&) {
-    return false;  // damaged, but not ours to throw away
+    return false;  // damaged, but not ours to delete
   }
 }
 
@@ -168,7 +168,7 @@ std::string RunFolder::file(const std::string& name) const { return fs::path(pat
 void RunFolder::add_row(const Row& row) {
   FileHandle csv(file(metrics_file), O_RDWR | O_CREAT, "written");
   const std::string before = read_file(file(metrics_file));
-  // a line without an end is what a crash left of it
+  // a line without a newline is what a crash left behind
   const std::size_t whole = before.rfind('\n') + 1;
   const std::string line = (whole == 0 ? header : "") + line_of(row);
   if (ftruncate(csv.get(), static_cast<off_t>(whole)) != 0) csv.fail("written");
@@ -176,7 +176,7 @@ void RunFolder::add_row(const Row& row) {
   try {
     csv.write(line);
   } catch (...) {
-    (void)!ftruncate(csv.get(), static_cast<off_t>(whole));  // what a full disk took of it
+    (void)!ftruncate(csv.get(), static_cast<off_t>(whole));  // removes the part that fitted on a full disk
     throw;
   }
   csv.close();

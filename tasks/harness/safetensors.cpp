@@ -18,15 +18,15 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "elements are written as they lie in memory");
 
 using Json = nlohmann::json;
-using OrderedJson = nlohmann::ordered_json;  // keeps the order of the tensors, but looks through all to find one
+using OrderedJson = nlohmann::ordered_json;  // keeps the order of the tensors, but finds a name by linear search
 
-constexpr std::size_t prefix = 8;                        // bytes of the header's length
-const std::string own = "reel.", note = own + "dtype.";  // metadata that Reel keeps for itself
+constexpr std::size_t prefix = 8;                        // bytes that hold the header's length
+const std::string own = "reel.", note = own + "dtype.";  // metadata reserved for Reel
 const std::string checksum_kind = own + "checksum", checksum_value = own + "crc32";
 constexpr std::string_view no_checksum = "00000000";  // eight hexadecimal digits
 
-/// Where the digits of the checksum stand in a header, as JSON without spaces has them; npos without. No name or text
-/// can hold these bytes: a quote in it has a backslash before.
+/// The position of the checksum's digits in a header, which is JSON without spaces; npos if there is none. No name or
+/// text can contain these bytes, because a quote in it is escaped.
 std::size_t checksum_place(std::string_view header) {
   const std::string before = fmt::format("\"{}\":\"", checksum_value);
   const std::size_t at = header.find(before);
@@ -34,7 +34,7 @@ std::size_t checksum_place(std::string_view header) {
   return there ? at + before.size() : header.npos;
 }
 
-/// The checksum of a whole file whose digits stand at `place`.
+/// The checksum of a whole file whose digits are at `place`.
 std::string checksum(std::string_view bytes, std::size_t place) {
   uLong crc = 0;
   for (const std::string_view part : {bytes.substr(0, place), no_checksum, bytes.substr(place + no_checksum.size())})
@@ -42,10 +42,10 @@ std::string checksum(std::string_view bytes, std::size_t place) {
   return fmt::format("{:08x}", crc);
 }
 
-/// The format's names, in the order of DType; c128 has none and goes as pairs of F64.
+/// The format's names, in the order of DType; c128 has none and is stored as pairs of F64.
 constexpr const char* dtype_names[] = {"F32", "F64", "C64", "F64", "I32", "BOOL"};
 
-/// Orders a file by the size of elements, largest first, so that every tensor lies at a multiple of its element's size.
+/// Orders tensors by the size of their elements, largest first, so that each lies at a multiple of its element size.
 std::vector<std::size_t> by_alignment(const TensorFile& file) {
   std::vector<std::size_t> order(file.tensors.size());
   std::iota(order.begin(), order.end(), 0u);
@@ -66,7 +66,7 @@ void check_saveable(const std::string& path, const TensorFile& file) {
       throw Error(path, fmt::format("metadata \"{}\" is kept for Reel", key));
 }
 
-/// One tensor as the header tells it.
+/// A tensor as described in the header.
 struct Described {
   std::string name;
   DType dtype = DType::f32;
@@ -74,13 +74,13 @@ struct Described {
   std::size_t begin = 0, end = 0;
 };
 
-/// Reads a header; every rule it breaks is an Error with the file's name.
+/// Reads a file; every rule that its header breaks is an Error with the file's name.
 class Reader {
  public:
   Reader(const std::string& path, std::string_view bytes) : path_(path), bytes_(bytes) {}
 
   TensorFile read(Backend& backend) {
-    std::vector<std::string> names;  // in their order
+    std::vector<std::string> names;  // in the order of the header
     const Json header = parse_header(names);
     if (header.contains("__metadata__")) read_metadata(header["__metadata__"]);
     take_checksum();
@@ -142,7 +142,7 @@ class Reader {
     file_.checked = true;
   }
 
-  /// A number of elements, bytes or an extent: whole, not negative, and small enough to count with.
+  /// An element count, byte offset or extent: a non-negative integer, small enough to compute with.
   std::int64_t count(const std::string& name, const char* what, const Json& value) const {
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::uint64_t{1} << 62)
       damaged("{} of tensor \"{}\" holds something else than a size", what, name);
@@ -183,7 +183,7 @@ class Reader {
               name_of(tensor.dtype), fmt::join(tensor.dims, ", "));
   }
 
-  /// Turns pairs of F64 back into c128 where the metadata says so, and strikes that line.
+  /// Turns pairs of F64 back into c128 if the metadata says so, and removes that entry.
   void take_note(Described& tensor) {
     const auto found = file_.metadata.find(note + tensor.name);
     if (found == file_.metadata.end()) return;
@@ -194,7 +194,7 @@ class Reader {
     file_.metadata.erase(found);
   }
 
-  /// Tensors must cover all bytes behind the header, each byte once.
+  /// Checks that the tensors cover all bytes after the header, each byte once.
   void check_cover(std::vector<Described> all) const {
     std::sort(all.begin(), all.end(), [](const Described& a, const Described& b) {
       return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);

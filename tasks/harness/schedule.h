@@ -6,11 +6,11 @@
 
 namespace reel {
 
-/// Learning rate over the run, as a factor.
+/// How a factor on the learning rate changes over the run.
 struct ScheduleOptions {
   /// constant; step: times factor every `every` steps; plateau: times factor after `patience` validations without a
-  /// better loss; window: after a validation worse than each of the `patience` before it, but for the first `after`
-  /// (the rule of TCN's and R-Transformer's code, Bai et al. 2018).
+  /// better loss; window: times factor after a validation worse than each of the `patience` before it, except among the
+  /// first `after` (the rule of TCN's and R-Transformer's code, Bai et al. 2018).
   std::string kind = "constant";
   std::int64_t every = 1000;
   double factor = 0.5;
@@ -24,15 +24,15 @@ class Schedule {
   void validated(double loss);
   /// The state, as text for a checkpoint.
   std::string state() const;
-  /// Takes it back; false, and nothing has changed, when the text is no state.
+  /// Restores it; false, with nothing changed, if the text is not a valid state.
   bool restore(const std::string& state);
 
  private:
   ScheduleOptions options_;
   double factor_ = 1, best_ = 0;
   std::int64_t waited_ = -1;  // validations since the best one; -1 before the first
-  std::int64_t seen_ = 0;     // validations
-  std::vector<double> last_;  // the losses of the last ones, `patience` or fewer
+  std::int64_t seen_ = 0;     // number of validations
+  std::vector<double> last_;  // the losses of the latest ones, at most `patience`
 };
 
 }  // namespace reel

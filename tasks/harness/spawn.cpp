@@ -21,7 +21,7 @@ namespace reel {
 
 namespace {
 
-/// A file in memory.
+/// An in-memory file.
 class Memory {
  public:
   explicit Memory(const char* name) : handle_(memfd_create(name, MFD_CLOEXEC)) {}
@@ -52,8 +52,8 @@ class Memory {
   int handle_;
 };
 
-/// Starts a program; returns an errno, or 0. It has a group of its own: what Ctrl-C means to it is for us to say.
-/// Signals that we ignore (output.h) are as it would find them elsewhere.
+/// Starts a program; returns an errno, or 0. It has a process group of its own, so that we decide what Ctrl-C does to
+/// it. Signals that we ignore (output.h) have their default actions in it.
 int start(pid_t& child, const std::vector<std::string>& arguments, const posix_spawn_file_actions_t& actions) {
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -71,8 +71,8 @@ int start(pid_t& child, const std::vector<std::string>& arguments, const posix_s
   return error;
 }
 
-/// Waits for the end of a program: its exit code, or 128 + the signal that ended it. Where there is a `stop`, it is
-/// asked twenty times a second, and the first time that it says true the program gets SIGTERM.
+/// Waits for a program to end; returns its exit code, or 128 + the signal that ended it. `stop`, if given, is called
+/// twenty times a second, and the first time it returns true the program gets SIGTERM.
 int wait_for(pid_t child, const std::function<bool()>& stop) {
   int status = 0;
   if (!stop) {

@@ -1,4 +1,4 @@
-// How often copying by hand-made weights came out right, over numbers of symbols and lengths: the table that
+// How often copying with hand-written weights came out right, by number of symbols and length: the table that
 // `mechanism` writes, and its picture (Henaff et al. 2016, Figure 1).
 #pragma once
 #include <cstdint>
@@ -10,14 +10,14 @@ namespace reel {
 
 class SuccessMap {
  public:
-  /// Adds the lines of a table: K, S, planes, T, right, draws; others are passed over.
+  /// Adds the lines of a table: K, S, planes, T, right, draws; other lines are skipped.
   void add(const std::string& tsv);
-  /// Of all tries.
+  /// Totals over the whole table.
   std::int64_t right() const;
   std::int64_t draws() const;
-  /// The draws of a field, the most there are; 0 for an empty table.
+  /// The largest number of draws in a field; 0 for an empty table.
   std::int64_t draws_of_a_field() const;
-  /// Draws `svg` and a png beside it; returns one line that says why there is no picture, or nothing.
+  /// Draws `svg` and a png next to it; returns one line saying why there is no picture, or nothing.
   std::optional<std::string> draw(const std::string& svg, const std::string& title) const;
 
  private:

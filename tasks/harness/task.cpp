@@ -5,13 +5,13 @@
 namespace reel {
 
 namespace {
-// Streams of one seed: examples to train on from 0; those to validate on behind them, or far above when the former have
-// no end; orders of a fixed set farther still.
+// Streams of one seed: training examples start at 0; validation examples follow, or are far above if there is no end to
+// the training examples; orders of a fixed set are farther still.
 constexpr std::uint64_t fresh_valid = std::uint64_t{1} << 60, first_order = std::uint64_t{2} << 60;
 
 std::int64_t part(const char* option, std::int64_t wanted, std::int64_t there) {
   if (there > 0 && wanted > there)
-    throw OptionError(option, fmt::format("{} are wanted, the data set has {}", wanted, there));
+    throw OptionError(option, fmt::format("{} expected, the data set has {}", wanted, there));
   return there > 0 && wanted == 0 ? there : wanted;
 }
 }  // namespace

@@ -10,7 +10,7 @@ namespace reel {
 namespace {
 
 constexpr std::size_t most_bytes = 1 << 18;
-constexpr std::ptrdiff_t most_dots = 10000;  // toml++ stands ten times as many tables in tables
+constexpr std::ptrdiff_t most_dots = 10000;  // toml++ copes with ten times as many nested tables
 
 }  // namespace
 

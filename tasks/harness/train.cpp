@@ -6,13 +6,13 @@
 #include <limits>
 
 #include "engine/cores.h"
-#include "tasks/harness/ahead.h"
 #include "tasks/harness/checkpoint.h"
 #include "tasks/harness/device.h"
 #include "tasks/harness/figure.h"
 #include "tasks/harness/interrupt.h"
+#include "tasks/harness/prefetch.h"
 #include "tasks/harness/progress.h"
-#include "tasks/harness/steps.h"
+#include "tasks/harness/training_step.h"
 
 namespace reel {
 
@@ -35,7 +35,7 @@ struct Evaluation {
   std::vector<Score> scores;
 };
 
-/// Means over all places of these batches.
+/// The weighted means over all entries of these batches.
 Evaluation evaluate(const Task& task, const Model& model, const std::vector<std::vector<std::uint64_t>>& batches,
                     std::uint64_t seed, bool with_scores) {
   Evaluation e;
@@ -64,7 +64,7 @@ Evaluation evaluate(const Task& task, const Model& model, const std::vector<std:
   return e;
 }
 
-/// How many validations since the one with the lowest loss.
+/// The number of validations since the one with the lowest loss.
 std::int64_t waited(const std::vector<RunFolder::Row>& rows) {
   const auto best = std::min_element(rows.begin(), rows.end(),
                                      [](const auto& a, const auto& b) { return a.valid_loss < b.valid_loss; });
@@ -77,7 +77,7 @@ void check_finite(const char* what, double value) {
   throw Diverged(fmt::format("the {} became {}", what, std::isnan(value) ? "NaN" : fmt::format("{}", value)));
 }
 
-/// What a run that diverged can be continued from, and where its best parameters are.
+/// Says which checkpoint a diverged run can continue from, and where its best parameters are.
 std::string what_is_left(const RunFolder& folder, std::int64_t saved, const Best& best) {
   const std::string text = fmt::format("the last good checkpoint is in {}, of step {}", folder.path(), saved);
   if (best.step < 0) return text + "; no better parameters are kept";
@@ -101,7 +101,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   const bool resumed = std::filesystem::exists(checkpoint);
   bool checked = true;
   if (resumed) {
-    // A step starts from states like those that the step before it leaves.
+    // A step starts from states with the specs of those that the step before it leaves.
     const auto needed = [&](std::int64_t step) {
       std::vector<Spec> specs;
       if (step == 0 || step >= options.steps || !task.continues(examples.train(step))) return specs;
@@ -144,7 +144,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     save_checkpoint(checkpoint, model, optimizer, schedule, options.seed, at);
     saved = at.step;
   };
-  if (!resumed) save();  // so that a run can be resumed from its first moment on
+  if (!resumed) save();  // so that a run can be resumed from the very start
   const auto describe = [&](bool finished) {
     record.steps = at.step;
     record.steps_per_second = record.seconds > 0 ? static_cast<double>(at.step) / record.seconds : 0;
@@ -155,7 +155,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   };
 
   const bool free_core = available_cores() > options.threads;
-  Ahead batches(
+  Prefetcher batches(
       [&](std::int64_t step) {
         std::vector<std::uint64_t> streams = examples.train(step);
         Batch batch = task.batch(options.seed, streams);
@@ -164,7 +164,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
       free_core);
   const auto out_of_patience = [&] { return options.patience > 0 && waited(folder.rows()) >= options.patience; };
   bool enough = at.step >= options.steps || out_of_patience();
-  Steps steps(task, model, optimizer, options.graphs);
+  TrainingStep steps(task, model, optimizer, options.graphs);
   double update_seconds = 0;
   const std::int64_t first_step = at.step;
   std::int64_t reached = at.step;
@@ -205,7 +205,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
         enough = at.step == options.steps || out_of_patience();
       }
     }
-    if (!enough) {  // the step that was interrupted may have lost the model: then the checkpoint stays
+    if (!enough) {  // the interrupted step may have diverged; then the old checkpoint stays
       check_finite("loss", evaluate(task, model, {examples.valid().front()}, options.seed, false).loss);
       save();
     }
@@ -220,7 +220,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   outcome.interrupted = !enough;
   const std::int64_t timed = at.step - first_step - 1;
   record.update_seconds = timed > 0 ? update_seconds / static_cast<double>(timed) : nan;
-  record.seconds = clock.seconds();  // of training and validation; the test is not counted
+  record.seconds = clock.seconds();  // training and validation, but not the test
   progress.done();
   if (!outcome.interrupted && best.step >= 0) {
     load_best(best_file, model);

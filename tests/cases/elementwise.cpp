@@ -126,10 +126,9 @@ void of_two(const BinaryRows& binary) {
       "pow", [](Arg a, Arg b) { return pow(a, b); }, fields, 0.5, 2,
       [](Complex a, Complex b) { return std::exp(b * std::log(a)); });
   binary("maximum", maximum, ordered, -2, 2, [](Complex a, Complex b) { return std::max(re(a), re(b)); });
-  binary("where_nonzero", where_nonzero, reals, 0.1, 2, [](Complex a, Complex) { return a; });
-  binary("times_tanh_slope", times_tanh_slope, reals, -2, 2, [](Complex a, Complex b) { return a * (1.0 - b * b); });
-  binary("times_sigmoid_slope", times_sigmoid_slope, reals, -2, 2,
-         [](Complex a, Complex b) { return a * b * (1.0 - b); });
+  binary("relu_backward", relu_backward, reals, 0.1, 2, [](Complex a, Complex) { return a; });
+  binary("tanh_backward", tanh_backward, reals, -2, 2, [](Complex a, Complex b) { return a * (1.0 - b * b); });
+  binary("sigmoid_backward", sigmoid_backward, reals, -2, 2, [](Complex a, Complex b) { return a * b * (1.0 - b); });
   binary("minimum", minimum, ordered, -2, 2, [](Complex a, Complex b) { return std::min(re(a), re(b)); });
   for (double shift_b : {-1.0, -5.0})
     binary(

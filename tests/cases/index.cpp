@@ -68,7 +68,7 @@ Place dims_of(const Shape& s) { return {s.begin(), s.end()}; }
         "index_add", [](const Tensors& x) { return index_add(x[0], -1, x[1], 4); }, shape_of(Place{3} + dims_of(index)),
         1, index, 4);
     add(
-        "scatter_add", [](const Tensors& x) { return scatter_add(x[1], x[0], 6); }, shape_of(dims_of(index) + Place{2}),
+        "segment_sum", [](const Tensors& x) { return segment_sum(x[1], x[0], 6); }, shape_of(dims_of(index) + Place{2}),
         0, index, 6);
   }
   // as many rows in the table as in the result: which of them a thread has a share of must not be mixed up
@@ -93,7 +93,7 @@ Place dims_of(const Shape& s) { return {s.begin(), s.end()}; }
                                    at[static_cast<std::size_t>(a)] = in[1].whole(at);
                                    return in[0](at);
                                  })});
-      cases.push_back({"put_along", [=](const Tensors& in) { return put_along(in[0], in[1], a, 3); },
+      cases.push_back({"scatter_add", [=](const Tensors& in) { return scatter_add(in[0], in[1], a, 3); },
                        [=](DType d) {
                          return Tensors{input(index, 74, d), indices(index, 3)};
                        },

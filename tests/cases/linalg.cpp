@@ -333,12 +333,13 @@ void add_orthogonal(Cases& cases) {
     }
     return error;
   });
-  const auto call = [](const Tensors& x) { return polar(x[0]); };
+  const auto call = [](const Tensors& x) { return polar_factor(x[0]); };
   for (const Shape& shape : {Shape{3, 3}, Shape{4, 3}, Shape{4, 2}, Shape{2, 3, 3}, Shape{2, 4, 2}, Shape{1, 1},
                              Shape{0, 0}, Shape{3, 0}, Shape{0, 3, 2}})
-    cases.push_back({"polar", call, [=](DType d) { return Tensors{matrix(shape, 146, d, 2)}; }, fields, is_polar});
+    cases.push_back(
+        {"polar_factor", call, [=](DType d) { return Tensors{matrix(shape, 146, d, 2)}; }, fields, is_polar});
   for (std::int64_t columns : {4, 2})  // all singular values are 1
-    cases.push_back({"polar", call,
+    cases.push_back({"polar_factor", call,
                      [=](DType d) {
                        if (!is_differentiable(d)) return Tensors{input({4, columns}, 147, d)};
                        return Tensors{slice(householder_product(matrix({4, 2}, 147, d)), -1, 0, columns)};

@@ -148,9 +148,9 @@ ValueCheck summed(const std::vector<std::string>& inputs, const std::string& out
   }
   for (const Shape& shape : {Shape{3, 3}, Shape{1, 1}, Shape{0, 0}})
     sums(
-        "trace", [](const Tensors& x) { return trace(x[0]); }, {shape}, {"ii"}, "", all_numbers);
+        "matrix_trace", [](const Tensors& x) { return matrix_trace(x[0]); }, {shape}, {"ii"}, "", all_numbers);
   sums(
-      "trace", [](const Tensors& x) { return trace(x[0]); }, {{2, 3, 3}}, {"bii"}, "b", all_numbers);
+      "matrix_trace", [](const Tensors& x) { return matrix_trace(x[0]); }, {{2, 3, 3}}, {"bii"}, "b", all_numbers);
 
   const auto one = [&](const std::string& x, const std::string& output, const Shape& shape) {
     sums(

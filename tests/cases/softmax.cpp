@@ -60,7 +60,7 @@ double normalized(const Fibre& row, const Complex& x, double epsilon) {
   }
   for (const Shape& shape : {Shape{3, 4}, Shape{7}, Shape{2, 3, 5}, Shape{0, 3}, Shape{3, 1}, Shape{2, 75}}) {
     for (double epsilon : {1e-5, 0.5}) {
-      cases.push_back({"normalize", [=](const Tensors& x) { return normalize(x[0], epsilon); },
+      cases.push_back({"standardize", [=](const Tensors& x) { return standardize(x[0], epsilon); },
                        [=](DType d) { return Tensors{input(shape, 53, d)}; }, reals,
                        by_places([=](const Hosts& in, const Place& at) {
                          return normalized(along(in[0], at, -1), in[0](at), epsilon);

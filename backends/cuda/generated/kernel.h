@@ -1,14 +1,14 @@
-// What generated kernels start with; compiled by NVRTC, and by g++ in the tests.
+// The common header of generated kernels; compiled by NVRTC, and by g++ in the tests.
 #pragma once
 #ifdef REEL_WITH_COMPLEX
-#include "backends/cuda/complex.h"  // before the functors, which are to find its functions
+#include "backends/cuda/complex.h"  // before the functors, which use its functions
 #endif
 #include "ops/functors/binary.h"
 #include "ops/functors/unary.h"
 
 namespace reel::generated {
 
-/// The function at a place of a list, as the calls of fused runs name it.
+/// The functor at an index of a list, which is how the calls of fusion groups name it.
 template <int i, class List>
 struct Place;
 template <int i, class First, class... Rest>
@@ -31,7 +31,7 @@ REEL_HD auto make_complex(T a, T b) {
 }
 #endif
 
-/// in as a To, as the kernel cast has it.
+/// Converts `in` to To, as the cast kernel does.
 template <class To, class From>
 REEL_HD To cast(From in) {
   if constexpr (std::is_same_v<To, bool>)
@@ -46,16 +46,16 @@ REEL_HD To cast(From in) {
     return static_cast<To>(in);
 }
 
-/// Asks for memory that will be read soon.
+/// Prefetches memory that will be read soon.
 REEL_HD inline void prefetch([[maybe_unused]] const void* p) {
 #ifdef __CUDA_ARCH__
   asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
 #endif
 }
 
-/// Neighbours that are read and written as one.
+/// Contiguous elements that are loaded and stored as one.
 template <class T, int n>
-struct alignas(sizeof(T) * n) Pack {
+struct alignas(sizeof(T) * n) AlignedVector {
   T at[n];
 };
 

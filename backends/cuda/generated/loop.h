@@ -1,5 +1,5 @@
-// What kernels of whole loops are made of (loop_source.cpp); compiled by NVRTC, and by g++ in the tests, which bring
-// what a GPU has: REEL_ON_HOST.
+// The building blocks of loop kernels (loop_source.cpp); compiled by NVRTC, and by g++ in the tests, which define
+// REEL_ON_HOST and supply the GPU's intrinsics.
 #pragma once
 #include "backends/cuda/generated/kernel.h"
 
@@ -15,13 +15,13 @@ template <class T>
 __device__ T from_lane(T value, int distance) {
   return __shfl_xor_sync(0xffffffffU, value, distance);
 }
-/// Elements as they are now: not from this processor's cache, where other blocks' results do not show.
+/// Loads past the L1 cache, where results of other blocks would not show.
 template <class T>
 __device__ T fresh(const T* p) {
   return __ldcg(p);
 }
 __device__ inline float4 fresh_vector(const float4* p) { return __ldcg(p); }
-/// Waits until all blocks of a group are here for the n-th time; what they have written is to be seen then.
+/// A barrier between the blocks of a group, for the n-th time; afterwards their writes are visible.
 __device__ inline void wait_for_group(unsigned* counter, unsigned blocks, unsigned n) {
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -37,23 +37,23 @@ __device__ inline void wait_for_group(unsigned* counter, unsigned blocks, unsign
 }
 #endif
 
-/// Where a value lies: equally far apart from step to step.
-struct Where {
+/// The address of an operand: a constant stride from step to step.
+struct Address {
   char* first;
   long long stride;  // in bytes
 };
 template <class T>
-REEL_HD T* at(const Where& w, long long i) {
+REEL_HD T* at(const Address& w, long long i) {
   return reinterpret_cast<T*>(w.first + i * w.stride);
 }
 
-/// The other place of the pair of a rotation that j belongs to; j itself outside of it.
+/// The index that j is paired with in a rotation; j itself outside of it.
 REEL_HD inline int partner(int j, int first, int last, int distance) {
   if (j < first || j >= last) return j;
   return (j - first) % (2 * distance) < distance ? j + distance : j - distance;
 }
 
-/// Rows of other blocks' results into shared memory, `pitch` apart; beyond `rows` and `width` there are zeros.
+/// Copies rows of other blocks' results to shared memory, `pitch` apart; beyond `rows` and `width` it fills with zeros.
 template <class T, bool aligned>
 REEL_HD void fetch(T* to, int all, int pitch, const T* from, int rows, int width, int thread, int threads) {
   constexpr int v = aligned ? 16 / sizeof(T) : 1;
@@ -71,13 +71,13 @@ REEL_HD void fetch(T* to, int all, int pitch, const T* from, int rows, int width
   }
 }
 
-/// A warp's part of the weights: `columns` columns, of each `vectors` vectors of 16 bytes a lane.
+/// A warp's part of the weights: `columns` columns, each as `vectors` vectors of 16 bytes per lane.
 template <class T, int columns, int vectors>
 struct Weights {
   static constexpr int v = 16 / sizeof(T);
   T at[columns][vectors][v];
 
-  /// weight(column, place along the sum); the warp is the `part`-th along it.
+  /// Loads weight(column, index along the sum); this warp is number `part` along the sum.
   template <class F>
   REEL_HD void load(int lane, int part, F weight) {
 #pragma unroll
@@ -91,8 +91,8 @@ struct Weights {
   }
 };
 
-/// Adds up over the lanes of a warp n numbers that each has, n a power of two up to 32: lane l returns the sum of
-/// number l / (32 / n). At each distance a lane gives half of its numbers away.
+/// Reduces n values across the lanes of a warp, n a power of two up to 32: lane l returns the sum of value
+/// l / (32 / n). At each distance a lane passes half of its values on.
 template <int n, int distance = 16, class T>
 REEL_HD T sum_over_lanes(T* x, int lane) {
   if constexpr (n > 1) {
@@ -111,8 +111,8 @@ REEL_HD T sum_over_lanes(T* x, int lane) {
   }
 }
 
-/// Products of `count` rows in shared memory, `pitch` apart, with the warp's columns; result(row, column, sum) is
-/// called by one lane for each. `rows` are done at a time; count is a multiple of it.
+/// Multiplies `count` rows in shared memory, `pitch` apart, by the warp's columns; one lane calls result(row, column,
+/// sum) for each sum. `rows` rows are computed at a time; count is a multiple of that.
 template <int rows, class T, int columns, int vectors, class F>
 REEL_HD void multiply(const Weights<T, columns, vectors>& w, const T* x, int pitch, int count, int lane, int part,
                       F result) {
@@ -124,8 +124,8 @@ REEL_HD void multiply(const Weights<T, columns, vectors>& w, const T* x, int pit
     for (int m = 0; m < vectors; ++m) {
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
-        const auto p =
-            *reinterpret_cast<const Pack<T, v>*>(x + (first + r) * pitch + ((part * vectors + m) * 32 + lane) * v);
+        const auto p = *reinterpret_cast<const AlignedVector<T, v>*>(x + (first + r) * pitch +
+                                                                     ((part * vectors + m) * 32 + lane) * v);
 #pragma unroll
         for (int c = 0; c < columns; ++c) {
 #pragma unroll

@@ -1,5 +1,5 @@
-// What the functors' headers ask of the standard library, for NVRTC, which brings none: each standard header that they
-// include is this one there (kernel_source.cpp). No other compiler sees it.
+// Replaces the standard headers that the functors include, for NVRTC, which has none: each of them maps to this file
+// (kernel_source.cpp). No other compiler sees it.
 #pragma once
 
 using int8_t = signed char;
@@ -46,7 +46,7 @@ struct logic_error {
   explicit logic_error(const char*) {}
 };
 
-/// Only named in what generated kernels take from the headers: their complex numbers are libcu++'s.
+/// Only a declaration that the headers need: generated kernels use libcu++'s complex numbers.
 template <class R>
 struct complex {
   using value_type = R;

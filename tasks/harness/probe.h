@@ -1,0 +1,23 @@
+// Looks inside a cell while it reads a sequence: its states over time, and how much each depends on each input.
+#pragma once
+#include "cells/cell.h"
+
+namespace reel {
+
+/// All states of a cell that reads x [T, B, input] from its initial state: each [T, B, width], in the order of
+/// states(). A cell without recurrence has one, its output.
+Tensors states_over_time(const Cell& cell, const Tensor& x);
+/// The names of these states.
+std::vector<std::string> state_names(const Cell& cell);
+
+/// Norms of Jacobians: norms[s] is [n, n], row by row, and holds ||d s_t / d x_u||, the largest singular value, for
+/// state s at the times t = times[row] and u = times[column]; NaN for u > t.
+struct JacobianNorms {
+  std::vector<std::int64_t> times;
+  std::vector<std::vector<double>> norms;
+};
+/// For one sequence x [T, 1, input], at up to `points` evenly spaced times. A complex state counts as its real and
+/// imaginary parts.
+JacobianNorms jacobian_norms(const Cell& cell, const Tensor& x, std::int64_t points);
+
+}  // namespace reel
