@@ -156,6 +156,16 @@ TEST_CASE("what mixes the rows of a batch is done to the rows, not to their tabl
     CHECK(difference(scan(step, {h0}, {x}, {.passes = {.delay_gathers = delayed}}).ys[0], expected) < 1e-14);
 }
 
+TEST_CASE("a block of a fusion group is not written while its value is read") {
+  const Tensor h0 = random({B, H}, 7), w = random({H}, 8);
+  const Step step = [&](const Tensors& state, const Tensors&) -> Next {
+    const Tensor a = state[0] * w;
+    const Tensor t = tanh(a), rolled = roll(a, 1);  // in this order; roll cannot be done in place
+    return {{t + rolled}, {}};
+  };
+  CHECK(difference(scan(step, {h0}, {}, {.length = T}).last[0], unroll(step, {h0}, {}, {.length = T}).last[0]) < 1e-14);
+}
+
 TEST_CASE("the cheapest cut of a graph") {
   MinCut graph(6);  // the example of Cormen, Leiserson, Rivest and Stein, 26.1: a flow of 23
   graph.edge(0, 1, 16);
