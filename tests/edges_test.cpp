@@ -70,3 +70,11 @@ TEST_CASE("a real scalar that becomes complex has a real gradient") {
   CHECK(g[0].item() == doctest::Approx(3 * 4 - 3 * 9).epsilon(1e-15));
   CHECK(g[1].item() == doctest::Approx(-6 * 2 * 3).epsilon(1e-15));
 }
+
+TEST_CASE("comparisons at equality") {
+  const Tensor a = Tensor::from<float>({1, 2, 3}, {3}), b = Tensor::from<float>({1, 3, 2}, {3});
+  CHECK((a >= b).values<bool>() == std::vector<bool>{true, false, true});
+  CHECK((a <= b).values<bool>() == std::vector<bool>{true, true, false});
+  CHECK((a > b).values<bool>() == std::vector<bool>{false, false, true});
+  CHECK((a < b).values<bool>() == std::vector<bool>{false, true, false});
+}
