@@ -17,6 +17,21 @@ void check_layer(RotationLayer l, const Tensor& x) {
                l.offset, l.distance);
 }
 
+/// Rotates the pairs of a layer by C and S [n]; exchanges them where these are null.
+void run_layer(const RotationLayer& layer, const Tensor& x, const void* C, const void* S, Tensor& out) {
+  const std::int64_t n = out.dim(-1);
+  out.backend().rotate({.dtype = out.dtype(),
+                        .rows = n == 0 ? 0 : out.numel() / n,
+                        .n = n,
+                        .first = layer.offset,
+                        .last = pairs_end(layer, n),
+                        .distance = layer.distance,
+                        .x = x.data(),
+                        .c = C,
+                        .s = S,
+                        .out = out.data()});
+}
+
 struct Exchange {
   RotationLayer layer;
   static constexpr Traits traits{.name = "exchange", .kind = Kind::movement, .saves = Saves::nothing, .linear = true};
@@ -24,19 +39,7 @@ struct Exchange {
     check_layer(layer, in[0]);
     return in[0].spec();
   }
-  void run(Inputs in, Tensor& out) const {
-    const std::int64_t n = out.dim(-1);
-    out.backend().rotate({.dtype = out.dtype(),
-                          .rows = n == 0 ? 0 : out.numel() / n,
-                          .n = n,
-                          .first = layer.offset,
-                          .last = pairs_end(layer, n),
-                          .distance = layer.distance,
-                          .x = in[0].data(),
-                          .c = nullptr,
-                          .s = nullptr,
-                          .out = out.data()});
-  }
+  void run(Inputs in, Tensor& out) const { run_layer(layer, in[0], nullptr, nullptr, out); }
   void vjp(Vjp& v) const { v.set(0, exchange(v.dy(), layer)); }
   Tensor vmap(Inputs in, Mapped, std::int64_t) const { return exchange(in[0], layer); }
   bool shards_rows(Inputs in, Mapped) const { return in[0].rank() > 1; }
@@ -56,19 +59,7 @@ struct Rotate {  // x [..., n], C [n], S [n]
       rule_error("C and S must be {}, as the last axis of x", row.str());
     return in[0].spec();
   }
-  void run(Inputs in, Tensor& out) const {
-    const std::int64_t n = out.dim(-1);
-    out.backend().rotate({.dtype = out.dtype(),
-                          .rows = n == 0 ? 0 : out.numel() / n,
-                          .n = n,
-                          .first = layer.offset,
-                          .last = pairs_end(layer, n),
-                          .distance = layer.distance,
-                          .x = in[0].data(),
-                          .c = in[1].data(),
-                          .s = in[2].data(),
-                          .out = out.data()});
-  }
+  void run(Inputs in, Tensor& out) const { run_layer(layer, in[0], in[1].data(), in[2].data(), out); }
   // y = C x + S Px with P the exchange, which is its own inverse: dx = C* dy + P S* dy, dC = x* dy, dS = (Px)* dy.
   void vjp(Vjp& v) const {
     const Tensor& dy = v.dy();
