@@ -1,7 +1,7 @@
 // How fast does each cell train, and how far is that from what the machine could do? Milliseconds of a whole training
 // step (forward, gradient, RMSProp) on a fixed batch, beside a bound from the same run: the longer of the products at
 // the rate of plain cblas and the memory traffic at the bandwidth of a triad. work.h says what is counted.
-// On another device (--device) the rates are those of its products and of a copy there, and steps are written down and
+// On another device (--device) the rates are those of its products and of a copy there, and steps are captured and
 // run as graphs where it can, as in training; --no-graph has them kernel by kernel.
 //   build/bin/bench_cells [--cells lstm,srnn/width=32] [--shapes 220x20x128] [--threads 1,2] [--budget 2] [--json FILE]
 #include <fmt/ranges.h>
@@ -192,7 +192,7 @@ std::map<int, std::vector<double>> measure(Training& training, const std::vector
     backend().set_threads(t);
     return device_seconds([&] { training.step(); });
   };
-  // Warm up. On a device the first step compiles kernels, and the second one is written down.
+  // Warm up. On a device the first step compiles kernels, and the second one is captured.
   for (int i = 0; i < (on_cpu() ? 1 : 3); ++i) {
     for (int t : threads) run(t);
   }

@@ -57,7 +57,7 @@ Cost cost_of(const std::string& cell, const Sizes& sizes, bool graphs, std::int6
   const Batch batch = task.batch(1, {0});
   Tensors carry;
   std::vector<double> times;
-  constexpr std::int64_t first = 3;  // kernels are compiled, the step is written down
+  constexpr std::int64_t first = 3;  // kernels are compiled, the step is captured
   for (std::int64_t i = 0; i < rounds + first; ++i) {
     const auto start = Clock::now();
     carry.clear();
@@ -96,7 +96,7 @@ int run(int argc, const char* const* argv) {
     if (graph.recorded > 0)
       print_out("  as one graph {:8.3f}, of {} kernels", graph.milliseconds, graph.kernels);
     else
-      print_out("  not written down{}{}", graph.note.empty() ? "" : ": ", graph.note);
+      print_out("  not captured{}{}", graph.note.empty() ? "" : ": ", graph.note);
     print_out("\n");
   }
   return 0;

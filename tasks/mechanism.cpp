@@ -117,7 +117,7 @@ std::string adding_table(const MechanismOptions& o, Backend& device) {
 
 int mechanism(int argc, const char* const* argv) {
   MechanismOptions o;
-  Options options("mechanism", "Copying and adding by weights written down by hand (Henaff et al. 2016).");
+  Options options("mechanism", "Copying and adding by weights set by hand (Henaff et al. 2016).");
   options.choice("solution", o.solution, {"copying", "adding"}, "of which problem", "Task");
   options.add("symbols", o.symbols, "copying: K, different symbols; several with commas between", "Task");
   options.add("lengths", o.lengths, "copying: S, symbols to remember; adding: T; several with commas between", "Task");

@@ -29,7 +29,7 @@ void same(const TaskOptions& o, const ModelOptions& m) {
 
 }  // namespace
 
-TEST_CASE("every cell: steps as graphs are what they are kernel by kernel, and are written down where the tables say") {
+TEST_CASE("every cell: steps as graphs are what they are kernel by kernel, and are captured where the tables say") {
   if (!gpu()) return;
   for (const CellType& type : cell_registry()) {
     CAPTURE(type.name);

@@ -339,7 +339,7 @@ TEST_CASE("what is wrong is noticed, and left to the CPU's kernel") {
   CHECK(!triangular(square({1e-200, 0, 0, 1e-200}), huge, true, false));
 }
 
-TEST_CASE("triangular_solve while kernels are written down: what is wrong is noted, not waited for") {
+TEST_CASE("triangular_solve while kernels are captured: what is wrong is noted, not waited for") {
   const Host host;
   gpu::FaultSlot fault = ~gpu::FaultSlot{0};
   const gpu::Matrices at{backend("cpu"), host.blas, host.solver, host.kernels, &fault};

@@ -1,4 +1,4 @@
-// Whole runs with steps that are written down, updates included: to the last bit what they leave kernel by kernel.
+// Whole runs with steps that are captured, updates included: to the last bit what they leave kernel by kernel.
 #include <cmath>
 
 #include "ops/linalg.h"
@@ -184,7 +184,7 @@ TEST_CASE("after a step that came to nothing the next ones go on from the states
   for (const std::string cell : {"lstm", "ornn"}) {  // the gradient of the second notes what it meets on the way
     CAPTURE(cell);
     for (const bool carried : {false, true}) {
-      for (const int step : {0, 1, 7, 8}) {  // run, written down, run again
+      for (const int step : {0, 1, 7, 8}) {  // run, captured, run again
         const Little task({.carried = carried, .chain = 5, .bad = 3 * step + 1});
         const auto run = [&](bool graphs) {
           return train_a_little(task, {.cell = cell, .hidden = 8}, graphs, RecordingDevice::get(), 16);

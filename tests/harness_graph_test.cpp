@@ -1,4 +1,4 @@
-// Training steps written down once and run again: to the last bit what they are kernel by kernel, on a device that does
+// Training steps captured once and run again: to the last bit what they are kernel by kernel, on a device that does
 // as a GPU does but needs none.
 #include <cstdlib>
 #include <filesystem>
@@ -114,7 +114,7 @@ TEST_CASE("kinds of steps: weights, scales, symbols, the last step alone, precis
     same({.symbols = true, .weights = true, .scaled = true}, m, 1);
     same({.every_step = false}, m, 1);
     same({.scaled = true}, m, 1, DType::f64);
-    same({.lengths = 6}, m, 4);  // four kinds are written down, the others run as ever
+    same({.lengths = 6}, m, 4);  // four kinds are captured, the others run as ever
   }
   ModelOptions often = lstm;
   often.checkpoint_every = 2;
@@ -135,7 +135,7 @@ TEST_CASE("a step that runs again: one launch, one reading, nothing allocated, t
     const std::vector<std::uint64_t> streams{first, first + 1, first + 2};
     steps(task.batch(1, streams), {1, 0}, carry);
   };
-  for (std::uint64_t i = 0; i < 4; ++i) step(3 * i);  // without states, then with: plain, written down, run again
+  for (std::uint64_t i = 0; i < 4; ++i) step(3 * i);  // without states, then with: plain, captured, run again
   REQUIRE(steps.recorded() == 1);
   CHECK(steps.kernels() > 20);
   for (std::uint64_t i = 4; i < 8; ++i) {
@@ -163,7 +163,7 @@ TEST_CASE("memory of a graph goes back with it, also when it was given up") {
   CHECK(device.memory().live_bytes == before);
 }
 
-TEST_CASE("losses that tasks train on, and what they take of the outputs, are written down") {
+TEST_CASE("losses that tasks train on, and what they take of the outputs, are captured") {
   RecordingDevice& device = RecordingDevice::get();
   const Tensor outputs = on(random({5, 3, 4}, 1, DType::f32), device), y = on(integers({5, 3}, 0, 4, 1, 2), device),
                numbers = on(random({5, 3, 4}, 2, DType::f32, 0, 1), device),
@@ -249,7 +249,7 @@ TEST_CASE("the number of a step changes what drops out, also where it is read on
   }
 }
 
-TEST_CASE("what is drawn without the number of the step is not written down, and says so") {
+TEST_CASE("what is drawn without the number of the step is not captured, and says so") {
   class Noisy final : public Model {
    public:
     using Model::Model;

@@ -1,4 +1,4 @@
-// LT-RNN beyond its step: scaled gradients, soft orthogonality, and the solutions written down by hand.
+// LT-RNN beyond its step: scaled gradients, soft orthogonality, and the solutions set by hand.
 #include <cmath>
 #include <cstring>
 

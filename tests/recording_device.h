@@ -1,6 +1,6 @@
-// A device for tests of recordings: it computes as the CPU does, and writes kernels down as a GPU does: what is written
-// down is not run, only what the table of the CUDA backend has as native can be written down, and memory comes from a
-// pool of its own, whose every byte is spoilt before each run.
+// A device for tests of captured graphs. It computes as the CPU does and captures as a GPU does: what is captured is
+// not run, and only what the CUDA backend's table has as native can be captured. Memory comes from a pool of its own,
+// whose every byte is spoilt before each run.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -193,7 +193,7 @@ class RecordingDevice : public Backend {
     }
     void stop() override { device.writing_ = nullptr; }
     void replay() override {
-      if (device.writing_) throw std::logic_error("a replay while kernels are written down");
+      if (device.writing_) throw std::logic_error("a replay while kernels are captured");
       ++device.replays;
       for (const auto& [data, bytes] : blocks) spoil(data, bytes);
       for (const auto& call : calls) call();

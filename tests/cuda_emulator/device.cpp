@@ -21,7 +21,7 @@ struct CUgraphExec_st : CUgraph_st {};
 struct CUstream_st {
   std::deque<Work> waiting;
   std::size_t submitted = 0, done = 0;
-  std::unique_ptr<CUgraph_st> graph;  // while it is written down
+  std::unique_ptr<CUgraph_st> graph;  // while it is captured
 };
 struct CUevent_st {
   cudaStream_t stream = nullptr;

@@ -13,9 +13,9 @@ namespace cuda_emulator {
 
 using Work = std::function<void()>;
 
-/// Appends to the stream, or to the graph that it is written down in.
+/// Appends to the stream, or to the graph that captures it.
 void submit(cudaStream_t stream, Work work);
-/// Is the stream's work written down, not run?
+/// Is the stream's work captured, not run?
 bool recorded(cudaStream_t stream);
 /// Runs it now, behind all that was submitted to any stream.
 void run_now(const Work& work);

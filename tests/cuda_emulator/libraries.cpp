@@ -46,7 +46,7 @@ cublasStatus_t trsm(cublasHandle_t h, cublasSideMode_t side, cublasFillMode_t tr
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/// A function of cuSOLVER: at once, behind all that was submitted. It cannot be written down.
+/// A function of cuSOLVER: at once, behind all that was submitted. It cannot be captured.
 template <auto member>
 struct AtOnce;
 template <class... A, cusolverStatus_t (*Cusolver::*member)(A...)>

@@ -107,7 +107,7 @@ TEST_CASE("what lies behind a block, and what was given back, is nobody's") {
 }
 #endif
 
-TEST_CASE("a graph is written down, not run, and runs each time it is launched") {
+TEST_CASE("a graph is captured, not run, and runs each time it is launched") {
   const Setup s;
   s.up();
   CHECK(cudaStreamBeginCapture(s.stream, cudaStreamCaptureModeRelaxed) == cudaSuccess);
