@@ -13,12 +13,12 @@
 
 #include "bench/rates.h"
 #include "bench/work.h"
-#include "engine/parse.h"
-#include "tasks/harness/files.h"
-#include "tasks/harness/optimizer.h"
-#include "tasks/harness/options.h"
-#include "tasks/harness/run.h"
-#include "tasks/harness/training_step.h"
+#include "engine/core/parse.h"
+#include "tasks/app/options.h"
+#include "tasks/app/run.h"
+#include "tasks/io/files.h"
+#include "tasks/training/optimizer.h"
+#include "tasks/training/training_step.h"
 
 namespace reel::bench {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "bench/clock.h"
 #include "cells/cell.h"
-#include "tasks/harness/run.h"
+#include "tasks/app/run.h"
 
 namespace reel {
 namespace {

@@ -4,7 +4,7 @@
 #include <cblas.h>
 
 #include "bench/clock.h"
-#include "tasks/harness/run.h"
+#include "tasks/app/run.h"
 
 namespace reel::bench {
 namespace {

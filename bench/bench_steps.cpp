@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "tasks/harness/optimizer.h"
-#include "tasks/harness/run.h"
-#include "tasks/harness/training_step.h"
+#include "tasks/app/run.h"
+#include "tasks/training/optimizer.h"
+#include "tasks/training/training_step.h"
 
 namespace reel {
 namespace {

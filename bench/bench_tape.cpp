@@ -1,8 +1,8 @@
 // What the tape costs: nanoseconds to record and to differentiate a small op, and a training step of each cell.
 //   build/bin/bench_tape [--filter REGEX] [--budget 0.5]
 #include "bench/benchmarks.h"
-#include "tasks/harness/model.h"
-#include "tasks/harness/optimizer.h"
+#include "tasks/training/model.h"
+#include "tasks/training/optimizer.h"
 
 using namespace reel;
 

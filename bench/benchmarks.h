@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tasks/harness/run.h"
+#include "tasks/app/run.h"
 
 namespace reel::bench {
 

@@ -14,8 +14,8 @@
 #include <cstring>
 #include <set>
 
-#include "engine/scan.h"
-#include "tasks/harness/model.h"
+#include "engine/scan/scan.h"
+#include "tasks/training/model.h"
 
 namespace reel::bench {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include "engine/parse.h"
+#include "engine/core/parse.h"
 
 namespace reel {
 

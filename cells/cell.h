@@ -65,7 +65,7 @@ struct State {
 
 /// A cell's input: values xs [T, B, input], or symbols xs i32 [T, B] that index the rows of a table [symbols, input].
 /// With symbols, scan delays the gather where it can, because the table has fewer rows than the batch
-/// (engine/delay_gathers.cpp).
+/// (engine/scan/passes/delay_gathers.cpp).
 struct CellInput {
   CellInput(Tensor numbers) : xs(std::move(numbers)) {}
   CellInput(Tensor symbols, Tensor table) : xs(std::move(symbols)), table(std::move(table)) {}

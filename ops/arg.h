@@ -1,6 +1,6 @@
 // An op's argument: a tensor or a plain scalar, and the line of the call for error messages.
 #pragma once
-#include "engine/op.h"
+#include "engine/autodiff/op.h"
 
 namespace reel {
 

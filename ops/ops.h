@@ -2,8 +2,8 @@
 #pragma once
 #include <random>
 
-#include "engine/random.h"
-#include "engine/scan.h"
+#include "engine/core/random.h"
+#include "engine/scan/scan.h"
 #include "ops/elementwise.h"
 #include "ops/fourier.h"
 #include "ops/linalg.h"

@@ -1,7 +1,7 @@
 // The adding problem: a sequence of numbers, two of them marked; the answer at the end is the sum of the two.
 #include <cmath>
 
-#include "tasks/harness/run.h"
+#include "tasks/app/run.h"
 
 namespace reel {
 namespace {

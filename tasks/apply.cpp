@@ -1,7 +1,7 @@
 // Runs any cell with any weights on any input, all from files: to check a cell against another implementation, or to
 // use weights trained elsewhere.
-#include "tasks/harness/run.h"
-#include "tasks/harness/safetensors.h"
+#include "tasks/app/run.h"
+#include "tasks/training/safetensors.h"
 
 namespace reel {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tasks/app/run.h"
 #include "tasks/data/babi.h"
-#include "tasks/harness/run.h"
 
 namespace reel {
 namespace {

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <map>
 
+#include "tasks/app/run.h"
+#include "tasks/data/data_error.h"
 #include "tasks/data/text.h"
-#include "tasks/harness/data_error.h"
-#include "tasks/harness/files.h"
-#include "tasks/harness/run.h"
+#include "tasks/io/files.h"
 
 namespace reel {
 namespace {

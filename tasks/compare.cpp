@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "tasks/harness/curves.h"
-#include "tasks/harness/files.h"
-#include "tasks/harness/run.h"
+#include "tasks/app/curves.h"
+#include "tasks/app/run.h"
+#include "tasks/io/files.h"
 
 namespace reel {
 namespace {

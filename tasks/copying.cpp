@@ -2,7 +2,7 @@
 // fixed, or not known beforehand.
 #include <cmath>
 
-#include "tasks/harness/run.h"
+#include "tasks/app/run.h"
 
 namespace reel {
 namespace {

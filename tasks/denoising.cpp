@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tasks/harness/run.h"
+#include "tasks/app/run.h"
 
 namespace reel {
 namespace {

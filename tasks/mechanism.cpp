@@ -5,10 +5,10 @@
 #include <filesystem>
 
 #include "cells/lt_solutions.h"
-#include "engine/parse.h"
-#include "tasks/harness/files.h"
-#include "tasks/harness/run.h"
-#include "tasks/harness/success_map.h"
+#include "engine/core/parse.h"
+#include "tasks/app/run.h"
+#include "tasks/app/success_map.h"
+#include "tasks/io/files.h"
 
 namespace reel {
 namespace {

@@ -5,12 +5,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "tasks/app/heat_map.h"
+#include "tasks/app/run.h"
+#include "tasks/data/data_error.h"
 #include "tasks/data/idx.h"
-#include "tasks/harness/data_error.h"
-#include "tasks/harness/device.h"
-#include "tasks/harness/files.h"
-#include "tasks/harness/heat_map.h"
-#include "tasks/harness/run.h"
+#include "tasks/io/files.h"
+#include "tasks/training/device.h"
 
 namespace reel {
 namespace {

@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include "tasks/app/run.h"
+#include "tasks/data/data_error.h"
 #include "tasks/data/piano_roll.h"
-#include "tasks/harness/data_error.h"
-#include "tasks/harness/run.h"
 
 namespace reel {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "tasks/harness/run.h"
+#include "tasks/app/run.h"
 
 namespace reel {
 namespace {

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "engine/parse.h"
-#include "tasks/harness/interrupt.h"
-#include "tasks/harness/lock.h"
-#include "tasks/harness/report.h"
-#include "tasks/harness/run.h"
+#include "engine/core/parse.h"
+#include "tasks/app/interrupt.h"
+#include "tasks/app/report.h"
+#include "tasks/app/run.h"
+#include "tasks/io/lock.h"
 
 namespace reel {
 namespace {

@@ -3,11 +3,11 @@
 #pragma once
 #include <algorithm>
 
-#include "backends/allocator.h"
-#include "backends/cpu/fft_plans.h"
-#include "backends/cpu/thread_pool.h"
-#include "engine/backend.h"
-#include "engine/cores.h"
+#include "backends/cpu/kernels/fft_plans.h"
+#include "backends/cpu/threads/thread_pool.h"
+#include "backends/shared/allocator.h"
+#include "engine/core/cores.h"
+#include "engine/device/backend.h"
 
 namespace reel::cpu {
 

@@ -8,7 +8,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/memory_limit.h"
-#include "engine/error.h"
+#include "engine/core/error.h"
 
 namespace reel::cpu {
 

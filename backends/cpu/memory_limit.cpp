@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/control_groups.h"
-#include "engine/error.h"
-#include "engine/parse.h"
+#include "engine/core/control_groups.h"
+#include "engine/core/error.h"
+#include "engine/core/parse.h"
 
 // OpenBLAS exports these three symbols but declares them in no header; other BLAS libraries lack them.
 extern "C" {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/backend.h"
+#include "engine/device/backend.h"
 
 namespace reel::cpu {
 

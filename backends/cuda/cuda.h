@@ -7,10 +7,10 @@
 #include <memory>
 #include <vector>
 
-#include "backends/allocator.h"
-#include "backends/cuda/device_options.h"
-#include "backends/cuda/loop_layout.h"
-#include "engine/backend.h"
+#include "backends/cuda/codegen/loop_layout.h"
+#include "backends/cuda/runtime/device_options.h"
+#include "backends/shared/allocator.h"
+#include "engine/device/backend.h"
 
 namespace reel::cuda {
 

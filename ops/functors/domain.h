@@ -2,7 +2,7 @@
 #pragma once
 #include <type_traits>
 
-#include "engine/dtype.h"
+#include "engine/core/dtype.h"
 
 namespace reel {
 

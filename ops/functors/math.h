@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "engine/dtype.h"
+#include "engine/core/dtype.h"
 
 namespace reel::math {
 

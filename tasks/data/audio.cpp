@@ -9,7 +9,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "tasks/harness/data_error.h"
+#include "tasks/data/data_error.h"
 
 namespace reel {
 

@@ -2,8 +2,8 @@
 
 #include <cctype>
 
-#include "engine/parse.h"
-#include "tasks/harness/data_error.h"
+#include "engine/core/parse.h"
+#include "tasks/data/data_error.h"
 
 namespace reel {
 

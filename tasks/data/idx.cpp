@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "tasks/data/data_error.h"
 #include "tasks/data/unpack.h"
-#include "tasks/harness/data_error.h"
 
 namespace reel {
 

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <memory>
 
-#include "engine/error.h"
+#include "engine/core/error.h"
 #include "tasks/data/speech_metrics.h"
-#include "tasks/harness/spawn.h"
+#include "tasks/io/spawn.h"
 
 namespace reel {
 

@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "tasks/data/data_error.h"
 #include "tasks/data/mat_check.h"
-#include "tasks/harness/data_error.h"
 
 namespace reel {
 

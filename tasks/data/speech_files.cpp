@@ -2,9 +2,9 @@
 #include <filesystem>
 #include <set>
 
-#include "engine/random.h"
+#include "engine/core/random.h"
 #include "tasks/data/audio.h"
-#include "tasks/harness/data_error.h"
+#include "tasks/data/data_error.h"
 
 namespace reel {
 

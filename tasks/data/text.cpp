@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tasks/harness/data_error.h"
+#include "tasks/data/data_error.h"
 
 namespace reel {
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <new>
 
-#include "engine/error.h"
+#include "engine/core/error.h"
 
 namespace reel {
 

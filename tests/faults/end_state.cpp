@@ -8,7 +8,7 @@
 #include <regex>
 #include <sstream>
 
-#include "tasks/harness/files.h"
+#include "tasks/io/files.h"
 #include "tests/faults/workplace.h"
 
 namespace reel::faults {
@@ -40,7 +40,7 @@ nlohmann::ordered_json timeless(nlohmann::ordered_json json) {
 }
 
 /// A line for each tensor with its bytes, and one with the metadata, without seconds and the checksum over them; read
-/// without the harness's own reader. The bytes as they are when they are no safetensors file.
+/// without the project's own reader. The bytes as they are when they are no safetensors file.
 std::string tensors(const std::string& bytes) {
   std::uint64_t size = 0;
   if (bytes.size() < sizeof size) return bytes;

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "tests/little_data.h"
+#include "tests/support/little_data.h"
 
 namespace reel::faults {
 

@@ -8,8 +8,8 @@
 #include <random>
 
 #include "cells/cell.h"
-#include "tasks/harness/files.h"
-#include "tasks/harness/optimizer.h"
+#include "tasks/io/files.h"
+#include "tasks/training/optimizer.h"
 #include "tests/faults/campaigns.h"
 #include "tests/faults/jobs.h"
 

@@ -18,7 +18,7 @@
 #include <sstream>
 #include <system_error>
 
-#include "tasks/harness/files.h"
+#include "tasks/io/files.h"
 
 namespace reel::faults {
 

@@ -1,7 +1,7 @@
 // Checkpoints of a little model: what is taken is in its range, and says the same when it is saved again.
 #include <cmath>
 
-#include "tasks/harness/checkpoint_file.h"
+#include "tasks/training/checkpoint_file.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace reel;

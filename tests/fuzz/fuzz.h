@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "engine/backend.h"
-#include "engine/error.h"
+#include "engine/core/error.h"
+#include "engine/device/backend.h"
 
 namespace reel::fuzz {
 

@@ -1,5 +1,5 @@
 // metrics.csv.
-#include "tasks/harness/run_folder.h"
+#include "tasks/app/run_folder.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace reel;

@@ -1,7 +1,7 @@
 // TOML files of options; a text that goes into such a file comes back.
-#include "tasks/harness/options.h"
-#include "tasks/harness/options_file.h"
-#include "tasks/harness/toml_file.h"
+#include "tasks/app/options.h"
+#include "tasks/app/options_file.h"
+#include "tasks/app/toml_file.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace reel;

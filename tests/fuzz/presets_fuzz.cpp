@@ -1,8 +1,8 @@
 // presets/*.toml: what is taken has all that a preset needs.
 #include <algorithm>
 
-#include "tasks/harness/preset.h"
-#include "tasks/harness/toml_file.h"
+#include "tasks/app/preset.h"
+#include "tasks/app/toml_file.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace reel;

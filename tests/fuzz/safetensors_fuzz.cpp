@@ -1,5 +1,5 @@
 // Tensors in safetensors files: what is read can be saved, and comes back.
-#include "tasks/harness/safetensors.h"
+#include "tasks/training/safetensors.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace reel;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the golden files, tests/golden/*.safetensors: reference values that the C++ tests compare with to 1e-10.
+"""Writes the golden files, tests/support/golden/*.safetensors: reference values that the C++ tests compare with to 1e-10.
 
 Independent of the engine: NumPy from the published equations, PyTorch beside it; a file is written only if both agree.
 Usage: make_golden.py [FOLDER [MODULE ...]]   (default: the folder of this script, all modules)

@@ -1,0 +1,119 @@
+// Reductions: the rules that combine two values, and loops that reduce contiguous elements in an order that the
+// compiler vectorizes.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "backends/cpu/simd/vectors.h"
+
+namespace reel::cpu {
+
+// The rules. Short chunks are combined as T, which vectorizes; the chunks' results are combined as Wide.
+template <class T>
+struct SumOp {
+  using Wide = std::conditional_t<std::is_same_v<T, float>, double, T>;
+  static constexpr T neutral = 0;
+  template <class V>
+  static V combine(V a, V b) {
+    return a + b;
+  }
+};
+template <class T>
+struct MaxOp {
+  using Wide = T;
+  static constexpr T neutral =
+      std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+  /// Does b replace a? A NaN replaces any number, and nothing replaces a NaN.
+  static bool beats(T b, T a) { return a < b || (b != b && a == a); }
+  static T combine(T a, T b) { return a < b || b != b ? b : a; }
+};
+template <class T>
+struct MinOp {
+  using Wide = T;
+  static constexpr T neutral =
+      std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+  static bool beats(T b, T a) { return b < a || (b != b && a == a); }
+  static T combine(T a, T b) { return b < a || b != b ? b : a; }
+};
+
+using Doubles = Vector<double>;
+
+/// A vector of doubles converted from elements of T.
+template <class T>
+Doubles load_doubles(const T* from) {
+  return __builtin_convertvector((load<T, lanes<double>>(from)), Doubles);
+}
+
+/// The sum of f(x) over n values x, with f(0) = 0; or `parts` interleaved sums, each over every `parts`-th value.
+template <std::int64_t parts = 1, class T, class F>
+void sum_of_doubles(const T* x, std::int64_t n, F&& f, double* total) {
+  constexpr std::int64_t width = lanes<double>;
+  Doubles even{}, odd{};
+  std::int64_t i = 0;
+  for (; i + 2 * width <= n; i += 2 * width) {
+    even += f(load_doubles(x + i));
+    odd += f(load_doubles(x + i + width));
+  }
+  if (i + width <= n) {
+    even += f(load_doubles(x + i));
+    i += width;
+  }
+  if (i < n && n >= width) {  // an overlapping last vector, with the lanes already summed masked out
+    Vector<std::int64_t, width> place;
+    for (std::int64_t k = 0; k < width; ++k) place[k] = k;
+    odd += f(place >= width - (n - i) ? load_doubles(x + n - width) : Doubles{});
+  } else if (i < n) {
+    T rest[width] = {};
+    std::copy(x + i, x + n, rest);
+    odd += f(load_doubles(rest));
+  }
+  const Doubles sums = add_lanes<double, parts>(even + odd);
+  for (std::int64_t k = 0; k < parts; ++k) total[k] = sums[k];
+}
+
+/// Up to this many elements are summed in double throughout.
+inline constexpr std::int64_t few = 512;
+template <template <class> class Rule, class T>
+inline constexpr bool sums_doubles = std::is_same_v<Rule<T>, SumOp<T>>&& std::is_floating_point_v<T>;
+
+/// Reduces n contiguous elements to one.
+template <template <class> class Rule, class T>
+typename Rule<T>::Wide reduce_run(const T* x, std::int64_t n) {
+  using R = Rule<T>;
+  using Wide = typename R::Wide;
+  constexpr std::int64_t lanes = 32, run = 8 * lanes;  // GCC unrolls loops of 16 or less, not vectorizing them
+  if constexpr (sums_doubles<Rule, T>) {
+    if (n <= few) {
+      double total;
+      sum_of_doubles(
+          x, n, [](Doubles v) { return v; }, &total);
+      return total;
+    }
+  }
+  if (n < lanes) {
+    Wide total(R::neutral);
+    for (std::int64_t i = 0; i < n; ++i) total = R::combine(total, Wide(x[i]));
+    return total;
+  }
+  Wide total[lanes];
+  std::fill_n(total, lanes, Wide(R::neutral));
+  std::int64_t i = 0;
+  while (n - i >= lanes) {
+    T lane[lanes];
+    std::copy_n(x + i, lanes, lane);
+    const std::int64_t end = std::min(i + run, i + (n - i) / lanes * lanes);
+    for (i += lanes; i < end; i += lanes) {
+      for (std::int64_t k = 0; k < lanes; ++k) lane[k] = R::combine(lane[k], x[i + k]);
+    }
+    for (std::int64_t k = 0; k < lanes; ++k) total[k] = R::combine(total[k], Wide(lane[k]));
+  }
+  for (std::int64_t k = 0; i < n; ++i, ++k) total[k] = R::combine(total[k], Wide(x[i]));
+  for (std::int64_t half = lanes / 2; half > 0; half /= 2) {
+    for (std::int64_t k = 0; k < half; ++k) total[k] = R::combine(total[k], total[k + half]);
+  }
+  return total[0];
+}
+
+}  // namespace reel::cpu

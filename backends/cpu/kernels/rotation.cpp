@@ -1,0 +1,139 @@
+// One layer of plane rotations, or of exchanges only. Partners are contiguous as whole vectors, or lie within one
+// vector, which is then shuffled; complex numbers are pairs of real ones.
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/simd/vectors.h"
+#include "ops/functors/math.h"
+
+namespace reel::cpu {
+
+namespace {
+
+/// An exchange: each element, at index j (in components) with value x, becomes its partner `other`. An element has
+/// `parts` components of type T.
+template <class T, std::int64_t parts>
+struct Exchanged {
+  void one(std::int64_t, const T*, const T* other, T* out) const { std::copy_n(other, parts, out); }
+  Vector<T> operator()(std::int64_t, Vector<T>, Vector<T> other) const { return other; }
+};
+
+/// A rotation: c x + s x', where x' is the partner of x.
+template <class T, std::int64_t parts>
+struct Turned {
+  const T *c, *s;
+
+  void one(std::int64_t j, const T* x, const T* other, T* out) const {
+    if constexpr (parts == 1) {
+      *out = c[j] * *x + s[j] * *other;
+    } else {
+      using C = std::complex<T>;
+      const C sum =
+          math::times(C(c[j], c[j + 1]), C(x[0], x[1])) + math::times(C(s[j], s[j + 1]), C(other[0], other[1]));
+      out[0] = sum.real();
+      out[1] = sum.imag();
+    }
+  }
+  Vector<T> operator()(std::int64_t j, Vector<T> x, Vector<T> other) const {
+    const Vector<T> cs = load(c + j), ss = load(s + j);
+    if constexpr (parts == 1) return cs * x + ss * other;
+    return times(cs, x) + times(ss, other);
+  }
+  static Vector<T> times(Vector<T> a, Vector<T> x) { return real_twice<T>(a) * x + imag_twice<T>(a) * turned<T>(x); }
+};
+
+/// One row: blocks of 2 d components from `first` to `last`.
+template <class T, std::int64_t parts, class F>
+class Layer {
+ public:
+  Layer(const RotateArgs& r, const F& f)
+      : n_(parts * r.n), first_(parts * r.first), last_(parts * r.last), d_(parts * r.distance), f_(f) {}
+
+  void row(const T* x, T* out) const {
+    for (std::int64_t j = 0; j < first_; j += parts) f_.one(j, x + j, x + j, out + j);
+    if (d_ >= lanes<T>) {
+      for (std::int64_t p = first_; p < last_; p += 2 * d_) halves(p, x, out);
+    } else if (last_ - first_ < lanes<T> || !within(x, out)) {
+      for (std::int64_t p = first_; p < last_; p += 2 * d_) {
+        for (std::int64_t j = p; j < p + d_; j += parts) {
+          f_.one(j, x + j, x + j + d_, out + j);
+          f_.one(j + d_, x + j + d_, x + j, out + j + d_);
+        }
+      }
+    }
+    for (std::int64_t j = last_; j < n_; j += parts) f_.one(j, x + j, x + j, out + j);
+  }
+
+ private:
+  /// Calls at(index) for first, first + lanes, ...; the last vector overlaps if the range is no multiple of lanes.
+  template <class At>
+  static void each(std::int64_t first, std::int64_t last, At&& at) {
+    std::int64_t j = first;
+    for (; j + lanes<T> <= last; j += lanes<T>) at(j);
+    if (j < last) at(last - lanes<T>);
+  }
+  void halves(std::int64_t p, const T* x, T* out) const {
+    each(p, p + d_, [&](std::int64_t j) {
+      const Vector<T> a = load(x + j), b = load(x + j + d_);
+      store(out + j, f_(j, a, b));
+      store(out + j + d_, f_(j + d_, b, a));
+    });
+  }
+  template <std::int64_t d>
+  void shuffle(const T* x, T* out) const {
+    each(first_, last_, [&](std::int64_t j) {
+      const Vector<T> v = load(x + j);
+      store(out + j, f_(j, v, across<T, d>(v)));
+    });
+  }
+  /// Rotates blocks that fit within a vector; false if they do not.
+  template <std::int64_t d = parts>
+  bool within(const T* x, T* out) const {
+    if constexpr (2 * d > lanes<T>) {
+      return false;
+    } else {
+      if (d_ != d) return within<2 * d>(x, out);
+      shuffle<d>(x, out);
+      return true;
+    }
+  }
+
+  const std::int64_t n_, first_, last_, d_;
+  const F& f_;
+};
+
+template <class T, std::int64_t parts, class F>
+void each_row(const RotateArgs& r, const F& f) {
+  const Layer<T, parts, F> layer(r, f);
+  const T* x = static_cast<const T*>(r.x);
+  T* out = static_cast<T*>(r.out);
+  for (std::int64_t row = 0; row < r.rows; ++row, x += parts * r.n, out += parts * r.n) layer.row(x, out);
+}
+
+}  // namespace
+
+void Cpu::rotate(const RotateArgs& r) {
+  if (!r.c) {
+    switch (size_of(r.dtype)) {
+      case 1:
+        return each_row<std::uint8_t, 1>(r, Exchanged<std::uint8_t, 1>{});
+      case 4:
+        return each_row<std::uint32_t, 1>(r, Exchanged<std::uint32_t, 1>{});
+      case 8:
+        return each_row<std::uint64_t, 1>(r, Exchanged<std::uint64_t, 1>{});
+      default:
+        return each_row<std::uint64_t, 2>(r, Exchanged<std::uint64_t, 2>{});
+    }
+  }
+  const auto turn = [&]<class T, std::int64_t parts>() {
+    each_row<T, parts>(r, Turned<T, parts>{static_cast<const T*>(r.c), static_cast<const T*>(r.s)});
+  };
+  dispatch(r.dtype, [&]<class T>(std::type_identity<T>) {
+    if constexpr (std::is_floating_point_v<T>)
+      turn.template operator()<T, 1>();
+    else if constexpr (is_complex_type<T>)
+      turn.template operator()<typename T::value_type, 2>();
+    else
+      unsupported("rotate of integers or bool");
+  });
+}
+
+}  // namespace reel::cpu

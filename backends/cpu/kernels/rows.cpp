@@ -1,0 +1,216 @@
+// row_function: softmax and its relatives, standardize, norms; one row at a time, with sums in double.
+#include <cmath>
+
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/kernels/reduce_ops.h"
+#include "backends/cpu/simd/simd.h"
+#include "ops/functors/math.h"
+
+namespace reel::cpu {
+
+namespace {
+
+/// The sum of f(i) over i < n.
+template <class F>
+double sum_of(std::int64_t n, F&& f) {
+  constexpr std::int64_t lanes = 32;  // as in reduce_run
+  double lane[lanes] = {};
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    for (std::int64_t k = 0; k < lanes; ++k) lane[k] += f(i + k);
+  }
+  for (; i < n; ++i) lane[0] += f(i);
+  return reduce_run<SumOp>(lane, lanes);
+}
+
+/// out = e^(x - top), where top is the largest x; returns the sum of out.
+template <class T>
+double exponentials(const T* x, std::int64_t n, T top, T* out) {
+  const xsimd::batch<T> shift(top);
+  map_simd(n, x, out, [&](const auto& v) { return math::exponential(v - shift); });
+  return reduce_run<SumOp>(out, n);
+}
+
+template <class T>
+void softmax(const T* x, std::int64_t n, T* out) {
+  const T total = static_cast<T>(exponentials(x, n, reduce_run<MaxOp>(x, n), out));
+  for (std::int64_t i = 0; i < n; ++i) out[i] /= total;
+}
+
+constexpr std::int64_t short_row = 64;
+
+/// log_softmax of rows too short to fill vectors: the lanes of a vector are rows instead.
+template <class T>
+void short_log_softmax(const T* x, std::int64_t rows, std::int64_t n, T* out) {
+  using Batch = xsimd::batch<T>;
+  constexpr auto lanes = static_cast<std::int64_t>(Batch::size);
+  alignas(64) T columns[short_row * lanes] = {};
+  for (std::int64_t r = 0; r < rows; r += lanes, x += lanes * n, out += lanes * n) {
+    const std::int64_t some = std::min(lanes, rows - r);
+    for (std::int64_t k = 0; k < some; ++k) {
+      for (std::int64_t j = 0; j < n; ++j) columns[j * lanes + k] = x[k * n + j];
+    }
+    const auto column = [&](std::int64_t j) { return Batch::load_aligned(columns + j * lanes); };
+    Batch top = column(0), total(T(0));  // max may drop a NaN, but the total brings it back
+    for (std::int64_t j = 1; j < n; ++j) top = xsimd::max(top, column(j));
+    for (std::int64_t j = 0; j < n; ++j) total += math::exponential(column(j) - top);
+    const Batch rest = math::logarithm(total);
+    for (std::int64_t j = 0; j < n; ++j) (column(j) - top - rest).store_aligned(columns + j * lanes);
+    for (std::int64_t k = 0; k < some; ++k) {
+      for (std::int64_t j = 0; j < n; ++j) out[k * n + j] = columns[j * lanes + k];
+    }
+  }
+}
+
+template <class T>
+void log_softmax(const T* x, std::int64_t n, T* out) {
+  const T top = reduce_run<MaxOp>(x, n), rest = static_cast<T>(std::log(exponentials(x, n, top, out)));
+  for (std::int64_t i = 0; i < n; ++i) out[i] = x[i] - top - rest;
+}
+
+template <class T>
+T logsumexp(const T* x, std::int64_t n) {
+  const T top = reduce_run<MaxOp>(x, n);
+  if (!std::isfinite(top)) return top;  // NaN, infinity, or an empty row
+  constexpr std::int64_t block = 512;
+  T buffer[block];
+  double total = 0;
+  for (std::int64_t i = 0; i < n; i += block) total += exponentials(x + i, std::min(block, n - i), top, buffer);
+  return static_cast<T>(top + std::log(total));
+}
+
+template <class T>
+void standardize(const T* x, std::int64_t n, double epsilon, T* out) {
+  const double mean = reduce_run<SumOp>(x, n) / static_cast<double>(n);
+  const double variance = sum_of(n,
+                                 [&](std::int64_t i) {
+                                   const double d = x[i] - mean;
+                                   return d * d;
+                                 }) /
+                          static_cast<double>(n);
+  const double factor = 1 / std::sqrt(variance + epsilon);
+  for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<T>((x[i] - mean) * factor);
+}
+
+/// The largest |x|.
+template <class T>
+T largest_size(const T* x, std::int64_t n) {
+  constexpr std::int64_t lanes = 32;
+  T lane[lanes] = {};
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    for (std::int64_t k = 0; k < lanes; ++k) lane[k] = MaxOp<T>::combine(lane[k], std::abs(x[i + k]));
+  }
+  for (std::int64_t k = 0; i < n; ++i, ++k) lane[k] = MaxOp<T>::combine(lane[k], std::abs(x[i]));
+  return reduce_run<MaxOp>(lane, lanes);
+}
+
+/// (sum |x|^p)^(1/p) of elements of `parts` components each. The elements are scaled by the largest first, so that no
+/// power over- or underflows; a power of two comes before that, since 1 / top itself may do so.
+template <std::int64_t parts, class T>
+T norm(const T* x, std::int64_t n, double p) {
+  const T top = largest_size(x, parts * n);
+  if (top == 0 || !std::isfinite(top)) return top;
+  const double two = std::ldexp(1.0, std::clamp(-std::ilogb(top), -1022, 1022)), one = 1 / (top * two);
+  const auto scaled = [&](std::int64_t i) { return x[i] * two * one; };
+  const auto square = [&](std::int64_t i) { return scaled(i) * scaled(i); };
+  if (p == 2) return static_cast<T>(top * std::sqrt(sum_of(parts * n, square)));
+  const auto size = [&](std::int64_t i) {
+    if constexpr (parts == 1)
+      return std::abs(scaled(i));
+    else
+      return std::sqrt(square(2 * i) + square(2 * i + 1));
+  };
+  const auto total = [&](auto power) { return sum_of(n, [&](std::int64_t i) { return power(size(i)); }); };
+  const int whole = p <= 64 ? static_cast<int>(p) : 0;
+  const double sum = p == 5       ? total([](double v) { return math::whole_power(v, 5); })  // this vectorizes
+                     : whole == p ? total([&](double v) { return math::whole_power(v, whole); })
+                                  : total([&](double v) { return std::pow(v, p); });
+  return static_cast<T>(top * std::pow(sum, 1 / p));
+}
+
+/// Sums of x^p or |x|^p for rows [rows, n].
+template <int p>
+void sums_of_powers(const float* x, std::int64_t rows, std::int64_t n, double* sums) {
+  const auto power = [](Doubles v) {
+    const Doubles square = v * v;
+    if constexpr (p == 2) return square;
+    if constexpr (p == 4) return square * square;
+    const Doubles size = v < 0 ? -v : v;
+    if constexpr (p == 3) return square * size;
+    return square * square * size;
+  };
+  for (std::int64_t r = 0; r < rows; ++r) sum_of_doubles(x + r * n, n, power, sums + r);
+}
+
+/// The norms that cells use, for f32 rows: in double no power over- or underflows, and the roots of several rows are
+/// taken at once. False for other norms.
+bool plain_norms(const float* x, std::int64_t rows, std::int64_t n, double p, float* out) {
+  const auto powers = p == 2   ? sums_of_powers<2>
+                      : p == 3 ? sums_of_powers<3>
+                      : p == 4 ? sums_of_powers<4>
+                      : p == 5 ? sums_of_powers<5>
+                               : nullptr;
+  if (!powers) return false;
+  constexpr std::int64_t block = 64;
+  alignas(64) double sums[block];
+  const xsimd::batch<double> one_by_p(1 / p);
+  for (std::int64_t r = 0; r < rows; r += block) {
+    const std::int64_t some = std::min(block, rows - r);
+    powers(x + r * n, some, n, sums);
+    map_simd(some, sums, sums,
+             [&](const auto& v) { return p == 2 ? xsimd::sqrt(v) : math::exponential(math::logarithm(v) * one_by_p); });
+    for (std::int64_t k = 0; k < some; ++k) out[r + k] = static_cast<float>(sums[k]);
+  }
+  return true;
+}
+
+template <class T>
+void each_row(const RowFunctionArgs& a, std::int64_t first, std::int64_t last) {
+  const T* x = static_cast<const T*>(a.in) + first * a.n;
+  T* out = static_cast<T*>(a.out);
+  if constexpr (std::is_same_v<T, float>) {
+    if (a.function == RowFunction::norm && plain_norms(x, last - first, a.n, a.parameter, out + first)) return;
+  }
+  if (a.function == RowFunction::log_softmax && a.n > 0 && a.n <= short_row)
+    return short_log_softmax(x, last - first, a.n, out + first * a.n);
+  for (std::int64_t r = first; r < last; ++r, x += a.n) {
+    switch (a.function) {
+      case RowFunction::softmax:
+        softmax(x, a.n, out + r * a.n);
+        break;
+      case RowFunction::log_softmax:
+        log_softmax(x, a.n, out + r * a.n);
+        break;
+      case RowFunction::logsumexp:
+        out[r] = logsumexp(x, a.n);
+        break;
+      case RowFunction::standardize:
+        standardize(x, a.n, a.parameter, out + r * a.n);
+        break;
+      case RowFunction::norm:
+        out[r] = norm<1>(x, a.n, a.parameter);
+    }
+  }
+}
+
+}  // namespace
+
+void Cpu::row_function(const RowFunctionArgs& a) {
+  const std::int64_t enough = (1 << 14) / std::max<std::int64_t>(a.n, 1) + 1;
+  dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
+    if constexpr (std::is_floating_point_v<T>) {
+      shared(
+          a.rows, enough, [&](std::int64_t first, std::int64_t last) { each_row<T>(a, first, last); }, 1);
+    } else if constexpr (is_complex_type<T>) {
+      using Real = typename T::value_type;
+      if (a.function != RowFunction::norm) unsupported("row_function of complex numbers, but for norm");
+      for (std::int64_t r = 0; r < a.rows; ++r)
+        static_cast<Real*>(a.out)[r] = norm<2>(static_cast<const Real*>(a.in) + 2 * r * a.n, a.n, a.parameter);
+    } else {
+      unsupported("row_function of integers or bool");
+    }
+  });
+}
+
+}  // namespace reel::cpu

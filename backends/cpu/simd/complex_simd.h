@@ -1,0 +1,114 @@
+// Loops over SIMD batches of complex numbers, for functions that the compiler does not vectorize by itself.
+#pragma once
+#include <algorithm>
+
+#include "backends/cpu/simd/simd.h"
+#include "ops/functors/math.h"
+
+namespace reel {
+
+namespace cpu {
+
+/// A batch of complex numbers, real and imaginary parts in separate registers.
+template <class R>
+struct Complexes {
+  using Batch = xsimd::batch<R>;
+  static constexpr auto size = static_cast<std::int64_t>(Batch::size);
+  Batch re, im;
+
+  Complexes(const Batch& re, const Batch& im = Batch(0)) : re(re), im(im) {}
+  static Complexes load(const std::complex<R>* from) {
+    const auto z = xsimd::batch<std::complex<R>>::load_unaligned(from);
+    return {z.real(), z.imag()};
+  }
+  void store(std::complex<R>* to) const { xsimd::batch<std::complex<R>>(re, im).store_unaligned(to); }
+  const Batch& real() const { return re; }
+  const Batch& imag() const { return im; }
+
+  std::complex<R> at(std::size_t k) const { return {re.get(k), im.get(k)}; }
+};
+
+/// Is the computed x^2 + y^2 far from overflow and underflow? Then it is accurate.
+template <class R>
+xsimd::batch_bool<R> is_moderate(const xsimd::batch<R>& square) {
+  constexpr R least = sizeof(R) == 4 ? R(0x1p-60) : R(0x1p-500);
+  return square > xsimd::batch<R>(least) && square < xsimd::batch<R>(1 / least);
+}
+
+template <class R>
+xsimd::batch<R> abs(const Complexes<R>& z) {
+  using Batch = xsimd::batch<R>;
+  const Batch square = multiply_add(z.re, z.re, z.im * z.im);
+  const auto fine = is_moderate(square);
+  if (!xsimd::all(fine) && !xsimd::all(fine || (z.re == Batch(0) && z.im == Batch(0)))) {
+    alignas(64) R sizes[Batch::size];
+    for (std::size_t k = 0; k < Batch::size; ++k) sizes[k] = math::abs(z.at(k));
+    return Batch::load_aligned(sizes);
+  }
+  return sqrt(square);
+}
+
+template <class R>
+Complexes<R> over(const Complexes<R>& a, const Complexes<R>& b) {
+  using Batch = xsimd::batch<R>;
+  const Batch square = multiply_add(b.re, b.re, b.im * b.im);
+  if (!xsimd::all(is_moderate(square))) {
+    std::complex<R> quotients[Batch::size];
+    for (std::size_t k = 0; k < Batch::size; ++k) quotients[k] = math::over(a.at(k), b.at(k));
+    return Complexes<R>::load(quotients);
+  }
+  const Batch one = Batch(1) / square, u = b.re * one, v = b.im * one;  // 1 / b = u - i v
+  return {multiply_add(a.re, u, a.im * v), multiply_add(a.im, u, -(a.re * v))};
+}
+
+template <class R>
+void put(const Complexes<R>& z, std::complex<R>* to) {
+  z.store(to);
+}
+template <class R>
+void put(const xsimd::batch<R>& x, R* to) {
+  x.store_unaligned(to);
+}
+
+/// out[i] = f(x[i]), where f takes Complexes and returns complex or real batches.
+template <class R, class Out, class F>
+void map_complexes(std::int64_t n, const std::complex<R>* x, Out* out, F&& f) {
+  using Z = Complexes<R>;
+  std::int64_t i = 0;
+  for (; i + Z::size <= n; i += Z::size) put(f(Z::load(x + i)), out + i);
+  if (i < n) {
+    std::complex<R> rest[Z::size];
+    Out results[Z::size];
+    std::fill(std::copy(x + i, x + n, rest), rest + Z::size, x[i]);
+    put(f(Z::load(rest)), results);
+    std::copy(results, results + (n - i), out + i);
+  }
+}
+
+/// out[i] = f(a[i], b[i]); one_a or one_b: that operand is a scalar, broadcast to all i.
+template <bool one_a, bool one_b, class R, class F>
+void zip_complexes(std::int64_t n, const std::complex<R>* a, const std::complex<R>* b, std::complex<R>* out, F&& f) {
+  using Z = Complexes<R>;
+  const auto at = [](const std::complex<R>* p, bool one, std::int64_t i) {
+    return one ? Z(p->real(), p->imag()) : Z::load(p + i);
+  };
+  std::int64_t i = 0;
+  for (; i + Z::size <= n; i += Z::size) put(f(at(a, one_a, i), at(b, one_b, i)), out + i);
+  if (i < n) {
+    std::complex<R> left[Z::size], right[Z::size];
+    const auto fill = [&](const std::complex<R>* p, bool one, std::complex<R>* to) {
+      std::fill(one ? to : std::copy(p + i, p + n, to), to + Z::size, one ? *p : p[i]);
+    };
+    fill(a, one_a, left);
+    fill(b, one_b, right);
+    put(f(Z::load(left), Z::load(right)), left);
+    std::copy(left, left + (n - i), out + i);
+  }
+}
+
+}  // namespace cpu
+
+template <class R>
+inline constexpr bool is_complex_type<cpu::Complexes<R>> = true;
+
+}  // namespace reel

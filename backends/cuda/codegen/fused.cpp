@@ -1,0 +1,26 @@
+// A fusion group of elementwise calls as one kernel, generated on first use (fused_source.cpp).
+#include "backends/cuda/codegen/fused_source.h"
+#include "backends/cuda/codegen/generated_kernels.h"
+#include "backends/cuda/cuda.h"
+#include "backends/cuda/kernels/plan.h"
+
+namespace reel::cuda {
+
+bool Cuda::fuses(const FusedCall& call) {
+  return generated_->available(is_complex(call.dtype) || is_complex(result_of_call(call)));
+}
+
+void Cuda::fused(const FusedArgs& args) {
+  if (args.rows * args.columns == 0 || traced(loop_trace_, args)) return;
+  const cudaStream_t work = stream();
+  const FusedLayout layout = lay_out(args);
+  const CUfunction kernel = generated_->get(fused_key(args, layout), [&] {
+    not_captured("a kernel is to be compiled first");
+    return fused_source(args, layout);
+  });
+  const std::vector<std::uint64_t> arguments = fused_arguments(args, layout);
+  generated_->launch(kernel, blocks_for(layout.packs()), threads_per_block, arguments.data(), work);
+  launched("fused", {static_cast<std::int64_t>(args.calls.size()), args.rows, args.columns});
+}
+
+}  // namespace reel::cuda

@@ -1,0 +1,34 @@
+// Kernels generated at run time, ready to launch: each source is compiled and loaded once.
+#pragma once
+#include <functional>
+#include <unordered_map>
+
+#include "backends/cuda/codegen/kernel_compiler.h"
+
+namespace reel::cuda {
+
+class GeneratedKernels {
+ public:
+  /// `capability`: the current GPU's compute capability.
+  explicit GeneratedKernels(int capability) : compiler_(capability) {}
+
+  /// Can kernels be generated here; if `for_complex`, also kernels of complex numbers?
+  bool available(bool for_complex) { return compiler_.available(for_complex); }
+  /// The kernel for this key; `source` is called only for a new key. Throws Error if compilation fails.
+  CUfunction get(const std::string& key, const std::function<KernelSource()>& source);
+  /// Launches a kernel with one argument.
+  void launch(CUfunction kernel, unsigned blocks, unsigned threads, const void* argument, cudaStream_t stream);
+  /// The same with `shared` bytes of shared memory; `together` makes it a cooperative launch, for kernels with barriers
+  /// between blocks.
+  void launch(CUfunction kernel, unsigned blocks, unsigned threads, std::int64_t shared, bool together,
+              const void* argument, cudaStream_t stream);
+
+ private:
+  void check(CUresult code, const char* what) const;
+
+  KernelCompiler compiler_;
+  Driver driver_;
+  std::unordered_map<std::string, CUfunction> kernels_;  // never unloaded
+};
+
+}  // namespace reel::cuda

@@ -1,0 +1,147 @@
+#include "backends/cuda/codegen/kernel_compiler.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "engine/core/error.h"
+
+namespace reel::cuda {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A 64-bit FNV-1a hash of a text.
+std::uint64_t hash(const std::string& text, std::uint64_t start) {
+  for (const char c : text) start = (start ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return start;
+}
+std::string hash_text(const std::string& text) {
+  return fmt::format("{:016x}{:016x}", hash(text, 0xcbf29ce484222325ULL), hash(text, 0x9e3779b97f4a7c15ULL));
+}
+
+/// The header of a cache file: a magic word, then size and hash of the code; the code follows.
+std::string header(const std::string& code) { return fmt::format("reel kernel {} {}\n", code.size(), hash_text(code)); }
+
+}  // namespace
+
+std::string KernelFiles::usual_folder() {
+  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
+  if (cache && *cache == '/') return std::string(cache) + "/reel/kernels";
+  if (home && *home == '/') return std::string(home) + "/.cache/reel/kernels";
+  return {};
+}
+
+std::string KernelFiles::read(const std::string& name) const {
+  if (folder_.empty()) return {};
+  std::ifstream file(folder_ + "/" + name, std::ios::binary);
+  std::ostringstream all;
+  if (!file || !(all << file.rdbuf())) return {};
+  const std::string text = all.str();
+  const std::size_t line = text.find('\n');
+  if (line == std::string::npos) return {};
+  std::string code = text.substr(line + 1);
+  return text.compare(0, line + 1, header(code)) == 0 ? code : std::string();
+}
+
+void KernelFiles::write(const std::string& name, const std::string& code) const {
+  if (folder_.empty()) return;
+  std::error_code failed;
+  fs::create_directories(folder_, failed);
+  const std::string path = folder_ + "/" + name, draft = fmt::format("{}.{}", path, getpid());
+  std::ofstream file(draft, std::ios::binary);
+  file << header(code) << code;
+  file.close();
+  if (file) fs::rename(draft, path, failed);
+  if (!file || failed) fs::remove(draft, failed);
+}
+
+bool KernelCompiler::available(bool for_complex) {
+  if (!looked_) {
+    looked_ = true;
+    try {
+      open_library(nvrtc_);
+      int major = 0, minor = 0, count = 0;
+      check(nvrtc_.nvrtcVersion(&major, &minor), "nvrtcVersion");
+      version_ = fmt::format("{}.{}", major, minor);
+      check(nvrtc_.nvrtcGetNumSupportedArchs(&count), "nvrtcGetNumSupportedArchs");
+      std::vector<int> known(static_cast<std::size_t>(count));
+      check(nvrtc_.nvrtcGetSupportedArchs(known.data()), "nvrtcGetSupportedArchs");
+      found_ = std::find(known.begin(), known.end(), capability_) != known.end();
+    } catch (const Error&) {
+      found_ = false;  // time loops then run call by call
+    }
+    for (const char* folder : {REEL_CUDA_INCLUDE_DIR, "/usr/local/cuda/include"}) {
+      if (!includes_.empty()) break;
+      for (const char* below : {"/cccl", ""}) {
+        std::error_code failed;  // an unreadable folder counts as empty
+        if (includes_.empty() && fs::exists(std::string(folder) + below + "/cuda/std/complex", failed))
+          includes_ = folder;
+      }
+    }
+  }
+  return found_ && (!for_complex || !includes_.empty());
+}
+
+std::string KernelCompiler::compile(const KernelSource& source) {
+  if (!available(source.has_complex))
+    throw Error("cuda", "a kernel was to be compiled, but NVRTC, or its headers for complex numbers, are not here");
+  std::string all = fmt::format("NVRTC {}, sm_{}\n", version_, capability_);
+  for (const KernelHeader& h : own_headers()) all += h.text;
+  const std::string name = fmt::format("{}-sm_{}.cubin", hash_text(all + source.text), capability_);
+  std::string code = files_.read(name);
+  if (!code.empty()) return code;
+  code = compile_anew(source);
+  files_.write(name, code);
+  return code;
+}
+
+std::string KernelCompiler::compile_anew(const KernelSource& source) {
+  std::vector<const char*> names, texts;
+  for (const KernelHeader& h : own_headers()) {
+    names.push_back(h.name);
+    texts.push_back(h.text);
+  }
+  for (const char* standard :
+       {"algorithm", "cmath", "complex", "cstddef", "cstdint", "stdexcept", "string_view", "type_traits"}) {
+    names.push_back(standard);
+    texts.push_back("#include \"backends/cuda/codegen/device/prelude.h\"\n");
+  }
+  nvrtcProgram program = nullptr;
+  check(nvrtc_.nvrtcCreateProgram(&program, source.text.c_str(), "kernel.cu", static_cast<int>(names.size()),
+                                  texts.data(), names.data()),
+        "nvrtcCreateProgram");
+  std::vector<std::string> options{fmt::format("--gpu-architecture=sm_{}", capability_), "--std=c++20",
+                                   "--device-as-default-execution-space"};
+  if (source.has_complex) {
+    options.push_back("-DREEL_WITH_COMPLEX");
+    options.push_back("--include-path=" + includes_);
+    options.push_back("--include-path=" + includes_ + "/cccl");
+  }
+  std::vector<const char*> words;
+  for (const std::string& o : options) words.push_back(o.c_str());
+  const nvrtcResult result = nvrtc_.nvrtcCompileProgram(program, static_cast<int>(words.size()), words.data());
+  std::size_t bytes = 0;
+  std::string code;
+  if (result == NVRTC_SUCCESS) {
+    check(nvrtc_.nvrtcGetCUBINSize(program, &bytes), "nvrtcGetCUBINSize");
+    code.resize(bytes);
+    check(nvrtc_.nvrtcGetCUBIN(program, code.data()), "nvrtcGetCUBIN");
+  } else {
+    nvrtc_.nvrtcGetProgramLogSize(program, &bytes);
+    code.resize(bytes);
+    nvrtc_.nvrtcGetProgramLog(program, code.data());
+  }
+  nvrtc_.nvrtcDestroyProgram(&program);
+  if (result != NVRTC_SUCCESS)
+    throw Error("cuda", fmt::format("NVRTC does not take a kernel: {}", code.substr(0, 2000)));
+  ++compiled_;
+  return code;
+}
+
+}  // namespace reel::cuda

@@ -1,0 +1,50 @@
+// Run-time compilation: NVRTC compiles a kernel's source for one architecture. The result is kept in the user's cache
+// folder, so that each kernel is compiled once for all runs of all programs.
+#pragma once
+#include <string>
+
+#include "backends/cuda/codegen/kernel_source.h"
+#include "backends/cuda/runtime/libraries.h"
+
+namespace reel::cuda {
+
+/// A file cache of machine code by hash: $XDG_CACHE_HOME/reel/kernels, or below ~/.cache. Write failures are ignored;
+/// an incomplete file counts as missing.
+class KernelFiles {
+ public:
+  /// `folder`: empty disables the cache.
+  explicit KernelFiles(std::string folder) : folder_(std::move(folder)) {}
+  static std::string usual_folder();
+  /// The code stored under this name, or an empty string.
+  std::string read(const std::string& name) const;
+  /// Writes atomically: other programs see the complete file or none.
+  void write(const std::string& name, const std::string& code) const;
+
+ private:
+  std::string folder_;
+};
+
+class KernelCompiler {
+ public:
+  /// For GPUs of this compute capability, e.g. 90 for Hopper. Libraries are opened on first use.
+  explicit KernelCompiler(int capability, std::string folder = KernelFiles::usual_folder())
+      : capability_(capability), files_(std::move(folder)) {}
+
+  /// Is NVRTC available, and does it know the architecture? If `for_complex`: are libcu++'s headers available too?
+  bool available(bool for_complex);
+  /// The kernel's machine code. Throws Error with the compiler's log if the source is invalid.
+  std::string compile(const KernelSource& source);
+  int compiled() const { return compiled_; }  // number of kernels compiled, not read from the cache
+
+ private:
+  std::string compile_anew(const KernelSource& source);
+
+  int capability_;
+  KernelFiles files_;
+  Nvrtc nvrtc_;
+  bool looked_ = false, found_ = false;
+  std::string version_, includes_;  // includes_: the toolkit's header folder
+  int compiled_ = 0;
+};
+
+}  // namespace reel::cuda

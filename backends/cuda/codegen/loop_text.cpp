@@ -1,0 +1,76 @@
+#include "backends/cuda/codegen/loop_text.h"
+
+#include <algorithm>
+
+#include "backends/cuda/codegen/run_text.h"
+#include "engine/core/error.h"
+
+namespace reel::cuda {
+
+LoopText::LoopText(const LoopValues& loop, const LoopLayout& layout) : loop_(loop), layout_(layout) {}
+
+const char* LoopText::type(DType d) {
+  complex_ = complex_ || is_complex(d);
+  return type_name(d);
+}
+
+std::string LoopText::memory(const LoopMemory& place, DType d, bool reads, const std::string& i) {
+  const auto found = std::find(memory_.begin(), memory_.end(), place);
+  const std::int64_t k = found - memory_.begin();
+  if (found == memory_.end()) memory_.push_back(place);
+  return fmt::format("at<{}{}>(a.place[{}], {})", reads ? "const " : "", type(d), k,
+                     place.walk.buffers ? fmt::format("({}) & 1", i) : i);
+}
+
+std::optional<LoopMemory> LoopText::scratch(int v) const {
+  if (storage(v).scratch_at < 0) return std::nullopt;
+  const std::int64_t bytes = loop_.rows * value(v).width * static_cast<std::int64_t>(size_of(value(v).dtype));
+  return LoopMemory{{nullptr, bytes, true}, storage(v).scratch_at};
+}
+
+std::string LoopText::each_lane(std::int64_t columns, const std::string& text, const char* indent) const {
+  const std::int64_t width = layout_.slice(columns), all = layout_.rows * width, lanes = layout_.lanes(columns);
+  std::string out = fmt::format("{0}{{\n#pragma unroll\n{0}for (int k = 0; k < {1}; ++k) {{\n", indent, lanes);
+  out += fmt::format("{}  const int e = static_cast<int>(threadIdx.x) + k * {};\n", indent, layout_.threads);
+  if (all != lanes * layout_.threads) out += fmt::format("{}  if (e >= {}) continue;\n", indent, all);
+  out += fmt::format("{0}  const int mine = e / {1}, near = e % {1}, row = group * {2} + mine, column = {3}near;\n",
+                     indent, width, layout_.rows, layout_.slices > 1 ? fmt::format("slice * {} + ", width) : "");
+  if (loop_.rows % layout_.rows != 0) out += fmt::format("{}  if (row >= {}) continue;\n", indent, loop_.rows);
+  if (columns % width != 0) out += fmt::format("{}  if (column >= {}) continue;\n", indent, columns);
+  return out + text + indent + "}}\n";
+}
+
+std::string LoopText::in_shared(int v, bool now, const std::string& mine, const std::string& column) const {
+  const ValueStorage& r = storage(v);
+  const std::string version =
+      r.versions == 1 ? "" : fmt::format("({} & 1) * {} + ", now ? "(i + 1)" : "i", layout_.rows_in_shared * r.pitch);
+  return fmt::format("f{}[{}{} * {} + {}]", v, version, mine, r.pitch, column);
+}
+
+std::string LoopText::in_tile(int v, const std::string& plane, const std::string& mine, const std::string& near) const {
+  return fmt::format("t{}[({} * {} + {}) * {} + {}]", v, plane, layout_.rows_in_shared, mine,
+                     layout_.slice(value(v).width), near);
+}
+
+std::string LoopText::tile_sum(int v) const {
+  std::string out;
+  for (int p = 0; p < storage(v).planes; ++p)
+    out += (p > 0 ? " + " : "") + in_tile(v, std::to_string(p), "mine", "near");
+  return storage(v).planes > 1 ? "(" + out + ")" : out;
+}
+
+std::string LoopText::store(int v, const Access& to, const std::string& x, const char* indent) {
+  const LoopWalk& walk = value(v).walk;
+  const bool others = storage(v).shared && layout_.slices > 1;  // other blocks read it in memory
+  const auto put = [&](const LoopMemory& place) {
+    return fmt::format("{}[row * {} + column] = {};\n", memory(place, to.dtype, false, "i"), value(v).width, x);
+  };
+  const std::string line = put({to.walk});
+  std::string out;
+  if (const auto place = scratch(v)) out += indent + put(*place);
+  if (is_slab(walk) || (others && walk.buffers)) return out + indent + line;
+  if (call(value(v).writers[0]).kind == LoopCall::Kind::product) return out;  // stored at the end
+  return out + fmt::format("{}if (i + {} >= a.steps) {}", indent, walk.buffers ? 2 : 1, line);
+}
+
+}  // namespace reel::cuda

@@ -1,0 +1,40 @@
+// Expressions in the source of a loop's kernel: memory, values in registers and shared memory, and a thread's elements.
+#pragma once
+#include "backends/cuda/codegen/loop_source.h"
+
+namespace reel::cuda {
+
+class LoopText {
+ protected:
+  LoopText(const LoopValues& loop, const LoopLayout& layout);
+
+  const LoopCall& call(int c) const { return loop_.calls[static_cast<std::size_t>(c)]; }
+  const LoopValue& value(int v) const { return loop_.values[static_cast<std::size_t>(v)]; }
+  const ValueStorage& storage(int v) const { return layout_.storage[static_cast<std::size_t>(v)]; }
+  const char* type(DType d);
+
+  /// The expression for memory in step `i`.
+  std::string memory(const LoopMemory& place, DType d, bool reads, const std::string& i);
+  std::string memory(const LoopWalk& walk, DType d, bool reads, const std::string& i) {
+    return memory(LoopMemory{walk}, d, reads, i);
+  }
+  /// The scratch memory of a value that other blocks still read while its next version is computed.
+  std::optional<LoopMemory> scratch(int v) const;
+  /// Code that stores a result in memory: in each step, or only the last steps' results.
+  std::string store(int v, const Access& to, const std::string& x, const char* indent);
+
+  /// Code repeated for each of a thread's columns, of `columns` in all.
+  std::string each_lane(std::int64_t columns, const std::string& text, const char* indent = "    ") const;
+  /// A value in shared memory at (mine, column); `now`: this step's version, not the last step's.
+  std::string in_shared(int v, bool now, const std::string& mine, const std::string& column) const;
+  std::string in_tile(int v, const std::string& plane, const std::string& mine, const std::string& near) const;
+  /// The full sum of a product, adding its partial sums.
+  std::string tile_sum(int v) const;
+
+  const LoopValues& loop_;
+  const LoopLayout& layout_;
+  std::vector<LoopMemory> memory_;
+  bool complex_ = false;
+};
+
+}  // namespace reel::cuda

@@ -1,0 +1,102 @@
+// cast, select, fill.
+#include <cmath>
+#include <cstring>
+
+#include "backends/cuda/kernels/elementwise.h"
+
+namespace reel::cuda {
+
+namespace {
+
+template <class To>
+struct As {
+  template <class From>
+  __device__ To operator()(From x) const {
+    if constexpr (std::is_same_v<To, bool>)
+      return x != From(0);
+    else if constexpr (is_complex_type<From> && is_complex_type<To>)
+      return To(static_cast<typename To::value_type>(x.real()), static_cast<typename To::value_type>(x.imag()));
+    else if constexpr (is_complex_type<From>)
+      return static_cast<To>(x.real());
+    else if constexpr (is_complex_type<To>)
+      return To(static_cast<typename To::value_type>(x), 0);
+    else
+      return static_cast<To>(x);
+  }
+};
+
+/// A 16-byte word; elements are moved as words of their size.
+struct alignas(16) Sixteen {
+  std::uint64_t low, high;
+};
+template <class F>
+void with_word(std::size_t bytes, F&& f) {
+  switch (bytes) {
+    case 1:
+      return f(std::uint8_t{});
+    case 4:
+      return f(std::uint32_t{});
+    case 8:
+      return f(std::uint64_t{});
+    default:
+      return f(Sixteen{});
+  }
+}
+
+struct Choose {
+  template <class Word>
+  __device__ Word operator()(bool condition, Word a, Word b) const {
+    return condition ? a : b;
+  }
+};
+template <class Word>
+struct Always {
+  Word value;
+  __device__ Word operator()() const { return value; }
+};
+
+}  // namespace
+
+void Cuda::cast(const CastArgs& a) {
+  if (a.n == 0) return;
+  dispatch(a.from, [&]<class From>(std::type_identity<From>) {
+    dispatch(a.to, [&]<class To>(std::type_identity<To>) {
+      using T = device_type<To>;
+      map_all(As<T>(), a.n, stream(), static_cast<T*>(a.out), static_cast<const device_type<From>*>(a.in));
+    });
+  });
+  launched("cast", {a.n});
+}
+
+void Cuda::select(const SelectArgs& s) {
+  if (s.n == 0) return;
+  with_word(s.element_bytes, [&]<class Word>(Word) {
+    map_all(Choose(), s.n, stream(), static_cast<Word*>(s.out), s.condition, static_cast<const Word*>(s.a),
+            static_cast<const Word*>(s.b));
+  });
+  launched("select", {s.n});
+}
+
+void Cuda::fill(const FillArgs& a) {
+  if (a.n == 0) return;
+  if (a.value == 0.0 && !std::signbit(a.value.real()) && !std::signbit(a.value.imag())) {
+    const std::size_t bytes = static_cast<std::size_t>(a.n) * size_of(a.dtype);
+    return check(cudaMemsetAsync(a.out, 0, bytes, stream()), "fill");
+  }
+  dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
+    T value;
+    if constexpr (is_complex_type<T>)
+      value = T(a.value);
+    else if constexpr (std::is_same_v<T, bool>)
+      value = a.value != 0.0;
+    else
+      value = static_cast<T>(a.value.real());
+    with_word(sizeof(T), [&]<class Word>(Word word) {
+      std::memcpy(&word, &value, std::min(sizeof value, sizeof word));  // the same size
+      map_all(Always<Word>{word}, a.n, stream(), static_cast<Word*>(a.out));
+    });
+  });
+  launched("fill", {a.n});
+}
+
+}  // namespace reel::cuda

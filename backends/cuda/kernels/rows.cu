@@ -1,0 +1,136 @@
+// row_function: softmax and its relatives, standardize, norms. One warp or block for each row, with sums in double.
+#include "backends/cuda/kernels/elementwise.h"
+#include "backends/cuda/kernels/reduce_ops.h"
+
+namespace reel::cuda {
+
+namespace {
+
+/// The threads that share a row: `width` of the block's, with a shared buffer for their values.
+template <int width>
+struct RowGroup {
+  double* room;
+  int lane, first;
+
+  /// Reduces all threads' values and returns the result to all. All threads of the block must call it.
+  template <class Rule>
+  __device__ double all(double mine) const {
+    __syncthreads();
+    room[first + lane] = mine;
+    reduce_group<Rule>(room, first, 1, lane, width);
+    return room[first];
+  }
+  /// Reduces f(i) over i < n.
+  template <class Rule, class F>
+  __device__ double reduce(std::int64_t n, F f) const {
+    double mine = Rule::template neutral<double>();
+    for (std::int64_t i = lane; i < n; i += width) mine = Rule::combine(mine, f(i));
+    return all<Rule>(mine);
+  }
+};
+
+/// (sum |x|^p)^(1/p) of elements of `parts` components each. The elements are scaled by the largest first, so that no
+/// power over- or underflows; a power of two comes before that, since 1 / top itself may do so.
+template <int parts, int width, class T>
+__device__ double norm(const RowGroup<width>& group, const T* x, std::int64_t n, double p) {
+  const double top =
+      group.template reduce<MaxOp>(parts * n, [&](std::int64_t i) { return ::fabs(static_cast<double>(x[i])); });
+  const bool plain = top > 0 && ::isfinite(top);  // no early return: all threads must reach the barriers
+  const double two = plain ? ::ldexp(1.0, max(-1022, min(1022, -::ilogb(top)))) : 1, one = plain ? 1 / (top * two) : 1;
+  const auto scaled = [&](std::int64_t i) { return x[i] * two * one; };
+  const double sum = group.template reduce<SumOp>(n, [&](std::int64_t i) {
+    double square;
+    if constexpr (parts == 1)
+      square = scaled(i) * scaled(i);
+    else
+      square = scaled(2 * i) * scaled(2 * i) + scaled(2 * i + 1) * scaled(2 * i + 1);
+    if (p == 2) return square;
+    const double size = parts == 1 ? ::fabs(scaled(i)) : ::sqrt(square);
+    const int whole = p <= 64 ? static_cast<int>(p) : 0;
+    return whole == p ? math::whole_power(size, whole) : ::pow(size, p);
+  });
+  if (n == 0) return 0;
+  return !plain ? top : top * (p == 2 ? ::sqrt(sum) : ::pow(sum, 1 / p));
+}
+
+/// T is the component type; an element has `parts` components.
+template <int width, int parts, class T>
+__global__ void each_row(RowFunction function, std::int64_t rows, std::int64_t n, double parameter, const T* in,
+                         T* out) {
+  __shared__ double room[threads_per_block];
+  constexpr int groups = threads_per_block / width;
+  const int t = static_cast<int>(threadIdx.x);
+  const RowGroup<width> group{room, t % width, t - t % width};
+  for (std::int64_t r0 = std::int64_t{blockIdx.x} * groups; r0 < rows; r0 += std::int64_t{gridDim.x} * groups) {
+    const std::int64_t r = r0 + t / width;
+    const std::int64_t mine = r < rows ? n : 0;  // groups without a row still take part in the barriers
+    const T* x = in + (r < rows ? r : 0) * parts * n;
+    T* y = out + (r < rows ? r : 0) * n;
+    const auto each = [&](auto f) {
+      for (std::int64_t i = group.lane; i < mine; i += width) y[i] = static_cast<T>(f(i));
+    };
+    const auto put = [&](double value) {
+      if (group.lane == 0 && r < rows) out[r] = static_cast<T>(value);
+    };
+    if (function == RowFunction::norm) {
+      put(norm<parts>(group, x, mine, parameter));
+    } else if constexpr (parts == 1) {
+      if (function == RowFunction::standardize) {
+        const double mean = group.template reduce<SumOp>(mine, [&](std::int64_t i) {
+          return static_cast<double>(x[i]);
+        }) / static_cast<double>(n);
+        const double variance = group.template reduce<SumOp>(mine, [&](std::int64_t i) {
+          const double d = x[i] - mean;
+          return d * d;
+        }) / static_cast<double>(n);
+        const double factor = 1 / ::sqrt(variance + parameter);
+        each([&](std::int64_t i) { return (x[i] - mean) * factor; });
+      } else {
+        const auto top = static_cast<T>(
+            group.template reduce<MaxOp>(mine, [&](std::int64_t i) { return static_cast<double>(x[i]); }));
+        const auto shifted = [&](std::int64_t i) { return math::exponential(x[i] - top); };
+        const double total =
+            group.template reduce<SumOp>(mine, [&](std::int64_t i) { return static_cast<double>(shifted(i)); });
+        if (function == RowFunction::softmax) {
+          const T divisor = static_cast<T>(total);
+          each([&](std::int64_t i) { return shifted(i) / divisor; });
+        } else if (function == RowFunction::log_softmax) {
+          const T rest = static_cast<T>(::log(total));
+          each([&](std::int64_t i) { return x[i] - top - rest; });
+        } else {
+          put(::isfinite(static_cast<double>(top)) ? top + ::log(total) : static_cast<double>(top));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void Cuda::row_function(const RowFunctionArgs& a) {
+  if (a.rows == 0) return;
+  const auto go = [&]<class T, int parts>() {
+    const T* in = static_cast<const T*>(a.in);
+    T* out = static_cast<T*>(a.out);
+    constexpr int narrow = 32;
+    if (a.n <= 512)
+      each_row<narrow, parts><<<blocks_for(a.rows, threads_per_block / narrow), threads_per_block, 0, stream()>>>(
+          a.function, a.rows, a.n, a.parameter, in, out);
+    else
+      each_row<threads_per_block, parts>
+          <<<blocks_for(a.rows, 1), threads_per_block, 0, stream()>>>(a.function, a.rows, a.n, a.parameter, in, out);
+  };
+  dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
+    if constexpr (std::is_floating_point_v<T>) {
+      go.template operator()<T, 1>();
+    } else if constexpr (is_complex_type<T>) {
+      if (a.function != RowFunction::norm) unsupported("row_function of complex numbers, but for norm");
+      go.template operator()<typename T::value_type, 2>();
+    } else {
+      unsupported("row_function of integers or bool");
+    }
+  });
+  launched("row_function", {a.rows, a.n});
+}
+
+}  // namespace reel::cuda

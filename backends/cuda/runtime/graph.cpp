@@ -1,0 +1,72 @@
+#include "backends/cuda/runtime/graph.h"
+
+#include "backends/cuda/cuda.h"
+#include "backends/cuda/runtime/faults.h"
+#include "engine/core/error.h"
+
+namespace reel::cuda {
+
+std::unique_ptr<CapturedGraph> Cuda::capture() {
+  if (options_.sync) return nullptr;  // sync waits for each kernel, which a capture cannot
+  return std::make_unique<Graph>(*this);
+}
+
+void Cuda::not_captured(const char* why) const {
+  if (capturing_) throw NotCapturable(why);
+}
+
+Graph::Graph(Cuda& device) : device_(device), pool_(make_pool(device.allocator_)) {
+  REEL_ASSERT(!device.capturing_);
+  // Relaxed: the capture allows cudaMalloc, and calls from other threads.
+  check(cudaStreamBeginCapture(device.stream(), cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
+  device.capturing_ = this;
+  writing_ = true;
+}
+
+Graph::~Graph() {
+  if (writing_) {  // an abandoned capture: discard it
+    end();
+    cudaGraph_t graph = nullptr;
+    cudaStreamEndCapture(device_.stream_, &graph);
+    if (graph) cudaGraphDestroy(graph);
+    cudaGetLastError();
+  }
+  if (graph_) cudaGraphExecDestroy(graph_);  // waits for its last run
+  for (Storage* storage : kept_) device_.release(storage);
+}
+
+void Graph::end() {
+  writing_ = false;
+  device_.capturing_ = nullptr;
+}
+
+void Graph::stop() {
+  REEL_ASSERT(writing_);
+  end();
+  const cudaStream_t stream = device_.stream();
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+  cudaError_t code = cudaGraphGetNodes(graph, nullptr, &size_);
+  if (code == cudaSuccess) code = cudaGraphInstantiateWithFlags(&graph_, graph, 0);
+  cudaGraphDestroy(graph);
+  check(code, "cudaGraphInstantiate");
+  check(cudaGraphUpload(graph_, stream), "cudaGraphUpload");
+  for (Constant& c : constants_) {
+    device_.write(c.room->data, c.bytes.data(), c.bytes.size());
+    c.bytes = {};
+  }
+}
+
+void Graph::replay() {
+  REEL_ASSERT(graph_);
+  check(cudaGraphLaunch(graph_, device_.stream()), "cudaGraphLaunch");
+  device_.faults_->launched();
+}
+
+const void* Graph::constant(const void* host, std::size_t bytes) {
+  const auto* first = static_cast<const std::byte*>(host);
+  constants_.push_back({StoragePtr(device_.allocate_from(nullptr, bytes)), {first, first + bytes}});
+  return constants_.back().room->data;
+}
+
+}  // namespace reel::cuda

@@ -1,0 +1,256 @@
+// How an op is defined. An op is a struct whose members are its attributes:
+//
+//   struct Roll {
+//     std::int64_t shift;
+//     static constexpr Traits traits{.name = "roll", .kind = Kind::movement};
+//     Spec infer(Inputs in) const;             // dtype and shape of the result, or rule_error(the rule and the values)
+//     void run(Inputs in, Tensor& out) const;  // calls the backend; the caller has allocated out
+//     void vjp(Vjp& v) const;                  // gradients of the inputs, written in ops
+//   };
+//   REEL_OP(Roll)
+//
+// It is called with apply(Roll{1}, {&x}, where). Ops with several results define outputs(), infer(in, specs) and
+// run(in, outs). The other members are optional and serve time loops:
+//
+//   Tensor vmap(Inputs in, Mapped mapped, std::int64_t steps) const;      all time steps in one call
+//   Tensor vmap_sum(Inputs in, Mapped mapped, std::int64_t steps) const;  their sum over time in one call
+//   bool shards_rows(Inputs in, Mapped sharded) const;                    can each thread run its shard of the batch?
+//   bool reduces_rows(Inputs in, Mapped sharded) const;                   if not: is each shard's result a partial sum?
+//   std::optional<FusedCall> fuse(Inputs in) const;                       the call in a fusion group, if it can be
+//   bool memory_bound(Inputs in) const;                                   is hoisting this call not worth it?
+//   bool is_gather(Inputs in) const;                                      does it gather rows of in[0] by in[1]?
+//   bool prepack(Inputs in, Mapped constant, Attrs& better, Tensors& replaced) const;
+//                                                                         a faster call with the same result
+#pragma once
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "engine/core/tensor.h"
+
+namespace reel {
+
+/// The arguments of an op call, as pointers, so that no handle is copied.
+class Inputs {
+ public:
+  Inputs(const Tensor* const* first, std::size_t size) : first_(first), size_(size) {}
+  Inputs(const std::vector<const Tensor*>& list) : Inputs(list.data(), list.size()) {}
+  Inputs(std::initializer_list<const Tensor*> list) : Inputs(list.begin(), list.size()) {}
+  const Tensor& operator[](std::size_t i) const { return *first_[i]; }
+  std::size_t size() const { return size_; }
+
+ private:
+  const Tensor* const* first_;
+  std::size_t size_;
+};
+
+/// The addresses of a list of tensors, for Inputs.
+inline std::vector<const Tensor*> pointers(const Tensors& list) {
+  std::vector<const Tensor*> out;
+  out.reserve(list.size());
+  for (const Tensor& t : list) out.push_back(&t);
+  return out;
+}
+
+/// What recomputing a result costs, seen from a time loop.
+enum class Kind : std::uint8_t {
+  elementwise,  // each element depends on the input elements at its index
+  movement,     // elements move to other indices
+  compute,      // products, reductions, gathers: worth saving, and worth hoisting out of the loop
+};
+
+/// Which tensors the vjp reads; the tape keeps no storage of the others.
+enum class Saves : std::uint8_t { nothing = 0, inputs = 1, output = 2, both = 3 };
+
+struct Traits {
+  const char* name;
+  Kind kind = Kind::compute;
+  double cost = 1;  // per element, in additions; not used for compute ops
+  Saves saves = Saves::both;
+  bool linear = false;         // jointly linear in all inputs, so it commutes with the sum over time steps
+  bool allocates = false;      // run() allocates its results itself
+  bool differentiable = true;  // false: taking a gradient through this op is an error
+};
+
+/// A type-erased op object. Small ones are stored in place.
+class Attrs {
+ public:
+  Attrs() = default;
+  template <class O>
+  explicit Attrs(const O& op) {
+    if constexpr (fits<O>)
+      std::memcpy(small_, &op, sizeof op);
+    else
+      big_ = std::make_shared<const O>(op);
+  }
+  template <class O>
+  const O& as() const {
+    if constexpr (fits<O>)
+      return *reinterpret_cast<const O*>(small_);
+    else
+      return *static_cast<const O*>(big_.get());
+  }
+
+ private:
+  template <class O>
+  static constexpr bool fits = sizeof(O) <= 24 && alignof(O) <= 8 && std::is_trivially_copyable_v<O>;
+  alignas(8) std::byte small_[24];
+  std::shared_ptr<const void> big_;
+};
+
+/// One bit for each input of a call, for example: does it have a leading axis of time steps [T, ...]?
+class Mapped {
+ public:
+  void set(std::size_t i) { bits_ |= std::uint64_t{1} << i; }
+  bool operator[](std::size_t i) const { return (bits_ >> i & 1) != 0; }
+  bool any() const { return bits_ != 0; }
+
+ private:
+  std::uint64_t bits_ = 0;
+};
+
+struct Op;
+
+/// The argument of an op's vjp: the call's inputs and outputs, their gradients, and where the results go.
+class Vjp {
+ public:
+  Vjp(const Op& op, const Loc& where, std::span<const Tensor> ins, std::span<const Tensor> outs,
+      std::span<const std::uint32_t> versions, std::span<const Tensor> dy, std::span<const char> needs,
+      std::span<Tensor> dx)
+      : op_(op), where_(where), ins_(ins), outs_(outs), versions_(versions), dy_(dy), needs_(needs), dx_(dx) {}
+
+  /// Input i; throws Error when it was changed in place since the call.
+  const Tensor& in(std::size_t i) const { return checked(ins_[i], versions_[i], "input", i); }
+  /// Output i; throws likewise.
+  const Tensor& out(std::size_t i = 0) const { return checked(outs_[i], versions_[ins_.size() + i], "output", i); }
+  /// Shape, dtype and device of input i, whether its value was saved or not.
+  const Spec& spec(std::size_t i) const { return ins_[i].spec(); }
+  std::size_t inputs() const { return ins_.size(); }
+  /// Gradient with respect to output i; undefined means zero.
+  const Tensor& dy(std::size_t i = 0) const { return dy_[i]; }
+  /// Does anyone need the gradient of input i?
+  bool needs(std::size_t i) const { return needs_[i] != 0; }
+  void set(std::size_t i, const Tensor& gradient) { dx_[i] = gradient; }
+
+ private:
+  const Tensor& checked(const Tensor& t, std::uint32_t version, const char* what, std::size_t i) const;
+
+  const Op& op_;
+  const Loc& where_;
+  std::span<const Tensor> ins_, outs_;
+  std::span<const std::uint32_t> versions_;
+  std::span<const Tensor> dy_;
+  std::span<const char> needs_;
+  std::span<Tensor> dx_;
+};
+
+/// The functions of a type-erased op; null where the op does not define one.
+struct Op {
+  Traits traits;
+  std::size_t (*outputs)(const Attrs&);
+  void (*infer)(const Attrs&, Inputs, std::span<Spec>);
+  void (*run)(const Attrs&, Inputs, std::span<Tensor>);
+  /// Replaces run for ops whose result is a view of in[0]: the offset of the view in elements.
+  std::int64_t (*alias)(const Attrs&, Inputs);
+  void (*vjp)(const Attrs&, Vjp&);
+  Tensor (*vmap)(const Attrs&, Inputs, Mapped, std::int64_t steps);
+  Tensor (*vmap_sum)(const Attrs&, Inputs, Mapped, std::int64_t steps);  // undefined: no faster way than vmap and sum
+  /// The inputs in `sharded` have the batch as axis 0, the others are replicated. True if row r of the result depends
+  /// on rows r of the sharded inputs alone, so that run() may be given any range of rows.
+  bool (*shards_rows)(const Attrs&, Inputs, Mapped sharded);
+  /// True if the result is a sum over the batch, so that the results of shards add up.
+  bool (*reduces_rows)(const Attrs&, Inputs, Mapped sharded);
+  /// An elementwise call as a member of a fusion group. Its params point into the Attrs, which must not move.
+  std::optional<FusedCall> (*fuse)(const Attrs&, Inputs);
+  /// True for a compute op whose call is memory-bound, so that hoisting it would not pay for the stacked result.
+  bool (*memory_bound)(const Attrs&, Inputs);
+  /// True if row i of the result [B, ...] is row in[1][i] of in[0], in[1] being [B].
+  bool (*is_gather)(const Attrs&, Inputs);
+  /// For a call that a loop makes many times: writes a faster call with the same result to `better` and `replaced`
+  /// (undefined: the argument stays). It may hold tensors made from the constant inputs. False: there is none.
+  bool (*prepack)(const Attrs&, Inputs, Mapped constant, Attrs& better, Tensors& replaced);
+};
+
+/// All registered ops of this build; the tests iterate over them.
+std::vector<const Op*>& op_registry();
+
+template <class O>
+Op make_op() {
+  Op op{.traits = O::traits,
+        .outputs = nullptr,
+        .infer = nullptr,
+        .run = nullptr,
+        .alias = nullptr,
+        .vjp = nullptr,
+        .vmap = nullptr,
+        .vmap_sum = nullptr,
+        .shards_rows = nullptr,
+        .reduces_rows = nullptr,
+        .fuse = nullptr,
+        .memory_bound = nullptr,
+        .is_gather = nullptr,
+        .prepack = nullptr};
+  constexpr bool many = requires(const O& o) { o.outputs(); };
+  if constexpr (many) {
+    op.outputs = [](const Attrs& a) { return static_cast<std::size_t>(a.as<O>().outputs()); };
+    op.infer = [](const Attrs& a, Inputs in, std::span<Spec> out) { a.as<O>().infer(in, out); };
+    op.run = [](const Attrs& a, Inputs in, std::span<Tensor> out) { a.as<O>().run(in, out); };
+  } else {
+    op.outputs = [](const Attrs&) { return std::size_t{1}; };
+    op.infer = [](const Attrs& a, Inputs in, std::span<Spec> out) { out[0] = a.as<O>().infer(in); };
+    if constexpr (requires(const O& o, Inputs in) { o.alias(in); })
+      op.alias = [](const Attrs& a, Inputs in) { return a.as<O>().alias(in); };
+    else
+      op.run = [](const Attrs& a, Inputs in, std::span<Tensor> out) { a.as<O>().run(in, out[0]); };
+  }
+  constexpr bool has_vjp = requires(const O& o, Vjp& v) { o.vjp(v); };
+  static_assert(has_vjp == O::traits.differentiable, "an op has a vjp or declares .differentiable = false");
+  if constexpr (has_vjp) op.vjp = [](const Attrs& a, Vjp& v) { a.as<O>().vjp(v); };
+  if constexpr (requires(const O& o, Inputs in, Mapped v) { o.vmap(in, v, std::int64_t{}); })
+    op.vmap = [](const Attrs& a, Inputs in, Mapped v, std::int64_t t) { return a.as<O>().vmap(in, v, t); };
+  if constexpr (requires(const O& o, Inputs in, Mapped v) { o.vmap_sum(in, v, std::int64_t{}); })
+    op.vmap_sum = [](const Attrs& a, Inputs in, Mapped v, std::int64_t t) { return a.as<O>().vmap_sum(in, v, t); };
+  if constexpr (requires(const O& o, Inputs in, Mapped v) { o.shards_rows(in, v); })
+    op.shards_rows = [](const Attrs& a, Inputs in, Mapped v) { return a.as<O>().shards_rows(in, v); };
+  if constexpr (requires(const O& o, Inputs in, Mapped v) { o.reduces_rows(in, v); })
+    op.reduces_rows = [](const Attrs& a, Inputs in, Mapped v) { return a.as<O>().reduces_rows(in, v); };
+  if constexpr (requires(const O& o, Inputs in) { o.fuse(in); })
+    op.fuse = [](const Attrs& a, Inputs in) { return a.as<O>().fuse(in); };
+  if constexpr (requires(const O& o, Inputs in) { o.memory_bound(in); })
+    op.memory_bound = [](const Attrs& a, Inputs in) { return a.as<O>().memory_bound(in); };
+  if constexpr (requires(const O& o, Inputs in) { o.is_gather(in); })
+    op.is_gather = [](const Attrs& a, Inputs in) { return a.as<O>().is_gather(in); };
+  if constexpr (requires(const O& o, Inputs in, Mapped v, Attrs& b, Tensors& r) { o.prepack(in, v, b, r); })
+    op.prepack = [](const Attrs& a, Inputs in, Mapped v, Attrs& b, Tensors& r) {
+      return a.as<O>().prepack(in, v, b, r);
+    };
+  return op;
+}
+
+/// The one Op of struct O.
+template <class O>
+const Op& op_of() {
+  static const Op op = make_op<O>();
+  return op;
+}
+
+#define REEL_OP_CONCAT(a, b) a##b
+#define REEL_OP_NAME(line) REEL_OP_CONCAT(registered_op_, line)
+/// Registers an op. Use it once per op, at namespace scope of its .cpp file.
+#define REEL_OP(...) \
+  [[maybe_unused]] static const bool REEL_OP_NAME(__LINE__) = (op_registry().push_back(&op_of<__VA_ARGS__>()), true);
+
+/// Runs an op (or only infers shapes while a program is traced) and records it on the current tape, if there is one.
+Tensor apply(const Op& op, const Attrs& attrs, Inputs in, const Loc& where);
+/// The same for ops with several results.
+Tensors apply_many(const Op& op, const Attrs& attrs, Inputs in, const Loc& where);
+
+template <class O>
+Tensor apply(const O& op, Inputs in, const Loc& where) {
+  return apply(op_of<O>(), Attrs(op), in, where);
+}
+
+}  // namespace reel

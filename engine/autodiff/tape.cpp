@@ -1,0 +1,134 @@
+#include "engine/autodiff/tape.h"
+
+#include <utility>
+
+#include "engine/autodiff/primitives.h"
+
+namespace reel {
+
+namespace {
+thread_local Tape* current_tape = nullptr;
+
+std::string describe(Inputs in) {
+  std::string text;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (i == 6) return text + ", ...";
+    text += (i ? ", " : "") + (in[i].defined() ? in[i].spec().str() : "undefined");
+  }
+  return text;
+}
+
+/// Infers the specs, or throws an Error that names the op, the rule, the arguments and the caller.
+void infer(const Op& op, const Attrs& attrs, Inputs in, std::span<Spec> specs, const Loc& where) {
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (!in[i].defined()) fail(op.traits.name, where, "argument {} is an undefined tensor; got {}", i, describe(in));
+    if (&in[i].backend() != &in[0].backend())
+      fail(op.traits.name, where, "arguments live on different devices: {} and {}", in[0].backend().name(),
+           in[i].backend().name());
+  }
+  try {
+    op.infer(attrs, in, specs);
+  } catch (const RuleError& e) {
+    fail(op.traits.name, where, "{}; got {}", e.rule, describe(in));
+  }
+}
+
+/// Makes the outputs: abstract tensors while tracing, otherwise a view or computed values.
+void compute(const Op& op, const Attrs& attrs, Inputs in, std::span<const Spec> specs, std::span<Tensor> out,
+             const Loc& where) {
+  if (current_tape && current_tape->mode() == Tape::Mode::symbolic) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = Tensor::abstract(specs[i]);
+    return;
+  }
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (!in[i].concrete())
+      fail(op.traits.name, where, "argument {} has no value: it belongs to a traced step that has ended", i);
+  }
+  try {
+    if (op.alias) {
+      out[0] = in[0].view(specs[0].shape, op.alias(attrs, in));
+      return;
+    }
+    for (std::size_t i = 0; i < out.size() && !op.traits.allocates; ++i) out[i] = Tensor::empty(specs[i]);
+    op.run(attrs, in, out);
+  } catch (const RuleError& e) {
+    fail(op.traits.name, where, "{}; got {}", e.rule, describe(in));
+  } catch (const NotCapturable& e) {
+    if (*e.what() == '[') throw;  // an op inside this one has added its name
+    throw NotCapturable(fmt::format("[{}] {}", op.traits.name, e.what()));
+  }
+}
+}  // namespace
+
+std::vector<const Op*>& op_registry() {
+  static std::vector<const Op*> ops;
+  return ops;
+}
+
+Tape* Tape::current() { return current_tape; }
+
+Tape::Arrays& Tape::spare() {
+  thread_local Arrays arrays;
+  return arrays;
+}
+
+Tape::Tape(Mode mode)
+    : mode_(mode), outer_(current_tape), first_id_(Tensor::abstract({}).id()), arrays_(std::exchange(spare(), {})) {
+  current_tape = this;
+}
+
+Tape::~Tape() {
+  current_tape = outer_;
+  arrays_.nodes.clear();
+  arrays_.values.clear();
+  arrays_.versions.clear();
+  if (spare().nodes.capacity() < arrays_.nodes.capacity()) spare() = std::move(arrays_);
+}
+
+NoGrad::NoGrad() : outer_(current_tape) { current_tape = nullptr; }
+NoGrad::~NoGrad() { current_tape = outer_; }
+
+void Tape::record(const Op& op, const Attrs& attrs, Inputs in, std::span<const Tensor> out, const Loc& where,
+                  bool given) {
+  arrays_.nodes.push_back({&op, attrs, where, arrays_.values.size(), static_cast<std::uint32_t>(in.size()),
+                           static_cast<std::uint32_t>(out.size()), given});
+  const auto reads = static_cast<int>(op.traits.saves);
+  auto keep = [&](const Tensor& t, bool value) {
+    arrays_.versions.push_back(t.version());
+    if (value)
+      arrays_.values.push_back(t);
+    else
+      arrays_.values.push_back(t.without_storage());
+  };
+  for (std::size_t i = 0; i < in.size(); ++i) keep(in[i], mode_ == Mode::symbolic || (reads & 1) != 0);
+  for (const Tensor& t : out) keep(t, (reads & 2) != 0);
+}
+
+Tensor apply(const Op& op, const Attrs& attrs, Inputs in, const Loc& where) {
+  Spec spec;
+  Tensor out;
+  infer(op, attrs, in, {&spec, 1}, where);
+  compute(op, attrs, in, {&spec, 1}, {&out, 1}, where);
+  if (current_tape) current_tape->record(op, attrs, in, {&out, 1}, where);
+  return out;
+}
+
+Tensors apply_many(const Op& op, const Attrs& attrs, Inputs in, const Loc& where) {
+  std::vector<Spec> specs(op.outputs(attrs));
+  Tensors out(specs.size());
+  infer(op, attrs, in, specs, where);
+  compute(op, attrs, in, specs, out, where);
+  if (current_tape) current_tape->record(op, attrs, in, out, where);
+  return out;
+}
+
+const Tensor& Vjp::checked(const Tensor& t, std::uint32_t version, const char* what, std::size_t i) const {
+  if (t.concrete() && t.version() != version)
+    fail(op_.traits.name, where_,
+         "{} {} was changed in place after this call, and its derivative needs the old value. Hint: take the gradient "
+         "before the change, or change a copy",
+         what, i);
+  return t;
+}
+
+}  // namespace reel

@@ -1,0 +1,125 @@
+#include "engine/core/tensor.h"
+
+#include <atomic>
+
+namespace reel {
+
+namespace {
+/// Ids are never reused and increase in the order in which values are created.
+std::uint64_t next_id() {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+}  // namespace
+
+std::string Spec::str() const { return fmt::format("{} {}", name_of(dtype), shape.str()); }
+
+Tensor Tensor::empty(const Spec& spec) {
+  Tensor out = abstract(spec);
+  try {
+    out.storage_ = StoragePtr(spec.backend->allocate(out.bytes()));
+  } catch (const OutOfMemory& e) {
+    throw OutOfMemory("memory", fmt::format("no room for {}: {}", spec.str(), e.rule));
+  }
+  return out;
+}
+
+Tensor Tensor::abstract(const Spec& spec) {
+  Tensor out;
+  out.spec_ = spec;
+  out.id_ = next_id();
+  return out;
+}
+
+Tensor Tensor::full(const Shape& shape, std::complex<double> value, DType dtype, Backend& backend) {
+  Tensor out = empty({dtype, shape, &backend});
+  backend.fill({dtype, out.numel(), value, out.data()});
+  return out;
+}
+
+Tensor Tensor::view(const Shape& shape, std::int64_t skip) const {
+  Tensor out = *this;
+  out.spec_.shape = shape;
+  out.id_ = next_id();
+  if (concrete()) out.offset_ += static_cast<std::size_t>(skip) * size_of(dtype());
+  return out;
+}
+
+Tensor Tensor::at(std::int64_t t) const {
+  const Shape rest = shape().erase(0);
+  return view(rest, t * rest.numel());
+}
+
+Tensor Tensor::without_storage() const {
+  Tensor out;
+  out.spec_ = spec_;
+  out.id_ = id_;
+  return out;
+}
+
+double Tensor::item() const {
+  if (!concrete()) throw Error("item", "this tensor has no value: it stands for one while a program is traced");
+  if (numel() != 1) throw Error("item", fmt::format("one element expected, shape is {}", shape().str()));
+  return dispatch(dtype(), [&]<class T>(std::type_identity<T>) -> double {
+    T value;
+    backend().read(&value, data(), sizeof value);
+    if constexpr (is_complex_type<T>)
+      return value.real();
+    else
+      return static_cast<double>(value);
+  });
+}
+
+void Tensor::assign(const Tensor& source) {
+  if (!(source.spec() == spec()))
+    throw Error("assign", fmt::format("{} does not take the place of {}", source.spec().str(), spec().str()));
+  StridedLoop<2> loop;
+  loop.push(numel(), {1, 1});
+  backend().copy({size_of(dtype()), loop, source.data(), data()});
+  mark_changed();
+}
+
+void Tensor::check_type(DType wanted) const {
+  if (!concrete()) throw Error("values", "this tensor has no value: it stands for one while a program is traced");
+  if (dtype() != wanted)
+    throw Error("values", fmt::format("elements are {}, {} was asked for", name_of(dtype()), name_of(wanted)));
+}
+
+std::string Tensor::str() const {
+  if (!defined()) return "undefined";
+  if (!concrete()) return spec_.str() + " (abstract)";
+  return dispatch(dtype(), [&]<class T>(std::type_identity<T>) {
+    const std::vector<T> v = values<T>();
+    constexpr std::int64_t shown = 8;
+    std::string out = spec_.str() + " ";
+    auto print = [&](auto&& self, int axis, std::int64_t first) -> void {
+      if (axis == rank()) {
+        const T x = v[static_cast<std::size_t>(first)];
+        if constexpr (is_complex_type<T>)
+          out += fmt::format("{:.6g}{:+.6g}i", x.real(), x.imag());
+        else if constexpr (std::is_same_v<T, bool>)
+          out += x ? "true" : "false";
+        else if constexpr (std::is_integral_v<T>)
+          out += fmt::format("{}", x);
+        else
+          out += fmt::format("{:.6g}", x);
+        return;
+      }
+      out += "[";
+      const std::int64_t step = shape().product(axis + 1, rank());
+      for (std::int64_t i = 0; i < dim(axis); ++i) {
+        if (i) out += ", ";
+        if (i == shown / 2 && dim(axis) > shown) {
+          out += "..., ";
+          i = dim(axis) - shown / 2;
+        }
+        self(self, axis + 1, first + i * step);
+      }
+      out += "]";
+    };
+    print(print, 0, 0);
+    return out;
+  });
+}
+
+}  // namespace reel

@@ -1,0 +1,138 @@
+// A tensor is a handle: dtype, shape, and an offset into a storage that it may share with others. Copying a handle
+// copies no element. Tensors are contiguous and row-major; only reshapes and slices along the leading axis share
+// storage.
+//
+// A tensor with a shape but no storage is *abstract*; programs are traced on those.
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/core/dtype.h"
+#include "engine/core/error.h"
+#include "engine/core/shape.h"
+#include "engine/device/backend.h"
+
+namespace reel {
+
+/// The dtype, shape and device of a tensor, known before its value.
+struct Spec {
+  DType dtype = DType::f32;
+  Shape shape;
+  Backend* backend = nullptr;
+  bool operator==(const Spec&) const = default;
+  /// "f32 (20, 128)"
+  std::string str() const;
+};
+
+class Tensor {
+ public:
+  /// An undefined tensor: defined() is false. As a gradient it means zero.
+  Tensor() = default;
+
+  /// Allocates uninitialised elements.
+  static Tensor empty(const Spec& spec);
+  /// A spec without elements, for tracing.
+  static Tensor abstract(const Spec& spec);
+  /// Copies host values; throws Error when there are not as many as the shape has elements.
+  template <class T>
+  static Tensor from(std::span<const T> values, const Shape& shape, Backend& backend = reel::backend());
+  template <class T>
+  static Tensor from(std::initializer_list<T> values, const Shape& shape, Backend& backend = reel::backend()) {
+    return from(std::span<const T>(values.begin(), values.size()), shape, backend);
+  }
+  static Tensor full(const Shape& shape, std::complex<double> value, DType dtype = DType::f32,
+                     Backend& backend = reel::backend());
+  static Tensor zeros(const Shape& shape, DType dtype = DType::f32, Backend& backend = reel::backend()) {
+    return full(shape, 0, dtype, backend);
+  }
+
+  bool defined() const { return id_ != 0; }
+  bool concrete() const { return static_cast<bool>(storage_); }
+  const Spec& spec() const { return spec_; }
+  DType dtype() const { return spec_.dtype; }
+  const Shape& shape() const { return spec_.shape; }
+  Backend& backend() const { return *spec_.backend; }
+  int rank() const { return spec_.shape.rank(); }
+  /// Extent of an axis; negative counts from the end.
+  std::int64_t dim(int axis) const { return spec_.shape[axis < 0 ? axis + rank() : axis]; }
+  std::int64_t numel() const { return spec_.shape.numel(); }
+  std::size_t bytes() const { return static_cast<std::size_t>(numel()) * size_of(dtype()); }
+
+  /// The id of the value: the same in all copies of the handle, a new one for every result of an op.
+  std::uint64_t id() const { return id_; }
+  const void* data() const { return storage_->data + offset_; }
+  void* data() { return storage_->data + offset_; }
+  template <class T>
+  T* data_as() {
+    return static_cast<T*>(data());
+  }
+  template <class T>
+  const T* data_as() const {
+    return static_cast<const T*>(data());
+  }
+
+  /// How often the storage was changed in place; see mark_changed.
+  std::uint32_t version() const { return storage_ ? storage_->version : 0; }
+  /// Call it after writing into the elements, so that a gradient that needs the old ones throws.
+  void mark_changed() { ++storage_->version; }
+  const Storage* storage() const { return storage_.get(); }
+
+  /// A view of another shape that starts `skip` elements further on. It is a new value that shares storage.
+  Tensor view(const Shape& shape, std::int64_t skip = 0) const;
+  /// Element t of the leading axis: [T, ...] -> [...], sharing storage.
+  Tensor at(std::int64_t t) const;
+  /// Points this handle at another tensor's elements, `skip` bytes further on, and keeps its own shape. Loops move
+  /// along a stacked buffer this way without a new handle for each step.
+  void look_at(const Tensor& other, std::size_t skip = 0) {
+    if (storage_.get() != other.storage_.get()) storage_ = other.storage_;
+    offset_ = other.offset_ + skip;
+  }
+  /// The same value without its storage.
+  Tensor without_storage() const;
+
+  /// The elements on the host; throws Error when T is not the dtype's type.
+  template <class T>
+  std::vector<T> values() const;
+  /// The only element, as a double (its real part if complex); throws Error when there are more.
+  double item() const;
+  /// Overwrites the elements with those of a tensor of the same spec.
+  void assign(const Tensor& source);
+  /// "f32 (2, 3) [[1, 2, 3], [4, 5, 6]]"; long axes are abbreviated.
+  std::string str() const;
+
+ private:
+  void check_type(DType wanted) const;
+
+  StoragePtr storage_;
+  std::size_t offset_ = 0;  // in bytes
+  std::uint64_t id_ = 0;
+  Spec spec_;
+};
+
+using Tensors = std::vector<Tensor>;
+
+template <class T>
+Tensor Tensor::from(std::span<const T> values, const Shape& shape, Backend& backend) {
+  if (static_cast<std::int64_t>(values.size()) != shape.numel())
+    throw Error("from", fmt::format("{} values do not fill shape {}", values.size(), shape.str()));
+  Tensor out = empty({dtype_of<T>(), shape, &backend});
+  backend.write(out.data(), values.data(), out.bytes());
+  return out;
+}
+
+template <class T>
+std::vector<T> Tensor::values() const {
+  check_type(dtype_of<T>());
+  if constexpr (std::is_same_v<T, bool>) {  // std::vector<bool> has no array inside
+    std::vector<char> raw(static_cast<std::size_t>(numel()));
+    backend().read(raw.data(), data(), bytes());
+    return {raw.begin(), raw.end()};
+  } else {
+    std::vector<T> out(static_cast<std::size_t>(numel()));
+    backend().read(out.data(), data(), bytes());
+    return out;
+  }
+}
+
+}  // namespace reel

@@ -1,0 +1,82 @@
+#include "engine/device/backend.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "engine/core/error.h"
+
+namespace reel {
+
+void StoragePtr::destroy() { storage_->backend->release(storage_); }
+
+void Backend::unsupported(const char* kernel) const {
+  throw Error(name(), fmt::format("{} is not supported by this backend", kernel));
+}
+
+std::string memory_text(double bytes) {
+  constexpr const char* units[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
+  std::size_t unit = 0;
+  for (; bytes >= 999.5 && unit + 1 < std::size(units); ++unit) bytes /= 1000;
+  return fmt::format("{:.3g} {}", bytes, units[unit]);
+}
+
+void Backend::require_memory(const std::string& subject, const std::string& what, double bytes,
+                             const std::string& hint) const {
+  const MemoryLimit limit = memory_limit();
+  if (bytes <= static_cast<double>(limit.bytes)) return;
+  throw OutOfMemory(subject, fmt::format("{} need {}, {}. Hint: {}", what, memory_text(bytes), limit.text, hint));
+}
+
+namespace {
+struct Kind {
+  std::string name;
+  MakeBackend make;
+};
+struct Registry {
+  std::vector<Kind> kinds;
+  std::vector<std::unique_ptr<Backend>> made;  // those used so far
+  Backend* usual = nullptr;
+};
+Registry& registry() {
+  static Registry& registry = *new Registry;  // leaked: at exit drivers may end before it, and tensors after it
+  return registry;
+}
+
+Backend* made(const std::string& name) {
+  for (const auto& b : registry().made) {
+    if (b->name() == name) return b.get();
+  }
+  return nullptr;
+}
+}  // namespace
+
+bool register_backend(const std::string& kind, MakeBackend make) {
+  registry().kinds.push_back({kind, make});
+  return true;
+}
+
+Backend& backend(const std::string& name) {
+  if (name.empty()) return registry().usual ? *registry().usual : set_default_backend("cpu");
+  if (Backend* b = made(name)) return *b;
+  const std::size_t end = std::min(name.find_first_of(":,"), name.size());
+  for (const Kind& kind : registry().kinds) {
+    if (name.compare(0, end, kind.name) != 0) continue;
+    std::unique_ptr<Backend> b = kind.make(name.substr(end));
+    if (Backend* same = made(b->name())) return *same;  // "cuda:0" is "cuda"
+    return *registry().made.emplace_back(std::move(b));
+  }
+  throw Error("device",
+              fmt::format("there is no device \"{}\"; this build has: {}", name, fmt::join(backend_names(), ", ")));
+}
+
+Backend& set_default_backend(const std::string& name) { return *(registry().usual = &backend(name)); }
+
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names;
+  for (const Kind& kind : registry().kinds) names.push_back(kind.name);
+  std::sort(names.begin(), names.end());  // the linker decides the order of registration
+  return names;
+}
+
+}  // namespace reel

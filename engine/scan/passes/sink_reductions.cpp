@@ -1,0 +1,229 @@
+// Sink: what the carried gradients do not depend on leaves the backward loop and runs after it. The gradient of a
+// weight is a sum over time of small products; the loop stacks both factors, and one product after it gives the sum.
+#include <algorithm>
+
+#include "engine/autodiff/primitives.h"
+#include "engine/scan/scan.h"
+
+namespace reel {
+
+namespace {
+
+/// By id: differs from step to step.
+std::vector<char> varying_slots(const Program& p) {
+  std::vector<char> varying(p.values.size(), 0);
+  std::fill(varying.begin(), varying.begin() + p.inputs, 1);
+  for (const Program::Node& node : p.nodes) {
+    const bool any = std::any_of(node.in.begin(), node.in.end(), [&](int s) { return varying[s] != 0; });
+    std::fill(varying.begin() + node.out, varying.begin() + node.out + node.num_outputs, any);
+  }
+  return varying;
+}
+
+/// By node: does it leave the loop? Nodes worth hoisting do if no carry depends on them, and so does all that depends
+/// on them. So do nodes that only move the elements of one of the last `sums` outputs: the sum is moved instead.
+std::vector<char> plan(const ScanCall& call, int sums) {
+  const Program& p = call.body;
+  const std::size_t nodes = p.nodes.size();
+  std::vector<char> needed(p.values.size(), 0), blocked(p.values.size(), 0), sunk(nodes, 0),
+      sunk_value(p.values.size(), 0);
+  const std::vector<char> varying = varying_slots(p);
+  for (int i = 0; i < call.carries(); ++i) needed[p.outputs[i]] = 1;
+  mark_ancestors(p, needed);
+  std::vector<char> may(nodes, 0), moves_sum(nodes, 0), summed(p.values.size(), 0);
+  for (auto s = p.outputs.end() - sums; s != p.outputs.end(); ++s) summed[*s] = 1;
+  for (std::size_t i = nodes; i-- > 0;) {
+    const Program::Node& node = p.nodes[i];
+    const Traits& traits = node.op->traits;
+    may[i] = node.op->vmap && varying[node.out] && !needed[node.out] && !blocked[node.out];
+    moves_sum[i] = may[i] && summed[node.out] && traits.linear && traits.kind == Kind::movement;
+    for (int s : node.in) {
+      if (!may[i]) blocked[s] = 1;  // a node inside the loop reads it
+      if (moves_sum[i]) summed[s] = 1;
+    }
+  }
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const Program::Node& node = p.nodes[i];
+    bool follows = false;
+    for (int s : node.in) follows = follows || sunk_value[s];
+    sunk[i] = may[i] && (follows || moves_sum[i] || p.worth_hoisting(node));
+    sunk_value[node.out] = sunk[i];
+  }
+  return sunk;
+}
+
+/// What the loop must output for the nodes that run after it.
+class Demand {
+ public:
+  Demand(const Program& body, int carries, const std::vector<char>& varying, const std::vector<char>& sunk)
+      : body_(body), carries_(carries), varying_(varying), sunk_(sunk) {}
+
+  /// The value is needed for all time steps.
+  void all(int id) {
+    if (inside(id))
+      note(put_out, id);
+    else if (body_.producer(id) >= 0)
+      for (int s : node(id).in) all(s);
+  }
+  /// The value's sum over time is needed. For linear ops the inputs are summed inside the loop, which avoids stacking
+  /// them.
+  void sum(int id) {
+    if (inside(id))
+      note(summed, id);
+    else if (!varying_[id] || body_.producer(id) < 0)
+      return;
+    else if (sums_inputs(id))
+      for (int s : node(id).in) sum(s);
+    else
+      all(id);
+  }
+  /// Is the sum of a sunk value its op applied to the sums of the inputs?
+  bool sums_inputs(int id) const {
+    if (!node(id).op->traits.linear) return false;
+    return std::all_of(node(id).in.begin(), node(id).in.end(), [&](int s) { return varying_[s] != 0; });
+  }
+
+  std::vector<int> put_out, summed;  // values of the loop that it stacks, and that it sums over time
+
+ private:
+  const Program::Node& node(int id) const { return body_.nodes[body_.producer(id)]; }
+  bool inside(int id) const { return id < carries_ || (body_.producer(id) >= 0 && !sunk_[body_.producer(id)]); }
+  static void note(std::vector<int>& list, int id) {
+    if (std::find(list.begin(), list.end(), id) == list.end()) list.push_back(id);
+  }
+  const Program& body_;
+  int carries_;
+  const std::vector<char>&varying_, &sunk_;
+};
+
+/// Computes the values of sunk nodes for all time steps, after the loop.
+class After {
+ public:
+  After(const Program& body, const Demand& demand, std::int64_t length, Tensors known, Tensors sums,
+        std::vector<char> varying)
+      : body_(body),
+        demand_(demand),
+        length_(length),
+        value_(std::move(known)),
+        sum_(std::move(sums)),
+        varying_(std::move(varying)) {}
+
+  /// The stacked values [T, ...]; of a const its one value.
+  const Tensor& all(int id) {
+    Tensor& v = value_[id];
+    if (!v.defined()) {
+      const Call c = call(id);
+      v = c.node.op->vmap(c.node.attrs, c.in, c.varying, length_);
+    }
+    return v;
+  }
+
+  /// The value's sum over time.
+  Tensor sum(int id) {
+    if (sum_[id].defined()) return sum_[id];
+    if (!varying_[id]) return primitive::scale(all(id), static_cast<double>(length_));
+    if (value_[id].defined()) return primitive::sum_leading(value_[id]);
+    const Program::Node& node = body_.nodes[body_.producer(id)];
+    if (demand_.sums_inputs(id)) {
+      Tensors sums;
+      for (int s : node.in) sums.push_back(sum(s));
+      return apply(*node.op, node.attrs, pointers(sums), node.where);
+    }
+    if (node.op->vmap_sum) {
+      const Call c = call(id);
+      if (Tensor total = node.op->vmap_sum(node.attrs, c.in, c.varying, length_); total.defined()) return total;
+    }
+    return primitive::sum_leading(all(id));
+  }
+
+ private:
+  struct Call {
+    const Program::Node& node;
+    std::vector<const Tensor*> in;
+    Mapped varying;
+  };
+  Call call(int id) {
+    Call c{body_.nodes[body_.producer(id)], {}, {}};
+    for (std::size_t k = 0; k < c.node.in.size(); ++k) {
+      all(c.node.in[k]);
+      if (varying_[c.node.in[k]]) c.varying.set(k);
+    }
+    for (int s : c.node.in) c.in.push_back(&value_[s]);
+    return c;
+  }
+
+  const Program& body_;
+  const Demand& demand_;
+  std::int64_t length_;
+  Tensors value_, sum_;  // by id
+  std::vector<char> varying_;
+};
+
+}  // namespace
+
+ScanResult sink_reductions(ScanCall call, int sums, const Loc& where) {
+  if (call.passes.hoist) hoist(call);  // so that everything constant is a const
+  const Program p = call.body;
+  const int carries = call.carries(), ys = call.ys() - sums;
+  const std::vector<char> sunk = call.passes.sink_reductions ? plan(call, sums) : std::vector<char>(p.nodes.size(), 0);
+  std::vector<char> varying = varying_slots(p);
+  const auto output = [&](int i) { return p.outputs[carries + i]; };
+
+  Demand demand(p, carries, varying, sunk);
+  for (int j = 0; j < ys; ++j) {
+    if (!varying[output(j)] && p.producer(output(j)) < 0)
+      demand.put_out.push_back(output(j));  // a const, stacked once for each step
+    else
+      demand.all(output(j));
+  }
+  for (int k = 0; k < sums; ++k) demand.sum(output(ys + k));
+
+  // The body without the sunk nodes; sums become further carries.
+  ScanCall inner = call;
+  inner.accumulators = static_cast<int>(demand.summed.size());
+  std::vector<Spec> specs(p.values.begin(), p.values.begin() + carries);
+  for (int s : demand.summed) {
+    const Spec& spec = p.values[s];
+    specs.push_back(spec);
+    inner.carry.push_back(Tensor::zeros(spec.shape, spec.dtype, *spec.backend));
+  }
+  specs.insert(specs.end(), p.values.begin() + carries, p.values.begin() + p.inputs);
+  Traced rest = trace(specs, [&](const Tensors& in) {
+    const auto xs = in.begin() + carries + std::ssize(demand.summed);
+    Tensors value(p.values.size());
+    std::copy(in.begin(), in.begin() + carries, value.begin());
+    std::copy(xs, in.end(), value.begin() + carries);
+    std::copy(call.consts.begin(), call.consts.end(), value.begin() + p.inputs);
+    for (std::size_t i = 0; i < p.nodes.size(); ++i) {
+      if (!sunk[i]) apply_node(p.nodes[i], value);
+    }
+    Tensors out;
+    for (int i = 0; i < carries; ++i) out.push_back(value[p.outputs[i]]);
+    for (std::size_t k = 0; k < demand.summed.size(); ++k)
+      out.push_back(primitive::add(in[carries + k], value[demand.summed[k]]));
+    for (int s : demand.put_out) out.push_back(value[s]);
+    return out;
+  });
+  inner.body = std::move(rest.program);
+  inner.consts = std::move(rest.consts);
+  const ScanResult inside = run_scan(std::move(inner), where);
+
+  // After the loop: its stacked outputs, xs and consts are known.
+  Tensors known(p.values.size()), totals(p.values.size());
+  std::copy(call.xs.begin(), call.xs.end(), known.begin() + carries);
+  std::copy(call.consts.begin(), call.consts.end(), known.begin() + p.inputs);
+  for (std::size_t k = 0; k < demand.put_out.size(); ++k) {
+    known[demand.put_out[k]] = inside.ys[k];
+    varying[demand.put_out[k]] = 1;
+  }
+  for (std::size_t k = 0; k < demand.summed.size(); ++k) totals[demand.summed[k]] = inside.last[carries + k];
+  After after(p, demand, call.length, std::move(known), std::move(totals), varying);
+
+  ScanResult result;
+  result.last.assign(inside.last.begin(), inside.last.begin() + carries);
+  for (int j = 0; j < ys; ++j) result.ys.push_back(after.all(output(j)));
+  for (int k = 0; k < sums; ++k) result.ys.push_back(after.sum(output(ys + k)));
+  return result;
+}
+
+}  // namespace reel

@@ -1,0 +1,57 @@
+// A program: a function of tensors, traced once on shapes. It is a tape with ids in place of values, so it can be
+// evaluated many times, and the passes of scan can inspect and rewrite it.
+#pragma once
+#include <functional>
+
+#include "engine/autodiff/tape.h"
+
+namespace reel {
+
+struct Program {
+  struct Node {
+    const Op* op;
+    Attrs attrs;
+    Loc where;
+    std::vector<int> in;
+    int out;          // the first output's id; the others follow it
+    int num_outputs;  // how many
+  };
+  /// By id: inputs first, then consts, then the nodes' outputs in order.
+  std::vector<Spec> values;
+  int inputs = 0;
+  int consts = 0;
+  std::vector<Node> nodes;
+  std::vector<int> outputs;
+
+  /// Is the node faster outside of a time loop, where it runs once for all time steps?
+  bool worth_hoisting(const Node& node) const;
+  bool is_const(int id) const { return id >= inputs && id < inputs + consts; }
+  /// Abstract tensors with the specs of a node's inputs, for the op's functions that look at shapes only.
+  Tensors abstract_inputs(const Node& node) const;
+  /// The index of the node that produces a value, or -1 for inputs and consts.
+  int producer(int id) const;
+  /// One line a node: "%5 = matmul(%0, %3) f32 (20, 128)".
+  std::string str() const;
+};
+
+/// A program and its consts: the tensors that the traced function used besides its inputs.
+struct Traced {
+  Program program;
+  Tensors consts;
+};
+
+using Function = std::function<Tensors(const Tensors&)>;
+
+/// Traces f: calls it once on abstract tensors of these specs. Nodes that no output needs are left out.
+Traced trace(const std::vector<Spec>& inputs, const Function& f);
+
+/// Applies one node to values, indexed by id; the current tape decides whether it is computed, recorded or traced.
+void apply_node(const Program::Node& node, Tensors& values);
+
+/// Evaluates the program on these inputs and consts, node by node through apply().
+Tensors eval(const Program& program, const Tensors& inputs, const Tensors& consts);
+
+/// Marks all values that the marked ones depend on.
+void mark_ancestors(const Program& program, std::vector<char>& marked);
+
+}  // namespace reel

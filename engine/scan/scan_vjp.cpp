@@ -1,0 +1,135 @@
+// The gradient of a scan is a scan in the other direction. Its carries are the gradients of the states; its body is the
+// vjp of the forward body, traced on an ordinary symbolic tape. Values that the forward loop saved (states and other
+// residuals) are inputs. The body recomputes the others, which for elementwise ops is cheaper than loading them.
+#include <map>
+
+#include "engine/autodiff/primitives.h"
+#include "engine/scan/scan.h"
+
+namespace reel {
+
+namespace {
+
+/// The xs of the backward loop: stacked values; the body gets one time step of each.
+struct Stacked {
+  Tensors stacked;
+  int add(const Tensor& step_of) {
+    stacked.push_back(step_of);
+    return static_cast<int>(stacked.size()) - 1;
+  }
+};
+
+Tensor sum_of(const Tensor& a, const Tensor& b) {
+  if (!a.defined() || !b.defined()) return a.defined() ? a : b;
+  return primitive::add(a, b);
+}
+
+}  // namespace
+
+void Scan::vjp(Vjp& v) const {
+  REEL_ASSERT(save_carries);
+  const Program& p = *body;
+  const int n = carries, first_const = p.inputs;
+  const auto slice = [&](const Tensor& all, bool before) {  // [T + 1, ...] -> [T, ...]: before or after each step
+    const std::int64_t first = before == reverse ? 1 : 0;
+    return primitive::slice_leading(all, first, first + length);
+  };
+  const std::int64_t end = reverse ? 0 : length;  // the index in a carry's values of the last one
+
+  // The inputs: states before each step, xs, residuals of the forward loop, and the gradients of states and ys.
+  Stacked in;
+  std::vector<int> state_in(n), x_in, dstate_in(n, -1), dy_in(ys(), -1);
+  std::map<int, int> ready;  // forward id -> index of its residual in `in`
+  std::vector<int> carried;  // the states that have gradients
+  for (int i = 0; i < n; ++i) {
+    const Tensor& all = v.out((n + ys() + i));
+    state_in[i] = in.add(slice(all, true));
+    if (p.producer(p.outputs[i]) >= 0) ready.emplace(p.outputs[i], in.add(slice(all, false)));
+    if (!is_differentiable(all.dtype())) continue;
+    carried.push_back(i);
+    if (const Tensor& d = v.dy((n + ys() + i)); d.defined()) dstate_in[i] = in.add(slice(d, true));
+  }
+  for (int j = 0; j < xs(); ++j) x_in.push_back(in.add(v.in((n + j))));
+  for (int j = 0; j < ys(); ++j) {
+    const int id = p.outputs[n + j];
+    if (p.producer(id) >= 0 && !ready.contains(id)) ready.emplace(id, in.add(v.out((n + j))));
+    if (const Tensor& d = v.dy((n + j)); d.defined()) dy_in[j] = in.add(d);
+  }
+
+  // The xs and consts that need gradients.
+  std::vector<int> wanted_xs, wanted_consts;
+  for (int j = 0; j < xs(); ++j) {
+    if (v.needs((n + j))) wanted_xs.push_back(j);
+  }
+  for (int k = 0; k < p.consts; ++k) {
+    if (v.needs((first_const + k))) wanted_consts.push_back(k);
+  }
+
+  ScanCall call;
+  call.length = length;
+  call.reverse = !reverse;
+  call.passes = passes;
+  std::vector<Spec> specs;
+  for (int i : carried) {
+    Tensor d = v.dy(i);
+    if (const Tensor& all = v.dy((n + ys() + i)); all.defined()) d = sum_of(d, primitive::at(all, end));
+    if (!d.defined()) d = Tensor::zeros(v.spec(i).shape, v.spec(i).dtype, *v.spec(i).backend);
+    specs.push_back(d.spec());
+    call.carry.push_back(d);
+  }
+  for (const Tensor& s : in.stacked) specs.push_back({s.dtype(), s.shape().erase(0), &s.backend()});
+
+  Traced traced = trace(specs, [&](const Tensors& all) {
+    const auto step_of = [&](int i) -> const Tensor& { return all[carried.size() + i]; };
+    Tensors value(p.values.size());
+    for (int i = 0; i < n; ++i) value[i] = step_of(state_in[i]);
+    for (int j = 0; j < xs(); ++j) value[n + j] = step_of(x_in[j]);
+    for (int k = 0; k < p.consts; ++k) value[first_const + k] = v.in((first_const + k));
+    for (const Program::Node& node : p.nodes) {
+      bool known = true;
+      for (int s = node.out; s < node.out + node.num_outputs; ++s) known = known && ready.contains(s);
+      if (!known) {
+        apply_node(node, value);
+        continue;
+      }
+      std::vector<const Tensor*> arguments;
+      for (int s : node.in) arguments.push_back(&value[s]);
+      for (int s = node.out; s < node.out + node.num_outputs; ++s) value[s] = step_of(ready.at(s));
+      Tape::current()->record(*node.op, node.attrs, arguments,
+                              {&value[node.out], static_cast<std::size_t>(node.num_outputs)}, node.where, true);
+    }
+
+    Tensors outputs, wrt;
+    GradOptions options;
+    for (std::size_t k = 0; k < carried.size(); ++k) {
+      outputs.push_back(value[p.outputs[carried[k]]]);
+      options.cotangents.push_back(all[k]);
+      wrt.push_back(value[carried[k]]);
+    }
+    for (int j = 0; j < ys(); ++j) {
+      if (dy_in[j] < 0) continue;
+      outputs.push_back(value[p.outputs[n + j]]);
+      options.cotangents.push_back(step_of(dy_in[j]));
+    }
+    for (int j : wanted_xs) wrt.push_back(value[n + j]);
+    for (int k : wanted_consts) wrt.push_back(value[first_const + k]);
+    Tensors gradients = grad(outputs, wrt, options);
+    for (std::size_t k = 0; k < carried.size(); ++k) {
+      const int d = dstate_in[carried[k]];
+      if (d >= 0) gradients[k] = primitive::add(gradients[k], step_of(d));
+    }
+    return gradients;
+  });
+
+  call.body = std::move(traced.program);
+  call.consts = std::move(traced.consts);
+  call.xs = std::move(in.stacked);
+  const ScanResult result = sink_reductions(std::move(call), static_cast<int>(wanted_consts.size()), Loc::current());
+
+  for (std::size_t k = 0; k < carried.size(); ++k) v.set(carried[k], result.last[k]);
+  auto y = result.ys.begin();
+  for (int j : wanted_xs) v.set((n + j), *y++);
+  for (int k : wanted_consts) v.set((first_const + k), *y++);
+}
+
+}  // namespace reel

@@ -1,0 +1,129 @@
+#include "tasks/app/option.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <sstream>
+#include <utility>
+
+#include "engine/core/parse.h"
+#include "tasks/app/options_file.h"
+
+namespace reel {
+
+namespace {
+
+template <class T>
+bool take_number(Option& option, const std::string& text) {
+  const std::optional<T> value = parse<T>(text);
+  if (!value) return false;
+  const auto number = static_cast<double>(*value);
+  if (!std::isfinite(number) || number < option.bounds.low || number > option.bounds.high) return false;
+  if (auto* setting = std::get_if<std::string*>(&option.target))
+    **setting = fmt::format("{}", *value);  // not as typed: 007 is a number here, but not in TOML
+  else
+    *std::get<T*>(option.target) = *value;
+  return true;
+}
+
+}  // namespace
+
+std::size_t letters_changed(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0u);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i] != b[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+bool Option::take(const std::string& text) {
+  switch (kind) {
+    case Kind::whole:
+      return take_number<std::int64_t>(*this, text);
+    case Kind::natural:
+      return take_number<std::uint64_t>(*this, text);
+    case Kind::real:
+      return take_number<double>(*this, text);
+    case Kind::flag:
+      if (text != "true" && text != "false") return false;
+      *std::get<bool*>(target) = text == "true";
+      return true;
+    case Kind::choice:
+      if (std::find(choices.begin(), choices.end(), text) == choices.end()) return false;
+      break;
+    case Kind::text:
+      if (!survives_toml(text) || text.find('\0') != std::string::npos) return false;
+      break;
+  }
+  *std::get<std::string*>(target) = text;
+  return true;
+}
+
+std::string Option::value() const {
+  return std::visit([](const auto* value) { return fmt::format("{}", *value); }, target);
+}
+
+std::string Option::rule() const {
+  if (kind == Kind::flag) return "true or false";
+  if (kind == Kind::choice) return fmt::format("one of {}", fmt::join(choices, ", "));
+  if (kind == Kind::text) return "text in UTF-8 without zero bytes";
+  std::string number = kind == Kind::real ? "a number" : "an integer";
+  const double low = kind == Kind::natural ? std::max(0.0, bounds.low) : bounds.low;
+  if (std::isfinite(low) && std::isfinite(bounds.high))
+    return fmt::format("{} from {} to {}", number, low, bounds.high);
+  if (std::isfinite(low)) return fmt::format("{} of {} or more", number, low);
+  if (std::isfinite(bounds.high)) return fmt::format("{} of {} or less", number, bounds.high);
+  return number;
+}
+
+std::string Option::toml(const std::string& key) const {
+  std::string text = value();
+  const bool too_big = kind == Kind::natural && text.size() > 18;  // TOML's integers may end at 2^63
+  if (kind == Kind::text || kind == Kind::choice || too_big) text = toml_string(text);
+  if (kind == Kind::real && text.find_first_of(".e") == std::string::npos) text += ".0";
+  return fmt::format("{} = {}\n", key, text);
+}
+
+std::string Option::help_lines() const {
+  constexpr std::size_t column = 28, width = 100;
+  constexpr const char* metavars[] = {"N", "N", "X", "TEXT", "CHOICE", ""};
+  const std::string what = metavar.empty() ? metavars[static_cast<int>(kind)] : metavar;
+  std::vector<std::string> notes;
+  if (kind == Kind::choice) notes.push_back(fmt::format("{}", fmt::join(choices, ", ")));
+  if (kind != Kind::flag && !fallback.empty()) notes.push_back("default " + fallback);
+  const std::string text = notes.empty() ? help : fmt::format("{} [{}]", help, fmt::join(notes, "; "));
+
+  std::string out, line = fmt::format("  --{}{}{}", name, what.empty() ? "" : " ", what);
+  if (line.size() + 2 > column) out = std::exchange(line, "") + "\n";
+  line.resize(column, ' ');
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (line.size() > column && line.size() + 1 + word.size() > width)
+      out += std::exchange(line, std::string(column, ' ')) + "\n";
+    if (line.size() > column) line += ' ';
+    line += word;
+  }
+  return out + line + "\n";
+}
+
+std::string nearest_hint(const std::string& name, const std::vector<std::string>& known, const std::string& dashes) {
+  std::size_t least = 2 + name.size() / 4;  // farther than this is another word, not a typo
+  const std::string* nearest = nullptr;
+  for (const std::string& candidate : known) {
+    const std::size_t distance = letters_changed(name, candidate);
+    if (distance >= least) continue;
+    least = distance;
+    nearest = &candidate;
+  }
+  return nearest ? fmt::format(". Hint: {}{}.", dashes, *nearest) : "";
+}
+
+}  // namespace reel

@@ -1,0 +1,47 @@
+// One option: its variable, the rule for its value, and its lines in --help. options.h decides where values come from.
+#pragma once
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tasks/app/options.h"
+
+namespace reel {
+
+struct Option {
+  enum class Kind { whole, natural, real, text, choice, flag };
+  enum class Section { ordinary, built_in, cell };  // in the order of --help
+
+  std::string name;
+  Kind kind;
+  std::variant<std::string*, std::int64_t*, std::uint64_t*, double*, bool*> target;
+  std::string help;
+  std::string group;
+  Section section = Section::ordinary;
+  Bounds bounds{};
+  std::vector<std::string> choices{};
+  std::string metavar{};   // the placeholder for the value in --help, if it is not the kind's own
+  std::string setting{};   // the value of a cell's setting, which has no variable elsewhere
+  std::string fallback{};  // the default
+  bool given = false;
+
+  /// Sets the variable from text; false if the text breaks the rule.
+  bool take(const std::string& text);
+  /// The variable as text, such that take(value()) changes nothing.
+  std::string value() const;
+  /// The rule in words: "an integer of 1 or more".
+  std::string rule() const;
+  /// "name = value" in TOML, with the given name.
+  std::string toml(const std::string& key) const;
+  /// Name, help, choices and default, wrapped to 100 columns.
+  std::string help_lines() const;
+};
+
+/// ". Hint: NAME." with the known name nearest to the given one, or nothing if none is near.
+std::string nearest_hint(const std::string& name, const std::vector<std::string>& known,
+                         const std::string& dashes = "");
+
+/// The Levenshtein distance between a and b.
+std::size_t letters_changed(const std::string& a, const std::string& b);
+
+}  // namespace reel

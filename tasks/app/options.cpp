@@ -1,0 +1,367 @@
+#include "tasks/app/options.h"
+
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+
+#include "cells/cell.h"
+#include "tasks/app/option.h"
+#include "tasks/app/options_file.h"
+#include "tasks/app/preset.h"
+
+namespace reel {
+
+using ValueKind = Option::Kind;
+using Section = Option::Section;
+
+namespace {
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Sets the option, or throws Usage that says what is wrong with the value; `where` is "--" or a position in a file.
+void take_or_throw(Option& option, const std::string& text, const std::string& where) {
+  option.given = true;
+  if (option.take(text)) return;
+  const bool bare = !text.empty() && text.find_first_not_of("0123456789+-.e") == std::string::npos;
+  const std::string shown = bare ? text : fmt::format("\"{}\"", text);
+  throw Usage(fmt::format("{}{}: {} expected, got {}{}", where, option.name, option.rule(), shown,
+                          nearest_hint(text, option.choices)));
+}
+
+/// True if a TOML value of this type can be meant for an option of this kind.
+bool fits(const std::string& type, ValueKind kind) {
+  if (type == "boolean") return kind == ValueKind::flag;
+  if (type == "integer") return kind != ValueKind::flag && kind != ValueKind::text;
+  if (type == "floating-point") return kind == ValueKind::real;
+  // a seed of 2^63 or more does not fit a TOML integer, and is stored as text
+  return type == "string" && (kind == ValueKind::text || kind == ValueKind::choice || kind == ValueKind::natural);
+}
+
+}  // namespace
+
+struct Options::Impl {
+  struct Group {
+    std::string title;
+    Section section;
+  };
+
+  CLI::App app;
+  std::string program, description, config, resume, preset, preset_task, metavar;
+  bool help = false, list = false;
+  std::vector<std::string>* arguments = nullptr;  // the positional arguments
+  std::deque<Option> options;                     // a deque, so that addresses stay valid when it grows
+  std::vector<CLI::Option*> lines;                // CLI11's entry for each option
+  std::vector<Group> groups;
+  std::vector<std::string> cells;
+  std::vector<std::string> with_resume{"steps", "quiet", "threads"};
+
+  void add_group(const std::string& title, Section section) {
+    const auto same = [&](const Group& g) { return g.title == title && g.section == section; };
+    if (std::none_of(groups.begin(), groups.end(), same)) groups.push_back({title, section});
+  }
+
+  void add(Option option) {
+    add_group(option.group, option.section);
+    Option& o = options.emplace_back(std::move(option));
+    if (o.section == Section::cell) o.target = &o.setting;
+    o.fallback = o.value();
+    const std::string name = "--" + o.name;
+    lines.push_back(o.kind == ValueKind::flag ? app.add_flag(name) : app.add_option(name));
+    lines.back()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  }
+
+  Option* find(const std::string& name) {
+    const auto found = std::find_if(options.begin(), options.end(), [&](const Option& o) { return o.name == name; });
+    return found == options.end() ? nullptr : &*found;
+  }
+
+  /// Candidates for a misspelt name.
+  std::vector<std::string> names(bool of_file) const {
+    std::vector<std::string> out;
+    if (of_file) out = cells;
+    for (const Option& o : options)
+      if (!of_file || o.section != Section::built_in) out.push_back(o.name);
+    return out;
+  }
+
+  /// Parses the command line; values are checked after the file has been read.
+  void split(int argc, const char* const* argv) {
+    for (int i = 1; i < argc; ++i) {  // CLI11 would take the next argument as the value of --NAME=
+      const std::string argument = argv[i];
+      if (argument.starts_with("--") && argument.find('=') == argument.size() - 1)
+        throw Usage(fmt::format("{}: a value is expected", argument.substr(0, argument.size() - 1)));
+    }
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ArgumentMismatch& e) {
+      const std::string text = e.what();
+      throw Usage(fmt::format("{}: a value is expected", text.substr(0, text.find(':'))));
+    } catch (const CLI::ParseError& e) {
+      throw Usage(e.what());
+    }
+  }
+
+  void reject_unknown() const {
+    std::vector<std::string> unknown = app.remaining();
+    if (arguments) {
+      arguments->clear();
+      std::erase_if(unknown, [&](const std::string& word) {
+        if (word.starts_with('-')) return false;
+        arguments->push_back(word);
+        return true;
+      });
+    }
+    if (unknown.empty()) return;
+    const std::string first = unknown.front();
+    const std::size_t start = first.find_first_not_of('-');
+    if (start == 0 || start == std::string::npos)
+      throw Usage(fmt::format("\"{}\": an option starting with -- is expected. See --help.", first));
+    const std::string name = first.substr(0, first.find('='));
+    const std::string hint = nearest_hint(name.substr(start), names(false), "--");
+    throw Usage(fmt::format("{}: there is no such option{}", name, hint.empty() ? ". See --help." : hint));
+  }
+
+  void reject_beside_resume() const {
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      if (lines[i]->count() > 0 && options[i].name != "resume" && !has(with_resume, options[i].name))
+        throw Usage(fmt::format("--{}: a resumed run keeps its options; beside --resume only --{} may be given",
+                                options[i].name, fmt::join(with_resume, ", --")));
+  }
+
+  void take_file(const std::string& path) {
+    for (const FileValue& value : read_options_file(path)) {
+      if (value.type == "table" && has(cells, value.name)) continue;
+      Option* option = find(value.name);
+      if (!option || option->section == Section::built_in)
+        throw Usage(fmt::format("{}: {}: there is no such option{}", value.where, value.name,
+                                nearest_hint(value.name, names(true))));
+      if (!fits(value.type, option->kind))
+        throw Usage(fmt::format("{}: {}: {} expected, got a value of type {}", value.where, value.name, option->rule(),
+                                value.type));
+      take_or_throw(*option, value.text, value.where + ": ");
+    }
+  }
+
+  /// Applies the options that the preset's author would have typed.
+  void take_preset() {
+    const std::vector<std::string> typed = find_preset(preset, preset_task).preset.options;
+    const std::string where = fmt::format("preset {}: --", preset);
+    for (std::size_t i = 0; i < typed.size(); ++i) {
+      const std::string name = typed[i].starts_with("--") ? typed[i].substr(2) : "";
+      Option* option = find(name);
+      if (!option || option->section == Section::built_in)
+        throw Usage(
+            fmt::format("preset {}: {}: there is no such option{}", preset, typed[i], nearest_hint(name, names(true))));
+      if (option->kind == ValueKind::flag) {
+        take_or_throw(*option, "true", where);
+        continue;
+      }
+      if (i + 1 == typed.size()) throw Usage(fmt::format("{}{}: a value is expected", where, name));
+      take_or_throw(*option, typed[++i], where);
+    }
+  }
+
+  void take_command_line() {
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (lines[i]->count() == 0) continue;
+      const std::string& text = lines[i]->results().back();
+      if (text.starts_with("--"))
+        throw Usage(fmt::format("--{}: a value is expected, {} follows", options[i].name, text));
+      take_or_throw(options[i], text, "--");
+    }
+  }
+
+  /// Rejects a typed setting of a cell other than the one that runs, which would have no effect; a file may keep
+  /// settings of other cells.
+  void reject_other_cells() {
+    const Option* cell = find("cell");
+    for (std::size_t i = 0; cell && i < lines.size(); ++i)
+      if (options[i].section == Section::cell && lines[i]->count() > 0 &&
+          !options[i].name.starts_with(cell->value() + "."))
+        throw Usage(fmt::format("--{}: is not a setting of --cell {}", options[i].name, cell->value()));
+  }
+
+  std::string values(Section section, const std::string& prefix) const {
+    std::string out;
+    for (const Option& o : options)
+      if (o.section == section && o.name.starts_with(prefix) && !has({"out", "quiet", "dry-run"}, o.name))
+        out += o.toml(o.name.substr(prefix.size()));
+    return out;
+  }
+};
+
+Options::Options(const std::string& program, const std::string& description) : impl_(std::make_unique<Impl>()) {
+  impl_->program = program;
+  impl_->description = description;
+  impl_->app.set_help_flag();  // ours shows defaults and wraps lines
+  impl_->app.allow_extras();   // ours suggests the nearest option
+  const auto add = [&](const char* name, ValueKind kind, auto* variable, const char* metavar, const char* help) {
+    Option option{name, kind, variable, help, "Files of options, help"};
+    option.section = Section::built_in;
+    option.metavar = metavar;
+    impl_->add(std::move(option));
+  };
+  add("config", ValueKind::text, &impl_->config, "FILE",
+      "read options from a TOML file; the command line goes over it");
+  add("resume", ValueKind::text, &impl_->resume, "DIR", "continue the run of this folder, with the options it has");
+  add("help", ValueKind::flag, &impl_->help, "", "show this text");
+}
+
+Options::~Options() = default;
+
+void Options::add(const std::string& name, std::int64_t& variable, const std::string& help, const std::string& group,
+                  Bounds bounds) {
+  impl_->add({name, ValueKind::whole, &variable, help, group, Section::ordinary, bounds});
+}
+
+void Options::add(const std::string& name, std::uint64_t& variable, const std::string& help, const std::string& group,
+                  Bounds bounds) {
+  impl_->add({name, ValueKind::natural, &variable, help, group, Section::ordinary, bounds});
+}
+
+void Options::add(const std::string& name, double& variable, const std::string& help, const std::string& group,
+                  Bounds bounds) {
+  impl_->add({name, ValueKind::real, &variable, help, group, Section::ordinary, bounds});
+}
+
+void Options::add(const std::string& name, std::string& variable, const std::string& help, const std::string& group) {
+  impl_->add({name, ValueKind::text, &variable, help, group});
+}
+
+void Options::flag(const std::string& name, bool& variable, const std::string& help, const std::string& group) {
+  impl_->add({name, ValueKind::flag, &variable, help, group});
+}
+
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> out;
+  for (std::size_t first = 0; first < text.size();) {
+    const std::size_t end = std::min(text.find(',', first), text.size());
+    if (end > first) out.push_back(text.substr(first, end - first));
+    first = end + 1;
+  }
+  return out;
+}
+
+void Options::choice(const std::string& name, std::string& variable, const std::vector<std::string>& choices,
+                     const std::string& help, const std::string& group) {
+  impl_->add({name, ValueKind::choice, &variable, help, group, Section::ordinary, {}, choices});
+}
+
+void Options::cells() {
+  for (const CellType& cell : cell_registry()) {
+    const std::string group = fmt::format("cell {}: {}", cell.name, cell.help);
+    impl_->cells.push_back(cell.name);
+    impl_->add_group(group, Section::cell);
+    for (const Setting& s : cell.settings) {
+      const ValueKind kind = s.kind == Setting::Kind::integer ? ValueKind::whole
+                             : s.kind == Setting::Kind::real  ? ValueKind::real
+                                                              : ValueKind::choice;
+      Option option{cell.name + "." + s.name,
+                    kind,
+                    static_cast<std::string*>(nullptr),
+                    s.help,
+                    group,
+                    Section::cell,
+                    {},
+                    s.choices};
+      option.target = &option.setting;
+      REEL_ASSERT(option.take(s.fallback));
+      impl_->add(std::move(option));
+    }
+  }
+}
+
+void Options::presets(const std::string& task) {
+  impl_->preset_task = task;
+  Option name{"preset", ValueKind::text, &impl_->preset, "take the options of what a paper ran; others go over them",
+              "Files of options, help"};
+  name.section = Section::built_in;
+  name.metavar = "NAME";
+  Option list{"list-presets", ValueKind::flag, &impl_->list, "print these, with what is reported, and stop",
+              "Files of options, help"};
+  list.section = Section::built_in;
+  impl_->add(std::move(name));
+  impl_->add(std::move(list));
+}
+
+void Options::arguments(const std::string& metavar, std::vector<std::string>& variable) {
+  impl_->metavar = metavar + " ";
+  impl_->arguments = &variable;
+}
+
+void Options::allow_with_resume(const std::vector<std::string>& names) { impl_->with_resume = names; }
+
+void Options::parse(int argc, const char* const* argv) {
+  impl_->split(argc, argv);
+  for (int i = 1; i < argc; ++i)
+    if (std::string(argv[i]) == "--help") throw Exit{0, help()};
+  impl_->reject_unknown();
+  impl_->take_command_line();  // first for --preset, --config and --resume, and again to override what they set
+  if (impl_->list) throw Exit{0, list_presets(impl_->preset_task)};
+  if (!resume().empty()) {
+    impl_->reject_beside_resume();
+    const std::string config = resume() + "/config.toml";
+    std::error_code error;
+    if (!std::filesystem::exists(config, error))
+      throw Usage(fmt::format("--resume {}: there is no config.toml, by which a run is known and goes on", resume()));
+    impl_->take_file(config);
+  } else {
+    if (!preset().empty()) impl_->take_preset();
+    if (!config().empty()) impl_->take_file(config());
+  }
+  impl_->take_command_line();
+  impl_->reject_other_cells();
+}
+
+std::map<std::string, std::string> Options::settings(const std::string& cell) const {
+  std::map<std::string, std::string> out;
+  for (const Option& o : impl_->options)
+    if (o.section == Section::cell && o.given && o.name.starts_with(cell + "."))
+      out[o.name.substr(cell.size() + 1)] = o.setting;
+  return out;
+}
+
+bool Options::given(const std::string& name) const {
+  const Option* option = impl_->find(name);
+  return option && option->given;
+}
+
+bool Options::typed(const std::string& name) const {
+  for (std::size_t i = 0; i < impl_->lines.size(); ++i)
+    if (impl_->options[i].name == name) return impl_->lines[i]->count() > 0;
+  return false;
+}
+
+const std::string& Options::resume() const { return impl_->resume; }
+
+const std::string& Options::config() const { return impl_->config; }
+
+const std::string& Options::preset() const { return impl_->preset; }
+
+std::string Options::toml() const {
+  const Option* cell = impl_->find("cell");
+  const std::string settings = cell ? impl_->values(Section::cell, cell->value() + ".") : "";
+  return impl_->values(Section::ordinary, "") +
+         (settings.empty() ? "" : fmt::format("\n[{}]\n", cell->value()) + settings);
+}
+
+std::string Options::help() const {
+  std::string out = fmt::format("{}\n\nUsage: {} {}[options]\n", impl_->description, impl_->program, impl_->metavar);
+  for (const Section section : {Section::ordinary, Section::built_in, Section::cell}) {
+    for (const Impl::Group& group : impl_->groups) {
+      if (group.section != section) continue;
+      std::string lines;
+      for (const Option& o : impl_->options)
+        if (o.section == section && o.group == group.title) lines += o.help_lines();
+      out += fmt::format("\n{}\n{}", group.title, lines.empty() ? "  (no settings)\n" : lines);
+    }
+  }
+  return out;
+}
+
+}  // namespace reel

@@ -1,0 +1,38 @@
+// Runs a preset as a separate program, in a folder that records whether it is done: finished runs are not repeated,
+// interrupted ones continue.
+#pragma once
+#include <functional>
+
+#include "tasks/app/preset.h"
+
+namespace reel {
+
+/// How to run a preset; whatever is empty or 0 is left to the program.
+struct PresetRunOptions {
+  double budget = 1;  // the fraction of the updates (for mechanism: of the draws), at least 20
+  std::uint64_t seed = 1;
+  std::string data, device;
+  std::int64_t threads = 0;
+  std::string root = "runs/reproduce";
+};
+
+struct PresetRun {
+  std::string folder;
+  std::string problem;       // why there is no number; empty: there is one
+  bool kept = false;         // it was finished before this call
+  bool interrupted = false;  // a stop was requested before it finished
+  double measured = 0;       // the preset's metric; NaN: the run does not have it
+  double baseline = 0;       // NaN: the run has none
+  std::int64_t parameters = -1;
+  std::int64_t updates = 0, whole = 0;  // done so far, and in the whole preset (for mechanism: draws)
+  double seconds = 0;
+  int threads = 0;
+  bool done() const { return problem.empty() && !interrupted; }
+};
+
+/// Runs a preset, or returns what an earlier call left. While it runs, `waiting` is called with the last line of the
+/// program's messages, and returns true to request a stop. Never throws for what the program does.
+PresetRun run_preset(const Preset& preset, const PresetRunOptions& options,
+                     const std::function<bool(const std::string&)>& waiting);
+
+}  // namespace reel

@@ -1,0 +1,206 @@
+#include "tasks/app/report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "engine/core/error.h"
+#include "tasks/io/files.h"
+#include "tasks/io/output.h"
+
+namespace reel {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+/// The number of letters on screen, not of bytes.
+std::size_t letters(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string padded(const std::string& text, std::size_t width) {
+  return text + std::string(width > letters(text) ? width - letters(text) : 0, ' ');
+}
+
+std::string duration(double seconds) {
+  if (!std::isfinite(seconds)) return "-";
+  if (seconds < 60) return fmt::format("{:.1f} s", seconds);
+  if (seconds < 3600) return fmt::format("{:.1f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+const PresetRun* first_done(const ReportRow& row) {
+  const auto found = std::find_if(row.runs.begin(), row.runs.end(), [](const PresetRun& r) { return r.done(); });
+  return found == row.runs.end() ? nullptr : &*found;
+}
+
+/// The mean, its spread, and for a loss its ratio to the baseline.
+std::string measured_text(const ReportRow& row) {
+  const PresetRun* run = first_done(row);
+  if (!run) return "-";
+  std::string out = fmt::format("{:.4g}", row.mean());
+  if (std::isfinite(row.spread())) out += fmt::format(" ± {:.2g}", row.spread());
+  if (row.preset.metric == "valid_loss" && run->baseline > 0)
+    out += fmt::format(" ({:.3g} of baseline)", row.mean() / run->baseline);
+  return out;
+}
+
+std::string count_text(const ReportRow& row) {
+  const PresetRun* run = first_done(row);
+  if (!run || run->parameters < 0) return "-";
+  if (!row.preset.parameters) return fmt::format("{}", run->parameters);
+  if (*row.preset.parameters == run->parameters) return fmt::format("{} (exact)", run->parameters);
+  return fmt::format("{} (NOT {})", run->parameters, *row.preset.parameters);
+}
+
+std::string updates_text(const ReportRow& row) {
+  const PresetRun* run = first_done(row);
+  if (!run) return "-";
+  return run->updates == run->whole ? fmt::format("{}", run->updates)
+                                    : fmt::format("{} of {}", run->updates, run->whole);
+}
+
+std::string time_text(const ReportRow& row) {
+  double seconds = 0;
+  bool all_kept = true;
+  for (const PresetRun& run : row.runs) {
+    if (std::isfinite(run.seconds)) seconds += run.seconds;
+    all_kept = all_kept && run.kept;
+  }
+  return seconds > 0 ? duration(seconds) + (all_kept ? " (kept)" : "") : all_kept && first_done(row) ? "(kept)" : "-";
+}
+
+/// Why some runs of a row have no number, in one line; empty if all have one.
+std::string problems_of(const ReportRow& row) {
+  std::string out;
+  for (std::size_t i = 0; i < row.runs.size(); ++i) {
+    const PresetRun& run = row.runs[i];
+    if (run.done()) continue;
+    const std::string seed = row.runs.size() > 1 ? fmt::format("seed {}: ", i + 1) : "";
+    out += (out.empty() ? "" : "; ") + seed + (run.interrupted ? "interrupted" : "failed: " + run.problem);
+  }
+  return out;
+}
+
+std::string quantity(const Report& report) {
+  std::vector<std::string> said;
+  for (const ReportRow& row : report.rows) {
+    const std::string& unit = row.preset.unit;
+    const std::string text = row.preset.metric + (unit.empty() ? "" : fmt::format(" [{}]", unit));
+    if (std::find(said.begin(), said.end(), text) == said.end()) said.push_back(text);
+  }
+  std::string out;
+  for (const std::string& text : said) out += (out.empty() ? "" : ", ") + text;
+  return out;
+}
+
+std::string cell_of(std::string text) {  // a cell of a Markdown table
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
+  return text;
+}
+
+}  // namespace
+
+std::vector<double> ReportRow::measured() const {
+  std::vector<double> out;
+  for (const PresetRun& run : runs)
+    if (run.done()) out.push_back(run.measured);
+  return out;
+}
+
+double ReportRow::mean() const {
+  const auto all = measured();
+  double total = 0;
+  for (const double x : all) total += x;
+  return all.empty() ? nan : total / static_cast<double>(all.size());
+}
+
+double ReportRow::spread() const {
+  const auto all = measured();
+  if (all.size() < 2) return nan;
+  double squares = 0;
+  for (const double x : all) squares += (x - mean()) * (x - mean());
+  return std::sqrt(squares / static_cast<double>(all.size() - 1));
+}
+
+std::string report_head(const Report& r, std::size_t width) {
+  std::string out = fmt::format("{}: {} ({}, {})\n", r.table.name, r.table.title, r.table.paper, r.table.where);
+  out += fmt::format("budget {:g}, {} seed{}, {}\n", r.budget, r.seeds, r.seeds == 1 ? "" : "s", quantity(r));
+  for (const std::string& note : r.table.notes) out += "note: " + note + "\n";
+  return out + fmt::format("\n{}  {}{}{}{}{}\n", padded("", width), padded("reported", 30), padded("measured", 32),
+                           padded("parameters", 18), padded("updates", 16), "time");
+}
+
+std::string report_line(const ReportRow& row, std::size_t width) {
+  const std::string reported = row.preset.reported.empty() ? "-" : row.preset.reported;
+  std::string out = fmt::format("{}  {}{}{}{}{}\n", padded(row.preset.label, width), padded(reported + "  ", 30),
+                                padded(measured_text(row) + "  ", 32), padded(count_text(row) + "  ", 18),
+                                padded(updates_text(row) + "  ", 16), time_text(row));
+  if (const std::string problems = problems_of(row); !problems.empty())
+    out += fmt::format("{}  {}\n", padded("", width), problems);
+  return out;
+}
+
+std::string report_base(const Report& r, const std::string& folder) {
+  return (fs::path(folder) / r.table.name).string();
+}
+
+void write_report(const Report& r, const std::string& folder) {
+  const std::string base = report_base(r, folder);
+  const auto [figures, problems, unwritten] = draw_report(r, folder);
+  std::string md = fmt::format("# {}\n\n{}, {}: `{}`\n\n", r.table.title, r.table.paper, r.table.where, r.table.name);
+  md += fmt::format("Metric: {}. Budget: {:g} of the paper's updates. Seeds: {}{}. Device: {}.\n\n", quantity(r),
+                    r.budget, r.seeds, r.seeds > 1 ? ", mean ± standard deviation" : "",
+                    r.device.empty() ? "cpu" : r.device);
+  md += "| preset | reported | measured | parameters | updates | time |\n|---|---|---|---|---|---|\n";
+  std::string failed, notes;
+  for (const std::string& note : r.table.notes) notes += "- " + note + "\n";
+  for (const ReportRow& row : r.rows) {
+    md += fmt::format("| {} | {} | {} | {} | {} | {} |\n", row.preset.label,
+                      row.preset.reported.empty() ? "-" : cell_of(row.preset.reported), measured_text(row),
+                      count_text(row), updates_text(row), time_text(row));
+    if (const std::string p = problems_of(row); !p.empty()) failed += fmt::format("- {}: {}\n", row.preset.label, p);
+    for (const std::string& note : row.preset.notes) notes += fmt::format("- {}: {}\n", row.preset.label, note);
+  }
+  if (!failed.empty()) md += "\nWithout a number:\n\n" + failed;
+  if (!notes.empty()) md += "\nNotes:\n\n" + notes;
+  for (const std::string& figure : figures) md += fmt::format("\n![{}]({})\n", r.table.title, figure);
+  for (const auto* lines : {&problems, &unwritten})
+    for (const std::string& line : *lines) md += "\n" + one_line(line) + "\n";
+  write_atomically(base + ".md", md);
+
+  nlohmann::ordered_json json{{"name", r.table.name},   {"title", r.table.title}, {"paper", r.table.paper},
+                              {"where", r.table.where}, {"budget", r.budget},     {"seeds", r.seeds},
+                              {"notes", r.table.notes}, {"figures", figures},     {"rows", nlohmann::json::array()}};
+  for (const ReportRow& row : r.rows) {
+    const Preset& p = row.preset;
+    nlohmann::ordered_json line{
+        {"preset", p.name},   {"task", p.task},         {"options", p.options},        {"metric", p.metric},
+        {"unit", p.unit},     {"reported", p.reported}, {"reported_value", nullptr},   {"doubtful", p.doubtful},
+        {"mean", row.mean()}, {"spread", row.spread()}, {"exact_parameters", nullptr}, {"notes", p.notes}};
+    if (p.value) line["reported_value"] = *p.value;
+    if (p.parameters) line["exact_parameters"] = *p.parameters;
+    for (const PresetRun& run : row.runs)
+      line["runs"].push_back({{"folder", run.folder},
+                              {"measured", run.done() ? run.measured : nan},
+                              {"problem", run.interrupted ? "interrupted" : run.problem},
+                              {"baseline", run.baseline},
+                              {"parameters", run.parameters},
+                              {"updates", run.updates},
+                              {"whole", run.whole},
+                              {"seconds", run.seconds},
+                              {"threads", run.threads}});
+    json["rows"].push_back(line);
+  }
+  write_atomically(base + ".json", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  if (!unwritten.empty()) throw Error(unwritten.front());
+}
+
+}  // namespace reel

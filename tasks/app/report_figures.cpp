@@ -1,0 +1,158 @@
+// The figures of a report: curves or bars, one for each case if there are only a few; a map for each grid; or the
+// pictures of the runs.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "engine/core/error.h"
+#include "tasks/app/curves.h"
+#include "tasks/app/report.h"
+#include "tasks/app/run_folder.h"
+#include "tasks/app/success_map.h"
+#include "tasks/io/files.h"
+
+namespace reel {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+/// The rows of each figure, under the case that it shows; all rows are under "" if they share one figure.
+std::vector<std::pair<std::string, std::vector<const ReportRow*>>> groups(const Report& report) {
+  constexpr std::size_t most = 6;  // figures; a bar chart of more cases shows all in one
+  std::vector<std::pair<std::string, std::vector<const ReportRow*>>> out;
+  for (const ReportRow& row : report.rows) {
+    const auto same = [&](const auto& group) { return group.first == row.preset.in_case; };
+    if (std::none_of(out.begin(), out.end(), same)) out.push_back({row.preset.in_case, {}});
+    std::find_if(out.begin(), out.end(), same)->second.push_back(&row);
+  }
+  // with only one model, the cases are what to compare
+  const bool lone = std::all_of(out.begin(), out.end(), [](const auto& group) { return group.second.size() == 1; });
+  if (lone || (report.table.figure == "bars" && out.size() > most)) {
+    std::vector<const ReportRow*> all;
+    for (const ReportRow& row : report.rows) all.push_back(&row);
+    return {{"", all}};
+  }
+  return out;
+}
+
+std::string short_name(const Preset& p, bool whole) { return whole || p.model.empty() ? p.label : p.model; }
+
+/// Draws curves of the preset's metric, a loss or an accuracy, or of the gradient norm.
+std::optional<std::string> draw_group_curves(const std::string& svg, const std::string& title,
+                                             const std::vector<const ReportRow*>& rows, bool whole, bool norms) {
+  CurvesPicture picture{title, "examples", "", {}};
+  for (const ReportRow* row : rows) {
+    const std::string& metric = row->preset.metric;
+    const bool accuracy = !norms && metric.find("accuracy") != std::string::npos;
+    const std::string column = norms ? "grad_norm" : accuracy ? "accuracy" : "valid_loss";
+    picture.y_label = norms ? "norm of the gradient" : accuracy ? "accuracy" : "loss";
+    if (accuracy) picture.logarithmic = false;
+    for (const PresetRun& run : row->runs) {
+      if (!fs::exists(run.folder + "/config.toml")) continue;
+      Curve curve{short_name(row->preset, whole), {}};
+      try {
+        for (const RunFolder::Row& r : RunFolder::view(run.folder).rows())
+          curve.points.emplace_back(r.examples, metric_of(r, column));
+      } catch (const Error&) {
+        continue;  // it died before its first row
+      }
+      picture.curves.push_back(curve);
+      if (column == "valid_loss" && run.baseline > 0) picture.baseline = run.baseline;
+    }
+  }
+  return draw_curves(svg, picture);
+}
+
+std::optional<std::string> draw_group_bars(const std::string& svg, const std::string& title,
+                                           const std::vector<const ReportRow*>& rows, bool whole) {
+  std::vector<Bar> bars;
+  for (const ReportRow* row : rows)
+    bars.push_back({short_name(row->preset, whole), row->preset.value.value_or(nan), row->mean(), row->spread()});
+  const Preset& p = rows.front()->preset;
+  return draw_bars(svg, title, p.metric + (p.unit.empty() ? "" : fmt::format(" [{}]", p.unit)), bars);
+}
+
+/// Draws how often copying with hand-written weights succeeds, over all seeds.
+std::optional<std::string> draw_map(const std::string& svg, const std::string& title, const ReportRow& row) {
+  SuccessMap map;
+  for (const PresetRun& run : row.runs)
+    if (run.done()) map.add(read_file(run.folder + "/table.tsv"));
+  return map.draw(svg, title);
+}
+
+/// Copies the pictures that the runs drew, SVG and PNG, to BASE-PRESET-NAME; returns the names of the SVG files.
+std::vector<std::string> copy_pictures(const std::string& base, const ReportRow& row) {
+  std::vector<std::string> names;
+  for (const PresetRun& run : row.runs) {
+    if (!run.done()) continue;
+    std::vector<fs::path> pictures;
+    for (const auto& entry : fs::directory_iterator(run.folder))
+      if (entry.path().extension() == ".svg" && entry.path().stem() != "curve") pictures.push_back(entry.path());
+    std::sort(pictures.begin(), pictures.end());
+    for (const fs::path& svg : pictures) {
+      const std::string seed = row.runs.size() > 1 ? fmt::format("-s{}", &run - row.runs.data() + 1) : "";
+      const fs::path to = fmt::format("{}-{}{}-{}", base, row.preset.label, seed, svg.filename().string());
+      write_atomically(to, read_file(svg));
+      const fs::path png = fs::path(svg).replace_extension(".png");
+      if (fs::exists(png)) write_atomically(fs::path(to).replace_extension(".png"), read_file(png));
+      names.push_back(to.filename());
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+ReportFigures draw_report(const Report& report, const std::string& folder) {
+  ReportFigures figures;
+  const std::string base = report_base(report, folder);
+  const auto unless_it_fails = [&](const auto& work) {
+    try {
+      work();
+    } catch (const std::exception& e) {
+      figures.unwritten.emplace_back(e.what());
+    }
+  };
+  const auto took = [&](const std::string& svg, const auto& draw) {
+    unless_it_fails([&] {
+      if (const std::optional<std::string> problem = draw())
+        figures.problems.push_back(*problem);
+      else
+        figures.names.push_back(fs::path(svg).filename());
+    });
+  };
+  if (report.table.figure == "map") {
+    for (const ReportRow& row : report.rows) {
+      const std::string svg = fmt::format("{}-{}.svg", base, row.preset.label);
+      if (!row.measured().empty())
+        took(svg, [&] { return draw_map(svg, fmt::format("{}: {}", report.table.title, row.preset.label), row); });
+    }
+    return figures;
+  }
+  if (report.table.figure == "pictures") {
+    for (const ReportRow& row : report.rows)
+      unless_it_fails([&] {
+        for (const std::string& name : copy_pictures(base, row)) figures.names.push_back(name);
+      });
+    return figures;
+  }
+  for (const auto& [name, rows] : groups(report)) {
+    if (std::none_of(rows.begin(), rows.end(), [](const ReportRow* row) { return !row->measured().empty(); })) continue;
+    const bool alone = name.empty();
+    const std::string svg = fmt::format("{}{}{}.svg", base, alone ? "" : "-", name);
+    const std::string title = alone ? report.table.title : fmt::format("{}: {}", report.table.title, name);
+    took(svg, [&, &rows = rows] {
+      return report.table.figure == "bars"
+                 ? draw_group_bars(svg, title, rows, alone)
+                 : draw_group_curves(svg, title, rows, alone, report.table.figure == "grad_norm");
+    });
+  }
+  return figures;
+}
+
+}  // namespace reel

@@ -1,0 +1,50 @@
+// What every task's main() does: options, model, training, and the final output.
+#pragma once
+#include <functional>
+
+#include "tasks/app/options.h"
+#include "tasks/app/pictures.h"
+#include "tasks/io/output.h"
+
+namespace reel {
+
+/// What a task may need to know about its run.
+struct Setup {
+  std::string data;  // the folder of all data sets
+  std::uint64_t seed = 1;
+  ExampleOptions examples;
+};
+
+/// Where the examples come from: generated for each batch; generated once from a seed, in training, validation and test
+/// parts; or read from the files of a data set with such parts.
+enum class Source { fresh, fixed, files };
+
+struct TaskProgram {
+  std::string name, description;
+  std::int64_t batch = 20, steps = 2000;  // the defaults
+  Source source = Source::fresh;
+  std::function<void(Options&)> options;                    // adds the task's own
+  std::function<std::unique_ptr<Task>(const Setup&)> task;  // makes the task from these options
+  /// Makes the model if it is not a stack of cells.
+  std::function<std::unique_ptr<Model>(const Task&, const ModelOptions&, Init)> model = {};
+  std::vector<Picture> pictures = {};  // the task's own
+  /// Called at the end of a run that was not interrupted.
+  std::function<void(const Task&, const Model&, const RunFolder&)> done = {};
+  std::vector<std::string> with_resume = {};  // the task's own options that are allowed with --resume
+};
+
+/// What every main() does around its work. Errors become a line on stderr and an exit code: 1 on failure, including
+/// output to stdout that did not arrive, 2 on bad usage.
+int run_program(const std::string& name, const std::function<int()>& body);
+
+/// Adds --device, whose default is the variable's current value.
+void add_device(Options& options, std::string& variable);
+/// The device of this name; throws Usage if there is none.
+Backend& find_device(const std::string& name);
+/// The same, and makes it the default device.
+Backend& use_device(const std::string& name);
+
+/// Runs a task as a program. Returns the exit code: 0, 1 on failure, 2 on bad usage, 130 when interrupted.
+int run_task(int argc, const char* const* argv, const TaskProgram& program);
+
+}  // namespace reel

@@ -1,0 +1,239 @@
+#include "tasks/app/run_folder.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/compile.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+
+#include "engine/core/error.h"
+#include "engine/core/parse.h"
+#include "tasks/io/files.h"
+#include "tasks/io/output.h"
+#include "tasks/training/safetensors.h"
+
+namespace reel {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* config_file = "config.toml";
+constexpr const char* metrics_file = "metrics.csv";
+constexpr const char* checkpoint_file = "checkpoint.safetensors";
+constexpr const char* header = "step,examples,seconds,train_loss,valid_loss,accuracy,grad_norm\n";
+
+constexpr std::uint64_t most_metrics = 1 << 30;  // bytes
+
+[[noreturn]] void cannot_make(const std::string& path, const std::error_code& error) {
+  throw Error(path, "cannot be made: " + error.message());
+}
+
+/// Creates runs/TASK-CELL-YYYYMMDD-HHMMSS, with a number appended if another run took that name in the same second.
+std::string make_dated(const std::string& task, const std::string& cell) {
+  std::error_code error;
+  fs::create_directories("runs", error);
+  if (error) cannot_make("runs", error);
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  const std::string name = fmt::format("runs/{}-{}-{:%Y%m%d-%H%M%S}", task, cell, local);
+  for (int i = 1;; ++i) {
+    std::string path = i == 1 ? name : fmt::format("{}-{}", name, i);
+    if (fs::create_directory(path, error)) return path;
+    if (error) cannot_make(path, error);
+  }
+}
+
+std::string text_of(double value) { return std::isnan(value) ? "" : fmt::format("{}", value); }
+
+std::string line_of(const RunFolder::Row& r) {
+  return fmt::format("{},{},{},{},{},{},{}\n", r.step, r.examples, text_of(r.seconds), text_of(r.train_loss),
+                     text_of(r.valid_loss), text_of(r.accuracy), text_of(r.grad_norm));
+}
+
+/// Takes the next field off a line; false if there is none or it is not a number.
+template <class T>
+bool next(std::string_view& line, bool& more, T& value) {
+  if (!more) return false;
+  const std::size_t comma = line.find(',');
+  const std::string_view field = line.substr(0, comma);
+  more = comma != std::string_view::npos;
+  line.remove_prefix(more ? comma + 1 : line.size());
+  if constexpr (std::is_same_v<T, double>) {
+    value = std::numeric_limits<double>::quiet_NaN();
+    if (field.empty()) return true;
+  }
+  const std::optional<T> number = parse<T>(field);
+  value = number.value_or(value);
+  return number.has_value();
+}
+
+std::optional<RunFolder::Row> row_of(std::string_view line) {
+  RunFolder::Row r;
+  bool more = true;
+  const bool good = next(line, more, r.step) && next(line, more, r.examples) && next(line, more, r.seconds) &&
+                    next(line, more, r.train_loss) && next(line, more, r.valid_loss) && next(line, more, r.accuracy) &&
+                    next(line, more, r.grad_norm);
+  return good && !more ? std::optional(r) : std::nullopt;
+}
+
+}  // namespace
+
+RunFolder RunFolder::create(const std::string& out, const std::string& task, const std::string& cell) {
+  if (!out.empty()) {
+    std::error_code error;
+    fs::create_directories(out, error);
+    if (error) cannot_make(out, error);
+  }
+  RunFolder folder(out.empty() ? make_dated(task, cell) : out);
+  folder.lock();
+  const bool config = folder.has(config_file), rows = !folder.rows().empty();
+  if (!folder.untouched() || rows) {
+    const std::string hint = "Hint: another folder for --out";
+    if (!folder.has(checkpoint_file))
+      throw Error(out, fmt::format("holds rows of a run in metrics.csv, but no checkpoint. {}.", hint));
+    if (!config)
+      throw Error(out, fmt::format("holds the checkpoint of a run, but no config.toml. {}, or put that back and "
+                                   "--resume {}.",
+                                   hint, shell_path(out)));
+    throw Error(out, fmt::format("holds a run already. {}, or --resume {}.", hint, shell_path(out)));
+  }
+  if (config && !folder.has(metrics_file))  // every run of ours creates that first
+    throw Error(out, fmt::format("holds a config.toml, but no run. Hint: another folder for --out, or --resume {} to "
+                                 "run what it says.",
+                                 shell_path(out)));
+  if (config) folder.notes_.push_back(out + ": held a run that ended before its first update; it starts anew");
+  fs::remove(folder.file(checkpoint_file));
+  write_atomically(folder.file(metrics_file),
+                   header);  // if the folder cannot be written, this fails now, not after an hour
+  return folder;
+}
+
+RunFolder RunFolder::open(const std::string& path) {
+  RunFolder folder = view(path);
+  folder.lock();
+  if (!folder.has(checkpoint_file)) {
+    if (!folder.rows().empty())
+      throw Error(path, "cannot be resumed: metrics.csv has rows, but there is no checkpoint.safetensors");
+    folder.notes_.push_back(path + ": there is no checkpoint yet; the run starts from its config.toml");
+  } else if (!folder.has(metrics_file) || fs::file_size(folder.file(metrics_file)) == 0) {
+    folder.notes_.push_back(
+        folder.file(metrics_file) +
+        ": is gone or empty; the rows of earlier steps are missing, and --patience counts from here");
+  }
+  return folder;
+}
+
+RunFolder RunFolder::view(const std::string& path) {
+  RunFolder folder(path);
+  if (!folder.has(config_file)) throw Error(path, "is not the folder of a run: no config.toml");
+  return folder;
+}
+
+bool RunFolder::has(const std::string& name) const {
+  std::error_code error;
+  const bool there = fs::exists(file(name), error);
+  if (error) throw Error(file(name), "cannot be looked up: " + error.message());  // whether it exists is unknown
+  return there;
+}
+
+bool RunFolder::untouched() const {
+  if (!has(checkpoint_file)) return true;
+  try {
+    const auto metadata = load_safetensors(file(checkpoint_file)).metadata;
+    const auto step = metadata.find("step");
+    return step != metadata.end() && step->second == "0";
+  } catch (const Error&) {
+    return false;  // damaged, but not ours to delete
+  }
+}
+
+void RunFolder::lock() {
+  lock_ = std::make_unique<Lock>(file("lock"), path_);
+  if (!lock_->locked())
+    notes_.push_back(path_ + ": this file system has no locks; see that no other program writes to the folder");
+}
+
+std::string RunFolder::file(const std::string& name) const { return fs::path(path_) / name; }
+
+void RunFolder::add_row(const Row& row) {
+  FileHandle csv(file(metrics_file), O_RDWR | O_CREAT, "written");
+  const std::string before = read_file(file(metrics_file));
+  // a line without a newline is what a crash left behind
+  const std::size_t whole = before.rfind('\n') + 1;
+  const std::string line = (whole == 0 ? header : "") + line_of(row);
+  if (ftruncate(csv.get(), static_cast<off_t>(whole)) != 0) csv.fail("written");
+  if (lseek(csv.get(), 0, SEEK_END) < 0) csv.fail("written");
+  try {
+    csv.write(line);
+  } catch (...) {
+    (void)!ftruncate(csv.get(), static_cast<off_t>(whole));  // removes the part that fitted on a full disk
+    throw;
+  }
+  csv.close();
+}
+
+std::vector<RunFolder::Row> RunFolder::rows() const {
+  if (!has(metrics_file)) return {};
+  const std::string path = file(metrics_file);
+  return rows_in(path, read_file(path, most_metrics));
+}
+
+std::vector<RunFolder::Row> RunFolder::rows_in(const std::string& path, std::string_view text) {
+  std::vector<Row> rows;
+  std::size_t number = 0;
+  for (std::size_t first = 0, end; (end = text.find('\n', first)) != text.npos; first = end + 1) {
+    const std::string_view line = text.substr(first, end + 1 - first);
+    if (++number == 1 && line == header) continue;
+    const std::optional<Row> row = row_of(line.substr(0, line.size() - 1));
+    if (!row || number == 1)
+      throw Error(fmt::format("{}:{}", path, number),
+                  "is not a line of metrics. Hint: without this file the run can be resumed, too");
+    rows.push_back(*row);
+  }
+  return rows;
+}
+
+void RunFolder::keep_rows_up_to(std::int64_t step) {
+  std::string text = header;
+  for (const Row& row : rows())
+    if (row.step <= step) text += line_of(row);
+  write_atomically(file(metrics_file), text);
+}
+
+void RunFolder::write_config(const std::string& toml) { write_atomically(file(config_file), toml); }
+
+void RunFolder::write_run_json(const RunRecord& r) {
+  nlohmann::ordered_json json{{"task", r.task},
+                              {"cell", r.cell},
+                              {"parameters", r.parameters},
+                              {"seed", r.seed},
+                              {"steps", r.steps},
+                              {"baseline", r.baseline},
+                              {"train_loss", r.train_loss},
+                              {"valid_loss", r.valid_loss},
+                              {"accuracy", r.accuracy},
+                              {"seconds", r.seconds},
+                              {"steps_per_second", r.steps_per_second},
+                              {"update_seconds", r.update_seconds},
+                              {"device", r.device},
+                              {"threads", r.threads},
+                              {"finished", r.finished}};
+  if (r.diverged_at_step >= 0) json["diverged_at_step"] = r.diverged_at_step;
+  if (!r.test.empty()) {
+    json["test"]["step"] = r.best_step;
+    for (const auto& [name, value] : r.test) json["test"][name] = value;
+  }
+  write_atomically(file("run.json"), json.dump(2) + "\n");
+}
+
+}  // namespace reel

@@ -1,0 +1,86 @@
+// What a run leaves on disk: config.toml, metrics.csv, run.json, checkpoint.safetensors, curve.svg, and for a task with
+// a test set best.safetensors. Every file is complete at every moment, whenever the process dies. One program at a time
+// writes there; meanwhile the file "lock" names it.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tasks/io/lock.h"
+
+namespace reel {
+
+/// The contents of run.json; an unknown number is NaN here and null there.
+struct RunRecord {
+  std::string task, cell;
+  std::int64_t parameters = 0;
+  std::uint64_t seed = 0;
+  std::int64_t steps = 0;
+  double baseline = 0, train_loss = 0, valid_loss = 0, accuracy = 0;
+  double seconds = 0, steps_per_second = 0;
+  double update_seconds = 0;  // per update, without validations and files, and without the first update of the process
+  std::string device;
+  int threads = 1;
+  bool finished = false;
+  /// For a task with a test set: the update with the lowest validation loss, and the test results with its parameters,
+  /// by name ("loss", "accuracy", ...).
+  std::int64_t best_step = -1;
+  std::vector<std::pair<std::string, double>> test = {};
+  std::int64_t diverged_at_step = -1;  // -1: it did not diverge
+};
+
+class RunFolder {
+ public:
+  /// A line of metrics.csv; an unknown number is NaN here and an empty field there.
+  struct Row {
+    std::int64_t step = 0, examples = 0;
+    double seconds = 0, train_loss = 0, valid_loss = 0, accuracy = 0, grad_norm = 0;
+    bool operator==(const Row&) const = default;
+  };
+
+  /// Creates the folder `out`, or runs/TASK-CELL-DATE-TIME if that is empty. A run that died before its first update
+  /// does not count as one. Throws Error if the folder cannot be written, holds a run, or another program is writing to
+  /// it.
+  static RunFolder create(const std::string& out, const std::string& task, const std::string& cell);
+  /// Opens the folder of a run to resume it, from its start if there is no checkpoint yet. Throws Error if something in
+  /// it is missing, or another program is writing to it.
+  static RunFolder open(const std::string& folder);
+  /// Opens the folder of a run for reading only; throws Error if it holds none.
+  static RunFolder view(const std::string& folder);
+
+  const std::string& path() const { return path_; }
+  /// What the user should know about it, one line each.
+  const std::vector<std::string>& notes() const { return notes_; }
+  /// The path of a file in the folder.
+  std::string file(const std::string& name) const;
+
+  /// Appends a row to metrics.csv; it is on disk when this returns.
+  void add_row(const Row& row);
+  /// The rows of metrics.csv, without an incomplete last one; none if the file is gone. Throws Error with the line
+  /// number of a damaged row.
+  std::vector<Row> rows() const;
+  /// The same from the text of such a file.
+  static std::vector<Row> rows_in(const std::string& path, std::string_view text);
+  /// Removes the rows after a step, so that a resumed run writes them again.
+  void keep_rows_up_to(std::int64_t step);
+
+  void write_config(const std::string& toml);
+  void write_run_json(const RunRecord& record);
+
+ private:
+  explicit RunFolder(std::string path) : path_(std::move(path)) {}
+  bool has(const std::string& name) const;
+  /// True if the run has made no update: it has no checkpoint, or only that of its very start, which says no more than
+  /// config.toml.
+  bool untouched() const;
+  void lock();
+
+  std::string path_;
+  std::vector<std::string> notes_;
+  std::unique_ptr<Lock> lock_;
+};
+
+}  // namespace reel

@@ -1,0 +1,241 @@
+#include "tasks/app/train.h"
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "engine/core/cores.h"
+#include "tasks/app/figure.h"
+#include "tasks/app/interrupt.h"
+#include "tasks/app/progress.h"
+#include "tasks/training/checkpoint.h"
+#include "tasks/training/device.h"
+#include "tasks/training/prefetch.h"
+#include "tasks/training/training_step.h"
+
+namespace reel {
+
+namespace {
+
+class Clock {
+ public:
+  explicit Clock(double before) : before_(before) {}
+  double seconds() const {
+    return before_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  double before_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+struct Evaluation {
+  double loss = 0, accuracy = 0;
+  std::vector<Score> scores;
+};
+
+/// The weighted means over all entries of these batches.
+Evaluation evaluate(const Task& task, const Model& model, const std::vector<std::vector<std::uint64_t>>& batches,
+                    std::uint64_t seed, bool with_scores) {
+  Evaluation e;
+  double total = 0;
+  Tensors carry;
+  for (const auto& streams : batches) {
+    if (!task.continues(streams)) carry.clear();
+    const Batch made = task.batch(seed, streams), batch = on(made, model.device());
+    const Tensor outputs = model.forward(batch, std::nullopt, &carry);
+    const double n =
+        made.weight.defined() ? sum(cast(made.weight, DType::f64)).item() : static_cast<double>(made.y.numel());
+    e.loss += n * task.loss(outputs, batch).item();
+    e.accuracy += n * task.accuracy(outputs, batch);
+    total += n;
+    if (!with_scores) continue;
+    const std::vector<Score> scores = task.scores(on(outputs, made.x.backend()), made);
+    e.scores.resize(scores.size());
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      e.scores[i].name = scores[i].name;
+      e.scores[i].total += scores[i].total;
+      e.scores[i].count += scores[i].count;
+    }
+  }
+  e.loss /= total;
+  e.accuracy /= total;
+  return e;
+}
+
+/// The number of validations since the one with the lowest loss.
+std::int64_t waited(const std::vector<RunFolder::Row>& rows) {
+  const auto best = std::min_element(rows.begin(), rows.end(),
+                                     [](const auto& a, const auto& b) { return a.valid_loss < b.valid_loss; });
+  return best == rows.end() ? 0 : rows.end() - best - 1;
+}
+
+/// Throws Diverged unless the value is finite.
+void check_finite(const char* what, double value) {
+  if (std::isfinite(value)) return;
+  throw Diverged(fmt::format("the {} became {}", what, std::isnan(value) ? "NaN" : fmt::format("{}", value)));
+}
+
+/// Says which checkpoint a diverged run can continue from, and where its best parameters are.
+std::string what_is_left(const RunFolder& folder, std::int64_t saved, const Best& best) {
+  const std::string text = fmt::format("the last good checkpoint is in {}, of step {}", folder.path(), saved);
+  if (best.step < 0) return text + "; no better parameters are kept";
+  return fmt::format("{}; the best parameters, with the lowest validation loss ({:.6g}, at step {}), are in {}", text,
+                     best.loss, best.step, folder.file("best.safetensors"));
+}
+
+}  // namespace
+
+Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options) {
+  Schedule schedule(options.schedule);
+  Examples examples(options.examples, options.seed, task.parts());
+  const std::string checkpoint = folder.file("checkpoint.safetensors"), best_file = folder.file("best.safetensors");
+  const std::int64_t every = options.valid_every > 0  ? options.valid_every
+                             : task.parts().train > 0 ? examples.steps_per_epoch()
+                                                      : std::max<std::int64_t>(1, options.steps / 20);
+  const auto tests = options.test ? examples.test() : std::vector<std::vector<std::uint64_t>>{};
+  Best best;
+
+  Progressed at;
+  const bool resumed = std::filesystem::exists(checkpoint);
+  bool checked = true;
+  if (resumed) {
+    // A step starts from states with the specs of those that the step before it leaves.
+    const auto needed = [&](std::int64_t step) {
+      std::vector<Spec> specs;
+      if (step == 0 || step >= options.steps || !task.continues(examples.train(step))) return specs;
+      Tensors states;
+      model.forward(on(task.batch(options.seed, examples.train(step - 1)), model.device()), std::nullopt, &states);
+      for (const Tensor& state : states) specs.push_back(state.spec());
+      return specs;
+    };
+    const Loaded loaded = load_checkpoint(checkpoint, model, optimizer, schedule, options.seed, needed);
+    at = loaded.at, checked = loaded.checked;
+    if (!tests.empty()) best = best_of(best_file);
+  }
+  at.threads = options.threads;
+  folder.keep_rows_up_to(at.step);
+
+  Outcome outcome;
+  RunRecord& record = outcome.record;
+  record.task = task.name();
+  record.cell = options.cell;
+  record.parameters = model.count();
+  record.seed = options.seed;
+  record.baseline = task.baseline();
+  record.device = options.device;
+  record.threads = options.threads;
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  record.train_loss = record.valid_loss = record.accuracy = record.update_seconds = nan;
+  if (const auto rows = folder.rows(); !rows.empty()) {
+    record.train_loss = rows.back().train_loss;
+    record.valid_loss = rows.back().valid_loss;
+    record.accuracy = rows.back().accuracy;
+  }
+
+  const Clock clock(at.seconds);
+  const Interrupt interrupt;
+  Progress progress(options.quiet, options.steps, task.baseline(), at.step);
+  if (!checked) progress.message(checkpoint + " has no checksum, as an older Reel wrote it: damage would not be seen");
+  std::int64_t saved = at.step;
+  const auto save = [&] {
+    at.seconds = clock.seconds();
+    save_checkpoint(checkpoint, model, optimizer, schedule, options.seed, at);
+    saved = at.step;
+  };
+  if (!resumed) save();  // so that a run can be resumed from the very start
+  const auto describe = [&](bool finished) {
+    record.steps = at.step;
+    record.steps_per_second = record.seconds > 0 ? static_cast<double>(at.step) / record.seconds : 0;
+    record.finished = finished;
+    folder.write_run_json(record);
+    return draw_curve(folder.file("curve.svg"), fmt::format("{}: {}", task.title(), options.cell), folder.rows(),
+                      task.baseline());
+  };
+
+  const bool free_core = available_cores() > options.threads;
+  Prefetcher batches(
+      [&](std::int64_t step) {
+        std::vector<std::uint64_t> streams = examples.train(step);
+        Batch batch = task.batch(options.seed, streams);
+        return Drawn{std::move(streams), std::move(batch)};
+      },
+      free_core);
+  const auto out_of_patience = [&] { return options.patience > 0 && waited(folder.rows()) >= options.patience; };
+  bool enough = at.step >= options.steps || out_of_patience();
+  TrainingStep steps(task, model, optimizer, options.graphs);
+  double update_seconds = 0;
+  const std::int64_t first_step = at.step;
+  std::int64_t reached = at.step;
+  try {
+    while (!enough && !interrupt.requested()) {
+      const Clock update(0);
+      const auto [streams, batch] = batches.take(at.step, at.step + 1 < options.steps);
+      if (!task.continues(streams)) at.carry.clear();
+      const StepResult result = steps(batch, {options.seed, at.step}, at.carry, schedule.factor(at.step));
+      reached = at.step + 1;
+      check_finite("loss", result.loss);
+      check_finite("gradient norm", result.norm);
+      if (const auto note = steps.note()) progress.message("steps run kernel by kernel, not as one graph: " + *note);
+      ++at.step;
+      if (at.step > first_step + 1) update_seconds += update.seconds();  // the first one also plans and allocates
+      ++at.running.steps;
+      at.running.loss += result.loss;
+      at.running.grad_norm += result.norm;
+      progress.update(at.step, result.loss);
+
+      if (at.step % every == 0 || at.step == options.steps) {
+        const Evaluation v = evaluate(task, model, examples.valid(), options.seed, false);
+        check_finite("validation loss", v.loss);
+        schedule.validated(v.loss);
+        const auto n = static_cast<double>(at.running.steps);
+        record.train_loss = at.running.loss / n;
+        record.valid_loss = v.loss;
+        record.accuracy = v.accuracy;
+        folder.add_row({at.step, at.step * options.examples.batch, clock.seconds(), record.train_loss, v.loss,
+                        v.accuracy, at.running.grad_norm / n});
+        at.running = {};
+        if (!tests.empty() && v.loss < best.loss) {
+          best = {at.step, v.loss};
+          save_best(best_file, model, best);
+        }
+        save();
+        progress.validated(at.step, record.train_loss, v.loss, v.accuracy);
+        enough = at.step == options.steps || out_of_patience();
+      }
+    }
+    if (!enough) {  // the interrupted step may have diverged; then the old checkpoint stays
+      check_finite("loss", evaluate(task, model, {examples.valid().front()}, options.seed, false).loss);
+      save();
+    }
+  } catch (const Error& e) {
+    if (!dynamic_cast<const Diverged*>(&e) && not_finite(model).empty()) throw;
+    record.diverged_at_step = reached;
+    record.seconds = clock.seconds();
+    if (const auto note = describe(false)) progress.message(*note);
+    throw Error("train", fmt::format("{} at step {}; {}. Hint: a lower --lr, or --clip-norm 1", e.what(), reached,
+                                     what_is_left(folder, saved, best)));
+  }
+  outcome.interrupted = !enough;
+  const std::int64_t timed = at.step - first_step - 1;
+  record.update_seconds = timed > 0 ? update_seconds / static_cast<double>(timed) : nan;
+  record.seconds = clock.seconds();  // training and validation, but not the test
+  progress.done();
+  if (!outcome.interrupted && best.step >= 0) {
+    load_best(best_file, model);
+    const Evaluation t = evaluate(task, model, tests, options.seed, true);
+    record.best_step = best.step;
+    record.test = {{"loss", t.loss}};
+    if (!std::isnan(t.accuracy)) record.test.emplace_back("accuracy", t.accuracy);
+    for (const Score& score : t.scores) record.test.emplace_back(score.name, score.mean());
+  }
+  try {
+    if (const auto note = describe(!outcome.interrupted)) progress.message(*note);
+  } catch (const Error& e) {
+    outcome.unsaved = e.what();
+  }
+  return outcome;
+}
+
+}  // namespace reel

@@ -1,0 +1,37 @@
+// The training loop: batches, gradient, update, validation, and everything a run leaves behind.
+#pragma once
+#include "tasks/app/run_folder.h"
+#include "tasks/training/optimizer.h"
+#include "tasks/training/task.h"
+
+namespace reel {
+
+struct TrainOptions {
+  std::int64_t steps = 2000;
+  std::int64_t valid_every = 0;  // 0: after each pass through the training set, or twenty times in a run
+  std::int64_t patience = 0;     // stop after this many validations without a lower loss; 0: never
+  std::uint64_t seed = 1;
+  int threads = 1;
+  bool quiet = false;
+  bool test = true;    // at the end, if there is a test set
+  bool graphs = true;  // capture steps as graphs, if the device can
+  ExampleOptions examples;
+  ScheduleOptions schedule;
+  std::string cell, device;  // for run.json
+};
+
+/// The result of a training run.
+struct Outcome {
+  RunRecord record;
+  bool interrupted = false;  // by Ctrl-C or SIGTERM; the run is saved and can be resumed
+  std::string unsaved;       // why run.json or the curve could not be written; empty: all are written
+};
+
+/// Trains until options.steps or until patience runs out, starting from the checkpoint in the folder if there is one.
+/// After Ctrl-C it finishes the step and saves. A task with a test set is tested at the end with the parameters of the
+/// lowest validation loss, which the model then has. Throws Error if the loss, the gradient, a parameter or an
+/// optimiser state is not finite (the last checkpoint stays, and run.json says at which step), or if the checkpoint
+/// does not fit.
+Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options);
+
+}  // namespace reel

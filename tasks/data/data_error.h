@@ -1,0 +1,34 @@
+// Reading the files of data sets, and the errors they cause.
+#pragma once
+#include <filesystem>
+
+#include "engine/core/error.h"
+#include "tasks/io/files.h"
+
+namespace reel {
+
+/// A missing or damaged data file: "[mnist] train-labels-idx1-ubyte.gz: not found in data/mnist. See docs/data.md for
+/// where to get it, or give --data DIR." No option is at fault, so programs exit with 1.
+struct DataError : Error {
+  DataError(const std::string& set, const std::string& file, const std::string& what)
+      : Error(set, file + ": " + what + ". See docs/data.md for where to get it, or give --data DIR.") {}
+};
+
+/// The path of a file in the folder of a data set, DATA/SET/name; throws DataError when it is not there.
+inline std::string data_file(const std::string& data, const std::string& set, const std::string& name) {
+  const std::filesystem::path folder = std::filesystem::path(data) / set;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(folder / name, error))
+    throw DataError(set, name, "not found in " + folder.string());
+  return folder / name;
+}
+
+/// Reads a file of a data set; throws DataError if it cannot be read or has more than `limit` bytes.
+inline std::string read_data(const std::string& set, const std::string& name, const std::string& path,
+                             std::uint64_t limit) try {
+  return read_file(path, limit);
+} catch (const Error& e) {
+  throw DataError(set, name, e.what());
+}
+
+}  // namespace reel

@@ -1,0 +1,68 @@
+// The contents of a checkpoint file, independent of any model: numbers and tensors, all validated before any is used.
+#pragma once
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tasks/training/safetensors.h"
+#include "tasks/training/schedule.h"
+
+namespace reel {
+
+/// Running sums for the next row of metrics.csv.
+struct Running {
+  std::int64_t steps = 0;  // since the last row
+  double loss = 0, grad_norm = 0;
+};
+
+struct Progressed {
+  std::int64_t step = 0;  // updates done
+  double seconds = 0;     // spent training and validating
+  Running running;
+  Tensors carry = {};  // states that the next batch starts from
+  int threads = 0;     // CPU threads, which affect the last digits; 0: unknown
+};
+
+/// The validation with the lowest loss so far.
+struct Best {
+  std::int64_t step = -1;  // -1: none yet
+  double loss = std::numeric_limits<double>::infinity();
+};
+
+/// Training reached values that are not finite: "parameter cell.W became NaN".
+struct Diverged : Error {
+  using Error::Error;
+};
+
+using Named = std::vector<std::pair<std::string, Tensor>>;
+
+/// "cell.W: element 7 is NaN" for the first tensor with an element that is NaN or infinite; empty if there is none.
+std::string not_finite(const Named& tensors);
+
+/// Everything in a checkpoint except the model's tensors.
+struct Saved {
+  Progressed at;
+  std::int64_t updates = 0;
+  Schedule schedule;
+};
+
+/// Its metadata.
+std::map<std::string, std::string> metadata_of(const Saved& saved, std::uint64_t seed);
+/// Reads it back; the schedule keeps the options of the given one. Throws Error with the path and what is missing or
+/// invalid: a number out of range, the seed of another run, a tensor that is neither one of `places` nor a carried
+/// state, a wrong dtype or shape, or an element that is not finite.
+Saved read_saved(const std::string& path, const TensorFile& file, const Named& places, const Schedule& schedule,
+                 std::uint64_t seed);
+
+/// How many CPU threads the run used; 0 if the file is from an older version that does not say. Throws Error with the
+/// path if the number is invalid.
+int read_threads(const std::string& path, const TensorFile& file);
+
+/// Throws Error unless the file has each of these tensors, with the same dtype and shape and only finite values, and
+/// exactly `others` more.
+void check_tensors(const std::string& path, const TensorFile& file, const Named& places, std::size_t others);
+/// The validation that a file of best parameters belongs to. Throws Error with the path and what is invalid.
+Best read_best(const std::string& path, const TensorFile& file);
+
+}  // namespace reel

@@ -1,0 +1,88 @@
+// Optimisers: a step changes the parameters in place and allocates nothing.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cells/cell.h"
+#include "tasks/training/schedule.h"
+
+namespace reel {
+
+struct OptimizerOptions {
+  std::string kind = "rmsprop";  // sgd, rmsprop, adam, amsgrad, adagrad
+  double lr = 1e-3;
+  double momentum = 0;                     // sgd
+  double decay = 0.9;                      // rmsprop: decay of the running mean of squares
+  double epsilon = 1e-8;                   // all but sgd
+  bool epsilon_inside = false;             // rmsprop: inside the root (TensorFlow 1) instead of outside (PyTorch)
+  double rms_start = 0;                    // rmsprop: initial running mean: 0 (PyTorch), 1 (TensorFlow 1)
+  double beta1 = 0.9, beta2 = 0.999;       // adam, amsgrad
+  double clip_norm = 0;                    // scale all gradients down to this joint norm; 0: off
+  double clip_value = 0;                   // clamp each element to +-this, after clip_norm; 0: off
+  std::map<std::string, double> group_lr;  // learning rates of parameter groups; other groups use lr
+  static std::vector<std::string> kinds() { return {"sgd", "rmsprop", "adam", "amsgrad", "adagrad"}; }
+};
+
+/// Writes the sum of squares of each gradient to the first elements of `out`, f64 on their device.
+void sums_of_squares(const Tensors& gradients, Tensor out);
+/// The joint norm, from the sums of squares.
+double norm_of(std::span<const double> squares);
+
+/// The joint norm of all gradients, with one read from the device. Allocates nothing after the first call.
+class Norm {
+ public:
+  double operator()(const Tensors& gradients);
+
+ private:
+  Tensor squares_;
+  std::vector<double> read_;
+};
+
+class Optimizer {
+ public:
+  /// Throws Error if a group in group_lr matches no parameter.
+  Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& options);
+
+  /// The joint norm of all gradients, which are in the order of the parameters.
+  double norm(const Tensors& gradients) { return norm_(gradients); }
+  /// One update, with all learning rates times lr_factor; `norm` is the joint norm of the gradients. A parameter with a
+  /// retraction uses that instead of the rule.
+  void step(const Tensors& gradients, double norm, double lr_factor = 1);
+
+  // The same in three parts. update() needs nothing from the host, so one capture of it serves all steps.
+  /// Writes the values that the next update needs to the device.
+  void set_step(double lr_factor);
+  /// Applies the rule, unless the loss or a gradient is not finite. `numbers`, f64 on the device, holds the loss and
+  /// then the sums of squares of the gradients.
+  void update(const Tensors& gradients, const Tensor& numbers);
+  /// Finishes an update: applies retractions, and counts the step.
+  void finish(const Tensors& gradients, double norm, double lr_factor);
+
+  std::int64_t steps() const { return steps_; }
+  /// Everything that the next step depends on besides the parameters, by name, for checkpoints. The tensors share
+  /// storage with the optimiser's.
+  std::vector<std::pair<std::string, Tensor>> state() const;
+  void set_steps(std::int64_t steps) { steps_ = steps; }
+
+ private:
+  struct Slot {
+    Parameter parameter;
+    double lr;
+    Tensor state[3];
+  };
+  double norm_limit() const;
+  void write_numbers(double scale, double lr_factor);
+  void apply(const Tensors& gradients);
+  template <class Rule>
+  void apply(const Rule& rule, DType dtype, const Tensors& gradients);
+
+  OptimizerOptions options_;
+  std::vector<Slot> slots_;
+  Norm norm_;
+  Tensor numbers_;                   // UpdateNumbers, f64, on the device
+  std::vector<UpdatePlace> places_;  // reused by all updates
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace reel

@@ -1,0 +1,65 @@
+#include "tasks/training/schedule.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <sstream>
+
+#include "engine/core/parse.h"
+
+namespace reel {
+
+double Schedule::factor(std::int64_t step) const {
+  if (options_.kind == "step") {
+    const std::int64_t changes = step / options_.every;
+    return std::pow(options_.factor, static_cast<double>(changes));
+  }
+  return factor_;
+}
+
+void Schedule::validated(double loss) {
+  if (options_.kind == "window") {
+    if (++seen_ > options_.after && !last_.empty() && loss > *std::max_element(last_.begin(), last_.end()))
+      factor_ *= options_.factor;
+    last_.push_back(loss);
+    if (std::ssize(last_) > options_.patience) last_.erase(last_.begin());
+  }
+  if (options_.kind != "plateau") return;
+  if (waited_ < 0 || loss < best_) {
+    best_ = loss;
+    waited_ = 0;
+  } else if (++waited_ >= options_.patience) {
+    factor_ *= options_.factor;
+    waited_ = 0;
+  }
+}
+
+std::string Schedule::state() const {
+  std::string text = fmt::format("{} {} {} {}", factor_, best_, waited_, seen_);
+  for (const double loss : last_) text += fmt::format(" {}", loss);
+  return text;
+}
+
+bool Schedule::restore(const std::string& state) {
+  constexpr std::int64_t most = std::int64_t{1} << 53;
+  std::istringstream in(state);
+  const std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
+  if (words.size() < 4) return false;
+  const auto factor = parse<double>(words[0]), best = parse<double>(words[1]);
+  const auto waited = parse<std::int64_t>(words[2]), seen = parse<std::int64_t>(words[3]);
+  if (!factor || !(*factor >= 0 && *factor <= 1) || !best || !std::isfinite(*best)) return false;
+  if (!waited || *waited < -1 || *waited > most || !seen || *seen < 0 || *seen > most) return false;
+  std::vector<double> last;
+  for (std::size_t i = 4; i < words.size(); ++i) {
+    const auto loss = parse<double>(words[i]);
+    if (!loss || !std::isfinite(*loss)) return false;
+    last.push_back(*loss);
+  }
+  if (std::ssize(last) > *seen) return false;
+  factor_ = *factor, best_ = *best, waited_ = *waited, seen_ = *seen, last_ = std::move(last);
+  return true;
+}
+
+}  // namespace reel

@@ -1,0 +1,74 @@
+#include "tasks/training/task.h"
+
+#include <numeric>
+
+namespace reel {
+
+namespace {
+// Streams of one seed: training examples start at 0; validation examples follow, or are far above if there is no end to
+// the training examples; orders of a fixed set are farther still.
+constexpr std::uint64_t fresh_valid = std::uint64_t{1} << 60, first_order = std::uint64_t{2} << 60;
+
+std::int64_t part(const char* option, std::int64_t wanted, std::int64_t there) {
+  if (there > 0 && wanted > there)
+    throw OptionError(option, fmt::format("{} expected, the data set has {}", wanted, there));
+  return there > 0 && wanted == 0 ? there : wanted;
+}
+}  // namespace
+
+void require_batch(const std::string& task, std::int64_t steps, std::int64_t batch, double bytes) {
+  backend("cpu").require_memory(task, fmt::format("{} sequences of {} steps", batch, steps),
+                                bytes * static_cast<double>(steps) * static_cast<double>(batch),
+                                "a smaller --batch or shorter sequences");
+}
+
+Examples::Examples(const ExampleOptions& options, std::uint64_t seed, const Parts& parts)
+    : options_(options), seed_(seed), test_(parts.test) {
+  options_.shuffle = options.shuffle && !parts.ordered;
+  options_.examples = part("--examples", options.examples, parts.train);
+  options_.valid_size = part("--valid-size", options.valid_size, parts.valid);
+  if (options_.valid_size < 1) throw OptionError("--valid-size", "1 or more are needed, got 0");
+  const double lists = static_cast<double>(options_.examples) +
+                       static_cast<double>(options_.valid_size) * (1 + 8 / static_cast<double>(options_.batch));
+  backend("cpu").require_memory("examples", "lists of them", 8 * lists, "smaller --examples or --valid-size");
+  first_valid_ = parts.train > 0 ? static_cast<std::uint64_t>(parts.train) : fresh_valid;
+  first_test_ = first_valid_ + static_cast<std::uint64_t>(parts.valid);
+}
+
+std::vector<std::uint64_t> Examples::train(std::int64_t step) {
+  REEL_ASSERT(step >= 0 && step < std::numeric_limits<std::int64_t>::max() / options_.batch);
+  std::vector<std::uint64_t> streams;
+  for (std::int64_t b = 0; b < options_.batch; ++b) {
+    const std::int64_t i = step * options_.batch + b;
+    if (options_.examples == 0) {
+      streams.push_back(static_cast<std::uint64_t>(i));
+      continue;
+    }
+    const std::int64_t pass = i / options_.examples;
+    if (pass != ordered_) {
+      ordered_ = pass;
+      order_.resize(static_cast<std::size_t>(options_.examples));
+      std::iota(order_.begin(), order_.end(), 0);
+      Stream random(seed_, first_order + static_cast<std::uint64_t>(pass));
+      for (std::size_t k = order_.size(); options_.shuffle && k > 1; --k)
+        std::swap(order_[k - 1], order_[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(k)))]);
+    }
+    streams.push_back(order_[static_cast<std::size_t>(i % options_.examples)]);
+  }
+  return streams;
+}
+
+std::vector<std::vector<std::uint64_t>> Examples::valid() const { return batches(first_valid_, options_.valid_size); }
+
+std::vector<std::vector<std::uint64_t>> Examples::test() const { return batches(first_test_, test_); }
+
+std::vector<std::vector<std::uint64_t>> Examples::batches(std::uint64_t first, std::int64_t count) const {
+  std::vector<std::vector<std::uint64_t>> batches;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (i % options_.batch == 0) batches.emplace_back();
+    batches.back().push_back(first + static_cast<std::uint64_t>(i));
+  }
+  return batches;
+}
+
+}  // namespace reel

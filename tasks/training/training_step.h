@@ -1,0 +1,78 @@
+// Training steps, from a batch to the updated parameters. On a device that supports it, a step's kernels are captured
+// once (a CUDA graph), and each later step of the same shapes replays them with one launch.
+#pragma once
+#include <deque>
+#include <utility>
+
+#include "tasks/training/optimizer.h"
+#include "tasks/training/task.h"
+
+namespace reel {
+
+/// The result of a step. If one of these is not finite nothing was updated; without a finite loss there is no norm.
+struct StepResult {
+  double loss = 0, norm = 0;  // norm: of all gradients together
+};
+
+class TrainingStep {
+ public:
+  /// `graphs`: capture steps if the device can; false: run each kernel by kernel.
+  TrainingStep(const Task& task, Model& model, Optimizer& optimizer, bool graphs);
+
+  /// One step with a batch on any device, with all learning rates times lr_factor. Starts from the states in `carry`,
+  /// if there are any, and stores the last states there; they are valid until the end of the next step.
+  StepResult operator()(const Batch& batch, const StepContext& at, Tensors& carry, double lr_factor = 1);
+  /// Why steps are not captured although the device could; returned once.
+  std::optional<std::string> note() { return std::exchange(note_, std::nullopt); }
+  /// How many kinds of step are captured.
+  int recorded() const { return recorded_; }
+  /// Kernels and copies in the latest captured graph.
+  std::size_t kernels() const { return kernels_; }
+
+ private:
+  /// What two steps must have in common to share a captured graph.
+  struct Kind {
+    std::vector<Spec> specs;
+    bool scaled;
+    std::uint64_t seed;  // of dropout
+    bool operator==(const Kind&) const = default;
+  };
+  /// A step whose inputs and results live on the device, so that its kernels can be captured.
+  struct OnDevice {
+    Batch batch;
+    Tensor told;       // f64: the factor of the loss, the number of the step
+    Tensor scale;      // the factor of the loss; undefined for 1
+    Tensors carry;     // the last states; the next step reads its initial states here, if there are any
+    Tensors carry_in;  // the initial states, kept in case something goes wrong
+    Tensors gradients;
+    Tensor numbers;  // f64: the loss, then the sums of squares of the gradients
+    std::unique_ptr<CapturedGraph> graph;
+  };
+  struct Seen {
+    Kind kind;
+    int times = 0;
+    std::unique_ptr<OnDevice> step = nullptr;  // once captured
+  };
+  static constexpr int most = 4;  // captured kinds; each holds the memory of a step
+
+  StepResult plain(const Batch& batch, const StepContext& at, Tensors& carry, double scale, double lr_factor);
+  std::unique_ptr<OnDevice> room_for(const Batch& batch, const Tensors& carry, double scale) const;
+  void put(OnDevice& step, const Batch& batch, const StepContext& at, const Tensors& carry, double scale) const;
+  void compute(OnDevice& step, const StepContext& at) const;
+  bool record(OnDevice& step, const StepContext& at);
+  StepResult run(OnDevice& step, const Batch& batch, const StepContext& at, Tensors& carry, double scale,
+                 double lr_factor);
+
+  const Task& task_;
+  Model& model_;
+  Optimizer& optimizer_;
+  Backend& device_;
+  Tensors parameters_;
+  bool graphs_;
+  int recorded_ = 0;
+  std::size_t kernels_ = 0;
+  std::deque<Seen> seen_;
+  std::optional<std::string> note_;
+};
+
+}  // namespace reel

@@ -1,0 +1,177 @@
+// The tape and grad(): what is recorded, what is an error, and what the engine does for the author of an op.
+#include "tests/support/check.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+/// An op that declares it has no derivative.
+struct Opaque {
+  static constexpr Traits traits{.name = "opaque", .differentiable = false};
+  Spec infer(Inputs in) const { return in[0].spec(); }
+  void run(Inputs in, Tensor& out) const { out.assign(in[0]); }
+};
+
+}  // namespace
+
+TEST_CASE("values are there at once, gradients are tensors, second order on request") {
+  const Tensor x = Tensor::from<double>({1, 2, 3}, {3});
+  Tape tape;
+  const Tensor y = x * x * x;
+  CHECK(y.values<double>() == std::vector<double>{1, 8, 27});
+  const auto [first] = grad(sum(y), {x}, {.create_graph = true});
+  CHECK(first.values<double>() == std::vector<double>{3, 12, 27});
+  const auto [second] = grad(sum(first), {x}, {.create_graph = true});
+  CHECK(second.values<double>() == std::vector<double>{6, 12, 18});
+  const auto [third] = grad(sum(second), {x});
+  CHECK(third.values<double>() == std::vector<double>{6, 6, 6});
+}
+
+TEST_CASE("gradients with respect to values in the middle, of several outputs, and of what does not matter") {
+  const Tensor a = random({3}, 1), b = random({3}, 2), unused = random({2}, 3);
+  Tape tape;
+  const Tensor m = a * b, y = sum(m * m), z = sum(m);
+  const auto g = grad({y, z}, {a, m, unused}, {});
+  CHECK(difference(g[0], b * (2.0 * m + 1.0)) < 1e-14);
+  CHECK(difference(g[1], 2.0 * m + 1.0) < 1e-14);
+  CHECK(difference(g[2], Tensor::zeros({2}, DType::f64)) == 0);
+}
+
+TEST_CASE("a gradient can be taken with a cotangent, and again from the same tape") {
+  const Tensor x = random({2, 3}, 1), w = random({2, 3}, 2);
+  Tape tape;
+  const Tensor y = square(x);
+  for (int i = 0; i < 2; ++i) CHECK(difference(grad({y}, Tensors{x}, {.cotangents = {w}})[0], 2.0 * x * w) < 1e-15);
+}
+
+TEST_CASE("complex gradients are dL/dRe + i dL/dIm; a real input gets the real part") {
+  using C = std::complex<double>;
+  const Tensor z = Tensor::from<C>({C(1, 2)}, {1}), r = Tensor::from<double>({3}, {1});
+  Tape tape;
+  const Tensor loss = real(sum(z * conj(z) * r));  // r |z|^2
+  const auto [dz, dr] = grad(loss, {z, r});
+  CHECK(dz.values<C>()[0] == C(6, 12));
+  CHECK(dr.values<double>()[0] == 5);
+  CHECK(dr.dtype() == DType::f64);
+}
+
+TEST_CASE("errors of grad say what to do") {
+  const Tensor x = random({3}, 1);
+  CHECK(contains(error_of([&] { grad(sum(x), {x}); }), "there is no tape. Hint: create a Tape before"));
+  const Tensor before = sum(x);
+  Tape tape;
+  CHECK(contains(error_of([&] { grad(before, {x}); }), "computed before this tape began"));
+  const std::string scalar = error_of([&] { grad(x * 2, {x}); });
+  CHECK(contains(scalar, "f64 (3,)"));
+  CHECK(contains(scalar, "Hint: sum() or mean() it"));
+  CHECK(contains(scalar, "tests/autodiff/tape_test.cpp:"));
+  CHECK(contains(error_of([&] { grad(sum(x), {cast(x, DType::i32)}); }), "only floating point has gradients"));
+  CHECK(contains(error_of([&] { grad(sum(x * 1), {Tensor()}); }), "undefined tensor"));
+}
+
+TEST_CASE("an op without a derivative is named, with the line that called it, when one is asked for") {
+  const Tensor x = random({3}, 1);
+  Tape tape;
+  const Tensor y = apply(Opaque{}, {&x}, Loc::current());
+  const std::string text = error_of([&] { grad(sum(y), {x}); });
+  CHECK(contains(text, "[opaque] this op has no derivative"));
+  CHECK(contains(text, "tests/autodiff/tape_test.cpp:"));
+}
+
+TEST_CASE("a change in place of a value that a derivative needs is found and named") {
+  Tensor x = random({3}, 1), z = random({3}, 2);
+  Tape tape;
+  const Tensor y = sum(square(x)), w = sum(z + 1);
+  x.assign(random({3}, 3));
+  z.assign(random({3}, 4));
+  const std::string text = error_of([&] { grad(y, {x}); });
+  CHECK(contains(text, "[square] input 0 was changed in place"));
+  CHECK(contains(text, "tests/autodiff/tape_test.cpp:"));
+  CHECK(difference(grad(w, {z})[0], Tensor::full({3}, 1, DType::f64)) == 0);  // add needs no values
+}
+
+TEST_CASE("views share storage, so a change through one is seen through the other") {
+  Tensor x = random({4, 3}, 1);
+  Tensor row = x.at(2);
+  row.assign(Tensor::zeros({3}, DType::f64));
+  CHECK(difference(slice(x, 0, 2, 3), Tensor::zeros({1, 3}, DType::f64)) == 0);
+  CHECK(x.version() == 1);
+}
+
+TEST_CASE("tapes nest, and a paused tape records nothing") {
+  const Tensor x = random({3}, 1);
+  Tape outer;
+  {
+    Tape inner;
+    x * 2;
+    CHECK(inner.size() == 1);
+  }
+  CHECK(outer.size() == 0);
+  {
+    NoGrad no_grad;
+    x * 2;
+  }
+  CHECK(outer.size() == 0);
+  x * 2;
+  CHECK(outer.size() == 1);
+}
+
+TEST_CASE("op errors name op, rule, values, line and hint") {
+  const Tensor a = random({20, 128}, 1), b = random({64, 128}, 2);
+  const std::string text = error_of([&] { matmul(a, b); });
+  CHECK(contains(
+      text,
+      "[matmul] inner dimensions differ: 128 and 64. Hint: pass transpose_b = true; got f64 (20, 128), f64 (64, 128)"));
+  CHECK(contains(text, "(tests/autodiff/tape_test.cpp:"));
+  CHECK(contains(error_of([&] { a + b; }), "[add] shapes do not broadcast"));
+  CHECK(contains(error_of([&] { a + cast(a, DType::f32); }), "Hint: cast one"));
+  CHECK(
+      contains(error_of([&] { cast(a, DType::i32) * 0.5; }), "0.5 is not an integer, and the tensor is i32 (20, 128)"));
+  CHECK(contains(error_of([&] { reshape(a, {3, -1}); }), "[reshape] 2560 elements do not fill shape (3, 853)"));
+  CHECK(contains(error_of([&] { sum(a, {2}); }), "[sum] axis 2 is out of range for a tensor of 2 axes"));
+  CHECK(contains(error_of([&] { tanh(Tensor()); }), "[tanh] argument 0 is an undefined tensor"));
+  CHECK(contains(error_of([&] { transpose(2.0); }), "a tensor is expected here, not a number"));
+  CHECK(contains(error_of([&] { tanh(cast(a, DType::i32)); }), "[tanh] i32 elements are not supported"));
+  CHECK(contains(error_of([&] { concat({}, 0); }), "[concat] at least one part is needed"));
+  CHECK(contains(error_of([&] { slice(a, 0, 5, 50); }), "[slice_leading] elements 5..50 are not within axis 0"));
+  CHECK(contains(error_of([&] { permute(a, {0, 0}); }), "[permute] the order must name each axis once"));
+  CHECK(contains(error_of([&] { where(a, a, a); }), "[where] the condition must be bool"));
+  CHECK(contains(error_of([&] { split(a, 3); }), "does not fall into 3 equal parts"));
+  CHECK(contains(error_of([&] { max(Tensor::zeros({0})); }), "[max] there is no largest of no elements"));
+  const Tensor table = random({4, 2}, 1);
+  const std::string index = error_of([&] { embedding(Tensor::from<std::int32_t>({1, 4}, {2}), table); });
+  CHECK(contains(index, "[index_select] index 4 at place 1 is not in 0..3"));
+  CHECK(contains(index, "tests/autodiff/tape_test.cpp:"));
+  CHECK(contains(error_of([&] {
+                   pick(table, Tensor::from<std::int32_t>({1, -1, 0, 0}, {4}));
+                 }),
+                 "[take_along] index -1 at place 1"));
+  CHECK(contains(error_of([&] { Tensor::from<double>({1, 2}, {3}); }), "[from] 2 values do not fill shape (3,)"));
+  CHECK(contains(error_of([&] { a.item(); }), "[item] one element expected, shape is (20, 128)"));
+  CHECK(contains(error_of([&] { a.values<float>(); }), "[values] elements are f64, f32 was asked for"));
+  CHECK(contains(error_of([&] { backend("tpu"); }), "there is no device \"tpu\"; this build has: cpu"));
+  CHECK(contains(error_of([&] {
+                   Tensor::zeros({2, -1});
+                 }),
+                 "[tensor] the extent of an axis is 0 or more, got -1 for axis 1"));
+  CHECK(contains(error_of([&] { stack({Tensor::zeros({1, 1, 1, 1, 1, 1, 1, 1})}); }), "a tensor has at most 8 axes"));
+  CHECK(contains(error_of([&] { uniform({2}, 1, 0, 1, 1); }), "[uniform] low must not be above high"));
+}
+
+TEST_CASE("tensors print themselves") {
+  CHECK(Tensor::from<double>({1, 2.5, -3, 4}, {2, 2}).str() == "f64 (2, 2) [[1, 2.5], [-3, 4]]");
+  CHECK(Tensor::full({20}, 1).str() == "f32 (20,) [1, 1, 1, 1, ..., 1, 1, 1, 1]");
+  CHECK(Tensor::from<std::complex<double>>({{1, -2}}, {}).str() == "c128 () 1-2i");
+  CHECK(Tensor().str() == "undefined");
+}
+
+TEST_CASE("memory that is kept for later is counted as it was taken") {
+  const auto take = [] { Tensor::empty({DType::f32, {1001}, &backend()}); };
+  take();
+  const MemoryUse first = backend().memory();
+  for (int i = 0; i < 3; ++i) take();
+  CHECK(backend().memory().cached_bytes == first.cached_bytes);
+  CHECK(backend().memory().live_bytes == first.live_bytes);
+  CHECK(backend().memory().system_calls == first.system_calls);
+}

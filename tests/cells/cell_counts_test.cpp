@@ -1,0 +1,73 @@
+// The formulas of CellType::count against the parameters of cells that are made.
+#include "cells/formula.h"
+#include "tests/support/check.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+using Given = std::map<std::string, std::string>;
+
+/// All settings that the formula names, in all combinations (integers: the default, 4 and 16), and each value of
+/// the others alone, which must change nothing.
+std::vector<Given> variants(const CellType& type) {
+  std::vector<Given> all{{}};
+  for (const Setting& s : type.settings) {
+    std::vector<std::string> values = s.choices;
+    if (s.kind == Setting::Kind::integer) values = {s.fallback, "4", "16"};
+    const bool counts = contains(type.count, s.name);
+    std::vector<Given> more;
+    for (const Given& g : all) {
+      more.push_back(g);
+      if (!counts && !g.empty()) continue;
+      for (const std::string& v : values) {
+        if (v == s.fallback) continue;
+        more.push_back(g);
+        more.back()[s.name] = v;
+      }
+    }
+    all = more;
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("every cell's formula counts its parameters, with every setting") {
+  int compared = 0;
+  for (const CellType& type : cell_registry()) {
+    int made = 0;
+    for (const Given& given : variants(type)) {
+      for (const auto& [n, i] : {std::pair<std::int64_t, std::int64_t>{32, 5}, {64, 64}}) {
+        std::string text = fmt::format("{} n={} i={}", type.name, n, i);
+        for (const auto& [k, v] : given) text += fmt::format(" {}={}", k, v);
+        CAPTURE(text);
+        Init init(1);
+        std::unique_ptr<Cell> cell;
+        if (!error_of([&] { cell = type.make(i, n, Settings(type.name, type.settings, given), init); }).empty())
+          continue;  // settings that exclude each other
+        std::int64_t count = 0;
+        for (const Parameter& p : cell->parameters()) count += p.count();
+        CHECK(trained_numbers(type, i, n, given) == static_cast<double>(count));
+        ++made;
+      }
+    }
+    CHECK_MESSAGE(made > 0, type.name);
+    compared += made;
+  }
+  fmt::print("{} cells counted\n", compared);
+}
+
+TEST_CASE("every cell says where it comes from") {
+  for (const CellType& type : cell_registry()) CHECK_MESSAGE(!type.source.empty(), type.name);
+}
+
+TEST_CASE("formulas") {
+  const Names names{{"n", "10"}, {"i", "3"}, {"m", "0"}, {"field", "complex"}};
+  CHECK(Formula::value("2 n i + n^2/4 - 1", names) == 84);
+  CHECK(Formula::value("n (n - 1)/2 [field=complex] + [field!=complex]", names) == 45);
+  CHECK(Formula::value("(m or min(16, n)) + a b, a = floor(n/4), b = a + max(i, 1)", names) == 20);
+  CHECK(contains(error_of([&] { Formula::value("n) + 1", names); }), "[formula] cannot read )"));
+  CHECK(contains(error_of([&] { Formula::value("n +", names); }), "[formula] a name is missing"));
+}

@@ -1,0 +1,172 @@
+// Kernels that run all steps of a loop: their text, run on the host by threads that wait for each other, against the
+// steps one by one: loops at random to the last bit, and the scans of every cell with first and second derivatives.
+#include "backends/cuda/codegen/kernel_compiler.h"
+#include "cells/cell.h"
+#include "tests/emulator/loop_device.h"
+#include "tests/support/check.h"
+#include "tests/support/random_loops.h"
+
+using namespace reel;
+namespace gpu = reel::cuda;
+using namespace reel::test;
+
+namespace {
+
+constexpr std::int64_t steps = random_steps;
+
+gpu::LoopValues values_of(const RandomLoop& loop) {
+  gpu::LoopTrace trace;
+  for (std::int64_t i = 0; i < gpu::LoopTrace::looked_at; ++i) {
+    const std::vector<FusedOperand> now = loop.operands(i);
+    trace.start_step();
+    REQUIRE(trace.add({loop.run->rows, loop.run->columns, loop.run->calls, now}));
+  }
+  return find_values(trace.calls().value(), steps).value();
+}
+
+/// A recurrence with all that its kernels may meet, its outputs and derivatives.
+struct Recurrence {
+  std::string cell;
+  std::int64_t hidden, batch;
+  bool reverse;
+  DType dtype = DType::f64;
+
+  Tensors derivatives(bool unrolled) const {
+    Init init(3, dtype);
+    const CellType& type = cell_type(cell);
+    const auto c = type.make(3, hidden, Settings(cell, type.settings), init);
+    const Tensor xs = random({6, batch, 3}, 30, dtype);
+    Tape tape;
+    Tensors wrt{xs};
+    for (const Parameter& p : c->parameters()) {
+      if (p.trained) wrt.push_back(p.value);
+    }
+    const Step step = [&](const Tensors& s, const Tensors& x) {
+      const Tensors next = c->step(s, x[0]);
+      return Next{next, {next[0]}};
+    };
+    const ScanOptions o{.reverse = reverse};
+    const ScanResult out = unrolled ? unroll(step, c->initial(batch), {xs}, o) : scan(step, c->initial(batch), {xs}, o);
+    const Tensor y = sum(real_part(out.ys[0] * random(out.ys[0].shape(), 5, out.ys[0].dtype())));
+    Tensors all = grad({y}, wrt, {.create_graph = true});
+    Tensor along = Tensor::zeros({}, dtype);
+    for (std::size_t i = 0; i < wrt.size(); ++i)
+      along = along + sum(real_part(all[i] * random(wrt[i].shape(), 40 + i, wrt[i].dtype())));
+    for (const Tensor& g : grad({along}, wrt)) all.push_back(g);
+    all.push_back(out.ys[0]);
+    return all;
+  }
+  static Tensor real_part(const Tensor& x) { return is_complex(x.dtype()) ? real(x) : x; }
+};
+
+/// Cells of which each loop, forwards and back, is one kernel: always, or unless their columns are shared out.
+const std::vector<std::string> at_once{"eurnn", "exprnn", "dtriv",   "gru",          "janet",
+                                       "lstm",  "lt_rnn", "lt_irnn", "nnrnn",        "ornn",
+                                       "rnn",   "irnn",   "scornn",  "spectral_rnn", "srnn"},
+    with_all_columns{"enrnn", "goru"};
+bool is_in(const std::vector<std::string>& list, const std::string& x) {
+  return std::find(list.begin(), list.end(), x) != list.end();
+}
+
+}  // namespace
+
+TEST_CASE("loops at random: one kernel computes what the steps do, to the last bit") {
+  if (!HostKernels::available()) return;
+  const auto loops = random_loops();
+  std::vector<std::string> texts;
+  std::vector<gpu::LoopValues> values;
+  std::vector<gpu::LoopLayout> layouts;
+  std::vector<gpu::LoopKernel> made;
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    values.push_back(values_of(*loops[i]));
+    layouts.push_back(lay_out_loop(values[i], {}).value());
+    made.push_back(loop_kernel(values[i], layouts[i], HostKernels::name(i)));
+    texts.push_back(made[i].source.text);
+  }
+  const HostKernels kernels(texts);
+  int waiting = 0, wide = 0;
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    FusedRunMaker& run = *loops[i]->run;
+    const auto start = run.memory();
+    loops[i]->cpu_fallback();
+    const auto wanted = run.results();
+    run.restore(start);
+    CHECK(run.results() != wanted);
+    waiting += texts[i].find("    __syncthreads();") != std::string::npos;
+    wide += layouts[i].lanes(run.columns) > 1;
+    kernels.call(i, loop_arguments(values[i], made[i], steps, nullptr, nullptr).data(), layouts[i].blocks(),
+                 layouts[i].threads);
+    CHECK_MESSAGE((run.results() == wanted), texts[i]);
+  }
+  CHECK(waiting > 4);
+  CHECK(wide == 4);
+  CHECK(waiting < static_cast<int>(loops.size()));
+}
+
+TEST_CASE("NVRTC compiles loops; what no kernel takes is left to the steps") {
+  gpu::KernelCompiler compiler(90, "");
+  for (const auto& l : random_loops()) {
+    const gpu::LoopValues values = values_of(*l);
+    const gpu::KernelSource source = loop_kernel(values, lay_out_loop(values, {}).value()).source;
+    if (!source.has_complex) CHECK(compiler.compile(source).substr(1, 3) == "ELF");
+  }
+}
+
+TEST_CASE("every cell: scans by kernels of whole loops are what they mean, with derivatives") {
+  if (!HostKernels::available()) return;
+  LoopDevice& device = LoopDevice::use();
+  // All columns in a block, several rows in each; then slices of the columns, in two groups of blocks.
+  const gpu::LoopLimits whole{.processors = 3}, sliced{.processors = 16, .weights = 16},
+      gates{.processors = 16, .weights = 64};
+  struct Case {
+    Recurrence recurrence;
+    gpu::LoopLimits limits;
+  };
+  std::vector<Case> cases;
+  for (const CellType& type : cell_registry()) {
+    Init init(3, DType::f64);
+    if (!type.make(3, 8, Settings(type.name, type.settings), init)->recurrent()) continue;
+    const bool has_gates = type.name == "lstm" || type.name == "gru" || type.name == "janet";
+    cases.push_back({{type.name, 16, 7, false}, whole});
+    cases.push_back({{type.name, 16, 4, true}, has_gates ? gates : sliced});
+  }
+  cases.push_back({{"srnn", 1100, 2, false}, whole});
+  for (const std::string cell : {"srnn", "eurnn", "gru"}) cases.push_back({{cell, 16, 1, false}, gates});
+  for (const std::int64_t hidden : {18, 20}) {  // rows that do not begin at vectors, and that do
+    for (const std::string cell : {"lstm", "rnn", "ornn"})
+      cases.push_back({{cell, hidden, 37, false, DType::f32}, cell == "lstm" ? gates : sliced});
+  }
+  for (const Case& c : cases) {
+    device.limits = c.limits;
+    c.recurrence.derivatives(false);
+  }
+  std::vector<std::string> texts;
+  for (const gpu::KernelSource& s : device.sources) texts.push_back(s.text);
+  const HostKernels kernels(texts);
+  std::int64_t slices = 0;
+  for (const Case& c : cases) {
+    const std::string& cell = c.recurrence.cell;
+    CAPTURE(cell);
+    CAPTURE(c.limits.processors);
+    device.limits = c.limits;
+    device.kernels = nullptr;
+    const Tensors wanted = c.recurrence.derivatives(true);
+    device.kernels = &kernels;
+    device.at_once = device.by_step = 0;
+    device.slices = 0;
+    const Tensors got = c.recurrence.derivatives(false);
+    const bool all_columns = c.limits.processors == whole.processors;
+    if (is_in(at_once, cell) || (all_columns && is_in(with_all_columns, cell))) CHECK(device.at_once >= 2);
+    slices = std::max(slices, device.slices);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      CAPTURE(i);
+      CHECK(difference(got[i], wanted[i]) < (c.recurrence.dtype == DType::f32 ? 1e-5 : 1e-11));
+    }
+  }
+  CHECK(slices > 3);
+  set_default_backend("cpu");
+  gpu::KernelCompiler compiler(90, "");
+  for (const gpu::KernelSource& s : device.sources) {
+    if (!s.has_complex) CHECK(compiler.compile(s).substr(1, 3) == "ELF");
+  }
+}

@@ -1,0 +1,123 @@
+// The spectral radius as ENRNN needs it, and where its derivative ends.
+#include "tests/support/spectral.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+using C = std::complex<double>;
+
+/// Where the eigenvalue of largest modulus is; of a pair the first.
+std::size_t largest(const std::vector<C>& w) {
+  std::size_t k = 0;
+  for (std::size_t j = 0; j < w.size(); ++j) {
+    if (std::abs(w[j]) > std::abs(w[k]) * (1 + 1e-12)) k = j;
+  }
+  return k;
+}
+
+/// C of ENRNN's Proposition 3.2, from its definition: alpha Re S + beta Im S, S = conj(v) u^T / (v^H u).
+Tensor enrnn_c(const Tensor& T) {
+  const EigResult right = eig(T), left = eig(transpose(T));  // T^T x = lambda x: x = conj(v)
+  const auto w = right.values.values<C>(), x = left.vectors.values<C>(), u = right.vectors.values<C>();
+  const std::size_t i = largest(w), j = largest(left.values.values<C>()), n = w.size();
+  REQUIRE(std::abs(w[i] - left.values.values<C>()[j]) < 1e-10);
+  C product = 0;
+  for (std::size_t k = 0; k < n; ++k) product += x[k * n + j] * u[k * n + i];
+  std::vector<double> c;
+  for (std::size_t a = 0; a < n; ++a) {
+    for (std::size_t b = 0; b < n; ++b) {
+      const C s = x[a * n + j] * u[b * n + i] / product;
+      c.push_back(w[i].real() * s.real() + w[i].imag() * s.imag());
+    }
+  }
+  return Tensor::from<double>(c, T.shape());
+}
+
+/// Random matrices [8, 8] whose largest eigenvalue is real, and one of a pair; and one far from normal.
+Tensor with_real_radius() { return random({8, 8}, 31, DType::f64, 0, 1); }
+Tensor with_complex_radius() {
+  const Tensor x = random({8, 8}, 32);
+  return x - transpose(x) + 0.3 * random({8, 8}, 33);
+}
+Tensor far_from_normal() { return triu({with_real_radius() * 30.0}, 1) + with_real_radius(); }
+
+}  // namespace
+
+TEST_CASE("spectral radius: the derivative of ENRNN's Proposition 3.2, and its derivative") {
+  for (const Tensor& T : {with_real_radius(), with_complex_radius(), far_from_normal(), random({52, 52}, 35)}) {
+    CAPTURE(T.str());
+    const int before = warnings("spectral_radius");
+    const double rho = spectral_radius(T).item();
+    CHECK(rho == doctest::Approx(max(abs(eigvals(T))).item()).epsilon(1e-14));
+    const Tensor dT = gradient([](const Tensor& x) { return spectral_radius(x); }, T);
+    CHECK(difference(dT, enrnn_c(T) * (1 / rho)) < 1e-12);
+    const DerivativeErrors e = errors_at([](const Tensor& x) { return spectral_radius(x); }, T, 1e-3);
+    MESSAGE("spectral radius " << rho << ": gradient " << e.first << ", second " << e.second);
+    CHECK(e.first < 1e-8);
+    CHECK(e.second < 1e-8);
+    CHECK(warnings("spectral_radius") == before);
+  }
+  const auto w = eigvals(with_complex_radius()).values<C>();
+  CHECK(w[largest(w)].imag() > 0);
+}
+
+TEST_CASE("W = T / rho(T) has the gradient of ENRNN, W = T / (rho(T) + eps) the corrected one") {
+  for (const Tensor& T : {with_real_radius(), with_complex_radius()}) {
+    for (double eps : {0.0, 0.3}) {
+      const Tensor G = random(T.shape(), 41);
+      Tape tape;
+      const Tensor rho = spectral_radius(T), W = T / (rho + eps);
+      const auto [dT] = grad(inner(G, W), {T});
+      const double r = rho.item(), s = r + eps;
+      const Tensor expected = (G - enrnn_c(T) * (inner(G, W).item() / r)) * (1 / s);
+      CHECK(difference(dT, expected) < 1e-12);
+    }
+  }
+}
+
+TEST_CASE("spectral radius: only the largest eigenvalue must be simple") {
+  const Tensor T = matrix({3, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1});  // a Jordan block and a double 1 besides 3
+  const int before = warnings("spectral_radius");
+  const auto f = [](const Tensor& x) { return spectral_radius(x); };
+  const DerivativeErrors e = errors_at(f, T, 1e-3);
+  CHECK(e.first < 1e-9);
+  CHECK(e.second < 1e-9);
+  CHECK(warnings("spectral_radius") == before);
+}
+
+TEST_CASE("where the radius has no derivative it is a constant, with a warning") {
+  const double c = std::cos(0.7), s = std::sin(0.7);
+  const Tensor P = random({3, 3}, 51), J = matrix({2, 1, 0, 0, 2, 0, 0, 0, 1});
+  const std::vector<Tensor> matrices{eye(4, DType::f64),
+                                     Tensor::zeros({3, 3}, DType::f64),
+                                     matrix({2, 1, 0, 2}),                  // defective
+                                     matrix({0, 1, 0, 0}),                  // nilpotent
+                                     matrix({1, 0, 0, -1}),                 // two of one modulus
+                                     matrix({c, -s, 0, s, c, 0, 0, 0, 1}),  // a rotation in space
+                                     matmul(P, matmul(J, solve(P, eye(3, DType::f64))))};
+  for (const Tensor& T : matrices) {
+    CAPTURE(T.str());
+    CapturedErrors captured;
+    const int before = warnings("spectral_radius");
+    const Scalar radius = [](const Tensor& x) { return spectral_radius(x); };
+    CHECK(difference(gradient(radius, T), Tensor::zeros(T.shape(), DType::f64)) == 0);
+    CHECK(warnings("spectral_radius") == before + 1);
+    CHECK(all_finite(radius, T));
+    const std::string text = captured.text();
+    if (before == 0)
+      CHECK(text.rfind("[spectral_radius] warning: the largest eigenvalue of 1 of 1 matrices is not simple", 0) == 0);
+    if (before > 5) CHECK(text.empty());
+  }
+  const Tensor pair = matrix({c, -s, s, c});  // a rotation in the plane has one pair: rho = sqrt(det)
+  CHECK(difference(gradient([](const Tensor& x) { return spectral_radius(x); }, pair), 0.5 * pair) < 1e-15);
+  // With c128 elements the two are not tied to each other any more.
+  CHECK(difference(gradient([](const Tensor& x) { return spectral_radius(x); }, cast(pair, DType::c128)),
+                   Tensor::zeros({2, 2}, DType::c128)) == 0);
+  // In a batch each matrix is for itself, but for the last place of complex quotients (complex_simd.h).
+  const Scalar radii = [](const Tensor& x) { return sum(spectral_radius(x)); };
+  const Tensor g = gradient(radii, stack({eye(8, DType::f64), with_real_radius()}));
+  CHECK(difference(g, stack({Tensor::zeros({8, 8}, DType::f64), gradient(radii, with_real_radius())})) < 1e-15);
+  CHECK(spectral_radius(Tensor::zeros({0, 0}, DType::f64)).item() == 0);
+}

@@ -1,0 +1,385 @@
+// What programs do with the disk, the screen and signals: files, the run folder, the picture,
+// progress.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tasks/app/curves.h"
+#include "tasks/app/figure.h"
+#include "tasks/app/heat_map.h"
+#include "tasks/app/interrupt.h"
+#include "tasks/app/progress.h"
+#include "tasks/app/run_folder.h"
+#include "tasks/io/files.h"
+#include "tasks/io/output.h"
+#include "tasks/training/safetensors.h"
+#include "tests/support/check.h"
+#include "tests/support/temp_dir.h"
+
+namespace fs = std::filesystem;
+using namespace reel;
+using test::contains;
+using test::error_of;
+using test::TempDir;
+
+namespace {
+
+constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+
+std::size_t files_in(const std::string& folder) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {}));
+}
+
+/// What is on stderr while f runs.
+std::string stderr_of(const std::function<void()>& f) {
+  const TempDir dir;
+  std::fflush(stderr);
+  const int before = dup(STDERR_FILENO);
+  FILE* file = std::fopen((dir / "stderr").c_str(), "w");
+  dup2(fileno(file), STDERR_FILENO);
+  f();
+  std::fflush(stderr);
+  dup2(before, STDERR_FILENO);
+  close(before);
+  std::fclose(file);
+  return read_file(dir / "stderr");
+}
+
+/// How a child process ends that runs f: its exit code, or minus the signal.
+int end_of(const std::function<int()>& f) {
+  const pid_t child = fork();
+  if (child == 0) {
+    std::signal(SIGINT, SIG_DFL);  // doctest has handlers of its own
+    std::signal(SIGTERM, SIG_DFL);
+    std::signal(SIGHUP, SIG_DFL);
+    _exit(f());
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace
+
+TEST_CASE("files: replaced at once, errors with path and reason") {
+  const TempDir dir;
+  const std::string path = dir / "a.bin", bytes("x\0y\n\xff", 5);
+  write_atomically(path, "a longer text that is there before");
+  write_atomically(path, bytes);
+  CHECK(read_file(path) == bytes);
+  fs::create_directory(dir / "folder");
+  CHECK(contains(error_of([&] { write_atomically(dir / "folder", "x"); }), "cannot be written: Is a directory"));
+  CHECK(contains(error_of([] { write_atomically("/dev/null/x", "x"); }), "cannot be written: Not a directory"));
+  CHECK(
+      contains(error_of([&] { write_atomically(dir / "no/x", "x"); }), "cannot be written: No such file or directory"));
+  CHECK(error_of([&] { read_file(dir / "no"); }) == "[" + dir / "no" + "] cannot be read: No such file or directory");
+  CHECK(contains(error_of([&] { read_file(dir.path); }), "cannot be read: Is a directory"));
+  CHECK(files_in(dir.path) == 2);  // nothing temporary stays
+}
+
+TEST_CASE(
+    "files: links are followed, permissions kept, devices and pipes written to, and who writes waits for its turn") {
+  const TempDir dir;
+  write_atomically(dir / "real", "old");
+  fs::permissions(dir / "real", fs::perms(0640));
+  fs::create_symlink("real", dir / "link");
+  fs::create_symlink(dir / "link", dir / "far");
+  write_atomically(dir / "far", "new");
+  CHECK(read_file(dir / "real") == "new");
+  CHECK(fs::is_symlink(dir / "link"));
+  CHECK(fs::is_symlink(dir / "far"));
+  CHECK(fs::status(dir / "real").permissions() == fs::perms(0640));
+  fs::create_symlink("to come", dir / "ahead");
+  write_atomically(dir / "ahead", "x");
+  CHECK(read_file(dir / "to come") == "x");
+  fs::create_symlink("loop", dir / "loop");
+  CHECK(contains(error_of([&] { write_atomically(dir / "loop", "x"); }), "Too many levels of symbolic links"));
+  CHECK(contains(error_of([&] { write_atomically(dir / "none/", "x"); }), "Is a directory"));
+  CHECK(
+      contains(error_of([&] { write_atomically("/dev/full", "x"); }), "[/dev/full] cannot be written: No space left"));
+  write_atomically("/dev/null", "x");
+  CHECK(fs::is_character_file("/dev/null"));
+  write_atomically(dir / std::string(255, 'n'), "x");  // the longest name that there is
+  CHECK(error_of([&] { write_atomically(dir / std::string(256, 'n'), "x"); }) != "");
+
+  REQUIRE(mkfifo((dir / "pipe").c_str(), 0600) == 0);
+  const int reader = open((dir / "pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  write_atomically(dir / "pipe", "through");
+  char bytes[16] = {};
+  CHECK(read(reader, bytes, sizeof bytes) == 7);
+  close(reader);
+  CHECK(fs::is_fifo(dir / "pipe"));
+  CHECK(contains(stderr_of([] { write_atomically("/dev/stderr", "said"); }), "said"));
+
+  write_atomically(dir / ".left.tmp", "what a kill -9 left, longer than what comes");
+  write_atomically(dir / "left", "x");
+  CHECK(read_file(dir / "left") == "x");
+  CHECK_FALSE(fs::exists(dir / ".left.tmp"));
+  const auto write_many = [&](char c) {
+    return [&dir, c] {
+      for (int i = 0; i < 100; ++i) write_atomically(dir / "both", std::string(100000, c));
+    };
+  };
+  std::thread a(write_many('a')), b(write_many('b'));
+  for (int i = 0; i < 100; ++i) {
+    if (!fs::exists(dir / "both")) continue;
+    const std::string text = read_file(dir / "both");
+    CHECK(text == std::string(100000, text[0]));
+  }
+  a.join();
+  b.join();
+  CHECK_FALSE(fs::exists(dir / ".both.tmp"));
+}
+
+TEST_CASE("run folder: made where asked, or by task, cell and time; never over a run") {
+  const TempDir dir;
+  const fs::path before = fs::current_path();
+  fs::current_path(dir.path);
+  const RunFolder first = RunFolder::create("", "copying", "srnn"), second = RunFolder::create("", "copying", "srnn");
+  fs::current_path(before);
+  CHECK(first.path() != second.path());
+  CHECK(first.path().starts_with("runs/copying-srnn-20"));
+  CHECK(first.path().size() == std::strlen("runs/copying-srnn-20261121-101500"));
+
+  const std::string out = dir / "deep/er";
+  RunFolder folder = RunFolder::create(out, "copying", "srnn");
+  CHECK(folder.file("x.y") == out + "/x.y");
+  CHECK(error_of([&] { RunFolder::open(out); }) == "[" + out + "] is not the folder of a run: no config.toml");
+  folder.write_config("steps = 1\n");
+  CHECK(read_file(out + "/config.toml") == "steps = 1\n");
+  // one program at a time
+  for (const auto& second :
+       {error_of([&] { RunFolder::open(out); }), error_of([&] { RunFolder::create(out, "a", "b"); })})
+    CHECK(second.starts_with(fmt::format("[{}] is in use by app_test (process {} on ", out, getpid())));
+  CHECK(RunFolder::view(out).path() == out);
+  { const RunFolder ended = std::move(folder); }
+  CHECK_FALSE(fs::exists(out + "/lock"));
+  // no update, no run
+  CHECK(RunFolder::open(out).notes() ==
+        std::vector{out + ": there is no checkpoint yet; the run starts from its config.toml"});
+  CHECK(RunFolder::create(out, "a", "b").notes() ==
+        std::vector{out + ": held a run that ended before its first update; it starts anew"});
+  save_safetensors(out + "/checkpoint.safetensors", {{}, {{"step", "0"}}});
+  CHECK(RunFolder::open(out).notes().empty());
+  CHECK(RunFolder::create(out, "a", "b").notes().size() == 1);
+  CHECK_FALSE(fs::exists(out + "/checkpoint.safetensors"));
+  write_atomically(out + "/checkpoint.safetensors", "x");
+  CHECK(RunFolder::open(out).notes().empty());
+  CHECK(error_of([&] { RunFolder::create(out, "a", "b"); }) ==
+        "[" + out + "] holds a run already. Hint: another folder for --out, or --resume " + out + ".");
+  // what is left of a run is neither continued nor written over
+  fs::remove(out + "/metrics.csv");
+  CHECK(RunFolder::open(out).notes() ==
+        std::vector{out +
+                    "/metrics.csv: is gone or empty; the rows of earlier steps are missing, and --patience counts "
+                    "from here"});
+  fs::remove(out + "/config.toml");
+  CHECK(contains(error_of([&] { RunFolder::create(out, "a", "b"); }), "holds the checkpoint of a run, but no config"));
+  CHECK(contains(error_of([&] { RunFolder::open(out); }), "no config.toml"));
+  fs::remove(out + "/checkpoint.safetensors");
+  write_atomically(out + "/config.toml", "mine = 1\n");
+  CHECK(contains(error_of([&] { RunFolder::create(out, "a", "b"); }), "holds a config.toml, but no run"));
+  {
+    RunFolder lost = RunFolder::open(out);
+    lost.add_row({10, 200, 0.1, 1, 1, 1, 1});
+  }
+  CHECK(contains(error_of([&] { RunFolder::create(out, "a", "b"); }), "holds rows of a run in metrics.csv, but no ch"));
+  CHECK(contains(error_of([&] { RunFolder::open(out); }), "metrics.csv has rows, but there is no checkpoint"));
+  CHECK(read_file(out + "/config.toml") == "mine = 1\n");
+  CHECK(contains(error_of([] { RunFolder::create("/dev/null/x", "a", "b"); }),
+                 "[/dev/null/x] cannot be made: Not a directory"));
+  CHECK(contains(error_of([] { RunFolder::create("/dev/null", "a", "b"); }), "[/dev/null"));
+}
+
+TEST_CASE("run folder: a file that cannot be looked up is not taken for one that is not there") {
+  const TempDir dir;
+  write_atomically(dir / "config.toml", "steps = 1\n");
+  fs::create_symlink("metrics.csv", dir / "metrics.csv");  // a circle
+  CHECK(contains(error_of([&] { RunFolder::view(dir.path).rows(); }), "metrics.csv] cannot be looked up: "));
+}
+
+TEST_CASE("run folder: metrics survive a line that was cut, and can be taken back") {
+  const TempDir dir;
+  RunFolder folder = RunFolder::create(dir / "r", "a", "b");
+  const std::string csv = folder.file("metrics.csv");
+  CHECK(folder.rows().empty());
+  const std::vector<RunFolder::Row> rows{{10, 200, 0.1, 1.0 / 3, 1e-20, 0.5, 12}, {20, 400, 1e3, 2, 0.25, 1, INFINITY}};
+  for (const auto& row : rows) folder.add_row(row);
+  const std::string whole = read_file(csv);
+  CHECK(whole ==
+        "step,examples,seconds,train_loss,valid_loss,accuracy,grad_norm\n"
+        "10,200,0.1,0.3333333333333333,1e-20,0.5,12\n20,400,1000,2,0.25,1,inf\n");
+  CHECK(folder.rows() == rows);
+  for (std::size_t cut = 0; cut <= whole.size(); ++cut) {  // killed while writing, at any byte
+    write_atomically(csv, whole.substr(0, cut));
+    const auto left = folder.rows();
+    CHECK(std::equal(left.begin(), left.end(), rows.begin()));
+    folder.add_row({30, 600, 1, 1, 1, nan_value, 1});
+    const auto more = folder.rows();
+    REQUIRE(more.size() == left.size() + 1);
+    CHECK(more.back().step == 30);
+    CHECK(std::isnan(more.back().accuracy));
+    CHECK(read_file(csv).ends_with("\n30,600,1,1,1,,1\n"));
+  }
+  folder.keep_rows_up_to(19);
+  CHECK(folder.rows() == std::vector{rows[0]});
+  write_atomically(csv, whole + "1,2,3\n");
+  CHECK(error_of([&] { (void)folder.rows(); }) ==
+        "[" + csv + ":4] is not a line of metrics. Hint: without this file the run can be resumed, too");
+  for (const char* bad : {"a,2,3,4,5,6,7", "1,2,3,4,5,6,7,8", "1,2,3x,4,5,6,7", ",2,3,4,5,6,7", ""}) {
+    write_atomically(csv, whole + bad + "\n");
+    CHECK(contains(error_of([&] { (void)folder.rows(); }), ":4] is not a line"));
+  }
+}
+
+TEST_CASE("run folder: run.json has its keys, and null for what is not known") {
+  const TempDir dir;
+  RunFolder folder = RunFolder::create(dir / "r", "a", "b");
+  folder.write_run_json({"copying", "srnn", 4833, 18446744073709551615U, 2000, 0.0945, 0.1, nan_value, 1, 12.5, 160,
+                         0.005, "cpu", 2, true});
+  const auto json = nlohmann::ordered_json::parse(read_file(folder.file("run.json")));
+  CHECK(json == nlohmann::ordered_json::parse(R"({"task": "copying", "cell": "srnn", "parameters": 4833,
+    "seed": 18446744073709551615, "steps": 2000, "baseline": 0.0945, "train_loss": 0.1, "valid_loss": null,
+    "accuracy": 1.0, "seconds": 12.5, "steps_per_second": 160.0, "update_seconds": 0.005, "device": "cpu", "threads": 2, "finished": true})"));
+}
+
+TEST_CASE("figure: a picture, or a note that says why there is none") {
+  const TempDir dir;
+  fs::create_directory(dir / "it's");
+  const std::string svg = dir / "it's/curve.svg";
+  std::vector<RunFolder::Row> rows;
+  CHECK(*draw_curve(svg, "t", rows, 1) == "no picture " + svg + ": there is no validation yet");
+  rows.push_back({1, 20, 0, 0.5, 0.4, 0, 1});
+  const std::string before = std::getenv("PATH");
+  setenv("PATH", dir.path.c_str(), 1);
+  CHECK(*draw_curve(svg, "t", rows, 1) == "no picture " + svg + ": gnuplot is not installed");
+  setenv("PATH", before.c_str(), 1);
+  const auto note = draw_curve(svg, "it's 100% \"x_1\"\n`id`", rows, 0.09);
+  if (note && contains(*note, "is not installed")) return;
+  CHECK(note.value_or("") == "");
+  for (const double loss : {0.0, 1e-6, nan_value, 1e9}) {
+    rows.push_back({2, rows.back().examples + 20, 0, loss, loss, 0, 1});
+    CHECK(draw_curve(svg, "t", rows, loss).value_or("") == "");
+  }
+  CHECK(contains(read_file(svg), "</svg>"));
+  CHECK(read_file(dir / "it's/curve.png").substr(1, 3) == "PNG");
+  CHECK(files_in(dir / "it's") == 2);
+  CHECK(contains(error_of([&] { (void)draw_curve(dir / "no/curve.svg", "t", {rows[0]}, 1); }),
+                 "no/curve.svg] cannot be written: No such file or directory"));
+}
+
+TEST_CASE("figure: names are drawn as they are, whatever they mean to gnuplot") {
+  const TempDir dir;
+  const std::string evil =
+      "%s %d 100% 'it''s' \"q\" `touch BT` $(touch SH) | <b> & {/=40 a}_b^c @x \\n ~ \xff\n\x1b</svg>";
+  CurvesPicture picture{evil, evil, evil, {{evil, {{1, 2}, {2, 3}}}, {std::string(3000, 'n'), {{1, 1}}}}};
+  const auto note = draw_curves(dir / "|touch PIPE;.svg", picture);
+  if (note && contains(*note, "is not installed")) return;
+  CHECK(note.value_or("") == "");
+  const std::string svg = read_file(dir / "|touch PIPE;.svg");
+  for (const char* part :
+       {"%s %d 100% 'it''s'", "`touch BT` $(touch SH) | &lt;b> &amp; {/=40 a}_b^c @x \\n ~ ", "&lt;/svg>"})
+    CHECK_MESSAGE(contains(svg, part), part);
+  CHECK(svg.ends_with("</svg>\n"));
+  CHECK(draw_bars(dir / "bars.svg", evil, evil, {{evil, 1, 2, nan_value}, {"%", 2, 3, 1}}).value_or("") == "");
+  CHECK(contains(read_file(dir / "bars.svg"), "%s %d 100% "));
+  HeatMap map{evil, evil, evil, 1, 1, {1}};
+  map.row_names = map.column_names = map.texts = {evil};
+  CHECK(draw_heat_map(dir / "map.svg", map).value_or("") == "");
+  CHECK(contains(read_file(dir / "map.svg"), "%s %d 100% "));
+  CHECK(files_in(dir.path) == 6);
+}
+
+TEST_CASE("heat map: a picture, or a note") {
+  const TempDir dir;
+  const std::string svg = dir / "map.svg";
+  HeatMap map{"it's a 'map'", "x", "y", 2, 3, {1, 2, 3, nan_value, 5, 6}};
+  map.texts = {"1", "2", "3", "", "5", "six"};
+  const auto note = draw_heat_map(svg, map);
+  if (note && contains(*note, "is not installed")) return;
+  CHECK(note.value_or("") == "");
+  CHECK(contains(read_file(svg), "six"));
+  CHECK(read_file(dir / "map.png").substr(1, 3) == "PNG");
+  map.values = {nan_value, nan_value, nan_value, nan_value, nan_value, nan_value};
+  CHECK(contains(*draw_heat_map(svg, map), "none of the values is finite"));
+  map.values = {7, 7, 7, 7, 7, 7};
+  CHECK(draw_heat_map(svg, map).value_or("") == "");
+  map.values.pop_back();
+  CHECK(contains(*draw_heat_map(svg, map), "5 values for 2 x 3 fields"));
+}
+
+TEST_CASE("output: names that are safe in a line and on a shell's command line") {
+  CHECK(one_line("a\nb\tc\x1b[31mé") == "a\\nb\\tc\\x1b[31mé");
+  CHECK(shell_path("runs/a-b_1.0") == "runs/a-b_1.0");
+  const TempDir dir;
+  for (const std::string path : {"a b", "it's", "$(touch x)", "`id`", "~", "-x", "a\nb'\\c", "", "é;|&"}) {
+    const std::string script = "printf %s " + shell_path(path) + " >" + shell_path(dir / "out");
+    REQUIRE(std::system(("bash -c " + shell_path(script)).c_str()) == 0);
+    CHECK(read_file(dir / "out") == (path == "-x" ? "./-x" : path));
+  }
+}
+
+TEST_CASE("progress: what a line says, within its width") {
+  ProgressView view{500, 2000, 0.013, 0.1, 50};
+  CHECK(progress_line(view, 0) == "500/2000  loss 0.013 (13% of baseline)  50 steps/s  0:30 left");
+  CHECK(progress_line(view, 79) == "[==>       ] 500/2000  loss 0.013 (13% of baseline)  50 steps/s  0:30 left");
+  CHECK(progress_line(view, 70).starts_with("[=>    ] 500/2000"));
+  CHECK(progress_line(view, 120).starts_with("[=======>                      ] 500/2000"));
+  for (int width = 1; width < 200; ++width) CHECK(progress_line(view, width).size() <= static_cast<std::size_t>(width));
+  view = {10, 20000, 3, 0, 0.5};
+  CHECK(progress_line(view, 0) == "10/20000  loss 3  2 s/step  11:06:20 left");
+  view = {20, 20, 3, nan_value, 0};
+  CHECK(progress_line(view, 0) == "20/20  loss 3");
+}
+
+TEST_CASE("progress: lines where there is no terminal, nothing when quiet") {
+  const auto run = [](bool quiet) {
+    return stderr_of([&] {
+      Progress progress(quiet, 3, 0.1);
+      progress.update(1, 0.05);
+      progress.validated(2, 0.04, 0.03, nan_value);
+      progress.message("saved");
+      progress.update(3, 0.02);
+      progress.done();
+    });
+  };
+  CHECK(run(false).starts_with(
+      "step 2  train 0.04  valid 0.03 (30% of baseline)\nsaved\n3/3  loss 0.02 (20% of baseline)"));
+  CHECK(run(true).empty());
+}
+
+TEST_CASE("interrupt: the first signal is a wish, the second Ctrl-C ends at once") {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    CHECK(end_of([&] {
+            const Interrupt interrupt;
+            if (interrupt.requested()) return 1;
+            raise(signal);
+            return interrupt.requested() ? Interrupt::exit_code : 2;
+          }) == 130);
+  }
+  CHECK(end_of([] {
+          const Interrupt interrupt;
+          raise(SIGINT);
+          raise(SIGINT);
+          return 0;
+        }) == -SIGINT);
+  CHECK(end_of([] {
+          { const Interrupt interrupt; }
+          raise(SIGTERM);
+          return 0;
+        }) == -SIGTERM);
+  CHECK(end_of([] {  // nohup
+          std::signal(SIGHUP, SIG_IGN);
+          const Interrupt interrupt;
+          raise(SIGHUP);
+          return interrupt.requested() ? 1 : 0;
+        }) == 0);
+}

@@ -1,0 +1,69 @@
+// mechanism: how often the solution of copying works agrees with what NumPy counted; adding is exact; bad lists.
+#include <cmath>
+#include <sstream>
+
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/table.h"
+#include "tests/support/temp_dir.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+std::vector<std::vector<double>> rows_of(const std::string& path, const std::string& header) {
+  std::istringstream in(read_file(path));
+  std::string line;
+  REQUIRE(std::getline(in, line));
+  CHECK(line == header);
+  std::vector<std::vector<double>> rows;
+  while (std::getline(in, line)) {
+    std::istringstream fields(line);
+    rows.emplace_back();
+    for (double v = 0; fields >> v;) rows.back().push_back(v);
+  }
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("mechanism: the share that is right, against NumPy's; fewer symbols and shorter sequences work more often") {
+  const TempDir dir;
+  const std::string out = dir / "table.tsv";
+  const Result r = run("mechanism",
+                       {"--symbols", "2,8", "--lengths", "5,10", "--planes", "64", "--draws", "400", "--out", out,
+                        "--picture", dir / "map.svg"},
+                       dir.path);
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(contains(r.out, "K \\ S      5     10\n"));
+  if (std::system("command -v gnuplot >/dev/null 2>&1") == 0) CHECK(std::filesystem::exists(dir / "map.png"));
+  const auto rows = rows_of(out, "K\tS\tplanes\tT\tright\tdraws");
+  REQUIRE(rows.size() == 4);
+  double golden = 0;
+  for (const Row& row : table("henaff.tsv"))
+    if (row.at("K") == "8" && row.at("S") == "10" && row.at("d") == "64") golden = std::stod(row.at("rate"));
+  REQUIRE(golden > 0.5);
+  CHECK(rows[3][0] == 8);
+  CHECK(rows[3][1] == 10);
+  CHECK(std::abs(rows[3][4] / 400 - golden) < 4 * std::sqrt(golden * (1 - golden) / 400));
+  CHECK(rows[0][4] > rows[3][4]);
+  CHECK(rows[2][4] > rows[3][4]);
+}
+
+TEST_CASE("mechanism: adding without error in f64; lists that are none") {
+  const TempDir dir;
+  const std::string out = dir / "table.tsv";
+  REQUIRE(run("mechanism", {"--solution", "adding", "--lengths", "10,300", "--dtype", "f64", "--out", out}, dir.path)
+              .code == 0);
+  for (const auto& row : rows_of(out, "T\tlargest_error\tdraws")) CHECK(row[1] < 1e-12);
+  for (const std::string bad : {"", "8,", "8,x", "0", "-1", "1.5"}) {
+    const Result r = run("mechanism", {"--symbols", bad}, dir.path);
+    CHECK(r.code == 2);
+    CHECK(contains(r.err, "--symbols: "));
+  }
+  CHECK(run("mechanism", {"--solution", "adding", "--picture", dir / "map.svg"}, dir.path).code == 2);
+  CHECK(run("mechanism", {"--solution", "adding", "--lengths", "1"}, dir.path).code == 2);
+  CHECK(contains(run("mechanism", {"--help"}, dir.path).out, "--planes"));
+}

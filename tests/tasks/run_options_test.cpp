@@ -1,0 +1,139 @@
+// Options do what they say: how often and in which order a run goes through a fixed set, and that no option of training
+// is lost on its way. Runs build/bin/charlm and adding.
+#include <iterator>
+#include <sstream>
+
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/metrics.h"
+#include "tests/support/temp_dir.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+/// The train losses of a short run on a fixed set of eight sequences with these further options.
+std::vector<std::string> losses_with(const TempDir& dir, const std::string& further) {
+  static int runs = 0;
+  const std::string out = dir / fmt::format("run{}", ++runs);
+  std::istringstream words(
+      "--length 8 --hidden 8 --batch 2 --examples 8 --steps 12 --valid-every 1 --valid-size 2 --threads 1 --quiet "
+      "--out " +
+      out + " " + further);
+  const Result r = run("adding", {std::istream_iterator<std::string>(words), {}}, dir.path, {"PATH=" + dir.path});
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  const auto losses = train_losses(out);
+  REQUIRE(losses.size() == 12);
+  return losses;
+}
+
+}  // namespace
+
+TEST_CASE("--epochs with a fraction is the nearest number of updates, and 1 at least") {
+  const TempDir dir;
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += static_cast<char>('a' + i % 20);
+  write_atomically(dir / "text.txt", text);
+  // 360 characters to train on are 3 tracks of 120: three updates an epoch.
+  const std::vector<std::pair<std::string, int>> expected{{"1", 3},   {"1.5", 5},  {"2", 6},
+                                                          {"0.6", 2}, {"0.01", 1}, {"2.4", 7}};
+  for (const auto& [epochs, updates] : expected) {
+    CAPTURE(epochs);
+    const Result r = run("charlm",
+                         {"--text", dir / "text.txt", "--batch", "3", "--unroll", "50", "--hidden", "4", "--epochs",
+                          epochs, "--dry-run"},
+                         dir.path);
+    CHECK(r.code == 0);
+    CHECK_MESSAGE(contains(r.out, fmt::format("\nupdates {}, batch 3", updates)), r.out);
+  }
+}
+
+TEST_CASE("--no-test leaves out the test") {
+  const TempDir dir;
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += static_cast<char>('a' + i % 20);
+  write_atomically(dir / "text.txt", text);
+  for (const bool without : {false, true}) {
+    std::vector<std::string> arguments{"--text",
+                                       dir / "text.txt",
+                                       "--hidden",
+                                       "4",
+                                       "--batch",
+                                       "4",
+                                       "--steps",
+                                       "2",
+                                       "--threads",
+                                       "1",
+                                       "--quiet",
+                                       "--out",
+                                       dir / (without ? "a" : "b")};
+    if (without) arguments.push_back("--no-test");
+    const Result r = run("charlm", arguments, dir.path, {"PATH=" + dir.path});
+    CHECK(r.code == 0);
+    CHECK(contains(r.out, "test, with the lowest validation loss") != without);
+  }
+}
+
+TEST_CASE("--shuffle off: the fixed set comes in the same order each time through; otherwise in new ones") {
+  const TempDir dir;
+  for (const std::string shuffle : {"on", "off"}) {
+    CAPTURE(shuffle);
+    // With a rate of 0 the loss of an update is a function of its examples.
+    const auto losses = losses_with(dir, "--optimizer sgd --lr 0 --shuffle " + shuffle);
+    const std::vector first(losses.begin(), losses.begin() + 4), second(losses.begin() + 4, losses.begin() + 8),
+        third(losses.begin() + 8, losses.end());
+    CHECK((first == second) == (shuffle == "off"));
+    CHECK((second == third) == (shuffle == "off"));
+  }
+}
+
+TEST_CASE("--checkpoint-every changes losses by rounding only: gradients are summed in other parts") {
+  const TempDir dir;
+  const std::string f64 = "--dtype f64";
+  const auto expected = losses_with(dir, f64), losses = losses_with(dir, f64 + " --checkpoint-every 3");
+  for (std::size_t i = 0; i < losses.size(); ++i)
+    CHECK(std::stod(losses[i]) == doctest::Approx(std::stod(expected[i])).epsilon(1e-13));
+}
+
+TEST_CASE("each option of training changes the losses of a run; those that must not, do not") {
+  const TempDir dir;
+  struct Case {
+    std::string base, option;
+    bool same = false;
+  };
+  const std::string adam = "--optimizer adam", sgd = "--optimizer sgd --lr 0.1", stack = "--cell gru --layers 2";
+  const std::vector<Case> cases{
+      {"", "--lr 0.01"},
+      {"", "--seed 2"},
+      {"", "--cell gru"},
+      {"", "--hidden 9"},
+      {"", "--batch 3"},
+      {"", "--decay 0.5"},
+      {"", "--rms-start 1"},
+      {"", "--epsilon 1"},
+      {"--epsilon 1", "--epsilon-place inside"},
+      {"", "--clip-norm 0.01 --optimizer sgd"},
+      {sgd, "--clip-norm 0.01"},
+      {sgd, "--clip-value 0.001"},
+      {sgd, "--momentum 0.9"},
+      {sgd, "--group-lr head=0"},
+      {adam, "--beta1 0.5"},
+      {adam, "--beta2 0.5"},
+      {adam + " --beta2 0.5", "--optimizer amsgrad"},
+      {"", "--schedule step --lr-every 3 --lr-factor 0.1"},
+      {"", "--dtype f64"},
+      {stack, "--dropout 0.5"},
+      {stack, "--layers 1"},
+      {"", "--valid-size 3", true},
+      {"", "--momentum 0.9", true},  // sgd's
+      {adam, "--rms-start 1", true},
+      {"--schedule plateau --lr-patience 100", "--lr-factor 0.1", true},
+  };
+  for (const auto& [base, option, same] : cases) {
+    CAPTURE(base);
+    CAPTURE(option);
+    CHECK((losses_with(dir, base) == losses_with(dir, base + " " + option)) == same);
+  }
+}

@@ -1,0 +1,127 @@
+// Presets: each of them starts on tiny data and has the parameters that are stated; what --preset does with a wrong
+// name and with other options; files of presets that break the rules.
+#include <filesystem>
+#include <sstream>
+
+#include "tasks/app/preset.h"
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/little_data.h"
+#include "tests/support/temp_dir.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::int64_t count_of(const std::string& table) {
+  std::istringstream lines(table);
+  std::string line, word;
+  std::int64_t count = -1;
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    if (words >> word && word == "total") words >> count;
+  }
+  return count;
+}
+
+/// Presets of one table, written for a test.
+std::string presets_of(const TempDir& dir, const std::string& toml) {
+  write_new(dir / "presets/tiny.toml", "paper = \"Tiny (nobody 2000)\"\n" + toml);
+  return dir / "presets";
+}
+
+}  // namespace
+
+TEST_CASE("every preset starts, and its model has the parameters that are stated") {
+  const TempDir dir;
+  write_data(dir.path);
+  int presets = 0, counts = 0;
+  for (const PresetTable& table : read_presets(REEL_SOURCE_DIR "/presets")) {
+    CHECK(!table.where.empty());
+    for (const Preset& p : table.presets) {
+      CAPTURE(p.name);
+      ++presets;
+      std::vector<std::string> arguments{"--preset", p.name, "--dry-run", "--threads", "1"};
+      for (const char* task : {"mnist", "charlm", "music", "babi", "speech"})
+        if (p.task == task) arguments.insert(arguments.end(), {"--data", dir.path});
+      if (p.task == "speech") arguments.insert(arguments.end(), {"--valid-size", "1"});  // all there is here
+      const Result r = run(p.task, arguments, dir.path);
+      CAPTURE(r.err);
+      CHECK(r.code == 0);
+      if (r.code != 0) continue;
+      if (p.task == "mechanism") continue;
+      CHECK(contains(r.out, "\nupdates "));
+      if (!p.parameters) continue;
+      ++counts;
+      CHECK(count_of(r.out) == *p.parameters);
+    }
+  }
+  CHECK(presets > 400);
+  CHECK(counts > 120);
+}
+
+TEST_CASE("--preset: near names, another program's, options over it; --list-presets") {
+  const TempDir dir;
+  const Result near = run("copying", {"--preset", "srnn/fig2/T10-srnn"}, dir.path);
+  CHECK(near.code == 2);
+  CHECK(contains(near.err, "--preset srnn/fig2/T10-srnn: there is no such preset of copying, near ones are "));
+  CHECK(contains(near.err, "srnn/fig2/T100-srnn"));
+  const Result other = run("copying", {"--preset", "srnn/fig3/T100-srnn"}, dir.path);
+  CHECK(other.code == 2);
+  CHECK(contains(other.err, "is one of the program adding"));
+  const Result as_it_is = run("copying", {"--preset", "srnn/fig2/T100-srnn", "--dry-run"}, dir.path);
+  CHECK(count_of(as_it_is.out) == 3746);
+  const Result over =
+      run("copying", {"--preset", "srnn/fig2/T100-srnn", "--cell", "lstm", "--hidden", "4", "--dry-run"}, dir.path);
+  CHECK(over.code == 0);
+  CHECK(contains(over.out, "cell.W_i"));
+  const Result resumed = run("copying", {"--preset", "srnn/fig2/T100-srnn", "--resume", dir.path}, dir.path);
+  CHECK(resumed.code == 2);
+  const Result list = run("mnist", {"--list-presets"}, dir.path);
+  CHECK(list.code == 0);
+  CHECK(contains(list.out, "srnn/table2/pmnist-srnn           96.43 %"));
+  CHECK(contains(list.out, "95.38 (unverified) %"));
+  CHECK(!contains(list.out, "srnn/fig2/"));
+}
+
+TEST_CASE("a run of a preset has its options, and says at the end what was reported") {
+  const TempDir dir;
+  const std::string presets = presets_of(dir,
+                                         "[t]\ntitle = \"T\"\nwhere = \"Table 9\"\ntask = \"copying\"\n"
+                                         "options = \"--delay 3 --batch 2 --valid-size 2 --hidden 8 --steps 4\"\n"
+                                         "metric = \"valid_loss\"\nmodels.a = \"--cell srnn\"\nreported.a = 0.5\n"
+                                         "notes.a = \"The size is not established.\"\n");
+  const Result r = run("copying", {"--preset", "tiny/t/a", "--quiet", "--steps", "3", "--out", dir / "run"}, dir.path,
+                       {"REEL_PRESETS=" + presets});
+  CHECK(r.code == 0);
+  CHECK(
+      contains(r.out, "reported: valid_loss 0.5 (Tiny (nobody 2000), Table 9)\nnote: The size is not established.\n"));
+  const std::string config = read_file(dir / "run/config.toml");
+  CHECK(contains(config, "delay = 3\n"));
+  CHECK(contains(config, "steps = 3\n"));
+  CHECK(contains(config, "hidden = 8\n"));
+}
+
+TEST_CASE("a file of presets that breaks the rules is told with its line") {
+  const TempDir dir;
+  const std::string head = "[t]\ntitle = \"T\"\nwhere = \"W\"\ntask = \"copying\"\nmetric = \"valid_loss\"\n";
+  const auto why = [&](const std::string& toml) {
+    const std::string folder = presets_of(dir, toml);
+    return error_of([&] { read_presets(folder); });
+  };
+  CHECK(contains(why("[t]\nwhere = 3\n"), "tiny.toml:2] [t]: where = \"TEXT\" expected"));
+  CHECK(contains(why(head + "model.a = \"\"\n"), "tiny.toml:7] [t]: model is no key of a section"));
+  CHECK(
+      contains(why(head + "models.a = \"\"\nreported.b = 3\n"), "reported.b: there is no such preset, model or case"));
+  CHECK(contains(why(head), "cases or models expected"));
+  CHECK(contains(why(head + "figure = \"pie\"\n"), "figure: curves, grad_norm, bars, map, pictures expected, got pie"));
+  CHECK(contains(why("[t\n"), "tiny.toml:"));
+  CHECK(contains(error_of([&] { read_presets(dir / "none"); }), "holds no presets"));
+  const Result r = run("copying", {"--preset", "tiny/t/a"}, dir.path,
+                       {"REEL_PRESETS=" + presets_of(dir, head + "models.a = \"--dely 3\"\n")});
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "preset tiny/t/a: --dely: there is no such option. Hint: delay."));
+}

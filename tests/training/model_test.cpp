@@ -1,0 +1,89 @@
+// The model around the cells: layers, dropout between them, checkpoints over time.
+#include "tasks/training/model.h"
+
+#include "tests/support/check.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+Model make(ModelOptions options, std::int64_t outputs = 3) {
+  options.hidden = 16;
+  return Model({.inputs = 2, .outputs = outputs}, options, Init(5, DType::f64));
+}
+
+const Tensor& input() {
+  static const Tensor x = random({9, 4, 2}, 1);
+  return x;
+}
+
+}  // namespace
+
+TEST_CASE("dropout is between layers, in training, and a function of seed and step") {
+  for (const std::string cell : {"srnn", "lstm"}) {
+    CAPTURE(cell);
+    const Model stack = make({.cell = cell, .layers = 3, .dropout = 0.5});
+    const Model plain = make({.cell = cell, .layers = 3});
+    const Model one = make({.cell = cell, .layers = 1, .dropout = 0.5});
+    const auto differ = [](const Tensor& a, const Tensor& b) { return difference(a, b) > 1e-3; };
+    CHECK(elements(stack(input())) == elements(plain(input())));
+    CHECK(elements(one(input(), StepContext{1, 1})) == elements(one(input())));
+    const Tensor y = stack(input(), StepContext{1, 7});
+    CHECK(elements(stack(input(), StepContext{1, 7})) == elements(y));
+    CHECK(differ(stack(input(), StepContext{1, 8}), y));
+    CHECK(differ(stack(input(), StepContext{2, 7}), y));
+    CHECK(differ(stack(input()), y));
+  }
+}
+
+TEST_CASE("checkpoints change neither outputs nor gradients, last state or every step") {
+  for (const bool every_step : {true, false}) {
+    CAPTURE(every_step);
+    const auto all = [&](std::int64_t every) {
+      const Model model({.inputs = 2, .outputs = 3, .every_step = every_step},
+                        {.cell = "gru", .hidden = 16, .layers = 2, .checkpoint_every = every}, Init(5, DType::f64));
+      Tensors wrt;
+      for (const Parameter& p : model.trained()) wrt.push_back(p.value);
+      Tape tape;
+      const Tensor y = model(input());
+      Tensors out = grad({sum(square(y))}, wrt);
+      out.push_back(y);
+      return out;
+    };
+    const Tensors expected = all(0);
+    for (std::int64_t every : {1, 3, 4, 9, 20}) {
+      CAPTURE(every);
+      const Tensors got = all(every);
+      for (std::size_t i = 0; i < got.size(); ++i) CHECK(difference(got[i], expected[i]) < 1e-12);
+    }
+  }
+}
+
+TEST_CASE("the head starts within 1 / sqrt of what it reads, as PyTorch's Linear") {
+  for (const std::int64_t outputs : {1, 40}) {
+    const Model model = make({.cell = "gru"}, outputs);
+    for (const Parameter& p : model.parameters()) {
+      if (p.group != "head") continue;
+      CAPTURE(p.name);
+      const double most = max(abs(p.value)).item();
+      CHECK(most <= 0.25);  // of 16 units
+      if (p.value.numel() >= 16) CHECK(most > 0.2);
+    }
+  }
+}
+
+TEST_CASE("the penalty of a stack is the sum of its layers'") {
+  const std::map<std::string, std::string> settings{{"delta", "0.5"}, {"T_decay", "0.25"}};
+  const Model model({.inputs = 2, .outputs = 3}, {.cell = "nnrnn", .hidden = 4, .layers = 2, .settings = settings},
+                    Init(5, DType::f64));
+  double expected = 0;
+  std::uint64_t seed = 1;
+  for (const Parameter& p : model.parameters()) {
+    if (!p.name.ends_with(".alpha")) continue;
+    Tensor(p.value).assign(random(p.value.shape(), seed++));
+    for (const double a : p.value.values<double>()) expected += 0.5 * (a - 1) * (a - 1);
+  }
+  CHECK(seed == 3);
+  CHECK(model.penalty().item() == doctest::Approx(expected).epsilon(1e-14));
+}

@@ -1,0 +1,237 @@
+// Optimisers against PyTorch and NumPy (tests/support/golden), clipping, groups, schedules, and that updates allocate
+// nothing.
+#include "tasks/training/optimizer.h"
+
+#include <cstdlib>
+#include <new>
+
+#include "tasks/training/safetensors.h"
+#include "tests/support/check.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+std::size_t allocations = 0;
+}
+
+// Every allocation of this program goes through here and is counted.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  ++allocations;
+  if (void* p = std::malloc(bytes)) return p;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+namespace {
+
+Tensor copy(const Tensor& x) {
+  Tensor out = Tensor::empty(x.spec());
+  out.assign(x);
+  return out;
+}
+
+TensorFile golden() { return load_safetensors(REEL_SOURCE_DIR "/tests/golden/optimizers.safetensors", backend()); }
+
+}  // namespace
+
+TEST_CASE("each optimiser takes the steps that PyTorch or NumPy takes") {
+  const TensorFile file = golden();
+  OptimizerOptions base;
+  base.lr = 0.01;
+  const auto with = [&](auto&& set) {
+    OptimizerOptions o = base;
+    set(o);
+    return o;
+  };
+  const std::vector<std::pair<std::string, OptimizerOptions>> cases{
+      {"sgd", with([](auto& o) { o.kind = "sgd"; })},
+      {"sgd_momentum", with([](auto& o) { o.kind = "sgd", o.momentum = 0.9; })},
+      {"rmsprop_torch", with([](auto& o) { o.decay = 0.9; })},
+      {"rmsprop_tf", with([](auto& o) { o.rms_start = 1, o.epsilon_inside = true, o.epsilon = 1e-10; })},
+      {"rmsprop_theano", with([](auto& o) { o.rms_start = 1e-3, o.epsilon = 0; })},
+      {"adam", with([](auto& o) { o.kind = "adam"; })},
+      {"adam_b0", with([](auto& o) { o.kind = "adam", o.beta1 = 0; })},
+      {"amsgrad", with([](auto& o) { o.kind = "amsgrad"; })},
+      {"adagrad", with([](auto& o) { o.kind = "adagrad", o.epsilon = 1e-10; })},
+      {"adagrad", with([](auto& o) { o.kind = "adagrad", o.epsilon = 1e-10, o.rms_start = 1; })},  // rmsprop's alone
+      {"adam", with([](auto& o) { o.kind = "adam", o.rms_start = 1; })},
+  };
+  for (const auto& [name, options] : cases) {
+    CAPTURE(name);
+    const Tensor p = copy(file.at("p0"));
+    Optimizer optimizer({{"p", p, ""}}, options);
+    for (std::int64_t t = 0; t < 12; ++t) {
+      const Tensors g{file.at("g").at(t)};
+      optimizer.step(g, optimizer.norm(g));
+      CHECK(difference(p, file.at(name + ".p").at(t)) < 1e-12);
+    }
+  }
+}
+
+TEST_CASE("epsilon stands beside or under the root") {
+  for (bool inside : {false, true}) {
+    OptimizerOptions options;
+    options.lr = 1, options.decay = 0, options.epsilon = 0.25, options.epsilon_inside = inside;
+    const Tensor p = Tensor::full({1}, 0, DType::f64);
+    Optimizer optimizer({{"p", p, ""}}, options);
+    optimizer.step({Tensor::full({1}, 2, DType::f64)}, 2);
+    CHECK(p.item() == doctest::Approx(inside ? -2 / std::sqrt(4.25) : -2 / 2.25));
+  }
+}
+
+TEST_CASE("clipping by the norm of all gradients, and by value") {
+  const TensorFile file = golden();
+  const Tensor g = file.at("g").at(0), a = Tensor::zeros({20}, DType::f64), b = Tensor::zeros({17}, DType::f64);
+  OptimizerOptions options;
+  options.kind = "sgd", options.lr = 1, options.clip_norm = 0.5;
+  Optimizer optimizer({{"a", a, ""}, {"b", b, ""}}, options);
+  const Tensors parts{slice(g, 0, 0, 20), slice(g, 0, 20, 37)};
+  const double norm = optimizer.norm(parts);
+  CHECK(norm == doctest::Approx(file.at("clip.norm").item()).epsilon(1e-13));
+  optimizer.step(parts, norm);
+  CHECK(difference(concat({a, b}, 0), -file.at("clip.g")) < 1e-13);
+
+  options.clip_norm = 0, options.clip_value = 0.1;
+  const Tensor c = Tensor::zeros({37}, DType::f64);
+  Optimizer by_value({{"c", c, ""}}, options);
+  by_value.step({g}, norm);
+  CHECK(difference(c, -maximum(minimum(g, Tensor::full({}, 0.1, DType::f64)), Tensor::full({}, -0.1, DType::f64))) ==
+        0);
+}
+
+TEST_CASE("parameters of all dtypes together take the steps that each takes alone") {
+  for (const std::string& kind : OptimizerOptions::kinds()) {
+    CAPTURE(kind);
+    OptimizerOptions options;
+    options.kind = kind, options.clip_norm = 1.5, options.clip_value = 0.3;
+    std::vector<Parameter> together, alone;
+    Tensors gradients;
+    std::vector<Optimizer> each;
+    for (const DType dtype : {DType::f32, DType::c128, DType::f64, DType::c64, DType::f32}) {
+      for (const Shape& shape : {Shape{7, 5}, Shape{}, Shape{0}, Shape{130}}) {
+        const auto seed = gradients.size();
+        together.push_back({fmt::format("p{}", seed), random(shape, seed, dtype), ""});
+        alone.push_back({"p", copy(together.back().value), ""});
+        each.push_back(Optimizer({alone.back()}, options));
+        gradients.push_back(random(shape, 100 + seed, dtype));
+      }
+    }
+    Optimizer optimizer(together, options);
+    for (int t = 0; t < 3; ++t) {
+      const double norm = optimizer.norm(gradients);
+      optimizer.step(gradients, norm, 0.5);
+      for (std::size_t i = 0; i < each.size(); ++i) each[i].step({gradients[i]}, norm, 0.5);
+    }
+    for (std::size_t i = 0; i < together.size(); ++i) CHECK(elements(together[i].value) == elements(alone[i].value));
+  }
+}
+
+TEST_CASE("a complex parameter takes the steps of its two parts") {
+  using C = std::complex<double>;
+  for (const std::string& kind : OptimizerOptions::kinds()) {
+    for (const double start : {0.0, 1.0}) {
+      for (const double limit : {0.0, 0.4}) {
+        CAPTURE(kind);
+        CAPTURE(start);
+        CAPTURE(limit);
+        OptimizerOptions options;
+        options.kind = kind, options.rms_start = start, options.lr = 0.1;
+        options.clip_value = limit, options.momentum = 0.5;
+        const Tensor z = Tensor::from<C>({C(1, 2), C(-3, 0.5)}, {2}),
+                     parts = Tensor::from<double>({1, 2, -3, 0.5}, {4});
+        Optimizer whole({{"z", z, ""}}, options), apart({{"parts", parts, ""}}, options);
+        for (int t = 1; t <= 3; ++t) {
+          whole.step({Tensor::from<C>({C(0.1, 0.7 * t), C(-2, 3)}, {2})}, 1);
+          apart.step({Tensor::from<double>({0.1, 0.7 * t, -2, 3}, {4})}, 1);
+        }
+        const auto x = z.values<C>();
+        CHECK(parts.values<double>() == std::vector{x[0].real(), x[0].imag(), x[1].real(), x[1].imag()});
+      }
+    }
+  }
+}
+
+TEST_CASE("parameters that move on a manifold: the rate, times its factor, times what clipping leaves") {
+  const double norm = 5;
+  for (const double limit : {0.0, 0.5, 10.0}) {
+    CAPTURE(limit);
+    OptimizerOptions options;
+    options.kind = "sgd", options.lr = 0.2, options.clip_norm = limit;
+    double rate = 0;
+    Parameter p{"p", Tensor::zeros({2}, DType::f64), ""};
+    p.retract = [&](Tensor, const Tensor& g, double r) {
+      CHECK(g.values<double>() == std::vector<double>{3, 4});
+      rate = r;
+    };
+    Optimizer optimizer({p}, options);
+    optimizer.step({Tensor::from<double>({3, 4}, {2})}, norm, 0.25);
+    CHECK(rate == doctest::Approx(0.05 * (limit == 0.5 ? 0.1 : 1)).epsilon(1e-15));
+  }
+}
+
+TEST_CASE("groups have their own rates") {
+  OptimizerOptions options;
+  options.kind = "sgd", options.lr = 1, options.group_lr = {{"head", 0.5}};
+  const Tensor a = Tensor::zeros({2}), b = Tensor::zeros({2}), g = Tensor::full({2}, 1);
+  Optimizer optimizer({{"a", a, "cell"}, {"b", b, "head"}}, options);
+  optimizer.step({g, g}, 2, 0.5);  // and all rates a common factor
+  CHECK(a.values<float>()[0] == -0.5F);
+  CHECK(b.values<float>()[0] == -0.25F);
+  options.group_lr = {{"tail", 1}};
+  CHECK(contains(error_of([&] { Optimizer({{"a", a, ""}}, options); }), "no parameter is in group \"tail\""));
+}
+
+TEST_CASE("an update changes parameters in place, on their version, without allocating") {
+  for (const std::string& kind : OptimizerOptions::kinds()) {
+    CAPTURE(kind);
+    OptimizerOptions options;
+    options.kind = kind, options.clip_norm = 1;
+    Tensor p = random({37, 5}, 1, DType::f32);
+    const Tensors g{random({37, 5}, 2, DType::f32)};
+    Optimizer optimizer({{"p", p, ""}}, options);
+    optimizer.step(g, optimizer.norm(g));
+    const std::size_t before = allocations, system = backend().memory().system_calls,
+                      live = backend().memory().live_bytes;
+    for (int i = 0; i < 5; ++i) optimizer.step(g, optimizer.norm(g));
+    CHECK(allocations == before);
+    CHECK(backend().memory().system_calls == system);
+    CHECK(backend().memory().live_bytes == live);
+    CHECK(p.version() == 6);
+  }
+}
+
+TEST_CASE("schedules") {
+  Schedule constant({});
+  CHECK(constant.factor(12345) == 1);
+  Schedule step({.kind = "step", .every = 10, .factor = 0.5});
+  CHECK(step.factor(9) == 1);
+  CHECK(step.factor(10) == 0.5);
+  CHECK(step.factor(25) == 0.25);
+  Schedule plateau({.kind = "plateau", .factor = 0.1, .patience = 2});
+  for (double loss : {3.0, 2.0, 2.5, 2.1}) plateau.validated(loss);  // two without a better one
+  CHECK(plateau.factor(0) == doctest::Approx(0.1));
+  Schedule tied({.kind = "plateau", .factor = 0.1, .patience = 2});
+  for (int i = 0; i < 3; ++i) tied.validated(2.0);  // as good as the best is not better
+  CHECK(tied.factor(0) == doctest::Approx(0.1));
+  Schedule copy({.kind = "plateau", .factor = 0.1, .patience = 2});
+  copy.restore(plateau.state());
+  for (double loss : {2.2, 2.3}) copy.validated(loss), plateau.validated(loss);
+  CHECK(copy.factor(0) == plateau.factor(0));
+  CHECK(copy.factor(0) == doctest::Approx(0.01));
+  Schedule window({.kind = "window", .factor = 0.1, .patience = 3, .after = 4});
+  for (double loss : {3.0, 4.0, 2.0, 5.0}) window.validated(loss);  // too early
+  CHECK(window.factor(0) == 1);
+  for (double loss : {4.5, 4.0}) window.validated(loss);  // not worse than 5, which is among the last three
+  CHECK(window.factor(0) == 1);
+  Schedule later({.kind = "window", .factor = 0.1, .patience = 3, .after = 4});
+  later.restore(window.state());
+  for (Schedule* s : {&window, &later}) {
+    s->validated(4.9);  // 5, 4.5, 4 before
+    CHECK(s->factor(0) == 1);
+    s->validated(4.95);  // 4.5, 4, 4.9
+    CHECK(s->factor(0) == doctest::Approx(0.1));
+  }
+  CHECK_FALSE(copy.restore("gone"));
+}
