@@ -36,7 +36,7 @@ nvrtcResult compile(nvrtcProgram program) {
                         << program->text << "CALL(run)\n"
                         << "extern \"C\" const unsigned run_bytes = sizeof(run_Arguments);\n";
   const std::string command =
-      fmt::format(REEL_SOFT_GPU_COMPILER " -shared -o {} {} -lboost_context 2>{}", code, source, log);
+      fmt::format(REEL_EMULATOR_COMPILER " -shared -o {} {} -lboost_context 2>{}", code, source, log);
   const bool good = std::system(command.c_str()) == 0;
   program->log = reel::read_file(log);
   if (good) program->code = reel::read_file(code);
@@ -73,7 +73,7 @@ namespace reel::cuda {
 void open_library(Nvrtc& table) {
   table.nvrtcVersion = [](int* major, int* minor) {
     // What is cached is nobody else's, and of these threads.
-    *major = 0, *minor = static_cast<int>(std::hash<std::string>{}(reel::read_file(REEL_SOFT_GPU_THREADS)) % 1000000);
+    *major = 0, *minor = static_cast<int>(std::hash<std::string>{}(reel::read_file(REEL_EMULATOR_THREADS)) % 1000000);
     return NVRTC_SUCCESS;
   };
   table.nvrtcGetNumSupportedArchs = [](int* count) {

@@ -2,6 +2,8 @@
 #pragma once
 #include <dlfcn.h>
 #include <doctest/doctest.h>
+#include <string>
+#include <vector>
 
 #include <fstream>
 
@@ -26,7 +28,7 @@ class HostKernels {
 
   explicit HostKernels(const std::vector<std::string>& texts) {
     std::ofstream file(folder_ / "kernels.cpp");
-    file << "#include \"" REEL_SOURCE_DIR "/tests/simt_emulator.h\"\n";
+    file << "#include \"" REEL_SOURCE_DIR "/tests/emulator/simt_emulator.h\"\n";
     for (const std::string& text : texts) file << text;
     for (std::size_t i = 0; i < texts.size(); ++i) file << fmt::format("CALL({})\n", name(i));
     file.close();
