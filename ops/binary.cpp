@@ -29,7 +29,7 @@ DERIVATIVE_B(Atan2) { return -a / (a * a + b * b); }
 DERIVATIVE_A(Hypot) { return a / where(equal(y, 0), 1, y); }  // 0 at the origin
 DERIVATIVE_B(Hypot) { return b / where(equal(y, 0), 1, y); }
 DERIVATIVE_A(MakeComplex) { return 1; }
-DERIVATIVE_B(MakeComplex) { return Tensor::full({}, {0, 1}, y.dtype(), y.backend()); }
+DERIVATIVE_B(MakeComplex) { return full({}, {0, 1}, y.dtype(), y.backend()); }
 DERIVATIVE_A(ModRelu) { return {relu_backward, y}; }  // 0 where the unit is off, and at a = 0
 DERIVATIVE_B(ModRelu) { return sign(y); }
 DERIVATIVE_A(ReluBackward) { return abs(sign(b)); }

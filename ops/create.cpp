@@ -1,6 +1,9 @@
-// Creates tensors; not recorded.
+// Creates tensors. Constants made by full() are ops of a traced program, so that it makes them itself rather than keeps
+// tensors that were made while it was traced. Nothing else here is recorded.
 #include <cmath>
 
+#include "engine/autodiff/primitives.h"
+#include "ops/constant.h"
 #include "ops/ops.h"
 
 namespace reel {
@@ -17,7 +20,24 @@ Tensor filled(const char* name, std::int64_t n, DType dtype, Backend& backend, c
   return cast(Tensor::from(std::span<const double>(values), {n}, backend), dtype);
 }
 
+struct Full {
+  Spec spec;
+  std::complex<double> value;
+  bool operator==(const Full&) const = default;
+  static constexpr Traits traits{
+      .name = "full", .kind = Kind::movement, .saves = Saves::nothing, .differentiable = false};
+  Spec infer(Inputs) const { return spec; }
+  void run(Inputs, Tensor& out) const {
+    out.backend().fill({.dtype = spec.dtype, .n = out.numel(), .value = value, .out = out.data()});
+  }
+};
+REEL_OP(Full)
+
 }  // namespace
+
+Tensor full(const Shape& shape, std::complex<double> value, DType dtype, Backend& backend) {
+  return make_constant([&] { return apply(Full{{dtype, shape, &backend}, value}, {}, Loc::current()); });
+}
 
 Tensor arange(std::int64_t n, DType dtype, Backend& backend, Loc where) {
   return filled("arange", n, dtype, backend, where, [](std::int64_t i) { return static_cast<double>(i); });
@@ -30,10 +50,12 @@ Tensor linspace(double first, double last, std::int64_t n, DType dtype, Backend&
   });
 }
 
-Tensor full_like(Arg x, std::complex<double> value) {
-  return Tensor::full(x->shape(), value, x->dtype(), x->backend());
-}
+Tensor full_like(Arg x, std::complex<double> value) { return full(x->shape(), value, x->dtype(), x->backend()); }
 Tensor zeros_like(Arg x) { return full_like(x, 0); }
 Tensor ones_like(Arg x) { return full_like(x, 1); }
+
+namespace primitive {
+Tensor full(const Spec& spec, double value) { return reel::full(spec.shape, value, spec.dtype, *spec.backend); }
+}  // namespace primitive
 
 }  // namespace reel

@@ -69,9 +69,19 @@ void check_takes(DType dtype) {
   if (!takes<F>(dtype)) rule_error("{} elements are not supported", name_of(dtype));
 }
 
+/// Have two functors the same parameters? These are doubles.
+template <class F>
+bool same_parameters([[maybe_unused]] const F& a, [[maybe_unused]] const F& b) {
+  if constexpr (std::is_empty_v<F>)
+    return true;
+  else
+    return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
 template <class F>
 struct Unary {
   [[no_unique_address]] F f;
+  bool operator==(const Unary& other) const { return same_parameters(f, other.f); }
   static constexpr Traits traits{.name = F::name,
                                  .kind = Kind::elementwise,
                                  .cost = cost_of<F>,
@@ -124,6 +134,7 @@ inline bool broadcast_rows(Inputs in, Mapped sharded) {
 template <class F>
 struct Binary {
   [[no_unique_address]] F f;
+  bool operator==(const Binary& other) const { return same_parameters(f, other.f); }
   static constexpr Traits traits{.name = F::name,
                                  .kind = Kind::elementwise,
                                  .cost = cost_of<F>,

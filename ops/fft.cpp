@@ -28,6 +28,7 @@ Shape with_last(Shape shape, std::int64_t n) {
 struct Fft {  // complex [..., n] -> [..., n]
   bool inverse;
   double scale;
+  bool operator==(const Fft&) const = default;
   static constexpr Traits traits = transform("fft");
   Spec infer(Inputs in) const {
     if (!is_complex(in[0].dtype())) rule_error("{} elements are not supported", name_of(in[0].dtype()));
@@ -52,6 +53,7 @@ REEL_OP(Fft)
 /// `ends` and `inner` multiply the coefficients, as in RealFftArgs.
 struct Rfft {  // real [..., n] -> complex [..., n / 2 + 1]
   double ends, inner;
+  bool operator==(const Rfft&) const = default;
   static constexpr Traits traits = transform("rfft");
   Spec infer(Inputs in) const {
     if (!is_floating(in[0].dtype())) rule_error("{} elements are not supported", name_of(in[0].dtype()));
@@ -71,6 +73,7 @@ REEL_OP(Rfft)
 struct Irfft {  // complex [..., n / 2 + 1] -> real [..., n]
   std::int64_t n;
   double ends, inner;
+  bool operator==(const Irfft&) const = default;
   static constexpr Traits traits = transform("irfft");
   Spec infer(Inputs in) const {
     if (!is_complex(in[0].dtype())) rule_error("{} elements are not supported", name_of(in[0].dtype()));

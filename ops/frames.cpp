@@ -7,6 +7,7 @@ namespace {
 
 struct Frame {  // [..., n] -> [..., frames, size]
   std::int64_t size, hop;
+  bool operator==(const Frame&) const = default;
   static constexpr Traits traits{.name = "frame", .kind = Kind::movement, .saves = Saves::nothing, .linear = true};
   Spec infer(Inputs in) const {
     if (in[0].rank() == 0) rule_error("one axis or more is needed");
@@ -38,6 +39,7 @@ REEL_OP(Frame)
 
 struct OverlapAdd {  // [..., frames, size] -> [..., (frames - 1) hop + size]
   std::int64_t hop;
+  bool operator==(const OverlapAdd&) const = default;
   static constexpr Traits traits{.name = "overlap_add", .saves = Saves::nothing, .linear = true};
   Spec infer(Inputs in) const {
     check_takes<Add>(in[0].dtype());

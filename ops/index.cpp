@@ -33,11 +33,13 @@ Tensor step_by_step(const O& op, Inputs in, Mapped mapped, std::int64_t steps) {
 
 struct IndexSelect {  // x [before, n, after], index [...] -> [before, ..., after]
   int axis;
+  bool operator==(const IndexSelect&) const = default;
   static constexpr Traits traits{.name = "index_select", .saves = Saves::inputs};
   Spec infer(Inputs in) const {
     check_index(in[1]);
     return {in[0].dtype(), replaced(in[0].shape(), axis, 1, in[1].shape()), &in[0].backend()};
   }
+  double flops(Inputs) const { return 0; }
   void run(Inputs in, Tensor& out) const {
     const Shape& s = in[0].shape();
     out.backend().gather_rows({.dtype = out.dtype(),
@@ -67,6 +69,7 @@ REEL_OP(IndexSelect)
 struct IndexAdd {  // values [before, ..., after], index [...] -> [before, count, after]
   int axis;
   std::int64_t count;
+  bool operator==(const IndexAdd&) const = default;
   static constexpr Traits traits{.name = "index_add", .saves = Saves::inputs};
   Spec infer(Inputs in) const {
     check_index(in[1]);
@@ -110,6 +113,7 @@ Tensor stacked(Inputs in, Mapped mapped, std::size_t i, std::int64_t steps) {
 
 struct TakeAlong {  // x [before, n, after], index [before, m, after] -> [before, m, after]
   int axis;
+  bool operator==(const TakeAlong&) const = default;
   static constexpr Traits traits{.name = "take_along", .saves = Saves::inputs};
   Spec infer(Inputs in) const {
     check_index(in[1]);
@@ -118,6 +122,7 @@ struct TakeAlong {  // x [before, n, after], index [before, m, after] -> [before
       rule_error("the index must have the extents of the tensor, but for axis {}", axis);
     return {in[0].dtype(), index, &in[0].backend()};
   }
+  double flops(Inputs) const { return 0; }
   void run(Inputs in, Tensor& out) const {
     const Shape& s = in[0].shape();
     out.backend().take_along({.dtype = out.dtype(),
@@ -140,6 +145,7 @@ REEL_OP(TakeAlong)
 struct ScatterAdd {  // values and index [before, m, after] -> [before, n, after]
   int axis;
   std::int64_t n;
+  bool operator==(const ScatterAdd&) const = default;
   static constexpr Traits traits{.name = "scatter_add", .saves = Saves::inputs};
   Spec infer(Inputs in) const {
     check_index(in[1]);
@@ -209,7 +215,7 @@ Tensor place(Arg value, Arg index, std::int64_t n) {
 }
 Tensor one_hot(Arg index, std::int64_t n, DType dtype) {
   if (dtype == DType::boolean) return cast({one_hot(index, n), index.where}, dtype);
-  const Tensor ones = Tensor::full(index->shape(), 1, dtype, index->backend());
+  const Tensor ones = full(index->shape(), 1, dtype, index->backend());
   return place({ones, index.where}, index, n);
 }
 

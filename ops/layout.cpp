@@ -31,6 +31,7 @@ std::vector<std::int64_t> dims_of(const Shape& s) { return {s.begin(), s.end()};
 
 struct Reshape {
   Shape shape;
+  bool operator==(const Reshape&) const = default;
   static constexpr Traits traits = layout("reshape");
   Spec infer(Inputs in) const {
     if (shape.numel() != in[0].numel()) rule_error("{} elements do not fill shape {}", in[0].numel(), shape.str());
@@ -46,6 +47,7 @@ REEL_OP(Reshape)
 struct Permute {
   std::array<std::int8_t, Shape::max_rank> order{};
   int rank = 0;
+  bool operator==(const Permute&) const = default;
   static constexpr Traits traits = layout("permute");
   std::size_t axis(int i) const { return static_cast<std::size_t>(order[static_cast<std::size_t>(i)]); }
   Spec infer(Inputs in) const {
@@ -83,6 +85,7 @@ REEL_OP(Permute)
 
 struct Expand {
   Shape shape;
+  bool operator==(const Expand&) const = default;
   static constexpr Traits traits = layout("expand");
   Spec infer(Inputs in) const {
     const auto both = broadcast(in[0].shape(), shape);
@@ -107,6 +110,7 @@ REEL_OP(Expand)
 /// Slices along axis 0 are views.
 struct LeadingSlice {
   std::int64_t first, last;
+  bool operator==(const LeadingSlice&) const = default;
   static constexpr Traits traits = layout("slice_leading");
   Spec infer(Inputs in) const {
     if (in[0].rank() == 0) rule_error("a scalar has no axis to slice");
@@ -125,6 +129,7 @@ REEL_OP(LeadingSlice)
 struct Slice {
   int axis;
   std::int64_t first, last;
+  bool operator==(const Slice&) const = default;
   static constexpr Traits traits = layout("slice");
   Spec infer(Inputs in) const {
     if (first < 0 || last < first || last > in[0].dim(axis))
@@ -146,6 +151,7 @@ REEL_OP(Slice)
 struct Pad {
   int axis;
   std::int64_t before, after;
+  bool operator==(const Pad&) const = default;
   static constexpr Traits traits = layout("pad");
   Spec infer(Inputs in) const {
     if (before < 0 || after < 0) rule_error("the number of zeros is 0 or more, got {} and {}", before, after);
@@ -167,6 +173,7 @@ REEL_OP(Pad)
 
 struct Concat {
   int axis;
+  bool operator==(const Concat&) const = default;
   static constexpr Traits traits = layout("concat");
   Spec infer(Inputs in) const {
     Shape shape = in[0].shape();
@@ -216,6 +223,7 @@ REEL_OP(Concat)
 struct Roll {
   int axis;
   std::int64_t shift;
+  bool operator==(const Roll&) const = default;
   static constexpr Traits traits = layout("roll");
   Spec infer(Inputs in) const { return in[0].spec(); }
   void run(Inputs in, Tensor& out) const {
@@ -258,6 +266,7 @@ REEL_OP(Roll)
 
 struct Flip {
   int axis;
+  bool operator==(const Flip&) const = default;
   static constexpr Traits traits = layout("flip");
   Spec infer(Inputs in) const { return in[0].spec(); }
   void run(Inputs in, Tensor& out) const {

@@ -7,6 +7,7 @@ namespace {
 
 struct Pinv {
   double rcond;
+  bool operator==(const Pinv&) const = default;
   static constexpr Traits traits{.name = "pinv"};
   Spec infer(Inputs in) const {
     check_matrix(in[0]);

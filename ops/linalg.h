@@ -8,6 +8,7 @@ namespace reel {
 // ---- solve.cpp ------------------------------------------------------------------------------------------------------
 struct SolveFlags {
   bool adjoint = false;  // solve with A^H
+  bool operator==(const SolveFlags&) const = default;
 };
 /// X with A X = B: [..., n, n] [..., n, k] -> [..., n, k]; an operand of two axes is shared by the whole batch. Throws
 /// Error when A is singular.
@@ -18,6 +19,7 @@ struct TriangularFlags {
   bool unit_diagonal = false;  // the diagonal counts as ones
   bool adjoint = false;        // solve with A^H
   double tolerance = 0;        // throws when a diagonal element is 0, or at most this times the largest one
+  bool operator==(const TriangularFlags&) const = default;
 };
 /// The same for one triangle of A; the other elements are not read and have gradient 0.
 Tensor triangular_solve(Arg A, Arg B, TriangularFlags flags = {});

@@ -10,10 +10,12 @@ namespace {
 /// What is applied to an operand before the product.
 struct Side {
   bool transpose, conj;
+  bool operator==(const Side&) const = default;
 };
 
 struct Matmul {
   Side a, b;
+  bool operator==(const Matmul&) const = default;
   static constexpr Traits traits{.name = "matmul", .saves = Saves::inputs};
 
   struct Sizes {
@@ -37,6 +39,11 @@ struct Matmul {
       rule_error("leading axes differ: {} and {}", leading(x).str(), leading(y).str());
     const Shape lead = x.rank() > 2 ? leading(x) : leading(y);
     return {x.dtype(), lead.insert(lead.rank(), m).insert(lead.rank() + 1, n), &x.backend()};
+  }
+
+  double flops(Inputs in) const {
+    const double inner = static_cast<double>(sizes(in[0], in[1]).k);
+    return static_cast<double>(infer(in).shape.numel()) * 2 * inner * (is_complex(in[0].dtype()) ? 4 : 1);
   }
 
   void run(Inputs in, Tensor& out) const {

@@ -45,7 +45,7 @@ Tensors for_all_steps(Inputs in, Mapped mapped, std::int64_t steps);
 inline Tensor adjoint(const Tensor& x) { return conj(transpose(x)); }
 /// The gradient, or zeros if it is undefined.
 inline Tensor or_zeros(const Tensor& gradient, const Tensor& value) {
-  return gradient.defined() ? gradient : Tensor::zeros(value.shape(), value.dtype(), value.backend());
+  return gradient.defined() ? gradient : zeros_like(value);
 }
 /// The identity matrix of x's size, dtype and device.
 inline Tensor eye_like(const Tensor& x) { return eye(x.dim(-1), x.dtype(), x.backend()); }

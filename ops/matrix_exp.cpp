@@ -24,7 +24,7 @@ Tensor product(const Tensor& a, const Tensor& b) { return matmul(a, b); }
 Tensor quotient(const Tensor& a, const Tensor& b) { return solve(adjoint(a), b, {.adjoint = true}); }
 
 const Tensor& value(const Pair& a) { return a.x; }
-Pair unit(const Pair& a) { return {eye_like(a.x), Tensor::zeros(a.x.shape(), a.x.dtype(), a.x.backend())}; }
+Pair unit(const Pair& a) { return {eye_like(a.x), zeros_like(a.x)}; }
 Pair operator*(const Pair& a, double factor) { return {a.x * factor, a.dx * factor}; }
 Pair operator+(const Pair& a, const Pair& b) { return {a.x + b.x, a.dx + b.dx}; }
 Pair operator-(const Pair& a, const Pair& b) { return {a.x - b.x, a.dx - b.dx}; }

@@ -13,6 +13,7 @@ Tensor squared_size(const Tensor& x) { return is_complex(x.dtype()) ? real(x * c
 
 struct Norm {  // rows [..., n], real or complex -> real [...]
   double p;
+  bool operator==(const Norm&) const = default;
   static constexpr Traits traits{.name = "norm"};
   Spec infer(Inputs in) const {
     const Tensor& x = in[0];

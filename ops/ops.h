@@ -187,6 +187,9 @@ Tensor arange(std::int64_t n, DType dtype = DType::i32, Backend& backend = reel:
 /// n equally spaced values from first to last, both included.
 Tensor linspace(double first, double last, std::int64_t n, DType dtype = DType::f32, Backend& backend = reel::backend(),
                 Loc where = Loc::current());
+/// A constant. Unlike Tensor::full it is an op of a traced program, which computes it each time.
+Tensor full(const Shape& shape, std::complex<double> value, DType dtype = DType::f32,
+            Backend& backend = reel::backend());
 /// A constant of x's spec.
 Tensor full_like(Arg x, std::complex<double> value);
 Tensor zeros_like(Arg x);

@@ -39,6 +39,7 @@ bool keeps_rows(const Tensor& x, const Shape& shape) { return shape.rank() == x.
 
 struct SumTo {
   Shape shape;
+  bool operator==(const SumTo&) const = default;
   static constexpr Traits traits{.name = "sum", .saves = Saves::nothing, .linear = true};
   Spec infer(Inputs in) const {
     if (in[0].dtype() == DType::boolean) refuse(DType::boolean, ". Hint: cast to i32");
@@ -57,6 +58,7 @@ REEL_OP(SumTo)
 template <Reduction kind>
 struct Extreme {
   Shape shape;
+  bool operator==(const Extreme&) const = default;
   static constexpr Traits traits{.name = kind == Reduction::max ? "max" : "min"};
   Spec infer(Inputs in) const {
     if (!is_floating(in[0].dtype()) && in[0].dtype() != DType::i32) refuse(in[0].dtype());
@@ -78,6 +80,7 @@ REEL_OP(Extreme<Reduction::min>)
 template <Reduction kind>
 struct Logical {  // max of bool is "any", min is "all"
   Shape shape;
+  bool operator==(const Logical&) const = default;
   static constexpr Traits traits{.name = kind == Reduction::max ? "any" : "all", .differentiable = false};
   Spec infer(Inputs in) const {
     if (in[0].dtype() != DType::boolean)
@@ -94,6 +97,7 @@ REEL_OP(Logical<Reduction::min>)
 template <bool largest>
 struct PlaceOfExtreme {
   int axis;
+  bool operator==(const PlaceOfExtreme&) const = default;
   static constexpr Traits traits{.name = largest ? "argmax" : "argmin", .differentiable = false};
   Spec infer(Inputs in) const {
     if (!is_floating(in[0].dtype()) && in[0].dtype() != DType::i32) refuse(in[0].dtype());
@@ -121,6 +125,7 @@ REEL_OP(PlaceOfExtreme<false>)
 struct Cumsum {
   int axis;
   bool reverse;
+  bool operator==(const Cumsum&) const = default;
   static constexpr Traits traits{.name = "cumsum", .saves = Saves::nothing, .linear = true};
   Spec infer(Inputs in) const {
     if (in[0].dtype() == DType::boolean) refuse(DType::boolean, ". Hint: cast to i32");
@@ -204,7 +209,7 @@ Tensor prod(Arg x, const Axes& axes, bool keep_dims) {
     order.insert(order.end(), r.rest.begin(), r.rest.end());
     const Shape columns = r.dropped.insert(0, r.count);
     Tensor y = reshape({permute(x, order), x.where}, {columns.begin(), columns.end()});
-    if (r.count == 0) y = Tensor::full(r.dropped.insert(0, 1), 1, x->dtype(), x->backend());
+    if (r.count == 0) y = full(r.dropped.insert(0, 1), 1, x->dtype(), x->backend());
     Tensor odd;  // the product of elements left over without a partner
     for (std::int64_t n = r.count; n > 1; n /= 2) {
       if (n % 2 == 1) {

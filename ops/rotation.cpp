@@ -34,6 +34,7 @@ void run_layer(const RotationLayer& layer, const Tensor& x, const void* C, const
 
 struct Exchange {
   RotationLayer layer;
+  bool operator==(const Exchange&) const = default;
   static constexpr Traits traits{.name = "exchange", .kind = Kind::movement, .saves = Saves::nothing, .linear = true};
   Spec infer(Inputs in) const {
     check_layer(layer, in[0]);
@@ -48,6 +49,7 @@ REEL_OP(Exchange)
 
 struct Rotate {  // x [..., n], C [n], S [n]
   RotationLayer layer;
+  bool operator==(const Rotate&) const = default;
   static constexpr Traits traits{.name = "rotate", .kind = Kind::movement, .saves = Saves::inputs};
   Spec infer(Inputs in) const {
     check_layer(layer, in[0]);
@@ -155,7 +157,7 @@ Tensor Rotations::signs(DType dtype, Backend& backend) const {
 namespace {
 /// Gathers from values [k] with `last` appended, by index [...] -> [...].
 Tensor look_up(const Tensor& index, const Tensor& values, double last) {
-  const Tensor extended = concat({values, Tensor::full({1}, last, values.dtype(), values.backend())}, 0);
+  const Tensor extended = concat({values, full({1}, last, values.dtype(), values.backend())}, 0);
   const Tensor rows = embedding(index, reshape(extended, {-1, 1}));
   return reshape(rows, {index.shape().begin(), index.shape().end()});
 }

@@ -9,6 +9,7 @@ namespace reel {
 /// half with its second. Coordinates left over at the end are unpaired.
 struct RotationLayer {
   std::int64_t offset = 0, distance = 1;
+  bool operator==(const RotationLayer&) const = default;
   /// The coordinate paired with j of n; j itself when it is unpaired.
   std::int64_t partner(std::int64_t j, std::int64_t n) const;
 };

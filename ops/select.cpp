@@ -37,6 +37,7 @@ REEL_OP(Where3)
 
 struct Cast {
   DType to;
+  bool operator==(const Cast&) const = default;
   static constexpr Traits traits{.name = "cast", .kind = Kind::elementwise, .saves = Saves::nothing};
   Spec infer(Inputs in) const { return {to, in[0].shape(), &in[0].backend()}; }
   void run(Inputs in, Tensor& out) const {
@@ -73,7 +74,7 @@ Tensor cast(Arg x, DType dtype) {
 
 Tensor real(Arg x) { return cast(x, real_of(x->dtype())); }
 
-Tensor constant(double value, const Tensor& x) { return Tensor::full({}, value, x.dtype(), x.backend()); }
+Tensor constant(double value, const Tensor& x) { return full({}, value, x.dtype(), x.backend()); }
 
 Tensor share(const Tensor& condition, const Tensor& a, const Tensor& b) {
   return cast(condition, a.dtype()) + 0.5 * cast(equal(a, b), a.dtype());

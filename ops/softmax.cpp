@@ -44,6 +44,7 @@ REEL_OP(Logsumexp)
 
 struct Standardize {  // (x - mean) / sqrt(variance + epsilon)
   double epsilon;
+  bool operator==(const Standardize&) const = default;
   static constexpr Traits traits{.name = "standardize"};
   Spec infer(Inputs in) const {
     if (!(epsilon > 0)) rule_error("epsilon is above 0, got {}", epsilon);

@@ -22,6 +22,7 @@ Tensor outer(const Spec& spec, const Tensor& l, const Tensor& r) {
 
 struct Solve {  // A [..., n, n], B [..., n, k] -> [..., n, k]
   SolveFlags flags;
+  bool operator==(const Solve&) const = default;
   static constexpr Traits traits{.name = "solve"};
   Spec infer(Inputs in) const {
     check_equations(in);
@@ -52,6 +53,7 @@ REEL_OP(Solve)
 
 struct TriangularSolve {  // A [..., n, n], B [..., n, k] -> [..., n, k]
   TriangularFlags flags;
+  bool operator==(const TriangularSolve&) const = default;
   static constexpr Traits traits{.name = "triangular_solve"};
   Spec infer(Inputs in) const {
     check_equations(in);

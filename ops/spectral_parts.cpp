@@ -13,6 +13,7 @@ namespace {
 
 struct ReciprocalGaps {  // w [..., n] -> [..., n, n]
   GapOptions options;
+  bool operator==(const ReciprocalGaps&) const = default;
   static constexpr Traits traits{.name = "reciprocal_gaps", .saves = Saves::output};
   double sign() const { return options.sums ? -1 : 1; }
 

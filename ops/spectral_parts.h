@@ -8,6 +8,7 @@ struct GapOptions {
   const char* subject = "reciprocal_gaps";  // the subject of warnings
   bool sums = false;                        // 1 / (w_j + w_i) instead
   bool diagonal = false;                    // do zeros on the diagonal cause a warning?
+  bool operator==(const GapOptions&) const = default;
 };
 /// 1 / (w_j - w_i) at [..., i, j]: [..., n] -> [..., n, n]; 0 on the diagonal, and where the difference is at most
 /// 10 n epsilon max|w|, with a warning.

@@ -59,7 +59,7 @@ struct SpectralRadius {  // A [..., n, n] -> rho [...], lambda [...], right u [.
   static Tensor bordered(const Tensor& A, const Tensor& lambda, const Tensor& right, const Tensor& left) {
     const std::int64_t n = A.dim(-1);
     const Tensor shifted = A - column(column(lambda)) * eye(n, lambda.dtype(), A.backend());
-    const Tensor corner = Tensor::zeros(column(column(lambda)).shape(), lambda.dtype(), A.backend());
+    const Tensor corner = full(column(column(lambda)).shape(), 0, lambda.dtype(), A.backend());
     const Tensor M = concat({concat({shifted, right}, -1), concat({adjoint(left), corner}, -1)}, -2);
     const Tensor simple = real(matmul(adjoint(left), right)) > 0.5;
     return where(simple, M, eye(n + 1, lambda.dtype(), A.backend()));

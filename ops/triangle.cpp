@@ -1,4 +1,5 @@
 // Parts of matrices: diagonals and triangles of the last two axes.
+#include "ops/constant.h"
 #include "ops/ops.h"
 
 namespace reel {
@@ -77,9 +78,6 @@ Tensor diag_embed(Arg x) { return apply(DiagEmbed{}, {&x.tensor()}, x.where); }
 Tensor tril(Arg x, std::int64_t k) { return where({below("tril", x, k), x.where}, x, 0.0); }
 Tensor triu(Arg x, std::int64_t k) { return where({below("triu", x, k - 1), x.where}, 0.0, x); }
 
-Tensor eye(std::int64_t n, DType dtype, Backend& backend) {
-  const NoGrad no_grad;
-  return diag_embed(Tensor::full({n}, 1, dtype, backend));
-}
+Tensor eye(std::int64_t n, DType dtype, Backend& backend) { return diag_embed(full({n}, 1, dtype, backend)); }
 
 }  // namespace reel

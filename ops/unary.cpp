@@ -44,8 +44,8 @@ DERIVATIVE(Floor) { return 0; }
 DERIVATIVE(Ceil) { return 0; }
 DERIVATIVE(Round) { return 0; }
 DERIVATIVE(Trunc) { return 0; }
-DERIVATIVE(Imag) { return Tensor::full({}, {0, -1}, x.dtype(), x.backend()); }
-DERIVATIVE(Angle) { return Tensor::full({}, {0, -1}, x.dtype(), x.backend()) / x; }
+DERIVATIVE(Imag) { return full({}, {0, -1}, x.dtype(), x.backend()); }
+DERIVATIVE(Angle) { return full({}, {0, -1}, x.dtype(), x.backend()) / x; }
 
 #define REEL_DEFINE(F, f) \
   Tensor f(Arg x) { return apply(Unary<F>{}, {&x.tensor()}, x.where); }

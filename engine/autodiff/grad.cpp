@@ -102,7 +102,7 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
       if (outputs[i].numel() != 1)
         fail("grad", where, "the output is {}; without a cotangent it must be a scalar. Hint: sum() or mean() it",
              outputs[i].spec().str());
-      seed = Tensor::full(outputs[i].shape(), 1, outputs[i].dtype(), outputs[i].backend());
+      seed = primitive::full(outputs[i].spec(), 1);
     }
     if (seed.defined() && is_reached(outputs[i])) accumulate(gradient[number(outputs[i])], std::move(seed));
   }
@@ -159,7 +159,7 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
   Tensors result;
   for (const Tensor& x : xs) {
     const Tensor& g = gradient[number(x)];
-    result.push_back(g.defined() ? g : Tensor::zeros(x.shape(), x.dtype(), x.backend()));
+    result.push_back(g.defined() ? g : primitive::full(x.spec(), 0));
   }
   return result;
 }

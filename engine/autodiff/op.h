@@ -2,6 +2,7 @@
 //
 //   struct Roll {
 //     std::int64_t shift;
+//     bool operator==(const Roll&) const = default;
 //     static constexpr Traits traits{.name = "roll", .kind = Kind::movement};
 //     Spec infer(Inputs in) const;             // dtype and shape of the result, or rule_error(the rule and the values)
 //     void run(Inputs in, Tensor& out) const;  // calls the backend; the caller has allocated out
@@ -19,11 +20,14 @@
 //   std::optional<FusedCall> fuse(Inputs in) const;                       the call in a fusion group, if it can be
 //   bool memory_bound(Inputs in) const;                                   is hoisting this call not worth it?
 //   bool is_gather(Inputs in) const;                                      does it gather rows of in[0] by in[1]?
-//   bool prepack(Inputs in, Mapped constant, Attrs& better, Tensors& replaced) const;
+//   double flops(Inputs in) const;                                        its operations, if not Traits::cost an
+//   element bool prepack(Inputs in, Mapped constant, Attrs& better, Tensors& replaced) const;
 //                                                                         a faster call with the same result
 #pragma once
+#include <concepts>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -169,6 +173,10 @@ struct Op {
   bool (*memory_bound)(const Attrs&, Inputs);
   /// True if row i of the result [B, ...] is row in[1][i] of in[0], in[1] being [B].
   bool (*is_gather)(const Attrs&, Inputs);
+  /// Operations of a call, in additions.
+  double (*flops)(const Attrs&, Inputs);
+  /// Have two calls of the op the same attributes?
+  bool (*same)(const Attrs&, const Attrs&);
   /// For a call that a loop makes many times: writes a faster call with the same result to `better` and `replaced`
   /// (undefined: the argument stays). It may hold tensors made from the constant inputs. False: there is none.
   bool (*prepack)(const Attrs&, Inputs, Mapped constant, Attrs& better, Tensors& replaced);
@@ -192,7 +200,15 @@ Op make_op() {
         .fuse = nullptr,
         .memory_bound = nullptr,
         .is_gather = nullptr,
+        .flops = nullptr,
+        .same = nullptr,
         .prepack = nullptr};
+  static_assert(std::is_empty_v<O> || std::equality_comparable<O>,
+                "an op with attributes compares them: bool operator==(const O&) const = default;");
+  if constexpr (std::is_empty_v<O>)
+    op.same = [](const Attrs&, const Attrs&) { return true; };
+  else
+    op.same = [](const Attrs& a, const Attrs& b) { return a.as<O>() == b.as<O>(); };
   constexpr bool many = requires(const O& o) { o.outputs(); };
   if constexpr (many) {
     op.outputs = [](const Attrs& a) { return static_cast<std::size_t>(a.as<O>().outputs()); };
@@ -221,6 +237,8 @@ Op make_op() {
     op.fuse = [](const Attrs& a, Inputs in) { return a.as<O>().fuse(in); };
   if constexpr (requires(const O& o, Inputs in) { o.memory_bound(in); })
     op.memory_bound = [](const Attrs& a, Inputs in) { return a.as<O>().memory_bound(in); };
+  if constexpr (requires(const O& o, Inputs in) { o.flops(in); })
+    op.flops = [](const Attrs& a, Inputs in) { return a.as<O>().flops(in); };
   if constexpr (requires(const O& o, Inputs in) { o.is_gather(in); })
     op.is_gather = [](const Attrs& a, Inputs in) { return a.as<O>().is_gather(in); };
   if constexpr (requires(const O& o, Inputs in, Mapped v, Attrs& b, Tensors& r) { o.prepack(in, v, b, r); })
@@ -242,6 +260,9 @@ const Op& op_of() {
 /// Registers an op. Use it once per op, at namespace scope of its .cpp file.
 #define REEL_OP(...) \
   [[maybe_unused]] static const bool REEL_OP_NAME(__LINE__) = (op_registry().push_back(&op_of<__VA_ARGS__>()), true);
+
+/// The spec of an op's one result; none if the arguments break its rule.
+std::optional<Spec> try_infer(const Op& op, const Attrs& attrs, Inputs in);
 
 /// Runs an op (or only infers shapes while a program is traced) and records it on the current tape, if there is one.
 Tensor apply(const Op& op, const Attrs& attrs, Inputs in, const Loc& where);

@@ -5,6 +5,8 @@
 
 namespace reel::primitive {
 
+/// A tensor of this spec whose elements are all the same.
+Tensor full(const Spec& spec, double value);
 /// a + b, same spec.
 Tensor add(const Tensor& a, const Tensor& b);
 /// x times a scalar.

@@ -104,6 +104,16 @@ void Tape::record(const Op& op, const Attrs& attrs, Inputs in, std::span<const T
   for (const Tensor& t : out) keep(t, (reads & 2) != 0);
 }
 
+std::optional<Spec> try_infer(const Op& op, const Attrs& attrs, Inputs in) {
+  Spec spec;
+  try {
+    op.infer(attrs, in, {&spec, 1});
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return spec;
+}
+
 Tensor apply(const Op& op, const Attrs& attrs, Inputs in, const Loc& where) {
   Spec spec;
   Tensor out;

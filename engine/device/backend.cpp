@@ -3,12 +3,19 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "engine/core/error.h"
 
 namespace reel {
 
 void StoragePtr::destroy() { storage_->backend->release(storage_); }
+
+namespace {
+std::atomic<std::uint64_t> backends_made{0};
+}
+
+Backend::Backend() : serial_(++backends_made) {}
 
 void Backend::unsupported(const char* kernel) const {
   throw Error(name(), fmt::format("{} is not supported by this backend", kernel));

@@ -84,7 +84,10 @@ struct NotCapturable : std::runtime_error {
 
 class Backend {
  public:
+  Backend();
   virtual ~Backend() = default;
+  /// A number that no other backend of this process has or had.
+  std::uint64_t serial() const { return serial_; }
   /// What --device takes: "cpu", "cuda", "cuda:1".
   virtual std::string name() const = 0;
   /// Allocates `bytes` bytes, aligned for vector loads; throws OutOfMemory.
@@ -177,6 +180,9 @@ class Backend {
 
  protected:
   [[noreturn]] void unsupported(const char* kernel) const;
+
+ private:
+  std::uint64_t serial_;
 };
 
 /// Creates the backend of a device on its first use; `rest` is the part of its name after the kind, such as ":1".

@@ -7,6 +7,14 @@ namespace reel {
 
 namespace {
 
+/// "2.6 Mflop"
+std::string amount_text(double amount, const char* unit) {
+  constexpr const char* prefixes[] = {"", "k", "M", "G", "T"};
+  std::size_t prefix = 0;
+  for (; amount >= 999.5 && prefix < 4; ++prefix) amount /= 1000;
+  return fmt::format("{:.3g} {}{}", amount, prefixes[prefix], unit);
+}
+
 /// Turns a symbolic tape into a program: gives each value an id, and leaves out nodes that no output needs.
 Traced collect(const Tape& tape, const Tensors& inputs, const Tensors& outputs) {
   Traced out;
@@ -118,7 +126,25 @@ int Program::producer(int id) const {
   return id < inputs + consts ? -1 : static_cast<int>(after - nodes.begin()) - 1;
 }
 
-std::string Program::str() const {
+Program::Cost Program::cost(const Node& node) const {
+  if (node.op->alias) return {};
+  Cost cost;
+  double elements = 0;  // of the larger of arguments and results, as a reduction is made of what it reads
+  const auto add = [&](int s) {
+    const auto n = static_cast<double>(values[s].shape.numel());
+    cost.bytes += n * static_cast<double>(size_of(values[s].dtype));
+    elements = std::max(elements, n);
+  };
+  for (int s : node.in) add(s);
+  for (int s = node.out; s < node.out + node.num_outputs; ++s) add(s);
+  if (node.op->flops)
+    cost.flops = node.op->flops(node.attrs, pointers(abstract_inputs(node)));
+  else
+    cost.flops = node.op->traits.kind == Kind::movement ? 0 : elements * node.op->traits.cost;
+  return cost;
+}
+
+std::string Program::str(Text kind) const {
   const auto range = [](const char* name, int first, int n) {
     return n == 0   ? std::string()
            : n == 1 ? fmt::format("{} %{}\n", name, first)
@@ -126,9 +152,15 @@ std::string Program::str() const {
   };
   std::string text = range("inputs", 0, inputs) + range("consts", inputs, consts);
   for (const Node& n : nodes) {
-    text += fmt::format("%{} = {}(", n.out, n.op->traits.name);
-    for (std::size_t i = 0; i < n.in.size(); ++i) text += fmt::format("{}%{}", i ? ", " : "", n.in[i]);
-    text += fmt::format(") {}\n", values[n.out].str());
+    std::string line = fmt::format("%{} = {}(", n.out, n.op->traits.name);
+    for (std::size_t i = 0; i < n.in.size(); ++i) line += fmt::format("{}%{}", i ? ", " : "", n.in[i]);
+    line += fmt::format(") {}", values[n.out].str());
+    if (kind == Text::costs && !n.op->alias) {
+      const Cost c = cost(n);
+      line = fmt::format("{:<55} {:>10} {:>9}", line, c.flops > 0 ? amount_text(c.flops, "flop") : "",
+                         amount_text(c.bytes, "B"));
+    }
+    text += line + "\n";
   }
   text += "outputs";
   for (int s : outputs) text += fmt::format(" %{}", s);

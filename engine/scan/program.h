@@ -30,8 +30,17 @@ struct Program {
   Tensors abstract_inputs(const Node& node) const;
   /// The index of the node that produces a value, or -1 for inputs and consts.
   int producer(int id) const;
+  enum class Text {
+    plain,
+    costs,  // with the operations and the memory traffic of each node
+  };
   /// One line a node: "%5 = matmul(%0, %3) f32 (20, 128)".
-  std::string str() const;
+  std::string str(Text text = Text::plain) const;
+  /// What a node computes, in additions, and the bytes that it reads and writes.
+  struct Cost {
+    double flops = 0, bytes = 0;
+  };
+  Cost cost(const Node& node) const;
 };
 
 /// A program and its consts: the tensors that the traced function used besides its inputs.

@@ -47,51 +47,26 @@ ScanResult scan(const Step& step, const Tensors& state, const Tensors& xs, const
     next.state.insert(next.state.end(), next.y.begin(), next.y.end());
     return next.state;
   });
-  return run_scan(
-      {std::move(traced.program), state, xs, std::move(traced.consts), length, options.reverse, options.passes, 0},
-      where);
+  const Signature signature{.carries = static_cast<int>(state.size()),
+                            .length = length,
+                            .reverse = options.reverse,
+                            .save_carries = Tape::current() != nullptr};
+  const Tensors consts = std::move(traced.consts);
+  traced.consts.clear();
+  const Tensors results = run_plan(plan_of(std::move(traced), signature, options.passes), state, xs, consts, where);
+  const auto ys = results.begin() + signature.carries;
+  return {{results.begin(), ys}, {ys, results.end()}};
 }
 
-ScanResult run_scan(ScanCall call, const Loc& where) {
-  if (call.passes.delay_gathers) delay_gathers(call);
-  if (call.passes.hoist) hoist(call);
-  dce(call);
-  const bool save_carries = Tape::current() != nullptr;  // a gradient may follow, and needs the states
-  const auto carries = static_cast<std::size_t>(call.carries());
-
-  // Each value is output only once.
-  const std::vector<int> wanted(call.body.outputs.begin() + call.carries(), call.body.outputs.end());
-  call.body.outputs.resize(carries);
-  auto place = [&](int id) {  // the index of a value among the outputs; appends it if it is none
-    const auto first = call.body.outputs.begin() + call.carries();
-    const auto found = std::find(first, call.body.outputs.end(), id);
-    const auto at = static_cast<std::size_t>(found - call.body.outputs.begin());
-    if (found == call.body.outputs.end()) call.body.outputs.push_back(id);
-    return at;
-  };
-  std::vector<std::size_t> places;
-  for (int id : wanted) places.push_back(place(id));
-  if (save_carries && call.passes.rematerialize) {
-    for (int id : choose_residuals(call.body)) place(id);
-  }
-
-  Scan op{std::make_shared<const Program>(std::move(call.body)),
-          call.carries(),
-          call.length,
-          call.reverse,
-          save_carries,
-          call.passes,
-          call.accumulators};
-  Tensors in = call.carry;
-  in.insert(in.end(), call.xs.begin(), call.xs.end());
-  in.insert(in.end(), call.consts.begin(), call.consts.end());
-  const Tensors out = apply_many(op_of<Scan>(), Attrs(op), pointers(in), where);
-
-  ScanResult result;
-  result.last.assign(out.begin(), out.begin() + call.carries());
-  for (std::size_t p : places) result.ys.push_back(out[p]);
-  return result;
-}
+Scan::Scan(PlanPtr p)
+    : plan(std::move(p)),
+      body(plan, &plan->loop.body),
+      carries(plan->loop.signature.carries),
+      length(plan->loop.signature.length),
+      reverse(plan->loop.signature.reverse),
+      save_carries(plan->loop.signature.save_carries),
+      passes(plan->passes),
+      accumulators(plan->loop.signature.accumulators) {}
 
 ScanResult unroll(const Step& step, const Tensors& state, const Tensors& xs, const ScanOptions& options, Loc where) {
   const std::int64_t length = checked_length(xs, options, "unroll", where);
@@ -113,34 +88,6 @@ ScanResult unroll(const Step& step, const Tensors& state, const Tensors& xs, con
     result.ys.push_back(primitive::stack(y));
   }
   return result;
-}
-
-void dce(ScanCall& call) {
-  std::vector<char> used(call.body.values.size(), 0);
-  for (const Program::Node& n : call.body.nodes) {
-    for (int s : n.in) used[s] = 1;
-  }
-  for (int s : call.body.outputs) used[s] = 1;
-  const auto carries = static_cast<std::size_t>(call.carries());
-  std::vector<Spec> specs(call.body.values.begin(), call.body.values.begin() + call.carries());
-  std::vector<std::size_t> kept;
-  Tensors xs;
-  for (std::size_t j = 0; j < call.xs.size(); ++j) {
-    if (!used[carries + j]) continue;
-    kept.push_back(carries + j);
-    specs.push_back(call.body.values[carries + j]);
-    xs.push_back(call.xs[j]);
-  }
-  if (xs.size() == call.xs.size()) return;
-  Traced t = trace(specs, [&](const Tensors& in) {
-    Tensors all(in.begin(), in.begin() + call.carries());
-    all.resize(static_cast<std::size_t>(call.body.inputs));
-    for (std::size_t k = 0; k < kept.size(); ++k) all[kept[k]] = in[carries + k];
-    return eval(call.body, all, call.consts);
-  });
-  call.body = std::move(t.program);
-  call.consts = std::move(t.consts);
-  call.xs = std::move(xs);
 }
 
 REEL_OP(Scan)

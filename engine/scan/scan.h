@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "engine/scan/program.h"
+#include "engine/scan/plan.h"
 
 namespace reel {
 
@@ -15,18 +15,6 @@ struct Next {
   Tensors y;
 };
 using Step = std::function<Next(const Tensors& state, const Tensors& x)>;
-
-/// Passes over the traced step. Each can be switched off; none changes a result.
-struct ScanPasses {
-  bool delay_gathers = true;    // f(table[i]) = f(table)[i], and f(table) is computed once before the loop
-  bool hoist = true;            // what does not depend on the state runs once for all time steps, before the loop
-  bool sink_reductions = true;  // what no state depends on (weight gradients) runs once for all, after the loop
-  bool rematerialize = true;    // chooses which values to save for the backward loop and which to recompute
-  bool fuse = true;             // elementwise calls run in fusion groups, block by block
-  bool shard_batch = true;      // each thread runs its shard of the batch through all time steps
-  bool hoist_inputs = true;     // false: hoist moves only what depends on consts, and stacks nothing over time
-  static ScanPasses none() { return {false, false, false, false, false, false, false}; }
-};
 
 struct ScanOptions {
   bool reverse = false;     // run from the last time step to the first
@@ -55,34 +43,20 @@ ScanResult segmented_scan(const Step& step, const Tensors& state, const Tensors&
 ScanResult unroll(const Step& step, const Tensors& state, const Tensors& xs, const ScanOptions& options = {},
                   Loc where = Loc::current());
 
-// ---- internal: shared by scan.cpp and the passes --------------------------------------------------------------------
-
-/// A loop about to run. The body takes the carries, then one time step of each of xs; it returns the next carries, then
-/// ys.
-struct ScanCall {
-  Program body;
-  Tensors carry;   // the state before the first step
-  Tensors xs;      // [T, ...] each
-  Tensors consts;  // the body's other operands, the same for all steps
-  std::int64_t length = 0;
-  bool reverse = false;
-  ScanPasses passes = {};
-  int accumulators = 0;  // the last so many carries are running sums, read only by their own additions
-
-  int carries() const { return static_cast<int>(carry.size()); }
-  int ys() const { return static_cast<int>(body.outputs.size()) - carries(); }
-};
-
-/// The op behind scan. Inputs: carries, xs, consts. Outputs: the last carries, then ys. With `save_carries` it also
-/// returns all values of each carry, stacked [T + 1, ...] in the order of time (a reverse loop starts at the end); a y
-/// that is a next carry is then a view of these.
+/// The op behind scan: runs the body of a planned loop. Inputs: carries, xs, consts. Outputs: the last carries, then
+/// ys. With `save_carries` it also returns all values of each carry, stacked [T + 1, ...] in the order of time (a
+/// reverse loop starts at the end); a y that is a next carry is then a view of these.
 struct Scan {
+  explicit Scan(PlanPtr p);
+
+  PlanPtr plan;
   std::shared_ptr<const Program> body;
   int carries = 0;
   std::int64_t length = 0;
   bool reverse = false, save_carries = false;
   ScanPasses passes = {};
   int accumulators = 0;  // the last so many carries are running sums
+  bool operator==(const Scan&) const = default;
 
   static constexpr Traits traits{.name = "scan", .allocates = true};
   int xs() const { return body->inputs - carries; }
@@ -93,25 +67,5 @@ struct Scan {
   void run(Inputs in, std::span<Tensor> out) const;
   void vjp(Vjp& v) const;
 };
-
-/// Applies the passes and the Scan op; returns what scan() returns.
-ScanResult run_scan(ScanCall call, const Loc& where);
-
-/// Delays gathers: f(table[i]) = f(table)[i] for row-wise f, and the table has fewer rows than the loop gathers.
-/// (delay_gathers.cpp)
-void delay_gathers(ScanCall& call);
-
-/// Moves what does not depend on the carries out of the loop. Ordinary ops compute it, as new xs. (hoist.cpp)
-void hoist(ScanCall& call);
-
-/// Runs a backward loop whose last `sums` outputs are summed over time: the body returns the next carries, then ys,
-/// then these. Returns the last carries and ys as scan() does, with the sums at the end of ys. (sink_reductions.cpp)
-ScanResult sink_reductions(ScanCall call, int sums, const Loc& where);
-
-/// The residuals: values that the loop should save for the backward loop, besides its outputs. (rematerialize.cpp)
-std::vector<int> choose_residuals(const Program& body);
-
-/// Drops the xs that the body does not use.
-void dce(ScanCall& call);
 
 }  // namespace reel

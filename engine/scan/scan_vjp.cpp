@@ -65,26 +65,23 @@ void Scan::vjp(Vjp& v) const {
     if (v.needs((first_const + k))) wanted_consts.push_back(k);
   }
 
-  ScanCall call;
-  call.length = length;
-  call.reverse = !reverse;
-  call.passes = passes;
-  std::vector<Spec> specs;
+  Tensors dlast, consts;
   for (int i : carried) {
     Tensor d = v.dy(i);
     if (const Tensor& all = v.dy((n + ys() + i)); all.defined()) d = sum_of(d, primitive::at(all, end));
     if (!d.defined()) d = Tensor::zeros(v.spec(i).shape, v.spec(i).dtype, *v.spec(i).backend);
-    specs.push_back(d.spec());
-    call.carry.push_back(d);
+    dlast.push_back(d);
   }
-  for (const Tensor& s : in.stacked) specs.push_back({s.dtype(), s.shape().erase(0), &s.backend()});
+  for (int k = 0; k < p.consts; ++k) consts.push_back(v.in((first_const + k)));
 
-  Traced traced = trace(specs, [&](const Tensors& all) {
-    const auto step_of = [&](int i) -> const Tensor& { return all[carried.size() + i]; };
+  // The step of the gradient: states' gradients and the sums for consts are carries, gradients of xs are outputs.
+  const auto step = [&](const Tensors& all) {
+    const std::size_t first_step = carried.size() + wanted_consts.size();
+    const auto step_of = [&](int i) -> const Tensor& { return all[first_step + static_cast<std::size_t>(i)]; };
     Tensors value(p.values.size());
     for (int i = 0; i < n; ++i) value[i] = step_of(state_in[i]);
     for (int j = 0; j < xs(); ++j) value[n + j] = step_of(x_in[j]);
-    for (int k = 0; k < p.consts; ++k) value[first_const + k] = v.in((first_const + k));
+    std::copy(all.end() - p.consts, all.end(), value.begin() + first_const);
     for (const Program::Node& node : p.nodes) {
       bool known = true;
       for (int s = node.out; s < node.out + node.num_outputs; ++s) known = known && ready.contains(s);
@@ -111,25 +108,44 @@ void Scan::vjp(Vjp& v) const {
       outputs.push_back(value[p.outputs[n + j]]);
       options.cotangents.push_back(step_of(dy_in[j]));
     }
-    for (int j : wanted_xs) wrt.push_back(value[n + j]);
     for (int k : wanted_consts) wrt.push_back(value[first_const + k]);
+    for (int j : wanted_xs) wrt.push_back(value[n + j]);
     Tensors gradients = grad(outputs, wrt, options);
     for (std::size_t k = 0; k < carried.size(); ++k) {
       const int d = dstate_in[carried[k]];
       if (d >= 0) gradients[k] = primitive::add(gradients[k], step_of(d));
     }
+    for (std::size_t k = carried.size(); k < first_step; ++k) gradients[k] = primitive::add(all[k], gradients[k]);
     return gradients;
-  });
+  };
 
-  call.body = std::move(traced.program);
-  call.consts = std::move(traced.consts);
-  call.xs = std::move(in.stacked);
-  const ScanResult result = sink_reductions(std::move(call), static_cast<int>(wanted_consts.size()), Loc::current());
+  const bool save = Tape::current() != nullptr;
+  std::vector<char> key{save};  // what is asked for and what is given
+  for (int i = 0; i < outputs(); ++i) key.push_back(v.dy(static_cast<std::size_t>(i)).defined());
+  for (std::size_t i = 0; i < v.inputs(); ++i) key.push_back(v.needs(i));
+  PlanPtr gradient = plan->gradient(key);
+  if (!gradient) {
+    std::vector<Spec> specs, const_specs(p.values.begin() + first_const, p.values.begin() + first_const + p.consts);
+    for (const Tensor& d : dlast) specs.push_back(d.spec());
+    for (int k : wanted_consts) specs.push_back(const_specs[static_cast<std::size_t>(k)]);
+    for (const Tensor& s : in.stacked) specs.push_back({s.dtype(), s.shape().erase(0), &s.backend()});
+    const auto sums = static_cast<int>(wanted_consts.size());
+    gradient = plan_of(trace_body(specs, const_specs, step),
+                       {.carries = static_cast<int>(carried.size()) + sums,
+                        .accumulators = sums,
+                        .length = length,
+                        .reverse = !reverse,
+                        .save_carries = save,
+                        .gradient = true},
+                       passes);
+    plan->keep_gradient(key, gradient);
+  }
+  const Tensors results = run_plan(gradient, dlast, in.stacked, consts, Loc::current());
 
-  for (std::size_t k = 0; k < carried.size(); ++k) v.set(carried[k], result.last[k]);
-  auto y = result.ys.begin();
-  for (int j : wanted_xs) v.set((n + j), *y++);
-  for (int k : wanted_consts) v.set((first_const + k), *y++);
+  auto result = results.begin();
+  for (int i : carried) v.set(i, *result++);
+  for (int k : wanted_consts) v.set((first_const + k), *result++);
+  for (int j : wanted_xs) v.set((n + j), *result++);
 }
 
 }  // namespace reel

@@ -189,7 +189,8 @@ struct Options::Impl {
   std::string values(Section section, const std::string& prefix) const {
     std::string out;
     for (const Option& o : options)
-      if (o.section == section && o.name.starts_with(prefix) && !has({"out", "quiet", "dry-run"}, o.name))
+      if (o.section == section && o.name.starts_with(prefix) &&
+          !has({"out", "quiet", "dry-run", "print-passes"}, o.name))
         out += o.toml(o.name.substr(prefix.size()));
     return out;
   }

@@ -16,6 +16,7 @@
 #include "tasks/data/data_error.h"
 #include "tasks/training/checkpoint.h"
 #include "tasks/training/threads.h"
+#include "tasks/training/training_step.h"
 
 namespace reel {
 
@@ -31,7 +32,7 @@ struct Shared {
   std::string data, pictures;
   double epochs = 0;
   std::int64_t threads = 0;
-  bool dry_run = false, list_cells = false, no_test = false, no_graph = false;
+  bool dry_run = false, print_passes = false, list_cells = false, no_test = false, no_graph = false;
 };
 
 void add_shared(Options& o, Shared& s, Source source) {
@@ -118,6 +119,8 @@ void add_shared(Options& o, Shared& s, Source source) {
   o.flag("no-graph", s.no_graph, "on a GPU: run each step kernel by kernel, not as one CUDA graph", "Run");
   o.flag("quiet", s.train.quiet, "no progress", "Run");
   o.flag("dry-run", s.dry_run, "print the model and stop", "Run");
+  o.flag("print-passes", s.print_passes,
+         "print every loop before and after each pass over it; with --dry-run those of one training step", "Run");
   o.flag("list-cells", s.list_cells, "print all cells with a line each and stop", "Run");
 }
 
@@ -169,7 +172,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   if (!pictures.empty()) add_pictures(options, s.pictures, pictures);
   options.cells();
   options.presets(program.name);
-  std::vector<std::string> with_resume{"steps", "quiet", "threads", "no-graph"};
+  std::vector<std::string> with_resume{"steps", "quiet", "threads", "no-graph", "print-passes"};
   if (program.source != Source::fresh) with_resume.emplace_back("epochs");
   if (!pictures.empty()) with_resume.emplace_back("picture");
   with_resume.insert(with_resume.end(), program.with_resume.begin(), program.with_resume.end());
@@ -180,6 +183,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     for (const CellType& type : cell_registry()) print_out("{:<14} {} ({})\n", type.name, type.help, type.source);
     return 0;
   }
+  if (s.print_passes) setenv("REEL_PRINT_PASSES", "1", 1);
   pictures = chosen_pictures(s.pictures, pictures);
   s.optimizer.epsilon_inside = s.epsilon_place == "inside";
   s.optimizer.group_lr = parse_rates(s.group_lr);
@@ -221,6 +225,12 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   if (s.dry_run) {
     print_out("{}updates {}, batch {}, baseline {:.6g}\n", model->table(), s.train.steps, s.train.examples.batch,
               task->baseline());
+    if (s.print_passes) {
+      Tensors carry;
+      const auto streams = Examples(s.train.examples, s.train.seed, task->parts()).train(0);
+      flush_out();
+      TrainingStep(*task, *model, *optimizer, false)(task->batch(s.train.seed, streams), {}, carry);
+    }
     return 0;
   }
 

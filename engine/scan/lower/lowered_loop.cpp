@@ -57,17 +57,33 @@ int parts_of(const LoweredLoop& plan) {
 
 }  // namespace
 
+Lowering::Lowering(const Plan& plan) {
+  const Program& body = plan.loop.body;
+  const Signature& s = plan.loop.signature;
+  Backend& backend = *body.values[0].backend;
+  rows = plan.passes.shard_batch && backend.runs_in_blocks()
+             ? shard_batch(body, s.carries, s.save_carries ? 0 : s.accumulators)
+             : ShardPlan::none(body);
+  groups = fuse(body, rows, plan.passes.fuse ? &backend : nullptr);
+  placed = placed_values(body, groups);
+}
+
+std::shared_ptr<const Lowering> Plan::lowering() const {
+  const std::lock_guard lock(mutex_);
+  if (!lowering_) lowering_ = std::make_shared<const Lowering>(*this);
+  return lowering_;
+}
+
 LoweredLoop::LoweredLoop(const Scan& scan, Inputs in, std::span<Tensor> out)
     : scan(scan),
       body(*scan.body),
       in(in),
       out(out),
-      rows(scan.passes.shard_batch && in[0].backend().runs_in_blocks()
-               ? shard_batch(body, scan.carries, scan.save_carries ? 0 : scan.accumulators)
-               : ShardPlan::none(body)),
-      groups(fuse(body, rows, scan.passes.fuse ? &in[0].backend() : nullptr)),
-      replaced(body.nodes.size()),
-      placed(placed_values(body, groups)) {
+      lowering(scan.plan->lowering()),
+      rows(lowering->rows),
+      groups(lowering->groups),
+      placed(lowering->placed),
+      replaced(body.nodes.size()) {
   const NoGrad no_grad;
   if (rows.rows > 0) parts = parts_of(*this);
   for (int i = 0; i < scan.carries; ++i) {

@@ -7,7 +7,16 @@
 
 namespace reel {
 
-/// Shared by all threads of one run, which only read it.
+/// What is decided of a planned loop before its first run.
+struct Lowering {
+  explicit Lowering(const Plan& plan);
+
+  ShardPlan rows;
+  std::vector<FusionGroup> groups;
+  std::vector<char> placed;  // by id: needs a buffer; others live in a block inside their fusion group
+};
+
+/// A lowered loop with its operands. Shared by all threads of one run, which only read it.
 struct LoweredLoop {
   LoweredLoop(const Scan& scan, Inputs in, std::span<Tensor> out);
   /// Adds up the shards' partial sums over the batch. Call it after all shards have run.
@@ -17,15 +26,16 @@ struct LoweredLoop {
   const Program& body;
   Inputs in;
   std::span<Tensor> out;
-  ShardPlan rows;
-  std::vector<FusionGroup> groups;
+  std::shared_ptr<const Lowering> lowering;
+  const ShardPlan& rows;
+  const std::vector<FusionGroup>& groups;
+  const std::vector<char>& placed;
   std::vector<Attrs> attrs;       // by node: of the original or the prepacked call
   std::vector<Tensors> replaced;  // by node: prepacked arguments; undefined: the body's argument
   int parts = 1;                  // number of shards of the batch
   Tensors states;                 // by carry: all values [T + 1, ...] in the order of time, or double-buffered
                                   // [2, ...]; a partial sum over the batch is double-buffered for each shard
                                   // [parts, 2, ...]
-  std::vector<char> placed;       // by id: needs a buffer; others live in a block inside their fusion group
 
   /// Is output y a view of the saved values of a carry, so that it need not be written?
   bool is_view(int y) const {

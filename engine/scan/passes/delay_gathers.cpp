@@ -2,9 +2,9 @@
 // runs on the table, once before the loop, and the loop gathers from the result. If the input is nothing but a symbol,
 // only the gather is left of the whole input layer.
 #include <algorithm>
-#include <utility>
+#include <optional>
 
-#include "engine/scan/scan.h"
+#include "engine/scan/passes/passes.h"
 
 namespace reel {
 
@@ -12,109 +12,132 @@ namespace {
 
 /// A value inside the loop as gathered rows of a table outside of it.
 struct Rows {
-  Tensor table;
+  Spec table;
   const Program::Node* lookup = nullptr;  // the gather and its index; null: the value is not gathered
 };
 
 class GatherDelayer {
  public:
-  explicit GatherDelayer(const ScanCall& call) : call_(call), body_(call.body), rows_(call.body.values.size()) {
+  GatherDelayer(const Program& body, std::int64_t length) : body_(body), length_(length), rows_(body.values.size()) {
     for (const Program::Node& node : body_.nodes) {
-      if (starts(node))
-        rows_[node.out] = {outside(node.in[0]), &node};
-      else
-        rows_[node.out] = on_table(node);
-      found_ = found_ || rows_[node.out].lookup;
+      rows_[node.out] = starts(node) ? Rows{body_.values[node.in[0]], &node} : on_table(node);
+      if (rows_[node.out].lookup) tables.push_back(node.out);
     }
   }
-  bool found() const { return found_; }
 
-  /// The body with gathers as late as possible.
-  Traced rewritten() const {
-    const std::vector<Spec> specs(body_.values.begin(), body_.values.begin() + body_.inputs);
-    return trace(specs, [&](const Tensors& in) {
-      Tensors value = in;
-      value.insert(value.end(), call_.consts.begin(), call_.consts.end());
-      value.resize(body_.values.size());
-      const auto make = [&](int s) {
-        const auto& [table, lookup] = rows_[s];
-        if (lookup && !value[s].defined())
-          value[s] = apply(*lookup->op, lookup->attrs, {&table, &value[lookup->in[1]]}, lookup->where);
-      };
-      for (const Program::Node& node : body_.nodes) {
-        if (rows_[node.out].lookup) continue;
-        for (int s : node.in) make(s);
+  /// Ids of the values that are gathered from a table.
+  std::vector<int> tables;
+  const Spec& table(int id) const { return rows_[id].table; }
+
+  /// The body with gathers as late as possible; the tables are further consts.
+  Tensors late(const Tensors& in) const {
+    Tensors value = in;
+    value.resize(body_.values.size());
+    const auto first_table = static_cast<std::size_t>(body_.inputs + body_.consts);
+    std::fill(value.begin() + static_cast<std::ptrdiff_t>(first_table), value.end(), Tensor());
+    const auto make = [&](int s) {
+      const Program::Node* lookup = rows_[s].lookup;
+      if (!lookup || value[s].defined()) return;
+      const auto k = static_cast<std::size_t>(std::find(tables.begin(), tables.end(), s) - tables.begin());
+      value[s] = apply(*lookup->op, lookup->attrs, {&in[first_table + k], &value[lookup->in[1]]}, lookup->where);
+    };
+    for (const Program::Node& node : body_.nodes) {
+      if (rows_[node.out].lookup) continue;
+      for (int s : node.in) make(s);
+      apply_node(node, value);
+    }
+    Tensors out;
+    for (int s : body_.outputs) {
+      make(s);
+      out.push_back(value[s]);
+    }
+    return out;
+  }
+
+  /// The tables, made from the body's consts.
+  Tensors made(std::span<const Tensor> consts) const {
+    Tensors value(body_.values.size()), out;
+    std::copy(consts.begin(), consts.end(), value.begin() + body_.inputs);
+    for (const Program::Node& node : body_.nodes) {
+      if (!rows_[node.out].lookup) continue;
+      if (rows_[node.out].lookup == &node)
+        value[node.out] = value[node.in[0]];
+      else
         apply_node(node, value);
-      }
-      Tensors out;
-      for (int s : body_.outputs) {
-        make(s);
-        out.push_back(value[s]);
-      }
-      return out;
-    });
+      out.push_back(value[node.out]);
+    }
+    return out;
   }
 
  private:
-  const Tensor& outside(int id) const { return call_.consts[id - body_.inputs]; }
-
   /// Is it a gather from a const table by an input, where all steps together gather at least twice the table's rows?
   bool starts(const Program::Node& node) const {
-    if (!node.op->is_gather || !body_.is_const(node.in[0]) || body_.is_const(node.in[1])) return false;
-    if (!node.op->is_gather(node.attrs, pointers(body_.abstract_inputs(node))) || node.in[1] >= body_.inputs)
-      return false;
-    return 2 * outside(node.in[0]).dim(0) <= call_.length * body_.values[node.in[1]].shape.numel();
+    if (!node.op->is_gather || !body_.is_const(node.in[0]) || node.in[1] >= body_.inputs) return false;
+    if (!node.op->is_gather(node.attrs, pointers(body_.abstract_inputs(node)))) return false;
+    return 2 * body_.values[node.in[0]].shape[0] <= length_ * body_.values[node.in[1]].shape.numel();
   }
 
-  /// For a row-wise node: applies it to the table, so that its result is gathered from that. Otherwise {}.
+  /// For a row-wise node of gathered rows: the table of its results. Otherwise {}.
   Rows on_table(const Program::Node& node) const {
     const Program::Node* lookup = nullptr;
     std::int64_t count = 0;  // rows of the table
-    std::vector<const Tensor*> in;
+    Tensors in;
     Mapped sharded;
     for (std::size_t k = 0; k < node.in.size(); ++k) {
-      const int s = node.in[k];
-      const Rows& rows = rows_[s];
-      if (!rows.lookup && !body_.is_const(s)) return {};
+      const Rows& rows = rows_[node.in[k]];
+      if (!rows.lookup && !body_.is_const(node.in[k])) return {};
       if (rows.lookup && lookup && lookup->in[1] != rows.lookup->in[1]) return {};
       if (rows.lookup) {
         lookup = rows.lookup;
-        count = rows.table.dim(0);
+        count = rows.table.shape[0];
         sharded.set(k);
       }
-      in.push_back(rows.lookup ? &rows.table : &outside(s));
+      in.push_back(Tensor::abstract(rows.lookup ? rows.table : body_.values[node.in[k]]));
     }
     if (!lookup || node.num_outputs != 1 || !node.op->shards_rows) return {};
     if (!node.op->shards_rows(node.attrs, pointers(body_.abstract_inputs(node)), sharded)) return {};
-    Shape shape = body_.values[node.out].shape;
-    shape.set(0, count);
-    try {
-      const Tensor table = apply(*node.op, node.attrs, in, node.where);
-      if (table.shape() == shape) return {table, lookup};
-    } catch (const Error&) {  // its attributes fix the batch size
-    }
-    return {};
+    Spec table = body_.values[node.out];
+    table.shape.set(0, count);
+    if (try_infer(*node.op, node.attrs, pointers(in)) != table) return {};  // its attributes fix the batch size
+    return {table, lookup};
   }
 
-  const ScanCall& call_;
   const Program& body_;
+  std::int64_t length_;
   std::vector<Rows> rows_;  // by id
-  bool found_ = false;
 };
 
 }  // namespace
 
-void delay_gathers(ScanCall& call) {
+Loop delay_gathers(Loop loop, const ScanPasses& passes) {
   const auto is_gather = [](const Program::Node& node) { return node.op->is_gather != nullptr; };
-  if (std::none_of(call.body.nodes.begin(), call.body.nodes.end(), is_gather)) return;
-  const bool inputs = std::exchange(call.passes.hoist_inputs, false);
-  hoist(call);  // so that what depends only on consts becomes a const
-  call.passes.hoist_inputs = inputs;
-  const GatherDelayer plan(call);
-  if (!plan.found()) return;
-  Traced rest = plan.rewritten();
-  call.body = std::move(rest.program);
-  call.consts = std::move(rest.consts);
+  if (std::none_of(loop.body.nodes.begin(), loop.body.nodes.end(), is_gather)) return loop;
+  ScanPasses constants = passes;
+  constants.hoist_inputs = false;
+  loop = hoist(std::move(loop), constants);  // so that what depends only on consts is a const
+  const Program p = loop.body;
+  const int xs = loop.xs();
+  const GatherDelayer delayer(p, loop.signature.length);
+  if (delayer.tables.empty()) return loop;
+
+  const auto first_const = p.values.begin() + p.inputs;
+  std::vector<Spec> consts(first_const, first_const + p.consts);
+  for (int s : delayer.tables) consts.push_back(delayer.table(s));
+  Traced body =
+      trace_body({p.values.begin(), first_const}, consts, [&](const Tensors& in) { return delayer.late(in); });
+
+  const Traced before = std::move(loop.prologue);
+  const std::vector<Spec> arguments(before.program.values.begin(),
+                                    before.program.values.begin() + before.program.inputs);
+  loop.prologue = trace(arguments, [&](const Tensors& in) {
+    Tensors results = eval(before.program, in, before.consts);
+    Tensors more = delayer.made({results.data() + xs, static_cast<std::size_t>(p.consts)});
+    more.insert(more.end(), body.consts.begin(), body.consts.end());
+    results.insert(results.begin() + xs + p.consts, more.begin(), more.end());
+    return results;
+  });
+  loop.body = std::move(body.program);
+  return loop;
 }
 
 }  // namespace reel

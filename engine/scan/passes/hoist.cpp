@@ -1,9 +1,11 @@
-// Hoist: what does not depend on the state leaves the loop and runs once on [T, ...]: one product of T B rows instead
-// of T products of B rows.
+// Hoist: what does not depend on the state leaves the loop and runs once in the prologue, on [T, ...]: one product of
+// T B rows instead of T products of B rows.
 //
 // Compute ops (products, gathers, reductions) move, with everything they depend on. Elementwise ops move if their
 // inputs have moved and fusion would not make them cheap inside the loop. What depends only on consts runs once.
-#include "engine/scan/scan.h"
+#include <algorithm>
+
+#include "engine/scan/passes/passes.h"
 
 namespace reel {
 
@@ -14,8 +16,7 @@ struct Plan {
   std::vector<char> lifted;   // by node: is hoisted
 };
 
-Plan plan(const ScanCall& call) {
-  const Program& p = call.body;
+Plan plan(const Program& p, int carries, const ScanPasses& passes) {
   const std::size_t nodes = p.nodes.size();
   Plan out{std::vector<char>(p.values.size(), 0), std::vector<char>(nodes, 0)};
   std::vector<char> on_state(p.values.size(), 0), stays(p.values.size(), 0), may(nodes, 0);
@@ -26,11 +27,11 @@ Plan plan(const ScanCall& call) {
     return false;
   };
   // Forwards: a node may move if it does not depend on the state, and has a vmap or does not vary.
-  for (int s = 0; s < p.inputs; ++s) (s < call.carries() ? on_state : out.varying)[s] = 1;
+  for (int s = 0; s < p.inputs; ++s) (s < carries ? on_state : out.varying)[s] = 1;
   for (std::size_t i = 0; i < nodes; ++i) {
     const Program::Node& node = p.nodes[i];
     const bool state = any(on_state, node.in), vary = any(out.varying, node.in);
-    may[i] = !state && !any(stays, node.in) && (!vary || (node.op->vmap && call.passes.hoist_inputs));
+    may[i] = !state && !any(stays, node.in) && (!vary || (node.op->vmap && passes.hoist_inputs));
     for (int s = node.out; s < node.out + node.num_outputs; ++s) {
       on_state[s] = state;
       out.varying[s] = vary;
@@ -49,9 +50,9 @@ Plan plan(const ScanCall& call) {
   }
   // Forwards again: other nodes follow if all their varying inputs have moved. Not so where they would be fused in
   // blocks: inside a fusion group they cost less than writing and reading a stacked result.
-  if (nodes == 0 || (call.passes.fuse && p.values[0].backend->runs_in_blocks())) return out;
+  if (nodes == 0 || (passes.fuse && p.values[0].backend->runs_in_blocks())) return out;
   std::vector<char> raw(p.values.size(), 0);  // by id: varies and is still inside the loop
-  for (int s = call.carries(); s < p.inputs; ++s) raw[s] = 1;
+  for (int s = carries; s < p.inputs; ++s) raw[s] = 1;
   for (std::size_t i = 0; i < nodes; ++i) {
     const Program::Node& node = p.nodes[i];
     if (may[i] && !any(raw, node.in)) out.lifted[i] = 1;
@@ -60,51 +61,45 @@ Plan plan(const ScanCall& call) {
   return out;
 }
 
+/// The stacked values [T, ...] of a hoisted node, given those of its inputs.
+Tensor all_steps(const Program::Node& node, const Tensors& value, const std::vector<char>& varying,
+                 std::int64_t length) {
+  std::vector<const Tensor*> in;
+  Mapped mapped;
+  for (std::size_t k = 0; k < node.in.size(); ++k) {
+    in.push_back(&value[node.in[k]]);
+    if (varying[node.in[k]]) mapped.set(k);
+  }
+  return node.op->vmap(node.attrs, in, mapped, length);
+}
+
 }  // namespace
 
-void hoist(ScanCall& call) {
-  const Program& p = call.body;
-  const Plan moves = plan(call);
-  const auto carries = static_cast<std::size_t>(call.carries()), inputs = static_cast<std::size_t>(p.inputs);
+Loop hoist(Loop loop, const ScanPasses& passes) {
+  const Program p = loop.body;
+  const int carries = loop.signature.carries, xs = loop.xs();
+  const Plan moves = plan(p, carries, passes);
+  if (std::find(moves.lifted.begin(), moves.lifted.end(), 1) == moves.lifted.end()) return loop;
 
-  Tensors outside(p.values.size());  // by id: values outside the loop, stacked [T, ...] where varying
-  for (std::size_t j = 0; j < call.xs.size(); ++j) outside[carries + j] = call.xs[j];
-  for (std::size_t k = 0; k < call.consts.size(); ++k) outside[inputs + k] = call.consts[k];
-  bool any = false;
+  // Hoisted values come to the body as further inputs (varying) or consts (constant).
+  std::vector<int> steps, constants;
+  std::vector<Spec> inputs(p.values.begin(), p.values.begin() + p.inputs);
+  std::vector<Spec> consts(p.values.begin() + p.inputs, p.values.begin() + p.inputs + p.consts);
   for (std::size_t i = 0; i < p.nodes.size(); ++i) {
     if (!moves.lifted[i]) continue;
-    any = true;
-    const Program::Node& node = p.nodes[i];
-    if (!moves.varying[node.out]) {
-      apply_node(node, outside);
-      continue;
+    for (int s = p.nodes[i].out; s < p.nodes[i].out + p.nodes[i].num_outputs; ++s) {
+      (moves.varying[s] ? steps : constants).push_back(s);
+      (moves.varying[s] ? inputs : consts).push_back(p.values[s]);
     }
-    std::vector<const Tensor*> in;
-    Mapped varying;
-    for (std::size_t k = 0; k < node.in.size(); ++k) {
-      const auto s = node.in[k];
-      in.push_back(&outside[s]);
-      if (moves.varying[s]) varying.set(k);
-    }
-    outside[node.out] = node.op->vmap(node.attrs, in, varying, call.length);
   }
-  if (!any) return;
-
-  // The rest of the body, with the hoisted values as further inputs (varying) or consts (constant).
-  std::vector<Spec> specs(p.values.begin(), p.values.begin() + p.inputs);
-  std::vector<std::size_t> imported;
-  Tensors xs = call.xs;
-  for (std::size_t i = 0; i < p.nodes.size(); ++i) {
-    const auto s = (p.nodes[i].out);
-    if (!moves.lifted[i] || !moves.varying[s]) continue;
-    imported.push_back(s);
-    specs.push_back(p.values[s]);
-    xs.push_back(outside[s]);
-  }
-  Traced rest = trace(specs, [&](const Tensors& in) {
-    Tensors value = outside;
-    std::copy(in.begin(), in.begin() + p.inputs, value.begin());
-    for (std::size_t k = 0; k < imported.size(); ++k) value[imported[k]] = in[inputs + k];
+  Traced body = trace_body(inputs, consts, [&](const Tensors& in) {
+    Tensors value(p.values.size());
+    auto next = std::copy_n(in.begin(), p.inputs, value.begin());
+    auto from = in.begin() + p.inputs;
+    for (int s : steps) value[s] = *from++;
+    std::copy_n(from, p.consts, next);
+    from += p.consts;
+    for (int s : constants) value[s] = *from++;
     for (std::size_t i = 0; i < p.nodes.size(); ++i) {
       if (!moves.lifted[i]) apply_node(p.nodes[i], value);
     }
@@ -112,9 +107,32 @@ void hoist(ScanCall& call) {
     for (int s : p.outputs) out.push_back(value[s]);
     return out;
   });
-  call.body = std::move(rest.program);
-  call.consts = std::move(rest.consts);
-  call.xs = std::move(xs);
+
+  const Traced before = std::move(loop.prologue);
+  const std::vector<Spec> arguments(before.program.values.begin(),
+                                    before.program.values.begin() + before.program.inputs);
+  loop.prologue = trace(arguments, [&](const Tensors& in) {
+    const Tensors results = eval(before.program, in, before.consts);
+    Tensors value(p.values.size());
+    std::copy_n(results.begin(), xs + p.consts, value.begin() + carries);
+    for (std::size_t i = 0; i < p.nodes.size(); ++i) {
+      if (!moves.lifted[i]) continue;
+      const Program::Node& node = p.nodes[i];
+      if (moves.varying[node.out])
+        value[node.out] = all_steps(node, value, moves.varying, loop.signature.length);
+      else
+        apply_node(node, value);
+    }
+    Tensors out(results.begin(), results.begin() + xs);
+    for (int s : steps) out.push_back(value[s]);
+    out.insert(out.end(), results.begin() + xs, results.begin() + xs + p.consts);
+    for (int s : constants) out.push_back(value[s]);
+    out.insert(out.end(), body.consts.begin(), body.consts.end());
+    out.insert(out.end(), results.begin() + xs + p.consts, results.end());
+    return out;
+  });
+  loop.body = std::move(body.program);
+  return loop;
 }
 
 }  // namespace reel

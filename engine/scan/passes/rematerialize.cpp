@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "engine/scan/passes/min_cut.h"
-#include "engine/scan/scan.h"
+#include "engine/scan/passes/passes.h"
 
 namespace reel {
 
@@ -92,6 +92,14 @@ std::vector<int> choose_residuals(const Program& body) {
     if (!kept[s] && side[2 * s] && !side[2 * s + 1]) values.push_back(static_cast<int>(s));
   }
   return values;
+}
+
+Loop rematerialize(Loop loop, const ScanPasses&) {
+  if (!loop.signature.save_carries) return loop;
+  std::vector<int>& outputs = loop.body.outputs;
+  const std::vector<int> residuals = choose_residuals(loop.body);  // none is an output already
+  outputs.insert(outputs.end(), residuals.begin(), residuals.end());
+  return loop;
 }
 
 }  // namespace reel

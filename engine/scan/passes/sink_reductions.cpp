@@ -1,9 +1,9 @@
-// Sink: what the carried gradients do not depend on leaves the backward loop and runs after it. The gradient of a
-// weight is a sum over time of small products; the loop stacks both factors, and one product after it gives the sum.
+// Sink: what the carried gradients do not depend on leaves the backward loop and runs in the epilogue. The gradient of
+// a weight is a sum over time of small products; the loop stacks both factors, and one product after it gives the sum.
 #include <algorithm>
 
 #include "engine/autodiff/primitives.h"
-#include "engine/scan/scan.h"
+#include "engine/scan/passes/passes.h"
 
 namespace reel {
 
@@ -22,13 +22,12 @@ std::vector<char> varying_slots(const Program& p) {
 
 /// By node: does it leave the loop? Nodes worth hoisting do if no carry depends on them, and so does all that depends
 /// on them. So do nodes that only move the elements of one of the last `sums` outputs: the sum is moved instead.
-std::vector<char> plan(const ScanCall& call, int sums) {
-  const Program& p = call.body;
+std::vector<char> plan(const Program& p, int carries, int sums) {
   const std::size_t nodes = p.nodes.size();
   std::vector<char> needed(p.values.size(), 0), blocked(p.values.size(), 0), sunk(nodes, 0),
       sunk_value(p.values.size(), 0);
   const std::vector<char> varying = varying_slots(p);
-  for (int i = 0; i < call.carries(); ++i) needed[p.outputs[i]] = 1;
+  for (int i = 0; i < carries; ++i) needed[p.outputs[i]] = 1;
   mark_ancestors(p, needed);
   std::vector<char> may(nodes, 0), moves_sum(nodes, 0), summed(p.values.size(), 0);
   for (auto s = p.outputs.end() - sums; s != p.outputs.end(); ++s) summed[*s] = 1;
@@ -159,13 +158,53 @@ class After {
   std::vector<char> varying_;
 };
 
+/// The body with the terms of its accumulators instead of the sums: it takes the other carries, and returns the terms
+/// behind ys.
+Program without_accumulators(const Program& p, int carries, int accumulators) {
+  Program out = p;
+  const int first = carries, last = carries + accumulators;
+  std::vector<int> terms;
+  for (int k = first; k < last; ++k) {
+    const Program::Node& sum = p.nodes[p.producer(p.outputs[k])];
+    REEL_ASSERT(sum.in.size() == 2 && sum.in[0] == k);
+    terms.push_back(sum.in[1]);
+  }
+  const auto removed = [&](const Program::Node& node) {
+    return node.in.size() == 2 && node.in[0] >= first && node.in[0] < last;
+  };
+  std::vector<int> id(p.values.size(), -1);
+  out.values.clear();
+  out.nodes.clear();
+  const auto add = [&](int s) {
+    id[s] = static_cast<int>(out.values.size());
+    out.values.push_back(p.values[s]);
+  };
+  for (int s = 0; s < p.inputs + p.consts; ++s) {
+    if (s < first || s >= last) add(s);
+  }
+  out.inputs = p.inputs - accumulators;
+  for (const Program::Node& node : p.nodes) {
+    if (removed(node)) continue;
+    Program::Node copy = node;
+    for (int& s : copy.in) s = id[s];
+    copy.out = static_cast<int>(out.values.size());
+    for (int s = node.out; s < node.out + node.num_outputs; ++s) add(s);
+    out.nodes.push_back(std::move(copy));
+  }
+  out.outputs.erase(out.outputs.begin() + first, out.outputs.begin() + last);
+  out.outputs.insert(out.outputs.end(), terms.begin(), terms.end());
+  for (int& s : out.outputs) s = id[s];
+  return out;
+}
+
 }  // namespace
 
-ScanResult sink_reductions(ScanCall call, int sums, const Loc& where) {
-  if (call.passes.hoist) hoist(call);  // so that everything constant is a const
-  const Program p = call.body;
-  const int carries = call.carries(), ys = call.ys() - sums;
-  const std::vector<char> sunk = call.passes.sink_reductions ? plan(call, sums) : std::vector<char>(p.nodes.size(), 0);
+Loop sink_reductions(Loop loop, const ScanPasses&) {
+  if (!loop.signature.gradient) return loop;
+  const int sums = loop.signature.accumulators, carries = loop.signature.carries - sums, ys = loop.ys(), xs = loop.xs();
+  const std::int64_t length = loop.signature.length;
+  const Program p = without_accumulators(loop.body, carries, sums);
+  const std::vector<char> sunk = plan(p, carries, sums);
   std::vector<char> varying = varying_slots(p);
   const auto output = [&](int i) { return p.outputs[carries + i]; };
 
@@ -178,22 +217,15 @@ ScanResult sink_reductions(ScanCall call, int sums, const Loc& where) {
   }
   for (int k = 0; k < sums; ++k) demand.sum(output(ys + k));
 
-  // The body without the sunk nodes; sums become further carries.
-  ScanCall inner = call;
-  inner.accumulators = static_cast<int>(demand.summed.size());
-  std::vector<Spec> specs(p.values.begin(), p.values.begin() + carries);
-  for (int s : demand.summed) {
-    const Spec& spec = p.values[s];
-    specs.push_back(spec);
-    inner.carry.push_back(Tensor::zeros(spec.shape, spec.dtype, *spec.backend));
-  }
-  specs.insert(specs.end(), p.values.begin() + carries, p.values.begin() + p.inputs);
-  Traced rest = trace(specs, [&](const Tensors& in) {
-    const auto xs = in.begin() + carries + std::ssize(demand.summed);
+  // The body without the sunk nodes; sums become accumulators.
+  const auto first_x = p.values.begin() + carries, first_const = p.values.begin() + p.inputs;
+  std::vector<Spec> inputs(p.values.begin(), first_x);
+  for (int s : demand.summed) inputs.push_back(p.values[s]);
+  inputs.insert(inputs.end(), first_x, first_const);
+  Traced body = trace_body(inputs, {first_const, first_const + p.consts}, [&](const Tensors& in) {
     Tensors value(p.values.size());
-    std::copy(in.begin(), in.begin() + carries, value.begin());
-    std::copy(xs, in.end(), value.begin() + carries);
-    std::copy(call.consts.begin(), call.consts.end(), value.begin() + p.inputs);
+    const auto next = std::copy_n(in.begin(), carries, value.begin());
+    std::copy(in.begin() + carries + std::ssize(demand.summed), in.end(), next);
     for (std::size_t i = 0; i < p.nodes.size(); ++i) {
       if (!sunk[i]) apply_node(p.nodes[i], value);
     }
@@ -204,26 +236,47 @@ ScanResult sink_reductions(ScanCall call, int sums, const Loc& where) {
     for (int s : demand.put_out) out.push_back(value[s]);
     return out;
   });
-  inner.body = std::move(rest.program);
-  inner.consts = std::move(rest.consts);
-  const ScanResult inside = run_scan(std::move(inner), where);
 
-  // After the loop: its stacked outputs, xs and consts are known.
-  Tensors known(p.values.size()), totals(p.values.size());
-  std::copy(call.xs.begin(), call.xs.end(), known.begin() + carries);
-  std::copy(call.consts.begin(), call.consts.end(), known.begin() + p.inputs);
-  for (std::size_t k = 0; k < demand.put_out.size(); ++k) {
-    known[demand.put_out[k]] = inside.ys[k];
-    varying[demand.put_out[k]] = 1;
-  }
-  for (std::size_t k = 0; k < demand.summed.size(); ++k) totals[demand.summed[k]] = inside.last[carries + k];
-  After after(p, demand, call.length, std::move(known), std::move(totals), varying);
-
-  ScanResult result;
-  result.last.assign(inside.last.begin(), inside.last.begin() + carries);
-  for (int j = 0; j < ys; ++j) result.ys.push_back(after.all(output(j)));
-  for (int k = 0; k < sums; ++k) result.ys.push_back(after.sum(output(ys + k)));
-  return result;
+  // The epilogue gets all xs and consts; dce drops those that it does not read.
+  const Traced before = std::move(loop.prologue), after = std::move(loop.epilogue);
+  const std::vector<Spec> arguments(before.program.values.begin(),
+                                    before.program.values.begin() + before.program.inputs);
+  const int operands = xs + p.consts, passed = static_cast<int>(before.program.outputs.size()) - operands;
+  loop.prologue = trace(arguments, [&](const Tensors& in) {
+    const Tensors results = eval(before.program, in, before.consts);
+    Tensors out(results.begin(), results.begin() + operands);
+    out.insert(out.end(), body.consts.begin(), body.consts.end());
+    out.insert(out.end(), results.begin(), results.end());
+    return out;
+  });
+  std::vector<Spec> late(inputs.begin(), inputs.begin() + carries + std::ssize(demand.summed));
+  for (auto x = first_x; x != first_const; ++x) late.push_back(stacked(*x, length));
+  late.insert(late.end(), first_const, first_const + p.consts);
+  const auto old_passed = after.program.values.begin() + carries + sums;
+  late.insert(late.end(), old_passed, old_passed + passed);
+  for (int s : demand.put_out) late.push_back(stacked(p.values[s], length));
+  loop.epilogue = trace(late, [&](const Tensors& in) {
+    const auto totals = in.begin() + carries, known_x = totals + std::ssize(demand.summed);
+    const auto further = known_x + operands, put_out = further + passed;
+    Tensors known(p.values.size()), total(p.values.size());
+    std::copy_n(known_x, operands, known.begin() + carries);
+    for (std::size_t k = 0; k < demand.put_out.size(); ++k) {
+      known[demand.put_out[k]] = put_out[static_cast<std::ptrdiff_t>(k)];
+      varying[demand.put_out[k]] = 1;
+    }
+    for (std::size_t k = 0; k < demand.summed.size(); ++k)
+      total[demand.summed[k]] = totals[static_cast<std::ptrdiff_t>(k)];
+    After computed(p, demand, length, std::move(known), std::move(total), varying);
+    Tensors results(in.begin(), totals);
+    for (int k = 0; k < sums; ++k) results.push_back(computed.sum(output(ys + k)));
+    results.insert(results.end(), further, put_out);
+    for (int j = 0; j < ys; ++j) results.push_back(computed.all(output(j)));
+    return eval(after.program, results, after.consts);
+  });
+  loop.body = std::move(body.program);
+  loop.signature.accumulators = static_cast<int>(demand.summed.size());
+  loop.signature.carries = carries + loop.signature.accumulators;
+  return loop;
 }
 
 }  // namespace reel

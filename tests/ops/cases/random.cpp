@@ -32,6 +32,8 @@ constexpr std::uint64_t seed = 7, stream = 3;
   const auto nothing = [](DType) { return Tensors{}; };
   for (const Shape& shape : {Shape{3, 5}, Shape{}, Shape{1}, Shape{0, 2}}) {
     const std::int64_t n = shape.numel();
+    cases.push_back({"full", [=](const Tensors& x) { return full(shape, 1, x[0].dtype()); }, of_dtype, every,
+                     by_index(n, [](std::uint64_t) { return 1.0; })});
     cases.push_back({"uniform", [=](const Tensors& x) { return uniform(shape, -1, 3, seed, stream, x[0].dtype()); },
                      of_dtype, reals,
                      by_index(n, [](std::uint64_t i) { return 4 * uniform_at(seed, stream, i) - 1; })});

@@ -1,0 +1,38 @@
+// The passes over a loop: each is a function from Loop to Loop, in a file of its own, and changes no result.
+#pragma once
+#include "engine/scan/loop.h"
+
+namespace reel {
+
+/// Which passes run; each can be switched off.
+struct ScanPasses {
+  bool delay_gathers = true;    // f(table[i]) = f(table)[i], and f(table) is computed once before the loop
+  bool hoist = true;            // what does not depend on the state runs once for all time steps, before the loop
+  bool sink_reductions = true;  // what no state depends on (weight gradients) runs once for all, after the loop
+  bool rematerialize = true;    // chooses which values to save for the backward loop and which to recompute
+  bool fuse = true;             // elementwise calls run in fusion groups, block by block
+  bool shard_batch = true;      // each thread runs its shard of the batch through all time steps
+  bool hoist_inputs = true;     // false: hoist moves only what depends on consts, and stacks nothing over time
+  bool operator==(const ScanPasses&) const = default;
+  static ScanPasses none() { return {false, false, false, false, false, false, false}; }
+};
+
+/// Delays gathers: f(table[i]) = f(table)[i] for row-wise f, and the table has fewer rows than the loop gathers.
+Loop delay_gathers(Loop loop, const ScanPasses& passes);
+/// Moves what does not depend on the carries into the prologue.
+Loop hoist(Loop loop, const ScanPasses& passes);
+/// Moves what no carry depends on into the epilogue of a gradient's loop; sums over time become one op there.
+Loop sink_reductions(Loop loop, const ScanPasses& passes);
+/// Drops what no result needs, and ys that are there twice.
+Loop dce(Loop loop, const ScanPasses& passes);
+/// Makes the residuals further ys: values that the gradient's loop reads and should not recompute.
+Loop rematerialize(Loop loop, const ScanPasses& passes);
+
+/// The residuals that a body should save besides its outputs.
+std::vector<int> choose_residuals(const Program& body);
+
+/// Applies the passes of the pipeline. With REEL_PRINT_PASSES in the environment it prints the loop to stderr before
+/// the first pass and after each one that changed it.
+Loop optimize(Loop loop, const ScanPasses& passes);
+
+}  // namespace reel

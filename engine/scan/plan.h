@@ -1,0 +1,46 @@
+// Plans: loops after their passes, kept under what they were made from. Tracing a step again gives an equal program, so
+// a training step is planned once.
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "engine/scan/passes/passes.h"
+
+namespace reel {
+
+struct Lowering;  // scan/lower/lowered_loop.h
+
+struct Plan {
+  Loop loop;
+  ScanPasses passes;
+
+  /// Does it hold tensors that were made while it was traced? Such a plan is not kept: they may belong to a captured
+  /// graph, or to a device that is gone.
+  bool has_tensors() const { return !loop.prologue.consts.empty() || !loop.epilogue.consts.empty(); }
+
+  /// The plan of the loop's gradient, under what is asked for and what is given; null: it was not made, or not kept.
+  std::shared_ptr<const Plan> gradient(const std::vector<char>& key) const;
+  void keep_gradient(const std::vector<char>& key, const std::shared_ptr<const Plan>& gradient) const;
+  /// What runs the body, decided once (lower/lowered_loop.cpp).
+  std::shared_ptr<const Lowering> lowering() const;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::map<std::vector<char>, std::shared_ptr<const Plan>> gradients_;
+  mutable std::shared_ptr<const Lowering> lowering_;
+};
+using PlanPtr = std::shared_ptr<const Plan>;
+
+/// The plan of a loop with this body: one that was made before, or a new one. Consts that the traced function made
+/// itself (body.consts) become part of the plan.
+PlanPtr plan_of(Traced body, const Signature& signature, const ScanPasses& passes);
+
+/// How many plans this process has made so far.
+std::int64_t plans_made();
+
+/// Runs a planned loop: its prologue, the Scan op, its epilogue. Returns the epilogue's results.
+Tensors run_plan(const PlanPtr& plan, const Tensors& carries, const Tensors& xs, const Tensors& consts,
+                 const Loc& where);
+
+}  // namespace reel

@@ -1,0 +1,17 @@
+// Constants that ops make for themselves.
+#pragma once
+#include <optional>
+
+#include "engine/autodiff/tape.h"
+
+namespace reel {
+
+/// Runs f, which makes a constant. It is recorded only where a program is traced, which then makes it itself.
+template <class F>
+Tensor make_constant(F&& f) {
+  std::optional<NoGrad> no_grad;
+  if (const Tape* tape = Tape::current(); tape && tape->mode() == Tape::Mode::eager) no_grad.emplace();
+  return f();
+}
+
+}  // namespace reel
