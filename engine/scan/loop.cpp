@@ -40,6 +40,12 @@ Loop Loop::of(Traced body, const Signature& signature) {
   return loop;
 }
 
+Traced then(const Traced& first, const Function& f) {
+  const auto inputs = first.program.values.begin();
+  return trace({inputs, inputs + first.program.inputs},
+               [&](const Tensors& in) { return f(eval(first.program, in, first.consts)); });
+}
+
 Traced trace_body(const std::vector<Spec>& inputs, const std::vector<Spec>& consts, const Function& f) {
   std::vector<Spec> all = inputs;
   all.insert(all.end(), consts.begin(), consts.end());

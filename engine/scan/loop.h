@@ -46,6 +46,9 @@ inline Spec stacked(Spec spec, std::int64_t length) {
   return spec;
 }
 
+/// A program followed by f, which gets its results.
+Traced then(const Traced& first, const Function& f);
+
 /// Traces a body: f gets abstract tensors of these specs, inputs first. The consts are consts of the program; behind
 /// them come those that f made itself, which are also the result's `consts`.
 Traced trace_body(const std::vector<Spec>& inputs, const std::vector<Spec>& consts, const Function& f);

@@ -100,6 +100,31 @@ Tensors eval(const Program& program, const Tensors& inputs, const Tensors& const
   return out;
 }
 
+Program subset(const Program& program, const std::vector<char>& marked) {
+  Program out;
+  std::vector<int> id(program.values.size(), -1);
+  const auto add = [&](int s) {
+    id[s] = static_cast<int>(out.values.size());
+    out.values.push_back(program.values[s]);
+  };
+  for (int s = 0; s < program.inputs + program.consts; ++s) {
+    if (!marked[s]) continue;
+    add(s);
+    ++(s < program.inputs ? out.inputs : out.consts);
+  }
+  for (const Program::Node& node : program.nodes) {
+    const auto first = marked.begin() + node.out, end = first + node.num_outputs;
+    if (std::find(first, end, 1) == end) continue;
+    Program::Node copy = node;
+    for (int& s : copy.in) s = id[s];
+    copy.out = static_cast<int>(out.values.size());
+    for (int s = node.out; s < node.out + node.num_outputs; ++s) add(s);
+    out.nodes.push_back(std::move(copy));
+  }
+  for (int s : program.outputs) out.outputs.push_back(id[s]);
+  return out;
+}
+
 void mark_ancestors(const Program& program, std::vector<char>& marked) {
   for (auto node = program.nodes.rbegin(); node != program.nodes.rend(); ++node) {
     const auto first = marked.begin() + node->out;

@@ -60,6 +60,10 @@ void apply_node(const Program::Node& node, Tensors& values);
 /// Evaluates the program on these inputs and consts, node by node through apply().
 Tensors eval(const Program& program, const Tensors& inputs, const Tensors& consts);
 
+/// The program without the inputs, consts and results that are not marked. A node with several results is kept with all
+/// of them, if one is marked.
+Program subset(const Program& program, const std::vector<char>& marked);
+
 /// Marks all values that the marked ones depend on.
 void mark_ancestors(const Program& program, std::vector<char>& marked);
 

@@ -18,38 +18,12 @@ std::vector<char> needed(const Program& p, int inputs) {
   return marks;
 }
 
-/// The program without the inputs, consts and nodes that are not marked.
-Program without_unmarked(const Program& p, const std::vector<char>& marks) {
-  Program out;
-  std::vector<int> id(p.values.size(), -1);
-  const auto add = [&](int s) {
-    id[s] = static_cast<int>(out.values.size());
-    out.values.push_back(p.values[s]);
-  };
-  for (int s = 0; s < p.inputs + p.consts; ++s) {
-    if (!marks[s]) continue;
-    add(s);
-    ++(s < p.inputs ? out.inputs : out.consts);
-  }
-  for (const Program::Node& node : p.nodes) {
-    const auto first = marks.begin() + node.out, end = first + node.num_outputs;
-    if (std::find(first, end, 1) == end) continue;
-    Program::Node copy = node;
-    for (int& s : copy.in) s = id[s];
-    copy.out = static_cast<int>(out.values.size());
-    for (int s = node.out; s < node.out + node.num_outputs; ++s) add(s);
-    out.nodes.push_back(std::move(copy));
-  }
-  for (int s : p.outputs) out.outputs.push_back(id[s]);
-  return out;
-}
-
 void drop_unmarked(Traced& t, const std::vector<char>& marks) {
   Tensors consts;
   for (std::size_t k = 0; k < t.consts.size(); ++k) {
     if (marks[static_cast<std::size_t>(t.program.inputs) + k]) consts.push_back(t.consts[k]);
   }
-  t.program = without_unmarked(t.program, marks);
+  t.program = subset(t.program, marks);
   t.consts = std::move(consts);
 }
 
@@ -88,7 +62,7 @@ Loop dce(Loop loop, const ScanPasses&) {
   before.outputs = std::move(results);
 
   drop_unmarked(loop.prologue, needed(before, before.inputs));
-  body = without_unmarked(body, in_body);
+  body = subset(body, in_body);
   drop_unmarked(loop.epilogue, in_after);
   return loop;
 }

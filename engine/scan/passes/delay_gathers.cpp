@@ -126,11 +126,8 @@ Loop delay_gathers(Loop loop, const ScanPasses& passes) {
   Traced body =
       trace_body({p.values.begin(), first_const}, consts, [&](const Tensors& in) { return delayer.late(in); });
 
-  const Traced before = std::move(loop.prologue);
-  const std::vector<Spec> arguments(before.program.values.begin(),
-                                    before.program.values.begin() + before.program.inputs);
-  loop.prologue = trace(arguments, [&](const Tensors& in) {
-    Tensors results = eval(before.program, in, before.consts);
+  loop.prologue = then(loop.prologue, [&](const Tensors& given) {
+    Tensors results = given;
     Tensors more = delayer.made({results.data() + xs, static_cast<std::size_t>(p.consts)});
     more.insert(more.end(), body.consts.begin(), body.consts.end());
     results.insert(results.begin() + xs + p.consts, more.begin(), more.end());

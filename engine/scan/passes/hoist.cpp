@@ -108,11 +108,7 @@ Loop hoist(Loop loop, const ScanPasses& passes) {
     return out;
   });
 
-  const Traced before = std::move(loop.prologue);
-  const std::vector<Spec> arguments(before.program.values.begin(),
-                                    before.program.values.begin() + before.program.inputs);
-  loop.prologue = trace(arguments, [&](const Tensors& in) {
-    const Tensors results = eval(before.program, in, before.consts);
+  loop.prologue = then(loop.prologue, [&](const Tensors& results) {
     Tensors value(p.values.size());
     std::copy_n(results.begin(), xs + p.consts, value.begin() + carries);
     for (std::size_t i = 0; i < p.nodes.size(); ++i) {

@@ -160,41 +160,19 @@ class After {
 
 /// The body with the terms of its accumulators instead of the sums: it takes the other carries, and returns the terms
 /// behind ys.
-Program without_accumulators(const Program& p, int carries, int accumulators) {
-  Program out = p;
-  const int first = carries, last = carries + accumulators;
+Program without_accumulators(Program p, int carries, int accumulators) {
+  std::vector<char> kept(p.values.size(), 1);
+  const auto first = p.outputs.begin() + carries, last = first + accumulators;
   std::vector<int> terms;
-  for (int k = first; k < last; ++k) {
-    const Program::Node& sum = p.nodes[p.producer(p.outputs[k])];
-    REEL_ASSERT(sum.in.size() == 2 && sum.in[0] == k);
-    terms.push_back(sum.in[1]);
+  for (auto sum = first; sum != last; ++sum) {
+    const Program::Node& add = p.nodes[p.producer(*sum)];
+    REEL_ASSERT(add.in.size() == 2 && add.in[0] == static_cast<int>(sum - p.outputs.begin()));
+    terms.push_back(add.in[1]);
+    kept[add.in[0]] = kept[*sum] = 0;
   }
-  const auto removed = [&](const Program::Node& node) {
-    return node.in.size() == 2 && node.in[0] >= first && node.in[0] < last;
-  };
-  std::vector<int> id(p.values.size(), -1);
-  out.values.clear();
-  out.nodes.clear();
-  const auto add = [&](int s) {
-    id[s] = static_cast<int>(out.values.size());
-    out.values.push_back(p.values[s]);
-  };
-  for (int s = 0; s < p.inputs + p.consts; ++s) {
-    if (s < first || s >= last) add(s);
-  }
-  out.inputs = p.inputs - accumulators;
-  for (const Program::Node& node : p.nodes) {
-    if (removed(node)) continue;
-    Program::Node copy = node;
-    for (int& s : copy.in) s = id[s];
-    copy.out = static_cast<int>(out.values.size());
-    for (int s = node.out; s < node.out + node.num_outputs; ++s) add(s);
-    out.nodes.push_back(std::move(copy));
-  }
-  out.outputs.erase(out.outputs.begin() + first, out.outputs.begin() + last);
-  out.outputs.insert(out.outputs.end(), terms.begin(), terms.end());
-  for (int& s : out.outputs) s = id[s];
-  return out;
+  p.outputs.erase(first, last);
+  p.outputs.insert(p.outputs.end(), terms.begin(), terms.end());
+  return subset(p, kept);
 }
 
 }  // namespace
@@ -238,12 +216,9 @@ Loop sink_reductions(Loop loop, const ScanPasses&) {
   });
 
   // The epilogue gets all xs and consts; dce drops those that it does not read.
-  const Traced before = std::move(loop.prologue), after = std::move(loop.epilogue);
-  const std::vector<Spec> arguments(before.program.values.begin(),
-                                    before.program.values.begin() + before.program.inputs);
-  const int operands = xs + p.consts, passed = static_cast<int>(before.program.outputs.size()) - operands;
-  loop.prologue = trace(arguments, [&](const Tensors& in) {
-    const Tensors results = eval(before.program, in, before.consts);
+  const Traced after = std::move(loop.epilogue);
+  const int operands = xs + p.consts, passed = loop.passed();
+  loop.prologue = then(loop.prologue, [&](const Tensors& results) {
     Tensors out(results.begin(), results.begin() + operands);
     out.insert(out.end(), body.consts.begin(), body.consts.end());
     out.insert(out.end(), results.begin(), results.end());
