@@ -78,7 +78,7 @@ void check_cell(const std::string& text) {
   try {
     const Settings settings(options.cell, cell_type(options.cell).settings, options.settings);
   } catch (const Error& e) {
-    throw Usage(e.what());
+    throw Usage(option_text(e));
   }
 }
 

@@ -69,7 +69,7 @@ Cost cost_of(const std::string& cell, const Sizes& sizes, bool graphs, std::int6
 }
 
 void check_cell(const std::string& name) try { cell_type(name); } catch (const Error& e) {
-  throw Usage(e.what());
+  throw Usage(option_text(e));
 }
 
 int run(int argc, const char* const* argv) {

@@ -11,15 +11,15 @@ Settings::Settings(std::string cell, const std::vector<Setting>& known, const st
   for (const Setting& s : known) values_[s.name] = s.fallback;
   for (const auto& [name, value] : given) {
     const auto setting = std::find_if(known.begin(), known.end(), [&](const Setting& s) { return s.name == name; });
-    if (setting == known.end()) throw OptionError(option(name), fmt::format("the cell {} has no such setting", cell_));
+    if (setting == known.end()) throw SettingError(path(name), fmt::format("the cell {} has no such setting", cell_));
     using enum Setting::Kind;
     if (setting->kind == choice &&
         std::find(setting->choices.begin(), setting->choices.end(), value) == setting->choices.end())
-      throw OptionError(option(name), fmt::format("\"{}\" is not one of {}", value, fmt::join(setting->choices, ", ")));
+      throw SettingError(path(name), fmt::format("\"{}\" is not one of {}", value, fmt::join(setting->choices, ", ")));
     if (setting->kind == integer && !parse<std::int64_t>(value))
-      throw OptionError(option(name), fmt::format("\"{}\" is not an integer", value));
+      throw SettingError(path(name), fmt::format("\"{}\" is not an integer", value));
     if (setting->kind == real && !parse<double>(value))
-      throw OptionError(option(name), fmt::format("\"{}\" is not a number", value));
+      throw SettingError(path(name), fmt::format("\"{}\" is not a number", value));
     values_[name] = value;
   }
 }
@@ -29,20 +29,20 @@ const std::string& Settings::choice(const std::string& name) const { return valu
 std::int64_t Settings::integer(const std::string& name, std::int64_t low, std::int64_t high) const {
   const std::int64_t value = parse<std::int64_t>(values_.at(name)).value();
   if (value < low || value > high)
-    throw OptionError(option(name), fmt::format("an integer in {}..{} expected, got {}", low, high, value));
+    throw SettingError(path(name), fmt::format("an integer in {}..{} expected, got {}", low, high, value));
   return value;
 }
 
 double Settings::real(const std::string& name, double low, double high) const {
   const double value = parse<double>(values_.at(name)).value();
   if (!(value >= low && value <= high))
-    throw OptionError(option(name), fmt::format("a number in {}..{} expected, got {}", low, high, value));
+    throw SettingError(path(name), fmt::format("a number in {}..{} expected, got {}", low, high, value));
   return value;
 }
 
 Cell::Cell(std::int64_t input, std::int64_t hidden, const Init& init)
     : input(input), hidden(hidden), dtype_(init.dtype), backend_(init.backend) {
-  if (hidden < 1) throw OptionError("--hidden", fmt::format("1 or more units are needed, got {}", hidden));
+  if (hidden < 1) throw SettingError("hidden", fmt::format("1 or more units are needed, got {}", hidden));
   if (input < 1) throw Error("cell", fmt::format("1 or more inputs are needed, got {}", input));
 }
 
@@ -90,7 +90,7 @@ const CellType& cell_type(const std::string& name) {
     if (type.name == name) return type;
     names.push_back(type.name);
   }
-  throw OptionError("--cell", fmt::format("there is no cell \"{}\"; known are {}", name, fmt::join(names, ", ")));
+  throw SettingError("cell", fmt::format("there is no cell \"{}\"; known are {}", name, fmt::join(names, ", ")));
 }
 
 namespace {

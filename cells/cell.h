@@ -27,12 +27,12 @@ struct Parameter {
   }
 };
 
-/// An option of a cell: --srnn.width, or width in section [srnn] of a config file.
+/// A setting of a cell: srnn.width. Programs have it as an option, --srnn.width.
 struct Setting {
   enum class Kind { integer, real, choice };
   std::string name;
   Kind kind;
-  std::string fallback;  // the value without the option
+  std::string fallback;  // the value if it is not given
   std::string help;
   std::vector<std::string> choices;  // for Kind::choice
 };
@@ -40,16 +40,16 @@ struct Setting {
 /// The values of a cell's settings; a setting that is not given takes its fallback.
 class Settings {
  public:
-  /// Throws OptionError for an unknown setting or a value of the wrong kind.
+  /// Throws SettingError for an unknown setting or a value of the wrong kind.
   Settings(std::string cell, const std::vector<Setting>& known, const std::map<std::string, std::string>& given = {});
-  /// Throws OptionError when the value is not within low..high.
+  /// Throws SettingError when the value is not within low..high.
   std::int64_t integer(const std::string& name, std::int64_t low, std::int64_t high = 1 << 24) const;
   double real(const std::string& name, double low = -1e300, double high = 1e300) const;
   const std::string& choice(const std::string& name) const;
   /// For a setting whose choices are on and off.
   bool on(const std::string& name) const { return choice(name) == "on"; }
-  /// "--srnn.width"
-  std::string option(const std::string& name) const { return "--" + cell_ + "." + name; }
+  /// "srnn.width"
+  std::string path(const std::string& name) const { return cell_ + "." + name; }
 
  private:
   std::string cell_;
@@ -151,7 +151,7 @@ struct CellType {
   std::function<std::int64_t(const Settings&)> embedding = {};
 };
 std::vector<CellType>& cell_registry();
-/// Throws OptionError listing the known cells.
+/// Throws SettingError listing the known cells.
 const CellType& cell_type(const std::string& name);
 /// Registers a cell: REEL_CELL({"name", "help", "source", "count", {settings}, make}), at namespace scope of its .cpp
 /// file.

@@ -18,20 +18,20 @@ class Enrnn final : public Cell {
         modrelu_(s.choice("activation") == "modrelu"),
         always_(s.on("normalise")) {
     if (s.integer("short", 0) == 0 && n < 3)
-      throw OptionError("--hidden", fmt::format("enrnn needs 3 units or more, got {}", n));
-    if (long_ < 1) throw OptionError("--enrnn.short", fmt::format("fewer than {} units expected, got {}", n, short_));
+      throw SettingError("hidden", fmt::format("enrnn needs 3 units or more, got {}", n));
+    if (long_ < 1) throw SettingError("enrnn.short", fmt::format("fewer than {} units expected, got {}", n, short_));
     if (short_ % 2 != 0)
-      throw OptionError("--enrnn.short",
-                        fmt::format("an even number is needed, as T starts with blocks of 2, got {}", short_));
-    D = signs(long_, negatives("--enrnn.negatives", s.integer("negatives", -1), long_), init);
+      throw SettingError("enrnn.short",
+                         fmt::format("an even number is needed, as T starts with blocks of 2, got {}", short_));
+    D = signs(long_, negatives("enrnn.negatives", s.integer("negatives", -1), long_), init);
     A = parameter("A", init.skew_blocks(long_, 0, half_pi, [](double u) { return std::tan(u / 2); }), "orthogonal",
                   long_ * (long_ - 1) / 2);
     T = parameter("T", start_of_T(init));
     if (s.on("coupled")) W_C = parameter("W_C", init.glorot_uniform({long_, short_}));
     if (s.choice("inputs") == "identity") {
       if (i != n)
-        throw OptionError("--enrnn.inputs",
-                          fmt::format("the identity needs inputs as wide as the state, got {} and {}", i, n));
+        throw SettingError("enrnn.inputs",
+                           fmt::format("the identity needs inputs as wide as the state, got {} and {}", i, n));
     } else {
       U_L = parameter("U_L", init.uniform({long_, i}, 0.01));
       U_S = parameter("U_S", init.uniform({short_, i}, 0.01));

@@ -26,7 +26,7 @@ class Goru final : public Cell {
     if (s.choice("style") == "householder") {
       const std::int64_t m = s.integer("reflections", 1);
       if (m >= n)
-        throw OptionError(s.option("reflections"), fmt::format("fewer than the {} units expected, got {}", n, m));
+        throw SettingError(s.path("reflections"), fmt::format("fewer than the {} units expected, got {}", n, m));
       H = parameter("H", init.normal({n, m}, 1), "", n * m - m * (m - 1) / 2);
     } else {
       Q_.emplace(rotation_angles(s, n, false, init,

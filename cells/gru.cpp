@@ -15,9 +15,9 @@ class Gru final : public Cell {
     const bool two = s.choice("biases") == "2", pytorch = s.choice("init") == "pytorch",
                normed = s.choice("norm") == "layer";
     if (two && !after_)
-      throw OptionError("--gru.biases", "two biases are PyTorch's form, which resets after. Hint: --gru.biases 1");
-    if (two && modrelu_) throw OptionError("--gru.biases", "modReLU has its bias as a threshold. Hint: --gru.biases 1");
-    if (normed && modrelu_) throw OptionError("--gru.norm", "modReLU goes without layer normalisation");
+      throw SettingError("gru.biases", "two biases are PyTorch's form, which resets after", {"gru.biases", "1"});
+    if (two && modrelu_) throw SettingError("gru.biases", "modReLU has its bias as a threshold", {"gru.biases", "1"});
+    if (normed && modrelu_) throw SettingError("gru.norm", "modReLU goes without layer normalisation");
     const double k = 1 / std::sqrt(static_cast<double>(n));  // PyTorch's initialisation: all uniform in +-1/sqrt(n)
     for (Gate* g : {&r_, &z_, &c_}) {
       const std::string name = g == &r_ ? "_r" : g == &z_ ? "_z" : "_c";

@@ -12,7 +12,7 @@ class Nnrnn final : public Cell {
  public:
   Nnrnn(std::int64_t i, std::int64_t n, const Settings& s, Init& init)
       : Cell(i, n, init), delta_(s.real("delta", 0)), decay_(s.real("T_decay", 0)) {
-    if (n % 2 != 0) throw OptionError("--hidden", fmt::format("nnrnn needs an even number of units, got {}", n));
+    if (n % 2 != 0) throw SettingError("hidden", fmt::format("nnrnn needs an even number of units, got {}", n));
     const std::int64_t m = n / 2;
     log_P = parameter("log_P", init.skew_blocks(n, 0, half_pi, [](double u) { return -std::tan(u / 2); }), "orthogonal",
                       n * (n - 1) / 2);

@@ -20,10 +20,10 @@ class Nru final : public Cell {
         limit_(s.real("norm_limit", 0)),
         f_(s.choice("activation")) {
     if (side_ * side_ != M * k)
-      throw OptionError("--nru.memory",
-                        fmt::format("the root of memory times heads must be whole, as a head's vector is "
-                                    "an outer product; got {} times {}",
-                                    M, k));
+      throw SettingError("nru.memory",
+                         fmt::format("the root of memory times heads must be whole, as a head's vector is "
+                                     "an outer product; got {} times {}",
+                                     M, k));
     const auto layer = [&](const std::string& name, std::int64_t in, std::int64_t out) {
       const double bound = 1 / std::sqrt(static_cast<double>(in));  // PyTorch Linear's initialisation
       return Layer{parameter("W_" + name, init.uniform({out, in}, bound)),

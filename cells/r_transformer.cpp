@@ -12,7 +12,7 @@ class RTransformer final : public Cell {
   RTransformer(std::int64_t i, std::int64_t d, const Settings& s, Init& init)
       : Cell(i, d, init), window_(s.integer("window", 1)), heads_(s.integer("heads", 1)) {
     if (d % heads_ != 0)
-      throw OptionError("--r_transformer.heads", fmt::format("{} units do not fall into {} heads", d, heads_));
+      throw SettingError("r_transformer.heads", fmt::format("{} units do not fall into {} heads", d, heads_));
     const auto layer = [&](const std::string& name, std::int64_t in, std::int64_t out) {
       const double bound = 1 / std::sqrt(static_cast<double>(in));  // PyTorch Linear's initialisation
       return Layer{parameter("W_" + name, init.uniform({out, in}, bound)),

@@ -13,9 +13,8 @@ class Rnn final : public Cell {
     const std::string& start = s.choice("init");
     const bool pytorch = start == "pytorch", two = s.choice("biases") == "2", norm = s.choice("norm") == "layer";
     if (two && norm)
-      throw OptionError(s.option("biases"),
-                        fmt::format("layer normalisation takes one bias, as it has an offset of its own. Hint: {} 1",
-                                    s.option("biases")));
+      throw SettingError(s.path("biases"), "layer normalisation takes one bias, as it has an offset of its own",
+                         {s.path("biases"), "1"});
     const double k = 1 / std::sqrt(static_cast<double>(n));  // PyTorch: all uniform in +-1/sqrt(n)
     U = parameter("U", pytorch           ? init.uniform({n, i}, k)
                        : start == "irnn" ? init.normal({n, i}, 1e-3)

@@ -28,14 +28,12 @@ inline RotationAngles rotation_angles(const Settings& s, std::int64_t n, bool is
   const bool fft = s.choice("style") == "fft";
   const std::int64_t capacity = s.integer("capacity", 2);
   if (fft && (n < 2 || (n & (n - 1)) != 0))
-    throw OptionError("--hidden",
-                      fmt::format("the fft style needs 2, 4, 8, ... units, a power of two, got {}. Hint: {} "
-                                  "tunable",
-                                  n, s.option("style")));
+    throw SettingError("hidden", fmt::format("the fft style needs 2, 4, 8, ... units, a power of two, got {}", n),
+                       {s.path("style"), "tunable"});
   if (!fft && n % 2 != 0)
-    throw OptionError("--hidden", fmt::format("the tunable style needs an even number of units, got {}", n));
+    throw SettingError("hidden", fmt::format("the tunable style needs an even number of units, got {}", n));
   if (!fft && capacity % 2 != 0)
-    throw OptionError(s.option("capacity"), fmt::format("an even number of layers expected, got {}", capacity));
+    throw SettingError(s.path("capacity"), fmt::format("an even number of layers expected, got {}", capacity));
   RotationAngles W{fft ? Rotations::fft(n) : Rotations::tunable(n, capacity), {}, {}, {}, {}, {}};
   const auto layers = static_cast<std::int64_t>(W.pairs.layers().size());
   const auto angles = [&](const std::string& symbol, Tensor& first, Tensor& second) {

@@ -9,7 +9,7 @@ namespace {
 class Scornn final : public Cell {
  public:
   Scornn(std::int64_t i, std::int64_t n, const Settings& s, Init& init)
-      : Cell(i, n, init), D(signs(n, negatives("--scornn.negatives", s.integer("negatives", -1), n), init)) {
+      : Cell(i, n, init), D(signs(n, negatives("scornn.negatives", s.integer("negatives", -1), n), init)) {
     A = parameter("A", init.skew_blocks(n, 0, half_pi, [](double u) { return -std::tan(u / 2); }), "orthogonal",
                   n * (n - 1) / 2);
     U = parameter("U", init.uniform({n, i}, 0.01));

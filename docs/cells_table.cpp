@@ -212,7 +212,7 @@ std::string needs_text(const CellType& type) {
       Needs needs;
       try {
         needs = needs_of(type, {{s.name, choice}});
-      } catch (const OptionError&) {
+      } catch (const SettingError&) {
         continue;  // goes only with other settings
       }
       for (const std::string& need : needs) {

@@ -145,7 +145,7 @@ int apply_cell(int argc, const char* const* argv) {
     Init init(o.seed, dtype, device);
     cell = type.make(o.input_size, o.hidden, Settings(o.cell, type.settings, options.settings(o.cell)), init);
   } catch (const Error& e) {
-    throw Usage(e.what());
+    throw Usage(option_text(e));
   }
   if (o.describe) {
     print_description(*cell);

@@ -100,7 +100,7 @@ class ThreeNetworks final : public Model {
         dtype_(init.dtype),
         one_hot_(o.input == "one-hot"),
         over_time_(over_time) {
-    if (o.layers != 1) throw OptionError("--layers", "the three networks have one layer each");
+    if (o.layers != 1) throw SettingError("layers", "the three networks have one layer each");
     const CellType& type = cell_type(o.cell);
     std::int64_t width = vocabulary_;
     if (!one_hot_) {

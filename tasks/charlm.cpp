@@ -51,9 +51,9 @@ class CharModel final : public Task {
         tracks.symbols.push_back(ids[c]);
     }
     for (const auto& [option, n] :
-         {std::pair{"--examples", setup.examples.examples}, {"--valid-size", setup.examples.valid_size}})
+         {std::pair{"examples", setup.examples.examples}, {"valid-size", setup.examples.valid_size}})
       if (n % rows_ != 0)
-        throw OptionError(
+        throw SettingError(
             option,
             fmt::format("windows are taken from all tracks at once: {} is no multiple of --batch {}", n, rows_));
     set_baseline();

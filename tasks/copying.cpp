@@ -35,12 +35,12 @@ class Copying final : public Task {
     const std::int64_t least = o.symbols + 1;
     if (o_.classes == 0) o_.classes = o.symbols + 2;  // as in the SRNN code: one class per input symbol
     if (o_.classes < least)
-      throw OptionError("--classes", fmt::format("{} symbols and the blank need {} classes or more, got {}", o.symbols,
-                                                 least, o_.classes));
+      throw SettingError("classes", fmt::format("{} symbols and the blank need {} classes or more, got {}", o.symbols,
+                                                least, o_.classes));
     if (o_.vary != "none" && o_.layout != "standard")
-      throw OptionError("--vary", fmt::format("{} is of --layout standard, got {}", o_.vary, o_.layout));
+      throw SettingError("vary", fmt::format("{} is of --layout standard, got {}", o_.vary, o_.layout));
     if (o_.vary == "place" && o_.delay < 2)
-      throw OptionError("--vary", fmt::format("place needs --delay 2 or more, got {}", o_.delay));
+      throw SettingError("vary", fmt::format("place needs --delay 2 or more, got {}", o_.delay));
   }
   std::string name() const override { return "copying"; }
   std::string title() const override { return fmt::format("copying, T = {}", o_.delay); }

@@ -36,7 +36,7 @@ class Denoising final : public Task {
     require_batch("denoising", layout_.total, setup.examples.batch,
                   16 + (layout_.vectors ? 8 * static_cast<double>(layout_.symbols + 2) : 0));
     if (!layout_.overwrite && S > layout_.places)
-      throw OptionError("--length", fmt::format("{} symbols do not fit into {} steps", S, layout_.places));
+      throw SettingError("length", fmt::format("{} symbols do not fit into {} steps", S, layout_.places));
   }
   std::string name() const override { return "denoising"; }
   std::string title() const override { return "denoising, " + title_; }

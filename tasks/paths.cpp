@@ -120,7 +120,7 @@ class Paths final : public Task {
  public:
   explicit Paths(const PathsOptions& o) : o_(o), names_(o.nodes + o.confusing) {
     if (o.confusing > 0 && o.confusing < 3)
-      throw OptionError("--confusing", fmt::format("a ring has 3 nodes or more, got {}", o.confusing));
+      throw SettingError("confusing", fmt::format("a ring has 3 nodes or more, got {}", o.confusing));
   }
   std::string name() const override { return "paths"; }
   std::string title() const override { return fmt::format("shortest paths, {} + {} nodes", o_.nodes, o_.confusing); }

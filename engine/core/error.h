@@ -17,9 +17,18 @@ class Error : public std::runtime_error {
   Error(const std::string& subject, const std::string& rule) : std::runtime_error("[" + subject + "] " + rule) {}
 };
 
-/// An invalid value of an option: "--hidden: 1 or more units are needed, got 0".
-struct OptionError : Error {
-  OptionError(const std::string& option, const std::string& rule) : Error(option + ": " + rule) {}
+/// An invalid value of a setting: "hidden: 1 or more units are needed, got 0". The hint is a setting and its value.
+struct SettingError : Error {
+  struct Hint {
+    std::string setting, value;
+  };
+  SettingError(const std::string& setting, const std::string& rule, const Hint& hint = {})
+      : Error(setting + ": " + rule + (hint.setting.empty() ? "" : ". Hint: " + hint.setting + " = " + hint.value)),
+        setting(setting),
+        rule(rule),
+        hint(hint) {}
+  std::string setting, rule;
+  Hint hint;
 };
 
 /// A broken rule, thrown where neither the op's name nor the caller's line is known; apply() adds both.

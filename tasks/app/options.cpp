@@ -196,6 +196,14 @@ struct Options::Impl {
   }
 };
 
+std::string option_text(const Error& error) {
+  const auto* e = dynamic_cast<const SettingError*>(&error);
+  if (!e) return error.what();
+  const std::string hint =
+      e->hint.setting.empty() ? "" : fmt::format(". Hint: --{} {}", e->hint.setting, e->hint.value);
+  return fmt::format("--{}: {}{}", e->setting, e->rule, hint);
+}
+
 Options::Options(const std::string& program, const std::string& description) : impl_(std::make_unique<Impl>()) {
   impl_->program = program;
   impl_->description = description;

@@ -18,6 +18,9 @@ struct Usage : Error {
   using Error::Error;
 };
 
+/// An error as a user of options knows it: a setting's name is that of an option, "--srnn.width: ...".
+std::string option_text(const Error& error);
+
 /// Thrown by --help and the like: main() prints the text and exits with the code.
 struct Exit {
   int code;

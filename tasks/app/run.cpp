@@ -208,7 +208,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     task = program.task({s.data, s.train.seed, s.train.examples});
     const Examples examples(s.train.examples, s.train.seed, task->parts());
     if (s.epochs > 0 && examples.steps_per_epoch() == 0)
-      throw OptionError("--epochs", "fresh examples have no end; give --steps");
+      throw SettingError("epochs", "fresh examples have no end; give --steps");
     if (s.epochs > 0)
       s.train.steps =
           std::llround(std::clamp(s.epochs * static_cast<double>(examples.steps_per_epoch()), 1.0, most::updates));
@@ -220,7 +220,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   } catch (const OutOfMemory&) {
     throw;
   } catch (const Error& e) {
-    throw Usage(e.what());
+    throw Usage(option_text(e));
   }
   if (s.dry_run) {
     print_out("{}updates {}, batch {}, baseline {:.6g}\n", model->table(), s.train.steps, s.train.examples.batch,
@@ -295,6 +295,8 @@ int run_program(const std::string& name, const std::function<int()>& body) {
   } catch (const Usage& e) {
     print_err("{}: {}\n", name, one_line(e.what()));
     code = 2;
+  } catch (const SettingError& e) {
+    print_err("{}: {}\n", name, one_line(option_text(e)));
   } catch (const std::bad_alloc&) {
     say_out_of_memory(name.c_str());
   } catch (const std::length_error&) {  // a std::vector too large to address

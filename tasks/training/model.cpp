@@ -34,7 +34,7 @@ Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
 const Cell& Model::add_cell(const std::string& prefix, std::int64_t width, const ModelOptions& options, Init& init) {
   const CellType& type = cell_type(options.cell);
   if (options.hidden < 1)
-    throw OptionError("--hidden", fmt::format("1 or more units are needed, got {}", options.hidden));
+    throw SettingError("hidden", fmt::format("1 or more units are needed, got {}", options.hidden));
   const Settings settings(options.cell, type.settings, options.settings);
   const double layers = static_cast<double>(options.layers),
                numbers = layers * trained_numbers(type, width, options.hidden, options.settings);

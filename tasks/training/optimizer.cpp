@@ -19,7 +19,7 @@ Optimizer::Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& 
   for (const auto& [group, rate] : options.group_lr) {
     bool known = false;
     for (const Parameter& p : parameters) known = known || p.group == group;
-    if (!known) throw OptionError("--group-lr", fmt::format("no parameter is in group \"{}\"", group));
+    if (!known) throw SettingError("group-lr", fmt::format("no parameter is in group \"{}\"", group));
   }
   const double start = options.kind == "rmsprop" ? options.rms_start : 0;
   for (Parameter& p : parameters) {

@@ -9,9 +9,9 @@ namespace {
 // the training examples; orders of a fixed set are farther still.
 constexpr std::uint64_t fresh_valid = std::uint64_t{1} << 60, first_order = std::uint64_t{2} << 60;
 
-std::int64_t part(const char* option, std::int64_t wanted, std::int64_t there) {
+std::int64_t part(const char* setting, std::int64_t wanted, std::int64_t there) {
   if (there > 0 && wanted > there)
-    throw OptionError(option, fmt::format("{} expected, the data set has {}", wanted, there));
+    throw SettingError(setting, fmt::format("{} expected, the data set has {}", wanted, there));
   return there > 0 && wanted == 0 ? there : wanted;
 }
 }  // namespace
@@ -25,9 +25,9 @@ void require_batch(const std::string& task, std::int64_t steps, std::int64_t bat
 Examples::Examples(const ExampleOptions& options, std::uint64_t seed, const Parts& parts)
     : options_(options), seed_(seed), test_(parts.test) {
   options_.shuffle = options.shuffle && !parts.ordered;
-  options_.examples = part("--examples", options.examples, parts.train);
-  options_.valid_size = part("--valid-size", options.valid_size, parts.valid);
-  if (options_.valid_size < 1) throw OptionError("--valid-size", "1 or more are needed, got 0");
+  options_.examples = part("examples", options.examples, parts.train);
+  options_.valid_size = part("valid-size", options.valid_size, parts.valid);
+  if (options_.valid_size < 1) throw SettingError("valid-size", "1 or more are needed, got 0");
   const double lists = static_cast<double>(options_.examples) +
                        static_cast<double>(options_.valid_size) * (1 + 8 / static_cast<double>(options_.batch));
   backend("cpu").require_memory("examples", "lists of them", 8 * lists, "smaller --examples or --valid-size");

@@ -62,7 +62,7 @@ struct ExampleOptions {
 
 class Examples {
  public:
-  /// Throws OptionError if more are asked for than there are.
+  /// Throws SettingError if more are asked for than there are.
   Examples(const ExampleOptions& options, std::uint64_t seed, const Parts& parts = {});
   /// The streams of training step `step` (from 0).
   std::vector<std::uint64_t> train(std::int64_t step);

@@ -1,4 +1,4 @@
-// Sizes and settings that cannot be: one clear error each, an OptionError that names the option.
+// Sizes and settings that cannot be: one clear error each, an SettingError that names the setting.
 #include "cells/cell.h"
 #include "tests/support/check.h"
 
@@ -15,14 +15,14 @@ std::unique_ptr<Cell> make(const std::string& name, std::int64_t input, std::int
   return type.make(input, hidden, Settings(name, type.settings, given), init);
 }
 
-/// The text of the OptionError that f throws; another exception fails the test.
-std::string option_error_of(const std::function<void()>& f) {
+/// The text of the SettingError that f throws; another exception fails the test.
+std::string setting_error_of(const std::function<void()>& f) {
   try {
     f();
-  } catch (const OptionError& e) {
+  } catch (const SettingError& e) {
     return e.what();
   } catch (const std::exception& e) {
-    return std::string("no OptionError, but: ") + e.what();
+    return std::string("no SettingError, but: ") + e.what();
   }
   return "no error";
 }
@@ -38,69 +38,63 @@ const std::vector<BadSize> bad_sizes{
     {"eurnn",
      12,
      {},
-     "--hidden: the fft style needs 2, 4, 8, ... units, a power of two, got 12. Hint: --eurnn.style tunable"},
+     "hidden: the fft style needs 2, 4, 8, ... units, a power of two, got 12. Hint: eurnn.style = tunable"},
     {"eurnn",
      1,
      {},
-     "--hidden: the fft style needs 2, 4, 8, ... units, a power of two, got 1. Hint: --eurnn.style tunable"},
-    {"eurnn", 7, {{"style", "tunable"}}, "--hidden: the tunable style needs an even number of units, got 7"},
-    {"eurnn",
-     8,
-     {{"style", "tunable"}, {"capacity", "3"}},
-     "--eurnn.capacity: an even number of layers expected, got 3"},
+     "hidden: the fft style needs 2, 4, 8, ... units, a power of two, got 1. Hint: eurnn.style = tunable"},
+    {"eurnn", 7, {{"style", "tunable"}}, "hidden: the tunable style needs an even number of units, got 7"},
+    {"eurnn", 8, {{"style", "tunable"}, {"capacity", "3"}}, "eurnn.capacity: an even number of layers expected, got 3"},
     {"goru",
      12,
      {},
-     "--hidden: the fft style needs 2, 4, 8, ... units, a power of two, got 12. Hint: --goru.style tunable"},
-    {"goru", 7, {{"style", "tunable"}}, "--hidden: the tunable style needs an even number of units, got 7"},
-    {"goru", 8, {{"style", "tunable"}, {"capacity", "5"}}, "--goru.capacity: an even number of layers expected, got 5"},
+     "hidden: the fft style needs 2, 4, 8, ... units, a power of two, got 12. Hint: goru.style = tunable"},
+    {"goru", 7, {{"style", "tunable"}}, "hidden: the tunable style needs an even number of units, got 7"},
+    {"goru", 8, {{"style", "tunable"}, {"capacity", "5"}}, "goru.capacity: an even number of layers expected, got 5"},
     {"goru",
      8,
      {{"style", "householder"}, {"reflections", "8"}},
-     "--goru.reflections: fewer than the 8 units expected, got 8"},
+     "goru.reflections: fewer than the 8 units expected, got 8"},
     {"nru",
      8,
      {{"memory", "6"}, {"heads", "4"}},
-     "--nru.memory: the root of memory times heads must be whole, as a head's vector is an outer product; got 6 times "
+     "nru.memory: the root of memory times heads must be whole, as a head's vector is an outer product; got 6 times "
      "4"},
-    {"nnrnn", 7, {}, "--hidden: nnrnn needs an even number of units, got 7"},
-    {"enrnn", 8, {{"short", "3"}}, "--enrnn.short: an even number is needed, as T starts with blocks of 2, got 3"},
-    {"enrnn", 8, {{"short", "8"}}, "--enrnn.short: fewer than 8 units expected, got 8"},
-    {"enrnn", 2, {}, "--hidden: enrnn needs 3 units or more, got 2"},
-    {"enrnn", 8, {{"short", "2"}, {"negatives", "7"}}, "--enrnn.negatives: at most 6, the units, expected, got 7"},
-    {"enrnn",
-     8,
-     {{"inputs", "identity"}},
-     "--enrnn.inputs: the identity needs inputs as wide as the state, got 3 and 8"},
-    {"scornn", 8, {{"negatives", "9"}}, "--scornn.negatives: at most 8, the units, expected, got 9"},
-    {"ornn", 8, {{"reflections", "9"}}, "--ornn.reflections: at most 8, the units, expected, got 9"},
-    {"ornn", 7, {{"activation", "oplu"}}, "--hidden: oplu works on pairs, so an even number of units is needed, got 7"},
+    {"nnrnn", 7, {}, "hidden: nnrnn needs an even number of units, got 7"},
+    {"enrnn", 8, {{"short", "3"}}, "enrnn.short: an even number is needed, as T starts with blocks of 2, got 3"},
+    {"enrnn", 8, {{"short", "8"}}, "enrnn.short: fewer than 8 units expected, got 8"},
+    {"enrnn", 2, {}, "hidden: enrnn needs 3 units or more, got 2"},
+    {"enrnn", 8, {{"short", "2"}, {"negatives", "7"}}, "enrnn.negatives: at most 6, the units, expected, got 7"},
+    {"enrnn", 8, {{"inputs", "identity"}}, "enrnn.inputs: the identity needs inputs as wide as the state, got 3 and 8"},
+    {"scornn", 8, {{"negatives", "9"}}, "scornn.negatives: at most 8, the units, expected, got 9"},
+    {"ornn", 8, {{"reflections", "9"}}, "ornn.reflections: at most 8, the units, expected, got 9"},
+    {"ornn", 7, {{"activation", "oplu"}}, "hidden: oplu works on pairs, so an even number of units is needed, got 7"},
     {"ornn",
      7,
      {{"activation", "modrelu_pairs"}},
-     "--hidden: modrelu_pairs works on pairs, so an even number of units is needed, got 7"},
-    {"spectral_rnn", 8, {{"reflections", "9"}}, "--spectral_rnn.reflections: at most 8, the units, expected, got 9"},
-    {"lt_rnn", 8, {{"pool", "3"}}, "--lt_rnn.pool: 8 units do not fall into pools of 3"},
-    {"lt_irnn", 8, {{"pool", "3"}}, "--lt_irnn.pool: 8 units do not fall into pools of 3"},
-    {"r_transformer", 8, {{"heads", "3"}}, "--r_transformer.heads: 8 units do not fall into 3 heads"},
+     "hidden: modrelu_pairs works on pairs, so an even number of units is needed, got 7"},
+    {"spectral_rnn", 8, {{"reflections", "9"}}, "spectral_rnn.reflections: at most 8, the units, expected, got 9"},
+    {"lt_rnn", 8, {{"pool", "3"}}, "lt_rnn.pool: 8 units do not fall into pools of 3"},
+    {"lt_irnn", 8, {{"pool", "3"}}, "lt_irnn.pool: 8 units do not fall into pools of 3"},
+    {"r_transformer", 8, {{"heads", "3"}}, "r_transformer.heads: 8 units do not fall into 3 heads"},
     {"rnn",
      8,
      {{"norm", "layer"}},
-     "--rnn.biases: layer normalisation takes one bias, as it has an offset of its own. Hint: --rnn.biases 1"},
+     "rnn.biases: layer normalisation takes one bias, as it has an offset of its own. Hint: rnn.biases = 1"},
     {"rnn-orth",
      8,
      {{"biases", "2"}},
-     "--rnn-orth.biases: layer normalisation takes one bias, as it has an offset of its own. Hint: --rnn-orth.biases "
+     "rnn-orth.biases: layer normalisation takes one bias, as it has an offset of its own. Hint: rnn-orth.biases = "
      "1"},
     {"gru",
      8,
      {{"reset", "before"}},
-     "--gru.biases: two biases are PyTorch's form, which resets after. Hint: --gru.biases 1"},
-    {"gru", 8, {{"activation", "modrelu"}}, "--gru.biases: modReLU has its bias as a threshold. Hint: --gru.biases 1"},
+     "gru.biases: two biases are PyTorch's form, which resets after. Hint: gru.biases = 1"},
+    {"gru", 8, {{"activation", "modrelu"}}, "gru.biases: modReLU has its bias as a threshold. Hint: gru.biases = 1"},
     {"gru",
      8,
      {{"activation", "modrelu"}, {"biases", "1"}, {"norm", "layer"}},
-     "--gru.norm: modReLU goes without layer normalisation"},
+     "gru.norm: modReLU goes without layer normalisation"},
 };
 
 /// Values just outside of a number's range; empty where it has no end that is worth one.
@@ -155,7 +149,7 @@ const std::map<std::string, Given> read_with{
 TEST_CASE("sizes that do not fit: the whole text") {
   for (const BadSize& b : bad_sizes) {
     CAPTURE(b.cell);
-    CHECK(option_error_of([&] { make(b.cell, 3, b.hidden, b.given); }) == b.text);
+    CHECK(setting_error_of([&] { make(b.cell, 3, b.hidden, b.given); }) == b.text);
   }
 }
 
@@ -163,24 +157,24 @@ TEST_CASE("no units and no inputs, for every cell") {
   for (const CellType& type : cell_registry()) {
     CAPTURE(type.name);
     for (const std::int64_t n : {0, -3}) {
-      CHECK(option_error_of([&] { make(type.name, 3, n, {}); }) ==
-            fmt::format("--hidden: 1 or more units are needed, got {}", n));
+      CHECK(setting_error_of([&] { make(type.name, 3, n, {}); }) ==
+            fmt::format("hidden: 1 or more units are needed, got {}", n));
       CHECK(error_of([&] { make(type.name, n, 8, {}); }) ==
             fmt::format("[cell] 1 or more inputs are needed, got {}", n));
     }
   }
 }
 
-TEST_CASE("one to nine units, one input: every cell runs, or its OptionError names --hidden or a setting") {
+TEST_CASE("one to nine units, one input: every cell runs, or its SettingError names hidden or a setting") {
   for (const CellType& type : cell_registry()) {
     int made = 0;
     for (std::int64_t n = 1; n <= 9; ++n) {
       CAPTURE(type.name);
       CAPTURE(n);
       std::unique_ptr<Cell> cell;
-      const std::string error = option_error_of([&] { cell = make(type.name, 1, n, {}); });
+      const std::string error = setting_error_of([&] { cell = make(type.name, 1, n, {}); });
       if (!cell) {
-        CHECK((error.starts_with("--hidden: ") || error.starts_with("--" + type.name + ".")));
+        CHECK((error.starts_with("hidden: ") || error.starts_with(type.name + ".")));
         continue;
       }
       ++made;
@@ -201,20 +195,20 @@ TEST_CASE("every setting of every cell: words, other kinds of numbers, numbers o
         Given given{{s.name, value}};
         if (const auto more = read_with.find(name); more != read_with.end())
           given.insert(more->second.begin(), more->second.end());
-        return option_error_of([&] { make(type.name, 3, 8, given); });
+        return setting_error_of([&] { make(type.name, 3, 8, given); });
       };
       const auto rule = [&](const std::string& rule, const std::vector<std::string>& values) {
-        for (const std::string& v : values) CHECK(error(v) == fmt::format("--{}: \"{}\" {}", name, v, rule));
+        for (const std::string& v : values) CHECK(error(v) == fmt::format("{}: \"{}\" {}", name, v, rule));
       };
       const auto is = [&](const std::string& start, const std::string& value) {
         const std::string text = error(value);
         CAPTURE(text);
-        CHECK(text.starts_with(fmt::format("--{}: {} in ", name, start)));
+        CHECK(text.starts_with(fmt::format("{}: {} in ", name, start)));
         CHECK(text.ends_with(fmt::format(" expected, got {}", value)));
       };
       if (s.kind == Setting::Kind::choice) {
         for (const std::string v : {"", "nothing", "1.5"}) {
-          CHECK(error(v).starts_with(fmt::format("--{}: \"{}\" is not one of {}", name, v, s.choices.at(0))));
+          CHECK(error(v).starts_with(fmt::format("{}: \"{}\" is not one of {}", name, v, s.choices.at(0))));
         }
         continue;
       }
@@ -235,9 +229,9 @@ TEST_CASE("every setting of every cell: words, other kinds of numbers, numbers o
 }
 
 TEST_CASE("cells and settings that do not exist") {
-  CHECK(option_error_of([] { cell_type("lstmm"); }).starts_with("--cell: there is no cell \"lstmm\"; known are "));
+  CHECK(setting_error_of([] { cell_type("lstmm"); }).starts_with("cell: there is no cell \"lstmm\"; known are "));
   for (const CellType& type : cell_registry())
-    CHECK(option_error_of([&] {
+    CHECK(setting_error_of([&] {
             make(type.name, 3, 8, {{"colour", "1"}});
-          }) == fmt::format("--{0}.colour: the cell {0} has no such setting", type.name));
+          }) == fmt::format("{0}.colour: the cell {0} has no such setting", type.name));
 }

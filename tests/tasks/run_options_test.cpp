@@ -137,3 +137,11 @@ TEST_CASE("each option of training changes the losses of a run; those that must 
     CHECK((losses_with(dir, base) == losses_with(dir, base + " " + option)) == same);
   }
 }
+
+TEST_CASE("the library's settings are options to the user of a program") {
+  const TempDir dir;
+  const Result r = run("adding", {"--cell", "gru", "--gru.activation", "modrelu", "--dry-run"}, dir.path);
+  CHECK(r.code == 2);
+  CHECK(r.err == "adding: --gru.biases: modReLU has its bias as a threshold. Hint: --gru.biases 1\n");
+  CHECK(contains(run("apply", {"--cell", "nnrnn", "--hidden", "7", "--describe"}, dir.path).err, "apply: --hidden: "));
+}

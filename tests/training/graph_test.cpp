@@ -74,7 +74,7 @@ TEST_CASE("every cell, with every choice of its settings: the same numbers to th
           const std::string here = check({{s.name, choice}});
           if (here != usual)
             stopped[fmt::format("`{}` with `{} = {}`", type.name, s.name, choice)] = here.empty() ? "nothing" : here;
-        } catch (const OptionError&) {  // a choice for other sizes
+        } catch (const SettingError&) {  // a choice for other sizes
         }
       }
     }
