@@ -39,6 +39,36 @@ decltype(auto) dispatch(DType dtype, F&& f) {
   throw std::logic_error("reel: internal: dtype out of range");
 }
 
+/// The same for f32 and f64; throws for others.
+template <class F>
+decltype(auto) dispatch_floating(DType dtype, F&& f) {
+  if (dtype == DType::f32) return f(std::type_identity<float>{});
+  if (dtype == DType::f64) return f(std::type_identity<double>{});
+  throw std::logic_error("reel: internal: f32 or f64 expected");
+}
+
+/// An element of 16 bytes that is only moved.
+struct Word16 {
+  std::uint64_t low, high;
+};
+/// Calls f with std::type_identity<T>, T a type of so many bytes: for kernels that only move elements. Throws where no
+/// dtype has that size.
+template <class F>
+decltype(auto) dispatch_width(std::size_t bytes, F&& f) {
+  switch (bytes) {
+    case 1:
+      return f(std::type_identity<std::uint8_t>{});
+    case 4:
+      return f(std::type_identity<std::uint32_t>{});
+    case 8:
+      return f(std::type_identity<std::uint64_t>{});
+    case 16:
+      return f(std::type_identity<Word16>{});
+    default:
+      throw std::logic_error("reel: internal: elements of 1, 4, 8 or 16 bytes expected");
+  }
+}
+
 template <class T>
 constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, float>) return DType::f32;

@@ -178,16 +178,8 @@ void select_piece(const Piece& p) {
 }
 
 PieceKernel select_kernel(std::size_t element_bytes) {
-  switch (element_bytes) {
-    case 1:
-      return select_piece<std::uint8_t>;
-    case 4:
-      return select_piece<std::uint32_t>;
-    case 8:
-      return select_piece<std::uint64_t>;
-    default:
-      return select_piece<std::complex<double>>;
-  }
+  return dispatch_width(element_bytes,
+                        []<class Word>(std::type_identity<Word>) -> PieceKernel { return select_piece<Word>; });
 }
 
 PieceKernel cast_kernel(DType from, DType to) {

@@ -122,7 +122,8 @@ std::shared_ptr<void> FftPlans::get(FftKind kind, DType precision, std::int64_t 
   if (found != plans_.end()) return found->second;
   if (plans_.size() == limit) plans_.clear();
   const int length = static_cast<int>(n);
-  return plans_[key] = precision == DType::f32 ? make_plan<float>(kind, length) : make_plan<double>(kind, length);
+  return plans_[key] =
+             dispatch_floating(precision, [&]<class T>(std::type_identity<T>) { return make_plan<T>(kind, length); });
 }
 
 void Cpu::fft(const FftArgs& a) {

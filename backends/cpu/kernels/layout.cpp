@@ -11,10 +11,6 @@ namespace reel::cpu {
 
 namespace {
 
-struct Sixteen {
-  std::uint64_t low, high;
-};
-
 /// Copies n strided elements; the most frequent strides are compile-time constants.
 template <class Element>
 void copy_run(const Element* in, std::int64_t si, Element* out, std::int64_t so, std::int64_t n) {
@@ -117,16 +113,7 @@ void copy_elements(const CopyArgs& a) {
 }  // namespace
 
 void Cpu::copy(const CopyArgs& a) {
-  switch (a.element_bytes) {
-    case 1:
-      return copy_elements<std::uint8_t>(a);
-    case 4:
-      return copy_elements<std::uint32_t>(a);
-    case 8:
-      return copy_elements<std::uint64_t>(a);
-    default:
-      return copy_elements<Sixteen>(a);
-  }
+  dispatch_width(a.element_bytes, [&]<class Word>(std::type_identity<Word>) { copy_elements<Word>(a); });
 }
 
 }  // namespace reel::cpu

@@ -43,8 +43,7 @@ void Cpu::random(const RandomArgs& args) {
     case Distribution::integers:
       return fill_with<std::int32_t>(a, uniform_pair, [&](double u) { return whole_number(u, a.a, a.b); });
     default:
-      REEL_ASSERT(is_floating(a.dtype));
-      return a.dtype == DType::f32 ? fill_floating<float>(a) : fill_floating<double>(a);
+      return dispatch_floating(a.dtype, [&]<class T>(std::type_identity<T>) { fill_floating<T>(a); });
   }
 }
 

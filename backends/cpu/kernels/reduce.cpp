@@ -294,8 +294,8 @@ double sum_of_squares(std::int64_t n, const T* x) {
 void Cpu::sums_of_squares(DType dtype, std::span<const SquaresOf> arrays) {
   if (!is_floating(dtype)) unsupported("sums_of_squares of complex numbers or integers");
   for (const SquaresOf& a : arrays)
-    *a.out = dtype == DType::f32 ? sum_of_squares(a.n, static_cast<const float*>(a.x))
-                                 : sum_of_squares(a.n, static_cast<const double*>(a.x));
+    *a.out = dispatch_floating(
+        dtype, [&]<class T>(std::type_identity<T>) { return sum_of_squares(a.n, static_cast<const T*>(a.x)); });
 }
 
 }  // namespace reel::cpu

@@ -112,16 +112,12 @@ void each_row(const RotateArgs& r, const F& f) {
 
 void Cpu::rotate(const RotateArgs& r) {
   if (!r.c) {
-    switch (size_of(r.dtype)) {
-      case 1:
-        return each_row<std::uint8_t, 1>(r, Exchanged<std::uint8_t, 1>{});
-      case 4:
-        return each_row<std::uint32_t, 1>(r, Exchanged<std::uint32_t, 1>{});
-      case 8:
-        return each_row<std::uint64_t, 1>(r, Exchanged<std::uint64_t, 1>{});
-      default:
-        return each_row<std::uint64_t, 2>(r, Exchanged<std::uint64_t, 2>{});
-    }
+    return dispatch_width(size_of(r.dtype), [&]<class Word>(std::type_identity<Word>) {
+      if constexpr (sizeof(Word) == 16)
+        each_row<std::uint64_t, 2>(r, Exchanged<std::uint64_t, 2>{});
+      else
+        each_row<Word, 1>(r, Exchanged<Word, 1>{});
+    });
   }
   const auto turn = [&]<class T, std::int64_t parts>() {
     each_row<T, parts>(r, Turned<T, parts>{static_cast<const T*>(r.c), static_cast<const T*>(r.s)});

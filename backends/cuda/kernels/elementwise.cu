@@ -25,24 +25,6 @@ struct As {
   }
 };
 
-/// A 16-byte word; elements are moved as words of their size.
-struct alignas(16) Sixteen {
-  std::uint64_t low, high;
-};
-template <class F>
-void with_word(std::size_t bytes, F&& f) {
-  switch (bytes) {
-    case 1:
-      return f(std::uint8_t{});
-    case 4:
-      return f(std::uint32_t{});
-    case 8:
-      return f(std::uint64_t{});
-    default:
-      return f(Sixteen{});
-  }
-}
-
 struct Choose {
   template <class Word>
   __device__ Word operator()(bool condition, Word a, Word b) const {

@@ -93,4 +93,19 @@ const auto& kernel_for(const Table& table, const Args& a) {
   return table[static_cast<std::size_t>(a.functor)][static_cast<std::size_t>(a.dtype)];
 }
 
+/// A word of 16 bytes, aligned for one access.
+struct alignas(16) Sixteen {
+  std::uint64_t low, high;
+};
+/// Calls f with a word of so many bytes: for kernels that only move elements. Throws where no dtype has that size.
+template <class F>
+void with_word(std::size_t bytes, F&& f) {
+  dispatch_width(bytes, [&]<class Word>(std::type_identity<Word>) {
+    if constexpr (sizeof(Word) == 16)
+      f(Sixteen{});
+    else
+      f(Word{});
+  });
+}
+
 }  // namespace reel::cuda

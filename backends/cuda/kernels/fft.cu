@@ -80,7 +80,7 @@ void Cuda::real_fft(const RealFftArgs& a) {
       if (a.ends != 1 || a.inner != 1) weighed(a.out, a.out);
     }
   };
-  a.dtype == DType::f32 ? go(std::type_identity<float>{}) : go(std::type_identity<double>{});
+  dispatch_floating(a.dtype, go);
   launched("real_fft", {a.rows, a.n});
 }
 

@@ -7,10 +7,6 @@ namespace reel::cuda {
 
 namespace {
 
-struct alignas(16) Sixteen {
-  std::uint64_t low, high;
-};
-
 template <class Word>
 __global__ void copy_elements(OffsetCalculator<2> offsets_of, std::uint32_t places, const Word* in, Word* out) {
   for (std::uint32_t g = static_cast<std::uint32_t>(thread()); g < places;
@@ -79,22 +75,9 @@ void Cuda::copy(const CopyArgs& a) {
     }
     copy_words(wide, static_cast<const Sixteen*>(a.in), static_cast<Sixteen*>(a.out), stream());
   } else {
-    const auto words = [&]<class Word>(Word) {
+    with_word(a.element_bytes, [&]<class Word>(Word) {
       copy_words(a.loop, static_cast<const Word*>(a.in), static_cast<Word*>(a.out), stream());
-    };
-    switch (a.element_bytes) {
-      case 1:
-        words(std::uint8_t{});
-        break;
-      case 4:
-        words(std::uint32_t{});
-        break;
-      case 8:
-        words(std::uint64_t{});
-        break;
-      default:
-        words(Sixteen{});
-    }
+    });
   }
   launched("copy", {n, static_cast<std::int64_t>(a.element_bytes)});
 }

@@ -70,7 +70,7 @@ void Cuda::random(const RandomArgs& r) {
       break;
     default:
       if (!is_floating(r.dtype)) unsupported("random numbers of this dtype");
-      r.dtype == DType::f32 ? floating.template operator()<float>() : floating.template operator()<double>();
+      dispatch_floating(r.dtype, [&]<class T>(std::type_identity<T>) { floating.template operator()<T>(); });
   }
   launched("random", {r.n});
 }

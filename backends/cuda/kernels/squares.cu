@@ -69,8 +69,9 @@ void Cuda::sums_of_squares(DType dtype, std::span<const SquaresOf> all) {
     sum_of_chunks<<<static_cast<unsigned>(some.size()), threads_per_block, 0, stream()>>>(arrays, parts);
     launched("sums_of_squares", {std::ssize(some)});
   };
-  in_launches(all,
-              [&](std::span<const SquaresOf> some) { dtype == DType::f32 ? go(float{}, some) : go(double{}, some); });
+  in_launches(all, [&](std::span<const SquaresOf> some) {
+    dispatch_floating(dtype, [&]<class T>(std::type_identity<T>) { go(T{}, some); });
+  });
 }
 
 }  // namespace reel::cuda

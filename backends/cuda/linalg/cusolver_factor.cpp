@@ -18,9 +18,13 @@ cusolverStatus_t with_orgqr(const Cusolver& lib, DType dtype, F&& f) {
       return f(lib.cusolverDnDorgqr, lib.cusolverDnDorgqr_bufferSize, double{});
     case DType::c64:
       return f(lib.cusolverDnCungqr, lib.cusolverDnCungqr_bufferSize, cuComplex{});
-    default:
+    case DType::c128:
       return f(lib.cusolverDnZungqr, lib.cusolverDnZungqr_bufferSize, cuDoubleComplex{});
+    case DType::i32:
+    case DType::boolean:
+      break;
   }
+  throw std::logic_error("reel: internal: matrices of integers");
 }
 
 }  // namespace

@@ -23,9 +23,13 @@ cublasStatus_t solve_from_right(const Cublas& lib, DType dtype, cublasFillMode_t
       return call(lib.cublasDtrsm_v2_64, 1.0);
     case DType::c64:
       return call(lib.cublasCtrsm_v2_64, cuComplex{1, 0});
-    default:
+    case DType::c128:
       return call(lib.cublasZtrsm_v2_64, cuDoubleComplex{1, 0});
+    case DType::i32:
+    case DType::boolean:
+      break;
   }
+  throw std::logic_error("reel: internal: matrices of integers");
 }
 
 }  // namespace

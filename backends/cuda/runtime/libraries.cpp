@@ -21,9 +21,13 @@ cudaDataType_t data_type(DType dtype) {
       return CUDA_R_64F;
     case DType::c64:
       return CUDA_C_32F;
-    default:
+    case DType::c128:
       return CUDA_C_64F;
+    case DType::i32:
+    case DType::boolean:
+      break;
   }
+  throw std::logic_error("reel: internal: the libraries take no integers");
 }
 
 void check(cublasStatus_t code, const char* what) {
