@@ -19,6 +19,14 @@ struct Stacked {
   }
 };
 
+void add_to(std::vector<char>& key, const Spec& spec) {
+  key.push_back(static_cast<char>(spec.dtype));
+  key.push_back(static_cast<char>(spec.shape.rank()));
+  for (const std::int64_t extent : spec.shape) {
+    for (int byte = 0; byte < 8; ++byte) key.push_back(static_cast<char>(extent >> 8 * byte));
+  }
+}
+
 Tensor sum_of(const Tensor& a, const Tensor& b) {
   if (!a.defined() || !b.defined()) return a.defined() ? a : b;
   return primitive::add(a, b);
@@ -121,7 +129,11 @@ void Scan::vjp(Vjp& v) const {
 
   const bool save = Tape::current() != nullptr;
   std::vector<char> key{save};  // what is asked for and what is given
-  for (int i = 0; i < outputs(); ++i) key.push_back(v.dy(static_cast<std::size_t>(i)).defined());
+  for (int i = 0; i < outputs(); ++i) {
+    const Tensor& d = v.dy(static_cast<std::size_t>(i));
+    key.push_back(d.defined());
+    if (d.defined()) add_to(key, d.spec());  // a cotangent is what a user gives
+  }
   for (std::size_t i = 0; i < v.inputs(); ++i) key.push_back(v.needs(i));
   PlanPtr gradient = plan->gradient(key);
   if (!gradient) {

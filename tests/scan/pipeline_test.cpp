@@ -213,3 +213,31 @@ TEST_CASE("every cell: only the first training step plans") {
     for (std::size_t i = 0; i < first.size(); ++i) CHECK(difference(first[i], second[i]) == 0);
   }
 }
+
+TEST_CASE("a gradient's plan is found by what is asked for and what is given") {
+  const Tensor W = random({I, H}, 1), U = random({H, H}, 2), x = random({T, B, I}, 3), h0 = random({B, H}, 4);
+  const Step step = [&](const Tensors& state, const Tensors& in) -> Next {
+    const Tensor h = tanh(matmul(in[0], W) + matmul(state[0], U));
+    return {{h}, {square(h)}};
+  };
+  const auto gradients = [&](bool unrolled, bool last, bool ys, const Tensors& wrt) {
+    Tape tape;
+    const ScanResult r = unrolled ? unroll(step, {h0}, {x}) : scan(step, {h0}, {x});
+    Tensor loss = Tensor::zeros({}, DType::f64);
+    if (last) loss = loss + sum(r.last[0]);
+    if (ys) loss = loss + sum(r.ys[0] * r.ys[0]);
+    return grad({loss}, wrt);
+  };
+  for (int round = 0; round < 2; ++round) {
+    for (const auto& [last, ys] : {std::pair{true, false}, {false, true}, {true, true}}) {
+      for (const Tensors& wrt : {Tensors{W}, Tensors{U}, Tensors{W, U}, Tensors{x}, Tensors{h0, x, U}}) {
+        CAPTURE(last);
+        CAPTURE(ys);
+        const std::int64_t before = plans_made();
+        const Tensors got = gradients(false, last, ys, wrt), expected = gradients(true, last, ys, wrt);
+        if (round == 1) CHECK(plans_made() == before);
+        for (std::size_t i = 0; i < wrt.size(); ++i) CHECK(difference(got[i], expected[i]) < 1e-12);
+      }
+    }
+  }
+}
