@@ -125,7 +125,7 @@ TEST_CASE(
   }
   ModelOptions o;
   o.layers = 2;
-  CHECK(contains(error_of([&] { ThreeNetworks(task.shape(), o, false, Init(1)); }), "--layers: "));
+  CHECK(contains(error_of([&] { ThreeNetworks(task.shape(), o, false, Init(1)); }), "layers: "));
 }
 
 TEST_CASE("babi: learns three answers; twenty steps with three cells; exit codes") {

@@ -130,7 +130,7 @@ TEST_CASE("charlm: too short a text, no text, windows that are cut") {
   o.text = alphabet_file(dir);
   Setup part = setup("", 2);
   part.examples.examples = 3;
-  CHECK(contains(error_of([&] { CharModel(o, part); }), "--examples: windows are taken from all tracks at once"));
+  CHECK(contains(error_of([&] { CharModel(o, part); }), "examples: windows are taken from all tracks at once"));
 }
 
 TEST_CASE("charlm: learns the alphabet, writes it, and so does the run when it is resumed") {

@@ -96,7 +96,7 @@ TEST_CASE("paths: other sizes, no confusing graph, and one that cannot be") {
   const Batch batch = Paths(o).batch(1, streams(20));
   CHECK(batch.x.shape() == Shape{8 * 8 + 3 + 9, 20});
   o.confusing = 2;
-  CHECK(contains(error_of([&] { Paths{o}; }), "--confusing: a ring has 3 nodes or more, got 2"));
+  CHECK(contains(error_of([&] { Paths{o}; }), "confusing: a ring has 3 nodes or more, got 2"));
 }
 
 TEST_CASE("paths: accuracy is by node, the score by path; what lies behind a path's end does not count") {
