@@ -20,8 +20,8 @@
 //   std::optional<FusedCall> fuse(Inputs in) const;                       the call in a fusion group, if it can be
 //   bool memory_bound(Inputs in) const;                                   is hoisting this call not worth it?
 //   bool is_gather(Inputs in) const;                                      does it gather rows of in[0] by in[1]?
-//   double flops(Inputs in) const;                                        its operations, if not Traits::cost an
-//   element bool prepack(Inputs in, Mapped constant, Attrs& better, Tensors& replaced) const;
+//   double flops(Inputs in) const;                                        its operations, if not by Traits::cost
+//   bool prepack(Inputs in, Mapped constant, Attrs& better, Tensors& replaced) const;
 //                                                                         a faster call with the same result
 #pragma once
 #include <concepts>

@@ -21,11 +21,13 @@ void Backend::unsupported(const char* kernel) const {
   throw Error(name(), fmt::format("{} is not supported by this backend", kernel));
 }
 
-std::string memory_text(double bytes) {
-  constexpr const char* units[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
-  std::size_t unit = 0;
-  for (; bytes >= 999.5 && unit + 1 < std::size(units); ++unit) bytes /= 1000;
-  return fmt::format("{:.3g} {}", bytes, units[unit]);
+std::string memory_text(double bytes) { return amount_text(bytes, bytes < 999.5 ? "bytes" : "B"); }
+
+std::string amount_text(double amount, const char* unit) {
+  constexpr const char* prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
+  std::size_t prefix = 0;
+  for (; amount >= 999.5 && prefix + 1 < std::size(prefixes); ++prefix) amount /= 1000;
+  return fmt::format("{:.3g} {}{}", amount, prefixes[prefix], unit);
 }
 
 void Backend::require_memory(const std::string& subject, const std::string& what, double bytes,

@@ -62,6 +62,8 @@ struct MemoryLimit {
 };
 /// "4.1 GB", with 1 GB = 10^9 bytes.
 std::string memory_text(double bytes);
+/// An amount with the prefix of its unit: "2.6 Mflop".
+std::string amount_text(double amount, const char* unit);
 
 /// Kernels that a backend captured instead of running them, to replay any number of times on the same memory. Blocks
 /// allocated during the capture belong to the graph and are not reused. Destroying it before stop() abandons the

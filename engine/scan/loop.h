@@ -7,9 +7,8 @@ namespace reel {
 
 /// What a loop is besides its programs.
 struct Signature {
-  int carries = 0;  // states that go from step to step; the body takes them first
-  int accumulators =
-      0;  // the last so many of them are sums over time: they start at 0, and only their addition reads them
+  int carries = 0;            // states that go from step to step; the body takes them first
+  int accumulators = 0;       // the last so many carries are sums over time, which start at 0
   std::int64_t length = 0;    // the number of steps
   bool reverse = false;       // from the last time step to the first
   bool save_carries = false;  // a gradient may follow, and needs all states

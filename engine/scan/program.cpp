@@ -7,14 +7,6 @@ namespace reel {
 
 namespace {
 
-/// "2.6 Mflop"
-std::string amount_text(double amount, const char* unit) {
-  constexpr const char* prefixes[] = {"", "k", "M", "G", "T"};
-  std::size_t prefix = 0;
-  for (; amount >= 999.5 && prefix < 4; ++prefix) amount /= 1000;
-  return fmt::format("{:.3g} {}{}", amount, prefixes[prefix], unit);
-}
-
 /// Turns a symbolic tape into a program: gives each value an id, and leaves out nodes that no output needs.
 Traced collect(const Tape& tape, const Tensors& inputs, const Tensors& outputs) {
   Traced out;

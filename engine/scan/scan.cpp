@@ -64,9 +64,7 @@ Scan::Scan(PlanPtr p)
       carries(plan->loop.signature.carries),
       length(plan->loop.signature.length),
       reverse(plan->loop.signature.reverse),
-      save_carries(plan->loop.signature.save_carries),
-      passes(plan->passes),
-      accumulators(plan->loop.signature.accumulators) {}
+      save_carries(plan->loop.signature.save_carries) {}
 
 ScanResult unroll(const Step& step, const Tensors& state, const Tensors& xs, const ScanOptions& options, Loc where) {
   const std::int64_t length = checked_length(xs, options, "unroll", where);

@@ -54,8 +54,6 @@ struct Scan {
   int carries = 0;
   std::int64_t length = 0;
   bool reverse = false, save_carries = false;
-  ScanPasses passes = {};
-  int accumulators = 0;  // the last so many carries are running sums
   bool operator==(const Scan&) const = default;
 
   static constexpr Traits traits{.name = "scan", .allocates = true};

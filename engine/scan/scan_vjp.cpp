@@ -149,7 +149,7 @@ void Scan::vjp(Vjp& v) const {
                         .reverse = !reverse,
                         .save_carries = save,
                         .gradient = true},
-                       passes);
+                       plan->passes);
     plan->keep_gradient(key, gradient);
   }
   const Tensors results = run_plan(gradient, dlast, in.stacked, consts, Loc::current());

@@ -76,6 +76,10 @@ REEL_HD inline double clip_scale(const double* numbers, std::int64_t n, double l
   const bool finite = math::isfinite(numbers[0]) && math::isfinite(norm);
   return finite ? clip_scale(norm, limit) : std::numeric_limits<double>::quiet_NaN();
 }
+/// The column of f32 or f64 in a table of kernels, which has one for each.
+inline std::size_t column_of(DType dtype) {
+  return dispatch_floating(dtype, []<class T>(std::type_identity<T>) { return std::size_t{sizeof(T) == 8}; });
+}
 /// The rule with this step's values, for a parameter with learning rate `rate`.
 template <class Rule>
 REEL_HD Rule at_step(Rule rule, double rate, const UpdateNumbers& numbers) {

@@ -71,7 +71,7 @@ inline Law both(const Law& law) {
 inline Law log_of(const Law& law, double sign = 1) {
   return {[=](const Tensor& x) { law.check(exp(sign * cast(x, DType::f64))); }, true, sign > 0};
 }
-/// Whole numbers low..high of one probability.
+/// Integers low..high, each as likely as the others.
 inline Law whole(std::int64_t low, std::int64_t high) {
   return {[=](const Tensor& x) {
     auto v = elements_of(x);

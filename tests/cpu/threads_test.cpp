@@ -99,7 +99,7 @@ TEST_CASE("several threads may call at once, each for its own work") {
   for (const std::atomic<int>& sum : sums) CHECK(sum == 500);
 }
 
-TEST_CASE("an error in a part comes out, whichever thread has it, and the next call is as ever") {
+TEST_CASE("an error in a part comes out, whichever thread has it, and the next call works") {
   cpu::ThreadPool pool;
   pool.resize(3, 3);
   for (int bad = 0; bad < 7; ++bad) {

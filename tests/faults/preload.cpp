@@ -31,7 +31,7 @@ void write_trace() {
   tracing = false;
 }
 
-/// Leaves a stack behind where the program crashes; then it crashes as ever.
+/// Leaves a stack behind where the program crashes; then it crashes.
 void write_crashes() {
   tracing = true;
   void* frame;

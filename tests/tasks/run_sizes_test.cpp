@@ -161,7 +161,7 @@ TEST_CASE("the largest values that are allowed say how much memory they would ta
        "[denoising] 1000000 sequences of 100000020 steps ");
 }
 
-TEST_CASE("with less address space than is needed, a run ends at once in one clear line or as ever" *
+TEST_CASE("with less address space than is needed, a run ends at once in one clear line or succeeds" *
           doctest::skip(sanitized)) {
   const TempDir dir;
   int good = 0, bad = 0;

@@ -114,7 +114,7 @@ TEST_CASE("kinds of steps: weights, scales, symbols, the last step alone, precis
     same({.symbols = true, .weights = true, .scaled = true}, m, 1);
     same({.every_step = false}, m, 1);
     same({.scaled = true}, m, 1, DType::f64);
-    same({.lengths = 6}, m, 4);  // four kinds are captured, the others run as ever
+    same({.lengths = 6}, m, 4);  // four kinds are captured, the others run kernel by kernel
   }
   ModelOptions often = lstm;
   often.checkpoint_every = 2;
@@ -269,7 +269,7 @@ TEST_CASE("what is drawn without the number of the step is not captured, and say
   CHECK(graph.note == "its random numbers would be the same at each step");
 }
 
-TEST_CASE("devices that do not write down run as ever, and say nothing") {
+TEST_CASE("a device that cannot capture runs kernel by kernel, and says nothing") {
   const Little task({});
   Model model(task.shape(), {.cell = "gru", .hidden = 8}, Init(3, DType::f32, backend("cpu")));
   Optimizer optimizer(model.trained(), usual_optimizer());

@@ -9,6 +9,7 @@
 #include "backends/cpu/simd/complex_simd.h"
 #include "backends/cpu/simd/simd.h"
 #include "backends/cpu/simd/vectors.h"
+#include "backends/shared/convert.h"
 #include "ops/functors/binary.h"
 #include "ops/functors/unary.h"
 
@@ -292,16 +293,8 @@ void Cpu::zip(const ZipArgs& a) {
 }
 
 void Cpu::fill(const FillArgs& a) {
-  dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
-    T value;
-    if constexpr (is_complex_type<T>)
-      value = T(a.value);
-    else if constexpr (std::is_same_v<T, bool>)
-      value = a.value != 0.0;
-    else
-      value = static_cast<T>(a.value.real());
-    std::fill_n(static_cast<T*>(a.out), a.n, value);
-  });
+  dispatch(a.dtype,
+           [&]<class T>(std::type_identity<T>) { std::fill_n(static_cast<T*>(a.out), a.n, element_of<T>(a.value)); });
 }
 
 void Cpu::cast(const CastArgs& a) {

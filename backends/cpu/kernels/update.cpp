@@ -52,17 +52,12 @@ constexpr auto table(TypeList<Rule...>) {
       {{update_kernel<Rule, float>, update_kernel<Rule, double>}...}};
 }
 
-/// The column of a dtype in the table.
-std::size_t of_floating(DType dtype) {
-  return dispatch_floating(dtype, []<class T>(std::type_identity<T>) { return std::size_t{sizeof(T) == 8}; });
-}
-
 }  // namespace
 
 void Cpu::update(const UpdateArgs& a) {
   static constexpr auto kernels = table(UpdateRules{});
   if (!is_floating(a.dtype)) unsupported("optimiser steps of complex or integer parameters");
-  const auto kernel = kernels[static_cast<std::size_t>(a.rule)][of_floating(a.dtype)];
+  const auto kernel = kernels[static_cast<std::size_t>(a.rule)][column_of(a.dtype)];
   UpdateNumbers numbers;
   std::memcpy(&numbers, a.numbers, sizeof numbers);
   if (std::isnan(numbers.scale)) return;

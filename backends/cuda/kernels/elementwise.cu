@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "backends/cuda/kernels/elementwise.h"
+#include "backends/shared/convert.h"
 
 namespace reel::cuda {
 
@@ -66,13 +67,7 @@ void Cuda::fill(const FillArgs& a) {
     return check(cudaMemsetAsync(a.out, 0, bytes, stream()), "fill");
   }
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
-    T value;
-    if constexpr (is_complex_type<T>)
-      value = T(a.value);
-    else if constexpr (std::is_same_v<T, bool>)
-      value = a.value != 0.0;
-    else
-      value = static_cast<T>(a.value.real());
+    const T value = element_of<T>(a.value);
     with_word(sizeof(T), [&]<class Word>(Word word) {
       std::memcpy(&word, &value, std::min(sizeof value, sizeof word));  // the same size
       map_all(Always<Word>{word}, a.n, stream(), static_cast<Word*>(a.out));

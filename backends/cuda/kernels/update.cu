@@ -81,18 +81,13 @@ constexpr auto table(TypeList<Rule...>) {
   return std::array<std::array<Kernel, 2>, sizeof...(Rule)>{{{launch<Rule, float>, launch<Rule, double>}...}};
 }
 
-/// The column of a dtype in the table.
-std::size_t of_floating(DType dtype) {
-  return dispatch_floating(dtype, []<class T>(std::type_identity<T>) { return std::size_t{sizeof(T) == 8}; });
-}
-
 }  // namespace
 
 void Cuda::update(const UpdateArgs& a) {
   static constexpr auto kernels = table(UpdateRules{});
   if (!is_floating(a.dtype)) unsupported("optimiser steps of complex or integer parameters");
   in_launches(a.places, [&](std::span<const UpdatePlace> some) {
-    kernels[static_cast<std::size_t>(a.rule)][of_floating(a.dtype)](a, some, stream());
+    kernels[static_cast<std::size_t>(a.rule)][column_of(a.dtype)](a, some, stream());
     launched("update", {std::ssize(some)});
   });
 }

@@ -130,8 +130,8 @@ bool cusolver_polar_factor(const Matrices& at, const PolarFactorArgs& a) {
   Verdict verdict(at, a.batch);
   const Svd svd(at, a.dtype, a.batch, m, n, a.a, verdict);
   const DType real = real_of(a.dtype);
-  const double epsilon =
-      real == DType::f32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+  const double epsilon = dispatch_floating(
+      real, []<class T>(std::type_identity<T>) { return static_cast<double>(std::numeric_limits<T>::epsilon()); });
   at.kernels.find_rank_loss(real, a.batch, k, static_cast<double>(m) * epsilon, svd.s->data, verdict.flag());
   // out = u vh; seen transposed, out' = vh' u'.
   Svd::multiply(at, a.dtype, CUBLAS_OP_N, a.batch, n, m, k, svd.vh, n, svd.u, k, a.out);

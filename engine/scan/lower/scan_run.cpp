@@ -9,12 +9,9 @@ void Scan::infer(Inputs in, std::span<Spec> out) const {
   REEL_ASSERT(static_cast<int>(in.size()) == body->inputs + body->consts);
   const auto n = static_cast<std::size_t>(carries), m = static_cast<std::size_t>(ys());
   for (std::size_t i = 0; i < n + m; ++i) {
-    out[i] = body->values[body->outputs[i]];
-    if (i >= n) out[i].shape = out[i].shape.insert(0, length);
-    if (save_carries && i < n) {
-      out[n + m + i] = out[i];
-      out[n + m + i].shape = out[i].shape.insert(0, length + 1);
-    }
+    const Spec& spec = body->values[body->outputs[i]];
+    out[i] = i < n ? spec : stacked(spec, length);
+    if (save_carries && i < n) out[n + m + i] = stacked(spec, length + 1);
   }
 }
 
