@@ -1,4 +1,5 @@
 // Determinants. d log det A = tr(A^-1 dA).
+#include "ops/functors/linalg.h"
 #include "ops/matrix.h"
 
 namespace reel {

@@ -1,5 +1,6 @@
 // eig, eigvals, eigh. The vjps of the ops take the change of a vector to have no component along the vector itself. The
 // functions on top fix the gauge; its gradient adds the missing component, for any loss.
+#include "ops/functors/linalg.h"
 #include "ops/spectral_parts.h"
 
 namespace reel {

@@ -95,7 +95,7 @@ struct Unary {
   void run(Inputs in, Tensor& out) const {
     static_assert(index_of<F, UnaryFunctors> >= 0, "backends know a functor by its place in UnaryFunctors");
     out.backend().map({.functor = index_of<F, UnaryFunctors>,
-                       .params = &f,
+                       .params = f,
                        .dtype = in[0].dtype(),
                        .n = out.numel(),
                        .x = in[0].data(),
@@ -114,7 +114,7 @@ struct Unary {
   std::optional<FusedCall> fuse(Inputs in) const {
     return FusedCall{.kind = FusedCall::Kind::map,
                      .functor = index_of<F, UnaryFunctors>,
-                     .params = &f,
+                     .params = f,
                      .dtype = in[0].dtype(),
                      .to = in[0].dtype()};
   }
@@ -163,7 +163,7 @@ struct Binary {
                                    broadcast_stride(b.shape(), sb, i, out.rank()), so[static_cast<std::size_t>(i)]});
     }
     out.backend().zip({.functor = index_of<F, BinaryFunctors>,
-                       .params = &f,
+                       .params = f,
                        .dtype = a.dtype(),
                        .loop = loop,
                        .a = a.data(),
@@ -184,7 +184,7 @@ struct Binary {
   std::optional<FusedCall> fuse(Inputs in) const {
     return FusedCall{.kind = FusedCall::Kind::zip,
                      .functor = index_of<F, BinaryFunctors>,
-                     .params = &f,
+                     .params = f,
                      .dtype = in[0].dtype(),
                      .to = in[0].dtype()};
   }

@@ -1,4 +1,5 @@
 // Factorisations into triangular matrices: LU, Cholesky, QR.
+#include "ops/functors/linalg.h"
 #include "ops/matrix.h"
 
 namespace reel {

@@ -26,7 +26,7 @@ struct Frame {  // [..., n] -> [..., frames, size]
     loop.push(rows, {n, frames * size});
     loop.push(frames, {hop, size});
     loop.push(size, {1, 1});
-    out.backend().copy({size_of(out.dtype()), loop, in[0].data(), out.data()});
+    out.backend().copy({out.dtype(), loop, in[0].data(), out.data()});
   }
   void vjp(Vjp& v) const {
     const Shape& shape = v.spec(0).shape;
@@ -65,7 +65,7 @@ struct OverlapAdd {  // [..., frames, size] -> [..., (frames - 1) hop + size]
       const std::size_t skip = static_cast<std::size_t>(first) * size_of(out.dtype());
       std::byte* const place = static_cast<std::byte*>(out.data()) + skip;
       const Add add;
-      b.zip({index_of<Add, BinaryFunctors>, &add, out.dtype(), loop, place,
+      b.zip({index_of<Add, BinaryFunctors>, add, out.dtype(), loop, place,
              static_cast<const std::byte*>(in[0].data()) + skip, place});
     }
   }

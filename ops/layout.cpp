@@ -17,7 +17,8 @@ void strided_copy(const Shape& shape, const std::array<std::int64_t, Shape::max_
   for (int i = 0; i < shape.rank(); ++i)
     loop.push(shape[i], {si[static_cast<std::size_t>(i)], so[static_cast<std::size_t>(i)]});
   const std::size_t e = size_of(in.dtype());
-  out.backend().copy({e, loop, static_cast<const std::byte*>(in.data()) + static_cast<std::size_t>(first_in) * e,
+  out.backend().copy({in.dtype(), loop,
+                      static_cast<const std::byte*>(in.data()) + static_cast<std::size_t>(first_in) * e,
                       static_cast<std::byte*>(out.data()) + static_cast<std::size_t>(first_out) * e});
 }
 
@@ -238,7 +239,8 @@ struct Roll {
       loop.push(count, {block, block});
       loop.push(width, {1, 1});
       out.backend().copy(
-          {e, loop, static_cast<const std::byte*>(in[0].data()) + static_cast<std::size_t>(first * block + from) * e,
+          {out.dtype(), loop,
+           static_cast<const std::byte*>(in[0].data()) + static_cast<std::size_t>(first * block + from) * e,
            static_cast<std::byte*>(out.data()) + static_cast<std::size_t>(first * block + to) * e});
     };
     // Both parts are moved for a few blocks at a time, so that the second finds them in the cache.

@@ -1,4 +1,5 @@
 // Least squares: linear equations that have no solution, or many.
+#include "ops/functors/linalg.h"
 #include "ops/matrix.h"
 
 namespace reel {

@@ -1,4 +1,5 @@
 // Orthogonal and unitary matrices: from skew matrices, from reflections, and the nearest one to a given matrix.
+#include "ops/functors/linalg.h"
 #include "ops/matrix.h"
 
 namespace reel {

@@ -1,4 +1,5 @@
 // The complex Schur form.
+#include "ops/functors/linalg.h"
 #include "ops/spectral_parts.h"
 
 namespace reel {

@@ -1,4 +1,5 @@
 // Linear equations.
+#include "ops/functors/linalg.h"
 #include "ops/matrix.h"
 
 namespace reel {

@@ -1,5 +1,6 @@
 // The spectral radius, with the derivatives of its eigenvalue and both eigenvectors. Only this eigenvalue must be
 // simple: the vjp solves with the matrix bordered by these vectors, where eig would need all eigenvectors.
+#include "ops/functors/linalg.h"
 #include "ops/spectral_parts.h"
 
 namespace reel {

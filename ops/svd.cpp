@@ -1,5 +1,6 @@
 // The singular value decomposition; as in eig.cpp, the op does not fix the phases of vectors, and the gauge on top
 // does.
+#include "ops/functors/linalg.h"
 #include "ops/spectral_parts.h"
 
 namespace reel {

@@ -22,7 +22,7 @@ void copy_diagonal(const Tensor& matrix, const void* in, void* out, std::int64_t
     loop.push(count, {n, rows * columns});
     loop.push(n, {1, columns + 1});
   }
-  matrix.backend().copy({size_of(matrix.dtype()), loop, in, out});
+  matrix.backend().copy({matrix.dtype(), loop, in, out});
 }
 
 struct Diag {  // [..., m, n] -> [..., min(m, n)]

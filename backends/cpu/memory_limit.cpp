@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/core/control_groups.h"
+#include "backends/cpu/threads/control_groups.h"
 #include "engine/core/error.h"
 #include "engine/core/parse.h"
 

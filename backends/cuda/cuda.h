@@ -11,6 +11,8 @@
 #include "backends/cuda/runtime/device_options.h"
 #include "backends/shared/allocator.h"
 #include "engine/device/backend.h"
+#include "ops/functors/linalg.h"
+#include "ops/functors/update.h"
 
 namespace reel::cuda {
 
@@ -39,47 +41,10 @@ class Cuda final : public Backend {
   void read(void* host, const void* device, std::size_t bytes) override;
   void write(void* device, const void* host, std::size_t bytes) override;
 
-  void fill(const FillArgs& a) override;
-  void copy(const CopyArgs& a) override;
-  void cast(const CastArgs& a) override;
-  void map(const MapArgs& a) override;
-  void zip(const ZipArgs& a) override;
-  void select(const SelectArgs& a) override;
   bool fuses(const FusedCall& call) override;
-  void fused(const FusedArgs& a) override;
-  void loop(std::int64_t steps, const std::function<void(std::int64_t i)>& step) override;
-  void reduce(const ReduceArgs& a) override;
-  void argmax(const ArgmaxArgs& a) override;
-  void cumsum(const CumsumArgs& a) override;
-  void row_function(const RowFunctionArgs& a) override;
-  void gemm(const GemmArgs& a) override;
-  void gather_rows(const RowsArgs& a) override;
-  void segment_sum(const RowsArgs& a) override;
-  void take_along(const TakeArgs& a) override;
-  void scatter_add(const TakeArgs& a) override;
-  void rotate(const RotateArgs& a) override;
-  void random(const RandomArgs& a) override;
-  void update(const UpdateArgs& a) override;
-  void clip(std::int64_t n, const double* numbers, double limit, double* scale) override;
-  void sums_of_squares(DType dtype, std::span<const SquaresOf> arrays) override;
-  void fft(const FftArgs& a) override;
-  void real_fft(const RealFftArgs& a) override;
-
-  std::int64_t eig(const EigArgs& a) override;
-  void eigh(const EighArgs& a) override;
-  void svd(const SvdArgs& a) override;
-  void schur(const SchurArgs& a) override;
-  std::int64_t spectral_radius(const SpectralRadiusArgs& a) override;
-
-  void solve(const SolveArgs& a) override;
-  void triangular_solve(const TriangularSolveArgs& a) override;
-  void sylvester(const SylvesterArgs& a) override;
-  void lu(const LuArgs& a) override;
-  void cholesky(const CholeskyArgs& a) override;
-  void qr(const QrArgs& a) override;
-  void determinant(const DeterminantArgs& a) override;
-  void pinv(const PinvArgs& a) override;
-  void polar_factor(const PolarFactorArgs& a) override;
+  void run(const LoweredLoop& loop, std::span<std::byte* const> buffers) override;
+  REEL_KERNELS(REEL_OVERRIDE)
+  REEL_OTHER_KERNELS(REEL_OVERRIDE_OTHER)
 
  private:
   friend class Graph;
@@ -92,9 +57,9 @@ class Cuda final : public Backend {
   void not_captured(const char* why) const;
   /// Makes this device the calling thread's current device.
   void make_current();
-  /// The stream of all work, with this device made current. Throws NotTraceable while a loop is being traced.
+  /// The stream of all work, with this device made current.
   cudaStream_t stream();
-  bool loop_at_once(std::int64_t steps, const std::function<void(std::int64_t i)>& step);
+  bool run_at_once(const LoweredLoop& loop, std::span<std::byte* const> buffers);
   /// Call after each launch: throws Error that names the kernel, what it computes and its sizes.
   void launched(const char* kernel, const char* what, std::initializer_list<std::int64_t> sizes);
   void launched(const char* kernel, std::initializer_list<std::int64_t> sizes) { launched(kernel, "", sizes); }
@@ -111,7 +76,6 @@ class Cuda final : public Backend {
   CachingAllocator allocator_;
   std::vector<std::unique_ptr<Block>> headers_;  // of freed blocks, for reuse
   Graph* capturing_ = nullptr;                   // the capture in progress, or null
-  LoopTrace* loop_trace_ = nullptr;              // of the loop being traced, or null
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<Faults> faults_;

@@ -154,32 +154,33 @@ class Vjp {
 /// The functions of a type-erased op; null where the op does not define one.
 struct Op {
   Traits traits;
-  std::size_t (*outputs)(const Attrs&);
-  void (*infer)(const Attrs&, Inputs, std::span<Spec>);
-  void (*run)(const Attrs&, Inputs, std::span<Tensor>);
+  std::size_t (*outputs)(const Attrs&) = nullptr;
+  void (*infer)(const Attrs&, Inputs, std::span<Spec>) = nullptr;
+  void (*run)(const Attrs&, Inputs, std::span<Tensor>) = nullptr;
   /// Replaces run for ops whose result is a view of in[0]: the offset of the view in elements.
-  std::int64_t (*alias)(const Attrs&, Inputs);
-  void (*vjp)(const Attrs&, Vjp&);
-  Tensor (*vmap)(const Attrs&, Inputs, Mapped, std::int64_t steps);
-  Tensor (*vmap_sum)(const Attrs&, Inputs, Mapped, std::int64_t steps);  // undefined: no faster way than vmap and sum
+  std::int64_t (*alias)(const Attrs&, Inputs) = nullptr;
+  void (*vjp)(const Attrs&, Vjp&) = nullptr;
+  Tensor (*vmap)(const Attrs&, Inputs, Mapped, std::int64_t steps) = nullptr;
+  Tensor (*vmap_sum)(const Attrs&, Inputs, Mapped,
+                     std::int64_t steps) = nullptr;  // undefined: no faster way than vmap and sum
   /// The inputs in `sharded` have the batch as axis 0, the others are replicated. True if row r of the result depends
   /// on rows r of the sharded inputs alone, so that run() may be given any range of rows.
-  bool (*shards_rows)(const Attrs&, Inputs, Mapped sharded);
+  bool (*shards_rows)(const Attrs&, Inputs, Mapped sharded) = nullptr;
   /// True if the result is a sum over the batch, so that the results of shards add up.
-  bool (*reduces_rows)(const Attrs&, Inputs, Mapped sharded);
+  bool (*reduces_rows)(const Attrs&, Inputs, Mapped sharded) = nullptr;
   /// An elementwise call as a member of a fusion group. Its params point into the Attrs, which must not move.
-  std::optional<FusedCall> (*fuse)(const Attrs&, Inputs);
+  std::optional<FusedCall> (*fuse)(const Attrs&, Inputs) = nullptr;
   /// True for a compute op whose call is memory-bound, so that hoisting it would not pay for the stacked result.
-  bool (*memory_bound)(const Attrs&, Inputs);
+  bool (*memory_bound)(const Attrs&, Inputs) = nullptr;
   /// True if row i of the result [B, ...] is row in[1][i] of in[0], in[1] being [B].
-  bool (*is_gather)(const Attrs&, Inputs);
+  bool (*is_gather)(const Attrs&, Inputs) = nullptr;
   /// Operations of a call, in additions.
-  double (*flops)(const Attrs&, Inputs);
+  double (*flops)(const Attrs&, Inputs) = nullptr;
   /// Have two calls of the op the same attributes?
-  bool (*same)(const Attrs&, const Attrs&);
+  bool (*same)(const Attrs&, const Attrs&) = nullptr;
   /// For a call that a loop makes many times: writes a faster call with the same result to `better` and `replaced`
   /// (undefined: the argument stays). It may hold tensors made from the constant inputs. False: there is none.
-  bool (*prepack)(const Attrs&, Inputs, Mapped constant, Attrs& better, Tensors& replaced);
+  bool (*prepack)(const Attrs&, Inputs, Mapped constant, Attrs& better, Tensors& replaced) = nullptr;
 };
 
 /// All registered ops of this build; the tests iterate over them.
@@ -187,22 +188,7 @@ std::vector<const Op*>& op_registry();
 
 template <class O>
 Op make_op() {
-  Op op{.traits = O::traits,
-        .outputs = nullptr,
-        .infer = nullptr,
-        .run = nullptr,
-        .alias = nullptr,
-        .vjp = nullptr,
-        .vmap = nullptr,
-        .vmap_sum = nullptr,
-        .shards_rows = nullptr,
-        .reduces_rows = nullptr,
-        .fuse = nullptr,
-        .memory_bound = nullptr,
-        .is_gather = nullptr,
-        .flops = nullptr,
-        .same = nullptr,
-        .prepack = nullptr};
+  Op op{O::traits};
   static_assert(std::is_empty_v<O> || std::equality_comparable<O>,
                 "an op with attributes compares them: bool operator==(const O&) const = default;");
   if constexpr (std::is_empty_v<O>)

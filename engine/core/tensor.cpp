@@ -31,6 +31,16 @@ Tensor Tensor::abstract(const Spec& spec) {
   return out;
 }
 
+Tensor Tensor::borrow(Storage& memory, std::byte* data, const Spec& spec) {
+  Tensor out = abstract(spec);
+  memory.references = 1;  // never 0, so never released
+  memory.backend = spec.backend;
+  memory.data = data;
+  memory.bytes = out.bytes();
+  out.storage_ = StoragePtr(&memory);
+  return out;
+}
+
 Tensor Tensor::full(const Shape& shape, std::complex<double> value, DType dtype, Backend& backend) {
   Tensor out = empty({dtype, shape, &backend});
   backend.fill({dtype, out.numel(), value, out.data()});
@@ -75,7 +85,7 @@ void Tensor::assign(const Tensor& source) {
     throw Error("assign", fmt::format("{} does not take the place of {}", source.spec().str(), spec().str()));
   StridedLoop<2> loop;
   loop.push(numel(), {1, 1});
-  backend().copy({size_of(dtype()), loop, source.data(), data()});
+  backend().copy({dtype(), loop, source.data(), data()});
   mark_changed();
 }
 

@@ -34,6 +34,8 @@ class Tensor {
   static Tensor empty(const Spec& spec);
   /// A spec without elements, for tracing.
   static Tensor abstract(const Spec& spec);
+  /// A tensor in memory that others own, at `data`. `memory` becomes its storage, and must outlive it.
+  static Tensor borrow(Storage& memory, std::byte* data, const Spec& spec);
   /// Copies host values; throws Error when there are not as many as the shape has elements.
   template <class T>
   static Tensor from(std::span<const T> values, const Shape& shape, Backend& backend = reel::backend());
@@ -82,12 +84,6 @@ class Tensor {
   Tensor view(const Shape& shape, std::int64_t skip = 0) const;
   /// Element t of the leading axis: [T, ...] -> [...], sharing storage.
   Tensor at(std::int64_t t) const;
-  /// Points this handle at another tensor's elements, `skip` bytes further on, and keeps its own shape. Loops move
-  /// along a stacked buffer this way without a new handle for each step.
-  void look_at(const Tensor& other, std::size_t skip = 0) {
-    if (storage_.get() != other.storage_.get()) storage_ = other.storage_;
-    offset_ = other.offset_ + skip;
-  }
   /// The same value without its storage.
   Tensor without_storage() const;
 

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "engine/core/error.h"
+#include "engine/device/lowered_loop.h"
 
 namespace reel {
 
@@ -19,6 +20,11 @@ Backend::Backend() : serial_(++backends_made) {}
 
 void Backend::unsupported(const char* kernel) const {
   throw Error(name(), fmt::format("{} is not supported by this backend", kernel));
+}
+
+void Backend::run(const LoweredLoop& loop, std::span<std::byte* const> buffers) {
+  run_calls(*this, loop.setup, 1, buffers);
+  run_calls(*this, loop.calls, loop.steps, buffers);
 }
 
 std::string memory_text(double bytes) { return amount_text(bytes, bytes < 999.5 ? "bytes" : "B"); }

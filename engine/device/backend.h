@@ -5,15 +5,20 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "engine/device/kernels.h"
+#include "engine/device/kernel_calls.h"
 
 namespace reel {
 
 class Backend;
+struct LoweredLoop;
+#define REEL_DECLARE(result, name, Args) struct Args;
+REEL_OTHER_KERNELS(REEL_DECLARE)
+#undef REEL_DECLARE
 
 /// A reference-counted block of device memory that tensors share.
 struct Storage {
@@ -117,64 +122,22 @@ class Backend {
   /// capture.
   virtual std::unique_ptr<CapturedGraph> capture() { return nullptr; }
 
-  virtual void fill(const FillArgs&) { unsupported("fill"); }
-  virtual void copy(const CopyArgs&) { unsupported("copy"); }
-  virtual void cast(const CastArgs&) { unsupported("cast"); }
-  virtual void map(const MapArgs&) { unsupported("map"); }
-  virtual void zip(const ZipArgs&) { unsupported("zip"); }
-  virtual void select(const SelectArgs&) { unsupported("select"); }
+  // The kernels, each with a default that throws.
+#define REEL_KERNEL(name, Args) \
+  virtual void name(const Args&) { unsupported(#name); }
+#define REEL_OTHER_KERNEL(result, name, Args) \
+  virtual result name(const Args&) { unsupported(#name); }
+  REEL_KERNELS(REEL_KERNEL)
+  REEL_OTHER_KERNELS(REEL_OTHER_KERNEL)
+#undef REEL_KERNEL
+#undef REEL_OTHER_KERNEL
   /// Can this call join a fusion group? Its operands have no indices yet.
   virtual bool fuses(const FusedCall&) { return false; }
   /// Sets the kernel of a fused call, once before many runs.
   virtual void resolve(FusedCall&) {}
-  virtual void fused(const FusedArgs&) { unsupported("fused"); }
-  /// Calls step(i) for i = 0 .. steps - 1. Each step makes the same kernel calls, on addresses that advance by a
-  /// constant stride a step or are double-buffered. So a backend may trace a few steps and then run all of them in its
-  /// own way. Values that a later step overwrites need not exist afterwards.
-  virtual void loop(std::int64_t steps, const std::function<void(std::int64_t i)>& step) {
-    for (std::int64_t i = 0; i < steps; ++i) step(i);
-  }
-  virtual void reduce(const ReduceArgs&) { unsupported("reduce"); }
-  virtual void argmax(const ArgmaxArgs&) { unsupported("argmax"); }
-  virtual void cumsum(const CumsumArgs&) { unsupported("cumsum"); }
-  virtual void row_function(const RowFunctionArgs&) { unsupported("row_function"); }
-  virtual void gemm(const GemmArgs&) { unsupported("gemm"); }
-  /// The next four kernels throw Error when an index is out of range.
-  virtual void gather_rows(const RowsArgs&) { unsupported("gather_rows"); }
-  virtual void segment_sum(const RowsArgs&) { unsupported("segment_sum"); }
-  virtual void take_along(const TakeArgs&) { unsupported("take_along"); }
-  virtual void scatter_add(const TakeArgs&) { unsupported("scatter_add"); }
-  virtual void rotate(const RotateArgs&) { unsupported("rotate"); }
-  virtual void random(const RandomArgs&) { unsupported("random"); }
-  virtual void update(const UpdateArgs&) { unsupported("update"); }
-  /// The sum of squares of each of many arrays, written to device memory.
-  virtual void sums_of_squares(DType, std::span<const SquaresOf>) { unsupported("sums_of_squares"); }
-  /// clip(n, numbers, limit, scale): *scale = the factor that clips the gradients' norm to `limit`. The numbers are the
-  /// loss and n - 1 sums of squares; they and scale are in device memory. NaN, which means no update, if the loss or
-  /// the norm is not finite.
-  virtual void clip(std::int64_t, const double*, double, double*) { unsupported("clip"); }
-  virtual void fft(const FftArgs&) { unsupported("fft"); }
-  virtual void real_fft(const RealFftArgs&) { unsupported("real_fft"); }
-
-  // Linear algebra: spectra. These throw Error when an element is not finite or the iteration does not converge.
-  /// Returns the number of matrices that have no basis of eigenvectors.
-  virtual std::int64_t eig(const EigArgs&) { unsupported("eig"); }
-  virtual void eigh(const EighArgs&) { unsupported("eigh"); }
-  virtual void svd(const SvdArgs&) { unsupported("svd"); }
-  virtual void schur(const SchurArgs&) { unsupported("schur"); }
-  /// Returns the number of matrices whose eigenvalue of largest modulus is not simple.
-  virtual std::int64_t spectral_radius(const SpectralRadiusArgs&) { unsupported("spectral_radius"); }
-
-  // Linear algebra: solving
-  virtual void solve(const SolveArgs&) { unsupported("solve"); }
-  virtual void triangular_solve(const TriangularSolveArgs&) { unsupported("triangular_solve"); }
-  virtual void sylvester(const SylvesterArgs&) { unsupported("sylvester"); }
-  virtual void lu(const LuArgs&) { unsupported("lu"); }
-  virtual void cholesky(const CholeskyArgs&) { unsupported("cholesky"); }
-  virtual void qr(const QrArgs&) { unsupported("qr"); }
-  virtual void determinant(const DeterminantArgs&) { unsupported("determinant"); }
-  virtual void pinv(const PinvArgs&) { unsupported("pinv"); }
-  virtual void polar_factor(const PolarFactorArgs&) { unsupported("polar_factor"); }
+  /// Runs a loop on buffers at these addresses: here step by step; a backend may have a kernel of its own for all
+  /// steps. Values that a later step overwrites need not exist afterwards.
+  virtual void run(const LoweredLoop& loop, std::span<std::byte* const> buffers);
 
   /// Throws OutOfMemory when `bytes` are more than the device has: "[subject] what need 4 TB, this machine has 24.6 GB.
   /// Hint: hint". For sizes that are known before anything is allocated.

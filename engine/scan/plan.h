@@ -9,7 +9,7 @@
 
 namespace reel {
 
-struct Lowering;  // scan/lower/lowered_loop.h
+class Lowering;  // scan/lower/lowering.h
 
 struct Plan {
   Loop loop;
@@ -22,7 +22,7 @@ struct Plan {
   /// The plan of the loop's gradient, under what is asked for and what is given; null: it was not made, or not kept.
   std::shared_ptr<const Plan> gradient(const std::vector<char>& key) const;
   void keep_gradient(const std::vector<char>& key, const std::shared_ptr<const Plan>& gradient) const;
-  /// What runs the body, decided once (lower/lowered_loop.cpp).
+  /// What runs the body, decided once (lower/lowering.cpp).
   std::shared_ptr<const Lowering> lowering() const;
 
  private:

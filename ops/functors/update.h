@@ -3,7 +3,10 @@
 #pragma once
 #include <cstdint>
 #include <limits>
+#include <span>
+#include <vector>
 
+#include "engine/device/kernels.h"
 #include "ops/functors/domain.h"
 #include "ops/functors/math.h"
 
@@ -66,6 +69,39 @@ struct UpdateNumbers {
   double rate;                      // multiplies all learning rates
   double correction1, correction2;  // AdamRule's
 };
+// The kernels of an optimiser's step.
+
+struct UpdatePlace {  // a parameter, its gradient and the optimiser's state, n elements each
+  std::int64_t n;
+  double rate;
+  void* parameter;
+  const void* gradient;
+  void* state[3];
+};
+struct SquaresOf {
+  std::int64_t n;
+  const void* x;
+  double* out;
+};
+struct UpdateArgs {  // an optimiser's step in place; rule indexes UpdateRules, params is the rule
+  int rule;
+  Params params;
+  DType dtype;
+  double limit;           // clips each gradient element to +-limit, after scaling
+  const double* numbers;  // the step's UpdateNumbers, in device memory
+  std::vector<UpdatePlace> places;
+};
+struct SquaresArgs {  // *out = the sum of squares of each array's elements
+  DType dtype;
+  std::span<const SquaresOf> of;
+};
+struct ClipArgs {         // *scale = the factor that clips the gradients' norm to `limit`
+  std::int64_t n;         // how many numbers: the loss and n - 1 sums of squares
+  const double* numbers;  // in device memory, as scale is
+  double limit;
+  double* scale;  // NaN, which means no update, if the loss or the norm is not finite
+};
+
 /// The factor that clips gradients of this norm to `limit`.
 REEL_HD inline double clip_scale(double norm, double limit) { return norm > limit ? limit / norm : 1; }
 /// The same from the loss and n - 1 sums of squares, added in order; NaN if the loss or the norm is not finite.

@@ -95,7 +95,7 @@ class Options {
   /// The value of --preset; empty without it.
   const std::string& preset() const;
   /// The current values as a file for --config, with all settings of the chosen cell, but without the options of a
-  /// single call: config, resume, out, quiet, dry-run, print-passes.
+  /// single call: config, resume, out, quiet, dry-run, print-passes, trace-kernels.
   std::string toml() const;
   /// The text of --help.
   std::string help() const;

@@ -7,9 +7,10 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "engine/core/cores.h"
+#include "backends/cpu/threads/cores.h"
 #include "engine/core/parse.h"
 #include "tasks/app/interrupt.h"
+#include "tasks/app/kernel_trace.h"
 #include "tasks/app/last_words.h"
 #include "tasks/app/preset.h"
 #include "tasks/app/train.h"
@@ -32,7 +33,8 @@ struct Shared {
   std::string data, pictures;
   double epochs = 0;
   std::int64_t threads = 0;
-  bool dry_run = false, print_passes = false, list_cells = false, no_test = false, no_graph = false;
+  bool dry_run = false, print_passes = false, trace_kernels = false, list_cells = false, no_test = false,
+       no_graph = false;
 };
 
 void add_shared(Options& o, Shared& s, Source source) {
@@ -121,6 +123,8 @@ void add_shared(Options& o, Shared& s, Source source) {
   o.flag("dry-run", s.dry_run, "print the model and stop", "Run");
   o.flag("print-passes", s.print_passes,
          "print every loop before and after each pass over it; with --dry-run those of one training step", "Run");
+  o.flag("trace-kernels", s.trace_kernels,
+         "print how often each kernel ran and how long; with --dry-run in one training step", "Run");
   o.flag("list-cells", s.list_cells, "print all cells with a line each and stop", "Run");
 }
 
@@ -172,7 +176,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   if (!pictures.empty()) add_pictures(options, s.pictures, pictures);
   options.cells();
   options.presets(program.name);
-  std::vector<std::string> with_resume{"steps", "quiet", "threads", "no-graph", "print-passes"};
+  std::vector<std::string> with_resume{"steps", "quiet", "threads", "no-graph", "print-passes", "trace-kernels"};
   if (program.source != Source::fresh) with_resume.emplace_back("epochs");
   if (!pictures.empty()) with_resume.emplace_back("picture");
   with_resume.insert(with_resume.end(), program.with_resume.begin(), program.with_resume.end());
@@ -189,7 +193,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   s.optimizer.group_lr = parse_rates(s.group_lr);
   s.train.examples.shuffle = s.shuffle == "on";
   s.train.test = !s.no_test;
-  s.train.graphs = !s.no_graph;
+  s.train.graphs = !s.no_graph && !s.trace_kernels;
   s.train.cell = s.model.cell;
   s.train.device = s.device;
   s.model.settings = options.settings(s.model.cell);
@@ -199,10 +203,13 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   const Threads threads = choose_threads({s.threads, options.typed("threads"), threads_so_far, available_cores()});
   s.train.threads = threads.count;
 
+  std::unique_ptr<KernelTrace> trace;
   std::unique_ptr<Task> task;
   std::unique_ptr<Model> model;
   std::optional<Optimizer> optimizer;
-  Backend& device = find_device(device_name(s));  // of the model only; the CPU makes the batches
+  Backend& real = find_device(device_name(s));
+  if (s.trace_kernels) trace = std::make_unique<KernelTrace>(real);
+  Backend& device = trace ? *trace : real;  // of the model only; the CPU makes the batches
   device.set_threads(s.train.threads);
   try {
     task = program.task({s.data, s.train.seed, s.train.examples});
@@ -225,12 +232,13 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   if (s.dry_run) {
     print_out("{}updates {}, batch {}, baseline {:.6g}\n", model->table(), s.train.steps, s.train.examples.batch,
               task->baseline());
-    if (s.print_passes) {
+    if (s.print_passes || trace) {
       Tensors carry;
       const auto streams = Examples(s.train.examples, s.train.seed, task->parts()).train(0);
       flush_out();
       TrainingStep(*task, *model, *optimizer, false)(task->batch(s.train.seed, streams), {}, carry);
     }
+    if (trace) print_out("{}", trace->table());
     return 0;
   }
 
@@ -250,6 +258,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     code = 1;
   };
   if (!outcome.unsaved.empty()) failed(outcome.unsaved);
+  if (trace) print_out("{}", trace->table());
   if (outcome.interrupted) {
     print_err("interrupted at step {}; to go on: {} --resume {}\n", r.steps, program.name, shell_path(folder.path()));
     return Interrupt::exit_code;

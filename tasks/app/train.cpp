@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "engine/core/cores.h"
+#include "backends/cpu/threads/cores.h"
 #include "tasks/app/figure.h"
 #include "tasks/app/interrupt.h"
 #include "tasks/app/progress.h"

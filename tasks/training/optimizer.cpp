@@ -36,8 +36,8 @@ Optimizer::Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& 
   }
   if (slots_.empty()) return;
   Backend& device = slots_.front().parameter.value.backend();
-  numbers_ = Tensor::empty({DType::f64, {sizeof(UpdateNumbers) / sizeof(double)}, &device});
   places_.reserve(slots_.size());
+  numbers_ = Tensor::empty({DType::f64, {sizeof(UpdateNumbers) / sizeof(double)}, &device});
 }
 
 void sums_of_squares(const Tensors& gradients, Tensor out) {
@@ -45,7 +45,7 @@ void sums_of_squares(const Tensors& gradients, Tensor out) {
   for (const DType dtype : {DType::f32, DType::f64}) {
     std::size_t n = 0;
     const auto flush = [&] {
-      if (n > 0) out.backend().sums_of_squares(dtype, std::span(some).first(n));
+      if (n > 0) out.backend().sums_of_squares({dtype, std::span(some).first(n)});
       n = 0;
     };
     for (std::size_t i = 0; i < gradients.size(); ++i) {
@@ -98,12 +98,14 @@ void Optimizer::apply(const Rule& rule, DType dtype, const Tensors& gradients) {
   }
   if (places_.empty()) return;
   const double limit = options_.clip_value > 0 ? options_.clip_value : std::numeric_limits<double>::infinity();
-  numbers_.backend().update({.rule = index_of<Rule, UpdateRules>,
-                             .params = &rule,
-                             .dtype = dtype,
-                             .limit = limit,
-                             .numbers = numbers_.data_as<double>(),
-                             .places = places_});
+  UpdateArgs call{.rule = index_of<Rule, UpdateRules>,
+                  .params = rule,
+                  .dtype = dtype,
+                  .limit = limit,
+                  .numbers = numbers_.data_as<double>(),
+                  .places = std::move(places_)};
+  numbers_.backend().update(call);
+  places_ = std::move(call.places);
 }
 
 void Optimizer::apply(const Tensors& gradients) {
@@ -133,7 +135,10 @@ void Optimizer::set_step(double lr_factor) { write_numbers(1, lr_factor); }
 void Optimizer::update(const Tensors& gradients, const Tensor& numbers) {
   if (!numbers_.defined()) return;
   Backend& device = numbers_.backend();
-  device.clip(numbers.numel(), numbers.data_as<double>(), norm_limit(), numbers_.data_as<double>());
+  device.clip({.n = numbers.numel(),
+               .numbers = numbers.data_as<double>(),
+               .limit = norm_limit(),
+               .scale = numbers_.data_as<double>()});
   apply(gradients);
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cells/cell.h"
+#include "ops/functors/update.h"
 #include "tasks/training/schedule.h"
 
 namespace reel {
@@ -80,8 +81,8 @@ class Optimizer {
   OptimizerOptions options_;
   std::vector<Slot> slots_;
   Norm norm_;
+  std::vector<UpdatePlace> places_;  // reused by all updates, so that they allocate nothing
   Tensor numbers_;                   // UpdateNumbers, f64, on the device
-  std::vector<UpdatePlace> places_;  // reused by all updates
   std::int64_t steps_ = 0;
 };
 

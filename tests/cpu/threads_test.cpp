@@ -9,8 +9,8 @@
 #include <set>
 #include <thread>
 
+#include "backends/cpu/threads/cores.h"
 #include "backends/cpu/threads/thread_pool.h"
-#include "engine/core/cores.h"
 #include "tests/support/affinity.h"
 #include "tests/support/check.h"
 #include "tests/support/temp_dir.h"

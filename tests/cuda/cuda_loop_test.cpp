@@ -15,13 +15,11 @@ namespace {
 constexpr std::int64_t steps = random_steps;
 
 gpu::LoopValues values_of(const RandomLoop& loop) {
-  gpu::LoopTrace trace;
-  for (std::int64_t i = 0; i < gpu::LoopTrace::looked_at; ++i) {
-    const std::vector<FusedOperand> now = loop.operands(i);
-    trace.start_step();
-    REQUIRE(trace.add({loop.run->rows, loop.run->columns, loop.run->calls, now}));
-  }
-  return find_values(trace.calls().value(), steps).value();
+  return find_values(gpu::step_calls(loop.lowered()).value(), steps).value();
+}
+gpu::LoopKernel kernel_of(const RandomLoop& loop, const gpu::LoopValues& values, const gpu::LoopLayout& layout,
+                          const std::string& name = "run") {
+  return loop_kernel(values, layout, gpu::aligned_buffers(loop.buffers()), name);
 }
 
 /// A recurrence with all that its kernels may meet, its outputs and derivatives.
@@ -80,7 +78,7 @@ TEST_CASE("loops at random: one kernel computes what the steps do, to the last b
   for (std::size_t i = 0; i < loops.size(); ++i) {
     values.push_back(values_of(*loops[i]));
     layouts.push_back(lay_out_loop(values[i], {}).value());
-    made.push_back(loop_kernel(values[i], layouts[i], HostKernels::name(i)));
+    made.push_back(kernel_of(*loops[i], values[i], layouts[i], HostKernels::name(i)));
     texts.push_back(made[i].source.text);
   }
   const HostKernels kernels(texts);
@@ -94,8 +92,8 @@ TEST_CASE("loops at random: one kernel computes what the steps do, to the last b
     CHECK(run.results() != wanted);
     waiting += texts[i].find("    __syncthreads();") != std::string::npos;
     wide += layouts[i].lanes(run.columns) > 1;
-    kernels.call(i, loop_arguments(values[i], made[i], steps, nullptr, nullptr).data(), layouts[i].blocks(),
-                 layouts[i].threads);
+    kernels.call(i, loop_arguments(values[i], made[i], steps, loops[i]->buffers(), nullptr, nullptr).data(),
+                 layouts[i].blocks(), layouts[i].threads);
     CHECK_MESSAGE((run.results() == wanted), texts[i]);
   }
   CHECK(waiting > 4);
@@ -107,7 +105,7 @@ TEST_CASE("NVRTC compiles loops; what no kernel takes is left to the steps") {
   gpu::KernelCompiler compiler(90, "");
   for (const auto& l : random_loops()) {
     const gpu::LoopValues values = values_of(*l);
-    const gpu::KernelSource source = loop_kernel(values, lay_out_loop(values, {}).value()).source;
+    const gpu::KernelSource source = kernel_of(*l, values, lay_out_loop(values, {}).value()).source;
     if (!source.has_complex) CHECK(compiler.compile(source).substr(1, 3) == "ELF");
   }
 }

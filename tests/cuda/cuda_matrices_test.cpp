@@ -3,7 +3,7 @@
 // the CPU's kernels without a GPU.
 #include "backends/cuda/linalg/matrices.h"
 #include "backends/cuda/linalg/matrix_kernels_by.h"
-#include "backends/cuda/runtime/cpu_fallback.h"
+#include "backends/shared/cpu_fallback.h"
 #include "tests/emulator/fake_solver.h"
 #include "tests/support/check.h"
 
@@ -366,10 +366,8 @@ TEST_CASE("through the CPU: arguments go down, results come up, what is not want
   const Tensor a = matrices(2, 3, 3, d, 9);
   const Tensor sign = unset({2}, d), log_abs = unset({2}, DType::f64), wanted = unset({2}, d),
                wanted_log = unset({2}, DType::f64);
-  using Args = DeterminantArgs;
-  const Args s{d, 3, 2, a.data(), nullptr, to(sign), to(log_abs)};
-  gpu::cpu_fallback(device, &Backend::determinant, s, gpu::Part{&Args::a, d, 18}, gpu::Part{&Args::det, d, 2},
-                    gpu::Part{&Args::sign, d, 2}, gpu::Part{&Args::log_abs, DType::f64, 2});
+  const DeterminantArgs s{d, 3, 2, a.data(), nullptr, to(sign), to(log_abs)};
+  cpu_fallback(device, &Backend::determinant, s);
   device.determinant({d, 3, 2, a.data(), nullptr, to(wanted), to(wanted_log)});
   CHECK(difference(sign, wanted) == 0);
   CHECK(difference(log_abs, wanted_log) == 0);
@@ -378,10 +376,7 @@ TEST_CASE("through the CPU: arguments go down, results come up, what is not want
                independent = unset({1}, DType::boolean);
   const EigArgs e{DType::f64,           1, 2, block.data(), to(values), to(vectors), to<std::int32_t>(places),
                   to<bool>(independent)};
-  CHECK(gpu::cpu_fallback(device, &Backend::eig, e, gpu::Part{&EigArgs::a, DType::f64, 4},
-                          gpu::Part{&EigArgs::values, d, 2}, gpu::Part{&EigArgs::vectors, d, 4},
-                          gpu::Part{&EigArgs::largest, DType::i32, 2},
-                          gpu::Part{&EigArgs::independent, DType::boolean, 1}) == 1);
+  CHECK(cpu_fallback(device, &Backend::eig, e) == 1);
   CHECK(difference(values, Tensor::full({1, 2}, 2, d)) < 1e-12);
   CHECK(!independent.values<bool>()[0]);
 }

@@ -151,24 +151,19 @@ Results by_device(RandomLoop& loop, Backend& device) {
     return static_cast<std::size_t>(run.rows * run.columns * run.times) * o.element_bytes;
   };
   std::vector<StoragePtr> rooms;
-  std::map<const std::byte*, std::byte*> there;  // a state is two operands in one place
-  for (const FusedOperand& o : run.operands) {
-    if (o.local || there.contains(o.data)) continue;
-    rooms.emplace_back(device.allocate(bytes(o)));
-    device.write(rooms.back()->data, o.data, bytes(o));
-    there[o.data] = rooms.back()->data;
+  std::vector<std::byte*> there;
+  std::vector<std::size_t> sizes;
+  for (const std::byte* data : loop.buffers()) {
+    const auto o =
+        std::find_if(run.operands.begin(), run.operands.end(), [&](const FusedOperand& x) { return x.data == data; });
+    sizes.push_back(bytes(*o));
+    rooms.emplace_back(device.allocate(sizes.back()));
+    there.push_back(rooms.back()->data);
+    device.write(there.back(), data, sizes.back());
   }
-  device.loop(random_steps, [&](std::int64_t i) {
-    std::vector<FusedOperand> now = loop.operands(i);
-    for (std::size_t k = 0; k < now.size(); ++k) {
-      const FusedOperand& first = run.operands[k];
-      if (!first.local) now[k].data = there.at(first.data) + (now[k].data - first.data);
-    }
-    device.fused({run.rows, run.columns, run.calls, now});
-  });
-  for (const FusedOperand& o : run.operands) {
-    if (!o.local) device.read(o.data, there.at(o.data), bytes(o));
-  }
+  device.run(loop.lowered(), there);
+  const auto here = loop.buffers();
+  for (std::size_t k = 0; k < here.size(); ++k) device.read(here[k], there[k], sizes[k]);
   return run.results();
 }
 

@@ -54,27 +54,25 @@ TEST_CASE("names of devices") {
 }
 
 TEST_CASE("every kernel of a backend is in the table, once") {
-  const std::string header = text_of("engine/device/backend.h");
   std::map<std::string, int> rows;
   for (const gpu::KernelRow& row : gpu::kernel_table) ++rows[std::string(row.name)];
-  const std::regex kernel("unsupported\\(\"(\\w+)\"\\)");
-  std::size_t kernels = 0;
-  for (std::sregex_iterator it(header.begin(), header.end(), kernel), end; it != end; ++it, ++kernels) {
-    CAPTURE((*it)[1].str());
-    CHECK(rows[(*it)[1].str()] == 1);
+#define REEL_NAME(name, Args) #name,
+#define REEL_OTHER_NAME(result, name, Args) #name,
+  const std::vector<std::string> kernels{REEL_KERNELS(REEL_NAME) REEL_OTHER_KERNELS(REEL_OTHER_NAME)};
+  for (const std::string& name : kernels) {
+    CAPTURE(name);
+    CHECK(rows[name] == 1);
   }
-  CHECK(kernels == std::size(gpu::kernel_table));
+  CHECK(kernels.size() == std::size(gpu::kernel_table));
 }
 
 TEST_CASE("the table says of each kernel what its code does") {
   std::string code;
   for (const char* file : {"linalg_dispatch_solve", "linalg_dispatch_factor", "linalg_dispatch_spectral"})
     code += text_of(fmt::format("backends/cuda/linalg/{}.cpp", file));
-  const std::string header = text_of("backends/cuda/cuda.h");
   for (const gpu::KernelRow& row : gpu::kernel_table) {
     const std::string name(row.name);
     CAPTURE(name);
-    CHECK(contains(header, " " + name + "("));
     const bool checked = row.how == gpu::How::checked || row.how == gpu::How::noted;
     CHECK(contains(code, "&Backend::" + name + ",") == (checked || row.how == gpu::How::cpu_fallback));
     CHECK(contains(code, "cusolver_" + name + "(") == checked);

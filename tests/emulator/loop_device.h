@@ -22,41 +22,26 @@ class LoopDevice final : public RecordingDevice {
   std::int64_t slices = 0;                  // the most that a loop had
 
   std::string name() const override { return "loops"; }
-  void loop(std::int64_t steps, const std::function<void(std::int64_t)>& step) override {
-    auto calls = cuda::trace_loop(loop_trace_, steps, step);
-    const auto values = calls ? cuda::find_values(std::move(*calls), steps) : std::nullopt;
+  void run(const LoweredLoop& loop, std::span<std::byte* const> buffers) override {
+    run_calls(*this, loop.setup, 1, buffers);
+    auto calls = cuda::step_calls(loop);
+    const auto values = calls ? cuda::find_values(std::move(*calls), loop.steps) : std::nullopt;
     const auto layout = values ? lay_out_loop(*values, limits) : std::nullopt;
     ++(layout ? at_once : by_step);
-    if (!layout) return Backend::loop(steps, step);
+    if (!layout) return run_calls(*this, loop.calls, loop.steps, buffers);
     slices = std::max(slices, layout->slices);
-    const cuda::LoopKernel kernel = loop_kernel(*values, *layout);
+    const std::vector<char> aligned = cuda::aligned_buffers(buffers);
+    const cuda::LoopKernel kernel = loop_kernel(*values, *layout, aligned);
     const auto [known, is_new] = numbers_.emplace(kernel.source.text, sources.size());
-    if (is_new) sources.push_back(loop_kernel(*values, *layout, HostKernels::name(known->second)).source);
-    if (!kernels) return Backend::loop(steps, step);
+    if (is_new) sources.push_back(loop_kernel(*values, *layout, aligned, HostKernels::name(known->second)).source);
+    if (!kernels) return run_calls(*this, loop.calls, loop.steps, buffers);
     std::vector<std::byte> counters(static_cast<std::size_t>(layout->groups * cuda::counter_bytes)),
         scratch(static_cast<std::size_t>(layout->scratch), std::byte{0xff});
-    kernels->call(known->second, loop_arguments(*values, kernel, steps, counters.data(), scratch.data()).data(),
-                  layout->blocks(), layout->threads, layout->barriers > 0);
-  }
-  void fused(const FusedArgs& a) override {
-    if (!cuda::traced(loop_trace_, a)) RecordingDevice::fused(a);
-  }
-  void gemm(const GemmArgs& a) override {
-    if (!cuda::traced(loop_trace_, a)) RecordingDevice::gemm(a);
-  }
-  void rotate(const RotateArgs& a) override {
-    if (!cuda::traced(loop_trace_, a)) RecordingDevice::rotate(a);
-  }
-  void copy(const CopyArgs& a) override {
-    if (!cuda::traced(loop_trace_, a)) RecordingDevice::copy(a);
+    const auto arguments = loop_arguments(*values, kernel, loop.steps, buffers, counters.data(), scratch.data());
+    kernels->call(known->second, arguments.data(), layout->blocks(), layout->threads, layout->barriers > 0);
   }
 
  private:
-  void asked() override {
-    if (loop_trace_) throw cuda::NotTraceable();
-  }
-
-  cuda::LoopTrace* loop_trace_ = nullptr;
   std::map<std::string, std::size_t> numbers_;  // by text
 };
 

@@ -24,7 +24,7 @@ inline void fused_by_cpu(const FusedArgs& a) {
   if (whole) return cpu.fused({a.rows, a.columns, calls, operands});
   for (const FusedCall& c : calls) {
     if (c.kind != FusedCall::Kind::roll) {
-      cpu.fused({a.rows, a.columns, {&c, 1}, operands});
+      cpu.fused({a.rows, a.columns, {c}, operands});
       continue;
     }
     const FusedOperand &in = operands[static_cast<std::size_t>(c.in[0])],

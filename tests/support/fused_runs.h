@@ -76,16 +76,10 @@ class FusedRunMaker {
     return c.out;
   }
   template <class F>
-  const void* keep(F f) {
-    const auto kept = std::make_shared<F>(f);
-    kept_.push_back(kept);
-    return kept.get();
-  }
-  template <class F>
   int map(F f, int x, bool local) {
     return call({.kind = Kind::map,
                  .functor = index_of<F, UnaryFunctors>,
-                 .params = keep(f),
+                 .params = f,
                  .dtype = of(x),
                  .to = of(x),
                  .in = {x, -1, -1}},
@@ -95,7 +89,7 @@ class FusedRunMaker {
   int zip(F f, int a, int b, bool local) {
     return call({.kind = Kind::zip,
                  .functor = index_of<F, BinaryFunctors>,
-                 .params = keep(f),
+                 .params = f,
                  .dtype = of(a),
                  .to = of(a),
                  .in = {a, b, -1}},
@@ -154,7 +148,6 @@ class FusedRunMaker {
  private:
   std::mt19937_64 engine_;
   std::deque<std::vector<std::byte>> memory_;
-  std::vector<std::shared_ptr<const void>> kept_;
 };
 
 /// Every function on elements of a dtype, each in a call of its own.

@@ -1,5 +1,6 @@
 // Loops at random for the tests of kernels that run all steps of one.
 #pragma once
+#include "engine/device/lowered_loop.h"
 #include "tests/support/fused_runs.h"
 
 namespace reel::test {
@@ -43,11 +44,37 @@ struct RandomLoop {
     places[static_cast<std::size_t>(next)] = {stride, keep ? 0 : 2, keep && reverse ? 0 : 1};
   }
 
+  /// The loop, with a buffer for each operand that has memory; a state is two operands in one buffer.
+  LoweredLoop lowered() const {
+    LoopCall call{KernelCall::of<Kernel::fused>(run->args()), {}};
+    for (std::size_t k = 0; k < run->operands.size(); ++k) {
+      const auto& [stride, buffers, shift] = places[k];
+      const bool back = buffers > 0 ? shift % 2 == 1 : reverse;
+      const std::int64_t first = buffers > 0 ? shift % 2 : (reverse ? random_steps - 1 : 0) + shift;
+      if (run->operands[k].local)
+        call.operands.emplace_back();
+      else
+        call.operands.push_back(
+            {buffer(run->operands[k].data), stride == 0 ? 0 : first * stride, back ? -stride : stride, buffers > 0});
+    }
+    return {random_steps, {}, {call}};
+  }
+  /// The buffers of all operands, at their first addresses.
+  std::vector<std::byte*> buffers() const {
+    std::vector<std::byte*> out;
+    for (const FusedOperand& o : run->operands) {
+      if (!o.local && std::find(out.begin(), out.end(), o.data) == out.end()) out.push_back(o.data);
+    }
+    return out;
+  }
+  int buffer(const std::byte* data) const {
+    const auto all = buffers();
+    return static_cast<int>(std::find(all.begin(), all.end(), data) - all.begin());
+  }
   std::vector<FusedOperand> operands(std::int64_t i) const {
     std::vector<FusedOperand> out = run->operands;
-    const std::int64_t t = reverse ? random_steps - 1 - i : i;
-    for (std::size_t k = 0; k < out.size(); ++k)
-      out[k].data += (places[k].buffers > 0 ? (i + places[k].shift) % 2 : t + places[k].shift) * places[k].stride;
+    const LoweredLoop loop = lowered();
+    for (std::size_t k = 0; k < out.size(); ++k) out[k].data += loop.calls[0].operands[k].at(i);
     return out;
   }
   void cpu_fallback() const {

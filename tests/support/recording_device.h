@@ -14,12 +14,32 @@
 #include "backends/cuda/kernels/kernel_table.h"
 #include "backends/shared/allocator.h"
 #include "engine/device/backend.h"
-#include "ops/functors/binary.h"
-#include "ops/functors/unary.h"
+#include "ops/functors/linalg.h"
 #include "ops/functors/update.h"
 #include "tests/support/fused_by_cpu.h"
 
 namespace reel::test {
+
+/// A call's arguments with all that they point to on the host.
+template <class Args>
+class Kept {
+ public:
+  explicit Kept(const Args& args) : args_(args) {}
+  const Args& get() const { return args_; }
+
+ private:
+  Args args_;
+};
+template <>
+class Kept<SquaresArgs> {
+ public:
+  explicit Kept(const SquaresArgs& args) : dtype_(args.dtype), of_(args.of.begin(), args.of.end()) {}
+  SquaresArgs get() const { return {dtype_, of_}; }
+
+ private:
+  DType dtype_;
+  std::vector<SquaresOf> of_;
+};
 
 class RecordingDevice : public Backend {
  public:
@@ -62,14 +82,12 @@ class RecordingDevice : public Backend {
     delete block;
   }
   void read(void* host, const void* device, std::size_t bytes) override {
-    asked();
     if (writing_) throw NotCapturable("it needs a value on the host");
     ++reads;
     if (const std::string text = std::exchange(fault_, ""); !text.empty()) throw Error("noted", text);
     cpu_.read(host, device, bytes);
   }
   void write(void* device, const void* host, std::size_t bytes) override {
-    asked();
     if (!writing_) return cpu_.write(device, host, bytes);
     const auto* first = static_cast<const std::byte*>(host);
     writing_->calls.emplace_back([device, copy = std::vector<std::byte>(first, first + bytes)] {
@@ -77,104 +95,23 @@ class RecordingDevice : public Backend {
     });
   }
 
-  void fill(const FillArgs& a) override {
-    work("fill", [=, this] { cpu_.fill(a); });
-  }
-  void copy(const CopyArgs& a) override {
-    work("copy", [=, this, loop = a.loop, n = a.element_bytes, in = a.in, out = a.out] {
-      cpu_.copy({n, loop, in, out});
-    });
-  }
-  void cast(const CastArgs& a) override {
-    work("cast", [=, this] { cpu_.cast(a); });
-  }
-  void map(const MapArgs& a) override {
-    work("map", [=, this, params = params_of<UnaryFunctors>(a.functor, a.params)] {
-      MapArgs b = a;
-      b.params = params.data();
-      cpu_.map(b);
-    });
-  }
-  void zip(const ZipArgs& a) override {
-    work("zip", [=, this, params = params_of<BinaryFunctors>(a.functor, a.params), loop = a.loop, functor = a.functor,
-                 dtype = a.dtype, x = a.a, y = a.b, out = a.out] {
-      cpu_.zip({functor, params.data(), dtype, loop, x, y, out});
-    });
-  }
-  void select(const SelectArgs& a) override {
-    work("select", [=, this] { cpu_.select(a); });
-  }
   bool fuses(const FusedCall&) override { return true; }
-  void fused(const FusedArgs& a) override {
-    work("fused", [run = Run(a)] { run.compute(); });
+#define REEL_RECORD(name, Args) \
+  void name(const Args& a) override { record(KernelCall::of<Kernel::name>(a)); }
+#define REEL_RECORD_OTHER(result, name, Args)                                                    \
+  result name(const Args& a) override {                                                          \
+    if constexpr (std::is_void_v<result>) {                                                      \
+      record(#name, [this, kept = Kept<Args>(a)] { cpu_.name(kept.get()), after(kept.get()); }); \
+    } else {                                                                                     \
+      if (writing_) throw NotCapturable("its result is for the host");                           \
+      ++kernels;                                                                                 \
+      return cpu_.name(a);                                                                       \
+    }                                                                                            \
   }
-  void reduce(const ReduceArgs& a) override {
-    work("reduce", [=, this, loop = a.loop, kind = a.kind, dtype = a.dtype, n = a.out_numel, in = a.in, out = a.out] {
-      cpu_.reduce({kind, dtype, loop, n, in, out});
-    });
-  }
-  void update(const UpdateArgs& a) override {
-    work("update", [=, this, params = params_of<UpdateRules>(a.rule, a.params),
-                    places = std::vector<UpdatePlace>(a.places.begin(), a.places.end())] {
-      cpu_.update({a.rule, params.data(), a.dtype, a.limit, a.numbers, places});
-    });
-  }
-  void clip(std::int64_t n, const double* numbers, double limit, double* scale) override {
-    work("clip", [=, this] {
-      cpu_.clip(n, numbers, limit, scale);
-      if (!fault_.empty()) *scale = std::nan("");
-    });
-  }
-  void sums_of_squares(DType dtype, std::span<const SquaresOf> some) override {
-    work("sums_of_squares",
-         [=, this, arrays = std::vector<SquaresOf>(some.begin(), some.end())] { cpu_.sums_of_squares(dtype, arrays); });
-  }
-  void random(const RandomArgs& a) override {
-    if (writing_ && !a.offset) throw NotCapturable("its random numbers would be the same at each step");
-    work("random", [=, this] { cpu_.random(a); });
-  }
-#define REEL_PLAIN_KERNEL(name, Args)         \
-  void name(const Args& a) override {         \
-    work(#name, [=, this] { cpu_.name(a); }); \
-  }
-  REEL_PLAIN_KERNEL(argmax, ArgmaxArgs)
-  REEL_PLAIN_KERNEL(cumsum, CumsumArgs)
-  REEL_PLAIN_KERNEL(row_function, RowFunctionArgs)
-  REEL_PLAIN_KERNEL(gemm, GemmArgs)
-  REEL_PLAIN_KERNEL(gather_rows, RowsArgs)
-  REEL_PLAIN_KERNEL(segment_sum, RowsArgs)
-  REEL_PLAIN_KERNEL(take_along, TakeArgs)
-  REEL_PLAIN_KERNEL(scatter_add, TakeArgs)
-  REEL_PLAIN_KERNEL(rotate, RotateArgs)
-  REEL_PLAIN_KERNEL(fft, FftArgs)
-  REEL_PLAIN_KERNEL(real_fft, RealFftArgs)
-  REEL_PLAIN_KERNEL(eigh, EighArgs)
-  REEL_PLAIN_KERNEL(svd, SvdArgs)
-  REEL_PLAIN_KERNEL(schur, SchurArgs)
-  REEL_PLAIN_KERNEL(solve, SolveArgs)
-  REEL_PLAIN_KERNEL(triangular_solve, TriangularSolveArgs)
-  REEL_PLAIN_KERNEL(sylvester, SylvesterArgs)
-  REEL_PLAIN_KERNEL(lu, LuArgs)
-  REEL_PLAIN_KERNEL(cholesky, CholeskyArgs)
-  REEL_PLAIN_KERNEL(qr, QrArgs)
-  REEL_PLAIN_KERNEL(determinant, DeterminantArgs)
-  REEL_PLAIN_KERNEL(pinv, PinvArgs)
-  REEL_PLAIN_KERNEL(polar_factor, PolarFactorArgs)
-#undef REEL_PLAIN_KERNEL
-  std::int64_t eig(const EigArgs& a) override {
-    std::int64_t result = 0;
-    work("eig", [&] { result = cpu_.eig(a); });
-    return result;
-  }
-  std::int64_t spectral_radius(const SpectralRadiusArgs& a) override {
-    std::int64_t result = 0;
-    work("spectral_radius", [&] { result = cpu_.spectral_radius(a); });
-    return result;
-  }
-
- protected:
-  /// A kernel, or a reading, is asked for.
-  virtual void asked() {}
+  REEL_KERNELS(REEL_RECORD)
+  REEL_OTHER_KERNELS(REEL_RECORD_OTHER)
+#undef REEL_RECORD
+#undef REEL_RECORD_OTHER
 
  private:
   struct Block : Storage {
@@ -205,64 +142,40 @@ class RecordingDevice : public Backend {
     std::vector<Block*> kept;
     std::vector<std::function<void()>> calls;
   };
-  /// A fused run with copies of all that its arguments point to.
-  struct Run {
-    explicit Run(const FusedArgs& a)
-        : rows(a.rows),
-          columns(a.columns),
-          calls(a.calls.begin(), a.calls.end()),
-          operands(a.operands.begin(), a.operands.end()) {
-      for (const FusedCall& c : calls) {
-        params.push_back(c.kind == FusedCall::Kind::map   ? params_of<UnaryFunctors>(c.functor, c.params)
-                         : c.kind == FusedCall::Kind::zip ? params_of<BinaryFunctors>(c.functor, c.params)
-                                                          : std::vector<std::byte>());
-      }
-    }
-    void compute() const {
-      std::vector<FusedCall> now = calls;
-      for (std::size_t i = 0; i < now.size(); ++i) now[i].params = params[i].data();
-      fused_by_cpu({rows, columns, now, operands});
-    }
-    std::int64_t rows, columns;
-    std::vector<FusedCall> calls;
-    std::vector<FusedOperand> operands;
-    std::vector<std::vector<std::byte>> params;
-  };
-
-  template <class... F>
-  static std::vector<std::size_t> sizes(TypeList<F...>) {
-    return {sizeof(F)...};
-  }
-  template <class Functors>
-  static std::vector<std::byte> params_of(int functor, const void* params) {
-    static const std::vector<std::size_t> bytes = sizes(Functors{});
-    const auto* first = static_cast<const std::byte*>(params);
-    return {first, first + bytes[static_cast<std::size_t>(functor)]};
-  }
   static void spoil(std::byte* data, std::size_t bytes) { std::memset(data, 0xff, bytes); }
 
+  void record(const KernelCall& call) {
+    if (const RandomArgs* random = call.as<Kernel::random>(); writing_ && random && !random->offset)
+      throw NotCapturable("its random numbers would be the same at each step");
+    record(call.name(), [this, call] {
+      const FusedArgs* fused = call.as<Kernel::fused>();
+      fused ? fused_by_cpu(*fused) : call.run(cpu_);
+    });
+  }
   template <class F>
-  void work(std::string_view kernel, F f) {
-    asked();
+  void record(std::string_view kernel, F f) {
     if (!writing_) {
       ++kernels;
       return f();
     }
     const auto* const row = std::find_if(std::begin(cuda::kernel_table), std::end(cuda::kernel_table),
                                          [&](const cuda::KernelRow& r) { return r.name == kernel; });
-    if (row->how == cuda::How::noted) {
-      writing_->calls.emplace_back([this, f = std::move(f)] {
-        try {
-          f();
-        } catch (const RuleError& e) {
-          fault_ = e.what();
-        }
-      });
-      return;
-    }
-    if (row->how != cuda::How::native) throw NotCapturable("it needs a value on the host");
-    writing_->calls.emplace_back(std::move(f));
+    if (row->how != cuda::How::native && row->how != cuda::How::noted)
+      throw NotCapturable("it needs a value on the host");
+    writing_->calls.emplace_back([this, f, noted = row->how == cuda::How::noted] {
+      try {
+        f();
+      } catch (const RuleError& e) {
+        if (!noted) throw;
+        fault_ = e.what();
+      }
+    });
   }
+  void after(const ClipArgs& a) {
+    if (!fault_.empty()) *a.scale = std::nan("");
+  }
+  template <class Args>
+  void after(const Args&) {}
 
   Backend& cpu_ = backend("cpu");
   // Blocks lie 64 bytes apart, as those of the CPU backend do behind their headers. Where operands touch, loops that

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "engine/core/cores.h"
+#include "backends/cpu/threads/cores.h"
 #include "tasks/io/files.h"
 #include "tasks/training/checkpoint.h"
 #include "tasks/training/safetensors.h"

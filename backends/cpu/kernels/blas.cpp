@@ -180,7 +180,7 @@ std::vector<T> turn_b(Product<T>& p, Backend& cpu) {
   StridedLoop<2> loop;
   loop.push(p.k, {1, p.n});
   loop.push(p.n, {p.ldb, 1});
-  cpu.copy({sizeof(T), loop, p.b, turned.data()});
+  cpu.copy({dtype_of<T>(), loop, p.b, turned.data()});
   p.form_b = CblasNoTrans;
   p.b = turned.data();
   p.ldb = p.n;

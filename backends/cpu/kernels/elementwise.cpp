@@ -28,7 +28,7 @@ constexpr bool by_complexes = is_complex_type<T> && (std::is_same_v<F, Abs> || s
 template <class F, class T>
 void map_piece(const Piece& p) {
   using Out = result_of<F, T>;
-  const F& f = *static_cast<const F*>(p.params);
+  const F& f = p.params->as<F>();
   const T* x = static_cast<const T*>(p.a);
   Out* out = static_cast<Out*>(p.out);
   if constexpr (std::is_floating_point_v<T> && std::is_same_v<T, Out>)
@@ -42,7 +42,7 @@ void map_piece(const Piece& p) {
 template <class F, class T>
 void zip_piece(const Piece& p) {
   using Out = result_of<F, T>;
-  const F& f = *static_cast<const F*>(p.params);
+  const F& f = p.params->as<F>();
   const T *a = static_cast<const T*>(p.a), *b = static_cast<const T*>(p.b);
   Out* out = static_cast<Out*>(p.out);
   constexpr bool simd = std::is_floating_point_v<T> && std::is_same_v<T, Out>;
@@ -95,7 +95,7 @@ bool zip_short_rows(const ZipArgs& args) {
     for (std::int64_t k = 0; k < some && (by_row || r == 0); ++k) {
       for (std::int64_t j = 0; j < n; ++j) written[k * n + j] = by_row ? repeated[r + k] : repeated[j];
     }
-    zip_piece<F, T>({some * n, left ? written : whole, left ? whole : written, nullptr, out, args.params});
+    zip_piece<F, T>({some * n, left ? written : whole, left ? whole : written, nullptr, out, &args.params});
   }
   return true;
 }
@@ -104,7 +104,7 @@ template <class F, class T>
 void zip_kernel(const ZipArgs& args) {
   if (zip_short_rows<F, T>(args)) return;
   using Out = result_of<F, T>;
-  const F& f = *static_cast<const F*>(args.params);
+  const F& f = args.params.as<F>();
   const T* const a0 = static_cast<const T*>(args.a);
   const T* const b0 = static_cast<const T*>(args.b);
   Out* const out0 = static_cast<Out*>(args.out);
@@ -119,7 +119,7 @@ void zip_kernel(const ZipArgs& args) {
       each_run([&](const T* a, const T* b, Out* out) { zip_simd<one_a, one_b>(n, a, b, out, f); });
     else
       each_run([&](const T* a, const T* b, Out* out) {
-        zip_piece<F, T>({n, a, b, nullptr, out, args.params, one_a, one_b});
+        zip_piece<F, T>({n, a, b, nullptr, out, &args.params, one_a, one_b});
       });
   };
   if (so == 1 && sa == 0 && sb == 1) return pieces.template operator()<true, false>();
@@ -127,7 +127,7 @@ void zip_kernel(const ZipArgs& args) {
   if (so == 1 && sa == 1 && sb == 1) return pieces.template operator()<false, false>();
   each_run([&](const T* a, const T* b, Out* out) {
     if (n == 1 || (so == 1 && sa == 0 && sb == 0))
-      return zip_piece<F, T>({n, a, b, nullptr, out, args.params, true, true});
+      return zip_piece<F, T>({n, a, b, nullptr, out, &args.params, true, true});
     for (std::int64_t i = 0; i < n; ++i) out[i * so] = f(a[i * sa], b[i * sb]);
   });
 }
@@ -274,7 +274,7 @@ void Cpu::map(const MapArgs& a) {
   const auto& [kernel, bytes] = maps[static_cast<std::size_t>(a.functor)][static_cast<std::size_t>(a.dtype)];
   const auto in = static_cast<std::int64_t>(size_of(a.dtype));
   shared(a.n, enough, [&](std::int64_t first, std::int64_t last) {
-    kernel({last - first, move(a.x, first * in), nullptr, nullptr, move(a.out, first * bytes), a.params});
+    kernel({last - first, move(a.x, first * in), nullptr, nullptr, move(a.out, first * bytes), &a.params});
   });
 }
 
@@ -305,10 +305,10 @@ void Cpu::cast(const CastArgs& a) {
 }
 
 void Cpu::select(const SelectArgs& s) {
-  const auto bytes = static_cast<std::int64_t>(s.element_bytes);
+  const auto bytes = static_cast<std::int64_t>(size_of(s.dtype));
   shared(s.n, enough, [&](std::int64_t first, std::int64_t last) {
-    select_kernel(s.element_bytes)({last - first, move(s.a, first * bytes), move(s.b, first * bytes),
-                                    s.condition + first, move(s.out, first * bytes)});
+    select_kernel(size_of(s.dtype))({last - first, move(s.a, first * bytes), move(s.b, first * bytes),
+                                     s.condition + first, move(s.out, first * bytes)});
   });
 }
 

@@ -27,13 +27,13 @@ struct Block {
     std::byte *from_a = at(a), *from_b = at(b), *to = at(call.out);
     const bool one_a = one(a), one_b = one(b);
     if ((one_a || full(a)) && (one_b || full(b)))
-      return kernel({rows * columns, from_a, from_b, nullptr, to, call.params, one_a, one_b});
+      return kernel({rows * columns, from_a, from_b, nullptr, to, &call.params, one_a, one_b});
     const auto step = [&](int i) {  // in bytes, between rows
       const FusedOperand& o = operand(i);
       return static_cast<std::size_t>(full(i) ? columns : o.row) * o.element_bytes;
     };
     for (std::int64_t r = 0; r < rows; ++r, from_a += step(a), from_b += step(b), to += step(call.out))
-      kernel({columns, from_a, from_b, nullptr, to, call.params, operand(a).column == 0, operand(b).column == 0});
+      kernel({columns, from_a, from_b, nullptr, to, &call.params, operand(a).column == 0, operand(b).column == 0});
   }
 
   void roll(const FusedCall& call) const {
@@ -54,7 +54,7 @@ struct Block {
       switch (call.kind) {
         case FusedCall::Kind::map:
         case FusedCall::Kind::cast:
-          kernel({rows * columns, at(a), nullptr, nullptr, at(call.out), call.params});
+          kernel({rows * columns, at(a), nullptr, nullptr, at(call.out), &call.params});
           break;
         case FusedCall::Kind::select:
           kernel({rows * columns, at(b), at(call.in[2]), at(a), at(call.out)});

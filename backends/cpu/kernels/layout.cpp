@@ -113,7 +113,7 @@ void copy_elements(const CopyArgs& a) {
 }  // namespace
 
 void Cpu::copy(const CopyArgs& a) {
-  dispatch_width(a.element_bytes, [&]<class Word>(std::type_identity<Word>) { copy_elements<Word>(a); });
+  dispatch_width(size_of(a.dtype), [&]<class Word>(std::type_identity<Word>) { copy_elements<Word>(a); });
 }
 
 }  // namespace reel::cpu

@@ -1,6 +1,6 @@
 // The interface of all elementwise kernels: a contiguous chunk of elements.
 #pragma once
-#include <cstdint>
+#include "engine/device/kernels.h"
 
 namespace reel::cpu {
 
@@ -8,7 +8,7 @@ struct Piece {  // out[i] = f(a[i], b[i]), or c[i] ? a[i] : b[i], for i < n
   std::int64_t n;
   const void *a, *b, *c;
   void* out;
-  const void* params = nullptr;
+  const Params* params = nullptr;
   bool one_a = false, one_b = false;  // a or b is a scalar, broadcast to all i
 };
 using PieceKernel = void (*)(const Piece&);

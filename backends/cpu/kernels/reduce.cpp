@@ -291,11 +291,11 @@ double sum_of_squares(std::int64_t n, const T* x) {
 
 }  // namespace
 
-void Cpu::sums_of_squares(DType dtype, std::span<const SquaresOf> arrays) {
-  if (!is_floating(dtype)) unsupported("sums_of_squares of complex numbers or integers");
-  for (const SquaresOf& a : arrays)
+void Cpu::sums_of_squares(const SquaresArgs& args) {
+  if (!is_floating(args.dtype)) unsupported("sums_of_squares of complex numbers or integers");
+  for (const SquaresOf& a : args.of)
     *a.out = dispatch_floating(
-        dtype, [&]<class T>(std::type_identity<T>) { return sum_of_squares(a.n, static_cast<const T*>(a.x)); });
+        args.dtype, [&]<class T>(std::type_identity<T>) { return sum_of_squares(a.n, static_cast<const T*>(a.x)); });
 }
 
 }  // namespace reel::cpu

@@ -17,7 +17,7 @@ template <class Rule, class T>
 void update_kernel(const UpdateArgs& args, const UpdatePlace& a, const UpdateNumbers& numbers) {
   using Batch = xsimd::batch<T>;
   constexpr auto width = static_cast<std::int64_t>(Batch::size);
-  const Rule rule = at_step(*static_cast<const Rule*>(args.params), a.rate, numbers);
+  const Rule rule = at_step(args.params.as<Rule>(), a.rate, numbers);
   const Batch scale(static_cast<T>(numbers.scale)), limit(static_cast<T>(args.limit));
   T* const p = static_cast<T*>(a.parameter);
   const T* const gradient = static_cast<const T*>(a.gradient);
@@ -64,8 +64,6 @@ void Cpu::update(const UpdateArgs& a) {
   for (const UpdatePlace& place : a.places) kernel(a, place, numbers);
 }
 
-void Cpu::clip(std::int64_t n, const double* numbers, double limit, double* scale) {
-  *scale = clip_scale(numbers, n, limit);
-}
+void Cpu::clip(const ClipArgs& a) { *a.scale = clip_scale(a.numbers, a.n, a.limit); }
 
 }  // namespace reel::cpu

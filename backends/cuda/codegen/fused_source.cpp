@@ -39,7 +39,7 @@ std::string fused_key(const FusedArgs& args, const FusedLayout& layout) {
     put(call.to);
     put(call.in);
     put(call.out);
-    if (is_power(call)) put(static_cast<const Power*>(call.params)->exponent);
+    if (is_power(call)) put(call.params.as<Power>().exponent);
   }
   for (const FusedOperand& o : args.operands) {
     put(o.local);

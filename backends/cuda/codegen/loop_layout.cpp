@@ -9,7 +9,7 @@ namespace reel::cuda {
 
 namespace {
 
-using Kind = LoopCall::Kind;
+using Kind = StepCall::Kind;
 constexpr std::int64_t warp = 32, product_warps = 8, most_threads = 1024, most_lanes = 8;
 
 std::int64_t up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by * by; }
@@ -17,7 +17,7 @@ std::int64_t bytes_of(DType d) { return static_cast<std::int64_t>(size_of(d)); }
 std::int64_t per_vector(DType d) { return 16 / bytes_of(d); }
 
 /// For each operand of a call: is it read at another column than the result's?
-std::vector<char> moved_operands(const LoopCall& call) {
+std::vector<char> moved_operands(const StepCall& call) {
   std::vector<char> moved(call.operands.size(), 0);
   if (call.kind == Kind::product || call.kind == Kind::rotation) moved[0] = 1;
   if (call.kind != Kind::run || !has_rolls(call.calls)) return moved;
@@ -34,7 +34,7 @@ std::vector<char> moved_operands(const LoopCall& call) {
 
 /// How a call reads an operand; `moved`: at other columns.
 ReadPath read_path(const LoopValues& loop, std::size_t c, std::size_t operand, bool moved) {
-  const LoopCall& call = loop.calls[c];
+  const StepCall& call = loop.calls[c];
   const Source& s = loop.source(c, operand);
   if (!s.made()) return ReadPath::memory;
   const LoopValue& v = loop.values[s.value];
@@ -52,7 +52,7 @@ class Planner {
     find_stages();
     if (loop_.rows * widest_ >= std::int64_t{1} << 31) return std::nullopt;
     if (products_ ? !share_products() : !share_elements()) return std::nullopt;
-    for (const LoopCall& call : loop_.calls) {
+    for (const StepCall& call : loop_.calls) {
       if (out_.lanes(call.columns()) > most_lanes) return std::nullopt;
     }
     place_waits();
@@ -66,7 +66,7 @@ class Planner {
 
   bool find_rooms() {
     for (std::size_t c = 0; c < loop_.calls.size(); ++c) {
-      const LoopCall& call = loop_.calls[c];
+      const StepCall& call = loop_.calls[c];
       const std::vector<char> moved = moved_operands(call);
       std::vector<ReadPath>& read_paths = out_.read_paths.emplace_back(call.operands.size(), ReadPath::memory);
       for (std::size_t k = 0; k < call.operands.size(); ++k) {
@@ -100,7 +100,7 @@ class Planner {
   /// Groups independent products into one stage.
   void find_stages() {
     for (int c = 0; c < static_cast<int>(loop_.calls.size()); ++c) {
-      const LoopCall& call = loop_.calls[c];
+      const StepCall& call = loop_.calls[c];
       widest_ = std::max(widest_, call.columns());
       if (call.kind != Kind::product) {
         out_.stages.push_back({.call = c});
@@ -111,7 +111,7 @@ class Planner {
       if (!joins) out_.stages.emplace_back();
       std::vector<ProductGroup>& groups = out_.stages.back().groups;
       const auto same = std::find_if(groups.begin(), groups.end(), [&](const ProductGroup& g) {
-        const LoopCall& other = loop_.calls[g.calls[0]];
+        const StepCall& other = loop_.calls[g.calls[0]];
         return other.operands[0].walk == call.operands[0].walk && other.columns() == call.columns() &&
                other.sums == call.sums && other.transposed == call.transposed;
       });
@@ -155,11 +155,11 @@ class Planner {
     out_.threads = static_cast<int>(product_warps * warp);
     const std::int64_t processors = limits_.processors;
     std::int64_t columns = 0;
-    for (const LoopCall& call : loop_.calls) {
+    for (const StepCall& call : loop_.calls) {
       if (call.kind == Kind::product) columns = std::max(columns, call.columns());
     }
     const bool one_width = std::all_of(loop_.calls.begin(), loop_.calls.end(),
-                                       [&](const LoopCall& call) { return call.columns() == columns; });
+                                       [&](const StepCall& call) { return call.columns() == columns; });
     for (std::int64_t slices = 1; slices <= std::min(processors, columns);) {
       if (slices > 1 && (!one_width || moves_)) return false;
       if (share(slices, columns)) return true;
@@ -206,7 +206,7 @@ class Planner {
   /// Divides the columns and sums of products among a block's warps, by the least cost in multiplications, shared
   /// memory reads and lane exchanges, in SM cycles per row.
   bool share_group(ProductGroup& g) {
-    const LoopCall& call = loop_.calls[g.calls[0]];
+    const StepCall& call = loop_.calls[g.calls[0]];
     const std::int64_t v = per_vector(call.operands[0].dtype), all = out_.slice(call.columns()) * std::ssize(g.calls);
     const bool whole = std::any_of(g.calls.begin(), g.calls.end(), [&](int c) {  // no partial sums
       const int v = loop_.source(c, 2).value;
@@ -348,7 +348,7 @@ class Planner {
   bool is_profitable() const {
     constexpr double one = 1.0e5, all = 4.0e7, launch = 2.2, group_wait = 1.2, step = 0.4;
     double mine = 0, of_all = 0;
-    for (const LoopCall& call : loop_.calls) {
+    for (const StepCall& call : loop_.calls) {
       if (call.kind != Kind::product) continue;
       mine += static_cast<double>(out_.rows * out_.slice(call.columns()) * call.sums);
       of_all += 2 * static_cast<double>(loop_.rows * call.columns() * call.sums);

@@ -17,7 +17,7 @@ struct LoopLimits {
 };
 
 /// Is the value stacked [T, ...], with memory of its own for each step?
-inline bool is_slab(const LoopWalk& walk) { return walk.stride != 0 && !walk.buffers; }
+inline bool is_slab(const Operand& walk) { return walk.stride != 0 && !walk.double_buffered; }
 
 /// How a call reads an operand.
 enum class ReadPath {

@@ -11,13 +11,13 @@ namespace reel::cuda {
 
 namespace {
 
-using Kind = LoopCall::Kind;
+using Kind = StepCall::Kind;
 constexpr int distance = 8;  // steps that memory is asked ahead, to have it in a cache
 
 class Writer : LoopText {
  public:
-  Writer(const LoopValues& loop, const LoopLayout& layout, const std::string& name)
-      : LoopText(loop, layout), name_(name) {}
+  Writer(const LoopValues& loop, const LoopLayout& layout, const std::vector<char>& aligned, const std::string& name)
+      : LoopText(loop, layout), aligned_(aligned), name_(name) {}
 
   LoopKernel write() {
     declare_values();
@@ -78,13 +78,13 @@ class Writer : LoopText {
   /// Initializes a value that the first step reads from the step before.
   void start_value(int v) {
     if (!storage(v).before) return;
-    LoopWalk walk;
+    Operand walk;
     for (std::size_t c = 0; c < loop_.calls.size(); ++c) {
       for (std::size_t k = 0; k < loop_.sources[c].size(); ++k) {
         const Source& s = loop_.source(c, k);
         if (s.value != v || !s.before) continue;
         walk = loop_.calls[c].operands[k].walk;
-        walk.first -= s.offset * static_cast<std::int64_t>(size_of(value(v).dtype));
+        walk.offset -= s.offset * static_cast<std::int64_t>(size_of(value(v).dtype));
       }
     }
     const ValueStorage& r = storage(v);
@@ -121,7 +121,7 @@ class Writer : LoopText {
   }
 
   void run(int c) {
-    const LoopCall& run = call(c);
+    const StepCall& run = call(c);
     std::vector<DType> dtypes;
     std::vector<char> flat;
     for (const Access& a : run.operands) {
@@ -152,7 +152,7 @@ class Writer : LoopText {
   }
 
   void rotation(int c) {
-    const LoopCall& r = call(c);
+    const StepCall& r = call(c);
     const std::string there = fmt::format("partner(column, {}, {}, {})", r.first, r.last, r.distance);
     const std::string other = operand(c, 0, there, "_p");
     if (r.operands.size() == 2) return result(c, 1, other);
@@ -206,7 +206,7 @@ class Writer : LoopText {
     const bool one = a.row == 0 && a.column == 0 && a.walk.stride == 0;  // shared by all of a thread's columns
     const std::string name = fmt::format("n{}_{}{}", c, k, tag);
     std::string held = one ? name : name + "[k]";
-    if (a.walk.buffers) return read("i");
+    if (a.walk.double_buffered) return read("i");
     if (a.walk.stride == 0) {  // constant over steps: kept in registers, as far as they last
       if (one ? held_ + 1 > most_held : held_ + lanes > most_held) return read("i");
       held_ += one ? 1 : lanes;
@@ -231,7 +231,7 @@ class Writer : LoopText {
     std::string fetch, work;
     for (const ProductGroup& g : stage.groups) {
       weights(g);
-      const LoopCall& first = call(g.calls[0]);
+      const StepCall& first = call(g.calls[0]);
       const Access& x = first.operands[0];
       const Source& s = loop_.source(g.calls[0], 0);
       const char* const t = type(x.dtype);
@@ -242,8 +242,8 @@ class Writer : LoopText {
         from = fmt::format("x{}", g.calls[0]);
         fetch += fmt::format("      {0}* const {1} = reinterpret_cast<{0}*>(shared + {2});\n", t, from, g.arena_at);
         const bool aligned = !spare && first.sums % (16 / static_cast<std::int64_t>(size_of(x.dtype))) == 0 &&
-                             x.row == first.sums && reinterpret_cast<std::uintptr_t>(x.walk.first) % 16 == 0 &&
-                             x.walk.stride % 16 == 0;
+                             x.row == first.sums && aligned_[static_cast<std::size_t>(x.walk.buffer)] &&
+                             x.walk.offset % 16 == 0 && x.walk.stride % 16 == 0;
         fetch += fmt::format(
             "      fetch<{}, {}>({}, {}, {}, {} + (group * {} + begin) * {}, {} - group * {} - begin, {}, "
             "threadIdx.x, {});\n",
@@ -290,7 +290,7 @@ class Writer : LoopText {
 
   /// Loads a group's weights into the warp's registers, once for all steps.
   void weights(const ProductGroup& g) {
-    const LoopCall& first = call(g.calls[0]);
+    const StepCall& first = call(g.calls[0]);
     const std::int64_t width = layout_.slice(first.columns());
     const char* const t = type(first.operands[1].dtype);
     declared_ += fmt::format("  Weights<{}, {}, {}> w{};\n", t, g.columns, g.vectors, g.calls[0]);
@@ -309,6 +309,7 @@ class Writer : LoopText {
 
   static constexpr std::int64_t most_held = 24;
 
+  const std::vector<char>& aligned_;  // by buffer
   std::string name_;
   int numbers_ = 0;
   std::int64_t held_ = 0;  // registers that hold operands constant over steps
@@ -319,18 +320,28 @@ class Writer : LoopText {
 
 }  // namespace
 
-LoopKernel loop_kernel(const LoopValues& loop, const LoopLayout& layout, const std::string& name) {
-  return Writer(loop, layout, name).write();
+LoopKernel loop_kernel(const LoopValues& loop, const LoopLayout& layout, const std::vector<char>& aligned,
+                       const std::string& name) {
+  return Writer(loop, layout, aligned, name).write();
+}
+
+std::vector<char> aligned_buffers(std::span<std::byte* const> buffers) {
+  std::vector<char> out;
+  for (const std::byte* b : buffers) out.push_back(reinterpret_cast<std::uintptr_t>(b) % 16 == 0);
+  return out;
 }
 
 std::vector<std::uint64_t> loop_arguments(const LoopValues& loop, const LoopKernel& kernel, std::int64_t steps,
-                                          std::byte* counters, std::byte* scratch) {
+                                          std::span<std::byte* const> buffers, std::byte* counters,
+                                          std::byte* scratch) {
   std::vector<std::uint64_t> out{static_cast<std::uint64_t>(steps), reinterpret_cast<std::uintptr_t>(counters)};
   for (const LoopMemory& m : kernel.memory) {
-    out.push_back(reinterpret_cast<std::uintptr_t>(m.scratch >= 0 ? scratch + m.scratch : m.walk.first));
+    const std::byte* const first =
+        m.scratch >= 0 ? scratch + m.scratch : buffers[static_cast<std::size_t>(m.walk.buffer)] + m.walk.offset;
+    out.push_back(reinterpret_cast<std::uintptr_t>(first));
     out.push_back(static_cast<std::uint64_t>(m.walk.stride));
   }
-  for (const LoopCall& call : loop.calls) put_numbers(call.calls, out);
+  for (const StepCall& call : loop.calls) put_numbers(call.calls, out);
   return out;
 }
 

@@ -7,7 +7,7 @@ namespace reel::cuda {
 
 /// A memory argument, which the kernel's source refers to by number.
 struct LoopMemory {
-  LoopWalk walk;
+  Operand walk = {};
   std::int64_t scratch = -1;  // if >= 0: its byte offset in the scratch memory
   bool operator==(const LoopMemory&) const = default;
 };
@@ -15,13 +15,15 @@ struct LoopKernel {
   KernelSource source;
   std::vector<LoopMemory> memory;
 };
-/// `name` is the function's name.
-LoopKernel loop_kernel(const LoopValues& loop, const LoopLayout& layout, const std::string& name = "run");
+/// `name` is the function's name. `aligned`: by buffer, does it start at a multiple of 16 bytes?
+LoopKernel loop_kernel(const LoopValues& loop, const LoopLayout& layout, const std::vector<char>& aligned,
+                       const std::string& name = "run");
+std::vector<char> aligned_buffers(std::span<std::byte* const> buffers);
 
 /// The kernel's one argument: the number of steps, the groups' barrier counters (zeroed, counter_bytes apart), memory
-/// addresses, and functor parameters.
+/// addresses, and functor parameters. `buffers` are those of the loop.
 std::vector<std::uint64_t> loop_arguments(const LoopValues& loop, const LoopKernel& kernel, std::int64_t steps,
-                                          std::byte* counters, std::byte* scratch);
+                                          std::span<std::byte* const> buffers, std::byte* counters, std::byte* scratch);
 constexpr std::int64_t counter_bytes = 128;
 
 }  // namespace reel::cuda

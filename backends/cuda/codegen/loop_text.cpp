@@ -19,13 +19,13 @@ std::string LoopText::memory(const LoopMemory& place, DType d, bool reads, const
   const std::int64_t k = found - memory_.begin();
   if (found == memory_.end()) memory_.push_back(place);
   return fmt::format("at<{}{}>(a.place[{}], {})", reads ? "const " : "", type(d), k,
-                     place.walk.buffers ? fmt::format("({}) & 1", i) : i);
+                     place.walk.double_buffered ? fmt::format("({}) & 1", i) : i);
 }
 
 std::optional<LoopMemory> LoopText::scratch(int v) const {
   if (storage(v).scratch_at < 0) return std::nullopt;
   const std::int64_t bytes = loop_.rows * value(v).width * static_cast<std::int64_t>(size_of(value(v).dtype));
-  return LoopMemory{{nullptr, bytes, true}, storage(v).scratch_at};
+  return LoopMemory{{-1, 0, bytes, true}, storage(v).scratch_at};
 }
 
 std::string LoopText::each_lane(std::int64_t columns, const std::string& text, const char* indent) const {
@@ -60,7 +60,7 @@ std::string LoopText::tile_sum(int v) const {
 }
 
 std::string LoopText::store(int v, const Access& to, const std::string& x, const char* indent) {
-  const LoopWalk& walk = value(v).walk;
+  const Operand& walk = value(v).walk;
   const bool others = storage(v).shared && layout_.slices > 1;  // other blocks read it in memory
   const auto put = [&](const LoopMemory& place) {
     return fmt::format("{}[row * {} + column] = {};\n", memory(place, to.dtype, false, "i"), value(v).width, x);
@@ -68,9 +68,9 @@ std::string LoopText::store(int v, const Access& to, const std::string& x, const
   const std::string line = put({to.walk});
   std::string out;
   if (const auto place = scratch(v)) out += indent + put(*place);
-  if (is_slab(walk) || (others && walk.buffers)) return out + indent + line;
-  if (call(value(v).writers[0]).kind == LoopCall::Kind::product) return out;  // stored at the end
-  return out + fmt::format("{}if (i + {} >= a.steps) {}", indent, walk.buffers ? 2 : 1, line);
+  if (is_slab(walk) || (others && walk.double_buffered)) return out + indent + line;
+  if (call(value(v).writers[0]).kind == StepCall::Kind::product) return out;  // stored at the end
+  return out + fmt::format("{}if (i + {} >= a.steps) {}", indent, walk.double_buffered ? 2 : 1, line);
 }
 
 }  // namespace reel::cuda

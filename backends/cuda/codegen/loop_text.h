@@ -8,14 +8,14 @@ class LoopText {
  protected:
   LoopText(const LoopValues& loop, const LoopLayout& layout);
 
-  const LoopCall& call(int c) const { return loop_.calls[static_cast<std::size_t>(c)]; }
+  const StepCall& call(int c) const { return loop_.calls[static_cast<std::size_t>(c)]; }
   const LoopValue& value(int v) const { return loop_.values[static_cast<std::size_t>(v)]; }
   const ValueStorage& storage(int v) const { return layout_.storage[static_cast<std::size_t>(v)]; }
   const char* type(DType d);
 
   /// The expression for memory in step `i`.
   std::string memory(const LoopMemory& place, DType d, bool reads, const std::string& i);
-  std::string memory(const LoopWalk& walk, DType d, bool reads, const std::string& i) {
+  std::string memory(const Operand& walk, DType d, bool reads, const std::string& i) {
     return memory(LoopMemory{walk}, d, reads, i);
   }
   /// The scratch memory of a value that other blocks still read while its next version is computed.

@@ -8,36 +8,37 @@ namespace reel::cuda {
 
 namespace {
 
-using Kind = LoopCall::Kind;
+using Kind = StepCall::Kind;
 
 std::int64_t bytes_of(const Access& a) { return static_cast<std::int64_t>(size_of(a.dtype)); }
 bool is_full(const Access& a) { return a.column == 1 && (a.row != 0 || a.rows == 1); }
 
-/// The bytes [first, last) that memory covers over all steps.
+/// The bytes [first, last) of a buffer that memory covers over all steps.
 struct Range {
-  const std::byte *first, *last;
-  bool overlaps(const Range& o) const { return first < o.last && o.first < last; }
+  int buffer;
+  std::int64_t first, last;
+  bool overlaps(const Range& o) const { return buffer == o.buffer && first < o.last && o.first < last; }
 };
-Range range_of(const LoopWalk& walk, std::int64_t bytes, std::int64_t steps) {
-  const std::byte *a = walk.first, *b = walk.at(walk.buffers ? 1 : steps - 1);
-  return {std::min(a, b), std::max(a, b) + bytes};
+Range range_of(const Operand& walk, std::int64_t bytes, std::int64_t steps) {
+  const std::int64_t a = walk.offset, b = walk.at(walk.double_buffered ? 1 : steps - 1);
+  return {walk.buffer, std::min(a, b), std::max(a, b) + bytes};
 }
 Range range_of(const Access& a, std::int64_t steps) {
   return range_of(a.walk, bytes_of(a) * ((a.rows - 1) * a.row + (a.columns - 1) * a.column + 1), steps);
 }
 
 /// The previous step's walk.
-LoopWalk before(LoopWalk w) {
-  w.first = w.buffers ? w.first + w.stride : w.first - w.stride;
-  if (w.buffers) w.stride = -w.stride;
+Operand before(Operand w) {
+  w.offset = w.double_buffered ? w.offset + w.stride : w.offset - w.stride;
+  if (w.double_buffered) w.stride = -w.stride;
   return w;
 }
 
 /// The column of a value at which an access starts, if the access lies in the value's rows.
-std::optional<std::int64_t> offset_in(const Access& a, const LoopWalk& walk, std::int64_t width, DType dtype) {
-  const std::int64_t apart = a.walk.first - walk.first, bytes = bytes_of(a);
-  if (a.walk.stride != walk.stride || a.walk.buffers != walk.buffers || !is_full(a) ||
-      bytes_of(a) != static_cast<std::int64_t>(size_of(dtype)))
+std::optional<std::int64_t> offset_in(const Access& a, const Operand& walk, std::int64_t width, DType dtype) {
+  const std::int64_t apart = a.walk.offset - walk.offset, bytes = bytes_of(a);
+  if (a.walk.buffer != walk.buffer || a.walk.stride != walk.stride || a.walk.double_buffered != walk.double_buffered ||
+      !is_full(a) || bytes_of(a) != static_cast<std::int64_t>(size_of(dtype)))
     return std::nullopt;
   if (a.rows > 1 && a.row != width) return std::nullopt;
   if (apart < 0 || apart % bytes != 0 || apart / bytes + a.columns > width) return std::nullopt;
@@ -46,15 +47,14 @@ std::optional<std::int64_t> offset_in(const Access& a, const LoopWalk& walk, std
 
 class Finder {
  public:
-  Finder(std::vector<LoopCall> calls, std::int64_t steps) : steps_(steps) { out_.calls = std::move(calls); }
+  Finder(std::vector<StepCall> calls, std::int64_t steps) : steps_(steps) { out_.calls = std::move(calls); }
 
   std::optional<LoopValues> find() {
     if (!same_rows()) return std::nullopt;
-    for (const LoopCall& call : out_.calls) out_.sources.emplace_back(call.operands.size());
+    for (const StepCall& call : out_.calls) out_.sources.emplace_back(call.operands.size());
     if (!each([&](int c, std::size_t k) { return !out_.writes(c, k) || add_write(c, k); })) return std::nullopt;
     if (!whole()) return std::nullopt;
     if (!each([&](int c, std::size_t k) { return out_.writes(c, k) || add_read(c, k); })) return std::nullopt;
-    name_dtypes();
     return std::move(out_);
   }
 
@@ -73,8 +73,8 @@ class Finder {
 
   /// A copy of one contiguous block is reshaped to the rows of the other calls.
   bool same_rows() {
-    for (const LoopCall& call : out_.calls) out_.rows = std::max(out_.rows, call.rows());
-    for (LoopCall& call : out_.calls) {
+    for (const StepCall& call : out_.calls) out_.rows = std::max(out_.rows, call.rows());
+    for (StepCall& call : out_.calls) {
       if (call.rows() == out_.rows) continue;
       if (call.kind != Kind::copy || call.rows() != 1 || call.columns() % out_.rows != 0) return false;
       for (Access& a : call.operands) a.rows = out_.rows, a.row = a.columns = a.columns / out_.rows;
@@ -88,10 +88,10 @@ class Finder {
     if (!is_full(a) || width < a.columns) return false;
     for (std::size_t v = 0; v < out_.values.size(); ++v) {
       LoopValue& value = out_.values[v];
-      const std::int64_t room = width * bytes_of(a), apart = a.walk.first - value.walk.first;
-      if (value.width != width || apart <= -room || apart >= room) continue;
-      if (a.walk.stride != value.walk.stride || a.walk.buffers != value.walk.buffers) continue;
-      if (apart < 0) value.walk.first = a.walk.first;
+      const std::int64_t room = width * bytes_of(a), apart = a.walk.offset - value.walk.offset;
+      if (a.walk.buffer != value.walk.buffer || value.width != width || apart <= -room || apart >= room) continue;
+      if (a.walk.stride != value.walk.stride || a.walk.double_buffered != value.walk.double_buffered) continue;
+      if (apart < 0) value.walk.offset = a.walk.offset;
       value.writers.push_back(c);
       return true;
     }
@@ -121,7 +121,7 @@ class Finder {
       const LoopValue& value = out_.values[v];
       if (written[v] != value.width) return false;
       const std::int64_t bytes = out_.rows * value.width * static_cast<std::int64_t>(size_of(value.dtype));
-      if (!value.walk.buffers && value.walk.stride != 0 && std::abs(value.walk.stride) < bytes) return false;
+      if (!value.walk.double_buffered && value.walk.stride != 0 && std::abs(value.walk.stride) < bytes) return false;
       ranges.push_back(range_of(value.walk, bytes, steps_));
       for (std::size_t u = 0; u < v; ++u) {
         if (ranges[v].overlaps(ranges[u])) return false;
@@ -152,22 +152,6 @@ class Finder {
     return true;
   }
 
-  /// Copies move raw elements: they get the dtype that the other calls use.
-  void name_dtypes() {
-    each([&](int c, std::size_t k) {
-      const Source& s = out_.sources[c][k];
-      if (s.made() && out_.calls[c].kind != Kind::copy) out_.values[s.value].dtype = access(c, k).dtype;
-      return true;
-    });
-    for (std::size_t c = 0; c < out_.calls.size(); ++c) {
-      if (out_.calls[c].kind != Kind::copy) continue;
-      const Source &in = out_.sources[c][0], &out = out_.sources[c][1];
-      const int known = in.made() ? in.value : out.value;
-      for (Access& a : out_.calls[c].operands) a.dtype = out_.values[known].dtype;
-      out_.values[out.value].dtype = out_.values[known].dtype;
-    }
-  }
-
   LoopValues out_;
   std::int64_t steps_;
   std::vector<Range> ranges_;  // of values
@@ -176,13 +160,13 @@ class Finder {
 }  // namespace
 
 bool LoopValues::writes(std::size_t call, std::size_t operand) const {
-  const LoopCall& c = calls[call];
+  const StepCall& c = calls[call];
   if (c.kind != Kind::run) return operand == c.out();
   return std::any_of(c.calls.begin(), c.calls.end(),
                      [&](const FusedCall& f) { return static_cast<std::size_t>(f.out) == operand; });
 }
 
-std::optional<LoopValues> find_values(std::vector<LoopCall> calls, std::int64_t steps) {
+std::optional<LoopValues> find_values(std::vector<StepCall> calls, std::int64_t steps) {
   return Finder(std::move(calls), steps).find();
 }
 

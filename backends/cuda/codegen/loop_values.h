@@ -1,12 +1,12 @@
 // The values that a step of a loop produces, and where they are read: in the same step or in the next.
 #pragma once
-#include "backends/cuda/codegen/loop_trace.h"
+#include "backends/cuda/codegen/step_calls.h"
 
 namespace reel::cuda {
 
 /// A value [rows, width] that a step produces, in one piece or as adjacent column ranges.
 struct LoopValue {
-  LoopWalk walk;
+  Operand walk;
   std::int64_t width = 0;
   DType dtype = DType::f32;
   std::vector<int> writers;  // calls
@@ -21,7 +21,7 @@ struct Source {
 };
 
 struct LoopValues {
-  std::vector<LoopCall> calls;
+  std::vector<StepCall> calls;
   std::vector<std::vector<Source>> sources;  // by call, by operand
   std::vector<LoopValue> values;
   std::int64_t rows = 0;
@@ -31,11 +31,11 @@ struct LoopValues {
   /// Does a product compute it?
   bool from_product(int value) const {
     const LoopValue& v = values[static_cast<std::size_t>(value)];
-    return calls[static_cast<std::size_t>(v.writers[0])].kind == LoopCall::Kind::product;
+    return calls[static_cast<std::size_t>(v.writers[0])].kind == StepCall::Kind::product;
   }
 };
 
 /// Returns nothing if calls have different row counts, or read what they write in an unsupported way.
-std::optional<LoopValues> find_values(std::vector<LoopCall> calls, std::int64_t steps);
+std::optional<LoopValues> find_values(std::vector<StepCall> calls, std::int64_t steps);
 
 }  // namespace reel::cuda

@@ -79,7 +79,7 @@ void put_numbers(std::span<const FusedCall> calls, std::vector<std::uint64_t>& o
   for (const FusedCall& call : calls) {
     const std::size_t first = out.size(), n = at(numbers_of(call));
     out.resize(first + n);
-    if (n > 0) std::memcpy(out.data() + first, call.params, n * sizeof(double));
+    if (n > 0) std::memcpy(out.data() + first, &call.params, n * sizeof(double));
   }
 }
 
@@ -131,7 +131,7 @@ std::string RunText::compute(int operand, std::int64_t shift) {
   } else {
     std::string members;
     for (int k = 0; k < numbers_of(call); ++k) members += fmt::format("{}a.number[{}]", k ? ", " : "", number_[i] + k);
-    if (is_power(call)) members = fmt::format("{:a}", static_cast<const Power*>(call.params)->exponent);
+    if (is_power(call)) members = fmt::format("{:a}", call.params.as<Power>().exponent);
     made = fmt::format("{}<{}>{{{}}}({}{}{})", call.kind == Kind::map ? "Unary" : "Binary", call.functor, members, x[0],
                        call.kind == Kind::zip ? ", " : "", x[1]);
     note = fmt::format("  // {}", functor_of(call).name);

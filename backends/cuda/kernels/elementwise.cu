@@ -53,7 +53,7 @@ void Cuda::cast(const CastArgs& a) {
 
 void Cuda::select(const SelectArgs& s) {
   if (s.n == 0) return;
-  with_word(s.element_bytes, [&]<class Word>(Word) {
+  with_word(size_of(s.dtype), [&]<class Word>(Word) {
     map_all(Choose(), s.n, stream(), static_cast<Word*>(s.out), s.condition, static_cast<const Word*>(s.a),
             static_cast<const Word*>(s.b));
   });

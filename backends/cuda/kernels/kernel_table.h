@@ -1,5 +1,5 @@
-// Which kernels of the CUDA backend run on the GPU, and which fall back to the CPU (cpu_fallback.h). The tests check
-// the list against engine/device/backend.h; the documentation is generated from it.
+// Which kernels of the CUDA backend run on the GPU, and which fall back to the CPU (backends/shared/cpu_fallback.h).
+// The tests check the list against engine/device/kernel_calls.h; the documentation is generated from it.
 #pragma once
 #include <string_view>
 

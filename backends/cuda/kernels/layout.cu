@@ -61,13 +61,13 @@ void copy_words(const StridedLoop<2>& loop, const Word* in, Word* out, cudaStrea
 
 void Cuda::copy(const CopyArgs& a) {
   const std::int64_t n = a.loop.numel();
-  if (n == 0 || traced(loop_trace_, a)) return;
+  if (n == 0) return;
   const auto inner = a.loop.inner_stride();
   if (a.loop.rank == 0 || (a.loop.rank == 1 && inner[0] == 1 && inner[1] == 1))
-    return copy_bytes(a.out, a.in, static_cast<std::size_t>(n) * a.element_bytes);
+    return copy_bytes(a.out, a.in, static_cast<std::size_t>(n) * size_of(a.dtype));
   StridedLoop<2> wide = a.loop;
   constexpr bool may_repeat[] = {false, false};
-  const auto per = static_cast<std::int64_t>(16 / a.element_bytes);
+  const auto per = static_cast<std::int64_t>(16 / size_of(a.dtype));
   if (aligned(a.in, 16) && aligned(a.out, 16) && vectorize(wide, per, may_repeat)) {
     // The strides count elements, all multiples of `per`; vector copies count vectors.
     for (int i = 0; i < wide.rank; ++i) {
@@ -75,11 +75,11 @@ void Cuda::copy(const CopyArgs& a) {
     }
     copy_words(wide, static_cast<const Sixteen*>(a.in), static_cast<Sixteen*>(a.out), stream());
   } else {
-    with_word(a.element_bytes, [&]<class Word>(Word) {
+    with_word(size_of(a.dtype), [&]<class Word>(Word) {
       copy_words(a.loop, static_cast<const Word*>(a.in), static_cast<Word*>(a.out), stream());
     });
   }
-  launched("copy", {n, static_cast<std::int64_t>(a.element_bytes)});
+  launched("copy", {n, static_cast<std::int64_t>(size_of(a.dtype))});
 }
 
 }  // namespace reel::cuda

@@ -9,8 +9,7 @@ using Kernel = void (*)(const MapArgs&, cudaStream_t);
 
 template <class F, class T>
 void launch(const MapArgs& a, cudaStream_t stream) {
-  map_all(Applied<F>{*static_cast<const F*>(a.params)}, a.n, stream, static_cast<applied<F, T>*>(a.out),
-          static_cast<const T*>(a.x));
+  map_all(Applied<F>{a.params.as<F>()}, a.n, stream, static_cast<applied<F, T>*>(a.out), static_cast<const T*>(a.x));
 }
 
 const auto maps = functor_table<Kernel>(

@@ -10,7 +10,7 @@ unsigned grid_of(const ReducePlan& p) { return blocks_for((p.results + p.across 
 
 /// Runs both stages; `parts` is a buffer for the first stage's results, if there are two.
 template <class Rule, class W, class In, class Out>
-void run(const ReducePlan& p, const In* in, W* parts, Out* out, cudaStream_t stream) {
+void launch(const ReducePlan& p, const In* in, W* parts, Out* out, cudaStream_t stream) {
   constexpr int per = neighbours<In>;
   if (per > 1 && p.in_rows())
     reduce<Rule, per><<<grid_of(p), threads_per_block, 0, stream>>>(p, false, p.is_aligned(in, per), in, parts, out);
@@ -36,8 +36,8 @@ void Cuda::reduce(const ReduceArgs& a) {
     using W = typename Rule::template Wide<T>;
     StoragePtr parts;
     if (plan.splits > 1) parts = scratch(static_cast<std::size_t>(plan.results * plan.splits) * sizeof(W));
-    run<Rule>(plan, static_cast<const T*>(a.in), parts ? reinterpret_cast<W*>(parts->data) : nullptr,
-              static_cast<T*>(a.out), stream());
+    launch<Rule>(plan, static_cast<const T*>(a.in), parts ? reinterpret_cast<W*>(parts->data) : nullptr,
+                 static_cast<T*>(a.out), stream());
   };
   const auto extreme = [&]<class T>(std::type_identity<T> type) {
     a.kind == Reduction::max ? go(MaxOp{}, type) : go(MinOp{}, type);

@@ -53,8 +53,8 @@ __global__ void sum_of_chunks(const __grid_constant__ Arrays<T> arrays, const do
 
 }  // namespace
 
-void Cuda::sums_of_squares(DType dtype, std::span<const SquaresOf> all) {
-  if (!is_floating(dtype)) unsupported("sums_of_squares of complex numbers or integers");
+void Cuda::sums_of_squares(const SquaresArgs& args) {
+  if (!is_floating(args.dtype)) unsupported("sums_of_squares of complex numbers or integers");
   const auto go = [&]<class T>(T, std::span<const SquaresOf> some) {
     Arrays<T> arrays{};
     for (const SquaresOf& a : some) {
@@ -69,8 +69,8 @@ void Cuda::sums_of_squares(DType dtype, std::span<const SquaresOf> all) {
     sum_of_chunks<<<static_cast<unsigned>(some.size()), threads_per_block, 0, stream()>>>(arrays, parts);
     launched("sums_of_squares", {std::ssize(some)});
   };
-  in_launches(all, [&](std::span<const SquaresOf> some) {
-    dispatch_floating(dtype, [&]<class T>(std::type_identity<T>) { go(T{}, some); });
+  in_launches(args.of, [&](std::span<const SquaresOf> some) {
+    dispatch_floating(args.dtype, [&]<class T>(std::type_identity<T>) { go(T{}, some); });
   });
 }
 

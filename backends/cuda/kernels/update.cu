@@ -72,8 +72,7 @@ void launch(const UpdateArgs& a, std::span<const UpdatePlace> some, cudaStream_t
     places.chunks.push(p.n);
   }
   update_elements<Rule, T><<<blocks_for(places.chunks.count(), 1), threads_per_block, 0, stream>>>(
-      *static_cast<const Rule*>(a.params), static_cast<T>(a.limit), reinterpret_cast<const UpdateNumbers*>(a.numbers),
-      places);
+      a.params.as<Rule>(), static_cast<T>(a.limit), reinterpret_cast<const UpdateNumbers*>(a.numbers), places);
 }
 
 template <class... Rule>
@@ -86,16 +85,16 @@ constexpr auto table(TypeList<Rule...>) {
 void Cuda::update(const UpdateArgs& a) {
   static constexpr auto kernels = table(UpdateRules{});
   if (!is_floating(a.dtype)) unsupported("optimiser steps of complex or integer parameters");
-  in_launches(a.places, [&](std::span<const UpdatePlace> some) {
+  in_launches(std::span(a.places), [&](std::span<const UpdatePlace> some) {
     kernels[static_cast<std::size_t>(a.rule)][column_of(a.dtype)](a, some, stream());
     launched("update", {std::ssize(some)});
   });
 }
 
-void Cuda::clip(std::int64_t n, const double* numbers, double limit, double* scale) {
+void Cuda::clip(const ClipArgs& a) {
   const std::span<const FaultSlot> slots = faults_->all();
-  find_scale<<<1, threads_per_block, 0, stream()>>>(n, numbers, limit, slots.data(), std::ssize(slots), scale);
-  launched("clip", {n});
+  find_scale<<<1, threads_per_block, 0, stream()>>>(a.n, a.numbers, a.limit, slots.data(), std::ssize(slots), a.scale);
+  launched("clip", {a.n});
 }
 
 }  // namespace reel::cuda

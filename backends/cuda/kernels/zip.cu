@@ -53,8 +53,8 @@ void launch(const ZipArgs& z, const StridedLoop<3>& part, const StridedLoop<3>::
     const auto inner = loop.inner_stride();
     const std::int64_t places = loop.numel();
     zip_elements<F, T, Out, n><<<blocks_for(places), threads_per_block, 0, stream>>>(
-        Applied<F>{*static_cast<const F*>(z.params)}, OffsetCalculator<3>(loop), static_cast<std::uint32_t>(places),
-        inner[0] == 0, inner[1] == 0, a + skip * inner[0], b + skip * inner[1], out + skip * inner[2]);
+        Applied<F>{z.params.as<F>()}, OffsetCalculator<3>(loop), static_cast<std::uint32_t>(places), inner[0] == 0,
+        inner[1] == 0, a + skip * inner[0], b + skip * inner[1], out + skip * inner[2]);
   };
   const auto one = [&](const StridedLoop<3>& loop, std::int64_t skip) {
     run(std::integral_constant<int, 1>{}, loop, skip);

@@ -25,15 +25,12 @@ cublasComputeType_t compute_type(DType dtype, Precision precision) {
 void Cuda::gemm(const GemmArgs& g) {
   if (!is_differentiable(g.dtype)) unsupported("gemm of integers or bool");
   if (g.m == 0 || g.n == 0 || g.batch == 0) return;
-  // Loop kernels compute in full precision.
-  if (loop_trace_ && g.dtype == DType::f32 && options_.precision != Precision::strict) throw NotTraceable();
-  if (traced(loop_trace_, g)) return;
   if (g.k == 0) return fill({g.dtype, g.batch * g.m * g.n, 0, g.c});  // an empty sum
   const auto conjugated = [&](const void* x, std::int64_t stride, std::int64_t size) {
     const std::int64_t n = stride == 0 ? size : (g.batch - 1) * stride + size;
     StoragePtr room = scratch(static_cast<std::size_t>(n) * size_of(g.dtype));
     const Conj conj;
-    map({index_of<Conj, UnaryFunctors>, &conj, g.dtype, n, x, room->data});
+    map({index_of<Conj, UnaryFunctors>, conj, g.dtype, n, x, room->data});
     return room;
   };
   // cuBLAS conjugates only transposed operands.

@@ -17,7 +17,7 @@ void identity(const Matrices& at, DType dtype, std::int64_t n, void* out) {
   at.device.fill({dtype, n * n, 0, out});
   StridedLoop<2> diagonal;
   diagonal.push(n, {0, n + 1});
-  at.device.copy({size_of(dtype), diagonal, one->data, out});
+  at.device.copy({dtype, diagonal, one->data, out});
 }
 
 /// Checks whether matrices are well-conditioned, so that their columns form a basis.

@@ -46,7 +46,7 @@ bool cusolver_solve(const Matrices& at, const SolveArgs& s) {
   const bool conjugate = s.adjoint && is_complex(s.dtype);
   const auto conj = [&] {
     const Conj f;
-    if (conjugate) at.device.map({index_of<Conj, UnaryFunctors>, &f, s.dtype, n * k, turned->data, turned->data});
+    if (conjugate) at.device.map({index_of<Conj, UnaryFunctors>, f, s.dtype, n * k, turned->data, turned->data});
   };
   at.kernels.find_not_finite(s.dtype, s.a, all(s.batch, s.stride_a, n * n), verdict.flag());
   at.kernels.find_not_finite(s.dtype, s.b, all(s.batch, s.stride_b, n * k), verdict.flag());
@@ -75,7 +75,7 @@ bool cusolver_triangular_solve(const Matrices& at, const TriangularSolveArgs& s)
   StridedLoop<2> loop;
   loop.push(s.batch, {s.stride_b, n * k});
   loop.push(n * k, {1, 1});
-  at.device.copy({size_of(s.dtype), loop, s.b, s.x});
+  at.device.copy({s.dtype, loop, s.b, s.x});
   // Seen transposed, a x = b is x' a' = b', and a^H x = b is x' a'^H = b'.
   for (std::int64_t i = 0; i < s.batch; ++i)
     check(solve_from_right(at.blas, s.dtype, s.upper ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER,

@@ -11,14 +11,14 @@ bool finite(const Matrices& at, DType dtype, const void* x, std::int64_t n) {
 void copy(const Matrices& at, DType dtype, std::int64_t n, const void* from, void* to) {
   StridedLoop<2> loop;
   loop.push(n, {1, 1});
-  at.device.copy({size_of(dtype), loop, from, to});
+  at.device.copy({dtype, loop, from, to});
 }
 
 void transpose(const Matrices& at, DType dtype, std::int64_t rows, std::int64_t columns, const void* from, void* to) {
   StridedLoop<2> loop;
   loop.push(columns, {1, rows});
   loop.push(rows, {columns, 1});
-  at.device.copy({size_of(dtype), loop, from, to});
+  at.device.copy({dtype, loop, from, to});
 }
 
 WorkRoom room_for_factors(const Matrices& at, DType dtype, std::int64_t m, std::int64_t n, const void* packed) {

@@ -8,7 +8,7 @@
 
 #include "backends/cuda/runtime/faults.h"
 #include "engine/core/dtype.h"
-#include "engine/device/kernels.h"
+#include "ops/functors/linalg.h"
 
 namespace reel::cuda {
 

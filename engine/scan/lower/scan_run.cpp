@@ -1,7 +1,9 @@
-// Runs a scan: lowers the loop, then runs its shards in parallel.
+// Runs a scan: memory for its states, the loop of each shard of the batch, and what the shards add up.
 #include <algorithm>
+#include <utility>
 
-#include "engine/scan/lower/lowered_loop.h"
+#include "engine/autodiff/primitives.h"
+#include "engine/scan/lower/lowering.h"
 
 namespace reel {
 
@@ -33,16 +35,165 @@ void Scan::allocate(Inputs in, std::span<Tensor> out) const {
   }
 }
 
-void Scan::run(Inputs in, std::span<Tensor> out) const {
-  if (!out.empty() && !out[0].defined()) allocate(in, out);
-  LoweredLoop plan(*this, in, out);
-  const std::int64_t rows = plan.rows.rows;
-  if (rows == 0) return run_shard(plan, {});
-  in[0].backend().parallel(plan.parts, [&](int p) {
-    const std::int64_t first = rows * p / plan.parts, last = rows * (p + 1) / plan.parts;
-    run_shard(plan, {first, last - first, p});
+namespace {
+
+constexpr std::int64_t worth_prepacking = 4;  // steps
+
+/// A shard of the batch: rows first .. first + count - 1. A count of 0 means that nothing is sharded.
+struct Shard {
+  std::int64_t first = 0, count = 0;
+  int part = 0;
+};
+
+void copy(const Tensor& from, Tensor to) {
+  StridedLoop<2> loop;
+  loop.push(from.numel(), {1, 1});
+  from.backend().copy({from.dtype(), loop, from.data(), to.data()});
+}
+
+class ScanRun {
+ public:
+  ScanRun(const Scan& scan, Inputs in, std::span<Tensor> out);
+  void run();
+
+ private:
+  int shards() const;
+  void run_shard(Shard shard) const;
+  std::byte* address(const LoopBuffer& buffer, Shard shard, std::byte* scratch) const;
+  /// The states of a carry; of a partial sum over the batch those of this shard.
+  Tensor states(int carry, Shard shard) const {
+    return lowering_->is_partial(carry) ? states_[carry].at(shard.part) : states_[carry];
+  }
+  /// The shard's rows of a carry's value [B, ...].
+  Tensor rows(int carry, const Tensor& value, Shard shard) const {
+    if (shard.count == 0 || !lowering_->is_sharded(carry)) return value;
+    Shape shape = value.shape();
+    shape.set(0, shard.count);
+    return value.view(shape, shard.first * shape.product(1, shape.rank()));
+  }
+
+  const Scan& scan_;
+  Inputs in_;
+  std::span<Tensor> out_;
+  std::shared_ptr<const Lowering> lowering_;
+  std::vector<Prepacked> prepacked_;  // by node
+  std::vector<char> views_;           // by y: is it a view of a carry's saved values?
+  int parts_ = 1;                     // number of shards
+  Tensors states_;  // by carry: all values [T + 1, ...] in the order of time, or double-buffered [2, ...]; a partial
+                    // sum over the batch is double-buffered for each shard [parts, 2, ...]
+};
+
+ScanRun::ScanRun(const Scan& scan, Inputs in, std::span<Tensor> out)
+    : scan_(scan), in_(in), out_(out), lowering_(scan.plan->lowering()) {
+  const Program& body = lowering_->body;
+  if (lowering_->rows.rows > 0) parts_ = shards();
+  for (int i = 0; i < scan.carries; ++i) {
+    Spec spec = body.values[i];
+    spec.shape = spec.shape.insert(0, 2);
+    if (lowering_->is_partial(i)) spec.shape = spec.shape.insert(0, parts_);
+    states_.push_back(scan.save_carries ? out[scan.carries + scan.ys() + i] : Tensor::empty(spec));
+  }
+  for (int y = 0; y < scan.ys(); ++y) {
+    const Storage* memory = out[scan.carries + y].storage();
+    views_.push_back(
+        std::any_of(states_.begin(), states_.end(), [&](const Tensor& s) { return s.storage() == memory; }));
+  }
+  for (const Program::Node& node : body.nodes) {
+    Prepacked& packed = prepacked_.emplace_back(Prepacked{node.attrs, {}});
+    if (!node.op->prepack || scan.length < worth_prepacking) continue;
+    Mapped constant;
+    Tensors values = body.abstract_inputs(node);
+    for (std::size_t k = 0; k < node.in.size(); ++k) {
+      if (!body.is_const(node.in[k])) continue;
+      constant.set(k);
+      values[k] = in[node.in[k]];
+    }
+    node.op->prepack(node.attrs, pointers(values), constant, packed.attrs, packed.replaced);
+  }
+}
+
+/// The number of shards: one per thread, or more when a thread's working set of a step would not fit its cache. But
+/// every shard reads the weights again, so with large weights there is one shard per thread.
+int ScanRun::shards() const {
+  constexpr std::int64_t cache = std::int64_t{1} << 19, small = std::int64_t{1} << 19;  // bytes
+  const Program& body = lowering_->body;
+  std::int64_t weights = 0, work = 0;
+  for (int s = 0; s < std::ssize(body.values); ++s) {
+    const Spec& spec = body.values[s];
+    const std::int64_t bytes = spec.shape.numel() * static_cast<std::int64_t>(size_of(spec.dtype));
+    if (!lowering_->is_sharded(s))
+      weights += bytes;
+    else if (s < body.inputs || lowering_->placed[s])
+      work += bytes;
+  }
+  const std::int64_t rows = lowering_->rows.rows, threads = in_[0].backend().threads();
+  std::int64_t parts = std::min(threads, rows);
+  if (weights <= small && work / parts > cache) {
+    const std::int64_t height = std::max<std::int64_t>(1, cache / (work / rows));
+    parts = (rows + height - 1) / height;
+    parts = std::min(rows, (parts + threads - 1) / threads * threads);
+  }
+  return static_cast<int>(parts);
+}
+
+std::byte* ScanRun::address(const LoopBuffer& buffer, Shard shard, std::byte* scratch) const {
+  using Kind = LoopBuffer::Kind;
+  if (buffer.kind == Kind::scratch) return scratch;
+  const Tensor of = buffer.kind == Kind::input    ? in_[buffer.index]
+                    : buffer.kind == Kind::output ? out_[buffer.index]
+                    : buffer.kind == Kind::state
+                        ? states(buffer.index, shard)
+                        : prepacked_[buffer.index].replaced[static_cast<std::size_t>(buffer.argument)];
+  auto* const first = static_cast<std::byte*>(const_cast<void*>(std::as_const(of).data()));
+  if (!buffer.rows) return first;
+  const bool is_const = buffer.kind == Kind::input && buffer.index >= lowering_->body.inputs;
+  const Shape& shape = of.shape();
+  return first +
+         shard.first * shape.product(is_const ? 1 : 2, shape.rank()) * static_cast<std::int64_t>(size_of(of.dtype()));
+}
+
+void ScanRun::run_shard(Shard shard) const {
+  const NoGrad no_grad;
+  Backend& backend = in_[0].backend();
+  const auto loop = lowering_->loop(shard.count, views_, prepacked_);
+  for (int i = 0; i < scan_.carries; ++i) {
+    Tensor first = states(i, shard).at(scan_.save_carries && scan_.reverse ? scan_.length : 0);
+    if (lowering_->is_partial(i) && shard.part > 0)
+      backend.fill({first.dtype(), first.numel(), 0, first.data()});
+    else
+      copy(rows(i, in_[i], shard), rows(i, first, shard));
+  }
+  const StoragePtr scratch(loop->scratch > 0 ? backend.allocate(loop->scratch) : nullptr);
+  std::vector<std::byte*> buffers;
+  for (const LoopBuffer& b : loop->buffers) buffers.push_back(address(b, shard, scratch ? scratch->data : nullptr));
+  backend.run(loop->loop, buffers);
+  const std::int64_t last = scan_.save_carries ? (scan_.reverse ? 0 : scan_.length) : scan_.length % 2;
+  for (int i = 0; i < scan_.carries; ++i) {
+    if (!lowering_->is_partial(i)) copy(rows(i, states_[i].at(last), shard), rows(i, out_[i], shard));
+  }
+}
+
+void ScanRun::run() {
+  const std::int64_t rows = lowering_->rows.rows;
+  if (rows == 0) return run_shard({});
+  in_[0].backend().parallel(parts_, [&](int p) {
+    const std::int64_t first = rows * p / parts_, last = rows * (p + 1) / parts_;
+    run_shard({first, last - first, p});
   });
-  plan.finish();
+  for (int i = 0; i < scan_.carries; ++i) {
+    if (!lowering_->is_partial(i)) continue;
+    Tensor total = states_[i].at(0).at(scan_.length % 2);
+    for (int p = 1; p < parts_; ++p) total = primitive::add(total, states_[i].at(p).at(scan_.length % 2));
+    out_[i].assign(total);
+  }
+}
+
+}  // namespace
+
+void Scan::run(Inputs in, std::span<Tensor> out) const {
+  const NoGrad no_grad;
+  if (!out.empty() && !out[0].defined()) allocate(in, out);
+  ScanRun(*this, in, out).run();
 }
 
 }  // namespace reel

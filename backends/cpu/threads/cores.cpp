@@ -1,4 +1,4 @@
-#include "engine/core/cores.h"
+#include "backends/cpu/threads/cores.h"
 
 #include <sched.h>
 
@@ -9,7 +9,7 @@
 #include <limits>
 #include <thread>
 
-#include "engine/core/control_groups.h"
+#include "backends/cpu/threads/control_groups.h"
 
 namespace reel {
 

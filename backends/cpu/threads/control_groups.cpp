@@ -1,4 +1,4 @@
-#include "engine/core/control_groups.h"
+#include "backends/cpu/threads/control_groups.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,0 +1,73 @@
+// The interpreter of lowered loops: every call is prepared once; a step moves the pointers that move, and makes the
+// calls.
+#include "engine/device/lowered_loop.h"
+
+#include <cstring>
+
+#include "engine/device/backend.h"
+
+namespace reel {
+
+namespace {
+
+class Interpreter {
+ public:
+  Interpreter(const std::vector<LoopCall>& calls, std::span<std::byte* const> buffers) : calls_(calls.size()) {
+    for (std::size_t c = 0; c < calls.size(); ++c) {
+      Prepared& mine = calls_[c];
+      const auto& operands = calls[c].operands;
+      if (const HostCall* host = std::get_if<HostCall>(&calls[c].call)) {
+        mine.host = host;
+        mine.addresses.resize(operands.size());
+        for (std::size_t k = 0; k < operands.size(); ++k) place(&mine.addresses[k], operands[k], buffers);
+      } else {
+        mine.kernel = std::get<KernelCall>(calls[c].call);
+        auto operand = operands.begin();
+        mine.kernel.arrays([&](auto*& pointer) { place(&pointer, *operand++, buffers); });
+      }
+    }
+  }
+
+  void step(Backend& backend, std::int64_t i) {
+    for (const Moving& m : moving_) put(m.pointer, m.first + (m.double_buffered ? i % 2 : i) * m.stride);
+    for (const Prepared& call : calls_) {
+      if (call.host)
+        (*call.host)(call.addresses);
+      else
+        call.kernel.run(backend);
+    }
+  }
+
+ private:
+  struct Prepared {
+    KernelCall kernel;
+    const HostCall* host = nullptr;
+    std::vector<std::byte*> addresses;  // of a host call's operands
+  };
+  struct Moving {
+    void* pointer;  // to the pointer, of whatever type
+    std::byte* first;
+    std::int64_t stride;
+    bool double_buffered;
+  };
+  static void put(void* pointer, std::byte* address) { std::memcpy(pointer, &address, sizeof address); }
+  void place(void* pointer, const Operand& o, std::span<std::byte* const> buffers) {
+    std::byte* const first = o.buffer < 0 ? nullptr : buffers[static_cast<std::size_t>(o.buffer)] + o.offset;
+    put(pointer, first);
+    if (o.stride != 0) moving_.push_back({pointer, first, o.stride, o.double_buffered});
+  }
+
+  std::vector<Prepared> calls_;
+  std::vector<Moving> moving_;
+};
+
+}  // namespace
+
+void run_calls(Backend& backend, const std::vector<LoopCall>& calls, std::int64_t steps,
+               std::span<std::byte* const> buffers) {
+  if (steps == 0 || calls.empty()) return;
+  Interpreter interpreter(calls, buffers);
+  for (std::int64_t i = 0; i < steps; ++i) interpreter.step(backend, i);
+}
+
+}  // namespace reel

@@ -1,0 +1,42 @@
+// A loop over time as a value: the calls of a step, and where the arrays of each lie at each time. The engine lowers a
+// scan to it (scan/lower/), and a backend runs it: step by step, or as one kernel of its own.
+#pragma once
+#include <functional>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "engine/device/kernel_calls.h"
+
+namespace reel {
+
+/// Where an array of a call lies: in step i at byte offset + i * stride of its buffer or, if it is double-buffered, at
+/// offset + i % 2 * stride.
+struct Operand {
+  int buffer = -1;  // -1: it has no memory
+  std::int64_t offset = 0, stride = 0;
+  bool double_buffered = false;
+  std::int64_t at(std::int64_t i) const { return offset + (double_buffered ? i % 2 : i) * stride; }
+  bool operator==(const Operand&) const = default;
+};
+
+/// What a step does that is no kernel call: an op that computes on the host, or a loop inside the loop. Its argument
+/// are the addresses of its operands.
+using HostCall = std::function<void(std::span<std::byte* const> operands)>;
+
+struct LoopCall {
+  std::variant<KernelCall, HostCall> call;
+  std::vector<Operand> operands;  // of each array of the call, in order; its own pointers mean nothing
+};
+
+struct LoweredLoop {
+  std::int64_t steps = 0;
+  std::vector<LoopCall> setup;  // before the first step
+  std::vector<LoopCall> calls;  // of each step, in order
+};
+
+/// Makes the calls of steps 0 .. steps - 1 one after the other. `buffers` are the buffers' addresses.
+void run_calls(Backend& backend, const std::vector<LoopCall>& calls, std::int64_t steps,
+               std::span<std::byte* const> buffers);
+
+}  // namespace reel

@@ -1,0 +1,52 @@
+// A backend that records kernel calls instead of running them. Its memory is the host's, and zero, so that an op that
+// computes on the host can be tried on it.
+#pragma once
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "engine/device/backend.h"
+
+namespace reel {
+
+class Recorder final : public Backend {
+ public:
+  /// It answers all questions as `real` does.
+  explicit Recorder(Backend& real) : real_(real) {}
+  ~Recorder() override;
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  /// The calls since the last take().
+  std::vector<KernelCall> take() { return std::exchange(calls_, {}); }
+  /// The block of this recorder that has the address, also the one just behind its end; null: none has.
+  const Storage* block_of(const void* address) const;
+
+  std::string name() const override { return real_.name(); }
+  int threads() const override { return real_.threads(); }
+  bool runs_in_blocks() const override { return real_.runs_in_blocks(); }
+  bool fuses(const FusedCall& call) override { return real_.fuses(call); }
+  void resolve(FusedCall& call) override { real_.resolve(call); }
+  /// Blocks keep their addresses as long as the recorder lives.
+  Storage* allocate(std::size_t bytes) override;
+  void release(Storage*) override {}
+  void read(void*, const void*, std::size_t) override { not_recorded(); }
+  void write(void*, const void*, std::size_t) override { not_recorded(); }
+#define REEL_RECORD(name, Args) \
+  void name(const Args& a) override { calls_.push_back(KernelCall::of<Kernel::name>(a)); }
+#define REEL_NOT_RECORDED(result, name, Args) \
+  result name(const Args&) override { not_recorded(); }
+  REEL_KERNELS(REEL_RECORD)
+  REEL_OTHER_KERNELS(REEL_NOT_RECORDED)
+#undef REEL_RECORD
+#undef REEL_NOT_RECORDED
+
+ private:
+  [[noreturn]] static void not_recorded() { throw NotCapturable("it needs a value on the host"); }
+
+  Backend& real_;
+  std::map<const std::byte*, Storage> blocks_;
+  std::vector<KernelCall> calls_;
+};
+
+}  // namespace reel

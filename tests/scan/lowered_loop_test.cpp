@@ -1,0 +1,165 @@
+// Lowered loops: the calls of a step and where their arrays lie, and ops that are no kernel calls or not only.
+#include "engine/scan/lower/lowering.h"
+
+#include "engine/device/recorder.h"
+#include "ops/ops.h"
+#include "tests/support/check.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+/// y = 2 x, computed in the way that `how` says.
+enum class How { on_host, half_on_host, by_value, with_temporary };
+template <How how>
+struct Twice {
+  static constexpr Traits traits{.name = how == How::on_host        ? "twice_on_host"
+                                         : how == How::half_on_host ? "twice_half_on_host"
+                                         : how == How::by_value     ? "twice_by_value"
+                                                                    : "twice_with_temporary",
+                                 .linear = true};
+  Spec infer(Inputs in) const { return in[0].spec(); }
+  void run(Inputs in, Tensor& out) const {
+    Backend& b = out.backend();
+    const std::int64_t n = out.numel();
+    StridedLoop<3> loop;
+    loop.push(n, {1, 1, 1});
+    const auto add = [&](const void* x, const void* y, void* to) {
+      b.zip({index_of<Add, BinaryFunctors>, Add{}, out.dtype(), loop, x, y, to});
+    };
+    if constexpr (how == How::on_host) {
+      for (std::int64_t i = 0; i < n; ++i) out.data_as<double>()[i] = 2 * in[0].data_as<double>()[i];
+    } else if constexpr (how == How::half_on_host) {
+      add(in[0].data(), in[0].data(), out.data());
+      if (n > 0) out.data_as<double>()[n - 1] = 2 * in[0].data_as<double>()[n - 1];
+    } else if constexpr (how == How::by_value) {
+      b.map({index_of<Affine, UnaryFunctors>, Affine{in[0].values<double>()[0] < 0 ? 2.0 : 2.0, 0}, out.dtype(), n,
+             in[0].data(), out.data()});
+    } else {  // x + (0 + x), through memory of its own
+      Tensor sum = Tensor::zeros(out.shape(), out.dtype(), b);
+      add(sum.data(), in[0].data(), sum.data());
+      add(in[0].data(), sum.data(), out.data());
+    }
+  }
+  void vjp(Vjp& v) const { v.set(0, apply(Twice{}, {&v.dy()}, Loc::current())); }
+};
+using OnHost = Twice<How::on_host>;
+using HalfOnHost = Twice<How::half_on_host>;
+using ByValue = Twice<How::by_value>;
+using WithTemporary = Twice<How::with_temporary>;
+
+template <class O>
+Tensor twice(const Tensor& x) {
+  return apply(O{}, {&x}, Loc::current());
+}
+
+/// A plan of h <- tanh(h W^T + x), and its loop for all rows or for some.
+struct Rnn {
+  explicit Rnn(const Signature& s) {
+    const Tensor W = random({4, 4}, 1);
+    Traced body = trace({{DType::f64, {3, 4}, &backend()}, {DType::f64, {3, 4}, &backend()}}, [&](const Tensors& in) {
+      const Tensor h = tanh(linear(in[0], W) + in[1]);
+      return Tensors{h};
+    });
+    body.consts.clear();
+    plan = plan_of(std::move(body), s, {});
+  }
+  std::shared_ptr<const ShardLoop> loop(std::int64_t rows) const {
+    std::vector<Prepacked> packed;
+    for (const Program::Node& node : plan->loop.body.nodes) packed.push_back({node.attrs, {}});
+    return plan->lowering()->loop(rows, {}, packed);
+  }
+  PlanPtr plan;
+};
+
+const KernelCall& kernel(const LoopCall& call) { return std::get<KernelCall>(call.call); }
+
+}  // namespace
+
+REEL_OP(OnHost)
+REEL_OP(HalfOnHost)
+REEL_OP(ByValue)
+REEL_OP(WithTemporary)
+
+TEST_CASE("a step is a list of kernel calls, with a place for each array at each time") {
+  for (const bool saved : {false, true}) {
+    for (const bool reverse : {false, true}) {
+      const Rnn rnn({.carries = 1, .length = 10, .reverse = reverse, .save_carries = saved});
+      for (const std::int64_t rows : {0, 2}) {
+        const auto lowered = rnn.loop(rows);
+        const std::vector<LoopCall>& calls = lowered->loop.calls;
+        REQUIRE(calls.size() == 2);
+        CHECK(std::string(kernel(calls[0]).name()) == "gemm");
+        CHECK(std::string(kernel(calls[1]).name()) == "fused");
+        const GemmArgs& product = *kernel(calls[0]).as<Kernel::gemm>();
+        CHECK(product.m == (rows > 0 ? rows : 3));
+        CHECK(product.transpose_b);
+        const Operand &before = calls[0].operands[0], &after = calls[1].operands.back();
+        constexpr std::int64_t bytes = 3 * 4 * sizeof(double);  // of all rows
+        CHECK(before.buffer == after.buffer);
+        CHECK(before.double_buffered == !saved);
+        for (std::int64_t i = 0; i < 10; ++i) {
+          const std::int64_t t = reverse ? 9 - i : i;
+          CHECK(before.at(i) == (saved ? (reverse ? t + 1 : t) * bytes : i % 2 * bytes));
+          CHECK(after.at(i) == (saved ? (reverse ? t : t + 1) * bytes : (i + 1) % 2 * bytes));
+        }
+        const LoopBuffer& state = lowered->buffers[static_cast<std::size_t>(before.buffer)];
+        CHECK(state.kind == LoopBuffer::Kind::state);
+        CHECK(state.rows == (rows > 0));
+        const Operand& weights = calls[0].operands[1];
+        CHECK(weights.stride == 0);
+        CHECK(lowered->buffers[static_cast<std::size_t>(weights.buffer)].kind == LoopBuffer::Kind::input);
+      }
+      CHECK(rnn.loop(2) == rnn.loop(2));
+      CHECK(rnn.loop(2) != rnn.loop(1));
+    }
+  }
+}
+
+TEST_CASE("ops that compute on the host, in part or by a value, and ops with memory of their own") {
+  const auto both = [](auto&& f) {
+    const Tensor xs = random({6, 5, 3}, 2), start = random({5, 3}, 3);
+    const Step step = [&](const Tensors& s, const Tensors& x) {
+      const Tensor h = tanh(f(s[0]) + f(x[0] * 0.3));
+      return Next{{h}, {f(h)}};
+    };
+    for (const bool unrolled : {false, true}) {
+      Tape tape;
+      const ScanResult r = unrolled ? unroll(step, {start}, {xs}) : scan(step, {start}, {xs});
+      Tensors got = grad({sum(r.ys[0] * r.ys[0])}, Tensors{xs, start});
+      got.push_back(r.ys[0]);
+      got.push_back(r.last[0]);
+      static Tensors scanned;
+      if (!unrolled) scanned = got;
+      for (std::size_t k = 0; unrolled && k < got.size(); ++k) CHECK(difference(scanned[k], got[k]) < 1e-13);
+    }
+  };
+  both(twice<OnHost>);
+  both(twice<HalfOnHost>);
+  both(twice<ByValue>);
+  both(twice<WithTemporary>);
+  both([](const Tensor& x) { return twice<WithTemporary>(twice<WithTemporary>(x) * 0.5) - twice<OnHost>(x) + x * 2; });
+}
+
+TEST_CASE("a recorder keeps calls and knows its blocks") {
+  Recorder recorder(backend());
+  CHECK(recorder.name() == backend().name());
+  Tensor a = Tensor::zeros({4}, DType::f32, recorder), b = Tensor::empty({DType::f32, {0}, &recorder});
+  const std::vector<KernelCall> calls = recorder.take();
+  REQUIRE(calls.size() == 1);
+  CHECK(std::string(calls[0].name()) == "fill");
+  CHECK(calls[0].as<Kernel::fill>()->out == a.data());
+  CHECK(calls[0].as<Kernel::copy>() == nullptr);
+  CHECK(recorder.take().empty());
+  const auto* first = a.data_as<std::byte>();
+  CHECK(recorder.block_of(first) == a.storage());
+  CHECK(recorder.block_of(first + 16) == a.storage());
+  CHECK(recorder.block_of(first + 17) != a.storage());
+  CHECK(recorder.block_of(b.data()) == b.storage());
+  CHECK(recorder.block_of(nullptr) == nullptr);
+  int outside = 0;
+  CHECK(recorder.block_of(&outside) == nullptr);
+  CHECK_THROWS_AS(a.item(), Error);
+  CHECK_THROWS_AS((void)a.values<float>(), NotCapturable);
+}
