@@ -64,8 +64,7 @@ struct OverlapAdd {  // [..., frames, size] -> [..., (frames - 1) hop + size]
       loop.push(std::min(hop, size - first), {1, 1, 1});
       const std::size_t skip = static_cast<std::size_t>(first) * size_of(out.dtype());
       std::byte* const place = static_cast<std::byte*>(out.data()) + skip;
-      const Add add;
-      b.zip({index_of<Add, BinaryFunctors>, add, out.dtype(), loop, place,
+      b.zip({index_of<Add, BinaryFunctors>, Add{}, out.dtype(), loop, place,
              static_cast<const std::byte*>(in[0].data()) + skip, place});
     }
   }

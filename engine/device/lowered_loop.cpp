@@ -29,7 +29,7 @@ class Interpreter {
   }
 
   void step(Backend& backend, std::int64_t i) {
-    for (const Moving& m : moving_) put(m.pointer, m.first + (m.double_buffered ? i % 2 : i) * m.stride);
+    for (const Moving& m : moving_) put(m.pointer, m.buffer + m.operand.at(i));
     for (const Prepared& call : calls_) {
       if (call.host)
         (*call.host)(call.addresses);
@@ -46,15 +46,15 @@ class Interpreter {
   };
   struct Moving {
     void* pointer;  // to the pointer, of whatever type
-    std::byte* first;
-    std::int64_t stride;
-    bool double_buffered;
+    std::byte* buffer;
+    Operand operand;
   };
   static void put(void* pointer, std::byte* address) { std::memcpy(pointer, &address, sizeof address); }
   void place(void* pointer, const Operand& o, std::span<std::byte* const> buffers) {
-    std::byte* const first = o.buffer < 0 ? nullptr : buffers[static_cast<std::size_t>(o.buffer)] + o.offset;
-    put(pointer, first);
-    if (o.stride != 0) moving_.push_back({pointer, first, o.stride, o.double_buffered});
+    if (o.buffer < 0) return put(pointer, nullptr);
+    std::byte* const buffer = buffers[static_cast<std::size_t>(o.buffer)];
+    put(pointer, buffer + o.at(0));
+    if (o.stride != 0) moving_.push_back({pointer, buffer, o});
   }
 
   std::vector<Prepared> calls_;

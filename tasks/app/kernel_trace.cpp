@@ -1,6 +1,6 @@
 #include "tasks/app/kernel_trace.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -19,17 +19,11 @@ std::string functor_name(TypeList<F...>, int functor) {
   return names[functor];
 }
 
-std::string by(std::initializer_list<std::int64_t> sizes) {
-  std::string out;
-  for (const std::int64_t n : sizes) out += (out.empty() ? "" : "x") + std::to_string(n);
-  return out;
-}
+std::string by(std::initializer_list<std::int64_t> sizes) { return fmt::format("{}", fmt::join(sizes, "x")); }
 template <std::size_t N>
 std::string sizes_of(const StridedLoop<N>& loop) {
-  std::string out;
-  for (int i = 0; i < loop.rank; ++i)
-    out += (i > 0 ? "x" : "") + std::to_string(loop.dims[static_cast<std::size_t>(i)]);
-  return out.empty() ? "1" : out;
+  if (loop.rank == 0) return "1";
+  return fmt::format("{}", fmt::join(loop.dims.begin(), loop.dims.begin() + loop.rank, "x"));
 }
 
 /// What tells calls of one kernel apart: dtypes, sizes, functors.

@@ -16,7 +16,7 @@ TEST_CASE("a training step's kernels, with calls and sizes") {
   CHECK(r.code == 0);
   CHECK(contains(r.out, "calls"));
   CHECK(contains(r.out, "us each"));
-  // 5 + 20 time steps, each with the four gates' products of the state.
+  // In each time step the state is multiplied by the weights of four gates.
   CHECK(contains(r.out, "gemm             f32 4x32 32x32"));
   CHECK(contains(r.out, "fused"));
   CHECK(!std::filesystem::exists(dir.path + "/runs"));

@@ -29,8 +29,7 @@ void Cuda::gemm(const GemmArgs& g) {
   const auto conjugated = [&](const void* x, std::int64_t stride, std::int64_t size) {
     const std::int64_t n = stride == 0 ? size : (g.batch - 1) * stride + size;
     StoragePtr room = scratch(static_cast<std::size_t>(n) * size_of(g.dtype));
-    const Conj conj;
-    map({index_of<Conj, UnaryFunctors>, conj, g.dtype, n, x, room->data});
+    map({index_of<Conj, UnaryFunctors>, Conj{}, g.dtype, n, x, room->data});
     return room;
   };
   // cuBLAS conjugates only transposed operands.

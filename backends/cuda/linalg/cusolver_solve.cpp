@@ -45,8 +45,7 @@ bool cusolver_solve(const Matrices& at, const SolveArgs& s) {
   // cuSOLVER sees a' = P L U: a x = b needs the transposed solve, a^H x = b the plain solve of the conjugated problem.
   const bool conjugate = s.adjoint && is_complex(s.dtype);
   const auto conj = [&] {
-    const Conj f;
-    if (conjugate) at.device.map({index_of<Conj, UnaryFunctors>, f, s.dtype, n * k, turned->data, turned->data});
+    if (conjugate) at.device.map({index_of<Conj, UnaryFunctors>, Conj{}, s.dtype, n * k, turned->data, turned->data});
   };
   at.kernels.find_not_finite(s.dtype, s.a, all(s.batch, s.stride_a, n * n), verdict.flag());
   at.kernels.find_not_finite(s.dtype, s.b, all(s.batch, s.stride_b, n * k), verdict.flag());

@@ -1,7 +1,5 @@
 // Dispatch of factorizations: lu, cholesky, qr, determinant, pinv, polar_factor; falls back to the CPU where cuSOLVER
 // fails.
-#include <algorithm>
-
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/linalg/matrices.h"
 #include "backends/shared/cpu_fallback.h"

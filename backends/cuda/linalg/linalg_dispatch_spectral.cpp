@@ -1,7 +1,5 @@
 // Dispatch of eigenvalues, singular values and Schur forms: schur and spectral_radius run on the CPU; the others fall
 // back to it if cuSOLVER fails, and for small matrices.
-#include <algorithm>
-
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/linalg/matrices.h"
 #include "backends/shared/cpu_fallback.h"
