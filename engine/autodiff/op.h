@@ -168,7 +168,7 @@ struct Op {
   bool (*shards_rows)(const Attrs&, Inputs, Mapped sharded) = nullptr;
   /// True if the result is a sum over the batch, so that the results of shards add up.
   bool (*reduces_rows)(const Attrs&, Inputs, Mapped sharded) = nullptr;
-  /// An elementwise call as a member of a fusion group. Its params point into the Attrs, which must not move.
+  /// An elementwise call as a member of a fusion group; its operands have no indices yet.
   std::optional<FusedCall> (*fuse)(const Attrs&, Inputs) = nullptr;
   /// True for a compute op whose call is memory-bound, so that hoisting it would not pay for the stacked result.
   bool (*memory_bound)(const Attrs&, Inputs) = nullptr;

@@ -31,8 +31,8 @@ class Backend;
   K(random, RandomArgs)            \
   K(fft, FftArgs)                  \
   K(real_fft, RealFftArgs)
-// K(result, name, Args). These cannot: linear algebra throws where values are not as they must be, and tells the host
-// of how many matrices it is so (ops/functors/linalg.h); an optimiser's step is in no loop (ops/functors/update.h).
+// K(result, name, Args). These cannot: linear algebra throws on bad values, and eig and spectral_radius return a count
+// to the host (ops/functors/linalg.h); an optimiser's step is in no loop (ops/functors/update.h).
 #define REEL_OTHER_KERNELS(K)                          \
   K(std::int64_t, eig, EigArgs)                        \
   K(void, eigh, EighArgs)                              \

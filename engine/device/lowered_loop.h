@@ -20,8 +20,8 @@ struct Operand {
   bool operator==(const Operand&) const = default;
 };
 
-/// What a step does that is no kernel call: an op that computes on the host, or a loop inside the loop. Its argument
-/// are the addresses of its operands.
+/// What a step does that is no kernel call: an op that computes on the host, or a loop inside the loop. It gets
+/// the addresses of its operands.
 using HostCall = std::function<void(std::span<std::byte* const> operands)>;
 
 struct LoopCall {

@@ -5,9 +5,9 @@
 
 namespace reel {
 
-// Spectra. The kernels throw when a matrix is not finite. Vectors are columns of unit length. For each
-// column, `largest` is the index of its component of largest modulus (the first among those equal up to sqrt(epsilon)),
-// and the column's phase is chosen so that this component is real and positive.
+// Spectra. The kernels throw when a matrix is not finite. Vectors are columns of unit length. For each column,
+// `largest` is the index of its component of largest modulus (the first among those equal up to sqrt(epsilon)), and the
+// column's phase is chosen so that this component is real and positive.
 
 struct EigArgs {  // a [n, n] x = value x; values and vectors are complex
   DType dtype;    // of a
@@ -63,12 +63,19 @@ struct SpectralRadiusArgs {  // value: the eigenvalue of largest modulus (of a c
   }
 };
 
-// Solving. A stride of 0 shares one matrix among the whole batch. These kernels throw RuleError when
-// elements are not finite or the result would not be.
+// Solving. A stride of 0 shares one matrix among the whole batch. These kernels throw RuleError when elements are not
+// finite or the result would not be.
 
 /// How many elements a batch of operands of n elements each spans.
 constexpr std::int64_t spanned(std::int64_t batch, std::int64_t stride, std::int64_t n) {
   return batch == 0 ? 0 : (batch - 1) * stride + n;
+}
+
+/// arrays() of linear equations a[i] x[i] = b[i]: [n, n], [n, k] -> [n, k].
+template <class Args>
+void arrays_of_equations(Args& s, auto&& f) {
+  f(s.a, s.dtype, spanned(s.batch, s.stride_a, s.n * s.n)), f(s.b, s.dtype, spanned(s.batch, s.stride_b, s.n * s.k));
+  f(s.x, s.dtype, s.batch * s.n * s.k);
 }
 
 struct SolveArgs {  // x[i] = a[i]^-1 b[i], or (a[i]^H)^-1 b[i]: [n, n] [n, k] -> [n, k]; a singular a is an error
@@ -78,10 +85,7 @@ struct SolveArgs {  // x[i] = a[i]^-1 b[i], or (a[i]^H)^-1 b[i]: [n, n] [n, k] -
   std::int64_t batch, stride_a, stride_b;
   const void *a, *b;
   void* x;
-  void arrays(auto&& f) {
-    f(a, dtype, spanned(batch, stride_a, n * n)), f(b, dtype, spanned(batch, stride_b, n * k));
-    f(x, dtype, batch * n * k);
-  }
+  void arrays(auto&& f) { arrays_of_equations(*this, f); }
 };
 struct TriangularSolveArgs {  // the same for triangular a; the other triangle is not read
   DType dtype;
@@ -91,10 +95,7 @@ struct TriangularSolveArgs {  // the same for triangular a; the other triangle i
   std::int64_t batch, stride_a, stride_b;
   const void *a, *b;
   void* x;
-  void arrays(auto&& f) {
-    f(a, dtype, spanned(batch, stride_a, n * n)), f(b, dtype, spanned(batch, stride_b, n * k));
-    f(x, dtype, batch * n * k);
-  }
+  void arrays(auto&& f) { arrays_of_equations(*this, f); }
 };
 struct SylvesterArgs {  // a[i] x[i] + x[i] b[i] = c[i]: [m, m], [n, n], [m, n]; a and -b with a common eigenvalue are
                         // an error
