@@ -70,23 +70,25 @@ class Counter {
   }
 
   void loop(const Program& p, const Program::Node& node, double times, std::vector<char>& reached) {
-    const Scan& scan = node.attrs.as<Scan>();
-    const Program& body = *scan.body;
-    const double steps = static_cast<double>(scan.length) * times;
+    const Loop& loop = node.attrs.as<Scan>().loop();
+    const Program& body = loop.body;
+    const int carries = loop.signature.carries;
+    const double steps = static_cast<double>(loop.signature.length) * times;
     std::vector<char> inside(body.values.size(), 0), varying(body.values.size(), 0);
     for (std::size_t i = 0; i < node.in.size(); ++i) inside[i] = reached[node.in[i]];
     std::fill(varying.begin(), varying.begin() + body.inputs, 1);
     Counter unused;  // what a parameter reaches in one step it reaches from there in the next
-    for (int round = 0; round < scan.carries; ++round) {
+    for (int round = 0; round < carries; ++round) {
       unused.count(body, 1, inside, varying, true);
-      for (int i = 0; i < scan.carries; ++i) inside[i] = inside[i] || inside[body.outputs[i]];
+      for (int i = 0; i < carries; ++i) inside[i] = inside[i] || inside[body.outputs[i]];
     }
     count(body, steps, inside, varying, true);
-    for (int i = 0; i < scan.carries; ++i) work.bytes += 2 * steps * bytes_of(body.values[i]);
+    for (int i = 0; i < carries; ++i) work.bytes += 2 * steps * bytes_of(body.values[i]);
     for (int s = node.out; s < node.out + node.num_outputs; ++s) {
-      const int k = s - node.out, made = scan.carries + scan.ys();  // behind these: the carries at all times
-      const auto next = body.outputs.begin(), end = next + scan.carries;
-      const bool view = k >= scan.carries && k < made && std::find(next, end, body.outputs[k]) != end;
+      const int k = s - node.out,
+                made = static_cast<int>(body.outputs.size());  // behind these: the carries at all times
+      const auto next = body.outputs.begin(), end = next + carries;
+      const bool view = k >= carries && k < made && std::find(next, end, body.outputs[k]) != end;
       if (!view) work.saved_bytes += times * bytes_of(p.values[s]);
       reached[s] = inside[body.outputs[k < made ? k : k - made]];
     }

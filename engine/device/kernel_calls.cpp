@@ -6,7 +6,7 @@ namespace reel {
 
 const char* KernelCall::name() const {
 #define REEL_KERNEL_NAME(name, Args) #name,
-  static constexpr const char* names[] = {REEL_KERNELS(REEL_KERNEL_NAME)};
+  static constexpr const char* names[] = {REEL_KERNELS(REEL_KERNEL_NAME) "host"};
 #undef REEL_KERNEL_NAME
   return names[args_.index()];
 }
@@ -18,8 +18,8 @@ void KernelCall::run(Backend& backend) const {
     return backend.name(*as<Kernel::name>());
     REEL_KERNELS(REEL_RUN_KERNEL)
 #undef REEL_RUN_KERNEL
-    case Kernel::count:
-      break;
+    case Kernel::host:
+      return as<Kernel::host>()->run(as<Kernel::host>()->operands);
   }
 }
 

@@ -1,7 +1,10 @@
 // The list of kernels. From it are made the methods of a backend, calls as values, and everything that treats all
 // kernels alike: the recorder, the interpreter of loops, tests.
 #pragma once
+#include <functional>
+#include <span>
 #include <variant>
+#include <vector>
 
 #include "engine/device/kernels.h"
 
@@ -56,8 +59,18 @@ class Backend;
 #define REEL_OVERRIDE_OTHER(result, name, Args) result name(const Args&) override;
 
 #define REEL_KERNEL_NAME(name, Args) name,
-enum class Kernel : std::uint8_t { REEL_KERNELS(REEL_KERNEL_NAME) count };
+enum class Kernel : std::uint8_t { REEL_KERNELS(REEL_KERNEL_NAME) host };
 #undef REEL_KERNEL_NAME
+
+/// A call that is no kernel: an op that computes on the host, or a loop inside a loop. `run` gets the addresses of its
+/// operands.
+struct HostArgs {
+  std::function<void(std::span<std::byte* const> operands)> run;
+  std::vector<std::byte*> operands;
+  void arrays(auto&& f) {
+    for (std::byte*& operand : operands) f(operand);
+  }
+};
 
 /// A call of a kernel as a value.
 class KernelCall {
@@ -86,10 +99,7 @@ class KernelCall {
   KernelCall(Index index, const Args& args) : args_(index, args) {}
 
 #define REEL_KERNEL_ARGS(name, Args) Args,
-  struct None {
-    void arrays(auto&&) {}
-  };
-  std::variant<REEL_KERNELS(REEL_KERNEL_ARGS) None> args_;
+  std::variant<REEL_KERNELS(REEL_KERNEL_ARGS) HostArgs> args_;
 #undef REEL_KERNEL_ARGS
 };
 

@@ -12,38 +12,20 @@ namespace {
 
 class Interpreter {
  public:
-  Interpreter(const std::vector<LoopCall>& calls, std::span<std::byte* const> buffers) : calls_(calls.size()) {
-    for (std::size_t c = 0; c < calls.size(); ++c) {
-      Prepared& mine = calls_[c];
-      const auto& operands = calls[c].operands;
-      if (const HostCall* host = std::get_if<HostCall>(&calls[c].call)) {
-        mine.host = host;
-        mine.addresses.resize(operands.size());
-        for (std::size_t k = 0; k < operands.size(); ++k) place(&mine.addresses[k], operands[k], buffers);
-      } else {
-        mine.kernel = std::get<KernelCall>(calls[c].call);
-        auto operand = operands.begin();
-        mine.kernel.arrays([&](auto*& pointer) { place(&pointer, *operand++, buffers); });
-      }
+  Interpreter(const std::vector<LoopCall>& calls, std::span<std::byte* const> buffers) {
+    calls_.reserve(calls.size());  // moving_ points into them
+    for (const LoopCall& call : calls) {
+      auto operand = call.operands.begin();
+      calls_.emplace_back(call.kernel).arrays([&](auto*& pointer) { place(&pointer, *operand++, buffers); });
     }
   }
 
   void step(Backend& backend, std::int64_t i) {
     for (const Moving& m : moving_) put(m.pointer, m.buffer + m.operand.at(i));
-    for (const Prepared& call : calls_) {
-      if (call.host)
-        (*call.host)(call.addresses);
-      else
-        call.kernel.run(backend);
-    }
+    for (const KernelCall& call : calls_) call.run(backend);
   }
 
  private:
-  struct Prepared {
-    KernelCall kernel;
-    const HostCall* host = nullptr;
-    std::vector<std::byte*> addresses;  // of a host call's operands
-  };
   struct Moving {
     void* pointer;  // to the pointer, of whatever type
     std::byte* buffer;
@@ -57,7 +39,7 @@ class Interpreter {
     if (o.stride != 0) moving_.push_back({pointer, buffer, o});
   }
 
-  std::vector<Prepared> calls_;
+  std::vector<KernelCall> calls_;
   std::vector<Moving> moving_;
 };
 

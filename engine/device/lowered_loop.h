@@ -1,9 +1,7 @@
 // A loop over time as a value: the calls of a step, and where the arrays of each lie at each time. The engine lowers a
 // scan to it (scan/lower/), and a backend runs it: step by step, or as one kernel of its own.
 #pragma once
-#include <functional>
 #include <span>
-#include <variant>
 #include <vector>
 
 #include "engine/device/kernel_calls.h"
@@ -20,12 +18,8 @@ struct Operand {
   bool operator==(const Operand&) const = default;
 };
 
-/// What a step does that is no kernel call: an op that computes on the host, or a loop inside the loop. It gets
-/// the addresses of its operands.
-using HostCall = std::function<void(std::span<std::byte* const> operands)>;
-
 struct LoopCall {
-  std::variant<KernelCall, HostCall> call;
+  KernelCall kernel;
   std::vector<Operand> operands;  // of each array of the call, in order; its own pointers mean nothing
 };
 

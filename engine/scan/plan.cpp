@@ -108,7 +108,7 @@ Tensors run_plan(const PlanPtr& plan, const Tensors& carries, const Tensors& xs,
     in.push_back(Tensor::zeros(spec.shape, spec.dtype, *spec.backend));
   }
   in.insert(in.end(), results.begin(), passed);
-  const Tensors out = apply_many(op_of<Scan>(), Attrs(Scan(plan)), pointers(in), where);
+  const Tensors out = apply_many(op_of<Scan>(), Attrs(Scan{plan}), pointers(in), where);
 
   in.assign(out.begin(), out.begin() + s.carries);
   in.insert(in.end(), passed, results.end());

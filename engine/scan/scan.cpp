@@ -58,14 +58,6 @@ ScanResult scan(const Step& step, const Tensors& state, const Tensors& xs, const
   return {{results.begin(), ys}, {ys, results.end()}};
 }
 
-Scan::Scan(PlanPtr p)
-    : plan(std::move(p)),
-      body(plan, &plan->loop.body),
-      carries(plan->loop.signature.carries),
-      length(plan->loop.signature.length),
-      reverse(plan->loop.signature.reverse),
-      save_carries(plan->loop.signature.save_carries) {}
-
 ScanResult unroll(const Step& step, const Tensors& state, const Tensors& xs, const ScanOptions& options, Loc where) {
   const std::int64_t length = checked_length(xs, options, "unroll", where);
   if (length == 0) return scan(step, state, xs, options, where);  // traces the step for the shapes of the outputs

@@ -47,19 +47,15 @@ ScanResult unroll(const Step& step, const Tensors& state, const Tensors& xs, con
 /// ys. With `save_carries` it also returns all values of each carry, stacked [T + 1, ...] in the order of time (a
 /// reverse loop starts at the end); a y that is a next carry is then a view of these.
 struct Scan {
-  explicit Scan(PlanPtr p);
-
   PlanPtr plan;
-  std::shared_ptr<const Program> body;
-  int carries = 0;
-  std::int64_t length = 0;
-  bool reverse = false, save_carries = false;
   bool operator==(const Scan&) const = default;
 
   static constexpr Traits traits{.name = "scan", .allocates = true};
-  int xs() const { return body->inputs - carries; }
-  int ys() const { return static_cast<int>(body->outputs.size()) - carries; }
-  int outputs() const { return carries + ys() + (save_carries ? carries : 0); }
+  const Loop& loop() const { return plan->loop; }
+  const Signature& signature() const { return plan->loop.signature; }
+  int outputs() const {
+    return static_cast<int>(loop().body.outputs.size()) + (signature().save_carries ? signature().carries : 0);
+  }
   void infer(Inputs in, std::span<Spec> out) const;
   void allocate(Inputs in, std::span<Tensor> out) const;
   void run(Inputs in, std::span<Tensor> out) const;

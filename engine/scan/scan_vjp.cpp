@@ -35,9 +35,11 @@ Tensor sum_of(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 void Scan::vjp(Vjp& v) const {
-  REEL_ASSERT(save_carries);
-  const Program& p = *body;
-  const int n = carries, first_const = p.inputs;
+  REEL_ASSERT(signature().save_carries);
+  const Program& p = loop().body;
+  const std::int64_t length = signature().length;
+  const bool reverse = signature().reverse;
+  const int n = signature().carries, ys = loop().ys(), xs = loop().xs(), first_const = p.inputs;
   const auto slice = [&](const Tensor& all, bool before) {  // [T + 1, ...] -> [T, ...]: before or after each step
     const std::int64_t first = before == reverse ? 1 : 0;
     return primitive::slice_leading(all, first, first + length);
@@ -46,19 +48,19 @@ void Scan::vjp(Vjp& v) const {
 
   // The inputs: states before each step, xs, residuals of the forward loop, and the gradients of states and ys.
   Stacked in;
-  std::vector<int> state_in(n), x_in, dstate_in(n, -1), dy_in(ys(), -1);
+  std::vector<int> state_in(n), x_in, dstate_in(n, -1), dy_in(ys, -1);
   std::map<int, int> ready;  // forward id -> index of its residual in `in`
   std::vector<int> carried;  // the states that have gradients
   for (int i = 0; i < n; ++i) {
-    const Tensor& all = v.out((n + ys() + i));
+    const Tensor& all = v.out((n + ys + i));
     state_in[i] = in.add(slice(all, true));
     if (p.producer(p.outputs[i]) >= 0) ready.emplace(p.outputs[i], in.add(slice(all, false)));
     if (!is_differentiable(all.dtype())) continue;
     carried.push_back(i);
-    if (const Tensor& d = v.dy((n + ys() + i)); d.defined()) dstate_in[i] = in.add(slice(d, true));
+    if (const Tensor& d = v.dy((n + ys + i)); d.defined()) dstate_in[i] = in.add(slice(d, true));
   }
-  for (int j = 0; j < xs(); ++j) x_in.push_back(in.add(v.in((n + j))));
-  for (int j = 0; j < ys(); ++j) {
+  for (int j = 0; j < xs; ++j) x_in.push_back(in.add(v.in((n + j))));
+  for (int j = 0; j < ys; ++j) {
     const int id = p.outputs[n + j];
     if (p.producer(id) >= 0 && !ready.contains(id)) ready.emplace(id, in.add(v.out((n + j))));
     if (const Tensor& d = v.dy((n + j)); d.defined()) dy_in[j] = in.add(d);
@@ -66,7 +68,7 @@ void Scan::vjp(Vjp& v) const {
 
   // The xs and consts that need gradients.
   std::vector<int> wanted_xs, wanted_consts;
-  for (int j = 0; j < xs(); ++j) {
+  for (int j = 0; j < xs; ++j) {
     if (v.needs((n + j))) wanted_xs.push_back(j);
   }
   for (int k = 0; k < p.consts; ++k) {
@@ -76,7 +78,7 @@ void Scan::vjp(Vjp& v) const {
   Tensors dlast, consts;
   for (int i : carried) {
     Tensor d = v.dy(i);
-    if (const Tensor& all = v.dy((n + ys() + i)); all.defined()) d = sum_of(d, primitive::at(all, end));
+    if (const Tensor& all = v.dy((n + ys + i)); all.defined()) d = sum_of(d, primitive::at(all, end));
     if (!d.defined()) d = Tensor::zeros(v.spec(i).shape, v.spec(i).dtype, *v.spec(i).backend);
     dlast.push_back(d);
   }
@@ -88,7 +90,7 @@ void Scan::vjp(Vjp& v) const {
     const auto step_of = [&](int i) -> const Tensor& { return all[first_step + static_cast<std::size_t>(i)]; };
     Tensors value(p.values.size());
     for (int i = 0; i < n; ++i) value[i] = step_of(state_in[i]);
-    for (int j = 0; j < xs(); ++j) value[n + j] = step_of(x_in[j]);
+    for (int j = 0; j < xs; ++j) value[n + j] = step_of(x_in[j]);
     std::copy(all.end() - p.consts, all.end(), value.begin() + first_const);
     for (const Program::Node& node : p.nodes) {
       bool known = true;
@@ -111,7 +113,7 @@ void Scan::vjp(Vjp& v) const {
       options.cotangents.push_back(all[k]);
       wrt.push_back(value[carried[k]]);
     }
-    for (int j = 0; j < ys(); ++j) {
+    for (int j = 0; j < ys; ++j) {
       if (dy_in[j] < 0) continue;
       outputs.push_back(value[p.outputs[n + j]]);
       options.cotangents.push_back(step_of(dy_in[j]));

@@ -337,7 +337,8 @@ TEST_CASE("inside a time loop: what depends on parameters alone runs once, the r
     out->push_back(loss);
     std::size_t nodes = 0;
     for (std::size_t i = 0; i < tape.size(); ++i) {
-      if (std::string(tape.node(i).op->traits.name) == "scan") nodes = tape.node(i).attrs.as<Scan>().body->nodes.size();
+      if (std::string(tape.node(i).op->traits.name) == "scan")
+        nodes = tape.node(i).attrs.as<Scan>().loop().body.nodes.size();
     }
     return nodes;
   };

@@ -73,8 +73,6 @@ struct Rnn {
   PlanPtr plan;
 };
 
-const KernelCall& kernel(const LoopCall& call) { return std::get<KernelCall>(call.call); }
-
 }  // namespace
 
 REEL_OP(OnHost)
@@ -90,9 +88,9 @@ TEST_CASE("a step is a list of kernel calls, with a place for each array at each
         const auto lowered = rnn.loop(rows);
         const std::vector<LoopCall>& calls = lowered->loop.calls;
         REQUIRE(calls.size() == 2);
-        CHECK(std::string(kernel(calls[0]).name()) == "gemm");
-        CHECK(std::string(kernel(calls[1]).name()) == "fused");
-        const GemmArgs& product = *kernel(calls[0]).as<Kernel::gemm>();
+        CHECK(std::string(calls[0].kernel.name()) == "gemm");
+        CHECK(std::string(calls[1].kernel.name()) == "fused");
+        const GemmArgs& product = *calls[0].kernel.as<Kernel::gemm>();
         CHECK(product.m == (rows > 0 ? rows : 3));
         CHECK(product.transpose_b);
         const Operand &before = calls[0].operands[0], &after = calls[1].operands.back();

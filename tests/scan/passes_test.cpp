@@ -36,7 +36,7 @@ std::vector<std::string> ops_in_loops(const Cell& cell, const CellInput& in, con
   for (std::size_t i = 0; i < tape.size(); ++i) {
     if (tape.node(i).op != &op_of<Scan>()) continue;
     bodies.emplace_back();
-    for (const Program::Node& n : tape.node(i).attrs.as<Scan>().body->nodes)
+    for (const Program::Node& n : tape.node(i).attrs.as<Scan>().loop().body.nodes)
       bodies.back() += std::string(bodies.back().empty() ? "" : " ") + n.op->traits.name;
   }
   return bodies;
@@ -122,7 +122,7 @@ TEST_CASE("no product is made again for the gradient, and what it does not read 
     scan(*cell, cell->initial(B), x);
     const Program* body = nullptr;
     for (std::size_t i = 0; i < tape.size(); ++i) {
-      if (tape.node(i).op == &op_of<Scan>()) body = tape.node(i).attrs.as<Scan>().body.get();
+      if (tape.node(i).op == &op_of<Scan>()) body = &tape.node(i).attrs.as<Scan>().loop().body;
     }
     REQUIRE(body);
     // The forward loop puts out what is to be kept; asked again, the pass wants nothing more.
@@ -136,7 +136,8 @@ TEST_CASE("no product is made again for the gradient, and what it does not read 
     Tape tape;
     scan(*cell, cell->initial(B), x);
     for (std::size_t i = 0; i < tape.size(); ++i) {
-      if (tape.node(i).op == &op_of<Scan>()) return tape.node(i).attrs.as<Scan>().body->outputs.size() - states - 1;
+      if (tape.node(i).op == &op_of<Scan>())
+        return tape.node(i).attrs.as<Scan>().loop().body.outputs.size() - states - 1;
     }
     return std::size_t{99};
   };

@@ -44,7 +44,7 @@ std::string loops_of(const std::string& name, const std::map<std::string, std::s
   grad({sum(scan(*cell, cell->initial(B), random({T, B, I}, 4, DType::f32)).hs)}, weights, {.create_graph = true});
   std::string loops;
   for (std::size_t i = 0; i < tape.size(); ++i) {
-    if (tape.node(i).op == &op_of<Scan>()) loops += tape.node(i).attrs.as<Scan>().plan->loop.str() + "\n";
+    if (tape.node(i).op == &op_of<Scan>()) loops += tape.node(i).attrs.as<Scan>().loop().str() + "\n";
   }
   return loops;
 }

@@ -268,7 +268,7 @@ TEST_CASE("the passes do what they say") {
     Tape tape;
     scan(*cell, cell->initial(2), xs, {.passes = passes});
     for (std::size_t i = 0; i < tape.size(); ++i) {
-      if (std::string(tape.node(i).op->traits.name) == "scan") return *tape.node(i).attrs.as<Scan>().body;
+      if (std::string(tape.node(i).op->traits.name) == "scan") return tape.node(i).attrs.as<Scan>().loop().body;
     }
     return Program{};
   };
@@ -293,7 +293,7 @@ TEST_CASE("the passes do what they say") {
     int products = 0, loops = 0;
     for (std::size_t i = 0; i < tape.size(); ++i) {
       if (std::string(tape.node(i).op->traits.name) != "scan" || ++loops != 2) continue;
-      for (const Program::Node& n : tape.node(i).attrs.as<Scan>().body->nodes)
+      for (const Program::Node& n : tape.node(i).attrs.as<Scan>().loop().body.nodes)
         products += std::string(n.op->traits.name) == "matmul" ? 1 : 0;
     }
     return products;

@@ -63,16 +63,14 @@ std::optional<StepCall> step_call(const CopyArgs& a, const Operands& at) {
 std::optional<std::vector<StepCall>> step_calls(const LoweredLoop& loop) {
   std::vector<StepCall> out;
   for (const LoopCall& call : loop.calls) {
-    const KernelCall* kernel = std::get_if<KernelCall>(&call.call);
-    if (!kernel) return std::nullopt;
     std::optional<StepCall> step;
-    if (const auto* fused = kernel->as<Kernel::fused>())
+    if (const auto* fused = call.kernel.as<Kernel::fused>())
       step = step_call(*fused, call.operands);
-    else if (const auto* gemm = kernel->as<Kernel::gemm>())
+    else if (const auto* gemm = call.kernel.as<Kernel::gemm>())
       step = step_call(*gemm, call.operands);
-    else if (const auto* rotate = kernel->as<Kernel::rotate>())
+    else if (const auto* rotate = call.kernel.as<Kernel::rotate>())
       step = step_call(*rotate, call.operands);
-    else if (const auto* copy = kernel->as<Kernel::copy>())
+    else if (const auto* copy = call.kernel.as<Kernel::copy>())
       step = step_call(*copy, call.operands);
     if (!step) return std::nullopt;
     if (step->rows() * step->columns() > 0) out.push_back(std::move(*step));

@@ -12,8 +12,9 @@ namespace reel {
 namespace {
 
 /// An op as a call on the host: it gets tensors at the operands' addresses, inputs first.
-HostCall host_call(const Op* op, Attrs attrs, std::vector<Spec> specs, std::size_t inputs) {
-  return [op, attrs = std::move(attrs), specs = std::move(specs), inputs](std::span<std::byte* const> operands) {
+KernelCall host_call(const Op* op, Attrs attrs, std::vector<Spec> specs, std::size_t inputs) {
+  const std::size_t count = specs.size();
+  auto run = [op, attrs = std::move(attrs), specs = std::move(specs), inputs](std::span<std::byte* const> operands) {
     std::vector<Storage> memory(specs.size());
     Tensors values;
     for (std::size_t k = 0; k < specs.size(); ++k) values.push_back(Tensor::borrow(memory[k], operands[k], specs[k]));
@@ -21,6 +22,7 @@ HostCall host_call(const Op* op, Attrs attrs, std::vector<Spec> specs, std::size
     for (std::size_t k = 0; k < inputs; ++k) in.push_back(&values[k]);
     op->run(attrs, in, std::span(values).subspan(inputs));
   };
+  return KernelCall::of<Kernel::host>(HostArgs{std::move(run), std::vector<std::byte*>(count)});
 }
 
 class ShardLowering {
@@ -224,7 +226,7 @@ void ShardLowering::add_node(int n) {
       for (KernelCall& call : recorder_.take()) {
         LoopCall& lowered = calls.emplace_back();
         call.arrays([&](const void* pointer) { lowered.operands.push_back(operand_of(pointer)); });
-        lowered.call = std::move(call);
+        lowered.kernel = std::move(call);
       }
     }
   } catch (const std::exception&) {  // it reads values, or does not like zeros: in the loop it is called as it is

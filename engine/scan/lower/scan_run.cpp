@@ -8,27 +8,32 @@
 namespace reel {
 
 void Scan::infer(Inputs in, std::span<Spec> out) const {
-  REEL_ASSERT(static_cast<int>(in.size()) == body->inputs + body->consts);
-  const auto n = static_cast<std::size_t>(carries), m = static_cast<std::size_t>(ys());
-  for (std::size_t i = 0; i < n + m; ++i) {
-    const Spec& spec = body->values[body->outputs[i]];
-    out[i] = i < n ? spec : stacked(spec, length);
-    if (save_carries && i < n) out[n + m + i] = stacked(spec, length + 1);
+  const Program& body = loop().body;
+  const Signature& is = signature();
+  REEL_ASSERT(static_cast<int>(in.size()) == body.inputs + body.consts);
+  const auto n = static_cast<std::size_t>(is.carries), all = body.outputs.size();
+  for (std::size_t i = 0; i < all; ++i) {
+    const Spec& spec = body.values[body.outputs[i]];
+    out[i] = i < n ? spec : stacked(spec, is.length);
+    if (is.save_carries && i < n) out[all + i] = stacked(spec, is.length + 1);
   }
 }
 
 void Scan::allocate(Inputs in, std::span<Tensor> out) const {
   std::vector<Spec> specs(out.size());
   infer(in, specs);
-  const int m = carries + ys();
-  const std::int64_t after = reverse ? 0 : 1;  // the index in a carry's values of the one after the step of time 0
+  const std::vector<int>& outputs = loop().body.outputs;
+  const int carries = signature().carries, m = static_cast<int>(outputs.size());
+  const bool save_carries = signature().save_carries;
+  const std::int64_t after =
+      signature().reverse ? 0 : 1;  // the index in a carry's values of the one after the step of time 0
   for (int i = 0; i < carries; ++i) {
     out[i] = Tensor::empty(specs[i]);
     if (save_carries) out[m + i] = Tensor::empty(specs[m + i]);
   }
   for (int j = carries; j < m; ++j) {
-    const auto next = body->outputs.begin(), end = next + carries;
-    const auto carry = save_carries ? std::find(next, end, body->outputs[j]) : end;
+    const auto next = outputs.begin(), end = next + carries;
+    const auto carry = save_carries ? std::find(next, end, outputs[j]) : end;
     out[j] = carry == end ? Tensor::empty(specs[j])
                           : out[m + static_cast<int>(carry - next)].view(
                                 specs[j].shape, after * specs[static_cast<int>(carry - next)].shape.numel());
@@ -72,10 +77,10 @@ class ScanRun {
     return value.view(shape, shard.first * shape.product(1, shape.rank()));
   }
 
-  const Scan& scan_;
   Inputs in_;
   std::span<Tensor> out_;
   std::shared_ptr<const Lowering> lowering_;
+  const Signature& signature_;
   std::vector<Prepacked> prepacked_;  // by node
   std::vector<char> views_;           // by y: is it a view of a carry's saved values?
   int parts_ = 1;                     // number of shards
@@ -84,23 +89,24 @@ class ScanRun {
 };
 
 ScanRun::ScanRun(const Scan& scan, Inputs in, std::span<Tensor> out)
-    : scan_(scan), in_(in), out_(out), lowering_(scan.plan->lowering()) {
+    : in_(in), out_(out), lowering_(scan.plan->lowering()), signature_(lowering_->signature) {
   const Program& body = lowering_->body;
   if (lowering_->rows.rows > 0) parts_ = shards();
-  for (int i = 0; i < scan.carries; ++i) {
+  const int carries = signature_.carries, results = static_cast<int>(body.outputs.size());
+  for (int i = 0; i < carries; ++i) {
     Spec spec = body.values[i];
     spec.shape = spec.shape.insert(0, 2);
     if (lowering_->is_partial(i)) spec.shape = spec.shape.insert(0, parts_);
-    states_.push_back(scan.save_carries ? out[scan.carries + scan.ys() + i] : Tensor::empty(spec));
+    states_.push_back(signature_.save_carries ? out[results + i] : Tensor::empty(spec));
   }
-  for (int y = 0; y < scan.ys(); ++y) {
-    const Storage* memory = out[scan.carries + y].storage();
+  for (int y = carries; y < results; ++y) {
+    const Storage* memory = out[y].storage();
     views_.push_back(
         std::any_of(states_.begin(), states_.end(), [&](const Tensor& s) { return s.storage() == memory; }));
   }
   for (const Program::Node& node : body.nodes) {
     Prepacked& packed = prepacked_.emplace_back(Prepacked{node.attrs, {}});
-    if (!node.op->prepack || scan.length < worth_prepacking) continue;
+    if (!node.op->prepack || signature_.length < worth_prepacking) continue;
     Mapped constant;
     Tensors values = body.abstract_inputs(node);
     for (std::size_t k = 0; k < node.in.size(); ++k) {
@@ -156,8 +162,8 @@ void ScanRun::run_shard(Shard shard) const {
   const NoGrad no_grad;
   Backend& backend = in_[0].backend();
   const auto loop = lowering_->loop(shard.count, views_, prepacked_);
-  for (int i = 0; i < scan_.carries; ++i) {
-    Tensor first = states(i, shard).at(scan_.save_carries && scan_.reverse ? scan_.length : 0);
+  for (int i = 0; i < signature_.carries; ++i) {
+    Tensor first = states(i, shard).at(signature_.save_carries && signature_.reverse ? signature_.length : 0);
     if (lowering_->is_partial(i) && shard.part > 0)
       backend.fill({first.dtype(), first.numel(), 0, first.data()});
     else
@@ -167,8 +173,9 @@ void ScanRun::run_shard(Shard shard) const {
   std::vector<std::byte*> buffers;
   for (const LoopBuffer& b : loop->buffers) buffers.push_back(address(b, shard, scratch ? scratch->data : nullptr));
   backend.run(loop->loop, buffers);
-  const std::int64_t last = scan_.save_carries ? (scan_.reverse ? 0 : scan_.length) : scan_.length % 2;
-  for (int i = 0; i < scan_.carries; ++i) {
+  const std::int64_t last =
+      signature_.save_carries ? (signature_.reverse ? 0 : signature_.length) : signature_.length % 2;
+  for (int i = 0; i < signature_.carries; ++i) {
     if (!lowering_->is_partial(i)) copy(rows(i, states_[i].at(last), shard), rows(i, out_[i], shard));
   }
 }
@@ -180,10 +187,10 @@ void ScanRun::run() {
     const std::int64_t first = rows * p / parts_, last = rows * (p + 1) / parts_;
     run_shard({first, last - first, p});
   });
-  for (int i = 0; i < scan_.carries; ++i) {
+  for (int i = 0; i < signature_.carries; ++i) {
     if (!lowering_->is_partial(i)) continue;
-    Tensor total = states_[i].at(0).at(scan_.length % 2);
-    for (int p = 1; p < parts_; ++p) total = primitive::add(total, states_[i].at(p).at(scan_.length % 2));
+    Tensor total = states_[i].at(0).at(signature_.length % 2);
+    for (int p = 1; p < parts_; ++p) total = primitive::add(total, states_[i].at(p).at(signature_.length % 2));
     out_[i].assign(total);
   }
 }
