@@ -60,8 +60,8 @@ struct IndexSelect {  // x [before, n, after], index [...] -> [before, ..., afte
   bool is_gather(Inputs in) const { return axis == 0 && in[1].rank() == 1; }
   /// The table fits into the cache: gathering inside the loop is cheap, and hoisting would write a stacked result.
   bool memory_bound(Inputs in) const {
-    constexpr std::int64_t cache = std::int64_t{1} << 18;  // bytes
-    return is_gather(in) && in[0].numel() * static_cast<std::int64_t>(size_of(in[0].dtype())) <= cache;
+    const std::int64_t bytes = in[0].numel() * static_cast<std::int64_t>(size_of(in[0].dtype()));
+    return is_gather(in) && bytes <= in[0].backend().costs().small_table;
   }
 };
 REEL_OP(IndexSelect)

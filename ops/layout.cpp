@@ -244,7 +244,8 @@ struct Roll {
            static_cast<std::byte*>(out.data()) + static_cast<std::size_t>(first * block + to) * e});
     };
     // Both parts are moved for a few blocks at a time, so that the second finds them in the cache.
-    const std::int64_t few = std::max<std::int64_t>(1, (1 << 17) / (block * static_cast<std::int64_t>(e)));
+    const std::int64_t few =
+        std::max<std::int64_t>(1, out.backend().costs().copied_at_once / (block * static_cast<std::int64_t>(e)));
     for (std::int64_t first = 0; first < blocks; first += few) {
       const std::int64_t count = std::min(few, blocks - first);
       move(first, count, 0, s * inner, (n - s) * inner);

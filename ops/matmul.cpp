@@ -94,9 +94,8 @@ struct Matmul {
   /// dc^H x, the gradient of a weight [n, k]. For a narrow weight it computes the transpose, because kernels vectorise
   /// along rows, and transposes it last; in a loop that happens after the sum over time.
   static Tensor turned(const Tensor& dc, bool conj, const Tensor& x, Side side) {
-    constexpr std::int64_t narrow = 16;
     const std::int64_t k = x.dim(side.transpose ? -2 : -1);
-    if (dc.rank() > 2 || k > narrow || k >= dc.dim(-1)) return product(dc, {true, conj}, x, side);
+    if (dc.rank() > 2 || k > x.backend().costs().narrow || k >= dc.dim(-1)) return product(dc, {true, conj}, x, side);
     return permute(product(x, {!side.transpose, side.conj}, dc, {false, conj}), {1, 0});
   }
   static Tensor product(const Tensor& x, Side a, const Tensor& y, Side b) {
@@ -151,10 +150,9 @@ struct Matmul {
   }
   /// One dimension is so small that a product per step is as fast as one product of the rows of all steps.
   bool memory_bound(Inputs in) const {
-    constexpr std::int64_t few = 16;
     const auto [m, k, n] = sizes(in[0], in[1]);
     if (in[0].rank() != 2 || in[1].rank() != 2) return false;
-    return a.transpose ? std::min(m, n) <= few : std::min(k, n) <= few;
+    return std::min(a.transpose ? m : k, n) <= in[0].backend().costs().narrow;
   }
   /// Stores a constant b in the layout that gemm reads fastest: transposed for a narrow product, not transposed
   /// otherwise.

@@ -89,6 +89,21 @@ struct NotCapturable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The prices by which loops are planned. bench/bench_costs.cpp measures each on the machine that it runs on; these are
+/// the CPU's; a device with others overrides Backend::costs().
+struct CostModel {
+  std::int64_t step_cache = std::int64_t{1} << 19;      // bytes of a thread's cache that a shard's step may fill
+  std::int64_t few_weights = std::int64_t{1} << 19;     // bytes: weights up to here are cheap to read once a shard
+  std::int64_t small_table = std::int64_t{1} << 18;     // bytes: rows of a table up to here are read from a cache
+  std::int64_t copied_at_once = std::int64_t{1} << 17;  // bytes that a first copy leaves in the cache for a second
+  std::int64_t narrow = 16;           // a product's extent: at most this, a product per step is as fast as one of all
+  std::int64_t steps_to_prepack = 4;  // fewest steps that pay for a weight's new layout
+  // Per element of 4 bytes, in additions inside a fusion group, as Traits::cost. A view may have to be copied to its
+  // stacked buffer.
+  double save = 16, save_view = 20;  // writes a value for the backward pass, and reads it there
+  double memory_bound_product = 4;   // computes an element of a product with a narrow extent again
+};
+
 class Backend {
  public:
   Backend();
@@ -113,6 +128,8 @@ class Backend {
   /// memory. False: each call or fusion group of a step is a kernel on the whole batch, and its local operands have no
   /// buffers.
   virtual bool runs_in_blocks() const { return false; }
+  /// What decides how loops are planned.
+  virtual CostModel costs() const { return {}; }
   /// Calls f(part) for all parts, in parallel if there are threads. Kernels called inside f run on f's thread. Throws
   /// what f throws.
   virtual void parallel(int parts, const std::function<void(int)>& f) {

@@ -27,7 +27,6 @@ class Params {
   const F& as() const {
     return *reinterpret_cast<const F*>(bytes_);
   }
-  bool operator==(const Params& other) const { return std::memcmp(bytes_, other.bytes_, sizeof(bytes_)) == 0; }
 
  private:
   alignas(8) std::byte bytes_[56]{};

@@ -25,6 +25,7 @@ class Recorder final : public Backend {
   std::string name() const override { return real_.name(); }
   int threads() const override { return real_.threads(); }
   bool runs_in_blocks() const override { return real_.runs_in_blocks(); }
+  CostModel costs() const override { return real_.costs(); }
   bool fuses(const FusedCall& call) override { return real_.fuses(call); }
   void resolve(FusedCall& call) override { real_.resolve(call); }
   /// Blocks keep their addresses as long as the recorder lives.

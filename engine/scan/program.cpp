@@ -125,6 +125,13 @@ void mark_ancestors(const Program& program, std::vector<char>& marked) {
   }
 }
 
+void mark_descendants(const Program& program, std::vector<char>& marked) {
+  for (const Program::Node& node : program.nodes) {
+    const bool any = std::any_of(node.in.begin(), node.in.end(), [&](int s) { return marked[s] != 0; });
+    if (any) std::fill_n(marked.begin() + node.out, node.num_outputs, 1);
+  }
+}
+
 bool Program::worth_hoisting(const Node& node) const {
   if (node.op->traits.kind != Kind::compute) return false;
   if (!values[node.out].backend->runs_in_blocks()) return true;  // every call inside a step is a launch

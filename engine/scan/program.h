@@ -66,5 +66,7 @@ Program subset(const Program& program, const std::vector<char>& marked);
 
 /// Marks all values that the marked ones depend on.
 void mark_ancestors(const Program& program, std::vector<char>& marked);
+/// Marks all values that depend on a marked one.
+void mark_descendants(const Program& program, std::vector<char>& marked);
 
 }  // namespace reel

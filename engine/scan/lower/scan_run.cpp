@@ -42,8 +42,6 @@ void Scan::allocate(Inputs in, std::span<Tensor> out) const {
 
 namespace {
 
-constexpr std::int64_t worth_prepacking = 4;  // steps
-
 /// A shard of the batch: rows first .. first + count - 1. A count of 0 means that nothing is sharded.
 struct Shard {
   std::int64_t first = 0, count = 0;
@@ -104,9 +102,10 @@ ScanRun::ScanRun(const Scan& scan, Inputs in, std::span<Tensor> out)
     views_.push_back(
         std::any_of(states_.begin(), states_.end(), [&](const Tensor& s) { return s.storage() == memory; }));
   }
+  const bool long_enough = signature_.length >= in[0].backend().costs().steps_to_prepack;
   for (const Program::Node& node : body.nodes) {
     Prepacked& packed = prepacked_.emplace_back(Prepacked{node.attrs, {}});
-    if (!node.op->prepack || signature_.length < worth_prepacking) continue;
+    if (!node.op->prepack || !long_enough) continue;
     Mapped constant;
     Tensors values = body.abstract_inputs(node);
     for (std::size_t k = 0; k < node.in.size(); ++k) {
@@ -121,7 +120,6 @@ ScanRun::ScanRun(const Scan& scan, Inputs in, std::span<Tensor> out)
 /// The number of shards: one per thread, or more when a thread's working set of a step would not fit its cache. But
 /// every shard reads the weights again, so with large weights there is one shard per thread.
 int ScanRun::shards() const {
-  constexpr std::int64_t cache = std::int64_t{1} << 19, small = std::int64_t{1} << 19;  // bytes
   const Program& body = lowering_->body;
   std::int64_t weights = 0, work = 0;
   for (int s = 0; s < std::ssize(body.values); ++s) {
@@ -133,9 +131,10 @@ int ScanRun::shards() const {
       work += bytes;
   }
   const std::int64_t rows = lowering_->rows.rows, threads = in_[0].backend().threads();
+  const CostModel costs = in_[0].backend().costs();
   std::int64_t parts = std::min(threads, rows);
-  if (weights <= small && work / parts > cache) {
-    const std::int64_t height = std::max<std::int64_t>(1, cache / (work / rows));
+  if (weights <= costs.few_weights && work / parts > costs.step_cache) {
+    const std::int64_t height = std::max<std::int64_t>(1, costs.step_cache / (work / rows));
     parts = (rows + height - 1) / height;
     parts = std::min(rows, (parts + threads - 1) / threads * threads);
   }

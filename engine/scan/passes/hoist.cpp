@@ -21,22 +21,17 @@ Plan plan(const Program& p, int carries, const ScanPasses& passes) {
   Plan out{std::vector<char>(p.values.size(), 0), std::vector<char>(nodes, 0)};
   std::vector<char> on_state(p.values.size(), 0), stays(p.values.size(), 0), may(nodes, 0);
   const auto any = [](const std::vector<char>& marks, const std::vector<int>& values) {
-    for (int s : values) {
-      if (marks[s]) return true;
-    }
-    return false;
+    return std::any_of(values.begin(), values.end(), [&](int s) { return marks[s] != 0; });
   };
   // Forwards: a node may move if it does not depend on the state, and has a vmap or does not vary.
   for (int s = 0; s < p.inputs; ++s) (s < carries ? on_state : out.varying)[s] = 1;
+  mark_descendants(p, on_state);
+  mark_descendants(p, out.varying);
   for (std::size_t i = 0; i < nodes; ++i) {
     const Program::Node& node = p.nodes[i];
-    const bool state = any(on_state, node.in), vary = any(out.varying, node.in);
-    may[i] = !state && !any(stays, node.in) && (!vary || (node.op->vmap && passes.hoist_inputs));
-    for (int s = node.out; s < node.out + node.num_outputs; ++s) {
-      on_state[s] = state;
-      out.varying[s] = vary;
-      stays[s] = !may[i];
-    }
+    may[i] = !on_state[node.out] && !any(stays, node.in) &&
+             (!out.varying[node.out] || (node.op->vmap && passes.hoist_inputs));
+    std::fill_n(stays.begin() + node.out, node.num_outputs, !may[i]);
   }
   // Backwards: nodes worth hoisting move, with all that they depend on; so do constant nodes.
   std::vector<char> needed(p.values.size(), 0);  // by id: a hoisted node reads it

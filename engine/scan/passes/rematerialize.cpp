@@ -12,9 +12,7 @@ namespace reel {
 
 namespace {
 
-// Prices per element of 4 bytes, in additions inside a fusion group. A view may have to be copied to its stacked
-// buffer.
-constexpr double keeping = 16, keeping_view = 20, thin_product = 4, never = 1e9;
+constexpr double never = 1e9;
 
 /// By id: does the derivative of the body read the value?
 std::vector<char> read_by_gradient(const Program& body) {
@@ -62,6 +60,7 @@ std::vector<int> choose_residuals(const Program& body) {
   }
   const std::size_t n = body.values.size(), source = 2 * n, sink = source + 1;
   MinCut graph(2 * n + 2);  // value s is vertices 2 s and 2 s + 1; the edge between them is the price of saving it
+  const CostModel costs = body.values[0].backend->costs();
   const auto elements = [&](int s) {
     const Spec& spec = body.values[s];
     return static_cast<double>(spec.shape.numel()) * static_cast<double>(size_of(spec.dtype)) / 4;
@@ -73,14 +72,16 @@ std::vector<int> choose_residuals(const Program& body) {
     const int id = static_cast<int>(s);
     const int producer = body.producer(id);
     const bool view = producer >= 0 && body.nodes[producer].op->alias;
-    const double price = !is_differentiable(body.values[s].dtype) ? never : view ? keeping_view : keeping;
+    const double price = !is_differentiable(body.values[s].dtype) ? never : view ? costs.save_view : costs.save;
     graph.edge(2 * s, 2 * s + 1, kept[s] ? 0 : elements(id) * price);
     if (read[s]) graph.edge(2 * s + 1, sink, MinCut::unlimited);
   }
   for (int s = 0; s < body.inputs + body.consts; ++s) graph.edge(source, 2 * s, MinCut::unlimited);
   for (const Program::Node& node : body.nodes) {
     const Traits& traits = node.op->traits;
-    const double price = traits.kind != Kind::compute ? traits.cost : body.worth_hoisting(node) ? never : thin_product;
+    const double price = traits.kind != Kind::compute ? traits.cost
+                         : body.worth_hoisting(node)  ? never
+                                                      : costs.memory_bound_product;
     for (int s = node.out; s < node.out + node.num_outputs; ++s) {
       graph.edge(source, 2 * s, price * elements(s));
       for (int from : node.in) graph.edge(2 * from + 1, 2 * s, MinCut::unlimited);

@@ -13,10 +13,7 @@ namespace {
 std::vector<char> varying_slots(const Program& p) {
   std::vector<char> varying(p.values.size(), 0);
   std::fill(varying.begin(), varying.begin() + p.inputs, 1);
-  for (const Program::Node& node : p.nodes) {
-    const bool any = std::any_of(node.in.begin(), node.in.end(), [&](int s) { return varying[s] != 0; });
-    std::fill(varying.begin() + node.out, varying.begin() + node.out + node.num_outputs, any);
-  }
+  mark_descendants(p, varying);
   return varying;
 }
 
