@@ -151,18 +151,12 @@ class Vjp {
   std::span<Tensor> dx_;
 };
 
-/// The functions of a type-erased op; null where the op does not define one.
-struct Op {
-  Traits traits;
-  std::size_t (*outputs)(const Attrs&) = nullptr;
-  void (*infer)(const Attrs&, Inputs, std::span<Spec>) = nullptr;
-  void (*run)(const Attrs&, Inputs, std::span<Tensor>) = nullptr;
-  /// Replaces run for ops whose result is a view of in[0]: the offset of the view in elements.
-  std::int64_t (*alias)(const Attrs&, Inputs) = nullptr;
-  void (*vjp)(const Attrs&, Vjp&) = nullptr;
-  Tensor (*vmap)(const Attrs&, Inputs, Mapped, std::int64_t steps) = nullptr;
-  Tensor (*vmap_sum)(const Attrs&, Inputs, Mapped,
-                     std::int64_t steps) = nullptr;  // undefined: no faster way than vmap and sum
+/// What the passes of a time loop may ask of an op; null where the op does not define it.
+struct LoopRules {
+  /// All time steps in one call; the inputs in `mapped` are [T, ...].
+  Tensor (*vmap)(const Attrs&, Inputs, Mapped mapped, std::int64_t steps) = nullptr;
+  /// Their sum over time in one call. Undefined: no faster way than vmap and sum.
+  Tensor (*vmap_sum)(const Attrs&, Inputs, Mapped mapped, std::int64_t steps) = nullptr;
   /// The inputs in `sharded` have the batch as axis 0, the others are replicated. True if row r of the result depends
   /// on rows r of the sharded inputs alone, so that run() may be given any range of rows.
   bool (*shards_rows)(const Attrs&, Inputs, Mapped sharded) = nullptr;
@@ -176,11 +170,23 @@ struct Op {
   bool (*is_gather)(const Attrs&, Inputs) = nullptr;
   /// Operations of a call, in additions.
   double (*flops)(const Attrs&, Inputs) = nullptr;
-  /// Have two calls of the op the same attributes?
-  bool (*same)(const Attrs&, const Attrs&) = nullptr;
   /// For a call that a loop makes many times: writes a faster call with the same result to `better` and `replaced`
   /// (undefined: the argument stays). It may hold tensors made from the constant inputs. False: there is none.
   bool (*prepack)(const Attrs&, Inputs, Mapped constant, Attrs& better, Tensors& replaced) = nullptr;
+};
+
+/// The functions of a type-erased op; null where the op does not define one.
+struct Op {
+  Traits traits;
+  std::size_t (*outputs)(const Attrs&) = nullptr;
+  void (*infer)(const Attrs&, Inputs, std::span<Spec>) = nullptr;
+  void (*run)(const Attrs&, Inputs, std::span<Tensor>) = nullptr;
+  /// Replaces run for ops whose result is a view of in[0]: the offset of the view in elements.
+  std::int64_t (*alias)(const Attrs&, Inputs) = nullptr;
+  void (*vjp)(const Attrs&, Vjp&) = nullptr;
+  /// Have two calls of the op the same attributes?
+  bool (*same)(const Attrs&, const Attrs&) = nullptr;
+  LoopRules loop = {};
 };
 
 /// All registered ops of this build; the tests iterate over them.
@@ -211,26 +217,19 @@ Op make_op() {
   constexpr bool has_vjp = requires(const O& o, Vjp& v) { o.vjp(v); };
   static_assert(has_vjp == O::traits.differentiable, "an op has a vjp or declares .differentiable = false");
   if constexpr (has_vjp) op.vjp = [](const Attrs& a, Vjp& v) { a.as<O>().vjp(v); };
-  if constexpr (requires(const O& o, Inputs in, Mapped v) { o.vmap(in, v, std::int64_t{}); })
-    op.vmap = [](const Attrs& a, Inputs in, Mapped v, std::int64_t t) { return a.as<O>().vmap(in, v, t); };
-  if constexpr (requires(const O& o, Inputs in, Mapped v) { o.vmap_sum(in, v, std::int64_t{}); })
-    op.vmap_sum = [](const Attrs& a, Inputs in, Mapped v, std::int64_t t) { return a.as<O>().vmap_sum(in, v, t); };
-  if constexpr (requires(const O& o, Inputs in, Mapped v) { o.shards_rows(in, v); })
-    op.shards_rows = [](const Attrs& a, Inputs in, Mapped v) { return a.as<O>().shards_rows(in, v); };
-  if constexpr (requires(const O& o, Inputs in, Mapped v) { o.reduces_rows(in, v); })
-    op.reduces_rows = [](const Attrs& a, Inputs in, Mapped v) { return a.as<O>().reduces_rows(in, v); };
-  if constexpr (requires(const O& o, Inputs in) { o.fuse(in); })
-    op.fuse = [](const Attrs& a, Inputs in) { return a.as<O>().fuse(in); };
-  if constexpr (requires(const O& o, Inputs in) { o.memory_bound(in); })
-    op.memory_bound = [](const Attrs& a, Inputs in) { return a.as<O>().memory_bound(in); };
-  if constexpr (requires(const O& o, Inputs in) { o.flops(in); })
-    op.flops = [](const Attrs& a, Inputs in) { return a.as<O>().flops(in); };
-  if constexpr (requires(const O& o, Inputs in) { o.is_gather(in); })
-    op.is_gather = [](const Attrs& a, Inputs in) { return a.as<O>().is_gather(in); };
-  if constexpr (requires(const O& o, Inputs in, Mapped v, Attrs& b, Tensors& r) { o.prepack(in, v, b, r); })
-    op.prepack = [](const Attrs& a, Inputs in, Mapped v, Attrs& b, Tensors& r) {
-      return a.as<O>().prepack(in, v, b, r);
-    };
+#define REEL_LOOP_RULE(rule)            \
+  if constexpr (requires { &O::rule; }) \
+    op.loop.rule = [](const Attrs& a, auto... arguments) { return a.as<O>().rule(arguments...); };
+  REEL_LOOP_RULE(vmap)
+  REEL_LOOP_RULE(vmap_sum)
+  REEL_LOOP_RULE(shards_rows)
+  REEL_LOOP_RULE(reduces_rows)
+  REEL_LOOP_RULE(fuse)
+  REEL_LOOP_RULE(memory_bound)
+  REEL_LOOP_RULE(is_gather)
+  REEL_LOOP_RULE(flops)
+  REEL_LOOP_RULE(prepack)
+#undef REEL_LOOP_RULE
   return op;
 }
 

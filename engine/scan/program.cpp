@@ -135,7 +135,7 @@ void mark_descendants(const Program& program, std::vector<char>& marked) {
 bool Program::worth_hoisting(const Node& node) const {
   if (node.op->traits.kind != Kind::compute) return false;
   if (!values[node.out].backend->runs_in_blocks()) return true;  // every call inside a step is a launch
-  return !node.op->memory_bound || !node.op->memory_bound(node.attrs, pointers(abstract_inputs(node)));
+  return !node.op->loop.memory_bound || !node.op->loop.memory_bound(node.attrs, pointers(abstract_inputs(node)));
 }
 
 Tensors Program::abstract_inputs(const Node& node) const {
@@ -161,8 +161,8 @@ Program::Cost Program::cost(const Node& node) const {
   };
   for (int s : node.in) add(s);
   for (int s = node.out; s < node.out + node.num_outputs; ++s) add(s);
-  if (node.op->flops)
-    cost.flops = node.op->flops(node.attrs, pointers(abstract_inputs(node)));
+  if (node.op->loop.flops)
+    cost.flops = node.op->loop.flops(node.attrs, pointers(abstract_inputs(node)));
   else
     cost.flops = node.op->traits.kind == Kind::movement ? 0 : elements * node.op->traits.cost;
   return cost;

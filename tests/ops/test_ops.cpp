@@ -153,7 +153,7 @@ TEST_CASE("the form for all time steps is the op at each step, whichever inputs 
     const Program::Node& node = traced.program.nodes[0];
     if (node.num_outputs != 1) continue;  // ops with several results stay inside a loop
     if (node.in.empty()) continue;        // a constant is the same at each step
-    const bool has_batch = node.op->vmap != nullptr;
+    const bool has_batch = node.op->loop.vmap != nullptr;
     REQUIRE_MESSAGE(has_batch, c.op);
     const std::size_t n = node.in.size();
     for (unsigned mask = 1; mask < (1U << n); ++mask) {
@@ -174,15 +174,15 @@ TEST_CASE("the form for all time steps is the op at each step, whichever inputs 
         stacked[i] = (mask >> i & 1) != 0 ? stack(rows) : x;
         if ((mask >> i & 1) != 0) mapped.set(i);
       }
-      const Tensor all = node.op->vmap(node.attrs, pointers(stacked), mapped, steps);
+      const Tensor all = node.op->loop.vmap(node.attrs, pointers(stacked), mapped, steps);
       Tensor total;
       for (std::int64_t t = 0; t < steps; ++t) {
         const Tensor expected = apply(*node.op, node.attrs, pointers(at[static_cast<std::size_t>(t)]), Loc::current());
         CHECK(difference(reel::at(all, t), expected) < 1e-14);
         if (is_differentiable(expected.dtype())) total = total.defined() ? total + expected : expected;
       }
-      if (!node.op->vmap_sum || !total.defined()) continue;
-      const Tensor sum = node.op->vmap_sum(node.attrs, pointers(stacked), mapped, steps);
+      if (!node.op->loop.vmap_sum || !total.defined()) continue;
+      const Tensor sum = node.op->loop.vmap_sum(node.attrs, pointers(stacked), mapped, steps);
       if (sum.defined()) CHECK(difference(sum, total) < 1e-14);
     }
   }

@@ -57,8 +57,8 @@ void check(const Op& op, const Attrs& attrs, const Tensors& in, const Tensors& w
     sharded.set(i);
   }
   if (B < 2) return;
-  const bool rows = op.shards_rows && op.shards_rows(attrs, pointers(in), sharded),
-             sums = !rows && op.reduces_rows && op.reduces_rows(attrs, pointers(in), sharded);
+  const bool rows = op.loop.shards_rows && op.loop.shards_rows(attrs, pointers(in), sharded),
+             sums = !rows && op.loop.reduces_rows && op.loop.reduces_rows(attrs, pointers(in), sharded);
   const bool has_rows =
       std::all_of(whole.begin(), whole.end(), [&](const Tensor& y) { return y.rank() > 0 && y.dim(0) == B; });
   if (!sums && !(rows && has_rows)) return;  // rows of what has none are not asked for
@@ -116,7 +116,7 @@ TEST_CASE("what ops say of rows is so") {
   }
   for (const Op* op : op_registry()) {
     const std::string name = op->traits.name;
-    CHECK_MESSAGE((!op->shards_rows || seen.rows.contains(name)), name, ": no case whose rows can be shared out");
-    CHECK_MESSAGE((!op->reduces_rows || seen.sums.contains(name)), name, ": no case that sums over rows");
+    CHECK_MESSAGE((!op->loop.shards_rows || seen.rows.contains(name)), name, ": no case whose rows can be shared out");
+    CHECK_MESSAGE((!op->loop.reduces_rows || seen.sums.contains(name)), name, ": no case that sums over rows");
   }
 }

@@ -21,9 +21,9 @@ namespace {
 
 /// Can the node join a fusion group of its result's shape? Only arguments of zip may be broadcast.
 bool fusable(Backend& backend, const Program& body, const Program::Node& node) {
-  if (!node.op->fuse) return false;
+  if (!node.op->loop.fuse) return false;
   const Shape& run = body.values[node.out].shape;
-  const std::optional<FusedCall> call = node.op->fuse(node.attrs, pointers(body.abstract_inputs(node)));
+  const std::optional<FusedCall> call = node.op->loop.fuse(node.attrs, pointers(body.abstract_inputs(node)));
   if (!call || !backend.fuses(*call)) return false;
   const bool zip = call->kind == FusedCall::Kind::zip;
   return std::all_of(node.in.begin(), node.in.end(), [&](int s) {

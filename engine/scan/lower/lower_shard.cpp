@@ -303,7 +303,7 @@ void ShardLowering::add_group(const std::vector<int>& nodes) {
   const Strides full{run.columns, 1};
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Program::Node& node = body_.nodes[nodes[i]];
-    FusedCall call = *node.op->fuse(prepacked_[nodes[i]].attrs, pointers(body_.abstract_inputs(node)));
+    FusedCall call = *node.op->loop.fuse(prepacked_[nodes[i]].attrs, pointers(body_.abstract_inputs(node)));
     for (std::size_t k = 0; k < node.in.size(); ++k) {
       const int s = node.in[k];
       if (operand[s] < 0) {

@@ -105,7 +105,7 @@ ScanRun::ScanRun(const Scan& scan, Inputs in, std::span<Tensor> out)
   const bool long_enough = signature_.length >= in[0].backend().costs().steps_to_prepack;
   for (const Program::Node& node : body.nodes) {
     Prepacked& packed = prepacked_.emplace_back(Prepacked{node.attrs, {}});
-    if (!node.op->prepack || !long_enough) continue;
+    if (!node.op->loop.prepack || !long_enough) continue;
     Mapped constant;
     Tensors values = body.abstract_inputs(node);
     for (std::size_t k = 0; k < node.in.size(); ++k) {
@@ -113,7 +113,7 @@ ScanRun::ScanRun(const Scan& scan, Inputs in, std::span<Tensor> out)
       constant.set(k);
       values[k] = in[node.in[k]];
     }
-    node.op->prepack(node.attrs, pointers(values), constant, packed.attrs, packed.replaced);
+    node.op->loop.prepack(node.attrs, pointers(values), constant, packed.attrs, packed.replaced);
   }
 }
 

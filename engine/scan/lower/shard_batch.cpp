@@ -62,11 +62,13 @@ ShardPlan shard_batch(const Program& body, int carries, int accumulators) {
       if (partial) std::fill_n(plan.placement.begin() + node.out, node.num_outputs, Placement::partial);
       continue;
     }
-    const auto works = [&](Mapped v) { return node.op->shards_rows && node.op->shards_rows(node.attrs, in, v); };
+    const auto works = [&](Mapped v) {
+      return node.op->loop.shards_rows && node.op->loop.shards_rows(node.attrs, in, v);
+    };
     Placement result = Placement::sharded;
     plan.arguments[i] = works(sharded) ? sharded : perhaps;
     if (!works(plan.arguments[i])) {
-      if (!node.op->reduces_rows || !node.op->reduces_rows(node.attrs, in, sharded)) return none;
+      if (!node.op->loop.reduces_rows || !node.op->loop.reduces_rows(node.attrs, in, sharded)) return none;
       plan.arguments[i] = sharded;
       result = Placement::partial;
     }

@@ -72,8 +72,8 @@ class GatherDelayer {
  private:
   /// Is it a gather from a const table by an input, where all steps together gather at least twice the table's rows?
   bool starts(const Program::Node& node) const {
-    if (!node.op->is_gather || !body_.is_const(node.in[0]) || node.in[1] >= body_.inputs) return false;
-    if (!node.op->is_gather(node.attrs, pointers(body_.abstract_inputs(node)))) return false;
+    if (!node.op->loop.is_gather || !body_.is_const(node.in[0]) || node.in[1] >= body_.inputs) return false;
+    if (!node.op->loop.is_gather(node.attrs, pointers(body_.abstract_inputs(node)))) return false;
     return 2 * body_.values[node.in[0]].shape[0] <= length_ * body_.values[node.in[1]].shape.numel();
   }
 
@@ -94,8 +94,8 @@ class GatherDelayer {
       }
       in.push_back(Tensor::abstract(rows.lookup ? rows.table : body_.values[node.in[k]]));
     }
-    if (!lookup || node.num_outputs != 1 || !node.op->shards_rows) return {};
-    if (!node.op->shards_rows(node.attrs, pointers(body_.abstract_inputs(node)), sharded)) return {};
+    if (!lookup || node.num_outputs != 1 || !node.op->loop.shards_rows) return {};
+    if (!node.op->loop.shards_rows(node.attrs, pointers(body_.abstract_inputs(node)), sharded)) return {};
     Spec table = body_.values[node.out];
     table.shape.set(0, count);
     if (try_infer(*node.op, node.attrs, pointers(in)) != table) return {};  // its attributes fix the batch size
@@ -110,7 +110,7 @@ class GatherDelayer {
 }  // namespace
 
 Loop delay_gathers(Loop loop, const ScanPasses& passes) {
-  const auto is_gather = [](const Program::Node& node) { return node.op->is_gather != nullptr; };
+  const auto is_gather = [](const Program::Node& node) { return node.op->loop.is_gather != nullptr; };
   if (std::none_of(loop.body.nodes.begin(), loop.body.nodes.end(), is_gather)) return loop;
   ScanPasses constants = passes;
   constants.hoist_inputs = false;

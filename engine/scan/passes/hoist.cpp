@@ -30,7 +30,7 @@ Plan plan(const Program& p, int carries, const ScanPasses& passes) {
   for (std::size_t i = 0; i < nodes; ++i) {
     const Program::Node& node = p.nodes[i];
     may[i] = !on_state[node.out] && !any(stays, node.in) &&
-             (!out.varying[node.out] || (node.op->vmap && passes.hoist_inputs));
+             (!out.varying[node.out] || (node.op->loop.vmap && passes.hoist_inputs));
     std::fill_n(stays.begin() + node.out, node.num_outputs, !may[i]);
   }
   // Backwards: nodes worth hoisting move, with all that they depend on; so do constant nodes.
@@ -65,7 +65,7 @@ Tensor all_steps(const Program::Node& node, const Tensors& value, const std::vec
     in.push_back(&value[node.in[k]]);
     if (varying[node.in[k]]) mapped.set(k);
   }
-  return node.op->vmap(node.attrs, in, mapped, length);
+  return node.op->loop.vmap(node.attrs, in, mapped, length);
 }
 
 }  // namespace

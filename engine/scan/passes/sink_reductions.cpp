@@ -31,7 +31,7 @@ std::vector<char> plan(const Program& p, int carries, int sums) {
   for (std::size_t i = nodes; i-- > 0;) {
     const Program::Node& node = p.nodes[i];
     const Traits& traits = node.op->traits;
-    may[i] = node.op->vmap && varying[node.out] && !needed[node.out] && !blocked[node.out];
+    may[i] = node.op->loop.vmap && varying[node.out] && !needed[node.out] && !blocked[node.out];
     moves_sum[i] = may[i] && summed[node.out] && traits.linear && traits.kind == Kind::movement;
     for (int s : node.in) {
       if (!may[i]) blocked[s] = 1;  // a node inside the loop reads it
@@ -109,7 +109,7 @@ class After {
     Tensor& v = value_[id];
     if (!v.defined()) {
       const Call c = call(id);
-      v = c.node.op->vmap(c.node.attrs, c.in, c.varying, length_);
+      v = c.node.op->loop.vmap(c.node.attrs, c.in, c.varying, length_);
     }
     return v;
   }
@@ -125,9 +125,9 @@ class After {
       for (int s : node.in) sums.push_back(sum(s));
       return apply(*node.op, node.attrs, pointers(sums), node.where);
     }
-    if (node.op->vmap_sum) {
+    if (node.op->loop.vmap_sum) {
       const Call c = call(id);
-      if (Tensor total = node.op->vmap_sum(node.attrs, c.in, c.varying, length_); total.defined()) return total;
+      if (Tensor total = node.op->loop.vmap_sum(node.attrs, c.in, c.varying, length_); total.defined()) return total;
     }
     return primitive::sum_leading(all(id));
   }
