@@ -30,7 +30,7 @@ DERIVATIVE_A(Hypot) { return a / where(equal(y, 0), 1, y); }  // 0 at the origin
 DERIVATIVE_B(Hypot) { return b / where(equal(y, 0), 1, y); }
 DERIVATIVE_A(MakeComplex) { return 1; }
 DERIVATIVE_B(MakeComplex) { return full({}, {0, 1}, y.dtype(), y.backend()); }
-DERIVATIVE_A(ModRelu) { return {relu_backward, y}; }  // 0 where the unit is off, and at a = 0
+DERIVATIVE_A(ModRelu) { return cast(not_equal(y, 0), y.dtype()); }  // 0 where the unit is off, and at a = 0
 DERIVATIVE_B(ModRelu) { return sign(y); }
 DERIVATIVE_A(ReluBackward) { return abs(sign(b)); }
 DERIVATIVE_B(ReluBackward) { return 0; }
@@ -38,6 +38,8 @@ DERIVATIVE_A(TanhBackward) { return 1 - b * b; }
 DERIVATIVE_B(TanhBackward) { return -2 * (a * b); }
 DERIVATIVE_A(SigmoidBackward) { return b * (1 - b); }
 DERIVATIVE_B(SigmoidBackward) { return a * (1 - 2 * b); }
+
+FUSED_BACKWARD(ModRelu, relu_backward)
 
 namespace {
 

@@ -7,40 +7,59 @@
 
 namespace reel {
 
-/// A derivative: a tensor, a scalar for all elements, or a fused function that computes gradient times derivative in
-/// one pass from the gradient and a tensor.
-struct Slope {
-  Slope(Tensor tensor) : tensor(std::move(tensor)) {}
-  Slope(double number) : number(number) {}
-  Slope(Tensor (*times)(Arg, Arg), Tensor tensor) : tensor(std::move(tensor)), times(times) {}
+/// A derivative: a tensor, or a scalar for all elements.
+struct Derivative {
+  Derivative(Tensor tensor) : tensor(std::move(tensor)) {}
+  Derivative(double number) : number(number) {}
   Tensor tensor;
   double number = 1;
-  Tensor (*times)(Arg, Arg) = nullptr;
 };
 
 // The derivatives: x, a, b are inputs, y is the result, f the functor. A missing one is a build error. For complex
 // inputs it is df/dz where f is holomorphic, and 2 df/dz where its values are real (docs/complex.md).
 template <class F>
-Slope derivative(const F& f, const Tensor& x, const Tensor& y) = delete;
+Derivative derivative(const F& f, const Tensor& x, const Tensor& y) = delete;
 template <class F>
-Slope derivative_a(const F& f, const Tensor& a, const Tensor& b, const Tensor& y) = delete;
+Derivative derivative_a(const F& f, const Tensor& a, const Tensor& b, const Tensor& y) = delete;
 template <class F>
-Slope derivative_b(const F& f, const Tensor& a, const Tensor& b, const Tensor& y) = delete;
+Derivative derivative_b(const F& f, const Tensor& a, const Tensor& b, const Tensor& y) = delete;
 
-#define DERIVATIVE(F) \
-  template <>         \
-  Slope derivative<F>([[maybe_unused]] const F& f, [[maybe_unused]] const Tensor& x, [[maybe_unused]] const Tensor& y)
-#define DERIVATIVE_A(F)                                                                \
-  template <>                                                                          \
-  Slope derivative_a<F>([[maybe_unused]] const F& f, [[maybe_unused]] const Tensor& a, \
-                        [[maybe_unused]] const Tensor& b, [[maybe_unused]] const Tensor& y)
-#define DERIVATIVE_B(F)                                                                \
-  template <>                                                                          \
-  Slope derivative_b<F>([[maybe_unused]] const F& f, [[maybe_unused]] const Tensor& a, \
-                        [[maybe_unused]] const Tensor& b, [[maybe_unused]] const Tensor& y)
+#define DERIVATIVE(F)                                                                     \
+  template <>                                                                             \
+  Derivative derivative<F>([[maybe_unused]] const F& f, [[maybe_unused]] const Tensor& x, \
+                           [[maybe_unused]] const Tensor& y)
+#define DERIVATIVE_A(F)                                                                     \
+  template <>                                                                               \
+  Derivative derivative_a<F>([[maybe_unused]] const F& f, [[maybe_unused]] const Tensor& a, \
+                             [[maybe_unused]] const Tensor& b, [[maybe_unused]] const Tensor& y)
+#define DERIVATIVE_B(F)                                                                     \
+  template <>                                                                               \
+  Derivative derivative_b<F>([[maybe_unused]] const F& f, [[maybe_unused]] const Tensor& a, \
+                             [[maybe_unused]] const Tensor& b, [[maybe_unused]] const Tensor& y)
 
 /// The chain rule in the convention dL/dRe + i dL/dIm: gradient times the conjugate of the derivative.
-Tensor chain(const Tensor& gradient, const Slope& derivative);
+Tensor chain(const Tensor& gradient, const Derivative& derivative);
+
+/// Gradient times derivative in one pass, from the gradient and the result y.
+using FusedBackward = Tensor (*)(Arg dy, Arg y);
+/// For a real function: what computes the gradient of its first input in one pass. Null: the formula does.
+template <class F>
+inline constexpr FusedBackward fused_backward = nullptr;
+template <class F>
+inline constexpr bool has_fused_backward = fused_backward<F> != nullptr;
+#define FUSED_BACKWARD(F, f) \
+  template <>                \
+  inline constexpr FusedBackward fused_backward<F> = f;
+
+/// An op that has a fused backward, and its formula, which must give the same.
+struct FusedForm {
+  const Op& op;
+  Attrs attrs;
+  FusedBackward fused;
+  Tensor (*formula)(Inputs in, const Tensor& y, const Tensor& dy);
+};
+/// All of this build; a test compares each with its formula.
+std::vector<FusedForm>& fused_forms();
 
 /// The chain rule for complex functions that are not holomorphic: the gradient of x from that of y = conj(x) or
 /// sign(x).
@@ -106,8 +125,10 @@ struct Unary {
       v.set(0, chain_conj(v.dy()));
     else if constexpr (std::is_same_v<F, Sign>)
       v.set(0, chain_sign(v.dy(), v.in(0), v.out()));
-    else
+    else if (is_complex(v.spec(0).dtype) || !has_fused_backward<F>)
       v.set(0, chain(v.dy(), derivative(f, v.in(0), v.out())));
+    else
+      v.set(0, fused_backward<F>(v.dy(), v.out()));
   }
   Tensor vmap(Inputs in, Mapped, std::int64_t) const { return apply(*this, {&in[0]}, Loc::current()); }
   bool shards_rows(Inputs, Mapped) const { return true; }
@@ -171,7 +192,9 @@ struct Binary {
                        .out = out.data()});
   }
   void vjp(Vjp& v) const requires(!is_predicate<F>) {
-    if (v.needs(0)) v.set(0, chain(v.dy(), derivative_a(f, v.in(0), v.in(1), v.out())));
+    if (v.needs(0))
+      v.set(0, has_fused_backward<F> ? fused_backward<F>(v.dy(), v.out())
+                                     : chain(v.dy(), derivative_a(f, v.in(0), v.in(1), v.out())));
     if (v.needs(1)) v.set(1, chain(v.dy(), derivative_b(f, v.in(0), v.in(1), v.out())));
   }
   Tensor vmap(Inputs in, Mapped mapped, std::int64_t) const {
@@ -190,10 +213,26 @@ struct Binary {
   }
 };
 
+template <class F>
+Tensor gradient_by_formula(Inputs in, const Tensor& y, const Tensor& dy) {
+  if constexpr (index_of<F, UnaryFunctors> >= 0)
+    return chain(dy, derivative(F{}, in[0], y));
+  else
+    return chain(dy, derivative_a(F{}, in[0], in[1], y));
+}
+
+/// Registers Unary<F> or Binary<F>.
+template <class O, class F>
+void register_op() {
+  op_registry().push_back(&op_of<O>());
+  if constexpr (has_fused_backward<F>)
+    fused_forms().push_back({op_of<O>(), Attrs(O{}), fused_backward<F>, gradient_by_formula<F>});
+}
+
 /// Registers Unary<F> or Binary<F> for each functor of a list.
 template <template <class> class O, class... F>
 bool register_ops(TypeList<F...>) {
-  (op_registry().push_back(&op_of<O<F>>()), ...);
+  (register_op<O<F>, F>(), ...);
   return true;
 }
 

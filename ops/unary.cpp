@@ -24,11 +24,11 @@ DERIVATIVE(Acos) { return -rsqrt(1 - x * x); }
 DERIVATIVE(Atan) { return 1 / (1 + x * x); }
 DERIVATIVE(Sinh) { return cosh(x); }
 DERIVATIVE(Cosh) { return sinh(x); }
-DERIVATIVE(Tanh) { return is_complex(y.dtype()) ? Slope(1 - y * y) : Slope(tanh_backward, y); }  // 1 - y^2
-DERIVATIVE(Sigmoid) { return {sigmoid_backward, y}; }                                            // y (1 - y)
+DERIVATIVE(Tanh) { return 1 - y * y; }
+DERIVATIVE(Sigmoid) { return y * (1 - y); }
 DERIVATIVE(Erf) { return 2 * std::numbers::inv_sqrtpi * exp(-(x * x)); }
 DERIVATIVE(Softplus) { return sigmoid(x); }
-DERIVATIVE(Relu) { return {relu_backward, y}; }
+DERIVATIVE(Relu) { return cast(not_equal(y, 0), y.dtype()); }
 DERIVATIVE(LeakyRelu) { return where(x < 0, constant(f.slope, x), constant(1, x)); }
 DERIVATIVE(Elu) { return where(x > 0, constant(1, x), y + f.alpha); }
 DERIVATIVE(Gelu) {  // Phi(x) + x phi(x)
@@ -37,7 +37,7 @@ DERIVATIVE(Gelu) {  // Phi(x) + x phi(x)
 }
 DERIVATIVE(Silu) { return sigmoid(x) * (1 + x - y); }
 DERIVATIVE(Clamp) { return cast(equal(x, y), x.dtype()); }
-DERIVATIVE(Power) { return f.exponent == 0 ? Slope(0) : Slope(f.exponent * pow(x, f.exponent - 1)); }
+DERIVATIVE(Power) { return f.exponent == 0 ? Derivative(0) : Derivative(f.exponent * pow(x, f.exponent - 1)); }
 DERIVATIVE(ScaleGradient) { return f.factor; }  // deliberately not the derivative of the value
 DERIVATIVE(Softsign) { return square(1 - abs(y)); }
 DERIVATIVE(Floor) { return 0; }
@@ -46,6 +46,15 @@ DERIVATIVE(Round) { return 0; }
 DERIVATIVE(Trunc) { return 0; }
 DERIVATIVE(Imag) { return full({}, {0, -1}, x.dtype(), x.backend()); }
 DERIVATIVE(Angle) { return full({}, {0, -1}, x.dtype(), x.backend()) / x; }
+
+FUSED_BACKWARD(Tanh, tanh_backward)
+FUSED_BACKWARD(Sigmoid, sigmoid_backward)
+FUSED_BACKWARD(Relu, relu_backward)
+
+std::vector<FusedForm>& fused_forms() {
+  static std::vector<FusedForm> forms;
+  return forms;
+}
 
 #define REEL_DEFINE(F, f) \
   Tensor f(Arg x) { return apply(Unary<F>{}, {&x.tensor()}, x.where); }
@@ -71,9 +80,8 @@ Tensor angle(Arg x) {
   return where({operator<(x, 0.0), x.where}, constant(std::numbers::pi, x), constant(0, x));
 }
 
-Tensor chain(const Tensor& gradient, const Slope& derivative) {
+Tensor chain(const Tensor& gradient, const Derivative& derivative) {
   const Tensor& d = derivative.tensor;
-  if (derivative.times) return derivative.times(gradient, d);
   if (d.defined()) return is_complex(d.dtype()) ? gradient * conj(d) : gradient * d;
   return derivative.number == 1 ? gradient : affine(gradient, derivative.number, 0);
 }
