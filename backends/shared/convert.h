@@ -1,18 +1,22 @@
-// Conversions that every backend makes alike.
+// Conversions between elements, the same for every backend and for generated kernels.
 #pragma once
 #include "engine/core/dtype.h"
 
 namespace reel {
 
-/// A constant as an element: its real part for real types, "not 0" for booleans.
-template <class T>
-T element_of(std::complex<double> value) {
-  if constexpr (is_complex_type<T>)
-    return T(value);
-  else if constexpr (std::is_same_v<T, bool>)
-    return value != 0.0;
+/// x as a To: real numbers keep the real part, booleans say whether it is not 0.
+template <class To, class From>
+REEL_HD To element_cast(From x) {
+  if constexpr (std::is_same_v<To, bool>)
+    return x != From(0);
+  else if constexpr (is_complex_type<From> && is_complex_type<To>)
+    return To(static_cast<typename To::value_type>(x.real()), static_cast<typename To::value_type>(x.imag()));
+  else if constexpr (is_complex_type<From>)
+    return static_cast<To>(x.real());
+  else if constexpr (is_complex_type<To>)
+    return To(static_cast<typename To::value_type>(x), 0);
   else
-    return static_cast<T>(value.real());
+    return static_cast<To>(x);
 }
 
 }  // namespace reel

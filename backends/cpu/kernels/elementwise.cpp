@@ -136,18 +136,7 @@ template <class From, class To>
 void cast_piece(const Piece& p) {
   const From* in = static_cast<const From*>(p.a);
   To* out = static_cast<To*>(p.out);
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    if constexpr (std::is_same_v<To, bool>)
-      out[i] = in[i] != From(0);
-    else if constexpr (is_complex_type<From> && is_complex_type<To>)
-      out[i] = To(in[i]);
-    else if constexpr (is_complex_type<From>)
-      out[i] = static_cast<To>(in[i].real());
-    else if constexpr (is_complex_type<To>)
-      out[i] = To(static_cast<typename To::value_type>(in[i]));
-    else
-      out[i] = static_cast<To>(in[i]);
-  }
+  for (std::int64_t i = 0; i < p.n; ++i) out[i] = element_cast<To>(in[i]);
 }
 
 /// Bytes widened to Word.
@@ -294,7 +283,7 @@ void Cpu::zip(const ZipArgs& a) {
 
 void Cpu::fill(const FillArgs& a) {
   dispatch(a.dtype,
-           [&]<class T>(std::type_identity<T>) { std::fill_n(static_cast<T*>(a.out), a.n, element_of<T>(a.value)); });
+           [&]<class T>(std::type_identity<T>) { std::fill_n(static_cast<T*>(a.out), a.n, element_cast<T>(a.value)); });
 }
 
 void Cpu::cast(const CastArgs& a) {

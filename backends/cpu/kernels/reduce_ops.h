@@ -3,10 +3,10 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
 #include "backends/cpu/simd/vectors.h"
+#include "backends/shared/reduce_rules.h"
 
 namespace reel::cpu {
 
@@ -21,20 +21,15 @@ struct SumOp {
   }
 };
 template <class T>
-struct MaxOp {
+struct MaxOp : MaxRule {
   using Wide = T;
-  static constexpr T neutral =
-      std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-  /// Does b replace a? A NaN replaces any number, and nothing replaces a NaN.
-  static bool beats(T b, T a) { return a < b || (b != b && a == a); }
-  static T combine(T a, T b) { return a < b || b != b ? b : a; }
+  static constexpr T neutral = MaxRule::neutral<T>();
+  static T combine(T a, T b) { return a < b || b != b ? b : a; }  // as beats, without a branch
 };
 template <class T>
-struct MinOp {
+struct MinOp : MinRule {
   using Wide = T;
-  static constexpr T neutral =
-      std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
-  static bool beats(T b, T a) { return b < a || (b != b && a == a); }
+  static constexpr T neutral = MinRule::neutral<T>();
   static T combine(T a, T b) { return b < a || b != b ? b : a; }
 };
 

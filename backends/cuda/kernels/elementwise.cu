@@ -13,16 +13,7 @@ template <class To>
 struct As {
   template <class From>
   __device__ To operator()(From x) const {
-    if constexpr (std::is_same_v<To, bool>)
-      return x != From(0);
-    else if constexpr (is_complex_type<From> && is_complex_type<To>)
-      return To(static_cast<typename To::value_type>(x.real()), static_cast<typename To::value_type>(x.imag()));
-    else if constexpr (is_complex_type<From>)
-      return static_cast<To>(x.real());
-    else if constexpr (is_complex_type<To>)
-      return To(static_cast<typename To::value_type>(x), 0);
-    else
-      return static_cast<To>(x);
+    return element_cast<To>(x);
   }
 };
 
@@ -67,7 +58,7 @@ void Cuda::fill(const FillArgs& a) {
     return check(cudaMemsetAsync(a.out, 0, bytes, stream()), "fill");
   }
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
-    const T value = element_of<T>(a.value);
+    const T value = element_cast<T>(a.value);
     with_word(sizeof(T), [&]<class Word>(Word word) {
       std::memcpy(&word, &value, std::min(sizeof value, sizeof word));  // the same size
       map_all(Always<Word>{word}, a.n, stream(), static_cast<Word*>(a.out));

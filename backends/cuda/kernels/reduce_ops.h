@@ -1,9 +1,8 @@
 // Reductions: the rules that combine two values, and how the threads of a block do it. The order is a tree that depends
 // on sizes only, so that every run gives the same bits on every GPU.
 #pragma once
-#include <limits>
-
 #include "backends/cuda/kernels/complex.h"
+#include "backends/shared/reduce_rules.h"
 
 namespace reel::cuda {
 
@@ -51,40 +50,17 @@ struct SumOp {
     return a + b;
   }
 };
-struct MaxOp {  // NaN is larger than any number
+struct MaxOp : MaxRule {
   template <class T>
   using Wide = T;
-  template <class W>
-  __device__ static W neutral() {
-    if constexpr (std::numeric_limits<W>::has_infinity)
-      return -std::numeric_limits<W>::infinity();
-    else
-      return std::numeric_limits<W>::lowest();
-  }
-  /// Does b replace a? A NaN replaces any number, and nothing replaces a NaN.
-  template <class W>
-  __device__ static bool beats(W b, W a) {
-    return a < b || (b != b && a == a);
-  }
   template <class W>
   __device__ static W combine(W a, W b) {
     return beats(b, a) ? b : a;
   }
 };
-struct MinOp {  // NaN is smaller than any number
+struct MinOp : MinRule {
   template <class T>
   using Wide = T;
-  template <class W>
-  __device__ static W neutral() {
-    if constexpr (std::numeric_limits<W>::has_infinity)
-      return std::numeric_limits<W>::infinity();
-    else
-      return std::numeric_limits<W>::max();
-  }
-  template <class W>
-  __device__ static bool beats(W b, W a) {
-    return b < a || (b != b && a == a);
-  }
   template <class W>
   __device__ static W combine(W a, W b) {
     return beats(b, a) ? b : a;

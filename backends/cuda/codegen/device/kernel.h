@@ -3,6 +3,7 @@
 #ifdef REEL_WITH_COMPLEX
 #include "backends/cuda/kernels/complex.h"  // before the functors, which use its functions
 #endif
+#include "backends/shared/convert.h"
 #include "ops/functors/binary.h"
 #include "ops/functors/unary.h"
 
@@ -30,21 +31,6 @@ REEL_HD auto make_complex(T a, T b) {
   return cuda::DeviceComplex<T>(a, b);
 }
 #endif
-
-/// Converts `in` to To, as the cast kernel does.
-template <class To, class From>
-REEL_HD To cast(From in) {
-  if constexpr (std::is_same_v<To, bool>)
-    return in != From(0);
-  else if constexpr (is_complex_type<From> && is_complex_type<To>)
-    return To(static_cast<typename To::value_type>(in.real()), static_cast<typename To::value_type>(in.imag()));
-  else if constexpr (is_complex_type<From>)
-    return static_cast<To>(in.real());
-  else if constexpr (is_complex_type<To>)
-    return To(static_cast<typename To::value_type>(in), 0);
-  else
-    return static_cast<To>(in);
-}
 
 /// Prefetches memory that will be read soon.
 REEL_HD inline void prefetch([[maybe_unused]] const void* p) {
