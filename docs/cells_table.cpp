@@ -125,7 +125,7 @@ Parts parts_of(const Program& program) {
       (varies ? parts.all_times : parts.from_parameters).add(*node.op);
       continue;
     }
-    for (const Program::Node& inner : node.attrs.as<Scan>().body->nodes) parts.each_time.add(*inner.op);
+    for (const Program::Node& inner : node.attrs.as<Scan>().loop().body.nodes) parts.each_time.add(*inner.op);
   }
   return parts;
 }
@@ -161,7 +161,7 @@ void add_needs(Needs& needs, const Program& program) {
   }
   for (const Program::Node& node : program.nodes) {
     add_needs(needs, *node.op, "");
-    if (node.op == &op_of<Scan>()) add_needs(needs, *node.attrs.as<Scan>().body);
+    if (node.op == &op_of<Scan>()) add_needs(needs, node.attrs.as<Scan>().loop().body);
   }
 }
 void add_needs(Needs& needs, const Tape& tape, const std::string& when) {

@@ -14,102 +14,82 @@ TrainingStep::TrainingStep(const Task& task, Model& model, Optimizer& optimizer,
 
 StepResult TrainingStep::operator()(const Batch& batch, const StepContext& at, Tensors& carry, double lr_factor) {
   const double scale = task_.scale(batch);
-  if (!graphs_) return plain(batch, at, carry, scale, lr_factor);
+  if (!graphs_) return run(batch, at, carry, scale, lr_factor);
   Kind kind{{batch.x.spec(), batch.y.spec(), batch.weight.spec()}, scale != 1, at.seed};
   for (const Tensor& x : batch.more) kind.specs.push_back(x.spec());
   for (const Tensor& state : carry) kind.specs.push_back(state.spec());
   auto seen = std::find_if(seen_.begin(), seen_.end(), [&](const Seen& s) { return s.kind == kind; });
   if (seen == seen_.end()) seen = seen_.insert(seen_.end(), {std::move(kind)});
   ++seen->times;
-  if (seen->step) return run(*seen->step, batch, at, carry, scale, lr_factor);
+  if (seen->work) return run(*seen->work, batch, at, carry, scale, lr_factor);
   // The first step of a kind runs without a capture: it may be the only one, and it completes what a device does on a
   // first call (opening libraries, compiling kernels).
-  auto step = room_for(batch, carry, scale);
-  if (seen->times == 1 || recorded_ == most) return run(*step, batch, at, carry, scale, lr_factor);
-  if (!record(*step, at)) return plain(batch, at, carry, scale, lr_factor);
-  seen->step = std::move(step);
-  return run(*seen->step, batch, at, carry, scale, lr_factor);
+  auto work = room_for(batch, carry);
+  if (seen->times == 1 || recorded_ == most) return run(*work, batch, at, carry, scale, lr_factor);
+  if (!capture(*work, at, scale)) return run(batch, at, carry, scale, lr_factor);
+  seen->work = std::move(work);
+  return run(*seen->work, batch, at, carry, scale, lr_factor);
 }
 
-StepResult TrainingStep::plain(const Batch& host, const StepContext& at, Tensors& carry, double scale,
-                               double lr_factor) {
-  StepResult out;
-  Tensors gradients;
-  {
-    const Batch batch = on(host, device_);
-    const Tape tape;
-    Tensor l = task_.loss(model_.forward(batch, at, &carry), batch);
-    out.loss = l.item();
-    if (!std::isfinite(out.loss)) return out;
-    if (scale != 1) l = l * scale;
-    const Tensor penalty = model_.penalty();
-    gradients = grad({penalty.defined() ? l + penalty : l}, parameters_);
-  }
-  out.norm = optimizer_.norm(gradients);
-  if (!std::isfinite(out.norm)) return out;
-  optimizer_.step(gradients, out.norm, lr_factor);
-  model_.updated();
-  return out;
-}
-
-std::unique_ptr<TrainingStep::OnDevice> TrainingStep::room_for(const Batch& batch, const Tensors& carry,
-                                                               double scale) const {
+std::unique_ptr<TrainingStep::Work> TrainingStep::room_for(const Batch& batch, const Tensors& carry) const {
   const auto room = [&](const Tensor& x) {
     return x.defined() ? Tensor::empty({x.dtype(), x.shape(), &device_}) : Tensor();
   };
-  auto step = std::make_unique<OnDevice>();
-  step->batch = {room(batch.x), room(batch.y), room(batch.weight)};
-  for (const Tensor& x : batch.more) step->batch.more.push_back(room(x));
+  auto work = std::make_unique<Work>();
+  work->batch = {room(batch.x), room(batch.y), room(batch.weight)};
+  for (const Tensor& x : batch.more) work->batch.more.push_back(room(x));
   for (const Tensor& state : carry) {
-    step->carry_in.push_back(room(state));
-    step->carry.push_back(room(state));
+    work->carry_in.push_back(room(state));
+    work->carry.push_back(room(state));
   }
-  step->told = Tensor::empty({DType::f64, {2}, &device_});
-  if (scale != 1) step->scale = step->told.view({});
-  return step;
+  work->told = Tensor::empty({DType::f64, {2}, &device_});
+  return work;
 }
 
-void TrainingStep::put(OnDevice& step, const Batch& batch, const StepContext& at, const Tensors& carry,
+void TrainingStep::put(Work& work, const Batch& batch, const StepContext& at, const Tensors& carry,
                        double scale) const {
-  fill_from(batch.x, step.batch.x);
-  fill_from(batch.y, step.batch.y);
-  if (batch.weight.defined()) fill_from(batch.weight, step.batch.weight);
-  for (std::size_t i = 0; i < batch.more.size(); ++i) fill_from(batch.more[i], step.batch.more[i]);
+  fill_from(batch.x, work.batch.x);
+  fill_from(batch.y, work.batch.y);
+  if (batch.weight.defined()) fill_from(batch.weight, work.batch.weight);
+  for (std::size_t i = 0; i < batch.more.size(); ++i) fill_from(batch.more[i], work.batch.more[i]);
   for (std::size_t i = 0; i < carry.size(); ++i) {
-    if (carry[i].storage() != step.carry[i].storage()) fill_from(carry[i], step.carry[i]);
+    if (carry[i].storage() != work.carry[i].storage()) fill_from(carry[i], work.carry[i]);
   }
   const double told[] = {scale, static_cast<double>(at.step)};
-  device_.write(step.told.data(), told, sizeof told);
+  device_.write(work.told.data(), told, sizeof told);
 }
 
-/// Like plain(), but reads no value on the host.
-void TrainingStep::compute(OnDevice& step, const StepContext& at) const {
+/// The loss, its gradients and the update. While it is captured it reads no value on the host; otherwise it ends at a
+/// loss that is not finite.
+void TrainingStep::compute(Work& work, const StepContext& at, double scale) const {
   const Tape tape;
-  for (std::size_t i = 0; i < step.carry.size(); ++i) step.carry_in[i].assign(step.carry[i]);
-  Tensors states = step.carry_in;
-  const StepContext here{at.seed, at.step, step.told.view({}, 1)};
-  const Tensor loss = task_.loss(model_.forward(step.batch, here, &states), step.batch);
-  const Tensor l = step.scale.defined() ? loss * cast(step.scale, loss.dtype()) : loss;
-  const Tensor penalty = model_.penalty();
-  step.gradients = grad({penalty.defined() ? l + penalty : l}, parameters_);
-  const NoGrad no_grad;
-  step.numbers = Tensor::empty({DType::f64, {1 + std::ssize(step.gradients)}, &device_});
-  step.numbers.view({}).assign(cast(loss, DType::f64));
-  sums_of_squares(step.gradients, step.numbers.view({std::ssize(step.gradients)}, 1));
-  if (step.carry.empty()) {
-    step.carry = states;
+  for (std::size_t i = 0; i < work.carry.size(); ++i) work.carry_in[i].assign(work.carry[i]);
+  Tensors states = work.carry_in;
+  const bool told = work.told.defined();
+  const StepContext here{at.seed, at.step, told ? work.told.view({}, 1) : Tensor()};
+  Tensor loss = task_.loss(model_.forward(work.batch, here, &states), work.batch);
+  if (work.carry.empty()) {
+    work.carry = states;
   } else {
-    for (std::size_t i = 0; i < states.size(); ++i) step.carry[i].assign(states[i]);
+    for (std::size_t i = 0; i < states.size(); ++i) work.carry[i].assign(states[i]);
   }
-  optimizer_.update(step.gradients, step.numbers);
+  work.numbers = Tensor::zeros({1 + std::ssize(parameters_)}, DType::f64, device_);
+  work.numbers.view({}).assign(cast(loss, DType::f64));
+  if (!work.graph && !std::isfinite(loss.item())) return;
+  if (scale != 1) loss = told ? loss * cast(work.told.view({}), loss.dtype()) : loss * scale;
+  const Tensor penalty = model_.penalty();
+  work.gradients = grad({penalty.defined() ? loss + penalty : loss}, parameters_);
+  const NoGrad no_grad;
+  sums_of_squares(work.gradients, work.numbers.view({std::ssize(parameters_)}, 1));
+  optimizer_.update(work.gradients, work.numbers);
 }
 
-bool TrainingStep::record(OnDevice& step, const StepContext& at) {
+bool TrainingStep::capture(Work& work, const StepContext& at, double scale) {
   try {
-    step.graph = device_.capture();
-    compute(step, at);
-    step.graph->stop();
-    kernels_ = step.graph->size();
+    work.graph = device_.capture();
+    compute(work, at, scale);
+    work.graph->stop();
+    kernels_ = work.graph->size();
     ++recorded_;
     return true;
   } catch (const NotCapturable& e) {
@@ -117,31 +97,48 @@ bool TrainingStep::record(OnDevice& step, const StepContext& at) {
   } catch (const Error& e) {  // if it is not about the capture, the step will meet it again
     note_ = e.what();
   }
-  step.graph = nullptr;
+  work.graph = nullptr;
   graphs_ = false;
   return false;
 }
 
-StepResult TrainingStep::run(OnDevice& step, const Batch& batch, const StepContext& at, Tensors& carry, double scale,
+/// A step in memory of its own.
+StepResult TrainingStep::run(Work& work, const Batch& batch, const StepContext& at, Tensors& carry, double scale,
                              double lr_factor) {
-  put(step, batch, at, carry, scale);
+  put(work, batch, at, carry, scale);
   optimizer_.set_step(lr_factor);
+  if (!work.graph) {
+    compute(work, at, scale);
+    return finish(work, work.numbers.values<double>(), carry, lr_factor);
+  }
   std::vector<double> numbers;
   try {
-    if (step.graph)
-      step.graph->replay();
-    else
-      compute(step, at);
-    numbers = step.numbers.values<double>();
-  } catch (const Error&) {  // nothing was updated; plain() checks the loss first, and gives the best error
-    carry = step.carry_in;
-    return plain(batch, at, carry, scale, lr_factor);
+    work.graph->replay();
+    numbers = work.numbers.values<double>();
+  } catch (const Error&) {  // nothing was updated; without a capture the loss is looked at first: the best error
+    carry = work.carry_in;
+    return run(batch, at, carry, scale, lr_factor);
   }
-  carry = step.carry;
+  return finish(work, numbers, carry, lr_factor);
+}
+
+/// A step in the caller's memory.
+StepResult TrainingStep::run(const Batch& batch, const StepContext& at, Tensors& carry, double scale,
+                             double lr_factor) {
+  Work work{.batch = on(batch, device_), .carry_in = carry};
+  optimizer_.set_step(lr_factor);
+  compute(work, at, scale);
+  return finish(work, work.numbers.values<double>(), carry, lr_factor);
+}
+
+/// The end of a step on the host, which knows its loss and its gradients' sums of squares.
+StepResult TrainingStep::finish(const Work& work, const std::vector<double>& numbers, Tensors& carry,
+                                double lr_factor) {
+  carry = work.carry;
   if (!std::isfinite(numbers[0])) return {numbers[0]};
   const StepResult out{numbers[0], norm_of(std::span(numbers).subspan(1))};
   if (!std::isfinite(out.norm)) return out;
-  optimizer_.finish(step.gradients, out.norm, lr_factor);
+  optimizer_.finish(work.gradients, out.norm, lr_factor);
   model_.updated();
   return out;
 }

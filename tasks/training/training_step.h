@@ -37,31 +37,30 @@ class TrainingStep {
     std::uint64_t seed;  // of dropout
     bool operator==(const Kind&) const = default;
   };
-  /// A step whose inputs and results live on the device, so that its kernels can be captured.
-  struct OnDevice {
+  /// What a step reads and writes. One that can be captured has memory of its own; others share the caller's.
+  struct Work {
     Batch batch;
-    Tensor told;       // f64: the factor of the loss, the number of the step
-    Tensor scale;      // the factor of the loss; undefined for 1
-    Tensors carry;     // the last states; the next step reads its initial states here, if there are any
-    Tensors carry_in;  // the initial states, kept in case something goes wrong
-    Tensors gradients;
-    Tensor numbers;  // f64: the loss, then the sums of squares of the gradients
-    std::unique_ptr<CapturedGraph> graph;
+    Tensors carry_in;    // the initial states
+    Tensor told = {};    // own memory: f64, the factor of the loss and the number of the step
+    Tensors carry = {};  // the last states; in own memory the next step starts from them, if there are any before
+    Tensors gradients = {};
+    Tensor numbers = {};  // f64: the loss, then the sums of squares of the gradients
+    std::unique_ptr<CapturedGraph> graph = nullptr;
   };
   struct Seen {
     Kind kind;
     int times = 0;
-    std::unique_ptr<OnDevice> step = nullptr;  // once captured
+    std::unique_ptr<Work> work = nullptr;  // once captured
   };
   static constexpr int most = 4;  // captured kinds; each holds the memory of a step
 
-  StepResult plain(const Batch& batch, const StepContext& at, Tensors& carry, double scale, double lr_factor);
-  std::unique_ptr<OnDevice> room_for(const Batch& batch, const Tensors& carry, double scale) const;
-  void put(OnDevice& step, const Batch& batch, const StepContext& at, const Tensors& carry, double scale) const;
-  void compute(OnDevice& step, const StepContext& at) const;
-  bool record(OnDevice& step, const StepContext& at);
-  StepResult run(OnDevice& step, const Batch& batch, const StepContext& at, Tensors& carry, double scale,
-                 double lr_factor);
+  std::unique_ptr<Work> room_for(const Batch& batch, const Tensors& carry) const;
+  void put(Work& work, const Batch& batch, const StepContext& at, const Tensors& carry, double scale) const;
+  void compute(Work& work, const StepContext& at, double scale) const;
+  bool capture(Work& work, const StepContext& at, double scale);
+  StepResult run(Work& work, const Batch& batch, const StepContext& at, Tensors& carry, double scale, double lr_factor);
+  StepResult run(const Batch& batch, const StepContext& at, Tensors& carry, double scale, double lr_factor);
+  StepResult finish(const Work& work, const std::vector<double>& numbers, Tensors& carry, double lr_factor);
 
   const Task& task_;
   Model& model_;
