@@ -49,11 +49,6 @@ inline double normal_at(std::uint64_t seed, std::uint64_t stream, std::uint64_t 
   return normal_pair(seed, stream, i / 2)[i % 2];
 }
 
-/// Maps u in [0, 1 - 2^-53] to an integer in [low, high); the bounds are within those of i32.
-REEL_HD inline std::int32_t whole_number(double u, double low, double high) {
-  return static_cast<std::int32_t>(low + std::floor(u * (high - low)));
-}
-
 /// The numbers of one stream in order, on the host, for data generators.
 class Stream {
  public:

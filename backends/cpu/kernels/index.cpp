@@ -3,6 +3,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/kernels/copy_bytes.h"
+#include "backends/shared/lookup.h"
 #include "engine/core/error.h"
 
 namespace reel::cpu {
@@ -17,10 +18,7 @@ void check(const std::int32_t* index, std::int64_t count, std::int64_t limit) {
   }
   if (least == 0 && most < limit) return;
   for (std::int64_t i = 0; i < count; ++i) {
-    if (index[i] < 0 || index[i] >= limit) {
-      if (limit == 0) rule_error("index {} at place {}, but there is nothing to look up", index[i], i);
-      rule_error("index {} at place {} is not in 0..{}", index[i], i, limit - 1);
-    }
+    if (index[i] < 0 || index[i] >= limit) throw RuleError(index_text(index[i], i, limit));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "backends/cpu/cpu.h"
+#include "backends/shared/gauge.h"
 #include "engine/core/error.h"
 
 namespace reel::cpu {
@@ -73,27 +74,6 @@ void for_field(DType dtype, F&& f) {
     else
       rule_error("{} elements are not supported", name_of(dtype));
   });
-}
-
-/// Fixes the gauge of the columns of v [m, n]: the component of largest modulus is real and positive. Rows of `partner`
-/// [n, width], if given, get the inverse phase, so that the product of both is unchanged.
-template <class T>
-void fix_gauge(std::int64_t m, std::int64_t n, T* v, std::int32_t* largest, T* partner = nullptr,
-               std::int64_t width = 0) {
-  for (std::int64_t j = 0; j < n; ++j) {
-    Real<T> top = 0;
-    for (std::int64_t i = 0; i < m; ++i) top = std::max(top, std::abs(v[i * n + j]));
-    std::int64_t k = 0;
-    while (std::abs(v[k * n + j]) < top * (1 - std::sqrt(epsilon<T>))) ++k;
-    largest[j] = static_cast<std::int32_t>(k);
-    const Real<T> size = std::abs(v[k * n + j]);
-    const T turn = v[k * n + j] / size;
-    T back = turn;
-    if constexpr (is_complex_type<T>) back = std::conj(turn);
-    for (std::int64_t i = 0; i < m; ++i) v[i * n + j] *= back;
-    v[k * n + j] = size;
-    for (std::int64_t i = 0; i < width; ++i) partner[j * width + i] *= turn;
-  }
 }
 
 /// Unpacks eigenvectors from LAPACK's real packing: columns x, y for the conjugate pair x + iy, x - iy.
@@ -185,7 +165,7 @@ std::int64_t Cpu::eig(const EigArgs& args) {
     for (std::int64_t b = 0; b < args.batch && n > 0; ++b) {
       Complex<T>* vectors = static_cast<Complex<T>*>(args.vectors) + b * n * n;
       eigen(n, static_cast<const T*>(args.a) + b * n * n, static_cast<Complex<T>*>(args.values) + b * n, vectors);
-      fix_gauge(n, n, vectors, args.largest + b * n);
+      for (std::int64_t j = 0; j < n; ++j) fix_gauge(vectors + j, n, n, args.largest + b * n + j);
       args.independent[b] = reciprocal_condition(n, vectors) > rounding<T>(n);
       dependent += args.independent[b] ? 0 : 1;
     }
@@ -214,7 +194,7 @@ void Cpu::eigh(const EighArgs& args) {
       std::copy(a, a + n * n, vectors);
       check_info(heevd(layout, 'V', 'L', size, vectors, size, static_cast<Real<T>*>(args.values) + b * n), "heevd", n,
                  n);
-      fix_gauge(n, n, vectors, args.largest + b * n);
+      for (std::int64_t j = 0; j < n; ++j) fix_gauge(vectors + j, n, n, args.largest + b * n + j);
     }
   });
 }
@@ -240,7 +220,10 @@ void Cpu::svd(const SvdArgs& args) {
       check_info(gesdd(layout, 'S', rows, columns, a.data(), columns, static_cast<Real<T>*>(args.s) + b * k, u,
                        std::min(rows, columns), vh, columns),
                  "gesdd", m, n);
-      fix_gauge(m, k, u, args.largest + b * k, vh, n);
+      for (std::int64_t j = 0; j < k; ++j) {
+        const T turn = fix_gauge(u + j, m, k, args.largest + b * k + j);
+        for (std::int64_t i = 0; i < n; ++i) vh[j * n + i] *= turn;
+      }
     }
   });
 }

@@ -1,6 +1,5 @@
 // Random fills with the generator of engine/core/random.h, which makes two values at a time.
-#include "engine/core/random.h"
-
+#include "backends/shared/random.h"
 #include "backends/cpu/cpu.h"
 #include "engine/core/error.h"
 
@@ -25,11 +24,7 @@ template <class T>
 void fill_floating(const RandomArgs& a) {
   if (a.distribution == Distribution::normal)
     return fill_with<T>(a, normal_pair, [&](double z) { return static_cast<T>(a.a + a.b * z); });
-  const T low = static_cast<T>(a.a), high = static_cast<T>(a.b);
-  fill_with<T>(a, uniform_pair, [&](double u) {
-    const T x = static_cast<T>(a.a + (a.b - a.a) * u);
-    return x >= high && low < high ? std::nextafter(high, low) : x;  // rounding must not reach the excluded bound
-  });
+  fill_with<T>(a, uniform_pair, [&](double u) { return uniform_between<T>(u, a.a, a.b); });
 }
 
 }  // namespace
@@ -41,7 +36,7 @@ void Cpu::random(const RandomArgs& args) {
     case Distribution::bernoulli:
       return fill_with<bool>(a, uniform_pair, [&](double u) { return u < a.a; });
     case Distribution::integers:
-      return fill_with<std::int32_t>(a, uniform_pair, [&](double u) { return whole_number(u, a.a, a.b); });
+      return fill_with<std::int32_t>(a, uniform_pair, [&](double u) { return integer_between(u, a.a, a.b); });
     default:
       return dispatch_floating(a.dtype, [&]<class T>(std::type_identity<T>) { fill_floating<T>(a); });
   }

@@ -4,7 +4,7 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/kernels/reduce_ops.h"
 #include "backends/cpu/simd/simd.h"
-#include "ops/functors/math.h"
+#include "backends/shared/lp_norm.h"
 
 namespace reel::cpu {
 
@@ -105,14 +105,13 @@ T largest_size(const T* x, std::int64_t n) {
   return reduce_run<MaxOp>(lane, lanes);
 }
 
-/// (sum |x|^p)^(1/p) of elements of `parts` components each. The elements are scaled by the largest first, so that no
-/// power over- or underflows; a power of two comes before that, since 1 / top itself may do so.
+/// (sum |x|^p)^(1/p) of elements of `parts` components each.
 template <std::int64_t parts, class T>
 T norm(const T* x, std::int64_t n, double p) {
   const T top = largest_size(x, parts * n);
   if (top == 0 || !std::isfinite(top)) return top;
-  const double two = std::ldexp(1.0, std::clamp(-std::ilogb(top), -1022, 1022)), one = 1 / (top * two);
-  const auto scaled = [&](std::int64_t i) { return x[i] * two * one; };
+  const LpScale scale = lp_scale(top);
+  const auto scaled = [&](std::int64_t i) { return x[i] * scale.two * scale.one; };
   const auto square = [&](std::int64_t i) { return scaled(i) * scaled(i); };
   if (p == 2) return static_cast<T>(top * std::sqrt(sum_of(parts * n, square)));
   const auto size = [&](std::int64_t i) {
@@ -122,10 +121,10 @@ T norm(const T* x, std::int64_t n, double p) {
       return std::sqrt(square(2 * i) + square(2 * i + 1));
   };
   const auto total = [&](auto power) { return sum_of(n, [&](std::int64_t i) { return power(size(i)); }); };
-  const int whole = p <= 64 ? static_cast<int>(p) : 0;
-  const double sum = p == 5       ? total([](double v) { return math::whole_power(v, 5); })  // this vectorizes
-                     : whole == p ? total([&](double v) { return math::whole_power(v, whole); })
-                                  : total([&](double v) { return std::pow(v, p); });
+  const int whole = whole_exponent(p);
+  const double sum = p == 5      ? total([](double v) { return math::whole_power(v, 5); })  // this vectorizes
+                     : whole > 0 ? total([&](double v) { return math::whole_power(v, whole); })
+                                 : total([&](double v) { return std::pow(v, p); });
   return static_cast<T>(top * std::pow(sum, 1 / p));
 }
 

@@ -1,8 +1,7 @@
 // Random fills with the generator of engine/core/random.h, two values at a time: bitwise equal to the CPU's, except for
 // the last digit of logarithms and cosines.
-#include "engine/core/random.h"
-
 #include "backends/cuda/kernels/elementwise.h"
+#include "backends/shared/random.h"
 
 namespace reel::cuda {
 
@@ -24,13 +23,7 @@ __global__ void fill_random(std::uint64_t seed, std::uint64_t stream, const doub
 template <class T>
 struct Between {
   double a, b;
-  __device__ T operator()(double u) const {
-    const T x = static_cast<T>(a + (b - a) * u), low = static_cast<T>(a), high = static_cast<T>(b);
-    if constexpr (sizeof(T) == 4)
-      return x >= high && low < high ? nextafterf(high, low) : x;  // rounding must not reach the excluded bound
-    else
-      return x >= high && low < high ? nextafter(high, low) : x;
-  }
+  __device__ T operator()(double u) const { return uniform_between<T>(u, a, b); }
 };
 template <class T>
 struct Normal {
@@ -43,7 +36,7 @@ struct Bernoulli {
 };
 struct Whole {
   double a, b;
-  __device__ std::int32_t operator()(double u) const { return whole_number(u, a, b); }
+  __device__ std::int32_t operator()(double u) const { return integer_between(u, a, b); }
 };
 
 }  // namespace

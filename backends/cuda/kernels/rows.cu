@@ -1,6 +1,7 @@
 // row_function: softmax and its relatives, standardize, norms. One warp or block for each row, with sums in double.
 #include "backends/cuda/kernels/elementwise.h"
 #include "backends/cuda/kernels/reduce_ops.h"
+#include "backends/shared/lp_norm.h"
 
 namespace reel::cuda {
 
@@ -29,15 +30,14 @@ struct RowGroup {
   }
 };
 
-/// (sum |x|^p)^(1/p) of elements of `parts` components each. The elements are scaled by the largest first, so that no
-/// power over- or underflows; a power of two comes before that, since 1 / top itself may do so.
+/// (sum |x|^p)^(1/p) of elements of `parts` components each.
 template <int parts, int width, class T>
 __device__ double norm(const RowGroup<width>& group, const T* x, std::int64_t n, double p) {
   const double top =
       group.template reduce<MaxOp>(parts * n, [&](std::int64_t i) { return ::fabs(static_cast<double>(x[i])); });
   const bool plain = top > 0 && ::isfinite(top);  // no early return: all threads must reach the barriers
-  const double two = plain ? ::ldexp(1.0, max(-1022, min(1022, -::ilogb(top)))) : 1, one = plain ? 1 / (top * two) : 1;
-  const auto scaled = [&](std::int64_t i) { return x[i] * two * one; };
+  const LpScale scale = plain ? lp_scale(top) : LpScale{1, 1};
+  const auto scaled = [&](std::int64_t i) { return x[i] * scale.two * scale.one; };
   const double sum = group.template reduce<SumOp>(n, [&](std::int64_t i) {
     double square;
     if constexpr (parts == 1)
@@ -46,8 +46,8 @@ __device__ double norm(const RowGroup<width>& group, const T* x, std::int64_t n,
       square = scaled(2 * i) * scaled(2 * i) + scaled(2 * i + 1) * scaled(2 * i + 1);
     if (p == 2) return square;
     const double size = parts == 1 ? ::fabs(scaled(i)) : ::sqrt(square);
-    const int whole = p <= 64 ? static_cast<int>(p) : 0;
-    return whole == p ? math::whole_power(size, whole) : ::pow(size, p);
+    const int whole = whole_exponent(p);
+    return whole > 0 ? math::whole_power(size, whole) : ::pow(size, p);
   });
   if (n == 0) return 0;
   return !plain ? top : top * (p == 2 ? ::sqrt(sum) : ::pow(sum, 1 / p));

@@ -6,32 +6,13 @@
 #include "backends/cuda/kernels/complex.h"
 #include "backends/cuda/runtime/faults.h"
 // Included after the complex type, so that the functors' math finds that type's functions.
-#include "ops/functors/math.h"
+#include "backends/shared/gauge.h"
 
 namespace reel::cuda {
 
-/// z|; the square of |z| would underflow for small z.
-template <class T>
-REEL_HD auto absolute(T z) {
-  using math::abs;
-  return abs(z);
-}
 template <class T>
 using Real = decltype(absolute(T()));
 
-template <class T>
-REEL_HD T conjugate(T z) {
-  if constexpr (is_complex_type<T>)
-    return T(z.real(), -z.imag());
-  else
-    return z;
-}
-/// z / |z|, and 1 for 0.
-template <class T>
-REEL_HD T phase_of(T z) {
-  const Real<T> size = absolute(z);
-  return size == 0 ? T(1) : math::over(z, T(size));
-}
 template <class R>
 REEL_HD bool is_finite(R x) {
   return x - x == R(0);
@@ -42,30 +23,6 @@ REEL_HD bool all_parts_finite(T z) {
     return is_finite(z.real()) && is_finite(z.imag());
   else
     return is_finite(z);
-}
-
-/// The index of the component of largest modulus; the first, if several are equal to a relative sqrt(epsilon).
-template <class T>
-REEL_HD std::int64_t largest_place(const T* v, std::int64_t n, std::int64_t step) {
-  using R = Real<T>;
-  R top = 0;
-  for (std::int64_t i = 0; i < n; ++i) top = absolute(v[i * step]) > top ? absolute(v[i * step]) : top;
-  const R near = top * (1 - std::sqrt(std::numeric_limits<R>::epsilon()));
-  std::int64_t k = 0;
-  while (k < n - 1 && absolute(v[k * step]) < near) ++k;
-  return k;
-}
-
-/// Multiplies a vector by a phase that makes its largest component real and positive; returns the inverse phase.
-template <class T>
-REEL_HD T turn(T* v, std::int64_t n, std::int64_t step, std::int32_t* place) {
-  const std::int64_t k = largest_place(v, n, step);
-  const Real<T> size = absolute(v[k * step]);
-  const T was = phase_of(v[k * step]), back = conjugate(was);
-  for (std::int64_t i = 0; i < n; ++i) v[i * step] = math::times(v[i * step], back);
-  v[k * step] = T(size);
-  *place = static_cast<std::int32_t>(k);
-  return was;
 }
 
 /// *flag = 1 if an element is not finite.
@@ -251,7 +208,7 @@ struct TakeHermitianVectors {
   std::int32_t* largest;
   REEL_HD void operator()(std::int64_t i) const {
     for (std::int64_t j = 0; j < n; ++j) vectors[j * n + i] = conjugate(packed[i * n + j]);
-    turn(vectors + i, n, n, largest + i);
+    fix_gauge(vectors + i, n, n, largest + i);
   }
 };
 
@@ -262,7 +219,7 @@ struct TurnSingular {
   T *u, *vh;
   std::int32_t* largest;
   REEL_HD void operator()(std::int64_t i) const {
-    const T was = turn(u + i, m, k, largest + i);
+    const T was = fix_gauge(u + i, m, k, largest + i);
     for (std::int64_t j = 0; j < n; ++j) vh[i * n + j] = math::times(vh[i * n + j], was);
   }
 };
@@ -298,7 +255,7 @@ struct TakeEigenvectors {
     const R scale = static_cast<R>(1 / std::sqrt(square));
     for (std::int64_t j = 0; j < n; ++j)
       vectors[j * n + i] = C(vectors[j * n + i].real() * scale, vectors[j * n + i].imag() * scale);
-    turn(vectors + i, n, n, largest + i);
+    fix_gauge(vectors + i, n, n, largest + i);
   }
 };
 

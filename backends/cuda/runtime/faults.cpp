@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "backends/cuda/cuda.h"
+#include "backends/shared/lookup.h"
 #include "engine/core/error.h"
 
 namespace reel::cuda {
@@ -34,8 +35,7 @@ std::string fault_text(const Lookup& lookup, FaultSlot slot) {
   const auto index = static_cast<std::int32_t>(static_cast<std::uint32_t>(slot));
   if (lookup.limit == Lookup::of_matrices) return "a matrix is singular, or not finite";
   if (lookup.limit < 0) return fmt::format("index {} at place {} is out of range", index, place);
-  if (lookup.limit == 0) return fmt::format("index {} at place {}, but there is nothing to look up", index, place);
-  return fmt::format("index {} at place {} is not in 0..{}", index, place, lookup.limit - 1);
+  return index_text(index, static_cast<std::int64_t>(place), lookup.limit);
 }
 
 void Faults::fetch(cudaStream_t stream) {
