@@ -125,7 +125,7 @@ std::string RunText::compute(int operand, std::int64_t shift) {
   if (call.kind == Kind::select) {
     made = fmt::format("{} ? {} : {}", x[0], x[1], x[2]);
   } else if (call.kind == Kind::cast) {
-    made = fmt::format("element_cast<{}>({})", type_name(call.to), x[0]);
+    made = fmt::format("reel::element_cast<{}>({})", type_name(call.to), x[0]);
   } else if (call.kind == Kind::zip && call.functor == index_of<MakeComplex, BinaryFunctors>) {
     made = fmt::format("make_complex({}, {})", x[0], x[1]);
   } else {
