@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 
+#include "backends/cpu/codegen/compiled_groups.h"
 #include "backends/cpu/kernels/fft_plans.h"
 #include "backends/cpu/threads/cores.h"
 #include "backends/cpu/threads/thread_pool.h"
@@ -31,7 +32,10 @@ class Cpu final : public Backend {
   void parallel(int parts, const std::function<void(int)>& f) override { pool_.run(parts, f); }
 
   bool fuses(const FusedCall&) override { return true; }
-  void resolve(FusedCall& call) override;
+  void resolve(FusedArgs& group) override;
+  void run(const LoweredLoop& loop, std::span<std::byte* const> buffers) override;
+  /// Ends compilations at the end of the program.
+  void stop_compiling() { groups_.stop(); }
   REEL_KERNELS(REEL_OVERRIDE)
   REEL_OTHER_KERNELS(REEL_OVERRIDE_OTHER)
 
@@ -46,6 +50,7 @@ class Cpu final : public Backend {
   FftPlans fft_plans_;
   int for_blas_ = 0;  // number of threads that OpenBLAS has buffers for
   ThreadPool pool_;
+  CompiledGroups groups_;
 };
 
 template <class F>

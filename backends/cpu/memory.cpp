@@ -7,6 +7,7 @@
 #include <new>
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/kernels/piece.h"
 #include "backends/cpu/memory_limit.h"
 #include "engine/core/error.h"
 
@@ -32,7 +33,8 @@ void* system_memory(std::size_t bytes) {
 Cpu::Cpu()
     : limit_(cpu::memory_limit()),
       allocator_(
-          system_memory, [](void* block, std::size_t) { std::free(block); }, false, limit_.bytes) {
+          system_memory, [](void* block, std::size_t) { std::free(block); }, false, limit_.bytes),
+      groups_(interpret) {
   openblas_set_num_threads(1);
   set_threads(1);
 }
@@ -75,7 +77,10 @@ void Cpu::write(void* device, const void* host, std::size_t bytes) {
 [[maybe_unused]] static const bool registered =
     register_backend("cpu", [](const std::string& rest) -> std::unique_ptr<Backend> {
       if (!rest.empty()) throw Error("device", "there is one cpu, called \"cpu\", got \"cpu" + rest + "\"");
-      return std::make_unique<Cpu>();
+      auto cpu = std::make_unique<Cpu>();
+      static Cpu* const made = cpu.get();
+      std::atexit([] { made->stop_compiling(); });
+      return cpu;
     });
 
 }  // namespace reel::cpu

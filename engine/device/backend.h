@@ -150,8 +150,8 @@ class Backend {
 #undef REEL_OTHER_KERNEL
   /// Can this call join a fusion group? Its operands have no indices yet.
   virtual bool fuses(const FusedCall&) { return false; }
-  /// Sets the kernel of a fused call, once before many runs.
-  virtual void resolve(FusedCall&) {}
+  /// Sets what a fusion group needs to run, once before many runs.
+  virtual void resolve(FusedArgs&) {}
   /// Runs a loop on buffers at these addresses: here step by step; a backend may have a kernel of its own for all
   /// steps. Values that a later step overwrites need not exist afterwards.
   virtual void run(const LoweredLoop& loop, std::span<std::byte* const> buffers);

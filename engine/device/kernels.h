@@ -106,6 +106,7 @@ struct FusedArgs {  // the calls in order, on all rows and columns; only argumen
   std::int64_t rows, columns;
   std::vector<FusedCall> calls;
   std::vector<FusedOperand> operands;
+  void* compiled = nullptr;  // set by Backend::resolve, as the calls' kernels
   void arrays(auto&& f) {
     for (FusedOperand& o : operands) f(o.data);
   }

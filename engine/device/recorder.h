@@ -27,7 +27,7 @@ class Recorder final : public Backend {
   bool runs_in_blocks() const override { return real_.runs_in_blocks(); }
   CostModel costs() const override { return real_.costs(); }
   bool fuses(const FusedCall& call) override { return real_.fuses(call); }
-  void resolve(FusedCall& call) override { real_.resolve(call); }
+  void resolve(FusedArgs& group) override { real_.resolve(group); }
   /// Blocks keep their addresses as long as the recorder lives.
   Storage* allocate(std::size_t bytes) override;
   void release(Storage*) override {}

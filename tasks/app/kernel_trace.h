@@ -29,9 +29,10 @@ class KernelTrace final : public Backend {
   void set_threads(int threads) override { device_.set_threads(threads); }
   int threads() const override { return device_.threads(); }
   bool runs_in_blocks() const override { return device_.runs_in_blocks(); }
+  CostModel costs() const override { return device_.costs(); }
   void parallel(int parts, const std::function<void(int)>& f) override { device_.parallel(parts, f); }
   bool fuses(const FusedCall& call) override { return device_.fuses(call); }
-  void resolve(FusedCall& call) override { device_.resolve(call); }
+  void resolve(FusedArgs& group) override { device_.resolve(group); }
   REEL_KERNELS(REEL_OVERRIDE)
   REEL_OTHER_KERNELS(REEL_OVERRIDE_OTHER)
 

@@ -14,17 +14,20 @@ inline void fused_by_cpu(const FusedArgs& a) {
   std::vector<FusedCall> calls(a.calls.begin(), a.calls.end());
   std::vector<FusedOperand> operands(a.operands.begin(), a.operands.end());
   std::vector<std::vector<std::byte>> rooms;
-  for (FusedCall& c : calls) cpu.resolve(c);
   for (FusedOperand& o : operands) {
     if (!o.local) continue;
     const std::int64_t n = whole ? FusedArgs::block : a.rows * a.columns;
     o.data = rooms.emplace_back(static_cast<std::size_t>(n) * o.element_bytes).data();
     if (!whole) o.row = a.columns, o.column = 1, o.local = false;
   }
-  if (whole) return cpu.fused({a.rows, a.columns, calls, operands});
+  const auto run = [&](FusedArgs group) {
+    cpu.resolve(group);
+    cpu.fused(group);
+  };
+  if (whole) return run({a.rows, a.columns, calls, operands});
   for (const FusedCall& c : calls) {
     if (c.kind != FusedCall::Kind::roll) {
-      cpu.fused({a.rows, a.columns, {c}, operands});
+      run({a.rows, a.columns, {c}, operands});
       continue;
     }
     const FusedOperand &in = operands[static_cast<std::size_t>(c.in[0])],

@@ -239,7 +239,7 @@ P* move(P* p, std::int64_t bytes) {
 
 }  // namespace
 
-void Cpu::resolve(FusedCall& call) {
+void resolve(FusedCall& call) {
   const auto functor = static_cast<std::size_t>(call.functor), dtype = static_cast<std::size_t>(call.dtype);
   switch (call.kind) {
     case FusedCall::Kind::map:

@@ -1,5 +1,5 @@
-// A fusion group of elementwise calls, block by block: all calls run on one block of elements, which stays in the L1
-// cache, then on the next block.
+// A fusion group of elementwise calls: compiled, or block by block: all calls run on one block of elements, which stays
+// in the L1 cache, then on the next block.
 #include <cstring>
 
 #include "backends/cpu/cpu.h"
@@ -71,7 +71,7 @@ struct Block {
 
 }  // namespace
 
-void Cpu::fused(const FusedArgs& args) {
+void interpret(const FusedArgs& args) {
   if (args.columns > FusedArgs::block) {
     for (std::int64_t r = 0; r < args.rows; ++r) {
       for (std::int64_t c = 0; c < args.columns; c += FusedArgs::block)
@@ -82,6 +82,24 @@ void Cpu::fused(const FusedArgs& args) {
     for (std::int64_t r = 0; r < args.rows; r += high)
       Block{args, r, 0, std::min(high, args.rows - r), args.columns}.run();
   }
+}
+
+void Cpu::resolve(FusedArgs& group) {
+  for (FusedCall& call : group.calls) cpu::resolve(call);
+  group.compiled = groups_.find(group);
+}
+
+void Cpu::fused(const FusedArgs& args) {
+  if (args.compiled) {
+    const auto f = static_cast<CompiledGroup*>(args.compiled)->function.load(std::memory_order_acquire);
+    if (f) return f(args);
+  }
+  interpret(args);
+}
+
+void Cpu::run(const LoweredLoop& loop, std::span<std::byte* const> buffers) {
+  groups_.runs(loop);
+  Backend::run(loop, buffers);
 }
 
 }  // namespace reel::cpu

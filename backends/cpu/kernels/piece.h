@@ -13,4 +13,9 @@ struct Piece {  // out[i] = f(a[i], b[i]), or c[i] ? a[i] : b[i], for i < n
 };
 using PieceKernel = void (*)(const Piece&);
 
+/// Sets the kernel of a call of a fusion group.
+void resolve(FusedCall& call);
+/// Runs a fusion group whose calls have their kernels.
+void interpret(const FusedArgs& args);
+
 }  // namespace reel::cpu

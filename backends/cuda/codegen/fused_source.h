@@ -3,7 +3,7 @@
 // without a GPU.
 #pragma once
 #include "backends/cuda/codegen/kernel_source.h"
-#include "backends/cuda/codegen/run_text.h"
+#include "backends/shared/run_text.h"
 
 namespace reel::cuda {
 

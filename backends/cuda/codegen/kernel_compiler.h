@@ -8,22 +8,6 @@
 
 namespace reel::cuda {
 
-/// A file cache of machine code by hash: $XDG_CACHE_HOME/reel/kernels, or below ~/.cache. Write failures are ignored;
-/// an incomplete file counts as missing.
-class KernelFiles {
- public:
-  /// `folder`: empty disables the cache.
-  explicit KernelFiles(std::string folder) : folder_(std::move(folder)) {}
-  static std::string usual_folder();
-  /// The code stored under this name, or an empty string.
-  std::string read(const std::string& name) const;
-  /// Writes atomically: other programs see the complete file or none.
-  void write(const std::string& name, const std::string& code) const;
-
- private:
-  std::string folder_;
-};
-
 class KernelCompiler {
  public:
   /// For GPUs of this compute capability, e.g. 90 for Hopper. Libraries are opened on first use.

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "backends/shared/kernel_files.h"
+
 namespace reel::cuda {
 
 struct KernelSource {
@@ -10,10 +12,6 @@ struct KernelSource {
   bool has_complex = false;  // needs libcu++'s headers, which ship with the toolkit
 };
 
-struct KernelHeader {
-  const char* name;
-  const char* text;
-};
 /// The project's headers that generated kernels include, embedded at build time.
 const std::vector<KernelHeader>& own_headers();
 

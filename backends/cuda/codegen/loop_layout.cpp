@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "backends/cuda/codegen/run_text.h"
 #include "backends/cuda/kernels/plan.h"
+#include "backends/shared/run_text.h"
 
 namespace reel::cuda {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backends/cuda/codegen/loop_text.h"
-#include "backends/cuda/codegen/run_text.h"
+#include "backends/shared/run_text.h"
 #include "engine/core/error.h"
 #include "ops/functors/binary.h"
 

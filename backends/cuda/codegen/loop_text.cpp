@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/cuda/codegen/run_text.h"
+#include "backends/shared/run_text.h"
 #include "engine/core/error.h"
 
 namespace reel::cuda {

@@ -1,6 +1,6 @@
 #include "backends/cuda/codegen/step_calls.h"
 
-#include "backends/cuda/codegen/run_text.h"
+#include "backends/shared/run_text.h"
 
 namespace reel::cuda {
 

@@ -327,7 +327,6 @@ void ShardLowering::add_group(const std::vector<int>& nodes) {
       add(node.out, blocks ? blocks_[block_of[node.out]] : Operand{}, full, true);
     }
     call.out = operand[node.out];
-    recorder_.resolve(call);
     run.calls.push_back(call);
     for (int s : node.in) {  // freed only now: kernels may read an argument again, so a result never overwrites one
       if (in_block[s] && last_use[s] == i) {
@@ -336,6 +335,7 @@ void ShardLowering::add_group(const std::vector<int>& nodes) {
       }
     }
   }
+  recorder_.resolve(run);
   out_.loop.calls.push_back({KernelCall::of<Kernel::fused>(run), std::move(operands)});
 }
 

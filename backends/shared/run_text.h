@@ -1,5 +1,5 @@
-// What a fusion group of elementwise calls computes for one element, as lines of C++ for generated kernels; the kernel
-// supplies the loads.
+// What a fusion group of elementwise calls computes, as lines of C++ for generated kernels: for one element, or for a
+// SIMD batch of them. The kernel supplies the loads.
 #pragma once
 #include <functional>
 #include <map>
@@ -8,7 +8,7 @@
 
 #include "engine/device/kernels.h"
 
-namespace reel::cuda {
+namespace reel {
 
 /// The dtype of a call's result.
 DType result_of_call(const FusedCall& call);
@@ -37,6 +37,9 @@ class RunText {
   /// belong to others. Lines start with `indent`.
   RunText(std::span<const FusedCall> calls, std::vector<DType> dtypes, std::vector<char> flat, std::int64_t columns,
           int numbers, Load load, std::string indent);
+  /// Values are SIMD batches V from here on, and the functor of call i is f<i>: for maps, zips and rolls of one
+  /// floating dtype.
+  void use_batches() { batches_ = true; }
 
   /// The name of an operand's value `shift` columns before; appends the lines that compute it to lines().
   std::string value(int operand, std::int64_t shift = 0);
@@ -55,7 +58,8 @@ class RunText {
   std::int64_t columns_;
   Load load_;
   std::string indent_, lines_;
+  bool batches_ = false;
   std::map<std::pair<int, std::int64_t>, std::string> names_;
 };
 
-}  // namespace reel::cuda
+}  // namespace reel

@@ -1,4 +1,4 @@
-#include "backends/cuda/codegen/run_text.h"
+#include "backends/shared/run_text.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "ops/functors/binary.h"
 #include "ops/functors/unary.h"
 
-namespace reel::cuda {
+namespace reel {
 
 namespace {
 
@@ -128,6 +128,9 @@ std::string RunText::compute(int operand, std::int64_t shift) {
     made = fmt::format("reel::element_cast<{}>({})", type_name(call.to), x[0]);
   } else if (call.kind == Kind::zip && call.functor == index_of<MakeComplex, BinaryFunctors>) {
     made = fmt::format("make_complex({}, {})", x[0], x[1]);
+  } else if (batches_) {
+    made = fmt::format("fixed(f{}({}{}{}))", i, x[0], call.kind == Kind::zip ? ", " : "", x[1]);
+    note = fmt::format("  // {}", functor_of(call).name);
   } else {
     std::string members;
     for (int k = 0; k < numbers_of(call); ++k) members += fmt::format("{}a.number[{}]", k ? ", " : "", number_[i] + k);
@@ -137,8 +140,9 @@ std::string RunText::compute(int operand, std::int64_t shift) {
     note = fmt::format("  // {}", functor_of(call).name);
   }
   std::string out = name(operand, shift);
-  lines_ += fmt::format("{}const {} {} = {};{}\n", indent_, type_name(dtype(operand)), out, made, note);
+  lines_ +=
+      fmt::format("{}const {} {} = {};{}\n", indent_, batches_ ? "V" : type_name(dtype(operand)), out, made, note);
   return out;
 }
 
-}  // namespace reel::cuda
+}  // namespace reel

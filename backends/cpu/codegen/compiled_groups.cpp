@@ -1,0 +1,167 @@
+#include "backends/cpu/codegen/compiled_groups.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+
+#include "backends/cpu/codegen/group_source.h"
+#include "backends/shared/run_text.h"
+#include "engine/core/random.h"
+
+namespace reel::cpu {
+
+namespace {
+
+/// Calls of elements after which a group is compiled: some tenths of a second of interpreting, as long as compiling
+/// takes.
+constexpr double enough = 2e9;
+
+template <class T>
+bool equal_bits(const T* a, const T* b, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (std::memcmp(a + i, b + i, sizeof(T)) != 0 && !(std::isnan(a[i]) && std::isnan(b[i]))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+CompiledGroups::CompiledGroups(Interpreter interpreter) : interpreter_(std::move(interpreter)) {
+  const char* const chosen = std::getenv("REEL_COMPILE");
+  off_ = chosen && chosen == std::string_view("off");
+  wait_ = chosen && chosen == std::string_view("wait");
+}
+
+CompiledGroup* CompiledGroups::find(const FusedArgs& args) {
+  if (off_) return nullptr;
+  std::string text = group_source(args);
+  if (text.empty()) return nullptr;
+  const std::lock_guard lock(mutex_);
+  auto& group = groups_[text];
+  if (!group) {
+    group = std::make_unique<CompiledGroup>();
+    group->text = std::move(text);
+  }
+  return group.get();
+}
+
+void CompiledGroups::runs(const LoweredLoop& loop) {
+  bool often = false;
+  const auto each = [&](auto&& f) {
+    for (const LoopCall& call : loop.calls) {
+      const FusedArgs* const args = call.kernel.as<Kernel::fused>();
+      if (args && args->compiled) f(*static_cast<CompiledGroup*>(args->compiled), *args);
+    }
+  };
+  each([&](CompiledGroup& group, const FusedArgs& args) {
+    if (group.asked) return;
+    const double work = static_cast<double>(loop.steps * args.rows * args.columns * std::ssize(args.calls));
+    often = often || group.work.fetch_add(work, std::memory_order_relaxed) + work > enough || wait_;
+  });
+  if (!often) return;
+  Groups groups;
+  {
+    const std::lock_guard lock(mutex_);
+    each([&](CompiledGroup& group, const FusedArgs& args) {
+      if (!group.asked.exchange(true)) groups.emplace_back(&group, args);
+    });
+  }
+  if (groups.empty()) return;
+  if (wait_)
+    compile(groups);
+  else
+    ask(std::move(groups));
+}
+
+void CompiledGroups::ask(Groups groups) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_) return;
+  waiting_.push_back(std::move(groups));
+  changed_.notify_one();
+  if (thread_.joinable()) return;
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error&) {  // the system has no more threads: the interpreter goes on
+    stopped_ = true;
+  }
+}
+
+void CompiledGroups::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return stopped_ || !waiting_.empty(); });
+    if (stopped_) return;
+    const Groups groups = std::move(waiting_.front());
+    waiting_.erase(waiting_.begin());
+    lock.unlock();
+    try {
+      compile(groups);
+    } catch (const std::exception&) {  // no memory, no files: the interpreter goes on
+    }
+    lock.lock();
+  }
+}
+
+void CompiledGroups::compile(const Groups& groups) {
+  const std::lock_guard one_at_a_time(compiling_);
+  std::vector<std::string> texts;
+  for (const auto& [group, args] : groups) texts.push_back(group->text);
+  const std::vector<GroupFunction> functions = compiler_.compile(texts);
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    const auto& [group, args] = groups[i];
+    if (same_bits(functions[i], args)) group->function.store(functions[i], std::memory_order_release);
+  }
+}
+
+/// Does the function compute what the interpreter does, on numbers at random? Another compiler may round otherwise.
+bool CompiledGroups::same_bits(GroupFunction f, FusedArgs args) const {
+  const std::vector<int> maker = makers_of(args.calls, args.operands.size());
+  const DType dtype = args.calls[0].dtype;
+  args.rows = 3;
+  const std::int64_t n = std::max(args.rows * args.columns, FusedArgs::block);
+  const std::size_t bytes = static_cast<std::size_t>(n) * size_of(dtype);
+  FusedArgs other = args;
+  Stream random(1, 1);
+  std::vector<std::vector<std::byte>> memory;
+  for (std::size_t o = 0; o < args.operands.size(); ++o) {
+    std::vector<std::byte>& first = memory.emplace_back(bytes);
+    dispatch_floating(dtype, [&]<class T>(std::type_identity<T>) {
+      T* const x = reinterpret_cast<T*>(first.data());
+      for (std::int64_t i = 0; i < n; ++i) {
+        const bool row = args.operands[o].local && i >= args.columns;  // a local argument is a row, repeated
+        x[i] = row ? x[i - args.columns] : static_cast<T>(8 * random.uniform() - 4);
+        if (i % 17 == 0 && !row) x[i] = static_cast<T>(i % 2 ? -0.0 : 0.0);
+        if (i % 29 == 0 && !row) x[i] *= static_cast<T>(1e20);
+      }
+    });
+    args.operands[o].data = first.data();
+    std::vector<std::byte>& second = memory.emplace_back(first);
+    other.operands[o].data = second.data();
+  }
+  interpreter_(args);
+  f(other);
+  for (std::size_t o = 0; o < args.operands.size(); ++o) {
+    if (maker[o] < 0 || args.operands[o].local) continue;
+    bool same = true;
+    dispatch_floating(dtype, [&]<class T>(std::type_identity<T>) {
+      same = equal_bits(reinterpret_cast<const T*>(args.operands[o].data),
+                        reinterpret_cast<const T*>(other.operands[o].data), n);
+    });
+    if (!same) return false;
+  }
+  return true;
+}
+
+void CompiledGroups::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  compiler_.stop();
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace reel::cpu

@@ -1,0 +1,57 @@
+// Fusion groups that run often are compiled while the interpreter runs them, and take over when they are ready. Their
+// bits are the interpreter's, so that nobody can tell when.
+#pragma once
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "backends/cpu/codegen/group_compiler.h"
+#include "engine/device/lowered_loop.h"
+
+namespace reel::cpu {
+
+/// A fusion group that can be compiled; it lives as long as the backend.
+struct CompiledGroup {
+  std::string text;
+  std::atomic<GroupFunction> function{nullptr};  // once it is compiled
+  std::atomic<double> work{0};                   // calls of elements so far
+  std::atomic<bool> asked{false};                // to be compiled
+};
+
+class CompiledGroups {
+ public:
+  using Interpreter = std::function<void(const FusedArgs&)>;
+  /// REEL_COMPILE in the environment: "off" compiles nothing, "wait" compiles before the first run.
+  explicit CompiledGroups(Interpreter interpreter);
+  CompiledGroups(const CompiledGroups&) = delete;
+  ~CompiledGroups() { stop(); }
+
+  /// The group of these calls; null: it cannot be compiled.
+  CompiledGroup* find(const FusedArgs& args);
+  /// Says that a loop runs. When it has run long enough, its groups are compiled.
+  void runs(const LoweredLoop& loop);
+  /// Ends a compilation, and compiles nothing more.
+  void stop();
+
+ private:
+  using Groups = std::vector<std::pair<CompiledGroup*, FusedArgs>>;
+  void ask(Groups groups);
+  void compile(const Groups& groups);
+  bool same_bits(GroupFunction f, FusedArgs args) const;
+  void work();
+
+  const Interpreter interpreter_;
+  bool off_ = false, wait_ = false;
+  GroupCompiler compiler_;
+  std::mutex compiling_, mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, std::unique_ptr<CompiledGroup>> groups_;  // by text
+  std::vector<Groups> waiting_;
+  bool stopped_ = false;
+  std::thread thread_;
+};
+
+}  // namespace reel::cpu

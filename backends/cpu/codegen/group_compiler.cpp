@@ -1,0 +1,164 @@
+#include "backends/cpu/codegen/group_compiler.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+extern char** environ;
+
+namespace reel::cpu {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What the compiled code depends on besides its text: the compiler's file, options, and what -march=native means here.
+std::string surroundings(const std::string& compiler) {
+  std::error_code failed;
+  std::string all =
+      fmt::format("{} {} {} {}\n", compiler, REEL_CPU_OPTIONS, fs::file_size(fs::canonical(compiler, failed), failed),
+                  fs::last_write_time(compiler, failed).time_since_epoch().count());
+  std::ifstream cpu("/proc/cpuinfo");
+  for (std::string line; std::getline(cpu, line) && !line.empty();) {  // of the first core
+    if (line.starts_with("model name") || line.starts_with("flags")) all += line;
+  }
+  for (const KernelHeader& h : own_headers()) all += h.text;
+  return all;
+}
+
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> out;
+  for (std::string word; stream >> word;) out.push_back(word);
+  return out;
+}
+
+/// A folder of its own, which goes with the object.
+class Folder {
+ public:
+  Folder() {
+    std::error_code failed;
+    std::string name = (fs::temp_directory_path(failed) / "reel-XXXXXX").string();
+    if (!failed && mkdtemp(name.data())) path = name;
+  }
+  Folder(const Folder&) = delete;
+  ~Folder() {
+    std::error_code failed;
+    if (!path.empty()) fs::remove_all(path, failed);
+  }
+  fs::path path;  // empty: it could not be made
+};
+
+bool write(const fs::path& path, const std::string& text) {
+  std::error_code failed;
+  fs::create_directories(path.parent_path(), failed);
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  return file.good();
+}
+
+/// Loads a shared library from memory, so that what was checked is what is loaded. Its file stays open: dlopen knows
+/// libraries by their names, which are those of open files here.
+void* load(const std::string& code) {
+  const int file = memfd_create("reel", MFD_CLOEXEC);
+  if (file < 0) return nullptr;
+  std::size_t done = 0;
+  while (done < code.size()) {
+    const ssize_t n = ::write(file, code.data() + done, code.size() - done);
+    if (n <= 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  void* const library =
+      done == code.size() ? dlopen(fmt::format("/proc/self/fd/{}", file).c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+  if (!library) close(file);
+  return library;
+}
+
+}  // namespace
+
+GroupCompiler::GroupCompiler(std::string folder, std::string compiler)
+    : files_(std::move(folder)), compiler_(compiler.empty() ? REEL_CPU_COMPILER : std::move(compiler)) {}
+
+std::vector<GroupFunction> GroupCompiler::compile(const std::vector<std::string>& texts) {
+  if (surroundings_.empty()) surroundings_ = surroundings(compiler_);
+  std::string all = "#include \"backends/cpu/codegen/device.h\"\n\n";
+  for (std::size_t i = 0; i < texts.size(); ++i) all += fmt::format("extern \"C\" void group{}{}\n", i, texts[i]);
+  const std::string name = hash_text(surroundings_ + all) + ".so";
+  std::string code = files_.read(name);
+  if (code.empty()) {
+    code = compile_anew(all);
+    if (code.empty()) return {};
+    files_.write(name, code);
+  }
+  void* const library = load(code);  // stays for the life of the process
+  std::vector<GroupFunction> functions;
+  for (std::size_t i = 0; library && i < texts.size(); ++i) {
+    const auto f = reinterpret_cast<GroupFunction>(dlsym(library, fmt::format("group{}", i).c_str()));
+    if (!f) return {};
+    functions.push_back(f);
+  }
+  return functions;
+}
+
+std::string GroupCompiler::compile_anew(const std::string& text) {
+  const Folder folder;
+  if (folder.path.empty() || !write(folder.path / "groups.cpp", text)) return {};
+  for (const KernelHeader& h : own_headers()) {
+    if (!write(folder.path / h.name, h.text)) return {};
+  }
+  std::vector<std::string> command{compiler_};
+  for (std::string& word : words(REEL_CPU_OPTIONS)) command.push_back(std::move(word));
+  for (const char* word : {"-w", "-shared", "-fPIC", "-o"}) command.emplace_back(word);
+  command.push_back(folder.path / "groups.so");
+  command.push_back("-I" + folder.path.string());
+  command.push_back(folder.path / "groups.cpp");
+  if (!run(command)) return {};
+  std::ifstream file(folder.path / "groups.so", std::ios::binary);
+  std::ostringstream code;
+  if (!(code << file.rdbuf())) return {};
+  ++compiled_;
+  return code.str();
+}
+
+/// Runs a command without a terminal. False: it failed, or stop() ended it.
+bool GroupCompiler::run(const std::vector<std::string>& command) {
+  if (stopped_) return false;
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  for (int stream = 0; stream < 3; ++stream)
+    posix_spawn_file_actions_addopen(&files, stream, "/dev/null", stream == 0 ? O_RDONLY : O_WRONLY, 0);
+  pid_t process = 0;
+  const bool started = posix_spawn(&process, arguments[0], &files, nullptr, arguments.data(), environ) == 0;
+  posix_spawn_file_actions_destroy(&files);
+  if (!started) return false;
+  process_ = process;
+  if (stopped_) kill(process, SIGKILL);
+  int status = 0;
+  pid_t ended = 0;
+  do {
+    ended = waitpid(process, &status, 0);
+  } while (ended < 0 && errno == EINTR);
+  process_ = 0;
+  return ended == process && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+void GroupCompiler::stop() {
+  stopped_ = true;
+  if (const pid_t process = process_) kill(process, SIGKILL);
+}
+
+}  // namespace reel::cpu

@@ -1,0 +1,42 @@
+// Compiles fusion groups with the system's C++ compiler, the one that Reel was built with, to functions of this
+// process.
+#pragma once
+#include <sys/types.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "backends/shared/kernel_files.h"
+#include "engine/device/kernels.h"
+
+namespace reel::cpu {
+
+/// The project's headers that compiled groups include, embedded at build time.
+const std::vector<KernelHeader>& own_headers();
+
+using GroupFunction = void (*)(const FusedArgs&);
+
+class GroupCompiler {
+ public:
+  /// `compiler`: a program's path; empty: that of Reel's own build.
+  explicit GroupCompiler(std::string folder = KernelFiles::usual_folder(), std::string compiler = {});
+  /// The functions group0, group1, ... that the texts define, from the cache or compiled now. Empty: there is no such
+  /// compiler, or it failed.
+  std::vector<GroupFunction> compile(const std::vector<std::string>& texts);
+  /// Ends a compilation on another thread; later ones fail.
+  void stop();
+  int compiled() const { return compiled_; }  // number of compilations, not read from the cache
+
+ private:
+  std::string compile_anew(const std::string& text);
+  bool run(const std::vector<std::string>& command);
+
+  KernelFiles files_;
+  std::string compiler_, surroundings_;
+  int compiled_ = 0;
+  std::atomic<bool> stopped_{false};
+  std::atomic<pid_t> process_{0};
+};
+
+}  // namespace reel::cpu

@@ -1,0 +1,236 @@
+// Compiled fusion groups compute what the interpreter does, to the last bit; and what becomes of their files.
+#include <filesystem>
+#include <fstream>
+
+#include "backends/cpu/codegen/group_compiler.h"
+#include "backends/cpu/codegen/group_source.h"
+#include "tests/support/check.h"
+#include "tests/support/fused_runs.h"
+#include "tests/support/temp_dir.h"
+
+using namespace reel;
+using namespace reel::test;
+using cpu::GroupCompiler, cpu::GroupFunction, cpu::group_source;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A group of one floating dtype at random, with every kind of operand, and rolls.
+class Group {
+ public:
+  Group(std::uint64_t seed, DType dtype, std::int64_t rows, std::int64_t columns, int calls)
+      : run_(rows, columns, seed) {
+    const auto number = [&](std::int64_t row, std::int64_t column, std::int64_t skip = 0) {
+      operands_.push_back(run_.add(dtype, row, column, false, skip));
+    };
+    number(columns, 1, run_.pick(3));
+    number(columns, 1);
+    number(0, 1);
+    number(1, 0);
+    number(0, 0);
+    if (2 * columns <= FusedArgs::block) add_repeated(dtype);
+    const std::size_t broadcast = operands_.size();  // from 2 to here: arguments of zip alone
+    for (int i = 0; i < calls; ++i) {
+      const auto any = [&](bool full) {
+        while (true) {
+          const auto o = static_cast<std::size_t>(run_.pick(std::ssize(operands_)));
+          if (!full || o < 2 || o >= broadcast) return operands_[o];
+        }
+      };
+      const bool local = run_.pick(2) == 0 && i + 1 < calls;
+      const auto zip = [&](auto f) { operands_.push_back(run_.zip(f, any(true), any(false), local)); };
+      const auto map = [&](auto f) { operands_.push_back(run_.map(f, any(true), local)); };
+      switch (run_.pick(columns <= FusedArgs::block ? 12 : 11)) {  // a block must hold whole rows to be rolled
+        case 0:
+          zip(Add{});
+          break;
+        case 1:
+          zip(Mul{});
+          break;
+        case 2:
+          zip(Sub{});
+          break;
+        case 3:
+          zip(TanhBackward{});
+          break;
+        case 4:
+          zip(SigmoidBackward{});
+          break;
+        case 5:
+          zip(Maximum{});
+          break;
+        case 6:
+          map(Tanh{});
+          break;
+        case 7:
+          map(Sigmoid{});
+          break;
+        case 8:
+          map(Relu{});
+          break;
+        case 9:
+          map(Affine{0.7, -0.3});
+          break;
+        case 10:
+          map(Exp{});
+          break;
+        default:
+          operands_.push_back(run_.roll(any(true), run_.pick(columns), local));
+      }
+    }
+  }
+
+  std::string text() const { return group_source(run_.args()); }
+  /// Do the interpreter and the function make the same of the same memory?
+  bool same(GroupFunction f) {
+    const auto start = run_.memory();
+    FusedArgs args = run_.args();
+    backend("cpu").resolve(args);
+    backend("cpu").fused(args);
+    const auto wanted = run_.results();
+    run_.restore(start);
+    const bool changes = run_.results() != wanted;
+    f(run_.args());
+    return changes && run_.results() == wanted;
+  }
+
+ private:
+  /// A row, repeated for a block, as loops have their biases.
+  void add_repeated(DType dtype) {
+    const int row = run_.add(dtype, 0, 1, false);
+    const FusedOperand from = run_.operands[static_cast<std::size_t>(row)];
+    const auto bytes = static_cast<std::size_t>(run_.columns) * from.element_bytes;
+    repeated_.resize(static_cast<std::size_t>(FusedArgs::block / run_.columns) * bytes);
+    for (std::size_t at = 0; at < repeated_.size(); at += bytes)
+      std::copy_n(from.data, bytes, repeated_.begin() + static_cast<std::ptrdiff_t>(at));
+    run_.operands[static_cast<std::size_t>(row)] = {repeated_.data(), run_.columns, 1, from.element_bytes, true};
+    operands_.push_back(row);
+  }
+
+  FusedRunMaker run_;
+  std::vector<int> operands_;
+  std::vector<std::byte> repeated_;
+};
+
+std::vector<std::string> simple_texts() {
+  FusedRunMaker run(2, 32, 1);
+  run.map(Tanh{}, run.add_full(DType::f32, false), false);
+  return {group_source(run.args())};
+}
+
+}  // namespace
+
+TEST_CASE("groups at random: a compiled group gives the interpreter's bits") {
+  const TempDir folder;
+  GroupCompiler compiler(folder / "cache");
+  std::vector<std::unique_ptr<Group>> groups;
+  std::vector<std::string> texts;
+  std::uint64_t seed = 0;
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const std::int64_t columns : {1, 2, 7, 16, 17, 33, 128, 500, 1031}) {
+      for (const int calls : {1, 5, 14}) {
+        ++seed;
+        auto group = std::make_unique<Group>(seed, dtype, 1 + static_cast<std::int64_t>(seed % 7), columns, calls);
+        if (std::string text = group->text(); !text.empty()) {
+          texts.push_back(std::move(text));
+          groups.push_back(std::move(group));
+        }
+      }
+    }
+  }
+  CHECK(groups.size() > 40);
+  const std::vector<GroupFunction> functions = compiler.compile(texts);
+  REQUIRE(functions.size() == texts.size());
+  for (std::size_t i = 0; i < groups.size(); ++i) CHECK_MESSAGE(groups[i]->same(functions[i]), texts[i]);
+}
+
+TEST_CASE("all functions of real numbers") {
+  const TempDir folder;
+  GroupCompiler compiler(folder / "cache");
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const auto all = all_functions(dtype, 3, 37);
+    // One group for each function: what the compiler does not see together it cannot contract.
+    std::vector<std::string> texts;
+    std::vector<FusedArgs> args;
+    for (const FusedCall& call : all->calls) {
+      const FusedArgs one{all->rows, all->columns, {call}, all->operands};
+      if (std::string text = group_source(one); !text.empty()) {
+        texts.push_back(std::move(text));
+        args.push_back(one);
+      }
+    }
+    CHECK(texts.size() > 40);
+    const std::vector<GroupFunction> functions = compiler.compile(texts);
+    REQUIRE(functions.size() == texts.size());
+    const auto start = all->memory();
+    const auto wanted = all->cpu_fallback();
+    all->restore(start);
+    for (std::size_t i = 0; i < args.size(); ++i) functions[i](args[i]);
+    std::size_t same = 0, k = 0;
+    const auto got = all->results();
+    for (const FusedCall& call : all->calls) {
+      const FusedArgs one{all->rows, all->columns, {call}, all->operands};
+      if (!group_source(one).empty()) {
+        CAPTURE(call.functor);
+        CHECK(got[k] == wanted[k]);
+        ++same;
+      }
+      ++k;
+    }
+    CHECK(same == texts.size());
+  }
+}
+
+TEST_CASE("compiled once; damaged, shortened and foreign files are compiled anew") {
+  const TempDir folder;
+  const std::string cache = folder / "cache";
+  const auto compiled = [&] {
+    GroupCompiler compiler(cache);
+    CHECK(compiler.compile(simple_texts()).size() == 1);
+    return compiler.compiled();
+  };
+  CHECK(compiled() == 1);
+  CHECK(compiled() == 0);
+  const std::string file = fs::directory_iterator(cache)->path();
+  const auto rewrite = [&](auto&& change) {
+    std::ifstream in(file, std::ios::binary);
+    std::string all(std::istreambuf_iterator<char>(in), {});
+    change(all);
+    std::ofstream(file, std::ios::binary) << all;
+  };
+  rewrite([](std::string& s) { s[s.size() / 2] = static_cast<char>(s[s.size() / 2] ^ 1); });
+  CHECK(compiled() == 1);
+  rewrite([](std::string& s) { s.resize(s.size() - 100); });
+  CHECK(compiled() == 1);
+  rewrite([](std::string& s) { s = "not ours"; });
+  CHECK(compiled() == 1);
+  rewrite([](std::string& s) { s.clear(); });
+  CHECK(compiled() == 1);
+  CHECK(compiled() == 0);
+}
+
+TEST_CASE("without a compiler there is nothing; without a cache there are functions") {
+  const TempDir folder;
+  CHECK(GroupCompiler(folder / "cache", folder / "no-such-compiler").compile(simple_texts()).empty());
+  CHECK(GroupCompiler(folder / "cache", "/bin/false").compile(simple_texts()).empty());
+  CHECK(GroupCompiler("/proc/1/none").compile(simple_texts()).size() == 1);
+  CHECK(GroupCompiler("").compile(simple_texts()).size() == 1);
+  GroupCompiler stopped(folder / "cache");
+  stopped.stop();
+  CHECK(stopped.compile(simple_texts()).empty());
+}
+
+TEST_CASE("the oldest files go when the cache is full") {
+  const TempDir folder;
+  const KernelFiles all(folder / "cache"), files(folder / "cache", 1000);
+  for (int i = 0; i < 8; ++i) {
+    all.write(fmt::format("{}.so", i), std::string(200, static_cast<char>('a' + i)));
+    fs::last_write_time(folder / fmt::format("cache/{}.so", i), fs::file_time_type() + std::chrono::seconds(i));
+  }
+  files.write("last.so", std::string(200, 'z'));
+  CHECK(files.read("last.so") == std::string(200, 'z'));
+  CHECK(files.read("0.so").empty());
+  std::uintmax_t bytes = 0;
+  for (const auto& entry : fs::directory_iterator(folder / "cache")) bytes += entry.file_size();
+  CHECK(bytes <= 1000);
+}
