@@ -225,7 +225,8 @@ TEST_CASE("the oldest files go when the cache is full") {
   const KernelFiles all(folder / "cache"), files(folder / "cache", 1000);
   for (int i = 0; i < 8; ++i) {
     all.write(fmt::format("{}.so", i), std::string(200, static_cast<char>('a' + i)));
-    fs::last_write_time(folder / fmt::format("cache/{}.so", i), fs::file_time_type() + std::chrono::seconds(i));
+    fs::last_write_time(folder / fmt::format("cache/{}.so", i),
+                        fs::file_time_type::clock::now() - std::chrono::hours(10 - i));
   }
   files.write("last.so", std::string(200, 'z'));
   CHECK(files.read("last.so") == std::string(200, 'z'));
