@@ -47,6 +47,7 @@ ScanResult scan(const Step& step, const Tensors& state, const Tensors& xs, const
     next.state.insert(next.state.end(), next.y.begin(), next.y.end());
     return next.state;
   });
+  if (traced.program.values.empty()) return {};  // a step that takes nothing and returns nothing
   const Signature signature{.carries = static_cast<int>(state.size()),
                             .length = length,
                             .reverse = options.reverse,

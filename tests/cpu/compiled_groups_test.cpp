@@ -189,7 +189,9 @@ TEST_CASE("compiled once; damaged, shortened and foreign files are compiled anew
     CHECK(compiler.compile(simple_texts()).size() == 1);
     return compiler.compiled();
   };
+  CHECK(GroupCompiler(cache).cached(simple_texts()).empty());
   CHECK(compiled() == 1);
+  CHECK(GroupCompiler(cache).cached(simple_texts()).size() == 1);
   CHECK(compiled() == 0);
   const std::string file = fs::directory_iterator(cache)->path();
   const auto rewrite = [&](auto&& change) {

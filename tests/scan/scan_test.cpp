@@ -256,6 +256,10 @@ TEST_CASE("one step, no step, no inputs, only the last state") {
   const Tensor nothing = Tensor::zeros({0, 2, 3}, DType::f64);
   CHECK(scan(free, {h}, {nothing}).ys[0].shape() == Shape{0, 2, 3});
   CHECK(unroll(free, {h}, {nothing}).ys[0].shape() == Shape{0, 2, 3});
+  const Step idle = [](const Tensors&, const Tensors&) { return Next{{}, {}}; };
+  CHECK(scan(idle, {}, {}, {.length = 3}).ys.empty());
+  const Step ones = [](const Tensors&, const Tensors&) { return Next{{}, {Tensor::full({2}, 1)}}; };
+  CHECK(scan(ones, {}, {}, {.length = 3}).ys[0].values<float>() == std::vector<float>(6, 1));
   CHECK(difference(grad({sum(none.last[0])}, Tensors{h})[0], Tensor::full({2, 3}, 1, DType::f64)) == 0);
 }
 

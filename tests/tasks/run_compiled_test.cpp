@@ -54,3 +54,10 @@ TEST_CASE("a folder that cannot be written and a compiler that cannot run change
   CHECK_MESSAGE(none.code == 0, none.err);
   CHECK(train_losses(dir / "usual") == train_losses(dir / "none"));
 }
+
+TEST_CASE("REEL_COMPILE takes two words") {
+  const TempDir dir;
+  const Result r = train(dir, "rnn", "out", "on", "1");
+  CHECK(r.code != 0);
+  CHECK(contains(r.err, "it is \"off\", \"wait\" or not set, got \"on\""));
+}

@@ -1,5 +1,6 @@
 #include "backends/cpu/codegen/compiled_groups.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -8,15 +9,16 @@
 
 #include "backends/cpu/codegen/group_source.h"
 #include "backends/shared/run_text.h"
+#include "engine/core/error.h"
 #include "engine/core/random.h"
 
 namespace reel::cpu {
 
 namespace {
 
-/// Calls of elements after which a group is compiled: some tenths of a second of interpreting, as long as compiling
-/// takes.
-constexpr double enough = 2e9;
+// Calls of elements after which a group is looked up in the cache, which takes some milliseconds; and compiled: some
+// tenths of a second of interpreting, when compiling takes about one.
+constexpr double some = 5e7, enough = 1e9;
 
 template <class T>
 bool equal_bits(const T* a, const T* b, std::int64_t n) {
@@ -26,12 +28,21 @@ bool equal_bits(const T* a, const T* b, std::int64_t n) {
   return true;
 }
 
+std::vector<std::string> texts_of(const auto& groups) {
+  std::vector<std::string> texts;
+  for (const auto& [group, args] : groups) texts.push_back(group->text);
+  return texts;
+}
+
 }  // namespace
 
 CompiledGroups::CompiledGroups(Interpreter interpreter) : interpreter_(std::move(interpreter)) {
-  const char* const chosen = std::getenv("REEL_COMPILE");
-  off_ = chosen && chosen == std::string_view("off");
-  wait_ = chosen && chosen == std::string_view("wait");
+  const char* const set = std::getenv("REEL_COMPILE");
+  const std::string_view mode = set ? set : "";
+  off_ = mode == "off";
+  wait_ = mode == "wait";
+  if (!off_ && !wait_ && !mode.empty())
+    throw Error("REEL_COMPILE", fmt::format("it is \"off\", \"wait\" or not set, got \"{}\"", mode));
 }
 
 CompiledGroup* CompiledGroups::find(const FusedArgs& args) {
@@ -48,7 +59,7 @@ CompiledGroup* CompiledGroups::find(const FusedArgs& args) {
 }
 
 void CompiledGroups::runs(const LoweredLoop& loop) {
-  bool often = false;
+  bool look = false, often = false;
   const auto each = [&](auto&& f) {
     for (const LoopCall& call : loop.calls) {
       const FusedArgs* const args = call.kernel.as<Kernel::fused>();
@@ -56,19 +67,20 @@ void CompiledGroups::runs(const LoweredLoop& loop) {
     }
   };
   each([&](CompiledGroup& group, const FusedArgs& args) {
-    if (group.asked) return;
-    const double work = static_cast<double>(loop.steps * args.rows * args.columns * std::ssize(args.calls));
-    often = often || group.work.fetch_add(work, std::memory_order_relaxed) + work > enough || wait_;
+    if (group.asked || group.function) return;
+    const double more = static_cast<double>(loop.steps * args.rows * args.columns * std::ssize(args.calls)),
+                 work = group.work.fetch_add(more, std::memory_order_relaxed) + more;
+    const bool now = wait_ || work > enough;
+    if (now ? !group.asked.exchange(true) : work > some && !group.looked_up.exchange(true)) (now ? often : look) = true;
   });
-  if (!often) return;
-  Groups groups;
-  {
-    const std::lock_guard lock(mutex_);
-    each([&](CompiledGroup& group, const FusedArgs& args) {
-      if (!group.asked.exchange(true)) groups.emplace_back(&group, args);
-    });
-  }
-  if (groups.empty()) return;
+  if (!look && !often) return;
+  Groups groups;  // all of the loop, so that it is one file, whichever group was first
+  each([&](CompiledGroup& group, const FusedArgs& args) {
+    const auto same = [&](const auto& known) { return known.first == &group; };
+    if (std::none_of(groups.begin(), groups.end(), same)) groups.emplace_back(&group, args);
+  });
+  if (!often) return look_up(groups);
+  for (const auto& [group, args] : groups) group->asked = true;
   if (wait_)
     compile(groups);
   else
@@ -106,12 +118,19 @@ void CompiledGroups::work() {
 
 void CompiledGroups::compile(const Groups& groups) {
   const std::lock_guard one_at_a_time(compiling_);
-  std::vector<std::string> texts;
-  for (const auto& [group, args] : groups) texts.push_back(group->text);
-  const std::vector<GroupFunction> functions = compiler_.compile(texts);
+  take(groups, compiler_.compile(texts_of(groups)));
+}
+
+void CompiledGroups::look_up(const Groups& groups) {
+  const std::unique_lock one_at_a_time(compiling_, std::try_to_lock);
+  if (one_at_a_time) take(groups, compiler_.cached(texts_of(groups)));
+}
+
+void CompiledGroups::take(const Groups& groups, const std::vector<GroupFunction>& functions) {
   for (std::size_t i = 0; i < functions.size(); ++i) {
     const auto& [group, args] = groups[i];
-    if (same_bits(functions[i], args)) group->function.store(functions[i], std::memory_order_release);
+    if (!group->function && same_bits(functions[i], args))
+      group->function.store(functions[i], std::memory_order_release);
   }
 }
 

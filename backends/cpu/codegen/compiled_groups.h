@@ -18,6 +18,7 @@ struct CompiledGroup {
   std::string text;
   std::atomic<GroupFunction> function{nullptr};  // once it is compiled
   std::atomic<double> work{0};                   // calls of elements so far
+  std::atomic<bool> looked_up{false};            // in the cache
   std::atomic<bool> asked{false};                // to be compiled
 };
 
@@ -31,7 +32,7 @@ class CompiledGroups {
 
   /// The group of these calls; null: it cannot be compiled.
   CompiledGroup* find(const FusedArgs& args);
-  /// Says that a loop runs. When it has run long enough, its groups are compiled.
+  /// Says that a loop runs. After a while its groups are looked up in the cache, and when it has run long, compiled.
   void runs(const LoweredLoop& loop);
   /// Ends a compilation, and compiles nothing more.
   void stop();
@@ -40,6 +41,8 @@ class CompiledGroups {
   using Groups = std::vector<std::pair<CompiledGroup*, FusedArgs>>;
   void ask(Groups groups);
   void compile(const Groups& groups);
+  void look_up(const Groups& groups);
+  void take(const Groups& groups, const std::vector<GroupFunction>& functions);
   bool same_bits(GroupFunction f, FusedArgs args) const;
   void work();
 

@@ -68,9 +68,9 @@ bool write(const fs::path& path, const std::string& text) {
   return file.good();
 }
 
-/// Loads a shared library from memory, so that what was checked is what is loaded. Its file stays open: dlopen knows
-/// libraries by their names, which are those of open files here.
-void* load(const std::string& code) {
+/// Loads a shared library from memory, so that what was checked is what is loaded, for the life of the process. Its
+/// file stays open: dlopen knows libraries by their names, which are those of open files here.
+void* load_library(const std::string& code) {
   const int file = memfd_create("reel", MFD_CLOEXEC);
   if (file < 0) return nullptr;
   std::size_t done = 0;
@@ -85,25 +85,11 @@ void* load(const std::string& code) {
   return library;
 }
 
-}  // namespace
-
-GroupCompiler::GroupCompiler(std::string folder, std::string compiler)
-    : files_(std::move(folder)), compiler_(compiler.empty() ? REEL_CPU_COMPILER : std::move(compiler)) {}
-
-std::vector<GroupFunction> GroupCompiler::compile(const std::vector<std::string>& texts) {
-  if (surroundings_.empty()) surroundings_ = surroundings(compiler_);
-  std::string all = "#include \"backends/cpu/codegen/device.h\"\n\n";
-  for (std::size_t i = 0; i < texts.size(); ++i) all += fmt::format("extern \"C\" void group{}{}\n", i, texts[i]);
-  const std::string name = hash_text(surroundings_ + all) + ".so";
-  std::string code = files_.read(name);
-  if (code.empty()) {
-    code = compile_anew(all);
-    if (code.empty()) return {};
-    files_.write(name, code);
-  }
-  void* const library = load(code);  // stays for the life of the process
+/// The functions group0, group1, ... of a shared library; empty if it cannot be loaded.
+std::vector<GroupFunction> load(const std::string& code, std::size_t count) {
+  void* const library = code.empty() ? nullptr : load_library(code);
   std::vector<GroupFunction> functions;
-  for (std::size_t i = 0; library && i < texts.size(); ++i) {
+  for (std::size_t i = 0; library && i < count; ++i) {
     const auto f = reinterpret_cast<GroupFunction>(dlsym(library, fmt::format("group{}", i).c_str()));
     if (!f) return {};
     functions.push_back(f);
@@ -111,9 +97,36 @@ std::vector<GroupFunction> GroupCompiler::compile(const std::vector<std::string>
   return functions;
 }
 
-std::string GroupCompiler::compile_anew(const std::string& text) {
+}  // namespace
+
+GroupCompiler::GroupCompiler(std::string folder, std::string compiler)
+    : files_(std::move(folder)), compiler_(compiler.empty() ? REEL_CPU_COMPILER : std::move(compiler)) {}
+
+std::string GroupCompiler::source(const std::vector<std::string>& texts) const {
+  std::string all = "#include \"backends/cpu/codegen/device.h\"\n\n";
+  for (std::size_t i = 0; i < texts.size(); ++i) all += fmt::format("extern \"C\" void group{}{}\n", i, texts[i]);
+  return all;
+}
+
+std::string GroupCompiler::name_of(const std::string& source) {
+  if (surroundings_.empty()) surroundings_ = surroundings(compiler_);
+  return hash_text(surroundings_ + source) + ".so";
+}
+
+std::vector<GroupFunction> GroupCompiler::cached(const std::vector<std::string>& texts) {
+  return load(files_.read(name_of(source(texts))), texts.size());
+}
+
+std::vector<GroupFunction> GroupCompiler::compile(const std::vector<std::string>& texts) {
+  if (std::vector<GroupFunction> known = cached(texts); !known.empty()) return known;
+  const std::string text = source(texts), code = compile_anew(text);
+  if (!code.empty()) files_.write(name_of(text), code);
+  return load(code, texts.size());
+}
+
+std::string GroupCompiler::compile_anew(const std::string& source) {
   const Folder folder;
-  if (folder.path.empty() || !write(folder.path / "groups.cpp", text)) return {};
+  if (folder.path.empty() || !write(folder.path / "groups.cpp", source)) return {};
   for (const KernelHeader& h : own_headers()) {
     if (!write(folder.path / h.name, h.text)) return {};
   }

@@ -24,12 +24,16 @@ class GroupCompiler {
   /// The functions group0, group1, ... that the texts define, from the cache or compiled now. Empty: there is no such
   /// compiler, or it failed.
   std::vector<GroupFunction> compile(const std::vector<std::string>& texts);
+  /// The same, but only from the cache.
+  std::vector<GroupFunction> cached(const std::vector<std::string>& texts);
   /// Ends a compilation on another thread; later ones fail.
   void stop();
   int compiled() const { return compiled_; }  // number of compilations, not read from the cache
 
  private:
-  std::string compile_anew(const std::string& text);
+  std::string source(const std::vector<std::string>& texts) const;
+  std::string name_of(const std::string& source);
+  std::string compile_anew(const std::string& source);
   bool run(const std::vector<std::string>& command);
 
   KernelFiles files_;
