@@ -26,8 +26,7 @@ class Writer {
     run_.use_batches();
   }
 
-  /// Is it one floating dtype throughout, and no value is needed at so many shifts that computing it again would not
-  /// pay?
+  /// Is it of one floating dtype throughout?
   bool possible() const {
     const DType dtype = dtypes_[0];
     const auto fits = [&](const FusedCall& c) {
@@ -45,6 +44,7 @@ class Writer {
       stores += fmt::format("      store(part, {}, p{}, c, columns);\n", value, o);
       row_ += fmt::format("    T* const p{0} = reinterpret_cast<T*>(args.operands[{0}].data) + r * columns;\n", o);
     }
+    // A value that is needed at several shifts is computed for each of them.
     const auto lines = std::count(run_.lines().begin(), run_.lines().end(), '\n');
     if (lines > 2 * static_cast<std::ptrdiff_t>(args_.calls.size())) return {};
     const char* type = type_name(dtypes_[0]);
