@@ -1,9 +1,11 @@
 // Compiled fusion groups compute what the interpreter does, to the last bit; and what becomes of their files.
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
-#include "backends/cpu/codegen/group_compiler.h"
+#include "backends/cpu/codegen/compiled_groups.h"
 #include "backends/cpu/codegen/group_source.h"
+#include "backends/cpu/kernels/piece.h"
 #include "tests/support/check.h"
 #include "tests/support/fused_runs.h"
 #include "tests/support/temp_dir.h"
@@ -130,7 +132,8 @@ TEST_CASE("groups at random: a compiled group gives the interpreter's bits") {
     for (const std::int64_t columns : {1, 2, 7, 16, 17, 33, 128, 500, 1031}) {
       for (const int calls : {1, 5, 14}) {
         ++seed;
-        auto group = std::make_unique<Group>(seed, dtype, 1 + static_cast<std::int64_t>(seed % 7), columns, calls);
+        auto group = std::make_unique<Group>(seed, dtype, seed % 5 == 0 ? 40 : 1 + static_cast<std::int64_t>(seed % 7),
+                                             columns, calls);
         if (std::string text = group->text(); !text.empty()) {
           texts.push_back(std::move(text));
           groups.push_back(std::move(group));
@@ -236,4 +239,41 @@ TEST_CASE("the oldest files go when the cache is full") {
   std::uintmax_t bytes = 0;
   for (const auto& entry : fs::directory_iterator(folder / "cache")) bytes += entry.file_size();
   CHECK(bytes <= 1000);
+}
+
+TEST_CASE("a loop's groups take over when they are compiled, and only with the interpreter's bits") {
+  const TempDir folder;
+  setenv("XDG_CACHE_HOME", (folder / "cache").c_str(), 1);
+  const auto run = all_functions(DType::f32, 4, 40);
+  FusedArgs args{run->rows, run->columns, {run->calls[0]}, run->operands};
+  backend("cpu").resolve(args);
+  /// Does the group have a function after a loop of so many steps?
+  const auto takes = [&](const char* mode, const cpu::CompiledGroups::Interpreter& interpreter, std::int64_t steps,
+                         int seconds) {
+    setenv("REEL_COMPILE", mode, 1);
+    cpu::CompiledGroups groups(interpreter);
+    cpu::CompiledGroup* const group = groups.find(args);
+    REQUIRE((group != nullptr) == (mode != std::string("off")));
+    args.compiled = group;
+    LoweredLoop loop{steps, {}, {{KernelCall::of<Kernel::fused>(args), {}}}};
+    groups.runs(loop);
+    for (int i = 0; group && !group->function && i < 100 * seconds; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return group && group->function;
+  };
+  const auto wrong = [](const FusedArgs& a) {
+    cpu::interpret(a);
+    *reinterpret_cast<float*>(a.operands[static_cast<std::size_t>(a.calls[0].out)].data) += 1;
+  };
+  CHECK(!takes("off", cpu::interpret, 1 << 30, 0));
+  CHECK(!takes("", cpu::interpret, 10, 0));
+  CHECK(!takes("", cpu::interpret, 1 << 20, 0));  // it is looked up, and not there
+  CHECK(takes("", cpu::interpret, 1 << 30, 60));  // compiled on another thread
+  CHECK(takes("", cpu::interpret, 1 << 20, 0));   // found
+  CHECK(takes("wait", cpu::interpret, 1, 0));
+  CHECK(!takes("wait", wrong, 1, 0));
+  CHECK(!takes("", wrong, 1 << 30, 1));
+  unsetenv("REEL_COMPILE");
+  CHECK_THROWS_AS(takes("on", cpu::interpret, 1, 0), Error);
+  unsetenv("REEL_COMPILE");
 }
