@@ -168,8 +168,9 @@ class Bound {
 
  private:
   double gemm(std::int64_t rows, std::int64_t n, int threads) {
-    return best(fmt::format("gemm {}x{}x{}", rows, n, n), threads,
-                [&](int t) { return on_cpu() ? gemm_rate(rows, n, t) : matmul_rate(rows, n); });
+    return best(fmt::format("gemm {}x{}x{}", rows, n, n), threads, [&](int t) {
+      return on_cpu() ? std::max(gemm_rate(rows, n, t), own_gemm_rate(rows, n, t)) : matmul_rate(rows, n);
+    });
   }
   template <class F>
   double best(const std::string& name, int threads, F measure) {

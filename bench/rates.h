@@ -46,6 +46,20 @@ inline double gemm_rate(std::int64_t rows, std::int64_t n, int threads) {
   return 2.0 * static_cast<double>(own * n * n) * repeat * threads / time;
 }
 
+/// The same by Reel's own products (libxsmm), each thread with rows of its own.
+inline double own_gemm_rate(std::int64_t rows, std::int64_t n, int threads) {
+  backend().set_threads(1);
+  const std::int64_t own = std::max<std::int64_t>(1, (rows + threads - 1) / threads);
+  const std::int64_t repeat = std::max<std::int64_t>(1, 100'000'000 / (own * n * n));
+  Tensors a;
+  for (int k = 0; k < threads; ++k) a.push_back(uniform({own, n}, -1, 1, 1, 1));
+  const Tensor b = uniform({n, n}, -1, 1, 1, 2);
+  const double time = together(threads, [&](int thread) {
+    for (std::int64_t i = 0; i < repeat; ++i) matmul(a[static_cast<std::size_t>(thread)], b);
+  });
+  return 2.0 * static_cast<double>(own * n * n * repeat) * threads / time;
+}
+
 /// Operations a second of the same product on the device of new tensors: many of them, one after the other.
 inline double matmul_rate(std::int64_t rows, std::int64_t n) {
   const Tensor a = uniform({rows, n}, -1, 1, 1, 1), b = uniform({n, n}, -1, 1, 1, 2);
