@@ -42,13 +42,15 @@ Tensor chain(const Tensor& gradient, const Derivative& derivative);
 
 /// Gradient times derivative in one pass, from the gradient and the result y.
 using FusedBackward = Tensor (*)(Arg dy, Arg y);
-/// For a real function: what computes the gradient of its first input in one pass. Null: the formula does.
+/// For a real function: does something compute the gradient of its first input in one pass? And what.
+template <class F>
+inline constexpr bool has_fused_backward = false;
 template <class F>
 inline constexpr FusedBackward fused_backward = nullptr;
-template <class F>
-inline constexpr bool has_fused_backward = fused_backward<F> != nullptr;
-#define FUSED_BACKWARD(F, f) \
-  template <>                \
+#define FUSED_BACKWARD(F, f)                          \
+  template <>                                         \
+  inline constexpr bool has_fused_backward<F> = true; \
+  template <>                                         \
   inline constexpr FusedBackward fused_backward<F> = f;
 
 /// An op that has a fused backward, and its formula, which must give the same.
