@@ -119,7 +119,7 @@ double copied_at_once() {
   for (std::int64_t bytes = 1 << 12; bytes <= 1 << 24; bytes *= 4) {
     const std::int64_t few = bytes / (4 * columns);
     const auto move = [&](std::int64_t first, std::int64_t from, std::int64_t to, std::int64_t width) {
-      StridedLoop<2> loop;
+      StridedLoop<2> loop{};
       loop.push(few, {columns, columns});
       loop.push(width, {1, 1});
       y.backend().copy({x.dtype(), loop, x.data_as<float>() + first * columns + from,

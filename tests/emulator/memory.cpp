@@ -19,6 +19,7 @@ Memory::Memory() {
   void* const range = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED) std::abort();
   base_ = static_cast<std::byte*>(range);
+  madvise(range, bytes, MADV_HUGEPAGE);  // fewer pages to open and close, where there are no keys
   key_ = pkey_alloc(0, PKEY_DISABLE_ACCESS);
   if (key_ >= 0 && pkey_mprotect(base_, bytes, PROT_READ | PROT_WRITE, key_) != 0) std::abort();
 }
