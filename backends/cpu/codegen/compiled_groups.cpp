@@ -138,7 +138,7 @@ void CompiledGroups::take(const Groups& groups, const std::vector<GroupFunction>
 bool CompiledGroups::same_bits(GroupFunction f, FusedArgs args) const {
   const std::vector<int> maker = makers_of(args.calls, args.operands.size());
   const DType dtype = args.calls[0].dtype;
-  args.rows = 3;
+  args.rows = std::clamp<std::int64_t>(16384 / args.columns, 3, 1024);
   const std::int64_t n = std::max(args.rows * args.columns, FusedArgs::block);
   const std::size_t bytes = static_cast<std::size_t>(n) * size_of(dtype);
   FusedArgs other = args;
@@ -150,7 +150,8 @@ bool CompiledGroups::same_bits(GroupFunction f, FusedArgs args) const {
       T* const x = reinterpret_cast<T*>(first.data());
       for (std::int64_t i = 0; i < n; ++i) {
         const bool row = args.operands[o].local && i >= args.columns;  // a local argument is a row, repeated
-        x[i] = row ? x[i - args.columns] : static_cast<T>(8 * random.uniform() - 4);
+        x[i] = row ? x[i - args.columns]
+                   : static_cast<T>(std::ldexp(2 * random.uniform() - 1, static_cast<int>(random.below(12)) - 8));
         if (i % 17 == 0 && !row) x[i] = static_cast<T>(i % 2 ? -0.0 : 0.0);
         if (i % 29 == 0 && !row) x[i] *= static_cast<T>(1e20);
       }
