@@ -9,13 +9,13 @@ bool finite(const Matrices& at, DType dtype, const void* x, std::int64_t n) {
 }
 
 void copy(const Matrices& at, DType dtype, std::int64_t n, const void* from, void* to) {
-  StridedLoop<2> loop;
+  StridedLoop<2> loop{};
   loop.push(n, {1, 1});
   at.device.copy({dtype, loop, from, to});
 }
 
 void transpose(const Matrices& at, DType dtype, std::int64_t rows, std::int64_t columns, const void* from, void* to) {
-  StridedLoop<2> loop;
+  StridedLoop<2> loop{};
   loop.push(columns, {1, rows});
   loop.push(rows, {columns, 1});
   at.device.copy({dtype, loop, from, to});
