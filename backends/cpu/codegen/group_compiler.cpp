@@ -120,9 +120,10 @@ std::vector<GroupFunction> GroupCompiler::cached(const std::vector<std::string>&
 }
 
 std::vector<GroupFunction> GroupCompiler::compile(const std::vector<std::string>& texts) {
-  if (std::vector<GroupFunction> known = cached(texts); !known.empty()) return known;
-  const std::string text = source(texts), code = compile_anew(text);
-  if (!code.empty()) files_.write(name_of(text), code);
+  const std::string text = source(texts), name = name_of(text);
+  if (std::vector<GroupFunction> known = load(files_.read(name), texts.size()); !known.empty()) return known;
+  const std::string code = compile_anew(text);
+  if (!code.empty()) files_.write(name, code);
   return load(code, texts.size());
 }
 
