@@ -1,20 +1,13 @@
 // What compiled fusion groups include: SIMD batches, the functors, and loads of a part of a row.
 #pragma once
 #include "backends/cpu/simd/simd.h"
+#include "backends/shared/place.h"
 #include "engine/device/kernels.h"
 #include "ops/functors/binary.h"
 #include "ops/functors/unary.h"
 
 namespace reel::cpu {
 
-template <int i, class List>
-struct Place;
-template <int i, class First, class... Rest>
-struct Place<i, TypeList<First, Rest...>> : Place<i - 1, TypeList<Rest...>> {};
-template <class First, class... Rest>
-struct Place<0, TypeList<First, Rest...>> {
-  using type = First;
-};
 /// The functor at an index of its list.
 template <int i>
 using Unary = typename Place<i, UnaryFunctors>::type;

@@ -4,20 +4,12 @@
 #include "backends/cuda/kernels/complex.h"  // before the functors, which use its functions
 #endif
 #include "backends/shared/convert.h"
+#include "backends/shared/place.h"
 #include "ops/functors/binary.h"
 #include "ops/functors/unary.h"
 
 namespace reel::generated {
 
-/// The functor at an index of a list, which is how the calls of fusion groups name it.
-template <int i, class List>
-struct Place;
-template <int i, class First, class... Rest>
-struct Place<i, TypeList<First, Rest...>> : Place<i - 1, TypeList<Rest...>> {};
-template <class First, class... Rest>
-struct Place<0, TypeList<First, Rest...>> {
-  using type = First;
-};
 template <int i>
 using Unary = typename Place<i, UnaryFunctors>::type;
 template <int i>
