@@ -1,0 +1,159 @@
+// The spectral radius: all eigenvalues, but eigenvectors of the largest one alone. All eigenvectors would take several
+// times as long.
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/kernels/lapack_spectral.h"
+
+namespace reel::cpu {
+
+namespace {
+
+/// A = D Q H Q^H D^-1 of one matrix [n, n]: balanced by D, H upper Hessenberg. `packed` has H and the reflectors of Q.
+template <class T>
+struct Hessenberg {
+  std::int64_t n;
+  std::vector<T> packed, reflectors;
+  std::vector<Real<T>> scale;
+  lapack_int low = 1, high = 0;
+
+  Hessenberg(std::int64_t size, const T* matrix)
+      : n(size), packed(copy_of(matrix, size * size)), reflectors(room<T>(size)), scale(room<Real<T>>(size)) {
+    const lapack_int rows = narrow(n);
+    check_info(REEL_LAPACK(gebal)(layout, 'B', rows, packed.data(), rows, &low, &high, scale.data()), "gebal", n, n);
+    check_info(REEL_LAPACK(gehrd)(layout, rows, low, high, packed.data(), rows, reflectors.data()), "gehrd", n, n);
+  }
+
+  /// D Q v of `columns` vectors v [n, columns] of H, or D^-1 Q v of left ones.
+  void back_transform(char side, std::vector<T>& v, lapack_int columns) const {
+    const lapack_int rows = narrow(n);
+    const auto mhr = fitting<T>(LAPACKE_sormhr, LAPACKE_dormhr, LAPACKE_cunmhr, LAPACKE_zunmhr);
+    check_info(
+        mhr(layout, 'L', 'N', rows, columns, low, high, packed.data(), rows, reflectors.data(), v.data(), columns),
+        "ormhr", n, n);
+    check_info(REEL_LAPACK(gebak)(layout, 'B', side, rows, low, high, scale.data(), columns, v.data(), columns),
+               "gebak", n, n);
+  }
+};
+
+/// The eigenvalues of one matrix. A complex element's are in `re` alone, with `im` empty, as LAPACK has them.
+template <class T>
+struct Eigenvalues {
+  std::vector<T> re, im;
+
+  explicit Eigenvalues(const Hessenberg<T>& a) : re(room<T>(a.n)), im(room<T>(is_complex_type<T> ? 0 : a.n)) {
+    std::vector<T> h = a.packed;
+    const lapack_int n = narrow(a.n);
+    const auto hseqr = REEL_LAPACK(hseqr);
+    if constexpr (is_complex_type<T>)
+      check_info(hseqr(layout, 'E', 'N', n, a.low, a.high, h.data(), n, re.data(), nullptr, n), "hseqr", a.n, a.n);
+    else
+      check_info(hseqr(layout, 'E', 'N', n, a.low, a.high, h.data(), n, re.data(), im.data(), nullptr, n), "hseqr", a.n,
+                 a.n);
+  }
+  std::int64_t size() const { return static_cast<std::int64_t>(re.size()); }
+  Complex<T> operator[](std::int64_t j) const {
+    if constexpr (is_complex_type<T>)
+      return re[count(j)];
+    else
+      return {re[count(j)], im[count(j)]};
+  }
+  /// Of two conjugates LAPACK puts the one with positive imaginary part first.
+  bool starts_pair(std::int64_t j) const { return !is_complex_type<T> && (*this)[j].imag() != 0; }
+  /// The index of the first eigenvalue of largest modulus.
+  std::int64_t largest() const {
+    std::int64_t found = 0;
+    for (std::int64_t j = 1; j < size(); ++j) {
+      if (std::abs((*this)[j]) > std::abs((*this)[found])) found = j;
+    }
+    return found;
+  }
+};
+
+/// Right and left eigenvectors [n] of eigenvalue j, each of unit length, by inverse iteration on H.
+template <class T>
+void eigenvectors(const Hessenberg<T>& a, const Eigenvalues<T>& values, std::int64_t j, Complex<T>* right,
+                  Complex<T>* left) {
+  const bool pair = values.starts_pair(j);
+  const lapack_int n = narrow(a.n), columns = pair ? 2 : 1;
+  std::vector<lapack_int> selected = room<lapack_int>(a.n), failed_left(2), failed_right(2);
+  selected[count(j)] = 1;
+  Eigenvalues<T> shifts = values;  // hsein moves close ones apart
+  std::vector<T> u = room<T>(a.n * columns), v = u;
+  lapack_int used = 0, info = 0;
+  const auto hsein = REEL_LAPACK(hsein);
+  if constexpr (is_complex_type<T>)
+    info = hsein(layout, 'B', 'Q', 'N', selected.data(), n, a.packed.data(), n, shifts.re.data(), v.data(), columns,
+                 u.data(), columns, columns, &used, failed_left.data(), failed_right.data());
+  else
+    info = hsein(layout, 'B', 'Q', 'N', selected.data(), n, a.packed.data(), n, shifts.re.data(), shifts.im.data(),
+                 v.data(), columns, u.data(), columns, columns, &used, failed_left.data(), failed_right.data());
+  check_info(info, "hsein", a.n, a.n);
+  const auto unpack = [&](char side, std::vector<T>& x, Complex<T>* out) {
+    a.back_transform(side, x, columns);
+    Real<T> squares = 0;
+    for (std::int64_t i = 0; i < a.n; ++i) {
+      if constexpr (is_complex_type<T>)
+        out[i] = x[count(i)];
+      else
+        out[i] = {x[count(i * columns)], pair ? x[count(i * columns + 1)] : T(0)};
+      squares += std::norm(out[i]);
+    }
+    for (std::int64_t i = 0; i < a.n; ++i) out[i] /= std::sqrt(squares);
+  };
+  unpack('R', u, right);
+  unpack('L', v, left);
+}
+
+/// Is eigenvalue j the only one of its modulus (but for its conjugate, for a real matrix), and neither 0 nor defective?
+/// `product` is v^H u of its unit eigenvectors.
+template <class T>
+bool is_simple(const Eigenvalues<T>& values, std::int64_t largest, Complex<T> product) {
+  const std::int64_t n = values.size();
+  const Real<T> radius = std::abs(values[largest]);
+  const bool pair = values.starts_pair(largest);
+  Real<T> next = 0;
+  for (std::int64_t j = 0; j < n; ++j) {
+    if (j != largest && !(pair && j == largest + 1)) next = std::max(next, std::abs(values[j]));
+  }
+  return radius > 0 && next < radius * (1 - rounding<T>(n)) && std::abs(product) > 10 * std::sqrt(epsilon<T>);
+}
+
+/// The eigenvalue of largest modulus of one matrix, with u and v such that v^H u = 1; these are 0 where it is not
+/// simple.
+template <class T>
+bool largest_eigenvalue(std::int64_t n, const T* matrix, Complex<T>* value, Complex<T>* right, Complex<T>* left) {
+  const Hessenberg<T> a(n, matrix);
+  const Eigenvalues<T> values(a);
+  const std::int64_t j = values.largest();
+  *value = values[j];
+  eigenvectors(a, values, j, right, left);
+  Complex<T> product = 0;
+  for (std::int64_t i = 0; i < n; ++i) product += std::conj(left[i]) * right[i];
+  const bool simple = is_simple(values, j, product);
+  for (std::int64_t i = 0; i < n; ++i) {
+    right[i] = simple ? right[i] : 0;
+    left[i] = simple ? left[i] / std::conj(product) : 0;
+  }
+  return simple;
+}
+
+}  // namespace
+
+std::int64_t Cpu::spectral_radius(const SpectralRadiusArgs& args) {
+  std::int64_t multiple = 0;
+  on_field(args.dtype, [&]<class T>(std::type_identity<T>) {
+    const std::int64_t n = args.n;
+    check_finite<T>(args.a, args.batch, n, n);
+    for (std::int64_t b = 0; b < args.batch; ++b) {
+      Complex<T> value = 0;  // an empty matrix has radius 0
+      if (n > 0 && !largest_eigenvalue(n, static_cast<const T*>(args.a) + b * n * n, &value,
+                                       static_cast<Complex<T>*>(args.right) + b * n,
+                                       static_cast<Complex<T>*>(args.left) + b * n))
+        ++multiple;
+      static_cast<Real<T>*>(args.radius)[b] = std::abs(value);
+      static_cast<Complex<T>*>(args.value)[b] = value;
+    }
+  });
+  return multiple;
+}
+
+}  // namespace reel::cpu
