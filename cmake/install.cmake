@@ -61,3 +61,8 @@ if(shared AND NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr")
     set_target_properties(${task_programs} PROPERTIES INSTALL_RPATH "$ORIGIN/${libraries_from_programs}")
   endif()
 endif()
+
+option(REEL_DEB "make Debian packages: the preset deb has what belongs to it" OFF)
+if(REEL_DEB)
+  include(cmake/pack.cmake)
+endif()
