@@ -2,6 +2,7 @@
 // derivative, used on a tape, differentiated twice, and in a loop over time.
 #include <reel/reel.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -36,9 +37,13 @@ struct Squareplus {
   static bool takes(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
   template <class T>
   void loop(const Tensor& x, Tensor& out) const {
-    const T *from = x.data_as<T>(), c = static_cast<T>(b);
+    const T* from = x.data_as<T>();
     T* to = out.data_as<T>();
-    for (std::int64_t i = 0; i < out.numel(); ++i) to[i] = (from[i] + std::sqrt(from[i] * from[i] + c)) / 2;
+    const T c = static_cast<T>(b);
+    for (std::int64_t i = 0; i < out.numel(); ++i) {
+      const T a = from[i], root = std::sqrt(a * a + c);
+      to[i] = a < 0 ? c / (2 * (root - a)) : (a + root) / 2;  // the same, without a difference of like numbers
+    }
   }
 };
 REEL_OP(Squareplus)
