@@ -38,7 +38,6 @@ int compare(int argc, const char* const* argv) {
   options.add("names", o.names, "of the runs in the legend, with commas between; empty: the cells, or the folders",
               "Figure");
   options.parse(argc, argv);
-  if (!options.resume().empty()) throw Usage("--resume: there is nothing to be resumed");
   if (o.runs.empty()) throw Usage("folders of runs expected, as arguments");
   const std::filesystem::path out = o.out;
   if (out.extension() != ".svg") throw Usage(fmt::format("--out {}: a name that ends with .svg expected", o.out));

@@ -137,7 +137,6 @@ int mechanism(int argc, const char* const* argv) {
   options.flag("dry-run", o.dry_run, "print how many tries there are and stop", "Run");
   options.presets("mechanism");
   options.parse(argc, argv);
-  if (!options.resume().empty()) throw Usage("--resume: there is nothing to be resumed");
   if (!o.picture.empty() && o.solution != "copying")
     throw Usage("--picture: only the table of --solution copying has one");
   if (std::filesystem::path(o.picture).extension() == ".png")

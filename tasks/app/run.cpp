@@ -13,6 +13,7 @@
 #include "tasks/app/kernel_trace.h"
 #include "tasks/app/last_words.h"
 #include "tasks/app/preset.h"
+#include "tasks/app/provenance.h"
 #include "tasks/app/train.h"
 #include "tasks/data/data_error.h"
 #include "tasks/training/checkpoint.h"
@@ -196,6 +197,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   s.train.graphs = !s.no_graph && !s.trace_kernels;
   s.train.cell = s.model.cell;
   s.train.device = s.device;
+  s.train.command = command_line(argc, argv);
   s.model.settings = options.settings(s.model.cell);
   std::optional<int> threads_so_far;  // results on a GPU do not depend on it
   if (!options.resume().empty() && s.device == "cpu")
