@@ -127,7 +127,7 @@ int mechanism(int argc, const char* const* argv) {
               Bounds{.low = 1, .high = 10000});
   options.add("draws", o.draws, "tries of each, with rotations and sequences of their own", "Task",
               Bounds{.low = 1, .high = 1e6});
-  options.add("seed", o.seed, "of all random numbers", "Task");
+  options.add("seed", o.seed, "random seed", "Task");
   options.add("out", o.out, "file for the table, tab-separated", "Run");
   options.add("picture", o.picture, "copying: file for the picture of the table, SVG; a PNG is written beside it",
               "Run");

@@ -61,6 +61,9 @@ TEST_CASE("every program says its version; those without runs to continue have n
     CHECK(r.out.starts_with(program + " (Reel) "));
     CHECK(std::count(r.out.begin(), r.out.end(), '\n') == 1);
     CHECK(contains(run(program, {"-h"}, dir.path).out, "--resume DIR") == (program == "copying"));
+    if (program == "copying")
+      CHECK(run(program, {"--epochs", "3"}, dir.path).err ==
+            "copying: --epochs: there is no such option. Hint: this task makes fresh examples without end; --steps.\n");
     if (program == "copying") continue;
     const Result resumed = run(program, {"--resume", dir.path}, dir.path);
     CHECK(resumed.code == 2);
