@@ -84,6 +84,14 @@ std::vector<CellType>& cell_registry() {
   return types;
 }
 
+bool CellType::built_in() const { return file.starts_with("cells/") && file.find('/', 6) == std::string::npos; }
+
+bool register_cell(CellType type, const char* file) {
+  type.file = file;
+  cell_registry().push_back(std::move(type));
+  return true;
+}
+
 const CellType& cell_type(const std::string& name) {
   std::vector<std::string> names;
   for (const CellType& type : cell_registry()) {

@@ -149,15 +149,23 @@ struct CellType {
   std::function<std::unique_ptr<Cell>(std::int64_t input, std::int64_t hidden, const Settings&, Init&)> make;
   /// The width of a symbol's embedding in front of this cell; the hidden size if not given.
   std::function<std::int64_t(const Settings&)> embedding = {};
+  /// The source file that registers it, as REEL_CELL finds it.
+  std::string file = {};
+
+  /// True for a cell that comes with Reel: its file is cells/NAME.cpp. Cells in cells/own/ or in another project are
+  /// their authors' own: Reel's tables need not have them.
+  bool built_in() const;
 };
 std::vector<CellType>& cell_registry();
 /// Throws SettingError listing the known cells.
 const CellType& cell_type(const std::string& name);
+/// Adds a cell to the registry, with the source file that it comes from.
+bool register_cell(CellType type, const char* file);
 /// Registers a cell: REEL_CELL({"name", "help", "source", "count", {settings}, make}), at namespace scope of its .cpp
 /// file.
 #define REEL_CELL(...)                                        \
   [[maybe_unused]] static const bool REEL_OP_NAME(__LINE__) = \
-      (cell_registry().push_back(__VA_ARGS__), true);  // NOLINT: a list in braces has no other form
+      register_cell(__VA_ARGS__, __FILE__);  // NOLINT: a list in braces has no other form
 
 /// An elementwise function by name: relu, tanh, sigmoid, leaky_relu, elu, softplus, identity.
 std::vector<std::string> activation_names();

@@ -297,6 +297,11 @@ n is the hidden size, i the width of the input. Equations are in `cells/NAME.cpp
 
 std::string page() {
   std::vector<CellType> types = cell_registry();
+  std::erase_if(types, [](const CellType& type) {
+    if (!type.built_in())
+      fmt::print(stderr, "note: {} ({}) does not come with Reel and is left out\n", type.name, type.file);
+    return !type.built_in();
+  });
   std::sort(types.begin(), types.end(), [](const CellType& a, const CellType& b) { return a.name < b.name; });
   std::string text = introduction, sections;
   text += "| cell | what it is | trained numbers, n = 128, i = 10 | needs |\n|---|---|---|---|\n";

@@ -33,12 +33,11 @@ int compare(int argc, const char* const* argv) {
   options.choice("metric", o.metric, curve_metrics(), "what is drawn", "Figure");
   options.choice("x", o.x, {"examples", "steps", "seconds"}, "against what", "Figure");
   options.choice("log", o.log, {"auto", "on", "off"},
-                 "logarithmic y axis; auto: where the numbers span more than a factor of 20", "Figure");
+                 "logarithmic y axis; auto: for losses and norms that span more than a factor of 20", "Figure");
   options.add("title", o.title, "above the figure; empty: the task's name", "Figure");
   options.add("names", o.names, "of the runs in the legend, with commas between; empty: the cells, or the folders",
               "Figure");
   options.parse(argc, argv);
-  if (!options.resume().empty()) throw Usage("--resume: there is nothing to be resumed");
   if (o.runs.empty()) throw Usage("folders of runs expected, as arguments");
   const std::filesystem::path out = o.out;
   if (out.extension() != ".svg") throw Usage(fmt::format("--out {}: a name that ends with .svg expected", o.out));
@@ -75,6 +74,7 @@ int compare(int argc, const char* const* argv) {
       std::equal(baselines.begin() + 1, baselines.end(), baselines.begin()))
     picture.baseline = baselines.front();  // only if all runs have the same
   if (o.log != "auto") picture.logarithmic = o.log == "on";
+  if (o.log == "auto" && o.metric == "accuracy") picture.logarithmic = false;  // a share, often 0
   if (const auto problem = draw_curves(o.out, picture)) throw Error("compare", *problem);
   print_out("{}\n", one_line(fmt::format("picture: {}, {}", o.out,
                                          std::filesystem::path(o.out).replace_extension(".png").string())));

@@ -127,7 +127,7 @@ int mechanism(int argc, const char* const* argv) {
               Bounds{.low = 1, .high = 10000});
   options.add("draws", o.draws, "tries of each, with rotations and sequences of their own", "Task",
               Bounds{.low = 1, .high = 1e6});
-  options.add("seed", o.seed, "of all random numbers", "Task");
+  options.add("seed", o.seed, "random seed", "Task");
   options.add("out", o.out, "file for the table, tab-separated", "Run");
   options.add("picture", o.picture, "copying: file for the picture of the table, SVG; a PNG is written beside it",
               "Run");
@@ -137,7 +137,6 @@ int mechanism(int argc, const char* const* argv) {
   options.flag("dry-run", o.dry_run, "print how many tries there are and stop", "Run");
   options.presets("mechanism");
   options.parse(argc, argv);
-  if (!options.resume().empty()) throw Usage("--resume: there is nothing to be resumed");
   if (!o.picture.empty() && o.solution != "copying")
     throw Usage("--picture: only the table of --solution copying has one");
   if (std::filesystem::path(o.picture).extension() == ".png")

@@ -115,8 +115,8 @@ int reproduce(int argc, const char* const* argv) {
   options.add("threads", o.threads, "of the CPU; 0: one for each core", "Run", Bounds{.low = 0, .high = 1024});
   options.add("runs", o.runs, "folder of the runs; finished ones in it are not run again", "Run");
   options.add("results", o.results, "folder of the tables and figures", "Run");
+  options.hint("resume", "the same command goes on where it stopped");
   options.parse(argc, argv);
-  if (!options.resume().empty()) throw Usage("--resume: the same command goes on where it stopped");
 
   const std::vector<PresetTable> tables = read_presets(presets_folder());
   if (o.list) {

@@ -10,6 +10,10 @@ std::uint64_t next_id() {
   static std::atomic<std::uint64_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
+
+[[noreturn]] void no_value(const char* subject, const Tensor& x, const Loc& where) {
+  fail(subject, where, "this tensor has no value: it stands for one while a program is traced; got {}", x.spec().str());
+}
 }  // namespace
 
 std::string Spec::str() const { return fmt::format("{} {}", name_of(dtype), shape.str()); }
@@ -67,9 +71,9 @@ Tensor Tensor::without_storage() const {
   return out;
 }
 
-double Tensor::item() const {
-  if (!concrete()) throw Error("item", "this tensor has no value: it stands for one while a program is traced");
-  if (numel() != 1) throw Error("item", fmt::format("one element expected, shape is {}", shape().str()));
+double Tensor::item(Loc where) const {
+  if (!concrete()) no_value("item", *this, where);
+  if (numel() != 1) fail("item", where, "one element expected, shape is {}", shape().str());
   return dispatch(dtype(), [&]<class T>(std::type_identity<T>) -> double {
     T value;
     backend().read(&value, data(), sizeof value);
@@ -89,10 +93,9 @@ void Tensor::assign(const Tensor& source) {
   mark_changed();
 }
 
-void Tensor::check_type(DType wanted) const {
-  if (!concrete()) throw Error("values", "this tensor has no value: it stands for one while a program is traced");
-  if (dtype() != wanted)
-    throw Error("values", fmt::format("elements are {}, {} was asked for", name_of(dtype()), name_of(wanted)));
+void Tensor::check_type(DType wanted, const Loc& where) const {
+  if (!concrete()) no_value("values", *this, where);
+  if (dtype() != wanted) fail("values", where, "elements are {}, {} was asked for", name_of(dtype()), name_of(wanted));
 }
 
 std::string Tensor::str() const {

@@ -87,18 +87,20 @@ class Tensor {
   /// The same value without its storage.
   Tensor without_storage() const;
 
-  /// The elements on the host; throws Error when T is not the dtype's type.
+  /// The elements on the host; throws Error when T is not the dtype's type, or when the tensor is abstract.
   template <class T>
-  std::vector<T> values() const;
-  /// The only element, as a double (its real part if complex); throws Error when there are more.
-  double item() const;
+  std::vector<T> values(Loc where = Loc::current()) const;
+  /// The only element, as a double (its real part if complex); throws Error when there are more, or when the tensor is
+  /// abstract.
+  double item(Loc where = Loc::current()) const;
   /// Overwrites the elements with those of a tensor of the same spec.
   void assign(const Tensor& source);
   /// "f32 (2, 3) [[1, 2, 3], [4, 5, 6]]"; long axes are abbreviated.
   std::string str() const;
 
  private:
-  void check_type(DType wanted) const;
+  /// Throws Error unless the tensor has values, of this type.
+  void check_type(DType wanted, const Loc& where) const;
 
   StoragePtr storage_;
   std::size_t offset_ = 0;  // in bytes
@@ -118,8 +120,8 @@ Tensor Tensor::from(std::span<const T> values, const Shape& shape, Backend& back
 }
 
 template <class T>
-std::vector<T> Tensor::values() const {
-  check_type(dtype_of<T>());
+std::vector<T> Tensor::values(Loc where) const {
+  check_type(dtype_of<T>(), where);
   if constexpr (std::is_same_v<T, bool>) {  // std::vector<bool> has no array inside
     std::vector<char> raw(static_cast<std::size_t>(numel()));
     backend().read(raw.data(), data(), bytes());

@@ -11,6 +11,7 @@
 #include "tasks/app/option.h"
 #include "tasks/app/options_file.h"
 #include "tasks/app/preset.h"
+#include "tasks/app/provenance.h"
 
 namespace reel {
 
@@ -52,17 +53,26 @@ struct Options::Impl {
 
   CLI::App app;
   std::string program, description, config, resume, preset, preset_task, metavar;
-  bool help = false, list = false;
+  bool help = false, help_all = false, version = false, list = false;
   std::vector<std::string>* arguments = nullptr;  // the positional arguments
   std::deque<Option> options;                     // a deque, so that addresses stay valid when it grows
   std::vector<CLI::Option*> lines;                // CLI11's entry for each option
   std::vector<Group> groups;
   std::vector<std::string> cells;
-  std::vector<std::string> with_resume{"steps", "quiet", "threads"};
+  std::vector<std::string> with_resume;
+  std::map<std::string, std::string> hints;  // for options of other programs, by their names
 
   void add_group(const std::string& title, Section section) {
     const auto same = [&](const Group& g) { return g.title == title && g.section == section; };
     if (std::none_of(groups.begin(), groups.end(), same)) groups.push_back({title, section});
+  }
+
+  void add_built_in(const std::string& name, ValueKind kind, decltype(Option::target) variable,
+                    const std::string& metavar, const std::string& help) {
+    Option option{name, kind, variable, help, "Files of options, help"};
+    option.section = Section::built_in;
+    option.metavar = metavar;
+    add(std::move(option));
   }
 
   void add(Option option) {
@@ -122,7 +132,9 @@ struct Options::Impl {
     if (start == 0 || start == std::string::npos)
       throw Usage(fmt::format("\"{}\": an option starting with -- is expected. See --help.", first));
     const std::string name = first.substr(0, first.find('='));
-    const std::string hint = nearest_hint(name.substr(start), names(false), "--");
+    const auto known = hints.find(name.substr(start));
+    const std::string hint =
+        known == hints.end() ? nearest_hint(name.substr(start), names(false), "--") : ". Hint: " + known->second + ".";
     throw Usage(fmt::format("{}: there is no such option{}", name, hint.empty() ? ". See --help." : hint));
   }
 
@@ -144,6 +156,18 @@ struct Options::Impl {
         throw Usage(fmt::format("{}: {}: {} expected, got a value of type {}", value.where, value.name, option->rule(),
                                 value.type));
       take_or_throw(*option, value.text, value.where + ": ");
+    }
+  }
+
+  /// --help, --version and the like end the program, whatever else is on the command line.
+  void answer(int argc, const char* const* argv, const Options& options) {
+    for (int i = 1; i < argc; ++i) {
+      const std::string word = argv[i];
+      if (word == "--version") throw Exit{0, version_text(program)};
+      if (word != "--help" && word != "-h" && word != "--help-all") continue;
+      const CLI::Option* cell = app.get_option_no_throw("--cell");  // whose settings are shown
+      if (cell && cell->count() > 0) take_or_throw(*find("cell"), cell->results().back(), "--");
+      throw Exit{0, options.help(word == "--help-all")};
     }
   }
 
@@ -209,16 +233,10 @@ Options::Options(const std::string& program, const std::string& description) : i
   impl_->description = description;
   impl_->app.set_help_flag();  // ours shows defaults and wraps lines
   impl_->app.allow_extras();   // ours suggests the nearest option
-  const auto add = [&](const char* name, ValueKind kind, auto* variable, const char* metavar, const char* help) {
-    Option option{name, kind, variable, help, "Files of options, help"};
-    option.section = Section::built_in;
-    option.metavar = metavar;
-    impl_->add(std::move(option));
-  };
-  add("config", ValueKind::text, &impl_->config, "FILE",
-      "read options from a TOML file; the command line goes over it");
-  add("resume", ValueKind::text, &impl_->resume, "DIR", "continue the run of this folder, with the options it has");
-  add("help", ValueKind::flag, &impl_->help, "", "show this text");
+  impl_->add_built_in("config", ValueKind::text, &impl_->config, "FILE",
+                      "read options from a TOML file; the command line goes over it");
+  impl_->add_built_in("help", ValueKind::flag, &impl_->help, "", "show this text; so does -h");
+  impl_->add_built_in("version", ValueKind::flag, &impl_->version, "", "print version and commit, and stop");
 }
 
 Options::~Options() = default;
@@ -262,6 +280,7 @@ void Options::choice(const std::string& name, std::string& variable, const std::
 }
 
 void Options::cells() {
+  impl_->add_built_in("help-all", ValueKind::flag, &impl_->help_all, "", "the same, with the settings of every cell");
   for (const CellType& cell : cell_registry()) {
     const std::string group = fmt::format("cell {}: {}", cell.name, cell.help);
     impl_->cells.push_back(cell.name);
@@ -287,15 +306,10 @@ void Options::cells() {
 
 void Options::presets(const std::string& task) {
   impl_->preset_task = task;
-  Option name{"preset", ValueKind::text, &impl_->preset, "take the options of what a paper ran; others go over them",
-              "Files of options, help"};
-  name.section = Section::built_in;
-  name.metavar = "NAME";
-  Option list{"list-presets", ValueKind::flag, &impl_->list, "print these, with what is reported, and stop",
-              "Files of options, help"};
-  list.section = Section::built_in;
-  impl_->add(std::move(name));
-  impl_->add(std::move(list));
+  impl_->add_built_in("preset", ValueKind::text, &impl_->preset, "NAME",
+                      "take the options of what a paper ran; others go over them");
+  impl_->add_built_in("list-presets", ValueKind::flag, &impl_->list, "",
+                      "print these, with what is reported, and stop");
 }
 
 void Options::arguments(const std::string& metavar, std::vector<std::string>& variable) {
@@ -303,12 +317,17 @@ void Options::arguments(const std::string& metavar, std::vector<std::string>& va
   impl_->arguments = &variable;
 }
 
-void Options::allow_with_resume(const std::vector<std::string>& names) { impl_->with_resume = names; }
+void Options::allow_with_resume(const std::vector<std::string>& names) {
+  impl_->with_resume = names;
+  impl_->add_built_in("resume", ValueKind::text, &impl_->resume, "DIR",
+                      "continue the run of this folder, with the options it has");
+}
+
+void Options::hint(const std::string& name, const std::string& text) { impl_->hints[name] = text; }
 
 void Options::parse(int argc, const char* const* argv) {
   impl_->split(argc, argv);
-  for (int i = 1; i < argc; ++i)
-    if (std::string(argv[i]) == "--help") throw Exit{0, help()};
+  impl_->answer(argc, argv, *this);
   impl_->reject_unknown();
   impl_->take_command_line();  // first for --preset, --config and --resume, and again to override what they set
   if (impl_->list) throw Exit{0, list_presets(impl_->preset_task)};
@@ -359,17 +378,22 @@ std::string Options::toml() const {
          (settings.empty() ? "" : fmt::format("\n[{}]\n", cell->value()) + settings);
 }
 
-std::string Options::help() const {
+std::string Options::help(bool all_cells) const {
   std::string out = fmt::format("{}\n\nUsage: {} {}[options]\n", impl_->description, impl_->program, impl_->metavar);
+  const Option* cell = impl_->find("cell");
   for (const Section section : {Section::ordinary, Section::built_in, Section::cell}) {
     for (const Impl::Group& group : impl_->groups) {
       if (group.section != section) continue;
+      const bool chosen = cell && group.title.starts_with(fmt::format("cell {}: ", cell->value()));
+      if (section == Section::cell && cell && !chosen && !all_cells) continue;
       std::string lines;
       for (const Option& o : impl_->options)
         if (o.section == section && o.group == group.title) lines += o.help_lines();
       out += fmt::format("\n{}\n{}", group.title, lines.empty() ? "  (no settings)\n" : lines);
     }
   }
+  if (cell && !impl_->cells.empty() && !all_cells)
+    out += "\nThe settings of another cell: --cell NAME --help; of every cell: --help-all.\n";
   return out;
 }
 

@@ -21,7 +21,7 @@ struct Usage : Error {
 /// An error as a user of options knows it: a setting's name is that of an option, "--srnn.width: ...".
 std::string option_text(const Error& error);
 
-/// Thrown by --help and the like: main() prints the text and exits with the code.
+/// Thrown by --help, --version and the like: main() prints the text and exits with the code.
 struct Exit {
   int code;
   std::string text;
@@ -49,7 +49,7 @@ constexpr double updates = 1e12;  // in a run, and everything counted in updates
 
 class Options {
  public:
-  /// Starts with --config FILE, --resume DIR and --help.
+  /// Starts with --config FILE, --help (-h) and --version.
   Options(const std::string& program, const std::string& description);
   ~Options();
   Options(const Options&) = delete;
@@ -69,17 +69,19 @@ class Options {
   /// Adds --NAME, which takes one of the choices.
   void choice(const std::string& name, std::string& variable, const std::vector<std::string>& choices,
               const std::string& help, const std::string& group = "Options");
-  /// Adds --CELL.SETTING for every setting of every registered cell.
+  /// Adds --CELL.SETTING for every setting of every registered cell, and --help-all, which shows them all.
   void cells();
   /// Adds --preset and --list-presets for this task (preset.h).
   void presets(const std::string& task);
   /// Accepts positional arguments, called METAVAR in the help.
   void arguments(const std::string& metavar, std::vector<std::string>& variable);
-  /// Sets the options that are allowed with --resume; by default "steps", "quiet" and "threads".
+  /// Adds --resume DIR; these options are allowed beside it.
   void allow_with_resume(const std::vector<std::string>& names);
+  /// The hint for an option that this program does not have, although others do.
+  void hint(const std::string& name, const std::string& text);
 
   /// Sets the variables: defaults, then the preset, the file and the command line, each overriding those before. Throws
-  /// Usage, or Exit for --help.
+  /// Usage, or Exit for --help and --version.
   void parse(int argc, const char* const* argv);
 
   /// The settings of a cell that the command line or the file gives.
@@ -97,8 +99,8 @@ class Options {
   /// The current values as a file for --config, with all settings of the chosen cell, but without the options of a
   /// single call: config, resume, out, quiet, dry-run, print-passes, trace-kernels.
   std::string toml() const;
-  /// The text of --help.
-  std::string help() const;
+  /// The text of --help: of the cells, with the settings of the chosen one only, or with those of all.
+  std::string help(bool all_cells = false) const;
 
  private:
   struct Impl;

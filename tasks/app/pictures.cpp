@@ -78,12 +78,18 @@ void draw_states(const Ended& e) {
   });
 }
 
+/// What each step adds to s [T, width]; before the first one it is 0.
+Tensor changes(const Tensor& s) {
+  return s - concat({Tensor::zeros({1, s.dim(1)}, s.dtype(), s.backend()), slice(s, 0, 0, s.dim(0) - 1)}, 0);
+}
+
 void draw_changes(const Ended& e) {
-  draw_over_time(e, "changes", [&](const Cell&, const Tensor& s, const std::string& which, const auto& marks) {
-    const std::int64_t T = s.dim(0);
-    const Tensor before = concat({Tensor::zeros({1, s.dim(1)}, s.dtype(), s.backend()), slice(s, 0, 0, T - 1)}, 0);
-    return std::vector{
-        units_over_time(s - before, fmt::format("{}: change of {} in a step", e.task.title(), which), marks)};
+  draw_over_time(e, "changes", [&](const Cell& cell, const Tensor& s, const std::string& which, const auto& marks) {
+    const std::string title = fmt::format("{}: change of {} in a step", e.task.title(), which);
+    std::vector<HeatMap> maps{units_over_time(changes(s), title, marks)};
+    if (cell.shift() != 0)
+      maps.push_back(units_over_time(changes(unshifted(s, cell.shift())), which + ", the shift undone", marks));
+    return maps;
   });
 }
 
@@ -156,9 +162,10 @@ void print_picture(const std::string& svg, const std::optional<std::string>& pro
 }
 
 std::vector<Picture> pictures_of_cells() {
-  return {{"states", "states over time, one sequence; of srnn also with the shift undone", draw_states},
-          {"changes", "what each step adds to the states", draw_changes},
-          {"gradients", "norms of the gradients of states with respect to inputs, time against time", draw_gradients}};
+  return {
+      {"states", "states over time, one sequence; of cells that shift their units also with that undone", draw_states},
+      {"changes", "what each step adds to the states, likewise", draw_changes},
+      {"gradients", "norms of the gradients of states with respect to inputs, time against time", draw_gradients}};
 }
 
 }  // namespace reel

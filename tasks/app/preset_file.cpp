@@ -175,8 +175,9 @@ PresetTable table_of(const std::string& file, const std::string& paper, const st
   const Section s(file, name, toml);
   s.check_name(name, toml.source().begin.line);
   const std::string folder = fs::path(file).stem();
+  const std::string where = s.text("where");
   PresetTable table{
-      fmt::format("{}/{}", folder, name), paper, s.text("where", true), s.text("title", true), "", {}, {}};
+      fmt::format("{}/{}", folder, name), paper, where.empty() ? name : where, s.text("title", true), "", {}, {}};
   table.figure = s.text("figure").empty() ? "curves" : s.text("figure");
   constexpr std::array figures{"curves", "grad_norm", "bars", "map", "pictures"};
   if (std::find(figures.begin(), figures.end(), table.figure) == figures.end())
@@ -234,12 +235,13 @@ std::vector<PresetTable> read_presets(const std::string& folder) {
 std::vector<PresetTable> parse_presets(const std::string& file, const std::string& text) try {
   const toml::table toml = toml::parse(text, file);
   const auto paper = toml["paper"].value_exact<std::string>();
-  if (!paper) throw Error(file, "paper = \"NAME\" expected at the top");
+  if (!paper && toml.contains("paper")) throw Error(file, "paper = \"NAME\" expected at the top");
   std::vector<std::pair<std::size_t, PresetTable>> in_order;
   for (const auto& [key, node] : toml) {
     if (key == "paper") continue;
     if (!node.is_table()) throw Error(file, fmt::format("{} must be a section", key.str()));
-    in_order.emplace_back(key.source().begin.line, table_of(file, *paper, std::string(key.str()), *node.as_table()));
+    in_order.emplace_back(key.source().begin.line,
+                          table_of(file, paper.value_or("own runs"), std::string(key.str()), *node.as_table()));
   }
   std::stable_sort(in_order.begin(), in_order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<PresetTable> tables;

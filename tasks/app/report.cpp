@@ -134,14 +134,14 @@ std::string report_head(const Report& r, std::size_t width) {
   std::string out = fmt::format("{}: {} ({}, {})\n", r.table.name, r.table.title, r.table.paper, r.table.where);
   out += fmt::format("budget {:g}, {} seed{}, {}\n", r.budget, r.seeds, r.seeds == 1 ? "" : "s", quantity(r));
   for (const std::string& note : r.table.notes) out += "note: " + note + "\n";
-  return out + fmt::format("\n{}  {}{}{}{}{}\n", padded("", width), padded("reported", 30), padded("measured", 32),
+  return out + fmt::format("\n{}  {}{}{}{}{}\n", padded("", width), padded("reported", 30), padded("measured", 40),
                            padded("parameters", 18), padded("updates", 16), "time");
 }
 
 std::string report_line(const ReportRow& row, std::size_t width) {
   const std::string reported = row.preset.reported.empty() ? "-" : row.preset.reported;
   std::string out = fmt::format("{}  {}{}{}{}{}\n", padded(row.preset.label, width), padded(reported + "  ", 30),
-                                padded(measured_text(row) + "  ", 32), padded(count_text(row) + "  ", 18),
+                                padded(measured_text(row) + "  ", 40), padded(count_text(row) + "  ", 18),
                                 padded(updates_text(row) + "  ", 16), time_text(row));
   if (const std::string problems = problems_of(row); !problems.empty())
     out += fmt::format("{}  {}\n", padded("", width), problems);

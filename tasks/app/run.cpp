@@ -13,6 +13,7 @@
 #include "tasks/app/kernel_trace.h"
 #include "tasks/app/last_words.h"
 #include "tasks/app/preset.h"
+#include "tasks/app/provenance.h"
 #include "tasks/app/train.h"
 #include "tasks/data/data_error.h"
 #include "tasks/training/checkpoint.h"
@@ -44,8 +45,8 @@ void add_shared(Options& o, Shared& s, Source source) {
 
   o.choice("cell", s.model.cell, cells, "recurrent cell", "Model");
   o.add("hidden", s.model.hidden, "units of the state", "Model", Bounds{.low = 1, .high = most::units});
-  o.add("layers", s.model.layers, "cells on top of each other", "Model", Bounds{.low = 1, .high = most::layers});
-  o.add("dropout", s.model.dropout, "of what goes from a layer to the next, in training", "Model",
+  o.add("layers", s.model.layers, "stacked layers", "Model", Bounds{.low = 1, .high = most::layers});
+  o.add("dropout", s.model.dropout, "share of values that is dropped between layers, in training", "Model",
         Bounds{.low = 0, .high = 0.999});
   o.choice("input", s.model.input, {"embedding", "one-hot"}, "how symbols are fed", "Model");
   o.add("embedding", s.model.embedding, "width of the embedding; 0: what the cell's paper has", "Model",
@@ -73,7 +74,7 @@ void add_shared(Options& o, Shared& s, Source source) {
         "Training", Bounds{.low = source == Source::fresh ? 1.0 : 0.0, .high = most::valid});
   o.add("patience", s.train.patience, "stop after so many validations without a lower loss; 0: never", "Training",
         updates_or_none);
-  o.add("seed", s.train.seed, "of all random numbers", "Training");
+  o.add("seed", s.train.seed, "random seed", "Training");
 
   OptimizerOptions& opt = s.optimizer;
   const Bounds rate{.low = 0}, share{.low = 0, .high = 1};
@@ -181,6 +182,8 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   if (!pictures.empty()) with_resume.emplace_back("picture");
   with_resume.insert(with_resume.end(), program.with_resume.begin(), program.with_resume.end());
   options.allow_with_resume(with_resume);
+  if (program.source == Source::fresh) options.hint("epochs", "this task makes fresh examples without end; --steps");
+  options.hint("lr-decay", "--schedule step, with --lr-every and --lr-factor");
   options.parse(argc, argv);
 
   if (s.list_cells) {
@@ -196,6 +199,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   s.train.graphs = !s.no_graph && !s.trace_kernels;
   s.train.cell = s.model.cell;
   s.train.device = s.device;
+  s.train.command = command_line(argc, argv);
   s.model.settings = options.settings(s.model.cell);
   std::optional<int> threads_so_far;  // results on a GPU do not depend on it
   if (!options.resume().empty() && s.device == "cpu")

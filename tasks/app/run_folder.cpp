@@ -16,6 +16,7 @@
 
 #include "engine/core/error.h"
 #include "engine/core/parse.h"
+#include "tasks/app/provenance.h"
 #include "tasks/io/files.h"
 #include "tasks/io/output.h"
 #include "tasks/training/safetensors.h"
@@ -227,13 +228,18 @@ void RunFolder::write_run_json(const RunRecord& r) {
                               {"update_seconds", r.update_seconds},
                               {"device", r.device},
                               {"threads", r.threads},
-                              {"finished", r.finished}};
+                              {"finished", r.finished},
+                              {"version", version()},
+                              {"processor", processor()},
+                              {"date", utc_now()}};
+  if (!commit().empty()) json["commit"] = commit();
+  if (!r.command.empty()) json["command"] = r.command;
   if (r.diverged_at_step >= 0) json["diverged_at_step"] = r.diverged_at_step;
   if (!r.test.empty()) {
     json["test"]["step"] = r.best_step;
     for (const auto& [name, value] : r.test) json["test"][name] = value;
   }
-  write_atomically(file("run.json"), json.dump(2) + "\n");
+  write_atomically(file("run.json"), json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace reel

@@ -30,6 +30,7 @@ struct RunRecord {
   std::int64_t best_step = -1;
   std::vector<std::pair<std::string, double>> test = {};
   std::int64_t diverged_at_step = -1;  // -1: it did not diverge
+  std::string command = {};            // of the process that writes the record; empty: not known
 };
 
 class RunFolder {

@@ -126,6 +126,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   record.baseline = task.baseline();
   record.device = options.device;
   record.threads = options.threads;
+  record.command = options.command;
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   record.train_loss = record.valid_loss = record.accuracy = record.update_seconds = nan;
   if (const auto rows = folder.rows(); !rows.empty()) {

@@ -17,7 +17,7 @@ struct TrainOptions {
   bool graphs = true;  // capture steps as graphs, if the device can
   ExampleOptions examples;
   ScheduleOptions schedule;
-  std::string cell, device;  // for run.json
+  std::string cell, device, command;  // for run.json
 };
 
 /// The result of a training run.

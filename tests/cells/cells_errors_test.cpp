@@ -1,5 +1,6 @@
 // Sizes and settings that cannot be: one clear error each, an SettingError that names the setting.
 #include "cells/cell.h"
+#include "tests/support/cells.h"
 #include "tests/support/check.h"
 
 using namespace reel;
@@ -212,6 +213,7 @@ TEST_CASE("every setting of every cell: words, other kinds of numbers, numbers o
         }
         continue;
       }
+      if (!ranges.contains(name) && !needs_row(type, "the table of ranges")) continue;
       REQUIRE(ranges.contains(name));  // a new number has its range in the table
       const bool whole = s.kind == Setting::Kind::integer;
       if (whole) {

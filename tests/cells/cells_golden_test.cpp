@@ -1,6 +1,7 @@
 // Every cell against NumPy and PyTorch: the files of tests/support/golden/cells.tsv, and the parameter counts of the
 // papers.
 #include "cells/cell.h"
+#include "tests/support/cells.h"
 #include "tests/support/golden.h"
 #include "tests/support/table.h"
 
@@ -100,7 +101,8 @@ TEST_CASE("cells agree with NumPy and PyTorch: outputs, last state, gradients, H
   const std::map<std::string, std::string> same{
       {"irnn", "rnn"}, {"rnn-id", "rnn"}, {"rnn-orth", "rnn"}, {"lt_irnn", "lt_rnn"}};
   for (const CellType& type : cell_registry())
-    CHECK_MESSAGE((seen.contains(type.name) || same.contains(type.name)), type.name);
+    if (!seen.contains(type.name) && needs_row(type, "golden/cells.tsv"))
+      CHECK_MESSAGE(same.contains(type.name), type.name);
 }
 
 TEST_CASE("parameter counts are those of the papers") {

@@ -5,6 +5,7 @@
 
 #include "cells/cell.h"
 #include "tests/cells/distributions.h"
+#include "tests/support/cells.h"
 
 using namespace reel;
 using namespace reel::test;
@@ -250,6 +251,7 @@ TEST_CASE("every parameter of every cell is in the table, whatever the choices")
     for (const auto& [name, law] : by_name(row)) known[row.cell].insert(name);
   }
   for (const CellType& type : cell_registry()) {
+    if (!known.contains(type.name) && !needs_row(type, "the table of initial values")) continue;
     std::vector<Given> variants{{}};
     for (const Setting& s : type.settings) {
       for (const std::string& c : s.choices) variants.push_back({{s.name, c}});

@@ -4,6 +4,7 @@
 
 #include "cells/cell.h"
 #include "tasks/training/optimizer.h"
+#include "tests/support/cells.h"
 #include "tests/support/check.h"
 
 using namespace reel;
@@ -218,7 +219,7 @@ TEST_CASE("every cell is in one of these tables") {
     bool known = others.contains(type.name);
     for (const auto* cells : {&lasting, &at_start})
       for (const Linear& c : *cells) known = known || c.cell == type.name;
-    CHECK_MESSAGE(known, type.name);
+    if (!known && needs_row(type, "the tables of structure")) FAIL_CHECK(type.name);
   }
 }
 

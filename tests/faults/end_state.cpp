@@ -33,7 +33,7 @@ std::string metrics(const std::string& csv) {
 /// Without times, at any depth.
 nlohmann::ordered_json timeless(nlohmann::ordered_json json) {
   if (json.is_object())
-    for (const char* key : {"seconds", "steps_per_second", "update_seconds"}) json.erase(key);
+    for (const char* key : {"seconds", "steps_per_second", "update_seconds", "date", "command"}) json.erase(key);
   if (json.is_structured())
     for (auto& part : json) part = timeless(part);
   return json;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tests/fuzz/command_lines.py BIN [--lines N] [--seed S] [--programs A,B]: programs with options drawn at random.
 
-The options are those that --help of each program names; their values are good ones, limits, huge ones, NaN, nothing, bytes
+The options are those that --help-all of each program names; their values are good ones, limits, huge ones, NaN, nothing, bytes
 that are no text, paths that lead nowhere. Whatever they are, a program must end within its time with code 0, 1 or 2, by no
 signal and with no report of a sanitizer, and an error must be one line. Prints each line that breaks this; exits with 1 then.
 """
@@ -33,7 +33,7 @@ PATHS = ["/nowhere/x", "/dev/null", "/dev/null/x", "/dev/zero", "/dev/full", "/p
 
 def options_of(program):
     """Name -> whether it takes a value, and the words of its line that may be one."""
-    text = subprocess.run([program, "--help"], capture_output=True, timeout=SECONDS, check=True).stdout.decode()
+    text = subprocess.run([program, "--help-all"], capture_output=True, timeout=SECONDS, check=True).stdout.decode()
     found = {}
     for name, rest in re.findall(r"^ +(--[A-Za-z0-9_.-]+)(.*)$", text, re.M):
         found[name] = (bool(re.match(r" [A-Z<]", rest)), re.findall(r"[A-Za-z0-9_.-]+", rest))

@@ -17,6 +17,7 @@
 #include "tasks/app/heat_map.h"
 #include "tasks/app/interrupt.h"
 #include "tasks/app/progress.h"
+#include "tasks/app/provenance.h"
 #include "tasks/app/run_folder.h"
 #include "tasks/io/files.h"
 #include "tasks/io/output.h"
@@ -245,7 +246,18 @@ TEST_CASE("run folder: run.json has its keys, and null for what is not known") {
   RunFolder folder = RunFolder::create(dir / "r", "a", "b");
   folder.write_run_json({"copying", "srnn", 4833, 18446744073709551615U, 2000, 0.0945, 0.1, nan_value, 1, 12.5, 160,
                          0.005, "cpu", 2, true});
-  const auto json = nlohmann::ordered_json::parse(read_file(folder.file("run.json")));
+  auto json = nlohmann::ordered_json::parse(read_file(folder.file("run.json")));
+  CHECK(json["version"] == version());
+  CHECK(json.value("commit", "") == commit());
+  CHECK(json["processor"].get<std::string>() == processor());
+  CHECK_FALSE(processor().empty());
+  const std::string date = json["date"], now = utc_now();
+  CHECK(date.size() == 20);
+  CHECK(date.substr(0, 4) >= "2026");
+  CHECK(date <= now);  // years first, so the order of texts is that of times
+  CHECK(date.ends_with("Z"));
+  CHECK_FALSE(json.contains("command"));
+  for (const char* key : {"version", "commit", "processor", "date"}) json.erase(key);
   CHECK(json == nlohmann::ordered_json::parse(R"({"task": "copying", "cell": "srnn", "parameters": 4833,
     "seed": 18446744073709551615, "steps": 2000, "baseline": 0.0945, "train_loss": 0.1, "valid_loss": null,
     "accuracy": 1.0, "seconds": 12.5, "steps_per_second": 160.0, "update_seconds": 0.005, "device": "cpu", "threads": 2, "finished": true})"));

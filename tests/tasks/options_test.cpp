@@ -4,6 +4,7 @@
 
 #include "cells/cell.h"
 #include "tasks/app/options.h"
+#include "tasks/app/provenance.h"
 #include "tasks/io/files.h"
 #include "tests/support/check.h"
 #include "tests/support/temp_dir.h"
@@ -37,7 +38,7 @@ struct Prog {
   bool quiet = false, shuffle = true;
   Options options{"prog", "Trains a thing."};
 
-  Prog() {
+  explicit Prog(const std::vector<std::string>& with_resume = {"steps", "quiet", "threads"}) {
     options.choice("cell", cell, {"fake", "plain"}, "recurrent cell", "Model");
     options.add("batch", batch, "sequences an update", "Training", {.low = 1});
     options.add("steps", steps, "updates", "Training", {.low = 1, .high = 1e6});
@@ -50,6 +51,7 @@ struct Prog {
     options.flag("quiet", quiet, "no progress");
     options.flag("shuffle", shuffle, "new order");
     options.cells();
+    if (!with_resume.empty()) options.allow_with_resume(with_resume);
   }
   Prog& parse(std::vector<const char*> arguments) {
     arguments.insert(arguments.begin(), "prog");
@@ -196,15 +198,60 @@ TEST_CASE("options: --resume reads the run's own file and keeps it") {
   CHECK(usage_of({"--resume", folder, "--config", "x"}).starts_with("--config: a resumed run keeps its options"));
   CHECK(usage_of({"--resume", "/dev/null"}) ==
         "--resume /dev/null: there is no config.toml, by which a run is known and goes on");
-  Prog q;
-  q.options.allow_with_resume({"lr"});
-  CHECK(q.parse({"--resume", folder, "--lr", "1"}).lr == 1);
+  CHECK(Prog(std::vector<std::string>{"lr"}).parse({"--resume", folder, "--lr", "1"}).lr == 1);
+  Prog never(std::vector<std::string>{});  // has nothing to resume
+  never.options.hint("resume", "start again");
+  CHECK(test::error_of([&] {
+          never.parse({"--resume", folder});
+        }) == "--resume: there is no such option. Hint: start again.");
+  CHECK(never.options.help().find("--resume") == std::string::npos);
 }
 
-TEST_CASE("options: --help tells all, in order, within 100 columns") {
+/// The text with which the program ends at once.
+std::string text_of(const std::vector<const char*>& arguments) {
   try {
-    Prog().parse({"--help", "--nonsense"});
-    FAIL("--help must end the program");
+    Prog().parse(arguments);
+  } catch (const Exit& e) {
+    CHECK(e.code == 0);
+    return e.text;
+  }
+  return "it did not end";
+}
+
+TEST_CASE("options: --version names the version, and the commit where it is known") {
+  const std::string text = text_of({"--nonsense", "--version"});
+  CHECK(text.starts_with("prog (Reel) " + version()));
+  CHECK(version().find('.') != std::string::npos);
+  CHECK((commit().empty() || (commit().size() == 40 && test::contains(text, ", commit " + commit().substr(0, 12)))));
+  CHECK(text.ends_with("\n"));
+}
+
+TEST_CASE("options: a command line as a shell would read it") {
+  const char* words[] = {"/a/b/copying", "--out", "it's $x", "--lr=1e-3", ""};
+  CHECK(command_line(5, words) == "copying --out 'it'\\''s $x' --lr=1e-3 ''");
+}
+
+TEST_CASE("options: --help has the settings of the chosen cell, --help-all those of all") {
+  const std::string other = "The settings of another cell: --cell NAME --help; of every cell: --help-all.\n";
+  for (const char* name : {"--help", "-h"}) {
+    const std::string fake = text_of({name}), plain = text_of({"--cell", "plain", name});
+    CHECK(test::contains(fake, "cell fake: made for a test\n  --fake.width N"));
+    CHECK_FALSE(test::contains(fake, "cell plain"));
+    CHECK(fake.ends_with(other));
+    CHECK(test::contains(plain, "cell plain: has no settings\n  (no settings)\n"));
+    CHECK_FALSE(test::contains(plain, "--fake.width"));
+  }
+  const std::string all = text_of({"--cell=plain", "--help-all"});
+  CHECK(test::contains(all, "--fake.width N"));
+  CHECK(test::contains(all, "cell plain: has no settings"));
+  CHECK_FALSE(test::contains(all, other));
+  CHECK(usage_of({"--cell", "fkae", "--help"}) == "--cell: one of fake, plain expected, got \"fkae\". Hint: fake.");
+}
+
+TEST_CASE("options: --help-all tells all, in order, within 100 columns") {
+  try {
+    Prog().parse({"--help-all", "--nonsense"});
+    FAIL("--help-all must end the program");
   } catch (const Exit& e) {
     CHECK(e.code == 0);
     std::size_t at = 0;
@@ -221,8 +268,10 @@ TEST_CASE("options: --help tells all, in order, within 100 columns") {
                              "  --quiet",
                              "Files of options, help",
                              "  --config FILE",
-                             "  --resume DIR",
                              "  --help",
+                             "  --version",
+                             "  --help-all",
+                             "  --resume DIR",
                              "cell fake: made for a test",
                              "  --fake.width N",
                              "units inside [default 8]",

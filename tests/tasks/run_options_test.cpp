@@ -1,5 +1,6 @@
 // Options do what they say: how often and in which order a run goes through a fixed set, and that no option of training
 // is lost on its way. Runs build/bin/charlm and adding.
+#include <algorithm>
 #include <iterator>
 #include <sstream>
 
@@ -47,6 +48,28 @@ TEST_CASE("--epochs with a fraction is the nearest number of updates, and 1 at l
                          dir.path);
     CHECK(r.code == 0);
     CHECK_MESSAGE(contains(r.out, fmt::format("\nupdates {}, batch 3", updates)), r.out);
+  }
+}
+
+TEST_CASE("every program says its version; those without runs to continue have no --resume") {
+  const TempDir dir;
+  for (const std::string program : {"copying", "mechanism", "apply", "compare", "reproduce"}) {
+    CAPTURE(program);
+    const Result r = run(program, {"--version"}, dir.path);
+    CHECK(r.code == 0);
+    CHECK(r.err.empty());
+    CHECK(r.out.starts_with(program + " (Reel) "));
+    CHECK(std::count(r.out.begin(), r.out.end(), '\n') == 1);
+    CHECK(contains(run(program, {"-h"}, dir.path).out, "--resume DIR") == (program == "copying"));
+    if (program == "copying")
+      CHECK(run(program, {"--epochs", "3"}, dir.path).err ==
+            "copying: --epochs: there is no such option. Hint: this task makes fresh examples without end; --steps.\n");
+    if (program == "copying") continue;
+    const Result resumed = run(program, {"--resume", dir.path}, dir.path);
+    CHECK(resumed.code == 2);
+    CHECK(resumed.err ==
+          program + ": --resume: there is no such option" +
+              (program == "reproduce" ? ". Hint: the same command goes on where it stopped.\n" : ". See --help.\n"));
   }
 }
 

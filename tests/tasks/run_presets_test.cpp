@@ -105,6 +105,22 @@ TEST_CASE("a run of a preset has its options, and says at the end what was repor
   CHECK(contains(config, "hidden = 8\n"));
 }
 
+TEST_CASE("a grid of one's own needs neither a paper nor a place in it") {
+  const TempDir dir;
+  write_atomically(dir / "mine.toml",
+                   "[grid]\ntitle = \"Rates\"\ntask = \"copying\"\nmetric = \"valid_loss\"\n"
+                   "[grid.cases]\nlow = \"--lr 1e-4\"\nhigh = \"--lr 1e-2\"\n"
+                   "[grid.models]\nsrnn = \"--cell srnn\"\ngru = \"--cell gru\"\n");
+  const std::vector<PresetTable> tables = read_presets(dir.path);
+  REQUIRE(tables.size() == 1);
+  CHECK(tables[0].name == "mine/grid");
+  CHECK(tables[0].paper == "own runs");
+  CHECK(tables[0].where == "grid");
+  REQUIRE(tables[0].presets.size() == 4);
+  CHECK(tables[0].presets[0].name == "mine/grid/low-srnn");
+  CHECK(contains(error_of([&] { parse_presets("x.toml", "paper = 3\n"); }), "paper = \"NAME\" expected at the top"));
+}
+
 TEST_CASE("a file of presets that breaks the rules is told with its line") {
   const TempDir dir;
   const std::string head = "[t]\ntitle = \"T\"\nwhere = \"W\"\ntask = \"copying\"\nmetric = \"valid_loss\"\n";

@@ -1,5 +1,5 @@
-// Programs with absurd values of every integer option that --help lists, and with too little memory: they end at once,
-// well or in one clear line.
+// Programs with absurd values of every integer option that --help-all lists, and with too little memory: they end at
+// once, well or in one clear line.
 #include <sstream>
 
 #include "cells/cell.h"
@@ -28,7 +28,7 @@ Limits limits(rlim_t bytes = 3 * GB) {
 
 /// The names of a program's integer options: those with "N" behind them.
 std::vector<std::string> integer_options(const std::string& program, const std::string& folder) {
-  const Result help = run(program, {"--help"}, folder);
+  const Result help = run(program, {"--help-all"}, folder);
   REQUIRE(help.code == 0);
   std::vector<std::string> names;
   std::istringstream lines(help.out);

@@ -71,9 +71,11 @@ TEST_CASE(
   for (const char* file : {"config.toml", "metrics.csv", "checkpoint.safetensors", "run.json"})
     CHECK(std::filesystem::exists(a + "/" + file));
   const auto record = nlohmann::json::parse(read_file(a + "/run.json"));
-  for (const char* key : {"task", "cell", "parameters", "seed", "steps", "baseline", "train_loss", "valid_loss",
-                          "accuracy", "seconds", "steps_per_second", "device", "threads", "finished"})
+  for (const char* key :
+       {"task", "cell", "parameters", "seed", "steps", "baseline", "train_loss", "valid_loss", "accuracy", "seconds",
+        "steps_per_second", "device", "threads", "finished", "version", "processor", "date", "command"})
     CHECK_MESSAGE(record.contains(key), key);
+  CHECK(contains(record["command"].get<std::string>(), "--steps 60"));
   CHECK(record["finished"] == true);
   CHECK(record["steps"] == 60);
   CHECK(record["cell"] == "srnn");

@@ -1,0 +1,60 @@
+#include "tasks/app/provenance.h"
+
+#include <fmt/chrono.h>
+#include <sys/utsname.h>
+
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+
+#include "reel/version.h"
+
+namespace reel {
+
+namespace {
+
+/// A word as a shell reads it: in single quotes if it holds more than letters, digits and the like.
+std::string shell_word(const std::string& word) {
+  constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:%@";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
+}  // namespace
+
+std::string version() { return REEL_VERSION; }
+
+std::string commit() { return REEL_COMMIT; }
+
+std::string version_text(const std::string& program) {
+  const std::string known = commit().empty() ? "" : ", commit " + commit().substr(0, 12);
+  return fmt::format("{} (Reel) {}{}\n", program, version(), known);
+}
+
+std::string processor() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  utsname names{};
+  return uname(&names) == 0 ? names.machine : "";
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", utc);
+}
+
+std::string command_line(int argc, const char* const* argv) {
+  std::string line;
+  for (int i = 0; i < argc; ++i)
+    line += i == 0 ? shell_word(std::filesystem::path(argv[0]).filename()) : " " + shell_word(argv[i]);
+  return line;
+}
+
+}  // namespace reel

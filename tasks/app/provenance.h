@@ -1,0 +1,21 @@
+// Where a result comes from: the version and commit of the programs, the processor, the time and the command.
+#pragma once
+#include <string>
+
+namespace reel {
+
+/// "0.1"
+std::string version();
+/// The commit of the source, 40 digits, as git knew it when the build was configured; empty if it did not.
+std::string commit();
+/// The text of --version: "copying (Reel) 0.1, commit 1990ece61b2a".
+std::string version_text(const std::string& program);
+
+/// The name of the processor, or of its architecture where Linux gives no name.
+std::string processor();
+/// The time now in UTC: "2026-02-28T09:15:00Z".
+std::string utc_now();
+/// A command line as a shell would read it, with the program's name without its folder.
+std::string command_line(int argc, const char* const* argv);
+
+}  // namespace reel
