@@ -1,4 +1,4 @@
-// The axes of a reduction, checked and prepared for the ops that reduce.
+// Axes: those of a reduction, checked and prepared for the ops that reduce; and those that a stacked tensor lacks.
 #pragma once
 #include "ops/ops.h"
 
@@ -21,6 +21,10 @@ inline Tensor with_dims(const Tensor& y, const ReducedAxes& r, bool keep_dims, c
   const Shape& shape = keep_dims ? r.kept : r.dropped;
   return y.shape() == shape ? y : reshape({y, where}, {shape.begin(), shape.end()});
 }
+
+/// Inserts axes of extent 1 after T into a stacked tensor [T, ...], so that each step broadcasts against values of rank
+/// `rank`.
+Tensor align(const Tensor& stacked, int rank);
 
 /// Throws the RuleError for a dtype that an op does not support.
 [[noreturn]] inline void refuse(DType dtype, const char* hint = "") {

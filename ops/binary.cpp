@@ -1,6 +1,7 @@
 // Functions of two elements, with broadcasting, and their derivatives.
 #include <cmath>
 
+#include "ops/elementwise.h"
 #include "ops/ops.h"
 
 namespace reel {

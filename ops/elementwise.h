@@ -1,7 +1,7 @@
 // Elementwise ops from scalar functors: one template for unary functions, one for binary ones. Besides its functor such
 // an op needs only its derivative, one line in the tables of unary.cpp and binary.cpp.
 #pragma once
-#include "ops/arg.h"
+#include "ops/axes.h"
 #include "ops/functors/binary.h"
 #include "ops/functors/unary.h"
 
@@ -67,10 +67,6 @@ std::vector<FusedForm>& fused_forms();
 /// sign(x).
 Tensor chain_conj(const Tensor& dy);
 Tensor chain_sign(const Tensor& dy, const Tensor& x, const Tensor& y);
-
-/// Inserts axes of extent 1 after T into a stacked tensor [T, ...], so that each step broadcasts against values of rank
-/// `rank`.
-Tensor align(const Tensor& stacked, int rank);
 
 /// Is the derivative a constant, so that the vjp reads no values?
 template <class F>

@@ -1,4 +1,5 @@
 // Overlapping frames of the last axis: frame and overlap_add are each other's vjp.
+#include "ops/elementwise.h"
 #include "ops/ops.h"
 
 namespace reel {

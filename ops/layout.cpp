@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "ops/axes.h"
 #include "ops/ops.h"
 
 namespace reel {

@@ -1,6 +1,7 @@
 // Matrix and vector products.
 #include <algorithm>
 
+#include "ops/axes.h"
 #include "ops/ops.h"
 
 namespace reel {

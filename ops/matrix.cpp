@@ -1,5 +1,7 @@
 #include "ops/matrix.h"
 
+#include "ops/axes.h"
+
 namespace reel {
 
 Shape common_places(Inputs in) {

@@ -4,8 +4,9 @@
 
 #include "engine/core/random.h"
 #include "engine/scan/scan.h"
-#include "ops/elementwise.h"
+#include "ops/arg.h"
 #include "ops/fourier.h"
+#include "ops/functors/names.h"
 #include "ops/linalg.h"
 #include "ops/rotation.h"
 #include "ops/spectral.h"

@@ -1,5 +1,6 @@
 #include "ops/rotation.h"
 
+#include "ops/axes.h"
 #include "ops/ops.h"
 
 namespace reel {

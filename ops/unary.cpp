@@ -1,6 +1,7 @@
 // Functions of one element, and their derivatives.
 #include <numbers>
 
+#include "ops/elementwise.h"
 #include "ops/ops.h"
 
 namespace reel {

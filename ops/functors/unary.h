@@ -1,8 +1,9 @@
 // Functions of one element: name, supported element types, and formula. T is a scalar or a SIMD batch of scalars. To
-// add one, write a line here, add it to the list below, and define its derivative in ops/unary.cpp.
+// add one, write a line here, add it to the list in names.h, and define its derivative in ops/unary.cpp.
 #pragma once
 #include "ops/functors/domain.h"
 #include "ops/functors/math.h"
+#include "ops/functors/names.h"
 
 namespace reel {
 
@@ -133,18 +134,6 @@ struct Power {  // x^exponent; integer exponents up to +-64 by multiplication
     return whole == exponent ? math::whole_power(x, whole) : power(x, math::number<T>(exponent));
   }
 };
-
-/// The functors without parameters, each with its C++ function: this list declares, defines and registers them.
-// clang-format off
-#define REEL_UNARY_FUNCTIONS(X)                                                                        \
-  X(Neg, neg) X(Abs, abs) X(Sign, sign) X(Square, square) X(Reciprocal, reciprocal)                    \
-  X(Sqrt, sqrt) X(Rsqrt, rsqrt) X(Exp, exp) X(Expm1, expm1) X(Log, log) X(Log1p, log1p)                \
-  X(Sin, sin) X(Cos, cos) X(Tan, tan) X(Asin, asin) X(Acos, acos) X(Atan, atan)                        \
-  X(Sinh, sinh) X(Cosh, cosh) X(Tanh, tanh) X(Sigmoid, sigmoid) X(Erf, erf)                            \
-  X(Relu, relu) X(Gelu, gelu) X(Silu, silu) X(Softplus, softplus) X(Softsign, softsign)                \
-  X(Floor, floor) X(Ceil, ceil) X(Round, round) X(Trunc, trunc)                                        \
-  X(IsNan, is_nan) X(IsInf, is_inf) X(IsFinite, is_finite) X(Not, logical_not)
-// clang-format on
 
 #define REEL_TYPE(F, f) F,
 using UnaryFunctors =

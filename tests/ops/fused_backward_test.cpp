@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "ops/elementwise.h"
 #include "tests/support/check.h"
 
 using namespace reel;

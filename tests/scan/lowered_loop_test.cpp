@@ -2,6 +2,7 @@
 #include "engine/scan/lower/lowering.h"
 
 #include "engine/device/recorder.h"
+#include "ops/elementwise.h"
 #include "ops/ops.h"
 #include "tests/support/check.h"
 
