@@ -18,10 +18,13 @@ std::string presets_folder() {
   if (const char* given = std::getenv("REEL_PRESETS"); given && *given) return given;
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const fs::path& folder : {program / "presets", program.parent_path() / "presets"})
+  const fs::path above = program.parent_path(), installed = fs::path("share") / "reel" / "presets";
+  for (const fs::path& folder :
+       {program / "presets", above / "presets", above / installed, above.parent_path() / installed})
     if (fs::is_directory(folder, error)) return folder;
-  throw Error("presets", fmt::format("there is no folder presets in {} or beside it. Hint: REEL_PRESETS=DIR names one.",
-                                     program.string()));
+  throw Error("presets", fmt::format("there is no folder presets in {} or beside it, and no {} above it. Hint: "
+                                     "REEL_PRESETS=DIR names one.",
+                                     program.string(), installed.string()));
 }
 
 std::string near_names(const std::string& name, const std::vector<std::string>& known) {

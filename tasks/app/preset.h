@@ -33,7 +33,8 @@ struct PresetTable {
 };
 
 /// The folder of presets: REEL_PRESETS in the environment, or presets/ next to the running program, or next to its
-/// folder (where CMake puts a link to that of the source tree). Throws Error naming these places.
+/// folder (where CMake puts a link to that of the source tree), or share/reel/presets of the prefix that the program is
+/// installed in. Throws Error naming these places.
 std::string presets_folder();
 
 /// Reads all tables in all files of a folder; throws Error with file and section if one breaks the rules.

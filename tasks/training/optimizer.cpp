@@ -62,7 +62,7 @@ double norm_of(std::span<const double> squares) {
   return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
 }
 
-double Norm::operator()(const Tensors& gradients) {
+double JointNorm::operator()(const Tensors& gradients) {
   if (gradients.empty()) return 0;
   const Spec spec{DType::f64, {std::ssize(gradients)}, &gradients[0].backend()};
   if (!squares_.defined() || !(squares_.spec() == spec)) {

@@ -13,15 +13,15 @@ namespace reel {
 struct OptimizerOptions {
   std::string kind = "rmsprop";  // sgd, rmsprop, adam, amsgrad, adagrad
   double lr = 1e-3;
-  double momentum = 0;                     // sgd
-  double decay = 0.9;                      // rmsprop: decay of the running mean of squares
-  double epsilon = 1e-8;                   // all but sgd
-  bool epsilon_inside = false;             // rmsprop: inside the root (TensorFlow 1) instead of outside (PyTorch)
-  double rms_start = 0;                    // rmsprop: initial running mean: 0 (PyTorch), 1 (TensorFlow 1)
-  double beta1 = 0.9, beta2 = 0.999;       // adam, amsgrad
-  double clip_norm = 0;                    // scale all gradients down to this joint norm; 0: off
-  double clip_value = 0;                   // clamp each element to +-this, after clip_norm; 0: off
-  std::map<std::string, double> group_lr;  // learning rates of parameter groups; other groups use lr
+  double momentum = 0;                          // sgd
+  double decay = 0.9;                           // rmsprop: decay of the running mean of squares
+  double epsilon = 1e-8;                        // all but sgd
+  bool epsilon_inside = false;                  // rmsprop: inside the root (TensorFlow 1) instead of outside (PyTorch)
+  double rms_start = 0;                         // rmsprop: initial running mean: 0 (PyTorch), 1 (TensorFlow 1)
+  double beta1 = 0.9, beta2 = 0.999;            // adam, amsgrad
+  double clip_norm = 0;                         // scale all gradients down to this joint norm; 0: off
+  double clip_value = 0;                        // clamp each element to +-this, after clip_norm; 0: off
+  std::map<std::string, double> group_lr = {};  // learning rates of parameter groups; other groups use lr
   static std::vector<std::string> kinds() { return {"sgd", "rmsprop", "adam", "amsgrad", "adagrad"}; }
 };
 
@@ -31,7 +31,7 @@ void sums_of_squares(const Tensors& gradients, Tensor out);
 double norm_of(std::span<const double> squares);
 
 /// The joint norm of all gradients, with one read from the device. Allocates nothing after the first call.
-class Norm {
+class JointNorm {
  public:
   double operator()(const Tensors& gradients);
 
@@ -80,7 +80,7 @@ class Optimizer {
 
   OptimizerOptions options_;
   std::vector<Slot> slots_;
-  Norm norm_;
+  JointNorm norm_;
   std::vector<UpdatePlace> places_;  // reused by all updates, so that they allocate nothing
   Tensor numbers_;                   // UpdateNumbers, f64, on the device
   std::int64_t steps_ = 0;

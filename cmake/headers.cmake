@@ -1,0 +1,50 @@
+# Headers for users, in the build folder's include/ and, when installed, in the prefix's: the same files in both. Within
+# the tree they include each other as "engine/..." and "tasks/training/..."; for users all paths begin with reel/. As a
+# script (cmake -DSOURCE=... -DOUTPUT=... -DHEADERS=... -P) this file writes those that have changed.
+if(CMAKE_SCRIPT_MODE_FILE)
+  string(REPLACE "," ";" HEADERS "${HEADERS}")
+  file(GLOB_RECURSE stale RELATIVE ${OUTPUT} ${OUTPUT}/*)
+  list(REMOVE_ITEM stale version.h)
+  foreach(header ${HEADERS})
+    file(READ ${SOURCE}/${header} text)
+    string(REGEX REPLACE "#include \"tasks/(io|training)/" "#include \"reel/\\1/" text "${text}")
+    string(REGEX REPLACE "#include \"(engine|ops|cells)/" "#include \"reel/\\1/" text "${text}")
+    string(REGEX REPLACE "^(include/reel|tasks)/" "" path ${header})
+    list(REMOVE_ITEM stale ${path})
+    set(before "")
+    if(EXISTS ${OUTPUT}/${path})
+      file(READ ${OUTPUT}/${path} before)
+    endif()
+    if(NOT text STREQUAL before)
+      file(WRITE ${OUTPUT}/${path} "${text}")
+    endif()
+  endforeach()
+  foreach(path ${stale})
+    file(REMOVE ${OUTPUT}/${path})
+  endforeach()
+  return()
+endif()
+
+file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/reel/*.h
+     ${PROJECT_SOURCE_DIR}/engine/*.h ${PROJECT_SOURCE_DIR}/ops/*.h ${PROJECT_SOURCE_DIR}/cells/*.h
+     ${PROJECT_SOURCE_DIR}/tasks/io/*.h ${PROJECT_SOURCE_DIR}/tasks/training/*.h)
+list(TRANSFORM headers PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE header_files)
+list(JOIN headers "," header_list)
+set(include_dir ${PROJECT_BINARY_DIR}/include)
+set(stamp ${PROJECT_BINARY_DIR}/include.stamp)
+add_custom_command(OUTPUT ${stamp} DEPENDS ${header_files} ${CMAKE_CURRENT_LIST_FILE} VERBATIM
+                   COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DOUTPUT=${include_dir}/reel -DHEADERS=${header_list}
+                           -P ${CMAKE_CURRENT_LIST_FILE}
+                   COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
+                   COMMENT "Headers for users")
+add_custom_target(reel_headers DEPENDS ${stamp})
+configure_file(${PROJECT_SOURCE_DIR}/include/reel/version.h.in ${include_dir}/reel/version.h @ONLY)
+include_directories(${include_dir})  # of Reel's own files, which want the version
+
+include(GNUInstallDirs)
+foreach(library reel reel_training)
+  add_dependencies(${library} reel_headers)
+  target_compile_features(${library} PUBLIC cxx_std_20)
+  target_include_directories(${library} INTERFACE $<BUILD_INTERFACE:${include_dir}>
+                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+endforeach()

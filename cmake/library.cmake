@@ -1,0 +1,66 @@
+# Objects, libraries and embedded headers.
+
+# The sources below a folder as objects, reel_FOLDER. They can go into shared libraries, be it Reel's or a user's that links
+# the static one; calls within the library are direct all the same.
+function(reel_objects folder)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp ${PROJECT_SOURCE_DIR}/${folder}/*.cu)
+  string(REPLACE "/" "_" name ${folder})
+  set(target reel_${name})
+  add_library(${target} OBJECT ${sources})
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
+  target_link_libraries(${target} PUBLIC fmt::fmt PRIVATE reel_warnings nlohmann_json::nlohmann_json)
+endfunction()
+
+# reel_library(NAME public|internal PARTS...): a library of the objects reel_PART; programs contain what is internal. A static one is an archive of a single object, so who
+# links anything of it links all of it: ops, cells and backends that register themselves are always there, without an
+# option of the linker.
+function(reel_library name kind)
+  set(objects "")
+  foreach(part ${ARGN})
+    list(APPEND objects $<TARGET_OBJECTS:reel_${part}>)
+  endforeach()
+  if(REEL_BUNDLE OR (BUILD_SHARED_LIBS AND kind STREQUAL "public"))
+    add_library(${name} SHARED ${objects})
+    set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+    if(NOT REEL_BUNDLE)  # its libraries are copied by one name
+      target_link_options(${name} PRIVATE LINKER:--exclude-libs,ALL)  # a static libxsmm within is nobody else's
+      set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION}
+                            SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+    endif()
+  else()
+    set(whole ${CMAKE_CURRENT_BINARY_DIR}/${name}.o)
+    add_custom_command(OUTPUT ${whole} DEPENDS ${objects} COMMAND_EXPAND_LISTS VERBATIM
+                       COMMAND ${CMAKE_CXX_COMPILER} -r -nostdlib -o ${whole} ${objects}
+                       COMMENT "Joining the objects of ${name}")
+    add_library(${name} STATIC ${whole})
+    set_source_files_properties(${whole} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+    set_target_properties(${name} PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+  endif()
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+endfunction()
+
+# reel_link_installed(TARGET LIBRARIES...): links these, which an installed library names without their folders.
+function(reel_link_installed target)
+  foreach(library ${ARGN})
+    if(library MATCHES "/lib([^/]+)\\.(a|so|dylib)$")
+      target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:${library}> $<INSTALL_INTERFACE:${CMAKE_MATCH_1}>)
+    else()
+      target_link_libraries(${target} PRIVATE ${library})
+    endif()
+  endforeach()
+endfunction()
+
+# reel_embed(TARGET NAMESPACE DECLARATION HEADERS...): what code that is made at run time includes, as text.
+function(reel_embed target namespace declaration)
+  set(embedded "")
+  foreach(header ${ARGN})
+    file(READ ${header} text)
+    string(APPEND embedded "    {\"${header}\", R\"header(${text})header\"},\n")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
+  endforeach()
+  set(output ${PROJECT_BINARY_DIR}/embedded_headers_${namespace}.cpp)
+  file(CONFIGURE OUTPUT ${output} @ONLY CONTENT
+       "#include \"${declaration}\"\nnamespace reel::${namespace} {\nconst std::vector<KernelHeader>& own_headers() {\n  static const std::vector<KernelHeader> headers{\n@embedded@  };\n  return headers;\n}\n}  // namespace reel::${namespace}\n")
+  target_sources(${target} PRIVATE ${output})
+endfunction()

@@ -1,0 +1,4 @@
+// All of reel::reel: tensors, ops, gradients, scan and the cells.
+#pragma once
+#include "cells/cell.h"
+#include "reel/version.h"
