@@ -1,0 +1,104 @@
+"""Gradients of functions of tensors."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable
+
+from . import _reel
+from ._reel import Error, Tensor
+from ._tree import flatten
+
+
+def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+    """A function that returns f's value and its gradient with respect to the arguments at `argnums`.
+
+    The arguments are tensors, or tuples, lists and dicts of tensors; the gradient has the same structure. f returns a
+    scalar tensor, with has_aux a pair of it and anything else: (value, aux), gradient. Convention for complex x:
+    dL/dRe x + i dL/dIm x. Gradients of gradients, of any order, nest: grad(grad(f)).
+    Throws Error when the value is no scalar or an op on the way has no derivative.
+    """
+    single = isinstance(argnums, int)
+    numbers = (argnums,) if single else tuple(argnums)
+
+    @functools.wraps(f)
+    def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        for n in numbers:
+            if not -len(args) <= n < len(args):
+                raise Error(f"[grad] argument {n} is asked for, but there are {len(args)}")
+        xs, rebuild = flatten([args[n] for n in numbers], "grad")
+        extra: list = []
+
+        def flat(leaves: list[Tensor]) -> list[Tensor]:
+            given = list(args)
+            for n, value in zip(numbers, rebuild(leaves)):
+                given[n] = value
+            result = f(*given, **kwargs)
+            if has_aux:
+                if not isinstance(result, tuple) or len(result) != 2:
+                    raise Error("[grad] with has_aux the function returns a pair (value, aux)")
+                result, aux = result
+                extra.append(aux)
+            if not isinstance(result, Tensor):
+                raise Error(f"[grad] the function must return a scalar tensor, got {type(result).__name__}")
+            return [result]
+
+        values, gradients = _reel._value_and_grad(flat, xs)
+        value = (values[0], extra[0]) if has_aux else values[0]
+        gradient = rebuild(gradients)
+        return value, gradient[0] if single else tuple(gradient)
+
+    return differentiated
+
+
+def grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+    """A function that returns the gradient of f with respect to the arguments at `argnums`; see value_and_grad.
+
+    With has_aux it returns (gradient, aux).
+    """
+    both = value_and_grad(f, argnums, has_aux)
+
+    @functools.wraps(f)
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        value, gradient = both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return differentiated
+
+
+def vjp(f: Callable, *args: Any) -> tuple[Any, Callable]:
+    """f(*args), and a function from cotangents of its results to a tuple of gradients of the arguments.
+
+    That function can be called any number of times; a cotangent that is None counts as zeros.
+    """
+    xs, rebuild = flatten(list(args), "vjp")
+    shape: list = []
+
+    def flat(leaves: list[Tensor]) -> list[Tensor]:
+        ys, rebuild_ys = flatten(f(*rebuild(leaves)), "vjp")
+        shape.append(rebuild_ys)
+        return ys
+
+    pullback = _reel._Pullback(flat, xs)
+    values = pullback.values
+
+    def gradients(cotangents: Any) -> tuple:
+        given = (
+            [cotangents]
+            if len(values) == 1 and (cotangents is None or isinstance(cotangents, Tensor))
+            else _cotangents(cotangents)
+        )
+        return tuple(rebuild(pullback(given)))
+
+    return shape[0](values), gradients
+
+
+def _cotangents(tree: Any) -> list:
+    """Like flatten, but None stands for a cotangent of zeros."""
+    if tree is None or isinstance(tree, Tensor):
+        return [tree]
+    if isinstance(tree, dict):
+        tree = list(tree.values())
+    if isinstance(tree, (tuple, list)):
+        return [leaf for branch in tree for leaf in _cotangents(branch)]
+    raise Error(f"[vjp] a cotangent is a tensor or None, got {type(tree).__name__}")

@@ -1,0 +1,64 @@
+"""Tensors from Python's numbers and lists, and from arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _reel
+from ._reel import Error, Tensor
+
+
+def tensor(data: Any, dtype: Any = None) -> Tensor:
+    """A tensor with a copy of these numbers, lists of numbers, or of an array.
+
+    Lists of Python's numbers become f32, c64, i32 or bool; arrays keep their dtype. 64-bit integers become i32, smaller
+    ones, too. Throws Error when an integer does not fit.
+    """
+    import numpy
+
+    wanted = None if dtype is None else _reel._dtype(dtype)
+    if isinstance(data, Tensor):
+        data = data.numpy()
+    given = hasattr(data, "dtype")
+    try:
+        array = numpy.asarray(data)
+    except ValueError as e:
+        raise Error(f"[tensor] {e}") from None
+    if wanted is not None:
+        name = _reel._numpy_name(wanted)
+        if array.dtype.kind == "c" and name[0] != "c":
+            raise Error(f"[tensor] complex numbers do not become {name}. Hint: take .real")
+    elif array.dtype.kind == "f":
+        name = array.dtype.name if given and array.dtype.name == "float64" else "float32"
+    elif array.dtype.kind == "c":
+        name = array.dtype.name if given and array.dtype.name == "complex128" else "complex64"
+    elif array.dtype.kind in "iu":
+        name = "int32"
+    elif array.dtype.kind == "b":
+        name = "bool"
+    else:
+        raise Error(f"[tensor] numbers are expected, got elements of type {array.dtype}")
+    if (
+        array.dtype.kind in "iu"
+        and name == "int32"
+        and array.size
+        and not (-(2**31) <= int(array.min()) and int(array.max()) < 2**31)
+    ):
+        raise Error("[tensor] i32 holds -2147483648..2147483647; an element is outside")
+    return _reel._copied(array.astype(name, copy=False))
+
+
+def asarray(data: Any, dtype: Any = None) -> Tensor:
+    """The same without a copy where the memory can be shared: see from_dlpack."""
+    if isinstance(data, Tensor):
+        return data if dtype is None else data.cast(dtype)
+    if hasattr(data, "__dlpack__") or hasattr(data, "__array_interface__"):
+        shared = None
+        if str(getattr(data, "dtype", "")).removeprefix("torch.") in _SHARED:
+            shared = _reel.from_dlpack(data)
+        if shared is not None and (dtype is None or shared.dtype == _reel._dtype(dtype)):
+            return shared
+    return tensor(data, dtype)
+
+
+_SHARED = {"float32", "float64", "complex64", "complex128", "int32", "bool"}

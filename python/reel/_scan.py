@@ -1,0 +1,58 @@
+"""Loops over time with a step written in Python."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from . import _reel
+from ._reel import Error, Tensor
+from ._tree import flatten
+
+
+def scan(
+    step: Callable,
+    init: Any,
+    xs: Any = None,
+    *,
+    reverse: bool = False,
+    length: int | None = None,
+    checkpoint_every: int = 0,
+) -> tuple[Any, Any]:
+    """Runs state, y = step(state, x) over the leading axis of xs, and returns the last state and all y, stacked.
+
+    init, xs, the state and y are tensors, or tuples, lists and dicts of tensors; the state keeps its structure, dtypes
+    and shapes. The step is called once, with tensors that have no values, and all time steps then run without Python.
+    Tensors that it uses besides its arguments, such as weights, have gradients, too. `length` says how many steps to
+    run when there are no xs; `reverse` runs from the last one to the first; `checkpoint_every=n` saves only every n-th
+    state for the gradient. Throws Error when xs differ in length or the step looks at a value.
+    """
+    return _run(_reel._scan, step, init, xs, reverse, length, checkpoint_every)
+
+
+def unroll(
+    step: Callable, init: Any, xs: Any = None, *, reverse: bool = False, length: int | None = None
+) -> tuple[Any, Any]:
+    """The same result as scan() by a plain loop, which calls the step for each time step, with values."""
+    return _run(_reel._unroll, step, init, xs, reverse, length, 0)
+
+
+def _run(
+    runner: Callable, step: Callable, init: Any, xs: Any, reverse: bool, length: int | None, checkpoint_every: int
+) -> tuple[Any, Any]:
+    states, rebuild_state = flatten(init, "scan")
+    inputs, rebuild_x = flatten(xs, "scan")
+    if length is not None and length < 0:
+        raise Error(f"[scan] length is 0 or more steps, got {length}")
+    rebuild_y: list[Callable] = []
+
+    def flat(state: list[Tensor], x: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        result = step(rebuild_state(state), rebuild_x(x))
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise Error("[scan] the step must return a pair (state, y); y may be None")
+        after, _ = flatten(result[0], "scan")
+        ys, rebuild = flatten(result[1], "scan")
+        rebuild_y[:] = [rebuild]
+        return after, ys
+
+    last, ys = runner(flat, states, inputs, reverse, length or 0, checkpoint_every)
+    return rebuild_state(last), rebuild_y[0](ys) if rebuild_y else None

@@ -1,0 +1,238 @@
+"""Reel's scan in PyTorch: functions and modules whose forward and backward are Reel's, on the CPU, without a copy.
+
+Gradients of any order flow: the backward pass is a function of Reel, too, and is differentiated like the forward pass.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+import torch as _torch
+
+from . import _reel
+from ._reel import Error, Tensor
+from ._scan import scan as _scan_over_time
+
+
+def to_reel(x: _torch.Tensor) -> Tensor:
+    """A Reel tensor in the memory of a PyTorch tensor on the CPU; a copy if that is not contiguous."""
+    if x.device.type != "cpu":
+        raise Error(f"[torch] tensors on the CPU are expected, got one on {x.device}. Hint: x.cpu()")
+    return _reel.from_dlpack(x.detach().resolve_conj().resolve_neg().contiguous())
+
+
+def from_reel(x: Tensor) -> _torch.Tensor:
+    """A PyTorch tensor in the memory of a Reel tensor."""
+    return _torch.from_dlpack(x)
+
+
+class _Call(_torch.autograd.Function):
+    """Calls a function of Reel, which takes and returns lists of tensors."""
+
+    @staticmethod
+    def forward(ctx: Any, f: Callable, *xs: _torch.Tensor) -> tuple[_torch.Tensor, ...]:
+        given = [to_reel(x) for x in xs]
+        if any(ctx.needs_input_grad):
+            pullback = _reel._Pullback(f, given)
+            ctx.pullback, values = pullback, pullback.values
+        else:
+            values = f(given)
+        ctx.f = f
+        ctx.save_for_backward(*xs)
+        ctx.set_materialize_grads(False)
+        ys = tuple(from_reel(y) for y in values)
+        ctx.mark_non_differentiable(*[y for y in ys if not (y.is_floating_point() or y.is_complex())])
+        return ys
+
+    @staticmethod
+    def backward(ctx: Any, *dys: _torch.Tensor | None) -> tuple[_torch.Tensor | None, ...]:
+        xs = ctx.saved_tensors  # throws if one was changed in place
+        wanted = [i for i, x in enumerate(xs) if ctx.needs_input_grad[i + 1]]
+        known = [i for i, dy in enumerate(dys) if dy is not None]
+        if _torch.is_grad_enabled():  # create_graph: the gradient is a function of xs and dys
+            dxs = _Call.apply(_gradient_of(ctx.f, wanted, known, len(xs)), *xs, *[dys[i] for i in known])
+        else:
+            every = ctx.pullback([None if dy is None else to_reel(dy) for dy in dys])
+            dxs = [from_reel(every[i]) for i in wanted]
+        out: list[_torch.Tensor | None] = [None] * (len(xs) + 1)
+        for i, dx in zip(wanted, dxs):
+            out[i + 1] = dx
+        return tuple(out)
+
+
+def _gradient_of(f: Callable, wanted: list[int], known: list[int], count: int) -> Callable:
+    """The function from xs and the cotangents of the `known` results to the gradients of the `wanted` xs."""
+
+    def gradient(values: list[Tensor]) -> list[Tensor]:
+        xs, cotangents = values[:count], values[count:]
+        pullback = _reel._Pullback(f, xs)
+        seeds: list = [None] * len(pullback.values)
+        for i, dy in zip(known, cotangents):
+            seeds[i] = dy
+        every = pullback(seeds)
+        return [every[i] for i in wanted]
+
+    return gradient
+
+
+def call(f: Callable[[list[Tensor]], Sequence[Tensor]], *xs: _torch.Tensor) -> tuple[_torch.Tensor, ...]:
+    """f([tensors of Reel]) -> [tensors of Reel], called with PyTorch's tensors, with gradients of any order."""
+    return _Call.apply(lambda given: list(f(given)), *xs)
+
+
+class Scan(_torch.nn.Module):
+    """A step of Reel as a module: wrap() makes one."""
+
+    def __init__(
+        self,
+        step: Callable,
+        parameters: dict[str, _torch.Tensor] | None = None,
+        *,
+        reverse: bool = False,
+        checkpoint_every: int = 0,
+    ) -> None:
+        super().__init__()
+        self._step, self._reverse, self._checkpoint_every = step, reverse, checkpoint_every
+        self._names = list(parameters or {})
+        for name, value in (parameters or {}).items():
+            self.register_parameter(
+                name, value if isinstance(value, _torch.nn.Parameter) else _torch.nn.Parameter(value)
+            )
+
+    def forward(
+        self, xs: _torch.Tensor | Sequence[_torch.Tensor], state: _torch.Tensor | Sequence[_torch.Tensor]
+    ) -> tuple[Any, Any]:
+        """xs [T, ...] and the first state -> (outputs [T, ...], last state); tensors or tuples of tensors."""
+        one_x, one_state = isinstance(xs, _torch.Tensor), isinstance(state, _torch.Tensor)
+        inputs = [xs] if one_x else list(xs)
+        states = [state] if one_state else list(state)
+        weights = [getattr(self, name) for name in self._names]
+        one_y: list[bool] = []
+
+        def whole(values: list[Tensor]) -> list[Tensor]:
+            x, s = values[: len(inputs)], values[len(inputs) : len(inputs) + len(states)]
+            w = dict(zip(self._names, values[len(inputs) + len(states) :]))
+
+            def step(carried: tuple, x_t: tuple) -> tuple:
+                arguments = [carried[0] if one_state else carried, x_t[0] if one_x else x_t]
+                if self._names:
+                    arguments.append(w)
+                after, y = self._step(*arguments)
+                one_y[:] = [isinstance(y, Tensor)]
+                return (after,) if one_state else tuple(after), (y,) if isinstance(y, Tensor) else tuple(y or ())
+
+            last, ys = _scan_over_time(
+                step, tuple(s), tuple(x), reverse=self._reverse, checkpoint_every=self._checkpoint_every
+            )
+            return [*last, *ys]
+
+        out = _Call.apply(whole, *inputs, *states, *weights)
+        last, ys = out[: len(states)], out[len(states) :]
+        return ys[0] if one_y[0] else ys, last[0] if one_state else last
+
+
+def wrap(
+    step: Callable,
+    parameters: dict[str, _torch.Tensor] | None = None,
+    *,
+    reverse: bool = False,
+    checkpoint_every: int = 0,
+) -> Scan:
+    """A module that runs state, y = step(state, x) over time, as reel.scan does.
+
+    With `parameters`, a dict of PyTorch tensors, which become the module's parameters, the step has a third argument, the
+    dict of them as Reel's tensors. module(xs, state) returns the outputs and the last state.
+    """
+    return Scan(step, parameters, reverse=reverse, checkpoint_every=checkpoint_every)
+
+
+class Cell(_torch.nn.Module):
+    """A cell of Reel over a whole sequence, with parameters of PyTorch: Cell("srnn", 2, 128, width=16).
+
+    cells() of the package lists names and settings. The parameters share the memory of the cell's, so optimisers of
+    PyTorch train them; call updated() after each step of a cell whose parameters have constraints.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        input_size: int,
+        hidden_size: int,
+        *,
+        seed: int = 1,
+        dtype: _torch.dtype = _torch.float32,
+        checkpoint_every: int = 0,
+        **settings: Any,
+    ) -> None:
+        super().__init__()
+        self.cell = _reel.cell(name, input_size, hidden_size, seed, dtype, **settings)
+        self._checkpoint_every = checkpoint_every
+        self._names, self._parameter_names = [], []  # of Reel's; PyTorch's, which have no dots
+        for key, value in self.cell.parameters().items():
+            self._names.append(key)
+            self._parameter_names.append(key.replace(".", "_"))
+            self.register_parameter(self._parameter_names[-1], _torch.nn.Parameter(from_reel(value)))
+        for key, value in self.cell.constants().items():
+            self.register_buffer(key.replace(".", "_"), from_reel(value))
+
+    def forward(
+        self, xs: _torch.Tensor, state: Sequence[_torch.Tensor] | None = None
+    ) -> tuple[_torch.Tensor, tuple[_torch.Tensor, ...]]:
+        """xs [T, B, input_size] -> outputs [T, B, output_size] and the last state, a tuple of tensors [B, ...]."""
+        states = [] if state is None else list(state)
+        weights = [getattr(self, name) for name in self._parameter_names]
+
+        def whole(values: list[Tensor]) -> list[Tensor]:
+            given = values[1 : 1 + len(states)] if state is not None else None
+            parameters = dict(zip(self._names, values[1 + len(states) :]))
+            hs, last = self.cell.run(values[0], given, parameters, checkpoint_every=self._checkpoint_every)
+            return [hs, *last]
+
+        hs, *last = _Call.apply(whole, xs, *states, *weights)
+        return hs, tuple(last)
+
+    def updated(self) -> None:
+        """Projects the parameters onto their constraints."""
+        self.cell.updated()
+
+    def load_from(self, module: _torch.nn.Module | dict[str, _torch.Tensor], layer: int = 0) -> None:
+        """Takes the parameters of a layer of nn.RNN, nn.LSTM or nn.GRU, or of its state dict, with biases.
+
+        For the cells "rnn", "lstm" and "gru" with the settings they have by default.
+        """
+        given = module if isinstance(module, dict) else module.state_dict()
+        if self.cell.name not in _LAYOUTS:
+            raise Error(f"[load_from] the cell is one of {', '.join(_LAYOUTS)}, got {self.cell.name}")
+        prefixes, gates = _LAYOUTS[self.cell.name]
+        wanted = {}
+        for prefix, theirs in zip(prefixes, ("weight_ih", "weight_hh", "bias_ih", "bias_hh")):
+            key = f"{theirs}_l{layer}"
+            if key not in given:
+                raise Error(f"[load_from] there is no {key}; known are {', '.join(given)}")
+            if given[key].shape[0] != len(gates) * self.cell.hidden_size:
+                raise Error(
+                    f"[load_from] {key} is {tuple(given[key].shape)}; {len(gates)} gates of "
+                    f"{self.cell.hidden_size} units are expected"
+                )
+            for gate, part in zip(gates, given[key].chunk(len(gates))):
+                wanted[prefix + gate] = part
+        own = dict(zip(self._names, self._parameter_names))
+        if wanted.keys() != own.keys():
+            raise Error(f"[load_from] the cell has the parameters {', '.join(own)}; PyTorch's have {', '.join(wanted)}")
+        with _torch.no_grad():
+            for key, value in wanted.items():
+                parameter = getattr(self, own[key])
+                if parameter.shape != value.shape:
+                    raise Error(f"[load_from] {key} is {tuple(parameter.shape)}, got {tuple(value.shape)}")
+                parameter.copy_(value)
+
+    def extra_repr(self) -> str:
+        return f"{self.cell.name}, input_size={self.cell.input_size}, hidden_size={self.cell.hidden_size}"
+
+
+# Reel's names of PyTorch's four parameters, and of the gates in PyTorch's order.
+_LAYOUTS = {
+    "rnn": (("U", "W", "b", "b2"), ("",)),
+    "lstm": (("W", "R", "b", "b2"), ("_i", "_f", "_g", "_o")),
+    "gru": (("U", "W", "b", "b2"), ("_r", "_z", "_c")),
+}

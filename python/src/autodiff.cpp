@@ -1,0 +1,125 @@
+// Gradients of Python functions. A gradient inside another one, or inside a traced step, is recorded on the tape that
+// is there, so that it can be differentiated again. The functions here take and return flat lists; reel/_autodiff.py
+// has what users call.
+#include <memory>
+
+#include "engine/autodiff/primitives.h"
+#include "engine/autodiff/tape.h"
+#include "python/src/python.h"
+
+namespace reel::python {
+
+using namespace nb::literals;
+
+namespace {
+
+/// New values on the current tape that equal xs, so that only what a function does to its arguments is differentiated,
+/// and not what was computed from them before.
+Tensors as_arguments(const Tensors& xs) {
+  Tensors out;
+  for (const Tensor& x : xs) out.push_back(primitive::reshape(x, x.shape()));
+  return out;
+}
+
+/// f(xs) returns a list whose first element is the value to differentiate. Returns that list and the gradients.
+nb::tuple value_and_grad(const nb::callable& f, const Tensors& xs) {
+  const Loc where = here();
+  std::optional<Tape> tape;
+  const bool nested = Tape::current() != nullptr;
+  if (!nested) tape.emplace();
+  const Tensors arguments = as_arguments(xs);
+  const auto values = nb::cast<Tensors>(f(arguments));
+  Tensors gradients;
+  {
+    const nb::gil_scoped_release released;
+    gradients = grad({values.at(0)}, arguments, {.create_graph = nested}, where);
+  }
+  return nb::make_tuple(values, gradients);
+}
+
+/// A recorded call, to compute gradients from cotangents any number of times.
+class Pullback {
+ public:
+  Pullback(const nb::callable& f, const Tensors& xs) : where_(here()) {
+    if (Tape* const outer = Tape::current()) {  // recorded there
+      outer_id_ = outer->first_id();
+      record(f, xs);
+      return;
+    }
+    const NoGrad restore;  // whatever happens, no tape is current afterwards
+    tape_ = std::make_unique<Tape>();
+    record(f, xs);
+    pause_ = std::make_unique<NoGrad>();
+  }
+  ~Pullback() {
+    const NoGrad restore;
+    pause_.reset();
+    tape_.reset();
+  }
+  Pullback(const Pullback&) = delete;
+  Pullback& operator=(const Pullback&) = delete;
+
+  const Tensors& values() const { return ys_; }
+
+  Tensors operator()(const std::vector<std::optional<Tensor>>& cotangents) {
+    Tensors seeds;
+    for (const auto& c : cotangents) seeds.push_back(c.value_or(Tensor()));
+    check(seeds);
+    Tape* const current = Tape::current();
+    if (!tape_) {
+      if (!current || current->first_id() != outer_id_)
+        fail("vjp", where_, "the gradient within which this was recorded has ended, and its tape with it");
+      return gradients(seeds, true);
+    }
+    if (current)
+      fail(
+          "vjp", where_,
+          "this was recorded outside of the function that is now differentiated or traced. Hint: call reel.vjp inside");
+    const NoGrad restore;
+    const Resumed resumed(pause_);
+    return gradients(seeds, false);
+  }
+
+ private:
+  struct Resumed {
+    explicit Resumed(std::unique_ptr<NoGrad>& pause) : pause(pause) { pause.reset(); }
+    ~Resumed() { pause = std::make_unique<NoGrad>(); }
+    std::unique_ptr<NoGrad>& pause;
+  };
+
+  void record(const nb::callable& f, const Tensors& xs) {
+    xs_ = as_arguments(xs);
+    ys_ = nb::cast<Tensors>(f(xs_));
+  }
+  void check(const Tensors& seeds) const {
+    if (seeds.size() != ys_.size()) fail("vjp", here(), "{} cotangents for {} results", seeds.size(), ys_.size());
+    for (std::size_t i = 0; i < seeds.size(); ++i) {
+      if (seeds[i].defined() && !(seeds[i].shape() == ys_[i].shape()))
+        fail("vjp", here(), "cotangent {} is {} for a result {}", i, seeds[i].spec().str(), ys_[i].spec().str());
+      if (seeds[i].defined() && real_of(seeds[i].dtype()) != real_of(ys_[i].dtype()))
+        fail("vjp", here(), "cotangent {} is {} for a result {}", i, seeds[i].spec().str(), ys_[i].spec().str());
+    }
+  }
+  Tensors gradients(const Tensors& seeds, bool create_graph) const {
+    const nb::gil_scoped_release released;
+    return grad(ys_, xs_, {create_graph, seeds}, where_);
+  }
+
+  Loc where_;
+  std::uint64_t outer_id_ = 0;
+  std::unique_ptr<Tape> tape_;
+  std::unique_ptr<NoGrad> pause_;  // while it lives, tape_ records nothing
+  Tensors xs_, ys_;
+};
+
+}  // namespace
+
+void bind_autodiff(nb::module_& m) {
+  m.def("_value_and_grad", &value_and_grad);
+  nb::class_<Pullback>(m, "_Pullback")
+      .def(nb::init<const nb::callable&, const Tensors&>())
+      .def_prop_ro("values", &Pullback::values)
+      .def("__call__", &Pullback::operator());
+}
+
+}  // namespace reel::python

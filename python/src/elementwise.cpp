@@ -1,0 +1,123 @@
+// Elementwise ops: the unary ones from the list of functors, the binary ones, and Python's operators.
+#include "python/src/python.h"
+
+namespace reel::python {
+
+namespace {
+
+using namespace nb::literals;
+using Released = nb::call_guard<nb::gil_scoped_release>;
+using BinaryOp = Tensor (*)(Arg, Arg);
+
+Tensor add(Arg a, Arg b) { return a + b; }
+Tensor subtract(Arg a, Arg b) { return a - b; }
+Tensor multiply(Arg a, Arg b) { return a * b; }
+Tensor divide(Arg a, Arg b) { return a / b; }
+Tensor less(Arg a, Arg b) { return a < b; }
+Tensor less_equal(Arg a, Arg b) { return a <= b; }
+Tensor greater(Arg a, Arg b) { return a > b; }
+Tensor greater_equal(Arg a, Arg b) { return a >= b; }
+Tensor product(Arg a, Arg b) { return matmul(a, b); }
+Tensor floor_divide(Arg a, Arg b) { return floor(a / b); }
+
+/// An operator of Python: a complex number takes the precision of the tensor, as a real one does.
+template <BinaryOp op, bool reversed = false>
+nb::object apply_operator(const Tensor& self, nb::handle other) {
+  std::optional<Tensor> tensor;
+  const std::optional<double> number = as_number(other);
+  if (!number) tensor = as_tensor(other);
+  if (tensor && PyComplex_Check(other.ptr()) && is_differentiable(self.dtype()))
+    tensor = cast(*tensor, complex_of(self.dtype()));
+  if (!number && !tensor) return nb::borrow(Py_NotImplemented);
+  const Loc where = here();
+  const Arg a(self, where), b = number ? Arg(*number, where) : Arg(*tensor, where);
+  Tensor y;
+  {
+    const nb::gil_scoped_release released;
+    y = reversed ? op(b, a) : op(a, b);
+  }
+  return nb::cast(std::move(y));
+}
+
+}  // namespace
+
+void bind_elementwise(nb::module_& m, nb::class_<Tensor>& tensor) {
+#define REEL_BIND(F, f)                                                          \
+  m.def(#f, static_cast<Tensor (*)(Arg)>(&reel::f), "x"_a, Released(), doc(#f)); \
+  tensor.def(#f, static_cast<Tensor (*)(Arg)>(&reel::f), Released(), doc(#f));
+  REEL_UNARY_FUNCTIONS(REEL_BIND)
+  for (const auto& [name, f] : std::initializer_list<std::pair<const char*, Tensor (*)(Arg)>>{
+           {"conj", &reel::conj}, {"imag", &reel::imag}, {"real", &reel::real}, {"angle", &reel::angle}}) {
+    m.def(name, f, "x"_a, Released(), doc(name));
+    tensor.def(name, f, Released(), doc(name));
+  }
+  m.def("affine", &affine, "x"_a, "scale"_a, "shift"_a, Released(), doc("affine"));
+  m.def("leaky_relu", &leaky_relu, "x"_a, "slope"_a = 0.01, Released(), doc("leaky_relu"));
+  m.def("elu", &elu, "x"_a, "alpha"_a = 1.0, Released(), doc("elu"));
+  m.def("clamp", &clamp, "x"_a, "low"_a, "high"_a, Released(), doc("clamp"));
+  m.def("power", &power, "x"_a, "exponent"_a, Released(), doc("power"));
+  m.def("scale_gradient", &scale_gradient, "x"_a, "factor"_a, Released(), doc("scale_gradient"));
+
+  m.def("add", &add, "a"_a, "b"_a, Released(), "a + b; shapes broadcast.");
+  m.def("subtract", &subtract, "a"_a, "b"_a, Released(), "a - b; shapes broadcast.");
+  m.def("multiply", &multiply, "a"_a, "b"_a, Released(), "a b for each element; shapes broadcast.");
+  m.def("divide", &divide, "a"_a, "b"_a, Released(), "a / b; shapes broadcast.");
+  m.def("less", &less, "a"_a, "b"_a, Released(), "a < b for each element: bool.");
+  m.def("less_equal", &less_equal, "a"_a, "b"_a, Released(), "a <= b for each element: bool.");
+  m.def("greater", &greater, "a"_a, "b"_a, Released(), "a > b for each element: bool.");
+  m.def("greater_equal", &greater_equal, "a"_a, "b"_a, Released(), "a >= b for each element: bool.");
+#define REEL_BIND_BINARY(f) m.def(#f, &reel::f, "a"_a, "b"_a, Released(), doc(#f));
+  REEL_BIND_BINARY(pow)
+  REEL_BIND_BINARY(remainder)
+  REEL_BIND_BINARY(atan2)
+  REEL_BIND_BINARY(hypot)
+  REEL_BIND_BINARY(complex)
+  REEL_BIND_BINARY(polar)
+  REEL_BIND_BINARY(relu_backward)
+  REEL_BIND_BINARY(tanh_backward)
+  REEL_BIND_BINARY(sigmoid_backward)
+  REEL_BIND_BINARY(maximum)
+  REEL_BIND_BINARY(minimum)
+  REEL_BIND_BINARY(equal)
+  REEL_BIND_BINARY(not_equal)
+  REEL_BIND_BINARY(logical_and)
+  REEL_BIND_BINARY(logical_or)
+  REEL_BIND_BINARY(logical_xor)
+  m.def(
+      "modrelu",
+      [](Arg z, Arg b, double inside, double shift, double divide) {
+        return modrelu(z, b, {inside, shift, divide});
+      },
+      "z"_a, "b"_a, nb::kw_only(), "inside"_a = 0.0, "shift"_a = 0.0, "divide"_a = 0.0, Released(), doc("modrelu"));
+
+#define REEL_OPERATOR(name, f)                                                   \
+  tensor.def("__" #name "__", &apply_operator<&f>, "other"_a, nb::is_operator(), \
+             nb::sig("def __" #name "__(self, other: Tensor | float | numpy.typing.ArrayLike) -> Tensor"));
+#define REEL_REVERSED(name, f)                                                          \
+  tensor.def("__r" #name "__", &apply_operator<&f, true>, "other"_a, nb::is_operator(), \
+             nb::sig("def __r" #name "__(self, other: Tensor | float | numpy.typing.ArrayLike) -> Tensor"));
+#define REEL_BOTH(name, f) REEL_OPERATOR(name, f) REEL_REVERSED(name, f)
+  REEL_BOTH(add, add)
+  REEL_BOTH(sub, subtract)
+  REEL_BOTH(mul, multiply)
+  REEL_BOTH(truediv, divide)
+  REEL_BOTH(floordiv, floor_divide)
+  REEL_BOTH(mod, reel::remainder)
+  REEL_BOTH(pow, reel::pow)
+  REEL_BOTH(matmul, product)
+  REEL_BOTH(and, reel::logical_and)
+  REEL_BOTH(or, reel::logical_or)
+  REEL_BOTH(xor, reel::logical_xor)
+  REEL_OPERATOR(lt, less)
+  REEL_OPERATOR(le, less_equal)
+  REEL_OPERATOR(gt, greater)
+  REEL_OPERATOR(ge, greater_equal)
+  REEL_OPERATOR(eq, reel::equal)
+  REEL_OPERATOR(ne, reel::not_equal)
+  tensor.def("__neg__", [](Arg x) { return -x; });
+  tensor.def("__pos__", [](const Tensor& x) { return x; });
+  tensor.def("__abs__", [](Arg x) { return abs(x); });
+  tensor.def("__invert__", [](Arg x) { return logical_not(x); });
+}
+
+}  // namespace reel::python

@@ -1,0 +1,89 @@
+// x[...]: integers, slices, None, Ellipsis, and one tensor of indices, as NumPy has them; each becomes ops.
+#include "python/src/python.h"
+
+namespace reel::python {
+
+namespace {
+
+[[noreturn]] void refuse(const Tensor& x, const std::string& rule) {
+  fail("index", here(), "{}; got {}", rule, x.spec().str());
+}
+
+/// Every second element, and the like: the indices start, start + step, ..., along an axis.
+Tensor strided(const Tensor& x, std::int64_t axis, Py_ssize_t start, Py_ssize_t step, Py_ssize_t count, Loc where) {
+  std::vector<std::int32_t> indices;
+  for (Py_ssize_t i = 0; i < count; ++i) indices.push_back(static_cast<std::int32_t>(start + i * step));
+  const Tensor index = Tensor::from(std::span<const std::int32_t>(indices), {count}, x.backend());
+  return index_select({x, where}, axis, {index, where});
+}
+
+Tensor sliced(const Tensor& x, std::int64_t axis, nb::handle slice_object, Loc where) {
+  Py_ssize_t start = 0, stop = 0, step = 0;
+  if (PySlice_Unpack(slice_object.ptr(), &start, &stop, &step) < 0) throw nb::python_error();
+  const std::int64_t n = x.dim(static_cast<int>(axis));
+  const Py_ssize_t count = PySlice_AdjustIndices(n, &start, &stop, step);
+  if (step == 1) return count == n ? x : slice({x, where}, axis, start, start + count);
+  if (step == -1 && count == n) return flip({x, where}, axis);
+  return strided(x, axis, start, step, count, where);
+}
+
+/// Element i of an axis, which goes.
+Tensor element(const Tensor& x, std::int64_t axis, Py_ssize_t i, Loc where) {
+  const std::int64_t n = x.dim(static_cast<int>(axis));
+  if (i < -n || i >= n) throw nb::index_error(fmt::format("index {} is not in an axis of {}", i, n).c_str());
+  if (i < 0) i += n;
+  if (axis == 0) return at({x, where}, i);
+  return squeeze({slice({x, where}, axis, i, i + 1), where}, {axis});
+}
+
+Tensor indexed(const Tensor& x, nb::handle key) {
+  const Loc where = here();
+  const nb::tuple items = nb::isinstance<nb::tuple>(key) ? nb::borrow<nb::tuple>(key) : nb::make_tuple(key);
+  std::int64_t used = 0;
+  bool ellipsis = false, selected = false;
+  for (const nb::handle item : items) {
+    if (item.is(Py_Ellipsis)) {
+      if (std::exchange(ellipsis, true)) refuse(x, "an index has one ellipsis (...) at most");
+    } else if (!item.is_none()) {
+      ++used;
+    }
+  }
+  if (used > x.rank()) refuse(x, fmt::format("{} indices for {} axes", used, x.rank()));
+  Tensor y = x;
+  std::int64_t axis = 0;
+  for (const nb::handle item : items) {
+    if (item.is(Py_Ellipsis)) {
+      axis += x.rank() - used;
+    } else if (item.is_none()) {
+      y = unsqueeze({y, where}, axis++);
+    } else if (PySlice_Check(item.ptr())) {
+      y = sliced(y, axis++, item, where);
+    } else if (PyIndex_Check(item.ptr()) && !PySequence_Check(item.ptr()) && !PyBool_Check(item.ptr())) {
+      const Py_ssize_t i = PyNumber_AsSsize_t(item.ptr(), PyExc_IndexError);
+      if (i == -1 && PyErr_Occurred()) throw nb::python_error();
+      y = element(y, axis, i, where);
+    } else {
+      const std::optional<Tensor> index = as_tensor(item);
+      if (!index || index->dtype() != DType::i32)
+        refuse(x, "an index is an integer, a slice, None, ... or an i32 tensor. Hint: where() for a condition");
+      if (std::exchange(selected, true)) refuse(x, "one tensor of indices at most. Hint: take_along, pick");
+      y = index_select({y, where}, axis, {*index, where});
+      axis += index->rank();
+    }
+  }
+  return y;
+}
+
+}  // namespace
+
+void bind_indexing(nb::class_<Tensor>& tensor) {
+  tensor
+      .def("__getitem__", &indexed, nb::arg("key").none(), nb::sig("def __getitem__(self, key: object) -> Tensor"),
+           "Elements by integers, slices, None, ... and one i32 tensor, as in NumPy. Recorded, with a gradient.")
+      .def("__len__", [](const Tensor& x) {
+        if (x.rank() == 0) throw nb::type_error("a scalar has no length");
+        return x.dim(0);
+      });
+}
+
+}  // namespace reel::python

@@ -1,0 +1,28 @@
+// The module reel._reel: exceptions, and what the other files bind.
+#include "python/src/python.h"
+
+NB_MODULE(_reel, m) {
+  using namespace reel;
+  using namespace reel::python;
+  nb::set_leak_warnings(false);  // tensors that PyTorch still holds when the process ends are no leak
+  m.doc() = "Tensors, ops, gradients, scan and cells of Reel.";
+  // The exception that was registered last is tried first, so derived ones follow their base.
+  nb::exception<Error> error(m, "Error", PyExc_RuntimeError);
+  nb::exception<SettingError>(m, "SettingError", error.ptr());
+  nb::exception<OutOfMemory>(m, "OutOfMemory", error.ptr());
+  const auto describe = [&](const char* name, const char* text) {
+    m.attr(name).attr("__doc__") = text;
+    m.attr(name).attr("__module__") = "reel";
+  };
+  describe("Error", "Bad input: the op or setting, the rule, the values, the line of the call, and a hint.");
+  describe("SettingError", "A setting with a value that it cannot have, or that does not exist.");
+  describe("OutOfMemory", "Not enough memory.");
+  m.def("_set_package_folder", [](const std::string& folder) { set_package_folder(folder); });
+  bind_tensor(m);
+  bind_linalg(m);
+  bind_create(m);
+  bind_losses(m);
+  bind_autodiff(m);
+  bind_scan(m);
+  bind_cells(m);
+}

@@ -1,0 +1,115 @@
+// Ops on axes: reductions, layout, indices, products.
+#include "python/src/python.h"
+
+namespace reel::python {
+
+using namespace nb::literals;
+
+namespace {
+using Released = nb::call_guard<nb::gil_scoped_release>;
+
+/// Declares an op both as a function and as a method of Tensor.
+template <class F, class... Extra>
+void both(nb::module_& m, nb::class_<Tensor>& tensor, const char* name, F f, const Extra&... extra) {
+  m.def(name, f, "x"_a, extra..., Released(), doc(name));
+  tensor.def(name, f, extra..., Released(), doc(name));
+}
+}  // namespace
+
+void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor) {
+  const auto axes = [] { return "axes"_a.none() = nb::none(); };
+  const auto keep = [] { return "keep_dims"_a = false; };
+  both(m, tensor, "sum", &sum, axes(), keep());
+  both(m, tensor, "mean", &mean, axes(), keep());
+  both(m, tensor, "prod", &prod, axes(), keep());
+  both(m, tensor, "max", &max, axes(), keep());
+  both(m, tensor, "min", &min, axes(), keep());
+  both(m, tensor, "any", &any, axes(), keep());
+  both(m, tensor, "all", &all, axes(), keep());
+  both(m, tensor, "argmax", &argmax, "axis"_a = -1);
+  both(m, tensor, "argmin", &argmin, "axis"_a = -1);
+  both(m, tensor, "cumsum", &cumsum, "axis"_a = -1, "reverse"_a = false);
+  both(m, tensor, "norm", &norm, "p"_a = 2.0, axes(), keep());
+  both(m, tensor, "var", &var, axes(), keep(), "correction"_a = 0.0);
+  both(m, tensor, "std_dev", &std_dev, axes(), keep(), "correction"_a = 0.0);
+  m.def(
+      "sum_to", [](Arg x, const Axes& shape) { return sum_to(x, shape_of("sum_to", shape)); }, "x"_a, "shape"_a,
+      doc("sum_to"));
+
+  both(m, tensor, "softmax", &softmax, "axis"_a = -1);
+  both(m, tensor, "log_softmax", &log_softmax, "axis"_a = -1);
+  both(m, tensor, "logsumexp", &logsumexp, "axes"_a.none() = -1, keep());
+  m.def("standardize", &standardize, "x"_a, "epsilon"_a = 1e-5, Released(), doc("standardize"));
+  m.def("layer_norm", &layer_norm, "x"_a, "gain"_a, "bias"_a, "epsilon"_a = 1e-5, Released(), doc("layer_norm"));
+
+  both(m, tensor, "reshape", &reshape, "dims"_a);
+  both(m, tensor, "permute", &permute, "order"_a);
+  both(m, tensor, "slice", &slice, "axis"_a, "first"_a, "last"_a);
+  both(m, tensor, "pad", &pad, "axis"_a, "before"_a, "after"_a);
+  both(m, tensor, "roll", &roll, "shift"_a, "axis"_a = -1);
+  both(m, tensor, "flip", &flip, "axis"_a = -1);
+  both(m, tensor, "transpose", &transpose);
+  both(m, tensor, "movedim", &movedim, "source"_a, "destination"_a);
+  both(m, tensor, "squeeze", &squeeze, axes());
+  both(m, tensor, "unsqueeze", &unsqueeze, "axis"_a);
+  both(m, tensor, "at", &at, "t"_a);
+  both(m, tensor, "unstack", &unstack, "axis"_a = 0);
+  both(m, tensor, "split", &split, "parts"_a, "axis"_a = -1);
+  both(m, tensor, "split_with_sizes", &split_with_sizes, "sizes"_a, "axis"_a = -1);
+  both(m, tensor, "tile", &tile, "counts"_a);
+  both(m, tensor, "repeat", &repeat, "count"_a, "axis"_a = -1);
+  tensor.def_prop_ro(
+      "T", [](Arg x) { return transpose(x); }, doc("transpose"));
+  m.def(
+      "expand", [](Arg x, const Axes& shape) { return expand(x, shape_of("expand", shape)); }, "x"_a, "shape"_a,
+      doc("expand"));
+  m.def(
+      "concat", [](const Tensors& parts, std::int64_t axis) { return concat(parts, axis, here()); }, "parts"_a,
+      "axis"_a = 0, doc("concat"));
+  m.def(
+      "stack", [](const Tensors& parts) { return stack(parts, here()); }, "parts"_a, doc("stack"));
+
+  both(m, tensor, "diag", &diag);
+  both(m, tensor, "diag_embed", &diag_embed);
+  both(m, tensor, "tril", &tril, "k"_a = 0);
+  both(m, tensor, "triu", &triu, "k"_a = 0);
+
+  const auto index = [] { return "index"_a; };
+  m.def("where", &where, "condition"_a, "a"_a, "b"_a, Released(), doc("where"));
+  m.def(
+      "cast", [](Arg x, DTypeLike dtype) { return cast(x, dtype.value); }, "x"_a, "dtype"_a, doc("cast"));
+  tensor.def(
+      "cast", [](Arg x, DTypeLike dtype) { return cast(x, dtype.value); }, "dtype"_a, doc("cast"));
+  m.def("index_select", &index_select, "x"_a, "axis"_a, index(), Released(), doc("index_select"));
+  m.def("index_add", &index_add, "values"_a, "axis"_a, index(), "count"_a, Released(), doc("index_add"));
+  m.def("embedding", &embedding, index(), "table"_a, Released(), doc("embedding"));
+  m.def("segment_sum", &segment_sum, index(), "rows"_a, "count"_a, Released(), doc("segment_sum"));
+  m.def("take_along", &take_along, "x"_a, index(), "axis"_a = -1, Released(), doc("take_along"));
+  m.def("scatter_add", &scatter_add, "values"_a, index(), "axis"_a, "n"_a, Released(), doc("scatter_add"));
+  m.def("pick", &pick, "x"_a, index(), Released(), doc("pick"));
+  m.def("place", &place, "value"_a, index(), "n"_a, Released(), doc("place"));
+  m.def(
+      "one_hot", [](Arg i, std::int64_t n, DTypeLike dtype) { return one_hot(i, n, dtype.value); }, index(), "n"_a,
+      "dtype"_a = "f32", doc("one_hot"));
+  m.def("masked_fill", &masked_fill, "x"_a, "mask"_a, "value"_a, Released(), doc("masked_fill"));
+
+  m.def(
+      "matmul",
+      [](Arg a, Arg b, bool transpose_a, bool transpose_b, bool conj_a, bool conj_b) {
+        return matmul(a, b, {transpose_a, transpose_b, conj_a, conj_b});
+      },
+      "a"_a, "b"_a, nb::kw_only(), "transpose_a"_a = false, "transpose_b"_a = false, "conj_a"_a = false,
+      "conj_b"_a = false, Released(), doc("matmul"));
+  m.def("linear", static_cast<Tensor (*)(Arg, Arg)>(&linear), "x"_a, "W"_a, Released(), doc("linear"));
+  m.def("linear", static_cast<Tensor (*)(Arg, Arg, Arg)>(&linear), "x"_a, "W"_a, "b"_a, Released(), doc("linear"));
+  m.def("dot", &dot, "a"_a, "b"_a, Released(), doc("dot"));
+  m.def("vdot", &vdot, "a"_a, "b"_a, Released(), doc("vdot"));
+  m.def("outer", &outer, "a"_a, "b"_a, Released(), doc("outer"));
+  m.def("matrix_trace", &matrix_trace, "x"_a, Released(), doc("matrix_trace"));
+  m.def("einsum", static_cast<Tensor (*)(const std::string&, Arg)>(&einsum), "subscripts"_a, "a"_a, Released(),
+        doc("einsum"));
+  m.def("einsum", static_cast<Tensor (*)(const std::string&, Arg, Arg)>(&einsum), "subscripts"_a, "a"_a, "b"_a,
+        Released(), doc("einsum"));
+}
+
+}  // namespace reel::python

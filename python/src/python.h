@@ -1,0 +1,128 @@
+// What the bindings share: the caller's line, arguments as Python gives them, and docstrings.
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "ops/ops.h"
+
+namespace nb = nanobind;
+
+namespace reel::python {
+
+/// The line of the innermost Python frame outside of this package, for error messages: "train.py:12".
+Loc here();
+/// Sets the folder whose frames here() skips.
+void set_package_folder(const std::string& folder);
+
+/// The comment above a function's declaration in Reel's headers; throws when there is none.
+const char* doc(const char* name);
+
+/// An argument that is a tensor or an array of another library, which is shared where that is possible; nothing if it
+/// is neither.
+std::optional<Tensor> as_tensor(nb::handle x) noexcept;
+/// An argument that is a number: of Python, or a scalar of NumPy.
+std::optional<double> as_number(nb::handle x) noexcept;
+
+/// A dtype, or its name as Reel, NumPy and PyTorch write it.
+struct DTypeLike {
+  DType value = DType::f32;
+};
+/// The name of a dtype in NumPy: "float32".
+const char* numpy_name(DType dtype);
+
+/// The shape of these extents; throws Error with the name of the function that got them.
+Shape shape_of(const char* function, const Axes& extents);
+
+void bind_tensor(nb::module_& m);
+void bind_indexing(nb::class_<Tensor>& tensor);
+void bind_elementwise(nb::module_& m, nb::class_<Tensor>& tensor);
+void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor);
+void bind_linalg(nb::module_& m);
+void bind_create(nb::module_& m);
+void bind_losses(nb::module_& m);
+void bind_autodiff(nb::module_& m);
+void bind_scan(nb::module_& m);
+void bind_cells(nb::module_& m);
+
+}  // namespace reel::python
+
+namespace nanobind::detail {
+
+/// An op's argument: a tensor, an array, or a number, and the line of the Python code that passes it.
+template <>
+struct type_caster<reel::Arg> {
+  using Value = reel::Arg;
+  static constexpr auto Name = const_name("Tensor | float | numpy.typing.ArrayLike");
+  template <class>
+  using Cast = const reel::Arg&;
+  template <class>
+  static constexpr bool can_cast() {
+    return true;
+  }
+  bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept {
+    reel::Tensor* tensor = nullptr;
+    if (try_cast(source, tensor) && tensor) {
+      value.emplace(*tensor, reel::python::here());
+    } else if (const auto number = reel::python::as_number(source)) {
+      value.emplace(*number, reel::python::here());
+    } else {
+      held = reel::python::as_tensor(source);
+      if (!held) return false;
+      value.emplace(*held, reel::python::here());
+    }
+    return true;
+  }
+  operator const reel::Arg&() const { return *value; }
+
+ private:
+  std::optional<reel::Tensor> held;
+  std::optional<reel::Arg> value;
+};
+
+/// Axes and extents: one number or a sequence of them; None for none.
+template <>
+struct type_caster<std::vector<std::int64_t>> {
+  NB_TYPE_CASTER(std::vector<std::int64_t>, const_name("int | collections.abc.Sequence[int] | None"))
+  bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept {
+    value.clear();
+    if (source.is_none()) return true;
+    const auto add = [&](PyObject* item) {
+      PyObject* const number = PyBool_Check(item) ? nullptr : PyNumber_Index(item);
+      const long long n = number ? PyLong_AsLongLong(number) : -1;
+      Py_XDECREF(number);
+      const bool good = number && !PyErr_Occurred();
+      PyErr_Clear();
+      if (good) value.push_back(n);
+      return good;
+    };
+    if (PyIndex_Check(source.ptr()) && !PySequence_Check(source.ptr())) return add(source.ptr());
+    if (!PyTuple_Check(source.ptr()) && !PyList_Check(source.ptr())) return false;
+    PyObject* const items = PySequence_Fast(source.ptr(), "a sequence is expected");
+    if (!items) {
+      PyErr_Clear();
+      return false;
+    }
+    bool good = true;
+    for (Py_ssize_t i = 0; good && i < PySequence_Fast_GET_SIZE(items); ++i)
+      good = add(PySequence_Fast_GET_ITEM(items, i));
+    Py_DECREF(items);
+    return good;
+  }
+  static handle from_cpp(const std::vector<std::int64_t>& source, rv_policy, cleanup_list*) noexcept {
+    PyObject* const tuple = PyTuple_New(static_cast<Py_ssize_t>(source.size()));
+    for (std::size_t i = 0; tuple && i < source.size(); ++i)
+      PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(source[i]));
+    return tuple;
+  }
+};
+
+template <>
+struct type_caster<reel::python::DTypeLike> {
+  NB_TYPE_CASTER(reel::python::DTypeLike, const_name("dtype | str | numpy.typing.DTypeLike"))
+  bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept;
+  static handle from_cpp(reel::python::DTypeLike, rv_policy, cleanup_list*) noexcept { return nullptr; }
+};
+
+}  // namespace nanobind::detail

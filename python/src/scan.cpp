@@ -1,0 +1,51 @@
+// reel.scan: a step in Python, traced once; all time steps then run without Python. reel/_scan.py has what users call.
+#include <nanobind/stl/pair.h>
+
+#include "python/src/python.h"
+
+namespace reel::python {
+
+namespace {
+
+/// Calls the Python step with flat lists; it returns (next state, outputs).
+Step step_of(const nb::callable& f) {
+  return [&f](const Tensors& state, const Tensors& x) -> Next {
+    const nb::gil_scoped_acquire held;
+    const auto [next, y] = nb::cast<std::pair<Tensors, Tensors>>(f(state, x));
+    return {next, y};
+  };
+}
+
+using Runner = ScanResult (*)(const Step&, const Tensors&, const Tensors&, const ScanOptions&, Loc);
+
+template <Runner runner>
+nb::tuple run(const nb::callable& f, const Tensors& state, const Tensors& xs, bool reverse, std::int64_t length,
+              std::int64_t checkpoint_every) {
+  const Loc where = here();
+  ScanResult result;
+  {
+    const Step step = step_of(f);
+    const nb::gil_scoped_release released;
+    result =
+        runner(step, state, xs, {.reverse = reverse, .length = length, .checkpoint_every = checkpoint_every}, where);
+  }
+  return nb::make_tuple(result.last, result.ys);
+}
+
+}  // namespace
+
+void bind_scan(nb::module_& m) {
+  m.def("_scan", &run<&scan>);
+  m.def("_unroll", &run<&unroll>);
+  m.def(
+      "set_threads",
+      [](int threads) {
+        if (threads < 1) fail("set_threads", here(), "1 or more threads are needed, got {}", threads);
+        backend().set_threads(threads);
+      },
+      nb::arg("threads"), "Sets how many threads ops and scans may use; 1 before the first call.");
+  m.def(
+      "threads", [] { return backend().threads(); }, "How many threads ops and scans may use.");
+}
+
+}  // namespace reel::python

@@ -1,0 +1,132 @@
+"""grad, value_and_grad and vjp, of any order."""
+
+import numpy as np
+import pytest
+
+import reel
+
+x0 = reel.tensor([0.3, -1.2, 2.0], dtype="f64")
+
+
+def central(f, x, eps=1e-6):
+    a = np.array(x)
+    out = np.zeros_like(a)
+    for i in np.ndindex(a.shape):
+        d = np.zeros_like(a)
+        d[i] = eps
+        out[i] = (f(reel.tensor(a + d)).item() - f(reel.tensor(a - d)).item()) / (2 * eps)
+    return out
+
+
+def test_gradient_is_the_difference_quotient():
+    f = lambda x: reel.sum(reel.tanh(x) * reel.exp(-x * x))  # noqa: E731
+    np.testing.assert_allclose(reel.grad(f)(x0).numpy(), central(f, x0), rtol=1e-7)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_orders(order):
+    f = lambda x: reel.sum(reel.sin(x))  # noqa: E731
+    for _ in range(order - 1):
+        f = (lambda inner: lambda x: reel.sum(reel.grad(inner)(x)))(f)
+    derivative = [np.cos, lambda x: -np.sin(x), lambda x: -np.cos(x), np.sin][order - 1]
+    np.testing.assert_allclose(reel.grad(f)(x0).numpy(), derivative(x0.numpy()), rtol=1e-12)
+
+
+def test_values_computed_before_are_constants():
+    def outer(x):
+        c = x * x
+        return reel.sum(reel.grad(lambda z: reel.sum(z * c))(x))  # the sum of c
+
+    np.testing.assert_allclose(reel.grad(outer)(x0).numpy(), 2 * x0.numpy())
+
+
+def test_structures_and_argnums():
+    def loss(p, x, scale=1.0):
+        return scale * reel.sum(p["w"] * x + p["b"][0]), "aux"
+
+    p = {"w": reel.ones(2), "b": (reel.tensor(2.0), None)}
+    (value, aux), g = reel.value_and_grad(loss, has_aux=True)(p, reel.tensor([3.0, 4.0]), scale=2.0)
+    assert value.item() == 22 and aux == "aux"
+    assert g["w"].tolist() == [6, 8] and g["b"][0].item() == 4 and g["b"][1] is None
+    g, _ = reel.grad(loss, argnums=(1, 0), has_aux=True)(p, reel.tensor([3.0, 4.0]))
+    assert g[0].tolist() == [1, 1] and g[1]["w"].tolist() == [3, 4]
+
+
+def test_complex_convention():
+    z = reel.tensor([1 + 2j], dtype="c128")
+    assert reel.grad(lambda z: reel.sum(reel.real(z * z.conj())))(z).item() == 2 + 4j
+
+
+def test_vjp_repeats_and_nests():
+    y, pullback = reel.vjp(lambda a, b: {"p": a * b, "s": a + b}, x0, 2 * x0)
+    one = reel.ones_like(x0)
+    for _ in range(2):
+        da, db = pullback({"p": one, "s": None})
+        assert np.array_equal(da.numpy(), 2 * x0.numpy()) and np.array_equal(db.numpy(), x0.numpy())
+    assert np.array_equal(y["s"].numpy(), 3 * x0.numpy())
+
+    def through(x):
+        _, back = reel.vjp(lambda a: a * a * a, x)
+        return reel.sum(back(reel.ones_like(x))[0])
+
+    np.testing.assert_allclose(reel.grad(through)(x0).numpy(), 6 * x0.numpy())
+
+
+def test_pullbacks_in_any_order():
+    pairs = [reel.vjp(lambda a, k=k: a * k, x0) for k in range(5)]
+    for k in (3, 0, 4):
+        assert np.array_equal(pairs[k][1](reel.ones_like(x0))[0].numpy(), np.full(3, float(k)))
+        pairs[k] = None
+    assert reel.grad(lambda x: reel.sum(x * 2))(x0).tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "f, words",
+    [
+        (lambda x: x, "must be a scalar"),
+        (lambda x: 1.0, "scalar tensor, got float"),
+        (lambda x: None, "NoneType"),
+        (lambda x: reel.sum(reel.schur(reel.diag_embed(x)).T.real()), "no derivative|not differentiable"),
+    ],
+)
+def test_bad_functions(f, words):
+    with pytest.raises(reel.Error, match=words):
+        reel.grad(f)(x0)
+
+
+def test_bad_arguments():
+    with pytest.raises(reel.Error, match=r"only floating point has gradients.*test_autodiff.py:\d+"):
+        reel.grad(lambda i: reel.sum(i))(reel.tensor([1, 2]))
+    with pytest.raises(reel.Error, match="argument 1"):
+        reel.grad(lambda x: x, argnums=1)(x0)
+    with pytest.raises(reel.Error, match="got float"):
+        reel.grad(lambda x: x)(1.0)
+    with pytest.raises(ZeroDivisionError):  # an exception of the function's own
+        reel.grad(lambda x: 1 / 0)(x0)
+    assert reel.grad(reel.sum)(x0).tolist() == [1, 1, 1]  # and all works afterwards
+
+
+def test_values_that_are_overwritten():
+    x = reel.tensor([1.0, 2.0])
+
+    def f(a):
+        y = reel.sum(a * x)
+        x.assign(reel.zeros(2))
+        return y
+
+    with pytest.raises(reel.Error, match=r"changed in place.*test_autodiff.py:\d+"):
+        reel.grad(f)(reel.ones(2))
+
+
+def test_pullbacks_after_or_outside_their_tape():
+    kept = []
+    reel.grad(lambda x: kept.append(reel.vjp(lambda a: a * a, x)[1]) or reel.sum(x))(x0)
+    with pytest.raises(reel.Error, match="has ended"):
+        kept[0](x0)
+    _, outside = reel.vjp(lambda a: a * a, x0)
+    with pytest.raises(reel.Error, match="call reel.vjp inside"):
+        reel.grad(lambda x: reel.sum(outside(x)[0]))(x0)
+    with pytest.raises(reel.Error, match="cotangent"):
+        outside(reel.ones(2))
+    with pytest.raises(reel.Error, match="2 cotangents for 1"):
+        outside((x0, x0))

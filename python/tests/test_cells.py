@@ -1,0 +1,102 @@
+"""All cells of the registry."""
+
+import numpy as np
+import pytest
+
+import reel
+
+
+CELLS = list(reel.cells())
+
+
+def make(name, **options):
+    return reel.cell(name, 3, 4, dtype="f64", **options)
+
+
+def values(cell, seed=9):
+    """Other values of the parameters, near the cell's own."""
+    return {
+        name: p + 0.05 * reel.normal(p.shape, seed=seed, stream=k, dtype="f64").cast(p.dtype)
+        for k, (name, p) in enumerate(cell.parameters().items())
+    }
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_runs_steps_and_takes_parameters(name):
+    cell, other = make(name), make(name)
+    xs = reel.normal((5, 2, 3), seed=1, dtype="f64")
+    hs, last = cell.run(xs)
+    assert hs.shape == (5, 2, cell.output_size) and [(s.shape[1]) for s in last] == [w for _, w, _ in cell.states]
+    again, _ = make(name).run(xs, cell.initial(2))
+    assert np.array_equal(hs.numpy(), again.numpy())
+    if cell.recurrent:
+        state = cell.initial(2)
+        for t, x in enumerate(xs):
+            state = cell.step(state, x)
+            np.testing.assert_allclose(cell.output(state).numpy(), hs[t].numpy(), rtol=1e-9, atol=1e-12)
+    # Given parameters do what the cell's own would do.
+    given = values(cell)
+    for key, p in other.parameters().items():
+        p.assign(given[key])
+    for found, expected in zip(cell.run(xs, parameters=given)[1], other.run(xs)[1]):
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_gradients_of_parameters(name):
+    cell = make(name)
+    xs = reel.normal((4, 2, 3), seed=1, dtype="f64")
+    given, direction = values(cell), values(make(name), seed=10)
+    direction = {k: direction[k] - given[k] for k in given}
+
+    def loss(p):
+        hs, _ = cell.run(xs, parameters=p)
+        return reel.sum(reel.square(reel.abs(hs)))
+
+    gradient = reel.grad(loss)(given)
+    slope = sum(np.vdot(direction[k].numpy(), gradient[k].numpy()).real for k in given)
+    eps = 1e-6
+    shifted = [loss({k: given[k] + s * eps * direction[k] for k in given}).item() for s in (1, -1)]
+    assert abs(slope - (shifted[0] - shifted[1]) / (2 * eps)) < 1e-6 * max(1, abs(slope)) and slope != 0
+
+
+def test_settings():
+    wide = reel.cell("srnn", 2, 8, width=16, gate=False)
+    assert wide.parameters().keys() < reel.cell("srnn", 2, 8).parameters().keys()
+    assert reel.cells()["srnn"]["settings"]["gate"]["choices"] == ("on", "off")
+    assert reel.cell("lstm", 2, 8, seed=2).dtype == reel.f32
+    for call, words in (
+        (lambda: reel.cell("srnnn", 2, 8), 'no cell "srnnn"; known are'),
+        (lambda: reel.cell("srnn", 2, 8, widht=4), "srnn.widht: .* no such setting. Hint: .*width"),
+        (lambda: reel.cell("srnn", 2, 8, width="x"), '"x" is not an integer'),
+        (lambda: reel.cell("srnn", 2, 8, width=0), "an integer in 1"),
+        (lambda: reel.cell("srnn", 2, 8, activation="sin"), "is not one of relu, tanh"),
+        (lambda: reel.cell("srnn", 2, 0), "1 or more units"),
+        (lambda: reel.cell("srnn", 0, 2), "1 or more inputs"),
+        (lambda: reel.cell("srnn", 2, 2, dtype="c64"), "f32 or f64"),
+    ):
+        with pytest.raises(reel.Error, match=words):
+            call()
+    assert issubclass(reel.SettingError, reel.Error)
+
+
+def test_bad_calls():
+    cell = reel.cell("lstm", 3, 4)
+    x = reel.zeros((2, 3))
+    for call in (
+        lambda: cell.run(x),
+        lambda: cell.run(reel.zeros((5, 2, 4))),
+        lambda: cell.run(reel.zeros((5, 2, 3), "f64")),
+        lambda: cell.step(cell.initial(3), x),
+        lambda: cell.step([], x),
+        lambda: cell.output([]),
+        lambda: cell.step(cell.initial(2)[:1], x),
+        lambda: cell.initial(-1),
+        lambda: cell.run(reel.zeros((5, 2, 3)), parameters={"q": x}),
+        lambda: cell.run(reel.zeros((5, 2, 3)), parameters={"W_i": x}),
+    ):
+        with pytest.raises(reel.Error, match="test_cells.py"):
+            call()
+    whole = reel.cell("r_transformer", 3, 4)
+    with pytest.raises(reel.Error, match="whole sequence"):
+        whole.step([], x)

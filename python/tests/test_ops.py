@@ -1,0 +1,165 @@
+"""Ops against NumPy, and what is declared against what is bound."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import reel
+
+ROOT = Path(__file__).resolve().parents[2]
+rng = np.random.default_rng(0)
+A = rng.normal(size=(4, 4))
+X = rng.uniform(0.1, 0.9, size=(3, 4))
+Z = rng.normal(size=(3, 4)) + 1j * rng.normal(size=(3, 4))
+I = np.array([2, 0, 1], dtype=np.int32)
+
+CASES = {
+    "exp": (np.exp, X),
+    "log": (np.log, X),
+    "sqrt": (np.sqrt, X),
+    "tanh": (np.tanh, X),
+    "sin": (np.sin, X),
+    "asin": (np.arcsin, X),
+    "floor": (np.floor, 5 * A),
+    "round": (np.round, 5 * A),
+    "abs": (np.abs, Z),
+    "conj": (np.conj, Z),
+    "imag": (np.imag, Z),
+    "angle": (np.angle, Z),
+    "real": (np.real, Z),
+    "relu": (lambda x: np.maximum(x, 0), A),
+    "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), A),
+    "square": (np.square, A),
+    "sum": (np.sum, A),
+    "prod": (np.prod, X),
+    "max": (np.max, A),
+    "mean": (np.mean, A),
+    "var": (np.var, A),
+    "std_dev": (np.std, A),
+    "argmax": (lambda x: np.argmax(x, -1), A),
+    "cumsum": (lambda x: np.cumsum(x, -1), A),
+    "transpose": (np.transpose, X),
+    "flip": (lambda x: np.flip(x, -1), X),
+    "tril": (np.tril, A),
+    "triu": (np.triu, A),
+    "diag": (np.diag, A),
+    "inverse": (np.linalg.inv, A),
+    "det": (np.linalg.det, A),
+    "pinv": (np.linalg.pinv, X),
+    "fft": (np.fft.fft, Z),
+    "ifft": (np.fft.ifft, Z),
+    "rfft": (np.fft.rfft, X),
+    "fft2": (np.fft.fft2, Z),
+    "eigvals": (np.linalg.eigvals, A),
+    "norm": (np.linalg.norm, A),
+    "zeros_like": (np.zeros_like, A),
+    "matrix_trace": (np.trace, A),
+    "softmax": (lambda x: np.exp(x) / np.exp(x).sum(-1, keepdims=True), A),
+    "isnan": None,
+}
+del CASES["isnan"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_argument(name):
+    expected, x = CASES[name]
+    found = getattr(reel, name)(reel.asarray(x)).numpy()
+    want = expected(x)
+    if name == "eigvals":
+        found, want = np.sort_complex(found), np.sort_complex(want)
+    np.testing.assert_allclose(found, want, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "found, expected",
+    [
+        (lambda: reel.sum(X, 0), X.sum(0)),
+        (lambda: reel.sum(X, [-1], keep_dims=True), X.sum(-1, keepdims=True)),
+        (lambda: reel.max(X, (0, 1)), X.max()),
+        (lambda: reel.asarray(X).mean(1), X.mean(1)),
+        (lambda: reel.reshape(X, (2, -1)), X.reshape(2, -1)),
+        (lambda: reel.permute(X, (1, 0)), X.T),
+        (lambda: reel.concat([reel.asarray(X), reel.asarray(X)], 1), np.concatenate([X, X], 1)),
+        (lambda: reel.stack([reel.asarray(X), reel.asarray(X)]), np.stack([X, X])),
+        (lambda: reel.where(X > 0.5, X, 0), np.where(X > 0.5, X, 0)),
+        (lambda: reel.clamp(X, 0.3, 0.6), X.clip(0.3, 0.6)),
+        (lambda: reel.index_select(X, 0, I), X[I]),
+        (lambda: reel.one_hot(I, 3, "f64"), np.eye(3)[I]),
+        (lambda: reel.matmul(A, A, transpose_b=True), A @ A.T),
+        (lambda: reel.linear(X, A), X @ A.T),
+        (lambda: reel.linear(X, A, A[0]), X @ A.T + A[0]),
+        (lambda: reel.outer(A[0], A[1]), np.outer(A[0], A[1])),
+        (lambda: reel.einsum("ij,kj->ik", X, A), X @ A.T),
+        (lambda: reel.einsum("ii", A), np.trace(A)),
+        (lambda: reel.solve(A, X.T), np.linalg.solve(A, X.T)),
+        (lambda: reel.svd(A).S, np.linalg.svd(A)[1]),
+        (lambda: abs(reel.qr(A).R), abs(np.linalg.qr(A)[1])),
+        (lambda: reel.eigh(A + A.T).values, np.linalg.eigvalsh(A + A.T)),
+        (lambda: reel.slogdet(A).log_abs, np.linalg.slogdet(A)[1]),
+        (lambda: reel.pow(X, A[:3]), X ** A[:3]),
+        (lambda: reel.atan2(A, A.T), np.arctan2(A, A.T)),
+        (lambda: reel.maximum(X, 0.5), np.maximum(X, 0.5)),
+        (lambda: reel.roll(X, 1), np.roll(X, 1, -1)),
+        (lambda: reel.pad(X, 0, 1, 2), np.pad(X, ((1, 2), (0, 0)))),
+        (lambda: reel.tile(X, (2, 1)), np.tile(X, (2, 1))),
+        (lambda: reel.repeat(X, 2, 0), np.repeat(X, 2, 0)),
+        (lambda: reel.split(X, 2)[1], X[:, 2:]),
+        (lambda: reel.linspace(0, 1, 5, "f64"), np.linspace(0, 1, 5)),
+        (lambda: reel.full((2, 2), 3j, "c128"), np.full((2, 2), 3j)),
+        (lambda: reel.eye(3), np.eye(3)),
+        (lambda: reel.arange(4), np.arange(4)),
+        (lambda: reel.irfft(np.fft.rfft(X)), X),
+        (lambda: reel.istft(reel.stft(np.ones(64), 16), 16), np.ones(64)),
+        (lambda: reel.mse(X, 0 * X, reduction="sum"), (X**2).sum()),
+        (lambda: reel.huber_loss(X, 0 * X, 0.5), np.where(X < 0.5, X**2 / 2, 0.5 * (X - 0.25)).mean()),
+        (lambda: reel.mse(X, 0 * X, weight=reel.asarray(X)), (X**3).sum() / X.sum()),
+        (
+            lambda: reel.cross_entropy(A, np.array([0, 1, 2, 3], np.int32)),
+            -np.log(np.diag(np.exp(A) / np.exp(A).sum(1, keepdims=True))).mean(),
+        ),
+    ],
+)
+def test_more_arguments(found, expected):
+    np.testing.assert_allclose(found().numpy(), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_random_numbers_repeat():
+    a, b = (reel.normal((1000,), seed=3, stream=s).numpy() for s in (0, 1))
+    assert np.array_equal(a, reel.normal((1000,), seed=3).numpy()) and not np.array_equal(a, b)
+    assert abs(a.mean()) < 0.1 and abs(a.std() - 1) < 0.1
+    assert sorted(reel.permutation(5, seed=1).tolist()) == [0, 1, 2, 3, 4]
+    assert set(reel.integers((100,), 2, 4, seed=1).tolist()) == {2, 3}
+    assert 0 < reel.bernoulli((100,), 0.5, seed=1).numpy().sum() < 100
+    assert reel.uniform((3,), 2, 3, seed=1).numpy().min() >= 2
+
+
+# Ops of the headers that Python has by another name, or not, and why.
+ELSEWHERE = {
+    "constant": "scalars are Python's numbers",
+    "share": "the derivative of maximum",
+    "numpy_permutation": "NumPy has it",
+    "exchange": "of rotation layers, which are not bound",
+    "rotate": "of rotation layers, which are not bound",
+}
+
+
+def test_every_declared_op_is_bound():
+    declared = set()
+    for header in ("ops", "fourier", "linalg", "rotation", "spectral"):
+        text = (ROOT / "ops" / f"{header}.h").read_text()
+        declared |= set(re.findall(r"^(?:Tensor|Tensors|\w+Result|Lu|Qr|SignAndLog) (\w+)\(", text, re.M))
+    declared -= {"operator"}
+    text = (ROOT / "ops/functors/unary.h").read_text()
+    declared |= {name for _, name in re.findall(r"X\((\w+), (\w+)\)", text)}
+    assert len(declared) > 150
+    assert {name for name in declared if not hasattr(reel, name)} == set(ELSEWHERE)
+
+
+def test_every_function_says_what_it_does():
+    functions = [f for name, f in vars(reel).items() if callable(f) and not name.startswith("_")]
+    assert len(functions) > 170
+    for f in functions:
+        text = (f.__doc__ or "").split("\n\n")[-1].strip()
+        assert len(text) > 2, f

@@ -1,0 +1,79 @@
+"""The package as a whole: import time, threads, the README's example."""
+
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import reel
+
+PYTHON = Path(__file__).resolve().parents[1]
+
+
+def test_import_is_fast_and_light():
+    code = (
+        "import time; t = time.perf_counter(); import reel; t = time.perf_counter() - t; import sys; "
+        "print(t, 'numpy' in sys.modules, 'torch' in sys.modules)"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+        for _ in range(3)
+    ]
+    assert min(float(r[0]) for r in runs) < 0.3 and runs[0][1:] == ["False", "False"]
+
+
+def test_the_examples_of_the_readme_run():
+    text = (PYTHON / "README.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
+    assert blocks
+    scope = {}
+    for block in blocks:
+        if "torch" in block:
+            pytest.importorskip("torch", reason="PyTorch is not installed, so its example is not run")
+        exec(compile(block, "README.md", "exec"), scope)
+
+
+def test_a_scan_releases_the_interpreter():
+    W, xs = reel.normal((256, 256), seed=1) * 0.05, reel.normal((2000, 32, 256), seed=2)
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    start = time.perf_counter()
+    reel.scan(lambda h, x: (reel.tanh(reel.linear(h, W) + x), None), reel.zeros((32, 256)), xs)
+    end = time.perf_counter()
+    done.set()
+    thread.join()
+    assert end - start > 0.02
+    inside = [t for t in ticks if start < t < end]
+    assert len(inside) > 100 * (end - start)
+
+
+def test_gradients_in_several_threads():
+    failures = []
+
+    def work(k):
+        for _ in range(50):
+            x = reel.full(3, float(k), "f64")
+            if reel.grad(lambda x: reel.sum(x * x))(x).tolist() != [2.0 * k] * 3:
+                failures.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not failures
+
+
+def test_threads():
+    assert reel.threads() >= 1
+    with pytest.raises(reel.Error, match=r"1 or more threads.*test_package.py:\d+"):
+        reel.set_threads(0)

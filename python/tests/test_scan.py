@@ -1,0 +1,140 @@
+"""reel.scan: steps in Python."""
+
+import numpy as np
+import pytest
+
+import reel
+
+T, B, H = 6, 2, 3
+xs = reel.normal((T, B, H), seed=1, dtype="f64")
+h0 = reel.zeros((B, H), "f64")
+W = reel.normal((H, H), seed=2, dtype="f64")
+
+
+def step(h, x):
+    h = reel.tanh(reel.linear(h, W) + x)
+    return h, 2 * h
+
+
+def test_equals_a_loop():
+    last, ys = reel.scan(step, h0, xs)
+    h, rows = h0.numpy(), []
+    for x in xs.numpy():
+        h = np.tanh(h @ W.numpy().T + x)
+        rows.append(2 * h)
+    np.testing.assert_allclose(last.numpy(), h, rtol=1e-12)
+    np.testing.assert_allclose(ys.numpy(), rows, rtol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{}, {"reverse": True}, {"checkpoint_every": 2}])
+def test_equals_unroll_with_gradients(options):
+    def loss(runner, w, x, h, **options):
+        def step(h, x):
+            h = reel.tanh(reel.linear(h, w) + x)
+            return h, h * h
+
+        last, ys = runner(step, h, x, **options)
+        return reel.sum(last) + reel.sum(ys * ys)
+
+    plain = {k: v for k, v in options.items() if k != "checkpoint_every"}
+    found = reel.value_and_grad(lambda *a: loss(reel.scan, *a, **options), (0, 1, 2))(W, xs, h0)
+    expected = reel.value_and_grad(lambda *a: loss(reel.unroll, *a, **plain), (0, 1, 2))(W, xs, h0)
+    np.testing.assert_allclose(found[0].numpy(), expected[0].numpy(), rtol=1e-12)
+    for a, b in zip(found[1], expected[1]):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-10, atol=1e-14)
+
+
+def test_second_derivatives():
+    def loss(w, runner):
+        return reel.sum(runner(lambda h, x: (reel.tanh(reel.linear(h, w) + x), None), h0, xs)[0])
+
+    def curvature(w, runner):
+        g = reel.grad(lambda w: loss(w, runner))(w)
+        return reel.sum(g * g)
+
+    found, expected = (reel.grad(lambda w: curvature(w, r))(W).numpy() for r in (reel.scan, reel.unroll))
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_gradient_inside_a_step():
+    def descend(x, _):
+        return x - 0.1 * reel.grad(lambda x: reel.sum(x * x))(x), None
+
+    np.testing.assert_allclose(reel.scan(descend, h0 + 1, length=3)[0].numpy(), np.full((B, H), 0.8**3))
+
+
+def test_structures():
+    def step(state, x):
+        return {"h": state["h"] + x[0], "n": (state["n"][0] + 1,)}, {"a": state["h"], "b": [x[1]]}
+
+    last, ys = reel.scan(step, {"h": h0, "n": (reel.zeros(()),)}, (xs, xs * 2))
+    assert (
+        last["n"][0].item() == T and ys["a"].shape == (T, B, H) and np.array_equal(ys["b"][0].numpy(), 2 * xs.numpy())
+    )
+
+
+def test_the_step_is_called_once():
+    calls = []
+    reel.scan(lambda h, x: (calls.append(1) or h + x, None), h0, xs)
+    assert len(calls) == 1
+
+
+def test_no_steps():
+    last, ys = reel.scan(step, h0, xs[:0])
+    assert np.array_equal(last.numpy(), h0.numpy()) and ys.shape == (0, B, H)
+
+
+def look(h, x):
+    if h[0, 0] > 0:
+        return x, None
+    return h, None
+
+
+@pytest.mark.parametrize(
+    "step, words",
+    [
+        (look, r"\[bool\] this tensor has no value.*test_scan.py:\d+"),
+        (lambda h, x: (h * float(x[0, 0]), None), r"\[float\] this tensor has no value.*test_scan.py:\d+"),
+        (lambda h, x: (h.numpy(), None), "has no value"),
+        (lambda h, x: (h * x.tolist(), None), "has no value"),
+        (lambda h, x: h, "must return a pair"),
+        (lambda h, x: (h, 1), "got int"),
+        (lambda h, x: (None, h), "as many states"),
+        (lambda h, x: (h.cast("f32"), h), r"must keep its dtype and shape.*test_scan.py:\d+"),
+        (lambda h, x: (h[0], None), "must keep its dtype and shape"),
+        (lambda h, x: (h @ x, None), r"\[matmul\] inner dimensions differ.*test_scan.py:\d+"),
+    ],
+)
+def test_bad_steps(step, words):
+    with pytest.raises(reel.Error, match=words):
+        reel.scan(step, h0, xs)
+
+
+def test_bad_calls():
+    with pytest.raises(reel.Error, match=r"number of time steps.*test_scan.py:\d+"):
+        reel.scan(lambda h, x: (h, None), h0, (xs, xs[1:]))
+    with pytest.raises(reel.Error, match="how many steps"):
+        reel.scan(lambda h, x: (h, None), h0)
+    with pytest.raises(reel.Error, match="length"):
+        reel.scan(lambda h, x: (h, None), h0, length=-1)
+    with pytest.raises(KeyError):
+        reel.scan(lambda h, x: {}[1], h0, xs)
+
+
+def test_tensors_of_a_step_after_it():
+    kept = []
+    reel.scan(lambda h, x: (kept.append(h) or h + x, None), h0, xs)
+    assert not kept[0].concrete and "abstract" in repr(kept[0])
+    for use in (
+        lambda t: t + 1,
+        lambda t: t.numpy(),
+        lambda t: t.item(),
+        lambda t: t[0],
+        lambda t: np.asarray(t),
+        lambda t: h0.assign(t),
+        lambda t: t.assign(h0),
+        lambda t: reel.grad(reel.sum)(t),
+        lambda t: reel.scan(lambda h, x: (h + t, None), h0, xs),
+    ):
+        with pytest.raises((reel.Error, TypeError)):
+            use(kept[0])

@@ -1,0 +1,176 @@
+"""Tensors: dtypes, sharing memory, indexing, and what they print."""
+
+import numpy as np
+import pytest
+
+import reel
+
+DTYPES = ["float32", "float64", "complex64", "complex128", "int32", "bool"]
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_arrays_are_shared_both_ways(name):
+    a = np.arange(6).reshape(2, 3).astype(name)
+    x = reel.from_dlpack(a)
+    assert x.shape == (2, 3) and x.ndim == 2 and x.size == 6 and x.dtype == reel._reel._dtype(name)
+    a[1, 2] = 0
+    assert x[1, 2].item() == 0
+    back = x.numpy()
+    assert back.dtype == a.dtype and np.shares_memory(back, a) and not back.flags.writeable
+    assert np.shares_memory(np.from_dlpack(x), a)
+    copy = np.array(x)
+    assert not np.shares_memory(copy, a) and np.array_equal(copy, a)
+
+
+def test_memory_outlives_its_first_owner():
+    a = np.arange(1000.0)
+    x = reel.asarray(a)
+    del a
+    y = (x + 1).numpy()
+    del x
+    assert y[999] == 1000
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda a: a.T,
+        lambda a: a[::2, ::-1],
+        lambda a: np.broadcast_to(a[0], (2, 3, 4)),
+        lambda a: a[:0],
+        lambda a: np.frombuffer(b"x" + a.tobytes(), np.uint8)[1:].view(a.dtype).reshape(a.shape),
+    ],
+)
+def test_what_cannot_be_shared_is_copied(make):
+    a = make(np.arange(12.0).reshape(3, 4))
+    x = reel.asarray(a)
+    assert np.array_equal(x.numpy(), a) and x.shape == a.shape
+
+
+def test_read_only_arrays_are_copied():
+    a = np.arange(3.0)
+    a.flags.writeable = False
+    assert not np.shares_memory(reel.asarray(a).numpy(), a)
+
+
+def test_numbers_and_lists():
+    assert reel.tensor([1, 2]).dtype == reel.i32
+    assert reel.tensor([1, 2.5]).dtype == reel.f32
+    assert reel.tensor(1j).dtype == reel.c64
+    assert reel.tensor([True]).dtype == reel.bool_
+    assert reel.tensor(np.arange(2.0)).dtype == reel.f64
+    assert reel.tensor(np.arange(2, dtype=np.float16)).dtype == reel.f32
+    assert reel.tensor([1, 2], dtype="f64").dtype == reel.f64
+    assert reel.asarray(np.arange(3)).dtype == reel.i32  # 64-bit integers fit or are refused
+    for bad in ([2**31], ["a"], [[1], [1, 2]], [None], object()):
+        with pytest.raises(reel.Error):
+            reel.tensor(bad)
+    with pytest.raises(reel.Error, match="complex"):
+        reel.tensor([1j], dtype="f32")
+
+
+@pytest.mark.parametrize("given", ["f32", "float32", np.float32, np.dtype("float32"), reel.f32])
+def test_names_of_dtypes(given):
+    assert reel.zeros(2, given).dtype == reel.f32
+    assert reel.zeros(2, dtype=float).dtype == reel.f64 and reel.zeros(2, dtype=bool).dtype == reel.bool_
+    with pytest.raises(TypeError):
+        reel.zeros(2, "f16")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        0,
+        -1,
+        (1, 2),
+        (0, 1, 2),
+        slice(None),
+        slice(1, 2),
+        slice(None, None, -1),
+        slice(None, None, 2),
+        slice(3, 0, -2),
+        (slice(None), 1),
+        (..., 0),
+        (0, ...),
+        (..., slice(1, 3)),
+        None,
+        (None, 0),
+        (slice(None), None, 1),
+        (..., None),
+        slice(5, 1),
+        (slice(-2, None), slice(None), -1),
+        np.int64(1),
+        (1, ..., slice(None, None, 3)),
+    ],
+)
+def test_indexing_is_numpys(key):
+    a = np.arange(60.0).reshape(3, 4, 5)
+    assert np.array_equal(reel.asarray(a)[key].numpy(), a[key])
+
+
+def test_indexing_by_a_tensor():
+    a, i = np.arange(12.0).reshape(3, 4), np.array([2, 0, 2], dtype=np.int32)
+    x = reel.asarray(a)
+    assert np.array_equal(x[reel.asarray(i)].numpy(), a[i])
+    assert np.array_equal(x[:, i].numpy(), a[:, i])
+    for bad in (3, (0, 4), -4):
+        with pytest.raises(IndexError):
+            x[bad]
+    for bad in ((0, 0, 0), x > 2, "a", (..., ...), 1.0, (i, i)):
+        with pytest.raises(reel.Error, match="test_tensor.py"):
+            x[bad]
+    with pytest.raises(reel.Error):
+        x[reel.tensor([3])]
+
+
+def test_iteration_and_length():
+    x = reel.tensor([[1, 2], [3, 4]])
+    assert len(x) == 2 and [row.tolist() for row in x] == [[1, 2], [3, 4]]
+    with pytest.raises(TypeError):
+        len(reel.tensor(1))
+
+
+def test_values():
+    assert reel.tensor(2.5).item() == 2.5 and isinstance(reel.tensor(2).item(), int)
+    assert reel.tensor(1 + 2j).item() == 1 + 2j and reel.tensor(True).item() is True
+    assert float(reel.tensor([2])) == 2 and int(reel.tensor(3)) == 3 and bool(reel.tensor(1)) and not reel.tensor(0)
+    with pytest.raises(reel.Error, match=r"one element.*test_tensor.py:\d+"):
+        reel.zeros(2).item()
+    assert repr(reel.tensor([1.5, 2])) == "Tensor(f32 (2,) [1.5, 2])"
+
+
+def test_assign():
+    x, y = reel.zeros(3), reel.ones(3)
+    x.assign(y)
+    assert x.tolist() == [1, 1, 1] and x.version == 1
+    with pytest.raises(reel.Error, match="does not take the place"):
+        x.assign(reel.zeros(2))
+
+
+def test_operators_with_arrays_and_numbers():
+    a = np.array([1.0, 2.0, -3.0])
+    x = reel.asarray(a)
+    for mixed, expected in (
+        (x + a, a + a),
+        (a + x, a + a),
+        (2 - x, 2 - a),
+        (x / 2, a / 2),
+        (2 / x, 2 / a),
+        (x * 2j, a * 2j),
+        (x**2, a**2),
+        (x % 2, a % 2),
+        (x // 2, a // 2),
+        (-x, -a),
+        (abs(x), abs(a)),
+        (np.float32(2) * x, 2 * a),
+        (x * np.float64(3), 3 * a),
+        (x @ x, a @ a),
+    ):
+        assert isinstance(mixed, reel.Tensor)
+        np.testing.assert_allclose(mixed.numpy(), expected, rtol=1e-12)
+    assert (x > 0).tolist() == [True, True, False] and (x == a).tolist() == [True] * 3
+    assert (~(x > 0) | (x > 1)).tolist() == [False, True, True]
+    with pytest.raises(TypeError):
+        x + "a"
+    with pytest.raises(TypeError):
+        x + None

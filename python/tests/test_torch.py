@@ -1,0 +1,135 @@
+"""reel.torch: gradients of any order through Reel, and PyTorch's own cells beside Reel's."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed, so reel.torch is not tested")
+
+import reel  # noqa: E402
+import reel.torch as rt  # noqa: E402
+
+f64 = torch.float64
+
+
+def varied(name, **settings):
+    """A cell whose parameters are away from the kinks that zeros lie on."""
+    torch.manual_seed(3)
+    cell = rt.Cell(name, 3, 4, dtype=f64, **settings)
+    with torch.no_grad():
+        for p in cell.parameters():
+            p += 0.05 * torch.randn_like(p)
+    return cell
+
+
+@pytest.mark.parametrize("name", list(reel.cells()))
+def test_gradcheck_and_gradgradcheck(name):
+    cell = varied(name)
+    names = [n for n, _ in cell.named_parameters()]
+    xs = torch.randn(3, 2, 3, dtype=f64, requires_grad=True)
+
+    def run(xs, *values):
+        hs, last = torch.func.functional_call(cell, dict(zip(names, values)), (xs,))
+        return (hs, *last)
+
+    inputs = (xs, *cell.parameters())
+    fast = name in ("nru", "sru")  # half a minute otherwise: random projections of the second derivatives
+    assert torch.autograd.gradcheck(run, inputs)
+    assert torch.autograd.gradgradcheck(run, inputs, fast_mode=fast)
+
+
+@pytest.mark.parametrize(
+    "name, theirs, gates", [("rnn", torch.nn.RNN, ""), ("lstm", torch.nn.LSTM, "ifgo"), ("gru", torch.nn.GRU, "rzn")]
+)
+def test_state_dicts_of_pytorch(name, theirs, gates):
+    torch.manual_seed(0)
+    module = theirs(3, 4).double()
+    cell = rt.Cell(name, 3, 4, dtype=f64)
+    cell.load_from(module)
+    xs = torch.randn(5, 2, 3, dtype=f64)
+    torch.testing.assert_close(cell(xs)[0], module(xs)[0], rtol=1e-12, atol=1e-12)
+    with pytest.raises(reel.Error):
+        cell.load_from(theirs(3, 5).double())
+    with pytest.raises(reel.Error):
+        rt.Cell("srnn", 3, 4).load_from(module)
+
+
+def test_a_cell_is_trained():
+    torch.manual_seed(0)
+    cell, head = rt.Cell("srnn", 1, 32), torch.nn.Linear(32, 1)
+    optimiser = torch.optim.Adam([*cell.parameters(), *head.parameters()], 0.003)
+    losses = []
+    for _ in range(60):
+        xs = torch.rand(10, 16, 1)
+        loss = (head(cell(xs)[1][0]) - xs.sum(0)).square().mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        cell.updated()
+        losses.append(loss.item())
+    assert losses[-1] < 0.2 * losses[0]
+    assert torch.equal(
+        cell.state_dict()[cell._parameter_names[0]], torch.from_dlpack(cell.cell.parameters()[cell._names[0]])
+    )
+
+
+def test_a_step_with_parameters():
+    torch.manual_seed(0)
+    own = rt.wrap(
+        lambda h, x, p: (reel.tanh(reel.linear(h, p["U"]) + reel.linear(x, p["W"], p["b"])),) * 2,
+        {"U": torch.randn(4, 4, dtype=f64) / 2, "W": torch.randn(4, 3, dtype=f64), "b": torch.zeros(4, dtype=f64)},
+    )
+    theirs = torch.nn.RNN(3, 4, bias=True).double()
+    with torch.no_grad():
+        theirs.weight_hh_l0.copy_(own.U), theirs.weight_ih_l0.copy_(own.W)
+        theirs.bias_ih_l0.zero_(), theirs.bias_hh_l0.zero_()
+    xs, h0 = torch.randn(5, 2, 3, dtype=f64), torch.zeros(2, 4, dtype=f64)
+    ys, last = own(xs, h0)
+    expected, _ = theirs(xs)
+    torch.testing.assert_close(ys, expected), torch.testing.assert_close(last, expected[-1])
+    for ours, other in zip(
+        torch.autograd.grad(ys.square().sum(), [own.U, own.W, own.b]),
+        torch.autograd.grad(expected.square().sum(), [theirs.weight_hh_l0, theirs.weight_ih_l0, theirs.bias_ih_l0]),
+    ):
+        torch.testing.assert_close(ours, other)
+
+
+def test_several_inputs_states_and_outputs():
+    pair = rt.wrap(lambda s, x: ((s[0] + x[0], s[1] * x[1]), (s[0], s[1])))
+    a = torch.rand(4, 2, dtype=f64, requires_grad=True)
+    one = torch.ones(2, dtype=f64)
+    (ys, zs), (last, product) = pair((a, a), (one, one))
+    torch.testing.assert_close(last, 1 + a.sum(0)), torch.testing.assert_close(product, a.prod(0))
+    assert torch.autograd.gradgradcheck(lambda a: pair((a, a), (one, one))[0], (a,))
+
+
+def test_gradient_penalty():
+    """A second derivative in training: the loss has a gradient in it."""
+    cell = varied("lstm")
+    xs = torch.randn(3, 2, 3, dtype=f64, requires_grad=True)
+    (g,) = torch.autograd.grad(cell(xs)[0].sum(), xs, create_graph=True)
+    g.square().sum().backward()
+    assert all(torch.isfinite(p.grad).all() for p in cell.parameters() if p.grad is not None)
+    assert any(p.grad is not None and p.grad.abs().sum() > 0 for p in cell.parameters())
+
+
+def test_memory_is_shared():
+    x = torch.arange(4.0)
+    assert rt.from_reel(rt.to_reel(x)).data_ptr() == x.data_ptr()
+    assert reel.tensor([1.0]).numpy() + 0 == torch.from_dlpack(reel.tensor([1.0])).numpy()
+    y = torch.randn(2, 3, dtype=torch.complex64)
+    torch.testing.assert_close(rt.from_reel(rt.to_reel(y.conj().T)), y.conj().T)
+
+
+def test_errors_reach_pytorch():
+    cell = rt.Cell("lstm", 3, 4)
+    with pytest.raises(reel.Error, match="the input must be"):
+        cell(torch.zeros(5, 2, 4))
+    with pytest.raises(reel.Error, match="has no value"):
+        rt.wrap(lambda h, x: (h if h[0] > 0 else x, None))(torch.zeros(3, 1), torch.zeros(1))
+    with pytest.raises(reel.SettingError, match="no such setting"):
+        rt.Cell("srnn", 3, 4, widht=3)
+    xs = torch.randn(3, 2, 3)
+    hs, _ = cell(xs)
+    with torch.no_grad():
+        next(cell.parameters()).add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        hs.sum().backward()
