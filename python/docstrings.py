@@ -1,7 +1,7 @@
 """Writes the comments of Reel's headers as docstrings: docstrings.py OUTPUT ROOT HEADERS...
 
-A comment belongs to the functions that are declared below it, up to the next comment. Elementwise functions of
-ops/functors/unary.h have theirs at the end of their line, or their formula.
+A comment belongs to the functions that are declared below it, up to the next comment. The elementwise functions that
+ops/functors/names.h lists have theirs at the end of their line in unary.h, or their formula.
 """
 
 import re
@@ -55,10 +55,9 @@ def declared(text: str) -> dict[str, str]:
     return docs
 
 
-def elementwise(text: str) -> dict[str, str]:
+def elementwise(names: str, text: str) -> dict[str, str]:
     docs = {}
-    names = re.findall(r"X\((\w+), (\w+)\)", text)
-    for functor, name in names:
+    for functor, name in re.findall(r"X\((\w+), (\w+)\)", names):
         line = re.search(rf'^UNARY\({functor}, "{name}".*$', text, re.M)
         comment = re.search(r"// (.*)$", line[0]) if line else None
         said = comment[1] if comment else f"{name}(x)"
@@ -69,8 +68,11 @@ def elementwise(text: str) -> dict[str, str]:
 def main(output: str, root: str, *headers: str) -> None:
     docs: dict[str, str] = {}
     for header in headers:
-        text = (Path(root) / header).read_text()
-        docs |= elementwise(text) if header.endswith("unary.h") else declared(text)
+        file = Path(root) / header
+        if file.name == "unary.h":
+            docs |= elementwise(file.with_name("names.h").read_text(), file.read_text())
+        else:
+            docs |= declared(file.read_text())
     docs |= PLAIN
     lines = []
     for name in sorted(docs):
