@@ -7,12 +7,12 @@ from . import _reel
 _reel._set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 
 from ._reel import *  # noqa: F401,F403,E402  ops, cells, Tensor
-from ._reel import Error, OutOfMemory, SettingError, Tensor, dtype, from_dlpack  # noqa: E402
+from ._reel import Error, OutOfMemory, SettingError, DType, Tensor, from_dlpack  # noqa: E402
 from ._autodiff import grad, value_and_grad, vjp  # noqa: E402
 from ._create import asarray, tensor  # noqa: E402
 from ._scan import scan, unroll  # noqa: E402
 
-f32, f64, c64, c128, i32, bool_ = dtype.f32, dtype.f64, dtype.c64, dtype.c128, dtype.i32, dtype.bool_
+f32, f64, c64, c128, i32, bool_ = DType.f32, DType.f64, DType.c64, DType.c128, DType.i32, DType.boolean
 __version__ = "0.1.0"
 
 

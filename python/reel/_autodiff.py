@@ -19,7 +19,7 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
     Throws Error when the value is no scalar or an op on the way has no derivative.
     """
     single = isinstance(argnums, int)
-    numbers = (argnums,) if single else tuple(argnums)
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
     @functools.wraps(f)
     def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, Any]:

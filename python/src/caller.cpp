@@ -1,7 +1,6 @@
 // The line of Python code that called, as a std::source_location, so that Reel's errors name it.
 #include <bit>
 #include <map>
-#include <mutex>
 
 #include "python/src/python.h"
 
@@ -25,15 +24,39 @@ bool layout_is_known() {
 
 std::string package_folder;
 
-/// One SourceLine for each line that ever called; they live as long as the process, as tapes and plans keep them.
-Loc interned(const char* file, unsigned line) {
-  static std::mutex mutex;
-  static auto& files = *new std::map<std::string, std::map<unsigned, SourceLine>, std::less<>>;
-  const std::lock_guard lock(mutex);
-  auto found = files.find(std::string_view(file));
-  if (found == files.end()) found = files.try_emplace(file).first;
-  const auto at = found->second.try_emplace(line, SourceLine{found->first.c_str(), "", line, 0}).first;
-  return std::bit_cast<Loc>(static_cast<const SourceLine*>(&at->second));
+/// Whether a frame is of this package, and its line otherwise.
+struct Place {
+  bool ours = false;
+  Loc where;
+};
+
+Place place_of(PyCodeObject* code, PyFrameObject* frame) {
+  const char* file = PyUnicode_AsUTF8(code->co_filename);
+  if (!file) PyErr_Clear();
+  const std::string_view path = file ? file : "";
+  if (!package_folder.empty() && path.starts_with(package_folder)) return {true, {}};
+  const std::size_t slash = path.rfind('/');
+  const auto* line = new SourceLine{slash == path.npos ? path.data() : path.data() + slash + 1, "",
+                                    static_cast<unsigned>(PyFrame_GetLineNumber(frame)), 0};
+  return {false, std::bit_cast<Loc>(line)};
+}
+
+/// The place of a frame. Places are kept as long as the process lives, as tapes and plans keep them, and so are the
+/// code objects that they are found by. The interpreter's lock guards them.
+const Place& known_place(PyFrameObject* frame) {
+  static auto& places = *new std::map<std::pair<PyCodeObject*, int>, Place>;
+  PyCodeObject* const code = PyFrame_GetCode(frame);
+#if PY_VERSION_HEX >= 0x030B0000
+  const int position = PyFrame_GetLasti(frame);
+#else
+  const int position = PyFrame_GetLineNumber(frame);
+#endif
+  const auto found = places.find({code, position});
+  if (found != places.end()) {
+    Py_DECREF(code);
+    return found->second;
+  }
+  return places.emplace(std::pair{code, position}, place_of(code, frame)).first->second;
 }
 }  // namespace
 
@@ -44,21 +67,10 @@ Loc here() {
   PyFrameObject* frame = known && PyGILState_Check() ? PyEval_GetFrame() : nullptr;
   Py_XINCREF(frame);
   while (frame) {
-    PyCodeObject* const code = PyFrame_GetCode(frame);
-    const char* file = PyUnicode_AsUTF8(code->co_filename);
-    if (!file) PyErr_Clear();
-    const std::string_view path = file ? file : "";
-    if (package_folder.empty() || !path.starts_with(package_folder)) {
-      const std::size_t slash = path.rfind('/');
-      const Loc where = interned(slash == path.npos ? path.data() : path.data() + slash + 1,
-                                 static_cast<unsigned>(PyFrame_GetLineNumber(frame)));
-      Py_DECREF(code);
-      Py_DECREF(frame);
-      return where;
-    }
-    Py_DECREF(code);
-    PyFrameObject* const back = PyFrame_GetBack(frame);
+    const Place& place = known_place(frame);
+    PyFrameObject* const back = place.ours ? PyFrame_GetBack(frame) : nullptr;
     Py_DECREF(frame);
+    if (!place.ours) return place.where;
     frame = back;
   }
   return Loc::current();

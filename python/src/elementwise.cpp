@@ -92,10 +92,10 @@ void bind_elementwise(nb::module_& m, nb::class_<Tensor>& tensor) {
 
 #define REEL_OPERATOR(name, f)                                                   \
   tensor.def("__" #name "__", &apply_operator<&f>, "other"_a, nb::is_operator(), \
-             nb::sig("def __" #name "__(self, other: Tensor | float | numpy.typing.ArrayLike) -> Tensor"));
+             nb::sig("def __" #name "__(self, other: object) -> Tensor"));
 #define REEL_REVERSED(name, f)                                                          \
   tensor.def("__r" #name "__", &apply_operator<&f, true>, "other"_a, nb::is_operator(), \
-             nb::sig("def __r" #name "__(self, other: Tensor | float | numpy.typing.ArrayLike) -> Tensor"));
+             nb::sig("def __r" #name "__(self, other: object) -> Tensor"));
 #define REEL_BOTH(name, f) REEL_OPERATOR(name, f) REEL_REVERSED(name, f)
   REEL_BOTH(add, add)
   REEL_BOTH(sub, subtract)

@@ -12,8 +12,9 @@ using Released = nb::call_guard<nb::gil_scoped_release>;
 template <class F>
 void bind_fields(nb::module_& m, const char* name, const char* result, const char* fields, F f) {
   nb::object type = nb::module_::import_("collections").attr("namedtuple")(result, fields);
-  type.attr("__module__") = "reel";
+  type.attr("__module__") = "reel._reel";
   m.attr(result) = type;
+  const std::string signature = fmt::format("def {}(A: Tensor | float | numpy.ndarray) -> {}", name, result);
   m.def(
       name,
       [f, type = type.release()](Arg A) {  // the module keeps the type
@@ -24,7 +25,7 @@ void bind_fields(nb::module_& m, const char* name, const char* result, const cha
         }
         return type(*nb::tuple(nb::cast(parts)));
       },
-      "A"_a, doc(name));
+      "A"_a, doc(name), nb::sig(signature.c_str()));
 }
 
 FftOptions fft_options(std::optional<std::int64_t> n, std::int64_t axis, const std::string& norm) {

@@ -10,10 +10,7 @@ NB_MODULE(_reel, m) {
   nb::exception<Error> error(m, "Error", PyExc_RuntimeError);
   nb::exception<SettingError>(m, "SettingError", error.ptr());
   nb::exception<OutOfMemory>(m, "OutOfMemory", error.ptr());
-  const auto describe = [&](const char* name, const char* text) {
-    m.attr(name).attr("__doc__") = text;
-    m.attr(name).attr("__module__") = "reel";
-  };
+  const auto describe = [&](const char* name, const char* text) { m.attr(name).attr("__doc__") = text; };
   describe("Error", "Bad input: the op or setting, the rule, the values, the line of the call, and a hint.");
   describe("SettingError", "A setting with a value that it cannot have, or that does not exist.");
   describe("OutOfMemory", "Not enough memory.");

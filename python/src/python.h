@@ -54,7 +54,7 @@ namespace nanobind::detail {
 template <>
 struct type_caster<reel::Arg> {
   using Value = reel::Arg;
-  static constexpr auto Name = const_name("Tensor | float | numpy.typing.ArrayLike");
+  static constexpr auto Name = const_name("Tensor | float | numpy.ndarray");
   template <class>
   using Cast = const reel::Arg&;
   template <class>
@@ -120,7 +120,7 @@ struct type_caster<std::vector<std::int64_t>> {
 
 template <>
 struct type_caster<reel::python::DTypeLike> {
-  NB_TYPE_CASTER(reel::python::DTypeLike, const_name("dtype | str | numpy.typing.DTypeLike"))
+  NB_TYPE_CASTER(reel::python::DTypeLike, const_name("DType | str | type"))
   bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept;
   static handle from_cpp(reel::python::DTypeLike, rv_policy, cleanup_list*) noexcept { return nullptr; }
 };

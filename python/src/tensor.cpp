@@ -177,8 +177,8 @@ Shape shape_of(const char* function, const Axes& extents) {
 }
 
 void bind_tensor(nb::module_& m) {
-  nb::enum_<DType> dtype(m, "dtype", "The type of a tensor's elements.");
-  for (const DType d : all_dtypes) dtype.value(d == DType::boolean ? "bool_" : std::string(name_of(d)).c_str(), d);
+  nb::enum_<DType> dtype(m, "DType", "The type of a tensor's elements.");
+  for (const DType d : all_dtypes) dtype.value(d == DType::boolean ? "boolean" : std::string(name_of(d)).c_str(), d);
 
   nb::class_<Tensor> tensor(
       m, "Tensor",
