@@ -131,6 +131,7 @@ struct Unary {
   Tensor vmap(Inputs in, Mapped, std::int64_t) const { return apply(*this, {&in[0]}, Loc::current()); }
   bool shards_rows(Inputs, Mapped) const { return true; }
   std::optional<FusedCall> fuse(Inputs in) const {
+    if (index_of<F, UnaryFunctors> < 0) return std::nullopt;  // no backend has a kernel for it
     return FusedCall{.kind = FusedCall::Kind::map,
                      .functor = index_of<F, UnaryFunctors>,
                      .params = f,
@@ -203,6 +204,7 @@ struct Binary {
   }
   bool shards_rows(Inputs in, Mapped sharded) const { return broadcast_rows(in, sharded); }
   std::optional<FusedCall> fuse(Inputs in) const {
+    if (index_of<F, BinaryFunctors> < 0) return std::nullopt;  // no backend has a kernel for it
     return FusedCall{.kind = FusedCall::Kind::zip,
                      .functor = index_of<F, BinaryFunctors>,
                      .params = f,
