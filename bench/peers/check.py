@@ -1,4 +1,5 @@
-"""Each peer computes what Reel's cell computes: outputs and gradients of a small run against build/bin/apply.
+"""Each peer computes what Reel's cell computes: outputs and gradients of a small run against build/bin/apply. The peers
+in JAX are held to those in PyTorch, in training steps of every task too.
 
     python3 bench/peers/check.py [--apply build/bin/apply] [--cells lstm,gru]
 """
@@ -7,14 +8,18 @@ import argparse
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
+
+import environment
+environment.need(["torch", "safetensors", "jax"])
 
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from common import parse_cell
 from peers import CELLS
+from rows import TASKS, parse_cell
 
 T, B, I, N = 7, 3, 5, 64
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
@@ -42,8 +47,8 @@ def difference(a, b):
     return ((a - b).abs().max() / b.abs().max().clamp(min=1)).item()
 
 
-def compare(apply, text, dtype, folder):
-    """The largest differences of outputs and of gradients."""
+def run(text, dtype):
+    """A cell in PyTorch after a small run and its gradient: the cell, x, dy and y."""
     name, settings = parse_cell(text)
     torch.set_default_dtype(dtype)
     torch.manual_seed(7)
@@ -52,7 +57,12 @@ def compare(apply, text, dtype, folder):
     y = cell(x, every_step=True)
     dy = torch.randn_like(y)
     y.backward(dy)
+    return cell, x, dy, y
 
+
+def compare(apply, text, dtype, folder, cell, x, dy, y):
+    """The largest differences of outputs and of gradients between Reel and such a run."""
+    name, settings = parse_cell(text)
     own = dict(cell.named_parameters())
     fixed = {"perm": cell.perm.int()} if name == "urnn" else {}
     save(folder / "W", cell.reel(own) | fixed)
@@ -75,15 +85,33 @@ def main():
     parser.add_argument("--apply", default=str(root / "build/bin/apply"), help="the program of that name")
     parser.add_argument("--cells", default=",".join([*CELLS, *VARIANTS]), help="as lstm,srnn/width=32")
     options = parser.parse_args()
+    with_jax = find_spec("jax") is not None
+    if with_jax:
+        import jax_check
+    else:
+        print("JAX is not installed: not checked. Hint: scripts/bench-peers --install")
     bad = 0
-    print(f"{'cell':<20} {'dtype':<8} {'outputs':>9} {'gradients':>9}")
+    print(f"{'cell':<20} {'dtype':<8} {'peers':<18} {'outputs':>9} {'gradients':>9} {'training':>9}")
+
+    def report(text, dtype, peers, outputs, gradients, training=None):
+        nonlocal bad
+        good = outputs <= TOLERANCE[dtype] and gradients <= OF_GRADIENTS[dtype]  # not when one is not a number
+        good = good and (training is None or training <= TOLERANCE[dtype])
+        bad += not good
+        shown = "" if training is None else f"{training:.1e}"
+        print(f"{text:<20} {str(dtype)[6:]:<8} {peers:<18} {outputs:>9.1e} {gradients:>9.1e} {shown:>9}"
+              f"{'' if good else '   DIFFERS'}", flush=True)
+
+    tasks = list(TASKS)  # cells share their code: with the first cell all of them, with the others one
     with tempfile.TemporaryDirectory() as folder:
         for text in options.cells.split(","):
-            for dtype, tolerance in TOLERANCE.items():
-                outputs, gradients = compare(options.apply, text, dtype, Path(folder))
-                good = outputs <= tolerance and gradients <= OF_GRADIENTS[dtype]  # not when one is not a number
-                bad += not good
-                print(f"{text:<20} {str(dtype)[6:]:<8} {outputs:>9.1e} {gradients:>9.1e}{'' if good else '   DIFFERS'}")
+            for dtype in TOLERANCE:
+                results = run(text, dtype)
+                report(text, dtype, "PyTorch and Reel", *compare(options.apply, text, dtype, Path(folder), *results))
+                if with_jax:
+                    training = jax_check.training_differences(text, N, tasks)
+                    report(text, dtype, "JAX and PyTorch", *jax_check.cell_difference(text, *results), training)
+            tasks = ["copying"]
     return 1 if bad else 0
 
 

@@ -1,18 +1,13 @@
-"""What all peers share: a model around a recurrent module, a training step, and how it is timed."""
+"""What the peers in PyTorch share: a model around a recurrent module, a training step, and how it is timed."""
 
-import signal
 import time
-from contextlib import contextmanager
-from dataclasses import dataclass
 from statistics import median
 
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, mse_loss
 
-TASKS = {"copying": (10, 10), "adding": (2, 1), "pixels": (1, 10), "frames": (None, 10)}  # symbols or numbers in (None:
-# as many as there are units), outputs
-PRECISIONS = ("f32", "tf32", "bf16")
+from rows import TASKS, worth_repeating
 
 
 def set_precision(precision):
@@ -22,41 +17,6 @@ def set_precision(precision):
     torch.set_float32_matmul_precision({"f32": "highest", "tf32": "high", "bf16": "medium"}[precision])
     torch.backends.cuda.matmul.allow_tf32 = fast
     torch.backends.cudnn.allow_tf32 = fast
-
-
-@contextmanager
-def time_limit(seconds):
-    """Raises TimeoutError inside its block when that takes longer: compiling has no end of its own."""
-    def stop(signum, frame):
-        raise TimeoutError(f"stopped after {seconds:g} s")
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-@dataclass(frozen=True)
-class Row:
-    """Steps, batch and units, and the task whose inputs and loss it has, as bench_cells has them."""
-    T: int
-    B: int
-    n: int
-    task: str
-
-    @staticmethod
-    def parse(text):
-        sizes, _, task = text.partition(":")
-        T, B, n = (int(size) for size in sizes.split("x"))
-        return Row(T, B, n, task or {750: "adding", 784: "pixels"}.get(T, "copying"))
-
-
-def parse_cell(text):
-    """srnn/width=32 -> "srnn", {"width": "32"}"""
-    name, *settings = text.split("/")
-    return name, dict(setting.split("=") for setting in settings)
 
 
 def uniform(*shape, bound):
@@ -160,10 +120,11 @@ class Training:
         self.optimizer.zero_grad()
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.half):
             out = self.model(self.x)
+        out = out.float() if self.half else out
         if self.row.task == "adding":
-            loss = mse_loss(out.float(), self.y)
+            loss = mse_loss(out, self.y)
         else:
-            loss = cross_entropy(out.float().flatten(0, -2), self.y.flatten())
+            loss = cross_entropy(out.flatten(0, -2), self.y.flatten())
         loss.backward()
         self.optimizer.step()
         self.model.cell.updated()
@@ -201,12 +162,7 @@ class Stopwatch:
                 times[count].append(self.timed(count))
         for count in self.threads:
             self.rounds[count].append(median(times[count]))
-        # Small operations on several threads can be many times slower: such a number is tried once.
-        fastest = min(self.rounds[count][0] for count in self.threads)
-        self.threads = [count for count in self.threads if self.rounds[count][0] < 2 * fastest]
+        self.threads = worth_repeating(self.rounds)
 
-
-def best(rounds):
-    """The number of threads with the smallest median over all rounds, and its rounds."""
-    most = max(map(len, rounds.values()))
-    return min(((count, values) for count, values in rounds.items() if len(values) == most), key=lambda p: median(p[1]))
+    def close(self):
+        """There is nothing to end."""

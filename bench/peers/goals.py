@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from common import parse_cell
 from peers import OWN_LOOP
+from rows import parse_cell
 
 FACTORS = {"torch": 10, "compiled": 3}  # times as fast as PyTorch's steps one by one, and as torch.compile's
 MILLISECONDS = {("srnn", "784x100x1024"): 4}  # a training step of SRNN on the pixels of a digit
@@ -22,6 +22,8 @@ def goals(cell, shape, milliseconds, ratios):
     """The goals of a row; `ratios` are those of the peers' times to Reel's, by system."""
     name, out = parse_cell(cell)[0], []
     for system, ratio in ratios.items():
+        if system not in FACTORS:
+            continue
         # PyTorch's own modules call cuDNN: the same speed is the goal there.
         peer, factor = ("cuDNN", 1) if name in OWN_LOOP else (system, FACTORS[system])
         out.append(Goal(f"{ratio:.2f} times as fast as {peer}, of {factor}", ratio >= factor))

@@ -13,11 +13,12 @@ from statistics import median
 
 import torch
 
-from common import PRECISIONS, Row, Stopwatch, Training, best, parse_cell, set_precision
+from common import Stopwatch, Training, set_precision
 from gated import Janet
 from memory import Nru, Sru
 from orthogonal import Enrnn, Exprnn, Ornn, Scornn
 from rotations import Eurnn, Goru
+from rows import Row, add_place, best, parse_cell
 from srnn import Srnn
 from torch_rnn import Gru, Lstm, Rnn
 from unitary import Urnn
@@ -32,11 +33,6 @@ def make_training(text, row, compiled=False, device="cpu", precision="f32"):
     name, settings = parse_cell(text)
     width = int(settings.get("width", 8)) if name == "srnn" else None  # of the embedding, as the SRNN paper has it
     return Training(functools.partial(CELLS[name], **settings), row, width, compiled, device, precision)
-
-
-def add_place(parser):
-    parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:1")
-    parser.add_argument("--precision", default="f32", choices=PRECISIONS, help="of products of f32, on a GPU")
 
 
 def check_place(parser, options):
