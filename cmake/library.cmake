@@ -12,9 +12,10 @@ function(reel_objects folder)
   target_link_libraries(${target} PUBLIC fmt::fmt PRIVATE reel_warnings nlohmann_json::nlohmann_json)
 endfunction()
 
-# reel_library(NAME public|internal PARTS...): a library of the objects reel_PART; programs contain what is internal. A static one is an archive of a single object, so who
-# links anything of it links all of it: ops, cells and backends that register themselves are always there, without an
-# option of the linker.
+# reel_library(NAME public|internal PARTS...): a library of the objects reel_PART. BUILD_SHARED_LIBS applies to public
+# ones; an internal one is linked into the programs. A static library is an archive of a single object, so a program that
+# links any of it links all of it: ops, cells and backends that register themselves are always there, without a linker
+# option.
 function(reel_library name kind)
   set(objects "")
   foreach(part ${ARGN})

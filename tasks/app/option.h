@@ -20,7 +20,7 @@ struct Option {
   Section section = Section::ordinary;
   Bounds bounds{};
   std::vector<std::string> choices{};
-  std::string metavar{};   // the placeholder for the value in --help, if it is not the kind's own
+  std::string metavar{};   // the name of the value in --help, if it is not the kind's own
   std::string setting{};   // the value of a cell's setting, which has no variable elsewhere
   std::string fallback{};  // the default
   bool given = false;
