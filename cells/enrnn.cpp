@@ -38,7 +38,8 @@ class Enrnn final : public Cell {
     }
     b_L = parameter("b_L", init.constant({long_}, 0));
     b_S = parameter("b_S", init.constant({short_}, 0));
-    if (s.choice("normalise") == "late") grown_ = fixed("grown", Tensor::zeros({}, DType::boolean, *init.backend));
+    // On the host, which decides by it what a step computes: it is read while a step is captured.
+    if (s.choice("normalise") == "late") grown_ = fixed("grown", Tensor::zeros({}, DType::boolean, backend("cpu")));
   }
   std::vector<State> states() const override { return {{"h_L", long_}, {"h_S", short_}}; }
 

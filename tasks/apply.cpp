@@ -1,6 +1,7 @@
 // Runs any cell with any weights on any input, all from files: to check a cell against another implementation, or to
 // use weights trained elsewhere.
 #include "tasks/app/run.h"
+#include "tasks/training/device.h"
 #include "tasks/training/safetensors.h"
 
 namespace reel {
@@ -52,8 +53,7 @@ void load_weights(const Cell& cell, const std::string& path) {
       if (p.trained) missing += (missing.empty() ? "" : ", ") + p.name;
       continue;
     }
-    Tensor value = p.value;
-    value.assign(fitting(path, p.name, found->second, value.shape(), value.dtype()));
+    fill_from(fitting(path, p.name, found->second, p.value.shape(), p.value.dtype()), p.value);
   }
   std::string extra;
   for (const auto& [name, tensor] : file.tensors) {

@@ -68,6 +68,8 @@ class Cuda final : public Backend {
   /// The context for linear algebra. `noted` names the kernel if its check can be recorded as a fault; without it, the
   /// kernel cannot be captured.
   Matrices matrices(const char* noted = nullptr);
+  template <class Result, class Args>
+  Result run_on_host(const char* name, Result (Backend::*kernel)(const Args&), const Args& args);
   /// Copies contiguous bytes, without a StridedLoop.
   void copy_bytes(void* to, const void* from, std::size_t bytes);
 

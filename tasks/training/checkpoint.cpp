@@ -4,6 +4,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "tasks/training/device.h"
+
 namespace reel {
 
 namespace {
@@ -27,10 +29,7 @@ void save(const std::string& path, const TensorFile& file) {
 }
 
 void fill(const TensorFile& file, const Named& places) {
-  for (const auto& [name, place] : places) {
-    Tensor target = place;
-    target.assign(file.at(name));
-  }
+  for (const auto& [name, place] : places) fill_from(file.at(name), place);
 }
 
 void check_carry(const std::string& path, const Tensors& carry, const std::vector<Spec>& needed) {

@@ -15,6 +15,7 @@ TrainingStep::TrainingStep(const Task& task, Model& model, Optimizer& optimizer,
 StepResult TrainingStep::operator()(const Batch& batch, const StepContext& at, Tensors& carry, double lr_factor) {
   const double scale = task_.scale(batch);
   if (!graphs_) return run(batch, at, carry, scale, lr_factor);
+  forget_outdated();
   Kind kind{{batch.x.spec(), batch.y.spec(), batch.weight.spec()}, scale != 1, at.seed};
   for (const Tensor& x : batch.more) kind.specs.push_back(x.spec());
   for (const Tensor& state : carry) kind.specs.push_back(state.spec());
@@ -29,6 +30,17 @@ StepResult TrainingStep::operator()(const Batch& batch, const StepContext& at, T
   if (!capture(*work, at, scale)) return run(batch, at, carry, scale, lr_factor);
   seen->work = std::move(work);
   return run(*seen->work, batch, at, carry, scale, lr_factor);
+}
+
+void TrainingStep::forget_outdated() {
+  std::vector<std::uint32_t> versions;
+  for (const Parameter& p : model_.parameters()) {
+    if (&p.value.backend() != &device_) versions.push_back(p.value.version());
+  }
+  if (versions == host_versions_) return;
+  host_versions_ = std::move(versions);
+  seen_.clear();
+  recorded_ = 0;
 }
 
 std::unique_ptr<TrainingStep::Work> TrainingStep::room_for(const Batch& batch, const Tensors& carry) const {

@@ -52,6 +52,9 @@ class TrainingStep {
     int times = 0;
     std::unique_ptr<Work> work = nullptr;  // once captured
   };
+  /// Drops captured steps if a parameter on the host has changed: what a step computes may depend on it.
+  void forget_outdated();
+
   static constexpr int most = 4;  // captured kinds; each holds the memory of a step
 
   std::unique_ptr<Work> room_for(const Batch& batch, const Tensors& carry) const;
@@ -68,6 +71,7 @@ class TrainingStep {
   Backend& device_;
   Tensors parameters_;
   bool graphs_;
+  std::vector<std::uint32_t> host_versions_;  // of parameters on the host, when seen_ began
   int recorded_ = 0;
   std::size_t kernels_ = 0;
   std::deque<Seen> seen_;

@@ -1,8 +1,10 @@
 // Training steps as CUDA graphs: to the last bit what they are kernel by kernel. Needs a GPU; says that it is skipped
 // where there is none.
 #include <array>
+#include <cmath>
 
 #include "ops/linalg.h"
+#include "ops/spectral.h"
 #include "tasks/training/device.h"
 #include "tests/support/gpu.h"
 #include "tests/support/recording_device.h"
@@ -130,6 +132,48 @@ TEST_CASE("a singular triangle in a graph is told with the next reading") {
   graph->replay();
   CHECK(contains(error_of([&] { x.values<double>(); }), "[triangular_solve] a matrix is singular, or not finite"));
   a.assign(triangle(4));
+  graph->replay();
+  CHECK(x.values<double>() == wanted);
+}
+
+TEST_CASE("a kernel of the CPU in a graph: the numbers of each replay, and its error with the next reading") {
+  if (!gpu()) return;
+  const auto matrix = [](double last) { return Tensor::from<double>({2, 0, 1, last}, {2, 2}, *gpu()); };
+  Tensor a = matrix(4);
+  const auto graph = gpu()->capture();
+  const Tensor radius = spectral_radius(a);
+  graph->stop();
+  for (const double last : {4.0, -7.0, 1.0}) {
+    a.assign(matrix(last));
+    graph->replay();
+    CHECK(radius.item() == doctest::Approx(std::max(2.0, std::abs(last))));
+  }
+  a.assign(matrix(NAN));
+  graph->replay();
+  const std::string error = error_of([&] { radius.item(); });
+  CHECK(contains(error, "[spectral_radius]"));
+  CHECK(contains(error, "the call came before this read"));
+  CHECK(std::isnan(radius.item()));
+  a.assign(matrix(4));
+  graph->replay();
+  CHECK(radius.item() == doctest::Approx(4));
+}
+
+TEST_CASE("a singular matrix in a graph is told with the next reading") {
+  if (!gpu()) return;
+  const auto matrix = [](double last) { return Tensor::from<double>({2, 1, 2, last}, {2, 2}, *gpu()); };
+  Tensor a = matrix(4);
+  const Tensor b = Tensor::from<double>({1, 2}, {2, 1}, *gpu());
+  const std::vector<double> wanted = solve(a, b).values<double>();
+  const auto graph = gpu()->capture();
+  const Tensor x = solve(a, b);
+  graph->stop();
+  graph->replay();
+  CHECK(x.values<double>() == wanted);
+  a.assign(matrix(1));
+  graph->replay();
+  CHECK(contains(error_of([&] { x.values<double>(); }), "[solve] a matrix is singular, or not finite"));
+  a.assign(matrix(4));
   graph->replay();
   CHECK(x.values<double>() == wanted);
 }

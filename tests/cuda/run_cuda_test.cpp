@@ -74,7 +74,9 @@ TEST_CASE("the table says of each kernel what its code does") {
     const std::string name(row.name);
     CAPTURE(name);
     const bool checked = row.how == gpu::How::checked || row.how == gpu::How::noted;
-    CHECK(contains(code, "&Backend::" + name + ",") == (checked || row.how == gpu::How::cpu_fallback));
+    const bool on_host = row.how == gpu::How::cpu_fallback;
+    CHECK(contains(code, "&Backend::" + name + ",") == (checked || on_host));
+    CHECK(contains(code, fmt::format("run_on_host(\"{0}\", &Backend::{0},", name)) == on_host);
     CHECK(contains(code, "cusolver_" + name + "(") == checked);
   }
 }

@@ -43,6 +43,8 @@ Device& device() {
   return *one;
 }
 
+bool in_host_function = false;
+
 void run_until(CUstream_st& stream, std::size_t count) {
   if (stream.done >= count) return;
   const Memory::Access access(device().memory);
@@ -70,6 +72,7 @@ bool is_pinned(const void* p, std::size_t bytes) {
 }  // namespace
 
 void submit(cudaStream_t stream, Work work) {
+  if (in_host_function) misused("submit", "a function of the host calls CUDA");
   if (!device().streams.contains(stream)) misused("submit", "the stream is not there (any more)");
   if (stream->graph) {
     stream->graph->work.push_back(std::move(work));
@@ -175,6 +178,16 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 cudaError_t cudaMemsetAsync(void* to, int byte, std::size_t bytes, cudaStream_t stream) {
   if (!device().memory.holds(to, bytes)) return cudaErrorInvalidValue;
   submit(stream, [=] { std::memset(to, byte, bytes); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t f, void* argument) {
+  submit(stream, [=] {
+    const Memory::NoAccess none(device().memory);
+    in_host_function = true;
+    f(argument);
+    in_host_function = false;
+  });
   return cudaSuccess;
 }
 

@@ -240,6 +240,26 @@ void fill_trsm(cublasStatus_t (*&f)(cublasHandle_t, cublasSideMode_t, cublasFill
   };
 }
 
+/// Batched getrf and getrs, of pointers to matrices; T is LAPACK's number, N NVIDIA's.
+template <class T, class N>
+void fill_batched(cublasStatus_t (*&factor)(cublasHandle_t, int, N* const*, int, int*, int*, int),
+                  cublasStatus_t (*&solve)(cublasHandle_t, cublasOperation_t, int, int, const N* const*, int,
+                                           const int*, N* const*, int, int*, int)) {
+  factor = [](cublasHandle_t, int n, N* const* a, int lda, int* pivots, int* info, int batch) {
+    for (int i = 0; i < batch; ++i)
+      info[i] = REEL_LAPACK(getrf)(LAPACK_COL_MAJOR, n, n, reinterpret_cast<T*>(a[i]), lda, pivots + i * n);
+    return CUBLAS_STATUS_SUCCESS;
+  };
+  solve = [](cublasHandle_t, cublasOperation_t op, int n, int k, const N* const* a, int lda, const int* pivots,
+             N* const* b, int ldb, int* invalid, int batch) {
+    for (int i = 0; i < batch; ++i) REEL_LAPACK(getrs)
+    (LAPACK_COL_MAJOR, letter(op), n, k, reinterpret_cast<const T*>(a[i]), lda, pivots + i * n,
+     reinterpret_cast<T*>(b[i]), ldb);
+    *invalid = 0;
+    return CUBLAS_STATUS_SUCCESS;
+  };
+}
+
 inline void fill_gemm(Cublas& b) {
   b.cublasGemmStridedBatchedEx_64 =
       [](cublasHandle_t, cublasOperation_t op_a, cublasOperation_t op_b, int64_t m, int64_t n, int64_t k,
@@ -285,6 +305,10 @@ inline cuda::Cublas fake_cublas() {
   fake::fill_trsm<double>(b.cublasDtrsm_v2_64);
   fake::fill_trsm<std::complex<float>>(b.cublasCtrsm_v2_64);
   fake::fill_trsm<std::complex<double>>(b.cublasZtrsm_v2_64);
+  fake::fill_batched<float>(b.cublasSgetrfBatched, b.cublasSgetrsBatched);
+  fake::fill_batched<double>(b.cublasDgetrfBatched, b.cublasDgetrsBatched);
+  fake::fill_batched<std::complex<float>>(b.cublasCgetrfBatched, b.cublasCgetrsBatched);
+  fake::fill_batched<std::complex<double>>(b.cublasZgetrfBatched, b.cublasZgetrsBatched);
   fake::fill_gemm(b);
   return b;
 }

@@ -46,6 +46,24 @@ cublasStatus_t trsm(cublasHandle_t h, cublasSideMode_t side, cublasFillMode_t tr
   return CUBLAS_STATUS_SUCCESS;
 }
 
+template <class N, auto member>
+cublasStatus_t batched_getrf(cublasHandle_t h, int n, N* const* a, int lda, int* pivots, int* info, int batch) {
+  cuda_emulator::submit(blas_stream, [=] { (cblas().*member)(h, n, a, lda, pivots, info, batch); });
+  return CUBLAS_STATUS_SUCCESS;
+}
+/// Its `invalid` is the host's, and says at the call what is wrong with the arguments.
+template <class N, auto member>
+cublasStatus_t batched_getrs(cublasHandle_t h, cublasOperation_t op, int n, int k, const N* const* a, int lda,
+                             const int* pivots, N* const* b, int ldb, int* invalid, int batch) {
+  *invalid = n < 0 ? -2 : k < 0 ? -3 : lda < n ? -5 : ldb < n ? -8 : 0;
+  if (*invalid != 0) return CUBLAS_STATUS_INVALID_VALUE;
+  cuda_emulator::submit(blas_stream, [=] {
+    int none = 0;
+    (cblas().*member)(h, op, n, k, a, lda, pivots, b, ldb, &none, batch);
+  });
+  return CUBLAS_STATUS_SUCCESS;
+}
+
 /// A function of cuSOLVER: at once, behind all that was submitted. It cannot be captured.
 template <auto member>
 struct AtOnce;
@@ -149,6 +167,14 @@ void open_library(Cublas& table) {
   table.cublasDtrsm_v2_64 = trsm<double, &Cublas::cublasDtrsm_v2_64>;
   table.cublasCtrsm_v2_64 = trsm<cuComplex, &Cublas::cublasCtrsm_v2_64>;
   table.cublasZtrsm_v2_64 = trsm<cuDoubleComplex, &Cublas::cublasZtrsm_v2_64>;
+  table.cublasSgetrfBatched = batched_getrf<float, &Cublas::cublasSgetrfBatched>;
+  table.cublasDgetrfBatched = batched_getrf<double, &Cublas::cublasDgetrfBatched>;
+  table.cublasCgetrfBatched = batched_getrf<cuComplex, &Cublas::cublasCgetrfBatched>;
+  table.cublasZgetrfBatched = batched_getrf<cuDoubleComplex, &Cublas::cublasZgetrfBatched>;
+  table.cublasSgetrsBatched = batched_getrs<float, &Cublas::cublasSgetrsBatched>;
+  table.cublasDgetrsBatched = batched_getrs<double, &Cublas::cublasDgetrsBatched>;
+  table.cublasCgetrsBatched = batched_getrs<cuComplex, &Cublas::cublasCgetrsBatched>;
+  table.cublasZgetrsBatched = batched_getrs<cuDoubleComplex, &Cublas::cublasZgetrsBatched>;
 }
 
 void open_library(Cusolver& table) {

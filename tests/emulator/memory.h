@@ -41,6 +41,18 @@ class Memory {
     Memory& memory_;
   };
 
+  /// Closes the memory again, while there is one.
+  class NoAccess {
+   public:
+    explicit NoAccess(Memory& memory) : memory_(memory) { memory_.close(); }
+    ~NoAccess() { memory_.open(); }
+    NoAccess(const NoAccess&) = delete;
+    NoAccess& operator=(const NoAccess&) = delete;
+
+   private:
+    Memory& memory_;
+  };
+
  private:
   std::size_t place_of(const void* p) const {
     return static_cast<std::size_t>(static_cast<const std::byte*>(p) - base_);

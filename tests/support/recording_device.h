@@ -1,6 +1,6 @@
 // A device for tests of captured graphs. It computes as the CPU does and captures as a GPU does: what is captured is
-// not run, and only what the CUDA backend's table has as native can be captured. Memory comes from a pool of its own,
-// whose every byte is spoilt before each run.
+// not run, and kernels that the CUDA backend's table has as checked cannot be captured. Memory comes from a pool of its
+// own, whose every byte is spoilt before each run.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -98,15 +98,13 @@ class RecordingDevice : public Backend {
   bool fuses(const FusedCall&) override { return true; }
 #define REEL_RECORD(name, Args) \
   void name(const Args& a) override { record(KernelCall::of<Kernel::name>(a)); }
-#define REEL_RECORD_OTHER(result, name, Args)                                                    \
-  result name(const Args& a) override {                                                          \
-    if constexpr (std::is_void_v<result>) {                                                      \
-      record(#name, [this, kept = Kept<Args>(a)] { cpu_.name(kept.get()), after(kept.get()); }); \
-    } else {                                                                                     \
-      if (writing_) throw NotCapturable("its result is for the host");                           \
-      ++kernels;                                                                                 \
-      return cpu_.name(a);                                                                       \
-    }                                                                                            \
+#define REEL_RECORD_OTHER(result, name, Args)                                                  \
+  result name(const Args& a) override {                                                        \
+    if constexpr (!std::is_void_v<result>) {                                                   \
+      if (!writing_) return ++kernels, cpu_.name(a);                                           \
+    }                                                                                          \
+    record(#name, [this, kept = Kept<Args>(a)] { cpu_.name(kept.get()), after(kept.get()); }); \
+    return result();                                                                           \
   }
   REEL_KERNELS(REEL_RECORD)
   REEL_OTHER_KERNELS(REEL_RECORD_OTHER)
@@ -160,13 +158,12 @@ class RecordingDevice : public Backend {
     }
     const auto* const row = std::find_if(std::begin(cuda::kernel_table), std::end(cuda::kernel_table),
                                          [&](const cuda::KernelRow& r) { return r.name == kernel; });
-    if (row->how != cuda::How::native && row->how != cuda::How::noted)
-      throw NotCapturable("it needs a value on the host");
-    writing_->calls.emplace_back([this, f, noted = row->how == cuda::How::noted] {
+    if (row->how == cuda::How::checked) throw NotCapturable("it needs a value on the host");
+    writing_->calls.emplace_back([this, f, native = row->how == cuda::How::native] {
       try {
         f();
       } catch (const RuleError& e) {
-        if (!noted) throw;
+        if (native) throw;
         fault_ = e.what();
       }
     });

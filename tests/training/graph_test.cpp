@@ -152,6 +152,35 @@ TEST_CASE("a step that runs again: one launch, one reading, nothing allocated, t
   }
 }
 
+TEST_CASE("a cell whose step changes after an update is captured anew") {
+  const Little task({});
+  const auto run = [&](bool graphs) {
+    Model model = model_for(task, {.cell = "enrnn", .hidden = 8});
+    const auto parameter = [&](const std::string& name) {
+      for (const Parameter& p : model.parameters()) {
+        if (p.name == "cell." + name) return p.value;
+      }
+      throw std::logic_error("no parameter cell." + name);
+    };
+    Tensor T = parameter("T");
+    Optimizer optimizer(model.trained(), usual_optimizer());
+    TrainingStep steps(task, model, optimizer, graphs);
+    std::vector<double> losses;
+    std::vector<int> captured;
+    for (std::uint64_t i = 0; i < 10; ++i) {
+      if (i == 5) T.assign(eye(T.dim(0), T.dtype(), T.backend()) * 3.0);  // the next update takes note
+      Tensors carry;
+      losses.push_back(
+          steps(task.batch(1, {3 * i, 3 * i + 1, 3 * i + 2}), {1, static_cast<std::int64_t>(i)}, carry).loss);
+      captured.push_back(steps.recorded());
+      CHECK(parameter("grown").item() == (i < 5 ? 0 : 1));
+    }
+    CHECK(captured == (graphs ? std::vector{0, 1, 1, 1, 1, 1, 0, 1, 1, 1} : std::vector<int>(10)));
+    return losses;
+  };
+  CHECK(run(true) == run(false));
+}
+
 TEST_CASE("memory of a graph goes back with it, also when it was given up") {
   RecordingDevice& device = RecordingDevice::get();
   const Little task({});

@@ -9,7 +9,7 @@ enum class How {
   native,        // on the GPU
   checked,       // on the GPU, synchronously; a failure reruns it on the CPU, which reports why
   noted,         // likewise, but during a capture failures are recorded and reported by the next read
-  cpu_fallback,  // copied to the host, run by the CPU backend, and copied back
+  cpu_fallback,  // copied to the host, run by the CPU backend, and copied back; captured as a host node
 };
 
 struct KernelRow {
@@ -46,7 +46,7 @@ inline constexpr KernelRow kernel_table[] = {
     {"svd", How::checked},
     {"schur", How::cpu_fallback},
     {"spectral_radius", How::cpu_fallback},
-    {"solve", How::checked},
+    {"solve", How::noted},
     {"triangular_solve", How::noted},
     {"sylvester", How::cpu_fallback},
     {"lu", How::checked},

@@ -1,9 +1,7 @@
 // Dispatch of linear equations: sylvester runs on the CPU; solve and triangular_solve fall back to it if the GPU finds
 // an error.
-#include "backends/cuda/cuda.h"
+#include "backends/cuda/linalg/host_kernel.h"
 #include "backends/cuda/linalg/matrices.h"
-#include "backends/cuda/runtime/faults.h"
-#include "backends/shared/cpu_fallback.h"
 
 namespace reel::cuda {
 
@@ -16,7 +14,8 @@ Matrices Cuda::matrices(const char* noted) {
 
 void Cuda::solve(const SolveArgs& a) {
   if (a.n == 0 || a.k == 0 || a.batch == 0) return;
-  if (is_differentiable(a.dtype) && cusolver_solve(matrices(), a)) return launched("solve", {a.batch, a.n, a.k});
+  if (is_differentiable(a.dtype) && cusolver_solve(matrices(solves_batched(a) ? "solve" : nullptr), a))
+    return launched("solve", {a.batch, a.n, a.k});
   cpu_fallback(*this, &Backend::solve, a);
 }
 
@@ -27,6 +26,6 @@ void Cuda::triangular_solve(const TriangularSolveArgs& a) {
   cpu_fallback(*this, &Backend::triangular_solve, a);
 }
 
-void Cuda::sylvester(const SylvesterArgs& a) { cpu_fallback(*this, &Backend::sylvester, a); }
+void Cuda::sylvester(const SylvesterArgs& a) { run_on_host("sylvester", &Backend::sylvester, a); }
 
 }  // namespace reel::cuda

@@ -1,8 +1,7 @@
 // Dispatch of eigenvalues, singular values and Schur forms: schur and spectral_radius run on the CPU; the others fall
 // back to it if cuSOLVER fails, and for small matrices.
-#include "backends/cuda/cuda.h"
+#include "backends/cuda/linalg/host_kernel.h"
 #include "backends/cuda/linalg/matrices.h"
-#include "backends/shared/cpu_fallback.h"
 
 namespace reel::cuda {
 
@@ -30,10 +29,10 @@ void Cuda::svd(const SvdArgs& a) {
   cpu_fallback(*this, &Backend::svd, a);
 }
 
-void Cuda::schur(const SchurArgs& a) { cpu_fallback(*this, &Backend::schur, a); }
+void Cuda::schur(const SchurArgs& a) { run_on_host("schur", &Backend::schur, a); }
 
 std::int64_t Cuda::spectral_radius(const SpectralRadiusArgs& a) {
-  return cpu_fallback(*this, &Backend::spectral_radius, a);
+  return run_on_host("spectral_radius", &Backend::spectral_radius, a);
 }
 
 }  // namespace reel::cuda

@@ -1,7 +1,9 @@
 // Linear algebra by cuBLAS and cuSOLVER. Both are column-major and see the transpose of a row-major matrix. Everything
 // goes through Matrices, so that it can be tested on the host with LAPACK in place of cuSOLVER.
 #pragma once
+#include <climits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "backends/cuda/linalg/matrix_kernels.h"
@@ -22,6 +24,9 @@ struct Matrices {
 // The kernels of the same names, for non-empty matrices. False or nullopt if arguments or results are invalid; the
 // results are then garbage, and the CPU's kernel reports the reason.
 bool cusolver_solve(const Matrices& at, const SolveArgs& s);
+/// Does cusolver_solve use cuBLAS's batched functions? They never wait for the host, so they can be captured, but they
+/// are meant for small matrices. The bound is not measured.
+inline bool solves_batched(const SolveArgs& s) { return s.n <= 512 && s.k * s.batch <= INT_MAX; }
 bool cusolver_triangular_solve(const Matrices& at, const TriangularSolveArgs& s);
 bool cusolver_cholesky(const Matrices& at, const CholeskyArgs& a);
 bool cusolver_lu(const Matrices& at, const LuArgs& a);
@@ -85,9 +90,9 @@ class Verdict {
     room_ = room(at, calls + 1, DType::i32);
     at_.device.fill({DType::i32, calls + 1, 0, room_->data});
   }
-  /// The flag shared by all kernels, and a new one for the next call.
+  /// The flag shared by all kernels, and new ones for the next call, one for each matrix.
   int* flag() const { return reinterpret_cast<int*>(room_->data); }
-  int* next() { return flag() + ++used_; }
+  int* next(std::int64_t matrices = 1) { return flag() + std::exchange(used_, used_ + matrices) + 1; }
   bool good() {
     if (at_.fault) {
       at_.kernels.note(flag(), std::ssize(numbers_), at_.fault);

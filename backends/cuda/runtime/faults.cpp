@@ -8,6 +8,10 @@
 
 namespace reel::cuda {
 
+namespace {
+constexpr const char* came_before = "; the call came before this read. Hint: with --device cuda,sync it is named";
+}
+
 Faults::Faults(cudaStream_t stream) {
   constexpr std::size_t bytes = slots * sizeof(FaultSlot);
   check(cudaMalloc(reinterpret_cast<void**>(&device_), bytes), "cudaMalloc");
@@ -38,6 +42,11 @@ std::string fault_text(const Lookup& lookup, FaultSlot slot) {
   return index_text(index, static_cast<std::int64_t>(place), lookup.limit);
 }
 
+void Faults::report(const char* kernel, const std::string& text) {
+  const std::lock_guard lock(reporting_);
+  if (!reported_) reported_ = {kernel, text};
+}
+
 void Faults::fetch(cudaStream_t stream) {
   fetched_ = news_;
   if (!news_) return;
@@ -48,13 +57,17 @@ void Faults::fetch(cudaStream_t stream) {
 void Faults::check_fetched(cudaStream_t stream, bool at_call) {
   if (!fetched_) return;
   fetched_ = news_ = false;
+  {
+    const std::lock_guard lock(reporting_);
+    if (const auto reported = std::exchange(reported_, std::nullopt))
+      throw Error(reported->first, reported->second + came_before);
+  }
   for (std::size_t i = 0; i < lookups_.size(); ++i) {
     if (host_[i] == ~FaultSlot{0}) continue;
     const std::string text = fault_text(lookups_[i], host_[i]);
     check(cudaMemsetAsync(device_, 0xff, slots * sizeof(FaultSlot), stream), "cudaMemset");
     if (at_call) throw RuleError(text);
-    throw Error(lookups_[i].kernel,
-                text + "; the call came before this read. Hint: with --device cuda,sync it is named");
+    throw Error(lookups_[i].kernel, text + came_before);
   }
 }
 

@@ -5,8 +5,11 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace reel::cuda {
@@ -38,6 +41,8 @@ class Faults {
   std::span<const FaultSlot> all() const { return {device_, lookups_.size()}; }
   /// To be called when kernels that have slots are launched again.
   void launched() { news_ = true; }
+  /// Records the first error of a kernel that the CPU runs for a captured graph; from any thread.
+  void report(const char* kernel, const std::string& text);
   /// Copies the slots to the host, behind the work now in the stream; valid once the stream is synchronized.
   void fetch(cudaStream_t stream);
   /// Throws RuleError if a kernel before the last fetch met a bad index. `at_call`: the fault can only come from the op
@@ -51,6 +56,8 @@ class Faults {
   FaultSlot *device_ = nullptr, *host_ = nullptr;
   std::vector<Lookup> lookups_;  // by slot
   bool news_ = false, fetched_ = false;
+  std::mutex reporting_;
+  std::optional<std::pair<const char*, std::string>> reported_;  // kernel, error
 };
 
 }  // namespace reel::cuda

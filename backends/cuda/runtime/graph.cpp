@@ -33,6 +33,7 @@ Graph::~Graph() {
   }
   if (graph_) cudaGraphExecDestroy(graph_);  // waits for its last run
   for (Storage* storage : kept_) device_.release(storage);
+  for (std::byte* block : host_memory_) cudaFreeHost(block);
 }
 
 void Graph::end() {
@@ -61,6 +62,19 @@ void Graph::replay() {
   REEL_ASSERT(graph_);
   check(cudaGraphLaunch(graph_, device_.stream()), "cudaGraphLaunch");
   device_.faults_->launched();
+}
+
+std::byte* Graph::host_memory(std::size_t bytes) {
+  void* block = nullptr;
+  check(cudaMallocHost(&block, bytes), "cudaMallocHost");
+  return host_memory_.emplace_back(static_cast<std::byte*>(block));
+}
+
+void Graph::call_host(std::function<void()> f) {
+  const auto& call = host_calls_.emplace_back(std::make_unique<std::function<void()>>(std::move(f)));
+  check(cudaLaunchHostFunc(
+            device_.stream(), [](void* f) { (*static_cast<std::function<void()>*>(f))(); }, call.get()),
+        "cudaLaunchHostFunc");
 }
 
 const void* Graph::constant(const void* host, std::size_t bytes) {

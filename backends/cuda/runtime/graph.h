@@ -3,6 +3,8 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "backends/shared/allocator.h"
@@ -26,6 +28,10 @@ class Graph final : public CapturedGraph {
   const std::shared_ptr<CachingAllocator>& pool() const { return pool_; }
   /// Device memory that holds these bytes whenever the graph runs.
   const void* constant(const void* host, std::size_t bytes);
+  /// Page-locked host memory that lives as long as the graph.
+  std::byte* host_memory(std::size_t bytes);
+  /// Adds a node that calls f on the host, in its place among the kernels. f must not throw or call CUDA.
+  void call_host(std::function<void()> f);
   /// Keeps a block that its owner released during the capture: kernels of the graph may read it.
   void keep(Storage* storage) { kept_.push_back(storage); }
 
@@ -41,6 +47,8 @@ class Graph final : public CapturedGraph {
   std::shared_ptr<CachingAllocator> pool_;
   std::vector<Constant> constants_;
   std::vector<Storage*> kept_;
+  std::vector<std::byte*> host_memory_;
+  std::vector<std::unique_ptr<std::function<void()>>> host_calls_;  // at fixed addresses, which the nodes hold
   cudaGraphExec_t graph_ = nullptr;
   std::size_t size_ = 0;
   bool writing_ = false;

@@ -20,7 +20,9 @@ namespace reel::cuda {
 #define REEL_CUBLAS(X)                                                                                  \
   X(cublasCreate_v2) X(cublasDestroy_v2) X(cublasSetStream_v2) X(cublasSetWorkspace_v2)                 \
   X(cublasGetStatusString) X(cublasGemmStridedBatchedEx_64)                                             \
-  X(cublasStrsm_v2_64) X(cublasDtrsm_v2_64) X(cublasCtrsm_v2_64) X(cublasZtrsm_v2_64)
+  X(cublasStrsm_v2_64) X(cublasDtrsm_v2_64) X(cublasCtrsm_v2_64) X(cublasZtrsm_v2_64)                   \
+  X(cublasSgetrfBatched) X(cublasDgetrfBatched) X(cublasCgetrfBatched) X(cublasZgetrfBatched)           \
+  X(cublasSgetrsBatched) X(cublasDgetrsBatched) X(cublasCgetrsBatched) X(cublasZgetrsBatched)
 #define REEL_CUSOLVER(X)                                                                                \
   X(cusolverDnCreate) X(cusolverDnDestroy) X(cusolverDnSetStream)                                       \
   X(cusolverDnCreateParams) X(cusolverDnDestroyParams)                                                  \
