@@ -16,20 +16,23 @@ struct Plan {
   std::vector<char> lifted;   // by node: is hoisted
 };
 
-Plan plan(const Program& p, int carries, const ScanPasses& passes) {
+Plan plan(const Program& p, int carries, int sums, const ScanPasses& passes) {
   const std::size_t nodes = p.nodes.size();
   Plan out{std::vector<char>(p.values.size(), 0), std::vector<char>(nodes, 0)};
-  std::vector<char> on_state(p.values.size(), 0), stays(p.values.size(), 0), may(nodes, 0);
+  std::vector<char> on_state(p.values.size(), 0), stays(p.values.size(), 0), may(nodes, 0), term(p.values.size(), 0);
   const auto any = [](const std::vector<char>& marks, const std::vector<int>& values) {
     return std::any_of(values.begin(), values.end(), [&](int s) { return marks[s] != 0; });
   };
+  // Terms of sums over time stay where sink_reductions makes one op of the sum.
+  for (int k = carries - sums; k < carries && passes.sink_reductions; ++k)
+    term[p.nodes[p.producer(p.outputs[k])].in[1]] = 1;
   // Forwards: a node may move if it does not depend on the state, and has a vmap or does not vary.
   for (int s = 0; s < p.inputs; ++s) (s < carries ? on_state : out.varying)[s] = 1;
   mark_descendants(p, on_state);
   mark_descendants(p, out.varying);
   for (std::size_t i = 0; i < nodes; ++i) {
     const Program::Node& node = p.nodes[i];
-    may[i] = !on_state[node.out] && !any(stays, node.in) &&
+    may[i] = !on_state[node.out] && !any(stays, node.in) && !(term[node.out] && node.op->loop.vmap_sum) &&
              (!out.varying[node.out] || (node.op->loop.vmap && passes.hoist_inputs));
     std::fill_n(stays.begin() + node.out, node.num_outputs, !may[i]);
   }
@@ -73,7 +76,7 @@ Tensor all_steps(const Program::Node& node, const Tensors& value, const std::vec
 Loop hoist(Loop loop, const ScanPasses& passes) {
   const Program p = loop.body;
   const int carries = loop.signature.carries, xs = loop.xs();
-  const Plan moves = plan(p, carries, passes);
+  const Plan moves = plan(p, carries, loop.signature.accumulators, passes);
   if (std::find(moves.lifted.begin(), moves.lifted.end(), 1) == moves.lifted.end()) return loop;
 
   // Hoisted values come to the body as further inputs (varying) or consts (constant).
