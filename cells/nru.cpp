@@ -44,8 +44,13 @@ class Nru final : public Cell {
     // h' = ReLU(W_h [x; h; m] + b_h). The product with x is separate, so that scan can hoist it.
     const Tensor W_x = slice(h_.W, 1, 0, input), W_hm = slice(h_.W, 1, input, h_.W.dim(1));
     const Tensor next = activate(f_, norm_(linear(x, W_x, h_.b) + linear(concat({h, m}, -1), W_hm)));
-    const Tensor q = concat({next, m}, -1);  // the new h and the old memory
-    const Tensor written = head(alpha_(q)) * vectors(v_alpha_(q)) - head(beta_(q)) * vectors(v_beta_(q));  // [B, k, M]
+    // alpha, beta, v_alpha and v_beta of the new h and the old memory: one product [B, 2 k + 4 s].
+    const Tensor heads = linear(concat({next, m}, -1), concat({alpha_.W, beta_.W, v_alpha_.W, v_beta_.W}, 0),
+                                concat({alpha_.b, beta_.b, v_alpha_.b, v_beta_.b}, 0));
+    const auto part = [&](std::int64_t from, std::int64_t to) { return slice(heads, 1, from, to); };
+    const Tensor written =  // [B, k, M]
+        head(part(0, k)) * vectors(part(2 * k, 2 * k + 2 * side_)) -
+        head(part(k, 2 * k)) * vectors(part(2 * k + 2 * side_, 2 * k + 4 * side_));
     const Tensor change = mean_ ? mean(written, {1}) : sum(written, {1});
     return {next, multiply_ ? m * change : m + change};
   }
@@ -53,7 +58,6 @@ class Nru final : public Cell {
  private:
   struct Layer {
     Tensor W, b;
-    Tensor operator()(const Tensor& x) const { return linear(x, W, b); }
   };
   Tensor phi(const Tensor& a) const { return relu_heads_ ? relu(a) : a; }
   /// How much each head writes: [B, k] -> [B, k, 1].
@@ -64,7 +68,7 @@ class Nru final : public Cell {
     const Tensors halves = split(a, 2);
     const Tensor product = reshape(halves[0], {-1, side_, 1}) * reshape(halves[1], {-1, 1, side_});
     const Tensor v = phi(reshape(product, {-1, k, M}));
-    const Tensor length = norm(v, 5, {-1}, true), unit = v / maximum(length, 1e-12);
+    const Tensor length = norm(v, 5, {-1}, true), unit = v * (1 / maximum(length, 1e-12));
     return limit_ > 0 ? where(length > limit_, 0, unit) : unit;
   }
 

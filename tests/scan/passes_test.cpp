@@ -146,6 +146,25 @@ TEST_CASE("no product is made again for the gradient, and what it does not read 
   CHECK(kept("gru", 1) == 3);
 }
 
+TEST_CASE("the gradient of a weight is one product for all times, also where no state has a part in it") {
+  const auto sru =
+      make("sru", {{"p", "6"}});  // W_o [H, 5 p] sees the states of all times, which are inputs of the gradient
+  const Tensor x = random({T, B, I}, 5);
+  Tape tape;
+  grad({sum(square(scan(*sru, sru->initial(B), {x}, {}).hs))}, trained(*sru), {.create_graph = true});
+  int gradients = 0;
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    if (tape.node(i).op != &op_of<Scan>()) continue;
+    const Loop& loop = tape.node(i).attrs.as<Scan>().loop();
+    if (!loop.signature.gradient) continue;
+    ++gradients;
+    for (const Spec& value : loop.prologue.program.values) CHECK(value.shape != Shape{T, H, 30});
+    const auto is_whole = [](const Spec& value) { return value.shape == Shape{H, 30}; };
+    CHECK(std::any_of(loop.epilogue.program.values.begin(), loop.epilogue.program.values.end(), is_whole));
+  }
+  CHECK(gradients == 1);
+}
+
 TEST_CASE("what mixes the rows of a batch is done to the rows, not to their table") {
   const Tensor table = random({symbols, I}, 5), x = some_symbols(), h0 = random({B, I}, 6);  // as many symbols as rows
   const Step step = [&](const Tensors& state, const Tensors& in) -> Next {

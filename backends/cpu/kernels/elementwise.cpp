@@ -111,13 +111,27 @@ void zip_kernel(const ZipArgs& args) {
   const std::int64_t n = args.loop.inner_dim();
   const auto stride = args.loop.inner_stride();
   const std::int64_t sa = stride[0], sb = stride[1], so = stride[2];
+  // Runs may be short, so those along the axis before the innermost one have a loop of their own, with pointers in
+  // registers.
+  StridedLoop<3> outer = args.loop;
+  if (outer.rank > 0) --outer.rank;
+  const std::int64_t runs = outer.inner_dim();
+  const auto step = outer.inner_stride();
   const auto each_run = [&](auto&& run) {
-    args.loop.for_each_run([&](const StridedLoop<3>::Offsets& at) { run(a0 + at[0], b0 + at[1], out0 + at[2]); });
+    if (n == 0) return;
+    outer.for_each_run([&](const StridedLoop<3>::Offsets& at) {
+      const T *a = a0 + at[0], *b = b0 + at[1];
+      Out* out = out0 + at[2];
+      for (std::int64_t i = 0; i < runs; ++i, a += step[0], b += step[1], out += step[2]) run(a, b, out);
+    });
   };
   const auto pieces = [&]<bool one_a, bool one_b>() {
-    if constexpr (std::is_floating_point_v<T> && std::is_same_v<T, Out>)  // runs may be short: call directly
-      each_run([&](const T* a, const T* b, Out* out) { zip_simd<one_a, one_b>(n, a, b, out, f); });
-    else
+    if constexpr (std::is_floating_point_v<T> && std::is_same_v<T, Out>) {  // runs may be short: call directly
+      if (n % static_cast<std::int64_t>(xsimd::batch<T>::size) == 0)
+        each_run([&](const T* a, const T* b, Out* out) { zip_batches<one_a, one_b>(n, a, b, out, f); });
+      else
+        each_run([&](const T* a, const T* b, Out* out) { zip_simd<one_a, one_b>(n, a, b, out, f); });
+    } else
       each_run([&](const T* a, const T* b, Out* out) {
         zip_piece<F, T>({n, a, b, nullptr, out, &args.params, one_a, one_b});
       });

@@ -96,14 +96,23 @@ void map_simd(std::int64_t n, const T* x, T* out, F&& f) {
   }
 }
 
-/// out[i] = f(a[i], b[i]); one_a or one_b: that operand is a scalar, broadcast to all i.
+/// out[i] = f(a[i], b[i]) for all full batches; returns the first i that is left. one_a or one_b: that operand is a
+/// scalar, broadcast to all i.
 template <bool one_a, bool one_b, class T, class F>
-void zip_simd(std::int64_t n, const T* a, const T* b, T* out, F&& f) {
+std::int64_t zip_batches(std::int64_t n, const T* a, const T* b, T* out, F&& f) {
   using Batch = xsimd::batch<T>;
   constexpr auto width = static_cast<std::int64_t>(Batch::size);
   const auto load = [](const T* p, bool one, std::int64_t i) { return one ? Batch(*p) : Batch::load_unaligned(p + i); };
   std::int64_t i = 0;
   for (; i + width <= n; i += width) f(load(a, one_a, i), load(b, one_b, i)).store_unaligned(out + i);
+  return i;
+}
+
+/// out[i] = f(a[i], b[i]) for all i, likewise.
+template <bool one_a, bool one_b, class T, class F>
+void zip_simd(std::int64_t n, const T* a, const T* b, T* out, F&& f) {
+  using Batch = xsimd::batch<T>;
+  const std::int64_t i = zip_batches<one_a, one_b>(n, a, b, out, f);
   if (i < n) {
     alignas(64) T left[Batch::size] = {}, right[Batch::size] = {};
     if (one_a)
