@@ -123,9 +123,10 @@ std::string RunText::compute(int operand, std::int64_t shift) {
   }
   std::string made, note;
   if (call.kind == Kind::select) {
-    made = fmt::format("{} ? {} : {}", x[0], x[1], x[2]);
+    made =
+        batches_ ? fmt::format("choose({}, {}, {})", x[0], x[1], x[2]) : fmt::format("{} ? {} : {}", x[0], x[1], x[2]);
   } else if (call.kind == Kind::cast) {
-    made = fmt::format("reel::element_cast<{}>({})", type_name(call.to), x[0]);
+    made = fmt::format("{}<{}>({})", batches_ ? "batch_cast" : "reel::element_cast", type_name(call.to), x[0]);
   } else if (call.kind == Kind::zip && call.functor == index_of<MakeComplex, BinaryFunctors>) {
     made = fmt::format("make_complex({}, {})", x[0], x[1]);
   } else if (batches_) {
@@ -141,7 +142,7 @@ std::string RunText::compute(int operand, std::int64_t shift) {
   }
   std::string out = name(operand, shift);
   lines_ +=
-      fmt::format("{}const {} {} = {};{}\n", indent_, batches_ ? "V" : type_name(dtype(operand)), out, made, note);
+      fmt::format("{}const {} {} = {};{}\n", indent_, batches_ ? "auto" : type_name(dtype(operand)), out, made, note);
   return out;
 }
 

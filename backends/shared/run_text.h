@@ -37,8 +37,7 @@ class RunText {
   /// belong to others. Lines start with `indent`.
   RunText(std::span<const FusedCall> calls, std::vector<DType> dtypes, std::vector<char> flat, std::int64_t columns,
           int numbers, Load load, std::string indent);
-  /// Values are SIMD batches V from here on, and the functor of call i is f<i>: for maps, zips and rolls of one
-  /// floating dtype.
+  /// Values are SIMD batches from here on, and the functor of call i is f<i>.
   void use_batches() { batches_ = true; }
 
   /// The name of an operand's value `shift` columns before; appends the lines that compute it to lines().

@@ -35,7 +35,7 @@ bool alike(const Values& a, const Values& b) {
 #endif
 }
 
-/// A group of one floating dtype at random, with every kind of operand, and rolls.
+/// A group of one precision at random, with every kind of operand, rolls, complex numbers and conditions.
 class Group {
  public:
   Group(std::uint64_t seed, DType dtype, std::int64_t rows, std::int64_t columns, int calls)
@@ -49,6 +49,10 @@ class Group {
     number(1, 0);
     number(0, 0);
     if (2 * columns <= FusedArgs::block) add_repeated(dtype);
+    const DType z = complex_of(dtype);
+    std::vector<int> complexes{run_.add(z, columns, 1, false, run_.pick(3)), run_.add(z, columns, 1, false)},
+        conditions;
+    const int z_row = run_.add(z, 0, 1, false), z_one = run_.add(z, 0, 0, false);
     const std::size_t broadcast = operands_.size();  // from 2 to here: arguments of zip alone
     for (int i = 0; i < calls; ++i) {
       const auto any = [&](bool full) {
@@ -60,7 +64,14 @@ class Group {
       const bool local = run_.pick(2) == 0 && i + 1 < calls;
       const auto zip = [&](auto f) { operands_.push_back(run_.zip(f, any(true), any(false), local)); };
       const auto map = [&](auto f) { operands_.push_back(run_.map(f, any(true), local)); };
-      switch (run_.pick(columns <= FusedArgs::block ? 12 : 11)) {  // a block must hold whole rows to be rolled
+      const auto any_complex = [&](bool full) {
+        const std::int64_t n = std::ssize(complexes), which = run_.pick(full ? n : n + 2);
+        return which == n ? z_row : which > n ? z_one : complexes[static_cast<std::size_t>(which)];
+      };
+      const auto complex_zip = [&](auto f) {
+        complexes.push_back(run_.zip(f, any_complex(true), any_complex(false), local));
+      };
+      switch (run_.pick(columns <= FusedArgs::block ? 24 : 23)) {  // a block must hold whole rows to be rolled
         case 0:
           zip(Add{});
           break;
@@ -94,6 +105,48 @@ class Group {
         case 10:
           map(Exp{});
           break;
+        case 11:
+          complexes.push_back(run_.zip(MakeComplex{}, any(true), any(true), local));
+          break;
+        case 12:
+          complex_zip(Mul{});
+          break;
+        case 13:
+          complex_zip(Div{});
+          break;
+        case 14:
+          complex_zip(Add{});
+          break;
+        case 15:
+          complex_zip(Sub{});
+          break;
+        case 16:
+          complexes.push_back(run_.map(Sign{}, any_complex(true), local));
+          break;
+        case 17:
+          complexes.push_back(run_.map(Affine{0.7, -0.3}, any_complex(true), local));
+          break;
+        case 18:
+          operands_.push_back(run_.map(Abs{}, any_complex(true), local));
+          break;
+        case 19:
+          operands_.push_back(run_.cast(any_complex(true), dtype, local));
+          break;
+        case 20:
+          complexes.push_back(run_.cast(any(true), z, local));
+          break;
+        case 21:
+        case 22: {  // a condition, and what it selects
+          const int c = run_.pick(2) ? run_.zip(Less{}, any(true), any(false), true)
+                                     : run_.zip(Equal{}, any_complex(true), any_complex(false), true);
+          conditions.push_back(run_.map(Not{}, c, true));
+          const int chosen = conditions[static_cast<std::size_t>(run_.pick(std::ssize(conditions)))];
+          if (run_.pick(2))
+            operands_.push_back(run_.select(chosen, any(true), any(true), local));
+          else
+            complexes.push_back(run_.select(chosen, any_complex(true), any_complex(true), local));
+          break;
+        }
         default:
           operands_.push_back(run_.roll(any(true), run_.pick(columns), local));
       }
@@ -148,7 +201,7 @@ TEST_CASE("groups at random: a compiled group gives the interpreter's bits") {
   std::uint64_t seed = 0;
   for (const DType dtype : {DType::f32, DType::f64}) {
     for (const std::int64_t columns : {1, 2, 7, 16, 17, 33, 128, 500, 1031}) {
-      for (const int calls : {1, 5, 14}) {
+      for (const int calls : {1, 5, 14, 40}) {
         ++seed;
         auto group = std::make_unique<Group>(seed, dtype, seed % 5 == 0 ? 40 : 1 + static_cast<std::int64_t>(seed % 7),
                                              columns, calls);
@@ -165,10 +218,10 @@ TEST_CASE("groups at random: a compiled group gives the interpreter's bits") {
   for (std::size_t i = 0; i < groups.size(); ++i) CHECK_MESSAGE(groups[i]->same(functions[i]), texts[i]);
 }
 
-TEST_CASE("all functions of real numbers") {
+TEST_CASE("all functions") {
   const TempDir folder;
   GroupCompiler compiler(folder / "cache");
-  for (const DType dtype : {DType::f32, DType::f64}) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::c64, DType::c128}) {
     const auto all = all_functions(dtype, 3, 37);
     // One group for each function: what the compiler does not see together it cannot contract.
     std::vector<std::string> texts;
@@ -180,7 +233,7 @@ TEST_CASE("all functions of real numbers") {
         args.push_back(one);
       }
     }
-    CHECK(texts.size() > 40);
+    CHECK(texts.size() > (is_complex(dtype) ? 12 : 40));
     const std::vector<GroupFunction> functions = compiler.compile(texts);
     REQUIRE(functions.size() == texts.size());
     const auto start = all->memory();

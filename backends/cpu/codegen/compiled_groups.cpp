@@ -137,20 +137,26 @@ void CompiledGroups::take(const Groups& groups, const std::vector<GroupFunction>
 /// Does the function compute what the interpreter does, on numbers at random? Another compiler may round otherwise.
 bool CompiledGroups::same_bits(GroupFunction f, FusedArgs args) const {
   const std::vector<int> maker = makers_of(args.calls, args.operands.size());
-  const DType dtype = args.calls[0].dtype;
+  const std::vector<DType> dtypes = dtypes_of(args);
   args.rows = std::clamp<std::int64_t>(16384 / args.columns, 3, 1024);
   const std::int64_t n = std::max(args.rows * args.columns, FusedArgs::block);
-  const std::size_t bytes = static_cast<std::size_t>(n) * size_of(dtype);
+  /// Calls g with an operand's memory as real numbers, how many an element has, and how many there are.
+  const auto as_real = [&](std::size_t o, std::byte* data, auto&& g) {
+    if (dtypes[o] == DType::boolean) return;  // within the group
+    const std::int64_t parts = is_complex(dtypes[o]) ? 2 : 1;
+    dispatch_floating(real_of(dtypes[o]),
+                      [&]<class T>(std::type_identity<T>) { g(reinterpret_cast<T*>(data), parts, parts * n); });
+  };
   FusedArgs other = args;
   Stream random(1, 1);
   std::vector<std::vector<std::byte>> memory;
   for (std::size_t o = 0; o < args.operands.size(); ++o) {
-    std::vector<std::byte>& first = memory.emplace_back(bytes);
-    dispatch_floating(dtype, [&]<class T>(std::type_identity<T>) {
-      T* const x = reinterpret_cast<T*>(first.data());
-      for (std::int64_t i = 0; i < n; ++i) {
-        const bool row = args.operands[o].local && i >= args.columns;  // a local argument is a row, repeated
-        x[i] = row ? x[i - args.columns]
+    std::vector<std::byte>& first = memory.emplace_back(static_cast<std::size_t>(n) * size_of(dtypes[o]));
+    as_real(o, first.data(), [&]<class T>(T* x, std::int64_t parts, std::int64_t all) {
+      const std::int64_t row_size = parts * args.columns;
+      for (std::int64_t i = 0; i < all; ++i) {
+        const bool row = args.operands[o].local && i >= row_size;  // a local argument is a row, repeated
+        x[i] = row ? x[i - row_size]
                    : static_cast<T>(std::ldexp(2 * random.uniform() - 1, static_cast<int>(random.below(12)) - 8));
         if (i % 17 == 0 && !row) x[i] = static_cast<T>(i % 2 ? -0.0 : 0.0);
         if (i % 29 == 0 && !row) x[i] *= static_cast<T>(1e20);
@@ -165,9 +171,8 @@ bool CompiledGroups::same_bits(GroupFunction f, FusedArgs args) const {
   for (std::size_t o = 0; o < args.operands.size(); ++o) {
     if (maker[o] < 0 || args.operands[o].local) continue;
     bool same = true;
-    dispatch_floating(dtype, [&]<class T>(std::type_identity<T>) {
-      same = equal_bits(reinterpret_cast<const T*>(args.operands[o].data),
-                        reinterpret_cast<const T*>(other.operands[o].data), n);
+    as_real(o, args.operands[o].data, [&]<class T>(const T* x, std::int64_t, std::int64_t all) {
+      same = equal_bits(x, reinterpret_cast<const T*>(other.operands[o].data), all);
     });
     if (!same) return false;
   }

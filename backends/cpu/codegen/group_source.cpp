@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "backends/shared/run_text.h"
+#include "ops/functors/binary.h"
+#include "ops/functors/unary.h"
 
 namespace reel::cpu {
 
@@ -14,11 +16,36 @@ using Kind = FusedCall::Kind;
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
+/// The real dtype of the first number that a call takes or makes.
+DType real_of_all(const FusedArgs& args, const std::vector<DType>& dtypes) {
+  for (const FusedCall& c : args.calls) {
+    for (const int o : {c.in[0], c.in[1], c.in[2], c.out}) {
+      if (o >= 0 && dtypes[at(o)] != DType::boolean) return real_of(dtypes[at(o)]);
+    }
+  }
+  return DType::boolean;
+}
+
+template <class... F>
+bool among(int functor, const auto& list, TypeList<F...>) {
+  return ((functor == index_of<F, std::remove_cvref_t<decltype(list)>>) || ...);
+}
+using ComplexUnary = TypeList<Neg, Abs, Sign, Square, Reciprocal, Conj, Imag, Affine, ScaleGradient>;
+using ComplexBinary = TypeList<Add, Sub, Mul, Div, Equal, NotEqual>;
+
+/// Does a call's function take batches? Of complex numbers not all do.
+bool has_batches(const FusedCall& call) {
+  if (call.kind == Kind::map && is_complex(call.dtype)) return among(call.functor, UnaryFunctors{}, ComplexUnary{});
+  if (call.kind == Kind::zip && is_complex(call.dtype)) return among(call.functor, BinaryFunctors{}, ComplexBinary{});
+  return call.functor >= 0;
+}
+
 class Writer {
  public:
   explicit Writer(const FusedArgs& args)
       : args_(args),
         dtypes_(dtypes_of(args)),
+        real_(real_of_all(args, dtypes_)),
         maker_(makers_of(args.calls, args.operands.size())),
         run_(
             args.calls, dtypes_, flat(), args.columns, 0, [this](int o, std::int64_t shift) { return load(o, shift); },
@@ -26,14 +53,18 @@ class Writer {
     run_.use_batches();
   }
 
-  /// Is it of one floating dtype throughout?
+  /// Are all numbers of one precision, and conditions within the group?
   bool possible() const {
-    const DType dtype = dtypes_[0];
-    const auto fits = [&](const FusedCall& c) {
-      return (c.kind == Kind::map || c.kind == Kind::zip || c.kind == Kind::roll) && c.dtype == dtype &&
-             result_of_call(c) == dtype;
+    if (args_.columns <= 0 || !is_floating(real_)) return false;
+    const auto fits = [&](int o) {
+      const DType d = dtypes_[at(o)];
+      return d == DType::boolean ? args_.operands[at(o)].local && maker_[at(o)] >= 0
+                                 : d != DType::i32 && real_of(d) == real_;
     };
-    return is_floating(dtype) && args_.columns > 0 && std::all_of(args_.calls.begin(), args_.calls.end(), fits);
+    for (const FusedCall& c : args_.calls) {
+      if (!fits(c.out) || !std::all_of(c.in, c.in + 3, [&](int o) { return o < 0 || fits(o); })) return false;
+    }
+    return std::all_of(args_.calls.begin(), args_.calls.end(), has_batches);
   }
 
   std::string text() {
@@ -42,15 +73,14 @@ class Writer {
       if (maker_[at(o)] < 0 || args_.operands[at(o)].local) continue;
       const std::string value = run_.value(o);
       stores += fmt::format("      store(part, {}, p{}, c, columns);\n", value, o);
-      row_ += fmt::format("    T* const p{0} = reinterpret_cast<T*>(args.operands[{0}].data) + r * columns;\n", o);
+      row_ += fmt::format("    auto* const p{0} = reinterpret_cast<{1}*>(args.operands[{0}].data) + r * columns;\n", o,
+                          type_name(dtypes_[at(o)]));
     }
     // A value that is needed at several shifts is computed for each of them.
     const auto lines = std::count(run_.lines().begin(), run_.lines().end(), '\n');
     if (lines > 2 * static_cast<std::ptrdiff_t>(args_.calls.size())) return {};
-    const char* type = type_name(dtypes_[0]);
-    std::string out = "(const reel::FusedArgs& args) {\n";
-    out += fmt::format("  using namespace reel;\n  using namespace reel::cpu;\n  using T = {0};\n", type);
-    out += "  using V = xsimd::batch<T>;\n  constexpr auto width = static_cast<std::int64_t>(V::size);\n";
+    std::string out = "(const reel::FusedArgs& args) {\n  using namespace reel;\n  using namespace reel::cpu;\n";
+    out += fmt::format("  constexpr auto width = static_cast<std::int64_t>(batch_size<{}>);\n", type_name(real_));
     if (one_row())
       out += "  const std::int64_t rows = 1, columns = args.rows * args.columns;\n";
     else
@@ -58,7 +88,7 @@ class Writer {
                          args_.columns);
     for (std::size_t i = 0; i < args_.calls.size(); ++i) {
       const FusedCall& c = args_.calls[i];
-      if (c.kind != Kind::roll)
+      if (c.kind == Kind::map || c.kind == Kind::zip)
         out += fmt::format("  const auto f{0} = args.calls[{0}].params.template as<{1}<{2}>>();\n", i,
                            c.kind == Kind::map ? "Unary" : "Binary", c.functor);
     }
@@ -93,21 +123,23 @@ class Writer {
     const std::string name = RunText::name(o, shift);
     const std::string pointer = fmt::format("p{}", o);
     if (row_.find(pointer + " ") == std::string::npos)
-      row_ += fmt::format("    const T* const {} = reinterpret_cast<const T*>(args.operands[{}].data){};\n", pointer, o,
+      row_ += fmt::format("    const auto* const {} = reinterpret_cast<const {}*>(args.operands[{}].data){};\n",
+                          pointer, type_name(dtypes_[at(o)]), o,
                           repeated(o) || operand.row == 0 ? ""
                           : operand.column == 0           ? fmt::format(" + r * {}", operand.row)
                                                           : " + r * columns");
     if (!repeated(o) && operand.column == 0)
-      row_ += fmt::format("    const V {} = V(*{});\n", name, pointer);
+      row_ += fmt::format("    const auto {} = repeat({});\n", name, pointer);
     else if (shift == 0)
-      loads_ += fmt::format("      const V {} = load<V>(part, {}, c, columns);\n", name, pointer);
+      loads_ += fmt::format("      const auto {} = load(part, {}, c, columns);\n", name, pointer);
     else
-      loads_ += fmt::format("      const V {} = load_rolled<V>(part, {}, c, {}, columns);\n", name, pointer, shift);
+      loads_ += fmt::format("      const auto {} = load_rolled(part, {}, c, {}, columns);\n", name, pointer, shift);
     return name;
   }
 
   const FusedArgs& args_;
   std::vector<DType> dtypes_;
+  DType real_;  // of all numbers, real or complex
   std::vector<int> maker_;
   std::string row_, loads_;  // before the columns of a row; before the calls of a batch
   RunText run_;

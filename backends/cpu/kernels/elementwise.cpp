@@ -20,10 +20,11 @@ namespace {
 using ZipKernel = void (*)(const ZipArgs&);
 constexpr std::size_t dtypes = std::size(all_dtypes);
 
-/// Functions of complex numbers that the compiler does not vectorize.
+/// Functions of complex numbers that the compiler does not vectorize, or would round in its own way.
 template <class F, class T>
-constexpr bool by_complexes = is_complex_type<T> && (std::is_same_v<F, Abs> || std::is_same_v<F, Sign> ||
-                                                     std::is_same_v<F, Reciprocal> || std::is_same_v<F, Div>);
+constexpr bool by_complexes = is_complex_type<T> &&
+                              (std::is_same_v<F, Abs> || std::is_same_v<F, Sign> || std::is_same_v<F, Reciprocal> ||
+                               std::is_same_v<F, Div> || std::is_same_v<F, Mul> || std::is_same_v<F, Square>);
 
 template <class F, class T>
 void map_piece(const Piece& p) {

@@ -13,6 +13,7 @@ namespace cpu {
 template <class R>
 struct Complexes {
   using Batch = xsimd::batch<R>;
+  using value_type = Batch;
   static constexpr auto size = static_cast<std::int64_t>(Batch::size);
   Batch re, im;
 
@@ -28,6 +29,40 @@ struct Complexes {
   std::complex<R> at(std::size_t k) const { return {re.get(k), im.get(k)}; }
 };
 
+// What functors need.
+template <class R>
+Complexes<R> times(const Complexes<R>& a, const Complexes<R>& b) {
+  return {multiply_add(a.re, b.re, -(a.im * b.im)), multiply_add(a.re, b.im, a.im * b.re)};
+}
+template <class R>
+Complexes<R> operator-(const Complexes<R>& z) {
+  return {-z.re, -z.im};
+}
+template <class R>
+Complexes<R> operator+(const Complexes<R>& a, const Complexes<R>& b) {
+  return {a.re + b.re, a.im + b.im};
+}
+template <class R>
+Complexes<R> operator-(const Complexes<R>& a, const Complexes<R>& b) {
+  return {a.re - b.re, a.im - b.im};
+}
+template <class R>
+xsimd::batch_bool<R> operator==(const Complexes<R>& a, const Complexes<R>& b) {
+  return a.re == b.re && a.im == b.im;
+}
+template <class R>
+xsimd::batch_bool<R> operator!=(const Complexes<R>& a, const Complexes<R>& b) {
+  return a.re != b.re || a.im != b.im;
+}
+template <class R>
+Complexes<R> conj(const Complexes<R>& z) {
+  return {z.re, -z.im};
+}
+template <class R>
+xsimd::batch<R> imag(const Complexes<R>& z) {
+  return z.im;
+}
+
 /// Is the computed x^2 + y^2 far from overflow and underflow? Then it is accurate.
 template <class R>
 xsimd::batch_bool<R> is_moderate(const xsimd::batch<R>& square) {
@@ -40,25 +75,27 @@ xsimd::batch<R> abs(const Complexes<R>& z) {
   using Batch = xsimd::batch<R>;
   const Batch square = multiply_add(z.re, z.re, z.im * z.im);
   const auto fine = is_moderate(square);
+  const Batch root = sqrt(square);
   if (!xsimd::all(fine) && !xsimd::all(fine || (z.re == Batch(0) && z.im == Batch(0)))) {
     alignas(64) R sizes[Batch::size];
     for (std::size_t k = 0; k < Batch::size; ++k) sizes[k] = math::abs(z.at(k));
-    return Batch::load_aligned(sizes);
+    return select(fine, root, Batch::load_aligned(sizes));  // no lane depends on another
   }
-  return sqrt(square);
+  return root;
 }
 
 template <class R>
 Complexes<R> over(const Complexes<R>& a, const Complexes<R>& b) {
   using Batch = xsimd::batch<R>;
   const Batch square = multiply_add(b.re, b.re, b.im * b.im);
-  if (!xsimd::all(is_moderate(square))) {
-    std::complex<R> quotients[Batch::size];
-    for (std::size_t k = 0; k < Batch::size; ++k) quotients[k] = math::over(a.at(k), b.at(k));
-    return Complexes<R>::load(quotients);
-  }
+  const auto fine = is_moderate(square);
   const Batch one = Batch(1) / square, u = b.re * one, v = b.im * one;  // 1 / b = u - i v
-  return {multiply_add(a.re, u, a.im * v), multiply_add(a.im, u, -(a.re * v))};
+  const Complexes<R> quotient{multiply_add(a.re, u, a.im * v), multiply_add(a.im, u, -(a.re * v))};
+  if (xsimd::all(fine)) return quotient;
+  std::complex<R> quotients[Batch::size];
+  for (std::size_t k = 0; k < Batch::size; ++k) quotients[k] = math::over(a.at(k), b.at(k));
+  const auto safe = Complexes<R>::load(quotients);
+  return {select(fine, quotient.re, safe.re), select(fine, quotient.im, safe.im)};
 }
 
 template <class R>
