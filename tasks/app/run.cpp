@@ -9,6 +9,7 @@
 
 #include "backends/cpu/threads/cores.h"
 #include "engine/core/parse.h"
+#include "tasks/app/denormals.h"
 #include "tasks/app/interrupt.h"
 #include "tasks/app/kernel_trace.h"
 #include "tasks/app/last_words.h"
@@ -29,8 +30,8 @@ struct Shared {
   TrainOptions train;
   OptimizerOptions optimizer;
   ModelOptions model;
-  std::string device = "cpu", precision = "f32", dtype = "f32", out, epsilon_place = "outside", group_lr,
-              shuffle = "on";
+  std::string device = "cpu", precision = "f32", dtype = "f32", denormals = "flush", out, epsilon_place = "outside",
+              group_lr, shuffle = "on";
   std::string data, pictures;
   double epochs = 0;
   std::int64_t threads = 0;
@@ -114,6 +115,9 @@ void add_shared(Options& o, Shared& s, Source source) {
   o.choice("precision", s.precision, {"f32", "tf32", "bf16"},
            "of the products of f32 on a GPU; weights and results are f32 in any case", "Run");
   o.choice("dtype", s.dtype, {"f32", "f64"}, "of parameters and states", "Run");
+  o.choice("denormals", s.denormals, {"flush", "keep"},
+           "numbers below 1e-38 (f64: 1e-308) on the CPU: taken for 0, or kept, which is slow when gradients vanish",
+           "Run");
   o.add("checkpoint-every", s.model.checkpoint_every,
         "keep states every so many time steps only and compute those between again: less memory for long sequences; "
         "0: keep all",
@@ -207,6 +211,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   const Threads threads = choose_threads({s.threads, options.typed("threads"), threads_so_far, available_cores()});
   s.train.threads = threads.count;
 
+  flush_denormals(s.denormals == "flush");  // before threads are started: they inherit it
   std::unique_ptr<KernelTrace> trace;
   std::unique_ptr<Task> task;
   std::unique_ptr<Model> model;
