@@ -79,28 +79,6 @@ Sequence Cell::run(const Tensors& state, const CellInput& in, const ScanOptions&
   return {all.ys[0], std::move(all.last)};
 }
 
-std::vector<CellType>& cell_registry() {
-  static std::vector<CellType> types;
-  return types;
-}
-
-bool CellType::built_in() const { return file.starts_with("cells/") && file.find('/', 6) == std::string::npos; }
-
-bool register_cell(CellType type, const char* file) {
-  type.file = file;
-  cell_registry().push_back(std::move(type));
-  return true;
-}
-
-const CellType& cell_type(const std::string& name) {
-  std::vector<std::string> names;
-  for (const CellType& type : cell_registry()) {
-    if (type.name == name) return type;
-    names.push_back(type.name);
-  }
-  throw SettingError("cell", fmt::format("there is no cell \"{}\"; known are {}", name, fmt::join(names, ", ")));
-}
-
 namespace {
 const std::vector<std::pair<std::string, Tensor (*)(Arg)>> activations{
     {"relu", [](Arg x) { return relu(x); }},        {"tanh", [](Arg x) { return tanh(x); }},

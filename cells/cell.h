@@ -156,8 +156,9 @@ struct CellType {
   /// their authors' own: Reel's tables need not have them.
   bool built_in() const;
 };
+/// All registered cells. Throws Error if two of them have the same name (registry.h).
 std::vector<CellType>& cell_registry();
-/// Throws SettingError listing the known cells.
+/// Throws SettingError that lists the known cells, with the nearest name as a hint.
 const CellType& cell_type(const std::string& name);
 /// Adds a cell to the registry, with the source file that it comes from.
 bool register_cell(CellType type, const char* file);

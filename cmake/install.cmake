@@ -49,6 +49,9 @@ endforeach()
 install(FILES LICENSE CHANGELOG.md DESTINATION ${doc_dir} COMPONENT libreel-dev)
 
 if(REEL_TASKS)
+  set_target_properties(reel_app PROPERTIES EXPORT_NAME app)
+  install(TARGETS reel_app EXPORT reelTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libreel-dev
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libreel)
   install(TARGETS ${task_programs} RUNTIME DESTINATION ${REEL_PROGRAMS_DIR} COMPONENT reel-tools)
   install(DIRECTORY presets DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/reel COMPONENT reel-tools)
 endif()

@@ -81,6 +81,7 @@ inline constexpr double cost_of =
         ? 4
         : 1;
 
+/// Throws RuleError if the functor has no elements of this dtype.
 template <class F>
 void check_takes(DType dtype) {
   if (!takes<F>(dtype)) rule_error("{} elements are not supported", name_of(dtype));
@@ -213,6 +214,7 @@ struct Binary {
   }
 };
 
+/// The gradient of F's first argument, by its derivative as a composition of ops.
 template <class F>
 Tensor gradient_by_formula(Inputs in, const Tensor& y, const Tensor& dy) {
   if constexpr (index_of<F, UnaryFunctors> >= 0)

@@ -21,14 +21,17 @@ inline Spec matrix_spec(const Tensor& x, std::int64_t m, std::int64_t n) {
 /// The stride from one matrix to the next, in elements; 0 for a single matrix that the whole batch shares.
 inline std::int64_t matrix_stride(const Tensor& x) { return x.rank() > 2 ? x.dim(-2) * x.dim(-1) : 0; }
 
+/// Throws RuleError unless x is a matrix of f32, f64, c64 or c128.
 inline void check_matrix(const Tensor& x) {
   if (!is_differentiable(x.dtype())) rule_error("{} elements are not supported", name_of(x.dtype()));
   if (x.rank() < 2) rule_error("a matrix needs two axes or more. Hint: reshape a vector to one column");
 }
+/// The same for a square matrix.
 inline void check_square(const Tensor& x) {
   check_matrix(x);
   if (x.dim(-1) != x.dim(-2)) rule_error("a square matrix is needed, got {}x{}", x.dim(-2), x.dim(-1));
 }
+/// Throws RuleError if the arguments differ in dtype.
 inline void check_same_dtype(Inputs in) {
   for (std::size_t i = 1; i < in.size(); ++i) {
     if (in[i].dtype() != in[0].dtype()) rule_error("all arguments must have one dtype. Hint: cast one");

@@ -18,6 +18,7 @@ namespace reel {
 #define REEL_DECLARE(F, f) Tensor f(Arg x);
 REEL_UNARY_FUNCTIONS(REEL_DECLARE)
 #undef REEL_DECLARE
+/// -x.
 Tensor operator-(Arg x);
 /// scale x + shift; x * 2 and 1 - x call it.
 Tensor affine(Arg x, double scale, double shift);
@@ -40,6 +41,7 @@ Tensor angle(Arg x);
 
 // ---- binary.cpp: elementwise; shapes broadcast (aligned at the last axis, extents of 1 stretch), and scalars take the
 // other operand's dtype
+/// a + b, a - b, a b and a / b.
 Tensor operator+(Arg a, Arg b);
 Tensor operator-(Arg a, Arg b);
 Tensor operator*(Arg a, Arg b);
@@ -100,6 +102,7 @@ Tensor share(const Tensor& condition, const Tensor& a, const Tensor& b);
 
 // ---- reduce.cpp: over the given axes (negative count from the end; none given: all) ------------------------------
 using Axes = std::vector<std::int64_t>;
+/// The sum over the axes; of all elements by default.
 Tensor sum(Arg x, const Axes& axes = {}, bool keep_dims = false);
 /// Throws Error when there are no elements to take the mean of.
 Tensor mean(Arg x, const Axes& axes = {}, bool keep_dims = false);

@@ -12,6 +12,7 @@ inline Spec row_spec(Inputs in, bool reduces) {
   return {x.dtype(), reduces ? x.shape().erase(x.rank() - 1) : x.shape(), &x.backend()};
 }
 
+/// Computes the function of each row of x.
 inline void run_rows(RowFunction function, double parameter, const Tensor& x, Tensor& out) {
   out.backend().row_function(
       {function, x.dtype(), x.shape().product(0, x.rank() - 1), x.dim(-1), parameter, x.data(), out.data()});

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 PLAIN = {  # what the headers leave to the name
-    "sum": "The sum over the axes; of all elements by default.",
     "minimum": "The smaller of both; where they are equal, each gets half of the gradient.",
     "min": "The smallest element; ties share the gradient equally. Throws Error when there are no elements.",
     "sigmoid_backward": "a b (1 - b): the gradient of sigmoid in one pass, for gradient a and result b.",

@@ -192,6 +192,7 @@ struct Op {
 /// All registered ops of this build; the tests iterate over them.
 std::vector<const Op*>& op_registry();
 
+/// The Op of the functions that struct O has.
 template <class O>
 Op make_op() {
   Op op{O::traits};
@@ -254,6 +255,7 @@ Tensor apply(const Op& op, const Attrs& attrs, Inputs in, const Loc& where);
 /// The same for ops with several results.
 Tensors apply_many(const Op& op, const Attrs& attrs, Inputs in, const Loc& where);
 
+/// The same for an op that is given as its struct.
 template <class O>
 Tensor apply(const O& op, Inputs in, const Loc& where) {
   return apply(op_of<O>(), Attrs(op), in, where);

@@ -69,6 +69,7 @@ decltype(auto) dispatch_width(std::size_t bytes, F&& f) {
   }
 }
 
+/// The dtype of elements of the C++ type T.
 template <class T>
 constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, float>) return DType::f32;
@@ -84,15 +85,19 @@ inline constexpr bool is_complex_type = false;
 template <class T>
 inline constexpr bool is_complex_type<std::complex<T>> = true;
 
+/// The size of an element in bytes.
 constexpr std::size_t size_of(DType dtype) {
   constexpr std::size_t sizes[] = {4, 8, 8, 16, 4, 1};
   return sizes[static_cast<int>(dtype)];
 }
+/// "f32"
 constexpr std::string_view name_of(DType dtype) {
   constexpr std::string_view names[] = {"f32", "f64", "c64", "c128", "i32", "bool"};
   return names[static_cast<int>(dtype)];
 }
+/// True for c64 and c128.
 constexpr bool is_complex(DType dtype) { return dtype == DType::c64 || dtype == DType::c128; }
+/// True for f32 and f64.
 constexpr bool is_floating(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
 /// True for the types that have gradients.
 constexpr bool is_differentiable(DType dtype) { return is_floating(dtype) || is_complex(dtype); }

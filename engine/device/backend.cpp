@@ -59,9 +59,8 @@ Registry& registry() {
 }
 
 Backend* made(const std::string& name) {
-  for (const auto& b : registry().made) {
+  for (const auto& b : registry().made)
     if (b->name() == name) return b.get();
-  }
   return nullptr;
 }
 }  // namespace

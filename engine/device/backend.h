@@ -135,6 +135,8 @@ class Backend {
   virtual void parallel(int parts, const std::function<void(int)>& f) {
     for (int p = 0; p < parts; ++p) f(p);
   }
+  /// Called before each step of a loop that runs step by step, on its thread. What it throws ends the loop.
+  std::function<void()> before_step;
   /// Captures kernels from here on instead of running them, until CapturedGraph::stop(). Null: this backend cannot
   /// capture.
   virtual std::unique_ptr<CapturedGraph> capture() { return nullptr; }

@@ -21,6 +21,7 @@ class Interpreter {
   }
 
   void step(Backend& backend, std::int64_t i) {
+    if (backend.before_step) backend.before_step();
     for (const Moving& m : moving_) put(m.pointer, m.buffer + m.operand.at(i));
     for (const KernelCall& call : calls_) call.run(backend);
   }
@@ -47,7 +48,6 @@ class Interpreter {
 
 void run_calls(Backend& backend, const std::vector<LoopCall>& calls, std::int64_t steps,
                std::span<std::byte* const> buffers) {
-  if (steps == 0 || calls.empty()) return;
   Interpreter interpreter(calls, buffers);
   for (std::int64_t i = 0; i < steps; ++i) interpreter.step(backend, i);
 }

@@ -31,7 +31,7 @@ nb::tuple value_and_grad(const nb::callable& f, const Tensors& xs) {
   const auto values = nb::cast<Tensors>(f(arguments));
   Tensors gradients;
   {
-    const nb::gil_scoped_release released;
+    const Interruptible released;
     gradients = grad({values.at(0)}, arguments, {.create_graph = nested}, where);
   }
   return nb::make_tuple(values, gradients);
@@ -101,7 +101,7 @@ class Pullback {
     }
   }
   Tensors gradients(const Tensors& seeds, bool create_graph) const {
-    const nb::gil_scoped_release released;
+    const Interruptible released;
     return grad(ys_, xs_, {create_graph, seeds}, where_);
   }
 

@@ -131,7 +131,7 @@ std::pair<Tensor, Tensors> run(const PyCell& c, const Tensor& xs, const std::opt
   };
   in.push_back(xs);
   const Values values = parameters.value_or(Values());
-  const nb::gil_scoped_release released;
+  const Interruptible released;
   const Tensors out = c.with(values, in, whole, where);
   return {out[0], {out.begin() + 1, out.end()}};
 }

@@ -35,6 +35,21 @@ const char* numpy_name(DType dtype);
 /// The shape of these extents; throws Error with the name of the function that got them.
 Shape shape_of(const char* function, const Axes& extents);
 
+/// Releases the GIL for a long call. Other threads of Python run meanwhile, and a loop over time ends when the handler
+/// of a signal raises an exception, as that of Ctrl-C does.
+class Interruptible {
+ public:
+  Interruptible();
+  ~Interruptible();
+  Interruptible(const Interruptible&) = delete;
+  Interruptible& operator=(const Interruptible&) = delete;
+
+ private:
+  bool outer_;
+  nb::gil_scoped_release gil_;
+};
+
+void bind_interrupt();
 void bind_tensor(nb::module_& m);
 void bind_indexing(nb::class_<Tensor>& tensor);
 void bind_elementwise(nb::module_& m, nb::class_<Tensor>& tensor);

@@ -25,7 +25,7 @@ nb::tuple run(const nb::callable& f, const Tensors& state, const Tensors& xs, bo
   ScanResult result;
   {
     const Step step = step_of(f);
-    const nb::gil_scoped_release released;
+    const Interruptible released;
     result =
         runner(step, state, xs, {.reverse = reverse, .length = length, .checkpoint_every = checkpoint_every}, where);
   }

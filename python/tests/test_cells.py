@@ -67,6 +67,7 @@ def test_settings():
     assert reel.cell("lstm", 2, 8, seed=2).dtype == reel.f32
     for call, words in (
         (lambda: reel.cell("srnnn", 2, 8), 'no cell "srnnn"; known are'),
+        (lambda: reel.cell("lsmt", 2, 8), "Hint: cell = lstm"),
         (lambda: reel.cell("srnn", 2, 8, widht=4), "srnn.widht: .* no such setting. Hint: .*width"),
         (lambda: reel.cell("srnn", 2, 8, width="x"), '"x" is not an integer'),
         (lambda: reel.cell("srnn", 2, 8, width=0), "an integer in 1"),

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <sstream>
 #include <utility>
 
+#include "cells/nearest_name.h"
 #include "engine/core/parse.h"
 #include "tasks/app/options_file.h"
 
@@ -29,20 +29,6 @@ bool take_number(Option& option, const std::string& text) {
 }
 
 }  // namespace
-
-std::size_t letters_changed(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0u);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, diagonal + 1, row[j] + 1});
-    }
-  }
-  return row[b.size()];
-}
 
 bool Option::take(const std::string& text) {
   switch (kind) {
@@ -115,15 +101,8 @@ std::string Option::help_lines() const {
 }
 
 std::string nearest_hint(const std::string& name, const std::vector<std::string>& known, const std::string& dashes) {
-  std::size_t least = 2 + name.size() / 4;  // farther than this is another word, not a typo
-  const std::string* nearest = nullptr;
-  for (const std::string& candidate : known) {
-    const std::size_t distance = letters_changed(name, candidate);
-    if (distance >= least) continue;
-    least = distance;
-    nearest = &candidate;
-  }
-  return nearest ? fmt::format(". Hint: {}{}.", dashes, *nearest) : "";
+  const std::string nearest = nearest_name(name, known);
+  return nearest.empty() ? "" : fmt::format(". Hint: {}{}.", dashes, nearest);
 }
 
 }  // namespace reel

@@ -41,7 +41,4 @@ struct Option {
 std::string nearest_hint(const std::string& name, const std::vector<std::string>& known,
                          const std::string& dashes = "");
 
-/// The Levenshtein distance between a and b.
-std::size_t letters_changed(const std::string& a, const std::string& b);
-
 }  // namespace reel

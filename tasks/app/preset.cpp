@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "cells/nearest_name.h"
 #include "tasks/app/option.h"
 
 namespace reel {

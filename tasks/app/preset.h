@@ -42,11 +42,12 @@ std::vector<PresetTable> read_presets(const std::string& folder);
 /// Parses the tables of one file from text that check_toml() accepts; the tables are named after `file`.
 std::vector<PresetTable> parse_presets(const std::string& file, const std::string& text);
 
-/// The preset of this name, which `task` must run; throws Usage that lists similar names, or names the right program.
+/// A preset, and the table that it belongs to.
 struct FoundPreset {
   PresetTable table;
   Preset preset;
 };
+/// The preset of this name, which `task` must run; throws Usage that lists similar names, or names the right program.
 FoundPreset find_preset(const std::string& name, const std::string& task);
 
 /// The lines of --list-presets: for one task, or for all if it is empty.

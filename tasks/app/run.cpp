@@ -2,17 +2,21 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
 #include "backends/cpu/threads/cores.h"
+#include "cells/registry.h"
 #include "engine/core/parse.h"
 #include "tasks/app/denormals.h"
 #include "tasks/app/interrupt.h"
 #include "tasks/app/kernel_trace.h"
 #include "tasks/app/last_words.h"
+#include "tasks/app/option.h"
 #include "tasks/app/preset.h"
 #include "tasks/app/provenance.h"
 #include "tasks/app/train.h"
@@ -306,6 +310,7 @@ int run_program(const std::string& name, const std::function<int()>& body) {
   open_standard_streams();
   int code = 1;
   try {
+    check_registries();
     code = body();
   } catch (const Exit& e) {
     write_out(e.text);
@@ -331,13 +336,33 @@ void add_device(Options& options, std::string& variable) {
   options.add("device", variable, fmt::format("where to compute: {}", fmt::join(backend_names(), ", ")), "Run");
 }
 
+namespace {
+/// ". Hint: ..." for a device of another name than those of this build.
+std::string device_hint(std::string name) {
+  name.resize(std::min(name.find(','), name.size()));  // --precision has added to it
+  const std::vector<std::string> kinds = backend_names();
+  const auto has = [&](const std::string& kind) { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); };
+  const std::string kind = name.substr(0, name.find(':'));
+  if (has(kind)) return "";  // the device is known, but cannot be had
+  std::string letters, number;
+  for (const char c : kind)
+    if (std::isalpha(static_cast<unsigned char>(c)))
+      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else if (std::isdigit(static_cast<unsigned char>(c)))
+      number += c;
+  if (letters != "gpu" && letters != "cuda" && letters != "nvidia") return nearest_hint(letters, kinds, "--device ");
+  if (!has("cuda")) return ". Hint: build with -DREEL_CUDA=ON, then --device cuda.";
+  return fmt::format(". Hint: --device cuda{}.", number.empty() ? name.substr(kind.size()) : ":" + number);
+}
+}  // namespace
+
 Backend& find_device(const std::string& name) {
   try {
     return backend(name.empty() ? "cpu" : name);
   } catch (const OutOfMemory&) {
     throw;
   } catch (const Error& e) {
-    throw Usage(fmt::format("--device {}: {}", name, e.what()));
+    throw Usage(fmt::format("--device {}: {}{}", name, e.what(), device_hint(name)));
   }
 }
 

@@ -9,7 +9,9 @@
 
 namespace reel {
 
+/// Writes a result to stdout.
 void write_out(std::string_view text);
+/// Writes a message to stderr.
 void write_err(std::string_view text);
 /// Flushes stdout, so that its reader sees what has been printed so far.
 void flush_out();

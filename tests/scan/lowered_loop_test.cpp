@@ -162,3 +162,26 @@ TEST_CASE("a recorder keeps calls and knows its blocks") {
   CHECK_THROWS_AS(a.item(), Error);
   CHECK_THROWS_AS((void)a.values<float>(), NotCapturable);
 }
+
+TEST_CASE("what a backend calls before each step can end a loop") {
+  const Tensor h0 = Tensor::zeros({4, 2});
+  const auto step = [](const Tensors& s, const Tensors&) { return Next{{tanh(s[0] + 1)}, {}}; };
+  const auto run = [&] { return scan(step, {h0}, {}, {.length = 50}).last[0]; };
+  const Tensor expected = run();
+  for (const int threads : {1, 2}) {
+    backend().set_threads(threads);
+    std::atomic<int> steps = 0;
+    backend().before_step = [&] { ++steps; };
+    CHECK(difference(run(), expected) == 0);
+    CHECK(steps >= 50 * threads);
+    backend().before_step = [&] {
+      if (++steps > 20) throw Error("test", "enough");
+    };
+    steps = 0;
+    CHECK(error_of(run) == "[test] enough");
+    CHECK(steps <= 20 + threads);
+    backend().before_step = nullptr;
+    CHECK(difference(run(), expected) == 0);
+  }
+  backend().set_threads(1);
+}

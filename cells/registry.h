@@ -1,0 +1,10 @@
+// What registers itself has a name of its own: cells, ops and devices.
+#pragma once
+
+namespace reel {
+
+/// Throws Error if two cells, two ops or two kinds of device have the same name. Registration runs before main(), where
+/// nobody could catch it: cell_registry() and every program of tasks/ call this instead.
+void check_registries();
+
+}  // namespace reel

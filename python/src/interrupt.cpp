@@ -1,0 +1,70 @@
+// Ctrl-C in a long call. Python notes a signal at once and raises KeyboardInterrupt at the next line of Python, but a
+// loop over time may be minutes away from that: so it looks for signals between its steps.
+#include <time.h>
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "python/src/python.h"
+
+namespace reel::python {
+
+namespace {
+
+/// Ends a loop over time: thrown on each thread that runs a part of it.
+struct Interrupted : std::exception {
+  const char* what() const noexcept override { return "interrupted"; }
+};
+
+constexpr std::int64_t pause = 50;  // milliseconds between two looks, which need the GIL
+
+std::atomic<bool> ending{false};                     // for the threads that help the one with the exception
+thread_local bool released = false;                  // is this thread in a call of Python, without the GIL?
+thread_local std::int64_t looked = 0;                // when it looked last, in milliseconds
+thread_local std::unique_ptr<nb::python_error> why;  // what the handler of the signal raised
+
+std::int64_t milliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);  // some nanoseconds, as this is done in each step
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
+}
+
+void before_step() {
+  if (!released) {
+    if (ending.load(std::memory_order_relaxed)) throw Interrupted();
+    return;
+  }
+  const std::int64_t now = milliseconds();
+  if (now - looked < pause) return;
+  looked = now;
+  const nb::gil_scoped_acquire held;
+  if (PyErr_CheckSignals() == 0) return;  // always on other threads than the main one
+  why = std::make_unique<nb::python_error>();
+  ending = true;
+  throw Interrupted();
+}
+
+}  // namespace
+
+Interruptible::Interruptible() : outer_(std::exchange(released, true)) { looked = milliseconds(); }
+
+Interruptible::~Interruptible() {
+  released = outer_;
+  if (why) ending = false;
+}
+
+void bind_interrupt() {
+  backend().before_step = before_step;
+  nb::register_exception_translator([](const std::exception_ptr& error, void*) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const Interrupted&) {
+      if (!why) return PyErr_SetNone(PyExc_KeyboardInterrupt);  // threads helped two callers, and the other one ended
+      why->restore();
+      why.reset();
+    }
+  });
+}
+
+}  // namespace reel::python

@@ -1,0 +1,80 @@
+// Two cells, ops or kinds of device of one name, and names that are nearly right. What is registered stays so: each
+// registry is looked at before it is spoilt.
+#include "cells/cell.h"
+#include "cells/registry.h"
+#include "tasks/app/run.h"
+#include "tests/support/check.h"
+
+using namespace reel;
+using test::contains;
+using test::error_of;
+
+namespace {
+
+/// A name that every build has among its ops, and an op that nothing calls.
+struct SecondTanh {
+  static constexpr Traits traits{.name = "tanh", .kind = Kind::elementwise, .cost = 1, .differentiable = false};
+  Spec infer(Inputs in) const { return in[0].spec(); }
+  void run(Inputs, Tensor&) const {}
+};
+
+/// What run_program makes of it, where an exception that nobody catches would end in std::terminate.
+int program_ends_with() {
+  return run_program("program", [] { return 0; });
+}
+
+}  // namespace
+
+TEST_CASE("all names of this build are different") { CHECK_NOTHROW(check_registries()); }
+
+TEST_CASE("an unknown cell: the nearest name") {
+  CHECK(error_of([] { cell_type("lsmt"); }).ends_with(". Hint: cell = lstm"));
+  CHECK(error_of([] { cell_type("SRNN"); }).ends_with(". Hint: cell = srnn"));
+  const std::string far = error_of([] { cell_type("perceptron"); });
+  CHECK(far.starts_with("cell: there is no cell \"perceptron\"; known are "));
+  CHECK_FALSE(contains(far, "Hint"));
+}
+
+TEST_CASE("an unknown device: what it may be called here") {
+  const auto said = [](const char* name) { return error_of([&] { find_device(name); }); };
+  const std::vector<std::string> kinds = backend_names();
+  if (std::find(kinds.begin(), kinds.end(), "cuda") == kinds.end()) {
+    CHECK(said("gpu") ==
+          "--device gpu: [device] there is no device \"gpu\"; this build has: cpu. Hint: build with "
+          "-DREEL_CUDA=ON, then --device cuda.");
+    register_backend("cuda", [](const std::string&) -> std::unique_ptr<Backend> { throw Error("cuda", "none here"); });
+  }
+  const std::vector<std::pair<const char*, const char*>> hints{
+      {"gpu", "cuda"},     {"GPU", "cuda"}, {"cuda0", "cuda:0"},      {"CUDA:1", "cuda:1"}, {"gpu,bf16", "cuda"},
+      {"gpu:1", "cuda:1"}, {"CPU", "cpu"},  {"cuda1,tf32", "cuda:1"}, {"cpus", "cpu"},      {"nvidia", "cuda"},
+  };
+  for (const auto& [name, hint] : hints)
+    CHECK_MESSAGE(said(name).ends_with(std::string(". Hint: --device ") + hint + "."), said(name));
+  CHECK(said("tpu").ends_with("Hint: --device cpu."));
+  CHECK_FALSE(contains(said("typewriter"), "Hint"));
+  CHECK_FALSE(contains(said("cuda:99"), "Hint: --device"));  // known, but not here
+}
+
+TEST_CASE("two of one name: an error at a program's start that says which") {
+  CHECK(program_ends_with() == 0);
+
+  op_registry().push_back(&op_of<SecondTanh>());
+  CHECK(error_of(check_registries).starts_with("[op] two ops are called \"tanh\". Hint: "));
+  CHECK(program_ends_with() == 1);
+  op_registry().pop_back();
+  CHECK(program_ends_with() == 0);
+
+  std::vector<CellType>& cells = cell_registry();
+  register_cell(CellType(cell_type("lstm")), "mine/lstm.cpp");
+  for (const auto& look : {+[] { check_registries(); }, +[] { cell_type("gru"); }, +[] { cell_registry(); }})
+    CHECK(error_of(look) ==
+          "[cell] two cells are called \"lstm\", one in cells/lstm.cpp and one in mine/lstm.cpp. "
+          "Hint: rename one of them, or link its file once");
+  CHECK(program_ends_with() == 1);
+  cells.pop_back();
+  CHECK(program_ends_with() == 0);
+
+  register_backend("cpu", [](const std::string&) -> std::unique_ptr<Backend> { return nullptr; });
+  CHECK(error_of(check_registries).starts_with("[device] two kinds of device are called \"cpu\". Hint: "));
+  CHECK(program_ends_with() == 1);
+}
