@@ -52,7 +52,7 @@ TEST_CASE("an unknown device: what it may be called here") {
     CHECK_MESSAGE(said(name).ends_with(std::string(". Hint: --device ") + hint + "."), said(name));
   CHECK(said("tpu").ends_with("Hint: --device cpu."));
   CHECK_FALSE(contains(said("typewriter"), "Hint"));
-  CHECK_FALSE(contains(said("cuda:99"), "Hint: --device"));  // known, but not here
+  CHECK_FALSE(contains(said("cuda:99"), "Hint: --device cuda"));  // known, but not here
 }
 
 TEST_CASE("two of one name: an error at a program's start that says which") {
