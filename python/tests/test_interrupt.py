@@ -17,6 +17,14 @@ def decay(state, x):
     return reel.tanh(0.5 * state + 1), None
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c():
+    """Python's own handler of SIGINT, which a process does not have that a shell started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture(params=[1, 2])
 def threads(request):
     before = reel.threads()
