@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/kernels/bf16_weights.h"
 #include "backends/cpu/kernels/thin_products.h"
 #include "engine/core/error.h"
 
@@ -212,6 +213,7 @@ void Cpu::gemm(const GemmArgs& g) {
         std::fill_n(all.c, g.batch * g.m * g.n, T{});  // an empty sum; BLAS requires leading dimensions of at least 1
         return;
       }
+      if (std::is_same_v<T, float> && bf16_ && bf16::multiply(*this, g)) return;
       const std::int64_t enough = (std::int64_t{1} << 17) / g.k;  // fewest elements of c that pay for a second thread
       const auto one = [&](std::int64_t i) {
         Product<T> p = all;
