@@ -16,7 +16,7 @@ namespace reel::cpu {
 
 class Cpu final : public Backend {
  public:
-  /// `bf16`: products of f32 may round their operands to bf16; throws Error where that is not possible.
+  /// `bf16`: large products of f32 round their operands to bf16, which bf16::missing() must allow.
   explicit Cpu(bool bf16 = false);
   std::string name() const override { return bf16_ ? "cpu,bf16" : "cpu"; }
   Storage* allocate(std::size_t bytes) override;

@@ -82,7 +82,8 @@ void Cpu::write(void* device, const void* host, std::size_t bytes) {
       if (!rest.empty() && !bf16)
         throw Error("device", "there are \"cpu\" and, with faster products, \"cpu,bf16\", got \"cpu" + rest + "\"");
       const std::string missing = bf16 ? bf16::missing() : "";
-      if (!missing.empty()) throw Error("device", "\"cpu,bf16\" rounds products of f32 to bf16 by oneDNN, but " + missing);
+      if (!missing.empty())
+        throw Error("device", "\"cpu,bf16\" rounds products of f32 to bf16 by oneDNN, but " + missing);
       auto cpu = std::make_unique<Cpu>(bf16);
       static std::vector<Cpu*>& made = *new std::vector<Cpu*>;
       if (made.empty()) {

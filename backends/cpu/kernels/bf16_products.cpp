@@ -42,8 +42,8 @@ void round_rows(const float* from, std::int64_t ld, std::int64_t rows, std::int6
   }
 }
 
-/// Debian's oneDNN divides its calls among threads of OpenMP. Ours are divided already, so while this lives, the
-/// calling thread has OpenMP for itself alone; other threads see nothing of it.
+/// oneDNN divides a call among OpenMP's threads, but our calls are divided already. While this lives, the calling
+/// thread has one for its parallel regions; other threads keep theirs.
 class OneThread {
  public:
   OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
@@ -171,8 +171,8 @@ Packed::Packed(Backend& cpu, const Matrix& b, std::int64_t k, std::int64_t n) : 
   cpu.parallel(static_cast<int>(terms.count()), [&](int i) {
     const std::int64_t height = terms.length(i);
     const float* const from = b.at(terms.first(i), 0);
-    const StoragePtr rounded(cpu.allocate(sizeof(std::uint16_t) * static_cast<std::size_t>(height * n)));
-    auto* const to = reinterpret_cast<std::uint16_t*>(rounded->data);
+    const StoragePtr plain(cpu.allocate(sizeof(std::uint16_t) * static_cast<std::size_t>(height * n)));
+    auto* const to = reinterpret_cast<std::uint16_t*>(plain->data);
     if (b.transposed)
       round_rows(from, b.ld, n, height, to);
     else

@@ -34,7 +34,7 @@ std::set<int> written(const LoweredLoop& loop) {
   return buffers;
 }
 
-thread_local LoopWeights* innermost = nullptr;
+thread_local LoopWeights* innermost = nullptr;  // loop of this thread
 
 }  // namespace
 
@@ -54,8 +54,6 @@ LoopWeights::LoopWeights(const Backend& cpu, const LoweredLoop& loop, std::span<
 
 LoopWeights::~LoopWeights() { innermost = outer_; }
 
-LoopWeights* LoopWeights::current() { return innermost; }
-
 const Packed* LoopWeights::find(Backend& cpu, const GemmArgs& g) {
   for (Weight& w : weights_) {
     if (w.data != g.b || w.k != g.k || w.n != g.n || w.transposed != g.transpose_b || !is_worth_keeping(g)) continue;
@@ -68,9 +66,8 @@ const Packed* LoopWeights::find(Backend& cpu, const GemmArgs& g) {
 }
 
 bool multiply(Backend& cpu, const GemmArgs& g) {
-  LoopWeights* const loop = LoopWeights::current();
-  const Packed* const packed = loop ? loop->find(cpu, g) : nullptr;
-  if (!packed && (loop || !is_worth_packing(g))) return false;
+  const Packed* const packed = innermost ? innermost->find(cpu, g) : nullptr;
+  if (!packed && (innermost || !is_worth_packing(g))) return false;
   cpu.parallel(static_cast<int>(g.batch), [&](int i) {
     const Matrix a{static_cast<const float*>(g.a) + i * g.stride_a, g.transpose_a ? g.m : g.k, g.transpose_a},
         b{static_cast<const float*>(g.b) + i * g.stride_b, g.transpose_b ? g.k : g.n, g.transpose_b};

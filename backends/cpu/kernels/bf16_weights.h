@@ -23,8 +23,6 @@ class LoopWeights {
   LoopWeights(const Backend& cpu, const LoweredLoop& loop, std::span<std::byte* const> buffers);
   LoopWeights(const LoopWeights&) = delete;
   ~LoopWeights();
-  /// The innermost one of this thread; null outside of loops.
-  static LoopWeights* current();
   /// The right side of this product; null: it is none of these.
   const Packed* find(Backend& cpu, const GemmArgs& product);
 

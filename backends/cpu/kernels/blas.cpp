@@ -1,5 +1,6 @@
 // Matrix products, row-major: by libxsmm (which generates code for each shape) where possible, by OpenBLAS otherwise.
-// Both run single-threaded here; the thread pool divides the rows or columns of the result, so results do not depend on
+// On the device "cpu,bf16" large ones of f32 are oneDNN's (bf16_weights.h).
+// All run single-threaded here; the thread pool divides the rows or columns of the result, so results do not depend on
 // how a library divides work among cores.
 #include <cblas.h>
 #include <libxsmm.h>
