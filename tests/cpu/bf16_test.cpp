@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 
 #include "backends/cpu/kernels/bf16_products.h"
@@ -130,6 +131,19 @@ TEST_CASE("sums go on in c") {
       CHECK(p.error(c, {}) < most);
     }
   }
+}
+
+TEST_CASE("oneDNN starts no threads of its own") {
+  if (!possible()) return;
+  const auto threads = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
+  };
+  const auto before = threads();
+  const Case p{512, 512, 512, false, false};
+  std::vector<float> c(static_cast<std::size_t>(p.m * p.n));
+  bf16::multiply(backend(), p.left(), p.right(), p.m, p.k, p.n, c.data());
+  CHECK(threads() == before);
 }
 
 TEST_CASE("a row does not depend on how many others are multiplied with it") {
