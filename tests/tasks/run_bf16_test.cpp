@@ -78,4 +78,13 @@ TEST_CASE("what cannot be is refused in one line") {
   CHECK(old.code == 2);
   CHECK_MESSAGE(contains(old.err, "this processor has neither AVX512-BF16 nor AMX"), old.err);
   CHECK_MESSAGE(contains(old.err, "Hint: \"cpu\" multiplies in f32"), old.err);
+  // A library that is none: f32 does not need it.
+  write_atomically(dir / "libdnnl.so.2", "not a library");
+  const std::vector<std::string> damaged{"LD_LIBRARY_PATH=" + dir.path};
+  CHECK(train(dir, "without", {}, damaged).code == 0);
+  const Result none = train(dir, "none", {"--precision", "bf16"}, damaged);
+  CHECK(none.code == 2);
+  CHECK_MESSAGE(contains(none.err, "adding: --device cpu,bf16: "), none.err);
+  CHECK_MESSAGE(contains(none.err, "cannot be opened"), none.err);
+  CHECK_MESSAGE(contains(none.err, "Hint: install libdnnl2, or take \"cpu\""), none.err);
 }

@@ -3,18 +3,17 @@
 #include "engine/core/error.h"
 
 #ifdef REEL_ONEDNN
-#include <omp.h>
-
 #include <bit>
 #include <cstring>
 #include <map>
-#include <oneapi/dnnl/dnnl.hpp>
+
+#include "backends/cpu/kernels/onednn.h"
 
 namespace reel::cpu::bf16 {
 
 namespace {
 
-using dnnl::memory;
+using namespace onednn;
 
 // What a call of oneDNN multiplies: so many rows of a, and so many terms of the sums, which go on in c from call to
 // call. It has all columns of c: where rows of c are apart, oneDNN has slow kernels only.
@@ -42,25 +41,23 @@ void round_rows(const float* from, std::int64_t ld, std::int64_t rows, std::int6
   }
 }
 
-/// oneDNN divides a call among OpenMP's threads, but our calls are divided already. While this lives, the calling
-/// thread has one for its parallel regions; other threads keep theirs.
-class OneThread {
- public:
-  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
-  OneThread(const OneThread&) = delete;
-  ~OneThread() { omp_set_num_threads(before_); }
-
- private:
-  int before_;
-};
-
-const dnnl::engine& engine() {
-  static const auto& cpu = *new dnnl::engine(dnnl::engine::kind::cpu, 0);  // leaked: threads may outlive static objects
-  return cpu;
+dnnl_memory_desc_t matrix(std::int64_t rows, std::int64_t columns, dnnl_data_type_t type, dnnl_format_tag_t tag) {
+  dnnl_memory_desc_t out;
+  const dnnl_dims_t extents{rows, columns};
+  check(functions().dnnl_memory_desc_init_by_tag(&out, 2, extents, type, tag));
+  return out;
+}
+dnnl_memory_desc_t half(std::int64_t rows, std::int64_t columns, bool transposed) {
+  return matrix(rows, columns, dnnl_bf16, transposed ? dnnl_ba : dnnl_ab);
 }
 
-memory::desc half(std::int64_t rows, std::int64_t columns, memory::format_tag tag) {
-  return {{rows, columns}, memory::data_type::bf16, tag};
+Memory array(const dnnl_memory_desc_t& desc, void* data = nullptr) {
+  return made<Memory>(functions().dnnl_memory_create, &desc, engine(), data);
+}
+
+void execute(const Primitive& primitive, const Stream& stream, std::initializer_list<dnnl_exec_arg_t> arrays) {
+  check(functions().dnnl_primitive_execute(primitive.get(), stream.get(), static_cast<int>(arrays.size()),
+                                           arrays.begin()));
 }
 
 /// The product of a block: a [m, k], c [m, n].
@@ -70,52 +67,58 @@ struct Call {
   auto operator<=>(const Call&) const = default;
 };
 
-dnnl::matmul::primitive_desc description(const Call& call, const memory::desc& b) {
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (call.add) {
-    dnnl::post_ops sum;
-    sum.append_sum();
-    attributes.set_post_ops(sum);
-  }
-  using tag = memory::format_tag;
-  const memory::desc a = half(call.m, call.k, call.transposed_a ? tag::ba : tag::ab),
-                     c({call.m, call.n}, memory::data_type::f32, tag::ab);
-  return {{a, b, c}, attributes, engine()};
+Description description(const Call& call, const dnnl_memory_desc_t& b) {
+  const Functions& f = functions();
+  const auto attributes = made<Attributes>(f.dnnl_primitive_attr_create);
+  check(f.dnnl_primitive_attr_set_scratchpad_mode(attributes.get(), dnnl_scratchpad_mode_user));
+  const auto sum = made<PostOps>(f.dnnl_post_ops_create);
+  if (call.add) check(f.dnnl_post_ops_append_sum(sum.get(), 1));
+  check(f.dnnl_primitive_attr_set_post_ops(attributes.get(), sum.get()));
+  const dnnl_memory_desc_t a = half(call.m, call.k, call.transposed_a), c = matrix(call.m, call.n, dnnl_f32, dnnl_ab);
+  dnnl_matmul_desc_t product;
+  check(f.dnnl_matmul_desc_init(&product, &a, &b, nullptr, &c));
+  return made<Description>(f.dnnl_primitive_desc_create, &product, attributes.get(), engine(), nullptr);
+}
+
+const dnnl_memory_desc_t& part(const Description& d, dnnl_query_t which) {
+  return *functions().dnnl_primitive_desc_query_md(d.get(), which, 0);
 }
 
 /// The layout of b [k, n], the same for all numbers of rows.
-memory::desc packed_desc(std::int64_t k, std::int64_t n) {
-  return description({block_rows, k, n, false, false}, half(k, n, memory::format_tag::any)).weights_desc();
+dnnl_memory_desc_t packed_desc(std::int64_t k, std::int64_t n) {
+  const Description d = description({block_rows, k, n, false, false}, matrix(k, n, dnnl_bf16, dnnl_format_tag_any));
+  return part(d, dnnl_query_weights_md);
 }
 
 /// What oneDNN has made for one shape; the arrays change from call to call.
 struct Product {
   explicit Product(const Call& call) : Product(description(call, packed_desc(call.k, call.n))) {}
-  explicit Product(const dnnl::matmul::primitive_desc& d)
-      : primitive(d),
-        a(d.src_desc(), engine(), nullptr),
-        b(d.weights_desc(), engine(), nullptr),
-        c(d.dst_desc(), engine(), nullptr),
-        scratch(d.scratchpad_desc(), engine(), nullptr) {}
+  explicit Product(const Description& d)
+      : primitive(made<Primitive>(functions().dnnl_primitive_create, d.get())),
+        a(array(part(d, dnnl_query_src_md))),
+        b(array(part(d, dnnl_query_weights_md))),
+        c(array(part(d, dnnl_query_dst_md))),
+        scratch(array(part(d, dnnl_query_scratchpad_md))),
+        scratch_bytes(functions().dnnl_memory_desc_get_size(&part(d, dnnl_query_scratchpad_md))) {}
 
-  void run(const dnnl::stream& stream, void* from_a, void* from_b, void* to, void* free) {
-    a.set_data_handle(from_a), b.set_data_handle(from_b), c.set_data_handle(to), scratch.set_data_handle(free);
-    const dnnl_exec_arg_t arrays[] = {{DNNL_ARG_SRC, a.get()},
-                                      {DNNL_ARG_WEIGHTS, b.get()},
-                                      {DNNL_ARG_DST, c.get()},
-                                      {DNNL_ARG_SCRATCHPAD, scratch.get()}};
-    dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive.get(), stream.get(), std::size(arrays), arrays),
-                            "execute");
+  void run(const Stream& stream, void* from_a, void* from_b, void* to, void* free) {
+    for (const auto& [memory, data] : {std::pair{&a, from_a}, {&b, from_b}, {&c, to}, {&scratch, free}})
+      check(functions().dnnl_memory_set_data_handle(memory->get(), data));
+    execute(primitive, stream,
+            {{DNNL_ARG_SRC, a.get()},
+             {DNNL_ARG_WEIGHTS, b.get()},
+             {DNNL_ARG_DST, c.get()},
+             {DNNL_ARG_SCRATCHPAD, scratch.get()}});
   }
 
-  dnnl::matmul primitive;
-  memory a, b, c, scratch;
+  Primitive primitive;
+  Memory a, b, c, scratch;
+  std::size_t scratch_bytes;
 };
 
 /// What a thread has made so far: making a product takes longer than a small one itself.
 struct OfThread {
-  dnnl::stream stream{engine()};
+  Stream stream = made<Stream>(functions().dnnl_stream_create, engine(), dnnl_stream_default_flags);
   std::map<Call, Product> products;
 
   Product& product(const Call& call) {
@@ -132,18 +135,6 @@ OfThread& of_thread() {
   return own;
 }
 
-/// Calls f with the errors of oneDNN as ours.
-template <class F>
-void with_onednn(F&& f) {
-  try {
-    const OneThread one;
-    f();
-  } catch (const dnnl::error& e) {
-    if (e.status == dnnl_out_of_memory) throw OutOfMemory("cpu", "oneDNN had no memory for a product of bf16");
-    throw Error("cpu", fmt::format("oneDNN failed in a product of bf16: {}", e.what()));
-  }
-}
-
 /// n in parts of `size`; the last one is longer, not shorter.
 struct Parts {
   std::int64_t n, size;
@@ -157,13 +148,7 @@ constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64
 
 }  // namespace
 
-std::string missing() {
-  const auto has = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  constexpr auto needed = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
-  if ((has & needed) == needed) return "";
-  return "this processor has neither AVX512-BF16 nor AMX, or DNNL_MAX_CPU_ISA rules them out. Hint: \"cpu\" multiplies "
-         "in f32";
-}
+std::string missing() { return functions().missing; }
 
 Packed::Packed(Backend& cpu, const Matrix& b, std::int64_t k, std::int64_t n) : k_(k), n_(n) {
   const Parts terms{k, block_terms};
@@ -177,13 +162,15 @@ Packed::Packed(Backend& cpu, const Matrix& b, std::int64_t k, std::int64_t n) : 
       round_rows(from, b.ld, n, height, to);
     else
       round_rows(from, b.ld, height, n, to);
-    with_onednn([&] {
-      using tag = memory::format_tag;
-      const memory::desc desc = packed_desc(height, n);
-      StoragePtr& piece = pieces_[static_cast<std::size_t>(i)] = StoragePtr(cpu.allocate(desc.get_size()));
-      memory in(half(height, n, b.transposed ? tag::ba : tag::ab), engine(), to), out(desc, engine(), piece->data);
-      dnnl::reorder(in, out).execute(of_thread().stream, in, out);
-    });
+    const OneThread one;
+    const dnnl_memory_desc_t from_desc = half(height, n, b.transposed), desc = packed_desc(height, n);
+    StoragePtr& piece = pieces_[static_cast<std::size_t>(i)] =
+        StoragePtr(cpu.allocate(functions().dnnl_memory_desc_get_size(&desc)));
+    const Memory in = array(from_desc, to), out = array(desc, piece->data);
+    const auto reorder = made<Description>(functions().dnnl_reorder_primitive_desc_create, &from_desc, engine(), &desc,
+                                           engine(), nullptr);
+    execute(made<Primitive>(functions().dnnl_primitive_create, reorder.get()), of_thread().stream,
+            {{DNNL_ARG_FROM, in.get()}, {DNNL_ARG_TO, out.get()}});
   });
 }
 
@@ -201,41 +188,40 @@ void Packed::multiply(Backend& cpu, const Matrix& a, std::int64_t m, float* c, b
 void Packed::multiply_rows(Backend& cpu, const Matrix& a, std::int64_t rows, float* c, bool add) const {
   const Parts terms{k_, block_terms};
   const std::int64_t height = a.transposed ? rows : std::max(rows, fewest_rows);
-  with_onednn([&] {
-    OfThread& own = of_thread();
-    own.limit();
-    std::vector<Product*> products;
-    std::size_t scratch_bytes = 0;
-    for (std::int64_t i = 0; i < terms.count(); ++i) {
-      products.push_back(&own.product({height, terms.length(i), n_, a.transposed, add || i > 0}));
-      scratch_bytes = std::max(scratch_bytes, products.back()->scratch.get_desc().get_size());
+  const OneThread one;
+  OfThread& own = of_thread();
+  own.limit();
+  std::vector<Product*> products;
+  std::size_t scratch_bytes = 0;
+  for (std::int64_t i = 0; i < terms.count(); ++i) {
+    products.push_back(&own.product({height, terms.length(i), n_, a.transposed, add || i > 0}));
+    scratch_bytes = std::max(scratch_bytes, products.back()->scratch_bytes);
+  }
+  const std::size_t a_bytes = aligned(sizeof(std::uint16_t) * static_cast<std::size_t>(height * terms.longest())),
+                    row_bytes = sizeof(float) * static_cast<std::size_t>(n_),
+                    c_bytes = height == rows ? 0 : aligned(row_bytes * static_cast<std::size_t>(height));
+  const StoragePtr memory(cpu.allocate(a_bytes + c_bytes + scratch_bytes));
+  auto* const half_a = reinterpret_cast<std::uint16_t*>(memory->data);
+  std::byte* const scratch = memory->data + a_bytes + c_bytes;
+  float* out = c;
+  if (c_bytes > 0) {
+    out = reinterpret_cast<float*>(memory->data + a_bytes);
+    std::memset(out, 0, c_bytes);
+    if (add) std::memcpy(out, c, row_bytes * static_cast<std::size_t>(rows));
+  }
+  for (std::int64_t i = 0; i < terms.count(); ++i) {
+    const float* const from = a.at(0, terms.first(i));
+    const std::int64_t length = terms.length(i);
+    if (a.transposed) {
+      round_rows(from, a.ld, length, rows, half_a);
+    } else {
+      round_rows(from, a.ld, rows, length, half_a);
+      std::fill(half_a + rows * length, half_a + height * length, std::uint16_t{0});
     }
-    const std::size_t a_bytes = aligned(sizeof(std::uint16_t) * static_cast<std::size_t>(height * terms.longest())),
-                      row_bytes = sizeof(float) * static_cast<std::size_t>(n_),
-                      c_bytes = height == rows ? 0 : aligned(row_bytes * static_cast<std::size_t>(height));
-    const StoragePtr memory(cpu.allocate(a_bytes + c_bytes + scratch_bytes));
-    auto* const half_a = reinterpret_cast<std::uint16_t*>(memory->data);
-    std::byte* const scratch = memory->data + a_bytes + c_bytes;
-    float* out = c;
-    if (c_bytes > 0) {
-      out = reinterpret_cast<float*>(memory->data + a_bytes);
-      std::memset(out, 0, c_bytes);
-      if (add) std::memcpy(out, c, row_bytes * static_cast<std::size_t>(rows));
-    }
-    for (std::int64_t i = 0; i < terms.count(); ++i) {
-      const float* const from = a.at(0, terms.first(i));
-      const std::int64_t length = terms.length(i);
-      if (a.transposed) {
-        round_rows(from, a.ld, length, rows, half_a);
-      } else {
-        round_rows(from, a.ld, rows, length, half_a);
-        std::fill(half_a + rows * length, half_a + height * length, std::uint16_t{0});
-      }
-      const auto p = static_cast<std::size_t>(i);
-      products[p]->run(own.stream, half_a, pieces_[p]->data, out, scratch);
-    }
-    if (c_bytes > 0) std::memcpy(c, out, row_bytes * static_cast<std::size_t>(rows));
-  });
+    const auto p = static_cast<std::size_t>(i);
+    products[p]->run(own.stream, half_a, pieces_[p]->data, out, scratch);
+  }
+  if (c_bytes > 0) std::memcpy(c, out, row_bytes * static_cast<std::size_t>(rows));
 }
 
 void multiply(Backend& cpu, const Matrix& a, const Matrix& b, std::int64_t m, std::int64_t k, std::int64_t n,
