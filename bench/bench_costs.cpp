@@ -3,6 +3,7 @@
 //   build/bin/bench_costs [--rounds 9]
 #include <string>
 
+#include "backends/cpu/kernels/bf16_weights.h"
 #include "bench/clock.h"
 #include "engine/scan/scan.h"
 #include "tasks/app/run.h"
@@ -233,6 +234,65 @@ double thin_product() {
          elements;
 }
 
+/// How many times as fast as in f32 a product [m, k] [k, n] is in bf16, its right side packed for it or before.
+double gain_of_bf16(std::int64_t m, std::int64_t k, std::int64_t n, bool packed_before) {
+  const Tensor a = numbers({m, k}), b = numbers({k, n});
+  Tensor c = numbers({m, n});
+  const auto *x = static_cast<const float*>(a.data()), *w = static_cast<const float*>(b.data());
+  auto* const y = static_cast<float*>(c.data());
+  const cpu::bf16::Packed packed(backend(), {w, n, false}, k, n);
+  const std::int64_t repeat = 1 + 10'000'000 / (m * k * n);
+  const double plain = time_of([&] {
+    for (std::int64_t i = 0; i < repeat; ++i)
+      backend().gemm({DType::f32, false, false, false, false, m, n, k, 1, 0, 0, x, w, y});
+  });
+  return plain / time_of([&] {
+           for (std::int64_t i = 0; i < repeat; ++i) {
+             if (packed_before)
+               packed.multiply(backend(), {x, k, false}, m, y, false);
+             else
+               cpu::bf16::multiply(backend(), {x, k, false}, {w, n, false}, m, k, n, y);
+           }
+         });
+}
+
+/// The smallest size from which on bf16 is faster; the measurement is of product(size).
+template <class F>
+double fewest_for_bf16(const char* price, const char* meaning, std::initializer_list<std::int64_t> sizes, F gain) {
+  std::vector<Point> points;
+  double fewest = 0;
+  for (const std::int64_t size : sizes) {
+    points.push_back({size, gain(size)});
+    if (points.back().rate <= 1)
+      fewest = 0;
+    else if (fewest == 0)
+      fewest = static_cast<double>(size);
+  }
+  show(price, meaning, points, "times as fast");
+  return fewest;
+}
+
+void prices_of_bf16() {
+  constexpr cpu::bf16::Prices prices;
+  const double rows = fewest_for_bf16("bf16 rows", "[rows, 512] [512, 512]", {8, 16, 32, 48, 64, 96, 128, 512},
+                                      [](std::int64_t m) { return gain_of_bf16(m, 512, 512, false); }),
+               columns = fewest_for_bf16("bf16 columns", "[1024, 512] [512, columns]", {4, 8, 16, 24, 32, 64, 128},
+                                         [](std::int64_t n) { return gain_of_bf16(1024, 512, n, false); }),
+               terms = fewest_for_bf16("bf16 terms", "[1024, terms] [terms, 512]", {4, 8, 16, 24, 32, 64, 128},
+                                       [](std::int64_t k) { return gain_of_bf16(1024, k, 512, false); }),
+               products = fewest_for_bf16("bf16 products", "cubes of so many", {32, 48, 64, 96, 128, 192, 256},
+                                          [](std::int64_t n) { return gain_of_bf16(n, n, n, false); }),
+               packed = fewest_for_bf16("bf16 packed", "[10, n] [n, n] with a packed right side",
+                                        {32, 64, 96, 128, 192, 256, 512},
+                                        [](std::int64_t n) { return gain_of_bf16(10, n, n, true); });
+  print_out("\n");
+  suggest("bf16 rows", static_cast<double>(prices.rows), rows);
+  suggest("bf16 columns", static_cast<double>(prices.columns), columns);
+  suggest("bf16 terms", static_cast<double>(prices.terms), terms);
+  suggest("bf16 products", static_cast<double>(prices.products), products * products * products);
+  suggest("bf16 packed", static_cast<double>(prices.packed), packed * packed);
+}
+
 int run(int argc, const char* const* argv) {
   Options options("bench_costs", "The prices by which loops are planned, in use and measured.");
   options.add("rounds", rounds, "measurements to take the median of", "Run", Bounds{.low = 1, .high = 1e6});
@@ -251,6 +311,7 @@ int run(int argc, const char* const* argv) {
   suggest("save", costs.save, save(false) / one);
   suggest("save_view", costs.save_view, save(true) / one);
   suggest("memory_bound_product", costs.memory_bound_product, thin_product() / one);
+  if (cpu::bf16::missing().empty()) prices_of_bf16();
   return 0;
 }
 

@@ -22,7 +22,7 @@ inline double median(std::vector<double> values) {
 }
 
 /// Do tensors that nobody places live on the CPU?
-inline bool on_cpu() { return backend().name() == "cpu"; }
+inline bool on_cpu() { return backend().name().starts_with("cpu"); }
 
 /// Waits for all that was asked of the device so far; there is nothing to wait for on the CPU.
 inline void wait() {

@@ -51,6 +51,7 @@ Tensors, gradients of any order, loops over time, and the recurrent cells of
 the literature; models, optimisers and checkpoints.")
 set(CPACK_DEBIAN_LIBREEL_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/triggers)
 set(CPACK_DEBIAN_LIBREEL_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_LIBREEL_PACKAGE_SUGGESTS libdnnl2)  # opened for products of bf16
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_LIBREEL-DEV_PACKAGE_NAME libreel-dev)
 set(CPACK_DEBIAN_LIBREEL-DEV_PACKAGE_SECTION libdevel)

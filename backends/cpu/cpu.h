@@ -16,8 +16,9 @@ namespace reel::cpu {
 
 class Cpu final : public Backend {
  public:
-  Cpu();
-  std::string name() const override { return "cpu"; }
+  /// `bf16`: large products of f32 round their operands to bf16, which bf16::missing() must allow.
+  explicit Cpu(bool bf16 = false);
+  std::string name() const override { return bf16_ ? "cpu,bf16" : "cpu"; }
   Storage* allocate(std::size_t bytes) override;
   void release(Storage* storage) override;
   MemoryUse memory() const override { return allocator_.use(); }
@@ -45,6 +46,7 @@ class Cpu final : public Backend {
   template <class F>
   void shared(std::int64_t n, std::int64_t enough, F&& f, std::int64_t grain = 64);
 
+  const bool bf16_;
   const MemoryLimit limit_;
   CachingAllocator allocator_;
   FftPlans fft_plans_;

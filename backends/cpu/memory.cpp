@@ -7,6 +7,7 @@
 #include <new>
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/kernels/bf16_products.h"
 #include "backends/cpu/kernels/piece.h"
 #include "backends/cpu/memory_limit.h"
 #include "engine/core/error.h"
@@ -30,8 +31,9 @@ void* system_memory(std::size_t bytes) {
 }
 }  // namespace
 
-Cpu::Cpu()
-    : limit_(cpu::memory_limit()),
+Cpu::Cpu(bool bf16)
+    : bf16_(bf16),
+      limit_(cpu::memory_limit()),
       allocator_(
           system_memory, [](void* block, std::size_t) { std::free(block); }, false, limit_.bytes),
       groups_(interpret) {
@@ -76,10 +78,20 @@ void Cpu::write(void* device, const void* host, std::size_t bytes) {
 
 [[maybe_unused]] static const bool registered =
     register_backend("cpu", [](const std::string& rest) -> std::unique_ptr<Backend> {
-      if (!rest.empty()) throw Error("device", "there is one cpu, called \"cpu\", got \"cpu" + rest + "\"");
-      auto cpu = std::make_unique<Cpu>();
-      static Cpu* const made = cpu.get();
-      std::atexit([] { made->stop_compiling(); });
+      const bool bf16 = rest == ",bf16";
+      if (!rest.empty() && !bf16)
+        throw Error("device", "there are \"cpu\" and, with faster products, \"cpu,bf16\", got \"cpu" + rest + "\"");
+      const std::string missing = bf16 ? bf16::missing() : "";
+      if (!missing.empty())
+        throw Error("device", "\"cpu,bf16\" rounds products of f32 to bf16 by oneDNN, but " + missing);
+      auto cpu = std::make_unique<Cpu>(bf16);
+      static std::vector<Cpu*>& made = *new std::vector<Cpu*>;
+      if (made.empty()) {
+        std::atexit([] {
+          for (Cpu* c : made) c->stop_compiling();
+        });
+      }
+      made.push_back(cpu.get());
       return cpu;
     });
 

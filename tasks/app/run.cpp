@@ -117,7 +117,7 @@ void add_shared(Options& o, Shared& s, Source source) {
   o.add("out", s.out, "run folder; empty: runs/TASK-CELL-DATE", "Run");
   add_device(o, s.device);
   o.choice("precision", s.precision, {"f32", "tf32", "bf16"},
-           "of the products of f32 on a GPU; weights and results are f32 in any case", "Run");
+           "of the products of f32 (tf32 on a GPU only); weights, sums and results are f32 in any case", "Run");
   o.choice("dtype", s.dtype, {"f32", "f64"}, "of parameters and states", "Run");
   o.choice("denormals", s.denormals, {"flush", "keep"},
            "numbers below 1e-38 (f64: 1e-308) on the CPU: taken for 0, or kept, which is slow when gradients vanish",
@@ -154,9 +154,8 @@ std::map<std::string, double> parse_rates(const std::string& text) {
 /// The name of the device for the backends.
 std::string device_name(const Shared& s) {
   if (s.precision == "f32") return s.device;
-  if (!s.device.starts_with("cuda"))
-    throw Usage(
-        fmt::format("--precision {}: on {} products of f32 are f32. Hint: --device cuda", s.precision, s.device));
+  if (s.precision == "tf32" && s.device.starts_with("cpu"))
+    throw Usage("--precision tf32: on cpu products of f32 are f32 or bf16. Hint: --precision bf16, or --device cuda");
   return s.device + "," + s.precision;
 }
 
@@ -206,11 +205,11 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   s.train.test = !s.no_test;
   s.train.graphs = !s.no_graph && !s.trace_kernels;
   s.train.cell = s.model.cell;
-  s.train.device = s.device;
+  s.train.device = device_name(s);
   s.train.command = command_line(argc, argv);
   s.model.settings = options.settings(s.model.cell);
   std::optional<int> threads_so_far;  // results on a GPU do not depend on it
-  if (!options.resume().empty() && s.device == "cpu")
+  if (!options.resume().empty() && s.device.starts_with("cpu"))
     threads_so_far = threads_of(options.resume() + "/checkpoint.safetensors");
   const Threads threads = choose_threads({s.threads, options.typed("threads"), threads_so_far, available_cores()});
   s.train.threads = threads.count;
@@ -220,7 +219,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   std::unique_ptr<Task> task;
   std::unique_ptr<Model> model;
   std::optional<Optimizer> optimizer;
-  Backend& real = find_device(device_name(s));
+  Backend& real = find_device(s.train.device);
   if (s.trace_kernels) trace = std::make_unique<KernelTrace>(real);
   Backend& device = trace ? *trace : real;  // of the model only; the CPU makes the batches
   device.set_threads(s.train.threads);

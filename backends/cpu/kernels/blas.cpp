@@ -1,5 +1,6 @@
 // Matrix products, row-major: by libxsmm (which generates code for each shape) where possible, by OpenBLAS otherwise.
-// Both run single-threaded here; the thread pool divides the rows or columns of the result, so results do not depend on
+// On the device "cpu,bf16" large ones of f32 are oneDNN's (bf16_weights.h).
+// All run single-threaded here; the thread pool divides the rows or columns of the result, so results do not depend on
 // how a library divides work among cores.
 #include <cblas.h>
 #include <libxsmm.h>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/kernels/bf16_weights.h"
 #include "backends/cpu/kernels/thin_products.h"
 #include "engine/core/error.h"
 
@@ -212,6 +214,7 @@ void Cpu::gemm(const GemmArgs& g) {
         std::fill_n(all.c, g.batch * g.m * g.n, T{});  // an empty sum; BLAS requires leading dimensions of at least 1
         return;
       }
+      if (std::is_same_v<T, float> && bf16_ && bf16::multiply(*this, g)) return;
       const std::int64_t enough = (std::int64_t{1} << 17) / g.k;  // fewest elements of c that pay for a second thread
       const auto one = [&](std::int64_t i) {
         Product<T> p = all;

@@ -1,8 +1,10 @@
 // A fusion group of elementwise calls: compiled, or block by block: all calls run on one block of elements, which stays
 // in the L1 cache, then on the next block.
 #include <cstring>
+#include <optional>
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/kernels/bf16_weights.h"
 #include "backends/cpu/kernels/piece.h"
 
 namespace reel::cpu {
@@ -99,6 +101,8 @@ void Cpu::fused(const FusedArgs& args) {
 
 void Cpu::run(const LoweredLoop& loop, std::span<std::byte* const> buffers) {
   groups_.runs(loop);
+  std::optional<bf16::LoopWeights> weights;
+  if (bf16_) weights.emplace(*this, loop, buffers);
   Backend::run(loop, buffers);
 }
 
