@@ -50,7 +50,6 @@ class Cpu final : public Backend {
   const MemoryLimit limit_;
   CachingAllocator allocator_;
   FftPlans fft_plans_;
-  int for_blas_ = 0;  // number of threads that OpenBLAS has buffers for
   ThreadPool pool_;
   CompiledGroups groups_;
 };

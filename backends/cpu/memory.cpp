@@ -44,7 +44,8 @@ Cpu::Cpu(bool bf16)
 void Cpu::set_threads(int threads) {
   threads = std::max(threads, 1);
   const int members = std::min(threads, available_cores());
-  const int most = for_blas_ = std::max(for_blas_, reserve_for_blas(members, for_blas_));
+  static int reserved = 0;  // OpenBLAS keeps buffers for so many threads, which all CPU devices of a process share
+  const int most = reserved = std::max(reserved, reserve_for_blas(members, reserved));
   constexpr const char* why = "OpenBLAS needs 135 MB of address space for the products of each thread";
   if (most == 0) throw OutOfMemory("cpu", fmt::format("{}; {}. Hint: a higher ulimit -v", why, limit_.text));
   if (most < members) warn("cpu", fmt::format("{} at work instead of {}: {}; {}", most, members, why, limit_.text));
