@@ -1,6 +1,7 @@
 // Products of the device "cpu,bf16": their operands are rounded to bf16, nothing else is. Compared with sums in double
 // precision of operands rounded here; with f32 where products are small; and with themselves on other numbers of
 // threads.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -80,7 +81,10 @@ std::vector<float> bits_of(const Tensors& xs) {
   return all;
 }
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  const auto equal = [](float x, float y) {
+    return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
+  };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), equal);
 }
 
 /// Numbers that do not depend on the device.
