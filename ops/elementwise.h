@@ -174,7 +174,14 @@ struct Binary {
   void run(Inputs in, Tensor& out) const {
     static_assert(index_of<F, BinaryFunctors> >= 0, "backends know a functor by its place in BinaryFunctors");
     const Tensor &a = in[0], &b = in[1];
-    StridedLoop<3> loop;
+    ZipArgs args{.functor = index_of<F, BinaryFunctors>,
+                 .params = f,
+                 .dtype = a.dtype(),
+                 .loop = {},
+                 .a = a.data(),
+                 .b = b.data(),
+                 .out = out.data()};
+    StridedLoop<3>& loop = args.loop;
     if (a.shape() == b.shape()) {
       loop.push(out.numel(), {1, 1, 1});
     } else {
@@ -183,13 +190,7 @@ struct Binary {
         loop.push(out.shape()[i], {broadcast_stride(a.shape(), sa, i, out.rank()),
                                    broadcast_stride(b.shape(), sb, i, out.rank()), so[static_cast<std::size_t>(i)]});
     }
-    out.backend().zip({.functor = index_of<F, BinaryFunctors>,
-                       .params = f,
-                       .dtype = a.dtype(),
-                       .loop = loop,
-                       .a = a.data(),
-                       .b = b.data(),
-                       .out = out.data()});
+    out.backend().zip(args);
   }
   void vjp(Vjp& v) const requires(!is_predicate<F>) {
     if (v.needs(0))

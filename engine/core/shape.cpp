@@ -18,10 +18,6 @@ void Shape::refuse() const {
   rule_error("a tensor has at most 2^58 elements, got shape {}", str());
 }
 
-bool Shape::operator==(const Shape& other) const {
-  return rank_ == other.rank_ && std::equal(begin(), end(), other.begin());
-}
-
 std::int64_t Shape::numel() const { return product(0, rank_); }
 
 std::int64_t Shape::product(int first, int last) const {

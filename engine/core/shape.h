@@ -28,7 +28,11 @@ class Shape {
   std::int64_t operator[](int axis) const { return dims_[static_cast<std::size_t>(axis)]; }
   const std::int64_t* begin() const { return dims_.data(); }
   const std::int64_t* end() const { return dims_.data() + rank_; }
-  bool operator==(const Shape& other) const;
+  bool operator==(const Shape& other) const {  // a loop: for few axes it is faster than memcmp
+    bool same = rank_ == other.rank_;
+    for (int i = 0; same && i < rank_; ++i) same = (*this)[i] == other[i];
+    return same;
+  }
   friend std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 
   std::int64_t numel() const;

@@ -78,9 +78,9 @@ bool repeats(const StridedLoop<3>& loop, std::size_t operand) {
 /// Short rows fill vectors badly. If one operand is contiguous like the result and the other is broadcast, the latter
 /// is expanded for a block of rows first, and one call handles the whole block. False for other loops.
 template <class F, class T>
-bool zip_short_rows(const ZipArgs& args) {
+[[gnu::noinline]] bool zip_short_rows(const ZipArgs& args) {  // not inlined: its block would be in each call's frame
   const StridedLoop<3>& loop = args.loop;
-  if (loop.rank != 2 || loop.dims[1] == 0 || loop.dims[1] >= short_row || loop.dims[0] < 4) return false;
+  if (loop.dims[1] == 0 || loop.dims[1] >= short_row || loop.dims[0] < 4) return false;
   const std::int64_t n = loop.dims[1], rows = loop.dims[0];
   const auto full = [&](std::size_t k) { return loop.strides[0][k] == n && loop.strides[1][k] == 1; };
   if (!full(2) || !(full(0) ? repeats(loop, 1) : full(1) && repeats(loop, 0))) return false;
@@ -103,15 +103,17 @@ bool zip_short_rows(const ZipArgs& args) {
 
 template <class F, class T>
 void zip_kernel(const ZipArgs& args) {
-  if (zip_short_rows<F, T>(args)) return;
+  const std::int64_t n = args.loop.inner_dim();
+  const auto stride = args.loop.inner_stride();
+  const std::int64_t sa = stride[0], sb = stride[1], so = stride[2];
+  if (args.loop.rank <= 1 && sa == 1 && sb == 1 && so == 1)  // operands of one shape: nearly every small op
+    return zip_piece<F, T>({n, args.a, args.b, nullptr, args.out, &args.params});
+  if (args.loop.rank == 2 && zip_short_rows<F, T>(args)) return;
   using Out = result_of<F, T>;
   const F& f = args.params.as<F>();
   const T* const a0 = static_cast<const T*>(args.a);
   const T* const b0 = static_cast<const T*>(args.b);
   Out* const out0 = static_cast<Out*>(args.out);
-  const std::int64_t n = args.loop.inner_dim();
-  const auto stride = args.loop.inner_stride();
-  const std::int64_t sa = stride[0], sb = stride[1], so = stride[2];
   // Runs may be short, so those along the axis before the innermost one have a loop of their own, with pointers in
   // registers.
   StridedLoop<3> outer = args.loop;
