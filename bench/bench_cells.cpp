@@ -1,8 +1,9 @@
 // How fast does each cell train, and how far is that from what the machine could do? Milliseconds of a whole training
-// step (forward, gradient, RMSProp) on a fixed batch, beside a bound from the same run: the longer of the products at
-// the rate of plain cblas and the memory traffic at the bandwidth of a triad. work.h says what is counted.
-// On another device (--device) the rates are those of its products and of a copy there, and steps are captured and
-// run as graphs where it can, as in training; --no-graph has them kernel by kernel.
+// step (forward, gradient, RMSProp) on a fixed batch, beside a bound from the same run: the products at the fastest
+// rate of one alone and the elementwise functions at their rate in registers, or, if that is longer, the memory traffic
+// at the bandwidth of a triad. work.h and arithmetic.h say what is counted. On another device (--device) the rates are
+// those of its products and of a copy there, and steps are captured and run as graphs where it can, as in training;
+// --no-graph has them kernel by kernel.
 //   build/bin/bench_cells [--cells lstm,srnn/width=32] [--shapes 220x20x128] [--threads 1,2] [--budget 2] [--json FILE]
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "bench/arithmetic.h"
 #include "bench/rates.h"
 #include "bench/work.h"
 #include "engine/core/parse.h"
@@ -155,14 +157,14 @@ class Training {
 /// The machine's rates for a row, the best with so many threads or fewer; each is measured once.
 class Bound {
  public:
-  /// Seconds that the work takes at least.
-  double operator()(const Work& work, const Row& row, int threads) {
+  /// Seconds that the work takes at least; `arithmetic` are those of elementwise functions on one thread.
+  double operator()(const Work& work, double arithmetic, const Row& row, int threads) {
     const std::int64_t all = std::min<std::int64_t>(row.T * row.B, 2048);
     const double products =
         work.serial_flops / gemm(row.B, row.n, threads) + work.parallel_flops / gemm(all, row.n, threads);
     const double bandwidth = on_cpu() ? best("triad", threads, triad_rate)
                                       : best("copy", 1, [](int) { return copy_rate(Tensor::zeros({1 << 26})); });
-    return std::max(products, work.bytes / bandwidth);
+    return std::max(products + arithmetic / threads, work.bytes / bandwidth);
   }
   const std::map<std::string, double>& rates() const { return rates_; }
 
@@ -222,6 +224,7 @@ class Report {
     const ModelOptions options = parse_cell(cell);
     Training training(row, options, graphs_);
     const Work work = work_of(training.model(), training.x());
+    const double arithmetic = on_cpu() ? arithmetic_of(training.model(), training.x()) : 0;
     if (on_cpu() && 2 * work.values_bytes > 0.6 * physical_memory()) {  // gradients are as large as values
       print_out("{:<22} {:<13} left out: it needs {:.0f} GB\n", cell, row.str(), 2 * work.values_bytes / 1e9);
       return;
@@ -235,7 +238,7 @@ class Report {
                                                        : "  no graph: " + note;
     const bool known = peak > peak_before;  // it only grows: an earlier row may hide this one's
     for (int t : threads) {
-      const double time = median(times[t]), bound = bound_(work, row, t);
+      const double time = median(times[t]), bound = bound_(work, arithmetic, row, t);
       const double gain = times.contains(1) && t != 1 ? median(times[1]) / time : 0;
       print_out("{:<22} {:<13} {:>7} {:>9.2f} {:>9.2f} {:>4.0f} % {:>9} {:>9.1f} {:>9}{}\n", cell, row.str(), t,
                 1e3 * time, 1e3 * bound, 100 * bound / time, gain > 0 ? fmt::format("{:.2f}", gain) : "",
@@ -248,6 +251,7 @@ class Report {
                        {"threads", t},
                        {"ms", 1e3 * time},
                        {"bound_ms", 1e3 * bound},
+                       {"arithmetic_ms", 1e3 * arithmetic / t},
                        {"share", bound / time},
                        {"speed_up", gain > 0 ? nlohmann::ordered_json(gain) : nullptr},
                        {"repetitions", times[t].size()},
@@ -266,11 +270,13 @@ class Report {
       print_out("  {:<28} {:7.1f} {}\n", name, rate / 1e9, name.starts_with("gemm") ? "GFLOP/s" : "GB/s");
   }
   std::string json() const {
-    const nlohmann::ordered_json all{{"compiler", "GCC " __VERSION__},
-                                     {"device", backend().name()},
-                                     {"openblas", openblas_get_config()},
-                                     {"rates", bound_.rates()},
-                                     {"rows", rows_}};
+    const nlohmann::ordered_json all{
+        {"compiler", "GCC " __VERSION__},
+        {"device", backend().name()},
+        {"openblas", openblas_get_config()},
+        {"rates", bound_.rates()},
+        {"seconds_per_element", on_cpu() ? function_costs() : std::map<std::string, double>{}},
+        {"rows", rows_}};
     return all.dump(2) + "\n";
   }
 
