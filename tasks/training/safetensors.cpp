@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "tasks/io/files.h"
+#include "tasks/training/stored_dtypes.h"
 
 namespace reel {
 
@@ -69,6 +70,7 @@ void check_saveable(const std::string& path, const TensorFile& file) {
 /// A tensor as described in the header.
 struct Described {
   std::string name;
+  const StoredDType* stored = nullptr;
   DType dtype = DType::f32;
   std::vector<std::int64_t> dims;
   std::size_t begin = 0, end = 0;
@@ -157,9 +159,10 @@ class Reader {
       if (!entry.contains(key)) damaged("tensor \"{}\" has no {}", name, key);
     if (!entry["dtype"].is_string()) damaged("dtype of tensor \"{}\" is not text", name);
     const auto dtype = entry["dtype"].get<std::string>();
-    const auto* known = std::find(std::begin(dtype_names), std::end(dtype_names), dtype);
-    if (known == std::end(dtype_names)) damaged("tensor \"{}\" has dtype {}, which Reel does not have", name, dtype);
-    out.dtype = static_cast<DType>(known - std::begin(dtype_names));
+    out.stored = stored_dtype(dtype);
+    if (!out.stored)
+      throw Error(path_, fmt::format("tensor \"{}\" has dtype {}. Hint: Reel reads {}", name, dtype, stored_dtypes()));
+    out.dtype = out.stored->dtype;
 
     if (!entry["shape"].is_array()) damaged("shape of tensor \"{}\" is not a list", name);
     for (const Json& extent : entry["shape"]) out.dims.push_back(count(name, "shape", extent));
@@ -174,13 +177,13 @@ class Reader {
   }
 
   void check_extent(const Described& tensor) const {
-    std::size_t wanted = size_of(tensor.dtype);
+    std::size_t wanted = tensor.stored->bytes;
     bool too_big = false;
     for (const std::int64_t extent : tensor.dims)
       too_big = __builtin_mul_overflow(wanted, static_cast<std::size_t>(extent), &wanted) || too_big;
     if (too_big || tensor.end < tensor.begin || tensor.end - tensor.begin != wanted)
       damaged("bytes {} to {} do not hold tensor \"{}\" of {} and shape ({})", tensor.begin, tensor.end, tensor.name,
-              name_of(tensor.dtype), fmt::join(tensor.dims, ", "));
+              tensor.stored->name, fmt::join(tensor.dims, ", "));
   }
 
   /// Turns pairs of F64 back into c128 if the metadata says so, and removes that entry.
@@ -216,7 +219,16 @@ class Reader {
     if (tensor.dtype == DType::boolean && std::any_of(data, data + size, [](char b) { return b != 0 && b != 1; }))
       damaged("tensor \"{}\" is of BOOL but holds other bytes than 0 and 1", tensor.name);
     Tensor out = Tensor::empty({tensor.dtype, Shape(std::span(tensor.dims)), &backend});
-    if (size > 0) backend.write(out.data(), data, size);
+    std::vector<std::max_align_t> converted;  // room for elements of any type
+    if (tensor.stored->convert) {
+      converted.resize(out.bytes() / sizeof(std::max_align_t) + 1);
+      const auto n = static_cast<std::size_t>(out.numel());
+      if (const auto unfit = tensor.stored->convert(data, n, converted.data()))
+        throw Error(path_, fmt::format("element {} of tensor \"{}\" does not fit into {}", *unfit, tensor.name,
+                                       name_of(tensor.dtype)));
+      data = reinterpret_cast<const char*>(converted.data());
+    }
+    if (out.bytes() > 0) backend.write(out.data(), data, out.bytes());
     return out;
   }
 

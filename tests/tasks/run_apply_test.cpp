@@ -123,3 +123,142 @@ TEST_CASE("files that do not fit are named, and nothing is written") {
   CHECK(contains(answer({"--input", X}, 2), "--output"));
   CHECK(contains(answer({"--init-only"}, 2), "--weights-out"));
 }
+
+TEST_CASE("sizes come from the weights") {
+  const TempDir dir;
+  const std::string W = dir.path + "/W.safetensors";
+  for (const CellType& type : cell_registry()) {
+    CAPTURE(type.name);
+    REQUIRE(run("apply", call(type, {"--init-only", "--weights-out", W}), dir.path).code == 0);
+    const Result r = run("apply", {"--cell", type.name, "--weights", W, "--describe"}, dir.path);
+    CAPTURE(r.err);
+    CHECK(r.code == 0);
+    CHECK(r.out ==
+          run("apply", {"--cell", type.name, "--input-size", "3", "--hidden", "8", "--describe"}, dir.path).out);
+  }
+  const Result r = run("apply", {"--cell", "gru", "--weights", W, "--describe"}, dir.path);
+  CHECK(r.code == 1);
+  CHECK(contains(r.err, "fits gru at no size"));
+}
+
+TEST_CASE("a run's folder: its cell, settings and weights") {
+  const TempDir dir;
+  const std::string X = dir.path + "/X.safetensors", Y = dir.path + "/Y.safetensors", folder = dir.path + "/run";
+  REQUIRE(run("copying",
+              {"--cell", "lstm", "--lstm.biases", "1", "--hidden", "6", "--layers", "2", "--delay", "5", "--steps", "3",
+               "--out", folder, "--quiet"},
+              dir.path)
+              .code == 0);
+  const TensorFile checkpoint = load_safetensors(folder + "/checkpoint.safetensors");
+  const Tensor x = random({4, 2, 6}, 1, DType::f32);
+  save_safetensors(X, {{{"x", x}}, {}});
+  const auto apply = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all{"--run", folder, "--input", X, "--output", Y};
+    all.insert(all.end(), more.begin(), more.end());
+    return run("apply", all, dir.path);
+  };
+  const Result r = apply({"--layer", "2"});
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(contains(r.err, "lstm with I = 6, N = 6"));
+  Init init(1);
+  const CellType& type = cell_type("lstm");
+  const auto cell = type.make(6, 6, Settings("lstm", type.settings, {{"biases", "1"}}), init);
+  for (const Parameter& p : cell->parameters()) Tensor(p.value).assign(checkpoint.at("cell2." + p.name));
+  CHECK(difference(load_safetensors(Y).at("y"), scan(*cell, cell->initial(2), x).hs) < 1e-6);
+  CHECK(contains(apply({"--layer", "3"}).err, "has no layer 3, only cell1., cell2."));
+  CHECK(apply({"--layer", "1"}).code == 0);
+  const Result nowhere = run("apply", {"--run", "nowhere", "--input", X, "--output", Y}, dir.path);
+  CHECK(nowhere.code == 2);
+  CHECK(contains(nowhere.err, "nowhere/config.toml"));
+}
+
+TEST_CASE("complex tensors as pairs of real ones") {
+  const TempDir dir;
+  const CellType& type = cell_type("urnn");
+  const std::string W = dir.path + "/W.safetensors", X = dir.path + "/X.safetensors", Y = dir.path + "/Y.safetensors";
+  REQUIRE(run("apply", call(type, {"--init-only", "--weights-out", W}), dir.path).code == 0);
+  save_safetensors(X, {{{"x", random({5, 2, 3}, 1)}}, {}});
+  const auto y = [&] {
+    const Result r = run("apply", call(type, {"--weights", W, "--input", X, "--output", Y}), dir.path);
+    CAPTURE(r.err);
+    REQUIRE(r.code == 0);
+    return load_safetensors(Y).at("y");
+  };
+  const Tensor wanted = y();
+  TensorFile pairs, parts;
+  for (const auto& [name, tensor] : load_safetensors(W).tensors) {
+    if (!is_complex(tensor.dtype())) {
+      pairs.tensors.emplace_back(name, tensor);
+      parts.tensors.emplace_back(name, tensor);
+      continue;
+    }
+    const Tensor re = real(tensor), im = imag(tensor);
+    const auto pairs_of = [](const Tensor& a, const Tensor& b) {  // [...], [...] -> [..., 2]
+      std::vector<std::int64_t> dims(a.shape().begin(), a.shape().end());
+      dims.push_back(1);
+      return concat({reshape(a, dims), reshape(b, dims)}, a.rank());
+    };
+    pairs.tensors.emplace_back(name, pairs_of(re, im));
+    parts.tensors.emplace_back(name + ".re", re);
+    parts.tensors.emplace_back(name + ".im", im);
+  }
+  REQUIRE(parts.tensors.size() > pairs.tensors.size());
+  save_safetensors(W, pairs);
+  CHECK(difference(y(), wanted) == 0);
+  save_safetensors(W, parts);
+  CHECK(difference(y(), wanted) == 0);
+  for (auto& [name, tensor] : parts.tensors) {
+    if (name == "perm") tensor = Tensor::from<std::int32_t>({0, 1, 2, 3, 4, 5, 6, 3}, {8});
+  }
+  save_safetensors(W, parts);
+  const Result r = run("apply", call(type, {"--weights", W, "--input", X, "--output", Y}), dir.path);
+  CHECK(r.code == 1);
+  CHECK(contains(r.err, "perm is no permutation of 0 to 7: entry 7 is 3, again"));
+}
+
+TEST_CASE("cotangents of the last states") {
+  const TempDir dir;
+  const CellType& type = cell_type("lstm");
+  const std::string W = dir.path + "/W.safetensors", X = dir.path + "/X.safetensors", Y = dir.path + "/Y.safetensors";
+  REQUIRE(run("apply", call(type, {"--init-only", "--weights-out", W}), dir.path).code == 0);
+  const auto gradient = [&](TensorFile in) {
+    save_safetensors(X, in);
+    const Result r = run("apply", call(type, {"--weights", W, "--input", X, "--output", Y}), dir.path);
+    CAPTURE(r.err);
+    REQUIRE(r.code == 0);
+    return load_safetensors(Y).at("grad.R_f");
+  };
+  // the last h is the last y: a cotangent of one is that of the other
+  const Tensor x = random({5, 2, 3}, 1), last = random({1, 2, 8}, 2);
+  const Tensor dy = concat({Tensor::zeros({4, 2, 8}, DType::f64), last}, 0);
+  const Tensor by_y = gradient({{{"x", x}, {"dy", dy}}, {}});
+  CHECK(difference(gradient({{{"x", x}, {"dstate.h", reshape(last, {2, 8})}}, {}}), by_y) < 1e-15);
+  CHECK(difference(gradient({{{"x", x}, {"dstate.c", reshape(last, {2, 8})}}, {}}), by_y) > 1e-3);
+}
+
+TEST_CASE("what has no effect is refused, what is assumed is said") {
+  const TempDir dir;
+  const CellType& type = cell_type("enrnn");
+  const std::string W = dir.path + "/W.safetensors", X = dir.path + "/X.safetensors", Y = dir.path + "/Y.safetensors";
+  save_safetensors(X, {{{"x", random({5, 2, 3}, 1)}}, {}});
+  const auto answer = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all{"--input", X, "--output", Y};
+    all.insert(all.end(), more.begin(), more.end());
+    return run("apply", call(type, all), dir.path);
+  };
+  const Result random_start = answer({});
+  CHECK(random_start.code == 0);
+  CHECK(contains(random_start.err, "no --weights, so they are random, of --seed 1"));
+  CHECK(contains(random_start.err, "y (5, 2, 8)"));
+  CHECK(contains(answer({"--weights", ""}).err, "--weights: the name of the file is empty"));
+  CHECK(contains(answer({"--weights-out", W}).err, "--weights-out is written with --init-only only"));
+  REQUIRE(run("apply", call(type, {"--init-only", "--weights-out", W}), dir.path).code == 0);
+  TensorFile weights = load_safetensors(W);
+  std::erase_if(weights.tensors, [](const auto& t) { return t.first == "grown"; });
+  weights.tensors[0].second = Tensor::full(weights.tensors[0].second.shape(), NAN, DType::f64);
+  save_safetensors(W, weights);
+  const Result r = answer({"--weights", W});
+  CHECK(contains(r.err, "has no grown, which the cell does not train: its own values stay"));
+  CHECK(contains(r.err, "is NaN"));
+}
