@@ -2,8 +2,9 @@
 
 import os as _os
 
-from . import _reel
+from ._load import extension as _extension
 
+_reel = _extension()
 _reel._set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 
 from ._reel import *  # noqa: F401,F403,E402  ops, cells, Tensor

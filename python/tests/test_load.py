@@ -1,0 +1,44 @@
+"""Which of a wheel's extension modules a processor gets."""
+
+import pytest
+
+from reel._load import choose_level, processor_flags
+
+V2 = {"sse4_2", "popcnt"}
+V3 = V2 | {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"}
+V4 = V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+BOTH = ["x86-64-v3", "x86-64-v4"]
+
+
+@pytest.mark.parametrize(
+    "flags, there, highest, level",
+    [
+        (V4, BOTH, "", "x86-64-v4"),
+        (V3, BOTH, "", "x86-64-v3"),
+        (V4 - {"avx512vl"}, BOTH, "", "x86-64-v3"),
+        (V4, BOTH, "x86-64-v3", "x86-64-v3"),
+        (V4, ["x86-64-v3"], "", "x86-64-v3"),
+        (V3, BOTH, "x86-64-v4", "x86-64-v3"),
+    ],
+)
+def test_the_highest_level_that_runs(flags, there, highest, level):
+    assert choose_level(flags, there, highest) == level
+
+
+@pytest.mark.parametrize(
+    "flags, there, highest, words",
+    [
+        (V2, BOTH, "", "this processor cannot run"),
+        (V4 - {"avx2"}, BOTH, "", "this processor cannot run"),
+        (V3, ["x86-64-v4"], "", "this processor cannot run"),
+        (V4, ["x86-64-v4"], "x86-64-v3", "REEL_CPU_LEVEL=x86-64-v3 excludes"),
+        (V4, BOTH, "avx2", "REEL_CPU_LEVEL is 'avx2'; the levels are x86-64-v3, x86-64-v4"),
+    ],
+)
+def test_none_that_runs(flags, there, highest, words):
+    with pytest.raises(ImportError, match=words):
+        choose_level(flags, there, highest)
+
+
+def test_this_processor_has_flags():
+    assert "sse2" in processor_flags()
