@@ -16,6 +16,7 @@
 #include "bench/rates.h"
 #include "bench/work.h"
 #include "engine/core/parse.h"
+#include "tasks/app/denormals.h"
 #include "tasks/app/options.h"
 #include "tasks/app/run.h"
 #include "tasks/io/files.h"
@@ -302,6 +303,7 @@ int run(int argc, const char* const* argv) {
   add_device(options, device);
   options.flag("no-graph", no_graph, "on a GPU: run each step kernel by kernel, not as one CUDA graph", "Run");
   options.parse(argc, argv);
+  flush_denormals(true);  // as in training
   use_device(device);
 
   std::vector<int> threads;
