@@ -6,7 +6,6 @@ namespace reel::python {
 namespace {
 
 using namespace nb::literals;
-using Released = nb::call_guard<nb::gil_scoped_release>;
 using BinaryOp = Tensor (*)(Arg, Arg);
 
 Tensor add(Arg a, Arg b) { return a + b; }
@@ -33,7 +32,7 @@ nb::object apply_operator(const Tensor& self, nb::handle other) {
   const Arg a(self, where), b = number ? Arg(*number, where) : Arg(*tensor, where);
   Tensor y;
   {
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     y = reversed ? op(b, a) : op(a, b);
   }
   return nb::cast(std::move(y));

@@ -141,8 +141,10 @@ const char* numpy_name(DType dtype) { return numpy_names[static_cast<int>(dtype)
 std::optional<double> as_number(nb::handle x) noexcept {
   PyObject* const p = x.ptr();
   if (PyFloat_Check(p)) return PyFloat_AS_DOUBLE(p);
-  const bool scalar = PyObject_HasAttrString(p, "__array_interface__") && !PySequence_Check(p);  // of NumPy
-  if ((!PyLong_Check(p) && !scalar) || PyObject_HasAttrString(p, "__dlpack__")) return std::nullopt;
+  if (nb::isinstance<Tensor>(x)) return std::nullopt;
+  const bool whole = PyLong_CheckExact(p) || PyBool_Check(p);  // not asked for attributes: one that lacks is slow
+  const bool scalar = !whole && PyObject_HasAttrString(p, "__array_interface__") && !PySequence_Check(p);  // of NumPy
+  if (!whole && ((!PyLong_Check(p) && !scalar) || PyObject_HasAttrString(p, "__dlpack__"))) return std::nullopt;
   if (PyObject* const imaginary = scalar ? PyObject_GetAttrString(p, "imag") : nullptr) {
     const bool complex = PyComplex_Check(imaginary) || PyObject_IsTrue(imaginary) != 0;
     Py_DECREF(imaginary);
