@@ -66,6 +66,7 @@ using Released = nb::call_guard<GilRelease>;
 
 void bind_interrupt();
 void bind_tensor(nb::module_& m);
+void bind_array_api(nb::class_<Tensor>& tensor);
 void bind_indexing(nb::class_<Tensor>& tensor);
 void bind_elementwise(nb::module_& m, nb::class_<Tensor>& tensor);
 void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor);

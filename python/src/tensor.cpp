@@ -233,6 +233,7 @@ void bind_tensor(nb::module_& m) {
   tensor.attr("__array_priority__") = 1000;
   tensor.attr("__array_ufunc__") = nb::none();  // numpy_array + tensor is a tensor
   bind_indexing(tensor);
+  bind_array_api(tensor);
   bind_elementwise(m, tensor);
   bind_ops(m, tensor);
 
