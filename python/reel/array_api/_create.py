@@ -134,7 +134,7 @@ def eye(
     return on.cast(float32 if dtype is None else dtype)
 
 
-def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Grids of the coordinates in these vectors."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f'meshgrid: indexing is "xy" or "ij", got {indexing!r}')
@@ -153,7 +153,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
         view = [1] * len(arrays)
         view[axis] = x.size
         grids.append(_reel.expand(x.reshape(view), shape))
-    return grids
+    return tuple(grids)
 
 
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:

@@ -172,8 +172,8 @@ class _Info:
     def default_device(self) -> str:
         return "cpu"
 
-    def devices(self) -> list[str]:
-        return ["cpu"]
+    def devices(self) -> tuple[str, ...]:
+        return ("cpu",)
 
     def default_dtypes(self, *, device: str | None = None) -> dict[str, DType]:
         check_device(device)

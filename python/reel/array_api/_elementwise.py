@@ -127,6 +127,9 @@ greater_equal = _binary("greater_equal", _reel.greater_equal, *_REAL)
 logical_and = _binary("logical_and", _reel.logical_and, "bool")
 logical_or = _binary("logical_or", _reel.logical_or, "bool")
 logical_xor = _binary("logical_xor", _reel.logical_xor, "bool")
+bitwise_and = _binary("bitwise_and", _reel.logical_and, "bool")
+bitwise_or = _binary("bitwise_or", _reel.logical_or, "bool")
+bitwise_xor = _binary("bitwise_xor", _reel.logical_xor, "bool")
 
 
 def _log_of_sum(a: Tensor, b: Tensor) -> Tensor:

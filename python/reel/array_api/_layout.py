@@ -40,10 +40,10 @@ def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
     return _reel.expand(x, shape)
 
 
-def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
+def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """Tensors repeated to the shape that they broadcast to."""
     shape = broadcast_shapes(*(x.shape for x in arrays))
-    return [_reel.expand(x, shape) for x in arrays]
+    return tuple(_reel.expand(x, shape) for x in arrays)
 
 
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any, Callable
 
 from .. import _reel
@@ -18,6 +19,16 @@ def _over(op: Callable, x: Tensor, axis: Any, keepdims: builtins.bool) -> Tensor
     if axis == () or x.ndim == 0:
         return op(x.reshape((*x.shape, 1)), -1, False)
     return op(x, axis, keepdims)
+
+
+def _count(x: Tensor, axis: Any) -> int:
+    """How many elements go into one result."""
+    axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+    return math.prod(x.shape[a] for a in axes)
+
+
+def _nan(x: Tensor, axes: Any, keep: builtins.bool) -> Tensor:
+    return _reel.sum(x, axes, keep) * math.nan
 
 
 def _numeric(x: Tensor, name: str, *kinds: str) -> Tensor:
@@ -46,8 +57,9 @@ def _as(x: Tensor, name: str, dtype: DType | None) -> Tensor:
 
 
 def mean(x: Tensor, /, *, axis: int | tuple | None = None, keepdims: builtins.bool = False) -> Tensor:
-    """The mean over these axes, or all of them."""
-    return _over(_reel.mean, _numeric(x, "mean", "real floating", "complex floating"), axis, keepdims)
+    """The mean over these axes, or all of them; NaN of no elements."""
+    _numeric(x, "mean", "real floating", "complex floating")
+    return _over(_reel.mean if _count(x, axis) else _nan, x, axis, keepdims)
 
 
 def max(x: Tensor, /, *, axis: int | tuple | None = None, keepdims: builtins.bool = False) -> Tensor:
@@ -63,9 +75,11 @@ def min(x: Tensor, /, *, axis: int | tuple | None = None, keepdims: builtins.boo
 def var(
     x: Tensor, /, *, axis: int | tuple | None = None, correction: float = 0.0, keepdims: builtins.bool = False
 ) -> Tensor:
-    """The variance over these axes, or all of them."""
-    op = lambda x, axes, keep: _reel.var(x, axes, keep, correction)  # noqa: E731
-    return _over(op, _numeric(x, "var", "real floating"), axis, keepdims)
+    """The variance over these axes, or all of them; NaN where the correction leaves nothing to divide by."""
+    _numeric(x, "var", "real floating")
+    if _count(x, axis) <= correction:
+        return _over(_nan, x, axis, keepdims)
+    return _over(lambda x, axes, keep: _reel.var(x, axes, keep, correction), x, axis, keepdims)
 
 
 def std(
