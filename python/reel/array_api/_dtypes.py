@@ -7,6 +7,7 @@ import dataclasses
 import sys
 from typing import Any
 
+from .._create import tensor
 from .._reel import DType, Tensor
 
 bool = DType.boolean
@@ -110,8 +111,6 @@ def astype(x: Tensor, dtype: DType, /, *, copy: builtins.bool = True, device: st
 
 def copied(x: Tensor) -> Tensor:
     """A tensor with memory of its own."""
-    from .. import tensor
-
     return tensor(x, x.dtype)
 
 

@@ -159,13 +159,3 @@ def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor:
     """x1 where the condition holds, otherwise x2; shapes broadcast and dtypes promote."""
     a, b = both(x1, x2)
     return _reel.where(_check(condition, "where", "bool"), a, b)
-
-
-def count_nonzero(x: Tensor, /, *, axis: int | tuple | None = None, keepdims: Any = False) -> Tensor:
-    """The number of elements that are not 0, over these axes or all of them."""
-    from ._reduce import sum
-
-    on = x if x.dtype == bool else x != 0
-    return sum(on.cast(int32), axis=axis, keepdims=keepdims)
-
-

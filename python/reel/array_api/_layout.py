@@ -7,6 +7,7 @@ import math
 from typing import Any, Sequence
 
 from .. import _reel
+from .._create import tensor
 from .._reel import Tensor
 from ._dtypes import copied, result_type
 
@@ -142,13 +143,7 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
         return _reel.repeat(x, repeats, axis)
     counts = repeats.tolist() if repeats.size > 1 else [repeats.reshape(()).item()] * x.shape[axis]
     rows = [row for row, count in enumerate(counts) for _ in range(count)]
-    return _reel.index_select(x, axis, _indices(rows))
-
-
-def _indices(rows: list[int]) -> Tensor:
-    from .. import tensor
-
-    return tensor(rows, "i32") if rows else _reel.zeros(0, "i32")
+    return _reel.index_select(x, axis, tensor(rows, "i32"))
 
 
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:

@@ -8,8 +8,7 @@ from typing import Any, Callable
 
 from .. import _reel
 from .._reel import DType, Tensor
-from ._dtypes import bool, isdtype, result_type
-from ._elementwise import where
+from ._dtypes import bool, int32, isdtype, result_type
 
 
 def _over(op: Callable, x: Tensor, axis: Any, keepdims: builtins.bool) -> Tensor:
@@ -99,6 +98,12 @@ def any(x: Tensor, /, *, axis: int | tuple | None = None, keepdims: builtins.boo
     return _over(_reel.any, x if x.dtype == bool else x != 0, axis, keepdims)
 
 
+def count_nonzero(x: Tensor, /, *, axis: int | tuple | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The number of elements that are not 0, over these axes or all of them."""
+    on = x if x.dtype == bool else x != 0
+    return sum(on.cast(int32), axis=axis, keepdims=keepdims)
+
+
 def cumulative_sum(
     x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: builtins.bool = False
 ) -> Tensor:
@@ -164,4 +169,4 @@ def searchsorted(x1: Tensor, x2: Any, /, *, side: str = "left", sorter: Tensor |
     points = _reel.unsqueeze(x2 if isinstance(x2, Tensor) else _reel.full((), x2, x1.dtype), -1)
     dtype = result_type(x1, points)
     below = x1.cast(dtype) < points.cast(dtype) if side == "left" else x1.cast(dtype) <= points.cast(dtype)
-    return _reel.sum(where(below, 1, _reel.full((), 0, "i32")), -1)
+    return _reel.sum(below.cast(int32), -1)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Sequence
 
 from .. import _reel
 from .._reel import DType, Tensor
-from ._dtypes import int32, isdtype, result_type
+from ._dtypes import finfo, int32, isdtype, result_type
 from ._layout import _axes, broadcast_arrays, matrix_transpose
 from ._reduce import _over, sum
 
@@ -21,9 +21,6 @@ __all__ = (
 class EigResult(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
-
-
-EighResult = EigResult
 
 
 class QRResult(NamedTuple):
@@ -152,8 +149,6 @@ def matrix_norm(x: Tensor, /, *, keepdims: builtins.bool = False, ord: Any = "fr
 
 def matrix_rank(x: Tensor, /, *, rtol: Any = None) -> Tensor:
     """How many singular values are larger than rtol times the largest one."""
-    from ._dtypes import finfo
-
     s = svdvals(x)
     if rtol is None:
         rtol = max(x.shape[-2:]) * finfo(x).eps
