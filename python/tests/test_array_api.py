@@ -173,6 +173,9 @@ def test_linalg_and_fft():
     for order in (0, 1, 2, 3.5, np.inf, -np.inf):
         close(xp.linalg.vector_norm(y, axis=1, ord=order).numpy(), np.linalg.norm(b, order, 1))
     assert xp.linalg.matrix_rank(reel.ones((4, 3))).item() == 1
+    limits = np.array([1e-9, 0.5])
+    close(xp.linalg.pinv(x, rtol=reel.tensor(limits)).numpy(), np.linalg.pinv(a, limits), atol=1e-12)
+    close(xp.linalg.cholesky(x @ x.mT, upper=True).numpy(), np.linalg.cholesky(a @ a.swapaxes(1, 2)).swapaxes(1, 2))
     m, v = rng.integers(-9, 9, (2, 3, 4)), rng.integers(-9, 9, 4)
     big = xp.asarray(m, dtype=xp.int32)
     np.testing.assert_array_equal(xp.matmul(big, xp.asarray(v, dtype=xp.int32)).numpy(), m @ v)

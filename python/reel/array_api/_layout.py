@@ -141,7 +141,8 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
         x, axis = x.reshape(x.size), 0
     if isinstance(repeats, int):
         return _reel.repeat(x, repeats, axis)
-    counts = repeats.tolist() if repeats.size > 1 else [repeats.reshape(()).item()] * x.shape[axis]
+    n = x.shape[axis]
+    counts = repeats.tolist() if repeats.shape == (n,) else [repeats.reshape(()).item()] * n
     rows = [row for row, count in enumerate(counts) for _ in range(count)]
     return _reel.index_select(x, axis, tensor(rows, "i32"))
 

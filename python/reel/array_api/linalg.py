@@ -152,14 +152,13 @@ def matrix_rank(x: Tensor, /, *, rtol: Any = None) -> Tensor:
     s = svdvals(x)
     if rtol is None:
         rtol = max(x.shape[-2:]) * finfo(x).eps
-    limit = _reel.max(s, -1) * rtol
-    return _reel.sum((s > _reel.unsqueeze(limit, -1)).cast("i32"), -1)
+    return _reel.sum((s > _reel.unsqueeze(_reel.max(s, -1) * rtol, -1)).cast(int32), -1)
 
 
 def cholesky(x: Tensor, /, *, upper: builtins.bool = False) -> Tensor:
     """L with x = L L^H, or its conjugate transpose."""
     L = _reel.cholesky(x)
-    return matrix_transpose(_reel.conj(L) if isdtype(x.dtype, "complex floating") else L) if upper else L
+    return _adjoint(L) if upper else L
 
 
 def det(x: Tensor, /) -> Tensor:
@@ -178,8 +177,17 @@ def inv(x: Tensor, /) -> Tensor:
 
 
 def pinv(x: Tensor, /, *, rtol: Any = None) -> Tensor:
-    """The Moore-Penrose inverse of each matrix."""
-    return _reel.pinv(x, -1.0 if rtol is None else float(rtol))
+    """The Moore-Penrose inverse of each matrix; singular values up to rtol times the largest one count as 0."""
+    if not isinstance(rtol, Tensor):
+        return _reel.pinv(x, -1.0 if rtol is None else rtol)
+    U, S, Vh = _reel.svd(x)  # a limit for each matrix
+    keep = S > _reel.unsqueeze(_reel.max(S, -1) * rtol, -1)
+    inverse = _reel.where(keep, 1 / _reel.where(keep, S, 1.0), 0.0)
+    return _adjoint(Vh) @ (_reel.unsqueeze(inverse, -1) * _adjoint(U))
+
+
+def _adjoint(x: Tensor) -> Tensor:
+    return matrix_transpose(_reel.conj(x) if isdtype(x.dtype, "complex floating") else x)
 
 
 def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
