@@ -37,7 +37,7 @@ void bind_array_api(nb::class_<Tensor>& tensor) {
       .def("to_device", &to_device, "device"_a, nb::kw_only(), "stream"_a.none() = nb::none(),
            "The tensor itself, for \"cpu\"; ValueError for other devices.")
       .def_prop_ro("mT", [](Arg x) { return movedim(x, -1, -2); }, "The last two axes exchanged.")
-      .def("__index__", &index_of);
+      .def("__index__", &index_of, nb::sig("def __index__(self) -> int"));
 }
 
 }  // namespace reel::python
