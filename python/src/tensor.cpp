@@ -202,9 +202,17 @@ void bind_tensor(nb::module_& m) {
       .def(
           "__dlpack__",
           [](nb::handle self, const nb::kwargs& options) {
-            return nb::cast(exported<nb::array_api>(self)).attr("__dlpack__")(**options);
+            nb::object source = nb::borrow(self);
+            nb::dict rest;
+            for (const auto [key, value] : options) {
+              if (nb::cast<std::string>(key) != "copy")
+                rest[key] = value;
+              else if (value.is(Py_True))
+                source = nb::cast(imported(self, true));
+            }
+            return nb::cast(exported<nb::array_api>(source)).attr("__dlpack__")(**rest);
           },
-          "The elements as a DLPack capsule, which shares them.")
+          "The elements as a DLPack capsule, which shares them; with copy=True, a copy of them.")
       .def("__dlpack_device__", [](const Tensor&) { return nb::make_tuple(1, 0); })
       .def(
           "item", [](const Tensor& x) { return item(x, "item"); }, "The only element, as a Python number.")

@@ -30,6 +30,21 @@ def test_an_element_is_an_index():
         operator.index(reel.tensor([1, 2]))
 
 
+def test_a_negative_element_counts_from_the_end():
+    x = reel.tensor([[1, 2], [3, 4]])
+    assert x[reel.tensor(-1)].tolist() == [3, 4] and x[:, reel.tensor(-2)].tolist() == [1, 3]
+    with pytest.raises(IndexError, match="-3"):
+        x[reel.tensor(-3)]
+
+
+def test_dlpack_copies_on_request():
+    x = reel.ones(3)
+    shared, copied = np.from_dlpack(x), reel.array_api.from_dlpack(x, copy=True)
+    assert x.__dlpack__(copy=True) is not None and x.__dlpack__(copy=False) is not None
+    x.assign(reel.zeros(3))
+    assert shared.tolist() == [0, 0, 0] and copied.tolist() == [1, 1, 1]
+
+
 def test_code_that_knows_the_standard_only():
     def normalized(x):
         ns = x.__array_namespace__()
