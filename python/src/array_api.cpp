@@ -33,10 +33,12 @@ void bind_array_api(nb::class_<Tensor>& tensor) {
   tensor
       .def("__array_namespace__", &array_namespace, nb::kw_only(), "api_version"_a.none() = nb::none(),
            "reel.array_api, the functions of the Python array API standard.")
-      .def_prop_ro("device", [](const Tensor&) { return "cpu"; }, "Where the elements are: \"cpu\".")
+      .def_prop_ro(
+          "device", [](const Tensor&) { return "cpu"; }, "Where the elements are: \"cpu\".")
       .def("to_device", &to_device, "device"_a, nb::kw_only(), "stream"_a.none() = nb::none(),
            "The tensor itself, for \"cpu\"; ValueError for other devices.")
-      .def_prop_ro("mT", [](Arg x) { return movedim(x, -1, -2); }, "The last two axes exchanged.")
+      .def_prop_ro(
+          "mT", [](Arg x) { return movedim(x, -1, -2); }, "The last two axes exchanged.")
       .def("__index__", &index_of, nb::sig("def __index__(self) -> int"));
 }
 
