@@ -1,6 +1,6 @@
 """Milliseconds of processor time of a training step (forward, and gradient of the parameters) of LEM written in Python.
 
-lem.py T B N REPETITIONS prints the median. The same cell in C++ is examples/own_cell/lem.cpp.
+lem.py T B N REPETITIONS prints the median; bench_lem, the target of lem.cpp, does so in C++.
 """
 
 import statistics

@@ -18,8 +18,8 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str):
-    if name == "torch":  # imports PyTorch, so only when it is asked for
+    if name in ("torch", "array_api"):  # only when it is asked for, as reel.torch imports PyTorch
         import importlib
 
-        return importlib.import_module(".torch", __name__)
+        return importlib.import_module("." + name, __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,6 @@
 // Elementwise ops: the unary ones from the list of functors, the binary ones, and Python's operators.
+#include <cmath>
+
 #include "python/src/python.h"
 
 namespace reel::python {
@@ -6,7 +8,6 @@ namespace reel::python {
 namespace {
 
 using namespace nb::literals;
-using Released = nb::call_guard<nb::gil_scoped_release>;
 using BinaryOp = Tensor (*)(Arg, Arg);
 
 Tensor add(Arg a, Arg b) { return a + b; }
@@ -18,9 +19,32 @@ Tensor less_equal(Arg a, Arg b) { return a <= b; }
 Tensor greater(Arg a, Arg b) { return a > b; }
 Tensor greater_equal(Arg a, Arg b) { return a >= b; }
 Tensor product(Arg a, Arg b) { return matmul(a, b); }
-Tensor floor_divide(Arg a, Arg b) { return floor(a / b); }
 
-/// An operator of Python: a complex number takes the precision of the tensor, as a real one does.
+bool is_whole(const Arg& x) { return x.is_number() ? x.number() == std::floor(x.number()) : x->dtype() == DType::i32; }
+
+/// A function of floating elements, and of i32 by way of f64, which has all of its values.
+template <BinaryOp op>
+Tensor also_of_integers(Arg a, Arg b) {
+  if (!is_whole(a) || !is_whole(b)) return op(a, b);
+  const auto wide = [](const Arg& x) {
+    return x.is_number() ? Tensor::full({}, x.number(), DType::f64) : cast(x, DType::f64);
+  };
+  const Tensor left = wide(a), right = wide(b);
+  return cast(round({op({left, a.where}, {right, b.where}), a.where}), DType::i32);
+}
+Tensor floored_quotient(Arg a, Arg b) { return floor(a / b); }
+Tensor floor_divide(Arg a, Arg b) { return also_of_integers<floored_quotient>(a, b); }
+Tensor modulo(Arg a, Arg b) { return also_of_integers<reel::remainder>(a, b); }
+Tensor raise(Arg a, Arg b) { return also_of_integers<reel::pow>(a, b); }
+Tensor invert(Arg x) { return x->dtype() == DType::i32 ? affine(x, -1, -1) : logical_not(x); }
+
+/// An operand with the precision of the more precise one of both.
+Tensor promoted(const Tensor& x, DType other) {
+  const bool widens = is_differentiable(x.dtype()) && is_differentiable(other) && real_of(other) == DType::f64;
+  return widens ? cast(x, is_complex(x.dtype()) ? DType::c128 : DType::f64) : x;
+}
+
+/// An operator of Python. Precisions promote as NumPy's do; a complex number takes that of the tensor, as a real one.
 template <BinaryOp op, bool reversed = false>
 nb::object apply_operator(const Tensor& self, nb::handle other) {
   std::optional<Tensor> tensor;
@@ -30,10 +54,15 @@ nb::object apply_operator(const Tensor& self, nb::handle other) {
     tensor = cast(*tensor, complex_of(self.dtype()));
   if (!number && !tensor) return nb::borrow(Py_NotImplemented);
   const Loc where = here();
-  const Arg a(self, where), b = number ? Arg(*number, where) : Arg(*tensor, where);
+  Tensor left = self;
+  if (tensor && tensor->dtype() != self.dtype()) {
+    left = promoted(self, tensor->dtype());
+    tensor = promoted(*tensor, self.dtype());
+  }
+  const Arg a(left, where), b = number ? Arg(*number, where) : Arg(*tensor, where);
   Tensor y;
   {
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     y = reversed ? op(b, a) : op(a, b);
   }
   return nb::cast(std::move(y));
@@ -102,8 +131,8 @@ void bind_elementwise(nb::module_& m, nb::class_<Tensor>& tensor) {
   REEL_BOTH(mul, multiply)
   REEL_BOTH(truediv, divide)
   REEL_BOTH(floordiv, floor_divide)
-  REEL_BOTH(mod, reel::remainder)
-  REEL_BOTH(pow, reel::pow)
+  REEL_BOTH(mod, modulo)
+  REEL_BOTH(pow, raise)
   REEL_BOTH(matmul, product)
   REEL_BOTH(and, reel::logical_and)
   REEL_BOTH(or, reel::logical_or)
@@ -117,7 +146,7 @@ void bind_elementwise(nb::module_& m, nb::class_<Tensor>& tensor) {
   tensor.def("__neg__", [](Arg x) { return -x; });
   tensor.def("__pos__", [](const Tensor& x) { return x; });
   tensor.def("__abs__", [](Arg x) { return abs(x); });
-  tensor.def("__invert__", [](Arg x) { return logical_not(x); });
+  tensor.def("__invert__", &invert);
 }
 
 }  // namespace reel::python

@@ -67,6 +67,10 @@ Tensor indexed(const Tensor& x, nb::handle key) {
       if (!index || index->dtype() != DType::i32)
         refuse(x, "an index is an integer, a slice, None, ... or an i32 tensor. Hint: where() for a condition");
       if (std::exchange(selected, true)) refuse(x, "one tensor of indices at most. Hint: take_along, pick");
+      if (index->rank() == 0 && index->concrete() && *index->data_as<std::int32_t>() < 0) {  // from the end
+        y = element(y, axis, *index->data_as<std::int32_t>(), where);
+        continue;
+      }
       y = index_select({y, where}, axis, {*index, where});
       axis += index->rank();
     }

@@ -6,8 +6,6 @@ namespace reel::python {
 using namespace nb::literals;
 
 namespace {
-using Released = nb::call_guard<nb::gil_scoped_release>;
-
 /// Declares an op of a matrix whose result has these fields.
 template <class F>
 void bind_fields(nb::module_& m, const char* name, const char* result, const char* fields, F f) {
@@ -20,7 +18,7 @@ void bind_fields(nb::module_& m, const char* name, const char* result, const cha
       [f, type = type.release()](Arg A) {  // the module keeps the type
         Tensors parts;
         {
-          const nb::gil_scoped_release released;
+          const GilRelease released;
           parts = f(A);
         }
         return type(*nb::tuple(nb::cast(parts)));

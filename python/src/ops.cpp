@@ -6,8 +6,6 @@ namespace reel::python {
 using namespace nb::literals;
 
 namespace {
-using Released = nb::call_guard<nb::gil_scoped_release>;
-
 /// Declares an op both as a function and as a method of Tensor.
 template <class F, class... Extra>
 void both(nb::module_& m, nb::class_<Tensor>& tensor, const char* name, F f, const Extra&... extra) {

@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "engine/autodiff/tape.h"
 #include "ops/ops.h"
 
 namespace nb = nanobind;
@@ -49,8 +50,23 @@ class Interruptible {
   nb::gil_scoped_release gil_;
 };
 
+/// Releases the GIL for an op, but not while a step is traced, which computes nothing.
+class GilRelease {
+ public:
+  GilRelease() {
+    if (const Tape* tape = Tape::current(); !tape || tape->mode() == Tape::Mode::eager) gil_.emplace();
+  }
+  GilRelease(const GilRelease&) = delete;
+  GilRelease& operator=(const GilRelease&) = delete;
+
+ private:
+  std::optional<nb::gil_scoped_release> gil_;
+};
+using Released = nb::call_guard<GilRelease>;
+
 void bind_interrupt();
 void bind_tensor(nb::module_& m);
+void bind_array_api(nb::class_<Tensor>& tensor);
 void bind_indexing(nb::class_<Tensor>& tensor);
 void bind_elementwise(nb::module_& m, nb::class_<Tensor>& tensor);
 void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor);

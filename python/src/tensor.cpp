@@ -141,8 +141,10 @@ const char* numpy_name(DType dtype) { return numpy_names[static_cast<int>(dtype)
 std::optional<double> as_number(nb::handle x) noexcept {
   PyObject* const p = x.ptr();
   if (PyFloat_Check(p)) return PyFloat_AS_DOUBLE(p);
-  const bool scalar = PyObject_HasAttrString(p, "__array_interface__") && !PySequence_Check(p);  // of NumPy
-  if ((!PyLong_Check(p) && !scalar) || PyObject_HasAttrString(p, "__dlpack__")) return std::nullopt;
+  if (nb::isinstance<Tensor>(x)) return std::nullopt;
+  const bool whole = PyLong_CheckExact(p) || PyBool_Check(p);  // not asked for attributes: one that lacks is slow
+  const bool scalar = !whole && PyObject_HasAttrString(p, "__array_interface__") && !PySequence_Check(p);  // of NumPy
+  if (!whole && ((!PyLong_Check(p) && !scalar) || PyObject_HasAttrString(p, "__dlpack__"))) return std::nullopt;
   if (PyObject* const imaginary = scalar ? PyObject_GetAttrString(p, "imag") : nullptr) {
     const bool complex = PyComplex_Check(imaginary) || PyObject_IsTrue(imaginary) != 0;
     Py_DECREF(imaginary);
@@ -200,9 +202,17 @@ void bind_tensor(nb::module_& m) {
       .def(
           "__dlpack__",
           [](nb::handle self, const nb::kwargs& options) {
-            return nb::cast(exported<nb::array_api>(self)).attr("__dlpack__")(**options);
+            nb::object source = nb::borrow(self);
+            nb::dict rest;
+            for (const auto [key, value] : options) {
+              if (nb::cast<std::string>(key) != "copy")
+                rest[key] = value;
+              else if (value.is(Py_True))
+                source = nb::cast(imported(self, true));
+            }
+            return nb::cast(exported<nb::array_api>(source)).attr("__dlpack__")(**rest);
           },
-          "The elements as a DLPack capsule, which shares them.")
+          "The elements as a DLPack capsule, which shares them; with copy=True, a copy of them.")
       .def("__dlpack_device__", [](const Tensor&) { return nb::make_tuple(1, 0); })
       .def(
           "item", [](const Tensor& x) { return item(x, "item"); }, "The only element, as a Python number.")
@@ -231,6 +241,7 @@ void bind_tensor(nb::module_& m) {
   tensor.attr("__array_priority__") = 1000;
   tensor.attr("__array_ufunc__") = nb::none();  // numpy_array + tensor is a tensor
   bind_indexing(tensor);
+  bind_array_api(tensor);
   bind_elementwise(m, tensor);
   bind_ops(m, tensor);
 

@@ -1,4 +1,4 @@
-"""The package as a whole: import time, threads, the README's example."""
+"""The package as a whole: import time, threads, the examples of its pages."""
 
 import re
 import subprocess
@@ -26,15 +26,16 @@ def test_import_is_fast_and_light():
     assert min(float(r[0]) for r in runs) < 0.3 and runs[0][1:] == ["False", "False"]
 
 
-def test_the_examples_of_the_readme_run():
-    text = (PYTHON / "README.md").read_text()
+@pytest.mark.parametrize("page", ["README.md", "../docs/array-api.md"])
+def test_the_examples_of_the_docs_run(page):
+    text = (PYTHON / page).read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.S)
     assert blocks
     scope = {}
     for block in blocks:
         if "torch" in block:
             pytest.importorskip("torch", reason="PyTorch is not installed, so its example is not run")
-        exec(compile(block, "README.md", "exec"), scope)
+        exec(compile(block, page, "exec"), scope)
 
 
 def test_a_scan_releases_the_interpreter():
