@@ -11,7 +11,13 @@ from ._reel import *  # noqa: F401,F403,E402  ops, cells, Tensor
 from ._reel import Error, OutOfMemory, SettingError, DType, Tensor, from_dlpack  # noqa: E402
 from ._autodiff import grad, value_and_grad, vjp  # noqa: E402
 from ._create import asarray, tensor  # noqa: E402
+from ._files import load_metadata, load_safetensors, save_safetensors  # noqa: E402
+from ._metrics import Metrics  # noqa: E402
+from ._model import Model  # noqa: E402
+from ._run import Run  # noqa: E402
 from ._scan import scan, unroll  # noqa: E402
+from ._train import History, train  # noqa: E402
+from . import optim  # noqa: E402
 
 f32, f64, c64, c128, i32, bool_ = DType.f32, DType.f64, DType.c64, DType.c128, DType.i32, DType.boolean
 __version__ = "0.1.0"

@@ -2,8 +2,7 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 
-#include "cells/cell.h"
-#include "python/src/python.h"
+#include "python/src/parameters.h"
 
 namespace reel::python {
 
@@ -11,85 +10,36 @@ using namespace nb::literals;
 
 namespace {
 
-using Values = std::map<std::string, Tensor>;
-
-struct PyCell {
-  std::string name;
-  std::unique_ptr<Cell> cell;
-  DType dtype;
-
-  Tensors state_or_initial(const std::optional<Tensors>& state, const Tensor& batch_of, int axis) const {
-    if (state) {
-      check_state(*state, batch_of.rank() > axis ? batch_of.dim(axis) : 0);
-      return *state;
-    }
-    return cell->initial(batch_of.dim(axis));
-  }
-  void check_state(const Tensors& state, std::int64_t batch) const {
-    const std::vector<State> expected = cell->states();
-    if (state.size() != expected.size())
-      fail(name.c_str(), here(), "the state is {} tensors, got {}", expected.size(), state.size());
-    for (std::size_t i = 0; i < state.size(); ++i) {
-      const Spec wanted{expected[i].complex ? complex_of(dtype) : dtype, {batch, expected[i].width}, &backend()};
-      if (!(state[i].spec() == wanted))
-        fail(name.c_str(), here(), "state {} ({}) must be {}, got {}", i, expected[i].name, wanted.str(),
-             state[i].spec().str());
-    }
-  }
-  void check_input(const Tensor& x, int rank, const char* shape) const {
-    if (x.rank() != rank || x.dim(-1) != cell->input || x.dtype() != dtype)
-      fail(name.c_str(), here(), "the input must be {} {} with i = {}, got {}", name_of(dtype), shape, cell->input,
-           x.spec().str());
-  }
-
-  /// Runs `f` with these values in place of the cell's parameters: f is traced, and its consts are replaced.
-  Tensors with(const Values& parameters, const Tensors& in, const Function& f, const Loc& where) const {
-    std::map<std::uint64_t, Tensor> by_id;
-    for (const auto& [key, value] : parameters) {
-      const auto& own = cell->parameters();
-      const auto found = std::find_if(own.begin(), own.end(), [&](const Parameter& p) { return p.name == key; });
-      if (found == own.end()) fail(name.c_str(), where, "no parameter is called \"{}\"", key);
-      if (!(found->value.spec() == value.spec()))
-        fail(name.c_str(), where, "parameter {} is {}, got {}", key, found->value.spec().str(), value.spec().str());
-      by_id[found->value.id()] = value;
-    }
-    if (parameters.empty()) return f(in);
-    std::vector<Spec> specs;
-    for (const Tensor& t : in) specs.push_back(t.spec());
-    Traced traced = trace(specs, f);
-    for (Tensor& c : traced.consts) {
-      if (const auto found = by_id.find(c.id()); found != by_id.end()) c = found->second;
-    }
-    return eval(traced.program, in, traced.consts);
-  }
-};
-
-std::string text_of(nb::handle value) {
-  if (PyBool_Check(value.ptr())) return nb::cast<bool>(value) ? "on" : "off";
-  return nb::cast<std::string>(nb::str(value));
+Tensors with(const PyCell& c, const std::optional<Values>& parameters, const Tensors& in, const Function& f,
+             const Loc& where) {
+  return with_values(c.name, c.cell->parameters(), parameters.value_or(Values()), in, f, where);
 }
 
-/// ". Hint: its settings are width, depth"
-std::string known(const CellType& type) {
-  std::string text;
-  for (const Setting& s : type.settings) text += (text.empty() ? ". Hint: its settings are " : ", ") + s.name;
-  return text;
+void check_state(const PyCell& c, const Tensors& state, std::int64_t batch) {
+  const std::vector<State> expected = c.cell->states();
+  if (state.size() != expected.size())
+    fail(c.name.c_str(), here(), "the state is {} tensors, got {}", expected.size(), state.size());
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    const Spec wanted{expected[i].complex ? complex_of(c.dtype) : c.dtype, {batch, expected[i].width}, &backend()};
+    if (!(state[i].spec() == wanted))
+      fail(c.name.c_str(), here(), "state {} ({}) must be {}, got {}", i, expected[i].name, wanted.str(),
+           state[i].spec().str());
+  }
+}
+
+void check_input(const PyCell& c, const Tensor& x, int rank, const char* shape) {
+  if (x.rank() != rank || x.dim(-1) != c.cell->input || x.dtype() != c.dtype)
+    fail(c.name.c_str(), here(), "the input must be {} {} with i = {}, got {}", name_of(c.dtype), shape, c.cell->input,
+         x.spec().str());
 }
 
 PyCell make_cell(const std::string& name, std::int64_t input_size, std::int64_t hidden_size, std::uint64_t seed,
                  DTypeLike dtype, const nb::kwargs& settings) {
   if (!is_floating(dtype.value)) fail("cell", here(), "dtype is f32 or f64, got {}", name_of(dtype.value));
   const CellType& type = cell_type(name);
-  std::map<std::string, std::string> given;
-  for (const auto [key, value] : settings) {
-    const auto setting = nb::cast<std::string>(key);
-    const auto same = [&](const Setting& s) { return s.name == setting; };
-    if (std::none_of(type.settings.begin(), type.settings.end(), same))
-      throw SettingError(name + "." + setting, fmt::format("the cell {} has no such setting{}", name, known(type)));
-    given[setting] = text_of(value);
-  }
+  const Settings given(name, type.settings, settings_of(type, settings));
   Init init(seed, dtype.value);
-  return {name, type.make(input_size, hidden_size, Settings(name, type.settings, given), init), dtype.value};
+  return {name, type.make(input_size, hidden_size, given, init), dtype.value};
 }
 
 nb::dict cells() {
@@ -116,9 +66,10 @@ nb::dict cells() {
 
 std::pair<Tensor, Tensors> run(const PyCell& c, const Tensor& xs, const std::optional<Tensors>& state,
                                const std::optional<Values>& parameters, bool reverse, std::int64_t checkpoint_every) {
-  c.check_input(xs, 3, "[T, B, i]");
+  check_input(c, xs, 3, "[T, B, i]");
   const Loc where = here();
-  Tensors in = c.state_or_initial(state, xs, 1);
+  if (state) check_state(c, *state, xs.dim(1));
+  Tensors in = state ? *state : c.cell->initial(xs.dim(1));
   const bool given = state.has_value();
   const ScanOptions options{.reverse = reverse, .checkpoint_every = checkpoint_every};
   const Function whole = [&](const Tensors& arguments) {
@@ -130,28 +81,19 @@ std::pair<Tensor, Tensors> run(const PyCell& c, const Tensor& xs, const std::opt
     return out;
   };
   in.push_back(xs);
-  const Values values = parameters.value_or(Values());
   const Interruptible released;
-  const Tensors out = c.with(values, in, whole, where);
+  const Tensors out = with(c, parameters, in, whole, where);
   return {out[0], {out.begin() + 1, out.end()}};
 }
 
 Tensors step(const PyCell& c, const Tensors& state, const Tensor& x, const std::optional<Values>& parameters) {
   if (!c.cell->recurrent()) fail(c.name.c_str(), here(), "this cell processes a whole sequence at once. Hint: run()");
-  c.check_input(x, 2, "[B, i]");
-  c.check_state(state, x.dim(0));
+  check_input(c, x, 2, "[B, i]");
+  check_state(c, state, x.dim(0));
   Tensors in = state;
   in.push_back(x);
   const auto one = [&](const Tensors& a) { return c.cell->step(Tensors(a.begin(), a.end() - 1), a.back()); };
-  return c.with(parameters.value_or(Values()), in, one, here());
-}
-
-nb::dict parameters(const PyCell& c, bool trained) {
-  nb::dict out;
-  for (const Parameter& p : c.cell->parameters()) {
-    if (p.trained == trained) out[p.name.c_str()] = p.value;
-  }
-  return out;
+  return with(c, parameters, in, one, here());
 }
 
 }  // namespace
@@ -179,11 +121,11 @@ void bind_cells(nb::module_& m) {
           nb::sig("def states(self) -> list[tuple[str, int, bool]]"),
           "Name, width, and whether it is complex, of each tensor of the state; each is [B, width].")
       .def(
-          "parameters", [](const PyCell& c) { return parameters(c, true); },
+          "parameters", [](const PyCell& c) { return by_name(c.cell->parameters(), true); },
           nb::sig("def parameters(self) -> dict[str, Tensor]"),
           "The trained parameters by name. Tensor.assign() changes them.")
       .def(
-          "constants", [](const PyCell& c) { return parameters(c, false); },
+          "constants", [](const PyCell& c) { return by_name(c.cell->parameters(), false); },
           nb::sig("def constants(self) -> dict[str, Tensor]"), "The parameters that are not trained.")
       .def(
           "initial",
@@ -198,7 +140,7 @@ void bind_cells(nb::module_& m) {
       .def(
           "output",
           [](const PyCell& c, const Tensors& state) {
-            c.check_state(state, state.empty() || state[0].rank() == 0 ? 0 : state[0].dim(0));
+            check_state(c, state, state.empty() || state[0].rank() == 0 ? 0 : state[0].dim(0));
             return c.cell->output(state);
           },
           "state"_a, "The output that belongs to a state, [B, output_size].")

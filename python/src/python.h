@@ -76,6 +76,9 @@ void bind_losses(nb::module_& m);
 void bind_autodiff(nb::module_& m);
 void bind_scan(nb::module_& m);
 void bind_cells(nb::module_& m);
+void bind_models(nb::module_& m);
+void bind_optimizers(nb::module_& m);
+void bind_files(nb::module_& m);
 
 }  // namespace reel::python
 

@@ -56,6 +56,8 @@ class Model {
   }
   /// The cells from bottom to top, each with its input [T, B, width] when the model reads x.
   std::vector<std::pair<const Cell*, Tensor>> layers(const Tensor& x) const;
+  /// The cells from bottom to top.
+  const std::vector<std::unique_ptr<Cell>>& cells() const { return cells_; }
   const std::vector<Parameter>& parameters() const { return parameters_; }
   /// The device of the parameters.
   Backend& device() const { return parameters_.front().value.backend(); }

@@ -1,0 +1,32 @@
+"""Tensors in safetensors files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Mapping
+
+from . import _reel
+from ._reel import Tensor
+
+
+def load_safetensors(path: str | os.PathLike) -> dict[str, Tensor]:
+    """The tensors of a safetensors file by name, in its order.
+
+    Reel's own files have a checksum, which is verified. Throws Error with the path and the cause for any damage.
+    """
+    return _reel._load_safetensors(os.fspath(path))[0]
+
+
+def save_safetensors(
+    path: str | os.PathLike, tensors: Mapping[str, Any], metadata: Mapping[str, str] | None = None
+) -> None:
+    """Writes tensors, or arrays of NumPy or PyTorch, to a safetensors file, which is replaced as a whole.
+
+    Throws Error when the disk refuses or a dtype is not one of Reel's; then the old file stays.
+    """
+    _reel._save_safetensors(os.fspath(path), dict(tensors), dict(metadata or {}))
+
+
+def load_metadata(path: str | os.PathLike) -> dict[str, str]:
+    """The texts in the header of a safetensors file, such as the step of a run's best parameters."""
+    return _reel._load_safetensors(os.fspath(path))[1]

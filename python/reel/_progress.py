@@ -1,0 +1,46 @@
+"""What a training loop shows meanwhile, on stderr: a line that moves on a terminal, and one for each validation."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+
+
+class Progress:
+    """`steps` is how many updates there will be, None where that is not known."""
+
+    def __init__(self, on: bool, first: int, steps: int | None) -> None:
+        self._on, self._live = on, on and sys.stderr.isatty()
+        self._first, self._end = first, None if steps is None else first + steps
+        self._start = self._shown = time.monotonic()
+
+    def update(self, step: int, loss: float) -> None:
+        """Shows the latest update, ten times a second at most."""
+        now = time.monotonic()
+        if not self._live or now - self._shown < 0.1:
+            return
+        self._shown = now
+        rate = (step - self._first) / (now - self._start)
+        text = f"{step}{'' if self._end is None else f'/{self._end}'}  loss {loss:.3g}  {rate:.3g} steps/s"
+        if self._end is not None and rate > 0:
+            text += f"  {(self._end - step) / rate:.0f} s left"
+        self._write("\r\033[K" + text[: shutil.get_terminal_size().columns - 1])
+
+    def validated(self, row: dict[str, float]) -> None:
+        """Shows the numbers of a row of metrics that are known."""
+        if not self._on:
+            return
+        names = ("train_loss", "valid_loss", "accuracy")
+        known = "  ".join(f"{name} {row[name]:.4g}" for name in names if row.get(name, row["step"] * 0) == row.get(name))
+        self._write(("\r\033[K" if self._live else "") + f"step {row['step']}  {known}\n")
+
+    def done(self) -> None:
+        """Ends the line that moves."""
+        if self._live:
+            self._write("\r\033[K")
+
+    @staticmethod
+    def _write(text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()

@@ -1,0 +1,216 @@
+"""Run folders, as the programs of Reel and reel.train() write them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any, Mapping
+
+from . import _metrics, _reel
+from ._files import load_safetensors, save_safetensors
+from ._metrics import Metrics
+from ._model import Model
+from ._reel import Error, Tensor
+
+CONFIG, METRICS, RECORD = "config.toml", "metrics.csv", "run.json"
+BEST, CHECKPOINT = "best.safetensors", "checkpoint.safetensors"
+# Which of the programs' tasks have outputs at every step; the others have a model of their own.
+_EVERY_STEP = {
+    **dict.fromkeys(("copying", "charlm", "denoising", "music", "paths", "speech"), True),
+    **dict.fromkeys(("adding", "mnist"), False),
+}
+
+
+class Run:
+    """A folder that a program of Reel or reel.train() has written. Files are read when they are asked for.
+
+    Throws Error when the folder holds no run; its members do when a file is missing or damaged.
+    """
+
+    def __init__(self, path: str | os.PathLike) -> None:
+        self.path = os.fspath(path)
+        if not os.path.isdir(self.path):
+            raise Error(f"[{self.path}] is not a folder. Hint: programs write runs/TASK-CELL-DATE, or what --out says")
+        if not self._has(CONFIG):
+            raise Error(f"[{self.path}] is not the folder of a run: no {CONFIG}")
+
+    @classmethod
+    def create(cls, path: str | os.PathLike, config: Mapping[str, Any] | None = None) -> Run:
+        """Makes the folder of a new run with its config.toml, of text, numbers, booleans and dicts of them.
+
+        Throws Error when it holds a run or cannot be written.
+        """
+        folder = os.fspath(path)
+        try:
+            os.makedirs(folder, exist_ok=True)
+            for name in (CONFIG, METRICS, CHECKPOINT):
+                if os.path.lexists(os.path.join(folder, name)):
+                    raise Error(f"[{folder}] holds a run already: {name}. Hint: another folder")
+        except OSError as e:
+            raise Error(f"[{folder}] cannot be made: {e.strerror}") from None
+        _reel._write_atomically(os.path.join(folder, CONFIG), _toml(config or {}))
+        run = cls(folder)
+        run.write_metrics(Metrics())
+        return run
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The options of the run, from config.toml; the cell's settings are in a dict of its name."""
+        try:
+            import tomllib
+        except ImportError:  # Python 3.10
+            import tomli as tomllib
+        try:
+            return tomllib.loads(self._read(CONFIG))
+        except tomllib.TOMLDecodeError as e:
+            raise Error(f"[{self._file(CONFIG)}] is damaged: {e}") from None
+
+    @property
+    def metrics(self) -> Metrics:
+        """metrics.csv as lists by column, a row for each validation; .to_pandas() makes a DataFrame."""
+        return _metrics.parse(self._file(METRICS), self._read(METRICS))
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """run.json, which is written at the end: task, cell, parameters, losses, speed, version, command and others."""
+        try:
+            found = json.loads(self._read(RECORD, "it is written when the run ends"))
+        except ValueError as e:
+            raise Error(f"[{self._file(RECORD)}] is damaged: {e}") from None
+        if not isinstance(found, dict):
+            raise Error(f"[{self._file(RECORD)}] is damaged: it is no JSON object")
+        return found
+
+    def best(self) -> dict[str, Tensor]:
+        """The parameters with the lowest validation loss, by name; programs keep them for tasks with a test set."""
+        self._require(BEST, "programs write it for tasks with a test set only; checkpoint() has the last parameters")
+        return load_safetensors(self._file(BEST))
+
+    def checkpoint(self) -> dict[str, Tensor]:
+        """The last parameters of a program's run, and what its optimiser and its carried states need to go on."""
+        self._require(CHECKPOINT, "reel.train() writes none; best() has the parameters")
+        return load_safetensors(self._file(CHECKPOINT))
+
+    def model(self, which: str | None = None, **changes: Any) -> Model:
+        """The trained model, made of config and weights: which is "best" or "checkpoint", by default the best if there.
+
+        `changes` are arguments of Model that the folder does not tell or tells wrong. With every_step=None, the folder
+        says whether outputs are at every step. Throws Error for a task whose model is no stack of cells (bAbI), and for
+        weights that do not fit.
+        """
+        config = self.config
+        if which not in (None, "best", "checkpoint"):
+            raise Error(f'[run] which is "best" or "checkpoint", got {which!r}')
+        which = which or ("best" if self._has(BEST) else "checkpoint")
+        weights = self.best() if which == "best" else self.checkpoint()
+        path = self._file(BEST if which == "best" else CHECKPOINT)
+        if "cell" not in config:
+            raise Error(f"[{self._file(CONFIG)}] names no cell, so no model is made. Hint: best(), checkpoint()")
+        if "head.V" not in weights or not any(n.startswith(("cell.", "cell1.")) for n in weights):
+            raise Error(
+                f"[{path}] has weights of a model that is no stack of cells with a head: {', '.join(list(weights)[:4])}"
+                ", .... Hint: best() or checkpoint() has the tensors, and reel.cell() the cells"
+            )
+        names = ("cell", "hidden", "layers", "dropout", "input", "seed", "dtype")
+        options: dict[str, Any] = {name: config[name] for name in names if name in config}
+        options["checkpoint_every"] = config.get("checkpoint-every", 0)
+        options["outputs"] = weights["head.V"].shape[0]
+        settings = {f"{config['cell']}.{k}": v for k, v in config.get(config["cell"], {}).items()}
+        if "embedding" in weights:
+            options["vocabulary"], options["embedding"] = weights["embedding"].shape
+        else:
+            width = _input_size(config["cell"], options.get("hidden", 128), settings, weights)
+            options["vocabulary" if options.get("input") == "one-hot" and "inputs" not in config else "inputs"] = width
+        if {"inputs", "vocabulary"} & changes.keys():
+            options = {k: v for k, v in options.items() if k not in ("inputs", "vocabulary")}
+        if "every_step" not in changes:
+            options["every_step"] = self._every_step(config)
+        model = Model(**{**options, **settings, **changes})
+        model._take(weights, path)
+        return model
+
+    def _every_step(self, config: Mapping[str, Any]) -> bool:
+        if "every-step" in config:
+            return config["every-step"]
+        task = self.record.get("task") if self._has(RECORD) else None
+        if task not in _EVERY_STEP:
+            said = f"the task is {task!r}" if task else f"there is no {RECORD} yet"
+            raise Error(
+                f"[{self.path}] does not tell whether outputs are at every step: {said}. "
+                "Hint: model(every_step=True), or False"
+            )
+        return _EVERY_STEP[task]
+
+    def write_metrics(self, metrics: Metrics) -> None:
+        """Replaces metrics.csv."""
+        _reel._write_atomically(self._file(METRICS), _metrics.text_of(metrics))
+
+    def write_best(self, parameters: Mapping[str, Tensor], step: int, valid_loss: float) -> None:
+        """Replaces best.safetensors by the parameters of a validation."""
+        save_safetensors(self._file(BEST), parameters, {"step": str(step), "valid_loss": repr(valid_loss)})
+
+    def write_record(self, record: Mapping[str, Any]) -> None:
+        """Replaces run.json; NaN becomes null."""
+        plain = {k: None if isinstance(v, float) and v != v else v for k, v in record.items()}
+        _reel._write_atomically(self._file(RECORD), json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
+
+    def _file(self, name: str) -> str:
+        return os.path.join(self.path, name)
+
+    def _has(self, name: str) -> bool:
+        return os.path.exists(self._file(name))
+
+    def _require(self, name: str, hint: str) -> None:
+        if not self._has(name):
+            raise Error(f"[{self._file(name)}] is not there. Hint: {hint}")
+
+    def _read(self, name: str, hint: str = "the folder is damaged or not that of a run") -> str:
+        self._require(name, hint)
+        try:
+            return Path(self._file(name)).read_bytes().decode()
+        except OSError as e:
+            raise Error(f"[{self._file(name)}] cannot be read: {e.strerror}") from None
+        except UnicodeDecodeError:
+            raise Error(f"[{self._file(name)}] is damaged: it is no UTF-8 text") from None
+
+    def __repr__(self) -> str:
+        return f"Run({self.path!r})"
+
+
+def _input_size(cell: str, hidden: int, settings: Mapping[str, Any], weights: Mapping[str, Tensor]) -> int:
+    """The width of the first cell's input: shapes of its weights grow with it, and two small cells show how."""
+    one, two = ({**c.parameters(), **c.constants()} for c in (_reel.cell(cell, i, hidden, **settings) for i in (1, 2)))
+    for name, first in one.items():
+        found = weights.get("cell." + name, weights.get("cell1." + name))
+        if found is None or name not in two or found.ndim != first.ndim:
+            continue
+        for a, b, size in zip(first.shape, two[name].shape, found.shape):
+            if a != b:
+                return 1 + (size - a) // (b - a)
+    return hidden
+
+
+def _toml(config: Mapping[str, Any]) -> str:
+    tables = {k: v for k, v in config.items() if isinstance(v, Mapping)}
+    lines = [_toml_line(k, v) for k, v in config.items() if k not in tables]
+    for name, table in tables.items():
+        lines += ["", f"[{_toml_key(name)}]", *(_toml_line(k, v) for k, v in table.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _toml_key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key)
+
+
+def _toml_line(key: str, value: Any) -> str:
+    if isinstance(value, bool):
+        text = "true" if value else "false"
+    elif isinstance(value, str):
+        text = json.dumps(value).replace("\x7f", "\\u007f")
+    elif isinstance(value, (int, float)):
+        text = repr(value)
+    else:
+        raise Error(f"[{CONFIG}] {key} must be text, a number or a boolean, got {type(value).__name__}")
+    return f"{_toml_key(key)} = {text}"

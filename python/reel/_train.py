@@ -1,0 +1,305 @@
+"""A training loop: batches, gradients, updates, validation, and what is left of it."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from typing import Any, Callable, Iterable, Iterator, Mapping
+
+from . import _reel
+from ._autodiff import value_and_grad
+from ._create import asarray, tensor
+from ._metrics import Metrics
+from ._model import Model
+from ._progress import Progress
+from ._reel import Error, Tensor
+from ._run import Run
+from .optim import Optimizer, RMSprop
+
+
+class History:
+    """What train() returns.
+
+    losses: that of each update. metrics: a row for each validation, see Metrics. steps: the updates made. best, best_step
+    and best_loss: the parameters with the lowest validation loss, None without validation. stopped: "steps", "batches"
+    when these ran out, "patience" or "interrupted". seconds: how long it took.
+    """
+
+    def __init__(self) -> None:
+        self.losses: list[float] = []
+        self.metrics = Metrics()
+        self.steps = 0
+        self.best: dict[str, Tensor] | None = None
+        self.best_step: int | None = None
+        self.best_loss = math.inf
+        self.stopped = "steps"
+        self.seconds = 0.0
+
+    def to_pandas(self) -> Any:
+        """The metrics as a pandas.DataFrame."""
+        return self.metrics.to_pandas()
+
+    def __repr__(self) -> str:
+        last = f", last loss {self.losses[-1]:.4g}" if self.losses else ""
+        best = "" if self.best_step is None else f", valid_loss {self.best_loss:.4g} at step {self.best_step}"
+        return f"History(steps={self.steps}, stopped={self.stopped!r}, seconds={self.seconds:.1f}{last}{best})"
+
+
+class _Learner:
+    """A model or a dict of parameters, with the loss of a batch."""
+
+    def __init__(self, model: Any, loss: Callable, accuracy: Callable | None, carry: bool) -> None:
+        self.model = model if isinstance(model, Model) else None
+        if self.model is None and not isinstance(model, Mapping):
+            raise Error(f"[train] a Model or a dict of tensors is expected, got {type(model).__name__}")
+        if carry and self.model is None:
+            raise Error("[train] carry is for a Model. Hint: keep states of your own in the batches")
+        self.parameters = dict(model) if self.model is None else self.model.parameters()
+        self.loss, self.accuracy, self.carry = loss, accuracy, carry
+        self.state: Any = ()
+        self._differentiated = value_and_grad(self._objective, has_aux=True)
+
+    def everything(self) -> dict[str, Tensor]:
+        """All that a file of parameters has."""
+        return {**self.parameters, **({} if self.model is None else self.model.constants())}
+
+    def _objective(self, p: Any, x: Any, y: Any, step: int) -> tuple[Tensor, tuple[Tensor, Any]]:
+        if self.model is None:
+            value = self.loss(p, x, y)
+            return value, (value, ())
+        outputs, state = self.model(x, state=self.state, parameters=p, step=step)
+        value, penalty = self.loss(outputs, y), self.model.penalty(p)
+        return (value if penalty is None else value + penalty), (value, state)
+
+    def gradient(self, x: Any, y: Any, step: int) -> tuple[float, dict[str, Tensor]]:
+        (_, (value, state)), gradient = self._differentiated(self.parameters, x, y, step)
+        if self.carry:
+            self.state = state
+        return value.item(), gradient
+
+    def evaluate(self, batches: Iterable) -> tuple[float, float]:
+        """The means of loss and accuracy over all entries of y."""
+        total, loss, accuracy, state = 0, 0.0, 0.0, ()
+        for pair in batches:
+            x, y = _pair(pair)
+            given: tuple = (self.parameters, x, y)
+            if self.model is not None:
+                outputs, last = self.model(x, state=state)
+                state, given = (last if self.carry else ()), (outputs, y)
+            n = y.size if isinstance(y, Tensor) else 1
+            total, loss = total + n, loss + n * float(self.loss(*given))
+            accuracy += n * float(self.accuracy(*given)) if self.accuracy else math.nan
+        if total == 0:
+            raise Error("[train] there is no batch to validate on")
+        return loss / total, accuracy / total
+
+
+def train(
+    model: Model | Mapping[str, Tensor],
+    batches: Iterable | Callable[[int], tuple],
+    loss: Callable[..., Tensor],
+    *,
+    steps: int | None = None,
+    optimizer: Optimizer | None = None,
+    schedule: Callable[[int], float] | None = None,
+    valid: Any = None,
+    valid_every: int | None = None,
+    accuracy: Callable[..., Any] | None = None,
+    patience: int = 0,
+    restore_best: bool = True,
+    carry: bool = False,
+    progress: bool = True,
+    run: str | os.PathLike | Run | None = None,
+) -> History:
+    """Trains in place and returns a History.
+
+    model: a Model, with loss(outputs, y) and accuracy(outputs, y); or a dict of tensors for a function of your own,
+    with loss(parameters, x, y) and accuracy(parameters, x, y). A loss is a scalar tensor, an accuracy a number.
+    batches: (x, y) for each update, arrays or tensors: an iterable, started over while steps remain unless it is an
+    iterator, or a function of the number of the update, from 0. steps: how many updates; None: once through batches.
+    optimizer: by default RMSprop(model). It counts the updates, so another call goes on. schedule: a function from the
+    number of the update to a factor on the learning rates.
+    valid: a batch or a list of batches, validated on every `valid_every` updates and at the end; by default a twentieth
+    of the steps. patience: stop after so many validations without a lower loss; 0: never. With restore_best the model
+    has the parameters of the lowest validation loss at the end, else the last ones.
+    carry: each batch goes on where the one before ended, so that states carry over. run: the folder of a new run, to
+    write metrics, parameters and results to. progress: lines on stderr.
+    Ctrl-C ends it after the latest update, and what there is is returned. Throws Error when the loss or a gradient is
+    not finite; then the parameters are those of the update before.
+    """
+    learner = _Learner(model, loss, accuracy, carry)
+    optimizer = RMSprop(model) if optimizer is None else optimizer
+    if optimizer.parameters is not model:
+        raise Error("[train] the optimizer has other parameters than the model. Hint: reel.optim.Adam(model)")
+    for name, value in (("steps", steps), ("valid_every", valid_every), ("patience", patience)):
+        if value is not None and value < (name == "valid_every"):
+            raise Error(f"[train] {name} is {int(name == 'valid_every')} or more, got {value}")
+    if steps is None and callable(batches):
+        raise Error("[train] a function makes batches without end. Hint: steps=1000")
+    if steps is None and hasattr(batches, "__len__"):
+        steps = len(batches)  # type: ignore[arg-type]
+    validation = _batches(valid)
+    every = valid_every or max(1, (steps or 2000) // 20)
+
+    history, first, start = History(), optimizer.steps, time.monotonic()
+    folder = _folder(run, learner, optimizer, steps)
+    view = Progress(progress, first, steps)
+    examples = waited = 0
+    since: list[tuple[float, float]] = []  # losses and norms of gradients since the last row
+    problem = ""
+
+    def validate() -> None:
+        nonlocal waited
+        row = dict(zip(("train_loss", "grad_norm"), (sum(c) / len(c) for c in zip(*since))))
+        if validation is not None:
+            row["valid_loss"], row["accuracy"] = learner.evaluate(validation)
+            if not math.isfinite(row["valid_loss"]):
+                raise _Diverged(f"the validation loss became {row['valid_loss']}")
+        row.update(step=optimizer.steps, examples=examples, seconds=time.monotonic() - start)
+        waited += 1
+        if row.get("valid_loss", math.inf) < history.best_loss:
+            waited, history.best_loss, history.best_step = 0, row["valid_loss"], optimizer.steps
+            history.best = {name: tensor(value) for name, value in learner.everything().items()}
+            if folder:
+                folder.write_best(history.best, optimizer.steps, history.best_loss)
+        history.metrics.add(**row)
+        since.clear()
+        if folder:
+            folder.write_metrics(history.metrics)
+        view.validated(row)
+
+    try:
+        for x, y in _stream(batches, first, steps, history):
+            step = optimizer.steps
+            value, gradient = learner.gradient(x, y, step)
+            if not math.isfinite(value):
+                raise _Diverged(f"the loss became {value}")
+            norm = optimizer.step(gradient, 1 if schedule is None else schedule(step))
+            if not math.isfinite(norm):
+                raise _Diverged(f"the gradient's norm became {norm}")
+            history.losses.append(value)
+            since.append((value, norm))
+            examples += _batch_size(x)
+            view.update(optimizer.steps, value)
+            if (optimizer.steps - first) % every == 0:
+                validate()
+                if 0 < patience <= waited:
+                    history.stopped = "patience"
+                    break
+        if since:
+            validate()
+    except KeyboardInterrupt:
+        history.stopped = "interrupted"
+    except _Diverged as e:
+        problem = f"[train] {e} at step {optimizer.steps + 1}. Hint: a lower lr, or clip_norm=1"
+    finally:
+        view.done()
+    history.steps, history.seconds = optimizer.steps - first, time.monotonic() - start
+    if folder:
+        if history.best is None and not problem:
+            folder.write_best(learner.everything(), optimizer.steps, math.nan)
+        folder.write_record(_record(learner, history, optimizer, problem))
+    if problem:
+        raise Error(problem)
+    if restore_best and history.best is not None:
+        for name, place in learner.everything().items():
+            place.assign(history.best[name])
+    return history
+
+
+class _Diverged(Exception):
+    pass
+
+
+def _tensors(tree: Any) -> Any:
+    if isinstance(tree, tuple):
+        return tuple(_tensors(branch) for branch in tree)
+    if isinstance(tree, dict):
+        return {name: _tensors(branch) for name, branch in tree.items()}
+    return asarray(tree)
+
+
+def _pair(pair: Any) -> tuple[Any, Any]:
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise Error(f"[train] a batch is a pair (x, y), got {type(pair).__name__}")
+    return _tensors(pair[0]), _tensors(pair[1])
+
+
+def _batches(valid: Any) -> Any:
+    """Batches that can be gone through again and again."""
+    if valid is None:
+        return None
+    if isinstance(valid, tuple) and len(valid) == 2 and not isinstance(valid[0], (tuple, list)):
+        return [valid]
+    return list(valid) if iter(valid) is valid else valid
+
+
+def _batch_size(x: Any) -> int:
+    while isinstance(x, (tuple, dict)) and x:
+        x = next(iter(x.values())) if isinstance(x, dict) else x[0]
+    return x.shape[1] if isinstance(x, Tensor) and x.ndim > 1 else 1
+
+
+def _stream(batches: Any, first: int, steps: int | None, history: History) -> Iterator[tuple[Any, Any]]:
+    """The pairs (x, y) of all updates."""
+    if callable(batches):
+        yield from (_pair(batches(first + i)) for i in range(steps or 0))
+        return
+    made, again = 0, True
+    while again and (steps is None or made < steps):
+        before = made
+        for pair in batches:
+            if steps is not None and made == steps:
+                return
+            yield _pair(pair)
+            made += 1
+        again = steps is not None and made > before and iter(batches) is not batches
+    if steps is None or made < steps:
+        history.stopped = "batches"
+
+
+def _folder(run: Any, learner: _Learner, optimizer: Optimizer, steps: int | None) -> Run | None:
+    if run is None or isinstance(run, Run):
+        return run
+    config: dict[str, Any] = {} if learner.model is None else dict(learner.model.config)
+    config.update({"optimizer": optimizer.kind, "lr": optimizer.lr}, **({} if steps is None else {"steps": steps}))
+    if learner.model is not None and learner.model.settings:
+        config[config["cell"]] = learner.model.settings
+    return Run.create(run, config)
+
+
+def _record(learner: _Learner, history: History, optimizer: Optimizer, problem: str) -> dict[str, Any]:
+    """The contents of run.json, with the names that the programs use."""
+    import platform
+    import shlex
+    import sys
+
+    from . import __version__
+
+    config = {} if learner.model is None else learner.model.config
+    count = sum(p.size * (1 + p.dtype.name.startswith("c")) for p in learner.parameters.values())
+    last = {name: values[-1] if values else math.nan for name, values in history.metrics.items()}
+    record = {
+        "task": "",
+        "cell": config.get("cell", ""),
+        "parameters": count if learner.model is None else learner.model.count,
+        "seed": config.get("seed"),
+        "steps": optimizer.steps,
+        "baseline": None,
+        "train_loss": last["train_loss"],
+        "valid_loss": last["valid_loss"],
+        "accuracy": last["accuracy"],
+        "seconds": history.seconds,
+        "steps_per_second": history.steps / max(history.seconds, 1e-9),
+        "device": "cpu",
+        "threads": _reel.threads(),
+        "finished": not problem and history.stopped != "interrupted",
+        "version": __version__,
+        "processor": platform.processor() or platform.machine(),
+        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "command": shlex.join(sys.argv),
+    }
+    if problem:
+        record["diverged_at_step"] = optimizer.steps + 1
+    return record

@@ -1,0 +1,161 @@
+"""Optimisers: those of Reel's programs, with the same results. A step changes the parameters in place."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from . import _reel
+from ._model import Model
+from ._reel import Cell, Error, Tensor
+
+__all__ = ["Optimizer", "SGD", "RMSprop", "Adam", "AMSGrad", "Adagrad"]
+
+
+class Optimizer:
+    """An optimiser by name: "sgd", "rmsprop", "adam", "amsgrad" or "adagrad", with the options of its class below.
+
+    parameters: a Model, a Cell, or a dict of tensors by name. lr: the learning rate; group_lr: those of groups that
+    have their own, where a group is that of the model's table, or a name of the dict. clip_norm scales all gradients
+    down to this joint norm, then clip_value clamps each element to +- this; 0: not.
+    Throws SettingError for a value that does not fit.
+    """
+
+    def __init__(
+        self,
+        parameters: Model | Cell | Mapping[str, Tensor],
+        kind: str,
+        lr: float = 1e-3,
+        *,
+        momentum: float = 0,
+        decay: float = 0.9,
+        epsilon: float = 1e-8,
+        epsilon_inside: bool = False,
+        rms_start: float = 0,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        clip_norm: float = 0,
+        clip_value: float = 0,
+        group_lr: Mapping[str, float] | None = None,
+    ) -> None:
+        target: Any = parameters
+        if isinstance(parameters, Model):
+            target = parameters._model
+        elif isinstance(parameters, Mapping):
+            target = dict(parameters)
+        self.parameters, self.kind, self.lr = parameters, kind, lr
+        self._optimizer = _reel._optimizer(
+            target,
+            kind,
+            lr,
+            momentum,
+            decay,
+            epsilon,
+            epsilon_inside,
+            rms_start,
+            beta1,
+            beta2,
+            clip_norm,
+            clip_value,
+            dict(group_lr or {}),
+        )
+
+    def step(self, gradients: Mapping[str, Tensor], lr_factor: float = 1) -> float:
+        """One update in place, with all learning rates times lr_factor. Returns the gradients' joint norm.
+
+        gradients: one for each parameter, as grad() returns them. If the norm is NaN or infinite, nothing is updated.
+        Throws Error when a gradient is missing or of another shape.
+        """
+        return self._optimizer.step(dict(gradients), lr_factor)
+
+    @property
+    def steps(self) -> int:
+        """How many updates were made."""
+        return self._optimizer.steps
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the next step depends on besides the parameters: "steps", and tensors that the optimiser goes on using.
+
+        They are called optimizer.NAME.k, as in a run's checkpoint: with k = 0, sgd's velocity, the mean of squares of
+        rmsprop and adagrad, the mean of adam's and amsgrad's gradients, whose mean of squares is 1 and its largest 2.
+        """
+        return {"steps": self.steps, **self._optimizer.state()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Takes a copy of such a state. Throws Error when something is missing or of another shape."""
+        if "steps" not in state:
+            raise Error("[optimizer] the state lacks steps")
+        self._optimizer.load_state({k: v for k, v in state.items() if k != "steps"}, state["steps"])
+
+    def __repr__(self) -> str:
+        names = self._optimizer.names
+        return f"{type(self).__name__}(kind={self.kind!r}, lr={self.lr}, parameters={len(names)}, steps={self.steps})"
+
+
+class SGD(Optimizer):
+    """v <- momentum v + g; p <- p - lr v."""
+
+    def __init__(self, parameters: Any, lr: float = 1e-3, *, momentum: float = 0, **options: Any) -> None:
+        super().__init__(parameters, "sgd", lr, momentum=momentum, **options)
+
+
+class RMSprop(Optimizer):
+    """s <- decay s + (1 - decay) g^2; p <- p - lr g / (sqrt(s) + epsilon), or epsilon_inside the root as TensorFlow 1.
+
+    rms_start is the first s: 0 as in PyTorch, 1 as in TensorFlow 1.
+    """
+
+    def __init__(
+        self,
+        parameters: Any,
+        lr: float = 1e-3,
+        *,
+        decay: float = 0.9,
+        epsilon: float = 1e-8,
+        epsilon_inside: bool = False,
+        rms_start: float = 0,
+        **options: Any,
+    ) -> None:
+        own = {"decay": decay, "epsilon": epsilon, "epsilon_inside": epsilon_inside, "rms_start": rms_start}
+        super().__init__(parameters, "rmsprop", lr, **own, **options)
+
+
+class Adam(Optimizer):
+    """m <- beta1 m + (1 - beta1) g; v <- beta2 v + (1 - beta2) g^2; p <- p - lr m' / (sqrt(v') + epsilon).
+
+    At step t = 1, 2, ... m' = m / (1 - beta1^t) and v' = v / (1 - beta2^t).
+    """
+
+    def __init__(
+        self,
+        parameters: Any,
+        lr: float = 1e-3,
+        *,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        **options: Any,
+    ) -> None:
+        super().__init__(parameters, "adam", lr, beta1=beta1, beta2=beta2, epsilon=epsilon, **options)
+
+
+class AMSGrad(Optimizer):
+    """Adam with the largest v so far in place of v."""
+
+    def __init__(
+        self,
+        parameters: Any,
+        lr: float = 1e-3,
+        *,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        **options: Any,
+    ) -> None:
+        super().__init__(parameters, "amsgrad", lr, beta1=beta1, beta2=beta2, epsilon=epsilon, **options)
+
+
+class Adagrad(Optimizer):
+    """s <- s + g^2; p <- p - lr g / (sqrt(s) + epsilon)."""
+
+    def __init__(self, parameters: Any, lr: float = 1e-3, *, epsilon: float = 1e-8, **options: Any) -> None:
+        super().__init__(parameters, "adagrad", lr, epsilon=epsilon, **options)

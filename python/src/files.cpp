@@ -1,0 +1,46 @@
+// Files: tensors in safetensors, and text that is replaced as a whole. reel/_files.py has what users call.
+#include <nanobind/stl/map.h>
+
+#include "python/src/python.h"
+#include "tasks/io/files.h"
+#include "tasks/training/safetensors.h"
+
+namespace reel::python {
+
+namespace {
+
+nb::tuple load(const std::string& path) {
+  TensorFile file;
+  {
+    const nb::gil_scoped_release released;
+    file = load_safetensors(path);
+  }
+  nb::dict tensors;
+  for (const auto& [name, tensor] : file.tensors) tensors[name.c_str()] = tensor;
+  return nb::make_tuple(tensors, file.metadata);
+}
+
+void save(const std::string& path, const nb::dict& tensors, const std::map<std::string, std::string>& metadata) {
+  TensorFile file{.tensors = {}, .metadata = metadata};
+  for (const auto [key, value] : tensors) {
+    const std::string name = nb::cast<std::string>(nb::str(key));
+    const std::optional<Tensor> tensor = as_tensor(value);
+    if (!tensor)
+      fail("save_safetensors", here(), "{} must be a tensor, or an array of f32, f64, c64, c128, i32 or bool, got {}",
+           name, nb::type_name(value.type()).c_str());
+    if (!tensor->concrete()) fail("save_safetensors", here(), "{} has no value", name);
+    file.tensors.emplace_back(name, *tensor);
+  }
+  const nb::gil_scoped_release released;
+  save_safetensors(path, file);
+}
+
+}  // namespace
+
+void bind_files(nb::module_& m) {
+  m.def("_load_safetensors", &load);
+  m.def("_save_safetensors", &save);
+  m.def("_write_atomically", [](const std::string& path, const std::string& text) { write_atomically(path, text); });
+}
+
+}  // namespace reel::python

@@ -1,0 +1,126 @@
+// The models of tasks/training/model.h. reel/_model.py has what users call.
+#include "python/src/model.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
+
+namespace reel::python {
+
+using namespace nb::literals;
+
+namespace {
+
+void check_model(const ModelShape& shape, const ModelOptions& options, DType dtype) {
+  const auto least = [](const char* name, std::int64_t value, std::int64_t low) {
+    if (value < low) throw SettingError(name, fmt::format("{} or more is needed, got {}", low, value));
+  };
+  if ((shape.vocabulary > 0) == (shape.inputs > 0) || shape.vocabulary < 0 || shape.inputs < 0)
+    throw SettingError("inputs",
+                       fmt::format("one of inputs (numbers at each step) and vocabulary (different symbols) is 1 or "
+                                   "more, got inputs = {}, vocabulary = {}",
+                                   shape.inputs, shape.vocabulary));
+  least("outputs", shape.outputs, 1);
+  least("layers", options.layers, 1);
+  least("embedding", options.embedding, 0);
+  least("checkpoint_every", options.checkpoint_every, 0);
+  if (!(options.dropout >= 0 && options.dropout < 1))
+    throw SettingError("dropout", fmt::format("a share from 0 to below 1 is needed, got {}", options.dropout));
+  if (options.input != "embedding" && options.input != "one-hot")
+    throw SettingError("input", fmt::format("\"{}\" is not one of embedding, one-hot", options.input));
+  if (!is_floating(dtype)) throw SettingError("dtype", fmt::format("f32 or f64, got {}", name_of(dtype)));
+}
+
+PyModel make_model(std::int64_t vocabulary, std::int64_t inputs, std::int64_t outputs, bool every_step,
+                   const std::string& cell, std::int64_t hidden, std::int64_t layers, const std::string& input,
+                   std::int64_t embedding, double dropout, std::int64_t checkpoint_every, std::uint64_t seed,
+                   DTypeLike dtype, const nb::kwargs& settings) {
+  const ModelShape shape{.vocabulary = vocabulary, .inputs = inputs, .outputs = outputs, .every_step = every_step};
+  const ModelOptions options{.cell = cell,
+                             .hidden = hidden,
+                             .layers = layers,
+                             .input = input,
+                             .embedding = embedding,
+                             .dropout = dropout,
+                             .checkpoint_every = checkpoint_every,
+                             .settings = settings_of(cell_type(cell), settings)};
+  check_model(shape, options, dtype.value);
+  return {shape, dtype.value, seed, Model(shape, options, Init(seed, dtype.value))};
+}
+
+void check_input(const PyModel& m, const Tensor& x) {
+  const Loc where = here();
+  if (m.shape.vocabulary > 0) {
+    if (x.rank() != 2 || x.dtype() != DType::i32)
+      fail("model", where, "the input must be symbols, i32 [T, B], got {}", x.spec().str());
+  } else if (x.rank() != 3 || x.dim(2) != m.shape.inputs || is_complex(x.dtype())) {
+    fail("model", where, "the input must be numbers [T, B, i] with i = {}, got {}", m.shape.inputs, x.spec().str());
+  }
+  if (x.dim(0) < 1) fail("model", where, "1 or more time steps are needed, got {}", x.spec().str());
+}
+
+void check_state(const PyModel& m, const Tensors& state, std::int64_t batch) {
+  const Tensors expected = m.initial(batch);
+  if (state.size() != expected.size())
+    fail("model", here(), "the state is {} tensors, or none to start fresh, got {}", expected.size(), state.size());
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    if (!(state[i].spec() == expected[i].spec()))
+      fail("model", here(), "tensor {} of the state must be {}, got {}", i, expected[i].spec().str(),
+           state[i].spec().str());
+  }
+}
+
+/// x and the states -> the outputs and the last states. With `step`, dropout is that of this training step.
+std::pair<Tensor, Tensors> call(const PyModel& m, const Tensor& x, const Tensors& state,
+                                const std::optional<Values>& parameters, const std::optional<std::int64_t>& step) {
+  check_input(m, x);
+  if (!state.empty()) check_state(m, state, x.dim(1));
+  std::optional<StepContext> training;
+  if (step) training = StepContext{.seed = m.seed, .step = *step};
+  const Function whole = [&](const Tensors& arguments) {
+    Tensors carry(arguments.begin(), arguments.end() - 1);
+    Tensors out{m.model(arguments.back(), training, &carry)};
+    out.insert(out.end(), carry.begin(), carry.end());
+    return out;
+  };
+  Tensors in = state;
+  in.push_back(x);
+  const Loc where = here();
+  const Interruptible released;
+  const Tensors out = with_values("model", m.model.parameters(), parameters.value_or(Values()), in, whole, where);
+  return {out[0], {out.begin() + 1, out.end()}};
+}
+
+std::optional<Tensor> penalty(const PyModel& m, const std::optional<Values>& parameters) {
+  bool any = false;
+  const Function whole = [&](const Tensors&) {
+    const Tensor p = m.model.penalty();
+    any = p.defined();
+    return any ? Tensors{p} : Tensors();
+  };
+  const Tensors out =
+      with_values("model", m.model.parameters(), parameters.value_or(Values()), Tensors(), whole, here());
+  return any ? std::optional(out[0]) : std::nullopt;
+}
+
+}  // namespace
+
+void bind_models(nb::module_& m) {
+  nb::class_<PyModel>(m, "_Model")
+      .def_ro("dtype", &PyModel::dtype)
+      .def_prop_ro("count", [](const PyModel& m) { return m.model.count(); })
+      .def("table", [](const PyModel& m) { return m.model.table(); })
+      .def("parameters", [](const PyModel& m) { return by_name(m.model.parameters(), true); })
+      .def("constants", [](const PyModel& m) { return by_name(m.model.parameters(), false); })
+      .def("initial",
+           [](const PyModel& m, std::int64_t batch) {
+             if (batch < 0) fail("initial", here(), "a batch of 0 or more, got {}", batch);
+             return m.initial(batch);
+           })
+      .def("call", &call, "x"_a, "state"_a, "parameters"_a.none(), "step"_a.none())
+      .def("penalty", &penalty, "parameters"_a.none())
+      .def("updated", [](PyModel& m) { m.model.updated(); });
+  m.def("_model", &make_model, "vocabulary"_a, "inputs"_a, "outputs"_a, "every_step"_a, "cell"_a, "hidden"_a,
+        "layers"_a, "input"_a, "embedding"_a, "dropout"_a, "checkpoint_every"_a, "seed"_a, "dtype"_a, "settings"_a);
+}
+
+}  // namespace reel::python

@@ -1,0 +1,151 @@
+// The optimisers of tasks/training/optimizer.h. reel/optim.py has what users call.
+#include <nanobind/stl/map.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "python/src/model.h"
+#include "tasks/training/device.h"
+#include "tasks/training/optimizer.h"
+
+namespace reel::python {
+
+using namespace nb::literals;
+
+namespace {
+
+void check_options(const OptimizerOptions& o) {
+  const auto kinds = OptimizerOptions::kinds();
+  if (std::find(kinds.begin(), kinds.end(), o.kind) == kinds.end())
+    throw SettingError("kind", fmt::format("\"{}\" is not one of sgd, rmsprop, adam, amsgrad, adagrad", o.kind));
+  const auto within = [](const std::string& name, double value, double high) {
+    if (value >= 0 && value <= high) return;
+    throw SettingError(name, std::isinf(high) ? fmt::format("0 or more is needed, got {}", value)
+                                              : fmt::format("0 to {} is needed, got {}", high, value));
+  };
+  constexpr double any = std::numeric_limits<double>::infinity();
+  within("lr", o.lr, any), within("momentum", o.momentum, 1), within("decay", o.decay, 1);
+  within("epsilon", o.epsilon, any), within("rms_start", o.rms_start, any);
+  within("beta1", o.beta1, 1), within("beta2", o.beta2, 1);
+  within("clip_norm", o.clip_norm, any), within("clip_value", o.clip_value, any);
+  for (const auto& [group, rate] : o.group_lr) within("group_lr[\"" + group + "\"]", rate, any);
+}
+
+/// An optimiser and what it updates.
+class PyOptimizer {
+ public:
+  PyOptimizer(std::vector<Parameter> parameters, const OptimizerOptions& options, std::function<void()> updated)
+      : parameters_(std::move(parameters)), optimizer_(parameters_, options), updated_(std::move(updated)) {}
+
+  /// One update, unless a gradient is not finite. Returns their joint norm. Holds the lock of the interpreter, so that
+  /// no signal comes between its parts.
+  double step(const nb::dict& gradients, double lr_factor) {
+    const Loc where = here();
+    Tensors ordered;
+    for (const Parameter& p : parameters_) {
+      const nb::object key = nb::cast(p.name);
+      if (!gradients.contains(key))
+        fail("optimizer", where, "there is no gradient for {}. Hint: zeros for a parameter that stays", p.name);
+      const nb::object given = gradients[key];
+      Tensor* gradient = nullptr;
+      if (!nb::try_cast(given, gradient) || !gradient)
+        fail("optimizer", where, "the gradient for {} must be a tensor, got {}", p.name,
+             nb::type_name(given.type()).c_str());
+      if (!(gradient->spec() == p.value.spec()))
+        fail("optimizer", where, "{} is {}, its gradient {}", p.name, p.value.spec().str(), gradient->spec().str());
+      if (!gradient->concrete())
+        fail("optimizer", where, "the gradient for {} has no value: it stands for one while a step is traced", p.name);
+      ordered.push_back(*gradient);
+    }
+    if (gradients.size() != parameters_.size())
+      fail("optimizer", where, "{} gradients for {} parameters", gradients.size(), parameters_.size());
+    const double norm = optimizer_.norm(ordered);
+    if (!std::isfinite(norm)) return norm;
+    optimizer_.step(ordered, norm, lr_factor);
+    if (updated_) updated_();
+    return norm;
+  }
+
+  nb::dict state() const {
+    nb::dict out;
+    for (const auto& [name, value] : optimizer_.state()) out[name.c_str()] = value;
+    return out;
+  }
+  void load_state(const Values& values, std::int64_t steps) {
+    const auto state = optimizer_.state();
+    if (steps < 0) fail("optimizer", here(), "steps is 0 or more, got {}", steps);
+    for (const auto& [name, place] : state) {
+      const auto found = values.find(name);
+      if (found == values.end()) fail("optimizer", here(), "the state lacks {}", name);
+      if (!(found->second.spec() == place.spec()))
+        fail("optimizer", here(), "{} must be {}, got {}", name, place.spec().str(), found->second.spec().str());
+    }
+    for (const auto& [name, place] : state) fill_from(values.at(name), place);
+    optimizer_.set_steps(steps);
+  }
+  std::int64_t steps() const { return optimizer_.steps(); }
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const Parameter& p : parameters_) out.push_back(p.name);
+    return out;
+  }
+
+ private:
+  std::vector<Parameter> parameters_;
+  Optimizer optimizer_;
+  std::function<void()> updated_;  // projects parameters of cells onto their constraints
+};
+
+std::vector<Parameter> trained(const std::vector<Parameter>& all) {
+  std::vector<Parameter> out;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(out), [](const Parameter& p) { return p.trained; });
+  return out;
+}
+
+/// Each tensor is a group of its own name.
+std::vector<Parameter> from_dict(const nb::dict& values) {
+  std::vector<Parameter> out;
+  std::set<std::uint64_t> seen;
+  for (const auto [key, value] : values) {
+    const std::string name = nb::cast<std::string>(nb::str(key));
+    Tensor* tensor = nullptr;
+    if (!nb::try_cast(value, tensor) || !tensor)
+      fail("optimizer", here(), "parameter {} must be a tensor, got {}", name, nb::type_name(value.type()).c_str());
+    if (!tensor->concrete()) fail("optimizer", here(), "parameter {} has no value", name);
+    if (!seen.insert(tensor->id()).second) fail("optimizer", here(), "parameter {} is there twice", name);
+    out.push_back({.name = name, .value = *tensor, .group = name});
+  }
+  return out;
+}
+
+PyOptimizer make_optimizer(nb::handle target, const std::string& kind, double lr, double momentum, double decay,
+                           double epsilon, bool epsilon_inside, double rms_start, double beta1, double beta2,
+                           double clip_norm, double clip_value, const std::map<std::string, double>& group_lr) {
+  const OptimizerOptions options{kind,      lr,    momentum, decay,     epsilon,    epsilon_inside,
+                                 rms_start, beta1, beta2,    clip_norm, clip_value, group_lr};
+  check_options(options);
+  if (PyModel* model = nullptr; nb::try_cast(target, model) && model)
+    return {model->model.trained(), options, [model, held = nb::borrow(target)] { model->model.updated(); }};
+  if (PyCell* cell = nullptr; nb::try_cast(target, cell) && cell)
+    return {trained(cell->cell->parameters()), options, [cell, held = nb::borrow(target)] { cell->cell->updated(); }};
+  if (!PyDict_Check(target.ptr()))
+    fail("optimizer", here(), "a dict of tensors, a Model or a Cell is expected, got {}",
+         nb::type_name(target.type()).c_str());
+  return {from_dict(nb::borrow<nb::dict>(target)), options, {}};
+}
+
+}  // namespace
+
+void bind_optimizers(nb::module_& m) {
+  nb::class_<PyOptimizer>(m, "_Optimizer")
+      .def("step", &PyOptimizer::step, "gradients"_a, "lr_factor"_a)
+      .def("state", &PyOptimizer::state)
+      .def("load_state", &PyOptimizer::load_state, "values"_a, "steps"_a)
+      .def_prop_ro("steps", &PyOptimizer::steps)
+      .def_prop_ro("names", &PyOptimizer::names);
+  m.def("_optimizer", &make_optimizer, "target"_a, "kind"_a, "lr"_a, "momentum"_a, "decay"_a, "epsilon"_a,
+        "epsilon_inside"_a, "rms_start"_a, "beta1"_a, "beta2"_a, "clip_norm"_a, "clip_value"_a, "group_lr"_a);
+}
+
+}  // namespace reel::python

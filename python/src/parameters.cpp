@@ -1,0 +1,65 @@
+#include "python/src/parameters.h"
+
+#include <algorithm>
+
+namespace reel::python {
+
+namespace {
+
+std::string text_of(nb::handle value) {
+  if (PyBool_Check(value.ptr())) return nb::cast<bool>(value) ? "on" : "off";
+  return nb::cast<std::string>(nb::str(value));
+}
+
+/// ". Hint: its settings are width, depth"
+std::string known(const CellType& type) {
+  std::string text;
+  for (const Setting& s : type.settings) text += (text.empty() ? ". Hint: its settings are " : ", ") + s.name;
+  return text;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> settings_of(const CellType& type, const nb::kwargs& given) {
+  std::map<std::string, std::string> settings;
+  for (const auto [key, value] : given) {
+    auto setting = nb::cast<std::string>(key);
+    if (setting.starts_with(type.name + ".")) setting.erase(0, type.name.size() + 1);
+    const auto same = [&](const Setting& s) { return s.name == setting; };
+    if (std::none_of(type.settings.begin(), type.settings.end(), same))
+      throw SettingError(type.name + "." + setting,
+                         fmt::format("the cell {} has no such setting{}", type.name, known(type)));
+    settings[setting] = text_of(value);
+  }
+  return settings;
+}
+
+nb::dict by_name(const std::vector<Parameter>& parameters, bool trained) {
+  nb::dict out;
+  for (const Parameter& p : parameters) {
+    if (p.trained == trained) out[p.name.c_str()] = p.value;
+  }
+  return out;
+}
+
+Tensors with_values(const std::string& subject, const std::vector<Parameter>& own, const Values& values,
+                    const Tensors& in, const Function& f, const Loc& where) {
+  std::map<std::uint64_t, Tensor> by_id;
+  for (const auto& [key, value] : values) {
+    const auto found = std::find_if(own.begin(), own.end(), [&](const Parameter& p) { return p.name == key; });
+    if (found == own.end()) fail(subject.c_str(), where, "no parameter is called \"{}\"", key);
+    if (!(found->value.spec() == value.spec()))
+      fail(subject.c_str(), where, "parameter {} is {}, got {}", key, found->value.spec().str(), value.spec().str());
+    by_id[found->value.id()] = value;
+  }
+  if (values.empty()) return f(in);
+  std::vector<Spec> specs;
+  for (const Tensor& t : in) specs.push_back(t.spec());
+  Traced traced = trace(specs, f);
+  for (Tensor& c : traced.consts) {
+    if (const auto found = by_id.find(c.id()); found != by_id.end()) c = found->second;
+  }
+  return eval(traced.program, in, traced.consts);
+}
+
+}  // namespace reel::python

@@ -1,0 +1,31 @@
+// Parameters and settings as Python gives them.
+#pragma once
+#include <map>
+
+#include "cells/cell.h"
+#include "python/src/python.h"
+
+namespace reel::python {
+
+using Values = std::map<std::string, Tensor>;
+
+/// A cell with its parameters, as reel.cell() makes it.
+struct PyCell {
+  std::string name;
+  std::unique_ptr<Cell> cell;
+  DType dtype;
+};
+
+/// The settings of a cell from keyword arguments, as text: on and off for bool. A name may have the cell's before it:
+/// "srnn.width". Throws SettingError for one that the cell does not have.
+std::map<std::string, std::string> settings_of(const CellType& type, const nb::kwargs& given);
+
+/// The trained parameters by name, or those that are not trained.
+nb::dict by_name(const std::vector<Parameter>& parameters, bool trained);
+
+/// Runs `f` with these values in place of parameters among `own`, by name: f is traced, and its consts are replaced.
+/// Throws Error for a name or a spec that is not there.
+Tensors with_values(const std::string& subject, const std::vector<Parameter>& own, const Values& values,
+                    const Tensors& in, const Function& f, const Loc& where);
+
+}  // namespace reel::python

@@ -1,0 +1,206 @@
+"""reel.Model, against loops in NumPy; its files."""
+
+import numpy as np
+import pytest
+
+import reel
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def lstm_model(**options):
+    return reel.Model(**{"vocabulary": 5, "outputs": 3, "cell": "lstm", "hidden": 4, "dtype": "f64", **options})
+
+
+def lstm(p, x, prefix="cell."):
+    """Long short-term memory by its equations: x [T, B, i] -> [T, B, n]."""
+    h = c = np.zeros((x.shape[1], p[prefix + "b_i"].size))
+    out = []
+    for x_t in x:
+        i, f, g, o = (
+            x_t @ p[f"{prefix}W_{k}"].T + h @ p[f"{prefix}R_{k}"].T + p[f"{prefix}b_{k}"] + p[f"{prefix}b2_{k}"]
+            for k in "ifgo"
+        )
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+        out.append(h)
+    return np.array(out)
+
+
+def values_of(model):
+    return {name: value.numpy() for name, value in model.parameters().items()}
+
+
+def test_a_model_of_symbols_is_embedding_cells_and_head():
+    model = lstm_model(layers=2, embedding=6)
+    x = np.random.default_rng(0).integers(0, 5, (7, 2)).astype(np.int32)
+    p = values_of(model)
+    h = lstm(p, lstm(p, p["embedding"][x], "cell1."), "cell2.")
+    np.testing.assert_allclose(model(x).numpy(), h @ p["head.V"].T + p["head.c"], rtol=1e-10)
+    assert p["embedding"].shape == (5, 6) and model.count == sum(v.size for v in p.values())
+    assert "cell2.W_i" in repr(model) and str(model.count) in repr(model)
+
+
+def test_a_model_of_numbers_with_the_last_output_only():
+    model = reel.Model(inputs=3, outputs=2, cell="rnn", hidden=4, every_step=False, dtype="f64")
+    x = np.random.default_rng(1).normal(size=(6, 2, 3))
+    p = values_of(model)
+    h = np.zeros((2, 4))
+    for x_t in x:
+        h = np.tanh(h @ p["cell.W"].T + x_t @ p["cell.U"].T + p["cell.b"] + p["cell.b2"])
+    np.testing.assert_allclose(model(x).numpy(), h @ p["head.V"].T + p["head.c"], rtol=1e-10)
+
+
+def test_one_hot_symbols():
+    model = lstm_model(input="one-hot")
+    x = np.array([[0, 3], [4, 1]], np.int32)
+    p = values_of(model)
+    assert "embedding" not in p and p["cell.W_i"].shape == (4, 5)
+    np.testing.assert_allclose(model(x).numpy(), lstm(p, np.eye(5)[x]) @ p["head.V"].T + p["head.c"], rtol=1e-10)
+
+
+def test_states_carry_over():
+    model = lstm_model(layers=2)
+    x = reel.integers((8, 2), 0, 5, seed=1)
+    whole, last = model(x, state=())
+    first, state = model(x[:3], state=model.initial(2))
+    second, end = model(x[3:], state=state)
+    np.testing.assert_allclose(np.concatenate([first.numpy(), second.numpy()]), whole.numpy(), rtol=1e-12)
+    assert [s.shape for s in end] == [(2, 4)] * 4
+    assert all(np.allclose(a.numpy(), b.numpy(), rtol=1e-12) for a, b in zip(last, end))
+
+
+@pytest.mark.parametrize("cell", list(reel.cells()))
+def test_gradients_of_every_cell_are_slopes(cell):
+    model = reel.Model(inputs=3, outputs=2, cell=cell, hidden=4, dtype="f64", seed=3)
+    x = reel.normal((4, 2, 3), seed=1, dtype="f64")
+    other, direction = (
+        {
+            name: reel.normal(value.shape, seed=seed, stream=k, dtype="f64").cast(value.dtype)
+            for k, (name, value) in enumerate(model.parameters().items())
+        }
+        for seed in (4, 5)
+    )
+    p = {name: value + 0.05 * other[name] for name, value in model.parameters().items()}  # away from kinks at 0
+
+    def loss(p):
+        penalty = model.penalty(p)
+        value = reel.sum(reel.square(model(x, parameters=p)))
+        return value if penalty is None else value + penalty
+
+    gradient = reel.grad(loss)(p)
+    slope = sum(np.vdot(direction[k].numpy(), gradient[k].numpy()).real for k in p)
+    eps = 1e-6
+    up, down = (loss({k: p[k] + s * eps * direction[k] for k in p}).item() for s in (1, -1))
+    assert abs(slope - (up - down) / (2 * eps)) < 1e-5 * max(1, abs(slope)) and slope != 0
+
+
+def test_dropout_is_a_function_of_seed_and_step():
+    x = reel.integers((8, 3), 0, 5, seed=1)
+    model, same, other = (lstm_model(layers=2, dropout=0.5, seed=s) for s in (1, 1, 2))
+    for name, value in model.parameters().items():
+        other.parameters()[name].assign(value)
+    ys = [model(x), model(x, step=0), same(x, step=0), model(x, step=1), other(x, step=0)]
+    ys = [y.numpy() for y in ys]
+    assert np.array_equal(ys[1], ys[2])
+    assert all(not np.array_equal(ys[a], ys[b]) for a, b in ((0, 1), (1, 3), (1, 4)))
+
+
+def test_penalty():
+    nnrnn = reel.Model(inputs=2, outputs=1, cell="nnrnn", hidden=4)
+    assert lstm_model().penalty() is None and nnrnn.penalty().shape == ()
+
+
+def test_seeds_and_settings():
+    assert values_of(lstm_model())["head.V"].tolist() == values_of(lstm_model())["head.V"].tolist()
+    assert values_of(lstm_model())["head.V"].tolist() != values_of(lstm_model(seed=2))["head.V"].tolist()
+    narrow, wide = (reel.Model(inputs=2, outputs=1, hidden=8, width=w) for w in (4, 32))
+    assert narrow.count < wide.count
+    deep = reel.Model(inputs=2, outputs=1, hidden=8, layers=2, **{"srnn.layers": 3})  # of the stack, and of its cells
+    assert sum(name.startswith("cell2.") for name in deep.parameters()) > 5
+    whole = reel.Model(inputs=2, outputs=1, cell="r_transformer", hidden=8)
+    assert whole(reel.ones((3, 1, 2)), state=())[1] == []  # no state, but a whole sequence at once
+
+
+def test_files(tmp_path):
+    path = tmp_path / "model.safetensors"
+    model, other = lstm_model(), lstm_model(seed=2)
+    model.save(path)
+    assert other.load(path) is other
+    x = reel.integers((8, 3), 0, 5, seed=1)
+    assert np.array_equal(model(x).numpy(), other(x).numpy())
+    own = {**reel.load_safetensors(path), "optimizer.head.c.0": reel.ones(3), "carry.0": reel.ones(2)}
+    reel.save_safetensors(path, own)  # as a checkpoint
+    other.load(path)
+    for build, words in (
+        (lambda: lstm_model(hidden=5), r"embedding is f64 \(5, 4\), the model has f64 \(5, 5\)"),
+        (lambda: lstm_model(layers=2), "lacks cell1.*and has cell.*print"),
+        (lambda: lstm_model(dtype="f32"), "the model has f32"),
+    ):
+        bad = build()
+        before = values_of(bad)["head.c"].copy()
+        with pytest.raises(reel.Error, match=f"model.safetensors.*{words}"):
+            bad.load(path)
+        assert np.array_equal(before, values_of(bad)["head.c"])
+
+
+def test_constants_are_in_files(tmp_path):
+    model = reel.Model(inputs=2, outputs=1, cell="srnn", hidden=4)
+    for cell in reel.cells():
+        model = reel.Model(inputs=2, outputs=1, cell=cell, hidden=4)
+        if model.constants():
+            break
+    model.save(tmp_path / "m.safetensors")
+    assert reel.load_safetensors(tmp_path / "m.safetensors").keys() >= model.constants().keys() != set()
+
+
+def test_safetensors_files(tmp_path):
+    path = tmp_path / "x.safetensors"
+    z = np.arange(4).reshape(2, 2) * (1 + 1j)
+    reel.save_safetensors(path, {"z": z, "i": reel.tensor([1, 2]), "t": np.arange(6.0).reshape(2, 3).T}, {"step": "3"})
+    found = reel.load_safetensors(path)
+    assert list(found) == ["z", "i", "t"] and reel.load_metadata(path)["step"] == "3"
+    assert np.array_equal(found["z"].numpy(), z) and found["i"].tolist() == [1, 2]
+    assert np.array_equal(found["t"].numpy(), np.arange(6.0).reshape(2, 3).T)
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    for call, words in (
+        (lambda: reel.load_safetensors(path), "x.safetensors"),
+        (lambda: reel.load_safetensors(tmp_path / "no"), "no.*No such file"),
+        (lambda: reel.save_safetensors(path, {"x": np.arange(3)}), "x must be a tensor, or an array of f32"),
+        (lambda: reel.save_safetensors(tmp_path / "no" / "x", {"x": reel.ones(2)}), "No such file"),
+    ):
+        with pytest.raises(reel.Error, match=words):
+            call()
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: reel.Model(outputs=2), "one of inputs .* and vocabulary"),
+        (lambda: reel.Model(inputs=1, vocabulary=2, outputs=2), "one of inputs"),
+        (lambda: lstm_model(outputs=0), "outputs: 1 or more is needed, got 0"),
+        (lambda: lstm_model(layers=0), "layers: 1 or more"),
+        (lambda: lstm_model(hidden=0), "hidden: 1 or more units"),
+        (lambda: lstm_model(dropout=1), "dropout: a share from 0 to below 1"),
+        (lambda: lstm_model(input="onehot"), "is not one of embedding, one-hot"),
+        (lambda: lstm_model(dtype="i32"), "dtype: f32 or f64"),
+        (lambda: lstm_model(cell="lsmt"), "Hint: cell = lstm"),
+        (lambda: lstm_model(width=2), "lstm.width: the cell lstm has no such setting"),
+        (lambda: lstm_model()(reel.ones((2, 2))), r"i32 \[T, B\], got f32.*test_model.py:\d+"),
+        (lambda: lstm_model()(reel.full((2, 2), 5, "i32")), "5"),
+        (lambda: reel.Model(inputs=3, outputs=1)(reel.ones((2, 2, 4))), "with i = 3, got f32"),
+        (lambda: reel.Model(inputs=3, outputs=1)(reel.ones((0, 2, 3))), "1 or more time steps"),
+        (lambda: lstm_model()(reel.zeros((2, 2), "i32"), state=[reel.ones(2)]), "is 2 tensors, or none"),
+        (lambda: lstm_model()(reel.zeros((2, 2), "i32"), state=[reel.ones((2, 4))] * 2), "must be f64"),
+        (lambda: lstm_model()(reel.zeros((2, 2), "i32"), parameters={"q": reel.ones(2)}), 'is called "q"'),
+        (lambda: lstm_model()(reel.zeros((2, 2), "i32"), parameters={"head.c": reel.ones(2)}), "head.c is f64"),
+        (lambda: lstm_model().initial(-1), "0 or more"),
+    ],
+)
+def test_errors(call, words):
+    with pytest.raises(reel.Error, match=words):
+        call()

@@ -1,0 +1,163 @@
+"""The optimisers, against their formulas in NumPy."""
+
+import numpy as np
+import pytest
+
+import reel
+
+RATE, EPS = 0.05, 1e-3
+
+
+def sgd(p, g, s, t, momentum=0.9):
+    s["v"] = momentum * s.get("v", 0) + g
+    return p - RATE * s["v"]
+
+
+def rmsprop(p, g, s, t, start=0.0, inside=False):
+    s["s"] = 0.8 * s.get("s", start) + 0.2 * g**2
+    return p - RATE * g / (np.sqrt(s["s"] + EPS) if inside else np.sqrt(s["s"]) + EPS)
+
+
+def adam(p, g, s, t, largest=False):
+    s["m"] = 0.7 * s.get("m", 0) + 0.3 * g
+    s["v"] = 0.95 * s.get("v", 0) + 0.05 * g**2
+    s["top"] = np.maximum(s.get("top", 0), s["v"]) if largest else s["v"]
+    return p - RATE * (s["m"] / (1 - 0.7**t)) / (np.sqrt(s["top"] / (1 - 0.95**t)) + EPS)
+
+
+def adagrad(p, g, s, t):
+    s["s"] = s.get("s", 0) + g**2
+    return p - RATE * g / (np.sqrt(s["s"]) + EPS)
+
+
+BETAS = {"beta1": 0.7, "beta2": 0.95, "epsilon": EPS}
+KINDS = {
+    "sgd": (lambda p: reel.optim.SGD(p, RATE), lambda *a: sgd(*a, momentum=0)),
+    "momentum": (lambda p: reel.optim.SGD(p, RATE, momentum=0.9), sgd),
+    "rmsprop": (lambda p: reel.optim.RMSprop(p, RATE, decay=0.8, epsilon=EPS), rmsprop),
+    "rmsprop as in TensorFlow": (
+        lambda p: reel.optim.RMSprop(p, RATE, decay=0.8, epsilon=EPS, epsilon_inside=True, rms_start=1),
+        lambda *a: rmsprop(*a, start=1.0, inside=True),
+    ),
+    "adam": (lambda p: reel.optim.Adam(p, RATE, **BETAS), adam),
+    "amsgrad": (lambda p: reel.optim.AMSGrad(p, RATE, **BETAS), lambda *a: adam(*a, largest=True)),
+    "adagrad": (lambda p: reel.optim.Adagrad(p, RATE, epsilon=EPS), adagrad),
+}
+
+
+def parameters():
+    return {"W": reel.normal((3, 5), seed=1, dtype="f64"), "b": reel.normal(5, seed=2, dtype="f64")}
+
+
+def gradients(t):
+    """They grow and shrink, so that amsgrad differs from adam."""
+    rng = np.random.default_rng(t)
+    return {"W": rng.normal(size=(3, 5)) * 2.0 ** (2 - t), "b": rng.normal(size=5)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_five_steps_equal_the_formulas(kind):
+    make, rule = KINDS[kind]
+    p = parameters()
+    expected = {name: value.numpy().copy() for name, value in p.items()}
+    states = {name: {} for name in p}
+    optimizer = make(p)
+    for t in range(1, 6):
+        g = gradients(t)
+        norm = optimizer.step({name: reel.tensor(value) for name, value in g.items()})
+        assert norm == pytest.approx(np.sqrt(sum((v**2).sum() for v in g.values())), rel=1e-12)
+        for name in p:
+            expected[name] = rule(expected[name], g[name], states[name], t)
+            np.testing.assert_allclose(p[name].numpy(), expected[name], rtol=1e-12, atol=1e-14)
+    assert optimizer.steps == 5
+
+
+def test_clipping_rates_of_groups_and_factors():
+    p = parameters()
+    before = {name: value.numpy().copy() for name, value in p.items()}
+    optimizer = reel.optim.SGD(p, 0.1, clip_norm=1, clip_value=0.3, group_lr={"b": 0.01})
+    g = gradients(1)
+    norm = optimizer.step({name: reel.tensor(value) for name, value in g.items()}, lr_factor=0.5)
+    assert norm > 1
+    for name, rate in (("W", 0.05), ("b", 0.005)):
+        clipped = np.clip(g[name] / norm, -0.3, 0.3)
+        np.testing.assert_allclose(p[name].numpy(), before[name] - rate * clipped, rtol=1e-12)
+    assert any((np.abs(v / norm) > 0.3).any() for v in g.values())
+
+
+def test_complex_parameters_are_pairs_of_real_ones():
+    z = reel.tensor(np.array([1 + 2j, -3j]))
+    pairs = {"z": reel.tensor(np.array([[1.0, 2.0], [0.0, -3.0]]))}
+    g = np.array([[0.5, -1.0], [2.0, 0.25]])
+    one, two = reel.optim.Adam({"z": z}, 0.1), reel.optim.Adam(pairs, 0.1)
+    for _ in range(3):
+        one.step({"z": reel.tensor(g[:, 0] + 1j * g[:, 1])})
+        two.step({"z": reel.tensor(g)})
+    np.testing.assert_array_equal(z.numpy().view(np.float64).reshape(2, 2), pairs["z"].numpy())
+
+
+def test_state_goes_from_one_optimizer_to_another():
+    one, two = parameters(), parameters()
+    a, b = reel.optim.Adam(one, RATE), reel.optim.Adam(two, RATE)
+    step = lambda o, t: o.step({name: reel.tensor(value) for name, value in gradients(t).items()})  # noqa: E731
+    for t in range(3):
+        step(a, t)
+    for name, value in one.items():
+        two[name].assign(value)
+    saved = a.state_dict()
+    assert saved["steps"] == 3 and saved["optimizer.W.1"].shape == (3, 5)
+    b.load_state_dict(saved)
+    step(a, 3), step(b, 3)
+    assert all(np.array_equal(one[name].numpy(), two[name].numpy()) for name in one)
+    for broken, words in (
+        ({}, "lacks steps"),
+        ({"steps": 1}, r"lacks optimizer\.W\.0"),
+        ({**saved, "optimizer.b.1": reel.ones(2)}, r"optimizer\.b\.1 must be f64"),
+        ({**saved, "steps": -1}, "0 or more"),
+    ):
+        with pytest.raises(reel.Error, match=words):
+            b.load_state_dict(broken)
+
+
+def test_a_gradient_that_is_not_finite_changes_nothing():
+    p = {"w": reel.ones(3)}
+    optimizer = reel.optim.Adam(p)
+    assert np.isnan(optimizer.step({"w": reel.tensor([1.0, float("nan"), 0.0])}))
+    assert p["w"].tolist() == [1, 1, 1] and optimizer.steps == 0
+
+
+def test_a_cell_keeps_its_constraints():
+    cell = reel.cell("full_urnn", 2, 6, dtype="f64")
+    optimizer = reel.optim.SGD(cell, 0.5)
+    before = cell.parameters()["W"].numpy().copy()
+    optimizer.step({
+        name: reel.normal(p.shape, seed=3, dtype="f64").cast(p.dtype) for name, p in cell.parameters().items()
+    })
+    W = cell.parameters()["W"].numpy()  # unitary: the step is along the group
+    np.testing.assert_allclose(W @ W.conj().T, np.eye(6), atol=1e-12)
+    assert np.abs(W - before).max() > 0.01
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda p: reel.optim.Optimizer(p, "adamw"), "adamw.* is not one of sgd, rmsprop"),
+        (lambda p: reel.optim.SGD(p, -1), "lr: 0 or more is needed, got -1"),
+        (lambda p: reel.optim.Adam(p, beta1=1.5), "beta1: 0 to 1"),
+        (lambda p: reel.optim.Adam(p, clip_norm=float("nan")), "clip_norm: 0 or more"),
+        (lambda p: reel.optim.Adam(p, group_lr={"c": 1}), 'no parameter is in group "c"'),
+        (lambda p: reel.optim.Adam(p, group_lr={"b": -1}), r"group_lr\[.b.\]: 0 or more"),
+        (lambda p: reel.optim.Adam([reel.ones(2)]), "a dict of tensors, a Model or a Cell"),
+        (lambda p: reel.optim.Adam({"w": 1.0}), "must be a tensor, got float"),
+        (lambda p: reel.optim.Adam({"w": reel.ones(2, "i32")}), "has no gradient"),
+        (lambda p: reel.optim.Adam({"a": p["b"], "b": p["b"]}), "b is there twice"),
+        (lambda p: reel.optim.Adam(p).step({"W": p["W"]}), r"no gradient for b.*test_optim.py:\d+"),
+        (lambda p: reel.optim.Adam(p).step({**p, "c": p["b"]}), "3 gradients for 2 parameters"),
+        (lambda p: reel.optim.Adam(p).step({**p, "b": reel.ones(5)}), "b is f64.*, its gradient f32"),
+        (lambda p: reel.optim.Adam(p).step({**p, "b": None}), "must be a tensor, got NoneType"),
+        (lambda p: reel.scan(lambda h, _: (reel.optim.SGD({"h": h}), None), p["b"], length=2), "has no value"),
+    ],
+)
+def test_errors(call, words):
+    with pytest.raises(reel.Error, match=words):
+        call(parameters())

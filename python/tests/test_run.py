@@ -1,0 +1,191 @@
+"""reel.Run: folders that the programs write, and folders of one's own."""
+
+import math
+import subprocess
+
+import numpy as np
+import pytest
+
+import reel
+from programs import program
+
+DELAY, LENGTH, SYMBOLS, BATCH, STEPS = 6, 3, 4, 5, 12
+
+
+def words(seed, stream, count):
+    """The first words of a stream of Philox 4x32-10 (Salmon et al. 2011), as Reel's tasks draw them."""
+    mask, out = 0xFFFFFFFF, []
+    for counter in range(-(-count // 4)):
+        c = [counter & mask, counter >> 32, stream & mask, stream >> 32]
+        k = [seed & mask, seed >> 32]
+        for _ in range(10):
+            a, b = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+            c = [(b >> 32) ^ c[1] ^ k[0], b & mask, (a >> 32) ^ c[3] ^ k[1], a & mask]
+            k = [(k[0] + 0x9E3779B9) & mask, (k[1] + 0xBB67AE85) & mask]
+        out += c
+    return out[:count]
+
+
+def copying(step):
+    """A batch of the copying problem as the program makes it, x and y i32 [T, B]; a power of 2 rejects no draw."""
+    T = DELAY + 2 * LENGTH
+    x, y = np.zeros((2, T, BATCH), np.int32)
+    x[DELAY + LENGTH - 1] = SYMBOLS + 1
+    for b in range(BATCH):
+        drawn = words(1, step * BATCH + b, 2 * LENGTH)
+        for k in range(LENGTH):
+            x[k, b] = y[DELAY + LENGTH + k, b] = 1 + (drawn[2 * k] << 32 | drawn[2 * k + 1]) % SYMBOLS
+    return x, y
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "copying"
+    task = ["--delay", DELAY, "--length", LENGTH, "--symbols", SYMBOLS, "--batch", BATCH, "--steps", STEPS]
+    model = ["--cell", "gru", "--hidden", 8, "--layers", 2, "--optimizer", "adam", "--lr", 0.01, "--clip-norm", 0.2]
+    rest = ["--valid-every", 4, "--valid-size", 10, "--threads", 1, "--denormals", "keep", "--quiet", "--out", out]
+    command = [str(word) for word in (program("copying"), *task, *model, *rest)]
+    subprocess.run(command, check=True, capture_output=True)
+    return out
+
+
+def test_a_run_of_a_program_is_read(folder):
+    run = reel.Run(folder)
+    assert run.config["cell"] == "gru" and run.config["hidden"] == 8 and run.config["lr"] == 0.01
+    assert isinstance(run.config["gru"], dict)
+    assert run.metrics["step"] == [4, 8, 12] and run.metrics["examples"] == [20, 40, 60]
+    assert all(0 < loss < 3 for loss in run.metrics["valid_loss"])
+    assert run.record["task"] == "copying" and run.record["finished"] and run.record["steps"] == STEPS
+    assert {"embedding", "cell1.W_r", "head.V", "optimizer.head.V.0"} <= run.checkpoint().keys()
+    with pytest.raises(reel.Error, match="best.safetensors. is not there. Hint: .*checkpoint"):
+        run.best()
+
+
+def test_its_model_is_rebuilt(folder):
+    run = reel.Run(folder)
+    model = run.model()
+    assert model.count == run.record["parameters"]
+    assert all(np.array_equal(v.numpy(), run.checkpoint()[k].numpy()) for k, v in model.parameters().items())
+    # The validation set: streams far from those of training are not known here, but any examples have a similar loss.
+    losses = [reel.cross_entropy(model(x), reel.tensor(y)).item() for x, y in map(copying, range(STEPS))]
+    assert np.mean(losses) == pytest.approx(run.metrics["valid_loss"][-1], rel=0.15)
+
+
+def test_training_in_python_gives_the_same_bits(folder):
+    threads = reel.threads()
+    reel.set_threads(1)
+    run = reel.Run(folder)
+    model = reel.Model(vocabulary=SYMBOLS + 2, outputs=SYMBOLS + 2, cell="gru", hidden=8, layers=2, seed=1)
+    optimizer = reel.optim.Adam(model, 0.01, clip_norm=0.2)
+    history = reel.train(model, copying, reel.cross_entropy, steps=STEPS, optimizer=optimizer, valid_every=4,
+                         progress=False)  # fmt: skip
+    reel.set_threads(threads)
+    found, expected = {**model.parameters(), **optimizer.state_dict()}, run.checkpoint()
+    assert found.pop("steps") == STEPS and found.keys() == expected.keys()
+    for name in expected:
+        assert np.array_equal(found[name].numpy(), expected[name].numpy()), name
+    for column in ("step", "examples", "train_loss", "grad_norm"):
+        assert history.metrics[column] == run.metrics[column]
+
+
+def write(path, name, text):
+    (path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+def make(path, **config):
+    return reel.Run.create(path / "run", {"cell": "rnn", **config})
+
+
+def test_a_folder_of_your_own(tmp_path):
+    config = {"cell": "rnn", "lr": 1e-5, "on": True, "text": 'a "b" \\ ü\n', "rnn": {"activation": "relu", "odd key": 1}}
+    run = reel.Run.create(tmp_path / "a" / "b", config)
+    assert run.config == config and run.metrics["step"] == []
+    metrics = reel.Metrics()
+    metrics.add(step=3, examples=60, seconds=0.5, train_loss=1e-7)
+    run.write_metrics(metrics)
+    read = reel.Run(run.path).metrics
+    assert read["train_loss"] == [1e-7] and math.isnan(read["valid_loss"][0]) and read["step"] == [3]
+    with pytest.raises(reel.Error, match="holds a run already: config.toml"):
+        reel.Run.create(run.path)
+    with pytest.raises(reel.Error, match="list"):
+        reel.Run.create(tmp_path / "c", {"x": [1]})
+
+
+def test_metrics_to_pandas(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    metrics = reel.Metrics()
+    metrics.add(step=3, train_loss=0.5)
+    frame = metrics.to_pandas()
+    assert isinstance(frame, pandas.DataFrame) and frame["train_loss"].tolist() == [0.5]
+    assert list(frame.columns) == list(metrics)
+
+
+HEADER = "step,examples,seconds,train_loss,valid_loss,accuracy,grad_norm\n"
+
+
+@pytest.mark.parametrize(
+    "name, text, member, said",
+    [
+        ("config.toml", "cell = ", "config", "config.toml. is damaged"),
+        ("config.toml", b"\xff", "config", "no UTF-8"),
+        ("metrics.csv", "step,loss\n", "metrics", r"metrics.csv:1. is not a line"),
+        ("metrics.csv", HEADER + "1,2,3,4,5,6\n", "metrics", "metrics.csv:2"),
+        ("metrics.csv", HEADER + "1,2,3,4,5,6,x\n", "metrics", "metrics.csv:2.*Hint"),
+        ("run.json", "{", "record", "run.json. is damaged"),
+        ("run.json", "[1]", "record", "no JSON object"),
+    ],
+)
+def test_damaged_files(tmp_path, name, text, member, said):
+    run = make(tmp_path)
+    write(tmp_path / "run", name, text)
+    with pytest.raises(reel.Error, match=said):
+        getattr(run, member)
+
+
+def test_a_row_that_is_being_written_does_not_count(tmp_path):
+    run = make(tmp_path)
+    write(tmp_path / "run", "metrics.csv", HEADER + "1,2,3,4,,6,7\n2,4")
+    assert run.metrics["step"] == [1] and math.isnan(run.metrics["valid_loss"][0])
+
+
+def test_what_is_missing(tmp_path):
+    with pytest.raises(reel.Error, match="no.* is not a folder. Hint"):
+        reel.Run(tmp_path / "no")
+    with pytest.raises(reel.Error, match="not the folder of a run: no config.toml"):
+        reel.Run(tmp_path)
+    run = make(tmp_path)
+    (tmp_path / "run" / "metrics.csv").unlink()
+    for call, said in (
+        (lambda: run.metrics, "metrics.csv. is not there"),
+        (lambda: run.record, "run.json. is not there. Hint: .*when the run ends"),
+        (run.checkpoint, "checkpoint.safetensors. is not there"),
+        (run.model, "checkpoint.safetensors. is not there"),
+        (lambda: run.model("last"), '"best" or "checkpoint", got'),
+    ):
+        with pytest.raises(reel.Error, match=said):
+            call()
+
+
+@pytest.mark.parametrize("cell", ["srnn", "lstm", "gru", "urnn", "goru", "sru", "r_transformer"])
+@pytest.mark.parametrize("shape", [{"inputs": 5}, {"inputs": 8}, {"vocabulary": 5, "input": "one-hot"}])
+def test_models_are_rebuilt_from_weights(tmp_path, cell, shape):
+    model = reel.Model(**shape, outputs=3, cell=cell, hidden=8, every_step=False)
+    options = {"hidden": 8, "input": shape.get("input", "embedding")}  # a program's config does not have the shape
+    run = reel.Run.create(tmp_path / "run", {"cell": cell, **options})
+    run.write_best({**model.parameters(), **model.constants()}, 1, 0.5)
+    with pytest.raises(reel.Error, match="whether outputs are at every step: there is no run.json yet. Hint"):
+        run.model()
+    run.write_record({"task": "mnist"})
+    x = reel.zeros((3, 2), "i32") if "vocabulary" in shape else reel.normal((3, 2, shape["inputs"]), seed=1)
+    assert np.array_equal(run.model()(x).numpy(), model(x).numpy()) and model(x).shape == (2, 3)
+    assert run.model(every_step=True)(x).shape == (3, 2, 3)
+    run.write_record({"task": "mine"})
+    with pytest.raises(reel.Error, match="the task is 'mine'"):
+        run.model()
+
+
+def test_models_of_other_kinds_are_not_rebuilt(tmp_path):
+    run = make(tmp_path)
+    run.write_best({"story.W": reel.ones(2), "head.V": reel.ones((2, 2))}, 1, 0.5)
+    with pytest.raises(reel.Error, match="no stack of cells with a head: story.W.*Hint: best"):
+        run.model()

@@ -1,0 +1,204 @@
+"""reel.train: tasks that are learned, validation, early ends, and the folder that it writes."""
+
+import os
+import signal
+import subprocess
+
+import numpy as np
+import pytest
+
+import reel
+from programs import program
+
+
+def adding(step, T=20, B=32):
+    """The adding problem: two of T numbers are marked; y [B, 1] is their sum."""
+    rng = np.random.default_rng(step)
+    x = np.zeros((T, B, 2), np.float32)
+    x[..., 0] = rng.uniform(size=(T, B))
+    for half in (0, T // 2):
+        x[rng.integers(half, half + T // 2, B), np.arange(B), 1] = 1
+    return x, (x[..., 0] * x[..., 1]).sum(0)[:, None]
+
+
+def adder(**options):
+    return reel.Model(**{"inputs": 2, "outputs": 1, "cell": "lstm", "hidden": 32, "every_step": False, **options})
+
+
+def line(step):
+    """y = 2 x, for a dict with one weight."""
+    x = reel.uniform((1, 8), seed=3, stream=step)
+    return x, 2 * x
+
+
+def line_loss(p, x, y):
+    return reel.mse(p["w"] * x, y)
+
+
+def test_the_adding_problem_is_learned():
+    model = adder()
+    valid = [adding(10**6 + k) for k in range(4)]
+    optimizer = reel.optim.Adam(model, 1e-2, clip_norm=1)
+    history = reel.train(model, adding, reel.mse, steps=400, optimizer=optimizer, valid=valid, progress=False)
+    assert history.steps == len(history.losses) == 400 and history.stopped == "steps"
+    assert history.best_loss < 0.02 < 1 / 6  # the loss without memory
+    # An independent mean over fresh examples, with the best parameters.
+    x, y = adding(2 * 10**6, B=256)
+    assert np.mean((model(x).numpy() - y) ** 2) < 0.03
+    assert len(history.metrics["step"]) == 20 and min(history.metrics["valid_loss"]) == history.best_loss
+
+
+def test_a_cell_of_your_own_is_trained():
+    p = {"W": reel.normal((16, 1), seed=1) * 0.3, "R": reel.eye(16) * 0.9, "V": reel.normal((1, 16), seed=2) * 0.3}
+
+    def loss(p, xs, y):
+        step = lambda h, x: (reel.tanh(reel.linear(x, p["W"]) + reel.linear(h, p["R"])), None)  # noqa: E731
+        h, _ = reel.scan(step, reel.zeros((xs.shape[1], 16)), xs)
+        return reel.mse(reel.linear(h, p["V"]), y)
+
+    def batch(i):
+        xs = reel.uniform((10, 16, 1), seed=5, stream=i)
+        return xs, reel.mean(xs, 0)
+
+    before = loss(p, *batch(999)).item()
+    reel.train(p, batch, loss, steps=150, optimizer=reel.optim.Adam(p, 1e-2), progress=False)
+    assert loss(p, *batch(999)).item() < 0.1 * before
+
+
+def test_losses_and_updates_are_those_of_a_loop_by_hand():
+    p, q = {"w": reel.zeros(1)}, 0.0
+    history = reel.train(
+        p, line, line_loss, steps=5, optimizer=reel.optim.SGD(p, 0.5), schedule=lambda i: 1 / (1 + i), progress=False
+    )
+    for i in range(5):
+        x = line(i)[0].numpy().astype(np.float64)
+        assert history.losses[i] == pytest.approx(np.mean((q * x - 2 * x) ** 2), rel=1e-6)
+        q -= 0.5 / (1 + i) * np.mean(2 * (q * x - 2 * x) * x)
+    assert p["w"].item() == pytest.approx(q, rel=1e-6)
+
+
+def test_kinds_of_batches():
+    for batches, steps, made, stopped in (
+        ([line(0), line(1)], None, 2, "steps"),
+        ([line(0), line(1)], 5, 5, "steps"),
+        (iter([line(0), line(1)]), 5, 2, "batches"),
+        ((line(i) for i in range(3)), None, 3, "batches"),
+        ([], 5, 0, "batches"),
+    ):
+        p = {"w": reel.zeros(1)}
+        history = reel.train(p, batches, line_loss, steps=steps, progress=False)
+        assert (history.steps, history.stopped) == (made, stopped)
+
+
+def test_patience_and_best_parameters():
+    for restore, expected in ((True, 1.5), (False, None)):
+        p = {"w": reel.full(1, 1.5)}
+        optimizer = reel.optim.SGD(p, 1.9)  # too large: the loss grows
+        wild = lambda p, x, y: reel.square(p["w"][0] - 2) * 1.2  # noqa: E731
+        history = reel.train(
+            p, line, wild, steps=50, optimizer=optimizer, valid=line(7), valid_every=1, patience=3,
+            restore_best=restore, progress=False,
+        )  # fmt: skip
+        assert history.stopped == "patience" and history.steps == history.best_step + 3
+        assert (p["w"].item() == history.best["w"].item()) == restore
+        assert history.best_loss == min(history.metrics["valid_loss"])
+
+
+def test_a_second_call_goes_on():
+    steps = []
+    p = {"w": reel.zeros(1)}
+    optimizer = reel.optim.SGD(p, 0.1)
+    for _ in range(2):
+        reel.train(p, lambda i: steps.append(i) or line(i), line_loss, steps=3, optimizer=optimizer, progress=False)
+    assert steps == [0, 1, 2, 3, 4, 5]
+
+
+def test_states_carry_over():
+    x = reel.normal((12, 2, 1), seed=1, dtype="f64")
+    seen = []
+
+    def first_output(outputs, y):
+        seen.append(outputs[0].numpy().copy())
+        return reel.mse(outputs, y)
+
+    model = reel.Model(inputs=1, outputs=1, cell="gru", hidden=3, dtype="f64")
+    whole = model(x).numpy()
+    still = reel.optim.SGD(model, 0.0)
+    pieces = [(x[t : t + 4], x[t : t + 4]) for t in (0, 4, 8)]
+    reel.train(model, pieces, first_output, optimizer=still, carry=True, progress=False)
+    np.testing.assert_allclose(seen, whole[[0, 4, 8]], rtol=1e-12)
+
+
+def test_ctrl_c_returns_what_there_is(tmp_path):
+    p = {"w": reel.zeros(1)}
+
+    def batches(i):
+        if i == 7:
+            os.kill(os.getpid(), signal.SIGINT)
+        return line(i)
+
+    history = reel.train(p, batches, line_loss, steps=100, run=tmp_path / "r", progress=False)
+    assert history.stopped == "interrupted" and history.steps in (7, 8)
+    assert reel.Run(tmp_path / "r").record["finished"] is False
+    assert reel.Run(tmp_path / "r").best()["w"].item() == p["w"].item()
+
+
+def test_progress_says_what_validations_say(capsys):
+    p = {"w": reel.zeros(1)}
+    reel.train(p, line, line_loss, steps=4, valid=line(9), valid_every=2, accuracy=lambda *a: 0.25)
+    out, err = capsys.readouterr()
+    assert out == "" and [text.split()[1] for text in err.splitlines()] == ["2", "4"]
+    assert "valid_loss" in err and "accuracy 0.25" in err
+
+
+def test_a_run_folder_is_written_and_compare_reads_it(tmp_path):
+    model = adder(hidden=8, cell="srnn", width=4, seed=5)
+    optimizer = reel.optim.Adam(model, 1e-2)
+    folder = tmp_path / "run"
+    history = reel.train(
+        model, adding, reel.mse, steps=20, optimizer=optimizer, valid=adding(99), valid_every=5, run=folder,
+        progress=False,
+    )  # fmt: skip
+    run = reel.Run(folder)
+    assert run.metrics == {**history.metrics, "accuracy": run.metrics["accuracy"]}
+    assert np.isnan(run.metrics["accuracy"]).all() and run.metrics["examples"] == [160, 320, 480, 640]
+    assert run.config["srnn"] == {"width": 4} and run.config["seed"] == 5 and run.config["optimizer"] == "adam"
+    record = run.record
+    assert record["finished"] and record["steps"] == 20 and record["parameters"] == model.count
+    assert record["valid_loss"] == history.metrics["valid_loss"][-1] and record["accuracy"] is None
+    x = adding(3)[0]
+    assert np.array_equal(run.model()(x).numpy(), model(x).numpy())
+    with pytest.raises(reel.Error, match="holds a run already"):
+        reel.train(model, adding, reel.mse, steps=1, run=folder, progress=False)
+    out = tmp_path / "both.svg"
+    done = subprocess.run([program("compare"), folder, "--out", out], capture_output=True, text=True)
+    assert done.returncode == 0 or "gnuplot" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda p: reel.train([p], line, line_loss, steps=1), "Model or a dict of tensors"),
+        (lambda p: reel.train(p, line, line_loss), "without end. Hint: steps"),
+        (lambda p: reel.train(p, line, line_loss, steps=-1), "steps is 0 or more, got -1"),
+        (lambda p: reel.train(p, line, line_loss, steps=1, valid_every=0), "valid_every is 1 or more"),
+        (lambda p: reel.train(p, line, line_loss, steps=1, carry=True), "carry is for a Model"),
+        (lambda p: reel.train(p, lambda i: 3, line_loss, steps=1), r"pair \(x, y\), got int"),
+        (lambda p: reel.train(p, line, line_loss, steps=1, valid=[]), "no batch to validate on"),
+        (lambda p: reel.train(p, line, lambda p, x, y: 1.0, steps=1), "scalar tensor, got float"),
+        (lambda p: reel.train(p, line, line_loss, steps=1, optimizer=reel.optim.SGD(dict(p))), "other parameters"),
+        (lambda p: reel.train(p, line, line_loss, steps=9, optimizer=reel.optim.SGD(p, 1e30)), "Hint: a lower lr"),
+    ],
+)
+def test_errors(call, words):
+    with pytest.raises(reel.Error, match=words):
+        call({"w": reel.zeros(1)})
+
+
+def test_divergence_keeps_the_parameters_and_is_recorded(tmp_path):
+    p = {"w": reel.ones(1)}
+    poisoned = lambda i: line(i) if i < 3 else (line(i)[0], line(i)[1] * float("nan"))  # noqa: E731
+    with pytest.raises(reel.Error, match=r"the loss became nan at step 4.*Hint: a lower lr, or clip_norm=1"):
+        reel.train(p, poisoned, line_loss, steps=9, run=tmp_path / "r", progress=False)
+    assert np.isfinite(p["w"].item()) and p["w"].item() != 1
+    assert reel.Run(tmp_path / "r").record["diverged_at_step"] == 4
