@@ -139,7 +139,9 @@ class Model:
         extra = [n for n in tensors if n not in own and not n.startswith(("optimizer.", "carry."))]
         if missing or extra:
             said = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has {', '.join(extra)}"] * bool(extra)
-            raise Error(f"[{path}] does not fit the model: {' and '.join(said)}. Hint: print(model) shows its parameters")
+            raise Error(
+                f"[{path}] does not fit the model: {' and '.join(said)}. Hint: print(model) shows its parameters"
+            )
         for name, place in own.items():
             found = tensors[name]
             if (found.shape, found.dtype) != (place.shape, place.dtype):

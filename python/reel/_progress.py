@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 import time
 
@@ -25,20 +25,29 @@ class Progress:
         text = f"{step}{'' if self._end is None else f'/{self._end}'}  loss {loss:.3g}  {rate:.3g} steps/s"
         if self._end is not None and rate > 0:
             text += f"  {(self._end - step) / rate:.0f} s left"
-        self._write("\r\033[K" + text[: shutil.get_terminal_size().columns - 1])
+        self._write("\r\033[K" + text[: self._width() - 1])
 
     def validated(self, row: dict[str, float]) -> None:
         """Shows the numbers of a row of metrics that are known."""
         if not self._on:
             return
         names = ("train_loss", "valid_loss", "accuracy")
-        known = "  ".join(f"{name} {row[name]:.4g}" for name in names if row.get(name, row["step"] * 0) == row.get(name))
+        known = "  ".join(
+            f"{name} {row[name]:.4g}" for name in names if row.get(name, row["step"] * 0) == row.get(name)
+        )
         self._write(("\r\033[K" if self._live else "") + f"step {row['step']}  {known}\n")
 
     def done(self) -> None:
         """Ends the line that moves."""
         if self._live:
             self._write("\r\033[K")
+
+    @staticmethod
+    def _width() -> int:
+        try:
+            return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+        except OSError:
+            return 80
 
     @staticmethod
     def _write(text: str) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
-from pathlib import Path
 from typing import Any, Mapping
 
 from . import _metrics, _reel
@@ -75,6 +72,8 @@ class Run:
     @property
     def record(self) -> dict[str, Any]:
         """run.json, which is written at the end: task, cell, parameters, losses, speed, version, command and others."""
+        import json
+
         try:
             found = json.loads(self._read(RECORD, "it is written when the run ends"))
         except ValueError as e:
@@ -153,6 +152,8 @@ class Run:
 
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Replaces run.json; NaN becomes null."""
+        import json
+
         plain = {k: None if isinstance(v, float) and v != v else v for k, v in record.items()}
         _reel._write_atomically(self._file(RECORD), json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
 
@@ -169,7 +170,8 @@ class Run:
     def _read(self, name: str, hint: str = "the folder is damaged or not that of a run") -> str:
         self._require(name, hint)
         try:
-            return Path(self._file(name)).read_bytes().decode()
+            with open(self._file(name), encoding="utf-8", newline="") as file:
+                return file.read()
         except OSError as e:
             raise Error(f"[{self._file(name)}] cannot be read: {e.strerror}") from None
         except UnicodeDecodeError:
@@ -201,14 +203,21 @@ def _toml(config: Mapping[str, Any]) -> str:
 
 
 def _toml_key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key)
+    bare = key and all(c.isascii() and (c.isalnum() or c in "_-") for c in key)
+    return key if bare else _toml_text(key)
+
+
+def _toml_text(text: str) -> str:
+    import json
+
+    return json.dumps(text).replace("\x7f", "\\u007f")
 
 
 def _toml_line(key: str, value: Any) -> str:
     if isinstance(value, bool):
         text = "true" if value else "false"
     elif isinstance(value, str):
-        text = json.dumps(value).replace("\x7f", "\\u007f")
+        text = _toml_text(value)
     elif isinstance(value, (int, float)):
         text = repr(value)
     else:

@@ -21,9 +21,9 @@ from .optim import Optimizer, RMSprop
 class History:
     """What train() returns.
 
-    losses: that of each update. metrics: a row for each validation, see Metrics. steps: the updates made. best, best_step
-    and best_loss: the parameters with the lowest validation loss, None without validation. stopped: "steps", "batches"
-    when these ran out, "patience" or "interrupted". seconds: how long it took.
+    losses: that of each update. metrics: a row for each validation, see Metrics. steps: the updates made. best,
+    best_step and best_loss: the parameters with the lowest validation loss; None, None and infinity without validation.
+    stopped: "steps", "batches" when these ran out, "patience" or "interrupted". seconds: how long it took.
     """
 
     def __init__(self) -> None:
@@ -132,9 +132,9 @@ def train(
     optimizer = RMSprop(model) if optimizer is None else optimizer
     if optimizer.parameters is not model:
         raise Error("[train] the optimizer has other parameters than the model. Hint: reel.optim.Adam(model)")
-    for name, value in (("steps", steps), ("valid_every", valid_every), ("patience", patience)):
-        if value is not None and value < (name == "valid_every"):
-            raise Error(f"[train] {name} is {int(name == 'valid_every')} or more, got {value}")
+    for name, given, least in (("steps", steps, 0), ("valid_every", valid_every, 1), ("patience", patience, 0)):
+        if given is not None and given < least:
+            raise Error(f"[train] {name} is {least} or more, got {given}")
     if steps is None and callable(batches):
         raise Error("[train] a function makes batches without end. Hint: steps=1000")
     if steps is None and hasattr(batches, "__len__"):

@@ -115,8 +115,8 @@ class RMSprop(Optimizer):
         rms_start: float = 0,
         **options: Any,
     ) -> None:
-        own = {"decay": decay, "epsilon": epsilon, "epsilon_inside": epsilon_inside, "rms_start": rms_start}
-        super().__init__(parameters, "rmsprop", lr, **own, **options)
+        options.update(decay=decay, epsilon=epsilon, epsilon_inside=epsilon_inside, rms_start=rms_start)
+        super().__init__(parameters, "rmsprop", lr, **options)
 
 
 class Adam(Optimizer):

@@ -130,9 +130,9 @@ def test_a_cell_keeps_its_constraints():
     cell = reel.cell("full_urnn", 2, 6, dtype="f64")
     optimizer = reel.optim.SGD(cell, 0.5)
     before = cell.parameters()["W"].numpy().copy()
-    optimizer.step({
-        name: reel.normal(p.shape, seed=3, dtype="f64").cast(p.dtype) for name, p in cell.parameters().items()
-    })
+    optimizer.step(
+        {name: reel.normal(p.shape, seed=3, dtype="f64").cast(p.dtype) for name, p in cell.parameters().items()}
+    )
     W = cell.parameters()["W"].numpy()  # unitary: the step is along the group
     np.testing.assert_allclose(W @ W.conj().T, np.eye(6), atol=1e-12)
     assert np.abs(W - before).max() > 0.01

@@ -16,14 +16,14 @@ PYTHON = Path(__file__).resolve().parents[1]
 
 def test_import_is_fast_and_light():
     code = (
-        "import time; t = time.perf_counter(); import reel; t = time.perf_counter() - t; import sys; "
-        "print(t, 'numpy' in sys.modules, 'torch' in sys.modules)"
+        "import time; t = time.process_time(); import reel; t = time.process_time() - t; import sys; "
+        "print(t, *(name in sys.modules for name in ('numpy', 'torch', 'pandas')))"
     )
     runs = [
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
         for _ in range(3)
-    ]
-    assert min(float(r[0]) for r in runs) < 0.3 and runs[0][1:] == ["False", "False"]
+    ]  # processor time, as others may use the machine, too
+    assert min(float(r[0]) for r in runs) < 0.3 and runs[0][1:] == ["False"] * 3
 
 
 @pytest.mark.parametrize("page", ["README.md", "../docs/array-api.md"])

@@ -80,7 +80,8 @@ def test_training_in_python_gives_the_same_bits(folder):
     history = reel.train(model, copying, reel.cross_entropy, steps=STEPS, optimizer=optimizer, valid_every=4,
                          progress=False)  # fmt: skip
     reel.set_threads(threads)
-    found, expected = {**model.parameters(), **optimizer.state_dict()}, run.checkpoint()
+    found = {**model.parameters(), **optimizer.state_dict()}
+    expected = {name: value for name, value in run.checkpoint().items() if not name.startswith("carry.")}
     assert found.pop("steps") == STEPS and found.keys() == expected.keys()
     for name in expected:
         assert np.array_equal(found[name].numpy(), expected[name].numpy()), name
@@ -97,7 +98,13 @@ def make(path, **config):
 
 
 def test_a_folder_of_your_own(tmp_path):
-    config = {"cell": "rnn", "lr": 1e-5, "on": True, "text": 'a "b" \\ ü\n', "rnn": {"activation": "relu", "odd key": 1}}
+    config = {
+        "cell": "rnn",
+        "lr": 1e-5,
+        "on": True,
+        "text": 'a "b" \\ ü\n',
+        "rnn": {"activation": "relu", "odd key": 1},
+    }
     run = reel.Run.create(tmp_path / "a" / "b", config)
     assert run.config == config and run.metrics["step"] == []
     metrics = reel.Metrics()
