@@ -184,11 +184,11 @@ int apply_cell(int argc, const char* const* argv) {
   std::vector<const char*> pointers;
   for (const std::string& word : words) pointers.push_back(word.c_str());
   options.parse(static_cast<int>(pointers.size()), pointers.data());
+  Backend& device = use_device(o.device);
   check_options(o, options);
 
   const CellType& type = cell_type(o.cell);
   const DType dtype = o.dtype == "f64" ? DType::f64 : DType::f32;
-  Backend& device = use_device(o.device);
   if (o.weights.empty() && !o.run.empty() && !o.init_only) o.weights = weights_of_run(o.run);
   std::unique_ptr<Cell> cell;
   TensorFile weights;
