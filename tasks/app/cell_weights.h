@@ -22,11 +22,13 @@ Tensor find_tensor(const std::string& path, const TensorFile& file, const std::s
 /// that keep the cell's values, numbers that are not finite. Throws Error for missing, left-over or unfitting tensors.
 std::vector<std::string> set_parameters(const Cell& cell, const std::string& path, const TensorFile& file);
 
-/// The widths of input and state at which all trained parameters of such a cell have the shapes of the file; those that
-/// are given are kept. Throws Error if there are none.
+/// The widths of a cell's input and state.
 struct CellSize {
   std::int64_t input = 0, hidden = 0;
 };
+
+/// The widths at which all trained parameters of such a cell have the shapes of the file; those that are given are
+/// kept. Throws Error if there are none.
 CellSize size_of_weights(const CellType& type, const Settings& settings, const std::string& path,
                          const TensorFile& file, std::optional<std::int64_t> input, std::optional<std::int64_t> hidden);
 
