@@ -183,6 +183,7 @@ def test_a_run_folder_is_written_and_compare_reads_it(tmp_path):
         (lambda p: reel.train(p, line, line_loss, steps=-1), "steps is 0 or more, got -1"),
         (lambda p: reel.train(p, line, line_loss, steps=1, valid_every=0), "valid_every is 1 or more"),
         (lambda p: reel.train(p, line, line_loss, steps=1, carry=True), "carry is for a Model"),
+        (lambda p: reel.train(p, line, line_loss, steps=1, patience=1), "patience needs valid"),
         (lambda p: reel.train(p, lambda i: 3, line_loss, steps=1), r"pair \(x, y\), got int"),
         (lambda p: reel.train(p, line, line_loss, steps=1, valid=[]), "no batch to validate on"),
         (lambda p: reel.train(p, line, lambda p, x, y: 1.0, steps=1), "scalar tensor, got float"),
