@@ -269,7 +269,7 @@ def _folder(run: Any, learner: _Learner, optimizer: Optimizer, steps: int | None
     if run is None or isinstance(run, Run):
         return run
     config: dict[str, Any] = {} if learner.model is None else dict(learner.model.config)
-    config.update({"optimizer": optimizer.kind, "lr": optimizer.lr}, **({} if steps is None else {"steps": steps}))
+    config.update(optimizer.config, **({} if steps is None else {"steps": steps}))
     if learner.model is not None and learner.model.settings:
         config[config["cell"]] = learner.model.settings
     return Run.create(run, config)
@@ -277,7 +277,6 @@ def _folder(run: Any, learner: _Learner, optimizer: Optimizer, steps: int | None
 
 def _record(learner: _Learner, history: History, optimizer: Optimizer, problem: _Diverged | None) -> dict[str, Any]:
     """The contents of run.json, with the names that the programs use."""
-    import platform
     import shlex
     import sys
 
@@ -298,14 +297,27 @@ def _record(learner: _Learner, history: History, optimizer: Optimizer, problem: 
         "accuracy": last["accuracy"],
         "seconds": history.seconds,
         "steps_per_second": history.steps / max(history.seconds, 1e-9),
+        "update_seconds": None,
         "device": "cpu",
         "threads": _reel.threads(),
         "finished": problem is None and history.stopped != "interrupted",
         "version": __version__,
-        "processor": platform.processor() or platform.machine(),
+        "processor": _processor(),
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "command": shlex.join(sys.argv),
     }
     if problem:
         record["diverged_at_step"] = problem.step
     return record
+
+
+def _processor() -> str:
+    """The processor's name, or that of its architecture where Linux gives no name."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as info:
+            for line in info:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return os.uname().machine
