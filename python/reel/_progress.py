@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -31,10 +32,8 @@ class Progress:
         """Shows the numbers of a row of metrics that are known."""
         if not self._on:
             return
-        names = ("train_loss", "valid_loss", "accuracy")
-        known = "  ".join(
-            f"{name} {row[name]:.4g}" for name in names if row.get(name, row["step"] * 0) == row.get(name)
-        )
+        names = [n for n in ("train_loss", "valid_loss", "accuracy") if not math.isnan(row.get(n, math.nan))]
+        known = "  ".join(f"{name} {row[name]:.4g}" for name in names)
         self._write(("\r\033[K" if self._live else "") + f"step {row['step']}  {known}\n")
 
     def done(self) -> None:

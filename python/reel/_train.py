@@ -121,8 +121,8 @@ def train(
     optimizer: by default RMSprop(model). It counts the updates, so another call goes on. schedule: a function from the
     number of the update to a factor on the learning rates.
     valid: a batch or a list of batches, validated on every `valid_every` updates and at the end; by default a twentieth
-    of the steps. patience: stop after so many validations without a lower loss; 0: never. With restore_best the model
-    has the parameters of the lowest validation loss at the end, else the last ones.
+    of the steps, 100 where their number is not known. patience: stop after so many validations without a lower loss;
+    0: never. With restore_best the model has the parameters of the lowest validation loss at the end, else the last.
     carry: each batch goes on where the one before ended, so that states carry over. run: the folder of a new run, to
     write metrics, parameters and results to. progress: lines on stderr.
     Ctrl-C ends it after the latest update, and what there is is returned. Throws Error when the loss or a gradient is
@@ -135,6 +135,8 @@ def train(
     for name, given, least in (("steps", steps, 0), ("valid_every", valid_every, 1), ("patience", patience, 0)):
         if given is not None and given < least:
             raise Error(f"[train] {name} is {least} or more, got {given}")
+    if patience > 0 and valid is None:
+        raise Error("[train] patience needs valid, whose loss it waits for")
     if steps is None and callable(batches):
         raise Error("[train] a function makes batches without end. Hint: steps=1000")
     if steps is None and hasattr(batches, "__len__"):
@@ -147,7 +149,7 @@ def train(
     view = Progress(progress, first, steps)
     examples = waited = 0
     since: list[tuple[float, float]] = []  # losses and norms of gradients since the last row
-    problem = ""
+    problem: _Diverged | None = None
 
     def validate() -> None:
         nonlocal waited
@@ -155,7 +157,7 @@ def train(
         if validation is not None:
             row["valid_loss"], row["accuracy"] = learner.evaluate(validation)
             if not math.isfinite(row["valid_loss"]):
-                raise _Diverged(f"the validation loss became {row['valid_loss']}")
+                raise _Diverged(f"the validation loss became {row['valid_loss']}", optimizer.steps)
         row.update(step=optimizer.steps, examples=examples, seconds=time.monotonic() - start)
         waited += 1
         if row.get("valid_loss", math.inf) < history.best_loss:
@@ -174,10 +176,10 @@ def train(
             step = optimizer.steps
             value, gradient = learner.gradient(x, y, step)
             if not math.isfinite(value):
-                raise _Diverged(f"the loss became {value}")
+                raise _Diverged(f"the loss became {value}", step + 1)
             norm = optimizer.step(gradient, 1 if schedule is None else schedule(step))
             if not math.isfinite(norm):
-                raise _Diverged(f"the gradient's norm became {norm}")
+                raise _Diverged(f"the gradient's norm became {norm}", step + 1)
             history.losses.append(value)
             since.append((value, norm))
             examples += _batch_size(x)
@@ -192,7 +194,7 @@ def train(
     except KeyboardInterrupt:
         history.stopped = "interrupted"
     except _Diverged as e:
-        problem = f"[train] {e} at step {optimizer.steps + 1}. Hint: a lower lr, or clip_norm=1"
+        problem = e
     finally:
         view.done()
     history.steps, history.seconds = optimizer.steps - first, time.monotonic() - start
@@ -201,7 +203,7 @@ def train(
             folder.write_best(learner.everything(), optimizer.steps, math.nan)
         folder.write_record(_record(learner, history, optimizer, problem))
     if problem:
-        raise Error(problem)
+        raise Error(f"[train] {problem} at step {problem.step}. Hint: a lower lr, or clip_norm=1")
     if restore_best and history.best is not None:
         for name, place in learner.everything().items():
             place.assign(history.best[name])
@@ -209,7 +211,11 @@ def train(
 
 
 class _Diverged(Exception):
-    pass
+    """What is not finite, and the number of the update, from 1."""
+
+    def __init__(self, text: str, step: int) -> None:
+        super().__init__(text)
+        self.step = step
 
 
 def _tensors(tree: Any) -> Any:
@@ -263,15 +269,14 @@ def _folder(run: Any, learner: _Learner, optimizer: Optimizer, steps: int | None
     if run is None or isinstance(run, Run):
         return run
     config: dict[str, Any] = {} if learner.model is None else dict(learner.model.config)
-    config.update({"optimizer": optimizer.kind, "lr": optimizer.lr}, **({} if steps is None else {"steps": steps}))
+    config.update(optimizer.config, **({} if steps is None else {"steps": steps}))
     if learner.model is not None and learner.model.settings:
         config[config["cell"]] = learner.model.settings
     return Run.create(run, config)
 
 
-def _record(learner: _Learner, history: History, optimizer: Optimizer, problem: str) -> dict[str, Any]:
+def _record(learner: _Learner, history: History, optimizer: Optimizer, problem: _Diverged | None) -> dict[str, Any]:
     """The contents of run.json, with the names that the programs use."""
-    import platform
     import shlex
     import sys
 
@@ -292,14 +297,27 @@ def _record(learner: _Learner, history: History, optimizer: Optimizer, problem: 
         "accuracy": last["accuracy"],
         "seconds": history.seconds,
         "steps_per_second": history.steps / max(history.seconds, 1e-9),
+        "update_seconds": None,
         "device": "cpu",
         "threads": _reel.threads(),
-        "finished": not problem and history.stopped != "interrupted",
+        "finished": problem is None and history.stopped != "interrupted",
         "version": __version__,
-        "processor": platform.processor() or platform.machine(),
+        "processor": _processor(),
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "command": shlex.join(sys.argv),
     }
     if problem:
-        record["diverged_at_step"] = optimizer.steps + 1
+        record["diverged_at_step"] = problem.step
     return record
+
+
+def _processor() -> str:
+    """The processor's name, or that of its architecture where Linux gives no name."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as info:
+            for line in info:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return os.uname().machine

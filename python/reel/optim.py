@@ -42,7 +42,21 @@ class Optimizer:
             target = parameters._model
         elif isinstance(parameters, Mapping):
             target = dict(parameters)
-        self.parameters, self.kind, self.lr = parameters, kind, lr
+        self.parameters = parameters
+        self.config: dict[str, Any] = {  # as the programs call their options
+            "optimizer": kind,
+            "lr": lr,
+            "group-lr": ",".join(f"{group}={rate!r}" for group, rate in (group_lr or {}).items()),
+            "momentum": momentum,
+            "decay": decay,
+            "rms-start": rms_start,
+            "epsilon": epsilon,
+            "epsilon-place": "inside" if epsilon_inside else "outside",
+            "beta1": beta1,
+            "beta2": beta2,
+            "clip-norm": clip_norm,
+            "clip-value": clip_value,
+        }
         self._optimizer = _reel._optimizer(
             target,
             kind,
@@ -87,8 +101,8 @@ class Optimizer:
         self._optimizer.load_state({k: v for k, v in state.items() if k != "steps"}, state["steps"])
 
     def __repr__(self) -> str:
-        names = self._optimizer.names
-        return f"{type(self).__name__}(kind={self.kind!r}, lr={self.lr}, parameters={len(names)}, steps={self.steps})"
+        kind, lr, count = self.config["optimizer"], self.config["lr"], len(self._optimizer.names)
+        return f"{type(self).__name__}(kind={kind!r}, lr={lr}, parameters={count}, steps={self.steps})"
 
 
 class SGD(Optimizer):

@@ -109,8 +109,11 @@ def test_dropout_is_a_function_of_seed_and_step():
 
 
 def test_penalty():
-    nnrnn = reel.Model(inputs=2, outputs=1, cell="nnrnn", hidden=4)
-    assert lstm_model().penalty() is None and nnrnn.penalty().shape == ()
+    model = reel.Model(inputs=2, outputs=1, cell="nnrnn", hidden=4, delta=3, T_decay=0, dtype="f64")
+    alpha = reel.tensor(np.array([1.5, 0.0]))
+    gradient = reel.grad(lambda a: model.penalty({"cell.alpha": a}))(alpha)
+    assert model.penalty({"cell.alpha": alpha}).item() == 3 * (0.25 + 1)  # delta |alpha - 1|^2
+    assert gradient.tolist() == [3.0, -6.0] and lstm_model().penalty() is None
 
 
 def test_seeds_and_settings():

@@ -32,7 +32,7 @@ def test_the_examples_of_the_docs_run(page):
     blocks = re.findall(r"```python\n(.*?)```", text, re.S)
     assert blocks
     scope = {}
-    for block in blocks:
+    for block in sorted(blocks, key=lambda text: "torch" in text):  # those of PyTorch last
         if "torch" in block:
             pytest.importorskip("torch", reason="PyTorch is not installed, so its example is not run")
         exec(compile(block, page, "exec"), scope)

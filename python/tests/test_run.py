@@ -38,15 +38,20 @@ def copying(step):
     return x, y
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    out = tmp_path_factory.mktemp("runs") / "copying"
+def run_program(out, cell):
+    """Trains on the copying problem with the program, into the folder `out`."""
     task = ["--delay", DELAY, "--length", LENGTH, "--symbols", SYMBOLS, "--batch", BATCH, "--steps", STEPS]
-    model = ["--cell", "gru", "--hidden", 8, "--layers", 2, "--optimizer", "adam", "--lr", 0.01, "--clip-norm", 0.2]
+    model = ["--cell", cell, "--hidden", 8, "--layers", 2, "--dropout", 0.2]
+    rule = ["--optimizer", "adam", "--lr", 0.01, "--clip-norm", 0.2]
     rest = ["--valid-every", 4, "--valid-size", 10, "--threads", 1, "--denormals", "keep", "--quiet", "--out", out]
-    command = [str(word) for word in (program("copying"), *task, *model, *rest)]
+    command = [str(word) for word in (program("copying"), *task, *model, *rule, *rest)]
     subprocess.run(command, check=True, capture_output=True)
     return out
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return run_program(tmp_path_factory.mktemp("runs") / "copying", "gru")
 
 
 def test_a_run_of_a_program_is_read(folder):
@@ -71,16 +76,17 @@ def test_its_model_is_rebuilt(folder):
     assert np.mean(losses) == pytest.approx(run.metrics["valid_loss"][-1], rel=0.15)
 
 
-def test_training_in_python_gives_the_same_bits(folder):
+@pytest.mark.parametrize("cell", ["gru", "full_urnn", "exprnn", "nnrnn"])  # retractions, projections, penalties
+def test_training_in_python_gives_the_same_bits(tmp_path, cell):
+    run = reel.Run(run_program(tmp_path / "copying", cell))
     threads = reel.threads()
     reel.set_threads(1)
-    run = reel.Run(folder)
-    model = reel.Model(vocabulary=SYMBOLS + 2, outputs=SYMBOLS + 2, cell="gru", hidden=8, layers=2, seed=1)
+    model = reel.Model(vocabulary=SYMBOLS + 2, outputs=SYMBOLS + 2, cell=cell, hidden=8, layers=2, dropout=0.2)
     optimizer = reel.optim.Adam(model, 0.01, clip_norm=0.2)
     history = reel.train(model, copying, reel.cross_entropy, steps=STEPS, optimizer=optimizer, valid_every=4,
                          progress=False)  # fmt: skip
     reel.set_threads(threads)
-    found = {**model.parameters(), **optimizer.state_dict()}
+    found = {**model.parameters(), **model.constants(), **optimizer.state_dict()}
     expected = {name: value for name, value in run.checkpoint().items() if not name.startswith("carry.")}
     assert found.pop("steps") == STEPS and found.keys() == expected.keys()
     for name in expected:

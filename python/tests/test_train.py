@@ -153,7 +153,7 @@ def test_progress_says_what_validations_say(capsys):
 
 def test_a_run_folder_is_written_and_compare_reads_it(tmp_path):
     model = adder(hidden=8, cell="srnn", width=4, seed=5)
-    optimizer = reel.optim.Adam(model, 1e-2)
+    optimizer = reel.optim.Adam(model, 1e-2, clip_norm=0.5, group_lr={"head": 0.02})
     folder = tmp_path / "run"
     history = reel.train(
         model, adding, reel.mse, steps=20, optimizer=optimizer, valid=adding(99), valid_every=5, run=folder,
@@ -163,6 +163,7 @@ def test_a_run_folder_is_written_and_compare_reads_it(tmp_path):
     assert run.metrics == {**history.metrics, "accuracy": run.metrics["accuracy"]}
     assert np.isnan(run.metrics["accuracy"]).all() and run.metrics["examples"] == [160, 320, 480, 640]
     assert run.config["srnn"] == {"width": 4} and run.config["seed"] == 5 and run.config["optimizer"] == "adam"
+    assert run.config["lr"] == 1e-2 and run.config["clip-norm"] == 0.5 and run.config["group-lr"] == "head=0.02"
     record = run.record
     assert record["finished"] and record["steps"] == 20 and record["parameters"] == model.count
     assert record["valid_loss"] == history.metrics["valid_loss"][-1] and record["accuracy"] is None
@@ -183,6 +184,7 @@ def test_a_run_folder_is_written_and_compare_reads_it(tmp_path):
         (lambda p: reel.train(p, line, line_loss, steps=-1), "steps is 0 or more, got -1"),
         (lambda p: reel.train(p, line, line_loss, steps=1, valid_every=0), "valid_every is 1 or more"),
         (lambda p: reel.train(p, line, line_loss, steps=1, carry=True), "carry is for a Model"),
+        (lambda p: reel.train(p, line, line_loss, steps=1, patience=1), "patience needs valid"),
         (lambda p: reel.train(p, lambda i: 3, line_loss, steps=1), r"pair \(x, y\), got int"),
         (lambda p: reel.train(p, line, line_loss, steps=1, valid=[]), "no batch to validate on"),
         (lambda p: reel.train(p, line, lambda p, x, y: 1.0, steps=1), "scalar tensor, got float"),
