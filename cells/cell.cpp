@@ -68,14 +68,23 @@ Tensor Cell::fixed(const std::string& name, const Tensor& value) {
   return value;
 }
 
+Tensor CellInput::valid() const {
+  const Tensor times = arange(xs.dim(0), DType::i32, xs.backend());
+  return reshape(times, {-1, 1, 1}) < reshape(lengths, {1, -1, 1});
+}
+
 Sequence Cell::run(const Tensors& state, const CellInput& in, const ScanOptions& options, Loc where) const {
+  Tensors xs{in.xs};
+  if (in.lengths.defined()) xs.push_back(in.valid());
   ScanResult all = scan(
       [&](const Tensors& s, const Tensors& x) {
         Tensors next = step(s, in.numbers(x[0]));
+        if (x.size() > 1)
+          for (std::size_t i = 0; i < s.size(); ++i) next[i] = reel::where(x[1], next[i], s[i]);
         Tensors y{output(next)};
         return Next{std::move(next), std::move(y)};
       },
-      state, {in.xs}, options, where);
+      state, xs, options, where);
   return {all.ys[0], std::move(all.last)};
 }
 

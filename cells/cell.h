@@ -65,13 +65,16 @@ struct State {
 
 /// A cell's input: values xs [T, B, input], or symbols xs i32 [T, B] that index the rows of a table [symbols, input].
 /// With symbols, scan delays the gather where it can, because the table has fewer rows than the batch
-/// (engine/scan/passes/delay_gathers.cpp).
+/// (engine/scan/passes/delay_gathers.cpp). With lengths i32 [B], sequence b has lengths[b] steps, and the rest of its
+/// column is padding, over which its state holds still.
 struct CellInput {
   CellInput(Tensor numbers) : xs(std::move(numbers)) {}
   CellInput(Tensor symbols, Tensor table) : xs(std::move(symbols)), table(std::move(table)) {}
   /// The input values of one time step, or of all of them.
   Tensor numbers(const Tensor& x) const { return table.defined() ? embedding(x, table) : x; }
-  Tensor xs, table;
+  /// bool [T, B, 1]: false in padding. Needs lengths.
+  Tensor valid() const;
+  Tensor xs, table, lengths = {};
 };
 
 /// The result over a whole sequence xs [T, B, input]: outputs hs [T, B, outputs] and the last state.

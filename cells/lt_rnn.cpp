@@ -48,9 +48,13 @@ class LtRnn final : public Cell {
   Sequence run(const Tensors& state, const CellInput& in, const ScanOptions& options, Loc where) const override {
     Sequence all = Cell::run(state, in, options, where);
     if (!scaled_ || in.xs.dim(0) == 0) return all;
-    const double factor = 1 / static_cast<double>(in.xs.dim(0));
-    all.hs = scale_gradient(all.hs, factor);
-    for (Tensor& last : all.last) last = scale_gradient(last, factor);
+    const auto scaled = [&](const Tensor& h) {
+      if (!in.lengths.defined()) return scale_gradient(h, 1 / static_cast<double>(in.xs.dim(0)));
+      const Tensor part = h / cast(reshape(maximum(in.lengths, 1.0), {-1, 1}), dtype());
+      return part + scale_gradient(h - part, 0);  // the value of h, with the gradient of h / length
+    };
+    all.hs = scaled(all.hs);
+    for (Tensor& last : all.last) last = scaled(last);
     return all;
   }
 

@@ -51,6 +51,7 @@ void add_shared(Options& o, Shared& s, Source source) {
   o.choice("cell", s.model.cell, cells, "recurrent cell", "Model");
   o.add("hidden", s.model.hidden, "units of the state", "Model", Bounds{.low = 1, .high = most::units});
   o.add("layers", s.model.layers, "stacked layers", "Model", Bounds{.low = 1, .high = most::layers});
+  o.flag("bidirectional", s.model.bidirectional, "each layer also reads the sequence from its end", "Model");
   o.add("dropout", s.model.dropout, "share of values that is dropped between layers, in training", "Model",
         Bounds{.low = 0, .high = 0.999});
   o.choice("input", s.model.input, {"embedding", "one-hot"}, "how symbols are fed", "Model");
@@ -226,6 +227,8 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   try {
     task = program.task({s.data, s.train.seed, s.train.examples});
     const Examples examples(s.train.examples, s.train.seed, task->parts());
+    if (s.model.bidirectional && task->parts().ordered)
+      throw SettingError("bidirectional", "the states of this task carry over from batch to batch, forward only");
     if (s.epochs > 0 && examples.steps_per_epoch() == 0)
       throw SettingError("epochs", "fresh examples have no end; give --steps");
     if (s.epochs > 0)

@@ -20,6 +20,7 @@ Tensor on(const Tensor& x, Backend& device) {
 Batch on(const Batch& batch, Backend& device) {
   Batch out{on(batch.x, device), on(batch.y, device), on(batch.weight, device)};
   for (const Tensor& x : batch.more) out.more.push_back(on(x, device));
+  out.lengths = on(batch.lengths, device);
   return out;
 }
 

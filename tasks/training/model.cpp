@@ -11,6 +11,7 @@ namespace reel {
 Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
     : shape_(shape),
       input_(shape.vocabulary == 0 ? "numbers" : options.input),
+      bidirectional_(options.bidirectional),
       dropout_(options.dropout),
       checkpoint_every_(options.checkpoint_every),
       dtype_(init.dtype) {
@@ -25,8 +26,13 @@ Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
     table_ = eye(width, dtype_, *init.backend);
   }
   for (std::int64_t l = 0; l < options.layers; ++l) {
-    const Cell& cell = add_cell(options.layers == 1 ? "cell." : fmt::format("cell{}.", l + 1), width, options, init);
-    width = cell.outputs();
+    const std::string prefix = options.layers == 1 ? "cell." : fmt::format("cell{}.", l + 1);
+    std::int64_t outputs = add_cell(prefix, width, options, init).outputs();
+    if (bidirectional_) outputs += add_cell(prefix + "backward.", width, options, init).outputs();
+    if (bidirectional_ && !cells_.back()->recurrent())
+      throw SettingError("bidirectional",
+                         fmt::format("the cell {} has no states and reads forward only", options.cell));
+    width = outputs;
   }
   std::tie(V_, c_) = add_head("head", shape.outputs, width, init);
 }
@@ -82,38 +88,92 @@ void Model::updated() {
   for (const auto& cell : cells_) cell->updated();
 }
 
-Tensor Model::operator()(const Tensor& x, const std::optional<StepContext>& training, Tensors* carry) const {
+namespace {
+/// The last valid rows [B, n] of hs [T, B, n].
+Tensor last_of(const Tensor& hs, const Tensor& lengths) {
+  const std::int64_t T = hs.dim(0), B = hs.dim(1);
+  if (!lengths.defined()) return at(hs, T - 1);
+  const Tensor rows = (maximum(lengths, 1.0) - 1.0) * static_cast<double>(B) + arange(B, DType::i32, hs.backend());
+  return embedding(rows, reshape(hs, {T * B, -1}));
+}
+}  // namespace
+
+bool Model::recurrent() const {
+  return !bidirectional_ && std::all_of(cells_.begin(), cells_.end(), [](const auto& c) { return c->recurrent(); });
+}
+
+Tensors Model::initial(std::int64_t batch) const {
+  Tensors all;
+  for (const auto& cell : cells_) {
+    const Tensors state = cell->initial(batch);
+    all.insert(all.end(), state.begin(), state.end());
+  }
+  return all;
+}
+
+Tensor Model::dropped(const Tensor& h, std::size_t layer, const StepContext& at) const {
+  constexpr std::uint64_t first_stream = std::uint64_t{4} << 60;   // far from those of data and of initial values
+  const std::size_t L = cells_.size() / (bidirectional_ ? 2 : 1);  // one stream per layer of each step
+  if (at.number.defined())
+    return dropout(h, dropout_, at.seed, first_stream + layer, at.number * static_cast<double>(L));
+  return dropout(h, dropout_, at.seed, first_stream + static_cast<std::uint64_t>(at.step) * L + layer);
+}
+
+Tensor Model::operator()(const Tensor& x, const std::optional<StepContext>& training, Tensors* carry,
+                         const Tensor& lengths) const {
+  if (carry && !carry->empty() && bidirectional_)
+    throw Error("model", "a bidirectional model reads whole sequences: no states carry over to the next batch");
   CellInput in = shape_.vocabulary > 0 ? CellInput(x, table_) : CellInput(cast(x, dtype_));
+  const std::size_t directions = bidirectional_ ? 2 : 1;
   Tensor h, last;
   Tensors left;  // the last states of all layers, in order
-  for (std::size_t l = 0; l < cells_.size(); ++l) {
-    const auto& cell = cells_[l];
-    if (l > 0 && dropout_ > 0 && training) {
-      constexpr std::uint64_t first_stream = std::uint64_t{4} << 60;  // far from those of data and of initial values
-      const std::size_t L = cells_.size();                            // one stream per layer of each step
-      in =
-          training->number.defined()
-              ? dropout(h, dropout_, training->seed, first_stream + l, training->number * static_cast<double>(L))
-              : dropout(h, dropout_, training->seed, first_stream + static_cast<std::uint64_t>(training->step) * L + l);
+  for (std::size_t c = 0; c < cells_.size(); c += directions) {
+    if (c > 0) in = dropout_ > 0 && training ? dropped(h, c / directions, *training) : h;
+    in.lengths = lengths;
+    Tensors hs, lasts;  // of each direction
+    for (std::size_t d = 0; d < directions; ++d) {
+      const Cell& cell = *cells_[c + d];
+      Tensors state = cell.initial(x.dim(1));
+      if (carry && !carry->empty()) std::copy_n(carry->begin() + std::ssize(left), std::ssize(state), state.begin());
+      const Sequence out = scan(cell, state, in, {.reverse = d == 1, .checkpoint_every = checkpoint_every_});
+      left.insert(left.end(), out.last.begin(), out.last.end());
+      hs.push_back(out.hs);
+      lasts.push_back(cell.recurrent() ? cell.output(out.last) : last_of(out.hs, lengths));
     }
-    Tensors state = cell->initial(x.dim(1));
-    if (carry && !carry->empty() && cell->recurrent())
-      std::copy_n(carry->begin() + std::ssize(left), std::ssize(state), state.begin());
-    Sequence out = scan(*cell, state, in, {.checkpoint_every = checkpoint_every_});
-    if (cell->recurrent()) left.insert(left.end(), out.last.begin(), out.last.end());
-    in = h = out.hs;
-    last = cell->recurrent() ? cell->output(out.last) : at(out.hs, out.hs.dim(0) - 1);
+    h = directions == 1 ? hs[0] : concat(hs, -1);
+    last = directions == 1 ? lasts[0] : concat(lasts, -1);
   }
-  if (carry) *carry = left;
+  if (carry) *carry = bidirectional_ ? Tensors{} : left;
   return linear(shape_.every_step ? h : last, V_, c_);
+}
+
+Tensor Model::step(const Tensor& x, Tensors& states) const {
+  if (!recurrent())
+    throw Error("model", fmt::format("{} has no single step: it reads whole sequences",
+                                     bidirectional_ ? "a bidirectional model" : "a cell without states"));
+  Tensor h = shape_.vocabulary > 0 ? embedding(x, table_) : cast(x, dtype_);
+  auto first = states.begin();
+  for (const auto& cell : cells_) {
+    const auto count = static_cast<std::ptrdiff_t>(cell->states().size());
+    const Tensors next = cell->step(Tensors(first, first + count), h);
+    h = cell->output(next);
+    first = std::copy(next.begin(), next.end(), first);
+  }
+  return linear(h, V_, c_);
 }
 
 std::vector<std::pair<const Cell*, Tensor>> Model::layers(const Tensor& x) const {
   std::vector<std::pair<const Cell*, Tensor>> out;
   Tensor in = table_.defined() ? embedding(x, table_) : cast(x, dtype_);
   for (const auto& cell : cells_) {
-    out.emplace_back(cell.get(), in);
-    if (out.size() < cells_.size()) in = scan(*cell, cell->initial(x.dim(1)), in).hs;
+    const bool backward = bidirectional_ && out.size() % 2 == 1;
+    out.emplace_back(cell.get(), backward ? flip(in, 0) : in);
+    const auto hs = [&](const Cell& c, bool reverse) {
+      return scan(c, c.initial(x.dim(1)), in, {.reverse = reverse}).hs;
+    };
+    if (out.size() == cells_.size()) break;
+    if (!bidirectional_) in = hs(*cell, false);
+    if (backward) in = concat({hs(*out[out.size() - 2].first, false), hs(*cell, true)}, -1);
   }
   return out;
 }

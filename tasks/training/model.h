@@ -10,8 +10,9 @@ namespace reel {
 struct Batch {
   Tensor x;  // i32 [T, B] or numbers [T, B, inputs]
   Tensor y;
-  Tensor weight = {};  // of each entry of y in the loss: 0 for padding; undefined: all count the same
-  Tensors more = {};   // further inputs for a task's own model
+  Tensor weight = {};   // of each entry of y in the loss: 0 for padding; undefined: all count the same
+  Tensors more = {};    // further inputs for a task's own model
+  Tensor lengths = {};  // i32 [B]: steps of each sequence, the rest is padding; undefined: all are whole
 };
 
 struct ModelShape {
@@ -26,6 +27,7 @@ struct ModelOptions {
   std::int64_t hidden = 128, layers = 1;
   std::string input = "embedding";                   // for symbols: embedding (trained, normal init) or one-hot
   std::int64_t embedding = 0;                        // width of the embedding; 0: that of the cell's paper
+  bool bidirectional = false;                        // each layer also reads the sequence from its end
   double dropout = 0;                                // between layers, in training
   std::int64_t checkpoint_every = 0;                 // steps between saved states; 0: all are saved
   std::map<std::string, std::string> settings = {};  // settings of the cell
@@ -46,15 +48,23 @@ class Model {
   Model(Model&&) = default;
 
   /// Outputs for a batch of sequences, with dropout in a training step. Starts from the states in `carry`, if there are
-  /// any, and stores the last states there.
+  /// any, and stores the last states there. With lengths i32 [B], states hold still over padding: the last output is
+  /// that of each sequence's own end. Throws Error for a carry into a bidirectional model.
   Tensor operator()(const Tensor& x, const std::optional<StepContext>& training = std::nullopt,
-                    Tensors* carry = nullptr) const;
+                    Tensors* carry = nullptr, const Tensor& lengths = {}) const;
+  /// One time step: x i32 [B] or [B, inputs] -> outputs [B, outputs]; `states` are those of all layers, as in `carry`,
+  /// and become the next ones. Throws Error unless recurrent().
+  Tensor step(const Tensor& x, Tensors& states) const;
+  /// The states before the first step, of all layers.
+  Tensors initial(std::int64_t batch) const;
+  /// False if a layer needs the whole sequence at once.
+  bool recurrent() const;
   /// The same for everything in a batch that this model uses.
   virtual Tensor forward(const Batch& batch, const std::optional<StepContext>& training = std::nullopt,
                          Tensors* carry = nullptr) const {
-    return (*this)(batch.x, training, carry);
+    return (*this)(batch.x, training, carry, batch.lengths);
   }
-  /// The cells from bottom to top, each with its input [T, B, width] when the model reads x.
+  /// The cells from bottom to top, each with its input [T, B, width] in its own direction when the model reads x.
   std::vector<std::pair<const Cell*, Tensor>> layers(const Tensor& x) const;
   /// The cells from bottom to top.
   const std::vector<std::unique_ptr<Cell>>& cells() const { return cells_; }
@@ -82,13 +92,17 @@ class Model {
   std::pair<Tensor, Tensor> add_head(const std::string& name, std::int64_t outputs, std::int64_t width, Init& init);
 
  private:
+  /// The outputs of a layer with dropout.
+  Tensor dropped(const Tensor& h, std::size_t layer, const StepContext& at) const;
+
   ModelShape shape_;
   std::string input_;
+  bool bidirectional_ = false;
   double dropout_ = 0;
   std::int64_t checkpoint_every_ = 0;
   DType dtype_ = DType::f32;
-  Tensor table_, V_, c_;  // table_: the rows that symbols index
-  std::vector<std::unique_ptr<Cell>> cells_;
+  Tensor table_, V_, c_;                      // table_: the rows that symbols index
+  std::vector<std::unique_ptr<Cell>> cells_;  // bidirectional: forward and backward in turn
   std::vector<Parameter> parameters_;
 };
 

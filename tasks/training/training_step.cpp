@@ -16,7 +16,7 @@ StepResult TrainingStep::operator()(const Batch& batch, const StepContext& at, T
   const double scale = task_.scale(batch);
   if (!graphs_) return run(batch, at, carry, scale, lr_factor);
   forget_outdated();
-  Kind kind{{batch.x.spec(), batch.y.spec(), batch.weight.spec()}, scale != 1, at.seed};
+  Kind kind{{batch.x.spec(), batch.y.spec(), batch.weight.spec(), batch.lengths.spec()}, scale != 1, at.seed};
   for (const Tensor& x : batch.more) kind.specs.push_back(x.spec());
   for (const Tensor& state : carry) kind.specs.push_back(state.spec());
   auto seen = std::find_if(seen_.begin(), seen_.end(), [&](const Seen& s) { return s.kind == kind; });
@@ -50,6 +50,7 @@ std::unique_ptr<TrainingStep::Work> TrainingStep::room_for(const Batch& batch, c
   auto work = std::make_unique<Work>();
   work->batch = {room(batch.x), room(batch.y), room(batch.weight)};
   for (const Tensor& x : batch.more) work->batch.more.push_back(room(x));
+  work->batch.lengths = room(batch.lengths);
   for (const Tensor& state : carry) {
     work->carry_in.push_back(room(state));
     work->carry.push_back(room(state));
@@ -64,6 +65,7 @@ void TrainingStep::put(Work& work, const Batch& batch, const StepContext& at, co
   fill_from(batch.y, work.batch.y);
   if (batch.weight.defined()) fill_from(batch.weight, work.batch.weight);
   for (std::size_t i = 0; i < batch.more.size(); ++i) fill_from(batch.more[i], work.batch.more[i]);
+  if (batch.lengths.defined()) fill_from(batch.lengths, work.batch.lengths);
   for (std::size_t i = 0; i < carry.size(); ++i) {
     if (carry[i].storage() != work.carry[i].storage()) fill_from(carry[i], work.carry[i]);
   }

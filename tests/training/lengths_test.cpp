@@ -1,0 +1,176 @@
+// Sequences of unequal length in one batch, in both directions: each has the outputs and gradients that it has alone.
+#include "tasks/training/model.h"
+#include "tests/support/cells.h"
+#include "tests/support/check.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+constexpr std::int64_t inputs = 2, outputs = 3, hidden = 8;
+const std::vector<std::int32_t> lengths{5, 9, 1, 7};
+
+struct Case {
+  std::string cell;
+  bool bidirectional = false, every_step = true;
+  std::int64_t layers = 1, vocabulary = 0;
+};
+
+Model make(const Case& kind) {
+  return Model({.vocabulary = kind.vocabulary, .inputs = inputs, .outputs = outputs, .every_step = kind.every_step},
+               {.cell = kind.cell, .hidden = hidden, .layers = kind.layers, .bidirectional = kind.bidirectional},
+               Init(5, DType::f64));
+}
+
+/// [9, 4, inputs] or [9, 4]; what lies behind the end of a sequence is like any other value.
+Tensor batch(const Case& kind) {
+  if (kind.vocabulary == 0) return random({9, 4, inputs}, 1);
+  std::vector<std::int32_t> symbols;
+  for (int i = 0; i < 36; ++i) symbols.push_back((i * 7) % 5);
+  return Tensor::from<std::int32_t>(symbols, {9, 4});
+}
+
+/// Sequence b of x [T, B, ...], without its padding.
+Tensor alone(const Tensor& x, std::int64_t b) {
+  return slice(slice(x, 1, b, b + 1), 0, 0, lengths[static_cast<std::size_t>(b)]);
+}
+
+Tensors trained(const Model& model) {
+  Tensors out;
+  for (const Parameter& p : model.trained()) out.push_back(p.value);
+  return out;
+}
+
+/// The outputs of a batch with sequences of these lengths, of a weight for each of them, and the gradients.
+void check(const Case& kind) {
+  CAPTURE(kind.cell);
+  CAPTURE(kind.bidirectional);
+  CAPTURE(kind.every_step);
+  CAPTURE(kind.layers);
+  CAPTURE(kind.vocabulary);
+  const Model model = make(kind);
+  const Tensors wrt = trained(model);
+  const Tensor x = batch(kind), told = Tensor::from<std::int32_t>(lengths, {4});
+  const Tape tape;
+  const Tensor all = model(x, std::nullopt, nullptr, told);
+  Tensor together, apart;
+  for (std::int64_t b = 0; b < 4; ++b) {
+    CAPTURE(b);
+    const Tensor got = kind.every_step ? alone(all, b) : slice(all, 0, b, b + 1);
+    const Tensor expected = model(alone(x, b));
+    CHECK(difference(got, expected) < 1e-12);
+    const Tensor weights = random(got.shape(), static_cast<std::uint64_t>(b) + 2);
+    together = together.defined() ? together + sum(weights * got) : sum(weights * got);
+    apart = apart.defined() ? apart + sum(weights * expected) : sum(weights * expected);
+  }
+  const Tensors got = grad({together}, wrt), expected = grad({apart}, wrt);
+  for (std::size_t i = 0; i < wrt.size(); ++i) {
+    CAPTURE(model.trained()[i].name);
+    CHECK(difference(got[i], expected[i]) < 1e-12);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a padded batch computes what each sequence gives alone, for every cell") {
+  for (const CellType& type : cell_registry())
+    for (const bool every_step : {true, false}) check({type.name, false, every_step});
+}
+
+TEST_CASE("in both directions, for every cell with states") {
+  for (const CellType& type : cell_registry()) {
+    if (type.name == "r_transformer") continue;
+    for (const bool every_step : {true, false}) check({type.name, true, every_step});
+  }
+}
+
+TEST_CASE("in stacks, and with symbols") {
+  for (const std::string cell : {"lstm", "srnn", "urnn"}) {
+    for (const bool both : {true, false})
+      for (const bool every_step : {true, false}) check({cell, both, every_step, 2, 5});
+  }
+}
+
+TEST_CASE("LT-RNN divides its gradients by the length of each sequence") {
+  const auto gradient = [](const Tensor& x, const Tensor& told) {
+    const Model model({.inputs = inputs, .outputs = outputs, .every_step = false},
+                      {.cell = "lt_rnn", .hidden = hidden, .settings = {{"scale_gradient", "on"}}},
+                      Init(5, DType::f64));
+    const Tape tape;
+    const Tensors wrt{model.parameters()[0].value};  // W, below the recurrence
+    return grad({sum(model(x, std::nullopt, nullptr, told))}, wrt)[0];
+  };
+  const Tensor x = random({9, 4, inputs}, 1);
+  Tensor apart;
+  for (std::int64_t b = 0; b < 4; ++b) {
+    const Tensor g = gradient(alone(x, b), {});
+    apart = apart.defined() ? apart + g : g;
+  }
+  CHECK(difference(gradient(x, Tensor::from<std::int32_t>(lengths, {4})), apart) < 1e-12);
+}
+
+TEST_CASE("the states that are left are those of each sequence's end") {
+  const Model model = make({"lstm"});
+  const Tensor x = random({9, 4, inputs}, 1);
+  Tensors left;
+  model(x, std::nullopt, &left, Tensor::from<std::int32_t>(lengths, {4}));
+  for (std::int64_t b = 0; b < 4; ++b) {
+    Tensors expected;
+    model(alone(x, b), std::nullopt, &expected);
+    REQUIRE(left.size() == 2);
+    for (std::size_t s = 0; s < 2; ++s) CHECK(difference(slice(left[s], 0, b, b + 1), expected[s]) < 1e-12);
+  }
+}
+
+TEST_CASE("both directions are two cells, the second from the end, side by side") {
+  const Model model = make({"gru", true});
+  const Tensor x = random({9, 4, inputs}, 1);
+  const Cell &forward = *model.cells()[0], &backward = *model.cells()[1];
+  Tensor V, c;
+  for (const Parameter& p : model.parameters()) {
+    if (p.name == "head.V") V = p.value;
+    if (p.name == "head.c") c = p.value;
+  }
+  Tensors outputs_forward(9), outputs_backward(9);
+  Tensors f = forward.initial(4), b = backward.initial(4);
+  for (std::int64_t t = 0; t < 9; ++t) {
+    f = forward.step(f, x.at(t));
+    outputs_forward[static_cast<std::size_t>(t)] = f[0];
+    b = backward.step(b, x.at(8 - t));
+    outputs_backward[static_cast<std::size_t>(8 - t)] = b[0];
+  }
+  const Tensor ys = model(x);
+  for (std::int64_t t = 0; t < 9; ++t) {
+    const auto at = static_cast<std::size_t>(t);
+    const Tensor h = concat({outputs_forward[at], outputs_backward[at]}, -1);
+    CHECK(difference(ys.at(t), linear(h, V, c)) < 1e-13);
+  }
+  CHECK(difference(forward.parameters()[0].value, backward.parameters()[0].value) > 1e-3);
+}
+
+TEST_CASE("what both directions cannot do is refused") {
+  const Tensor x = random({9, 4, inputs}, 1);
+  const Model both = make({"gru", true});
+  Tensors carry;
+  both(x, std::nullopt, &carry);
+  CHECK(carry.empty());
+  carry = {random({4, hidden}, 1), random({4, hidden}, 2)};
+  CHECK(contains(error_of([&] { both(x, std::nullopt, &carry); }), "no states carry over"));
+  CHECK(contains(error_of([&] { both.step(x.at(0), carry); }), "a bidirectional model has no single step"));
+  CHECK(contains(error_of([] { make({"r_transformer", true}); }), "r_transformer has no states"));
+}
+
+TEST_CASE("single steps give what a scan gives") {
+  for (const CellType& type : cell_registry()) {
+    if (type.name == "r_transformer") continue;
+    for (const bool symbols : {false, true}) {
+      CAPTURE(type.name);
+      const Case kind{type.name, false, true, 2, symbols ? 5 : 0};
+      const Model model = make(kind);
+      const Tensor x = batch(kind), ys = model(x);
+      Tensors states = model.initial(4);
+      for (std::int64_t t = 0; t < 9; ++t) CHECK(difference(model.step(x.at(t), states), ys.at(t)) < 1e-12);
+    }
+  }
+}
