@@ -19,7 +19,7 @@ class Model:
     every_step=False after the last one [B, outputs]. cell, hidden and **settings are those of reel.cell(); where a
     setting has the name of an argument here, write it with the cell's: **{"srnn.layers": 2}. input and
     embedding are for symbols: "embedding", trained, of that width (0: as in the cell's paper), or "one-hot". dropout is
-    between layers, in training only. checkpoint_every=n keeps only every n-th state for the gradient, to save memory.
+    between layers, in training only. A bidirectional model also reads each sequence from its end, in every layer. checkpoint_every=n keeps only every n-th state for the gradient, to save memory.
     Parameters have the names and, for a seed, the initial values that the programs give them.
     Throws SettingError for a value that does not fit.
     """
@@ -37,6 +37,7 @@ class Model:
         dropout: float = 0,
         input: str = "embedding",
         embedding: int = 0,
+        bidirectional: bool = False,
         checkpoint_every: int = 0,
         seed: int = 1,
         dtype: Any = "f32",
@@ -52,6 +53,7 @@ class Model:
             layers,
             input,
             embedding,
+            bidirectional,
             dropout,
             checkpoint_every,
             seed,
@@ -68,6 +70,7 @@ class Model:
             "dropout": dropout,
             "input": input,
             "embedding": embedding,
+            "bidirectional": bidirectional,
             "checkpoint-every": checkpoint_every,
             "seed": seed,
             "dtype": "f64" if self.dtype == DType.f64 else "f32",

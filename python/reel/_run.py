@@ -11,7 +11,7 @@ from ._metrics import Metrics
 from ._model import Model
 from ._reel import Error, Tensor
 
-CONFIG, METRICS, RECORD = "config.toml", "metrics.csv", "run.json"
+CONFIG, METRICS, RECORD, MODEL = "config.toml", "metrics.csv", "run.json", "model.json"
 BEST, CHECKPOINT = "best.safetensors", "checkpoint.safetensors"
 # Which of the programs' tasks have outputs at every step; the others have a model of their own.
 _EVERY_STEP = {
@@ -72,15 +72,7 @@ class Run:
     @property
     def record(self) -> dict[str, Any]:
         """run.json, which is written at the end: task, cell, parameters, losses, speed, version, command and others."""
-        import json
-
-        try:
-            found = json.loads(self._read(RECORD, "it is written when the run ends"))
-        except ValueError as e:
-            raise Error(f"[{self._file(RECORD)}] is damaged: {e}") from None
-        if not isinstance(found, dict):
-            raise Error(f"[{self._file(RECORD)}] is damaged: it is no JSON object")
-        return found
+        return self._json(RECORD, "it is written when the run ends")
 
     def best(self) -> dict[str, Tensor]:
         """The parameters with the lowest validation loss, by name; programs keep them for tasks with a test set."""
@@ -112,7 +104,7 @@ class Run:
                 f"[{path}] has weights of a model that is no stack of cells with a head: {', '.join(list(weights)[:4])}"
                 ", .... Hint: best() or checkpoint() has the tensors, and reel.cell() the cells"
             )
-        names = ("cell", "hidden", "layers", "dropout", "input", "seed", "dtype")
+        names = ("cell", "hidden", "layers", "bidirectional", "dropout", "input", "seed", "dtype")
         options: dict[str, Any] = {name: config[name] for name in names if name in config}
         options["checkpoint_every"] = config.get("checkpoint-every", 0)
         options["outputs"] = weights["head.V"].shape[0]
@@ -133,6 +125,8 @@ class Run:
     def _every_step(self, config: Mapping[str, Any]) -> bool:
         if "every-step" in config:
             return config["every-step"]
+        if self._has(MODEL):
+            return self._json(MODEL)["every_step"]
         task = self.record.get("task") if self._has(RECORD) else None
         if task not in _EVERY_STEP:
             said = f"the task is {task!r}" if task else f"there is no {RECORD} yet"
@@ -141,6 +135,21 @@ class Run:
                 "Hint: model(every_step=True), or False"
             )
         return _EVERY_STEP[task]
+
+    def _json(self, name: str, hint: str = "") -> dict[str, Any]:
+        import json
+
+        try:
+            found = json.loads(self._read(name, hint))
+        except ValueError as e:
+            raise Error(f"[{self._file(name)}] is damaged: {e}") from None
+        if not isinstance(found, dict):
+            raise Error(f"[{self._file(name)}] is damaged: it is no JSON object")
+        return found
+
+    def write_model(self, model: Model) -> None:
+        """Replaces model.json, with which the program `predict` makes the model."""
+        model._model.save_config(self._file(MODEL), str(self.config.get("task", "")))
 
     def write_metrics(self, metrics: Metrics) -> None:
         """Replaces metrics.csv."""

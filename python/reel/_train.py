@@ -272,7 +272,10 @@ def _folder(run: Any, learner: _Learner, optimizer: Optimizer, steps: int | None
     config.update(optimizer.config, **({} if steps is None else {"steps": steps}))
     if learner.model is not None and learner.model.settings:
         config[config["cell"]] = learner.model.settings
-    return Run.create(run, config)
+    made = Run.create(run, config)
+    if learner.model is not None:
+        made.write_model(learner.model)
+    return made
 
 
 def _record(learner: _Learner, history: History, optimizer: Optimizer, problem: _Diverged | None) -> dict[str, Any]:

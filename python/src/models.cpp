@@ -4,6 +4,8 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 
+#include "tasks/training/model_file.h"
+
 namespace reel::python {
 
 using namespace nb::literals;
@@ -32,19 +34,20 @@ void check_model(const ModelShape& shape, const ModelOptions& options, DType dty
 
 PyModel make_model(std::int64_t vocabulary, std::int64_t inputs, std::int64_t outputs, bool every_step,
                    const std::string& cell, std::int64_t hidden, std::int64_t layers, const std::string& input,
-                   std::int64_t embedding, double dropout, std::int64_t checkpoint_every, std::uint64_t seed,
-                   DTypeLike dtype, const nb::kwargs& settings) {
+                   std::int64_t embedding, bool bidirectional, double dropout, std::int64_t checkpoint_every,
+                   std::uint64_t seed, DTypeLike dtype, const nb::kwargs& settings) {
   const ModelShape shape{.vocabulary = vocabulary, .inputs = inputs, .outputs = outputs, .every_step = every_step};
   const ModelOptions options{.cell = cell,
                              .hidden = hidden,
                              .layers = layers,
                              .input = input,
                              .embedding = embedding,
+                             .bidirectional = bidirectional,
                              .dropout = dropout,
                              .checkpoint_every = checkpoint_every,
                              .settings = settings_of(cell_type(cell), settings)};
   check_model(shape, options, dtype.value);
-  return {shape, dtype.value, seed, Model(shape, options, Init(seed, dtype.value))};
+  return {shape, options, dtype.value, seed, Model(shape, options, Init(seed, dtype.value))};
 }
 
 void check_input(const PyModel& m, const Tensor& x) {
@@ -59,7 +62,7 @@ void check_input(const PyModel& m, const Tensor& x) {
 }
 
 void check_state(const PyModel& m, const Tensors& state, std::int64_t batch) {
-  const Tensors expected = m.initial(batch);
+  const Tensors expected = m.model.initial(batch);
   if (state.size() != expected.size())
     fail("model", here(), "the state is {} tensors, or none to start fresh, got {}", expected.size(), state.size());
   for (std::size_t i = 0; i < state.size(); ++i) {
@@ -114,13 +117,18 @@ void bind_models(nb::module_& m) {
       .def("initial",
            [](const PyModel& m, std::int64_t batch) {
              if (batch < 0) fail("initial", here(), "a batch of 0 or more, got {}", batch);
-             return m.initial(batch);
+             return m.model.initial(batch);
            })
       .def("call", &call, "x"_a, "state"_a, "parameters"_a.none(), "step"_a.none())
+      .def("save_config",
+           [](const PyModel& m, const std::string& path, const std::string& task) {
+             save_model_config(path, {task, m.shape, m.options, m.dtype});
+           })
       .def("penalty", &penalty, "parameters"_a.none())
       .def("updated", [](PyModel& m) { m.model.updated(); });
   m.def("_model", &make_model, "vocabulary"_a, "inputs"_a, "outputs"_a, "every_step"_a, "cell"_a, "hidden"_a,
-        "layers"_a, "input"_a, "embedding"_a, "dropout"_a, "checkpoint_every"_a, "seed"_a, "dtype"_a, "settings"_a);
+        "layers"_a, "input"_a, "embedding"_a, "bidirectional"_a, "dropout"_a, "checkpoint_every"_a, "seed"_a, "dtype"_a,
+        "settings"_a);
 }
 
 }  // namespace reel::python

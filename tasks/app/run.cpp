@@ -22,6 +22,7 @@
 #include "tasks/app/train.h"
 #include "tasks/data/data_error.h"
 #include "tasks/training/checkpoint.h"
+#include "tasks/training/model_file.h"
 #include "tasks/training/threads.h"
 #include "tasks/training/training_step.h"
 
@@ -216,6 +217,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   s.train.threads = threads.count;
 
   flush_denormals(s.denormals == "flush");  // before threads are started: they inherit it
+  const DType dtype = s.dtype == "f64" ? DType::f64 : DType::f32;
   std::unique_ptr<KernelTrace> trace;
   std::unique_ptr<Task> task;
   std::unique_ptr<Model> model;
@@ -234,7 +236,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     if (s.epochs > 0)
       s.train.steps =
           std::llround(std::clamp(s.epochs * static_cast<double>(examples.steps_per_epoch()), 1.0, most::updates));
-    const Init init(s.train.seed, s.dtype == "f64" ? DType::f64 : DType::f32, device);
+    const Init init(s.train.seed, dtype, device);
     model = program.model ? program.model(*task, s.model, init) : std::make_unique<Model>(task->shape(), s.model, init);
     optimizer.emplace(model->trained(), s.optimizer);
   } catch (const DataError&) {
@@ -261,6 +263,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
                                               : RunFolder::open(options.resume());
   for (const std::string& note : folder.notes()) print_err("{}: {}\n", program.name, one_line(note));
   folder.write_config(options.toml());
+  if (!program.model) save_model_config(folder.file("model.json"), {program.name, task->shape(), s.model, dtype});
   if (!threads.note.empty()) print_err("{}\n", threads.note);
   if (!s.train.quiet)
     print_err("{} with {}: {} parameters, baseline {:.4g}, run folder {}\n", program.name, s.model.cell, model->count(),

@@ -104,6 +104,7 @@ bool Model::recurrent() const {
 
 Tensors Model::initial(std::int64_t batch) const {
   Tensors all;
+  if (bidirectional_) return all;
   for (const auto& cell : cells_) {
     const Tensors state = cell->initial(batch);
     all.insert(all.end(), state.begin(), state.end());

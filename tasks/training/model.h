@@ -55,7 +55,7 @@ class Model {
   /// One time step: x i32 [B] or [B, inputs] -> outputs [B, outputs]; `states` are those of all layers, as in `carry`,
   /// and become the next ones. Throws Error unless recurrent().
   Tensor step(const Tensor& x, Tensors& states) const;
-  /// The states before the first step, of all layers.
+  /// The states before the first step, of all layers; none of a bidirectional model, as they do not carry over.
   Tensors initial(std::int64_t batch) const;
   /// False if a layer needs the whole sequence at once.
   bool recurrent() const;

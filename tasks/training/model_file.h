@@ -1,0 +1,24 @@
+// What a model is made of, in a file beside its weights, so that a run can be used without its program.
+#pragma once
+#include <string>
+
+#include "tasks/training/model.h"
+
+namespace reel {
+
+struct ModelConfig {
+  std::string task;
+  ModelShape shape;
+  ModelOptions options;
+  DType dtype = DType::f32;
+};
+
+/// Replaces the JSON file atomically; throws Error where the disk refuses.
+void save_model_config(const std::string& path, const ModelConfig& config);
+/// Throws Error with the path and what is wrong: it is missing, no JSON, has a field too little, too much, or of
+/// another type, or a value out of range.
+ModelConfig load_model_config(const std::string& path);
+/// The same from the text of such a file.
+ModelConfig parse_model_config(const std::string& path, const std::string& text);
+
+}  // namespace reel
