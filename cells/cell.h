@@ -48,6 +48,8 @@ class Settings {
   const std::string& choice(const std::string& name) const;
   /// For a setting whose choices are on and off.
   bool on(const std::string& name) const { return choice(name) == "on"; }
+  /// All of them, as text.
+  const std::map<std::string, std::string>& values() const { return values_; }
   /// "srnn.width"
   std::string path(const std::string& name) const { return cell_ + "." + name; }
 

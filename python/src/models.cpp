@@ -122,7 +122,7 @@ void bind_models(nb::module_& m) {
       .def("call", &call, "x"_a, "state"_a, "parameters"_a.none(), "step"_a.none())
       .def("save_config",
            [](const PyModel& m, const std::string& path, const std::string& task) {
-             save_model_config(path, {task, m.shape, m.options, m.dtype});
+             save_model_config(path, {task, m.shape, with_all_settings(m.options), m.dtype});
            })
       .def("penalty", &penalty, "parameters"_a.none())
       .def("updated", [](PyModel& m) { m.model.updated(); });

@@ -263,7 +263,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
                                               : RunFolder::open(options.resume());
   for (const std::string& note : folder.notes()) print_err("{}: {}\n", program.name, one_line(note));
   folder.write_config(options.toml());
-  if (!program.model) save_model_config(folder.file("model.json"), {program.name, task->shape(), s.model, dtype});
+  if (!program.model) save_model_config(folder.file("model.json"), {program.name, task->shape(), with_all_settings(s.model), dtype});
   if (!threads.note.empty()) print_err("{}\n", threads.note);
   if (!s.train.quiet)
     print_err("{} with {}: {} parameters, baseline {:.4g}, run folder {}\n", program.name, s.model.cell, model->count(),

@@ -8,6 +8,11 @@
 
 namespace reel {
 
+ModelOptions with_all_settings(ModelOptions options) {
+  options.settings = Settings(options.cell, cell_type(options.cell).settings, options.settings).values();
+  return options;
+}
+
 Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
     : shape_(shape),
       input_(shape.vocabulary == 0 ? "numbers" : options.input),

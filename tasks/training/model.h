@@ -33,6 +33,9 @@ struct ModelOptions {
   std::map<std::string, std::string> settings = {};  // settings of the cell
 };
 
+/// The options with all settings of the cell, also those that are left to their defaults.
+ModelOptions with_all_settings(ModelOptions options);
+
 /// What the random numbers of a training step depend on.
 struct StepContext {
   std::uint64_t seed = 0;

@@ -79,12 +79,9 @@ constexpr std::int64_t most_units = 1'000'000, most_layers = 1000;  // as the pr
 
 }  // namespace
 
-void save_model_config(const std::string& path, const ModelConfig& c) {
-  Json settings = Json::object();  // all of them: what is not given may have another value in a later version
-  for (const Setting& s : cell_type(c.options.cell).settings) {
-    const auto given = c.options.settings.find(s.name);
-    settings[s.name] = given == c.options.settings.end() ? s.fallback : given->second;
-  }
+std::string model_config_text(const ModelConfig& c) {
+  Json settings = Json::object();
+  for (const auto& [name, value] : c.options.settings) settings[name] = value;
   const Json json{{"task", c.task},
                   {"vocabulary", c.shape.vocabulary},
                   {"inputs", c.shape.inputs},
@@ -98,7 +95,11 @@ void save_model_config(const std::string& path, const ModelConfig& c) {
                   {"embedding", c.options.embedding},
                   {"dtype", name_of(c.dtype)},
                   {"settings", settings}};
-  write_atomically(path, json.dump(2) + "\n");
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void save_model_config(const std::string& path, const ModelConfig& config) {
+  write_atomically(path, model_config_text(config));
 }
 
 ModelConfig parse_model_config(const std::string& path, const std::string& text) {

@@ -15,6 +15,8 @@ struct ModelConfig {
 
 /// Replaces the JSON file atomically; throws Error where the disk refuses.
 void save_model_config(const std::string& path, const ModelConfig& config);
+/// The text of such a file.
+std::string model_config_text(const ModelConfig& config);
 /// Throws Error with the path and what is wrong: it is missing, no JSON, has a field too little, too much, or of
 /// another type, or a value out of range.
 ModelConfig load_model_config(const std::string& path);
