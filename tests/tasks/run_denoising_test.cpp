@@ -72,13 +72,19 @@ TEST_CASE("denoising: the generator of the GORU code loses symbols and feeds the
   std::int64_t lost = 0, collided = 0, highest = 0;
   for (std::int64_t b = 0; b < B; ++b) {
     std::int64_t seen = 0;
+    bool in_order = true;  // while nothing is lost
     for (std::int64_t t = 0; t < T + 20; ++t) {
       const auto row = std::span(x).subspan(static_cast<std::size_t>((t * B + b) * 10), 10);
       const auto ones = std::count(row.begin(), row.end(), 1.0F);
       CHECK(ones == (t == T + 9 ? 0 : 1));
-      if (ones == 1 && row[0] == 0) ++seen;
+      if (ones == 1 && row[0] == 0) {
+        const auto wanted = y[static_cast<std::size_t>((T + 10 + seen) * B + b)];
+        in_order = in_order && row[static_cast<std::size_t>(wanted)] == 1;
+        ++seen;
+      }
       highest = std::max<std::int64_t>(highest, y[static_cast<std::size_t>(t * B + b)]);
     }
+    CHECK((seen < 10 || in_order));
     lost += 10 - seen;
     collided += seen < 10;
   }

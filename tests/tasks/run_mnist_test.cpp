@@ -289,13 +289,16 @@ TEST_CASE("mnist: which digits were taken for which, of a finished run") {
   std::getline(in, line);
   CHECK(line == "digit\ttaken_for\tcount");
   int total = 0, right = 0, digit = 0, said = 0, count = 0, lines = 0;
+  std::vector<int> of_digit(10);
   while (in >> digit >> said >> count) {
     ++lines;
     total += count;
+    of_digit.at(static_cast<std::size_t>(digit)) += count;
     if (digit == said) right += count;
   }
   CHECK(lines == 100);
   CHECK(total == 6);
+  CHECK(of_digit == std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1, 1, 1});  // the test pictures are the 25th to the 30th
   const auto record = nlohmann::json::parse(read_file(out + "/run.json"));
   CHECK(record["test"]["accuracy"].get<double>() == doctest::Approx(right / 6.0));
   if (!contains(r.out, "gnuplot is not installed")) CHECK(contains(read_file(out + "/confusion.svg"), "</svg>"));

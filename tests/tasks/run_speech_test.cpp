@@ -94,6 +94,13 @@ TEST_CASE("speech: spectra become the same sound again, to 16 bit but for the po
   for (std::size_t i = 0; i < x.size(); ++i) worst = std::max(worst, std::abs(again[i] - back[i]));
   CHECK(worst < 0.5001 / 32768);
   CHECK(features(s).values<double>()[0] == doctest::Approx(-50));
+  // A sound beyond full scale is scaled down as a whole, not cut off.
+  double loudest = 0;
+  for (const double v : back) loudest = std::max(loudest, std::abs(v));
+  const Signal scaled = sound(features(s * (3 / loudest)), angle(s), 9001);
+  worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) worst = std::max(worst, std::abs(scaled[i] - back[i] / loudest));
+  CHECK(worst < 0.01);
 }
 
 TEST_CASE("speech: WAV and SPHERE, resampling to 8 kHz, and files that are refused") {
