@@ -44,7 +44,8 @@ struct Shared {
        no_graph = false;
 };
 
-void add_shared(Options& o, Shared& s, Source source) {
+void add_shared(Options& o, Shared& s, const TaskProgram& program) {
+  const Source source = program.source;
   const Bounds updates{.low = 1, .high = most::updates}, updates_or_none{.low = 0, .high = most::updates};
   std::vector<std::string> cells;
   for (const CellType& type : cell_registry()) cells.push_back(type.name);
@@ -111,7 +112,7 @@ void add_shared(Options& o, Shared& s, Source source) {
   o.add("lr-after", s.train.schedule.after, "window: but not in the first so many validations", "Optimiser",
         updates_or_none);
 
-  if (source == Source::files)
+  if (source == Source::files && program.data.empty())
     o.add("data", s.data,
           "folder of the data sets, as docs/data.md describes it; REEL_DATA in the environment sets "
           "another default",
@@ -176,10 +177,11 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   s.train.steps = program.steps;
   if (program.source != Source::fresh) s.train.examples.valid_size = 0;
   const char* data = std::getenv("REEL_DATA");
-  s.data = data && *data ? data : "data";
+  if (program.data.empty()) s.data = data && *data ? data : "data";
   Options options(program.name, program.description);
+  if (!program.data.empty()) options.add("data", s.data, program.data, "Task");
   program.options(options);
-  add_shared(options, s, program.source);
+  add_shared(options, s, program);
   std::vector<Picture> pictures = program.pictures;
   if (!program.model)
     for (const Picture& p : pictures_of_cells()) pictures.push_back(p);
@@ -239,7 +241,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     const Init init(s.train.seed, dtype, device);
     model = program.model ? program.model(*task, s.model, init) : std::make_unique<Model>(task->shape(), s.model, init);
     optimizer.emplace(model->trained(), s.optimizer);
-  } catch (const DataError&) {
+  } catch (const FileError&) {
     throw;
   } catch (const OutOfMemory&) {
     throw;
@@ -265,6 +267,8 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   folder.write_config(options.toml());
   if (!program.model) save_model_config(folder.file("model.json"), {program.name, task->shape(), with_all_settings(s.model), dtype});
   if (!threads.note.empty()) print_err("{}\n", threads.note);
+  const std::string note = program.begun ? program.begun(*task, folder) : "";
+  if (!s.train.quiet && !note.empty()) print_err("{}\n", one_line(note));
   if (!s.train.quiet)
     print_err("{} with {}: {} parameters, baseline {:.4g}, run folder {}\n", program.name, s.model.cell, model->count(),
               task->baseline(), one_line(folder.path()));

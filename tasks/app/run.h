@@ -10,7 +10,7 @@ namespace reel {
 
 /// What a task may need to know about its run.
 struct Setup {
-  std::string data;  // the folder of all data sets
+  std::string data;  // --data: the folder of all data sets, or what TaskProgram::data says
   std::uint64_t seed = 1;
   ExampleOptions examples;
 };
@@ -28,6 +28,9 @@ struct TaskProgram {
   /// Makes the model if it is not a stack of cells.
   std::function<std::unique_ptr<Model>(const Task&, const ModelOptions&, Init)> model = {};
   std::vector<Picture> pictures = {};  // the task's own
+  std::string data = {};               // what --data is, in --help; empty: the folder of all data sets
+  /// Called when the run folder is there, before training; returns a line for the user, or nothing.
+  std::function<std::string(const Task&, const RunFolder&)> begun = {};
   /// Called at the end of a run that was not interrupted.
   std::function<void(const Task&, const Model&, const RunFolder&)> done = {};
   std::vector<std::string> with_resume = {};  // the task's own options that are allowed with --resume

@@ -7,11 +7,16 @@
 
 namespace reel {
 
-/// A missing or damaged data file: "[mnist] train-labels-idx1-ubyte.gz: not found in data/mnist. See docs/data.md for
-/// where to get it, or give --data DIR." No option is at fault, so programs exit with 1.
-struct DataError : Error {
+/// A file with data in it that is not as it should be. No option is at fault, so programs exit with 1.
+struct FileError : Error {
+  using Error::Error;
+};
+
+/// A missing or damaged file of a data set: "[mnist] train-labels-idx1-ubyte.gz: not found in data/mnist. See docs/data.md for
+/// where to get it, or give --data DIR."
+struct DataError : FileError {
   DataError(const std::string& set, const std::string& file, const std::string& what)
-      : Error(set, file + ": " + what + ". See docs/data.md for where to get it, or give --data DIR.") {}
+      : FileError(set, file + ": " + what + ". See docs/data.md for where to get it, or give --data DIR.") {}
 };
 
 /// The path of a file in the folder of a data set, DATA/SET/name; throws DataError when it is not there.

@@ -69,6 +69,13 @@ std::u32string characters(const std::string& set, const std::string& name, std::
   return text;
 }
 
+bool is_utf8(std::string_view bytes) {
+  char32_t code = 0;
+  for (std::size_t length = 0; !bytes.empty(); bytes.remove_prefix(length))
+    if (length = decode(bytes, code); length == 0) return false;
+  return true;
+}
+
 std::string utf8(const std::u32string& text) {
   std::string bytes;
   for (const char32_t c : text) {

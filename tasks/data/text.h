@@ -8,6 +8,8 @@ namespace reel {
 
 /// Decodes UTF-8. Throws DataError naming the data set, the file, and the position of the first invalid byte.
 std::u32string characters(const std::string& set, const std::string& name, std::string_view bytes);
+/// True if the bytes are UTF-8.
+bool is_utf8(std::string_view bytes);
 /// Encodes the text as UTF-8.
 std::string utf8(const std::u32string& text);
 

@@ -1,0 +1,165 @@
+#include "tasks/data/csv.h"
+
+#include <csv.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <limits>
+
+#include "engine/core/parse.h"
+#include "tasks/data/data_error.h"
+
+namespace reel {
+
+namespace {
+
+constexpr std::size_t longest_row = std::size_t{1} << 24;
+constexpr std::string_view mark = "\xef\xbb\xbf";  // of the byte order, in UTF-8
+
+/// What separates the fields of a file that starts with this line.
+char separator(std::string_view line) {
+  bool quoted = false, semicolon = false, tab = false;
+  for (const char c : line) {
+    if (c == '"') quoted = !quoted;
+    if (quoted) continue;
+    if (c == ',') return ',';
+    semicolon = semicolon || c == ';';
+    tab = tab || c == '\t';
+  }
+  return semicolon ? ';' : tab ? '\t' : ',';
+}
+
+/// The start of a field, for an error.
+std::string shown(std::string_view field) {
+  return field.size() <= 40 ? std::string(field) : fmt::format("{}...", field.substr(0, 40));
+}
+
+}  // namespace
+
+struct CsvReader::Impl {
+  std::string path;
+  CsvRow row;
+  csv_parser parser{};
+  std::string head;  // the first line, until it is whole
+  bool begun = false, in_row = false, after_return = false;
+  char comma = ',';
+  std::int64_t line = 1, row_line = 1;
+  std::size_t row_bytes = 0;
+  std::vector<std::string> fields;
+  std::size_t count = 0;  // of the fields of the row so far; `fields` keeps its strings' memory
+  bool ended = false;     // a row ended in the last call of libcsv
+  std::exception_ptr problem = {};
+
+  // libcsv is C: exceptions wait until it has returned.
+  static void on_field(void* text, std::size_t size, void* self) {
+    auto& r = *static_cast<Impl*>(self);
+    try {
+      if (r.count == r.fields.size()) r.fields.emplace_back();
+      r.fields[r.count++].assign(static_cast<const char*>(text), size);
+    } catch (...) {
+      r.problem = std::current_exception();
+    }
+  }
+  static void on_row(int, void* self) { static_cast<Impl*>(self)->ended = true; }
+
+  [[noreturn]] void fail(const std::string& what) const { throw FileError(fmt::format("{}:{}: {}", path, row_line, what)); }
+
+  void settle() {
+    if (problem) std::rethrow_exception(problem);
+    if (!ended) return;
+    ended = in_row = false;
+    row_bytes = 0;
+    fields.resize(count);
+    count = 0;
+    row(row_line, fields);
+  }
+
+  /// Bytes of one line, or of a part of it.
+  void parse(std::string_view bytes) {
+    const char blanks[] = {' ', '\r', '\n', '\t', 0};
+    if (!in_row && bytes.find_first_not_of(comma == '\t' ? std::string_view(blanks, 3) : blanks) != bytes.npos)
+      in_row = true, row_line = line;
+    row_bytes += bytes.size();
+    if (in_row && row_bytes > longest_row) fail("the row has more than 2^24 bytes. Hint: is a quote (\") never closed?");
+    if (csv_parse(&parser, bytes.data(), bytes.size(), on_field, on_row, this) != bytes.size()) {
+      if (csv_error(&parser) == CSV_ENOMEM) throw std::bad_alloc();
+      fail("a quote (\") stands inside a field. Hint: quote the whole field, and double the quotes in it");
+    }
+    settle();
+  }
+
+  void lines(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const std::size_t end = bytes.find_first_of("\r\n"), size = end == bytes.npos ? bytes.size() : end + 1;
+      const bool second = after_return && bytes[0] == '\n';  // of a line break in two bytes
+      parse(bytes.substr(0, size));
+      if (end != bytes.npos && !second) ++line;
+      after_return = end != bytes.npos && bytes[end] == '\r';
+      if (!in_row) row_bytes = 0;
+      bytes.remove_prefix(size);
+    }
+  }
+
+  void begin() {
+    begun = true;
+    if (head.starts_with(mark)) head.erase(0, mark.size());
+    comma = separator(std::string_view(head).substr(0, head.find_first_of("\r\n")));
+    csv_set_delim(&parser, static_cast<unsigned char>(comma));
+    lines(head);
+    head = {};
+  }
+};
+
+CsvReader::CsvReader(std::string path, CsvRow row) : impl_(std::make_unique<Impl>()) {
+  impl_->path = std::move(path);
+  impl_->row = std::move(row);
+  if (csv_init(&impl_->parser, CSV_STRICT | CSV_STRICT_FINI) != 0) throw std::bad_alloc();
+  csv_set_blk_size(&impl_->parser, std::size_t{1} << 14);
+}
+
+CsvReader::~CsvReader() { csv_free(&impl_->parser); }
+
+void CsvReader::feed(std::string_view bytes) {
+  if (impl_->begun) return impl_->lines(bytes);
+  impl_->head += bytes;
+  if (impl_->head.size() > longest_row) impl_->fail("the line has more than 2^24 bytes");
+  if (impl_->head.find_first_of("\r\n") != std::string::npos) impl_->begin();
+}
+
+void CsvReader::finish() {
+  if (!impl_->begun) impl_->begin();
+  if (csv_fini(&impl_->parser, Impl::on_field, Impl::on_row, impl_.get()) != 0)
+    impl_->fail("a quote (\") is never closed");
+  impl_->settle();
+}
+
+namespace {
+/// The field as a number that may be infinite or NaN.
+std::optional<double> any_number(std::string_view field) {
+  const bool plus = field.size() > 1 && field[0] == '+' && field[1] != '-';
+  return parse<double>(field.substr(plus ? 1 : 0));
+}
+}  // namespace
+
+std::optional<double> parse_number(std::string_view field) {
+  const std::optional<double> number = any_number(field);
+  return number && std::isfinite(*number) ? number : std::nullopt;
+}
+
+std::string error_of_number(const std::string& path, std::int64_t line, const std::string& column,
+                            std::string_view field) {
+  const std::optional<double> number = any_number(field);
+  return fmt::format("{}:{}: column \"{}\": a {}number is expected, got \"{}\"{}", path, line, column,
+                     number ? "finite " : "", shown(field),
+                     number && std::isnan(*number) ? ". Hint: an empty field is a missing value." : "");
+}
+
+double csv_number(const std::string& path, std::int64_t line, const std::string& column, std::string_view field) {
+  if (field.empty()) return std::numeric_limits<double>::quiet_NaN();
+  if (const auto number = parse_number(field)) return *number;
+  throw FileError(error_of_number(path, line, column, field));
+}
+
+}  // namespace reel

@@ -1,0 +1,45 @@
+// CSV, row by row, from a file or a stream. libcsv splits the fields; this adds line numbers and limits.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reel {
+
+/// Takes a row: the line on which it starts (from 1), and its fields without quotes and without spaces around them.
+using CsvRow = std::function<void(std::int64_t line, const std::vector<std::string>& fields)>;
+
+/// Splits CSV (RFC 4180) into rows. Fields may be quoted and hold line breaks; blank lines are skipped; a byte order mark
+/// is, too. If the first line has no comma outside of quotes, but semicolons or tabs, these separate the fields.
+class CsvReader {
+ public:
+  /// `path` is used in errors only.
+  CsvReader(std::string path, CsvRow row);
+  ~CsvReader();
+  CsvReader(const CsvReader&) = delete;
+  CsvReader& operator=(const CsvReader&) = delete;
+
+  /// Takes the next bytes, and calls the function for each row that ends in them. Throws FileError with the line for a
+  /// stray quote, or for a row of more than 2^24 bytes.
+  void feed(std::string_view bytes);
+  /// The end of the file: a last row may lack its line break. Throws FileError if a quote is still open.
+  void finish();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The field as a finite number, also with a plus sign; nullopt if it is none.
+std::optional<double> parse_number(std::string_view field);
+/// What is wrong with a field: "data.csv:17: column "temp": a number is expected, got "n/a"".
+std::string error_of_number(const std::string& path, std::int64_t line, const std::string& column,
+                            std::string_view field);
+/// A field of a column as a finite number, NaN if it is empty. Throws FileError otherwise.
+double csv_number(const std::string& path, std::int64_t line, const std::string& column, std::string_view field);
+
+}  // namespace reel

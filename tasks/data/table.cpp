@@ -1,0 +1,168 @@
+#include "tasks/data/table.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "cells/nearest_name.h"
+#include "tasks/data/arrays.h"
+#include "tasks/data/csv.h"
+#include "tasks/data/data_error.h"
+#include "tasks/data/text.h"
+
+namespace reel {
+
+namespace {
+
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+constexpr std::size_t most_values = std::size_t{1} << 28;
+
+FileError error_at(const std::string& path, std::int64_t line, const std::string& what) {
+  return FileError(fmt::format("{}:{}: {}", path, line, what));
+}
+
+/// Calls a function with the line and the fields of each row; the first row has the names.
+void each_row(const std::string& path, std::string_view bytes, const CsvRow& header, const CsvRow& row) {
+  std::size_t columns = 0;
+  CsvReader reader(path, [&](std::int64_t line, const std::vector<std::string>& fields) {
+    if (columns == 0) {
+      columns = fields.size();
+      return header(line, fields);
+    }
+    if (fields.size() != columns)
+      throw error_at(path, line, fmt::format("{} fields are expected, as in the header, got {}", columns, fields.size()));
+    row(line, fields);
+  });
+  reader.feed(bytes);
+  reader.finish();
+}
+
+FileError not_utf8(const std::string& path, std::int64_t line, const std::string& column) {
+  return error_at(path, line, fmt::format("column \"{}\": this is not UTF-8. Hint: save the file as UTF-8", column));
+}
+
+}  // namespace
+
+std::vector<std::string> Table::names() const {
+  std::vector<std::string> names;
+  for (const Column& c : columns) names.push_back(c.name);
+  return names;
+}
+
+std::size_t find_column(const std::string& path, const std::vector<std::string>& names, const std::string& name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  const std::string nearest = nearest_name(name, names);
+  const std::vector<std::string> some(names.begin(), names.begin() + std::min<std::ptrdiff_t>(20, std::ssize(names)));
+  throw FileError(fmt::format("{}: there is no column \"{}\"{}", path, name,
+                              nearest.empty() ? fmt::format("; it has {}{}", fmt::join(some, ", "),
+                                                            names.size() > some.size() ? ", ..." : "")
+                                              : fmt::format(". Hint: {}.", nearest)));
+}
+
+std::size_t Table::find(const std::string& name) const { return find_column(path, names(), name); }
+
+const std::vector<double>& Table::numbers(const std::string& name) const {
+  const Column& column = at(name);
+  if (column.is_text()) throw FileError(column.problem);
+  return column.numbers;
+}
+
+std::string Table::where(std::int64_t row) const {
+  if (!lines.empty()) return fmt::format("{}:{}", path, lines[static_cast<std::size_t>(row)]);
+  const auto after = std::upper_bound(sequences.begin(), sequences.end(), row,
+                                      [](std::int64_t r, const Rows& s) { return r < s.first; });
+  if (after == sequences.begin()) return fmt::format("{}: row {}", path, row);
+  return fmt::format("{}: sequence {}, step {}", path, after - sequences.begin() - 1, row - (after - 1)->first);
+}
+
+void check_header(const std::string& path, std::int64_t line, const std::vector<std::string>& names) {
+  std::set<std::string_view> before;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!is_utf8(names[i]))
+      throw error_at(path, line, fmt::format("the name of column {} is not UTF-8. Hint: save the file as UTF-8", i + 1));
+    if (names[i].empty()) throw error_at(path, line, fmt::format("column {} of the header has no name", i + 1));
+    if (!before.insert(names[i]).second) throw error_at(path, line, fmt::format("two columns are called \"{}\"", names[i]));
+  }
+  if (std::all_of(names.begin(), names.end(), [](const std::string& name) { return parse_number(name).has_value(); }))
+    throw error_at(path, line, "a header with the names of the columns is expected, got numbers");
+}
+
+Table parse_csv_table(const std::string& path, std::string_view bytes) {
+  Table table{.path = path};
+  const auto no_header = [](std::int64_t, const std::vector<std::string>&) {};
+  // What each column is, before memory is taken for it.
+  each_row(
+      path, bytes,
+      [&](std::int64_t line, const std::vector<std::string>& names) {
+        check_header(path, line, names);
+        for (const std::string& name : names) table.columns.push_back({.name = name});
+      },
+      [&](std::int64_t line, const std::vector<std::string>& fields) {
+        if (++table.rows * std::ssize(fields) > static_cast<std::int64_t>(most_values))
+          throw error_at(path, line, "the file has more than 2^28 fields");
+        for (std::size_t i = 0; i < fields.size(); ++i) {
+          if (fields[i].empty()) continue;
+          Column& column = table.columns[i];
+          if (parse_number(fields[i])) {
+            column.some_numbers = true;
+          } else if (!column.is_text()) {
+            if (!is_utf8(fields[i])) throw not_utf8(path, line, column.name);
+            column.problem = error_of_number(path, line, column.name, fields[i]);
+          }
+        }
+      });
+  if (table.columns.empty()) throw FileError(path + ": the file is empty; a header and rows are expected");
+  if (table.rows == 0) throw FileError(path + ": there are no rows after the header");
+
+  const auto rows = static_cast<std::size_t>(table.rows);
+  std::vector<std::map<std::string, std::int32_t>> index(table.columns.size());
+  table.lines.reserve(rows);
+  for (Column& column : table.columns) {
+    if (column.is_text())
+      column.texts.reserve(rows);
+    else
+      column.numbers.reserve(rows), column.some_numbers = false;
+  }
+  each_row(path, bytes, no_header, [&](std::int64_t line, const std::vector<std::string>& fields) {
+    table.lines.push_back(line);
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      Column& column = table.columns[i];
+      if (!column.is_text()) {
+        column.numbers.push_back(fields[i].empty() ? missing_value : *parse_number(fields[i]));
+      } else if (fields[i].empty()) {
+        column.texts.push_back(-1);
+      } else {
+        auto at = index[i].find(fields[i]);
+        if (at == index[i].end()) {
+          if (!is_utf8(fields[i])) throw not_utf8(path, line, column.name);
+          at = index[i].emplace(fields[i], static_cast<std::int32_t>(column.words.size())).first;
+          column.words.push_back(fields[i]);
+        }
+        column.texts.push_back(at->second);
+      }
+    }
+  });
+  return table;
+}
+
+Table read_table(const std::string& path) {
+  std::string bytes;
+  try {
+    bytes = read_file(path, most_bytes);
+  } catch (const OutOfMemory&) {
+    throw;
+  } catch (const Error& e) {
+    throw FileError(e.what());
+  }
+  const std::string kind = std::filesystem::path(path).extension();
+  if (kind == ".npy") return parse_npy_table(path, bytes);
+  if (kind == ".npz") return parse_npz_table(path, bytes);
+  if (kind == ".csv" || kind == ".tsv" || kind == ".txt") return parse_csv_table(path, bytes);
+  throw FileError(path + ": .csv, .tsv, .txt, .npy, .npz or .safetensors is expected as the end of the name");
+}
+
+}  // namespace reel

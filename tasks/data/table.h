@@ -1,0 +1,63 @@
+// Tables: named columns of numbers or text. They come from CSV, or from arrays.
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reel {
+
+constexpr double missing_value = std::numeric_limits<double>::quiet_NaN();
+
+struct Column {
+  std::string name;
+  std::vector<double> numbers = {};      // of a column of numbers: NaN is a missing value
+  std::vector<std::int32_t> texts = {};  // of a column of text: indices of `words`, -1 is a missing value
+  std::vector<std::string> words = {};   // its different texts, in the order in which they come
+  std::string problem = {};              // the first field that is no number, as an error says it; empty: there is none
+  bool some_numbers = false;             // of a column of text: other fields are numbers
+  bool whole = false;                    // an array of integers
+
+  bool is_text() const { return !problem.empty(); }
+};
+
+/// `count` consecutive rows.
+struct Rows {
+  std::int64_t first = 0, count = 0;
+  bool operator==(const Rows&) const = default;
+};
+
+struct Table {
+  std::string path;
+  std::int64_t rows = 0;
+  std::vector<Column> columns = {};
+  std::vector<std::int64_t> lines = {};  // of CSV: on which each row starts
+  std::vector<Rows> sequences = {};      // of arrays [N, T, F]: the rows of each
+  bool target_each = false;              // of arrays: y has an entry for each step
+
+  std::vector<std::string> names() const;
+  /// The position of the column of that name; throws FileError with the nearest name if there is none.
+  std::size_t find(const std::string& name) const;
+  /// The column of that name; throws like find.
+  const Column& at(const std::string& name) const { return columns[find(name)]; }
+  /// The numbers of that column [rows]; throws FileError with the first field that is none.
+  const std::vector<double>& numbers(const std::string& name) const;
+  /// Where a row is: "data.csv:17", or "x.npy: row 3" (rows count from 0), or "x.npz: sequence 2, step 0".
+  std::string where(std::int64_t row) const;
+};
+
+/// The position of a name; throws FileError that lists the names, or the nearest one, if it is not there.
+std::size_t find_column(const std::string& path, const std::vector<std::string>& names, const std::string& name);
+
+/// Reads .csv, .tsv, .txt (CSV with a line of names), .npy, or .npz (arrays x, y and lengths, see arrays.h). Throws
+/// FileError with line and column for any kind of damage; at most 2^30 bytes and 2^28 values.
+Table read_table(const std::string& path);
+
+/// A CSV file from its bytes; `path` is used in errors only.
+Table parse_csv_table(const std::string& path, std::string_view bytes);
+
+/// Throws FileError unless these are names for columns: UTF-8, none empty, none twice, and not all numbers.
+void check_header(const std::string& path, std::int64_t line, const std::vector<std::string>& names);
+
+}  // namespace reel
