@@ -19,7 +19,10 @@ class Model:
     every_step=False after the last one [B, outputs]. cell, hidden and **settings are those of reel.cell(); where a
     setting has the name of an argument here, write it with the cell's: **{"srnn.layers": 2}. input and
     embedding are for symbols: "embedding", trained, of that width (0: as in the cell's paper), or "one-hot". dropout is
-    between layers, in training only. A bidirectional model also reads each sequence from its end, in every layer. checkpoint_every=n keeps only every n-th state for the gradient, to save memory.
+    between layers, in training only. variational_dropout drops the same values at all steps. layer_norm normalises the
+    input of each layer above the first, and with residual each of these adds its input to its output. A bidirectional
+    model also reads each sequence from its end, in every layer. checkpoint_every=n keeps only every n-th state for the
+    gradient, to save memory.
     Parameters have the names and, for a seed, the initial values that the programs give them.
     Throws SettingError for a value that does not fit.
     """
@@ -38,6 +41,9 @@ class Model:
         input: str = "embedding",
         embedding: int = 0,
         bidirectional: bool = False,
+        layer_norm: bool = False,
+        residual: bool = False,
+        variational_dropout: bool = False,
         checkpoint_every: int = 0,
         seed: int = 1,
         dtype: Any = "f32",
@@ -54,7 +60,10 @@ class Model:
             input,
             embedding,
             bidirectional,
+            layer_norm,
+            residual,
             dropout,
+            variational_dropout,
             checkpoint_every,
             seed,
             dtype,
@@ -71,6 +80,9 @@ class Model:
             "input": input,
             "embedding": embedding,
             "bidirectional": bidirectional,
+            "layer-norm": layer_norm,
+            "residual": residual,
+            "variational-dropout": variational_dropout,
             "checkpoint-every": checkpoint_every,
             "seed": seed,
             "dtype": "f64" if self.dtype == DType.f64 else "f32",

@@ -106,6 +106,8 @@ class Run:
             )
         names = ("cell", "hidden", "layers", "bidirectional", "dropout", "input", "seed", "dtype")
         options: dict[str, Any] = {name: config[name] for name in names if name in config}
+        for name in ("layer-norm", "residual", "variational-dropout"):
+            options[name.replace("-", "_")] = config.get(name, False)
         options["checkpoint_every"] = config.get("checkpoint-every", 0)
         options["outputs"] = weights["head.V"].shape[0]
         settings = {f"{config['cell']}.{k}": v for k, v in config.get(config["cell"], {}).items()}

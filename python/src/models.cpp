@@ -34,8 +34,9 @@ void check_model(const ModelShape& shape, const ModelOptions& options, DType dty
 
 PyModel make_model(std::int64_t vocabulary, std::int64_t inputs, std::int64_t outputs, bool every_step,
                    const std::string& cell, std::int64_t hidden, std::int64_t layers, const std::string& input,
-                   std::int64_t embedding, bool bidirectional, double dropout, std::int64_t checkpoint_every,
-                   std::uint64_t seed, DTypeLike dtype, const nb::kwargs& settings) {
+                   std::int64_t embedding, bool bidirectional, bool layer_norm, bool residual, double dropout,
+                   bool variational_dropout, std::int64_t checkpoint_every, std::uint64_t seed, DTypeLike dtype,
+                   const nb::kwargs& settings) {
   const ModelShape shape{.vocabulary = vocabulary, .inputs = inputs, .outputs = outputs, .every_step = every_step};
   const ModelOptions options{.cell = cell,
                              .hidden = hidden,
@@ -43,7 +44,10 @@ PyModel make_model(std::int64_t vocabulary, std::int64_t inputs, std::int64_t ou
                              .input = input,
                              .embedding = embedding,
                              .bidirectional = bidirectional,
+                             .layer_norm = layer_norm,
+                             .residual = residual,
                              .dropout = dropout,
+                             .variational = variational_dropout,
                              .checkpoint_every = checkpoint_every,
                              .settings = settings_of(cell_type(cell), settings)};
   check_model(shape, options, dtype.value);
@@ -127,8 +131,8 @@ void bind_models(nb::module_& m) {
       .def("penalty", &penalty, "parameters"_a.none())
       .def("updated", [](PyModel& m) { m.model.updated(); });
   m.def("_model", &make_model, "vocabulary"_a, "inputs"_a, "outputs"_a, "every_step"_a, "cell"_a, "hidden"_a,
-        "layers"_a, "input"_a, "embedding"_a, "bidirectional"_a, "dropout"_a, "checkpoint_every"_a, "seed"_a, "dtype"_a,
-        "settings"_a);
+        "layers"_a, "input"_a, "embedding"_a, "bidirectional"_a, "layer_norm"_a, "residual"_a, "dropout"_a,
+        "variational_dropout"_a, "checkpoint_every"_a, "seed"_a, "dtype"_a, "settings"_a);
 }
 
 }  // namespace reel::python

@@ -53,6 +53,24 @@ def test_a_model_of_numbers_with_the_last_output_only():
     np.testing.assert_allclose(model(x).numpy(), h @ p["head.V"].T + p["head.c"], rtol=1e-10)
 
 
+def test_both_directions_with_layer_norm_and_residual():
+    model = lstm_model(layers=2, input="one-hot", bidirectional=True, layer_norm=True, residual=True)
+    x = np.random.default_rng(2).integers(0, 5, (7, 2)).astype(np.int32)
+    for name in ("norm2.gain", "norm2.bias"):
+        model.parameters()[name].assign(reel.uniform((8,), 0.5, 1.5, seed=3, dtype="f64"))
+    p = values_of(model)
+
+    def both(x, prefix):
+        return np.concatenate([lstm(p, x, prefix), lstm(p, x[::-1], prefix + "backward.")[::-1]], -1)
+
+    h = both(np.eye(5)[x], "cell1.")
+    centred = h - h.mean(-1, keepdims=True)
+    normed = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+    h = h + both(p["norm2.gain"] * normed + p["norm2.bias"], "cell2.")
+    np.testing.assert_allclose(model(x).numpy(), h @ p["head.V"].T + p["head.c"], rtol=1e-10)
+    assert model.initial(2) == []
+
+
 def test_one_hot_symbols():
     model = lstm_model(input="one-hot")
     x = np.array([[0, 3], [4, 1]], np.int32)

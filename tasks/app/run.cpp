@@ -54,8 +54,11 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
   o.add("hidden", s.model.hidden, "units of the state", "Model", Bounds{.low = 1, .high = most::units});
   o.add("layers", s.model.layers, "stacked layers", "Model", Bounds{.low = 1, .high = most::layers});
   o.flag("bidirectional", s.model.bidirectional, "each layer also reads the sequence from its end", "Model");
+  o.flag("layer-norm", s.model.layer_norm, "normalise the input of each layer above the first", "Model");
+  o.flag("residual", s.model.residual, "each layer above the first adds its input to its output", "Model");
   o.add("dropout", s.model.dropout, "share of values that is dropped between layers, in training", "Model",
         Bounds{.low = 0, .high = 0.999});
+  o.flag("variational-dropout", s.model.variational, "drop the same values at all time steps of a sequence", "Model");
   o.choice("input", s.model.input, {"embedding", "one-hot"}, "how symbols are fed", "Model");
   o.add("embedding", s.model.embedding, "width of the embedding; 0: what the cell's paper has", "Model",
         Bounds{.low = 0, .high = most::units});
@@ -265,7 +268,8 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
                                               : RunFolder::open(options.resume());
   for (const std::string& note : folder.notes()) print_err("{}: {}\n", program.name, one_line(note));
   folder.write_config(options.toml());
-  if (!program.model) save_model_config(folder.file("model.json"), {program.name, task->shape(), with_all_settings(s.model), dtype});
+  if (!program.model)
+    save_model_config(folder.file("model.json"), {program.name, task->shape(), with_all_settings(s.model), dtype});
   if (!threads.note.empty()) print_err("{}\n", threads.note);
   const std::string note = program.begun ? program.begun(*task, folder) : "";
   if (!s.train.quiet && !note.empty()) print_err("{}\n", one_line(note));

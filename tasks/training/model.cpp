@@ -17,6 +17,8 @@ Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
     : shape_(shape),
       input_(shape.vocabulary == 0 ? "numbers" : options.input),
       bidirectional_(options.bidirectional),
+      residual_(options.residual),
+      variational_(options.variational),
       dropout_(options.dropout),
       checkpoint_every_(options.checkpoint_every),
       dtype_(init.dtype) {
@@ -31,6 +33,11 @@ Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
     table_ = eye(width, dtype_, *init.backend);
   }
   for (std::int64_t l = 0; l < options.layers; ++l) {
+    if (l > 0 && options.layer_norm) {
+      const std::string name = fmt::format("norm{}", l + 1);
+      const Tensor gain = add({name + ".gain", init.constant({width}, 1), "norm"});
+      norms_.emplace_back(gain, add({name + ".bias", init.constant({width}, 0), "norm"}));
+    }
     const std::string prefix = options.layers == 1 ? "cell." : fmt::format("cell{}.", l + 1);
     std::int64_t outputs = add_cell(prefix, width, options, init).outputs();
     if (bidirectional_) outputs += add_cell(prefix + "backward.", width, options, init).outputs();
@@ -120,9 +127,17 @@ Tensors Model::initial(std::int64_t batch) const {
 Tensor Model::dropped(const Tensor& h, std::size_t layer, const StepContext& at) const {
   constexpr std::uint64_t first_stream = std::uint64_t{4} << 60;   // far from those of data and of initial values
   const std::size_t L = cells_.size() / (bidirectional_ ? 2 : 1);  // one stream per layer of each step
-  if (at.number.defined())
-    return dropout(h, dropout_, at.seed, first_stream + layer, at.number * static_cast<double>(L));
-  return dropout(h, dropout_, at.seed, first_stream + static_cast<std::uint64_t>(at.step) * L + layer);
+  const Tensor x = variational_ ? Tensor::zeros({1, h.dim(1), h.dim(2)}, h.dtype(), h.backend()) + 1.0 : h;
+  const Tensor kept =
+      at.number.defined()
+          ? dropout(x, dropout_, at.seed, first_stream + layer, at.number * static_cast<double>(L))
+          : dropout(x, dropout_, at.seed, first_stream + static_cast<std::uint64_t>(at.step) * L + layer);
+  return variational_ ? h * kept : kept;
+}
+
+Tensor Model::into(std::size_t layer, const Tensor& h, const std::optional<StepContext>& training) const {
+  const Tensor in = norms_.empty() ? h : layer_norm(h, norms_[layer - 1].first, norms_[layer - 1].second);
+  return training && dropout_ > 0 ? dropped(in, layer, *training) : in;
 }
 
 Tensor Model::operator()(const Tensor& x, const std::optional<StepContext>& training, Tensors* carry,
@@ -131,10 +146,10 @@ Tensor Model::operator()(const Tensor& x, const std::optional<StepContext>& trai
     throw Error("model", "a bidirectional model reads whole sequences: no states carry over to the next batch");
   CellInput in = shape_.vocabulary > 0 ? CellInput(x, table_) : CellInput(cast(x, dtype_));
   const std::size_t directions = bidirectional_ ? 2 : 1;
-  Tensor h, last;
-  Tensors left;  // the last states of all layers, in order
+  Tensor h, last;  // outputs at all steps, and at the end of each direction
+  Tensors left;    // the last states of all layers, in order
   for (std::size_t c = 0; c < cells_.size(); c += directions) {
-    if (c > 0) in = dropout_ > 0 && training ? dropped(h, c / directions, *training) : h;
+    if (c > 0) in = into(c / directions, h, training);
     in.lengths = lengths;
     Tensors hs, lasts;  // of each direction
     for (std::size_t d = 0; d < directions; ++d) {
@@ -146,8 +161,10 @@ Tensor Model::operator()(const Tensor& x, const std::optional<StepContext>& trai
       hs.push_back(out.hs);
       lasts.push_back(cell.recurrent() ? cell.output(out.last) : last_of(out.hs, lengths));
     }
-    h = directions == 1 ? hs[0] : concat(hs, -1);
-    last = directions == 1 ? lasts[0] : concat(lasts, -1);
+    const Tensor all = directions == 1 ? hs[0] : concat(hs, -1), end = directions == 1 ? lasts[0] : concat(lasts, -1);
+    const bool added = residual_ && c > 0;
+    h = added ? h + all : all;
+    last = added ? last + end : end;
   }
   if (carry) *carry = bidirectional_ ? Tensors{} : left;
   return linear(shape_.every_step ? h : last, V_, c_);
@@ -159,10 +176,11 @@ Tensor Model::step(const Tensor& x, Tensors& states) const {
                                      bidirectional_ ? "a bidirectional model" : "a cell without states"));
   Tensor h = shape_.vocabulary > 0 ? embedding(x, table_) : cast(x, dtype_);
   auto first = states.begin();
-  for (const auto& cell : cells_) {
-    const auto count = static_cast<std::ptrdiff_t>(cell->states().size());
-    const Tensors next = cell->step(Tensors(first, first + count), h);
-    h = cell->output(next);
+  for (std::size_t l = 0; l < cells_.size(); ++l) {
+    const Cell& cell = *cells_[l];
+    const auto count = static_cast<std::ptrdiff_t>(cell.states().size());
+    const Tensors next = cell.step(Tensors(first, first + count), l > 0 ? into(l, h, std::nullopt) : h);
+    h = residual_ && l > 0 ? h + cell.output(next) : cell.output(next);
     first = std::copy(next.begin(), next.end(), first);
   }
   return linear(h, V_, c_);
@@ -170,16 +188,19 @@ Tensor Model::step(const Tensor& x, Tensors& states) const {
 
 std::vector<std::pair<const Cell*, Tensor>> Model::layers(const Tensor& x) const {
   std::vector<std::pair<const Cell*, Tensor>> out;
-  Tensor in = table_.defined() ? embedding(x, table_) : cast(x, dtype_);
-  for (const auto& cell : cells_) {
-    const bool backward = bidirectional_ && out.size() % 2 == 1;
-    out.emplace_back(cell.get(), backward ? flip(in, 0) : in);
-    const auto hs = [&](const Cell& c, bool reverse) {
-      return scan(c, c.initial(x.dim(1)), in, {.reverse = reverse}).hs;
-    };
-    if (out.size() == cells_.size()) break;
-    if (!bidirectional_) in = hs(*cell, false);
-    if (backward) in = concat({hs(*out[out.size() - 2].first, false), hs(*cell, true)}, -1);
+  const std::size_t directions = bidirectional_ ? 2 : 1;
+  Tensor h = table_.defined() ? embedding(x, table_) : cast(x, dtype_);
+  for (std::size_t c = 0; c < cells_.size(); c += directions) {
+    const Tensor in = c > 0 ? into(c / directions, h, std::nullopt) : h;
+    Tensors hs;
+    for (std::size_t d = 0; d < directions; ++d) {
+      const Cell& cell = *cells_[c + d];
+      out.emplace_back(&cell, d == 1 ? flip(in, 0) : in);
+      if (c + directions < cells_.size()) hs.push_back(scan(cell, cell.initial(x.dim(1)), in, {.reverse = d == 1}).hs);
+    }
+    if (hs.empty()) break;
+    const Tensor all = directions == 1 ? hs[0] : concat(hs, -1);
+    h = residual_ && c > 0 ? h + all : all;
   }
   return out;
 }

@@ -28,7 +28,10 @@ struct ModelOptions {
   std::string input = "embedding";                   // for symbols: embedding (trained, normal init) or one-hot
   std::int64_t embedding = 0;                        // width of the embedding; 0: that of the cell's paper
   bool bidirectional = false;                        // each layer also reads the sequence from its end
+  bool layer_norm = false;                           // of the input of each layer above the first
+  bool residual = false;                             // each layer above the first adds its input to its output
   double dropout = 0;                                // between layers, in training
+  bool variational = false;                          // drops the same values at all steps of a sequence
   std::int64_t checkpoint_every = 0;                 // steps between saved states; 0: all are saved
   std::map<std::string, std::string> settings = {};  // settings of the cell
 };
@@ -95,17 +98,19 @@ class Model {
   std::pair<Tensor, Tensor> add_head(const std::string& name, std::int64_t outputs, std::int64_t width, Init& init);
 
  private:
-  /// The outputs of a layer with dropout.
+  /// The input of a layer above the first (counted from 0), from the outputs of the one below.
+  Tensor into(std::size_t layer, const Tensor& h, const std::optional<StepContext>& training) const;
   Tensor dropped(const Tensor& h, std::size_t layer, const StepContext& at) const;
 
   ModelShape shape_;
   std::string input_;
-  bool bidirectional_ = false;
+  bool bidirectional_ = false, residual_ = false, variational_ = false;
   double dropout_ = 0;
   std::int64_t checkpoint_every_ = 0;
   DType dtype_ = DType::f32;
-  Tensor table_, V_, c_;                      // table_: the rows that symbols index
-  std::vector<std::unique_ptr<Cell>> cells_;  // bidirectional: forward and backward in turn
+  Tensor table_, V_, c_;                          // table_: the rows that symbols index
+  std::vector<std::unique_ptr<Cell>> cells_;      // bidirectional: forward and backward in turn
+  std::vector<std::pair<Tensor, Tensor>> norms_;  // gain and bias of each layer above the first
   std::vector<Parameter> parameters_;
 };
 

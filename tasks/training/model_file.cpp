@@ -91,6 +91,8 @@ std::string model_config_text(const ModelConfig& c) {
                   {"hidden", c.options.hidden},
                   {"layers", c.options.layers},
                   {"bidirectional", c.options.bidirectional},
+                  {"layer_norm", c.options.layer_norm},
+                  {"residual", c.options.residual},
                   {"input", c.options.input},
                   {"embedding", c.options.embedding},
                   {"dtype", name_of(c.dtype)},
@@ -119,6 +121,8 @@ ModelConfig parse_model_config(const std::string& path, const std::string& text)
   c.options.hidden = fields.integer("hidden", 1, most_units);
   c.options.layers = fields.integer("layers", 1, most_layers);
   c.options.bidirectional = fields.boolean("bidirectional");
+  c.options.layer_norm = fields.boolean("layer_norm");
+  c.options.residual = fields.boolean("residual");
   c.options.input = fields.text("input");
   if (c.options.input != "embedding" && c.options.input != "one-hot")
     fields.wrong("input is \"{}\", not embedding or one-hot", c.options.input);

@@ -11,6 +11,15 @@ namespace reel {
 
 namespace {
 
+ModelConfig config_of(const std::string& run) {
+  const std::string path = run + "/model.json";
+  if (std::filesystem::exists(path)) return load_model_config(path);
+  if (!std::filesystem::exists(run + "/config.toml")) throw Error(run, "is not the folder of a run");
+  throw Error(run,
+              "has no model.json: its task has a model of its own, or an older Reel made the run. Hint: the program "
+              "of its task with --resume writes the file");
+}
+
 Model made(const ModelConfig& c) { return Model(c.shape, c.options, Init(1, c.dtype)); }
 
 /// Gives the model the parameters of a file that may hold more, as a checkpoint does.
@@ -27,7 +36,7 @@ void take_parameters(const std::string& path, const Model& model) {
 /// One time step of the whole model as a program, traced once. What does not depend on row and states, such as an
 /// orthogonal matrix made of its parameters, is computed once and kept.
 struct Predictor::Impl {
-  explicit Impl(const std::string& run) : config(load_model_config(run + "/model.json")), model(made(config)) {
+  explicit Impl(const std::string& run) : config(config_of(run)), model(made(config)) {
     weights = run + "/best.safetensors";
     if (!std::filesystem::exists(weights)) weights = run + "/checkpoint.safetensors";
     take_parameters(weights, model);
@@ -61,7 +70,7 @@ struct Predictor::Impl {
   }
 
   void require_steps() const {
-    if (values.empty())
+    if (!model.recurrent())
       throw Error("predictor", fmt::format("this model reads whole sequences, not row by row: {}",
                                            config.options.bidirectional ? "it is bidirectional"
                                                                         : config.options.cell + " has no states"));
@@ -111,6 +120,8 @@ Tensor Predictor::operator()(const Tensor& x, const Tensor& lengths) const {
   const NoGrad inference;
   return impl_->model(x, std::nullopt, nullptr, lengths);
 }
+
+bool Predictor::row_by_row() const { return impl_->model.recurrent(); }
 
 std::span<const double> Predictor::next(std::span<const double> row) {
   impl_->require_steps();

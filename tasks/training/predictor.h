@@ -25,6 +25,8 @@ class Predictor {
   /// next() stay as they are. Throws Error for other shapes and unknown symbols.
   Tensor operator()(const Tensor& x, const Tensor& lengths = {}) const;
 
+  /// False for a model that reads whole sequences only: next() and what belongs to it throw Error.
+  bool row_by_row() const;
   /// Reads one more row of numbers, [inputs], and returns the outputs after it, [outputs], which are valid until the
   /// next call. Throws Error for a row of another size, and for a model that needs whole sequences.
   std::span<const double> next(std::span<const double> row);

@@ -15,12 +15,22 @@ struct Case {
   std::string cell;
   bool bidirectional = false, every_step = true;
   std::int64_t layers = 1, vocabulary = 0;
+  bool between = false;  // layer norm and residual connections
 };
 
 Model make(const Case& kind) {
-  return Model({.vocabulary = kind.vocabulary, .inputs = inputs, .outputs = outputs, .every_step = kind.every_step},
-               {.cell = kind.cell, .hidden = hidden, .layers = kind.layers, .bidirectional = kind.bidirectional},
-               Init(5, DType::f64));
+  Model model({.vocabulary = kind.vocabulary, .inputs = inputs, .outputs = outputs, .every_step = kind.every_step},
+              {.cell = kind.cell,
+               .hidden = hidden,
+               .layers = kind.layers,
+               .bidirectional = kind.bidirectional,
+               .layer_norm = kind.between,
+               .residual = kind.between},
+              Init(5, DType::f64));
+  std::uint64_t seed = 100;
+  for (const Parameter& p : model.parameters())
+    if (p.group == "norm") Tensor(p.value).assign(random(p.value.shape(), seed++, DType::f64, 0.5, 1.5));
+  return model;
 }
 
 /// [9, 4, inputs] or [9, 4]; what lies behind the end of a sequence is like any other value.
@@ -88,7 +98,8 @@ TEST_CASE("in both directions, for every cell with states") {
 TEST_CASE("in stacks, and with symbols") {
   for (const std::string cell : {"lstm", "srnn", "urnn"}) {
     for (const bool both : {true, false})
-      for (const bool every_step : {true, false}) check({cell, both, every_step, 2, 5});
+      for (const bool every_step : {true, false})
+        for (const bool between : {true, false}) check({cell, both, every_step, 2, 5, between});
   }
 }
 
@@ -149,6 +160,51 @@ TEST_CASE("both directions are two cells, the second from the end, side by side"
   CHECK(difference(forward.parameters()[0].value, backward.parameters()[0].value) > 1e-3);
 }
 
+TEST_CASE("between layers: x + cell(gain (x - mean) / deviation + bias), by hand") {
+  const Model model = make({"gru", false, true, 2, 0, true});
+  const Tensor x = random({9, 4, inputs}, 1);
+  std::map<std::string, Tensor> value;
+  for (const Parameter& p : model.parameters()) value[p.name] = p.value;
+  const Cell &first = *model.cells()[0], &second = *model.cells()[1];
+  Tensors a = first.initial(4), b = second.initial(4);
+  const Tensor ys = model(x);
+  for (std::int64_t t = 0; t < 9; ++t) {
+    a = first.step(a, x.at(t));
+    const Tensor centred = a[0] - mean(a[0], {-1}, true);
+    const Tensor normed = centred / sqrt(mean(square(centred), {-1}, true) + 1e-5);
+    b = second.step(b, value.at("norm2.gain") * normed + value.at("norm2.bias"));
+    CHECK(difference(ys.at(t), linear(a[0] + b[0], value.at("head.V"), value.at("head.c"))) < 1e-12);
+  }
+}
+
+TEST_CASE("variational dropout drops the same values at all steps") {
+  const auto dropped = [](bool variational) {
+    // the second layer is the identity of its first inputs, so that its outputs tell what was dropped
+    Model model({.inputs = inputs, .outputs = hidden},
+                {.cell = "rnn",
+                 .hidden = hidden,
+                 .layers = 2,
+                 .dropout = 0.5,
+                 .variational = variational,
+                 .settings = {{"activation", "identity"}}},
+                Init(5, DType::f64));
+    for (const Parameter& p : model.parameters()) {
+      Tensor v = p.value;
+      const bool matrix = p.name == "head.V" || p.name == "cell2.U";
+      if (p.name.starts_with("cell2.") || p.name.starts_with("head."))
+        v.assign(matrix ? eye(hidden, DType::f64) : v * 0.0);
+    }
+    const Tensor x = random({9, 4, inputs}, 1);
+    return cast(equal(model(x, StepContext{3, 1}), 0.0), DType::f64);
+  };
+  const Tensor same = dropped(true), each = dropped(false);
+  for (std::int64_t t = 1; t < 9; ++t) CHECK(elements(same.at(t)) == elements(same.at(0)));
+  CHECK(elements(each.at(1)) != elements(each.at(0)));
+  const double share = mean(same.at(0)).item();  // of 32 values
+  CHECK(share > 0.2);
+  CHECK(share < 0.8);
+}
+
 TEST_CASE("what both directions cannot do is refused") {
   const Tensor x = random({9, 4, inputs}, 1);
   const Model both = make({"gru", true});
@@ -166,7 +222,7 @@ TEST_CASE("single steps give what a scan gives") {
     if (type.name == "r_transformer") continue;
     for (const bool symbols : {false, true}) {
       CAPTURE(type.name);
-      const Case kind{type.name, false, true, 2, symbols ? 5 : 0};
+      const Case kind{type.name, false, true, 2, symbols ? 5 : 0, symbols};
       const Model model = make(kind);
       const Tensor x = batch(kind), ys = model(x);
       Tensors states = model.initial(4);

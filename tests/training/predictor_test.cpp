@@ -108,7 +108,9 @@ TEST_CASE("rows, symbols and states that do not fit are refused") {
 TEST_CASE("a folder that is damaged or of another model is refused in one line") {
   const TempDir dir;
   const auto error = [&] { return error_of([&] { const Predictor p(dir.path); }); };
-  CHECK(contains(error(), "model.json"));
+  CHECK(contains(error(), "is not the folder of a run"));
+  write_atomically(dir.path + "/config.toml", "");
+  CHECK(contains(error(), "has no model.json"));
   save_run(dir.path, config("lstm"));
   const std::string path = dir.path + "/model.json", good = read_file(path);
   const auto with = [&](const std::string& from, const std::string& to) {
