@@ -1,0 +1,123 @@
+#include "tasks/predict/answers.h"
+
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "tasks/data/data_error.h"
+
+namespace reel {
+
+namespace {
+
+/// The spec of a model whose run has none: nothing is scaled, and the outputs are the answers.
+TableSpec plain_spec(const ModelConfig& config) {
+  TableSpec spec;
+  const std::int64_t inputs = config.shape.vocabulary > 0 ? 1 : config.shape.inputs;
+  for (std::int64_t i = 0; i < inputs; ++i) spec.inputs.push_back({fmt::format("x{}", i)});
+  for (std::int64_t i = 0; i < config.shape.outputs; ++i) spec.targets.push_back({fmt::format("y{}", i)});
+  spec.each = config.shape.every_step;
+  return spec;
+}
+
+}  // namespace
+
+Answers::Answers(const std::string& run, bool carry) : predictor_(run) {
+  const std::string path = run + "/table.json";
+  own_spec_ = !std::filesystem::exists(path);
+  spec_ = own_spec_ ? plain_spec(predictor_.config()) : TableSpec::load(path);
+  const ModelShape& shape = predictor_.config().shape;
+  if (!own_spec_ && (spec_.outputs() != shape.outputs || std::ssize(spec_.inputs) != shape.inputs))
+    throw FileError(path, fmt::format("has {} inputs and {} outputs, the model has {} and {}", spec_.inputs.size(),
+                                      spec_.outputs(), shape.inputs, shape.outputs));
+  if (!spec_.each && !carry) window_ = static_cast<std::size_t>(spec_.window);
+  start_ = predictor_.states();
+}
+
+std::vector<std::string> Answers::inputs(const std::string& path, const std::vector<std::string>& columns) const {
+  if (!own_spec_) {
+    for (const std::string& name : spec_.input_names()) find_column(path, columns, name);
+    return spec_.input_names();
+  }
+  if (columns.size() != spec_.inputs.size())
+    throw FileError(path, fmt::format("has {} columns ({}), the model reads {}", columns.size(),
+                                      fmt::join(columns, ", "), spec_.inputs.size()));
+  return columns;
+}
+
+std::vector<double> Answers::row_of(Sequence& sequence, std::span<const double> raw, const Where& where) const {
+  std::vector<float> scaled(raw.size());
+  sequence.features(raw, scaled, where);
+  return {scaled.begin(), scaled.end()};
+}
+
+std::span<const double> Answers::step(const std::vector<double>& row) {
+  if (predictor_.config().shape.vocabulary == 0) return predictor_.next(row);
+  if (row[0] != std::floor(row[0]) || std::abs(row[0]) > 1e9)
+    throw FileError(fmt::format("a symbol is expected, got {}", row[0]));
+  return predictor_.next(static_cast<std::int64_t>(row[0]));
+}
+
+Answer Answers::next(Sequence& sequence, std::span<const double> raw, const Where& where) {
+  std::vector<double> row = row_of(sequence, raw, where);
+  if (window_ == 0) {
+    predictor_.set_states(sequence.states);
+    const Answer answer = spec_.answers(step(row));
+    sequence.states = predictor_.states();
+    return answer;
+  }
+  sequence.window.push_back(std::move(row));
+  if (sequence.window.size() > window_) sequence.window.pop_front();
+  if (sequence.window.size() < window_) return {};
+  if (!predictor_.row_by_row()) return spec_.answers(at_once(sequence.window).back());
+  predictor_.reset();
+  std::span<const double> outputs;
+  for (const std::vector<double>& earlier : sequence.window) outputs = step(earlier);
+  return spec_.answers(outputs);
+}
+
+Answer Answers::next(const std::string& sequence, std::span<const double> raw, const Where& where) {
+  const auto found = sequences_.find(sequence);
+  return next(found != sequences_.end() ? found->second : sequences_.emplace(sequence, begin()).first->second, raw,
+              where);
+}
+
+std::vector<Answer> Answers::all(const std::vector<std::vector<double>>& raw,
+                                 const std::function<Where(std::size_t)>& where) {
+  std::vector<Answer> answers(raw.size());
+  Sequence sequence = begin();
+  if (window_ > 0 || predictor_.row_by_row()) {
+    for (std::size_t r = 0; r < raw.size(); ++r) answers[r] = next(sequence, raw[r], where(r));
+    return answers;
+  }
+  std::deque<std::vector<double>> rows;
+  for (std::size_t r = 0; r < raw.size(); ++r) rows.push_back(row_of(sequence, raw[r], where(r)));
+  const auto outputs = at_once(rows);
+  for (std::size_t r = 0; r < outputs.size(); ++r) answers[raw.size() - outputs.size() + r] = spec_.answers(outputs[r]);
+  return answers;
+}
+
+std::vector<std::vector<double>> Answers::at_once(const std::deque<std::vector<double>>& rows) const {
+  if (rows.empty()) return {};
+  const auto T = std::ssize(rows), width = std::ssize(rows[0]);
+  const ModelConfig& config = predictor_.config();
+  std::vector<double> values;
+  for (const std::vector<double>& row : rows) values.insert(values.end(), row.begin(), row.end());
+  const Tensor numbers = Tensor::from<double>(values, {T, 1, width});
+  const Tensor x = config.shape.vocabulary > 0 ? cast(numbers.view({T, 1}), DType::i32) : numbers;
+  const auto y = cast(predictor_(x), DType::f64).values<double>();
+  std::vector<std::vector<double>> outputs;
+  for (auto first = y.begin(); first != y.end(); first += config.shape.outputs)
+    outputs.emplace_back(first, first + config.shape.outputs);
+  return outputs;
+}
+
+void Answers::save_states(const std::string& path) const { predictor_.save_states(path); }
+
+void Answers::load_states(const std::string& path) {
+  predictor_.load_states(path);
+  start_ = predictor_.states();
+}
+
+}  // namespace reel

@@ -1,0 +1,202 @@
+// predict: the answers of finished runs to new rows, from files and streams; states between calls; what is refused.
+#include <sys/stat.h>
+
+#include <cstring>
+#include <sstream>
+#include <thread>
+
+#include "tasks/training/predictor.h"
+#include "tasks/training/safetensors.h"
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/temp_dir.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+/// Trains a few steps; returns the run's folder.
+std::string train(const TempDir& dir, const std::string& task, std::vector<std::string> options) {
+  const std::string out = dir / task + std::to_string(options.size());
+  options.insert(options.end(), {"--steps", "3", "--hidden", "8", "--threads", "1", "--quiet", "--out", out});
+  const Result r = run(task, options, dir.path);
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  return out;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string table(int rows) {
+  std::string text = "value,marked\n";
+  for (int r = 0; r < rows; ++r) text += fmt::format("{},{}\n", (r * 37 % 100) / 100.0, r % 7 == 2 ? 1 : 0);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("predict: a row of answers for each row, the same to the last bit from a file and from a stream") {
+  const TempDir dir;
+  write_atomically(dir / "x.csv", table(40));
+  for (const std::string cell : {"lstm", "srnn", "goru"}) {
+    CAPTURE(cell);
+    const std::string out = train(
+        dir, "adding", {"--cell", cell, "--length", "20", "--layers", "2", "--lr", cell == "goru" ? "1e-4" : "1e-3"});
+    const Result file = run("predict", {out, "--input", dir / "x.csv", "--at", "each"}, dir.path);
+    const Result stream = run("predict", {out, "--stream", "--input", dir / "x.csv"}, dir.path);
+    CAPTURE(file.err);
+    CHECK(file.code == 0);
+    CHECK(stream.code == 0);
+    CHECK(file.out == stream.out);
+    CHECK(contains(stream.err, "40 rows, "));
+    CHECK(contains(stream.err, "(p99) each"));
+    const std::vector<std::string> lines = lines_of(file.out);
+    REQUIRE(lines.size() == 41);
+    CHECK(lines[0] == "line,y0");
+    CHECK(lines[1].starts_with("2,"));
+    const Result last = run("predict", {out, "--input", dir / "x.csv", "--quiet"}, dir.path);
+    CHECK(last.out == "line,y0\n" + lines[40] + "\n");
+    CHECK(last.err.empty());
+
+    // What the library answers for the whole sequence at once.
+    const Predictor predictor(out);
+    std::vector<double> x;
+    for (int r = 0; r < 40; ++r) x.insert(x.end(), {(r * 37 % 100) / 100.0, r % 7 == 2 ? 1.0 : 0.0});
+    const double expected = predictor(Tensor::from<double>(x, {40, 1, 2})).values<float>().at(0);
+    CHECK(std::stod(lines[40].substr(3)) == doctest::Approx(expected).epsilon(1e-5));
+    std::filesystem::remove_all(out);
+  }
+}
+
+TEST_CASE("predict: each row of a pipe is answered before the next one comes") {
+  const TempDir dir;
+  const std::string out = train(dir, "adding", {"--cell", "gru", "--length", "20"}), pipe = dir / "pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  Child child("predict", {out, "--stream", "--input", pipe}, dir.path);
+  const FileHandle end(pipe, O_WRONLY, "written");
+  const auto write = [&](const std::string& text) {
+    REQUIRE(::write(end.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  };
+  write("value,marked\n");
+  for (std::size_t row = 1; row <= 3; ++row) {
+    write("0.5,1\n");
+    for (int wait = 0; wait < 1000 && lines_of(read_file(dir / "stdout")).size() < row + 1; ++wait)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    REQUIRE(lines_of(read_file(dir / "stdout")).size() == row + 1);
+  }
+  write("0.5,oh\n");
+  const Result r = child.wait();
+  CHECK(r.code == 1);
+  CHECK(contains(r.err, pipe + ":5: column \"marked\": a number is expected, got \"oh\""));
+}
+
+TEST_CASE("predict: states are kept between calls") {
+  const TempDir dir;
+  const std::string out = train(dir, "adding", {"--cell", "lstm", "--length", "20"}), all = table(30);
+  const std::size_t half = all.find('\n', all.size() / 2) + 1, header = all.find('\n') + 1;
+  write_atomically(dir / "all.csv", all);
+  write_atomically(dir / "first.csv", all.substr(0, half));
+  write_atomically(dir / "second.csv", all.substr(0, header) + all.substr(half));
+  const std::string states = dir / "states.safetensors";
+  const auto answers = [&](const std::string& file, const std::vector<std::string>& more) {
+    std::vector<std::string> options{out, "--stream", "--input", dir / file, "--quiet"};
+    options.insert(options.end(), more.begin(), more.end());
+    const Result r = run("predict", options, dir.path);
+    CAPTURE(r.err);
+    CHECK(r.code == 0);
+    std::vector<std::string> values;
+    for (const std::string& line : lines_of(r.out)) values.push_back(line.substr(line.find(',') + 1));
+    return values;
+  };
+  const auto whole = answers("all.csv", {});
+  const auto first = answers("first.csv", {"--states-out", states}),
+             second = answers("second.csv", {"--states", states});
+  CHECK(std::equal(first.begin(), first.end(), whole.begin()));
+  CHECK(std::equal(second.begin() + 1, second.end(), whole.begin() + std::ssize(first)));
+  CHECK(first.size() + second.size() == whole.size() + 1);
+  CHECK(answers("second.csv", {})[1] != second[1]);
+  save_safetensors(states, {.tensors = {{"state.0", Tensor::zeros({1, 5})}}, .metadata = {}});
+  const Result r = run("predict", {out, "--stream", "--input", dir / "all.csv", "--states", states}, dir.path);
+  CHECK(r.code == 1);
+  CHECK(contains(r.err, "the states of this model are f32 (1, 8), f32 (1, 8); got f32 (1, 5)"));
+}
+
+TEST_CASE("predict: symbols, and answers as arrays") {
+  const TempDir dir;
+  const std::string out = train(dir, "copying", {"--cell", "gru", "--delay", "5"});
+  write_atomically(dir / "x.csv", "symbol\n3\n1\n0\n0\n9\n");
+  const Result csv = run("predict", {out, "--input", dir / "x.csv"}, dir.path);
+  CAPTURE(csv.err);
+  CHECK(csv.code == 0);
+  const std::vector<std::string> lines = lines_of(csv.out);
+  REQUIRE(lines.size() == 6);  // the task has outputs at each step
+  CHECK(lines[0].starts_with("line,y0,y1,"));
+  REQUIRE(run("predict", {out, "--input", dir / "x.csv", "--output", dir / "y.npy"}, dir.path).code == 0);
+  REQUIRE(run("predict", {out, "--input", dir / "x.csv", "--output", dir / "y.safetensors"}, dir.path).code == 0);
+  const TensorFile file = load_safetensors(dir / "y.safetensors");
+  const auto y = file.at("y").values<double>();
+  CHECK(file.at("y").dim(0) == 5);
+  CHECK(file.at("row").values<std::int32_t>() == std::vector<std::int32_t>{0, 1, 2, 3, 4});
+  CHECK(std::stod(lines[1].substr(2)) == y[0]);
+  const std::string npy = read_file(dir / "y.npy");
+  REQUIRE(npy.size() > y.size() * 8);
+  CHECK(npy.substr(0, 8) == std::string("\x93NUMPY\x01\0", 8));
+  CHECK((npy.size() - y.size() * 8) % 64 == 0);
+  CHECK(std::memcmp(npy.data() + npy.size() - y.size() * 8, y.data(), y.size() * 8) == 0);
+  CHECK(contains(npy, fmt::format("'shape': (5, {}), }}", file.at("y").dim(1))));
+
+  write_atomically(dir / "far.csv", "symbol\n3\n70\n");
+  CHECK(contains(run("predict", {out, "--input", dir / "far.csv"}, dir.path).err, "symbols are 0 to 9, got 70"));
+  write_atomically(dir / "half.csv", "symbol\n3\n0.5\n");
+  CHECK(contains(run("predict", {out, "--input", dir / "half.csv"}, dir.path).err, "a symbol is expected, got 0.5"));
+}
+
+TEST_CASE("predict: what cannot be answered is one clear line") {
+  const TempDir dir;
+  const std::string out = train(dir, "adding", {"--cell", "gru", "--length", "20"}),
+                    both = train(dir, "adding", {"--cell", "gru", "--length", "20", "--bidirectional"});
+  write_atomically(dir / "x.csv", table(5));
+  write_atomically(dir / "ragged.csv", "value,marked\n1,2\n3\n");
+  write_atomically(dir / "wide.csv", "a,b,c\n1,2,3\n");
+  write_atomically(dir / "empty.csv", "");
+  std::filesystem::create_directory(dir / "none");
+  std::filesystem::copy(out, dir / "old");
+  std::filesystem::remove(dir / "old/model.json");
+  struct Case {
+    std::vector<std::string> arguments;
+    int code;
+    std::string text;
+  };
+  const std::vector<Case> cases{
+      {{}, 2, "the folder of one run is expected, got 0"},
+      {{out}, 2, "--input: a file is expected"},
+      {{out, "--input", dir / "x.csv", "--output", dir / "y.txt"}, 2, "a name that ends with .csv"},
+      {{out, "--stream", "--output", dir / "y.csv"}, 2, "--output: --stream writes to stdout"},
+      {{both, "--stream"}, 2, "--stream: this model reads whole sequences"},
+      {{both, "--input", dir / "x.csv", "--states-out", dir / "s"}, 2, "--states-out: this model keeps no states"},
+      {{dir / "none", "--input", dir / "x.csv"}, 1, "is not the folder of a run"},
+      {{dir / "old", "--input", dir / "x.csv"}, 1, "has no model.json: its task has a model of its own, or an older"},
+      {{out, "--input", dir / "nothing.csv"}, 1, "nothing.csv"},
+      {{out, "--input", dir / "ragged.csv"}, 1, "ragged.csv:3: 2 fields are expected, as in the header, got 1"},
+      {{out, "--input", dir / "ragged.csv", "--stream"}, 1, "ragged.csv:3: 2 fields are expected, as in the header"},
+      {{out, "--input", dir / "wide.csv"}, 1, "has 3 columns (a, b, c), the model reads 2"},
+      {{out, "--input", dir / "empty.csv"}, 1, "empty.csv"},
+  };
+  for (const Case& c : cases) {
+    const Result r = run("predict", c.arguments, dir.path);
+    CAPTURE(c.text);
+    CAPTURE(r.err);
+    CHECK(r.code == c.code);
+    CHECK(contains(r.err, c.text));
+    CHECK(lines_of(r.err).back().starts_with("predict: "));
+  }
+  const Result whole = run("predict", {both, "--input", dir / "x.csv"}, dir.path);
+  CHECK(whole.code == 0);
+  CHECK(lines_of(whole.out).size() == 2);
+}
