@@ -10,8 +10,8 @@ namespace reel {
 struct Batch {
   Tensor x;  // i32 [T, B] or numbers [T, B, inputs]
   Tensor y;
-  Tensor weight = {};  // of each entry of y in the loss: 0 for padding; undefined: all count the same
-  Tensors more = {};   // further inputs for a task's own model
+  Tensor weight = {};   // of each entry of y in the loss: 0 for padding; undefined: all count the same
+  Tensors more = {};    // further inputs for a task's own model
   Tensor lengths = {};  // i32 [B]: steps of each sequence, the rest is padding; undefined: all are whole
 };
 
