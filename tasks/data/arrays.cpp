@@ -60,7 +60,8 @@ Table table_of_arrays(const std::string& path, const std::map<std::string, Array
   const std::int64_t N = x->shape[0], T = x->shape[1];
   if (lengths) {
     if (lengths->shape != std::vector{N} || !lengths->whole)
-      refuse(fmt::format("lengths: integers [{}] are expected, got {}", N, text(lengths->shape)));
+      refuse(fmt::format("lengths: integers [{}] are expected, got {}{}", N, text(lengths->shape),
+                         lengths->whole ? "" : " in floating point"));
     for (std::int64_t n = 0; n < N; ++n) {
       const double length = lengths->values[static_cast<std::size_t>(n)];
       if (length < 1 || length > static_cast<double>(T))

@@ -125,10 +125,15 @@ CsvReader::CsvReader(std::string path, CsvRow row) : impl_(std::make_unique<Impl
 CsvReader::~CsvReader() { csv_free(&impl_->parser); }
 
 void CsvReader::feed(std::string_view bytes) {
-  if (impl_->begun) return impl_->lines(bytes);
-  impl_->head += bytes;
-  if (impl_->head.size() > longest_row) impl_->fail("the line has more than 2^24 bytes");
-  if (impl_->head.find_first_of("\r\n") != std::string::npos) impl_->begin();
+  if (!impl_->begun) {
+    const std::size_t end = bytes.find_first_of("\r\n"), size = end == bytes.npos ? bytes.size() : end + 1;
+    if (impl_->head.size() + size > longest_row) impl_->fail("the line has more than 2^24 bytes");
+    impl_->head += bytes.substr(0, size);
+    bytes.remove_prefix(size);
+    if (end == bytes.npos) return;
+    impl_->begin();
+  }
+  impl_->lines(bytes);
 }
 
 void CsvReader::finish() {

@@ -28,6 +28,7 @@ std::map<std::string, Array> parse_npz(const std::string& path, std::string_view
   }
   const std::unique_ptr<zip_t, void (*)(zip_t*)> archive(opened, zip_discard);
   const zip_int64_t entries = zip_get_num_entries(opened, 0);
+  if (entries < 1) refuse("there are no arrays in it");
   if (entries > most_entries) refuse(fmt::format("{} arrays or fewer are expected, got {}", most_entries, entries));
 
   std::map<std::string, Array> arrays;

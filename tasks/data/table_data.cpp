@@ -83,6 +83,11 @@ std::vector<std::string> number_classes(const Column& column, const std::vector<
     for (const std::size_t r : rows) y[r] = static_cast<double>(names.size());
     names.push_back(name);
   };
+  std::size_t there = 0;
+  for (const auto& [number, rows] : by_number) there += rows.size();
+  if (by_number.size() > 20 && by_number.size() > there / 2)
+    throw SettingError("predict", fmt::format("class: \"{}\" has {} classes in {} rows. Hint: --predict value",
+                                              column.name, by_number.size(), there));
   for (const auto& [text, rows] : by_text) take(text, rows);
   for (const auto& [number, rows] : by_number) take(fmt::format("{}", number), rows);
   return names;
@@ -186,16 +191,20 @@ TableData table_data(const Table& table, const TableOptions& o, std::uint64_t se
   const bool classes = predicts_class(table, spec, o);
   if (o.valid + o.test >= 1) throw SettingError("test-part", "--valid-part and --test-part leave nothing to train on");
   const Sequences sequences = sequences_of(table, o.group, o.time);
+  if (sequences.parts.size() == 1 && o.window == 0 && !spec.each)
+    throw SettingError("window", table.path +
+                                     " is one sequence, with one answer at its end. Hint: --window N, --group "
+                                     "COLUMN, or --at each");
   data.parts = split(table, sequences, o, spec.each, seed);
   read_targets(table, sequences, classes, data);
   settle_windows(table, sequences, data);
   static constexpr const char* names[] = {"training", "validation", "test"};
   for (std::size_t p = 0; p < 3; ++p)
     if (data.parts[p].empty() && (p < 2 || o.test > 0))
-      throw FileError(
-          fmt::format("{}: the {} part has no example: there are {} sequences, of {} rows in all. Hint: a "
-                      "smaller --window, or --group COLUMN",
-                      table.path, names[p], sequences.parts.size(), table.rows));
+      throw FileError(fmt::format(
+          "{}: the {} part has no example, of {} sequence{} with {} rows in all. Hint: a "
+          "smaller --window, or more data",
+          table.path, names[p], sequences.parts.size(), sequences.parts.size() == 1 ? "" : "s", table.rows));
 
   const std::size_t rows = sequences.order.size(), K = spec.targets.size();
   if (o.standardize) {

@@ -7,7 +7,7 @@ namespace reel {
 
 /// The options of the task `table`; lists are separated by commas.
 struct TableOptions {
-  std::string inputs, target, group, time;
+  std::string inputs = {}, target = {}, group = {}, time = {};
   std::string predict = "auto", at = "auto", split = "auto", missing = "error";
   std::int64_t window = 0, stride = 0, horizon = 0;
   bool standardize = true;

@@ -110,6 +110,8 @@ TableSpec table_roles(const Table& table, const TableOptions& o) {
 
 bool predicts_class(const Table& table, const TableSpec& spec, const TableOptions& o) {
   const Column& first = table.at(spec.targets[0].name);
+  if (o.predict == "auto" && first.is_text() && first.some_numbers)
+    throw FileError(first.problem + ". Hint: --predict class takes all of them as names of classes.");
   const bool is_class = o.predict == "class" || (o.predict == "auto" && (first.is_text() || first.whole));
   if (is_class && spec.targets.size() > 1)
     throw SettingError("predict", "one column is expected as the target of classes. Hint: --predict value");

@@ -19,7 +19,7 @@ struct ScaledColumn {
 };
 
 struct TableSpec {
-  std::vector<ScaledColumn> inputs, targets;
+  std::vector<ScaledColumn> inputs = {}, targets = {};
   std::vector<std::string> classes = {};  // of the only target; none: the targets are values
   bool each = false;                      // it answers at each step, or at the last one of a sequence
   std::string group = {}, time = {};      // columns; empty: none
