@@ -271,7 +271,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   if (!program.model)
     save_model_config(folder.file("model.json"), {program.name, task->shape(), with_all_settings(s.model), dtype});
   if (!threads.note.empty()) print_err("{}\n", threads.note);
-  const std::string note = program.begun ? program.begun(*task, folder) : "";
+  const std::string note = program.begun ? program.begun(*task, folder, !options.resume().empty()) : "";
   if (!s.train.quiet && !note.empty()) print_err("{}\n", one_line(note));
   if (!s.train.quiet)
     print_err("{} with {}: {} parameters, baseline {:.4g}, run folder {}\n", program.name, s.model.cell, model->count(),

@@ -29,8 +29,8 @@ struct TaskProgram {
   std::function<std::unique_ptr<Model>(const Task&, const ModelOptions&, Init)> model = {};
   std::vector<Picture> pictures = {};  // the task's own
   std::string data = {};               // what --data is, in --help; empty: the folder of all data sets
-  /// Called when the run folder is there, before training; returns a line for the user, or nothing.
-  std::function<std::string(const Task&, const RunFolder&)> begun = {};
+  /// Called before training, when the run folder is there, new or resumed; returns a line for the user, or nothing.
+  std::function<std::string(const Task&, const RunFolder&, bool resumed)> begun = {};
   /// Called at the end of a run that was not interrupted.
   std::function<void(const Task&, const Model&, const RunFolder&)> done = {};
   std::vector<std::string> with_resume = {};  // the task's own options that are allowed with --resume

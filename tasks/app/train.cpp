@@ -57,6 +57,7 @@ Evaluation evaluate(const Task& task, const Model& model, const std::vector<std:
       e.scores[i].name = scores[i].name;
       e.scores[i].total += scores[i].total;
       e.scores[i].count += scores[i].count;
+      e.scores[i].root = scores[i].root;
     }
   }
   e.loss /= total;

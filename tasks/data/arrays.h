@@ -11,8 +11,8 @@
 namespace reel {
 
 struct Array {
-  std::vector<std::int64_t> shape;
-  std::vector<double> values;  // in C order
+  std::vector<std::int64_t> shape = {};
+  std::vector<double> values = {};  // in C order
   bool whole = false;          // integers
 };
 
@@ -26,12 +26,9 @@ std::map<std::string, Array> parse_npz(const std::string& path, std::string_view
 /// An array as a table with the columns c0, c1, ...: [rows] or [rows, columns], or sequences [N, T, columns].
 Table table_of_array(const std::string& path, const Array& x);
 
-/// Sequences x [N, T, F] with lengths [N], if there are any, and targets y: for a sequence [N], or for each step [N, T] or
-/// [N, T, K]. The columns are c0, c1, ..., then y, or y0, y1, ... The target of a sequence stands in its last row. A
+/// Sequences x [N, T, F] with lengths [N], if there are any, and targets y: for a sequence [N], or for each step [N, T]
+/// or [N, T, K]. The columns are c0, c1, ..., then y, or y0, y1, ... The target of a sequence stands in its last row. A
 /// single array of another name is read as table_of_array does.
 Table table_of_arrays(const std::string& path, const std::map<std::string, Array>& arrays);
-
-Table parse_npy_table(const std::string& path, std::string_view bytes);
-Table parse_npz_table(const std::string& path, std::string_view bytes);
 
 }  // namespace reel

@@ -64,7 +64,9 @@ struct CsvReader::Impl {
   }
   static void on_row(int, void* self) { static_cast<Impl*>(self)->ended = true; }
 
-  [[noreturn]] void fail(const std::string& what) const { throw FileError(fmt::format("{}:{}: {}", path, row_line, what)); }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw FileError(fmt::format("{}:{}: {}", path, row_line, what));
+  }
 
   void settle() {
     if (problem) std::rethrow_exception(problem);
@@ -82,7 +84,8 @@ struct CsvReader::Impl {
     if (!in_row && bytes.find_first_not_of(comma == '\t' ? std::string_view(blanks, 3) : blanks) != bytes.npos)
       in_row = true, row_line = line;
     row_bytes += bytes.size();
-    if (in_row && row_bytes > longest_row) fail("the row has more than 2^24 bytes. Hint: is a quote (\") never closed?");
+    if (in_row && row_bytes > longest_row)
+      fail("the row has more than 2^24 bytes. Hint: is a quote (\") never closed?");
     if (csv_parse(&parser, bytes.data(), bytes.size(), on_field, on_row, this) != bytes.size()) {
       if (csv_error(&parser) == CSV_ENOMEM) throw std::bad_alloc();
       fail("a quote (\") stands inside a field. Hint: quote the whole field, and double the quotes in it");
@@ -122,10 +125,15 @@ CsvReader::CsvReader(std::string path, CsvRow row) : impl_(std::make_unique<Impl
 CsvReader::~CsvReader() { csv_free(&impl_->parser); }
 
 void CsvReader::feed(std::string_view bytes) {
-  if (impl_->begun) return impl_->lines(bytes);
-  impl_->head += bytes;
-  if (impl_->head.size() > longest_row) impl_->fail("the line has more than 2^24 bytes");
-  if (impl_->head.find_first_of("\r\n") != std::string::npos) impl_->begin();
+  if (!impl_->begun) {
+    const std::size_t end = bytes.find_first_of("\r\n"), size = end == bytes.npos ? bytes.size() : end + 1;
+    if (impl_->head.size() + size > longest_row) impl_->fail("the line has more than 2^24 bytes");
+    impl_->head += bytes.substr(0, size);
+    bytes.remove_prefix(size);
+    if (end == bytes.npos) return;
+    impl_->begin();
+  }
+  impl_->lines(bytes);
 }
 
 void CsvReader::finish() {

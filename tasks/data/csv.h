@@ -13,8 +13,8 @@ namespace reel {
 /// Takes a row: the line on which it starts (from 1), and its fields without quotes and without spaces around them.
 using CsvRow = std::function<void(std::int64_t line, const std::vector<std::string>& fields)>;
 
-/// Splits CSV (RFC 4180) into rows. Fields may be quoted and hold line breaks; blank lines are skipped; a byte order mark
-/// is, too. If the first line has no comma outside of quotes, but semicolons or tabs, these separate the fields.
+/// Splits CSV (RFC 4180) into rows. Fields may be quoted and hold line breaks; blank lines are skipped; a byte order
+/// mark is, too. If the first line has no comma outside of quotes, but semicolons or tabs, these separate the fields.
 class CsvReader {
  public:
   /// `path` is used in errors only.

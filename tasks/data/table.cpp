@@ -1,6 +1,7 @@
 #include "tasks/data/table.h"
 
 #include <fmt/ranges.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -33,7 +34,8 @@ void each_row(const std::string& path, std::string_view bytes, const CsvRow& hea
       return header(line, fields);
     }
     if (fields.size() != columns)
-      throw error_at(path, line, fmt::format("{} fields are expected, as in the header, got {}", columns, fields.size()));
+      throw error_at(path, line,
+                     fmt::format("{} fields are expected, as in the header, got {}", columns, fields.size()));
     row(line, fields);
   });
   reader.feed(bytes);
@@ -57,10 +59,10 @@ std::size_t find_column(const std::string& path, const std::vector<std::string>&
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
   const std::string nearest = nearest_name(name, names);
   const std::vector<std::string> some(names.begin(), names.begin() + std::min<std::ptrdiff_t>(20, std::ssize(names)));
-  throw FileError(fmt::format("{}: there is no column \"{}\"{}", path, name,
-                              nearest.empty() ? fmt::format("; it has {}{}", fmt::join(some, ", "),
-                                                            names.size() > some.size() ? ", ..." : "")
-                                              : fmt::format(". Hint: {}.", nearest)));
+  throw FileError(fmt::format(
+      "{}: there is no column \"{}\"{}", path, name,
+      nearest.empty() ? fmt::format("; it has {}{}", fmt::join(some, ", "), names.size() > some.size() ? ", ..." : "")
+                      : fmt::format(". Hint: {}.", nearest)));
 }
 
 std::size_t Table::find(const std::string& name) const { return find_column(path, names(), name); }
@@ -83,9 +85,11 @@ void check_header(const std::string& path, std::int64_t line, const std::vector<
   std::set<std::string_view> before;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (!is_utf8(names[i]))
-      throw error_at(path, line, fmt::format("the name of column {} is not UTF-8. Hint: save the file as UTF-8", i + 1));
+      throw error_at(path, line,
+                     fmt::format("the name of column {} is not UTF-8. Hint: save the file as UTF-8", i + 1));
     if (names[i].empty()) throw error_at(path, line, fmt::format("column {} of the header has no name", i + 1));
-    if (!before.insert(names[i]).second) throw error_at(path, line, fmt::format("two columns are called \"{}\"", names[i]));
+    if (!before.insert(names[i]).second)
+      throw error_at(path, line, fmt::format("two columns are called \"{}\"", names[i]));
   }
   if (std::all_of(names.begin(), names.end(), [](const std::string& name) { return parse_number(name).has_value(); }))
     throw error_at(path, line, "a header with the names of the columns is expected, got numbers");
@@ -159,10 +163,19 @@ Table read_table(const std::string& path) {
     throw FileError(e.what());
   }
   const std::string kind = std::filesystem::path(path).extension();
-  if (kind == ".npy") return parse_npy_table(path, bytes);
-  if (kind == ".npz") return parse_npz_table(path, bytes);
-  if (kind == ".csv" || kind == ".tsv" || kind == ".txt") return parse_csv_table(path, bytes);
-  throw FileError(path + ": .csv, .tsv, .txt, .npy, .npz or .safetensors is expected as the end of the name");
+  Table table =
+      kind == ".npy"   ? table_of_array(path, parse_npy(path, bytes))
+      : kind == ".npz" ? table_of_arrays(path, parse_npz(path, bytes))
+      : kind == ".csv" || kind == ".tsv" || kind == ".txt"
+          ? parse_csv_table(path, bytes)
+          : throw FileError(path + ": .csv, .tsv, .txt, .npy, .npz or .safetensors is expected as the end of the name");
+  add_checksum(table, bytes);
+  return table;
+}
+
+void add_checksum(Table& table, std::string_view bytes) {
+  table.bytes = std::ssize(bytes);
+  table.crc32 = fmt::format("{:08x}", crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
 }  // namespace reel

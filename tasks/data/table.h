@@ -32,9 +32,12 @@ struct Table {
   std::string path;
   std::int64_t rows = 0;
   std::vector<Column> columns = {};
-  std::vector<std::int64_t> lines = {};  // of CSV: on which each row starts
-  std::vector<Rows> sequences = {};      // of arrays [N, T, F]: the rows of each
-  bool target_each = false;              // of arrays: y has an entry for each step
+  std::vector<std::int64_t> lines = {};   // of CSV: on which each row starts
+  std::vector<Rows> sequences = {};       // of arrays [N, T, F]: the rows of each
+  std::vector<std::string> targets = {};  // of arrays: the columns of y
+  bool target_each = false;               // y has an entry for each step
+  std::int64_t bytes = 0;                 // of the file, and their CRC-32 in eight digits
+  std::string crc32 = {};
 
   std::vector<std::string> names() const;
   /// The position of the column of that name; throws FileError with the nearest name if there is none.
@@ -49,6 +52,9 @@ struct Table {
 
 /// The position of a name; throws FileError that lists the names, or the nearest one, if it is not there.
 std::size_t find_column(const std::string& path, const std::vector<std::string>& names, const std::string& name);
+
+/// Takes down size and CRC-32 of the file.
+void add_checksum(Table& table, std::string_view bytes);
 
 /// Reads .csv, .tsv, .txt (CSV with a line of names), .npy, or .npz (arrays x, y and lengths, see arrays.h). Throws
 /// FileError with line and column for any kind of damage; at most 2^30 bytes and 2^28 values.

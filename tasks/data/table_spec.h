@@ -19,7 +19,7 @@ struct ScaledColumn {
 };
 
 struct TableSpec {
-  std::vector<ScaledColumn> inputs, targets;
+  std::vector<ScaledColumn> inputs = {}, targets = {};
   std::vector<std::string> classes = {};  // of the only target; none: the targets are values
   bool each = false;                      // it answers at each step, or at the last one of a sequence
   std::string group = {}, time = {};      // columns; empty: none
@@ -59,8 +59,8 @@ class Features {
   explicit Features(const TableSpec& spec);
   /// The next row starts a sequence: there is no previous one.
   void reset();
-  /// Standardises the raw values of the input columns (NaN: missing) into as many features. Throws FileError for a missing
-  /// value that the spec does not allow: "data.csv:17: column "temp": the value is missing. Hint: ...".
+  /// Standardises the raw values of the input columns (NaN: missing) into as many features. Throws FileError for a
+  /// missing value that the spec does not allow: "data.csv:17: column "temp": the value is missing. Hint: ...".
   void operator()(std::span<const double> raw, std::span<float> features, const Where& where);
 
  private:
@@ -68,8 +68,8 @@ class Features {
   std::vector<double> previous_;
 };
 
-/// Features [rows, inputs] of these sequences of a table's rows, one sequence after the other: `order` has the row of the
-/// table for each row of the sequences. Throws FileError for a column that is not there or holds text.
+/// Features [rows, inputs] of these sequences of a table's rows, one sequence after the other: `order` has the row of
+/// the table for each row of the sequences. Throws FileError for a column that is not there or holds text.
 std::vector<float> features(const TableSpec& spec, const Table& table, std::span<const std::int64_t> order,
                             std::span<const Rows> sequences);
 

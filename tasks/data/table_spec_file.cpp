@@ -51,7 +51,8 @@ class Fields {
     return value.get<std::int64_t>();
   }
   double number(const std::string& name) const {
-    if (!at(name).is_number() || !std::isfinite(at(name).get<double>())) fail(full(name), "a finite number is expected");
+    if (!at(name).is_number() || !std::isfinite(at(name).get<double>()))
+      fail(full(name), "a finite number is expected");
     return at(name).get<double>();
   }
   std::string one_of(const std::string& name, const std::vector<std::string>& choices) const {

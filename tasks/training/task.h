@@ -1,6 +1,7 @@
 // What a task gives the training loop: batches of numbered examples, a loss and an accuracy; and for a data set, its
 // parts.
 #pragma once
+#include <cmath>
 #include <limits>
 
 #include "tasks/training/model.h"
@@ -18,7 +19,8 @@ struct Parts {
 struct Score {
   std::string name;
   double total = 0, count = 0;
-  double mean() const { return total / count; }
+  bool root = false;  // the root of the mean is reported
+  double mean() const { return root ? std::sqrt(total / count) : total / count; }
 };
 
 class Task {

@@ -1,0 +1,239 @@
+#include "tasks/data/table_data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "tasks/data/data_error.h"
+#include "tasks/data/table_roles.h"
+
+namespace reel {
+
+namespace {
+
+constexpr std::size_t most_classes = 10000;
+
+struct Moments {
+  double mean = 0, deviation = 0;
+};
+
+/// Mean and deviation of the values that are there.
+Moments moments(const std::vector<double>& values) {
+  double sum = 0, squares = 0, n = 0;
+  for (const double v : values)
+    if (!std::isnan(v)) sum += v, ++n;
+  if (n == 0) return {};
+  const double mean = sum / n;
+  for (const double v : values)
+    if (!std::isnan(v)) squares += (v - mean) * (v - mean);
+  return {mean, std::sqrt(squares / n)};
+}
+
+/// The split that "auto" stands for: by sequences if there are several, or else by time.
+std::string split_kind(const Table& table, const TableOptions& o) {
+  if (o.split != "auto") return o.split;
+  return o.group.empty() && table.sequences.empty() ? "time" : "group";
+}
+
+Split split(const Table& table, const Sequences& sequences, const TableOptions& o, bool each, std::uint64_t seed) {
+  const std::int64_t stride = o.stride > 0 ? o.stride : each && o.window > 0 ? o.window : 1;
+  const WindowOptions window{o.window, stride, o.horizon, each && stride >= o.window};
+  const SplitOptions shares{o.valid, o.test, seed};
+  const auto cut = [&](const std::vector<Rows>& parts) {
+    std::vector<Rows> windows;
+    for (const Rows& part : parts)
+      for (const Rows& w : windows_of(part, window)) windows.push_back(w);
+    return windows;
+  };
+  const std::string kind = split_kind(table, o);
+  if (kind == "row") {
+    if (o.window > 0 && stride < o.window)
+      throw SettingError("split", fmt::format("row: windows that overlap would share rows between training and test. "
+                                              "Hint: --split time, or --stride {}",
+                                              o.window));
+    return split_at_random(cut(sequences.parts), shares);
+  }
+  if (kind == "group" && sequences.parts.size() == 1)
+    throw SettingError("split", "group: there is one sequence only. Hint: --group COLUMN, or --split time");
+  const Split rows =
+      kind == "group" ? split_at_random(sequences.parts, shares) : split_by_time(sequences.parts, shares);
+  return {cut(rows[0]), cut(rows[1]), cut(rows[2])};
+}
+
+/// The names of the classes in their order, and the class of each row in `y`.
+std::vector<std::string> number_classes(const Column& column, const std::vector<std::int64_t>& order,
+                                        std::vector<double>& y) {
+  std::map<std::string, std::vector<std::size_t>> by_text;  // a class and its rows
+  std::map<double, std::vector<std::size_t>> by_number;
+  for (std::size_t r = 0; r < order.size(); ++r) {
+    const auto row = static_cast<std::size_t>(order[r]);
+    if (column.is_text()) {
+      if (column.texts[row] >= 0) by_text[column.words[static_cast<std::size_t>(column.texts[row])]].push_back(r);
+    } else if (!std::isnan(column.numbers[row])) {
+      by_number[column.numbers[row]].push_back(r);
+    }
+    if (std::max(by_text.size(), by_number.size()) > most_classes)
+      throw SettingError("predict", fmt::format("class: \"{}\" has more than {} classes. Hint: --predict value",
+                                                column.name, most_classes));
+  }
+  std::vector<std::string> names;
+  const auto take = [&](const std::string& name, const std::vector<std::size_t>& rows) {
+    for (const std::size_t r : rows) y[r] = static_cast<double>(names.size());
+    names.push_back(name);
+  };
+  std::size_t there = 0;
+  for (const auto& [number, rows] : by_number) there += rows.size();
+  if (by_number.size() > 20 && by_number.size() > there / 2)
+    throw SettingError("predict", fmt::format("class: \"{}\" has {} classes in {} rows. Hint: --predict value",
+                                              column.name, by_number.size(), there));
+  for (const auto& [text, rows] : by_text) take(text, rows);
+  for (const auto& [number, rows] : by_number) take(fmt::format("{}", number), rows);
+  return names;
+}
+
+/// The targets [rows, targets] of a table, in the order of its sequences; classes as their numbers.
+void read_targets(const Table& table, const Sequences& sequences, bool classes, TableData& data) {
+  const std::size_t K = data.spec.targets.size();
+  data.y.assign(sequences.order.size() * K, missing_value);
+  if (classes) {
+    const Column& column = table.at(data.spec.targets[0].name);
+    data.spec.classes = number_classes(column, sequences.order, data.y);
+    if (data.spec.classes.size() < 2)
+      throw FileError(fmt::format("{}: column \"{}\": two classes or more are expected, got {}", table.path,
+                                  column.name,
+                                  data.spec.classes.empty() ? "none" : "\"" + data.spec.classes[0] + "\" alone"));
+    return;
+  }
+  for (std::size_t k = 0; k < K; ++k) {
+    const std::vector<double>& column = table.numbers(data.spec.targets[k].name);
+    for (std::size_t r = 0; r < sequences.order.size(); ++r)
+      data.y[r * K + k] = column[static_cast<std::size_t>(sequences.order[r])];
+  }
+}
+
+/// Throws if a target in the rows of a window is missing, though --missing error says that none is.
+void check_targets(const Table& table, const Sequences& sequences, const TableData& data, const Rows& window) {
+  const std::size_t K = data.spec.targets.size();
+  for (std::int64_t t = data.spec.each ? 0 : window.count - 1; t < window.count; ++t)
+    for (std::size_t k = 0; k < K; ++k) {
+      const auto r = static_cast<std::size_t>(window.first + t + data.spec.horizon);
+      if (std::isnan(data.y[r * K + k]))
+        throw FileError(
+            fmt::format("{}: column \"{}\": the target is missing. Hint: --missing previous or zero leaves out "
+                        "what has none",
+                        table.where(sequences.order[r]), data.spec.targets[k].name));
+    }
+}
+
+/// Drops windows without a target, and finds out whether those that are left are alike.
+void settle_windows(const Table& table, const Sequences& sequences, TableData& data) {
+  const std::size_t K = data.spec.targets.size();
+  std::int64_t length = -1;
+  for (std::vector<Rows>& part : data.parts)
+    std::erase_if(part, [&](const Rows& window) {
+      if (data.spec.missing == "error") check_targets(table, sequences, data, window);
+      std::int64_t there = 0, wanted = 0;
+      for (std::int64_t t = data.spec.each ? 0 : window.count - 1; t < window.count; ++t)
+        for (std::size_t k = 0; k < K; ++k, ++wanted)
+          there += !std::isnan(data.y[static_cast<std::size_t>(window.first + t + data.spec.horizon) * K + k]);
+      if (there == 0) return true;
+      data.gaps = data.gaps || there < wanted;
+      data.ragged = data.ragged || (length >= 0 && window.count != length);
+      length = window.count;
+      return false;
+    });
+}
+
+/// The rows that training reads as inputs, or those of its targets.
+std::vector<bool> training_rows(const TableData& data, std::size_t rows, bool targets) {
+  std::vector<bool> read(rows, false);
+  for (const Rows& window : data.parts[0])
+    for (std::int64_t t = targets && !data.spec.each ? window.count - 1 : 0; t < window.count; ++t)
+      read[static_cast<std::size_t>(window.first + t + (targets ? data.spec.horizon : 0))] = true;
+  return read;
+}
+
+/// The loss of the best answer that does not depend on the inputs, over the targets of the training part.
+double baseline_of(const TableData& data, std::size_t rows) {
+  const std::size_t K = data.spec.targets.size();
+  const std::vector<bool> read = training_rows(data, rows, true);
+  double all = 0;
+  std::vector<double> values, counts(data.spec.classes.size(), 0);
+  for (std::size_t k = 0; k < K; ++k) {
+    values.clear();
+    for (std::size_t r = 0; r < rows; ++r)
+      if (read[r] && !std::isnan(data.y[r * K + k])) values.push_back(data.y[r * K + k]);
+    const double deviation = moments(values).deviation;
+    all += deviation * deviation / static_cast<double>(K);
+  }
+  if (!data.spec.classifies()) return all;
+  double entropy = 0;
+  for (const double value : values) ++counts[static_cast<std::size_t>(value)];
+  for (const double n : counts)
+    if (n > 0) entropy -= n / static_cast<double>(values.size()) * std::log(n / static_cast<double>(values.size()));
+  return entropy;
+}
+
+}  // namespace
+
+std::int64_t TableData::longest() const {
+  std::int64_t most = 0;
+  for (const std::vector<Rows>& part : parts)
+    for (const Rows& window : part) most = std::max(most, window.count);
+  return most;
+}
+
+TableData table_data(const Table& table, const TableOptions& o, std::uint64_t seed) {
+  TableData data{.spec = table_roles(table, o)};
+  TableSpec& spec = data.spec;
+  const bool classes = predicts_class(table, spec, o);
+  if (o.valid + o.test >= 1) throw SettingError("test-part", "--valid-part and --test-part leave nothing to train on");
+  const Sequences sequences = sequences_of(table, o.group, o.time);
+  if (sequences.parts.size() == 1 && o.window == 0 && !spec.each)
+    throw SettingError("window", table.path +
+                                     " is one sequence, with one answer at its end. Hint: --window N, --group "
+                                     "COLUMN, or --at each");
+  data.parts = split(table, sequences, o, spec.each, seed);
+  read_targets(table, sequences, classes, data);
+  settle_windows(table, sequences, data);
+  static constexpr const char* names[] = {"training", "validation", "test"};
+  for (std::size_t p = 0; p < 3; ++p)
+    if (data.parts[p].empty() && (p < 2 || o.test > 0))
+      throw FileError(fmt::format(
+          "{}: the {} part has no example, of {} sequence{} with {} rows in all. Hint: a "
+          "smaller --window, or more data",
+          table.path, names[p], sequences.parts.size(), sequences.parts.size() == 1 ? "" : "s", table.rows));
+
+  const std::size_t rows = sequences.order.size(), K = spec.targets.size();
+  if (o.standardize) {
+    const std::vector<bool> read = training_rows(data, rows, false), aimed = training_rows(data, rows, true);
+    std::vector<double> values;
+    const auto scale = [&](ScaledColumn& column) {
+      const auto [mean, deviation] = moments(values);
+      column.mean = mean;
+      if (deviation > 0) column.deviation = deviation;
+    };
+    for (ScaledColumn& input : spec.inputs) {
+      const std::vector<double>& column = table.numbers(input.name);
+      values.clear();
+      for (std::size_t r = 0; r < rows; ++r)
+        if (read[r]) values.push_back(column[static_cast<std::size_t>(sequences.order[r])]);
+      scale(input);
+    }
+    for (std::size_t k = 0; k < K && !classes; ++k) {
+      values.clear();
+      for (std::size_t r = 0; r < rows; ++r)
+        if (aimed[r]) values.push_back(data.y[r * K + k]);
+      scale(spec.targets[k]);
+      for (std::size_t r = 0; r < rows; ++r)
+        data.y[r * K + k] = (data.y[r * K + k] - spec.targets[k].mean) / spec.targets[k].deviation;
+    }
+  }
+  data.x = features(spec, table, sequences.order, sequences.parts);
+  data.baseline = baseline_of(data, rows);
+  return data;
+}
+
+}  // namespace reel

@@ -1,0 +1,123 @@
+#include "tasks/data/table_roles.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tasks/data/data_error.h"
+
+namespace reel {
+
+namespace {
+
+/// Throws SettingError unless the table has this column.
+void require(const Table& table, const char* option, const std::string& name) {
+  try {
+    table.find(name);
+  } catch (const FileError& e) {
+    throw SettingError(option, e.what());
+  }
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::vector<std::string> chosen(const Table& table, const char* option, const std::string& list) {
+  std::vector<std::string> names = names_in(list);
+  std::set<std::string> before;
+  for (const std::string& name : names) {
+    require(table, option, name);
+    if (!before.insert(name).second) throw SettingError(option, fmt::format("\"{}\" is there twice", name));
+  }
+  return names;
+}
+
+std::vector<std::string> targets_of(const Table& table, const TableOptions& o) {
+  std::vector<std::string> targets = o.target.empty() ? table.targets : chosen(table, "target", o.target);
+  if (targets.empty()) {
+    std::vector<std::string> names = table.names();
+    const bool more = names.size() > 20;
+    if (more) names.resize(20);
+    throw SettingError("target", fmt::format("the column to predict is expected; {} has {}{}", table.path,
+                                             fmt::join(names, ", "), more ? ", ..." : ""));
+  }
+  return targets;
+}
+
+std::vector<std::string> inputs_of(const Table& table, const std::vector<std::string>& targets, const TableOptions& o) {
+  std::vector<std::string> inputs = chosen(table, "inputs", o.inputs);
+  for (const std::string& name : inputs)
+    if (table.at(name).is_text())
+      throw FileError(table.at(name).problem + ". Hint: a column of text must be made numbers before it is an input.");
+  if (inputs.empty()) {
+    for (const Column& column : table.columns) {
+      const bool taken = column.name == o.group || column.name == o.time;
+      if (taken || (o.horizon == 0 && contains(targets, column.name))) continue;
+      if (column.is_text() && column.some_numbers)
+        throw FileError(column.problem + ". Hint: --inputs names the columns to read.");
+      if (!column.is_text()) inputs.push_back(column.name);
+    }
+    if (inputs.empty()) throw SettingError("inputs", table.path + " has no other column of numbers");
+  }
+  for (const std::string& name : inputs)
+    if (o.horizon == 0 && contains(targets, name))
+      throw SettingError("inputs",
+                         fmt::format("\"{}\" is the target. Hint: --horizon N predicts it N rows later", name));
+  return inputs;
+}
+
+}  // namespace
+
+std::vector<std::string> names_in(const std::string& list) {
+  std::vector<std::string> names;
+  for (std::size_t first = 0; first < list.size();) {
+    const std::size_t end = std::min(list.find(',', first), list.size());
+    std::string_view name(list.data() + first, end - first);
+    while (name.starts_with(' ')) name.remove_prefix(1);
+    while (name.ends_with(' ')) name.remove_suffix(1);
+    names.emplace_back(name);
+    first = end + 1;
+  }
+  return names;
+}
+
+TableSpec table_roles(const Table& table, const TableOptions& o) {
+  if (!o.group.empty()) require(table, "group", o.group);
+  if (!o.time.empty()) require(table, "time", o.time);
+  if (!o.group.empty() && !table.sequences.empty())
+    throw SettingError("group", table.path + " has sequences [N, T, F] already");
+  const std::vector<std::string> targets = targets_of(table, o);
+  for (const std::string& name : targets)
+    if (name == o.group || name == o.time)
+      throw SettingError("target",
+                         fmt::format("\"{}\" is the column of {}, too", name, name == o.group ? "--group" : "--time"));
+  const bool for_sequences = !table.targets.empty() && !table.target_each && targets == table.targets;
+  if (for_sequences && o.at == "each")
+    throw SettingError("at", "y has one entry for a sequence, not one for each step");
+  if (for_sequences && (o.horizon > 0 || o.window > 0))
+    throw SettingError(o.horizon > 0 ? "horizon" : "window", "y has one entry for a whole sequence");
+  TableSpec spec;
+  for (const std::string& name : inputs_of(table, targets, o)) spec.inputs.push_back({.name = name});
+  for (const std::string& name : targets) spec.targets.push_back({.name = name});
+  spec.each = o.at == "each" || (o.at == "auto" && table.target_each);
+  spec.group = o.group, spec.time = o.time, spec.missing = o.missing;
+  spec.window = o.window, spec.horizon = o.horizon;
+  spec.data_bytes = table.bytes, spec.data_crc32 = table.crc32;
+  return spec;
+}
+
+bool predicts_class(const Table& table, const TableSpec& spec, const TableOptions& o) {
+  const Column& first = table.at(spec.targets[0].name);
+  if (o.predict == "auto" && first.is_text() && first.some_numbers)
+    throw FileError(first.problem + ". Hint: --predict class takes all of them as names of classes.");
+  const bool is_class = o.predict == "class" || (o.predict == "auto" && (first.is_text() || first.whole));
+  if (is_class && spec.targets.size() > 1)
+    throw SettingError("predict", "one column is expected as the target of classes. Hint: --predict value");
+  if (!is_class)
+    for (const ScaledColumn& target : spec.targets) table.numbers(target.name);  // throws for text
+  return is_class;
+}
+
+}  // namespace reel

@@ -1,0 +1,209 @@
+// table: batches of a table, and the program from a file to a tested model and table.json.
+#define main table_main
+#include "tasks/table.cpp"
+#undef main
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/metrics.h"
+#include "tests/support/temp_dir.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+std::string written(const TempDir& dir, const std::string& text) {
+  write_atomically(dir / "data.csv", text);
+  return dir / "data.csv";
+}
+
+TableTask task_of(const std::string& path, const TableOptions& options) {
+  return TableTask(options, {.data = path, .examples = {.batch = 4, .valid_size = 0}});
+}
+
+/// Sequences of 2, 3 and 4 rows in turn: row t of sequence i has x = i + t / 10 and y = 100 i + t.
+std::string ragged(int sequences) {
+  std::string text = "id,x,y,label\n";
+  for (int i = 0; i < sequences; ++i)
+    for (int t = 0; t < 2 + i % 3; ++t)
+      text += fmt::format("{},{},{},{}\n", i, i + t / 10.0, 100 * i + t, i % 2 ? "odd" : "even");
+  return text;
+}
+
+/// Two classes of waves, and the next value of the wave in the column "next".
+std::string waves(int sequences, int rows) {
+  std::string text = "wave,value,next,kind\n";
+  for (int i = 0; i < sequences; ++i)
+    for (int t = 0; t < rows; ++t) {
+      const double rate = i % 2 ? 0.9 : 0.3, phase = i * 0.7;
+      text += fmt::format("{},{:.5f},{:.5f},{}\n", i, std::sin(rate * t + phase),
+                          5 + 2 * std::sin(rate * (t + 1) + phase), i % 2 ? "fast" : "slow");
+    }
+  return text;
+}
+
+nlohmann::json run_json(const std::string& folder) { return nlohmann::json::parse(read_file(folder + "/run.json")); }
+
+}  // namespace
+
+TEST_CASE("batches at the last step: padded to the longest, with lengths, values as they are in the file") {
+  const TempDir dir;
+  const TableTask task =
+      task_of(written(dir, ragged(30)), {.inputs = "x", .target = "y", .group = "id", .standardize = false});
+  const Parts parts = task.parts();
+  CHECK((parts.train == 20 && parts.valid == 5 && parts.test == 5));
+  CHECK((task.shape().inputs == 1 && task.shape().outputs == 1 && !task.shape().every_step));
+  std::vector<int> seen(30, 0);
+  for (std::uint64_t s = 0; s + 3 <= 30; s += 3) {
+    const Batch batch = task.batch(1, {s, s + 1, s + 2});
+    REQUIRE(batch.lengths.defined());
+    CHECK(!batch.weight.defined());
+    const auto lengths = batch.lengths.values<std::int32_t>();
+    const auto x = batch.x.values<float>(), y = batch.y.values<float>();
+    CHECK(batch.x.shape() == Shape{*std::max_element(lengths.begin(), lengths.end()), 3, 1});
+    CHECK(batch.y.shape() == Shape{3, 1});
+    for (std::size_t b = 0; b < 3; ++b) {
+      const int id = static_cast<int>(y[b]) / 100;
+      ++seen[static_cast<std::size_t>(id)];
+      CHECK(lengths[b] == 2 + id % 3);
+      CHECK(y[b] == static_cast<float>(100 * id + lengths[b] - 1));
+      for (std::int64_t t = 0; t < batch.x.dim(0); ++t) {
+        const double wanted = t < lengths[b] ? id + static_cast<double>(t) / 10 : 0;
+        CHECK(x[static_cast<std::size_t>(t) * 3 + b] == doctest::Approx(wanted));
+      }
+    }
+  }
+  CHECK(std::count(seen.begin(), seen.end(), 1) == 30);
+}
+
+TEST_CASE("batches at each step: padding and missing targets have no weight, in loss, accuracy and scores") {
+  const TempDir dir;
+  const std::string path = written(dir, ragged(30));
+  const TableTask values = task_of(path, {.inputs = "x", .target = "y", .group = "id", .at = "each"});
+  const Batch batch = values.batch(1, {0, 1, 2});
+  const std::int64_t T = batch.x.dim(0);
+  CHECK((batch.y.shape() == Shape{T, 3, 1} && batch.weight.shape() == Shape{T, 3, 1}));
+  const double entries = sum(batch.weight).item();
+  CHECK(entries == sum(cast(batch.lengths, DType::f64)).item());
+  // Outputs that are right, but wrong by 1 where there is padding, and by 0.5 at one entry.
+  const double deviation = values.spec().targets[0].deviation;
+  const Tensor right = batch.y + (1 - batch.weight);
+  CHECK(values.loss(right, batch).item() == 0);
+  std::vector<float> off(static_cast<std::size_t>(T * 3), 0);
+  off[1] = 0.5;
+  const Tensor outputs = right + Tensor::from<float>(off, {T, 3, 1});
+  CHECK(values.loss(outputs, batch).item() == doctest::Approx(0.25 / entries));
+  const std::vector<Score> scores = values.scores(outputs, batch);
+  REQUIRE(scores.size() == 2);
+  CHECK((scores[0].name == "rmse" && scores[1].name == "mae" && scores[0].count == entries));
+  CHECK(scores[0].mean() == doctest::Approx(0.5 * deviation / std::sqrt(entries)));
+  CHECK(scores[1].mean() == doctest::Approx(0.5 * deviation / entries));
+
+  const TableTask classes = task_of(path, {.inputs = "x", .target = "label", .group = "id", .at = "each"});
+  const Batch labels = classes.batch(1, {0, 1, 2});
+  CHECK((labels.y.dtype() == DType::i32 && labels.y.shape() == Shape{labels.x.dim(0), 3}));
+  std::vector<float> logits;
+  const auto y = labels.y.values<std::int32_t>();
+  const auto weight = labels.weight.values<float>();
+  for (std::size_t i = 0; i < y.size(); ++i)  // wrong in the padding and at the first entry
+    for (int c = 0; c < 2; ++c) logits.push_back((c == y[i]) == (weight[i] > 0 && i > 0) ? 9.f : 0.f);
+  const double n = sum(labels.weight).item();
+  CHECK(classes.accuracy(Tensor::from<float>(logits, {labels.x.dim(0), 3, 2}), labels) == doctest::Approx((n - 1) / n));
+
+  const TableTask missing = task_of(written(dir, "x,y,z\n1,2,\n2,,3\n3,4,5\n4,5,6\n5,,1\n1,1,1\n1,2,1\n1,1,2\n"),
+                                    {.target = "y,z", .at = "each", .missing = "zero", .valid = 0.25, .test = 0.25});
+  CHECK(missing.batch(1, {0}).weight.values<float>() == std::vector<float>{1, 0, 0, 1, 1, 1, 1, 1});
+}
+
+TEST_CASE("the program: classes of sequences, with table.json and the best parameters in the run folder") {
+  const TempDir dir;
+  const std::string csv = written(dir, waves(80, 20)), out = dir / "run";
+  const std::vector<std::string> words{"--data",  csv,   "--inputs",    "value", "--target", "kind", "--group", "wave",
+                                       "--cell",  "gru", "--hidden",    "16",    "--epochs", "30",   "--lr",    "1e-2",
+                                       "--batch", "8",   "--optimizer", "adam",  "--out",    out};
+  const Result result = run("table", words, dir.path);
+  CAPTURE(result.err);
+  REQUIRE(result.code == 0);
+  CHECK(contains(result.err,
+                 "data.csv: 2 classes of kind at the last step from 1 input (value); 56 training, 12 "
+                 "validation and 12 test sequences of 20 rows"));
+  const TableSpec spec = TableSpec::load(out + "/table.json");
+  CHECK(spec.classes == std::vector<std::string>{"fast", "slow"});
+  CHECK((spec.input_names() == std::vector<std::string>{"value"} && spec.group == "wave" && !spec.each));
+  CHECK(run_json(out)["test"]["accuracy"].get<double>() > 0.9);
+  CHECK(std::filesystem::exists(out + "/best.safetensors"));
+}
+
+TEST_CASE("the program: regression at each step, errors in the target's own units") {
+  const TempDir dir;
+  const std::string csv = written(dir, waves(40, 24)), out = dir / "run";
+  const Result result =
+      run("table", {"--data",  csv,    "--inputs", "value", "--target", "next", "--group",     "wave", "--at", "each",
+                    "--cell",  "lstm", "--hidden", "24",    "--epochs", "40",   "--optimizer", "adam", "--lr", "1e-2",
+                    "--batch", "8",    "--quiet",  "--out", out},
+          dir.path);
+  CAPTURE(result.err);
+  REQUIRE(result.code == 0);
+  const auto test = run_json(out)["test"];
+  const double loss = test["loss"], rmse = test["rmse"], mae = test["mae"];
+  CHECK(loss < 0.15);
+  CHECK(rmse ==
+        doctest::Approx(std::sqrt(loss) * TableSpec::load(out + "/table.json").targets[0].deviation).epsilon(1e-4));
+  CHECK((mae < rmse && mae > 0));
+}
+
+TEST_CASE("the program: a resumed run goes on as one that was not stopped, and refuses other data") {
+  const TempDir dir;
+  const std::string csv = written(dir, waves(12, 100));
+  const auto words = [&](const std::string& out, const std::string& steps) {
+    return std::vector<std::string>{"--data", csv,        "--target", "value",   "--inputs", "value",   "--horizon",
+                                    "3",      "--window", "20",       "--group", "wave",     "--split", "time",
+                                    "--cell", "lstm",     "--hidden", "8",       "--steps",  steps,     "--valid-every",
+                                    "5",      "--quiet",  "--out",    out};
+  };
+  REQUIRE(run("table", words(dir / "whole", "20"), dir.path).code == 0);
+  REQUIRE(run("table", words(dir / "parts", "10"), dir.path).code == 0);
+  REQUIRE(run("table", {"--resume", dir / "parts", "--steps", "20", "--quiet"}, dir.path).code == 0);
+  CHECK(run_json(dir / "whole")["test"] == run_json(dir / "parts")["test"]);
+  CHECK(read_file(dir / "whole/table.json") == read_file(dir / "parts/table.json"));
+  const TableSpec spec = TableSpec::load(dir / "parts/table.json");
+  CHECK((spec.horizon == 3 && spec.window == 20));
+
+  write_atomically(csv, waves(12, 101));
+  const Result other = run("table", {"--resume", dir / "parts", "--steps", "30"}, dir.path);
+  CHECK(other.code == 1);
+  CHECK(contains(other.err, "the data have changed since the run began. Hint: start a new run."));
+}
+
+TEST_CASE("the program: one line and an exit code for what is wrong") {
+  const TempDir dir;
+  const auto fails = [&](const std::vector<std::string>& words, int code, const std::string& text) {
+    const Result result = run("table", words, dir.path);
+    CAPTURE(result.err);
+    CHECK(result.code == code);
+    CHECK(contains(result.err, text));
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+    CHECK(result.out.empty());
+  };
+  fails({}, 2, "table: --data FILE is needed: .csv, .npy, .npz or .safetensors");
+  fails({"--data", dir / "none.csv", "--target", "y"}, 1, "none.csv] cannot be read: No such file or directory");
+  const std::string csv = written(dir, "time,temp\n1,20\n2,n/a\n3,21\n");
+  fails({"--data", csv, "--target", "temp", "--at", "each"}, 1,
+        "data.csv:3: column \"temp\": a number is expected, got \"n/a\"");
+  fails({"--data", csv, "--target", "temb"}, 2, "there is no column \"temb\". Hint: temp.");
+  fails({"--data", csv, "--target", "temp", "--valid-part", "2"}, 2, "--valid-part: ");
+  fails({"--data", csv}, 2, "table: --target: the column to predict is expected; ");
+}
+
+TEST_CASE("--help shows three commands, and explains every option of the task") {
+  const TempDir dir;
+  const Result help = run("table", {"--help"}, dir.path);
+  CHECK(help.code == 0);
+  for (const char* text : {"table --data motions.csv", "table --data plant.csv", "table --data weather.csv", "--inputs",
+                           "--target", "--predict", "--at", "--group", "--time", "--window", "--stride", "--horizon",
+                           "--split", "--valid-part", "--test-part", "--standardize", "--missing"})
+    CHECK(contains(help.out, text));
+}

@@ -1,0 +1,261 @@
+// A table as examples: sequences, windows, parts, targets, standardised values, missing ones; and table.json.
+#include "tasks/data/table_data.h"
+
+#include <cmath>
+#include <set>
+
+#include "tasks/data/data_error.h"
+#include "tests/support/check.h"
+#include "tests/support/temp_dir.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+/// Rows t, a = 10 t, b = t^2, group g0 or g1 in turn.
+Table counted(int rows) {
+  std::string text = "t,a,b,g\n";
+  for (int t = 0; t < rows; ++t) text += fmt::format("{},{},{},g{}\n", t, 10 * t, t * t, t % 2);
+  return parse_csv_table("f.csv", text);
+}
+
+std::string data_error(const Table& table, const TableOptions& options) {
+  return error_of([&] { table_data(table, options, 1); });
+}
+
+std::vector<Rows> all_of(const Split& split) {
+  std::vector<Rows> all;
+  for (const auto& part : split) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+constexpr double root_of_two_thirds = 0.816496580927726;  // the deviation of 1, 2, 3
+
+}  // namespace
+
+TEST_CASE("windows: whole sequences, strides, horizons, rests and sequences that are too short") {
+  using W = std::vector<Rows>;
+  const Rows ten{100, 10};
+  CHECK(windows_of(ten, {}) == W{{100, 10}});
+  CHECK(windows_of(ten, {.horizon = 3}) == W{{100, 7}});
+  CHECK(windows_of(ten, {.window = 4, .stride = 4}) == W{{100, 4}, {104, 4}});
+  CHECK(windows_of(ten, {.window = 4, .stride = 4, .rest = true}) == W{{100, 4}, {104, 4}, {108, 2}});
+  CHECK(windows_of(ten, {.window = 5, .stride = 5, .rest = true}) == W{{100, 5}, {105, 5}});
+  CHECK(windows_of(ten, {.window = 4, .stride = 3, .horizon = 2}) == W{{100, 4}, {103, 4}});
+  CHECK(windows_of(ten, {.window = 9, .stride = 1}) == W{{100, 9}, {101, 9}});
+  CHECK(windows_of({5, 3}, {.window = 9, .horizon = 1}) == W{{5, 2}});
+  CHECK(windows_of({5, 3}, {.window = 2, .horizon = 3}).empty());
+}
+
+TEST_CASE("sequences: groups in the order in which they come, with their rows in order") {
+  const Table table = parse_csv_table("f.csv", "g,h,t\nb,2,1\na,1,1\nb,2,2\nc,1,9\na,1,0\n");
+  const Sequences by_text = sequences_of(table, "g", "");
+  CHECK(by_text.order == std::vector<std::int64_t>{0, 2, 1, 4, 3});
+  CHECK(by_text.parts == std::vector<Rows>{{0, 2}, {2, 2}, {4, 1}});
+  CHECK(sequences_of(table, "h", "").order == std::vector<std::int64_t>{0, 2, 1, 3, 4});
+  CHECK(sequences_of(table, "", "").parts == std::vector<Rows>{{0, 5}});
+  CHECK(error_of([&] { sequences_of(table, "g", "t"); }) ==
+        "f.csv:6: column \"t\": rows in order of time are expected, got 0 after 1");
+  const Table holes = parse_csv_table("f.csv", "g,x,t\na,1,1\n,2,\n");
+  CHECK(error_of([&] { sequences_of(holes, "g", ""); }) == "f.csv:3: column \"g\": the group of the row is missing");
+  CHECK(error_of([&] { sequences_of(holes, "", "t"); }) == "f.csv:3: column \"t\": the time is missing");
+}
+
+TEST_CASE("splits: each entry in one part, the same for the same seed; the last rows in order of time") {
+  std::vector<Rows> entries;
+  for (int i = 0; i < 100; ++i) entries.push_back({i, 1});
+  const Split one = split_at_random(entries, {.seed = 1});
+  CHECK((one[0].size() == 70 && one[1].size() == 15 && one[2].size() == 15));
+  std::set<std::int64_t> rows;
+  for (const Rows& r : all_of(one)) rows.insert(r.first);
+  CHECK(rows.size() == 100);
+  CHECK(split_at_random(entries, {.seed = 1}) == one);
+  CHECK(split_at_random(entries, {.seed = 2}) != one);
+  CHECK(one[2].front().first != 85);  // at random
+  CHECK(split_at_random(entries, {.test = 0})[2].empty());
+  const Split few = split_at_random({{0, 1}, {1, 1}, {2, 1}}, {});
+  CHECK((few[0].size() == 1 && few[1].size() == 1 && few[2].size() == 1));
+
+  const Split time = split_by_time({{0, 20}, {20, 10}}, {.valid = 0.1, .test = 0.2});
+  CHECK(time[0] == std::vector<Rows>{{0, 14}, {20, 7}});
+  CHECK(time[1] == std::vector<Rows>{{14, 2}, {27, 1}});
+  CHECK(time[2] == std::vector<Rows>{{16, 4}, {28, 2}});
+}
+
+TEST_CASE("forecast: the target is so many rows later, and no window or target is in two parts") {
+  const TableData data = table_data(
+      counted(100), {.target = "b", .window = 5, .horizon = 3, .standardize = false, .valid = 0.2, .test = 0.2}, 1);
+  CHECK(data.spec.input_names() == std::vector<std::string>{"t", "a", "b"});  // the past of b is known
+  CHECK((data.parts[0].size() == 53 && data.parts[1].size() == 13 && data.parts[2].size() == 13));
+  CHECK((data.parts[1].front() == Rows{60, 5} && data.parts[1].back() == Rows{72, 5}));
+  for (std::size_t part = 0; part < 3; ++part)
+    for (const Rows& w : data.parts[part]) {
+      CHECK(w.first >= (part == 0 ? 0 : part == 1 ? 60 : 80));
+      CHECK(w.first + w.count - 1 + 3 < (part == 0 ? 60 : part == 1 ? 80 : 100));
+    }
+  for (std::size_t r = 0; r < 100; ++r) {
+    const auto t = static_cast<float>(r);
+    CHECK((data.x[3 * r] == t && data.x[3 * r + 1] == 10 * t && data.x[3 * r + 2] == t * t));
+    CHECK(data.y[r] == static_cast<double>(r * r));  // of row r; windows look 3 rows ahead
+  }
+  CHECK((!data.ragged && !data.gaps && data.longest() == 5));
+}
+
+TEST_CASE("standardised by the training part alone, targets by the rows that are targets") {
+  // 10 rows: 1 to 6 train, in windows of 2 with targets in rows 1 to 5 from 0; the rest is far away
+  const Table table =
+      parse_csv_table("f.csv", "a,y,k\n1,2,7\n2,4,7\n3,6,7\n1,2,7\n2,4,7\n3,6,7\n900,1,7\n-900,5,7\n900,7,8\n50,2,7\n");
+  const TableData data = table_data(table, {.target = "y", .window = 2, .valid = 0.2, .test = 0.2}, 1);
+  CHECK(data.spec.input_names() == std::vector<std::string>{"a", "k"});
+  CHECK(data.spec.inputs[0].mean == doctest::Approx(2).epsilon(1e-15));
+  CHECK(data.spec.inputs[0].deviation == doctest::Approx(root_of_two_thirds).epsilon(1e-15));
+  CHECK((data.spec.inputs[1].mean == 7 && data.spec.inputs[1].deviation == 1));  // a constant
+  CHECK(data.spec.targets[0].mean == doctest::Approx(4.4).epsilon(1e-15));       // of 4, 6, 2, 4, 6
+  CHECK(data.spec.targets[0].deviation == doctest::Approx(std::sqrt(2.24)).epsilon(1e-14));
+  CHECK(data.x[0] == doctest::Approx(-1 / root_of_two_thirds));
+  CHECK(data.y[0] == doctest::Approx(-2.4 / std::sqrt(2.24)));
+  CHECK(data.baseline == doctest::Approx(1));
+  const TableData raw =
+      table_data(table, {.target = "y", .window = 2, .standardize = false, .valid = 0.2, .test = 0.2}, 1);
+  CHECK((raw.x[0] == 1 && raw.y[0] == 2));
+  CHECK(raw.baseline == doctest::Approx(2.24));
+}
+
+TEST_CASE("classes: text in alphabetical order, numbers in theirs; the baseline is their entropy") {
+  std::string text = "id,x,label,number\n";
+  const char* labels[] = {"run", "rest", "walk", "run"};
+  for (int i = 0; i < 40; ++i)
+    for (int t = 0; t <= i % 3; ++t) text += fmt::format("{},{},{},{}\n", i, t, labels[i % 4], i % 2 ? 10 : 9.5);
+  const Table table = parse_csv_table("f.csv", text);
+  const TableData data = table_data(table, {.target = "label", .group = "id"}, 1);
+  CHECK(data.spec.classes == std::vector<std::string>{"rest", "run", "walk"});
+  CHECK(data.spec.input_names() == std::vector<std::string>{"x", "number"});
+  CHECK((data.parts[0].size() == 28 && data.parts[1].size() == 6 && data.parts[2].size() == 6));
+  CHECK((data.ragged && !data.gaps && data.spec.outputs() == 3));
+  std::map<double, double> count;
+  for (const Rows& w : data.parts[0]) count[data.y[static_cast<std::size_t>(w.first + w.count - 1)]] += 1.0 / 28;
+  double entropy = 0;
+  for (const auto& [label, share] : count) entropy -= share * std::log(share);
+  CHECK(data.baseline == doctest::Approx(entropy));
+
+  const TableData number = table_data(table, {.target = "number", .group = "id", .predict = "class"}, 1);
+  CHECK(number.spec.classes == std::vector<std::string>{"9.5", "10"});
+  CHECK(table_data(table, {.target = "number", .group = "id"}, 1).spec.classes.empty());
+}
+
+TEST_CASE("at each step: windows side by side with a shorter one at the end") {
+  const TableData data =
+      table_data(counted(100), {.target = "b", .group = "g", .at = "each", .split = "time", .window = 20}, 1);
+  CHECK(data.parts[0] == std::vector<Rows>{{0, 20}, {20, 14}, {50, 20}, {70, 14}});  // 34 of 50 rows a group
+  CHECK((data.ragged && data.spec.each));
+}
+
+TEST_CASE("missing values: refused, the previous one of the sequence, or zero; targets are left out") {
+  std::string text = "g,x,y\n";
+  for (int g = 0; g < 10; ++g) text += fmt::format("{0},{1},1\n{0},,{2}\n{0},5,3\n", g, g + 1, g == 3 ? "" : "2");
+  const Table table = parse_csv_table("f.csv", text);
+  TableOptions o{.inputs = "x", .target = "y", .group = "g", .at = "each", .standardize = false};
+  CHECK(contains(data_error(table, o), "f.csv:12: column \"y\": the target is missing. Hint: --missing previous"));
+  o.missing = "previous";
+  const TableData previous = table_data(table, o, 1);
+  CHECK((previous.x[0] == 1 && previous.x[1] == 1 && previous.x[2] == 5 && previous.x[3] == 2 && previous.x[4] == 2));
+  CHECK((previous.gaps && std::isnan(previous.y[10])));
+  o.missing = "zero";
+  CHECK(table_data(table, o, 1).x[1] == 0);
+
+  const Table late = parse_csv_table("f.csv", "x,y\n1,2\n3,4\n,5\n1,1\n1,1\n1,1\n1,1\n");
+  CHECK(data_error(late, {.target = "y", .at = "each"}) ==
+        "f.csv:4: column \"x\": the value is missing. Hint: train with --missing previous, or zero");
+  const Table first = parse_csv_table("f.csv", "x,y\n,2\n3,4\n3,5\n1,1\n1,1\n1,1\n1,1\n");
+  CHECK(contains(data_error(first, {.target = "y", .at = "each", .missing = "previous"}),
+                 "its sequence has none before"));
+}
+
+TEST_CASE("options that do not go with the table: one line with the option's name") {
+  const Table table = counted(40);
+  CHECK(data_error(table, {}) == "target: the column to predict is expected; f.csv has t, a, b, g");
+  CHECK(data_error(table, {.target = "bb"}) == "target: f.csv: there is no column \"bb\". Hint: b.");
+  CHECK(contains(data_error(table, {.inputs = "a,a", .target = "b"}), "inputs: \"a\" is there twice"));
+  CHECK(contains(data_error(table, {.inputs = "a,b", .target = "b"}), "inputs: \"b\" is the target"));
+  CHECK(contains(data_error(table, {.inputs = "g", .target = "b"}),
+                 "f.csv:2: column \"g\": a number is expected, got \"g0\""));
+  CHECK(contains(data_error(table, {.target = "b", .group = "x"}), "group: f.csv: there is no column \"x\""));
+  CHECK(contains(data_error(table, {.target = "g", .group = "g"}), "target: \"g\" is the column of --group, too"));
+  CHECK(contains(data_error(table, {.target = "b"}), "window: f.csv is one sequence, with one answer at its end"));
+  CHECK(contains(data_error(table, {.target = "b", .split = "group", .window = 5}),
+                 "split: group: there is one sequence"));
+  CHECK(contains(data_error(table, {.target = "b", .split = "row", .window = 5}), "Hint: --split time, or --stride 5"));
+  CHECK(contains(data_error(table, {.target = "g", .predict = "value", .window = 5}),
+                 "a number is expected, got \"g0\""));
+  CHECK(
+      contains(data_error(table, {.target = "b", .predict = "class", .window = 5}), "\"b\" has 40 classes in 40 rows"));
+  CHECK(contains(data_error(table, {.target = "a,b", .predict = "class", .window = 5}),
+                 "predict: one column is expected"));
+  CHECK(contains(data_error(table, {.target = "b", .window = 5, .valid = 0.5, .test = 0.5}),
+                 "leave nothing to train on"));
+  CHECK(contains(data_error(counted(4), {.target = "b", .at = "each", .horizon = 2}),
+                 "part has no example, of 1 sequence with 4"));
+  const Table mixed = parse_csv_table("f.csv", "x,m\n1,2\n2,n/a\n");
+  CHECK(contains(data_error(mixed, {.target = "m", .at = "each"}),
+                 "f.csv:3: column \"m\": a number is expected, got \"n/a\""));
+  CHECK(contains(data_error(mixed, {.target = "x", .at = "each"}), "Hint: --inputs names the columns"));
+}
+
+TEST_CASE("table.json: what is saved comes back; anything else is refused in one line") {
+  const TempDir dir;
+  TableSpec spec{.inputs = {{"a", 0.1, 1.0 / 3}, {"b \"c\"", -1e300, 2}}, .targets = {{"y"}}, .classes = {"no", "yes"}};
+  spec.each = true, spec.group = "g", spec.window = 7, spec.horizon = 2, spec.missing = "zero", spec.data_crc32 = "0a";
+  spec.save(dir / "table.json");
+  CHECK(TableSpec::load(dir / "table.json") == spec);
+  const std::string json = spec.json();
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string text = json;
+    REQUIRE(contains(text, from));
+    text.replace(text.find(from), from.size(), to);
+    return error_of([&] { TableSpec::parse("t", text); });
+  };
+  CHECK(changed("{", "[") == "t: this is not JSON");
+  CHECK(changed("\"version\": 1", "\"version\": 2") == "t: version: 1 is expected, as this Reel writes it, got 2");
+  CHECK(changed("reel.table", "x") == "t: format: one of reel.table is expected, got \"x\"");
+  CHECK(changed("\"deviation\": 2.0", "\"deviation\": 0") == "t: inputs[1].deviation: a number above 0 is expected");
+  CHECK(changed("\"mean\": 0.1", "\"mean\": \"x\"") == "t: inputs[0].mean: a finite number is expected");
+  CHECK(changed("\"a\"", "\"b \\\"c\\\"\"") == "t: inputs[1].name: is there twice");
+  CHECK(changed("\"yes\"", "\"no\"") == "t: classes: \"no\" is there twice");
+  CHECK(changed("\"class\"", "\"value\"") == "t: classes: none are expected with values");
+  CHECK(changed("\"window\": 7", "\"window\": -7") == "t: window: an integer of 0 or more is expected");
+  CHECK(changed("\"window\": 7", "\"window\": 18446744073709551615") ==
+        "t: window: an integer of 0 or more is expected");
+  CHECK(changed("\"each\"", "\"some\"") == "t: at: one of last, each is expected, got \"some\"");
+  CHECK(changed("\"missing\"", "\"massing\"") == "t: missing: is missing");
+  for (std::size_t size = 0; size + 2 < json.size(); size += 5)
+    CHECK(error_of([&] { TableSpec::parse("t", json.substr(0, size)); }) == "t: this is not JSON");
+  CHECK(contains(error_of([&] { TableSpec::load(dir / "none.json"); }), "cannot be read"));
+}
+
+TEST_CASE("answers: values in the targets' units, probabilities of classes; features of new rows") {
+  TableSpec spec{.inputs = {{"a", 2, 4}}, .targets = {{"y", 10, 3}, {"z", -1, 0.5}}};
+  CHECK(spec.answers(std::vector<double>{1, 2}) == std::vector<double>{13, 0});
+  TableSpec classes{.inputs = {{"a"}}, .targets = {{"y"}}, .classes = {"n", "y", "z"}};
+  const std::vector<double> p = classes.answers(std::vector<double>{1000, 1000 + std::log(2.0), 1000});
+  CHECK(p[0] == doctest::Approx(0.25));
+  CHECK(p[1] == doctest::Approx(0.5));
+  CHECK(classes.likeliest(p) == "y");
+
+  spec.missing = "previous";
+  Features next(spec);
+  float out = 0;
+  const auto feed = [&](double raw) {
+    next(std::span(&raw, 1), std::span(&out, 1), [] { return std::string("here"); });
+    return out;
+  };
+  CHECK(contains(error_of([&] { feed(missing_value); }), "here: column \"a\": the value is missing"));
+  CHECK(feed(10) == 2);
+  CHECK(feed(missing_value) == 2);
+  next.reset();
+  CHECK(contains(error_of([&] { feed(missing_value); }), "its sequence has none before"));
+  CHECK(contains(error_of([&] { feed(1e300); }), "is too large"));
+  const Table table = parse_csv_table("f.csv", "z,a\n1,6\n2,2\n");
+  const std::vector<std::int64_t> order{1, 0};
+  CHECK(features(spec, table, order, std::vector<Rows>{{0, 2}}) == std::vector<float>{0, 1});
+}
