@@ -12,6 +12,7 @@
 
 #include "backends/cpu/threads/cores.h"
 #include "tasks/app/denormals.h"
+#include "tasks/app/load_table.h"
 #include "tasks/app/run.h"
 #include "tasks/data/csv.h"
 #include "tasks/data/data_error.h"
@@ -111,7 +112,7 @@ std::vector<std::string> keys_of(const TableSpec& spec, bool lines) {
 }
 
 void predict_file(const PredictOptions& o, Answers& answers, bool each) {
-  const Table table = read_table(o.input);
+  const Table table = load_table(o.input);
   const TableSpec& spec = answers.spec();
   std::vector<const double*> columns;
   for (const std::string& name : answers.inputs(o.input, table.names())) columns.push_back(table.numbers(name).data());
