@@ -13,7 +13,7 @@ namespace reel {
 struct Array {
   std::vector<std::int64_t> shape = {};
   std::vector<double> values = {};  // in C order
-  bool whole = false;          // integers
+  bool whole = false;               // integers
 };
 
 /// Reads the bytes of an .npy file of version 1 to 3: little-endian f2, f4, f8, i1 to i8, u1 to u8 or booleans, in C

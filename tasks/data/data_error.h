@@ -12,8 +12,8 @@ struct FileError : Error {
   using Error::Error;
 };
 
-/// A missing or damaged file of a data set: "[mnist] train-labels-idx1-ubyte.gz: not found in data/mnist. See docs/data.md for
-/// where to get it, or give --data DIR."
+/// A missing or damaged file of a data set: "[mnist] train-labels-idx1-ubyte.gz: not found in data/mnist. See
+/// docs/data.md for where to get it, or give --data DIR."
 struct DataError : FileError {
   DataError(const std::string& set, const std::string& file, const std::string& what)
       : FileError(set, file + ": " + what + ". See docs/data.md for where to get it, or give --data DIR.") {}

@@ -8,7 +8,7 @@ namespace reel {
 /// Throws SettingError or FileError for options that do not go with the table.
 TableSpec table_roles(const Table& table, const TableOptions& options);
 
-/// True if the target is a class: as the option says, or else if it is text or whole numbers of an array.
+/// True if the target is a class: as the option says, or else if it is text, or integers of an array.
 bool predicts_class(const Table& table, const TableSpec& spec, const TableOptions& options);
 
 /// "a,b,c" as its parts, without spaces around them.

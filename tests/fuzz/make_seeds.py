@@ -6,6 +6,8 @@ import pathlib
 import struct
 import zlib
 import gzip
+import io
+import zipfile
 
 root = pathlib.Path(__file__).parent / "seeds"
 
@@ -134,3 +136,37 @@ put("audio", "pcm.sph", sphere + struct.pack("<60h", *(int(32767 * v) for v in t
 put("text", "words", " a b <unk>\n c d \n\nmöglich 日本 𝄞\n")
 put("text", "fields", "a b _ c d\n_ e\n")
 put("babi", "story", "1 Ann went home.\n2 Bob went out.\n3 Where is Ann? \thome\t1\n1 Cat sat.\n2 Who sat?\tcat,dog\t1 2\n")
+
+put("csv", "values", "time,a,\"b, c\",y\n" + "".join(f"{i},{i % 3},{-i / 7:.4f},1e{i % 5}\n" for i in range(30)))
+put("csv", "groups", "g;x;label\r\n" + "".join(f"s{i // 4};{i % 5};{'yes' if i % 3 else 'no'}\r\n" for i in range(40)))
+put("csv", "missing", '\ufeffx\ty\n1\t\n\t2\n\n"3\n"\t"a ""b"""\n')
+
+
+def npy(descr, shape, data, version=1, fortran=False):
+    head = f"{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(head)) + head + data
+
+
+def npz(packed, **arrays):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED) as archive:
+        for name, data in arrays.items():
+            archive.writestr(zipfile.ZipInfo(name + ".npy"), data)
+    return file.getvalue()
+
+
+for kind, code in (("<f4", "f"), ("<f8", "d"), ("<i8", "q"), ("|u1", "B"), ("<u2", "H"), ("|b1", "?")):
+    put("npy", kind[1:], npy(kind, (2, 3), struct.pack(f"<6{code}", *range(6))))
+put("npy", "half", npy("<f2", (3,), struct.pack("<3e", 0.5, -1e-6, 1e4), version=2))
+put("npy", "sequences", npy("|i1", (2, 2, 2), bytes(range(8)), version=3))
+put("npy", "fortran", npy("<f4", (2, 2), bytes(16), fortran=True))
+x, y = npy("<f4", (2, 3, 1), struct.pack("<6f", *range(6))), npy("|i1", (2,), bytes([0, 1]))
+for packed in (False, True):
+    put("npz", f"last{packed:d}", npz(packed, x=x, y=y, lengths=npy("<i8", (2,), struct.pack("<2q", 3, 1))))
+put("npz", "each", npz(True, x=x, y=npy("|u1", (2, 3), bytes(6))))
+
+spec = {"format": "reel.table", "version": 1, "inputs": [{"name": "a", "mean": 0.5, "deviation": 2.0}],
+        "targets": [{"name": "y", "mean": 0.0, "deviation": 1.0}], "predict": "class", "classes": ["n", "y"], "at": "last",
+        "group": "g", "time": "", "window": 5, "horizon": 0, "missing": "zero", "data": {"bytes": 10, "crc32": "0"}}
+put("table_spec", "classes", json.dumps(spec))
+put("table_spec", "values", json.dumps({**spec, "predict": "value", "classes": [], "at": "each", "missing": "previous"}))
