@@ -200,3 +200,97 @@ TEST_CASE("predict: what cannot be answered is one clear line") {
   CHECK(whole.code == 0);
   CHECK(lines_of(whole.out).size() == 2);
 }
+
+namespace {
+
+/// Rows of three sequences in turn: two inputs, a value and a class.
+std::string groups(int rows) {
+  std::string text = "who,a,b,sum,kind\n";
+  for (int r = 0; r < rows; ++r) {
+    const double a = (r * 37 % 101) / 50.0, b = (r * 53 % 97) / 30.0;
+    text += fmt::format("s{},{},{},{},{}\n", r % 3, a, b, 100 * (a + b), a + b > 2.5 ? "much" : "little");
+  }
+  return text;
+}
+
+/// Fields of a line of CSV without quotes.
+std::vector<std::string> fields_of(const std::string& line) {
+  std::istringstream in(line);
+  std::vector<std::string> fields;
+  for (std::string field; std::getline(in, field, ',');) fields.push_back(field);
+  return fields;
+}
+
+}  // namespace
+
+TEST_CASE("predict: sequences whose rows come in turn each have states of their own") {
+  const TempDir dir;
+  write_atomically(dir / "x.csv", groups(90));
+  const std::string out = train(dir, "table",
+                                {"--data", dir / "x.csv", "--group", "who", "--target", "sum", "--inputs", "a,b",
+                                 "--at", "each", "--cell", "gru"});
+  const Result stream = run("predict", {out, "--stream", "--input", dir / "x.csv"}, dir.path);
+  CAPTURE(stream.err);
+  REQUIRE(stream.code == 0);
+  CHECK(stream.out == run("predict", {out, "--input", dir / "x.csv"}, dir.path).out);
+  const std::vector<std::string> lines = lines_of(stream.out);
+  CHECK(lines[0] == "line,who,sum");
+  REQUIRE(lines.size() == 91);
+  // one of them alone
+  std::string alone = "who,a,b\n";
+  for (const std::string& line : lines_of(groups(90))) {
+    const auto f = fields_of(line);
+    if (f[0] == "s1") alone += fmt::format("{},{},{}\n", f[0], f[1], f[2]);
+  }
+  write_atomically(dir / "alone.csv", alone);
+  const auto own = lines_of(run("predict", {out, "--input", dir / "alone.csv"}, dir.path).out);
+  REQUIRE(own.size() == 31);
+  for (std::size_t k = 1; k < own.size(); ++k) CHECK(fields_of(own[k])[2] == fields_of(lines[3 * k - 1])[2]);
+  // answers are in the units of the file: near its mean, which is far from 0, after three updates
+  CHECK(std::stod(fields_of(lines[90])[2]) > 50);
+  CHECK(contains(run("predict", {out, "--input", dir / "x.csv"}, dir.path).err, "rmse of sum "));
+}
+
+TEST_CASE("predict: a model of windows reads each window afresh") {
+  const TempDir dir;
+  write_atomically(dir / "x.csv", groups(60));
+  const std::string out =
+      train(dir, "table",
+            {"--data", dir / "x.csv", "--target", "kind", "--inputs", "a,b", "--window", "7", "--cell", "lstm"});
+  const Result file = run("predict", {out, "--input", dir / "x.csv"}, dir.path);
+  CAPTURE(file.err);
+  REQUIRE(file.code == 0);
+  const auto lines = lines_of(file.out),
+             stream = lines_of(run("predict", {out, "--stream", "--input", dir / "x.csv"}, dir.path).out);
+  CHECK(lines[0] == "line,kind,p(little),p(much)");
+  REQUIRE(lines.size() == 60 - 6 + 1);
+  REQUIRE(stream.size() == 61);
+  CHECK(stream[6] == "7,,,");
+  for (std::size_t k = 1; k < lines.size(); ++k) CHECK(lines[k] == stream[k + 6]);
+  CHECK(contains(file.err, "accuracy "));
+  const auto f = fields_of(lines[20]);
+  CHECK(std::stod(f[2]) + std::stod(f[3]) == doctest::Approx(1));
+  CHECK(f[1] == (std::stod(f[2]) > std::stod(f[3]) ? "little" : "much"));
+  // the seven rows before an answer are all that it depends on
+  const auto all = lines_of(groups(60));
+  std::string seven = all[0] + "\n";
+  for (std::size_t row = 30; row < 37; ++row) seven += all[row] + "\n";
+  write_atomically(dir / "seven.csv", seven);
+  const auto one = lines_of(run("predict", {out, "--input", dir / "seven.csv"}, dir.path).out);
+  REQUIRE(one.size() == 2);
+  CHECK(fields_of(one[1])[2] == fields_of(stream[36])[2]);
+  const auto carried =
+      lines_of(run("predict", {out, "--input", dir / "x.csv", "--at", "each", "--carry"}, dir.path).out);
+  REQUIRE(carried.size() == 61);
+  CHECK(fields_of(carried[7])[2] == fields_of(lines[1])[2]);
+  CHECK(fields_of(carried[8])[2] != fields_of(lines[2])[2]);
+  CHECK(contains(run("predict", {out, "--stream", "--states-out", dir / "s"}, dir.path).err, "Hint: --carry"));
+
+  write_atomically(dir / "less.csv", "a,c\n1,2\n");
+  CHECK(contains(run("predict", {out, "--input", dir / "less.csv"}, dir.path).err, "\"b\""));
+  write_atomically(dir / "gap.csv", "a,b\n1,2\n,2\n");
+  CHECK(contains(run("predict", {out, "--input", dir / "gap.csv"}, dir.path).err,
+                 "gap.csv:3: column \"a\": the value is missing"));
+  write_atomically(out + "/table.json", "{}");
+  CHECK(contains(run("predict", {out, "--input", dir / "x.csv"}, dir.path).err, "table.json"));
+}
