@@ -1,9 +1,11 @@
 // The answers of a trained model to new data: a run folder and a table in, a row of answers for each row out; from a
 // file, or row by row from a stream, with the states kept between the rows.
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
@@ -12,6 +14,7 @@
 
 #include "backends/cpu/threads/cores.h"
 #include "tasks/app/denormals.h"
+#include "tasks/app/interrupt.h"
 #include "tasks/app/load_table.h"
 #include "tasks/app/run.h"
 #include "tasks/data/csv.h"
@@ -29,29 +32,37 @@ struct PredictOptions {
   bool stream = false, carry = false, quiet = false;
 };
 
+/// How long rows take, in buckets that are 2 % apart, so that a stream may have any number of them.
 class Latencies {
  public:
   template <class F>
   auto of(const F& work) {
     const auto start = std::chrono::steady_clock::now();
     auto result = work();
-    times_.push_back(std::chrono::duration<float, std::micro>(std::chrono::steady_clock::now() - start).count());
+    const double us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+    ++buckets_[static_cast<std::size_t>(std::clamp(50 * std::log(us / least), 0.0, 1.0 * buckets - 1))];
+    ++count_;
     return result;
   }
   /// "1000 rows, 4.1 us (p50), 5.0 us (p99) each".
-  std::string text() {
-    if (times_.empty()) return "no rows";
-    const auto percentile = [&](double p) {
-      const auto at = times_.begin() + static_cast<std::ptrdiff_t>(p * static_cast<double>(times_.size() - 1));
-      std::nth_element(times_.begin(), at, times_.end());
-      return *at;
-    };
-    const float median = percentile(0.5);
-    return fmt::format("{} rows, {:.1f} us (p50), {:.1f} us (p99) each", times_.size(), median, percentile(0.99));
+  std::string text() const {
+    if (count_ == 0) return "no rows";
+    return fmt::format("{} rows, {:.2g} us (p50), {:.2g} us (p99) each", count_, percentile(0.5), percentile(0.99));
   }
 
  private:
-  std::vector<float> times_;
+  double percentile(double share) const {
+    double seen = 0;
+    std::size_t b = 0;
+    while (b + 1 < buckets_.size() && (seen += static_cast<double>(buckets_[b])) < share * static_cast<double>(count_))
+      ++b;
+    return least * std::exp((static_cast<double>(b) + 0.5) / 50);
+  }
+
+  static constexpr double least = 0.05;  // microseconds; the last bucket is that of 20 s
+  static constexpr std::size_t buckets = 1000;
+  std::array<std::int64_t, buckets> buckets_{};
+  std::int64_t count_ = 0;
 };
 
 /// How far the answers are from the targets that a table has: the share of right classes, or the root of the mean
@@ -121,6 +132,9 @@ void predict_file(const PredictOptions& o, Answers& answers, bool each) {
   Scores scores(spec, table);
   std::vector<Answer> of_row(static_cast<std::size_t>(table.rows));
   const Sequences sequences = sequences_of(table, spec.group, spec.time);
+  if (!o.states_out.empty() && sequences.parts.size() != 1)
+    throw Usage(
+        fmt::format("--states-out: a file has the states of one sequence, {} has {}", o.input, sequences.parts.size()));
   for (const Rows& part : sequences.parts) {
     const std::span rows =
         std::span(sequences.order).subspan(static_cast<std::size_t>(part.first), static_cast<std::size_t>(part.count));
@@ -157,17 +171,26 @@ class Stream {
         answers_(answers),
         out_(answers.spec(), "", keys_of(answers.spec(), true)) {}
 
-  void run(int handle) {
+  /// Reads to the end; false if a signal asked to stop before.
+  bool run(int handle) {
+    const Interrupt interrupt;
     CsvReader csv(path_, [&](std::int64_t line, const std::vector<std::string>& fields) { row(line, fields); });
     char bytes[1 << 16];
-    while (const ssize_t n = read(handle, bytes, sizeof bytes)) {
+    while (!interrupt.requested()) {
+      pollfd input{.fd = handle, .events = POLLIN, .revents = 0};  // read() would go on after a signal
+      ssize_t n = poll(&input, 1, -1);
+      if (n > 0) n = read(handle, bytes, sizeof bytes);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) throw FileError(path_, fmt::format("cannot be read: {}", std::strerror(errno)));
+      if (n == 0) {
+        csv.finish();
+        flush_out();
+        return true;
+      }
       csv.feed({bytes, static_cast<std::size_t>(n)});
-      flush_out();
+      if (!flush_out()) return true;  // nobody reads the answers any more; run_program says so
     }
-    csv.finish();
-    flush_out();
+    return false;
   }
   Latencies& latencies() { return latencies_; }
 
@@ -237,20 +260,26 @@ int predict(int argc, const char* const* argv) {
     if (!path.empty() && (!by_row || answers.windows()))
       throw Usage(
           fmt::format("--{}: this model keeps no states from row to row{}", name, by_row ? ". Hint: --carry" : ""));
+    if (!path.empty() && !answers.spec().group.empty())
+      throw Usage(
+          fmt::format("--{}: a file has the states of one sequence, and this model reads several: those of the "
+                      "column {}",
+                      name, answers.spec().group));
   }
   if (!o.states.empty()) answers.load_states(o.states);
   if (!o.quiet) print_err("parameters of {}\n", one_line(answers.predictor().weights()));
+  bool interrupted = false;
   if (o.stream) {
     const FileHandle file(o.input == "-" ? dup(STDIN_FILENO) : open(o.input.c_str(), O_RDONLY | O_CLOEXEC), o.input,
                           "read");
     Stream stream(o, answers);
-    stream.run(file.get());
+    interrupted = !stream.run(file.get());
     if (!o.quiet) print_err("{}\n", stream.latencies().text());
   } else {
     predict_file(o, answers, o.at == "auto" ? answers.spec().each || answers.windows() : o.at == "each");
   }
   if (!o.states_out.empty()) answers.save_states(o.states_out);
-  return 0;
+  return interrupted ? Interrupt::exit_code : 0;
 }
 
 }  // namespace

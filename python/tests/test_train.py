@@ -130,6 +130,7 @@ def test_states_carry_over():
 
 
 def test_ctrl_c_returns_what_there_is(tmp_path):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job may ignore it
     p = {"w": reel.zeros(1)}
 
     def batches(i):

@@ -27,8 +27,9 @@ void write_out(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) < text.size()) keep_error();
 }
 
-void flush_out() {
+bool flush_out() {
   if (std::fflush(stdout) != 0) keep_error();
+  return stdout_error == 0;
 }
 
 void write_err(std::string_view text) {

@@ -13,8 +13,8 @@ namespace reel {
 void write_out(std::string_view text);
 /// Writes a message to stderr.
 void write_err(std::string_view text);
-/// Flushes stdout, so that its reader sees what has been printed so far.
-void flush_out();
+/// Flushes stdout, so that its reader sees what has been printed so far. False if any of it could not be written.
+bool flush_out();
 
 /// Prints a result to stdout.
 template <class... Args>

@@ -79,7 +79,10 @@ void AnswersFile::add(std::int64_t row, const std::vector<std::string>& keys, co
 }
 
 void AnswersFile::close() {
-  if (path_.empty()) return flush_out();
+  if (path_.empty()) {
+    flush_out();
+    return;
+  }
   const auto width = spec_.outputs(), n = std::ssize(rows_);
   if (kind_ == ".csv") return write_atomically(path_, text_);
   if (kind_ == ".npy") return write_atomically(path_, npy(values_, static_cast<std::size_t>(width)));

@@ -96,6 +96,33 @@ TEST_CASE("predict: each row of a pipe is answered before the next one comes") {
   CHECK(contains(r.err, pipe + ":5: column \"marked\": a number is expected, got \"oh\""));
 }
 
+TEST_CASE("predict: a stream that is interrupted keeps its states; one that nobody reads ends") {
+  const TempDir dir;
+  const std::string out = train(dir, "adding", {"--cell", "gru", "--length", "20"}), pipe = dir / "pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  {
+    Child child("predict", {out, "--stream", "--input", pipe, "--states-out", dir / "states.safetensors"}, dir.path);
+    const FileHandle end(pipe, O_WRONLY, "written");
+    const std::string text = "value,marked\n0.5,1\n";
+    REQUIRE(write(end.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+    for (int wait = 0; wait < 1000 && lines_of(read_file(dir / "stdout")).size() < 2; ++wait)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    child.send(SIGINT);
+    const Result r = child.wait();
+    CHECK(r.code == 130);
+    CHECK(contains(r.err, "1 rows, "));
+  }
+  const Result next =
+      run("predict", {out, "--stream", "--input", dir / "none.csv", "--states", dir / "states.safetensors"}, dir.path);
+  CHECK(contains(next.err, "none.csv"));  // the states were taken before
+  // endless rows into a pipe whose reader has gone
+  const std::string command =
+      fmt::format("(echo value,marked; yes 0.5,1) | {}/predict {} --stream 2>{} | head -2 >/dev/null", REEL_BIN_DIR,
+                  out, dir / "err");
+  CHECK(std::system(command.c_str()) == 0);
+  CHECK(contains(read_file(dir / "err"), "predict: [stdout] cannot be written"));
+}
+
 TEST_CASE("predict: states are kept between calls") {
   const TempDir dir;
   const std::string out = train(dir, "adding", {"--cell", "lstm", "--length", "20"}), all = table(30);
@@ -249,6 +276,8 @@ TEST_CASE("predict: sequences whose rows come in turn each have states of their 
   // answers are in the units of the file: near its mean, which is far from 0, after three updates
   CHECK(std::stod(fields_of(lines[90])[2]) > 50);
   CHECK(contains(run("predict", {out, "--input", dir / "x.csv"}, dir.path).err, "rmse of sum "));
+  CHECK(
+      contains(run("predict", {out, "--stream", "--states-out", dir / "s"}, dir.path).err, "those of the column who"));
 }
 
 TEST_CASE("predict: a model of windows reads each window afresh") {
