@@ -73,14 +73,23 @@ Tensor CellInput::valid() const {
   return reshape(times, {-1, 1, 1}) < reshape(lengths, {1, -1, 1});
 }
 
+Tensors Zoneout::mean(const Tensors& before, Tensors after) const {
+  for (std::size_t i = 0; rate > 0 && i < after.size(); ++i) after[i] = rate * before[i] + (1 - rate) * after[i];
+  return after;
+}
+
 Sequence Cell::run(const Tensors& state, const CellInput& in, const ScanOptions& options, Loc where) const {
+  const Tensors& kept = in.zoneout.kept;
   Tensors xs{in.xs};
+  xs.insert(xs.end(), kept.begin(), kept.end());
   if (in.lengths.defined()) xs.push_back(in.valid());
   ScanResult all = scan(
       [&](const Tensors& s, const Tensors& x) {
         Tensors next = step(s, in.numbers(x[0]));
-        if (x.size() > 1)
-          for (std::size_t i = 0; i < s.size(); ++i) next[i] = reel::where(x[1], next[i], s[i]);
+        for (std::size_t i = 0; i < kept.size(); ++i) next[i] = reel::where(x[1 + i], s[i], next[i]);
+        if (kept.empty()) next = in.zoneout.mean(s, std::move(next));
+        for (std::size_t i = 0; in.lengths.defined() && i < s.size(); ++i)
+          next[i] = reel::where(x.back(), next[i], s[i]);
         Tensors y{output(next)};
         return Next{std::move(next), std::move(y)};
       },

@@ -65,6 +65,15 @@ struct State {
   bool complex = false;
 };
 
+/// Zoneout (Krueger et al. 2017, arXiv:1606.01305): each value of the states keeps the one before with probability
+/// `rate` in training. Outside of training it moves to the mean, rate h_{t-1} + (1 - rate) h_t.
+struct Zoneout {
+  double rate = 0;
+  Tensors kept = {};  // in training: for each state a bool [T, B, width], true where it keeps its value
+  /// The mean of the states before a step and after it.
+  Tensors mean(const Tensors& before, Tensors after) const;
+};
+
 /// A cell's input: values xs [T, B, input], or symbols xs i32 [T, B] that index the rows of a table [symbols, input].
 /// With symbols, scan delays the gather where it can, because the table has fewer rows than the batch
 /// (engine/scan/passes/delay_gathers.cpp). With lengths i32 [B], sequence b has lengths[b] steps, and the rest of its
@@ -77,6 +86,7 @@ struct CellInput {
   /// bool [T, B, 1]: false in padding. Needs lengths.
   Tensor valid() const;
   Tensor xs, table, lengths = {};
+  Zoneout zoneout = {};
 };
 
 /// The result over a whole sequence xs [T, B, input]: outputs hs [T, B, outputs] and the last state.

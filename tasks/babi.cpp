@@ -100,7 +100,13 @@ class ThreeNetworks final : public Model {
         dtype_(init.dtype),
         one_hot_(o.input == "one-hot"),
         over_time_(over_time) {
-    if (o.layers != 1) throw SettingError("layers", "the three networks have one layer each");
+    const std::vector<LayerOptions> layers = layers_of(o);
+    const std::pair<const char*, bool> others[] = {{"layers", layers.size() != 1}, {"bidirectional", o.bidirectional},
+                                                   {"layer-norm", o.layer_norm},   {"residual", o.residual},
+                                                   {"dropout", o.dropout > 0},     {"zoneout", o.zoneout > 0}};
+    for (const auto& [name, given] : others)
+      if (given)
+        throw SettingError(name, "the three networks have one layer each, which reads forward, and no dropout");
     const CellType& type = cell_type(o.cell);
     std::int64_t width = vocabulary_;
     if (!one_hot_) {
@@ -108,9 +114,9 @@ class ThreeNetworks final : public Model {
       width = o.embedding > 0 ? o.embedding : type.embedding ? type.embedding(settings) : o.hidden;
       table_ = add({"embedding", init.normal({vocabulary_, width}, 1), "embedding"});
     }
-    story_ = &add_cell("story.", width, o, init);
-    question_ = &add_cell("question.", width, o, init);
-    answer_ = &add_cell("answer.", story_->outputs() + question_->outputs(), o, init);
+    story_ = &add_cell("story.", width, layers[0], init);
+    question_ = &add_cell("question.", width, layers[0], init);
+    answer_ = &add_cell("answer.", story_->outputs() + question_->outputs(), layers[0], init);
     std::tie(V_, c_) = add_head("head", shape.outputs, answer_->outputs(), init);
   }
 

@@ -31,6 +31,20 @@ bool take_number(Option& option, const std::string& text) {
 }  // namespace
 
 bool Option::take(const std::string& text) {
+  if (several) {
+    std::vector<std::string> parts;
+    Option part = *this;
+    part.several = false;
+    part.target = &part.setting;
+    for (std::size_t first = 0; first <= text.size();) {
+      const std::size_t end = std::min(text.find(',', first), text.size());
+      if (!part.take(text.substr(first, end - first))) return false;
+      parts.push_back(part.setting);
+      first = end + 1;
+    }
+    *std::get<std::string*>(target) = fmt::format("{}", fmt::join(parts, ","));
+    return true;
+  }
   switch (kind) {
     case Kind::whole:
       return take_number<std::int64_t>(*this, text);
@@ -53,11 +67,32 @@ bool Option::take(const std::string& text) {
   return true;
 }
 
+void Option::take_or_throw(const std::string& text, const std::string& where) {
+  given = true;
+  if (take(text)) return;
+  const bool bare = !text.empty() && text.find_first_not_of("0123456789+-.e") == std::string::npos;
+  const std::string shown = bare ? text : fmt::format("\"{}\"", text);
+  throw Usage(fmt::format("{}{}: {} expected, got {}{}", where, name, rule(), shown, nearest_hint(text, choices)));
+}
+
+bool Option::fits(const std::string& type) const {
+  if (type == "boolean") return kind == Kind::flag;
+  if (type == "integer") return kind != Kind::flag && kind != Kind::text;
+  if (type == "floating-point") return kind == Kind::real;
+  // a seed of 2^63 or more does not fit a TOML integer, and is stored as text
+  return type == "string" && (kind == Kind::text || kind == Kind::choice || kind == Kind::natural || several);
+}
+
 std::string Option::value() const {
   return std::visit([](const auto* value) { return fmt::format("{}", *value); }, target);
 }
 
 std::string Option::rule() const {
+  if (several) {
+    Option one = *this;
+    one.several = false;
+    return one.rule() + ", or several with commas between,";
+  }
   if (kind == Kind::flag) return "true or false";
   if (kind == Kind::choice) return fmt::format("one of {}", fmt::join(choices, ", "));
   if (kind == Kind::text) return "text in UTF-8 without zero bytes";
@@ -73,7 +108,8 @@ std::string Option::rule() const {
 std::string Option::toml(const std::string& key) const {
   std::string text = value();
   const bool too_big = kind == Kind::natural && text.size() > 18;  // TOML's integers may end at 2^63
-  if (kind == Kind::text || kind == Kind::choice || too_big) text = toml_string(text);
+  const bool list = text.find(',') != std::string::npos;
+  if (kind == Kind::text || kind == Kind::choice || too_big || list) text = toml_string(text);
   if (kind == Kind::real && text.find_first_of(".e") == std::string::npos) text += ".0";
   return fmt::format("{} = {}\n", key, text);
 }
@@ -98,6 +134,16 @@ std::string Option::help_lines() const {
     line += word;
   }
   return out + line + "\n";
+}
+
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> out;
+  for (std::size_t first = 0; first < text.size();) {
+    const std::size_t end = std::min(text.find(',', first), text.size());
+    if (end > first) out.push_back(text.substr(first, end - first));
+    first = end + 1;
+  }
+  return out;
 }
 
 std::string nearest_hint(const std::string& name, const std::vector<std::string>& known, const std::string& dashes) {

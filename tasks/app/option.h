@@ -23,10 +23,15 @@ struct Option {
   std::string metavar{};   // the name of the value in --help, if it is not the kind's own
   std::string setting{};   // the value of a cell's setting, which has no variable elsewhere
   std::string fallback{};  // the default
+  bool several = false;    // takes a list with commas between, each part by the rule; the variable is text
   bool given = false;
 
   /// Sets the variable from text; false if the text breaks the rule.
   bool take(const std::string& text);
+  /// The same, but throws Usage that says what is wrong; `where` is "--" or a position in a file.
+  void take_or_throw(const std::string& text, const std::string& where);
+  /// True if a TOML value of this type can be meant for the option.
+  bool fits(const std::string& type) const;
   /// The variable as text, such that take(value()) changes nothing.
   std::string value() const;
   /// The rule in words: "an integer of 1 or more".

@@ -24,25 +24,6 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Sets the option, or throws Usage that says what is wrong with the value; `where` is "--" or a position in a file.
-void take_or_throw(Option& option, const std::string& text, const std::string& where) {
-  option.given = true;
-  if (option.take(text)) return;
-  const bool bare = !text.empty() && text.find_first_not_of("0123456789+-.e") == std::string::npos;
-  const std::string shown = bare ? text : fmt::format("\"{}\"", text);
-  throw Usage(fmt::format("{}{}: {} expected, got {}{}", where, option.name, option.rule(), shown,
-                          nearest_hint(text, option.choices)));
-}
-
-/// True if a TOML value of this type can be meant for an option of this kind.
-bool fits(const std::string& type, ValueKind kind) {
-  if (type == "boolean") return kind == ValueKind::flag;
-  if (type == "integer") return kind != ValueKind::flag && kind != ValueKind::text;
-  if (type == "floating-point") return kind == ValueKind::real;
-  // a seed of 2^63 or more does not fit a TOML integer, and is stored as text
-  return type == "string" && (kind == ValueKind::text || kind == ValueKind::choice || kind == ValueKind::natural);
-}
-
 }  // namespace
 
 struct Options::Impl {
@@ -89,6 +70,17 @@ struct Options::Impl {
     const auto found = std::find_if(options.begin(), options.end(), [&](const Option& o) { return o.name == name; });
     return found == options.end() ? nullptr : &*found;
   }
+
+  /// The cells of --cell, each once.
+  std::vector<std::string> chosen_cells() {
+    const Option* cell = find("cell");
+    std::vector<std::string> out;
+    for (const std::string& name : cell ? split_list(cell->value()) : std::vector<std::string>())
+      if (!has(out, name)) out.push_back(name);
+    return out;
+  }
+  /// True for the name of a setting of one of them, CELL.SETTING.
+  bool of_chosen_cell(const std::string& name) { return has(chosen_cells(), name.substr(0, name.find('.'))); }
 
   /// Candidates for a misspelt name.
   std::vector<std::string> names(bool of_file) const {
@@ -152,10 +144,10 @@ struct Options::Impl {
       if (!option || option->section == Section::built_in)
         throw Usage(fmt::format("{}: {}: there is no such option{}", value.where, value.name,
                                 nearest_hint(value.name, names(true))));
-      if (!fits(value.type, option->kind))
+      if (!option->fits(value.type))
         throw Usage(fmt::format("{}: {}: {} expected, got a value of type {}", value.where, value.name, option->rule(),
                                 value.type));
-      take_or_throw(*option, value.text, value.where + ": ");
+      option->take_or_throw(value.text, value.where + ": ");
     }
   }
 
@@ -166,7 +158,7 @@ struct Options::Impl {
       if (word == "--version") throw Exit{0, version_text(program)};
       if (word != "--help" && word != "-h" && word != "--help-all") continue;
       const CLI::Option* cell = app.get_option_no_throw("--cell");  // whose settings are shown
-      if (cell && cell->count() > 0) take_or_throw(*find("cell"), cell->results().back(), "--");
+      if (cell && cell->count() > 0) find("cell")->take_or_throw(cell->results().back(), "--");
       throw Exit{0, options.help(word == "--help-all")};
     }
   }
@@ -182,11 +174,11 @@ struct Options::Impl {
         throw Usage(
             fmt::format("preset {}: {}: there is no such option{}", preset, typed[i], nearest_hint(name, names(true))));
       if (option->kind == ValueKind::flag) {
-        take_or_throw(*option, "true", where);
+        option->take_or_throw("true", where);
         continue;
       }
       if (i + 1 == typed.size()) throw Usage(fmt::format("{}{}: a value is expected", where, name));
-      take_or_throw(*option, typed[++i], where);
+      option->take_or_throw(typed[++i], where);
     }
   }
 
@@ -196,7 +188,7 @@ struct Options::Impl {
       const std::string& text = lines[i]->results().back();
       if (text.starts_with("--"))
         throw Usage(fmt::format("--{}: a value is expected, {} follows", options[i].name, text));
-      take_or_throw(options[i], text, "--");
+      options[i].take_or_throw(text, "--");
     }
   }
 
@@ -205,8 +197,7 @@ struct Options::Impl {
   void reject_other_cells() {
     const Option* cell = find("cell");
     for (std::size_t i = 0; cell && i < lines.size(); ++i)
-      if (options[i].section == Section::cell && lines[i]->count() > 0 &&
-          !options[i].name.starts_with(cell->value() + "."))
+      if (options[i].section == Section::cell && lines[i]->count() > 0 && !of_chosen_cell(options[i].name))
         throw Usage(fmt::format("--{}: is not a setting of --cell {}", options[i].name, cell->value()));
   }
 
@@ -264,19 +255,23 @@ void Options::flag(const std::string& name, bool& variable, const std::string& h
   impl_->add({name, ValueKind::flag, &variable, help, group});
 }
 
-std::vector<std::string> split_list(const std::string& text) {
-  std::vector<std::string> out;
-  for (std::size_t first = 0; first < text.size();) {
-    const std::size_t end = std::min(text.find(',', first), text.size());
-    if (end > first) out.push_back(text.substr(first, end - first));
-    first = end + 1;
-  }
-  return out;
-}
-
 void Options::choice(const std::string& name, std::string& variable, const std::vector<std::string>& choices,
                      const std::string& help, const std::string& group) {
   impl_->add({name, ValueKind::choice, &variable, help, group, Section::ordinary, {}, choices});
+}
+
+void Options::list(const std::string& name, std::string& variable, Bounds bounds, const std::string& help,
+                   const std::string& group) {
+  Option option{name, ValueKind::whole, &variable, help, group, Section::ordinary, bounds};
+  option.several = true;
+  impl_->add(std::move(option));
+}
+
+void Options::list(const std::string& name, std::string& variable, const std::vector<std::string>& choices,
+                   const std::string& help, const std::string& group) {
+  Option option{name, ValueKind::choice, &variable, help, group, Section::ordinary, {}, choices};
+  option.several = true;
+  impl_->add(std::move(option));
 }
 
 void Options::cells() {
@@ -372,27 +367,31 @@ const std::string& Options::config() const { return impl_->config; }
 const std::string& Options::preset() const { return impl_->preset; }
 
 std::string Options::toml() const {
-  const Option* cell = impl_->find("cell");
-  const std::string settings = cell ? impl_->values(Section::cell, cell->value() + ".") : "";
-  return impl_->values(Section::ordinary, "") +
-         (settings.empty() ? "" : fmt::format("\n[{}]\n", cell->value()) + settings);
+  std::string out = impl_->values(Section::ordinary, "");
+  for (const std::string& cell : impl_->chosen_cells())
+    if (const std::string settings = impl_->values(Section::cell, cell + "."); !settings.empty())
+      out += fmt::format("\n[{}]\n", cell) + settings;
+  return out;
 }
 
 std::string Options::help(bool all_cells) const {
   std::string out = fmt::format("{}\n\nUsage: {} {}[options]\n", impl_->description, impl_->program, impl_->metavar);
-  const Option* cell = impl_->find("cell");
+  const std::vector<std::string> cells = impl_->chosen_cells();
   for (const Section section : {Section::ordinary, Section::built_in, Section::cell}) {
     for (const Impl::Group& group : impl_->groups) {
       if (group.section != section) continue;
-      const bool chosen = cell && group.title.starts_with(fmt::format("cell {}: ", cell->value()));
-      if (section == Section::cell && cell && !chosen && !all_cells) continue;
+      const auto titled = [&](const std::string& name) {
+        return group.title.starts_with(fmt::format("cell {}: ", name));
+      };
+      const bool chosen = std::any_of(cells.begin(), cells.end(), titled);
+      if (section == Section::cell && !cells.empty() && !chosen && !all_cells) continue;
       std::string lines;
       for (const Option& o : impl_->options)
         if (o.section == section && o.group == group.title) lines += o.help_lines();
       out += fmt::format("\n{}\n{}", group.title, lines.empty() ? "  (no settings)\n" : lines);
     }
   }
-  if (cell && !impl_->cells.empty() && !all_cells)
+  if (!cells.empty() && !impl_->cells.empty() && !all_cells)
     out += "\nThe settings of another cell: --cell NAME --help; of every cell: --help-all.\n";
   return out;
 }

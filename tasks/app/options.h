@@ -69,6 +69,11 @@ class Options {
   /// Adds --NAME, which takes one of the choices.
   void choice(const std::string& name, std::string& variable, const std::vector<std::string>& choices,
               const std::string& help, const std::string& group = "Options");
+  /// Adds --NAME, which takes one integer or several, or one of the choices or several, with commas between.
+  void list(const std::string& name, std::string& variable, Bounds bounds, const std::string& help,
+            const std::string& group);
+  void list(const std::string& name, std::string& variable, const std::vector<std::string>& choices,
+            const std::string& help, const std::string& group);
   /// Adds --CELL.SETTING for every setting of every registered cell, and --help-all, which shows them all.
   void cells();
   /// Adds --preset and --list-presets for this task (preset.h).
@@ -96,10 +101,10 @@ class Options {
   const std::string& config() const;
   /// The value of --preset; empty without it.
   const std::string& preset() const;
-  /// The current values as a file for --config, with all settings of the chosen cell, but without the options of a
+  /// The current values as a file for --config, with all settings of the chosen cells, but without the options of a
   /// single call: config, resume, out, quiet, dry-run, print-passes, trace-kernels.
   std::string toml() const;
-  /// The text of --help: of the cells, with the settings of the chosen one only, or with those of all.
+  /// The text of --help: of the cells, with the settings of the chosen ones only, or with those of all.
   std::string help(bool all_cells = false) const;
 
  private:

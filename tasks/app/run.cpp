@@ -16,6 +16,7 @@
 #include "tasks/app/interrupt.h"
 #include "tasks/app/kernel_trace.h"
 #include "tasks/app/last_words.h"
+#include "tasks/app/layers.h"
 #include "tasks/app/option.h"
 #include "tasks/app/preset.h"
 #include "tasks/app/provenance.h"
@@ -35,6 +36,7 @@ struct Shared {
   TrainOptions train;
   OptimizerOptions optimizer;
   ModelOptions model;
+  std::string cell = "srnn", hidden = "128";  // or several, as layers from bottom to top
   std::string device = "cpu", precision = "f32", dtype = "f32", denormals = "flush", out, epsilon_place = "outside",
               group_lr, shuffle = "on";
   std::string data, pictures;
@@ -50,12 +52,15 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
   std::vector<std::string> cells;
   for (const CellType& type : cell_registry()) cells.push_back(type.name);
 
-  o.choice("cell", s.model.cell, cells, "recurrent cell", "Model");
-  o.add("hidden", s.model.hidden, "units of the state", "Model", Bounds{.low = 1, .high = most::units});
+  o.list("cell", s.cell, cells, "recurrent cell; gru,srnn: a layer of each, from bottom to top", "Model");
+  o.list("hidden", s.hidden, Bounds{.low = 1, .high = most::units}, "units of the state; 64,128: of each layer",
+         "Model");
   o.add("layers", s.model.layers, "stacked layers", "Model", Bounds{.low = 1, .high = most::layers});
   o.flag("bidirectional", s.model.bidirectional, "each layer also reads the sequence from its end", "Model");
   o.flag("layer-norm", s.model.layer_norm, "normalise the input of each layer above the first", "Model");
   o.flag("residual", s.model.residual, "each layer above the first adds its input to its output", "Model");
+  o.add("zoneout", s.model.zoneout, "share of a state that keeps its value at a time step, in training", "Model",
+        Bounds{.low = 0, .high = 0.999});
   o.add("dropout", s.model.dropout, "share of values that is dropped between layers, in training", "Model",
         Bounds{.low = 0, .high = 0.999});
   o.flag("variational-dropout", s.model.variational, "drop the same values at all time steps of a sequence", "Model");
@@ -211,10 +216,10 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   s.train.examples.shuffle = s.shuffle == "on";
   s.train.test = !s.no_test;
   s.train.graphs = !s.no_graph && !s.trace_kernels;
-  s.train.cell = s.model.cell;
+  s.train.cell = s.cell;
   s.train.device = device_name(s);
   s.train.command = command_line(argc, argv);
-  s.model.settings = options.settings(s.model.cell);
+  set_layers(s.model, s.cell, s.hidden, options);
   std::optional<int> threads_so_far;  // results on a GPU do not depend on it
   if (!options.resume().empty() && s.device.starts_with("cpu"))
     threads_so_far = threads_of(options.resume() + "/checkpoint.safetensors");
@@ -264,8 +269,8 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     return 0;
   }
 
-  RunFolder folder = options.resume().empty() ? RunFolder::create(s.out, program.name, s.model.cell)
-                                              : RunFolder::open(options.resume());
+  RunFolder folder =
+      options.resume().empty() ? RunFolder::create(s.out, program.name, s.cell) : RunFolder::open(options.resume());
   for (const std::string& note : folder.notes()) print_err("{}: {}\n", program.name, one_line(note));
   folder.write_config(options.toml());
   if (!program.model)
@@ -274,7 +279,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   const std::string note = program.begun ? program.begun(*task, folder, !options.resume().empty()) : "";
   if (!s.train.quiet && !note.empty()) print_err("{}\n", one_line(note));
   if (!s.train.quiet)
-    print_err("{} with {}: {} parameters, baseline {:.4g}, run folder {}\n", program.name, s.model.cell, model->count(),
+    print_err("{} with {}: {} parameters, baseline {:.4g}, run folder {}\n", program.name, s.cell, model->count(),
               task->baseline(), one_line(folder.path()));
   const Outcome outcome = train(*task, *model, *optimizer, folder, s.train);
   const RunRecord& r = outcome.record;

@@ -9,8 +9,17 @@
 namespace reel {
 
 ModelOptions with_all_settings(ModelOptions options) {
-  options.settings = Settings(options.cell, cell_type(options.cell).settings, options.settings).values();
+  const auto whole = [](const std::string& cell, auto& settings) {
+    settings = Settings(cell, cell_type(cell).settings, settings).values();
+  };
+  if (options.stack.empty()) whole(options.cell, options.settings);
+  for (LayerOptions& layer : options.stack) whole(layer.cell, layer.settings);
   return options;
+}
+
+std::vector<LayerOptions> layers_of(const ModelOptions& o) {
+  return o.stack.empty() ? std::vector(static_cast<std::size_t>(o.layers), LayerOptions{o.cell, o.hidden, o.settings})
+                         : o.stack;
 }
 
 Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
@@ -20,42 +29,50 @@ Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
       residual_(options.residual),
       variational_(options.variational),
       dropout_(options.dropout),
+      zoneout_(options.zoneout),
       checkpoint_every_(options.checkpoint_every),
       dtype_(init.dtype) {
-  const CellType& type = cell_type(options.cell);
-  const Settings settings(options.cell, type.settings, options.settings);
+  const std::vector<LayerOptions> layers = layers_of(options);
   std::int64_t width = shape.inputs;
   if (input_ == "embedding") {
-    width = options.embedding > 0 ? options.embedding : type.embedding ? type.embedding(settings) : options.hidden;
+    const LayerOptions& first = layers.front();
+    const CellType& type = cell_type(first.cell);
+    const Settings settings(first.cell, type.settings, first.settings);
+    width = options.embedding > 0 ? options.embedding : type.embedding ? type.embedding(settings) : first.hidden;
     table_ = add({"embedding", init.normal({shape.vocabulary, width}, 1), "embedding"});  // as in PyTorch
   } else if (input_ == "one-hot") {
     width = shape.vocabulary;
     table_ = eye(width, dtype_, *init.backend);
   }
-  for (std::int64_t l = 0; l < options.layers; ++l) {
+  for (std::size_t l = 0; l < layers.size(); ++l) {
     if (l > 0 && options.layer_norm) {
       const std::string name = fmt::format("norm{}", l + 1);
       const Tensor gain = add({name + ".gain", init.constant({width}, 1), "norm"});
       norms_.emplace_back(gain, add({name + ".bias", init.constant({width}, 0), "norm"}));
     }
-    const std::string prefix = options.layers == 1 ? "cell." : fmt::format("cell{}.", l + 1);
-    std::int64_t outputs = add_cell(prefix, width, options, init).outputs();
-    if (bidirectional_) outputs += add_cell(prefix + "backward.", width, options, init).outputs();
-    if (bidirectional_ && !cells_.back()->recurrent())
-      throw SettingError("bidirectional",
-                         fmt::format("the cell {} has no states and reads forward only", options.cell));
+    const std::string prefix = layers.size() == 1 ? "cell." : fmt::format("cell{}.", l + 1);
+    std::int64_t outputs = add_cell(prefix, width, layers[l], init, layers.size()).outputs();
+    if (bidirectional_) outputs += add_cell(prefix + "backward.", width, layers[l], init, layers.size()).outputs();
+    if ((bidirectional_ || zoneout_ > 0) && !cells_.back()->recurrent())
+      throw SettingError(
+          bidirectional_ ? "bidirectional" : "zoneout",
+          fmt::format("the cell {} has no states{}", layers[l].cell, bidirectional_ ? " and reads forward only" : ""));
+    if (residual_ && l > 0 && outputs != width)
+      throw SettingError("residual", fmt::format("layers of one width are needed: layer {} has {} inputs and {} "
+                                                 "outputs",
+                                                 l + 1, width, outputs));
     width = outputs;
   }
   std::tie(V_, c_) = add_head("head", shape.outputs, width, init);
 }
 
-const Cell& Model::add_cell(const std::string& prefix, std::int64_t width, const ModelOptions& options, Init& init) {
+const Cell& Model::add_cell(const std::string& prefix, std::int64_t width, const LayerOptions& options, Init& init,
+                            std::size_t layers) {
   const CellType& type = cell_type(options.cell);
   if (options.hidden < 1)
     throw SettingError("hidden", fmt::format("1 or more units are needed, got {}", options.hidden));
   const Settings settings(options.cell, type.settings, options.settings);
-  const double layers = static_cast<double>(options.layers),
-               numbers = layers * trained_numbers(type, width, options.hidden, options.settings);
+  const double numbers = static_cast<double>(layers) * trained_numbers(type, width, options.hidden, options.settings);
   if (std::isfinite(numbers))  // otherwise the cell rejects these settings
     init.backend->require_memory("model", fmt::format("{:.3g} parameters and their gradients", numbers),
                                  2 * numbers * static_cast<double>(size_of(init.dtype)),
@@ -135,6 +152,27 @@ Tensor Model::dropped(const Tensor& h, std::size_t layer, const StepContext& at)
   return variational_ ? h * kept : kept;
 }
 
+Tensors Model::zoned(std::size_t c, std::int64_t T, std::int64_t batch, const StepContext& at) const {
+  constexpr std::uint64_t first_stream = std::uint64_t{7} << 60;
+  const auto states_below = [&](std::size_t end) {
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < end; ++i) n += cells_[i]->states().size();
+    return n;
+  };
+  const std::size_t all = states_below(cells_.size());  // streams of each training step
+  std::uint64_t stream = first_stream + states_below(c);
+  Tensors out;
+  for (const State& s : cells_[c]->states()) {
+    const Tensor ones = Tensor::full({T, batch, s.width}, 1, dtype_, device());
+    const Tensor moves = at.number.defined()
+                             ? dropout(ones, zoneout_, at.seed, stream, at.number * static_cast<double>(all))
+                             : dropout(ones, zoneout_, at.seed, stream + static_cast<std::uint64_t>(at.step) * all);
+    out.push_back(equal(moves, 0.0));
+    ++stream;
+  }
+  return out;
+}
+
 Tensor Model::into(std::size_t layer, const Tensor& h, const std::optional<StepContext>& training) const {
   const Tensor in = norms_.empty() ? h : layer_norm(h, norms_[layer - 1].first, norms_[layer - 1].second);
   return training && dropout_ > 0 ? dropped(in, layer, *training) : in;
@@ -151,9 +189,11 @@ Tensor Model::operator()(const Tensor& x, const std::optional<StepContext>& trai
   for (std::size_t c = 0; c < cells_.size(); c += directions) {
     if (c > 0) in = into(c / directions, h, training);
     in.lengths = lengths;
+    in.zoneout.rate = zoneout_;
     Tensors hs, lasts;  // of each direction
     for (std::size_t d = 0; d < directions; ++d) {
       const Cell& cell = *cells_[c + d];
+      if (training && zoneout_ > 0) in.zoneout.kept = zoned(c + d, x.dim(0), x.dim(1), *training);
       Tensors state = cell.initial(x.dim(1));
       if (carry && !carry->empty()) std::copy_n(carry->begin() + std::ssize(left), std::ssize(state), state.begin());
       const Sequence out = scan(cell, state, in, {.reverse = d == 1, .checkpoint_every = checkpoint_every_});
@@ -175,11 +215,13 @@ Tensor Model::step(const Tensor& x, Tensors& states) const {
     throw Error("model", fmt::format("{} has no single step: it reads whole sequences",
                                      bidirectional_ ? "a bidirectional model" : "a cell without states"));
   Tensor h = shape_.vocabulary > 0 ? embedding(x, table_) : cast(x, dtype_);
+  const Zoneout zone{zoneout_};
   auto first = states.begin();
   for (std::size_t l = 0; l < cells_.size(); ++l) {
     const Cell& cell = *cells_[l];
     const auto count = static_cast<std::ptrdiff_t>(cell.states().size());
-    const Tensors next = cell.step(Tensors(first, first + count), l > 0 ? into(l, h, std::nullopt) : h);
+    const Tensors before(first, first + count);
+    const Tensors next = zone.mean(before, cell.step(before, l > 0 ? into(l, h, std::nullopt) : h));
     h = residual_ && l > 0 ? h + cell.output(next) : cell.output(next);
     first = std::copy(next.begin(), next.end(), first);
   }

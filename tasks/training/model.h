@@ -22,6 +22,13 @@ struct ModelShape {
   bool every_step = true;  // outputs at all steps [T, B, outputs], or at the last one [B, outputs]
 };
 
+/// One of unlike layers.
+struct LayerOptions {
+  std::string cell = "srnn";
+  std::int64_t hidden = 128;
+  std::map<std::string, std::string> settings = {};  // of the cell
+};
+
 struct ModelOptions {
   std::string cell = "srnn";
   std::int64_t hidden = 128, layers = 1;
@@ -30,13 +37,17 @@ struct ModelOptions {
   bool bidirectional = false;                        // each layer also reads the sequence from its end
   bool layer_norm = false;                           // of the input of each layer above the first
   bool residual = false;                             // each layer above the first adds its input to its output
+  double zoneout = 0;                                // share of each state that keeps its value in training
   double dropout = 0;                                // between layers, in training
   bool variational = false;                          // drops the same values at all steps of a sequence
   std::int64_t checkpoint_every = 0;                 // steps between saved states; 0: all are saved
   std::map<std::string, std::string> settings = {};  // settings of the cell
+  std::vector<LayerOptions> stack = {};              // unlike layers: in place of cell, hidden, layers and settings
 };
 
-/// The options with all settings of the cell, also those that are left to their defaults.
+/// The layers from bottom to top.
+std::vector<LayerOptions> layers_of(const ModelOptions& options);
+/// The options with all settings of the cells, also those that are left to their defaults.
 ModelOptions with_all_settings(ModelOptions options);
 
 /// What the random numbers of a training step depend on.
@@ -92,8 +103,9 @@ class Model {
   /// An empty model, for derived classes that add their own parts.
   Model() = default;
   Tensor add(Parameter parameter);
-  /// Adds a cell whose parameters are called PREFIXname.
-  const Cell& add_cell(const std::string& prefix, std::int64_t width, const ModelOptions& options, Init& init);
+  /// Adds a cell whose parameters are called PREFIXname; `layers` is how many there will be of about its size.
+  const Cell& add_cell(const std::string& prefix, std::int64_t width, const LayerOptions& options, Init& init,
+                       std::size_t layers = 1);
   /// Adds a linear layer `name`.V, `name`.c with PyTorch's initialisation.
   std::pair<Tensor, Tensor> add_head(const std::string& name, std::int64_t outputs, std::int64_t width, Init& init);
 
@@ -101,11 +113,13 @@ class Model {
   /// The input of a layer above the first (counted from 0), from the outputs of the one below.
   Tensor into(std::size_t layer, const Tensor& h, const std::optional<StepContext>& training) const;
   Tensor dropped(const Tensor& h, std::size_t layer, const StepContext& at) const;
+  /// Where the states of cell c keep their values in a training step of T time steps.
+  Tensors zoned(std::size_t c, std::int64_t T, std::int64_t batch, const StepContext& at) const;
 
   ModelShape shape_;
   std::string input_;
   bool bidirectional_ = false, residual_ = false, variational_ = false;
-  double dropout_ = 0;
+  double dropout_ = 0, zoneout_ = 0;
   std::int64_t checkpoint_every_ = 0;
   DType dtype_ = DType::f32;
   Tensor table_, V_, c_;                          // table_: the rows that symbols index

@@ -36,6 +36,18 @@ class Fields {
     if (!value.is_boolean()) wrong("{} is {}, not true or false", name, shown(value));
     return value.get<bool>();
   }
+  double real(const char* name, double low, double high) {
+    const Json& value = field(name);
+    if (!value.is_number() || !(value.get<double>() >= low && value.get<double>() <= high))
+      wrong("{} is {}, not a number from {} to {}", name, shown(value), low, high);
+    return value.get<double>();
+  }
+  /// The field, or null if the file has none.
+  const Json* optional(const char* name) {
+    taken_.insert(name);
+    const auto found = json_.find(name);
+    return found == json_.end() ? nullptr : &*found;
+  }
   std::string text(const char* name) {
     const Json& value = field(name);
     if (!value.is_string()) wrong("{} is {}, not a text", name, shown(value));
@@ -64,9 +76,8 @@ class Fields {
     return text;
   }
   const Json& field(const char* name) {
-    taken_.insert(name);
-    const auto found = json_.find(name);
-    if (found == json_.end()) wrong("has no field \"{}\"", name);
+    const Json* found = optional(name);
+    if (!found) wrong("has no field \"{}\"", name);
     return *found;
   }
 
@@ -77,26 +88,39 @@ class Fields {
 
 constexpr std::int64_t most_units = 1'000'000, most_layers = 1000;  // as the programs' options have them
 
+LayerOptions read_layer(Fields& fields) {
+  return {fields.text("cell"), fields.integer("hidden", 1, most_units), fields.texts("settings")};
+}
+
 }  // namespace
 
 std::string model_config_text(const ModelConfig& c) {
-  Json settings = Json::object();
-  for (const auto& [name, value] : c.options.settings) settings[name] = value;
-  const Json json{{"task", c.task},
-                  {"vocabulary", c.shape.vocabulary},
-                  {"inputs", c.shape.inputs},
-                  {"outputs", c.shape.outputs},
-                  {"every_step", c.shape.every_step},
-                  {"cell", c.options.cell},
-                  {"hidden", c.options.hidden},
-                  {"layers", c.options.layers},
-                  {"bidirectional", c.options.bidirectional},
-                  {"layer_norm", c.options.layer_norm},
-                  {"residual", c.options.residual},
-                  {"input", c.options.input},
-                  {"embedding", c.options.embedding},
-                  {"dtype", name_of(c.dtype)},
-                  {"settings", settings}};
+  const auto settings = [](const std::map<std::string, std::string>& values) {
+    Json out = Json::object();
+    for (const auto& [name, value] : values) out[name] = value;
+    return out;
+  };
+  Json json{{"task", c.task},
+            {"vocabulary", c.shape.vocabulary},
+            {"inputs", c.shape.inputs},
+            {"outputs", c.shape.outputs},
+            {"every_step", c.shape.every_step},
+            {"bidirectional", c.options.bidirectional},
+            {"layer_norm", c.options.layer_norm},
+            {"residual", c.options.residual},
+            {"input", c.options.input},
+            {"embedding", c.options.embedding},
+            {"dtype", name_of(c.dtype)}};
+  // Older versions read what is of theirs: fields of newer ones are there only where they are used.
+  if (c.options.zoneout > 0) json["zoneout"] = c.options.zoneout;
+  if (c.options.stack.empty()) {
+    json["cell"] = c.options.cell;
+    json["hidden"] = c.options.hidden;
+    json["layers"] = c.options.layers;
+    json["settings"] = settings(c.options.settings);
+  }
+  for (const LayerOptions& layer : c.options.stack)
+    json["stack"].push_back({{"cell", layer.cell}, {"hidden", layer.hidden}, {"settings", settings(layer.settings)}});
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -117,9 +141,22 @@ ModelConfig parse_model_config(const std::string& path, const std::string& text)
                  c.shape.inputs);
   c.shape.outputs = fields.integer("outputs", 1, most_units);
   c.shape.every_step = fields.boolean("every_step");
-  c.options.cell = fields.text("cell");
-  c.options.hidden = fields.integer("hidden", 1, most_units);
-  c.options.layers = fields.integer("layers", 1, most_layers);
+  if (const Json* stack = fields.optional("stack")) {
+    if (!stack->is_array() || stack->empty() || stack->size() > most_layers)
+      fields.wrong("stack is no list of 1 to {} layers", most_layers);
+    for (const Json& one : *stack) {
+      Fields layer(path, one);
+      c.options.stack.push_back(read_layer(layer));
+      layer.end();
+    }
+    c.options.layers = std::ssize(c.options.stack);
+  }
+  const LayerOptions first = c.options.stack.empty() ? read_layer(fields) : c.options.stack.front();
+  c.options.cell = first.cell;
+  c.options.hidden = first.hidden;
+  c.options.settings = first.settings;
+  if (c.options.stack.empty()) c.options.layers = fields.integer("layers", 1, most_layers);
+  if (fields.optional("zoneout")) c.options.zoneout = fields.real("zoneout", 0, 0.999);
   c.options.bidirectional = fields.boolean("bidirectional");
   c.options.layer_norm = fields.boolean("layer_norm");
   c.options.residual = fields.boolean("residual");
@@ -130,7 +167,6 @@ ModelConfig parse_model_config(const std::string& path, const std::string& text)
   const std::string dtype = fields.text("dtype");
   if (dtype != "f32" && dtype != "f64") fields.wrong("dtype is \"{}\", not f32 or f64", dtype);
   c.dtype = dtype == "f64" ? DType::f64 : DType::f32;
-  c.options.settings = fields.texts("settings");
   fields.end();
   return c;
 }

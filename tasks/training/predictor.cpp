@@ -71,9 +71,9 @@ struct Predictor::Impl {
 
   void require_steps() const {
     if (!model.recurrent())
-      throw Error("predictor", fmt::format("this model reads whole sequences, not row by row: {}",
-                                           config.options.bidirectional ? "it is bidirectional"
-                                                                        : config.options.cell + " has no states"));
+      throw Error("predictor",
+                  fmt::format("this model reads whole sequences, not row by row: {}",
+                              config.options.bidirectional ? "it is bidirectional" : "a cell of it has no states"));
   }
 
   std::span<const double> step(Tensor row) {

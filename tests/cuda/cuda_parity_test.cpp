@@ -1,5 +1,6 @@
 // The GPU against the CPU: every op of the table, value and gradients, and the loss and gradients of every cell. Needs
 // a GPU; says that it is skipped where there is none.
+#include <limits>
 #include <map>
 
 #include "cells/cell.h"
@@ -321,6 +322,22 @@ TEST_CASE("linear algebra of larger matrices, and of many: residuals on the GPU"
       CHECK(error < (real_of(d) == DType::f32 ? 1e-4 : 1e-12));
     }
   }
+}
+
+TEST_CASE("long running sums, infinite rows, and lookups in parts are the CPU's to the last bit") {
+  if (!gpu()) return;
+  const auto same = [](const TensorFunction& f, const Tensors& in) {
+    const Tensor wanted = f(in);
+    const On device(*gpu());
+    CHECK(elements(f(moved(in, *gpu()))) == elements(wanted));
+  };
+  const auto whole = [](const Shape& s) { return floor(uniform(s, -9, 9, 3, 1, DType::f64)); };  // sums are exact
+  for (const bool reverse : {false, true})
+    same([&](const Tensors& x) { return cumsum(x[0], -1, reverse); }, {whole({3, 100})});
+  const double inf = std::numeric_limits<double>::infinity();
+  same([](const Tensors& x) { return logsumexp(x[0], {1}); },
+       {Tensor::from<double>({-inf, -inf, 1, inf, inf, inf}, {3, 2})});
+  same([](const Tensors& x) { return segment_sum(x[0], x[1], 4); }, {integers({3000}, 0, 4, 9, 4), whole({3000, 2})});
 }
 
 TEST_CASE("random numbers are the same on the GPU") {

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <sstream>
 
+#include "tasks/io/files.h"
+#include "tasks/training/safetensors.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/metrics.h"
@@ -14,15 +16,20 @@ using namespace reel::test;
 
 namespace {
 
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
 /// The train losses of a short run on a fixed set of eight sequences with these further options.
 std::vector<std::string> losses_with(const TempDir& dir, const std::string& further) {
   static int runs = 0;
   const std::string out = dir / fmt::format("run{}", ++runs);
-  std::istringstream words(
+  const std::string options =
       "--length 8 --hidden 8 --batch 2 --examples 8 --steps 12 --valid-every 1 --valid-size 2 --threads 1 --quiet "
       "--out " +
-      out + " " + further);
-  const Result r = run("adding", {std::istream_iterator<std::string>(words), {}}, dir.path, {"PATH=" + dir.path});
+      out + " " + further;
+  const Result r = run("adding", words(options), dir.path, {"PATH=" + dir.path});
   CAPTURE(r.err);
   REQUIRE(r.code == 0);
   const auto losses = train_losses(out);
@@ -149,6 +156,10 @@ TEST_CASE("each option of training changes the losses of a run; those that must 
       {"", "--dtype f64"},
       {stack, "--dropout 0.5"},
       {stack, "--layers 1"},
+      {"", "--zoneout 0.5"},
+      {stack, "--cell gru,rnn"},
+      {stack, "--hidden 8,9"},
+      {stack, "--cell gru,gru --hidden 8,8", true},
       {"", "--valid-size 3", true},
       {"", "--momentum 0.9", true},  // sgd's
       {adam, "--rms-start 1", true},
@@ -167,4 +178,45 @@ TEST_CASE("the library's settings are options to the user of a program") {
   CHECK(r.code == 2);
   CHECK(r.err == "adding: --gru.biases: modReLU has its bias as a threshold. Hint: --gru.biases 1\n");
   CHECK(contains(run("apply", {"--cell", "nnrnn", "--hidden", "7", "--describe"}, dir.path).err, "apply: --hidden: "));
+}
+
+TEST_CASE("lists of --cell and --hidden make layers from bottom to top, and a run of them goes on and predicts") {
+  const TempDir dir;
+  const auto table = [&](const std::string& options) { return run("adding", words(options + " --dry-run"), dir.path); };
+  const Result two = table("--cell gru,lstm --hidden 8,5 --lstm.biases 1 --gru.biases 2");
+  CHECK(contains(two.out, "cell1.U_z   (8, 2)"));
+  CHECK(contains(two.out, "cell1.b2_c  (8,)"));
+  CHECK(contains(two.out, "cell2.W_o   (5, 8)"));
+  CHECK(contains(table("--hidden 8,6,4").out, "cell3."));
+  const std::vector<std::pair<std::string, std::string>> refused{
+      {"--cell gru,lstm,rnn --hidden 8,5", "--hidden 8,5: 2 sizes for 3 cells"},
+      {"--cell gru,lstm --layers 3", "--layers 3: --cell gru,lstm has 2 layers"},
+      {"--hidden 8,9 --layers 3", "--layers 3: --hidden 8,9 has 2 layers"},
+      {"--cell gru,lstmm", "or several with commas between, expected, got \"gru,lstmm\""},
+      {"--hidden 8,", "--hidden: an integer from 1 to 1000000, or several with commas between, expected, got \"8,\""},
+      {"--hidden ,", "--hidden: an integer"},
+      {"--cell gru,rnn --lstm.biases 1", "--lstm.biases: is not a setting of --cell gru,rnn"},
+      {"--cell gru,rnn --residual --hidden 4,5", "layer 2 has 4 inputs and 5 outputs"},
+  };
+  for (const auto& [options, text] : refused) {
+    CAPTURE(options);
+    const Result r = table(options);
+    CHECK(r.code == 2);
+    CHECK_MESSAGE(contains(r.err, text), r.err);
+  }
+  const std::string small =
+      "--cell gru,srnn --hidden 8,6 --gru.biases 1 --zoneout 0.1 --length 6 --batch 2 --valid-size 2 --valid-every 2 "
+      "--threads 1 --quiet --steps ";
+  for (const std::string& part : {"6 --out " + dir / "whole", "4 --out " + dir / "halves"}) {
+    const Result r = run("adding", words(small + part), dir.path);
+    REQUIRE_MESSAGE(r.code == 0, r.err);
+  }
+  REQUIRE(run("adding", {"--resume", dir / "halves", "--steps", "6", "--quiet"}, dir.path).code == 0);
+  const TensorFile wanted = load_safetensors(dir / "whole/checkpoint.safetensors"),
+                   got = load_safetensors(dir / "halves/checkpoint.safetensors");
+  REQUIRE(got.tensors.size() == wanted.tensors.size());
+  for (const auto& [name, value] : wanted.tensors) CHECK(elements(got.at(name)) == elements(value));
+  write_atomically(dir / "x.csv", "value,marker\n0.5,1\n0.25,0\n");
+  const Result answer = run("predict", {dir / "whole", "--input", dir / "x.csv"}, dir.path);
+  CHECK_MESSAGE(answer.code == 0, answer.err);
 }
