@@ -28,19 +28,33 @@ bool take_number(Option& option, const std::string& text) {
   return true;
 }
 
+/// The words between the commas, empty ones as well.
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> out;
+  for (std::size_t first = 0; first <= text.size();) {
+    const std::size_t end = std::min(text.find(',', first), text.size());
+    out.push_back(text.substr(first, end - first));
+    first = end + 1;
+  }
+  return out;
+}
+
 }  // namespace
+
+Option Option::one() const {
+  Option out = *this;
+  out.several = false;
+  return out;
+}
 
 bool Option::take(const std::string& text) {
   if (several) {
-    std::vector<std::string> parts;
-    Option part = *this;
-    part.several = false;
+    Option part = one();
     part.target = &part.setting;
-    for (std::size_t first = 0; first <= text.size();) {
-      const std::size_t end = std::min(text.find(',', first), text.size());
-      if (!part.take(text.substr(first, end - first))) return false;
+    std::vector<std::string> parts;
+    for (const std::string& word : parts_of(text)) {
+      if (!part.take(word)) return false;
       parts.push_back(part.setting);
-      first = end + 1;
     }
     *std::get<std::string*>(target) = fmt::format("{}", fmt::join(parts, ","));
     return true;
@@ -70,6 +84,11 @@ bool Option::take(const std::string& text) {
 void Option::take_or_throw(const std::string& text, const std::string& where) {
   given = true;
   if (take(text)) return;
+  if (several) {  // say which part is wrong
+    Option part = one();
+    part.target = &part.setting;
+    for (const std::string& word : parts_of(text)) part.take_or_throw(word, where);
+  }
   const bool bare = !text.empty() && text.find_first_not_of("0123456789+-.e") == std::string::npos;
   const std::string shown = bare ? text : fmt::format("\"{}\"", text);
   throw Usage(fmt::format("{}{}: {} expected, got {}{}", where, name, rule(), shown, nearest_hint(text, choices)));
@@ -88,11 +107,6 @@ std::string Option::value() const {
 }
 
 std::string Option::rule() const {
-  if (several) {
-    Option one = *this;
-    one.several = false;
-    return one.rule() + ", or several with commas between,";
-  }
   if (kind == Kind::flag) return "true or false";
   if (kind == Kind::choice) return fmt::format("one of {}", fmt::join(choices, ", "));
   if (kind == Kind::text) return "text in UTF-8 without zero bytes";

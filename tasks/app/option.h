@@ -30,6 +30,8 @@ struct Option {
   bool take(const std::string& text);
   /// The same, but throws Usage that says what is wrong; `where` is "--" or a position in a file.
   void take_or_throw(const std::string& text, const std::string& where);
+  /// The same option for one part of a list.
+  Option one() const;
   /// True if a TOML value of this type can be meant for the option.
   bool fits(const std::string& type) const;
   /// The variable as text, such that take(value()) changes nothing.
