@@ -22,13 +22,14 @@
 #include "tasks/data/sequences.h"
 #include "tasks/predict/answers.h"
 #include "tasks/predict/answers_file.h"
+#include "tasks/predict/scores.h"
 
 namespace reel {
 namespace {
 
 struct PredictOptions {
   std::vector<std::string> runs;
-  std::string input, output, at = "auto", states, states_out;
+  std::string input, test, output, at = "auto", states, states_out;
   bool stream = false, carry = false, quiet = false;
 };
 
@@ -65,55 +66,6 @@ class Latencies {
   std::int64_t count_ = 0;
 };
 
-/// How far the answers are from the targets that a table has: the share of right classes, or the root of the mean
-/// square error of each target.
-class Scores {
- public:
-  Scores(const TableSpec& spec, const Table& table) : spec_(spec) {
-    const std::vector<std::string> names = table.names();
-    const auto has = [&](const ScaledColumn& c) {
-      return std::find(names.begin(), names.end(), c.name) != names.end();
-    };
-    if (!std::all_of(spec.targets.begin(), spec.targets.end(), has)) return;
-    for (const ScaledColumn& target : spec.targets) columns_.push_back(&table.at(target.name));
-    squares_.assign(columns_.size(), 0);
-  }
-  void add(const Answer& answer, std::int64_t row) {
-    if (columns_.empty() || answer.empty()) return;
-    const auto at = static_cast<std::size_t>(row);
-    if (spec_.classifies()) {
-      const std::string wanted = field_of(*columns_[0], row);
-      if (wanted.empty()) return;
-      right_ += wanted == spec_.likeliest(answer) ? 1 : 0;
-    } else {
-      for (std::size_t i = 0; i < columns_.size(); ++i) {
-        if (columns_[i]->is_text() || std::isnan(columns_[i]->numbers[at])) return;
-      }
-      for (std::size_t i = 0; i < columns_.size(); ++i) {
-        const double off = answer[i] - columns_[i]->numbers[at];
-        squares_[i] += off * off;
-      }
-    }
-    ++count_;
-  }
-  /// "accuracy 0.95 over 120 answers"; empty if nothing was compared.
-  std::string text() const {
-    if (count_ == 0) return "";
-    const auto n = static_cast<double>(count_);
-    std::string out;
-    if (spec_.classifies()) out = fmt::format("accuracy {:.4g}", static_cast<double>(right_) / n);
-    for (std::size_t i = 0; !spec_.classifies() && i < squares_.size(); ++i)
-      out += fmt::format("{}rmse of {} {:.4g}", i > 0 ? ", " : "", spec_.targets[i].name, std::sqrt(squares_[i] / n));
-    return fmt::format("{} over {} answers whose targets are in the file", out, count_);
-  }
-
- private:
-  const TableSpec& spec_;
-  std::vector<const Column*> columns_;
-  std::vector<double> squares_;
-  std::int64_t right_ = 0, count_ = 0;
-};
-
 /// Names of the columns that say which row an answer is for.
 std::vector<std::string> keys_of(const TableSpec& spec, bool lines) {
   std::vector<std::string> keys{lines ? "line" : "row"};
@@ -122,14 +74,12 @@ std::vector<std::string> keys_of(const TableSpec& spec, bool lines) {
   return keys;
 }
 
-void predict_file(const PredictOptions& o, Answers& answers, bool each) {
-  const Table table = load_table(o.input);
+/// The answers to the rows of a table, by row: empty where there is none.
+std::vector<Answer> answers_to(const Table& table, const PredictOptions& o, Answers& answers, bool each,
+                               Scores& scores) {
   const TableSpec& spec = answers.spec();
   std::vector<const double*> columns;
   for (const std::string& name : answers.inputs(o.input, table.names())) columns.push_back(table.numbers(name).data());
-  const std::vector<std::string> keys = keys_of(spec, !table.lines.empty());
-  AnswersFile out(spec, o.output, keys);
-  Scores scores(spec, table);
   std::vector<Answer> of_row(static_cast<std::size_t>(table.rows));
   const Sequences sequences = sequences_of(table, spec.group, spec.time);
   if (!o.states_out.empty() && sequences.parts.size() != 1)
@@ -150,6 +100,23 @@ void predict_file(const PredictOptions& o, Answers& answers, bool each) {
       of_row[static_cast<std::size_t>(rows[r])] = std::move(all[r]);
     }
   }
+  return of_row;
+}
+
+void predict_file(const PredictOptions& o, Answers& answers, bool each) {
+  const Table table = load_table(o.input);
+  const TableSpec& spec = answers.spec();
+  Scores scores(spec, table);
+  if (!o.test.empty()) {
+    scores.require_targets(o.test);
+    answers_to(table, o, answers, each, scores);
+    const std::string text = scores.text();
+    if (text.empty()) throw FileError(o.test, "has no target for any answer of the model");
+    return print_out("{}\n", text);
+  }
+  const std::vector<std::string> keys = keys_of(spec, !table.lines.empty());
+  AnswersFile out(spec, o.output, keys);
+  const std::vector<Answer> of_row = answers_to(table, o, answers, each, scores);
   for (std::int64_t row = 0; row < table.rows; ++row) {
     const Answer& answer = of_row[static_cast<std::size_t>(row)];
     if (answer.empty()) continue;
@@ -160,7 +127,7 @@ void predict_file(const PredictOptions& o, Answers& answers, bool each) {
   }
   out.close();
   const std::string text = scores.text();
-  if (!o.quiet && !text.empty()) print_err("{}\n", text);
+  if (!o.quiet && !text.empty()) print_err("{} whose targets are in the file\n", text);
 }
 
 /// Answers each row of a stream as soon as its line has come.
@@ -232,9 +199,11 @@ int predict(int argc, const char* const* argv) {
                   "the model was trained on.\n\n"
                   "  predict runs/mine --input new.csv                    a row of answers for each sequence\n"
                   "  predict runs/mine --input new.npz --output y.npy     from arrays to an array\n"
+                  "  predict runs/mine --test other.csv                   how good the answers are\n"
                   "  tail -f log.csv | predict runs/mine --stream         row by row, as they come");
   options.arguments("RUN", o.runs);
   options.add("input", o.input, "FILE.csv, .npy, .npz; with --stream CSV, or - for stdin");
+  options.add("test", o.test, "in place of --input: a file that has the targets as well; prints the scores alone");
   options.add("output", o.output, "FILE.csv, .npy or .safetensors; empty: CSV on stdout");
   options.flag("stream", o.stream, "answer each row as it comes, with the states kept between the rows");
   options.choice("at", o.at, {"auto", "each", "last"},
@@ -245,6 +214,14 @@ int predict(int argc, const char* const* argv) {
   options.flag("quiet", o.quiet, "no messages on stderr");
   options.parse(argc, argv);
   if (o.runs.size() != 1) throw Usage(fmt::format("the folder of one run is expected, got {}", o.runs.size()));
+  if (!o.test.empty()) {
+    for (const auto& [name, given] : {std::pair{"input", !o.input.empty()},
+                                      {"stream", o.stream},
+                                      {"output", !o.output.empty()},
+                                      {"states-out", !o.states_out.empty()}})
+      if (given) throw Usage(fmt::format("--{}: --test reads its own file and writes the scores alone", name));
+    o.input = o.test;
+  }
   if (o.stream && o.input.empty()) o.input = "-";
   if (o.input.empty()) throw Usage("--input: a file is expected. Hint: --stream reads from stdin");
   if (o.stream && !o.output.empty()) throw Usage("--output: --stream writes to stdout");

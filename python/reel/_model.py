@@ -2,13 +2,48 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from typing import Any, Mapping, Sequence
 
 from . import _reel
 from ._create import asarray
 from ._files import load_safetensors, save_safetensors
-from ._reel import DType, Error, Tensor
+from ._reel import DType, Error, SettingError, Tensor
+
+
+def layers_of(cell: str | Sequence[str], hidden: int | str | Sequence[int], layers: int) -> list[tuple[str, int]]:
+    """The cell and the units of each layer, from bottom to top; `cell` and `hidden` are one for all, or one for each."""
+    if layers < 1:
+        raise SettingError(f"layers: 1 or more is needed, got {layers}")
+    cells = cell.split(",") if isinstance(cell, str) else list(cell)
+    sizes = hidden.split(",") if isinstance(hidden, str) else [hidden] if hasattr(hidden, "__index__") else list(hidden)
+    lists = {len(several) for several in (cells, sizes) if len(several) != 1}
+    if 0 in lists or len(lists) > 1:
+        raise SettingError(f"hidden: {len(sizes)} sizes for {len(cells)} cells. Hint: one for each, or one for all")
+    count = lists.pop() if lists else layers
+    if layers not in (1, count):
+        raise SettingError(f"layers: cell and hidden have {count} layers, got {layers}. Hint: leave layers out")
+    try:
+        whole = [operator.index(int(n) if isinstance(n, str) else n) for n in sizes]
+    except (TypeError, ValueError):
+        raise SettingError(f"hidden: integers are needed, got {hidden!r}") from None
+    return list(zip(cells * count if len(cells) == 1 else cells, whole * count if len(whole) == 1 else whole))
+
+
+def settings_by_cell(cells: Sequence[str], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The settings of each kind of cell. A name without its cell belongs to the only kind."""
+    kinds = list(dict.fromkeys(cells))
+    out: dict[str, dict[str, Any]] = {kind: {} for kind in kinds}
+    for name, value in settings.items():
+        kind, dot, rest = name.partition(".")
+        if dot and kind in out:
+            out[kind][rest] = value
+        elif len(kinds) == 1:
+            out[kinds[0]][name] = value
+        else:
+            raise SettingError(f"{name}: is a setting of one of {', '.join(kinds)}. Hint: \"{kinds[0]}.{name}\"")
+    return out
 
 
 class Model:
@@ -17,11 +52,13 @@ class Model:
     vocabulary: how many different symbols there are; the input is i32 [T, B]. Or inputs: how many numbers each step
     has; the input is [T, B, inputs]. outputs: how many numbers come out, at every step [T, B, outputs], or with
     every_step=False after the last one [B, outputs]. cell, hidden and **settings are those of reel.cell(); where a
-    setting has the name of an argument here, write it with the cell's: **{"srnn.layers": 2}. input and
+    setting has the name of an argument here, write it with the cell's: **{"srnn.layers": 2}. cell=["gru", "srnn"] and
+    hidden=[64, 128] make a layer of each, from bottom to top, with settings like "gru.biases". input and
     embedding are for symbols: "embedding", trained, of that width (0: as in the cell's paper), or "one-hot". dropout is
     between layers, in training only. variational_dropout drops the same values at all steps. layer_norm normalises the
     input of each layer above the first, and with residual each of these adds its input to its output. A bidirectional
-    model also reads each sequence from its end, in every layer. checkpoint_every=n keeps only every n-th state for the
+    model also reads each sequence from its end, in every layer. zoneout is the share of a state that keeps its value
+    at a step of training; outside of training states move to the mean. checkpoint_every=n keeps only every n-th state for the
     gradient, to save memory.
     Parameters have the names and, for a seed, the initial values that the programs give them.
     Throws SettingError for a value that does not fit.
@@ -33,8 +70,8 @@ class Model:
         outputs: int,
         inputs: int = 0,
         vocabulary: int = 0,
-        cell: str = "srnn",
-        hidden: int = 128,
+        cell: str | Sequence[str] = "srnn",
+        hidden: int | Sequence[int] = 128,
         layers: int = 1,
         every_step: bool = True,
         dropout: float = 0,
@@ -44,19 +81,21 @@ class Model:
         layer_norm: bool = False,
         residual: bool = False,
         variational_dropout: bool = False,
+        zoneout: float = 0,
         checkpoint_every: int = 0,
         seed: int = 1,
         dtype: Any = "f32",
         **settings: Any,
     ) -> None:
+        stack = layers_of(cell, hidden, layers)
+        cells, sizes = [c for c, _ in stack], [n for _, n in stack]
+        self._settings = settings_by_cell(cells, settings)
         self._model = _reel._model(
             vocabulary,
             inputs,
             outputs,
             every_step,
-            cell,
-            hidden,
-            layers,
+            [(c, n, self._settings[c]) for c, n in stack],
             input,
             embedding,
             bidirectional,
@@ -64,18 +103,19 @@ class Model:
             residual,
             dropout,
             variational_dropout,
+            zoneout,
             checkpoint_every,
             seed,
             dtype,
-            **settings,
         )
         self.config: dict[str, Any] = {
             **({"vocabulary": vocabulary} if vocabulary else {"inputs": inputs}),
             "outputs": outputs,
             "every-step": every_step,
-            "cell": cell,
-            "hidden": hidden,
-            "layers": layers,
+            "cell": cells[0] if len(self._settings) == 1 else ",".join(cells),
+            "hidden": sizes[0] if len(set(sizes)) == 1 else ",".join(map(str, sizes)),
+            "layers": len(stack),
+            "zoneout": zoneout,
             "dropout": dropout,
             "input": input,
             "embedding": embedding,
@@ -87,7 +127,11 @@ class Model:
             "seed": seed,
             "dtype": "f64" if self.dtype == DType.f64 else "f32",
         }
-        self.settings = {name.removeprefix(cell + "."): value for name, value in settings.items()}
+        self.settings = (
+            self._settings[cells[0]]
+            if len(self._settings) == 1
+            else {f"{c}.{name}": value for c, own in self._settings.items() for name, value in own.items()}
+        )
 
     def __call__(
         self,

@@ -8,7 +8,7 @@ from typing import Any, Mapping
 from . import _metrics, _reel
 from ._files import load_safetensors, save_safetensors
 from ._metrics import Metrics
-from ._model import Model
+from ._model import Model, layers_of
 from ._reel import Error, Tensor
 
 CONFIG, METRICS, RECORD, MODEL = "config.toml", "metrics.csv", "run.json", "model.json"
@@ -108,13 +108,15 @@ class Run:
         options: dict[str, Any] = {name: config[name] for name in names if name in config}
         for name in ("layer-norm", "residual", "variational-dropout"):
             options[name.replace("-", "_")] = config.get(name, False)
+        options["zoneout"] = config.get("zoneout", 0)
         options["checkpoint_every"] = config.get("checkpoint-every", 0)
         options["outputs"] = weights["head.V"].shape[0]
-        settings = {f"{config['cell']}.{k}": v for k, v in config.get(config["cell"], {}).items()}
+        stack = layers_of(options["cell"], options.get("hidden", 128), options.get("layers", 1))
+        settings = {f"{c}.{name}": v for c in dict.fromkeys(c for c, _ in stack) for name, v in config.get(c, {}).items()}
         if "embedding" in weights:
             options["vocabulary"], options["embedding"] = weights["embedding"].shape
         else:
-            width = _input_size(config["cell"], options.get("hidden", 128), settings, weights)
+            width = _input_size(*stack[0], config.get(stack[0][0], {}), weights)
             options["vocabulary" if options.get("input") == "one-hot" and "inputs" not in config else "inputs"] = width
         if {"inputs", "vocabulary"} & changes.keys():
             options = {k: v for k, v in options.items() if k not in ("inputs", "vocabulary")}

@@ -270,8 +270,8 @@ def _folder(run: Any, learner: _Learner, optimizer: Optimizer, steps: int | None
         return run
     config: dict[str, Any] = {} if learner.model is None else dict(learner.model.config)
     config.update(optimizer.config, **({} if steps is None else {"steps": steps}))
-    if learner.model is not None and learner.model.settings:
-        config[config["cell"]] = learner.model.settings
+    if learner.model is not None:
+        config.update({cell: own for cell, own in learner.model._settings.items() if own})
     made = Run.create(run, config)
     if learner.model is not None:
         made.write_model(learner.model)

@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 
 #include "tasks/training/model_file.h"
 
@@ -22,34 +23,43 @@ void check_model(const ModelShape& shape, const ModelOptions& options, DType dty
                                    "more, got inputs = {}, vocabulary = {}",
                                    shape.inputs, shape.vocabulary));
   least("outputs", shape.outputs, 1);
-  least("layers", options.layers, 1);
   least("embedding", options.embedding, 0);
   least("checkpoint_every", options.checkpoint_every, 0);
-  if (!(options.dropout >= 0 && options.dropout < 1))
-    throw SettingError("dropout", fmt::format("a share from 0 to below 1 is needed, got {}", options.dropout));
+  for (const auto& [name, share] : {std::pair("dropout", options.dropout), std::pair("zoneout", options.zoneout)})
+    if (!(share >= 0 && share < 1))
+      throw SettingError(name, fmt::format("a share from 0 to below 1 is needed, got {}", share));
   if (options.input != "embedding" && options.input != "one-hot")
     throw SettingError("input", fmt::format("\"{}\" is not one of embedding, one-hot", options.input));
   if (!is_floating(dtype)) throw SettingError("dtype", fmt::format("f32 or f64, got {}", name_of(dtype)));
 }
 
+/// Cell, units and settings of each layer, from bottom to top.
+using Layers = std::vector<std::tuple<std::string, std::int64_t, nb::dict>>;
+
 PyModel make_model(std::int64_t vocabulary, std::int64_t inputs, std::int64_t outputs, bool every_step,
-                   const std::string& cell, std::int64_t hidden, std::int64_t layers, const std::string& input,
-                   std::int64_t embedding, bool bidirectional, bool layer_norm, bool residual, double dropout,
-                   bool variational_dropout, std::int64_t checkpoint_every, std::uint64_t seed, DTypeLike dtype,
-                   const nb::kwargs& settings) {
+                   const Layers& layers, const std::string& input, std::int64_t embedding, bool bidirectional,
+                   bool layer_norm, bool residual, double dropout, bool variational_dropout, double zoneout,
+                   std::int64_t checkpoint_every, std::uint64_t seed, DTypeLike dtype) {
   const ModelShape shape{.vocabulary = vocabulary, .inputs = inputs, .outputs = outputs, .every_step = every_step};
-  const ModelOptions options{.cell = cell,
-                             .hidden = hidden,
-                             .layers = layers,
+  std::vector<LayerOptions> stack;
+  for (const auto& [cell, hidden, settings] : layers)
+    stack.push_back({cell, hidden, settings_of(cell_type(cell), settings)});
+  const auto same = [&](const LayerOptions& l) { return l.cell == stack[0].cell && l.hidden == stack[0].hidden; };
+  const bool alike = std::all_of(stack.begin(), stack.end(), same);
+  const ModelOptions options{.cell = stack[0].cell,
+                             .hidden = stack[0].hidden,
+                             .layers = std::ssize(stack),
                              .input = input,
                              .embedding = embedding,
                              .bidirectional = bidirectional,
                              .layer_norm = layer_norm,
                              .residual = residual,
+                             .zoneout = zoneout,
                              .dropout = dropout,
                              .variational = variational_dropout,
                              .checkpoint_every = checkpoint_every,
-                             .settings = settings_of(cell_type(cell), settings)};
+                             .settings = stack[0].settings,
+                             .stack = alike ? std::vector<LayerOptions>() : stack};
   check_model(shape, options, dtype.value);
   return {shape, options, dtype.value, seed, Model(shape, options, Init(seed, dtype.value))};
 }
@@ -130,9 +140,9 @@ void bind_models(nb::module_& m) {
            })
       .def("penalty", &penalty, "parameters"_a.none())
       .def("updated", [](PyModel& m) { m.model.updated(); });
-  m.def("_model", &make_model, "vocabulary"_a, "inputs"_a, "outputs"_a, "every_step"_a, "cell"_a, "hidden"_a,
-        "layers"_a, "input"_a, "embedding"_a, "bidirectional"_a, "layer_norm"_a, "residual"_a, "dropout"_a,
-        "variational_dropout"_a, "checkpoint_every"_a, "seed"_a, "dtype"_a, "settings"_a);
+  m.def("_model", &make_model, "vocabulary"_a, "inputs"_a, "outputs"_a, "every_step"_a, "layers"_a, "input"_a,
+        "embedding"_a, "bidirectional"_a, "layer_norm"_a, "residual"_a, "dropout"_a, "variational_dropout"_a,
+        "zoneout"_a, "checkpoint_every"_a, "seed"_a, "dtype"_a);
 }
 
 }  // namespace reel::python

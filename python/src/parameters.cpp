@@ -20,7 +20,7 @@ std::string known(const CellType& type) {
 
 }  // namespace
 
-std::map<std::string, std::string> settings_of(const CellType& type, const nb::kwargs& given) {
+std::map<std::string, std::string> settings_of(const CellType& type, const nb::dict& given) {
   std::map<std::string, std::string> settings;
   for (const auto [key, value] : given) {
     auto setting = nb::cast<std::string>(key);

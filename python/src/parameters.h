@@ -18,7 +18,7 @@ struct PyCell {
 
 /// The settings of a cell from keyword arguments, as text: on and off for bool. A name may have the cell's before it:
 /// "srnn.width". Throws SettingError for one that the cell does not have.
-std::map<std::string, std::string> settings_of(const CellType& type, const nb::kwargs& given);
+std::map<std::string, std::string> settings_of(const CellType& type, const nb::dict& given);
 
 /// The trained parameters by name, or those that are not trained.
 nb::dict by_name(const std::vector<Parameter>& parameters, bool trained);

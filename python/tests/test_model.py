@@ -71,6 +71,42 @@ def test_both_directions_with_layer_norm_and_residual():
     assert model.initial(2) == []
 
 
+def test_a_stack_of_unlike_layers():
+    model = reel.Model(inputs=3, outputs=2, cell=["rnn", "lstm"], hidden=[5, 4], dtype="f64", **{"rnn.biases": 1})
+    p = values_of(model)
+    x = np.random.default_rng(3).normal(size=(6, 2, 3))
+    assert "cell1.b2" not in p and p["cell2.W_i"].shape == (4, 5)
+    h, below = np.zeros((2, 5)), []
+    for x_t in x:
+        h = np.tanh(h @ p["cell1.W"].T + x_t @ p["cell1.U"].T + p["cell1.b"])
+        below.append(h)
+    y = lstm(p, np.array(below), "cell2.") @ p["head.V"].T + p["head.c"]
+    np.testing.assert_allclose(model(x).numpy(), y, rtol=1e-10)
+    assert model.config["cell"] == "rnn,lstm" and model.config["hidden"] == "5,4" and model.config["layers"] == 2
+    assert [s.shape for s in model.initial(3)] == [(3, 5), (3, 4), (3, 4)]
+
+
+def test_zoneout_moves_states_to_the_mean_outside_of_training():
+    model = reel.Model(inputs=3, outputs=2, cell="rnn", hidden=4, zoneout=0.25, dtype="f64")
+    p = values_of(model)
+    x = np.random.default_rng(4).normal(size=(6, 2, 3))
+    h, out = np.zeros((2, 4)), []
+    for x_t in x:
+        h = 0.25 * h + 0.75 * np.tanh(h @ p["cell.W"].T + x_t @ p["cell.U"].T + p["cell.b"] + p["cell.b2"])
+        out.append(h @ p["head.V"].T + p["head.c"])
+    np.testing.assert_allclose(model(x).numpy(), out, rtol=1e-10)
+    assert model(x, step=1).tolist() == model(x, step=1).tolist() != model(x, step=2).tolist()
+
+
+def test_a_run_of_a_stack_is_read_again(tmp_path):
+    model = reel.Model(inputs=3, outputs=2, cell="gru,rnn", hidden="5,4", zoneout=0.1, **{"gru.biases": 1})
+    x = np.random.default_rng(5).normal(size=(6, 2, 3)).astype(np.float32)
+    y = np.zeros((6, 2, 2), np.float32)
+    reel.train(model, [(x, y)] * 3, reel.mse, progress=False, run=tmp_path / "run")
+    again = reel.Run(tmp_path / "run").model()
+    assert again.config == model.config and again(x).tolist() == model(x).tolist()
+
+
 def test_one_hot_symbols():
     model = lstm_model(input="one-hot")
     x = np.array([[0, 3], [4, 1]], np.int32)
@@ -211,6 +247,12 @@ def test_safetensors_files(tmp_path):
         (lambda: lstm_model(dtype="i32"), "dtype: f32 or f64"),
         (lambda: lstm_model(cell="lsmt"), "Hint: cell = lstm"),
         (lambda: lstm_model(width=2), "lstm.width: the cell lstm has no such setting"),
+        (lambda: lstm_model(cell=["gru", "rnn"], hidden=[4, 4, 4]), "hidden: 3 sizes for 2 cells"),
+        (lambda: lstm_model(cell=["gru", "rnn"], layers=3), "layers: cell and hidden have 2 layers, got 3"),
+        (lambda: lstm_model(cell=["gru", "rnn"], biases=1), 'biases.*Hint: "gru.biases"'),
+        (lambda: lstm_model(hidden="4,x"), "hidden: integers are needed, got '4,x'"),
+        (lambda: lstm_model(hidden=[]), "hidden"),
+        (lambda: lstm_model(zoneout=1.0), "zoneout.*a share from 0 to below 1"),
         (lambda: lstm_model()(reel.ones((2, 2))), r"i32 \[T, B\], got f32.*test_model.py:\d+"),
         (lambda: lstm_model()(reel.full((2, 2), 5, "i32")), "5"),
         (lambda: reel.Model(inputs=3, outputs=1)(reel.ones((2, 2, 4))), "with i = 3, got f32"),

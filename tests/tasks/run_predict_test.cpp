@@ -278,6 +278,29 @@ TEST_CASE("predict: sequences whose rows come in turn each have states of their 
   CHECK(contains(run("predict", {out, "--input", dir / "x.csv"}, dir.path).err, "rmse of sum "));
   CHECK(
       contains(run("predict", {out, "--stream", "--states-out", dir / "s"}, dir.path).err, "those of the column who"));
+  // --test: the scores of these answers
+  double squares = 0, sizes = 0;
+  const auto rows = lines_of(groups(90));
+  for (std::size_t k = 1; k <= 90; ++k) {
+    const double off = std::stod(fields_of(lines[k])[2]) - std::stod(fields_of(rows[k])[3]);
+    squares += off * off, sizes += std::abs(off);
+  }
+  const Result scores = run("predict", {out, "--test", dir / "x.csv"}, dir.path);
+  CHECK(scores.out ==
+        fmt::format("rmse of sum {:.4g}, mae {:.4g} over 90 answers\n", std::sqrt(squares / 90), sizes / 90));
+  write_atomically(dir / "bare.csv", "who,a,b\ns0,1,2\n");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> refused{
+      {{"--test", dir / "bare.csv"}, "sum"},
+      {{"--test", dir / "x.csv", "--stream"}, "--stream: --test reads its own file"},
+      {{"--test", dir / "x.csv", "--output", "y.csv"}, "--output: --test"},
+      {{"--test", dir / "x.csv", "--input", dir / "x.csv"}, "--input: --test"}};
+  for (const auto& [arguments, text] : refused) {
+    std::vector<std::string> all{out};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Result r = run("predict", all, dir.path);
+    CHECK((r.code != 0 && r.out.empty()));
+    CHECK_MESSAGE(contains(r.err, text), r.err);
+  }
 }
 
 TEST_CASE("predict: a model of windows reads each window afresh") {

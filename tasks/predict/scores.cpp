@@ -1,0 +1,61 @@
+#include "tasks/predict/scores.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tasks/data/data_error.h"
+#include "tasks/predict/answers_file.h"
+
+namespace reel {
+
+Scores::Scores(const TableSpec& spec, const Table& table) : spec_(spec), table_(table) {
+  const std::vector<std::string> names = table.names();
+  for (const std::string& target : spec.target_names())
+    if (std::find(names.begin(), names.end(), target) != names.end()) columns_.push_back(&table.at(target));
+  if (columns_.size() != spec.targets.size()) columns_.clear();
+  squares_.assign(columns_.size(), 0);
+  sizes_.assign(columns_.size(), 0);
+}
+
+void Scores::require_targets(const std::string& path) const {
+  for (const std::string& target : spec_.target_names()) find_column(path, table_.names(), target);
+}
+
+void Scores::add(const Answer& answer, std::int64_t row) {
+  if (columns_.empty() || answer.empty()) return;
+  const auto at = static_cast<std::size_t>(row);
+  if (spec_.classifies()) {
+    const std::string wanted = field_of(*columns_[0], row);
+    if (wanted.empty()) return;
+    right_ += wanted == spec_.likeliest(answer) ? 1 : 0;
+    const auto known = std::find(spec_.classes.begin(), spec_.classes.end(), wanted);
+    log_likelihood_ += known == spec_.classes.end()
+                           ? -std::numeric_limits<double>::infinity()
+                           : std::log(answer[static_cast<std::size_t>(known - spec_.classes.begin())]);
+  } else {
+    for (const Column* column : columns_) {
+      if (column->is_text() || std::isnan(column->numbers[at])) return;
+    }
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const double off = answer[i] - columns_[i]->numbers[at];
+      squares_[i] += off * off;
+      sizes_[i] += std::abs(off);
+    }
+  }
+  ++count_;
+}
+
+std::string Scores::text() const {
+  if (count_ == 0) return "";
+  const auto n = static_cast<double>(count_);
+  std::string out;
+  if (spec_.classifies())
+    out = fmt::format("accuracy {:.4g}, cross entropy {:.4g}", static_cast<double>(right_) / n, -log_likelihood_ / n);
+  for (std::size_t i = 0; !spec_.classifies() && i < squares_.size(); ++i)
+    out += fmt::format("{}rmse of {} {:.4g}, mae {:.4g}", i > 0 ? ", " : "", spec_.targets[i].name,
+                       std::sqrt(squares_[i] / n), sizes_[i] / n);
+  return fmt::format("{} over {} answers", out, count_);
+}
+
+}  // namespace reel

@@ -1,0 +1,29 @@
+// How far answers are from the targets that a table has.
+#pragma once
+#include "tasks/predict/answers.h"
+
+namespace reel {
+
+/// Classes: the share of right ones, and the mean cross entropy in nats. Values: the root of the mean square error and
+/// the mean absolute error of each target, in its units.
+class Scores {
+ public:
+  /// The table and the spec must outlive this.
+  Scores(const TableSpec& spec, const Table& table);
+  /// Throws FileError naming the first target that the table does not have.
+  void require_targets(const std::string& path) const;
+  /// An answer, and the row of the table with its target; one whose target is missing is left out.
+  void add(const Answer& answer, std::int64_t row);
+  /// "accuracy 0.95, cross entropy 0.21 over 120 answers"; empty if nothing was compared.
+  std::string text() const;
+
+ private:
+  const TableSpec& spec_;
+  const Table& table_;
+  std::vector<const Column*> columns_;  // of the targets; none if the table lacks one
+  std::vector<double> squares_, sizes_;
+  double log_likelihood_ = 0;
+  std::int64_t right_ = 0, count_ = 0;
+};
+
+}  // namespace reel
