@@ -28,9 +28,9 @@ void add_hints(Options& options, const TaskProgram& program) {
            {"lr-min", "--lr-floor, a share of --lr"},
            {"wd", "--weight-decay"},
            {"l2", "--weight-decay"},
-           {"grad-accum", "--accumulate"},
-           {"gradient-accumulation-steps", "--accumulate"},
-           {"accumulate-grad-batches", "--accumulate; it cuts --batch into parts"}})
+           {"grad-accum", "--accumulate, which cuts --batch into parts"},
+           {"gradient-accumulation-steps", "--accumulate, which cuts --batch into parts"},
+           {"accumulate-grad-batches", "--accumulate, which cuts --batch into parts"}})
     options.hint(habit, own);
 }
 
