@@ -128,9 +128,8 @@ PyOptimizer make_optimizer(nb::handle target, const std::string& kind, double lr
                            std::optional<double> weight_decay, double clip_norm, double clip_value,
                            const std::map<std::string, double>& group_lr) {
   const double pull = weight_decay.value_or(OptimizerOptions::usual_weight_decay(kind));
-  const OptimizerOptions options{kind,      lr,    momentum, decay, epsilon,   epsilon_inside,
-                                 rms_start, beta1, beta2,    pull,  clip_norm, clip_value,
-                                 group_lr};
+  const OptimizerOptions options{kind,  lr,    momentum, decay,     epsilon,    epsilon_inside, rms_start,
+                                 beta1, beta2, pull,     clip_norm, clip_value, group_lr};
   check_options(options);
   if (PyModel* model = nullptr; nb::try_cast(target, model) && model)
     return {model->model.trained(), options, [model, held = nb::borrow(target)] { model->model.updated(); }};

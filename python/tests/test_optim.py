@@ -156,7 +156,7 @@ def test_a_cell_keeps_its_constraints():
 @pytest.mark.parametrize(
     "call, words",
     [
-        (lambda p: reel.optim.Optimizer(p, "adamw"), "adamw.* is not one of sgd, rmsprop"),
+        (lambda p: reel.optim.Optimizer(p, "adamax"), "adamax.* is not one of sgd, rmsprop"),
         (lambda p: reel.optim.SGD(p, -1), "lr: 0 or more is needed, got -1"),
         (lambda p: reel.optim.Adam(p, beta1=1.5), "beta1: 0 to 1"),
         (lambda p: reel.optim.Adam(p, clip_norm=float("nan")), "clip_norm: 0 or more"),

@@ -210,8 +210,12 @@ def test_divergence_keeps_the_parameters_and_is_recorded(tmp_path):
 def test_accumulated_batches_are_one_large_batch():
     """Halves of unequal size, with a schedule, clipping and weight decay: the same updates as by the whole."""
 
+    def whole_batch(i):
+        x, y = adding(i, B=32)
+        return x, y.astype(np.float64)
+
     def halves(i):
-        x, y = adding(i // 2, B=32)
+        x, y = whole_batch(i // 2)
         cut = slice(0, 12) if i % 2 == 0 else slice(12, 32)
         return x[:, cut], y[cut]
 
@@ -224,7 +228,7 @@ def test_accumulated_batches_are_one_large_batch():
         )
         return history, {name: p.numpy() for name, p in model.parameters().items()}
 
-    whole, expected = trained(lambda i: adding(i, B=32))
+    whole, expected = trained(whole_batch)
     cut, got = trained(halves, accumulate=2)
     assert whole.steps == cut.steps == 20
     assert whole.metrics["examples"] == cut.metrics["examples"]

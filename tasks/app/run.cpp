@@ -110,7 +110,8 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
       s.train.steps =
           std::llround(std::clamp(s.epochs * static_cast<double>(examples.steps_per_epoch()), 1.0, most::updates));
     if (s.train.schedule.warmup > s.train.steps)
-      throw SettingError("warmup", fmt::format("the run has {} updates, got {}", s.train.steps, s.train.schedule.warmup));
+      throw SettingError("warmup",
+                         fmt::format("the run has {} updates, got {}", s.train.steps, s.train.schedule.warmup));
     const Init init(s.train.seed, dtype, device);
     model = program.model ? program.model(*task, s.model, init) : std::make_unique<Model>(task->shape(), s.model, init);
     optimizer.emplace(model->trained(), s.optimizer);

@@ -166,8 +166,7 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
 void settle(Shared& s, const Options& options) {
   s.optimizer.epsilon_inside = s.epsilon_place == "inside";
   s.optimizer.group_lr = parse_rates(s.group_lr);
-  if (!options.given("weight-decay"))
-    s.optimizer.weight_decay = OptimizerOptions::usual_weight_decay(s.optimizer.kind);
+  if (!options.given("weight-decay")) s.optimizer.weight_decay = OptimizerOptions::usual_weight_decay(s.optimizer.kind);
   s.train.examples.shuffle = s.shuffle == "on";
   s.train.test = !s.no_test;
   s.train.graphs = !s.no_graph && !s.trace_kernels;

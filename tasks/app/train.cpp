@@ -159,9 +159,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
 
   const bool free_core = available_cores() > options.threads;
   Prefetcher batches(
-      [&](std::int64_t step) {
-        return draw(task, options.seed, examples.train(step), options.examples.parts);
-      },
+      [&](std::int64_t step) { return draw(task, options.seed, examples.train(step), options.examples.parts); },
       free_core);
   const auto out_of_patience = [&] { return options.patience > 0 && waited(folder.rows()) >= options.patience; };
   bool enough = at.step >= options.steps || out_of_patience();

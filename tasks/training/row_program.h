@@ -9,9 +9,9 @@ namespace reel {
 
 class RowProgram {
  public:
-  /// `traced` maps inputs [1, ...] to results of fixed shapes. What does not depend on the inputs, such as an orthogonal
-  /// matrix made of its parameters, is computed here, once. Constant factors of products are stored as in a time loop,
-  /// and products of one row with several of them become one.
+  /// `traced` maps inputs [1, ...] to results of fixed shapes. What does not depend on the inputs, such as an
+  /// orthogonal matrix made of its parameters, is computed here, once. Constant factors of products are stored as in a
+  /// time loop, and products of one row with several of them become one.
   explicit RowProgram(Traced traced);
   RowProgram(RowProgram&&) = default;
 

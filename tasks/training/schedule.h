@@ -10,8 +10,8 @@ namespace reel {
 struct ScheduleOptions {
   /// constant; step: times factor every `every` steps; plateau: times factor after `patience` validations without a
   /// better loss; window: times factor after a validation worse than each of the `patience` before it, except among the
-  /// first `after` (the rule of TCN's and R-Transformer's code, Bai et al. 2018); cosine, linear: falls from 1 after the
-  /// warm-up to `floor` after `steps`, by half a period of a cosine (Loshchilov & Hutter 2017) or in equal parts.
+  /// first `after` (the rule of TCN's and R-Transformer's code, Bai et al. 2018); cosine, linear: falls from 1 after
+  /// the warm-up to `floor` after `steps`, by half a period of a cosine (Loshchilov & Hutter 2017) or in equal parts.
   std::string kind = "constant";
   std::int64_t every = 1000;
   double factor = 0.5;

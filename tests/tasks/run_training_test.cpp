@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "tasks/app/run_folder.h"
+#include "tasks/io/files.h"
 #include "tasks/training/checkpoint.h"
 #include "tasks/training/predictor.h"
-#include "tasks/io/files.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/temp_dir.h"
@@ -74,11 +74,13 @@ const std::string small = " --threads 1 --quiet --valid-size 8 ";
 
 TEST_CASE("kill -9, resume: to the last bit, with weight decay, warm-up, falling rates, parts, zoneout and dropout") {
   const std::string adding = small + "--length 10 --batch 6 --steps 3000 --valid-every 100 ";
-  check_resumed("adding", adding + "--cell gru,lstm --hidden 8,6 --optimizer adamw --weight-decay 0.1 --schedule cosine "
-                                   "--warmup 500 --lr-floor 0.1 --accumulate 3 --clip-norm 1 --dropout 0.2 "
-                                   "--variational-dropout --zoneout 0.1");
-  check_resumed("adding", adding + "--cell rnn --hidden 8 --optimizer sgd --lr 0.01 --momentum 0.9 --weight-decay 0.01 "
-                                   "--schedule linear --accumulate 2 --bidirectional");
+  check_resumed("adding", adding +
+                              "--cell gru,lstm --hidden 8,6 --optimizer adamw --weight-decay 0.1 --schedule cosine "
+                              "--warmup 500 --lr-floor 0.1 --accumulate 3 --clip-norm 1 --dropout 0.2 "
+                              "--variational-dropout --zoneout 0.1");
+  check_resumed("adding", adding +
+                              "--cell rnn --hidden 8 --optimizer sgd --lr 0.01 --momentum 0.9 --weight-decay 0.01 "
+                              "--schedule linear --accumulate 2 --bidirectional");
 }
 
 TEST_CASE("kill -9, resume: states carry over from window to window in parts of the batch as well") {
@@ -123,7 +125,8 @@ TEST_CASE("a batch in parts makes the run that the whole batch makes, but for ro
 TEST_CASE("every task keeps its best parameters: run.json says of which update, and predict takes them") {
   const TempDir dir;
   const std::string out = dir / "run";
-  const std::string command = "adding" + small + "--length 10 --batch 4 --hidden 8 --cell gru --lr 0.3 --valid-every 10 ";
+  const std::string command =
+      "adding" + small + "--length 10 --batch 4 --hidden 8 --cell gru --lr 0.3 --valid-every 10 ";
   REQUIRE(go(dir, command + "--steps 100 --out " + out).code == 0);
   const auto check = [&] {
     const auto all = rows(out);
@@ -152,10 +155,10 @@ TEST_CASE("every task keeps its best parameters: run.json says of which update, 
 
 TEST_CASE("adamw's decay is PyTorch's unless it is given, and the folder says which") {
   const TempDir dir;
-  for (const auto& [options, expected] : std::vector<std::pair<std::string, std::string>>{
-           {"--optimizer adamw", "weight-decay = 0.01\n"},
-           {"--optimizer adamw --weight-decay 0", "weight-decay = 0.0\n"},
-           {"--optimizer adam", "weight-decay = 0.0\n"}}) {
+  for (const auto& [options, expected] :
+       std::vector<std::pair<std::string, std::string>>{{"--optimizer adamw", "weight-decay = 0.01\n"},
+                                                        {"--optimizer adamw --weight-decay 0", "weight-decay = 0.0\n"},
+                                                        {"--optimizer adam", "weight-decay = 0.0\n"}}) {
     CAPTURE(options);
     static int n = 0;
     const std::string out = dir / fmt::format("run{}", ++n);

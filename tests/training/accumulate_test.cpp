@@ -122,10 +122,10 @@ TEST_CASE("four updates in parts are those of whole batches, for every cell: pen
 TEST_CASE("parts count by their weights; lengths, scales of the loss and carried states are right") {
   const ModelOptions options{.hidden = 6, .stack = {{"lstm", 6}, {"gru", 5}}};
   for (const Features& kind : std::vector<Features>{{.weights = true},
-                                            {.scaled = true},
-                                            {.carried = true},
-                                            {.ragged = true},
-                                            {.weights = true, .scaled = true, .carried = true, .ragged = true}})
+                                                    {.scaled = true},
+                                                    {.carried = true},
+                                                    {.ragged = true},
+                                                    {.weights = true, .scaled = true, .carried = true, .ragged = true}})
     check_parts(Apart(kind), options);
 }
 

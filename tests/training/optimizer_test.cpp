@@ -234,9 +234,8 @@ TEST_CASE("warm-up and falling schedules have PyTorch's factors") {
     return o;
   };
   const std::vector<std::pair<std::string, ScheduleOptions>> cases{
-      {"cosine", with("cosine", 0)},        {"linear", with("linear", 0)},
-      {"cosine_warm", with("cosine", 12)},  {"linear_warm", with("linear", 12)},
-      {"step_warm", with("step", 12)},      {"constant_warm", warm}};
+      {"cosine", with("cosine", 0)},       {"linear", with("linear", 0)},   {"cosine_warm", with("cosine", 12)},
+      {"linear_warm", with("linear", 12)}, {"step_warm", with("step", 12)}, {"constant_warm", warm}};
   for (const auto& [name, options] : cases) {
     CAPTURE(name);
     const Schedule schedule(options);
