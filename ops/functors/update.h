@@ -62,8 +62,7 @@ struct AdagradRule {  // s <- s + g^2; p <- p - rate g / (sqrt(s) + eps)
 
 using UpdateRules = TypeList<SgdRule, RmspropRule, AdamRule, AdagradRule>;
 
-/// What precedes each rule: p <- (1 - rate share) p if decoupled (Loshchilov & Hutter 2019), else g <- g + share p
-/// (L2).
+/// Before each rule: p <- (1 - rate share) p if decoupled (Loshchilov & Hutter 2019), else g <- g + share p (L2).
 struct WeightDecay {
   double share = 0;
   bool decoupled = false;
