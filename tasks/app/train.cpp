@@ -150,6 +150,8 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   if (!resumed) save();  // so that a run can be resumed from the very start
   const auto describe = [&](bool finished) {
     record.steps = at.step;
+    record.best_step = best.step;
+    record.best_loss = best.loss;
     record.steps_per_second = record.seconds > 0 ? static_cast<double>(at.step) / record.seconds : 0;
     record.finished = finished;
     folder.write_run_json(record);
@@ -221,8 +223,6 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   record.update_seconds = timed > 0 ? update_seconds / static_cast<double>(timed) : nan;
   record.seconds = clock.seconds();  // training and validation, but not the test
   progress.done();
-  record.best_step = best.step;
-  record.best_loss = best.loss;
   if (!outcome.interrupted && !tests.empty() && best.step >= 0) {
     load_best(best_file, model);
     const Evaluation t = evaluate(task, model, tests, options.seed, true);
