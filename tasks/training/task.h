@@ -92,6 +92,7 @@ struct Drawn {
   Batch batch;
   std::vector<Batch> parts = {};  // the same examples in equal parts, in order; none: the batch is not cut
 };
+/// Makes the batch of these streams, and its parts if there are several; `parts` divides the number of streams.
 Drawn draw(const Task& task, std::uint64_t seed, std::vector<std::uint64_t> streams, std::int64_t parts);
 
 /// What the mean loss of a batch is a mean over: its entries, by their weights.
