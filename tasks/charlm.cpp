@@ -79,13 +79,15 @@ class CharModel final : public Task {
     const std::int64_t first = window * unroll_, T = std::min(unroll_, tracks->length - 1 - first);
     std::vector<std::int32_t> x, y;  // [T, B]
     for (std::int64_t t = first; t < first + T; ++t) {
-      for (std::int64_t b = 0; b < rows_; ++b) {
-        const auto at = static_cast<std::size_t>(b * tracks->length + t);
+      for (const std::uint64_t stream : streams) {
+        const std::int64_t track = static_cast<std::int64_t>(stream) % rows_;
+        const auto at = static_cast<std::size_t>(track * tracks->length + t);
         x.push_back(tracks->symbols[at]);
         y.push_back(tracks->symbols[at + 1]);
       }
     }
-    return {Tensor::from<std::int32_t>(x, {T, rows_}), Tensor::from<std::int32_t>(y, {T, rows_})};
+    const Shape shape{T, std::ssize(streams)};
+    return {Tensor::from<std::int32_t>(x, shape), Tensor::from<std::int32_t>(y, shape)};
   }
 
   Tensor loss(const Tensor& outputs, const Batch& batch) const override { return cross_entropy(outputs, batch.y); }

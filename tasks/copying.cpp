@@ -41,6 +41,8 @@ class Copying final : public Task {
       throw SettingError("vary", fmt::format("{} is of --layout standard, got {}", o_.vary, o_.layout));
     if (o_.vary == "place" && o_.delay < 2)
       throw SettingError("vary", fmt::format("place needs --delay 2 or more, got {}", o_.delay));
+    if (o_.vary == "batch" && setup.examples.parts > 1)
+      throw SettingError("vary", "batch draws one delay for a whole batch, which --accumulate would cut");
   }
   std::string name() const override { return "copying"; }
   std::string title() const override { return fmt::format("copying, T = {}", o_.delay); }

@@ -62,6 +62,21 @@ struct AdagradRule {  // s <- s + g^2; p <- p - rate g / (sqrt(s) + eps)
 
 using UpdateRules = TypeList<SgdRule, RmspropRule, AdamRule, AdagradRule>;
 
+/// Before each rule: p <- (1 - rate share) p if decoupled (Loshchilov & Hutter 2019), else g <- g + share p (L2).
+struct WeightDecay {
+  double share = 0;
+  bool decoupled = false;
+  template <class T>
+  REEL_HD void operator()(T& p, T& g, double rate) const {
+    using math::number;
+    if (share == 0) return;
+    if (decoupled)
+      p = number<T>(1 - rate * share) * p;
+    else
+      g = g + number<T>(share) * p;
+  }
+};
+
 /// The values that change from step to step. They are in device memory, so that a captured update can be replayed at
 /// every step.
 struct UpdateNumbers {
@@ -88,6 +103,7 @@ struct UpdateArgs {  // an optimiser's step in place; rule indexes UpdateRules, 
   Params params;
   DType dtype;
   double limit;           // clips each gradient element to +-limit, after scaling
+  WeightDecay decay;      // after clipping
   const double* numbers;  // the step's UpdateNumbers, in device memory
   std::vector<UpdatePlace> places;
 };

@@ -75,8 +75,8 @@ class Run:
         return self._json(RECORD, "it is written when the run ends")
 
     def best(self) -> dict[str, Tensor]:
-        """The parameters with the lowest validation loss, by name; programs keep them for tasks with a test set."""
-        self._require(BEST, "programs write it for tasks with a test set only; checkpoint() has the last parameters")
+        """The parameters with the lowest validation loss, by name."""
+        self._require(BEST, "an older Reel wrote it for tasks with a test set only; checkpoint() has the last parameters")
         return load_safetensors(self._file(BEST))
 
     def checkpoint(self) -> dict[str, Tensor]:

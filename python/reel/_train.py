@@ -78,6 +78,22 @@ class _Learner:
             self.state = state
         return value.item(), gradient
 
+    def mean_gradient(self, batches: list, step: int) -> tuple[float, dict[str, Tensor]]:
+        """The means over the batches, each weighted by the size of its y; step: that of the first one."""
+        sizes = [_entries(y) for _, y in batches]
+        if len(batches) == 1:
+            return self.gradient(*batches[0], step)
+        loss, total = 0.0, {}
+        for k, (x, y) in enumerate(batches):
+            share = sizes[k] / sum(sizes)
+            value, gradient = self.gradient(x, y, step + k)
+            loss += share * value
+            if not math.isfinite(loss):
+                return loss, gradient
+            part = {name: g * share for name, g in gradient.items()}
+            total = {name: total[name] + g for name, g in part.items()} if total else part
+        return loss, total
+
     def evaluate(self, batches: Iterable) -> tuple[float, float]:
         """The means of loss and accuracy over all entries of y."""
         total, loss, accuracy, state = 0, 0.0, 0.0, ()
@@ -87,7 +103,7 @@ class _Learner:
             if self.model is not None:
                 outputs, last = self.model(x, state=state)
                 state, given = (last if self.carry else ()), (outputs, y)
-            n = y.size if isinstance(y, Tensor) else 1
+            n = _entries(y)
             total, loss = total + n, loss + n * float(self.loss(*given))
             accuracy += n * float(self.accuracy(*given)) if self.accuracy else math.nan
         if total == 0:
@@ -109,6 +125,7 @@ def train(
     patience: int = 0,
     restore_best: bool = True,
     carry: bool = False,
+    accumulate: int = 1,
     progress: bool = True,
     run: str | os.PathLike | Run | None = None,
 ) -> History:
@@ -119,7 +136,9 @@ def train(
     batches: (x, y) for each update, arrays or tensors: an iterable, started over while steps remain unless it is an
     iterator, or a function of the number of the update, from 0. steps: how many updates; None: once through batches.
     optimizer: by default RMSprop(model). It counts the updates, so another call goes on. schedule: a function from the
-    number of the update to a factor on the learning rates.
+    number of the update to a factor on the learning rates, such as reel.optim.Schedule.
+    accumulate: so many batches make one update, by the mean of their gradients, weighted by the sizes of y: a large batch
+    in the memory of a small one. A function of batches then gets the number of the batch.
     valid: a batch or a list of batches, validated on every `valid_every` updates and at the end; by default a twentieth
     of the steps, 100 where their number is not known. patience: stop after so many validations without a lower loss;
     0: never. With restore_best the model has the parameters of the lowest validation loss at the end, else the last.
@@ -132,15 +151,22 @@ def train(
     optimizer = RMSprop(model) if optimizer is None else optimizer
     if optimizer.parameters is not model:
         raise Error("[train] the optimizer has other parameters than the model. Hint: reel.optim.Adam(model)")
-    for name, given, least in (("steps", steps, 0), ("valid_every", valid_every, 1), ("patience", patience, 0)):
+    for name, given, least in (
+        ("steps", steps, 0),
+        ("valid_every", valid_every, 1),
+        ("patience", patience, 0),
+        ("accumulate", accumulate, 1),
+    ):
         if given is not None and given < least:
             raise Error(f"[train] {name} is {least} or more, got {given}")
     if patience > 0 and valid is None:
         raise Error("[train] patience needs valid, whose loss it waits for")
     if steps is None and callable(batches):
         raise Error("[train] a function makes batches without end. Hint: steps=1000")
+    wanted = None if steps is None else steps * accumulate  # batches
     if steps is None and hasattr(batches, "__len__"):
-        steps = len(batches)  # type: ignore[arg-type]
+        wanted = len(batches)  # type: ignore[arg-type]
+        steps = -(-wanted // accumulate)
     validation = _batches(valid)
     every = valid_every or max(1, (steps or 2000) // 20)
 
@@ -172,9 +198,9 @@ def train(
         view.validated(row)
 
     try:
-        for x, y in _stream(batches, first, steps, history):
+        for group in _groups(_stream(batches, first * accumulate, wanted, history), accumulate):
             step = optimizer.steps
-            value, gradient = learner.gradient(x, y, step)
+            value, gradient = learner.mean_gradient(group, step * accumulate)
             if not math.isfinite(value):
                 raise _Diverged(f"the loss became {value}", step + 1)
             norm = optimizer.step(gradient, 1 if schedule is None else schedule(step))
@@ -182,7 +208,7 @@ def train(
                 raise _Diverged(f"the gradient's norm became {norm}", step + 1)
             history.losses.append(value)
             since.append((value, norm))
-            examples += _batch_size(x)
+            examples += sum(_batch_size(x) for x, _ in group)
             view.update(optimizer.steps, value)
             if (optimizer.steps - first) % every == 0:
                 validate()
@@ -247,8 +273,24 @@ def _batch_size(x: Any) -> int:
     return x.shape[1] if isinstance(x, Tensor) and x.ndim > 1 else 1
 
 
+def _entries(y: Any) -> int:
+    return y.size if isinstance(y, Tensor) else 1
+
+
+def _groups(pairs: Iterable, size: int) -> Iterator[list]:
+    """The batches of each update; the last one has what is left."""
+    group: list = []
+    for pair in pairs:
+        group.append(pair)
+        if len(group) == size:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
 def _stream(batches: Any, first: int, steps: int | None, history: History) -> Iterator[tuple[Any, Any]]:
-    """The pairs (x, y) of all updates."""
+    """So many pairs (x, y)."""
     if callable(batches):
         yield from (_pair(batches(first + i)) for i in range(steps or 0))
         return

@@ -1,4 +1,4 @@
-"""Optimisers: those of Reel's programs, with the same results. A step changes the parameters in place."""
+"""Optimisers and schedules: those of Reel's programs, with the same results. A step changes the parameters in place."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from typing import Any, Mapping
 
 from . import _reel
 from ._model import Model
-from ._reel import Cell, Error, Tensor
+from ._reel import Cell, Error, SettingError, Tensor
 
-__all__ = ["Optimizer", "SGD", "RMSprop", "Adam", "AMSGrad", "Adagrad"]
+__all__ = ["Optimizer", "SGD", "RMSprop", "Adam", "AdamW", "AMSGrad", "Adagrad", "Schedule"]
 
 
 class Optimizer:
-    """An optimiser by name: "sgd", "rmsprop", "adam", "amsgrad" or "adagrad", with the options of its class below.
+    """An optimiser by name: "sgd", "rmsprop", "adam", "adamw", "amsgrad" or "adagrad", with its class's options below.
 
     parameters: a Model, a Cell, or a dict of tensors by name. lr: the learning rate; group_lr: those of groups that
     have their own, where a group is that of the model's table, or a name of the dict. clip_norm scales all gradients
-    down to this joint norm, then clip_value clamps each element to +- this; 0: not.
+    down to this joint norm, then clip_value clamps each element to +- this; 0: not. weight_decay pulls all parameters
+    to 0 (but those that move on a manifold): g <- g + weight_decay p after clipping, or with "adamw"
+    p <- (1 - lr weight_decay) p before its step; None: 0, with "adamw" 0.01, as in PyTorch.
     Throws SettingError for a value that does not fit.
     """
 
@@ -33,6 +35,7 @@ class Optimizer:
         rms_start: float = 0,
         beta1: float = 0.9,
         beta2: float = 0.999,
+        weight_decay: float | None = None,
         clip_norm: float = 0,
         clip_value: float = 0,
         group_lr: Mapping[str, float] | None = None,
@@ -43,6 +46,8 @@ class Optimizer:
         elif isinstance(parameters, Mapping):
             target = dict(parameters)
         self.parameters = parameters
+        if weight_decay is None:
+            weight_decay = 0.01 if kind == "adamw" else 0
         self.config: dict[str, Any] = {  # as the programs call their options
             "optimizer": kind,
             "lr": lr,
@@ -54,6 +59,7 @@ class Optimizer:
             "epsilon-place": "inside" if epsilon_inside else "outside",
             "beta1": beta1,
             "beta2": beta2,
+            "weight-decay": weight_decay,
             "clip-norm": clip_norm,
             "clip-value": clip_value,
         }
@@ -68,6 +74,7 @@ class Optimizer:
             rms_start,
             beta1,
             beta2,
+            weight_decay,
             clip_norm,
             clip_value,
             dict(group_lr or {}),
@@ -90,7 +97,8 @@ class Optimizer:
         """What the next step depends on besides the parameters: "steps", and tensors that the optimiser goes on using.
 
         They are called optimizer.NAME.k, as in a run's checkpoint: with k = 0, sgd's velocity, the mean of squares of
-        rmsprop and adagrad, the mean of adam's and amsgrad's gradients, whose mean of squares is 1 and its largest 2.
+        rmsprop and adagrad, the mean of adam's (adamw's, amsgrad's) gradients, whose mean of squares is 1 and the
+        largest 2.
         """
         return {"steps": self.steps, **self._optimizer.state()}
 
@@ -152,6 +160,24 @@ class Adam(Optimizer):
         super().__init__(parameters, "adam", lr, beta1=beta1, beta2=beta2, epsilon=epsilon, **options)
 
 
+class AdamW(Optimizer):
+    """Adam after p <- (1 - lr weight_decay) p (Loshchilov & Hutter 2019)."""
+
+    def __init__(
+        self,
+        parameters: Any,
+        lr: float = 1e-3,
+        *,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        weight_decay: float = 0.01,
+        **options: Any,
+    ) -> None:
+        options.update(beta1=beta1, beta2=beta2, epsilon=epsilon, weight_decay=weight_decay)
+        super().__init__(parameters, "adamw", lr, **options)
+
+
 class AMSGrad(Optimizer):
     """Adam with the largest v so far in place of v."""
 
@@ -173,3 +199,46 @@ class Adagrad(Optimizer):
 
     def __init__(self, parameters: Any, lr: float = 1e-3, *, epsilon: float = 1e-8, **options: Any) -> None:
         super().__init__(parameters, "adagrad", lr, epsilon=epsilon, **options)
+
+
+class Schedule:
+    """A factor on the learning rates, by the number of the update: reel.train(..., schedule=Schedule("cosine", steps)).
+
+    kind: "constant"; "step", times `factor` every `every` updates; "cosine" or "linear", which fall from 1 to `floor`
+    after `steps` updates. Over the first `warmup` updates the factor rises to that in equal parts.
+    Throws SettingError for a value that does not fit.
+    """
+
+    kinds = ("constant", "step", "cosine", "linear")
+
+    def __init__(
+        self,
+        kind: str,
+        steps: int = 0,
+        *,
+        warmup: int = 0,
+        floor: float = 0,
+        every: int = 1000,
+        factor: float = 0.5,
+    ) -> None:
+        if kind not in self.kinds:
+            raise SettingError(f"kind: one of {', '.join(self.kinds)} is needed, got {kind!r}")
+        falls = kind in ("cosine", "linear")
+        for name, value, low, high in (
+            ("steps", steps, 1 if falls else 0, None),
+            ("warmup", warmup, 0, steps if falls else None),
+            ("floor", floor, 0, 1),
+            ("every", every, 1, None),
+            ("factor", factor, 0, 1),
+        ):
+            if not value >= low or (high is not None and value > high):
+                rule = f"{low} or more" if high is None else f"{low} to {high}"
+                raise SettingError(f"{name}: {rule} is needed, got {value}")
+        self._options = (kind, steps, warmup, floor, every, factor)
+
+    def __call__(self, step: int) -> float:
+        """The factor of an update, counted from 0."""
+        return _reel._schedule_factor(step, *self._options)
+
+    def __repr__(self) -> str:
+        return "Schedule({!r}, {}, warmup={}, floor={}, every={}, factor={})".format(*self._options)

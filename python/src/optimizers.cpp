@@ -1,5 +1,7 @@
 // The optimisers of tasks/training/optimizer.h. reel/optim.py has what users call.
+#include <fmt/ranges.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +10,7 @@
 #include "python/src/model.h"
 #include "tasks/training/device.h"
 #include "tasks/training/optimizer.h"
+#include "tasks/training/schedule.h"
 
 namespace reel::python {
 
@@ -18,7 +21,7 @@ namespace {
 void check_options(const OptimizerOptions& o) {
   const auto kinds = OptimizerOptions::kinds();
   if (std::find(kinds.begin(), kinds.end(), o.kind) == kinds.end())
-    throw SettingError("kind", fmt::format("\"{}\" is not one of sgd, rmsprop, adam, amsgrad, adagrad", o.kind));
+    throw SettingError("kind", fmt::format("\"{}\" is not one of {}", o.kind, fmt::join(kinds, ", ")));
   const auto within = [](const std::string& name, double value, double high) {
     if (value >= 0 && value <= high) return;
     throw SettingError(name, std::isinf(high) ? fmt::format("0 or more is needed, got {}", value)
@@ -29,6 +32,7 @@ void check_options(const OptimizerOptions& o) {
   within("epsilon", o.epsilon, any), within("rms_start", o.rms_start, any);
   within("beta1", o.beta1, 1), within("beta2", o.beta2, 1);
   within("clip_norm", o.clip_norm, any), within("clip_value", o.clip_value, any);
+  within("weight_decay", o.weight_decay, any);
   for (const auto& [group, rate] : o.group_lr) within("group_lr[\"" + group + "\"]", rate, any);
 }
 
@@ -121,9 +125,11 @@ std::vector<Parameter> from_dict(const nb::dict& values) {
 
 PyOptimizer make_optimizer(nb::handle target, const std::string& kind, double lr, double momentum, double decay,
                            double epsilon, bool epsilon_inside, double rms_start, double beta1, double beta2,
-                           double clip_norm, double clip_value, const std::map<std::string, double>& group_lr) {
-  const OptimizerOptions options{kind,      lr,    momentum, decay,     epsilon,    epsilon_inside,
-                                 rms_start, beta1, beta2,    clip_norm, clip_value, group_lr};
+                           std::optional<double> weight_decay, double clip_norm, double clip_value,
+                           const std::map<std::string, double>& group_lr) {
+  const double pull = weight_decay.value_or(OptimizerOptions::usual_weight_decay(kind));
+  const OptimizerOptions options{kind,  lr,    momentum, decay,     epsilon,    epsilon_inside, rms_start,
+                                 beta1, beta2, pull,     clip_norm, clip_value, group_lr};
   check_options(options);
   if (PyModel* model = nullptr; nb::try_cast(target, model) && model)
     return {model->model.trained(), options, [model, held = nb::borrow(target)] { model->model.updated(); }};
@@ -133,6 +139,12 @@ PyOptimizer make_optimizer(nb::handle target, const std::string& kind, double lr
     fail("optimizer", here(), "a dict of tensors, a Model or a Cell is expected, got {}",
          nb::type_name(target.type()).c_str());
   return {from_dict(nb::borrow<nb::dict>(target)), options, {}};
+}
+
+double schedule_factor(std::int64_t step, const std::string& kind, std::int64_t steps, std::int64_t warmup,
+                       double floor, std::int64_t every, double factor) {
+  return Schedule({.kind = kind, .every = every, .factor = factor, .warmup = warmup, .floor = floor, .steps = steps})
+      .factor(step);
 }
 
 }  // namespace
@@ -145,7 +157,10 @@ void bind_optimizers(nb::module_& m) {
       .def_prop_ro("steps", &PyOptimizer::steps)
       .def_prop_ro("names", &PyOptimizer::names);
   m.def("_optimizer", &make_optimizer, "target"_a, "kind"_a, "lr"_a, "momentum"_a, "decay"_a, "epsilon"_a,
-        "epsilon_inside"_a, "rms_start"_a, "beta1"_a, "beta2"_a, "clip_norm"_a, "clip_value"_a, "group_lr"_a);
+        "epsilon_inside"_a, "rms_start"_a, "beta1"_a, "beta2"_a, "weight_decay"_a.none(), "clip_norm"_a, "clip_value"_a,
+        "group_lr"_a);
+  m.def("_schedule_factor", &schedule_factor, "step"_a, "kind"_a, "steps"_a, "warmup"_a, "floor"_a, "every"_a,
+        "factor"_a);
 }
 
 }  // namespace reel::python

@@ -30,6 +30,11 @@ def adagrad(p, g, s, t):
     return p - RATE * g / (np.sqrt(s["s"]) + EPS)
 
 
+def decayed(rule, share=0.1):
+    """The decay as a part of the gradient."""
+    return lambda p, g, s, t: rule(p, g + share * p, s, t)
+
+
 BETAS = {"beta1": 0.7, "beta2": 0.95, "epsilon": EPS}
 KINDS = {
     "sgd": (lambda p: reel.optim.SGD(p, RATE), lambda *a: sgd(*a, momentum=0)),
@@ -40,6 +45,16 @@ KINDS = {
         lambda *a: rmsprop(*a, start=1.0, inside=True),
     ),
     "adam": (lambda p: reel.optim.Adam(p, RATE, **BETAS), adam),
+    "adam with decay": (lambda p: reel.optim.Adam(p, RATE, weight_decay=0.1, **BETAS), decayed(adam)),
+    "momentum with decay": (lambda p: reel.optim.SGD(p, RATE, momentum=0.9, weight_decay=0.1), decayed(sgd)),
+    "adamw": (
+        lambda p: reel.optim.AdamW(p, RATE, weight_decay=0.1, **BETAS),
+        lambda p, *a: adam(p * (1 - RATE * 0.1), *a),
+    ),
+    "adamw by its name": (
+        lambda p: reel.optim.Optimizer(p, "adamw", RATE, **BETAS),
+        lambda p, *a: adam(p * (1 - RATE * 0.01), *a),
+    ),
     "amsgrad": (lambda p: reel.optim.AMSGrad(p, RATE, **BETAS), lambda *a: adam(*a, largest=True)),
     "adagrad": (lambda p: reel.optim.Adagrad(p, RATE, epsilon=EPS), adagrad),
 }
@@ -141,7 +156,7 @@ def test_a_cell_keeps_its_constraints():
 @pytest.mark.parametrize(
     "call, words",
     [
-        (lambda p: reel.optim.Optimizer(p, "adamw"), "adamw.* is not one of sgd, rmsprop"),
+        (lambda p: reel.optim.Optimizer(p, "adamax"), "adamax.* is not one of sgd, rmsprop"),
         (lambda p: reel.optim.SGD(p, -1), "lr: 0 or more is needed, got -1"),
         (lambda p: reel.optim.Adam(p, beta1=1.5), "beta1: 0 to 1"),
         (lambda p: reel.optim.Adam(p, clip_norm=float("nan")), "clip_norm: 0 or more"),
@@ -161,3 +176,28 @@ def test_a_cell_keeps_its_constraints():
 def test_errors(call, words):
     with pytest.raises(reel.Error, match=words):
         call(parameters())
+
+
+def test_schedules_equal_their_formulas():
+    t = np.arange(60)
+    warm = np.minimum(1, (t + 1) / 12)
+    done = np.clip((t - 12) / 48, 0, 1)
+    expected = {
+        "constant": warm,
+        "step": warm * 0.5 ** (t // 20),
+        "cosine": warm * (0.1 + 0.9 * (1 + np.cos(np.pi * done)) / 2),
+        "linear": warm * (1 - 0.9 * done),
+    }
+    for kind in reel.optim.Schedule.kinds:
+        schedule = reel.optim.Schedule(kind, 60, warmup=12, floor=0.1, every=20)
+        assert np.allclose([schedule(int(i)) for i in t], expected[kind], rtol=1e-13)
+    for bad, text in (
+        ({"kind": "cosin"}, "kind: one of constant, step, cosine, linear is needed, got 'cosin'"),
+        ({"kind": "cosine"}, "steps: 1 or more is needed, got 0"),
+        ({"kind": "linear", "steps": 5, "warmup": 6}, "warmup: 0 to 5 is needed, got 6"),
+        ({"kind": "linear", "steps": 5, "floor": 2}, "floor: 0 to 1 is needed, got 2"),
+    ):
+        with pytest.raises(reel.SettingError, match=text):
+            reel.optim.Schedule(**bad)
+    with pytest.raises(reel.SettingError, match="weight_decay"):
+        reel.optim.AdamW(parameters(), weight_decay=-1)

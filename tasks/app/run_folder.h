@@ -1,6 +1,6 @@
-// What a run leaves on disk: config.toml, metrics.csv, run.json, checkpoint.safetensors, curve.svg, and for a task with
-// a test set best.safetensors. Every file is complete at every moment, whenever the process dies. One program at a time
-// writes there; meanwhile the file "lock" names it.
+// What a run leaves on disk: config.toml, metrics.csv, run.json, curve.svg, checkpoint.safetensors, and the parameters
+// of the lowest validation loss in best.safetensors. Every file is complete at every moment, whenever the process dies.
+// One program at a time writes there; meanwhile the file "lock" names it.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -25,9 +25,10 @@ struct RunRecord {
   std::string device;
   int threads = 1;
   bool finished = false;
-  /// For a task with a test set: the update with the lowest validation loss, and the test results with its parameters,
-  /// by name ("loss", "accuracy", ...).
+  /// The update with the lowest validation loss, whose parameters are in best.safetensors; -1: none is there.
   std::int64_t best_step = -1;
+  double best_loss = 0;  // the validation loss after it
+  /// For a task with a test set: the results with these parameters, by name ("loss", "accuracy", ...).
   std::vector<std::pair<std::string, double>> test = {};
   std::int64_t diverged_at_step = -1;  // -1: it did not diverge
   std::string command = {};            // of the process that writes the record; empty: not known

@@ -45,8 +45,7 @@ Evaluation evaluate(const Task& task, const Model& model, const std::vector<std:
     if (!task.continues(streams)) carry.clear();
     const Batch made = task.batch(seed, streams), batch = on(made, model.device());
     const Tensor outputs = model.forward(batch, std::nullopt, &carry);
-    const double n =
-        made.weight.defined() ? sum(cast(made.weight, DType::f64)).item() : static_cast<double>(made.y.numel());
+    const double n = entries_of(made);
     e.loss += n * task.loss(outputs, batch).item();
     e.accuracy += n * task.accuracy(outputs, batch);
     total += n;
@@ -89,7 +88,9 @@ std::string what_is_left(const RunFolder& folder, std::int64_t saved, const Best
 }  // namespace
 
 Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options) {
-  Schedule schedule(options.schedule);
+  ScheduleOptions over_run = options.schedule;
+  over_run.steps = options.steps;
+  Schedule schedule(over_run);
   Examples examples(options.examples, options.seed, task.parts());
   const std::string checkpoint = folder.file("checkpoint.safetensors"), best_file = folder.file("best.safetensors");
   const std::int64_t every = options.valid_every > 0  ? options.valid_every
@@ -113,7 +114,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     };
     const Loaded loaded = load_checkpoint(checkpoint, model, optimizer, schedule, options.seed, needed);
     at = loaded.at, checked = loaded.checked;
-    if (!tests.empty()) best = best_of(best_file);
+    best = best_of(best_file);
   }
   at.threads = options.threads;
   folder.keep_rows_up_to(at.step);
@@ -149,6 +150,8 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   if (!resumed) save();  // so that a run can be resumed from the very start
   const auto describe = [&](bool finished) {
     record.steps = at.step;
+    record.best_step = best.step;
+    record.best_loss = best.loss;
     record.steps_per_second = record.seconds > 0 ? static_cast<double>(at.step) / record.seconds : 0;
     record.finished = finished;
     folder.write_run_json(record);
@@ -158,11 +161,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
 
   const bool free_core = available_cores() > options.threads;
   Prefetcher batches(
-      [&](std::int64_t step) {
-        std::vector<std::uint64_t> streams = examples.train(step);
-        Batch batch = task.batch(options.seed, streams);
-        return Drawn{std::move(streams), std::move(batch)};
-      },
+      [&](std::int64_t step) { return draw(task, options.seed, examples.train(step), options.examples.parts); },
       free_core);
   const auto out_of_patience = [&] { return options.patience > 0 && waited(folder.rows()) >= options.patience; };
   bool enough = at.step >= options.steps || out_of_patience();
@@ -173,9 +172,9 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   try {
     while (!enough && !interrupt.requested()) {
       const Clock update(0);
-      const auto [streams, batch] = batches.take(at.step, at.step + 1 < options.steps);
+      const auto [streams, batch, parts] = batches.take(at.step, at.step + 1 < options.steps);
       if (!task.continues(streams)) at.carry.clear();
-      const StepResult result = steps(batch, {options.seed, at.step}, at.carry, schedule.factor(at.step));
+      const StepResult result = steps(batch, {options.seed, at.step}, at.carry, schedule.factor(at.step), parts);
       reached = at.step + 1;
       check_finite("loss", result.loss);
       check_finite("gradient norm", result.norm);
@@ -198,7 +197,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
         folder.add_row({at.step, at.step * options.examples.batch, clock.seconds(), record.train_loss, v.loss,
                         v.accuracy, at.running.grad_norm / n});
         at.running = {};
-        if (!tests.empty() && v.loss < best.loss) {
+        if (v.loss < best.loss) {
           best = {at.step, v.loss};
           save_best(best_file, model, best);
         }
@@ -224,10 +223,9 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   record.update_seconds = timed > 0 ? update_seconds / static_cast<double>(timed) : nan;
   record.seconds = clock.seconds();  // training and validation, but not the test
   progress.done();
-  if (!outcome.interrupted && best.step >= 0) {
+  if (!outcome.interrupted && !tests.empty() && best.step >= 0) {
     load_best(best_file, model);
     const Evaluation t = evaluate(task, model, tests, options.seed, true);
-    record.best_step = best.step;
     record.test = {{"loss", t.loss}};
     if (!std::isnan(t.accuracy)) record.test.emplace_back("accuracy", t.accuracy);
     for (const Score& score : t.scores) record.test.emplace_back(score.name, score.mean());

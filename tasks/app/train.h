@@ -28,10 +28,10 @@ struct Outcome {
 };
 
 /// Trains until options.steps or until patience runs out, starting from the checkpoint in the folder if there is one.
-/// After Ctrl-C it finishes the step and saves. A task with a test set is tested at the end with the parameters of the
-/// lowest validation loss, which the model then has. Throws Error if the loss, the gradient, a parameter or an
-/// optimiser state is not finite (the last checkpoint stays, and run.json says at which step), or if the checkpoint
-/// does not fit.
+/// After Ctrl-C it finishes the step and saves. The parameters of the lowest validation loss are kept in
+/// best.safetensors; a task with a test set is tested with them at the end, and the model then has them. Throws Error
+/// if the loss, the gradient, a parameter or an optimiser state is not finite (the last checkpoint stays, and run.json
+/// says at which step), or if the checkpoint does not fit.
 Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options);
 
 }  // namespace reel

@@ -10,7 +10,8 @@
 namespace reel {
 
 namespace {
-int states_of(const std::string& kind) { return kind == "adam" ? 2 : kind == "amsgrad" ? 3 : 1; }
+bool like_adam(const std::string& kind) { return kind == "adam" || kind == "adamw"; }
+int states_of(const std::string& kind) { return like_adam(kind) ? 2 : kind == "amsgrad" ? 3 : 1; }
 /// How many real values a tensor has; a complex value counts as two.
 std::int64_t numbers_in(const Tensor& x) { return x.numel() * (is_complex(x.dtype()) ? 2 : 1); }
 }  // namespace
@@ -30,7 +31,7 @@ Optimizer::Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& 
     for (int k = 0; k < states_of(options.kind) && !p.retract; ++k)
       slot.state[k] = Tensor::full(p.value.shape(), {start, is_complex(p.value.dtype()) ? start : 0}, p.value.dtype(),
                                    p.value.backend());
-    if (options.kind == "adam" && !p.retract)
+    if (like_adam(options.kind) && !p.retract)
       slot.state[2] = Tensor::zeros(p.value.shape(), p.value.dtype(), p.value.backend());
     slots_.push_back(std::move(slot));
   }
@@ -102,6 +103,7 @@ void Optimizer::apply(const Rule& rule, DType dtype, const Tensors& gradients) {
                   .params = rule,
                   .dtype = dtype,
                   .limit = limit,
+                  .decay = {options_.weight_decay, options_.kind == "adamw"},
                   .numbers = numbers_.data_as<double>(),
                   .places = std::move(places_)};
   numbers_.backend().update(call);

@@ -11,18 +11,21 @@
 namespace reel {
 
 struct OptimizerOptions {
-  std::string kind = "rmsprop";  // sgd, rmsprop, adam, amsgrad, adagrad
+  std::string kind = "rmsprop";  // one of kinds()
   double lr = 1e-3;
   double momentum = 0;                          // sgd
   double decay = 0.9;                           // rmsprop: decay of the running mean of squares
   double epsilon = 1e-8;                        // all but sgd
   bool epsilon_inside = false;                  // rmsprop: inside the root (TensorFlow 1) instead of outside (PyTorch)
   double rms_start = 0;                         // rmsprop: initial running mean: 0 (PyTorch), 1 (TensorFlow 1)
-  double beta1 = 0.9, beta2 = 0.999;            // adam, amsgrad
+  double beta1 = 0.9, beta2 = 0.999;            // adam, adamw, amsgrad
+  double weight_decay = 0;                      // of all parameters but those on a manifold; adamw's is decoupled
   double clip_norm = 0;                         // scale all gradients down to this joint norm; 0: off
   double clip_value = 0;                        // clamp each element to +-this, after clip_norm; 0: off
   std::map<std::string, double> group_lr = {};  // learning rates of parameter groups; other groups use lr
-  static std::vector<std::string> kinds() { return {"sgd", "rmsprop", "adam", "amsgrad", "adagrad"}; }
+  static std::vector<std::string> kinds() { return {"sgd", "rmsprop", "adam", "adamw", "amsgrad", "adagrad"}; }
+  /// The weight decay that PyTorch's optimiser of this kind has unless it is given one.
+  static double usual_weight_decay(const std::string& kind) { return kind == "adamw" ? 0.01 : 0; }
 };
 
 /// Writes the sum of squares of each gradient to the first elements of `out`, f64 on their device.

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "engine/scan/program.h"
 #include "tasks/training/checkpoint.h"
 #include "tasks/training/device.h"
+#include "tasks/training/row_program.h"
 
 namespace reel {
 
@@ -33,8 +33,6 @@ void take_parameters(const std::string& path, const Model& model) {
 
 }  // namespace
 
-/// One time step of the whole model as a program, traced once. What does not depend on row and states, such as an
-/// orthogonal matrix made of its parameters, is computed once and kept.
 struct Predictor::Impl {
   explicit Impl(const std::string& run) : config(config_of(run)), model(made(config)) {
     weights = run + "/best.safetensors";
@@ -45,28 +43,22 @@ struct Predictor::Impl {
 
   void trace_step() {
     const NoGrad inference;
-    initial = states = model.initial(1);
+    initial = model.initial(1);
     std::vector<Spec> specs{config.shape.vocabulary > 0 ? Spec{DType::i32, {1}, &backend()}
                                                         : Spec{config.dtype, {1, config.shape.inputs}, &backend()}};
-    for (const Tensor& s : states) specs.push_back(s.spec());
-    Traced traced = trace(specs, [&](const Tensors& in) {
+    for (const Tensor& s : initial) specs.push_back(s.spec());
+    one_row.emplace(trace(specs, [&](const Tensors& in) {
       Tensors next(in.begin() + 1, in.end());
       Tensors out{model.step(in[0], next)};
       out.insert(out.end(), next.begin(), next.end());
       return out;
-    });
-    program = std::move(traced.program);
-    values.resize(program.values.size());
-    std::move(traced.consts.begin(), traced.consts.end(), values.begin() + program.inputs);
-    std::vector<char> moving(program.values.size(), 0);
-    std::fill_n(moving.begin(), program.inputs, 1);
-    mark_descendants(program, moving);
-    std::erase_if(program.nodes, [&](const Program::Node& node) {
-      if (moving[static_cast<std::size_t>(node.out)]) return false;
-      apply_node(node, values);
-      return true;
-    });
+    }));
     outputs.resize(static_cast<std::size_t>(config.shape.outputs));
+    set_states(initial);
+  }
+
+  void set_states(const Tensors& from) {
+    for (std::size_t i = 0; i < from.size(); ++i) one_row->input(i + 1).assign(from[i]);
   }
 
   void require_steps() const {
@@ -76,14 +68,12 @@ struct Predictor::Impl {
                               config.options.bidirectional ? "it is bidirectional" : "a cell of it has no states"));
   }
 
-  std::span<const double> step(Tensor row) {
+  /// Reads the row that is in the first input.
+  std::span<const double> step() {
     const NoGrad inference;
-    values[0] = std::move(row);
-    std::copy(states.begin(), states.end(), values.begin() + 1);
-    for (const Program::Node& node : program.nodes) apply_node(node, values);
-    const auto value = [&](std::size_t i) { return values[static_cast<std::size_t>(program.outputs[i])]; };
-    for (std::size_t i = 0; i < states.size(); ++i) states[i] = value(i + 1);
-    const Tensor y = value(0);
+    one_row->run();
+    for (std::size_t i = 0; i < initial.size(); ++i) one_row->input(i + 1).assign(one_row->output(i + 1));
+    const Tensor& y = one_row->output(0);
     dispatch_floating(y.dtype(), [&]<class T>(std::type_identity<T>) {
       std::copy_n(static_cast<const T*>(y.data()), outputs.size(), outputs.begin());
     });
@@ -93,9 +83,8 @@ struct Predictor::Impl {
   ModelConfig config;
   Model model;
   std::string weights;
-  Program program;
-  Tensors values;  // by id; those of consts and of what depends on them alone stay
-  Tensors initial, states;
+  std::optional<RowProgram> one_row;  // a row and states to outputs and states; none if not recurrent
+  Tensors initial;
   std::vector<double> outputs;
 };
 
@@ -129,11 +118,11 @@ std::span<const double> Predictor::next(std::span<const double> row) {
   if (c.shape.vocabulary > 0) throw Error("predictor", "this model reads symbols, got a row of numbers");
   if (std::ssize(row) != c.shape.inputs)
     throw Error("predictor", fmt::format("a row has {} numbers, got {}", c.shape.inputs, row.size()));
-  Tensor x = Tensor::empty({c.dtype, {1, c.shape.inputs}, &backend()});
+  Tensor& x = impl_->one_row->input(0);
   dispatch_floating(c.dtype, [&]<class T>(std::type_identity<T>) {
     std::transform(row.begin(), row.end(), static_cast<T*>(x.data()), [](double v) { return static_cast<T>(v); });
   });
-  return impl_->step(std::move(x));
+  return impl_->step();
 }
 
 std::span<const double> Predictor::next(std::int64_t symbol) {
@@ -142,19 +131,28 @@ std::span<const double> Predictor::next(std::int64_t symbol) {
   if (known == 0) throw Error("predictor", fmt::format("this model reads rows of numbers, got the symbol {}", symbol));
   if (symbol < 0 || symbol >= known)
     throw Error("predictor", fmt::format("symbols are 0 to {}, got {}", known - 1, symbol));
-  return impl_->step(Tensor::from<std::int32_t>(std::vector<std::int32_t>{static_cast<std::int32_t>(symbol)}, {1}));
+  *impl_->one_row->input(0).data_as<std::int32_t>() = static_cast<std::int32_t>(symbol);
+  return impl_->step();
 }
 
-void Predictor::reset() { impl_->states = impl_->initial; }
+void Predictor::reset() { impl_->set_states(impl_->initial); }
 
-const Tensors& Predictor::states() const { return impl_->states; }
+Tensors Predictor::states() const {
+  Tensors out;
+  for (std::size_t i = 0; i < impl_->initial.size(); ++i) {
+    const Tensor& state = impl_->one_row->input(i + 1);
+    out.push_back(Tensor::empty(state.spec()));
+    out.back().assign(state);
+  }
+  return out;
+}
 
 void Predictor::set_states(const Tensors& states) {
   impl_->require_steps();
   const Tensors& own = impl_->initial;
   const auto same = [](const Tensor& a, const Tensor& b) { return a.spec() == b.spec(); };
   if (std::equal(states.begin(), states.end(), own.begin(), own.end(), same)) {
-    impl_->states = states;
+    impl_->set_states(states);
     return;
   }
   const auto listed = [](const Tensors& all) {
@@ -168,8 +166,8 @@ void Predictor::set_states(const Tensors& states) {
 void Predictor::save_states(const std::string& path) const {
   impl_->require_steps();
   TensorFile file;
-  for (std::size_t i = 0; i < impl_->states.size(); ++i)
-    file.tensors.emplace_back(fmt::format("state.{}", i), impl_->states[i]);
+  const Tensors all = states();
+  for (std::size_t i = 0; i < all.size(); ++i) file.tensors.emplace_back(fmt::format("state.{}", i), all[i]);
   save_safetensors(path, file);
 }
 

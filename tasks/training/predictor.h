@@ -34,8 +34,8 @@ class Predictor {
   std::span<const double> next(std::int64_t symbol);
   /// Goes back to the states before the first row.
   void reset();
-  /// The states after the last row, of all layers from bottom to top, each [1, width].
-  const Tensors& states() const;
+  /// A copy of the states after the last row, of all layers from bottom to top, each [1, width].
+  Tensors states() const;
   /// Continues from these states; throws Error if they are not of this model.
   void set_states(const Tensors& states);
   /// Writes the states to a safetensors file.

@@ -8,12 +8,6 @@
 
 namespace reel {
 
-/// A batch, and the streams of its examples.
-struct Drawn {
-  std::vector<std::uint64_t> streams;
-  Batch batch;
-};
-
 class Prefetcher {
  public:
   /// `make` makes the batch of a training step; it is called for one step at a time. Without `free_core`, take() calls

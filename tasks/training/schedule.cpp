@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numbers>
 #include <sstream>
 
 #include "engine/core/parse.h"
@@ -12,11 +13,22 @@
 namespace reel {
 
 double Schedule::factor(std::int64_t step) const {
+  const double factor = fallen(step);
+  if (step >= options_.warmup) return factor;
+  return factor * static_cast<double>(step + 1) / static_cast<double>(options_.warmup);
+}
+
+/// The factor without the warm-up.
+double Schedule::fallen(std::int64_t step) const {
   if (options_.kind == "step") {
     const std::int64_t changes = step / options_.every;
     return std::pow(options_.factor, static_cast<double>(changes));
   }
-  return factor_;
+  if (options_.kind != "cosine" && options_.kind != "linear") return factor_;
+  const auto length = static_cast<double>(std::max<std::int64_t>(1, options_.steps - options_.warmup));
+  const double done = std::clamp(static_cast<double>(step - options_.warmup) / length, 0.0, 1.0);
+  const double left = options_.kind == "cosine" ? (1 + std::cos(std::numbers::pi * done)) / 2 : 1 - done;
+  return options_.floor + (1 - options_.floor) * left;
 }
 
 void Schedule::validated(double loss) {

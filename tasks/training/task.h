@@ -57,6 +57,7 @@ void require_batch(const std::string& task, std::int64_t steps, std::int64_t bat
 /// Chooses the examples that a step trains on: fresh ones, or a fixed set that is cycled through.
 struct ExampleOptions {
   std::int64_t batch = 20;
+  std::int64_t parts = 1;         // a batch is cut into so many, and their gradients are added
   std::int64_t examples = 0;      // size of the fixed set; 0: fresh examples, or all of a data set
   bool shuffle = true;            // a fixed set gets a new order on each pass
   std::int64_t valid_size = 400;  // 0: all of a data set
@@ -64,7 +65,7 @@ struct ExampleOptions {
 
 class Examples {
  public:
-  /// Throws SettingError if more are asked for than there are.
+  /// Throws SettingError if more are asked for than there are, and unless the parts divide the batch.
   Examples(const ExampleOptions& options, std::uint64_t seed, const Parts& parts = {});
   /// The streams of training step `step` (from 0).
   std::vector<std::uint64_t> train(std::int64_t step);
@@ -84,5 +85,17 @@ class Examples {
   std::int64_t ordered_ = -1;  // the pass that order_ belongs to
   std::vector<std::uint64_t> order_;
 };
+
+/// The examples of a training step.
+struct Drawn {
+  std::vector<std::uint64_t> streams;
+  Batch batch;
+  std::vector<Batch> parts = {};  // the same examples in equal parts, in order; none: the batch is not cut
+};
+/// Makes the batch of these streams, and its parts if there are several; `parts` divides the number of streams.
+Drawn draw(const Task& task, std::uint64_t seed, std::vector<std::uint64_t> streams, std::int64_t parts);
+
+/// What the mean loss of a batch is a mean over: its entries, by their weights.
+double entries_of(const Batch& batch);
 
 }  // namespace reel

@@ -12,24 +12,81 @@ TrainingStep::TrainingStep(const Task& task, Model& model, Optimizer& optimizer,
   for (const Parameter& p : model.trained()) parameters_.push_back(p.value);
 }
 
-StepResult TrainingStep::operator()(const Batch& batch, const StepContext& at, Tensors& carry, double lr_factor) {
+StepResult TrainingStep::operator()(const Batch& batch, const StepContext& at, Tensors& carry, double lr_factor,
+                                    std::span<const Batch> parts) {
   const double scale = task_.scale(batch);
-  if (!graphs_) return run(batch, at, carry, scale, lr_factor);
+  optimizer_.set_step(lr_factor);
+  const std::vector<double> numbers =
+      parts.empty() ? pass(batch, at, carry, {.scale = scale}) : add_up(parts, at, carry, scale);
+  const Tensors gradients = std::exchange(gradients_, {});
+  if (!std::isfinite(numbers[0])) return {numbers[0]};
+  const StepResult out{numbers[0], norm_of(std::span(numbers).subspan(1))};
+  if (!std::isfinite(out.norm)) return out;
+  optimizer_.finish(gradients, out.norm, lr_factor);
+  model_.updated();
+  return out;
+}
+
+/// One after the other: the sums of gradients in gradients_, then an update. Returns the same numbers as pass().
+std::vector<double> TrainingStep::add_up(std::span<const Batch> parts, const StepContext& at, Tensors& carry,
+                                         double scale) {
+  const auto K = std::ssize(parts);
+  double entries = 0, loss = 0;
+  for (const Batch& part : parts) entries += entries_of(part);
+  std::vector<Tensors> left(carry.size());  // of each state, the rows of each part
+  const Tensors before = carry;
+  for (std::int64_t k = 0; k < K; ++k) {
+    const Batch& part = parts[static_cast<std::size_t>(k)];
+    const Share share{.scale = scale, .of = entries_of(part) / entries, .whole = false};
+    Tensors states;
+    for (const Tensor& state : before) {
+      const std::int64_t rows = state.dim(0) / K;
+      states.push_back(slice(state, 0, k * rows, (k + 1) * rows));
+    }
+    loss += share.of * pass(part, {at.seed, at.step * K + k}, states, share)[0];
+    if (!std::isfinite(loss)) return {loss};
+    left.resize(states.size());
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      left[i].push_back(Tensor::empty(states[i].spec()));  // the next pass may write to the states
+      left[i].back().assign(states[i]);
+    }
+    for (std::size_t i = 0; i < gradients_.size(); ++i) {
+      if (sums_.size() == i) sums_.push_back(Tensor::empty(gradients_[i].spec()));
+      sums_[i].assign(k == 0 ? gradients_[i] : sums_[i] + gradients_[i]);
+    }
+    gradients_.clear();
+  }
+  carry.clear();
+  for (const Tensors& rows : left) carry.push_back(concat(rows, 0));
+  gradients_ = sums_;
+  const Tensor numbers = Tensor::full({1 + std::ssize(parameters_)}, loss, DType::f64, device_);
+  sums_of_squares(sums_, numbers.view({std::ssize(parameters_)}, 1));
+  optimizer_.update(sums_, numbers);
+  return numbers.values<double>();
+}
+
+/// Computes gradients_, and for a whole batch the update. Returns the loss and the sums of squares of the gradients;
+/// these are not set without a finite loss, or for a part.
+std::vector<double> TrainingStep::pass(const Batch& batch, const StepContext& at, Tensors& carry, const Share& share) {
+  if (!graphs_) return run(batch, at, carry, share);
   forget_outdated();
-  Kind kind{{batch.x.spec(), batch.y.spec(), batch.weight.spec(), batch.lengths.spec()}, scale != 1, at.seed};
+  Kind kind{{batch.x.spec(), batch.y.spec(), batch.weight.spec(), batch.lengths.spec()},
+            !share.whole || share.scale != 1,
+            share.whole,
+            at.seed};
   for (const Tensor& x : batch.more) kind.specs.push_back(x.spec());
   for (const Tensor& state : carry) kind.specs.push_back(state.spec());
   auto seen = std::find_if(seen_.begin(), seen_.end(), [&](const Seen& s) { return s.kind == kind; });
   if (seen == seen_.end()) seen = seen_.insert(seen_.end(), {std::move(kind)});
   ++seen->times;
-  if (seen->work) return run(*seen->work, batch, at, carry, scale, lr_factor);
+  if (seen->work) return run(*seen->work, batch, at, carry, share);
   // The first step of a kind runs without a capture: it may be the only one, and it completes what a device does on a
   // first call (opening libraries, compiling kernels).
   auto work = room_for(batch, carry);
-  if (seen->times == 1 || recorded_ == most) return run(*work, batch, at, carry, scale, lr_factor);
-  if (!capture(*work, at, scale)) return run(batch, at, carry, scale, lr_factor);
+  if (seen->times == 1 || recorded_ == most) return run(*work, batch, at, carry, share);
+  if (!capture(*work, at, share)) return run(batch, at, carry, share);
   seen->work = std::move(work);
-  return run(*seen->work, batch, at, carry, scale, lr_factor);
+  return run(*seen->work, batch, at, carry, share);
 }
 
 void TrainingStep::forget_outdated() {
@@ -55,12 +112,12 @@ std::unique_ptr<TrainingStep::Work> TrainingStep::room_for(const Batch& batch, c
     work->carry_in.push_back(room(state));
     work->carry.push_back(room(state));
   }
-  work->told = Tensor::empty({DType::f64, {2}, &device_});
+  work->told = Tensor::empty({DType::f64, {3}, &device_});
   return work;
 }
 
 void TrainingStep::put(Work& work, const Batch& batch, const StepContext& at, const Tensors& carry,
-                       double scale) const {
+                       const Share& share) const {
   fill_from(batch.x, work.batch.x);
   fill_from(batch.y, work.batch.y);
   if (batch.weight.defined()) fill_from(batch.weight, work.batch.weight);
@@ -69,13 +126,13 @@ void TrainingStep::put(Work& work, const Batch& batch, const StepContext& at, co
   for (std::size_t i = 0; i < carry.size(); ++i) {
     if (carry[i].storage() != work.carry[i].storage()) fill_from(carry[i], work.carry[i]);
   }
-  const double told[] = {scale, static_cast<double>(at.step)};
+  const double told[] = {share.scale * share.of, static_cast<double>(at.step), share.of};
   device_.write(work.told.data(), told, sizeof told);
 }
 
-/// The loss, its gradients and the update. While it is captured it reads no value on the host; otherwise it ends at a
-/// loss that is not finite.
-void TrainingStep::compute(Work& work, const StepContext& at, double scale) const {
+/// The loss, its gradients and, for a whole batch, the update. While it is captured it reads no value on the host;
+/// otherwise it ends at a loss that is not finite.
+void TrainingStep::compute(Work& work, const StepContext& at, const Share& share) const {
   const Tape tape;
   for (std::size_t i = 0; i < work.carry.size(); ++i) work.carry_in[i].assign(work.carry[i]);
   Tensors states = work.carry_in;
@@ -90,18 +147,23 @@ void TrainingStep::compute(Work& work, const StepContext& at, double scale) cons
   work.numbers = Tensor::zeros({1 + std::ssize(parameters_)}, DType::f64, device_);
   work.numbers.view({}).assign(cast(loss, DType::f64));
   if (!work.graph && !std::isfinite(loss.item())) return;
-  if (scale != 1) loss = told ? loss * cast(work.told.view({}), loss.dtype()) : loss * scale;
-  const Tensor penalty = model_.penalty();
+  const auto times = [&](const Tensor& x, double factor, std::int64_t place) {
+    return share.whole && factor == 1 ? x : told ? x * cast(work.told.view({}, place), x.dtype()) : x * factor;
+  };
+  loss = times(loss, share.scale * share.of, 0);
+  Tensor penalty = model_.penalty();
+  if (penalty.defined()) penalty = times(penalty, share.of, 2);
   work.gradients = grad({penalty.defined() ? loss + penalty : loss}, parameters_);
+  if (!share.whole) return;
   const NoGrad no_grad;
   sums_of_squares(work.gradients, work.numbers.view({std::ssize(parameters_)}, 1));
   optimizer_.update(work.gradients, work.numbers);
 }
 
-bool TrainingStep::capture(Work& work, const StepContext& at, double scale) {
+bool TrainingStep::capture(Work& work, const StepContext& at, const Share& share) {
   try {
     work.graph = device_.capture();
-    compute(work, at, scale);
+    compute(work, at, share);
     work.graph->stop();
     kernels_ = work.graph->size();
     ++recorded_;
@@ -116,45 +178,35 @@ bool TrainingStep::capture(Work& work, const StepContext& at, double scale) {
   return false;
 }
 
-/// A step in memory of its own.
-StepResult TrainingStep::run(Work& work, const Batch& batch, const StepContext& at, Tensors& carry, double scale,
-                             double lr_factor) {
-  put(work, batch, at, carry, scale);
-  optimizer_.set_step(lr_factor);
-  if (!work.graph) {
-    compute(work, at, scale);
-    return finish(work, work.numbers.values<double>(), carry, lr_factor);
-  }
+/// In memory of its own.
+std::vector<double> TrainingStep::run(Work& work, const Batch& batch, const StepContext& at, Tensors& carry,
+                                      const Share& share) {
+  put(work, batch, at, carry, share);
   std::vector<double> numbers;
-  try {
-    work.graph->replay();
+  if (!work.graph) {
+    compute(work, at, share);
     numbers = work.numbers.values<double>();
-  } catch (const Error&) {  // nothing was updated; without a capture the loss is looked at first: the best error
-    carry = work.carry_in;
-    return run(batch, at, carry, scale, lr_factor);
+  } else {
+    try {
+      work.graph->replay();
+      numbers = work.numbers.values<double>();
+    } catch (const Error&) {  // nothing was updated; without a capture the loss is looked at first: the best error
+      carry = work.carry_in;
+      return run(batch, at, carry, share);
+    }
   }
-  return finish(work, numbers, carry, lr_factor);
-}
-
-/// A step in the caller's memory.
-StepResult TrainingStep::run(const Batch& batch, const StepContext& at, Tensors& carry, double scale,
-                             double lr_factor) {
-  Work work{.batch = on(batch, device_), .carry_in = carry};
-  optimizer_.set_step(lr_factor);
-  compute(work, at, scale);
-  return finish(work, work.numbers.values<double>(), carry, lr_factor);
-}
-
-/// The end of a step on the host, which knows its loss and its gradients' sums of squares.
-StepResult TrainingStep::finish(const Work& work, const std::vector<double>& numbers, Tensors& carry,
-                                double lr_factor) {
+  gradients_ = work.gradients;
   carry = work.carry;
-  if (!std::isfinite(numbers[0])) return {numbers[0]};
-  const StepResult out{numbers[0], norm_of(std::span(numbers).subspan(1))};
-  if (!std::isfinite(out.norm)) return out;
-  optimizer_.finish(work.gradients, out.norm, lr_factor);
-  model_.updated();
-  return out;
+  return numbers;
+}
+
+/// In the caller's memory.
+std::vector<double> TrainingStep::run(const Batch& batch, const StepContext& at, Tensors& carry, const Share& share) {
+  Work work{.batch = on(batch, device_), .carry_in = carry};
+  compute(work, at, share);
+  gradients_ = work.gradients;
+  carry = work.carry;
+  return work.numbers.values<double>();
 }
 
 }  // namespace reel

@@ -1,7 +1,9 @@
 // Training steps, from a batch to the updated parameters. On a device that supports it, a step's kernels are captured
-// once (a CUDA graph), and each later step of the same shapes replays them with one launch.
+// once (a CUDA graph), and each later step of the same shapes replays them with one launch. A batch may be computed in
+// parts, whose gradients are added: it needs the memory of a part.
 #pragma once
 #include <deque>
+#include <span>
 #include <utility>
 
 #include "tasks/training/optimizer.h"
@@ -20,8 +22,10 @@ class TrainingStep {
   TrainingStep(const Task& task, Model& model, Optimizer& optimizer, bool graphs);
 
   /// One step with a batch on any device, with all learning rates times lr_factor. Starts from the states in `carry`,
-  /// if there are any, and stores the last states there; they are valid until the end of the next step.
-  StepResult operator()(const Batch& batch, const StepContext& at, Tensors& carry, double lr_factor = 1);
+  /// if there are any, and stores the last states there; they are valid until the end of the next step. `parts`: the
+  /// same examples in equal parts, to compute one after the other.
+  StepResult operator()(const Batch& batch, const StepContext& at, Tensors& carry, double lr_factor = 1,
+                        std::span<const Batch> parts = {});
   /// Why steps are not captured although the device could; returned once.
   std::optional<std::string> note() { return std::exchange(note_, std::nullopt); }
   /// How many kinds of step are captured.
@@ -33,15 +37,21 @@ class TrainingStep {
   /// What two steps must have in common to share a captured graph.
   struct Kind {
     std::vector<Spec> specs;
-    bool scaled;
+    bool scaled, whole;
     std::uint64_t seed;  // of dropout
     bool operator==(const Kind&) const = default;
+  };
+  /// What is computed of a batch.
+  struct Share {
+    double scale = 1;   // of the task
+    double of = 1;      // of the whole batch's loss
+    bool whole = true;  // also the update; false: only gradients
   };
   /// What a step reads and writes. One that can be captured has memory of its own; others share the caller's.
   struct Work {
     Batch batch;
     Tensors carry_in;    // the initial states
-    Tensor told = {};    // own memory: f64, the factor of the loss and the number of the step
+    Tensor told = {};    // own memory: f64, the factor of the loss, the number of the step and the share
     Tensors carry = {};  // the last states; in own memory the next step starts from them, if there are any before
     Tensors gradients = {};
     Tensor numbers = {};  // f64: the loss, then the sums of squares of the gradients
@@ -58,18 +68,21 @@ class TrainingStep {
   static constexpr int most = 4;  // captured kinds; each holds the memory of a step
 
   std::unique_ptr<Work> room_for(const Batch& batch, const Tensors& carry) const;
-  void put(Work& work, const Batch& batch, const StepContext& at, const Tensors& carry, double scale) const;
-  void compute(Work& work, const StepContext& at, double scale) const;
-  bool capture(Work& work, const StepContext& at, double scale);
-  StepResult run(Work& work, const Batch& batch, const StepContext& at, Tensors& carry, double scale, double lr_factor);
-  StepResult run(const Batch& batch, const StepContext& at, Tensors& carry, double scale, double lr_factor);
-  StepResult finish(const Work& work, const std::vector<double>& numbers, Tensors& carry, double lr_factor);
+  void put(Work& work, const Batch& batch, const StepContext& at, const Tensors& carry, const Share& share) const;
+  void compute(Work& work, const StepContext& at, const Share& share) const;
+  bool capture(Work& work, const StepContext& at, const Share& share);
+  std::vector<double> pass(const Batch& batch, const StepContext& at, Tensors& carry, const Share& share);
+  std::vector<double> run(Work& work, const Batch& batch, const StepContext& at, Tensors& carry, const Share& share);
+  std::vector<double> run(const Batch& batch, const StepContext& at, Tensors& carry, const Share& share);
+  std::vector<double> add_up(std::span<const Batch> parts, const StepContext& at, Tensors& carry, double scale);
 
   const Task& task_;
   Model& model_;
   Optimizer& optimizer_;
   Backend& device_;
   Tensors parameters_;
+  Tensors gradients_;  // from pass() or add_up() to the end of the step
+  Tensors sums_;       // memory for the sums
   bool graphs_;
   std::vector<std::uint32_t> host_versions_;  // of parameters on the host, when seen_ began
   int recorded_ = 0;

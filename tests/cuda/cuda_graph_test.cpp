@@ -64,7 +64,7 @@ TEST_CASE("whole steps of every optimiser, clipped or not") {
     CAPTURE(kind);
     for (const double clip : {0.0, 0.1}) {
       OptimizerOptions o;
-      o.kind = kind, o.lr = 1e-2, o.momentum = 0.9, o.clip_norm = clip, o.clip_value = clip / 5;
+      o.kind = kind, o.lr = 1e-2, o.momentum = 0.9, o.clip_norm = clip, o.clip_value = clip / 5, o.weight_decay = clip;
       const Ran plain = run(o, false), graph = run(o, true);
       CHECK(plain == graph);
       CHECK(graph.recorded == 1);
@@ -77,7 +77,7 @@ TEST_CASE("every optimiser: many parameters after three steps on the GPU are the
   for (const std::string& kind : OptimizerOptions::kinds()) {
     CAPTURE(kind);
     OptimizerOptions options;
-    options.kind = kind, options.clip_norm = 1, options.clip_value = 0.05;
+    options.kind = kind, options.clip_norm = 1, options.clip_value = 0.05, options.weight_decay = 0.1;
     const auto after = [&](Backend& device) {
       std::vector<Parameter> parameters;
       Tensors gradients, values;
@@ -97,6 +97,34 @@ TEST_CASE("every optimiser: many parameters after three steps on the GPU are the
     for (std::size_t i = 0; i < wanted.size(); ++i)
       CHECK(difference(got[i], wanted[i]) <= (real_of(wanted[i].dtype()) == DType::f32 ? 1e-6 : 1e-14));
   }
+}
+
+TEST_CASE("a batch in parts: captured passes are the plain ones, and the update is the whole batch's") {
+  if (!gpu()) return;
+  const Little task({});
+  const auto run = [&](bool graphs, std::size_t parts) {
+    Model model(task.shape(), {.cell = "gru", .hidden = 16}, Init(3, DType::f32, *gpu()));
+    Optimizer optimizer(model.trained(), usual_optimizer());
+    TrainingStep steps(task, model, optimizer, graphs);
+    Ran out;
+    Tensors carry;
+    for (std::int64_t i = 0; i < 5; ++i) {
+      const Batch whole = task.batch(1, {0, 1, 2, 3});
+      // equal parts, so that their mean is the whole's gradient
+      const std::vector<Batch> all(parts, whole);
+      const StepResult r = steps(whole, {1, i}, carry, 1, all);
+      carry.clear();
+      out.numbers.insert(out.numbers.end(), {r.loss, r.norm});
+    }
+    for (const Parameter& p : model.parameters()) out.parameters.push_back(elements(p.value));
+    out.recorded = steps.recorded();
+    return out;
+  };
+  const Ran plain = run(false, 2), graph = run(true, 2), whole = run(false, 0);
+  CHECK(plain == graph);
+  CHECK(graph.recorded == 1);
+  for (std::size_t i = 0; i < whole.numbers.size(); ++i)
+    CHECK(plain.numbers[i] == doctest::Approx(whole.numbers[i]).epsilon(1e-5));
 }
 
 TEST_CASE("a graph that runs asks for no memory") {

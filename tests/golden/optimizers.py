@@ -1,4 +1,7 @@
-"""Golden values of the optimisers: 12 steps on 37 numbers, in NumPy and, where PyTorch has them, in torch.optim."""
+"""Golden values of the optimisers: 12 steps on 37 numbers, in NumPy and, where PyTorch has them, in torch.optim; and of
+schedules of the learning rate."""
+
+import warnings
 
 import numpy as np
 import torch
@@ -8,6 +11,8 @@ from common import assert_same, put, write
 STEPS, SIZE, SPLIT = 12, 37, 20
 LR = 0.01
 CLIP = 0.5
+DECAY = 0.03
+SCHEDULE_STEPS, WARMUP, FLOOR = 60, 12, 0.1
 
 
 def sgd(momentum=0.0):
@@ -45,6 +50,16 @@ def adagrad(eps=1e-10):
     return step
 
 
+def l2(rule):
+    """Weight decay as a part of the gradient."""
+    return lambda p, g, s, t: rule(p, g + DECAY * p, s, t)
+
+
+def decoupled(rule):
+    """Loshchilov and Hutter, algorithm 2, where the rate multiplies the decay as PyTorch has it."""
+    return lambda p, g, s, t: rule(p * (1 - LR * DECAY), g, s, t)
+
+
 # name: (NumPy step, torch optimiser or None)
 OPTIMIZERS = {
     "sgd": (sgd(), lambda p: torch.optim.SGD(p, lr=LR)),
@@ -56,6 +71,13 @@ OPTIMIZERS = {
     "adam_b0": (adam(beta1=0.0), lambda p: torch.optim.Adam(p, lr=LR, betas=(0.0, 0.999))),
     "amsgrad": (adam(amsgrad=True), lambda p: torch.optim.Adam(p, lr=LR, amsgrad=True)),
     "adagrad": (adagrad(), lambda p: torch.optim.Adagrad(p, lr=LR)),
+    "sgd_l2": (l2(sgd(0.9)), lambda p: torch.optim.SGD(p, lr=LR, momentum=0.9, weight_decay=DECAY)),
+    "rmsprop_l2": (l2(rmsprop(0.0, 1e-8, False)),
+                   lambda p: torch.optim.RMSprop(p, lr=LR, alpha=0.9, eps=1e-8, weight_decay=DECAY)),
+    "adam_l2": (l2(adam()), lambda p: torch.optim.Adam(p, lr=LR, weight_decay=DECAY)),
+    "amsgrad_l2": (l2(adam(amsgrad=True)), lambda p: torch.optim.Adam(p, lr=LR, amsgrad=True, weight_decay=DECAY)),
+    "adagrad_l2": (l2(adagrad()), lambda p: torch.optim.Adagrad(p, lr=LR, weight_decay=DECAY)),
+    "adamw": (decoupled(adam()), lambda p: torch.optim.AdamW(p, lr=LR, weight_decay=DECAY)),
 }
 
 
@@ -94,6 +116,52 @@ def clip(tensors, g):
     put(tensors, "clip.g_torch", torch_g)
 
 
+def torch_factors(make):
+    """What PyTorch's scheduler multiplies a rate of 1 by at each step."""
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    scheduler, factors = make(optimizer), []
+    for _ in range(SCHEDULE_STEPS):
+        factors.append(scheduler.get_last_lr()[0])
+        optimizer.step()
+        scheduler.step()
+    return np.array(factors)
+
+
+def schedules(tensors):
+    """The closed forms beside torch.optim.lr_scheduler."""
+    lr = torch.optim.lr_scheduler
+    t = np.arange(SCHEDULE_STEPS)
+    warm = np.minimum(1, (t + 1) / WARMUP)
+
+    def falling(first, shape):
+        done = np.clip((t - first) / (SCHEDULE_STEPS - first), 0, 1)
+        return FLOOR + (1 - FLOOR) * ((1 + np.cos(np.pi * done)) / 2 if shape == "cosine" else 1 - done)
+
+    def cosine(o, steps):
+        return lr.CosineAnnealingLR(o, steps, eta_min=FLOOR)
+
+    def linear(o, steps):
+        return lr.LinearLR(o, 1.0, FLOOR, total_iters=steps)
+
+    def warmed(o, then):
+        first = lr.LinearLR(o, 1 / WARMUP, total_iters=WARMUP - 1)
+        return lr.SequentialLR(o, [first, then(o, SCHEDULE_STEPS - WARMUP)], [WARMUP])
+
+    for name, numbers, make in (
+        ("cosine", falling(0, "cosine"), lambda o: cosine(o, SCHEDULE_STEPS)),
+        ("linear", falling(0, "linear"), lambda o: linear(o, SCHEDULE_STEPS)),
+        ("constant_warm", warm, lambda o: lr.LinearLR(o, 1 / WARMUP, total_iters=WARMUP - 1)),
+        ("cosine_warm", warm * falling(WARMUP, "cosine"), lambda o: warmed(o, cosine)),
+        ("linear_warm", warm * falling(WARMUP, "linear"), lambda o: warmed(o, linear)),
+        ("step_warm", warm * 0.5 ** (t // 20), lambda o: lr.ChainedScheduler(
+            [lr.LinearLR(o, 1 / WARMUP, total_iters=WARMUP - 1), lr.StepLR(o, 20, 0.5)])),
+    ):
+        with warnings.catch_warnings():  # SequentialLR calls its own step() in a way that it warns of
+            warnings.simplefilter("ignore")
+            assert_same("schedule." + name, numbers, torch_factors(make))
+        put(tensors, "schedule." + name, numbers)
+
+
 def generate(folder):
     rng = np.random.default_rng(20)
     p0 = rng.standard_normal(SIZE)
@@ -109,4 +177,5 @@ def generate(folder):
             assert_same(name, path, run_torch(torch_form, p0, g))
         put(tensors, name + ".p", path)
     clip(tensors, g[0])
+    schedules(tensors)
     return [write(folder, "optimizers", tensors)]

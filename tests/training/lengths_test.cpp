@@ -16,6 +16,8 @@ struct Case {
   bool bidirectional = false, every_step = true;
   std::int64_t layers = 1, vocabulary = 0;
   bool between = false;  // layer norm and residual connections
+  double zoneout = 0;
+  bool unlike = false;  // a GRU and an sRNN of other widths above it
 };
 
 Model make(const Case& kind) {
@@ -25,7 +27,12 @@ Model make(const Case& kind) {
                .layers = kind.layers,
                .bidirectional = kind.bidirectional,
                .layer_norm = kind.between,
-               .residual = kind.between},
+               .residual = kind.between,
+               .zoneout = kind.zoneout,
+               .dropout = 0.3,
+               .variational = true,
+               .stack = kind.unlike ? std::vector<LayerOptions>{{kind.cell, hidden}, {"gru", 5}, {"srnn", 6}}
+                                    : std::vector<LayerOptions>{}},
               Init(5, DType::f64));
   std::uint64_t seed = 100;
   for (const Parameter& p : model.parameters())
@@ -59,6 +66,8 @@ void check(const Case& kind) {
   CAPTURE(kind.every_step);
   CAPTURE(kind.layers);
   CAPTURE(kind.vocabulary);
+  CAPTURE(kind.zoneout);
+  CAPTURE(kind.unlike);
   const Model model = make(kind);
   const Tensors wrt = trained(model);
   const Tensor x = batch(kind), told = Tensor::from<std::int32_t>(lengths, {4});
@@ -100,6 +109,56 @@ TEST_CASE("in stacks, and with symbols") {
     for (const bool both : {true, false})
       for (const bool every_step : {true, false})
         for (const bool between : {true, false}) check({cell, both, every_step, 2, 5, between});
+  }
+}
+
+TEST_CASE("below unlike layers and with zoneout, for every cell and both directions") {
+  for (const CellType& type : cell_registry()) {
+    if (type.name == "r_transformer") continue;  // has no states
+    for (const bool both : {true, false}) {
+      check({.cell = type.name, .bidirectional = both, .zoneout = 0.2, .unlike = true});
+      check({.cell = type.name, .bidirectional = both, .every_step = false, .zoneout = 0.2});
+    }
+  }
+}
+
+TEST_CASE("in training, with dropout and zoneout: nothing depends on what lies behind the end of a sequence") {
+  std::vector<double> inside;
+  for (std::int64_t t = 0; t < 9; ++t)
+    for (const std::int32_t n : lengths) inside.push_back(t < n ? 1 : 0);
+  const Tensor valid = reshape(Tensor::from<double>(inside, {9, 4}), {9, 4, 1});
+  const Tensor told = Tensor::from<std::int32_t>(lengths, {4});
+  const Tensor x = random({9, 4, inputs}, 1), other = x * valid + random({9, 4, inputs}, 2) * (1.0 - valid);
+  for (const CellType& type : cell_registry()) {
+    if (type.name == "r_transformer") continue;
+    for (const bool variational : {false, true})
+      for (const bool both : {false, true})
+        for (const bool every_step : {false, true}) {
+          CAPTURE(type.name);
+          CAPTURE(variational);
+          CAPTURE(both);
+          CAPTURE(every_step);
+          const Model model({.inputs = inputs, .outputs = outputs, .every_step = every_step},
+                            {.cell = type.name,
+                             .hidden = hidden,
+                             .layers = 2,
+                             .bidirectional = both,
+                             .zoneout = 0.2,
+                             .dropout = 0.3,
+                             .variational = variational},
+                            Init(5, DType::f64));
+          const Tensors wrt = trained(model);
+          const auto computed = [&](const Tensor& given) {
+            const Tape tape;
+            const Tensor ys = model(given, StepContext{.seed = 3, .step = 7}, nullptr, told);
+            const Tensor y = every_step ? ys * valid : ys;
+            Tensors all = grad({sum(y * y)}, wrt);
+            all.push_back(y);
+            return all;
+          };
+          const Tensors a = computed(x), b = computed(other);
+          for (std::size_t i = 0; i < a.size(); ++i) CHECK(difference(a[i], b[i]) < 1e-13);
+        }
   }
 }
 

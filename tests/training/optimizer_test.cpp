@@ -57,6 +57,13 @@ TEST_CASE("each optimiser takes the steps that PyTorch or NumPy takes") {
       {"adagrad", with([](auto& o) { o.kind = "adagrad", o.epsilon = 1e-10; })},
       {"adagrad", with([](auto& o) { o.kind = "adagrad", o.epsilon = 1e-10, o.rms_start = 1; })},  // rmsprop's alone
       {"adam", with([](auto& o) { o.kind = "adam", o.rms_start = 1; })},
+      {"sgd_l2", with([](auto& o) { o.kind = "sgd", o.momentum = 0.9, o.weight_decay = 0.03; })},
+      {"rmsprop_l2", with([](auto& o) { o.weight_decay = 0.03; })},
+      {"adam_l2", with([](auto& o) { o.kind = "adam", o.weight_decay = 0.03; })},
+      {"amsgrad_l2", with([](auto& o) { o.kind = "amsgrad", o.weight_decay = 0.03; })},
+      {"adagrad_l2", with([](auto& o) { o.kind = "adagrad", o.epsilon = 1e-10, o.weight_decay = 0.03; })},
+      {"adamw", with([](auto& o) { o.kind = "adamw", o.weight_decay = 0.03; })},
+      {"adam", with([](auto& o) { o.kind = "adamw"; })},
   };
   for (const auto& [name, options] : cases) {
     CAPTURE(name);
@@ -200,6 +207,48 @@ TEST_CASE("an update changes parameters in place, on their version, without allo
     CHECK(backend().memory().live_bytes == live);
     CHECK(p.version() == 6);
   }
+}
+
+TEST_CASE("weight decay: of what clipping leaves, at the rate of the step; a parameter on a manifold has none") {
+  for (const std::string kind : {"sgd", "adamw"}) {
+    CAPTURE(kind);
+    OptimizerOptions options;
+    options.kind = kind, options.lr = 0.5, options.weight_decay = 0.1, options.clip_value = 0.25, options.epsilon = 0;
+    const Tensor p = Tensor::full({}, 4, DType::f64);
+    Parameter round{"round", Tensor::full({}, 1, DType::f64), ""};
+    round.retract = [](Tensor, const Tensor&, double) {};
+    Optimizer optimizer({{"p", p, ""}, round}, options);
+    optimizer.step({Tensor::full({}, 3, DType::f64), Tensor::full({}, 3, DType::f64)}, 5, 0.5);
+    // sgd: 4 - 0.25 (0.25 + 0.4); adamw: 4 (1 - 0.025) - 0.25, as the first step of Adam is the rate
+    CHECK(p.item() == doctest::Approx(kind == "sgd" ? 3.8375 : 3.65).epsilon(1e-14));
+    CHECK(round.value.item() == 1);
+  }
+}
+
+TEST_CASE("warm-up and falling schedules have PyTorch's factors") {
+  const TensorFile file = golden();
+  const ScheduleOptions warm{.kind = "constant", .every = 20, .factor = 0.5, .warmup = 12, .floor = 0.1, .steps = 60};
+  const auto with = [&](const std::string& kind, std::int64_t warmup) {
+    ScheduleOptions o = warm;
+    o.kind = kind, o.warmup = warmup;
+    return o;
+  };
+  const std::vector<std::pair<std::string, ScheduleOptions>> cases{
+      {"cosine", with("cosine", 0)},       {"linear", with("linear", 0)},   {"cosine_warm", with("cosine", 12)},
+      {"linear_warm", with("linear", 12)}, {"step_warm", with("step", 12)}, {"constant_warm", warm}};
+  for (const auto& [name, options] : cases) {
+    CAPTURE(name);
+    const Schedule schedule(options);
+    const auto expected = file.at("schedule." + name).values<double>();
+    for (std::int64_t t = 0; t < 60; ++t)
+      CHECK(schedule.factor(t) == doctest::Approx(expected[static_cast<std::size_t>(t)]).epsilon(1e-13));
+  }
+  CHECK(Schedule(with("cosine", 12)).factor(60) == doctest::Approx(0.1));
+  CHECK(Schedule(with("linear", 12)).factor(1000) == doctest::Approx(0.1));
+  Schedule plateau(with("plateau", 4));
+  for (int i = 0; i < 4; ++i) plateau.validated(1);
+  CHECK(plateau.factor(1) == 0.25);
+  CHECK(plateau.factor(4) == 0.5);
 }
 
 TEST_CASE("schedules") {

@@ -27,7 +27,8 @@ void update_kernel(const UpdateArgs& args, const UpdatePlace& a, const UpdateNum
     Batch values = Batch::load_unaligned(p_), unused(T(0));
     Batch state[3] = {Batch::load_unaligned(s0), Rule::states > 1 ? Batch::load_unaligned(s1) : unused,
                       Rule::states > 1 ? Batch::load_unaligned(s2) : unused};
-    const Batch g = xsimd::max(xsimd::min(Batch::load_unaligned(g_) * scale, limit), -limit);
+    Batch g = xsimd::max(xsimd::min(Batch::load_unaligned(g_) * scale, limit), -limit);
+    args.decay(values, g, rule.rate);
     rule(values, g, state[0], state[1], state[2]);
     values.store_unaligned(p_);
     state[0].store_unaligned(s0);

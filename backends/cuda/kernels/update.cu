@@ -25,7 +25,7 @@ struct Places {
 };
 
 template <class Rule, class T>
-__global__ void update_elements(Rule rule, T limit, const UpdateNumbers* numbers,
+__global__ void update_elements(Rule rule, T limit, WeightDecay decay, const UpdateNumbers* numbers,
                                 const __grid_constant__ Places<T> places) {
   const UpdateNumbers now = *numbers;
   if (std::isnan(now.scale)) return;
@@ -40,7 +40,9 @@ __global__ void update_elements(Rule rule, T limit, const UpdateNumbers* numbers
 #pragma unroll
       for (int s = 0; s < Rule::states; ++s) state[s] = a.state[s][i];
       const T scaled = a.gradient[i] * scale;  // clamped so that a NaN survives
-      step(p, scaled > limit ? limit : scaled < -limit ? -limit : scaled, state[0], state[1], state[2]);
+      T g = scaled > limit ? limit : scaled < -limit ? -limit : scaled;
+      decay(p, g, step.rate);
+      step(p, g, state[0], state[1], state[2]);
       a.parameter[i] = p;
 #pragma unroll
       for (int s = 0; s < Rule::states; ++s) a.state[s][i] = state[s];
@@ -72,7 +74,7 @@ void launch(const UpdateArgs& a, std::span<const UpdatePlace> some, cudaStream_t
     places.chunks.push(p.n);
   }
   update_elements<Rule, T><<<blocks_for(places.chunks.count(), 1), threads_per_block, 0, stream>>>(
-      a.params.as<Rule>(), static_cast<T>(a.limit), reinterpret_cast<const UpdateNumbers*>(a.numbers), places);
+      a.params.as<Rule>(), static_cast<T>(a.limit), a.decay, reinterpret_cast<const UpdateNumbers*>(a.numbers), places);
 }
 
 template <class... Rule>

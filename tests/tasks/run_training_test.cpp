@@ -1,0 +1,223 @@
+// Training by the task programs: runs that are killed and resumed with each of the options whose state must be right,
+// batches in parts, the best parameters of every task, and what the options refuse. Runs build/bin.
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "tasks/app/run_folder.h"
+#include "tasks/io/files.h"
+#include "tasks/training/checkpoint.h"
+#include "tasks/training/predictor.h"
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/temp_dir.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+Result go(const TempDir& dir, const std::string& command) {
+  const auto all = words(command);
+  return run(all[0], {all.begin() + 1, all.end()}, dir.path);
+}
+
+std::vector<RunFolder::Row> rows(const std::string& out) {
+  auto all = RunFolder::view(out).rows();
+  for (auto& row : all) {
+    row.seconds = 0;
+    if (std::isnan(row.accuracy)) row.accuracy = -1;  // which no accuracy is; NaN equals nothing
+  }
+  return all;
+}
+
+void same_tensors(const std::string& a, const std::string& b) {
+  const TensorFile x = load_safetensors(a, backend()), y = load_safetensors(b, backend());
+  REQUIRE(x.tensors.size() == y.tensors.size());
+  for (const auto& [name, value] : x.tensors) {
+    CAPTURE(name);
+    CHECK(elements(value) == elements(y.at(name)));
+  }
+}
+
+/// Runs the command to its end, and again with a kill -9 in between and --resume: both leave the same.
+void check_resumed(const std::string& program, const std::string& options) {
+  CAPTURE(options);
+  const TempDir dir;
+  const std::string whole = dir / "whole", cut = dir / "cut";
+  const Result first = go(dir, program + " " + options + " --out " + whole);
+  REQUIRE_MESSAGE(first.code == 0, first.err);
+  const auto expected = rows(whole);
+  REQUIRE(expected.size() > 4);
+  Child child(program, words(options + " --out " + cut), dir.path);
+  const auto started = [&] {
+    return std::filesystem::exists(cut + "/checkpoint.safetensors") && std::filesystem::exists(cut + "/metrics.csv") &&
+           RunFolder::view(cut).rows().size() >= 2;
+  };
+  for (int i = 0; i < 3000 && !started(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  child.send(SIGKILL);
+  CHECK(child.wait().code == 128 + SIGKILL);
+  const Result resumed = go(dir, program + " --resume " + cut);
+  CHECK_MESSAGE(resumed.code == 0, resumed.err);
+  CHECK(rows(cut) == expected);
+  same_tensors(cut + "/checkpoint.safetensors", whole + "/checkpoint.safetensors");
+  same_tensors(cut + "/best.safetensors", whole + "/best.safetensors");
+}
+
+const std::string small = " --threads 1 --quiet --valid-size 8 ";
+
+}  // namespace
+
+TEST_CASE("kill -9, resume: to the last bit, with weight decay, warm-up, falling rates, parts, zoneout and dropout") {
+  const std::string adding = small + "--length 10 --batch 6 --steps 3000 --valid-every 100 ";
+  check_resumed("adding", adding +
+                              "--cell gru,lstm --hidden 8,6 --optimizer adamw --weight-decay 0.1 --schedule cosine "
+                              "--warmup 500 --lr-floor 0.1 --accumulate 3 --clip-norm 1 --dropout 0.2 "
+                              "--variational-dropout --zoneout 0.1");
+  check_resumed("adding", adding +
+                              "--cell rnn --hidden 8 --optimizer sgd --lr 0.01 --momentum 0.9 --weight-decay 0.01 "
+                              "--schedule linear --accumulate 2 --bidirectional");
+}
+
+TEST_CASE("kill -9, resume: states carry over from window to window in parts of the batch as well") {
+  const TempDir dir;
+  std::string text;
+  for (int i = 0; i < 4000; ++i) text += static_cast<char>('a' + i * i % 17);
+  write_atomically(dir / "text.txt", text);
+  check_resumed("charlm", small + "--text " + dir / "text.txt" +
+                              " --batch 4 --unroll 8 --hidden 8 --cell lstm --steps 1500 --valid-every 100 "
+                              "--accumulate 2 --optimizer adam --schedule step --lr-every 500 --warmup 100");
+}
+
+TEST_CASE("kill -9, resume: padded sequences of a table, with everything between layers; in parts as well") {
+  const TempDir dir;
+  std::string text = "id,x,z,y\n";
+  for (int i = 0; i < 60; ++i)
+    for (int t = 0; t < 3 + i % 5; ++t)
+      text += fmt::format("{},{},{},{}\n", i, (i * 7 + t * 3) % 11, (i + t) % 4, (i * 7 + t * 3) % 11 + t);
+  write_atomically(dir / "rows.csv", text);
+  const std::string table =
+      "--threads 1 --quiet --data " + dir / "rows.csv" + " --group id --target y --at each --batch 6 --dtype f64 ";
+  check_resumed("table", table +
+                             "--steps 1200 --valid-every 100 --cell gru,lstm --hidden 6,6 --bidirectional "
+                             "--layer-norm --residual --dropout 0.2 "
+                             "--variational-dropout --zoneout 0.1 --optimizer adamw --accumulate 2 --warmup 50");
+  const std::string whole = dir / "whole", cut = dir / "cut",
+                    short_run = "table " + table + "--steps 40 --valid-every 20";
+  REQUIRE(go(dir, short_run + " --cell gru --hidden 6 --out " + whole).code == 0);
+  REQUIRE(go(dir, short_run + " --cell gru --hidden 6 --accumulate 3 --out " + cut).code == 0);
+  for (std::size_t i = 0; i < 2; ++i)
+    CHECK(rows(cut)[i].valid_loss == doctest::Approx(rows(whole)[i].valid_loss).epsilon(1e-9));
+}
+
+TEST_CASE("a batch in parts makes the run that the whole batch makes, but for rounding; updates count as ever") {
+  const TempDir dir;
+  std::string text;
+  for (int i = 0; i < 2000; ++i) text += static_cast<char>('a' + i * i % 17);
+  write_atomically(dir / "text.txt", text);
+  const std::vector<std::string> commands{
+      "adding" + small + "--length 10 --batch 6 --hidden 8 --cell gru --steps 60 --valid-every 10 --dtype f64",
+      "adding" + small + "--length 10 --batch 6 --hidden 8 --examples 30 --steps 60 --valid-every 10 --dtype f64",
+      "charlm" + small + "--text " + dir / "text.txt" +
+          " --batch 6 --valid-size 6 --unroll 8 --hidden 8 --cell lstm --epochs 2 --dtype f64"};
+  for (const std::string& command : commands) {
+    CAPTURE(command);
+    static int n = 0;
+    const std::string whole = dir / fmt::format("whole{}", ++n), cut = dir / fmt::format("cut{}", n);
+    REQUIRE(go(dir, command + " --out " + whole).code == 0);
+    const Result r = go(dir, command + " --accumulate 3 --out " + cut);
+    REQUIRE_MESSAGE(r.code == 0, r.err);
+    const auto a = rows(whole), b = rows(cut);
+    REQUIRE(a.size() == b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      CHECK(a[i].step == b[i].step);
+      CHECK(a[i].examples == b[i].examples);
+      CHECK(a[i].train_loss == doctest::Approx(b[i].train_loss).epsilon(1e-9));
+      CHECK(a[i].valid_loss == doctest::Approx(b[i].valid_loss).epsilon(1e-9));
+      CHECK(a[i].grad_norm == doctest::Approx(b[i].grad_norm).epsilon(1e-9));
+    }
+  }
+}
+
+TEST_CASE("every task keeps its best parameters: run.json says of which update, and predict takes them") {
+  const TempDir dir;
+  const std::string out = dir / "run";
+  const std::string command =
+      "adding" + small + "--length 10 --batch 4 --hidden 8 --cell gru --lr 0.3 --valid-every 10 ";
+  REQUIRE(go(dir, command + "--steps 100 --out " + out).code == 0);
+  const auto check = [&] {
+    const auto all = rows(out);
+    const auto best = std::min_element(all.begin(), all.end(),
+                                       [](const auto& a, const auto& b) { return a.valid_loss < b.valid_loss; });
+    const auto record = nlohmann::json::parse(read_file(out + "/run.json"));
+    CHECK(record["best"]["step"] == best->step);
+    CHECK(record["best"]["valid_loss"] == best->valid_loss);
+    CHECK_FALSE(record.contains("test"));
+    CHECK(best_of(out + "/best.safetensors").step == best->step);
+    return best->step;
+  };
+  REQUIRE(check() < 100);  // at this rate the last update is not the best one
+  CHECK(Predictor(out).weights() == out + "/best.safetensors");
+  REQUIRE(go(dir, "adding --resume " + out + " --steps 200").code == 0);
+  check();
+
+  // A run folder of an older version has no such file: its checkpoint is taken, and the best of what follows is kept.
+  std::filesystem::remove(out + "/best.safetensors");
+  CHECK(Predictor(out).weights() == out + "/checkpoint.safetensors");
+  REQUIRE(go(dir, "adding --resume " + out + " --steps 200").code == 0);
+  CHECK_FALSE(nlohmann::json::parse(read_file(out + "/run.json")).contains("best"));
+  REQUIRE(go(dir, "adding --resume " + out + " --steps 210").code == 0);
+  CHECK(best_of(out + "/best.safetensors").step == 210);
+}
+
+TEST_CASE("adamw's decay is PyTorch's unless it is given, and the folder says which") {
+  const TempDir dir;
+  for (const auto& [options, expected] :
+       std::vector<std::pair<std::string, std::string>>{{"--optimizer adamw", "weight-decay = 0.01\n"},
+                                                        {"--optimizer adamw --weight-decay 0", "weight-decay = 0.0\n"},
+                                                        {"--optimizer adam", "weight-decay = 0.0\n"}}) {
+    CAPTURE(options);
+    static int n = 0;
+    const std::string out = dir / fmt::format("run{}", ++n);
+    REQUIRE(go(dir, "adding" + small + "--length 5 --hidden 4 --steps 2 " + options + " --out " + out).code == 0);
+    CHECK(contains(read_file(out + "/config.toml"), expected));
+  }
+}
+
+TEST_CASE("what does not fit is refused, and other programs' names have hints") {
+  const TempDir dir;
+  const auto said = [&](const std::string& options) {
+    const Result r = go(dir, "adding --dry-run " + options);
+    CHECK(r.code == 2);
+    CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
+    return r.err;
+  };
+  CHECK(said("--batch 20 --accumulate 3") ==
+        "adding: --accumulate: a batch of 20 cannot be cut into 3 equal parts. Hint: a divisor of 20\n");
+  CHECK(contains(said("--accumulate 0"), "--accumulate"));
+  CHECK(said("--steps 10 --warmup 11") == "adding: --warmup: the run has 10 updates, got 11\n");
+  CHECK(contains(said("--lr-floor 1.5"), "--lr-floor"));
+  CHECK(contains(said("--weight-decay -1"), "--weight-decay"));
+  for (const auto& [habit, hint] : std::vector<std::pair<std::string, std::string>>{
+           {"lr-decay 0.9", "--schedule step, with --lr-every and --lr-factor"},
+           {"wd 0.1", "--weight-decay"},
+           {"warmup-steps 5", "--warmup, in updates"},
+           {"min-lr 0.1", "--lr-floor, a share of --lr"},
+           {"gradient-accumulation-steps 2", "--accumulate, which cuts --batch into parts"}}) {
+    CAPTURE(habit);
+    CHECK(said("--" + habit) ==
+          fmt::format("adding: --{}: there is no such option. Hint: {}.\n", words(habit)[0], hint));
+  }
+  CHECK(contains(said("--schedule cosin"), "Hint: cosine"));
+  CHECK(contains(said("--optimizer AdamW"), "Hint: adamw"));
+  const Result vary = go(dir, "copying --dry-run --vary batch --accumulate 2");
+  CHECK(vary.err == "copying: --vary: batch draws one delay for a whole batch, which --accumulate would cut\n");
+  CHECK(contains(go(dir, "adding --dry-run --batch 20 --accumulate 4").out, "batch 20 in 4 parts"));
+}
