@@ -117,8 +117,9 @@ ScanRun::ScanRun(const Scan& scan, Inputs in, std::span<Tensor> out)
   }
 }
 
-/// The number of shards: one per thread, or more when a thread's working set of a step would not fit its cache. But
-/// every shard reads the weights again, so with large weights there is one shard per thread.
+/// The number of shards. It decides the order of additions over the batch, so it follows from sizes alone, whatever the
+/// number of threads. Each shard reads the weights again, so large weights take more rows a shard; and a shard's
+/// working set of a step should fit a cache.
 int ScanRun::shards() const {
   const Program& body = lowering_->body;
   std::int64_t weights = 0, work = 0;
@@ -130,13 +131,16 @@ int ScanRun::shards() const {
     else if (s < body.inputs || lowering_->placed[s])
       work += bytes;
   }
-  const std::int64_t rows = lowering_->rows.rows, threads = in_[0].backend().threads();
+  const std::int64_t rows = lowering_->rows.rows;
   const CostModel costs = in_[0].backend().costs();
-  std::int64_t parts = std::min(threads, rows);
-  if (weights <= costs.few_weights && work / parts > costs.step_cache) {
+  if (costs.shards > 0) return static_cast<int>(std::min(costs.shards, rows));
+  const bool few_weights = weights <= costs.few_weights;
+  std::int64_t parts = 1;  // 2 from 10 rows on, 4 from 40, 8 from 160; with large weights from 32, 64, 128
+  while (rows >= (few_weights ? 10 * parts * parts : 32 * parts)) parts *= 2;
+  if (few_weights && work / parts > costs.step_cache) {
     const std::int64_t height = std::max<std::int64_t>(1, costs.step_cache / (work / rows));
-    parts = (rows + height - 1) / height;
-    parts = std::min(rows, (parts + threads - 1) / threads * threads);
+    const std::int64_t least = (rows + height - 1) / height;
+    parts = std::min(rows, (least + parts - 1) / parts * parts);
   }
   return static_cast<int>(parts);
 }
