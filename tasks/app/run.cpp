@@ -140,7 +140,7 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
   o.add(
       "shards", s.shards,
       "parts of a batch, which threads take through time; results depend on it in their last digits; 0: by the size of "
-      "the batch (2 from 10 rows, 4 from 40, 8 from 160)",
+      "the batch (2 from 10 rows, 4 from 80, 8 from 320)",
       "Run", Bounds{.low = 0, .high = most::threads});
   o.flag("no-graph", s.no_graph, "on a GPU: run each step kernel by kernel, not as one CUDA graph", "Run");
   o.flag("quiet", s.train.quiet, "no progress", "Run");

@@ -135,8 +135,8 @@ int ScanRun::shards() const {
   const CostModel costs = in_[0].backend().costs();
   if (costs.shards > 0) return static_cast<int>(std::min(costs.shards, rows));
   const bool few_weights = weights <= costs.few_weights;
-  std::int64_t parts = 1;  // 2 from 10 rows on, 4 from 40, 8 from 160; with large weights from 32, 64, 128
-  while (rows >= (few_weights ? 10 * parts * parts : 32 * parts)) parts *= 2;
+  std::int64_t parts = 1;  // 2 from 10 rows on, 4 from 80, 8 from 320; with large weights from 32, 64, 128
+  while (rows >= (!few_weights ? 32 * parts : parts == 1 ? 10 : 20 * parts * parts)) parts *= 2;
   if (few_weights && work / parts > costs.step_cache) {
     const std::int64_t height = std::max<std::int64_t>(1, costs.step_cache / (work / rows));
     const std::int64_t least = (rows + height - 1) / height;
