@@ -98,11 +98,15 @@ struct CostModel {
   std::int64_t copied_at_once = std::int64_t{1} << 17;  // bytes that a first copy leaves in the cache for a second
   std::int64_t narrow = 16;           // a product's extent: at most this, a product per step is as fast as one of all
   std::int64_t steps_to_prepack = 4;  // fewest steps that pay for a weight's new layout
-  std::int64_t shards = 0;            // parts of a batch; 0: as many as its size gives (scan_run.cpp)
   // Per element of 4 bytes, in additions inside a fusion group, as Traits::cost. A view may have to be copied to its
   // stacked buffer.
   double save = 16, save_view = 20;  // writes a value for the backward pass, and reads it there
   double memory_bound_product = 4;   // computes an element of a product with a narrow extent again
+};
+
+/// What a loop's shards depend on: rows of the batch, bytes of its weights, bytes of all rows in a step.
+struct ShardSizes {
+  std::int64_t rows, weights = 0, step = 0;
 };
 
 class Backend {
@@ -124,8 +128,10 @@ class Backend {
   virtual void write(void* device, const void* host, std::size_t bytes) = 0;
   /// The number of threads that kernels may use; ignored by devices without host threads.
   virtual void set_threads(int) {}
-  /// The number of shards that loops cut a batch into, which decides the order of sums; 0: by sizes.
+  /// Sets the number of shards of every loop; 0: by sizes.
   virtual void set_shards(int) {}
+  /// How many shards a loop cuts its batch into. It decides the order of sums, so it must not depend on threads.
+  virtual std::int64_t shards(const ShardSizes&) const { return 1; }
   virtual int threads() const { return 1; }
   /// True for CPUs, where caches matter: time loops shard the batch, and fusion groups run block by block in host
   /// memory. False: each call or fusion group of a step is a kernel on the whole batch, and its local operands have no

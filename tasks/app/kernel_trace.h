@@ -28,6 +28,7 @@ class KernelTrace final : public Backend {
   void write(void* device, const void* host, std::size_t bytes) override { device_.write(device, host, bytes); }
   void set_threads(int threads) override { device_.set_threads(threads); }
   void set_shards(int shards) override { device_.set_shards(shards); }
+  std::int64_t shards(const ShardSizes& sizes) const override { return device_.shards(sizes); }
   int threads() const override { return device_.threads(); }
   bool runs_in_blocks() const override { return device_.runs_in_blocks(); }
   CostModel costs() const override { return device_.costs(); }

@@ -123,7 +123,8 @@ Saved read_saved(const std::string& path, const TensorFile& file, const Named& p
     if (state == states.end()) throw Error("checkpoint", fmt::format("{}: {} is missing", path, name));
     saved.at.carry.push_back(state->second);
   }
-  saved.at.shards = file.metadata.contains("shards") ? number<int>(path, file, "shards", 0, std::numeric_limits<int>::max()) : -1;
+  saved.at.shards =
+      file.metadata.contains("shards") ? number<int>(path, file, "shards", 0, std::numeric_limits<int>::max()) : -1;
   return saved;
 }
 

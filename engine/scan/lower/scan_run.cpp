@@ -117,32 +117,18 @@ ScanRun::ScanRun(const Scan& scan, Inputs in, std::span<Tensor> out)
   }
 }
 
-/// The number of shards. It decides the order of additions over the batch, so it follows from sizes alone, whatever the
-/// number of threads. Each shard reads the weights again, so large weights take more rows a shard; and a shard's
-/// working set of a step should fit a cache.
 int ScanRun::shards() const {
   const Program& body = lowering_->body;
-  std::int64_t weights = 0, work = 0;
+  ShardSizes sizes{lowering_->rows.rows};
   for (int s = 0; s < std::ssize(body.values); ++s) {
     const Spec& spec = body.values[s];
     const std::int64_t bytes = spec.shape.numel() * static_cast<std::int64_t>(size_of(spec.dtype));
     if (!lowering_->is_sharded(s))
-      weights += bytes;
+      sizes.weights += bytes;
     else if (s < body.inputs || lowering_->placed[s])
-      work += bytes;
+      sizes.step += bytes;
   }
-  const std::int64_t rows = lowering_->rows.rows;
-  const CostModel costs = in_[0].backend().costs();
-  if (costs.shards > 0) return static_cast<int>(std::min(costs.shards, rows));
-  const bool few_weights = weights <= costs.few_weights;
-  std::int64_t parts = 1;  // 2 from 10 rows on, 4 from 80, 8 from 320; with large weights from 32, 64, 128
-  while (rows >= (!few_weights ? 32 * parts : parts == 1 ? 10 : 20 * parts * parts)) parts *= 2;
-  if (few_weights && work / parts > costs.step_cache) {
-    const std::int64_t height = std::max<std::int64_t>(1, costs.step_cache / (work / rows));
-    const std::int64_t least = (rows + height - 1) / height;
-    parts = std::min(rows, (least + parts - 1) / parts * parts);
-  }
-  return static_cast<int>(parts);
+  return static_cast<int>(in_[0].backend().shards(sizes));
 }
 
 std::byte* ScanRun::address(const LoopBuffer& buffer, Shard shard, std::byte* scratch) const {
