@@ -29,6 +29,8 @@ class Cpu final : public Backend {
   /// Uses fewer threads, with a warning, if the address space limit leaves no memory for OpenBLAS's buffers on each.
   void set_threads(int threads) override;
   int threads() const override { return pool_.threads(); }
+  void set_shards(int shards) override { shards_ = shards; }
+  std::int64_t shards(const ShardSizes& sizes) const override;
   bool runs_in_blocks() const override { return true; }
   void parallel(int parts, const std::function<void(int)>& f) override { pool_.run(parts, f); }
 
@@ -48,6 +50,7 @@ class Cpu final : public Backend {
 
   const bool bf16_;
   const MemoryLimit limit_;
+  int shards_ = 0;  // of every loop; 0: by sizes
   CachingAllocator allocator_;
   FftPlans fft_plans_;
   ThreadPool pool_;

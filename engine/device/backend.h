@@ -104,6 +104,11 @@ struct CostModel {
   double memory_bound_product = 4;   // computes an element of a product with a narrow extent again
 };
 
+/// What a loop's shards depend on: rows of the batch, bytes of its weights, bytes of all rows in a step.
+struct ShardSizes {
+  std::int64_t rows, weights = 0, step = 0;
+};
+
 class Backend {
  public:
   Backend();
@@ -123,6 +128,10 @@ class Backend {
   virtual void write(void* device, const void* host, std::size_t bytes) = 0;
   /// The number of threads that kernels may use; ignored by devices without host threads.
   virtual void set_threads(int) {}
+  /// Sets the number of shards of every loop; 0: by sizes.
+  virtual void set_shards(int) {}
+  /// How many shards a loop cuts its batch into. It decides the order of sums, so it must not depend on threads.
+  virtual std::int64_t shards(const ShardSizes&) const { return 1; }
   virtual int threads() const { return 1; }
   /// True for CPUs, where caches matter: time loops shard the batch, and fusion groups run block by block in host
   /// memory. False: each call or fusion group of a step is a kernel on the whole batch, and its local operands have no

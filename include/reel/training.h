@@ -6,5 +6,4 @@
 #include "tasks/training/prefetch.h"
 #include "tasks/training/probe.h"
 #include "tasks/training/safetensors.h"
-#include "tasks/training/threads.h"
 #include "tasks/training/training_step.h"

@@ -27,6 +27,8 @@ class KernelTrace final : public Backend {
   void read(void* host, const void* device, std::size_t bytes) override { device_.read(host, device, bytes); }
   void write(void* device, const void* host, std::size_t bytes) override { device_.write(device, host, bytes); }
   void set_threads(int threads) override { device_.set_threads(threads); }
+  void set_shards(int shards) override { device_.set_shards(shards); }
+  std::int64_t shards(const ShardSizes& sizes) const override { return device_.shards(sizes); }
   int threads() const override { return device_.threads(); }
   bool runs_in_blocks() const override { return device_.runs_in_blocks(); }
   CostModel costs() const override { return device_.costs(); }

@@ -45,6 +45,7 @@ constexpr double time = 1e8;      // steps of a sequence
 constexpr double examples = 1e8;  // of a fixed training set
 constexpr double valid = 1e7;     // of a validation or test set
 constexpr double updates = 1e12;  // in a run, and everything counted in updates or validations
+constexpr double threads = 1024;  // of the CPU, and shards of a batch
 }  // namespace most
 
 class Options {

@@ -25,7 +25,6 @@
 #include "tasks/data/data_error.h"
 #include "tasks/training/checkpoint.h"
 #include "tasks/training/model_file.h"
-#include "tasks/training/threads.h"
 #include "tasks/training/training_step.h"
 
 namespace reel {
@@ -83,11 +82,8 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   s.train.device = device_name(s);
   s.train.command = command_line(argc, argv);
   set_layers(s.model, s.cell, s.hidden, options);
-  std::optional<int> threads_so_far;  // results on a GPU do not depend on it
-  if (!options.resume().empty() && s.device.starts_with("cpu"))
-    threads_so_far = threads_of(options.resume() + "/checkpoint.safetensors");
-  const Threads threads = choose_threads({s.threads, options.typed("threads"), threads_so_far, available_cores()});
-  s.train.threads = threads.count;
+  s.train.threads = s.threads > 0 ? static_cast<int>(s.threads) : available_cores();
+  s.train.shards = static_cast<int>(s.shards);
 
   flush_denormals(s.denormals == "flush");  // before threads are started: they inherit it
   const DType dtype = s.dtype == "f64" ? DType::f64 : DType::f32;
@@ -99,6 +95,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   if (s.trace_kernels) trace = std::make_unique<KernelTrace>(real);
   Backend& device = trace ? *trace : real;  // of the model only; the CPU makes the batches
   device.set_threads(s.train.threads);
+  device.set_shards(s.train.shards);
   try {
     task = program.task({s.data, s.train.seed, s.train.examples});
     const Examples examples(s.train.examples, s.train.seed, task->parts());
@@ -143,7 +140,6 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   folder.write_config(options.toml());
   if (!program.model)
     save_model_config(folder.file("model.json"), {program.name, task->shape(), with_all_settings(s.model), dtype});
-  if (!threads.note.empty()) print_err("{}\n", threads.note);
   const std::string note = program.begun ? program.begun(*task, folder, !options.resume().empty()) : "";
   if (!s.train.quiet && !note.empty()) print_err("{}\n", one_line(note));
   if (!s.train.quiet)

@@ -6,7 +6,6 @@
 #include "cells/registry.h"
 #include "engine/core/parse.h"
 #include "tasks/app/option.h"
-#include "tasks/training/threads.h"
 
 namespace reel {
 
@@ -151,7 +150,12 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
         "keep states every so many time steps only and compute those between again: less memory for long sequences; "
         "0: keep all",
         "Run", Bounds{.low = 0, .high = most::time});
-  o.add("threads", s.threads, "of the CPU; 0: one for each core", "Run", Bounds{.low = 0, .high = most_threads});
+  o.add("threads", s.threads, "of the CPU; 0: one for each core", "Run", Bounds{.low = 0, .high = most::threads});
+  o.add(
+      "shards", s.shards,
+      "parts of a batch, which threads take through time; results depend on it in their last digits; 0: by the size of "
+      "the batch (2 from 10 rows, 4 from 80, 8 from 320)",
+      "Run", Bounds{.low = 0, .high = most::threads});
   o.flag("no-graph", s.no_graph, "on a GPU: run each step kernel by kernel, not as one CUDA graph", "Run");
   o.flag("quiet", s.train.quiet, "no progress", "Run");
   o.flag("dry-run", s.dry_run, "print the model and stop", "Run");

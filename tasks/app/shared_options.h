@@ -14,7 +14,7 @@ struct Shared {
               group_lr, shuffle = "on";
   std::string data, pictures;
   double epochs = 0;
-  std::int64_t threads = 0;
+  std::int64_t threads = 0, shards = 0;
   bool dry_run = false, print_passes = false, trace_kernels = false, list_cells = false, no_test = false,
        no_graph = false;
 };

@@ -116,7 +116,8 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     at = loaded.at, checked = loaded.checked;
     best = best_of(best_file);
   }
-  at.threads = options.threads;
+  const bool older_sums = at.shards < 0 && options.device.starts_with("cpu");
+  at.shards = options.shards;
   folder.keep_rows_up_to(at.step);
 
   Outcome outcome;
@@ -141,6 +142,11 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   const Interrupt interrupt;
   Progress progress(options.quiet, options.steps, task.baseline(), at.step);
   if (!checked) progress.message(checkpoint + " has no checksum, as an older Reel wrote it: damage would not be seen");
+  if (older_sums)
+    progress.message(
+        checkpoint +
+        " is of an older Reel, whose sums depended on the number of threads: from here on, the last digits may "
+        "differ from those of its uninterrupted run");
   std::int64_t saved = at.step;
   const auto save = [&] {
     at.seconds = clock.seconds();

@@ -12,6 +12,7 @@ struct TrainOptions {
   std::int64_t patience = 0;     // stop after this many validations without a lower loss; 0: never
   std::uint64_t seed = 1;
   int threads = 1;
+  int shards = 0;  // Backend::set_shards
   bool quiet = false;
   bool test = true;    // at the end, if there is a test set
   bool graphs = true;  // capture steps as graphs, if the device can

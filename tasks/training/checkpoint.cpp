@@ -70,11 +70,6 @@ Loaded load_checkpoint(const std::string& path, const Model& model, Optimizer& o
   return {saved.at, file.checked};
 }
 
-std::optional<int> threads_of(const std::string& path) {
-  if (!std::filesystem::exists(path)) return {};
-  return read_threads(path, load_safetensors(path));
-}
-
 void save_best(const std::string& path, const Model& model, const Best& best) {
   save(path,
        {parameters_of(model), {{"step", fmt::format("{}", best.step)}, {"valid_loss", fmt::format("{}", best.loss)}}});

@@ -1,7 +1,6 @@
 // A checkpoint: everything that the rest of a run depends on, in one safetensors file.
 #pragma once
 #include <functional>
-#include <optional>
 
 #include "tasks/training/checkpoint_file.h"
 #include "tasks/training/optimizer.h"
@@ -29,10 +28,6 @@ struct Loaded {
 /// nothing has changed.
 Loaded load_checkpoint(const std::string& path, const Model& model, Optimizer& optimizer, Schedule& schedule,
                        std::uint64_t seed, const CarryNeeded& needed);
-
-/// How many CPU threads the run used: 0 if the file is from an older version that does not say, nothing if there is no
-/// file. Throws Error naming a damaged file.
-std::optional<int> threads_of(const std::string& path);
 
 /// Writes the parameters with the best validation loss. Throws Diverged like save_checkpoint.
 void save_best(const std::string& path, const Model& model, const Best& best);

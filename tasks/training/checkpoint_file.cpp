@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "engine/core/parse.h"
-#include "tasks/training/threads.h"
 
 namespace reel {
 
@@ -88,7 +87,7 @@ std::map<std::string, std::string> metadata_of(const Saved& saved, std::uint64_t
   return {{"step", fmt::format("{}", saved.at.step)},
           {"seed", fmt::format("{}", seed)},
           {"seconds", fmt::format("{}", saved.at.seconds)},
-          {"threads", fmt::format("{}", saved.at.threads)},
+          {"shards", fmt::format("{}", saved.at.shards)},
           {"updates", fmt::format("{}", saved.updates)},
           {"schedule", saved.schedule.state()},
           {"running_steps", fmt::format("{}", saved.at.running.steps)},
@@ -124,12 +123,9 @@ Saved read_saved(const std::string& path, const TensorFile& file, const Named& p
     if (state == states.end()) throw Error("checkpoint", fmt::format("{}: {} is missing", path, name));
     saved.at.carry.push_back(state->second);
   }
-  saved.at.threads = read_threads(path, file);
+  saved.at.shards =
+      file.metadata.contains("shards") ? number<int>(path, file, "shards", 0, std::numeric_limits<int>::max()) : -1;
   return saved;
-}
-
-int read_threads(const std::string& path, const TensorFile& file) {
-  return file.metadata.contains("threads") ? number<int>(path, file, "threads", 0, most_threads) : 0;
 }
 
 Best read_best(const std::string& path, const TensorFile& file) {

@@ -21,7 +21,7 @@ struct Progressed {
   double seconds = 0;     // spent training and validating
   Running running;
   Tensors carry = {};  // states that the next batch starts from
-  int threads = 0;     // CPU threads, which affect the last digits; 0: unknown
+  int shards = 0;      // Backend::set_shards; -1: of an older version, whose sums depended on the number of threads
 };
 
 /// The validation with the lowest loss so far.
@@ -54,10 +54,6 @@ std::map<std::string, std::string> metadata_of(const Saved& saved, std::uint64_t
 /// state, a wrong dtype or shape, or an element that is not finite.
 Saved read_saved(const std::string& path, const TensorFile& file, const Named& places, const Schedule& schedule,
                  std::uint64_t seed);
-
-/// How many CPU threads the run used; 0 if the file is from an older version that does not say. Throws Error with the
-/// path if the number is invalid.
-int read_threads(const std::string& path, const TensorFile& file);
 
 /// Throws Error unless the file has each of these tensors, with the same dtype and shape and only finite values, and
 /// exactly `others` more.

@@ -185,26 +185,26 @@ TEST_CASE("cores: control groups limit them, of version 1, and of both at once")
   CHECK(cores_by_quota(groups + "0::/\n", dir.path) == 1);
 }
 
-TEST_CASE("products on threads are those on one, in all forms") {
+TEST_CASE("products on threads are those on one, in all forms, to the last bit") {
   for (const DType dtype : {DType::f32, DType::f64, DType::c64, DType::c128}) {
     for (int flags = 0; flags < (is_complex(dtype) ? 16 : 4); ++flags) {
       const MatmulFlags f{.transpose_a = (flags & 1) != 0,
                           .transpose_b = (flags & 2) != 0,
                           .conj_a = (flags & 4) != 0,
                           .conj_b = (flags & 8) != 0};
-      // 2^17 multiplications are worth a thread; more rows and more columns, shares that do not come out even.
+      // 2^17 multiplications are worth a thread; more rows, more columns, long sums, parts that do not come out even.
       for (const auto& [m, k, n] :
-           {std::array<std::int64_t, 3>{203, 41, 67}, {67, 41, 203}, {517, 300, 3}, {3, 300, 517}}) {
+           {std::array<std::int64_t, 3>{203, 41, 67}, {67, 41, 203}, {517, 300, 3}, {3, 300, 517}, {21, 5001, 13}}) {
         const Tensor a = random(f.transpose_a ? Shape{k, m} : Shape{m, k}, 1, dtype),
                      b = random(f.transpose_b ? Shape{n, k} : Shape{k, n}, 2, dtype);
         CAPTURE(name_of(dtype));
         CAPTURE(flags);
         CAPTURE(m);
         const Tensor expected = matmul(a, b, f);
-        for (const int threads : {2, 3, 5}) {
+        for (const int threads : {2, 3, 5, 16}) {
           CAPTURE(threads);
           const Threads pool(threads);
-          CHECK(difference(matmul(a, b, f), expected) < (real_of(dtype) == DType::f32 ? 1e-6 : 1e-15));
+          CHECK(same_bits(matmul(a, b, f), expected));
         }
       }
     }
@@ -273,7 +273,7 @@ TEST_CASE("ops on elements and rows give on threads what they give on one, to th
   }
 }
 
-TEST_CASE("loops on threads: values, gradients and theirs, for batches that threads do not divide") {
+TEST_CASE("loops on threads: values, gradients and theirs, for batches that shards do not divide; the same bits") {
   struct Loop {
     const char* name;
     std::function<Next(const Tensor& h, const Tensor& x, const Tensor& V, const Tensor& w)> step;
@@ -320,7 +320,7 @@ TEST_CASE("loops on threads: values, gradients and theirs, for batches that thre
        {8},
        {5, 8}}};
   for (const Loop& loop : loops) {
-    for (const std::int64_t B : {1, 3, 5, 7}) {
+    for (const std::int64_t B : {1, 3, 13, 83}) {
       CAPTURE(loop.name);
       CAPTURE(B);
       const Shape state = loop.row.insert(0, B);
@@ -339,6 +339,7 @@ TEST_CASE("loops on threads: values, gradients and theirs, for batches that thre
         return out;
       };
       const Tensors expected = all(false);
+      const Tensors one = all(true);
       for (const int threads : {1, 2, 3, 5}) {
         CAPTURE(threads);
         const Threads pool(threads);
@@ -347,8 +348,28 @@ TEST_CASE("loops on threads: values, gradients and theirs, for batches that thre
         for (std::size_t i = 0; i < got.size(); ++i) {
           CAPTURE(i);
           CHECK(difference(got[i], expected[i]) < 1e-12);
+          CHECK(same_bits(got[i], one[i]));
         }
       }
     }
+  }
+}
+
+TEST_CASE("large products within a loop's shards: the same bits on one thread, which could cut them, and on two") {
+  const Tensor h = random({20, 2100}, 1, DType::f32), V = 0.02 * random({2100, 64}, 2, DType::f32),
+               U = 0.2 * random({64, 2100}, 3, DType::f32);
+  const Step step = [&](const Tensors& s, const Tensors&) { return Next{{tanh(matmul(matmul(s[0], V), U))}, {}}; };
+  const auto results = [&] {
+    Tape tape;
+    const Tensor last = scan(step, {h}, {}, {.length = 3}).last[0];
+    Tensors out = grad({sum(square(last))}, Tensors{h, V, U});
+    out.push_back(last);
+    return out;
+  };
+  const Tensors expected = results();
+  for (const int threads : {2, 3}) {
+    const Threads pool(threads);
+    const Tensors got = results();
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(same_bits(got[i], expected[i]));
   }
 }

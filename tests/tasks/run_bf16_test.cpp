@@ -51,19 +51,13 @@ TEST_CASE("a run in bf16 is near one in f32, and says what it is") {
   CHECK(contains(read_file(dir / "f32/run.json"), "\"device\": \"cpu\""));
 }
 
-TEST_CASE("a run in bf16 has the same bits again, as a device, and when it is resumed; on more threads as f32 does") {
+TEST_CASE("a run in bf16 has the same bits again, on more threads, as a device, and when it is resumed") {
   const TempDir dir;
   if (!possible(dir)) return;
   REQUIRE(train(dir, "one", {"--threads", "1", "--precision", "bf16"}).code == 0);
   const auto losses = train_losses(dir / "one");
-  // Products do not depend on the number of threads, but gradients of biases do: each shard of the batch has its sums.
   REQUIRE(train(dir, "two", {"--threads", "2", "--precision", "bf16"}).code == 0);
-  const auto on_two = train_losses(dir / "two");
-  REQUIRE(train(dir, "two again", {"--threads", "2", "--precision", "bf16"}).code == 0);
-  CHECK(on_two == train_losses(dir / "two again"));
-  REQUIRE(losses.size() == on_two.size());
-  for (std::size_t i = 0; i < losses.size(); ++i)
-    CHECK(std::stod(on_two[i]) == doctest::Approx(std::stod(losses[i])).epsilon(1e-6));
+  CHECK(losses == train_losses(dir / "two"));
   REQUIRE(train(dir, "device", {"--threads", "1", "--device", "cpu,bf16"}).code == 0);
   CHECK(losses == train_losses(dir / "device"));
   REQUIRE(train(dir, "half", {"--threads", "1", "--precision", "bf16", "--steps", "4"}).code == 0);

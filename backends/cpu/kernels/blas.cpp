@@ -1,12 +1,12 @@
 // Matrix products, row-major: by libxsmm (which generates code for each shape) where possible, by OpenBLAS otherwise.
 // On the device "cpu,bf16" large ones of f32 are oneDNN's (bf16_weights.h).
-// All run single-threaded here; the thread pool divides the rows or columns of the result, so results do not depend on
-// how a library divides work among cores.
+// All run single-threaded here. A large product outside of a loop's shards is cut into parts by its sizes alone, so its
+// bits depend neither on the number of threads nor on how a library divides work among cores.
 #include <cblas.h>
 #include <libxsmm.h>
 
 #include <limits>
-
+#include <memory>
 #include <vector>
 
 #include "backends/cpu/cpu.h"
@@ -39,16 +39,25 @@ struct Product {
   T* c;
   std::int64_t ldc;
 
+  bool transpose_a() const { return form_a == CblasTrans || form_a == CblasConjTrans; }
+  bool transpose_b() const { return form_b == CblasTrans || form_b == CblasConjTrans; }
   /// The part of the product that computes rows i0..i1 and columns j0..j1 of c.
   Product part(std::int64_t i0, std::int64_t i1, std::int64_t j0, std::int64_t j1) const {
-    const bool ta = form_a == CblasTrans || form_a == CblasConjTrans,
-               tb = form_b == CblasTrans || form_b == CblasConjTrans;
-    return {form_a,  form_b,
-            i1 - i0, j1 - j0,
-            k,       a + i0 * (ta ? 1 : lda),
-            lda,     b + j0 * (tb ? ldb : 1),
-            ldb,     c + i0 * ldc + j0,
-            ldc};
+    Product p = *this;
+    p.m = i1 - i0;
+    p.n = j1 - j0;
+    p.a += i0 * (transpose_a() ? 1 : lda);
+    p.b += j0 * (transpose_b() ? ldb : 1);
+    p.c += i0 * ldc + j0;
+    return p;
+  }
+  /// The terms k0..k1 of its sums.
+  Product terms(std::int64_t k0, std::int64_t k1) const {
+    Product p = *this;
+    p.k = k1 - k0;
+    p.a += k0 * (transpose_a() ? lda : 1);
+    p.b += k0 * (transpose_b() ? 1 : ldb);
+    return p;
   }
 };
 
@@ -139,8 +148,7 @@ bool by_loop(const Product<T>& p) {
     return true;
   } else {
     constexpr std::int64_t longest = 512;
-    const bool ta = p.form_a == CblasTrans || p.form_a == CblasConjTrans,
-               tb = p.form_b == CblasTrans || p.form_b == CblasConjTrans;
+    const bool ta = p.transpose_a(), tb = p.transpose_b();
     const bool ca = p.form_a == CblasConjNoTrans || p.form_a == CblasConjTrans,
                cb = p.form_b == CblasConjNoTrans || p.form_b == CblasConjTrans;
     if (p.k == 1 && (!tb || p.ldb == 1)) {
@@ -189,6 +197,59 @@ std::vector<T> turn_b(Product<T>& p, Backend& cpu) {
   return turned;
 }
 
+constexpr std::int64_t worth_a_thread = std::int64_t{1} << 17;  // fewest multiplications that pay for a second thread
+
+/// Along which axis a product is cut into parts, and how long a part is.
+struct Cut {
+  enum class Axis : std::uint8_t { rows, columns, sum } axis = Axis::rows;
+  std::int64_t extent = 0, length = 0;
+  int parts() const { return static_cast<int>((extent + length - 1) / length); }
+};
+
+/// Follows from sizes alone. Long sums with few results (the gradient of a weight) become partial sums, others parts of
+/// the result.
+template <class T>
+Cut cut_of(const Product<T>& p) {
+  constexpr std::int64_t most = 16, grain = 16, few_results = std::int64_t{1} << 16, long_sum = 1024;
+  const auto cut = [&](Cut::Axis axis, std::int64_t extent, std::int64_t shortest, std::int64_t multiple) {
+    const double work = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+    const auto worth = static_cast<std::int64_t>(std::min<double>(most, work / worth_a_thread));
+    const std::int64_t parts = std::max<std::int64_t>(1, std::min(worth, extent / shortest));
+    return Cut{axis, extent, ((extent + parts - 1) / parts + multiple - 1) / multiple * multiple};
+  };
+  if (p.m * p.n <= few_results && p.k >= 2 * long_sum) return cut(Cut::Axis::sum, p.k, long_sum, 256);
+  const std::int64_t shortest = p.n * p.k > largest ? 256 : 32;  // OpenBLAS packs the other operand for each part
+  return p.m >= p.n ? cut(Cut::Axis::rows, p.m, shortest, grain) : cut(Cut::Axis::columns, p.n, shortest, grain);
+}
+
+/// Multiplies the parts of a product on all threads.
+template <class T>
+void multiply_in_parts(const Product<T>& p, ThreadPool& pool) {
+  const Cut cut = cut_of(p);
+  const int parts = cut.parts();
+  if (parts == 1) return multiply(p);
+  const std::int64_t results = p.m * p.n;
+  const bool sum = cut.axis == Cut::Axis::sum;
+  const auto partial =
+      sum ? std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>((parts - 1) * results)) : nullptr;
+  pool.run(parts, [&](int i) {
+    const std::int64_t first = i * cut.length, last = std::min(cut.extent, first + cut.length);
+    if (!sum) return multiply(cut.axis == Cut::Axis::rows ? p.part(first, last, 0, p.n) : p.part(0, p.m, first, last));
+    Product<T> q = p.terms(first, last);
+    if (i > 0) {
+      q.c = partial.get() + (i - 1) * results;
+      q.ldc = p.n;
+    }
+    multiply(q);
+  });
+  for (int i = 1; sum && i < parts; ++i) {
+    const T* more = partial.get() + (i - 1) * results;
+    for (std::int64_t r = 0; r < p.m; ++r, more += p.n) {
+      for (std::int64_t j = 0; j < p.n; ++j) p.c[r * p.ldc + j] += more[j];
+    }
+  }
+}
+
 }  // namespace
 
 void Cpu::gemm(const GemmArgs& g) {
@@ -215,7 +276,6 @@ void Cpu::gemm(const GemmArgs& g) {
         return;
       }
       if (std::is_same_v<T, float> && bf16_ && bf16::multiply(*this, g)) return;
-      const std::int64_t enough = (std::int64_t{1} << 17) / g.k;  // fewest elements of c that pay for a second thread
       const auto one = [&](std::int64_t i) {
         Product<T> p = all;
         p.a += i * g.stride_a;
@@ -225,7 +285,7 @@ void Cpu::gemm(const GemmArgs& g) {
       };
       if (g.batch > 1) {
         shared(
-            g.batch, std::max<std::int64_t>(2, enough / (g.m * g.n)),
+            g.batch, std::max<std::int64_t>(2, worth_a_thread / g.k / (g.m * g.n)),
             [&](std::int64_t first, std::int64_t last) {
               for (std::int64_t i = first; i < last; ++i) {
                 Product<T> p = one(i);
@@ -237,13 +297,8 @@ void Cpu::gemm(const GemmArgs& g) {
         return;
       }
       const std::vector<T> turned = turn_b(all, *this);
-      if (g.m >= g.n) {
-        shared(
-            g.m, enough / g.n, [&](std::int64_t i, std::int64_t j) { multiply(all.part(i, j, 0, g.n)); }, 16);
-      } else {
-        shared(
-            g.n, enough / g.m, [&](std::int64_t i, std::int64_t j) { multiply(all.part(0, g.m, i, j)); }, 16);
-      }
+      if (ThreadPool::inside()) return multiply(all);
+      multiply_in_parts(all, pool_);
     } else {
       unsupported("gemm of integers or bool");
     }

@@ -101,7 +101,7 @@ void ThreadPool::take_parts(int member) {
 }
 
 void ThreadPool::run(int parts, const std::function<void(int)>& f) {
-  if (parts <= 1 || threads_ == 1 || inside_part) {
+  if (parts <= 1 || inside_part) {
     for (int p = 0; p < parts; ++p) f(p);
     return;
   }

@@ -117,28 +117,18 @@ ScanRun::ScanRun(const Scan& scan, Inputs in, std::span<Tensor> out)
   }
 }
 
-/// The number of shards: one per thread, or more when a thread's working set of a step would not fit its cache. But
-/// every shard reads the weights again, so with large weights there is one shard per thread.
 int ScanRun::shards() const {
   const Program& body = lowering_->body;
-  std::int64_t weights = 0, work = 0;
+  ShardSizes sizes{lowering_->rows.rows};
   for (int s = 0; s < std::ssize(body.values); ++s) {
     const Spec& spec = body.values[s];
     const std::int64_t bytes = spec.shape.numel() * static_cast<std::int64_t>(size_of(spec.dtype));
     if (!lowering_->is_sharded(s))
-      weights += bytes;
+      sizes.weights += bytes;
     else if (s < body.inputs || lowering_->placed[s])
-      work += bytes;
+      sizes.step += bytes;
   }
-  const std::int64_t rows = lowering_->rows.rows, threads = in_[0].backend().threads();
-  const CostModel costs = in_[0].backend().costs();
-  std::int64_t parts = std::min(threads, rows);
-  if (weights <= costs.few_weights && work / parts > costs.step_cache) {
-    const std::int64_t height = std::max<std::int64_t>(1, costs.step_cache / (work / rows));
-    parts = (rows + height - 1) / height;
-    parts = std::min(rows, (parts + threads - 1) / threads * threads);
-  }
-  return static_cast<int>(parts);
+  return static_cast<int>(in_[0].backend().shards(sizes));
 }
 
 std::byte* ScanRun::address(const LoopBuffer& buffer, Shard shard, std::byte* scratch) const {
