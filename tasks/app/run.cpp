@@ -90,6 +90,8 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
         "Training", Bounds{.low = source == Source::fresh ? 1.0 : 0.0, .high = most::valid});
   o.add("patience", s.train.patience, "stop after so many validations without a lower loss; 0: never", "Training",
         updates_or_none);
+  o.add("stop-below", s.train.stop_below, "stop when the validation loss is below this; 0: never", "Training",
+        Bounds{.low = 0});
   o.add("seed", s.train.seed, "random seed", "Training");
 
   OptimizerOptions& opt = s.optimizer;
@@ -257,11 +259,12 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     throw Usage(option_text(e));
   }
   if (s.dry_run) {
-    print_out("{}updates {}, batch {}, baseline {:.6g}\n", model->table(), s.train.steps, s.train.examples.batch,
-              task->baseline());
+    Examples examples(s.train.examples, s.train.seed, task->parts());
+    print_out("{}updates {}, batch {}, validation every {}, baseline {:.6g}\n", model->table(), s.train.steps,
+              s.train.examples.batch, validation_interval(s.train, *task, examples), task->baseline());
     if (s.print_passes || trace) {
       Tensors carry;
-      const auto streams = Examples(s.train.examples, s.train.seed, task->parts()).train(0);
+      const auto streams = examples.train(0);
       flush_out();
       TrainingStep(*task, *model, *optimizer, false)(task->batch(s.train.seed, streams), {}, carry);
     }

@@ -72,15 +72,21 @@ int start(pid_t& child, const std::vector<std::string>& arguments, const posix_s
 }
 
 /// Waits for a program to end; returns its exit code, or 128 + the signal that ended it. `stop`, if given, is called
-/// twenty times a second, and the first time it returns true the program gets SIGTERM.
-int wait_for(pid_t child, const std::function<bool()>& stop) {
+/// twenty times a second; from the first time that it returns true the program gets `signals` SIGTERMs, a second apart.
+int wait_for(pid_t child, const std::function<bool()>& stop, int signals = 1) {
   int status = 0;
   if (!stop) {
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   } else {
-    bool stopped = false;
+    int sent = 0;
+    std::chrono::steady_clock::time_point last;
     while (waitpid(child, &status, WNOHANG) == 0) {
-      if (stop() && !stopped) stopped = kill(child, SIGTERM) == 0;
+      const auto now = std::chrono::steady_clock::now();
+      if (stop() && sent < signals && (sent == 0 || now - last >= std::chrono::seconds(1))) {
+        kill(child, SIGTERM);
+        ++sent;
+        last = now;
+      }
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
   }
@@ -90,7 +96,7 @@ int wait_for(pid_t child, const std::function<bool()>& stop) {
 }  // namespace
 
 Spawned run_child(const std::vector<std::string>& arguments, const std::string& input,
-                  const std::function<bool()>& stop) {
+                  const std::function<bool()>& stop, int signals) {
   const Memory in("stdin"), out("stdout"), errors("stderr");
   Spawned result;
   if (out.get() < 0 || errors.get() < 0 || !in.put(input)) {
@@ -109,7 +115,7 @@ Spawned run_child(const std::vector<std::string>& arguments, const std::string& 
   } else if (error != 0) {
     result.problem = fmt::format("could not be started: {}", std::strerror(error));
   } else {
-    result.code = wait_for(child, stop);
+    result.code = wait_for(child, stop, signals);
     result.out = out.text();
     result.err = errors.text();
     if (result.code != 0) {
