@@ -60,7 +60,7 @@ Attempted run_claimed(const Attempt& run, Claim& claim, const std::function<bool
   const int code = run_logged(command_of(run), run.folder + "/stdout.txt", err, stop);
   Attempted result;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (run.done()) {
+  if (run.finished()) {
     result.end = End::done;
     if (code == 0) return result;
     if (run.unfinish) run.unfinish();  // all numbers may be there, but not all pictures
@@ -76,12 +76,12 @@ Attempted run_claimed(const Attempt& run, Claim& claim, const std::function<bool
 
 Attempted attempt(const Attempt& run, const std::function<bool(const std::string&)>& waiting) {
   try {
-    if (run.done()) return {End::kept};
+    if (run.kept()) return {End::kept};
     std::error_code error;
     fs::create_directories(run.folder, error);
     Claim claim(run.folder);
     check_free(run.folder);
-    if (run.done()) return {End::kept};  // another worker has finished it by now
+    if (run.kept()) return {End::kept};  // another worker has finished it by now
     return run_claimed(run, claim, waiting);
   } catch (const Busy& e) {
     return {End::taken, e.what()};

@@ -13,8 +13,9 @@ struct Attempt {
   std::vector<std::string> with_resume;  // beside --resume
   std::string folder;                    // also gets stdout.txt and stderr.txt
   std::string out;                       // the value of --out: the folder, or a file in it
-  std::function<bool()> done;            // reads the folder; is called before and after the run
-  std::function<void()> unfinish = {};   // makes a run that is done, but ended badly, count as unfinished
+  std::function<bool()> kept;            // whether the run is done already
+  std::function<bool()> finished;        // whether the program, which has ended, left its result
+  std::function<void()> unfinish = {};   // makes a run with a result, which ended badly, count as unfinished
 };
 
 struct Attempted {

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "engine/core/error.h"
 #include "tasks/app/success_map.h"
 #include "tasks/runner/attempt.h"
 #include "tasks/runner/program.h"
+#include "tasks/runner/record.h"
 
 namespace reel {
 
@@ -26,27 +26,17 @@ constexpr std::string_view reading[] = {"mnist", "charlm", "music", "babi", "spe
 
 bool by_hand(const Preset& p) { return p.task == "mechanism"; }
 
-double number_of(const nlohmann::json& json, const std::string& key) {
-  return json.contains(key) && json[key].is_number() ? json[key].get<double>() : nan;
-}
-
 /// Reads the results in run.json; false if the run is not finished.
 bool read_record(const Preset& p, PresetRun& run) {
-  const std::string text = text_if_there(run.folder + "/run.json");
-  if (text.empty()) return false;
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object() || !json.value("finished", false)) return false;
-  run.updates = json.value("steps", std::int64_t{0});
-  run.parameters = json.value("parameters", std::int64_t{-1});
-  run.threads = json.value("threads", 0);
-  run.seconds = number_of(json, "seconds");
-  run.baseline = number_of(json, "baseline");
-  if (p.metric == "epoch_seconds")
-    run.measured = number_of(json, "update_seconds") * p.epoch_updates;
-  else if (p.metric.starts_with("test."))
-    run.measured = json.contains("test") ? number_of(json["test"], p.metric.substr(5)) : nan;
-  else
-    run.measured = number_of(json, p.metric);
+  const bool timed = p.metric == "epoch_seconds";
+  const auto record = read_summary(run.folder, p.metric);
+  if (!record || !record->finished) return false;
+  run.updates = record->steps;
+  run.parameters = record->parameters;
+  run.threads = record->threads;
+  run.seconds = record->seconds;
+  run.baseline = record->baseline;
+  run.measured = timed ? record->update_seconds * p.epoch_updates : record->metric;
   if (p.unit == "%") run.measured *= 100;
   if (std::isnan(run.measured)) run.problem = fmt::format("the run has no {}", p.metric);
   return true;
@@ -118,7 +108,7 @@ PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
     run.measured = run.baseline = nan;
   };
   const std::string out = by_hand(p) ? run.folder + "/table.tsv" : run.folder;
-  const Attempted a = attempt({p.task, typed, {}, run.folder, out, read, unfinish}, stop);
+  const Attempted a = attempt({p.task, typed, {}, run.folder, out, read, read, unfinish}, stop);
   using End = Attempted::End;
   run.kept = a.end == End::kept;
   run.interrupted = a.end == End::interrupted;
