@@ -1,5 +1,5 @@
 // Many runs of a task: a grid of options or random search, with seeds, on this machine, by Slurm or by GNU parallel.
-#include <unistd.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -91,8 +91,13 @@ int run_sweep(const Sweep& sweep, const EngineOptions& engine, double hours) {
   Monitor monitor(sweep, read_states(sweep));
   const std::vector<std::size_t> order = runs_to_do(sweep, hours, jobs, monitor);
   if (engine.kind == "slurm") {
-    print_out("{}\n", submit_slurm(sweep, order, engine));
-    print_out("to gather: sweep {} --gather\n", shell_path(sweep.folder));
+    const Submitted submitted = submit_slurm(sweep, order, engine);
+    if (submitted.queued == 0 && submitted.jobs.empty()) return report(sweep);
+    if (submitted.queued > 0) print_out("{} runs are queued already\n", submitted.queued);
+    if (!submitted.jobs.empty())
+      print_out("{} runs submitted, job{} {}\n", submitted.runs, submitted.jobs.size() > 1 ? "s" : "",
+                fmt::join(submitted.jobs, ", "));
+    print_out("results so far: sweep {} --gather\n", shell_path(sweep.folder));
     return 0;
   }
   std::optional<Work::Clock::time_point> end;

@@ -169,7 +169,7 @@ Sweep extended(const Sweep& stored, const Sweep& wanted) {
     if (!asked.contains(name))
       throw Usage(
           fmt::format("--out {}: holds a sweep with the run {}, which this one has not. Hint: another folder; "
-                      "{} alone to go on with it",
+                      "sweep {} goes on with it",
                       stored.folder, name, shell_path(stored.folder)));
   Sweep out = wanted;
   out.where = stored.where;

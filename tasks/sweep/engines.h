@@ -35,9 +35,12 @@ void run_parallel(const Sweep& sweep, Work& work, const std::vector<std::size_t>
 /// The script of a job array of at most a thousand runs: task K of the array is run `first` + K.
 std::string slurm_script(const Sweep& sweep, const EngineOptions& options, const std::vector<std::size_t>& runs,
                          std::size_t first);
+struct Submitted {
+  std::vector<std::string> jobs;     // their numbers
+  std::size_t runs = 0, queued = 0;  // submitted now, and queued before
+};
 /// Writes scripts to FOLDER/slurm and submits them, for the runs that are not queued yet; with halving an array for
-/// each rung, which waits for the one before. Returns a line for the user. Throws Error with Slurm's words if it
-/// refuses.
-std::string submit_slurm(const Sweep& sweep, const std::vector<std::size_t>& order, const EngineOptions& options);
+/// each rung, which waits for the one before. Throws Error with Slurm's words if it refuses.
+Submitted submit_slurm(const Sweep& sweep, const std::vector<std::size_t>& order, const EngineOptions& options);
 
 }  // namespace reel

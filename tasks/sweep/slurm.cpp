@@ -111,17 +111,19 @@ std::string slurm_script(const Sweep& sweep, const EngineOptions& o, const std::
   for (const auto& [name, value] :
        {std::pair{"partition", o.partition}, {"time", o.time}, {"gpus", o.gpus}, {"account", o.account}})
     if (!value.empty()) line(fmt::format("--{}={}", name, value));
-  if (!o.sbatch.empty()) line(o.sbatch);
+  std::istringstream more(o.sbatch);
+  for (std::string word; more >> word;) line((word.starts_with("-") ? "" : "--") + word);
   return out + fmt::format("exec {} $((SLURM_ARRAY_TASK_ID + {}))\n", worker_command(sweep), first + 1);
 }
 
-std::string submit_slurm(const Sweep& sweep, const std::vector<std::size_t>& order, const EngineOptions& options) {
+Submitted submit_slurm(const Sweep& sweep, const std::vector<std::size_t>& order, const EngineOptions& options) {
   std::error_code error;
   fs::create_directories(sweep.folder + "/slurm", error);
   std::vector<Job> jobs = read_jobs(sweep);
   const std::set<std::size_t> waiting = queued(jobs);
-  if (sweep.halving > 0 && !waiting.empty())
-    return fmt::format("{} runs are queued; nothing is submitted until they have ended", waiting.size());
+  Submitted out;
+  out.queued = waiting.size();
+  if (sweep.halving > 0 && !waiting.empty()) return out;  // the rungs that follow are queued, too
 
   const std::vector<RunState> states = read_states(sweep);
   const Wanted goal = wanted(sweep, states);
@@ -129,13 +131,11 @@ std::string submit_slurm(const Sweep& sweep, const std::vector<std::size_t>& ord
     return states[at].reached < (sweep.halving > 0 ? sweep.of(sweep.runs[at]).updates : goal.updates[at]);
   };
   std::map<std::size_t, std::vector<std::size_t>> blocks;
-  std::size_t count = 0;
   for (const std::size_t at : order) {
     if (waiting.contains(at) || !states[at].problem.empty() || !wants(at)) continue;
     blocks[at / most_tasks * most_tasks].push_back(at);
-    ++count;
+    ++out.runs;
   }
-  std::vector<std::string> fresh;
   std::string after;
   for (std::size_t rung = 0; rung < (sweep.halving > 0 ? static_cast<std::size_t>(sweep.rungs) + 1 : 1); ++rung) {
     std::string ids;
@@ -149,14 +149,12 @@ std::string submit_slurm(const Sweep& sweep, const std::vector<std::size_t>& ord
       id.resize(std::min(id.find_first_of(";\n"), id.size()));
       jobs.push_back({id, first});
       write_jobs(sweep, jobs);
-      fresh.push_back(id);
+      out.jobs.push_back(id);
       ids += ":" + id;
     }
     after = ids;
   }
-  std::string text = waiting.empty() ? "" : fmt::format("{} runs are queued already; ", waiting.size());
-  if (fresh.empty()) return text + "nothing is left to submit";
-  return text + fmt::format("{} runs submitted, job{} {}", count, fresh.size() > 1 ? "s" : "", fmt::join(fresh, ", "));
+  return out;
 }
 
 }  // namespace reel

@@ -104,13 +104,7 @@ void check_together(const SweepOptions& o) {
 
 Sweep define(const SweepOptions& o, const std::vector<std::string>& task_options) {
   check_together(o);
-  if (o.out.empty()) throw Usage("--out DIR expected: the folder of the sweep, new or of an earlier call");
-  if (o.out.find('\n') != std::string::npos) throw Usage("--out: a name without line breaks expected");
   Sweep s;
-  std::error_code error;
-  s.folder = fs::absolute(o.out, error).lexically_normal().string();
-  while (s.folder.size() > 1 && s.folder.ends_with('/')) s.folder.pop_back();
-  s.where = fs::current_path(error).string();
   std::vector<Axis> axes = parse_grid(o.grid);
   for (const Axis& axis : axes) check_option(axis.option);
   for (const std::string& word : task_options)
@@ -118,6 +112,12 @@ Sweep define(const SweepOptions& o, const std::vector<std::string>& task_options
       check_option(word.substr(0, word.find('=')).substr(std::min(word.find_first_not_of('-'), word.size())));
   s.fixed = task_options;
   take_name(s, axes, o.names[0]);
+  if (o.out.empty()) throw Usage("--out DIR expected: the folder of the sweep, new or of an earlier call");
+  if (o.out.find('\n') != std::string::npos) throw Usage("--out: a name without line breaks expected");
+  std::error_code error;
+  s.folder = fs::absolute(o.out, error).lexically_normal().string();
+  while (s.folder.size() > 1 && s.folder.ends_with('/')) s.folder.pop_back();
+  s.where = fs::current_path(error).string();
   s.stop_below = o.stop_below;
   s.halving = o.halving;
   s.rungs = o.rungs;
@@ -219,7 +219,8 @@ void add_options(Options& options, SweepOptions& o) {
   options.add("gpus", o.engine.gpus, "slurm: GPUs of a run, as 1 or a100:1; the task needs --device cuda, too",
               "Engine");
   options.add("account", o.engine.account, "slurm: the account", "Engine");
-  options.add("sbatch", o.engine.sbatch, "slurm: more options of sbatch, as \"--mem=2G --qos=low\"", "Engine");
+  options.add("sbatch", o.engine.sbatch, "slurm: more options of sbatch, without their dashes: \"mem=2G qos=low\"",
+              "Engine");
   options.add("sshlogin", o.engine.sshlogin, "parallel: hosts, as 4/ada,8/bob; they share the folder", "Engine");
   options.flag("gather", o.gather, "only print and write the results so far", "Engine");
   options.add("worker", o.worker, "do run N and stop, as jobs do; 0: all that are free, one by one", "Engine",

@@ -125,7 +125,6 @@ Counts count(const Sweep& sweep, const std::vector<RunState>& states) {
   for (std::size_t i = 0; i < states.size(); ++i) {
     const RunState& s = states[i];
     const bool here = s.reached >= goal.updates[i], whole = s.reached >= sweep.of(sweep.runs[i]).updates;
-    if (s.claimed) ++counts.running;
     if (!s.problem.empty())
       ++counts.failed;
     else if (whole)
@@ -133,7 +132,7 @@ Counts count(const Sweep& sweep, const std::vector<RunState>& states) {
     else if (here && goal.last)
       ++counts.dropped;
     else
-      ++counts.left;
+      ++counts.left, counts.running += s.claimed;
   }
   return counts;
 }
