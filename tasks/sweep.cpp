@@ -24,14 +24,19 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_rows = 40;  // on the terminal
 
-/// Prints the table and writes the files; returns the exit code.
-int report(const Sweep& sweep) {
+/// Prints the table and writes the files; returns the exit code, 1 if a run failed, or is left over although all should
+/// be done.
+int report(const Sweep& sweep, bool all = false) {
   const Results results = gather(sweep);
   print_out("{}{}\n", results_text(sweep, results, most_rows), text_of(results.counts));
   const std::string problem = write_results(sweep, results);
   if (!problem.empty()) print_err("{}\n", one_line(problem));
   print_out("results: {0}/results.csv, {0}/results.md\n", one_line(sweep.folder));
-  return results.counts.failed > 0 ? 1 : 0;
+  if (all && results.counts.left > 0)
+    print_err("sweep: {} runs are left over; the same command goes on with them\n", results.counts.left);
+  const auto failed = [](const ResultRow& row) { return !row.problems.empty(); };
+  const bool bad = std::any_of(results.rows.begin(), results.rows.end(), failed) || results.counts.failed > 0;
+  return bad || (all && results.counts.left > 0) ? 1 : 0;
 }
 
 /// One run, or with number 0 all that are free, in a job of Slurm or GNU parallel.
@@ -65,7 +70,7 @@ std::vector<std::size_t> runs_to_do(const Sweep& sweep, double hours, std::size_
   const std::vector<RunState> states = read_states(sweep);
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < sweep.runs.size(); ++i)
-    if (states[i].reached < sweep.of(sweep.runs[i]).updates) order.push_back(i);
+    if (!states[i].has(sweep.of(sweep.runs[i]).updates)) order.push_back(i);
   if (hours <= 0) return order;
   const Interrupt interrupt;
   LiveLine live;
@@ -87,7 +92,7 @@ int run_sweep(const Sweep& sweep, const EngineOptions& engine, double hours) {
   const std::size_t jobs = engine.jobs > 0 ? static_cast<std::size_t>(engine.jobs)
                                            : std::max<std::size_t>(1, cores / static_cast<std::size_t>(sweep.threads));
   const auto start = Work::Clock::now();
-  forget_failures(sweep);
+  tidy(sweep);
   Monitor monitor(sweep, read_states(sweep));
   const std::vector<std::size_t> order = runs_to_do(sweep, hours, jobs, monitor);
   if (engine.kind == "slurm") {
@@ -114,7 +119,7 @@ int run_sweep(const Sweep& sweep, const EngineOptions& engine, double hours) {
     interrupted = here.interrupted();
     stopped = here.stopping();
   }
-  const int code = report(sweep);
+  const int code = report(sweep, !stopped && hours <= 0);
   if (interrupted) {
     print_err("interrupted; to go on: sweep {}\n", shell_path(sweep.folder));
     return Interrupt::exit_code;

@@ -18,11 +18,18 @@ namespace {
 
 using End = Attempted::End;
 
-/// Throws Busy if a program writes to the folder: its worker may have been killed, and left it alone.
-void check_free(const std::string& folder) {
+/// The lock that a program holds while it writes to the folder.
+bool has_lock(const std::string& folder) {
   std::error_code error;
-  const std::string path = folder + "/lock";
-  if (fs::exists(path, error)) const Lock free(path, folder);
+  return fs::exists(folder + "/lock", error);
+}
+
+/// Throws Busy if a program writes to the folder: its worker may have been killed, and left it alone. True if one was
+/// killed.
+bool clear_lock(const std::string& folder) {
+  if (!has_lock(folder)) return false;
+  const Lock free(folder + "/lock", folder);
+  return true;
 }
 
 /// The program's own words for why it ended.
@@ -67,7 +74,7 @@ Attempted run_claimed(const Attempt& run, Claim& claim, const std::function<bool
   }
   result.end = wished || code == Interrupt::exit_code ? End::interrupted : End::failed;
   if (result.end == End::interrupted) return result;
-  check_free(run.folder);
+  clear_lock(run.folder);
   result.problem = code == 0 ? "the program left no result" : problem_of(code, run.folder);
   return result;
 }
@@ -76,12 +83,12 @@ Attempted run_claimed(const Attempt& run, Claim& claim, const std::function<bool
 
 Attempted attempt(const Attempt& run, const std::function<bool(const std::string&)>& waiting) {
   try {
-    if (run.kept()) return {End::kept};
+    if (!has_lock(run.folder) && run.kept()) return {End::kept};
     std::error_code error;
     fs::create_directories(run.folder, error);
     Claim claim(run.folder);
-    check_free(run.folder);
-    if (run.kept()) return {End::kept};  // another worker has finished it by now
+    const bool killed = clear_lock(run.folder);     // then a file may be missing, even if its numbers are there
+    if (!killed && run.kept()) return {End::kept};  // another worker has finished it by now
     return run_claimed(run, claim, waiting);
   } catch (const Busy& e) {
     return {End::taken, e.what()};

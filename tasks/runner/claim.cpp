@@ -8,11 +8,14 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <thread>
 
 #include "tasks/io/output.h"
 
 namespace reel {
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -87,6 +90,14 @@ void Claim::renew() {
   if (now - renewed_ < renewal) return;
   renewed_ = now;
   (void)!utimensat(AT_FDCWD, path_.c_str(), nullptr, 0);  // a full disk takes this, too
+}
+
+void clear_dead_claim(const std::string& folder) {
+  std::error_code error;
+  try {
+    if (fs::exists(file_of(folder), error)) const Claim free(folder);
+  } catch (const Error&) {  // someone has it, or it stays, which does no harm
+  }
 }
 
 bool claimed(const std::string& folder) {

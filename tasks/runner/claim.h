@@ -27,6 +27,9 @@ class Claim {
   std::chrono::steady_clock::time_point renewed_;
 };
 
+/// Removes what a worker that was killed left; one that lives keeps it.
+void clear_dead_claim(const std::string& folder);
+
 /// True if the owner of a claim on this folder renewed it lately.
 bool claimed(const std::string& folder);
 

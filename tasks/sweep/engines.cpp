@@ -28,7 +28,7 @@ std::vector<std::pair<std::size_t, std::int64_t>> unfinished(const Sweep& sweep,
   const Wanted goal = wanted(sweep, states);
   std::vector<std::pair<std::size_t, std::int64_t>> out;
   for (const std::size_t at : order)
-    if (states[at].problem.empty() && states[at].reached < goal.updates[at]) out.emplace_back(at, goal.updates[at]);
+    if (states[at].problem.empty() && !states[at].has(goal.updates[at])) out.emplace_back(at, goal.updates[at]);
   return out;
 }
 

@@ -45,7 +45,12 @@ void take_run(ResultRow& row, const Sweep& sweep, const SweepRun& run, const Run
   row.updates = row.updates == 0 ? state.reached : std::min(row.updates, state.reached);
   if (!state.problem.empty()) return row.problems.emplace_back(run.name, state.problem), void();
   if (state.reached == 0) return ++row.missing, void();
-  const auto record = read_summary(sweep.folder_of(run), sweep.metric);
+  std::optional<RunSummary> record;
+  try {
+    record = read_summary(sweep.folder_of(run), sweep.metric);
+  } catch (const Error& e) {
+    return row.problems.emplace_back(run.name, e.what()), void();
+  }
   if (!record) return ++row.missing, void();
   if (!std::isfinite(record->metric))
     return row.problems.emplace_back(run.name, fmt::format("has no {}", sweep.metric)), void();

@@ -128,7 +128,7 @@ Submitted submit_slurm(const Sweep& sweep, const std::vector<std::size_t>& order
   const std::vector<RunState> states = read_states(sweep);
   const Wanted goal = wanted(sweep, states);
   const auto wants = [&](std::size_t at) {  // those of a later rung are known when it begins
-    return states[at].reached < (sweep.halving > 0 ? sweep.of(sweep.runs[at]).updates : goal.updates[at]);
+    return !states[at].has(sweep.halving > 0 ? sweep.of(sweep.runs[at]).updates : goal.updates[at]);
   };
   std::map<std::size_t, std::vector<std::size_t>> blocks;
   for (const std::size_t at : order) {

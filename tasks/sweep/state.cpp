@@ -21,15 +21,16 @@ namespace {
 
 std::string note_of(const std::string& folder) { return folder + "/worker.json"; }
 
-/// The metric of a run at a number of updates, the less the better; infinite if it has none.
-double rank_value(const Sweep& sweep, const SweepRun& run, std::int64_t updates) {
+/// The metric of a run at a number of updates, the less the better; infinite if it has none, or failed before.
+double rank_value(const Sweep& sweep, const SweepRun& run, std::int64_t updates, bool failed) {
   double value = std::numeric_limits<double>::quiet_NaN();
+  std::int64_t last = 0;
   try {
     for (const RunFolder::Row& row : RunFolder::view(sweep.folder_of(run)).rows())
-      if (row.step <= updates) value = metric_of(row, sweep.metric);
+      if (row.step <= updates) value = metric_of(row, sweep.metric), last = row.step;
   } catch (const Error&) {
   }
-  if (!std::isfinite(value)) return std::numeric_limits<double>::infinity();
+  if (!std::isfinite(value) || (failed && last < updates)) return std::numeric_limits<double>::infinity();
   return sweep.higher_is_better() ? -value : value;
 }
 
@@ -42,9 +43,8 @@ std::vector<std::size_t> best_of(const Sweep& sweep, const std::vector<RunState>
     int n = 0;
     for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
       if (sweep.runs[i].at != at) continue;
-      const bool failed = !states[i].problem.empty();
-      total += failed ? std::numeric_limits<double>::infinity()
-                      : rank_value(sweep, sweep.runs[i], sweep.rungs_of(sweep.runs[i])[rung]);
+      const std::int64_t updates = sweep.rungs_of(sweep.runs[i])[rung];
+      total += rank_value(sweep, sweep.runs[i], updates, !states[i].problem.empty());
       ++n;
     }
     ranked.emplace_back(total / n, at);
@@ -60,7 +60,7 @@ std::vector<std::size_t> best_of(const Sweep& sweep, const std::vector<RunState>
 
 }  // namespace
 
-RunState read_state(const Sweep& sweep, const SweepRun& run) {
+RunState read_state(const Sweep& sweep, const SweepRun& run) try {
   RunState state;
   const std::string folder = sweep.folder_of(run);
   const auto note = nlohmann::json::parse(text_if_there(note_of(folder)), nullptr, false);
@@ -69,11 +69,17 @@ RunState read_state(const Sweep& sweep, const SweepRun& run) {
     if (note.contains("problem") && note["problem"].is_string()) state.problem = note["problem"];
     state.final = note.contains("final") && note["final"] == true;
   }
-  if (const auto record = read_summary(folder, sweep.metric); record && record->finished)
-    state.reached = std::max(state.reached, record->steps);
+  std::error_code error;
+  state.locked = fs::exists(folder + "/lock", error);
+  const auto record = read_summary(folder, sweep.metric);
+  const std::int64_t steps = record && record->finished ? record->steps : 0;
+  state.noted = state.reached > steps;
+  state.reached = std::max(state.reached, steps);
   if (state.reached >= sweep.of(run).updates) state.problem.clear();
   state.claimed = claimed(folder);
   return state;
+} catch (const Error& e) {
+  return {.problem = e.what(), .final = true};  // whatever is there stays
 }
 
 std::vector<RunState> read_states(const Sweep& sweep) {
@@ -91,10 +97,20 @@ void note_ending(const std::string& folder, const Ending& ending) {
   write_atomically(note_of(folder), json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
-void forget_failures(const Sweep& sweep) {
+void drop_note(const std::string& folder) {
+  std::error_code error;
+  fs::remove(note_of(folder), error);
+}
+
+void tidy(const Sweep& sweep) {
   for (const SweepRun& run : sweep.runs) {
     const RunState state = read_state(sweep, run);
-    if (!state.problem.empty() && !state.final) note_ending(sweep.folder_of(run), {state.reached});
+    const std::string folder = sweep.folder_of(run);
+    if (!state.noted && !state.final)
+      drop_note(folder);
+    else if (!state.problem.empty() && !state.final)
+      note_ending(folder, {state.reached});
+    if (state.has(sweep.of(run).updates)) clear_dead_claim(folder);
   }
 }
 
@@ -124,7 +140,7 @@ Counts count(const Sweep& sweep, const std::vector<RunState>& states) {
   Counts counts;
   for (std::size_t i = 0; i < states.size(); ++i) {
     const RunState& s = states[i];
-    const bool here = s.reached >= goal.updates[i], whole = s.reached >= sweep.of(sweep.runs[i]).updates;
+    const bool here = s.has(goal.updates[i]), whole = s.has(sweep.of(sweep.runs[i]).updates);
     if (!s.problem.empty())
       ++counts.failed;
     else if (whole)

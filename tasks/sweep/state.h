@@ -9,9 +9,14 @@ namespace reel {
 
 struct RunState {
   std::int64_t reached = 0;  // updates up to which the run is complete; a run that stopped by itself has them all
+  bool noted = false;        // that is more than run.json says
+  bool locked = false;       // its program has not ended, or was killed
   bool claimed = false;      // a worker is at it
-  std::string problem;       // why it failed; empty: it did not
+  std::string problem = {};  // why it failed, or cannot be read; empty: neither
   bool final = false;        // it would fail in the same way again
+
+  /// True if nothing is left to do up to so many updates.
+  bool has(std::int64_t updates) const { return reached >= updates && !locked; }
 };
 
 /// What a worker notes in the run's folder when a run ends.
@@ -21,12 +26,16 @@ struct Ending {
   bool final = false;
 };
 
+/// What the folder says; an error of reading is the run's problem.
 RunState read_state(const Sweep& sweep, const SweepRun& run);
 std::vector<RunState> read_states(const Sweep& sweep);
 /// Writes the ending beside the run; throws Error if it cannot be written.
 void note_ending(const std::string& folder, const Ending& ending);
-/// Lets runs that failed be tried again, unless they would fail in the same way.
-void forget_failures(const Sweep& sweep);
+/// Removes it, where run.json says all.
+void drop_note(const std::string& folder);
+/// What a call begins with: runs that failed may be tried again, unless they would fail in the same way; claims that
+/// the dead left on finished runs go.
+void tidy(const Sweep& sweep);
 
 /// What is to be done, given how far all runs are.
 struct Wanted {

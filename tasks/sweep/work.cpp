@@ -47,7 +47,7 @@ std::optional<std::size_t> Work::next(bool& waiting) {
   waiting = false;
   for (const std::size_t at : order_) {
     const RunState& s = states_[at];
-    if (!s.problem.empty() || s.reached >= goal.updates[at]) continue;
+    if (!s.problem.empty() || s.has(goal.updates[at])) continue;
     waiting = true;
     const auto taken = taken_.find(at);
     if (here_.contains(at) || (taken != taken_.end() && Clock::now() - taken->second < between_looks)) continue;
@@ -78,7 +78,7 @@ std::optional<Attempted> Work::do_run(std::size_t at) {
     const std::lock_guard lock(mutex_);
     states_[at] = read_state(sweep_, sweep_.runs[at]);
     updates = wanted(sweep_, states_).updates[at];
-    if (states_[at].reached >= updates) return std::nullopt;
+    if (states_[at].has(updates)) return std::nullopt;
   }
   const Attempted result = run_up_to(at, updates);
   const std::lock_guard lock(mutex_);
@@ -99,7 +99,7 @@ Attempted Work::run_up_to(std::size_t at, std::int64_t updates) {
   const auto before = written();
   Attempt a{sweep_.task, sweep_.options_of(run, updates), {}, folder, folder, {}, {}};
   if (sweep_.halving > 0) a.with_resume.push_back(fmt::format("--steps={}", updates));
-  a.kept = [&] { return read_state(sweep_, run).reached >= updates; };
+  a.kept = [&] { return read_state(sweep_, run).has(updates); };
   a.finished = [&] {  // with fewer updates, too: then it stopped by its own rules
     const auto record = read_summary(folder, sweep_.metric);
     return record && record->finished && written() != before;
@@ -111,7 +111,12 @@ Attempted Work::run_up_to(std::size_t at, std::int64_t updates) {
   Attempted result = attempt(a, [&](const std::string&) { return stopping(); });
   try {
     const std::int64_t reached = read_state(sweep_, run).reached;
-    if (result.end == Attempted::End::done) note_ending(folder, {std::max(updates, reached)});
+    if (result.end == Attempted::End::done) {
+      if (reached < updates)  // it stopped by its own rules
+        note_ending(folder, {updates});
+      else
+        drop_note(folder);
+    }
     if (result.end != Attempted::End::failed) return result;
     const auto record = read_summary(folder, sweep_.metric);
     note_ending(folder, {reached, result.problem, record && record->diverged_at_step >= 0});
