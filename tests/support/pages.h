@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tasks/io/files.h"
 #include "tests/support/check.h"
 #include "tests/support/temp_dir.h"
 
