@@ -31,11 +31,11 @@ struct Outcome {
   std::string unsaved;       // why run.json or the curve could not be written; empty: all are written
 };
 
-/// Trains until options.steps, until patience runs out or the validation loss is low enough, starting from the checkpoint in the folder if there is one.
-/// After Ctrl-C it finishes the step and saves. A task with a test set is tested at the end with the parameters of the
-/// lowest validation loss, which the model then has. Throws Error if the loss, the gradient, a parameter or an
-/// optimiser state is not finite (the last checkpoint stays, and run.json says at which step), or if the checkpoint
-/// does not fit.
+/// Trains until options.steps, until patience runs out or the validation loss is low enough, starting from the
+/// checkpoint in the folder if there is one. After Ctrl-C it finishes the step and saves. A task with a test set is
+/// tested at the end with the parameters of the lowest validation loss, which the model then has. Throws Error if the
+/// loss, the gradient, a parameter or an optimiser state is not finite (the last checkpoint stays, and run.json says at
+/// which step), or if the checkpoint does not fit.
 Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options);
 
 }  // namespace reel

@@ -18,8 +18,8 @@ struct Spawned {
 };
 
 /// Runs arguments[0], found like in a shell, with `input` on its stdin, and waits for it to end. Ctrl-C does not reach
-/// it. `stop`, if given, is called twenty times a second; when it returns true the program gets SIGTERM, once, or as often
-/// as `signals` says, a second apart.
+/// it. `stop`, if given, is called twenty times a second; when it returns true the program gets SIGTERM, once, or as
+/// often as `signals` says, a second apart.
 Spawned run_child(const std::vector<std::string>& arguments, const std::string& input = "",
                   const std::function<bool()>& stop = {}, int signals = 1);
 

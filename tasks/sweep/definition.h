@@ -36,8 +36,8 @@ struct Sweep {
 
   std::string folder_of(const SweepRun& run) const { return folder + "/runs/" + run.name; }
   const Combination& of(const SweepRun& run) const { return combinations[run.at]; }
-  /// Updates of a run at each rung of the halving, the whole last; each is a whole number of validations, so that a run
-  /// that is resumed from rung to rung is the one that would have gone through.
+  /// Updates of a run at each rung of the halving, the whole last; each is a multiple of the interval of validations,
+  /// so that a run that is resumed from rung to rung is the one that would have gone through.
   std::vector<std::int64_t> rungs_of(const SweepRun& run) const;
   /// The options of a run up to so many updates, without --out.
   std::vector<std::string> options_of(const SweepRun& run, std::int64_t updates) const;
