@@ -74,10 +74,16 @@ std::vector<std::size_t> runs_to_do(const Sweep& sweep, double hours, std::size_
   if (hours <= 0) return order;
   const Interrupt interrupt;
   LiveLine live;
-  const std::vector<double> costs = run_costs(sweep, [&](std::size_t left) {
-    live.show(fmt::format("measuring what an update costs, {} combinations left", left));
-    return interrupt.requested();
-  });
+  std::vector<double> costs;
+  try {
+    costs = run_costs(sweep, [&](std::size_t left) {
+      live.show(fmt::format("measuring what an update costs, {} combinations left", left));
+      return interrupt.requested();
+    });
+  } catch (const Error&) {
+    if (interrupt.requested()) throw Exit{Interrupt::exit_code, ""};
+    throw;
+  }
   live.clear();
   const auto chosen = affordable(sweep, order, costs, hours * 3600 * static_cast<double>(jobs));
   double total = 0;

@@ -268,10 +268,15 @@ Sweep open_or_define(SweepOptions& o, const Options& options, const std::vector<
   const Interrupt interrupt;
   LiveLine live;
   const auto cores = static_cast<std::size_t>(std::max(1, available_cores()));
-  check_combinations(sweep, cores, [&](std::size_t left) {
-    live.show(fmt::format("checking combinations, {} left", left));
-    return interrupt.requested();
-  });
+  try {
+    check_combinations(sweep, cores, [&](std::size_t left) {
+      live.show(fmt::format("checking combinations, {} left", left));
+      return interrupt.requested();
+    });
+  } catch (const Error&) {
+    if (interrupt.requested()) throw Exit{Interrupt::exit_code, ""};
+    throw;
+  }
   live.clear();
   if (!o.dry_run) write_sweep(sweep);
   return sweep;
