@@ -54,7 +54,8 @@ class Memory {
 
 /// Starts a program; returns an errno, or 0. It has a process group of its own, so that we decide what Ctrl-C does to
 /// it. Signals that we ignore (output.h) have their default actions in it.
-int start(pid_t& child, const std::vector<std::string>& arguments, const posix_spawn_file_actions_t& actions) {
+int start(pid_t& child, const std::vector<std::string>& arguments, const posix_spawn_file_actions_t& actions,
+          char* const* environment) {
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
@@ -66,7 +67,7 @@ int start(pid_t& child, const std::vector<std::string>& arguments, const posix_s
   std::vector<char*> argv;
   for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
-  const int error = posix_spawnp(&child, argv[0], &actions, &attributes, argv.data(), environ);
+  const int error = posix_spawnp(&child, argv[0], &actions, &attributes, argv.data(), environment);
   posix_spawnattr_destroy(&attributes);
   return error;
 }
@@ -109,7 +110,7 @@ Spawned run_child(const std::vector<std::string>& arguments, const std::string& 
   posix_spawn_file_actions_adddup2(&actions, out.get(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, errors.get(), STDERR_FILENO);
   pid_t child = 0;
-  const int error = start(child, arguments, actions);
+  const int error = start(child, arguments, actions, environ);
   if (error == ENOENT) {
     result.problem = "is not installed";
   } else if (error != 0) {
@@ -135,8 +136,14 @@ int run_logged(const std::vector<std::string>& arguments, const std::string& out
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), create, 0644);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), create, 0644);
+  const std::string owner = fmt::format("{}={}", owner_variable, getpid());
+  std::vector<char*> environment;
+  for (char** one = environ; *one; ++one)
+    if (!std::string_view(*one).starts_with(fmt::format("{}=", owner_variable))) environment.push_back(*one);
+  environment.push_back(const_cast<char*>(owner.c_str()));
+  environment.push_back(nullptr);
   pid_t child = 0;
-  const int error = start(child, arguments, actions);
+  const int error = start(child, arguments, actions, environment.data());
   posix_spawn_file_actions_destroy(&actions);
   return error != 0 ? could_not_start : wait_for(child, stop);
 }

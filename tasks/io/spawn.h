@@ -23,7 +23,11 @@ struct Spawned {
 Spawned run_child(const std::vector<std::string>& arguments, const std::string& input = "",
                   const std::function<bool()>& stop = {}, int signals = 1);
 
-/// The same with stdout and stderr going to files; returns the exit code.
+/// The environment variable by which run_logged() tells a program its own process number.
+constexpr const char* owner_variable = "REEL_OWNER";
+
+/// The same with stdout and stderr going to files; returns the exit code. A program with an Interrupt (interrupt.h)
+/// saves and ends when this process dies, however that happens.
 int run_logged(const std::vector<std::string>& arguments, const std::string& out, const std::string& err,
                const std::function<bool()>& stop);
 

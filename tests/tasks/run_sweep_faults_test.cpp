@@ -59,7 +59,7 @@ TEST_CASE("sweep: whatever is killed at whatever moment, the same command comes 
     for (int kills = 0; kills < 4; ++kills) {
       Child child("sweep", line, here.path);
       pause(static_cast<int>(random() % 500));
-      if (kills % 2 == 0) child.send(SIGKILL);  // its programs go on, and the next call meets them
+      if (kills % 2 == 0) child.send(SIGKILL);  // the next call may meet its programs
       if (kills % 2 == 1) kill_processes_of(dir.path);
       child.wait();
     }
@@ -120,6 +120,23 @@ TEST_CASE("sweep: Ctrl-C ends the runs, which are saved; the same command, or th
   const Result gathered = run("sweep", {out, "--gather"}, here.path);
   CHECK(gathered.code == 0);
   CHECK(contains(gathered.out, "0 of 2 runs done\n"));
+}
+
+TEST_CASE("sweep: when it is killed, the programs that it started save and end") {
+  const TempDir dir, here;
+  Child child("sweep", small_sweep("cell=lstm,gru", dir / "s", "--jobs 2", "10000000"), here.path);
+  for (const char* run : {"cell=lstm,s1", "cell=gru,s1"})
+    wait_for(dir / ("s/runs/" + std::string(run) + "/metrics.csv"));
+  pause(1000);
+  child.send(SIGKILL);
+  child.wait();
+  for (const char* run : {"cell=lstm,s1", "cell=gru,s1"}) {
+    wait_for(dir / ("s/runs/" + std::string(run) + "/run.json"));
+    CHECK(nlohmann::json::parse(read_file(dir / ("s/runs/" + std::string(run) + "/run.json")))["finished"] == false);
+  }
+  for (int i = 0; i < 1000 && fs::exists(dir / "s/runs/cell=gru,s1/lock"); ++i) pause(10);
+  pause(500);
+  CHECK(kill_processes_of(dir.path) == 0);
 }
 
 TEST_CASE("sweep: a full disk is told, loses nothing, and the next call goes on") {
