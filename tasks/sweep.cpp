@@ -4,13 +4,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
-#include <thread>
 
 #include "backends/cpu/threads/cores.h"
-#include "tasks/app/curves.h"
-#include "tasks/app/preset.h"
 #include "tasks/app/run.h"
-#include "tasks/io/lock.h"
 #include "tasks/runner/program.h"
 #include "tasks/sweep/cost.h"
 #include "tasks/sweep/engines.h"

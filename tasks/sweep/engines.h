@@ -1,6 +1,5 @@
 // Where the runs of a sweep run: on this machine, as jobs of Slurm, or through GNU parallel.
 #pragma once
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
