@@ -1,16 +1,17 @@
 // Reruns a table or figure of a paper: starts the task programs on its presets, and prints the reported values next to
 // the measured ones.
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <mutex>
 
-#include "engine/core/parse.h"
 #include "tasks/app/interrupt.h"
-#include "tasks/app/report.h"
 #include "tasks/app/run.h"
 #include "tasks/io/lock.h"
+#include "tasks/runner/live_line.h"
+#include "tasks/runner/pool.h"
+#include "tasks/runner/report.h"
 
 namespace reel {
 namespace {
@@ -20,7 +21,7 @@ struct ReproduceOptions {
   bool list = false;
   double budget = 1;
   std::string cells, cases, data, device, runs = "runs/reproduce", results = "results";
-  std::int64_t seeds = 1, threads = 0;
+  std::int64_t seeds = 1, threads = 0, jobs = 1;
 };
 
 void print_list(const std::vector<PresetTable>& tables) {
@@ -81,24 +82,48 @@ PresetTable find_table(const std::vector<PresetTable>& tables, const std::string
   throw Usage(fmt::format("{}: there is no such table or figure{}. See --list.", name, near_names(name, known)));
 }
 
-/// One line on a terminal that shows what is running; silent elsewhere.
-class LiveLine {
- public:
-  ~LiveLine() { clear(); }
-  void show(const std::string& text) {
-    if (!terminal_ || text == shown_) return;
-    print_err("\r\x1b[K{}", text.substr(0, 110));
-    shown_ = text;
-  }
-  void clear() {
-    if (!shown_.empty()) print_err("\r\x1b[K");
-    shown_.clear();
-  }
-
- private:
-  bool terminal_ = isatty(STDERR_FILENO) != 0;
-  std::string shown_;
-};
+/// Runs all presets with all seeds, some at a time, and prints each row as soon as it and those above it are complete.
+void run_rows(Report& report, const ReproduceOptions& o, std::size_t width, const Interrupt& interrupt) {
+  std::mutex mutex;  // of the lines, and of what is printed
+  LiveLine live;
+  const auto seeds = static_cast<std::size_t>(o.seeds);
+  std::vector<std::vector<PresetRun>> runs(report.rows.size(), std::vector<PresetRun>(seeds));
+  std::vector<std::size_t> left(report.rows.size(), seeds);
+  std::size_t printed = 0, running = 0;
+  const auto print_complete = [&](bool all) {
+    for (; printed < left.size() && (all || left[printed] == 0); ++printed) {
+      ReportRow& row = report.rows[printed];
+      for (PresetRun& run : runs[printed])
+        if (!run.folder.empty() || !run.done()) row.runs.push_back(std::move(run));
+      if (row.runs.empty()) continue;  // interrupted before it began
+      live.clear();
+      print_out("{}", report_line(row, width));
+      flush_out();
+    }
+  };
+  in_parallel(runs.size() * seeds, static_cast<std::size_t>(o.jobs), [&](std::size_t i) {
+    if (interrupt.requested()) return;
+    const std::size_t at = i / seeds, seed = i % seeds + 1;
+    const Preset& preset = report.rows[at].preset;
+    const PresetRunOptions how{o.budget, seed, o.data, o.device, o.threads, o.runs};
+    {
+      const std::lock_guard lock(mutex);
+      ++running;
+    }
+    PresetRun run = run_preset(preset, how, [&](const std::string& line) {
+      const std::lock_guard lock(mutex);
+      const std::string others = running > 1 ? fmt::format("{} running: ", running) : "";
+      live.show(fmt::format("{}{}, seed {}: {}", others, preset.label, seed, line));
+      return interrupt.requested();
+    });
+    const std::lock_guard lock(mutex);
+    --running;
+    --left[at];
+    runs[at][seed - 1] = std::move(run);
+    print_complete(false);
+  });
+  print_complete(true);
+}
 
 int reproduce(int argc, const char* const* argv) {
   ReproduceOptions o;
@@ -110,6 +135,8 @@ int reproduce(int argc, const char* const* argv) {
   options.add("budget", o.budget, "the share of the paper's updates that is done, 20 updates at least", "Run",
               Bounds{.low = 1e-9, .high = 1000});
   options.add("seeds", o.seeds, "how many runs of each, with seeds 1, 2, ...", "Run", Bounds{.low = 1, .high = 1000});
+  options.add("jobs", o.jobs, "how many runs at a time; with several, --threads 1 is often best", "Run",
+              Bounds{.low = 1, .high = 1024});
   options.add("data", o.data, "folder of the data sets; empty: what the programs take", "Run");
   options.add("device", o.device, "where to compute; empty: cpu", "Run");
   options.add("threads", o.threads, "of the CPU; 0: one for each core", "Run", Bounds{.low = 0, .high = 1024});
@@ -141,29 +168,17 @@ int reproduce(int argc, const char* const* argv) {
   print_out("{}", report_head(report, width));
   flush_out();
 
-  LiveLine live;
-  bool failed = false;
-  for (ReportRow& row : report.rows) {
-    for (std::int64_t seed = 1; seed <= o.seeds && !interrupt.requested(); ++seed) {
-      const PresetRunOptions how{o.budget, static_cast<std::uint64_t>(seed), o.data, o.device, o.threads, o.runs};
-      row.runs.push_back(run_preset(row.preset, how, [&](const std::string& line) {
-        live.show(fmt::format("{}, seed {}: {}", row.preset.label, seed, line));
-        return interrupt.requested();
-      }));
-      failed = failed || !row.runs.back().problem.empty();
-    }
-    live.clear();
-    print_out("{}", report_line(row, width));
-    flush_out();
-    if (interrupt.requested()) break;
-  }
+  run_rows(report, o, width, interrupt);
   write_report(report, o.results);
   print_out("\nresults: {0}/{1}.md, {0}/{1}.json\n", o.results, report.table.name);
   if (interrupt.requested()) {
     print_err("interrupted; the same command goes on from here\n");
     return Interrupt::exit_code;
   }
-  return failed ? 1 : 0;
+  const auto failed = [](const ReportRow& row) {
+    return std::any_of(row.runs.begin(), row.runs.end(), [](const PresetRun& run) { return !run.problem.empty(); });
+  };
+  return std::any_of(report.rows.begin(), report.rows.end(), failed) ? 1 : 0;
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ std::optional<std::string> draw_curves(const std::string& svg, const CurvesPictu
   Range range;
   if (picture.baseline) range.take(*picture.baseline);
   double last = 0;
-  std::string out, plot;
+  std::string out, plot, bands;  // bands are drawn first, below all curves
   std::vector<std::string> names;
   std::size_t widest = picture.baseline ? 15 : 0;  // "baseline 0.1667"
   for (std::size_t i = 0; i < picture.curves.size(); ++i) {
@@ -58,6 +58,19 @@ std::optional<std::string> draw_curves(const std::string& svg, const CurvesPictu
     if (first) name = names.insert(names.end(), curve.name), widest = std::max(widest, curve.name.size());
     const auto color = static_cast<std::size_t>(name - names.begin());
     out += fmt::format("$c{} << END\n{}END\n", i, points);
+    if (i < picture.bands.size() && picture.bands[i].size() > 1) {
+      out += fmt::format("$b{} << END\n", i);
+      for (const Band& b : picture.bands[i]) {
+        out += fmt::format("{} {} {}\n", b.x, b.low, b.high);
+        range.take(b.low);
+        range.take(b.high);
+      }
+      out += "END\n";
+      bands += fmt::format(
+          "{} $b{} using 1:2:3 with filledcurves fillstyle transparent solid 0.18 noborder linecolor "
+          "'{}' notitle",
+          bands.empty() ? "plot" : ", \\\n ", i, colors[color % colors.size()]);
+    }
     const char* marks = count == 1    ? "points pointtype 7 pointsize 0.9"
                         : count <= 40 ? "linespoints pointtype 7 pointsize 0.45"
                                       : "lines";
@@ -69,6 +82,7 @@ std::optional<std::string> draw_curves(const std::string& svg, const CurvesPictu
   if (picture.baseline && *picture.baseline > 0)
     plot += fmt::format(", \\\n  {} with lines dashtype (12,7) linewidth 1.6 linecolor '{}' title 'baseline {:.4g}'",
                         *picture.baseline, baseline_color, *picture.baseline);
+  if (!bands.empty()) plot = bands + ", \\\n " + plot.substr(std::string("plot").size());
   const std::size_t entries = names.size() + (picture.baseline ? 1 : 0),
                     columns = std::max<std::size_t>(1, legend_letters / (widest + sample_letters));
   out += y_axis(range, picture.logarithmic.value_or(range.wide())) + x_axis(last > 0 ? last : 1) +

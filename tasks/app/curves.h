@@ -14,11 +14,17 @@ struct Curve {
   std::vector<std::pair<double, double>> points;  // x, y; a y that is not finite is left out
 };
 
+/// The range of values at x.
+struct Band {
+  double x, low, high;
+};
+
 struct CurvesPicture {
   std::string title, x_label, y_label;
   std::vector<Curve> curves;
   std::optional<double> baseline = std::nullopt;
   std::optional<bool> logarithmic = std::nullopt;  // y axis; unset: if the values span a factor of 20
+  std::vector<std::vector<Band>> bands = {};       // behind the curve of the same number; may be fewer or empty
 };
 
 /// Draws `svg` and a png next to it; returns one line saying why there is no picture, or nothing.

@@ -1,8 +1,23 @@
 #include "tasks/app/interrupt.h"
 
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "engine/core/parse.h"
+#include "tasks/io/spawn.h"
+
 namespace reel {
 
 namespace {
+
+/// Lets the death of the program that started this one be a request, too, if it asked for that.
+void follow_owner() {
+  const char* owner = std::getenv(owner_variable);
+  if (owner && parse<pid_t>(owner) == getppid()) prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
+
 volatile std::sig_atomic_t wished = 0;  // a signal handler may touch nothing else
 extern "C" void wish(int) { wished = 1; }
 }  // namespace
@@ -17,6 +32,7 @@ Interrupt::Interrupt() {
   sigaction(SIGTERM, &once, &before_term_);
   sigaction(SIGHUP, nullptr, &before_hup_);
   if (before_hup_.sa_handler != SIG_IGN) sigaction(SIGHUP, &once, nullptr);  // nohup stays in effect
+  follow_owner();
 }
 
 Interrupt::~Interrupt() {

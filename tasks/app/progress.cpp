@@ -15,12 +15,6 @@ namespace {
 
 constexpr std::chrono::milliseconds live_pause(100), plain_pause(10000);
 
-std::string duration(double seconds) {
-  const auto s = static_cast<std::int64_t>(std::min(std::ceil(seconds), 1e9));
-  if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
-  return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
-}
-
 std::string loss_text(double loss, double baseline) {
   if (!(baseline > 0)) return fmt::format("{:.3g}", loss);
   const double percent = 100 * loss / baseline;
@@ -34,6 +28,12 @@ int terminal_width() {
 }
 
 }  // namespace
+
+std::string duration(double seconds) {
+  const auto s = static_cast<std::int64_t>(std::min(std::ceil(seconds), 1e9));
+  if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
+  return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
 
 std::string progress_line(const ProgressView& view, int width) {
   const std::int64_t steps = std::max<std::int64_t>(view.steps, 1);

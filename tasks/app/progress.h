@@ -7,6 +7,9 @@
 
 namespace reel {
 
+/// "0:17", "1:05:00", rounded up.
+std::string duration(double seconds);
+
 /// The progress at one moment.
 struct ProgressView {
   std::int64_t step = 0, steps = 0;

@@ -120,13 +120,14 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     throw Usage(option_text(e));
   }
   if (s.dry_run) {
+    Examples examples(s.train.examples, s.train.seed, task->parts());
     const std::int64_t parts = s.train.examples.parts;
-    print_out("{}updates {}, batch {}{}, baseline {:.6g}\n", model->table(), s.train.steps, s.train.examples.batch,
-              parts > 1 ? fmt::format(" in {} parts", parts) : "", task->baseline());
+    print_out("{}updates {}, batch {}{}, validation every {}, baseline {:.6g}\n", model->table(), s.train.steps,
+              s.train.examples.batch, parts > 1 ? fmt::format(" in {} parts", parts) : "",
+              validation_interval(s.train, *task, examples), task->baseline());
     if (s.print_passes || trace) {
       Tensors carry;
-      Examples examples(s.train.examples, s.train.seed, task->parts());
-      const Drawn first = draw(*task, s.train.seed, examples.train(0), s.train.examples.parts);
+      const Drawn first = draw(*task, s.train.seed, examples.train(0), parts);
       flush_out();
       TrainingStep(*task, *model, *optimizer, false)(first.batch, {}, carry, 1, first.parts);
     }

@@ -96,6 +96,8 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
         "Training", Bounds{.low = source == Source::fresh ? 1.0 : 0.0, .high = most::valid});
   o.add("patience", s.train.patience, "stop after so many validations without a lower loss; 0: never", "Training",
         updates_or_none);
+  o.add("stop-below", s.train.stop_below, "stop when the validation loss is below this; 0: never", "Training",
+        Bounds{.low = 0});
   o.add("seed", s.train.seed, "random seed", "Training");
 
   OptimizerOptions& opt = s.optimizer;

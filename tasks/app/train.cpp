@@ -87,15 +87,18 @@ std::string what_is_left(const RunFolder& folder, std::int64_t saved, const Best
 
 }  // namespace
 
+std::int64_t validation_interval(const TrainOptions& options, const Task& task, const Examples& examples) {
+  if (options.valid_every > 0) return options.valid_every;
+  return task.parts().train > 0 ? examples.steps_per_epoch() : std::max<std::int64_t>(1, options.steps / 20);
+}
+
 Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options) {
   ScheduleOptions over_run = options.schedule;
   over_run.steps = options.steps;
   Schedule schedule(over_run);
   Examples examples(options.examples, options.seed, task.parts());
   const std::string checkpoint = folder.file("checkpoint.safetensors"), best_file = folder.file("best.safetensors");
-  const std::int64_t every = options.valid_every > 0  ? options.valid_every
-                             : task.parts().train > 0 ? examples.steps_per_epoch()
-                                                      : std::max<std::int64_t>(1, options.steps / 20);
+  const std::int64_t every = validation_interval(options, task, examples);
   const auto tests = options.test ? examples.test() : std::vector<std::vector<std::uint64_t>>{};
   Best best;
 
@@ -169,8 +172,13 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   Prefetcher batches(
       [&](std::int64_t step) { return draw(task, options.seed, examples.train(step), options.examples.parts); },
       free_core);
-  const auto out_of_patience = [&] { return options.patience > 0 && waited(folder.rows()) >= options.patience; };
-  bool enough = at.step >= options.steps || out_of_patience();
+  const auto stops_early = [&] {
+    if (options.patience <= 0 && options.stop_below <= 0) return false;
+    const auto rows = folder.rows();
+    return (options.patience > 0 && waited(rows) >= options.patience) ||
+           (options.stop_below > 0 && !rows.empty() && rows.back().valid_loss < options.stop_below);
+  };
+  bool enough = at.step >= options.steps || stops_early();
   TrainingStep steps(task, model, optimizer, options.graphs);
   double update_seconds = 0;
   const std::int64_t first_step = at.step;
@@ -209,7 +217,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
         }
         save();
         progress.validated(at.step, record.train_loss, v.loss, v.accuracy);
-        enough = at.step == options.steps || out_of_patience();
+        enough = at.step == options.steps || stops_early();
       }
     }
     if (!enough) {  // the interrupted step may have diverged; then the old checkpoint stays

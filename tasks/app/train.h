@@ -10,6 +10,7 @@ struct TrainOptions {
   std::int64_t steps = 2000;
   std::int64_t valid_every = 0;  // 0: after each pass through the training set, or twenty times in a run
   std::int64_t patience = 0;     // stop after this many validations without a lower loss; 0: never
+  double stop_below = 0;         // stop when the validation loss is below this; 0: never
   std::uint64_t seed = 1;
   int threads = 1;
   int shards = 0;  // Backend::set_shards
@@ -21,6 +22,9 @@ struct TrainOptions {
   std::string cell, device, command;  // for run.json
 };
 
+/// The number of updates from one validation to the next.
+std::int64_t validation_interval(const TrainOptions& options, const Task& task, const Examples& examples);
+
 /// The result of a training run.
 struct Outcome {
   RunRecord record;
@@ -28,11 +32,11 @@ struct Outcome {
   std::string unsaved;       // why run.json or the curve could not be written; empty: all are written
 };
 
-/// Trains until options.steps or until patience runs out, starting from the checkpoint in the folder if there is one.
-/// After Ctrl-C it finishes the step and saves. The parameters of the lowest validation loss are kept in
-/// best.safetensors; a task with a test set is tested with them at the end, and the model then has them. Throws Error
-/// if the loss, the gradient, a parameter or an optimiser state is not finite (the last checkpoint stays, and run.json
-/// says at which step), or if the checkpoint does not fit.
+/// Trains until options.steps, until patience runs out or the validation loss is low enough, starting from the
+/// checkpoint in the folder if there is one. After Ctrl-C it finishes the step and saves. The parameters of the lowest
+/// validation loss are kept in best.safetensors; a task with a test set is tested with them at the end, and the model
+/// then has them. Throws Error if the loss, the gradient, a parameter or an optimiser state is not finite (the last
+/// checkpoint stays, and run.json says at which step), or if the checkpoint does not fit.
 Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options);
 
 }  // namespace reel

@@ -34,7 +34,7 @@ class LockedFile {
 /// who holds it.
 class Lock {
  public:
-  /// `what` names the location. Throws Error that says who holds it and since when.
+  /// `what` names the location. Throws Busy that says who holds it and since when.
   Lock(const std::string& path, const std::string& what);
   ~Lock();
   Lock(const Lock&) = delete;

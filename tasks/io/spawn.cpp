@@ -54,7 +54,8 @@ class Memory {
 
 /// Starts a program; returns an errno, or 0. It has a process group of its own, so that we decide what Ctrl-C does to
 /// it. Signals that we ignore (output.h) have their default actions in it.
-int start(pid_t& child, const std::vector<std::string>& arguments, const posix_spawn_file_actions_t& actions) {
+int start(pid_t& child, const std::vector<std::string>& arguments, const posix_spawn_file_actions_t& actions,
+          char* const* environment) {
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
@@ -66,21 +67,27 @@ int start(pid_t& child, const std::vector<std::string>& arguments, const posix_s
   std::vector<char*> argv;
   for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
-  const int error = posix_spawnp(&child, argv[0], &actions, &attributes, argv.data(), environ);
+  const int error = posix_spawnp(&child, argv[0], &actions, &attributes, argv.data(), environment);
   posix_spawnattr_destroy(&attributes);
   return error;
 }
 
 /// Waits for a program to end; returns its exit code, or 128 + the signal that ended it. `stop`, if given, is called
-/// twenty times a second, and the first time it returns true the program gets SIGTERM.
-int wait_for(pid_t child, const std::function<bool()>& stop) {
+/// twenty times a second; from the first time that it returns true the program gets `signals` SIGTERMs, a second apart.
+int wait_for(pid_t child, const std::function<bool()>& stop, int signals = 1) {
   int status = 0;
   if (!stop) {
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   } else {
-    bool stopped = false;
+    int sent = 0;
+    std::chrono::steady_clock::time_point last;
     while (waitpid(child, &status, WNOHANG) == 0) {
-      if (stop() && !stopped) stopped = kill(child, SIGTERM) == 0;
+      const auto now = std::chrono::steady_clock::now();
+      if (stop() && sent < signals && (sent == 0 || now - last >= std::chrono::seconds(1))) {
+        kill(child, SIGTERM);
+        ++sent;
+        last = now;
+      }
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
   }
@@ -90,7 +97,7 @@ int wait_for(pid_t child, const std::function<bool()>& stop) {
 }  // namespace
 
 Spawned run_child(const std::vector<std::string>& arguments, const std::string& input,
-                  const std::function<bool()>& stop) {
+                  const std::function<bool()>& stop, int signals) {
   const Memory in("stdin"), out("stdout"), errors("stderr");
   Spawned result;
   if (out.get() < 0 || errors.get() < 0 || !in.put(input)) {
@@ -103,13 +110,13 @@ Spawned run_child(const std::vector<std::string>& arguments, const std::string& 
   posix_spawn_file_actions_adddup2(&actions, out.get(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, errors.get(), STDERR_FILENO);
   pid_t child = 0;
-  const int error = start(child, arguments, actions);
+  const int error = start(child, arguments, actions, environ);
   if (error == ENOENT) {
     result.problem = "is not installed";
   } else if (error != 0) {
     result.problem = fmt::format("could not be started: {}", std::strerror(error));
   } else {
-    result.code = wait_for(child, stop);
+    result.code = wait_for(child, stop, signals);
     result.out = out.text();
     result.err = errors.text();
     if (result.code != 0) {
@@ -129,8 +136,14 @@ int run_logged(const std::vector<std::string>& arguments, const std::string& out
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), create, 0644);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), create, 0644);
+  const std::string owner = fmt::format("{}={}", owner_variable, getpid());
+  std::vector<char*> environment;
+  for (char** one = environ; *one; ++one)
+    if (!std::string_view(*one).starts_with(fmt::format("{}=", owner_variable))) environment.push_back(*one);
+  environment.push_back(const_cast<char*>(owner.c_str()));
+  environment.push_back(nullptr);
   pid_t child = 0;
-  const int error = start(child, arguments, actions);
+  const int error = start(child, arguments, actions, environment.data());
   posix_spawn_file_actions_destroy(&actions);
   return error != 0 ? could_not_start : wait_for(child, stop);
 }

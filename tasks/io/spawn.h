@@ -18,11 +18,16 @@ struct Spawned {
 };
 
 /// Runs arguments[0], found like in a shell, with `input` on its stdin, and waits for it to end. Ctrl-C does not reach
-/// it. `stop`, if given, is called twenty times a second; when it returns true the program gets SIGTERM, once.
+/// it. `stop`, if given, is called twenty times a second; when it returns true the program gets SIGTERM, once, or as
+/// often as `signals` says, a second apart.
 Spawned run_child(const std::vector<std::string>& arguments, const std::string& input = "",
-                  const std::function<bool()>& stop = {});
+                  const std::function<bool()>& stop = {}, int signals = 1);
 
-/// The same with stdout and stderr going to files; returns the exit code.
+/// The environment variable by which run_logged() tells a program its own process number.
+constexpr const char* owner_variable = "REEL_OWNER";
+
+/// The same with stdout and stderr going to files; returns the exit code. A program with an Interrupt (interrupt.h)
+/// saves and ends when this process dies, however that happens.
 int run_logged(const std::vector<std::string>& arguments, const std::string& out, const std::string& err,
                const std::function<bool()>& stop);
 

@@ -82,8 +82,7 @@ std::string bad_end(const Ended& ended, const Fault& fault, const std::string& p
   if (ended.stuck) return "stuck";
   if (ended.code == 128 + SIGKILL && may_be_killed) return "";
   if (ended.crashed()) return fmt::format("crash: signal {}: {}", ended.code - 128, ended.err);
-  const bool clear =
-      clear_lines(ended.err, program) || ended.out.find("  failed: ") != std::string::npos;  // in a table
+  const bool clear = clear_lines(ended.err, program) || ended.out.find("failed: ") != std::string::npos;  // in a table
   if (ended.code != 0 && !clear) return fmt::format("unclear: exit {}: {}", ended.code, ended.err);
   return "";
 }

@@ -67,9 +67,10 @@ std::string tensors(const std::string& bytes) {
 std::string comparable(const fs::path& path) {
   std::string bytes = read_file(path);
   const std::string name = path.filename();
-  // who holds the lock; what programs that reproduce starts say, with times
+  // who holds the lock; what programs that others start say, with times
   if (name == "lock" || name.ends_with("out.txt") || name.ends_with("err.txt")) return "";
   if (name == "metrics.csv") return metrics(bytes);
+  if (name == "results.csv") return std::regex_replace(bytes, std::regex(",[^,\n]*\n"), "\n");  // seconds
   if (path.extension() == ".md") return std::regex_replace(bytes, std::regex("([0-9.]+ s|\\(kept\\)) "), "");
   if (path.extension() == ".safetensors") return tensors(bytes);
   if (path.extension() == ".json") {

@@ -139,6 +139,14 @@ const std::vector<std::pair<std::string, Make>>& makers() {
              {},
              ""};
        }},
+      {"sweep",
+       [](Workplace& p) {
+         return Job{"sweep",
+                    words("sweep copying --grid cell=srnn,gru --jobs 1 --out " + p.run() +
+                          "/sweep -- --delay 3 --hidden 8 --batch 2 --valid-size 2 --steps 20 --valid-every 10"),
+                    {},
+                    ""};
+       }},
       {"apply",
        [](Workplace& p) {
          fs::create_directories(p.side() + "/empty");

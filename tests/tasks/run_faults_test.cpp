@@ -89,7 +89,8 @@ TEST_CASE("results that cannot be delivered: the run is saved, one line says so,
     CHECK(lines(r.err) == 1);
     CHECK(finished(run));
   }
-  for (const std::string program : {"copying", "charlm", "apply", "compare", "mechanism", "reproduce", "bench_cells"}) {
+  for (const std::string program :
+       {"copying", "charlm", "apply", "compare", "mechanism", "reproduce", "sweep", "bench_cells"}) {
     if (!fs::exists(REEL_BIN_DIR "/" + program)) continue;
     const Result r = shell("\"$@\" >/dev/full", program, {"--help"}, dir);
     CHECK_MESSAGE(r.code == 1, program);

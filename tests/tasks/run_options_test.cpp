@@ -60,7 +60,7 @@ TEST_CASE("--epochs with a fraction is the nearest number of updates, and 1 at l
 
 TEST_CASE("every program says its version; those without runs to continue have no --resume") {
   const TempDir dir;
-  for (const std::string program : {"copying", "mechanism", "apply", "compare", "reproduce"}) {
+  for (const std::string program : {"copying", "mechanism", "apply", "compare", "reproduce", "sweep"}) {
     CAPTURE(program);
     const Result r = run(program, {"--version"}, dir.path);
     CHECK(r.code == 0);
@@ -74,9 +74,10 @@ TEST_CASE("every program says its version; those without runs to continue have n
     if (program == "copying") continue;
     const Result resumed = run(program, {"--resume", dir.path}, dir.path);
     CHECK(resumed.code == 2);
-    CHECK(resumed.err ==
-          program + ": --resume: there is no such option" +
-              (program == "reproduce" ? ". Hint: the same command goes on where it stopped.\n" : ". See --help.\n"));
+    CHECK(resumed.err == program + ": --resume: there is no such option" +
+                             (program == "reproduce" ? ". Hint: the same command goes on where it stopped.\n"
+                              : program == "sweep"   ? ". Hint: sweep DIR goes on where it stopped.\n"
+                                                     : ". See --help.\n"));
   }
 }
 

@@ -1,54 +1,19 @@
 // The commands of docs/own-data.md, one after the other, as a user types them.
-#include <sstream>
+#include <algorithm>
 
 #include "tasks/io/files.h"
-#include "tests/support/check.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/pages.h"
 
 using namespace reel;
 using namespace reel::test;
 
-namespace {
-
-/// The blocks of commands of a page.
-std::vector<std::string> commands_of(const std::string& path) {
-  std::istringstream page(read_file(path));
-  std::vector<std::string> blocks;
-  bool within = false;
-  for (std::string line; std::getline(page, line);) {
-    if (line == "```sh") {
-      blocks.emplace_back();
-      within = true;
-    } else if (line == "```") {
-      within = false;
-    } else if (within) {
-      blocks.back() += line + "\n";
-    }
-  }
-  return blocks;
-}
-
-}  // namespace
-
 TEST_CASE("own-data.md: every command does what the page says") {
   const TempDir dir;
-  std::filesystem::create_directory(dir / "build");
-  std::filesystem::create_directory_symlink(REEL_BIN_DIR, dir / "build/bin");
-  std::filesystem::create_directory_symlink(REEL_SOURCE_DIR "/scripts", dir / "scripts");
+  make_tree(dir);
   const auto blocks = commands_of(REEL_SOURCE_DIR "/docs/own-data.md");
   REQUIRE(blocks.size() == 4);
   std::string output;
-  for (const std::string& block : blocks) {
-    CAPTURE(block);
-    write_atomically(dir / "block.sh", block);
-    const std::string command = "cd " + dir.path + " && bash -euo pipefail block.sh >out 2>err";
-    const int code = std::system(command.c_str());
-    const std::string said = read_file(dir / "out");
-    output += said;
-    CAPTURE(said);
-    CAPTURE(read_file(dir / "err"));
-    REQUIRE(code == 0);
-  }
+  for (const std::string& block : blocks) output += run_block(dir, block);
   const std::string answers = read_file(dir / "answers.csv");
   CHECK(std::count(answers.begin(), answers.end(), '\n') == 601);
   CHECK(answers.starts_with("line,chart,kind,p(cyclic),"));

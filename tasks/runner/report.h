@@ -1,7 +1,7 @@
 // The output of `reproduce`: a row for each preset, as text while it runs, and as Markdown, JSON and figures at the
 // end.
 #pragma once
-#include "tasks/app/preset_run.h"
+#include "tasks/runner/preset_run.h"
 
 namespace reel {
 

@@ -1,4 +1,4 @@
-#include "tasks/app/report.h"
+#include "tasks/runner/report.h"
 
 #include <fmt/core.h>
 

@@ -8,10 +8,10 @@
 
 #include "engine/core/error.h"
 #include "tasks/app/curves.h"
-#include "tasks/app/report.h"
 #include "tasks/app/run_folder.h"
 #include "tasks/app/success_map.h"
 #include "tasks/io/files.h"
+#include "tasks/runner/report.h"
 
 namespace reel {
 

@@ -1,0 +1,120 @@
+#include "tasks/runner/preset_run.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "engine/core/error.h"
+#include "tasks/app/success_map.h"
+#include "tasks/runner/attempt.h"
+#include "tasks/runner/program.h"
+#include "tasks/runner/record.h"
+
+namespace reel {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int64_t least = 20;  // updates
+
+constexpr std::string_view reading[] = {"mnist", "charlm", "music", "babi", "speech"};  // these have --data
+
+bool by_hand(const Preset& p) { return p.task == "mechanism"; }
+
+/// Reads the results in run.json; false if the run is not finished.
+bool read_record(const Preset& p, PresetRun& run) {
+  const bool timed = p.metric == "epoch_seconds";
+  const auto record = read_summary(run.folder, p.metric);
+  if (!record || !record->finished) return false;
+  run.updates = record->steps;
+  run.parameters = record->parameters;
+  run.threads = record->threads;
+  run.seconds = record->seconds;
+  run.baseline = record->baseline;
+  run.measured = timed ? record->update_seconds * p.epoch_updates : record->metric;
+  if (p.unit == "%") run.measured *= 100;
+  if (std::isnan(run.measured)) run.problem = fmt::format("the run has no {}", p.metric);
+  return true;
+}
+
+/// Reads the results in the table of the hand-written solutions; false if there is none.
+bool read_table(PresetRun& run) {
+  const std::string tsv = text_if_there(run.folder + "/table.tsv");
+  if (tsv.empty()) return false;
+  SuccessMap map;
+  map.add(tsv);
+  run.updates = map.draws_of_a_field();
+  run.measured = map.draws() > 0 ? 100 * static_cast<double>(map.right()) / static_cast<double>(map.draws()) : nan;
+  run.baseline = run.seconds = nan;
+  if (map.draws() == 0) run.problem = "the table is empty";
+  return true;
+}
+
+/// The size of the whole preset, in updates or draws. Asks the program, which knows the size of the data. Throws Error
+/// with the program's words if it cannot start.
+std::int64_t whole_of(const Preset& p, const std::vector<std::string>& typed,
+                      const std::function<bool(const std::string&)>& stop) {
+  const std::string said = dry_run(p.task, typed, [&] { return stop("looking at the model"); });
+  return by_hand(p) ? number_behind(said, "settings, ") : number_behind(said, "\nupdates ");
+}
+
+}  // namespace
+
+PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
+                     const std::function<bool(const std::string&)>& waiting) {
+  PresetRun run;
+  run.measured = run.baseline = nan;
+  std::vector<std::string> typed{"--preset", p.name}, more;
+  const bool reads_files = std::find(std::begin(reading), std::end(reading), p.task) != std::end(reading);
+  if (!o.data.empty() && reads_files) typed.push_back("--data=" + o.data);  // with =, because a name may start with -
+
+  bool wished = false;
+  const auto stop = [&](const std::string& line) { return wished = waiting(line) || wished; };
+  try {
+    run.whole = whole_of(p, typed, stop);
+  } catch (const Error& e) {
+    run.interrupted = wished;
+    if (!wished) run.problem = e.what();
+    return run;
+  }
+  const auto share = static_cast<std::int64_t>(std::llround(o.budget * static_cast<double>(run.whole)));
+  if (o.budget != 1) {
+    if (by_hand(p)) {
+      more.insert(more.end(), {"--draws", fmt::format("{}", std::max(least, share))});
+    } else {
+      if (std::find(p.options.begin(), p.options.end(), "--epochs") != p.options.end())
+        more.insert(more.end(), {"--epochs", "0"});
+      more.insert(more.end(), {"--steps", fmt::format("{}", std::max(least, share))});
+    }
+  }
+  more.insert(more.end(), {"--seed", fmt::format("{}", o.seed)});
+  if (o.threads > 0) more.insert(more.end(), {"--threads", fmt::format("{}", o.threads)});
+  if (!o.device.empty()) more.insert(more.end(), {"--device", o.device});
+  std::vector<std::string> all = p.options;
+  all.insert(all.end(), more.begin(), more.end());
+  all.push_back(p.task);
+  run.folder = fmt::format("{}/{}-s{}-{}", o.root, p.name, o.seed, mark_of(all));
+
+  typed.insert(typed.end(), more.begin(), more.end());
+  const auto read = [&] { return by_hand(p) ? read_table(run) : read_record(p, run); };
+  const auto unfinish = [&] {  // without its record the run does not count as kept, and goes on next time
+    std::error_code error;
+    if (!by_hand(p)) fs::remove(run.folder + "/run.json", error);
+    run.measured = run.baseline = nan;
+  };
+  const std::string out = by_hand(p) ? run.folder + "/table.tsv" : run.folder;
+  const Attempted a = attempt({p.task, typed, {}, run.folder, out, read, read, unfinish}, stop);
+  using End = Attempted::End;
+  run.kept = a.end == End::kept;
+  run.interrupted = a.end == End::interrupted;
+  if (a.end == End::failed || a.end == End::taken) run.problem = a.problem;
+  if (a.end == End::done && by_hand(p)) run.seconds = a.seconds;
+  return run;
+}
+
+}  // namespace reel

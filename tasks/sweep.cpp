@@ -1,0 +1,165 @@
+// Many runs of a task: a grid of options or random search, with seeds, on this machine, by Slurm or by GNU parallel.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+
+#include "backends/cpu/threads/cores.h"
+#include "tasks/app/run.h"
+#include "tasks/runner/program.h"
+#include "tasks/sweep/cost.h"
+#include "tasks/sweep/engines.h"
+#include "tasks/sweep/results.h"
+#include "tasks/sweep/start.h"
+
+namespace reel {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t most_rows = 40;  // on the terminal
+
+/// Prints the table and writes the files; returns the exit code, 1 if a run failed, or is left over although all should
+/// be done.
+int report(const Sweep& sweep, bool all = false) {
+  const Results results = gather(sweep);
+  print_out("{}{}\n", results_text(sweep, results, most_rows), text_of(results.counts));
+  const std::string problem = write_results(sweep, results);
+  if (!problem.empty()) print_err("{}\n", one_line(problem));
+  print_out("results: {0}/results.csv, {0}/results.md\n", one_line(sweep.folder));
+  if (all && results.counts.left > 0)
+    print_err("sweep: {} runs are left over; the same command goes on with them\n", results.counts.left);
+  const auto failed = [](const ResultRow& row) { return !row.problems.empty(); };
+  const bool bad = std::any_of(results.rows.begin(), results.rows.end(), failed) || results.counts.failed > 0;
+  return bad || (all && results.counts.left > 0) ? 1 : 0;
+}
+
+/// One run, or with number 0 all that are free, in a job of Slurm or GNU parallel.
+int work(const Sweep& sweep, std::int64_t number) {
+  if (number > static_cast<std::int64_t>(sweep.runs.size()))
+    throw Usage(fmt::format("--worker {}: {} has {} runs", number, sweep.folder, sweep.runs.size()));
+  std::vector<std::size_t> order(sweep.runs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Work job(sweep, order);
+  if (number == 0) {
+    job.help();
+    return job.interrupted() ? Interrupt::exit_code : 0;
+  }
+  const auto at = static_cast<std::size_t>(number - 1);
+  const std::string& name = sweep.runs[at].name;
+  const auto result = job.do_run(at);
+  using End = Attempted::End;
+  if (!result || result->end == End::kept) {
+    print_out("{}: there is nothing to do\n", name);
+    return 0;
+  }
+  if (result->end == End::done) print_out("{}: done in {:.1f} s\n", name, result->seconds);
+  if (result->end == End::taken) print_out("{}\n", one_line(result->problem));
+  if (result->end == End::interrupted) return Interrupt::exit_code;
+  if (result->end == End::failed) throw Error(name, result->problem);
+  return 0;
+}
+
+/// The runs to do in this call: all, or with --hours the cheapest that fit.
+std::vector<std::size_t> runs_to_do(const Sweep& sweep, double hours, std::size_t jobs, Monitor& monitor) {
+  const std::vector<RunState> states = read_states(sweep);
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < sweep.runs.size(); ++i)
+    if (!states[i].has(sweep.of(sweep.runs[i]).updates)) order.push_back(i);
+  if (hours <= 0) return order;
+  const Interrupt interrupt;
+  LiveLine live;
+  std::vector<double> costs;
+  try {
+    costs = run_costs(sweep, [&](std::size_t left) {
+      live.show(fmt::format("measuring what an update costs, {} combinations left", left));
+      return interrupt.requested();
+    });
+  } catch (const Error&) {
+    if (interrupt.requested()) throw Exit{Interrupt::exit_code, ""};
+    throw;
+  }
+  live.clear();
+  const auto chosen = affordable(sweep, order, costs, hours * 3600 * static_cast<double>(jobs));
+  double total = 0;
+  for (const std::size_t run : order) total += costs[sweep.runs[run].at];
+  monitor.say(fmt::format("all {} runs would take {:.3g} hours on {} jobs at a time; {} fit into {:g}", order.size(),
+                          total / 3600 / static_cast<double>(jobs), jobs, chosen.size(), hours));
+  return chosen;
+}
+
+int run_sweep(const Sweep& sweep, const EngineOptions& engine, double hours) {
+  const std::size_t cores = static_cast<std::size_t>(std::max(1, available_cores()));
+  const std::size_t jobs = engine.jobs > 0 ? static_cast<std::size_t>(engine.jobs)
+                                           : std::max<std::size_t>(1, cores / static_cast<std::size_t>(sweep.threads));
+  const auto start = Work::Clock::now();
+  tidy(sweep);
+  Monitor monitor(sweep, read_states(sweep));
+  const std::vector<std::size_t> order = runs_to_do(sweep, hours, jobs, monitor);
+  if (engine.kind == "slurm") {
+    const Submitted submitted = submit_slurm(sweep, order, engine);
+    if (submitted.queued == 0 && submitted.jobs.empty()) return report(sweep);
+    if (submitted.queued > 0) print_out("{} runs are queued already\n", submitted.queued);
+    if (!submitted.jobs.empty())
+      print_out("{} runs submitted, job{} {}\n", submitted.runs, submitted.jobs.size() > 1 ? "s" : "",
+                fmt::join(submitted.jobs, ", "));
+    print_out("results so far: sweep {} --gather\n", shell_path(sweep.folder));
+    return 0;
+  }
+  std::optional<Work::Clock::time_point> end;
+  if (hours > 0)
+    end = start +
+          std::chrono::duration_cast<Work::Clock::duration>(std::chrono::duration<double, std::ratio<3600>>(hours));
+  bool interrupted = false, stopped = false;
+  {
+    Work here(sweep, order, end);
+    if (engine.kind == "parallel")
+      run_parallel(sweep, here, order, engine, monitor);
+    else
+      run_local(sweep, here, jobs, monitor);
+    interrupted = here.interrupted();
+    stopped = here.stopping();
+  }
+  const int code = report(sweep, !stopped && hours <= 0);
+  if (interrupted) {
+    print_err("interrupted; to go on: sweep {}\n", shell_path(sweep.folder));
+    return Interrupt::exit_code;
+  }
+  if (stopped) print_err("stopped at the end of --hours; to go on: sweep {}\n", shell_path(sweep.folder));
+  return code;
+}
+
+int main_of(int argc, const char* const* argv) {
+  SweepOptions o;
+  const std::vector<std::string> arguments(argv, argv + argc);
+  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  std::vector<std::string> task_options(dashes == arguments.end() ? dashes : dashes + 1, arguments.end());
+  Options options("sweep",
+                  "Many runs of a task: NAME is a task, a preset, a table of presets, or the folder of a sweep.\n"
+                  "Options of the task that all runs have stand at the end, behind --.");
+  add_options(options, o);
+  options.parse(static_cast<int>(dashes - arguments.begin()), argv);
+  if (o.names.size() != 1)
+    throw Usage(
+        fmt::format("one NAME of a task, a preset or a sweep's folder expected, got {}. See --help.", o.names.size()));
+
+  Sweep sweep = open_or_define(o, options, task_options);
+  if (o.dry_run) {
+    print_out("{}", listing(sweep));
+    if (o.engine.kind == "slurm") print_out("{}", script_of_all(sweep, o.engine));
+    return 0;
+  }
+  std::error_code error;
+  fs::current_path(sweep.where, error);  // if it is gone, only relative paths in options suffer
+  if (o.gather) return report(sweep);
+  if (options.given("worker")) return work(sweep, o.worker);
+  return run_sweep(sweep, o.engine, o.hours);
+}
+
+}  // namespace
+}  // namespace reel
+
+int main(int argc, char** argv) {
+  return reel::run_program("sweep", [&] { return reel::main_of(argc, argv); });
+}

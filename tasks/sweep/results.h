@@ -1,0 +1,39 @@
+// What a sweep found: a row for each combination, in the terminal, as CSV and Markdown, and a picture.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tasks/sweep/state.h"
+
+namespace reel {
+
+/// A combination and what its runs with all seeds came to.
+struct ResultRow {
+  std::vector<std::string> values;                                 // of the options that differ
+  std::size_t at = 0;                                              // of the combination
+  std::vector<double> measured = {};                               // of the runs that have the metric
+  std::string best_run = {};                                       // the name of the run with the best one
+  std::int64_t updates = 0;                                        // that its runs have, the least
+  double seconds = 0;                                              // the mean; NaN: unknown
+  std::vector<std::pair<std::string, std::string>> problems = {};  // runs that failed, and why
+  std::size_t missing = 0;                                         // runs that are not done yet
+
+  double mean() const;       // NaN if nothing is measured
+  double deviation() const;  // over seeds; NaN for fewer than two
+  double best(bool higher) const;
+};
+
+struct Results {
+  std::vector<std::string> differing;  // options of which there are several values
+  std::vector<ResultRow> rows;         // the best first; of those, the ones with the most updates
+  Counts counts;
+};
+
+Results gather(const Sweep& sweep);
+/// The table as a user reads it, at most `most` rows, and a line for each run that failed.
+std::string results_text(const Sweep& sweep, const Results& results, std::size_t most);
+/// Writes FOLDER/results.csv, results.md, results.svg and results.png; returns why there is no picture, if there is
+/// none. Throws Error if one cannot be written, after writing the others.
+std::string write_results(const Sweep& sweep, const Results& results);
+
+}  // namespace reel

@@ -1,0 +1,299 @@
+#include "tasks/sweep/start.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+
+#include "backends/cpu/threads/cores.h"
+#include "tasks/app/curves.h"
+#include "tasks/app/interrupt.h"
+#include "tasks/app/option.h"
+#include "tasks/app/preset.h"
+#include "tasks/io/lock.h"
+#include "tasks/io/output.h"
+#include "tasks/io/spawn.h"
+#include "tasks/runner/live_line.h"
+#include "tasks/runner/program.h"
+
+namespace reel {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::chrono::minutes others{10};  // for another call that defines the same sweep
+
+/// The options that the sweep sets, with what to give instead.
+const std::vector<std::pair<std::string, std::string>>& own_options() {
+  static const std::vector<std::pair<std::string, std::string>> all{{"seed", "sweep's --seeds N"},
+                                                                    {"out", "sweep's --out DIR"},
+                                                                    {"resume", "sweep DIR goes on"},
+                                                                    {"threads", "sweep's --threads N"},
+                                                                    {"stop-below", "sweep's --stop-below X"},
+                                                                    {"dry-run", "sweep's --dry-run"},
+                                                                    {"quiet", "runs write into their folders"},
+                                                                    {"list-cells", ""},
+                                                                    {"list-presets", ""},
+                                                                    {"help", ""},
+                                                                    {"h", ""},
+                                                                    {"help-all", ""},
+                                                                    {"version", ""}};
+  return all;
+}
+
+/// Throws Usage if the option cannot be one of a sweep's runs.
+void check_option(const std::string& name) {
+  for (const auto& [own, instead] : own_options())
+    if (name == own)
+      throw Usage(fmt::format("--{}: is set by the sweep itself{}", name, instead.empty() ? "" : ". Hint: " + instead));
+}
+
+std::vector<std::string> names_of_tasks() {
+  return {"adding", "babi", "charlm", "copying", "denoising", "mnist", "music", "paths", "speech", "table"};
+}
+
+/// Fills in the task, and the presets as an option or an axis.
+void take_name(Sweep& sweep, std::vector<Axis>& axes, const std::string& name) {
+  if (name == "mechanism") throw Usage("mechanism: trains nothing, so there are no runs to sweep");
+  const std::vector<std::string> tasks = names_of_tasks();
+  const bool known = std::find(tasks.begin(), tasks.end(), name) != tasks.end();
+  if (is_program(name)) {
+    sweep.task = name;
+    return;
+  }
+  if (known) throw Error(program_of(name), "is not there. Hint: build it beside sweep");
+  std::error_code error;
+  if (fs::is_directory(name, error)) throw Usage(fmt::format("{}: holds no sweep.json", name));
+  if (name.find('/') == std::string::npos)
+    throw Usage(fmt::format("{}: is no task, preset or folder of a sweep{}", name, nearest_hint(name, tasks)));
+  std::vector<std::string> names;
+  for (const PresetTable& table : read_presets(presets_folder())) {
+    names.push_back(table.name);
+    for (const Preset& p : table.presets) {
+      if (p.name == name) {
+        sweep.task = p.task;
+        sweep.fixed.insert(sweep.fixed.begin(), {"--preset", name});
+        return;
+      }
+      if (table.name != name) continue;
+      if (!sweep.task.empty() && sweep.task != p.task)
+        throw Usage(fmt::format("{}: has presets of {} and {}. Hint: a preset of it, or reproduce {}", name, sweep.task,
+                                p.task, name));
+      sweep.task = p.task;
+      if (axes.empty() || axes.front().option != "preset") axes.insert(axes.begin(), Axis{"preset"});
+      axes.front().values.push_back(p.name);
+    }
+    if (table.name == name) return;
+  }
+  throw Usage(fmt::format("{}: is no task, preset or folder of a sweep{}", name, near_names(name, names)));
+}
+
+/// Throws Usage for settings that do not go together.
+void check_together(const SweepOptions& o) {
+  if (o.halving == 1) throw Usage("--halving: 2 or more expected, got 1. Hint: --halving 3 keeps the best third");
+  if (o.halving > 0 && o.hours > 0) throw Usage("--hours: does not go with --halving, which makes its own choice");
+  const auto& columns = curve_metrics();
+  if (o.halving > 0 && std::find(columns.begin(), columns.end(), o.metric) == columns.end())
+    throw Usage(fmt::format("--metric {}: --halving ranks runs by what is in metrics.csv: {}", o.metric,
+                            fmt::join(columns, ", ")));
+  if (o.sample > 0 && o.grid.empty())
+    throw Usage("--sample: --grid with ranges expected. Hint: --grid \"lr=log(1e-4,1e-1)\"");
+}
+
+Sweep define(const SweepOptions& o, const std::vector<std::string>& task_options) {
+  check_together(o);
+  Sweep s;
+  std::vector<Axis> axes = parse_grid(o.grid);
+  for (const Axis& axis : axes) check_option(axis.option);
+  for (const std::string& word : task_options)
+    if (word.starts_with("-"))
+      check_option(word.substr(0, word.find('=')).substr(std::min(word.find_first_not_of('-'), word.size())));
+  s.fixed = task_options;
+  take_name(s, axes, o.names[0]);
+  if (o.out.empty()) throw Usage("--out DIR expected: the folder of the sweep, new or of an earlier call");
+  if (o.out.find('\n') != std::string::npos) throw Usage("--out: a name without line breaks expected");
+  std::error_code error;
+  s.folder = fs::absolute(o.out, error).lexically_normal().string();
+  while (s.folder.size() > 1 && s.folder.ends_with('/')) s.folder.pop_back();
+  s.where = fs::current_path(error).string();
+  s.stop_below = o.stop_below;
+  s.halving = o.halving;
+  s.rungs = o.rungs;
+  add_runs(s, o.sample > 0 ? drawn_points(axes, o.sample, o.sample_seed) : all_points(axes), o.seeds);
+  return s;
+}
+
+/// Makes the folder and keeps other calls from defining a sweep in it, for the lifetime of this object; a folder that
+/// is empty at the end goes.
+class Defining {
+ public:
+  explicit Defining(const std::string& folder) : folder_(folder) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) throw Error(folder, "cannot be made: " + error.message());
+    lock_ = std::make_unique<LockedFile>(file(), folder, others);
+  }
+  ~Defining() {
+    std::error_code error;
+    fs::remove(file(), error);
+    fs::remove(folder_, error);  // fails if there is something in it
+  }
+  Defining(const Defining&) = delete;
+  Defining& operator=(const Defining&) = delete;
+
+ private:
+  std::string file() const { return folder_ + "/sweep.lock"; }
+
+  std::string folder_;
+  std::unique_ptr<LockedFile> lock_;
+};
+
+/// True if the task has --epochs, which would go over --steps.
+bool has_epochs(const std::string& task) {
+  return run_child({program_of(task), "--help"}).out.find("--epochs ") != std::string::npos;
+}
+
+/// The settings that any call may change.
+void take_settings(Sweep& sweep, const SweepOptions& o, const Options& options, bool fresh) {
+  if (fresh || options.typed("metric")) sweep.metric = o.metric;
+  if (fresh || options.typed("best")) sweep.best = o.best;
+  if (fresh || options.typed("threads")) sweep.threads = o.threads;
+}
+
+/// The engine of the last call, unless this one names another.
+void take_engine(Sweep& sweep, SweepOptions& o, const Options& options) {
+  const char* const mine[] = {"engine", "jobs", "partition", "time", "gpus", "account", "sbatch", "sshlogin"};
+  const bool typed =
+      std::any_of(std::begin(mine), std::end(mine), [&](const char* name) { return options.typed(name); });
+  if (typed || sweep.engine.empty()) {
+    const bool slurm = o.engine.kind == "slurm";
+    for (const char* name : {"partition", "time", "gpus", "account", "sbatch"})
+      if (options.typed(name) && !slurm) throw Usage(fmt::format("--{}: is one of --engine slurm", name));
+    if (options.typed("sshlogin") && o.engine.kind != "parallel")
+      throw Usage("--sshlogin: is one of --engine parallel");
+    sweep.engine = to_json(o.engine);
+  } else {
+    o.engine = engine_from_json(sweep.engine);
+  }
+}
+
+}  // namespace
+
+void add_options(Options& options, SweepOptions& o) {
+  options.arguments("NAME", o.names);
+  options.add("out", o.out, "folder of the sweep; one that is there goes on, or gets more values and seeds", "What");
+  options.add("grid", o.grid, "options and their values: \"cell=lstm,srnn lr=1e-2,1e-3\"", "What");
+  options.add("seeds", o.seeds, "how many runs of each combination, with seeds 1, 2, ...", "What",
+              Bounds{.low = 1, .high = 1000});
+  options.add(
+      "sample", o.sample,
+      "instead of the whole grid, so many combinations at random; a range is uniform(a,b), log(a,b) or int(a,b)",
+      "What", Bounds{.low = 0, .high = 1e4});
+  options.add("sample-seed", o.sample_seed, "random seed of --sample", "What");
+  options.add("metric", o.metric, "what is compared, a number of run.json: valid_loss, accuracy, test.loss, ...",
+              "What");
+  options.choice("best", o.best, {"auto", "lowest", "highest"},
+                 "which is better; auto: the highest accuracy, the lowest loss", "What");
+  options.flag("dry-run", o.dry_run, "check and print all combinations and stop", "What");
+
+  options.add("stop-below", o.stop_below, "a run stops when its validation loss is below this; 0: never", "Effort",
+              Bounds{.low = 0});
+  options.add(
+      "halving", o.halving,
+      "3: all run for a ninth of the updates, the best third for a third, the best ninth to the end; 0: all to the end",
+      "Effort", Bounds{.low = 0, .high = 100});
+  options.add("rungs", o.rungs, "of --halving: how often runs are left behind", "Effort", Bounds{.low = 1, .high = 20});
+  options.add("hours", o.hours, "do what fits into so much time, the cheapest runs first; 0: do all", "Effort",
+              Bounds{.low = 0, .high = 1e5});
+
+  options.choice("engine", o.engine.kind, {"local", "slurm", "parallel"},
+                 "where to run: here, as jobs of Slurm, by GNU parallel", "Engine");
+  options.add("jobs", o.engine.jobs, "runs at a time; 0: local and parallel as cores allow, slurm as it allows",
+              "Engine", Bounds{.low = 0, .high = 1e4});
+  options.add("threads", o.threads, "of each run", "Engine", Bounds{.low = 1, .high = 1024});
+  options.add("partition", o.engine.partition, "slurm: the partition", "Engine");
+  options.add("time", o.engine.time, "slurm: limit of a run, as 2:00:00; one that needs more goes on in the next call",
+              "Engine");
+  options.add("gpus", o.engine.gpus, "slurm: GPUs of a run, as 1 or a100:1; the task needs --device cuda, too",
+              "Engine");
+  options.add("account", o.engine.account, "slurm: the account", "Engine");
+  options.add("sbatch", o.engine.sbatch, "slurm: more options of sbatch, without their dashes: \"mem=2G qos=low\"",
+              "Engine");
+  options.add("sshlogin", o.engine.sshlogin, "parallel: hosts, as 4/ada,8/bob; they share the folder", "Engine");
+  options.flag("gather", o.gather, "only print and write the results so far", "Engine");
+  options.add("worker", o.worker, "do run N and stop, as jobs do; 0: all that are free, one by one", "Engine",
+              Bounds{.low = 0, .high = 1e6});
+  options.hint("resume", "sweep DIR goes on where it stopped");
+  options.hint("seed", "--seeds N runs seeds 1 to N");
+  for (const char* name : {"cell", "lr", "hidden", "steps", "device", "data", "batch"})
+    options.hint(name, fmt::format("options of the task stand behind --, as in: sweep TASK ... -- --{} X", name));
+}
+
+Sweep open_or_define(SweepOptions& o, const Options& options, const std::vector<std::string>& task_options) {
+  const std::string& name = o.names[0];
+  if (!is_program(name) && holds_sweep(name)) {
+    for (const char* option : {"out", "grid", "seeds", "sample", "sample-seed", "stop-below", "halving", "rungs"})
+      if (options.typed(option))
+        throw Usage(
+            fmt::format("--{}: {} has what it was defined with. Hint: the first command with more values extends it",
+                        option, name));
+    if (!task_options.empty()) throw Usage(fmt::format("{}: {} has its options of the task", task_options[0], name));
+    Sweep sweep = read_sweep(name);
+    if (o.gather || options.given("worker")) {
+      if (options.typed("metric")) sweep.metric = o.metric;
+      if (options.typed("best")) sweep.best = o.best;
+      return sweep;
+    }
+    take_settings(sweep, o, options, false);
+    take_engine(sweep, o, options);
+    if (o.hours > 0 && sweep.halving > 0)
+      throw Usage("--hours: does not go with --halving, which makes its own choice");
+    if (!o.dry_run) write_sweep(sweep);
+    return sweep;
+  }
+  if (o.gather || options.given("worker"))
+    throw Usage(fmt::format("{}: the folder of a sweep expected. Hint: sweep DIR --{}", name,
+                            o.gather ? "gather" : "worker N"));
+
+  Sweep sweep = define(o, task_options);
+  std::unique_ptr<Defining> defining;
+  if (!o.dry_run) defining = std::make_unique<Defining>(sweep.folder);
+  take_settings(sweep, o, options, true);
+  sweep.engine.clear();
+  take_engine(sweep, o, options);
+  if (holds_sweep(sweep.folder)) sweep = extended(read_sweep(sweep.folder), sweep);
+  if (sweep.halving > 0) sweep.has_epochs = has_epochs(sweep.task);
+  const Interrupt interrupt;
+  LiveLine live;
+  const auto cores = static_cast<std::size_t>(std::max(1, available_cores()));
+  try {
+    check_combinations(sweep, cores, [&](std::size_t left) {
+      live.show(fmt::format("checking combinations, {} left", left));
+      return interrupt.requested();
+    });
+  } catch (const Error&) {
+    if (interrupt.requested()) throw Exit{Interrupt::exit_code, ""};
+    throw;
+  }
+  live.clear();
+  if (!o.dry_run) write_sweep(sweep);
+  return sweep;
+}
+
+std::string listing(const Sweep& sweep) {
+  std::string out;
+  for (const Combination& c : sweep.combinations)
+    out += fmt::format("{}  {} updates\n", c.point.empty() ? sweep.task : text_of(c.point), c.updates);
+  return out + fmt::format("{} runs of {} combinations\n", sweep.runs.size(), sweep.combinations.size());
+}
+
+std::string script_of_all(const Sweep& sweep, const EngineOptions& engine) {
+  std::vector<std::size_t> runs(std::min<std::size_t>(sweep.runs.size(), 1000));
+  std::iota(runs.begin(), runs.end(), std::size_t{0});
+  return slurm_script(sweep, engine, runs, 0);
+}
+
+}  // namespace reel
