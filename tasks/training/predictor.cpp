@@ -1,45 +1,18 @@
 #include "tasks/training/predictor.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "engine/scan/program.h"
-#include "tasks/training/checkpoint.h"
 #include "tasks/training/device.h"
+#include "tasks/training/safetensors.h"
+#include "tasks/training/trained_model.h"
 
 namespace reel {
-
-namespace {
-
-ModelConfig config_of(const std::string& run) {
-  const std::string path = run + "/model.json";
-  if (std::filesystem::exists(path)) return load_model_config(path);
-  if (!std::filesystem::exists(run + "/config.toml")) throw Error(run, "is not the folder of a run");
-  throw Error(run,
-              "has no model.json: its task has a model of its own, or an older Reel made the run. Hint: the program "
-              "of its task with --resume writes the file");
-}
-
-Model made(const ModelConfig& c) { return Model(c.shape, c.options, Init(1, c.dtype)); }
-
-/// Gives the model the parameters of a file that may hold more, as a checkpoint does.
-void take_parameters(const std::string& path, const Model& model) {
-  const TensorFile file = load_safetensors(path);
-  Named places;
-  for (const Parameter& p : model.parameters()) places.emplace_back(p.name, p.value);
-  check_tensors(path, file, places, file.tensors.size() - std::min(places.size(), file.tensors.size()));
-  for (const auto& [name, place] : places) fill_from(file.at(name), place);
-}
-
-}  // namespace
 
 /// One time step of the whole model as a program, traced once. What does not depend on row and states, such as an
 /// orthogonal matrix made of its parameters, is computed once and kept.
 struct Predictor::Impl {
-  explicit Impl(const std::string& run) : config(config_of(run)), model(made(config)) {
-    weights = run + "/best.safetensors";
-    if (!std::filesystem::exists(weights)) weights = run + "/checkpoint.safetensors";
-    take_parameters(weights, model);
+  explicit Impl(const std::string& run) : trained(load_trained_model(run)) {
     if (model.recurrent()) trace_step();
   }
 
@@ -90,9 +63,9 @@ struct Predictor::Impl {
     return outputs;
   }
 
-  ModelConfig config;
-  Model model;
-  std::string weights;
+  TrainedModel trained;
+  const ModelConfig& config = trained.config;
+  const Model& model = trained.model;
   Program program;
   Tensors values;  // by id; those of consts and of what depends on them alone stay
   Tensors initial, states;
@@ -105,7 +78,7 @@ Predictor::Predictor(Predictor&&) noexcept = default;
 Predictor& Predictor::operator=(Predictor&&) noexcept = default;
 
 const ModelConfig& Predictor::config() const { return impl_->config; }
-const std::string& Predictor::weights() const { return impl_->weights; }
+const std::string& Predictor::weights() const { return impl_->trained.weights; }
 
 Tensor Predictor::operator()(const Tensor& x, const Tensor& lengths) const {
   const ModelShape& shape = impl_->config.shape;
