@@ -80,33 +80,36 @@ std::string write_layer(OnnxGraph& graph, const OnnxLayer& layer, const OnnxSequ
   if (!valid.empty()) body.input(valid, OnnxType::boolean, {"batch", std::int64_t{1}});
   const std::string batch = body.node("Shape", {x}, {{"start", 0}, {"end", 1}});
 
-  const RowProgram step(
+  const auto specs_of_states = [&](std::int64_t B) {
+    std::vector<Spec> specs;
+    for (const Tensor& s : one) specs.push_back({s.dtype(), s.shape().erase(0).insert(0, B), &s.backend()});
+    return specs;
+  };
+  const OnnxFunction step(
       [&](std::int64_t B) {
-        std::vector<Spec> specs;
-        for (const Tensor& s : one) specs.push_back({s.dtype(), s.shape().erase(0).insert(0, B), &s.backend()});
+        std::vector<Spec> specs = specs_of_states(B);
         specs.push_back({dtype, {B, cell.input}, &one[0].backend()});
         return specs;
       },
       [&](const Tensors& args) {
         const Tensors state(args.begin(), args.end() - 1);
-        Tensors results = Zoneout{layer.zoneout}.mean(state, cell.step(state, args.back()));
-        results.push_back(cell.output(results));
-        return results;
+        return Zoneout{layer.zoneout}.mean(state, cell.step(state, args.back()));
       });
   std::vector<OnnxValue> inputs = before;
   inputs.push_back({x});
-  const std::vector<OnnxValue> results = step.write(body, inputs, batch, names);
+  std::vector<OnnxValue> after = step.write(body, inputs, batch, names);
   for (const Part& part : parts) {
-    const OnnxValue& next = results[part.state];
-    std::string name = part.imaginary ? imaginary(body, next, dtype) : next.re;
+    std::string& name = part.imaginary ? after[part.state].im : after[part.state].re;
+    if (part.imaginary) name = imaginary(body, after[part.state], dtype);
     if (!valid.empty())
       name = body.node("Where", {valid, name, part.imaginary ? before[part.state].im : before[part.state].re});
     const std::string result = body.fresh("next");
     body.node_called({result}, "Identity", {name});
     body.output(result, type, {"batch", part.width});
   }
+  const OnnxFunction read_out(specs_of_states, [&](const Tensors& state) { return Tensors{cell.output(state)}; });
   const std::string y = body.fresh("y");
-  body.node_called({y}, "Identity", {results.back().re});
+  body.node_called({y}, "Identity", {read_out.write(body, after, batch, names)[0].re});
   body.output(y, type, {"batch", cell.outputs()});
 
   std::vector<std::string> all;

@@ -1,7 +1,7 @@
 // A cell over time as an ONNX Scan.
 #pragma once
 #include "cells/cell.h"
-#include "tasks/to_onnx/row_program.h"
+#include "tasks/to_onnx/onnx_function.h"
 
 namespace reel {
 

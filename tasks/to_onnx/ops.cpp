@@ -220,12 +220,17 @@ Rule extreme(const char* type) {
     return axes.empty() ? reduced(c, x) : reduced(c, c.graph.node(type, {x}, {{"axes", axes}}));
   });
 }
+/// m (sum (|x| / m)^p)^(1/p) with m the largest |x|, so that no power overflows.
 OnnxValue norm(OnnxCall& c) {
   const double p = c.number("p");
-  const Name x = size(c, c.in[0]), last = c.graph.integers({-1});
-  const auto total = [&](const Name& a) { return c.graph.node("ReduceSum", {a, last}, {{"keepdims", 0}}); };
-  if (p == 2) return {c.graph.node("Sqrt", {total(multiply(c, x, x))})};
-  return {c.graph.node("Pow", {total(c.graph.node("Pow", {x, number(c, p)})), number(c, 1 / p)})};
+  const Name x = size(c, c.in[0]);
+  const Name most = c.graph.node("ReduceMax", {x}, {{"axes", Dims{-1}}});
+  const Name divisor =
+      c.graph.node("Where", {c.graph.node("Equal", {most, number(c, 0)}), number(c, 1), most});  // of zeros: 0 / 1
+  const Name scaled = c.graph.node("Pow", {c.graph.node("Div", {x, divisor}), number(c, p)});
+  const Name total = c.graph.node("ReduceSum", {scaled, c.graph.integers({-1})});
+  const Name root = multiply(c, c.graph.node("Pow", {total, number(c, 1 / p)}), divisor);
+  return {c.graph.node("Squeeze", {root, c.graph.integers({-1})})};
 }
 Name standardized(OnnxCall& c, const Name& x) {
   const std::int64_t n = c.result.shape[c.result.shape.rank() - 1];

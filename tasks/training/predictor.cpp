@@ -12,7 +12,8 @@ namespace reel {
 /// One time step of the whole model as a program, traced once. What does not depend on row and states, such as an
 /// orthogonal matrix made of its parameters, is computed once and kept.
 struct Predictor::Impl {
-  explicit Impl(const std::string& run) : trained(load_trained_model(run)) {
+  explicit Impl(TrainedModel trained)
+      : config(std::move(trained.config)), model(std::move(trained.model)), weights(std::move(trained.weights)) {
     if (model.recurrent()) trace_step();
   }
 
@@ -63,22 +64,22 @@ struct Predictor::Impl {
     return outputs;
   }
 
-  TrainedModel trained;
-  const ModelConfig& config = trained.config;
-  const Model& model = trained.model;
+  ModelConfig config;
+  Model model;
+  std::string weights;
   Program program;
   Tensors values;  // by id; those of consts and of what depends on them alone stay
   Tensors initial, states;
   std::vector<double> outputs;
 };
 
-Predictor::Predictor(const std::string& run) : impl_(std::make_unique<Impl>(run)) {}
+Predictor::Predictor(const std::string& run) : impl_(std::make_unique<Impl>(load_trained_model(run))) {}
 Predictor::~Predictor() = default;
 Predictor::Predictor(Predictor&&) noexcept = default;
 Predictor& Predictor::operator=(Predictor&&) noexcept = default;
 
 const ModelConfig& Predictor::config() const { return impl_->config; }
-const std::string& Predictor::weights() const { return impl_->trained.weights; }
+const std::string& Predictor::weights() const { return impl_->weights; }
 
 Tensor Predictor::operator()(const Tensor& x, const Tensor& lengths) const {
   const ModelShape& shape = impl_->config.shape;

@@ -1,4 +1,4 @@
-#include "tasks/to_onnx/row_program.h"
+#include "tasks/to_onnx/onnx_function.h"
 
 #include <algorithm>
 
@@ -22,11 +22,11 @@ OnnxValue constant_value(OnnxGraph& graph, const Tensor& value, const std::strin
   return {graph.constant(real(value), part(".re")), graph.constant(imag(value), part(".im"))};
 }
 
-RowProgram::RowProgram(const std::function<std::vector<Spec>(std::int64_t)>& inputs, const Function& f)
+OnnxFunction::OnnxFunction(const std::function<std::vector<Spec>(std::int64_t)>& inputs, const Function& f)
     : here_(traced_at(here, inputs, f)), there_(traced_at(there, inputs, f)) {}
 
-std::vector<OnnxValue> RowProgram::write(OnnxGraph& graph, const std::vector<OnnxValue>& inputs,
-                                         const std::string& batch, const ConstantNames& names) const {
+std::vector<OnnxValue> OnnxFunction::write(OnnxGraph& graph, const std::vector<OnnxValue>& inputs,
+                                           const std::string& batch, const ConstantNames& names) const {
   const Program &program = here_.program, &other = there_.program;
   const bool alike = std::equal(program.nodes.begin(), program.nodes.end(), other.nodes.begin(), other.nodes.end(),
                                 [](const auto& a, const auto& b) { return a.op == b.op && a.in == b.in; });

@@ -12,10 +12,10 @@ using ConstantNames = std::map<const void*, std::string>;
 /// A function of tensors [B, ...] that is traced at two sizes of the batch: what differs between them depends on the
 /// batch, so the nodes fit any. What depends on constants alone, such as an orthogonal matrix that is made of its
 /// parameters, is computed now.
-class RowProgram {
+class OnnxFunction {
  public:
   /// Takes the specs of the inputs for a batch of B.
-  RowProgram(const std::function<std::vector<Spec>(std::int64_t B)>& inputs, const Function& f);
+  OnnxFunction(const std::function<std::vector<Spec>(std::int64_t B)>& inputs, const Function& f);
 
   /// Writes the function of these values; `batch` is the name of the batch's size, i64 [1]. Throws Error for an op that
   /// ONNX does not have, and for constants that are made for one size of the batch.
