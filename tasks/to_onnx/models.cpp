@@ -19,8 +19,7 @@ OnnxSequences sequences_of(OnnxGraph& graph, bool lengths) {
 
 void require_states(const std::string& name, const Cell& cell) {
   if (cell.recurrent()) return;
-  throw Error("to_onnx",
-              fmt::format("the cell {} reads whole sequences and has no step, of which a Scan is made", name));
+  throw Error(name, "this cell reads whole sequences and has no step, of which a Scan is made");
 }
 
 ConstantNames names_of(const std::vector<Parameter>& parameters) {

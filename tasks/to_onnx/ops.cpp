@@ -145,6 +145,15 @@ Name shape_of_result(OnnxCall& c) {
   return pieces.size() == 1 ? pieces[0] : c.graph.node("Concat", pieces, {{"axis", 0}});
 }
 Name expanded(OnnxCall& c, const Name& x) { return c.graph.node("Expand", {x, shape_of_result(c)}); }
+/// A constant whose shape depends on the batch.
+OnnxValue full(OnnxCall& c) {
+  const std::vector<double>& value = c.attributes.at("value");
+  const DType dtype = real_of(c.result.dtype);
+  const auto part = [&](double number) {
+    return c.graph.node("Expand", {c.graph.scalar(number, dtype), shape_of_result(c)});
+  };
+  return {part(value[0]), value[1] == 0 ? "" : part(value[1])};
+}
 OnnxValue joined(OnnxCall& c) {
   std::vector<Name> re, im;
   for (const OnnxValue& part : c.in) {
@@ -404,6 +413,7 @@ const std::map<std::string, Rule>& rules() {
          const std::int64_t axis = c.integer("axis"), n = c.result.shape[static_cast<int>(axis)];
          return gathered(c, x, axis, [&](std::int64_t j) { return n - 1 - j; });
        })},
+      {"full", full},
       {"index_select",
        [](C c) {
          const OnnxAttributes axis{{"axis", c.integer("axis")}};
@@ -458,7 +468,7 @@ std::string imaginary(OnnxGraph& graph, const OnnxValue& value, DType dtype) {
 }
 
 void OnnxCall::refuse(const std::string& why) const {
-  throw Error("to_onnx", fmt::format("the op {} ({}) {}", node.op->traits.name, str(node.where), why));
+  throw Error(node.op->traits.name, fmt::format("{} ({})", why, str(node.where)));
 }
 
 OnnxValue write_op(OnnxCall& call) {

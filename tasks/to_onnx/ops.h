@@ -32,7 +32,7 @@ struct OnnxCall {
 
   std::int64_t integer(const char* name) const { return static_cast<std::int64_t>(attributes.at(name).at(0)); }
   double number(const char* name) const { return attributes.at(name).at(0); }
-  /// Throws Error naming the op, its line and why it cannot be written.
+  /// Throws Error: the op, why it cannot be written, and its line.
   [[noreturn]] void refuse(const std::string& why) const;
 };
 
