@@ -1,55 +1,17 @@
 #include "tasks/to_onnx/ops.h"
 
-#include <cmath>
 #include <functional>
 #include <numbers>
 
 #include "ops/elementwise.h"
-#include "ops/rotation.h"
+#include "tasks/to_onnx/rules.h"
 
 namespace reel {
 
 namespace {
 
-using Name = std::string;
-using Dims = std::vector<std::int64_t>;
+using namespace onnx_rules;
 using Rule = std::function<OnnxValue(OnnxCall&)>;
-
-DType real_dtype(const OnnxCall& c) { return real_of(c.specs[0].dtype); }
-Name number(OnnxCall& c, double value) { return c.graph.scalar(value, real_dtype(c)); }
-
-// ---- arithmetic of parts, where an empty name is 0 ---------------------------------------------------------------
-
-Name add(OnnxCall& c, const Name& a, const Name& b) {
-  return a.empty() ? b : b.empty() ? a : c.graph.node("Add", {a, b});
-}
-Name subtract(OnnxCall& c, const Name& a, const Name& b) {
-  return b.empty() ? a : a.empty() ? c.graph.node("Neg", {b}) : c.graph.node("Sub", {a, b});
-}
-Name multiply(OnnxCall& c, const Name& a, const Name& b) {
-  return a.empty() || b.empty() ? "" : c.graph.node("Mul", {a, b});
-}
-OnnxValue add(OnnxCall& c, const OnnxValue& a, const OnnxValue& b) { return {add(c, a.re, b.re), add(c, a.im, b.im)}; }
-/// a b, by a product of real numbers: that of numbers, or of matrices.
-template <class F>
-OnnxValue product(OnnxCall& c, const OnnxValue& a, const OnnxValue& b, const F& times) {
-  const auto part = [&](const Name& x, const Name& y) { return x.empty() || y.empty() ? Name() : times(x, y); };
-  return {subtract(c, part(a.re, b.re), part(a.im, b.im)), add(c, part(a.re, b.im), part(a.im, b.re))};
-}
-OnnxValue multiply(OnnxCall& c, const OnnxValue& a, const OnnxValue& b) {
-  return product(c, a, b, [&](const Name& x, const Name& y) { return c.graph.node("Mul", {x, y}); });
-}
-Name size(OnnxCall& c, const OnnxValue& x) {
-  if (x.im.empty()) return c.graph.node("Abs", {x.re});
-  return c.graph.node("Sqrt", {add(c, multiply(c, x.re, x.re), multiply(c, x.im, x.im))});
-}
-/// a / b elementwise.
-OnnxValue divide(OnnxCall& c, const OnnxValue& a, const OnnxValue& b) {
-  if (b.im.empty()) return {c.graph.node("Div", {a.re, b.re}), a.im.empty() ? "" : c.graph.node("Div", {a.im, b.re})};
-  const OnnxValue top = multiply(c, a, {b.re, c.graph.node("Neg", {b.im})});
-  const Name below = add(c, multiply(c, b.re, b.re), multiply(c, b.im, b.im));
-  return {c.graph.node("Div", {top.re, below}), c.graph.node("Div", {top.im, below})};
-}
 
 // ---- forms of rules ----------------------------------------------------------------------------------------------
 
@@ -84,167 +46,6 @@ Rule parts(const F& move) {
     const OnnxValue& x = c.in[0];
     return OnnxValue{move(c, x.re), x.im.empty() ? "" : move(c, x.im)};
   };
-}
-
-// ---- moving elements ---------------------------------------------------------------------------------------------
-
-/// An axis of x's own elements, in another order.
-Name gathered(OnnxCall& c, const Name& x, std::int64_t axis, const std::function<std::int64_t(std::int64_t)>& from) {
-  const std::int64_t n = c.specs[0].shape[static_cast<int>(axis)];
-  Dims index;
-  for (std::int64_t j = 0; j < n; ++j) index.push_back(from(j));
-  return c.graph.node("Gather", {x, c.graph.integers(index)}, {{"axis", axis}});
-}
-Name exchanged(OnnxCall& c, const Name& x) {
-  const std::int64_t last = c.specs[0].shape.rank() - 1, n = c.specs[0].shape[static_cast<int>(last)];
-  const RotationLayer layer{c.integer("offset"), c.integer("distance")};
-  return gathered(c, x, last, [&](std::int64_t j) { return layer.partner(j, n); });
-}
-Name sliced(OnnxCall& c, const Name& x, std::int64_t axis) {
-  return c.graph.node("Slice", {x, c.graph.integers({c.integer("first")}), c.graph.integers({c.integer("last")}),
-                                c.graph.integers({axis})});
-}
-Name padded(OnnxCall& c, const Name& x) {
-  Dims pads(2 * static_cast<std::size_t>(c.result.shape.rank()));
-  const auto axis = static_cast<std::size_t>(c.integer("axis"));
-  pads[axis] = c.integer("before");
-  pads[pads.size() / 2 + axis] = c.integer("after");
-  return c.graph.node("Pad", {x, c.graph.integers(pads)});
-}
-Name reshaped(OnnxCall& c, const Name& x) {
-  const auto& [here, there] = c.shape;
-  Dims dims(here.begin(), here.end());
-  int open = 0;
-  for (int i = 0; i < here.rank(); ++i) {
-    if (here[i] == there[i]) continue;
-    dims[static_cast<std::size_t>(i)] = -1;
-    ++open;
-  }
-  if (open > 1) c.refuse("makes a shape in which two extents depend on the batch");
-  return c.graph.node("Reshape", {x, c.graph.integers(dims)});
-}
-/// The result's shape as a tensor.
-Name shape_of_result(OnnxCall& c) {
-  const auto& [here, there] = c.shape;
-  std::vector<Name> pieces;
-  Dims known;
-  const auto finish = [&] {
-    if (!known.empty()) pieces.push_back(c.graph.integers(known));
-    known.clear();
-  };
-  for (int i = 0; i < here.rank(); ++i) {
-    if (here[i] == there[i]) {
-      known.push_back(here[i]);
-      continue;
-    }
-    if (i > 0) c.refuse("stretches to a shape whose batch is not the first axis");
-    finish();
-    pieces.push_back(c.batch);
-  }
-  finish();
-  return pieces.size() == 1 ? pieces[0] : c.graph.node("Concat", pieces, {{"axis", 0}});
-}
-Name expanded(OnnxCall& c, const Name& x) { return c.graph.node("Expand", {x, shape_of_result(c)}); }
-/// A constant whose shape depends on the batch.
-OnnxValue full(OnnxCall& c) {
-  const std::vector<double>& value = c.attributes.at("value");
-  const DType dtype = real_of(c.result.dtype);
-  const auto part = [&](double number) {
-    return c.graph.node("Expand", {c.graph.scalar(number, dtype), shape_of_result(c)});
-  };
-  return {part(value[0]), value[1] == 0 ? "" : part(value[1])};
-}
-OnnxValue joined(OnnxCall& c) {
-  std::vector<Name> re, im;
-  for (const OnnxValue& part : c.in) {
-    re.push_back(part.re);
-    if (is_complex(c.result.dtype)) im.push_back(imaginary(c.graph, part, real_of(c.result.dtype)));
-  }
-  const OnnxAttributes axis{{"axis", c.integer("axis")}};
-  return {c.graph.node("Concat", re, axis), im.empty() ? "" : c.graph.node("Concat", im, axis)};
-}
-
-// ---- products and reductions -------------------------------------------------------------------------------------
-
-/// x y of real matrices, with the axes of each turned as the call wants it.
-Name matrix_product(OnnxCall& c, const Name& x, const Name& y) {
-  const std::int64_t turn_x = c.integer("transpose_a"), turn_y = c.integer("transpose_b");
-  if (c.specs[0].shape.rank() == 2 && c.specs[1].shape.rank() == 2)
-    return c.graph.node("Gemm", {x, y}, {{"transA", turn_x}, {"transB", turn_y}});
-  const auto turned = [&](const Name& a, const Spec& spec, bool turn) {
-    if (!turn) return a;
-    Dims order;
-    for (std::int64_t i = 0; i < spec.shape.rank(); ++i) order.push_back(i);
-    std::swap(order[order.size() - 1], order[order.size() - 2]);
-    return c.graph.node("Transpose", {a}, {{"perm", order}});
-  };
-  return c.graph.node("MatMul", {turned(x, c.specs[0], turn_x != 0), turned(y, c.specs[1], turn_y != 0)});
-}
-OnnxValue matmul(OnnxCall& c) {
-  const auto conjugated = [&](const OnnxValue& v, const char* flag) {
-    return c.integer(flag) == 0 || v.im.empty() ? v : OnnxValue{v.re, c.graph.node("Neg", {v.im})};
-  };
-  return product(c, conjugated(c.in[0], "conj_a"), conjugated(c.in[1], "conj_b"),
-                 [&](const Name& x, const Name& y) { return matrix_product(c, x, y); });
-}
-/// The transform as a product with its matrix.
-OnnxValue fft(OnnxCall& c) {
-  const std::int64_t n = c.result.shape[c.result.shape.rank() - 1];
-  const double scale = c.number("scale"), sign = c.integer("inverse") != 0 ? 1 : -1;
-  std::vector<double> re, im;
-  for (std::int64_t j = 0; j < n; ++j) {
-    for (std::int64_t k = 0; k < n; ++k) {
-      const double angle = 2 * std::numbers::pi * static_cast<double>(j * k % n) / static_cast<double>(n);
-      re.push_back(scale * std::cos(angle));
-      im.push_back(scale * sign * std::sin(angle));
-    }
-  }
-  const auto matrix = [&](const std::vector<double>& values) {
-    return c.graph.constant(cast(Tensor::from(std::span<const double>(values), {n, n}), real_dtype(c)));
-  };
-  return product(c, c.in[0], {matrix(re), matrix(im)}, [&](const Name& x, const Name& y) {
-    return c.graph.node("MatMul", {x, y});
-  });
-}
-/// The axes over which a call reduces: where its result has extent 1, or no such axis.
-Dims reduced_axes(const OnnxCall& c) {
-  const Shape &from = c.specs[0].shape, &to = c.result.shape;
-  const int missing = from.rank() - to.rank();
-  Dims axes;
-  for (int i = 0; i < from.rank(); ++i)
-    if (i < missing || (to[i - missing] == 1 && from[i] != 1)) axes.push_back(i);
-  return axes;
-}
-/// Leaves out the leading axes that the result lacks.
-Name reduced(OnnxCall& c, const Name& y) {
-  return c.result.shape.rank() < c.specs[0].shape.rank() ? reshaped(c, y) : y;
-}
-Name sum(OnnxCall& c, const Name& x) {
-  const Dims axes = reduced_axes(c);
-  return axes.empty() ? reduced(c, x) : reduced(c, c.graph.node("ReduceSum", {x, c.graph.integers(axes)}));
-}
-Rule extreme(const char* type) {
-  return real([=](OnnxCall& c, const Name& x) {
-    const Dims axes = reduced_axes(c);
-    return axes.empty() ? reduced(c, x) : reduced(c, c.graph.node(type, {x}, {{"axes", axes}}));
-  });
-}
-/// m (sum (|x| / m)^p)^(1/p) with m the largest |x|, so that no power overflows.
-OnnxValue norm(OnnxCall& c) {
-  const double p = c.number("p");
-  const Name x = size(c, c.in[0]);
-  const Name most = c.graph.node("ReduceMax", {x}, {{"axes", Dims{-1}}});
-  const Name divisor =
-      c.graph.node("Where", {c.graph.node("Equal", {most, number(c, 0)}), number(c, 1), most});  // of zeros: 0 / 1
-  const Name scaled = c.graph.node("Pow", {c.graph.node("Div", {x, divisor}), number(c, p)});
-  const Name total = c.graph.node("ReduceSum", {scaled, c.graph.integers({-1})});
-  const Name root = multiply(c, c.graph.node("Pow", {total, number(c, 1 / p)}), divisor);
-  return {c.graph.node("Squeeze", {root, c.graph.integers({-1})})};
-}
-Name standardized(OnnxCall& c, const Name& x) {
-  const std::int64_t n = c.result.shape[c.result.shape.rank() - 1];
-  const Name ones = c.graph.constant(Tensor::full({n}, 1, c.result.dtype));
-  return c.graph.node("LayerNormalization", {x, ones}, {{"axis", -1}, {"epsilon", c.number("epsilon")}});
 }
 
 // ---- elementwise -------------------------------------------------------------------------------------------------
@@ -413,7 +214,7 @@ const std::map<std::string, Rule>& rules() {
          const std::int64_t axis = c.integer("axis"), n = c.result.shape[static_cast<int>(axis)];
          return gathered(c, x, axis, [&](std::int64_t j) { return n - 1 - j; });
        })},
-      {"full", full},
+      {"full", onnx_rules::full},
       {"index_select",
        [](C c) {
          const OnnxAttributes axis{{"axis", c.integer("axis")}};
@@ -446,16 +247,16 @@ const std::map<std::string, Rule>& rules() {
       {"cumsum", real([](C c, N x) {
          return c.graph.node("CumSum", {x, c.graph.integers({c.integer("axis")})}, {{"reverse", c.integer("reverse")}});
        })},
-      {"fft", fft},
+      {"fft", onnx_rules::fft},
       {"log_softmax", same("LogSoftmax", {{"axis", -1}})},
       {"logsumexp", same("ReduceLogSumExp", {{"axes", Dims{-1}}, {"keepdims", 0}})},
-      {"matmul", matmul},
-      {"max", extreme("ReduceMax")},
-      {"min", extreme("ReduceMin")},
-      {"norm", norm},
+      {"matmul", onnx_rules::matmul},
+      {"max", real([](C c, N x) { return extreme(c, x, "ReduceMax"); })},
+      {"min", real([](C c, N x) { return extreme(c, x, "ReduceMin"); })},
+      {"norm", onnx_rules::norm},
       {"softmax", same("Softmax", {{"axis", -1}})},
       {"standardize", real(standardized)},
-      {"sum", parts(sum)},
+      {"sum", parts([](C c, N x) { return onnx_rules::sum(c, x); })},
   };
   return table;
 }

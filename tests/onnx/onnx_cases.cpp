@@ -116,7 +116,10 @@ const Case cases[] = {
               matmul(v.w, complex_weights(width, 4), {.conj_b = true});
      }},
     {"max", [](const Values& v) { return max(folded(v.x), {2}) + max(v.y, {1}, true); }},
-    {"max_of_two_axes", [](const Values& v) { return max(folded(v.x), {1, 2}); }},
+    {"max_of_two_axes",
+     [](const Values& v) {
+       return max(folded(v.x), {1, 2});
+     }},
     {"maximum", [](const Values& v) { return maximum(v.x, v.y); }},
     {"min", [](const Values& v) { return min(v.x, {1}, true); }},
     {"minimum", [](const Values& v) { return minimum(v.x, v.y); }},
