@@ -164,6 +164,13 @@ std::vector<FileValue> options_of_layer(const std::string& run, std::int64_t lay
 std::vector<std::string> with_options_of_run(int argc, const char* const* argv) {
   const std::vector<std::string> typed(argv, argv + argc);
   const std::optional<std::string> run = typed_value(typed, "run"), layer = typed_value(typed, "layer");
+  if (const auto config = typed_value(typed, "config")) {
+    const std::filesystem::path folder = std::filesystem::path(*config).parent_path();
+    if (std::filesystem::exists(folder / "checkpoint.safetensors"))
+      throw Usage(
+          fmt::format("--config {}: this is the file of a run, which has options that apply has not. Hint: --run {}",
+                      *config, folder.string()));
+  }
   if (!run || run->empty() || !layer) return typed;
   std::vector<std::string> all{typed.front()};
   for (const FileValue& value : options_of_layer(*run, parse<std::int64_t>(*layer).value_or(1))) {

@@ -231,6 +231,9 @@ TEST_CASE("a run's whole model: embedding, unlike layers, read-out, and its grad
 
   const Result described = run("apply", {"--run", folder, "--describe"}, dir.path);
   CHECK(contains(described.out, "head.V"));
+  const Result config = run("apply", {"--config", folder + "/config.toml", "--describe"}, dir.path);
+  CHECK(config.code == 2);
+  CHECK(contains(config.err, "Hint: --run " + folder));
   CHECK(contains(described.out, "state.layer2.h\t(B, 5)\tf32"));
   CHECK(contains(run("apply", {"--run", folder, "--hidden", "3", "--describe"}, dir.path).err,
                  "--hidden: --run alone takes the whole model"));
