@@ -198,13 +198,14 @@ void check_options(const ApplyOptions& o, const Options& options) {
     if (options.given(name) && value.empty()) throw Usage(fmt::format("--{}: the name of the file is empty", name));
   }
   if (!o.run.empty() && !options.given("layer")) {
-    for (const char* name : {"cell", "input-size", "hidden", "dtype", "seed", "weights", "init-only"}) {
-      if (options.typed(name))
-        throw Usage(
-            fmt::format("--{}: --run alone takes the whole model as it was trained. Hint: --layer 1 takes the "
-                        "cell of a layer",
-                        name));
-    }
+    std::vector<std::string> not_taken{"cell", "input-size", "hidden", "dtype", "seed", "weights", "init-only"};
+    std::erase_if(not_taken, [&](const std::string& name) { return !options.given(name); });
+    for (const auto& [name, value] : options.settings(o.choice.cell)) not_taken.push_back(o.choice.cell + "." + name);
+    if (!not_taken.empty())
+      throw Usage(
+          fmt::format("--{}: --run alone takes the whole model as it was trained. Hint: --layer 1 takes the cell "
+                      "of a layer",
+                      not_taken[0]));
   }
   if (o.describe) return;
   if (o.init_only && !o.choice.weights.empty())

@@ -28,6 +28,62 @@ std::vector<Part> parts_of(const OnnxLayer& layer) {
   return parts;
 }
 
+/// The step of a layer as the body of a Scan: states, a row of inputs and if `masked` where it is valid, to the next
+/// states and the output.
+OnnxGraph body_of(const OnnxGraph& graph, const OnnxLayer& layer, const std::vector<Part>& parts, bool masked,
+                  const ConstantNames& names) {
+  const Cell& cell = layer.cell;
+  const Tensors initial = cell.initial(1);
+  const DType dtype = parts.at(0).first.dtype();
+  const OnnxType type = onnx_type(dtype);
+  const auto place = [](std::vector<OnnxValue>& values, const Part& part) -> std::string& {
+    return part.imaginary ? values[part.state].im : values[part.state].re;
+  };
+
+  OnnxGraph body = graph.body();
+  std::vector<OnnxValue> before(initial.size());
+  for (const Part& part : parts) {
+    place(before, part) = body.fresh("state");
+    body.input(place(before, part), type, {"batch", part.width});
+  }
+  const std::string x = body.fresh("x"), valid = body.fresh("valid");
+  body.input(x, type, {"batch", cell.input});
+  if (masked) body.input(valid, OnnxType::boolean, {"batch", std::int64_t{1}});
+  const std::string batch = body.node("Shape", {x}, {{"start", 0}, {"end", 1}});
+  const auto result = [&](const std::string& kind, const std::string& value, std::int64_t width) {
+    const std::string name = body.fresh(kind);
+    body.node_called({name}, "Identity", {value});
+    body.output(name, type, {"batch", width});
+  };
+
+  const auto states = [&](std::int64_t B) {
+    std::vector<Spec> specs;
+    for (const Tensor& s : initial) specs.push_back({s.dtype(), s.shape().erase(0).insert(0, B), &s.backend()});
+    return specs;
+  };
+  const auto states_and_row = [&](std::int64_t B) {
+    std::vector<Spec> specs = states(B);
+    specs.push_back({dtype, {B, cell.input}, &initial[0].backend()});
+    return specs;
+  };
+  const OnnxFunction step(states_and_row, [&](const Tensors& args) {
+    const Tensors state(args.begin(), args.end() - 1);
+    return Zoneout{layer.zoneout}.mean(state, cell.step(state, args.back()));
+  });
+  std::vector<OnnxValue> inputs = before;
+  inputs.push_back({x});
+  std::vector<OnnxValue> after = step.write(body, inputs, batch, names);
+  for (const Part& part : parts) {
+    std::string& next = place(after, part);
+    if (part.imaginary) next = imaginary(body, after[part.state], dtype);
+    if (masked) next = body.node("Where", {valid, next, place(before, part)});
+    result("next", next, part.width);
+  }
+  const OnnxFunction output(states, [&](const Tensors& state) { return Tensors{cell.output(state)}; });
+  result("y", output.write(body, after, batch, names)[0].re, cell.outputs());
+  return body;
+}
+
 }  // namespace
 
 void declare_last_states(OnnxGraph& graph, const OnnxLayer& layer) {
@@ -45,83 +101,30 @@ std::string valid_steps(OnnxGraph& graph, const std::string& x, const std::strin
 }
 
 std::string write_layer(OnnxGraph& graph, const OnnxLayer& layer, const OnnxSequences& in, const ConstantNames& names) {
-  const Cell& cell = layer.cell;
   const std::vector<Part> parts = parts_of(layer);
-  const std::vector<State> states = cell.states();
-  const Tensors one = cell.initial(1);
-  const DType dtype = real_of(one.at(0).dtype());
-  const OnnxType type = onnx_type(dtype);
-
-  // What goes into the loop: first states, inputs, and where they are valid.
-  std::vector<std::string> arguments;
-  const std::string rows = graph.node("Concat", {in.batch, graph.integers({1})}, {{"axis", 0}});
+  const bool masked = !in.valid.empty();
+  std::vector<std::string> arguments, results;
+  const std::string shape = graph.node("Concat", {in.batch, graph.integers({1})}, {{"axis", 0}});
   for (const Part& part : parts) {
     std::string first = "first." + part.name;
     if (layer.has_states)
       graph.optional_input(first, part.first, {"batch of " + first, part.width});
     else
       first = graph.constant(part.first);
-    arguments.push_back(graph.node("Expand", {first, rows}));
+    arguments.push_back(graph.node("Expand", {first, shape}));
+    results.push_back(layer.has_states ? "last." + part.name : graph.fresh("last"));
   }
   arguments.push_back(in.xs);
-  if (!in.valid.empty()) arguments.push_back(in.valid);
-
-  // The body: states and a row of inputs to the next states and the output.
-  OnnxGraph body = graph.body();
-  std::vector<OnnxValue> before(states.size());
-  for (const Part& part : parts) {
-    std::string& place = part.imaginary ? before[part.state].im : before[part.state].re;
-    place = body.fresh("state");
-    body.input(place, type, {"batch", part.width});
-  }
-  const std::string x = body.fresh("x");
-  body.input(x, type, {"batch", cell.input});
-  const std::string valid = in.valid.empty() ? "" : body.fresh("valid");
-  if (!valid.empty()) body.input(valid, OnnxType::boolean, {"batch", std::int64_t{1}});
-  const std::string batch = body.node("Shape", {x}, {{"start", 0}, {"end", 1}});
-
-  const auto specs_of_states = [&](std::int64_t B) {
-    std::vector<Spec> specs;
-    for (const Tensor& s : one) specs.push_back({s.dtype(), s.shape().erase(0).insert(0, B), &s.backend()});
-    return specs;
-  };
-  const OnnxFunction step(
-      [&](std::int64_t B) {
-        std::vector<Spec> specs = specs_of_states(B);
-        specs.push_back({dtype, {B, cell.input}, &one[0].backend()});
-        return specs;
-      },
-      [&](const Tensors& args) {
-        const Tensors state(args.begin(), args.end() - 1);
-        return Zoneout{layer.zoneout}.mean(state, cell.step(state, args.back()));
-      });
-  std::vector<OnnxValue> inputs = before;
-  inputs.push_back({x});
-  std::vector<OnnxValue> after = step.write(body, inputs, batch, names);
-  for (const Part& part : parts) {
-    std::string& name = part.imaginary ? after[part.state].im : after[part.state].re;
-    if (part.imaginary) name = imaginary(body, after[part.state], dtype);
-    if (!valid.empty())
-      name = body.node("Where", {valid, name, part.imaginary ? before[part.state].im : before[part.state].re});
-    const std::string result = body.fresh("next");
-    body.node_called({result}, "Identity", {name});
-    body.output(result, type, {"batch", part.width});
-  }
-  const OnnxFunction read_out(specs_of_states, [&](const Tensors& state) { return Tensors{cell.output(state)}; });
-  const std::string y = body.fresh("y");
-  body.node_called({y}, "Identity", {read_out.write(body, after, batch, names)[0].re});
-  body.output(y, type, {"batch", cell.outputs()});
-
-  std::vector<std::string> all;
-  for (const Part& part : parts) all.push_back(layer.has_states ? "last." + part.name : graph.fresh("last"));
-  all.push_back(graph.fresh("ys"));
-  const std::vector<std::int64_t> directions(valid.empty() ? 1 : 2, layer.reverse ? 1 : 0);
-  graph.node_called(all, "Scan", arguments,
+  if (masked) arguments.push_back(in.valid);
+  results.push_back(graph.fresh("ys"));
+  const OnnxGraph body = body_of(graph, layer, parts, masked, names);
+  const std::vector<std::int64_t> directions(masked ? 2 : 1, layer.reverse ? 1 : 0);
+  graph.node_called(results, "Scan", arguments,
                     {{"body", &body},
                      {"num_scan_inputs", std::ssize(directions)},
                      {"scan_input_directions", directions},
                      {"scan_output_directions", std::vector<std::int64_t>{layer.reverse ? 1 : 0}}});
-  return all.back();
+  return results.back();
 }
 
 }  // namespace reel
