@@ -248,3 +248,16 @@ def test_model_of_symbols(kind, tmp_path):
     x = np.random.default_rng(1).integers(0, 6, (11, 3))
     run = reel.Run(out).model()
     assert difference(outputs(model, {"x": x})["y"], run(reel.tensor(x.astype(np.int32))).numpy()) < 1e-5
+
+
+@pytest.mark.parametrize("words,error", [
+    (["--cell", "lstm"], "--output: the name of the file is needed"),
+    (["RUN", "--hidden", "3", "--output", "m.onnx"], "--hidden: RUN says that itself"),
+    (["RUN", "--srnn.width", "3", "--output", "m.onnx"], "--srnn.width: RUN says that itself"),
+    (["--cell", "lstm", "--layer", "2", "--output", "m.onnx"], "--layer chooses from the --weights of a run"),
+    (["--cell", "lstm", "--weights", "", "--output", "m.onnx"], "--weights: the name of the file is empty"),
+])
+def test_bad_usage(words, error, tmp_path):
+    done = subprocess.run([program("to_onnx"), *words], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2 and error in done.stderr and len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "m.onnx").exists()
