@@ -19,8 +19,10 @@ using Attributes = std::map<std::string, std::vector<double>>;
 /// The attributes that an op's file names; none for other ops.
 Attributes attributes_of(const Op& op, const Attrs& attrs);
 
+/// Called by REEL_ATTRIBUTES.
 bool register_attributes(const Op& op, Attributes (*read)(const Attrs&));
 
+/// The value of an attribute.
 template <class... N>
 std::vector<double> attribute(N... n) {
   return {static_cast<double>(n)...};

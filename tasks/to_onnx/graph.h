@@ -27,6 +27,7 @@ std::int64_t onnx_number(OnnxType type);
 
 class OnnxGraph {
  public:
+  /// The graph of an empty model.
   OnnxGraph();
   ~OnnxGraph();
   OnnxGraph(OnnxGraph&&) noexcept;
@@ -44,13 +45,15 @@ class OnnxGraph {
 
   /// The name of a constant with the values of a real tensor on the CPU; the same storage has one constant.
   std::string constant(const Tensor& value, const std::string& name = "");
+  /// The same for a number, [], and for a list of integers, i64 [n].
   std::string scalar(double value, DType dtype);
   std::string integers(const std::vector<std::int64_t>& values);
 
+  /// Declares an input and an output, in the order in which a user has them.
   void input(const std::string& name, OnnxType type, const std::vector<OnnxDim>& dims);
+  void output(const std::string& name, OnnxType type, const std::vector<OnnxDim>& dims);
   /// An input that may be left out: it is `value` then, whose leading extent may differ from that of what is given.
   void optional_input(const std::string& name, const Tensor& value, const std::vector<OnnxDim>& dims);
-  void output(const std::string& name, OnnxType type, const std::vector<OnnxDim>& dims);
   /// A text that is kept with the model.
   void metadata(const std::string& key, const std::string& value);
 
