@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "engine/autodiff/primitives.h"
+#include "ops/attributes.h"
 #include "ops/constant.h"
 #include "ops/ops.h"
 
@@ -32,6 +33,7 @@ struct Full {
   }
 };
 REEL_OP(Full)
+REEL_ATTRIBUTES(Full, {"value", attribute(op.value.real(), op.value.imag())})
 
 }  // namespace
 

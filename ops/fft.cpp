@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/attributes.h"
 #include "ops/ops.h"
 
 namespace reel {
@@ -49,6 +50,7 @@ struct Fft {  // complex [..., n] -> [..., n]
   bool shards_rows(Inputs in, Mapped) const { return in[0].rank() > 1; }
 };
 REEL_OP(Fft)
+REEL_ATTRIBUTES(Fft, {"inverse", attribute(op.inverse)}, {"scale", attribute(op.scale)})
 
 /// `ends` and `inner` multiply the coefficients, as in RealFftArgs.
 struct Rfft {  // real [..., n] -> complex [..., n / 2 + 1]

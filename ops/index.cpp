@@ -1,4 +1,5 @@
 // Gathers and scatters: index_select and index_add are each other's gradient, and so are take_along and scatter_add.
+#include "ops/attributes.h"
 #include "ops/ops.h"
 
 namespace reel {
@@ -65,6 +66,7 @@ struct IndexSelect {  // x [before, n, after], index [...] -> [before, ..., afte
   }
 };
 REEL_OP(IndexSelect)
+REEL_ATTRIBUTES(IndexSelect, {"axis", attribute(op.axis)})
 
 struct IndexAdd {  // values [before, ..., after], index [...] -> [before, count, after]
   int axis;
@@ -141,6 +143,7 @@ struct TakeAlong {  // x [before, n, after], index [before, m, after] -> [before
   bool shards_rows(Inputs, Mapped sharded) const { return axis != 0 && sharded[0] && sharded[1]; }
 };
 REEL_OP(TakeAlong)
+REEL_ATTRIBUTES(TakeAlong, {"axis", attribute(op.axis)})
 
 struct ScatterAdd {  // values and index [before, m, after] -> [before, n, after]
   int axis;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "ops/attributes.h"
 #include "ops/axes.h"
 #include "ops/ops.h"
 
@@ -84,6 +85,7 @@ struct Permute {
   bool shards_rows(Inputs, Mapped) const { return axis(0) == 0; }
 };
 REEL_OP(Permute)
+REEL_ATTRIBUTES(Permute, {"order", std::vector<double>(op.order.begin(), op.order.begin() + op.rank)})
 
 struct Expand {
   Shape shape;
@@ -127,6 +129,7 @@ struct LeadingSlice {
   Tensor vmap(Inputs in, Mapped, std::int64_t) const { return slice(in[0], 1, first, last); }
 };
 REEL_OP(LeadingSlice)
+REEL_ATTRIBUTES(LeadingSlice, {"first", attribute(op.first)}, {"last", attribute(op.last)})
 
 struct Slice {
   int axis;
@@ -149,6 +152,7 @@ struct Slice {
   bool shards_rows(Inputs, Mapped) const { return axis != 0; }
 };
 REEL_OP(Slice)
+REEL_ATTRIBUTES(Slice, {"axis", attribute(op.axis)}, {"first", attribute(op.first)}, {"last", attribute(op.last)})
 
 struct Pad {
   int axis;
@@ -172,6 +176,7 @@ struct Pad {
   bool shards_rows(Inputs, Mapped) const { return axis != 0; }
 };
 REEL_OP(Pad)
+REEL_ATTRIBUTES(Pad, {"axis", attribute(op.axis)}, {"before", attribute(op.before)}, {"after", attribute(op.after)})
 
 struct Concat {
   int axis;
@@ -221,6 +226,7 @@ struct Concat {
   }
 };
 REEL_OP(Concat)
+REEL_ATTRIBUTES(Concat, {"axis", attribute(op.axis)})
 
 struct Roll {
   int axis;
@@ -267,6 +273,7 @@ struct Roll {
   }
 };
 REEL_OP(Roll)
+REEL_ATTRIBUTES(Roll, {"axis", attribute(op.axis)}, {"shift", attribute(op.shift)})
 
 struct Flip {
   int axis;
@@ -287,6 +294,7 @@ struct Flip {
   bool shards_rows(Inputs, Mapped) const { return axis != 0; }
 };
 REEL_OP(Flip)
+REEL_ATTRIBUTES(Flip, {"axis", attribute(op.axis)})
 
 }  // namespace
 

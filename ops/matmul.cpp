@@ -1,6 +1,7 @@
 // Matrix and vector products.
 #include <algorithm>
 
+#include "ops/attributes.h"
 #include "ops/axes.h"
 #include "ops/ops.h"
 
@@ -168,6 +169,8 @@ struct Matmul {
   }
 };
 REEL_OP(Matmul)
+REEL_ATTRIBUTES(Matmul, {"transpose_a", attribute(op.a.transpose)}, {"transpose_b", attribute(op.b.transpose)},
+                {"conj_a", attribute(op.a.conj)}, {"conj_b", attribute(op.b.conj)})
 
 /// Throws Error unless a and b are vectors.
 void check_vectors(const char* name, const Arg& a, const Arg& b) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/attributes.h"
 #include "ops/rows.h"
 
 namespace reel {
@@ -39,6 +40,7 @@ struct Norm {  // rows [..., n], real or complex -> real [...]
   bool shards_rows(Inputs in, Mapped) const { return in[0].rank() > 1; }
 };
 REEL_OP(Norm)
+REEL_ATTRIBUTES(Norm, {"p", attribute(op.p)})
 
 /// x minus its mean, and the divisor of the sum of its squares.
 struct Deviations {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ops/attributes.h"
 #include "ops/axes.h"
 
 namespace reel {
@@ -141,6 +142,7 @@ struct Cumsum {
   bool shards_rows(Inputs, Mapped) const { return axis != 0; }
 };
 REEL_OP(Cumsum)
+REEL_ATTRIBUTES(Cumsum, {"axis", attribute(op.axis)}, {"reverse", attribute(op.reverse)})
 
 template <class O>
 Tensor reduce(const Arg& x, const Axes& axes, bool keep_dims) {

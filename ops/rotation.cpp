@@ -1,5 +1,6 @@
 #include "ops/rotation.h"
 
+#include "ops/attributes.h"
 #include "ops/axes.h"
 #include "ops/ops.h"
 
@@ -47,6 +48,7 @@ struct Exchange {
   bool shards_rows(Inputs in, Mapped) const { return in[0].rank() > 1; }
 };
 REEL_OP(Exchange)
+REEL_ATTRIBUTES(Exchange, {"offset", attribute(op.layer.offset)}, {"distance", attribute(op.layer.distance)})
 
 struct Rotate {  // x [..., n], C [n], S [n]
   RotationLayer layer;
@@ -81,6 +83,7 @@ struct Rotate {  // x [..., n], C [n], S [n]
   }
 };
 REEL_OP(Rotate)
+REEL_ATTRIBUTES(Rotate, {"offset", attribute(op.layer.offset)}, {"distance", attribute(op.layer.distance)})
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 // softmax, log_softmax, logsumexp and layer normalisation: functions of rows with kernels of their own. The tests check
 // them against compositions of other ops.
+#include "ops/attributes.h"
 #include "ops/rows.h"
 
 namespace reel {
@@ -60,6 +61,7 @@ struct Standardize {  // (x - mean) / sqrt(variance + epsilon)
   bool shards_rows(Inputs in, Mapped) const { return in[0].rank() > 1; }
 };
 REEL_OP(Standardize)
+REEL_ATTRIBUTES(Standardize, {"epsilon", attribute(op.epsilon)})
 
 /// Applies O along an axis, which is moved to the end and back.
 template <class O>

@@ -1,33 +1,38 @@
-// Runs any cell with any weights on any input, all from files: to check a cell against another implementation, or to
-// use weights trained elsewhere.
+// Runs any cell, or the model of a run, with any weights on any input, all from files: to check a cell against another
+// implementation, or to use weights trained elsewhere.
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <set>
 
+#include "engine/core/parse.h"
+#include "tasks/app/cell_choice.h"
 #include "tasks/app/cell_weights.h"
 #include "tasks/app/options_file.h"
 #include "tasks/app/run.h"
+#include "tasks/apply/subject.h"
 
 namespace reel {
 namespace {
 
 struct ApplyOptions {
-  std::string cell = "srnn", run, weights, input, output, weights_out, device = "cpu", dtype = "f32";
-  std::int64_t input_size = 1, hidden = 128, layer = 1;
-  std::uint64_t seed = 1;
+  CellChoice choice;
+  std::string run, input, output, weights_out, device = "cpu";
   bool describe = false, init_only = false;
 };
 
-void print_description(const Cell& cell) {
+void print_description(const Subject& subject) {
   std::int64_t total = 0;
-  for (const Parameter& p : cell.parameters()) {
-    print_out("{}\t{}\t{}\n", p.name, p.value.shape().str(), name_of(p.value.dtype()));
+  for (const Parameter& p : subject.parameters) {
+    print_out("{}\t{}\t{}{}\n", p.name, p.value.shape().str(), name_of(p.value.dtype()), p.trained ? "" : "\tfixed");
     total += p.count();
   }
-  const Tensors initial = cell.initial(1);
+  const Tensors initial = subject.initial(1);
   for (std::size_t i = 0; i < initial.size(); ++i) {
-    const State s = cell.states()[i];
+    const State& s = subject.states[i];
     print_out("state.{}\t(B, {})\t{}\n", s.name, s.width, name_of(initial[i].dtype()));
   }
+  print_out("y\t({}B, {})\t{}\n", subject.every_step ? "T, " : "", subject.outputs, name_of(subject.dtype));
   print_out("total\t{}\n", total);
 }
 
@@ -38,18 +43,26 @@ void save_weights(const Cell& cell, const std::string& path) {
 }
 
 /// The tensors of the input file: x, first states, and the cotangents of y and of the last states. What the file does
-/// not have is undefined, but for first states, which are the cell's own.
+/// not have is undefined, but for first states, which are the subject's own.
 struct Input {
-  Tensor x, dy;
+  Tensor x, lengths, dy;
   Tensors state, dstate;
   bool differentiates() const {
     return dy.defined() || std::any_of(dstate.begin(), dstate.end(), [](const Tensor& t) { return t.defined(); });
   }
 };
 
-Input read_input(const Cell& cell, const std::string& path, const TensorFile& file, DType dtype) {
+/// The shape of y for T steps of a batch.
+Shape shape_of_y(const Subject& subject, std::int64_t T, std::int64_t B) {
+  return subject.every_step ? Shape{T, B, subject.outputs} : Shape{B, subject.outputs};
+}
+
+Input read_input(const Subject& subject, const std::string& path, const TensorFile& file) {
   const Tensor given = file.at("x");
-  if (given.rank() != 3) throw Error(path, fmt::format("x is [T, B, {}]; got {}", cell.input, given.shape().str()));
+  const bool symbols = subject.inputs == 0;
+  if (given.rank() != (symbols ? 2 : 3))
+    throw Error(path, symbols ? fmt::format("x is symbols, i32 [T, B]; got {}", given.spec().str())
+                              : fmt::format("x is [T, B, {}]; got {}", subject.inputs, given.shape().str()));
   const std::int64_t T = given.dim(0), B = given.dim(1);
   Input in;
   std::set<std::string> known;
@@ -57,72 +70,111 @@ Input read_input(const Cell& cell, const std::string& path, const TensorFile& fi
     known.insert({name, name + ".re", name + ".im"});
     return find_tensor(path, file, name, shape, type);
   };
-  in.x = find("x", {T, B, cell.input}, dtype);
-  in.dy = find("dy", {T, B, cell.outputs()}, dtype);
-  in.state = cell.initial(B);
+  in.x = symbols ? find("x", {T, B}, DType::i32) : find("x", {T, B, subject.inputs}, subject.dtype);
+  in.lengths = find("lengths", {B}, DType::i32);
+  in.dy = find("dy", shape_of_y(subject, T, B), subject.dtype);
+  in.state = subject.initial(B);
   for (std::size_t i = 0; i < in.state.size(); ++i) {
     Tensor& first = in.state[i];
-    const std::string name = cell.states()[i].name;
+    const std::string name = subject.states[i].name;
     if (const Tensor found = find("state." + name, first.shape(), first.dtype()); found.defined()) first = found;
     in.dstate.push_back(find("dstate." + name, first.shape(), first.dtype()));
   }
   for (const auto& [name, tensor] : file.tensors) {
     if (!known.contains(name))
-      throw Error(path, fmt::format("{} is neither x, dy nor a state of this cell (state.NAME, dstate.NAME)", name));
+      throw Error(path, fmt::format("{} is neither x, lengths, dy nor a state (state.NAME, dstate.NAME): --describe "
+                                    "lists the states",
+                                    name));
   }
   return in;
 }
 
 /// y and the last states for x; and if there are cotangents, the gradients of Re(sum(conj(dy) y) + sum(conj(dstate)
 /// state)).
-TensorFile outputs(const Cell& cell, const Input& in) {
+TensorFile outputs(const Subject& subject, const Input& in) {
   TensorFile out;
   Tape tape;
-  const Sequence all = scan(cell, in.state, in.x);
-  const std::vector<State> specs = cell.states();
+  const Sequence all = subject.run(in.state, in.x, in.lengths);
+  const std::vector<State>& states = subject.states;
   out.tensors.emplace_back("y", all.hs);
-  for (std::size_t i = 0; i < specs.size(); ++i) out.tensors.emplace_back("state." + specs[i].name, all.last[i]);
+  for (std::size_t i = 0; i < states.size(); ++i) out.tensors.emplace_back("state." + states[i].name, all.last[i]);
   if (!in.differentiates()) return out;
-  Tensors of, cotangents, wrt{in.x};
+  Tensors of, cotangents, wrt;
+  std::vector<std::string> names;
   const auto differentiate = [&](const Tensor& value, const Tensor& cotangent) {
     if (!cotangent.defined()) return;
     of.push_back(value);
     cotangents.push_back(cotangent);
   };
+  const auto with_respect_to = [&](const std::string& name, const Tensor& value) {
+    names.push_back("grad." + name);
+    wrt.push_back(value);
+  };
   differentiate(all.hs, in.dy);
-  for (std::size_t i = 0; i < specs.size(); ++i) differentiate(all.last[i], in.dstate[i]);
-  std::vector<std::string> names{"grad.x"};
-  for (const Parameter& p : cell.parameters()) {
-    if (!p.trained) continue;
-    wrt.push_back(p.value);
-    names.push_back("grad." + p.name);
+  for (std::size_t i = 0; i < states.size(); ++i) differentiate(all.last[i], in.dstate[i]);
+  if (subject.inputs > 0) with_respect_to("x", in.x);
+  for (const Parameter& p : subject.parameters) {
+    if (p.trained) with_respect_to(p.name, p.value);
   }
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    wrt.push_back(in.state[i]);
-    names.push_back("grad.state." + specs[i].name);
-  }
+  for (std::size_t i = 0; i < states.size(); ++i) with_respect_to("state." + states[i].name, in.state[i]);
   const Tensors gradients = grad(of, wrt, {.cotangents = cotangents});
   for (std::size_t i = 0; i < wrt.size(); ++i) out.tensors.emplace_back(names[i], gradients[i]);
   return out;
 }
 
-/// The cell and its settings of a run, as options before those that were typed, which go over them.
-std::vector<std::string> with_options_of_run(int argc, const char* const* argv) {
-  std::vector<std::string> typed(argv, argv + argc);
-  const auto run = std::find(typed.begin(), typed.end(), "--run");
-  if (run == typed.end() || run + 1 == typed.end()) return typed;
-  std::vector<std::string> all{typed.front()};
-  const std::vector<FileValue> values = read_options_file(*(run + 1) + "/config.toml");
-  const auto cell = std::find_if(values.begin(), values.end(), [](const FileValue& v) { return v.name == "cell"; });
-  if (cell == values.end()) throw Usage(*(run + 1) + "/config.toml: has no cell, so this is no run of a cell");
-  for (const FileValue& value : values) {
-    const std::string option = "--" + value.name;
-    const bool again = std::any_of(typed.begin(), typed.end(), [&](const std::string& word) {
-      return word == option || word.starts_with(option + "=");
+/// The value of an option as typed, "--NAME VALUE" or "--NAME=VALUE"; nothing if it is not there.
+std::optional<std::string> typed_value(const std::vector<std::string>& words, const std::string& name) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i].starts_with("--" + name + "=")) return words[i].substr(name.size() + 3);
+    if (words[i] == "--" + name) return i + 1 < words.size() ? words[i + 1] : "";
+  }
+  return std::nullopt;
+}
+
+/// The cell of a layer of a run and its settings, by name. Runs of older versions, of one kind of cell, have no
+/// model.json.
+std::vector<FileValue> options_of_layer(const std::string& run, std::int64_t layer) {
+  if (!std::filesystem::exists(run + "/model.json")) {
+    std::vector<FileValue> values = read_options_file(run + "/config.toml");
+    const auto cell = std::find_if(values.begin(), values.end(), [](const FileValue& v) { return v.name == "cell"; });
+    if (cell == values.end()) throw Usage(run + "/config.toml: has no cell, so this is no run of a cell");
+    const std::string settings = cell->text + ".";
+    std::erase_if(values, [&](const FileValue& v) {
+      return v.name != "cell" && v.name != "hidden" && v.name != "dtype" && !v.name.starts_with(settings);
     });
-    const bool of_cell = value.name == "cell" || value.name == "hidden" || value.name == "dtype" ||
-                         value.name.starts_with(cell->text + ".");
-    if (of_cell && !again) all.push_back(option + "=" + value.text);
+    return values;
+  }
+  const ModelConfig config = load_model_config(run + "/model.json");
+  const std::vector<LayerOptions> layers = layers_of(config.options);
+  const LayerOptions& chosen =
+      layers[static_cast<std::size_t>(std::clamp<std::int64_t>(layer, 1, std::ssize(layers)) - 1)];
+  std::vector<FileValue> values;
+  const auto add = [&](const std::string& name, const std::string& value) {
+    values.push_back({.name = name, .type = "string", .text = value, .where = run});
+  };
+  add("cell", chosen.cell);
+  add("hidden", std::to_string(chosen.hidden));
+  add("dtype", std::string(name_of(config.dtype)));
+  for (const auto& [name, value] : chosen.settings) add(chosen.cell + "." + name, value);
+  return values;
+}
+
+/// With --run and --layer: the cell of the layer and its settings, as options before those that were typed, which go
+/// over them.
+std::vector<std::string> with_options_of_run(int argc, const char* const* argv) {
+  const std::vector<std::string> typed(argv, argv + argc);
+  const std::optional<std::string> run = typed_value(typed, "run"), layer = typed_value(typed, "layer");
+  if (const auto config = typed_value(typed, "config")) {
+    const std::filesystem::path folder = std::filesystem::path(*config).parent_path();
+    if (std::filesystem::exists(folder / "checkpoint.safetensors"))
+      throw Usage(
+          fmt::format("--config {}: this is the file of a run, which has options that apply has not. Hint: --run {}",
+                      *config, folder.string()));
+  }
+  if (!run || run->empty() || !layer) return typed;
+  std::vector<std::string> all{typed.front()};
+  for (const FileValue& value : options_of_layer(*run, parse<std::int64_t>(*layer).value_or(1))) {
+    if (!typed_value(typed, value.name)) all.push_back("--" + value.name + "=" + value.text);
   }
   all.insert(all.end(), typed.begin() + 1, typed.end());
   return all;
@@ -139,40 +191,56 @@ std::string weights_of_run(const std::string& run) {
 /// Throws Usage for options that are missing, empty, or would have no effect.
 void check_options(const ApplyOptions& o, const Options& options) {
   for (const auto& [name, value] : {std::pair<const char*, const std::string&>{"run", o.run},
-                                    {"weights", o.weights},
+                                    {"weights", o.choice.weights},
                                     {"input", o.input},
                                     {"output", o.output},
                                     {"weights-out", o.weights_out}}) {
     if (options.given(name) && value.empty()) throw Usage(fmt::format("--{}: the name of the file is empty", name));
   }
+  if (!o.run.empty() && !options.given("layer")) {
+    std::vector<std::string> not_taken{"cell", "input-size", "hidden", "dtype", "seed", "weights", "init-only"};
+    std::erase_if(not_taken, [&](const std::string& name) { return !options.given(name); });
+    for (const auto& [name, value] : options.settings(o.choice.cell)) not_taken.push_back(o.choice.cell + "." + name);
+    if (!not_taken.empty())
+      throw Usage(
+          fmt::format("--{}: --run alone takes the whole model as it was trained. Hint: --layer 1 takes the cell "
+                      "of a layer",
+                      not_taken[0]));
+  }
   if (o.describe) return;
-  if (o.init_only && !o.weights.empty()) throw Usage("--init-only writes a fresh start, so it takes no --weights");
+  if (o.init_only && !o.choice.weights.empty())
+    throw Usage("--init-only writes a fresh start, so it takes no --weights");
   if (o.init_only && o.weights_out.empty()) throw Usage("--init-only writes to --weights-out FILE, which is not given");
   if (!o.init_only && !o.weights_out.empty()) throw Usage("--weights-out is written with --init-only only");
   if (!o.init_only && (o.input.empty() || o.output.empty()))
     throw Usage("--input X.safetensors and --output Y.safetensors are needed (or --describe, or --init-only)");
 }
 
-int apply_cell(int argc, const char* const* argv) {
+/// Runs the subject on the input file, or describes it.
+void apply_subject(const Subject& subject, const ApplyOptions& o, Backend& device) {
+  if (o.describe) return print_description(subject);
+  const Input input = read_input(subject, o.input, load_safetensors(o.input, device));
+  save_safetensors(o.output, outputs(subject, input));
+  const std::string states = subject.states.empty() ? "" : " and last states";
+  print_err("apply: {}: y {}{} in {}\n", subject.text, shape_of_y(subject, input.x.dim(0), input.x.dim(1)).str(),
+            input.differentiates() ? (states.empty() ? " and gradients" : ", last states and gradients") : states,
+            one_line(o.output));
+}
+
+int apply_files(int argc, const char* const* argv) {
   ApplyOptions o;
-  Options options("apply", "Runs any cell with weights and input from safetensors files.");
-  std::vector<std::string> cells;
-  for (const CellType& type : cell_registry()) cells.push_back(type.name);
-  options.choice("cell", o.cell, cells, "recurrent cell", "Model");
-  options.add("input-size", o.input_size, "I: numbers an input has; with weights their shapes tell", "Model",
-              Bounds{.low = 1, .high = most::units});
-  options.add("hidden", o.hidden, "N: units of the state; with weights their shapes tell", "Model",
-              Bounds{.low = 1, .high = most::units});
-  options.choice("dtype", o.dtype, {"f32", "f64"}, "of parameters and states", "Model");
-  options.add("seed", o.seed, "of the start, where no weights are given", "Model");
-  options.flag("describe", o.describe, "print name, shape and dtype of parameters and states, and stop", "Files");
-  options.add("run", o.run, "run folder: its cell, settings and weights", "Files");
-  options.add("layer", o.layer, "which layer of a run's weights", "Files", Bounds{.low = 1, .high = most::layers});
-  options.add("weights", o.weights,
-              "W.safetensors: the parameters, also a checkpoint of a run; without it a fresh start", "Files");
+  CellChoice& choice = o.choice;
+  Options options("apply",
+                  "Runs any cell, or the model of a run, with weights and input from safetensors files.\n\n"
+                  "  apply --cell lstm --weights W.safetensors --input X.safetensors --output Y.safetensors\n"
+                  "  apply --run runs/mine --input X.safetensors --output Y.safetensors");
+  choice.add(options);
+  options.flag("describe", o.describe, "print name, shape and dtype of parameters, states and y, and stop", "Files");
+  options.add("run", o.run, "run folder: its whole model; with --layer the cell of that layer", "Files");
+  choice.add_weights(options);
   options.add("input", o.input,
-              "X.safetensors: x [T, B, I], and if wanted state.NAME [B, .], and cotangents dy [T, B, outputs] and "
-              "dstate.NAME [B, .]",
+              "X.safetensors: x [T, B, I], and if wanted lengths [B], state.NAME [B, .], and cotangents dy [T, B, "
+              "outputs] and dstate.NAME [B, .]",
               "Files");
   options.add("output", o.output,
               "Y.safetensors: y, the last state.NAME, and with cotangents grad.x, grad.NAME, grad.state.NAME", "Files");
@@ -187,45 +255,21 @@ int apply_cell(int argc, const char* const* argv) {
   Backend& device = use_device(o.device);
   check_options(o, options);
 
-  const CellType& type = cell_type(o.cell);
-  const DType dtype = o.dtype == "f64" ? DType::f64 : DType::f32;
-  if (o.weights.empty() && !o.run.empty() && !o.init_only) o.weights = weights_of_run(o.run);
-  std::unique_ptr<Cell> cell;
-  TensorFile weights;
-  if (!o.weights.empty()) weights = tensors_of_cell(o.weights, load_safetensors(o.weights, device), o.layer);
-  try {
-    const Settings settings(o.cell, type.settings, options.settings(o.cell));
-    if (!o.weights.empty() && !(options.given("input-size") && options.given("hidden"))) {
-      const auto given = [&](const char* name, std::int64_t n) {
-        return options.given(name) ? std::optional(n) : std::nullopt;
-      };
-      const CellSize size = size_of_weights(type, settings, o.weights, weights, given("input-size", o.input_size),
-                                            given("hidden", o.hidden));
-      o.input_size = size.input;
-      o.hidden = size.hidden;
-    }
-    Init init(o.seed, dtype, device);
-    cell = type.make(o.input_size, o.hidden, settings, init);
-  } catch (const SettingError& e) {
-    throw Usage(option_text(e));
-  }
-  if (!o.weights.empty()) {
-    for (const std::string& note : set_parameters(*cell, o.weights, weights)) print_err("apply: {}\n", one_line(note));
-  }
-  if (o.describe) {
-    print_description(*cell);
+  if (!o.run.empty() && !options.given("layer")) {
+    const TrainedModel trained = load_trained_model(o.run);
+    print_err("apply: parameters of {}\n", one_line(trained.weights));
+    apply_subject(subject_of(trained), o, device);
     return 0;
   }
+  if (choice.weights.empty() && !o.run.empty() && !o.init_only) choice.weights = weights_of_run(o.run);
+  const std::unique_ptr<Cell> cell = choice.make(options, "apply", device);
   if (o.init_only) {
     save_weights(*cell, o.weights_out);
     return 0;
   }
-  if (o.weights.empty()) print_err("apply: no --weights, so they are random, of --seed {}\n", o.seed);
-  const Input input = read_input(*cell, o.input, load_safetensors(o.input, device), dtype);
-  save_safetensors(o.output, outputs(*cell, input));
-  print_err("apply: {} with I = {}, N = {}: y {}{} in {}\n", o.cell, cell->input, cell->hidden,
-            Shape{input.x.dim(0), input.x.dim(1), cell->outputs()}.str(),
-            input.differentiates() ? ", last states and gradients" : " and last states", one_line(o.output));
+  if (choice.weights.empty() && !o.describe)
+    print_err("apply: no --weights, so they are random, of --seed {}\n", choice.seed);
+  apply_subject(subject_of(choice.cell, *cell), o, device);
   return 0;
 }
 
@@ -233,5 +277,5 @@ int apply_cell(int argc, const char* const* argv) {
 }  // namespace reel
 
 int main(int argc, char** argv) {
-  return reel::run_program("apply", [&] { return reel::apply_cell(argc, argv); });
+  return reel::run_program("apply", [&] { return reel::apply_files(argc, argv); });
 }

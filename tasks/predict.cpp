@@ -115,8 +115,9 @@ void predict_file(const PredictOptions& o, Answers& answers, bool each) {
     return print_out("{}\n", text);
   }
   const std::vector<std::string> keys = keys_of(spec, !table.lines.empty());
-  AnswersFile out(spec, o.output, keys);
+  AnswersFile out(spec, o.output);
   const std::vector<Answer> of_row = answers_to(table, o, answers, each, scores);
+  out.header(keys);
   for (std::int64_t row = 0; row < table.rows; ++row) {
     const Answer& answer = of_row[static_cast<std::size_t>(row)];
     if (answer.empty()) continue;
@@ -134,9 +135,7 @@ void predict_file(const PredictOptions& o, Answers& answers, bool each) {
 class Stream {
  public:
   Stream(const PredictOptions& o, Answers& answers)
-      : path_(o.input == "-" ? "stdin" : o.input),
-        answers_(answers),
-        out_(answers.spec(), "", keys_of(answers.spec(), true)) {}
+      : path_(o.input == "-" ? "stdin" : o.input), answers_(answers), out_(answers.spec(), "") {}
 
   /// Reads to the end; false if a signal asked to stop before.
   bool run(int handle) {
@@ -182,6 +181,7 @@ class Stream {
     for (const std::string& name : answers_.inputs(path_, names)) inputs_.push_back(find_column(path_, names, name));
     const std::vector<std::string> keys = keys_of(answers_.spec(), true);
     for (std::size_t k = 1; k < keys.size(); ++k) keys_.push_back(find_column(path_, names, keys[k]));
+    out_.header(keys);
   }
 
   std::string path_;
@@ -202,7 +202,7 @@ int predict(int argc, const char* const* argv) {
                   "  predict runs/mine --test other.csv                   how good the answers are\n"
                   "  tail -f log.csv | predict runs/mine --stream         row by row, as they come");
   options.arguments("RUN", o.runs);
-  options.add("input", o.input, "FILE.csv, .npy, .npz; with --stream CSV, or - for stdin");
+  options.add("input", o.input, "FILE.csv, .npy, .npz, .safetensors; with --stream CSV, or - for stdin");
   options.add("test", o.test, "in place of --input: a file that has the targets as well; prints the scores alone");
   options.add("output", o.output, "FILE.csv, .npy or .safetensors; empty: CSV on stdout");
   options.flag("stream", o.stream, "answer each row as it comes, with the states kept between the rows");

@@ -44,14 +44,16 @@ std::string field_of(const Column& column, std::int64_t row) {
   return std::isnan(column.numbers[at]) ? "" : fmt::format("{}", column.numbers[at]);
 }
 
-AnswersFile::AnswersFile(const TableSpec& spec, std::string path, std::vector<std::string> keys)
+AnswersFile::AnswersFile(const TableSpec& spec, std::string path)
     : spec_(spec), path_(std::move(path)), kind_(path_.empty() ? ".csv" : std::filesystem::path(path_).extension()) {
   if (kind_ != ".csv" && kind_ != ".npy" && kind_ != ".safetensors")
     throw Usage(fmt::format("--output {}: a name that ends with .csv, .npy or .safetensors is expected", path_));
+}
+
+void AnswersFile::header(std::vector<std::string> names) {
   if (kind_ != ".csv") return;
-  std::vector<std::string> names = std::move(keys);
-  for (const std::string& target : spec.target_names()) names.push_back(target);
-  for (const std::string& name : spec.classes) names.push_back("p(" + name + ")");
+  for (const std::string& target : spec_.target_names()) names.push_back(target);
+  for (const std::string& name : spec_.classes) names.push_back("p(" + name + ")");
   write_row(names);
 }
 

@@ -1,43 +1,17 @@
 #include "tasks/training/predictor.h"
 
 #include <algorithm>
-#include <filesystem>
 
-#include "tasks/training/checkpoint.h"
 #include "tasks/training/device.h"
 #include "tasks/training/row_program.h"
+#include "tasks/training/safetensors.h"
+#include "tasks/training/trained_model.h"
 
 namespace reel {
 
-namespace {
-
-ModelConfig config_of(const std::string& run) {
-  const std::string path = run + "/model.json";
-  if (std::filesystem::exists(path)) return load_model_config(path);
-  if (!std::filesystem::exists(run + "/config.toml")) throw Error(run, "is not the folder of a run");
-  throw Error(run,
-              "has no model.json: its task has a model of its own, or an older Reel made the run. Hint: the program "
-              "of its task with --resume writes the file");
-}
-
-Model made(const ModelConfig& c) { return Model(c.shape, c.options, Init(1, c.dtype)); }
-
-/// Gives the model the parameters of a file that may hold more, as a checkpoint does.
-void take_parameters(const std::string& path, const Model& model) {
-  const TensorFile file = load_safetensors(path);
-  Named places;
-  for (const Parameter& p : model.parameters()) places.emplace_back(p.name, p.value);
-  check_tensors(path, file, places, file.tensors.size() - std::min(places.size(), file.tensors.size()));
-  for (const auto& [name, place] : places) fill_from(file.at(name), place);
-}
-
-}  // namespace
-
 struct Predictor::Impl {
-  explicit Impl(const std::string& run) : config(config_of(run)), model(made(config)) {
-    weights = run + "/best.safetensors";
-    if (!std::filesystem::exists(weights)) weights = run + "/checkpoint.safetensors";
-    take_parameters(weights, model);
+  explicit Impl(TrainedModel trained)
+      : config(std::move(trained.config)), model(std::move(trained.model)), weights(std::move(trained.weights)) {
     if (model.recurrent()) trace_step();
   }
 
@@ -88,7 +62,7 @@ struct Predictor::Impl {
   std::vector<double> outputs;
 };
 
-Predictor::Predictor(const std::string& run) : impl_(std::make_unique<Impl>(run)) {}
+Predictor::Predictor(const std::string& run) : impl_(std::make_unique<Impl>(load_trained_model(run))) {}
 Predictor::~Predictor() = default;
 Predictor::Predictor(Predictor&&) noexcept = default;
 Predictor& Predictor::operator=(Predictor&&) noexcept = default;

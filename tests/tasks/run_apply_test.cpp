@@ -82,7 +82,7 @@ TEST_CASE("--describe: a line each for parameters and states, and the count") {
       "apply", {"--cell", "lstm", "--lstm.biases", "1", "--input-size", "3", "--hidden", "5", "--describe"}, dir.path);
   CHECK(r.code == 0);
   CHECK(contains(r.out, "W_i\t(5, 3)\tf32\n"));
-  CHECK(contains(r.out, "state.c\t(B, 5)\tf32\ntotal\t180\n"));
+  CHECK(contains(r.out, "state.c\t(B, 5)\tf32\ny\t(T, B, 5)\tf32\ntotal\t180\n"));
 }
 
 TEST_CASE("files that do not fit are named, and nothing is written") {
@@ -117,7 +117,7 @@ TEST_CASE("files that do not fit are named, and nothing is written") {
   save_safetensors(X, {{{"x", random({5, 2, 4}, 1)}}, {}});
   CHECK(contains(with_weights(), "x has shape (5, 2, 4), (5, 2, 3) expected"));
   save_safetensors(X, {{{"x", random({5, 2, 3}, 1)}, {"state.c", random({2, 8}, 1)}}, {}});
-  CHECK(contains(with_weights(), "state.c is neither x, dy nor a state of this cell"));
+  CHECK(contains(with_weights(), "state.c is neither x, lengths, dy nor a state"));
   save_safetensors(X, {{{"dy", random({5, 2, 3}, 1)}}, {}});
   CHECK(contains(with_weights(), "x"));
   CHECK(contains(answer({"--input", X}, 2), "--output"));
@@ -168,9 +168,76 @@ TEST_CASE("a run's folder: its cell, settings and weights") {
   CHECK(difference(load_safetensors(Y).at("y"), scan(*cell, cell->initial(2), x).hs) < 1e-6);
   CHECK(contains(apply({"--layer", "3"}).err, "has no layer 3, only cell1., cell2."));
   CHECK(apply({"--layer", "1"}).code == 0);
+  const Result layer = run("apply", {"--run", "nowhere", "--layer", "1", "--input", X, "--output", Y}, dir.path);
+  CHECK(layer.code == 2);
+  CHECK(contains(layer.err, "nowhere/config.toml"));
   const Result nowhere = run("apply", {"--run", "nowhere", "--input", X, "--output", Y}, dir.path);
-  CHECK(nowhere.code == 2);
-  CHECK(contains(nowhere.err, "nowhere/config.toml"));
+  CHECK(nowhere.code == 1);
+  CHECK(contains(nowhere.err, "[nowhere] is not the folder of a run"));
+}
+
+TEST_CASE("a run's whole model: embedding, unlike layers, read-out, and its gradients") {
+  const TempDir dir;
+  const std::string X = dir.path + "/X.safetensors", Y = dir.path + "/Y.safetensors", folder = dir.path + "/run";
+  REQUIRE(run("copying",
+              {"--cell", "lstm,gru", "--hidden", "6,5", "--layer-norm", "--delay", "5", "--steps", "3", "--out", folder,
+               "--quiet"},
+              dir.path)
+              .code == 0);
+  const TensorFile checkpoint = load_safetensors(folder + "/checkpoint.safetensors");
+  const auto value = [&](const std::string& name) { return checkpoint.at(name); };
+  Init init(1);
+  const auto made = [&](const char* name, std::int64_t i, std::int64_t n, const std::string& prefix) {
+    const CellType& type = cell_type(name);
+    auto cell = type.make(i, n, Settings(name, type.settings), init);
+    for (const Parameter& p : cell->parameters()) Tensor(p.value).assign(value(prefix + p.name));
+    return cell;
+  };
+  const Tensor table = value("embedding"), V = value("head.V"), c = value("head.c");
+  const auto lstm = made("lstm", table.dim(1), 6, "cell1."), gru = made("gru", 6, 5, "cell2.");
+  const Tensor x = Tensor::from<std::int32_t>({0, 1, 2, 3, 4, 5, 6, 7}, {4, 2});
+  const Tensor first = random({2, 5}, 3, DType::f32), lengths = Tensor::from<std::int32_t>({4, 2}, {2});
+  const Tensor dy = random({4, 2, V.dim(0)}, 4, DType::f32);
+  save_safetensors(X, {{{"x", x}, {"state.layer2.h", first}, {"lengths", lengths}, {"dy", dy}}, {}});
+  const Result r = run("apply", {"--run", folder, "--input", X, "--output", Y}, dir.path);
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(contains(r.err, "parameters of " + folder + "/checkpoint.safetensors"));
+  CHECK(contains(r.err, "last states and gradients"));
+
+  Tape tape;
+  CellInput below = embedding(x, table);
+  below.lengths = lengths;
+  const Sequence one = scan(*lstm, lstm->initial(2), below);
+  CellInput above = layer_norm(one.hs, value("norm2.gain"), value("norm2.bias"));
+  above.lengths = lengths;
+  const Sequence two = scan(*gru, {first}, above);
+  const Tensor y = linear(two.hs, V, c);
+  const TensorFile out = load_safetensors(Y);
+  CHECK(difference(out.at("y"), y) < 1e-6);
+  CHECK(difference(out.at("state.layer1.c"), one.last[1]) < 1e-6);
+  CHECK(difference(out.at("state.layer2.h"), two.last[0]) < 1e-6);
+  Tensors wrt{table, V, first};
+  std::vector<std::string> names{"embedding", "head.V", "state.layer2.h"};
+  for (const Parameter& p : lstm->parameters()) {
+    wrt.push_back(p.value);
+    names.push_back("cell1." + p.name);
+  }
+  const Tensors gradients = grad({y}, wrt, {.cotangents = {dy}});
+  for (std::size_t i = 0; i < wrt.size(); ++i) {
+    CAPTURE(names[i]);
+    CHECK(difference(out.at("grad." + names[i]), gradients[i]) < 1e-5);
+  }
+
+  const Result described = run("apply", {"--run", folder, "--describe"}, dir.path);
+  CHECK(contains(described.out, "head.V"));
+  const Result config = run("apply", {"--config", folder + "/config.toml", "--describe"}, dir.path);
+  CHECK(config.code == 2);
+  CHECK(contains(config.err, "Hint: --run " + folder));
+  CHECK(contains(described.out, "state.layer2.h\t(B, 5)\tf32"));
+  CHECK(contains(run("apply", {"--run", folder, "--hidden", "3", "--describe"}, dir.path).err,
+                 "--hidden: --run alone takes the whole model"));
+  CHECK(contains(run("apply", {"--run", folder, "--layer", "2", "--describe"}, dir.path).out, "U_r\t(5, 6)\tf32"));
 }
 
 TEST_CASE("complex tensors as pairs of real ones") {

@@ -1,0 +1,72 @@
+// Writes a trained model, or any cell, as an ONNX file, in which each layer is a Scan: for programs that know nothing
+// of Reel.
+#include <filesystem>
+
+#include "tasks/app/cell_choice.h"
+#include "tasks/app/provenance.h"
+#include "tasks/app/run.h"
+#include "tasks/io/files.h"
+#include "tasks/to_onnx/models.h"
+
+namespace reel {
+namespace {
+
+int to_onnx(int argc, const char* const* argv) {
+  CellChoice choice;
+  std::vector<std::string> runs;
+  std::string output;
+  bool lengths = false;
+  Options options("to_onnx",
+                  "Writes a model as an ONNX file (opset 17). RUN is the folder of a run; without it, the model is one "
+                  "cell.\n\n"
+                  "  to_onnx runs/mine --output mine.onnx\n"
+                  "  to_onnx --cell lstm --weights W.safetensors --output lstm.onnx\n\n"
+                  "Inputs: x [time, batch, I], and optionally the first states, first.NAME [batch, N]. Outputs: y and "
+                  "the last states, last.NAME. docs/onnx.md has more.");
+  options.arguments("RUN", runs);
+  choice.add(options);
+  choice.add_weights(options);
+  options.add("output", output, "FILE.onnx to write", "Files");
+  options.flag("lengths", lengths,
+               "the model takes `lengths` [batch] as well: steps of each sequence, the rest of which is padding",
+               "Files");
+  options.cells();
+  options.parse(argc, argv);
+  if (runs.size() > 1) throw Usage(fmt::format("the folder of one run is expected, got {}", runs.size()));
+  if (output.empty()) throw Usage("--output: the name of the file is needed, FILE.onnx");
+  if (options.given("weights") && choice.weights.empty()) throw Usage("--weights: the name of the file is empty");
+  if (options.given("layer") && choice.weights.empty())
+    throw Usage("--layer chooses from the --weights of a run, which are not given");
+  for (const char* name : {"cell", "input-size", "hidden", "dtype", "seed", "weights"})
+    if (!runs.empty() && options.given(name)) throw Usage(fmt::format("--{}: RUN says that itself", name));
+  if (!runs.empty() && !options.settings(choice.cell).empty())
+    throw Usage(
+        fmt::format("--{}.{}: RUN says that itself", choice.cell, options.settings(choice.cell).begin()->first));
+  use_device("cpu");
+
+  std::string what;
+  std::string bytes;
+  if (runs.empty()) {
+    if (choice.weights.empty()) print_err("to_onnx: no --weights, so they are random, of --seed {}\n", choice.seed);
+    const std::unique_ptr<Cell> cell = choice.make(options, "to_onnx", backend());
+    what = fmt::format("{} with I = {}, N = {}", choice.cell, cell->input, cell->hidden);
+    bytes = onnx_of_cell(choice.cell, *cell, lengths).bytes(version());
+  } else {
+    const TrainedModel trained = load_trained_model(runs[0]);
+    const std::string table = runs[0] + "/table.json";
+    std::optional<TableSpec> spec;
+    if (std::filesystem::exists(table)) spec = TableSpec::load(table);
+    what = "parameters of " + one_line(trained.weights);
+    bytes = onnx_of_model(trained, spec, lengths).bytes(version());
+  }
+  write_atomically(output, bytes);
+  print_err("to_onnx: {}: {} bytes in {}\n", what, bytes.size(), one_line(output));
+  return 0;
+}
+
+}  // namespace
+}  // namespace reel
+
+int main(int argc, char** argv) {
+  return reel::run_program("to_onnx", [&] { return reel::to_onnx(argc, argv); });
+}

@@ -1,0 +1,19 @@
+// The model of a run folder with its trained parameters.
+#pragma once
+#include <string>
+
+#include "tasks/training/model_file.h"
+
+namespace reel {
+
+struct TrainedModel {
+  ModelConfig config;
+  Model model;
+  std::string weights;  // the file that the parameters are from
+};
+
+/// The model of a run, with the parameters of its best validation, or those of its checkpoint if it keeps no best ones.
+/// Throws Error naming the file that is missing, damaged, or of another model.
+TrainedModel load_trained_model(const std::string& run);
+
+}  // namespace reel
