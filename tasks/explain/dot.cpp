@@ -1,0 +1,5 @@
+#include "tasks/explain/render.h"
+namespace reel::explain {
+std::string dot(const Explanation&) { return ""; }
+std::string html(const Explanation&) { return ""; }
+}  // namespace reel::explain
