@@ -22,7 +22,7 @@ namespace {
 
 using namespace explain;
 
-constexpr int measured_runs = 10;
+constexpr int measured_runs = 20;
 
 /// What is wanted of an explanation. As the value of --explain it is a list with commas between: text, FILE.html,
 /// FILE.dot, pass=NAME, forward, measure, rate=GFLOPS.
@@ -264,11 +264,12 @@ Backend& device_to_explain(const std::string& what, Backend& device) {
   return watched(device);
 }
 
-void explain_training_step(const std::string& what, const std::string& title, const Model& model, Backend& device,
-                           const std::function<void()>& step) {
+int explain_training_step(const std::string& what, const std::string& title, const Model& model, Backend& device,
+                          const std::function<void()>& step) {
   const Wanted wanted = parse_wanted(what);
   auto& loops = dynamic_cast<LoopDevice&>(device);
   write_explanation(explain_training(loops, title, model.parameters(), wanted.step(), step), wanted);
+  return 0;
 }
 
 }  // namespace reel

@@ -13,6 +13,7 @@
 #include "cells/registry.h"
 #include "engine/core/parse.h"
 #include "tasks/app/denormals.h"
+#include "tasks/app/explain_program.h"
 #include "tasks/app/interrupt.h"
 #include "tasks/app/kernel_trace.h"
 #include "tasks/app/last_words.h"
@@ -39,7 +40,7 @@ struct Shared {
   std::string cell = "srnn", hidden = "128";  // or several, as layers from bottom to top
   std::string device = "cpu", precision = "f32", dtype = "f32", denormals = "flush", out, epsilon_place = "outside",
               group_lr, shuffle = "on";
-  std::string data, pictures;
+  std::string data, pictures, explain;
   double epochs = 0;
   std::int64_t threads = 0;
   bool dry_run = false, print_passes = false, trace_kernels = false, list_cells = false, no_test = false,
@@ -145,6 +146,8 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
          "print every loop before and after each pass over it; with --dry-run those of one training step", "Run");
   o.flag("trace-kernels", s.trace_kernels,
          "print how often each kernel ran and how long; with --dry-run in one training step", "Run");
+  o.add("explain", s.explain, "what becomes of a step's loops: text, FILE.html, FILE.dot, measure, commas between",
+        "Run");
   o.flag("list-cells", s.list_cells, "print all cells with a line each and stop", "Run");
 }
 
@@ -234,7 +237,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   std::optional<Optimizer> optimizer;
   Backend& real = find_device(s.train.device);
   if (s.trace_kernels) trace = std::make_unique<KernelTrace>(real);
-  Backend& device = trace ? *trace : real;  // of the model only; the CPU makes the batches
+  Backend& device = !s.explain.empty() ? device_to_explain(s.explain, real) : trace ? *trace : real;  // of the model
   device.set_threads(s.train.threads);
   try {
     task = program.task({s.data, s.train.seed, s.train.examples});
@@ -256,15 +259,18 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   } catch (const Error& e) {
     throw Usage(option_text(e));
   }
+  const auto one_step = [&] {
+    Tensors carry;
+    const auto streams = Examples(s.train.examples, s.train.seed, task->parts()).train(0);
+    TrainingStep(*task, *model, *optimizer, false)(task->batch(s.train.seed, streams), {}, carry);
+  };
+  if (!s.explain.empty())
+    return explain_training_step(s.explain, task->title() + " with " + s.cell, *model, device, one_step);
   if (s.dry_run) {
     print_out("{}updates {}, batch {}, baseline {:.6g}\n", model->table(), s.train.steps, s.train.examples.batch,
               task->baseline());
-    if (s.print_passes || trace) {
-      Tensors carry;
-      const auto streams = Examples(s.train.examples, s.train.seed, task->parts()).train(0);
-      flush_out();
-      TrainingStep(*task, *model, *optimizer, false)(task->batch(s.train.seed, streams), {}, carry);
-    }
+    flush_out();
+    if (s.print_passes || trace) one_step();
     if (trace) print_out("{}", trace->table());
     return 0;
   }

@@ -12,7 +12,7 @@ void add_facts(Explanation& e, LoopDevice& device, const StepOptions& options, c
     e.rates = measure_rates(device, std::max<std::int64_t>(1, state.shape[0]), state.shape[state.shape.rank() - 1]);
   if (options.product_rate > 0) e.rates.products = options.product_rate;
   if (options.measured == 0) return;
-  e.facts.push_back(fmt::format("times: mean of {} runs on {}, {} thread{}, in seconds of threads added up",
+  e.facts.push_back(fmt::format("times: median of {} runs on {}, {} thread{}, in seconds of threads added up",
                                 options.measured, device.name(), device.threads(), device.threads() == 1 ? "" : "s"));
   e.facts.push_back(
       fmt::format("rates of a thread: products {} x {} {} a second, {} a second from a cache, {} from memory",

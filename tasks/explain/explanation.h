@@ -76,6 +76,7 @@ struct Explanation {
   std::vector<std::string> facts;  // a line each
   std::vector<LoopReport> loops;
   Rates rates;
+  std::vector<std::string> source_folders = {};  // where lines of source may be found, besides those of the tree
 };
 
 /// The report of loops that ran one after the other. `names` are those of a forward loop's arguments; a gradient's

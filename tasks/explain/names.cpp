@@ -126,13 +126,10 @@ std::vector<Namer::Value> Namer::walk(const Traced& traced, std::vector<Value> v
 }
 
 std::optional<Namer::Value> Namer::saved_at(const Argument& argument) const {
-  const auto* const address = static_cast<const std::byte*>(argument.address);
-  if (!address) return std::nullopt;
-  for (auto s = saved_.rbegin(); s != saved_.rend(); ++s) {
-    if (address == s->first) return s->value;
-    if (s->bytes > 0 && address == s->first + s->bytes) return Value{s->value.key, s->value.name + "'"};
-  }
-  return std::nullopt;
+  if (!argument.address) return std::nullopt;
+  const auto found =
+      std::find_if(saved_.rbegin(), saved_.rend(), [&](const Saved& s) { return s.address == argument.address; });
+  return found == saved_.rend() ? std::nullopt : std::optional(found->value);
 }
 
 /// Keeps where a forward loop had its arguments and left its results.
@@ -143,11 +140,15 @@ void Namer::remember(const WatchedLoop& loop, const std::vector<Value>& body, co
     const LoopBuffer& buffer = loop.lowered->buffers[b];
     const auto index = static_cast<std::size_t>(buffer.index);
     using Kind = LoopBuffer::Kind;
-    if (buffer.kind == Kind::input) saved_.push_back({inputs[index], loop.buffers[b], 0});
+    if (buffer.kind == Kind::input) saved_.push_back({loop.buffers[b], inputs[index]});
     if (buffer.kind == Kind::output)
-      saved_.push_back({body[static_cast<std::size_t>(p.outputs[index])], loop.buffers[b], 0});
-    if (buffer.kind != Kind::state || !loop.plan->loop.signature.save_carries) continue;
-    saved_.push_back({inputs[index], loop.buffers[b], static_cast<std::size_t>(bytes_of(p.values[index]))});
+      saved_.push_back({loop.buffers[b], body[static_cast<std::size_t>(p.outputs[index])]});
+    const Signature& s = loop.plan->loop.signature;
+    if (buffer.kind != Kind::state || !s.save_carries) continue;
+    // [T + 1, ...] in the order of time: the states before all steps, and those after them.
+    const Value after{body[static_cast<std::size_t>(p.outputs[index])].key, inputs[index].name + "'"};
+    saved_.push_back({loop.buffers[b], s.reverse ? after : inputs[index]});
+    saved_.push_back({loop.buffers[b] + bytes_of(p.values[index]), s.reverse ? inputs[index] : after});
   }
 }
 
@@ -195,7 +196,7 @@ std::vector<StageRows> Namer::stages(const WatchedLoop& watched, const ArgumentN
   for (const PassStage& at : watched.stages) {
     ++stage_;
     const Loop& loop = at.loop;
-    StageRows rows{at.pass, at.rule, true, {}, {}, {}};
+    StageRows rows{at.pass, at.rule, true, loop.signature.carries, {}, {}, {}};
     const auto carries = static_cast<std::ptrdiff_t>(loop.signature.carries);
     const auto states = carries - loop.signature.accumulators;
 

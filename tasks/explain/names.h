@@ -18,10 +18,10 @@ enum class Mark : char {
 /// An op of a program, in words.
 struct OpRow {
   Mark mark = Mark::same;
-  std::string name;               // "%7"; of the first result, if there are several
-  const char* op = "";            // "matmul"
+  std::string name;                 // "%7"; of the first result, if there are several
+  const char* op = "";              // "matmul"
   std::vector<std::string> args{};  // names of values
-  Spec spec;                      // of the first result
+  Spec spec;                        // of the first result
   Program::Cost cost;
   bool view = false;    // it computes nothing
   bool again = false;   // in a gradient: the forward loop computes it, too
@@ -39,6 +39,7 @@ struct ProgramRows {
 struct StageRows {
   std::string pass, rule;
   bool changed = true;
+  int carries = 0;  // the first inputs and outputs of the body: states, then sums over time
   ProgramRows prologue, body, epilogue;
 };
 
@@ -85,9 +86,8 @@ class Namer {
   Instance& instance(const Program::Node& node, const std::vector<Value>& values, bool gradient);
 
   struct Saved {
+    const std::byte* address;
     Value value;
-    const std::byte* first;
-    std::size_t bytes;  // of one time step; 0: the value is not stacked
   };
   int next_key_ = 0, next_name_ = 1, stage_ = 0;
   std::map<std::pair<const Op*, std::vector<int>>, std::vector<Instance>> instances_;

@@ -9,8 +9,8 @@ std::string text(const Explanation& explanation, const std::string& pass = "");
 
 /// The graph of all loops for Graphviz: a cluster each for prologue, body and epilogue, groups coloured.
 std::string dot(const Explanation& explanation);
-/// The same of one stage of one loop.
-std::string dot(const LoopReport& loop, const StageRows& stage);
+/// The same of one stage of one loop: what moved is marked, or, as it `runs` in the end, with its groups.
+std::string dot(const LoopReport& loop, const StageRows& stage, bool runs);
 
 /// One page with everything: graphs (if `dot` of Graphviz is installed), stages with a slider, tables, and after a
 /// measurement a roofline. It needs no other file and no network.
@@ -18,6 +18,11 @@ std::string html(const Explanation& explanation);
 
 /// The roofline of measured groups as SVG; empty without measured times and rates.
 std::string roofline(const Explanation& explanation);
+
+/// "4 x add tanh": the ops of a group, with counts where there are many.
+std::string ops_text(const GroupRow& group);
+/// "the 20 rows of the batch are 2 shards of 10 rows"
+std::string shards_text(const LoopReport& loop);
 
 /// What the table of a loop's totals says.
 struct Total {

@@ -8,37 +8,62 @@ namespace reel::explain {
 
 namespace {
 
-std::string row_text(const OpRow& row, const std::string& time) {
+std::string row_text(const OpRow& row, const std::string& time, bool marked) {
   const std::string call = fmt::format("{} = {}({})", row.name, row.op, fmt::join(row.args, ", "));
   const std::string notes =
       std::string(row.kept ? " kept" : "") + (row.again && row.mark != Mark::dropped ? " again" : "");
-  std::string line = fmt::format("{} {:<38} {:<18} {:>10} {:>8}{:>9}  {}{}", static_cast<char>(row.mark), call,
-                                 row.spec.str(), row.view ? "" : flops_text(row.cost.flops),
+  std::string line = fmt::format("{} {:<38} {:<18} {:>10} {:>8}{:>9}  {}{}", marked ? static_cast<char>(row.mark) : ' ',
+                                 call, row.spec.str(), row.view ? "" : flops_text(row.cost.flops),
                                  row.view ? "" : bytes_text(row.cost.bytes), time, row.where, notes);
   return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
 
-std::string program_text(const std::string& title, const ProgramRows& p, const std::vector<double>& seconds) {
+/// The whole program, or only what a pass changed in it.
+std::string program_text(const std::string& title, const ProgramRows& p, const std::vector<double>& seconds,
+                         bool changes) {
   if (p.rows.empty()) return "";
   std::string out = fmt::format("{}\n  inputs {}\n", title, fmt::join(p.inputs, " "));
   if (!p.consts.empty()) out += fmt::format("  consts {}\n", fmt::join(p.consts, " "));
+  int as_before = 0;
+  const auto end_of_those = [&] {
+    if (as_before > 0) out += fmt::format("  ... {} op{} as before\n", as_before, as_before == 1 ? "" : "s");
+    as_before = 0;
+  };
   for (const OpRow& row : p.rows) {
+    const bool old = row.mark == Mark::same && !row.kept;
+    if (changes && old) {
+      ++as_before;
+      continue;
+    }
+    if (!changes && row.mark == Mark::dropped) continue;
+    end_of_those();
     const bool measured = row.node >= 0 && !row.view && static_cast<std::size_t>(row.node) < seconds.size();
-    out += row_text(row, measured ? milliseconds_text(seconds[static_cast<std::size_t>(row.node)]) : "");
+    out += row_text(row, measured ? milliseconds_text(seconds[static_cast<std::size_t>(row.node)]) : "", changes);
   }
+  end_of_those();
   return out + fmt::format("  outputs {}\n", fmt::join(p.outputs, " "));
 }
 
-std::string stage_text(const LoopReport& loop, const StageRows& stage, bool last) {
-  const Signature& s = loop.signature;
-  const std::string rule = stage.rule.empty() ? "" : ": " + stage.rule;
-  const std::string head = fmt::format("---- {}{}", stage.rule.empty() ? "as traced" : stage.pass, rule);
-  if (!stage.changed) return head + ". Nothing to do\n";
-  const auto times = [&](const std::vector<double>& seconds) { return last ? seconds : std::vector<double>{}; };
-  return head + "\n" + program_text("prologue, once", stage.prologue, times(loop.prologue_seconds)) +
-         program_text(fmt::format("body, {} steps{}", s.length, s.reverse ? " from the last to the first" : ""),
-                      stage.body, {}) +
-         program_text("epilogue, once", stage.epilogue, times(loop.epilogue_seconds));
+std::string body_title(const Signature& s) {
+  return fmt::format("body, {} steps{}", s.length, s.reverse ? " from the last to the first" : "");
+}
+
+std::string stage_text(const LoopReport& loop, const StageRows& stage, bool whole) {
+  const bool first = stage.rule.empty();
+  const std::string head = first ? "---- as traced" : fmt::format("---- {}: {}", stage.pass, stage.rule);
+  if (!stage.changed && !whole) return head + ". Nothing to do\n";
+  const bool changes = !whole && !first;
+  return head + "\n" + program_text("prologue, once", stage.prologue, {}, changes) +
+         program_text(body_title(loop.signature), stage.body, {}, changes) +
+         program_text("epilogue, once", stage.epilogue, {}, changes);
+}
+
+/// All that runs in the end.
+std::string final_text(const LoopReport& loop) {
+  const StageRows& last = loop.stages.back();
+  return "---- after all passes\n" + program_text("prologue, once", last.prologue, loop.prologue_seconds, false) +
+         program_text(body_title(loop.signature), last.body, {}, false) +
+         program_text("epilogue, once", last.epilogue, loop.epilogue_seconds, false);
 }
 
 std::string kept_text(const LoopReport& loop) {
@@ -60,41 +85,17 @@ std::string kept_text(const LoopReport& loop) {
   return out;
 }
 
-/// "add, add, tanh"; long lists with counts: "4 add, 3 sigmoid".
-std::string ops_text(const GroupRow& group) {
-  if (group.ops.size() <= 6) return fmt::format("{}", fmt::join(group.ops, " "));
-  std::vector<std::pair<std::string, int>> counts;
-  for (const std::string& op : group.ops) {
-    const auto same = std::find_if(counts.begin(), counts.end(), [&](auto& c) { return c.first == op; });
-    if (same == counts.end())
-      counts.emplace_back(op, 1);
-    else
-      ++same->second;
-  }
-  std::string out;
-  for (const auto& [op, n] : counts) out += (out.empty() ? "" : " ") + (n > 1 ? fmt::format("{} x {}", n, op) : op);
-  return out;
-}
-
-std::string shards_text(const LoopReport& loop) {
-  if (loop.shards.empty()) return "the loop did not run\n";
-  if (loop.batch == 0) return "rows of the batch are not independent, so steps run one after the other on all rows\n";
-  const auto [low, high] = std::minmax_element(loop.shards.begin(), loop.shards.end());
-  const std::string rows = *low == *high ? fmt::format("{}", *low) : fmt::format("{} or {}", *low, *high);
-  return fmt::format("the {} rows of the batch are {} shard{} of {} row{}\n", loop.batch, loop.shards.size(),
-                     loop.shards.size() == 1 ? "" : "s", rows, *high == 1 ? "" : "s");
-}
-
 std::string groups_text(const LoopReport& loop) {
-  std::string out = "groups of the body, in the order in which they run\n" + shards_text(loop);
+  std::string out = "groups of the body, in the order in which they run\n" + shards_text(loop) + "\n";
   for (std::size_t g = 0; g < loop.groups.size(); ++g) {
     const GroupRow& group = loop.groups[g];
-    out += fmt::format("  {:>3} {:<6} {:<52} {:>10} {:>8}", g + 1, group.fused ? "fused" : "alone", ops_text(group),
+    out += fmt::format("  {:>3} {} {:<56} {:>10} {:>8}", g + 1, group.fused ? "fused" : "alone", ops_text(group),
                        flops_text(group.flops), bytes_text(group.bytes));
     if (group.seconds >= 0) out += fmt::format(" {:>9}", milliseconds_text(group.seconds));
     out += "\n";
+    if (group.fused) out += fmt::format("            {}\n", fmt::join(group.names, " "));
     for (std::size_t c = group.first_call; c < group.end_call && c < loop.calls.size(); ++c)
-      out += fmt::format("        {:<13} {}\n", loop.calls[c].kernel, loop.calls[c].sizes);
+      out += fmt::format("            {} {}\n", loop.calls[c].kernel, loop.calls[c].sizes);
   }
   for (const CallRow& call : loop.calls) {
     if (call.group < 0) out += fmt::format("  end of the step: {} {}\n", call.kernel, call.sizes);
@@ -130,6 +131,30 @@ std::string totals_text(const LoopReport& loop, const Rates& rates) {
 
 }  // namespace
 
+std::string ops_text(const GroupRow& group) {
+  if (group.ops.size() <= 6) return fmt::format("{}", fmt::join(group.ops, " "));
+  std::vector<std::pair<std::string, int>> counts;
+  for (const std::string& op : group.ops) {
+    const auto same = std::find_if(counts.begin(), counts.end(), [&](auto& c) { return c.first == op; });
+    if (same == counts.end())
+      counts.emplace_back(op, 1);
+    else
+      ++same->second;
+  }
+  std::string out;
+  for (const auto& [op, n] : counts) out += (out.empty() ? "" : " ") + (n > 1 ? fmt::format("{} x {}", n, op) : op);
+  return out;
+}
+
+std::string shards_text(const LoopReport& loop) {
+  if (loop.shards.empty()) return "the loop did not run";
+  if (loop.batch == 0) return "rows of the batch are not independent, so steps run one after the other on all rows";
+  const auto [low, high] = std::minmax_element(loop.shards.begin(), loop.shards.end());
+  const std::string rows = *low == *high ? fmt::format("{}", *low) : fmt::format("{} or {}", *low, *high);
+  return fmt::format("the {} rows of the batch are {} shard{} of {} row{}", loop.batch, loop.shards.size(),
+                     loop.shards.size() == 1 ? "" : "s", rows, *high == 1 ? "" : "s");
+}
+
 std::vector<Total> totals(const LoopReport& loop) {
   const auto T = static_cast<double>(loop.signature.length);
   const auto sum = [](const std::vector<double>& times) { return std::accumulate(times.begin(), times.end(), 0.0); };
@@ -156,14 +181,13 @@ std::string text(const Explanation& e, const std::string& pass) {
   for (const LoopReport& loop : e.loops) {
     out += fmt::format("\n==== {}\n", loop.title);
     for (std::size_t i = 0; i < loop.stages.size(); ++i) {
-      const bool shown = pass.empty() || loop.stages[i].pass == pass ||
-                         (i + 1 < loop.stages.size() && loop.stages[i + 1].pass == pass);
-      if (!shown) continue;
-      StageRows stage = loop.stages[i];
-      stage.changed = stage.changed || (!pass.empty() && stage.pass != pass);  // what the pass starts from
-      out += stage_text(loop, stage, i + 1 == loop.stages.size());
+      const bool before = i + 1 < loop.stages.size() && loop.stages[i + 1].pass == pass;
+      if (before) out += stage_text(loop, loop.stages[i], true);
+      if (pass.empty() || loop.stages[i].pass == pass) out += stage_text(loop, loop.stages[i], false);
     }
-    if (pass.empty()) out += kept_text(loop) + groups_text(loop) + buffers_text(loop) + totals_text(loop, e.rates);
+    if (!pass.empty()) continue;
+    out += final_text(loop);
+    out += kept_text(loop) + groups_text(loop) + buffers_text(loop) + totals_text(loop, e.rates);
   }
   return out;
 }

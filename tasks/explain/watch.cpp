@@ -91,6 +91,15 @@ std::vector<char> views(const Loop& loop) {
   return out;
 }
 
+/// The median of call c over the runs: others use the machine, too.
+double median_of(const std::vector<std::vector<double>>& runs, std::size_t c) {
+  std::vector<double> times;
+  for (const std::vector<double>& run : runs) times.push_back(run[c]);
+  if (times.empty()) return 0;
+  std::nth_element(times.begin(), times.begin() + std::ssize(times) / 2, times.end());
+  return times[times.size() / 2];
+}
+
 /// Finds what the loop was lowered to when it ran.
 void find_runs(WatchedLoop& watched, const std::map<const LoweredLoop*, LoopDevice::Run>& runs, int measured) {
   const Plan& plan = *watched.plan;
@@ -118,11 +127,11 @@ void find_runs(WatchedLoop& watched, const std::map<const LoweredLoop*, LoopDevi
     watched.times.groups.assign(lowering->groups.size(), 0);
     const std::set<std::shared_ptr<const ShardLoop>> distinct(loops.begin(), loops.end());
     for (const auto& shard : distinct) {
-      const std::vector<double>& seconds = runs.at(&shard->loop).seconds;
+      const auto& seconds = runs.at(&shard->loop).seconds;
       for (std::size_t c = 0; c < shard->loop.calls.size(); ++c) {
         const auto group =
             static_cast<std::size_t>(std::upper_bound(shard->ends.begin(), shard->ends.end(), c) - shard->ends.begin());
-        const double one = seconds.empty() ? 0 : seconds[c] / measured;
+        const double one = median_of(seconds, c) * static_cast<double>(seconds.size()) / measured;
         (group < lowering->groups.size() ? watched.times.groups[group] : watched.times.copies) += one;
       }
     }
@@ -151,11 +160,9 @@ void LoopDevice::run(const LoweredLoop& loop, std::span<std::byte* const> buffer
     if (run.buffers.empty()) run.buffers.assign(buffers.begin(), buffers.end());
   }
   if (!measures) return device_.run(loop, buffers);
-  const std::vector<double> seconds = timed(loop, buffers);
+  std::vector<double> seconds = timed(loop, buffers);
   const std::lock_guard lock(mutex_);
-  std::vector<double>& sums = runs[&loop].seconds;
-  sums.resize(seconds.size());
-  for (std::size_t c = 0; c < seconds.size(); ++c) sums[c] += seconds[c];
+  runs[&loop].seconds.push_back(std::move(seconds));
 }
 
 std::vector<double> LoopDevice::timed(const LoweredLoop& loop, std::span<std::byte* const> buffers) {

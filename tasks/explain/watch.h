@@ -21,8 +21,9 @@ struct Argument {
   Spec spec;
 };
 
-/// Seconds of one run: of each node of prologue and epilogue, and of each group of the body (see Lowering::groups), the
-/// copies behind the last group, all steps and shards together. Empty: not measured.
+/// Seconds: of each node of prologue and epilogue, the least of three calls; of each group of the body (see
+/// Lowering::groups) and of the copies behind the last one the median of the runs, all steps and shards together.
+/// Empty: not measured.
 struct LoopTimes {
   std::vector<double> prologue, groups, epilogue;
   double copies = 0;
@@ -49,7 +50,7 @@ class LoopDevice final : public KernelTrace {
   struct Run {
     int shards = 1;  // of the loop that it belongs to
     std::vector<const std::byte*> buffers;
-    std::vector<double> seconds;  // by call, added up over the measured runs; then that of the setup
+    std::vector<std::vector<double>> seconds;  // of each measured run, by call
   };
   std::map<const LoweredLoop*, Run> runs;
   bool measures = false;
