@@ -94,7 +94,10 @@ Explanation explain_step(const std::string& title, const Step& step, const Tenso
                          const ArgumentNames& given, const StepOptions& o) {
   std::vector<Spec> specs;
   for (const Tensor& s : state) specs.push_back(s.spec());
-  for (const Tensor& x : xs) specs.push_back({x.dtype(), x.shape().erase(0), &x.backend()});
+  for (const Tensor& x : xs) {
+    if (x.rank() == 0) throw Error("explain", "every x needs a leading axis of time, got " + x.spec().str());
+    specs.push_back({x.dtype(), x.shape().erase(0), &x.backend()});
+  }
   if (specs.empty()) throw Error("explain", "the step takes neither a state nor an input");
   std::size_t states = 0;
   const Traced traced = trace(specs, [&](const Tensors& in) {
