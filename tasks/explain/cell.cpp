@@ -9,7 +9,8 @@ namespace {
 /// Adds what a user should know about the numbers, and the rates.
 void add_facts(Explanation& e, LoopDevice& device, const StepOptions& options, const Spec& state) {
   if (options.measured > 0)
-    e.rates = measure_rates(device, std::max<std::int64_t>(1, state.shape[0]), state.shape[state.shape.rank() - 1]);
+    e.rates =
+        measure_rates(device.real(), std::max<std::int64_t>(1, state.shape[0]), state.shape[state.shape.rank() - 1]);
   if (options.product_rate > 0) e.rates.products = options.product_rate;
   if (options.measured == 0) return;
   e.facts.push_back(fmt::format("times: median of {} runs on {}, {} thread{}, in seconds of threads added up",
@@ -24,6 +25,7 @@ Explanation run(LoopDevice& device, const std::string& title, const ArgumentName
                 const std::function<void()>& step) {
   device.runs.clear();
   const std::vector<WatchedLoop> loops = watch_loops(device, options.measured, step);
+  if (loops.empty()) throw Error("explain", "there is no loop over time, so there is nothing to show: " + title);
   Explanation e = explain_loops(title, loops, names);
   Spec state{DType::f32, {1, 1}, &device};
   for (const WatchedLoop& loop : loops) {
@@ -78,8 +80,8 @@ Explanation explain_cell(LoopDevice& device, const std::string& name, const Cell
     count += p.count();
     if (p.trained && &p.value.backend() == &device) trained.push_back(p.value);
   }
-  const Tensors state = cell.initial(o.batch);
-  const DType dtype = real_of(state[0].dtype());
+  const auto& parameters = cell.parameters();
+  const DType dtype = parameters.empty() ? DType::f32 : real_of(parameters[0].value.dtype());
   const Tensor x = uniform({o.length, o.batch, cell.input}, -1, 1, 1, 0, dtype, device);
   const std::string title = fmt::format("{}: {} units, {} inputs, {} trained numbers; {} steps of a batch of {}, {}",
                                         name, cell.hidden, cell.input, count, o.length, o.batch, name_of(dtype));

@@ -44,6 +44,7 @@ class Graph {
       if (from != to) edges_ += fmt::format("  {} -> {} [class=carry style=dashed constraint=false]\n", from, to);
     }
     cluster("epilogue", "epilogue: once, after the loop", stage.epilogue, 0);
+    stack(stage);
   }
   std::string text() const { return clusters_ + edges_; }
 
@@ -73,6 +74,24 @@ class Graph {
     for (const OpRow& row : p.rows) {
       if (is_op(row)) home_[row.name] = program;
     }
+  }
+
+  /// The body below the prologue, the epilogue below the body.
+  void stack(const StageRows& stage) {
+    const auto last = std::find_if(stage.prologue.rows.rbegin(), stage.prologue.rows.rend(), is_op);
+    for (int i = 0; i < stage.carries && last != stage.prologue.rows.rend(); ++i)
+      below(node("prologue", last->name), node("body", stage.body.inputs[static_cast<std::size_t>(i)]));
+    if (stage.carries == 0 || !home_.contains(stage.body.outputs[0])) return;
+    std::set<std::string> made;
+    for (const OpRow& row : stage.epilogue.rows) {
+      if (!is_op(row)) continue;
+      if (std::none_of(row.args.begin(), row.args.end(), [&](const std::string& a) { return made.contains(a); }))
+        below(node("body", stage.body.outputs[0]), node("epilogue", row.name));
+      made.insert(row.name);
+    }
+  }
+  void below(const std::string& upper, const std::string& lower) {
+    edges_ += fmt::format("  {} -> {} [style=invis]\n", upper, lower);
   }
 
   void op(const std::string& program, const OpRow& row, const std::set<std::string>& here) {

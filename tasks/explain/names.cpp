@@ -152,6 +152,12 @@ void Namer::remember(const WatchedLoop& loop, const std::vector<Value>& body, co
   }
 }
 
+Namer::Value Namer::fresh(const std::string& name) {
+  std::string own = name;
+  for (int n = 2; !names_.insert(own).second; ++n) own = fmt::format("{}_{}", name, n);
+  return {new_key(), own};
+}
+
 Namer::Leaves Namer::leaves(const WatchedLoop& loop, const ArgumentNames& names) {
   const Signature& s = loop.stages.front().loop.signature;
   Leaves out;
@@ -161,7 +167,7 @@ Namer::Leaves Namer::leaves(const WatchedLoop& loop, const ArgumentNames& names)
   };
   const auto carries = static_cast<std::size_t>(s.carries), states = carries - static_cast<std::size_t>(s.accumulators);
   for (std::size_t i = 0; i < carries; ++i)
-    out.carries.push_back(i < states ? Value{new_key(), named(names.carries, i, s.gradient ? "dh" : "h", states)}
+    out.carries.push_back(i < states ? fresh(named(names.carries, i, s.gradient ? "dh" : "h", states))
                                      : Value{sum, fmt::format("sum{}", i - states + 1)});
   std::vector<std::optional<Value>> known;
   for (const Argument& a : loop.xs) known.push_back(s.gradient ? saved_at(a) : std::nullopt);
@@ -170,7 +176,7 @@ Namer::Leaves Namer::leaves(const WatchedLoop& loop, const ArgumentNames& names)
     if (known[i])
       out.xs.push_back(*known[i]);
     else
-      out.xs.push_back({new_key(), s.gradient ? named({}, k, "dy", unknown) : named(names.xs, k, "x", unknown)}), ++k;
+      out.xs.push_back(fresh(s.gradient ? named({}, k, "dout", unknown) : named(names.xs, k, "x", unknown))), ++k;
   }
   const std::size_t consts = loop.consts.size();
   for (std::size_t i = 0; i < consts; ++i) {
@@ -179,9 +185,9 @@ Namer::Leaves Namer::leaves(const WatchedLoop& loop, const ArgumentNames& names)
     if (value.key < 0) {
       const auto found = names.consts.find(a.id);
       const std::optional<Value> saved = s.gradient ? saved_at(a) : std::nullopt;
-      value = found != names.consts.end() ? Value{new_key(), found->second}
+      value = found != names.consts.end() ? fresh(found->second)
               : saved                     ? *saved
-                                          : Value{new_key(), fmt::format("const{}", i + 1)};
+                                          : fresh(fmt::format("const{}", i + 1));
     }
     out.consts.push_back(value);
   }

@@ -2,6 +2,7 @@
 // can be said of each op where it has gone.
 #pragma once
 #include <map>
+#include <set>
 
 #include "tasks/explain/watch.h"
 
@@ -75,6 +76,8 @@ class Namer {
   };
 
   int new_key() { return next_key_++; }
+  /// A value of its own, with this name or, if another one has it, one like it.
+  Value fresh(const std::string& name);
   Leaves leaves(const WatchedLoop& loop, const ArgumentNames& names);
   /// The value at an address, if a forward loop left it there.
   std::optional<Value> saved_at(const Argument& argument) const;
@@ -93,6 +96,7 @@ class Namer {
   std::map<std::pair<const Op*, std::vector<int>>, std::vector<Instance>> instances_;
   std::map<std::uint64_t, Value> consts_;  // by id of the tensor
   std::vector<Saved> saved_;
+  std::set<std::string> names_;  // of values that no op makes
 };
 
 }  // namespace reel::explain

@@ -44,6 +44,8 @@ struct WatchedLoop {
 class LoopDevice final : public KernelTrace {
  public:
   explicit LoopDevice(Backend& device) : KernelTrace(device) {}
+  /// What it computes on.
+  Backend& real() { return device_; }
   void parallel(int parts, const std::function<void(int)>& f) override;
   void run(const LoweredLoop& loop, std::span<std::byte* const> buffers) override;
 

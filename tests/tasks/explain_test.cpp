@@ -176,6 +176,8 @@ TEST_CASE("every cell: the engine's loop, groups, calls and residuals; names mea
         for (const ProgramRows* p : {&stage.prologue, &stage.body, &stage.epilogue}) {
           std::set<std::string> known(p->inputs.begin(), p->inputs.end());
           known.insert(p->consts.begin(), p->consts.end());
+          if (p == &stage.body && &stage == &report.stages.front())
+            CHECK(known.size() == p->inputs.size() + p->consts.size());
           for (const OpRow& row : p->rows) {
             if (row.mark == Mark::dropped) continue;
             for (const std::string& arg : row.args) CHECK_MESSAGE(known.contains(arg), arg);
@@ -221,6 +223,18 @@ TEST_CASE("a step of one's own: its tensors have names, and constants that it ma
   CHECK(std::count(body.consts.begin(), body.consts.end(), "W") == 1);
   CHECK(e.loops[1].stages[0].body.inputs[0] == "dstate");
   CHECK(contains(body.rows[0].where, "explain_test.cpp:"));
+}
+
+TEST_CASE("names that a step's tensors share are told apart") {
+  const Tensor y = random({N, N}, 1, DType::f32), h = random({B, N}, 2, DType::f32),
+               xs = random({T, B, N}, 3, DType::f32);
+  const Step step = [&](const Tensors& s, const Tensors& x) -> Next { return {{linear(s[0], y) * x[0]}, {s[0]}}; };
+  const ArgumentNames names{.carries = {"y"}, .xs = {"y"}, .consts = {{y.id(), "y"}}};
+  const Explanation e = explain_step("own", step, {h}, {xs}, names, {.length = T, .backward = true});
+  const ProgramRows& body = e.loops[0].stages[0].body;
+  CHECK(body.inputs == std::vector<std::string>{"y", "y_2"});
+  CHECK(body.consts == std::vector<std::string>{"y_3"});
+  CHECK(e.loops[1].stages[0].body.inputs[0] == "dy");
 }
 
 TEST_CASE("what is left out stays in the loop") {
