@@ -78,9 +78,12 @@ class Graph {
 
   /// The body below the prologue, the epilogue below the body.
   void stack(const StageRows& stage) {
-    const auto last = std::find_if(stage.prologue.rows.rbegin(), stage.prologue.rows.rend(), is_op);
-    for (int i = 0; i < stage.carries && last != stage.prologue.rows.rend(); ++i)
-      below(node("prologue", last->name), node("body", stage.body.inputs[static_cast<std::size_t>(i)]));
+    std::set<std::string> read;
+    for (const OpRow& row : stage.prologue.rows) read.insert(row.args.begin(), row.args.end());
+    for (const OpRow& row : stage.prologue.rows) {
+      for (int i = 0; i < stage.carries && is_op(row) && !read.contains(row.name); ++i)
+        below(node("prologue", row.name), node("body", stage.body.inputs[static_cast<std::size_t>(i)]));
+    }
     if (stage.carries == 0 || !home_.contains(stage.body.outputs[0])) return;
     std::set<std::string> made;
     for (const OpRow& row : stage.epilogue.rows) {

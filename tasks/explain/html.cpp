@@ -154,7 +154,7 @@ std::string Page::kept(const LoopReport& loop) {
            cell(bytes_text(loop.states_bytes * (T + 1))) + "<td></td><td></td></tr>\n";
     for (const KeptRow& k : loop.kept)
       out += fmt::format("<tr><td class=\"code\">{} {}</td>", escaped(k.name), k.op) + cell(bytes_text(k.bytes)) +
-             cell(bytes_text(k.bytes * T)) + cell(amount_text(k.save_price, "additions")) +
+             cell(bytes_text(k.bytes * T)) + cell(amount_text(k.save_price, "") + " additions") +
              cell(fmt::format("{} in {} ops", flops_text(k.again_flops), k.again_ops)) + "</tr>\n";
     out += "</table></div></div>\n";
   }

@@ -50,7 +50,7 @@ section { margin:22px 0; padding:18px 20px; background:var(--card); border:1px s
 .graph .node.g0 path,.graph .node.g1 path,.graph .node.g2 path,.graph .node.g3 path,.graph .node.g4 path,
 .graph .node.g5 path,.graph .node.g6 path,.graph .node.g7 path { fill:var(--group) }
 table { border-collapse:collapse; font-size:13px; width:100%; font-variant-numeric:tabular-nums }
-th { text-align:left; font-weight:600; color:var(--dim); border-bottom:1px solid var(--line); padding:3px 10px 3px 4px; white-space:nowrap }
+th { text-align:left; font-weight:600; color:var(--dim); border-bottom:1px solid var(--line); padding:3px 10px 3px 4px; vertical-align:bottom }
 td { padding:2px 10px 2px 4px; border-bottom:1px solid color-mix(in srgb, var(--line) 55%, transparent); white-space:nowrap; vertical-align:top }
 td.wrap { white-space:normal; min-width:170px } .n { text-align:right }
 code, td.code, .io { font-family:ui-monospace,"DejaVu Sans Mono",monospace; font-size:12.5px }

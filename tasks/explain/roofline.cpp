@@ -120,7 +120,8 @@ std::string roofline(const Explanation& e) {
     const double x = axes.x(p.intensity), y = axes.y(p.rate);
     out += fmt::format(R"svg(<g><title>{}</title><circle class="{}" cx="{:.1f}" cy="{:.1f}" r="{}"/>)svg", p.what,
                        p.gradient ? "gradient" : "forward", x, y, p.product ? 6 : 5);
-    out += fmt::format(R"svg(<text class="name" x="{:.1f}" y="{:.1f}">{}</text></g>)svg", x + 8, y + 4, p.name);
+    out += fmt::format(R"svg(<text class="name" x="{:.1f}" y="{:.1f}">{}</text></g>)svg", x + 8,
+                       p.gradient ? y + 14 : y - 6, p.name);
   }
   out += fmt::format(
       R"svg(<circle class="forward" cx="{0}" cy="429" r="5"/><text x="{1}" y="433">groups of the forward loop</text>)svg",

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-PROGRAMS = "copying adding denoising mnist paths charlm music babi speech table predict mechanism apply compare reproduce".split()
+PROGRAMS = "copying adding denoising mnist paths charlm music babi speech table predict mechanism apply compare reproduce explain".split()
 SECONDS = 60
 MEMORY = 12 << 30
 
