@@ -1,6 +1,7 @@
 #include "tasks/explain/cell.h"
 
 #include <algorithm>
+#include <mutex>
 
 namespace reel::explain {
 
@@ -13,7 +14,7 @@ void add_facts(Explanation& e, LoopDevice& device, const StepOptions& options, c
         measure_rates(device.real(), std::max<std::int64_t>(1, state.shape[0]), state.shape[state.shape.rank() - 1]);
   if (options.product_rate > 0) e.rates.products = options.product_rate;
   if (options.measured == 0) return;
-  e.facts.push_back(fmt::format("times: median of {} runs on {}, {} thread{}, in seconds of threads added up",
+  e.facts.push_back(fmt::format("times: medians of {} runs on {}, {} thread{}; those of shards are added up",
                                 options.measured, device.name(), device.threads(), device.threads() == 1 ? "" : "s"));
   e.facts.push_back(
       fmt::format("rates of a thread: products {} x {} {} a second, {} a second from a cache, {} from memory",
@@ -23,6 +24,8 @@ void add_facts(Explanation& e, LoopDevice& device, const StepOptions& options, c
 
 Explanation run(LoopDevice& device, const std::string& title, const ArgumentNames& names, const StepOptions& options,
                 const std::function<void()>& step) {
+  static std::mutex one_at_a_time;  // the device remembers runs
+  const std::lock_guard lock(one_at_a_time);
   device.runs.clear();
   const std::vector<WatchedLoop> loops = watch_loops(device, options.measured, step);
   if (loops.empty()) throw Error("explain", "there is no loop over time, so there is nothing to show: " + title);
@@ -64,7 +67,9 @@ void differentiate(const Tensors& results, const Tensors& wrt) {
 }  // namespace
 
 LoopDevice& watched(Backend& device) {
+  static std::mutex mutex;
   static auto& devices = *new std::map<Backend*, std::unique_ptr<LoopDevice>>;
+  const std::lock_guard lock(mutex);
   std::unique_ptr<LoopDevice>& one = devices[&device];
   if (!one) one = std::make_unique<LoopDevice>(device);
   return *one;

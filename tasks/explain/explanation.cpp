@@ -132,15 +132,13 @@ void add_calls(LoopReport& report, const WatchedLoop& watched) {
   for (std::size_t c = 0; c < shard.loop.calls.size(); ++c) {
     const LoopCall& call = shard.loop.calls[c];
     const auto group = std::upper_bound(shard.ends.begin(), shard.ends.end(), c) - shard.ends.begin();
-    CallRow row{
-        call.kernel.name(), sizes_of(call.kernel), group < std::ssize(shard.ends) ? static_cast<int>(group) : -1, {}};
+    report.calls.push_back(
+        {call.kernel.name(), sizes_of(call.kernel), group < std::ssize(shard.ends) ? static_cast<int>(group) : -1});
     for (const Operand& o : call.operands) {
-      row.buffers.push_back(o.buffer);
       if (o.buffer < 0) continue;
       std::string& moves = report.buffers[static_cast<std::size_t>(o.buffer)].moves;
       moves = o.double_buffered ? "alternates" : o.stride != 0 ? "a step further" : moves.empty() ? "stays" : moves;
     }
-    report.calls.push_back(std::move(row));
   }
   report.setup_calls = shard.loop.setup.size();
   for (BufferRow& b : report.buffers) {
@@ -194,7 +192,6 @@ Explanation explain_loops(const std::string& title, const std::vector<WatchedLoo
     report.title = gradient(watched) ? "gradient" : "forward";
     if (forward_loops > 1) report.title += fmt::format(", loop {}", number);
     report.signature = loop.signature;
-    report.passes = watched.plan->passes;
     report.stages = namer.stages(watched, own);
     report.prologue = total(loop.prologue.program);
     report.step = total(loop.body);

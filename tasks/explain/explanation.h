@@ -30,7 +30,6 @@ struct GroupRow {
 struct CallRow {
   std::string kernel, sizes;
   int group = -1;  // -1: a copy behind the groups
-  std::vector<int> buffers;
 };
 
 /// An array that the calls read or write.
@@ -44,7 +43,6 @@ struct LoopReport {
   std::string title;
   Signature signature;  // after the passes
   std::vector<StageRows> stages;
-  ScanPasses passes;
 
   double states_bytes = 0;  // a step: of the states, which are kept anyway where a gradient may follow
   std::vector<KeptRow> kept;

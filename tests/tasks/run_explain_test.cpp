@@ -143,6 +143,8 @@ TEST_CASE("presets and runs by the programs of their tasks") {
   for (const char* part : {"==== forward, loop 1", "==== forward, loop 2", "==== gradient, loop 2", "cell2.W_i"})
     CHECK_MESSAGE(contains(r.out, part), part);
   CHECK(read_file(dir / "run/config.toml") == before);
+  write_atomically(dir / "run/model.json", "{\"task\": \"../../bin/true\"}");
+  CHECK(contains(explain(dir, {dir / "run"}).err, "the task is no name of a program"));
   CHECK(!contains(before, "explain"));
   const Result task =
       run("copying", {"--explain", "text,forward", "--delay", "5", "--hidden", "8", "--batch", "2"}, dir.path);
