@@ -82,8 +82,14 @@ void Plan::keep_gradient(const std::vector<char>& key, const PlanPtr& gradient) 
 
 std::int64_t plans_made() { return made; }
 
+PlanWatch*& plan_watch() {
+  thread_local PlanWatch* watch = nullptr;
+  return watch;
+}
+
 PlanPtr plan_of(Traced body, const Signature& signature, const ScanPasses& passes) {
-  if (PlanPtr found = body.consts.empty() ? cache().find(body.program, signature, passes) : nullptr) return found;
+  const bool kept = body.consts.empty() && !plan_watch();
+  if (PlanPtr found = kept ? cache().find(body.program, signature, passes) : nullptr) return found;
   ++made;
   Program key = body.program;
   auto plan = std::make_shared<Plan>();
@@ -97,6 +103,7 @@ Tensors run_plan(const PlanPtr& plan, const Tensors& carries, const Tensors& xs,
                  const Loc& where) {
   const Loop& loop = plan->loop;
   const Signature& s = loop.signature;
+  if (const PlanWatch* watch = plan_watch()) watch->run(plan, carries, xs, consts);
   Tensors in = xs;
   in.insert(in.end(), consts.begin(), consts.end());
   Tensors results = eval(loop.prologue.program, in, loop.prologue.consts);

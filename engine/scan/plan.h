@@ -36,6 +36,15 @@ using PlanPtr = std::shared_ptr<const Plan>;
 /// itself (body.consts) become part of the plan.
 PlanPtr plan_of(Traced body, const Signature& signature, const ScanPasses& passes);
 
+/// What is told of the loops that a thread plans and runs: a loop before its passes and after each one, whether that
+/// changed it or not; then its plan, with the arguments of run_plan().
+struct PlanWatch {
+  std::function<void(const std::string& pass, const std::string& rule, const Loop& loop)> stage;
+  std::function<void(const PlanPtr& plan, const Tensors& carries, const Tensors& xs, const Tensors& consts)> run;
+};
+/// The watch of this thread; null: there is none. While there is one, every loop is planned anew.
+PlanWatch*& plan_watch();
+
 /// How many plans this process has made so far.
 std::int64_t plans_made();
 

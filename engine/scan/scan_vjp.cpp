@@ -10,26 +10,12 @@ namespace reel {
 
 namespace {
 
-/// The xs of the backward loop: stacked values; the body gets one time step of each.
-struct Stacked {
-  Tensors stacked;
-  int add(const Tensor& step_of) {
-    stacked.push_back(step_of);
-    return static_cast<int>(stacked.size()) - 1;
-  }
-};
-
 void add_to(std::vector<char>& key, const Spec& spec) {
   key.push_back(static_cast<char>(spec.dtype));
   key.push_back(static_cast<char>(spec.shape.rank()));
   for (const std::int64_t extent : spec.shape) {
     for (int byte = 0; byte < 8; ++byte) key.push_back(static_cast<char>(extent >> 8 * byte));
   }
-}
-
-Tensor sum_of(const Tensor& a, const Tensor& b) {
-  if (!a.defined() || !b.defined()) return a.defined() ? a : b;
-  return primitive::add(a, b);
 }
 
 }  // namespace
@@ -47,23 +33,27 @@ void Scan::vjp(Vjp& v) const {
   const std::int64_t end = reverse ? 0 : length;  // the index in a carry's values of the last one
 
   // The inputs: states before each step, xs, residuals of the forward loop, and the gradients of states and ys.
-  Stacked in;
+  Tensors stacked;
+  const auto add = [&](const Tensor& all) {
+    stacked.push_back(all);
+    return static_cast<int>(stacked.size()) - 1;
+  };
   std::vector<int> state_in(n), x_in, dstate_in(n, -1), dy_in(ys, -1);
-  std::map<int, int> ready;  // forward id -> index of its residual in `in`
+  std::map<int, int> ready;  // forward id -> index of its residual in `stacked`
   std::vector<int> carried;  // the states that have gradients
   for (int i = 0; i < n; ++i) {
     const Tensor& all = v.out((n + ys + i));
-    state_in[i] = in.add(slice(all, true));
-    if (p.producer(p.outputs[i]) >= 0) ready.emplace(p.outputs[i], in.add(slice(all, false)));
+    state_in[i] = add(slice(all, true));
+    if (p.producer(p.outputs[i]) >= 0) ready.emplace(p.outputs[i], add(slice(all, false)));
     if (!is_differentiable(all.dtype())) continue;
     carried.push_back(i);
-    if (const Tensor& d = v.dy((n + ys + i)); d.defined()) dstate_in[i] = in.add(slice(d, true));
+    if (const Tensor& d = v.dy((n + ys + i)); d.defined()) dstate_in[i] = add(slice(d, true));
   }
-  for (int j = 0; j < xs; ++j) x_in.push_back(in.add(v.in((n + j))));
+  for (int j = 0; j < xs; ++j) x_in.push_back(add(v.in((n + j))));
   for (int j = 0; j < ys; ++j) {
     const int id = p.outputs[n + j];
-    if (p.producer(id) >= 0 && !ready.contains(id)) ready.emplace(id, in.add(v.out((n + j))));
-    if (const Tensor& d = v.dy((n + j)); d.defined()) dy_in[j] = in.add(d);
+    if (p.producer(id) >= 0 && !ready.contains(id)) ready.emplace(id, add(v.out((n + j))));
+    if (const Tensor& d = v.dy((n + j)); d.defined()) dy_in[j] = add(d);
   }
 
   // The xs and consts that need gradients.
@@ -78,7 +68,8 @@ void Scan::vjp(Vjp& v) const {
   Tensors dlast, consts;
   for (int i : carried) {
     Tensor d = v.dy(i);
-    if (const Tensor& all = v.dy((n + ys + i)); all.defined()) d = sum_of(d, primitive::at(all, end));
+    if (const Tensor& all = v.dy((n + ys + i)); all.defined())
+      d = d.defined() ? primitive::add(d, primitive::at(all, end)) : primitive::at(all, end);
     if (!d.defined()) d = Tensor::zeros(v.spec(i).shape, v.spec(i).dtype, *v.spec(i).backend);
     dlast.push_back(d);
   }
@@ -142,7 +133,7 @@ void Scan::vjp(Vjp& v) const {
     std::vector<Spec> specs, const_specs(p.values.begin() + first_const, p.values.begin() + first_const + p.consts);
     for (const Tensor& d : dlast) specs.push_back(d.spec());
     for (int k : wanted_consts) specs.push_back(const_specs[static_cast<std::size_t>(k)]);
-    for (const Tensor& s : in.stacked) specs.push_back({s.dtype(), s.shape().erase(0), &s.backend()});
+    for (const Tensor& s : stacked) specs.push_back({s.dtype(), s.shape().erase(0), &s.backend()});
     const auto sums = static_cast<int>(wanted_consts.size());
     gradient = plan_of(trace_body(specs, const_specs, step),
                        {.carries = static_cast<int>(carried.size()) + sums,
@@ -154,7 +145,7 @@ void Scan::vjp(Vjp& v) const {
                        plan->passes);
     plan->keep_gradient(key, gradient);
   }
-  const Tensors results = run_plan(gradient, dlast, in.stacked, consts, Loc::current());
+  const Tensors results = run_plan(gradient, dlast, stacked, consts, Loc::current());
 
   auto result = results.begin();
   for (int i : carried) v.set(i, *result++);

@@ -11,6 +11,7 @@ from ._reel import *  # noqa: F401,F403,E402  ops, cells, Tensor
 from ._reel import Error, OutOfMemory, SettingError, DType, Tensor, from_dlpack  # noqa: E402
 from ._autodiff import grad, value_and_grad, vjp  # noqa: E402
 from ._create import asarray, tensor  # noqa: E402
+from ._explain import explain  # noqa: E402
 from ._files import load_metadata, load_safetensors, save_safetensors  # noqa: E402
 from ._metrics import Metrics  # noqa: E402
 from ._model import Model  # noqa: E402

@@ -36,23 +36,30 @@ def unroll(
     return _run(_reel._unroll, step, init, xs, reverse, length, 0)
 
 
-def _run(
-    runner: Callable, step: Callable, init: Any, xs: Any, reverse: bool, length: int | None, checkpoint_every: int
-) -> tuple[Any, Any]:
-    states, rebuild_state = flatten(init, "scan")
-    inputs, rebuild_x = flatten(xs, "scan")
-    if length is not None and length < 0:
-        raise Error(f"[scan] length is 0 or more steps, got {length}")
+def _flat(step: Callable, init: Any, xs: Any, name: str) -> tuple[Callable, list, list, Callable, list[Callable]]:
+    """The step on lists of tensors, these lists, and what gives states and outputs their structure again; that of the
+    outputs is known once the step has been called."""
+    states, rebuild_state = flatten(init, name)
+    inputs, rebuild_x = flatten(xs, name)
     rebuild_y: list[Callable] = []
 
     def flat(state: list[Tensor], x: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
         result = step(rebuild_state(state), rebuild_x(x))
         if not isinstance(result, tuple) or len(result) != 2:
-            raise Error("[scan] the step must return a pair (state, y); y may be None")
-        after, _ = flatten(result[0], "scan")
-        ys, rebuild = flatten(result[1], "scan")
+            raise Error(f"[{name}] the step must return a pair (state, y); y may be None")
+        after, _ = flatten(result[0], name)
+        ys, rebuild = flatten(result[1], name)
         rebuild_y[:] = [rebuild]
         return after, ys
 
+    return flat, states, inputs, rebuild_state, rebuild_y
+
+
+def _run(
+    runner: Callable, step: Callable, init: Any, xs: Any, reverse: bool, length: int | None, checkpoint_every: int
+) -> tuple[Any, Any]:
+    if length is not None and length < 0:
+        raise Error(f"[scan] length is 0 or more steps, got {length}")
+    flat, states, inputs, rebuild_state, rebuild_y = _flat(step, init, xs, "scan")
     last, ys = runner(flat, states, inputs, reverse, length or 0, checkpoint_every)
     return rebuild_state(last), rebuild_y[0](ys) if rebuild_y else None

@@ -23,6 +23,7 @@ NB_MODULE(_reel, m) {
   bind_autodiff(m);
   bind_scan(m);
   bind_cells(m);
+  bind_explain(m);
   bind_models(m);
   bind_optimizers(m);
   bind_files(m);

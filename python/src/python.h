@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "engine/autodiff/tape.h"
+#include "engine/scan/scan.h"
 #include "ops/ops.h"
 
 namespace nb = nanobind;
@@ -35,6 +36,10 @@ const char* numpy_name(DType dtype);
 
 /// The shape of these extents; throws Error with the name of the function that got them.
 Shape shape_of(const char* function, const Axes& extents);
+
+/// Calls a Python step with flat lists, of which it returns two: the next state, and outputs. It must outlive the
+/// result.
+Step step_of(const nb::callable& f);
 
 /// Releases the GIL for a long call. Other threads of Python run meanwhile, and a loop over time ends when the handler
 /// of a signal raises an exception, as that of Ctrl-C does.
@@ -68,6 +73,7 @@ void bind_interrupt();
 void bind_tensor(nb::module_& m);
 void bind_array_api(nb::class_<Tensor>& tensor);
 void bind_indexing(nb::class_<Tensor>& tensor);
+void bind_explain(nb::module_& m);
 void bind_elementwise(nb::module_& m, nb::class_<Tensor>& tensor);
 void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor);
 void bind_linalg(nb::module_& m);

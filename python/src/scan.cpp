@@ -5,9 +5,6 @@
 
 namespace reel::python {
 
-namespace {
-
-/// Calls the Python step with flat lists; it returns (next state, outputs).
 Step step_of(const nb::callable& f) {
   return [&f](const Tensors& state, const Tensors& x) -> Next {
     const nb::gil_scoped_acquire held;
@@ -15,6 +12,8 @@ Step step_of(const nb::callable& f) {
     return {next, y};
   };
 }
+
+namespace {
 
 using Runner = ScanResult (*)(const Step&, const Tensors&, const Tensors&, const ScanOptions&, Loc);
 

@@ -70,6 +70,19 @@ std::string text_of(const Args& a) {
 
 }  // namespace
 
+std::string sizes_of(const KernelCall& call) {
+  switch (call.kernel()) {
+#define REEL_SIZES(name, Args) \
+  case Kernel::name:           \
+    return text_of(*call.as<Kernel::name>());
+    REEL_KERNELS(REEL_SIZES)
+#undef REEL_SIZES
+    case Kernel::host:
+      break;
+  }
+  return "";
+}
+
 Storage* KernelTrace::allocate(std::size_t bytes) {
   Storage* const out = device_.allocate(bytes);
   out->backend = this;

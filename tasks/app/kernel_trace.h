@@ -12,7 +12,7 @@ namespace reel {
 
 /// A device that runs every kernel on another one, and adds up calls and time by kernel and sizes. On a GPU the time is
 /// that of the launch, unless the device waits for each kernel ("cuda,sync"); loops run call by call.
-class KernelTrace final : public Backend {
+class KernelTrace : public Backend {
  public:
   explicit KernelTrace(Backend& device) : device_(device) {}
   /// A line for each kernel and size: calls, time in all and of one call, share of all kernels' time.
@@ -47,9 +47,14 @@ class KernelTrace final : public Backend {
   template <class Args, class F>
   auto timed(const char* kernel, const Args& args, F f);
 
+  std::map<std::string, Sum> sums_;  // by kernel and sizes
+
+ protected:
   Backend& device_;
   mutable std::mutex mutex_;
-  std::map<std::string, Sum> sums_;  // by kernel and sizes
 };
+
+/// What tells calls of one kernel apart: dtypes, sizes, functors: "f32 20x128 128x128".
+std::string sizes_of(const KernelCall& call);
 
 }  // namespace reel

@@ -205,7 +205,7 @@ struct Options::Impl {
     std::string out;
     for (const Option& o : options)
       if (o.section == section && o.name.starts_with(prefix) &&
-          !has({"out", "quiet", "dry-run", "print-passes", "trace-kernels"}, o.name))
+          !has({"out", "quiet", "dry-run", "print-passes", "trace-kernels", "explain"}, o.name))
         out += o.toml(o.name.substr(prefix.size()));
     return out;
   }

@@ -103,7 +103,7 @@ class Options {
   /// The value of --preset; empty without it.
   const std::string& preset() const;
   /// The current values as a file for --config, with all settings of the chosen cells, but without the options of a
-  /// single call: config, resume, out, quiet, dry-run, print-passes, trace-kernels.
+  /// single call: config, resume, out, quiet, dry-run, print-passes, trace-kernels, explain.
   std::string toml() const;
   /// The text of --help: of the cells, with the settings of the chosen ones only, or with those of all.
   std::string help(bool all_cells = false) const;

@@ -13,6 +13,7 @@
 #include "cells/registry.h"
 #include "engine/core/parse.h"
 #include "tasks/app/denormals.h"
+#include "tasks/app/explain_program.h"
 #include "tasks/app/interrupt.h"
 #include "tasks/app/kernel_trace.h"
 #include "tasks/app/last_words.h"
@@ -93,7 +94,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   std::optional<Optimizer> optimizer;
   Backend& real = find_device(s.train.device);
   if (s.trace_kernels) trace = std::make_unique<KernelTrace>(real);
-  Backend& device = trace ? *trace : real;  // of the model only; the CPU makes the batches
+  Backend& device = !s.explain.empty() ? device_to_explain(s.explain, real) : trace ? *trace : real;  // of the model
   device.set_threads(s.train.threads);
   device.set_shards(s.train.shards);
   try {
@@ -119,18 +120,21 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   } catch (const Error& e) {
     throw Usage(option_text(e));
   }
+  Examples examples(s.train.examples, s.train.seed, task->parts());
+  const std::int64_t parts = s.train.examples.parts;
+  const auto one_step = [&] {
+    Tensors carry;
+    const Drawn first = draw(*task, s.train.seed, examples.train(0), parts);
+    TrainingStep(*task, *model, *optimizer, false)(first.batch, {}, carry, 1, first.parts);
+  };
+  if (!s.explain.empty())
+    return explain_training_step(s.explain, task->title() + " with " + s.cell, *model, device, one_step);
   if (s.dry_run) {
-    Examples examples(s.train.examples, s.train.seed, task->parts());
-    const std::int64_t parts = s.train.examples.parts;
     print_out("{}updates {}, batch {}{}, validation every {}, baseline {:.6g}\n", model->table(), s.train.steps,
               s.train.examples.batch, parts > 1 ? fmt::format(" in {} parts", parts) : "",
               validation_interval(s.train, *task, examples), task->baseline());
-    if (s.print_passes || trace) {
-      Tensors carry;
-      const Drawn first = draw(*task, s.train.seed, examples.train(0), parts);
-      flush_out();
-      TrainingStep(*task, *model, *optimizer, false)(first.batch, {}, carry, 1, first.parts);
-    }
+    flush_out();
+    if (s.print_passes || trace) one_step();
     if (trace) print_out("{}", trace->table());
     return 0;
   }

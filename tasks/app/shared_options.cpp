@@ -165,6 +165,8 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
          "print every loop before and after each pass over it; with --dry-run those of one training step", "Run");
   o.flag("trace-kernels", s.trace_kernels,
          "print how often each kernel ran and how long; with --dry-run in one training step", "Run");
+  o.add("explain", s.explain, "what becomes of a step's loops: text, FILE.html, FILE.dot, measure, commas between",
+        "Run");
   o.flag("list-cells", s.list_cells, "print all cells with a line each and stop", "Run");
   add_hints(o, program);
 }

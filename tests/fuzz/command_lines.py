@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 PROGRAMS = ("copying adding denoising mnist paths charlm music babi speech table predict mechanism apply to_onnx compare "
-            "reproduce sweep").split()
+            "reproduce sweep explain").split()
 SECONDS = 60
 MEMORY = 12 << 30
 

@@ -144,6 +144,7 @@ std::shared_ptr<const ShardLoop> ShardLowering::lower() {
       add_group(group.nodes);
     else
       add_node(group.nodes[0]);
+    out_.ends.push_back(out_.loop.calls.size());
   }
   for (const auto& [from, to] : copies_) {
     StridedLoop<2> loop;

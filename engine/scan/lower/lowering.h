@@ -31,7 +31,8 @@ struct LoopBuffer {
 struct ShardLoop {
   LoweredLoop loop;
   std::vector<LoopBuffer> buffers;
-  std::size_t scratch = 0;  // bytes
+  std::vector<std::size_t> ends;  // by fusion group: where its calls end in the loop's
+  std::size_t scratch = 0;        // bytes
 };
 
 /// A prepacked call: what runs in place of a node.

@@ -4,18 +4,6 @@
 
 namespace reel {
 
-namespace {
-
-/// Abstract tensors for the values of a program, for the op's functions that look at shapes only.
-Tensors shapes_of(const Program& body) {
-  Tensors values;
-  values.reserve(body.values.size());
-  for (const Spec& s : body.values) values.push_back(Tensor::abstract(s));
-  return values;
-}
-
-}  // namespace
-
 ShardPlan shard_batch(const Program& body, int carries, int accumulators) {
   const ShardPlan none = ShardPlan::none(body);
   ShardPlan plan = none;
@@ -31,7 +19,8 @@ ShardPlan shard_batch(const Program& body, int carries, int accumulators) {
     if (i < carries && !sum_carry(i) && !has_rows(i)) return none;
     if (!sum_carry(i) && has_rows(i)) plan.placement[i] = Placement::sharded;
   }
-  const Tensors values = shapes_of(body);
+  Tensors values;
+  for (const Spec& s : body.values) values.push_back(Tensor::abstract(s));
   for (std::size_t i = 0; i < body.nodes.size(); ++i) {
     const Program::Node& node = body.nodes[i];
     Mapped sharded, perhaps;  // perhaps: also consts whose axis 0 may be the batch, or just have the same extent

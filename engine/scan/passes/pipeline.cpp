@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "engine/scan/passes/passes.h"
+#include "engine/scan/plan.h"
 
 namespace reel {
 
@@ -23,25 +23,24 @@ constexpr Pass pipeline[] = {
     {"rematerialize", rematerialize, &ScanPasses::rematerialize, "save or recompute for the gradient: a minimal cut"},
 };
 
-void print(const std::string& text) { std::fputs(text.c_str(), stderr); }
-
 }  // namespace
 
 Loop optimize(Loop loop, const ScanPasses& passes) {
-  const bool prints = std::getenv("REEL_PRINT_PASSES") != nullptr;
+  const PlanWatch* const watch = plan_watch();
   std::string last;
-  if (prints) {
-    last = loop.str();
-    print(fmt::format("---- {}\n{}", loop.signature.gradient ? "gradient of a scan" : "scan", last));
-  }
+  const auto show = [&](const char* pass, const std::string& rule) {
+    if (watch) watch->stage(pass, rule, loop);
+    if (!std::getenv("REEL_PRINT_PASSES")) return;
+    std::string now = loop.str();
+    const std::string text = now == last ? ". Nothing to do\n" : "\n" + now;
+    std::fputs(fmt::format("---- {}{}{}{}", pass, rule.empty() ? "" : ": ", rule, text).c_str(), stderr);
+    last = std::move(now);
+  };
+  show(loop.signature.gradient ? "gradient of a scan" : "scan", "");
   for (const Pass& pass : pipeline) {
     if (pass.enabled && !(passes.*pass.enabled)) continue;
     loop = pass.run(std::move(loop), passes);
-    if (!prints) continue;
-    std::string now = loop.str();
-    const bool same = now == last;
-    print(fmt::format("---- {}: {}{}\n{}", pass.name, pass.rule, same ? ". Nothing to do" : "", same ? "" : now));
-    last = std::move(now);
+    show(pass.name, pass.rule);
   }
   return loop;
 }

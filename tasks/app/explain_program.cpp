@@ -1,0 +1,278 @@
+#include "tasks/app/explain_program.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "engine/core/parse.h"
+#include "tasks/app/denormals.h"
+#include "tasks/app/preset.h"
+#include "tasks/app/run.h"
+#include "tasks/explain/cell.h"
+#include "tasks/explain/render.h"
+#include "tasks/io/files.h"
+#include "tasks/io/spawn.h"
+
+namespace reel {
+
+namespace {
+
+using namespace explain;
+
+constexpr int measured_runs = 20;
+
+/// What is wanted of an explanation. As the value of --explain it is a list with commas between: text, FILE.html,
+/// FILE.dot, pass=NAME, forward, measure, rate=GFLOPS.
+struct Wanted {
+  bool text = true, measure = false, backward = true;
+  std::string html = {}, dot = {}, pass = {};
+  double rate = 0;  // Gflop/s
+
+  std::string str() const {
+    std::vector<std::string> words;
+    if (text) words.emplace_back("text");
+    if (measure) words.emplace_back("measure");
+    if (!backward) words.emplace_back("forward");
+    if (!html.empty()) words.push_back(html);
+    if (!dot.empty()) words.push_back(dot);
+    if (!pass.empty()) words.push_back("pass=" + pass);
+    if (rate > 0) words.push_back(fmt::format("rate={}", rate));
+    return fmt::format("{}", fmt::join(words, ","));
+  }
+  StepOptions step() const {
+    return {.backward = backward, .measured = measure ? measured_runs : 0, .product_rate = 1e9 * rate};
+  }
+};
+
+const std::vector<std::string>& pass_names() {
+  static const std::vector<std::string> names{"delay_gathers", "hoist", "sink_reductions", "dce", "rematerialize"};
+  return names;
+}
+
+void check_pass(const std::string& name, const std::string& option) {
+  const auto& known = pass_names();
+  if (std::find(known.begin(), known.end(), name) == known.end())
+    throw Usage(fmt::format("{}: one of {} expected, got \"{}\"", option, fmt::join(known, ", "), name));
+}
+
+Wanted parse_wanted(const std::string& what) {
+  Wanted out{.text = false};
+  for (const std::string& word : split_list(what)) {
+    if (word == "text") {
+      out.text = true;
+    } else if (word == "measure") {
+      out.measure = true;
+    } else if (word == "forward") {
+      out.backward = false;
+    } else if (word.ends_with(".html")) {
+      out.html = word;
+    } else if (word.ends_with(".dot")) {
+      out.dot = word;
+    } else if (word.starts_with("pass=")) {
+      out.pass = word.substr(5);
+      check_pass(out.pass, "--explain pass");
+    } else if (const auto rate = parse<double>(word.starts_with("rate=") ? word.substr(5) : ""); rate && *rate > 0) {
+      out.rate = *rate;
+    } else {
+      throw Usage(
+          fmt::format("--explain: text, FILE.html, FILE.dot, pass=NAME, forward, measure or rate=GFLOPS expected, "
+                      "with commas between, got \"{}\"",
+                      word));
+    }
+  }
+  return out;
+}
+
+void write_explanation(Explanation e, const Wanted& wanted) {
+  if (!wanted.backward) std::erase_if(e.loops, [](const LoopReport& loop) { return loop.signature.gradient; });
+  if (wanted.text) print_out("{}", text(e, wanted.pass));
+  if (!wanted.dot.empty()) {
+    write_atomically(wanted.dot, dot(e));
+    print_err("graph: {}; to draw it: dot -Tsvg {} -o graph.svg\n", one_line(wanted.dot), shell_path(wanted.dot));
+  }
+  if (!wanted.html.empty()) {
+    write_atomically(wanted.html, html(e));
+    print_err("page: {}\n", one_line(wanted.html));
+  }
+}
+
+/// Measured groups are those of a long run, compiled: not the interpreter's.
+void compile_groups() { setenv("REEL_COMPILE", "wait", 0); }
+
+struct ExplainOptions {
+  std::vector<std::string> run;
+  std::string cell = "srnn", dtype = "f32", device = "cpu", preset, data, html, dot, pass, without;
+  std::int64_t input = 0, hidden = 128, batch = 20, length = 200, threads = 1;
+  std::uint64_t seed = 1;
+  double rate = 0;
+  bool backward = false, measure = false;
+};
+
+void add_options(Options& options, ExplainOptions& o) {
+  std::vector<std::string> cells;
+  for (const CellType& type : cell_registry()) cells.push_back(type.name);
+  options.arguments("[RUN]", o.run);
+  options.choice("cell", o.cell, cells, "recurrent cell", "Step");
+  options.add("hidden", o.hidden, "units of the state", "Step", Bounds{.low = 1, .high = most::units});
+  options.add("input", o.input, "numbers an input has; 0: as many as units", "Step",
+              Bounds{.low = 0, .high = most::units});
+  options.add("batch", o.batch, "sequences", "Step", Bounds{.low = 1, .high = most::batch});
+  options.add("length", o.length, "time steps", "Step", Bounds{.low = 1, .high = most::time});
+  options.choice("dtype", o.dtype, {"f32", "f64"}, "of parameters and states", "Step");
+  options.add("seed", o.seed, "of parameters and inputs", "Step");
+  options.add("preset", o.preset, "instead of a cell: a training step of what a paper ran", "Step");
+  options.add("data", o.data, "with a preset or a run: the folder of the data sets", "Step");
+  options.flag("backward", o.backward, "explain the gradient, too", "What is shown");
+  options.choice("pass", o.pass, pass_names(), "what this pass does, alone", "What is shown");
+  std::vector<std::string> off = pass_names();
+  std::erase(off, "dce");
+  off.insert(off.end(), {"fuse", "shard_batch"});
+  options.list("without", o.without, off, "leave out these passes", "What is shown");
+  options.flag("measure", o.measure, "run it and show the milliseconds beside", "What is shown");
+  options.add("rate", o.rate, "Gflop/s of products, for the bound; 0: measured with --measure", "What is shown",
+              Bounds{.low = 0});
+  options.add("html", o.html, "FILE.html to write: a page with graphs and tables, instead of text", "What is shown");
+  options.add("dot", o.dot, "FILE.dot to write: the graph for Graphviz, instead of text", "What is shown");
+  options.add("threads", o.threads, "of the CPU", "Run", Bounds{.low = 1, .high = 1024});
+  add_device(options, o.device);
+  options.cells();
+}
+
+ScanPasses passes_without(const std::string& names) {
+  ScanPasses passes;
+  const std::map<std::string, bool ScanPasses::*> all{{"delay_gathers", &ScanPasses::delay_gathers},
+                                                      {"hoist", &ScanPasses::hoist},
+                                                      {"sink_reductions", &ScanPasses::sink_reductions},
+                                                      {"rematerialize", &ScanPasses::rematerialize},
+                                                      {"fuse", &ScanPasses::fuse},
+                                                      {"shard_batch", &ScanPasses::shard_batch}};
+  for (const std::string& name : split_list(names)) passes.*all.at(name) = false;
+  return passes;
+}
+
+int explain_one_cell(const ExplainOptions& o, const Options& options, const Wanted& wanted) {
+  flush_denormals(true);
+  if (wanted.measure) compile_groups();
+  Backend& real = use_device(o.device);
+  real.set_threads(static_cast<int>(o.threads));
+  LoopDevice& device = watched(real);
+  const CellType& type = cell_type(o.cell);
+  std::unique_ptr<Cell> cell;
+  try {
+    Init init(o.seed, o.dtype == "f64" ? DType::f64 : DType::f32, device);
+    const Settings settings(o.cell, type.settings, options.settings(o.cell));
+    cell = type.make(o.input > 0 ? o.input : o.hidden, o.hidden, settings, init);
+  } catch (const SettingError& e) {
+    throw Usage(option_text(e));
+  }
+  StepOptions step = wanted.step();
+  step.batch = o.batch;
+  step.length = o.length;
+  step.passes = passes_without(o.without);
+  write_explanation(explain_cell(device, o.cell, *cell, step), wanted);
+  return 0;
+}
+
+/// The program of a task and its options, as a preset or a run has them.
+std::pair<std::string, std::vector<std::string>> task_of(const ExplainOptions& o) {
+  if (!o.preset.empty()) {
+    std::vector<std::string> known;
+    for (const PresetTable& table : read_presets(presets_folder())) {
+      for (const Preset& p : table.presets) {
+        if (p.name == o.preset) return {p.task, {"--preset=" + o.preset}};
+        known.push_back(p.name);
+      }
+    }
+    throw Usage(fmt::format("--preset {}: there is no such preset{}", o.preset, near_names(o.preset, known)));
+  }
+  const std::string& run = o.run[0];
+  std::error_code error;
+  if (!std::filesystem::exists(run + "/config.toml", error)) throw Usage(run + ": is not the folder of a run");
+  const std::vector<std::string> words{"--config=" + run + "/config.toml"};
+  for (const char* name : {"/model.json", "/run.json"}) {
+    if (!std::filesystem::exists(run + name, error)) continue;
+    const auto json = nlohmann::json::parse(read_file(run + name, 1 << 24), nullptr, false);
+    if (!json.is_object() || !json.contains("task") || !json["task"].is_string()) continue;
+    const std::string task = json["task"];
+    if (task.find('/') != std::string::npos) throw Error(run + name, "the task is no name of a program");
+    return {task, words};
+  }
+  throw Error(run, "neither model.json nor run.json says which task it is of");
+}
+
+/// A training step: the program of the task makes model and batch, and explains them.
+int explain_task(const ExplainOptions& o, const Options& options, const Wanted& wanted) {
+  constexpr const char* beside[] = {"preset", "data", "backward", "pass",    "measure",
+                                    "rate",   "html", "dot",      "threads", "device"};
+  for (const char* name : {"cell", "hidden", "input", "batch", "length", "dtype", "seed", "without"})
+    if (options.typed(name))
+      throw Usage(fmt::format("--{}: a {} has its own; beside it only --{} may be given", name,
+                              o.preset.empty() ? "run" : "preset", fmt::join(beside, ", --")));
+  const auto [task, words] = task_of(o);
+  std::error_code error;
+  const std::string program = (std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / task).string();
+  std::vector<std::string> arguments{program};
+  arguments.insert(arguments.end(), words.begin(), words.end());
+  arguments.push_back("--explain=" + wanted.str());
+  arguments.push_back(fmt::format("--threads={}", o.threads));
+  if (options.typed("device")) arguments.push_back("--device=" + o.device);
+  if (!o.data.empty()) arguments.push_back("--data=" + o.data);
+  const Spawned child = run_child(arguments);
+  if (child.code == could_not_start)
+    throw Error(program,
+                fmt::format("could not be started. Hint: a program of your own has --explain text for its runs: "
+                            "{} --config RUN/config.toml --explain text",
+                            task));
+  write_out(child.out);
+  write_err(child.err);
+  return child.code;
+}
+
+int explain_program(int argc, const char* const* argv) {
+  ExplainOptions o;
+  Options options(
+      "explain",
+      "What becomes of a step: after each pass, what it keeps, computes, reads and writes, and how it runs.");
+  add_options(options, o);
+  options.parse(argc, argv);
+  for (const auto& [name, value, end] : {std::tuple{"html", o.html, ".html"}, std::tuple{"dot", o.dot, ".dot"}}) {
+    if (options.given(name) && (!value.ends_with(end) || value.find(',') != std::string::npos))
+      throw Usage(fmt::format("--{} {}: a name without commas that ends with {} expected", name, value, end));
+  }
+  if (o.run.size() > 1) throw Usage(fmt::format("one RUN expected, got {}", o.run.size()));
+  if (!o.run.empty() && !o.preset.empty()) throw Usage("a RUN or --preset expected, got both");
+  const Wanted wanted{.text = o.html.empty() && o.dot.empty(),
+                      .measure = o.measure,
+                      .backward = o.backward,
+                      .html = o.html,
+                      .dot = o.dot,
+                      .pass = o.pass,
+                      .rate = o.rate};
+  if (!o.run.empty() || !o.preset.empty()) return explain_task(o, options, wanted);
+  if (!o.data.empty()) throw Usage("--data: goes with a RUN or --preset");
+  return explain_one_cell(o, options, wanted);
+}
+
+}  // namespace
+
+int run_explain(int argc, const char* const* argv) {
+  return run_program("explain", [&] { return explain_program(argc, argv); });
+}
+
+Backend& device_to_explain(const std::string& what, Backend& device) {
+  if (parse_wanted(what).measure) compile_groups();
+  return watched(device);
+}
+
+int explain_training_step(const std::string& what, const std::string& title, const Model& model, Backend& device,
+                          const std::function<void()>& step) {
+  const Wanted wanted = parse_wanted(what);
+  auto& loops = dynamic_cast<LoopDevice&>(device);
+  write_explanation(explain_training(loops, title, model.parameters(), wanted.step(), step), wanted);
+  return 0;
+}
+
+}  // namespace reel

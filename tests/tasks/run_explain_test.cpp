@@ -1,0 +1,234 @@
+// explain as a program: text, graph and page of cells, presets, runs and tasks; errors; and the page in a browser, if
+// there is one: nothing in its console, a slider that shows one stage at a time, nothing wider than the screen.
+#include <regex>
+#include <sstream>
+
+#include "tasks/io/spawn.h"
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/temp_dir.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+const std::vector<std::string> small{"--hidden", "32", "--batch", "4", "--length", "6"};
+
+Result explain(const TempDir& dir, std::vector<std::string> options, const std::vector<std::string>& environment = {}) {
+  return run("explain", options, dir.path, environment);
+}
+
+std::vector<std::string> cell(const std::string& name, const std::vector<std::string>& more) {
+  std::vector<std::string> all{"--cell", name};
+  all.insert(all.end(), small.begin(), small.end());
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+bool installed(const char* program, const char* option) {
+  return run_child({program, option}).problem.find("installed") == std::string::npos;
+}
+
+/// What a script at the end of a page finds out, as the page's only text: numbers by name.
+constexpr const char* probe = R"js(<script>
+const seen = {errors: 0}; window.addEventListener("error", () => ++seen.errors);
+console.error = console.warn = () => ++seen.errors;
+</script>)js";
+constexpr const char* look = R"js(<script>
+const loops = [...document.querySelectorAll("section.loop")];
+seen.loops = loops.length; seen.stages = 0; seen.wrong = 0; seen.graphs = 0; seen.lit = 0;
+for (const loop of loops) {
+  const slider = loop.querySelector("input");
+  for (let i = 0; i <= Number(slider.max); ++i) {
+    slider.value = i;
+    slider.dispatchEvent(new Event("input"));
+    const on = loop.querySelectorAll(".stage.on");
+    if (on.length !== 1 || on[0] !== loop.querySelectorAll(".stage")[i] || on[0].getBoundingClientRect().height === 0) ++seen.wrong;
+    ++seen.stages;
+    const svg = on[0].querySelector(".graph svg");
+    if (svg && svg.getBoundingClientRect().width > 50) ++seen.graphs;
+  }
+  loop.querySelector(".names button").click();
+  if (slider.value !== "0") ++seen.wrong;
+  const node = loop.querySelector(".stage.on g.node.op");
+  if (node) node.dispatchEvent(new MouseEvent("click"));
+  seen.lit += loop.querySelectorAll(".stage.on tr.lit").length;
+}
+seen.overflow = Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth);
+seen.dark = getComputedStyle(document.body).backgroundColor === "rgb(18, 22, 28)" ? 1 : 0;
+seen.roofs = document.querySelectorAll("svg.roof circle").length;
+document.body.textContent = "seen " + Object.entries(seen).map(([k, v]) => k + "=" + v).join(" ");
+</script>)js";
+
+std::map<std::string, int> in_browser(const TempDir& dir, std::string page, int width, bool dark) {
+  page.insert(page.find("<style>"), probe);
+  page.insert(page.find("</body>"), look);
+  const std::string path = dir / "probe.html";
+  write_atomically(path, page);
+  const Spawned browser = run_child({"chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+                                     fmt::format("--window-size={},900", width),
+                                     fmt::format("--blink-settings=preferredColorScheme={}", dark ? 0 : 1),
+                                     "--user-data-dir=" + dir / "profile", "file://" + path});
+  std::map<std::string, int> out;
+  const std::regex word("([a-z]+)=([0-9]+)");
+  for (std::sregex_iterator i(browser.out.begin(), browser.out.end(), word), end; i != end; ++i)
+    out[(*i)[1]] = std::stoi((*i)[2]);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a cell as text, with its settings; a pass alone; passes left out") {
+  const TempDir dir;
+  const Result lstm = explain(dir, cell("lstm", {"--backward", "--lstm.biases", "1"}));
+  CHECK(lstm.code == 0);
+  CHECK(lstm.err.empty());
+  for (const char* part :
+       {"lstm: 32 units, 32 inputs, 8320 trained numbers; 6 steps of a batch of 4, f32", "==== forward",
+        "---- hoist: ", "> %1 = matmul(x, W_i)", "kept for the gradient", "==== gradient", "again",
+        "groups of the body", "gemm", "buffers of the first", "products in all"})
+    CHECK_MESSAGE(contains(lstm.out, part), part);
+  CHECK(!contains(lstm.out, "b2_i"));
+  CHECK(!contains(explain(dir, cell("lstm", {})).out, "==== gradient"));
+
+  const Result hoist = explain(dir, cell("lstm", {"--pass", "hoist"}));
+  CHECK(contains(hoist.out, "---- hoist: "));
+  CHECK(!contains(hoist.out, "---- dce"));
+  CHECK(!contains(explain(dir, cell("lstm", {"--without", "hoist,fuse"})).out, "---- hoist"));
+  CHECK(contains(explain(dir, cell("lstm", {"--rate", "100"})).out, "at 100 Gflop a second"));
+}
+
+TEST_CASE("the graph is one for Graphviz") {
+  const TempDir dir;
+  const Result r = explain(dir, cell("goru", {"--backward", "--dot", dir / "step.dot"}));
+  CHECK(r.code == 0);
+  CHECK(r.out.empty());
+  const std::string graph = read_file(dir / "step.dot");
+  for (const char* part :
+       {"cluster_forward:prologue", "cluster_forward:body", "cluster_gradient:epilogue", "fillcolor=\"#"})
+    CHECK_MESSAGE(contains(graph, part), part);
+  if (!installed("dot", "-V")) return;
+  const Spawned drawn = run_child({"dot", "-Tsvg", dir / "step.dot"});
+  CHECK(drawn.code == 0);
+  CHECK(contains(drawn.out, "%30 rotate"));
+}
+
+TEST_CASE("a page without Graphviz has its tables, and says so") {
+  const TempDir dir;
+  const Result r = explain(dir, cell("lstm", {"--html", dir / "page.html"}), {"PATH=/nonexistent"});
+  CHECK(r.code == 0);
+  const std::string page = read_file(dir / "page.html");
+  CHECK(contains(page, "Graphviz is not installed (Debian package graphviz)"));
+  CHECK(contains(page, "<h3>Body: 6 steps</h3>"));
+  CHECK(!contains(page, "<svg"));
+  CHECK(!contains(page, "src="));
+  CHECK(!contains(page, "@import"));
+}
+
+TEST_CASE("presets and runs by the programs of their tasks") {
+  const TempDir dir;
+  const Result preset = explain(dir, {"--preset", "srnn/table5/adding-srnn", "--pass", "hoist"});
+  CHECK(preset.code == 0);
+  CHECK(contains(preset.out, "body, 300 steps"));
+  CHECK(contains(preset.out, "cell.f1.W"));
+  const Result trained = run("copying",
+                             {"--cell", "gru,lstm", "--hidden", "8,24", "--batch", "4", "--delay", "5", "--steps", "1",
+                              "--quiet", "--out", dir / "run"},
+                             dir.path);
+  REQUIRE(trained.code == 0);
+  const std::string before = read_file(dir / "run/config.toml");
+  const Result r = explain(dir, {dir / "run", "--backward"});
+  CHECK(r.code == 0);
+  for (const char* part : {"==== forward, loop 1", "==== forward, loop 2", "==== gradient, loop 2", "cell2.W_i"})
+    CHECK_MESSAGE(contains(r.out, part), part);
+  CHECK(read_file(dir / "run/config.toml") == before);
+  write_atomically(dir / "run/model.json", "{\"task\": \"../../bin/true\"}");
+  CHECK(contains(explain(dir, {dir / "run"}).err, "the task is no name of a program"));
+  CHECK(!contains(before, "explain"));
+  const Result task =
+      run("copying", {"--explain", "text,forward", "--delay", "5", "--hidden", "8", "--batch", "2"}, dir.path);
+  CHECK(contains(task.out, "copying, T = 5 with srnn"));
+  CHECK(!std::filesystem::exists(dir / "runs"));
+}
+
+TEST_CASE("bad usage is told in a line") {
+  const TempDir dir;
+  const auto wrong = [&](const std::vector<std::string>& options, const char* part) {
+    const Result r = explain(dir, options);
+    CHECK(r.code == 2);
+    CHECK(r.out.empty());
+    CHECK_MESSAGE(contains(r.err, part), r.err);
+    CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
+  };
+  wrong({"--pass", "hoisting"}, "--pass");
+  wrong({"--html", "page.txt"}, "ends with .html");
+  wrong({"--dot", "a,b.dot"}, "without commas");
+  wrong({"--preset", "srnn/nothing"}, "there is no such preset");
+  wrong({dir / "none"}, "is not the folder of a run");
+  wrong({"a", "b"}, "one RUN expected");
+  wrong({"--preset", "srnn/table5/adding-srnn", "--hidden", "4"}, "--hidden: a preset has its own");
+  wrong({"--data", "x"}, "--data");
+  wrong({"--cell", "srnn", "--srnn.width", "0"}, "--srnn.width");
+  const Result task = run("copying", {"--explain", "page.pdf"}, dir.path);
+  CHECK(task.code == 2);
+  CHECK(contains(task.err, "--explain: text, FILE.html"));
+  CHECK(explain(dir, cell("lstm", {"--html", dir / "no/page.html"})).code == 1);
+}
+
+TEST_CASE("the page in a browser") {
+  if (!installed("chromium", "--version")) {
+    MESSAGE("skipped: the page is not looked at, as there is no chromium (Debian package chromium)");
+    return;
+  }
+  const TempDir dir;
+  const bool drawn = installed("dot", "-V");
+  for (const char* name : {"lstm", "goru"}) {
+    CAPTURE(name);
+    REQUIRE(
+        explain(dir, cell(name, {"--backward", "--measure", "--html", dir / "page.html"}), {"REEL_COMPILE=off"}).code ==
+        0);
+    const std::string page = read_file(dir / "page.html");
+    for (const auto& [width, dark] : {std::pair{400, true}, {1600, false}}) {
+      CAPTURE(width);
+      std::map<std::string, int> seen = in_browser(dir, page, width, dark);
+      REQUIRE(seen.contains("roofs"));
+      CHECK(seen["errors"] == 0);
+      CHECK(seen["loops"] == 2);
+      CHECK(seen["stages"] == 14);  // the traced loop, five passes, and as it runs; twice
+      CHECK(seen["wrong"] == 0);
+      CHECK(seen["graphs"] == (drawn ? 14 : 0));
+      CHECK(seen["lit"] == (drawn ? 2 : 0));
+      CHECK(seen["overflow"] == 0);
+      CHECK(seen["dark"] == (dark ? 1 : 0));
+      CHECK(seen["roofs"] >= 4);
+    }
+  }
+}
+
+TEST_CASE("the blocks of docs/explain.md are what the program prints") {
+  const std::string path = REEL_SOURCE_DIR "/docs/explain.md";
+  if (!std::filesystem::exists(path)) return;  // on a machine that has the programs alone
+  const TempDir dir;
+  const std::regex line(":[0-9]+\n");  // of source: it moves with every edit of the cell
+  const auto moved = [&](const std::string& text) { return std::regex_replace(text, line, ":LINE\n"); };
+  const std::string page = read_file(path), begin = "```explain\n$ build/bin/explain ", end = "```\n";
+  int blocks = 0;
+  for (std::size_t at = page.find(begin); at != std::string::npos; at = page.find(begin, at)) {
+    at += begin.size();
+    const std::size_t first = page.find('\n', at) + 1, last = page.find(end, at);
+    std::istringstream words(page.substr(at, first - at));
+    std::vector<std::string> options;
+    for (std::string word; words >> word;) options.push_back(word);
+    const std::string out = moved(explain(dir, options).out);
+    std::string parts = page.substr(first, last - first);
+    while (!parts.empty()) {  // between lines of dots
+      const std::size_t dots = parts.find("...\n");
+      const std::string part = moved(parts.substr(0, dots));
+      CHECK_MESSAGE(contains(out, part), part, "\nis not in\n", out);
+      parts = dots == std::string::npos ? "" : parts.substr(dots + 4);
+    }
+    ++blocks;
+  }
+  CHECK(blocks == 3);
+}
