@@ -22,7 +22,7 @@ install(DIRECTORY ${include_dir}/reel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} CO
 set(linked_names "")
 set(linked_flags "")
 if(NOT shared)
-  foreach(library ${REEL_XSMM} ${REEL_LAPACKE} ${REEL_OPENBLAS} ${REEL_FFTW} ${REEL_FFTWF})
+  foreach(library ${reel_libraries})
     if(library MATCHES "/lib([^/]+)\\.(a|so|dylib)$")
       list(APPEND linked_names ${CMAKE_MATCH_1})
     endif()
