@@ -35,7 +35,7 @@ REEL_CELL({"full_urnn",
            "unitary RNN with any unitary matrix",
            "Wisdom et al. 2016",
            "n^2 + 2 n i + n + 2 n [initial=trained]",
-           {{"modrelu", choice, "full_urnn", "whose small numbers", modrelu_names()},
+           {{"modrelu", choice, "full_urnn", "which implementation's constants", modrelu_names()},
             {"initial", choice, "trained", "the first state", {"trained", "zero"}}},
            [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
              return std::make_unique<FullUrnn>(i, n, s, init);

@@ -21,8 +21,10 @@ install(DIRECTORY ${include_dir}/reel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} CO
 # What a program links beside a static library; a shared one brings it along.
 set(linked_names "")
 set(linked_flags "")
+set(linked_modules "")  # of pkg-config, beside those whose headers Reel's include
 if(NOT shared)
-  foreach(library ${REEL_XSMM} ${REEL_LAPACKE} ${REEL_OPENBLAS} ${REEL_FFTW} ${REEL_FFTWF})
+  set(linked_modules ", zlib")
+  foreach(library ${reel_libraries})
     if(library MATCHES "/lib([^/]+)\\.(a|so|dylib)$")
       list(APPEND linked_names ${CMAKE_MATCH_1})
     endif()

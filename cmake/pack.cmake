@@ -32,6 +32,10 @@ endforeach()
 if(REEL_TASKS)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/reel.in ${PROJECT_BINARY_DIR}/reel @ONLY)
   install(PROGRAMS ${PROJECT_BINARY_DIR}/reel DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT reel-tools)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/reel.1.in ${PROJECT_BINARY_DIR}/reel.1 @ONLY)
+  execute_process(COMMAND gzip -9nc ${PROJECT_BINARY_DIR}/reel.1 OUTPUT_FILE ${PROJECT_BINARY_DIR}/reel.1.gz
+                  COMMAND_ERROR_IS_FATAL ANY)
+  install(FILES ${PROJECT_BINARY_DIR}/reel.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT reel-tools)
 endif()
 
 set(CPACK_GENERATOR DEB)

@@ -214,7 +214,7 @@ int main(int argc, char** argv) {
     options.choice("read-out", o.read_out, {"last", "extra"},
                    "at the last pixel, or, as the NRU code, at a step of zero behind it", "Task");
     options.choice("split", o.split, {"srnn", "nru", "urnn", "none"},
-                   "what of the training file is to validate on: srnn: the last sixth; nru: a random sixth; urnn: the "
+                   "validation set, from the training file: srnn: the last sixth; nru: a random sixth; urnn: the "
                    "first twelfth; none: nothing, validate on the test file",
                    "Task");
     options.choice("labels", o.labels, {"true", "random"},

@@ -79,6 +79,21 @@ def compare(apply, text, dtype, folder, cell, x, dy, y):
     return difference(y.detach(), reel["y"]), max(difference(g, reel[f"grad.{key}"]) for key, g in gradients.items())
 
 
+def module_difference(text, cell, x, dy, y):
+    """As compare, between reel.torch.Cell and such a run."""
+    from reel_module import ReelModule
+    name, settings = parse_cell(text)
+    module = ReelModule(name, I, N, **settings)
+    module.take(cell)
+    own_x = x.detach().requires_grad_()
+    own_y = module(own_x, every_step=True)
+    own_y.backward(dy)
+    wanted = cell.reel({key: p.grad for key, p in cell.named_parameters()})
+    own = dict(module.inner.named_parameters())
+    differences = [difference(own[key.replace(".", "_")].grad, g) for key, g in wanted.items()]
+    return difference(own_y.detach(), y.detach()), max([difference(own_x.grad, x.grad), *differences])
+
+
 def main():
     root = Path(__file__).resolve().parents[2]
     parser = argparse.ArgumentParser(description="Holds every peer against Reel's cell.")
@@ -90,8 +105,10 @@ def main():
         import jax_check
     else:
         print("JAX is not installed: not checked. Hint: scripts/bench-peers --install")
+    sys.path.insert(0, str(Path(options.apply).resolve().parents[1] / "python"))
+    with_module = find_spec("reel") is not None
     bad = 0
-    print(f"{'cell':<20} {'dtype':<8} {'peers':<18} {'outputs':>9} {'gradients':>9} {'training':>9}")
+    print(f"{'cell':<20} {'dtype':<8} {'peers':<19} {'outputs':>9} {'gradients':>9} {'training':>9}")
 
     def report(text, dtype, peers, outputs, gradients, training=None):
         nonlocal bad
@@ -99,7 +116,7 @@ def main():
         good = good and (training is None or training <= TOLERANCE[dtype])
         bad += not good
         shown = "" if training is None else f"{training:.1e}"
-        print(f"{text:<20} {str(dtype)[6:]:<8} {peers:<18} {outputs:>9.1e} {gradients:>9.1e} {shown:>9}"
+        print(f"{text:<20} {str(dtype)[6:]:<8} {peers:<19} {outputs:>9.1e} {gradients:>9.1e} {shown:>9}"
               f"{'' if good else '   DIFFERS'}", flush=True)
 
     tasks = list(TASKS)  # cells share their code: with the first cell all of them, with the others one
@@ -108,6 +125,8 @@ def main():
             for dtype in TOLERANCE:
                 results = run(text, dtype)
                 report(text, dtype, "PyTorch and Reel", *compare(options.apply, text, dtype, Path(folder), *results))
+                if with_module:
+                    report(text, dtype, "reel.torch, PyTorch", *module_difference(text, *results))
                 if with_jax:
                     training = jax_check.training_differences(text, N, tasks)
                     report(text, dtype, "JAX and PyTorch", *jax_check.cell_difference(text, *results), training)

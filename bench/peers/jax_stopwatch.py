@@ -20,10 +20,10 @@ UNROLLS = (1, 4)
 class Process:
     """jax_peers.py on some cores."""
 
-    def __init__(self, cores, arrays, cell, row):
+    def __init__(self, cores, arrays, cell, row, clock):
         command = [sys.executable, Path(__file__).with_name("jax_peers.py"), "--arrays", arrays, "--cell", cell,
                    "--units", row.n, "--task", row.task, "--cores", ",".join(map(str, cores)),
-                   "--unroll", ",".join(map(str, UNROLLS))]
+                   "--unroll", ",".join(map(str, UNROLLS)), "--clock", clock]
         self.process = subprocess.Popen([str(part) for part in command], env=os.environ | {"JAX_PLATFORMS": "cpu"},
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                         text=True)
@@ -52,7 +52,7 @@ class Process:
 class JaxStopwatch:
     """As Stopwatch; `rounds` are by number of threads and unroll."""
 
-    def __init__(self, training, cell, threads, start_limit, round_limit):
+    def __init__(self, training, cell, threads, start_limit, round_limit, clock):
         """`start_limit`: seconds in which each process is to be ready; `round_limit`: beyond a round's budget."""
         cores = sorted(os.sched_getaffinity(0))
         self.round_limit, self.processes = round_limit, {}
@@ -61,7 +61,7 @@ class JaxStopwatch:
             numpy.savez(arrays, **hand_over(training))
             try:
                 for count in sorted({min(count, len(cores)) for count in threads}):
-                    self.processes[count] = Process(cores[:count], arrays, cell, training.row)
+                    self.processes[count] = Process(cores[:count], arrays, cell, training.row, clock)
                     with time_limit(start_limit):
                         self.processes[count].answer()
             except BaseException:

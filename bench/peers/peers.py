@@ -28,11 +28,16 @@ CELLS = {"lstm": Lstm, "gru": Gru, "rnn": Rnn, "srnn": Srnn, "nru": Nru, "goru":
 OWN_LOOP = ("lstm", "gru", "rnn")  # PyTorch's own modules: there is no step of ours to compile
 
 
-def make_training(text, row, compiled=False, device="cpu", precision="f32"):
-    """The training of a cell like "srnn/width=32"."""
+def make_training(text, row, system="torch", device="cpu", precision="f32"):
+    """The training of a cell like "srnn/width=32" in PyTorch: its peer there, the peer with its step compiled ("compiled"),
+    or Reel's cell as a module ("module")."""
     name, settings = parse_cell(text)
     width = int(settings.get("width", 8)) if name == "srnn" else None  # of the embedding, as the SRNN paper has it
-    return Training(functools.partial(CELLS[name], **settings), row, width, compiled, device, precision)
+    make = CELLS[name]
+    if system == "module":
+        from reel_module import ReelModule  # not before: Reel's package may not be there
+        make = functools.partial(ReelModule, name)
+    return Training(functools.partial(make, **settings), row, width, system == "compiled", device, precision)
 
 
 def check_place(parser, options):
@@ -76,7 +81,8 @@ def main():
     for shape in options.shapes.split(","):
         for cell in options.cells.split(","):
             compiled = options.compile and parse_cell(cell)[0] not in OWN_LOOP
-            training = make_training(cell, Row.parse(shape), compiled, options.device, options.precision)
+            system = "compiled" if compiled else "torch"
+            training = make_training(cell, Row.parse(shape), system, options.device, options.precision)
             stopwatch = Stopwatch(training, threads)
             stopwatch.run(options.budget)
             count, rounds = best(stopwatch.rounds)

@@ -1,6 +1,7 @@
 """What is the same for every system: the rows of the table, how cells are named, and numbers of rounds. No PyTorch."""
 
 import signal
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
@@ -8,6 +9,7 @@ from statistics import median
 TASKS = {"copying": (10, 10), "adding": (2, 1), "pixels": (1, 10), "frames": (None, 10)}  # symbols or numbers in (None:
 # as many as there are units), outputs
 PRECISIONS = ("f32", "tf32", "bf16")
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}  # seconds, and those of the process's threads
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from importlib import metadata
@@ -16,7 +17,7 @@ from peers import CELLS, OWN_LOOP, check_place, make_training, place_name
 from rows import Row, best, parse_cell, time_limit
 from table import markdown, number
 
-TITLES = {"torch": "PyTorch", "compiled": "torch.compile", "jax": "JAX"}
+TITLES = {"module": "reel.torch", "torch": "PyTorch", "compiled": "torch.compile", "jax": "JAX"}
 
 
 class Unmeasured(Exception):
@@ -51,10 +52,11 @@ def start(cell, shape, system, threads, options, failures):
     try:
         if system == "jax":
             from jax_stopwatch import JaxStopwatch  # not before: where there is no JAX there may be no NumPy either
-            return JaxStopwatch(make_training(cell, row), cell, threads, options.compile_limit, options.limit)
+            training = make_training(cell, row)
+            return JaxStopwatch(training, cell, threads, options.compile_limit, options.limit, options.clock)
         with time_limit(options.compile_limit if system == "compiled" else options.limit):
-            training = make_training(cell, row, system == "compiled", options.device, options.precision)
-            return Stopwatch(training, threads)
+            training = make_training(cell, row, system, options.device, options.precision)
+            return Stopwatch(training, threads, options.clock)
     except Exception as error:
         note(failures, system, cell, shape, error)
         return None
@@ -96,11 +98,12 @@ def measure(program, cell, shape, options, failures):
             line += ["", ""]
             continue
         variant, rounds = best(peers[system].rounds)
-        ratios = sorted(theirs / ours for ours, theirs in zip(own, rounds))
-        middles[system] = median(ratios)
+        base = best(peers["module"].rounds)[1] if "module" in peers and system != "module" else own
+        ratios = sorted(theirs / ours for ours, theirs in zip(base, rounds))
+        middles[system] = median(theirs / ours for ours, theirs in zip(own, rounds))  # goals are of Reel itself
         spread = f" ({ratios[0]:.2f} to {ratios[-1]:.2f})" if len(ratios) > 1 else ""
         line += [number(median(rounds)) + (f" ({named(variant)})" if options.device == "cpu" else ""),
-                 f"{middles[system]:.2f}{spread}"]
+                 f"{median(ratios):.2f}{spread}"]
     return line + [f"{100 * median(share):.0f} %"], goals(cell, shape, median(own), middles), file
 
 
@@ -129,6 +132,10 @@ def run(parser, options):
     if unknown:
         parser.exit(1, f"bench-peers: no peer for {', '.join(unknown)}; there are {', '.join(CELLS)}\n")
     tag = "goal  " if options.goals else ""
+    if "module" in options.systems:
+        sys.path.insert(0, str(Path(options.build) / "python"))  # where REEL_PYTHON=ON puts the package; or an installed one
+        if not find_spec("reel"):
+            parser.exit(1, "bench-peers: --systems module: there is no package reel. Hint: scripts/test-python builds it\n")
     if "jax" in options.systems and not (find_spec("jax") and find_spec("jaxlib")):
         options.systems.remove("jax")
         print("JAX: not measured: it is not installed. Hint: scripts/bench-peers --install", flush=True)

@@ -3,9 +3,9 @@
 import os
 import platform
 
-COLUMNS = {"torch": ["PyTorch ms", "PyTorch / Reel"], "compiled": ["compiled ms", "compiled / Reel"],
-           "jax": ["JAX ms", "JAX / Reel"]}
-NOTES = {"torch": "", "compiled": "; compiled: torch.compile of the cell's step",
+TITLES = {"module": "reel.torch", "torch": "PyTorch", "compiled": "compiled", "jax": "JAX"}
+NOTES = {"module": "; reel.torch: Reel's cell as a module, everything else PyTorch's", "torch": "",
+         "compiled": "; compiled: torch.compile of the cell's step",
          "jax": "; JAX: the whole training step under jax.jit, its loop a lax.scan with unroll 1 or 4"}
 
 
@@ -17,7 +17,11 @@ def markdown(lines, file, options, failures, versions):
     """`file`: one of bench_cells, which says what Reel was built with; `versions`: those of the peers."""
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")),
                platform.processor())
-    header = ["cell", "T x B x n", "Reel ms"] + sum((COLUMNS[s] for s in options.systems), []) + ["share of the bound"]
+    header = ["cell", "T x B x n", "Reel ms"]
+    for system in options.systems:
+        base = "reel.torch" if "module" in options.systems and system != "module" else "Reel"
+        header += [f"{TITLES[system]} ms", f"{TITLES[system]} / {base}"]
+    header.append("share of the bound")
     if options.device == "cpu":
         how = f"each with the best of {options.threads.replace(',', ' or ')} threads (in brackets)"
     else:

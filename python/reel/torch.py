@@ -52,8 +52,7 @@ class _Call(_torch.autograd.Function):
         if _torch.is_grad_enabled():  # create_graph: the gradient is a function of xs and dys
             dxs = _Call.apply(_gradient_of(ctx.f, wanted, known, len(xs)), *xs, *[dys[i] for i in known])
         else:
-            every = ctx.pullback([None if dy is None else to_reel(dy) for dy in dys])
-            dxs = [from_reel(every[i]) for i in wanted]
+            dxs = [from_reel(dx) for dx in ctx.pullback([None if dy is None else to_reel(dy) for dy in dys], wanted)]
         out: list[_torch.Tensor | None] = [None] * (len(xs) + 1)
         for i, dx in zip(wanted, dxs):
             out[i + 1] = dx
@@ -69,8 +68,7 @@ def _gradient_of(f: Callable, wanted: list[int], known: list[int], count: int) -
         seeds: list = [None] * len(pullback.values)
         for i, dy in zip(known, cotangents):
             seeds[i] = dy
-        every = pullback(seeds)
-        return [every[i] for i in wanted]
+        return pullback(seeds, wanted)
 
     return gradient
 

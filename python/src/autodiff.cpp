@@ -61,7 +61,13 @@ class Pullback {
 
   const Tensors& values() const { return ys_; }
 
-  Tensors operator()(const std::vector<std::optional<Tensor>>& cotangents) {
+  /// The gradients of the arguments, or of those at the indices `wanted`: the others cost nothing then.
+  Tensors operator()(const std::vector<std::optional<Tensor>>& cotangents,
+                     const std::optional<std::vector<std::size_t>>& wanted) {
+    Tensors of = wanted ? Tensors() : xs_;
+    if (wanted) {
+      for (const std::size_t i : *wanted) of.push_back(xs_.at(i));
+    }
     Tensors seeds;
     for (const auto& c : cotangents) seeds.push_back(c.value_or(Tensor()));
     check(seeds);
@@ -69,7 +75,7 @@ class Pullback {
     if (!tape_) {
       if (!current || current->first_id() != outer_id_)
         fail("vjp", where_, "the gradient within which this was recorded has ended, and its tape with it");
-      return gradients(seeds, true);
+      return gradients(seeds, of, true);
     }
     if (current)
       fail(
@@ -77,7 +83,7 @@ class Pullback {
           "this was recorded outside of the function that is now differentiated or traced. Hint: call reel.vjp inside");
     const NoGrad restore;
     const Resumed resumed(pause_);
-    return gradients(seeds, false);
+    return gradients(seeds, of, false);
   }
 
  private:
@@ -100,9 +106,9 @@ class Pullback {
         fail("vjp", here(), "cotangent {} is {} for a result {}", i, seeds[i].spec().str(), ys_[i].spec().str());
     }
   }
-  Tensors gradients(const Tensors& seeds, bool create_graph) const {
+  Tensors gradients(const Tensors& seeds, const Tensors& of, bool create_graph) const {
     const Interruptible released;
-    return grad(ys_, xs_, {create_graph, seeds}, where_);
+    return grad(ys_, of, {create_graph, seeds}, where_);
   }
 
   Loc where_;
@@ -119,7 +125,7 @@ void bind_autodiff(nb::module_& m) {
   nb::class_<Pullback>(m, "_Pullback")
       .def(nb::init<const nb::callable&, const Tensors&>())
       .def_prop_ro("values", &Pullback::values)
-      .def("__call__", &Pullback::operator());
+      .def("__call__", &Pullback::operator(), nb::arg("cotangents"), nb::arg("wanted").none() = nb::none());
 }
 
 }  // namespace reel::python

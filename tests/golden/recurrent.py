@@ -1,4 +1,4 @@
-"""What all golden recurrent cells share: how a cell is written down, checked and stored. (CELLS.md lists the cells.)
+"""What all golden recurrent cells share: how a cell is written down, checked and stored. (docs/equations.md lists the cells.)
 
 Each cell is written twice. NumPy: one column vector at a time, in explicit loops over time and batch, straight from
 the equations. PyTorch: batched row-vector code, by another route to the same numbers where there is one. Both forwards
@@ -31,7 +31,7 @@ def complex_within(low, high):
 @dataclass
 class Cell:
     file: str                 # name of the golden file
-    kind: str                 # the cell of CELLS.md
+    kind: str                 # the cell of docs/equations.md
     settings: dict            # its options, where not the defaults
     shapes: dict[str, tuple]  # parameters in a fixed order
     states: dict[str, int]    # name and size of each state

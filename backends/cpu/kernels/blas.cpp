@@ -1,9 +1,12 @@
 // Matrix products, row-major: by libxsmm (which generates code for each shape) where possible, by OpenBLAS otherwise.
+// libxsmm is for x86-64 only; a build without it (REEL_LIBXSMM not defined) leaves all to OpenBLAS.
 // On the device "cpu,bf16" large ones of f32 are oneDNN's (bf16_weights.h).
 // All run single-threaded here. A large product outside of a loop's shards is cut into parts by its sizes alone, so its
 // bits depend neither on the number of threads nor on how a library divides work among cores.
 #include <cblas.h>
+#ifdef REEL_LIBXSMM
 #include <libxsmm.h>
+#endif
 
 #include <limits>
 #include <memory>
@@ -76,6 +79,9 @@ void by_blas(const Product<T>& p) {
     cblas_zgemm(CblasRowMajor, p.form_a, p.form_b, m, n, k, &one, p.a, lda, p.b, ldb, &zero, p.c, ldc);
 }
 
+#ifdef REEL_LIBXSMM
+constexpr bool with_libxsmm = true;
+
 /// False if libxsmm could not allocate its kernel registry, which dispatch would look up regardless.
 bool xsmm_is_ready() {
   static const bool ready = [] {
@@ -133,6 +139,15 @@ bool by_xsmm(const Product<T>& p) {
   }
 }
 
+#else
+constexpr bool with_libxsmm = false;
+
+template <class T>
+bool by_xsmm(const Product<T>&) {
+  return false;
+}
+#endif
+
 /// Real, with so few columns that vectorizing along the sums fills vectors better.
 template <class T>
 bool has_few_columns(const Product<T>& p) {
@@ -183,9 +198,8 @@ template <class T>
 std::vector<T> turn_b(Product<T>& p, Backend& cpu) {
   constexpr std::int64_t many = 64;
   std::vector<T> turned;
-  if (p.form_b != CblasTrans || p.form_a != CblasNoTrans || p.m < many || p.n * p.k > largest || is_complex_type<T>)
-    return turned;
-  if (has_few_columns(p)) return turned;
+  if (!with_libxsmm || is_complex_type<T> || has_few_columns(p)) return turned;
+  if (p.form_b != CblasTrans || p.form_a != CblasNoTrans || p.m < many || p.n * p.k > largest) return turned;
   turned.resize(static_cast<std::size_t>(p.n * p.k));
   StridedLoop<2> loop;
   loop.push(p.k, {1, p.n});
