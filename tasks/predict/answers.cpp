@@ -37,8 +37,9 @@ Answers::Answers(const std::string& run, bool carry) : predictor_(run) {
 
 std::vector<std::string> Answers::inputs(const std::string& path, const std::vector<std::string>& columns) const {
   if (!own_spec_) {
-    for (const std::string& name : spec_.input_names()) find_column(path, columns, name);
-    return spec_.input_names();
+    const std::vector<std::string> inputs = spec_.input_names();
+    find_columns(path, columns, inputs);
+    return inputs;
   }
   if (columns.size() != spec_.inputs.size())
     throw FileError(path, fmt::format("has {} columns ({}), the model reads {}", columns.size(),

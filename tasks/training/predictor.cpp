@@ -31,6 +31,15 @@ void take_parameters(const std::string& path, const Model& model) {
   for (const auto& [name, place] : places) fill_from(file.at(name), place);
 }
 
+std::string state_name(std::size_t i) { return fmt::format("state.{}", i); }
+
+/// Throws Diverged with the path if a state is NaN or infinite: it would stay so.
+void require_finite(const std::string& path, const Tensors& states) {
+  Named named;
+  for (std::size_t i = 0; i < states.size(); ++i) named.emplace_back(state_name(i), states[i]);
+  if (const std::string what = not_finite(named); !what.empty()) throw Diverged(path, what);
+}
+
 }  // namespace
 
 /// One time step of the whole model as a program, traced once. What does not depend on row and states, such as an
@@ -167,18 +176,22 @@ void Predictor::set_states(const Tensors& states) {
 
 void Predictor::save_states(const std::string& path) const {
   impl_->require_steps();
+  require_finite(path, impl_->states);
   TensorFile file;
   for (std::size_t i = 0; i < impl_->states.size(); ++i)
-    file.tensors.emplace_back(fmt::format("state.{}", i), impl_->states[i]);
+    file.tensors.emplace_back(state_name(i), impl_->states[i]);
   save_safetensors(path, file);
 }
 
 void Predictor::load_states(const std::string& path) {
   const TensorFile file = load_safetensors(path);
-  Tensors states;
-  for (std::size_t i = 0; i < file.tensors.size(); ++i) states.push_back(file.at(fmt::format("state.{}", i)));
   try {
+    Tensors states;
+    for (std::size_t i = 0; i < file.tensors.size(); ++i) states.push_back(file.at(state_name(i)));
+    require_finite(path, states);
     set_states(states);
+  } catch (const Diverged&) {
+    throw;
   } catch (const Error& e) {
     throw Error(path, e.what());
   }

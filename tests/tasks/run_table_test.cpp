@@ -198,6 +198,43 @@ TEST_CASE("the program: one line and an exit code for what is wrong") {
   fails({"--data", csv}, 2, "table: --target: the column to predict is expected; ");
 }
 
+TEST_CASE("the program: names that are no words of one line stay in their line") {
+  const TempDir dir;
+  std::string text = "x,\"a\nb\",\x1b[31mred\n";
+  for (int r = 0; r < 60; ++r) text += fmt::format("{},{},{}\n", r % 7, r % 5, r % 3);
+  const Result r = run("table",
+                       {"--data", written(dir, text), "--target", "a\nb,\x1b[31mred", "--at", "each", "--window", "5",
+                        "--hidden", "4", "--steps", "2", "--threads", "1", "--out", dir / "run"},
+                       dir.path);
+  CAPTURE(r.err);
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, "rmse of a\\nb "));
+  CHECK(contains(r.out, "rmse of \\x1b[31mred "));
+  const Result scores = run("predict", {dir / "run", "--test", dir / "data.csv"}, dir.path);
+  CHECK(scores.code == 0);
+  CHECK(std::count(scores.out.begin(), scores.out.end(), '\n') == 1);
+  for (const std::string& said : {r.out, r.err, scores.out, scores.err}) CHECK_FALSE(contains(said, "\x1b"));
+}
+
+TEST_CASE("the program: ten thousands of columns are no matter of minutes") {
+  const TempDir dir;
+  std::string text = "y";
+  for (int c = 1; c < 20000; ++c) text += fmt::format(",c{}", c);
+  for (int r = 0; r < 12; ++r) {
+    text += fmt::format("\n{}", r % 5);
+    for (int c = 1; c < 20000; ++c) text += ",1";
+  }
+  const Result r = run("table",
+                       {"--data", written(dir, text + "\n"), "--target", "y", "--at", "each", "--hidden", "2", "--batch",
+                        "1", "--steps", "1", "--threads", "1", "--out", dir / "run"},
+                       dir.path, {}, {{RLIMIT_CPU, 20}});
+  CAPTURE(r.err);
+  CHECK(r.code == 0);
+  CHECK(run("predict", {dir / "run", "--input", dir / "data.csv"}, dir.path, {}, {{RLIMIT_CPU, 20}}).code == 0);
+  CHECK(run("predict", {dir / "run", "--input", dir / "data.csv", "--stream"}, dir.path, {}, {{RLIMIT_CPU, 20}}).code ==
+        0);
+}
+
 TEST_CASE("--help shows three commands, and explains every option of the task") {
   const TempDir dir;
   const Result help = run("table", {"--help"}, dir.path);
