@@ -178,8 +178,7 @@ void Predictor::save_states(const std::string& path) const {
   impl_->require_steps();
   require_finite(path, impl_->states);
   TensorFile file;
-  for (std::size_t i = 0; i < impl_->states.size(); ++i)
-    file.tensors.emplace_back(state_name(i), impl_->states[i]);
+  for (std::size_t i = 0; i < impl_->states.size(); ++i) file.tensors.emplace_back(state_name(i), impl_->states[i]);
   save_safetensors(path, file);
 }
 

@@ -61,7 +61,8 @@ Job table_run(Workplace& p) {
   std::string rows = "time,a,y\n";
   for (int r = 0; r < 60; ++r) rows += fmt::format("{},{},{}\n", r, r * r % 11, r * r % 7);
   write_new(p.data() + "/table.csv", rows);
-  return task("table", p, "--target y --time time --at each --window 6 --cell gru --batch 4 --data " + p.data() + "/table.csv");
+  return task("table", p,
+              "--target y --time time --at each --window 6 --cell gru --batch 4 --data " + p.data() + "/table.csv");
 }
 
 /// predict with these options, on that run.

@@ -115,7 +115,7 @@ TEST_CASE("every integer option of table, on a small one") {
   for (int r = 0; r < 100; ++r) rows += fmt::format("{},{}\n", r % 7, r % 5);
   write_atomically(dir / "data.csv", rows);
   std::vector<std::string> arguments = tiny(dir / "run");
-  arguments.insert(arguments.end(), {"--data", dir / "data.csv", "--target", "y", "--at", "each"});
+  arguments.insert(arguments.end(), {"--data", dir / "data.csv", "--target", "y", "--window", "5"});
   CHECK(try_all("table", arguments) > 20);
 }
 

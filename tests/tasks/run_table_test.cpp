@@ -225,8 +225,8 @@ TEST_CASE("the program: ten thousands of columns are no matter of minutes") {
     for (int c = 1; c < 20000; ++c) text += ",1";
   }
   const Result r = run("table",
-                       {"--data", written(dir, text + "\n"), "--target", "y", "--at", "each", "--hidden", "2", "--batch",
-                        "1", "--steps", "1", "--threads", "1", "--out", dir / "run"},
+                       {"--data", written(dir, text + "\n"), "--target", "y", "--at", "each", "--hidden", "2",
+                        "--batch", "1", "--steps", "1", "--threads", "1", "--out", dir / "run"},
                        dir.path, {}, {{RLIMIT_CPU, 20}});
   CAPTURE(r.err);
   CHECK(r.code == 0);

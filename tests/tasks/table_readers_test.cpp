@@ -195,8 +195,7 @@ namespace {
 
 /// An .npy file of zeros.
 std::string zeros(const std::string& descr, std::size_t count, std::size_t bytes) {
-  std::string header =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({},), }}\n", descr, count);
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({},), }}\n", descr, count);
   return std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header +
          std::string(count * bytes, '\0');
 }
