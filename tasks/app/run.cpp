@@ -295,9 +295,9 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     return Interrupt::exit_code;
   }
   const std::string accuracy = std::isnan(r.accuracy) ? "" : fmt::format(" accuracy {:.4g},", r.accuracy);
-  const std::string ratio =
-      r.baseline > 0 ? fmt::format("({:.3g} of the baseline {:.4g})", r.valid_loss / r.baseline, r.baseline)
-                     : "(the baseline is 0)";
+  const std::string ratio = r.baseline > 0
+                                ? fmt::format("({:.3g} of the baseline {:.4g})", r.valid_loss / r.baseline, r.baseline)
+                                : "(the baseline is 0)";
   print_out("valid_loss {:.6g} {},{} {} steps in {:.1f} s ({:.1f} a second)\n", r.valid_loss, ratio, accuracy, r.steps,
             r.seconds, r.steps_per_second);
   if (!r.test.empty()) {

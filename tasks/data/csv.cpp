@@ -33,9 +33,7 @@ char separator(std::string_view line) {
 }
 
 /// The start of a field, for an error, which would end at a zero byte.
-std::string shown(std::string_view field) {
-  return one_line(field.substr(0, 40)) + (field.size() > 40 ? "..." : "");
-}
+std::string shown(std::string_view field) { return one_line(field.substr(0, 40)) + (field.size() > 40 ? "..." : ""); }
 
 }  // namespace
 
