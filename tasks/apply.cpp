@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <set>
 
+#include "engine/core/parse.h"
 #include "tasks/app/cell_weights.h"
 #include "tasks/app/options_file.h"
 #include "tasks/app/run.h"
@@ -75,10 +76,12 @@ Input read_input(const Cell& cell, const std::string& path, const TensorFile& fi
 
 /// y and the last states for x; and if there are cotangents, the gradients of Re(sum(conj(dy) y) + sum(conj(dstate)
 /// state)).
-TensorFile outputs(const Cell& cell, const Input& in) {
+TensorFile outputs(const Cell& cell, const Input& in, double zoneout) {
   TensorFile out;
   Tape tape;
-  const Sequence all = scan(cell, in.state, in.x);
+  CellInput x(in.x);
+  x.zoneout.rate = zoneout;
+  const Sequence all = scan(cell, in.state, x);
   const std::vector<State> specs = cell.states();
   out.tensors.emplace_back("y", all.hs);
   for (std::size_t i = 0; i < specs.size(); ++i) out.tensors.emplace_back("state." + specs[i].name, all.last[i]);
@@ -106,23 +109,37 @@ TensorFile outputs(const Cell& cell, const Input& in) {
   return out;
 }
 
-/// The cell and its settings of a run, as options before those that were typed, which go over them.
-std::vector<std::string> with_options_of_run(int argc, const char* const* argv) {
+/// The value of an option among these words, as "--name value" or "--name=value".
+std::optional<std::string> value_of(const std::vector<std::string>& words, const std::string& option) {
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i] == option && i + 1 < words.size()) return words[i + 1];
+    if (words[i].starts_with(option + "=")) return words[i].substr(option.size() + 1);
+  }
+  return std::nullopt;
+}
+
+/// The cell and its settings of a run's layer, as options before those that were typed, which go over them. Sets
+/// `zoneout` to the run's.
+std::vector<std::string> with_options_of_run(int argc, const char* const* argv, double& zoneout) {
   std::vector<std::string> typed(argv, argv + argc);
-  const auto run = std::find(typed.begin(), typed.end(), "--run");
-  if (run == typed.end() || run + 1 == typed.end()) return typed;
+  const std::optional<std::string> run = value_of(typed, "--run");
+  if (!run || run->empty()) return typed;
+  const std::string path = *run + "/config.toml";
+  const std::size_t layer = parse<std::size_t>(value_of(typed, "--layer").value_or("1")).value_or(1);
   std::vector<std::string> all{typed.front()};
-  const std::vector<FileValue> values = read_options_file(*(run + 1) + "/config.toml");
+  std::vector<FileValue> values = read_options_file(path);
+  for (FileValue& value : values) {  // a stack has one for each layer
+    if (value.name == "zoneout") zoneout = parse<double>(value.text).value_or(0);
+    if (value.name != "cell" && value.name != "hidden") continue;
+    const std::vector<std::string> of_layers = split_list(value.text);
+    if (of_layers.size() > 1 && layer >= 1 && layer <= of_layers.size()) value.text = of_layers[layer - 1];
+  }
   const auto cell = std::find_if(values.begin(), values.end(), [](const FileValue& v) { return v.name == "cell"; });
-  if (cell == values.end()) throw Usage(*(run + 1) + "/config.toml: has no cell, so this is no run of a cell");
+  if (cell == values.end()) throw Usage(path + ": has no cell, so this is no run of a cell");
   for (const FileValue& value : values) {
-    const std::string option = "--" + value.name;
-    const bool again = std::any_of(typed.begin(), typed.end(), [&](const std::string& word) {
-      return word == option || word.starts_with(option + "=");
-    });
     const bool of_cell = value.name == "cell" || value.name == "hidden" || value.name == "dtype" ||
                          value.name.starts_with(cell->text + ".");
-    if (of_cell && !again) all.push_back(option + "=" + value.text);
+    if (of_cell && !value_of(typed, "--" + value.name)) all.push_back("--" + value.name + "=" + value.text);
   }
   all.insert(all.end(), typed.begin() + 1, typed.end());
   return all;
@@ -180,7 +197,8 @@ int apply_cell(int argc, const char* const* argv) {
   options.add("weights-out", o.weights_out, "W.safetensors to write", "Files");
   add_device(options, o.device);
   options.cells();
-  const std::vector<std::string> words = with_options_of_run(argc, argv);
+  double zoneout = 0;  // of a run: its layers were trained to keep a part of their states
+  const std::vector<std::string> words = with_options_of_run(argc, argv, zoneout);
   std::vector<const char*> pointers;
   for (const std::string& word : words) pointers.push_back(word.c_str());
   options.parse(static_cast<int>(pointers.size()), pointers.data());
@@ -222,7 +240,7 @@ int apply_cell(int argc, const char* const* argv) {
   }
   if (o.weights.empty()) print_err("apply: no --weights, so they are random, of --seed {}\n", o.seed);
   const Input input = read_input(*cell, o.input, load_safetensors(o.input, device), dtype);
-  save_safetensors(o.output, outputs(*cell, input));
+  save_safetensors(o.output, outputs(*cell, input, zoneout));
   print_err("apply: {} with I = {}, N = {}: y {}{} in {}\n", o.cell, cell->input, cell->hidden,
             Shape{input.x.dim(0), input.x.dim(1), cell->outputs()}.str(),
             input.differentiates() ? ", last states and gradients" : " and last states", one_line(o.output));

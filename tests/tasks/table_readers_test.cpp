@@ -40,11 +40,12 @@ TEST_CASE("csv: quotes, line breaks of all kinds, blank lines and separators, in
   struct Case {
     std::string bytes, rows;
   };
-  for (const Case& c : {Case{"a,b\n1,2\n", "1:a|b;2:1|2;"}, Case{"a,b\r\n\r\n 1 , 2", "1:a|b;3:1|2;"},
-                        Case{"a,b\r1,\r,2\r", "1:a|b;2:1|;3:|2;"},
-                        Case{"\xef\xbb\xbf\"a, b\",\"c\"\"d\"\n\"x\ny\",1\n3,4\n", "1:a, b|c\"d;2:x\ny|1;4:3|4;"},
-                        Case{"a;b\n1,5;2\n", "1:a|b;2:1,5|2;"}, Case{"a\tb\n\t2\n", "1:a|b;2:|2;"},
-                        Case{"\"a;b\",c\n", "1:a;b|c;"}, Case{"a\n\"\r\n\"\nz\n", "1:a;2:\r\n;4:z;"}, Case{"", ""}})
+  for (const Case& c :
+       {Case{"a,b\n1,2\n", "1:a|b;2:1|2;"}, Case{"a,b\r\n\r\n 1 , 2", "1:a|b;3:1|2;"},
+        Case{"a,b\r1,\r,2\r", "1:a|b;2:1|;3:|2;"},
+        Case{"\xef\xbb\xbf\"a, b\",\"c\"\"d\"\n\"x\ny\",1\n3,4\n", "1:a, b|c\"d;2:x\ny|1;4:3|4;"},
+        Case{"a;b\n1,5;2\n", "1:a|b;2:1,5|2;"}, Case{"a\tb\n\t2\n", "1:a|b;2:|2;"}, Case{"\"a;b\",c\n", "1:a;b|c;"},
+        Case{"\"a,b\";c\n", "1:a,b|c;"}, Case{"a\n\"\r\n\"\nz\n", "1:a;2:\r\n;4:z;"}, Case{"", ""}})
     for (const std::size_t piece : {1, 2, 3, 100}) {
       CAPTURE(c.bytes);
       CAPTURE(piece);
