@@ -178,10 +178,18 @@ TEST_CASE("predict: symbols, and answers as arrays") {
   CHECK(std::memcmp(npy.data() + npy.size() - y.size() * 8, y.data(), y.size() * 8) == 0);
   CHECK(contains(npy, fmt::format("'shape': (5, {}), }}", file.at("y").dim(1))));
 
-  write_atomically(dir / "far.csv", "symbol\n3\n70\n");
-  CHECK(contains(run("predict", {out, "--input", dir / "far.csv"}, dir.path).err, "symbols are 0 to 9, got 70"));
-  write_atomically(dir / "half.csv", "symbol\n3\n0.5\n");
-  CHECK(contains(run("predict", {out, "--input", dir / "half.csv"}, dir.path).err, "a symbol is expected, got 0.5"));
+  // a model that reads all at once takes the same symbols
+  const std::string both = train(dir, "copying", {"--cell", "gru", "--delay", "5", "--bidirectional"});
+  CHECK(run("predict", {both, "--input", dir / "x.csv"}, dir.path).code == 0);
+  for (const std::string symbol : {"70", "0.5", "-1", "10", "1e30", "4294967296"}) {
+    write_atomically(dir / "far.csv", "symbol\n3\n" + symbol + "\n");
+    for (const std::string& folder : {out, both}) {
+      const Result r = run("predict", {folder, "--input", dir / "far.csv"}, dir.path);
+      CAPTURE(r.err);
+      CHECK(r.code == 1);
+      CHECK(contains(r.err, dir / "far.csv:3: a symbol from 0 to 9 is expected, got "));
+    }
+  }
 }
 
 TEST_CASE("predict: what cannot be answered is one clear line") {
