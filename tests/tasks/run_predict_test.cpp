@@ -85,6 +85,7 @@ TEST_CASE("predict: each row of a pipe is answered before the next one comes") {
   };
   write("value,marked\n");
   for (std::size_t row = 1; row <= 3; ++row) {
+    if (row == 2) std::this_thread::sleep_for(std::chrono::milliseconds(1200));  // silence is no end
     write("0.5,1\n");
     for (int wait = 0; wait < 1000 && lines_of(read_file(dir / "stdout")).size() < row + 1; ++wait)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
