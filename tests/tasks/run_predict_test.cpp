@@ -312,6 +312,32 @@ TEST_CASE("predict: sequences whose rows come in turn each have states of their 
   }
 }
 
+TEST_CASE("predict: classes whose names need quotes; rows without a target have no part in the scores") {
+  const TempDir dir;
+  std::string rows = "a,kind\n";
+  for (int r = 0; r < 60; ++r)
+    rows += fmt::format("{},\"{}\"\n", r % 7, r % 7 < 3 ? "so \"\"called\"\"" : "this, or that");
+  write_atomically(dir / "x.csv", rows);
+  const std::string out = train(dir, "table",
+                                {"--data", dir / "x.csv", "--target", "kind", "--at", "each", "--window", "6", "--cell",
+                                 "gru", "--missing", "zero"});
+  const Result answers = run("predict", {out, "--input", dir / "x.csv", "--quiet"}, dir.path);
+  CAPTURE(answers.out);
+  REQUIRE(answers.code == 0);
+  const std::vector<std::string> lines = lines_of(answers.out);
+  CHECK(lines.at(0) == "line,kind,\"p(so \"\"called\"\")\",\"p(this, or that)\"");
+  for (std::size_t i = 1; i < lines.size(); ++i)
+    CHECK((contains(lines[i], ",\"so \"\"called\"\"\",") || contains(lines[i], ",\"this, or that\",")));
+  const auto scores = [&](const std::string& text) {
+    write_atomically(dir / "test.csv", text);
+    return run("predict", {out, "--test", dir / "test.csv", "--quiet"}, dir.path).out;
+  };
+  const std::string all = scores(rows);
+  CHECK(contains(all, " over 60 answers"));
+  const std::string accuracy = all.substr(0, all.find(" over"));
+  CHECK(scores(rows + "1,\n2,\n") == accuracy + " over 60 answers\n");
+}
+
 TEST_CASE("predict: a model of windows reads each window afresh") {
   const TempDir dir;
   write_atomically(dir / "x.csv", groups(60));
