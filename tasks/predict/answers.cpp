@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -42,8 +43,10 @@ std::vector<std::string> Answers::inputs(const std::string& path, const std::vec
     return inputs;
   }
   if (columns.size() != spec_.inputs.size())
-    throw FileError(path, fmt::format("has {} columns ({}), the model reads {}", columns.size(),
-                                      fmt::join(columns, ", "), spec_.inputs.size()));
+    throw FileError(path,
+                    fmt::format("has {} columns ({}{}), the model reads {}", columns.size(),
+                                fmt::join(columns.begin(), columns.begin() + std::min(20L, std::ssize(columns)), ", "),
+                                columns.size() > 20 ? ", ..." : "", spec_.inputs.size()));
   for (std::size_t i = 0; i < columns.size(); ++i) spec_.inputs[i].name = columns[i];  // as errors call them
   return columns;
 }
