@@ -81,6 +81,11 @@ std::vector<Answer> answers_to(const Table& table, const PredictOptions& o, Answ
   std::vector<const double*> columns;
   for (const std::vector<double>* column : table.numbers(answers.inputs(o.input, table.names())))
     columns.push_back(column->data());
+  // beside its numbers, each row is two short vectors
+  const double bytes = 120 + 8.0 * static_cast<double>(table.columns.size() + columns.size()) +
+                       8.0 * static_cast<double>(spec.outputs());
+  backend().require_memory("predict", fmt::format("answers to {} rows", table.rows),
+                           bytes * static_cast<double>(table.rows), "fewer rows, or --stream");
   std::vector<Answer> of_row(static_cast<std::size_t>(table.rows));
   const Sequences sequences = sequences_of(table, spec.group, spec.time);
   if (!o.states_out.empty() && sequences.parts.size() != 1)

@@ -338,6 +338,26 @@ TEST_CASE("predict: classes whose names need quotes; rows without a target have 
   CHECK(scores(rows + "1,\n2,\n") == accuracy + " over 60 answers\n");
 }
 
+#ifndef __SANITIZE_ADDRESS__  // it needs address space of its own
+TEST_CASE("a small file with more rows than fit into memory is refused before they are made") {
+  const TempDir dir;
+  const std::string out = train(dir, "adding", {"--cell", "gru", "--length", "20"});
+  constexpr std::size_t rows = std::size_t{1} << 23;
+  const std::string header = fmt::format("{{'descr': '|u1', 'fortran_order': False, 'shape': ({}, 2), }}\n", rows);
+  write_atomically(dir / "x.npy", std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header +
+                                      std::string(rows * 2, '\1'));
+  const Limits memory{{RLIMIT_AS, rlim_t{900} << 20}};
+  const Result answers = run("predict", {out, "--input", dir / "x.npy", "--quiet"}, dir.path, {}, memory);
+  CHECK(answers.code == 1);
+  CHECK(contains(answers.err, "predict: [predict] answers to 8388608 rows need 1.34 GB, ulimit -v allows 944 MB"));
+  const Limits less{{RLIMIT_AS, rlim_t{700} << 20}};
+  const Result trained =
+      run("table", {"--data", dir / "x.npy", "--target", "c0", "--at", "each", "--window", "5"}, dir.path, {}, less);
+  CHECK(trained.code == 1);
+  CHECK(contains(trained.err, "table: [table] sequences of 8388608 rows need 805 MB, ulimit -v allows 734 MB"));
+}
+#endif
+
 TEST_CASE("predict: a model of windows reads each window afresh") {
   const TempDir dir;
   write_atomically(dir / "x.csv", groups(60));
