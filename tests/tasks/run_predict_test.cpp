@@ -312,6 +312,35 @@ TEST_CASE("predict: sequences whose rows come in turn each have states of their 
   }
 }
 
+TEST_CASE("predict: the scores of a forecast compare an answer with the row that it is about") {
+  const TempDir dir;
+  std::vector<double> values;
+  std::string rows = "v\n";
+  for (int r = 0; r < 80; ++r) {
+    values.push_back(r * 37 % 23);
+    rows += fmt::format("{}\n", values.back());
+  }
+  write_atomically(dir / "x.csv", rows);
+  const std::string out = train(
+      dir, "table", {"--data", dir / "x.csv", "--target", "v", "--horizon", "2", "--window", "6", "--cell", "gru"});
+  const Result answers = run("predict", {out, "--input", dir / "x.csv", "--quiet"}, dir.path);
+  REQUIRE(answers.code == 0);
+  double squares = 0;
+  int count = 0;
+  for (const std::string& line : lines_of(answers.out)) {
+    if (line == "line,v") continue;
+    const std::size_t row = std::stoul(line) - 2;  // line 2 is row 0
+    if (row + 2 >= values.size()) continue;
+    const double off = std::stod(line.substr(line.find(',') + 1)) - values[row + 2];
+    squares += off * off;
+    ++count;
+  }
+  CHECK(count == 73);
+  const std::string scores = run("predict", {out, "--test", dir / "x.csv"}, dir.path).out;
+  CHECK(contains(scores, fmt::format("rmse of v {:.4g}, mae ", std::sqrt(squares / count))));
+  CHECK(contains(scores, "over 73 answers"));
+}
+
 TEST_CASE("predict: classes whose names need quotes; rows without a target have no part in the scores") {
   const TempDir dir;
   std::string rows = "a,kind\n";
