@@ -4,6 +4,7 @@
 #undef main
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/support/check.h"
 #include "tests/support/child.h"
@@ -238,6 +239,67 @@ TEST_CASE("the program: ten thousands of columns are no matter of minutes") {
   CHECK(run("predict", {dir / "run", "--input", dir / "data.csv", "--stream"}, dir.path, {}, {{RLIMIT_CPU, 20}}).code ==
         0);
 }
+
+namespace {
+
+/// Trains a few steps; returns the run's folder.
+std::string train(const TempDir& dir, const std::string& task, std::vector<std::string> options) {
+  options.insert(options.end(), {"--steps", "3", "--hidden", "8", "--threads", "1", "--quiet", "--out", dir / "run"});
+  REQUIRE(run(task, options, dir.path).code == 0);
+  return dir / "run";
+}
+
+}  // namespace
+
+TEST_CASE("predict: the scores of a forecast compare an answer with the row that it is about") {
+  const TempDir dir;
+  std::vector<double> values;
+  std::string rows = "v\n";
+  for (int r = 0; r < 80; ++r) {
+    values.push_back(r * 37 % 23);
+    rows += fmt::format("{}\n", values.back());
+  }
+  write_atomically(dir / "x.csv", rows);
+  const std::string out = train(
+      dir, "table", {"--data", dir / "x.csv", "--target", "v", "--horizon", "2", "--window", "6", "--cell", "gru"});
+  const Result answers = run("predict", {out, "--input", dir / "x.csv", "--quiet"}, dir.path);
+  REQUIRE(answers.code == 0);
+  double squares = 0;
+  int count = 0;
+  std::istringstream lines(answers.out);
+  for (std::string line; std::getline(lines, line);) {
+    if (line == "line,v") continue;
+    const std::size_t row = std::stoul(line) - 2;  // line 2 is row 0
+    if (row + 2 >= values.size()) continue;
+    const double off = std::stod(line.substr(line.find(',') + 1)) - values[row + 2];
+    squares += off * off;
+    ++count;
+  }
+  CHECK(count == 73);
+  const std::string scores = run("predict", {out, "--test", dir / "x.csv"}, dir.path).out;
+  CHECK(contains(scores, fmt::format("rmse of v {:.4g}, mae ", std::sqrt(squares / count))));
+  CHECK(contains(scores, "over 73 answers"));
+}
+
+#ifndef __SANITIZE_ADDRESS__  // it needs address space of its own
+TEST_CASE("a small file with more rows than fit into memory is refused before they are made") {
+  const TempDir dir;
+  const std::string out = train(dir, "adding", {"--cell", "gru", "--length", "20"});
+  constexpr std::size_t rows = std::size_t{1} << 23;
+  const std::string header = fmt::format("{{'descr': '|u1', 'fortran_order': False, 'shape': ({}, 2), }}\n", rows);
+  write_atomically(dir / "x.npy", std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header +
+                                      std::string(rows * 2, '\1'));
+  const Limits memory{{RLIMIT_AS, rlim_t{900} << 20}};
+  const Result answers = run("predict", {out, "--input", dir / "x.npy", "--quiet"}, dir.path, {}, memory);
+  CHECK(answers.code == 1);
+  CHECK(contains(answers.err, "predict: [predict] answers to 8388608 rows need 1.34 GB, ulimit -v allows 944 MB"));
+  const Limits less{{RLIMIT_AS, rlim_t{700} << 20}};
+  const Result trained =
+      run("table", {"--data", dir / "x.npy", "--target", "c0", "--at", "each", "--window", "5"}, dir.path, {}, less);
+  CHECK(trained.code == 1);
+  CHECK(contains(trained.err, "table: [table] sequences of 8388608 rows need 805 MB, ulimit -v allows 734 MB"));
+}
+#endif
 
 TEST_CASE("--help shows three commands, and explains every option of the task") {
   const TempDir dir;
