@@ -269,7 +269,10 @@ int apply_files(int argc, const char* const* argv) {
   }
   if (choice.weights.empty() && !o.describe)
     print_err("apply: no --weights, so they are random, of --seed {}\n", choice.seed);
-  apply_subject(subject_of(choice.cell, *cell), o, device);
+  const std::string config = o.run + "/model.json";
+  const double zoneout =
+      !o.run.empty() && std::filesystem::exists(config) ? load_model_config(config).options.zoneout : 0;
+  apply_subject(subject_of(choice.cell, *cell, zoneout), o, device);
   return 0;
 }
 

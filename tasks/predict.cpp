@@ -79,7 +79,13 @@ std::vector<Answer> answers_to(const Table& table, const PredictOptions& o, Answ
                                Scores& scores) {
   const TableSpec& spec = answers.spec();
   std::vector<const double*> columns;
-  for (const std::string& name : answers.inputs(o.input, table.names())) columns.push_back(table.numbers(name).data());
+  for (const std::vector<double>* column : table.numbers(answers.inputs(o.input, table.names())))
+    columns.push_back(column->data());
+  // beside its numbers, each row is two short vectors
+  const double bytes = 120 + 8.0 * static_cast<double>(table.columns.size() + columns.size()) +
+                       8.0 * static_cast<double>(spec.outputs());
+  backend().require_memory("predict", fmt::format("answers to {} rows", table.rows),
+                           bytes * static_cast<double>(table.rows), "fewer rows, or --stream");
   std::vector<Answer> of_row(static_cast<std::size_t>(table.rows));
   const Sequences sequences = sequences_of(table, spec.group, spec.time);
   if (!o.states_out.empty() && sequences.parts.size() != 1)
@@ -112,7 +118,7 @@ void predict_file(const PredictOptions& o, Answers& answers, bool each) {
     answers_to(table, o, answers, each, scores);
     const std::string text = scores.text();
     if (text.empty()) throw FileError(o.test, "has no target for any answer of the model");
-    return print_out("{}\n", text);
+    return print_out("{}\n", one_line(text));
   }
   const std::vector<std::string> keys = keys_of(spec, !table.lines.empty());
   AnswersFile out(spec, o.output);
@@ -128,7 +134,7 @@ void predict_file(const PredictOptions& o, Answers& answers, bool each) {
   }
   out.close();
   const std::string text = scores.text();
-  if (!o.quiet && !text.empty()) print_err("{} whose targets are in the file\n", text);
+  if (!o.quiet && !text.empty()) print_err("{} whose targets are in the file\n", one_line(text));
 }
 
 /// Answers each row of a stream as soon as its line has come.
@@ -144,7 +150,9 @@ class Stream {
     char bytes[1 << 16];
     while (!interrupt.requested()) {
       pollfd input{.fd = handle, .events = POLLIN, .revents = 0};  // read() would go on after a signal
-      ssize_t n = poll(&input, 1, -1);
+      // A signal that comes between the question above and poll() is seen a second later.
+      ssize_t n = poll(&input, 1, 1000);
+      if (n == 0) continue;
       if (n > 0) n = read(handle, bytes, sizeof bytes);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) throw FileError(path_, fmt::format("cannot be read: {}", std::strerror(errno)));
@@ -178,9 +186,9 @@ class Stream {
   void header(std::int64_t line, const std::vector<std::string>& names) {
     check_header(path_, line, names);
     names_ = names;
-    for (const std::string& name : answers_.inputs(path_, names)) inputs_.push_back(find_column(path_, names, name));
+    inputs_ = find_columns(path_, names, answers_.inputs(path_, names));
     const std::vector<std::string> keys = keys_of(answers_.spec(), true);
-    for (std::size_t k = 1; k < keys.size(); ++k) keys_.push_back(find_column(path_, names, keys[k]));
+    keys_ = find_columns(path_, names, {keys.begin() + 1, keys.end()});
     out_.header(keys);
   }
 

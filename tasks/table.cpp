@@ -26,7 +26,11 @@ class TableTask final : public Task {
   TableTask(const TableOptions& o, const Setup& setup) {
     if (setup.data.empty()) throw Usage("--data FILE is needed: .csv, .npy, .npz or .safetensors");
     path_ = setup.data;
-    data_ = table_data(load_table(path_), o, setup.seed);
+    const Table table = load_table(path_);
+    const auto rows = static_cast<double>(table.rows), columns = static_cast<double>(table.columns.size());
+    backend("cpu").require_memory("table", fmt::format("sequences of {} rows", table.rows), rows * (20 * columns + 56),
+                                  "fewer rows");  // beside numbers: order, windows, whether a row is read
+    data_ = table_data(table, o, setup.seed);
     require_batch("table", data_.longest(), setup.examples.batch, static_cast<double>(sizeof(float) * width()));
     for (const std::vector<Rows>& part : data_.parts) windows_.insert(windows_.end(), part.begin(), part.end());
   }

@@ -9,11 +9,14 @@
 
 namespace reel {
 
-/// The tensors of a safetensors file as arrays. Throws FileError for a complex one.
+/// The tensors of a safetensors file as arrays. Throws FileError for a complex one, and for more than 2^28 values.
 inline std::map<std::string, Array> arrays_of(const std::string& path, const TensorFile& file) {
   std::map<std::string, Array> arrays;
+  std::size_t values = 0;
   for (const auto& [name, tensor] : file.tensors) {
     if (is_complex(tensor.dtype())) throw FileError(fmt::format("{}: {}: real numbers are expected", path, name));
+    values += static_cast<std::size_t>(tensor.numel());
+    if (values > most_values) throw FileError(fmt::format("{}: more than {} values", path, most_values));
     Array array{.shape = {}, .values = cast(tensor, DType::f64).values<double>()};
     array.shape.assign(tensor.shape().begin(), tensor.shape().end());
     array.whole = tensor.dtype() == DType::i32 || tensor.dtype() == DType::boolean;

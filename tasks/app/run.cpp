@@ -164,12 +164,15 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     return Interrupt::exit_code;
   }
   const std::string accuracy = std::isnan(r.accuracy) ? "" : fmt::format(" accuracy {:.4g},", r.accuracy);
-  print_out("valid_loss {:.6g} ({:.3g} of the baseline {:.4g}),{} {} steps in {:.1f} s ({:.1f} a second)\n",
-            r.valid_loss, r.valid_loss / r.baseline, r.baseline, accuracy, r.steps, r.seconds, r.steps_per_second);
+  const std::string ratio = r.baseline > 0
+                                ? fmt::format("({:.3g} of the baseline {:.4g})", r.valid_loss / r.baseline, r.baseline)
+                                : "(the baseline is 0)";
+  print_out("valid_loss {:.6g} {},{} {} steps in {:.1f} s ({:.1f} a second)\n", r.valid_loss, ratio, accuracy, r.steps,
+            r.seconds, r.steps_per_second);
   if (!r.test.empty()) {
     std::string text;
     for (const auto& [name, value] : r.test) text += fmt::format("{} {} {:.6g}", text.empty() ? "" : ",", name, value);
-    print_out("test, with the lowest validation loss, of step {}:{}\n", r.best_step, text);
+    print_out("test, with the lowest validation loss, of step {}:{}\n", r.best_step, one_line(text));
   }
   if (!options.preset().empty()) print_reported(options.preset(), program.name);
   // a failure from here on leaves the other results intact

@@ -2,7 +2,7 @@
 
 namespace reel {
 
-Subject subject_of(const std::string& name, const Cell& cell) {
+Subject subject_of(const std::string& name, const Cell& cell, double zoneout) {
   return {.text = fmt::format("{} with I = {}, N = {}", name, cell.input, cell.hidden),
           .parameters = cell.parameters(),
           .states = cell.states(),
@@ -11,8 +11,9 @@ Subject subject_of(const std::string& name, const Cell& cell) {
           .dtype = real_of(cell.parameters().at(0).value.dtype()),
           .initial = [&cell](std::int64_t batch) { return cell.initial(batch); },
           .run =
-              [&cell](const Tensors& state, const Tensor& x, const Tensor& lengths) {
+              [&cell, zoneout](const Tensors& state, const Tensor& x, const Tensor& lengths) {
                 CellInput in = x;
+                in.zoneout.rate = zoneout;
                 in.lengths = lengths;
                 return scan(cell, state, in);
               }};

@@ -19,8 +19,8 @@ struct Subject {
   std::function<Sequence(const Tensors& state, const Tensor& x, const Tensor& lengths)> run;
 };
 
-/// The cell has to outlive the subject.
-Subject subject_of(const std::string& name, const Cell& cell);
+/// The cell has to outlive the subject. `zoneout`: the rate at which its states kept their values in training.
+Subject subject_of(const std::string& name, const Cell& cell, double zoneout = 0);
 /// Likewise for the model of a run.
 Subject subject_of(const TrainedModel& trained);
 

@@ -17,10 +17,11 @@ struct Array {
 };
 
 /// Reads the bytes of an .npy file of version 1 to 3: little-endian f2, f4, f8, i1 to i8, u1 to u8 or booleans, in C
-/// order. Throws FileError for any kind of damage; allocates no more than the bytes are worth.
+/// order. Throws FileError for any kind of damage, and for more than 2^28 values.
 Array parse_npy(const std::string& path, std::string_view bytes);
 
-/// The arrays of an .npz file by their names. Throws FileError for any kind of damage, and for more than 2^31 bytes.
+/// The arrays of an .npz file by their names. Throws FileError for any kind of damage, and for more than 2^31 bytes
+/// or 2^28 values.
 std::map<std::string, Array> parse_npz(const std::string& path, std::string_view bytes);
 
 /// An array as a table with the columns c0, c1, ...: [rows] or [rows, columns], or sequences [N, T, columns].

@@ -10,6 +10,7 @@
 
 #include "engine/core/parse.h"
 #include "tasks/data/data_error.h"
+#include "tasks/io/output.h"
 
 namespace reel {
 
@@ -31,10 +32,8 @@ char separator(std::string_view line) {
   return semicolon ? ';' : tab ? '\t' : ',';
 }
 
-/// The start of a field, for an error.
-std::string shown(std::string_view field) {
-  return field.size() <= 40 ? std::string(field) : fmt::format("{}...", field.substr(0, 40));
-}
+/// The start of a field, for an error, which would end at a zero byte.
+std::string shown(std::string_view field) { return one_line(field.substr(0, 40)) + (field.size() > 40 ? "..." : ""); }
 
 }  // namespace
 
@@ -161,7 +160,7 @@ std::string error_of_number(const std::string& path, std::int64_t line, const st
   const std::optional<double> number = any_number(field);
   return fmt::format("{}:{}: column \"{}\": a {}number is expected, got \"{}\"{}", path, line, column,
                      number ? "finite " : "", shown(field),
-                     number && std::isnan(*number) ? ". Hint: an empty field is a missing value." : "");
+                     number && std::isnan(*number) ? ". Hint: an empty field is a missing value" : "");
 }
 
 double csv_number(const std::string& path, std::int64_t line, const std::string& column, std::string_view field) {

@@ -167,6 +167,7 @@ Array parse_npy(const std::string& path, std::string_view bytes) {
   if (overflow || elements > bytes.size() / kind->bytes || elements * kind->bytes != bytes.size())
     fail(fmt::format("{} elements of {} bytes are expected by the header, got {} bytes", fmt::join(array.shape, " x "),
                      kind->bytes, bytes.size()));
+  if (elements > most_values) fail(fmt::format("{} values or fewer are expected, got {}", most_values, elements));
   array.values.resize(elements);
   kind->convert(bytes.data(), array.values);
   return array;

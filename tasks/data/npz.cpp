@@ -32,7 +32,7 @@ std::map<std::string, Array> parse_npz(const std::string& path, std::string_view
   if (entries > most_entries) refuse(fmt::format("{} arrays or fewer are expected, got {}", most_entries, entries));
 
   std::map<std::string, Array> arrays;
-  std::uint64_t total = 0;
+  std::uint64_t total = 0, values = 0;
   for (zip_int64_t i = 0; i < entries; ++i) {
     const auto index = static_cast<zip_uint64_t>(i);
     zip_stat_t about;
@@ -54,8 +54,10 @@ std::map<std::string, Array> parse_npz(const std::string& path, std::string_view
       if (unpacked.size() + static_cast<std::size_t>(n) > about.size) refuse(fmt::format("{}: is damaged", name));
       unpacked.append(chunk, static_cast<std::size_t>(n));
     }
-    if (!arrays.emplace(name, parse_npy(path + ": " + name, unpacked)).second)
-      refuse(fmt::format("{} is there twice", name));
+    Array array = parse_npy(path + ": " + name, unpacked);
+    values += array.values.size();
+    if (values > most_values) refuse(fmt::format("the arrays have more than {} values", most_values));
+    if (!arrays.emplace(name, std::move(array)).second) refuse(fmt::format("{} is there twice", name));
   }
   return arrays;
 }

@@ -19,7 +19,6 @@ namespace reel {
 namespace {
 
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
-constexpr std::size_t most_values = std::size_t{1} << 28;
 
 FileError error_at(const std::string& path, std::int64_t line, const std::string& what) {
   return FileError(fmt::format("{}:{}: {}", path, line, what));
@@ -54,9 +53,8 @@ std::vector<std::string> Table::names() const {
   return names;
 }
 
-std::size_t find_column(const std::string& path, const std::vector<std::string>& names, const std::string& name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+namespace {
+[[noreturn]] void no_column(const std::string& path, const std::vector<std::string>& names, const std::string& name) {
   const std::string nearest = nearest_name(name, names);
   const std::vector<std::string> some(names.begin(), names.begin() + std::min<std::ptrdiff_t>(20, std::ssize(names)));
   throw FileError(fmt::format(
@@ -65,12 +63,37 @@ std::size_t find_column(const std::string& path, const std::vector<std::string>&
                       : fmt::format(". Hint: {}.", nearest)));
 }
 
-std::size_t Table::find(const std::string& name) const { return find_column(path, names(), name); }
-
-const std::vector<double>& Table::numbers(const std::string& name) const {
-  const Column& column = at(name);
+const std::vector<double>& numbers_of(const Column& column) {
   if (column.is_text()) throw FileError(column.problem);
   return column.numbers;
+}
+}  // namespace
+
+std::vector<std::size_t> find_columns(const std::string& path, const std::vector<std::string>& names,
+                                      const std::vector<std::string>& wanted) {
+  std::map<std::string_view, std::size_t> index;
+  for (std::size_t i = 0; i < names.size(); ++i) index.emplace(names[i], i);
+  std::vector<std::size_t> found;
+  for (const std::string& name : wanted) {
+    const auto at = index.find(name);
+    if (at == index.end()) no_column(path, names, name);
+    found.push_back(at->second);
+  }
+  return found;
+}
+
+const Column& Table::at(const std::string& name) const {
+  const auto found = std::find_if(columns.begin(), columns.end(), [&](const Column& c) { return c.name == name; });
+  if (found == columns.end()) no_column(path, names(), name);
+  return *found;
+}
+
+const std::vector<double>& Table::numbers(const std::string& name) const { return numbers_of(at(name)); }
+
+std::vector<const std::vector<double>*> Table::numbers(const std::vector<std::string>& wanted) const {
+  std::vector<const std::vector<double>*> all;
+  for (const std::size_t i : find_columns(path, names(), wanted)) all.push_back(&numbers_of(columns[i]));
+  return all;
 }
 
 std::string Table::where(std::int64_t row) const {
@@ -88,6 +111,8 @@ void check_header(const std::string& path, std::int64_t line, const std::vector<
       throw error_at(path, line,
                      fmt::format("the name of column {} is not UTF-8. Hint: save the file as UTF-8", i + 1));
     if (names[i].empty()) throw error_at(path, line, fmt::format("column {} of the header has no name", i + 1));
+    if (names[i].find('\0') != names[i].npos)
+      throw error_at(path, line, fmt::format("the name of column {} has a zero byte in it", i + 1));
     if (!before.insert(names[i]).second)
       throw error_at(path, line, fmt::format("two columns are called \"{}\"", names[i]));
   }

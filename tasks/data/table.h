@@ -9,6 +9,7 @@
 namespace reel {
 
 constexpr double missing_value = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t most_values = std::size_t{1} << 28;  // of a file; each takes eight bytes or more
 
 struct Column {
   std::string name;
@@ -40,18 +41,20 @@ struct Table {
   std::string crc32 = {};
 
   std::vector<std::string> names() const;
-  /// The position of the column of that name; throws FileError with the nearest name if there is none.
-  std::size_t find(const std::string& name) const;
-  /// The column of that name; throws like find.
-  const Column& at(const std::string& name) const { return columns[find(name)]; }
+  /// The column of that name; throws FileError with the nearest name if there is none.
+  const Column& at(const std::string& name) const;
   /// The numbers of that column [rows]; throws FileError with the first field that is none.
   const std::vector<double>& numbers(const std::string& name) const;
+  /// The numbers of each of these columns: looks all up at once, as there may be many.
+  std::vector<const std::vector<double>*> numbers(const std::vector<std::string>& wanted) const;
   /// Where a row is: "data.csv:17", or "x.npy: row 3" (rows count from 0), or "x.npz: sequence 2, step 0".
   std::string where(std::int64_t row) const;
 };
 
-/// The position of a name; throws FileError that lists the names, or the nearest one, if it is not there.
-std::size_t find_column(const std::string& path, const std::vector<std::string>& names, const std::string& name);
+/// The position of each of these names, in time n log n; throws FileError that lists the names, or the nearest one, for
+/// the first that is not there.
+std::vector<std::size_t> find_columns(const std::string& path, const std::vector<std::string>& names,
+                                      const std::vector<std::string>& wanted);
 
 /// Takes down size and CRC-32 of the file.
 void add_checksum(Table& table, std::string_view bytes);

@@ -106,11 +106,10 @@ void read_targets(const Table& table, const Sequences& sequences, bool classes, 
                                   data.spec.classes.empty() ? "none" : "\"" + data.spec.classes[0] + "\" alone"));
     return;
   }
-  for (std::size_t k = 0; k < K; ++k) {
-    const std::vector<double>& column = table.numbers(data.spec.targets[k].name);
+  const auto columns = table.numbers(data.spec.target_names());
+  for (std::size_t k = 0; k < K; ++k)
     for (std::size_t r = 0; r < sequences.order.size(); ++r)
-      data.y[r * K + k] = column[static_cast<std::size_t>(sequences.order[r])];
-  }
+      data.y[r * K + k] = (*columns[k])[static_cast<std::size_t>(sequences.order[r])];
 }
 
 /// Throws if a target in the rows of a window is missing, though --missing error says that none is.
@@ -215,12 +214,12 @@ TableData table_data(const Table& table, const TableOptions& o, std::uint64_t se
       column.mean = mean;
       if (deviation > 0) column.deviation = deviation;
     };
-    for (ScaledColumn& input : spec.inputs) {
-      const std::vector<double>& column = table.numbers(input.name);
+    const auto columns = table.numbers(spec.input_names());
+    for (std::size_t i = 0; i < columns.size(); ++i) {
       values.clear();
       for (std::size_t r = 0; r < rows; ++r)
-        if (read[r]) values.push_back(column[static_cast<std::size_t>(sequences.order[r])]);
-      scale(input);
+        if (read[r]) values.push_back((*columns[i])[static_cast<std::size_t>(sequences.order[r])]);
+      scale(spec.inputs[i]);
     }
     for (std::size_t k = 0; k < K && !classes; ++k) {
       values.clear();

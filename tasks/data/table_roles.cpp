@@ -11,26 +11,21 @@ namespace reel {
 
 namespace {
 
-/// Throws SettingError unless the table has this column.
-void require(const Table& table, const char* option, const std::string& name) {
+/// Throws SettingError unless the table has these columns.
+void require(const Table& table, const char* option, const std::vector<std::string>& names) {
   try {
-    table.find(name);
+    find_columns(table.path, table.names(), names);
   } catch (const FileError& e) {
     throw SettingError(option, e.what());
   }
 }
 
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 std::vector<std::string> chosen(const Table& table, const char* option, const std::string& list) {
   std::vector<std::string> names = names_in(list);
+  require(table, option, names);
   std::set<std::string> before;
-  for (const std::string& name : names) {
-    require(table, option, name);
+  for (const std::string& name : names)
     if (!before.insert(name).second) throw SettingError(option, fmt::format("\"{}\" is there twice", name));
-  }
   return names;
 }
 
@@ -48,13 +43,15 @@ std::vector<std::string> targets_of(const Table& table, const TableOptions& o) {
 
 std::vector<std::string> inputs_of(const Table& table, const std::vector<std::string>& targets, const TableOptions& o) {
   std::vector<std::string> inputs = chosen(table, "inputs", o.inputs);
-  for (const std::string& name : inputs)
-    if (table.at(name).is_text())
-      throw FileError(table.at(name).problem + ". Hint: a column of text must be made numbers before it is an input.");
+  const std::set<std::string> aims(targets.begin(), targets.end());
+  for (const std::size_t i : find_columns(table.path, table.names(), inputs))
+    if (table.columns[i].is_text())
+      throw FileError(table.columns[i].problem +
+                      ". Hint: a column of text must be made numbers before it is an input.");
   if (inputs.empty()) {
     for (const Column& column : table.columns) {
       const bool taken = column.name == o.group || column.name == o.time;
-      if (taken || (o.horizon == 0 && contains(targets, column.name))) continue;
+      if (taken || (o.horizon == 0 && aims.contains(column.name))) continue;
       if (column.is_text() && column.some_numbers)
         throw FileError(column.problem + ". Hint: --inputs names the columns to read.");
       if (!column.is_text()) inputs.push_back(column.name);
@@ -62,7 +59,7 @@ std::vector<std::string> inputs_of(const Table& table, const std::vector<std::st
     if (inputs.empty()) throw SettingError("inputs", table.path + " has no other column of numbers");
   }
   for (const std::string& name : inputs)
-    if (o.horizon == 0 && contains(targets, name))
+    if (o.horizon == 0 && aims.contains(name))
       throw SettingError("inputs",
                          fmt::format("\"{}\" is the target. Hint: --horizon N predicts it N rows later", name));
   return inputs;
@@ -84,8 +81,8 @@ std::vector<std::string> names_in(const std::string& list) {
 }
 
 TableSpec table_roles(const Table& table, const TableOptions& o) {
-  if (!o.group.empty()) require(table, "group", o.group);
-  if (!o.time.empty()) require(table, "time", o.time);
+  if (!o.group.empty()) require(table, "group", {o.group});
+  if (!o.time.empty()) require(table, "time", {o.time});
   if (!o.group.empty() && !table.sequences.empty())
     throw SettingError("group", table.path + " has sequences [N, T, F] already");
   const std::vector<std::string> targets = targets_of(table, o);
@@ -115,8 +112,7 @@ bool predicts_class(const Table& table, const TableSpec& spec, const TableOption
   const bool is_class = o.predict == "class" || (o.predict == "auto" && (first.is_text() || first.whole));
   if (is_class && spec.targets.size() > 1)
     throw SettingError("predict", "one column is expected as the target of classes. Hint: --predict value");
-  if (!is_class)
-    for (const ScaledColumn& target : spec.targets) table.numbers(target.name);  // throws for text
+  if (!is_class) table.numbers(spec.target_names());  // throws for text
   return is_class;
 }
 

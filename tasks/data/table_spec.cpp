@@ -65,7 +65,7 @@ std::vector<float> features(const TableSpec& spec, const Table& table, std::span
                             std::span<const Rows> sequences) {
   const std::size_t width = spec.inputs.size();
   std::vector<const double*> columns;
-  for (const ScaledColumn& input : spec.inputs) columns.push_back(table.numbers(input.name).data());
+  for (const std::vector<double>* column : table.numbers(spec.input_names())) columns.push_back(column->data());
   std::vector<float> out(order.size() * width);
   std::vector<double> raw(width);
   Features next(spec);

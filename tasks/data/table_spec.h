@@ -32,7 +32,7 @@ struct TableSpec {
 
   bool classifies() const { return !classes.empty(); }
   /// The width of the model's outputs: one for each class, or for each target.
-  std::int64_t outputs() const { return std::ssize(classifies() ? classes : target_names()); }
+  std::int64_t outputs() const { return classifies() ? std::ssize(classes) : std::ssize(targets); }
   std::vector<std::string> input_names() const;
   std::vector<std::string> target_names() const;
 

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -35,27 +36,33 @@ Answers::Answers(const std::string& run, bool carry) : predictor_(run) {
   start_ = predictor_.states();
 }
 
-std::vector<std::string> Answers::inputs(const std::string& path, const std::vector<std::string>& columns) const {
+std::vector<std::string> Answers::inputs(const std::string& path, const std::vector<std::string>& columns) {
   if (!own_spec_) {
-    for (const std::string& name : spec_.input_names()) find_column(path, columns, name);
-    return spec_.input_names();
+    const std::vector<std::string> inputs = spec_.input_names();
+    find_columns(path, columns, inputs);
+    return inputs;
   }
   if (columns.size() != spec_.inputs.size())
-    throw FileError(path, fmt::format("has {} columns ({}), the model reads {}", columns.size(),
-                                      fmt::join(columns, ", "), spec_.inputs.size()));
+    throw FileError(path,
+                    fmt::format("has {} columns ({}{}), the model reads {}", columns.size(),
+                                fmt::join(columns.begin(), columns.begin() + std::min(20L, std::ssize(columns)), ", "),
+                                columns.size() > 20 ? ", ..." : "", spec_.inputs.size()));
+  for (std::size_t i = 0; i < columns.size(); ++i) spec_.inputs[i].name = columns[i];  // as errors call them
   return columns;
 }
 
 std::vector<double> Answers::row_of(Sequence& sequence, std::span<const double> raw, const Where& where) const {
   std::vector<float> scaled(raw.size());
   sequence.features(raw, scaled, where);
-  return {scaled.begin(), scaled.end()};
+  const std::int64_t symbols = predictor_.config().shape.vocabulary;
+  if (symbols == 0) return {scaled.begin(), scaled.end()};
+  if (!(raw[0] >= 0 && raw[0] < static_cast<double>(symbols) && raw[0] == std::floor(raw[0])))
+    throw FileError(fmt::format("{}: a symbol from 0 to {} is expected, got {}", where(), symbols - 1, raw[0]));
+  return {raw[0]};
 }
 
 std::span<const double> Answers::step(const std::vector<double>& row) {
   if (predictor_.config().shape.vocabulary == 0) return predictor_.next(row);
-  if (row[0] != std::floor(row[0]) || std::abs(row[0]) > 1e9)
-    throw FileError(fmt::format("a symbol is expected, got {}", row[0]));
   return predictor_.next(static_cast<std::int64_t>(row[0]));
 }
 

@@ -25,7 +25,7 @@ class Answers {
   /// Does the model read a window afresh for each row?
   bool windows() const { return window_ > 0; }
   /// Names of the inputs in a table with these columns. Throws FileError with the path if they are not there.
-  std::vector<std::string> inputs(const std::string& path, const std::vector<std::string>& columns) const;
+  std::vector<std::string> inputs(const std::string& path, const std::vector<std::string>& columns);
 
   /// The answer after one more row of a sequence, whose rows may come between those of others; raw: the values of the
   /// inputs, NaN for missing ones. Throws Error if the model reads whole sequences only.

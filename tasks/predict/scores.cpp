@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "tasks/data/data_error.h"
 #include "tasks/predict/answers_file.h"
@@ -10,16 +11,17 @@
 namespace reel {
 
 Scores::Scores(const TableSpec& spec, const Table& table) : spec_(spec), table_(table) {
-  const std::vector<std::string> names = table.names();
-  for (const std::string& target : spec.target_names())
-    if (std::find(names.begin(), names.end(), target) != names.end()) columns_.push_back(&table.at(target));
+  std::map<std::string_view, const Column*> known;
+  for (const Column& column : table.columns) known.emplace(column.name, &column);
+  for (const ScaledColumn& target : spec.targets)
+    if (const auto found = known.find(target.name); found != known.end()) columns_.push_back(found->second);
   if (columns_.size() != spec.targets.size()) columns_.clear();
   squares_.assign(columns_.size(), 0);
   sizes_.assign(columns_.size(), 0);
 }
 
 void Scores::require_targets(const std::string& path) const {
-  for (const std::string& target : spec_.target_names()) find_column(path, table_.names(), target);
+  find_columns(path, table_.names(), spec_.target_names());
 }
 
 void Scores::add(const Answer& answer, std::int64_t row) {

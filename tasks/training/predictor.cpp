@@ -2,12 +2,26 @@
 
 #include <algorithm>
 
+#include "tasks/training/checkpoint_file.h"
 #include "tasks/training/device.h"
 #include "tasks/training/row_program.h"
 #include "tasks/training/safetensors.h"
 #include "tasks/training/trained_model.h"
 
 namespace reel {
+
+namespace {
+
+std::string state_name(std::size_t i) { return fmt::format("state.{}", i); }
+
+/// Throws Diverged with the path if a state is NaN or infinite: it would stay so.
+void require_finite(const std::string& path, const Tensors& states) {
+  Named named;
+  for (std::size_t i = 0; i < states.size(); ++i) named.emplace_back(state_name(i), states[i]);
+  if (const std::string what = not_finite(named); !what.empty()) throw Diverged(path, what);
+}
+
+}  // namespace
 
 struct Predictor::Impl {
   explicit Impl(TrainedModel trained)
@@ -139,18 +153,22 @@ void Predictor::set_states(const Tensors& states) {
 
 void Predictor::save_states(const std::string& path) const {
   impl_->require_steps();
-  TensorFile file;
   const Tensors all = states();
-  for (std::size_t i = 0; i < all.size(); ++i) file.tensors.emplace_back(fmt::format("state.{}", i), all[i]);
+  require_finite(path, all);
+  TensorFile file;
+  for (std::size_t i = 0; i < all.size(); ++i) file.tensors.emplace_back(state_name(i), all[i]);
   save_safetensors(path, file);
 }
 
 void Predictor::load_states(const std::string& path) {
   const TensorFile file = load_safetensors(path);
-  Tensors states;
-  for (std::size_t i = 0; i < file.tensors.size(); ++i) states.push_back(file.at(fmt::format("state.{}", i)));
   try {
+    Tensors states;
+    for (std::size_t i = 0; i < file.tensors.size(); ++i) states.push_back(file.at(state_name(i)));
+    require_finite(path, states);
     set_states(states);
+  } catch (const Diverged&) {
+    throw;
   } catch (const Error& e) {
     throw Error(path, e.what());
   }

@@ -56,6 +56,28 @@ models.gru = "--cell gru"
 
 const char* const copying = "--delay 5 --batch 4 --valid-size 8";
 
+/// A little run of table, on a table in the data folder.
+Job table_run(Workplace& p) {
+  std::string rows = "time,a,y\n";
+  for (int r = 0; r < 60; ++r) rows += fmt::format("{},{},{}\n", r, r * r % 11, r * r % 7);
+  write_new(p.data() + "/table.csv", rows);
+  return task("table", p,
+              "--target y --time time --at each --window 6 --cell gru --batch 4 --data " + p.data() + "/table.csv");
+}
+
+/// predict with these options, on that run.
+Job predict_run(Workplace& p, const std::string& options) {
+  p.clear();
+  succeed(p, table_run(p).command);
+  fs::rename(p.run(), p.data() + "/trained");
+  fs::create_directories(p.side() + "/empty");
+  return {"predict",
+          words("predict " + p.data() + "/trained --quiet --input " + p.data() + "/table.csv --states-out " + p.run() +
+                "/states.safetensors " + options),
+          {},
+          p.side() + "/empty"};
+}
+
 using Make = std::function<Job(Workplace&)>;
 
 const std::vector<std::pair<std::string, Make>>& makers() {
@@ -108,6 +130,9 @@ const std::vector<std::pair<std::string, Make>>& makers() {
          job.command = words("copying --quiet --resume " + p.run());
          return job;
        }},
+      {"table", table_run},
+      {"predict", [](Workplace& p) { return predict_run(p, "--output " + p.run() + "/y.npy"); }},
+      {"stream", [](Workplace& p) { return predict_run(p, "--stream"); }},
       {"mechanism",
        [](Workplace& p) {
          fs::create_directories(p.side() + "/empty");

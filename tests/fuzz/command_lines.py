@@ -2,8 +2,9 @@
 """tests/fuzz/command_lines.py BIN [--lines N] [--seed S] [--programs A,B]: programs with options drawn at random.
 
 The options are those that --help-all of each program names; their values are good ones, limits, huge ones, NaN, nothing, bytes
-that are no text, paths that lead nowhere. Whatever they are, a program must end within its time with code 0, 1 or 2, by no
+that are no text, paths that lead nowhere. Whatever they are, a program must end in 60 s of processor time with code 0, 1 or 2, by no
 signal and with no report of a sanitizer, and an error must be one line. Prints each line that breaks this; exits with 1 then.
+One line in twenty may draw pictures and compile loops: gnuplot and the compiler take ten times as long as all the rest.
 """
 import argparse
 import collections
@@ -12,13 +13,14 @@ import pathlib
 import random
 import re
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 
 PROGRAMS = ("copying adding denoising mnist paths charlm music babi speech table predict mechanism apply to_onnx compare "
             "reproduce sweep explain").split()
-SECONDS = 60
+SECONDS = 60  # of processor time: a machine may be busy
 MEMORY = 12 << 30
 
 NUMBERS = ["0", "1", "2", "3", "7", "16", "-1", "-0", "0.5", "1e-3", "1e3", "1e38", "1e308", "1e400", "-1e400", "nan", "-nan",
@@ -29,7 +31,8 @@ TEXTS = ["", " ", "x", "a=b", "a=1,b=2", "gru,srnn", "4,5", "head=1e-3", ",", "=
          "a" * 5000, "a\nb", "a\tb", "\x1b[31m", "'", '"', "`id`", "$(id)", "%s%n", "|touch evil", "; touch evil", "~", "../..",
          "on", "off", "true", "false"]
 PATHS = ["/nowhere/x", "/dev/null", "/dev/null/x", "/dev/zero", "/dev/full", "/proc/self/mem", "/", ".", "x" * 300, "out",
-         "config.toml", "noise.bin", "run"]
+         "config.toml", "noise.bin", "run", "table.csv", "table.npy"]
+COLUMNS = ["a", "b", "y", "who", "y,a", "a\nb", "'\"|;~", "z"]
 
 
 def options_of(program):
@@ -49,7 +52,15 @@ def value(draw, words):
         return draw.choice(NUMBERS)
     if kind < 0.75:
         return str(draw.randrange(-5, 70))
-    return draw.choice(TEXTS if draw.random() < 0.6 else PATHS)
+    return draw.choice(draw.choice([TEXTS, TEXTS, TEXTS, PATHS, PATHS, COLUMNS]))
+
+
+def write_table(folder):
+    """A table, in which a run can be trained."""
+    rows = [f"s{r // 8},{r * 37 % 11},{'' if r % 50 == 49 else r % 7},{r % 3},{r}" for r in range(96)]
+    pathlib.Path(folder, "table.csv").write_text('who,a,b,y,"a\nb"\n' + "\n".join(rows) + "\n")
+    head = "{'descr': '<i2', 'fortran_order': False, 'shape': (40, 2), }".ljust(117) + "\n"
+    pathlib.Path(folder, "table.npy").write_bytes(b"\x93NUMPY\x01\0" + bytes([118, 0]) + head.encode() + bytes(range(160)))
 
 
 def line(draw, options, program):
@@ -66,7 +77,18 @@ def line(draw, options, program):
     # what is left alone is small, so that a good line ends soon
     small = {"--steps": "2", "--hidden": "4", "--batch": "2", "--valid-size": "2", "--delay": "3", "--length": "4",
              "--threads": "1"}
+    if program == "table":
+        small |= {"--data": draw.choice(["table.csv", "table.csv", "table.npy"]),
+                  "--target": draw.choice(["y", "y", "a", "who", "c1"]), "--window": "5", "--missing": "zero"}
+    if program == "mechanism":
+        small |= {"--draws": "2", "--planes": "4", "--lengths": "2,3", "--symbols": "2,3"}
+    if program == "predict" and "--test" not in out:
+        small["--input"] = "table.csv"
     out += [w for name, v in small.items() if name in options and name not in out for w in (name, v)]
+    if program in ("predict", "compare") and draw.random() < 0.9:
+        out.append("run")
+    if program == "apply" and draw.random() < 0.3:
+        out += ["--run", "run"]
     out += [w for w in ("--quiet",) if w in options]
     if "--dry-run" in options and draw.random() < 0.6:
         out.append("--dry-run")
@@ -77,14 +99,15 @@ def limit():
     if not os.environ.get("ASAN_OPTIONS"):  # AddressSanitizer maps far more than it uses
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
 
 
 def problem(arguments, folder, environment):
     try:
         result = subprocess.run(arguments, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
-                                timeout=SECONDS, preexec_fn=limit, check=False)
+                                timeout=20 * SECONDS, preexec_fn=limit, check=False)
     except subprocess.TimeoutExpired:
-        return "time", f"not done in {SECONDS} s"
+        return "time", f"not done in {20 * SECONDS} s"
     code, errors = result.returncode, result.stderr
     if b"Sanitizer" in errors or b"runtime error:" in errors:
         return code, errors.decode(errors="replace")[:2000]
@@ -107,21 +130,31 @@ def main():
         programs.remove("to_onnx")  # it is built where CMake finds ONNX
     options = {p: options_of(given.bin.resolve() / p) for p in programs}
     codes, bad = collections.Counter(), 0
+    no_tools = dict(os.environ, PATH="/nowhere", REEL_COMPILE="off")
+    trained = tempfile.TemporaryDirectory()
+    write_table(trained.name)
+    subprocess.run([given.bin.resolve() / "table", *"--data table.csv --target y --at each --window 6 --missing zero --hidden 4 "
+                    "--batch 2 --steps 2 --threads 1 --quiet --out run".split()], cwd=trained.name, env=no_tools, check=True,
+                   stdout=subprocess.DEVNULL)
     for number in range(given.lines):
         draw = random.Random(f"{given.seed} {number}")
         program = draw.choice(programs)
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "config.toml").write_text('steps = 2\nlr = 0.01\n[srnn]\nwidth = 4\n')
             pathlib.Path(folder, "noise.bin").write_bytes(draw.randbytes(400))
+            shutil.copytree(trained.name, folder, dirs_exist_ok=True)
             words = line(draw, options[program], program)
-            code, what = problem([given.bin.resolve() / program, *words], folder, dict(os.environ, REEL_DATA=folder))
+            tools = os.environ if draw.random() < 0.05 else no_tools
+            code, what = problem([given.bin.resolve() / program, *words], folder, dict(tools, REEL_DATA=folder))
             if pathlib.Path(folder, "evil").exists():
                 what = "a command of a name was run"
             codes[code] += 1
             if what:
                 bad += 1
                 print(f"line {number}: {program} {' '.join(repr(w) for w in words)}\n    {what}", flush=True)
-    print(f"{given.lines} lines of {len(programs)} programs: codes {dict(sorted(codes.items(), key=str))}, {bad} broke the rules")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{given.lines} lines of {len(programs)} programs: codes {dict(sorted(codes.items(), key=str))}, {bad} broke the rules; "
+          f"{used.ru_utime + used.ru_stime:.0f} s of processor time")
     sys.exit(1 if bad else 0)
 
 

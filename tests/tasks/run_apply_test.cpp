@@ -240,6 +240,46 @@ TEST_CASE("a run's whole model: embedding, unlike layers, read-out, and its grad
   CHECK(contains(run("apply", {"--run", folder, "--layer", "2", "--describe"}, dir.path).out, "U_r\t(5, 6)\tf32"));
 }
 
+TEST_CASE("a run's stack of unlike layers, with zoneout: each layer as in the model") {
+  const TempDir dir;
+  const std::string folder = dir / "run", X = dir / "X.safetensors", Y = dir / "Y.safetensors";
+  REQUIRE(run("adding",
+              {"--cell", "gru,lstm", "--lstm.biases", "1", "--hidden", "4,6", "--zoneout", "0.25", "--length", "8",
+               "--steps", "3", "--threads", "1", "--out", folder, "--quiet"},
+              dir.path)
+              .code == 0);
+  const TensorFile checkpoint = load_safetensors(folder + "/best.safetensors");
+  struct Layer {
+    std::string cell;
+    std::int64_t input, hidden;
+    std::map<std::string, std::string> settings;
+  };
+  const std::vector<Layer> layers{{"gru", 2, 4, {}}, {"lstm", 4, 6, {{"biases", "1"}}}};
+  for (std::size_t l = 0; l < 2; ++l) {
+    const Layer& layer = layers[l];
+    const Tensor x = random({5, 2, layer.input}, 1, DType::f32);
+    save_safetensors(X, {{{"x", x}}, {}});
+    const std::string number = std::to_string(l + 1);
+    const Result r = run("apply", {"--run=" + folder, "--layer=" + number, "--input", X, "--output", Y}, dir.path);
+    CAPTURE(r.err);
+    REQUIRE(r.code == 0);
+    CHECK(contains(r.err, fmt::format("{} with I = {}, N = {}", layer.cell, layer.input, layer.hidden)));
+    Init init(1);
+    const CellType& type = cell_type(layer.cell);
+    const auto cell = type.make(layer.input, layer.hidden, Settings(layer.cell, type.settings, layer.settings), init);
+    for (const Parameter& p : cell->parameters()) Tensor(p.value).assign(checkpoint.at("cell" + number + "." + p.name));
+    const NoGrad inference;
+    Tensors states = cell->initial(2), ys;
+    for (std::int64_t t = 0; t < 5; ++t) {
+      const Tensors next = cell->step(states, x.at(t));
+      for (std::size_t s = 0; s < states.size(); ++s) states[s] = 0.25 * states[s] + 0.75 * next[s];
+      ys.push_back(cell->output(states));
+    }
+    const Tensor y = load_safetensors(Y).at("y");
+    for (std::int64_t t = 0; t < 5; ++t) CHECK(difference(y.at(t), ys[static_cast<std::size_t>(t)]) < 1e-6);
+  }
+}
+
 TEST_CASE("complex tensors as pairs of real ones") {
   const TempDir dir;
   const CellType& type = cell_type("urnn");

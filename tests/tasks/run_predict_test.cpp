@@ -85,6 +85,7 @@ TEST_CASE("predict: each row of a pipe is answered before the next one comes") {
   };
   write("value,marked\n");
   for (std::size_t row = 1; row <= 3; ++row) {
+    if (row == 2) std::this_thread::sleep_for(std::chrono::milliseconds(1200));  // silence is no end
     write("0.5,1\n");
     for (int wait = 0; wait < 1000 && lines_of(read_file(dir / "stdout")).size() < row + 1; ++wait)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -178,10 +179,18 @@ TEST_CASE("predict: symbols, and answers as arrays") {
   CHECK(std::memcmp(npy.data() + npy.size() - y.size() * 8, y.data(), y.size() * 8) == 0);
   CHECK(contains(npy, fmt::format("'shape': (5, {}), }}", file.at("y").dim(1))));
 
-  write_atomically(dir / "far.csv", "symbol\n3\n70\n");
-  CHECK(contains(run("predict", {out, "--input", dir / "far.csv"}, dir.path).err, "symbols are 0 to 9, got 70"));
-  write_atomically(dir / "half.csv", "symbol\n3\n0.5\n");
-  CHECK(contains(run("predict", {out, "--input", dir / "half.csv"}, dir.path).err, "a symbol is expected, got 0.5"));
+  // a model that reads all at once takes the same symbols
+  const std::string both = train(dir, "copying", {"--cell", "gru", "--delay", "5", "--bidirectional"});
+  CHECK(run("predict", {both, "--input", dir / "x.csv"}, dir.path).code == 0);
+  for (const std::string symbol : {"70", "0.5", "-1", "10", "1e30", "4294967296"}) {
+    write_atomically(dir / "far.csv", "symbol\n3\n" + symbol + "\n");
+    for (const std::string& folder : {out, both}) {
+      const Result r = run("predict", {folder, "--input", dir / "far.csv"}, dir.path);
+      CAPTURE(r.err);
+      CHECK(r.code == 1);
+      CHECK(contains(r.err, dir / "far.csv:3: a symbol from 0 to 9 is expected, got "));
+    }
+  }
 }
 
 TEST_CASE("predict: what cannot be answered is one clear line") {
@@ -301,6 +310,32 @@ TEST_CASE("predict: sequences whose rows come in turn each have states of their 
     CHECK((r.code != 0 && r.out.empty()));
     CHECK_MESSAGE(contains(r.err, text), r.err);
   }
+}
+
+TEST_CASE("predict: classes whose names need quotes; rows without a target have no part in the scores") {
+  const TempDir dir;
+  std::string rows = "a,kind\n";
+  for (int r = 0; r < 60; ++r)
+    rows += fmt::format("{},\"{}\"\n", r % 7, r % 7 < 3 ? "so \"\"called\"\"" : "this, or that");
+  write_atomically(dir / "x.csv", rows);
+  const std::string out = train(dir, "table",
+                                {"--data", dir / "x.csv", "--target", "kind", "--at", "each", "--window", "6", "--cell",
+                                 "gru", "--missing", "zero"});
+  const Result answers = run("predict", {out, "--input", dir / "x.csv", "--quiet"}, dir.path);
+  CAPTURE(answers.out);
+  REQUIRE(answers.code == 0);
+  const std::vector<std::string> lines = lines_of(answers.out);
+  CHECK(lines.at(0) == "line,kind,\"p(so \"\"called\"\")\",\"p(this, or that)\"");
+  for (std::size_t i = 1; i < lines.size(); ++i)
+    CHECK((contains(lines[i], ",\"so \"\"called\"\"\",") || contains(lines[i], ",\"this, or that\",")));
+  const auto scores = [&](const std::string& text) {
+    write_atomically(dir / "test.csv", text);
+    return run("predict", {out, "--test", dir / "test.csv", "--quiet"}, dir.path).out;
+  };
+  const std::string all = scores(rows);
+  CHECK(contains(all, " over 60 answers"));
+  const std::string accuracy = all.substr(0, all.find(" over"));
+  CHECK(scores(rows + "1,\n2,\n") == accuracy + " over 60 answers\n");
 }
 
 TEST_CASE("predict: a model of windows reads each window afresh") {

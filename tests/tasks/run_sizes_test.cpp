@@ -109,6 +109,16 @@ TEST_CASE("every integer option of tasks on data, which are not there") {
   }
 }
 
+TEST_CASE("every integer option of table, on a small one") {
+  const TempDir dir;
+  std::string rows = "a,y\n";
+  for (int r = 0; r < 100; ++r) rows += fmt::format("{},{}\n", r % 7, r % 5);
+  write_atomically(dir / "data.csv", rows);
+  std::vector<std::string> arguments = tiny(dir / "run");
+  arguments.insert(arguments.end(), {"--data", dir / "data.csv", "--target", "y", "--window", "5"});
+  CHECK(try_all("table", arguments) > 20);
+}
+
 TEST_CASE("every integer option of the other programs") {
   const TempDir dir;
   CHECK(try_all("apply", {"--describe"}) >= 6);

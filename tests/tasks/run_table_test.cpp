@@ -4,6 +4,7 @@
 #undef main
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/support/check.h"
 #include "tests/support/child.h"
@@ -172,10 +173,14 @@ TEST_CASE("the program: a resumed run goes on as one that was not stopped, and r
   const TableSpec spec = TableSpec::load(dir / "parts/table.json");
   CHECK((spec.horizon == 3 && spec.window == 20));
 
-  write_atomically(csv, waves(12, 101));
-  const Result other = run("table", {"--resume", dir / "parts", "--steps", "30"}, dir.path);
-  CHECK(other.code == 1);
-  CHECK(contains(other.err, "the data have changed since the run began. Hint: start a new run."));
+  std::string of_same_size = waves(12, 100);
+  of_same_size.back() = ' ';
+  for (const std::string& text : {waves(12, 101), of_same_size}) {
+    write_atomically(csv, text);
+    const Result other = run("table", {"--resume", dir / "parts", "--steps", "30"}, dir.path);
+    CHECK(other.code == 1);
+    CHECK(contains(other.err, "the data have changed since the run began. Hint: start a new run."));
+  }
 }
 
 TEST_CASE("the program: one line and an exit code for what is wrong") {
@@ -197,6 +202,104 @@ TEST_CASE("the program: one line and an exit code for what is wrong") {
   fails({"--data", csv, "--target", "temp", "--valid-part", "2"}, 2, "--valid-part: ");
   fails({"--data", csv}, 2, "table: --target: the column to predict is expected; ");
 }
+
+TEST_CASE("the program: names that are no words of one line stay in their line") {
+  const TempDir dir;
+  std::string text = "x,\"a\nb\",\x1b[31mred\n";
+  for (int r = 0; r < 60; ++r) text += fmt::format("{},{},{}\n", r % 7, r % 5, r % 3);
+  const Result r = run("table",
+                       {"--data", written(dir, text), "--target", "a\nb,\x1b[31mred", "--at", "each", "--window", "5",
+                        "--hidden", "4", "--steps", "2", "--threads", "1", "--out", dir / "run"},
+                       dir.path);
+  CAPTURE(r.err);
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, "rmse of a\\nb "));
+  CHECK(contains(r.out, "rmse of \\x1b[31mred "));
+  const Result scores = run("predict", {dir / "run", "--test", dir / "data.csv"}, dir.path);
+  CHECK(scores.code == 0);
+  CHECK(std::count(scores.out.begin(), scores.out.end(), '\n') == 1);
+  for (const std::string& said : {r.out, r.err, scores.out, scores.err}) CHECK_FALSE(contains(said, "\x1b"));
+}
+
+TEST_CASE("the program: ten thousands of columns are no matter of minutes") {
+  const TempDir dir;
+  std::string text = "y";
+  for (int c = 1; c < 20000; ++c) text += fmt::format(",c{}", c);
+  for (int r = 0; r < 12; ++r) {
+    text += fmt::format("\n{}", r % 5);
+    for (int c = 1; c < 20000; ++c) text += ",1";
+  }
+  const Result r = run("table",
+                       {"--data", written(dir, text + "\n"), "--target", "y", "--at", "each", "--hidden", "2",
+                        "--batch", "1", "--steps", "1", "--threads", "1", "--out", dir / "run"},
+                       dir.path, {}, {{RLIMIT_CPU, 20}});
+  CAPTURE(r.err);
+  CHECK(r.code == 0);
+  CHECK(run("predict", {dir / "run", "--input", dir / "data.csv"}, dir.path, {}, {{RLIMIT_CPU, 20}}).code == 0);
+  CHECK(run("predict", {dir / "run", "--input", dir / "data.csv", "--stream"}, dir.path, {}, {{RLIMIT_CPU, 20}}).code ==
+        0);
+}
+
+namespace {
+
+/// Trains a few steps; returns the run's folder.
+std::string train(const TempDir& dir, const std::string& task, std::vector<std::string> options) {
+  options.insert(options.end(), {"--steps", "3", "--hidden", "8", "--threads", "1", "--quiet", "--out", dir / "run"});
+  REQUIRE(run(task, options, dir.path).code == 0);
+  return dir / "run";
+}
+
+}  // namespace
+
+TEST_CASE("predict: the scores of a forecast compare an answer with the row that it is about") {
+  const TempDir dir;
+  std::vector<double> values;
+  std::string rows = "v\n";
+  for (int r = 0; r < 80; ++r) {
+    values.push_back(r * 37 % 23);
+    rows += fmt::format("{}\n", values.back());
+  }
+  write_atomically(dir / "x.csv", rows);
+  const std::string out = train(
+      dir, "table", {"--data", dir / "x.csv", "--target", "v", "--horizon", "2", "--window", "6", "--cell", "gru"});
+  const Result answers = run("predict", {out, "--input", dir / "x.csv", "--quiet"}, dir.path);
+  REQUIRE(answers.code == 0);
+  double squares = 0;
+  int count = 0;
+  std::istringstream lines(answers.out);
+  for (std::string line; std::getline(lines, line);) {
+    if (line == "line,v") continue;
+    const std::size_t row = std::stoul(line) - 2;  // line 2 is row 0
+    if (row + 2 >= values.size()) continue;
+    const double off = std::stod(line.substr(line.find(',') + 1)) - values[row + 2];
+    squares += off * off;
+    ++count;
+  }
+  CHECK(count == 73);
+  const std::string scores = run("predict", {out, "--test", dir / "x.csv"}, dir.path).out;
+  CHECK(contains(scores, fmt::format("rmse of v {:.4g}, mae ", std::sqrt(squares / count))));
+  CHECK(contains(scores, "over 73 answers"));
+}
+
+#ifndef __SANITIZE_ADDRESS__  // it needs address space of its own
+TEST_CASE("a small file with more rows than fit into memory is refused before they are made") {
+  const TempDir dir;
+  const std::string out = train(dir, "adding", {"--cell", "gru", "--length", "20"});
+  constexpr std::size_t rows = std::size_t{1} << 23;
+  const std::string header = fmt::format("{{'descr': '|u1', 'fortran_order': False, 'shape': ({}, 2), }}\n", rows);
+  write_atomically(dir / "x.npy", std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header +
+                                      std::string(rows * 2, '\1'));
+  const Limits memory{{RLIMIT_AS, rlim_t{900} << 20}};
+  const Result answers = run("predict", {out, "--input", dir / "x.npy", "--quiet"}, dir.path, {}, memory);
+  CHECK(answers.code == 1);
+  CHECK(contains(answers.err, "predict: [predict] answers to 8388608 rows need 1.34 GB, ulimit -v allows 944 MB"));
+  const Limits less{{RLIMIT_AS, rlim_t{700} << 20}};
+  const Result trained =
+      run("table", {"--data", dir / "x.npy", "--target", "c0", "--at", "each", "--window", "5"}, dir.path, {}, less);
+  CHECK(trained.code == 1);
+  CHECK(contains(trained.err, "table: [table] sequences of 8388608 rows need 805 MB, ulimit -v allows 734 MB"));
+}
+#endif
 
 TEST_CASE("--help shows three commands, and explains every option of the task") {
   const TempDir dir;

@@ -163,6 +163,11 @@ TEST_CASE("missing values: refused, the previous one of the sequence, or zero; t
   CHECK((previous.gaps && std::isnan(previous.y[10])));
   o.missing = "zero";
   CHECK(table_data(table, o, 1).x[1] == 0);
+  o.standardize = true;  // 0 in the units of the file
+  const TableData scaled = table_data(table, o, 1);
+  const ScaledColumn& x = scaled.spec.inputs[0];
+  CHECK(x.mean > 1);
+  CHECK(scaled.x[1] == static_cast<float>(-x.mean / x.deviation));
 
   const Table late = parse_csv_table("f.csv", "x,y\n1,2\n3,4\n,5\n1,1\n1,1\n1,1\n1,1\n");
   CHECK(data_error(late, {.target = "y", .at = "each"}) ==

@@ -1,6 +1,8 @@
 // CSV, .npy and .npz as tables: what they hold, and one line about what is wrong with them.
 #include <fmt/ranges.h>
 
+#include <zlib.h>
+
 #include <cmath>
 
 #include "tasks/app/load_table.h"
@@ -38,11 +40,12 @@ TEST_CASE("csv: quotes, line breaks of all kinds, blank lines and separators, in
   struct Case {
     std::string bytes, rows;
   };
-  for (const Case& c : {Case{"a,b\n1,2\n", "1:a|b;2:1|2;"}, Case{"a,b\r\n\r\n 1 , 2", "1:a|b;3:1|2;"},
-                        Case{"a,b\r1,\r,2\r", "1:a|b;2:1|;3:|2;"},
-                        Case{"\xef\xbb\xbf\"a, b\",\"c\"\"d\"\n\"x\ny\",1\n3,4\n", "1:a, b|c\"d;2:x\ny|1;4:3|4;"},
-                        Case{"a;b\n1,5;2\n", "1:a|b;2:1,5|2;"}, Case{"a\tb\n\t2\n", "1:a|b;2:|2;"},
-                        Case{"\"a;b\",c\n", "1:a;b|c;"}, Case{"a\n\"\r\n\"\nz\n", "1:a;2:\r\n;4:z;"}, Case{"", ""}})
+  for (const Case& c :
+       {Case{"a,b\n1,2\n", "1:a|b;2:1|2;"}, Case{"a,b\r\n\r\n 1 , 2", "1:a|b;3:1|2;"},
+        Case{"a,b\r1,\r,2\r", "1:a|b;2:1|;3:|2;"},
+        Case{"\xef\xbb\xbf\"a, b\",\"c\"\"d\"\n\"x\ny\",1\n3,4\n", "1:a, b|c\"d;2:x\ny|1;4:3|4;"},
+        Case{"a;b\n1,5;2\n", "1:a|b;2:1,5|2;"}, Case{"a\tb\n\t2\n", "1:a|b;2:|2;"}, Case{"\"a;b\",c\n", "1:a;b|c;"},
+        Case{"\"a,b\";c\n", "1:a,b|c;"}, Case{"a\n\"\r\n\"\nz\n", "1:a;2:\r\n;4:z;"}, Case{"", ""}})
     for (const std::size_t piece : {1, 2, 3, 100}) {
       CAPTURE(c.bytes);
       CAPTURE(piece);
@@ -93,9 +96,11 @@ TEST_CASE("csv: one line for each kind of damage") {
   };
   CHECK(problem("inf") == "f.csv:3: column \"b\": a finite number is expected, got \"inf\"");
   CHECK(problem("NaN") ==
-        "f.csv:3: column \"b\": a finite number is expected, got \"NaN\". Hint: an empty field is a missing value.");
+        "f.csv:3: column \"b\": a finite number is expected, got \"NaN\". Hint: an empty field is a missing value");
   CHECK(problem("1e999") == "f.csv:3: column \"b\": a number is expected, got \"1e999\"");
   CHECK(contains(problem(std::string(1000, 'x')), std::string(40, 'x') + "...\""));
+  CHECK(problem(std::string("1\0", 2)) == "f.csv:3: column \"b\": a number is expected, got \"1\\x00\"");
+  CHECK(csv_error(std::string("a,b\0c\n1,2\n", 10)) == "f.csv:1: the name of column 2 has a zero byte in it");
   const std::string endless = "a\n\"" + std::string((1 << 24) + 10, 'x');
   CHECK(contains(csv_error(endless), "f.csv:2: the row has more than 2^24 bytes"));
   CHECK(contains(error_of([&] { rows_of("a," + endless.substr(3), 1 << 16); }), "f.csv:1: the line has more than"));
@@ -185,6 +190,47 @@ TEST_CASE("npz: damage anywhere is an error or is not seen, and never a crash") 
       CHECK((error.empty() || error.starts_with("x.npz: ")));
     }
   }
+}
+
+namespace {
+
+/// An .npy file of zeros.
+std::string zeros(const std::string& descr, std::size_t count, std::size_t bytes) {
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({},), }}\n", descr, count);
+  return std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header +
+         std::string(count * bytes, '\0');
+}
+
+/// A zip archive of these files, as they are.
+std::string archive(const std::vector<std::pair<std::string, std::string>>& files) {
+  const auto number = [](std::uint64_t value, int bytes) {
+    std::string out;
+    for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> 8 * i & 255);
+    return out;
+  };
+  std::string out, directory;
+  for (const auto& [name, bytes] : files) {
+    const auto crc = crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+    const std::string about = number(10, 2) + number(0, 8) + number(crc, 4) + number(bytes.size(), 4) +
+                              number(bytes.size(), 4) + number(name.size(), 2) + number(0, 2);
+    directory += "PK\x01\x02" + number(10, 2) + about + number(0, 10) + number(out.size(), 4) + name;
+    out += "PK\x03\x04" + about + name + bytes;
+  }
+  return out + directory + "PK\x05\x06" + number(0, 4) + number(files.size(), 2) + number(files.size(), 2) +
+         number(directory.size(), 4) + number(out.size(), 4) + number(0, 2);
+}
+
+}  // namespace
+
+TEST_CASE("arrays: bytes that would be more numbers than fit are refused before memory is taken for them") {
+  CHECK(contains(error_of([] { parse_npy("x.npy", zeros("|u1", most_values + 1, 1)); }),
+                 "x.npy: 268435456 values or fewer are expected, got 268435457"));
+  CHECK(parse_npz("x.npz", archive({{"x.npy", zeros("<f4", 3, 4)}})).at("x").values == std::vector<double>(3, 0));
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const char* name : {"a.npy", "b.npy", "c.npy"}) files.emplace_back(name, zeros("|b1", most_values / 16, 1));
+  CHECK(parse_npz("x.npz", archive(files)).size() == 3);
+  for (auto& [name, bytes] : files) bytes = zeros("|b1", most_values / 2, 1);
+  CHECK(error_of([&] { parse_npz("x.npz", archive(files)); }) == "x.npz: the arrays have more than 268435456 values");
 }
 
 TEST_CASE("arrays: shapes that do not go together") {

@@ -193,6 +193,18 @@ TEST_CASE("the states that are left are those of each sequence's end") {
   }
 }
 
+TEST_CASE("a sequence of no steps changes no other one, with states or without") {
+  for (const char* cell : {"gru", "r_transformer"}) {
+    CAPTURE(cell);
+    const Model model = make({.cell = cell, .every_step = false});
+    const Tensor x = random({9, 4, inputs}, 1);
+    const Tensor some = model(x, std::nullopt, nullptr, Tensor::from<std::int32_t>({5, 1, 1, 7}, {4})),
+                 none = model(x, std::nullopt, nullptr, Tensor::from<std::int32_t>({5, 0, 1, 7}, {4}));
+    for (const std::int64_t b : {0, 2, 3}) CHECK(difference(slice(some, 0, b, b + 1), slice(none, 0, b, b + 1)) == 0);
+    for (const double y : none.values<double>()) CHECK(std::isfinite(y));
+  }
+}
+
 TEST_CASE("both directions are two cells, the second from the end, side by side") {
   const Model model = make({"gru", true});
   const Tensor x = random({9, 4, inputs}, 1);

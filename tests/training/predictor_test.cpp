@@ -105,6 +105,36 @@ TEST_CASE("rows, symbols and states that do not fit are refused") {
                  "whole sequences, not row by row: it is"));
 }
 
+TEST_CASE("states that are damaged, of another model or not finite are refused with the name of the file") {
+  const TempDir dir;
+  save_run(dir.path, config("lstm"));
+  Predictor p(dir.path);
+  const std::string path = dir / "states.safetensors";
+  p.next(std::vector<double>{1, 2, 3});
+  p.save_states(path);
+  const std::string good = read_file(path);
+  const TensorFile file = load_safetensors(path);
+  const auto error = [&](const TensorFile& other) {
+    save_safetensors(path, other);
+    return error_of([&] { p.load_states(path); });
+  };
+  CHECK(error(file).empty());
+  CHECK(contains(error({{{"state.7", file.tensors[0].second}}, {}}), path + "] [safetensors] there is no tensor"));
+  CHECK(contains(error({{file.tensors[0]}, {}}), path + "] [predictor] the states of this model are f64 (1, 8), "));
+  TensorFile wild = file;
+  wild.tensors[1].second = full({1, 8}, NAN, DType::f64);
+  CHECK(contains(error(wild), path + "] state.1: element 0 is NaN"));
+  write_atomically(path, good.substr(0, good.size() - 1));
+  CHECK(contains(error_of([&] { p.load_states(path); }), path));
+  // states that have become infinite replace no good file
+  write_atomically(path, good);
+  Tensors endless = p.states();
+  endless[0] = full({1, 8}, INFINITY, DType::f64);
+  p.set_states(endless);
+  CHECK(contains(error_of([&] { p.save_states(path); }), path + "] state.0: element 0 is infinite"));
+  CHECK(read_file(path) == good);
+}
+
 TEST_CASE("a folder that is damaged or of another model is refused in one line") {
   const TempDir dir;
   const auto error = [&] { return error_of([&] { const Predictor p(dir.path); }); };

@@ -95,15 +95,19 @@ TEST_CASE("zoneout: in training each value is the one before or the cell's, in t
   }
 }
 
-TEST_CASE("zoneout: each state of a cell, and each layer, has its own random numbers") {
+TEST_CASE("zoneout: each state of a cell, each layer and each step of training has its own random numbers") {
   // h = c of an identity: with the same numbers for both layers, they would keep the same values
   const Model model = make({.zoneout = 0.5, .stack = {{"lstm", 8}, {"lstm", 8}}});
-  Tensors carry;
   const Tensor x = random({1, 50, inputs}, 1);
-  model(x, StepContext{3, 1}, &carry);
-  REQUIRE(carry.size() == 4);
   std::vector<std::vector<double>> kept;  // where a state is still at its start, 0
-  for (const Tensor& s : carry) kept.push_back(cast(equal(s, 0.0), DType::f64).values<double>());
+  for (const std::int64_t step : {1, 2}) {
+    Tensors carry, again;
+    model(x, StepContext{3, step}, &carry);
+    REQUIRE(carry.size() == 4);
+    for (const Tensor& s : carry) kept.push_back(cast(equal(s, 0.0), DType::f64).values<double>());
+    model(x, StepContext{3, step, Tensor::full({}, static_cast<double>(step), DType::f64)}, &again);
+    for (std::size_t i = 0; i < carry.size(); ++i) CHECK(elements(again[i]) == elements(carry[i]));
+  }
   for (std::size_t i = 0; i < kept.size(); ++i) {
     double share = 0;
     for (const double k : kept[i]) share += k / static_cast<double>(kept[i].size());

@@ -73,6 +73,9 @@ Place dims_of(const Shape& s) { return {s.begin(), s.end()}; }
   }
   // as many rows in the table as in the result: which of them a thread has a share of must not be mixed up
   select("index_select", [](const Tensors& x) { return index_select(x[0], 0, x[1]); }, {4, 2}, 0, {4});
+  // as many indices as rows, of another axis: a share of the rows has use for all of them
+  add(
+      "index_add", [](const Tensors& x) { return index_add(x[0], 1, x[1], 4); }, {5, 5}, 1, {5}, 4);
 
   const auto with = [](Shape s, int axis, std::int64_t n) {
     s.set(axis, n);
