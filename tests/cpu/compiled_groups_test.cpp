@@ -31,7 +31,13 @@ bool alike(const Values& a, const Values& b) {
   }
   return a.size() == b.size();
 #else
-  return a == b;
+  const auto same = [](double x, double y) { return x == y && std::signbit(x) == std::signbit(y); };
+  const auto same_values = [&](const auto& x, const auto& y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(), [&](const auto& u, const auto& v) {
+      return same(u.real(), v.real()) && same(u.imag(), v.imag());
+    });
+  };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_values);
 #endif
 }
 
@@ -253,6 +259,24 @@ TEST_CASE("all functions") {
     }
     CHECK(same == texts.size());
   }
+}
+
+TEST_CASE("zeros have the interpreter's signs") {
+  const TempDir folder;
+  GroupCompiler compiler(folder / "cache");
+  FusedRunMaker run(3, 20, 1);
+  const int z = run.cast(run.add_full(DType::f32, false), DType::c64, true);  // imaginary parts are 0
+  run.map(Conj{}, z, false);
+  run.map(Neg{}, z, false);
+  run.zip(Mul{}, run.map(Conj{}, z, true), z, false);
+  const std::vector<GroupFunction> functions = compiler.compile({group_source(run.args())});
+  REQUIRE(functions.size() == 1);
+  const auto start = run.memory();
+  const auto wanted = run.cpu_fallback();
+  run.restore(start);
+  functions[0](run.args());
+  CHECK(std::signbit(wanted[0][0].imag()));
+  CHECK(alike(run.results(), wanted));
 }
 
 TEST_CASE("compiled once; damaged, shortened and foreign files are compiled anew") {
