@@ -31,7 +31,13 @@ bool alike(const Values& a, const Values& b) {
   }
   return a.size() == b.size();
 #else
-  return a == b;
+  const auto same = [](double x, double y) { return x == y && std::signbit(x) == std::signbit(y); };
+  const auto same_values = [&](const auto& x, const auto& y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(), [&](const auto& u, const auto& v) {
+      return same(u.real(), v.real()) && same(u.imag(), v.imag());
+    });
+  };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_values);
 #endif
 }
 
@@ -52,6 +58,8 @@ class Group {
     const DType z = complex_of(dtype);
     std::vector<int> complexes{run_.add(z, columns, 1, false, run_.pick(3)), run_.add(z, columns, 1, false)},
         conditions;
+    const bool rolls = columns <= FusedArgs::block && run_.pick(2) == 0;  // a block must hold whole rows
+    if (!rolls) conditions.push_back(run_.add(DType::boolean, columns, 1));
     const int z_row = run_.add(z, 0, 1, false), z_one = run_.add(z, 0, 0, false);
     const std::size_t broadcast = operands_.size();  // from 2 to here: arguments of zip alone
     for (int i = 0; i < calls; ++i) {
@@ -71,7 +79,7 @@ class Group {
       const auto complex_zip = [&](auto f) {
         complexes.push_back(run_.zip(f, any_complex(true), any_complex(false), local));
       };
-      switch (run_.pick(columns <= FusedArgs::block ? 24 : 23)) {  // a block must hold whole rows to be rolled
+      switch (run_.pick(rolls ? 24 : 23)) {
         case 0:
           zip(Add{});
           break;
@@ -139,7 +147,7 @@ class Group {
         case 22: {  // a condition, and what it selects
           const int c = run_.pick(2) ? run_.zip(Less{}, any(true), any(false), true)
                                      : run_.zip(Equal{}, any_complex(true), any_complex(false), true);
-          conditions.push_back(run_.map(Not{}, c, true));
+          conditions.push_back(run_.map(Not{}, c, local || rolls));
           const int chosen = conditions[static_cast<std::size_t>(run_.pick(std::ssize(conditions)))];
           if (run_.pick(2))
             operands_.push_back(run_.select(chosen, any(true), any(true), local));
@@ -253,6 +261,24 @@ TEST_CASE("all functions") {
     }
     CHECK(same == texts.size());
   }
+}
+
+TEST_CASE("zeros have the interpreter's signs") {
+  const TempDir folder;
+  GroupCompiler compiler(folder / "cache");
+  FusedRunMaker run(3, 20, 1);
+  const int z = run.cast(run.add_full(DType::f32, false), DType::c64, true);  // imaginary parts are 0
+  run.map(Conj{}, z, false);
+  run.map(Neg{}, z, false);
+  run.zip(Mul{}, run.map(Conj{}, z, true), z, false);
+  const std::vector<GroupFunction> functions = compiler.compile({group_source(run.args())});
+  REQUIRE(functions.size() == 1);
+  const auto start = run.memory();
+  const auto wanted = run.cpu_fallback();
+  run.restore(start);
+  functions[0](run.args());
+  CHECK(std::signbit(wanted[0][0].imag()));
+  CHECK(alike(run.results(), wanted));
 }
 
 TEST_CASE("compiled once; damaged, shortened and foreign files are compiled anew") {

@@ -129,8 +129,13 @@ void CompiledGroups::look_up(const Groups& groups) {
 void CompiledGroups::take(const Groups& groups, const std::vector<GroupFunction>& functions) {
   for (std::size_t i = 0; i < functions.size(); ++i) {
     const auto& [group, args] = groups[i];
-    if (!group->function && same_bits(functions[i], args))
+    if (group->function) continue;
+    if (same_bits(functions[i], args))
       group->function.store(functions[i], std::memory_order_release);
+    else if (wait_)
+      warn("REEL_COMPILE", fmt::format("a fusion group of {} calls is not used compiled: it does not give the "
+                                       "interpreter's bits",
+                                       args.calls.size()));
   }
 }
 
@@ -142,7 +147,7 @@ bool CompiledGroups::same_bits(GroupFunction f, FusedArgs args) const {
   const std::int64_t n = std::max(args.rows * args.columns, FusedArgs::block);
   /// Calls g with an operand's memory as real numbers, how many an element has, and how many there are.
   const auto as_real = [&](std::size_t o, std::byte* data, auto&& g) {
-    if (dtypes[o] == DType::boolean) return;  // within the group
+    if (dtypes[o] == DType::boolean) return;
     const std::int64_t parts = is_complex(dtypes[o]) ? 2 : 1;
     dispatch_floating(real_of(dtypes[o]),
                       [&]<class T>(std::type_identity<T>) { g(reinterpret_cast<T*>(data), parts, parts * n); });
@@ -152,6 +157,8 @@ bool CompiledGroups::same_bits(GroupFunction f, FusedArgs args) const {
   std::vector<std::vector<std::byte>> memory;
   for (std::size_t o = 0; o < args.operands.size(); ++o) {
     std::vector<std::byte>& first = memory.emplace_back(static_cast<std::size_t>(n) * size_of(dtypes[o]));
+    if (dtypes[o] == DType::boolean)
+      for (std::byte& condition : first) condition = static_cast<std::byte>(random.below(2));
     as_real(o, first.data(), [&]<class T>(T* x, std::int64_t parts, std::int64_t all) {
       const std::int64_t row_size = parts * args.columns;
       for (std::int64_t i = 0; i < all; ++i) {
@@ -170,7 +177,8 @@ bool CompiledGroups::same_bits(GroupFunction f, FusedArgs args) const {
   f(other);
   for (std::size_t o = 0; o < args.operands.size(); ++o) {
     if (maker[o] < 0 || args.operands[o].local) continue;
-    bool same = true;
+    bool same = dtypes[o] != DType::boolean ||
+                std::equal(args.operands[o].data, args.operands[o].data + n, other.operands[o].data);
     as_real(o, args.operands[o].data, [&]<class T>(const T* x, std::int64_t, std::int64_t all) {
       same = equal_bits(x, reinterpret_cast<const T*>(other.operands[o].data), all);
     });

@@ -122,6 +122,14 @@ BatchOf<T> load(Part, const T* row, std::int64_t c, std::int64_t n) {
   }
 }
 
+/// Conditions c, c + 1, ... of a row, beside numbers of precision R.
+template <class R, class Part>
+xsimd::batch_bool<R> load_conditions(Part, const bool* row, std::int64_t c, std::int64_t n) {
+  bool some[batch_size<R>] = {};
+  std::copy_n(row + c, Part::value ? n - c : static_cast<std::int64_t>(batch_size<R>), some);
+  return xsimd::batch_bool<R>::load_unaligned(some);
+}
+
 /// Elements c - shift, c - shift + 1, ... of a row of n, which wraps around; 0 < shift < n.
 template <class Part, class T>
 BatchOf<T> load_rolled(Part, const T* row, std::int64_t c, std::int64_t shift, std::int64_t n) {
@@ -142,6 +150,13 @@ void store(Part, const V& v, T* row, std::int64_t c, std::int64_t n) {
     put(v, some);
     std::copy(some, some + (n - c), row + c);
   }
+}
+
+template <class Part, class R>
+void store(Part, const xsimd::batch_bool<R>& v, bool* row, std::int64_t c, std::int64_t n) {
+  bool some[batch_size<R>];
+  v.store_unaligned(some);
+  std::copy_n(some, Part::value ? n - c : static_cast<std::int64_t>(batch_size<R>), row + c);
 }
 
 }  // namespace reel::cpu

@@ -53,13 +53,13 @@ class Writer {
     run_.use_batches();
   }
 
-  /// Are all numbers of one precision, and conditions within the group?
+  /// Are all numbers of one precision? Conditions in memory are as many as there are elements, and nothing is rolled.
   bool possible() const {
     if (args_.columns <= 0 || !is_floating(real_)) return false;
     const auto fits = [&](int o) {
       const DType d = dtypes_[at(o)];
-      return d == DType::boolean ? args_.operands[at(o)].local && maker_[at(o)] >= 0
-                                 : d != DType::i32 && real_of(d) == real_;
+      if (d != DType::boolean) return d != DType::i32 && real_of(d) == real_;
+      return args_.operands[at(o)].local ? maker_[at(o)] >= 0 : is_full(o) && !has_rolls(args_.calls);
     };
     for (const FusedCall& c : args_.calls) {
       if (!fits(c.out) || !std::all_of(c.in, c.in + 3, [&](int o) { return o < 0 || fits(o); })) return false;
@@ -107,14 +107,14 @@ class Writer {
     for (const FusedOperand& o : args_.operands) out.push_back(!o.local && o.column == 0);
     return out;
   }
+  bool is_full(int o) const { return args_.operands[at(o)].column == 1 && args_.operands[at(o)].row == args_.columns; }
   /// Can the rows be one long row?
   bool one_row() const {
     if (has_rolls(args_.calls)) return false;
     for (int o = 0; o < static_cast<int>(args_.operands.size()); ++o) {
       const FusedOperand& operand = args_.operands[at(o)];
-      const bool full = operand.column == 1 && operand.row == args_.columns,
-                 one = operand.column == 0 && operand.row == 0;
-      if (repeated(o) || (!operand.local && !full && !one)) return false;
+      const bool one = operand.column == 0 && operand.row == 0;
+      if (repeated(o) || (!operand.local && !is_full(o) && !one)) return false;
     }
     return true;
   }
@@ -128,7 +128,10 @@ class Writer {
                           repeated(o) || operand.row == 0 ? ""
                           : operand.column == 0           ? fmt::format(" + r * {}", operand.row)
                                                           : " + r * columns");
-    if (!repeated(o) && operand.column == 0)
+    if (dtypes_[at(o)] == DType::boolean)
+      loads_ += fmt::format("      const auto {} = load_conditions<{}>(part, {}, c, columns);\n", name,
+                            type_name(real_), pointer);
+    else if (!repeated(o) && operand.column == 0)
       row_ += fmt::format("    const auto {} = repeat({});\n", name, pointer);
     else if (shift == 0)
       loads_ += fmt::format("      const auto {} = load(part, {}, c, columns);\n", name, pointer);

@@ -174,13 +174,14 @@ bool by_loop(const Product<T>& p) {
       turned_times_column(p.m, p.k, p.a, p.lda, ca, p.b, tb ? 1 : p.ldb, cb, p.c, p.ldc);
       return true;
     }
-    if (p.n == 1 && p.k <= longest && !ta && !ca) {
+    if (p.n == 1 && !ta && !ca && (tb || p.ldb == 1)) {
+      times_column(p.m, p.k, p.a, p.lda, p.b, cb, p.c, p.ldc);
+      return true;
+    }
+    if (p.n == 1 && !ta && !ca && p.k <= longest) {
       T column[longest];
-      for (std::int64_t j = 0; j < p.k; ++j) {
-        const T b = p.b[j * (tb ? 1 : p.ldb)];
-        column[j] = cb ? std::conj(b) : b;
-      }
-      times_column(p.m, p.k, p.a, p.lda, column, p.c, p.ldc);
+      for (std::int64_t j = 0; j < p.k; ++j) column[j] = p.b[j * p.ldb];
+      times_column(p.m, p.k, p.a, p.lda, column, cb, p.c, p.ldc);
       return true;
     }
   }

@@ -83,6 +83,23 @@ void add_run(const T* x, std::int64_t n, Out* out) {
   for (std::int64_t k = 0; k < parts; ++k) out[k] = static_cast<Out>(out[k] + total[k]);
 }
 
+/// Adds the sums of short rows to out, as many rows at a time as a vector has lanes; returns how many rows it has done.
+template <class T, class Out>
+std::int64_t add_short_rows(const T* x, std::int64_t rows, std::int64_t apart, std::int64_t n, Out* out) {
+  constexpr std::int64_t width = lanes<double>;
+  std::int64_t r = 0;
+  for (; r + width <= rows; r += width) {
+    std::array<Doubles, static_cast<std::size_t>(width)> sums;
+    for (Doubles& sum : sums) {
+      sum = lanes_of_doubles(x, n, [](Doubles v) { return v; });
+      x += apart;
+    }
+    const Doubles total = load_doubles(out + r) + add_lanes_of_each<double>(sums);
+    store(out + r, __builtin_convertvector(total, Vector<Out, width>));
+  }
+  return r;
+}
+
 /// Reduces in into out: the two innermost axes of the loop at once, then the others. An element has `parts` components
 /// of type T: 2 for complex numbers.
 template <template <class> class Rule, std::int64_t parts, class T, class Out>
@@ -90,6 +107,14 @@ void reduce_into(StridedLoop<2> loop, const T* in, Out* out) {
   using Wide = typename Rule<T>::Wide;
   const std::int64_t n = loop.inner_dim();
   if (loop.rank > 0 && loop.inner_stride()[1] == 0) {  // [..., n] -> [...]
+    if constexpr (parts == 1 && sums_doubles<Rule, T>) {
+      if (loop.rank == 2 && loop.strides[0][1] == 1 && n <= few) {
+        const std::int64_t apart = loop.strides[0][0], done = add_short_rows(in, loop.dims[0], apart, n, out);
+        loop.dims[0] -= done;
+        in += done * apart;
+        out += done;
+      }
+    }
     loop.for_each_run([&](const StridedLoop<2>::Offsets& at) {
       Out& o = out[parts * at[1]];
       if constexpr (parts == 1)

@@ -1,7 +1,12 @@
 // Reductions: the rules that combine two values, and loops that reduce contiguous elements in an order that the
 // compiler vectorizes.
 #pragma once
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
+
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 
@@ -38,12 +43,15 @@ using Doubles = Vector<double>;
 /// A vector of doubles converted from elements of T.
 template <class T>
 Doubles load_doubles(const T* from) {
+#ifdef __AVX512F__  // GCC 12 would convert each half by itself
+  if constexpr (std::is_same_v<T, float>) return std::bit_cast<Doubles>(_mm512_cvtps_pd(_mm256_loadu_ps(from)));
+#endif
   return __builtin_convertvector((load<T, lanes<double>>(from)), Doubles);
 }
 
-/// The sum of f(x) over n values x, with f(0) = 0; or `parts` interleaved sums, each over every `parts`-th value.
-template <std::int64_t parts = 1, class T, class F>
-void sum_of_doubles(const T* x, std::int64_t n, F&& f, double* total) {
+/// Adds f(x) over n values x, with f(0) = 0: what remains is to add the lanes.
+template <class T, class F>
+Doubles lanes_of_doubles(const T* x, std::int64_t n, F&& f) {
   constexpr std::int64_t width = lanes<double>;
   Doubles even{}, odd{};
   std::int64_t i = 0;
@@ -64,7 +72,13 @@ void sum_of_doubles(const T* x, std::int64_t n, F&& f, double* total) {
     std::copy(x + i, x + n, rest);
     odd += f(load_doubles(rest));
   }
-  const Doubles sums = add_lanes<double, parts>(even + odd);
+  return even + odd;
+}
+
+/// The sum of f(x) over n values x, with f(0) = 0; or `parts` interleaved sums, each over every `parts`-th value.
+template <std::int64_t parts = 1, class T, class F>
+void sum_of_doubles(const T* x, std::int64_t n, F&& f, double* total) {
+  const Doubles sums = add_lanes<double, parts>(lanes_of_doubles(x, n, f));
   for (std::int64_t k = 0; k < parts; ++k) total[k] = sums[k];
 }
 

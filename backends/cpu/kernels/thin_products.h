@@ -12,7 +12,7 @@ namespace reel::cpu {
 /// c[i] = the sum of a[i, j] b[j] over j < k, for i < m; rows of a are `lda` elements apart, elements of c `ldc`.
 template <class R>
 void times_column(std::int64_t m, std::int64_t k, const std::complex<R>* a, std::int64_t lda, const std::complex<R>* b,
-                  std::complex<R>* c, std::int64_t ldc) {
+                  bool conj_b, std::complex<R>* c, std::int64_t ldc) {
   constexpr std::int64_t width = lanes<R>, elements = width / 2;
   for (std::int64_t i = 0; i < m; ++i, a += lda, c += ldc) {
     Vector<R> by_re{}, by_im{};  // a re(b) and a im(b)
@@ -22,9 +22,9 @@ void times_column(std::int64_t m, std::int64_t k, const std::complex<R>* a, std:
       by_re += real_twice<R>(y) * x;
       by_im += imag_twice<R>(y) * x;
     }
-    const Vector<R> sums = add_lanes<R, 2>(by_re + turned<R>(by_im));
+    const Vector<R> sums = add_lanes<R, 2>(conj_b ? by_re - turned<R>(by_im) : by_re + turned<R>(by_im));
     std::complex<R> sum(sums[0], sums[1]);
-    for (; j < k; ++j) sum += math::times(a[j], b[j]);
+    for (; j < k; ++j) sum += math::times(a[j], conj_b ? std::conj(b[j]) : b[j]);
     *c = sum;
   }
 }

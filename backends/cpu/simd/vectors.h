@@ -1,6 +1,7 @@
 // Vectors of the processor's native width, as compiler vector extensions: the compiler knows the lanes, so it picks the
 // instructions for shuffles and conversions.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -58,6 +59,23 @@ inline Vector<T> add_lanes(Vector<T> v) {
     return v;
   else
     return add_lanes<T, parts, half / 2>(v + across<T, half>(v));
+}
+
+/// The sum of the lanes of each of `lanes` vectors, added in the order of add_lanes. In each round the halves of all
+/// rows are added, and two vectors become one.
+template <class T, std::size_t count>
+inline Vector<T> add_lanes_of_each(const std::array<Vector<T>, count>& rows) {
+  if constexpr (count == 1) {
+    return rows[0];
+  } else {
+    constexpr auto half = static_cast<std::int64_t>(count / 2);
+    constexpr auto first = [](std::int64_t k) { return k / half * 2 * half + k % half; };
+    constexpr auto second = [](std::int64_t k) { return k / half * 2 * half + k % half + half; };
+    std::array<Vector<T>, count / 2> sums;
+    for (std::size_t i = 0; i < count / 2; ++i)
+      sums[i] = shuffled<T, first>(rows[2 * i], rows[2 * i + 1]) + shuffled<T, second>(rows[2 * i], rows[2 * i + 1]);
+    return add_lanes_of_each<T>(sums);
+  }
 }
 
 /// For interleaved complex numbers: each real or imaginary part twice.

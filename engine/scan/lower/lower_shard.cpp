@@ -79,8 +79,9 @@ class ShardLowering {
   /// A carry before the step, or after it.
   Operand carry(int i, bool after) {
     const bool saved = signature_.save_carries;
-    const std::int64_t shift = saved && signature_.reverse ? !after : after;
-    return stacked({.kind = Kind::state, .index = i, .rows = splits(i)}, i, shift, !saved);
+    const LoopBuffer state{.kind = Kind::state, .index = i, .rows = splits(i)};
+    if (lowering_.places(i) == 1) return {buffer(state)};
+    return stacked(state, i, saved && signature_.reverse ? !after : after, !saved);
   }
   Operand operand_of(const void* pointer);
   int origin(int id) const;

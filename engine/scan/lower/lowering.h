@@ -17,7 +17,7 @@ struct LoopBuffer {
   enum class Kind : std::uint8_t {
     input,      // of the Scan op: `index` in its inputs
     output,     // of the Scan op
-    state,      // all values of a carry [T + 1, ...] in the order of time, or double-buffered [2, ...]
+    state,      // all values of a carry [T + 1, ...] in the order of time, or double-buffered [2, ...]; a sum: [1, ...]
     prepacked,  // a const in the layout that a call reads fastest; `index` is the node
     scratch     // of one shard
   };
@@ -59,6 +59,11 @@ class Lowering {
 
   bool is_sharded(int id) const { return rows.rows > 0 && rows.placement[id] == Placement::sharded; }
   bool is_partial(int carry) const { return rows.rows > 0 && rows.placement[carry] == Placement::partial; }
+  /// How many values of a carry are kept. A sum over time is only added to: the new sum overwrites the old one.
+  std::int64_t places(int carry) const {
+    if (signature.save_carries) return signature.length + 1;
+    return rows.rows > 0 && carry >= signature.carries - signature.accumulators ? 1 : 2;
+  }
 
  private:
   mutable std::mutex mutex_;

@@ -63,7 +63,7 @@ class ScanRun {
   int shards() const;
   void run_shard(Shard shard) const;
   std::byte* address(const LoopBuffer& buffer, Shard shard, std::byte* scratch) const;
-  /// The states of a carry; of a partial sum over the batch those of this shard.
+  /// The states of a carry; of a partial sum over the batch the one of this shard.
   Tensor states(int carry, Shard shard) const {
     return lowering_->is_partial(carry) ? states_[carry].at(shard.part) : states_[carry];
   }
@@ -82,8 +82,8 @@ class ScanRun {
   std::vector<Prepacked> prepacked_;  // by node
   std::vector<char> views_;           // by y: is it a view of a carry's saved values?
   int parts_ = 1;                     // number of shards
-  Tensors states_;  // by carry: all values [T + 1, ...] in the order of time, or double-buffered [2, ...]; a partial
-                    // sum over the batch is double-buffered for each shard [parts, 2, ...]
+  Tensors states_;  // by carry: all values [T + 1, ...] in the order of time, or double-buffered [2, ...]; a sum over
+                    // time [1, ...], or [parts, ...] if it is also a partial sum over the batch
 };
 
 ScanRun::ScanRun(const Scan& scan, Inputs in, std::span<Tensor> out)
@@ -92,9 +92,7 @@ ScanRun::ScanRun(const Scan& scan, Inputs in, std::span<Tensor> out)
   if (lowering_->rows.rows > 0) parts_ = shards();
   const int carries = signature_.carries, results = static_cast<int>(body.outputs.size());
   for (int i = 0; i < carries; ++i) {
-    Spec spec = body.values[i];
-    spec.shape = spec.shape.insert(0, 2);
-    if (lowering_->is_partial(i)) spec.shape = spec.shape.insert(0, parts_);
+    const Spec spec = stacked(body.values[i], lowering_->is_partial(i) ? parts_ : lowering_->places(i));
     states_.push_back(signature_.save_carries ? out[results + i] : Tensor::empty(spec));
   }
   for (int y = carries; y < results; ++y) {
@@ -151,8 +149,9 @@ void ScanRun::run_shard(Shard shard) const {
   const NoGrad no_grad;
   Backend& backend = in_[0].backend();
   const auto loop = lowering_->loop(shard.count, views_, prepacked_);
+  const bool back = signature_.save_carries && signature_.reverse;
   for (int i = 0; i < signature_.carries; ++i) {
-    Tensor first = states(i, shard).at(signature_.save_carries && signature_.reverse ? signature_.length : 0);
+    Tensor first = lowering_->is_partial(i) ? states(i, shard) : states_[i].at(back ? signature_.length : 0);
     if (lowering_->is_partial(i) && shard.part > 0)
       backend.fill({first.dtype(), first.numel(), 0, first.data()});
     else
@@ -162,10 +161,9 @@ void ScanRun::run_shard(Shard shard) const {
   std::vector<std::byte*> buffers;
   for (const LoopBuffer& b : loop->buffers) buffers.push_back(address(b, shard, scratch ? scratch->data : nullptr));
   backend.run(loop->loop, buffers);
-  const std::int64_t last =
-      signature_.save_carries ? (signature_.reverse ? 0 : signature_.length) : signature_.length % 2;
   for (int i = 0; i < signature_.carries; ++i) {
-    if (!lowering_->is_partial(i)) copy(rows(i, states_[i].at(last), shard), rows(i, out_[i], shard));
+    if (lowering_->is_partial(i)) continue;
+    copy(rows(i, states_[i].at(back ? 0 : signature_.length % lowering_->places(i)), shard), rows(i, out_[i], shard));
   }
 }
 
@@ -177,10 +175,7 @@ void ScanRun::run() {
     run_shard({first, last - first, p});
   });
   for (int i = 0; i < signature_.carries; ++i) {
-    if (!lowering_->is_partial(i)) continue;
-    Tensor total = states_[i].at(0).at(signature_.length % 2);
-    for (int p = 1; p < parts_; ++p) total = primitive::add(total, states_[i].at(p).at(signature_.length % 2));
-    out_[i].assign(total);
+    if (lowering_->is_partial(i)) out_[i].assign(primitive::sum_leading(states_[i]));
   }
 }
 
