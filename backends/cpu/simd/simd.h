@@ -62,8 +62,8 @@ batch<T, A> power(const batch<T, A>& x, const batch<T, A>& y) {
   return batch<T, A>::load_aligned(base);
 }
 
-// xsimd 8.1 divides floats and takes their roots by estimates on ARM: some results are off by an ulp, and sqrt(infinity) is
-// NaN. 64-bit ARM has instructions that round as IEEE 754 says.
+// xsimd 8.1 divides floats and takes their roots by estimates on ARM: some results are off by an ulp, and
+// sqrt(infinity) is NaN. 64-bit ARM has instructions that round as IEEE 754 says.
 #ifdef __aarch64__
 template <>
 inline batch<float, neon64>& batch<float, neon64>::operator/=(const batch<float, neon64>& x) noexcept {
