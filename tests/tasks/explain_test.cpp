@@ -104,7 +104,7 @@ TEST_CASE("LSTM, counted by hand") {
   CHECK(forward.groups[4].nodes.size() == 21);
   CHECK(forward.groups[4].bytes == 4 * ((4 + 4 + 1 + 2 + 4) * values + 8 * N));
   CHECK(forward.calls.size() == 5);
-  CHECK(forward.calls[0].sizes == "f32 20x32 32x32");
+  CHECK(forward.calls[0].sizes == "f32 10x32 32x32");  // of a shard
   // After the gradient's loop: a product for each of the matrices R, and two sums for each gate.
   const std::vector<std::string> moved = ops_of(stage_of(gradient, "sink_reductions").epilogue, Mark::moved);
   CHECK(std::count(moved.begin(), moved.end(), "matmul") == 4);
@@ -126,7 +126,7 @@ TEST_CASE("SRNN, counted by hand") {
   CHECK(forward.groups[0].bytes == 4 * (4 * values + 2 * N));  // two inputs, h, h'; two biases
   CHECK(forward.kept.empty());
   CHECK(forward.states_bytes == 4 * values);
-  CHECK(forward.shards == std::vector<std::int64_t>{B});
+  CHECK(forward.shards == std::vector<std::int64_t>{B / 2, B / 2});
   CHECK(e.loops[1].groups.size() == 1);
 }
 
@@ -193,11 +193,11 @@ TEST_CASE("every cell: the engine's loop, groups, calls and residuals; names mea
   }
 }
 
-TEST_CASE("several threads share the rows, and a step that mixes rows is not shared") {
+TEST_CASE("shards follow from the batch, whatever the number of threads; a step that mixes rows has none") {
   backend().set_threads(3);
   const Explanation e = explained("lstm");
   backend().set_threads(1);
-  CHECK(e.loops[0].shards == std::vector<std::int64_t>{6, 7, 7});
+  CHECK(e.loops[0].shards == std::vector<std::int64_t>{B / 2, B / 2});
   const Step mixing = [](const Tensors& s, const Tensors& x) -> Next {
     const Tensor h = tanh(s[0] - mean(s[0], {0}, true) + x[0]);
     return {{h}, {h}};

@@ -149,7 +149,7 @@ TEST_CASE("a run's folder: its cell, settings and weights") {
                "--out", folder, "--quiet"},
               dir.path)
               .code == 0);
-  const TensorFile checkpoint = load_safetensors(folder + "/checkpoint.safetensors");
+  const TensorFile checkpoint = load_safetensors(folder + "/best.safetensors");
   const Tensor x = random({4, 2, 6}, 1, DType::f32);
   save_safetensors(X, {{{"x", x}}, {}});
   const auto apply = [&](const std::vector<std::string>& more) {
@@ -184,7 +184,7 @@ TEST_CASE("a run's whole model: embedding, unlike layers, read-out, and its grad
                "--quiet"},
               dir.path)
               .code == 0);
-  const TensorFile checkpoint = load_safetensors(folder + "/checkpoint.safetensors");
+  const TensorFile checkpoint = load_safetensors(folder + "/best.safetensors");
   const auto value = [&](const std::string& name) { return checkpoint.at(name); };
   Init init(1);
   const auto made = [&](const char* name, std::int64_t i, std::int64_t n, const std::string& prefix) {
@@ -202,7 +202,7 @@ TEST_CASE("a run's whole model: embedding, unlike layers, read-out, and its grad
   const Result r = run("apply", {"--run", folder, "--input", X, "--output", Y}, dir.path);
   CAPTURE(r.err);
   REQUIRE(r.code == 0);
-  CHECK(contains(r.err, "parameters of " + folder + "/checkpoint.safetensors"));
+  CHECK(contains(r.err, "parameters of " + folder + "/best.safetensors"));
   CHECK(contains(r.err, "last states and gradients"));
 
   Tape tape;
