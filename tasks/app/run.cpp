@@ -26,6 +26,7 @@
 #include "tasks/data/data_error.h"
 #include "tasks/training/checkpoint.h"
 #include "tasks/training/model_file.h"
+#include "tasks/training/trained_model.h"
 #include "tasks/training/training_step.h"
 
 namespace reel {
@@ -112,6 +113,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
                          fmt::format("the run has {} updates, got {}", s.train.steps, s.train.schedule.warmup));
     const Init init(s.train.seed, dtype, device);
     model = program.model ? program.model(*task, s.model, init) : std::make_unique<Model>(task->shape(), s.model, init);
+    if (!s.init_from.empty() && options.resume().empty()) take_parameters(s.init_from, *model);
     optimizer.emplace(model->trained(), s.optimizer);
   } catch (const FileError&) {
     throw;

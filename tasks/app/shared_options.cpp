@@ -99,6 +99,8 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
   o.add("stop-below", s.train.stop_below, "stop when the validation loss is below this; 0: never", "Training",
         Bounds{.low = 0});
   o.add("seed", s.train.seed, "random seed", "Training");
+  o.add("init-from", s.init_from,
+        "start from the parameters of a run (its best ones) or a safetensors file, with a fresh optimiser", "Training");
 
   OptimizerOptions& opt = s.optimizer;
   const Bounds rate{.low = 0}, share{.low = 0, .high = 1};

@@ -19,23 +19,26 @@ ModelConfig config_of(const std::string& run) {
               "of its task with --resume writes the file");
 }
 
-/// Gives the model the parameters of a file that may hold more, as a checkpoint does.
-void take_parameters(const std::string& path, const Model& model) {
-  const TensorFile file = load_safetensors(path);
+std::string weights_of(const std::string& run) {
+  const std::string best = run + "/best.safetensors";
+  return std::filesystem::exists(best) ? best : run + "/checkpoint.safetensors";
+}
+
+}  // namespace
+
+void take_parameters(const std::string& run_or_file, const Model& model) {
+  const std::string path = std::filesystem::is_directory(run_or_file) ? weights_of(run_or_file) : run_or_file;
+  const TensorFile file = load_safetensors(path, model.parameters().at(0).value.backend());
   Named places;
   for (const Parameter& p : model.parameters()) places.emplace_back(p.name, p.value);
   check_tensors(path, file, places, file.tensors.size() - std::min(places.size(), file.tensors.size()));
   for (const auto& [name, place] : places) fill_from(file.at(name), place);
 }
 
-}  // namespace
-
 TrainedModel load_trained_model(const std::string& run) {
   const ModelConfig config = config_of(run);
-  std::string weights = run + "/best.safetensors";
-  if (!std::filesystem::exists(weights)) weights = run + "/checkpoint.safetensors";
-  TrainedModel out{config, Model(config.shape, config.options, Init(1, config.dtype)), weights};
-  take_parameters(weights, out.model);
+  TrainedModel out{config, Model(config.shape, config.options, Init(1, config.dtype)), weights_of(run)};
+  take_parameters(out.weights, out.model);
   return out;
 }
 

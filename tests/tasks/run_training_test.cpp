@@ -221,3 +221,30 @@ TEST_CASE("what does not fit is refused, and other programs' names have hints") 
   CHECK(vary.err == "copying: --vary: batch draws one delay for a whole batch, which --accumulate would cut\n");
   CHECK(contains(go(dir, "adding --dry-run --batch 20 --accumulate 4").out, "batch 20 in 4 parts"));
 }
+
+TEST_CASE("--init-from: a run's best parameters or those of a file; a resumed run has its own") {
+  const TempDir dir;
+  const std::string start = "adding" + small + "--length 5 --hidden 4 --cell enrnn --enrnn.short 2 ";
+  REQUIRE(go(dir, start + "--steps 12 --out " + (dir / "first")).code == 0);
+  const TensorFile best = load_safetensors(dir / "first/best.safetensors");
+  for (const std::string& from : {dir / "first", dir / "first/best.safetensors", dir / "first/checkpoint.safetensors"}) {
+    const std::string out = dir / "again";
+    const std::string rest = "--steps 1 --lr 0 --out " + out + " --init-from " + from;
+    REQUIRE(go(dir, start + rest).code == 0);
+    const TensorFile given = load_safetensors(from == dir / "first" ? dir / "first/best.safetensors" : from),
+                     now = load_safetensors(out + "/checkpoint.safetensors");
+    for (const auto& [name, value] : best.tensors) CHECK(elements(now.at(name)) == elements(given.at(name)));
+    std::filesystem::remove_all(out);
+  }
+  REQUIRE(go(dir, start + "--steps 2 --out " + (dir / "second") + " --init-from " + (dir / "first")).code == 0);
+  std::filesystem::remove_all(dir / "first");
+  CHECK(go(dir, "adding --quiet --steps 4 --resume " + (dir / "second")).code == 0);  // it has its checkpoint
+
+  const Result other = go(dir, "adding --dry-run --hidden 5 --cell enrnn --init-from " + (dir / "second"));
+  CHECK(other.code == 2);
+  CHECK_MESSAGE(contains(other.err, "second/best.safetensors"), other.err);
+  CHECK(std::count(other.err.begin(), other.err.end(), '\n') == 1);
+  const Result nowhere = go(dir, "adding --dry-run --init-from " + (dir / "nowhere"));
+  CHECK(nowhere.code == 2);
+  CHECK_MESSAGE(contains(nowhere.err, "nowhere"), nowhere.err);
+}
