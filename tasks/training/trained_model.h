@@ -15,8 +15,8 @@ struct TrainedModel {
 /// The model of a run, with the parameters of its best validation, or those of its checkpoint if it keeps no best ones.
 /// Throws Error naming the file that is missing, damaged, or of another model.
 TrainedModel load_trained_model(const std::string& run);
-/// Gives a model the parameters of a run, those of its best validation, or of a safetensors file, which may hold more, as
-/// a checkpoint does. Throws Error naming the file and what does not fit.
+/// Gives a model the parameters of a run, those of its best validation, or of a safetensors file, which may hold more,
+/// as a checkpoint does. Throws Error naming the file and what does not fit.
 void take_parameters(const std::string& run_or_file, const Model& model);
 
 }  // namespace reel

@@ -227,7 +227,8 @@ TEST_CASE("--init-from: a run's best parameters or those of a file; a resumed ru
   const std::string start = "adding" + small + "--length 5 --hidden 4 --cell enrnn --enrnn.short 2 ";
   REQUIRE(go(dir, start + "--steps 12 --out " + (dir / "first")).code == 0);
   const TensorFile best = load_safetensors(dir / "first/best.safetensors");
-  for (const std::string& from : {dir / "first", dir / "first/best.safetensors", dir / "first/checkpoint.safetensors"}) {
+  for (const std::string& from :
+       {dir / "first", dir / "first/best.safetensors", dir / "first/checkpoint.safetensors"}) {
     const std::string out = dir / "again";
     const std::string rest = "--steps 1 --lr 0 --out " + out + " --init-from " + from;
     REQUIRE(go(dir, start + rest).code == 0);
