@@ -28,9 +28,9 @@ std::map<std::string, std::string> undisturbed(const std::string& more, const st
   return outcome(dir / "s");
 }
 
-/// Waits until a file is there.
+/// Waits until a file is there; two minutes, as sanitizers and a busy machine slow programs down.
 void wait_for(const std::string& file) {
-  for (int i = 0; i < 3000 && !fs::exists(file); ++i) pause(10);
+  for (int i = 0; i < 12000 && !fs::exists(file); ++i) pause(10);
   REQUIRE(fs::exists(file));
 }
 

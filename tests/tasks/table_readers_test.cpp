@@ -205,7 +205,7 @@ std::string zeros(const std::string& descr, std::size_t count, std::size_t bytes
 std::string archive(const std::vector<std::pair<std::string, std::string>>& files) {
   const auto number = [](std::uint64_t value, int bytes) {
     std::string out;
-    for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> 8 * i & 255);
+    for (int i = 0; i < bytes; ++i, value >>= 8) out += static_cast<char>(value & 255);
     return out;
   };
   std::string out, directory;
