@@ -49,7 +49,7 @@ void write_jobs(const Sweep& sweep, const std::vector<Job>& jobs) {
   write_atomically(jobs_file(sweep), json.dump(1) + "\n");
 }
 
-/// The file of what a worker says; a % of the folder itself is no placeholder.
+/// Where a worker's output goes, as a pattern of Slurm's; a % in the folder's own name is doubled.
 std::string log_pattern(const Sweep& sweep) {
   std::string out;
   for (const char c : sweep.folder + "/slurm/") out += c == '%' ? std::string("%%") : std::string(1, c);

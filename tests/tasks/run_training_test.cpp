@@ -117,7 +117,7 @@ TEST_CASE("kill -9, resume: padded sequences of a table, with everything between
     CHECK(rows(cut)[i].valid_loss == doctest::Approx(rows(whole)[i].valid_loss).epsilon(1e-9));
 }
 
-TEST_CASE("a batch in parts makes the run that the whole batch makes, but for rounding; updates count as ever") {
+TEST_CASE("a batch in parts makes the run of the whole batch, up to rounding; updates count as before") {
   const TempDir dir;
   std::string text;
   for (int i = 0; i < 2000; ++i) text += static_cast<char>('a' + i * i % 17);

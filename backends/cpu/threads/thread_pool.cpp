@@ -105,6 +105,14 @@ void ThreadPool::run(int parts, const std::function<void(int)>& f) {
     for (int p = 0; p < parts; ++p) f(p);
     return;
   }
+  if (threads_ == 1) {  // no lock: callers on several threads need not wait for each other
+    struct Inside {
+      Inside() { inside_part = true; }
+      ~Inside() { inside_part = false; }
+    } const inside;
+    for (int p = 0; p < parts; ++p) f(p);
+    return;
+  }
   const std::lock_guard guard(one_caller_);
   f_ = &f;
   parts_ = parts;
