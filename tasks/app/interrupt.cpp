@@ -12,14 +12,17 @@ namespace reel {
 
 namespace {
 
-/// Lets the death of the program that started this one be a request, too, if it asked for that.
-void follow_owner() {
-  const char* owner = std::getenv(owner_variable);
-  if (owner && parse<pid_t>(owner) == getppid()) prctl(PR_SET_PDEATHSIG, SIGTERM);
-}
-
 volatile std::sig_atomic_t wished = 0;  // a signal handler may touch nothing else
 extern "C" void wish(int) { wished = 1; }
+
+/// Lets the death of the program that started this one be a request, too, if it asked for that. The signal is one that
+/// nobody else sends, and it is caught as often as it comes: Linux sends it again for each thread of that program.
+void follow_owner() {
+  const char* owner = std::getenv(owner_variable);
+  if (!owner || parse<pid_t>(owner) != getppid()) return;
+  std::signal(SIGUSR2, wish);
+  prctl(PR_SET_PDEATHSIG, SIGUSR2);
+}
 }  // namespace
 
 Interrupt::Interrupt() {
@@ -36,6 +39,7 @@ Interrupt::Interrupt() {
 }
 
 Interrupt::~Interrupt() {
+  prctl(PR_SET_PDEATHSIG, 0);  // the handler of SIGUSR2 stays: one may be under way
   sigaction(SIGINT, &before_int_, nullptr);
   sigaction(SIGTERM, &before_term_, nullptr);
   sigaction(SIGHUP, &before_hup_, nullptr);
