@@ -3,10 +3,12 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <vector>
 
+#include "backends/cuda/codegen/generated_kernels.h"
 #include "backends/cuda/codegen/loop_layout.h"
 #include "backends/cuda/runtime/device_options.h"
 #include "backends/shared/allocator.h"
@@ -18,7 +20,6 @@ namespace reel::cuda {
 
 class Faults;
 class FftPlans;
-class GeneratedKernels;
 class Graph;
 class Libraries;
 struct Matrices;
@@ -27,6 +28,15 @@ class Staging;
 
 /// Throws Error unless `code` is success; `what` is the call or kernel.
 void check(cudaError_t code, const char* what);
+
+/// A loop that has run, and how.
+struct LoopRun {
+  const LoopValues* values;  // of one kernel; null: no kernel can have it
+  const LoopLayout* layout;  // null: it ran step by step
+  std::int64_t steps;
+  double microseconds;  // with the launch
+  KernelResources resources;
+};
 
 class Cuda final : public Backend {
  public:
@@ -41,8 +51,12 @@ class Cuda final : public Backend {
   void read(void* host, const void* device, std::size_t bytes) override;
   void write(void* device, const void* host, std::size_t bytes) override;
 
+  CostModel costs() const override;
   bool fuses(const FusedCall& call) override;
   void run(const LoweredLoop& loop, std::span<std::byte* const> buffers) override;
+  /// From now on waits for each loop, measures it and tells f of it; nothing: no more.
+  void watch_loops(std::function<void(const LoopRun&)> f) { watcher_ = std::move(f); }
+  const LoopLimits& loop_limits() const { return limits_; }
   REEL_KERNELS(REEL_OVERRIDE)
   REEL_OTHER_KERNELS(REEL_OVERRIDE_OTHER)
 
@@ -59,7 +73,10 @@ class Cuda final : public Backend {
   void make_current();
   /// The stream of all work, with this device made current.
   cudaStream_t stream();
-  bool run_at_once(const LoweredLoop& loop, std::span<std::byte* const> buffers);
+  struct PlannedLoop;
+  /// What is known of a loop but for the addresses: made in its first run, and kept by the loop.
+  PlannedLoop& planned(const LoweredLoop& loop, std::span<std::byte* const> buffers);
+  void run_planned(PlannedLoop& planned, const LoweredLoop& loop, std::span<std::byte* const> buffers);
   /// Call after each launch: throws Error that names the kernel, what it computes and its sizes.
   void launched(const char* kernel, const char* what, std::initializer_list<std::int64_t> sizes);
   void launched(const char* kernel, std::initializer_list<std::int64_t> sizes) { launched(kernel, "", sizes); }
@@ -77,6 +94,7 @@ class Cuda final : public Backend {
   LoopLimits limits_;
   CachingAllocator allocator_;
   std::vector<std::unique_ptr<Block>> headers_;  // of freed blocks, for reuse
+  std::function<void(const LoopRun&)> watcher_;
   Graph* capturing_ = nullptr;                   // the capture in progress, or null
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<Staging> staging_;

@@ -138,6 +138,10 @@ void open_library(Driver& table) {
     f->shared = static_cast<unsigned>(value);
     return CUDA_SUCCESS;
   };
+  table.cuFuncGetAttribute = [](int* value, CUfunction_attribute, CUfunction) {
+    *value = 0;  // of registers and local memory, g++ knows nothing
+    return CUDA_SUCCESS;
+  };
   table.cuLaunchKernel = [](CUfunction f, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned,
                             unsigned shared, CUstream stream, void** arguments,
                             void**) { return launch(f, blocks, threads, shared, stream, arguments, false); };
