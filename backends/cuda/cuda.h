@@ -8,8 +8,6 @@
 #include <memory>
 #include <vector>
 
-#include "backends/cuda/codegen/generated_kernels.h"
-#include "backends/cuda/codegen/loop_layout.h"
 #include "backends/cuda/runtime/device_options.h"
 #include "backends/shared/allocator.h"
 #include "engine/device/backend.h"
@@ -20,23 +18,17 @@ namespace reel::cuda {
 
 class Faults;
 class FftPlans;
+class GeneratedKernels;
 class Graph;
 class Libraries;
+struct LoopLimits;
+struct LoopRun;
 struct Matrices;
 class MatrixKernels;
 class Staging;
 
 /// Throws Error unless `code` is success; `what` is the call or kernel.
 void check(cudaError_t code, const char* what);
-
-/// A loop that has run, and how.
-struct LoopRun {
-  const LoopValues* values;  // of one kernel; null: no kernel can have it
-  const LoopLayout* layout;  // null: it ran step by step
-  std::int64_t steps;
-  double microseconds;  // with the launch
-  KernelResources resources;
-};
 
 class Cuda final : public Backend {
  public:
@@ -56,7 +48,7 @@ class Cuda final : public Backend {
   void run(const LoweredLoop& loop, std::span<std::byte* const> buffers) override;
   /// From now on waits for each loop, measures it and tells f of it; nothing: no more.
   void watch_loops(std::function<void(const LoopRun&)> f) { watcher_ = std::move(f); }
-  const LoopLimits& loop_limits() const { return limits_; }
+  const LoopLimits& loop_limits() const { return *limits_; }
   REEL_KERNELS(REEL_OVERRIDE)
   REEL_OTHER_KERNELS(REEL_OVERRIDE_OTHER)
 
@@ -91,7 +83,7 @@ class Cuda final : public Backend {
   void copy_bytes(void* to, const void* from, std::size_t bytes);
 
   DeviceOptions options_;
-  LoopLimits limits_;
+  std::unique_ptr<LoopLimits> limits_;
   CachingAllocator allocator_;
   std::vector<std::unique_ptr<Block>> headers_;  // of freed blocks, for reuse
   std::function<void(const LoopRun&)> watcher_;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <limits>
 
+#include "backends/cuda/codegen/loop_run.h"
 #include "backends/cuda/codegen/loop_source.h"
 #include "backends/cuda/cuda.h"
 
@@ -47,7 +48,7 @@ Cuda::PlannedLoop& Cuda::planned(const LoweredLoop& loop, std::span<std::byte* c
   constexpr std::int64_t few = 4;  // steps that are not worth a kernel
   auto calls = options_.by_step || loop.steps < few ? std::nullopt : step_calls(loop);
   if (calls) out->values = find_values(std::move(*calls), loop.steps);
-  auto layout = out->values ? lay_out_loop(*out->values, limits_) : std::nullopt;
+  auto layout = out->values ? lay_out_loop(*out->values, *limits_) : std::nullopt;
   if (layout) {
     out->kernel = loop_kernel(*out->values, *layout, out->aligned);
     constexpr std::size_t most = 4096;  // limit on kernel arguments

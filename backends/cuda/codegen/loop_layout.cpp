@@ -209,7 +209,7 @@ class Planner {
         if (share_group(g, left, false)) {
           left -= g.weight_bytes();
         } else {
-          if (slices > 1 || !share_group(g, limits_.shared / out_.threads, true)) return false;
+          if (slices > 1 || !share_group(g, limits_.shared_weights / out_.threads, true)) return false;
           g.weights_at = in_shared;
           in_shared += g.weight_bytes() * out_.threads;
         }

@@ -16,6 +16,7 @@ struct LoopLimits {
   int processors = 132;          // multiprocessors (SMs): one block runs on each
   std::int64_t shared = 225280;  // bytes of shared memory per block
   std::int64_t weights = 576;    // bytes of registers per thread for weights
+  std::int64_t shared_weights = 225280;  // bytes of shared memory per block for weights, where a block has all columns
   bool always = false;           // one kernel wherever a loop fits into one, even if it is expected to be slower
   LoopCosts costs = {};
 };
