@@ -39,6 +39,7 @@ TEST_CASE("loops of real sizes: one kernel is what the steps are, with gradients
     int kernels = 0;
     dynamic_cast<cuda::Cuda&>(*device).watch_loops([&](const cuda::LoopRun& run) { kernels += run.layout != nullptr; });
     const Tensors got = on_device(size, time, *device, emulated ? 1 : 50);
+    dynamic_cast<cuda::Cuda&>(*device).watch_loops({});
     CHECK_MESSAGE(kernels >= 2, size.name());
     const Tensors wanted = on_device(size, time, backend("cuda,steps"), 1);
     for (std::size_t i = 0; i < got.size(); ++i) {
