@@ -1,13 +1,14 @@
 // What the parts of a loop's kernel cost on this GPU by themselves: barriers between blocks, by fences, by release and
-// acquire, and by clusters; fetching other blocks' results; multiplying; the nodes of a captured graph. The last lines are
-// the values for LoopCosts (backends/cuda/codegen/loop_costs.h).
+// acquire, and by clusters; fetching other blocks' results; multiplying; the nodes of a captured graph. The last lines
+// are the values for LoopCosts (backends/cuda/codegen/loop_costs.h).
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <vector>
+
+#include "tasks/io/output.h"
 
 namespace {
 
@@ -15,7 +16,7 @@ constexpr int threads = 256, rounds = 1000;
 
 void check(cudaError_t code, const char* what) {
   if (code == cudaSuccess) return;
-  std::printf("%s: %s\n", what, cudaGetErrorString(code));
+  reel::print_out("{}: {}\n", what, cudaGetErrorString(code));
   std::exit(code == cudaErrorNoDevice || code == cudaErrorInsufficientDriver ? 77 : 1);
 }
 
@@ -62,8 +63,9 @@ __global__ void fetches(const float4* from, int vectors, float* out) {
     for (int k = threadIdx.x; k < vectors; k += threads) {
 #if __CUDA_ARCH__ >= 800
       if (async) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to + k))),
-                     "l"(__cvta_generic_to_global(from + k)));
+        asm volatile(
+            "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to + k))),
+            "l"(__cvta_generic_to_global(from + k)));
         continue;
       }
 #endif
@@ -127,17 +129,19 @@ double node(cudaStream_t stream, const std::function<void()>& add) {
 }
 
 void line(const char* what, int size, double time) {
-  std::printf("%-44s %4d %9.3f us\n", what, size, time);
-  std::fflush(stdout);
+  reel::print_out("{:<44} {:4} {:9.3f} us\n", what, size, time);
+  reel::flush_out();
 }
 
 template <class Kernel>
 double together(cudaStream_t stream, Kernel kernel, unsigned* counters, int blocks, int group) {
-  return microseconds(stream, [&] {
-           check(cudaMemsetAsync(counters, 0, 1 << 16, stream), "cudaMemsetAsync");
-           void* arguments[] = {&counters, &group};
-           check(cudaLaunchCooperativeKernel(kernel, dim3(blocks), dim3(threads), arguments, 0, stream), "barriers");
-         }) /
+  return microseconds(stream,
+                      [&] {
+                        check(cudaMemsetAsync(counters, 0, 1 << 16, stream), "cudaMemsetAsync");
+                        void* arguments[] = {&counters, &group};
+                        check(cudaLaunchCooperativeKernel(kernel, dim3(blocks), dim3(threads), arguments, 0, stream),
+                              "barriers");
+                      }) /
          rounds;
 }
 
@@ -155,7 +159,7 @@ double clusters(cudaStream_t stream, int size, int blocks) {
     cudaGetLastError();
     return -1;
   }
-  std::printf("clusters of %d blocks at the same time: %d\n", size, fitting);
+  reel::print_out("clusters of {} blocks at the same time: {}\n", size, fitting);
   return microseconds(stream, [&] { check(cudaLaunchKernelEx(&config, cluster_barriers), "clusters"); }) / rounds;
 }
 
@@ -164,13 +168,14 @@ double clusters(cudaStream_t stream, int size, int blocks) {
 int main() {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-    std::printf("skipped: no NVIDIA GPU can be used here\n");
+    reel::print_out("skipped: no NVIDIA GPU can be used here\n");
     return 77;
   }
   cudaDeviceProp about{};
   check(cudaGetDeviceProperties(&about, 0), "cudaGetDeviceProperties");
   const int all = about.multiProcessorCount;
-  std::printf("%s, %d multiprocessors, sm_%d%d\n", about.name, all, about.major, about.minor);
+  reel::print_out("{}, {} multiprocessors, sm_{}{}\n", static_cast<const char*>(about.name), all, about.major,
+                  about.minor);
   cudaStream_t stream;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
   unsigned* counters = nullptr;
@@ -183,7 +188,8 @@ int main() {
   double wait = 0;
   for (const int group : {2, 8, 16, 64, all}) {
     const int blocks = all / group * group;
-    line("barrier by fences, blocks of a group", group, together(stream, barriers<Order::fences>, counters, blocks, group));
+    line("barrier by fences, blocks of a group", group,
+         together(stream, barriers<Order::fences>, counters, blocks, group));
     const double time = together(stream, barriers<Order::release>, counters, blocks, group);
     line("barrier by release and acquire", group, time);
     if (group == 64) wait = time;
@@ -198,7 +204,8 @@ int main() {
   for (const int kilobytes : {1, 24, 96}) {
     const auto time = [&](auto kernel) {
       check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most), "shared memory");
-      return microseconds(stream, [&] { kernel<<<all, threads, most, stream>>>(memory, kilobytes * 64, out); }) / rounds;
+      return microseconds(stream, [&] { kernel<<<all, threads, most, stream>>>(memory, kilobytes * 64, out); }) /
+             rounds;
     };
     if (kilobytes * 1024 > static_cast<int>(about.sharedMemPerBlockOptin)) continue;
     line("fetch from L2 by registers, KB a block", kilobytes, time(fetches<false>));
@@ -218,8 +225,8 @@ int main() {
        }));
   line("node of a graph: zeros, 16 KB", 1,
        node(stream, [&] { check(cudaMemsetAsync(memory, 0, 1 << 14, stream), "zeros"); }));
-  std::printf("LoopCosts: cycles = %.3g, wait = %.2f, fetch = %.2f, fetched = %.2g, launch = %.2f\n", cycles, wait, small,
-              all * 95.0 * 1024 / std::max(1e-3, large - small), launch);
-  std::printf("LoopCosts: products and their rates are those of bench_device\n");
+  reel::print_out("LoopCosts: cycles = {:.3g}, wait = {:.2f}, fetch = {:.2f}, fetched = {:.2g}, launch = {:.2f}\n",
+                  cycles, wait, small, all * 95.0 * 1024 / std::max(1e-3, large - small), launch);
+  reel::print_out("LoopCosts: products and their rates are those of bench_device\n");
   return 0;
 }

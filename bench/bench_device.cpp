@@ -50,10 +50,11 @@ void kernels_of_a_step(std::int64_t rounds) {
   line("in a graph: copy of 20 x 128", [&] { y.assign(x); });
   line("in a graph: zeros of 20 x 128", [&] { Tensor::zeros({20, 128}); });
   double product = 0, flops = 0;
-  for (const auto& [rows, n] : std::vector<std::pair<std::int64_t, std::int64_t>>{
-           {20, 128}, {16, 768}, {64, 256}, {128, 768}, {2048, 768}}) {
+  for (const auto& [rows, n] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{20, 128}, {16, 768}, {64, 256}, {128, 768}, {2048, 768}}) {
     const Tensor a = uniform({rows, n}, -1, 1, 1, 5), b = uniform({n, n}, -1, 1, 1, 6);
-    const double time = line(fmt::format("in a graph: matmul of {0} x {1} by {1} x {1}", rows, n), [&] { matmul(a, b); });
+    const double time =
+        line(fmt::format("in a graph: matmul of {0} x {1} by {1} x {1}", rows, n), [&] { matmul(a, b); });
     if (product == 0) product = time;
     flops = 2 * static_cast<double>(rows * n * n) / time;
   }

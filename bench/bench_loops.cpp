@@ -91,10 +91,11 @@ int run(int argc, const char* const* argv) {
           continue;
         }
         const cuda::LoopLayout& l = *r.layout;
-        print_out("{:10.2f} {:9.2f} {:>9}  {} groups x {} slices, {} rows, {} at a time, {} threads, {} registers, "
-                  "{} bytes spilled, {} KB shared, {} barriers\n",
-                  loops[i].per_step(), kernel_step(*r.values, l, at_once.loop_limits()), other, l.groups, l.slices, l.rows,
-                  l.chunk, l.threads, r.resources.registers, r.resources.spilled, l.bytes / 1024, l.barriers);
+        print_out(
+            "{:10.2f} {:9.2f} {:>9}  {} groups x {} slices, {} rows, {} at a time, {} threads, {} registers, "
+            "{} bytes spilled, {} KB shared, {} barriers\n",
+            loops[i].per_step(), kernel_step(*r.values, l, at_once.loop_limits()), other, l.groups, l.slices, l.rows,
+            l.chunk, l.threads, r.resources.registers, r.resources.spilled, l.bytes / 1024, l.barriers);
       }
     });
     flush_out();

@@ -87,7 +87,7 @@ class Cuda final : public Backend {
   CachingAllocator allocator_;
   std::vector<std::unique_ptr<Block>> headers_;  // of freed blocks, for reuse
   std::function<void(const LoopRun&)> watcher_;
-  Graph* capturing_ = nullptr;                   // the capture in progress, or null
+  Graph* capturing_ = nullptr;  // the capture in progress, or null
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<Faults> faults_;

@@ -26,9 +26,9 @@ struct LoopCall {
 
 struct LoweredLoop {
   std::int64_t steps = 0;
-  std::vector<LoopCall> setup;  // before the first step
-  std::vector<LoopCall> calls;  // of each step, in order
-  mutable std::shared_ptr<void> kept;  // what a backend made of it, for later runs
+  std::vector<LoopCall> setup;              // before the first step
+  std::vector<LoopCall> calls;              // of each step, in order
+  mutable std::shared_ptr<void> kept = {};  // what a backend made of it, for later runs
 };
 
 /// Makes the calls of steps 0 .. steps - 1 one after the other. `buffers` are the buffers' addresses.

@@ -1,5 +1,6 @@
-// The loops of real sizes on an H100, without one: how they are laid out, and what the compiler makes of them. No kernel
-// may spill registers. With REEL_KERNEL_FOLDER the kernels stay there, for a machine with a GPU (scripts/bundle).
+// The loops of real sizes on an H100, without one: how they are laid out, and what the compiler makes of them. No
+// kernel may spill registers. With REEL_KERNEL_FOLDER the kernels stay there, for a machine with a GPU
+// (scripts/bundle).
 #include <cstdlib>
 #include <regex>
 
@@ -40,9 +41,10 @@ TEST_CASE("loops of real sizes: layouts for 132 processors, and no spilled regis
   const char* const folder = std::getenv("REEL_KERNEL_FOLDER");
   LoopDevice& device = LoopDevice::use();
   device.limits = {.shared = 232448, .always = true};
-  fmt::print("{:<18} {:>4}  {:<8} groups x slices  rows (at a time)  products   registers  spilled  shared KB  barriers  "
-             "estimated us\n",
-             "", "", "");
+  fmt::print(
+      "{:<18} {:>4}  {:<8} groups x slices  rows (at a time)  products   registers  spilled  shared KB  barriers  "
+      "estimated us\n",
+      "", "", "");
   int loops = 0;
   for (const bench::LoopSize& size : bench::loop_sizes()) {
     device.seen.clear();
@@ -55,8 +57,8 @@ TEST_CASE("loops of real sizes: layouts for 132 processors, and no spilled regis
       const int registers = said(anew.log(), "Used ([0-9]+) registers"),
                 spilled = said(anew.log(), "([0-9]+) bytes spill stores"),
                 frame = said(anew.log(), "([0-9]+) bytes stack frame");
-      fmt::print("{:<18} {:>8}  {:>6} x {:<6}  {:>4} ({:>3})  {:<12} {:>9} {:>8} {:>10.0f} {:>9} {:>8.1f}\n", size.name(),
-                 i == 0 ? "forward" : "gradient", layout.groups, layout.slices, layout.rows, layout.chunk,
+      fmt::print("{:<18} {:>8}  {:>6} x {:<6}  {:>4} ({:>3})  {:<12} {:>9} {:>8} {:>10.0f} {:>9} {:>8.1f}\n",
+                 size.name(), i == 0 ? "forward" : "gradient", layout.groups, layout.slices, layout.rows, layout.chunk,
                  groups_of(layout), registers, spilled, static_cast<double>(layout.bytes) / 1024, layout.barriers,
                  kernel_step(values, layout, device.limits));
       CHECK(registers > 0);

@@ -27,8 +27,8 @@ class LoopDevice final : public RecordingDevice {
     cuda::KernelSource source;
   };
   std::vector<Seen> seen;
-  int at_once = 0, by_step = 0;             // loops that have a kernel, and that have none
-  std::int64_t slices = 0;                  // the most that a loop had
+  int at_once = 0, by_step = 0;  // loops that have a kernel, and that have none
+  std::int64_t slices = 0;       // the most that a loop had
 
   std::string name() const override { return "loops"; }
   CostModel costs() const override {  // weights are not prepacked

@@ -57,7 +57,7 @@ struct RandomLoop {
         call.operands.push_back(
             {buffer(run->operands[k].data), stride == 0 ? 0 : first * stride, back ? -stride : stride, buffers > 0});
     }
-    return {random_steps, {}, {call}, {}};
+    return {random_steps, {}, {call}};
   }
   /// The buffers of all operands, at their first addresses.
   std::vector<std::byte*> buffers() const {

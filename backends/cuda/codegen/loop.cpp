@@ -11,7 +11,7 @@
 namespace reel::cuda {
 
 struct Cuda::PlannedLoop {
-  std::uint64_t device;  // its serial number
+  std::uint64_t device;       // its serial number
   std::vector<char> aligned;  // by buffer
   std::optional<LoopValues> values = {};
   std::optional<LoopLayout> layout = {};  // of one kernel; none: step by step

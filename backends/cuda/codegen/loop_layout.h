@@ -3,8 +3,8 @@
 // A thread block keeps some rows of the batch for all steps. If elements interact only along their row (rolls,
 // rotations), the block has all columns, and its threads synchronize with barriers. Products keep their weights in
 // registers, and what these cannot hold in shared memory. If the weights exceed that, the columns are divided among the
-// blocks of a group: each block keeps its slice of the weights in registers, and barriers synchronize the group's blocks,
-// too.
+// blocks of a group: each block keeps its slice of the weights in registers, and barriers synchronize the group's
+// blocks, too.
 #pragma once
 #include "backends/cuda/codegen/loop_costs.h"
 #include "backends/cuda/codegen/loop_values.h"
@@ -13,11 +13,11 @@ namespace reel::cuda {
 
 /// The limits of a GPU.
 struct LoopLimits {
-  int processors = 132;          // multiprocessors (SMs): one block runs on each
-  std::int64_t shared = 225280;  // bytes of shared memory per block
-  std::int64_t weights = 576;    // bytes of registers per thread for weights
+  int processors = 132;                  // multiprocessors (SMs): one block runs on each
+  std::int64_t shared = 225280;          // bytes of shared memory per block
+  std::int64_t weights = 576;            // bytes of registers per thread for weights
   std::int64_t shared_weights = 225280;  // bytes of shared memory per block for weights, where a block has all columns
-  bool always = false;           // one kernel wherever a loop fits into one, even if it is expected to be slower
+  bool always = false;  // one kernel wherever a loop fits into one, even if it is expected to be slower
   LoopCosts costs = {};
 };
 
@@ -48,14 +48,14 @@ struct ValueStorage {
 /// Products with the same left factor, computed together with their columns side by side; or with several left factors
 /// of one width, each of which has its share of the warps.
 struct ProductGroup {
-  std::vector<int> calls;     // factor by factor, equally many each
+  std::vector<int> calls;  // factor by factor, equally many each
   int factors = 1;
-  int warps_along = 1;        // number of warps that share a column's sum
-  int columns = 1;            // per warp
-  int vectors = 1;            // of 16 bytes: a column's weights in each thread
-  int rows = 1;               // that a warp computes at a time, a power of two
-  std::int64_t pitch = 0;     // of the factor's rows in shared memory
-  std::int64_t arena_at = 0;  // byte offset in the arena, if other blocks computed the factors
+  int warps_along = 1;           // number of warps that share a column's sum
+  int columns = 1;               // per warp
+  int vectors = 1;               // of 16 bytes: a column's weights in each thread
+  int rows = 1;                  // that a warp computes at a time, a power of two
+  std::int64_t pitch = 0;        // of the factor's rows in shared memory
+  std::int64_t arena_at = 0;     // byte offset in the arena, if other blocks computed the factors
   std::int64_t weights_at = -1;  // if >= 0: byte offset of the weights in shared memory, else they are in registers
   double cycles = 0;             // of an SM, per row: an estimate
   std::size_t calls_per_factor() const { return calls.size() / static_cast<std::size_t>(factors); }

@@ -231,21 +231,20 @@ class Writer : LoopText {
     std::string fetch, work;
     for (const ProductGroup& g : stage.groups) {
       weights(g);
-      const Access& x = call(g.first()).operands[0];
-      const char* const t = type(x.dtype);
+      const char* const t = type(call(g.first()).operands[0].dtype);
       std::string from = fmt::format("x{}", g.first()), pitch;
       if (fetches) {
         fetch += fetches_of(g);
-        work += fmt::format("      const {0}* const {1} = reinterpret_cast<const {0}*>(shared + {2}) + {3};\n", t, from,
-                            g.arena_at, by_factor(g, [&](int f) { return std::to_string(f * layout_.chunk * g.pitch); }));
+        work +=
+            fmt::format("      const {0}* const {1} = reinterpret_cast<const {0}*>(shared + {2}) + {3};\n", t, from,
+                        g.arena_at, by_factor(g, [&](int f) { return std::to_string(f * layout_.chunk * g.pitch); }));
         pitch = std::to_string(g.pitch);
       } else {
         work += fmt::format("      const {}* const {} = {};\n", t, from, by_factor(g, [&](int f) {
                               const Source& s = loop_.source(g.first(f), 0);
                               return fmt::format("&{}", in_shared(s.value, !s.before, "0", "0"));
                             }));
-        pitch = by_factor(
-            g, [&](int f) { return std::to_string(storage(loop_.source(g.first(f), 0).value).pitch); });
+        pitch = by_factor(g, [&](int f) { return std::to_string(storage(loop_.source(g.first(f), 0).value).pitch); });
       }
       work += fmt::format("      multiply<{}>(w{}, {}, {}, {}, lane, warp % {}, [&](int r, int c, {} sum) {{\n", g.rows,
                           g.first(), from, pitch, fetches ? layout_.chunk : layout_.rows_in_shared, g.warps_along, t);
@@ -283,7 +282,8 @@ class Writer : LoopText {
       const Access& x = product.operands[0];
       const Source& s = loop_.source(g.first(f), 0);
       const auto spare = scratch(s.value);
-      const std::int64_t row = spare ? value(s.value).width : x.row, bytes = static_cast<std::int64_t>(size_of(x.dtype));
+      const std::int64_t row = spare ? value(s.value).width : x.row,
+                         bytes = static_cast<std::int64_t>(size_of(x.dtype));
       const bool aligned = row * bytes % 16 == 0 && row == product.sums &&
                            (spare || (aligned_[static_cast<std::size_t>(x.walk.buffer)] && x.walk.offset % 16 == 0 &&
                                       x.walk.stride % 16 == 0));
@@ -335,8 +335,9 @@ class Writer : LoopText {
     const std::int64_t width = layout_.slice(first.columns());
     const char* const t = type(first.operands[1].dtype);
     const std::string w = fmt::format("w{}", g.first());
-    declared_ += fmt::format("  {}Weights<{}, {}, {}> {}{};\n", g.weights_at < 0 ? "" : "Shared", t, g.columns, g.vectors,
-                             w, g.weights_at < 0 ? "" : fmt::format("(shared + {}, threadIdx.x)", g.weights_at));
+    declared_ +=
+        fmt::format("  {}Weights<{}, {}, {}> {}{};\n", g.weights_at < 0 ? "" : "Shared", t, g.columns, g.vectors, w,
+                    g.weights_at < 0 ? "" : fmt::format("(shared + {}, threadIdx.x)", g.weights_at));
     start_ += fmt::format("  load_weights({}, lane, warp % {}, [&](int c, int s) -> {} {{\n", w, g.warps_along, t);
     start_ += fmt::format("    const int all = warp / {} * {} + c, column = slice * {} + all % {};\n",
                           g.warps_along * g.factors, g.columns, width, width);

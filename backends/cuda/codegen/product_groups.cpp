@@ -51,8 +51,8 @@ bool share_out(const StepCall& call, const BlockShare& share, ProductGroup& g) {
     const double read = static_cast<double>(vectors) * 4, weights = static_cast<double>(columns * vectors) * 4;
     // Of a row, by the SM: it has four units that multiply, and one that reads and exchanges.
     const double multiply = warps * f64 * static_cast<double>(columns * vectors * v) / 4;
-    const double others = warps * (read + (static_cast<double>(exchanges) + (share.in_shared ? weights : 0)) /
-                                              static_cast<double>(rows));
+    const double others =
+        warps * (read + (static_cast<double>(exchanges) + (share.in_shared ? weights : 0)) / static_cast<double>(rows));
     const double cost = std::max(multiply, others) + std::min(multiply, others) / 4;
     if (found && cost >= best) continue;
     found = true;

@@ -18,10 +18,11 @@ std::string DeviceOptions::name() const {
 DeviceOptions parse_device(const std::string& rest) {
   DeviceOptions out;
   const auto wrong = [&](const std::string& part) {
-    throw Error("device", fmt::format("\"cuda{}\" is not understood at \"{}\". Hint: cuda, cuda:1 for the second GPU, "
-                                      "and then ,sync to wait for each kernel, ,steps to run time loops step by step, "
-                                      ",loops to run them as one kernel wherever they fit, ,tf32 or ,bf16 for faster products",
-                                      rest, part));
+    throw Error("device",
+                fmt::format("\"cuda{}\" is not understood at \"{}\". Hint: cuda, cuda:1 for the second GPU, "
+                            "and then ,sync to wait for each kernel, ,steps to run time loops step by step, "
+                            ",loops to run them as one kernel wherever they fit, ,tf32 or ,bf16 for faster products",
+                            rest, part));
   };
   std::size_t at = 0;
   while (at < rest.size()) {

@@ -58,8 +58,8 @@ Cuda::Cuda(const DeviceOptions& options) : options_(options), allocator_(device_
   check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, options.index), "cudaDeviceGetAttribute");
   check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, options.index),
         "cudaDeviceGetAttribute");
-  limits_ = std::make_unique<LoopLimits>(
-      LoopLimits{.processors = processors, .shared = shared, .always = options.at_once});
+  limits_ =
+      std::make_unique<LoopLimits>(LoopLimits{.processors = processors, .shared = shared, .always = options.at_once});
   limits_->costs.flops = product_flops(options.precision);
 }
 

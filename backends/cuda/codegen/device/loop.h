@@ -24,9 +24,10 @@ __device__ T fresh(const T* p) {
 /// registers; they are done after wait_for_copies, to the thread that made them.
 __device__ inline void start_copy(void* to, const void* from, bool there) {
 #if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
-               "l"(__cvta_generic_to_global(from)), "r"(there ? 16 : 0)
-               : "memory");
+  asm volatile(
+      "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
+      "l"(__cvta_generic_to_global(from)), "r"(there ? 16 : 0)
+      : "memory");
 #else
   *static_cast<float4*>(to) = there ? __ldcg(static_cast<const float4*>(from)) : float4{};
 #endif
