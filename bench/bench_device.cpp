@@ -6,6 +6,7 @@
 
 #include "bench/clock.h"
 #include "cells/cell.h"
+#include "ops/spectral.h"
 #include "tasks/app/run.h"
 
 namespace reel {
@@ -60,6 +61,27 @@ void kernels_of_a_step(std::int64_t rounds) {
   }
   print_out("LoopCosts: launch = {:.2f}, product = {:.2f}, flops = {:.2g}; the others are bench_barriers'\n", launch,
             product, flops);
+}
+
+/// What decides how the backend calls its libraries: gradients of weights, whose sums are long, in TFLOP/s; thin
+/// products as SRNN has them; eigenvalues here and on the CPU.
+void library_calls(std::int64_t rounds) {
+  const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    const Tensor a = uniform({k, m}, -1, 1, 1, 5), b = uniform({k, n}, -1, 1, 1, 6);
+    const double time = captured(rounds, [&] { matmul(a, b, {.transpose_a = true}); });
+    print_out("in a graph: a' b, {} x {} of {} rows: {:8.1f} us, {:.1f} TFLOP/s\n", m, n, k, time * 1e6,
+              2e-12 * static_cast<double>(m * n * k) / time);
+  };
+  product(768, 768, 16384);
+  product(768, 3072, 16384);
+  product(1024, 8, 78400);
+  for (const std::int64_t n : {128, 256, 512}) {
+    for (Backend* device : {&backend(), &backend("cpu")}) {
+      const Tensor a = uniform({n, n}, -1, 1, 1, 5, DType::f64, *device);
+      print_out("eigenvalues of {0} x {0} on {1}: {2:.2f} ms\n", n, device->name(),
+                1e3 * seconds(rounds, [&] { eig(a); }));
+    }
+  }
 }
 
 /// A sum of a cell's states over time and its gradients, at the sizes of pixel by pixel MNIST with SRNN.
@@ -145,6 +167,7 @@ int run(int argc, const char* const* argv) {
   small("matmul of 20 x 128 by 128 x 128", [&] { matmul(little, weight); });
   small("reading one number", [&] { Tensor::zeros({1}).item(); });
   kernels_of_a_step(rounds);
+  if (!bench::on_cpu()) library_calls(rounds);
   for (const char* cell : {"srnn", "lstm"}) {
     for (const bool fuse : {true, false})
       print_out("{:<40} {:8.2f} ms\n", fmt::format("training step of {}, {}", cell, fuse ? "fused" : "call by call"),
