@@ -6,17 +6,26 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <iomanip>
+#include <sstream>
 #include <vector>
 
-#include "tasks/io/output.h"
+#include "bench/cuda/barriers.h"
 
 namespace {
 
 constexpr int threads = 256, rounds = 1000;
 
+template <class... T>
+void print(const T&... parts) {
+  std::ostringstream text;
+  (text << ... << parts) << "\n";
+  reel::bench::write_line(text.str());
+}
+
 void check(cudaError_t code, const char* what) {
   if (code == cudaSuccess) return;
-  reel::print_out("{}: {}\n", what, cudaGetErrorString(code));
+  print(what, ": ", cudaGetErrorString(code));
   std::exit(code == cudaErrorNoDevice || code == cudaErrorInsufficientDriver ? 77 : 1);
 }
 
@@ -129,8 +138,8 @@ double node(cudaStream_t stream, const std::function<void()>& add) {
 }
 
 void line(const char* what, int size, double time) {
-  reel::print_out("{:<44} {:4} {:9.3f} us\n", what, size, time);
-  reel::flush_out();
+  print(std::left, std::setw(44), what, std::right, std::setw(5), size, std::fixed, std::setprecision(3), std::setw(10),
+        time, " us");
 }
 
 template <class Kernel>
@@ -159,23 +168,22 @@ double clusters(cudaStream_t stream, int size, int blocks) {
     cudaGetLastError();
     return -1;
   }
-  reel::print_out("clusters of {} blocks at the same time: {}\n", size, fitting);
+  print("clusters of ", size, " blocks at the same time: ", fitting);
   return microseconds(stream, [&] { check(cudaLaunchKernelEx(&config, cluster_barriers), "clusters"); }) / rounds;
 }
 
 }  // namespace
 
-int main() {
+int reel::bench::measure_barriers() {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-    reel::print_out("skipped: no NVIDIA GPU can be used here\n");
+    print("skipped: no NVIDIA GPU can be used here");
     return 77;
   }
   cudaDeviceProp about{};
   check(cudaGetDeviceProperties(&about, 0), "cudaGetDeviceProperties");
   const int all = about.multiProcessorCount;
-  reel::print_out("{}, {} multiprocessors, sm_{}{}\n", static_cast<const char*>(about.name), all, about.major,
-                  about.minor);
+  print(about.name, ", ", all, " multiprocessors, sm_", about.major, about.minor);
   cudaStream_t stream;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
   unsigned* counters = nullptr;
@@ -226,8 +234,8 @@ int main() {
   line("node of a graph: zeros, 16 KB", 1,
        node(stream, [&] { check(cudaMemsetAsync(memory, 0, 1 << 14, stream), "zeros"); }));
   const double fetched = all * 95.0 * 1024 / std::max(1e-3, large - small);
-  reel::print_out("LoopCosts: cycles = {:.3g}, wait = {:.2f}, fetch = {:.2f}, fetched = {:.2g}, launch = {:.2f}\n",
-                  cycles, wait, small, fetched, launch);
-  reel::print_out("products and their rates are bench_device's\n");
+  print("LoopCosts: cycles = ", cycles, ", wait = ", wait, ", fetch = ", small, ", fetched = ", fetched,
+        ", launch = ", launch);
+  print("products and their rates are bench_device's");
   return 0;
 }
