@@ -1,10 +1,12 @@
 // What ops cost on any device, beside what it can do, in one run: large elementwise ops and reductions as a share of
 // the bandwidth of a copy, products, and the cost of a small op. Work is queued, and waited for by reading one number.
+#include <cstdio>
 #include <map>
 #include <set>
 
 #include "bench/clock.h"
 #include "cells/cell.h"
+#include "ops/spectral.h"
 #include "tasks/app/run.h"
 
 namespace reel {
@@ -22,6 +24,64 @@ double seconds(std::int64_t rounds, const std::function<void()>& f) {
   std::vector<double> times;
   for (std::int64_t i = 0; i < rounds; ++i) times.push_back(time(repeat) / repeat);
   return bench::median(times);
+}
+
+/// Median seconds of a call of f in a captured graph of many; of a call by itself on devices that capture nothing.
+double captured(std::int64_t rounds, const std::function<void()>& f) {
+  constexpr int many = 200;
+  f();
+  const std::unique_ptr<CapturedGraph> graph = backend().capture();
+  if (!graph) return seconds(rounds, f);
+  for (int i = 0; i < many; ++i) f();
+  graph->stop();
+  return seconds(rounds, [&] { graph->replay(); }) / many;
+}
+
+/// What a time step costs kernel by kernel, in a captured graph: a gap, a copy, products; and what follows from it for
+/// the choice between one kernel and many (backends/cuda/codegen/loop_costs.h).
+void kernels_of_a_step(std::int64_t rounds) {
+  const auto line = [&](const std::string& name, const std::function<void()>& f) {
+    const double time = captured(rounds, f) * 1e6;
+    print_out("{:<40} {:8.2f} us\n", name, time);
+    return time;
+  };
+  const Tensor x = uniform({20, 128}, -1, 1, 1, 5);
+  Tensor y = Tensor::empty(x.spec());
+  const double launch = line("in a graph: add of 20 x 128", [&] { x + x; });
+  line("in a graph: copy of 20 x 128", [&] { y.assign(x); });
+  line("in a graph: zeros of 20 x 128", [&] { Tensor::zeros({20, 128}); });
+  double product = 0, flops = 0;
+  for (const auto& [rows, n] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{20, 128}, {16, 768}, {64, 256}, {128, 768}, {2048, 768}}) {
+    const Tensor a = uniform({rows, n}, -1, 1, 1, 5), b = uniform({n, n}, -1, 1, 1, 6);
+    const double time =
+        line(fmt::format("in a graph: matmul of {0} x {1} by {1} x {1}", rows, n), [&] { matmul(a, b); });
+    if (product == 0) product = time;
+    flops = 2 * static_cast<double>(rows * n * n) / time;
+  }
+  print_out("LoopCosts: launch = {:.2f}, product = {:.2f}, flops = {:.2g}; the others are bench_barriers'\n", launch,
+            product, flops);
+}
+
+/// What decides how the backend calls its libraries: gradients of weights, whose sums are long, in TFLOP/s; thin
+/// products as SRNN has them; eigenvalues here and on the CPU.
+void library_calls(std::int64_t rounds) {
+  const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    const Tensor a = uniform({k, m}, -1, 1, 1, 5), b = uniform({k, n}, -1, 1, 1, 6);
+    const double time = captured(rounds, [&] { matmul(a, b, {.transpose_a = true}); });
+    print_out("in a graph: a' b, {} x {} of {} rows: {:8.1f} us, {:.1f} TFLOP/s\n", m, n, k, time * 1e6,
+              2e-12 * static_cast<double>(m * n * k) / time);
+  };
+  product(768, 768, 16384);
+  product(768, 3072, 16384);
+  product(1024, 8, 78400);
+  for (const std::int64_t n : {128, 256, 512}) {
+    for (Backend* device : {&backend(), &backend("cpu")}) {
+      const Tensor a = uniform({n, n}, -1, 1, 1, 5, DType::f64, *device);
+      print_out("eigenvalues of {0} x {0} on {1}: {2:.2f} ms\n", n, device->name(),
+                1e3 * seconds(rounds, [&] { eig(a); }));
+    }
+  }
 }
 
 /// A sum of a cell's states over time and its gradients, at the sizes of pixel by pixel MNIST with SRNN.
@@ -57,6 +117,7 @@ int run(int argc, const char* const* argv) {
   options.add("rounds", rounds, "how often each is timed; the median counts", "Run", Bounds{.low = 1, .high = 1e6});
   options.parse(argc, argv);
   const auto seconds = [rounds](const std::function<void()>& f) { return reel::seconds(rounds, f); };
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // what is known is to be read even if time runs out
   print_out("device {}\n", use_device(device).name());
   large = large >> 16 << 16;
 
@@ -105,6 +166,8 @@ int run(int argc, const char* const* argv) {
   small("sum of 20 x 128 over the last axis", [&] { sum(little, {-1}); });
   small("matmul of 20 x 128 by 128 x 128", [&] { matmul(little, weight); });
   small("reading one number", [&] { Tensor::zeros({1}).item(); });
+  kernels_of_a_step(rounds);
+  if (!bench::on_cpu()) library_calls(rounds);
   for (const char* cell : {"srnn", "lstm"}) {
     for (const bool fuse : {true, false})
       print_out("{:<40} {:8.2f} ms\n", fmt::format("training step of {}, {}", cell, fuse ? "fused" : "call by call"),

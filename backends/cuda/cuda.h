@@ -3,11 +3,11 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <vector>
 
-#include "backends/cuda/codegen/loop_layout.h"
 #include "backends/cuda/runtime/device_options.h"
 #include "backends/shared/allocator.h"
 #include "engine/device/backend.h"
@@ -21,6 +21,8 @@ class FftPlans;
 class GeneratedKernels;
 class Graph;
 class Libraries;
+struct LoopLimits;
+struct LoopRun;
 struct Matrices;
 class MatrixKernels;
 class Staging;
@@ -41,8 +43,12 @@ class Cuda final : public Backend {
   void read(void* host, const void* device, std::size_t bytes) override;
   void write(void* device, const void* host, std::size_t bytes) override;
 
+  CostModel costs() const override;
   bool fuses(const FusedCall& call) override;
   void run(const LoweredLoop& loop, std::span<std::byte* const> buffers) override;
+  /// From now on waits for each loop, measures it and tells f of it; nothing: no more.
+  void watch_loops(std::function<void(const LoopRun&)> f) { watcher_ = std::move(f); }
+  const LoopLimits& loop_limits() const { return *limits_; }
   REEL_KERNELS(REEL_OVERRIDE)
   REEL_OTHER_KERNELS(REEL_OVERRIDE_OTHER)
 
@@ -59,7 +65,10 @@ class Cuda final : public Backend {
   void make_current();
   /// The stream of all work, with this device made current.
   cudaStream_t stream();
-  bool run_at_once(const LoweredLoop& loop, std::span<std::byte* const> buffers);
+  struct PlannedLoop;
+  /// What is known of a loop but for the addresses: made in its first run, and kept by the loop.
+  PlannedLoop& planned(const LoweredLoop& loop, std::span<std::byte* const> buffers);
+  void run_planned(PlannedLoop& planned, const LoweredLoop& loop, std::span<std::byte* const> buffers);
   /// Call after each launch: throws Error that names the kernel, what it computes and its sizes.
   void launched(const char* kernel, const char* what, std::initializer_list<std::int64_t> sizes);
   void launched(const char* kernel, std::initializer_list<std::int64_t> sizes) { launched(kernel, "", sizes); }
@@ -74,10 +83,11 @@ class Cuda final : public Backend {
   void copy_bytes(void* to, const void* from, std::size_t bytes);
 
   DeviceOptions options_;
-  LoopLimits limits_;
+  std::unique_ptr<LoopLimits> limits_;
   CachingAllocator allocator_;
   std::vector<std::unique_ptr<Block>> headers_;  // of freed blocks, for reuse
-  Graph* capturing_ = nullptr;                   // the capture in progress, or null
+  std::function<void(const LoopRun&)> watcher_;
+  Graph* capturing_ = nullptr;  // the capture in progress, or null
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<Faults> faults_;

@@ -1,6 +1,7 @@
 // A loop over time as a value: the calls of a step, and where the arrays of each lie at each time. The engine lowers a
 // scan to it (scan/lower/), and a backend runs it: step by step, or as one kernel of its own.
 #pragma once
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -25,8 +26,9 @@ struct LoopCall {
 
 struct LoweredLoop {
   std::int64_t steps = 0;
-  std::vector<LoopCall> setup;  // before the first step
-  std::vector<LoopCall> calls;  // of each step, in order
+  std::vector<LoopCall> setup;              // before the first step
+  std::vector<LoopCall> calls;              // of each step, in order
+  mutable std::shared_ptr<void> kept = {};  // what a backend made of it, for later runs
 };
 
 /// Makes the calls of steps 0 .. steps - 1 one after the other. `buffers` are the buffers' addresses.

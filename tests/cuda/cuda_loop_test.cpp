@@ -114,8 +114,8 @@ TEST_CASE("every cell: scans by kernels of whole loops are what they mean, with 
   if (!HostKernels::available()) return;
   LoopDevice& device = LoopDevice::use();
   // All columns in a block, several rows in each; then slices of the columns, in two groups of blocks.
-  const gpu::LoopLimits whole{.processors = 3}, sliced{.processors = 16, .weights = 16},
-      gates{.processors = 16, .weights = 64};
+  const gpu::LoopLimits whole{.processors = 3}, sliced{.processors = 16, .weights = 16, .shared_weights = 0},
+      gates{.processors = 16, .weights = 64, .shared_weights = 0}, in_shared{.processors = 3, .weights = 16};
   struct Case {
     Recurrence recurrence;
     gpu::LoopLimits limits;
@@ -127,6 +127,7 @@ TEST_CASE("every cell: scans by kernels of whole loops are what they mean, with 
     const bool has_gates = type.name == "lstm" || type.name == "gru" || type.name == "janet";
     cases.push_back({{type.name, 16, 7, false}, whole});
     cases.push_back({{type.name, 16, 4, true}, has_gates ? gates : sliced});
+    if (has_gates) cases.push_back({{type.name, 16, 7, false}, in_shared});
   }
   cases.push_back({{"srnn", 1100, 2, false}, whole});
   for (const std::string cell : {"srnn", "eurnn", "gru"}) cases.push_back({{cell, 16, 1, false}, gates});
@@ -134,6 +135,9 @@ TEST_CASE("every cell: scans by kernels of whole loops are what they mean, with 
     for (const std::string cell : {"lstm", "rnn", "ornn"})
       cases.push_back({{cell, hidden, 37, false, DType::f32}, cell == "lstm" ? gates : sliced});
   }
+  // The gradient's factors share the warps out; with whole rows, and with slices.
+  cases.push_back({{"lstm", 32, 12, false, DType::f32}, whole});
+  cases.push_back({{"lstm", 60, 12, false, DType::f32}, {.processors = 16, .weights = 96, .shared_weights = 0}});
   for (const Case& c : cases) {
     device.limits = c.limits;
     c.recurrence.derivatives(false);
@@ -142,6 +146,18 @@ TEST_CASE("every cell: scans by kernels of whole loops are what they mean, with 
   for (const gpu::KernelSource& s : device.sources) texts.push_back(s.text);
   const HostKernels kernels(texts);
   std::int64_t slices = 0;
+  int merged = 0, merged_slices = 0, shared_weights = 0;
+  for (const LoopDevice::Seen& s : device.seen) {
+    for (const gpu::LoopStage& stage : s.layout.stages) {
+      for (const gpu::ProductGroup& g : stage.groups) {
+        if (g.factors > 1) ++(s.layout.slices > 1 ? merged_slices : merged);
+        shared_weights += g.weights_at >= 0;
+      }
+    }
+  }
+  CHECK(merged > 0);
+  CHECK(merged_slices > 0);
+  CHECK(shared_weights > 4);
   for (const Case& c : cases) {
     const std::string& cell = c.recurrence.cell;
     CAPTURE(cell);

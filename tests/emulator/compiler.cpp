@@ -58,7 +58,8 @@ CUresult launch(CUfunction f, unsigned blocks, unsigned threads, unsigned shared
                 bool together) {
   if (blocks == 0 || threads == 0 || threads > cuda_emulator::most_threads || shared > f->shared)
     return CUDA_ERROR_INVALID_VALUE;
-  if (together && blocks > cuda_emulator::processors) return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+  if (together && blocks > static_cast<unsigned>(cuda_emulator::processors()))
+    return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
   const auto* const first = static_cast<const std::byte*>(arguments[0]);
   cuda_emulator::submit(stream, [=, argument = std::vector<std::byte>(first, first + f->bytes)] {
     if (!f->call(argument.data(), blocks, threads, together)) misused("kernel", "its threads wait for ever");
@@ -136,6 +137,10 @@ void open_library(Driver& table) {
     if (what != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value > cuda_emulator::shared_bytes)
       return CUDA_ERROR_INVALID_VALUE;
     f->shared = static_cast<unsigned>(value);
+    return CUDA_SUCCESS;
+  };
+  table.cuFuncGetAttribute = [](int* value, CUfunction_attribute, CUfunction) {
+    *value = 0;  // of registers and local memory, g++ knows nothing
     return CUDA_SUCCESS;
   };
   table.cuLaunchKernel = [](CUfunction f, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned,

@@ -22,7 +22,9 @@ void run_now(const Work& work);
 /// The program does what no GPU would take: says so and aborts.
 [[noreturn]] void misused(const char* call, const char* rule);
 
-constexpr int processors = 8, shared_bytes = 227 * 1024, usual_shared_bytes = 48 * 1024;
+/// Multiprocessors: 8, or what REEL_EMULATOR_PROCESSORS says.
+int processors();
+constexpr int shared_bytes = 227 * 1024, usual_shared_bytes = 48 * 1024;
 constexpr unsigned most_threads = 1024;  // of a block
 
 }  // namespace cuda_emulator

@@ -16,7 +16,10 @@ namespace {
 
 using cuda_emulator::misused;
 
-cudaStream_t blas_stream = nullptr, solver_stream = nullptr;  // a program has one handle of each
+cudaStream_t solver_stream = nullptr;  // what cuSOLVER does is done at once, so one handle serves all devices
+
+/// A handle of cuBLAS is its stream, in memory of its own.
+cudaStream_t& stream_of(cublasHandle_t handle) { return *reinterpret_cast<cudaStream_t*>(handle); }
 
 /// A number of the host as it was at the call.
 using Number = std::array<std::byte, 16>;
@@ -40,7 +43,7 @@ template <class N, auto member>
 cublasStatus_t trsm(cublasHandle_t h, cublasSideMode_t side, cublasFillMode_t triangle, cublasOperation_t op,
                     cublasDiagType_t diagonal, int64_t m, int64_t n, const N* alpha, const N* a, int64_t lda, N* b,
                     int64_t ldb) {
-  cuda_emulator::submit(blas_stream, [=, factor = *alpha] {
+  cuda_emulator::submit(stream_of(h), [=, factor = *alpha] {
     (cblas().*member)(h, side, triangle, op, diagonal, m, n, &factor, a, lda, b, ldb);
   });
   return CUBLAS_STATUS_SUCCESS;
@@ -48,7 +51,7 @@ cublasStatus_t trsm(cublasHandle_t h, cublasSideMode_t side, cublasFillMode_t tr
 
 template <class N, auto member>
 cublasStatus_t batched_getrf(cublasHandle_t h, int n, N* const* a, int lda, int* pivots, int* info, int batch) {
-  cuda_emulator::submit(blas_stream, [=] { (cblas().*member)(h, n, a, lda, pivots, info, batch); });
+  cuda_emulator::submit(stream_of(h), [=] { (cblas().*member)(h, n, a, lda, pivots, info, batch); });
   return CUBLAS_STATUS_SUCCESS;
 }
 /// Its `invalid` is the host's, and says at the call what is wrong with the arguments.
@@ -57,7 +60,7 @@ cublasStatus_t batched_getrs(cublasHandle_t h, cublasOperation_t op, int n, int 
                              const int* pivots, N* const* b, int ldb, int* invalid, int batch) {
   *invalid = n < 0 ? -2 : k < 0 ? -3 : lda < n ? -5 : ldb < n ? -8 : 0;
   if (*invalid != 0) return CUBLAS_STATUS_INVALID_VALUE;
-  cuda_emulator::submit(blas_stream, [=] {
+  cuda_emulator::submit(stream_of(h), [=] {
     int none = 0;
     (cblas().*member)(h, op, n, k, a, lda, pivots, b, ldb, &none, batch);
   });
@@ -139,12 +142,15 @@ cufftResult execute(cufftHandle handle, cufftType type, int sign, void* in, void
 void open_library(Cublas& table) {
   openblas_set_num_threads(1);  // other threads have no access to the device's memory
   table.cublasCreate_v2 = [](cublasHandle_t* handle) {
-    *handle = reinterpret_cast<cublasHandle_t>(&blas_stream);
+    *handle = reinterpret_cast<cublasHandle_t>(new cudaStream_t{});
     return CUBLAS_STATUS_SUCCESS;
   };
-  table.cublasDestroy_v2 = [](cublasHandle_t) { return CUBLAS_STATUS_SUCCESS; };
-  table.cublasSetStream_v2 = [](cublasHandle_t, cudaStream_t stream) {
-    blas_stream = stream;
+  table.cublasDestroy_v2 = [](cublasHandle_t handle) {
+    delete &stream_of(handle);
+    return CUBLAS_STATUS_SUCCESS;
+  };
+  table.cublasSetStream_v2 = [](cublasHandle_t handle, cudaStream_t stream) {
+    stream_of(handle) = stream;
     return CUBLAS_STATUS_SUCCESS;
   };
   table.cublasSetWorkspace_v2 = [](cublasHandle_t, void*, std::size_t) { return CUBLAS_STATUS_SUCCESS; };
@@ -155,7 +161,7 @@ void open_library(Cublas& table) {
          cudaDataType type_y, int64_t ldy, long long stride_y, const void* beta, void* out, cudaDataType type,
          int64_t ldo, long long stride, int64_t batch, cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
         const Number a = number(alpha, size_of(type)), b = number(beta, size_of(type));
-        cuda_emulator::submit(blas_stream, [=] {
+        cuda_emulator::submit(stream_of(h), [=] {
           if (cblas().cublasGemmStridedBatchedEx_64(h, op_a, op_b, m, n, k, a.data(), x, type_x, ldx, stride_x, y,
                                                     type_y, ldy, stride_y, b.data(), out, type, ldo, stride, batch,
                                                     compute, algorithm) != CUBLAS_STATUS_SUCCESS)

@@ -1,6 +1,8 @@
 // A device for tests of time loops: it computes as the CPU does, but finds kernels for whole loops as the CUDA backend
 // does, and runs them on the host.
 #pragma once
+#include <limits>
+
 #include "backends/cuda/codegen/loop_source.h"
 #include "tests/emulator/host_kernels.h"
 #include "tests/support/recording_device.h"
@@ -18,10 +20,22 @@ class LoopDevice final : public RecordingDevice {
   cuda::LoopLimits limits;
   std::vector<cuda::KernelSource> sources;  // kernels asked for so far, by their names for the host
   const HostKernels* kernels = nullptr;     // which are compiled; without, loops run step by step
-  int at_once = 0, by_step = 0;             // loops that have a kernel, and that have none
-  std::int64_t slices = 0;                  // the most that a loop had
+  /// Loops that have a kernel, with the names that they have on a GPU.
+  struct Seen {
+    cuda::LoopValues values;
+    cuda::LoopLayout layout;
+    cuda::KernelSource source;
+  };
+  std::vector<Seen> seen;
+  int at_once = 0, by_step = 0;  // loops that have a kernel, and that have none
+  std::int64_t slices = 0;       // the most that a loop had
 
   std::string name() const override { return "loops"; }
+  CostModel costs() const override {  // weights are not prepacked
+    CostModel out;
+    out.steps_to_prepack = std::numeric_limits<std::int64_t>::max();
+    return out;
+  }
   void run(const LoweredLoop& loop, std::span<std::byte* const> buffers) override {
     run_calls(*this, loop.setup, 1, buffers);
     auto calls = cuda::step_calls(loop);
@@ -32,6 +46,7 @@ class LoopDevice final : public RecordingDevice {
     slices = std::max(slices, layout->slices);
     const std::vector<char> aligned = cuda::aligned_buffers(buffers);
     const cuda::LoopKernel kernel = loop_kernel(*values, *layout, aligned);
+    seen.push_back({*values, *layout, kernel.source});
     const auto [known, is_new] = numbers_.emplace(kernel.source.text, sources.size());
     if (is_new) sources.push_back(loop_kernel(*values, *layout, aligned, HostKernels::name(known->second)).source);
     if (!kernels) return run_calls(*this, loop.calls, loop.steps, buffers);

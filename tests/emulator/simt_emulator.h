@@ -2,8 +2,6 @@
 // run one after another, each until it has to wait, forwards and backwards in turn, so that a wait which is missing
 // shows.
 #pragma once
-#include <vector_types.h>  // float4
-
 #include <boost/context/fiber.hpp>
 #include <boost/context/fixedsize_stack.hpp>
 #include <cstddef>
@@ -51,6 +49,7 @@ struct Fiber {
   boost::context::fiber rest;  // of it, while it waits
   unsigned block = 0, thread = 0;
   bool idle = false;
+  std::vector<std::pair<void*, const void*>> copies;  // that its thread has started
 };
 inline std::vector<Block> blocks;  // those that run now
 inline unsigned block_0 = 0;       // the first of them
@@ -227,7 +226,19 @@ template <class T>
 T fresh(const T* p) {
   return *p;
 }
-inline float4 fresh_vector(const float4* p) { return *p; }
+/// As late as a GPU may copy: when they are waited for.
+inline void start_copy(void* to, const void* from, bool there) {
+  simt_emulator::running->copies.push_back({to, there ? from : nullptr});
+}
+inline void wait_for_copies() {
+  for (const auto& [to, from] : simt_emulator::running->copies) {
+    if (from)
+      std::memcpy(to, from, 16);
+    else
+      std::memset(to, 0, 16);
+  }
+  simt_emulator::running->copies.clear();
+}
 inline void wait_for_group(unsigned* counter, unsigned blocks, unsigned n) {
   __syncthreads();
   if (threadIdx.x == 0) {

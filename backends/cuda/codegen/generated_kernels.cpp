@@ -22,6 +22,13 @@ CUfunction GeneratedKernels::get(const std::string& key, const std::function<Ker
   return kernels_[key] = function;
 }
 
+KernelResources GeneratedKernels::resources(CUfunction kernel) const {
+  KernelResources out;
+  check(driver_.cuFuncGetAttribute(&out.registers, CU_FUNC_ATTRIBUTE_NUM_REGS, kernel), "cuFuncGetAttribute");
+  check(driver_.cuFuncGetAttribute(&out.spilled, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, kernel), "cuFuncGetAttribute");
+  return out;
+}
+
 void GeneratedKernels::launch(CUfunction kernel, unsigned blocks, unsigned threads, const void* argument,
                               cudaStream_t stream) {
   launch(kernel, blocks, threads, 0, false, argument, stream);

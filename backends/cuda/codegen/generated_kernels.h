@@ -7,6 +7,12 @@
 
 namespace reel::cuda {
 
+/// What a kernel takes of a multiprocessor, per thread.
+struct KernelResources {
+  int registers = 0;
+  int spilled = 0;  // bytes in local memory: registers that were not enough, and arrays that are indexed
+};
+
 class GeneratedKernels {
  public:
   /// `capability`: the current GPU's compute capability.
@@ -16,6 +22,7 @@ class GeneratedKernels {
   bool available(bool for_complex) { return compiler_.available(for_complex); }
   /// The kernel for this key; `source` is called only for a new key. Throws Error if compilation fails.
   CUfunction get(const std::string& key, const std::function<KernelSource()>& source);
+  KernelResources resources(CUfunction kernel) const;
   /// Launches a kernel with one argument.
   void launch(CUfunction kernel, unsigned blocks, unsigned threads, const void* argument, cudaStream_t stream);
   /// The same with `shared` bytes of shared memory; `together` makes it a cooperative launch, for kernels with barriers

@@ -66,7 +66,7 @@ std::string KernelCompiler::compile_anew(const KernelSource& source) {
                                   texts.data(), names.data()),
         "nvrtcCreateProgram");
   std::vector<std::string> options{fmt::format("--gpu-architecture=sm_{}", capability_), "--std=c++20",
-                                   "--device-as-default-execution-space"};
+                                   "--device-as-default-execution-space", "--ptxas-options=-v"};
   if (source.has_complex) {
     options.push_back("-DREEL_WITH_COMPLEX");
     options.push_back("--include-path=" + includes_);
@@ -76,19 +76,18 @@ std::string KernelCompiler::compile_anew(const KernelSource& source) {
   for (const std::string& o : options) words.push_back(o.c_str());
   const nvrtcResult result = nvrtc_.nvrtcCompileProgram(program, static_cast<int>(words.size()), words.data());
   std::size_t bytes = 0;
+  nvrtc_.nvrtcGetProgramLogSize(program, &bytes);
+  log_.resize(bytes);
+  nvrtc_.nvrtcGetProgramLog(program, log_.data());
   std::string code;
   if (result == NVRTC_SUCCESS) {
     check(nvrtc_.nvrtcGetCUBINSize(program, &bytes), "nvrtcGetCUBINSize");
     code.resize(bytes);
     check(nvrtc_.nvrtcGetCUBIN(program, code.data()), "nvrtcGetCUBIN");
-  } else {
-    nvrtc_.nvrtcGetProgramLogSize(program, &bytes);
-    code.resize(bytes);
-    nvrtc_.nvrtcGetProgramLog(program, code.data());
   }
   nvrtc_.nvrtcDestroyProgram(&program);
   if (result != NVRTC_SUCCESS)
-    throw Error("cuda", fmt::format("NVRTC does not take a kernel: {}", code.substr(0, 2000)));
+    throw Error("cuda", fmt::format("NVRTC does not take a kernel: {}", log_.substr(0, 2000)));
   ++compiled_;
   return code;
 }

@@ -18,6 +18,8 @@ class KernelCompiler {
   bool available(bool for_complex);
   /// The kernel's machine code. Throws Error with the compiler's log if the source is invalid.
   std::string compile(const KernelSource& source);
+  /// What the compiler said of the last kernel that it compiled: registers, spills.
+  const std::string& log() const { return log_; }
   int compiled() const { return compiled_; }  // number of kernels compiled, not read from the cache
 
  private:
@@ -27,7 +29,7 @@ class KernelCompiler {
   KernelFiles files_;
   Nvrtc nvrtc_;
   bool looked_ = false, found_ = false;
-  std::string version_, includes_;  // includes_: the toolkit's header folder
+  std::string log_, version_, includes_;  // includes_: the toolkit's header folder
   int compiled_ = 0;
 };
 

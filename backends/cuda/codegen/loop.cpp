@@ -1,45 +1,83 @@
 // A time loop as one kernel: the calls of its step (step_calls.cpp), the values that they produce (loop_values.cpp),
 // how these lie over threads and memory (loop_layout.cpp), and the source code of it all (loop_source.cpp). If any of
 // these fails, the loop runs step by step.
-#include "backends/cuda/codegen/generated_kernels.h"
+#include <chrono>
+#include <limits>
+
+#include "backends/cuda/codegen/loop_run.h"
 #include "backends/cuda/codegen/loop_source.h"
 #include "backends/cuda/cuda.h"
 
 namespace reel::cuda {
 
-void Cuda::run(const LoweredLoop& loop, std::span<std::byte* const> buffers) {
-  run_calls(*this, loop.setup, 1, buffers);
-  if (!run_at_once(loop, buffers)) run_calls(*this, loop.calls, loop.steps, buffers);
+struct Cuda::PlannedLoop {
+  std::uint64_t device;       // its serial number
+  std::vector<char> aligned;  // by buffer
+  std::optional<LoopValues> values = {};
+  std::optional<LoopLayout> layout = {};  // of one kernel; none: step by step
+  LoopKernel kernel = {};
+  CUfunction function = nullptr;
+};
+
+/// Neither kernels of loops nor cuBLAS gain from another layout of the weights.
+CostModel Cuda::costs() const {
+  CostModel out;
+  out.steps_to_prepack = std::numeric_limits<std::int64_t>::max();
+  return out;
 }
 
-bool Cuda::run_at_once(const LoweredLoop& loop, std::span<std::byte* const> buffers) {
+void Cuda::run(const LoweredLoop& loop, std::span<std::byte* const> buffers) {
+  run_calls(*this, loop.setup, 1, buffers);
+  PlannedLoop& plan = planned(loop, buffers);
+  if (!watcher_ || capturing_) return run_planned(plan, loop, buffers);
+  using Clock = std::chrono::steady_clock;
+  check(cudaStreamSynchronize(stream()), "wait for what is before a loop");
+  const auto start = Clock::now();
+  run_planned(plan, loop, buffers);
+  check(cudaStreamSynchronize(stream()), "wait for a loop");
+  const std::chrono::duration<double, std::micro> time = Clock::now() - start;
+  watcher_({plan.values ? &*plan.values : nullptr, plan.layout ? &*plan.layout : nullptr, loop.steps, time.count(),
+            plan.layout ? generated_->resources(plan.function) : KernelResources()});
+}
+
+Cuda::PlannedLoop& Cuda::planned(const LoweredLoop& loop, std::span<std::byte* const> buffers) {
+  std::vector<char> aligned = aligned_buffers(buffers);
+  auto* const kept = static_cast<PlannedLoop*>(loop.kept.get());
+  if (kept && kept->device == serial() && kept->aligned == aligned) return *kept;
+  auto out = std::make_shared<PlannedLoop>(PlannedLoop{serial(), std::move(aligned)});
   constexpr std::int64_t few = 4;  // steps that are not worth a kernel
-  if (options_.by_step || loop.steps < few) return false;
-  auto calls = step_calls(loop);
-  const bool rounds = calls && options_.precision != Precision::strict &&  // loop kernels compute in full precision
-                      std::any_of(calls->begin(), calls->end(), [](const StepCall& c) {
-                        return c.kind == StepCall::Kind::product && c.operands[0].dtype == DType::f32;
-                      });
-  const auto values = calls && !rounds ? find_values(std::move(*calls), loop.steps) : std::nullopt;
-  const auto layout = values ? lay_out_loop(*values, limits_) : std::nullopt;
-  if (!layout) return false;
-  const LoopKernel kernel = loop_kernel(*values, *layout, aligned_buffers(buffers));
-  const bool barriers = layout->barriers > 0;
-  const std::int64_t counters = barriers ? (layout->groups * counter_bytes + 255) / 256 * 256 : 0;
-  const StoragePtr room = scratch(static_cast<std::size_t>(counters + layout->scratch));
-  const auto argument = loop_arguments(*values, kernel, loop.steps, buffers, room->data, room->data + counters);
-  constexpr std::size_t most = 4096 / sizeof(std::uint64_t);  // limit on kernel arguments
-  if (argument.size() > most || !generated_->available(kernel.source.has_complex)) return false;
-  const CUfunction function = generated_->get(kernel.source.text, [&] {
-    not_captured("a kernel is to be compiled first");
-    return kernel.source;
-  });
+  auto calls = options_.by_step || loop.steps < few ? std::nullopt : step_calls(loop);
+  if (calls) out->values = find_values(std::move(*calls), loop.steps);
+  auto layout = out->values ? lay_out_loop(*out->values, *limits_) : std::nullopt;
+  if (layout) {
+    out->kernel = loop_kernel(*out->values, *layout, out->aligned);
+    constexpr std::size_t most = 4096;  // limit on kernel arguments
+    if (argument_bytes(*out->values, out->kernel) <= most && generated_->available(out->kernel.source.has_complex))
+      out->layout = std::move(layout);
+  }
+  loop.kept = out;
+  return *out;
+}
+
+void Cuda::run_planned(PlannedLoop& plan, const LoweredLoop& loop, std::span<std::byte* const> buffers) {
+  if (!plan.layout) return run_calls(*this, loop.calls, loop.steps, buffers);
+  if (!plan.function) {
+    plan.function = generated_->get(plan.kernel.source.text, [&] {
+      not_captured("a kernel is to be compiled first");
+      return plan.kernel.source;
+    });
+  }
+  const LoopLayout& layout = *plan.layout;
+  const bool barriers = layout.barriers > 0;
+  const std::int64_t counters = barriers ? (layout.groups * counter_bytes + 255) / 256 * 256 : 0;
+  const StoragePtr room = scratch(static_cast<std::size_t>(counters + layout.scratch));
+  const auto argument =
+      loop_arguments(*plan.values, plan.kernel, loop.steps, buffers, room->data, room->data + counters);
   if (barriers)
     check(cudaMemsetAsync(room->data, 0, static_cast<std::size_t>(counters), stream()), "counters of a loop");
-  generated_->launch(function, static_cast<unsigned>(layout->blocks()), static_cast<unsigned>(layout->threads),
-                     layout->bytes, barriers, argument.data(), stream());
-  launched("loop", {loop.steps, values->rows, layout->groups, layout->slices});
-  return true;
+  generated_->launch(plan.function, static_cast<unsigned>(layout.blocks()), static_cast<unsigned>(layout.threads),
+                     layout.bytes, barriers, argument.data(), stream());
+  launched("loop", {loop.steps, plan.values->rows, layout.groups, layout.slices});
 }
 
 }  // namespace reel::cuda

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/cuda/kernels/plan.h"
+#include "backends/cuda/codegen/product_groups.h"
 #include "backends/shared/run_text.h"
 
 namespace reel::cuda {
@@ -10,7 +10,7 @@ namespace reel::cuda {
 namespace {
 
 using Kind = StepCall::Kind;
-constexpr std::int64_t warp = 32, product_warps = 8, most_threads = 1024, most_lanes = 8;
+constexpr std::int64_t most_threads = 1024, most_lanes = 8;
 
 std::int64_t up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by * by; }
 std::int64_t bytes_of(DType d) { return static_cast<std::int64_t>(size_of(d)); }
@@ -56,7 +56,8 @@ class Planner {
       if (out_.lanes(call.columns()) > most_lanes) return std::nullopt;
     }
     place_waits();
-    if (products_ && !is_profitable()) return std::nullopt;
+    if (products_ && !limits_.always && kernel_step(loop_, out_, limits_) >= call_step(loop_, limits_))
+      return std::nullopt;
     return std::move(out_);
   }
 
@@ -84,6 +85,7 @@ class Planner {
           continue;
         }
         if (call.kind == Kind::product && k == 1) return false;  // no support for a product of two values
+        if (call.kind == Kind::product && s.offset != 0) return false;
         r.before = r.before || s.before;
         if (read_paths[k] == ReadPath::register_) r.in_register = true;
         if (read_paths[k] == ReadPath::shared) {
@@ -138,7 +140,7 @@ class Planner {
         std::any_of(out_.storage.begin(), out_.storage.end(), [](const ValueStorage& r) { return r.shared; });
     constexpr std::int64_t usual = 128;
     if (any_shared) {
-      out_.threads = static_cast<int>(std::min<std::int64_t>(up(widest_, warp), most_threads));
+      out_.threads = static_cast<int>(std::min<std::int64_t>(up(widest_, warp_lanes), most_threads));
       if (widest_ > 4 * most_threads) return false;
     } else {
       out_.threads = usual;
@@ -150,9 +152,10 @@ class Planner {
     return out_.bytes <= limits_.shared;
   }
 
-  /// With products: the fewest slices whose weights fit in registers, and more if SMs would stay idle.
+  /// With products: the fewest slices whose weights fit in registers, and more if SMs would stay idle; or no slices and
+  /// weights in shared memory, too. Of several ways, the one of the least cost.
   bool share_products() {
-    out_.threads = static_cast<int>(product_warps * warp);
+    out_.threads = static_cast<int>(product_warps * warp_lanes);
     const std::int64_t processors = limits_.processors;
     std::int64_t columns = 0;
     for (const StepCall& call : loop_.calls) {
@@ -160,13 +163,35 @@ class Planner {
     }
     const bool one_width = std::all_of(loop_.calls.begin(), loop_.calls.end(),
                                        [&](const StepCall& call) { return call.columns() == columns; });
+    const std::vector<LoopStage> found = out_.stages;
+    std::optional<LoopLayout> best;
+    double least = 0;
     for (std::int64_t slices = 1; slices <= std::min(processors, columns);) {
-      if (slices > 1 && (!one_width || moves_)) return false;
-      if (share(slices, columns)) return true;
+      if (slices > 1 && (!one_width || moves_)) break;
+      bool fits = false;
+      for (const Grouping how : {Grouping::by_factor, Grouping::merged, Grouping::apart}) {
+        out_.stages = found;
+        for (LoopStage& stage : out_.stages) stage.groups = regroup(loop_, stage.groups, how);
+        if (!share(slices, columns)) continue;
+        place_waits();
+        fits = fits || out_.slices > 1 || !has_shared_weights();
+        const double cost = kernel_step(loop_, out_, limits_);
+        if (best && cost >= least) continue;
+        least = cost;
+        best = out_;
+      }
+      if (fits) break;
       const std::int64_t now = (columns + slices - 1) / slices;  // the next number that shrinks the slices
       slices = now == 1 ? columns + 1 : (columns + now - 2) / (now - 1);
     }
-    return false;
+    if (best) out_ = std::move(*best);
+    return best.has_value();
+  }
+  bool has_shared_weights() const {
+    return std::any_of(out_.stages.begin(), out_.stages.end(), [](const LoopStage& stage) {
+      return std::any_of(stage.groups.begin(), stage.groups.end(),
+                         [](const ProductGroup& g) { return g.weights_at >= 0; });
+    });
   }
 
   bool share(std::int64_t slices, std::int64_t columns) {
@@ -178,21 +203,34 @@ class Planner {
     out_.slices = slices;
     out_.rows = (loop_.rows + limits_.processors / slices - 1) / (limits_.processors / slices);
     out_.groups = (loop_.rows + out_.rows - 1) / out_.rows;
-    std::int64_t weights = 0;
+    std::int64_t left = limits_.weights, in_shared = 0;  // of registers; of shared memory
     for (LoopStage& stage : out_.stages) {
       for (ProductGroup& g : stage.groups) {
-        if (!share_group(g)) return false;
-        weights += std::int64_t{16} * g.columns * g.vectors;
+        if (share_group(g, left, false)) {
+          left -= g.weight_bytes();
+        } else {
+          if (slices > 1 || !share_group(g, limits_.shared_weights / out_.threads, true)) return false;
+          g.weights_at = in_shared;
+          in_shared += g.weight_bytes() * out_.threads;
+        }
       }
     }
-    if (weights > limits_.weights) return false;
     // All rows at a time if they fit in shared memory, else fewer.
     for (out_.chunk = up(out_.rows, most_at_a_time()); out_.chunk > 0; out_.chunk -= most_at_a_time()) {
-      place_values(place_arena());
+      place_values(in_shared + place_arena());  // one of both is nothing
       if (out_.bytes <= limits_.shared) return true;
       if (slices == 1) return false;
     }
     return false;
+  }
+
+  bool share_group(ProductGroup& g, std::int64_t weights, bool in_shared) const {
+    const bool whole = std::any_of(g.calls.begin(), g.calls.end(), [&](int c) {
+      const int v = loop_.source(c, 2).value;
+      return out_.storage[v].shared || is_slab(value(v).walk);
+    });
+    const StepCall& call = loop_.calls[g.calls[0]];
+    return share_out(call, {out_.slice(call.columns()), out_.rows, whole, in_shared, weights}, g);
   }
 
   int most_at_a_time() const {
@@ -203,42 +241,6 @@ class Planner {
     return out;
   }
 
-  /// Divides the columns and sums of products among a block's warps, by the least cost in multiplications, shared
-  /// memory reads and lane exchanges, in SM cycles per row.
-  bool share_group(ProductGroup& g) {
-    const StepCall& call = loop_.calls[g.calls[0]];
-    const std::int64_t v = per_vector(call.operands[0].dtype), all = out_.slice(call.columns()) * std::ssize(g.calls);
-    const bool whole = std::any_of(g.calls.begin(), g.calls.end(), [&](int c) {  // no partial sums
-      const int v = loop_.source(c, 2).value;
-      return storage(v).shared || is_slab(value(v).walk);
-    });
-    double best = 0;
-    bool found = false;
-    for (std::int64_t along = 1; along <= (whole ? 1 : product_warps); along *= 2) {
-      const std::int64_t columns = (all + product_warps / along - 1) / (product_warps / along);
-      const std::int64_t vectors = (call.sums + along * warp * v - 1) / (along * warp * v);
-      if (columns > warp || 16 * columns * vectors > limits_.weights) continue;
-      std::int64_t rows = std::min<std::int64_t>(warp / power_of_two(columns, warp), 8);
-      while (rows > 1 && rows / 2 >= out_.rows) rows /= 2;
-      const std::int64_t sums = power_of_two(columns * rows, warp);
-      std::int64_t exchanges = sums - 1;  // then those of a single sum, at the remaining distances
-      for (std::int64_t lanes = sums; lanes < warp; lanes *= 2) ++exchanges;
-      const auto multiply = static_cast<double>(product_warps * columns * vectors * v) / 4,
-                 read = static_cast<double>(product_warps * vectors * 4),
-                 exchange = static_cast<double>(product_warps * exchanges) / static_cast<double>(rows);
-      const double cost = std::max(multiply, read + exchange) + std::min(multiply, read + exchange) / 4;
-      if (found && cost >= best) continue;
-      found = true;
-      best = cost;
-      g.warps_along = static_cast<int>(along);
-      g.columns = static_cast<int>(columns);
-      g.vectors = static_cast<int>(vectors);
-      g.rows = static_cast<int>(rows);
-      g.pitch = along * warp * v * vectors;
-    }
-    return found;
-  }
-
   /// Places the arena for values of other blocks that products read, shared by all stages; returns its bytes.
   std::int64_t place_arena() {
     if (out_.slices == 1) return 0;
@@ -247,7 +249,7 @@ class Planner {
       std::int64_t at = 0;
       for (ProductGroup& g : stage.groups) {
         g.arena_at = at;
-        at += up(out_.chunk * g.pitch * bytes_of(loop_.calls[g.calls[0]].operands[0].dtype), 16);
+        at += g.factors * out_.chunk * g.pitch * bytes_of(loop_.calls[g.calls[0]].operands[0].dtype);
       }
       most = std::max(most, at);
     }
@@ -264,7 +266,9 @@ class Planner {
         r.pitch = up(value.width, per_vector(value.dtype));
         for (const LoopStage& stage : out_.stages) {
           for (const ProductGroup& g : stage.groups) {
-            if (loop_.source(g.calls[0], 0).value == static_cast<int>(v)) r.pitch = std::max(r.pitch, g.pitch);
+            for (int f = 0; f < g.factors; ++f) {
+              if (loop_.source(g.first(f), 0).value == static_cast<int>(v)) r.pitch = std::max(r.pitch, g.pitch);
+            }
           }
         }
         r.shared_at = at;
@@ -327,7 +331,9 @@ class Planner {
         if (stage.is_products() && out_.slices > 1) {  // other blocks' results come through global memory
           if (stage.wait == LoopStage::Wait::none) stage.wait = LoopStage::Wait::block;
           for (const ProductGroup& g : stage.groups) {
-            if (changed[loop_.source(g.calls[0], 0).value]) stage.wait = LoopStage::Wait::group;
+            for (int f = 0; f < g.factors; ++f) {
+              if (changed[loop_.source(g.first(f), 0).value]) stage.wait = LoopStage::Wait::group;
+            }
           }
         }
         if (stage.wait != LoopStage::Wait::none) since.clear();
@@ -340,22 +346,8 @@ class Planner {
         }
       }
     }
+    out_.barriers = 0;
     for (const LoopStage& stage : out_.stages) out_.barriers += stage.wait == LoopStage::Wait::group;
-  }
-
-  /// Is one kernel faster than one for each call? Estimates microseconds per step from the multiply rates of one SM and
-  /// of the whole GPU, the cost of a launch in a captured graph, and the cost of a barrier.
-  bool is_profitable() const {
-    constexpr double one = 1.0e5, all = 4.0e7, launch = 2.2, group_wait = 1.2, step = 0.4;
-    double mine = 0, of_all = 0;
-    for (const StepCall& call : loop_.calls) {
-      if (call.kind != Kind::product) continue;
-      mine += static_cast<double>(out_.rows * out_.slice(call.columns()) * call.sums);
-      of_all += 2 * static_cast<double>(loop_.rows * call.columns() * call.sums);
-    }
-    const double scale = loop_.values[0].dtype == DType::f64 ? 2 : 1;
-    return step + scale * mine / one + group_wait * out_.barriers <
-           scale * of_all / all * 132 / limits_.processors + launch * static_cast<double>(loop_.calls.size());
   }
 
   const LoopValues& loop_;

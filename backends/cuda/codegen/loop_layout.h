@@ -2,18 +2,23 @@
 //
 // A thread block keeps some rows of the batch for all steps. If elements interact only along their row (rolls,
 // rotations), the block has all columns, and its threads synchronize with barriers. Products keep their weights in
-// registers. If the weights exceed one block's registers, the columns are divided among the blocks of a group: each
-// block keeps its slice of the weights, and barriers synchronize the group's blocks, too.
+// registers, and what these cannot hold in shared memory. If the weights exceed that, the columns are divided among the
+// blocks of a group: each block keeps its slice of the weights in registers, and barriers synchronize the group's
+// blocks, too.
 #pragma once
+#include "backends/cuda/codegen/loop_costs.h"
 #include "backends/cuda/codegen/loop_values.h"
 
 namespace reel::cuda {
 
 /// The limits of a GPU.
 struct LoopLimits {
-  int processors = 132;          // multiprocessors (SMs): one block runs on each
-  std::int64_t shared = 225280;  // bytes of shared memory per block
-  std::int64_t weights = 576;    // bytes of registers per thread for weights
+  int processors = 132;                  // multiprocessors (SMs): one block runs on each
+  std::int64_t shared = 225280;          // bytes of shared memory per block
+  std::int64_t weights = 576;            // bytes of registers per thread for weights
+  std::int64_t shared_weights = 225280;  // bytes of shared memory per block for weights, where a block has all columns
+  bool always = false;  // one kernel wherever a loop fits into one, even if it is expected to be slower
+  LoopCosts costs = {};
 };
 
 /// Is the value stacked [T, ...], with memory of its own for each step?
@@ -40,15 +45,24 @@ struct ValueStorage {
   std::int64_t scratch_at = -1;             // if >= 0: byte offset in scratch memory, double-buffered
 };
 
-/// Products with the same left factor, computed together with their columns side by side.
+/// Products with the same left factor, computed together with their columns side by side; or with several left factors
+/// of one width, each of which has its share of the warps.
 struct ProductGroup {
-  std::vector<int> calls;
-  int warps_along = 1;        // number of warps that share a column's sum
-  int columns = 1;            // per warp
-  int vectors = 1;            // of 16 bytes: a column's weights in each thread
-  int rows = 1;               // that a warp computes at a time, a power of two
-  std::int64_t pitch = 0;     // of the factor's rows in shared memory
-  std::int64_t arena_at = 0;  // byte offset in the arena, if other blocks computed the factor
+  std::vector<int> calls;  // factor by factor, equally many each
+  int factors = 1;
+  int warps_along = 1;           // number of warps that share a column's sum
+  int columns = 1;               // per warp
+  int vectors = 1;               // of 16 bytes: a column's weights in each thread
+  int rows = 1;                  // that a warp computes at a time, a power of two
+  std::int64_t pitch = 0;        // of the factor's rows in shared memory
+  std::int64_t arena_at = 0;     // byte offset in the arena, if other blocks computed the factors
+  std::int64_t weights_at = -1;  // if >= 0: byte offset of the weights in shared memory, else they are in registers
+  double cycles = 0;             // of an SM, per row: an estimate
+  std::size_t calls_per_factor() const { return calls.size() / static_cast<std::size_t>(factors); }
+  /// A call with the f-th factor.
+  int first(int f = 0) const { return calls[static_cast<std::size_t>(f) * calls_per_factor()]; }
+  /// Of all weights in each thread.
+  std::int64_t weight_bytes() const { return std::int64_t{16} * columns * vectors; }
 };
 
 /// Calls that run without a barrier between them.

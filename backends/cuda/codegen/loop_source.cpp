@@ -231,28 +231,23 @@ class Writer : LoopText {
     std::string fetch, work;
     for (const ProductGroup& g : stage.groups) {
       weights(g);
-      const StepCall& first = call(g.calls[0]);
-      const Access& x = first.operands[0];
-      const Source& s = loop_.source(g.calls[0], 0);
-      const char* const t = type(x.dtype);
-      std::string from = fmt::format("&{}", in_shared(s.value, !s.before, "0", "0"));
+      const char* const t = type(call(g.first()).operands[0].dtype);
+      std::string from = fmt::format("x{}", g.first()), pitch;
       if (fetches) {
-        const auto spare = scratch(s.value);
-        const std::int64_t row = spare ? value(s.value).width : x.row;
-        from = fmt::format("x{}", g.calls[0]);
-        fetch += fmt::format("      {0}* const {1} = reinterpret_cast<{0}*>(shared + {2});\n", t, from, g.arena_at);
-        const bool aligned = !spare && first.sums % (16 / static_cast<std::int64_t>(size_of(x.dtype))) == 0 &&
-                             x.row == first.sums && aligned_[static_cast<std::size_t>(x.walk.buffer)] &&
-                             x.walk.offset % 16 == 0 && x.walk.stride % 16 == 0;
-        fetch += fmt::format(
-            "      fetch<{}, {}>({}, {}, {}, {} + (group * {} + begin) * {}, {} - group * {} - begin, {}, "
-            "threadIdx.x, {});\n",
-            t, aligned, from, layout_.chunk, g.pitch, memory(spare ? *spare : LoopMemory{x.walk}, x.dtype, true, "i"),
-            layout_.rows, row, loop_.rows, layout_.rows, first.sums, layout_.threads);
+        fetch += fetches_of(g);
+        work +=
+            fmt::format("      const {0}* const {1} = reinterpret_cast<const {0}*>(shared + {2}) + {3};\n", t, from,
+                        g.arena_at, by_factor(g, [&](int f) { return std::to_string(f * layout_.chunk * g.pitch); }));
+        pitch = std::to_string(g.pitch);
+      } else {
+        work += fmt::format("      const {}* const {} = {};\n", t, from, by_factor(g, [&](int f) {
+                              const Source& s = loop_.source(g.first(f), 0);
+                              return fmt::format("&{}", in_shared(s.value, !s.before, "0", "0"));
+                            }));
+        pitch = by_factor(g, [&](int f) { return std::to_string(storage(loop_.source(g.first(f), 0).value).pitch); });
       }
       work += fmt::format("      multiply<{}>(w{}, {}, {}, {}, lane, warp % {}, [&](int r, int c, {} sum) {{\n", g.rows,
-                          g.calls[0], from, fetches ? g.pitch : storage(s.value).pitch,
-                          fetches ? layout_.chunk : layout_.rows_in_shared, g.warps_along, t);
+                          g.first(), from, pitch, fetches ? layout_.chunk : layout_.rows_in_shared, g.warps_along, t);
       work += sums(g, fetches) + "      });\n";
     }
     if (!fetches) {
@@ -261,20 +256,58 @@ class Writer : LoopText {
     }
     step_ += fmt::format("    for (int begin = 0; begin < {}; begin += {}) {{\n", layout_.rows, layout_.chunk);
     if (layout_.chunk < layout_.rows) step_ += "      if (begin > 0) __syncthreads();\n";
-    step_ += fetch + "      __syncthreads();\n" + work + "    }\n";
+    step_ += fetch + "      wait_for_copies();\n      __syncthreads();\n" + work + "    }\n";
+  }
+
+  /// An expression that depends on the factor that a warp has.
+  template <class F>
+  static std::string by_factor(const ProductGroup& g, F text) {
+    const std::string first = text(0);
+    std::string out = first;
+    for (int f = 1; f < g.factors; ++f) {
+      const std::string other = text(f);
+      if (other != first) out = fmt::format("({} == {} ? {} : {})", factor_of_warp(g), f, other, out);
+    }
+    return out;
+  }
+  static std::string factor_of_warp(const ProductGroup& g) {
+    return fmt::format("warp / {} % {}", g.warps_along, g.factors);
+  }
+
+  /// Brings rows of a group's factors, which other blocks computed, to shared memory.
+  std::string fetches_of(const ProductGroup& g) {
+    std::string out;
+    for (int f = 0; f < g.factors; ++f) {
+      const StepCall& product = call(g.first(f));
+      const Access& x = product.operands[0];
+      const Source& s = loop_.source(g.first(f), 0);
+      const auto spare = scratch(s.value);
+      const std::int64_t row = spare ? value(s.value).width : x.row,
+                         bytes = static_cast<std::int64_t>(size_of(x.dtype));
+      const bool aligned = row * bytes % 16 == 0 && row == product.sums &&
+                           (spare || (aligned_[static_cast<std::size_t>(x.walk.buffer)] && x.walk.offset % 16 == 0 &&
+                                      x.walk.stride % 16 == 0));
+      out += fmt::format(
+          "      fetch<{0}, {1}>(reinterpret_cast<{0}*>(shared + {2}) + {3}, {4}, {5}, {6} + (group * {7} + begin) * "
+          "{8}, {9} - group * {7} - begin, {10}, threadIdx.x, {11});\n",
+          type(x.dtype), aligned, g.arena_at, f * layout_.chunk * g.pitch, layout_.chunk, g.pitch,
+          memory(spare ? *spare : LoopMemory{x.walk}, x.dtype, true, "i"), layout_.rows, row, loop_.rows, product.sums,
+          layout_.threads);
+    }
+    return out;
   }
 
   /// Code that uses the sum for row r and the warp's column c.
   std::string sums(const ProductGroup& g, bool fetches) {
     const std::int64_t width = layout_.slice(call(g.calls[0]).columns());
     std::string out = fmt::format("        const int all = warp / {} * {} + c, mine = {}r, near = all % {};\n",
-                                  g.warps_along, g.columns, fetches ? "begin + " : "", width);
+                                  g.warps_along * g.factors, g.columns, fetches ? "begin + " : "", width);
     out += fmt::format("        const int row = group * {} + mine, column = slice * {} + near;\n", layout_.rows, width);
     out += fmt::format("        if (mine >= {}) return;\n", layout_.rows);
     for (std::size_t q = 0; q < g.calls.size(); ++q) {
       const int v = loop_.source(g.calls[q], 2).value;
       const Access& to = call(g.calls[q]).operands[2];
-      out += fmt::format("        if (all / {} == {}) {{\n", width, q);
+      out += fmt::format("        if ({}) {{\n", is_column_of(g, q));
       out += fmt::format("          {} = sum;\n", in_tile(v, fmt::format("warp % {}", g.warps_along), "mine", "near"));
       std::string rest;
       if (storage(v).shared && !fetches)
@@ -288,19 +321,30 @@ class Writer : LoopText {
     return out;
   }
 
-  /// Loads a group's weights into the warp's registers, once for all steps.
+  /// Is a warp's column `all` one of the q-th call's?
+  std::string is_column_of(const ProductGroup& g, std::size_t q) const {
+    const std::int64_t width = layout_.slice(call(g.first()).columns());
+    const std::string column = fmt::format("all / {} == {}", width, q % g.calls_per_factor());
+    if (g.factors == 1) return column;
+    return fmt::format("{} && {} == {}", column, factor_of_warp(g), q / g.calls_per_factor());
+  }
+
+  /// Loads a group's weights into the warp's registers or places in shared memory, once for all steps.
   void weights(const ProductGroup& g) {
-    const StepCall& first = call(g.calls[0]);
+    const StepCall& first = call(g.first());
     const std::int64_t width = layout_.slice(first.columns());
     const char* const t = type(first.operands[1].dtype);
-    declared_ += fmt::format("  Weights<{}, {}, {}> w{};\n", t, g.columns, g.vectors, g.calls[0]);
-    start_ += fmt::format("  w{}.load(lane, warp % {}, [&](int c, int s) -> {} {{\n", g.calls[0], g.warps_along, t);
-    start_ += fmt::format("    const int all = warp / {} * {} + c, column = slice * {} + all % {};\n", g.warps_along,
-                          g.columns, width, width);
+    const std::string w = fmt::format("w{}", g.first());
+    declared_ +=
+        fmt::format("  {}Weights<{}, {}, {}> {}{};\n", g.weights_at < 0 ? "" : "Shared", t, g.columns, g.vectors, w,
+                    g.weights_at < 0 ? "" : fmt::format("(shared + {}, threadIdx.x)", g.weights_at));
+    start_ += fmt::format("  load_weights({}, lane, warp % {}, [&](int c, int s) -> {} {{\n", w, g.warps_along, t);
+    start_ += fmt::format("    const int all = warp / {} * {} + c, column = slice * {} + all % {};\n",
+                          g.warps_along * g.factors, g.columns, width, width);
     start_ += fmt::format("    if (column >= {} || s >= {}) return 0;\n", first.columns(), first.sums);
     for (std::size_t q = 0; q < g.calls.size(); ++q) {
       const Access& b = call(g.calls[q]).operands[1];
-      start_ += fmt::format("    if (all / {} == {}) return {}[{}];\n", width, q, memory(b.walk, b.dtype, true, "0"),
+      start_ += fmt::format("    if ({}) return {}[{}];\n", is_column_of(g, q), memory(b.walk, b.dtype, true, "0"),
                             first.transposed ? fmt::format("column * {} + s", first.sums)
                                              : fmt::format("s * {} + column", first.columns()));
     }
@@ -343,6 +387,14 @@ std::vector<std::uint64_t> loop_arguments(const LoopValues& loop, const LoopKern
   }
   for (const StepCall& call : loop.calls) put_numbers(call.calls, out);
   return out;
+}
+
+std::size_t argument_bytes(const LoopValues& loop, const LoopKernel& kernel) {
+  std::size_t words = 2 + 2 * kernel.memory.size();
+  for (const StepCall& call : loop.calls) {
+    for (const FusedCall& f : call.calls) words += static_cast<std::size_t>(numbers_of(f));
+  }
+  return words * sizeof(std::uint64_t);
 }
 
 }  // namespace reel::cuda

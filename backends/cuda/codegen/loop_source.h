@@ -24,6 +24,8 @@ std::vector<char> aligned_buffers(std::span<std::byte* const> buffers);
 /// addresses, and functor parameters. `buffers` are those of the loop.
 std::vector<std::uint64_t> loop_arguments(const LoopValues& loop, const LoopKernel& kernel, std::int64_t steps,
                                           std::span<std::byte* const> buffers, std::byte* counters, std::byte* scratch);
+/// Its bytes.
+std::size_t argument_bytes(const LoopValues& loop, const LoopKernel& kernel);
 constexpr std::int64_t counter_bytes = 128;
 
 }  // namespace reel::cuda

@@ -12,6 +12,7 @@ struct DeviceOptions {
   int index = 0;
   bool sync = false;     // wait for each kernel, so that the failing call itself reports an error
   bool by_step = false;  // do not compile a time loop to one kernel
+  bool at_once = false;  // compile it to one kernel wherever it fits, even if that is expected to be slower
   Precision precision = Precision::strict;
 
   /// The shortest equivalent name: "cuda", "cuda:1", "cuda:1,sync,steps,tf32".

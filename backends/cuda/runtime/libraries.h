@@ -49,7 +49,7 @@ namespace reel::cuda {
   X(nvrtcCompileProgram) X(nvrtcDestroyProgram) X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog)         \
   X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN)
 #define REEL_DRIVER(X) X(cuModuleLoadData) X(cuModuleGetFunction) X(cuLaunchKernel) X(cuGetErrorName)         \
-  X(cuLaunchCooperativeKernel) X(cuFuncSetAttribute)
+  X(cuLaunchCooperativeKernel) X(cuFuncSetAttribute) X(cuFuncGetAttribute)
 // clang-format on
 
 #define REEL_POINTER(f) decltype(&::f) f = nullptr;

@@ -1,6 +1,7 @@
 // Memory, errors, and the parts of a device. Blocks come from cudaMalloc and are cached in free lists. All work is in
 // one stream, so a block can be reused while the GPU still works on it: the new owner's kernels run later.
 #include "backends/cuda/codegen/generated_kernels.h"
+#include "backends/cuda/codegen/loop_layout.h"
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/kernels/fft_plans.h"
 #include "backends/cuda/linalg/matrices.h"
@@ -57,7 +58,9 @@ Cuda::Cuda(const DeviceOptions& options) : options_(options), allocator_(device_
   check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, options.index), "cudaDeviceGetAttribute");
   check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, options.index),
         "cudaDeviceGetAttribute");
-  limits_ = {.processors = processors, .shared = shared};
+  limits_ =
+      std::make_unique<LoopLimits>(LoopLimits{.processors = processors, .shared = shared, .always = options.at_once});
+  limits_->costs.flops = product_flops(options.precision);
 }
 
 Cuda::~Cuda() {  // the stream last: libraries use it

@@ -20,18 +20,33 @@ template <class T>
 __device__ T fresh(const T* p) {
   return __ldcg(p);
 }
-__device__ inline float4 fresh_vector(const float4* p) { return __ldcg(p); }
-/// A barrier between the blocks of a group, for the n-th time; afterwards their writes are visible.
+/// Starts to copy 16 bytes past the L1 cache into shared memory, or zeros unless `there`. Copies overlap and take no
+/// registers; they are done after wait_for_copies, to the thread that made them.
+__device__ inline void start_copy(void* to, const void* from, bool there) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile(
+      "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
+      "l"(__cvta_generic_to_global(from)), "r"(there ? 16 : 0)
+      : "memory");
+#else
+  *static_cast<float4*>(to) = there ? __ldcg(static_cast<const float4*>(from)) : float4{};
+#endif
+}
+__device__ inline void wait_for_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+/// A barrier between the blocks of a group, for the n-th time; afterwards their writes are visible. The block's barrier
+/// orders its threads' writes before the release, and the acquire before their reads.
 __device__ inline void wait_for_group(unsigned* counter, unsigned blocks, unsigned n) {
   __syncthreads();
   if (threadIdx.x == 0) {
-    __threadfence();
-    atomicAdd(counter, 1U);
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
     unsigned now = 0;
     do {
       asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(counter) : "memory");
     } while (now < n * blocks);
-    __threadfence();
   }
   __syncthreads();
 }
@@ -54,6 +69,7 @@ REEL_HD inline int partner(int j, int first, int last, int distance) {
 }
 
 /// Copies rows of other blocks' results to shared memory, `pitch` apart; beyond `rows` and `width` it fills with zeros.
+/// Aligned rows are there after wait_for_copies.
 template <class T, bool aligned>
 REEL_HD void fetch(T* to, int all, int pitch, const T* from, int rows, int width, int thread, int threads) {
   constexpr int v = aligned ? 16 / sizeof(T) : 1;
@@ -61,35 +77,47 @@ REEL_HD void fetch(T* to, int all, int pitch, const T* from, int rows, int width
   for (int k = thread * v; k < all * pitch; k += threads * v) {
     const int row = k / pitch, column = k % pitch;
     const bool there = row < rows && column < width;
-    if constexpr (aligned) {
-      float4 none{};
-      *reinterpret_cast<float4*>(to + k) =
-          there ? fresh_vector(reinterpret_cast<const float4*>(from + row * width + column)) : none;
-    } else {
-      to[k] = there ? fresh(from + row * width + column) : T(0);
-    }
+    const T* const p = there ? from + row * width + column : from;
+    if constexpr (aligned)
+      start_copy(to + k, p, there);
+    else
+      to[k] = there ? fresh(p) : T(0);
   }
 }
 
-/// A warp's part of the weights: `columns` columns, each as `vectors` vectors of 16 bytes per lane.
+/// A warp's part of the weights: `columns` columns, each as `vectors` vectors of 16 bytes per lane, in registers.
 template <class T, int columns, int vectors>
 struct Weights {
-  static constexpr int v = 16 / sizeof(T);
-  T at[columns][vectors][v];
+  using Vector = AlignedVector<T, 16 / sizeof(T)>;
+  Vector kept[columns][vectors];
+  REEL_HD Vector& at(int c, int m) { return kept[c][m]; }
+};
 
-  /// Loads weight(column, index along the sum); this warp is number `part` along the sum.
-  template <class F>
-  REEL_HD void load(int lane, int part, F weight) {
+/// The same in shared memory, where each of the block's threads has places of its own.
+template <class T, int columns, int vectors>
+struct SharedWeights {
+  using Vector = AlignedVector<T, 16 / sizeof(T)>;
+  static constexpr int threads = 256;
+  Vector* first;  // of this thread
+  REEL_HD SharedWeights(char* memory, int thread) : first(reinterpret_cast<Vector*>(memory) + thread) {}
+  REEL_HD Vector& at(int c, int m) { return first[(c * vectors + m) * threads]; }
+};
+
+/// Loads weight(column, index along the sum); this warp is number `part` along the sum.
+template <class T, int columns, int vectors, template <class, int, int> class W, class F>
+REEL_HD void load_weights(W<T, columns, vectors>& w, int lane, int part, F weight) {
+  constexpr int v = 16 / sizeof(T);
 #pragma unroll
-    for (int c = 0; c < columns; ++c) {
+  for (int c = 0; c < columns; ++c) {
 #pragma unroll
-      for (int m = 0; m < vectors; ++m) {
+    for (int m = 0; m < vectors; ++m) {
+      AlignedVector<T, v> x;
 #pragma unroll
-        for (int u = 0; u < v; ++u) at[c][m][u] = weight(c, ((part * vectors + m) * 32 + lane) * v + u);
-      }
+      for (int u = 0; u < v; ++u) x.at[u] = weight(c, ((part * vectors + m) * 32 + lane) * v + u);
+      w.at(c, m) = x;
     }
   }
-};
+}
 
 /// Reduces n values across the lanes of a warp, n a power of two up to 32: lane l returns the sum of value
 /// l / (32 / n). At each distance a lane passes half of its values on.
@@ -113,23 +141,26 @@ REEL_HD T sum_over_lanes(T* x, int lane) {
 
 /// Multiplies `count` rows in shared memory, `pitch` apart, by the warp's columns; one lane calls result(row, column,
 /// sum) for each sum. `rows` rows are computed at a time; count is a multiple of that.
-template <int rows, class T, int columns, int vectors, class F>
-REEL_HD void multiply(const Weights<T, columns, vectors>& w, const T* x, int pitch, int count, int lane, int part,
-                      F result) {
+template <int rows, class T, int columns, int vectors, template <class, int, int> class W, class F>
+REEL_HD void multiply(W<T, columns, vectors>& w, const T* x, int pitch, int count, int lane, int part, F result) {
   constexpr int v = 16 / sizeof(T), used = rows * columns;
   constexpr int n = used <= 1 ? 1 : used <= 2 ? 2 : used <= 4 ? 4 : used <= 8 ? 8 : used <= 16 ? 16 : 32;
   for (int first = 0; first < count; first += rows) {
     T sum[n] = {};
 #pragma unroll
     for (int m = 0; m < vectors; ++m) {
+      AlignedVector<T, v> p[rows];
 #pragma unroll
-      for (int r = 0; r < rows; ++r) {
-        const auto p = *reinterpret_cast<const AlignedVector<T, v>*>(x + (first + r) * pitch +
-                                                                     ((part * vectors + m) * 32 + lane) * v);
+      for (int r = 0; r < rows; ++r)
+        p[r] = *reinterpret_cast<const AlignedVector<T, v>*>(x + (first + r) * pitch +
+                                                             ((part * vectors + m) * 32 + lane) * v);
 #pragma unroll
-        for (int c = 0; c < columns; ++c) {
+      for (int c = 0; c < columns; ++c) {
+        const AlignedVector<T, v> q = w.at(c, m);
 #pragma unroll
-          for (int u = 0; u < v; ++u) sum[r * columns + c] += w.at[c][m][u] * p.at[u];
+        for (int r = 0; r < rows; ++r) {
+#pragma unroll
+          for (int u = 0; u < v; ++u) sum[r * columns + c] += q.at[u] * p[r].at[u];
         }
       }
     }

@@ -1,0 +1,31 @@
+// What a step of a loop costs on a GPU: to choose between layouts, and between one kernel and a kernel for each call.
+#pragma once
+#include "backends/cuda/codegen/loop_values.h"
+#include "backends/cuda/runtime/device_options.h"
+
+namespace reel::cuda {
+
+struct LoopLayout;
+struct LoopLimits;
+
+/// In microseconds, or per microsecond. Estimates for an H100: no GPU has measured them. `bench_device --device cuda`
+/// measures the constants and prints this struct.
+struct LoopCosts {
+  double cycles = 1.75e3;    // of an SM
+  double elementwise = 0.3;  // a thread's element of the elementwise work, and as much again / 2 for a step of any size
+  double wait = 0.9;         // a barrier between blocks
+  double fetch = 0.25;       // until the first bytes come from the L2 cache
+  double fetched = 5.5e6;    // bytes that all blocks together get from there
+  double launch = 2.2;       // a kernel in a captured graph
+  double product = 3.5;      // the smallest product of cuBLAS there
+  double flops = 4.0e7;      // of a large one, f32 in full precision
+};
+/// The operations of a large product of cuBLAS per microsecond, at this precision.
+double product_flops(Precision precision);
+
+/// A step of the loop as one kernel.
+double kernel_step(const LoopValues& loop, const LoopLayout& layout, const LoopLimits& limits);
+/// A step of the loop as one kernel for each call.
+double call_step(const LoopValues& loop, const LoopLimits& limits);
+
+}  // namespace reel::cuda

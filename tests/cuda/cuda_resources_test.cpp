@@ -1,0 +1,72 @@
+// The loops of real sizes on an H100, without one: how they are laid out, and what the compiler makes of them. No
+// kernel may spill registers. With REEL_KERNEL_FOLDER the kernels stay there, for a machine with a GPU
+// (scripts/bundle).
+#include <cstdlib>
+#include <regex>
+
+#include "backends/cuda/codegen/kernel_compiler.h"
+#include "bench/loop_sizes.h"
+#include "tests/emulator/loop_device.h"
+#include "tests/support/check.h"
+
+using namespace reel;
+using namespace reel::test;
+namespace gpu = reel::cuda;
+
+namespace {
+
+/// A number that the compiler says of a kernel.
+int said(const std::string& log, const char* pattern) {
+  std::smatch found;
+  return std::regex_search(log, found, std::regex(pattern)) ? std::stoi(found[1]) : -1;
+}
+
+std::string groups_of(const gpu::LoopLayout& layout) {
+  std::string out;
+  for (const gpu::LoopStage& stage : layout.stages) {
+    for (const gpu::ProductGroup& g : stage.groups)
+      out += fmt::format(" {}x{}{}", g.calls_per_factor(), g.factors, g.weights_at >= 0 ? "s" : "");
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("loops of real sizes: layouts for 132 processors, and no spilled registers on sm_90") {
+  gpu::KernelCompiler anew(90, "");
+  if (!anew.available(false)) {
+    MESSAGE("skipped: no NVRTC here");
+    return;
+  }
+  const char* const folder = std::getenv("REEL_KERNEL_FOLDER");
+  LoopDevice& device = LoopDevice::use();
+  device.limits = {.shared = 232448, .always = true};
+  fmt::print(
+      "{:<18} {:>4}  {:<8} groups x slices  rows (at a time)  products   registers  spilled  shared KB  barriers  "
+      "estimated us\n",
+      "", "", "");
+  int loops = 0;
+  for (const bench::LoopSize& size : bench::loop_sizes()) {
+    device.seen.clear();
+    bench::LoopStep(size, 4, device)();
+    for (std::size_t i = 0; i < device.seen.size(); ++i) {
+      const auto& [values, layout, source] = device.seen[i];
+      ++loops;
+      anew.compile(source);
+      if (folder) gpu::KernelCompiler(90, folder).compile(source);
+      const int registers = said(anew.log(), "Used ([0-9]+) registers"),
+                spilled = said(anew.log(), "([0-9]+) bytes spill stores"),
+                frame = said(anew.log(), "([0-9]+) bytes stack frame");
+      fmt::print("{:<18} {:>8}  {:>6} x {:<6}  {:>4} ({:>3})  {:<12} {:>9} {:>8} {:>10.0f} {:>9} {:>8.1f}\n",
+                 size.name(), i == 0 ? "forward" : "gradient", layout.groups, layout.slices, layout.rows, layout.chunk,
+                 groups_of(layout), registers, spilled, static_cast<double>(layout.bytes) / 1024, layout.barriers,
+                 kernel_step(values, layout, device.limits));
+      CHECK(registers > 0);
+      CHECK(registers * layout.threads <= 65536);
+      CHECK_MESSAGE(spilled == 0, size.name());
+      CHECK_MESSAGE(frame == 0, size.name());
+    }
+  }
+  CHECK(loops >= 26);
+  set_default_backend("cpu");
+}
