@@ -86,7 +86,7 @@ Json table_of_groups(const Groups& groups, const std::vector<std::string>& metri
   for (const std::string& name : groups.differing) table["columns"].push_back(column(name, "text"));
   const std::size_t first = table["columns"].size();
   for (const std::string& name : metrics) table["columns"].push_back(column(name, "number"));
-  table["columns"].push_back(column("± over seeds", "number"));
+  table["columns"].push_back(column("deviation over seeds", "number"));
   for (const char* name : {"seeds", "updates"}) table["columns"].push_back(column(name, "number"));
   table["columns"].push_back(column("time", "time"));
   for (const Group& g : groups.groups) {

@@ -13,10 +13,10 @@ struct ComparedRun {
 };
 
 struct Comparison {
-  std::string title;
+  std::string title = {};
   std::string metric = "valid_loss";  // "accuracy", "test.accuracy", ...; by which the best come first
   bool higher_is_better = false;
-  std::vector<ComparedRun> runs;
+  std::vector<ComparedRun> runs = {};
   std::vector<std::string> columns = {};   // further ones of the table of groups
   std::vector<std::string> facts = {};     // lines below the title
   std::vector<std::string> problems = {};  // the same, as warnings

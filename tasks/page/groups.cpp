@@ -14,7 +14,7 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// What does not change what a run computes, or only by chance.
 bool beside_the_point(const std::string& option) {
-  static const std::set<std::string> options{"seed", "threads", "picture", "tensorboard", "no-report"};
+  static const std::set<std::string> options{"seed", "picture", "tensorboard", "no-report"};
   return options.contains(option);
 }
 
