@@ -31,6 +31,7 @@ std::string html(const std::string& title, const nlohmann::ordered_json& data) {
   out += fmt::format("<style>{}\n{}</style></head>\n<body>\n<noscript>This page needs JavaScript.</noscript>\n",
                      uplot_css, page_css);
   out += "<script type=\"application/json\" id=\"data\">" + json_text(data) + "</script>\n";
+  out += fmt::format("<!-- uPlot:\n{}-->\n", uplot_license);
   for (const std::string_view script : {uplot_js, charts_js, tables_js, page_js})
     out += fmt::format("<script>{}</script>\n", script);
   return out + "</body></html>\n";

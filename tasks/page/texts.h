@@ -4,6 +4,6 @@
 
 namespace reel::page {
 
-extern const std::string_view uplot_js, uplot_css, page_css, charts_js, tables_js, page_js;
+extern const std::string_view uplot_js, uplot_css, uplot_license, page_css, charts_js, tables_js, page_js;
 
 }  // namespace reel::page

@@ -1,5 +1,7 @@
 // Pages in a headless Chromium, if there is one: a script at the end of the page finds out what a user would see.
 #pragma once
+#include <fmt/core.h>
+
 #include <map>
 #include <regex>
 #include <string>
