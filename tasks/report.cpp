@@ -10,7 +10,7 @@ namespace {
 int report(int argc, const char* const* argv) {
   std::vector<std::string> folders;
   page::Comparison comparison;
-  std::string out = "report.html", best = "auto";
+  std::string out = "runs.html", best = "auto";
   Options options("report",
                   "Runs compared on one page for a browser: curves, seeds as bands, tables to sort.\n"
                   "RUN is the folder of a run, of a sweep, or any folder with runs below it.");

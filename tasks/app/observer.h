@@ -1,5 +1,7 @@
 // What looks on while a run trains: its page in the browser, files for TensorBoard. It never disturbs the run.
 #pragma once
+#include <functional>
+
 #include "tasks/app/run_folder.h"
 #include "tasks/training/model.h"
 
@@ -30,5 +32,8 @@ class Observer {
   /// When pictures were drawn after that.
   virtual void drawn(const RunFolder& folder) = 0;
 };
+
+/// Calls each of them; what they throw is returned, a line each.
+std::vector<std::string> tell(const std::vector<Observer*>& observers, const std::function<void(Observer&)>& call);
 
 }  // namespace reel

@@ -54,13 +54,16 @@ void print_reported(const std::string& name, const std::string& task) {
     for (const std::string& note : *notes) print_out("note: {}\n", note);
 }
 
-/// The preset that a run came from, as its run.json says; empty if it does not.
-std::string preset_of(const RunFolder& folder) {
+/// The preset that a run came from, as its run.json says; empty if it does not, or the preset is gone.
+std::string preset_of(const RunFolder& folder, const std::string& task) try {
   std::error_code error;
   const std::string path = folder.file("run.json");
   if (!std::filesystem::exists(path, error)) return "";
   const auto json = nlohmann::json::parse(read_file(path), nullptr, false);
-  return json.is_object() && json.contains("preset") && json["preset"].is_string() ? json["preset"] : "";
+  if (!json.is_object() || !json.contains("preset") || !json["preset"].is_string()) return "";
+  return find_preset(json["preset"], task).preset.name;
+} catch (const Error&) {
+  return "";
 }
 
 /// What looks on, as the options say.
@@ -176,7 +179,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   if (!s.train.quiet)
     print_err("{} with {}: {} parameters, baseline {:.4g}, run folder {}\n", program.name, s.cell, model->count(),
               task->baseline(), one_line(folder.path()));
-  s.train.preset = options.resume().empty() ? options.preset() : preset_of(folder);
+  s.train.preset = options.resume().empty() ? options.preset() : preset_of(folder, program.name);
   const auto observers = observers_of(s, folder, task->title(), program.name);
   for (const auto& observer : observers) s.train.observers.push_back(observer.get());
   const Outcome outcome = train(*task, *model, *optimizer, folder, s.train);

@@ -10,7 +10,6 @@
 #include "tasks/app/figure.h"
 #include "tasks/app/interrupt.h"
 #include "tasks/app/progress.h"
-#include "tasks/io/output.h"
 #include "tasks/training/checkpoint.h"
 #include "tasks/training/device.h"
 #include "tasks/training/prefetch.h"
@@ -192,21 +191,12 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     const double left = (record.seconds - seconds_before) / done * static_cast<double>(options.steps - at.step);
     return Moment{record, folder, model, options.steps, running && done > 0 ? left : nan, running};
   };
-  const auto tell = [&](const auto& what) {  // none of them may end the run
-    std::vector<std::string> problems;
-    for (Observer* observer : options.observers) try {
-        what(*observer);
-      } catch (const std::exception& e) {
-        problems.emplace_back(e.what());
-      }
-    return problems;
-  };
   std::set<std::string> told;
-  const auto tell_now = [&](const auto& what) {
-    for (const std::string& problem : tell(what))
-      if (told.insert(problem).second) progress.message(one_line(problem) + "; the run goes on");
+  const auto tell_all = [&](const std::function<void(Observer&)>& call) {
+    for (const std::string& problem : tell(options.observers, call))
+      if (told.insert(problem).second) progress.message(problem + "; the run goes on");
   };
-  tell_now([&](Observer& o) { o.begun(moment(true)); });
+  tell_all([&](Observer& o) { o.begun(moment(true)); });
   const bool wants_gradients = std::any_of(options.observers.begin(), options.observers.end(),
                                            [](const Observer* o) { return o->wants_gradients(); });
   bool enough = at.step >= options.steps || stops_early();
@@ -252,7 +242,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
         }
         save();
         progress.validated(at.step, record.train_loss, v.loss, v.accuracy);
-        tell_now([&](Observer& o) { o.validated(moment(true), row, gradients); });
+        tell_all([&](Observer& o) { o.validated(moment(true), row, gradients); });
         enough = at.step == options.steps || stops_early();
       }
     }
@@ -265,7 +255,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     record.diverged_at_step = reached;
     record.seconds = clock.seconds();
     if (const auto note = describe(false)) progress.message(*note);
-    tell_now([&](Observer& o) { o.ended(moment(false)); });
+    tell_all([&](Observer& o) { o.ended(moment(false)); });
     throw Error("train", fmt::format("{} at step {}; {}. Hint: a lower --lr, or --clip-norm 1", e.what(), reached,
                                      what_is_left(folder, saved, best)));
   }
@@ -286,7 +276,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   } catch (const Error& e) {
     outcome.unsaved = e.what();
   }
-  outcome.problems = tell([&](Observer& o) { o.ended(moment(false)); });
+  outcome.problems = tell(options.observers, [&](Observer& o) { o.ended(moment(false)); });
   return outcome;
 }
 

@@ -19,10 +19,10 @@ const make = (name, attributes = {}, ...children) => {
   return element;
 };
 
-// "1.234", "1.2e-05", "12,345"
+// "1.234", "1.2e-5", "12,345"
 const numberText = v => v === null || v === undefined || !Number.isFinite(v) ? "-"
   : Number.isInteger(v) ? v.toLocaleString("en-US")
-  : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? v.toExponential(3) : String(Number(v.toPrecision(4)));
+  : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? Number(v.toPrecision(4)).toExponential() : String(Number(v.toPrecision(4)));
 const timeText = s => {
   if (s === null || s === undefined) return "-";
   if (s > 0 && s < 10) return s.toFixed(1) + " s";

@@ -66,7 +66,7 @@
         make("img", {src: picture.source, alt: picture.name}), make("figcaption", {}, picture.name))))));
     const columns = [{name: "parameter"}, {name: "shape"}, {name: "numbers", number: true, text: numberText}, {name: "trained"}];
     main.append(section("Parameters", sortedTable("parameters", columns, data.parameters)));
-    main.append(section("Options", pairs(data.options)));
+    main.append(section("Options", pairs(data.options.filter(([, value]) => value !== ""))));
     main.append(section("Where it comes from", pairs(data.facts)));
 
     // The page loads itself again while the run goes on, unless someone is just using it.

@@ -94,6 +94,7 @@ void RunPage::validated(const Moment& at, const RunFolder::Row&, const Tensors&)
 
 void RunPage::write(const Moment& at) {
   const double start = now();
+  next_ = start + least_pause;  // also if this fails
   const RunRecord& r = at.record;
   const std::vector<RunFolder::Row> rows = at.folder.rows();
   data_ = {{"kind", "run"},
@@ -130,8 +131,7 @@ void RunPage::write(const Moment& at) {
     data_["preset"] = std::move(told);
   }
   put(at.folder);
-  cost_ = now() - start;
-  next_ = now() + std::max(least_pause, cost_ / share);
+  next_ = now() + std::max(least_pause, (now() - start) / share);
 }
 
 void RunPage::drawn(const RunFolder& folder) {

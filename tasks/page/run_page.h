@@ -25,7 +25,7 @@ class RunPage : public Observer {
   std::string title_;
   nlohmann::ordered_json preset_;  // null: none
   nlohmann::ordered_json data_;    // as last written
-  double next_ = 0, cost_ = 0;     // seconds of a steady clock
+  double next_ = 0;                // when validated() may write again, in seconds of a steady clock
 };
 
 }  // namespace reel::page

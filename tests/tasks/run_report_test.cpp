@@ -7,6 +7,7 @@
 #include "tests/support/browser.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
+#include "tests/support/pages.h"
 
 using namespace reel;
 using namespace reel::test;
@@ -295,6 +296,29 @@ TEST_CASE("rows without a number, and many rows") {
     CHECK(seen["drawn"] == seen["charts"]);
     CHECK(seen["wrong"] == 0);
   }
+}
+
+TEST_CASE("reports.md: every command does what the page says") {
+  const TempDir dir;
+  make_tree(dir);
+  const auto blocks = commands_of(REEL_SOURCE_DIR "/docs/reports.md");
+  REQUIRE(blocks.size() == 3);
+  CHECK(contains(run_block(dir, blocks[0]), "picture: runs/copying/states-h.svg"));
+  CHECK(data_of(dir / "runs/copying/report.html")["pictures"].size() == 1);
+  const std::string pages = run_block(dir, blocks[1]);
+  CHECK(contains(pages, "24 of 24 runs done\n"));
+  CHECK(contains(pages, "page: rates.html, 24 runs\n"));
+  CHECK(contains(pages, "page: today.html, 9 runs\n"));
+  for (const char* page : {"sweeps/rates/report.html", "rates.html"}) {
+    const auto data = data_of(dir / page);
+    CHECK(data["differing"] == std::vector<std::string>{"cell", "lr"});
+    CHECK(data["groups"].size() == 6);
+    CHECK(data["groups"][0]["seeds"] == 4);
+    CHECK(data["tables"][1]["rows"].size() == 24);
+    CHECK(data["tables"][1]["rows"][0]["href"].get<std::string>().ends_with("/report.html"));
+  }
+  run_block(dir, blocks[2]);
+  CHECK(std::distance(fs::directory_iterator(dir / "events/watched"), {}) == 1);
 }
 
 TEST_CASE("bad usage is told in a line") {
