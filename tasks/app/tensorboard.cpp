@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 namespace {
 
 std::string name_of(const std::string& folder) {
-  const fs::path path = fs::absolute(folder).lexically_normal();
+  std::error_code error;
+  const fs::path path = fs::absolute(folder, error).lexically_normal();
   return path.filename().empty() ? path.parent_path().filename() : path.filename();
 }
 

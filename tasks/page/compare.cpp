@@ -208,7 +208,8 @@ std::vector<std::string> write_comparison(const Comparison& comparison, const st
     }
   const Groups groups = group(runs, comparison);
   const std::vector<std::string> metrics = metrics_of(runs, comparison.metric);
-  const fs::path page_folder = fs::absolute(path).lexically_normal().parent_path();
+  std::error_code error;
+  const fs::path page_folder = fs::absolute(path, error).lexically_normal().parent_path();
   Json data{{"kind", "comparison"},
             {"version", version()},
             {"title", comparison.title},
