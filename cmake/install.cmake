@@ -49,6 +49,7 @@ foreach(name reel reel-training)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libreel-dev)
 endforeach()
 install(FILES LICENSE CHANGELOG.md DESTINATION ${doc_dir} COMPONENT libreel-dev)
+install(FILES third_party/uplot/LICENSE DESTINATION ${doc_dir} RENAME uplot.LICENSE COMPONENT libreel-dev)
 
 if(REEL_TASKS)
   set_target_properties(reel_app PROPERTIES EXPORT_NAME app)

@@ -66,6 +66,22 @@ function(reel_embed target namespace declaration)
   target_sources(${target} PRIVATE ${output})
 endfunction()
 
+# reel_texts(TARGET NAMESPACE DECLARATION NAME FILE...): these files as constants of the program.
+function(reel_texts target namespace declaration)
+  set(texts "")
+  set(files ${ARGN})
+  while(files)
+    list(POP_FRONT files name file)
+    file(READ ${file} text)
+    string(APPEND texts "const std::string_view ${name} = R\"file(${text})file\";\n")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  endwhile()
+  set(output ${PROJECT_BINARY_DIR}/texts_${namespace}.cpp)
+  file(CONFIGURE OUTPUT ${output} @ONLY CONTENT
+       "#include \"${declaration}\"\nnamespace reel::${namespace} {\n@texts@}  // namespace reel::${namespace}\n")
+  target_sources(${target} PRIVATE ${output})
+endfunction()
+
 # reel_unless_own(TEST FILE): disables the test of a program that registers the cells of FILE if cells/own/ has a cell of the
 # same name, as two of one name are an error.
 function(reel_unless_own test file)

@@ -170,7 +170,9 @@ int reproduce(int argc, const char* const* argv) {
 
   run_rows(report, o, width, interrupt);
   write_report(report, o.results);
-  print_out("\nresults: {0}/{1}.md, {0}/{1}.json\n", o.results, report.table.name);
+  const bool page = write_report_page(report, o.results);
+  print_out("\nresults: {0}/{1}.md, {0}/{1}.json{2}\n", o.results, report.table.name,
+            page ? fmt::format(", {}/{}.html", o.results, report.table.name) : "");
   if (interrupt.requested()) {
     print_err("interrupted; the same command goes on from here\n");
     return Interrupt::exit_code;

@@ -27,7 +27,7 @@ int report(const Sweep& sweep, bool all = false) {
   print_out("{}{}\n", results_text(sweep, results, most_rows), text_of(results.counts));
   const std::string problem = write_results(sweep, results);
   if (!problem.empty()) print_err("{}\n", one_line(problem));
-  print_out("results: {0}/results.csv, {0}/results.md\n", one_line(sweep.folder));
+  print_out("results: {0}/results.csv, {0}/results.md, {0}/report.html\n", one_line(sweep.folder));
   if (all && results.counts.left > 0)
     print_err("sweep: {} runs are left over; the same command goes on with them\n", results.counts.left);
   const auto failed = [](const ResultRow& row) { return !row.problems.empty(); };

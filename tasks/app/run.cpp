@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "backends/cpu/threads/cores.h"
 #include "cells/registry.h"
@@ -22,8 +23,11 @@
 #include "tasks/app/preset.h"
 #include "tasks/app/provenance.h"
 #include "tasks/app/shared_options.h"
+#include "tasks/app/tensorboard.h"
 #include "tasks/app/train.h"
 #include "tasks/data/data_error.h"
+#include "tasks/io/files.h"
+#include "tasks/page/run_page.h"
 #include "tasks/training/checkpoint.h"
 #include "tasks/training/model_file.h"
 #include "tasks/training/trained_model.h"
@@ -50,6 +54,28 @@ void print_reported(const std::string& name, const std::string& task) {
     for (const std::string& note : *notes) print_out("note: {}\n", note);
 }
 
+/// The preset that a run came from, as its run.json says; empty if it does not, or the preset is gone.
+std::string preset_of(const RunFolder& folder, const std::string& task) try {
+  std::error_code error;
+  const std::string path = folder.file("run.json");
+  if (!std::filesystem::exists(path, error)) return "";
+  const auto json = nlohmann::json::parse(read_file(path), nullptr, false);
+  if (!json.is_object() || !json.contains("preset") || !json["preset"].is_string()) return "";
+  return find_preset(json["preset"], task).preset.name;
+} catch (const Error&) {
+  return "";
+}
+
+/// What looks on, as the options say.
+std::vector<std::unique_ptr<Observer>> observers_of(const Shared& s, const RunFolder& folder, const std::string& title,
+                                                    const std::string& task) {
+  std::vector<std::unique_ptr<Observer>> out;
+  if (!s.no_report)
+    out.push_back(std::make_unique<page::RunPage>(fmt::format("{} with {}", title, s.cell), s.train.preset, task));
+  if (!s.tensorboard.empty()) out.push_back(std::make_unique<TensorBoard>(s.tensorboard, folder));
+  return out;
+}
+
 int run(int argc, const char* const* argv, const TaskProgram& program) {
   Shared s;
   s.train.examples.batch = program.batch;
@@ -67,7 +93,8 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   if (!pictures.empty()) add_pictures(options, s.pictures, pictures);
   options.cells();
   options.presets(program.name);
-  std::vector<std::string> with_resume{"steps", "quiet", "threads", "no-graph", "print-passes", "trace-kernels"};
+  std::vector<std::string> with_resume{"steps",        "quiet",         "threads",   "no-graph",
+                                       "print-passes", "trace-kernels", "no-report", "tensorboard"};
   if (program.source != Source::fresh) with_resume.emplace_back("epochs");
   if (!pictures.empty()) with_resume.emplace_back("picture");
   with_resume.insert(with_resume.end(), program.with_resume.begin(), program.with_resume.end());
@@ -152,6 +179,9 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   if (!s.train.quiet)
     print_err("{} with {}: {} parameters, baseline {:.4g}, run folder {}\n", program.name, s.cell, model->count(),
               task->baseline(), one_line(folder.path()));
+  s.train.preset = options.resume().empty() ? options.preset() : preset_of(folder, program.name);
+  const auto observers = observers_of(s, folder, task->title(), program.name);
+  for (const auto& observer : observers) s.train.observers.push_back(observer.get());
   const Outcome outcome = train(*task, *model, *optimizer, folder, s.train);
   const RunRecord& r = outcome.record;
   int code = 0;
@@ -160,6 +190,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     code = 1;
   };
   if (!outcome.unsaved.empty()) failed(outcome.unsaved);
+  for (const std::string& problem : outcome.problems) failed(problem);
   if (trace) print_out("{}", trace->table());
   if (outcome.interrupted) {
     print_err("interrupted at step {}; to go on: {} --resume {}\n", r.steps, program.name, shell_path(folder.path()));
@@ -191,6 +222,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     const Ended ended{*task, *model, folder, s.train.seed, examples.valid().front(), s.train.quiet};
     for (const Picture& p : pictures) attempt([&] { p.draw(ended); });
   }
+  for (const auto& observer : observers) attempt([&] { observer->drawn(folder); });
   if (outcome.unsaved.empty() && std::filesystem::exists(folder.file("curve.svg")))
     print_out("picture: {}\n", one_line(folder.file("curve.svg")));
   return code;

@@ -234,6 +234,7 @@ void RunFolder::write_run_json(const RunRecord& r) {
                               {"date", utc_now()}};
   if (!commit().empty()) json["commit"] = commit();
   if (!r.command.empty()) json["command"] = r.command;
+  if (!r.preset.empty()) json["preset"] = r.preset;
   if (r.diverged_at_step >= 0) json["diverged_at_step"] = r.diverged_at_step;
   if (r.best_step >= 0) json["best"] = {{"step", r.best_step}, {"valid_loss", r.best_loss}};
   if (!r.test.empty()) {

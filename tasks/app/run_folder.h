@@ -1,6 +1,6 @@
-// What a run leaves on disk: config.toml, metrics.csv, run.json, curve.svg, checkpoint.safetensors, and the parameters
-// of the lowest validation loss in best.safetensors. Every file is complete at every moment, whenever the process dies.
-// One program at a time writes there; meanwhile the file "lock" names it.
+// What a run leaves on disk: config.toml, metrics.csv, run.json, curve.svg, report.html, checkpoint.safetensors, and
+// the parameters of the lowest validation loss in best.safetensors. Every file is complete at every moment, whenever
+// the process dies. One program at a time writes there; meanwhile the file "lock" names it.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -32,6 +32,7 @@ struct RunRecord {
   std::vector<std::pair<std::string, double>> test = {};
   std::int64_t diverged_at_step = -1;  // -1: it did not diverge
   std::string command = {};            // of the process that writes the record; empty: not known
+  std::string preset = {};             // that the run was started with; empty: none
 };
 
 class RunFolder {

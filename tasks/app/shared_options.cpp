@@ -161,6 +161,9 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
       "the batch (2 from 10 rows, 4 from 80, 8 from 320)",
       "Run", Bounds{.low = 0, .high = most::threads});
   o.flag("no-graph", s.no_graph, "on a GPU: run each step kernel by kernel, not as one CUDA graph", "Run");
+  o.flag("no-report", s.no_report, "write no report.html, the page that shows the run in a browser", "Run");
+  o.add("tensorboard", s.tensorboard,
+        "folder for TensorBoard; the run's events go to DIR/NAME, as its own folder is called", "Run");
   o.flag("quiet", s.train.quiet, "no progress", "Run");
   o.flag("dry-run", s.dry_run, "print the model and stop", "Run");
   o.flag("print-passes", s.print_passes,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <set>
 
 #include "backends/cpu/threads/cores.h"
 #include "tasks/app/figure.h"
@@ -133,6 +134,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   record.device = options.device;
   record.threads = options.threads;
   record.command = options.command;
+  record.preset = options.preset;
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   record.train_loss = record.valid_loss = record.accuracy = record.update_seconds = nan;
   if (const auto rows = folder.rows(); !rows.empty()) {
@@ -141,7 +143,8 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     record.accuracy = rows.back().accuracy;
   }
 
-  const Clock clock(at.seconds);
+  const double seconds_before = at.seconds;
+  const Clock clock(seconds_before);
   const Interrupt interrupt;
   Progress progress(options.quiet, options.steps, task.baseline(), at.step);
   if (!checked) progress.message(checkpoint + " has no checksum, as an older Reel wrote it: damage would not be seen");
@@ -178,17 +181,37 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     return (options.patience > 0 && waited(rows) >= options.patience) ||
            (options.stop_below > 0 && !rows.empty() && rows.back().valid_loss < options.stop_below);
   };
+  const std::int64_t first_step = at.step;
+  const auto moment = [&](bool running) {
+    record.steps = at.step;
+    record.best_step = best.step;
+    record.best_loss = best.loss;
+    if (running) record.seconds = clock.seconds();
+    const auto done = static_cast<double>(at.step - first_step);
+    const double left = (record.seconds - seconds_before) / done * static_cast<double>(options.steps - at.step);
+    return Moment{record, folder, model, options.steps, running && done > 0 ? left : nan, running};
+  };
+  std::set<std::string> told;
+  const auto tell_all = [&](const std::function<void(Observer&)>& call) {
+    for (const std::string& problem : tell(options.observers, call))
+      if (told.insert(problem).second) progress.message(problem + "; the run goes on");
+  };
+  tell_all([&](Observer& o) { o.begun(moment(true)); });
+  const bool wants_gradients = std::any_of(options.observers.begin(), options.observers.end(),
+                                           [](const Observer* o) { return o->wants_gradients(); });
   bool enough = at.step >= options.steps || stops_early();
   TrainingStep steps(task, model, optimizer, options.graphs);
   double update_seconds = 0;
-  const std::int64_t first_step = at.step;
   std::int64_t reached = at.step;
   try {
     while (!enough && !interrupt.requested()) {
       const Clock update(0);
       const auto [streams, batch, parts] = batches.take(at.step, at.step + 1 < options.steps);
       if (!task.continues(streams)) at.carry.clear();
-      const StepResult result = steps(batch, {options.seed, at.step}, at.carry, schedule.factor(at.step), parts);
+      const bool validates = (at.step + 1) % every == 0 || at.step + 1 == options.steps;
+      Tensors gradients;
+      const StepResult result = steps(batch, {options.seed, at.step}, at.carry, schedule.factor(at.step), parts,
+                                      validates && wants_gradients ? &gradients : nullptr);
       reached = at.step + 1;
       check_finite("loss", result.loss);
       check_finite("gradient norm", result.norm);
@@ -200,7 +223,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
       at.running.grad_norm += result.norm;
       progress.update(at.step, result.loss);
 
-      if (at.step % every == 0 || at.step == options.steps) {
+      if (validates) {
         const Evaluation v = evaluate(task, model, examples.valid(), options.seed, false);
         check_finite("validation loss", v.loss);
         schedule.validated(v.loss);
@@ -208,8 +231,10 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
         record.train_loss = at.running.loss / n;
         record.valid_loss = v.loss;
         record.accuracy = v.accuracy;
-        folder.add_row({at.step, at.step * options.examples.batch, clock.seconds(), record.train_loss, v.loss,
-                        v.accuracy, at.running.grad_norm / n});
+        const RunFolder::Row row{
+            at.step,    at.step * options.examples.batch, clock.seconds(), record.train_loss, v.loss,
+            v.accuracy, at.running.grad_norm / n};
+        folder.add_row(row);
         at.running = {};
         if (v.loss < best.loss) {
           best = {at.step, v.loss};
@@ -217,6 +242,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
         }
         save();
         progress.validated(at.step, record.train_loss, v.loss, v.accuracy);
+        tell_all([&](Observer& o) { o.validated(moment(true), row, gradients); });
         enough = at.step == options.steps || stops_early();
       }
     }
@@ -229,6 +255,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     record.diverged_at_step = reached;
     record.seconds = clock.seconds();
     if (const auto note = describe(false)) progress.message(*note);
+    tell_all([&](Observer& o) { o.ended(moment(false)); });
     throw Error("train", fmt::format("{} at step {}; {}. Hint: a lower --lr, or --clip-norm 1", e.what(), reached,
                                      what_is_left(folder, saved, best)));
   }
@@ -249,6 +276,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   } catch (const Error& e) {
     outcome.unsaved = e.what();
   }
+  outcome.problems = tell(options.observers, [&](Observer& o) { o.ended(moment(false)); });
   return outcome;
 }
 

@@ -1,6 +1,6 @@
 // The training loop: batches, gradient, update, validation, and everything a run leaves behind.
 #pragma once
-#include "tasks/app/run_folder.h"
+#include "tasks/app/observer.h"
 #include "tasks/training/optimizer.h"
 #include "tasks/training/task.h"
 
@@ -19,7 +19,8 @@ struct TrainOptions {
   bool graphs = true;  // capture steps as graphs, if the device can
   ExampleOptions examples;
   ScheduleOptions schedule;
-  std::string cell, device, command;  // for run.json
+  std::string cell, device, command, preset;  // for run.json
+  std::vector<Observer*> observers;
 };
 
 /// The number of updates from one validation to the next.
@@ -28,8 +29,9 @@ std::int64_t validation_interval(const TrainOptions& options, const Task& task, 
 /// The result of a training run.
 struct Outcome {
   RunRecord record;
-  bool interrupted = false;  // by Ctrl-C or SIGTERM; the run is saved and can be resumed
-  std::string unsaved;       // why run.json or the curve could not be written; empty: all are written
+  bool interrupted = false;           // by Ctrl-C or SIGTERM; the run is saved and can be resumed
+  std::string unsaved;                // why run.json or the curve could not be written; empty: all are written
+  std::vector<std::string> problems;  // of the observers, at the end
 };
 
 /// Trains until options.steps, until patience runs out or the validation loss is low enough, starting from the

@@ -32,6 +32,10 @@ std::string report_base(const Report& report, const std::string& folder);
 /// others.
 void write_report(const Report& report, const std::string& folder);
 
+/// Writes FOLDER/TABLE.html, the runs on a page for a browser; false if there are none with curves. Throws Error if it
+/// cannot be written.
+bool write_report_page(const Report& report, const std::string& folder);
+
 /// The figures of a report, and what went wrong.
 struct ReportFigures {
   std::vector<std::string> names;      // next to TABLE.md

@@ -13,6 +13,7 @@
 #include "tasks/app/options.h"
 #include "tasks/io/files.h"
 #include "tasks/io/output.h"
+#include "tasks/page/compare.h"
 #include "tasks/runner/pool.h"
 #include "tasks/runner/program.h"
 
@@ -97,12 +98,7 @@ std::vector<std::string> Sweep::options_of(const SweepRun& run, std::int64_t upd
   return words;
 }
 
-bool Sweep::higher_is_better() const {
-  if (best != "auto") return best == "highest";
-  for (const char* word : {"accuracy", "success", "snr", "stoi", "pesq", "f1"})
-    if (metric.find(word) != std::string::npos) return true;
-  return false;
-}
+bool Sweep::higher_is_better() const { return best == "auto" ? page::higher_is_better(metric) : best == "highest"; }
 
 bool holds_sweep(const std::string& folder) {
   std::error_code error;

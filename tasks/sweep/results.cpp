@@ -217,6 +217,7 @@ std::string write_results(const Sweep& sweep, const Results& results) {
       problem.empty() && unwritten.empty() ? "\n![Curves](results.svg)\n" : "\n" + one_line(problem + unwritten) + "\n";
   attempt([&] { write_atomically(base + ".md", md); });
   attempt([&] { write_atomically(base + ".csv", csv_of(sweep, results)); });
+  attempt([&] { write_page(sweep, results); });
   if (!unwritten.empty()) throw Error(unwritten);
   return problem;
 }

@@ -32,8 +32,10 @@ struct Results {
 Results gather(const Sweep& sweep);
 /// The table as a user reads it, at most `most` rows, and a line for each run that failed.
 std::string results_text(const Sweep& sweep, const Results& results, std::size_t most);
-/// Writes FOLDER/results.csv, results.md, results.svg and results.png; returns why there is no picture, if there is
-/// none. Throws Error if one cannot be written, after writing the others.
+/// Writes FOLDER/results.csv, results.md, results.svg, results.png and report.html; returns why there is no picture, if
+/// there is none. Throws Error if one cannot be written, after writing the others.
 std::string write_results(const Sweep& sweep, const Results& results);
+/// Writes FOLDER/report.html, the runs on a page for a browser. Throws Error if it cannot be written.
+void write_page(const Sweep& sweep, const Results& results);
 
 }  // namespace reel

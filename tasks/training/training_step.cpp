@@ -13,12 +13,13 @@ TrainingStep::TrainingStep(const Task& task, Model& model, Optimizer& optimizer,
 }
 
 StepResult TrainingStep::operator()(const Batch& batch, const StepContext& at, Tensors& carry, double lr_factor,
-                                    std::span<const Batch> parts) {
+                                    std::span<const Batch> parts, Tensors* gradients_out) {
   const double scale = task_.scale(batch);
   optimizer_.set_step(lr_factor);
   const std::vector<double> numbers =
       parts.empty() ? pass(batch, at, carry, {.scale = scale}) : add_up(parts, at, carry, scale);
   const Tensors gradients = std::exchange(gradients_, {});
+  if (gradients_out) *gradients_out = gradients;
   if (!std::isfinite(numbers[0])) return {numbers[0]};
   const StepResult out{numbers[0], norm_of(std::span(numbers).subspan(1))};
   if (!std::isfinite(out.norm)) return out;

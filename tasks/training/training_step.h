@@ -23,9 +23,10 @@ class TrainingStep {
 
   /// One step with a batch on any device, with all learning rates times lr_factor. Starts from the states in `carry`,
   /// if there are any, and stores the last states there; they are valid until the end of the next step. `parts`: the
-  /// same examples in equal parts, to compute one after the other.
+  /// same examples in equal parts, to compute one after the other. `gradients`, if not null, gets those of the trained
+  /// parameters, not clipped; they are valid until the next step.
   StepResult operator()(const Batch& batch, const StepContext& at, Tensors& carry, double lr_factor = 1,
-                        std::span<const Batch> parts = {});
+                        std::span<const Batch> parts = {}, Tensors* gradients = nullptr);
   /// Why steps are not captured although the device could; returned once.
   std::optional<std::string> note() { return std::exchange(note_, std::nullopt); }
   /// How many kinds of step are captured.

@@ -64,6 +64,20 @@ std::string tensors(const std::string& bytes) {
   return text;
 }
 
+/// What a page shows, without times; the bytes as they are when it is not whole.
+std::string page(const std::string& bytes) {
+  const std::string begin = "id=\"data\">";
+  const std::size_t at = bytes.find(begin), first = at + begin.size();
+  if (at == std::string::npos || !bytes.ends_with("</html>\n")) return bytes;
+  const std::string text = bytes.substr(first, bytes.find("</script>", first) - first);
+  const auto data = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (!data.is_object()) return bytes;
+  nlohmann::ordered_json shown;
+  for (const char* key : {"title", "state", "rows", "groups", "parameters", "pictures"})
+    if (data.contains(key)) shown[key] = timeless(data[key]);
+  return shown.dump();
+}
+
 std::string comparable(const fs::path& path) {
   std::string bytes = read_file(path);
   const std::string name = path.filename();
@@ -73,6 +87,7 @@ std::string comparable(const fs::path& path) {
   if (name == "results.csv") return std::regex_replace(bytes, std::regex(",[^,\n]*\n"), "\n");  // seconds
   if (path.extension() == ".md") return std::regex_replace(bytes, std::regex("([0-9.]+ s|\\(kept\\)) "), "");
   if (path.extension() == ".safetensors") return tensors(bytes);
+  if (path.extension() == ".html") return page(bytes);
   if (path.extension() == ".json") {
     const auto json = nlohmann::ordered_json::parse(bytes, nullptr, false);
     return json.is_discarded() ? bytes : timeless(json).dump(1);

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "tasks/io/spawn.h"
+#include "tests/support/browser.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/temp_dir.h"
@@ -26,16 +27,8 @@ std::vector<std::string> cell(const std::string& name, const std::vector<std::st
   return all;
 }
 
-bool installed(const char* program, const char* option) {
-  return run_child({program, option}).problem.find("installed") == std::string::npos;
-}
-
-/// What a script at the end of a page finds out, as the page's only text: numbers by name.
-constexpr const char* probe = R"js(<script>
-const seen = {errors: 0}; window.addEventListener("error", () => ++seen.errors);
-console.error = console.warn = () => ++seen.errors;
-</script>)js";
-constexpr const char* look = R"js(<script>
+/// What there is to see on the page.
+constexpr const char* look = R"js(
 const loops = [...document.querySelectorAll("section.loop")];
 seen.loops = loops.length; seen.stages = 0; seen.wrong = 0; seen.graphs = 0; seen.lit = 0;
 for (const loop of loops) {
@@ -55,27 +48,8 @@ for (const loop of loops) {
   if (node) node.dispatchEvent(new MouseEvent("click"));
   seen.lit += loop.querySelectorAll(".stage.on tr.lit").length;
 }
-seen.overflow = Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth);
-seen.dark = getComputedStyle(document.body).backgroundColor === "rgb(18, 22, 28)" ? 1 : 0;
 seen.roofs = document.querySelectorAll("svg.roof circle").length;
-document.body.textContent = "seen " + Object.entries(seen).map(([k, v]) => k + "=" + v).join(" ");
-</script>)js";
-
-std::map<std::string, int> in_browser(const TempDir& dir, std::string page, int width, bool dark) {
-  page.insert(page.find("<style>"), probe);
-  page.insert(page.find("</body>"), look);
-  const std::string path = dir / "probe.html";
-  write_atomically(path, page);
-  const Spawned browser = run_child({"chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
-                                     fmt::format("--window-size={},900", width),
-                                     fmt::format("--blink-settings=preferredColorScheme={}", dark ? 0 : 1),
-                                     "--user-data-dir=" + dir / "profile", "file://" + path});
-  std::map<std::string, int> out;
-  const std::regex word("([a-z]+)=([0-9]+)");
-  for (std::sregex_iterator i(browser.out.begin(), browser.out.end(), word), end; i != end; ++i)
-    out[(*i)[1]] = std::stoi((*i)[2]);
-  return out;
-}
+)js";
 
 }  // namespace
 
@@ -191,7 +165,7 @@ TEST_CASE("the page in a browser") {
     const std::string page = read_file(dir / "page.html");
     for (const auto& [width, dark] : {std::pair{400, true}, {1600, false}}) {
       CAPTURE(width);
-      std::map<std::string, int> seen = in_browser(dir, page, width, dark);
+      std::map<std::string, int> seen = in_browser(dir, page, look, width, dark);
       REQUIRE(seen.contains("roofs"));
       CHECK(seen["errors"] == 0);
       CHECK(seen["loops"] == 2);

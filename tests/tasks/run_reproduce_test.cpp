@@ -123,6 +123,9 @@ TEST_CASE("reproduce: reported beside measured, counts compared, a failure told 
   const std::string md = read_file(place.dir / "results/tiny/table1.md");
   CHECK(contains(md, "| copying-srnn | 0.5 | "));
   CHECK(contains(md, "- adding-lstm: "));
+  const std::string page = read_file(place.dir / "results/tiny/table1.html");
+  for (const char* part : {"{\"cells\":[\"copying-srnn\",\"0.5\",\"", "\"seeds\",\"number\""})
+    CHECK_MESSAGE(contains(page, part), part);
   if (gnuplot_here())
     for (const char* figure : {"copying.svg", "copying.png", "adding.svg"})
       CHECK_MESSAGE(fs::exists(place.dir / (std::string("results/tiny/table1-") + figure)), figure);

@@ -1,0 +1,232 @@
+#include "tasks/page/compare.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "engine/core/error.h"
+#include "tasks/app/provenance.h"
+#include "tasks/io/files.h"
+#include "tasks/io/output.h"
+#include "tasks/page/groups.h"
+#include "tasks/page/page.h"
+
+namespace reel::page {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::size_t most_curves = 40, most_rows = 12000;  // of all curves together
+constexpr int deepest = 8;                                  // folders
+
+void find_runs(const fs::path& folder, const fs::path& top, int depth, std::vector<ComparedRun>& out) {
+  std::error_code error;
+  if (fs::exists(folder / "config.toml", error)) {
+    const std::string name = folder == top ? folder.filename().string() : folder.lexically_relative(top).string();
+    out.push_back({folder.string(), name});
+    return;
+  }
+  if (depth == deepest) return;
+  for (const auto& entry : fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, error))
+    if (entry.is_directory(error) && !entry.is_symlink(error)) find_runs(entry.path(), top, depth + 1, out);
+}
+
+std::string state_of(const RunData& data) {
+  const auto is = [&](const char* key) { return data.record.contains(key); };
+  if (is("diverged_at_step")) return "diverged";
+  if (is("finished")) return data.record["finished"] == true ? "finished" : "interrupted";
+  return "not ended";
+}
+
+/// The columns of numbers: those that some run has, the one that counts first.
+std::vector<std::string> metrics_of(const std::vector<ReadRun>& runs, const std::string& first) {
+  std::set<std::string> known;
+  for (const ReadRun& run : runs)
+    for (const auto& [name, value] : run.numbers) known.insert(name);
+  std::vector<std::string> out;
+  if (known.erase(first)) out.push_back(first);
+  for (const char* name : {"valid_loss", "best valid_loss", "accuracy"})
+    if (known.erase(name)) out.emplace_back(name);
+  known.erase("grad_norm");
+  out.insert(out.end(), known.begin(), known.end());
+  return out;
+}
+
+double seconds_of(const RunData& data) { return data.rows.empty() ? std::nan("") : data.rows.back().seconds; }
+
+/// Marks the best number of each column of metrics, and the best row.
+void mark_best(Json& table, std::size_t first, const std::vector<std::string>& metrics, const Comparison& comparison) {
+  for (std::size_t m = 0; m < metrics.size(); ++m) {
+    const bool higher = metrics[m] == comparison.metric ? comparison.higher_is_better : higher_is_better(metrics[m]);
+    double best = std::nan("");
+    for (const Json& row : table["rows"])
+      if (const Json& cell = row["cells"][first + m]; cell.is_number())
+        if (const double v = cell; std::isnan(best) || (higher ? v > best : v < best)) best = v;
+    for (Json& row : table["rows"]) {
+      if (row["cells"][first + m] != best) continue;
+      row["top"].push_back(first + m);
+      if (metrics[m] == comparison.metric) row["best"] = true;
+    }
+  }
+}
+
+Json column(const std::string& name, const char* kind) { return Json::array({name, kind}); }
+
+Json row_of(Json cells) { return {{"cells", std::move(cells)}, {"best", false}, {"top", Json::array()}}; }
+
+Json table_of_groups(const Groups& groups, const std::vector<std::string>& metrics, const Comparison& comparison) {
+  Json table{{"key", "groups"}, {"title", "Groups"}, {"columns", Json::array()}, {"rows", Json::array()}};
+  table["columns"].push_back(column("group", "text"));
+  for (const std::string& name : comparison.columns) table["columns"].push_back(column(name, "text"));
+  for (const std::string& name : groups.differing) table["columns"].push_back(column(name, "text"));
+  const std::size_t first = table["columns"].size();
+  for (const std::string& name : metrics) table["columns"].push_back(column(name, "number"));
+  table["columns"].push_back(column("deviation over seeds", "number"));
+  for (const char* name : {"seeds", "updates"}) table["columns"].push_back(column(name, "number"));
+  table["columns"].push_back(column("time", "time"));
+  for (const Group& g : groups.groups) {
+    Json cells = Json::array({g.name});
+    const std::vector<std::string>& more = g.runs.front()->run->cells;
+    for (std::size_t i = 0; i < comparison.columns.size(); ++i) cells.push_back(i < more.size() ? more[i] : "");
+    for (const std::string& value : g.values) cells.push_back(value);
+    for (const std::string& metric : metrics) cells.push_back(number(mean(g.numbers(metric))));
+    cells.push_back(number(deviation(g.numbers(comparison.metric))));
+    std::vector<double> seconds;
+    std::int64_t updates = 0;
+    for (const ReadRun* run : g.runs) {
+      if (!run->data.rows.empty()) updates = std::max(updates, run->data.rows.back().step);
+      if (const double s = seconds_of(run->data); std::isfinite(s)) seconds.push_back(s);
+    }
+    cells.insert(cells.end(), {Json(g.runs.size()), Json(updates), number(mean(seconds))});
+    table["rows"].push_back(row_of(std::move(cells)));
+  }
+  mark_best(table, first, metrics, comparison);
+  return table;
+}
+
+Json table_of_runs(const Groups& groups, const std::vector<std::string>& metrics, const Comparison& comparison,
+                   const fs::path& page_folder) {
+  Json table{{"key", "runs"}, {"title", "Runs"}, {"columns", Json::array()}, {"rows", Json::array()}};
+  for (const char* name : {"run", "group", "state"}) table["columns"].push_back(column(name, "text"));
+  table["columns"].push_back(column("seed", "text"));
+  const std::size_t first = table["columns"].size();
+  for (const std::string& name : metrics) table["columns"].push_back(column(name, "number"));
+  table["columns"].push_back(column("updates", "number"));
+  table["columns"].push_back(column("time", "time"));
+  for (const Group& g : groups.groups) {
+    for (const ReadRun* run : g.runs) {
+      Json cells = Json::array({run->run->name, g.name, state_of(run->data), run->seed});
+      for (const std::string& metric : metrics) {
+        const auto found = run->numbers.find(metric);
+        cells.push_back(found == run->numbers.end() ? Json() : number(found->second));
+      }
+      cells.push_back(run->data.rows.empty() ? 0 : run->data.rows.back().step);
+      cells.push_back(number(seconds_of(run->data)));
+      Json row = row_of(std::move(cells));
+      std::error_code error;
+      if (const fs::path page = fs::path(run->run->folder) / "report.html"; fs::exists(page, error)) {
+        const fs::path there = fs::absolute(page, error).lexically_normal().lexically_relative(page_folder);
+        row["href"] = "./" + url_path(there.string());
+      }
+      table["rows"].push_back(std::move(row));
+    }
+  }
+  mark_best(table, first, metrics, comparison);
+  return table;
+}
+
+Json groups_json(const Groups& groups) {
+  Json out = Json::array();
+  std::size_t curves = 0;
+  const std::size_t most = most_rows / std::clamp<std::size_t>(groups.groups.size(), 1, most_curves);
+  for (const Group& g : groups.groups) {
+    Json one{{"name", g.name}, {"values", g.values}, {"seeds", g.runs.size()}};
+    if (!g.rows.mean.empty() && curves++ < most_curves) {
+      const std::size_t rows = g.runs.size() > 1 ? most / 3 : most;
+      const std::vector<RunFolder::Row> mean = thinned(g.rows.mean, rows);
+      one["curve"]["mean"] = columns(mean);
+      if (g.runs.size() > 1) {
+        const auto at_same_steps = [&](const std::vector<RunFolder::Row>& all) {
+          std::vector<RunFolder::Row> out;
+          for (std::size_t i = 0; i < all.size(); ++i)
+            if (out.size() < mean.size() && all[i].step == mean[out.size()].step) out.push_back(all[i]);
+          return out;
+        };
+        one["curve"]["low"] = columns(at_same_steps(g.rows.low));
+        one["curve"]["high"] = columns(at_same_steps(g.rows.high));
+      }
+    }
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+/// The baseline that all runs share; NaN if they do not.
+double baseline_of(const std::vector<ReadRun>& runs) {
+  std::set<double> all;
+  for (const ReadRun& run : runs)
+    if (const auto found = run.data.record.find("baseline"); found != run.data.record.end() && found->is_number())
+      all.insert(found->get<double>());
+  return all.size() == 1 ? *all.begin() : std::nan("");
+}
+
+}  // namespace
+
+bool higher_is_better(const std::string& metric) {
+  for (const char* word : {"accuracy", "success", "snr", "stoi", "pesq", "f1"})
+    if (metric.find(word) != std::string::npos) return true;
+  return false;
+}
+
+std::vector<ComparedRun> runs_below(const std::string& folder) {
+  std::vector<ComparedRun> out;
+  std::error_code error;
+  fs::path top = fs::path(folder).lexically_normal();
+  if (top.filename().empty() && top.has_parent_path()) top = top.parent_path();  // "runs/"
+  find_runs(top, top, 0, out);
+  std::sort(out.begin(), out.end(), [](const ComparedRun& a, const ComparedRun& b) { return a.name < b.name; });
+  return out;
+}
+
+std::vector<std::string> write_comparison(const Comparison& comparison, const std::string& path) {
+  std::vector<ReadRun> runs;
+  std::vector<std::string> problems;
+  for (const ComparedRun& run : comparison.runs) try {
+      RunData data = read_run(run.folder);
+      std::string seed;
+      for (const auto& [name, value] : data.options)
+        if (name == "seed") seed = value;
+      auto numbers = numbers_of(data);
+      runs.push_back({&run, std::move(data), seed, std::move(numbers)});
+    } catch (const Error& e) {
+      problems.push_back(one_line(e.what()));
+    }
+  const Groups groups = group(runs, comparison);
+  const std::vector<std::string> metrics = metrics_of(runs, comparison.metric);
+  std::error_code error;
+  const fs::path page_folder = fs::absolute(path, error).lexically_normal().parent_path();
+  Json data{{"kind", "comparison"},
+            {"version", version()},
+            {"title", comparison.title},
+            {"facts", comparison.facts},
+            {"problems", comparison.problems},
+            {"differing", groups.differing},
+            {"baseline", number(baseline_of(runs))},
+            {"groups", groups_json(groups)}};
+  for (const std::string& problem : problems) data["problems"].push_back("left out: " + problem);
+  data["facts"].push_back(fmt::format("{} run{} in {} group{}; {} first by {}, {} is better. Written {}.", runs.size(),
+                                      runs.size() == 1 ? "" : "s", groups.groups.size(),
+                                      groups.groups.size() == 1 ? "" : "s", "the best", comparison.metric,
+                                      comparison.higher_is_better ? "higher" : "lower", utc_now()));
+  data["tables"] = Json::array(
+      {table_of_groups(groups, metrics, comparison), table_of_runs(groups, metrics, comparison, page_folder)});
+  write_atomically(path, html(comparison.title, data));
+  return problems;
+}
+
+}  // namespace reel::page

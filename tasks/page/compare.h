@@ -1,0 +1,35 @@
+// A page that compares runs: those that differ in their seed only are a group, with the mean and the range of its
+// seeds.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace reel::page {
+
+struct ComparedRun {
+  std::string folder, name;
+  std::string group = {};               // empty: by the run's options
+  std::vector<std::string> cells = {};  // of the group, under Comparison::columns
+};
+
+struct Comparison {
+  std::string title = {};
+  std::string metric = "valid_loss";  // "accuracy", "test.accuracy", ...; by which the best come first
+  bool higher_is_better = false;
+  std::vector<ComparedRun> runs = {};
+  std::vector<std::string> columns = {};   // further ones of the table of groups
+  std::vector<std::string> facts = {};     // lines below the title
+  std::vector<std::string> problems = {};  // the same, as warnings
+};
+
+/// True for metrics of which more is better, such as an accuracy.
+bool higher_is_better(const std::string& metric);
+
+/// The runs in a folder: itself, or all below it, in order of their names.
+std::vector<ComparedRun> runs_below(const std::string& folder);
+
+/// Writes the page to `path`; runs that cannot be read are named on it. Returns a line for each of these. Throws Error
+/// if it cannot be written.
+std::vector<std::string> write_comparison(const Comparison& comparison, const std::string& path);
+
+}  // namespace reel::page

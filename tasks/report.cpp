@@ -1,0 +1,52 @@
+// Many runs on one page for a browser: curves, with seeds as bands, and tables to sort.
+#include <filesystem>
+
+#include "tasks/app/run.h"
+#include "tasks/page/compare.h"
+
+namespace reel {
+namespace {
+
+int report(int argc, const char* const* argv) {
+  std::vector<std::string> folders;
+  page::Comparison comparison;
+  std::string out = "runs.html", best = "auto";
+  Options options("report",
+                  "Runs compared on one page for a browser: curves, seeds as bands, tables to sort.\n"
+                  "RUN is the folder of a run, of a sweep, or any folder with runs below it.");
+  options.arguments("RUN...", folders);
+  options.add("out", out, "the page, FILE.html", "Page");
+  options.add("title", comparison.title, "of the page; empty: the folders", "Page");
+  options.add("metric", comparison.metric,
+              "what counts: valid_loss, train_loss, accuracy, test.accuracy and others of run.json's test, or "
+              "\"best valid_loss\", the lowest",
+              "Page");
+  options.choice("best", best, {"auto", "lowest", "highest"}, "which value of the metric is best; auto: by its name",
+                 "Page");
+  options.parse(argc, argv);
+  if (folders.empty()) throw Usage("folders of runs expected, as arguments");
+  if (std::filesystem::path(out).extension() != ".html")
+    throw Usage(fmt::format("--out {}: a name that ends with .html expected", out));
+  for (const std::string& folder : folders) {
+    const std::vector<page::ComparedRun> below = page::runs_below(folder);
+    if (below.empty()) throw Error(folder, "holds no run: there is no config.toml in it, nor below it");
+    for (const page::ComparedRun& run : below) {
+      const bool lone = below.size() == 1 || folders.size() == 1;
+      comparison.runs.push_back({run.folder, lone ? run.name : folder + "/" + run.name});
+    }
+  }
+  if (comparison.title.empty())
+    comparison.title = folders.size() == 1 ? folders[0] : fmt::format("{} and others", folders[0]);
+  comparison.higher_is_better = best == "auto" ? page::higher_is_better(comparison.metric) : best == "highest";
+  const std::vector<std::string> problems = page::write_comparison(comparison, out);
+  for (const std::string& problem : problems) print_err("report: left out: {}\n", problem);
+  print_out("page: {}, {} runs\n", one_line(out), comparison.runs.size() - problems.size());
+  return problems.empty() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace reel
+
+int main(int argc, char** argv) {
+  return reel::run_program("report", [&] { return reel::report(argc, argv); });
+}

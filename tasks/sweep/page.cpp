@@ -1,0 +1,26 @@
+// report.html in the folder of a sweep: its runs compared.
+#include <fmt/ranges.h>
+
+#include <filesystem>
+
+#include "tasks/page/compare.h"
+#include "tasks/sweep/results.h"
+
+namespace reel {
+
+void write_page(const Sweep& sweep, const Results& results) {
+  page::Comparison page{
+      .title = "sweep of " + sweep.task, .metric = sweep.metric, .higher_is_better = sweep.higher_is_better()};
+  if (!sweep.fixed.empty()) page.facts.push_back(fmt::format("All with {}.", fmt::join(sweep.fixed, " ")));
+  page.facts.push_back(text_of(results.counts) + ".");
+  for (const SweepRun& run : sweep.runs) {
+    const std::string folder = sweep.folder_of(run);
+    std::error_code error;
+    if (std::filesystem::exists(folder + "/config.toml", error)) page.runs.push_back({folder, run.name});
+  }
+  for (const ResultRow& row : results.rows)
+    for (const auto& [run, problem] : row.problems) page.problems.push_back(fmt::format("{}: {}", run, problem));
+  page::write_comparison(page, sweep.folder + "/report.html");
+}
+
+}  // namespace reel

@@ -1,0 +1,191 @@
+// Pages of runs: what goes into them. run_report_test looks at them in a browser.
+#include "tasks/page/page.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include "tasks/io/event_file.h"
+#include "tasks/page/groups.h"
+#include "tests/support/check.h"
+#include "tests/support/temp_dir.h"
+
+using namespace reel;
+using namespace reel::page;
+using namespace reel::test;
+
+namespace {
+
+constexpr double none = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+using Row = RunFolder::Row;
+using Rows = std::vector<Row>;
+
+ReadRun run_of(const ComparedRun& run, std::vector<std::pair<std::string, std::string>> options, Rows rows) {
+  RunData data{std::move(options), nlohmann::ordered_json::object(), std::move(rows)};
+  auto numbers = numbers_of(data);
+  return {&run, std::move(data), "", std::move(numbers)};
+}
+
+}  // namespace
+
+TEST_CASE("nothing that a page is given gets out of its text") {
+  const std::string hostile = "</script><script>alert(1)</script>&\"'|\xFF";
+  const std::string page = html(hostile, {{"title", hostile}, {"number", none}});
+  CHECK(contains(page, "<title>&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;&amp;&quot;'|"));
+  CHECK(contains(page,
+                 "{\"title\":\"\\u003c/script>\\u003cscript>alert(1)\\u003c/script>&\\\"'|\xEF\xBF\xBD\","
+                 "\"number\":null}</script>"));
+  CHECK(!contains(page, "<script>alert"));
+  CHECK(!contains(page, "src=\""));
+  CHECK(!contains(page, "@import"));
+}
+
+TEST_CASE("bytes in an address") {  // RFC 4648, section 10
+  for (const auto& [bytes, text] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"foobar", "Zm9vYmFy"}})
+    CHECK(data_uri("text/plain", bytes) == std::string("data:text/plain;base64,") + text);
+  CHECK(data_uri("image/png", "\xFB\xFF\xFE") == "data:image/png;base64,+//+");
+  CHECK(url_path("runs/a b#1?<\">%") == "runs/a%20b%231%3F%3C%22%3E%25");
+}
+
+TEST_CASE("numbers in six digits") {
+  CHECK(number(1.0 / 3).dump() == "0.333333");
+  CHECK(number(1.5e-12).dump() == "1.5e-12");
+  for (const double x : {none, inf, -inf}) CHECK(number(x).is_null());
+}
+
+TEST_CASE("thinned rows have every peak and the last row") {
+  Rows rows;
+  for (std::int64_t i = 0; i < 100'000; ++i)
+    rows.push_back({.step = i + 1, .train_loss = 1, .valid_loss = 1, .accuracy = none, .grad_norm = 1});
+  rows[12'345].train_loss = 50;
+  rows[67'890].valid_loss = 0.01;
+  rows[67'895].grad_norm = 99;
+  rows[5].accuracy = 0.5;
+  const Rows few = thinned(rows, 1000);
+  CHECK(few.size() <= 1000);
+  CHECK(few.size() >= 100);
+  CHECK(few.back().step == 100'000);
+  CHECK(std::is_sorted(few.begin(), few.end(), [](const Row& a, const Row& b) { return a.step < b.step; }));
+  for (const std::int64_t step : {12'346, 67'891, 67'896, 6})
+    CHECK(std::any_of(few.begin(), few.end(), [&](const Row& row) { return row.step == step; }));
+  CHECK(thinned(few, 1000).size() == few.size());
+}
+
+TEST_CASE("the numbers that a run has come to") {
+  const RunData data{{},
+                     {{"test", {{"step", 20}, {"accuracy", 0.9}, {"name", "x"}}}},
+                     {{.step = 10, .train_loss = 2, .valid_loss = 1, .accuracy = none, .grad_norm = inf},
+                      {.step = 20, .train_loss = 1, .valid_loss = 0.5, .accuracy = none, .grad_norm = 3},
+                      {.step = 30, .train_loss = none, .valid_loss = 0.75, .accuracy = none, .grad_norm = inf}}};
+  CHECK(numbers_of(data) ==
+        std::map<std::string, double>{{"best valid_loss", 0.5}, {"test.accuracy", 0.9}, {"valid_loss", 0.75}});
+}
+
+TEST_CASE("runs that differ in their seed are a group, with mean and range at the steps that all have") {
+  const ComparedRun any{"folder", "name"};
+  const auto options = [](const char* cell, const char* lr, const char* seed) {
+    std::vector<std::pair<std::string, std::string>> out{{"cell", cell}, {"lr", lr}, {"seed", seed}, {"batch", "8"}};
+    if (std::string(cell) == "lstm") out.emplace_back("lstm.biases", "1");
+    return out;
+  };
+  const auto row = [](std::int64_t step, double seconds, double loss, double accuracy) {
+    return Row{step, step * 8, seconds, loss, loss / 2, accuracy, 1};
+  };
+  const std::vector<ReadRun> runs{
+      run_of(any, options("gru", "0.1", "1"), {row(10, 1, 6, 0.5), row(20, 2, 4, none), row(30, 3, 2, 1)}),
+      run_of(any, options("gru", "0.1", "2"), {row(10, 3, 2, 0.25), row(20, 4, 1, 1)}),
+      run_of(any, options("gru", "0.2", "1"), {row(10, 1, 0.5, 1)}),
+      run_of(any, options("gru", "0.1", "3"), {}),  // has not begun
+      run_of(any, options("lstm", "0.1", "1"), {row(10, 1, 1, 1)})};
+  const Groups out = group(runs, {});
+  CHECK(out.differing == std::vector<std::string>{"cell", "lr"});
+  REQUIRE(out.groups.size() == 3);
+  CHECK(out.groups[0].name == "gru, lr 0.2");
+  CHECK(out.groups[1].name == "lstm, lr 0.1");
+  const Group& seeds = out.groups[2];
+  CHECK(seeds.name == "gru, lr 0.1");
+  CHECK(seeds.runs.size() == 3);
+  CHECK(seeds.numbers("valid_loss") == std::vector<double>{1, 0.5});
+  CHECK(mean(seeds.numbers("valid_loss")) == 0.75);
+  CHECK(deviation(seeds.numbers("valid_loss")) == doctest::Approx(0.3535533905932738));
+  REQUIRE(seeds.rows.mean.size() == 2);  // the third step is of one seed alone
+  CHECK(seeds.rows.mean[0] == Row{10, 80, 2, 4, 2, 0.375, 1});
+  CHECK(seeds.rows.low[0] == Row{10, 80, 1, 2, 1, 0.25, 1});
+  CHECK(seeds.rows.high[0] == Row{10, 80, 3, 6, 3, 0.5, 1});
+  CHECK(std::isnan(seeds.rows.mean[1].accuracy));
+  const Groups other_way = group(runs, {.metric = "valid_loss", .higher_is_better = true});
+  CHECK(other_way.groups[0].name == "gru, lr 0.1");
+  CHECK(std::isnan(mean({})));
+  CHECK(std::isnan(deviation({1})));
+}
+
+TEST_CASE("groups that a caller names") {
+  const ComparedRun a{"a", "a", "first"}, b{"b", "b", "second"};
+  const std::vector<ReadRun> runs{run_of(a, {{"lr", "1"}}, {}), run_of(b, {{"lr", "1"}}, {})};
+  const Groups out = group(runs, {});
+  REQUIRE(out.groups.size() == 2);
+  CHECK(out.groups[1].name == "second");
+}
+
+TEST_CASE("runs below a folder") {
+  const TempDir dir;
+  for (const char* run : {"all/a", "all/b/c", "all/b/c/within", "other"}) {
+    std::filesystem::create_directories(dir / run);
+    write_atomically(dir / run + "/config.toml", "");
+  }
+  std::filesystem::create_directory_symlink(dir / "all", dir / "all/loop");
+  const auto names = [](const std::vector<ComparedRun>& runs) {
+    std::string out;
+    for (const ComparedRun& run : runs) out += run.name + " ";
+    return out;
+  };
+  CHECK(names(runs_below(dir / "all")) == "a b/c ");
+  CHECK(names(runs_below(dir / "all/b/c/")) == "c ");
+  CHECK(runs_below(dir / "nowhere").empty());
+}
+
+TEST_CASE("pictures of a folder: the smaller file, and a name where there is no more room") {
+  const TempDir dir;
+  write_atomically(dir / "a.svg", "<svg/>");
+  write_atomically(dir / "b.svg", std::string(100, 'x'));
+  write_atomically(dir / "b.png", "png");
+  write_atomically(dir / "c d.svg", std::string(100, 'x'));
+  write_atomically(dir / "curve.svg", "<svg/>");
+  const auto found = pictures(dir.path, 50);
+  CHECK(found == nlohmann::ordered_json{{{"name", "a"}, {"source", data_uri("image/svg+xml", "<svg/>")}},
+                                        {{"name", "b"}, {"source", data_uri("image/png", "png")}},
+                                        {{"name", "c d"}, {"source", "./c%20d.svg"}}});
+}
+
+TEST_CASE("events: the checksum, histograms, whole records after a failure") {
+  CHECK(crc32c("123456789") == 0xE3069283u);              // the check value of CRC-32C
+  CHECK(crc32c(std::string(32, '\0')) == 0x8A9136AAu);    // RFC 3720, B.4
+  CHECK(crc32c(std::string(32, '\xFF')) == 0x62A8AB43u);  // the same
+  const Histogram h = histogram(std::vector<double>{0, 3, 30, none, 15, inf});
+  CHECK(h.count == 4);
+  CHECK(h.sum == 48);
+  CHECK(h.squares == 1134);
+  CHECK(h.limits.size() == 30);
+  CHECK(h.limits[2] == 3);
+  CHECK(h.counts[0] == 1);
+  CHECK(h.counts[2] == 1);
+  CHECK(h.counts[14] == 1);
+  CHECK(h.counts[29] == 1);
+  CHECK(histogram(std::vector<double>{2, 2}).counts == std::vector<double>{2});
+  CHECK(histogram(std::vector<double>{none}).limits.empty());
+  CHECK(image_value("x", "no picture").empty());
+
+  const TempDir dir;
+  write_atomically(dir / "file", "");
+  EventFile nowhere(dir / "file", -1);
+  CHECK(contains(error_of([&] { nowhere.add(1, {scalar_value("a", 1)}); }), "cannot be made"));
+  EventFile file(dir / "events", -1);
+  file.add(1, {scalar_value("a", 1)});
+  const std::string path = std::filesystem::directory_iterator(dir / "events")->path();
+  const std::string before = read_file(path);
+  CHECK(before.substr(0, 8) == std::string("\x1A\0\0\0\0\0\0\0", 8));  // the length of the first record
+  CHECK(before.size() == (12 + 26 + 4) + (12 + 23 + 4));
+  file.add(2, {scalar_value("a", 1)});
+  CHECK(read_file(path).size() > before.size());
+  CHECK(read_file(path).starts_with(before));
+}
