@@ -37,7 +37,7 @@ std::vector<std::string> words(const std::string& text) {
 /// Adds the measures of [SECTION.columns.NAME] to each preset.
 void add_columns(PresetTable& table, const PresetSection& s) {
   const toml::table* columns = s.table_of("columns");
-  if (!columns) return;
+  if (!columns || table.presets.empty()) return;
   std::vector<std::pair<std::size_t, std::string>> in_order;
   for (const auto& [name, node] : *columns) {
     if (!node.is_table()) s.fail(fmt::format("columns.{} must be a table", name.str()), name.source().begin.line);

@@ -177,6 +177,8 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     record.finished = finished;
     const auto rows = folder.rows();
     find_solved(record, rows);
+    for (const RunFolder::Row& row : rows)
+      if (row.step == best.step) record.best_accuracy = row.accuracy;
     folder.write_run_json(record);
     return draw_curve(folder.file("curve.svg"), fmt::format("{}: {}", task.title(), options.cell), rows,
                       task.baseline());

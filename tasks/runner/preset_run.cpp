@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <limits>
 #include <numbers>
+#include <sstream>
 
 #include "engine/core/error.h"
+#include "engine/core/parse.h"
 #include "tasks/app/provenance.h"
 #include "tasks/app/success_map.h"
 #include "tasks/runner/attempt.h"
@@ -55,17 +57,34 @@ bool read_record(const Preset& p, PresetRun& run) {
   return true;
 }
 
+/// The largest of the errors in the table of hand-written adding, and its draws.
+void read_errors(const std::string& tsv, PresetRun& run) {
+  std::istringstream in(tsv);
+  std::string head, T, error;
+  std::getline(in, head);
+  double largest = nan;
+  for (std::int64_t draws; in >> T >> error >> draws;) {
+    largest = std::fmax(largest, parse<double>(error).value_or(nan));
+    run.updates = draws;
+  }
+  run.measured.front() = largest;
+}
+
 /// Reads the results in the table of the hand-written solutions; false if there is none.
-bool read_table(PresetRun& run) {
+bool read_table(const Preset& p, PresetRun& run) {
   const std::string tsv = text_if_there(run.folder + "/table.tsv");
   if (tsv.empty()) return false;
-  SuccessMap map;
-  map.add(tsv);
-  run.updates = map.draws_of_a_field();
-  run.measured.front() =
-      map.draws() > 0 ? 100 * static_cast<double>(map.right()) / static_cast<double>(map.draws()) : nan;
+  if (p.main().metric == "largest_error") {
+    read_errors(tsv, run);
+  } else {
+    SuccessMap map;
+    map.add(tsv);
+    run.updates = map.draws_of_a_field();
+    run.measured.front() =
+        map.draws() > 0 ? 100 * static_cast<double>(map.right()) / static_cast<double>(map.draws()) : nan;
+  }
   run.baseline = run.seconds = nan;
-  if (map.draws() == 0) run.problem = "the table is empty";
+  if (std::isnan(run.measured.front())) run.problem = fmt::format("the table has no {}", p.main().metric);
   return true;
 }
 
@@ -128,7 +147,7 @@ PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
   run.folder = fmt::format("{}/{}-s{}-{}", o.root, p.name, o.seed, mark_of(all));
 
   typed.insert(typed.end(), more.begin(), more.end());
-  const auto read = [&] { return by_hand(p) ? read_table(run) : read_record(p, run); };
+  const auto read = [&] { return by_hand(p) ? read_table(p, run) : read_record(p, run); };
   const auto unfinish = [&] {  // without its record the run does not count as kept, and goes on next time
     std::error_code error;
     if (!by_hand(p)) fs::remove(run.folder + "/run.json", error);
