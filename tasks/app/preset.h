@@ -40,8 +40,8 @@ struct PresetTable {
   std::string title, figure;  // figure: "curves", "grad_norm", "bars", "map", "pictures"
   std::vector<std::string> notes;
   std::vector<Preset> presets;
-  std::vector<Preset>
-      means;  // rows for a model's mean over all cases, which are computed, not run: no task, no options
+  bool curves = false;  // beside the bars, too
+  std::vector<Preset> means;  // of each model over all cases: computed, so without task and options
 };
 
 /// The folder of presets: REEL_PRESETS in the environment, or presets/ next to the running program, or next to its

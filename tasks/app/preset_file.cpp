@@ -18,10 +18,10 @@ namespace {
 
 constexpr std::size_t most_presets = 1000;  // per section; each holds a copy of what the section says
 
-constexpr std::array section_keys{"title",  "where",    "task",          "options",   "metric",  "unit",
-                                  "figure", "note",     "cases",         "models",    "tweaks",  "only",
-                                  "tasks",  "reported", "unverified",    "simulated", "metrics", "parameters",
-                                  "units",  "notes",    "epoch_updates", "expect",    "columns", "mean"};
+constexpr std::array section_keys{
+    "title",  "where",  "task",          "options", "metric",   "unit",       "figure",    "note",    "cases",
+    "models", "tweaks", "only",          "tasks",   "reported", "unverified", "simulated", "metrics", "parameters",
+    "units",  "notes",  "epoch_updates", "expect",  "curves",   "columns",    "mean"};
 constexpr std::array column_keys{"metric", "unit", "reported", "unverified", "simulated", "expect"};
 constexpr std::array reported_keys{"reported", "unverified", "simulated"};
 constexpr std::array named{
@@ -84,12 +84,20 @@ PresetTable table_of(const std::string& file, const std::string& paper, const st
   s.check_name(name, toml.source().begin.line);
   const std::string folder = fs::path(file).stem();
   const std::string where = s.text("where");
-  PresetTable table{
-      fmt::format("{}/{}", folder, name), paper, where.empty() ? name : where, s.text("title", true), "", {}, {}, {}};
+  PresetTable table{fmt::format("{}/{}", folder, name),
+                    paper,
+                    where.empty() ? name : where,
+                    s.text("title", true),
+                    "",
+                    {},
+                    {},
+                    false,
+                    {}};
   table.figure = s.text("figure").empty() ? "curves" : s.text("figure");
   constexpr std::array figures{"curves", "grad_norm", "bars", "map", "pictures"};
   if (std::find(figures.begin(), figures.end(), table.figure) == figures.end())
     s.fail(fmt::format("figure: {} expected, got {}", fmt::join(figures, ", "), table.figure));
+  table.curves = s.flag("curves");
   if (!s.text("note").empty()) table.notes.push_back(s.text("note"));
   const PresetSection::Names cases = s.side("cases"), models = s.side("models");
   if (cases.size() * models.size() > most_presets)

@@ -47,6 +47,12 @@ std::string PresetSection::text(const char* key, bool needed) const {
   return value.value_or("");
 }
 
+bool PresetSection::flag(const char* key) const {
+  const auto value = (*table_)[key].value_exact<bool>();
+  if (!value && table_->contains(key)) fail(fmt::format("{} = true or false expected", key));
+  return value.value_or(false);
+}
+
 PresetSection::Names PresetSection::side(const char* key) const {
   Names out;
   const toml::table* side = table_of(key);

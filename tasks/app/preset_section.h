@@ -23,6 +23,7 @@ class PresetSection {
   void check_name(const std::string& name, std::size_t line) const;
 
   std::string text(const char* key, bool needed = false) const;
+  bool flag(const char* key) const;
   /// The names on one side of a grid, with their options; one entry without a name if the section has none.
   Names side(const char* key) const;
   /// True if the model has this case; it has all of them, unless `only` names some.

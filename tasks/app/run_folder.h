@@ -28,7 +28,7 @@ struct RunRecord {
   bool finished = false;
   /// The update with the lowest validation loss, whose parameters are in best.safetensors; -1: none is there.
   std::int64_t best_step = -1;
-  double best_loss = 0;     // the validation loss after it
+  double best_loss = 0;  // the validation loss after it
   double best_accuracy = std::numeric_limits<double>::quiet_NaN();
   double solved_share = 0;  // of the baseline: a validation loss below it counts as solved; 0: not asked
   /// The first validation with a loss below that; step -1: none yet.

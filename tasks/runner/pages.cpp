@@ -87,7 +87,10 @@ bool draws(const PresetTable& table, const std::string& own, const std::string& 
   return std::any_of(table.presets.begin(), table.presets.end(), [&](const Preset& p) {
     const std::string row = own + "-" + p.label;
     if (table.figure == "map") return stem == row;
-    if (table.figure != "pictures") return stem == own || (!p.in_case.empty() && stem == own + "-" + p.in_case);
+    const auto of_case = [&](const std::string& begin) {
+      return stem == begin || (!p.in_case.empty() && stem == begin + "-" + p.in_case);
+    };
+    if (table.figure != "pictures") return of_case(own) || (table.curves && of_case(own + "-curves"));
     if (!stem.starts_with(row + "-")) return false;
     const std::string rest = stem.substr(row.size() + 1);
     return std::none_of(table.presets.begin(), table.presets.end(), [&](const Preset& q) { return begins(q, rest); });

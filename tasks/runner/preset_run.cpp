@@ -35,8 +35,8 @@ bool read_record(const Preset& p, PresetRun& run) {
   std::vector<std::string> metrics;
   for (const Measure& m : p.measures) metrics.push_back(m.metric);
   const auto record = read_summary(run.folder, metrics);
-  run.diverged = record && record->diverged_at_step >= 0;
-  if (!record || !record->finished) return false;
+  if (!record) return false;
+  run.diverged = record->diverged_at_step >= 0;
   run.updates = record->steps;
   run.parameters = record->parameters;
   run.threads = record->threads;
@@ -47,6 +47,7 @@ bool read_record(const Preset& p, PresetRun& run) {
   run.commit = record->commit;
   run.processor = record->processor;
   run.date = record->date;
+  if (!record->finished) return false;
   run.measured = record->metrics;
   for (std::size_t i = 0; i < p.measures.size(); ++i) {
     if (p.measures[i].metric == "epoch_seconds") run.measured[i] = record->update_seconds * p.epoch_updates;

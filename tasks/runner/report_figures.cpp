@@ -142,13 +142,14 @@ ReportFigures draw_report(const Report& report, const std::string& folder) {
   for (const auto& [name, rows] : groups(report)) {
     if (std::none_of(rows.begin(), rows.end(), [](const ReportRow* row) { return !row->measured().empty(); })) continue;
     const bool alone = name.empty();
-    const std::string svg = fmt::format("{}{}{}.svg", base, alone ? "" : "-", name);
     const std::string title = alone ? report.table.title : fmt::format("{}: {}", report.table.title, name);
-    took(svg, [&, &rows = rows] {
-      return report.table.figure == "bars"
-                 ? draw_group_bars(svg, title, rows, alone)
-                 : draw_group_curves(svg, title, rows, alone, report.table.figure == "grad_norm");
-    });
+    const auto file = [&](const char* kind) { return fmt::format("{}{}{}{}.svg", base, kind, alone ? "" : "-", name); };
+    if (report.table.figure == "bars")
+      took(file(""), [&, &rows = rows] { return draw_group_bars(file(""), title, rows, alone); });
+    if (report.table.figure == "bars" && !report.table.curves) continue;
+    const std::string svg = file(report.table.figure == "bars" ? "-curves" : "");
+    took(svg,
+         [&, &rows = rows] { return draw_group_curves(svg, title, rows, alone, report.table.figure == "grad_norm"); });
   }
   return figures;
 }

@@ -3,16 +3,20 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
+#include <thread>
 
 #include "engine/core/error.h"
 #include "engine/core/parse.h"
 #include "tasks/data/csv.h"
 #include "tasks/io/files.h"
+#include "tasks/io/lock.h"
 #include "tasks/io/output.h"
 #include "tasks/runner/program.h"
 
@@ -174,6 +178,18 @@ std::string lines_of(const std::string& preset, std::uint64_t seed, const std::v
   return out;
 }
 
+/// Waits until no other program adds to this file; throws Busy after ten seconds.
+std::unique_ptr<Lock> lock_of(const std::string& path) {
+  for (int tries = 100;; --tries) {
+    try {
+      return std::make_unique<Lock>(path + ".lock", path);
+    } catch (const Busy&) {
+      if (tries == 0) throw;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+}
+
 std::string file_of(const std::string& folder, const std::string& table, const char* end) {
   return (fs::path(folder) / (table + end)).string();
 }
@@ -219,6 +235,9 @@ Report stored_report(const PresetTable& table, const std::string& folder, std::v
 
 void store(const PresetTable& table, const std::vector<ReportRow>& rows, const std::string& folder) {
   const std::string path = numbers_file(folder, table.name);
+  std::error_code error;
+  fs::create_directories(fs::path(path).parent_path(), error);
+  const auto alone = lock_of(path);
   std::vector<Stored> numbers = read_numbers(path);
   Curves curves = read_curves(curves_file(folder, table.name));
   for (const ReportRow& row : rows)
@@ -252,8 +271,6 @@ void store(const PresetTable& table, const std::vector<ReportRow>& rows, const s
     if (const auto curve = curves.find({s.preset, s.run.seed}); curve != curves.end())
       curve_text += lines_of(s.preset, s.run.seed, curve->second);
   }
-  std::error_code error;
-  fs::create_directories(fs::path(path).parent_path(), error);
   write_atomically(path, text);
   write_atomically(curves_file(folder, table.name), curve_text);
 }
