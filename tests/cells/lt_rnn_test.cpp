@@ -167,7 +167,7 @@ TEST_CASE("the explicit solution of adding is exact; that of an LSTM as far as t
     return max(abs(sums - sum(values * markers, {0}))).item();
   };
   CHECK(error(adding_solution(init)) < 1e-12);
-  CHECK(error(lstm_adding_solution(init)) < 3e-6);
+  CHECK(error(lstm_adding_solution(init)) < 3.4e-6);
 }
 
 TEST_CASE("a solution says which number is too small") {
