@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -29,18 +30,38 @@ struct Job {
   double cost = 0;  // seconds; 0: not known
 };
 
+using Stored = std::map<std::pair<std::string, std::uint64_t>, PresetRun>;  // by preset and seed
+
+/// What the results have of these tables.
+Stored stored_runs(const std::vector<Chosen>& chosen, const std::string& results) {
+  Stored out;
+  std::vector<std::string> stale;
+  for (const Chosen& c : chosen)
+    for (const ReportRow& row : stored_report(c.whole, results, stale).rows)
+      for (const PresetRun& run : row.runs)
+        if (run.done()) out[{row.preset.name, run.seed}] = run;
+  return out;
+}
+
+/// The stored run if it is the one that is asked for, and its folder is gone: only then it would be run again.
+const PresetRun* kept_result(const Stored& stored, const Preset& p, const PresetRunOptions& how) {
+  const auto at = stored.find({p.name, how.seed});
+  if (at == stored.end() || how.budget != 1) return nullptr;
+  const PresetRun planned = planned_run(p, how);
+  std::error_code error;
+  return at->second.command == planned.command && !std::filesystem::exists(planned.folder, error) ? &at->second
+                                                                                                  : nullptr;
+}
+
 /// Seconds that a run of a preset takes: as an earlier one took, or by its updates and validations, measured now or by
 /// an earlier call.
 class Costs {
  public:
-  Costs(const CampaignOptions& o, const std::vector<Chosen>& chosen) : o_(o), file_(o.run.root + "/costs.json") {
+  Costs(const CampaignOptions& o, const Stored& stored) : o_(o), file_(o.run.root + "/costs.json") {
     known_ = nlohmann::ordered_json::parse(text_if_there(file_), nullptr, false);
     if (!known_.is_object()) known_ = nlohmann::ordered_json::object();
-    std::vector<std::string> stale;
-    for (const Chosen& c : chosen)
-      for (const ReportRow& row : stored_report(c.whole, o.results, stale).rows)
-        for (const PresetRun& run : row.runs)
-          if (run.done() && std::isfinite(run.seconds)) stored_[row.preset.name] = run.seconds;
+    for (const auto& [run, result] : stored)
+      if (std::isfinite(result.seconds)) stored_[run.first] = result.seconds;
   }
 
   double of(const Preset& p, const std::function<bool()>& stop) {
@@ -69,9 +90,9 @@ class Costs {
 };
 
 /// Puts the cheapest runs first. A preset that cannot start costs nothing, so that its row says why.
-void cheapest_first(std::vector<Job>& jobs, const std::vector<Chosen>& chosen, const CampaignOptions& o,
-                    const Interrupt& interrupt) {
-  Costs costs(o, chosen);
+void cheapest_first(std::vector<Job>& jobs, const std::vector<Chosen>& chosen, const Stored& stored,
+                    const CampaignOptions& o, const Interrupt& interrupt) {
+  Costs costs(o, stored);
   LiveLine live(true);
   std::map<std::string, double> of;
   for (Job& job : jobs) {
@@ -85,7 +106,7 @@ void cheapest_first(std::vector<Job>& jobs, const std::vector<Chosen>& chosen, c
       }
     }
     if (interrupt.requested()) return;
-    job.cost = of[p.name];
+    job.cost = stored.contains({p.name, job.seed}) ? 0 : of[p.name];
   }
   std::stable_sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.cost < b.cost; });
 }
@@ -109,14 +130,16 @@ bool run_campaign(std::vector<Chosen>& chosen, const CampaignOptions& o, const I
     for (std::size_t r = 0; r < rows; ++r)
       for (std::size_t s = 0; s < seeds; ++s) jobs.push_back({t, r, s + 1});
   }
-  if (o.hours > 0) cheapest_first(jobs, chosen, o, interrupt);
+  const Stored stored = stored_runs(chosen, o.results);
+  if (o.hours > 0) cheapest_first(jobs, chosen, stored, o, interrupt);
 
   std::mutex mutex;  // of the lines, and of what is printed
   LiveLine live;
   std::size_t running = 0, skipped = 0;
   const auto end = [&](std::size_t t, std::size_t r) {
     for (PresetRun& run : runs[t][r])
-      if (!run.folder.empty() || !run.problem.empty()) chosen[t].report.rows[r].runs.push_back(std::move(run));
+      if (!run.folder.empty() || !run.problem.empty() || run.kept)
+        chosen[t].report.rows[r].runs.push_back(std::move(run));
     if (chosen[t].report.rows[r].runs.empty()) return;  // stopped before it began
     live.clear();
     complete(t, r);
@@ -136,7 +159,8 @@ bool run_campaign(std::vector<Chosen>& chosen, const CampaignOptions& o, const I
       const std::lock_guard lock(mutex);
       ++running;
     }
-    PresetRun run = run_preset(preset, how, [&](const std::string& line) {
+    const PresetRun* kept = kept_result(stored, preset, how);
+    PresetRun run = kept ? *kept : run_preset(preset, how, [&](const std::string& line) {
       const std::lock_guard lock(mutex);
       const std::string others = running > 1 ? fmt::format("{} running: ", running) : "";
       const std::string name = chosen.size() > 1 ? preset.name : preset.label;

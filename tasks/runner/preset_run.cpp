@@ -106,28 +106,10 @@ std::int64_t whole_of(const Preset& p, const std::vector<std::string>& typed,
   return by_hand(p) ? number_behind(said, "settings, ") : number_behind(said, "\nupdates ");
 }
 
-}  // namespace
-
-PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
-                     const std::function<bool(const std::string&)>& waiting) {
-  PresetRun run;
-  run.seed = o.seed;
-  run.measured.assign(p.measures.size(), nan);
-  run.baseline = nan;
-  std::vector<std::string> typed{"--preset", p.name}, more;
-  if (!o.data.empty() && reads_files(p))
-    typed.push_back("--data=" + o.data);  // with =, because a name may start with -
-
-  bool wished = false;
-  const auto stop = [&](const std::string& line) { return wished = waiting(line) || wished; };
-  try {
-    run.whole = whole_of(p, typed, stop);
-  } catch (const Error& e) {
-    run.interrupted = wished;
-    if (!wished) run.problem = e.what();
-    return run;
-  }
-  const auto share = static_cast<std::int64_t>(std::llround(o.budget * static_cast<double>(run.whole)));
+/// The options beside those of the preset; `whole` is its size, which a budget is a share of.
+std::vector<std::string> further_options(const Preset& p, const PresetRunOptions& o, std::int64_t whole) {
+  std::vector<std::string> more;
+  const auto share = static_cast<std::int64_t>(std::llround(o.budget * static_cast<double>(whole)));
   if (o.budget != 1) {
     if (by_hand(p)) {
       more.insert(more.end(), {"--draws", fmt::format("{}", std::max(least, share))});
@@ -141,11 +123,48 @@ PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
   if (o.threads > 0) more.insert(more.end(), {"--threads", fmt::format("{}", o.threads)});
   if (!o.device.empty()) more.insert(more.end(), {"--device", o.device});
   if (o.stop_below > 0 && !by_hand(p)) more.insert(more.end(), {"--stop-below", fmt::format("{}", o.stop_below)});
+  return more;
+}
+
+/// Sets a run's command, and the folder that is named after all of its options.
+void name_run(PresetRun& run, const Preset& p, const PresetRunOptions& o, const std::vector<std::string>& more) {
   run.command = fmt::format("{} --preset {} {}", p.task, p.name, fmt::join(more, " "));
   std::vector<std::string> all = p.options;
   all.insert(all.end(), more.begin(), more.end());
   all.push_back(p.task);
   run.folder = fmt::format("{}/{}-s{}-{}", o.root, p.name, o.seed, mark_of(all));
+}
+
+}  // namespace
+
+PresetRun planned_run(const Preset& p, const PresetRunOptions& o) {
+  PresetRun run;
+  run.seed = o.seed;
+  name_run(run, p, o, further_options(p, o, 0));
+  return run;
+}
+
+PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
+                     const std::function<bool(const std::string&)>& waiting) {
+  PresetRun run;
+  run.seed = o.seed;
+  run.measured.assign(p.measures.size(), nan);
+  run.baseline = nan;
+  std::vector<std::string> typed{"--preset", p.name};
+  if (!o.data.empty() && reads_files(p))
+    typed.push_back("--data=" + o.data);  // with =, because a name may start with -
+
+  bool wished = false;
+  const auto stop = [&](const std::string& line) { return wished = waiting(line) || wished; };
+  try {
+    run.whole = whole_of(p, typed, stop);
+  } catch (const Error& e) {
+    run.interrupted = wished;
+    if (!wished) run.problem = e.what();
+    return run;
+  }
+  const std::vector<std::string> more = further_options(p, o, run.whole);
+  name_run(run, p, o, more);
 
   typed.insert(typed.end(), more.begin(), more.end());
   const auto read = [&] { return by_hand(p) ? read_table(p, run) : read_record(p, run); };

@@ -42,6 +42,9 @@ bool reads_files(const Preset& preset);
 /// The options of a preset's run that its results depend on, in eight digits.
 std::string mark_of_preset(const Preset& preset);
 
+/// Folder and command of a run of the preset's whole length, which is not looked at or started.
+PresetRun planned_run(const Preset& preset, const PresetRunOptions& options);
+
 /// Runs a preset, or returns what an earlier call left. While it runs, `waiting` is called with the last line of the
 /// program's messages, and returns true to request a stop. Never throws for what the program does.
 PresetRun run_preset(const Preset& preset, const PresetRunOptions& options,

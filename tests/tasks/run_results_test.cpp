@@ -213,6 +213,16 @@ TEST_CASE(
     CHECK(contains(place.check().err, "one.csv] the head preset,seed,"));
     CHECK(run("reproduce", {"--check", place.dir / "nowhere"}, place.dir.path, environment).code == 2);
   }
+  SUBCASE("what the results have is not run again, even if its folder is gone") {
+    fs::remove_all(place.dir / "runs");
+    const std::string numbers = read_file(place.dir / "results/tiny/one.csv");
+    const Result again = place.reproduce({"tiny", "--seeds", "2"});
+    CHECK(again.code == 0);
+    CHECK(contains(again.out, "(kept)"));
+    CHECK_FALSE(fs::exists(place.dir / "runs/tiny"));
+    CHECK(read_file(place.dir / "results/tiny/one.csv") == numbers);
+    CHECK(read_file(place.dir / "results/tiny.md") == text);
+  }
   SUBCASE("more seeds are added to what is stored; a change of options makes stored runs stale") {
     REQUIRE(place.reproduce({"tiny/one/lstm", "--seeds", "3"}).code == 0);
     CHECK(lines_of(read_file(place.dir / "results/tiny/one.csv"), ',').size() == 1 + 5 * 2);
