@@ -40,7 +40,7 @@ struct PresetTable {
   std::string title, figure;  // figure: "curves", "grad_norm", "bars", "map", "pictures"
   std::vector<std::string> notes;
   std::vector<Preset> presets;
-  bool curves = false;  // beside the bars, too
+  bool curves = false;        // beside the bars, too
   std::vector<Preset> means;  // of each model over all cases: computed, so without task and options
 };
 
