@@ -286,4 +286,8 @@ TEST_CASE("the results in the source tree are what their pages say") {
   for (const PaperResults& paper : papers)
     CHECK(read_file(folder + "/" + paper.file + ".md") == page_of(paper, folder));
   CHECK(read_file(folder + "/README.md") == index_of(papers));
+  std::size_t pass = 0, fail = 0;
+  for (const PaperResults& paper : papers) pass += paper.score.pass, fail += paper.score.fail;
+  CHECK(contains(read_file(REEL_SOURCE_DIR "/README.md"),
+                 fmt::format("{} rows pass, {} fail: [docs/results]", pass, fail)));
 }
