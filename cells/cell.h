@@ -87,6 +87,8 @@ struct CellInput {
   Tensor valid() const;
   Tensor xs, table, lengths = {};
   Zoneout zoneout = {};
+  /// In training, drops this share of the values of x, from a random stream of its own at each call; empty otherwise.
+  std::function<Tensor(const Tensor& x, double share)> drop = {};
 };
 
 /// The result over a whole sequence xs [T, B, input]: outputs hs [T, B, outputs] and the last state.

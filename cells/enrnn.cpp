@@ -1,5 +1,6 @@
 // Eigenvalue normalised RNN (Helfrich and Ye 2020): a long-memory state with an orthogonal W_L (scoRNN), and a
 // short-memory state with W_S = T / rho(T), whose eigenvalues lie in the unit disk.
+#include <algorithm>
 #include <cmath>
 
 #include "cells/cayley.h"
@@ -27,7 +28,7 @@ class Enrnn final : public Cell {
     A = parameter("A", init.skew_blocks(long_, 0, half_pi, [](double u) { return std::tan(u / 2); }), "orthogonal",
                   long_ * (long_ - 1) / 2);
     T = parameter("T", start_of_T(init));
-    if (s.on("coupled")) W_C = parameter("W_C", init.glorot_uniform({long_, short_}));
+    if (s.on("coupled")) W_C = parameter("W_C", start_of_W_C(s.choice("coupling_init"), init));
     if (s.choice("inputs") == "identity") {
       if (i != n)
         throw SettingError("enrnn.inputs",
@@ -81,6 +82,13 @@ class Enrnn final : public Cell {
     return cast(Tensor::from(std::span<const double>(T_0), {short_, short_}, *init.backend), init.dtype);
   }
 
+  /// The initial W_C: Glorot's, or that part of a random orthogonal matrix.
+  Tensor start_of_W_C(const std::string& kind, Init& init) const {
+    if (kind == "glorot") return init.glorot_uniform({long_, short_});
+    const Tensor Q = init.orthogonal(std::max(long_, short_));
+    return slice(slice(Q, 0, 0, long_), 1, 0, short_);
+  }
+
   std::int64_t short_, long_;
   double epsilon_;
   bool modrelu_, always_;
@@ -103,7 +111,8 @@ REEL_CELL(
        {"late", "on", "off"}},
       {"activation", choice, "modrelu", "of both states; relu adds the biases", {"modrelu", "relu"}},
       {"inputs", choice, "trained", "U, or the identity on an embedding as wide as the state", {"trained", "identity"}},
-      {"epsilon", real, "0", "added to the spectral radius", {}}},
+      {"epsilon", real, "0", "added to the spectral radius", {}},
+      {"coupling_init", choice, "glorot", "of W_C; orthogonal: rows of such a matrix", {"glorot", "orthogonal"}}},
      [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
        return std::make_unique<Enrnn>(i, n, s, init);
      }})

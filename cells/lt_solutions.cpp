@@ -11,13 +11,18 @@ Tensor tensor_of(const std::vector<double>& values, const Shape& shape, const In
   return cast(Tensor::from(std::span<const double>(values), shape, *init.backend), init.dtype);
 }
 
-std::unique_ptr<Cell> lt_rnn(std::int64_t i, std::int64_t n, const std::string& activation, Init& init,
-                             const std::map<std::string, Tensor>& weights) {
-  const CellType& type = cell_type("lt_rnn");
-  const std::map<std::string, std::string> given{{"activation", activation}, {"init", "identity"}};
+std::unique_ptr<Cell> cell_of(const std::string& name, std::int64_t i, std::int64_t n,
+                              const std::map<std::string, std::string>& given, Init& init,
+                              const std::map<std::string, Tensor>& weights) {
+  const CellType& type = cell_type(name);
   std::unique_ptr<Cell> cell = type.make(i, n, Settings(type.name, type.settings, given), init);
   for (const Parameter& p : cell->parameters()) Tensor(p.value).assign(weights.at(p.name));
   return cell;
+}
+
+std::unique_ptr<Cell> lt_rnn(std::int64_t i, std::int64_t n, const std::string& activation, Init& init,
+                             const std::map<std::string, Tensor>& weights) {
+  return cell_of("lt_rnn", i, n, {{"activation", activation}, {"init", "identity"}}, init, weights);
 }
 
 }  // namespace
@@ -62,6 +67,26 @@ LtSolution adding_solution(Init& init) {
   const Tensor one = init.constant({1, 1}, 1);
   return {lt_rnn(2, 1, "relu", init, {{"W", init.constant({1, 2}, 1)}, {"b", init.constant({1}, -1)}, {"V", one}}),
           one};
+}
+
+LtSolution lstm_adding_solution(Init& init) {
+  constexpr double s = 1e-3, open = 40;  // sigmoid(40) is 1, and sigmoid(-40) 0, as far as f64 can tell them apart
+  const auto row = [&](double value, double marker) { return tensor_of({value, marker}, {1, 2}, init); };
+  const Tensor zero = init.constant({1, 1}, 0), shut = init.constant({1}, -open), held = init.constant({1}, open);
+  return {cell_of("lstm", 2, 1, {{"biases", "1"}}, init,
+                  {{"W_i", row(0, 2 * open)},
+                   {"R_i", zero},
+                   {"b_i", shut},
+                   {"W_f", row(0, 0)},
+                   {"R_f", zero},
+                   {"b_f", held},
+                   {"W_g", row(s, 0)},
+                   {"R_g", zero},
+                   {"b_g", init.constant({1}, 0)},
+                   {"W_o", row(0, 0)},
+                   {"R_o", zero},
+                   {"b_o", held}}),
+          init.constant({1, 1}, 1 / s)};
 }
 
 }  // namespace reel

@@ -6,7 +6,7 @@
 namespace reel {
 
 struct LtSolution {
-  std::unique_ptr<Cell> cell;  // an LT-RNN
+  std::unique_ptr<Cell> cell;  // an LT-RNN, or an LSTM
   Tensor U;                    // [o, n]: the output is linear(h, U), without a bias
 };
 
@@ -18,5 +18,8 @@ LtSolution copying_solution(std::int64_t K, std::int64_t S, std::int64_t T, std:
 
 /// Solves adding with one unit, exactly: h' = h + relu(value + marker - 1), inputs [value, marker], values in [0, 1].
 LtSolution adding_solution(Init& init);
+/// The same by an LSTM of one unit, whose input gate is the marker: c' = c + marker tanh(s value), h = tanh(c), the
+/// output h / s. With s = 1/1000 its sums are wrong by 10 s^2 / 3 = 3.4e-6 at most, before rounding.
+LtSolution lstm_adding_solution(Init& init);
 
 }  // namespace reel

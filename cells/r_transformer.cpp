@@ -10,7 +10,10 @@ namespace {
 class RTransformer final : public Cell {
  public:
   RTransformer(std::int64_t i, std::int64_t d, const Settings& s, Init& init)
-      : Cell(i, d, init), window_(s.integer("window", 1)), heads_(s.integer("heads", 1)) {
+      : Cell(i, d, init),
+        window_(s.integer("window", 1)),
+        heads_(s.integer("heads", 1)),
+        dropout_(s.real("dropout", 0, 0.999)) {
     if (d % heads_ != 0)
       throw SettingError("r_transformer.heads", fmt::format("{} units do not fall into {} heads", d, heads_));
     const auto layer = [&](const std::string& name, std::int64_t in, std::int64_t out) {
@@ -52,13 +55,15 @@ class RTransformer final : public Cell {
     if (options.reverse) fail("r_transformer", where, "it runs forward only");
     const Tensor xs = in.numbers(in.xs);
     Tensor x = encoder_.W.defined() ? encoder_(xs) : xs;  // [T, B, d]
-    x = x + local_rnn(norm_[0](x), where);
-    x = x + attention(norm_[1](x));
-    return {x + narrow_(relu(wide_(norm_[2](x)))), {}};
+    const Drop drop = [&](const Tensor& a) { return dropout_ > 0 && in.drop ? in.drop(a, dropout_) : a; };
+    x = x + drop(local_rnn(norm_[0](x), where));
+    x = x + drop(attention(norm_[1](x), drop));
+    return {x + drop(narrow_(drop(relu(wide_(norm_[2](x)))))), {}};
   }
   Tensor output(const Tensors&) const override { return {}; }
 
  private:
+  using Drop = std::function<Tensor(const Tensor&)>;
   struct Layer {
     Tensor W, b;
     Tensor operator()(const Tensor& x) const { return linear(x, W, b); }
@@ -84,18 +89,19 @@ class RTransformer final : public Cell {
   }
 
   /// Each head weighs the time steps up to t by softmax(q k / sqrt(size)).
-  Tensor attention(const Tensor& x) const {
+  Tensor attention(const Tensor& x, const Drop& drop) const {
     const std::int64_t T = x.dim(0), B = x.dim(1), size = hidden / heads_;
     const auto by_head = [&](const Tensor& a) { return permute(reshape(a, {T, B, heads_, size}), {1, 2, 0, 3}); };
     const Tensor q = by_head(q_(x)), k = by_head(k_(x)), v = by_head(v_(x));  // [B, heads, T, size]
     const Tensor scores = matmul(q, k, {.transpose_b = true}) / std::sqrt(static_cast<double>(size));
     const Tensor times = arange(T, DType::i32, x.backend());
     const Tensor past = reshape(times, {1, T}) <= reshape(times, {T, 1});
-    const Tensor weights = softmax(where(past, scores, -1e9));
+    const Tensor weights = drop(softmax(where(past, scores, -1e9)));
     return o_(reshape(permute(matmul(weights, v), {2, 0, 1, 3}), {T, B, hidden}));
   }
 
   std::int64_t window_, heads_;
+  double dropout_;
   std::unique_ptr<Cell> rnn_;
   Norm norm_[3];
   Layer encoder_, q_, k_, v_, o_, wide_, narrow_;
@@ -109,7 +115,8 @@ REEL_CELL({"r_transformer",
            {{"cell", choice, "rnn", "the cell inside", {"rnn", "gru", "lstm", "srnn", "janet", "goru", "enrnn"}},
             {"width", integer, "8", "of beta's network when SRNN is inside", {}},
             {"window", integer, "6", "K: steps of a window", {}},
-            {"heads", integer, "4", "of attention", {}}},
+            {"heads", integer, "4", "of attention", {}},
+            {"dropout", real, "0", "share dropped behind each part, in attention's weights and the wide layer", {}}},
            [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
              return std::make_unique<RTransformer>(i, n, s, init);
            }})

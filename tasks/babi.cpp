@@ -10,7 +10,7 @@ namespace reel {
 namespace {
 
 struct BabiOptions {
-  std::int64_t task = 1;
+  std::int64_t task = 1, valid = 0;
   std::string size = "10k", punctuation = "drop", join = "once";
 };
 
@@ -18,7 +18,9 @@ class BabiTask final : public Task {
  public:
   BabiTask(const BabiOptions& o, const Setup& setup)
       : number_(o.task),
-        babi_(read_babi(setup.data, o.size == "10k" ? "en-valid-10k" : "en-valid", o.task, o.punctuation == "keep")) {}
+        babi_(read_babi(setup.data, o.size == "10k" ? "en-valid-10k" : "en-valid", o.task, o.punctuation == "keep")) {
+    if (o.valid > 0) resplit(o.valid);
+  }
 
   std::string name() const override { return "babi"; }
   std::string title() const override { return fmt::format("bAbI, task {}", number_); }
@@ -61,6 +63,18 @@ class BabiTask final : public Task {
   }
 
  private:
+  /// Moves the last questions of the training set in front of the validation set, which has `wanted` then, or the other
+  /// way round.
+  void resplit(std::int64_t wanted) {
+    auto &train = babi_.parts[0], &valid = babi_.parts[1];
+    if (wanted >= std::ssize(train) + std::ssize(valid))
+      throw SettingError("valid", fmt::format("fewer than the {} questions of training and validation expected, got {}",
+                                              train.size() + valid.size(), wanted));
+    train.insert(train.end(), valid.begin(), valid.end());
+    valid.assign(train.end() - wanted, train.end());
+    train.resize(train.size() - static_cast<std::size_t>(wanted));
+  }
+
   const BabiQuestion& find(std::uint64_t stream) const {
     std::size_t i = stream;
     for (const auto& part : babi_.parts) {
@@ -159,6 +173,10 @@ int main(int argc, char** argv) {
   BabiOptions o;
   const auto add = [&](Options& options) {
     options.add("task", o.task, "1 to 20", "Task", Bounds{.low = 1, .high = 20});
+    options.add("valid", o.valid,
+                "questions to validate on, of which those that the files do not have are taken off the training set; "
+                "0: those of the files",
+                "Task", Bounds{.low = 0, .high = 1e6});
     options.choice("size", o.size, {"10k", "1k"}, "of the data set, in questions", "Task");
     options.choice("punctuation", o.punctuation, {"drop", "keep"}, "full stops and question marks as words", "Task");
     options.choice("join", o.join, {"once", "over-time"},

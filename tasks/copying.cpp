@@ -9,7 +9,8 @@ namespace {
 
 struct CopyingOptions {
   std::int64_t delay = 200, symbols = 8, length = 10, classes = 0;
-  std::string layout = "standard", vary = "none";
+  std::string layout = "standard", vary = "none", recall = "same";
+  std::int64_t reset_every = 1;
 };
 
 /// Positions of one layout, 0-based, and the ids of its special symbols. T = delay, S = length.
@@ -41,6 +42,9 @@ class Copying final : public Task {
       throw SettingError("vary", fmt::format("{} is of --layout standard, got {}", o_.vary, o_.layout));
     if (o_.vary == "place" && o_.delay < 2)
       throw SettingError("vary", fmt::format("place needs --delay 2 or more, got {}", o_.delay));
+    if (o_.reset_every > 1 && setup.examples.examples > 0)
+      throw SettingError("reset-every", "states are carried between fresh sequences only: --examples 0 expected");
+    batch_ = setup.examples.batch;
     if (o_.vary == "batch" && setup.examples.parts > 1)
       throw SettingError("vary", "batch draws one delay for a whole batch, which --accumulate would cut");
   }
@@ -81,7 +85,8 @@ class Copying final : public Task {
       for (std::int64_t k = 0; k < o_.length; ++k) {
         const auto symbol = at.first_data + static_cast<std::int32_t>(random.below(o_.symbols));
         put(x, k, symbol);
-        put(y, at.recall + k, symbol);
+        put(y, at.recall + k,
+            o_.recall == "same" ? symbol : at.first_data + static_cast<std::int32_t>(random.below(o_.symbols)));
       }
     }
     const Shape shape{at.total, static_cast<std::int64_t>(B)};
@@ -89,6 +94,12 @@ class Copying final : public Task {
     // in a mean over batches of different lengths, each sequence counts the same
     if (o_.vary == "batch") batch.weight = Tensor::full(shape, 1 / static_cast<double>(at.total), DType::f64);
     return batch;
+  }
+
+  /// States are carried from one full batch to the next, but for every --reset-every-th.
+  bool continues(const std::vector<std::uint64_t>& streams) const override {
+    const auto B = static_cast<std::uint64_t>(batch_);
+    return streams.size() == B && streams.front() / B % static_cast<std::uint64_t>(o_.reset_every) != 0;
   }
 
   /// Cross entropy over all steps, equally weighted.
@@ -114,6 +125,7 @@ class Copying final : public Task {
 
   CopyingOptions o_;
   Layout layout_;
+  std::int64_t batch_;
 };
 
 }  // namespace
@@ -141,6 +153,14 @@ int main(int argc, char** argv) {
                  "place: the delimiter and the recall behind it anywhere in the blanks (Henaff, oRNN); batch: "
                  "a delay of 1 to T for each batch (NRU)",
                  "Task");
+             options.choice("recall", o.recall, {"same", "random"},
+                            "random: what is to be recalled is drawn apart from the input, so that nothing can be "
+                            "learnt (NRU's test of stability)",
+                            "Task");
+             options.add("reset-every", o.reset_every,
+                         "the state is 0 at the start of every so many batches only; above 1 it is carried over in "
+                         "between, and must be cleared (NRU's test of forgetting)",
+                         "Task", Bounds{.low = 1, .high = 1e6});
            },
        .task = [&](const Setup& setup) { return std::make_unique<Copying>(o, setup); }});
 }

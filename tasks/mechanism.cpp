@@ -14,8 +14,8 @@ namespace reel {
 namespace {
 
 struct MechanismOptions {
-  std::string solution = "copying", symbols = "2,4,8,16,32,64", lengths = "2,5,10,20,40", out, picture, device = "cpu",
-              dtype = "f32";
+  std::string solution = "copying", cell = "lt_rnn", symbols = "2,4,8,16,32,64", lengths = "2,5,10,20,40", out, picture,
+              device = "cpu", dtype = "f32";
   std::int64_t delay = 500, planes = 128, draws = 100, threads = 1;
   std::uint64_t seed = 1;
   bool dry_run = false;
@@ -60,7 +60,7 @@ std::int64_t copied(const MechanismOptions& o, std::int64_t K, std::int64_t S, B
 /// The largest error of the sum over `draws` sequences of T values, two of them marked.
 double added(const MechanismOptions& o, std::int64_t T, Backend& device) {
   Init init(o.seed, o.dtype == "f64" ? DType::f64 : DType::f32, device);
-  const LtSolution solution = adding_solution(init);
+  const LtSolution solution = o.cell == "lstm" ? lstm_adding_solution(init) : adding_solution(init);
   const auto B = static_cast<std::size_t>(o.draws);
   device.require_memory("mechanism", fmt::format("{} sequences of {} numbers", o.draws, T),
                         32 * static_cast<double>(T) * static_cast<double>(o.draws),
@@ -119,6 +119,7 @@ int mechanism(int argc, const char* const* argv) {
   MechanismOptions o;
   Options options("mechanism", "Copying and adding by weights set by hand (Henaff et al. 2016).");
   options.choice("solution", o.solution, {"copying", "adding"}, "of which problem", "Task");
+  options.choice("cell", o.cell, {"lt_rnn", "lstm"}, "adding: the network of one unit", "Task");
   options.add("symbols", o.symbols, "copying: K, different symbols; several with commas between", "Task");
   options.add("lengths", o.lengths, "copying: S, symbols to remember; adding: T; several with commas between", "Task");
   options.add("delay", o.delay, "copying: T, steps between the symbols and their recall", "Task",
@@ -139,6 +140,8 @@ int mechanism(int argc, const char* const* argv) {
   options.parse(argc, argv);
   if (!o.picture.empty() && o.solution != "copying")
     throw Usage("--picture: only the table of --solution copying has one");
+  if (o.cell != "lt_rnn" && o.solution != "adding")
+    throw Usage(fmt::format("--cell {}: only --solution adding has one", o.cell));
   if (std::filesystem::path(o.picture).extension() == ".png")
     throw Usage(
         fmt::format("--picture {}: the name of an SVG file is expected; the PNG is written beside it", o.picture));

@@ -1,27 +1,28 @@
-// Reruns a table or figure of a paper: starts the task programs on its presets, and prints the reported values next to
-// the measured ones.
-#include <fmt/ranges.h>
+// Reruns tables and figures of papers: starts the task programs on their presets, prints the reported values next to
+// the measured ones, judges them, and keeps the results.
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <mutex>
+#include <memory>
 
-#include "tasks/app/interrupt.h"
 #include "tasks/app/run.h"
+#include "tasks/io/files.h"
 #include "tasks/io/lock.h"
-#include "tasks/runner/live_line.h"
-#include "tasks/runner/pool.h"
-#include "tasks/runner/report.h"
+#include "tasks/runner/campaign.h"
+#include "tasks/runner/pages.h"
+#include "tasks/runner/program.h"
+#include "tasks/runner/results.h"
 
 namespace reel {
 namespace {
 
+constexpr const char* kept_results = "docs/results";  // of the source tree
+
 struct ReproduceOptions {
-  std::vector<std::string> names;
-  bool list = false;
-  double budget = 1;
-  std::string cells, cases, data, device, runs = "runs/reproduce", results = "results";
-  std::int64_t seeds = 1, threads = 0, jobs = 1;
+  Choice what;
+  bool list = false, check = false, pages = false;
+  CampaignOptions campaign;
 };
 
 void print_list(const std::vector<PresetTable>& tables) {
@@ -29,119 +30,82 @@ void print_list(const std::vector<PresetTable>& tables) {
     print_out("{:<22} {:>3} presets  {} - {}, {}\n", t.name, t.presets.size(), t.title, t.paper, t.where);
 }
 
-/// The cell that a preset's options choose.
-std::string cell_of(const Preset& p) {
-  const auto at = std::find(p.options.rbegin(), p.options.rend(), "--cell");
-  return at == p.options.rend() || at == p.options.rbegin() ? "" : *(at - 1);
-}
-
-/// Keeps the presets of a table that --cells and --cases select; throws Usage for a name that no preset has.
-void choose(PresetTable& table, const ReproduceOptions& o) {
-  const auto keep = [&](const std::string& option, const std::vector<std::string>& wanted, const auto& names_of) {
-    if (wanted.empty()) return;
-    std::vector<std::string> known;
-    for (const Preset& p : table.presets)
-      for (const std::string& name : names_of(p))
-        if (!name.empty() && std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
-    for (const std::string& name : wanted)
-      if (std::find(known.begin(), known.end(), name) == known.end())
-        throw Usage(fmt::format("--{}: {} is not in {}{}", option, name, table.name, near_names(name, known)));
-    std::erase_if(table.presets, [&](const Preset& p) {
-      const auto names = names_of(p);
-      return std::none_of(names.begin(), names.end(), [&](const std::string& name) {
-        return std::find(wanted.begin(), wanted.end(), name) != wanted.end();
-      });
-    });
+/// Judges what a folder holds, without running anything; 1 if it is damaged, or its pages are not what its data say.
+int check(const std::vector<PresetTable>& tables, const std::string& folder) {
+  if (!std::filesystem::is_directory(folder))
+    throw Usage(fmt::format("{}: there is no such folder of results", folder));
+  std::vector<std::string> stale;
+  const auto papers = read_papers(tables, folder, stale);
+  int code = 0;
+  const auto compare = [&](const std::string& page, const std::string& text) {
+    if (text_if_there(page) == text) return;
+    print_err("{}: is not what the data say. Hint: reproduce --pages {}\n", page, shell_path(folder));
+    code = 1;
   };
-  keep("cells", split_list(o.cells), [](const Preset& p) { return std::vector<std::string>{p.model, cell_of(p)}; });
-  keep("cases", split_list(o.cases), [](const Preset& p) { return std::vector<std::string>{p.in_case}; });
-  if (table.presets.empty()) throw Usage(fmt::format("--cells, --cases: nothing of {} is left", table.name));
-}
-
-/// The name for the results of part of a table, so that they do not overwrite those of the whole.
-std::string part_name(const std::string& table, const ReproduceOptions& o) {
-  std::string name = table;
-  for (const std::string& part : {o.cases, o.cells})
-    if (!part.empty()) name += "-" + fmt::format("{}", fmt::join(split_list(part), "+"));
-  return name;
-}
-
-/// The table of this name; given a preset's name, its table with only that preset.
-PresetTable find_table(const std::vector<PresetTable>& tables, const std::string& name) {
-  std::vector<std::string> known;
-  for (PresetTable table : tables) {
-    if (table.name == name) return table;
-    known.push_back(table.name);
-    const auto preset =
-        std::find_if(table.presets.begin(), table.presets.end(), [&](const Preset& p) { return p.name == name; });
-    if (preset == table.presets.end()) continue;
-    table.presets = {Preset(*preset)};
-    table.name = name;
-    return table;
+  for (const PaperResults& paper : papers) {
+    print_out("{}: {}; {} runs, {:.2g} hours\n", paper.file, paper.score.text(), paper.runs, paper.seconds / 3600);
+    for (const Report& report : paper.tables)
+      for (const ReportRow& row : report.rows)
+        for (std::size_t m = 0; m < row.preset.measures.size(); ++m) {
+          if (row.runs.empty()) continue;
+          const Judgement judged = judge(report, row, m);
+          const std::string column = m > 0 ? ", " + row.preset.measures[m].name : "";
+          print_out("  {:<10}  {}{}: {}\n", text_of(judged.verdict), row.preset.name, column, judged.why);
+        }
+    compare(folder + "/" + paper.file + ".md", page_of(paper, folder));
   }
-  throw Usage(fmt::format("{}: there is no such table or figure{}. See --list.", name, near_names(name, known)));
+  for (const std::string& name : stale) {
+    print_err("{}: the preset has changed since, or is gone\n", name);
+    code = 1;
+  }
+  compare(folder + "/README.md", index_of(papers));
+  return code;
 }
 
-/// Runs all presets with all seeds, some at a time, and prints each row as soon as it and those above it are complete.
-void run_rows(Report& report, const ReproduceOptions& o, std::size_t width, const Interrupt& interrupt) {
-  std::mutex mutex;  // of the lines, and of what is printed
-  LiveLine live;
-  const auto seeds = static_cast<std::size_t>(o.seeds);
-  std::vector<std::vector<PresetRun>> runs(report.rows.size(), std::vector<PresetRun>(seeds));
-  std::vector<std::size_t> left(report.rows.size(), seeds);
-  std::size_t printed = 0, running = 0;
-  const auto print_complete = [&](bool all) {
-    for (; printed < left.size() && (all || left[printed] == 0); ++printed) {
-      ReportRow& row = report.rows[printed];
-      for (PresetRun& run : runs[printed])
-        if (!run.folder.empty() || !run.done()) row.runs.push_back(std::move(run));
-      if (row.runs.empty()) continue;  // interrupted before it began
-      live.clear();
-      print_out("{}", report_line(row, width));
-      flush_out();
-    }
-  };
-  in_parallel(runs.size() * seeds, static_cast<std::size_t>(o.jobs), [&](std::size_t i) {
-    if (interrupt.requested()) return;
-    const std::size_t at = i / seeds, seed = i % seeds + 1;
-    const Preset& preset = report.rows[at].preset;
-    const PresetRunOptions how{o.budget, seed, o.data, o.device, o.threads, o.runs};
-    {
-      const std::lock_guard lock(mutex);
-      ++running;
-    }
-    PresetRun run = run_preset(preset, how, [&](const std::string& line) {
-      const std::lock_guard lock(mutex);
-      const std::string others = running > 1 ? fmt::format("{} running: ", running) : "";
-      live.show(fmt::format("{}{}, seed {}: {}", others, preset.label, seed, line));
-      return interrupt.requested();
-    });
-    const std::lock_guard lock(mutex);
-    --running;
-    --left[at];
-    runs[at][seed - 1] = std::move(run);
-    print_complete(false);
-  });
-  print_complete(true);
+/// Writes what a table's new runs add to the results: the report of this call, numbers, figures of the whole table.
+void keep(const Chosen& c, const std::string& folder, bool whole) {
+  write_report(c.report, folder);
+  if (!whole) return;  // parts of the paper's updates are no results
+  store(c.whole, c.report.rows, folder);
+  std::vector<std::string> stale;
+  Report all = stored_report(c.whole, folder, stale);
+  for (ReportRow& row : all.rows)
+    for (PresetRun& run : row.runs)
+      for (const ReportRow& fresh : c.report.rows)
+        for (const PresetRun& one : fresh.runs)
+          if (fresh.preset.name == row.preset.name && one.seed == run.seed) run.folder = one.folder;  // has pictures
+  draw_report(all, folder);
 }
 
 int reproduce(int argc, const char* const* argv) {
   ReproduceOptions o;
+  CampaignOptions& c = o.campaign;
+  c.results = "results";
   Options options("reproduce", "Tables and figures of papers, measured anew beside what was reported.");
-  options.arguments("NAME", o.names);
+  options.arguments("NAME", o.what.names);
   options.flag("list", o.list, "print all tables and figures and stop", "What");
-  options.add("cells", o.cells, "these models or cells of the table only, with commas between", "What");
-  options.add("cases", o.cases, "these cases of the table only, with commas between", "What");
-  options.add("budget", o.budget, "the share of the paper's updates that is done, 20 updates at least", "Run",
+  options.flag("all", o.what.all, "all tables and figures of all papers", "What");
+  options.add("cells", o.what.cells, "these models or cells only, with commas between", "What");
+  options.add("cases", o.what.cases, "these cases only, with commas between", "What");
+  options.flag("check", o.check,
+               "run nothing: judge the results in the folder NAME (docs/results), and compare its pages with its data",
+               "What");
+  options.flag("pages", o.pages, "run nothing: write the pages of the folder NAME (docs/results) from its data",
+               "What");
+  options.add("budget", c.run.budget, "the share of the paper's updates that is done, 20 updates at least", "Run",
               Bounds{.low = 1e-9, .high = 1000});
-  options.add("seeds", o.seeds, "how many runs of each, with seeds 1, 2, ...", "Run", Bounds{.low = 1, .high = 1000});
-  options.add("jobs", o.jobs, "how many runs at a time; with several, --threads 1 is often best", "Run",
+  options.add("seeds", c.seeds, "how many runs of each, with seeds 1, 2, ...", "Run", Bounds{.low = 1, .high = 1000});
+  options.add("hours", c.hours, "do what fits into so much time, the cheapest runs first; 0: do all", "Run",
+              Bounds{.low = 0, .high = 1e5});
+  options.add("stop-below", c.run.stop_below, "end a run when its validation loss is below this; 0: do not", "Run",
+              Bounds{.low = 0});
+  options.add("jobs", c.jobs, "how many runs at a time; with several, --threads 1 is often best", "Run",
               Bounds{.low = 1, .high = 1024});
-  options.add("data", o.data, "folder of the data sets; empty: what the programs take", "Run");
-  options.add("device", o.device, "where to compute; empty: cpu", "Run");
-  options.add("threads", o.threads, "of the CPU; 0: one for each core", "Run", Bounds{.low = 0, .high = 1024});
-  options.add("runs", o.runs, "folder of the runs; finished ones in it are not run again", "Run");
-  options.add("results", o.results, "folder of the tables and figures", "Run");
+  options.add("data", c.run.data, "folder of the data sets; empty: what the programs take", "Run");
+  options.add("device", c.run.device, "where to compute; empty: cpu", "Run");
+  options.add("threads", c.run.threads, "of the CPU; 0: one for each core", "Run", Bounds{.low = 0, .high = 1024});
+  options.add("runs", c.run.root, "folder of the runs; finished ones in it are not run again", "Run");
+  options.add("results", c.results, "folder of the tables, figures and pages", "Run");
   options.hint("resume", "the same command goes on where it stopped");
   options.parse(argc, argv);
 
@@ -150,37 +114,75 @@ int reproduce(int argc, const char* const* argv) {
     print_list(tables);
     return 0;
   }
-  if (o.names.size() != 1)
-    throw Usage(fmt::format("one NAME of a table or figure expected, got {}. See --list.", o.names.size()));
-  Report report{find_table(tables, o.names[0]), o.budget, o.seeds, o.device, {}};
-  choose(report.table, o);
-  report.table.name = part_name(report.table.name, o);
-  for (const Preset& p : report.table.presets) report.rows.push_back({p, {}});
-
-  const std::filesystem::path base = report_base(report, o.results);
-  std::error_code error;
-  std::filesystem::create_directories(base.parent_path(), error);
-  const Interrupt interrupt;  // before the lock, so that a signal does not leave the lock behind
-  const Lock lock(base.string() + ".lock", base.string());
-
+  if (o.check || o.pages) {
+    if (o.what.names.size() > 1) throw Usage("one folder NAME expected");
+    const std::string folder = o.what.names.empty() ? kept_results : o.what.names[0];
+    if (o.check) return check(tables, folder);
+    std::vector<std::string> stale;
+    write_pages(read_papers(tables, folder, stale), folder);
+    return 0;
+  }
+  std::vector<Chosen> chosen = choose(tables, o.what);
+  const Interrupt interrupt;  // before the locks, so that a signal does not leave them behind
+  std::vector<std::unique_ptr<Lock>> locks;
   std::size_t width = 8;
-  for (const Preset& p : report.table.presets) width = std::max(width, p.label.size());
-  print_out("{}", report_head(report, width));
-  flush_out();
+  for (Chosen& one : chosen) {
+    one.report.budget = c.run.budget;
+    one.report.seeds = c.seeds;
+    one.report.device = c.run.device;
+    const std::filesystem::path base = report_base(one.report, c.results);
+    std::error_code error;
+    std::filesystem::create_directories(base.parent_path(), error);
+    locks.push_back(std::make_unique<Lock>(base.string() + ".lock", base.string()));
+    for (const ReportRow& row : one.report.rows) width = std::max(width, row.preset.label.size());
+  }
 
-  run_rows(report, o, width, interrupt);
-  write_report(report, o.results);
-  const bool page = write_report_page(report, o.results);
-  print_out("\nresults: {0}/{1}.md, {0}/{1}.json{2}\n", o.results, report.table.name,
-            page ? fmt::format(", {}/{}.html", o.results, report.table.name) : "");
+  // one table in its own order is printed row by row from the top; otherwise each table is printed when it is complete
+  const bool in_order = chosen.size() == 1 && c.hours == 0, whole = c.run.budget == 1;
+  std::vector<std::size_t> printed(chosen.size(), 0), ended(chosen.size(), 0);
+  const auto print_rows = [&](std::size_t t, bool all) {
+    const Report& report = chosen[t].report;
+    for (; printed[t] < report.rows.size() && (all || !report.rows[printed[t]].runs.empty()); ++printed[t])
+      if (!report.rows[printed[t]].runs.empty()) print_out("{}", report_line(report, report.rows[printed[t]], width));
+    flush_out();
+  };
+  const auto finish = [&](std::size_t t) {
+    Report& report = chosen[t].report;
+    add_means(report);
+    if (!in_order) print_out("{}", report_head(report, width));
+    print_rows(t, true);
+    if (whole) print_out("\n{}", report_verdicts(report));
+    keep(chosen[t], c.results, whole);
+    const bool page = write_report_page(report, c.results);
+    print_out("{2}results: {0}/{1}.md, {0}/{1}.json{3}\n{2}", c.results, report.table.name, in_order ? "" : "\n",
+              page ? fmt::format(", {}/{}.html", c.results, report.table.name) : "");
+    flush_out();
+  };
+  if (in_order) print_out("{}", report_head(chosen[0].report, width));
+  flush_out();
+  const bool all_done = run_campaign(chosen, c, interrupt, [&](std::size_t t, std::size_t) {
+    if (in_order) print_rows(t, false);
+    if (whole) store(chosen[t].whole, chosen[t].report.rows, c.results);  // whatever happens to the rest
+    if (++ended[t] == chosen[t].report.rows.size()) finish(t);
+  });
+  for (std::size_t t = 0; t < chosen.size(); ++t)
+    if (ended[t] > 0 && ended[t] < chosen[t].report.table.presets.size()) finish(t);
+  if (whole) {
+    std::vector<std::string> stale;
+    const auto papers = read_papers(tables, c.results, stale);
+    write_pages(papers, c.results);
+    for (const PaperResults& paper : papers) print_out("{0}/{1}.md: {2}\n", c.results, paper.file, paper.score.text());
+  }
   if (interrupt.requested()) {
     print_err("interrupted; the same command goes on from here\n");
     return Interrupt::exit_code;
   }
-  const auto failed = [](const ReportRow& row) {
-    return std::any_of(row.runs.begin(), row.runs.end(), [](const PresetRun& run) { return !run.problem.empty(); });
-  };
-  return std::any_of(report.rows.begin(), report.rows.end(), failed) ? 1 : 0;
+  if (!all_done) print_err("stopped at the end of --hours; the same command goes on from here\n");
+  for (const Chosen& one : chosen)
+    for (const ReportRow& row : one.report.rows)
+      for (const PresetRun& run : row.runs)
+        if (!run.problem.empty()) return 1;
+  return 0;
 }
 
 }  // namespace

@@ -59,9 +59,9 @@ std::string list_presets(const std::string& task) {
     std::string lines;
     for (const Preset& p : table.presets) {
       if (!task.empty() && p.task != task) continue;
-      const std::string unit = p.unit.empty() ? "" : " " + p.unit;
-      lines += p.reported.empty() ? fmt::format("  {}\n", p.name)
-                                  : fmt::format("  {:<32}  {}{}\n", p.name, p.reported, unit);
+      const std::string unit = p.main().unit.empty() ? "" : " " + p.main().unit;
+      lines += p.main().reported.empty() ? fmt::format("  {}\n", p.name)
+                                         : fmt::format("  {:<32}  {}{}\n", p.name, p.main().reported, unit);
     }
     if (!lines.empty()) out += fmt::format("{} - {}, {}\n{}", table.title, table.paper, table.where, lines);
   }

@@ -7,7 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "tasks/app/expect.h"
+
 namespace reel {
+
+/// A number of a run, beside what the paper reports for it: a column of its table.
+struct Measure {
+  std::string name = {};             // of the column; empty for the first
+  std::string metric, unit = {};     // "test.accuracy", "%"
+  std::string reported = {};         // as displayed: "96.43", "89.86 (unverified)"; empty: nothing is reported
+  std::optional<double> value = {};  // the same as a number
+  bool doubtful = false;             // not the paper's own number: unverified, or from a simulation
+  Expectation expect = {};           // what makes it a pass
+};
 
 struct Preset {
   std::string name;                        // "srnn/table2/pmnist-srnn"
@@ -15,13 +27,11 @@ struct Preset {
   std::string in_case, model;              // "pmnist", "srnn"; empty if the section has none
   std::string task;                        // the program
   std::vector<std::string> options;        // as typed on the command line
-  std::string metric, unit;                // "test.accuracy", "%"
-  std::string reported;                    // as displayed: "96.43", "89.86 (unverified)"; empty: nothing is reported
-  std::optional<double> value;             // the same as a number
-  bool doubtful = false;                   // not the paper's own number: unverified, or from a simulation
+  std::vector<Measure> measures;           // the main one, and those of further columns
   std::optional<std::int64_t> parameters;  // the exact count
   double epoch_updates = 0;                // updates in what the paper calls an epoch; 0: not given
   std::vector<std::string> notes;          // what is unclear, lost, unverified, or otherwise worth knowing
+  const Measure& main() const { return measures.front(); }
 };
 
 struct PresetTable {
@@ -30,6 +40,8 @@ struct PresetTable {
   std::string title, figure;  // figure: "curves", "grad_norm", "bars", "map", "pictures"
   std::vector<std::string> notes;
   std::vector<Preset> presets;
+  bool curves = false;        // beside the bars, too
+  std::vector<Preset> means;  // of each model over all cases: computed, so without task and options
 };
 
 /// The folder of presets: REEL_PRESETS in the environment, or presets/ next to the running program, or next to its

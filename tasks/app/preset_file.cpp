@@ -4,14 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <map>
 #include <sstream>
 
 #include "engine/core/error.h"
-#include "tasks/app/preset.h"
-#include "tasks/app/toml.h"
+#include "tasks/app/preset_section.h"
 #include "tasks/app/toml_file.h"
-#include "tasks/io/output.h"
 
 namespace reel {
 
@@ -21,169 +18,88 @@ namespace {
 
 constexpr std::size_t most_presets = 1000;  // per section; each holds a copy of what the section says
 
-using Names = std::vector<std::pair<std::string, std::string>>;  // in the order of the file
+constexpr std::array section_keys{
+    "title",  "where",  "task",          "options", "metric",   "unit",       "figure",    "note",    "cases",
+    "models", "tweaks", "only",          "tasks",   "reported", "unverified", "simulated", "metrics", "parameters",
+    "units",  "notes",  "epoch_updates", "expect",  "curves",   "columns",    "mean"};
+constexpr std::array column_keys{"metric", "unit", "reported", "unverified", "simulated", "expect"};
+constexpr std::array reported_keys{"reported", "unverified", "simulated"};
+constexpr std::array named{
+    "tweaks",  "only",       "tasks", "reported", "unverified",   "simulated",
+    "metrics", "parameters", "units", "notes",    "epoch_updates"};  // tables with names of presets
+constexpr std::array mean_keys{"reported", "unverified", "expect"};
 
 std::vector<std::string> words(const std::string& text) {
   std::istringstream in(text);
   return {std::istream_iterator<std::string>(in), {}};
 }
 
-/// A section of a file, and the questions that it answers.
-class Section {
- public:
-  Section(std::string file, std::string name, const toml::table& table)
-      : file_(std::move(file)), name_(std::move(name)), table_(table) {
-    constexpr std::array known{"title",      "where",     "task",    "options",    "metric", "unit",  "figure",
-                               "note",       "cases",     "models",  "tweaks",     "only",   "tasks", "reported",
-                               "unverified", "simulated", "metrics", "parameters", "units",  "notes", "epoch_updates"};
-    for (const auto& [key, node] : table_)
-      if (std::find(known.begin(), known.end(), key.str()) == known.end())
-        fail(fmt::format("{} is no key of a section", key.str()), key.source().begin.line);
+/// Adds the measures of [SECTION.columns.NAME] to each preset.
+void add_columns(PresetTable& table, const PresetSection& s) {
+  const toml::table* columns = s.table_of("columns");
+  if (!columns || table.presets.empty()) return;
+  std::vector<std::pair<std::size_t, std::string>> in_order;
+  for (const auto& [name, node] : *columns) {
+    if (!node.is_table()) s.fail(fmt::format("columns.{} must be a table", name.str()), name.source().begin.line);
+    in_order.emplace_back(name.source().begin.line, name.str());
   }
-
-  [[noreturn]] void fail(const std::string& what, std::size_t line) const {
-    throw Error(fmt::format("{}:{}", file_, line), fmt::format("[{}]: {}", name_, what));
-  }
-  [[noreturn]] void fail(const std::string& what) const { fail(what, table_.source().begin.line); }
-  /// Checks a name that becomes the name of a file, folder or program.
-  void check_name(const std::string& name, std::size_t line) const {
-    if (name.starts_with('.') || name.find('/') != std::string::npos || one_line(name) != name)
-      fail(fmt::format("\"{}\" cannot be a name: no / in it, no control characters, and no dot in front",
-                       one_line(name)),
-           line);
-  }
-
-  std::string text(const char* key, bool needed = false) const {
-    const auto value = table_[key].value_exact<std::string>();
-    if (!value && (needed || table_.contains(key))) fail(fmt::format("{} = \"TEXT\" expected", key));
-    return value.value_or("");
-  }
-
-  /// The names on one side of a grid, with their options; one entry without a name if the section has none.
-  Names side(const char* key) const {
-    Names out;
-    const toml::table* side = table_of(key);
-    if (!side) return {{"", ""}};
-    for (const auto& [name, node] : *side) {
-      const auto value = node.value_exact<std::string>();
-      if (!value) fail(fmt::format("{}.{} = \"OPTIONS\" expected", key, name.str()), name.source().begin.line);
-      check_name(std::string(name.str()), name.source().begin.line);
-      out.emplace_back(name.str(), *value);
+  std::sort(in_order.begin(), in_order.end());
+  for (const auto& [line, name] : in_order) {
+    const PresetSection column = s.inner("columns", name, column_keys);
+    column.check_name(name, line);
+    column.check_names(table.presets, reported_keys);
+    for (Preset& p : table.presets) {
+      Measure measure{.name = name, .metric = column.text("metric", true), .unit = column.text("unit")};
+      column.take_reported(p, measure);
+      p.measures.push_back(std::move(measure));
     }
-    // a TOML table has no order of its own, so sort its keys by their position in the file
-    std::stable_sort(out.begin(), out.end(), [&](const auto& a, const auto& b) {
-      const auto at = [&](const std::string& n) { return side->get(n)->source().begin; };
-      const auto x = at(a.first), y = at(b.first);
-      return std::pair(x.line, x.column) < std::pair(y.line, y.column);
-    });
-    return out;
+    column.take_expected(table.presets, table.presets.front().measures.size() - 1);
   }
+}
 
-  /// True if the model has this case; it has all of them, unless `only` names some.
-  bool has(const std::string& in_case, const std::string& model) const {
-    const toml::table* only = table_of("only");
-    const toml::array* cases = only ? only->get_as<toml::array>(model) : nullptr;
-    if (only && only->contains(model) && !cases) fail(fmt::format("only.{} = [CASES] expected", model));
-    if (!cases) return true;
-    return std::any_of(cases->begin(), cases->end(),
-                       [&](const auto& c) { return c.template value_exact<std::string>() == in_case; });
+/// Adds the rows of [SECTION.mean]: a model's mean over all cases.
+void add_means(PresetTable& table, const PresetSection& s) {
+  const auto mean = s.inner("mean", mean_keys);
+  if (!mean) return;
+  for (const Preset& p : table.presets) {
+    if (p.in_case == "mean" || p.in_case.empty()) s.fail("mean: cases expected, of another name than mean");
+    const auto same = [&](const Preset& m) { return m.model == p.model; };
+    if (std::any_of(table.means.begin(), table.means.end(), same)) continue;
+    Preset m;
+    m.in_case = "mean";
+    m.model = p.model;
+    m.label = "mean" + (p.model.empty() ? "" : "-" + p.model);
+    m.name = fmt::format("{}/{}", table.name, m.label);
+    m.measures.push_back({.metric = p.main().metric, .unit = p.main().unit});
+    mean->take_reported(m, m.measures.front());
+    table.means.push_back(std::move(m));
   }
-
-  /// The entry of table `key` for a preset: under its label, CASE = { MODEL = ... }, its model, its case, or "all".
-  const toml::node* find(const char* key, const Preset& p) const {
-    const toml::table* values = table_of(key);
-    if (!values) return nullptr;
-    if (const toml::node* node = values->get(p.label); node && !node->is_table()) return node;
-    if (const toml::table* of_case = values->get_as<toml::table>(p.in_case))
-      if (const toml::node* node = of_case->get(p.model)) return node;
-    for (const std::string& name : {p.model, p.in_case, std::string("all")})
-      if (const toml::node* node = values->get(name); node && !node->is_table()) return node;
-    return nullptr;
-  }
-
-  std::string text(const char* key, const Preset& p, const std::string& otherwise) const {
-    const toml::node* node = find(key, p);
-    if (!node) return otherwise;
-    if (const auto value = node->value_exact<std::string>()) return *value;
-    fail(fmt::format("{}: text expected", key), node->source().begin.line);
-  }
-
-  std::optional<double> number(const char* key, const Preset& p) const {
-    const toml::node* node = find(key, p);
-    if (!node) return std::nullopt;
-    if (const auto value = node->value<double>(); value && node->is_number()) return value;
-    fail(fmt::format("{}: a number expected", key), node->source().begin.line);
-  }
-
-  /// The notes of a preset, from those for all presets to its own.
-  std::vector<std::string> notes(const Preset& p) const {
-    std::vector<std::string> out;
-    const toml::table* notes = table_of("notes");
-    for (const std::string& name : {std::string("all"), p.in_case, p.model, p.label}) {
-      const auto note = notes ? (*notes)[name].value_exact<std::string>() : std::nullopt;
-      if (note && !name.empty() && (out.empty() || out.back() != *note)) out.push_back(*note);
-    }
-    return out;
-  }
-
-  /// Sets what is reported, and how reliable it is.
-  void take_reported(Preset& p) const {
-    for (const auto& [key, doubt] :
-         {std::pair{"reported", ""}, {"unverified", " (unverified)"}, {"simulated", " (simulated)"}}) {
-      const toml::node* node = find(key, p);
-      if (!node) continue;
-      p.doubtful = *doubt != 0;
-      if (const auto text = node->value_exact<std::string>()) {
-        p.reported = *text + doubt;
-      } else {
-        p.value = number(key, p);
-        const auto whole = node->value_exact<std::int64_t>();
-        p.reported = (whole ? fmt::format("{}", *whole) : fmt::format("{}", *p.value)) + doubt;
-      }
-      return;
-    }
-  }
-
-  /// Rejects names in a table that are no label, model or case, because they would have no effect.
-  void check_names(const std::vector<Preset>& presets) const {
-    for (const char* key : {"tweaks", "only", "tasks", "reported", "unverified", "simulated", "metrics", "parameters",
-                            "units", "notes", "epoch_updates"}) {
-      const toml::table* values = table_of(key);
-      if (!values) continue;
-      for (const auto& [name, node] : *values) {
-        const std::string n(name.str());
-        const auto means = [&](const Preset& p) { return n == p.label || n == p.model || n == p.in_case; };
-        if (n != "all" && std::none_of(presets.begin(), presets.end(), means))
-          fail(fmt::format("{}.{}: there is no such preset, model or case", key, n), name.source().begin.line);
-      }
-    }
-  }
-
- private:
-  const toml::table* table_of(const char* key) const {
-    const toml::table* table = table_.get_as<toml::table>(key);
-    if (!table && table_.contains(key)) fail(fmt::format("{} must be a table", key));
-    return table;
-  }
-
-  std::string file_, name_;
-  const toml::table& table_;
-};
+  mean->check_names(table.means, reported_keys);
+  mean->take_expected(table.means, 0);
+}
 
 PresetTable table_of(const std::string& file, const std::string& paper, const std::string& name,
                      const toml::table& toml) {
-  const Section s(file, name, toml);
+  const PresetSection s(file, name, toml, section_keys);
   s.check_name(name, toml.source().begin.line);
   const std::string folder = fs::path(file).stem();
   const std::string where = s.text("where");
-  PresetTable table{
-      fmt::format("{}/{}", folder, name), paper, where.empty() ? name : where, s.text("title", true), "", {}, {}};
+  PresetTable table{fmt::format("{}/{}", folder, name),
+                    paper,
+                    where.empty() ? name : where,
+                    s.text("title", true),
+                    "",
+                    {},
+                    {},
+                    false,
+                    {}};
   table.figure = s.text("figure").empty() ? "curves" : s.text("figure");
   constexpr std::array figures{"curves", "grad_norm", "bars", "map", "pictures"};
   if (std::find(figures.begin(), figures.end(), table.figure) == figures.end())
     s.fail(fmt::format("figure: {} expected, got {}", fmt::join(figures, ", "), table.figure));
+  table.curves = s.flag("curves");
   if (!s.text("note").empty()) table.notes.push_back(s.text("note"));
-  const Names cases = s.side("cases"), models = s.side("models");
+  const PresetSection::Names cases = s.side("cases"), models = s.side("models");
   if (cases.size() * models.size() > most_presets)
     s.fail(fmt::format("{} cases of {} models are more than {} presets", cases.size(), models.size(), most_presets));
   for (const auto& [in_case, case_options] : cases) {
@@ -200,10 +116,11 @@ PresetTable table_of(const std::string& file, const std::string& paper, const st
       s.check_name(p.task, toml.source().begin.line);  // it is a program next to this one
       for (const std::string& options : {s.text("options"), case_options, model_options, s.text("tweaks", p, "")})
         for (std::string& word : words(options)) p.options.push_back(std::move(word));
-      p.metric = s.text("metrics", p, s.text("metric"));
-      if (p.metric.empty()) s.fail(fmt::format("{} has no metric", p.label));
-      p.unit = s.text("units", p, s.text("unit"));
-      s.take_reported(p);
+      Measure main{.metric = s.text("metrics", p, s.text("metric"))};
+      if (main.metric.empty()) s.fail(fmt::format("{} has no metric", p.label));
+      main.unit = s.text("units", p, s.text("unit"));
+      s.take_reported(p, main);
+      p.measures.push_back(std::move(main));
       if (const auto count = s.number("parameters", p)) {
         if (!(*count >= 0 && *count < 0x1p53)) s.fail(fmt::format("parameters: {} is no count of them", *count));
         p.parameters = static_cast<std::int64_t>(*count);
@@ -213,7 +130,10 @@ PresetTable table_of(const std::string& file, const std::string& paper, const st
       table.presets.push_back(std::move(p));
     }
   }
-  s.check_names(table.presets);
+  s.check_names(table.presets, named);
+  s.take_expected(table.presets, 0);
+  add_columns(table, s);
+  add_means(table, s);
   return table;
 }
 

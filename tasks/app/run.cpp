@@ -47,8 +47,9 @@ std::string device_name(const Shared& s) {
 
 void print_reported(const std::string& name, const std::string& task) {
   const auto [table, p] = find_preset(name, task);
-  const std::string unit = p.unit.empty() || p.reported.empty() ? "" : " " + p.unit;
-  print_out("reported: {} {}{} ({}, {})\n", p.metric, p.reported.empty() ? "without a number" : p.reported, unit,
+  const Measure& m = p.main();
+  const std::string unit = m.unit.empty() || m.reported.empty() ? "" : " " + m.unit;
+  print_out("reported: {} {}{} ({}, {})\n", m.metric, m.reported.empty() ? "without a number" : m.reported, unit,
             table.paper, table.where);
   for (const auto* notes : {&table.notes, &p.notes})
     for (const std::string& note : *notes) print_out("note: {}\n", note);

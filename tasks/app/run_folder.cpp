@@ -236,7 +236,16 @@ void RunFolder::write_run_json(const RunRecord& r) {
   if (!r.command.empty()) json["command"] = r.command;
   if (!r.preset.empty()) json["preset"] = r.preset;
   if (r.diverged_at_step >= 0) json["diverged_at_step"] = r.diverged_at_step;
-  if (r.best_step >= 0) json["best"] = {{"step", r.best_step}, {"valid_loss", r.best_loss}};
+  if (r.best_step >= 0) {
+    json["best"] = {{"step", r.best_step}, {"valid_loss", r.best_loss}};
+    if (!std::isnan(r.best_accuracy)) json["best"]["accuracy"] = r.best_accuracy;
+  }
+  if (r.solved_share > 0 && r.baseline > 0) {
+    json["solved_at"] = {{"share", r.solved_share}, {"step", nullptr}, {"examples", nullptr}, {"seconds", nullptr}};
+    if (r.solved_step >= 0)
+      json["solved_at"].update(
+          {{"step", r.solved_step}, {"examples", r.solved_examples}, {"seconds", r.solved_seconds}});
+  }
   if (!r.test.empty()) {
     json["test"]["step"] = r.best_step;
     for (const auto& [name, value] : r.test) json["test"][name] = value;

@@ -3,6 +3,7 @@
 // the process dies. One program at a time writes there; meanwhile the file "lock" names it.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,6 +29,11 @@ struct RunRecord {
   /// The update with the lowest validation loss, whose parameters are in best.safetensors; -1: none is there.
   std::int64_t best_step = -1;
   double best_loss = 0;  // the validation loss after it
+  double best_accuracy = std::numeric_limits<double>::quiet_NaN();
+  double solved_share = 0;  // of the baseline: a validation loss below it counts as solved; 0: not asked
+  /// The first validation with a loss below that; step -1: none yet.
+  std::int64_t solved_step = -1, solved_examples = 0;
+  double solved_seconds = 0;
   /// For a task with a test set: the results with these parameters, by name ("loss", "accuracy", ...).
   std::vector<std::pair<std::string, double>> test = {};
   std::int64_t diverged_at_step = -1;  // -1: it did not diverge

@@ -98,6 +98,9 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
         updates_or_none);
   o.add("stop-below", s.train.stop_below, "stop when the validation loss is below this; 0: never", "Training",
         Bounds{.low = 0});
+  o.add("solved-below", s.train.solved_share,
+        "run.json says when the validation loss was first below this share of the baseline; 0: never", "Training",
+        Bounds{.low = 0, .high = 1});
   o.add("seed", s.train.seed, "random seed", "Training");
   o.add("init-from", s.init_from,
         "start from the parameters of a run (its best ones) or a safetensors file, with a fresh optimiser", "Training");

@@ -72,6 +72,17 @@ std::int64_t waited(const std::vector<RunFolder::Row>& rows) {
   return best == rows.end() ? 0 : rows.end() - best - 1;
 }
 
+/// Sets where the validation loss was below the share of the baseline for the first time; a resumed run has the rows of
+/// its first part, too.
+void find_solved(RunRecord& record, const std::vector<RunFolder::Row>& rows) {
+  const double limit = record.solved_share * record.baseline;
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& r) { return r.valid_loss < limit; });
+  if (row == rows.end()) return;
+  record.solved_step = row->step;
+  record.solved_examples = row->examples;
+  record.solved_seconds = row->seconds;
+}
+
 /// Throws Diverged unless the value is finite.
 void check_finite(const char* what, double value) {
   if (std::isfinite(value)) return;
@@ -135,6 +146,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   record.threads = options.threads;
   record.command = options.command;
   record.preset = options.preset;
+  record.solved_share = options.solved_share;
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   record.train_loss = record.valid_loss = record.accuracy = record.update_seconds = nan;
   if (const auto rows = folder.rows(); !rows.empty()) {
@@ -166,8 +178,12 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     record.best_loss = best.loss;
     record.steps_per_second = record.seconds > 0 ? static_cast<double>(at.step) / record.seconds : 0;
     record.finished = finished;
+    const auto rows = folder.rows();
+    find_solved(record, rows);
+    for (const RunFolder::Row& row : rows)
+      if (row.step == best.step) record.best_accuracy = row.accuracy;
     folder.write_run_json(record);
-    return draw_curve(folder.file("curve.svg"), fmt::format("{}: {}", task.title(), options.cell), folder.rows(),
+    return draw_curve(folder.file("curve.svg"), fmt::format("{}: {}", task.title(), options.cell), rows,
                       task.baseline());
   };
 

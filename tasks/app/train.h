@@ -11,6 +11,7 @@ struct TrainOptions {
   std::int64_t valid_every = 0;  // 0: after each pass through the training set, or twenty times in a run
   std::int64_t patience = 0;     // stop after this many validations without a lower loss; 0: never
   double stop_below = 0;         // stop when the validation loss is below this; 0: never
+  double solved_share = 0.05;  // solved_at in run.json: the first validation below this share of the baseline; 0: none
   std::uint64_t seed = 1;
   int threads = 1;
   int shards = 0;  // Backend::set_shards

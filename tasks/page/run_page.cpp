@@ -82,9 +82,10 @@ RunPage::RunPage(std::string title, const std::string& preset, const std::string
   const auto [table, p] = find_preset(preset, task);
   std::vector<std::string> notes = table.notes;
   notes.insert(notes.end(), p.notes.begin(), p.notes.end());
-  preset_ = {{"name", p.name}, {"paper", table.paper},   {"where", table.where}, {"metric", p.metric},
-             {"unit", p.unit}, {"reported", p.reported}, {"notes", notes}};
-  if (p.value) preset_["value"] = *p.value;
+  const Measure& m = p.main();
+  preset_ = {{"name", p.name}, {"paper", table.paper},   {"where", table.where}, {"metric", m.metric},
+             {"unit", m.unit}, {"reported", m.reported}, {"notes", notes}};
+  if (m.value) preset_["value"] = *m.value;
   preset_["epoch_updates"] = p.epoch_updates;
 }
 

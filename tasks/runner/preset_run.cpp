@@ -1,13 +1,17 @@
 #include "tasks/runner/preset_run.h"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <numbers>
+#include <sstream>
 
 #include "engine/core/error.h"
+#include "engine/core/parse.h"
+#include "tasks/app/provenance.h"
 #include "tasks/app/success_map.h"
 #include "tasks/runner/attempt.h"
 #include "tasks/runner/program.h"
@@ -28,31 +32,70 @@ bool by_hand(const Preset& p) { return p.task == "mechanism"; }
 
 /// Reads the results in run.json; false if the run is not finished.
 bool read_record(const Preset& p, PresetRun& run) {
-  const bool timed = p.metric == "epoch_seconds";
-  const auto record = read_summary(run.folder, p.metric);
-  if (!record || !record->finished) return false;
+  std::vector<std::string> metrics;
+  for (const Measure& m : p.measures) metrics.push_back(m.metric);
+  const auto record = read_summary(run.folder, metrics);
+  if (!record) return false;
+  run.diverged = record->diverged_at_step >= 0;
   run.updates = record->steps;
   run.parameters = record->parameters;
   run.threads = record->threads;
   run.seconds = record->seconds;
   run.baseline = record->baseline;
-  run.measured = timed ? record->update_seconds * p.epoch_updates : record->metric;
-  if (p.unit == "%") run.measured *= 100;
-  if (std::isnan(run.measured)) run.problem = fmt::format("the run has no {}", p.metric);
+  run.device = record->device;
+  run.version = record->version;
+  run.commit = record->commit;
+  run.processor = record->processor;
+  run.date = record->date;
+  if (!record->finished) return false;
+  run.measured = record->metrics;
+  for (std::size_t i = 0; i < p.measures.size(); ++i) {
+    if (p.measures[i].metric == "epoch_seconds") run.measured[i] = record->update_seconds * p.epoch_updates;
+    if (p.measures[i].unit == "%") run.measured[i] *= 100;
+    if (p.measures[i].unit == "bits" && p.measures[i].metric.ends_with("loss")) run.measured[i] /= std::numbers::ln2;
+  }
+  if (std::isnan(run.measured.front())) run.problem = fmt::format("the run has no {}", p.main().metric);
   return true;
 }
 
+/// The largest of the errors in the table of hand-written adding, and its draws.
+void read_errors(const std::string& tsv, PresetRun& run) {
+  std::istringstream in(tsv);
+  std::string head, T, error;
+  std::getline(in, head);
+  double largest = nan;
+  for (std::int64_t draws; in >> T >> error >> draws;) {
+    largest = std::fmax(largest, parse<double>(error).value_or(nan));
+    run.updates = draws;
+  }
+  run.measured.front() = largest;
+}
+
 /// Reads the results in the table of the hand-written solutions; false if there is none.
-bool read_table(PresetRun& run) {
+bool read_table(const Preset& p, PresetRun& run) {
   const std::string tsv = text_if_there(run.folder + "/table.tsv");
   if (tsv.empty()) return false;
-  SuccessMap map;
-  map.add(tsv);
-  run.updates = map.draws_of_a_field();
-  run.measured = map.draws() > 0 ? 100 * static_cast<double>(map.right()) / static_cast<double>(map.draws()) : nan;
+  if (p.main().metric == "largest_error") {
+    read_errors(tsv, run);
+  } else {
+    SuccessMap map;
+    map.add(tsv);
+    run.updates = map.draws_of_a_field();
+    run.measured.front() =
+        map.draws() > 0 ? 100 * static_cast<double>(map.right()) / static_cast<double>(map.draws()) : nan;
+  }
   run.baseline = run.seconds = nan;
-  if (map.draws() == 0) run.problem = "the table is empty";
+  if (std::isnan(run.measured.front())) run.problem = fmt::format("the table has no {}", p.main().metric);
   return true;
+}
+
+/// Takes the validations of a run; they are for figures only.
+void take_curve(PresetRun& run) {
+  try {
+    run.curve = RunFolder::view(run.folder).rows();
+  } catch (const Error&) {
+    run.curve.clear();
+  }
 }
 
 /// The size of the whole preset, in updates or draws. Asks the program, which knows the size of the data. Throws Error
@@ -63,26 +106,10 @@ std::int64_t whole_of(const Preset& p, const std::vector<std::string>& typed,
   return by_hand(p) ? number_behind(said, "settings, ") : number_behind(said, "\nupdates ");
 }
 
-}  // namespace
-
-PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
-                     const std::function<bool(const std::string&)>& waiting) {
-  PresetRun run;
-  run.measured = run.baseline = nan;
-  std::vector<std::string> typed{"--preset", p.name}, more;
-  const bool reads_files = std::find(std::begin(reading), std::end(reading), p.task) != std::end(reading);
-  if (!o.data.empty() && reads_files) typed.push_back("--data=" + o.data);  // with =, because a name may start with -
-
-  bool wished = false;
-  const auto stop = [&](const std::string& line) { return wished = waiting(line) || wished; };
-  try {
-    run.whole = whole_of(p, typed, stop);
-  } catch (const Error& e) {
-    run.interrupted = wished;
-    if (!wished) run.problem = e.what();
-    return run;
-  }
-  const auto share = static_cast<std::int64_t>(std::llround(o.budget * static_cast<double>(run.whole)));
+/// The options beside those of the preset; `whole` is its size, which a budget is a share of.
+std::vector<std::string> further_options(const Preset& p, const PresetRunOptions& o, std::int64_t whole) {
+  std::vector<std::string> more;
+  const auto share = static_cast<std::int64_t>(std::llround(o.budget * static_cast<double>(whole)));
   if (o.budget != 1) {
     if (by_hand(p)) {
       more.insert(more.end(), {"--draws", fmt::format("{}", std::max(least, share))});
@@ -95,17 +122,57 @@ PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
   more.insert(more.end(), {"--seed", fmt::format("{}", o.seed)});
   if (o.threads > 0) more.insert(more.end(), {"--threads", fmt::format("{}", o.threads)});
   if (!o.device.empty()) more.insert(more.end(), {"--device", o.device});
+  if (o.stop_below > 0 && !by_hand(p)) more.insert(more.end(), {"--stop-below", fmt::format("{}", o.stop_below)});
+  return more;
+}
+
+/// Sets a run's command, and the folder that is named after all of its options.
+void name_run(PresetRun& run, const Preset& p, const PresetRunOptions& o, const std::vector<std::string>& more) {
+  run.command = fmt::format("{} --preset {} {}", p.task, p.name, fmt::join(more, " "));
   std::vector<std::string> all = p.options;
   all.insert(all.end(), more.begin(), more.end());
   all.push_back(p.task);
   run.folder = fmt::format("{}/{}-s{}-{}", o.root, p.name, o.seed, mark_of(all));
+}
+
+}  // namespace
+
+PresetRun planned_run(const Preset& p, const PresetRunOptions& o) {
+  PresetRun run;
+  run.seed = o.seed;
+  name_run(run, p, o, further_options(p, o, 0));
+  return run;
+}
+
+PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
+                     const std::function<bool(const std::string&)>& waiting) {
+  PresetRun run;
+  run.seed = o.seed;
+  run.measured.assign(p.measures.size(), nan);
+  run.baseline = nan;
+  std::vector<std::string> typed{"--preset", p.name};
+  if (!o.data.empty() && reads_files(p))
+    typed.push_back("--data=" + o.data);  // with =, because a name may start with -
+
+  bool wished = false;
+  const auto stop = [&](const std::string& line) { return wished = waiting(line) || wished; };
+  try {
+    run.whole = whole_of(p, typed, stop);
+  } catch (const Error& e) {
+    run.interrupted = wished;
+    if (!wished) run.problem = e.what();
+    return run;
+  }
+  const std::vector<std::string> more = further_options(p, o, run.whole);
+  name_run(run, p, o, more);
 
   typed.insert(typed.end(), more.begin(), more.end());
-  const auto read = [&] { return by_hand(p) ? read_table(run) : read_record(p, run); };
+  const auto read = [&] { return by_hand(p) ? read_table(p, run) : read_record(p, run); };
   const auto unfinish = [&] {  // without its record the run does not count as kept, and goes on next time
     std::error_code error;
     if (!by_hand(p)) fs::remove(run.folder + "/run.json", error);
-    run.measured = run.baseline = nan;
+    run.measured.assign(p.measures.size(), nan);
+    run.baseline = nan;
   };
   const std::string out = by_hand(p) ? run.folder + "/table.tsv" : run.folder;
   const Attempted a = attempt({p.task, typed, {}, run.folder, out, read, read, unfinish}, stop);
@@ -113,8 +180,26 @@ PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
   run.kept = a.end == End::kept;
   run.interrupted = a.end == End::interrupted;
   if (a.end == End::failed || a.end == End::taken) run.problem = a.problem;
-  if (a.end == End::done && by_hand(p)) run.seconds = a.seconds;
+  if (by_hand(p) && a.end == End::done) {  // its table does not say where it was made
+    run.seconds = a.seconds;
+    run.device = "cpu";
+    run.version = version();
+    run.commit = commit();
+    run.processor = processor();
+    run.date = utc_now();
+  }
+  if (!by_hand(p)) take_curve(run);
   return run;
+}
+
+bool reads_files(const Preset& p) {
+  return std::find(std::begin(reading), std::end(reading), p.task) != std::end(reading);
+}
+
+std::string mark_of_preset(const Preset& p) {
+  std::vector<std::string> words = p.options;
+  words.push_back(p.task);
+  return mark_of(words);
 }
 
 }  // namespace reel

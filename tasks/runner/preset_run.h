@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "tasks/app/preset.h"
+#include "tasks/app/run_folder.h"
 
 namespace reel {
 
@@ -13,22 +14,36 @@ struct PresetRunOptions {
   std::uint64_t seed = 1;
   std::string data, device;
   std::int64_t threads = 0;
+  double stop_below = 0;  // ends a run of a training program early; 0: does not
   std::string root = "runs/reproduce";
 };
 
 struct PresetRun {
-  std::string folder;
-  std::string problem;       // why there is no number; empty: there is one
-  bool kept = false;         // it was finished before this call
-  bool interrupted = false;  // a stop was requested before it finished
-  double measured = 0;       // the preset's metric; NaN: the run does not have it
-  double baseline = 0;       // NaN: the run has none
+  std::uint64_t seed = 1;
+  std::string folder;            // empty: not begun, or known from stored results only
+  std::string problem;           // why there is no number; empty: there is one
+  bool kept = false;             // it was finished before this call
+  bool interrupted = false;      // a stop was requested before it finished
+  bool diverged = false;         // then there is a problem, too
+  std::vector<double> measured;  // one for each measure of the preset; NaN: the run does not have it; infinite: never
+  double baseline = 0;           // NaN: the run has none
   std::int64_t parameters = -1;
   std::int64_t updates = 0, whole = 0;  // done so far, and in the whole preset (for mechanism: draws)
   double seconds = 0;
   int threads = 0;
+  std::string command;                                   // repeats the run
+  std::string device, version, commit, processor, date;  // where the numbers come from; empty: unknown
+  std::vector<RunFolder::Row> curve = {};                // its validations
   bool done() const { return problem.empty() && !interrupted; }
 };
+
+/// True if the preset's program reads data sets, and so has --data.
+bool reads_files(const Preset& preset);
+/// The options of a preset's run that its results depend on, in eight digits.
+std::string mark_of_preset(const Preset& preset);
+
+/// Folder and command of a run of the preset's whole length, which is not looked at or started.
+PresetRun planned_run(const Preset& preset, const PresetRunOptions& options);
 
 /// Runs a preset, or returns what an earlier call left. While it runs, `waiting` is called with the last line of the
 /// program's messages, and returns true to request a stop. Never throws for what the program does.

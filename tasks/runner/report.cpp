@@ -1,6 +1,6 @@
 #include "tasks/runner/report.h"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +11,7 @@
 #include "engine/core/error.h"
 #include "tasks/io/files.h"
 #include "tasks/io/output.h"
+#include "tasks/runner/verdict.h"
 
 namespace reel {
 
@@ -41,14 +42,29 @@ const PresetRun* first_done(const ReportRow& row) {
   return found == row.runs.end() ? nullptr : &*found;
 }
 
-/// The mean, its spread, and for a loss its ratio to the baseline.
-std::string measured_text(const ReportRow& row) {
+std::string time_text(const ReportRow& row) {
+  double seconds = 0;
+  bool all_kept = true;
+  for (const PresetRun& run : row.runs) {
+    if (std::isfinite(run.seconds)) seconds += run.seconds;
+    all_kept = all_kept && run.kept;
+  }
+  return seconds > 0 ? duration(seconds) + (all_kept ? " (kept)" : "") : all_kept && first_done(row) ? "(kept)" : "-";
+}
+
+}  // namespace
+
+std::string measured_text(const ReportRow& row, std::size_t measure) {
+  const auto values = row.measured(measure);
+  if (values.empty()) return "-";
+  const auto never = static_cast<std::size_t>(std::count(values.begin(), values.end(), INFINITY));
+  if (never == values.size()) return "never";
+  if (never > 0) return fmt::format("never in {} of {}", never, values.size());
+  std::string out = fmt::format("{:.4g}", row.mean(measure));
+  if (std::isfinite(row.spread(measure))) out += fmt::format(" ± {:.2g}", row.spread(measure));
   const PresetRun* run = first_done(row);
-  if (!run) return "-";
-  std::string out = fmt::format("{:.4g}", row.mean());
-  if (std::isfinite(row.spread())) out += fmt::format(" ± {:.2g}", row.spread());
-  if (row.preset.metric == "valid_loss" && run->baseline > 0)
-    out += fmt::format(" ({:.3g} of baseline)", row.mean() / run->baseline);
+  if (row.preset.measures[measure].metric.ends_with("valid_loss") && run->baseline > 0)
+    out += fmt::format(" ({:.3g} of baseline)", row.mean(measure) / run->baseline);
   return out;
 }
 
@@ -62,28 +78,16 @@ std::string count_text(const ReportRow& row) {
 
 std::string updates_text(const ReportRow& row) {
   const PresetRun* run = first_done(row);
-  if (!run) return "-";
+  if (!run || run->updates == 0) return "-";  // a mean has none
   return run->updates == run->whole ? fmt::format("{}", run->updates)
                                     : fmt::format("{} of {}", run->updates, run->whole);
 }
 
-std::string time_text(const ReportRow& row) {
-  double seconds = 0;
-  bool all_kept = true;
-  for (const PresetRun& run : row.runs) {
-    if (std::isfinite(run.seconds)) seconds += run.seconds;
-    all_kept = all_kept && run.kept;
-  }
-  return seconds > 0 ? duration(seconds) + (all_kept ? " (kept)" : "") : all_kept && first_done(row) ? "(kept)" : "-";
-}
-
-/// Why some runs of a row have no number, in one line; empty if all have one.
 std::string problems_of(const ReportRow& row) {
   std::string out;
-  for (std::size_t i = 0; i < row.runs.size(); ++i) {
-    const PresetRun& run = row.runs[i];
+  for (const PresetRun& run : row.runs) {
     if (run.done()) continue;
-    const std::string seed = row.runs.size() > 1 ? fmt::format("seed {}: ", i + 1) : "";
+    const std::string seed = row.runs.size() > 1 ? fmt::format("seed {}: ", run.seed) : "";
     out += (out.empty() ? "" : "; ") + seed + (run.interrupted ? "interrupted" : "failed: " + run.problem);
   }
   return out;
@@ -91,42 +95,39 @@ std::string problems_of(const ReportRow& row) {
 
 std::string quantity(const Report& report) {
   std::vector<std::string> said;
-  for (const ReportRow& row : report.rows) {
-    const std::string& unit = row.preset.unit;
-    const std::string text = row.preset.metric + (unit.empty() ? "" : fmt::format(" [{}]", unit));
-    if (std::find(said.begin(), said.end(), text) == said.end()) said.push_back(text);
-  }
-  std::string out;
-  for (const std::string& text : said) out += (out.empty() ? "" : ", ") + text;
-  return out;
+  for (const ReportRow& row : report.rows)
+    for (const Measure& m : row.preset.measures) {
+      const std::string text = m.metric + (m.unit.empty() ? "" : fmt::format(" [{}]", m.unit));
+      if (std::find(said.begin(), said.end(), text) == said.end()) said.push_back(text);
+    }
+  return fmt::format("{}", fmt::join(said, ", "));
 }
 
-std::string cell_of(std::string text) {  // a cell of a Markdown table
+std::string markdown_cell(std::string text) {
   for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
   return text;
 }
 
-}  // namespace
-
-std::vector<double> ReportRow::measured() const {
+std::vector<double> ReportRow::measured(std::size_t measure) const {
   std::vector<double> out;
   for (const PresetRun& run : runs)
-    if (run.done()) out.push_back(run.measured);
+    if (run.done() && measure < run.measured.size() && !std::isnan(run.measured[measure]))
+      out.push_back(run.measured[measure]);
   return out;
 }
 
-double ReportRow::mean() const {
-  const auto all = measured();
+double ReportRow::mean(std::size_t measure) const {
+  const auto all = measured(measure);
   double total = 0;
   for (const double x : all) total += x;
   return all.empty() ? nan : total / static_cast<double>(all.size());
 }
 
-double ReportRow::spread() const {
-  const auto all = measured();
+double ReportRow::spread(std::size_t measure) const {
+  const auto all = measured(measure);
   if (all.size() < 2) return nan;
   double squares = 0;
-  for (const double x : all) squares += (x - mean()) * (x - mean());
+  for (const double x : all) squares += (x - mean(measure)) * (x - mean(measure));
   return std::sqrt(squares / static_cast<double>(all.size() - 1));
 }
 
@@ -134,18 +135,37 @@ std::string report_head(const Report& r, std::size_t width) {
   std::string out = fmt::format("{}: {} ({}, {})\n", r.table.name, r.table.title, r.table.paper, r.table.where);
   out += fmt::format("budget {:g}, {} seed{}, {}\n", r.budget, r.seeds, r.seeds == 1 ? "" : "s", quantity(r));
   for (const std::string& note : r.table.notes) out += "note: " + note + "\n";
-  return out + fmt::format("\n{}  {}{}{}{}{}\n", padded("", width), padded("reported", 30), padded("measured", 40),
-                           padded("parameters", 18), padded("updates", 16), "time");
+  return out + fmt::format("\n{}  {}{}{}{}{}{}\n", padded("", width), padded("reported", 30), padded("measured", 40),
+                           padded("verdict", 8), padded("parameters", 18), padded("updates", 16), "time");
 }
 
-std::string report_line(const ReportRow& row, std::size_t width) {
-  const std::string reported = row.preset.reported.empty() ? "-" : row.preset.reported;
-  std::string out = fmt::format("{}  {}{}{}{}{}\n", padded(row.preset.label, width), padded(reported + "  ", 30),
-                                padded(measured_text(row) + "  ", 40), padded(count_text(row) + "  ", 18),
-                                padded(updates_text(row) + "  ", 16), time_text(row));
+std::string report_line(const Report& report, const ReportRow& row, std::size_t width) {
+  std::string out;
+  for (std::size_t m = 0; m < row.preset.measures.size(); ++m) {
+    const Measure& measure = row.preset.measures[m];
+    const std::string reported = measure.reported.empty() ? "-" : measure.reported;
+    const Judgement judged = judge(report, row, m);
+    const std::string verdict = judged.verdict == Verdict::not_judged ? "-" : text_of(judged.verdict);
+    out += fmt::format("{}  {}{}{}", padded(m == 0 ? row.preset.label : "  " + measure.name, width),
+                       padded(reported + "  ", 30), padded(measured_text(row, m) + "  ", 40), padded(verdict, 8));
+    if (m == 0) out += padded(count_text(row) + "  ", 18) + padded(updates_text(row) + "  ", 16) + time_text(row);
+    out += '\n';
+  }
   if (const std::string problems = problems_of(row); !problems.empty())
     out += fmt::format("{}  {}\n", padded("", width), problems);
   return out;
+}
+
+std::string report_verdicts(const Report& report) {
+  std::string out;
+  for (const ReportRow& row : report.rows)
+    for (std::size_t m = 0; m < row.preset.measures.size(); ++m)
+      if (const Judgement judged = judge(report, row, m); judged.verdict == Verdict::fail)
+        out += fmt::format("fail: {}{}: {}\n", row.preset.label, m > 0 ? ", " + row.preset.measures[m].name : "",
+                           judged.why);
+  VerdictCount score;
+  score.add(report);
+  return out + fmt::format("{}: {}\n", report.table.name, score.text());
 }
 
 std::string report_base(const Report& r, const std::string& folder) {
@@ -159,16 +179,27 @@ void write_report(const Report& r, const std::string& folder) {
   md += fmt::format("Metric: {}. Budget: {:g} of the paper's updates. Seeds: {}{}. Device: {}.\n\n", quantity(r),
                     r.budget, r.seeds, r.seeds > 1 ? ", mean ± standard deviation" : "",
                     r.device.empty() ? "cpu" : r.device);
-  md += "| preset | reported | measured | parameters | updates | time |\n|---|---|---|---|---|---|\n";
-  std::string failed, notes;
+  md += "| preset | reported | measured | verdict | parameters | updates | time |\n|---|---|---|---|---|---|---|\n";
+  std::string failed, notes, verdicts;
   for (const std::string& note : r.table.notes) notes += "- " + note + "\n";
   for (const ReportRow& row : r.rows) {
-    md += fmt::format("| {} | {} | {} | {} | {} | {} |\n", row.preset.label,
-                      row.preset.reported.empty() ? "-" : cell_of(row.preset.reported), measured_text(row),
-                      count_text(row), updates_text(row), time_text(row));
+    for (std::size_t m = 0; m < row.preset.measures.size(); ++m) {
+      const Measure& measure = row.preset.measures[m];
+      const Judgement judged = judge(r, row, m);
+      const std::string label = row.preset.label + (m > 0 ? ": " + measure.name : "");
+      md += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", label,
+                        measure.reported.empty() ? "-" : markdown_cell(measure.reported), measured_text(row, m),
+                        text_of(judged.verdict), m > 0 ? "" : count_text(row), m > 0 ? "" : updates_text(row),
+                        m > 0 ? "" : time_text(row));
+      if (judged.verdict == Verdict::fail) verdicts += fmt::format("- {}: {}\n", label, judged.why);
+    }
     if (const std::string p = problems_of(row); !p.empty()) failed += fmt::format("- {}: {}\n", row.preset.label, p);
     for (const std::string& note : row.preset.notes) notes += fmt::format("- {}: {}\n", row.preset.label, note);
   }
+  VerdictCount score;
+  score.add(r);
+  md += fmt::format("\n{}.\n", score.text());
+  if (!verdicts.empty()) md += "\nNot as the paper has it:\n\n" + verdicts;
   if (!failed.empty()) md += "\nWithout a number:\n\n" + failed;
   if (!notes.empty()) md += "\nNotes:\n\n" + notes;
   for (const std::string& figure : figures) md += fmt::format("\n![{}]({})\n", r.table.title, figure);
@@ -181,15 +212,40 @@ void write_report(const Report& r, const std::string& folder) {
                               {"notes", r.table.notes}, {"figures", figures},     {"rows", nlohmann::json::array()}};
   for (const ReportRow& row : r.rows) {
     const Preset& p = row.preset;
-    nlohmann::ordered_json line{
-        {"preset", p.name},   {"task", p.task},         {"options", p.options},        {"metric", p.metric},
-        {"unit", p.unit},     {"reported", p.reported}, {"reported_value", nullptr},   {"doubtful", p.doubtful},
-        {"mean", row.mean()}, {"spread", row.spread()}, {"exact_parameters", nullptr}, {"notes", p.notes}};
-    if (p.value) line["reported_value"] = *p.value;
+    const Measure& main = p.main();
+    const Judgement judged = judge(r, row, 0);
+    nlohmann::ordered_json line{{"preset", p.name},
+                                {"task", p.task},
+                                {"options", p.options},
+                                {"metric", main.metric},
+                                {"unit", main.unit},
+                                {"reported", main.reported},
+                                {"reported_value", nullptr},
+                                {"doubtful", main.doubtful},
+                                {"mean", row.mean()},
+                                {"spread", row.spread()},
+                                {"verdict", text_of(judged.verdict)},
+                                {"why", judged.why},
+                                {"exact_parameters", nullptr},
+                                {"notes", p.notes}};
+    if (main.value) line["reported_value"] = *main.value;
     if (p.parameters) line["exact_parameters"] = *p.parameters;
+    for (std::size_t m = 1; m < p.measures.size(); ++m) {
+      const Judgement column = judge(r, row, m);
+      line["columns"].push_back({{"name", p.measures[m].name},
+                                 {"metric", p.measures[m].metric},
+                                 {"unit", p.measures[m].unit},
+                                 {"reported", p.measures[m].reported},
+                                 {"mean", row.mean(m)},
+                                 {"spread", row.spread(m)},
+                                 {"verdict", text_of(column.verdict)},
+                                 {"why", column.why}});
+    }
     for (const PresetRun& run : row.runs)
       line["runs"].push_back({{"folder", run.folder},
-                              {"measured", run.done() ? run.measured : nan},
+                              {"seed", run.seed},
+                              {"command", run.command},
+                              {"measured", run.done() ? run.measured.front() : nan},
                               {"problem", run.interrupted ? "interrupted" : run.problem},
                               {"baseline", run.baseline},
                               {"parameters", run.parameters},

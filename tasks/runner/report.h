@@ -9,9 +9,9 @@ namespace reel {
 struct ReportRow {
   Preset preset;
   std::vector<PresetRun> runs;
-  std::vector<double> measured() const;  // of the finished runs
-  double mean() const;                   // NaN if no run is finished
-  double spread() const;                 // the standard deviation over seeds; NaN for fewer than two
+  std::vector<double> measured(std::size_t measure = 0) const;  // of the finished runs that have it
+  double mean(std::size_t measure = 0) const;    // NaN if no run is finished; infinite if one never got there
+  double spread(std::size_t measure = 0) const;  // the standard deviation over seeds; NaN for fewer than two
 };
 
 struct Report {
@@ -22,9 +22,28 @@ struct Report {
   std::vector<ReportRow> rows;
 };
 
+/// Adds the rows of [SECTION.mean]: for each model the mean over all cases, or over nine tenths of them at least; then
+/// what is reported is the mean over the same cases.
+void add_means(Report& report);
+
+/// The mean of a measure and its deviation, and for a loss its share of the baseline; "-" if there is none.
+std::string measured_text(const ReportRow& row, std::size_t measure);
+/// The count of parameters, "(exact)" or "(NOT n)"; "-" if it is not known.
+std::string count_text(const ReportRow& row);
+/// "20000", or "1200 of 20000" of a run that ended early.
+std::string updates_text(const ReportRow& row);
+/// A text as a cell of a Markdown table.
+std::string markdown_cell(std::string text);
+/// What is measured, with its unit: "valid_loss, test.accuracy [%]".
+std::string quantity(const Report& report);
+/// Why some runs of a row have no number, in one line; empty if all have one.
+std::string problems_of(const ReportRow& row);
+
 /// Head and rows of the table on the terminal; `width` is that of the first column.
 std::string report_head(const Report& report, std::size_t width);
-std::string report_line(const ReportRow& row, std::size_t width);
+std::string report_line(const Report& report, const ReportRow& row, std::size_t width);
+/// What failed, one line each, and the score.
+std::string report_verdicts(const Report& report);
 
 /// The base of its file names: FOLDER/TABLE, to which .md and the like are added.
 std::string report_base(const Report& report, const std::string& folder);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <limits>
 
@@ -47,20 +48,15 @@ std::optional<std::string> draw_group_curves(const std::string& svg, const std::
                                              const std::vector<const ReportRow*>& rows, bool whole, bool norms) {
   CurvesPicture picture{title, "examples", "", {}};
   for (const ReportRow* row : rows) {
-    const std::string& metric = row->preset.metric;
+    const std::string& metric = row->preset.main().metric;
     const bool accuracy = !norms && metric.find("accuracy") != std::string::npos;
     const std::string column = norms ? "grad_norm" : accuracy ? "accuracy" : "valid_loss";
     picture.y_label = norms ? "norm of the gradient" : accuracy ? "accuracy" : "loss";
     if (accuracy) picture.logarithmic = false;
     for (const PresetRun& run : row->runs) {
-      if (!fs::exists(run.folder + "/config.toml")) continue;
+      if (run.curve.empty()) continue;
       Curve curve{short_name(row->preset, whole), {}};
-      try {
-        for (const RunFolder::Row& r : RunFolder::view(run.folder).rows())
-          curve.points.emplace_back(r.examples, metric_of(r, column));
-      } catch (const Error&) {
-        continue;  // it died before its first row
-      }
+      for (const RunFolder::Row& r : run.curve) curve.points.emplace_back(r.examples, metric_of(r, column));
       picture.curves.push_back(curve);
       if (column == "valid_loss" && run.baseline > 0) picture.baseline = run.baseline;
     }
@@ -72,16 +68,17 @@ std::optional<std::string> draw_group_bars(const std::string& svg, const std::st
                                            const std::vector<const ReportRow*>& rows, bool whole) {
   std::vector<Bar> bars;
   for (const ReportRow* row : rows)
-    bars.push_back({short_name(row->preset, whole), row->preset.value.value_or(nan), row->mean(), row->spread()});
-  const Preset& p = rows.front()->preset;
-  return draw_bars(svg, title, p.metric + (p.unit.empty() ? "" : fmt::format(" [{}]", p.unit)), bars);
+    bars.push_back({short_name(row->preset, whole), row->preset.main().value.value_or(nan),
+                    std::isfinite(row->mean()) ? row->mean() : nan, row->spread()});
+  const Measure& m = rows.front()->preset.main();
+  return draw_bars(svg, title, m.metric + (m.unit.empty() ? "" : fmt::format(" [{}]", m.unit)), bars);
 }
 
 /// Draws how often copying with hand-written weights succeeds, over all seeds.
 std::optional<std::string> draw_map(const std::string& svg, const std::string& title, const ReportRow& row) {
   SuccessMap map;
   for (const PresetRun& run : row.runs)
-    if (run.done()) map.add(read_file(run.folder + "/table.tsv"));
+    if (run.done() && fs::exists(run.folder + "/table.tsv")) map.add(read_file(run.folder + "/table.tsv"));
   return map.draw(svg, title);
 }
 
@@ -89,13 +86,13 @@ std::optional<std::string> draw_map(const std::string& svg, const std::string& t
 std::vector<std::string> copy_pictures(const std::string& base, const ReportRow& row) {
   std::vector<std::string> names;
   for (const PresetRun& run : row.runs) {
-    if (!run.done()) continue;
+    if (!run.done() || !fs::exists(run.folder)) continue;
     std::vector<fs::path> pictures;
     for (const auto& entry : fs::directory_iterator(run.folder))
       if (entry.path().extension() == ".svg" && entry.path().stem() != "curve") pictures.push_back(entry.path());
     std::sort(pictures.begin(), pictures.end());
     for (const fs::path& svg : pictures) {
-      const std::string seed = row.runs.size() > 1 ? fmt::format("-s{}", &run - row.runs.data() + 1) : "";
+      const std::string seed = row.runs.size() > 1 ? fmt::format("-s{}", run.seed) : "";
       const fs::path to = fmt::format("{}-{}{}-{}", base, row.preset.label, seed, svg.filename().string());
       write_atomically(to, read_file(svg));
       const fs::path png = fs::path(svg).replace_extension(".png");
@@ -129,7 +126,8 @@ ReportFigures draw_report(const Report& report, const std::string& folder) {
   if (report.table.figure == "map") {
     for (const ReportRow& row : report.rows) {
       const std::string svg = fmt::format("{}-{}.svg", base, row.preset.label);
-      if (!row.measured().empty())
+      const auto there = [](const PresetRun& run) { return fs::exists(run.folder + "/table.tsv"); };
+      if (!row.measured().empty() && std::any_of(row.runs.begin(), row.runs.end(), there))
         took(svg, [&] { return draw_map(svg, fmt::format("{}: {}", report.table.title, row.preset.label), row); });
     }
     return figures;
@@ -144,13 +142,14 @@ ReportFigures draw_report(const Report& report, const std::string& folder) {
   for (const auto& [name, rows] : groups(report)) {
     if (std::none_of(rows.begin(), rows.end(), [](const ReportRow* row) { return !row->measured().empty(); })) continue;
     const bool alone = name.empty();
-    const std::string svg = fmt::format("{}{}{}.svg", base, alone ? "" : "-", name);
     const std::string title = alone ? report.table.title : fmt::format("{}: {}", report.table.title, name);
-    took(svg, [&, &rows = rows] {
-      return report.table.figure == "bars"
-                 ? draw_group_bars(svg, title, rows, alone)
-                 : draw_group_curves(svg, title, rows, alone, report.table.figure == "grad_norm");
-    });
+    const auto file = [&](const char* kind) { return fmt::format("{}{}{}{}.svg", base, kind, alone ? "" : "-", name); };
+    if (report.table.figure == "bars")
+      took(file(""), [&, &rows = rows] { return draw_group_bars(file(""), title, rows, alone); });
+    if (report.table.figure == "bars" && !report.table.curves) continue;
+    const std::string svg = file(report.table.figure == "bars" ? "-curves" : "");
+    took(svg,
+         [&, &rows = rows] { return draw_group_curves(svg, title, rows, alone, report.table.figure == "grad_norm"); });
   }
   return figures;
 }

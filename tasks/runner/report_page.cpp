@@ -6,28 +6,30 @@
 
 #include "tasks/page/compare.h"
 #include "tasks/runner/report.h"
+#include "tasks/runner/verdict.h"
 
 namespace reel {
 
 bool write_report_page(const Report& report, const std::string& folder) {
   page::Comparison page{.title = report.table.title,
-                        .columns = {"reported", "measured"},
+                        .columns = {"reported", "measured", "verdict"},
                         .facts = {fmt::format("{}, {}: {}. Budget {:g} of the paper's updates.", report.table.paper,
                                               report.table.where, report.table.name, report.budget)}};
   for (const std::string& note : report.table.notes) page.facts.push_back(note);
   for (const ReportRow& row : report.rows) {
-    const Preset& p = row.preset;
-    const std::string unit = p.unit.empty() ? "" : " " + p.unit;
+    const Measure& m = row.preset.main();
+    const std::string unit = m.unit.empty() ? "" : " " + m.unit, verdict = text_of(judge(report, row, 0).verdict);
     std::string measured = std::isfinite(row.mean()) ? fmt::format("{:.4g}", row.mean()) : "";
     if (std::isfinite(row.spread())) measured += fmt::format(" ± {:.2g}", row.spread());
     for (const PresetRun& run : row.runs) {
       std::error_code error;
       if (!std::filesystem::exists(run.folder + "/config.toml", error)) continue;
-      page.metric = p.metric;
-      page.runs.push_back({run.folder,
-                           std::filesystem::path(run.folder).filename(),
-                           p.label,
-                           {p.reported.empty() ? "" : p.reported + unit, measured.empty() ? "" : measured + unit}});
+      page.metric = m.metric;
+      page.runs.push_back(
+          {run.folder,
+           std::filesystem::path(run.folder).filename(),
+           row.preset.label,
+           {m.reported.empty() ? "" : m.reported + unit, measured.empty() ? "" : measured + unit, verdict}});
     }
   }
   if (page.runs.empty()) return false;  // solutions by hand, or nothing was begun

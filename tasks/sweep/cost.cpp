@@ -1,49 +1,24 @@
 #include "tasks/sweep/cost.h"
 
 #include <algorithm>
-#include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "tasks/app/run_folder.h"
+#include "engine/core/error.h"
 #include "tasks/io/files.h"
-#include "tasks/io/spawn.h"
 #include "tasks/runner/program.h"
-#include "tasks/runner/record.h"
+#include "tasks/runner/step_cost.h"
 
 namespace reel {
 
-namespace fs = std::filesystem;
-
 namespace {
 
-constexpr std::int64_t measured_updates = 8, measured_interval = 4;
-
-struct Cost {
-  double update = 0, validation = 0;  // seconds
-};
-
-Cost measure(const Sweep& sweep, const SweepRun& run, const std::function<bool()>& stop) {
-  const std::string folder = sweep.folder + "/cost";
-  std::error_code error;
-  fs::remove_all(folder, error);
-  std::vector<std::string> words{program_of(sweep.task)};
-  for (const std::string& word : sweep.options_of(run, measured_updates)) words.push_back(word);
-  for (const std::string& word :
-       {fmt::format("--steps={}", measured_updates), fmt::format("--valid-every={}", measured_interval),
-        "--out=" + folder, std::string("--quiet"), std::string("--stop-below=0")})
-    words.push_back(word);
-  if (sweep.has_epochs) words.insert(words.end(), {"--epochs=0", "--no-test"});
-  const Spawned ran = run_child(words, "", stop);
-  if (ran.code != 0)
-    throw Error(fmt::format("{}: {}", run.name, last_line(ran.err).empty() ? ran.problem : last_line(ran.err)));
-  const auto record = read_summary(folder, sweep.metric);
-  const auto rows = RunFolder::view(folder).rows();
-  if (!record || rows.size() < 2) throw Error(run.name, "left no result of the updates that were to be timed");
-  const Cost cost{record->update_seconds, std::max(0.0, rows.back().seconds - rows.front().seconds -
-                                                            measured_interval * record->update_seconds)};
-  fs::remove_all(folder, error);
-  return cost;
+StepCost measure(const Sweep& sweep, const SweepRun& run, const std::function<bool()>& stop) {
+  try {
+    return measure_step(sweep.task, sweep.options_of(run, measured_updates), sweep.has_epochs, sweep.folder + "/cost",
+                        stop);
+  } catch (const Error& e) {
+    throw Error(fmt::format("{}: {}", run.name, e.what()));
+  }
 }
 
 }  // namespace
@@ -64,13 +39,12 @@ std::vector<double> run_costs(const Sweep& sweep, const std::function<bool(std::
                  : -1;
     };
     if (number("update") < 0 || number("validation") < 0) {
-      const Cost cost =
+      const StepCost cost =
           measure(sweep, {at, 1, c.point.empty() ? sweep.task : text_of(c.point)}, [&] { return step(left); });
       known[name] = {{"update", cost.update}, {"validation", cost.validation}};
       write_atomically(path, known.dump(1) + "\n");
     }
-    const auto updates = static_cast<double>(c.updates), every = static_cast<double>(c.validation);
-    costs.push_back(updates * number("update") + std::ceil(updates / every) * number("validation"));
+    costs.push_back(StepCost{number("update"), number("validation")}.of(c.updates, c.validation));
   }
   return costs;
 }

@@ -47,17 +47,17 @@ void take_run(ResultRow& row, const Sweep& sweep, const SweepRun& run, const Run
   if (state.reached == 0) return ++row.missing, void();
   std::optional<RunSummary> record;
   try {
-    record = read_summary(sweep.folder_of(run), sweep.metric);
+    record = read_summary(sweep.folder_of(run), {sweep.metric});
   } catch (const Error& e) {
     return row.problems.emplace_back(run.name, e.what()), void();
   }
   if (!record) return ++row.missing, void();
-  if (!std::isfinite(record->metric))
+  if (!std::isfinite(record->metrics.front()))
     return row.problems.emplace_back(run.name, fmt::format("has no {}", sweep.metric)), void();
   row.seconds += record->seconds;
-  row.measured.push_back(record->metric);
+  row.measured.push_back(record->metrics.front());
   const double best = row.best(sweep.higher_is_better());
-  if (record->metric == best) row.best_run = run.name;
+  if (record->metrics.front() == best) row.best_run = run.name;
 }
 
 /// "0.01234 ± 0.0021"

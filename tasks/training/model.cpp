@@ -173,6 +173,16 @@ Tensors Model::zoned(std::size_t c, std::int64_t T, std::int64_t batch, const St
   return out;
 }
 
+std::function<Tensor(const Tensor&, double)> Model::inner_dropout(std::size_t c, const StepContext& at) const {
+  constexpr std::uint64_t first_stream = std::uint64_t{8} << 60, most = 16;  // drops of a cell
+  const std::uint64_t all = cells_.size() * most;                            // streams of each training step
+  return [=, stream = first_stream + c * most](const Tensor& x, double share) mutable {
+    const std::uint64_t own = stream++;
+    return at.number.defined() ? dropout(x, share, at.seed, own, at.number * static_cast<double>(all))
+                               : dropout(x, share, at.seed, own + static_cast<std::uint64_t>(at.step) * all);
+  };
+}
+
 Tensor Model::into(std::size_t layer, const Tensor& h, const std::optional<StepContext>& training) const {
   const Tensor in = norms_.empty() ? h : layer_norm(h, norms_[layer - 1].first, norms_[layer - 1].second);
   return training && dropout_ > 0 ? dropped(in, layer, *training) : in;
@@ -193,6 +203,7 @@ Tensor Model::operator()(const Tensor& x, const std::optional<StepContext>& trai
     Tensors hs, lasts;  // of each direction
     for (std::size_t d = 0; d < directions; ++d) {
       const Cell& cell = *cells_[c + d];
+      if (training) in.drop = inner_dropout(c + d, *training);
       if (training && zoneout_ > 0) in.zoneout.kept = zoned(c + d, x.dim(0), x.dim(1), *training);
       Tensors state = cell.initial(x.dim(1));
       if (carry && !carry->empty()) std::copy_n(carry->begin() + std::ssize(left), std::ssize(state), state.begin());

@@ -114,6 +114,8 @@ class Model {
   Tensor into(std::size_t layer, const Tensor& h, const std::optional<StepContext>& training) const;
   Tensor dropped(const Tensor& h, std::size_t layer, const StepContext& at) const;
   /// Where the states of cell c keep their values in a training step of T time steps.
+  /// What drops values inside cell c (CellInput::drop).
+  std::function<Tensor(const Tensor&, double)> inner_dropout(std::size_t c, const StepContext& at) const;
   Tensors zoned(std::size_t c, std::int64_t T, std::int64_t batch, const StepContext& at) const;
 
   ModelShape shape_;

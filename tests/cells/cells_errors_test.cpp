@@ -137,6 +137,7 @@ const std::map<std::string, Outside> ranges{
     {"r_transformer.width", {"0", "16777217"}},
     {"r_transformer.window", {"0", "16777217"}},
     {"r_transformer.heads", {"0", "16777217"}},
+    {"r_transformer.dropout", {"-0.1", "1"}},
 };
 
 /// What must be given, too, for a setting to be read.

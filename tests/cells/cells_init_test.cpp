@@ -370,6 +370,16 @@ TEST_CASE("the signs of D are the last ones: W = cayley(A) D") {
   }
 }
 
+TEST_CASE("ENRNN's W_C may start as a part of an orthogonal matrix: orthonormal rows, or columns if it is tall") {
+  for (const std::string s : {"80", "32"}) {  // of 128 units
+    const Tensor W = value(*make("enrnn", {{"short", s}, {"coupling_init", "orthogonal"}}), "W_C");
+    const std::int64_t q = W.dim(0), width = W.dim(1);
+    CHECK(q + width == n);
+    const Tensor product = q < width ? matmul(W, W, {.transpose_b = true}) : matmul(W, W, {.transpose_a = true});
+    CHECK(difference(product, eye(std::min(q, width), DType::f64)) < 1e-12);
+  }
+}
+
 TEST_CASE("full-capacity uRNN starts at a matrix of uRNN") {
   const Given plain{{"modrelu", "plain"}};
   CHECK(difference(matrix(*make("full_urnn", plain)), matrix(*make("urnn", plain))) < 1e-12);

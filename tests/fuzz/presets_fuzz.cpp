@@ -15,7 +15,7 @@ REEL_FUZZ(bytes) {
     for (const PresetTable& table : parse_presets("x.toml", text)) {
       check(table.name.starts_with("x/"), "a table is called after its file");
       for (const Preset& p : table.presets) {
-        check(!p.label.empty() && !p.task.empty() && !p.metric.empty(), "a preset has label, task and metric");
+        check(!p.label.empty() && !p.task.empty() && !p.main().metric.empty(), "a preset has label, task and metric");
         check(!p.parameters || *p.parameters >= 0, "a count is not negative");
       }
     }

@@ -128,6 +128,22 @@ TEST_CASE(
   CHECK(contains(error_of([&] { ThreeNetworks(task.shape(), o, false, Init(1)); }), "layers: "));
 }
 
+TEST_CASE("babi: --valid moves the last questions of the training set to the validation set, or back") {
+  const Data data;
+  const auto split = [&](std::int64_t valid) {
+    BabiOptions o;
+    o.task = 5, o.size = "1k", o.valid = valid;
+    return BabiTask(o, {.data = data.dir.path, .examples = {}}).parts();
+  };
+  CHECK(split(0).train == 3);
+  CHECK(split(4).train == 2);
+  CHECK(split(4).valid == 4);
+  CHECK(split(1).train == 5);
+  CHECK(split(1).valid == 1);
+  CHECK(split(1).test == 3);
+  CHECK(contains(error_of([&] { split(6); }), "valid: fewer than the 6 questions of training and validation expected"));
+}
+
 TEST_CASE("babi: learns three answers; twenty steps with three cells; exit codes") {
   const Data data;
   const auto train = [&](const std::string& cell, const std::string& steps, const std::string& join) {

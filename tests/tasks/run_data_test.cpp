@@ -140,6 +140,50 @@ TEST_CASE("copying with the delimiter anywhere: recall right behind it, all plac
   CHECK(task.accuracy(one_hot(Tensor::zeros({50, 2900}, DType::i32), 10), batch) == 0);
 }
 
+TEST_CASE("copying of labels that are drawn apart: as likely, at the same places, and as often right as by chance") {
+  CopyingOptions o;
+  o.delay = 5, o.recall = "random";
+  const Copying task(o, {});
+  const Batch batch = task.batch(7, streams(2000));
+  std::map<std::int32_t, int> labels;
+  int same = 0;
+  for (std::int64_t b = 0; b < 2000; ++b) {
+    const auto x = column(batch.x, b), y = column(batch.y, b);
+    for (std::size_t t = 0; t < 25; ++t) {
+      CHECK((y[t] == 0) == (t < 15));
+      if (t < 15) continue;
+      ++labels[y[t]];
+      same += x[t - 15] == y[t];
+    }
+  }
+  CHECK(labels.size() == 8);
+  check_even(labels);
+  CHECK(std::abs(same / 20000.0 - 0.125) < 5 * std::sqrt(0.125 * 0.875 / 20000));
+}
+
+TEST_CASE("copying --reset-every: full batches go on where the one before ended, but for every so many") {
+  const auto of = [](std::int64_t every, std::uint64_t first, int count) {
+    CopyingOptions o;
+    o.reset_every = every;
+    Setup setup;
+    setup.examples.batch = 4;
+    std::vector<std::uint64_t> which;
+    for (int i = 0; i < count; ++i) which.push_back(first + static_cast<std::uint64_t>(i));
+    return Copying(o, setup).continues(which);
+  };
+  for (std::uint64_t b = 0; b < 12; ++b) {
+    CHECK_FALSE(of(1, 4 * b, 4));
+    CHECK(of(2, 4 * b, 4) == (b % 2 != 0));
+    CHECK(of(5, 4 * b, 4) == (b % 5 != 0));
+  }
+  CHECK_FALSE(of(5, 4, 3));  // the last batch of a validation set may be smaller
+  CopyingOptions o;
+  o.reset_every = 2;
+  Setup fixed;
+  fixed.examples.examples = 100;
+  CHECK(contains(error_of([&] { Copying(o, fixed); }), "reset-every: states are carried between fresh sequences only"));
+}
+
 TEST_CASE("copying with a delay for each batch: 1 to T, and the baseline is the mean over these") {
   CopyingOptions o;
   o.delay = 20, o.vary = "batch";

@@ -58,6 +58,12 @@ TEST_CASE("mechanism: adding without error in f64; lists that are none") {
   REQUIRE(run("mechanism", {"--solution", "adding", "--lengths", "10,300", "--dtype", "f64", "--out", out}, dir.path)
               .code == 0);
   for (const auto& row : rows_of(out, "T\tlargest_error\tdraws")) CHECK(row[1] < 1e-12);
+  REQUIRE(run("mechanism",
+              {"--solution", "adding", "--cell", "lstm", "--lengths", "10,300", "--dtype", "f64", "--out", out},
+              dir.path)
+              .code == 0);
+  for (const auto& row : rows_of(out, "T\tlargest_error\tdraws")) CHECK((row[1] > 0 && row[1] < 3.4e-6));
+  CHECK(run("mechanism", {"--cell", "lstm"}, dir.path).code == 2);
   for (const std::string bad : {"", "8,", "8,x", "0", "-1", "1.5"}) {
     const Result r = run("mechanism", {"--symbols", bad}, dir.path);
     CHECK(r.code == 2);

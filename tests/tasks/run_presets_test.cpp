@@ -38,6 +38,8 @@ std::string presets_of(const TempDir& dir, const std::string& toml) {
 TEST_CASE("every preset starts, and its model has the parameters that are stated") {
   const TempDir dir;
   write_data(dir.path);
+  fs::create_directories(dir / "digits");
+  for (int i = 0; i < 10; ++i) write_sound(fmt::format("{}/digits/{}.wav", dir.path, i));
   int presets = 0, counts = 0;
   for (const PresetTable& table : read_presets(REEL_SOURCE_DIR "/presets")) {
     CHECK(!table.where.empty());
@@ -48,6 +50,8 @@ TEST_CASE("every preset starts, and its model has the parameters that are stated
       for (const char* task : {"mnist", "charlm", "music", "babi", "speech"})
         if (p.task == task) arguments.insert(arguments.end(), {"--data", dir.path});
       if (p.task == "speech") arguments.insert(arguments.end(), {"--valid-size", "1"});  // all there is here
+      if (table.name == "srnn/digits") arguments.insert(arguments.end(), {"--folder", dir / "digits"});
+      if (p.task == "babi") arguments.insert(arguments.end(), {"--valid", "0"});
       const Result r = run(p.task, arguments, dir.path);
       CAPTURE(r.err);
       CHECK(r.code == 0);

@@ -1,0 +1,182 @@
+#include "tasks/runner/campaign.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "engine/core/error.h"
+#include "tasks/io/files.h"
+#include "tasks/runner/live_line.h"
+#include "tasks/runner/pool.h"
+#include "tasks/runner/program.h"
+#include "tasks/runner/results.h"
+#include "tasks/runner/step_cost.h"
+
+namespace reel {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Job {
+  std::size_t table, row;
+  std::uint64_t seed;
+  double cost = 0;  // seconds; 0: not known
+};
+
+using Stored = std::map<std::pair<std::string, std::uint64_t>, PresetRun>;  // by preset and seed
+
+/// What the results have of these tables.
+Stored stored_runs(const std::vector<Chosen>& chosen, const std::string& results) {
+  Stored out;
+  std::vector<std::string> stale;
+  for (const Chosen& c : chosen)
+    for (const ReportRow& row : stored_report(c.whole, results, stale).rows)
+      for (const PresetRun& run : row.runs)
+        if (run.done()) out[{row.preset.name, run.seed}] = run;
+  return out;
+}
+
+/// The stored run if it is the one that is asked for, and its folder is gone: only then it would be run again.
+const PresetRun* kept_result(const Stored& stored, const Preset& p, const PresetRunOptions& how) {
+  const auto at = stored.find({p.name, how.seed});
+  if (at == stored.end() || how.budget != 1) return nullptr;
+  const PresetRun planned = planned_run(p, how);
+  std::error_code error;
+  return at->second.command == planned.command && !std::filesystem::exists(planned.folder, error) ? &at->second
+                                                                                                  : nullptr;
+}
+
+/// Seconds that a run of a preset takes: as an earlier one took, or by its updates and validations, measured now or by
+/// an earlier call.
+class Costs {
+ public:
+  Costs(const CampaignOptions& o, const Stored& stored) : o_(o), file_(o.run.root + "/costs.json") {
+    known_ = nlohmann::ordered_json::parse(text_if_there(file_), nullptr, false);
+    if (!known_.is_object()) known_ = nlohmann::ordered_json::object();
+    for (const auto& [run, result] : stored)
+      if (std::isfinite(result.seconds)) stored_[run.first] = result.seconds;
+  }
+
+  double of(const Preset& p, const std::function<bool()>& stop) {
+    if (p.task == "mechanism") return 0;  // has no updates, and takes seconds
+    if (const auto at = stored_.find(p.name); at != stored_.end()) return at->second * o_.run.budget;
+    const std::string key = p.name + " " + mark_of_preset(p);
+    if (!known_.contains(key) || !known_[key].is_number()) {
+      std::vector<std::string> options{"--preset", p.name};
+      if (!o_.run.data.empty() && reads_files(p)) options.push_back("--data=" + o_.run.data);
+      if (o_.run.threads > 0) options.push_back(fmt::format("--threads={}", o_.run.threads));
+      if (!o_.run.device.empty()) options.push_back("--device=" + o_.run.device);
+      const std::string said = dry_run(p.task, options, stop);
+      const bool epochs = std::find(p.options.begin(), p.options.end(), "--epochs") != p.options.end();
+      const StepCost cost = measure_step(p.task, options, epochs, o_.run.root + "/cost", stop);
+      known_[key] = cost.of(number_behind(said, "\nupdates "), number_behind(said, "validation every "));
+      write_atomically(file_, known_.dump(1) + "\n");
+    }
+    return known_[key].get<double>() * o_.run.budget;
+  }
+
+ private:
+  const CampaignOptions& o_;
+  std::string file_;
+  nlohmann::ordered_json known_;
+  std::map<std::string, double> stored_;
+};
+
+/// Puts the cheapest runs first. A preset that cannot start costs nothing, so that its row says why.
+void cheapest_first(std::vector<Job>& jobs, const std::vector<Chosen>& chosen, const Stored& stored,
+                    const CampaignOptions& o, const Interrupt& interrupt) {
+  Costs costs(o, stored);
+  LiveLine live(true);
+  std::map<std::string, double> of;
+  for (Job& job : jobs) {
+    const Preset& p = chosen[job.table].report.rows[job.row].preset;
+    if (!of.contains(p.name)) {
+      live.show(fmt::format("measuring what an update of {} costs", p.name));
+      try {
+        of[p.name] = costs.of(p, [&] { return interrupt.requested(); });
+      } catch (const Error&) {
+        of[p.name] = 0;
+      }
+    }
+    if (interrupt.requested()) return;
+    job.cost = stored.contains({p.name, job.seed}) ? 0 : of[p.name];
+  }
+  std::stable_sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.cost < b.cost; });
+}
+
+}  // namespace
+
+bool run_campaign(std::vector<Chosen>& chosen, const CampaignOptions& o, const Interrupt& interrupt,
+                  const std::function<void(std::size_t, std::size_t)>& complete) {
+  const auto start = Clock::now();
+  const auto left = [&] {  // seconds
+    return o.hours > 0 ? o.hours * 3600 - std::chrono::duration<double>(Clock::now() - start).count() : INFINITY;
+  };
+  const auto seeds = static_cast<std::size_t>(o.seeds);
+  std::vector<Job> jobs;
+  std::vector<std::vector<std::vector<PresetRun>>> runs;  // [table][row][seed]
+  std::vector<std::vector<std::size_t>> open;             // runs of a row that have not ended
+  for (std::size_t t = 0; t < chosen.size(); ++t) {
+    const std::size_t rows = chosen[t].report.rows.size();
+    runs.emplace_back(rows, std::vector<PresetRun>(seeds));
+    open.emplace_back(rows, seeds);
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t s = 0; s < seeds; ++s) jobs.push_back({t, r, s + 1});
+  }
+  const Stored stored = stored_runs(chosen, o.results);
+  if (o.hours > 0) cheapest_first(jobs, chosen, stored, o, interrupt);
+
+  std::mutex mutex;  // of the lines, and of what is printed
+  LiveLine live;
+  std::size_t running = 0, skipped = 0;
+  const auto end = [&](std::size_t t, std::size_t r) {
+    for (PresetRun& run : runs[t][r])
+      if (!run.folder.empty() || !run.problem.empty() || run.kept)
+        chosen[t].report.rows[r].runs.push_back(std::move(run));
+    if (chosen[t].report.rows[r].runs.empty()) return;  // stopped before it began
+    live.clear();
+    complete(t, r);
+  };
+  in_parallel(jobs.size(), static_cast<std::size_t>(o.jobs), [&](std::size_t i) {
+    const Job& job = jobs[i];
+    if (interrupt.requested()) return;
+    if (left() < job.cost) {
+      const std::lock_guard lock(mutex);
+      ++skipped;
+      return;
+    }
+    const Preset& preset = chosen[job.table].report.rows[job.row].preset;
+    PresetRunOptions how = o.run;
+    how.seed = job.seed;
+    {
+      const std::lock_guard lock(mutex);
+      ++running;
+    }
+    const PresetRun* kept = kept_result(stored, preset, how);
+    PresetRun run = kept ? *kept : run_preset(preset, how, [&](const std::string& line) {
+      const std::lock_guard lock(mutex);
+      const std::string others = running > 1 ? fmt::format("{} running: ", running) : "";
+      const std::string name = chosen.size() > 1 ? preset.name : preset.label;
+      live.show(fmt::format("{}{}, seed {}: {}", others, name, job.seed, line));
+      return interrupt.requested() || left() < 0;
+    });
+    const std::lock_guard lock(mutex);
+    --running;
+    if (run.interrupted && !interrupt.requested()) ++skipped;
+    runs[job.table][job.row][job.seed - 1] = std::move(run);
+    if (--open[job.table][job.row] == 0) end(job.table, job.row);
+  });
+  for (std::size_t t = 0; t < chosen.size(); ++t)
+    for (std::size_t r = 0; r < open[t].size(); ++r)
+      if (open[t][r] > 0) end(t, r);
+  return skipped == 0;
+}
+
+}  // namespace reel

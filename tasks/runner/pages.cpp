@@ -1,0 +1,205 @@
+#include "tasks/runner/pages.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "engine/core/error.h"
+#include "tasks/io/files.h"
+#include "tasks/runner/results.h"
+
+namespace reel {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string paper_file(const std::string& table) { return table.substr(0, table.find('/')); }
+
+std::string hours(double seconds) {
+  const double h = seconds / 3600;
+  return h < 0.01 ? fmt::format("{:.4f}", h) : fmt::format("{:.2f}", h);
+}
+
+bool has_runs(const ReportRow& row) { return !row.runs.empty(); }
+
+/// What differs between the commands of a row's runs is the seed: "SEED" stands for it if there are several.
+std::string command_of(const ReportRow& row) {
+  std::string command = row.runs.front().command;
+  const std::string seed = fmt::format("--seed {}", row.runs.front().seed);
+  const std::size_t at = command.find(seed);
+  if (row.runs.size() > 1 && at != command.npos) command.replace(at, seed.size(), "--seed SEED");
+  return command.empty() ? "" : "`" + command + "`";
+}
+
+std::string seeds_of(const ReportRow& row) {
+  std::vector<std::uint64_t> seeds;
+  for (const PresetRun& run : row.runs) seeds.push_back(run.seed);
+  return fmt::format("{}", fmt::join(seeds, ", "));
+}
+
+std::string hours_of(const ReportRow& row) {
+  double seconds = 0;
+  for (const PresetRun& run : row.runs)
+    if (std::isfinite(run.seconds)) seconds += run.seconds;
+  return hours(seconds);
+}
+
+/// The lines of a row, one for each measure; what is expected of a mean is the mean's own, and it has no command.
+std::string lines_of(const Report& report, const ReportRow& row) {
+  std::string out;
+  for (std::size_t m = 0; m < row.preset.measures.size(); ++m) {
+    const Measure& measure = row.preset.measures[m];
+    const bool first = m == 0;
+    out += fmt::format(
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", row.preset.label + (first ? "" : ": " + measure.name),
+        measure.reported.empty() ? "-" : markdown_cell(measure.reported), measured_text(row, m),
+        text_of(judge(report, row, m).verdict), first ? count_text(row) : "", first ? updates_text(row) : "",
+        first ? seeds_of(row) : "", first ? hours_of(row) : "", first ? markdown_cell(command_of(row)) : "");
+  }
+  return out;
+}
+
+/// "AMD EPYC, 1 thread, commit 1234567, 2026-11-25": each set of these that the runs have, and when.
+std::string origins_of(const Report& report) {
+  std::set<std::string> machines, commits, dates;
+  for (const ReportRow& row : report.rows)
+    for (const PresetRun& run : row.runs) {
+      if (!run.processor.empty())
+        machines.insert(
+            run.processor + (run.device.empty() || run.device == "cpu" ? "" : ", " + run.device) +
+            (run.threads > 0 ? fmt::format(", {} thread{}", run.threads, run.threads == 1 ? "" : "s") : ""));
+      if (!run.version.empty())
+        commits.insert("Reel " + run.version + (run.commit.empty() ? "" : ", commit " + run.commit.substr(0, 12)));
+      if (run.date.size() >= 10) dates.insert(run.date.substr(0, 10));
+    }
+  std::string out = fmt::format("{}; {}", fmt::join(machines, "; "), fmt::join(commits, "; "));
+  if (!dates.empty()) out += "; " + *dates.begin() + (dates.size() > 1 ? " to " + *dates.rbegin() : "");
+  return out;
+}
+
+/// True if a figure of this name is one of the whole table, not of a part of it.
+bool draws(const PresetTable& table, const std::string& own, const std::string& stem) {
+  const auto begins = [&](const Preset& p, const std::string& text) { return text.starts_with(p.label + "-"); };
+  return std::any_of(table.presets.begin(), table.presets.end(), [&](const Preset& p) {
+    const std::string row = own + "-" + p.label;
+    if (table.figure == "map") return stem == row;
+    const auto of_case = [&](const std::string& begin) {
+      return stem == begin || (!p.in_case.empty() && stem == begin + "-" + p.in_case);
+    };
+    if (table.figure != "pictures") return of_case(own) || (table.curves && of_case(own + "-curves"));
+    if (!stem.starts_with(row + "-")) return false;
+    const std::string rest = stem.substr(row.size() + 1);
+    return std::none_of(table.presets.begin(), table.presets.end(), [&](const Preset& q) { return begins(q, rest); });
+  });
+}
+
+/// The figures of a table in the folder.
+std::vector<std::string> figures_of(const Report& report, const PaperResults& paper, const std::string& folder) {
+  const fs::path base = report_base(report, folder);
+  std::vector<std::string> out;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(base.parent_path(), error))
+    if (entry.path().extension() == ".svg" && draws(report.table, base.filename(), entry.path().stem()))
+      out.push_back(fmt::format("{}/{}", paper.file, entry.path().filename().string()));
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::string section_of(const Report& report, const PaperResults& paper, const std::string& folder) {
+  const PresetTable& table = report.table;
+  std::string md = fmt::format("\n## {}: {}\n\n", table.where, table.title);
+  VerdictCount score;
+  score.add(report);
+  md += fmt::format("`{}`, {}. {}. {}.\n\n", table.name, quantity(report), score.text(), origins_of(report));
+  md += "| row | reported | measured | verdict | parameters | updates | seeds | hours | command |\n";
+  md += "|---|---|---|---|---|---|---|---|---|\n";
+  std::string failed, notes, missing;
+  for (const std::string& note : table.notes) notes += "- " + note + "\n";
+  for (const ReportRow& row : report.rows) {
+    if (!has_runs(row)) {
+      missing += (missing.empty() ? "" : ", ") + row.preset.label;
+      continue;
+    }
+    md += lines_of(report, row);
+    for (std::size_t m = 0; m < row.preset.measures.size(); ++m)
+      if (const Judgement j = judge(report, row, m); j.verdict == Verdict::fail)
+        failed += fmt::format("- {}{}: {}\n", row.preset.label, m > 0 ? ", " + row.preset.measures[m].name : "", j.why);
+    for (const std::string& note : row.preset.notes) notes += fmt::format("- {}: {}\n", row.preset.label, note);
+  }
+  if (!failed.empty()) md += "\nNot as the paper has it:\n\n" + failed;
+  if (!missing.empty()) md += "\nNot run yet: " + missing + ".\n";
+  if (!notes.empty()) md += "\nNotes:\n\n" + notes;
+  for (const std::string& figure : figures_of(report, paper, folder))
+    md += fmt::format("\n![{}: {}]({})\n", table.where, table.title, figure);
+  md += fmt::format("\nNumbers: [{0}.csv]({0}.csv), curves: [{0}-curves.csv]({0}-curves.csv).\n", table.name);
+  return md;
+}
+
+}  // namespace
+
+std::vector<PaperResults> read_papers(const std::vector<PresetTable>& tables, const std::string& folder,
+                                      std::vector<std::string>& stale) {
+  std::vector<PaperResults> papers;
+  for (const PresetTable& table : tables) {
+    const std::string file = paper_file(table.name);
+    if (papers.empty() || papers.back().file != file) papers.push_back({file, table.paper, {}, {}, 0, 0});
+    PaperResults& paper = papers.back();
+    Report report = stored_report(table, folder, stale);
+    paper.score.add(report);
+    for (const ReportRow& row : report.rows) {
+      if (row.preset.task.empty()) continue;  // a mean
+      for (const PresetRun& run : row.runs) {
+        ++paper.runs;
+        if (std::isfinite(run.seconds)) paper.seconds += run.seconds;
+      }
+    }
+    paper.tables.push_back(std::move(report));
+  }
+  std::erase_if(papers, [](const PaperResults& p) { return p.runs == 0; });
+  return papers;
+}
+
+std::string page_of(const PaperResults& paper, const std::string& folder) {
+  std::string md = fmt::format("# {}\n\n", paper.paper);
+  md +=
+      fmt::format("{}; {} runs, {} hours. `reproduce {}` adds to this page, and `reproduce --check` judges it again.\n",
+                  paper.score.text(), paper.runs, hours(paper.seconds), paper.file);
+  std::string missing;
+  for (const Report& report : paper.tables) {
+    if (std::any_of(report.rows.begin(), report.rows.end(), has_runs))
+      md += section_of(report, paper, folder);
+    else
+      missing += fmt::format("- {}: {} (`{}`)\n", report.table.where, report.table.title, report.table.name);
+  }
+  return missing.empty() ? md : md + "\n## Not run yet\n\n" + missing;
+}
+
+std::string index_of(const std::vector<PaperResults>& papers) {
+  std::string md =
+      "# Results\n\nWhat the presets gave beside what their papers report. docs/reproducing.md says how they are "
+      "judged.\n\n"
+      "| paper | pass | fail | not judged | runs | hours |\n|---|---|---|---|---|---|\n";
+  VerdictCount all;
+  double seconds = 0;
+  std::size_t runs = 0;
+  for (const PaperResults& p : papers) {
+    md += fmt::format("| [{}]({}.md) | {} | {} | {} | {} | {} |\n", p.paper, p.file, p.score.pass, p.score.fail,
+                      p.score.not_judged, p.runs, hours(p.seconds));
+    all.pass += p.score.pass, all.fail += p.score.fail, all.not_judged += p.score.not_judged;
+    seconds += p.seconds, runs += p.runs;
+  }
+  return md +
+         fmt::format("| all | {} | {} | {} | {} | {} |\n", all.pass, all.fail, all.not_judged, runs, hours(seconds));
+}
+
+void write_pages(const std::vector<PaperResults>& papers, const std::string& folder) {
+  for (const PaperResults& paper : papers)
+    write_atomically((fs::path(folder) / (paper.file + ".md")).string(), page_of(paper, folder));
+  write_atomically((fs::path(folder) / "README.md").string(), index_of(papers));
+}
+
+}  // namespace reel

@@ -1,0 +1,76 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tasks/runner/report.h"
+
+namespace reel {
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double least_share = 0.9;  // of the cases
+
+double mean_of(const std::vector<double>& values) {
+  double total = 0;
+  for (const double x : values) total += x;
+  return total / static_cast<double>(values.size());
+}
+
+/// The runs of a mean: for each seed that all of these rows have, what the rows have on the average.
+std::vector<PresetRun> mean_runs(const std::vector<const ReportRow*>& rows) {
+  std::vector<PresetRun> out;
+  for (const PresetRun& first : rows.front()->runs) {
+    PresetRun mean;
+    mean.seed = first.seed;
+    mean.baseline = nan;
+    mean.kept = true;
+    std::vector<double> values;
+    for (const ReportRow* row : rows)
+      for (const PresetRun& run : row->runs)
+        if (run.seed == first.seed && run.done()) {
+          values.push_back(run.measured.front());
+          mean.seconds += run.seconds;
+          mean.kept = mean.kept && run.kept;
+          mean.threads = run.threads;
+        }
+    if (values.size() != rows.size()) continue;
+    mean.measured = {mean_of(values)};
+    out.push_back(std::move(mean));
+  }
+  return out;
+}
+
+}  // namespace
+
+void add_means(Report& report) {
+  for (const Preset& of : report.table.means) {
+    std::vector<const ReportRow*> rows;
+    std::size_t cases = 0;
+    for (const ReportRow& row : report.rows) {
+      if (row.preset.model != of.model || row.preset.in_case == of.in_case) continue;
+      ++cases;
+      if (!row.measured().empty()) rows.push_back(&row);
+    }
+    if (rows.empty() || static_cast<double>(rows.size()) < least_share * static_cast<double>(cases)) continue;
+    ReportRow mean{of, mean_runs(rows)};
+    if (mean.runs.empty()) continue;
+    Measure& m = mean.preset.measures.front();
+    if (rows.size() < cases) {
+      std::vector<double> reported;
+      for (const ReportRow* row : rows)
+        if (row->preset.main().value) reported.push_back(*row->preset.main().value);
+      mean.preset.notes.push_back(fmt::format("Over {} of {} cases; the paper's mean over all of them is {}.",
+                                              rows.size(), cases, m.reported.empty() ? "not known" : m.reported));
+      if (m.value && reported.size() == rows.size()) {
+        m.value = mean_of(reported);
+        m.reported = fmt::format("{:.4g}", *m.value);
+      }
+    }
+    report.rows.push_back(std::move(mean));
+  }
+}
+
+}  // namespace reel

@@ -1,0 +1,278 @@
+#include "tasks/runner/results.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "engine/core/error.h"
+#include "engine/core/parse.h"
+#include "tasks/data/csv.h"
+#include "tasks/io/files.h"
+#include "tasks/io/lock.h"
+#include "tasks/io/output.h"
+#include "tasks/runner/program.h"
+
+namespace reel {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t most_points = 200;  // of a stored curve
+
+const std::vector<std::string> number_columns{"preset",     "seed",    "metric", "unit",    "value",   "baseline",
+                                              "parameters", "updates", "whole",  "seconds", "threads", "device",
+                                              "processor",  "version", "commit", "date",    "options", "command"};
+const std::vector<std::string> curve_columns{"preset",     "seed",       "step",     "examples", "seconds",
+                                             "train_loss", "valid_loss", "accuracy", "grad_norm"};
+
+/// A run of a preset as it is stored; `options` marks those that it had.
+struct Stored {
+  std::string preset, options;
+  PresetRun run;
+  std::vector<std::pair<std::string, std::string>> metrics;  // with their units, one for each number in `run`
+};
+
+std::string number(double value) { return std::isnan(value) ? "" : fmt::format("{}", value); }
+
+std::string field(const std::string& text) {
+  if (text.find_first_of(",\"\n\r;\t") == text.npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + '"';
+}
+
+/// The fields of a line, by the names in the head of the file.
+class Line {
+ public:
+  Line(const std::string& path, std::int64_t line, const std::vector<std::string>& names,
+       const std::vector<std::string>& fields)
+      : path_(path), line_(line), names_(names), fields_(fields) {
+    if (fields.size() != names.size()) fail(fmt::format("{} fields expected, got {}", names.size(), fields.size()));
+  }
+  const std::string& text(const char* name) const {
+    return fields_[static_cast<std::size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin())];
+  }
+  template <class T>
+  T number(const char* name) const {
+    const auto value = parse<T>(text(name));
+    if (!value) fail(fmt::format("{}: a number expected, got \"{}\"", name, one_line(text(name))));
+    return *value;
+  }
+  double number_or_none(const char* name) const { return text(name).empty() ? nan : number<double>(name); }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const { throw Error(fmt::format("{}:{}", path_, line_), what); }
+  const std::string& path_;
+  std::int64_t line_;
+  const std::vector<std::string>&names_, &fields_;
+};
+
+/// Calls a function with each line of a file behind its head; a file that is not there has none.
+void read_lines(const std::string& path, const std::vector<std::string>& names,
+                const std::function<void(const Line&)>& take) {
+  const std::string text = text_if_there(path);
+  if (text.empty()) return;
+  bool head = true;
+  CsvReader csv(path, [&](std::int64_t line, const std::vector<std::string>& fields) {
+    if (head && fields != names) throw Error(path, fmt::format("the head {} expected", fmt::join(names, ",")));
+    if (!head) take(Line(path, line, names, fields));
+    head = false;
+  });
+  csv.feed(text);
+  csv.finish();
+}
+
+std::vector<Stored> read_numbers(const std::string& path) {
+  std::vector<Stored> out;
+  read_lines(path, number_columns, [&](const Line& line) {
+    const std::string& preset = line.text("preset");
+    const auto seed = line.number<std::uint64_t>("seed");
+    if (out.empty() || out.back().preset != preset || out.back().run.seed != seed) {
+      Stored s{preset, line.text("options"), {}, {}};
+      s.run.seed = seed;
+      s.run.kept = true;
+      s.run.baseline = line.number_or_none("baseline");
+      s.run.parameters = line.number<std::int64_t>("parameters");
+      s.run.updates = line.number<std::int64_t>("updates");
+      s.run.whole = line.number<std::int64_t>("whole");
+      s.run.seconds = line.number_or_none("seconds");
+      s.run.threads = line.number<int>("threads");
+      s.run.device = line.text("device");
+      s.run.processor = line.text("processor");
+      s.run.version = line.text("version");
+      s.run.commit = line.text("commit");
+      s.run.date = line.text("date");
+      s.run.command = line.text("command");
+      out.push_back(std::move(s));
+    }
+    Stored& s = out.back();
+    s.metrics.emplace_back(line.text("metric"), line.text("unit"));
+    s.run.diverged = line.text("value") == "diverged";
+    s.run.measured.push_back(s.run.diverged ? nan : line.number_or_none("value"));
+    if (s.run.diverged) s.run.problem = "diverged";
+  });
+  return out;
+}
+
+using Curves = std::map<std::pair<std::string, std::uint64_t>, std::vector<RunFolder::Row>>;
+
+Curves read_curves(const std::string& path) {
+  Curves out;
+  read_lines(path, curve_columns, [&](const Line& line) {
+    out[{line.text("preset"), line.number<std::uint64_t>("seed")}].push_back(
+        {line.number<std::int64_t>("step"), line.number<std::int64_t>("examples"), line.number_or_none("seconds"),
+         line.number_or_none("train_loss"), line.number_or_none("valid_loss"), line.number_or_none("accuracy"),
+         line.number_or_none("grad_norm")});
+  });
+  return out;
+}
+
+std::string lines_of(const Stored& s) {
+  std::string out;
+  const PresetRun& r = s.run;
+  for (std::size_t i = 0; i < s.metrics.size(); ++i) {
+    const std::vector<std::string> fields{s.preset,
+                                          fmt::format("{}", r.seed),
+                                          s.metrics[i].first,
+                                          s.metrics[i].second,
+                                          r.diverged ? "diverged" : number(r.measured[i]),
+                                          number(r.baseline),
+                                          fmt::format("{}", r.parameters),
+                                          fmt::format("{}", r.updates),
+                                          fmt::format("{}", r.whole),
+                                          number(r.seconds),
+                                          fmt::format("{}", r.threads),
+                                          r.device,
+                                          r.processor,
+                                          r.version,
+                                          r.commit,
+                                          r.date,
+                                          s.options,
+                                          r.command};
+    for (std::size_t f = 0; f < fields.size(); ++f) out += (f > 0 ? "," : "") + field(fields[f]);
+    out += '\n';
+  }
+  return out;
+}
+
+std::string lines_of(const std::string& preset, std::uint64_t seed, const std::vector<RunFolder::Row>& curve) {
+  std::string out;
+  // one more than most_points is what a thinned curve may have, and it is not thinned again
+  const std::size_t every = curve.size() <= most_points + 1 ? 1 : (curve.size() + most_points - 1) / most_points;
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    if ((i + 1) % every != 0 && i + 1 != curve.size()) continue;
+    const RunFolder::Row& r = curve[i];
+    out += fmt::format("{},{},{},{},{},{},{},{},{}\n", field(preset), seed, r.step, r.examples, number(r.seconds),
+                       number(r.train_loss), number(r.valid_loss), number(r.accuracy), number(r.grad_norm));
+  }
+  return out;
+}
+
+/// Waits until no other program adds to this file; throws Busy after ten seconds.
+std::unique_ptr<Lock> lock_of(const std::string& path) {
+  for (int tries = 100;; --tries) {
+    try {
+      return std::make_unique<Lock>(path + ".lock", path);
+    } catch (const Busy&) {
+      if (tries == 0) throw;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+}
+
+std::string file_of(const std::string& folder, const std::string& table, const char* end) {
+  return (fs::path(folder) / (table + end)).string();
+}
+
+}  // namespace
+
+std::string numbers_file(const std::string& folder, const std::string& table) { return file_of(folder, table, ".csv"); }
+std::string curves_file(const std::string& folder, const std::string& table) {
+  return file_of(folder, table, "-curves.csv");
+}
+
+Report stored_report(const PresetTable& table, const std::string& folder, std::vector<std::string>& stale) {
+  Report report{table, 1, 1, "", {}};
+  const auto numbers = read_numbers(numbers_file(folder, table.name));
+  const Curves curves = read_curves(curves_file(folder, table.name));
+  for (const Preset& p : table.presets) {
+    ReportRow row{p, {}};
+    for (const Stored& s : numbers) {
+      if (s.preset != p.name) continue;
+      if (s.options != mark_of_preset(p)) {
+        stale.push_back(fmt::format("{}, seed {}", p.name, s.run.seed));
+        continue;
+      }
+      PresetRun run = s.run;
+      run.measured.clear();  // in the order of the preset's measures, of which there may be others by now
+      for (const Measure& m : p.measures) {
+        const auto at = std::find(s.metrics.begin(), s.metrics.end(), std::pair(m.metric, m.unit));
+        run.measured.push_back(
+            at == s.metrics.end() ? nan : s.run.measured[static_cast<std::size_t>(at - s.metrics.begin())]);
+      }
+      if (const auto curve = curves.find({p.name, run.seed}); curve != curves.end()) run.curve = curve->second;
+      row.runs.push_back(std::move(run));
+    }
+    report.seeds = std::max(report.seeds, static_cast<std::int64_t>(row.runs.size()));
+    report.rows.push_back(std::move(row));
+  }
+  for (const Stored& s : numbers)
+    if (std::none_of(table.presets.begin(), table.presets.end(), [&](const Preset& p) { return p.name == s.preset; }))
+      stale.push_back(s.preset);
+  add_means(report);
+  return report;
+}
+
+void store(const PresetTable& table, const std::vector<ReportRow>& rows, const std::string& folder) {
+  const std::string path = numbers_file(folder, table.name);
+  std::error_code error;
+  fs::create_directories(fs::path(path).parent_path(), error);
+  const auto alone = lock_of(path);
+  std::vector<Stored> numbers = read_numbers(path);
+  Curves curves = read_curves(curves_file(folder, table.name));
+  for (const ReportRow& row : rows)
+    for (const PresetRun& run : row.runs) {
+      if ((!run.done() && !run.diverged) || row.preset.task.empty()) continue;
+      Stored made{row.preset.name, mark_of_preset(row.preset), run, {}};
+      for (const Measure& m : row.preset.measures) made.metrics.emplace_back(m.metric, m.unit);
+      const auto same = std::find_if(numbers.begin(), numbers.end(), [&](const Stored& s) {
+        return s.preset == row.preset.name && s.run.seed == run.seed;
+      });
+      if (same == numbers.end())
+        numbers.push_back(std::move(made));
+      else if (run.date.empty() && same->options == made.options && same->run.measured == run.measured)
+        continue;  // a kept run that does not say where it was made: the file knows more
+      else
+        *same = std::move(made);
+      if (!run.curve.empty()) curves[{row.preset.name, run.seed}] = run.curve;
+    }
+  if (numbers.empty()) return;
+  const auto place = [&](const Stored& s) {  // in the order of the presets, unknown ones last
+    const auto at =
+        std::find_if(table.presets.begin(), table.presets.end(), [&](const Preset& p) { return p.name == s.preset; });
+    return std::pair(at - table.presets.begin(), s.run.seed);
+  };
+  std::stable_sort(numbers.begin(), numbers.end(),
+                   [&](const Stored& a, const Stored& b) { return place(a) < place(b); });
+  std::string text = fmt::format("{}\n", fmt::join(number_columns, ",")),
+              curve_text = fmt::format("{}\n", fmt::join(curve_columns, ","));
+  for (const Stored& s : numbers) {
+    text += lines_of(s);
+    if (const auto curve = curves.find({s.preset, s.run.seed}); curve != curves.end())
+      curve_text += lines_of(s.preset, s.run.seed, curve->second);
+  }
+  write_atomically(path, text);
+  write_atomically(curves_file(folder, table.name), curve_text);
+}
+
+}  // namespace reel

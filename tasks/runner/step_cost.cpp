@@ -1,0 +1,52 @@
+#include "tasks/runner/step_cost.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "engine/core/error.h"
+#include "tasks/app/run_folder.h"
+#include "tasks/io/spawn.h"
+#include "tasks/runner/program.h"
+#include "tasks/runner/record.h"
+
+namespace reel {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t measured_interval = 4;
+
+}  // namespace
+
+double StepCost::of(std::int64_t updates, std::int64_t interval) const {
+  return static_cast<double>(updates) * update +
+         std::ceil(static_cast<double>(updates) / static_cast<double>(std::max<std::int64_t>(1, interval))) *
+             validation;
+}
+
+StepCost measure_step(const std::string& task, const std::vector<std::string>& options, bool epochs,
+                      const std::string& folder, const std::function<bool()>& stop) {
+  std::error_code error;
+  fs::remove_all(folder, error);
+  std::vector<std::string> words{program_of(task)};
+  words.insert(words.end(), options.begin(), options.end());
+  words.insert(words.end(),
+               {fmt::format("--steps={}", measured_updates), fmt::format("--valid-every={}", measured_interval),
+                "--out=" + folder, "--quiet", "--stop-below=0"});
+  if (epochs) words.insert(words.end(), {"--epochs=0", "--no-test"});
+  const Spawned ran = run_child(words, "", stop);
+  if (ran.code != 0) throw Error(last_line(ran.err).empty() ? ran.problem : last_line(ran.err));
+  const auto record = read_summary(folder, {});
+  const auto rows = RunFolder::view(folder).rows();
+  if (!record || rows.size() < 2) throw Error("left no result of the updates that were to be timed");
+  const StepCost cost{record->update_seconds, std::max(0.0, rows.back().seconds - rows.front().seconds -
+                                                                measured_interval * record->update_seconds)};
+  fs::remove_all(folder, error);
+  return cost;
+}
+
+}  // namespace reel

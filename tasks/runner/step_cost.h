@@ -1,0 +1,23 @@
+// What an update and a validation of a task cost, measured.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace reel {
+
+struct StepCost {
+  double update = 0, validation = 0;  // seconds
+  /// Of a whole run.
+  double of(std::int64_t updates, std::int64_t interval) const;
+};
+
+constexpr std::int64_t measured_updates = 8;
+
+/// Times a program's updates and validations in a run of eight updates, in a folder that is removed; `epochs` if the
+/// task counts them. Throws Error with the program's words if it fails. While it runs, `stop` is called, and returns
+/// true to end it.
+StepCost measure_step(const std::string& task, const std::vector<std::string>& options, bool epochs,
+                      const std::string& folder, const std::function<bool()>& stop);
+
+}  // namespace reel

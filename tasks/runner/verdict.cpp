@@ -1,0 +1,110 @@
+#include "tasks/runner/verdict.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace reel {
+
+namespace {
+
+struct Check {
+  Verdict verdict;
+  std::string why;
+};
+
+Check compared(bool holds, std::string what) { return {holds ? Verdict::pass : Verdict::fail, std::move(what)}; }
+
+std::string number(double value) { return std::isinf(value) ? "never" : fmt::format("{:.4g}", value); }
+
+Check check_share(const ReportRow& row, double mean, double limit, bool below) {
+  const auto run = std::find_if(row.runs.begin(), row.runs.end(), [](const PresetRun& r) { return r.done(); });
+  if (!(run->baseline > 0)) return {Verdict::not_judged, "the runs have no baseline"};
+  const double share = mean / run->baseline;
+  return compared(below ? share < limit : share > limit,
+                  fmt::format("{:.4g} of the baseline, {} {:g} expected", share, below ? "below" : "above", limit));
+}
+
+Check check_order(const Report& report, double mean, const Order& order, std::size_t measure) {
+  const auto other = std::find_if(report.rows.begin(), report.rows.end(),
+                                  [&](const ReportRow& r) { return r.preset.label == order.right.label; });
+  const double theirs = other == report.rows.end() ? NAN : other->mean(measure);
+  if (std::isnan(theirs)) return {Verdict::not_judged, fmt::format("{} has no number", order.right.label)};
+  const double left = mean * order.left.factor + order.left.offset,
+               right = theirs * order.right.factor + order.right.offset;
+  const auto side = [](const Term& t, double value, double changed) {
+    return t.factor == 1 && t.offset == 0 ? number(value) : fmt::format("{} (as {})", number(value), number(changed));
+  };
+  return compared(order.less ? left < right : left > right,
+                  fmt::format("{}, {} {} of {} expected", side(order.left, mean, left), order.less ? "below" : "above",
+                              side(order.right, theirs, right), order.right.label));
+}
+
+std::vector<Check> checks(const Report& report, const ReportRow& row, std::size_t measure) {
+  const Measure& m = row.preset.measures[measure];
+  const Expectation& e = m.expect;
+  const double mean = row.mean(measure);
+  std::vector<Check> out;
+  const auto add = [&](bool holds, const char* side, double limit) {
+    out.push_back(compared(holds, fmt::format("{}, {} {:g} expected", number(mean), side, limit)));
+  };
+  if (e.below) add(mean < *e.below, "below", *e.below);
+  if (e.above) add(mean > *e.above, "above", *e.above);
+  if (e.below_share) out.push_back(check_share(row, mean, *e.below_share, true));
+  if (e.above_share) out.push_back(check_share(row, mean, *e.above_share, false));
+  const auto near = [&](double tolerance) {
+    // decimal fractions are not exact in binary: 0.02 from 1.461 may come out as 0.0200000001
+    const double slack = 1e-9 * std::max(1.0, std::abs(*m.value));
+    add(std::abs(mean - *m.value) <= tolerance + slack, fmt::format("within {:g} of", tolerance).c_str(), *m.value);
+  };
+  if (e.within) near(*e.within);
+  if (e.within_share) near(*e.within_share * std::abs(*m.value));
+  for (const Order& o : e.orders) out.push_back(check_order(report, mean, o, measure));
+  return out;
+}
+
+}  // namespace
+
+Judgement judge(const Report& report, const ReportRow& row, std::size_t measure) {
+  const Expectation& expect = row.preset.measures[measure].expect;
+  if (expect.empty()) return {Verdict::not_judged, "nothing is expected"};
+  if (report.budget < 1) return {Verdict::not_judged, fmt::format("{:g} of the paper's updates", report.budget)};
+  if (row.runs.empty()) return {Verdict::not_judged, "not run"};
+  for (const PresetRun& run : row.runs) {
+    const std::string seed = fmt::format("seed {}", run.seed);
+    if (run.diverged) return {Verdict::fail, seed + " diverged"};
+    if (run.interrupted) return {Verdict::not_judged, seed + " is not finished"};
+    if (!run.done()) return {Verdict::not_judged, fmt::format("{} has no result", seed)};
+    if (measure == 0 && row.preset.parameters && run.parameters >= 0 && run.parameters != *row.preset.parameters)
+      return {Verdict::fail, fmt::format("{} parameters, {} expected", run.parameters, *row.preset.parameters)};
+  }
+  if (std::isnan(row.mean(measure)))
+    return {Verdict::not_judged, fmt::format("the runs have no {}", row.preset.measures[measure].metric)};
+  Judgement all{Verdict::pass, ""};
+  for (const Check& check : checks(report, row, measure)) {
+    if (check.verdict == Verdict::fail && all.verdict != Verdict::fail) all = {Verdict::fail, ""};
+    if (check.verdict == Verdict::not_judged && all.verdict == Verdict::pass) all = {Verdict::not_judged, ""};
+    if (check.verdict == all.verdict) all.why += (all.why.empty() ? "" : "; ") + check.why;
+  }
+  return all;
+}
+
+std::string text_of(Verdict verdict) {
+  return verdict == Verdict::pass ? "pass" : verdict == Verdict::fail ? "fail" : "not judged";
+}
+
+void VerdictCount::add(const Report& report) {
+  for (const ReportRow& row : report.rows)
+    for (std::size_t m = 0; m < row.preset.measures.size(); ++m) {
+      if (row.preset.measures[m].expect.empty()) continue;
+      const Verdict verdict = judge(report, row, m).verdict;
+      ++(verdict == Verdict::pass ? pass : verdict == Verdict::fail ? fail : not_judged);
+    }
+}
+
+std::string VerdictCount::text() const {
+  return fmt::format("{} pass, {} fail, {} not judged", pass, fail, not_judged);
+}
+
+}  // namespace reel

@@ -1,0 +1,31 @@
+// Whether a row of a table shows what its paper found: the rules of `expect` in the presets, applied to means over
+// seeds.
+#pragma once
+#include <string>
+
+#include "tasks/runner/report.h"
+
+namespace reel {
+
+enum class Verdict { pass, fail, not_judged };
+
+struct Judgement {
+  Verdict verdict = Verdict::not_judged;
+  std::string why;  // what was compared, or why nothing could be
+};
+
+/// Judges one measure of a row; other rows of the report are looked at where an order is expected.
+Judgement judge(const Report& report, const ReportRow& row, std::size_t measure);
+
+/// "pass", "fail" or "not judged".
+std::string text_of(Verdict verdict);
+
+/// How many of the measures of which something is expected have which verdict.
+struct VerdictCount {
+  std::size_t pass = 0, fail = 0, not_judged = 0;
+  void add(const Report& report);
+  /// "12 pass, 1 fail, 3 not judged"
+  std::string text() const;
+};
+
+}  // namespace reel
