@@ -41,11 +41,13 @@ int compare(int argc, const char* const* argv) {
   options.choice("x", o.x, {"examples", "steps", "seconds"}, "against what", "Figure");
   options.choice("log", o.log, {"auto", "on", "off"},
                  "logarithmic y axis; auto: for losses and norms that span more than a factor of 20", "Figure");
-  options.add("title", o.title, "above the figure; empty: the task's name, or none with a --size of a column", "Figure");
-  options.choice("seeds", o.seeds, {"mean", "each"},
-                 "runs that differ in nothing but their seeds: their mean, with a band from the lowest to the highest, or "
-                 "a curve each",
-                 "Figure");
+  options.add("title", o.title, "above the figure; empty: the task's name, or none with a --size of a column",
+              "Figure");
+  options.choice(
+      "seeds", o.seeds, {"mean", "each"},
+      "runs that differ in nothing but their seeds: their mean, with a band from the lowest to the highest, or "
+      "a curve each",
+      "Figure");
   options.add("names", o.names, "of the runs in the legend, with commas between; empty: the options that differ",
               "Figure");
   options.add("size", o.size, "WIDTHxHEIGHT in cm, as 8.4x5.2 for a column of a paper; empty: 23.8x14.3", "Figure");
@@ -86,8 +88,9 @@ int compare(int argc, const char* const* argv) {
   if (o.log != "auto") picture.logarithmic = o.log == "on";
   picture.shares = o.metric == "accuracy" && o.log != "on";
   if (const auto problem = draw_curves(o.out, picture, style)) throw Error("compare", *problem);
-  print_out("{}\n", one_line(fmt::format("picture: {}, {}, {}", o.out, std::filesystem::path(o.out).replace_extension(".png").string(),
-                                 std::filesystem::path(o.out).replace_extension(".pdf").string())));
+  print_out("{}\n", one_line(fmt::format("picture: {}, {}, {}", o.out,
+                                         std::filesystem::path(o.out).replace_extension(".png").string(),
+                                         std::filesystem::path(o.out).replace_extension(".pdf").string())));
   return 0;
 }
 

@@ -70,8 +70,9 @@ std::string frame(const std::string& title, const std::string& x_label, const st
       (title.empty() ? 1 : 3) + 1.2 * legend_rows);
   // in lines of text above the plot, so that it stands above the legend at any size of the picture
   if (!title.empty())
-    out += fmt::format("set label 1 {} at graph 0, graph 1 offset 0,{} left noenhanced font ',17' textcolor '#222222'\n",
-                       gnuplot_text(title), 1.3 + 1.25 * legend_rows);
+    out +=
+        fmt::format("set label 1 {} at graph 0, graph 1 offset 0,{} left noenhanced font ',17' textcolor '#222222'\n",
+                    gnuplot_text(title), 1.3 + 1.25 * legend_rows);
   out += fmt::format("set xlabel {} noenhanced offset 0,-0.2 textcolor '#444444'\n", gnuplot_text(x_label));
   out += fmt::format("set ylabel {} noenhanced offset -0.4,0 textcolor '#444444'\n", gnuplot_text(y_label));
   return out;

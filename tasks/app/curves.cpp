@@ -104,7 +104,7 @@ std::optional<std::string> draw_curves(const std::string& svg, const CurvesPictu
   Range range;
   if (picture.baseline) range.take(*picture.baseline);
   double first = INFINITY, last = 0;
-  std::string out, bands, lines, ends;  // drawn in this order
+  std::string out, bands, lines, ends;                         // drawn in this order
   std::size_t widest = picture.baseline ? 15 : 0, blocks = 0;  // "baseline 0.1667"
   const std::vector<Group> groups = groups_of(picture.curves);
   if (groups.empty()) return fmt::format("no picture {}: there is nothing to draw", svg);
@@ -135,9 +135,9 @@ std::optional<std::string> draw_curves(const std::string& svg, const CurvesPictu
       const char* marks = line.size() == 1    ? "points pointtype 7 pointsize 0.9"
                           : line.size() <= 40 ? "linespoints pointtype 7 pointsize 0.45 linewidth 2.2"
                                               : "lines linewidth 2.2";
-      lines += fmt::format("$c{} using 1:2 with {} {} dashtype {} {}, ", blocks++, marks, color,
-                           g < colors.size() ? 1 : 2,
-                           &line == group.lines.data() ? "title " + gnuplot_text(group.name) : "notitle");
+      lines +=
+          fmt::format("$c{} using 1:2 with {} {} dashtype {} {}, ", blocks++, marks, color, g < colors.size() ? 1 : 2,
+                      &line == group.lines.data() ? "title " + gnuplot_text(group.name) : "notitle");
       // a dot where a run ends: others may go on
       ends += fmt::format("$c{} every ::{} using 1:2 with points pointtype 7 pointsize 0.65 {} notitle, ", blocks - 1,
                           line.size() - 1, color);

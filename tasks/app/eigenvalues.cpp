@@ -81,8 +81,8 @@ void draw_eigenvalues(const Ended& e) {
   TensorFile numbers;
   for (std::size_t l = 0; l < after.size(); ++l) {
     const std::string layer = after.size() == 1 ? "" : fmt::format("{}-", l + 1);
-    const std::string svg = e.folder.file(
-        after.size() == 1 ? std::string("eigenvalues.svg") : fmt::format("eigenvalues-{}.svg", l + 1));
+    const std::string svg =
+        e.folder.file(after.size() == 1 ? std::string("eigenvalues.svg") : fmt::format("eigenvalues-{}.svg", l + 1));
     const Cell& cell = *after[l].first;
     const Spectrum first = spectrum_of(*before[l].first, before[l].second), last = spectrum_of(cell, after[l].second);
     if (!last.values.defined()) {
@@ -91,8 +91,7 @@ void draw_eigenvalues(const Ended& e) {
     }
     const auto names = state_names(cell);
     const std::string state = names.size() == 1 ? names[0] : fmt::format("({})", fmt::join(names, ", "));
-    const std::string what =
-        last.times.empty() ? "the recurrent matrix" : fmt::format("∂{0}(t) / ∂{0}(t-1)", state);
+    const std::string what = last.times.empty() ? "the recurrent matrix" : fmt::format("∂{0}(t) / ∂{0}(t-1)", state);
     const std::string of_layer = after.size() == 1 ? "" : fmt::format(", layer {}", l + 1);
     print_picture(svg, draw(svg, fmt::format("{}: eigenvalues of {}{}", e.task.title(), what, of_layer), first.values,
                             last.values, e.style));

@@ -4,8 +4,8 @@
 
 namespace reel {
 
-/// The eigenvalues of the recurrence of a cell that reads x [T, 1, input]: those of its recurrent matrix, or where it has
-/// no single one, those of the Jacobians of up to four steps, at `times`.
+/// The eigenvalues of the recurrence of a cell that reads x [T, 1, input]: those of its recurrent matrix, or where it
+/// has no single one, those of the Jacobians of up to four steps, at `times`.
 struct Spectrum {
   Tensor values;                    // c128 [m], on the CPU; undefined for a cell without recurrence
   std::vector<std::int64_t> times;  // none: of the recurrent matrix

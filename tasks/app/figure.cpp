@@ -35,7 +35,8 @@ std::optional<std::string> draw_curve(const std::string& svg, const std::string&
 
   const char* points = rows.size() <= 40 ? "linespoints pointtype 7 pointsize 0.55" : "lines";
   const char* train = rows.size() == 1 ? "points pointtype 7 pointsize 0.8" : "lines linewidth 1.3";
-  std::string plot = fmt::format("plot $rows using 1:2 with {} linecolor '{}' title 'training', \\\n", train, train_color);
+  std::string plot =
+      fmt::format("plot $rows using 1:2 with {} linecolor '{}' title 'training', \\\n", train, train_color);
   plot += fmt::format("  $rows using 1:3 with {} linewidth 2.8 linecolor '{}' title 'validation'", points, valid_color);
   if (with_baseline)
     plot += fmt::format(", \\\n  {} with lines dashtype (12,7) linewidth 1.6 linecolor '{}' title 'baseline {:.4g}'",

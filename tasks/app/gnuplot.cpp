@@ -68,9 +68,9 @@ std::string script_of(const Drawing& drawing, const PictureStyle& style) {
   const std::string common = "noenhanced background '#ffffff'";
   // An SVG has no size of its own: a larger canvas makes its text smaller. Families are for a browser, which has no
   // "sans".
-  const std::string svg = fmt::format(
-      "set terminal svg size {:.0f},{:.0f} {} dynamic font '{}Helvetica,Arial,DejaVu Sans,sans-serif,14'", width / scale,
-      height / scale, common, style.font.empty() ? "" : style.font + ",");
+  const std::string svg =
+      fmt::format("set terminal svg size {:.0f},{:.0f} {} dynamic font '{}Helvetica,Arial,DejaVu Sans,sans-serif,14'",
+                  width / scale, height / scale, common, style.font.empty() ? "" : style.font + ",");
   // cairo's terminals take pixels for points, and draw lines and marks in units of their own
   const std::string font = fmt::format("font '{},14'", style.font.empty() ? "sans" : style.font);
   const std::string png =
@@ -78,7 +78,7 @@ std::string script_of(const Drawing& drawing, const PictureStyle& style) {
                   width * dense, height * dense, scale * dense, common, font, scale * dense * 0.75);
   const std::string pdf =
       fmt::format("set terminal pdfcairo size {:.4f},{:.4f} {} {} fontscale {} linewidth {} pointscale {}", width / 96,
-                  height / 96, common, font, scale * 0.5625, scale * 1.5, scale * 0.8);
+                  height / 96, common, font, scale * 0.5625, scale * 1.5, scale);
   // without "set output" pictures go to stdout
   return fmt::format("set encoding utf8\n{0}{2}\n{1}\n{3}\n{1}\n{4}\n{1}\n", drawing.settings, drawing.plot, svg, png,
                      pdf);

@@ -17,9 +17,9 @@ std::string gnuplot_tick(const std::string& text);
 std::string gnuplot_datum(const std::string& text);
 
 struct Drawing {
-  std::string title;            // what the picture shows: a browser's tooltip, and what a screen reader says
-  std::string settings;         // gnuplot commands
-  std::string plot;             // the plot command itself
+  std::string title;              // what the picture shows: a browser's tooltip, and what a screen reader says
+  std::string settings;           // gnuplot commands
+  std::string plot;               // the plot command itself
   int width = 900, height = 540;  // its own size, in pixels of 1/96 inch; text of 14 pixels fits it
 };
 

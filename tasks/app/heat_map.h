@@ -23,9 +23,9 @@ struct HeatMap {
   std::vector<double> marks{};                           // vertical lines at these x
 };
 
-/// Draws `svg`, and a png and a pdf of the same name next to it. Colours go from white at low to dark blue at high. If the values
-/// have both signs, and low and high are not given, 0 is white, negative values are blue and positive ones red. Returns
-/// one line saying why there is no picture, or nothing.
+/// Draws `svg`, and a png and a pdf of the same name next to it. Colours go from white at low to dark blue at high. If
+/// the values have both signs, and low and high are not given, 0 is white, negative values are blue and positive ones
+/// red. Returns one line saying why there is no picture, or nothing.
 std::optional<std::string> draw_heat_maps(const std::string& svg, std::span<const HeatMap> maps,
                                           const PictureStyle& style = {});
 inline std::optional<std::string> draw_heat_map(const std::string& svg, const HeatMap& map,

@@ -38,9 +38,10 @@ PictureStyle picture_style(const std::string& size_option, const std::string& si
     const auto width = within(size.substr(0, times), 4, 100),
                height = times == size.npos ? std::nullopt : within(size.substr(times + 1), 3, 100);
     if (!width || !height)
-      throw Usage(fmt::format("--{}: \"{}\" is not WIDTHxHEIGHT in cm, from 4x3 to 100x100. Hint: 8.4x5.2 fits a "
-                              "column of a paper",
-                              size_option, size));
+      throw Usage(
+          fmt::format("--{}: \"{}\" is not WIDTHxHEIGHT in cm, from 4x3 to 100x100. Hint: 8.4x5.2 fits a "
+                      "column of a paper",
+                      size_option, size));
     style.width = *width;
     style.height = *height;
   }
@@ -51,8 +52,8 @@ PictureStyle picture_style(const std::string& size_option, const std::string& si
   const auto points = sized ? within(last, 4, 72) : std::nullopt;
   const std::string family = comma != font.npos ? font.substr(0, comma) : sized ? "" : font;
   if (sized != points.has_value() || (!family.empty() && !is_family(family)) || (family.empty() && comma != font.npos))
-    throw Usage(fmt::format("--{}: \"{}\" is not a family, a size of 4 to 72 points, or both as Times,9", font_option,
-                            font));
+    throw Usage(
+        fmt::format("--{}: \"{}\" is not a family, a size of 4 to 72 points, or both as Times,9", font_option, font));
   style.font = family;
   style.points = points.value_or(0);
   return style;

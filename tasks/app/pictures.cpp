@@ -152,7 +152,8 @@ void add_pictures(Options& options, PictureOptions& variables, const std::vector
   options.add("picture", variables.names, help, "Run");
   options.add("picture-size", variables.size,
               "WIDTHxHEIGHT of these pictures in cm, as 8.4x7 for a column of a paper; empty: 20.1x18 and more", "Run");
-  options.add("picture-font", variables.font, "a family, a size in points, or both, as Times,9; empty: sans serif", "Run");
+  options.add("picture-font", variables.font, "a family, a size in points, or both, as Times,9; empty: sans serif",
+              "Run");
 }
 
 std::vector<Picture> chosen_pictures(const std::string& names, const std::vector<Picture>& known) {

@@ -42,8 +42,8 @@ std::vector<Picture> chosen_pictures(const std::string& names, const std::vector
 /// Prints where a picture is, or why there is none.
 void print_picture(const std::string& svg, const std::optional<std::string>& problem);
 
-/// The pictures states, changes, gradients and eigenvalues, of all layers: the first three of all states, for validation
-/// sequences. Their values are saved next to them, as NAME.safetensors.
+/// The pictures states, changes, gradients and eigenvalues, of all layers: the first three of all states, for
+/// validation sequences. Their values are saved next to them, as NAME.safetensors.
 std::vector<Picture> pictures_of_cells();
 
 }  // namespace reel

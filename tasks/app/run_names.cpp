@@ -20,8 +20,9 @@ using Values = std::map<std::string, std::string>;
 
 /// Options that change nothing in what a run learns.
 bool is_silent(const std::string& option) {
-  static const std::set<std::string> silent{"out", "data", "device", "threads", "quiet", "picture", "picture-size",
-                                            "picture-font", "no-graph", "list-cells", "no-test", "checkpoint-every"};
+  static const std::set<std::string> silent{"out",      "data",       "device",       "threads",
+                                            "quiet",    "picture",    "picture-size", "picture-font",
+                                            "no-graph", "list-cells", "no-test",      "checkpoint-every"};
   return silent.count(option) > 0;
 }
 

@@ -75,7 +75,8 @@ std::optional<std::string> draw_group_bars(const std::string& svg, const std::st
     bars.push_back({short_name(row->preset, whole), row->preset.value.value_or(nan), row->mean(), row->spread()});
   const Preset& p = rows.front()->preset;
   const bool loss = p.metric.find("loss") != std::string::npos;
-  return draw_bars(svg, title, metric_words(p.metric) + (p.unit.empty() ? "" : fmt::format(" ({})", p.unit)), bars, loss);
+  return draw_bars(svg, title, metric_words(p.metric) + (p.unit.empty() ? "" : fmt::format(" ({})", p.unit)), bars,
+                   loss);
 }
 
 /// Draws how often copying with hand-written weights succeeds, over all seeds.

@@ -43,9 +43,10 @@ std::string draw_bands(const std::string& svg, const Sweep& sweep, const Results
   const std::string column = std::find(known.begin(), known.end(), sweep.metric) != known.end() ? sweep.metric
                              : accuracy                                                         ? "accuracy"
                                                                                                 : "valid_loss";
-  CurvesPicture picture{
-      fmt::format("{}: the best of {} combinations", sweep.task, results.rows.size()), examples_words,
-                        metric_words(column), {}};
+  CurvesPicture picture{fmt::format("{}: the best of {} combinations", sweep.task, results.rows.size()),
+                        examples_words,
+                        metric_words(column),
+                        {}};
   if (results.rows.size() <= most_curves) picture.title = sweep.task;
   picture.shares = column == "accuracy";
   std::size_t drawn = 0;

@@ -51,8 +51,7 @@ Tensor step_jacobian(const Cell& cell, const Tensors& states, const Tensor& x) {
     const Tape tape;
     const Tensor after = cell.step(before, expand(x, {rows, x.dim(1)}))[s];
     Tensors columns;
-    for (const Tensor& g :
-         grad({after}, before, {.cotangents = {cotangents(0, rows, states[s].dim(1), after)}}))
+    for (const Tensor& g : grad({after}, before, {.cotangents = {cotangents(0, rows, states[s].dim(1), after)}}))
       columns.push_back(is_complex(g.dtype()) ? concat({real(g), imag(g)}, 1) : g);
     const NoGrad no_grad;
     bands.push_back(cast(on(concat(columns, 1), host), DType::f64));
