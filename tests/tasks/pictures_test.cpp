@@ -38,8 +38,8 @@ TEST_CASE("figures: shares have an axis from 0 to 100 per cent, losses one of th
   CurvesPicture picture{"accuracy of it", examples_words, metric_words("accuracy"), {{"a", {{1, 0.001}, {2, 0.03}}}}};
   picture.shares = true;
   const std::string share = drawn(dir, picture);
-  for (const char* part : {">0 %<", ">20 %<", ">100 %<", ">validation accuracy<", ">training examples<",
-                           "<title>accuracy of it</title>"})
+  for (const char* part :
+       {">0 %<", ">20 %<", ">100 %<", ">validation accuracy<", ">training examples<", "<title>accuracy of it</title>"})
     CHECK_MESSAGE(contains(share, part), part);
   CHECK_FALSE(contains(share, "Gnuplot</title>"));
   picture.shares = false;
@@ -59,10 +59,11 @@ TEST_CASE("figures: curves of one name are their mean with a band, unless they h
   if (no_gnuplot()) return;
   const TempDir dir;
   const auto with = [&](double shift) {
-    return drawn(dir, {"t",
-                       "x",
-                       "y",
-                       {{"srnn", {{1, 1}, {2, 3}, {3, 5}}}, {"srnn", {{1 + shift, 2}, {2 + shift, 5}}}, {"lstm", {{1, 4}}}}});
+    return drawn(
+        dir, {"t",
+              "x",
+              "y",
+              {{"srnn", {{1, 1}, {2, 3}, {3, 5}}}, {"srnn", {{1 + shift, 2}, {2 + shift, 5}}}, {"lstm", {{1, 4}}}}});
   };
   const std::string mean = with(0);
   CHECK(contains(mean, ">srnn (2 runs)<"));
