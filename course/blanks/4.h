@@ -10,7 +10,7 @@ namespace answer {
 using namespace reel;
 
 /// A gradient is multiplied by an eigenvalue of this modulus at each step. After how many steps is it down to `share`
-/// of what it was? Both are between 0 and 1; the answer need not be a whole number.
+/// of what it was? Both are between 0 and 1; the answer need not be an integer.
 inline double horizon(double modulus, double share) { BLANK; }
 
 /// An orthogonal matrix from any square matrix M: make it skew-symmetric, A = M - M^T, and take the Cayley transform

@@ -110,6 +110,10 @@ std::optional<std::string> draw_picture(const std::string& svg, const Drawing& d
   std::string text(all.substr(0, end + svg_end.size()));
   if (const std::size_t at = text.find(own_title); at != text.npos)
     text.replace(at, own_title.size(), "<title>" + xml_text(drawing.title) + "</title>");
+  // fields of a heat map have edges, which a browser would smooth away
+  constexpr std::string_view image = "<image ", sharp = "style='image-rendering:pixelated' ";
+  for (std::size_t at = text.find(image); at != text.npos; at = text.find(image, at + image.size() + sharp.size()))
+    text.insert(at + image.size(), sharp);
   if (style.width > 0) {
     constexpr std::string_view head = "<svg ";
     if (const std::size_t at = text.find(head); at != text.npos)

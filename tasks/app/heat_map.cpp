@@ -66,7 +66,8 @@ std::string panel(const HeatMap& map, std::size_t number) {
   out += "unset arrow\n";
   for (const double x : map.marks)
     out += fmt::format("set arrow from {0},graph 0 to {0},graph 1 nohead front dashtype 2 linecolor '#444444'\n", x);
-  out += fmt::format("plot $map{} using 1:2:3 with image", number);
+  // rectangles keep their edges in every viewer, but thousands of them make a large file
+  out += fmt::format("plot $map{} using 1:2:3 with image{}", number, map.values.size() <= 1000 ? " pixels" : "");
   // light text on dark fields
   if (!map.texts.empty())
     out += fmt::format(

@@ -113,6 +113,12 @@ TEST_CASE("figures: a heat map says what its colours are") {
   CHECK(draw_heat_map(dir / "map.svg", map).value_or("") == "");
   CHECK(contains(read_file(dir / "map.svg"), "share of &lt;all"));
   CHECK(contains(read_file(dir / "map.svg"), "<title>title of it</title>"));
+  CHECK_FALSE(contains(read_file(dir / "map.svg"), "<image"));  // a small one consists of rectangles
+  map.rows = map.columns = 40;
+  map.values.assign(1600, 1);
+  map.values[0] = 2;
+  CHECK(draw_heat_map(dir / "map.svg", map).value_or("") == "");
+  CHECK(contains(read_file(dir / "map.svg"), "<image style='image-rendering:pixelated' "));
 }
 
 TEST_CASE("names of runs: what tells them apart") {
