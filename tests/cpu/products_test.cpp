@@ -88,6 +88,20 @@ TEST_CASE("complex products whose sums are long") {
   }
 }
 
+TEST_CASE("products that are cut into parts: rows, columns (the last part has one), terms of sums") {
+  for (const DType dtype : {DType::f32, DType::f64, DType::c64, DType::c128}) {
+    for (const auto& [m, k, n] :
+         {std::array<std::int64_t, 3>{203, 300, 67}, {67, 300, 203}, {97, 300, 20}, {20, 300, 97}, {21, 5001, 13}}) {
+      for (int flags = 0; flags < (is_complex(dtype) ? 16 : 4); ++flags) {
+        CAPTURE(name_of(dtype));
+        CAPTURE(m);
+        CAPTURE(flags);
+        CHECK(error_of_product(m, k, n, form(flags), dtype) < most);
+      }
+    }
+  }
+}
+
 TEST_CASE("a batch of products whose sums are long is each of them") {
   for (int flags = 0; flags < 4; ++flags) {
     CAPTURE(flags);
