@@ -119,6 +119,9 @@ class Cell {
   virtual Sequence run(const Tensors& state, const CellInput& in, const ScanOptions& options, Loc where) const;
   /// How far a step rolls the state: element j moves to j + shift(), wrapping around.
   virtual std::int64_t shift() const { return 0; }
+  /// The matrix by which a step multiplies the state, [n, n], real or complex; undefined for a cell that has several,
+  /// or whose gates come between.
+  virtual Tensor recurrent_matrix() const { return {}; }
   /// False for a cell that processes the whole sequence at once: it has run(), but no step().
   virtual bool recurrent() const { return true; }
   /// Called after each update of the parameters, to project them back onto their constraints.

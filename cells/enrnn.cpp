@@ -46,8 +46,7 @@ class Enrnn final : public Cell {
 
   Tensors step(const Tensors& state, const Tensor& x) const override {
     const Tensor &h_L = state[0], &h_S = state[1];
-    const Tensor W_L = cayley(skew(A), D);
-    const Tensor W_S = normalised() ? T / cast(radius() + epsilon_, T.dtype()) : T;
+    const Tensor W_L = long_matrix(), W_S = short_matrix();
     const bool trained = U_L.defined();
     const Tensor x_L = trained ? linear(x, U_L) : slice(x, -1, 0, long_);
     const Tensor x_S = trained ? linear(x, U_S) : slice(x, -1, long_, hidden);
@@ -55,6 +54,11 @@ class Enrnn final : public Cell {
     return {f(W_C.defined() ? a + linear(h_S, W_C) : a, b_L), f(x_S + linear(h_S, W_S), b_S)};
   }
   Tensor output(const Tensors& state) const override { return concat({state[0], state[1]}, -1); }
+  /// [W_L, W_C; 0, W_S]
+  Tensor recurrent_matrix() const override {
+    const Tensor across = W_C.defined() ? W_C : Tensor::zeros({long_, short_}, dtype(), device());
+    return concat({concat({long_matrix(), across}, 1), pad(short_matrix(), 1, long_, 0)}, 0);
+  }
 
   /// Uses T unchanged until its spectral radius first exceeds 1, and divides T by the radius from then on.
   void updated() override {
@@ -62,6 +66,8 @@ class Enrnn final : public Cell {
   }
 
  private:
+  Tensor long_matrix() const { return cayley(skew(A), D); }
+  Tensor short_matrix() const { return normalised() ? T / cast(radius() + epsilon_, T.dtype()) : T; }
   /// In f64, because rounding perturbs the eigenvalues of a non-normal matrix far more than its elements.
   Tensor radius() const { return spectral_radius(cast(T, DType::f64)); }
   bool normalised() const { return always_ || (grown_.defined() && grown_.item() != 0); }

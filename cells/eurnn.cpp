@@ -21,6 +21,9 @@ class Eurnn final : public Cell {
     const Tensor a = W(state[0]) + linear_of_real(x, U);
     return {modrelu(a, b, modrelu_options(complex_ ? "eunn_complex" : "eunn"))};
   }
+  Tensor recurrent_matrix() const override {
+    return transpose(W(eye(hidden, complex_ ? complex_of(dtype()) : dtype(), device())));
+  }
   Tensor output(const Tensors& state) const override { return real(state[0]); }
 
  private:

@@ -21,11 +21,12 @@ class Exprnn : public Cell {
   }
 
   Tensors step(const Tensors& state, const Tensor& x) const override {
-    return {modrelu(linear(state[0], matrix()) + linear(x, U), b)};  // h' = modReLU(W h + U x; b)
+    return {modrelu(linear(state[0], recurrent_matrix()) + linear(x, U), b)};  // h' = modReLU(W h + U x; b)
   }
 
+  Tensor recurrent_matrix() const override { return matrix_exp(skew(A)); }
+
  protected:
-  virtual Tensor matrix() const { return matrix_exp(skew(A)); }
   Tensor A;
 
  private:
@@ -41,6 +42,7 @@ class Dtriv final : public Exprnn {
     rebase();  // moves the initial W into B_0, so that A starts at 0
   }
 
+  Tensor recurrent_matrix() const override { return matmul(B_0, matrix_exp(skew(A))); }
   void updated() override {
     updates_.assign(updates_ + 1.0);
     const auto count = static_cast<std::int64_t>(updates_.item());
@@ -51,9 +53,8 @@ class Dtriv final : public Exprnn {
   }
 
  private:
-  Tensor matrix() const override { return matmul(B_0, matrix_exp(skew(A))); }
   void rebase() {
-    B_0.assign(matrix());
+    B_0.assign(recurrent_matrix());
     A.assign(zeros_like(A));
   }
   std::int64_t every_, project_;

@@ -25,6 +25,7 @@ class FullUrnn final : public UnitaryRnn {
   }
 
   Tensors step(const Tensors& state, const Tensor& x) const override { return next(linear(state[0], W), x); }
+  Tensor recurrent_matrix() const override { return W; }
 
  private:
   Tensor W;

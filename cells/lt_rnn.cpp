@@ -32,6 +32,7 @@ class LtRnn final : public Cell {
     const Tensor size = norm(h, 2, {-1}, true);
     return {h * where(size > clip_, clip_ / maximum(size, clip_), 1.0)};
   }
+  Tensor recurrent_matrix() const override { return V; }
   /// [h; P(h)], where P takes the L2 norms of groups of neighbouring units: it keeps the radius and drops the phase.
   Tensor output(const Tensors& state) const override {
     const Tensor& h = state[0];

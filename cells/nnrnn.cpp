@@ -26,7 +26,14 @@ class Nnrnn final : public Cell {
   }
 
   Tensors step(const Tensors& state, const Tensor& x) const override {
-    return {modrelu(linear(state[0], matrix()) + linear(x, U), b)};  // h' = modReLU(W h + U x; b)
+    return {modrelu(linear(state[0], recurrent_matrix()) + linear(x, U), b)};  // h' = modReLU(W h + U x; b)
+  }
+  Tensor recurrent_matrix() const override {
+    const Tensor c = alpha * cos(theta), s = alpha * sin(theta);
+    const Tensor left = roll(diag_embed(interleave(s, zeros_like(s))), 1, 0);  // s at (2j + 1, 2j)
+    const Tensor blocks = diag_embed(interleave(c, c)) + left - transpose(left);
+    const Tensor P = matrix_exp(skew(log_P));
+    return matmul(matmul(P, blocks + above_ * T), P, {.transpose_b = true});
   }
   /// delta sum (alpha - 1)^2 + decay |T|^2
   Tensor penalty() const override {
@@ -35,13 +42,6 @@ class Nnrnn final : public Cell {
   }
 
  private:
-  Tensor matrix() const {
-    const Tensor c = alpha * cos(theta), s = alpha * sin(theta);
-    const Tensor left = roll(diag_embed(interleave(s, zeros_like(s))), 1, 0);  // s at (2j + 1, 2j)
-    const Tensor blocks = diag_embed(interleave(c, c)) + left - transpose(left);
-    const Tensor P = matrix_exp(skew(log_P));
-    return matmul(matmul(P, blocks + above_ * T), P, {.transpose_b = true});
-  }
   /// a_1, b_1, a_2, b_2, ...
   static Tensor interleave(const Tensor& a, const Tensor& b) {
     return reshape(concat({reshape(a, {-1, 1}), reshape(b, {-1, 1})}, 1), {-1});

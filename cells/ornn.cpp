@@ -34,6 +34,7 @@ class Ornn final : public Cell {
     if (f_ == "oplu") return {oplu(z + b)};
     return {f_ == "leaky_relu" ? leaky_relu(z + b, 0.1) : activate(f_, z + b)};
   }
+  Tensor recurrent_matrix() const override { return transpose(turned(eye(hidden, dtype(), device()))); }
   void updated() override { U.assign(unit_columns(U)); }
 
  private:

@@ -36,6 +36,7 @@ class Rnn final : public Cell {
     const Tensor a = u + linear(h, W);  // h' = f(W h + U x + b), or f(LN(W h + U x + b))
     return {activate(f_, g.defined() ? layer_norm(a, g, beta) : a)};
   }
+  Tensor recurrent_matrix() const override { return W; }
 
  private:
   std::string f_;

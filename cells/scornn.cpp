@@ -17,9 +17,9 @@ class Scornn final : public Cell {
   }
 
   Tensors step(const Tensors& state, const Tensor& x) const override {
-    const Tensor W = cayley(skew(A), D);
-    return {modrelu(linear(state[0], W) + linear(x, U), b)};  // h' = modReLU(W h + U x; b)
+    return {modrelu(linear(state[0], recurrent_matrix()) + linear(x, U), b)};  // h' = modReLU(W h + U x; b)
   }
+  Tensor recurrent_matrix() const override { return cayley(skew(A), D); }
 
  private:
   Tensor D, A, U, b;

@@ -24,9 +24,11 @@ class SpectralRnn final : public Cell {
   }
 
   Tensors step(const Tensors& state, const Tensor& x) const override {
+    return {activate(f_, linear(state[0], recurrent_matrix()) + linear(x, M, b))};  // h' = f(W h + M x + b)
+  }
+  Tensor recurrent_matrix() const override {
     const Tensor sigma = 1 + 2 * rho_ * (sigmoid(p) - 0.5);
-    const Tensor W = matmul(product(U_H) * sigma, product(V_H), {.transpose_b = true});
-    return {activate(f_, linear(state[0], W) + linear(x, M, b))};  // h' = f(W h + M x + b)
+    return matmul(product(U_H) * sigma, product(V_H), {.transpose_b = true});
   }
   void updated() override {
     U_H.assign(unit_rows(U_H));

@@ -22,6 +22,7 @@ class Srnn final : public Cell {
     return {relu(roll(state[0], 1) + beta(x))};  // h' = ReLU(P h + beta(x)), (P h)_j = h_{j-1}
   }
   std::int64_t shift() const override { return 1; }
+  Tensor recurrent_matrix() const override { return roll(eye(hidden, dtype(), device()), 1, 0); }
 
  private:
   struct Layer {

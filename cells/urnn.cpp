@@ -19,6 +19,7 @@ class Urnn final : public UnitaryRnn {
   }
 
   Tensors step(const Tensors& state, const Tensor& x) const override { return next(W(state[0]), x); }
+  Tensor recurrent_matrix() const override { return transpose(W(eye(hidden, complex_of(dtype()), device()))); }
 
  private:
   RestrictedUnitary W;

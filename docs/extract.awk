@@ -8,7 +8,7 @@
 #   ```cpp show    shown only
 #   ```text        directly after a block of main() (blank lines between): what that block prints, to the letter
 #
-# A block without a ```text must print nothing. Other blocks are for the reader.
+# A block without a ```text must print nothing. -v include=FILE replaces docs/prelude.h. Other blocks are for the reader.
 
 function die(message) {
   printf "%s:%d: %s\n", name, NR, message > "/dev/stderr"
@@ -76,7 +76,7 @@ END {
   }
   settle()
   print "// Made from " name " by docs/extract.awk." > out
-  print "#include \"docs/prelude.h\"" > out
+  print "#include \"" (include == "" ? "docs/prelude.h" : include) "\"" > out
   for (i = 1; i <= globals; ++i) print global_lines[i] > out
   print "int main() {" > out
   print "  return run_chapter([] {" > out

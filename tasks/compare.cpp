@@ -5,6 +5,7 @@
 
 #include "tasks/app/curves.h"
 #include "tasks/app/run.h"
+#include "tasks/app/run_names.h"
 #include "tasks/io/files.h"
 
 namespace reel {
@@ -12,12 +13,18 @@ namespace {
 
 struct CompareOptions {
   std::vector<std::string> runs;
-  std::string out = "compare.svg", metric = "valid_loss", x = "examples", log = "auto", title, names;
+  std::string out = "compare.svg", metric = "valid_loss", x = "examples", log = "auto", seeds = "mean", title, names,
+              size, font;
 };
 
 double x_of(const RunFolder::Row& row, const std::string& x) {
   if (x == "steps") return static_cast<double>(row.step);
   return x == "seconds" ? row.seconds : static_cast<double>(row.examples);
+}
+
+std::string words_of_x(const std::string& x) {
+  if (x == "steps") return "updates";
+  return x == "seconds" ? "seconds of training" : examples_words;
 }
 
 /// A string from run.json; empty if it is missing.
@@ -27,16 +34,24 @@ std::string text_of(const nlohmann::json& json, const char* key) {
 
 int compare(int argc, const char* const* argv) {
   CompareOptions o;
-  Options options("compare", "Curves of several runs in one figure, SVG and PNG.");
+  Options options("compare", "Curves of several runs in one figure, SVG, PNG and PDF.");
   options.arguments("RUN...", o.runs);
-  options.add("out", o.out, "the figure, FILE.svg; FILE.png is drawn beside it", "Figure");
+  options.add("out", o.out, "the figure, FILE.svg; FILE.png and FILE.pdf are drawn beside it", "Figure");
   options.choice("metric", o.metric, curve_metrics(), "what is drawn", "Figure");
   options.choice("x", o.x, {"examples", "steps", "seconds"}, "against what", "Figure");
   options.choice("log", o.log, {"auto", "on", "off"},
                  "logarithmic y axis; auto: for losses and norms that span more than a factor of 20", "Figure");
-  options.add("title", o.title, "above the figure; empty: the task's name", "Figure");
-  options.add("names", o.names, "of the runs in the legend, with commas between; empty: the cells, or the folders",
+  options.add("title", o.title, "above the figure; empty: the task's name, or none with a --size of a column",
               "Figure");
+  options.choice(
+      "seeds", o.seeds, {"mean", "each"},
+      "runs that differ in nothing but their seeds: their mean, with a band from the lowest to the highest, or "
+      "a curve each",
+      "Figure");
+  options.add("names", o.names, "of the runs in the legend, with commas between; empty: the options that differ",
+              "Figure");
+  options.add("size", o.size, "WIDTHxHEIGHT in cm, as 8.4x5.2 for a column of a paper; empty: 23.8x14.3", "Figure");
+  options.add("font", o.font, "a family, a size in points, or both, as Times,9; empty: sans serif", "Figure");
   options.parse(argc, argv);
   if (o.runs.empty()) throw Usage("folders of runs expected, as arguments");
   const std::filesystem::path out = o.out;
@@ -45,12 +60,15 @@ int compare(int argc, const char* const* argv) {
   if (!names.empty() && names.size() != o.runs.size())
     throw Usage(fmt::format("--names: {} names for {} runs", names.size(), o.runs.size()));
 
-  CurvesPicture picture{o.title, o.x, o.metric, {}};
-  std::vector<std::string> cells, tasks;
+  const PictureStyle style = picture_style("size", o.size, "font", o.font);
+
+  CurvesPicture picture{o.title, words_of_x(o.x), metric_words(o.metric), {}};
+  const std::vector<std::string> found = names_of_runs(o.runs, o.seeds == "each");
+  std::vector<std::string> tasks;
   std::vector<double> baselines;
   for (const std::string& folder : o.runs) {
-    Curve curve{std::filesystem::path(folder).lexically_normal().filename(), {}};
-    if (curve.name.empty()) curve.name = std::filesystem::path(folder).parent_path().filename();
+    const std::size_t i = picture.curves.size();
+    Curve curve{names.empty() ? found[i] : names[i], {}};
     for (const RunFolder::Row& row : RunFolder::view(folder).rows())
       curve.points.emplace_back(x_of(row, o.x), metric_of(row, o.metric));
     picture.curves.push_back(curve);
@@ -58,26 +76,21 @@ int compare(int argc, const char* const* argv) {
     const std::string file = folder + "/run.json";  // missing until the run ends
     const auto json = std::filesystem::exists(file, error) ? nlohmann::json::parse(read_file(file), nullptr, false)
                                                            : nlohmann::json();
-    cells.push_back(text_of(json, "cell"));
     if (json.is_object() && json.contains("baseline") && json["baseline"].is_number())
       baselines.push_back(json["baseline"]);
     if (const std::string task = text_of(json, "task"); !task.empty()) tasks.push_back(task);
   }
-  // the cells name the runs only if no two are the same
-  std::vector<std::string> sorted = cells;
-  std::sort(sorted.begin(), sorted.end());
-  const bool apart = sorted.front() != "" && std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
-  for (std::size_t i = 0; i < picture.curves.size(); ++i)
-    picture.curves[i].name = !names.empty() ? names[i] : apart ? cells[i] : picture.curves[i].name;
-  if (picture.title.empty() && !tasks.empty()) picture.title = tasks.front();
+  // a figure for a column of a paper has a caption
+  if (picture.title.empty() && !tasks.empty() && !narrow(style)) picture.title = tasks.front();
   if (o.metric.ends_with("loss") && !baselines.empty() &&
       std::equal(baselines.begin() + 1, baselines.end(), baselines.begin()))
     picture.baseline = baselines.front();  // only if all runs have the same
   if (o.log != "auto") picture.logarithmic = o.log == "on";
-  if (o.log == "auto" && o.metric == "accuracy") picture.logarithmic = false;  // a share, often 0
-  if (const auto problem = draw_curves(o.out, picture)) throw Error("compare", *problem);
-  print_out("{}\n", one_line(fmt::format("picture: {}, {}", o.out,
-                                         std::filesystem::path(o.out).replace_extension(".png").string())));
+  picture.shares = o.metric == "accuracy" && o.log != "on";
+  if (const auto problem = draw_curves(o.out, picture, style)) throw Error("compare", *problem);
+  print_out("{}\n", one_line(fmt::format("picture: {}, {}, {}", o.out,
+                                         std::filesystem::path(o.out).replace_extension(".png").string(),
+                                         std::filesystem::path(o.out).replace_extension(".pdf").string())));
   return 0;
 }
 

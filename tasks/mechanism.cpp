@@ -130,8 +130,8 @@ int mechanism(int argc, const char* const* argv) {
               Bounds{.low = 1, .high = 1e6});
   options.add("seed", o.seed, "random seed", "Task");
   options.add("out", o.out, "file for the table, tab-separated", "Run");
-  options.add("picture", o.picture, "copying: file for the picture of the table, SVG; a PNG is written beside it",
-              "Run");
+  options.add("picture", o.picture,
+              "copying: file for the picture of the table, SVG; a PNG and a PDF are written beside it", "Run");
   add_device(options, o.device);
   options.choice("dtype", o.dtype, {"f32", "f64"}, "of weights and states", "Run");
   options.add("threads", o.threads, "of the CPU", "Run", Bounds{.low = 1, .high = 1024});

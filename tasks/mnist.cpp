@@ -180,7 +180,21 @@ void draw_confusion(const Ended& e) {
       ++totals[static_cast<std::size_t>(wanted[b])];
     }
   }
-  HeatMap map{"digits, and what they were taken for", "taken for", "digit", classes, classes, {}};
+  double right = 0, all = 0;
+  for (int c = 0; c < classes; ++c) {
+    right += counts[static_cast<std::size_t>(c * classes + c)];
+    all += totals[static_cast<std::size_t>(c)];
+  }
+  HeatMap map{fmt::format("{}: confusion matrix, {} accuracy {:.1f} %", e.task.title(), test ? "test" : "validation",
+                          100 * right / all),
+              "predicted digit",
+              "digit",
+              classes,
+              classes,
+              {}};
+  map.low = 0;
+  map.high = 1;
+  map.value_label = "share of the digit's images (their number in the field)";
   std::string tsv = "digit\ttaken_for\tcount\n";
   for (std::size_t i = 0; i < counts.size(); ++i) {
     map.values.push_back(totals[i / classes] > 0 ? counts[i] / totals[i / classes] : 0);
@@ -189,7 +203,7 @@ void draw_confusion(const Ended& e) {
   }
   write_atomically(e.folder.file("confusion.tsv"), tsv);
   const std::string svg = e.folder.file("confusion.svg");
-  print_picture(svg, draw_heat_map(svg, map));
+  print_picture(svg, draw_heat_map(svg, map, e.style));
 }
 
 }  // namespace
@@ -229,5 +243,5 @@ int main(int argc, char** argv) {
                    .source = Source::files,
                    .options = add,
                    .task = [&](const Setup& setup) { return std::make_unique<Mnist>(o, setup); },
-                   .pictures = {{"confusion", "which digits were taken for which", draw_confusion}}});
+                   .pictures = {{"confusion", "the confusion matrix", draw_confusion}}});
 }

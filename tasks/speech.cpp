@@ -201,14 +201,15 @@ void draw_spectrogram(const Ended& e) {
     map.x_step = static_cast<double>(hop) / rate;
     map.y_step = rate / 1000.0 / size;
     map.upwards = true;
+    map.value_label = "power (dB)";
     return map;
   };
-  std::vector<HeatMap> maps{map_of(batch.y, "power in dB"), map_of(predicted, "predicted from the frames before")};
+  std::vector<HeatMap> maps{map_of(batch.y, "the recording"), map_of(predicted, "predicted from the frames before")};
   const auto [low, high] = std::minmax_element(maps[0].values.begin(), maps[0].values.end());
   maps[0].low = maps[1].low = *low;
   maps[0].high = maps[1].high = *high;
   const std::string svg = e.folder.file("spectrogram.svg");
-  print_picture(svg, draw_heat_maps(svg, maps));
+  print_picture(svg, draw_heat_maps(svg, maps, e.style));
 }
 
 }  // namespace

@@ -17,6 +17,15 @@ std::string short_number(double x) {
   return fmt::format("{:.6g}", x);
 }
 
+/// The least of 1, 2 or 5 times a power of ten that is not below `least`.
+double round_step(double least) {
+  const double power = std::pow(10, std::floor(std::log10(least)));
+  double step = 10 * power;
+  for (const double factor : {5.0, 2.0, 1.0})
+    if (factor * power >= least) step = factor * power;
+  return step;
+}
+
 }  // namespace
 
 void Range::take(double y) {
@@ -25,23 +34,29 @@ void Range::take(double y) {
   high = std::max(high, y);
 }
 
-std::string y_axis(const Range& range, bool logarithmic) {
+std::string y_axis(const Range& range, bool logarithmic, double text_lines) {
   if (logarithmic && range.high > 0)
     return fmt::format("set logscale y\nset format y '%g'\nset mytics 10\nset yrange [{}:{}]\n", range.low / 1.4,
                        range.high * 1.4);
-  return fmt::format("set yrange [0:{}]\n", range.high > 0 ? range.high * 1.08 : 1);
+  const double top = range.high > 0 ? range.high * 1.08 : 1;
+  return fmt::format("set yrange [0:{}]\nset ytics {}\n", top, round_step(top / std::clamp(text_lines / 4, 3.0, 10.0)));
 }
 
-std::string x_axis(double last) {
-  // gnuplot's own labels would be 20000, 40000, or would round 1.5k to 2k
-  const double rough = last / 6, power = std::pow(10, std::floor(std::log10(rough)));
-  double step = 10 * power;
-  for (const double factor : {5.0, 2.0, 1.0})
-    if (factor * power >= rough) step = factor * power;
+std::string y_axis_of_shares() {
   std::string ticks;
-  for (int i = 0; i * step <= last * 1.0001; ++i)
-    ticks += fmt::format("{}{} {}", i ? ", " : "", gnuplot_tick(short_number(i * step)), i * step);
-  return fmt::format("set xrange [0:{}]\nset xtics ({})\n", last, ticks);
+  for (int tenths = 0; tenths <= 10; tenths += 2)
+    ticks += fmt::format("{}{} {}", tenths ? ", " : "", gnuplot_tick(fmt::format("{} %", 10 * tenths)), 0.1 * tenths);
+  return fmt::format("set yrange [0:1]\nset ytics ({})\n", ticks);
+}
+
+std::string x_axis(double first, double last) {
+  // gnuplot's own labels would be 20000, 40000, or would round 1.5k to 2k
+  const double step = round_step((last > first ? last - first : last) / 6);
+  const double start = last > first ? step * std::floor(first / step) : 0;
+  std::string ticks;
+  for (int i = 0; start + i * step <= last * 1.0001; ++i)
+    ticks += fmt::format("{}{} {}", i ? ", " : "", gnuplot_tick(short_number(start + i * step)), start + i * step);
+  return fmt::format("set xrange [{}:{}]\nset xtics ({})\n", start, last, ticks);
 }
 
 std::string frame(const std::string& title, const std::string& x_label, const std::string& y_label, int legend_rows) {
@@ -49,14 +64,17 @@ std::string frame(const std::string& title, const std::string& x_label, const st
       "set border 3 linecolor '#888888'\nset tics nomirror out scale 0.6 textcolor '#444444'\n"
       "set grid xtics ytics mytics linetype 1 linewidth 0.8 linecolor '#e0e0e0', linetype 1 linewidth 0.5 linecolor "
       "'#f0f0f0'\n"
-      "set key at graph 0, graph 1.015 left bottom horizontal Left reverse samplen 2.4 width -1 textcolor '#333333' "
+      "set key at graph 0, graph 1 left bottom horizontal Left reverse samplen 2.4 width -1 textcolor '#333333' "
       "noenhanced\n"
-      "set lmargin 11\nset rmargin 4\nset tmargin {}\nset bmargin 4\n",
-      4 + legend_rows);
-  out += fmt::format("set label 1 {} at graph 0, graph {} left noenhanced font ',17' textcolor '#222222'\n",
-                     gnuplot_text(title), 1.075 + 0.05 * legend_rows);
-  out += fmt::format("set xlabel {} noenhanced offset 0,-0.3 textcolor '#444444'\n", gnuplot_text(x_label));
-  out += fmt::format("set ylabel {} noenhanced offset -0.8,0 textcolor '#444444'\n", gnuplot_text(y_label));
+      "set lmargin 10\nset rmargin 3\nset tmargin {}\nset bmargin 3.5\n",
+      (title.empty() ? 1 : 3) + 1.2 * legend_rows);
+  // in lines of text above the plot, so that it stands above the legend at any size of the picture
+  if (!title.empty())
+    out +=
+        fmt::format("set label 1 {} at graph 0, graph 1 offset 0,{} left noenhanced font ',17' textcolor '#222222'\n",
+                    gnuplot_text(title), 1.3 + 1.25 * legend_rows);
+  out += fmt::format("set xlabel {} noenhanced offset 0,-0.2 textcolor '#444444'\n", gnuplot_text(x_label));
+  out += fmt::format("set ylabel {} noenhanced offset -0.4,0 textcolor '#444444'\n", gnuplot_text(y_label));
   return out;
 }
 

@@ -14,10 +14,13 @@ struct Range {
   bool wide() const { return high > 20 * low; }
 };
 
-/// The y axis for this range; it starts at 0 unless it is logarithmic.
-std::string y_axis(const Range& range, bool logarithmic);
-/// The x axis from 0 to `last`, with ticks at 1, 2 or 5 times a power of ten, written like 1.5k, 20M.
-std::string x_axis(double last);
+/// The y axis for this range; it starts at 0 unless it is logarithmic. A picture of few lines of text has fewer ticks.
+std::string y_axis(const Range& range, bool logarithmic, double text_lines = 38);
+/// The y axis of a share: from 0 to 1, in per cent.
+std::string y_axis_of_shares();
+/// The x axis from the last tick before `first` to `last`, with ticks at 1, 2 or 5 times a power of ten, written like
+/// 1.5k, 20M.
+std::string x_axis(double first, double last);
 /// Border, grid, legend above, title and labels. `legend_rows` is the number of lines in the legend.
 std::string frame(const std::string& title, const std::string& x_label, const std::string& y_label,
                   int legend_rows = 1);

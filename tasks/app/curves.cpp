@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "engine/core/error.h"
 #include "tasks/app/axes.h"
@@ -16,8 +17,57 @@ namespace {
 constexpr std::array colors{"#1f5f9e", "#d9822b", "#2e8b57", "#8e44ad", "#c2185b",
                             "#00838f", "#7f6000", "#5d6d7e", "#b03a2e", "#6b8e23"};
 constexpr const char* baseline_color = "#c0392b";
-constexpr std::size_t legend_letters = 104;  // in a line of the legend
+constexpr std::size_t legend_letters = 104;  // in a line of the legend, 900 pixels wide
 constexpr std::size_t sample_letters = 9;    // the width of the line sample before a name
+
+/// The range of values at x.
+struct Band {
+  double x, low, high;
+};
+
+/// What one name has in the picture: its curves, or their mean and a band.
+struct Group {
+  std::string name;
+  std::vector<std::vector<std::pair<double, double>>> lines;
+  std::vector<Band> band;
+};
+
+/// Replaces several curves by their mean and range, at each x that all have, if there are two such x or more.
+void average(Group& group) {
+  if (group.lines.size() < 2) return;
+  std::map<double, std::vector<double>> values;
+  for (const auto& line : group.lines)
+    for (const auto& [x, y] : line) values[x].push_back(y);
+  std::vector<std::pair<double, double>> mean;
+  std::vector<Band> band;
+  for (const auto& [x, all] : values) {
+    if (all.size() < group.lines.size()) continue;
+    double total = 0;
+    for (const double y : all) total += y;
+    mean.emplace_back(x, total / static_cast<double>(all.size()));
+    const auto [low, high] = std::minmax_element(all.begin(), all.end());
+    band.push_back({x, *low, *high});
+  }
+  if (mean.size() < 2) return;
+  group.name = fmt::format("{} ({} runs)", group.name, group.lines.size());
+  group.lines = {mean};
+  group.band = band;
+}
+
+std::vector<Group> groups_of(const std::vector<Curve>& curves) {
+  std::vector<Group> groups;
+  for (const Curve& curve : curves) {
+    std::vector<std::pair<double, double>> points;
+    for (const auto& [x, y] : curve.points)
+      if (std::isfinite(x) && std::isfinite(y)) points.emplace_back(x, y);
+    if (points.empty()) continue;
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.name == curve.name; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {curve.name, {}, {}});
+    group->lines.push_back(std::move(points));
+  }
+  for (Group& group : groups) average(group);
+  return groups;
+}
 
 }  // namespace
 
@@ -34,65 +84,86 @@ double metric_of(const RunFolder::Row& row, const std::string& metric) {
   throw Error("curve", fmt::format("there is no column {} in metrics.csv", metric));
 }
 
-std::optional<std::string> draw_curves(const std::string& svg, const CurvesPicture& picture) {
+std::string metric_words(const std::string& metric) {
+  static const std::map<std::string, std::string> words{{"valid_loss", "validation loss"},
+                                                        {"train_loss", "training loss"},
+                                                        {"accuracy", "validation accuracy"},
+                                                        {"grad_norm", "norm of the gradient"},
+                                                        {"test.bpc", "bits per character, test set"},
+                                                        {"test.nll", "negative log-likelihood, test set"},
+                                                        {"epoch_seconds", "time per epoch"}};
+  if (const auto known = words.find(metric); known != words.end()) return known->second;
+  std::string text = metric;
+  std::replace(text.begin(), text.end(), '_', ' ');
+  std::replace(text.begin(), text.end(), '.', ' ');
+  return text;
+}
+
+std::optional<std::string> draw_curves(const std::string& svg, const CurvesPicture& picture,
+                                       const PictureStyle& style) {
   Range range;
   if (picture.baseline) range.take(*picture.baseline);
-  double last = 0;
-  std::string out, plot, bands;  // bands are drawn first, below all curves
-  std::vector<std::string> names;
-  std::size_t widest = picture.baseline ? 15 : 0;  // "baseline 0.1667"
-  for (std::size_t i = 0; i < picture.curves.size(); ++i) {
-    const Curve& curve = picture.curves[i];
-    std::string points;
-    std::size_t count = 0;
-    for (const auto& [x, y] : curve.points) {
-      if (!std::isfinite(x) || !std::isfinite(y)) continue;
-      points += fmt::format("{} {}\n", x, y);
-      range.take(y);
-      last = std::max(last, x);
-      ++count;
-    }
-    if (count == 0) continue;
-    auto name = std::find(names.begin(), names.end(), curve.name);
-    const bool first = name == names.end();
-    if (first) name = names.insert(names.end(), curve.name), widest = std::max(widest, curve.name.size());
-    const auto color = static_cast<std::size_t>(name - names.begin());
-    out += fmt::format("$c{} << END\n{}END\n", i, points);
-    if (i < picture.bands.size() && picture.bands[i].size() > 1) {
-      out += fmt::format("$b{} << END\n", i);
-      for (const Band& b : picture.bands[i]) {
+  double first = INFINITY, last = 0;
+  std::string out, bands, lines, ends;                         // drawn in this order
+  std::size_t widest = picture.baseline ? 15 : 0, blocks = 0;  // "baseline 0.1667"
+  const std::vector<Group> groups = groups_of(picture.curves);
+  if (groups.empty()) return fmt::format("no picture {}: there is nothing to draw", svg);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const Group& group = groups[g];
+    const std::string color = fmt::format("linecolor '{}'", colors[g % colors.size()]);
+    widest = std::max(widest, group.name.size());
+    if (!group.band.empty()) {
+      out += fmt::format("$b{} << END\n", g);
+      for (const Band& b : group.band) {
         out += fmt::format("{} {} {}\n", b.x, b.low, b.high);
         range.take(b.low);
         range.take(b.high);
       }
       out += "END\n";
-      bands += fmt::format(
-          "{} $b{} using 1:2:3 with filledcurves fillstyle transparent solid 0.18 noborder linecolor "
-          "'{}' notitle",
-          bands.empty() ? "plot" : ", \\\n ", i, colors[color % colors.size()]);
+      bands += fmt::format("$b{} using 1:2:3 with filledcurves fillstyle transparent solid 0.18 noborder {} notitle, ",
+                           g, color);
     }
-    const char* marks = count == 1    ? "points pointtype 7 pointsize 0.9"
-                        : count <= 40 ? "linespoints pointtype 7 pointsize 0.45"
-                                      : "lines";
-    plot += fmt::format("{} $c{} using 1:2 with {}{} linecolor '{}' dashtype {} {}", plot.empty() ? "plot" : ", \\\n ",
-                        i, marks, count == 1 ? "" : " linewidth 2.2", colors[color % colors.size()],
-                        color < colors.size() ? 1 : 2, first ? "title " + gnuplot_text(curve.name) : "notitle");
+    for (const auto& line : group.lines) {
+      out += fmt::format("$c{} << END\n", blocks);
+      for (const auto& [x, y] : line) {
+        out += fmt::format("{} {}\n", x, y);
+        range.take(y);
+        first = std::min(first, x);
+        last = std::max(last, x);
+      }
+      out += "END\n";
+      const char* marks = line.size() == 1    ? "points pointtype 7 pointsize 0.9"
+                          : line.size() <= 40 ? "linespoints pointtype 7 pointsize 0.45 linewidth 2.2"
+                                              : "lines linewidth 2.2";
+      lines +=
+          fmt::format("$c{} using 1:2 with {} {} dashtype {} {}, ", blocks++, marks, color, g < colors.size() ? 1 : 2,
+                      &line == group.lines.data() ? "title " + gnuplot_text(group.name) : "notitle");
+      // a dot where a run ends: others may go on
+      ends += fmt::format("$c{} every ::{} using 1:2 with points pointtype 7 pointsize 0.65 {} notitle, ", blocks - 1,
+                          line.size() - 1, color);
+    }
   }
-  if (names.empty()) return fmt::format("no picture {}: there is nothing to draw", svg);
+  std::string plot = "plot " + bands + lines + ends;
   if (picture.baseline && *picture.baseline > 0)
-    plot += fmt::format(", \\\n  {} with lines dashtype (12,7) linewidth 1.6 linecolor '{}' title 'baseline {:.4g}'",
+    plot += fmt::format("{} with lines dashtype (12,7) linewidth 1.6 linecolor '{}' title 'baseline {:.4g}'",
                         *picture.baseline, baseline_color, *picture.baseline);
-  if (!bands.empty()) plot = bands + ", \\\n " + plot.substr(std::string("plot").size());
-  const std::size_t entries = names.size() + (picture.baseline ? 1 : 0),
-                    columns = std::max<std::size_t>(1, legend_letters / (widest + sample_letters));
-  out += y_axis(range, picture.logarithmic.value_or(range.wide())) + x_axis(last > 0 ? last : 1) +
+  else
+    plot.resize(plot.size() - 2);
+  // what fits into a picture of that size, against its own of 23.8 cm x 14.3 cm with 38 lines of text
+  const double text = 10.5 / points_of(style),
+               letters = legend_letters * text * (style.width > 0 ? style.width / 23.8 : 1),
+               text_lines = 38 * text * (style.height > 0 ? style.height / 14.3 : 1);
+  const std::size_t entries = groups.size() + (picture.baseline ? 1 : 0),
+                    columns = std::max<std::size_t>(1, static_cast<std::size_t>(letters) / (widest + sample_letters));
+  out += (picture.shares ? y_axis_of_shares() : y_axis(range, picture.logarithmic.value_or(range.wide()), text_lines)) +
+         x_axis(first, last > 0 ? last : 1) +
          frame(picture.title, picture.x_label, picture.y_label, static_cast<int>((entries + columns - 1) / columns)) +
          fmt::format("set key maxcols {}\n", columns);
-  return draw_picture(svg, out, plot);
+  return draw_picture(svg, {picture.title, out, plot}, style);
 }
 
 std::optional<std::string> draw_bars(const std::string& svg, const std::string& title, const std::string& y_label,
-                                     const std::vector<Bar>& bars) {
+                                     const std::vector<Bar>& bars, bool may_be_logarithmic) {
   Range range;
   std::string data = "$bars << END\n", ticks;
   bool reported = false, measured = false, spread = false;
@@ -111,7 +182,7 @@ std::optional<std::string> draw_bars(const std::string& svg, const std::string& 
   std::size_t longest = 0;
   for (const Bar& b : bars) longest = std::max(longest, b.name.size());
   const bool steep = bars.size() * longest > 90;
-  std::string out = data + y_axis(range, range.wide()) + frame(title, "", y_label);
+  std::string out = data + y_axis(range, may_be_logarithmic && range.wide()) + frame(title, "", y_label);
   out += fmt::format("set xrange [-0.6:{}]\nset xtics ({}) {} noenhanced\nset boxwidth 0.36\nset style fill solid\n",
                      static_cast<double>(bars.size()) - 0.4, ticks, steep ? "rotate by -45 left" : "norotate center");
   if (steep) out += fmt::format("set bmargin {}\nset rmargin {}\n", 3 + longest / 2, 4 + longest / 2);
@@ -122,7 +193,7 @@ std::optional<std::string> draw_bars(const std::string& svg, const std::string& 
                         reported ? ", \\\n " : "");
   if (spread)
     plot += ", \\\n  $bars using ($1+0.19):3:4 with yerrorbars pointtype -1 linewidth 1.4 linecolor '#222222' notitle";
-  return draw_picture(svg, out, plot, std::max(900, 40 * static_cast<int>(bars.size())));
+  return draw_picture(svg, {title, out, plot, std::max(900, 40 * static_cast<int>(bars.size()))});
 }
 
 }  // namespace reel

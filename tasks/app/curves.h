@@ -5,18 +5,16 @@
 #include <utility>
 #include <vector>
 
+#include "tasks/app/picture_style.h"
 #include "tasks/app/run_folder.h"
 
 namespace reel {
 
 struct Curve {
-  std::string name;                               // in the legend; curves of the same name share a colour and an entry
+  /// In the legend. Curves of one name, as of one setting with several seeds, become their mean with a band from the
+  /// lowest to the highest, at each x that all of them have; curves without a common x share a colour and an entry.
+  std::string name;
   std::vector<std::pair<double, double>> points;  // x, y; a y that is not finite is left out
-};
-
-/// The range of values at x.
-struct Band {
-  double x, low, high;
 };
 
 struct CurvesPicture {
@@ -24,11 +22,12 @@ struct CurvesPicture {
   std::vector<Curve> curves;
   std::optional<double> baseline = std::nullopt;
   std::optional<bool> logarithmic = std::nullopt;  // y axis; unset: if the values span a factor of 20
-  std::vector<std::vector<Band>> bands = {};       // behind the curve of the same number; may be fewer or empty
+  bool shares = false;                             // y is between 0 and 1: a linear axis of that range, in per cent
 };
 
-/// Draws `svg` and a png next to it; returns one line saying why there is no picture, or nothing.
-std::optional<std::string> draw_curves(const std::string& svg, const CurvesPicture& picture);
+/// Draws `svg`, with a png and a pdf next to it; returns one line saying why there is no picture, or nothing.
+std::optional<std::string> draw_curves(const std::string& svg, const CurvesPicture& picture,
+                                       const PictureStyle& style = {});
 
 /// The values of one pair of bars; NaN if missing.
 struct Bar {
@@ -36,13 +35,18 @@ struct Bar {
   double reported, measured, spread;
 };
 
-/// Draws the two bars of each entry side by side; returns the same as draw_curves.
+/// Draws the two bars of each entry side by side; returns the same as draw_curves. The axis is logarithmic if
+/// `may_be_logarithmic`, as for losses, and the values span a factor of 20.
 std::optional<std::string> draw_bars(const std::string& svg, const std::string& title, const std::string& y_label,
-                                     const std::vector<Bar>& bars);
+                                     const std::vector<Bar>& bars, bool may_be_logarithmic = true);
 
 /// The columns of metrics.csv that can be drawn: train_loss, valid_loss, accuracy, grad_norm.
 const std::vector<std::string>& curve_metrics();
 /// The value of one of these columns in a row.
 double metric_of(const RunFolder::Row& row, const std::string& metric);
+/// One of these columns, or another metric of run.json, in words: "validation loss".
+std::string metric_words(const std::string& metric);
+/// The number of examples, the label of most axes.
+constexpr const char* examples_words = "training examples";
 
 }  // namespace reel

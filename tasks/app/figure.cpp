@@ -23,7 +23,7 @@ std::optional<std::string> draw_curve(const std::string& svg, const std::string&
   const bool with_baseline = std::isfinite(baseline) && baseline > 0;
   Range range;
   if (with_baseline) range.take(baseline);
-  double last = 1;
+  double last = 1, first = static_cast<double>(rows.front().examples);
   std::string out = "$rows << END\n";
   for (const RunFolder::Row& row : rows) {
     out += fmt::format("{} {} {}\n", row.examples, plotted(row.train_loss), plotted(row.valid_loss));
@@ -31,16 +31,17 @@ std::optional<std::string> draw_curve(const std::string& svg, const std::string&
     range.take(row.valid_loss);
     last = std::max(last, static_cast<double>(row.examples));
   }
-  out += "END\n" + y_axis(range, range.wide()) + x_axis(last) + frame(title, x_label, y_label);
+  out += "END\n" + y_axis(range, range.wide()) + x_axis(first, last) + frame(title, x_label, y_label);
 
   const char* points = rows.size() <= 40 ? "linespoints pointtype 7 pointsize 0.55" : "lines";
   const char* train = rows.size() == 1 ? "points pointtype 7 pointsize 0.8" : "lines linewidth 1.3";
-  std::string plot = fmt::format("plot $rows using 1:2 with {} linecolor '{}' title 'train', \\\n", train, train_color);
-  plot += fmt::format("  $rows using 1:3 with {} linewidth 2.8 linecolor '{}' title 'valid'", points, valid_color);
+  std::string plot =
+      fmt::format("plot $rows using 1:2 with {} linecolor '{}' title 'training', \\\n", train, train_color);
+  plot += fmt::format("  $rows using 1:3 with {} linewidth 2.8 linecolor '{}' title 'validation'", points, valid_color);
   if (with_baseline)
     plot += fmt::format(", \\\n  {} with lines dashtype (12,7) linewidth 1.6 linecolor '{}' title 'baseline {:.4g}'",
                         baseline, baseline_color, baseline);
-  return draw_picture(svg, out, plot);
+  return draw_picture(svg, {title, out, plot});
 }
 
 }  // namespace reel

@@ -8,10 +8,11 @@
 
 namespace reel {
 
-/// Draws `svg` and a png of the same name next to it. Returns nothing on success, else one line saying why there is no
-/// picture; throws Error if it cannot be written.
+/// Draws `svg`, and a png and a pdf of the same name next to it. Returns nothing on success, else one line saying why
+/// there is no picture; throws Error if it cannot be written.
 std::optional<std::string> draw_curve(const std::string& svg, const std::string& title,
                                       const std::vector<RunFolder::Row>& rows, double baseline,
-                                      const std::string& x_label = "examples", const std::string& y_label = "loss");
+                                      const std::string& x_label = "training examples",
+                                      const std::string& y_label = "loss");
 
 }  // namespace reel

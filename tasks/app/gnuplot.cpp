@@ -53,28 +53,80 @@ std::string gnuplot_datum(const std::string& text) {
   return "\"" + out + "\"";
 }
 
-std::optional<std::string> draw_picture(const std::string& svg, const std::string& settings, const std::string& plot,
-                                        int width, int height) {
+namespace {
+
+double pixels_of(double cm, int otherwise) { return cm > 0 ? cm * 96 / 2.54 : otherwise; }
+
+/// What the plot's own text of 14 pixels, and its lines, are multiplied by.
+double scale_of(const PictureStyle& style) { return points_of(style) * 96 / 72 / 14; }
+
+/// The commands that draw the picture three times, as SVG, PNG and PDF.
+std::string script_of(const Drawing& drawing, const PictureStyle& style) {
+  const double width = pixels_of(style.width, drawing.width), height = pixels_of(style.height, drawing.height);
+  const double scale = scale_of(style);
+  constexpr double dense = 2;  // pixels of the PNG for one of the screen
+  const std::string common = "noenhanced background '#ffffff'";
+  // An SVG has no size of its own: a larger canvas makes its text smaller. Families are for a browser, which has no
+  // "sans".
+  const std::string svg =
+      fmt::format("set terminal svg size {:.0f},{:.0f} {} dynamic font '{}Helvetica,Arial,DejaVu Sans,sans-serif,14'",
+                  width / scale, height / scale, common, style.font.empty() ? "" : style.font + ",");
+  // cairo's terminals take pixels for points, and draw lines and marks in units of their own
+  const std::string font = fmt::format("font '{},14'", style.font.empty() ? "sans" : style.font);
+  const std::string png =
+      fmt::format("set terminal pngcairo size {0:.0f},{1:.0f} {3} {4} fontscale {5} linewidth {2} pointscale {2}",
+                  width * dense, height * dense, scale * dense, common, font, scale * dense * 0.75);
+  const std::string pdf =
+      fmt::format("set terminal pdfcairo size {:.4f},{:.4f} {} {} fontscale {} linewidth {} pointscale {}", width / 96,
+                  height / 96, common, font, scale * 0.5625, scale * 1.5, scale);
+  // without "set output" pictures go to stdout
+  return fmt::format("set encoding utf8\n{0}{2}\n{1}\n{3}\n{1}\n{4}\n{1}\n", drawing.settings, drawing.plot, svg, png,
+                     pdf);
+}
+
+std::string xml_text(const std::string& text) {
+  std::string out;
+  for (const char c : printable(text))
+    out += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::string> draw_picture(const std::string& svg, const Drawing& drawing, const PictureStyle& style) {
   const auto no_picture = [&](const std::string& why) { return fmt::format("no picture {}: gnuplot {}", svg, why); };
-  // Without "set output" pictures go to stdout; -d ignores the user's own settings, which might set one.
-  const std::string size = fmt::format("{},{} noenhanced background '#ffffff'", width, height);
-  const std::string script = fmt::format(
-      "set encoding utf8\n{0}set terminal svg size {1} dynamic font 'Helvetica,Arial,DejaVu Sans,"
-      "sans-serif,14'\n{2}\nset terminal pngcairo size {1} font 'sans,11'\n{2}\n",
-      settings, size, plot);
-  const Spawned drawn = run_child({"gnuplot", "-d"}, script);
+  // -d ignores the user's own settings, which might set an output
+  const Spawned drawn = run_child({"gnuplot", "-d"}, script_of(drawing, style));
   if (!drawn.problem.empty()) return no_picture(drawn.problem);
 
-  constexpr std::string_view svg_end = "</svg>", png_start = "\x89PNG\r\n\x1a\n", png_end = "IEND\xae\x42\x60\x82";
+  constexpr std::string_view svg_end = "</svg>", png_start = "\x89PNG\r\n\x1a\n", pdf_end = "%%EOF\n",
+                             png_to_pdf = "IEND\xae\x42\x60\x82%PDF-", own_title = "<title>Gnuplot</title>";
   const std::string_view all = drawn.out;
-  const std::size_t start = all.find(png_start), end = all.substr(0, start).rfind(svg_end);
-  if (end == all.npos || start == all.npos || !all.starts_with("<?xml") || !all.ends_with(png_end))
+  const std::size_t start = all.find(png_start), end = all.substr(0, start).rfind(svg_end),
+                    next = start == all.npos ? all.npos : all.find(png_to_pdf, start);
+  if (end == all.npos || next == all.npos || !all.starts_with("<?xml") || !all.ends_with(pdf_end))
     throw Error(svg, "cannot be drawn: gnuplot left half a picture");
-  write_atomically(svg, fmt::format("{}\n", all.substr(0, end + svg_end.size())));
+  const std::size_t pdf = next + png_to_pdf.find("%PDF");
+  std::string text(all.substr(0, end + svg_end.size()));
+  if (const std::size_t at = text.find(own_title); at != text.npos)
+    text.replace(at, own_title.size(), "<title>" + xml_text(drawing.title) + "</title>");
+  // fields of a heat map have edges, which a browser would smooth away
+  constexpr std::string_view image = "<image ", sharp = "style='image-rendering:pixelated' ";
+  for (std::size_t at = text.find(image); at != text.npos; at = text.find(image, at + image.size() + sharp.size()))
+    text.insert(at + image.size(), sharp);
+  if (style.width > 0) {
+    constexpr std::string_view head = "<svg ";
+    if (const std::size_t at = text.find(head); at != text.npos)
+      text.insert(at + head.size(), fmt::format("width=\"{}cm\" height=\"{}cm\"", style.width, style.height));
+  }
+  write_atomically(svg, text + "\n");
   std::error_code error;  // there is no place for a second file next to a device or a pipe
   const bool beside = fs::is_regular_file(svg, error);
   if (error) throw Error(svg, "cannot be looked up: " + error.message());
-  if (beside) write_atomically(fs::path(svg).replace_extension(".png"), all.substr(start));
+  if (beside) {
+    write_atomically(fs::path(svg).replace_extension(".png"), all.substr(start, pdf - start));
+    write_atomically(fs::path(svg).replace_extension(".pdf"), all.substr(pdf));
+  }
   return std::nullopt;
 }
 

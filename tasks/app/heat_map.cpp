@@ -62,10 +62,12 @@ std::string panel(const HeatMap& map, std::size_t number) {
   out += fmt::format("set title {} noenhanced font ',17' textcolor '#222222'\n", gnuplot_text(map.title));
   out += fmt::format("set xlabel {} noenhanced textcolor '#444444'\nset ylabel {} noenhanced textcolor '#444444'\n",
                      gnuplot_text(map.x_label), gnuplot_text(map.y_label));
+  out += fmt::format("set cblabel {} noenhanced textcolor '#444444'\n", gnuplot_text(map.value_label));
   out += "unset arrow\n";
   for (const double x : map.marks)
     out += fmt::format("set arrow from {0},graph 0 to {0},graph 1 nohead front dashtype 2 linecolor '#444444'\n", x);
-  out += fmt::format("plot $map{} using 1:2:3 with image", number);
+  // rectangles keep their edges in every viewer, but thousands of them make a large file
+  out += fmt::format("plot $map{} using 1:2:3 with image{}", number, map.values.size() <= 1000 ? " pixels" : "");
   // light text on dark fields
   if (!map.texts.empty())
     out += fmt::format(
@@ -77,7 +79,8 @@ std::string panel(const HeatMap& map, std::size_t number) {
 
 }  // namespace
 
-std::optional<std::string> draw_heat_maps(const std::string& svg, std::span<const HeatMap> maps) {
+std::optional<std::string> draw_heat_maps(const std::string& svg, std::span<const HeatMap> maps,
+                                          const PictureStyle& style) {
   std::string data = "set border linecolor '#888888'\nset tics nomirror out scale 0.6 textcolor '#444444'\nunset key\n";
   std::string plot = fmt::format("set multiplot layout {},1\n", maps.size());
   for (std::size_t i = 0; i < maps.size(); ++i) {
@@ -90,8 +93,8 @@ std::optional<std::string> draw_heat_maps(const std::string& svg, std::span<cons
     data += block(map, i);
     plot += panel(map, i);
   }
-  return draw_picture(svg, data, plot + "unset multiplot", 760,
-                      maps.size() == 1 ? 680 : 420 * static_cast<int>(maps.size()));
+  const int height = maps.size() == 1 ? 680 : 420 * static_cast<int>(maps.size());
+  return draw_picture(svg, {maps.empty() ? "" : maps[0].title, data, plot + "unset multiplot", 760, height}, style);
 }
 
 }  // namespace reel

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tasks/app/eigenvalues.h"
 #include "tasks/app/heat_map.h"
 #include "tasks/io/output.h"
 #include "tasks/training/device.h"
@@ -23,7 +24,8 @@ Batch example(const Ended& e, std::size_t number) { return e.task.batch(e.seed, 
 
 /// Units over time [T, width] as the rows of a map, complex ones by their modulus. It has no more columns than any
 /// screen.
-HeatMap units_over_time(const Tensor& s, const std::string& title, const std::vector<double>& marks) {
+HeatMap units_over_time(const Tensor& s, const std::string& title, const std::string& value_label,
+                        const std::vector<double>& marks) {
   constexpr std::int64_t most = 2000;
   const std::int64_t T = s.dim(0), width = s.dim(1), apart = (T + most - 1) / most;
   const auto values = cast(transpose(is_complex(s.dtype()) ? abs(s) : s), DType::f64).values<double>();
@@ -32,6 +34,7 @@ HeatMap units_over_time(const Tensor& s, const std::string& title, const std::ve
   for (std::int64_t j = 0; j < width; ++j)
     for (std::int64_t t = 0; t < T; t += apart) map.values.push_back(values[static_cast<std::size_t>(j * T + t)]);
   map.x_step = static_cast<double>(apart);
+  map.value_label = value_label;
   map.marks = marks;
   return map;
 }
@@ -59,7 +62,7 @@ void draw_over_time(const Ended& e, const std::string& name,
       const std::string which = label(layers.size(), l, names[s]);
       const Tensor over_time = reshape(states[s], {states[s].dim(0), states[s].dim(2)});
       const std::string svg = e.folder.file(fmt::format("{}-{}.svg", name, which));
-      print_picture(svg, draw_heat_maps(svg, maps(*cell, over_time, which, marks)));
+      print_picture(svg, draw_heat_maps(svg, maps(*cell, over_time, which, marks), e.style));
       numbers.tensors.emplace_back(which, over_time);
     }
   }
@@ -69,11 +72,10 @@ void draw_over_time(const Ended& e, const std::string& name,
 
 void draw_states(const Ended& e) {
   draw_over_time(e, "states", [&](const Cell& cell, const Tensor& s, const std::string& which, const auto& marks) {
-    const std::string title =
-        fmt::format("{}: {}{}", e.task.title(), is_complex(s.dtype()) ? "modulus of " : "", which);
-    std::vector<HeatMap> maps{units_over_time(s, title, marks)};
+    const std::string shown = (is_complex(s.dtype()) ? "modulus of " : "") + which;
+    std::vector<HeatMap> maps{units_over_time(s, fmt::format("{}: {}", e.task.title(), shown), shown, marks)};
     if (cell.shift() != 0)
-      maps.push_back(units_over_time(unshifted(s, cell.shift()), which + ", the shift undone", marks));
+      maps.push_back(units_over_time(unshifted(s, cell.shift()), which + ", the shift undone", shown, marks));
     return maps;
   });
 }
@@ -85,10 +87,11 @@ Tensor changes(const Tensor& s) {
 
 void draw_changes(const Ended& e) {
   draw_over_time(e, "changes", [&](const Cell& cell, const Tensor& s, const std::string& which, const auto& marks) {
-    const std::string title = fmt::format("{}: change of {} in a step", e.task.title(), which);
-    std::vector<HeatMap> maps{units_over_time(changes(s), title, marks)};
+    const std::string title = fmt::format("{}: change of {} in a step", e.task.title(), which),
+                      shown = (is_complex(s.dtype()) ? "modulus of the change of " : "change of ") + which;
+    std::vector<HeatMap> maps{units_over_time(changes(s), title, shown, marks)};
     if (cell.shift() != 0)
-      maps.push_back(units_over_time(changes(unshifted(s, cell.shift())), which + ", the shift undone", marks));
+      maps.push_back(units_over_time(changes(unshifted(s, cell.shift())), which + ", the shift undone", shown, marks));
     return maps;
   });
 }
@@ -123,11 +126,17 @@ void draw_gradients(const Ended& e) {
       for (double& v : norms) v /= static_cast<double>(count);
       const std::string& name = names[numbers.tensors.size()];
       const std::size_t n = layer.times.size();
-      HeatMap map{fmt::format("{}: norm of d {}(t) / d x(u)", e.task.title(), name), "u", "t", n, n, norms};
+      HeatMap map{fmt::format("{}: how {} depends on earlier inputs", e.task.title(), name),
+                  "step u of the input x",
+                  fmt::format("step t of the state {}", name),
+                  n,
+                  n,
+                  norms};
       map.low = 0;
+      map.value_label = fmt::format("‖∂{}(t) / ∂x(u)‖, the largest singular value", name);
       if (n > 1) map.x_step = map.y_step = static_cast<double>(layer.times[1]);
       const std::string svg = e.folder.file(fmt::format("gradients-{}.svg", name));
-      print_picture(svg, draw_heat_map(svg, map));
+      print_picture(svg, draw_heat_map(svg, map, e.style));
       const auto side = static_cast<std::int64_t>(n);
       numbers.tensors.emplace_back(name, Tensor::from<double>(norms, {side, side}));
     }
@@ -137,10 +146,14 @@ void draw_gradients(const Ended& e) {
 
 }  // namespace
 
-void add_pictures(Options& options, std::string& variable, const std::vector<Picture>& known) {
+void add_pictures(Options& options, PictureOptions& variables, const std::vector<Picture>& known) {
   std::string help = "drawn at the end, several with commas between; with --resume also of a finished run";
   for (const Picture& p : known) help += fmt::format("; {}: {}", p.name, p.help);
-  options.add("picture", variable, help, "Run");
+  options.add("picture", variables.names, help, "Run");
+  options.add("picture-size", variables.size,
+              "WIDTHxHEIGHT of these pictures in cm, as 8.4x7 for a column of a paper; empty: 20.1x18 and more", "Run");
+  options.add("picture-font", variables.font, "a family, a size in points, or both, as Times,9; empty: sans serif",
+              "Run");
 }
 
 std::vector<Picture> chosen_pictures(const std::string& names, const std::vector<Picture>& known) {
@@ -165,7 +178,11 @@ std::vector<Picture> pictures_of_cells() {
   return {
       {"states", "states over time, one sequence; of cells that shift their units also with that undone", draw_states},
       {"changes", "what each step adds to the states, likewise", draw_changes},
-      {"gradients", "norms of the gradients of states with respect to inputs, time against time", draw_gradients}};
+      {"gradients", "norms of the gradients of states with respect to inputs, time against time", draw_gradients},
+      {"eigenvalues",
+       "of the recurrent matrix, or of a step's Jacobian where a cell has no single such matrix, before and after "
+       "training",
+       draw_eigenvalues}};
 }
 
 }  // namespace reel

@@ -97,7 +97,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   std::vector<std::string> with_resume{"steps",        "quiet",         "threads",   "no-graph",
                                        "print-passes", "trace-kernels", "no-report", "tensorboard"};
   if (program.source != Source::fresh) with_resume.emplace_back("epochs");
-  if (!pictures.empty()) with_resume.emplace_back("picture");
+  if (!pictures.empty()) with_resume.insert(with_resume.end(), {"picture", "picture-size", "picture-font"});
   with_resume.insert(with_resume.end(), program.with_resume.begin(), program.with_resume.end());
   options.allow_with_resume(with_resume);
   options.parse(argc, argv);
@@ -107,7 +107,8 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     return 0;
   }
   if (s.print_passes) setenv("REEL_PRINT_PASSES", "1", 1);
-  pictures = chosen_pictures(s.pictures, pictures);
+  pictures = chosen_pictures(s.pictures.names, pictures);
+  const PictureStyle style = s.pictures.style();
   settle(s, options);
   s.train.device = device_name(s);
   s.train.command = command_line(argc, argv);
@@ -126,6 +127,10 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   Backend& device = !s.explain.empty() ? device_to_explain(s.explain, real) : trace ? *trace : real;  // of the model
   device.set_threads(s.train.threads);
   device.set_shards(s.train.shards);
+  const auto untrained = [&] {
+    const Init init(s.train.seed, dtype, device);
+    return program.model ? program.model(*task, s.model, init) : std::make_unique<Model>(task->shape(), s.model, init);
+  };
   try {
     task = program.task({s.data, s.train.seed, s.train.examples});
     const Examples examples(s.train.examples, s.train.seed, task->parts());
@@ -139,8 +144,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     if (s.train.schedule.warmup > s.train.steps)
       throw SettingError("warmup",
                          fmt::format("the run has {} updates, got {}", s.train.steps, s.train.schedule.warmup));
-    const Init init(s.train.seed, dtype, device);
-    model = program.model ? program.model(*task, s.model, init) : std::make_unique<Model>(task->shape(), s.model, init);
+    model = untrained();
     if (!s.init_from.empty() && options.resume().empty()) take_parameters(s.init_from, *model);
     optimizer.emplace(model->trained(), s.optimizer);
   } catch (const FileError&) {
@@ -220,7 +224,12 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   if (program.done) attempt([&] { program.done(*task, *model, folder); });
   if (!pictures.empty()) {
     const Examples examples(s.train.examples, s.train.seed, task->parts());
-    const Ended ended{*task, *model, folder, s.train.seed, examples.valid().front(), s.train.quiet};
+    const auto start = [&] {
+      auto made = untrained();
+      if (!s.init_from.empty()) take_parameters(s.init_from, *made);
+      return made;
+    };
+    const Ended ended{*task, *model, folder, s.train.seed, examples.valid().front(), s.train.quiet, style, start};
     for (const Picture& p : pictures) attempt([&] { p.draw(ended); });
   }
   for (const auto& observer : observers) attempt([&] { observer->drawn(folder); });

@@ -12,7 +12,8 @@ struct Shared {
   std::string cell = "srnn", hidden = "128";  // or several, as layers from bottom to top
   std::string device = "cpu", precision = "f32", dtype = "f32", denormals = "flush", out, epsilon_place = "outside",
               group_lr, shuffle = "on";
-  std::string data, pictures, explain, init_from, tensorboard;
+  std::string data, explain, init_from, tensorboard;
+  PictureOptions pictures;
   double epochs = 0;
   std::int64_t threads = 0, shards = 0;
   bool dry_run = false, print_passes = false, trace_kernels = false, list_cells = false, no_test = false,

@@ -50,6 +50,7 @@ std::optional<std::string> SuccessMap::draw(const std::string& svg, const std::s
   HeatMap map{title, "S: symbols to remember", "K: different symbols", Ks.size(), Ss.size(), {}};
   map.low = 0;
   map.high = 1;
+  map.value_label = "share of correct runs";
   for (const std::int64_t K : Ks) {
     for (const std::int64_t S : Ss) {
       const auto field = fields_.find({K, S});

@@ -46,13 +46,13 @@ std::string short_name(const Preset& p, bool whole) { return whole || p.model.em
 /// Draws curves of the preset's metric, a loss or an accuracy, or of the gradient norm.
 std::optional<std::string> draw_group_curves(const std::string& svg, const std::string& title,
                                              const std::vector<const ReportRow*>& rows, bool whole, bool norms) {
-  CurvesPicture picture{title, "examples", "", {}};
+  CurvesPicture picture{title, examples_words, "", {}};
   for (const ReportRow* row : rows) {
     const std::string& metric = row->preset.main().metric;
     const bool accuracy = !norms && metric.find("accuracy") != std::string::npos;
     const std::string column = norms ? "grad_norm" : accuracy ? "accuracy" : "valid_loss";
-    picture.y_label = norms ? "norm of the gradient" : accuracy ? "accuracy" : "loss";
-    if (accuracy) picture.logarithmic = false;
+    picture.y_label = metric_words(column);
+    picture.shares = accuracy;
     for (const PresetRun& run : row->runs) {
       if (run.curve.empty()) continue;
       Curve curve{short_name(row->preset, whole), {}};
@@ -71,7 +71,9 @@ std::optional<std::string> draw_group_bars(const std::string& svg, const std::st
     bars.push_back({short_name(row->preset, whole), row->preset.main().value.value_or(nan),
                     std::isfinite(row->mean()) ? row->mean() : nan, row->spread()});
   const Measure& m = rows.front()->preset.main();
-  return draw_bars(svg, title, m.metric + (m.unit.empty() ? "" : fmt::format(" [{}]", m.unit)), bars);
+  const bool loss = m.metric.find("loss") != std::string::npos;
+  return draw_bars(svg, title, metric_words(m.metric) + (m.unit.empty() ? "" : fmt::format(" ({})", m.unit)), bars,
+                   loss);
 }
 
 /// Draws how often copying with hand-written weights succeeds, over all seeds.
@@ -82,7 +84,7 @@ std::optional<std::string> draw_map(const std::string& svg, const std::string& t
   return map.draw(svg, title);
 }
 
-/// Copies the pictures that the runs drew, SVG and PNG, to BASE-PRESET-NAME; returns the names of the SVG files.
+/// Copies the pictures that the runs drew, SVG, PNG and PDF, to BASE-PRESET-NAME; returns the names of the SVG files.
 std::vector<std::string> copy_pictures(const std::string& base, const ReportRow& row) {
   std::vector<std::string> names;
   for (const PresetRun& run : row.runs) {
@@ -95,8 +97,10 @@ std::vector<std::string> copy_pictures(const std::string& base, const ReportRow&
       const std::string seed = row.runs.size() > 1 ? fmt::format("-s{}", run.seed) : "";
       const fs::path to = fmt::format("{}-{}{}-{}", base, row.preset.label, seed, svg.filename().string());
       write_atomically(to, read_file(svg));
-      const fs::path png = fs::path(svg).replace_extension(".png");
-      if (fs::exists(png)) write_atomically(fs::path(to).replace_extension(".png"), read_file(png));
+      for (const char* other : {".png", ".pdf"}) {
+        const fs::path from = fs::path(svg).replace_extension(other);
+        if (fs::exists(from)) write_atomically(fs::path(to).replace_extension(other), read_file(from));
+      }
       names.push_back(to.filename());
     }
   }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "tasks/app/curves.h"
 
@@ -22,34 +21,18 @@ std::string name_of(const Sweep& sweep, const ResultRow& row) {
   return said.empty() ? sweep.task : fmt::format("{}", fmt::join(said, ", "));
 }
 
-struct BandCurve {
-  Curve mean;
-  std::vector<Band> band;
-};
-
-/// The mean of all seeds against the number of examples, and the range of the seeds, where all have a value.
-BandCurve curve_of(const Sweep& sweep, const ResultRow& row, const std::string& column) {
-  std::map<std::int64_t, std::vector<double>> values;
-  std::size_t seeds = 0;
+/// Adds a curve of each seed, all of one name.
+void add_curves(CurvesPicture& picture, const Sweep& sweep, const ResultRow& row, const std::string& column) {
   for (const SweepRun& run : sweep.runs) {
     if (run.at != row.at) continue;
+    Curve curve{name_of(sweep, row), {}};
     try {
       for (const RunFolder::Row& r : RunFolder::view(sweep.folder_of(run)).rows())
-        if (const double y = metric_of(r, column); std::isfinite(y)) values[r.examples].push_back(y);
-      ++seeds;
+        curve.points.emplace_back(r.examples, metric_of(r, column));
     } catch (const Error&) {  // it has not begun
     }
+    picture.curves.push_back(curve);
   }
-  BandCurve curve{{name_of(sweep, row), {}}, {}};
-  for (const auto& [x, all] : values) {
-    if (all.size() < seeds) continue;
-    double total = 0;
-    for (const double y : all) total += y;
-    curve.mean.points.emplace_back(static_cast<double>(x), total / static_cast<double>(all.size()));
-    const auto [low, high] = std::minmax_element(all.begin(), all.end());
-    if (seeds > 1) curve.band.push_back({static_cast<double>(x), *low, *high});
-  }
-  return curve;
 }
 
 }  // namespace
@@ -60,17 +43,15 @@ std::string draw_bands(const std::string& svg, const Sweep& sweep, const Results
   const std::string column = std::find(known.begin(), known.end(), sweep.metric) != known.end() ? sweep.metric
                              : accuracy                                                         ? "accuracy"
                                                                                                 : "valid_loss";
-  CurvesPicture picture{
-      fmt::format("{}: the best of {} combinations", sweep.task, results.rows.size()), "examples", column, {}};
+  CurvesPicture picture{fmt::format("{}: the best of {} combinations", sweep.task, results.rows.size()),
+                        examples_words,
+                        metric_words(column),
+                        {}};
   if (results.rows.size() <= most_curves) picture.title = sweep.task;
-  if (accuracy) picture.logarithmic = false;
-  for (const ResultRow& row : results.rows) {
-    if (picture.curves.size() == most_curves) break;
-    if (row.measured.empty()) continue;
-    const BandCurve curve = curve_of(sweep, row, column);
-    picture.curves.push_back(curve.mean);
-    picture.bands.push_back(curve.band);
-  }
+  picture.shares = column == "accuracy";
+  std::size_t drawn = 0;
+  for (const ResultRow& row : results.rows)
+    if (!row.measured.empty() && drawn++ < most_curves) add_curves(picture, sweep, row, column);
   return draw_curves(svg, picture).value_or("");
 }
 

@@ -6,7 +6,8 @@
 
 namespace reel {
 
-/// Draws `svg` and a png next to it; returns why there is no picture, or nothing. Throws Error if it cannot be written.
+/// Draws `svg`, with a png and a pdf next to it; returns why there is no picture, or nothing. Throws Error if it cannot
+/// be written.
 std::string draw_bands(const std::string& svg, const Sweep& sweep, const Results& results);
 
 }  // namespace reel

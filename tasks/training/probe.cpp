@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tasks/training/device.h"
+
 namespace reel {
 
 Tensors states_over_time(const Cell& cell, const Tensor& x) {
@@ -36,6 +38,26 @@ Tensor cotangents(std::int64_t first, std::int64_t last, std::int64_t n, const T
 }
 
 }  // namespace
+
+Tensor step_jacobian(const Cell& cell, const Tensors& states, const Tensor& x) {
+  // Each row of the batch is the same step, with the cotangent of another element of the new states.
+  Backend& host = backend("cpu");
+  const auto real_width = [](const Tensor& s) { return is_complex(s.dtype()) ? 2 * s.dim(1) : s.dim(1); };
+  Tensors bands;  // the rows of each new state
+  for (std::size_t s = 0; s < states.size(); ++s) {
+    const std::int64_t rows = real_width(states[s]);
+    Tensors before;
+    for (const Tensor& state : states) before.push_back(expand(state, {rows, state.dim(1)}));
+    const Tape tape;
+    const Tensor after = cell.step(before, expand(x, {rows, x.dim(1)}))[s];
+    Tensors columns;
+    for (const Tensor& g : grad({after}, before, {.cotangents = {cotangents(0, rows, states[s].dim(1), after)}}))
+      columns.push_back(is_complex(g.dtype()) ? concat({real(g), imag(g)}, 1) : g);
+    const NoGrad no_grad;
+    bands.push_back(cast(on(concat(columns, 1), host), DType::f64));
+  }
+  return concat(bands, 0);
+}
 
 JacobianNorms jacobian_norms(const Cell& cell, const Tensor& x, std::int64_t points) {
   const std::int64_t T = x.dim(0), I = x.dim(2), apart = (T + points - 1) / points;

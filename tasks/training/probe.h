@@ -10,6 +10,11 @@ Tensors states_over_time(const Cell& cell, const Tensor& x);
 /// The names of these states.
 std::vector<std::string> state_names(const Cell& cell);
 
+/// The Jacobian of a step, d s_t / d s_(t-1), of all states of a cell as one vector: f64 [N, N] on the CPU. `states`
+/// are those before the step, each [1, width], and x is [1, input]. A complex state counts as its real and imaginary
+/// parts. The cell must be recurrent.
+Tensor step_jacobian(const Cell& cell, const Tensors& states, const Tensor& x);
+
 /// Norms of Jacobians: norms[s] is [n, n], row by row, and holds ||d s_t / d x_u||, the largest singular value, for
 /// state s at the times t = times[row] and u = times[column]; NaN for u > t.
 struct JacobianNorms {

@@ -283,7 +283,7 @@ TEST_CASE("figure: a picture, or a note that says why there is none") {
   }
   CHECK(contains(read_file(svg), "</svg>"));
   CHECK(read_file(dir / "it's/curve.png").substr(1, 3) == "PNG");
-  CHECK(files_in(dir / "it's") == 2);
+  CHECK(files_in(dir / "it's") == 3);
   CHECK(contains(error_of([&] { (void)draw_curve(dir / "no/curve.svg", "t", {rows[0]}, 1); }),
                  "no/curve.svg] cannot be written: No such file or directory"));
 }
@@ -307,7 +307,7 @@ TEST_CASE("figure: names are drawn as they are, whatever they mean to gnuplot") 
   map.row_names = map.column_names = map.texts = {evil};
   CHECK(draw_heat_map(dir / "map.svg", map).value_or("") == "");
   CHECK(contains(read_file(dir / "map.svg"), "%s %d 100% "));
-  CHECK(files_in(dir.path) == 6);
+  CHECK(files_in(dir.path) == 9);
 }
 
 TEST_CASE("heat map: a picture, or a note") {

@@ -146,7 +146,7 @@ TEST_CASE("reproduce: reported beside measured, counts compared, a failure told 
     if (gnuplot_here()) {
       CHECK(drawn.code == 0);
       const std::string svg = read_file(place.dir / "both.svg");
-      for (const char* text : {"srnn", "lstm", "baseline", "valid_loss"}) CHECK_MESSAGE(contains(svg, text), text);
+      for (const char* text : {"srnn", "lstm", "baseline", "validation loss"}) CHECK_MESSAGE(contains(svg, text), text);
     }
     CHECK(run("compare", {place.dir / "nowhere"}, place.dir.path).code == 1);
     CHECK(run("compare", {}, place.dir.path).code == 2);

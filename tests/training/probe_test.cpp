@@ -88,13 +88,95 @@ TEST_CASE("norms of Jacobians are those of central differences; later inputs hav
   }
 }
 
+TEST_CASE("the Jacobian of a step is that of central differences, of all states at once") {
+  constexpr double h = 1e-6;
+  const Tensor x = random({1, 2}, 3);
+  for (const std::string name : {"lstm", "enrnn", "urnn", "nru", "sru"}) {
+    CAPTURE(name);
+    const auto cell = make(name, 2, 6);
+    Tensors states = cell->initial(1);
+    for (std::size_t s = 0; s < states.size(); ++s)
+      states[s] = states[s] + random(states[s].shape(), 10 + s, states[s].dtype());
+    const auto flat = [](const Tensors& all) {
+      Tensors parts;
+      for (const Tensor& s : all) parts.push_back(is_complex(s.dtype()) ? concat({real(s), imag(s)}, 1) : s);
+      return concat(parts, 1);
+    };
+    Tensors columns;  // of the Jacobian, one for each real number of the states
+    for (std::size_t s = 0; s < states.size(); ++s) {
+      const bool is_c = is_complex(states[s].dtype());
+      for (std::int64_t k = 0; k < (is_c ? 2 : 1) * states[s].dim(1); ++k) {
+        const std::int64_t width = states[s].dim(1);
+        const Tensor unit = slice(eye(width, DType::f64), 0, k % width, k % width + 1), none = zeros_like(unit);
+        const Tensor d = !is_c ? unit : k < width ? complex(unit, none) : complex(none, unit);
+        const auto moved = [&](double by) {
+          Tensors at = states;
+          at[s] = at[s] + by * d;
+          return flat(cell->step(at, x));
+        };
+        columns.push_back((moved(h) - moved(-h)) / (2 * h));
+      }
+    }
+    CHECK(difference(step_jacobian(*cell, states, x), transpose(concat(columns, 0))) < 1e-7);
+  }
+}
+
+TEST_CASE("a step's Jacobian is its recurrent matrix up to the slope of the activation") {
+  const Tensor x = random({1, 2}, 4);
+  for (const auto& [name, settings] :
+       std::vector<std::pair<std::string, std::map<std::string, std::string>>>{{"rnn", {}},
+                                                                               {"exprnn", {}},
+                                                                               {"dtriv", {}},
+                                                                               {"scornn", {}},
+                                                                               {"nnrnn", {}},
+                                                                               {"spectral_rnn", {}},
+                                                                               {"ornn", {{"activation", "tanh"}}},
+                                                                               {"ornn", {{"reflections", "8"}}},
+                                                                               {"eurnn", {}},
+                                                                               {"lt_rnn", {}},
+                                                                               {"srnn", {}},
+                                                                               {"enrnn", {{"activation", "relu"}}},
+                                                                               {"enrnn", {{"normalise", "on"}}}}) {
+    CAPTURE(name);
+    const auto cell = make(name, 2, 8, settings);
+    const Tensor W = cell->recurrent_matrix();
+    REQUIRE(W.shape() == Shape{8, 8});
+    Tensors states = cell->initial(1);
+    for (std::size_t s = 0; s < states.size(); ++s) states[s] = states[s] + random(states[s].shape(), 20 + s);
+    // J = D W: each row of J is a multiple of the row of W, between 0 and 1 for these activations
+    const auto J = step_jacobian(*cell, states, x).values<double>(), rows = W.values<double>();
+    double largest = 0;
+    for (std::size_t r = 0; r < 8; ++r) {
+      double along = 0, length = 0;
+      for (std::size_t c = 0; c < 8; ++c) {
+        along += J[r * 8 + c] * rows[r * 8 + c];
+        length += rows[r * 8 + c] * rows[r * 8 + c];
+      }
+      const double slope = along / length;
+      CHECK(slope >= 0);
+      CHECK(slope <= 1 + 1e-12);
+      largest = std::max(largest, slope);
+      for (std::size_t c = 0; c < 8; ++c) CHECK(J[r * 8 + c] == doctest::Approx(slope * rows[r * 8 + c]).epsilon(1e-9));
+    }
+    CHECK(largest > 0);  // not all units are off
+  }
+  // complex ones: W z by columns, and a unitary matrix
+  for (const std::string name : {"urnn", "full_urnn"}) {
+    const Tensor W = make(name, 2, 8)->recurrent_matrix();
+    CHECK(difference(matmul(conj(W), W, {.transpose_a = true}),
+                     complex(eye(8, DType::f64), Tensor::zeros({8, 8}, DType::f64))) < 1e-12);
+  }
+  for (const std::string name : {"lstm", "gru", "goru", "nru", "sru", "janet"})
+    CHECK_FALSE(make(name, 2, 8)->recurrent_matrix().defined());
+}
+
 TEST_CASE("--picture: states with the shift undone, changes, gradients, with their numbers; of a finished run") {
   const TempDir dir;
   const std::string out = dir / "run";
   REQUIRE(run("adding", {"--length", "12", "--hidden", "16", "--layers", "2", "--steps", "5", "--quiet", "--out", out},
               dir.path)
               .code == 0);
-  const Result r = run("adding", {"--resume", out, "--picture", "states,changes,gradients"}, dir.path);
+  const Result r = run("adding", {"--resume", out, "--picture", "states,changes,gradients,eigenvalues"}, dir.path);
   CAPTURE(r.err);
   REQUIRE(r.code == 0);
   const TensorFile states = load_safetensors(out + "/states.safetensors");
@@ -103,16 +185,26 @@ TEST_CASE("--picture: states with the shift undone, changes, gradients, with the
   CHECK(elements(states.at("2-h")) == elements(changes.at("2-h")));
   const Tensor norms = load_safetensors(out + "/gradients.safetensors").at("2-h");
   CHECK(norms.shape() == Shape{12, 12});
-  for (const std::string name : {"states-1-h", "states-2-h", "changes-2-h", "gradients-1-h"}) {
+  for (const std::string name : {"states-1-h", "states-2-h", "changes-2-h", "gradients-1-h", "eigenvalues-2"}) {
     CAPTURE(name);
     const std::string said = std::system("command -v gnuplot >/dev/null 2>&1") == 0 ? "picture: " : "no picture ";
     CHECK(contains(r.out, said + out + "/" + name + ".svg"));
+  }
+  // SRNN's matrix is a cycle of 16 units: its eigenvalues are the 16th roots of 1, trained or not
+  const TensorFile spectra = load_safetensors(out + "/eigenvalues.safetensors");
+  for (const std::string when : {"1-before", "2-after"}) {
+    const Tensor roots = spectra.at(when);
+    REQUIRE(roots.shape() == Shape{16});
+    Tensor power = roots;
+    for (int k = 0; k < 4; ++k) power = power * power;
+    CHECK(max(abs(power - 1)).item() < 1e-12);
+    CHECK(abs(sum(roots)).item() < 1e-12);
   }
   CHECK(contains(r.err, "gradients of states"));
   CHECK(run("adding", {"--resume", out, "--picture", "gradients", "--quiet"}, dir.path).err == "");
   const Result wrong = run("adding", {"--picture", "states,stats"}, dir.path);
   CHECK(wrong.code == 2);
-  CHECK(contains(wrong.err, "--picture: stats is not one of states, changes, gradients"));
+  CHECK(contains(wrong.err, "--picture: stats is not one of states, changes, gradients, eigenvalues"));
 }
 
 TEST_CASE("a success map adds up tables, and says what is wrong with an empty one") {

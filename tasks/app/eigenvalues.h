@@ -1,0 +1,18 @@
+// The picture of eigenvalues: what a cell's recurrence does to a state, before and after training.
+#pragma once
+#include "tasks/app/pictures.h"
+
+namespace reel {
+
+/// The eigenvalues of the recurrence of a cell that reads x [T, 1, input]: those of its recurrent matrix, or where it
+/// has no single one, those of the Jacobians of up to four steps, at `times`.
+struct Spectrum {
+  Tensor values;                    // c128 [m], on the CPU; undefined for a cell without recurrence
+  std::vector<std::int64_t> times;  // none: of the recurrent matrix
+};
+Spectrum spectrum_of(const Cell& cell, const Tensor& x);
+
+/// Draws the spectrum of each layer in the complex plane, with the unit circle, and saves the numbers.
+void draw_eigenvalues(const Ended& e);
+
+}  // namespace reel

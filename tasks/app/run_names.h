@@ -1,0 +1,13 @@
+// Names for runs in a legend: what tells them apart.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace reel {
+
+/// A name for each run folder: its cell and the options in which the runs differ, "lstm, lr 0.003", with `seeds` also
+/// the seed. Runs that differ in their seeds alone so have one name without it. Where not even the seed differs, or
+/// config.toml cannot be read, the folder's name stands in for the options.
+std::vector<std::string> names_of_runs(const std::vector<std::string>& folders, bool seeds);
+
+}  // namespace reel
