@@ -91,6 +91,7 @@ class Copying final : public Task {
     return batch;
   }
 
+  bool trains_on_mean() const override { return true; }
   /// Cross entropy over all steps, equally weighted.
   Tensor loss(const Tensor& outputs, const Batch& batch) const override { return cross_entropy(outputs, batch.y); }
 

@@ -13,7 +13,9 @@ struct TrainOptions {
   double stop_below = 0;         // stop when the validation loss is below this; 0: never
   std::uint64_t seed = 1;
   int threads = 1;
-  int shards = 0;  // Backend::set_shards
+  int cores = 0;              // that this process may use; 0: all that are available
+  int shards = 0;             // Backend::set_shards
+  double rank_patience = 60;  // seconds for which a rank waits for another; 0: for ever
   bool quiet = false;
   bool test = true;    // at the end, if there is a test set
   bool graphs = true;  // capture steps as graphs, if the device can
@@ -36,7 +38,10 @@ struct Outcome {
 /// checkpoint in the folder if there is one. After Ctrl-C it finishes the step and saves. The parameters of the lowest
 /// validation loss are kept in best.safetensors; a task with a test set is tested with them at the end, and the model
 /// then has them. Throws Error if the loss, the gradient, a parameter or an optimiser state is not finite (the last
-/// checkpoint stays, and run.json says at which step), or if the checkpoint does not fit.
+/// checkpoint stays, and run.json says at which step), or if the checkpoint does not fit. All ranks of a run call it
+/// alike; each computes its share, rank 0 writes the files, and all come to the same result.
+Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options,
+              Ranks& ranks);
 Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options);
 
 }  // namespace reel
