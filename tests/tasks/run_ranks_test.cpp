@@ -104,11 +104,11 @@ TEST_CASE("every task: 2 ranks leave what one process leaves, with the same --ac
   std::string csv = "t,a,y\n";
   for (int i = 0; i < 60; ++i) csv += fmt::format("{},{},{}\n", i, i % 7, i % 5);
   write_new(data / "rows.csv", csv);
-  for (const std::string task :
-       {"copying --delay 4 --dropout 0.1 --layers 2", "adding --length 5", "denoising --delay 5 --length 3",
-        "mnist --image crop8", "charlm --unroll 7 --valid-size 0", "music", "babi --task 1 --examples 1 --valid-size 1",
-        "paths", "speech --examples 1 --valid-size 1",
-        "table --window 5 --target y --data " + data / "rows.csv --valid-size 2"}) {
+  for (const std::string& task :
+       Words{"copying --delay 4 --dropout 0.1 --layers 2", "adding --length 5", "denoising --delay 5 --length 3",
+             "mnist --image crop8", "charlm --unroll 7 --valid-size 0", "music",
+             "babi --task 1 --examples 1 --valid-size 1", "paths", "speech --corpus timit --examples 1 --valid-size 1",
+             "table --window 5 --target y --data " + data / "rows.csv --valid-size 2"}) {
     const Words line = words(task);
     CAPTURE(task);
     const TempDir dir;
@@ -170,13 +170,13 @@ TEST_CASE("a rank that hangs is named when the others' patience ends") {
   if (!have_mpi()) return;
   for (const int rank : {0, 1}) {
     const TempDir dir;
-    Endless endless(dir, "--rank-patience 1");
+    Endless endless(dir, "--rank-patience 3");
     const auto start = Clock::now();
     kill(endless.pids.at(rank), SIGSTOP);
     const Result r = endless.child.wait();
     CHECK(r.code == 1);
     CHECK(seconds_since(start) < 60);
-    CHECK_MESSAGE(contains(r.err, fmt::format("copying: [ranks] rank {} did not answer for 1 s, after step ", rank)),
+    CHECK_MESSAGE(contains(r.err, fmt::format("copying: [ranks] rank {} did not answer for 3 s, after step ", rank)),
                   r.err);
     check_resumes(dir, endless.out);
   }
