@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 
 #include <chrono>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -10,6 +11,7 @@
 #include "tests/support/check.h"
 #include "tests/support/little_data.h"
 #include "tests/support/mpi.h"
+#include "tests/support/pages.h"
 #include "tests/support/sweeps.h"
 
 using namespace reel;
@@ -284,4 +286,15 @@ TEST_CASE("threads: ranks of a machine share its cores, or are told that they do
               words(fmt::format("--delay 5 --steps 4 --quiet --threads {} --out {}", cores, dir / "many")), dir.path);
   CHECK(many.code == 0);
   CHECK_MESSAGE(contains(many.err, fmt::format("copying: 2 ranks with {} thread", cores)), many.err);
+}
+
+TEST_CASE("scaling.md: its commands leave the same parameters") {
+  if (!have_mpi()) return;
+  const TempDir dir;
+  make_tree(dir);
+  for (const std::string& e : mpi_environment()) putenv(strdup(e.c_str()));
+  const auto blocks = commands_of(REEL_SOURCE_DIR "/docs/scaling.md");
+  REQUIRE(blocks.size() == 1);
+  run_block(dir, blocks[0]);
+  CHECK(ended(dir / "runs/one") == ended(dir / "runs/two"));
 }
