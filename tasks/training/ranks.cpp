@@ -11,7 +11,7 @@
 namespace reel {
 
 namespace {
-constexpr double farewell = 5;  // seconds for which a rank that leaves waits for the others
+constexpr double farewell = 30;  // seconds for which a rank that leaves waits for the others
 
 template <class T>
 std::byte* bytes_of(T* data) {
@@ -63,6 +63,7 @@ void Ranks::exchange(std::span<const Message> sends, std::span<const Message> re
   const std::vector<int> late = transport_->awaited();
   transport_->drop();
   if (left) throw RankLeft(*left);
+  late_ = late;
   throw Error("ranks",
               fmt::format("rank{} {} did not answer for {:g} s, {}; it hangs, or needs longer. Hint: look at it, "
                           "or wait longer with --rank-patience",
@@ -129,7 +130,9 @@ std::vector<std::optional<std::string>> Ranks::leave(const std::string& why) {
   transport_->leave(why);
   const auto all_gone = [&] {
     while (const auto notice = transport_->left()) gone_[static_cast<std::size_t>(notice->first)] = notice->second;
-    return std::all_of(gone_.begin(), gone_.end(), [](const auto& text) { return text.has_value(); });
+    for (std::size_t r = 0; r < gone_.size(); ++r)
+      if (!gone_[r] && std::find(late_.begin(), late_.end(), static_cast<int>(r)) == late_.end()) return false;
+    return true;
   };
   wait(all_gone, farewell);
   return gone_;

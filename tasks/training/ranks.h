@@ -84,7 +84,7 @@ class Ranks {
   /// True if it is true on any rank.
   bool any(bool here);
 
-  /// For a rank that cannot go on: tells all others, and waits for some seconds until they leave as well. Returns why
+  /// For a rank that cannot go on: tells all others, and waits for half a minute until they leave as well. Returns why
   /// each has left, "" if only because another one did; no value for a rank that did not answer.
   std::vector<std::optional<std::string>> leave(const std::string& why);
   /// After leave(): true if nothing is under way that another rank would have to answer.
@@ -102,6 +102,7 @@ class Ranks {
   std::string place_ = "at the start";
   bool settled_ = true;
   std::vector<std::optional<std::string>> gone_;  // why, of each rank that has left
+  std::vector<int> late_;                         // ranks that did not answer
 };
 
 }  // namespace reel

@@ -211,6 +211,7 @@ TEST_CASE("a loss that is not finite on one rank ends all, and its rank is named
   CHECK(r.code == 1);
   CHECK_MESSAGE(contains(r.err, "the loss of part "), r.err);
   CHECK_MESSAGE(contains(r.err, "became inf at step "), r.err);
+  CHECK_MESSAGE(fs::exists(dir / "run/run.json"), r.err);
   CHECK(nlohmann::json::parse(read_file(dir / "run/run.json"))["diverged_at_step"] > 0);
 }
 
