@@ -11,6 +11,7 @@ namespace reel {
 struct Launch {
   int ranks = 1, rank = 0;
 };
+/// How this program was started.
 Launch launch();
 
 /// The ranks of this run, by MPI if there are several; then only rank 0 has its stdout. Throws Usage if reel_mpi.so is

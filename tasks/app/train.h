@@ -42,6 +42,7 @@ struct Outcome {
 /// alike; each computes its share, rank 0 writes the files, and all come to the same result.
 Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options,
               Ranks& ranks);
+/// The same by this process alone.
 Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options);
 
 }  // namespace reel

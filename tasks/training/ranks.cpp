@@ -11,7 +11,10 @@
 namespace reel {
 
 namespace {
-constexpr double farewell = 30;  // seconds for which a rank that leaves waits for the others
+using Clock = std::chrono::steady_clock;
+
+constexpr double farewell = 30;           // seconds for which a rank that leaves waits for the others
+constexpr std::chrono::seconds grace{1};  // for what a rank has sent before it left, perhaps for the same reason
 
 template <class T>
 std::byte* bytes_of(T* data) {
@@ -28,7 +31,6 @@ Ranks::Ranks(std::unique_ptr<Transport> transport)
 Ranks::~Ranks() = default;
 
 bool Ranks::wait(const std::function<bool()>& ready, double seconds) {
-  using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   for (std::int64_t look = 0; !ready(); ++look) {
     if (look < 1000) continue;  // most answers come within microseconds
@@ -47,16 +49,17 @@ void Ranks::exchange(std::span<const Message> sends, std::span<const Message> re
   settled_ = false;
   transport_->start(sends, receives);
   std::optional<int> left;
+  Clock::time_point heard;
   const auto ready = [&] {
     if (transport_->done()) return true;
     if (const auto notice = transport_->left()) {
-      left = notice->first;
+      if (!left) left = notice->first, heard = Clock::now();
       gone_[static_cast<std::size_t>(notice->first)] = notice->second;
     }
-    return left.has_value();
+    return left && Clock::now() - heard > grace;
   };
   const bool answered = wait(ready, patience_);
-  if (answered && !left) {
+  if (answered && transport_->done()) {
     settled_ = true;
     return;
   }
