@@ -227,6 +227,8 @@ TEST_CASE("a full disk under rank 0 ends all with its words; the checkpoint befo
       dir.path, mpi_environment());
   for (int i = 0; i < 12000 && !fs::exists(dir / "run/best.safetensors"); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int i = 0; i < 12000 && step_of(dir / "run") == 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   const std::map<int, pid_t> pids = ranks_of(dir / "run");
   REQUIRE(pids.contains(0));
   const rlimit little{1000, 1000};
