@@ -1,7 +1,6 @@
 #include "tasks/app/agreement.h"
 
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -9,6 +8,7 @@
 
 #include "tasks/app/options.h"
 #include "tasks/io/output.h"
+#include "tasks/training/checksum.h"
 
 namespace reel {
 
@@ -75,17 +75,6 @@ void together(Ranks& ranks, const std::function<Digest()>& work) {
     if (!wrong.empty()) throw AllFailed({2, wrong});
   }
   if (mine.contains("exit")) throw Exit{mine["code"], mine["exit"]};
-}
-
-std::string checksum(const Tensors& tensors) {
-  uLong crc = 0;
-  for (const Tensor& x : tensors) {
-    if (!x.defined()) continue;
-    std::vector<unsigned char> bytes(x.bytes());
-    x.backend().read(bytes.data(), x.data(), bytes.size());
-    crc = crc32_z(crc, bytes.data(), bytes.size());
-  }
-  return fmt::format("{:08x}", crc);
 }
 
 void require_same(Ranks& ranks, const Model& model) {

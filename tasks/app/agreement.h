@@ -30,8 +30,6 @@ using Digest = std::vector<std::pair<std::string, std::string>>;
 /// Runs `work`; if it fails on any rank, or digests differ, throws AllFailed on all. A process alone only runs it.
 void together(Ranks& ranks, const std::function<Digest()>& work);
 
-/// A checksum of parameters or other tensors.
-std::string checksum(const Tensors& tensors);
 /// Throws Error naming the rank whose parameters are not those of rank 0.
 void require_same(Ranks& ranks, const Model& model);
 

@@ -27,6 +27,7 @@
 #include "tasks/app/train.h"
 #include "tasks/data/data_error.h"
 #include "tasks/training/checkpoint.h"
+#include "tasks/training/checksum.h"
 #include "tasks/training/model_file.h"
 #include "tasks/training/trained_model.h"
 #include "tasks/training/training_step.h"
