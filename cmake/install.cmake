@@ -1,7 +1,6 @@
 # cmake --install: libraries, headers, find_package(reel), pkg-config, programs and presets. The components are the
 # packages of cmake/pack.cmake.
 include(CMakePackageConfigHelpers)
-set(REEL_PROGRAMS_DIR ${CMAKE_INSTALL_BINDIR} CACHE STRING "folder below the prefix for the programs of tasks/")
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/reel)
 set(doc_dir ${CMAKE_INSTALL_DATAROOTDIR}/doc/reel)
 get_target_property(library_type reel TYPE)
@@ -56,6 +55,9 @@ if(REEL_TASKS)
   install(TARGETS reel_app EXPORT reelTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libreel-dev
           LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libreel)
   install(TARGETS ${task_programs} RUNTIME DESTINATION ${REEL_PROGRAMS_DIR} COMPONENT reel-tools)
+  if(with_mpi)
+    install(TARGETS reel_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/reel COMPONENT reel-tools)
+  endif()
   install(DIRECTORY presets DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/reel COMPONENT reel-tools)
 endif()
 

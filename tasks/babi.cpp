@@ -57,6 +57,7 @@ class BabiTask final : public Task {
     return {x, Tensor::from<std::int32_t>(answers, {std::ssize(answers)}), {}, {question, x_last, question_last}};
   }
 
+  bool trains_on_mean() const override { return true; }
   Tensor loss(const Tensor& outputs, const Batch& batch) const override { return cross_entropy(outputs, batch.y); }
   double accuracy(const Tensor& outputs, const Batch& batch) const override {
     return mean(cast(equal(argmax(outputs), batch.y), DType::f64)).item();

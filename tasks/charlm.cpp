@@ -90,6 +90,7 @@ class CharModel final : public Task {
     return {Tensor::from<std::int32_t>(x, shape), Tensor::from<std::int32_t>(y, shape)};
   }
 
+  bool trains_on_mean() const override { return true; }
   Tensor loss(const Tensor& outputs, const Batch& batch) const override { return cross_entropy(outputs, batch.y); }
   double accuracy(const Tensor& outputs, const Batch& batch) const override {
     return mean(cast(equal(argmax(outputs), batch.y), DType::f64)).item();

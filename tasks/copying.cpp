@@ -102,6 +102,7 @@ class Copying final : public Task {
     return streams.size() == B && streams.front() / B % static_cast<std::uint64_t>(o_.reset_every) != 0;
   }
 
+  bool trains_on_mean() const override { return true; }
   /// Cross entropy over all steps, equally weighted.
   Tensor loss(const Tensor& outputs, const Batch& batch) const override { return cross_entropy(outputs, batch.y); }
 

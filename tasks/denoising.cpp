@@ -71,6 +71,7 @@ class Denoising final : public Task {
     return {slice(one_hot(symbols, layout_.symbols + 2, DType::f32), -1, 0, layout_.symbols + 1), targets};
   }
 
+  bool trains_on_mean() const override { return true; }
   /// Cross entropy over all steps, or over the recall only.
   Tensor loss(const Tensor& outputs, const Batch& batch) const override {
     return recall_only_ ? cross_entropy(last(outputs), last(batch.y)) : cross_entropy(outputs, batch.y);

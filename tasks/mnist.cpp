@@ -103,6 +103,7 @@ class Mnist final : public Task {
     return {Tensor::from<float>(x, {T, rows, 1}), Tensor::from<std::int32_t>(y, {rows})};
   }
 
+  bool trains_on_mean() const override { return true; }
   Tensor loss(const Tensor& outputs, const Batch& batch) const override { return cross_entropy(outputs, batch.y); }
   double accuracy(const Tensor& outputs, const Batch& batch) const override {
     return mean(cast(equal(argmax(outputs), batch.y), DType::f64)).item();

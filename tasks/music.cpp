@@ -63,6 +63,7 @@ class Music final : public Task {
 
   /// The published code trains on the sum over a tune, so longer tunes count more.
   double scale(const Batch& batch) const override { return sum_ ? sum(cast(batch.weight, DType::f64)).item() : 1; }
+  bool trains_on_mean() const override { return !sum_; }
 
   std::vector<Score> scores(const Tensor& outputs, const Batch& batch) const override {
     const double frames = sum(cast(batch.weight, DType::f64)).item();

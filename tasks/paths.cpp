@@ -162,6 +162,7 @@ class Paths final : public Task {
             Tensor::from<float>(weight, {answers(), rows})};
   }
 
+  bool trains_on_mean() const override { return true; }
   Tensor loss(const Tensor& outputs, const Batch& batch) const override {
     return cross_entropy(said(outputs), batch.y, {.weight = cast(batch.weight, outputs.dtype())});
   }

@@ -119,6 +119,7 @@ class Speech final : public Task {
 
   /// Wisdom et al. divide by all steps, including the padding up to the longest recording of the part.
   double scale(const Batch& batch) const override { return over_steps_ ? frames(batch) / steps(batch) : 1; }
+  bool trains_on_mean() const override { return !over_steps_; }
 
   std::vector<Score> scores(const Tensor& outputs, const Batch& batch) const override {
     std::vector<Score> all{{"mse_over_steps", loss(outputs, batch).item() * frames(batch), steps(batch)}};

@@ -86,6 +86,7 @@ class TableTask final : public Task {
     return out;
   }
 
+  bool trains_on_mean() const override { return true; }
   /// The cross entropy of classes; of values the mean squared error, of standardised ones.
   Tensor loss(const Tensor& outputs, const Batch& batch) const override {
     const LossOptions options{.weight = batch.weight.defined() ? cast(batch.weight, outputs.dtype()) : Tensor()};

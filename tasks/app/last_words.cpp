@@ -33,7 +33,9 @@ struct Install {
 
 void say_out_of_memory(const char* program) noexcept {
   std::fputs(program, stderr);
-  std::fputs(": out of memory. Hint: a smaller model or batch, --checkpoint-every, or a higher ulimit -v.\n", stderr);
+  std::fputs(": ", stderr);
+  std::fputs(out_of_memory_text, stderr);
+  std::fputs("\n", stderr);
 }
 
 }  // namespace reel

@@ -3,6 +3,8 @@
 
 namespace reel {
 
+constexpr const char* out_of_memory_text =
+    "out of memory. Hint: a smaller model or batch, --checkpoint-every, or a higher ulimit -v.";
 /// Prints "PROGRAM: out of memory. Hint: ..." to stderr, without allocating.
 void say_out_of_memory(const char* program) noexcept;
 

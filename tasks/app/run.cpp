@@ -13,22 +13,24 @@
 #include "backends/cpu/threads/cores.h"
 #include "cells/registry.h"
 #include "engine/core/parse.h"
+#include "tasks/app/agreement.h"
 #include "tasks/app/denormals.h"
 #include "tasks/app/explain_program.h"
 #include "tasks/app/interrupt.h"
 #include "tasks/app/kernel_trace.h"
 #include "tasks/app/last_words.h"
+#include "tasks/app/launch.h"
 #include "tasks/app/layers.h"
+#include "tasks/app/observers.h"
 #include "tasks/app/option.h"
 #include "tasks/app/preset.h"
 #include "tasks/app/provenance.h"
 #include "tasks/app/shared_options.h"
-#include "tasks/app/tensorboard.h"
 #include "tasks/app/train.h"
 #include "tasks/data/data_error.h"
 #include "tasks/io/files.h"
-#include "tasks/page/run_page.h"
 #include "tasks/training/checkpoint.h"
+#include "tasks/training/checksum.h"
 #include "tasks/training/model_file.h"
 #include "tasks/training/trained_model.h"
 #include "tasks/training/training_step.h"
@@ -55,29 +57,58 @@ void print_reported(const std::string& name, const std::string& task) {
     for (const std::string& note : *notes) print_out("note: {}\n", note);
 }
 
-/// The preset that a run came from, as its run.json says; empty if it does not, or the preset is gone.
-std::string preset_of(const RunFolder& folder, const std::string& task) try {
-  std::error_code error;
-  const std::string path = folder.file("run.json");
-  if (!std::filesystem::exists(path, error)) return "";
-  const auto json = nlohmann::json::parse(read_file(path), nullptr, false);
-  if (!json.is_object() || !json.contains("preset") || !json["preset"].is_string()) return "";
-  return find_preset(json["preset"], task).preset.name;
-} catch (const Error&) {
-  return "";
+/// How many parts a batch is cut into, so that each rank has one; also when a run is resumed on more ranks.
+void settle_parts(Shared& s, const Options& options, int ranks) {
+  std::int64_t& parts = s.train.examples.parts;
+  if (ranks == 1) return;
+  if (!s.train.device.starts_with("cpu"))
+    throw Usage(fmt::format("--device {}: several ranks (mpirun, srun) compute on the CPU only", s.device));
+  if (!options.given("accumulate")) parts = ranks;
+  if (parts < ranks)
+    throw Usage(fmt::format("--accumulate: {} ranks share out the parts of a batch, and there {} {}. Hint: {}", ranks,
+                            parts == 1 ? "is" : "are", parts,
+                            options.resume().empty()
+                                ? fmt::format("--accumulate {}", ranks)
+                                : fmt::format("a run keeps its parts; resume this one on {} rank{} or fewer", parts,
+                                              parts == 1 ? "" : "s")));
 }
 
-/// What looks on, as the options say.
-std::vector<std::unique_ptr<Observer>> observers_of(const Shared& s, const RunFolder& folder, const std::string& title,
-                                                    const std::string& task) {
-  std::vector<std::unique_ptr<Observer>> out;
-  if (!s.no_report)
-    out.push_back(std::make_unique<page::RunPage>(fmt::format("{} with {}", title, s.cell), s.train.preset, task));
-  if (!s.tensorboard.empty()) out.push_back(std::make_unique<TensorBoard>(s.tensorboard, folder));
-  return out;
+/// What the ranks of a run must have in common: programs, options, examples and initial parameters.
+Digest digest_of(const std::string& name, const std::string& options, const Task& task, const Shared& s,
+                 const Model& model) {
+  Examples examples(s.train.examples, s.train.seed, task.parts());
+  const auto sum = [&](const std::vector<std::uint64_t>& streams) {
+    const Batch b = task.batch(s.train.seed, {streams.front()});
+    return checksum({b.x, b.y, b.weight});
+  };
+  const Parts parts = task.parts();
+  Tensors parameters;
+  for (const Parameter& p : model.parameters()) parameters.push_back(p.value);
+  return {{"version", version_text(name)},
+          {"options", options},
+          {"data", fmt::format("examples {} {} {}, baseline {}, first ones {} {}", parts.train, parts.valid, parts.test,
+                               task.baseline(), sum(examples.train(0)), sum(examples.valid().front()))},
+          {"initial parameters", checksum(parameters)}};
 }
 
-int run(int argc, const char* const* argv, const TaskProgram& program) {
+/// Makes the run folder, or opens that of the run to resume.
+RunFolder begin(const TaskProgram& program, const Options& options, const Shared& s, const Task& task,
+                const Model& model, DType dtype) {
+  RunFolder folder =
+      options.resume().empty() ? RunFolder::create(s.out, program.name, s.cell) : RunFolder::open(options.resume());
+  for (const std::string& note : folder.notes()) print_err("{}: {}\n", program.name, one_line(note));
+  folder.write_config(options.toml());
+  if (!program.model)
+    save_model_config(folder.file("model.json"), {program.name, task.shape(), with_all_settings(s.model), dtype});
+  const std::string note = program.begun ? program.begun(task, folder, !options.resume().empty()) : "";
+  if (!s.train.quiet && !note.empty()) print_err("{}\n", one_line(note));
+  if (!s.train.quiet)
+    print_err("{} with {}: {} parameters, baseline {:.4g}, run folder {}\n", program.name, s.cell, model.count(),
+              task.baseline(), one_line(folder.path()));
+  return folder;
+}
+
+int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ranks) {
   Shared s;
   s.train.examples.batch = program.batch;
   s.train.steps = program.steps;
@@ -94,66 +125,78 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
   if (!pictures.empty()) add_pictures(options, s.pictures, pictures);
   options.cells();
   options.presets(program.name);
-  std::vector<std::string> with_resume{"steps",        "quiet",         "threads",   "no-graph",
+  std::vector<std::string> with_resume{"steps",        "quiet",         "threads",   "rank-patience", "no-graph",
                                        "print-passes", "trace-kernels", "no-report", "tensorboard"};
   if (program.source != Source::fresh) with_resume.emplace_back("epochs");
   if (!pictures.empty()) with_resume.insert(with_resume.end(), {"picture", "picture-size", "picture-font"});
   with_resume.insert(with_resume.end(), program.with_resume.begin(), program.with_resume.end());
   options.allow_with_resume(with_resume);
-  options.parse(argc, argv);
-
-  if (s.list_cells) {
-    for (const CellType& type : cell_registry()) print_out("{:<14} {} ({})\n", type.name, type.help, type.source);
-    return 0;
-  }
-  if (s.print_passes) setenv("REEL_PRINT_PASSES", "1", 1);
-  pictures = chosen_pictures(s.pictures.names, pictures);
-  const PictureStyle style = s.pictures.style();
-  settle(s, options);
-  s.train.device = device_name(s);
-  s.train.command = command_line(argc, argv);
-  set_layers(s.model, s.cell, s.hidden, options);
-  s.train.threads = s.threads > 0 ? static_cast<int>(s.threads) : available_cores();
-  s.train.shards = static_cast<int>(s.shards);
-
-  flush_denormals(s.denormals == "flush");  // before threads are started: they inherit it
-  const DType dtype = s.dtype == "f64" ? DType::f64 : DType::f32;
+  const int cores = ranks.size() > 1 ? threads_of_rank(ranks) : available_cores();
+  DType dtype = DType::f32;
+  Backend* device = nullptr;  // of the model
+  PictureStyle style;
   std::unique_ptr<KernelTrace> trace;
   std::unique_ptr<Task> task;
   std::unique_ptr<Model> model;
   std::optional<Optimizer> optimizer;
-  Backend& real = find_device(s.train.device);
-  if (s.trace_kernels) trace = std::make_unique<KernelTrace>(real);
-  Backend& device = !s.explain.empty() ? device_to_explain(s.explain, real) : trace ? *trace : real;  // of the model
-  device.set_threads(s.train.threads);
-  device.set_shards(s.train.shards);
   const auto untrained = [&] {
-    const Init init(s.train.seed, dtype, device);
+    const Init init(s.train.seed, dtype, *device);
     return program.model ? program.model(*task, s.model, init) : std::make_unique<Model>(task->shape(), s.model, init);
   };
-  try {
-    task = program.task({s.data, s.train.seed, s.train.examples});
-    const Examples examples(s.train.examples, s.train.seed, task->parts());
-    if (s.model.bidirectional && task->parts().ordered)
-      throw SettingError("bidirectional", "the states of this task carry over from batch to batch, forward only");
-    if (s.epochs > 0 && examples.steps_per_epoch() == 0)
-      throw SettingError("epochs", "fresh examples have no end; give --steps");
-    if (s.epochs > 0)
-      s.train.steps =
-          std::llround(std::clamp(s.epochs * static_cast<double>(examples.steps_per_epoch()), 1.0, most::updates));
-    if (s.train.schedule.warmup > s.train.steps)
-      throw SettingError("warmup",
-                         fmt::format("the run has {} updates, got {}", s.train.steps, s.train.schedule.warmup));
-    model = untrained();
-    if (!s.init_from.empty() && options.resume().empty()) take_parameters(s.init_from, *model);
-    optimizer.emplace(model->trained(), s.optimizer);
-  } catch (const FileError&) {
-    throw;
-  } catch (const OutOfMemory&) {
-    throw;
-  } catch (const Error& e) {
-    throw Usage(option_text(e));
-  }
+  together(ranks, [&] {
+    options.parse(argc, argv);
+
+    if (s.list_cells) {
+      std::string list;
+      for (const CellType& type : cell_registry())
+        list += fmt::format("{:<14} {} ({})\n", type.name, type.help, type.source);
+      throw Exit{0, list};
+    }
+    if (s.print_passes) setenv("REEL_PRINT_PASSES", "1", 1);
+    pictures = chosen_pictures(s.pictures.names, pictures);
+    style = s.pictures.style();
+    settle(s, options);
+    s.train.device = device_name(s);
+    settle_parts(s, options, ranks.size());
+    s.train.command = command_line(argc, argv);
+    set_layers(s.model, s.cell, s.hidden, options);
+    s.train.threads = s.threads > 0 ? static_cast<int>(s.threads) : cores;
+    s.train.cores = cores;
+    s.train.shards = static_cast<int>(s.shards);
+
+    flush_denormals(s.denormals == "flush");  // before threads are started: they inherit it
+    dtype = s.dtype == "f64" ? DType::f64 : DType::f32;
+    Backend& real = find_device(s.train.device);
+    if (s.trace_kernels) trace = std::make_unique<KernelTrace>(real);
+    device = !s.explain.empty() ? &device_to_explain(s.explain, real) : trace ? trace.get() : &real;
+    device->set_threads(s.train.threads);
+    device->set_shards(s.train.shards);
+    try {
+      task = program.task({s.data, s.train.seed, s.train.examples});
+      const Examples examples(s.train.examples, s.train.seed, task->parts());
+      if (s.model.bidirectional && task->parts().ordered)
+        throw SettingError("bidirectional", "the states of this task carry over from batch to batch, forward only");
+      if (s.epochs > 0 && examples.steps_per_epoch() == 0)
+        throw SettingError("epochs", "fresh examples have no end; give --steps");
+      if (s.epochs > 0)
+        s.train.steps =
+            std::llround(std::clamp(s.epochs * static_cast<double>(examples.steps_per_epoch()), 1.0, most::updates));
+      if (s.train.schedule.warmup > s.train.steps)
+        throw SettingError("warmup",
+                           fmt::format("the run has {} updates, got {}", s.train.steps, s.train.schedule.warmup));
+      model = untrained();
+      if (!s.init_from.empty() && options.resume().empty()) take_parameters(s.init_from, *model);
+      optimizer.emplace(model->trained(), s.optimizer);
+    } catch (const FileError&) {
+      throw;
+    } catch (const OutOfMemory&) {
+      throw;
+    } catch (const Error& e) {
+      throw Usage(option_text(e));
+    }
+    return ranks.size() > 1 ? digest_of(program.name, options.toml(), *task, s, *model) : Digest{};
+  });
+  if ((!s.explain.empty() || s.dry_run) && !ranks.first()) return 0;
   Examples examples(s.train.examples, s.train.seed, task->parts());
   const std::int64_t parts = s.train.examples.parts;
   const auto one_step = [&] {
@@ -162,7 +205,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     TrainingStep(*task, *model, *optimizer, false)(first.batch, {}, carry, 1, first.parts);
   };
   if (!s.explain.empty())
-    return explain_training_step(s.explain, task->title() + " with " + s.cell, *model, device, one_step);
+    return explain_training_step(s.explain, task->title() + " with " + s.cell, *model, *device, one_step);
   if (s.dry_run) {
     print_out("{}updates {}, batch {}{}, validation every {}, baseline {:.6g}\n", model->table(), s.train.steps,
               s.train.examples.batch, parts > 1 ? fmt::format(" in {} parts", parts) : "",
@@ -173,21 +216,25 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
     return 0;
   }
 
-  RunFolder folder =
-      options.resume().empty() ? RunFolder::create(s.out, program.name, s.cell) : RunFolder::open(options.resume());
-  for (const std::string& note : folder.notes()) print_err("{}: {}\n", program.name, one_line(note));
-  folder.write_config(options.toml());
-  if (!program.model)
-    save_model_config(folder.file("model.json"), {program.name, task->shape(), with_all_settings(s.model), dtype});
-  const std::string note = program.begun ? program.begun(*task, folder, !options.resume().empty()) : "";
-  if (!s.train.quiet && !note.empty()) print_err("{}\n", one_line(note));
-  if (!s.train.quiet)
-    print_err("{} with {}: {} parameters, baseline {:.4g}, run folder {}\n", program.name, s.cell, model->count(),
-              task->baseline(), one_line(folder.path()));
-  s.train.preset = options.resume().empty() ? options.preset() : preset_of(folder, program.name);
-  const auto observers = observers_of(s, folder, task->title(), program.name);
-  for (const auto& observer : observers) s.train.observers.push_back(observer.get());
-  const Outcome outcome = train(*task, *model, *optimizer, folder, s.train);
+  std::optional<RunFolder> opened;
+  together(ranks, [&] {
+    if (ranks.first()) opened = begin(program, options, s, *task, *model, dtype);
+    return Digest{};
+  });
+  const std::string path = ranks.gather(opened ? opened->path() : "").front();
+  if (!opened) opened = RunFolder::of_rank_0(path);
+  RunFolder& folder = *opened;
+  const std::string slow = ranks.size() > 1 ? too_many_threads(ranks, s.train.threads) : "";
+  if (!slow.empty() && ranks.first()) print_err("{}: {}\n", program.name, slow);
+  s.train.quiet = s.train.quiet || !ranks.first();
+  std::vector<std::unique_ptr<Observer>> observers;
+  if (ranks.first()) {
+    s.train.preset = options.resume().empty() ? options.preset() : preset_of(folder, program.name);
+    observers = observers_of(s, folder, task->title(), program.name);
+    for (const auto& observer : observers) s.train.observers.push_back(observer.get());
+  }
+  const Outcome outcome = train(*task, *model, *optimizer, folder, s.train, ranks);
+  if (!ranks.first()) return 0;
   const RunRecord& r = outcome.record;
   int code = 0;
   const auto failed = [&](const std::string& what) {
@@ -240,7 +287,25 @@ int run(int argc, const char* const* argv, const TaskProgram& program) {
 
 }  // namespace
 
-int run_program(const std::string& name, const std::function<int()>& body) {
+Failure failure_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Usage& e) {
+    return {2, e.what()};
+  } catch (const SettingError& e) {
+    return {1, option_text(e)};
+  } catch (const std::bad_alloc&) {
+    return {1, out_of_memory_text};
+  } catch (const std::length_error&) {  // a std::vector too large to address
+    return {1, out_of_memory_text};
+  } catch (const std::exception& e) {
+    return {1, e.what()};
+  }
+}
+
+namespace {
+/// What main() does around its work, or around that of several ranks.
+int guarded(const std::string& name, const std::function<int()>& body) {
   open_standard_streams();
   int code = 1;
   try {
@@ -249,21 +314,26 @@ int run_program(const std::string& name, const std::function<int()>& body) {
   } catch (const Exit& e) {
     write_out(e.text);
     code = e.code;
-  } catch (const Usage& e) {
-    print_err("{}: {}\n", name, one_line(e.what()));
-    code = 2;
-  } catch (const SettingError& e) {
-    print_err("{}: {}\n", name, one_line(option_text(e)));
   } catch (const std::bad_alloc&) {
     say_out_of_memory(name.c_str());
-  } catch (const std::length_error&) {  // a std::vector too large to address
+  } catch (const std::length_error&) {
     say_out_of_memory(name.c_str());
-  } catch (const std::exception& e) {
-    print_err("{}: {}\n", name, one_line(e.what()));
+  } catch (const std::exception&) {
+    const Failure failure = failure_of(std::current_exception());
+    print_err("{}: {}\n", name, one_line(failure.line));
+    code = failure.code;
   }
   const auto problem = deliver_out();
   if (problem) print_err("{}: {}\n", name, *problem);
   return code == 0 && problem ? 1 : code;
+}
+}  // namespace
+
+int run_program(const std::string& name, const std::function<int()>& body) {
+  return guarded(name, [&] {
+    require_one_process();
+    return body();
+  });
 }
 
 void add_device(Options& options, std::string& variable) {
@@ -303,7 +373,11 @@ Backend& find_device(const std::string& name) {
 Backend& use_device(const std::string& name) { return set_default_backend(find_device(name).name()); }
 
 int run_task(int argc, const char* const* argv, const TaskProgram& program) {
-  return run_program(program.name, [&] { return run(argc, argv, program); });
+  return guarded(program.name, [&] {
+    const std::unique_ptr<Ranks> ranks = join_ranks();
+    const auto body = [&] { return run(argc, argv, program, *ranks); };
+    return ranks->size() > 1 ? run_ranks(program.name, *ranks, body) : body();
+  });
 }
 
 }  // namespace reel

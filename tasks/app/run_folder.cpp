@@ -140,6 +140,12 @@ RunFolder RunFolder::view(const std::string& path) {
   return folder;
 }
 
+RunFolder RunFolder::of_rank_0(const std::string& path) {
+  RunFolder folder(path);
+  folder.writes_ = false;
+  return folder;
+}
+
 bool RunFolder::has(const std::string& name) const {
   std::error_code error;
   const bool there = fs::exists(file(name), error);
@@ -167,6 +173,7 @@ void RunFolder::lock() {
 std::string RunFolder::file(const std::string& name) const { return fs::path(path_) / name; }
 
 void RunFolder::add_row(const Row& row) {
+  if (!writes_) return;
   FileHandle csv(file(metrics_file), O_RDWR | O_CREAT, "written");
   const std::string before = read_file(file(metrics_file));
   // a line without a newline is what a crash left behind
@@ -205,6 +212,7 @@ std::vector<RunFolder::Row> RunFolder::rows_in(const std::string& path, std::str
 }
 
 void RunFolder::keep_rows_up_to(std::int64_t step) {
+  if (!writes_) return;
   std::string text = header;
   for (const Row& row : rows())
     if (row.step <= step) text += line_of(row);
@@ -214,6 +222,7 @@ void RunFolder::keep_rows_up_to(std::int64_t step) {
 void RunFolder::write_config(const std::string& toml) { write_atomically(file(config_file), toml); }
 
 void RunFolder::write_run_json(const RunRecord& r) {
+  if (!writes_) return;
   nlohmann::ordered_json json{{"task", r.task},
                               {"cell", r.cell},
                               {"parameters", r.parameters},

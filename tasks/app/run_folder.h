@@ -60,6 +60,9 @@ class RunFolder {
   /// Opens the folder of a run for reading only; throws Error if it holds none.
   static RunFolder view(const std::string& folder);
 
+  /// The same for the other ranks of a run: what rank 0 writes there is not written again.
+  static RunFolder of_rank_0(const std::string& folder);
+
   const std::string& path() const { return path_; }
   /// What the user should know about it, one line each.
   const std::vector<std::string>& notes() const { return notes_; }
@@ -88,6 +91,7 @@ class RunFolder {
   void lock();
 
   std::string path_;
+  bool writes_ = true;
   std::vector<std::string> notes_;
   std::unique_ptr<Lock> lock_;
 };

@@ -163,6 +163,9 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
       "parts of a batch, which threads take through time; results depend on it in their last digits; 0: by the size of "
       "the batch (2 from 10 rows, 4 from 80, 8 from 320)",
       "Run", Bounds{.low = 0, .high = most::threads});
+  o.add("rank-patience", s.train.rank_patience,
+        "of several ranks (mpirun, srun): seconds after which one that does not answer is taken for hung; 0: never",
+        "Run", Bounds{.low = 0, .high = 1e9});
   o.flag("no-graph", s.no_graph, "on a GPU: run each step kernel by kernel, not as one CUDA graph", "Run");
   o.flag("no-report", s.no_report, "write no report.html, the page that shows the run in a browser", "Run");
   o.add("tensorboard", s.tensorboard,

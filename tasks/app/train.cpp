@@ -2,11 +2,13 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <set>
 
 #include "backends/cpu/threads/cores.h"
+#include "tasks/app/agreement.h"
 #include "tasks/app/figure.h"
 #include "tasks/app/interrupt.h"
 #include "tasks/app/progress.h"
@@ -36,28 +38,75 @@ struct Evaluation {
   std::vector<Score> scores;
 };
 
-/// The weighted means over all entries of these batches.
+/// The sums over the entries of one batch.
+struct Sums {
+  double entries = 0, loss = 0, accuracy = 0;
+  std::vector<Score> scores = {};
+};
+
+/// A batch continues the one before, or begins a chain of its own; the number of the chain of each.
+std::vector<std::int64_t> chains(const Task& task, const std::vector<std::vector<std::uint64_t>>& batches) {
+  std::vector<std::int64_t> of;
+  for (const auto& streams : batches)
+    of.push_back(of.empty() ? 0 : task.continues(streams) ? of.back() : of.back() + 1);
+  return of;
+}
+
+/// Gets the sums of batches that other ranks have computed; only rank 0 learns the names of scores.
+void gather(Ranks& ranks, std::vector<Sums>& sums, const std::vector<std::int64_t>& chain) {
+  std::string mine;
+  const auto put = [&](double number) { mine.append(reinterpret_cast<const char*>(&number), sizeof number); };
+  for (std::size_t b = 0; b < sums.size(); ++b) {
+    if (!ranks.mine(chain[b])) continue;
+    for (const double x : {sums[b].entries, sums[b].loss, sums[b].accuracy}) put(x);
+    put(static_cast<double>(sums[b].scores.size()));
+    for (const Score& score : sums[b].scores)
+      for (const double x : {score.total, score.count, score.root ? 1.0 : 0.0}) put(x);
+  }
+  const std::vector<std::string> all = ranks.gather(mine);
+  std::vector<std::size_t> read(all.size(), 0);
+  for (std::size_t b = 0; b < sums.size(); ++b) {
+    const auto r = static_cast<std::size_t>(ranks.of(chain[b]));
+    const auto get = [&] {
+      double number = 0;
+      std::memcpy(&number, all[r].data() + std::exchange(read[r], read[r] + sizeof number), sizeof number);
+      return number;
+    };
+    sums[b].entries = get(), sums[b].loss = get(), sums[b].accuracy = get();
+    sums[b].scores.resize(static_cast<std::size_t>(get()));
+    for (Score& score : sums[b].scores) score.total = get(), score.count = get(), score.root = get() > 0;
+  }
+}
+
+/// The weighted means over all entries of these batches, which the ranks share out unless all are one chain.
 Evaluation evaluate(const Task& task, const Model& model, const std::vector<std::vector<std::uint64_t>>& batches,
-                    std::uint64_t seed, bool with_scores) {
-  Evaluation e;
-  double total = 0;
+                    std::uint64_t seed, bool with_scores, Ranks& ranks) {
+  const std::vector<std::int64_t> chain = chains(task, batches);
+  const bool shared = ranks.size() > 1 && chain.back() > 0;
+  std::vector<Sums> sums(batches.size());
   Tensors carry;
-  for (const auto& streams : batches) {
-    if (!task.continues(streams)) carry.clear();
-    const Batch made = task.batch(seed, streams), batch = on(made, model.device());
+  for (std::size_t b = 0; b < batches.size(); ++b) {
+    if (shared && !ranks.mine(chain[b])) continue;
+    if (!task.continues(batches[b])) carry.clear();
+    const Batch made = task.batch(seed, batches[b]), batch = on(made, model.device());
     const Tensor outputs = model.forward(batch, std::nullopt, &carry);
     const double n = entries_of(made);
-    e.loss += n * task.loss(outputs, batch).item();
-    e.accuracy += n * task.accuracy(outputs, batch);
-    total += n;
-    if (!with_scores) continue;
-    const std::vector<Score> scores = task.scores(on(outputs, made.x.backend()), made);
-    e.scores.resize(scores.size());
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-      e.scores[i].name = scores[i].name;
-      e.scores[i].total += scores[i].total;
-      e.scores[i].count += scores[i].count;
-      e.scores[i].root = scores[i].root;
+    sums[b] = {n, n * task.loss(outputs, batch).item(), n * task.accuracy(outputs, batch)};
+    if (with_scores) sums[b].scores = task.scores(on(outputs, made.x.backend()), made);
+  }
+  if (shared) gather(ranks, sums, chain);
+  Evaluation e;
+  double total = 0;
+  for (const Sums& of_batch : sums) {
+    e.loss += of_batch.loss;
+    e.accuracy += of_batch.accuracy;
+    total += of_batch.entries;
+    e.scores.resize(of_batch.scores.size());
+    for (std::size_t i = 0; i < e.scores.size(); ++i) {
+      if (e.scores[i].name.empty()) e.scores[i].name = of_batch.scores[i].name;
+      e.scores[i].total += of_batch.scores[i].total;
+      e.scores[i].count += of_batch.scores[i].count;
+      e.scores[i].root = of_batch.scores[i].root;
     }
   }
   e.loss /= total;
@@ -84,7 +133,7 @@ void find_solved(RunRecord& record, const std::vector<RunFolder::Row>& rows) {
 }
 
 /// Throws Diverged unless the value is finite.
-void check_finite(const char* what, double value) {
+void check_finite(const std::string& what, double value) {
   if (std::isfinite(value)) return;
   throw Diverged(fmt::format("the {} became {}", what, std::isnan(value) ? "NaN" : fmt::format("{}", value)));
 }
@@ -105,6 +154,13 @@ std::int64_t validation_interval(const TrainOptions& options, const Task& task, 
 }
 
 Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options) {
+  Ranks alone;
+  return train(task, model, optimizer, folder, options, alone);
+}
+
+Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options,
+              Ranks& ranks) {
+  ranks.set_patience(options.rank_patience);
   ScheduleOptions over_run = options.schedule;
   over_run.steps = options.steps;
   Schedule schedule(over_run);
@@ -131,6 +187,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     at = loaded.at, checked = loaded.checked;
     best = best_of(best_file);
   }
+  require_same(ranks, model);  // and none looks for a checkpoint after this
   const bool older_sums = at.shards < 0 && options.device.starts_with("cpu");
   at.shards = options.shards;
   folder.keep_rows_up_to(at.step);
@@ -168,7 +225,9 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   std::int64_t saved = at.step;
   const auto save = [&] {
     at.seconds = clock.seconds();
-    save_checkpoint(checkpoint, model, optimizer, schedule, options.seed, at);
+    Progressed whole = at;
+    whole.carry = whole_states(at.carry, options.examples.parts, ranks);
+    if (ranks.first()) save_checkpoint(checkpoint, model, optimizer, schedule, options.seed, whole);
     saved = at.step;
   };
   if (!resumed) save();  // so that a run can be resumed from the very start
@@ -178,24 +237,25 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     record.best_loss = best.loss;
     record.steps_per_second = record.seconds > 0 ? static_cast<double>(at.step) / record.seconds : 0;
     record.finished = finished;
-    const auto rows = folder.rows();
+    const auto rows = ranks.first() ? folder.rows() : std::vector<RunFolder::Row>();
     find_solved(record, rows);
     for (const RunFolder::Row& row : rows)
       if (row.step == best.step) record.best_accuracy = row.accuracy;
     folder.write_run_json(record);
+    if (!ranks.first()) return std::optional<std::string>();
     return draw_curve(folder.file("curve.svg"), fmt::format("{}: {}", task.title(), options.cell), rows,
                       task.baseline());
   };
 
-  const bool free_core = available_cores() > options.threads;
+  const bool free_core = (options.cores > 0 ? options.cores : available_cores()) > options.threads;
   Prefetcher batches(
-      [&](std::int64_t step) { return draw(task, options.seed, examples.train(step), options.examples.parts); },
+      [&](std::int64_t step) { return draw(task, options.seed, examples.train(step), options.examples.parts, ranks); },
       free_core);
   const auto stops_early = [&] {
     if (options.patience <= 0 && options.stop_below <= 0) return false;
-    const auto rows = folder.rows();
-    return (options.patience > 0 && waited(rows) >= options.patience) ||
-           (options.stop_below > 0 && !rows.empty() && rows.back().valid_loss < options.stop_below);
+    const auto rows = ranks.first() ? folder.rows() : std::vector<RunFolder::Row>();
+    return ranks.any(!rows.empty() && ((options.patience > 0 && waited(rows) >= options.patience) ||
+                                       (options.stop_below > 0 && rows.back().valid_loss < options.stop_below)));
   };
   const std::int64_t first_step = at.step;
   const auto moment = [&](bool running) {
@@ -216,11 +276,12 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   const bool wants_gradients = std::any_of(options.observers.begin(), options.observers.end(),
                                            [](const Observer* o) { return o->wants_gradients(); });
   bool enough = at.step >= options.steps || stops_early();
-  TrainingStep steps(task, model, optimizer, options.graphs);
+  TrainingStep steps(task, model, optimizer, options.graphs, &ranks);
   double update_seconds = 0;
   std::int64_t reached = at.step;
   try {
-    while (!enough && !interrupt.requested()) {
+    while (!enough && !ranks.any(interrupt.requested())) {
+      ranks.set_place(fmt::format("after step {}", at.step));
       const Clock update(0);
       const auto [streams, batch, parts] = batches.take(at.step, at.step + 1 < options.steps);
       if (!task.continues(streams)) at.carry.clear();
@@ -229,7 +290,8 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
       const StepResult result = steps(batch, {options.seed, at.step}, at.carry, schedule.factor(at.step), parts,
                                       validates && wants_gradients ? &gradients : nullptr);
       reached = at.step + 1;
-      check_finite("loss", result.loss);
+      const std::int64_t part = result.bad_part;
+      check_finite(part < 0 ? "loss" : fmt::format("loss of part {} (rank {})", part, ranks.of(part)), result.loss);
       check_finite("gradient norm", result.norm);
       if (const auto note = steps.note()) progress.message("steps run kernel by kernel, not as one graph: " + *note);
       ++at.step;
@@ -240,7 +302,8 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
       progress.update(at.step, result.loss);
 
       if (validates) {
-        const Evaluation v = evaluate(task, model, examples.valid(), options.seed, false);
+        require_same(ranks, model);
+        const Evaluation v = evaluate(task, model, examples.valid(), options.seed, false, ranks);
         check_finite("validation loss", v.loss);
         schedule.validated(v.loss);
         const auto n = static_cast<double>(at.running.steps);
@@ -254,7 +317,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
         at.running = {};
         if (v.loss < best.loss) {
           best = {at.step, v.loss};
-          save_best(best_file, model, best);
+          if (ranks.first()) save_best(best_file, model, best);
         }
         save();
         progress.validated(at.step, record.train_loss, v.loss, v.accuracy);
@@ -263,7 +326,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
       }
     }
     if (!enough) {  // the interrupted step may have diverged; then the old checkpoint stays
-      check_finite("loss", evaluate(task, model, {examples.valid().front()}, options.seed, false).loss);
+      check_finite("loss", evaluate(task, model, {examples.valid().front()}, options.seed, false, ranks).loss);
       save();
     }
   } catch (const Error& e) {
@@ -281,8 +344,10 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   record.seconds = clock.seconds();  // training and validation, but not the test
   progress.done();
   if (!outcome.interrupted && !tests.empty() && best.step >= 0) {
+    ranks.gather("");  // rank 0 has written it
     load_best(best_file, model);
-    const Evaluation t = evaluate(task, model, tests, options.seed, true);
+    require_same(ranks, model);
+    const Evaluation t = evaluate(task, model, tests, options.seed, true, ranks);
     record.test = {{"loss", t.loss}};
     if (!std::isnan(t.accuracy)) record.test.emplace_back("accuracy", t.accuracy);
     for (const Score& score : t.scores) record.test.emplace_back(score.name, score.mean());

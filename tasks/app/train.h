@@ -14,7 +14,9 @@ struct TrainOptions {
   double solved_share = 0.05;  // solved_at in run.json: the first validation below this share of the baseline; 0: none
   std::uint64_t seed = 1;
   int threads = 1;
-  int shards = 0;  // Backend::set_shards
+  int cores = 0;              // that this process may use; 0: all that are available
+  int shards = 0;             // Backend::set_shards
+  double rank_patience = 60;  // seconds for which a rank waits for another; 0: for ever
   bool quiet = false;
   bool test = true;    // at the end, if there is a test set
   bool graphs = true;  // capture steps as graphs, if the device can
@@ -39,7 +41,11 @@ struct Outcome {
 /// checkpoint in the folder if there is one. After Ctrl-C it finishes the step and saves. The parameters of the lowest
 /// validation loss are kept in best.safetensors; a task with a test set is tested with them at the end, and the model
 /// then has them. Throws Error if the loss, the gradient, a parameter or an optimiser state is not finite (the last
-/// checkpoint stays, and run.json says at which step), or if the checkpoint does not fit.
+/// checkpoint stays, and run.json says at which step), or if the checkpoint does not fit. All ranks of a run call it
+/// alike; each computes its share, rank 0 writes the files, and all come to the same result.
+Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options,
+              Ranks& ranks);
+/// The same by this process alone.
 Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options);
 
 }  // namespace reel

@@ -27,10 +27,9 @@ Examples::Examples(const ExampleOptions& options, std::uint64_t seed, const Part
   options_.shuffle = options.shuffle && !parts.ordered;
   options_.examples = part("examples", options.examples, parts.train);
   options_.valid_size = part("valid-size", options.valid_size, parts.valid);
-  if (options.parts < 1 || options.batch % options.parts != 0)
-    throw SettingError("accumulate", fmt::format("a batch of {} cannot be cut into {} equal parts. Hint: a divisor of "
-                                                 "{}",
-                                                 options.batch, options.parts, options.batch));
+  if (options.parts < 1 || options.parts > options.batch)
+    throw SettingError("accumulate",
+                       fmt::format("a batch of {} cannot be cut into {} parts", options.batch, options.parts));
   if (options_.valid_size < 1) throw SettingError("valid-size", "1 or more are needed, got 0");
   const double lists = static_cast<double>(options_.examples) +
                        static_cast<double>(options_.valid_size) * (1 + 8 / static_cast<double>(options_.batch));
@@ -75,14 +74,15 @@ std::vector<std::vector<std::uint64_t>> Examples::batches(std::uint64_t first, s
   return batches;
 }
 
-Drawn draw(const Task& task, std::uint64_t seed, std::vector<std::uint64_t> streams, std::int64_t parts) {
+Drawn draw(const Task& task, std::uint64_t seed, std::vector<std::uint64_t> streams, std::int64_t parts,
+           const Ranks& ranks) {
   Drawn drawn{std::move(streams), {}};
-  drawn.batch = task.batch(seed, drawn.streams);
-  const std::int64_t size = std::ssize(drawn.streams) / parts;
-  for (std::int64_t k = 0; k < parts && parts > 1; ++k) {
-    const auto first = drawn.streams.begin() + k * size;
-    drawn.parts.push_back(task.batch(seed, {first, first + size}));
-  }
+  if (parts == 1 || !task.trains_on_mean()) drawn.batch = task.batch(seed, drawn.streams);
+  if (parts == 1) return drawn;
+  const std::int64_t rows = std::ssize(drawn.streams);
+  const auto start = [&](std::int64_t k) { return drawn.streams.begin() + part_start(rows, parts, k); };
+  for (std::int64_t k = 0; k < parts; ++k)
+    drawn.parts.push_back(ranks.mine(k) ? task.batch(seed, {start(k), start(k + 1)}) : Batch{});
   return drawn;
 }
 

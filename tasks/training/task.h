@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "tasks/training/model.h"
+#include "tasks/training/ranks.h"
 
 namespace reel {
 
@@ -43,6 +44,9 @@ class Task {
   virtual Tensor loss(const Tensor& outputs, const Batch& batch) const = 0;
   /// The factor on the loss in training, if a paper does not train on the mean.
   virtual double scale(const Batch&) const { return 1; }
+  /// True promises that scale() is 1 for every batch. Then a batch that is computed in parts need not be made as a
+  /// whole.
+  virtual bool trains_on_mean() const { return false; }
   /// Between 0 and 1, a mean over the same entries; NaN for a task that has none.
   virtual double accuracy(const Tensor&, const Batch&) const { return std::numeric_limits<double>::quiet_NaN(); }
   /// What else is reported on the test set.
@@ -65,7 +69,7 @@ struct ExampleOptions {
 
 class Examples {
  public:
-  /// Throws SettingError if more are asked for than there are, and unless the parts divide the batch.
+  /// Throws SettingError if more are asked for than there are, and if a batch has fewer examples than parts.
   Examples(const ExampleOptions& options, std::uint64_t seed, const Parts& parts = {});
   /// The streams of training step `step` (from 0).
   std::vector<std::uint64_t> train(std::int64_t step);
@@ -89,11 +93,15 @@ class Examples {
 /// The examples of a training step.
 struct Drawn {
   std::vector<std::uint64_t> streams;
-  Batch batch;
-  std::vector<Batch> parts = {};  // the same examples in equal parts, in order; none: the batch is not cut
+  Batch batch;  // empty if it is cut and the task trains on the mean
+  /// The same examples in parts, in order; none: the batch is not cut. Those of other ranks are empty.
+  std::vector<Batch> parts = {};
 };
-/// Makes the batch of these streams, and its parts if there are several; `parts` divides the number of streams.
-Drawn draw(const Task& task, std::uint64_t seed, std::vector<std::uint64_t> streams, std::int64_t parts);
+/// The first of `rows` rows that belongs to part k of so many, which are equal or differ by one row.
+inline std::int64_t part_start(std::int64_t rows, std::int64_t parts, std::int64_t k) { return rows * k / parts; }
+/// Makes the batch of these streams, and if there are several parts, those of this rank.
+Drawn draw(const Task& task, std::uint64_t seed, std::vector<std::uint64_t> streams, std::int64_t parts,
+           const Ranks& ranks = {});
 
 /// What the mean loss of a batch is a mean over: its entries, by their weights.
 double entries_of(const Batch& batch);

@@ -2,13 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "tasks/training/device.h"
 
 namespace reel {
 
-TrainingStep::TrainingStep(const Task& task, Model& model, Optimizer& optimizer, bool graphs)
-    : task_(task), model_(model), optimizer_(optimizer), device_(model.device()), graphs_(graphs && device_.capture()) {
+TrainingStep::TrainingStep(const Task& task, Model& model, Optimizer& optimizer, bool graphs, Ranks* ranks)
+    : task_(task),
+      model_(model),
+      optimizer_(optimizer),
+      device_(model.device()),
+      ranks_(ranks ? *ranks : alone_),
+      sum_(ranks_),
+      graphs_(graphs && device_.capture()) {
   for (const Parameter& p : model.trained()) parameters_.push_back(p.value);
 }
 
@@ -20,7 +27,7 @@ StepResult TrainingStep::operator()(const Batch& batch, const StepContext& at, T
       parts.empty() ? pass(batch, at, carry, {.scale = scale}) : add_up(parts, at, carry, scale);
   const Tensors gradients = std::exchange(gradients_, {});
   if (gradients_out) *gradients_out = gradients;
-  if (!std::isfinite(numbers[0])) return {numbers[0]};
+  if (!std::isfinite(numbers[0])) return {numbers[0], 0, bad_part_};
   const StepResult out{numbers[0], norm_of(std::span(numbers).subspan(1))};
   if (!std::isfinite(out.norm)) return out;
   optimizer_.finish(gradients, out.norm, lr_factor);
@@ -28,37 +35,64 @@ StepResult TrainingStep::operator()(const Batch& batch, const StepContext& at, T
   return out;
 }
 
-/// One after the other: the sums of gradients in gradients_, then an update. Returns the same numbers as pass().
+/// One after the other, or those of this rank: the sums of gradients in gradients_, then an update. Returns the same
+/// numbers as pass().
 std::vector<double> TrainingStep::add_up(std::span<const Batch> parts, const StepContext& at, Tensors& carry,
                                          double scale) {
-  const auto K = std::ssize(parts);
-  double entries = 0, loss = 0;
-  for (const Batch& part : parts) entries += entries_of(part);
-  std::vector<Tensors> left(carry.size());  // of each state, the rows of each part
-  const Tensors before = carry;
+  const std::int64_t K = std::ssize(parts), ranks = ranks_.size();
+  const auto index = [](std::int64_t k) { return static_cast<std::size_t>(k); };
+  std::vector<double> sizes(2 * parts.size());  // of each part: entries, rows
+  for (std::int64_t k = ranks_.rank(); k < K; k += ranks) {
+    sizes[index(2 * k)] = entries_of(parts[index(k)]);
+    sizes[index(2 * k + 1)] = static_cast<double>(parts[index(k)].x.dim(1));
+  }
+  ranks_.share(sizes, 2);
+  double entries = 0;
+  std::vector<std::int64_t> start{0};  // the first row of each part
   for (std::int64_t k = 0; k < K; ++k) {
-    const Batch& part = parts[static_cast<std::size_t>(k)];
-    const Share share{.scale = scale, .of = entries_of(part) / entries, .whole = false};
-    Tensors states;
-    for (const Tensor& state : before) {
-      const std::int64_t rows = state.dim(0) / K;
-      states.push_back(slice(state, 0, k * rows, (k + 1) * rows));
+    entries += sizes[index(2 * k)];
+    start.push_back(start.back() + static_cast<std::int64_t>(sizes[index(2 * k + 1)]));
+  }
+  for (std::size_t i = sums_.size(); i < parameters_.size(); ++i) sums_.push_back(Tensor::empty(parameters_[i].spec()));
+  std::vector<double> losses(parts.size());
+  std::vector<Tensors> left(parts.size());  // the last states of each part
+  sum_.clear();
+  for (std::int64_t round = 0; round < K; round += ranks) {
+    if (const std::int64_t k = round + ranks_.rank(); k < K) {
+      const Share share{.scale = scale, .of = sizes[index(2 * k)] / entries, .whole = false};
+      Tensors states;
+      for (const Tensor& state : carry) states.push_back(slice(state, 0, start[index(k)], start[index(k + 1)]));
+      losses[index(k)] = share.of * pass(parts[index(k)], {at.seed, at.step * K + k}, states, share)[0];
+      if (ranks == 1 && !std::isfinite(losses[index(k)])) return {losses[index(k)]};
+      for (const Tensor& state : states) {
+        left[index(k)].push_back(Tensor::empty(state.spec()));  // the next pass may write to the states
+        left[index(k)].back().assign(state);
+      }
     }
-    loss += share.of * pass(part, {at.seed, at.step * K + k}, states, share)[0];
-    if (!std::isfinite(loss)) return {loss};
-    left.resize(states.size());
-    for (std::size_t i = 0; i < states.size(); ++i) {
-      left[i].push_back(Tensor::empty(states[i].spec()));  // the next pass may write to the states
-      left[i].back().assign(states[i]);
-    }
-    for (std::size_t i = 0; i < gradients_.size(); ++i) {
-      if (sums_.size() == i) sums_.push_back(Tensor::empty(gradients_[i].spec()));
-      sums_[i].assign(k == 0 ? gradients_[i] : sums_[i] + gradients_[i]);
-    }
+    if (ranks > 1) sum_.add(gradients_, parameters_, static_cast<int>(std::min(ranks, K - round)));
+    for (std::size_t i = 0; ranks == 1 && i < gradients_.size(); ++i)
+      sums_[i].assign(round == 0 ? gradients_[i] : sums_[i] + gradients_[i]);
     gradients_.clear();
   }
+  ranks_.share(losses);
+  const double loss = std::accumulate(losses.begin(), losses.end(), 0.0);
+  if (!std::isfinite(loss)) {
+    const auto bad = std::find_if(losses.begin(), losses.end(), [](double part) { return !std::isfinite(part); });
+    bad_part_ = bad == losses.end() ? -1 : bad - losses.begin();
+    return {loss};
+  }
+  if (ranks > 1) sum_.write(sums_);
+  const Tensors ended = left[index(ranks_.rank())];
   carry.clear();
-  for (const Tensors& rows : left) carry.push_back(concat(rows, 0));
+  for (std::size_t i = 0; i < ended.size(); ++i) {
+    Tensors rows;
+    for (std::int64_t k = 0; k < K; ++k) {
+      Spec spec = ended[i].spec();
+      spec.shape.set(0, start[index(k + 1)] - start[index(k)]);
+      rows.push_back(ranks_.mine(k) ? left[index(k)][i] : Tensor::zeros(spec.shape, spec.dtype, device_));
+    }
+    carry.push_back(concat(rows, 0));
+  }
   gradients_ = sums_;
   const Tensor numbers = Tensor::full({1 + std::ssize(parameters_)}, loss, DType::f64, device_);
   sums_of_squares(sums_, numbers.view({std::ssize(parameters_)}, 1));
@@ -208,6 +242,30 @@ std::vector<double> TrainingStep::run(const Batch& batch, const StepContext& at,
   gradients_ = work.gradients;
   carry = work.carry;
   return work.numbers.values<double>();
+}
+
+Tensors whole_states(const Tensors& states, std::int64_t parts, Ranks& ranks) {
+  if (ranks.size() == 1) return states;
+  Tensors out;
+  for (const Tensor& state : states) {
+    const std::int64_t rows = state.dim(0);
+    const std::size_t row = state.bytes() / static_cast<std::size_t>(rows);
+    std::string all(state.bytes(), '\0'), own;
+    state.backend().read(all.data(), state.data(), all.size());
+    const auto place = [&](std::int64_t k) { return static_cast<std::size_t>(part_start(rows, parts, k)) * row; };
+    for (std::int64_t k = ranks.rank(); k < parts; k += ranks.size())
+      own += all.substr(place(k), place(k + 1) - place(k));
+    const std::vector<std::string> of_rank = ranks.gather(own);
+    std::vector<std::size_t> read(of_rank.size(), 0);
+    for (std::int64_t k = 0; k < parts; ++k) {
+      const auto r = static_cast<std::size_t>(ranks.of(k));
+      const std::size_t bytes = place(k + 1) - place(k);
+      all.replace(place(k), bytes, of_rank[r], std::exchange(read[r], read[r] + bytes), bytes);
+    }
+    out.push_back(Tensor::empty(state.spec()));
+    out.back().backend().write(out.back().data(), all.data(), all.size());
+  }
+  return out;
 }
 
 }  // namespace reel

@@ -1,11 +1,12 @@
 // Training steps, from a batch to the updated parameters. On a device that supports it, a step's kernels are captured
 // once (a CUDA graph), and each later step of the same shapes replays them with one launch. A batch may be computed in
-// parts, whose gradients are added: it needs the memory of a part.
+// parts, whose gradients are added: it needs the memory of a part. Several processes share the parts out.
 #pragma once
 #include <deque>
 #include <span>
 #include <utility>
 
+#include "tasks/training/gradient_sum.h"
 #include "tasks/training/optimizer.h"
 #include "tasks/training/task.h"
 
@@ -13,17 +14,20 @@ namespace reel {
 
 /// The result of a step. If one of these is not finite nothing was updated; without a finite loss there is no norm.
 struct StepResult {
-  double loss = 0, norm = 0;  // norm: of all gradients together
+  double loss = 0, norm = 0;   // norm: of all gradients together
+  std::int64_t bad_part = -1;  // of several ranks: the part whose loss is not finite
 };
 
 class TrainingStep {
  public:
-  /// `graphs`: capture steps if the device can; false: run each kernel by kernel.
-  TrainingStep(const Task& task, Model& model, Optimizer& optimizer, bool graphs);
+  /// `graphs`: capture steps if the device can; false: run each kernel by kernel. With `ranks`, each of them computes
+  /// its parts, and all make the same update.
+  TrainingStep(const Task& task, Model& model, Optimizer& optimizer, bool graphs, Ranks* ranks = nullptr);
 
   /// One step with a batch on any device, with all learning rates times lr_factor. Starts from the states in `carry`,
   /// if there are any, and stores the last states there; they are valid until the end of the next step. `parts`: the
-  /// same examples in equal parts, to compute one after the other. `gradients`, if not null, gets those of the trained
+  /// same examples in parts as draw() makes them, to compute one after the other. With several ranks the rows of other
+  /// ranks' parts are 0 in the last states; whole_states() gets them. `gradients`, if not null, gets those of the trained
   /// parameters, not clipped; they are valid until the next step.
   StepResult operator()(const Batch& batch, const StepContext& at, Tensors& carry, double lr_factor = 1,
                         std::span<const Batch> parts = {}, Tensors* gradients = nullptr);
@@ -84,6 +88,9 @@ class TrainingStep {
   Tensors parameters_;
   Tensors gradients_;  // from pass() or add_up() to the end of the step
   Tensors sums_;       // memory for the sums
+  Ranks alone_, &ranks_;
+  GradientSum sum_;             // of several ranks
+  std::int64_t bad_part_ = -1;  // StepResult::bad_part
   bool graphs_;
   std::vector<std::uint32_t> host_versions_;  // of parameters on the host, when seen_ began
   int recorded_ = 0;
@@ -91,5 +98,8 @@ class TrainingStep {
   std::deque<Seen> seen_;
   std::optional<std::string> note_;
 };
+
+/// The states after a step in so many parts, each with the rows of all ranks.
+Tensors whole_states(const Tensors& states, std::int64_t parts, Ranks& ranks);
 
 }  // namespace reel

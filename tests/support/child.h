@@ -21,7 +21,7 @@ struct Result {
 /// What a child process may use at most: RLIMIT_AS, RLIMIT_CPU and others.
 using Limits = std::vector<std::pair<__rlimit_resource, rlim_t>>;
 
-/// A task program as a child process.
+/// A task program as a child process, or one of another folder, whose path begins with '/'.
 class Child {
  public:
   Child(const std::string& program, const std::vector<std::string>& arguments, const std::string& folder,
@@ -35,7 +35,7 @@ class Child {
     redirect(out_, 1);
     redirect(err_, 2);
     for (const std::string& e : environment) putenv(const_cast<char*>(e.c_str()));
-    const std::string path = std::string(REEL_BIN_DIR "/") + program;
+    const std::string path = program.starts_with('/') ? program : std::string(REEL_BIN_DIR "/") + program;
     std::vector<char*> argv{const_cast<char*>(program.c_str())};
     for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
     argv.push_back(nullptr);

@@ -27,14 +27,16 @@ double quota(const std::string& group) {
   return known && time > 0 && period > 0 ? time / period : no_limit;  // -1 is no limit
 }
 
-/// How many processors the scheduler may put this process on.
-int allowed_processors() {
-  std::array<cpu_set_t, 16> sets{};  // one holds only 1024 processors
-  if (sched_getaffinity(0, sizeof sets, sets.data()) == 0) return CPU_COUNT_S(sizeof sets, sets.data());
-  return static_cast<int>(std::thread::hardware_concurrency());
-}
-
 }  // namespace
+
+std::string allowed_cores() {
+  std::array<cpu_set_t, 16> sets{};  // one holds only 1024 processors
+  if (sched_getaffinity(0, sizeof sets, sets.data()) != 0) return std::string(std::thread::hardware_concurrency(), '1');
+  std::string cores;
+  for (std::size_t i = 0; i < 8 * sizeof sets; ++i) cores += CPU_ISSET_S(i, sizeof sets, sets.data()) ? '1' : '0';
+  cores.resize(cores.rfind('1') + 1);
+  return cores;
+}
 
 int cores_by_quota(const std::string& groups, const std::string& mount) {
   double least = no_limit;
@@ -42,8 +44,12 @@ int cores_by_quota(const std::string& groups, const std::string& mount) {
   return std::isfinite(least) ? static_cast<int>(std::min(std::ceil(least), 1e6)) : 0;
 }
 
+int cores_by_quota() { return cores_by_quota(kernel_text("/proc/self/cgroup")); }
+
 int available_cores() {
-  const int allowed = std::max(allowed_processors(), 1), limit = cores_by_quota(kernel_text("/proc/self/cgroup"));
+  const std::string cores = allowed_cores();
+  const int allowed = std::max(static_cast<int>(std::count(cores.begin(), cores.end(), '1')), 1),
+            limit = cores_by_quota();
   return limit > 0 ? std::min(allowed, limit) : allowed;
 }
 
