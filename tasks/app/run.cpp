@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "backends/cpu/threads/cores.h"
 #include "cells/registry.h"
@@ -28,7 +27,6 @@
 #include "tasks/app/shared_options.h"
 #include "tasks/app/train.h"
 #include "tasks/data/data_error.h"
-#include "tasks/io/files.h"
 #include "tasks/training/checkpoint.h"
 #include "tasks/training/checksum.h"
 #include "tasks/training/model_file.h"
