@@ -27,8 +27,8 @@ class TrainingStep {
   /// One step with a batch on any device, with all learning rates times lr_factor. Starts from the states in `carry`,
   /// if there are any, and stores the last states there; they are valid until the end of the next step. `parts`: the
   /// same examples in parts as draw() makes them, to compute one after the other. With several ranks the rows of other
-  /// ranks' parts are 0 in the last states; whole_states() gets them. `gradients`, if not null, gets those of the trained
-  /// parameters, not clipped; they are valid until the next step.
+  /// ranks' parts are 0 in the last states; whole_states() gets them. `gradients`, if not null, gets those of the
+  /// trained parameters, not clipped; they are valid until the next step.
   StepResult operator()(const Batch& batch, const StepContext& at, Tensors& carry, double lr_factor = 1,
                         std::span<const Batch> parts = {}, Tensors* gradients = nullptr);
   /// Why steps are not captured although the device could; returned once.
