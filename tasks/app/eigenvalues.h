@@ -4,12 +4,13 @@
 
 namespace reel {
 
-/// The eigenvalues of the recurrence of a cell that reads x [T, 1, input]: those of its recurrent matrix, or where it
-/// has no single one, those of the Jacobians of up to four steps, at `times`.
+/// Eigenvalues of a cell's recurrence.
 struct Spectrum {
   Tensor values;                    // c128 [m], on the CPU; undefined for a cell without recurrence
   std::vector<std::int64_t> times;  // none: of the recurrent matrix
 };
+/// Those of a cell that reads x [T, 1, input]: of its recurrent matrix, or where it has no single one, of the Jacobians
+/// of up to four steps, at `times`.
 Spectrum spectrum_of(const Cell& cell, const Tensor& x);
 
 /// Draws the spectrum of each layer in the complex plane, with the unit circle, and saves the numbers.

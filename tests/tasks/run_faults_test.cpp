@@ -250,7 +250,7 @@ TEST_CASE("a full disk: file and reason are named, what was there stays whole, e
   const TempDir dir;
   const std::string out = dir / "run";
   // a limit of file sizes, in KiB, is a disk that is full from there on
-  const Result cut = shell("ulimit -f 1; \"$@\"", "copying", small(out, "60"), dir);
+  const Result cut = shell("ulimit -f 2; \"$@\"", "copying", small(out, "60"), dir);
   CHECK(cut.code == 1);
   CHECK(contains(cut.err, "checkpoint.safetensors] cannot be written: File too large"));
   CHECK_FALSE(fs::exists(out + "/checkpoint.safetensors"));
