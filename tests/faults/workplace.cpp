@@ -33,7 +33,7 @@ constexpr std::size_t most_output = 1e6;  // of a program, in bytes
 /// Draws nothing, but at once: what surrounds gnuplot is looked at, not gnuplot.
 constexpr const char* gnuplot =
     "#!/bin/sh\n/bin/cat >/dev/null\n"
-    "printf '<?xml version=\"1.0\"?><svg></svg>\\n\\211PNG\\r\\n\\032\\nIEND\\256B`\\202'\n";
+    "printf '<?xml version=\"1.0\"?><svg></svg>\\n\\211PNG\\r\\n\\032\\nIEND\\256B`\\202%%PDF-1.5\n%%%%EOF\n'\n";
 
 [[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
