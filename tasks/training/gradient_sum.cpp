@@ -76,7 +76,7 @@ void GradientSum::add(const Tensors& gradients, const Tensors& like, int parts) 
 void GradientSum::write(const Tensors& sums) {
   const auto own = ranks_.rank();
   const Place here = slice(own);
-  std::memcpy(all_.data() + here.first, sum_.data(), sum_.size());
+  std::copy(sum_.begin(), sum_.end(), all_.begin() + static_cast<std::ptrdiff_t>(here.first));  // it may be empty
   std::vector<Message> sends, receives;
   for (int r = 0; r < ranks_.size(); ++r) {
     if (r == own) continue;
