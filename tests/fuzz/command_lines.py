@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 PROGRAMS = ("copying adding denoising mnist paths charlm music babi speech table predict mechanism apply to_onnx compare "
-            "reproduce sweep explain").split()
+            "reproduce sweep explain report").split()
 SECONDS = 60  # of processor time: a machine may be busy
 MEMORY = 12 << 30
 
@@ -63,6 +63,20 @@ def write_table(folder):
     pathlib.Path(folder, "table.npy").write_bytes(b"\x93NUMPY\x01\0" + bytes([118, 0]) + head.encode() + bytes(range(160)))
 
 
+PRESETS = """[t]
+title = "Two cells"
+task = "copying"
+options = "--delay 3 --hidden 4 --batch 2 --valid-size 2 --steps 2 --quiet"
+metric = "valid_loss"
+expect = { below = 3 }
+[t.cases]
+a = "--lr 1e-3"
+[t.models]
+srnn = "--cell srnn"
+gru = "--cell gru"
+"""
+
+
 def line(draw, options, program):
     out = []
     for name in draw.sample(sorted(options), min(len(options), draw.choice([0, 1, 1, 2, 2, 3, 4, 6]))):
@@ -85,8 +99,10 @@ def line(draw, options, program):
     if program == "predict" and "--test" not in out:
         small["--input"] = "table.csv"
     out += [w for name, v in small.items() if name in options and name not in out for w in (name, v)]
-    if program in ("predict", "compare") and draw.random() < 0.9:
+    if program in ("predict", "compare", "report") and draw.random() < 0.9:
         out.append("run")
+    if program == "reproduce" and draw.random() < 0.5:
+        out.append(draw.choice(["own", "own/t", "own/t/a-gru"]))
     if program == "apply" and draw.random() < 0.3:
         out += ["--run", "run"]
     out += [w for w in ("--quiet",) if w in options]
@@ -143,9 +159,11 @@ def main():
             pathlib.Path(folder, "config.toml").write_text('steps = 2\nlr = 0.01\n[srnn]\nwidth = 4\n')
             pathlib.Path(folder, "noise.bin").write_bytes(draw.randbytes(400))
             shutil.copytree(trained.name, folder, dirs_exist_ok=True)
+            pathlib.Path(folder, "presets").mkdir()
+            pathlib.Path(folder, "presets/own.toml").write_text(PRESETS)  # those of the papers train for hours
             words = line(draw, options[program], program)
             tools = os.environ if draw.random() < 0.05 else no_tools
-            code, what = problem([given.bin.resolve() / program, *words], folder, dict(tools, REEL_DATA=folder))
+            code, what = problem([given.bin.resolve() / program, *words], folder, dict(tools, REEL_DATA=folder, REEL_PRESETS=f"{folder}/presets"))
             if pathlib.Path(folder, "evil").exists():
                 what = "a command of a name was run"
             codes[code] += 1
