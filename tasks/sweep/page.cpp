@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "engine/core/error.h"
 #include "tasks/page/compare.h"
 #include "tasks/sweep/results.h"
 
@@ -20,7 +21,8 @@ void write_page(const Sweep& sweep, const Results& results) {
   }
   for (const ResultRow& row : results.rows)
     for (const auto& [run, problem] : row.problems) page.problems.push_back(fmt::format("{}: {}", run, problem));
-  page::write_comparison(page, sweep.folder + "/report.html");
+  const auto left_out = page::write_comparison(page, sweep.folder + "/report.html");
+  if (!left_out.empty()) throw Error(left_out.front());
 }
 
 }  // namespace reel
