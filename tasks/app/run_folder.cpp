@@ -16,7 +16,7 @@
 
 #include "engine/core/error.h"
 #include "engine/core/parse.h"
-#include "tasks/app/provenance.h"
+#include "tasks/app/run_json.h"
 #include "tasks/io/files.h"
 #include "tasks/io/output.h"
 #include "tasks/training/safetensors.h"
@@ -223,43 +223,7 @@ void RunFolder::write_config(const std::string& toml) { write_atomically(file(co
 
 void RunFolder::write_run_json(const RunRecord& r) {
   if (!writes_) return;
-  nlohmann::ordered_json json{{"task", r.task},
-                              {"cell", r.cell},
-                              {"parameters", r.parameters},
-                              {"seed", r.seed},
-                              {"steps", r.steps},
-                              {"baseline", r.baseline},
-                              {"train_loss", r.train_loss},
-                              {"valid_loss", r.valid_loss},
-                              {"accuracy", r.accuracy},
-                              {"seconds", r.seconds},
-                              {"steps_per_second", r.steps_per_second},
-                              {"update_seconds", r.update_seconds},
-                              {"device", r.device},
-                              {"threads", r.threads},
-                              {"finished", r.finished},
-                              {"version", version()},
-                              {"processor", processor()},
-                              {"date", utc_now()}};
-  if (!commit().empty()) json["commit"] = commit();
-  if (!r.command.empty()) json["command"] = r.command;
-  if (!r.preset.empty()) json["preset"] = r.preset;
-  if (r.diverged_at_step >= 0) json["diverged_at_step"] = r.diverged_at_step;
-  if (r.best_step >= 0) {
-    json["best"] = {{"step", r.best_step}, {"valid_loss", r.best_loss}};
-    if (!std::isnan(r.best_accuracy)) json["best"]["accuracy"] = r.best_accuracy;
-  }
-  if (r.solved_share > 0 && r.baseline > 0) {
-    json["solved_at"] = {{"share", r.solved_share}, {"step", nullptr}, {"examples", nullptr}, {"seconds", nullptr}};
-    if (r.solved_step >= 0)
-      json["solved_at"].update(
-          {{"step", r.solved_step}, {"examples", r.solved_examples}, {"seconds", r.solved_seconds}});
-  }
-  if (!r.test.empty()) {
-    json["test"]["step"] = r.best_step;
-    for (const auto& [name, value] : r.test) json["test"][name] = value;
-  }
-  write_atomically(file("run.json"), json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  write_atomically(file("run.json"), run_json(r).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace reel

@@ -20,10 +20,9 @@ using Values = std::map<std::string, std::string>;
 
 /// Options that change nothing in what a run learns.
 bool is_silent(const std::string& option) {
-  static const std::set<std::string> silent{"out",      "data",       "device",       "threads",
-                                            "quiet",    "picture",    "picture-size", "picture-font",
-                                            "no-graph", "list-cells", "no-test",      "checkpoint-every"};
-  return silent.count(option) > 0;
+  static const std::set<std::string> silent{"out",      "data",       "device",  "threads",         "quiet",
+                                            "no-graph", "list-cells", "no-test", "checkpoint-every"};
+  return only_shows(option) || silent.contains(option);
 }
 
 Values options_of(const std::string& folder) {
@@ -42,6 +41,11 @@ std::string folder_name(const std::string& folder) {
 }
 
 }  // namespace
+
+bool only_shows(const std::string& option) {
+  static const std::set<std::string> options{"picture", "picture-size", "picture-font", "tensorboard", "no-report"};
+  return options.contains(option);
+}
 
 std::vector<std::string> names_of_runs(const std::vector<std::string>& folders, bool seeds) {
   std::vector<Values> runs;

@@ -281,7 +281,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   std::int64_t reached = at.step;
   try {
     while (!enough && !ranks.any(interrupt.requested())) {
-      ranks.set_place(fmt::format("after step {}", at.step));
+      if (ranks.size() > 1) ranks.set_place(fmt::format("after step {}", at.step));
       const Clock update(0);
       const auto [streams, batch, parts] = batches.take(at.step, at.step + 1 < options.steps);
       if (!task.continues(streams)) at.carry.clear();

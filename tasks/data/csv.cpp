@@ -142,6 +142,13 @@ void CsvReader::finish() {
   impl_->settle();
 }
 
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + '"';
+}
+
 namespace {
 /// The field as a number that may be infinite or NaN.
 std::optional<double> any_number(std::string_view field) {

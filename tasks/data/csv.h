@@ -34,6 +34,8 @@ class CsvReader {
   std::unique_ptr<Impl> impl_;
 };
 
+/// A text as a field of CSV, in quotes where it needs them.
+std::string csv_field(const std::string& text);
 /// The field as a finite number, also with a plus sign; nullopt if it is none.
 std::optional<double> parse_number(std::string_view field);
 /// What is wrong with a field: "data.csv:17: column "temp": a number is expected, got "n/a"".

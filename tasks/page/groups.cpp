@@ -6,17 +6,13 @@
 #include <cmath>
 #include <set>
 
+#include "tasks/app/run_names.h"
+
 namespace reel::page {
 
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-/// What does not change what a run computes, or only by chance.
-bool beside_the_point(const std::string& option) {
-  static const std::set<std::string> options{"seed", "picture", "tensorboard", "no-report"};
-  return options.contains(option);
-}
 
 std::string value_of(const RunData& data, const std::string& option) {
   for (const auto& [name, value] : data.options)
@@ -35,7 +31,7 @@ std::vector<std::string> differing(const std::vector<ReadRun>& runs) {
   for (const ReadRun& run : runs) {
     values["task"].insert(text_of(run.data.record, "task"));
     for (const auto& [name, value] : run.data.options)
-      if (!beside_the_point(name)) values[name].insert(value);
+      if (name != "seed" && !only_shows(name)) values[name].insert(value);
   }
   values["task"].erase("");  // a run that has not ended may not say
   for (const char* first : {"task", "cell", "hidden"})
@@ -71,19 +67,6 @@ RunFolder::Row combined(const std::vector<RunFolder::Row>& rows, const F& of) {
 }
 
 }  // namespace
-
-double mean(const std::vector<double>& values) {
-  double total = 0;
-  for (const double v : values) total += v;
-  return values.empty() ? nan : total / static_cast<double>(values.size());
-}
-
-double deviation(const std::vector<double>& values) {
-  if (values.size() < 2) return nan;
-  double squares = 0;
-  for (const double v : values) squares += (v - mean(values)) * (v - mean(values));
-  return std::sqrt(squares / static_cast<double>(values.size() - 1));
-}
 
 std::vector<double> Group::numbers(const std::string& metric) const {
   std::vector<double> out;

@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 
+#include "tasks/app/statistics.h"
 #include "tasks/page/compare.h"
 #include "tasks/page/run_data.h"
 
@@ -40,8 +41,5 @@ Groups group(const std::vector<ReadRun>& runs, const Comparison& comparison);
 
 /// Mean, least and greatest of each number at the steps that all seeds have.
 SeedRows over_seeds(const std::vector<const ReadRun*>& runs);
-
-double mean(const std::vector<double>& values);       // NaN of none
-double deviation(const std::vector<double>& values);  // NaN of fewer than two
 
 }  // namespace reel::page

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <cmath>
 
-#include "tasks/app/preset.h"
 #include "tasks/app/provenance.h"
+#include "tasks/app/run_json.h"
 #include "tasks/io/files.h"
 #include "tasks/page/compare.h"
 #include "tasks/page/page.h"
@@ -43,17 +43,6 @@ std::string state(const Moment& at) {
   return at.record.finished ? "finished" : "interrupted";
 }
 
-/// The value of a preset's metric, as far as the run has it; NaN if not.
-double measured(const RunRecord& r, const std::string& metric, double epoch_updates) {
-  if (metric == "valid_loss") return r.valid_loss;
-  if (metric == "train_loss") return r.train_loss;
-  if (metric == "accuracy") return r.accuracy;
-  if (metric == "epoch_seconds") return r.update_seconds * epoch_updates;
-  for (const auto& [name, value] : r.test)
-    if ("test." + name == metric) return value;
-  return std::nan("");
-}
-
 Json record_of(const RunRecord& r) {
   Json out{{"steps", r.steps},
            {"seconds", number(r.seconds)},
@@ -82,11 +71,10 @@ RunPage::RunPage(std::string title, const std::string& preset, const std::string
   const auto [table, p] = find_preset(preset, task);
   std::vector<std::string> notes = table.notes;
   notes.insert(notes.end(), p.notes.begin(), p.notes.end());
-  const Measure& m = p.main();
+  const Measure& m = measure_ = p.main();
+  epoch_updates_ = p.epoch_updates;
   preset_ = {{"name", p.name}, {"paper", table.paper},   {"where", table.where}, {"metric", m.metric},
              {"unit", m.unit}, {"reported", m.reported}, {"notes", notes}};
-  if (m.value) preset_["value"] = *m.value;
-  preset_["epoch_updates"] = p.epoch_updates;
 }
 
 void RunPage::validated(const Moment& at, const RunFolder::Row&, const Tensors&) {
@@ -124,11 +112,10 @@ void RunPage::write(const Moment& at) {
                                 {"written", utc_now()}});
   if (!preset_.is_null()) {
     Json told = preset_;
-    double value = measured(r, preset_["metric"], preset_["epoch_updates"]);
-    if (preset_["unit"] == "%") value *= 100;
+    const double value = measured_in(run_json(r), measure_, epoch_updates_);
     told["measured"] = number(value);
-    if (std::isfinite(value) && preset_.contains("value"))
-      tell_verdict(told, value - preset_["value"].get<double>(), higher_is_better(preset_["metric"]));
+    if (std::isfinite(value) && measure_.value)
+      tell_verdict(told, value - *measure_.value, higher_is_better(measure_.metric));
     data_["preset"] = std::move(told);
   }
   put(at.folder);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "tasks/app/observer.h"
+#include "tasks/app/preset.h"
 
 namespace reel::page {
 
@@ -24,8 +25,10 @@ class RunPage : public Observer {
 
   std::string title_;
   nlohmann::ordered_json preset_;  // null: none
-  nlohmann::ordered_json data_;    // as last written
-  double next_ = 0;                // when validated() may write again, in seconds of a steady clock
+  Measure measure_;                // the preset's
+  double epoch_updates_ = 0;
+  nlohmann::ordered_json data_;  // as last written
+  double next_ = 0;              // when validated() may write again, in seconds of a steady clock
 };
 
 }  // namespace reel::page

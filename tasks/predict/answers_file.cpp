@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "tasks/app/options.h"
+#include "tasks/data/csv.h"
 #include "tasks/io/files.h"
 #include "tasks/io/output.h"
 #include "tasks/training/safetensors.h"
@@ -12,14 +13,6 @@
 namespace reel {
 
 namespace {
-
-/// A field of CSV, with quotes where it needs them.
-std::string quoted(const std::string& field) {
-  if (field.find_first_of(",\"\r\n") == std::string::npos) return field;
-  std::string out = "\"";
-  for (const char c : field) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + "\"";
-}
 
 /// The bytes of an .npy file of version 1.0 with f64 [rows, columns].
 std::string npy(const std::vector<double>& values, std::size_t columns) {
@@ -59,7 +52,7 @@ void AnswersFile::header(std::vector<std::string> names) {
 
 void AnswersFile::write_row(const std::vector<std::string>& fields) {
   std::string line;
-  for (const std::string& field : fields) line += (line.empty() ? "" : ",") + quoted(field);
+  for (const std::string& field : fields) line += (line.empty() ? "" : ",") + csv_field(field);
   line += '\n';
   if (path_.empty())
     write_out(line);

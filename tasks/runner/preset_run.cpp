@@ -6,12 +6,12 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
-#include <numbers>
 #include <sstream>
 
 #include "engine/core/error.h"
 #include "engine/core/parse.h"
 #include "tasks/app/provenance.h"
+#include "tasks/app/run_json.h"
 #include "tasks/app/success_map.h"
 #include "tasks/runner/attempt.h"
 #include "tasks/runner/program.h"
@@ -32,9 +32,7 @@ bool by_hand(const Preset& p) { return p.task == "mechanism"; }
 
 /// Reads the results in run.json; false if the run is not finished.
 bool read_record(const Preset& p, PresetRun& run) {
-  std::vector<std::string> metrics;
-  for (const Measure& m : p.measures) metrics.push_back(m.metric);
-  const auto record = read_summary(run.folder, metrics);
+  const auto record = read_summary(run.folder);
   if (!record) return false;
   run.diverged = record->diverged_at_step >= 0;
   run.updates = record->steps;
@@ -48,12 +46,8 @@ bool read_record(const Preset& p, PresetRun& run) {
   run.processor = record->processor;
   run.date = record->date;
   if (!record->finished) return false;
-  run.measured = record->metrics;
-  for (std::size_t i = 0; i < p.measures.size(); ++i) {
-    if (p.measures[i].metric == "epoch_seconds") run.measured[i] = record->update_seconds * p.epoch_updates;
-    if (p.measures[i].unit == "%") run.measured[i] *= 100;
-    if (p.measures[i].unit == "bits" && p.measures[i].metric.ends_with("loss")) run.measured[i] /= std::numbers::ln2;
-  }
+  run.measured.clear();
+  for (const Measure& m : p.measures) run.measured.push_back(measured_in(record->json, m, p.epoch_updates));
   if (std::isnan(run.measured.front())) run.problem = fmt::format("the run has no {}", p.main().metric);
   return true;
 }

@@ -1,9 +1,9 @@
 // What a run leaves in run.json, as programs that start many runs read it.
 #pragma once
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace reel {
 
@@ -13,12 +13,10 @@ struct RunSummary {
   int threads = 0;
   double seconds = 0, baseline = 0, update_seconds = 0;  // NaN: unknown
   std::string device, version, commit, processor, date;  // empty: unknown
-  std::vector<double> metrics = {};                      // those asked for; NaN: the run does not have it
+  nlohmann::ordered_json json = {};                      // all of it, for metric_in() and measured_in()
 };
 
-/// Reads FOLDER/run.json with some of its numbers: "valid_loss", "test.loss", "best.valid_loss", ...; those of
-/// "solved_at" are infinite if the run did not get there. Nothing if there is none, or it is damaged. Throws Error if
-/// it cannot be read.
-std::optional<RunSummary> read_summary(const std::string& folder, const std::vector<std::string>& metrics);
+/// Reads FOLDER/run.json. Nothing if there is none, or it is damaged. Throws Error if it cannot be read.
+std::optional<RunSummary> read_summary(const std::string& folder);
 
 }  // namespace reel

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/core/error.h"
+#include "tasks/app/statistics.h"
 #include "tasks/io/files.h"
 #include "tasks/io/output.h"
 #include "tasks/runner/verdict.h"
@@ -60,8 +61,7 @@ std::string measured_text(const ReportRow& row, std::size_t measure) {
   const auto never = static_cast<std::size_t>(std::count(values.begin(), values.end(), INFINITY));
   if (never == values.size()) return "never";
   if (never > 0) return fmt::format("never in {} of {}", never, values.size());
-  std::string out = fmt::format("{:.4g}", row.mean(measure));
-  if (std::isfinite(row.spread(measure))) out += fmt::format(" ± {:.2g}", row.spread(measure));
+  std::string out = with_deviation(row.mean(measure), row.spread(measure));
   const PresetRun* run = first_done(row);
   if (row.preset.measures[measure].metric.ends_with("valid_loss") && run->baseline > 0)
     out += fmt::format(" ({:.3g} of baseline)", row.mean(measure) / run->baseline);
@@ -116,20 +116,8 @@ std::vector<double> ReportRow::measured(std::size_t measure) const {
   return out;
 }
 
-double ReportRow::mean(std::size_t measure) const {
-  const auto all = measured(measure);
-  double total = 0;
-  for (const double x : all) total += x;
-  return all.empty() ? nan : total / static_cast<double>(all.size());
-}
-
-double ReportRow::spread(std::size_t measure) const {
-  const auto all = measured(measure);
-  if (all.size() < 2) return nan;
-  double squares = 0;
-  for (const double x : all) squares += (x - mean(measure)) * (x - mean(measure));
-  return std::sqrt(squares / static_cast<double>(all.size() - 1));
-}
+double ReportRow::mean(std::size_t measure) const { return reel::mean(measured(measure)); }
+double ReportRow::spread(std::size_t measure) const { return deviation(measured(measure)); }
 
 std::string report_head(const Report& r, std::size_t width) {
   std::string out = fmt::format("{}: {} ({}, {})\n", r.table.name, r.table.title, r.table.paper, r.table.where);

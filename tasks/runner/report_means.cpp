@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tasks/app/statistics.h"
 #include "tasks/runner/report.h"
 
 namespace reel {
@@ -12,12 +13,6 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double least_share = 0.9;  // of the cases
-
-double mean_of(const std::vector<double>& values) {
-  double total = 0;
-  for (const double x : values) total += x;
-  return total / static_cast<double>(values.size());
-}
 
 /// The runs of a mean: for each seed that all of these rows have, what the rows have on the average.
 std::vector<PresetRun> mean_runs(const std::vector<const ReportRow*>& rows) {
@@ -37,7 +32,7 @@ std::vector<PresetRun> mean_runs(const std::vector<const ReportRow*>& rows) {
           mean.threads = run.threads;
         }
     if (values.size() != rows.size()) continue;
-    mean.measured = {mean_of(values)};
+    mean.measured = {reel::mean(values)};
     out.push_back(std::move(mean));
   }
   return out;
@@ -65,7 +60,7 @@ void add_means(Report& report) {
       mean.preset.notes.push_back(fmt::format("Over {} of {} cases; the paper's mean over all of them is {}.",
                                               rows.size(), cases, m.reported.empty() ? "not known" : m.reported));
       if (m.value && reported.size() == rows.size()) {
-        m.value = mean_of(reported);
+        m.value = reel::mean(reported);
         m.reported = fmt::format("{:.4g}", *m.value);
       }
     }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "tasks/app/statistics.h"
+#include "tasks/io/output.h"
 #include "tasks/page/compare.h"
 #include "tasks/runner/report.h"
 #include "tasks/runner/verdict.h"
@@ -19,8 +21,7 @@ bool write_report_page(const Report& report, const std::string& folder) {
   for (const ReportRow& row : report.rows) {
     const Measure& m = row.preset.main();
     const std::string unit = m.unit.empty() ? "" : " " + m.unit, verdict = text_of(judge(report, row, 0).verdict);
-    std::string measured = std::isfinite(row.mean()) ? fmt::format("{:.4g}", row.mean()) : "";
-    if (std::isfinite(row.spread())) measured += fmt::format(" ± {:.2g}", row.spread());
+    const std::string measured = std::isfinite(row.mean()) ? with_deviation(row.mean(), row.spread()) : "";
     for (const PresetRun& run : row.runs) {
       std::error_code error;
       if (!std::filesystem::exists(run.folder + "/config.toml", error)) continue;
@@ -34,7 +35,9 @@ bool write_report_page(const Report& report, const std::string& folder) {
   }
   if (page.runs.empty()) return false;  // solutions by hand, or nothing was begun
   page.higher_is_better = page::higher_is_better(page.metric);
-  page::write_comparison(page, report_base(report, folder) + ".html");
+  const std::string path = report_base(report, folder) + ".html";
+  for (const std::string& problem : page::write_comparison(page, path))
+    print_err("left out of {}: {}\n", one_line(path), problem);
   return true;
 }
 

@@ -44,13 +44,6 @@ struct Stored {
 
 std::string number(double value) { return std::isnan(value) ? "" : fmt::format("{}", value); }
 
-std::string field(const std::string& text) {
-  if (text.find_first_of(",\"\n\r;\t") == text.npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + '"';
-}
-
 /// The fields of a line, by the names in the head of the file.
 class Line {
  public:
@@ -159,7 +152,7 @@ std::string lines_of(const Stored& s) {
                                           r.date,
                                           s.options,
                                           r.command};
-    for (std::size_t f = 0; f < fields.size(); ++f) out += (f > 0 ? "," : "") + field(fields[f]);
+    for (std::size_t f = 0; f < fields.size(); ++f) out += (f > 0 ? "," : "") + csv_field(fields[f]);
     out += '\n';
   }
   return out;
@@ -172,7 +165,7 @@ std::string lines_of(const std::string& preset, std::uint64_t seed, const std::v
   for (std::size_t i = 0; i < curve.size(); ++i) {
     if ((i + 1) % every != 0 && i + 1 != curve.size()) continue;
     const RunFolder::Row& r = curve[i];
-    out += fmt::format("{},{},{},{},{},{},{},{},{}\n", field(preset), seed, r.step, r.examples, number(r.seconds),
+    out += fmt::format("{},{},{},{},{},{},{},{},{}\n", csv_field(preset), seed, r.step, r.examples, number(r.seconds),
                        number(r.train_loss), number(r.valid_loss), number(r.accuracy), number(r.grad_norm));
   }
   return out;

@@ -40,7 +40,7 @@ StepCost measure_step(const std::string& task, const std::vector<std::string>& o
   if (epochs) words.insert(words.end(), {"--epochs=0", "--no-test"});
   const Spawned ran = run_child(words, "", stop);
   if (ran.code != 0) throw Error(last_line(ran.err).empty() ? ran.problem : last_line(ran.err));
-  const auto record = read_summary(folder, {});
+  const auto record = read_summary(folder);
   const auto rows = RunFolder::view(folder).rows();
   if (!record || rows.size() < 2) throw Error("left no result of the updates that were to be timed");
   const StepCost cost{record->update_seconds, std::max(0.0, rows.back().seconds - rows.front().seconds -

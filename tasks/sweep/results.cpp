@@ -9,6 +9,9 @@
 #include <set>
 
 #include "engine/core/error.h"
+#include "tasks/app/run_json.h"
+#include "tasks/app/statistics.h"
+#include "tasks/data/csv.h"
 #include "tasks/io/files.h"
 #include "tasks/io/output.h"
 #include "tasks/runner/record.h"
@@ -47,42 +50,35 @@ void take_run(ResultRow& row, const Sweep& sweep, const SweepRun& run, const Run
   if (state.reached == 0) return ++row.missing, void();
   std::optional<RunSummary> record;
   try {
-    record = read_summary(sweep.folder_of(run), {sweep.metric});
+    record = read_summary(sweep.folder_of(run));
   } catch (const Error& e) {
     return row.problems.emplace_back(run.name, e.what()), void();
   }
   if (!record) return ++row.missing, void();
-  if (!std::isfinite(record->metrics.front()))
+  const double metric = metric_in(record->json, sweep.metric);
+  if (!std::isfinite(metric))
     return row.problems.emplace_back(run.name, fmt::format("has no {}", sweep.metric)), void();
   row.seconds += record->seconds;
-  row.measured.push_back(record->metrics.front());
+  row.measured.push_back(metric);
   const double best = row.best(sweep.higher_is_better());
-  if (record->metrics.front() == best) row.best_run = run.name;
+  if (metric == best) row.best_run = run.name;
 }
 
 /// "0.01234 ± 0.0021"
 std::string number_text(double mean, double deviation) {
-  if (!std::isfinite(mean)) return "-";
-  return fmt::format("{:.4g}{}", mean, std::isfinite(deviation) ? fmt::format(" ± {:.2g}", deviation) : "");
-}
-
-std::string field(const std::string& text) {  // of a CSV file
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
+  return std::isfinite(mean) ? with_deviation(mean, deviation) : "-";
 }
 
 std::string csv_of(const Sweep& sweep, const Results& results) {
   const auto number = [](double x) { return std::isfinite(x) ? fmt::format("{}", x) : ""; };
   std::string out;
-  for (const std::string& option : results.differing) out += field(option) + ",";
+  for (const std::string& option : results.differing) out += csv_field(option) + ",";
   out += fmt::format("{0}_mean,{0}_deviation,{0}_best,seeds,failed,missing,updates,best_run,seconds\n", sweep.metric);
   for (const ResultRow& row : results.rows) {
-    for (const std::string& value : row.values) out += field(value) + ",";
+    for (const std::string& value : row.values) out += csv_field(value) + ",";
     out += fmt::format("{},{},{},{},{},{},{},{},{}\n", number(row.mean()), number(row.deviation()),
                        number(row.best(sweep.higher_is_better())), row.measured.size(), row.problems.size(),
-                       row.missing, row.updates, field(row.best_run), number(row.seconds));
+                       row.missing, row.updates, csv_field(row.best_run), number(row.seconds));
   }
   return out;
 }
@@ -127,18 +123,8 @@ std::string heading(const Sweep& sweep) {
 
 }  // namespace
 
-double ResultRow::mean() const {
-  double total = 0;
-  for (const double x : measured) total += x;
-  return measured.empty() ? nan : total / static_cast<double>(measured.size());
-}
-
-double ResultRow::deviation() const {
-  if (measured.size() < 2) return nan;
-  double squares = 0;
-  for (const double x : measured) squares += (x - mean()) * (x - mean());
-  return std::sqrt(squares / static_cast<double>(measured.size() - 1));
-}
+double ResultRow::mean() const { return reel::mean(measured); }
+double ResultRow::deviation() const { return reel::deviation(measured); }
 
 double ResultRow::best(bool higher) const {
   if (measured.empty()) return nan;

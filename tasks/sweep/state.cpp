@@ -71,7 +71,7 @@ RunState read_state(const Sweep& sweep, const SweepRun& run) try {
   }
   std::error_code error;
   state.locked = fs::exists(folder + "/lock", error);
-  const auto record = read_summary(folder, {sweep.metric});
+  const auto record = read_summary(folder);
   const std::int64_t steps = record && record->finished ? record->steps : 0;
   state.noted = state.reached > steps;
   state.reached = std::max(state.reached, steps);

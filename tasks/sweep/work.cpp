@@ -101,7 +101,7 @@ Attempted Work::run_up_to(std::size_t at, std::int64_t updates) {
   if (sweep_.halving > 0) a.with_resume.push_back(fmt::format("--steps={}", updates));
   a.kept = [&] { return read_state(sweep_, run).has(updates); };
   a.finished = [&] {  // with fewer updates, too: then it stopped by its own rules
-    const auto record = read_summary(folder, {sweep_.metric});
+    const auto record = read_summary(folder);
     return record && record->finished && written() != before;
   };
   a.unfinish = [&] {
@@ -118,7 +118,7 @@ Attempted Work::run_up_to(std::size_t at, std::int64_t updates) {
         drop_note(folder);
     }
     if (result.end != Attempted::End::failed) return result;
-    const auto record = read_summary(folder, {sweep_.metric});
+    const auto record = read_summary(folder);
     note_ending(folder, {reached, result.problem, record && record->diverged_at_step >= 0});
   } catch (const Error& e) {  // a full disk, for one
     if (result.end == Attempted::End::done) result = {Attempted::End::failed, e.what(), result.seconds};

@@ -123,6 +123,7 @@ void Ranks::share(std::span<double> values, std::size_t width) {
 }
 
 bool Ranks::any(bool here) {
+  if (size_ == 1) return here;
   std::vector<double> each(static_cast<std::size_t>(size_), here ? 1 : 0);
   share(each);
   return std::any_of(each.begin(), each.end(), [](double yes) { return yes > 0; });

@@ -1,0 +1,74 @@
+#include "tasks/app/run_json.h"
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "tasks/app/provenance.h"
+
+namespace reel {
+
+using Json = nlohmann::ordered_json;
+
+Json run_json(const RunRecord& r) {
+  Json json{{"task", r.task},
+            {"cell", r.cell},
+            {"parameters", r.parameters},
+            {"seed", r.seed},
+            {"steps", r.steps},
+            {"baseline", r.baseline},
+            {"train_loss", r.train_loss},
+            {"valid_loss", r.valid_loss},
+            {"accuracy", r.accuracy},
+            {"seconds", r.seconds},
+            {"steps_per_second", r.steps_per_second},
+            {"update_seconds", r.update_seconds},
+            {"device", r.device},
+            {"threads", r.threads},
+            {"finished", r.finished},
+            {"version", version()},
+            {"processor", processor()},
+            {"date", utc_now()}};
+  if (!commit().empty()) json["commit"] = commit();
+  if (!r.command.empty()) json["command"] = r.command;
+  if (!r.preset.empty()) json["preset"] = r.preset;
+  if (r.diverged_at_step >= 0) json["diverged_at_step"] = r.diverged_at_step;
+  if (r.best_step >= 0) {
+    json["best"] = {{"step", r.best_step}, {"valid_loss", r.best_loss}};
+    if (!std::isnan(r.best_accuracy)) json["best"]["accuracy"] = r.best_accuracy;
+  }
+  if (r.solved_share > 0 && r.baseline > 0) {
+    json["solved_at"] = {{"share", r.solved_share}, {"step", nullptr}, {"examples", nullptr}, {"seconds", nullptr}};
+    if (r.solved_step >= 0)
+      json["solved_at"].update(
+          {{"step", r.solved_step}, {"examples", r.solved_examples}, {"seconds", r.solved_seconds}});
+  }
+  if (!r.test.empty()) {
+    json["test"]["step"] = r.best_step;
+    for (const auto& [name, value] : r.test) json["test"][name] = value;
+  }
+  return json;
+}
+
+double metric_in(const Json& run, const std::string& metric) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::size_t dot = metric.find('.');
+  if (dot != metric.npos) {
+    const auto object = run.find(metric.substr(0, dot));
+    if (object == run.end() || !object->is_object()) return nan;
+    const auto inner = object->find(metric.substr(dot + 1));
+    if (metric.starts_with("solved_at.") && inner != object->end() && inner->is_null()) return INFINITY;
+    return inner != object->end() && inner->is_number() ? inner->get<double>() : nan;
+  }
+  const auto number = run.find(metric);
+  return number != run.end() && number->is_number() ? number->get<double>() : nan;
+}
+
+double measured_in(const Json& run, const Measure& m, double epoch_updates) {
+  const double value =
+      m.metric == "epoch_seconds" ? metric_in(run, "update_seconds") * epoch_updates : metric_in(run, m.metric);
+  if (m.unit == "%") return value * 100;
+  return m.unit == "bits" && m.metric.ends_with("loss") ? value / std::numbers::ln2 : value;
+}
+
+}  // namespace reel

@@ -1,0 +1,21 @@
+// run.json: what a run leaves in it, and the numbers that presets and sweeps ask of it.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tasks/app/preset.h"
+#include "tasks/app/run_folder.h"
+
+namespace reel {
+
+/// What write_run_json() writes of a run.
+nlohmann::ordered_json run_json(const RunRecord& record);
+
+/// A number of run.json by its name: "valid_loss", or with a dot one of an object, "best.valid_loss". NaN if there is
+/// none; those of "solved_at" are infinite if the run did not get there.
+double metric_in(const nlohmann::ordered_json& run, const std::string& metric);
+
+/// A measure of a preset's run, in the measure's unit; NaN if run.json does not have it.
+double measured_in(const nlohmann::ordered_json& run, const Measure& measure, double epoch_updates);
+
+}  // namespace reel

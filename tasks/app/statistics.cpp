@@ -1,0 +1,32 @@
+#include "tasks/app/statistics.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <limits>
+
+namespace reel {
+
+namespace {
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+}
+
+double mean(const std::vector<double>& values) {
+  double total = 0;
+  for (const double x : values) total += x;
+  return values.empty() ? nan : total / static_cast<double>(values.size());
+}
+
+double deviation(const std::vector<double>& values) {
+  if (values.size() < 2) return nan;
+  const double middle = mean(values);
+  double squares = 0;
+  for (const double x : values) squares += (x - middle) * (x - middle);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+std::string with_deviation(double mean, double deviation) {
+  return fmt::format("{:.4g}{}", mean, std::isfinite(deviation) ? fmt::format(" ± {:.2g}", deviation) : "");
+}
+
+}  // namespace reel

@@ -1,0 +1,14 @@
+// Means over seeds, as tables show them.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace reel {
+
+double mean(const std::vector<double>& values);       // NaN of none
+double deviation(const std::vector<double>& values);  // of a sample; NaN of fewer than two
+
+/// "0.01234 ± 0.0021", without the deviation if it is not finite.
+std::string with_deviation(double mean, double deviation);
+
+}  // namespace reel
