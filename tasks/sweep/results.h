@@ -35,8 +35,8 @@ std::string results_text(const Sweep& sweep, const Results& results, std::size_t
 /// Writes FOLDER/results.csv, results.md, results.svg, results.png and report.html; returns why there is no picture, if
 /// there is none. Throws Error if one cannot be written, after writing the others.
 std::string write_results(const Sweep& sweep, const Results& results);
-/// Writes FOLDER/report.html, the runs on a page for a browser. Throws Error if it cannot be written, or if a run cannot
-/// be read, which the page then says.
+/// Writes FOLDER/report.html, the runs on a page for a browser. Throws Error if it cannot be written, or if a run
+/// cannot be read, which the page then says.
 void write_page(const Sweep& sweep, const Results& results);
 
 }  // namespace reel
