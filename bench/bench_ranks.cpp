@@ -29,7 +29,7 @@ void measure() {
   print_out("{:<20}{}\n", "a word to all", time_of(2000, [&] { ranks->share(words); }));
   for (const std::int64_t n : {1 << 10, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22}) {
     const Tensors gradients{Tensor::full({n}, 1)}, sums{Tensor::zeros({n})};
-    GradientSum sum(*ranks);
+    GradientSum sum(*ranks, backend("cpu"));
     const std::string times = time_of(200, [&] {
       sum.clear();
       sum.add(gradients, gradients, ranks->size());

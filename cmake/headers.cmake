@@ -8,7 +8,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
   foreach(header ${HEADERS})
     file(READ ${SOURCE}/${header} text)
     string(REGEX REPLACE "#include \"tasks/(app|io|training)/" "#include \"reel/\\1/" text "${text}")
-    string(REGEX REPLACE "#include \"(engine|ops|cells)/" "#include \"reel/\\1/" text "${text}")
+    string(REGEX REPLACE "#include \"(engine|ops|cells|backends)/" "#include \"reel/\\1/" text "${text}")
     string(REGEX REPLACE "^(include/reel|tasks)/" "" path ${header})
     list(REMOVE_ITEM stale ${path})
     set(before "")
@@ -27,7 +27,7 @@ endif()
 
 file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/reel/*.h
      ${PROJECT_SOURCE_DIR}/engine/*.h ${PROJECT_SOURCE_DIR}/ops/*.h ${PROJECT_SOURCE_DIR}/cells/*.h
-     ${PROJECT_SOURCE_DIR}/tasks/app/*.h ${PROJECT_SOURCE_DIR}/tasks/io/*.h ${PROJECT_SOURCE_DIR}/tasks/training/*.h)
+     ${PROJECT_SOURCE_DIR}/tasks/app/*.h ${PROJECT_SOURCE_DIR}/tasks/io/*.h ${PROJECT_SOURCE_DIR}/tasks/training/*.h ${PROJECT_SOURCE_DIR}/backends/shared/device_link.h)
 list(REMOVE_ITEM headers tasks/app/toml.h)  # includes a library that users need not have
 if(NOT REEL_TASKS)
   list(FILTER headers EXCLUDE REGEX "^(tasks|include/reel)/app")

@@ -35,6 +35,10 @@ class Cuda final : public Backend {
   explicit Cuda(const DeviceOptions& options);
   ~Cuda() override;
   std::string name() const override { return options_.name(); }
+  /// The number of its GPU among those that this process sees.
+  int index() const { return options_.index; }
+  /// The stream that all of its work goes into.
+  cudaStream_t stream_of_work() { return stream(); }
   Storage* allocate(std::size_t bytes) override;
   void release(Storage* storage) override;
   MemoryUse memory() const override { return allocator_.use(); }

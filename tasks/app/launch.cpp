@@ -49,11 +49,7 @@ F symbol(void* library, const char* name) {
 struct Place {
   std::string machine, cores;  // cores: a '1' for each that the rank may use
 };
-Place here() {
-  utsname names{};
-  uname(&names);
-  return {names.nodename, allowed_cores()};
-}
+Place here() { return {machine_name(), allowed_cores()}; }
 
 /// The places of the ranks on this rank's machine, itself included.
 std::vector<Place> neighbours(Ranks& ranks) {
@@ -110,6 +106,17 @@ void require_one_process() {
         fmt::format("this program runs as one process, and {} were started (mpirun, srun). Hint: start it by "
                     "itself; mpirun is for the tasks, as in mpirun -n {} build/bin/copying",
                     ranks, ranks));
+}
+
+std::string machine_name() {
+  utsname names{};
+  uname(&names);
+  return names.nodename;
+}
+
+int place_on_machine(Ranks& ranks) {
+  const std::vector<std::string> machines = ranks.gather(machine_name());
+  return static_cast<int>(std::count(machines.begin(), machines.begin() + ranks.rank(), machine_name()));
 }
 
 int threads_of_rank(Ranks& ranks) {

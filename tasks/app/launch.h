@@ -21,6 +21,10 @@ std::unique_ptr<Ranks> join_ranks();
 /// Throws Usage if this is one of several ranks: such a program runs once.
 void require_one_process();
 
+/// The name of this machine.
+std::string machine_name();
+/// How many ranks of a lower number are on this machine. Called by all ranks.
+int place_on_machine(Ranks& ranks);
 /// How many threads this rank takes where the user does not say: as many as its share of the cores that mpirun has
 /// bound it to, if other ranks of this machine are bound to the same. Called by all ranks.
 int threads_of_rank(Ranks& ranks);

@@ -24,6 +24,7 @@
 #include "tasks/app/option.h"
 #include "tasks/app/preset.h"
 #include "tasks/app/provenance.h"
+#include "tasks/app/rank_devices.h"
 #include "tasks/app/shared_options.h"
 #include "tasks/app/train.h"
 #include "tasks/data/data_error.h"
@@ -59,8 +60,6 @@ void print_reported(const std::string& name, const std::string& task) {
 void settle_parts(Shared& s, const Options& options, int ranks) {
   std::int64_t& parts = s.train.examples.parts;
   if (ranks == 1) return;
-  if (!s.train.device.starts_with("cpu"))
-    throw Usage(fmt::format("--device {}: several ranks (mpirun, srun) compute on the CPU only", s.device));
   if (!options.given("accumulate")) parts = ranks;
   if (parts < ranks)
     throw Usage(fmt::format("--accumulate: {} ranks share out the parts of a batch, and there {} {}. Hint: {}", ranks,
@@ -129,6 +128,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
   if (!pictures.empty()) with_resume.insert(with_resume.end(), {"picture", "picture-size", "picture-font"});
   with_resume.insert(with_resume.end(), program.with_resume.begin(), program.with_resume.end());
   options.allow_with_resume(with_resume);
+  const int place = ranks.size() > 1 ? place_on_machine(ranks) : 0;
   const int cores = ranks.size() > 1 ? threads_of_rank(ranks) : available_cores();
   DType dtype = DType::f32;
   Backend* device = nullptr;  // of the model
@@ -155,6 +155,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
     style = s.pictures.style();
     settle(s, options);
     s.train.device = device_name(s);
+    if (ranks.size() > 1) s.train.device = device_of_rank(s.train.device, place);
     settle_parts(s, options, ranks.size());
     s.train.command = command_line(argc, argv);
     set_layers(s.model, s.cell, s.hidden, options);
@@ -222,8 +223,11 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
   const std::string path = ranks.gather(opened ? opened->path() : "").front();
   if (!opened) opened = RunFolder::of_rank_0(path);
   RunFolder& folder = *opened;
-  const std::string slow = ranks.size() > 1 ? too_many_threads(ranks, s.train.threads) : "";
-  if (!slow.empty() && ranks.first()) print_err("{}: {}\n", program.name, slow);
+  std::vector<std::string> notes;
+  if (ranks.size() > 1) notes.push_back(too_many_threads(ranks, s.train.threads));
+  if (ranks.size() > 1 && !trace) notes.push_back(link_devices(ranks, *device));
+  for (const std::string& note : notes)
+    if (!note.empty() && ranks.first()) print_err("{}: {}\n", program.name, one_line(note));
   s.train.quiet = s.train.quiet || !ranks.first();
   std::vector<std::unique_ptr<Observer>> observers;
   if (ranks.first()) {

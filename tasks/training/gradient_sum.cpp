@@ -1,7 +1,8 @@
 #include "tasks/training/gradient_sum.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "ops/ops.h"
 
 namespace reel {
 
@@ -16,6 +17,9 @@ void add_numbers(std::byte* sum, const std::byte* more, std::size_t bytes) {
 
 }  // namespace
 
+GradientSum::GradientSum(Ranks& ranks, Backend& device)
+    : ranks_(ranks), where_(ranks.link() ? device : backend("cpu")) {}
+
 void GradientSum::lay_out(const Tensors& like) {
   if (places_.size() == like.size()) return;
   std::size_t bytes = 0;
@@ -28,66 +32,117 @@ void GradientSum::lay_out(const Tensors& like) {
     }
     if (dtype == DType::f64) doubles_ = bytes;
   }
-  all_.resize(bytes);
-  sum_.resize(slice(ranks_.rank()).bytes);
-  received_.resize(sum_.size() * static_cast<std::size_t>(ranks_.size()));
+  bytes_ = bytes;
+  const std::size_t slice_bytes = slice(ranks_.rank()).bytes;
+  all_ = StoragePtr(where_.allocate(bytes));
+  sum_ = StoragePtr(where_.allocate(slice_bytes));
+  received_ = StoragePtr(where_.allocate(slice_bytes * static_cast<std::size_t>(ranks_.size())));
 }
 
 GradientSum::Place GradientSum::slice(int r) const {
   constexpr std::size_t line = 64;  // of a cache
-  const std::size_t lines = (all_.size() + line - 1) / line, ranks = static_cast<std::size_t>(ranks_.size());
-  const auto start = [&](std::size_t i) { return std::min(lines * i / ranks * line, all_.size()); };
+  const std::size_t lines = (bytes_ + line - 1) / line, ranks = static_cast<std::size_t>(ranks_.size());
+  const auto start = [&](std::size_t i) { return std::min(lines * i / ranks * line, bytes_); };
   const auto i = static_cast<std::size_t>(r);
   return {start(i), start(i + 1) - start(i)};
 }
 
-void GradientSum::add_to_slice(const std::byte* numbers) {
-  if (sum_.empty()) return;
-  if (added_ == 0) {
-    std::memcpy(sum_.data(), numbers, sum_.size());
+void GradientSum::add_to_slice(std::byte* numbers) {
+  const Place here = slice(ranks_.rank());
+  const std::size_t eights = std::clamp(doubles_, here.first, here.first + here.bytes) - here.first;
+  if (!ranks_.link()) {
+    if (added_ == 0) {
+      std::copy_n(numbers, here.bytes, sum_->data);
+    } else {
+      add_numbers<double>(sum_->data, numbers, eights);
+      add_numbers<float>(sum_->data + eights, numbers + eights, here.bytes - eights);
+    }
     return;
   }
-  const std::size_t first = slice(ranks_.rank()).first;
-  const std::size_t eights = std::clamp(doubles_, first, first + sum_.size()) - first;
-  add_numbers<double>(sum_.data(), numbers, eights);
-  add_numbers<float>(sum_.data() + eights, numbers + eights, sum_.size() - eights);
+  const NoGrad no_grad;
+  const auto add = [&](std::size_t first, std::size_t bytes, DType dtype) {
+    if (bytes == 0) return;
+    const Spec spec{dtype, {static_cast<std::int64_t>(bytes / size_of(dtype))}, &where_};
+    Storage of_sum, of_more;
+    Tensor sum = Tensor::borrow(of_sum, sum_->data + first, spec);
+    const Tensor more = Tensor::borrow(of_more, numbers + first, spec);
+    sum.assign(added_ == 0 ? more : sum + more);
+  };
+  add(0, eights, DType::f64);
+  add(eights, here.bytes - eights, DType::f32);
 }
 
-void GradientSum::add(const Tensors& gradients, const Tensors& like, int parts) {
-  lay_out(like);
-  const auto size = ranks_.size(), own = ranks_.rank();
-  for (std::size_t i = 0; i < gradients.size(); ++i)
-    gradients[i].backend().read(all_.data() + places_[i].first, gradients[i].data(), places_[i].bytes);
-  const Place here = slice(own);
-  const auto piece = [&](int r) {
-    return r == own ? all_.data() + here.first : received_.data() + here.bytes * static_cast<std::size_t>(r);
+void GradientSum::copy(const std::byte* from, std::byte* to, const Spec& spec) {
+  StridedLoop<2> loop;
+  loop.push(spec.shape.numel(), {1, 1});
+  spec.backend->copy({spec.dtype, loop, from, to});
+}
+
+void GradientSum::exchange(std::span<const Message> sends, std::span<const Message> receives) const {
+  if (!ranks_.link()) return ranks_.exchange(sends, receives);
+  const auto of_devices = [](std::span<const Message> messages) {
+    std::vector<DeviceMessage> out;
+    for (const Message& m : messages) out.push_back({m.rank, m.data, m.bytes});
+    return out;
   };
+  ranks_.link()->exchange(of_devices(sends), of_devices(receives));
+}
+
+void GradientSum::put(const Tensors& gradients, const Tensors& like) {
+  lay_out(like);
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    if (ranks_.link())
+      copy(static_cast<const std::byte*>(gradients[i].data()), all_->data + places_[i].first, gradients[i].spec());
+    else
+      gradients[i].backend().read(all_->data + places_[i].first, gradients[i].data(), places_[i].bytes);
+  }
+}
+
+void GradientSum::exchange_and_add(int parts) {
+  const auto size = ranks_.size(), own = ranks_.rank();
+  const Place here = slice(own);
+  const auto from = [&](int r) { return here.bytes * static_cast<std::size_t>(r); };  // in received_
   std::vector<Message> sends, receives;
   for (int r = 0; r < size; ++r) {
     if (r == own) continue;
     const Place there = slice(r);
-    if (own < parts) sends.push_back({r, all_.data() + there.first, there.bytes});
-    if (r < parts) receives.push_back({r, piece(r), here.bytes});
+    if (own < parts) sends.push_back({r, all_->data + there.first, there.bytes});
+    if (r < parts) receives.push_back({r, received_->data + from(r), here.bytes});
   }
-  ranks_.exchange(sends, receives);
-  for (int r = 0; r < parts; ++r, ++added_) add_to_slice(piece(r));
+  exchange(sends, receives);
+  for (int r = 0; r < parts; ++r, ++added_)
+    add_to_slice(r == own ? all_->data + here.first : received_->data + from(r));
+}
+
+void GradientSum::add(const Tensors& gradients, const Tensors& like, int parts) {
+  put(gradients, like);
+  exchange_and_add(parts);
+  if (ranks_.link()) ranks_.wait_for_devices();
 }
 
 void GradientSum::write(const Tensors& sums) {
   const auto own = ranks_.rank();
   const Place here = slice(own);
-  std::copy(sum_.begin(), sum_.end(), all_.begin() + static_cast<std::ptrdiff_t>(here.first));  // it may be empty
   std::vector<Message> sends, receives;
   for (int r = 0; r < ranks_.size(); ++r) {
     if (r == own) continue;
     const Place there = slice(r);
-    sends.push_back({r, sum_.data(), sum_.size()});
-    receives.push_back({r, all_.data() + there.first, there.bytes});
+    sends.push_back({r, sum_->data, here.bytes});
+    receives.push_back({r, all_->data + there.first, there.bytes});
   }
-  ranks_.exchange(sends, receives);
+  if (ranks_.link()) {
+    const auto fours = static_cast<std::int64_t>(here.bytes / size_of(DType::f32));
+    if (fours > 0) copy(sum_->data, all_->data + here.first, {DType::f32, {fours}, &where_});
+  } else {
+    std::copy_n(sum_->data, here.bytes, all_->data + here.first);
+  }
+  exchange(sends, receives);
   for (std::size_t i = 0; i < sums.size(); ++i) {
     Tensor sum = sums[i];
-    sum.backend().write(sum.data(), all_.data() + places_[i].first, places_[i].bytes);
+    if (ranks_.link())
+      copy(all_->data + places_[i].first, static_cast<std::byte*>(sum.data()), sum.spec());
+    else
+      sum.backend().write(sum.data(), all_->data + places_[i].first, places_[i].bytes);
     sum.mark_changed();
   }
 }

@@ -44,25 +44,26 @@ bool Ranks::wait(const std::function<bool()>& ready, double seconds) {
   return true;
 }
 
-void Ranks::exchange(std::span<const Message> sends, std::span<const Message> receives) {
-  if (!transport_) return;
+bool Ranks::answered(const std::function<bool()>& done, std::optional<int>& left) {
   settled_ = false;
-  transport_->start(sends, receives);
-  std::optional<int> left;
   Clock::time_point heard;
   const auto ready = [&] {
-    if (transport_->done()) return true;
+    if (done()) return true;
     if (const auto notice = transport_->left()) {
       if (!left) left = notice->first, heard = Clock::now();
       gone_[static_cast<std::size_t>(notice->first)] = notice->second;
     }
     return left && Clock::now() - heard > grace;
   };
-  const bool answered = wait(ready, patience_);
-  if (answered && transport_->done()) {
-    settled_ = true;
-    return;
-  }
+  settled_ = wait(ready, patience_) && done();
+  return settled_;
+}
+
+void Ranks::exchange(std::span<const Message> sends, std::span<const Message> receives) {
+  if (!transport_) return;
+  transport_->start(sends, receives);
+  std::optional<int> left;
+  if (answered([&] { return transport_->done(); }, left)) return;
   const std::vector<int> late = transport_->awaited();
   transport_->drop();
   if (left) throw RankLeft(*left);
@@ -71,6 +72,22 @@ void Ranks::exchange(std::span<const Message> sends, std::span<const Message> re
               fmt::format("rank{} {} did not answer for {:g} s, {}; it hangs, or needs longer. Hint: look at it, "
                           "or wait longer with --rank-patience",
                           late.size() == 1 ? "" : "s", fmt::join(late, ", "), patience_, place_));
+}
+
+void Ranks::wait_for_devices() {
+  std::optional<int> left;
+  try {
+    if (answered([&] { return link_->done(); }, left)) return;
+  } catch (const Error&) {
+    link_->abort();
+    throw;
+  }
+  link_->abort();
+  if (left) throw RankLeft(*left);
+  throw Error("ranks",
+              fmt::format("the GPU of rank {} waited for those of other ranks for {:g} s, {}; one of them hangs, "
+                          "or needs longer. Hint: look at them, or wait longer with --rank-patience",
+                          rank_, patience_, place_));
 }
 
 std::vector<std::string> Ranks::gather(const std::string& mine) {

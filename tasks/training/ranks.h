@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/shared/device_link.h"
 #include "engine/core/error.h"
 
 namespace reel {
@@ -77,6 +78,12 @@ class Ranks {
 
   /// Sends and receives all of these. Throws Error naming the ranks that do not answer, or RankLeft.
   void exchange(std::span<const Message> sends, std::span<const Message> receives);
+  /// Messages between the devices of the ranks from here on, without the host.
+  void set_link(std::unique_ptr<DeviceLink> link) { link_ = std::move(link); }
+  /// Null: the host sends what devices have computed.
+  DeviceLink* link() const { return link_.get(); }
+  /// Waits until this rank's device has done what needs the others. Throws as exchange() does.
+  void wait_for_devices();
   /// The texts of all ranks, on each of them.
   std::vector<std::string> gather(const std::string& mine);
   /// Of values in groups of `width`, group k of rank of(k) goes to all others.
@@ -93,10 +100,13 @@ class Ranks {
   [[noreturn]] void abort(int code);
 
  private:
+  /// Waits for what other ranks send until `done`, a rank has left, or patience ends. True: done; else who has left.
+  bool answered(const std::function<bool()>& done, std::optional<int>& left);
   /// Calls `ready` until it is true, or for so many seconds (0: for ever); false if they are over.
   static bool wait(const std::function<bool()>& ready, double seconds);
 
   std::unique_ptr<Transport> transport_;
+  std::unique_ptr<DeviceLink> link_;
   int rank_ = 0, size_ = 1;
   double patience_ = 0;
   std::string place_ = "at the start";

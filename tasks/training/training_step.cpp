@@ -14,8 +14,9 @@ TrainingStep::TrainingStep(const Task& task, Model& model, Optimizer& optimizer,
       optimizer_(optimizer),
       device_(model.device()),
       ranks_(ranks ? *ranks : alone_),
-      sum_(ranks_),
-      graphs_(graphs && device_.capture()) {
+      sum_(ranks_, device_),
+      graphs_(graphs && device_.capture()),
+      sum_graphs_(graphs_ && ranks_.link()) {
   for (const Parameter& p : model.trained()) parameters_.push_back(p.value);
 }
 
@@ -54,6 +55,7 @@ std::vector<double> TrainingStep::add_up(std::span<const Batch> parts, const Ste
     start.push_back(start.back() + static_cast<std::int64_t>(sizes[index(2 * k + 1)]));
   }
   for (std::size_t i = sums_.size(); i < parameters_.size(); ++i) sums_.push_back(Tensor::empty(parameters_[i].spec()));
+  const bool at_once = ranks_.link() && K == ranks;  // sums and update can be one graph
   std::vector<double> losses(parts.size());
   std::vector<Tensors> left(parts.size());  // the last states of each part
   sum_.clear();
@@ -69,7 +71,10 @@ std::vector<double> TrainingStep::add_up(std::span<const Batch> parts, const Ste
         left[index(k)].back().assign(state);
       }
     }
-    if (ranks > 1) sum_.add(gradients_, parameters_, static_cast<int>(std::min(ranks, K - round)));
+    if (at_once)
+      sum_.put(gradients_, parameters_);
+    else if (ranks > 1)
+      sum_.add(gradients_, parameters_, static_cast<int>(std::min(ranks, K - round)));
     for (std::size_t i = 0; ranks == 1 && i < gradients_.size(); ++i)
       sums_[i].assign(round == 0 ? gradients_[i] : sums_[i] + gradients_[i]);
     gradients_.clear();
@@ -81,7 +86,6 @@ std::vector<double> TrainingStep::add_up(std::span<const Batch> parts, const Ste
     bad_part_ = bad == losses.end() ? -1 : bad - losses.begin();
     return {loss};
   }
-  if (ranks > 1) sum_.write(sums_);
   const Tensors ended = left[index(ranks_.rank())];
   carry.clear();
   for (std::size_t i = 0; i < ended.size(); ++i) {
@@ -94,10 +98,45 @@ std::vector<double> TrainingStep::add_up(std::span<const Batch> parts, const Ste
     carry.push_back(concat(rows, 0));
   }
   gradients_ = sums_;
-  const Tensor numbers = Tensor::full({1 + std::ssize(parameters_)}, loss, DType::f64, device_);
-  sums_of_squares(sums_, numbers.view({std::ssize(parameters_)}, 1));
-  optimizer_.update(sums_, numbers);
-  return numbers.values<double>();
+  if (!numbers_.defined()) numbers_ = Tensor::zeros({1 + std::ssize(parameters_)}, DType::f64, device_);
+  device_.write(numbers_.data(), &loss, sizeof loss);
+  if (at_once)
+    run_sum();
+  else
+    finish_sum(0);
+  return numbers_.values<double>();
+}
+
+/// Adds up these parts of all ranks, if there are any, and updates the parameters by the sums.
+void TrainingStep::finish_sum(int parts) {
+  if (parts > 0) sum_.exchange_and_add(parts);
+  if (ranks_.size() > 1) sum_.write(sums_);
+  sums_of_squares(sums_, numbers_.view({std::ssize(parameters_)}, 1));
+  optimizer_.update(sums_, numbers_);
+  if (ranks_.link() && !sum_capturing_) ranks_.wait_for_devices();
+}
+
+/// finish_sum() of a part of each rank, captured in the second step. NCCL wants all ranks to do alike.
+void TrainingStep::run_sum() {
+  const int parts = ranks_.size();
+  if (sum_graphs_ && !sum_graph_ && sum_seen_) {
+    sum_capturing_ = true;
+    try {
+      sum_graph_ = device_.capture();
+      finish_sum(parts);
+      sum_graph_->stop();
+    } catch (const std::exception& e) {
+      note_ = e.what();
+      sum_graph_ = nullptr;
+      sum_.clear();
+    }
+    sum_capturing_ = false;
+    if (ranks_.any(!sum_graph_)) sum_graph_ = nullptr, sum_graphs_ = false;
+  }
+  sum_seen_ = true;
+  if (!sum_graph_) return finish_sum(parts);
+  sum_graph_->replay();
+  ranks_.wait_for_devices();
 }
 
 /// Computes gradients_, and for a whole batch the update. Returns the loss and the sums of squares of the gradients;

@@ -80,6 +80,8 @@ class TrainingStep {
   std::vector<double> run(Work& work, const Batch& batch, const StepContext& at, Tensors& carry, const Share& share);
   std::vector<double> run(const Batch& batch, const StepContext& at, Tensors& carry, const Share& share);
   std::vector<double> add_up(std::span<const Batch> parts, const StepContext& at, Tensors& carry, double scale);
+  void finish_sum(int parts);
+  void run_sum();
 
   const Task& task_;
   Model& model_;
@@ -88,10 +90,12 @@ class TrainingStep {
   Tensors parameters_;
   Tensors gradients_;  // from pass() or add_up() to the end of the step
   Tensors sums_;       // memory for the sums
+  Tensor numbers_;     // f64, of add_up(): the loss, then the sums of squares
   Ranks alone_, &ranks_;
   GradientSum sum_;             // of several ranks
   std::int64_t bad_part_ = -1;  // StepResult::bad_part
-  bool graphs_;
+  bool graphs_, sum_graphs_, sum_seen_ = false, sum_capturing_ = false;
+  std::unique_ptr<CapturedGraph> sum_graph_;  // sum and update, of ranks that are linked by their devices
   std::vector<std::uint32_t> host_versions_;  // of parameters on the host, when seen_ began
   int recorded_ = 0;
   std::size_t kernels_ = 0;

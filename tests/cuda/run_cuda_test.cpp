@@ -12,9 +12,14 @@
 #include "backends/cuda/runtime/device_options.h"
 #include "backends/cuda/runtime/faults.h"
 #include "backends/cuda/runtime/libraries.h"
+#include "backends/cuda/runtime/nccl.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/temp_dir.h"
+
+#if __has_include(<nccl.h>)
+#include <nccl.h>
+#endif
 
 using namespace reel;
 using namespace reel::test;
@@ -93,6 +98,34 @@ TEST_CASE("all functions of the toolkit's libraries are found") {
   CHECK(static_cast<bool>(blas.cublasSetWorkspace_v2));
   CHECK(static_cast<bool>(solver.cusolverDnXsyevd));
   CHECK(static_cast<bool>(fft.cufftExecZ2D));
+}
+
+TEST_CASE("NCCL is declared as its header declares it, and its functions are found, where there is one") {
+#ifdef NCCL_VERSION_CODE
+  static_assert(sizeof(ncclUniqueId) == sizeof(gpu::NcclId) && sizeof(ncclResult_t) == sizeof(int));
+  static_assert(sizeof(ncclDataType_t) == sizeof(int) && ncclUint8 == gpu::nccl_bytes);
+  static_assert(ncclSuccess == gpu::nccl_success && ncclInProgress == gpu::nccl_in_progress);
+  static_assert(NCCL_VERSION(2, 9, 0) == gpu::nccl_oldest);
+  // Parameters: pointers, integers and enumerations of the same sizes.
+  static_assert(std::is_same_v<decltype(ncclSend),
+                               ncclResult_t(const void*, std::size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t)>);
+  static_assert(std::is_same_v<decltype(ncclRecv),
+                               ncclResult_t(void*, std::size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t)>);
+  static_assert(std::is_same_v<decltype(ncclCommInitRank), ncclResult_t(ncclComm_t*, int, ncclUniqueId, int)>);
+  static_assert(std::is_same_v<decltype(ncclCommGetAsyncError), ncclResult_t(ncclComm_t, ncclResult_t*)>);
+#endif
+  gpu::Nccl nccl;
+  try {
+    gpu::open_library(nccl);
+  } catch (const Error& e) {
+    MESSAGE("skipped: ", e.what());
+    CHECK_MESSAGE(contains(e.what(), "[nccl] libnccl.so.2 was not opened: "), e.what());
+    return;
+  }
+  int version = 0;
+  CHECK(nccl.ncclGetVersion(&version) == gpu::nccl_success);
+  CHECK(version >= gpu::nccl_oldest);
+  CHECK(std::string(nccl.ncclGetErrorString(gpu::nccl_success)) == "no error");
 }
 
 TEST_CASE("indices out of range in words, as the CPU says them") {

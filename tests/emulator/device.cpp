@@ -1,6 +1,8 @@
 // The CUDA runtime: memory, streams, events, graphs.
 #include "tests/emulator/device.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -8,18 +10,24 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "tests/emulator/memory.h"
 
+using cuda_emulator::Ready;
 using cuda_emulator::Work;
 
+struct Item {
+  Work work;
+  Ready ready;  // empty: always
+};
 struct CUgraph_st {
-  std::vector<Work> work;
+  std::vector<Item> work;
 };
 struct CUgraphExec_st : CUgraph_st {};
 struct CUstream_st {
-  std::deque<Work> waiting;
+  std::deque<Item> waiting;
   std::size_t submitted = 0, done = 0;
   std::unique_ptr<CUgraph_st> graph;  // while it is captured
 };
@@ -45,15 +53,20 @@ Device& device() {
 
 bool in_host_function = false;
 
+/// Runs the next work, if it is ready.
+bool run_next(CUstream_st& stream) {
+  if (const Ready& ready = stream.waiting.front().ready; ready && !ready()) return false;
+  const Work work = std::move(stream.waiting.front().work);
+  stream.waiting.pop_front();
+  ++stream.done;
+  work();
+  return true;
+}
 void run_until(CUstream_st& stream, std::size_t count) {
   if (stream.done >= count) return;
   const Memory::Access access(device().memory);
-  while (stream.done < count) {
-    const Work work = std::move(stream.waiting.front());
-    stream.waiting.pop_front();
-    ++stream.done;
-    work();
-  }
+  while (stream.done < count)
+    if (!run_next(stream)) usleep(50);
 }
 void run_all() {
   for (CUstream_st* stream : device().streams) run_until(*stream, stream->submitted);
@@ -71,14 +84,14 @@ bool is_pinned(const void* p, std::size_t bytes) {
 
 }  // namespace
 
-void submit(cudaStream_t stream, Work work) {
+void submit(cudaStream_t stream, Work work, Ready ready) {
   if (in_host_function) misused("submit", "a function of the host calls CUDA");
   if (!device().streams.contains(stream)) misused("submit", "the stream is not there (any more)");
   if (stream->graph) {
-    stream->graph->work.push_back(std::move(work));
+    stream->graph->work.push_back({std::move(work), std::move(ready)});
     return;
   }
-  stream->waiting.push_back(std::move(work));
+  stream->waiting.push_back({std::move(work), std::move(ready)});
   ++stream->submitted;
 }
 
@@ -130,6 +143,13 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr what, int) {
     default:
       return cudaErrorInvalidValue;
   }
+  return cudaSuccess;
+}
+/// Each process has its GPU, unless REEL_EMULATOR_GPU names one for all.
+cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int device) {
+  if (device != 0) return cudaErrorInvalidDevice;
+  const char* const one = std::getenv("REEL_EMULATOR_GPU");
+  std::snprintf(text, static_cast<std::size_t>(bytes), "%s", one ? one : std::to_string(getpid()).c_str());
   return cudaSuccess;
 }
 cudaError_t cudaGetLastError() { return cudaSuccess; }  // calls say at once what is wrong, and kernels abort
@@ -207,6 +227,13 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   delete stream;
   return cudaSuccess;
 }
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  if (stream->graph) return cudaErrorStreamCaptureUnsupported;
+  const Memory::Access access(device().memory);
+  while (!stream->waiting.empty())
+    if (!run_next(*stream)) return cudaErrorNotReady;
+  return cudaSuccess;
+}
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return wait_for(*stream, stream->submitted); }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
@@ -248,9 +275,7 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t gra
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   if (stream->graph) return cudaErrorStreamCaptureUnsupported;
-  submit(stream, [work = exec->work] {
-    for (const Work& w : work) w();
-  });
+  for (const Item& item : exec->work) submit(stream, item.work, item.ready);
   return cudaSuccess;
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {

@@ -12,9 +12,11 @@
 namespace cuda_emulator {
 
 using Work = std::function<void()>;
+using Ready = std::function<bool()>;
 
-/// Appends to the stream, or to the graph that captures it.
-void submit(cudaStream_t stream, Work work);
+/// Appends to the stream, or to the graph that captures it. Work that depends on other processes waits until it is
+/// `ready`, which may throw nothing.
+void submit(cudaStream_t stream, Work work, Ready ready = {});
 /// Is the stream's work captured, not run?
 bool recorded(cudaStream_t stream);
 /// Runs it now, behind all that was submitted to any stream.

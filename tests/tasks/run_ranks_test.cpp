@@ -3,15 +3,14 @@
 
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "tasks/training/safetensors.h"
 #include "tests/support/check.h"
 #include "tests/support/little_data.h"
 #include "tests/support/mpi.h"
 #include "tests/support/pages.h"
+#include "tests/support/ranks.h"
 #include "tests/support/sweeps.h"
 
 using namespace reel;
@@ -27,36 +26,6 @@ using Clock = std::chrono::steady_clock;
 Words small(const std::string& out, const std::string& more) {
   return words("--hidden 6 --batch 6 --steps 8 --valid-every 4 --valid-size 12 --threads 1 --quiet --out " + out + " " +
                more);
-}
-
-/// Metrics without seconds, and all tensors of checkpoint and best parameters.
-std::string ended(const std::string& run) {
-  std::string all = timeless(run + "/metrics.csv");
-  for (const char* name : {"/checkpoint.safetensors", "/best.safetensors"})
-    for (const auto& [tensor, x] : load_safetensors(run + name).tensors) {
-      std::string bytes(x.bytes(), '\0');
-      x.backend().read(bytes.data(), x.data(), bytes.size());
-      all += tensor + bytes;
-    }
-  return all;
-}
-
-/// The processes of a run by their ranks.
-std::map<int, pid_t> ranks_of(const std::string& folder) {
-  std::map<int, pid_t> out;
-  for (const auto& entry : fs::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    const auto text = [&](const char* file) {
-      std::ifstream in(entry.path() / file);
-      return std::string{std::istreambuf_iterator<char>(in), {}};
-    };
-    const std::string environment = text("environ"), key = "OMPI_COMM_WORLD_RANK=";
-    const std::size_t at = environment.find(key);
-    if (at != std::string::npos && text("cmdline").find(folder) != std::string::npos)
-      out[std::stoi(environment.substr(at + key.size()))] = std::stoi(name);
-  }
-  return out;
 }
 
 /// A run without an end on two ranks, which has validated once.
@@ -81,10 +50,6 @@ struct Endless {
 };
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-std::int64_t step_of(const std::string& run) {
-  return std::stoll(load_safetensors(run + "/checkpoint.safetensors").metadata.at("step"));
-}
 
 /// The run goes on, in one process and on more ranks than before, to the same bits.
 void check_resumes(const TempDir& dir, const std::string& run) {
@@ -266,7 +231,6 @@ TEST_CASE("ranks with other options or data are refused, and what makes no sense
   for (const std::string& word : in("two")) both.push_back(word);
   CHECK(contains(said(both), "table: [ranks] all must have the same data: rank 0 has examples "));
   CHECK(contains(said(mpi_words(2, "copying", {"--accumulate", "1"})), "Hint: --accumulate 2\n"));
-  CHECK(contains(said(mpi_words(2, "copying", {"--device", "cuda"})), "compute on the CPU only"));
   CHECK(contains(said(mpi_words(2, "sweep", {"copying"})),
                  "sweep: this program runs as one process, and 2 were started"));
   const Result help = mpi_run(2, "copying", {"--help"}, dir.path);

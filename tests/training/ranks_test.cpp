@@ -120,7 +120,7 @@ TEST_CASE("gradients of parts are added in the order of the parts, on any number
       for (int k = 1; k < parts; ++k)
         for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = wanted[i] + numbers(k)[i];
       as_ranks(size, [&](Ranks& ranks) {
-        GradientSum sum(ranks);
+        GradientSum sum(ranks, backend("cpu"));
         for (int again = 0; again < 2; ++again) {
           sum.clear();
           for (int first = 0; first < parts; first += size) {

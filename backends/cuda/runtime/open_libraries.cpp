@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 
 #include "backends/cuda/runtime/libraries.h"
+#include "backends/cuda/runtime/nccl.h"
 #include "engine/core/error.h"
 
 namespace reel::cuda {
@@ -25,7 +26,7 @@ void* open(const char* library, int major) {
 template <class F>
 void bind(void* library, const char* name, F& function) {
   void* const symbol = dlsym(library, name);
-  if (!symbol) throw Error("cuda", fmt::format("the CUDA Toolkit's {} was not found in its library", name));
+  if (!symbol) throw Error("cuda", fmt::format("{} was not found in its library", name));
   function = reinterpret_cast<F>(symbol);
 }
 
@@ -62,6 +63,19 @@ void open_library(Nvrtc& table) {
 void open_library(Driver& table) {
   void* const library = open("cuda", 1);
   REEL_DRIVER(REEL_BIND)
+}
+// It comes apart from the toolkit, and has a version of its own.
+void open_library(Nccl& table) {
+  void* library = nullptr;
+  for (const char* folder : {"", REEL_CUDA_LIBRARY_DIR "/", "/usr/local/cuda/lib64/"})
+    if (!library) library = dlopen(fmt::format("{}libnccl.so.2", folder).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    const char* why = dlerror();
+    throw Error("nccl", fmt::format("libnccl.so.2 was not opened: {}. Hint: install libnccl2 of NVIDIA's packages, or "
+                                    "put its folder on LD_LIBRARY_PATH",
+                                    why ? why : "not found"));
+  }
+  REEL_NCCL(REEL_BIND)
 }
 #undef REEL_BIND
 
