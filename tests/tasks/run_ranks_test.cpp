@@ -64,7 +64,7 @@ void check_resumes(const TempDir& dir, const std::string& run) {
 
 }  // namespace
 
-TEST_CASE("every task: 2 ranks leave what one process leaves, with the same --accumulate") {
+TEST_CASE("every task: 2 and 4 ranks leave what one process leaves, with the same --accumulate") {
   if (!have_mpi()) return;
   const TempDir data;
   write_data(data.path);
@@ -79,7 +79,7 @@ TEST_CASE("every task: 2 ranks leave what one process leaves, with the same --ac
     const Words line = words(task);
     CAPTURE(task);
     const TempDir dir;
-    std::string more = "--accumulate 3";
+    std::string more = "--accumulate 5";
     if (line[0] != "table" && line[0] != "copying" && line[0] != "adding" && line[0] != "denoising" &&
         line[0] != "paths")
       more += " --data " + data.path;
@@ -87,13 +87,18 @@ TEST_CASE("every task: 2 ranks leave what one process leaves, with the same --ac
     for (std::size_t i = 1; i < line.size(); ++i) more += " " + line[i];
     const Result one = run(line[0], small(dir / "one", more), dir.path);
     CHECK_MESSAGE(one.code == 0, one.err);
-    const Result two = mpi_run(2, line[0], small(dir / "two", more), dir.path);
-    CHECK_MESSAGE(two.code == 0, two.err);
-    if (one.code == 0 && two.code == 0) CHECK(ended(dir / "one") == ended(dir / "two"));
-    const auto test_of = [&](const char* run) {
+    const auto test_of = [&](const std::string& run) {
       return nlohmann::json::parse(read_file(dir / run + "/run.json")).value("test", nlohmann::json()).dump();
     };
-    CHECK(test_of("one") == test_of("two"));
+    for (const int ranks : {2, 4}) {
+      CAPTURE(ranks);
+      const std::string name = std::to_string(ranks);
+      const Result several = mpi_run(ranks, line[0], small(dir / name, more), dir.path);
+      CHECK_MESSAGE(several.code == 0, several.err);
+      if (one.code != 0 || several.code != 0) continue;
+      CHECK(ended(dir / "one") == ended(dir / name));
+      CHECK(test_of("one") == test_of(name));
+    }
   }
 }
 
