@@ -76,7 +76,9 @@ TEST_CASE("a rank that is killed at any moment") {
         CHECK_MESSAGE(k.seconds < 15, k.said);
         const bool named_here = contains(k.said, fmt::format("process rank {}", rank));
         named += named_here;
-        CHECK_MESSAGE(named_here, k.said);
+        // Before it has joined the others mpirun only counts it.
+        const bool counted = !fs::exists(out) && contains(k.said, "1 process returned");
+        CHECK_MESSAGE((named_here || counted), k.said);
       }
       CHECK(ranks_of(out).empty());
       const bool checkpoint = fs::exists(out + "/checkpoint.safetensors");
