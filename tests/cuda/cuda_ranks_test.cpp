@@ -29,6 +29,9 @@ std::vector<std::string> options(const std::string& out, const std::string& more
                   steps, out, more));
 }
 
+/// What is left in the emulator's folder goes with the test's.
+std::string shared(const TempDir& dir) { return "REEL_EMULATOR_SHARED=" + dir.path; }
+
 Result alone(const TempDir& dir, const std::vector<std::string>& arguments) {
   return run(copying(), arguments, dir.path);
 }
@@ -37,6 +40,7 @@ Result ranks(int count, const TempDir& dir, const std::vector<std::string>& argu
   std::vector<std::string> line{"mpirun", "-n", std::to_string(count), copying()}, environment = mpi_environment();
   line.insert(line.end(), arguments.begin(), arguments.end());
   environment.insert(environment.end(), more.begin(), more.end());
+  environment.push_back(shared(dir));
   return run("/usr/bin/env", line, dir.path, environment);
 }
 
@@ -95,7 +99,9 @@ TEST_CASE("a rank that is killed or hangs ends a run with GPUs within seconds, a
     std::vector<std::string> line{"mpirun", "-n", "2", copying()};
     const std::vector<std::string> endless = options(out, more, 1000000);
     line.insert(line.end(), endless.begin(), endless.end());
-    Child child("/usr/bin/env", line, dir.path, mpi_environment());
+    std::vector<std::string> environment = mpi_environment();
+    environment.push_back(shared(dir));
+    Child child("/usr/bin/env", line, dir.path, environment);
     for (int i = 0; i < 12000 && !fs::exists(out + "/best.safetensors"); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     const std::map<int, pid_t> pids = ranks_of(out);

@@ -1,4 +1,5 @@
-// NCCL of the GPU in software. A message is a file in a folder of memory that the ranks of a communicator share. As
+// NCCL of the GPU in software. A message is a file in a folder that the ranks share, in /dev/shm
+// or where REEL_EMULATOR_SHARED says. As
 // with NCCL, messages are part of the stream's work, can be captured, and wait for the other ranks.
 #include "backends/cuda/runtime/nccl.h"
 
@@ -80,7 +81,8 @@ void open_library(Nccl& table) {
     return nccl_success;
   };
   table.ncclGetUniqueId = [](NcclId* id) {
-    std::string folder = "/dev/shm/reel-nccl-XXXXXX";
+    const char* const place = std::getenv("REEL_EMULATOR_SHARED");
+    std::string folder = fmt::format("{}/reel-nccl-XXXXXX", place ? place : "/dev/shm");
     if (!mkdtemp(folder.data())) return wrong_argument;
     id->bytes = {};
     folder.copy(id->bytes.data(), folder.size());
