@@ -134,8 +134,12 @@ std::string malformed(const Program& before, const Program& p) {
     if (node.out != next) return "the ids of results have gaps: let subset() number them";
     next += node.num_outputs;
   }
+  if (p.values.size() != static_cast<std::size_t>(next))
+    return "the program lists " + to_string(p.values.size()) + " values and has " + to_string(next) +
+           ": let subset() number them";
   for (const int id : p.outputs)
-    if (id < 0 || id >= next) return "an output is a value that was dropped: rename the outputs, too";
+    if (id < 0 || id >= next)
+      return "an output is a value that was dropped: rename the outputs, and mark them as needed";
   return "";
 }
 
