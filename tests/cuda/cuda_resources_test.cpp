@@ -30,21 +30,11 @@ std::string groups_of(const gpu::LoopLayout& layout) {
   return out;
 }
 
-/// Those that are timed, and others whose kernels have parts of their own: the largest weights that one block has room
-/// for, values that only the kernel makes and fetches, rotations beside products, several columns a thread.
+/// Those that are timed, and others between one block's room for weights and many blocks.
 std::vector<bench::LoopSize> sizes() {
   std::vector<bench::LoopSize> out = bench::loop_sizes();
-  for (const bench::LoopSize& more : std::vector<bench::LoopSize>{{"lstm", 20, 148},
-                                                                  {"gru", 20, 160},
-                                                                  {"janet", 20, 160},
-                                                                  {"janet", 64, 256},
-                                                                  {"gru", 20, 128, {{"reset", "before"}}},
-                                                                  {"gru", 64, 256, {{"reset", "before"}}},
-                                                                  {"ornn", 64, 256},
-                                                                  {"goru", 20, 128},
-                                                                  {"enrnn", 20, 128},
-                                                                  {"eurnn", 20, 1024},
-                                                                  {"srnn", 20, 4096}})
+  for (const bench::LoopSize& more :
+       std::vector<bench::LoopSize>{{"lstm", 20, 148}, {"gru", 20, 160}, {"janet", 20, 160}, {"janet", 64, 256}})
     out.push_back(more);
   return out;
 }
@@ -86,6 +76,6 @@ TEST_CASE("loops of real sizes: layouts for 132 processors, and no spilled regis
       CHECK_MESSAGE(frame == 0, size.name());
     }
   }
-  CHECK(loops >= 26);
+  CHECK(loops >= 34);
   set_default_backend("cpu");
 }
