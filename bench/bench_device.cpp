@@ -39,7 +39,7 @@ double captured(std::int64_t rounds, const std::function<void()>& f) {
 
 /// What a time step costs kernel by kernel, in a captured graph: a gap, a copy, products; and what follows from it for
 /// the choice between one kernel and many (backends/cuda/codegen/loop_costs.h).
-void kernels_of_a_step(std::int64_t rounds) {
+void kernels_of_a_step(std::int64_t rounds, std::int64_t side) {
   const auto line = [&](const std::string& name, const std::function<void()>& f) {
     const double time = captured(rounds, f) * 1e6;
     print_out("{:<40} {:8.2f} us\n", name, time);
@@ -53,6 +53,7 @@ void kernels_of_a_step(std::int64_t rounds) {
   double product = 0, flops = 0;
   for (const auto& [rows, n] :
        std::vector<std::pair<std::int64_t, std::int64_t>>{{20, 128}, {16, 768}, {64, 256}, {128, 768}, {2048, 768}}) {
+    if (n > side) continue;
     const Tensor a = uniform({rows, n}, -1, 1, 1, 5), b = uniform({n, n}, -1, 1, 1, 6);
     const double time =
         line(fmt::format("in a graph: matmul of {0} x {1} by {1} x {1}", rows, n), [&] { matmul(a, b); });
@@ -64,9 +65,10 @@ void kernels_of_a_step(std::int64_t rounds) {
 }
 
 /// What decides how the backend calls its libraries: gradients of weights, whose sums are long, in TFLOP/s; thin
-/// products as SRNN has them; eigenvalues here and on the CPU.
-void library_calls(std::int64_t rounds) {
+/// products as SRNN has them; eigenvalues here and on the CPU. `side` is the most of rows and columns.
+void library_calls(std::int64_t rounds, std::int64_t side) {
   const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    m = std::min(m, side), n = std::min(n, side), k = std::min(k, 32 * side);
     const Tensor a = uniform({k, m}, -1, 1, 1, 5), b = uniform({k, n}, -1, 1, 1, 6);
     const double time = captured(rounds, [&] { matmul(a, b, {.transpose_a = true}); });
     print_out("in a graph: a' b, {} x {} of {} rows: {:8.1f} us, {:.1f} TFLOP/s\n", m, n, k, time * 1e6,
@@ -76,6 +78,7 @@ void library_calls(std::int64_t rounds) {
   product(768, 3072, 16384);
   product(1024, 8, 78400);
   for (const std::int64_t n : {128, 256, 512}) {
+    if (n > side) continue;
     for (Backend* device : {&backend(), &backend("cpu")}) {
       const Tensor a = uniform({n, n}, -1, 1, 1, 5, DType::f64, *device);
       print_out("eigenvalues of {0} x {0} on {1}: {2:.2f} ms\n", n, device->name(),
@@ -166,8 +169,8 @@ int run(int argc, const char* const* argv) {
   small("sum of 20 x 128 over the last axis", [&] { sum(little, {-1}); });
   small("matmul of 20 x 128 by 128 x 128", [&] { matmul(little, weight); });
   small("reading one number", [&] { Tensor::zeros({1}).item(); });
-  kernels_of_a_step(rounds);
-  if (!bench::on_cpu()) library_calls(rounds);
+  kernels_of_a_step(rounds, side);
+  if (!bench::on_cpu()) library_calls(rounds, side);
   for (const char* cell : {"srnn", "lstm"}) {
     for (const bool fuse : {true, false})
       print_out("{:<40} {:8.2f} ms\n", fmt::format("training step of {}, {}", cell, fuse ? "fused" : "call by call"),

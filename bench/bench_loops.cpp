@@ -58,7 +58,7 @@ bench::LoopSize parse_size(const std::string& text) {
   } catch (const Error& e) {
     throw Usage(option_text(e));
   }
-  return {text.substr(0, colon), batch, hidden};
+  return {.cell = text.substr(0, colon), .batch = batch, .hidden = hidden};
 }
 
 int run(int argc, const char* const* argv) {

@@ -1,5 +1,6 @@
 // Loops of the sizes that networks have: what bench_loops times, and tests look at.
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,12 @@ namespace reel::bench {
 struct LoopSize {
   std::string cell;
   std::int64_t batch, hidden;
-  std::string name() const { return fmt::format("{} ({}, {})", cell, batch, hidden); }
+  std::map<std::string, std::string> settings = {};
+  std::string name() const {
+    std::string out = cell;
+    for (const auto& [key, value] : settings) out += fmt::format("/{}={}", key, value);
+    return fmt::format("{} ({}, {})", out, batch, hidden);
+  }
 };
 
 inline std::vector<LoopSize> loop_sizes() {
@@ -18,9 +24,9 @@ inline std::vector<LoopSize> loop_sizes() {
   for (const char* cell : {"lstm", "gru", "rnn"}) {
     for (const auto& [batch, hidden] :
          std::vector<std::pair<std::int64_t, std::int64_t>>{{20, 128}, {64, 256}, {16, 768}, {128, 768}})
-      out.push_back({cell, batch, hidden});
+      out.push_back({.cell = cell, .batch = batch, .hidden = hidden});
   }
-  out.push_back({"srnn", 100, 1024});
+  out.push_back({.cell = "srnn", .batch = 100, .hidden = 1024});
   return out;
 }
 
@@ -30,7 +36,7 @@ class LoopStep {
   LoopStep(const LoopSize& size, std::int64_t time, Backend& device) : batch_(size.batch) {
     Init init(3, DType::f32, device);
     const CellType& type = cell_type(size.cell);
-    cell_ = type.make(3, size.hidden, Settings(size.cell, type.settings), init);
+    cell_ = type.make(3, size.hidden, Settings(size.cell, type.settings, size.settings), init);
     for (const Parameter& p : cell_->parameters()) {
       if (p.trained) wrt_.push_back(p.value);
     }

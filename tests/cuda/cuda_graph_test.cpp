@@ -145,6 +145,19 @@ TEST_CASE("a graph that runs asks for no memory") {
   CHECK(steps.recorded() == 1);
 }
 
+TEST_CASE("a step of very many kernels is no graph, and the device goes on") {
+  if (!gpu()) return;
+  Tensor x = Tensor::full({3}, 2.0, DType::f32, *gpu());
+  {
+    const auto graph = gpu()->capture();
+    const auto fill_often = [&] {
+      for (int i = 0; i <= 200'000; ++i) gpu()->fill({DType::f32, 3, 1.0, x.data()});
+    };
+    CHECK_THROWS_AS(fill_often(), NotCapturable);
+  }
+  CHECK(x.values<float>() == std::vector<float>{2, 2, 2});
+}
+
 TEST_CASE("a singular triangle in a graph is told with the next reading") {
   if (!gpu()) return;
   const auto triangle = [](double last) { return Tensor::from<double>({2, 0, 1, last}, {2, 2}, *gpu()); };

@@ -73,8 +73,7 @@ void Cuda::run_planned(PlannedLoop& plan, const LoweredLoop& loop, std::span<std
   const StoragePtr room = scratch(static_cast<std::size_t>(counters + layout.scratch));
   const auto argument =
       loop_arguments(*plan.values, plan.kernel, loop.steps, buffers, room->data, room->data + counters);
-  if (barriers)
-    check(cudaMemsetAsync(room->data, 0, static_cast<std::size_t>(counters), stream()), "counters of a loop");
+  if (barriers) fill({DType::f32, counters / 4, 0.0, room->data});
   generated_->launch(plan.function, static_cast<unsigned>(layout.blocks()), static_cast<unsigned>(layout.threads),
                      layout.bytes, barriers, argument.data(), stream());
   launched("loop", {loop.steps, plan.values->rows, layout.groups, layout.slices});

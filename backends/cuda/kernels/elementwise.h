@@ -93,6 +93,9 @@ const auto& kernel_for(const Table& table, const Args& a) {
   return table[static_cast<std::size_t>(a.functor)][static_cast<std::size_t>(a.dtype)];
 }
 
+/// Up to so many bytes a kernel copies and fills, not the runtime: a graph's nodes for that may wait for a copy engine.
+inline constexpr std::size_t few_bytes = 1 << 16;
+
 /// A word of 16 bytes, aligned for one access.
 struct alignas(16) Sixteen {
   std::uint64_t low, high;

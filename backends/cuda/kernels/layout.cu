@@ -57,7 +57,33 @@ void copy_words(const StridedLoop<2>& loop, const Word* in, Word* out, cudaStrea
   });
 }
 
+struct Same {
+  template <class Word>
+  __device__ Word operator()(Word x) const {
+    return x;
+  }
+};
+
+/// Is it so many whole words, both of them aligned?
+bool in_words(std::size_t word, const void* to, const void* from, std::size_t bytes) {
+  return bytes % word == 0 && aligned(to, word) && aligned(from, word);
+}
+
 }  // namespace
+
+void Cuda::copy_bytes(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (bytes > few_bytes) {
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()), "copy");
+  } else {
+    const std::size_t width = in_words(16, to, from, bytes) ? 16 : in_words(4, to, from, bytes) ? 4 : 1;
+    with_word(width, [&]<class Word>(Word) {
+      map_all(Same(), static_cast<std::int64_t>(bytes / width), stream(), static_cast<Word*>(to),
+              static_cast<const Word*>(from));
+    });
+  }
+  launched("copy", {static_cast<std::int64_t>(bytes)});
+}
 
 void Cuda::copy(const CopyArgs& a) {
   const std::int64_t n = a.loop.numel();

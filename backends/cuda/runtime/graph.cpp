@@ -64,6 +64,11 @@ void Graph::replay() {
   device_.faults_->launched();
 }
 
+void Graph::count_kernel() {
+  constexpr std::size_t most = 200'000;
+  if (++kernels_ > most) throw NotCapturable("it has more than 200,000 kernels");
+}
+
 std::byte* Graph::host_memory(std::size_t bytes) {
   void* block = nullptr;
   check(cudaMallocHost(&block, bytes), "cudaMallocHost");

@@ -32,6 +32,9 @@ class Graph final : public CapturedGraph {
   std::byte* host_memory(std::size_t bytes);
   /// Adds a node that calls f on the host, in its place among the kernels. f must not throw or call CUDA.
   void call_host(std::function<void()> f);
+  /// Call after each launch during the capture. Throws NotCapturable at too many: a node takes some KB of the host's
+  /// memory, and all nodes are made before the first run.
+  void count_kernel();
   /// Keeps a block that its owner released during the capture: kernels of the graph may read it.
   void keep(Storage* storage) { kept_.push_back(storage); }
 
@@ -50,7 +53,7 @@ class Graph final : public CapturedGraph {
   std::vector<std::byte*> host_memory_;
   std::vector<std::unique_ptr<std::function<void()>>> host_calls_;  // at fixed addresses, which the nodes hold
   cudaGraphExec_t graph_ = nullptr;
-  std::size_t size_ = 0;
+  std::size_t size_ = 0, kernels_ = 0;
   bool writing_ = false;
 };
 

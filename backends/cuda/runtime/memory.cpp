@@ -85,7 +85,10 @@ void Cuda::make_current() {
 void Cuda::launched(const char* kernel, const char* what, std::initializer_list<std::int64_t> sizes) {
   cudaError_t code = cudaGetLastError();
   if (code == cudaSuccess && options_.sync) code = cudaStreamSynchronize(stream_);
-  if (code == cudaSuccess) return;
+  if (code == cudaSuccess) {
+    if (capturing_) capturing_->count_kernel();
+    return;
+  }
   std::string text = fmt::format("{}{}{} of sizes", kernel, *what ? " " : "", what);
   for (std::int64_t n : sizes) text += fmt::format(" {}", n);
   check(code, text.c_str());
@@ -135,12 +138,6 @@ void Cuda::write(void* device, const void* host, std::size_t bytes) {
   if (bytes == 0) return;
   if (capturing_) return copy_bytes(device, capturing_->constant(host, bytes), bytes);
   staging_->write(device, host, bytes, stream());
-}
-
-void Cuda::copy_bytes(void* to, const void* from, std::size_t bytes) {
-  if (bytes == 0) return;
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()), "copy");
-  launched("copy", {static_cast<std::int64_t>(bytes)});
 }
 
 [[maybe_unused]] static const bool registered = register_backend(

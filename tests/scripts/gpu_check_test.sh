@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# scripts/gpu-check on programs that only print what they are called with: lines are in the report as they come, a part
+# that fails, crashes, hangs or skips stops no other, and every filter of test cases finds some. `timeout` is a stub that
+# notes the seconds and gives two.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+export PLACE=$place OUT=$place/brought/back
+mkdir -p "$place/bundle/bin" "$place/stubs" "$OUT"
+
+cat >"$place/program" <<'PROGRAM'
+#!/usr/bin/env bash
+name=$(basename "$0")
+echo "$name $*" >>"$PLACE/calls"
+case "$name $*" in
+  "copying --list-cells") printf 'srnn  a cell\nlstm  another\n'; exit ;;
+  "copying --device"* | "adding --device"*)
+    while [ "$1" != --out ]; do shift; done
+    mkdir -p "$2"
+    printf 'step,a,b,loss\n1,0,0,2.0\n2,0,0,1.5\n' >"$2/metrics.csv"
+    exit
+    ;;
+  "cuda_graph_test"*) echo "skipped: no GPU can be used"; exit ;;
+  "bench_cells"*steps*) echo "before"; kill -SEGV $$ ;;
+  "test_ops"*) yes "a line of many" | head -n 2000; exit 1 ;;
+  "bench_device"*)
+    echo "device: a first line"
+    sleep 0.5
+    grep -q "device: a first line" "$OUT/report.txt" && echo seen >"$PLACE/seen"
+    sleep 60
+    ;;
+esac
+echo "$name says something"
+PROGRAM
+chmod +x "$place/program"
+while read -r name; do cp "$place/program" "$place/bundle/bin/$name"; done < <(
+  grep -oE 'bin/[a-z_]+' "$root/scripts/gpu-check" | sed 's|bin/||' | sort -u
+  printf '%s\n' adding linalg_test spectral_test fourier_test random_test cuda_plan_test cuda_functors_test cuda_matrices_test \
+    run_cuda_test shapes_test losses_test rotation_test cells_golden_test model_test optimizer_test
+)
+cat >"$place/stubs/timeout" <<'STUB'
+#!/usr/bin/env bash
+echo "$3 ${*:4}" >>"$PLACE/budgets"
+exec /usr/bin/timeout -k 1 2 "${@:4}"
+STUB
+cp "$place/program" "$place/stubs/ncu"
+cp "$place/program" "$place/stubs/compute-sanitizer"
+cp "$place/program" "$place/stubs/python3"
+printf '#!/bin/sh\necho "A GPU of paper, 1.0, 1 MiB"\n' >"$place/stubs/nvidia-smi"
+chmod +x "$place/stubs/"*
+export PATH=$place/stubs:$PATH
+
+failed=0
+wrong() {
+  echo "$*" >&2
+  failed=1
+}
+report=$OUT/report.txt
+# in_report PATTERN: a line of the report.
+in_report() { grep -qaE -- "$1" "$report" || wrong "not in the report: $1"; }
+
+code=0
+"$root/scripts/gpu-check" --bundle "$place/bundle" --out "$report" >"$place/words" 2>&1 || code=$?
+[ "$code" -eq 1 ] || wrong "exit code $code, expected 1"
+[ -e "$place/seen" ] || wrong "the first line of bench_device was not in the report while it ran"
+in_report '^A GPU of paper'
+in_report '^device: a first line'
+in_report '^TIME  bench_device: stopped after 50 s'
+in_report '^FAIL  bench_cells, loops step by step: code 139'
+in_report '^FAIL  test_ops: code 1'
+in_report '^SKIP  steps as graphs: no GPU can be used'
+in_report '^ok    copying with srnn'
+in_report '^ok    LSTM and GRU beside cuDNN'
+in_report '^ok    where the time of srnn:100x1024 goes'
+in_report '^3 parts failed; '
+[ "$(wc -c <"$report")" -lt 60000 ] || wrong "the report of a part that prints much is not cut"
+# The questions that only a GPU answers come first, and nothing is left out.
+order=$(grep -aE '^(ok|FAIL|TIME|SKIP|LATE)' "$report" | sed 's/^[A-Z]* *//; s/^ok *//; s/[:(].*//; s/ *$//')
+wanted="a first sum|libraries|bench_barriers|bench_device|loops of real sizes|bench_loops|bench_cells"
+[ "$(head -n 7 <<<"$order" | paste -sd '|')" = "$wanted" ] || wrong "the first parts are: $(head -n 7 <<<"$order" | paste -sd '|')"
+for part in cells cuda_plan_test bench_ops shapes_test optimizer_test scan_test; do
+  grep -qx "$part" <<<"$order" || wrong "no part $part"
+done
+while read -r seconds _; do
+  [ "$seconds" -le 120 ] || wrong "a part has $seconds s"
+done <"$place/budgets"
+
+for mode in --sanitize --peers; do
+  "$root/scripts/gpu-check" --bundle "$place/bundle" --out "$report" $mode >"$place/words" 2>&1 || wrong "$mode: exit code $?"
+  in_report '^0 parts failed; '
+done
+grep -q 'bench-peers.*--cells lstm,gru --shapes 1024x16x128:frames' "$place/calls" || wrong "no peers were asked for"
+grep -q '^compute-sanitizer --tool racecheck' "$place/calls" || wrong "no sanitizer was asked for"
+
+# Every filter names test cases that are there.
+while read -r pattern; do
+  grep -rqF "TEST_CASE(\"$pattern" "$root/tests" || wrong "no test case begins with \"$pattern\""
+done < <(grep -oE -- '--test-case(-exclude)?="[^"$]+"' "$root/scripts/gpu-check" | sed 's/.*="//; s/"$//' | tr ',' '\n' | sed 's/\*$//')
+exit $failed
