@@ -153,6 +153,8 @@ TEST_CASE("runs below a folder") {
   CHECK(names(runs_below(dir / "all")) == "a b/c ");
   CHECK(names(runs_below(dir / "all/b/c/")) == "c ");
   CHECK(runs_below(dir / "nowhere").empty());
+  write_atomically(dir / "file", "");
+  CHECK(contains(error_of([&] { runs_below(dir / "file"); }), "file] cannot be read: Not a directory"));
 }
 
 TEST_CASE("pictures of a folder: the smaller file, and a name where there is no more room") {
@@ -169,6 +171,8 @@ TEST_CASE("pictures of a folder: the smaller file, and a name where there is no 
   write_atomically(dir / "c d.svg", "<svg/>");
   CHECK(pictures(dir.path, 10)[2]["source"] == "./c%20d.svg");  // 6 bytes, and 9 of 10 are taken
   CHECK(pictures(dir.path, 15)[2]["source"] == data_uri("image/svg+xml", "<svg/>"));
+  CHECK(pictures(dir / "nowhere", 15).empty());
+  CHECK(contains(error_of([&] { pictures(dir / "a.svg", 15); }), "a.svg] cannot be read: Not a directory"));
 }
 
 namespace {
