@@ -91,6 +91,8 @@ std::string page(const std::string& bytes) {
   nlohmann::ordered_json shown;
   for (const char* key : {"title", "state", "rows", "groups", "parameters", "pictures"})
     if (data.contains(key)) shown[key] = timeless(data[key]);
+  for (auto& picture : shown["pictures"])  // from its SVG or its PNG
+    if (picture.is_object()) picture.erase("source");
   return shown.dump();
 }
 
