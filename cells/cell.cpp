@@ -6,9 +6,20 @@
 
 namespace reel {
 
+namespace {
+/// A number as it is always written: 1e-4 and 0.0001 are the same setting.
+std::string plain(const Setting& setting, const std::string& text) {
+  if (setting.kind == Setting::Kind::integer)
+    if (const auto number = parse<std::int64_t>(text)) return fmt::format("{}", *number);
+  if (setting.kind == Setting::Kind::real)
+    if (const auto number = parse<double>(text)) return fmt::format("{}", *number);
+  return text;
+}
+}  // namespace
+
 Settings::Settings(std::string cell, const std::vector<Setting>& known, const std::map<std::string, std::string>& given)
     : cell_(std::move(cell)) {
-  for (const Setting& s : known) values_[s.name] = s.fallback;
+  for (const Setting& s : known) values_[s.name] = plain(s, s.fallback);
   for (const auto& [name, value] : given) {
     const auto setting = std::find_if(known.begin(), known.end(), [&](const Setting& s) { return s.name == name; });
     if (setting == known.end()) throw SettingError(path(name), fmt::format("the cell {} has no such setting", cell_));
@@ -20,7 +31,7 @@ Settings::Settings(std::string cell, const std::vector<Setting>& known, const st
       throw SettingError(path(name), fmt::format("\"{}\" is not an integer", value));
     if (setting->kind == real && !parse<double>(value))
       throw SettingError(path(name), fmt::format("\"{}\" is not a number", value));
-    values_[name] = value;
+    values_[name] = plain(*setting, value);
   }
 }
 

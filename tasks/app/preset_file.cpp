@@ -9,6 +9,7 @@
 #include "engine/core/error.h"
 #include "tasks/app/preset_section.h"
 #include "tasks/app/toml_file.h"
+#include "tasks/io/folder.h"
 
 namespace reel {
 
@@ -141,11 +142,9 @@ PresetTable table_of(const std::string& file, const std::string& paper, const st
 
 std::vector<PresetTable> read_presets(const std::string& folder) {
   std::vector<std::string> files;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.path().extension() == ".toml") files.push_back(entry.path());
-  if (files.empty()) throw Error(folder, "holds no presets (*.toml)" + (error ? ": " + error.message() : ""));
-  std::sort(files.begin(), files.end());
+  for (const fs::path& entry : entries_of(folder))
+    if (entry.extension() == ".toml") files.push_back(entry);
+  if (files.empty()) throw Error(folder, "holds no presets (*.toml)");
   std::vector<PresetTable> tables;
   for (const std::string& file : files)
     for (PresetTable& table : parse_presets(file, read_toml(file))) tables.push_back(std::move(table));

@@ -9,6 +9,7 @@
 #include "ops/ops.h"
 #include "tasks/app/curves.h"
 #include "tasks/io/files.h"
+#include "tasks/io/folder.h"
 
 namespace reel {
 
@@ -66,14 +67,12 @@ void TensorBoard::ended(const Moment& at) {
 }
 
 void TensorBoard::drawn(const RunFolder& folder) {
-  std::vector<fs::path> pictures;
-  for (const auto& entry : fs::directory_iterator(folder.path()))
-    if (entry.path().extension() == ".png") pictures.push_back(entry.path());
-  std::sort(pictures.begin(), pictures.end());
   std::vector<std::string> values;
-  for (const fs::path& png : pictures)
+  for (const fs::path& png : entries_of(folder.path())) {
+    if (png.extension() != ".png") continue;
     if (std::string value = image_value("pictures/" + png.stem().string(), read_file(png)); !value.empty())
       values.push_back(std::move(value));
+  }
   if (!values.empty()) file_->add(step_, values);
 }
 

@@ -5,6 +5,7 @@
 #include "engine/core/random.h"
 #include "tasks/data/audio.h"
 #include "tasks/data/data_error.h"
+#include "tasks/io/folder.h"
 
 namespace reel {
 
@@ -34,9 +35,8 @@ void check_parts(const std::string& set, const std::string& folder, const Speech
 
 /// The subfolder of this name, ignoring case; empty if there is none.
 std::string child(const std::string& folder, const std::string& name) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.is_directory(error) && lower(entry.path().filename()) == name) return entry.path();
+  for (const fs::path& entry : entries_of(folder))
+    if (std::error_code none; fs::is_directory(entry, none) && lower(entry.filename()) == name) return entry;
   return {};
 }
 
@@ -51,6 +51,8 @@ std::vector<std::string> audio_files(const std::string& folder) {
     std::error_code none;
     if ((kind == ".wav" || kind == ".sph") && at->is_regular_file(none)) files.push_back(at->path());
   }
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw DataError("speech", folder, "cannot be read: " + error.message());
   std::sort(files.begin(), files.end());
   return files;
 }

@@ -33,7 +33,10 @@ void find_runs(const fs::path& folder, const fs::path& top, int depth, std::vect
   }
   if (depth == deepest) return;
   for (const auto& entry : fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, error))
-    if (entry.is_directory(error) && !entry.is_symlink(error)) find_runs(entry.path(), top, depth + 1, out);
+    if (std::error_code none; entry.is_directory(none) && !entry.is_symlink(none))
+      find_runs(entry.path(), top, depth + 1, out);
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw Error(folder.string(), "cannot be read: " + error.message());
 }
 
 std::string state_of(const RunData& data) {

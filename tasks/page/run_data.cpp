@@ -9,6 +9,7 @@
 #include "tasks/app/options.h"
 #include "tasks/app/options_file.h"
 #include "tasks/io/files.h"
+#include "tasks/io/folder.h"
 #include "tasks/page/page.h"
 
 namespace reel::page {
@@ -75,13 +76,10 @@ Json columns(const std::vector<RunFolder::Row>& rows) {
 }
 
 Json pictures(const std::string& folder, std::size_t room) {
-  std::vector<fs::path> found;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.path().extension() == ".svg" && entry.path().stem() != "curve") found.push_back(entry.path());
-  std::sort(found.begin(), found.end());
   Json out = Json::array();
-  for (const fs::path& svg : found) {
+  for (const fs::path& svg : entries_of(folder)) {
+    if (svg.extension() != ".svg" || svg.stem() == "curve") continue;
     fs::path file = svg;
     if (const fs::path png = fs::path(svg).replace_extension(".png");
         fs::exists(png, error) && fs::file_size(png, error) < fs::file_size(svg, error))

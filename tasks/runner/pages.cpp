@@ -9,6 +9,7 @@
 
 #include "engine/core/error.h"
 #include "tasks/io/files.h"
+#include "tasks/io/folder.h"
 #include "tasks/runner/results.h"
 
 namespace reel {
@@ -101,11 +102,9 @@ bool draws(const PresetTable& table, const std::string& own, const std::string& 
 std::vector<std::string> figures_of(const Report& report, const PaperResults& paper, const std::string& folder) {
   const fs::path base = report_base(report, folder);
   std::vector<std::string> out;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(base.parent_path(), error))
-    if (entry.path().extension() == ".svg" && draws(report.table, base.filename(), entry.path().stem()))
-      out.push_back(fmt::format("{}/{}", paper.file, entry.path().filename().string()));
-  std::sort(out.begin(), out.end());
+  for (const fs::path& file : entries_of(base.parent_path()))
+    if (file.extension() == ".svg" && draws(report.table, base.filename(), file.stem()))
+      out.push_back(fmt::format("{}/{}", paper.file, file.filename().string()));
   return out;
 }
 

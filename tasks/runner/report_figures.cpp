@@ -12,6 +12,7 @@
 #include "tasks/app/run_folder.h"
 #include "tasks/app/success_map.h"
 #include "tasks/io/files.h"
+#include "tasks/io/folder.h"
 #include "tasks/runner/report.h"
 
 namespace reel {
@@ -88,12 +89,9 @@ std::optional<std::string> draw_map(const std::string& svg, const std::string& t
 std::vector<std::string> copy_pictures(const std::string& base, const ReportRow& row) {
   std::vector<std::string> names;
   for (const PresetRun& run : row.runs) {
-    if (!run.done() || !fs::exists(run.folder)) continue;
-    std::vector<fs::path> pictures;
-    for (const auto& entry : fs::directory_iterator(run.folder))
-      if (entry.path().extension() == ".svg" && entry.path().stem() != "curve") pictures.push_back(entry.path());
-    std::sort(pictures.begin(), pictures.end());
-    for (const fs::path& svg : pictures) {
+    if (!run.done()) continue;
+    for (const fs::path& svg : entries_of(run.folder)) {
+      if (svg.extension() != ".svg" || svg.stem() == "curve") continue;
       const std::string seed = row.runs.size() > 1 ? fmt::format("-s{}", run.seed) : "";
       const fs::path to = fmt::format("{}-{}{}-{}", base, row.preset.label, seed, svg.filename().string());
       write_atomically(to, read_file(svg));

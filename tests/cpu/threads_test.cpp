@@ -356,7 +356,7 @@ TEST_CASE("loops on threads: values, gradients and theirs, for batches that shar
 }
 
 TEST_CASE("large products within a loop's shards: the same bits on one thread, which could cut them, and on two") {
-  const Tensor h = random({20, 2100}, 1, DType::f32), V = 0.02 * random({2100, 64}, 2, DType::f32),
+  const Tensor h = random({40, 2100}, 1, DType::f32), V = 0.02 * random({2100, 64}, 2, DType::f32),
                U = 0.2 * random({64, 2100}, 3, DType::f32);
   const Step step = [&](const Tensors& s, const Tensors&) { return Next{{tanh(matmul(matmul(s[0], V), U))}, {}}; };
   const auto results = [&] {
@@ -372,4 +372,28 @@ TEST_CASE("large products within a loop's shards: the same bits on one thread, w
     const Tensors got = results();
     for (std::size_t i = 0; i < got.size(); ++i) CHECK(same_bits(got[i], expected[i]));
   }
+}
+
+TEST_CASE("more shards than rows: as many as rows") {
+  struct Shards {
+    explicit Shards(int n) { backend().set_shards(n); }
+    ~Shards() { backend().set_shards(0); }
+  };
+  const Tensor h = random({3, 4}, 1), V = random({4, 4}, 2);
+  const Step step = [&](const Tensors& s, const Tensors&) { return Next{{tanh(matmul(s[0], V))}, {}}; };
+  const auto results = [&] {
+    Tape tape;
+    const Tensor last = scan(step, {h}, {}, {.length = 5}).last[0];
+    Tensors out = grad({sum(square(last))}, Tensors{h, V});
+    out.push_back(last);
+    return out;
+  };
+  Tensors expected;
+  {
+    const Shards each(3);
+    expected = results();
+  }
+  const Shards many(8);
+  const Tensors got = results();
+  for (std::size_t i = 0; i < got.size(); ++i) CHECK(same_bits(got[i], expected[i]));
 }

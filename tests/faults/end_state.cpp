@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "tasks/io/files.h"
@@ -17,17 +18,32 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Without the column of seconds.
-std::string metrics(const std::string& csv) {
-  std::istringstream lines(csv);
-  std::string line, text;
-  while (std::getline(lines, line)) {
-    std::istringstream fields(line);
-    std::string field;
-    for (int column = 0; std::getline(fields, field, ','); ++column) text += column == 2 ? "," : field + ",";
-    text += '\n';
+std::vector<std::string> cells_of(const std::string& line, char separator) {
+  std::vector<std::string> cells;
+  std::istringstream in(line);
+  for (std::string cell; std::getline(in, cell, separator);) cells.push_back(cell);
+  return cells;
+}
+
+/// A table in text, with a head, without its columns of times.
+std::string without_times(const std::string& text, char separator) {
+  std::istringstream lines(text);
+  std::string out;
+  std::set<std::size_t> times;  // of the table that the line is in
+  bool within = false;
+  for (std::string line; std::getline(lines, line);) {
+    const std::vector<std::string> cells = cells_of(line, separator);
+    const bool row = cells.size() > 1;
+    for (std::size_t i = 0; row && !within && i < cells.size(); ++i)
+      for (const char* name : {"seconds", "date", "hours"})
+        if (cells[i].find(name) != std::string::npos) times.insert(i);
+    if (!row) times.clear();
+    within = row;
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      if (!times.contains(i)) out += cells[i] + separator;
+    out += '\n';
   }
-  return text;
+  return out;
 }
 
 /// Without times, at any depth.
@@ -75,6 +91,8 @@ std::string page(const std::string& bytes) {
   nlohmann::ordered_json shown;
   for (const char* key : {"title", "state", "rows", "groups", "parameters", "pictures"})
     if (data.contains(key)) shown[key] = timeless(data[key]);
+  for (auto& picture : shown["pictures"])  // from its SVG or its PNG
+    if (picture.is_object()) picture.erase("source");
   return shown.dump();
 }
 
@@ -83,9 +101,9 @@ std::string comparable(const fs::path& path) {
   const std::string name = path.filename();
   // who holds the lock; what programs that others start say, with times
   if (name == "lock" || name.ends_with("out.txt") || name.ends_with("err.txt")) return "";
-  if (name == "metrics.csv") return metrics(bytes);
-  if (name == "results.csv") return std::regex_replace(bytes, std::regex(",[^,\n]*\n"), "\n");  // seconds
-  if (path.extension() == ".md") return std::regex_replace(bytes, std::regex("([0-9.]+ s|\\(kept\\)) "), "");
+  if (path.extension() == ".csv") return without_times(bytes, ',');
+  if (path.extension() == ".md")
+    return without_times(std::regex_replace(bytes, std::regex("([0-9.]+ s|\\(kept\\)) "), ""), '|');
   if (path.extension() == ".safetensors") return tensors(bytes);
   if (path.extension() == ".html") return page(bytes);
   if (path.extension() == ".json") {

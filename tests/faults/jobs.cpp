@@ -6,6 +6,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "tasks/training/safetensors.h"
 #include "tests/support/little_data.h"
 
 namespace reel::faults {
@@ -78,6 +79,16 @@ Job predict_run(Workplace& p, const std::string& options) {
           p.side() + "/empty"};
 }
 
+/// Leaves two runs in the data folder.
+void train_two(Workplace& p) {
+  for (const std::string cell : {"srnn", "gru"}) {
+    p.clear();
+    succeed(p, task("copying", p, copying + (" --cell " + cell)).command);
+    fs::rename(p.run(), p.data() + "/" + cell);
+  }
+  fs::create_directories(p.side() + "/empty");
+}
+
 using Make = std::function<Job(Workplace&)>;
 
 const std::vector<std::pair<std::string, Make>>& makers() {
@@ -144,14 +155,17 @@ const std::vector<std::pair<std::string, Make>>& makers() {
        }},
       {"compare",
        [](Workplace& p) {
-         for (const std::string cell : {"srnn", "gru"}) {
-           p.clear();
-           succeed(p, task("copying", p, copying + (" --cell " + cell)).command);
-           fs::rename(p.run(), p.data() + "/" + cell);
-         }
-         fs::create_directories(p.side() + "/empty");
+         train_two(p);
          return Job{"compare",
                     words("compare " + p.data() + "/srnn " + p.data() + "/gru --out " + p.run() + "/both.svg"),
+                    {},
+                    p.side() + "/empty"};
+       }},
+      {"report",
+       [](Workplace& p) {
+         train_two(p);
+         return Job{"report",
+                    words("report " + p.data() + "/srnn " + p.data() + "/gru --out " + p.run() + "/both.html"),
                     {},
                     p.side() + "/empty"};
        }},
@@ -163,6 +177,15 @@ const std::vector<std::pair<std::string, Make>>& makers() {
              words("reproduce little/table1 --threads 1 --runs " + p.run() + "/runs --results " + p.run() + "/results"),
              {},
              ""};
+       }},
+      {"pages",  // of results, written anew
+       [](Workplace& p) {
+         write_new(p.data() + "/little.toml", table);
+         p.clear();
+         succeed(p, words("reproduce little/table1 --threads 1 --runs " + p.data() + "/runs --results " + p.run()));
+         for (const char* page : {"README.md", "little.md"}) write_new(p.run() + "/" + page, "old\n");
+         fs::copy(p.run(), p.side() + "/results", fs::copy_options::recursive);
+         return Job{"reproduce", words("reproduce --pages " + p.run()), {}, p.side() + "/results"};
        }},
       {"sweep",
        [](Workplace& p) {
@@ -178,6 +201,21 @@ const std::vector<std::pair<std::string, Make>>& makers() {
          return Job{"apply",
                     words("apply --cell gru --input-size 3 --hidden 8 --init-only --weights-out " + p.run() +
                           "/W.safetensors"),
+                    {},
+                    p.side() + "/empty"};
+       }},
+      {"apply-run",  // a whole model, with gradients
+       [](Workplace& p) {
+         p.clear();
+         succeed(p, task("adding", p, "--length 6 --batch 4 --valid-size 8 --cell lstm").command);
+         fs::rename(p.run(), p.data() + "/trained");
+         fs::create_directories(p.side() + "/empty");
+         save_safetensors(
+             p.data() + "/x.safetensors",
+             {{{"x", Tensor::full({4, 3, 2}, 0.5, DType::f32)}, {"dy", Tensor::full({3, 1}, 1, DType::f32)}}, {}});
+         return Job{"apply",
+                    words("apply --run " + p.data() + "/trained --input " + p.data() + "/x.safetensors --output " +
+                          p.run() + "/y.safetensors"),
                     {},
                     p.side() + "/empty"};
        }},

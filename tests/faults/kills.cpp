@@ -24,7 +24,7 @@ struct Whole {
 
 /// The run of a point: points that follow each other have different cells, and go through all combinations.
 Job job_of(std::uint64_t point, const Workplace& place) {
-  static const std::vector<std::string> schedules{"constant", "step", "plateau", "window"};
+  static const std::vector<std::string> schedules{"constant", "step", "plateau", "window", "cosine", "linear"};
   const auto next = [&point](const std::vector<std::string>& all) {
     const std::string& one = all[point % all.size()];
     point /= all.size();
@@ -36,10 +36,42 @@ Job job_of(std::uint64_t point, const Workplace& place) {
                     program = next({"copying", "charlm"});
   Job job;
   job.name = fmt::format("{} {} {} {}", program, cell, optimizer, schedule);
-  job.command = {program, "--cell",      cell,  "--optimizer",   optimizer, "--schedule", schedule, "--lr-every",
-                 "20",    "--lr-factor", "0.9", "--lr-patience", "1",       "--lr-after", "2",      "--hidden",
-                 "8",     "--clip-norm", "1",   "--batch",       "4",       "--steps",    "120",    "--valid-every",
-                 "5",     "--threads",   "1",   "--quiet",       "--out",   place.run()};
+  job.command = {program,
+                 "--cell",
+                 cell,
+                 "--optimizer",
+                 optimizer,
+                 "--schedule",
+                 schedule,
+                 "--lr-every",
+                 "20",
+                 "--lr-factor",
+                 "0.9",
+                 "--lr-patience",
+                 "1",
+                 "--lr-after",
+                 "2",
+                 "--hidden",
+                 "8",
+                 "--clip-norm",
+                 "1",
+                 "--batch",
+                 "4",
+                 "--steps",
+                 "120",
+                 "--valid-every",
+                 "5",
+                 "--threads",
+                 "1",
+                 "--quiet",
+                 "--out",
+                 place.run(),
+                 "--accumulate",
+                 "2",
+                 "--warmup",
+                 "7",
+                 "--weight-decay",
+                 "0.001"};
   const std::vector<std::string> more =
       program == "copying"
           ? std::vector<std::string>{"--delay", "5", "--valid-size", "8"}

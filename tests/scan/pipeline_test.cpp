@@ -51,6 +51,20 @@ std::string loops_of(const std::string& name, const std::map<std::string, std::s
 
 }  // namespace
 
+TEST_CASE("what descends from a marked value: all results of an op, and what reads one of them") {
+  const Program p = trace({f32({3, 3}), f32({3, 3})}, [](const Tensors& in) {
+                      return Tensors{tanh(slogdet(in[0]).log_abs), exp(in[1])};
+                    }).program;
+  std::vector<char> marked(p.values.size(), 0);
+  marked[0] = 1;
+  mark_descendants(p, marked);
+  for (const Program::Node& node : p.nodes) {
+    CAPTURE(node.op->traits.name);
+    for (int s = node.out; s < node.out + node.num_outputs; ++s) CHECK(marked[s] == (node.in[0] == 1 ? 0 : 1));
+  }
+  CHECK(std::any_of(p.nodes.begin(), p.nodes.end(), [](const auto& node) { return node.num_outputs == 2; }));
+}
+
 TEST_CASE("hoist: a product of x alone is one product before the loop") {
   const Tensor W = Tensor::zeros({I, H}), U = Tensor::zeros({H, H});
   const Loop loop = loop_of({f32({B, H}), f32({B, I})},

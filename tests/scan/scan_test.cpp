@@ -230,6 +230,16 @@ TEST_CASE("outputs that are some rows of a value") {
   hold_equal(step, {h}, {xs}, {h, xs});
 }
 
+TEST_CASE("an op with two results, of which the step reads the second alone") {
+  const Tensor h = random({3, 3}, 1), xs = random({4, 3, 3}, 2);
+  const Tensor dominant = 4 * eye(3, DType::f64);
+  const Step step = [&](const Tensors& s, const Tensors& x) {
+    const Tensor size = slogdet(s[0] + dominant).log_abs, of_input = slogdet(x[0] + dominant).log_abs;
+    return Next{{tanh(s[0] * sin(size) + x[0])}, {exp(size) * of_input}};
+  };
+  hold_equal(step, {h}, {xs}, {h, xs});
+}
+
 TEST_CASE("a scan inside the step of a scan") {
   const Tensor h = random({2, 3}, 1), W = random({3, 3}, 2, DType::f64, -0.5, 0.5), xs = random({3, 4, 2, 3}, 3);
   for (bool unrolled : {false, true}) {

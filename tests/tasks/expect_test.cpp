@@ -65,6 +65,9 @@ TEST_CASE("an order: pairs of neighbours, with factors and offsets") {
   CHECK(one[1].left.label == "c");
   CHECK(one[1].left.factor == 2);
   CHECK(one[1].right.label == "d");
+  const Term scaled = parse_order("a < b + 1 * 2")[0].right;  // from left to right
+  CHECK(scaled.factor == 2);
+  CHECK(scaled.offset == 2);
   const auto two = parse_order("a > b - 3");
   CHECK_FALSE(two[0].less);
   CHECK(two[0].right.offset == -3);
@@ -97,8 +100,20 @@ TEST_CASE("bounds of the number, of its share of the baseline, and of its distan
   CHECK(verdict("expect.within.all = 0.5\n", {{10}, {12.9}}, 1) == Verdict::pass);  // of 12.5, told with a deviation
   CHECK(verdict("expect.within.all = 0.5\n", {{10}, {13.1}}, 1) == Verdict::fail);
   CHECK(verdict("expect.within.all = 0.5\n", {{10}, {12.5}, {1}}, 2) == Verdict::not_judged);  // "failed" is no number
+  CHECK(verdict("expect.within.all = 0.3\n", {{10.3}}) == Verdict::pass);  // though 10.3 - 10 > 0.3 in binary
   CHECK(verdict("expect.within_share.x = 0.1\n", {{11}}) == Verdict::pass);
   CHECK(verdict("expect.within_share.x = 0.1\n", {{11.1}}) == Verdict::fail);
+  for (const char* bound : {"below.x = 3", "above.x = 3"})  // the bound itself is neither below nor above
+    CHECK(verdict(fmt::format("expect.{}\n", bound), {{3}}) == Verdict::fail);
+  for (const char* bound : {"below_share.x = 0.5", "above_share.x = 0.5"})
+    CHECK(verdict(fmt::format("expect.{}\n", bound), {{1}}) == Verdict::fail);
+  const PresetTable decibels = parse_presets("f.toml",
+                                             "[t]\ntitle = \"T\"\ntask = \"copying\"\nmetric = \"loss_db\"\n"
+                                             "expect.within_share.x = 0.1\n[t.cases]\na = \"\"\n[t.models]\nx = \"\"\n"
+                                             "[t.reported]\na = { x = -40 }\n")
+                                   .at(0);
+  for (const auto& [value, wanted] : {std::pair{-43.9, Verdict::pass}, {-36.1, Verdict::pass}, {-44.1, Verdict::fail}})
+    CHECK(judge(report_of(decibels, {{value}}), report_of(decibels, {{value}}).rows[0], 0).verdict == wanted);
   CHECK(verdict("expect = { below = { x = 3 }, above = { x = 2 } }\n", {{2.5}}) == Verdict::pass);  // both
   const Judgement both = judged("expect = { below = { x = 3 }, above = { x = 2 } }\n", {{1.5}});
   CHECK(both.verdict == Verdict::fail);
@@ -145,6 +160,22 @@ TEST_CASE("rows that are not judged, and those that fail whatever they measured"
   CHECK(judge(report, row[1], 0).verdict == Verdict::not_judged);
 }
 
+TEST_CASE("a further column is judged by its own numbers, not by the count of parameters; verdicts are counted") {
+  Report report = report_of(table_of("expect.below.x = 3\n[t.parameters]\na-x = 7\n[t.columns.c]\nmetric = \"m\"\n"
+                                     "expect.order = [\"x < y\"]\n"),
+                            {{1}, {2}, {}, {4}});
+  report.rows[0].runs[0].measured = {1, 3};
+  report.rows[1].runs[0].measured = {2, 4};
+  report.rows[3].runs[0].measured = {4, none};
+  CHECK(judge(report, report.rows[0], 1).verdict == Verdict::pass);
+  report.rows[0].runs[0].parameters = 8;
+  CHECK(judge(report, report.rows[0], 0).verdict == Verdict::fail);
+  CHECK(judge(report, report.rows[0], 1).verdict == Verdict::pass);
+  VerdictCount count;
+  count.add(report);
+  CHECK(count.text() == "1 pass, 2 fail, 1 not judged");
+}
+
 TEST_CASE("the mean over cases: of all, or of nine tenths, then beside the mean of what is reported for the same") {
   std::string toml = "[t]\ntitle = \"T\"\ntask = \"copying\"\nmetric = \"accuracy\"\n[t.cases]\n";
   for (int i = 1; i <= 10; ++i) toml += fmt::format("c{} = \"\"\n", i);
@@ -172,6 +203,17 @@ TEST_CASE("the mean over cases: of all, or of nine tenths, then beside the mean 
   CHECK(judge(nine, nine.rows[20], 0).verdict == Verdict::pass);
   CHECK(contains(nine.rows[20].preset.notes.at(0), "Over 9 of 10 cases"));
   CHECK(report(8).rows.size() == 20);
+  Report uneven = report_of(table, std::vector<std::vector<double>>(20, {1, 3}));
+  uneven.rows[4].runs.pop_back();  // its second seed has not run
+  add_means(uneven);
+  REQUIRE(uneven.rows.size() == 22);
+  CHECK(uneven.rows[20].measured() == std::vector<double>{1});
+  std::string unknown = toml;  // no number is reported for one of nine cases: what is known is the mean over all
+  unknown.erase(unknown.find("c3 = { m"), std::string("c3 = { m = 3 }\n").size());
+  Report eight = report_of(parse_presets("f.toml", unknown).at(0), std::vector<std::vector<double>>(18, {5}));
+  add_means(eight);
+  REQUIRE(eight.rows.size() == 22);
+  CHECK(*eight.rows[20].preset.main().value == 5.5);
 }
 
 TEST_CASE("tables of expectations that break the rules are refused, with file, line, key and rule") {

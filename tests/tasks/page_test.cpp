@@ -1,6 +1,7 @@
 // Pages of runs: what goes into them. run_report_test looks at them in a browser.
 #include "tasks/page/page.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -119,6 +120,16 @@ TEST_CASE("runs that differ in their seed are a group, with mean and range at th
   CHECK(std::isnan(deviation({1})));
 }
 
+TEST_CASE("options that only show, and a task that is not known yet, make no groups") {
+  const ComparedRun any{"folder", "name"};
+  std::vector<ReadRun> runs{run_of(any, {{"picture", "states"}, {"seed", "1"}}, {}), run_of(any, {{"seed", "2"}}, {}),
+                            run_of(any, {{"picture", "none"}, {"seed", "3"}}, {})};
+  runs[0].data.record["task"] = "copying";
+  const Groups out = group(runs, {});
+  CHECK(out.differing.empty());
+  CHECK(out.groups.size() == 1);
+}
+
 TEST_CASE("groups that a caller names") {
   const ComparedRun a{"a", "a", "first"}, b{"b", "b", "second"};
   const std::vector<ReadRun> runs{run_of(a, {{"lr", "1"}}, {}), run_of(b, {{"lr", "1"}}, {})};
@@ -142,6 +153,8 @@ TEST_CASE("runs below a folder") {
   CHECK(names(runs_below(dir / "all")) == "a b/c ");
   CHECK(names(runs_below(dir / "all/b/c/")) == "c ");
   CHECK(runs_below(dir / "nowhere").empty());
+  write_atomically(dir / "file", "");
+  CHECK(contains(error_of([&] { runs_below(dir / "file"); }), "file] cannot be read: Not a directory"));
 }
 
 TEST_CASE("pictures of a folder: the smaller file, and a name where there is no more room") {
@@ -155,6 +168,71 @@ TEST_CASE("pictures of a folder: the smaller file, and a name where there is no 
   CHECK(found == nlohmann::ordered_json{{{"name", "a"}, {"source", data_uri("image/svg+xml", "<svg/>")}},
                                         {{"name", "b"}, {"source", data_uri("image/png", "png")}},
                                         {{"name", "c d"}, {"source", "./c%20d.svg"}}});
+  write_atomically(dir / "c d.svg", "<svg/>");
+  CHECK(pictures(dir.path, 10)[2]["source"] == "./c%20d.svg");  // 6 bytes, and 9 of 10 are taken
+  CHECK(pictures(dir.path, 15)[2]["source"] == data_uri("image/svg+xml", "<svg/>"));
+  CHECK(pictures(dir / "nowhere", 15).empty());
+  CHECK(contains(error_of([&] { pictures(dir / "a.svg", 15); }), "a.svg] cannot be read: Not a directory"));
+}
+
+namespace {
+
+/// What a page that compares these runs is given.
+nlohmann::json compared(const TempDir& dir, const Comparison& with) {
+  Comparison comparison = with;
+  comparison.runs = runs_below(dir / "runs");
+  CHECK(write_comparison(comparison, dir / "page.html").empty());
+  const std::string html = read_file(dir / "page.html");
+  const std::string mark = "id=\"data\">";
+  const std::size_t first = html.find(mark) + mark.size();
+  return nlohmann::json::parse(html.substr(first, html.find("</script>", first) - first));
+}
+
+void write_run(const std::string& folder, const std::string& config, const std::string& rows,
+               const std::string& record) {
+  std::filesystem::create_directories(folder);
+  write_atomically(folder + "/config.toml", config);
+  write_atomically(folder + "/metrics.csv", "step,examples,seconds,train_loss,valid_loss,accuracy,grad_norm\n" + rows);
+  write_atomically(folder + "/run.json", record);
+}
+
+}  // namespace
+
+TEST_CASE("the best of each column, in the direction of its metric; a baseline that all share") {
+  const TempDir dir;
+  write_run(dir / "runs/a", "lr = 0.1\n", "1,8,1,3,2,0.5,1\n", R"({"task": "t", "baseline": 7})");
+  write_run(dir / "runs/b", "lr = 0.2\n", "1,8,1,3,1,0.25,1\n", R"({"task": "t", "baseline": 7})");
+  const auto page = compared(dir, {});
+  CHECK(page["baseline"] == 7);
+  const auto& table = page["tables"][1];
+  const auto column = [&](const std::string& name) {
+    std::size_t i = 0;
+    while (table["columns"].at(i)[0] != name) ++i;
+    return i;
+  };
+  for (const auto& row : table["rows"]) {
+    CAPTURE(row["cells"][0]);
+    const bool a = row["cells"][0] == "a";
+    CHECK(row["best"] == !a);
+    const std::vector<std::size_t> top = row["top"];
+    CHECK(std::ranges::count(top, column("accuracy")) == (a ? 1 : 0));
+    CHECK(std::ranges::count(top, column("valid_loss")) == (a ? 0 : 1));
+  }
+  write_run(dir / "runs/c", "lr = 0.3\n", "1,8,1,3,4,0.1,1\n", R"({"task": "t", "baseline": 8})");
+  CHECK(compared(dir, {})["baseline"].is_null());
+}
+
+TEST_CASE("the range over seeds has the steps of the thinned mean") {
+  const TempDir dir;
+  for (const int seed : {1, 2}) {
+    std::string rows;
+    for (int i = 1; i <= 9000; ++i) rows += fmt::format("{},{},1,{},{},,\n", i, i, seed, seed + i % 13);
+    write_run(dir / fmt::format("runs/{}", seed), fmt::format("seed = {}\n", seed), rows, "{}");
+  }
+  const auto page = compared(dir, {});
+  const auto& curve = page["groups"][0]["curve"];
+  CHECK(curve["mean"]["step"].size() < 9000);
+  for (const char* band : {"low", "high"}) CHECK(curve[band]["step"] == curve["mean"]["step"]);
 }
 
 TEST_CASE("events: the checksum, histograms, whole records after a failure") {

@@ -151,6 +151,8 @@ TEST_CASE("speech: parts of a folder, and of TIMIT, with and without the speaker
   std::filesystem::create_directory(dir / "empty");
   CHECK(contains(error_of([&] { speech_in_folder(dir / "empty"); }), "holds no .wav or .sph file to train on"));
   CHECK(contains(error_of([&] { speech_in_folder(dir / "nowhere"); }), "holds no .wav or .sph file"));
+  CHECK(contains(error_of([&] { speech_in_folder(dir / "plain/readme.txt"); }), "cannot be read: Not a directory"));
+  CHECK(contains(error_of([&] { audio_files(dir / "plain/readme.txt"); }), "cannot be read: Not a directory"));
 
   const std::string root = dir / "timit";
   for (const std::string file :

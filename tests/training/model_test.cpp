@@ -87,3 +87,13 @@ TEST_CASE("the penalty of a stack is the sum of its layers'") {
   CHECK(seed == 3);
   CHECK(model.penalty().item() == doctest::Approx(expected).epsilon(1e-14));
 }
+
+TEST_CASE("a number of a setting has one form, whoever wrote it: the default, an option, a run's config.toml") {
+  const auto settings = [](const std::string& decay) {
+    ModelOptions options{.cell = "nnrnn"};
+    if (!decay.empty()) options.settings = {{"T_decay", decay}};
+    return with_all_settings(options).settings;
+  };
+  CHECK(settings("").at("T_decay") == "0.0001");
+  for (const char* decay : {"1e-4", "0.0001", "0.00010"}) CHECK(settings(decay) == settings(""));
+}

@@ -4,7 +4,9 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 
+#include "tasks/training/checksum.h"
 #include "tasks/training/gradient_sum.h"
 #include "tests/support/check.h"
 
@@ -69,6 +71,28 @@ class ThreadTransport final : public Transport {
   std::vector<Message> awaited_;
 };
 
+/// Of two ranks the first: the other one says that it leaves, and what it has sent before arrives after that, or never.
+class Slow final : public Transport {
+ public:
+  Slow(bool leaves, bool arrives) : told_(!leaves), arrives_(arrives) {}
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  void start(std::span<const Message>, std::span<const Message>) override {}
+  bool done() override { return arrives_ && told_ && ++looks_ > 3; }
+  void drop() override {}
+  std::vector<int> awaited() const override { return {1}; }
+  void leave(const std::string&) override {}
+  std::optional<std::pair<int, std::string>> left() override {
+    if (std::exchange(told_, true)) return std::nullopt;
+    return std::pair{1, std::string("full disk")};
+  }
+  void abort(int) override { FAIL("no rank of these aborts"); }
+
+ private:
+  bool told_, arrives_;
+  int looks_ = 0;
+};
+
 /// Runs `body` as so many ranks, each on a thread.
 template <class Body>
 void as_ranks(int size, const Body& body) {
@@ -130,7 +154,10 @@ TEST_CASE("gradients of parts are added in the order of the parts, on any number
           Tensors out;
           for (const Tensor& x : wanted) out.push_back(Tensor::empty(x.spec()));
           sum.write(out);
-          for (std::size_t i = 0; i < out.size(); ++i) CHECK(elements(out[i]) == elements(wanted[i]));
+          for (std::size_t i = 0; i < out.size(); ++i) {
+            CHECK(elements(out[i]) == elements(wanted[i]));
+            CHECK(out[i].version() == 1);
+          }
         }
       });
     }
@@ -164,4 +191,27 @@ TEST_CASE("a rank that does not answer is named, and one that leaves is heard") 
     const auto why = ranks.leave(bad ? "no memory" : "");
     CHECK(why == std::vector<std::optional<std::string>>{"", "", "no memory"});
   });
+}
+
+TEST_CASE("what a rank has sent before it left arrives, also after its farewell") {
+  Ranks ranks(std::make_unique<Slow>(true, true));
+  ranks.exchange({}, {});
+  CHECK(ranks.settled());
+  Ranks silent(std::make_unique<Slow>(true, false));
+  CHECK_THROWS_AS(silent.exchange({}, {}), RankLeft);
+}
+
+TEST_CASE("who leaves does not wait for a rank that has not answered") {
+  Ranks ranks(std::make_unique<Slow>(false, false));
+  ranks.set_patience(0.01);
+  CHECK_THROWS_AS(ranks.exchange({}, {}), Error);
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(ranks.leave("late") == std::vector<std::optional<std::string>>{"late", std::nullopt});
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(15));
+}
+
+TEST_CASE("the checksum that ranks compare: CRC-32 of all bytes, one tensor after the other") {
+  // zlib.crc32(struct.pack("<3f", 1, 2, 3) + struct.pack("<d", 4)) in Python
+  CHECK(checksum({Tensor::from<float>({1, 2, 3}, {3}), Tensor(), Tensor::from<double>({4}, {})}) == "9f752393");
+  CHECK(checksum({}) == "00000000");
 }
