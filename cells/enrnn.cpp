@@ -61,8 +61,8 @@ class Enrnn final : public Cell {
     return concat({concat({long_matrix(), across}, 1), pad(short_matrix(), 1, long_, 0)}, 0);
   }
 
-  /// Uses T unchanged until its spectral radius first exceeds 1, and divides T by the radius from then on. naive: divides
-  /// the parameter itself after each update that takes it past 1, which no gradient sees.
+  /// Uses T unchanged until its spectral radius first exceeds 1, and divides T by the radius from then on. naive:
+  /// divides the parameter itself after each update that takes it past 1, which no gradient sees.
   void updated() override {
     if (naive_) {
       const Tensor rho = radius();
