@@ -17,7 +17,8 @@ class Enrnn final : public Cell {
         long_(n - short_),
         epsilon_(s.real("epsilon", 0)),
         modrelu_(s.choice("activation") == "modrelu"),
-        always_(s.on("normalise")) {
+        always_(s.on("normalise")),
+        naive_(s.choice("normalise") == "naive") {
     if (s.integer("short", 0) == 0 && n < 3)
       throw SettingError("hidden", fmt::format("enrnn needs 3 units or more, got {}", n));
     if (long_ < 1) throw SettingError("enrnn.short", fmt::format("fewer than {} units expected, got {}", n, short_));
@@ -60,8 +61,13 @@ class Enrnn final : public Cell {
     return concat({concat({long_matrix(), across}, 1), pad(short_matrix(), 1, long_, 0)}, 0);
   }
 
-  /// Uses T unchanged until its spectral radius first exceeds 1, and divides T by the radius from then on.
+  /// Uses T unchanged until its spectral radius first exceeds 1, and divides T by the radius from then on. naive:
+  /// divides the parameter itself after each update that takes it past 1, which no gradient sees.
   void updated() override {
+    if (naive_) {
+      const Tensor rho = radius();
+      if (rho.item() > 1) T.assign(T / cast(rho + epsilon_, T.dtype()));
+    }
     if (grown_.defined() && !normalised() && radius().item() > 1) grown_.assign(logical_not(grown_));
   }
 
@@ -97,7 +103,7 @@ class Enrnn final : public Cell {
 
   std::int64_t short_, long_;
   double epsilon_;
-  bool modrelu_, always_;
+  bool modrelu_, always_, naive_;
   Tensor D, A, T, W_C, U_L, U_S, b_L, b_S, grown_;
 };
 
@@ -113,8 +119,9 @@ REEL_CELL(
       {"normalise",
        choice,
        "late",
-       "divide T by its spectral radius: from the update on that takes it past 1 (the paper), always, or never",
-       {"late", "on", "off"}},
+       "divide T by its spectral radius: from the update on that takes it past 1 (the paper), always, or never; naive: "
+       "after each update that takes it past 1, without a gradient through the radius",
+       {"late", "on", "off", "naive"}},
       {"activation", choice, "modrelu", "of both states; relu adds the biases", {"modrelu", "relu"}},
       {"inputs", choice, "trained", "U, or the identity on an embedding as wide as the state", {"trained", "identity"}},
       {"epsilon", real, "0", "added to the spectral radius", {}},

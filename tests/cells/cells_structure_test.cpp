@@ -317,6 +317,22 @@ TEST_CASE("ENRNN: W_S is T until rho(T) > 1, and has radius 1 from then on") {
   }
 }
 
+TEST_CASE("ENRNN, naive: the parameter T itself is divided after an update, and W_S is T") {
+  const auto cell = make("enrnn", {{"normalise", "naive"}}, 32);
+  Tensor& T = value(*cell, "T");
+  hold(*cell, {{"b_S", 0}});
+  cell->updated();
+  CHECK(difference(short_matrix(*cell), T) == 0);  // at the start its radius is below 1
+  const double before = radius(T);
+  CHECK(before < 1);
+  T.assign(T * (3 / before));
+  const Tensor direction = T / 3.0;
+  cell->updated();
+  CHECK(radius(T) == doctest::Approx(1).epsilon(1e-5));
+  CHECK(difference(T, direction) < 1e-5);
+  CHECK(difference(short_matrix(*cell), T) == 0);
+}
+
 TEST_CASE("ornn with as many reflections as units: the last one is the sign of U_nn, and that of W's determinant") {
   const auto cell = make("ornn", {{"reflections", "6"}, {"activation", "modrelu"}}, 6);
   const auto sign = [&] { return std::lround(det(matrix(*cell)).item()); };
