@@ -25,6 +25,21 @@ struct ReproduceOptions {
   CampaignOptions campaign;
 };
 
+/// Draws the figures of a folder of results and writes its pages, from its data alone; 1 if a figure cannot be drawn.
+int write_anew(const std::vector<PresetTable>& tables, const std::string& folder) {
+  std::vector<std::string> stale, problems;
+  const auto papers = read_papers(tables, folder, stale);
+  for (const PaperResults& paper : papers)
+    for (const Report& report : paper.tables) {
+      const ReportFigures drawn = draw_report(report, folder);
+      problems.insert(problems.end(), drawn.problems.begin(), drawn.problems.end());
+      problems.insert(problems.end(), drawn.unwritten.begin(), drawn.unwritten.end());
+    }
+  write_pages(papers, folder);
+  for (const std::string& problem : problems) print_err("{}\n", problem);
+  return problems.empty() ? 0 : 1;
+}
+
 void print_list(const std::vector<PresetTable>& tables) {
   for (const PresetTable& t : tables)
     print_out("{:<22} {:>3} presets  {} - {}, {}\n", t.name, t.presets.size(), t.title, t.paper, t.where);
@@ -90,7 +105,8 @@ int reproduce(int argc, const char* const* argv) {
   options.flag("check", o.check,
                "run nothing: judge the results in the folder NAME (docs/results), and compare its pages with its data",
                "What");
-  options.flag("pages", o.pages, "run nothing: write the pages of the folder NAME (docs/results) from its data",
+  options.flag("pages", o.pages,
+               "run nothing: draw the figures and write the pages of the folder NAME (docs/results) from its data",
                "What");
   options.add("budget", c.run.budget, "the share of the paper's updates that is done, 20 updates at least", "Run",
               Bounds{.low = 1e-9, .high = 1000});
@@ -118,9 +134,7 @@ int reproduce(int argc, const char* const* argv) {
     if (o.what.names.size() > 1) throw Usage("one folder NAME expected");
     const std::string folder = o.what.names.empty() ? kept_results : o.what.names[0];
     if (o.check) return check(tables, folder);
-    std::vector<std::string> stale;
-    write_pages(read_papers(tables, folder, stale), folder);
-    return 0;
+    return write_anew(tables, folder);
   }
   std::vector<Chosen> chosen = choose(tables, o.what);
   const Interrupt interrupt;  // before the locks, so that a signal does not leave them behind
