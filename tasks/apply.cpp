@@ -244,7 +244,7 @@ int apply_files(int argc, const char* const* argv) {
               "Files");
   options.add("output", o.output,
               "Y.safetensors: y, the last state.NAME, and with cotangents grad.x, grad.NAME, grad.state.NAME", "Files");
-  options.flag("init-only", o.init_only, "write a fresh start to --weights-out and stop", "Files");
+  options.flag("init-only", o.init_only, "write initial values to --weights-out and stop", "Files");
   options.add("weights-out", o.weights_out, "W.safetensors to write", "Files");
   add_device(options, o.device);
   options.cells();

@@ -174,10 +174,10 @@ int main(int argc, char** argv) {
   BabiOptions o;
   const auto add = [&](Options& options) {
     options.add("task", o.task, "1 to 20", "Task", Bounds{.low = 1, .high = 20});
-    options.add("valid", o.valid,
-                "questions to validate on, of which those that the files do not have are taken off the training set; "
-                "0: those of the files",
-                "Task", Bounds{.low = 0, .high = 1e6});
+    options.add(
+        "valid", o.valid,
+        "validation questions; if the files have fewer, the rest is taken from the training set; 0: those of the files",
+        "Task", Bounds{.low = 0, .high = 1e6});
     options.choice("size", o.size, {"10k", "1k"}, "of the data set, in questions", "Task");
     options.choice("punctuation", o.punctuation, {"drop", "keep"}, "full stops and question marks as words", "Task");
     options.choice("join", o.join, {"once", "over-time"},

@@ -175,9 +175,9 @@ int main(int argc, char** argv) {
                    "of the Penn Treebank: with the spaces at both ends (ENRNN, GORU), or without (NRU)", "Task");
     options.add("unroll", o.unroll, "steps of a window, through which gradients go", "Task",
                 Bounds{.low = 1, .high = most::time});
-    options.add("sample", o.sample, "write so many characters at the end; with --resume also of a finished run", "Text",
+    options.add("sample", o.sample, "write N characters at the end; with --resume also of a finished run", "Text",
                 Bounds{.low = 0, .high = 1e8});
-    options.add("temperature", o.temperature, "of the sample: below 1 safer, above 1 wilder, 0 the likeliest always",
+    options.add("temperature", o.temperature, "of the sample: below 1 safer, above 1 wilder, 0: always the likeliest",
                 "Text", Bounds{.low = 0});
     options.add("sample-seed", o.sample_seed, "of the sample", "Text");
   };

@@ -34,7 +34,7 @@ std::string text_of(const nlohmann::json& json, const char* key) {
 
 int compare(int argc, const char* const* argv) {
   CompareOptions o;
-  Options options("compare", "Curves of several runs in one figure, SVG, PNG and PDF.");
+  Options options("compare", "Draws the curves of several runs into one figure: SVG, PNG and PDF.");
   options.arguments("RUN...", o.runs);
   options.add("out", o.out, "the figure, FILE.svg; FILE.png and FILE.pdf are drawn beside it", "Figure");
   options.choice("metric", o.metric, curve_metrics(), "what is drawn", "Figure");
@@ -45,10 +45,9 @@ int compare(int argc, const char* const* argv) {
               "Figure");
   options.choice(
       "seeds", o.seeds, {"mean", "each"},
-      "runs that differ in nothing but their seeds: their mean, with a band from the lowest to the highest, or "
-      "a curve each",
+      "runs that differ only in their seeds: their mean, with a band from the lowest to the highest, or a curve each",
       "Figure");
-  options.add("names", o.names, "of the runs in the legend, with commas between; empty: the options that differ",
+  options.add("names", o.names, "names of the runs in the legend, with commas between; empty: the options that differ",
               "Figure");
   options.add("size", o.size, "WIDTHxHEIGHT in cm, as 8.4x5.2 for a column of a paper; empty: 23.8x14.3", "Figure");
   options.add("font", o.font, "a family, a size in points, or both, as Times,9; empty: sans serif", "Figure");

@@ -155,12 +155,12 @@ int main(int argc, char** argv) {
                  "a delay of 1 to T for each batch (NRU)",
                  "Task");
              options.choice("recall", o.recall, {"same", "random"},
-                            "random: what is to be recalled is drawn apart from the input, so that nothing can be "
-                            "learnt (NRU's test of stability)",
+                            "random: the symbols to recall are drawn independently of the input, so that nothing can "
+                            "be learnt (NRU's test of stability)",
                             "Task");
              options.add("reset-every", o.reset_every,
-                         "the state is 0 at the start of every so many batches only; above 1 it is carried over in "
-                         "between, and must be cleared (NRU's test of forgetting)",
+                         "reset the state to 0 every N batches; above 1 it is carried over in between, and the network "
+                         "must clear it (NRU's test of forgetting)",
                          "Task", Bounds{.low = 1, .high = 1e6});
            },
        .task = [&](const Setup& setup) { return std::make_unique<Copying>(o, setup); }});

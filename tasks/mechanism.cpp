@@ -117,8 +117,8 @@ std::string adding_table(const MechanismOptions& o, Backend& device) {
 
 int mechanism(int argc, const char* const* argv) {
   MechanismOptions o;
-  Options options("mechanism", "Copying and adding by weights set by hand (Henaff et al. 2016).");
-  options.choice("solution", o.solution, {"copying", "adding"}, "of which problem", "Task");
+  Options options("mechanism", "Copying and adding with hand-constructed weights (Henaff et al. 2016).");
+  options.choice("solution", o.solution, {"copying", "adding"}, "problem to solve", "Task");
   options.choice("cell", o.cell, {"lt_rnn", "lstm"}, "adding: the network of one unit", "Task");
   options.add("symbols", o.symbols, "copying: K, different symbols; several with commas between", "Task");
   options.add("lengths", o.lengths, "copying: S, symbols to remember; adding: T; several with commas between", "Task");
@@ -126,7 +126,7 @@ int mechanism(int argc, const char* const* argv) {
               Bounds{.low = 1, .high = 1e6});
   options.add("planes", o.planes, "copying: rotations; there are 2 planes + 1 units", "Task",
               Bounds{.low = 1, .high = 10000});
-  options.add("draws", o.draws, "tries of each, with rotations and sequences of their own", "Task",
+  options.add("draws", o.draws, "trials of each, each with its own rotations and sequences", "Task",
               Bounds{.low = 1, .high = 1e6});
   options.add("seed", o.seed, "random seed", "Task");
   options.add("out", o.out, "file for the table, tab-separated", "Run");
@@ -135,7 +135,7 @@ int mechanism(int argc, const char* const* argv) {
   add_device(options, o.device);
   options.choice("dtype", o.dtype, {"f32", "f64"}, "of weights and states", "Run");
   options.add("threads", o.threads, "of the CPU", "Run", Bounds{.low = 1, .high = 1024});
-  options.flag("dry-run", o.dry_run, "print how many tries there are and stop", "Run");
+  options.flag("dry-run", o.dry_run, "print the number of trials and stop", "Run");
   options.presets("mechanism");
   options.parse(argc, argv);
   if (!o.picture.empty() && o.solution != "copying")

@@ -215,9 +215,10 @@ int main(int argc, char** argv) {
   MnistOptions o;
   const auto add = [&](Options& options) {
     options.flag("permuted", o.permuted, "pixels in a fixed random order instead of row by row", "Task");
-    options.choice("permutation", o.permutation, {"srnn", "nru", "urnn"},
-                   "whose order: srnn has NumPy's seed 1234; nru 50, after the split; urnn (also scoRNN, expRNN) 92916",
-                   "Task");
+    options.choice(
+        "permutation", o.permutation, {"srnn", "nru", "urnn"},
+        "order of the pixels: srnn: NumPy's seed 1234; nru: 50, after the split; urnn (also scoRNN, expRNN): 92916",
+        "Task");
     options.choice("image", o.image, {"full", "big", "crop16", "crop8"},
                    "full: 28 x 28 pixels; big: 56 x 56, the picture in a frame; crop: its middle", "Task");
     options.choice("scaling", o.scaling, {"normal", "unit"}, "normal: (x / 255 - 0.1307) / 0.3081; unit: x / 255",
@@ -229,8 +230,8 @@ int main(int argc, char** argv) {
     options.choice("read-out", o.read_out, {"last", "extra"},
                    "at the last pixel, or, as the NRU code, at a step of zero behind it", "Task");
     options.choice("split", o.split, {"srnn", "nru", "urnn", "none"},
-                   "validation set, from the training file: srnn: the last sixth; nru: a random sixth; urnn: the "
-                   "first twelfth; none: nothing, validate on the test file",
+                   "validation set, from the training file: srnn: the last sixth; nru: a random sixth; urnn: the first "
+                   "twelfth; none: validate on the test file",
                    "Task");
     options.choice("labels", o.labels, {"true", "random"},
                    "random: training labels in random order, accuracy is that on the training set (--examples N)",

@@ -203,21 +203,22 @@ class Stream {
 int predict(int argc, const char* const* argv) {
   PredictOptions o;
   Options options("predict",
-                  "Answers of a trained model to new data. RUN is the folder of a run; FILE has the columns that "
+                  "Predictions of a trained model for new data. RUN is the folder of a run; FILE has the columns that "
                   "the model was trained on.\n\n"
-                  "  predict runs/mine --input new.csv                    a row of answers for each sequence\n"
+                  "  predict runs/mine --input new.csv                    a row of predictions for each sequence\n"
                   "  predict runs/mine --input new.npz --output y.npy     from arrays to an array\n"
-                  "  predict runs/mine --test other.csv                   how good the answers are\n"
-                  "  tail -f log.csv | predict runs/mine --stream         row by row, as they come");
+                  "  predict runs/mine --test other.csv                   scores of the predictions\n"
+                  "  tail -f log.csv | predict runs/mine --stream         row by row, as they arrive");
   options.arguments("RUN", o.runs);
   options.add("input", o.input, "FILE.csv, .npy, .npz, .safetensors; with --stream CSV, or - for stdin");
-  options.add("test", o.test, "in place of --input: a file that has the targets as well; prints the scores alone");
+  options.add("test", o.test, "instead of --input: a file that also has the targets; prints only the scores");
   options.add("output", o.output, "FILE.csv, .npy or .safetensors; empty: CSV on stdout");
-  options.flag("stream", o.stream, "answer each row as it comes, with the states kept between the rows");
+  options.flag("stream", o.stream, "answer each row as it arrives, keeping the states between rows");
   options.choice("at", o.at, {"auto", "each", "last"},
-                 "answers at each row of a sequence, or at its last one; auto: as the model was trained");
-  options.flag("carry", o.carry, "for a model of windows: keep its states from row to row, and read no window again");
-  options.add("states", o.states, "start from the states in this file, which --states-out has written");
+                 "predictions at each row of a sequence, or at its last one; auto: as the model was trained");
+  options.flag("carry", o.carry,
+               "for a model of windows: keep its states from row to row instead of reading each window again");
+  options.add("states", o.states, "start from the states in this file, written by --states-out");
   options.add("states-out", o.states_out, "save the states after the last row");
   options.flag("quiet", o.quiet, "no messages on stderr");
   options.parse(argc, argv);

@@ -12,13 +12,13 @@ int report(int argc, const char* const* argv) {
   page::Comparison comparison;
   std::string out = "runs.html", best = "auto";
   Options options("report",
-                  "Runs compared on one page for a browser: curves, seeds as bands, tables to sort.\n"
+                  "Compares runs on one page for a browser: curves, seeds as bands, sortable tables.\n"
                   "RUN is the folder of a run, of a sweep, or any folder with runs below it.");
   options.arguments("RUN...", folders);
   options.add("out", out, "the page, FILE.html", "Page");
   options.add("title", comparison.title, "of the page; empty: the folders", "Page");
   options.add("metric", comparison.metric,
-              "what counts: valid_loss, train_loss, accuracy, test.accuracy and others of run.json's test, or "
+              "metric to compare: valid_loss, train_loss, accuracy, test.accuracy and others of run.json's test, or "
               "\"best valid_loss\", the lowest",
               "Page");
   options.choice("best", best, {"auto", "lowest", "highest"}, "which value of the metric is best; auto: by its name",

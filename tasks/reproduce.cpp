@@ -25,6 +25,21 @@ struct ReproduceOptions {
   CampaignOptions campaign;
 };
 
+/// Draws the figures of a folder of results and writes its pages, from its data alone; 1 if a figure cannot be drawn.
+int write_anew(const std::vector<PresetTable>& tables, const std::string& folder) {
+  std::vector<std::string> stale, problems;
+  const auto papers = read_papers(tables, folder, stale);
+  for (const PaperResults& paper : papers)
+    for (const Report& report : paper.tables) {
+      const ReportFigures drawn = draw_report(report, folder);
+      problems.insert(problems.end(), drawn.problems.begin(), drawn.problems.end());
+      problems.insert(problems.end(), drawn.unwritten.begin(), drawn.unwritten.end());
+    }
+  write_pages(papers, folder);
+  for (const std::string& problem : problems) print_err("{}\n", problem);
+  return problems.empty() ? 0 : 1;
+}
+
 void print_list(const std::vector<PresetTable>& tables) {
   for (const PresetTable& t : tables)
     print_out("{:<22} {:>3} presets  {} - {}, {}\n", t.name, t.presets.size(), t.title, t.paper, t.where);
@@ -81,7 +96,7 @@ int reproduce(int argc, const char* const* argv) {
   ReproduceOptions o;
   CampaignOptions& c = o.campaign;
   c.results = "results";
-  Options options("reproduce", "Tables and figures of papers, measured anew beside what was reported.");
+  Options options("reproduce", "Reproduces tables and figures of papers, and prints measured beside reported numbers.");
   options.arguments("NAME", o.what.names);
   options.flag("list", o.list, "print all tables and figures and stop", "What");
   options.flag("all", o.what.all, "all tables and figures of all papers", "What");
@@ -90,21 +105,22 @@ int reproduce(int argc, const char* const* argv) {
   options.flag("check", o.check,
                "run nothing: judge the results in the folder NAME (docs/results), and compare its pages with its data",
                "What");
-  options.flag("pages", o.pages, "run nothing: write the pages of the folder NAME (docs/results) from its data",
+  options.flag("pages", o.pages,
+               "run nothing: draw the figures and write the pages of the folder NAME (docs/results) from its data",
                "What");
-  options.add("budget", c.run.budget, "the share of the paper's updates that is done, 20 updates at least", "Run",
+  options.add("budget", c.run.budget, "share of the paper's updates to do, at least 20 updates", "Run",
               Bounds{.low = 1e-9, .high = 1000});
-  options.add("seeds", c.seeds, "how many runs of each, with seeds 1, 2, ...", "Run", Bounds{.low = 1, .high = 1000});
-  options.add("hours", c.hours, "do what fits into so much time, the cheapest runs first; 0: do all", "Run",
+  options.add("seeds", c.seeds, "runs of each, with seeds 1, 2, ...", "Run", Bounds{.low = 1, .high = 1000});
+  options.add("hours", c.hours, "do the runs that fit into this time, the cheapest first; 0: do all", "Run",
               Bounds{.low = 0, .high = 1e5});
-  options.add("stop-below", c.run.stop_below, "end a run when its validation loss is below this; 0: do not", "Run",
+  options.add("stop-below", c.run.stop_below, "stop a run when its validation loss is below this; 0: never", "Run",
               Bounds{.low = 0});
-  options.add("jobs", c.jobs, "how many runs at a time; with several, --threads 1 is often best", "Run",
+  options.add("jobs", c.jobs, "runs at a time; with several, --threads 1 is often best", "Run",
               Bounds{.low = 1, .high = 1024});
-  options.add("data", c.run.data, "folder of the data sets; empty: what the programs take", "Run");
+  options.add("data", c.run.data, "folder of the data sets; empty: the programs' default", "Run");
   options.add("device", c.run.device, "where to compute; empty: cpu", "Run");
   options.add("threads", c.run.threads, "of the CPU; 0: one for each core", "Run", Bounds{.low = 0, .high = 1024});
-  options.add("runs", c.run.root, "folder of the runs; finished ones in it are not run again", "Run");
+  options.add("runs", c.run.root, "folder of the runs; finished runs in it are not repeated", "Run");
   options.add("results", c.results, "folder of the tables, figures and pages", "Run");
   options.hint("resume", "the same command goes on where it stopped");
   options.parse(argc, argv);
@@ -118,9 +134,7 @@ int reproduce(int argc, const char* const* argv) {
     if (o.what.names.size() > 1) throw Usage("one folder NAME expected");
     const std::string folder = o.what.names.empty() ? kept_results : o.what.names[0];
     if (o.check) return check(tables, folder);
-    std::vector<std::string> stale;
-    write_pages(read_papers(tables, folder, stale), folder);
-    return 0;
+    return write_anew(tables, folder);
   }
   std::vector<Chosen> chosen = choose(tables, o.what);
   const Interrupt interrupt;  // before the locks, so that a signal does not leave them behind

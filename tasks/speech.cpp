@@ -222,9 +222,9 @@ int main(int argc, char** argv) {
   const auto add = [&](Options& options) {
     options.choice(
         "corpus", o.corpus, {"folder", "timit"},
-        "recordings in folders train, valid and test, or in any folder, of which a fifth is split off; or TIMIT",
+        "recordings in folders train, valid and test, or in any folder, a fifth of which is held out; or TIMIT",
         "Task");
-    options.add("folder", o.folder, "where these are; empty: speech or timit in --data", "Task");
+    options.add("folder", o.folder, "folder of the recordings; empty: speech or timit in --data", "Task");
     options.choice("sa-filter", o.sa_filter, {"name", "path"},
                    "timit: which files are the sentences that everyone reads; path, as published code does, also takes "
                    "the speakers with \"sa\" in their names for such",
@@ -233,13 +233,13 @@ int main(int argc, char** argv) {
         "roles", o.roles, {"wisdom", "exprnn"},
         "wisdom: validate on the development speakers, test on the core set; exprnn (also SRNN) the other way", "Task");
     options.choice("mean", o.mean, {"frames", "steps"},
-                   "train on the mean error over the frames that are there (expRNN, SRNN), or over all steps up to the "
-                   "longest recording (Wisdom)",
+                   "train on the mean error over actual frames (expRNN, SRNN), or over all steps up to the longest "
+                   "recording (Wisdom)",
                    "Task");
     options.add("pesq", o.pesq, "program for PESQ, called as PROGRAM +8000 TRUE.wav PREDICTED.wav; empty: no PESQ",
                 "Task");
-    options.choice("waveforms", o.waveforms, {"on", "off"},
-                   "at the end, also hold predicted sound against the true one", "Task");
+    options.choice("waveforms", o.waveforms, {"on", "off"}, "at the end, also compare predicted and true sound",
+                   "Task");
   };
   return run_task(argc, argv,
                   {.name = "speech",

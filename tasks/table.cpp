@@ -169,33 +169,33 @@ std::string begin(const TableTask& task, const RunFolder& folder, bool resumed) 
 void add_options(Options& options, TableOptions& o, std::string& standardize) {
   const std::string group = "Task";
   const Bounds share{.low = 0, .high = 0.9}, rows{.low = 0, .high = most::time};
-  options.add("inputs", o.inputs, "columns to read, as a,b,c; empty: all of numbers but target, group and time", group);
+  options.add("inputs", o.inputs, "columns to read, as a,b,c; empty: all numeric columns except target, group and time",
+              group);
   options.add("target", o.target, "column to predict; several values as a,b; empty: y of arrays", group);
-  options.choice(
-      "predict", o.predict, {"auto", "class", "value"},
-      "class: which of several; value: a number; auto: a class if the target is text, or integers of an array", group);
+  options.choice("predict", o.predict, {"auto", "class", "value"},
+                 "class, or value: a number; auto: a class if the target is text, or integers of an array", group);
   options.choice(
       "at", o.at, {"auto", "last", "each"},
-      "answer at the last step of a sequence or at each one; auto: last, or each if y of arrays has all steps", group);
+      "predict at the last step of a sequence or at each one; auto: last, or each if y of arrays has all steps", group);
   options.add("group", o.group, "column; rows with the same value are one sequence", group);
-  options.add("time", o.time, "column that is no input; its numbers must not fall within a sequence", group);
-  options.add("window", o.window, "rows of a sequence to train on at once; 0: whole sequences", group, rows);
-  options.add("stride", o.stride,
-              "rows from the start of a window to that of the next; 0: 1, or with --at each the whole window", group,
+  options.add("time", o.time, "column of times, not an input; its numbers must not decrease within a sequence", group);
+  options.add("window", o.window, "rows of a training window; 0: whole sequences", group, rows);
+  options.add("stride", o.stride, "rows between the starts of windows; 0: 1, or with --at each the whole window", group,
               rows);
-  options.add("horizon", o.horizon,
-              "forecast: the target of a row is so many rows later; then past targets are inputs, too", group, rows);
+  options.add("horizon", o.horizon, "forecast: the target is N rows later; past targets are then inputs, too", group,
+              rows);
   options.choice("split", o.split, {"auto", "group", "row", "time"},
                  "into training, validation and test; group: whole sequences at random; row: windows at random; time: "
                  "the last rows of each sequence; auto: group if there are several sequences, or else time",
                  group);
-  options.add("valid-part", o.valid, "share to validate on", group, Bounds{.low = 0.001, .high = 0.9});
-  options.add("test-part", o.test, "share to test with", group, share);
+  options.add("valid-part", o.valid, "share for validation", group, Bounds{.low = 0.001, .high = 0.9});
+  options.add("test-part", o.test, "share for the test", group, share);
   options.choice("standardize", standardize, {"on", "off"},
-                 "inputs, and targets that are values, to mean 0 and deviation 1, by the training part", group);
-  options.choice("missing", o.missing, {"error", "previous", "zero"},
-                 "what a missing input becomes; except with error, targets may be missing: they are not trained on",
-                 group);
+                 "inputs, and targets that are values, to mean 0 and deviation 1 of the training part", group);
+  options.choice(
+      "missing", o.missing, {"error", "previous", "zero"},
+      "replacement of a missing input; unless it is error, rows without a target are allowed and not trained on",
+      group);
 }
 
 }  // namespace

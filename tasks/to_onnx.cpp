@@ -28,8 +28,7 @@ int to_onnx(int argc, const char* const* argv) {
   choice.add_weights(options);
   options.add("output", output, "FILE.onnx to write", "Files");
   options.flag("lengths", lengths,
-               "the model takes `lengths` [batch] as well: steps of each sequence, the rest of which is padding",
-               "Files");
+               "the model also takes `lengths` [batch]: steps of each sequence; the rest is padding", "Files");
   options.cells();
   options.parse(argc, argv);
   if (runs.size() > 1) throw Usage(fmt::format("the folder of one run is expected, got {}", runs.size()));

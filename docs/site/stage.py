@@ -15,8 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Sections and their pages in order; a page that is named nowhere comes under "More".
 SECTIONS = {
-    "Learn": ["docs/00-map.md", "docs/01-*.md", "docs/02-*.md", "docs/03-*.md", "docs/04-*.md", "docs/complex.md", "course/README.md",
-              "course/[0-9]*.md"],
+    "Learn": ["docs/0[0-9]-*.md", "docs/complex.md", "course/README.md", "course/[0-9]*.md"],
     "Use": ["docs/own-data.md", "docs/explain.md", "docs/reports.md", "docs/apply.md", "docs/onnx.md", "python/README.md",
             "docs/cells.md", "docs/equations.md", "docs/data.md"],
     "Reproduce": ["docs/reproducing.md", "docs/results/*.md", "docs/sweeps.md", "docs/scaling.md", "docs/cuda.md"],

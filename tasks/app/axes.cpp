@@ -66,7 +66,7 @@ std::string frame(const std::string& title, const std::string& x_label, const st
       "'#f0f0f0'\n"
       "set key at graph 0, graph 1 left bottom horizontal Left reverse samplen 2.4 width -1 textcolor '#333333' "
       "noenhanced\n"
-      "set lmargin 10\nset rmargin 3\nset tmargin {}\nset bmargin 3.5\n",
+      "set lmargin 11.5\nset rmargin 3\nset tmargin {}\nset bmargin 3.5\n",
       (title.empty() ? 1 : 3) + 1.2 * legend_rows);
   // in lines of text above the plot, so that it stands above the legend at any size of the picture
   if (!title.empty())
@@ -76,6 +76,16 @@ std::string frame(const std::string& title, const std::string& x_label, const st
   out += fmt::format("set xlabel {} noenhanced offset 0,-0.2 textcolor '#444444'\n", gnuplot_text(x_label));
   out += fmt::format("set ylabel {} noenhanced offset -0.4,0 textcolor '#444444'\n", gnuplot_text(y_label));
   return out;
+}
+
+Fit fit(const PictureStyle& style, std::size_t entries, std::size_t widest) {
+  constexpr double legend_letters = 104;     // in a line of the legend, 23.8 cm wide
+  constexpr std::size_t sample_letters = 9;  // the width of the line sample before a name
+  const double text = 10.5 / points_of(style),
+               letters = legend_letters * text * (style.width > 0 ? style.width / 23.8 : 1),
+               text_lines = 38 * text * (style.height > 0 ? style.height / 14.3 : 1);
+  const std::size_t columns = std::max<std::size_t>(1, static_cast<std::size_t>(letters) / (widest + sample_letters));
+  return {text_lines, static_cast<int>(columns), static_cast<int>((entries + columns - 1) / columns)};
 }
 
 std::string plotted(double y) { return std::isfinite(y) ? fmt::format("{}", y) : "NaN"; }

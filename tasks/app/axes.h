@@ -4,6 +4,8 @@
 #include <limits>
 #include <string>
 
+#include "tasks/app/picture_style.h"
+
 namespace reel {
 
 /// The lowest and highest plotted value; only values above 0 count, because a logarithmic axis shows no others.
@@ -24,6 +26,13 @@ std::string x_axis(double first, double last);
 /// Border, grid, legend above, title and labels. `legend_rows` is the number of lines in the legend.
 std::string frame(const std::string& title, const std::string& x_label, const std::string& y_label,
                   int legend_rows = 1);
+/// What fits into a picture of this size.
+struct Fit {
+  double text_lines;  // its height in lines of text
+  int legend_columns, legend_rows;
+};
+/// For a legend of so many entries, the longest of so many letters.
+Fit fit(const PictureStyle& style, std::size_t entries, std::size_t widest);
 /// A value for a data block; NaN if it is not finite.
 std::string plotted(double y);
 

@@ -17,8 +17,6 @@ namespace {
 constexpr std::array colors{"#1f5f9e", "#d9822b", "#2e8b57", "#8e44ad", "#c2185b",
                             "#00838f", "#7f6000", "#5d6d7e", "#b03a2e", "#6b8e23"};
 constexpr const char* baseline_color = "#c0392b";
-constexpr std::size_t legend_letters = 104;  // in a line of the legend, 900 pixels wide
-constexpr std::size_t sample_letters = 9;    // the width of the line sample before a name
 
 /// The range of values at x.
 struct Band {
@@ -149,16 +147,11 @@ std::optional<std::string> draw_curves(const std::string& svg, const CurvesPictu
                         *picture.baseline, baseline_color, *picture.baseline);
   else
     plot.resize(plot.size() - 2);
-  // what fits into a picture of that size, against its own of 23.8 cm x 14.3 cm with 38 lines of text
-  const double text = 10.5 / points_of(style),
-               letters = legend_letters * text * (style.width > 0 ? style.width / 23.8 : 1),
-               text_lines = 38 * text * (style.height > 0 ? style.height / 14.3 : 1);
-  const std::size_t entries = groups.size() + (picture.baseline ? 1 : 0),
-                    columns = std::max<std::size_t>(1, static_cast<std::size_t>(letters) / (widest + sample_letters));
-  out += (picture.shares ? y_axis_of_shares() : y_axis(range, picture.logarithmic.value_or(range.wide()), text_lines)) +
-         x_axis(first, last > 0 ? last : 1) +
-         frame(picture.title, picture.x_label, picture.y_label, static_cast<int>((entries + columns - 1) / columns)) +
-         fmt::format("set key maxcols {}\n", columns);
+  const Fit room = fit(style, groups.size() + (picture.baseline ? 1 : 0), widest);
+  out += (picture.shares ? y_axis_of_shares()
+                         : y_axis(range, picture.logarithmic.value_or(range.wide()), room.text_lines)) +
+         x_axis(first, last > 0 ? last : 1) + frame(picture.title, picture.x_label, picture.y_label, room.legend_rows) +
+         fmt::format("set key maxcols {}\n", room.legend_columns);
   return draw_picture(svg, {picture.title, out, plot}, style);
 }
 

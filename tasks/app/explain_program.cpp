@@ -123,15 +123,15 @@ void add_options(Options& options, ExplainOptions& o) {
   options.add("length", o.length, "time steps", "Step", Bounds{.low = 1, .high = most::time});
   options.choice("dtype", o.dtype, {"f32", "f64"}, "of parameters and states", "Step");
   options.add("seed", o.seed, "of parameters and inputs", "Step");
-  options.add("preset", o.preset, "instead of a cell: a training step of what a paper ran", "Step");
+  options.add("preset", o.preset, "instead of a cell: a training step of a paper's experiment", "Step");
   options.add("data", o.data, "with a preset or a run: the folder of the data sets", "Step");
   options.flag("backward", o.backward, "explain the gradient, too", "What is shown");
-  options.choice("pass", o.pass, pass_names(), "what this pass does, alone", "What is shown");
+  options.choice("pass", o.pass, pass_names(), "show this pass alone", "What is shown");
   std::vector<std::string> off = pass_names();
   std::erase(off, "dce");
   off.insert(off.end(), {"fuse", "shard_batch"});
   options.list("without", o.without, off, "leave out these passes", "What is shown");
-  options.flag("measure", o.measure, "run it and show the milliseconds beside", "What is shown");
+  options.flag("measure", o.measure, "run it and show the time of each group", "What is shown");
   options.add("rate", o.rate, "Gflop/s of products, for the bound; 0: measured with --measure", "What is shown",
               Bounds{.low = 0});
   options.add("html", o.html, "FILE.html to write: a page with graphs and tables, instead of text", "What is shown");
@@ -235,7 +235,7 @@ int explain_program(int argc, const char* const* argv) {
   ExplainOptions o;
   Options options(
       "explain",
-      "What becomes of a step: after each pass, what it keeps, computes, reads and writes, and how it runs.");
+      "How a step runs: the loop after each pass, what it saves, computes, reads and writes, and its kernels.");
   add_options(options, o);
   options.parse(argc, argv);
   for (const auto& [name, value, end] : {std::tuple{"html", o.html, ".html"}, std::tuple{"dot", o.dot, ".dot"}}) {

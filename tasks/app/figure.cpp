@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tasks/app/axes.h"
+#include "tasks/app/curves.h"
 #include "tasks/app/gnuplot.h"
 
 namespace reel {
@@ -18,7 +19,7 @@ constexpr const char* baseline_color = "#c0392b";
 
 std::optional<std::string> draw_curve(const std::string& svg, const std::string& title,
                                       const std::vector<RunFolder::Row>& rows, double baseline,
-                                      const std::string& x_label, const std::string& y_label) {
+                                      const PictureStyle& style) {
   if (rows.empty()) return fmt::format("no picture {}: there is no validation yet", svg);
   const bool with_baseline = std::isfinite(baseline) && baseline > 0;
   Range range;
@@ -31,7 +32,10 @@ std::optional<std::string> draw_curve(const std::string& svg, const std::string&
     range.take(row.valid_loss);
     last = std::max(last, static_cast<double>(row.examples));
   }
-  out += "END\n" + y_axis(range, range.wide()) + x_axis(first, last) + frame(title, x_label, y_label);
+  const Fit room = fit(style, with_baseline ? 3 : 2, std::string("baseline 0.1667").size());
+  out += "END\n" + y_axis(range, range.wide(), room.text_lines) + x_axis(first, last) +
+         frame(narrow(style) ? "" : title, examples_words, "loss", room.legend_rows) +
+         fmt::format("set key maxcols {}\n", room.legend_columns);
 
   const char* points = rows.size() <= 40 ? "linespoints pointtype 7 pointsize 0.55" : "lines";
   const char* train = rows.size() == 1 ? "points pointtype 7 pointsize 0.8" : "lines linewidth 1.3";
@@ -41,7 +45,7 @@ std::optional<std::string> draw_curve(const std::string& svg, const std::string&
   if (with_baseline)
     plot += fmt::format(", \\\n  {} with lines dashtype (12,7) linewidth 1.6 linecolor '{}' title 'baseline {:.4g}'",
                         baseline, baseline_color, baseline);
-  return draw_picture(svg, {title, out, plot});
+  return draw_picture(svg, {title, out, plot}, style);
 }
 
 }  // namespace reel

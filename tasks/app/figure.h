@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tasks/app/picture_style.h"
 #include "tasks/app/run_folder.h"
 
 namespace reel {
@@ -12,7 +13,6 @@ namespace reel {
 /// there is no picture; throws Error if it cannot be written.
 std::optional<std::string> draw_curve(const std::string& svg, const std::string& title,
                                       const std::vector<RunFolder::Row>& rows, double baseline,
-                                      const std::string& x_label = "training examples",
-                                      const std::string& y_label = "loss");
+                                      const PictureStyle& style = {});
 
 }  // namespace reel

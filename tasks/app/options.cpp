@@ -225,7 +225,7 @@ Options::Options(const std::string& program, const std::string& description) : i
   impl_->app.set_help_flag();  // ours shows defaults and wraps lines
   impl_->app.allow_extras();   // ours suggests the nearest option
   impl_->add_built_in("config", ValueKind::text, &impl_->config, "FILE",
-                      "read options from a TOML file; the command line goes over it");
+                      "read options from a TOML file; the command line overrides it");
   impl_->add_built_in("help", ValueKind::flag, &impl_->help, "", "show this text; so does -h");
   impl_->add_built_in("version", ValueKind::flag, &impl_->version, "", "print version and commit, and stop");
 }
@@ -302,9 +302,9 @@ void Options::cells() {
 void Options::presets(const std::string& task) {
   impl_->preset_task = task;
   impl_->add_built_in("preset", ValueKind::text, &impl_->preset, "NAME",
-                      "take the options of what a paper ran; others go over them");
+                      "use the options of a paper's experiment; others override them");
   impl_->add_built_in("list-presets", ValueKind::flag, &impl_->list, "",
-                      "print these, with what is reported, and stop");
+                      "print the presets, with the reported numbers, and stop");
 }
 
 void Options::arguments(const std::string& metavar, std::vector<std::string>& variable) {

@@ -152,7 +152,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
     }
     if (s.print_passes) setenv("REEL_PRINT_PASSES", "1", 1);
     pictures = chosen_pictures(s.pictures.names, pictures);
-    style = s.pictures.style();
+    style = s.train.picture = s.pictures.style();
     settle(s, options);
     s.train.device = device_name(s);
     if (ranks.size() > 1) s.train.device = device_of_rank(s.train.device, place);

@@ -68,12 +68,12 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
         Bounds{.low = 0, .high = 0.999});
   o.flag("variational-dropout", s.model.variational, "drop the same values at all time steps of a sequence", "Model");
   o.choice("input", s.model.input, {"embedding", "one-hot"}, "how symbols are fed", "Model");
-  o.add("embedding", s.model.embedding, "width of the embedding; 0: what the cell's paper has", "Model",
+  o.add("embedding", s.model.embedding, "width of the embedding; 0: as in the cell's paper", "Model",
         Bounds{.low = 0, .high = most::units});
 
   o.add("batch", s.train.examples.batch, "sequences an update", "Training", Bounds{.low = 1, .high = most::batch});
   o.add("accumulate", s.train.examples.parts,
-        "cut each batch into so many parts and add their gradients: the same update in less memory", "Training",
+        "cut each batch into N parts and add their gradients: the same update in less memory", "Training",
         Bounds{.low = 1, .high = most::batch});
   o.add("steps", s.train.steps, "updates", "Training", updates);
   if (source == Source::fresh) {
@@ -94,7 +94,7 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
   o.add("valid-size", s.train.examples.valid_size,
         source == Source::fresh ? "sequences to validate on" : "how many of the validation set to use; 0: all",
         "Training", Bounds{.low = source == Source::fresh ? 1.0 : 0.0, .high = most::valid});
-  o.add("patience", s.train.patience, "stop after so many validations without a lower loss; 0: never", "Training",
+  o.add("patience", s.train.patience, "stop after N validations without a lower loss; 0: never", "Training",
         updates_or_none);
   o.add("stop-below", s.train.stop_below, "stop when the validation loss is below this; 0: never", "Training",
         Bounds{.low = 0});
@@ -126,19 +126,17 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
   o.add("clip-value", opt.clip_value, "keep each gradient within +-this; 0: not", "Optimiser", rate);
   o.choice("schedule", s.train.schedule.kind, ScheduleOptions::kinds(),
            "learning rate over the run: falls at steps, all the way to the end, or as validations say", "Optimiser");
-  o.add("warmup", s.train.schedule.warmup, "updates in which the rate rises to --lr in equal parts, of any schedule",
+  o.add("warmup", s.train.schedule.warmup, "updates over which the rate rises linearly to --lr, with any schedule",
         "Optimiser", updates_or_none);
   o.add("lr-floor", s.train.schedule.floor, "cosine, linear: what the rate falls to at the end, as a share of --lr",
         "Optimiser", share);
   o.add("lr-every", s.train.schedule.every, "step: updates between changes of the rate", "Optimiser", updates);
   o.add("lr-factor", s.train.schedule.factor, "what the rate is multiplied by when it falls", "Optimiser", share);
-  o.add(
-      "lr-patience", s.train.schedule.patience,
-      "plateau: falls after so many validations without a better loss; window: after one that is worse than each of so "
-      "many before",
-      "Optimiser", updates);
-  o.add("lr-after", s.train.schedule.after, "window: but not in the first so many validations", "Optimiser",
-        updates_or_none);
+  o.add("lr-patience", s.train.schedule.patience,
+        "plateau: falls after N validations without a better loss; window: after one that is worse than each of the N "
+        "before",
+        "Optimiser", updates);
+  o.add("lr-after", s.train.schedule.after, "window: but not in the first N validations", "Optimiser", updates_or_none);
 
   if (source == Source::files && program.data.empty())
     o.add("data", s.data,
@@ -151,21 +149,19 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
            "of the products of f32 (tf32 on a GPU only); weights, sums and results are f32 in any case", "Run");
   o.choice("dtype", s.dtype, {"f32", "f64"}, "of parameters and states", "Run");
   o.choice("denormals", s.denormals, {"flush", "keep"},
-           "numbers below 1e-38 (f64: 1e-308) on the CPU: taken for 0, or kept, which is slow when gradients vanish",
+           "numbers below 1e-38 (f64: 1e-308) on the CPU: flushed to 0, or kept, which is slow when gradients vanish",
            "Run");
   o.add("checkpoint-every", s.model.checkpoint_every,
-        "keep states every so many time steps only and compute those between again: less memory for long sequences; "
-        "0: keep all",
-        "Run", Bounds{.low = 0, .high = most::time});
+        "store only every N-th state and recompute the others: less memory for long sequences; 0: store all", "Run",
+        Bounds{.low = 0, .high = most::time});
   o.add("threads", s.threads, "of the CPU; 0: one for each core", "Run", Bounds{.low = 0, .high = most::threads});
-  o.add(
-      "shards", s.shards,
-      "parts of a batch, which threads take through time; results depend on it in their last digits; 0: by the size of "
-      "the batch (2 from 10 rows, 4 from 80, 8 from 320)",
-      "Run", Bounds{.low = 0, .high = most::threads});
+  o.add("shards", s.shards,
+        "shards of a batch, each run through time by one thread; results depend on it in their last digits; 0: by the "
+        "size of the batch (2 from 10 rows, 4 from 80, 8 from 320)",
+        "Run", Bounds{.low = 0, .high = most::threads});
   o.add("rank-patience", s.train.rank_patience,
-        "of several ranks (mpirun, srun): seconds after which one that does not answer is taken for hung; 0: never",
-        "Run", Bounds{.low = 0, .high = 1e9});
+        "of several ranks (mpirun, srun): seconds after which one that does not answer counts as hung; 0: never", "Run",
+        Bounds{.low = 0, .high = 1e9});
   o.flag("no-graph", s.no_graph, "on a GPU: run each step kernel by kernel, not as one CUDA graph", "Run");
   o.flag("no-report", s.no_report, "write no report.html, the page that shows the run in a browser", "Run");
   o.add("tensorboard", s.tensorboard,
@@ -176,8 +172,7 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
          "print every loop before and after each pass over it; with --dry-run those of one training step", "Run");
   o.flag("trace-kernels", s.trace_kernels,
          "print how often each kernel ran and how long; with --dry-run in one training step", "Run");
-  o.add("explain", s.explain, "what becomes of a step's loops: text, FILE.html, FILE.dot, measure, commas between",
-        "Run");
+  o.add("explain", s.explain, "how a step's loops run: text, FILE.html, FILE.dot, measure, commas between", "Run");
   o.flag("list-cells", s.list_cells, "print all cells with a line each and stop", "Run");
   add_hints(o, program);
 }

@@ -244,7 +244,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     folder.write_run_json(record);
     if (!ranks.first()) return std::optional<std::string>();
     return draw_curve(folder.file("curve.svg"), fmt::format("{}: {}", task.title(), options.cell), rows,
-                      task.baseline());
+                      task.baseline(), options.picture);
   };
 
   const bool free_core = (options.cores > 0 ? options.cores : available_cores()) > options.threads;

@@ -1,6 +1,7 @@
 // The training loop: batches, gradient, update, validation, and everything a run leaves behind.
 #pragma once
 #include "tasks/app/observer.h"
+#include "tasks/app/picture_style.h"
 #include "tasks/training/optimizer.h"
 #include "tasks/training/task.h"
 
@@ -23,6 +24,7 @@ struct TrainOptions {
   ExampleOptions examples;
   ScheduleOptions schedule;
   std::string cell, device, command, preset;  // for run.json
+  PictureStyle picture;                       // of the curve
   std::vector<Observer*> observers;
 };
 

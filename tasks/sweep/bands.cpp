@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "tasks/app/curves.h"
 
@@ -21,15 +22,19 @@ std::string name_of(const Sweep& sweep, const ResultRow& row) {
   return said.empty() ? sweep.task : fmt::format("{}", fmt::join(said, ", "));
 }
 
-/// Adds a curve of each seed, all of one name.
-void add_curves(CurvesPicture& picture, const Sweep& sweep, const ResultRow& row, const std::string& column) {
+/// Adds a curve of each seed that has begun, all of one name.
+void add_curves(CurvesPicture& picture, const Sweep& sweep, const ResultRow& row, const std::string& column,
+                std::vector<std::string>& left_out) {
   for (const SweepRun& run : sweep.runs) {
-    if (run.at != row.at) continue;
+    std::error_code error;
+    const std::string folder = sweep.folder_of(run);
+    if (run.at != row.at || !std::filesystem::exists(folder + "/config.toml", error)) continue;
     Curve curve{name_of(sweep, row), {}};
     try {
-      for (const RunFolder::Row& r : RunFolder::view(sweep.folder_of(run)).rows())
+      for (const RunFolder::Row& r : RunFolder::view(folder).rows())
         curve.points.emplace_back(r.examples, metric_of(r, column));
-    } catch (const Error&) {  // it has not begun
+    } catch (const Error& e) {
+      left_out.push_back(fmt::format("{} is not in the figure: {}", run.name, e.what()));
     }
     picture.curves.push_back(curve);
   }
@@ -37,7 +42,8 @@ void add_curves(CurvesPicture& picture, const Sweep& sweep, const ResultRow& row
 
 }  // namespace
 
-std::string draw_bands(const std::string& svg, const Sweep& sweep, const Results& results) {
+std::string draw_bands(const std::string& svg, const Sweep& sweep, const Results& results,
+                       std::vector<std::string>& left_out) {
   const bool accuracy = sweep.metric.find("accuracy") != std::string::npos;
   const auto& known = curve_metrics();
   const std::string column = std::find(known.begin(), known.end(), sweep.metric) != known.end() ? sweep.metric
@@ -51,7 +57,7 @@ std::string draw_bands(const std::string& svg, const Sweep& sweep, const Results
   picture.shares = column == "accuracy";
   std::size_t drawn = 0;
   for (const ResultRow& row : results.rows)
-    if (!row.measured.empty() && drawn++ < most_curves) add_curves(picture, sweep, row, column);
+    if (!row.measured.empty() && drawn++ < most_curves) add_curves(picture, sweep, row, column, left_out);
   return draw_curves(svg, picture).value_or("");
 }
 

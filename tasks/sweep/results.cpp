@@ -185,7 +185,8 @@ std::string write_results(const Sweep& sweep, const Results& results) {
       if (unwritten.empty()) unwritten = e.what();
     }
   };
-  attempt([&] { problem = draw_bands(base + ".svg", sweep, results); });
+  std::vector<std::string> left_out;
+  attempt([&] { problem = draw_bands(base + ".svg", sweep, results, left_out); });
   std::string md = fmt::format("# Sweep of {}\n\n`{}`\n\n{}.\n\n", sweep.task, heading(sweep), text_of(results.counts));
   const auto table = table_of(sweep, results);
   for (std::size_t i = 0; i < table.size(); ++i) {
@@ -201,9 +202,11 @@ std::string write_results(const Sweep& sweep, const Results& results) {
     md += "\nWithout a number:\n\n" + failed;
   md +=
       problem.empty() && unwritten.empty() ? "\n![Curves](results.svg)\n" : "\n" + one_line(problem + unwritten) + "\n";
+  for (const std::string& line : left_out) md += "\n" + one_line(line) + "\n";
   attempt([&] { write_atomically(base + ".md", md); });
   attempt([&] { write_atomically(base + ".csv", csv_of(sweep, results)); });
   attempt([&] { write_page(sweep, results); });
+  if (unwritten.empty() && !left_out.empty()) unwritten = left_out.front();
   if (!unwritten.empty()) throw Error(unwritten);
   return problem;
 }

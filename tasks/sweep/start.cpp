@@ -184,16 +184,15 @@ void take_engine(Sweep& sweep, SweepOptions& o, const Options& options) {
 
 void add_options(Options& options, SweepOptions& o) {
   options.arguments("NAME", o.names);
-  options.add("out", o.out, "folder of the sweep; one that is there goes on, or gets more values and seeds", "What");
+  options.add("out", o.out, "folder of the sweep; an existing one continues, or gets more values and seeds", "What");
   options.add("grid", o.grid, "options and their values: \"cell=lstm,srnn lr=1e-2,1e-3\"", "What");
-  options.add("seeds", o.seeds, "how many runs of each combination, with seeds 1, 2, ...", "What",
+  options.add("seeds", o.seeds, "runs of each combination, with seeds 1, 2, ...", "What",
               Bounds{.low = 1, .high = 1000});
-  options.add(
-      "sample", o.sample,
-      "instead of the whole grid, so many combinations at random; a range is uniform(a,b), log(a,b) or int(a,b)",
-      "What", Bounds{.low = 0, .high = 1e4});
+  options.add("sample", o.sample,
+              "instead of the whole grid, N random combinations; a range is uniform(a,b), log(a,b) or int(a,b)", "What",
+              Bounds{.low = 0, .high = 1e4});
   options.add("sample-seed", o.sample_seed, "random seed of --sample", "What");
-  options.add("metric", o.metric, "what is compared, a number of run.json: valid_loss, accuracy, test.loss, ...",
+  options.add("metric", o.metric, "metric to compare, a number of run.json: valid_loss, accuracy, test.loss, ...",
               "What");
   options.choice("best", o.best, {"auto", "lowest", "highest"},
                  "which is better; auto: the highest accuracy, the lowest loss", "What");
@@ -201,12 +200,11 @@ void add_options(Options& options, SweepOptions& o) {
 
   options.add("stop-below", o.stop_below, "a run stops when its validation loss is below this; 0: never", "Effort",
               Bounds{.low = 0});
-  options.add(
-      "halving", o.halving,
-      "3: all run for a ninth of the updates, the best third for a third, the best ninth to the end; 0: all to the end",
-      "Effort", Bounds{.low = 0, .high = 100});
-  options.add("rungs", o.rungs, "of --halving: how often runs are left behind", "Effort", Bounds{.low = 1, .high = 20});
-  options.add("hours", o.hours, "do what fits into so much time, the cheapest runs first; 0: do all", "Effort",
+  options.add("halving", o.halving,
+              "3: all do a ninth of the updates, the best third a third, the best ninth all; 0: all do all", "Effort",
+              Bounds{.low = 0, .high = 100});
+  options.add("rungs", o.rungs, "of --halving: how often runs are dropped", "Effort", Bounds{.low = 1, .high = 20});
+  options.add("hours", o.hours, "do the runs that fit into this time, the cheapest first; 0: do all", "Effort",
               Bounds{.low = 0, .high = 1e5});
 
   options.choice("engine", o.engine.kind, {"local", "slurm", "parallel"},
@@ -215,8 +213,8 @@ void add_options(Options& options, SweepOptions& o) {
               "Engine", Bounds{.low = 0, .high = 1e4});
   options.add("threads", o.threads, "of each run", "Engine", Bounds{.low = 1, .high = 1024});
   options.add("partition", o.engine.partition, "slurm: the partition", "Engine");
-  options.add("time", o.engine.time, "slurm: limit of a run, as 2:00:00; one that needs more goes on in the next call",
-              "Engine");
+  options.add("time", o.engine.time,
+              "slurm: time limit of a run, as 2:00:00; one that needs more continues in the next call", "Engine");
   options.add("gpus", o.engine.gpus, "slurm: GPUs of a run, as 1 or a100:1; the task needs --device cuda, too",
               "Engine");
   options.add("account", o.engine.account, "slurm: the account", "Engine");
@@ -224,7 +222,7 @@ void add_options(Options& options, SweepOptions& o) {
               "Engine");
   options.add("sshlogin", o.engine.sshlogin, "parallel: hosts, as 4/ada,8/bob; they share the folder", "Engine");
   options.flag("gather", o.gather, "only print and write the results so far", "Engine");
-  options.add("worker", o.worker, "do run N and stop, as jobs do; 0: all that are free, one by one", "Engine",
+  options.add("worker", o.worker, "do run N and exit, as jobs do; 0: all free runs, one by one", "Engine",
               Bounds{.low = 0, .high = 1e6});
   options.hint("resume", "sweep DIR goes on where it stopped");
   options.hint("seed", "--seeds N runs seeds 1 to N");

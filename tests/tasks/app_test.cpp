@@ -281,6 +281,9 @@ TEST_CASE("figure: a picture, or a note that says why there is none") {
     rows.push_back({2, rows.back().examples + 20, 0, loss, loss, 0, 1});
     CHECK(draw_curve(svg, "t", rows, loss).value_or("") == "");
   }
+  CHECK(contains(read_file(svg), "viewBox=\"0 0 900 540\""));
+  CHECK(draw_curve(svg, "t", rows, 0.09, {.width = 8.4, .height = 5.2}).value_or("") == "");
+  CHECK_FALSE(contains(read_file(svg), "viewBox=\"0 0 900 540\""));
   CHECK(contains(read_file(svg), "</svg>"));
   CHECK(read_file(dir / "it's/curve.png").substr(1, 3) == "PNG");
   CHECK(files_in(dir / "it's") == 3);

@@ -1,4 +1,4 @@
-// --print-passes: what it prints is docs/04-passes.md, to the letter; and it works in a run and in any program.
+// --print-passes: what it prints is docs/06-lstm.md, to the letter; and it works in a run and in any program.
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/temp_dir.h"
@@ -23,8 +23,8 @@ std::string blocks_of(const std::string& page) {
 
 }  // namespace
 
-TEST_CASE("the page of docs/04-passes.md is what the program prints") {
-  const std::string path = REEL_SOURCE_DIR "/docs/04-passes.md";
+TEST_CASE("the page of docs/06-lstm.md is what the program prints") {
+  const std::string path = REEL_SOURCE_DIR "/docs/06-lstm.md";
   if (!std::filesystem::exists(path)) return;  // on a machine that has the programs alone
   const TempDir dir;
   const Result r = run("copying", {"--cell", "lstm", "--print-passes", "--dry-run"}, dir.path);

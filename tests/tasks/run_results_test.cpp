@@ -205,6 +205,12 @@ TEST_CASE(
     CHECK(contains(place.check().err, "tiny.md: is not what the data say. Hint: reproduce --pages "));
     CHECK(run("reproduce", {"--pages", place.dir / "results"}, place.dir.path, environment).code == 0);
     CHECK(read_file(place.dir / "results/tiny.md") == text);
+    if (const fs::path svg = place.dir / "results/tiny/one.svg"; fs::exists(svg)) {  // drawn from the data, by gnuplot
+      const std::string drawn = read_file(svg);
+      write_atomically(svg, "old");
+      CHECK(run("reproduce", {"--pages", place.dir / "results"}, place.dir.path, environment).code == 0);
+      CHECK(read_file(svg) == drawn);
+    }
     const std::string numbers = read_file(place.dir / "results/tiny/one.csv");
     write_atomically(place.dir / "results/tiny/one.csv", numbers + "tiny/one/lstm,3\n");
     CHECK(place.check().code == 1);

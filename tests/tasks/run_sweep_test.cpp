@@ -98,6 +98,22 @@ TEST_CASE(
   CHECK(written() == before);
 }
 
+TEST_CASE("sweep: a run whose metrics cannot be read is named, and the figure shows the others") {
+  if (!gnuplot_here()) return;
+  const Place place;
+  const std::string out = place.dir / "s";
+  REQUIRE(place.sweep(small_sweep("cell=lstm,srnn", out, "")).code == 0);
+  fs::remove(out + "/results.svg");
+  write_atomically(out + "/runs/cell=lstm,s1/metrics.csv", "step,loss\nno numbers\n");
+  const Result r = place.sweep({out});
+  CHECK(r.code == 1);
+  CHECK(contains(r.err, "metrics.csv:"));
+  const std::string said = "cell=lstm,s1 is not in the figure: ";
+  CHECK_MESSAGE(contains(read_file(out + "/results.md"), said), read_file(out + "/results.md"));
+  CHECK(contains(read_file(out + "/results.md"), "![Curves](results.svg)"));
+  CHECK(contains(read_file(out + "/results.svg"), "srnn"));
+}
+
 TEST_CASE("sweep: settings of other cells are left out; values with commas; only options that differ are columns") {
   const Place place;
   const Result r =
