@@ -194,14 +194,14 @@ TEST_CASE("sweep --halving: the best third goes on, and is the run that would ha
 TEST_CASE("sweep: a run that diverges is told with its reason and not tried again; one that failed otherwise is") {
   const Place place;
   const std::string out = place.dir / "s";
-  const Words line = small_sweep("cell=lstm,gru lr=1e-2,1e30", out, "");
+  const Words line = small_sweep("cell=lstm,gru lr=1e-2,1e38", out, "");
   const Result r = place.sweep(line);
   CAPTURE(r.out);
   CHECK(r.code == 1);
-  CHECK(contains(r.out, "failed: cell=lstm,lr=1e30,s1: copying: [train] "));
+  CHECK(contains(r.out, "failed: cell=lstm,lr=1e38,s1: copying: [train] "));
   CHECK(contains(r.out, "2 of 4 runs done, 2 failed\n"));
-  CHECK(contains(read_file(out + "/results.md"), "- cell=gru,lr=1e30,s1: copying: [train]"));
-  const std::string bad = out + "/runs/cell=lstm,lr=1e30,s1/stderr.txt";
+  CHECK(contains(read_file(out + "/results.md"), "- cell=gru,lr=1e38,s1: copying: [train]"));
+  const std::string bad = out + "/runs/cell=lstm,lr=1e38,s1/stderr.txt";
   const auto before = fs::last_write_time(bad);
   CHECK(place.sweep({out}).code == 1);
   CHECK(fs::last_write_time(bad) == before);
