@@ -18,10 +18,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// A separator within quotes belongs to its cell.
 std::vector<std::string> cells_of(const std::string& line, char separator) {
-  std::vector<std::string> cells;
-  std::istringstream in(line);
-  for (std::string cell; std::getline(in, cell, separator);) cells.push_back(cell);
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"') quoted = !quoted;
+    if (c == separator && !quoted)
+      cells.emplace_back();
+    else
+      cells.back() += c;
+  }
   return cells;
 }
 
@@ -103,7 +110,7 @@ std::string comparable(const fs::path& path) {
   if (name == "lock" || name.ends_with("out.txt") || name.ends_with("err.txt")) return "";
   if (path.extension() == ".csv") return without_times(bytes, ',');
   if (path.extension() == ".md")
-    return without_times(std::regex_replace(bytes, std::regex("([0-9.]+ s|\\(kept\\)) "), ""), '|');
+    return without_times(std::regex_replace(bytes, std::regex("([0-9.]+ (s|hours)|\\(kept\\))[ .]"), ""), '|');
   if (path.extension() == ".safetensors") return tensors(bytes);
   if (path.extension() == ".html") return page(bytes);
   if (path.extension() == ".json") {
