@@ -103,7 +103,7 @@ std::string comparable(const fs::path& path) {
   if (name == "lock" || name.ends_with("out.txt") || name.ends_with("err.txt")) return "";
   if (path.extension() == ".csv") return without_times(bytes, ',');
   if (path.extension() == ".md")
-    return without_times(std::regex_replace(bytes, std::regex("([0-9.]+ s|\\(kept\\)) "), ""), '|');
+    return without_times(std::regex_replace(bytes, std::regex("([0-9.]+ (s|hours)|\\(kept\\))[ .]"), ""), '|');
   if (path.extension() == ".safetensors") return tensors(bytes);
   if (path.extension() == ".html") return page(bytes);
   if (path.extension() == ".json") {
