@@ -1,6 +1,7 @@
 // Messages from one device's memory to another's, where each of several processes has a device. A kind of device that
 // can do so registers how; the processes find each other by other means.
 #pragma once
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,10 +10,10 @@
 
 namespace reel {
 
-/// Bytes of a device's memory for another process, or from it.
-struct DeviceMessage {
+/// Bytes for another process, or from it; of a device's memory or of the host's.
+struct Message {
   int rank = 0;
-  void* data = nullptr;
+  std::byte* data = nullptr;
   std::size_t bytes = 0;
 };
 
@@ -22,7 +23,7 @@ class DeviceLink {
   virtual ~DeviceLink() = default;
   /// Sends and receives all of these, in the order of the device's work; it may be captured. All processes call it with
   /// messages that fit together.
-  virtual void exchange(std::span<const DeviceMessage> sends, std::span<const DeviceMessage> receives) = 0;
+  virtual void exchange(std::span<const Message> sends, std::span<const Message> receives) = 0;
   /// True when the device has done all of its work; throws Error if the connection is broken.
   virtual bool done() = 0;
   /// Gives up what is under way. The link must not be used after that.

@@ -79,13 +79,10 @@ void GradientSum::copy(const std::byte* from, std::byte* to, const Spec& spec) {
 }
 
 void GradientSum::exchange(std::span<const Message> sends, std::span<const Message> receives) const {
-  if (!ranks_.link()) return ranks_.exchange(sends, receives);
-  const auto of_devices = [](std::span<const Message> messages) {
-    std::vector<DeviceMessage> out;
-    for (const Message& m : messages) out.push_back({m.rank, m.data, m.bytes});
-    return out;
-  };
-  ranks_.link()->exchange(of_devices(sends), of_devices(receives));
+  if (ranks_.link())
+    ranks_.link()->exchange(sends, receives);
+  else
+    ranks_.exchange(sends, receives);
 }
 
 void GradientSum::put(const Tensors& gradients, const Tensors& like) {

@@ -15,13 +15,6 @@
 
 namespace reel {
 
-/// Bytes for another rank, or from it.
-struct Message {
-  int rank = 0;
-  std::byte* data = nullptr;
-  std::size_t bytes = 0;
-};
-
 /// How bytes go from one process to another.
 class Transport {
  public:

@@ -38,14 +38,14 @@ class NcclLink final : public DeviceLink {
     if (comm_) nccl().ncclCommDestroy(comm_);
   }
 
-  void exchange(std::span<const DeviceMessage> sends, std::span<const DeviceMessage> receives) override {
+  void exchange(std::span<const Message> sends, std::span<const Message> receives) override {
     const cudaStream_t stream = device_.stream_of_work();
     check_nccl(nccl().ncclGroupStart(), "ncclGroupStart");
     int code = nccl_success;
     const auto note = [&](int one) { code = code == nccl_success ? one : code; };
-    for (const DeviceMessage& m : receives)
+    for (const Message& m : receives)
       if (m.bytes > 0) note(nccl().ncclRecv(m.data, m.bytes, nccl_bytes, m.rank, comm_, stream));
-    for (const DeviceMessage& m : sends)
+    for (const Message& m : sends)
       if (m.bytes > 0) note(nccl().ncclSend(m.data, m.bytes, nccl_bytes, m.rank, comm_, stream));
     const int ended = nccl().ncclGroupEnd();
     check_nccl(code, "ncclSend, ncclRecv");
