@@ -10,6 +10,28 @@ function(reel_objects folder)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
   target_link_libraries(${target} PUBLIC fmt::fmt PRIVATE reel_warnings nlohmann_json::nlohmann_json)
+  if(folder STREQUAL backends/cpu)  # has options of its own
+    reel_precompile(${target} ${target})
+  else()
+    reel_precompile(${target} reel_engine)
+  endif()
+endfunction()
+
+# reel_precompile(TARGET FIRST): the headers that most files include, compiled once. FIRST is the first target with these
+# options; the others take what it has compiled. Only headers that are not Reel's: an edited one would rebuild everything.
+function(reel_precompile target first)
+  if(NOT REEL_PCH)
+    return()
+  endif()
+  if(NOT target STREQUAL first)
+    target_precompile_headers(${target} REUSE_FROM ${first})
+    return()
+  endif()
+  set(headers algorithm array chrono cmath complex cstdint cstring filesystem functional limits map memory mutex numeric
+              optional set span sstream string string_view utility vector fmt/format.h fmt/ranges.h)
+  list(TRANSFORM headers PREPEND "$<$<COMPILE_LANGUAGE:CXX>:<")
+  list(TRANSFORM headers APPEND "$<ANGLE-R>>")
+  target_precompile_headers(${target} PRIVATE ${headers})
 endfunction()
 
 # reel_library(NAME public|internal PARTS...): a library of the objects reel_PART. BUILD_SHARED_LIBS applies to public
@@ -19,7 +41,7 @@ endfunction()
 function(reel_library name kind)
   set(objects "")
   foreach(part ${ARGN})
-    list(APPEND objects $<TARGET_OBJECTS:reel_${part}>)
+    list(APPEND objects $<FILTER:$<TARGET_OBJECTS:reel_${part}>,EXCLUDE,\\.gch$>)  # a precompiled header is listed, too
   endforeach()
   if(REEL_BUNDLE OR (BUILD_SHARED_LIBS AND kind STREQUAL "public"))
     add_library(${name} SHARED ${objects})
