@@ -150,9 +150,7 @@ TEST_CASE("op errors name op, rule, values, line and hint") {
   CHECK(contains(error_of([&] { Tensor::from<double>({1, 2}, {3}); }), "[from] 2 values do not fill shape (3,)"));
   CHECK(contains(error_of([&] { a.item(); }), "[item] one element expected, shape is (20, 128)"));
   CHECK(contains(error_of([&] { a.values<float>(); }), "[values] elements are f64, f32 was asked for"));
-  for (const std::string device : {"tpu", "cp", "cpus"})
-    CHECK(contains(error_of([&] { backend(device); }),
-                   fmt::format("there is no device \"{}\"; this build has: cpu", device)));
+  CHECK(contains(error_of([&] { backend("tpu"); }), "there is no device \"tpu\"; this build has: cpu"));
   CHECK(contains(error_of([&] {
                    Tensor::zeros({2, -1});
                  }),
