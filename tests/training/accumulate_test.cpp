@@ -119,6 +119,30 @@ TEST_CASE("four updates in parts are those of whole batches, for every cell: pen
   }
 }
 
+TEST_CASE("the penalty of a cell is trained, and counts once for all parts") {
+  const Apart task({});
+  for (const std::int64_t parts : {1, 3}) {
+    CAPTURE(parts);
+    Tensor alpha;
+    const auto gradient = [&](const std::string& delta) {
+      Model model(task.shape(), {.cell = "nnrnn", .hidden = 8, .settings = {{"delta", delta}, {"T_decay", "0"}}},
+                  Init(3, DType::f64));
+      const std::vector<Parameter> all = model.trained();
+      const auto at = std::find_if(all.begin(), all.end(), [](const auto& p) { return p.name == "cell.alpha"; });
+      REQUIRE(at != all.end());
+      alpha = random(at->value.shape(), 5);
+      Tensor(at->value).assign(alpha);
+      Optimizer optimizer(all, usual_optimizer());
+      const Drawn drawn = draw(task, 1, {0, 1, 2, 3, 4, 5}, parts);
+      Tensors carry, gradients;
+      TrainingStep(task, model, optimizer, false)(drawn.batch, {1, 0}, carry, 1, drawn.parts, &gradients);
+      return gradients.at(static_cast<std::size_t>(at - all.begin()));
+    };
+    const Tensor with = gradient("0.25"), without = gradient("0");
+    CHECK(difference(with - without, 0.5 * (alpha - 1)) < 1e-14);  // of 0.25 sum (alpha - 1)^2
+  }
+}
+
 TEST_CASE("parts count by their weights; lengths, scales of the loss and carried states are right") {
   const ModelOptions options{.hidden = 6, .stack = {{"lstm", 6}, {"gru", 5}}};
   for (const Features& kind : std::vector<Features>{{.weights = true},

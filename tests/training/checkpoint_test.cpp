@@ -100,6 +100,7 @@ TEST_CASE("checkpoint: all of it comes back, with or without a checksum") {
   CHECK(loaded.at.step == 10);
   CHECK(loaded.at.seconds == 1.5);
   CHECK(loaded.at.running.steps == 3);
+  CHECK(loaded.at.running.loss == 0.25);
   CHECK(loaded.at.running.grad_norm == 2.5);
   CHECK(loaded.at.carry.size() == 1);
   CHECK((two.all() == one.all()));

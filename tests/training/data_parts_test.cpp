@@ -1,5 +1,8 @@
 // Data sets in training: the parts, the test with the best parameters, states carried from batch to batch.
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "tasks/app/train.h"
 #include "tasks/training/checkpoint.h"
@@ -94,6 +97,34 @@ TEST_CASE("parts: train, validate and test on streams in a row; a part of them; 
   CHECK(ordered.train(1) == std::vector<std::uint64_t>{4, 5, 6, 7});
   CHECK(Examples({}, 1).test().empty());
   CHECK(Examples({}, 1).steps_per_epoch() == 0);
+}
+
+TEST_CASE("shuffled: each pass has every example once, in an order of its own, though batches lie across two passes") {
+  const ExampleOptions options{.batch = 3, .valid_size = 1};
+  Examples examples(options, 1, {5, 5, 5});
+  std::vector<std::uint64_t> all;
+  for (std::int64_t step = 0; step < 20; ++step) {
+    const auto drawn = examples.train(step);
+    CHECK(Examples(options, 1, {5, 5, 5}).train(step) == drawn);  // as a resumed run asks
+    all.insert(all.end(), drawn.begin(), drawn.end());
+  }
+  std::set<std::vector<std::uint64_t>> orders;
+  for (auto pass = all.begin(); pass != all.end(); pass += 5) {
+    std::vector<std::uint64_t> order(pass, pass + 5);
+    orders.insert(order);
+    std::sort(order.begin(), order.end());
+    CHECK(order == std::vector<std::uint64_t>{0, 1, 2, 3, 4});
+  }
+  CHECK(orders.size() > 9);  // of 12
+}
+
+TEST_CASE("shuffled: every order comes as often as any other") {
+  constexpr int passes = 1200;
+  Examples three({.batch = 3, .valid_size = 1}, 1, {3, 1, 1});
+  std::map<std::vector<std::uint64_t>, int> count;
+  for (std::int64_t pass = 0; pass < passes; ++pass) ++count[three.train(pass)];
+  CHECK(count.size() == 6);
+  for (const auto& [order, times] : count) CHECK(std::abs(times - passes / 6) < 52);  // four standard deviations
 }
 
 TEST_CASE("carry: two windows, the second from the states of the first, are one long window; for stacks of any cell") {

@@ -169,15 +169,21 @@ TEST_CASE("LT-RNN divides its gradients by the length of each sequence") {
                       Init(5, DType::f64));
     const Tape tape;
     const Tensors wrt{model.parameters()[0].value};  // W, below the recurrence
-    return grad({sum(model(x, std::nullopt, nullptr, told))}, wrt)[0];
+    const Tensor y = model(x, std::nullopt, nullptr, told);
+    for (const double value : y.values<double>()) CHECK(std::isfinite(value));
+    return grad({sum(y)}, wrt)[0];
   };
   const Tensor x = random({9, 4, inputs}, 1);
   Tensor apart;
-  for (std::int64_t b = 0; b < 4; ++b) {
+  for (const std::int64_t b : {0, 1, 3}) {
     const Tensor g = gradient(alone(x, b), {});
     apart = apart.defined() ? apart + g : g;
   }
-  CHECK(difference(gradient(x, Tensor::from<std::int32_t>(lengths, {4})), apart) < 1e-12);
+  const auto together = [&](const std::vector<std::int32_t>& told) {
+    return gradient(x, Tensor::from<std::int32_t>(told, {4}));
+  };
+  CHECK(difference(together(lengths), apart + gradient(alone(x, 2), {})) < 1e-12);
+  CHECK(difference(together({5, 9, 0, 7}), apart) < 1e-12);  // a sequence of no steps adds nothing
 }
 
 TEST_CASE("the states that are left are those of each sequence's end") {

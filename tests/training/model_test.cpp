@@ -60,6 +60,17 @@ TEST_CASE("checkpoints change neither outputs nor gradients, last state or every
   }
 }
 
+TEST_CASE("without an output at every step, the output is that of the last one") {
+  for (const std::string cell : {"gru", "r_transformer"}) {
+    CAPTURE(cell);
+    const auto outputs = [&](bool every_step) {
+      const ModelShape shape{.inputs = 2, .outputs = 3, .every_step = every_step};
+      return Model(shape, {.cell = cell, .hidden = 16}, Init(5, DType::f64))(input());
+    };
+    CHECK(difference(outputs(false), outputs(true).at(8)) < 1e-14);
+  }
+}
+
 TEST_CASE("the head starts within 1 / sqrt of what it reads, as PyTorch's Linear") {
   for (const std::int64_t outputs : {1, 40}) {
     const Model model = make({.cell = "gru"}, outputs);

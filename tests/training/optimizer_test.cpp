@@ -108,6 +108,13 @@ TEST_CASE("clipping by the norm of all gradients, and by value") {
         0);
 }
 
+TEST_CASE("the norm of all gradients counts every dtype, both parts of complex ones") {
+  const auto two = [](DType dtype) { return Tensor::full({}, {3, is_complex(dtype) ? 4.0 : 0.0}, dtype); };
+  CHECK(JointNorm()({two(DType::c128)}) == 5);
+  CHECK(JointNorm()({two(DType::c64)}) == 5);
+  CHECK(JointNorm()({two(DType::f32), two(DType::c128), two(DType::f64), two(DType::c64)}) == std::sqrt(68));
+}
+
 TEST_CASE("parameters of all dtypes together take the steps that each takes alone") {
   for (const std::string& kind : OptimizerOptions::kinds()) {
     CAPTURE(kind);

@@ -46,6 +46,7 @@ TEST_CASE("each batch once and in order; slow ones on a thread of their own") {
       const Drawn drawn = batches.take(step, step + 1 < 9);
       CHECK(drawn.streams == std::vector<std::uint64_t>{static_cast<std::uint64_t>(step)});
       CHECK(drawn.batch.x.item() == static_cast<double>(step));
+      std::this_thread::sleep_for(std::chrono::milliseconds(6));  // a step that takes longer than its batch
     }
     CHECK(made == std::vector<std::int64_t>{3, 4, 5, 6, 7, 8});  // and none after the last
     CHECK((threads.size() > 1) == free_core);

@@ -88,6 +88,18 @@ TEST_CASE("norms of Jacobians are those of central differences; later inputs hav
   }
 }
 
+TEST_CASE("norms of Jacobians whose rows do not fit into one backward pass") {
+  // h = W x + h: all Jacobians are W, a column, whose norm is its length
+  constexpr std::int64_t T = 4200, n = 64;  // 2^24 numbers are 62 rows
+  const auto cell = make("lt_irnn", 1, n, {{"activation", "identity"}});
+  const Tensor W = cell->parameters()[0].value;
+  REQUIRE(W.shape() == Shape{n, 1});
+  const JacobianNorms all = jacobian_norms(*cell, random({T, 1, 1}, 2), 2);
+  CHECK(all.times == std::vector<std::int64_t>{0, T / 2});
+  for (const std::size_t place : {0, 2, 3})
+    CHECK(all.norms[0][place] == doctest::Approx(sqrt(sum(square(W))).item()).epsilon(1e-12));
+}
+
 TEST_CASE("the Jacobian of a step is that of central differences, of all states at once") {
   constexpr double h = 1e-6;
   const Tensor x = random({1, 2}, 3);

@@ -1,4 +1,5 @@
 // Layers of unlike cells and widths, and states that keep their values at random (zoneout), against loops by hand.
+#include <algorithm>
 #include <map>
 
 #include "tasks/training/predictor.h"
@@ -114,6 +115,36 @@ TEST_CASE("zoneout: each state of a cell, each layer and each step of training h
     CHECK(share == doctest::Approx(0.5).epsilon(0.15));
     for (std::size_t j = 0; j < i; ++j) CHECK(kept[i] != kept[j]);
   }
+}
+
+TEST_CASE(
+    "dropout within cells: each place in a cell, each layer and each step of training has its own random numbers") {
+  // The levels add what is left of these biases to x = 0, and nothing else: 2 of each that is kept, 0 of the others.
+  const auto kept = [](std::int64_t layers, const std::vector<std::string>& ones, std::int64_t step) {
+    constexpr std::int64_t width = 8;
+    const Model model =
+        make({.cell = "r_transformer", .hidden = width, .layers = layers, .settings = {{"dropout", "0.5"}}}, width);
+    for (auto& [name, value] : values_of(model)) {
+      const bool one = std::any_of(ones.begin(), ones.end(), [&](const auto& bias) { return name.ends_with(bias); });
+      Tensor(value).assign(name == "head.V" ? eye(width, DType::f64) : zeros_like(value) + (one ? 1.0 : 0.0));
+    }
+    const Tensor x = Tensor::zeros({50, 1, inputs}, DType::f64), ys = model(x, StepContext{3, step});
+    const Tensor number = Tensor::full({}, static_cast<double>(step), DType::f64);
+    CHECK(elements(model(x, StepContext{3, step, number})) == elements(ys));
+    return ys.values<double>();
+  };
+  const auto half_is_two = [](const std::vector<double>& sums) {  // one of both is kept
+    const auto twos = static_cast<double>(std::count(sums.begin(), sums.end(), 2.0));
+    CHECK(twos / static_cast<double>(sums.size()) == doctest::Approx(0.5).epsilon(0.2));
+  };
+  half_is_two(kept(1, {".b_o", ".b_2"}, 1));
+  half_is_two(kept(2, {".b_2"}, 1));
+  half_is_two([&] {
+    std::vector<double> sums = kept(1, {".b_2"}, 1);
+    const std::vector<double> next = kept(1, {".b_2"}, 2);
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += next[i];
+    return sums;
+  }());
 }
 
 TEST_CASE("zoneout: outside of training states move to the mean, row by row as well") {
