@@ -45,23 +45,6 @@ F symbol(void* library, const char* name) {
   return reinterpret_cast<F>(dlsym(library, name));
 }
 
-/// What the ranks of a machine must know to share it.
-struct Place {
-  std::string machine, cores;  // cores: a '1' for each that the rank may use
-};
-Place here() { return {machine_name(), allowed_cores()}; }
-
-/// The places of the ranks on this rank's machine, itself included.
-std::vector<Place> neighbours(Ranks& ranks) {
-  const Place own = here();
-  std::vector<Place> out;
-  for (const std::string& text : ranks.gather(own.machine + "\n" + own.cores)) {
-    const std::size_t end = text.rfind('\n');
-    if (text.substr(0, end) == own.machine) out.push_back({own.machine, text.substr(end + 1)});
-  }
-  return out;
-}
-
 }  // namespace
 
 Launch launch() {
@@ -114,42 +97,48 @@ std::string machine_name() {
   return names.nodename;
 }
 
-int place_on_machine(Ranks& ranks) {
-  const std::vector<std::string> machines = ranks.gather(machine_name());
-  return static_cast<int>(std::count(machines.begin(), machines.begin() + ranks.rank(), machine_name()));
+Neighbours neighbours(Ranks& ranks) {
+  const std::string machine = machine_name() + "\n";
+  Neighbours all;
+  const std::vector<std::string> texts = ranks.gather(machine + allowed_cores());
+  for (std::size_t r = 0; r < texts.size(); ++r) {
+    if (!texts[r].starts_with(machine)) continue;
+    if (static_cast<int>(r) == ranks.rank()) all.place = all.cores.size();
+    all.cores.push_back(texts[r].substr(machine.size()));
+  }
+  return all;
 }
 
-int threads_of_rank(Ranks& ranks) {
-  const std::vector<Place> all = neighbours(ranks);
-  const std::string own = here().cores;
-  const auto shares = [&](const Place& p) {
-    const std::size_t n = std::min(own.size(), p.cores.size());
+int threads_of_rank(const Neighbours& all) {
+  const std::string& own = all.cores.at(all.place);
+  const auto shares = [&](const std::string& cores) {
+    const std::size_t n = std::min(own.size(), cores.size());
     for (std::size_t i = 0; i < n; ++i)
-      if (own[i] == '1' && p.cores[i] == '1') return true;
+      if (own[i] == '1' && cores[i] == '1') return true;
     return false;
   };
-  const auto sharing = std::max<std::int64_t>(1, std::count_if(all.begin(), all.end(), shares));
+  const auto sharing = std::max<std::int64_t>(1, std::count_if(all.cores.begin(), all.cores.end(), shares));
   std::int64_t threads = std::count(own.begin(), own.end(), '1') / sharing;
-  if (const int quota = cores_by_quota(); quota > 0) threads = std::min<std::int64_t>(threads, quota / std::ssize(all));
+  if (const int quota = cores_by_quota(); quota > 0)
+    threads = std::min<std::int64_t>(threads, quota / std::ssize(all.cores));
   return static_cast<int>(std::max<std::int64_t>(1, threads));
 }
 
-std::string too_many_threads(Ranks& ranks, int threads) {
-  const std::vector<Place> all = neighbours(ranks);
-  std::string cores;  // that any of them may use
-  for (const Place& p : all) {
-    cores.resize(std::max(cores.size(), p.cores.size()), '0');
-    for (std::size_t i = 0; i < p.cores.size(); ++i)
-      if (p.cores[i] == '1') cores[i] = '1';
+std::string too_many_threads(const Neighbours& all, int threads) {
+  std::string any;  // the cores that any of them may use
+  for (const std::string& cores : all.cores) {
+    any.resize(std::max(any.size(), cores.size()), '0');
+    for (std::size_t i = 0; i < cores.size(); ++i)
+      if (cores[i] == '1') any[i] = '1';
   }
-  std::int64_t count = std::count(cores.begin(), cores.end(), '1');
+  std::int64_t count = std::count(any.begin(), any.end(), '1');
   if (const int quota = cores_by_quota(); quota > 0) count = std::min<std::int64_t>(count, quota);
-  const std::int64_t wanted = std::ssize(all) * threads;
+  const std::int64_t wanted = std::ssize(all.cores) * threads;
   if (wanted <= count) return "";
   return fmt::format(
       "{} ranks with {} thread{} each share {} core{} of this machine, which is slow. Hint: fewer ranks, "
       "fewer --threads, or mpirun --bind-to none",
-      all.size(), threads, threads == 1 ? "" : "s", count, count == 1 ? "" : "s");
+      all.cores.size(), threads, threads == 1 ? "" : "s", count, count == 1 ? "" : "s");
 }
 
 }  // namespace reel

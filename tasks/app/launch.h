@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tasks/training/ranks.h"
 
@@ -23,13 +24,18 @@ void require_one_process();
 
 /// The name of this machine.
 std::string machine_name();
-/// How many ranks of a lower number are on this machine. Called by all ranks.
-int place_on_machine(Ranks& ranks);
+
+/// The ranks on this rank's machine.
+struct Neighbours {
+  std::size_t place = 0;           // of this rank among them, in the order of their numbers
+  std::vector<std::string> cores;  // of each, this one included: a '1' for each core that it may use
+};
+/// Asks all ranks where they are. Called by all ranks.
+Neighbours neighbours(Ranks& ranks);
 /// How many threads this rank takes where the user does not say: as many as its share of the cores that mpirun has
-/// bound it to, if other ranks of this machine are bound to the same. Called by all ranks.
-int threads_of_rank(Ranks& ranks);
-/// A line for the user if the ranks of this machine have more threads than it has cores; each rank says how many it
-/// has.
-std::string too_many_threads(Ranks& ranks, int threads);
+/// bound it to, if other ranks of this machine are bound to the same.
+int threads_of_rank(const Neighbours& all);
+/// A line for the user if the ranks of this machine, with so many threads each, have more of them than it has cores.
+std::string too_many_threads(const Neighbours& all, int threads);
 
 }  // namespace reel

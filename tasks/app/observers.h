@@ -9,9 +9,6 @@
 
 namespace reel {
 
-/// The preset that a run came from, as its run.json says; empty if it does not, or the preset is gone.
-std::string preset_of(const RunFolder& folder, const std::string& task);
-
 /// What looks on, as the options say.
 std::vector<std::unique_ptr<Observer>> observers_of(const Shared& s, const RunFolder& folder, const std::string& title,
                                                     const std::string& task);

@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "backends/cpu/threads/cores.h"
 #include "cells/registry.h"
 #include "engine/core/parse.h"
 #include "tasks/app/agreement.h"
@@ -76,7 +75,9 @@ Digest digest_of(const std::string& name, const std::string& options, const Task
   Examples examples(s.train.examples, s.train.seed, task.parts());
   const auto sum = [&](const std::vector<std::uint64_t>& streams) {
     const Batch b = task.batch(s.train.seed, {streams.front()});
-    return checksum({b.x, b.y, b.weight});
+    Tensors all{b.x, b.y, b.weight, b.lengths};
+    all.insert(all.end(), b.more.begin(), b.more.end());
+    return checksum(all);
   };
   const Parts parts = task.parts();
   Tensors parameters;
@@ -94,7 +95,7 @@ RunFolder begin(const TaskProgram& program, const Options& options, const Shared
   RunFolder folder =
       options.resume().empty() ? RunFolder::create(s.out, program.name, s.cell) : RunFolder::open(options.resume());
   for (const std::string& note : folder.notes()) print_err("{}: {}\n", program.name, one_line(note));
-  folder.write_config(options.toml());
+  folder.write_config(options.toml(), options.resume().empty() ? options.preset() : folder.preset());
   if (!program.model)
     save_model_config(folder.file("model.json"), {program.name, task.shape(), with_all_settings(s.model), dtype});
   const std::string note = program.begun ? program.begun(task, folder, !options.resume().empty()) : "";
@@ -128,8 +129,8 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
   if (!pictures.empty()) with_resume.insert(with_resume.end(), {"picture", "picture-size", "picture-font"});
   with_resume.insert(with_resume.end(), program.with_resume.begin(), program.with_resume.end());
   options.allow_with_resume(with_resume);
-  const int place = ranks.size() > 1 ? place_on_machine(ranks) : 0;
-  const int cores = ranks.size() > 1 ? threads_of_rank(ranks) : available_cores();
+  const Neighbours machine = neighbours(ranks);
+  const int cores = threads_of_rank(machine);
   DType dtype = DType::f32;
   Backend* device = nullptr;  // of the model
   PictureStyle style;
@@ -155,7 +156,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
     style = s.train.picture = s.pictures.style();
     settle(s, options);
     s.train.device = device_name(s);
-    if (ranks.size() > 1) s.train.device = device_of_rank(s.train.device, place);
+    if (ranks.size() > 1) s.train.device = device_of_rank(s.train.device, static_cast<int>(machine.place));
     settle_parts(s, options, ranks.size());
     s.train.command = command_line(argc, argv);
     set_layers(s.model, s.cell, s.hidden, options);
@@ -224,14 +225,14 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
   if (!opened) opened = RunFolder::of_rank_0(path);
   RunFolder& folder = *opened;
   std::vector<std::string> notes;
-  if (ranks.size() > 1) notes.push_back(too_many_threads(ranks, s.train.threads));
+  if (ranks.size() > 1) notes.push_back(too_many_threads(machine, s.train.threads));
   if (ranks.size() > 1 && !trace) notes.push_back(link_devices(ranks, *device));
   for (const std::string& note : notes)
     if (!note.empty() && ranks.first()) print_err("{}: {}\n", program.name, one_line(note));
   s.train.quiet = s.train.quiet || !ranks.first();
   std::vector<std::unique_ptr<Observer>> observers;
   if (ranks.first()) {
-    s.train.preset = options.resume().empty() ? options.preset() : preset_of(folder, program.name);
+    s.train.preset = folder.preset();
     observers = observers_of(s, folder, task->title(), program.name);
     for (const auto& observer : observers) s.train.observers.push_back(observer.get());
   }

@@ -16,6 +16,7 @@
 
 #include "engine/core/error.h"
 #include "engine/core/parse.h"
+#include "tasks/app/options_file.h"
 #include "tasks/app/run_json.h"
 #include "tasks/io/files.h"
 #include "tasks/io/output.h"
@@ -30,9 +31,11 @@ namespace {
 constexpr const char* config_file = "config.toml";
 constexpr const char* metrics_file = "metrics.csv";
 constexpr const char* checkpoint_file = "checkpoint.safetensors";
+constexpr const char* run_file = "run.json";
+constexpr std::string_view preset_mark = "# preset: ";  // in the first line of config.toml
 constexpr const char* header = "step,examples,seconds,train_loss,valid_loss,accuracy,grad_norm\n";
 
-constexpr std::uint64_t most_metrics = 1 << 30;  // bytes
+constexpr std::uint64_t most_metrics = 1 << 30, most_text = 1 << 24;  // bytes
 
 [[noreturn]] void cannot_make(const std::string& path, const std::error_code& error) {
   throw Error(path, "cannot be made: " + error.message());
@@ -219,11 +222,24 @@ void RunFolder::keep_rows_up_to(std::int64_t step) {
   write_atomically(file(metrics_file), text);
 }
 
-void RunFolder::write_config(const std::string& toml) { write_atomically(file(config_file), toml); }
+void RunFolder::write_config(const std::string& toml, const std::string& preset) {
+  // a comment: config.toml has all options, so that it does not depend on a preset that may change or go
+  const bool named = !preset.empty() && one_line(preset) == preset && survives_toml(preset);
+  write_atomically(file(config_file), named ? fmt::format("{}{}\n{}", preset_mark, preset, toml) : toml);
+}
+
+std::string RunFolder::preset() const {
+  const std::string config = read_file(file(config_file), most_text);
+  if (config.starts_with(preset_mark)) return config.substr(preset_mark.size(), config.find('\n') - preset_mark.size());
+  if (!has(run_file)) return "";
+  const auto json = nlohmann::json::parse(read_file(file(run_file), most_text), nullptr, false);
+  if (!json.is_object() || !json.contains("preset") || !json["preset"].is_string()) return "";
+  return json["preset"];
+}
 
 void RunFolder::write_run_json(const RunRecord& r) {
   if (!writes_) return;
-  write_atomically(file("run.json"), run_json(r).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  write_atomically(file(run_file), run_json(r).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace reel

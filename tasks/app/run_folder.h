@@ -79,7 +79,10 @@ class RunFolder {
   /// Removes the rows after a step, so that a resumed run writes them again.
   void keep_rows_up_to(std::int64_t step);
 
-  void write_config(const std::string& toml);
+  /// Writes config.toml: the options, and in a comment the preset that the run was started with, if there is one.
+  void write_config(const std::string& toml, const std::string& preset = "");
+  /// That preset; in folders of older versions it is in run.json only. Empty: none, or it is not known.
+  std::string preset() const;
   void write_run_json(const RunRecord& record);
 
  private:

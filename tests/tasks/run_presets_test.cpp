@@ -1,6 +1,7 @@
 // Presets: each of them starts on tiny data and has the parameters that are stated; what --preset does with a wrong
 // name and with other options; files of presets that break the rules.
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "tasks/app/preset.h"
@@ -107,6 +108,41 @@ TEST_CASE("a run of a preset has its options, and says at the end what was repor
   CHECK(contains(config, "delay = 3\n"));
   CHECK(contains(config, "steps = 3\n"));
   CHECK(contains(config, "hidden = 8\n"));
+}
+
+TEST_CASE("a run keeps the name of its preset, also when it ended before its first run.json") {
+  const TempDir dir;
+  const std::string presets = presets_of(dir,
+                                         "[t]\ntitle = \"T\"\ntask = \"copying\"\nmetric = \"valid_loss\"\n"
+                                         "options = \"--delay 3 --batch 2 --valid-size 2 --hidden 8 --steps 4\"\n"
+                                         "models.a = \"--cell srnn\"\n");
+  const std::string folder = dir / "run", config = folder + "/config.toml", record = folder + "/run.json";
+  const auto name_after = [&](const std::vector<std::string>& arguments, const std::string& known) {
+    std::vector<std::string> all{"--quiet"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Result r = run("copying", all, dir.path, {"REEL_PRESETS=" + known});
+    CHECK_MESSAGE(r.code == 0, r.err);
+    return nlohmann::json::parse(read_file(record)).value("preset", "");
+  };
+  CHECK(name_after({"--preset", "tiny/t/a", "--out", folder}, presets) == "tiny/t/a");
+  fs::remove(record);
+  CHECK(name_after({"--resume", folder, "--steps", "5"}, presets) == "tiny/t/a");
+  fs::remove(record);
+  fs::remove(folder + "/checkpoint.safetensors");
+  fs::remove(folder + "/metrics.csv");
+  CHECK(name_after({"--resume", folder}, presets) == "tiny/t/a");
+
+  // Folders of older versions have the name in run.json only; it stays when the preset is gone.
+  const std::string text = read_file(config);
+  REQUIRE(text.starts_with("# preset: tiny/t/a\n"));
+  write_atomically(config, text.substr(text.find('\n') + 1));
+  fs::create_directories(dir / "none");
+  CHECK(name_after({"--resume", folder, "--steps", "6"}, dir / "none") == "tiny/t/a");
+  fs::remove(record);
+  CHECK(name_after({"--resume", folder, "--steps", "7"}, dir / "none") == "tiny/t/a");
+
+  CHECK(name_after({"--config", config, "--out", dir / "again"}, presets) == "tiny/t/a");
+  CHECK(!nlohmann::json::parse(read_file(dir / "again/run.json")).contains("preset"));  // it did not ask for one
 }
 
 TEST_CASE("a grid of one's own needs neither a paper nor a place in it") {

@@ -235,6 +235,22 @@ TEST_CASE("ranks with other options or data are refused, and what makes no sense
   both.insert(both.end(), {":", "-n", "1"});
   for (const std::string& word : in("two")) both.push_back(word);
   CHECK(contains(said(both), "table: [ranks] all must have the same data: rank 0 has examples "));
+  for (const auto& [folder, question] : {std::pair{"one", "Ann is where"}, {"two", "where is Ann"}})  // Batch::more
+    for (const char* part : {"train", "valid", "test"})
+      write_new(
+          fmt::format("{}/babi/en-valid/qa5_{}.txt", dir / folder, part),
+          fmt::format("1 Ann is where home.\n2 {}? \thome\t1\n3 Bob went out.\n4 where is Bob? \tout\t3\n", question));
+  const auto babi = [&](const std::string& folder) {
+    return Words{"sh", "-c",
+                 "cd " + dir / folder +
+                     " && exec " REEL_BIN_DIR "/babi --task 5 --size 1k --batch 2 --steps 2 --quiet --data . --out " +
+                     dir / "questions"};
+  };
+  Words questions{"mpirun", "-n", "1"};
+  for (const std::string& word : babi("one")) questions.push_back(word);
+  questions.insert(questions.end(), {":", "-n", "1"});
+  for (const std::string& word : babi("two")) questions.push_back(word);
+  CHECK(contains(said(questions), "babi: [ranks] all must have the same data: rank 0 has examples "));
   CHECK(contains(said(mpi_words(2, "copying", {"--accumulate", "1"})), "Hint: --accumulate 2\n"));
   CHECK(contains(said(mpi_words(2, "sweep", {"copying"})),
                  "sweep: this program runs as one process, and 2 were started"));
