@@ -43,7 +43,7 @@ std::vector<bench::LoopSize> sizes() {
 
 TEST_CASE("loops of real sizes: layouts for 132 processors, and no spilled registers on sm_90") {
   gpu::KernelCompiler anew(90, "");
-  if (!anew.available(false)) {
+  if (!anew.available()) {
     MESSAGE("skipped: no NVRTC here");
     return;
   }

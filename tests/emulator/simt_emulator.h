@@ -10,7 +10,6 @@
 #include <memory>
 #include <vector>
 
-#define REEL_WITH_COMPLEX
 #define REEL_ON_HOST
 #undef __global__
 #undef __device__

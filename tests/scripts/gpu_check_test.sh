@@ -93,6 +93,13 @@ done
 grep -q 'bench-peers.*--cells lstm,gru --shapes 1024x16x128:frames' "$place/calls" || wrong "no peers were asked for"
 grep -q '^compute-sanitizer --tool racecheck' "$place/calls" || wrong "no sanitizer was asked for"
 
+# scripts/bundle builds what is called.
+built=$(sed -n '/^tasks="/,/^benches="/p' "$root/scripts/bundle" | tr -s '"=' ' ' | tr ' ' '\n')
+while read -r name; do
+  case $name in ncu | python3 | compute-sanitizer) continue ;; esac
+  grep -qx "$name" <<<"$built" || wrong "scripts/bundle does not build $name"
+done < <(cut -d' ' -f1 "$place/calls" | sort -u)
+
 # Every filter names test cases that are there.
 while read -r pattern; do
   grep -rqF "TEST_CASE(\"$pattern" "$root/tests" || wrong "no test case begins with \"$pattern\""

@@ -75,11 +75,8 @@ class Writer {
 
   KernelSource write() {
     int pointers = 0, numbers = 0;
-    bool complex = false;
-    for (std::size_t o = 0; o < slot_.size(); ++o) {
-      complex = complex || is_complex(run_.dtype(static_cast<int>(o)));
+    for (std::size_t o = 0; o < slot_.size(); ++o)
       if (!args_.operands[o].local) slot_[o] = pointers++;
-    }
     for (const FusedCall& call : args_.calls) numbers += numbers_of(call);
     for (int o = 0; o < static_cast<int>(slot_.size()); ++o) {
       if (slot(o) < 0 || !run_.made(o)) continue;
@@ -93,7 +90,7 @@ class Writer {
                                address(o, false), o);
       }
     }
-    return {text(pointers, numbers), complex};
+    return {text(pointers, numbers)};
   }
 
  private:

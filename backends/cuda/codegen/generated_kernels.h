@@ -18,8 +18,8 @@ class GeneratedKernels {
   /// `capability`: the current GPU's compute capability.
   explicit GeneratedKernels(int capability) : compiler_(capability) {}
 
-  /// Can kernels be generated here; if `for_complex`, also kernels of complex numbers?
-  bool available(bool for_complex) { return compiler_.available(for_complex); }
+  /// Can kernels be generated here?
+  bool available() { return compiler_.available(); }
   /// The kernel for this key; `source` is called only for a new key. Throws Error if compilation fails.
   CUfunction get(const std::string& key, const std::function<KernelSource()>& source);
   KernelResources resources(CUfunction kernel) const;

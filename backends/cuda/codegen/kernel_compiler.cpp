@@ -1,16 +1,12 @@
 #include "backends/cuda/codegen/kernel_compiler.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 
 #include "engine/core/error.h"
 
 namespace reel::cuda {
 
-namespace fs = std::filesystem;
-
-bool KernelCompiler::available(bool for_complex) {
+bool KernelCompiler::available() {
   if (!looked_) {
     looked_ = true;
     try {
@@ -25,21 +21,12 @@ bool KernelCompiler::available(bool for_complex) {
     } catch (const Error&) {
       found_ = false;  // time loops then run call by call
     }
-    for (const char* folder : {REEL_CUDA_INCLUDE_DIR, "/usr/local/cuda/include"}) {
-      if (!includes_.empty()) break;
-      for (const char* below : {"/cccl", ""}) {
-        std::error_code failed;  // an unreadable folder counts as empty
-        if (includes_.empty() && fs::exists(std::string(folder) + below + "/cuda/std/complex", failed))
-          includes_ = folder;
-      }
-    }
   }
-  return found_ && (!for_complex || !includes_.empty());
+  return found_;
 }
 
 std::string KernelCompiler::compile(const KernelSource& source) {
-  if (!available(source.has_complex))
-    throw Error("cuda", "a kernel was to be compiled, but NVRTC, or its headers for complex numbers, are not here");
+  if (!available()) throw Error("cuda", "a kernel was to be compiled, but there is no NVRTC here");
   std::string all = fmt::format("NVRTC {}, sm_{}\n", version_, capability_);
   for (const KernelHeader& h : own_headers()) all += h.text;
   const std::string name = fmt::format("{}-sm_{}.cubin", hash_text(all + source.text), capability_);
@@ -65,13 +52,8 @@ std::string KernelCompiler::compile_anew(const KernelSource& source) {
   check(nvrtc_.nvrtcCreateProgram(&program, source.text.c_str(), "kernel.cu", static_cast<int>(names.size()),
                                   texts.data(), names.data()),
         "nvrtcCreateProgram");
-  std::vector<std::string> options{fmt::format("--gpu-architecture=sm_{}", capability_), "--std=c++20",
-                                   "--device-as-default-execution-space", "--ptxas-options=-v"};
-  if (source.has_complex) {
-    options.push_back("-DREEL_WITH_COMPLEX");
-    options.push_back("--include-path=" + includes_);
-    options.push_back("--include-path=" + includes_ + "/cccl");
-  }
+  const std::vector<std::string> options{fmt::format("--gpu-architecture=sm_{}", capability_), "--std=c++20",
+                                         "--device-as-default-execution-space", "--ptxas-options=-v"};
   std::vector<const char*> words;
   for (const std::string& o : options) words.push_back(o.c_str());
   const nvrtcResult result = nvrtc_.nvrtcCompileProgram(program, static_cast<int>(words.size()), words.data());

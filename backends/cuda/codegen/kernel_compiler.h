@@ -14,8 +14,8 @@ class KernelCompiler {
   explicit KernelCompiler(int capability, std::string folder = KernelFiles::usual_folder())
       : capability_(capability), files_(std::move(folder)) {}
 
-  /// Is NVRTC available, and does it know the architecture? If `for_complex`: are libcu++'s headers available too?
-  bool available(bool for_complex);
+  /// Is NVRTC available, and does it know the architecture?
+  bool available();
   /// The kernel's machine code. Throws Error with the compiler's log if the source is invalid.
   std::string compile(const KernelSource& source);
   /// What the compiler said of the last kernel that it compiled: registers, spills.
@@ -29,7 +29,7 @@ class KernelCompiler {
   KernelFiles files_;
   Nvrtc nvrtc_;
   bool looked_ = false, found_ = false;
-  std::string log_, version_, includes_;  // includes_: the toolkit's header folder
+  std::string log_, version_;
   int compiled_ = 0;
 };
 

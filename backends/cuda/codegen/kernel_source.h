@@ -8,8 +8,7 @@
 namespace reel::cuda {
 
 struct KernelSource {
-  std::string text;          // a kernel `extern "C" void run(...)`
-  bool has_complex = false;  // needs libcu++'s headers, which ship with the toolkit
+  std::string text;  // a kernel `extern "C" void run(...)`
 };
 
 /// The project's headers that generated kernels include, embedded at build time.

@@ -31,7 +31,7 @@ class Writer : LoopText {
       stage.is_products() ? products(stage) : elements(stage.call);
     }
     for (std::size_t v = 0; v < loop_.values.size(); ++v) finish_product(static_cast<int>(v));
-    return {{text(), complex_}, memory_};
+    return {{text()}, memory_};
   }
 
  private:
@@ -66,7 +66,7 @@ class Writer : LoopText {
   void declare_values() {
     for (int v = 0; v < static_cast<int>(loop_.values.size()); ++v) {
       const ValueStorage& r = storage(v);
-      const char* const t = type(value(v).dtype);
+      const char* const t = type_name(value(v).dtype);
       if (r.in_register) declared_ += fmt::format("  {} r{}[{}];\n", t, v, layout_.lanes(value(v).width));
       if (r.shared && layout_.slices == 1)
         declared_ += fmt::format("  {0}* const f{1} = reinterpret_cast<{0}*>(shared + {2});\n", t, v, r.shared_at);
@@ -88,7 +88,7 @@ class Writer : LoopText {
       }
     }
     const ValueStorage& r = storage(v);
-    std::string text = fmt::format("      const {} x = {}[row * {} + column];\n", type(value(v).dtype),
+    std::string text = fmt::format("      const {} x = {}[row * {} + column];\n", type_name(value(v).dtype),
                                    memory(walk, value(v).dtype, true, "0"), value(v).width);
     if (r.in_register) text += fmt::format("      r{}[k] = x;\n", v);
     if (r.shared && layout_.slices == 1) text += fmt::format("      f{}[mine * {} + column] = x;\n", v, r.pitch);
@@ -125,7 +125,6 @@ class Writer : LoopText {
     std::vector<DType> dtypes;
     std::vector<char> flat;
     for (const Access& a : run.operands) {
-      type(a.dtype);
       dtypes.push_back(a.dtype);
       flat.push_back(!a.local && a.column == 0);
     }
@@ -169,7 +168,7 @@ class Writer : LoopText {
     const Access& access = call(c).operands[o];
     const Source& s = loop_.source(c, o);
     const ValueStorage& r = storage(s.value);
-    made_ += fmt::format("    {} y{}[{}];\n", type(access.dtype), o, layout_.lanes(call(c).columns()));
+    made_ += fmt::format("    {} y{}[{}];\n", type_name(access.dtype), o, layout_.lanes(call(c).columns()));
     loads_ += fmt::format("      y{}[k] = {};\n", o, x);
     const std::string y = fmt::format("y{}[k]", o);
     if (r.in_register) stores_ += fmt::format("      r{}[k] = {};\n", s.value, y);
@@ -211,12 +210,12 @@ class Writer : LoopText {
       if (one ? held_ + 1 > most_held : held_ + lanes > most_held) return read("i");
       held_ += one ? 1 : lanes;
     }
-    declared_ += fmt::format("  {} {}{};\n", type(a.dtype), name, one ? "" : fmt::format("[{}]", lanes));
+    declared_ += fmt::format("  {} {}{};\n", type_name(a.dtype), name, one ? "" : fmt::format("[{}]", lanes));
     const std::string first = fmt::format("      {} = {};\n", held, read("0"));
     start_ += one ? first : each_lane(call(c).columns(), first);
     if (a.walk.stride == 0) return held;
     std::string now = fmt::format("x{}{}", k, tag);
-    loads_ += fmt::format("      const {} {} = {};\n", type(a.dtype), now, held);
+    loads_ += fmt::format("      const {} {} = {};\n", type_name(a.dtype), now, held);
     loads_ += fmt::format("      if (i + 1 < a.steps) {} = {};\n", held, read("i + 1"));
     loads_ +=
         fmt::format("      if (i + {0} < a.steps) prefetch(&{1});\n", distance, read(fmt::format("i + {}", distance)));
@@ -231,7 +230,7 @@ class Writer : LoopText {
     std::string fetch, work;
     for (const ProductGroup& g : stage.groups) {
       weights(g);
-      const char* const t = type(call(g.first()).operands[0].dtype);
+      const char* const t = type_name(call(g.first()).operands[0].dtype);
       std::string from = fmt::format("x{}", g.first()), pitch;
       if (fetches) {
         fetch += fetches_of(g);
@@ -290,7 +289,7 @@ class Writer : LoopText {
       out += fmt::format(
           "      fetch<{0}, {1}>(reinterpret_cast<{0}*>(shared + {2}) + {3}, {4}, {5}, {6} + (group * {7} + begin) * "
           "{8}, {9} - group * {7} - begin, {10}, threadIdx.x, {11});\n",
-          type(x.dtype), aligned, g.arena_at, f * layout_.chunk * g.pitch, layout_.chunk, g.pitch,
+          type_name(x.dtype), aligned, g.arena_at, f * layout_.chunk * g.pitch, layout_.chunk, g.pitch,
           memory(spare ? *spare : LoopMemory{x.walk}, x.dtype, true, "i"), layout_.rows, row, loop_.rows, product.sums,
           layout_.threads);
     }
@@ -333,7 +332,7 @@ class Writer : LoopText {
   void weights(const ProductGroup& g) {
     const StepCall& first = call(g.first());
     const std::int64_t width = layout_.slice(first.columns());
-    const char* const t = type(first.operands[1].dtype);
+    const char* const t = type_name(first.operands[1].dtype);
     const std::string w = fmt::format("w{}", g.first());
     declared_ +=
         fmt::format("  {}Weights<{}, {}, {}> {}{};\n", g.weights_at < 0 ? "" : "Shared", t, g.columns, g.vectors, w,

@@ -9,16 +9,11 @@ namespace reel::cuda {
 
 LoopText::LoopText(const LoopValues& loop, const LoopLayout& layout) : loop_(loop), layout_(layout) {}
 
-const char* LoopText::type(DType d) {
-  complex_ = complex_ || is_complex(d);
-  return type_name(d);
-}
-
 std::string LoopText::memory(const LoopMemory& place, DType d, bool reads, const std::string& i) {
   const auto found = std::find(memory_.begin(), memory_.end(), place);
   const std::int64_t k = found - memory_.begin();
   if (found == memory_.end()) memory_.push_back(place);
-  return fmt::format("at<{}{}>(a.place[{}], {})", reads ? "const " : "", type(d), k,
+  return fmt::format("at<{}{}>(a.place[{}], {})", reads ? "const " : "", type_name(d), k,
                      place.walk.double_buffered ? fmt::format("({}) & 1", i) : i);
 }
 

@@ -11,7 +11,6 @@ class LoopText {
   const StepCall& call(int c) const { return loop_.calls[static_cast<std::size_t>(c)]; }
   const LoopValue& value(int v) const { return loop_.values[static_cast<std::size_t>(v)]; }
   const ValueStorage& storage(int v) const { return layout_.storage[static_cast<std::size_t>(v)]; }
-  const char* type(DType d);
 
   /// The expression for memory in step `i`.
   std::string memory(const LoopMemory& place, DType d, bool reads, const std::string& i);
@@ -34,7 +33,6 @@ class LoopText {
   const LoopValues& loop_;
   const LoopLayout& layout_;
   std::vector<LoopMemory> memory_;
-  bool complex_ = false;
 };
 
 }  // namespace reel::cuda

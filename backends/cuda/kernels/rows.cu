@@ -35,7 +35,7 @@ template <int parts, int width, class T>
 __device__ double norm(const RowGroup<width>& group, const T* x, std::int64_t n, double p) {
   const double top =
       group.template reduce<MaxOp>(parts * n, [&](std::int64_t i) { return ::fabs(static_cast<double>(x[i])); });
-  const bool plain = top > 0 && ::isfinite(top);  // no early return: all threads must reach the barriers
+  const bool plain = top > 0 && math::isfinite(top);  // no early return: all threads must reach the barriers
   const LpScale scale = plain ? lp_scale(top) : LpScale{1, 1};
   const auto scaled = [&](std::int64_t i) { return x[i] * scale.two * scale.one; };
   const double sum = group.template reduce<SumOp>(n, [&](std::int64_t i) {
@@ -98,7 +98,7 @@ __global__ void each_row(RowFunction function, std::int64_t rows, std::int64_t n
           const T rest = static_cast<T>(::log(total));
           each([&](std::int64_t i) { return x[i] - top - rest; });
         } else {
-          put(::isfinite(static_cast<double>(top)) ? top + ::log(total) : static_cast<double>(top));
+          put(math::isfinite(static_cast<double>(top)) ? top + ::log(total) : static_cast<double>(top));
         }
       }
     }

@@ -1,8 +1,6 @@
 // The common header of generated kernels; compiled by NVRTC, and by g++ in the tests.
 #pragma once
-#ifdef REEL_WITH_COMPLEX
 #include "backends/cuda/kernels/complex.h"  // before the functors, which use its functions
-#endif
 #include "backends/shared/convert.h"
 #include "backends/shared/place.h"
 #include "ops/functors/binary.h"
@@ -15,14 +13,12 @@ using Unary = typename Place<i, UnaryFunctors>::type;
 template <int i>
 using Binary = typename Place<i, BinaryFunctors>::type;
 
-#ifdef REEL_WITH_COMPLEX
 using Complex64 = cuda::DeviceComplex<float>;
 using Complex128 = cuda::DeviceComplex<double>;
 template <class T>
 REEL_HD auto make_complex(T a, T b) {
   return cuda::DeviceComplex<T>(a, b);
 }
-#endif
 
 /// Prefetches memory that will be read soon.
 REEL_HD inline void prefetch([[maybe_unused]] const void* p) {

@@ -8,7 +8,7 @@ using int32_t = int;
 using uint32_t = unsigned;
 using int64_t = long long;
 using uint64_t = unsigned long long;
-#if !defined(INFINITY) && !defined(REEL_WITH_COMPLEX)  // libcu++ has it
+#ifndef INFINITY
 #define INFINITY __int_as_float(0x7f800000)
 #endif
 
@@ -46,7 +46,7 @@ struct logic_error {
   explicit logic_error(const char*) {}
 };
 
-/// Only a declaration that the headers need: generated kernels use libcu++'s complex numbers.
+/// Only a declaration that the headers need: generated kernels use those of complex.h.
 template <class R>
 struct complex {
   using value_type = R;
