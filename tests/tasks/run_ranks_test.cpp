@@ -224,33 +224,26 @@ TEST_CASE("ranks with other options or data are refused, and what makes no sense
   const std::string rows = "a,y\n1,2\n3,4\n5,6\n7,8\n9,1\n2,3\n";
   write_new(dir / "one/rows.csv", rows);
   write_new(dir / "two/rows.csv", rows + "1,100\n");
-  const auto in = [&](const std::string& folder) {
-    return Words{"sh", "-c",
-                 "cd " + dir / folder + " && exec " + table +
-                     " --data rows.csv --target y --window 1 "
-                     "--split row --batch 2 --quiet"};
+  const auto in_one_and_two = [&](const std::string& command) {  // a rank in each of the two folders
+    Words words{"mpirun"};
+    for (const char* folder : {"one", "two"}) {
+      const std::string shell = "cd " + dir / folder + " && exec " + command;
+      words.insert(words.end(), {"-n", "1", "sh", "-c", shell, ":"});
+    }
+    words.pop_back();
+    return words;
   };
-  Words both{"mpirun", "-n", "1"};
-  for (const std::string& word : in("one")) both.push_back(word);
-  both.insert(both.end(), {":", "-n", "1"});
-  for (const std::string& word : in("two")) both.push_back(word);
-  CHECK(contains(said(both), "table: [ranks] all must have the same data: rank 0 has examples "));
+  CHECK(contains(said(in_one_and_two(table + " --data rows.csv --target y --window 1 --split row --batch 2 --quiet")),
+                 "table: [ranks] all must have the same data: rank 0 has examples "));
   for (const auto& [folder, question] : {std::pair{"one", "Ann is where"}, {"two", "where is Ann"}})  // Batch::more
     for (const char* part : {"train", "valid", "test"})
       write_new(
           fmt::format("{}/babi/en-valid/qa5_{}.txt", dir / folder, part),
           fmt::format("1 Ann is where home.\n2 {}? \thome\t1\n3 Bob went out.\n4 where is Bob? \tout\t3\n", question));
-  const auto babi = [&](const std::string& folder) {
-    return Words{"sh", "-c",
-                 "cd " + dir / folder +
-                     " && exec " REEL_BIN_DIR "/babi --task 5 --size 1k --batch 2 --steps 2 --quiet --data . --out " +
-                     dir / "questions"};
-  };
-  Words questions{"mpirun", "-n", "1"};
-  for (const std::string& word : babi("one")) questions.push_back(word);
-  questions.insert(questions.end(), {":", "-n", "1"});
-  for (const std::string& word : babi("two")) questions.push_back(word);
-  CHECK(contains(said(questions), "babi: [ranks] all must have the same data: rank 0 has examples "));
+  CHECK(
+      contains(said(in_one_and_two(REEL_BIN_DIR "/babi --task 5 --size 1k --batch 2 --steps 2 --quiet --data . --out " +
+                                   dir / "questions")),
+               "babi: [ranks] all must have the same data: rank 0 has examples "));
   CHECK(contains(said(mpi_words(2, "copying", {"--accumulate", "1"})), "Hint: --accumulate 2\n"));
   CHECK(contains(said(mpi_words(2, "sweep", {"copying"})),
                  "sweep: this program runs as one process, and 2 were started"));
