@@ -1,11 +1,12 @@
 // NCCL of the GPU in software. A message is a file in a folder that the ranks share, in /dev/shm
-// or where REEL_EMULATOR_SHARED says. As
-// with NCCL, messages are part of the stream's work, can be captured, and wait for the other ranks.
+// or where REEL_EMULATOR_SHARED says.
+// As with NCCL, messages are part of the stream's work, can be captured, and wait for the other ranks.
 #include "backends/cuda/runtime/nccl.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -25,7 +26,7 @@ struct NcclCommunicator {
   fs::path folder;
   int rank, size;
   std::map<int, std::size_t> sent, received;  // messages to and from each rank
-  bool given_up = false;
+  std::atomic<bool> aborted = false;          // by any rank: its call removes the folder
 };
 
 namespace {
@@ -46,20 +47,31 @@ fs::path name_of(const NcclCommunicator& comm, int from, int to, std::size_t num
   return comm.folder / fmt::format("{}-{}-{}", from, to, number);
 }
 
+/// True from any rank's ncclCommAbort on. Work that is in the stream then ends at once, and moves nothing.
+bool aborted(NcclCommunicator& comm) {
+  std::error_code error;
+  if (!fs::exists(comm.folder, error)) comm.aborted = true;
+  return comm.aborted;
+}
+
 void send(const Message& m) {
   const fs::path path = name_of(*m.comm, m.comm->rank, m.rank, m.comm->sent[m.rank]++), started = path.string() + "~";
   std::ofstream(started, std::ios::binary)
       .write(static_cast<const char*>(m.data), static_cast<std::streamsize>(m.bytes));
-  fs::rename(started, path);
+  std::error_code error;
+  fs::rename(started, path, error);
+  if (error && !aborted(*m.comm)) throw fs::filesystem_error("ncclSend", started, path, error);
 }
 bool arrived(const Message& m) {
   std::error_code error;
-  return m.comm->given_up || fs::exists(name_of(*m.comm, m.rank, m.comm->rank, m.comm->received[m.rank]), error);
+  return fs::exists(name_of(*m.comm, m.rank, m.comm->rank, m.comm->received[m.rank]), error) || aborted(*m.comm);
 }
 void receive(const Message& m) {
-  if (m.comm->given_up) return;
   const fs::path path = name_of(*m.comm, m.rank, m.comm->rank, m.comm->received[m.rank]++);
-  if (fs::file_size(path) != m.bytes) cuda_emulator::misused("ncclRecv", "the message has another size");
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(path, error);
+  if (error && aborted(*m.comm)) return;
+  if (error || bytes != m.bytes) cuda_emulator::misused("ncclRecv", "the message has another size");
   std::ifstream(path, std::ios::binary).read(static_cast<char*>(m.data), static_cast<std::streamsize>(m.bytes));
   fs::remove(path);
 }
@@ -103,9 +115,9 @@ void open_library(Nccl& table) {
     return nccl_success;
   };
   table.ncclCommAbort = [](NcclComm comm) {
+    comm->aborted = true;  // before the folder goes: work in the stream asks
     std::error_code ignored;
     fs::remove_all(comm->folder, ignored);
-    comm->given_up = true;  // work in the stream may still ask
     return nccl_success;
   };
   table.ncclCommGetAsyncError = [](NcclComm, int* error) {
