@@ -101,11 +101,12 @@ Sequence Cell::run(const Tensors& state, const CellInput& in, const ScanOptions&
         if (kept.empty()) next = in.zoneout.mean(s, std::move(next));
         for (std::size_t i = 0; in.lengths.defined() && i < s.size(); ++i)
           next[i] = reel::where(x.back(), next[i], s[i]);
-        Tensors y{output(next)};
+        Tensors y;
+        if (in.every_step) y.push_back(output(next));
         return Next{std::move(next), std::move(y)};
       },
       state, xs, options, where);
-  return {all.ys[0], std::move(all.last)};
+  return {in.every_step ? all.ys[0] : Tensor{}, std::move(all.last)};
 }
 
 namespace {

@@ -86,12 +86,14 @@ struct CellInput {
   /// bool [T, B, 1]: false in padding. Needs lengths.
   Tensor valid() const;
   Tensor xs, table, lengths = {};
+  bool every_step = true;  // false: only the last state is wanted, and a recurrent cell computes no hs
   Zoneout zoneout = {};
   /// In training, drops this share of the values of x, from a random stream of its own at each call; empty otherwise.
   std::function<Tensor(const Tensor& x, double share)> drop = {};
 };
 
-/// The result over a whole sequence xs [T, B, input]: outputs hs [T, B, outputs] and the last state.
+/// The result over a whole sequence xs [T, B, input]: outputs hs [T, B, outputs], undefined if they were not wanted,
+/// and the last state.
 struct Sequence {
   Tensor hs;
   Tensors last;

@@ -54,7 +54,7 @@ class LtRnn final : public Cell {
       const Tensor part = h / cast(reshape(maximum(in.lengths, 1.0), {-1, 1}), dtype());
       return part + scale_gradient(h - part, 0);  // the value of h, with the gradient of h / length
     };
-    all.hs = scaled(all.hs);
+    if (all.hs.defined()) all.hs = scaled(all.hs);
     for (Tensor& last : all.last) last = scaled(last);
     return all;
   }

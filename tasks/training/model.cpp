@@ -200,6 +200,7 @@ Tensor Model::operator()(const Tensor& x, const std::optional<StepContext>& trai
     if (c > 0) in = into(c / directions, h, training);
     in.lengths = lengths;
     in.zoneout.rate = zoneout_;
+    in.every_step = shape_.every_step || c + directions < cells_.size() || !cells_[c]->recurrent();
     Tensors hs, lasts;  // of each direction
     for (std::size_t d = 0; d < directions; ++d) {
       const Cell& cell = *cells_[c + d];
@@ -212,10 +213,13 @@ Tensor Model::operator()(const Tensor& x, const std::optional<StepContext>& trai
       hs.push_back(out.hs);
       lasts.push_back(cell.recurrent() ? cell.output(out.last) : last_of(out.hs, lengths));
     }
-    const Tensor all = directions == 1 ? hs[0] : concat(hs, -1), end = directions == 1 ? lasts[0] : concat(lasts, -1);
     const bool added = residual_ && c > 0;
-    h = added ? h + all : all;
-    last = added ? last + end : end;
+    const auto joined = [&](const Tensor& below, const Tensors& parts) {
+      const Tensor all = directions == 1 ? parts[0] : concat(parts, -1);
+      return added ? below + all : all;
+    };
+    if (in.every_step) h = joined(h, hs);
+    last = joined(last, lasts);
   }
   if (carry) *carry = bidirectional_ ? Tensors{} : left;
   return linear(shape_.every_step ? h : last, V_, c_);
