@@ -61,6 +61,7 @@ CUresult launch(CUfunction f, unsigned blocks, unsigned threads, unsigned shared
     return CUDA_ERROR_INVALID_VALUE;
   if (together && blocks > static_cast<unsigned>(cuda_emulator::processors()))
     return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+  cuda_emulator::check_current(stream);
   const auto* const first = static_cast<const std::byte*>(arguments[0]);
   cuda_emulator::submit(stream, [=, argument = std::vector<std::byte>(first, first + f->bytes)] {
     if (!f->call(argument.data(), blocks, threads, together)) misused("kernel", "its threads wait for ever");
