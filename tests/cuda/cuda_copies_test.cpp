@@ -1,4 +1,5 @@
 // Copies and zeros on the GPU, byte for byte: short ones are kernels, long ones the runtime's.
+#include "engine/core/error.h"
 #include "engine/core/tensor.h"
 #include "tests/support/check.h"
 #include "tests/support/gpu.h"
@@ -35,4 +36,21 @@ TEST_CASE("copies and zeros, short and long, wherever they begin") {
       }
     }
   }
+}
+
+TEST_CASE("two GPUs of one process take turns") {
+  Backend* const first = gpu_or_skip("cuda");
+  if (!first) return;
+  const Tensor a = Tensor::full({5}, 1, DType::f32, *first);
+  Backend* second = nullptr;
+  try {
+    second = &backend("cuda:1");
+  } catch (const Error& e) {
+    MESSAGE(e.what());  // it is the only one here
+    return;
+  }
+  CHECK(sum(a + a).item() == 10);  // the first one's turn, though the second was opened last
+  const Tensor b = Tensor::full({5}, 2, DType::f32, *second);
+  CHECK(sum(b * b).item() == 20);
+  CHECK(sum(a * a).item() == 5);
 }

@@ -1,5 +1,6 @@
 // What kernels compute of complex numbers, with the number type they have there, against std::complex on the host.
 #include <cstring>
+#include <limits>
 
 #include "backends/cuda/kernels/complex.h"
 // The functors come after the number type, whose functions they are to find.
@@ -52,7 +53,7 @@ F make() {
 void compare(const char* name, std::complex<double> got, std::complex<double> wanted, double tolerance,
              const std::string& of) {
   const bool finite = std::isfinite(wanted.real()) && std::isfinite(wanted.imag());
-  if (!finite) return;  // what infinities come to is the libraries' own affair
+  if (!finite) return;  // has a test case of its own
   const double error = std::abs(got - wanted) / std::max(1.0, std::abs(wanted));
   CHECK_MESSAGE(error < tolerance, fmt::format("{} of {}: {:+.17g}{:+.17g}i, the host has {:+.17g}{:+.17g}i", name, of,
                                                got.real(), got.imag(), wanted.real(), wanted.imag()));
@@ -90,6 +91,90 @@ void binary(TypeList<F...>) {
   (one(std::type_identity<F>{}), ...);
 }
 
+/// The ends of the range, where intermediate results overflow or vanish.
+template <class R>
+std::vector<R> edges() {
+  using Limits = std::numeric_limits<R>;
+  const R high = std::log(Limits::max()), inf = Limits::infinity();
+  std::vector<R> out{0,
+                     Limits::denorm_min(),
+                     3 * Limits::min(),
+                     R(1e-9),
+                     R(0.5),
+                     1,
+                     R(1.00001),
+                     R(2.5),
+                     19,
+                     21,
+                     high - 1,
+                     high + R(0.5),
+                     2 * high,
+                     Limits::max() / 3,
+                     Limits::max(),
+                     inf};
+  for (std::size_t k = 0, n = out.size(); k < n; ++k) out.push_back(-out[k]);
+  out.push_back(Limits::quiet_NaN());
+  return out;
+}
+
+/// Is one part of a result as good as the wanted one, beside another? `signs`: zeros have one.
+template <class R>
+bool agrees(double got, double wanted, double other, bool signs, double tolerance) {
+  if (std::isnan(wanted)) return true;
+  if (std::isinf(wanted)) return std::isnan(other) ? std::isinf(got) : got == wanted;
+  if (wanted == 0 && got == 0 && signs) return std::signbit(got) == std::signbit(wanted);
+  const double step = std::numeric_limits<R>::min();  // subnormal numbers have few digits
+  const double size = std::isfinite(other) ? std::max(std::abs(wanted), std::abs(other)) : std::abs(wanted);
+  return std::abs(got - wanted) <= tolerance * size + step;
+}
+
+template <class G, class R, class... Z>
+void compare_at_the_edges(std::complex<double> g, std::complex<double> w, double tolerance, const Z&... of) {
+  constexpr bool power = std::is_same_v<G, Power> || std::is_same_v<G, Pow>;
+  const bool signs = !power && (... && (std::isfinite(of.real()) && std::isfinite(of.imag())));
+  std::string text;
+  for (const auto& z : {of...}) text += fmt::format("{:+g}{:+g}i ", z.real(), z.imag());
+  CHECK_MESSAGE((agrees<R>(g.real(), w.real(), w.imag(), signs, tolerance) &&
+                 agrees<R>(g.imag(), w.imag(), w.real(), signs, tolerance)),
+                fmt::format("{} of {}: {:+.17g}{:+.17g}i, the host has {:+.17g}{:+.17g}i", G::name, text, g.real(),
+                            g.imag(), w.real(), w.imag()));
+}
+
+template <class R, class... F>
+void at_the_edges(TypeList<F...>) {
+  const auto one = [&]<class G>(std::type_identity<G>) {
+    if constexpr (takes<G>(dtype_of<std::complex<R>>())) {
+      const G f = make<G>();
+      for (const R re : edges<R>()) {
+        for (const R im : edges<R>())
+          compare_at_the_edges<G, R>(plain(f(gpu::DeviceComplex<R>(re, im))), plain(f(std::complex<R>(re, im))),
+                                     sizeof(R) == 4 ? 1e-5 : 1e-12, std::complex<R>(re, im));
+      }
+    }
+  };
+  (one(std::type_identity<F>{}), ...);
+}
+
+template <class R, class... F>
+void pairs_at_the_edges(TypeList<F...>) {
+  const auto one = [&]<class G>(std::type_identity<G>) {
+    if constexpr (takes<G>(dtype_of<std::complex<R>>())) {
+      const G f = make<G>();
+      const R inf = std::numeric_limits<R>::infinity();
+      for (const R re : edges<R>()) {
+        for (const R im : edges<R>()) {
+          for (const auto& w : {std::complex<R>(0, 0), std::complex<R>(2, 0), std::complex<R>(R(0.5), -1),
+                                std::complex<R>(-1, R(0.25)), std::complex<R>(inf, 0), std::complex<R>(1, -inf)})
+            compare_at_the_edges<G, R>(
+                plain(f(gpu::DeviceComplex<R>(re, im), gpu::DeviceComplex<R>(w.real(), w.imag()))),
+                plain(f(std::complex<R>(re, im), w)), sizeof(R) == 4 ? 2e-4 : 1e-11, std::complex<R>(re, im), w);
+        }
+      }
+    }
+  };
+  (one(std::type_identity<F>{}), ...);
+}
+
 }  // namespace
 
 TEST_CASE("functions of complex numbers are the host's") {
@@ -97,6 +182,16 @@ TEST_CASE("functions of complex numbers are the host's") {
   unary<double>(UnaryFunctors{});
   binary<float>(BinaryFunctors{});
   binary<double>(BinaryFunctors{});
+}
+
+// The CPU backend's answers are those of C99: what is finite or infinite there is so on a GPU. Where it has NaN
+// anything goes, and so do signs of zeros and infinities beside NaN, which C99 leaves open; of powers all signs of
+// zeros.
+TEST_CASE("functions at infinities, NaN, zeros of both signs, huge and tiny numbers are the host's") {
+  at_the_edges<float>(UnaryFunctors{});
+  at_the_edges<double>(UnaryFunctors{});
+  pairs_at_the_edges<float>(BinaryFunctors{});
+  pairs_at_the_edges<double>(BinaryFunctors{});
 }
 
 TEST_CASE("complex numbers of kernels lie as the host's do") {

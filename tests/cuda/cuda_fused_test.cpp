@@ -21,7 +21,7 @@ constexpr int hopper = 90;
 
 using Run = std::unique_ptr<FusedRunMaker>;
 
-gpu::KernelSource source_of(const FusedRunMaker& run, const std::string& name = "run") {
+gpu::KernelSource source_of(const FusedRunMaker& run, const std::string& name = "fused") {
   const FusedArgs args = run.args();
   return gpu::fused_source(args, gpu::lay_out(args), name);
 }
@@ -92,14 +92,16 @@ TEST_CASE("NVRTC compiles the kernels, of every function and every dtype, for a 
   const auto compile = [&](const FusedRunMaker& run) {
     const std::string code = compiler.compile(source_of(run));
     CHECK(code.substr(1, 3) == "ELF");
-    CHECK(contains(code, "run"));
+    CHECK(contains(code, "fused"));
   };
   for (DType d : all_dtypes) {
     compile(*all_functions(d, 3, 50));
     if (!is_complex(d)) compile(*all_functions(d, 100, 1024));  // in packs
   }
   for (const Run& run : random_runs(2)) compile(*run);
-  CHECK(error_of([&] { compiler.compile({"this is no kernel"}); }).find("NVRTC does not take") != std::string::npos);
+  CHECK(error_of([&] {
+          compiler.compile({"none", "this is no kernel"});
+        }).find("NVRTC does not take") != std::string::npos);
   CHECK(!gpu::KernelCompiler(11, "").available());  // an architecture that no toolkit of today knows
 }
 
@@ -167,7 +169,7 @@ TEST_CASE("equal keys have equal texts") {
 
 TEST_CASE("machine code is kept in files, and a damaged file is no harm") {
   const TempDir folder;
-  const gpu::KernelSource source{"extern \"C\" __global__ void run(int* x) { *x = 7; }"};
+  const gpu::KernelSource source{"seven", "extern \"C\" __global__ void seven(int* x) { *x = 7; }"};
   gpu::KernelCompiler first(hopper, folder / "kernels"), second(hopper, folder / "kernels");
   const std::string code = first.compile(source);
   CHECK(first.compiled() == 1);

@@ -58,6 +58,19 @@ void compare(std::int64_t batch, std::int64_t hidden) {
 
 // One by one, so that CTest can run the emulator's side by side.
 TEST_CASE("loops of 20 x 128: one kernel is what the steps are, with gradients") { compare(20, 128); }
+TEST_CASE("loops of 20 x 128: one kernel with tf32 and bf16, too, which loops multiply more exactly") {
+  for (const char* name : {"cuda,tf32", "cuda,bf16"}) {
+    Backend* const device = gpu_or_skip(name);
+    if (!device) return;
+    int kernels = 0;
+    dynamic_cast<cuda::Cuda&>(*device).watch_loops([&](const cuda::LoopRun& run) { kernels += run.layout != nullptr; });
+    const Tensors got = on_device({"lstm", 20, 128}, 4, *device, 1);
+    dynamic_cast<cuda::Cuda&>(*device).watch_loops({});
+    CHECK(kernels == 2);
+    const Tensors wanted = on_device({"lstm", 20, 128}, 4, backend("cuda,steps"), 1);
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(difference(got[i], wanted[i]) < 2e-2);  // products of the inputs
+  }
+}
 TEST_CASE("loops of 64 x 256: one kernel is what the steps are, with gradients") { compare(64, 256); }
 TEST_CASE("loops of 16 x 768: one kernel is what the steps are, with gradients") { compare(16, 768); }
 TEST_CASE("loops of 128 x 768: one kernel is what the steps are, with gradients") { compare(128, 768); }

@@ -18,7 +18,7 @@ gpu::LoopValues values_of(const RandomLoop& loop) {
   return find_values(gpu::step_calls(loop.lowered()).value(), steps).value();
 }
 gpu::LoopKernel kernel_of(const RandomLoop& loop, const gpu::LoopValues& values, const gpu::LoopLayout& layout,
-                          const std::string& name = "run") {
+                          const std::string& name = "loop") {
   return loop_kernel(values, layout, gpu::aligned_buffers(loop.buffers()), name);
 }
 

@@ -16,7 +16,7 @@
 using cuda_emulator::misused;
 
 struct _nvrtcProgram {
-  std::string text, code, log;
+  std::string name, text, code, log;
 };
 struct CUmod_st {
   void* library;
@@ -33,8 +33,9 @@ nvrtcResult compile(nvrtcProgram program) {
   const reel::test::TempDir folder;
   const std::string source = folder / "kernel.cpp", code = folder / "kernel.so", log = folder / "log";
   std::ofstream(source) << "#include \"prelude.h\"\n"
-                        << program->text << "CALL(run)\n"
-                        << "extern \"C\" const unsigned run_bytes = sizeof(run_Arguments);\n";
+                        << program->text
+                        << fmt::format("CALL({0})\nextern \"C\" const unsigned {0}_bytes = sizeof({0}_Arguments);\n",
+                                       program->name);
   const std::string command =
       fmt::format(REEL_EMULATOR_COMPILER " -shared -o {} {} -lboost_context 2>{}", code, source, log);
   const bool good = std::system(command.c_str()) == 0;
@@ -60,6 +61,7 @@ CUresult launch(CUfunction f, unsigned blocks, unsigned threads, unsigned shared
     return CUDA_ERROR_INVALID_VALUE;
   if (together && blocks > static_cast<unsigned>(cuda_emulator::processors()))
     return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+  cuda_emulator::check_current(stream);
   const auto* const first = static_cast<const std::byte*>(arguments[0]);
   cuda_emulator::submit(stream, [=, argument = std::vector<std::byte>(first, first + f->bytes)] {
     if (!f->call(argument.data(), blocks, threads, together)) misused("kernel", "its threads wait for ever");
@@ -85,9 +87,9 @@ void open_library(Nvrtc& table) {
     *capabilities = 90;
     return NVRTC_SUCCESS;
   };
-  table.nvrtcCreateProgram = [](nvrtcProgram* program, const char* text, const char*, int, const char* const*,
+  table.nvrtcCreateProgram = [](nvrtcProgram* program, const char* text, const char* name, int, const char* const*,
                                 const char* const*) {
-    *program = new _nvrtcProgram{text, {}, {}};
+    *program = new _nvrtcProgram{name, text, {}, {}};
     return NVRTC_SUCCESS;
   };
   table.nvrtcCompileProgram = [](nvrtcProgram program, int, const char* const*) { return compile(program); };

@@ -30,6 +30,7 @@ struct CUstream_st {
   std::deque<Item> waiting;
   std::size_t submitted = 0, done = 0;
   std::unique_ptr<CUgraph_st> graph;  // while it is captured
+  int gpu = 0;
 };
 struct CUevent_st {
   cudaStream_t stream = nullptr;
@@ -52,6 +53,7 @@ Device& device() {
 }
 
 bool in_host_function = false;
+thread_local int current = 0;  // GPU of this thread
 
 /// Runs the next work, if it is ready.
 bool run_next(CUstream_st& stream) {
@@ -95,6 +97,14 @@ void submit(cudaStream_t stream, Work work, Ready ready) {
   ++stream->submitted;
 }
 
+void check_current(cudaStream_t stream) {
+  if (stream->gpu != current) misused("launch", "the stream is another GPU's");
+}
+
+int devices() {
+  const char* const wanted = std::getenv("REEL_EMULATOR_DEVICES");
+  return wanted ? std::atoi(wanted) : 1;
+}
 int processors() {
   const char* const wanted = std::getenv("REEL_EMULATOR_PROCESSORS");
   return wanted ? std::atoi(wanted) : 8;
@@ -118,12 +128,16 @@ void misused(const char* call, const char* rule) {
 using namespace cuda_emulator;
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
+  *count = devices();
   return cudaSuccess;
 }
-cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
+cudaError_t cudaSetDevice(int device) {
+  if (device < 0 || device >= devices()) return cudaErrorInvalidDevice;
+  current = device;
+  return cudaSuccess;
+}
 cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
+  *device = current;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr what, int) {
@@ -218,6 +232,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t f, void* argume
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = new CUstream_st;
+  (*stream)->gpu = current;
   device().streams.insert(*stream);
   return cudaSuccess;
 }

@@ -17,6 +17,8 @@ using Ready = std::function<bool()>;
 /// Appends to the stream, or to the graph that captures it. Work that depends on other processes waits until it is
 /// `ready`, which may throw nothing.
 void submit(cudaStream_t stream, Work work, Ready ready = {});
+/// Aborts unless the stream is one of the thread's current GPU: a kernel is to be launched into it.
+void check_current(cudaStream_t stream);
 /// Is the stream's work captured, not run?
 bool recorded(cudaStream_t stream);
 /// Runs it now, behind all that was submitted to any stream.
@@ -24,6 +26,8 @@ void run_now(const Work& work);
 /// The program does what no GPU would take: says so and aborts.
 [[noreturn]] void misused(const char* call, const char* rule);
 
+/// GPUs: one, or as many as REEL_EMULATOR_DEVICES says.
+int devices();
 /// Multiprocessors: 8, or what REEL_EMULATOR_PROCESSORS says.
 int processors();
 constexpr int shared_bytes = 227 * 1024, usual_shared_bytes = 48 * 1024;

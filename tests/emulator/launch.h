@@ -25,6 +25,7 @@ class Launch {
   template <class F>
   auto of(F kernel) const {
     return [kernel, launch = *this](auto... arguments) {
+      check_current(launch.stream_);
       submit(launch.stream_, [=] {
         const auto run = [=] { kernel(arguments...); };
         if (!simt_emulator::launch(run, launch.blocks_.x, {launch.threads_.x, launch.threads_.y}, false))

@@ -100,6 +100,11 @@ while read -r name; do
   grep -qx "$name" <<<"$built" || wrong "scripts/bundle does not build $name"
 done < <(cut -d' ' -f1 "$place/calls" | sort -u)
 
+# ncu looks at the kernels of loops, and at no others.
+kernel=$(grep -oE -- '--kernel-name [a-z]+' "$root/scripts/gpu-check" | cut -d' ' -f2)
+[ "$(cd "$root" && grep -lr "name = \"$kernel\"" backends/cuda/codegen)" = backends/cuda/codegen/loop_source.h ] ||
+  wrong "ncu is to look at \"$kernel\", which is not the kernel of loops alone"
+
 # Every filter names test cases that are there.
 while read -r pattern; do
   grep -rqF "TEST_CASE(\"$pattern" "$root/tests" || wrong "no test case begins with \"$pattern\""

@@ -90,7 +90,7 @@ class Writer {
                                address(o, false), o);
       }
     }
-    return {text(pointers, numbers)};
+    return {name_, text(pointers, numbers)};
   }
 
  private:

@@ -19,7 +19,7 @@ FusedLayout lay_out(const FusedArgs& args);
 /// A key of everything the source depends on: equal keys, equal source.
 std::string fused_key(const FusedArgs& args, const FusedLayout& layout);
 /// The kernel's source; `name` is its function's name.
-KernelSource fused_source(const FusedArgs& args, const FusedLayout& layout, const std::string& name = "run");
+KernelSource fused_source(const FusedArgs& args, const FusedLayout& layout, const std::string& name = "fused");
 /// The kernel's one argument: rows and columns, addresses, then the functors' parameters.
 std::vector<std::uint64_t> fused_arguments(const FusedArgs& args, const FusedLayout& layout);
 

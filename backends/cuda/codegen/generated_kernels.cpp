@@ -14,11 +14,12 @@ void GeneratedKernels::check(CUresult code, const char* what) const {
 CUfunction GeneratedKernels::get(const std::string& key, const std::function<KernelSource()>& source) {
   if (const auto found = kernels_.find(key); found != kernels_.end()) return found->second;
   if (!driver_.cuLaunchKernel) open_library(driver_);
-  const std::string code = compiler_.compile(source());
+  const KernelSource made = source();
+  const std::string code = compiler_.compile(made);
   CUmodule module = nullptr;
   CUfunction function = nullptr;
   check(driver_.cuModuleLoadData(&module, code.data()), "cuModuleLoadData");
-  check(driver_.cuModuleGetFunction(&function, module, "run"), "cuModuleGetFunction");
+  check(driver_.cuModuleGetFunction(&function, module, made.name.c_str()), "cuModuleGetFunction");
   return kernels_[key] = function;
 }
 

@@ -49,7 +49,7 @@ std::string KernelCompiler::compile_anew(const KernelSource& source) {
     texts.push_back("#include \"backends/cuda/codegen/device/prelude.h\"\n");
   }
   nvrtcProgram program = nullptr;
-  check(nvrtc_.nvrtcCreateProgram(&program, source.text.c_str(), "kernel.cu", static_cast<int>(names.size()),
+  check(nvrtc_.nvrtcCreateProgram(&program, source.text.c_str(), source.name.c_str(), static_cast<int>(names.size()),
                                   texts.data(), names.data()),
         "nvrtcCreateProgram");
   const std::vector<std::string> options{fmt::format("--gpu-architecture=sm_{}", capability_), "--std=c++20",

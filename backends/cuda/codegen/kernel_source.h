@@ -8,7 +8,8 @@
 namespace reel::cuda {
 
 struct KernelSource {
-  std::string text;  // a kernel `extern "C" void run(...)`
+  std::string name;  // of the kernel, which profilers show
+  std::string text;  // which defines it, as `extern "C"`
 };
 
 /// The project's headers that generated kernels include, embedded at build time.

@@ -31,7 +31,7 @@ class Writer : LoopText {
       stage.is_products() ? products(stage) : elements(stage.call);
     }
     for (std::size_t v = 0; v < loop_.values.size(); ++v) finish_product(static_cast<int>(v));
-    return {{text()}, memory_};
+    return {{name_, text()}, memory_};
   }
 
  private:

@@ -17,7 +17,7 @@ struct LoopKernel {
 };
 /// `name` is the function's name. `aligned`: by buffer, does it start at a multiple of 16 bytes?
 LoopKernel loop_kernel(const LoopValues& loop, const LoopLayout& layout, const std::vector<char>& aligned,
-                       const std::string& name = "run");
+                       const std::string& name = "loop");
 std::vector<char> aligned_buffers(std::span<std::byte* const> buffers);
 
 /// The kernel's one argument: the number of steps, the groups' barrier counters (zeroed, counter_bytes apart), memory

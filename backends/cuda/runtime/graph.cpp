@@ -31,7 +31,7 @@ Graph::~Graph() {
     if (graph) cudaGraphDestroy(graph);
     cudaGetLastError();
   }
-  if (graph_) cudaGraphExecDestroy(graph_);  // waits for its last run
+  if (graph_) cudaGraphExecDestroy(graph_);  // a run in progress goes on to its end
   for (Storage* storage : kept_) device_.release(storage);
   for (std::byte* block : host_memory_) cudaFreeHost(block);
 }

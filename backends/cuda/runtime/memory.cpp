@@ -43,7 +43,7 @@ void check(cudaError_t code, const char* what) {
 
 Cuda::Cuda(const DeviceOptions& options) : options_(options), allocator_(device_memory, free_device_memory) {
   find_device(options);
-  check(cudaSetDevice(options.index), "cudaSetDevice");
+  make_current();
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
   staging_ = std::make_unique<Staging>();
   faults_ = std::make_unique<Faults>(stream_);
