@@ -1,6 +1,8 @@
-// Shows what a linear recurrence can do, whether or not training finds it: tries the hand-written solutions of copying
-// and adding from Henaff et al. (2016) on random sequences. Copying by random rotations sometimes fails; the program
-// counts how often, for several numbers of symbols K and lengths S.
+// Shows what a recurrence can do, whether or not training finds it: tries the hand-written solutions of copying and
+// adding from Henaff et al. (2016) on random sequences. Copying by random rotations sometimes fails; the program counts
+// how often, for several numbers of symbols K and lengths S. It also counts how often a unit of an SRNN (Rotman and
+// Wolf 2021) loses its gradient.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -83,6 +85,42 @@ double added(const MechanismOptions& o, std::int64_t T, Backend& device) {
   return max(abs(said - Tensor::from<double>(sums, {o.draws}, device))).item();
 }
 
+/// How many of `draws` units of an SRNN lose their gradient. Each starts at 1, and beta adds or takes away 1 at random,
+/// until the state is 0, where ReLU ends the gradient, or T + 1: the gambler's ruin.
+std::int64_t ruined(const MechanismOptions& o, std::int64_t T, Backend& device) {
+  Init init(o.seed, o.dtype == "f64" ? DType::f64 : DType::f32, device);
+  const CellType& type = cell_type("srnn");
+  const auto cell = type.make(1, 1, Settings(type.name, type.settings, {{"width", "1"}, {"gate", "off"}}), init);
+  for (const Parameter& p : cell->parameters())  // beta(x) = relu(x + 1) - 1, which is x for x = +-1
+    Tensor(p.value).assign(full_like(p.value, p.name == "fo.b" ? -1 : 1));
+  const std::int64_t steps = 10 * (T + 1) * (T + 1);  // decide all but one in 10^21
+  const double numbers = static_cast<double>(steps) * static_cast<double>(o.draws);
+  device.require_memory("mechanism", fmt::format("{} units over {} steps", o.draws, steps), 48 * numbers,
+                        "fewer --draws or smaller --lengths");
+  std::vector<double> x(static_cast<std::size_t>(numbers));
+  Stream random(o.seed, (std::uint64_t{1} << 42) + static_cast<std::uint64_t>(T));
+  for (double& v : x) v = random.uniform() < 0.5 ? -1 : 1;
+  const Shape shape{steps, o.draws, 1};
+  const auto on_device = [&](const std::vector<double>& v) {
+    return cast(Tensor::from<double>(v, shape, device), init.dtype);
+  };
+  const Tape tape;
+  const Tensor start = init.constant({o.draws, 1}, 1);
+  const Tensor states = scan(*cell, {start}, on_device(x)).hs;
+  const std::vector<double> seen = cast(states, DType::f64).values<double>();
+  std::vector<double> decided(seen.size(), 0);  // 1 where a unit is at 0 or T + 1 for the first time
+  for (std::int64_t b = 0; b < o.draws; ++b)
+    for (std::int64_t t = 0; t < steps; ++t) {
+      const auto at = static_cast<std::size_t>(t * o.draws + b);
+      if (seen[at] != 0 && seen[at] != static_cast<double>(T + 1)) continue;
+      decided[at] = 1;
+      break;
+    }
+  const Tensor gradient = grad({sum(states * on_device(decided))}, {start})[0];
+  const std::vector<double> g = cast(gradient, DType::f64).values<double>();
+  return std::count(g.begin(), g.end(), 0.0);
+}
+
 /// Prints how many of the draws came out right, rows K and columns S, and returns the same as TSV.
 std::string copying_table(const MechanismOptions& o, Backend& device) {
   const auto Ks = numbers("symbols", o.symbols), Ss = numbers("lengths", o.lengths);
@@ -115,13 +153,31 @@ std::string adding_table(const MechanismOptions& o, Backend& device) {
   return tsv;
 }
 
+std::string ruin_table(const MechanismOptions& o, Backend& device) {
+  std::string tsv = "T\truined\tdraws\n";
+  print_out(
+      "units of an SRNN that lose their gradient before they have grown by T, of {}\n\n      T   lost  expected\n",
+      o.draws);
+  for (const std::int64_t T : numbers("lengths", o.lengths)) {
+    const std::int64_t lost = ruined(o, T, device);
+    print_out("{:>7}{:>7}{:>10.1f}\n", T, lost, static_cast<double>(o.draws * T) / static_cast<double>(1 + T));
+    flush_out();
+    tsv += fmt::format("{}\t{}\t{}\n", T, lost, o.draws);
+  }
+  return tsv;
+}
+
 int mechanism(int argc, const char* const* argv) {
   MechanismOptions o;
-  Options options("mechanism", "Copying and adding with hand-constructed weights (Henaff et al. 2016).");
-  options.choice("solution", o.solution, {"copying", "adding"}, "problem to solve", "Task");
+  Options options("mechanism",
+                  "Copying and adding with hand-constructed weights (Henaff et al. 2016); gradients of SRNN.");
+  options.choice("solution", o.solution, {"copying", "adding", "ruin"},
+                 "problem to solve; ruin: how often a unit of an SRNN loses its gradient before it has grown by T",
+                 "Task");
   options.choice("cell", o.cell, {"lt_rnn", "lstm"}, "adding: the network of one unit", "Task");
   options.add("symbols", o.symbols, "copying: K, different symbols; several with commas between", "Task");
-  options.add("lengths", o.lengths, "copying: S, symbols to remember; adding: T; several with commas between", "Task");
+  options.add("lengths", o.lengths, "copying: S, symbols to remember; adding, ruin: T; several with commas between",
+              "Task");
   options.add("delay", o.delay, "copying: T, steps between the symbols and their recall", "Task",
               Bounds{.low = 1, .high = 1e6});
   options.add("planes", o.planes, "copying: rotations; there are 2 planes + 1 units", "Task",
@@ -153,7 +209,9 @@ int mechanism(int argc, const char* const* argv) {
   }
   Backend& device = use_device(o.device);
   device.set_threads(static_cast<int>(o.threads));
-  const std::string tsv = o.solution == "copying" ? copying_table(o, device) : adding_table(o, device);
+  const std::string tsv = o.solution == "copying"  ? copying_table(o, device)
+                          : o.solution == "adding" ? adding_table(o, device)
+                                                   : ruin_table(o, device);
   if (!o.out.empty()) write_atomically(o.out, tsv);
   if (!o.picture.empty()) {
     SuccessMap map;

@@ -12,6 +12,7 @@
 #include "tasks/runner/campaign.h"
 #include "tasks/runner/pages.h"
 #include "tasks/runner/program.h"
+#include "tasks/runner/ranking.h"
 #include "tasks/runner/results.h"
 
 namespace reel {
@@ -21,7 +22,7 @@ constexpr const char* kept_results = "docs/results";  // of the source tree
 
 struct ReproduceOptions {
   Choice what;
-  bool list = false, check = false, pages = false;
+  bool list = false, check = false, pages = false, ranks = false;
   CampaignOptions campaign;
 };
 
@@ -57,8 +58,11 @@ int check(const std::vector<PresetTable>& tables, const std::string& folder) {
     print_err("{}: is not what the data say. Hint: reproduce --pages {}\n", page, shell_path(folder));
     code = 1;
   };
+  const auto print_score = [](const PaperResults& p) {
+    print_out("{}: {}; {} runs, {:.2g} hours\n", p.file, p.score.text(), p.runs, p.seconds / 3600);
+  };
   for (const PaperResults& paper : papers) {
-    print_out("{}: {}; {} runs, {:.2g} hours\n", paper.file, paper.score.text(), paper.runs, paper.seconds / 3600);
+    print_score(paper);
     for (const Report& report : paper.tables)
       for (const ReportRow& row : report.rows)
         for (std::size_t m = 0; m < row.preset.measures.size(); ++m) {
@@ -74,6 +78,10 @@ int check(const std::vector<PresetTable>& tables, const std::string& folder) {
     code = 1;
   }
   compare(folder + "/README.md", index_of(papers));
+  const PaperResults all = sum_of(papers);
+  print_score(all);
+  if (all.score.not_judged > 0) print_out("not judged: {}\n", all.score.reasons());
+  print_out("{}", kernels_text(papers));
   return code;
 }
 
@@ -108,6 +116,10 @@ int reproduce(int argc, const char* const* argv) {
   options.flag("pages", o.pages,
                "run nothing: draw the figures and write the pages of the folder NAME (docs/results) from its data",
                "What");
+  options.flag("ranks", o.ranks,
+               "run nothing: how often each model is the best, and among the best two, by the stored results of the "
+               "tables NAME",
+               "What");
   options.add("budget", c.run.budget, "share of the paper's updates to do, at least 20 updates", "Run",
               Bounds{.low = 1e-9, .high = 1000});
   options.add("seeds", c.seeds, "runs of each, with seeds 1, 2, ...", "Run", Bounds{.low = 1, .high = 1000});
@@ -137,6 +149,13 @@ int reproduce(int argc, const char* const* argv) {
     return write_anew(tables, folder);
   }
   std::vector<Chosen> chosen = choose(tables, o.what);
+  if (o.ranks) {
+    std::vector<std::string> stale;
+    std::vector<Report> stored;
+    for (const Chosen& one : chosen) stored.push_back(stored_report(one.whole, c.results, stale));
+    print_out("{}", ranking(stored));
+    return 0;
+  }
   const Interrupt interrupt;  // before the locks, so that a signal does not leave them behind
   std::vector<std::unique_ptr<Lock>> locks;
   std::size_t width = 8;

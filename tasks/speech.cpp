@@ -16,7 +16,8 @@ namespace reel {
 namespace {
 
 struct SpeechOptions {
-  std::string corpus = "folder", folder, sa_filter = "name", roles = "wisdom", mean = "frames", waveforms = "on", pesq;
+  std::string corpus = "folder", folder, sa_filter = "name", split = "core", roles = "wisdom", mean = "frames",
+              waveforms = "on", pesq;
 };
 
 constexpr std::int64_t rate = 8000, size = 256, hop = 128, bins = size / 2 + 1;
@@ -61,7 +62,10 @@ class Speech final : public Task {
         waveforms_(o.waveforms == "on"),
         pesq_(o.pesq) {
     const std::string folder = o.folder.empty() ? (std::filesystem::path(setup.data) / set_).string() : o.folder;
-    SpeechFiles files = o.corpus == "timit" ? timit(folder, o.sa_filter == "path") : speech_in_folder(folder);
+    const bool by_path = o.sa_filter == "path";
+    SpeechFiles files = o.corpus != "timit" ? speech_in_folder(folder)
+                        : o.split == "goru" ? timit_drawn(folder, by_path, 2400, 600, 1000)
+                                            : timit(folder, by_path);
     if (o.roles == "exprnn") std::swap(files.valid, files.test);
     parts_ = {std::ssize(files.train), std::ssize(files.valid), std::ssize(files.test)};
     for (const auto* part : {&files.train, &files.valid, &files.test}) {
@@ -229,6 +233,11 @@ int main(int argc, char** argv) {
                    "timit: which files are the sentences that everyone reads; path, as published code does, also takes "
                    "the speakers with \"sa\" in their names for such",
                    "Task");
+    options.choice(
+        "split", o.split, {"core", "goru"},
+        "timit: trained on all of its folder train, with the development and the core speakers of the other; "
+        "or 2,400 and 600 sentences drawn from train, and 1,000 from test (GORU)",
+        "Task");
     options.choice(
         "roles", o.roles, {"wisdom", "exprnn"},
         "wisdom: validate on the development speakers, test on the core set; exprnn (also SRNN) the other way", "Task");

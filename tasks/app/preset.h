@@ -31,6 +31,7 @@ struct Preset {
   std::optional<std::int64_t> parameters;  // the exact count
   double epoch_updates = 0;                // updates in what the paper calls an epoch; 0: not given
   std::vector<std::string> notes;          // what is unclear, lost, unverified, or otherwise worth knowing
+  std::string needs;                       // data or programs that not everyone can have: "TIMIT"; empty: none
   const Measure& main() const { return measures.front(); }
 };
 

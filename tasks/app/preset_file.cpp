@@ -22,12 +22,11 @@ constexpr std::size_t most_presets = 1000;  // per section; each holds a copy of
 constexpr std::array section_keys{
     "title",  "where",  "task",          "options", "metric",   "unit",       "figure",    "note",    "cases",
     "models", "tweaks", "only",          "tasks",   "reported", "unverified", "simulated", "metrics", "parameters",
-    "units",  "notes",  "epoch_updates", "expect",  "curves",   "columns",    "mean"};
+    "units",  "notes",  "epoch_updates", "expect",  "curves",   "columns",    "mean",      "needs"};
 constexpr std::array column_keys{"metric", "unit", "reported", "unverified", "simulated", "expect"};
 constexpr std::array reported_keys{"reported", "unverified", "simulated"};
-constexpr std::array named{
-    "tweaks",  "only",       "tasks", "reported", "unverified",   "simulated",
-    "metrics", "parameters", "units", "notes",    "epoch_updates"};  // tables with names of presets
+constexpr std::array named{"tweaks",     "only",  "tasks", "reported",      "unverified", "simulated", "metrics",
+                           "parameters", "units", "notes", "epoch_updates", "needs"};  // tables with names of presets
 constexpr std::array mean_keys{"reported", "unverified", "expect"};
 
 std::vector<std::string> words(const std::string& text) {
@@ -128,6 +127,7 @@ PresetTable table_of(const std::string& file, const std::string& paper, const st
       }
       p.epoch_updates = s.number("epoch_updates", p).value_or(0);
       p.notes = s.notes(p);
+      p.needs = s.text("needs", p, "");
       table.presets.push_back(std::move(p));
     }
   }

@@ -6,6 +6,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "reel/version.h"
 
@@ -33,14 +34,26 @@ std::string version_text(const std::string& program) {
   return fmt::format("{} (Reel) {}{}\n", program, version(), known);
 }
 
+std::string processor_in(const std::string& cpuinfo) {
+  std::istringstream in(cpuinfo);
+  std::string name, family, model;
+  for (std::string line; std::getline(in, line) && !line.empty();) {  // a blank line ends the first core
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string::npos) continue;
+    const std::string key = line.substr(0, line.find_last_not_of(" \t", colon - 1) + 1), value = line.substr(colon + 2);
+    if (key == "model name") name = value;
+    if (key == "cpu family") family = value;
+    if (key == "model") model = value;
+  }
+  return name.empty() || family.empty() || model.empty() ? name
+                                                         : fmt::format("{} (family {}, model {})", name, family, model);
+}
+
 std::string processor() {
   std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
+  const std::string name = processor_in({std::istreambuf_iterator<char>(info), {}});
   utsname names{};
-  return uname(&names) == 0 ? names.machine : "";
+  return name.empty() && uname(&names) == 0 ? names.machine : name;
 }
 
 std::string utc_now() {

@@ -39,6 +39,7 @@ struct RunRecord {
   std::int64_t diverged_at_step = -1;  // -1: it did not diverge
   std::string command = {};            // of the process that writes the record; empty: not known
   std::string preset = {};             // that the run was started with; empty: none
+  std::string kernels = {};            // of the libraries that compute its products; empty: not known
 };
 
 class RunFolder {

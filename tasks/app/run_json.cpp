@@ -29,6 +29,7 @@ Json run_json(const RunRecord& r) {
             {"version", version()},
             {"processor", processor()},
             {"date", utc_now()}};
+  if (!r.kernels.empty()) json["kernels"] = r.kernels;
   if (!commit().empty()) json["commit"] = commit();
   if (!r.command.empty()) json["command"] = r.command;
   if (!r.preset.empty()) json["preset"] = r.preset;

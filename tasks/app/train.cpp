@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include "backends/cpu/product_libraries.h"
 #include "backends/cpu/threads/cores.h"
 #include "tasks/app/agreement.h"
 #include "tasks/app/figure.h"
@@ -202,6 +203,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   record.device = options.device;
   record.threads = options.threads;
   record.command = options.command;
+  record.kernels = cpu::product_libraries();
   record.preset = options.preset;
   record.solved_share = options.solved_share;
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();

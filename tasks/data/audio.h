@@ -39,4 +39,9 @@ SpeechFiles speech_in_folder(const std::string& folder);
 /// training speakers. Throws DataError if a part is empty.
 SpeechFiles timit(const std::string& folder, bool path_filter);
 
+/// The same sentences, drawn at random: `train` and `valid` of them from the folder train, `test` from the folder test.
+/// The draw depends on the files alone. Throws DataError if a folder has fewer.
+SpeechFiles timit_drawn(const std::string& folder, bool path_filter, std::size_t train, std::size_t valid,
+                        std::size_t test);
+
 }  // namespace reel

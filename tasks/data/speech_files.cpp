@@ -40,6 +40,26 @@ std::string child(const std::string& folder, const std::string& name) {
   return {};
 }
 
+/// In an order that depends on the files, not on a run's seed.
+std::vector<std::string> shuffled(std::vector<std::string> files) {
+  Stream random(0, 0);
+  for (std::size_t k = files.size(); k > 1; --k)
+    std::swap(files[k - 1], files[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(k)))]);
+  return files;
+}
+
+/// The sentences of TIMIT in its folder train or test, without those that everyone reads.
+std::vector<std::string> sentences(const std::string& folder, const std::string& part, bool path_filter) {
+  const std::string below = child(folder, part);
+  if (below.empty()) throw DataError("timit", part, "not found in " + folder);
+  std::vector<std::string> files = audio_files(below);
+  std::erase_if(files, [&](const std::string& file) {
+    const std::string inside = lower(fs::path(file).lexically_relative(folder));
+    return path_filter ? inside.find("sa") != std::string::npos : lower(fs::path(file).filename()).starts_with("sa");
+  });
+  return files;
+}
+
 }  // namespace
 
 std::vector<std::string> audio_files(const std::string& folder) {
@@ -65,10 +85,7 @@ SpeechFiles speech_in_folder(const std::string& folder) {
     if (!valid.empty()) files.valid = audio_files(valid);
     if (!test.empty()) files.test = audio_files(test);
   } else {
-    std::vector<std::string> all = audio_files(folder);
-    Stream random(0, 0);  // the split depends on the files, not on a run's seed
-    for (std::size_t k = all.size(); k > 1; --k)
-      std::swap(all[k - 1], all[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(k)))]);
+    const std::vector<std::string> all = shuffled(audio_files(folder));
     const std::size_t tenth = (all.size() + 9) / 10;
     for (std::size_t i = 0; i < all.size(); ++i)
       (i < tenth ? files.test : i < 2 * tenth ? files.valid : files.train).push_back(all[i]);
@@ -78,24 +95,29 @@ SpeechFiles speech_in_folder(const std::string& folder) {
 }
 
 SpeechFiles timit(const std::string& folder, bool path_filter) {
-  SpeechFiles files;
-  for (const std::string part : {"train", "test"}) {
-    const std::string below = child(folder, part);
-    if (below.empty()) throw DataError("timit", part, "not found in " + folder);
-    for (const std::string& file : audio_files(below)) {
-      const std::string inside = lower(fs::path(file).lexically_relative(folder));
-      const bool read_by_all = lower(fs::path(file).filename()).starts_with("sa");
-      if (path_filter ? inside.find("sa") != std::string::npos : read_by_all) continue;
-      const std::string speaker = lower(fs::path(file).parent_path().filename());
-      if (part == "train")
-        files.train.push_back(file);
-      else if (development.contains(speaker))
-        files.valid.push_back(file);
-      else if (core.contains(speaker))
-        files.test.push_back(file);
-    }
+  SpeechFiles files{sentences(folder, "train", path_filter), {}, {}};
+  for (const std::string& file : sentences(folder, "test", path_filter)) {
+    const std::string speaker = lower(fs::path(file).parent_path().filename());
+    if (development.contains(speaker)) files.valid.push_back(file);
+    if (core.contains(speaker)) files.test.push_back(file);
   }
   check_parts("timit", folder, files);
+  return files;
+}
+
+SpeechFiles timit_drawn(const std::string& folder, bool path_filter, std::size_t train, std::size_t valid,
+                        std::size_t test) {
+  const auto draw = [&](const char* part, std::size_t count) {
+    std::vector<std::string> files = shuffled(sentences(folder, part, path_filter));
+    if (files.size() < count)
+      throw DataError("timit", (fs::path(folder) / part).string(),
+                      fmt::format("holds {} of the {} sentences that are drawn from it", files.size(), count));
+    files.resize(count);
+    return files;
+  };
+  SpeechFiles files{draw("train", train + valid), {}, draw("test", test)};
+  files.valid.assign(files.train.begin() + static_cast<std::ptrdiff_t>(train), files.train.end());
+  files.train.resize(train);
   return files;
 }
 

@@ -106,6 +106,7 @@ void RunPage::write(const Moment& at) {
                                 {"device", r.device},
                                 {"threads", r.threads},
                                 {"processor", processor()},
+                                {"kernels", r.kernels},
                                 {"version", version()},
                                 {"commit", commit().empty() ? "-" : commit()},
                                 {"command", r.command},

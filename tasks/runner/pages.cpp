@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <set>
 
+#include "backends/cpu/product_libraries.h"
 #include "engine/core/error.h"
 #include "tasks/io/files.h"
 #include "tasks/io/folder.h"
@@ -71,7 +73,8 @@ std::string origins_of(const Report& report) {
     for (const PresetRun& run : row.runs) {
       if (!run.processor.empty())
         machines.insert(
-            run.processor + (run.device.empty() || run.device == "cpu" ? "" : ", " + run.device) +
+            run.processor + (run.kernels.empty() ? "" : ", " + run.kernels) +
+            (run.device.empty() || run.device == "cpu" ? "" : ", " + run.device) +
             (run.threads > 0 ? fmt::format(", {} thread{}", run.threads, run.threads == 1 ? "" : "s") : ""));
       if (!run.version.empty())
         commits.insert("Reel " + run.version + (run.commit.empty() ? "" : ", commit " + run.commit.substr(0, 12)));
@@ -162,6 +165,29 @@ std::vector<PaperResults> read_papers(const std::vector<PresetTable>& tables, co
   return papers;
 }
 
+PaperResults sum_of(const std::vector<PaperResults>& papers) {
+  PaperResults all{"all", "", {}, {}, 0, 0};
+  for (const PaperResults& p : papers) {
+    all.score.add(p.score);
+    all.seconds += p.seconds;
+    all.runs += p.runs;
+  }
+  return all;
+}
+
+std::string kernels_text(const std::vector<PaperResults>& papers) {
+  std::map<std::string, std::size_t> runs;
+  for (const PaperResults& paper : papers)
+    for (const Report& report : paper.tables)
+      for (const ReportRow& row : report.rows)
+        if (!row.preset.task.empty())
+          for (const PresetRun& run : row.runs) ++runs[run.kernels.empty() ? "not recorded" : run.kernels];
+  std::string out = "kernels:";
+  for (const auto& [kernels, count] : runs)
+    out += fmt::format("{} {} ({} run{})", out.ends_with(':') ? "" : ",", kernels, count, count == 1 ? "" : "s");
+  return out + fmt::format("\na run repeats to the last bit on the same kernels; here: {}\n", cpu::product_libraries());
+}
+
 std::string page_of(const PaperResults& paper, const std::string& folder) {
   std::string md = fmt::format("# {}\n\n", paper.paper);
   md +=
@@ -182,17 +208,15 @@ std::string index_of(const std::vector<PaperResults>& papers) {
       "# Results\n\nWhat the presets gave beside what their papers report. docs/reproducing.md says how they are "
       "judged.\n\n"
       "| paper | pass | fail | not judged | runs | hours |\n|---|---|---|---|---|---|\n";
-  VerdictCount all;
-  double seconds = 0;
-  std::size_t runs = 0;
-  for (const PaperResults& p : papers) {
-    md += fmt::format("| [{}]({}.md) | {} | {} | {} | {} | {} |\n", p.paper, p.file, p.score.pass, p.score.fail,
-                      p.score.not_judged, p.runs, hours(p.seconds));
-    all.pass += p.score.pass, all.fail += p.score.fail, all.not_judged += p.score.not_judged;
-    seconds += p.seconds, runs += p.runs;
-  }
-  return md +
-         fmt::format("| all | {} | {} | {} | {} | {} |\n", all.pass, all.fail, all.not_judged, runs, hours(seconds));
+  const auto line = [](const std::string& name, const PaperResults& p) {
+    return fmt::format("| {} | {} | {} | {} | {} | {} |\n", name, p.score.pass, p.score.fail, p.score.not_judged,
+                       p.runs, hours(p.seconds));
+  };
+  for (const PaperResults& p : papers) md += line(fmt::format("[{}]({}.md)", p.paper, p.file), p);
+  const PaperResults all = sum_of(papers);
+  md += line("all", all);
+  if (all.score.not_judged > 0) md += fmt::format("\nOf those not judged, {}.\n", all.score.reasons());
+  return md;
 }
 
 void write_pages(const std::vector<PaperResults>& papers, const std::string& folder) {

@@ -19,6 +19,12 @@ struct PaperResults {
 std::vector<PaperResults> read_papers(const std::vector<PresetTable>& tables, const std::string& folder,
                                       std::vector<std::string>& stale);
 
+/// Score, seconds and runs of all papers together.
+PaperResults sum_of(const std::vector<PaperResults>& papers);
+
+/// Which kernels computed how many of the runs, and what that means for who repeats one here: lines for --check.
+std::string kernels_text(const std::vector<PaperResults>& papers);
+
 /// The text of PAPER.md and of README.md.
 std::string page_of(const PaperResults& paper, const std::string& folder);
 std::string index_of(const std::vector<PaperResults>& papers);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <sstream>
 
+#include "backends/cpu/product_libraries.h"
 #include "engine/core/error.h"
 #include "engine/core/parse.h"
 #include "tasks/app/provenance.h"
@@ -44,6 +45,7 @@ bool read_record(const Preset& p, PresetRun& run) {
   run.version = record->version;
   run.commit = record->commit;
   run.processor = record->processor;
+  run.kernels = record->kernels;
   run.date = record->date;
   if (!record->finished) return false;
   run.measured.clear();
@@ -65,12 +67,27 @@ void read_errors(const std::string& tsv, PresetRun& run) {
   run.measured.front() = largest;
 }
 
+/// The share of units that lost their gradient, over all lines of the table, and the draws of each.
+void read_ruined(const std::string& tsv, PresetRun& run) {
+  std::istringstream in(tsv);
+  std::string head;
+  std::getline(in, head);
+  std::int64_t lost = 0, all = 0;
+  for (std::int64_t T = 0, ruined = 0, draws = 0; in >> T >> ruined >> draws;) {
+    lost += ruined;
+    all += run.updates = draws;
+  }
+  run.measured.front() = all > 0 ? 100 * static_cast<double>(lost) / static_cast<double>(all) : nan;
+}
+
 /// Reads the results in the table of the hand-written solutions; false if there is none.
 bool read_table(const Preset& p, PresetRun& run) {
   const std::string tsv = text_if_there(run.folder + "/table.tsv");
   if (tsv.empty()) return false;
   if (p.main().metric == "largest_error") {
     read_errors(tsv, run);
+  } else if (p.main().metric == "ruined") {
+    read_ruined(tsv, run);
   } else {
     SuccessMap map;
     map.add(tsv);
@@ -180,6 +197,7 @@ PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
     run.version = version();
     run.commit = commit();
     run.processor = processor();
+    run.kernels = cpu::product_libraries();
     run.date = utc_now();
   }
   if (!by_hand(p)) take_curve(run);

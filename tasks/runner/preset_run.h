@@ -31,9 +31,9 @@ struct PresetRun {
   std::int64_t updates = 0, whole = 0;  // done so far, and in the whole preset (for mechanism: draws)
   double seconds = 0;
   int threads = 0;
-  std::string command;                                   // repeats the run
-  std::string device, version, commit, processor, date;  // where the numbers come from; empty: unknown
-  std::vector<RunFolder::Row> curve = {};                // its validations
+  std::string command;                                            // repeats the run
+  std::string device, version, commit, processor, kernels, date;  // where the numbers come from; empty: unknown
+  std::vector<RunFolder::Row> curve = {};                         // its validations
   bool done() const { return problem.empty() && !interrupted; }
 };
 

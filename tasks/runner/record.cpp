@@ -36,6 +36,7 @@ std::optional<RunSummary> read_summary(const std::string& folder) {
   s.version = text_of(json, "version");
   s.commit = text_of(json, "commit");
   s.processor = text_of(json, "processor");
+  s.kernels = text_of(json, "kernels");
   s.date = text_of(json, "date");
   s.json = std::move(json);
   return s;

@@ -11,9 +11,9 @@ struct RunSummary {
   bool finished = false;
   std::int64_t steps = 0, parameters = -1, diverged_at_step = -1;
   int threads = 0;
-  double seconds = 0, baseline = 0, update_seconds = 0;  // NaN: unknown
-  std::string device, version, commit, processor, date;  // empty: unknown
-  nlohmann::ordered_json json = {};                      // all of it, for metric_in() and measured_in()
+  double seconds = 0, baseline = 0, update_seconds = 0;           // NaN: unknown
+  std::string device, version, commit, processor, kernels, date;  // empty: unknown
+  nlohmann::ordered_json json = {};                               // all of it, for metric_in() and measured_in()
 };
 
 /// Reads FOLDER/run.json. Nothing if there is none, or it is damaged. Throws Error if it cannot be read.

@@ -29,9 +29,9 @@ namespace {
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t most_points = 200;  // of a stored curve
 
-const std::vector<std::string> number_columns{"preset",     "seed",    "metric", "unit",    "value",   "baseline",
-                                              "parameters", "updates", "whole",  "seconds", "threads", "device",
-                                              "processor",  "version", "commit", "date",    "options", "command"};
+const std::vector<std::string> number_columns{
+    "preset",  "seed",   "metric",    "unit",    "value",   "baseline", "parameters", "updates", "whole",  "seconds",
+    "threads", "device", "processor", "kernels", "version", "commit",   "date",       "options", "command"};
 const std::vector<std::string> curve_columns{"preset",     "seed",       "step",     "examples", "seconds",
                                              "train_loss", "valid_loss", "accuracy", "grad_norm"};
 
@@ -53,7 +53,9 @@ class Line {
     if (fields.size() != names.size()) fail(fmt::format("{} fields expected, got {}", names.size(), fields.size()));
   }
   const std::string& text(const char* name) const {
-    return fields_[static_cast<std::size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin())];
+    static const std::string none;
+    const auto at = std::find(names_.begin(), names_.end(), name);
+    return at == names_.end() ? none : fields_[static_cast<std::size_t>(at - names_.begin())];
   }
   template <class T>
   T number(const char* name) const {
@@ -70,16 +72,20 @@ class Line {
   const std::vector<std::string>&names_, &fields_;
 };
 
-/// Calls a function with each line of a file behind its head; a file that is not there has none.
-void read_lines(const std::string& path, const std::vector<std::string>& names,
+/// Calls a function with each line of a file behind its head; a file that is not there has none. A file that was
+/// written before there were kernels lacks their column.
+void read_lines(const std::string& path, const std::vector<std::string>& columns,
                 const std::function<void(const Line&)>& take) {
   const std::string text = text_if_there(path);
   if (text.empty()) return;
-  bool head = true;
+  std::vector<std::string> names;
   CsvReader csv(path, [&](std::int64_t line, const std::vector<std::string>& fields) {
-    if (head && fields != names) throw Error(path, fmt::format("the head {} expected", fmt::join(names, ",")));
-    if (!head) take(Line(path, line, names, fields));
-    head = false;
+    if (!names.empty()) return take(Line(path, line, names, fields));
+    std::vector<std::string> before = columns;
+    std::erase(before, "kernels");
+    if (fields != columns && fields != before)
+      throw Error(path, fmt::format("the head {} expected", fmt::join(columns, ",")));
+    names = fields;
   });
   csv.feed(text);
   csv.finish();
@@ -102,6 +108,7 @@ std::vector<Stored> read_numbers(const std::string& path) {
       s.run.threads = line.number<int>("threads");
       s.run.device = line.text("device");
       s.run.processor = line.text("processor");
+      s.run.kernels = line.text("kernels");
       s.run.version = line.text("version");
       s.run.commit = line.text("commit");
       s.run.date = line.text("date");
@@ -147,6 +154,7 @@ std::string lines_of(const Stored& s) {
                                           fmt::format("{}", r.threads),
                                           r.device,
                                           r.processor,
+                                          r.kernels,
                                           r.version,
                                           r.commit,
                                           r.date,

@@ -1,6 +1,6 @@
 #include "tasks/runner/verdict.h"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -100,11 +100,33 @@ void VerdictCount::add(const Report& report) {
       if (row.preset.measures[m].expect.empty()) continue;
       const Verdict verdict = judge(report, row, m).verdict;
       ++(verdict == Verdict::pass ? pass : verdict == Verdict::fail ? fail : not_judged);
+      if (verdict == Verdict::not_judged && row.runs.empty())
+        ++(row.preset.needs.empty() ? not_run : lacking[row.preset.needs]);
     }
+}
+
+void VerdictCount::add(const VerdictCount& other) {
+  pass += other.pass;
+  fail += other.fail;
+  not_judged += other.not_judged;
+  not_run += other.not_run;
+  for (const auto& [what, rows] : other.lacking) lacking[what] += rows;
 }
 
 std::string VerdictCount::text() const {
   return fmt::format("{} pass, {} fail, {} not judged", pass, fail, not_judged);
+}
+
+std::string VerdictCount::reasons() const {
+  std::vector<std::string> out;
+  std::size_t others = not_judged - not_run;
+  for (const auto& [what, rows] : lacking) {
+    out.push_back(fmt::format("{} need {}", rows, what));
+    others -= rows;
+  }
+  if (not_run > 0) out.push_back(fmt::format("{} have no run", not_run));
+  if (others > 0) out.push_back(fmt::format("{} have runs, but not all that they are judged by", others));
+  return fmt::format("{}", fmt::join(out, ", "));
 }
 
 }  // namespace reel

@@ -1,6 +1,7 @@
 // Whether a row of a table shows what its paper found: the rules of `expect` in the presets, applied to means over
 // seeds.
 #pragma once
+#include <map>
 #include <string>
 
 #include "tasks/runner/report.h"
@@ -23,9 +24,15 @@ std::string text_of(Verdict verdict);
 /// How many of the measures of which something is expected have which verdict.
 struct VerdictCount {
   std::size_t pass = 0, fail = 0, not_judged = 0;
+  std::size_t not_run = 0;                     // of those not judged: without a run, although nothing hinders it
+  std::map<std::string, std::size_t> lacking;  // of those not judged: without a run, by what they need
   void add(const Report& report);
+  void add(const VerdictCount& other);
   /// "12 pass, 1 fail, 3 not judged"
   std::string text() const;
+  /// Why the others are not judged: "92 need TIMIT, 460 have no run, 3 are compared with one that has none"; empty if
+  /// all are judged.
+  std::string reasons() const;
 };
 
 }  // namespace reel

@@ -333,6 +333,30 @@ TEST_CASE("ENRNN, naive: the parameter T itself is divided after an update, and 
   CHECK(difference(short_matrix(*cell), T) == 0);
 }
 
+TEST_CASE("ENRNN, Theorem 3.1: with ReLU the Jacobian of h_S over tau steps is at most |W_S|^tau, if |W_S| < 1") {
+  constexpr std::int64_t n = 8;
+  const auto cell = make("enrnn", {{"short", "8"}, {"activation", "relu"}, {"normalise", "off"}});
+  const auto two_norm = [](const Tensor& M) { return std::sqrt(radius(matmul(M, M, {.transpose_a = true}))); };
+  const Tensor any = normal({n, n}, 0, 1, 7, 1);
+  value(*cell, "T").assign(any * (0.9 / two_norm(any)));
+  hold(*cell, {{"b_S", 0.1}});  // most units stay above 0
+  const Tensor h = normal({1, n}, 2, 0.5, 7, 2), x = normal({1, input}, 0, 1, 7, 3);
+  const Tape tape;
+  Tensors state{Tensor::zeros({1, hidden - n}), h};
+  double bound = 1, before = INFINITY;
+  for (int tau = 1; tau <= 12; ++tau) {
+    state = cell->step(state, x);
+    Tensors rows;
+    for (std::int64_t i = 0; i < n; ++i) rows.push_back(grad({sum(slice(state[1], -1, i, i + 1))}, {h})[0]);
+    bound *= 0.9;
+    const double size = two_norm(concat(rows, 0));
+    CHECK(size <= bound * (1 + 1e-5));
+    CHECK(size > 0);
+    CHECK(size <= before);
+    before = size;
+  }
+}
+
 TEST_CASE("ornn with as many reflections as units: the last one is the sign of U_nn, and that of W's determinant") {
   const auto cell = make("ornn", {{"reflections", "6"}, {"activation", "modrelu"}}, 6);
   const auto sign = [&] { return std::lround(det(matrix(*cell)).item()); };

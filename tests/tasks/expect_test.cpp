@@ -176,6 +176,23 @@ TEST_CASE("a further column is judged by its own numbers, not by the count of pa
   CHECK(count.text() == "1 pass, 2 fail, 1 not judged");
 }
 
+TEST_CASE("rows that are not judged are counted by the reason: what they need, no run, or no run to compare with") {
+  VerdictCount count;
+  const std::string more = "[t.needs]\na = \"a license\"\nb-z = \"a GPU\"\n[t.expect]\nbelow = { all = 5 }\n";
+  count.add(report_of(table_of(more), {{1}, {}, {}, {}, {}, {}}));
+  CHECK(count.text() == "1 pass, 0 fail, 5 not judged");
+  CHECK(count.reasons() == "1 need a GPU, 2 need a license, 2 have no run");
+  VerdictCount other;
+  other.add(report_of(table_of("[t.expect]\norder = [\"x < y\"]\n"), {{1}, {}, {}, {1}, {2}, {}}));
+  CHECK(other.text() == "1 pass, 0 fail, 1 not judged");
+  CHECK(other.reasons() == "1 have runs, but not all that they are judged by");
+  count.add(other);
+  CHECK(count.text() == "2 pass, 0 fail, 6 not judged");
+  CHECK(count.reasons() ==
+        "1 need a GPU, 2 need a license, 2 have no run, 1 have runs, but not all that they are judged by");
+  CHECK(VerdictCount{}.reasons().empty());
+}
+
 TEST_CASE("the mean over cases: of all, or of nine tenths, then beside the mean of what is reported for the same") {
   std::string toml = "[t]\ntitle = \"T\"\ntask = \"copying\"\nmetric = \"accuracy\"\n[t.cases]\n";
   for (int i = 1; i <= 10; ++i) toml += fmt::format("c{} = \"\"\n", i);

@@ -52,6 +52,24 @@ TEST_CASE("mechanism: the share that is right, against NumPy's; fewer symbols an
   CHECK(rows[2][4] > rows[3][4]);
 }
 
+TEST_CASE("mechanism: the gambler's ruin of SRNN's gradients, T / (1 + T)") {
+  const TempDir dir;
+  const std::string out = dir / "table.tsv";
+  const Result r =
+      run("mechanism", {"--solution", "ruin", "--lengths", "1,3,10", "--draws", "4000", "--out", out}, dir.path);
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(contains(r.out, "expected\n"));
+  const auto rows = rows_of(out, "T\truined\tdraws");
+  REQUIRE(rows.size() == 3);
+  for (const auto& row : rows) {
+    const double p = row[0] / (1 + row[0]);
+    CHECK(std::abs(row[1] / 4000 - p) < 4 * std::sqrt(p * (1 - p) / 4000));
+  }
+  CHECK(run("mechanism", {"--solution", "ruin", "--cell", "lstm"}, dir.path).code == 2);
+  CHECK(contains(run("mechanism", {"--solution", "ruin", "--lengths", "100000"}, dir.path).err, "--lengths"));
+}
+
 TEST_CASE("mechanism: adding without error in f64; lists that are none") {
   const TempDir dir;
   const std::string out = dir / "table.tsv";

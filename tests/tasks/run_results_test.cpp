@@ -6,6 +6,8 @@
 #include <sstream>
 #include <thread>
 
+#include "backends/cpu/product_libraries.h"
+#include "tasks/app/provenance.h"
 #include "tasks/runner/pages.h"
 #include "tasks/runner/results.h"
 #include "tests/support/check.h"
@@ -199,6 +201,9 @@ TEST_CASE(
     CHECK(contains(checked.out, "tiny: 3 pass, 1 fail, 0 not judged; 6 runs"));
     CHECK(contains(checked.out, "pass        tiny/one/lstm: "));
     CHECK(contains(checked.out, "fail        tiny/one/gru: "));
+    CHECK(contains(checked.out, "\nall: 3 pass, 1 fail, 0 not judged; 6 runs"));
+    CHECK(contains(checked.out, "\nkernels: " + cpu::product_libraries() + " (6 runs)\n"));
+    CHECK(contains(text, processor() + ", " + cpu::product_libraries() + ", 1 thread; "));
     CHECK_FALSE(fs::exists(place.dir / "runs"));
     write_atomically(place.dir / "results/tiny.md", text + "more\n");
     CHECK(place.check().code == 1);
@@ -214,10 +219,23 @@ TEST_CASE(
     const std::string numbers = read_file(place.dir / "results/tiny/one.csv");
     write_atomically(place.dir / "results/tiny/one.csv", numbers + "tiny/one/lstm,3\n");
     CHECK(place.check().code == 1);
-    CHECK(contains(place.check().err, "one.csv:10] 18 fields expected, got 2"));
+    CHECK(contains(place.check().err, "one.csv:10] 19 fields expected, got 2"));
     write_atomically(place.dir / "results/tiny/one.csv", "a,b\n");
     CHECK(contains(place.check().err, "one.csv] the head preset,seed,"));
     CHECK(run("reproduce", {"--check", place.dir / "nowhere"}, place.dir.path, environment).code == 2);
+  }
+  SUBCASE("results from before kernels were recorded are read, and get them from run folders that have them") {
+    std::string before = read_file(place.dir / "results/tiny/one.csv");
+    for (const std::string& field : {std::string(",kernels"), "," + cpu::product_libraries()})
+      for (std::size_t at = before.find(field); at != before.npos; at = before.find(field))
+        before.erase(at, field.size());
+    write_atomically(place.dir / "results/tiny/one.csv", before);
+    REQUIRE(run("reproduce", {"--pages", place.dir / "results"}, place.dir.path, environment).code == 0);
+    const Result checked = place.check();
+    CHECK(checked.code == 0);
+    CHECK(contains(checked.out, "(2 runs), not recorded (4 runs)\n"));
+    REQUIRE(place.reproduce({"tiny/one", "--seeds", "3"}).code == 0);
+    CHECK(contains(place.check().out, "\nkernels: " + cpu::product_libraries() + " (8 runs)\n"));  // of run.json
   }
   SUBCASE("what the results have is not run again, even if its folder is gone") {
     fs::remove_all(place.dir / "runs");
@@ -292,6 +310,9 @@ TEST_CASE("the results in the source tree are what their pages say") {
   for (const PaperResults& paper : papers)
     CHECK(read_file(folder + "/" + paper.file + ".md") == page_of(paper, folder));
   CHECK(read_file(folder + "/README.md") == index_of(papers));
+  for (const fs::directory_entry& file : fs::recursive_directory_iterator(folder))
+    if (file.path().extension() == ".svg")
+      CHECK_MESSAGE(!contains(read_file(file.path()), "<title>Gnuplot</title>"), file.path());
   std::size_t pass = 0, fail = 0;
   for (const PaperResults& paper : papers) pass += paper.score.pass, fail += paper.score.fail;
   CHECK(contains(read_file(REEL_SOURCE_DIR "/README.md"),

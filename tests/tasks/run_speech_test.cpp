@@ -165,6 +165,22 @@ TEST_CASE("speech: parts of a folder, and of TIMIT, with and without the speaker
   CHECK(names(files.test) == std::vector<std::string>{"SX139.WAV"});
   CHECK(names(timit(root, true).train) == std::vector<std::string>{"SI648.WAV"});
   CHECK(contains(error_of([&] { timit(dir / "plain", false); }), "[timit] train: not found in"));
+
+  // drawn: two parts of the one folder, one of the other, and no sentence twice
+  const SpeechFiles drawn = timit_drawn(root, false, 1, 1, 2);
+  std::vector<std::string> both = drawn.train;
+  both.insert(both.end(), drawn.valid.begin(), drawn.valid.end());
+  std::sort(both.begin(), both.end());
+  CHECK(names(both) == std::vector<std::string>{"SI648.WAV", "SX86.WAV"});
+  CHECK(drawn.train.size() == 1);
+  CHECK(drawn.test.size() == 2);
+  CHECK(drawn.test[0] != drawn.test[1]);
+  for (const std::string& file : drawn.test) CHECK(contains(file, "/TEST/"));
+  CHECK(timit_drawn(root, false, 1, 1, 2).test == drawn.test);
+  CHECK(contains(error_of([&] { timit_drawn(root, false, 2, 1, 1); }),
+                 "holds 2 of the 3 sentences that are drawn from it"));
+  CHECK(contains(error_of([&] { timit_drawn(root, true, 1, 1, 1); }),
+                 "holds 1 of the 2 sentences that are drawn from it"));
 }
 
 TEST_CASE("speech: the next frame as target, silence behind the end; both means, the baseline") {
@@ -254,4 +270,8 @@ TEST_CASE("speech: twenty steps with three cells; exit codes") {
   CHECK(run("speech", {"--data", data.dir / "no"}, data.dir.path).code == 1);
   CHECK(contains(run("speech", {"--corpus", "timit", "--data", data.dir.path}, data.dir.path).err, "[timit] train"));
   CHECK(contains(run("speech", {"--help"}, data.dir.path).out, "--sa-filter"));
+  const std::string corpus = data.dir / "timit";
+  for (const std::string part : {"train", "test"}) write_sound(corpus + "/" + part + "/SX1.WAV", {0.1});
+  CHECK(contains(run("speech", {"--corpus", "timit", "--split", "goru", "--data", data.dir.path}, data.dir.path).err,
+                 "timit/train: holds 1 of the 3000 sentences that are drawn from it"));
 }

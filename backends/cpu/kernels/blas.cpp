@@ -10,11 +10,13 @@
 
 #include <limits>
 #include <memory>
+#include <sstream>
 #include <vector>
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/kernels/bf16_weights.h"
 #include "backends/cpu/kernels/thin_products.h"
+#include "backends/cpu/product_libraries.h"
 #include "engine/core/error.h"
 
 namespace reel::cpu {
@@ -318,6 +320,17 @@ void Cpu::gemm(const GemmArgs& g) {
       unsupported("gemm of integers or bool");
     }
   });
+}
+
+std::string product_libraries() {
+  std::istringstream config(openblas_get_config());  // "OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY Cooperlake ..."
+  std::string name, number;
+  config >> name >> number;
+  std::string out = fmt::format("{} {} {}", name, number, openblas_get_corename());
+#ifdef REEL_LIBXSMM
+  out += fmt::format("; libxsmm {} {}", LIBXSMM_VERSION, libxsmm_get_target_arch());
+#endif
+  return out;
 }
 
 }  // namespace reel::cpu
