@@ -37,7 +37,7 @@ int write_anew(const std::vector<PresetTable>& tables, const std::string& folder
       problems.insert(problems.end(), drawn.unwritten.begin(), drawn.unwritten.end());
     }
   write_pages(papers, folder);
-  for (const std::string& problem : problems) print_err("{}\n", problem);
+  for (const std::string& problem : problems) print_err("reproduce: {}\n", one_line(problem));
   return problems.empty() ? 0 : 1;
 }
 
@@ -55,7 +55,8 @@ int check(const std::vector<PresetTable>& tables, const std::string& folder) {
   int code = 0;
   const auto compare = [&](const std::string& page, const std::string& text) {
     if (text_if_there(page) == text) return;
-    print_err("{}: is not what the data say. Hint: reproduce --pages {}\n", page, shell_path(folder));
+    print_err("reproduce: {}: is not what the data say. Hint: reproduce --pages {}\n", one_line(page),
+              shell_path(folder));
     code = 1;
   };
   const auto print_score = [](const PaperResults& p) {
@@ -74,7 +75,7 @@ int check(const std::vector<PresetTable>& tables, const std::string& folder) {
     compare(folder + "/" + paper.file + ".md", page_of(paper, folder));
   }
   for (const std::string& name : stale) {
-    print_err("{}: the preset has changed since, or is gone\n", name);
+    print_err("reproduce: {}: the preset has changed since, or is gone\n", one_line(name));
     code = 1;
   }
   compare(folder + "/README.md", index_of(papers));

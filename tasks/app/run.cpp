@@ -73,19 +73,22 @@ void settle_parts(Shared& s, const Options& options, int ranks) {
 Digest digest_of(const std::string& name, const std::string& options, const Task& task, const Shared& s,
                  const Model& model) {
   Examples examples(s.train.examples, s.train.seed, task.parts());
-  const auto sum = [&](const std::vector<std::uint64_t>& streams) {
-    const Batch b = task.batch(s.train.seed, {streams.front()});
-    Tensors all{b.x, b.y, b.weight, b.lengths};
-    all.insert(all.end(), b.more.begin(), b.more.end());
-    return checksum(all);
-  };
+  std::vector<std::uint64_t> some{examples.train(0).front(), examples.valid().front().front()};
+  // Files may begin alike: of a data set, examples from all over it, the last one among them.
   const Parts parts = task.parts();
-  Tensors parameters;
+  const std::int64_t there = parts.train + parts.valid + parts.test, count = std::min<std::int64_t>(there, 16);
+  for (std::int64_t i = 1; i <= count; ++i) some.push_back(static_cast<std::uint64_t>(there * i / count - 1));
+  Tensors data, parameters;
+  for (const std::uint64_t stream : some) {
+    const Batch b = task.batch(s.train.seed, {stream});
+    data.insert(data.end(), {b.x, b.y, b.weight, b.lengths});
+    data.insert(data.end(), b.more.begin(), b.more.end());
+  }
   for (const Parameter& p : model.parameters()) parameters.push_back(p.value);
   return {{"version", version_text(name)},
           {"options", options},
-          {"data", fmt::format("examples {} {} {}, baseline {}, first ones {} {}", parts.train, parts.valid, parts.test,
-                               task.baseline(), sum(examples.train(0)), sum(examples.valid().front()))},
+          {"data", fmt::format("examples {} {} {}, baseline {}, some of them {}", parts.train, parts.valid, parts.test,
+                               task.baseline(), checksum(data))},
           {"initial parameters", checksum(parameters)}};
 }
 
@@ -262,7 +265,14 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
     for (const auto& [name, value] : r.test) text += fmt::format("{} {} {:.6g}", text.empty() ? "" : ",", name, value);
     print_out("test, with the lowest validation loss, of step {}:{}\n", r.best_step, one_line(text));
   }
-  if (!options.preset().empty()) print_reported(options.preset(), program.name);
+  if (!s.train.preset.empty()) {
+    try {
+      print_reported(s.train.preset, program.name);
+    } catch (const Error& e) {  // a run that is resumed may outlive its preset
+      print_err("{}: {}\n", program.name,
+                one_line(fmt::format("what was reported for {} is not known: {}", s.train.preset, e.what())));
+    }
+  }
   // a failure from here on leaves the other results intact
   const auto attempt = [&](const auto& work) {
     try {

@@ -83,7 +83,10 @@ Attempted run_claimed(const Attempt& run, Claim& claim, const std::function<bool
 
 Attempted attempt(const Attempt& run, const std::function<bool(const std::string&)>& waiting) {
   try {
-    if (!has_lock(run.folder) && run.kept()) return {End::kept};
+    if (!has_lock(run.folder) && run.kept()) {
+      clear_dead_claim(run.folder);  // of a worker that was killed after the run's end
+      return {End::kept};
+    }
     std::error_code error;
     fs::create_directories(run.folder, error);
     Claim claim(run.folder);

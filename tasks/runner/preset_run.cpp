@@ -100,12 +100,14 @@ bool read_table(const Preset& p, PresetRun& run) {
   return true;
 }
 
-/// Takes the validations of a run; they are for figures only.
+/// Takes the validations of a run. If they cannot be read, that is its problem, unless it has another one: what is kept
+/// of it would lack its curve.
 void take_curve(PresetRun& run) {
   try {
     run.curve = RunFolder::view(run.folder).rows();
-  } catch (const Error&) {
+  } catch (const Error& e) {
     run.curve.clear();
+    if (run.done()) run.problem = e.what();
   }
 }
 

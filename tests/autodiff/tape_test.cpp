@@ -150,7 +150,9 @@ TEST_CASE("op errors name op, rule, values, line and hint") {
   CHECK(contains(error_of([&] { Tensor::from<double>({1, 2}, {3}); }), "[from] 2 values do not fill shape (3,)"));
   CHECK(contains(error_of([&] { a.item(); }), "[item] one element expected, shape is (20, 128)"));
   CHECK(contains(error_of([&] { a.values<float>(); }), "[values] elements are f64, f32 was asked for"));
-  CHECK(contains(error_of([&] { backend("tpu"); }), "there is no device \"tpu\"; this build has: cpu"));
+  for (const char* name : {"tpu", "cp", "cpus", "c"})
+    CHECK(contains(error_of([&] { backend(name); }),
+                   fmt::format("there is no device \"{}\"; this build has: cpu", name)));
   CHECK(contains(error_of([&] {
                    Tensor::zeros({2, -1});
                  }),

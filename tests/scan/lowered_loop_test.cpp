@@ -25,7 +25,7 @@ struct Twice {
     Backend& b = out.backend();
     const std::int64_t n = out.numel();
     StridedLoop<3> loop;
-    loop.push(n, {1, 1, 1});
+    loop.push(how == How::half_on_host && n > 0 ? n - 1 : n, {1, 1, 1});  // the host computes the last one
     const auto add = [&](const void* x, const void* y, void* to) {
       b.zip({index_of<Add, BinaryFunctors>, Add{}, out.dtype(), loop, x, y, to});
     };

@@ -255,3 +255,27 @@ TEST_CASE("a gradient's plan is found by what is asked for and what is given") {
     }
   }
 }
+
+TEST_CASE("a gradient's plan lasts as long as that of its loop, however many others are made meanwhile") {
+  const Tensor x = random({T, B, H}, 1), h0 = random({B, H}, 2);
+  const auto loop = [&](double factor) {
+    return scan(
+        [&](const Tensors& s, const Tensors& in) {
+          return Next{{tanh(s[0] * factor + in[0])}, {}};
+        },
+        {h0}, {x});
+  };
+  const auto differentiated = [&] {
+    Tape tape;
+    return grad({sum(loop(0.5).last[0])}, Tensors{x})[0];
+  };
+  const Tensor first = differentiated();
+  for (int i = 0; i < 100; ++i) {  // more than the list of last plans holds
+    Tape tape;
+    loop(1 + i);
+    loop(0.5);
+  }
+  const std::int64_t before = plans_made();
+  CHECK(difference(differentiated(), first) == 0);
+  CHECK(plans_made() == before);
+}

@@ -244,11 +244,12 @@ TEST_CASE("a scan inside the step of a scan") {
   const Tensor h = random({2, 3}, 1), W = random({3, 3}, 2, DType::f64, -0.5, 0.5), xs = random({3, 4, 2, 3}, 3);
   for (bool unrolled : {false, true}) {
     const Step inner = [&](const Tensors& s, const Tensors& x) {
-      return Next{{tanh(matmul(s[0], W) + x[0])}, {s[0] * x[0]}};
+      const Tensor next = tanh(matmul(s[0], W) + x[0]);
+      return Next{{next}, {s[0] * x[0], next}};  // alone, the loop returns the saved states; in the other one, a copy
     };
     const Step outer = [&](const Tensors& s, const Tensors& x) {
       const ScanResult r = unrolled ? unroll(inner, {s[0]}, {x[0]}) : scan(inner, {s[0]}, {x[0]});
-      return Next{{r.last[0]}, {sum(r.ys[0], {0})}};
+      return Next{{r.last[0]}, {sum(r.ys[0], {0}), sum(square(r.ys[1]), {0})}};
     };
     hold_equal(outer, {h}, {xs}, {h, W, xs});
   }

@@ -31,9 +31,10 @@ inline std::vector<std::string> commands_of(const std::string& path) {
 
 /// Gives a folder build/bin and scripts, as the source tree has them.
 inline void make_tree(const TempDir& dir) {
-  std::filesystem::create_directory(dir / "build");
-  std::filesystem::create_directory_symlink(REEL_BIN_DIR, dir / "build/bin");
-  std::filesystem::create_directory_symlink(REEL_SOURCE_DIR "/scripts", dir / "scripts");
+  namespace fs = std::filesystem;  // both folders are relative paths in a build for a bundle
+  fs::create_directory(dir / "build");
+  fs::create_directory_symlink(fs::canonical(REEL_BIN_DIR), dir / "build/bin");
+  fs::create_directory_symlink(fs::canonical(REEL_SOURCE_DIR "/scripts"), dir / "scripts");
 }
 
 /// Runs a block in the folder, where each command must succeed; returns what it prints.

@@ -109,6 +109,22 @@ TEST_CASE("a run of a preset has its options, and says at the end what was repor
   CHECK(contains(config, "delay = 3\n"));
   CHECK(contains(config, "steps = 3\n"));
   CHECK(contains(config, "hidden = 8\n"));
+
+  const auto resumed = [&](const std::string& known, const std::string& steps) {
+    return run("copying", {"--resume", dir / "run", "--steps", steps, "--quiet"}, dir.path, {"REEL_PRESETS=" + known});
+  };
+  const Result more = resumed(presets, "5");
+  CHECK(more.code == 0);
+  CHECK(contains(more.out,
+                 "reported: valid_loss 0.5 (Tiny (nobody 2000), Table 9)\nnote: The size is not established.\n"));
+  const std::string other = presets_of(dir,
+                                       "[u]\ntitle = \"T\"\ntask = \"copying\"\nmetric = \"valid_loss\"\n"
+                                       "models.a = \"--cell srnn\"\n");
+  const Result gone = resumed(other, "6");
+  CHECK(gone.code == 0);
+  CHECK(!contains(gone.out, "reported: "));
+  CHECK(contains(gone.err, "copying: what was reported for tiny/t/a is not known: "));
+  CHECK(std::count(gone.err.begin(), gone.err.end(), '\n') == 1);
 }
 
 TEST_CASE("a run keeps the name of its preset, also when it ended before its first run.json") {

@@ -218,7 +218,7 @@ TEST_CASE("ranks with other options or data are refused, and what makes no sense
     CHECK(r.code == 2);
     return r.err;
   };
-  const std::string copying = REEL_BIN_DIR "/copying", table = REEL_BIN_DIR "/table";
+  const std::string bin = fs::absolute(REEL_BIN_DIR), copying = bin + "/copying", table = bin + "/table";
   CHECK(contains(said({"mpirun", "-n", "1", copying, "--lr", "0.1", ":", "-n", "1", copying}),
                  "copying: [ranks] all must have the same options: rank 0 has lr = 0.1, rank 1 has lr = 0.001\n"));
   const std::string rows = "a,y\n1,2\n3,4\n5,6\n7,8\n9,1\n2,3\n";
@@ -240,18 +240,40 @@ TEST_CASE("ranks with other options or data are refused, and what makes no sense
       write_new(
           fmt::format("{}/babi/en-valid/qa5_{}.txt", dir / folder, part),
           fmt::format("1 Ann is where home.\n2 {}? \thome\t1\n3 Bob went out.\n4 where is Bob? \tout\t3\n", question));
-  CHECK(
-      contains(said(in_one_and_two(REEL_BIN_DIR "/babi --task 5 --size 1k --batch 2 --steps 2 --quiet --data . --out " +
-                                   dir / "questions")),
-               "babi: [ranks] all must have the same data: rank 0 has examples "));
+  CHECK(contains(said(in_one_and_two(bin + "/babi --task 5 --size 1k --batch 2 --steps 2 --quiet --data . --out " +
+                                     dir / "questions")),
+                 "babi: [ranks] all must have the same data: rank 0 has examples "));
+  // Of twelve sequences the last one differs: it has a step more, which is 0 in both files, or another value.
+  for (const auto& [lengths, last] : {std::pair{3, 0.0F}, {2, 1.0F}}) {
+    for (const bool second : {false, true}) {
+      std::vector<float> x(12 * 3, 1), y;
+      std::vector<std::int32_t> steps(12, 3);
+      x[32] = x[35] = 0, steps[10] = steps[11] = 2;
+      if (second) x[34] += last, steps[11] = lengths;
+      for (int i = 0; i < 12; ++i) y.push_back(static_cast<float>(i % 5));
+      save_safetensors(dir / (second ? "two/xs.safetensors" : "one/xs.safetensors"),
+                       {{{"x", Tensor::from<float>(x, {12, 3, 1})},
+                         {"y", Tensor::from<float>(y, {12})},
+                         {"lengths", Tensor::from<std::int32_t>(steps, {12})}},
+                        {}});
+    }
+    CHECK(contains(
+        said(in_one_and_two(table + " --data xs.safetensors --standardize off --batch 2 --steps 2 --quiet --out " +
+                            dir / "lengths")),
+        "table: [ranks] all must have the same data: rank 0 has examples "));
+  }
   CHECK(contains(said(mpi_words(2, "copying", {"--accumulate", "1"})), "Hint: --accumulate 2\n"));
   CHECK(contains(said(mpi_words(2, "sweep", {"copying"})),
                  "sweep: this program runs as one process, and 2 were started"));
   const Result help = mpi_run(2, "copying", {"--help"}, dir.path);
   CHECK(help.code == 0);
   CHECK(help.out == run("copying", {"--help"}, dir.path).out);  // once
-  fs::create_directories(dir / "bin");                          // no reel_mpi.so beside it
+  fs::create_directories(dir / "bin");                          // with its libraries, but for reel_mpi.so
+  fs::create_directories(dir / "lib");
   fs::copy_file(copying, dir / "bin/copying");
+  for (const auto& library : fs::directory_iterator(fs::canonical(bin) / "../lib"))
+    if (library.path().filename() != "reel_mpi.so")
+      fs::create_symlink(library.path(), fs::path(dir / "lib") / library.path().filename());
   CHECK(contains(said({"mpirun", "-n", "2", dir / "bin/copying"}), "Hint: install libopenmpi-dev and build again"));
 }
 

@@ -202,6 +202,27 @@ TEST_CASE("reproduce: a run that could not put all its files in place is not kep
   CHECK(fs::is_regular_file(folder + "/curve.svg"));
 }
 
+TEST_CASE("reproduce: validations that cannot be read are told; the lock of a worker that was killed goes") {
+  const Place place;
+  const std::vector<std::string> words{"tiny/table1", "--cells", "srnn", "--cases", "copying"};
+  REQUIRE(place.reproduce(words).code == 0);
+  const std::string folder = place.json("tiny/table1-copying-srnn")["rows"][0]["runs"][0]["folder"];
+  const std::string metrics = read_file(folder + "/metrics.csv"), curves = "results/tiny/table1-curves.csv";
+  const std::string kept = read_file(place.dir / curves);
+  write_atomically(folder + "/metrics.csv", "damaged\n");
+  write_atomically(folder + "/worker.lock", "a worker that was killed\n");
+  fs::last_write_time(folder + "/worker.lock", fs::file_time_type::clock::now() - std::chrono::hours(1));
+  const Result damaged = place.reproduce(words);
+  CHECK(damaged.code == 1);
+  CHECK_MESSAGE(contains(damaged.out, "failed: [" + folder + "/metrics.csv"), damaged.out);
+  CHECK(read_file(place.dir / curves) == kept);
+  CHECK_FALSE(fs::exists(folder + "/worker.lock"));
+  write_atomically(folder + "/metrics.csv", metrics);
+  const Result again = place.reproduce(words);
+  CHECK(again.code == 0);
+  CHECK(contains(again.out, "(kept)"));
+}
+
 TEST_CASE("reproduce: pictures of runs lie beside the table; a part of a table has a file of its own") {
   const Place place;
   const Result r = place.reproduce({"tiny/inside", "--cells", "srnn"});

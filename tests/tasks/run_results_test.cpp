@@ -215,6 +215,13 @@ TEST_CASE(
       write_atomically(svg, "old");
       CHECK(run("reproduce", {"--pages", place.dir / "results"}, place.dir.path, environment).code == 0);
       CHECK(read_file(svg) == drawn);
+      fs::remove(svg);
+      fs::create_directory(svg);
+      const Result unwritten = run("reproduce", {"--pages", place.dir / "results"}, place.dir.path, environment);
+      CHECK(unwritten.code == 1);
+      CHECK_MESSAGE(contains(unwritten.err, "reproduce: [" + svg.string() + "] cannot be written: "), unwritten.err);
+      CHECK(std::count(unwritten.err.begin(), unwritten.err.end(), '\n') == 1);
+      fs::remove(svg);
     }
     const std::string numbers = read_file(place.dir / "results/tiny/one.csv");
     write_atomically(place.dir / "results/tiny/one.csv", numbers + "tiny/one/lstm,3\n");
