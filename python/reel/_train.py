@@ -357,12 +357,20 @@ def _record(learner: _Learner, history: History, optimizer: Optimizer, problem: 
 
 
 def _processor() -> str:
-    """The processor's name, or that of its architecture where Linux gives no name."""
+    """The processor's name with family and model, or the name of its architecture where Linux gives none."""
+    found = {}
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as info:
             for line in info:
-                if line.startswith("model name"):
-                    return line.partition(":")[2].strip()
+                if not line.strip():  # the end of the first core
+                    break
+                key, _, value = line.partition(":")
+                found[key.strip()] = value.strip()
     except OSError:
         pass
-    return os.uname().machine
+    name = found.get("model name")
+    if not name:
+        return os.uname().machine
+    if "cpu family" in found and "model" in found:
+        return f"{name} (family {found['cpu family']}, model {found['model']})"
+    return name

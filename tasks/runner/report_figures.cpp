@@ -67,10 +67,13 @@ std::optional<std::string> draw_group_curves(const std::string& svg, const std::
 
 std::optional<std::string> draw_group_bars(const std::string& svg, const std::string& title,
                                            const std::vector<const ReportRow*>& rows, bool whole) {
+  constexpr std::size_t most = 24;  // names; of more rows only those with a result, whose names can be read
   std::vector<Bar> bars;
-  for (const ReportRow* row : rows)
+  for (const ReportRow* row : rows) {
+    if (rows.size() > most && row->measured().empty()) continue;
     bars.push_back({short_name(row->preset, whole), row->preset.main().value.value_or(nan),
                     std::isfinite(row->mean()) ? row->mean() : nan, row->spread()});
+  }
   const Measure& m = rows.front()->preset.main();
   const bool loss = m.metric.find("loss") != std::string::npos;
   return draw_bars(svg, title, metric_words(m.metric) + (m.unit.empty() ? "" : fmt::format(" ({})", m.unit)), bars,
