@@ -180,6 +180,7 @@ int reproduce(int argc, const char* const* argv) {
       if (!report.rows[printed[t]].runs.empty()) print_out("{}", report_line(report, report.rows[printed[t]], width));
     flush_out();
   };
+  bool complete = true;  // are the pages
   const auto finish = [&](std::size_t t) {
     Report& report = chosen[t].report;
     add_means(report);
@@ -187,9 +188,10 @@ int reproduce(int argc, const char* const* argv) {
     print_rows(t, true);
     if (whole) print_out("\n{}", report_verdicts(report));
     keep(chosen[t], c.results, whole);
-    const bool page = write_report_page(report, c.results);
+    const ReportPage page = write_report_page(report, c.results);
+    complete = complete && page != ReportPage::incomplete;
     print_out("{2}results: {0}/{1}.md, {0}/{1}.json{3}\n{2}", c.results, report.table.name, in_order ? "" : "\n",
-              page ? fmt::format(", {}/{}.html", c.results, report.table.name) : "");
+              page != ReportPage::none ? fmt::format(", {}/{}.html", c.results, report.table.name) : "");
     flush_out();
   };
   if (in_order) print_out("{}", report_head(chosen[0].report, width));
@@ -216,7 +218,7 @@ int reproduce(int argc, const char* const* argv) {
     for (const ReportRow& row : one.report.rows)
       for (const PresetRun& run : row.runs)
         if (!run.problem.empty()) return 1;
-  return 0;
+  return complete ? 0 : 1;
 }
 
 }  // namespace

@@ -51,9 +51,11 @@ std::string report_base(const Report& report, const std::string& folder);
 /// others.
 void write_report(const Report& report, const std::string& folder);
 
-/// Writes FOLDER/TABLE.html, the runs on a page for a browser; false if there are none with curves. Throws Error if it
-/// cannot be written.
-bool write_report_page(const Report& report, const std::string& folder);
+/// Whether there is a page of a report, and all of its runs are on it.
+enum class ReportPage { none, complete, incomplete };
+/// Writes FOLDER/TABLE.html, the runs on a page for a browser, if any has curves; a line names each run that cannot be
+/// read. Throws Error if the page cannot be written.
+ReportPage write_report_page(const Report& report, const std::string& folder);
 
 /// The figures of a report, and what went wrong.
 struct ReportFigures {

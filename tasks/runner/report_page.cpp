@@ -12,7 +12,7 @@
 
 namespace reel {
 
-bool write_report_page(const Report& report, const std::string& folder) {
+ReportPage write_report_page(const Report& report, const std::string& folder) {
   page::Comparison page{.title = report.table.title,
                         .columns = {"reported", "measured", "verdict"},
                         .facts = {fmt::format("{}, {}: {}. Budget {:g} of the paper's updates.", report.table.paper,
@@ -24,7 +24,7 @@ bool write_report_page(const Report& report, const std::string& folder) {
     const std::string measured = std::isfinite(row.mean()) ? with_deviation(row.mean(), row.spread()) : "";
     for (const PresetRun& run : row.runs) {
       std::error_code error;
-      if (!std::filesystem::exists(run.folder + "/config.toml", error)) continue;
+      if (!std::filesystem::exists(run.folder + "/config.toml", error) && !error) continue;
       page.metric = m.metric;
       page.runs.push_back(
           {run.folder,
@@ -33,12 +33,13 @@ bool write_report_page(const Report& report, const std::string& folder) {
            {m.reported.empty() ? "" : m.reported + unit, measured.empty() ? "" : measured + unit, verdict}});
     }
   }
-  if (page.runs.empty()) return false;  // solutions by hand, or nothing was begun
+  if (page.runs.empty()) return ReportPage::none;  // solutions by hand, or nothing was begun
   page.higher_is_better = page::higher_is_better(page.metric);
   const std::string path = report_base(report, folder) + ".html";
-  for (const std::string& problem : page::write_comparison(page, path))
-    print_err("left out of {}: {}\n", one_line(path), problem);
-  return true;
+  const std::vector<std::string> problems = page::write_comparison(page, path);
+  for (const std::string& problem : problems)
+    print_err("reproduce: left out of {}: {}\n", one_line(path), one_line(problem));
+  return problems.empty() ? ReportPage::complete : ReportPage::incomplete;
 }
 
 }  // namespace reel

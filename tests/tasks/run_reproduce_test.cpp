@@ -202,7 +202,8 @@ TEST_CASE("reproduce: a run that could not put all its files in place is not kep
   CHECK(fs::is_regular_file(folder + "/curve.svg"));
 }
 
-TEST_CASE("reproduce: validations that cannot be read are told; the lock of a worker that was killed goes") {
+TEST_CASE(
+    "reproduce: validations that or options that cannot be read are told; the lock of a worker that was killed goes") {
   const Place place;
   const std::vector<std::string> words{"tiny/table1", "--cells", "srnn", "--cases", "copying"};
   REQUIRE(place.reproduce(words).code == 0);
@@ -218,6 +219,13 @@ TEST_CASE("reproduce: validations that cannot be read are told; the lock of a wo
   CHECK(read_file(place.dir / curves) == kept);
   CHECK_FALSE(fs::exists(folder + "/worker.lock"));
   write_atomically(folder + "/metrics.csv", metrics);
+  const std::string config = read_file(folder + "/config.toml");
+  write_atomically(folder + "/config.toml", "steps = \n");
+  const Result unread = place.reproduce(words);
+  CHECK(unread.code == 1);
+  CHECK_MESSAGE(contains(unread.err, "reproduce: left out of " + place.dir / "results/tiny/table1-copying-srnn.html: "),
+                unread.err);
+  write_atomically(folder + "/config.toml", config);
   const Result again = place.reproduce(words);
   CHECK(again.code == 0);
   CHECK(contains(again.out, "(kept)"));
