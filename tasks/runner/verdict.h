@@ -30,8 +30,8 @@ struct VerdictCount {
   void add(const VerdictCount& other);
   /// "12 pass, 1 fail, 3 not judged"
   std::string text() const;
-  /// Why the others are not judged: "92 need TIMIT, 460 have no run, 3 are compared with one that has none"; empty if
-  /// all are judged.
+  /// Why the others are not judged: "92 need TIMIT, 460 have no run, 3 have runs, but not all that they are judged by";
+  /// empty if all are judged.
   std::string reasons() const;
 };
 

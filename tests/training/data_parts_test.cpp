@@ -99,7 +99,7 @@ TEST_CASE("parts: train, validate and test on streams in a row; a part of them; 
   CHECK(Examples({}, 1).steps_per_epoch() == 0);
 }
 
-TEST_CASE("shuffled: each epoch has every example once, in a new order, even when a batch spans two epochs") {
+TEST_CASE("shuffled: an epoch visits each example once, in a new order, even where a batch crosses into the next") {
   const ExampleOptions options{.batch = 3, .valid_size = 1};
   Examples examples(options, 1, {5, 5, 5});
   std::vector<std::uint64_t> all;

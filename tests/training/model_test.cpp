@@ -21,6 +21,12 @@ const Tensor& input() {
   return x;
 }
 
+Tensors trained(const Model& model) {
+  Tensors out;
+  for (const Parameter& p : model.trained()) out.push_back(p.value);
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("dropout is between layers, in training, and a function of seed and step") {
@@ -46,11 +52,9 @@ TEST_CASE("checkpoints change neither outputs nor gradients, last state or every
     const auto all = [&](std::int64_t every) {
       const Model model({.inputs = 2, .outputs = 3, .every_step = every_step},
                         {.cell = "gru", .hidden = 16, .layers = 2, .checkpoint_every = every}, Init(5, DType::f64));
-      Tensors wrt;
-      for (const Parameter& p : model.trained()) wrt.push_back(p.value);
       Tape tape;
       const Tensor y = model(input());
-      Tensors out = grad({sum(square(y))}, wrt);
+      Tensors out = grad({sum(square(y))}, trained(model));
       out.push_back(y);
       return out;
     };
@@ -70,12 +74,10 @@ TEST_CASE("without an output at every step, the output is that of the last one, 
       const auto outputs = [&](bool every_step) {
         const ModelShape shape{.inputs = 2, .outputs = 3, .every_step = every_step};
         const Model model(shape, {.cell = type.name, .hidden = 16, .layers = layers}, Init(5, DType::f64));
-        Tensors wrt;
-        for (const Parameter& p : model.trained()) wrt.push_back(p.value);
         Tape tape;
         const Tensor y = model(input());
         Tensors out{every_step ? at(y, 8) : y};
-        for (const Tensor& g : grad({sum(square(out[0]))}, wrt)) out.push_back(g);
+        for (const Tensor& g : grad({sum(square(out[0]))}, trained(model))) out.push_back(g);
         return out;
       };
       const Tensors last = outputs(false), all = outputs(true);
