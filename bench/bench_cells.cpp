@@ -16,7 +16,7 @@
 #include "bench/rates.h"
 #include "bench/work.h"
 #include "engine/core/parse.h"
-#include "tasks/app/denormals.h"
+#include "backends/cpu/threads/denormals.h"
 #include "tasks/app/options.h"
 #include "tasks/app/run.h"
 #include "tasks/io/files.h"

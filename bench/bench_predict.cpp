@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "bench/clock.h"
-#include "tasks/app/denormals.h"
+#include "backends/cpu/threads/denormals.h"
 #include "tasks/app/run.h"
 #include "tasks/training/checkpoint.h"
 #include "tasks/training/predictor.h"

@@ -13,7 +13,7 @@
 #include <span>
 
 #include "backends/cpu/threads/cores.h"
-#include "tasks/app/denormals.h"
+#include "backends/cpu/threads/denormals.h"
 #include "tasks/app/interrupt.h"
 #include "tasks/app/load_table.h"
 #include "tasks/app/run.h"

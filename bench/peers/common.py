@@ -64,6 +64,10 @@ class Recurrent(nn.Module):
                 hs.append(state[0])
         return self.output(torch.stack(hs) if every_step else state[0])
 
+    def looked_up(self, embedding, symbols, every_step):
+        """The same for symbols [T, B], from their embedding."""
+        return self(embedding(symbols), every_step)
+
     def updated(self):
         """Called after each update of the parameters."""
 
@@ -92,7 +96,9 @@ class Model(nn.Module):
         self.head = nn.Linear(self.cell.outputs, outputs)
 
     def forward(self, x):
-        return self.head(self.cell(self.embedding(x) if self.embedding else x, self.every_step))
+        if self.embedding:
+            return self.head(self.cell.looked_up(self.embedding, x, self.every_step))
+        return self.head(self.cell(x, self.every_step))
 
 
 class Training:
@@ -100,6 +106,7 @@ class Training:
 
     def __init__(self, make_cell, row, width=None, compiled=False, device="cpu", precision="f32"):
         torch.manual_seed(1)
+        torch.set_flush_denormal(True)  # as Reel's programs and JAX do
         self.row, self.device, self.half = row, torch.device(device), precision == "bf16"
         with self.device:  # all that is made here lies there
             self.model = Model(make_cell, row, width)
@@ -119,15 +126,17 @@ class Training:
             return torch.rand(T, B, self.row.n), torch.randint(10, (T, B))
         return torch.rand(T, B, 1), torch.randint(10, (B,))
 
-    def step(self):
-        self.optimizer.zero_grad()
+    def loss(self):
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.half):
             out = self.model(self.x)
         out = out.float() if self.half else out
         if self.row.task == "adding":
-            loss = mse_loss(out, self.y)
-        else:
-            loss = cross_entropy(out.flatten(0, -2), self.y.flatten())
+            return mse_loss(out, self.y)
+        return cross_entropy(out.flatten(0, -2), self.y.flatten())
+
+    def step(self):
+        self.optimizer.zero_grad()
+        loss = self.loss()
         loss.backward()
         self.optimizer.step()
         self.model.cell.updated()

@@ -30,14 +30,14 @@ OWN_LOOP = ("lstm", "gru", "rnn")  # PyTorch's own modules: there is no step of 
 
 def make_training(text, row, system="torch", device="cpu", precision="f32"):
     """The training of a cell like "srnn/width=32" in PyTorch: its peer there, the peer with its step compiled ("compiled"),
-    or Reel's cell as a module ("module")."""
+    Reel's cell as a module ("module"), or with the model and its loss as one function of Reel ("loss")."""
     name, settings = parse_cell(text)
     width = int(settings.get("width", 8)) if name == "srnn" else None  # of the embedding, as the SRNN paper has it
-    make = CELLS[name]
-    if system == "module":
-        from reel_module import ReelModule  # not before: Reel's package may not be there
-        make = functools.partial(ReelModule, name)
-    return Training(functools.partial(make, **settings), row, width, system == "compiled", device, precision)
+    make, training = CELLS[name], Training
+    if system in ("module", "loss"):
+        from reel_module import ReelLoss, ReelModule  # not before: Reel's package may not be there
+        make, training = functools.partial(ReelModule, name), ReelLoss if system == "loss" else Training
+    return training(functools.partial(make, **settings), row, width, system == "compiled", device, precision)
 
 
 def check_place(parser, options):

@@ -1,10 +1,11 @@
-"""reel.torch.Cell as a peer: Reel's cell within PyTorch's model, loss, backward pass and optimiser."""
+"""reel.torch as a peer: Reel's cell within PyTorch's model, loss, backward pass and optimiser; and model and loss as one
+function of Reel within PyTorch's backward pass and optimiser."""
 
 import reel
 import reel.torch
 import torch
 
-from common import Recurrent
+from common import Recurrent, Training
 
 
 class ReelModule(Recurrent):
@@ -16,8 +17,10 @@ class ReelModule(Recurrent):
         self.outputs = self.inner.cell.output_size
 
     def forward(self, x, every_step):
-        hs, _ = self.inner(x)
-        return hs if every_step else hs[-1]
+        return self.inner(x, every_step=every_step)[0]
+
+    def looked_up(self, embedding, symbols, every_step):
+        return self.inner(symbols, table=embedding.weight, every_step=every_step)[0]
 
     def updated(self):
         self.inner.updated()
@@ -31,3 +34,21 @@ class ReelModule(Recurrent):
         with torch.no_grad():
             for name, value in peer.reel(dict(peer.named_parameters())).items():
                 own[name.replace(".", "_")].copy_(value)
+
+
+class ReelLoss(Training):
+    """The training of a ReelModule whose embedding, head and loss are Reel's, too."""
+
+    def loss(self):
+        model, cell = self.model, self.model.cell.inner
+        symbols = self.row.task == "copying"
+        classes = self.row.task != "adding"
+
+        def loss(x, y, table, parameters, W, b):
+            hs, _ = cell.cell.run(x, parameters=parameters, table=table, every_step=model.every_step)
+            out = reel.linear(hs, W, b)
+            return reel.cross_entropy(out, y) if classes else reel.mse(out, y)
+
+        x, y = self.x.int() if symbols else self.x, self.y.int() if classes else self.y
+        table = model.embedding.weight if symbols else None
+        return reel.torch.function(loss)(x, y, table, cell.by_name(), model.head.weight, model.head.bias)

@@ -15,9 +15,10 @@ from common import Stopwatch
 from goals import goals
 from peers import CELLS, OWN_LOOP, check_place, make_training, place_name
 from rows import Row, best, parse_cell, time_limit
-from table import markdown, number
+from table import OURS, markdown, number
 
-TITLES = {"module": "reel.torch", "torch": "PyTorch", "compiled": "torch.compile", "jax": "JAX"}
+TITLES = {"module": "reel.torch.Cell", "loss": "reel.torch.function", "torch": "PyTorch", "compiled": "torch.compile",
+          "jax": "JAX"}
 
 
 class Unmeasured(Exception):
@@ -98,7 +99,7 @@ def measure(program, cell, shape, options, failures):
             line += ["", ""]
             continue
         variant, rounds = best(peers[system].rounds)
-        base = best(peers["module"].rounds)[1] if "module" in peers and system != "module" else own
+        base = own if system in OURS else next((best(peers[name].rounds)[1] for name in OURS if name in peers), own)
         ratios = sorted(theirs / ours for ours, theirs in zip(base, rounds))
         middles[system] = median(theirs / ours for ours, theirs in zip(own, rounds))  # goals are of Reel itself
         spread = f" ({ratios[0]:.2f} to {ratios[-1]:.2f})" if len(ratios) > 1 else ""
@@ -132,10 +133,10 @@ def run(parser, options):
     if unknown:
         parser.exit(1, f"bench-peers: no peer for {', '.join(unknown)}; there are {', '.join(CELLS)}\n")
     tag = "goal  " if options.goals else ""
-    if "module" in options.systems:
+    if set(OURS) & set(options.systems):
         sys.path.insert(0, str(Path(options.build) / "python"))  # where REEL_PYTHON=ON puts the package; or an installed one
         if not find_spec("reel"):
-            parser.exit(1, "bench-peers: --systems module: there is no package reel. Hint: scripts/test-python builds it\n")
+            parser.exit(1, "bench-peers: module and loss need the package reel. Hint: scripts/test-python builds it\n")
     if "jax" in options.systems and not (find_spec("jax") and find_spec("jaxlib")):
         options.systems.remove("jax")
         print("JAX: not measured: it is not installed. Hint: scripts/bench-peers --install", flush=True)

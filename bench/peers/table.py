@@ -3,8 +3,10 @@
 import os
 import platform
 
-TITLES = {"module": "reel.torch", "torch": "PyTorch", "compiled": "compiled", "jax": "JAX"}
-NOTES = {"module": "; reel.torch: Reel's cell as a module, everything else PyTorch's", "torch": "",
+OURS = {"module": "Cell", "loss": "function"}  # of reel.torch; ratios of the others are to the first of these
+TITLES = OURS | {"torch": "PyTorch", "compiled": "compiled", "jax": "JAX"}
+NOTES = {"module": "; Cell: reel.torch.Cell, everything else PyTorch's", "torch": "",
+         "loss": "; function: model and loss by reel.torch.function, backward pass and optimiser PyTorch's",
          "compiled": "; compiled: torch.compile of the cell's step",
          "jax": "; JAX: the whole training step under jax.jit, its loop a lax.scan with unroll 1 or 4"}
 
@@ -19,7 +21,7 @@ def markdown(lines, file, options, failures, versions):
                platform.processor())
     header = ["cell", "T x B x n", "Reel ms"]
     for system in options.systems:
-        base = "reel.torch" if "module" in options.systems and system != "module" else "Reel"
+        base = "Reel" if system in OURS else next((OURS[ours] for ours in OURS if ours in options.systems), "Reel")
         header += [f"{TITLES[system]} ms", f"{TITLES[system]} / {base}"]
     header.append("share of the bound")
     if options.device == "cpu":

@@ -5,6 +5,7 @@ Gradients of any order flow: the backward pass is a function of Reel, too, and i
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable, Sequence
 
 import torch as _torch
@@ -12,6 +13,7 @@ import torch as _torch
 from . import _reel
 from ._reel import Error, Tensor
 from ._scan import scan as _scan_over_time
+from ._tree import flatten
 
 
 def to_reel(x: _torch.Tensor) -> Tensor:
@@ -76,6 +78,28 @@ def _gradient_of(f: Callable, wanted: list[int], known: list[int], count: int) -
 def call(f: Callable[[list[Tensor]], Sequence[Tensor]], *xs: _torch.Tensor) -> tuple[_torch.Tensor, ...]:
     """f([tensors of Reel]) -> [tensors of Reel], called with PyTorch's tensors, with gradients of any order."""
     return _Call.apply(lambda given: list(f(given)), *xs)
+
+
+def function(f: Callable) -> Callable:
+    """f, a function of Reel's tensors, as a function of PyTorch's, with gradients of any order.
+
+    Arguments and results are tensors, or tuples, lists and dicts of tensors.
+    """
+
+    @functools.wraps(f)
+    def called(*arguments: Any) -> Any:
+        xs, rebuild = flatten(list(arguments), "torch", _torch.Tensor)
+        rebuilds: list[Callable] = []
+
+        def flat(values: list[Tensor]) -> list[Tensor]:
+            ys, rebuild_ys = flatten(f(*rebuild(values)), "torch")
+            rebuilds.append(rebuild_ys)
+            return ys
+
+        ys = _Call.apply(flat, *xs)
+        return rebuilds[0](ys)
+
+    return called
 
 
 class Scan(_torch.nn.Module):
@@ -174,20 +198,42 @@ class Cell(_torch.nn.Module):
             self.register_buffer(key.replace(".", "_"), from_reel(value))
 
     def forward(
-        self, xs: _torch.Tensor, state: Sequence[_torch.Tensor] | None = None
+        self,
+        xs: _torch.Tensor,
+        state: Sequence[_torch.Tensor] | None = None,
+        *,
+        table: _torch.Tensor | None = None,
+        every_step: bool = True,
     ) -> tuple[_torch.Tensor, tuple[_torch.Tensor, ...]]:
-        """xs [T, B, input_size] -> outputs [T, B, output_size] and the last state, a tuple of tensors [B, ...]."""
+        """xs [T, B, input_size] -> outputs [T, B, output_size] and the last state, a tuple of tensors [B, ...].
+
+        With a table [symbols, input_size], as the weight of nn.Embedding, xs are symbols [T, B] that index its rows.
+        This is faster than looking them up first. every_step=False gives the last output alone, [B, output_size].
+        """
+        inputs = [xs] if table is None else [_symbols(xs, table), table]
         states = [] if state is None else list(state)
         weights = [getattr(self, name) for name in self._parameter_names]
 
         def whole(values: list[Tensor]) -> list[Tensor]:
-            given = values[1 : 1 + len(states)] if state is not None else None
-            parameters = dict(zip(self._names, values[1 + len(states) :]))
-            hs, last = self.cell.run(values[0], given, parameters, checkpoint_every=self._checkpoint_every)
+            rest = iter(values)
+            x, *tables = [next(rest) for _ in inputs]
+            given = [next(rest) for _ in states]
+            hs, last = self.cell.run(
+                x,
+                None if state is None else given,
+                dict(zip(self._names, rest)),
+                table=tables[0] if tables else None,
+                every_step=every_step,
+                checkpoint_every=self._checkpoint_every,
+            )
             return [hs, *last]
 
-        hs, *last = _Call.apply(whole, xs, *states, *weights)
+        hs, *last = _Call.apply(whole, *inputs, *states, *weights)
         return hs, tuple(last)
+
+    def by_name(self) -> dict[str, _torch.Tensor]:
+        """The parameters by Reel's names, as cell.run(parameters=...) takes them in a function of Reel's tensors."""
+        return {name: getattr(self, own) for name, own in zip(self._names, self._parameter_names)}
 
     def updated(self) -> None:
         """Projects the parameters onto their constraints."""
@@ -226,6 +272,18 @@ class Cell(_torch.nn.Module):
 
     def extra_repr(self) -> str:
         return f"{self.cell.name}, input_size={self.cell.input_size}, hidden_size={self.cell.hidden_size}"
+
+
+
+def _symbols(xs: _torch.Tensor, table: _torch.Tensor) -> _torch.Tensor:
+    """Symbols of any integer type as Reel's, which are i32."""
+    if xs.is_floating_point() or xs.is_complex() or xs.dtype == _torch.bool:
+        raise Error(f"[torch] with a table the input must be symbols, integers [T, B], got {xs.dtype}")
+    if xs.dtype != _torch.int32 and xs.numel() > 0:
+        low, high = (int(x) for x in xs.aminmax())
+        if low < 0 or high >= len(table):
+            raise Error(f"[torch] symbols from 0 to {len(table) - 1} index the table, got {low} to {high}")
+    return xs.to(_torch.int32)
 
 
 # Reel's names of PyTorch's four parameters, and of the gates in PyTorch's order.

@@ -33,6 +33,14 @@ void check_input(const PyCell& c, const Tensor& x, int rank, const char* shape) 
          x.spec().str());
 }
 
+void check_symbols(const PyCell& c, const Tensor& symbols, const Tensor& table) {
+  if (symbols.rank() != 2 || symbols.dtype() != DType::i32)
+    fail(c.name.c_str(), here(), "with a table the input must be symbols i32 [T, B], got {}", symbols.spec().str());
+  if (table.rank() != 2 || table.dim(1) != c.cell->input || table.dtype() != c.dtype)
+    fail(c.name.c_str(), here(), "the table must be {} [symbols, i] with i = {}, got {}", name_of(c.dtype),
+         c.cell->input, table.spec().str());
+}
+
 PyCell make_cell(const std::string& name, std::int64_t input_size, std::int64_t hidden_size, std::uint64_t seed,
                  DTypeLike dtype, const nb::kwargs& settings) {
   if (!is_floating(dtype.value)) fail("cell", here(), "dtype is f32 or f64, got {}", name_of(dtype.value));
@@ -65,22 +73,32 @@ nb::dict cells() {
 }
 
 std::pair<Tensor, Tensors> run(const PyCell& c, const Tensor& xs, const std::optional<Tensors>& state,
-                               const std::optional<Values>& parameters, bool reverse, std::int64_t checkpoint_every) {
-  check_input(c, xs, 3, "[T, B, i]");
+                               const std::optional<Values>& parameters, const std::optional<Tensor>& table,
+                               bool every_step, bool reverse, std::int64_t checkpoint_every) {
+  if (table) {
+    check_symbols(c, xs, *table);
+  } else {
+    check_input(c, xs, 3, "[T, B, i]");
+  }
   const Loc where = here();
-  if (state) check_state(c, *state, xs.dim(1));
-  Tensors in = state ? *state : c.cell->initial(xs.dim(1));
-  const bool given = state.has_value();
+  const std::int64_t batch = xs.dim(1);
+  if (state) check_state(c, *state, batch);
   const ScanOptions options{.reverse = reverse, .checkpoint_every = checkpoint_every};
   const Function whole = [&](const Tensors& arguments) {
-    const Tensors first =
-        given ? Tensors(arguments.begin(), arguments.end() - 1) : c.cell->initial(arguments.back().dim(1));
-    const Sequence all = scan(*c.cell, first, arguments.back(), options, where);
-    Tensors out{all.hs};
+    CellInput in = table ? CellInput(arguments[0], arguments[1]) : CellInput(arguments[0]);
+    in.every_step = every_step || !c.cell->recurrent();
+    const auto first = arguments.begin() + (table ? 2 : 1);
+    const Sequence all =
+        scan(*c.cell, state ? Tensors(first, arguments.end()) : c.cell->initial(batch), in, options, where);
+    Tensors out{every_step             ? all.hs
+                : c.cell->recurrent() ? c.cell->output(all.last)
+                                      : at(all.hs, all.hs.dim(0) - 1)};
     out.insert(out.end(), all.last.begin(), all.last.end());
     return out;
   };
-  in.push_back(xs);
+  Tensors in{xs};
+  if (table) in.push_back(*table);
+  if (state) in.insert(in.end(), state->begin(), state->end());
   const Interruptible released;
   const Tensors out = with(c, parameters, in, whole, where);
   return {out[0], {out.begin() + 1, out.end()}};
@@ -145,9 +163,10 @@ void bind_cells(nb::module_& m) {
           },
           "state"_a, "The output that belongs to a state, [B, output_size].")
       .def("run", &run, "xs"_a, "state"_a.none() = nb::none(), "parameters"_a.none() = nb::none(), nb::kw_only(),
-           "reverse"_a = false, "checkpoint_every"_a = 0,
+           "table"_a.none() = nb::none(), "every_step"_a = true, "reverse"_a = false, "checkpoint_every"_a = 0,
            "A whole sequence xs [T, B, i] -> outputs [T, B, output_size] and the last state. `parameters` replace the "
-           "cell's own, by name, for gradients with respect to them.")
+           "cell's own, by name, for gradients with respect to them. With a table [symbols, i], xs are symbols i32 "
+           "[T, B], which index its rows. every_step=False gives the last output alone, [B, output_size].")
       .def(
           "updated", [](const PyCell& c) { c.cell->updated(); },
           "Projects the parameters onto their constraints; call it after each change of them.")

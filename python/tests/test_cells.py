@@ -60,6 +60,30 @@ def test_gradients_of_parameters(name):
     assert abs(slope - (shifted[0] - shifted[1]) / (2 * eps)) < 1e-6 * max(1, abs(slope)) and slope != 0
 
 
+@pytest.mark.parametrize("name", CELLS)
+def test_symbols_and_a_table(name):
+    """Symbols with a table are what the table's rows are: outputs, states, and gradients, which add up in the table."""
+    cell = make(name)
+    table = reel.normal((7, 3), seed=2, dtype="f64")
+    symbols = reel.tensor(np.random.default_rng(0).integers(0, 7, (5, 2)).astype(np.int32))
+    for every_step in (True, False):
+
+        def loss(table, values, looked_up):
+            xs = reel.embedding(symbols, table) if looked_up else symbols
+            h, last = cell.run(
+                xs, parameters=values, table=None if looked_up else table, every_step=every_step or looked_up
+            )
+            h = h if every_step or not looked_up else h[-1]
+            return sum((reel.sum(reel.square(reel.abs(s))) for s in last), reel.sum(reel.sin(h)))
+
+        p = values(cell)
+        found, expected = (reel.value_and_grad(loss, argnums=(0, 1))(table, p, way) for way in (False, True))
+        np.testing.assert_allclose(found[0].item(), expected[0].item(), rtol=1e-12)
+        np.testing.assert_allclose(found[1][0].numpy(), expected[1][0].numpy(), rtol=1e-9, atol=1e-12)
+        for key, g in found[1][1].items():
+            np.testing.assert_allclose(g.numpy(), expected[1][1][key].numpy(), rtol=1e-9, atol=1e-12)
+
+
 def test_settings():
     wide = reel.cell("srnn", 2, 8, width=16, gate=False)
     assert wide.parameters().keys() < reel.cell("srnn", 2, 8).parameters().keys()
@@ -88,6 +112,10 @@ def test_bad_calls():
         lambda: cell.run(x),
         lambda: cell.run(reel.zeros((5, 2, 4))),
         lambda: cell.run(reel.zeros((5, 2, 3), "f64")),
+        lambda: cell.run(reel.zeros((5, 2, 3)), table=reel.zeros((7, 3))),
+        lambda: cell.run(reel.zeros((5, 2), "i32"), table=reel.zeros((7, 2))),
+        lambda: cell.run(reel.zeros((5, 2), "i32"), table=reel.zeros((7, 3), "f64")),
+        lambda: cell.run(reel.full((5, 2), 7, "i32"), table=reel.zeros((7, 3))),
         lambda: cell.step(cell.initial(3), x),
         lambda: cell.step([], x),
         lambda: cell.output([]),

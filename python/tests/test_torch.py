@@ -52,6 +52,23 @@ def test_state_dicts_of_pytorch(name, theirs, gates):
         rt.Cell("srnn", 3, 4).load_from(module)
 
 
+@pytest.mark.parametrize("name", list(reel.cells()))
+def test_symbols_and_a_table(name):
+    """Symbols and the weight of nn.Embedding: the same outputs and gradients as what it looks up, of first and second
+    order."""
+    cell = varied(name)
+    embedding = torch.nn.Embedding(5, 3, dtype=f64)
+    symbols = torch.randint(5, (4, 2))
+    parts = [embedding.weight, *cell.parameters()]
+    ways = (cell(symbols, table=embedding.weight), cell(embedding(symbols)))
+    slopes = [torch.autograd.grad(hs.square().sum(), parts, create_graph=True) for hs, _ in ways]
+    curvatures = [torch.autograd.grad(sum((g * g.conj()).real.sum() for g in s), parts) for s in slopes]
+    for found, expected in (ways, slopes, curvatures):
+        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-11)
+    last = cell(symbols.int(), table=embedding.weight, every_step=False)[0]
+    torch.testing.assert_close(last, ways[0][0][-1], rtol=1e-9, atol=1e-11)
+
+
 def test_a_cell_is_trained():
     torch.manual_seed(0)
     cell, head = rt.Cell("srnn", 1, 32), torch.nn.Linear(32, 1)
@@ -101,6 +118,34 @@ def test_several_inputs_states_and_outputs():
     assert torch.autograd.gradgradcheck(lambda a: pair((a, a), (one, one))[0], (a,))
 
 
+def test_a_function_of_trees():
+    """A model and its loss in Reel, with parameters of PyTorch."""
+    cell, head = varied("gru"), torch.nn.Linear(4, 5, dtype=f64)
+    xs, classes = torch.randn(6, 2, 3, dtype=f64, requires_grad=True), torch.randint(5, (6, 2))
+
+    @rt.function
+    def loss(xs, parameters, head, classes):
+        hs, last = cell.cell.run(xs, parameters=parameters)
+        logits = reel.linear(hs, head["W"], head["b"])
+        return {"loss": reel.cross_entropy(logits, classes), "last": (last[0], None)}
+
+    def found(xs):
+        return loss(xs, cell.by_name(), {"W": head.weight, "b": head.bias}, classes.int())
+
+    def expected(xs):
+        hs, last = cell(xs)
+        return torch.nn.functional.cross_entropy(head(hs).flatten(0, 1), classes.flatten()), last[0]
+
+    torch.testing.assert_close((found(xs)["loss"], found(xs)["last"][0]), expected(xs))
+    assert found(xs)["last"][1] is None
+    parts = [xs, head.weight, head.bias, *cell.parameters()]
+    slopes = [torch.autograd.grad(f, parts) for f in (found(xs)["loss"], expected(xs)[0])]
+    torch.testing.assert_close(slopes[0], slopes[1])
+    assert torch.autograd.gradgradcheck(lambda xs: found(xs)["loss"], (xs,))
+    with pytest.raises(reel.Error, match="a tensor, or a tuple, list or dict of tensors is expected, got float"):
+        loss(xs, cell.by_name(), 1.0, classes)
+
+
 def test_gradient_penalty():
     """A second derivative in training: the loss has a gradient in it."""
     cell = varied("lstm")
@@ -127,9 +172,30 @@ def test_errors_reach_pytorch():
         rt.wrap(lambda h, x: (h if h[0] > 0 else x, None))(torch.zeros(3, 1), torch.zeros(1))
     with pytest.raises(reel.SettingError, match="no such setting"):
         rt.Cell("srnn", 3, 4, widht=3)
+    table = torch.zeros(7, 3)
+    for symbols in (torch.full((2, 2), 7), torch.full((2, 2), -1), torch.full((2, 2), 2**32)):
+        with pytest.raises(reel.Error, match="symbols from 0 to 6"):
+            cell(symbols, table=table)
+    with pytest.raises(reel.Error, match="symbols, integers"):
+        cell(torch.zeros(2, 2), table=table)
     xs = torch.randn(3, 2, 3)
     hs, _ = cell(xs)
     with torch.no_grad():
         next(cell.parameters()).add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         hs.sum().backward()
+
+
+def test_denormals_are_flushed_on_all_threads():
+    """torch.set_flush_denormal() is one thread's: Reel's own follow it, though they were there before."""
+    before = reel.threads()
+    halves = reel.full((2**20,), 2.0**-126)
+    try:
+        for threads in (1, 3):
+            reel.set_threads(threads)
+            for on in (True, False):
+                if torch.set_flush_denormal(on):
+                    assert (halves * 0.5).numpy().astype(bool).sum() == (0 if on else 2**20)
+    finally:
+        torch.set_flush_denormal(False)
+        reel.set_threads(before)

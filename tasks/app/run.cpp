@@ -12,7 +12,7 @@
 #include "cells/registry.h"
 #include "engine/core/parse.h"
 #include "tasks/app/agreement.h"
-#include "tasks/app/denormals.h"
+#include "backends/cpu/threads/denormals.h"
 #include "tasks/app/explain_program.h"
 #include "tasks/app/interrupt.h"
 #include "tasks/app/kernel_trace.h"
@@ -167,7 +167,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
     s.train.cores = cores;
     s.train.shards = static_cast<int>(s.shards);
 
-    flush_denormals(s.denormals == "flush");  // before threads are started: they inherit it
+    flush_denormals(s.denormals == "flush");
     dtype = s.dtype == "f64" ? DType::f64 : DType::f32;
     Backend& real = find_device(s.train.device);
     if (s.trace_kernels) trace = std::make_unique<KernelTrace>(real);

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "backends/cpu/threads/denormals.h"
 #include "engine/core/error.h"
 
 namespace reel::cpu {
@@ -84,6 +85,7 @@ void ThreadPool::work(int member, Worker& self) {
     self.wait_until(called);
     if (!self.claim()) continue;
     if (stop_) return;
+    if (flushes_denormals() != flushes_) flush_denormals(flushes_);
     take_parts(member);
     self.finish();
   }
@@ -117,6 +119,7 @@ void ThreadPool::run(int parts, const std::function<void(int)>& f) {
   f_ = &f;
   parts_ = parts;
   takers_ = std::min(parts, members());
+  flushes_ = flushes_denormals();
   const std::span workers(workers_.data(), static_cast<std::size_t>(takers_ - 1));
   for (const auto& worker : workers) worker->call();
   take_parts(0);

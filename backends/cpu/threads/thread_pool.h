@@ -25,7 +25,8 @@ class ThreadPool {
   int members() const { return static_cast<int>(workers_.size()) + 1; }
   /// True on a thread that is running a part; nested calls then run on that thread alone.
   static bool inside();
-  /// Calls f(part) for all parts, dealt to the threads in turn; rethrows the first exception.
+  /// Calls f(part) for all parts, dealt to the threads in turn; rethrows the first exception. All threads treat denormal
+  /// numbers as the caller does, so results do not depend on how many there are.
   void run(int parts, const std::function<void(int)>& f);
 
  private:
@@ -50,6 +51,7 @@ class ThreadPool {
   // of the current call
   const std::function<void(int)>* f_ = nullptr;
   int parts_ = 0, takers_ = 0;
+  bool flushes_ = false;
   bool stop_ = false;
   std::mutex error_lock_;
   std::exception_ptr error_;
