@@ -8,9 +8,11 @@
 #include <libxsmm.h>
 #endif
 
+#include <array>
 #include <limits>
 #include <memory>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "backends/cpu/cpu.h"
@@ -94,16 +96,31 @@ bool xsmm_is_ready() {
 }
 
 /// libxsmm's kernel for c (+)= a b or a' b. libxsmm is column-major, so m and n are swapped, and so are a and b.
+/// Kernels are never freed, so each thread remembers them: libxsmm takes longer to find one than a small product takes.
 template <class T>
 auto xsmm_kernel(const Product<T>& p, std::int64_t k, bool add) {
-  const auto whole = [](std::int64_t i) { return static_cast<libxsmm_blasint>(i); };
-  const libxsmm_blasint lda = whole(p.ldb), ldb = whole(p.lda), ldc = whole(p.ldc);
-  const T one(1), sum(add ? 1 : 0);
-  const int flags = p.form_a == CblasTrans ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
-  if constexpr (std::is_same_v<T, float>)
-    return libxsmm_smmdispatch(whole(p.n), whole(p.m), whole(k), &lda, &ldb, &ldc, &one, &sum, &flags, nullptr);
-  else
-    return libxsmm_dmmdispatch(whole(p.n), whole(p.m), whole(k), &lda, &ldb, &ldc, &one, &sum, &flags, nullptr);
+  const auto dispatch = [&] {
+    const auto whole = [](std::int64_t i) { return static_cast<libxsmm_blasint>(i); };
+    const libxsmm_blasint lda = whole(p.ldb), ldb = whole(p.lda), ldc = whole(p.ldc);
+    const T one(1), sum(add ? 1 : 0);
+    const int flags = p.form_a == CblasTrans ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
+    if constexpr (std::is_same_v<T, float>)
+      return libxsmm_smmdispatch(whole(p.n), whole(p.m), whole(k), &lda, &ldb, &ldc, &one, &sum, &flags, nullptr);
+    else
+      return libxsmm_dmmdispatch(whole(p.n), whole(p.m), whole(k), &lda, &ldb, &ldc, &one, &sum, &flags, nullptr);
+  };
+  using Key = std::array<std::int64_t, 7>;
+  constexpr std::size_t slots = 64;
+  thread_local std::array<std::pair<Key, decltype(dispatch())>, slots> known{};
+  const Key key{p.m, p.n, k, p.lda, p.ldb, p.ldc, (p.form_a == CblasTrans ? 2 : 0) + (add ? 1 : 0)};
+  std::uint64_t hash = 0;
+  for (const std::int64_t i : key) hash = (hash ^ static_cast<std::uint64_t>(i)) * 0x9e3779b97f4a7c15;
+  auto& [held, kernel] = known[hash >> 58];
+  if (held != key || !kernel) {
+    kernel = dispatch();
+    held = key;
+  }
+  return kernel;
 }
 
 /// False if libxsmm has no code for the product.
