@@ -347,30 +347,9 @@ def _record(learner: _Learner, history: History, optimizer: Optimizer, problem: 
         "threads": _reel.threads(),
         "finished": problem is None and history.stopped != "interrupted",
         "version": __version__,
-        "processor": _processor(),
-        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        **{key: value for key, value in _reel._provenance().items() if value},
         "command": shlex.join(sys.argv),
     }
     if problem:
         record["diverged_at_step"] = problem.step
     return record
-
-
-def _processor() -> str:
-    """The processor's name with family and model, or the name of its architecture where Linux gives none."""
-    found = {}
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as info:
-            for line in info:
-                if not line.strip():  # the end of the first core
-                    break
-                key, _, value = line.partition(":")
-                found[key.strip()] = value.strip()
-    except OSError:
-        pass
-    name = found.get("model name")
-    if not name:
-        return os.uname().machine
-    if "cpu family" in found and "model" in found:
-        return f"{name} (family {found['cpu family']}, model {found['model']})"
-    return name

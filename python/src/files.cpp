@@ -1,7 +1,9 @@
 // Files: tensors in safetensors, and text that is replaced as a whole. reel/_files.py has what users call.
 #include <nanobind/stl/map.h>
 
+#include "backends/cpu/product_libraries.h"
 #include "python/src/python.h"
+#include "tasks/app/provenance.h"
 #include "tasks/io/files.h"
 #include "tasks/training/safetensors.h"
 
@@ -40,6 +42,10 @@ void save(const std::string& path, const nb::dict& tensors, const std::map<std::
 void bind_files(nb::module_& m) {
   m.def("_load_safetensors", &load);
   m.def("_save_safetensors", &save);
+  m.def("_provenance", [] {
+    return std::map<std::string, std::string>{
+        {"processor", processor()}, {"date", utc_now()}, {"kernels", cpu::product_libraries()}, {"commit", commit()}};
+  });
   m.def("_write_atomically", [](const std::string& path, const std::string& text) { write_atomically(path, text); });
 }
 

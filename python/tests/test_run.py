@@ -38,12 +38,12 @@ def copying(step):
     return x, y
 
 
-def run_program(out, cell):
+def run_program(out, cell, denormals="keep"):
     """Trains on the copying problem with the program, into the folder `out`."""
     task = ["--delay", DELAY, "--length", LENGTH, "--symbols", SYMBOLS, "--batch", BATCH, "--steps", STEPS]
     model = ["--cell", cell, "--hidden", 8, "--layers", 2, "--dropout", 0.2]
     rule = ["--optimizer", "adam", "--lr", 0.01, "--clip-norm", 0.2]
-    rest = ["--valid-every", 4, "--valid-size", 10, "--threads", 1, "--denormals", "keep", "--quiet", "--out", out]
+    rest = ["--valid-every", 4, "--valid-size", 10, "--threads", 1, "--denormals", denormals, "--quiet", "--out", out]
     command = [str(word) for word in (program("copying"), *task, *model, *rule, *rest)]
     subprocess.run(command, check=True, capture_output=True)
     return out
@@ -76,16 +76,19 @@ def test_its_model_is_rebuilt(folder):
     assert np.mean(losses) == pytest.approx(run.metrics["valid_loss"][-1], rel=0.15)
 
 
+@pytest.mark.parametrize("denormals", ["keep", "flush"])
 @pytest.mark.parametrize("cell", ["gru", "full_urnn", "exprnn", "nnrnn"])  # retractions, projections, penalties
-def test_training_in_python_gives_the_same_bits(tmp_path, cell):
-    run = reel.Run(run_program(tmp_path / "copying", cell))
+def test_training_in_python_gives_the_same_bits(tmp_path, cell, denormals):
+    run = reel.Run(run_program(tmp_path / "copying", cell, denormals))
     threads = reel.threads()
     reel.set_threads(1)
+    reel.flush_denormals(denormals == "flush")
     model = reel.Model(vocabulary=SYMBOLS + 2, outputs=SYMBOLS + 2, cell=cell, hidden=8, layers=2, dropout=0.2)
     optimizer = reel.optim.Adam(model, 0.01, clip_norm=0.2)
     history = reel.train(model, copying, reel.cross_entropy, steps=STEPS, optimizer=optimizer, valid_every=4,
-                         progress=False)  # fmt: skip
+                         run=tmp_path / "python", progress=False)  # fmt: skip
     reel.set_threads(threads)
+    reel.flush_denormals(False)
     found = {**model.parameters(), **model.constants(), **optimizer.state_dict()}
     expected = {name: value for name, value in run.checkpoint().items() if not name.startswith("carry.")}
     assert found.pop("steps") == STEPS and found.keys() == expected.keys()
@@ -93,6 +96,8 @@ def test_training_in_python_gives_the_same_bits(tmp_path, cell):
         assert np.array_equal(found[name].numpy(), expected[name].numpy()), name
     for column in ("step", "examples", "train_loss", "grad_norm"):
         assert history.metrics[column] == run.metrics[column]
+    record = reel.Run(tmp_path / "python").record
+    assert all(record[key] == run.record[key] != "" for key in ("processor", "kernels", "version"))
 
 
 def write(path, name, text):
