@@ -289,7 +289,7 @@ n is the hidden size, i the width of the input. Equations are in `cells/NAME.cpp
   and transformed by `scan` ([03-scan.md](03-scan.md)). The first two have left the loop: what depends on parameters
   alone, and what depends on the input, computed for all time steps at once. Products, reductions, gathers and
   decompositions are named; elementwise ops and ops that only move elements are counted as light ops. Light ops of the
-  input and products with a side of 16 or less, as those of a narrow input, stay in the loop.
+  input stay in the loop, and so do products of a very narrow input ([04-passes.md](04-passes.md)).
 - **needs** are the numerical methods that a run uses, and its start and updates. In brackets: the settings that need
   them.
 
