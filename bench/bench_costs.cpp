@@ -225,9 +225,9 @@ double save(bool view) {
   return (writes - without + reads - without) / elements;
 }
 
-/// Seconds an element of a product of [batch, 2].
-double thin_product() {
-  const Tensor x = numbers({batch, 2}), W = numbers({2, hidden});
+/// Seconds an element of a product of [batch, k].
+double thin_product(std::int64_t k) {
+  const Tensor x = numbers({batch, k}), W = numbers({k, hidden});
   return time_of([&] {
            for (std::int64_t t = 0; t < steps; ++t) matmul(x, W);
          }) /
@@ -310,7 +310,9 @@ int run(int argc, const char* const* argv) {
   suggest("steps_to_prepack", static_cast<double>(costs.steps_to_prepack), prepack);
   suggest("save", costs.save, save(false) / one);
   suggest("save_view", costs.save_view, save(true) / one);
-  suggest("memory_bound_product", costs.memory_bound_product, thin_product() / one);
+  const double thin = thin_product(2) / one, flop = (thin_product(34) / one - thin) / (2 * 32);
+  suggest("memory_bound_product", costs.memory_bound_product, thin - 4 * flop);
+  suggest("flop", costs.flop, flop);
   if (cpu::bf16::missing().empty()) prices_of_bf16();
   return 0;
 }

@@ -99,12 +99,13 @@ struct Parts {
 };
 
 /// The sizes of the cell that is traced: so large that a product is memory-bound only where the cell intends it.
-constexpr std::int64_t traced_hidden = 128, traced_input = 32;
+constexpr std::int64_t traced_hidden = 128, traced_input = 32, traced_batch = 20;
 
 /// A run over time, traced on shapes.
 Program traced_run(const Cell& cell) {
-  std::vector<Spec> specs{{DType::f32, {6, 2, cell.input}, &backend()}};
-  for (const State& s : cell.states()) specs.push_back({s.complex ? DType::c64 : DType::f32, {2, s.width}, &backend()});
+  std::vector<Spec> specs{{DType::f32, {6, traced_batch, cell.input}, &backend()}};
+  for (const State& s : cell.states())
+    specs.push_back({s.complex ? DType::c64 : DType::f32, {traced_batch, s.width}, &backend()});
   return trace(specs,
                [&](const Tensors& in) {
                  Sequence all = scan(cell, Tensors(in.begin() + 1, in.end()), in[0]);
@@ -285,11 +286,11 @@ n is the hidden size, i the width of the input. Equations are in `cells/NAME.cpp
   counted.
 - **parameters** are tensors with default settings, under the names that they have in files of weights. Elements that
   are never read (a triangle of a matrix) are not counted.
-- **once**, **for all times**, **at each time**: the ops of a step, traced with default settings, n = 128 and i = 32,
-  and transformed by `scan` ([03-scan.md](03-scan.md)). The first two have left the loop: what depends on parameters
+- **once**, **for all times**, **at each time**: the ops of a step, traced with default settings, n = 128, i = 32 and 20
+  rows, and transformed by `scan` ([03-scan.md](03-scan.md)). The first two have left the loop: what depends on parameters
   alone, and what depends on the input, computed for all time steps at once. Products, reductions, gathers and
   decompositions are named; elementwise ops and ops that only move elements are counted as light ops. Light ops of the
-  input and products with a side of 16 or less, as those of a narrow input, stay in the loop.
+  input stay in the loop, and so do products of a very narrow input ([04-passes.md](04-passes.md)).
 - **needs** are the numerical methods that a run uses, and its start and updates. In brackets: the settings that need
   them.
 

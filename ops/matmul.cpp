@@ -17,6 +17,7 @@ struct Side {
 
 struct Matmul {
   Side a, b;
+  static constexpr std::int64_t lanes = 16;  // of a vector of f32
   bool operator==(const Matmul&) const = default;
   static constexpr Traits traits{.name = "matmul", .saves = Saves::inputs};
 
@@ -97,7 +98,7 @@ struct Matmul {
   /// along rows, and transposes it last; in a loop that happens after the sum over time.
   static Tensor turned(const Tensor& dc, bool conj, const Tensor& x, Side side) {
     const std::int64_t k = x.dim(side.transpose ? -2 : -1);
-    if (dc.rank() > 2 || k > x.backend().costs().narrow || k >= dc.dim(-1)) return product(dc, {true, conj}, x, side);
+    if (dc.rank() > 2 || k > lanes || k >= dc.dim(-1)) return product(dc, {true, conj}, x, side);
     return permute(product(x, {!side.transpose, side.conj}, dc, {false, conj}), {1, 0});
   }
   static Tensor product(const Tensor& x, Side a, const Tensor& y, Side b) {
@@ -150,11 +151,18 @@ struct Matmul {
   bool reduces_rows(Inputs in, Mapped sharded) const {
     return a.transpose && !b.transpose && sharded[0] && sharded[1] && in[0].rank() == 2 && in[1].rank() == 2;
   }
-  /// One dimension is so small that a product per step is as fast as one product of the rows of all steps.
+  /// Is a product per step as fast as one for all steps? That one makes a stacked tensor of the wide extent, products
+  /// per step one of the narrow extent. But a step reads the weight again, or adds to its gradient (a is transposed),
+  /// for the few rows of a shard.
   bool memory_bound(Inputs in) const {
-    const auto [m, k, n] = sizes(in[0], in[1]);
     if (in[0].rank() != 2 || in[1].rank() != 2) return false;
-    return std::min(a.transpose ? m : k, n) <= in[0].backend().costs().narrow;
+    const auto [m, k, n] = sizes(in[0], in[1]);
+    // A wide b is the input of a layer with few outputs: a value of the forward pass, which may be stacked anyway.
+    const std::int64_t side = a.transpose ? m : k, narrow = std::min(side, n), wide = std::max(side, n);
+    if (a.transpose && narrow > lanes && narrow != n) return false;
+    const Backend& device = in[0].backend();
+    const std::int64_t rows = a.transpose ? k : m, height = rows / std::max<std::int64_t>(1, device.shards({rows}));
+    return narrow <= device.costs().narrow && 4 * (narrow - 4) <= wide && narrow <= 3 * height;
   }
   /// Stores a constant b in the layout that gemm reads fastest: transposed for a narrow product, not transposed
   /// otherwise.

@@ -96,12 +96,12 @@ struct CostModel {
   std::int64_t few_weights = std::int64_t{1} << 19;     // bytes: weights up to here are cheap to read once a shard
   std::int64_t small_table = std::int64_t{1} << 18;     // bytes: rows of a table up to here are read from a cache
   std::int64_t copied_at_once = std::int64_t{1} << 17;  // bytes that a first copy leaves in the cache for a second
-  std::int64_t narrow = 16;           // a product's extent: at most this, a product per step is as fast as one of all
+  std::int64_t narrow = 48;           // a product's extent: at most this, one product per step is as fast as one of all
   std::int64_t steps_to_prepack = 4;  // fewest steps that pay for a weight's new layout
   // Per element of 4 bytes, in additions inside a fusion group, as Traits::cost. A view may have to be copied to its
   // stacked buffer.
-  double save = 16, save_view = 20;  // writes a value for the backward pass, and reads it there
-  double memory_bound_product = 4;   // computes an element of a product with a narrow extent again
+  double save = 16, save_view = 20;             // writes a value for the backward pass, and reads it there
+  double memory_bound_product = 1, flop = 0.2;  // computes an element of a narrow product again, and each operation
 };
 
 /// What a loop's shards depend on: rows of the batch, bytes of its weights, bytes of all rows in a step.

@@ -42,6 +42,23 @@ std::vector<std::string> ops_in_loops(const Cell& cell, const CellInput& in, con
   return bodies;
 }
 
+/// The bodies of a loop, h' = tanh(w h + U x), and of its gradient by U, with n units, k inputs and this batch.
+std::vector<Program> input_product(std::int64_t batch, std::int64_t k, std::int64_t n) {
+  const Tensor h0 = random({batch, n}, 1, DType::f32), xs = random({T, batch, k}, 2, DType::f32),
+               U = random({n, k}, 3, DType::f32), w = random({n}, 4, DType::f32);
+  const Step step = [&](const Tensors& s, const Tensors& x) -> Next {
+    const Tensor h = tanh(w * s[0] + linear(x[0], U));
+    return {{h}, {h}};
+  };
+  Tape tape;
+  grad({sum(scan(step, {h0}, {xs}).ys[0])}, {U}, {.create_graph = true});
+  std::vector<Program> found;
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    if (tape.node(i).op == &op_of<Scan>()) found.push_back(tape.node(i).attrs.as<Scan>().loop().body);
+  }
+  return found;
+}
+
 }  // namespace
 
 TEST_CASE("every cell: symbols are rows of a table, whether it is worked on or they are") {
@@ -144,6 +161,78 @@ TEST_CASE("no product is made again for the gradient, and what it does not read 
   CHECK(kept("rnn", 1) == 0);   // tanh reads its result, which is the state
   CHECK(kept("lstm", 2) == 4);  // four gates; the cell's tanh is made again
   CHECK(kept("gru", 1) == 3);
+}
+
+TEST_CASE("an input product stays in the loop if it is narrow, its result is wide, and a shard has rows enough") {
+  struct Case {
+    std::int64_t batch, k, n;
+    bool inside;  // in the loop: U x, and in the gradient's the product for U
+  };
+  for (const Case& c : {Case{20, 1, 128, true},
+                        {20, 8, 128, true},
+                        {20, 30, 128, true},
+                        {20, 31, 128, false},
+                        {20, 31, 256, false},
+                        {100, 36, 128, true},
+                        {100, 37, 128, false},
+                        {100, 48, 512, true},
+                        {100, 49, 512, false},
+                        {1, 3, 128, true},
+                        {1, 4, 128, false},
+                        {20, 16, 16, false},
+                        {20, 2, 1, true}}) {
+    CAPTURE(c.batch);
+    CAPTURE(c.k);
+    CAPTURE(c.n);
+    const std::vector<Program> loops = input_product(c.batch, c.k, c.n);
+    REQUIRE(loops.size() == 2);
+    const auto products = [](const Program& body) {
+      return std::count_if(body.nodes.begin(), body.nodes.end(),
+                           [](const Program::Node& node) { return std::string(node.op->traits.name) == "matmul"; });
+    };
+    CHECK(products(loops[0]) == (c.inside ? 1 : 0));
+    CHECK(products(loops[1]) == (c.inside ? 1 : 0));
+  }
+}
+
+TEST_CASE("the gradient of a layer with few outputs leaves the loop, unless these fit in a vector") {
+  const auto products = [](std::int64_t k) {  // in the gradient's loop of h' = tanh(h + (V h) w), with V [k, 256]
+    const Tensor h0 = random({100, 256}, 1, DType::f32), V = random({k, 256}, 2, DType::f32, -0.1, 0.1),
+                 w = random({k, 256}, 3, DType::f32, -0.1, 0.1);
+    const Step step = [&](const Tensors& s, const Tensors&) -> Next {
+      return {{tanh(s[0] + matmul(linear(s[0], V), w))}, {}};
+    };
+    Tape tape;
+    grad({sum(scan(step, {h0}, {}, {.length = T}).last[0])}, {V}, {.create_graph = true});
+    std::ptrdiff_t count = 0;
+    for (std::size_t i = 0; i < tape.size(); ++i) {
+      if (tape.node(i).op != &op_of<Scan>()) continue;
+      const Loop& loop = tape.node(i).attrs.as<Scan>().loop();
+      for (const Program::Node& node : loop.body.nodes)
+        count += loop.signature.gradient && std::string(node.op->traits.name) == "matmul";
+    }
+    return count;
+  };
+  CHECK(products(16) == 3);  // by w', by V, and the gradient of V
+  CHECK(products(17) == 2);
+}
+
+TEST_CASE("a narrow product is made again for the gradient, a wider one is kept") {
+  const auto kept = [](std::int64_t k) {
+    const std::int64_t batch = 100, n = 256;
+    const Tensor h0 = random({batch, n}, 1, DType::f32), xs = random({T, batch, k}, 2, DType::f32),
+                 U = random({n, k}, 3, DType::f32);
+    const Step step = [&](const Tensors& s, const Tensors& x) -> Next { return {{s[0] * linear(x[0], U)}, {}}; };
+    Tape tape;
+    scan(step, {h0}, {xs});
+    for (std::size_t i = 0; i < tape.size(); ++i) {
+      if (tape.node(i).op == &op_of<Scan>()) return std::ssize(tape.node(i).attrs.as<Scan>().loop().body.outputs) - 1;
+    }
+    return std::ptrdiff_t{99};
+  };
+  CHECK(kept(8) == 0);
+  CHECK(kept(32) == 0);
+  CHECK(kept(48) == 1);
 }
 
 TEST_CASE("the gradient of a weight is one product for all times, also where no state has a part in it") {

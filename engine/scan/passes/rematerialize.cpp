@@ -69,8 +69,7 @@ std::vector<int> choose_residuals(const Program& body) {
   std::fill(kept.begin(), kept.begin() + body.inputs + body.consts, 1);
   for (int s : body.outputs) kept[s] = 1;
   for (std::size_t s = 0; s < n; ++s) {
-    const int id = static_cast<int>(s);
-    const int producer = body.producer(id);
+    const int id = static_cast<int>(s), producer = body.producer(id);
     const bool view = producer >= 0 && body.nodes[producer].op->alias;
     const double price = !is_differentiable(body.values[s].dtype) ? never : view ? costs.save_view : costs.save;
     graph.edge(2 * s, 2 * s + 1, kept[s] ? 0 : elements(id) * price);
@@ -79,9 +78,10 @@ std::vector<int> choose_residuals(const Program& body) {
   for (int s = 0; s < body.inputs + body.consts; ++s) graph.edge(source, 2 * s, MinCut::unlimited);
   for (const Program::Node& node : body.nodes) {
     const Traits& traits = node.op->traits;
+    const double flops = body.cost(node).flops / std::max(1.0, elements(node.out));
     const double price = traits.kind != Kind::compute ? traits.cost
                          : body.worth_hoisting(node)  ? never
-                                                      : costs.memory_bound_product;
+                                                      : costs.memory_bound_product + costs.flop * flops;
     for (int s = node.out; s < node.out + node.num_outputs; ++s) {
       graph.edge(source, 2 * s, price * elements(s));
       for (int from : node.in) graph.edge(2 * from + 1, 2 * s, MinCut::unlimited);
