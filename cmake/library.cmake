@@ -35,15 +35,15 @@ function(reel_precompile target first)
 endfunction()
 
 # reel_library(NAME public|internal PARTS...): a library of the objects reel_PART. BUILD_SHARED_LIBS applies to public
-# ones; an internal one is linked into the programs. A static library is an archive of a single object, so a program that
-# links any of it links all of it: ops, cells and backends that register themselves are always there, without a linker
-# option.
+# ones; an internal one is linked into the programs, but not under sanitizers, where libraries are most of a program and of
+# the time to link it. A static library is an archive of a single object, so a program that links any of it links all of
+# it: ops, cells and backends that register themselves are always there, without a linker option.
 function(reel_library name kind)
   set(objects "")
   foreach(part ${ARGN})
     list(APPEND objects $<FILTER:$<TARGET_OBJECTS:reel_${part}>,EXCLUDE,\\.gch$>)  # a precompiled header is listed, too
   endforeach()
-  if(REEL_BUNDLE OR (BUILD_SHARED_LIBS AND kind STREQUAL "public"))
+  if(REEL_BUNDLE OR (BUILD_SHARED_LIBS AND (kind STREQUAL "public" OR REEL_SANITIZE)))
     add_library(${name} SHARED ${objects})
     set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
     if(NOT REEL_BUNDLE)  # its libraries are copied by one name

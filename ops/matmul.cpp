@@ -162,7 +162,7 @@ struct Matmul {
     if (a.transpose && narrow > lanes && narrow != n) return false;
     const Backend& device = in[0].backend();
     const std::int64_t rows = a.transpose ? k : m, height = rows / std::max<std::int64_t>(1, device.shards({rows}));
-    return narrow <= device.costs().narrow && 4 * (narrow - 4) <= wide && narrow <= 3 * height;
+    return narrow <= device.costs().narrow && 4 * (narrow - 4) <= wide && narrow <= 2 * height;
   }
   /// Stores a constant b in the layout that gemm reads fastest: transposed for a narrow product, not transposed
   /// otherwise.

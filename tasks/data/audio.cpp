@@ -128,10 +128,10 @@ std::vector<double> resample(const std::vector<double>& x, std::int64_t up, std:
   const std::int64_t rate = std::max(up, down), half = 10 * rate;
   constexpr double beta = 5;
   std::vector<double> h(static_cast<std::size_t>(2 * half + 1));
-  for (std::int64_t k = -half; k <= half; ++k) {
+  for (std::int64_t k = 0; k <= half; ++k) {  // the filter is symmetric
     const double t = std::numbers::pi * static_cast<double>(k) / static_cast<double>(rate);
     const double place = static_cast<double>(k) / static_cast<double>(half);
-    h[static_cast<std::size_t>(k + half)] =
+    h[static_cast<std::size_t>(half + k)] = h[static_cast<std::size_t>(half - k)] =
         (k == 0 ? 1 : std::sin(t) / t) * std::cyl_bessel_i(0, beta * std::sqrt(1 - place * place));
   }
   const double scale = static_cast<double>(up) / std::accumulate(h.begin(), h.end(), 0.0);

@@ -34,6 +34,7 @@ class Child {
     };
     redirect(out_, 1);
     redirect(err_, 2);
+    signal(SIGHUP, SIG_DFL);  // ignored if the tests run under nohup
     for (const std::string& e : environment) putenv(const_cast<char*>(e.c_str()));
     const std::string path = program.starts_with('/') ? program : std::string(REEL_BIN_DIR "/") + program;
     std::vector<char*> argv{const_cast<char*>(program.c_str())};

@@ -17,6 +17,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
+#ifdef __SANITIZE_ADDRESS__
+constexpr int nth_preset = 5;  // they meet the same code, and the plain build tries them all
+#else
+constexpr int nth_preset = 1;
+#endif
+
 std::int64_t count_of(const std::string& table) {
   std::istringstream lines(table);
   std::string line, word;
@@ -46,7 +52,7 @@ TEST_CASE("every preset starts, and its model has the parameters that are stated
     CHECK(!table.where.empty());
     for (const Preset& p : table.presets) {
       CAPTURE(p.name);
-      ++presets;
+      if (presets++ % nth_preset != 0) continue;
       std::vector<std::string> arguments{"--preset", p.name, "--dry-run", "--threads", "1"};
       for (const char* task : {"mnist", "charlm", "music", "babi", "speech"})
         if (p.task == task) arguments.insert(arguments.end(), {"--data", dir.path});
@@ -66,7 +72,7 @@ TEST_CASE("every preset starts, and its model has the parameters that are stated
     }
   }
   CHECK(presets > 400);
-  CHECK(counts > 120);
+  CHECK(counts > 120 / nth_preset);
 }
 
 TEST_CASE("--preset: near names, another program's, options over it; --list-presets") {
