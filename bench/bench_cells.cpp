@@ -12,11 +12,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "backends/cpu/threads/denormals.h"
 #include "bench/arithmetic.h"
 #include "bench/rates.h"
 #include "bench/work.h"
 #include "engine/core/parse.h"
-#include "backends/cpu/threads/denormals.h"
 #include "tasks/app/options.h"
 #include "tasks/app/run.h"
 #include "tasks/io/files.h"

@@ -6,8 +6,8 @@
 #include <ctime>
 #include <filesystem>
 
-#include "bench/clock.h"
 #include "backends/cpu/threads/denormals.h"
+#include "bench/clock.h"
 #include "tasks/app/run.h"
 #include "tasks/training/checkpoint.h"
 #include "tasks/training/predictor.h"

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "engine/core/parse.h"
 #include "backends/cpu/threads/denormals.h"
+#include "engine/core/parse.h"
 #include "tasks/app/preset.h"
 #include "tasks/app/run.h"
 #include "tasks/explain/cell.h"

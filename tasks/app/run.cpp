@@ -9,10 +9,10 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "backends/cpu/threads/denormals.h"
 #include "cells/registry.h"
 #include "engine/core/parse.h"
 #include "tasks/app/agreement.h"
-#include "backends/cpu/threads/denormals.h"
 #include "tasks/app/explain_program.h"
 #include "tasks/app/interrupt.h"
 #include "tasks/app/kernel_trace.h"

@@ -4,8 +4,8 @@
 
 namespace reel {
 
-/// Says whether this thread takes denormal numbers for 0, as XLA and TensorFlow do. Threads that it starts inherit this,
-/// and Reel's own take it over while they work for this one. False on processors for which this is not built.
+/// Says whether this thread takes denormal numbers for 0, as XLA and TensorFlow do. Threads that it starts inherit
+/// this, and Reel's own take it over while they work for this one. False on processors for which this is not built.
 bool flush_denormals(bool on);
 
 /// Whether this thread takes denormal numbers for 0.

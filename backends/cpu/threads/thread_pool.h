@@ -25,8 +25,8 @@ class ThreadPool {
   int members() const { return static_cast<int>(workers_.size()) + 1; }
   /// True on a thread that is running a part; nested calls then run on that thread alone.
   static bool inside();
-  /// Calls f(part) for all parts, dealt to the threads in turn; rethrows the first exception. All threads treat denormal
-  /// numbers as the caller does, so results do not depend on how many there are.
+  /// Calls f(part) for all parts, dealt to the threads in turn; rethrows the first exception. All threads treat
+  /// denormal numbers as the caller does, so results do not depend on how many there are.
   void run(int parts, const std::function<void(int)>& f);
 
  private:
