@@ -41,7 +41,6 @@ class ReelLoss(Training):
 
     def loss(self):
         model, cell = self.model, self.model.cell.inner
-        symbols = self.row.task == "copying"
         classes = self.row.task != "adding"
 
         def loss(x, y, table, parameters, W, b):
@@ -49,6 +48,6 @@ class ReelLoss(Training):
             out = reel.linear(hs, W, b)
             return reel.cross_entropy(out, y) if classes else reel.mse(out, y)
 
-        x, y = self.x.int() if symbols else self.x, self.y.int() if classes else self.y
-        table = model.embedding.weight if symbols else None
+        x, table = (self.x.int(), model.embedding.weight) if model.embedding else (self.x, None)
+        y = self.y.int() if classes else self.y
         return reel.torch.function(loss)(x, y, table, cell.by_name(), model.head.weight, model.head.bias)

@@ -15,7 +15,7 @@ from common import Stopwatch
 from goals import goals
 from peers import CELLS, OWN_LOOP, check_place, make_training, place_name
 from rows import Row, best, parse_cell, time_limit
-from table import OURS, markdown, number
+from table import OURS, markdown, number, reference
 
 TITLES = {"module": "reel.torch.Cell", "loss": "reel.torch.function", "torch": "PyTorch", "compiled": "torch.compile",
           "jax": "JAX"}
@@ -99,7 +99,8 @@ def measure(program, cell, shape, options, failures):
             line += ["", ""]
             continue
         variant, rounds = best(peers[system].rounds)
-        base = own if system in OURS else next((best(peers[name].rounds)[1] for name in OURS if name in peers), own)
+        first = reference(system, peers)
+        base = best(peers[first].rounds)[1] if first else own
         ratios = sorted(theirs / ours for ours, theirs in zip(base, rounds))
         middles[system] = median(theirs / ours for ours, theirs in zip(own, rounds))  # goals are of Reel itself
         spread = f" ({ratios[0]:.2f} to {ratios[-1]:.2f})" if len(ratios) > 1 else ""

@@ -11,6 +11,11 @@ NOTES = {"module": "; Cell: reel.torch.Cell, everything else PyTorch's", "torch"
          "jax": "; JAX: the whole training step under jax.jit, its loop a lax.scan with unroll 1 or 4"}
 
 
+def reference(system, systems):
+    """The one of these systems that the ratio of `system` is to: the first of OURS; None for Reel's own program."""
+    return None if system in OURS else next((ours for ours in OURS if ours in systems), None)
+
+
 def number(milliseconds):
     return f"{milliseconds:.1f}" if milliseconds >= 10 else f"{milliseconds:.2f}"
 
@@ -21,8 +26,8 @@ def markdown(lines, file, options, failures, versions):
                platform.processor())
     header = ["cell", "T x B x n", "Reel ms"]
     for system in options.systems:
-        base = "Reel" if system in OURS else next((OURS[ours] for ours in OURS if ours in options.systems), "Reel")
-        header += [f"{TITLES[system]} ms", f"{TITLES[system]} / {base}"]
+        base = reference(system, options.systems)
+        header += [f"{TITLES[system]} ms", f"{TITLES[system]} / {TITLES[base] if base else 'Reel'}"]
     header.append("share of the bound")
     if options.device == "cpu":
         how = f"each with the best of {options.threads.replace(',', ' or ')} threads (in brackets)"

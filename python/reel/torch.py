@@ -125,32 +125,20 @@ class Scan(_torch.nn.Module):
         self, xs: _torch.Tensor | Sequence[_torch.Tensor], state: _torch.Tensor | Sequence[_torch.Tensor]
     ) -> tuple[Any, Any]:
         """xs [T, ...] and the first state -> (outputs [T, ...], last state); tensors or tuples of tensors."""
-        one_x, one_state = isinstance(xs, _torch.Tensor), isinstance(state, _torch.Tensor)
-        inputs = [xs] if one_x else list(xs)
-        states = [state] if one_state else list(state)
-        weights = [getattr(self, name) for name in self._names]
-        one_y: list[bool] = []
+        weights = {name: getattr(self, name) for name in self._names}
 
-        def whole(values: list[Tensor]) -> list[Tensor]:
-            x, s = values[: len(inputs)], values[len(inputs) : len(inputs) + len(states)]
-            w = dict(zip(self._names, values[len(inputs) + len(states) :]))
-
-            def step(carried: tuple, x_t: tuple) -> tuple:
-                arguments = [carried[0] if one_state else carried, x_t[0] if one_x else x_t]
-                if self._names:
-                    arguments.append(w)
-                after, y = self._step(*arguments)
-                one_y[:] = [isinstance(y, Tensor)]
-                return (after,) if one_state else tuple(after), (y,) if isinstance(y, Tensor) else tuple(y or ())
+        def whole(xs: Any, state: Any, weights: dict[str, Tensor]) -> tuple[Any, Any]:
+            def step(carried: Any, x_t: Any) -> tuple[Any, Any]:
+                after, y = self._step(carried, x_t, *([weights] if weights else []))
+                return after, y if isinstance(y, Tensor) else tuple(y or ())
 
             last, ys = _scan_over_time(
-                step, tuple(s), tuple(x), reverse=self._reverse, checkpoint_every=self._checkpoint_every
+                step, state, xs, reverse=self._reverse, checkpoint_every=self._checkpoint_every
             )
-            return [*last, *ys]
+            return ys, last
 
-        out = _Call.apply(whole, *inputs, *states, *weights)
-        last, ys = out[: len(states)], out[len(states) :]
-        return ys[0] if one_y[0] else ys, last[0] if one_state else last
+        xs, state = (x if isinstance(x, _torch.Tensor) else tuple(x) for x in (xs, state))
+        return function(whole)(xs, state, weights)
 
 
 def wrap(
@@ -210,25 +198,15 @@ class Cell(_torch.nn.Module):
         With a table [symbols, input_size], as the weight of nn.Embedding, xs are symbols [T, B] that index its rows.
         This is faster than looking them up first. every_step=False gives the last output alone, [B, output_size].
         """
-        inputs = [xs] if table is None else [_symbols(xs, table), table]
-        states = [] if state is None else list(state)
-        weights = [getattr(self, name) for name in self._parameter_names]
 
-        def whole(values: list[Tensor]) -> list[Tensor]:
-            rest = iter(values)
-            x, *tables = [next(rest) for _ in inputs]
-            given = [next(rest) for _ in states]
-            hs, last = self.cell.run(
-                x,
-                None if state is None else given,
-                dict(zip(self._names, rest)),
-                table=tables[0] if tables else None,
-                every_step=every_step,
-                checkpoint_every=self._checkpoint_every,
+        def whole(xs: Tensor, state: Any, table: Tensor | None, parameters: dict[str, Tensor]) -> tuple[Any, Any]:
+            return self.cell.run(
+                xs, state, parameters, table=table, every_step=every_step, checkpoint_every=self._checkpoint_every
             )
-            return [hs, *last]
 
-        hs, *last = _Call.apply(whole, *inputs, *states, *weights)
+        if table is not None:
+            xs = _symbols(xs, table)
+        hs, last = function(whole)(xs, None if state is None else list(state), table, self.by_name())
         return hs, tuple(last)
 
     def by_name(self) -> dict[str, _torch.Tensor]:
@@ -272,7 +250,6 @@ class Cell(_torch.nn.Module):
 
     def extra_repr(self) -> str:
         return f"{self.cell.name}, input_size={self.cell.input_size}, hidden_size={self.cell.hidden_size}"
-
 
 
 def _symbols(xs: _torch.Tensor, table: _torch.Tensor) -> _torch.Tensor:

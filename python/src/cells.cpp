@@ -86,13 +86,12 @@ std::pair<Tensor, Tensors> run(const PyCell& c, const Tensor& xs, const std::opt
   const ScanOptions options{.reverse = reverse, .checkpoint_every = checkpoint_every};
   const Function whole = [&](const Tensors& arguments) {
     CellInput in = table ? CellInput(arguments[0], arguments[1]) : CellInput(arguments[0]);
-    in.every_step = every_step || !c.cell->recurrent();
+    in.every_step = every_step;
     const auto first = arguments.begin() + (table ? 2 : 1);
     const Sequence all =
         scan(*c.cell, state ? Tensors(first, arguments.end()) : c.cell->initial(batch), in, options, where);
-    Tensors out{every_step             ? all.hs
-                : c.cell->recurrent() ? c.cell->output(all.last)
-                                      : at(all.hs, all.hs.dim(0) - 1)};
+    Tensors out{all.hs};
+    if (!every_step) out[0] = c.cell->recurrent() ? c.cell->output(all.last) : at(all.hs, all.hs.dim(0) - 1);
     out.insert(out.end(), all.last.begin(), all.last.end());
     return out;
   };

@@ -46,10 +46,11 @@ void bind_scan(nb::module_& m) {
       nb::arg("threads"), "Sets how many threads ops and scans may use; 1 before the first call.");
   m.def(
       "threads", [] { return backend().threads(); }, "How many threads ops and scans may use.");
-  m.def("flush_denormals", &flush_denormals, nb::arg("on") = true,
-        "Says whether this thread, and Reel's threads while they work for it, take numbers below 1e-38 (f64: 2e-308) for "
-        "0, which is much faster where they arise. Reel's programs do so; Python does not, until it is told to. "
-        "torch.set_flush_denormal() has the same effect. False where the processor cannot.");
+  m.def(
+      "flush_denormals", &flush_denormals, nb::arg("on") = true,
+      "Flushes denormals, numbers below 1e-38 (f64: 2e-308), to zero on this thread, and on Reel's threads while they "
+      "work for it; this is much faster where denormals arise. Reel's programs do so by default, Python does not. "
+      "torch.set_flush_denormal() has the same effect. Returns False where the processor cannot.");
 }
 
 }  // namespace reel::python

@@ -4,11 +4,11 @@
 
 namespace reel {
 
-/// Says whether this thread takes denormal numbers for 0, as XLA and TensorFlow do. Threads that it starts inherit
-/// this, and Reel's own take it over while they work for this one. False on processors for which this is not built.
+/// Whether this thread flushes denormals to zero from now on, as XLA and TensorFlow do. Threads that it starts inherit
+/// this, and those of the thread pool adopt it while they work for this one. Returns false where it is not implemented.
 bool flush_denormals(bool on);
 
-/// Whether this thread takes denormal numbers for 0.
+/// Whether this thread flushes denormals to zero.
 bool flushes_denormals();
 
 }  // namespace reel
