@@ -125,6 +125,7 @@ RunFolder RunFolder::create(const std::string& out, const std::string& task, con
 RunFolder RunFolder::open(const std::string& path) {
   RunFolder folder = view(path);
   folder.lock();
+  remove_unfinished(path);
   if (!folder.has(checkpoint_file)) {
     if (!folder.rows().empty())
       throw Error(path, "cannot be resumed: metrics.csv has rows, but there is no checkpoint.safetensors");

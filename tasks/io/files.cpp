@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "engine/core/error.h"
 #include "tasks/io/lock.h"
@@ -29,6 +30,14 @@ namespace {
   errno = error;
   fail_with_errno(path, doing);
 }
+
+/// The name under which write_atomically writes a file, in the same folder: ".NAME.tmp".
+std::string temporary_name(const std::string& name) {
+  constexpr std::size_t most_letters = 200;
+  return fmt::format(".{}.tmp", name.substr(0, most_letters));
+}
+
+bool is_temporary_name(std::string_view name) { return name.starts_with('.') && name.ends_with(".tmp"); }
 
 using Status = struct stat;
 
@@ -172,8 +181,7 @@ void write_atomically(const std::string& path, std::string_view bytes) {
 
   // All attempts use one temporary name, so the next write cleans up after a kill -9. Other writers of this file wait
   // for their turn.
-  constexpr std::size_t most_letters = 200;
-  const std::string temporary = folder / fmt::format(".{}.tmp", name.string().substr(0, most_letters));
+  const std::string temporary = folder / temporary_name(name.string());
   LockedFile lock(temporary, path, std::chrono::seconds(10));
   try {
     FileHandle& file = lock.file();
@@ -187,6 +195,19 @@ void write_atomically(const std::string& path, std::string_view bytes) {
     throw;
   }
   sync_folder(folder);
+}
+
+void remove_unfinished(const std::string& folder) {
+  std::vector<std::string> left;
+  std::error_code none;
+  for (fs::directory_iterator at(folder, none), end; !none && at != end; at.increment(none))
+    if (is_temporary_name(at->path().filename().native())) left.push_back(at->path());
+  for (const std::string& path : left) try {
+      const LockedFile ours(path, path, {});
+      if (ours.locked()) unlink(path.c_str());
+    } catch (const Error&) {
+      continue;  // a running program is writing it, or it is not a file of ours
+    }
 }
 
 }  // namespace reel

@@ -2,7 +2,9 @@
 #pragma once
 #include <stdlib.h>
 
+#include <cstddef>
 #include <filesystem>
+#include <iterator>
 #include <string>
 
 namespace reel::test {
@@ -21,5 +23,9 @@ struct TempDir {
   std::string operator/(const std::string& name) const { return path + "/" + name; }
   std::string path;
 };
+
+inline std::size_t files_in(const std::string& folder) {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
+}
 
 }  // namespace reel::test

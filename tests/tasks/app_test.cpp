@@ -1,7 +1,4 @@
-// What programs do with the disk, the screen and signals: files, the run folder, the picture,
-// progress.
-#include <fcntl.h>
-#include <sys/stat.h>
+// What programs do with the disk, the screen and signals: the run folder, the picture, progress.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,7 +7,6 @@
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "tasks/app/curves.h"
 #include "tasks/app/figure.h"
@@ -23,36 +19,20 @@
 #include "tasks/io/output.h"
 #include "tasks/training/safetensors.h"
 #include "tests/support/check.h"
+#include "tests/support/stderr_of.h"
 #include "tests/support/temp_dir.h"
 
 namespace fs = std::filesystem;
 using namespace reel;
 using test::contains;
 using test::error_of;
+using test::files_in;
+using test::stderr_of;
 using test::TempDir;
 
 namespace {
 
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
-
-std::size_t files_in(const std::string& folder) {
-  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {}));
-}
-
-/// What is on stderr while f runs.
-std::string stderr_of(const std::function<void()>& f) {
-  const TempDir dir;
-  std::fflush(stderr);
-  const int before = dup(STDERR_FILENO);
-  FILE* file = std::fopen((dir / "stderr").c_str(), "w");
-  dup2(fileno(file), STDERR_FILENO);
-  f();
-  std::fflush(stderr);
-  dup2(before, STDERR_FILENO);
-  close(before);
-  std::fclose(file);
-  return read_file(dir / "stderr");
-}
 
 /// How a child process ends that runs f: its exit code, or minus the signal.
 int end_of(const std::function<int()>& f) {
@@ -69,76 +49,6 @@ int end_of(const std::function<int()>& f) {
 }
 
 }  // namespace
-
-TEST_CASE("files: replaced at once, errors with path and reason") {
-  const TempDir dir;
-  const std::string path = dir / "a.bin", bytes("x\0y\n\xff", 5);
-  write_atomically(path, "a longer text that is there before");
-  write_atomically(path, bytes);
-  CHECK(read_file(path) == bytes);
-  fs::create_directory(dir / "folder");
-  CHECK(contains(error_of([&] { write_atomically(dir / "folder", "x"); }), "cannot be written: Is a directory"));
-  CHECK(contains(error_of([] { write_atomically("/dev/null/x", "x"); }), "cannot be written: Not a directory"));
-  CHECK(
-      contains(error_of([&] { write_atomically(dir / "no/x", "x"); }), "cannot be written: No such file or directory"));
-  CHECK(error_of([&] { read_file(dir / "no"); }) == "[" + dir / "no" + "] cannot be read: No such file or directory");
-  CHECK(contains(error_of([&] { read_file(dir.path); }), "cannot be read: Is a directory"));
-  CHECK(files_in(dir.path) == 2);  // nothing temporary stays
-}
-
-TEST_CASE(
-    "files: links are followed, permissions kept, devices and pipes written to, and who writes waits for its turn") {
-  const TempDir dir;
-  write_atomically(dir / "real", "old");
-  fs::permissions(dir / "real", fs::perms(0640));
-  fs::create_symlink("real", dir / "link");
-  fs::create_symlink(dir / "link", dir / "far");
-  write_atomically(dir / "far", "new");
-  CHECK(read_file(dir / "real") == "new");
-  CHECK(fs::is_symlink(dir / "link"));
-  CHECK(fs::is_symlink(dir / "far"));
-  CHECK(fs::status(dir / "real").permissions() == fs::perms(0640));
-  fs::create_symlink("to come", dir / "ahead");
-  write_atomically(dir / "ahead", "x");
-  CHECK(read_file(dir / "to come") == "x");
-  fs::create_symlink("loop", dir / "loop");
-  CHECK(contains(error_of([&] { write_atomically(dir / "loop", "x"); }), "Too many levels of symbolic links"));
-  CHECK(contains(error_of([&] { write_atomically(dir / "none/", "x"); }), "Is a directory"));
-  CHECK(
-      contains(error_of([&] { write_atomically("/dev/full", "x"); }), "[/dev/full] cannot be written: No space left"));
-  write_atomically("/dev/null", "x");
-  CHECK(fs::is_character_file("/dev/null"));
-  write_atomically(dir / std::string(255, 'n'), "x");  // the longest name that there is
-  CHECK(error_of([&] { write_atomically(dir / std::string(256, 'n'), "x"); }) != "");
-
-  REQUIRE(mkfifo((dir / "pipe").c_str(), 0600) == 0);
-  const int reader = open((dir / "pipe").c_str(), O_RDONLY | O_NONBLOCK);
-  write_atomically(dir / "pipe", "through");
-  char bytes[16] = {};
-  CHECK(read(reader, bytes, sizeof bytes) == 7);
-  close(reader);
-  CHECK(fs::is_fifo(dir / "pipe"));
-  CHECK(contains(stderr_of([] { write_atomically("/dev/stderr", "said"); }), "said"));
-
-  write_atomically(dir / ".left.tmp", "what a kill -9 left, longer than what comes");
-  write_atomically(dir / "left", "x");
-  CHECK(read_file(dir / "left") == "x");
-  CHECK_FALSE(fs::exists(dir / ".left.tmp"));
-  const auto write_many = [&](char c) {
-    return [&dir, c] {
-      for (int i = 0; i < 100; ++i) write_atomically(dir / "both", std::string(100000, c));
-    };
-  };
-  std::thread a(write_many('a')), b(write_many('b'));
-  for (int i = 0; i < 100; ++i) {
-    if (!fs::exists(dir / "both")) continue;
-    const std::string text = read_file(dir / "both");
-    CHECK(text == std::string(100000, text[0]));
-  }
-  a.join();
-  b.join();
-  CHECK_FALSE(fs::exists(dir / ".both.tmp"));
-}
 
 TEST_CASE("run folder: made where asked, or by task, cell and time; never over a run") {
   const TempDir dir;

@@ -225,6 +225,7 @@ TEST_CASE("one program a run folder: the second says who has it, and changes not
   first.send(SIGKILL);
   CHECK(first.wait().code == 128 + SIGKILL);
   CHECK(fs::exists(out + "/lock"));
+  write_atomically(out + "/.report.html.tmp", "what kill -9 leaves in the middle of a file");
   CHECK(run("copying", {"--resume", out, "--steps", "1"}, dir.path).code == 0);
   CHECK_FALSE(leftovers(out));
 
