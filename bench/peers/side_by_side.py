@@ -99,14 +99,19 @@ def measure(program, cell, shape, options, failures):
             line += ["", ""]
             continue
         variant, rounds = best(peers[system].rounds)
-        first = reference(system, peers)
-        base = best(peers[first].rounds)[1] if first else own
-        ratios = sorted(theirs / ours for ours, theirs in zip(base, rounds))
         middles[system] = median(theirs / ours for ours, theirs in zip(own, rounds))  # goals are of Reel itself
-        spread = f" ({ratios[0]:.2f} to {ratios[-1]:.2f})" if len(ratios) > 1 else ""
-        line += [number(median(rounds)) + (f" ({named(variant)})" if options.device == "cpu" else ""),
-                 f"{median(ratios):.2f}{spread}"]
+        line.append(number(median(rounds)) + (f" ({named(variant)})" if options.device == "cpu" else ""))
+        first = reference(system, options.systems)
+        base = own if first is None else best(peers[first].rounds)[1] if first in peers else []
+        line.append(spread([theirs / ours for ours, theirs in zip(base, rounds)]))
     return line + [f"{100 * median(share):.0f} %"], goals(cell, shape, median(own), middles), file
+
+
+def spread(ratios):
+    """Median and range; nothing without ratios."""
+    if not ratios:
+        return ""
+    return f"{median(ratios):.2f}" + (f" ({min(ratios):.2f} to {max(ratios):.2f})" if len(ratios) > 1 else "")
 
 
 def named(variant):
