@@ -8,6 +8,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/kernels/bf16_products.h"
+#include "backends/cpu/kernels/openblas_kernels.h"
 #include "backends/cpu/kernels/piece.h"
 #include "backends/cpu/memory_limit.h"
 #include "engine/core/error.h"
@@ -37,6 +38,7 @@ Cpu::Cpu(bool bf16)
       allocator_(
           system_memory, [](void* block, std::size_t) { std::free(block); }, false, limit_.bytes),
       groups_(interpret) {
+  replace_fallback_kernels();
   openblas_set_num_threads(1);
   set_threads(1);
 }

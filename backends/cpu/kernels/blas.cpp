@@ -17,6 +17,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/kernels/bf16_weights.h"
+#include "backends/cpu/kernels/openblas_kernels.h"
 #include "backends/cpu/kernels/thin_products.h"
 #include "backends/cpu/product_libraries.h"
 #include "engine/core/error.h"
@@ -340,6 +341,7 @@ void Cpu::gemm(const GemmArgs& g) {
 }
 
 std::string product_libraries() {
+  replace_fallback_kernels();
   std::istringstream config(openblas_get_config());  // "OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY Cooperlake ..."
   std::string name, number;
   config >> name >> number;
