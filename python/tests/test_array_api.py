@@ -128,6 +128,7 @@ def test_elementwise_compositions():
     x, y = reel.tensor(a), reel.tensor(b)
     np.testing.assert_array_equal(xp.copysign(x, y).numpy(), np.copysign(a, b))
     np.testing.assert_array_equal(xp.signbit(y).numpy(), np.signbit(b))
+    assert not np.signbit(xp.sign(y).numpy()).any()  # sign(-0) is +0
     np.testing.assert_allclose(xp.logaddexp(x, y).numpy(), np.logaddexp(a, b))
     np.testing.assert_allclose(xp.logaddexp(y, y).numpy(), np.logaddexp(b, b))
     np.testing.assert_array_equal(xp.clip(x, -1, reel.full((), 1.0, "f64")).numpy(), np.clip(a, -1, 1))

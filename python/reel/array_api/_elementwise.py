@@ -72,7 +72,7 @@ log10 = _unary("log10", lambda x: _reel.log(x) / math.log(10), *_FLOAT)
 abs = _unary("abs", _reel.abs, "numeric")
 negative = _unary("negative", _reel.neg, "numeric")
 positive = _unary("positive", lambda x: +x, "numeric")
-sign = _unary("sign", _reel.sign, "numeric")
+sign = _unary("sign", lambda x: _reel.where(x == 0, x - x, _reel.sign(x)), "numeric")  # of -0 it is +0
 square = _unary("square", lambda x: x * x, "numeric")
 conj = _unary("conj", lambda x: _reel.conj(x) if isdtype(x.dtype, "complex floating") else +x, "numeric")
 real = _unary("real", lambda x: _reel.real(x) if isdtype(x.dtype, "complex floating") else +x, "numeric")
