@@ -27,24 +27,27 @@ bool cut_off(SNDFILE* file) {
          log.substr(data, log.find('\n', data) - data).find("should be") != std::string::npos;
 }
 
-/// Keeps only the chunks of a WAV file that sound needs. libsndfile parses all the others, and spends minutes on some
-/// that claim to be larger than the file. Throws DataError if a chunk other than "data" is cut off.
+/// Keeps only the chunks of a WAV file that sound needs, each once. libsndfile parses all the others, spends minutes on
+/// some that claim to be larger than the file, and never ends on some second "fmt ". Throws DataError if a chunk other
+/// than "data" is cut off, or one is missing.
 std::string wav_of_sound(const std::string& set, const std::string& path, std::string_view bytes) {
   constexpr std::size_t head = 12, chunk_head = 8;  // "RIFF", size, "WAVE"; name, size
   const bool big_endian = bytes.starts_with("RIFX");
-  std::string format, data;
+  std::string_view format, fact, data;
   for (std::string_view rest = bytes.substr(std::min(head, bytes.size())); rest.size() >= chunk_head;) {
     std::size_t size = 0;
     for (std::size_t i = 0; i < 4; ++i)
       size |= static_cast<std::size_t>(static_cast<unsigned char>(rest[4 + i])) << 8 * (big_endian ? 3 - i : i);
     const std::string_view name = rest.substr(0, 4), chunk = rest.substr(0, chunk_head + size);
-    if (name == "data" && data.empty()) data = chunk;  // a cut-off data chunk is found later
     if (chunk.size() < chunk_head + size && name != "data")
       throw DataError(set, path, fmt::format("is cut off or damaged: a part of it says that it has {} bytes", size));
-    if ((name == "fmt " || name == "fact") && data.empty()) format += chunk;
+    std::string_view none, &kept = name == "fmt " ? format : name == "fact" ? fact : name == "data" ? data : none;
+    if (kept.empty() && data.empty()) kept = chunk;  // a cut-off data chunk is found later
     rest.remove_prefix(std::min(rest.size(), chunk.size() + size % 2));
   }
-  return std::string(bytes.substr(0, head)) + format + data;
+  if (format.empty() || data.empty())
+    throw DataError(set, path, fmt::format("has no sound: there is no \"{}\" in it", format.empty() ? "fmt " : "data"));
+  return fmt::format("{}{}{}{}", bytes.substr(0, head), format, fact, data);
 }
 
 /// Lets libsndfile read bytes in memory as a file.

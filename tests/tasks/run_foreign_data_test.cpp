@@ -147,6 +147,13 @@ TEST_CASE("sound: samples that are none are named, not the learning rate") {
   std::string lost = read_file(sound_of(dir, {0.5}));  // libsndfile looked for its end for minutes
   lost.insert(36, std::string("LIST\x10\xff\xff\xff", 8) + std::string(30, '\xff'));
   CHECK(contains(error_of([&] { parse_audio("speech", "x.wav", lost, 8000); }), "says that it has 4294967056 bytes"));
+  // a fuzzer's: libsndfile reads the second format for ever
+  const std::string endless(
+      "RIFFx\0\0\0WAVE"
+      "fmt \x10\0\0\0\1\0\1\0\x40\xe0\0\0\x40\x1f\0\0\1\0\x8\0"
+      "fmt \x10\0\0\0INFOPEAK\0abc\xf8\xff\xff\xff",
+      60);
+  CHECK(contains(error_of([&] { parse_audio("speech", "x.wav", endless, 8000); }), "there is no \"data\" in it"));
   write_atomically(dir / "x.wav", "fLaC" + std::string(100, '\0'));
   CHECK(contains(error_of([&] { read_audio("speech", dir / "x.wav", 8000); }), "is no sound file, WAV or NIST SPHERE"));
 }
