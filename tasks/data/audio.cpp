@@ -8,6 +8,7 @@
 #include <memory>
 #include <numbers>
 #include <numeric>
+#include <utility>
 
 #include "tasks/data/data_error.h"
 
@@ -41,8 +42,8 @@ std::string wav_of_sound(const std::string& set, const std::string& path, std::s
     const std::string_view name = rest.substr(0, 4), chunk = rest.substr(0, chunk_head + size);
     if (chunk.size() < chunk_head + size && name != "data")
       throw DataError(set, path, fmt::format("is cut off or damaged: a part of it says that it has {} bytes", size));
-    std::string_view none, &kept = name == "fmt " ? format : name == "fact" ? fact : name == "data" ? data : none;
-    if (kept.empty() && data.empty()) kept = chunk;  // a cut-off data chunk is found later
+    for (const auto& [kind, kept] : {std::pair("fmt ", &format), std::pair("fact", &fact), std::pair("data", &data)})
+      if (name == kind && kept->empty() && data.empty()) *kept = chunk;  // a cut-off data chunk is found later
     rest.remove_prefix(std::min(rest.size(), chunk.size() + size % 2));
   }
   if (format.empty() || data.empty())

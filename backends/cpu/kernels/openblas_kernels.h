@@ -1,5 +1,5 @@
 // OpenBLAS chooses its kernels when it is loaded, by the model of the processor. On a model newer than itself it falls
-// back to kernels for SSE3, which take up to ten times as long: 0.3.21 does so on Emerald Rapids.
+// back to kernels for SSE3, which take five times as long: 0.3.21 does so on Emerald Rapids.
 #pragma once
 #include <string>
 #include <string_view>

@@ -4,8 +4,9 @@
 
 namespace reel {
 
-/// Whether this thread flushes denormals to zero from now on, as XLA and TensorFlow do. Threads that it starts inherit
-/// this, and those of the thread pool adopt it while they work for this one. Returns false where it is not implemented.
+/// Sets whether this thread flushes denormals to zero, as XLA and TensorFlow do. Threads that it starts inherit this,
+/// and those of the thread pool adopt it while they work for this one. Returns false, and does nothing, on processors
+/// that are neither x86-64 nor AArch64.
 bool flush_denormals(bool on);
 
 /// Whether this thread flushes denormals to zero.
