@@ -18,6 +18,11 @@ Shape replaced(const Shape& shape, int first, int axes, const Shape& by) {
   return Shape(std::span<const std::int64_t>(dims));
 }
 
+/// Does a table of so many elements, of the dtype of `rows`, stay in the cache?
+bool is_small_table(const Tensor& rows, std::int64_t elements) {
+  return elements * static_cast<std::int64_t>(size_of(rows.dtype())) <= rows.backend().costs().small_table;
+}
+
 /// Input i of a call inside a time loop at time t.
 Tensor at_step(Inputs in, Mapped mapped, std::size_t i, std::int64_t t) { return mapped[i] ? at(in[i], t) : in[i]; }
 
@@ -60,10 +65,7 @@ struct IndexSelect {  // x [before, n, after], index [...] -> [before, ..., afte
   bool shards_rows(Inputs, Mapped sharded) const { return axis == 0 ? !sharded[0] : !sharded[1]; }
   bool is_gather(Inputs in) const { return axis == 0 && in[1].rank() == 1; }
   /// The table fits into the cache: gathering inside the loop is cheap, and hoisting would write a stacked result.
-  bool memory_bound(Inputs in) const {
-    const std::int64_t bytes = in[0].numel() * static_cast<std::int64_t>(size_of(in[0].dtype()));
-    return is_gather(in) && bytes <= in[0].backend().costs().small_table;
-  }
+  bool memory_bound(Inputs in) const { return is_gather(in) && is_small_table(in[0], in[0].numel()); }
 };
 REEL_OP(IndexSelect)
 REEL_ATTRIBUTES(IndexSelect, {"axis", attribute(op.axis)})
@@ -72,7 +74,7 @@ struct IndexAdd {  // values [before, ..., after], index [...] -> [before, count
   int axis;
   std::int64_t count;
   bool operator==(const IndexAdd&) const = default;
-  static constexpr Traits traits{.name = "index_add", .saves = Saves::inputs};
+  static constexpr Traits traits{.name = "index_add", .saves = Saves::inputs, .accumulates = true};
   Spec infer(Inputs in) const {
     check_index(in[1]);
     if (in[0].dtype() == DType::boolean) rule_error("bool elements are not supported");
@@ -102,9 +104,13 @@ struct IndexAdd {  // values [before, ..., after], index [...] -> [before, count
   }
   bool shards_rows(Inputs, Mapped sharded) const { return axis != 0 && !sharded[1]; }
   bool reduces_rows(Inputs, Mapped sharded) const { return axis == 0 && sharded[0] && sharded[1]; }
-  /// The gradient of a table with few more rows than a step gathers: summing it in the loop costs no more than that
-  /// step.
-  bool memory_bound(Inputs in) const { return axis == 0 && in[1].rank() == 1 && count <= 2 * in[1].numel(); }
+  /// A loop adds to the gradient of a small table in place, which spares a stacked result. Where it cannot, a step
+  /// costs as much as the table has rows, so these may be a few times those that a step gathers, but not more.
+  bool memory_bound(Inputs in) const {
+    if (axis != 0 || in[1].rank() != 1) return false;
+    const std::int64_t gathered = in[1].numel(), width = in[0].shape().product(1, in[0].shape().rank());
+    return count <= 2 * gathered || (count <= 16 * gathered && is_small_table(in[0], count * width));
+  }
 };
 REEL_OP(IndexAdd)
 
@@ -149,7 +155,7 @@ struct ScatterAdd {  // values and index [before, m, after] -> [before, n, after
   int axis;
   std::int64_t n;
   bool operator==(const ScatterAdd&) const = default;
-  static constexpr Traits traits{.name = "scatter_add", .saves = Saves::inputs};
+  static constexpr Traits traits{.name = "scatter_add", .saves = Saves::inputs, .accumulates = true};
   Spec infer(Inputs in) const {
     check_index(in[1]);
     if (in[0].dtype() == DType::boolean) rule_error("bool elements are not supported");

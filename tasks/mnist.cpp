@@ -22,6 +22,7 @@ struct MnistOptions {
 };
 
 constexpr std::int64_t side = 28, classes = 10;
+constexpr std::int32_t greys = 256;
 constexpr unsigned nru_seed = 50;
 
 /// Images and digits of the training file, followed by those of the test file.
@@ -63,7 +64,8 @@ float scaled(const MnistOptions& o, int pixel) {
 class Mnist final : public Task {
  public:
   Mnist(const MnistOptions& o, const Setup& setup) : o_(o), digits_(read_digits(setup.data)) {
-    for (int pixel = 0; pixel < 256; ++pixel) fed_.push_back(scaled(o, pixel));
+    for (int pixel = 0; pixel < greys; ++pixel) fed_.push_back(scaled(o, pixel));
+    fed_.push_back(0);
     const std::int64_t width = o.image == "big" ? 2 * side : o.image == "crop16" ? 16 : o.image == "crop8" ? 8 : side;
     places_ = places(width);
     if (o.permuted) {
@@ -81,26 +83,32 @@ class Mnist final : public Task {
     return fmt::format("{}MNIST, {} steps{}", o_.permuted ? "permuted " : "", length(),
                        o_.labels == "random" ? ", random labels" : "");
   }
-  ModelShape shape() const override { return {.inputs = 1, .outputs = classes, .every_step = false}; }
+  /// A pixel has one of 256 greys, so a cell's function of the input runs on these alone (delay_gathers).
+  ModelShape shape() const override {
+    return {.inputs = 1,
+            .outputs = classes,
+            .every_step = false,
+            .levels = Tensor::from<float>(fed_, {std::ssize(fed_), 1})};
+  }
   double baseline() const override { return std::log(static_cast<double>(classes)); }
   Parts parts() const override { return parts_; }
 
   Batch batch(std::uint64_t, const std::vector<std::uint64_t>& streams) const override {
     const auto B = streams.size();
     const std::int64_t T = length();
-    std::vector<float> x(static_cast<std::size_t>(T) * B, 0);  // [T, B, 1]
+    std::vector<std::int32_t> x(static_cast<std::size_t>(T) * B, greys);  // [T, B]
     std::vector<std::int32_t> y(B);
     for (std::size_t b = 0; b < B; ++b) {
       const auto example = static_cast<std::size_t>(order_.at(streams[b]));
       const std::uint8_t* picture = &digits_.pixels[example * side * side];
       for (std::size_t t = 0; t < places_.size(); ++t) {
         const std::int32_t p = places_[t];
-        x[t * B + b] = p >= 0 ? fed_[picture[p]] : o_.wrap ? 0 : fed_[0];
+        x[t * B + b] = p >= 0 ? picture[p] : o_.wrap ? greys : 0;
       }
       y[b] = digits_.labels[example];
     }
     const auto rows = static_cast<std::int64_t>(B);
-    return {Tensor::from<float>(x, {T, rows, 1}), Tensor::from<std::int32_t>(y, {rows})};
+    return {Tensor::from<std::int32_t>(x, {T, rows}), Tensor::from<std::int32_t>(y, {rows})};
   }
 
   bool trains_on_mean() const override { return true; }
@@ -157,7 +165,7 @@ class Mnist final : public Task {
 
   MnistOptions o_;
   Digits digits_;
-  std::vector<float> fed_;            // the input value of each grey level
+  std::vector<float> fed_;            // the input value of each grey, and 0, which some steps feed instead
   std::vector<std::int32_t> places_;  // the pixel of each step; -1: none
   std::vector<std::int32_t> order_;   // the image of each stream
   Parts parts_;

@@ -76,6 +76,7 @@ struct Traits {
   Saves saves = Saves::both;
   bool linear = false;         // jointly linear in all inputs, so it commutes with the sum over time steps
   bool allocates = false;      // run() allocates its results itself
+  bool accumulates = false;    // run() fills its result with 0 and adds to it, so without the fill it adds to a sum
   bool differentiable = true;  // false: taking a gradient through this op is an error
 };
 

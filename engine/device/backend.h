@@ -94,7 +94,7 @@ struct NotCapturable : std::runtime_error {
 struct CostModel {
   std::int64_t step_cache = std::int64_t{1} << 19;      // bytes of a thread's cache that a shard's step may fill
   std::int64_t few_weights = std::int64_t{1} << 19;     // bytes: weights up to here are cheap to read once a shard
-  std::int64_t small_table = std::int64_t{1} << 18;     // bytes: rows of a table up to here are read from a cache
+  std::int64_t small_table = std::int64_t{1} << 22;     // bytes: rows of a table up to here are read from a cache
   std::int64_t copied_at_once = std::int64_t{1} << 17;  // bytes that a first copy leaves in the cache for a second
   std::int64_t narrow = 48;           // a product's extent: at most this, one product per step is as fast as one of all
   std::int64_t steps_to_prepack = 4;  // fewest steps that pay for a weight's new layout

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "cells/formula.h"
+#include "tasks/training/device.h"
 
 namespace reel {
 
@@ -43,6 +44,8 @@ Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
   } else if (input_ == "one-hot") {
     width = shape.vocabulary;
     table_ = eye(width, dtype_, *init.backend);
+  } else if (shape.levels.defined()) {
+    table_ = on(cast(shape.levels, dtype_), *init.backend);
   }
   for (std::size_t l = 0; l < layers.size(); ++l) {
     if (l > 0 && options.layer_norm) {
@@ -192,7 +195,7 @@ Tensor Model::operator()(const Tensor& x, const std::optional<StepContext>& trai
                          const Tensor& lengths) const {
   if (carry && !carry->empty() && bidirectional_)
     throw Error("model", "a bidirectional model reads whole sequences: no states carry over to the next batch");
-  CellInput in = shape_.vocabulary > 0 ? CellInput(x, table_) : CellInput(cast(x, dtype_));
+  CellInput in = indexes(x) ? CellInput(x, table_) : CellInput(cast(x, dtype_));
   const std::size_t directions = bidirectional_ ? 2 : 1;
   Tensor h, last;  // outputs at all steps, and at the end of each direction
   Tensors left;    // the last states of all layers, in order
@@ -229,7 +232,7 @@ Tensor Model::step(const Tensor& x, Tensors& states) const {
   if (!recurrent())
     throw Error("model", fmt::format("{} has no single step: it reads whole sequences",
                                      bidirectional_ ? "a bidirectional model" : "a cell without states"));
-  Tensor h = shape_.vocabulary > 0 ? embedding(x, table_) : cast(x, dtype_);
+  Tensor h = numbers(x);
   const Zoneout zone{zoneout_};
   auto first = states.begin();
   for (std::size_t l = 0; l < cells_.size(); ++l) {
@@ -246,7 +249,7 @@ Tensor Model::step(const Tensor& x, Tensors& states) const {
 std::vector<std::pair<const Cell*, Tensor>> Model::layers(const Tensor& x) const {
   std::vector<std::pair<const Cell*, Tensor>> out;
   const std::size_t directions = bidirectional_ ? 2 : 1;
-  Tensor h = table_.defined() ? embedding(x, table_) : cast(x, dtype_);
+  Tensor h = numbers(x);
   for (std::size_t c = 0; c < cells_.size(); c += directions) {
     const Tensor in = c > 0 ? into(c / directions, h, std::nullopt) : h;
     Tensors hs;

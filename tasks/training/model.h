@@ -8,7 +8,7 @@
 namespace reel {
 
 struct Batch {
-  Tensor x;  // i32 [T, B] or numbers [T, B, inputs]
+  Tensor x;  // symbols or levels i32 [T, B], or numbers [T, B, inputs]
   Tensor y;
   Tensor weight = {};   // of each entry of y in the loss: 0 for padding; undefined: all count the same
   Tensors more = {};    // further inputs for a task's own model
@@ -20,6 +20,7 @@ struct ModelShape {
   std::int64_t inputs = 0;
   std::int64_t outputs = 1;
   bool every_step = true;  // outputs at all steps [T, B, outputs], or at the last one [B, outputs]
+  Tensor levels = {};      // [levels, inputs]: inputs that take few values may be i32 [T, B], rows of this table
 };
 
 /// One of unlike layers.
@@ -83,6 +84,8 @@ class Model {
   }
   /// The cells from bottom to top, each with its input [T, B, width] in its own direction when the model reads x.
   std::vector<std::pair<const Cell*, Tensor>> layers(const Tensor& x) const;
+  /// What the first cell reads when the model reads x: [T, B, width], or [B, width] of one step.
+  Tensor numbers(const Tensor& x) const { return indexes(x) ? embedding(x, table_) : cast(x, dtype_); }
   /// The cells from bottom to top.
   const std::vector<std::unique_ptr<Cell>>& cells() const { return cells_; }
   const std::vector<Parameter>& parameters() const { return parameters_; }
@@ -110,6 +113,8 @@ class Model {
   std::pair<Tensor, Tensor> add_head(const std::string& name, std::int64_t outputs, std::int64_t width, Init& init);
 
  private:
+  /// x has rows of table_: symbols or levels.
+  bool indexes(const Tensor& x) const { return shape_.vocabulary > 0 || (table_.defined() && x.dtype() == DType::i32); }
   /// The input of a layer above the first (counted from 0), from the outputs of the one below.
   Tensor into(std::size_t layer, const Tensor& h, const std::optional<StepContext>& training) const;
   Tensor dropped(const Tensor& h, std::size_t layer, const StepContext& at) const;
@@ -124,7 +129,7 @@ class Model {
   double dropout_ = 0, zoneout_ = 0;
   std::int64_t checkpoint_every_ = 0;
   DType dtype_ = DType::f32;
-  Tensor table_, V_, c_;                          // table_: the rows that symbols index
+  Tensor table_, V_, c_;                          // table_: the rows that symbols and levels index
   std::vector<std::unique_ptr<Cell>> cells_;      // bidirectional: forward and backward in turn
   std::vector<std::pair<Tensor, Tensor>> norms_;  // gain and bias of each layer above the first
   std::vector<Parameter> parameters_;

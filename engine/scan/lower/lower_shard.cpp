@@ -166,11 +166,12 @@ Operand ShardLowering::operand_of(const void* pointer) {
   return at;
 }
 
-/// The value that this one is a full view of, through any number of aliases. -1: no call produces it, or its rows are
-/// elsewhere.
+/// The value that this one is a full view of, through any number of aliases, or the term that is added to it. -1: no
+/// call produces it, or its rows are elsewhere.
 int ShardLowering::origin(int id) const {
   const int node = body_.producer(id);
   if (node < 0) return -1;
+  if (lowering_.term_of[id] >= 0) return lowering_.term_of[id];
   if (!body_.nodes[node].op->alias) return id;
   const int from = body_.nodes[node].in[0];
   const Shape &seen = body_.values[id].shape, &shape = body_.values[from].shape;
@@ -221,11 +222,13 @@ void ShardLowering::add_node(int n) {
     out[0] = in[0]->view(spec(node.out, splits(node.out)).shape, node.op->alias(attrs, in));
     return;
   }
+  const bool adds = std::ranges::find(lowering_.term_of, node.out) != lowering_.term_of.end();
   const std::size_t used = used_;
   std::vector<LoopCall> calls;
   try {
     if (!node.op->traits.allocates && records(*node.op, attrs, in, out)) {
       for (KernelCall& call : recorder_.take()) {
+        if (adds && call.kernel() == Kernel::fill) continue;
         LoopCall& lowered = calls.emplace_back();
         call.arrays([&](const void* pointer) { lowered.operands.push_back(operand_of(pointer)); });
         lowered.kernel = std::move(call);
@@ -237,6 +240,7 @@ void ShardLowering::add_node(int n) {
   recorder_.take();
   used_ = used;  // what the op allocated is free after it
   if (calls.empty()) {
+    REEL_ASSERT(!adds);
     std::vector<Spec> specs;
     std::vector<Operand> operands;
     const auto add = [&](const Tensor& t) {

@@ -1,5 +1,7 @@
 #include "engine/scan/lower/lowering.h"
 
+#include <algorithm>
+
 namespace reel {
 
 namespace {
@@ -32,6 +34,20 @@ Lowering::Lowering(const Plan& plan) : body(plan.loop.body), signature(plan.loop
              : ShardPlan::none(body);
   groups = fuse(body, rows, plan.passes.fuse ? &backend : nullptr);
   placed = placed_values(body, groups);
+  term_of.assign(body.values.size(), -1);
+  std::vector<int> reads(body.values.size(), 0);
+  for (const Program::Node& node : body.nodes)
+    for (int s : node.in) ++reads[s];
+  for (int s : body.outputs) ++reads[s];
+  for (int i = signature.carries - signature.accumulators; i < signature.carries; ++i) {
+    const int sum = body.outputs[i], add = body.producer(sum), term = body.nodes[add].in[1];
+    const int made = body.producer(term);
+    if (places(i) > 1 || made < 0 || !body.nodes[made].op->traits.accumulates || reads[term] + reads[sum] > 2) continue;
+    term_of[sum] = term;
+    placed[sum] = 0;
+    for (FusionGroup& group : groups) std::erase(group.nodes, add);
+  }
+  std::erase_if(groups, [](const FusionGroup& group) { return group.nodes.empty(); });
 }
 
 std::shared_ptr<const ShardLoop> Lowering::loop(std::int64_t shard_rows, const std::vector<char>& views,

@@ -56,6 +56,7 @@ class Lowering {
   ShardPlan rows;
   std::vector<FusionGroup> groups;
   std::vector<char> placed;  // by id: needs a buffer; others live in a block inside their fusion group
+  std::vector<int> term_of;  // by id: the term that its own call adds to this sum, which no group does then; or -1
 
   bool is_sharded(int id) const { return rows.rows > 0 && rows.placement[id] == Placement::sharded; }
   bool is_partial(int carry) const { return rows.rows > 0 && rows.placement[carry] == Placement::partial; }

@@ -59,19 +59,16 @@ Plan plan(const Program& p, int carries, int sums, const ScanPasses& passes) {
   return out;
 }
 
-/// The stacked values [T, ...] of a hoisted node, given those of its inputs.
-Tensor all_steps(const Program::Node& node, const Tensors& value, const std::vector<char>& varying,
-                 std::int64_t length) {
-  std::vector<const Tensor*> in;
-  Mapped mapped;
-  for (std::size_t k = 0; k < node.in.size(); ++k) {
-    in.push_back(&value[node.in[k]]);
-    if (varying[node.in[k]]) mapped.set(k);
-  }
-  return node.op->loop.vmap(node.attrs, in, mapped, length);
-}
-
 }  // namespace
+
+AllSteps all_steps(const Program::Node& node, const Tensors& value, const std::vector<char>& varying) {
+  AllSteps call;
+  for (std::size_t k = 0; k < node.in.size(); ++k) {
+    call.in.push_back(&value[node.in[k]]);
+    if (varying[node.in[k]]) call.mapped.set(k);
+  }
+  return call;
+}
 
 Loop hoist(Loop loop, const ScanPasses& passes) {
   const Program p = loop.body;
@@ -112,8 +109,9 @@ Loop hoist(Loop loop, const ScanPasses& passes) {
     for (std::size_t i = 0; i < p.nodes.size(); ++i) {
       if (!moves.lifted[i]) continue;
       const Program::Node& node = p.nodes[i];
-      if (moves.varying[node.out])
-        value[node.out] = all_steps(node, value, moves.varying, loop.signature.length);
+      const auto [in, mapped] = all_steps(node, value, moves.varying);
+      if (mapped.any())
+        value[node.out] = node.op->loop.vmap(node.attrs, in, mapped, loop.signature.length);
       else
         apply_node(node, value);
     }

@@ -28,6 +28,13 @@ Loop dce(Loop loop, const ScanPasses& passes);
 /// Makes the residuals further ys: values that the gradient's loop reads and should not recompute.
 Loop rematerialize(Loop loop, const ScanPasses& passes);
 
+/// A node's arguments for all time steps, and which of them are [T, ...], as vmap takes them.
+struct AllSteps {
+  std::vector<const Tensor*> in;
+  Mapped mapped;
+};
+AllSteps all_steps(const Program::Node& node, const Tensors& value, const std::vector<char>& varying);
+
 /// The residuals that a body should save besides its outputs.
 std::vector<int> choose_residuals(const Program& body);
 

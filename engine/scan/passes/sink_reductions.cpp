@@ -40,8 +40,7 @@ std::vector<char> plan(const Program& p, int carries, int sums) {
   }
   for (std::size_t i = 0; i < nodes; ++i) {
     const Program::Node& node = p.nodes[i];
-    bool follows = false;
-    for (int s : node.in) follows = follows || sunk_value[s];
+    const bool follows = std::any_of(node.in.begin(), node.in.end(), [&](int s) { return sunk_value[s] != 0; });
     sunk[i] = may[i] && (follows || moves_sum[i] || p.worth_hoisting(node));
     sunk_value[node.out] = sunk[i];
   }
@@ -49,16 +48,17 @@ std::vector<char> plan(const Program& p, int carries, int sums) {
 }
 
 /// What the loop must output for the nodes that run after it.
-class Demand {
- public:
-  Demand(const Program& body, int carries, const std::vector<char>& varying, const std::vector<char>& sunk)
-      : body_(body), carries_(carries), varying_(varying), sunk_(sunk) {}
+struct Demand {
+  const Program& body;
+  int carries;
+  const std::vector<char>&varying, &sunk;
+  std::vector<int> put_out = {}, summed = {};  // values of the loop that it stacks, and that it sums over time
 
   /// The value is needed for all time steps.
   void all(int id) {
     if (inside(id))
       note(put_out, id);
-    else if (body_.producer(id) >= 0)
+    else if (body.producer(id) >= 0)
       for (int s : node(id).in) all(s);
   }
   /// The value's sum over time is needed. For linear ops the inputs are summed inside the loop, which avoids stacking
@@ -66,7 +66,7 @@ class Demand {
   void sum(int id) {
     if (inside(id))
       note(summed, id);
-    else if (!varying_[id] || body_.producer(id) < 0)
+    else if (!varying[id] || body.producer(id) < 0)
       return;
     else if (sums_inputs(id))
       for (int s : node(id).in) sum(s);
@@ -76,83 +76,58 @@ class Demand {
   /// Is the sum of a sunk value its op applied to the sums of the inputs?
   bool sums_inputs(int id) const {
     if (!node(id).op->traits.linear) return false;
-    return std::all_of(node(id).in.begin(), node(id).in.end(), [&](int s) { return varying_[s] != 0; });
+    return std::all_of(node(id).in.begin(), node(id).in.end(), [&](int s) { return varying[s] != 0; });
   }
 
-  std::vector<int> put_out, summed;  // values of the loop that it stacks, and that it sums over time
-
- private:
-  const Program::Node& node(int id) const { return body_.nodes[body_.producer(id)]; }
-  bool inside(int id) const { return id < carries_ || (body_.producer(id) >= 0 && !sunk_[body_.producer(id)]); }
+  const Program::Node& node(int id) const { return body.nodes[body.producer(id)]; }
+  bool inside(int id) const { return id < carries || (body.producer(id) >= 0 && !sunk[body.producer(id)]); }
   static void note(std::vector<int>& list, int id) {
     if (std::find(list.begin(), list.end(), id) == list.end()) list.push_back(id);
   }
-  const Program& body_;
-  int carries_;
-  const std::vector<char>&varying_, &sunk_;
 };
 
 /// Computes the values of sunk nodes for all time steps, after the loop.
-class After {
- public:
-  After(const Program& body, const Demand& demand, std::int64_t length, Tensors known, Tensors sums,
-        std::vector<char> varying)
-      : body_(body),
-        demand_(demand),
-        length_(length),
-        value_(std::move(known)),
-        sum_(std::move(sums)),
-        varying_(std::move(varying)) {}
+struct After {
+  const Program& body;
+  const Demand& demand;
+  std::int64_t length;
+  Tensors value, total;  // by id: what is known already, and the sums over time that are
+  std::vector<char> varying;
 
   /// The stacked values [T, ...]; of a const its one value.
   const Tensor& all(int id) {
-    Tensor& v = value_[id];
-    if (!v.defined()) {
-      const Call c = call(id);
-      v = c.node.op->loop.vmap(c.node.attrs, c.in, c.varying, length_);
+    if (!value[id].defined()) {
+      const Program::Node& node = known(id);
+      const auto [in, mapped] = all_steps(node, value, varying);
+      value[id] = node.op->loop.vmap(node.attrs, in, mapped, length);
     }
-    return v;
+    return value[id];
   }
 
   /// The value's sum over time.
   Tensor sum(int id) {
-    if (sum_[id].defined()) return sum_[id];
-    if (!varying_[id]) return primitive::scale(all(id), static_cast<double>(length_));
-    if (value_[id].defined()) return primitive::sum_leading(value_[id]);
-    const Program::Node& node = body_.nodes[body_.producer(id)];
-    if (demand_.sums_inputs(id)) {
+    if (total[id].defined()) return total[id];
+    if (!varying[id]) return primitive::scale(all(id), static_cast<double>(length));
+    if (value[id].defined()) return primitive::sum_leading(value[id]);
+    const Program::Node& node = body.nodes[body.producer(id)];
+    if (demand.sums_inputs(id)) {
       Tensors sums;
       for (int s : node.in) sums.push_back(sum(s));
       return apply(*node.op, node.attrs, pointers(sums), node.where);
     }
     if (node.op->loop.vmap_sum) {
-      const Call c = call(id);
-      if (Tensor total = node.op->loop.vmap_sum(node.attrs, c.in, c.varying, length_); total.defined()) return total;
+      const auto [in, mapped] = all_steps(known(id), value, varying);
+      if (Tensor sum = node.op->loop.vmap_sum(node.attrs, in, mapped, length); sum.defined()) return sum;
     }
     return primitive::sum_leading(all(id));
   }
 
- private:
-  struct Call {
-    const Program::Node& node;
-    std::vector<const Tensor*> in;
-    Mapped varying;
-  };
-  Call call(int id) {
-    Call c{body_.nodes[body_.producer(id)], {}, {}};
-    for (std::size_t k = 0; k < c.node.in.size(); ++k) {
-      all(c.node.in[k]);
-      if (varying_[c.node.in[k]]) c.varying.set(k);
-    }
-    for (int s : c.node.in) c.in.push_back(&value_[s]);
-    return c;
+  /// The node that produces a value, with its arguments computed.
+  const Program::Node& known(int id) {
+    const Program::Node& node = body.nodes[body.producer(id)];
+    for (int s : node.in) all(s);
+    return node;
   }
-
-  const Program& body_;
-  const Demand& demand_;
-  std::int64_t length_;
-  Tensors value_, sum_;  // by id
-  std::vector<char> varying_;
 };
 
 /// The body with the terms of its accumulators instead of the sums: it takes the other carries, and returns the terms
@@ -183,7 +158,7 @@ Loop sink_reductions(Loop loop, const ScanPasses&) {
   std::vector<char> varying = varying_slots(p);
   const auto output = [&](int i) { return p.outputs[carries + i]; };
 
-  Demand demand(p, carries, varying, sunk);
+  Demand demand{p, carries, varying, sunk};
   for (int j = 0; j < ys; ++j) {
     if (!varying[output(j)] && p.producer(output(j)) < 0)
       demand.put_out.push_back(output(j));  // a const, stacked once for each step
@@ -238,7 +213,7 @@ Loop sink_reductions(Loop loop, const ScanPasses&) {
     }
     for (std::size_t k = 0; k < demand.summed.size(); ++k)
       total[demand.summed[k]] = totals[static_cast<std::ptrdiff_t>(k)];
-    After computed(p, demand, length, std::move(known), std::move(total), varying);
+    After computed{p, demand, length, std::move(known), std::move(total), varying};
     Tensors results(in.begin(), totals);
     for (int k = 0; k < sums; ++k) results.push_back(computed.sum(output(ys + k)));
     results.insert(results.end(), further, put_out);
