@@ -34,8 +34,8 @@ std::vector<std::string> split(const std::string& text, char separator) {
 }
 
 /// Steps, batch and units, and the task whose inputs and loss it has: copying (symbols in, cross entropy at every
-/// step), adding (two numbers in, squared error at the end), pixels (one number in, ten classes at the end) or frames
-/// (as many numbers in as there are units, cross entropy at every step).
+/// step), adding (two numbers in, squared error at the end), pixels (one of 256 greys in, ten classes at the end) or
+/// frames (as many numbers in as there are units, cross entropy at every step).
 struct Row {
   std::int64_t T = 0, B = 0, n = 0;
   std::string task;
@@ -89,18 +89,23 @@ void check_cell(const std::string& text) {
 class RowTask final : public Task {
  public:
   explicit RowTask(const Row& row) : row_(row) {
-    const auto symbols = [&](const Shape& shape, std::uint64_t stream) {
-      return cast(floor(uniform(shape, 0, 10, 1, stream)), DType::i32);
+    const auto symbols = [&](const Shape& shape, std::uint64_t stream, double count = 10) {
+      return cast(floor(uniform(shape, 0, count, 1, stream)), DType::i32);
     };
     const auto [T, B, n, task] = row;
     const bool every_step = shape().every_step;
-    batch_.x = task == "copying" ? symbols({T, B}, 1) : uniform({T, B, shape().inputs}, 0, 1, 1, 1);
+    batch_.x = task == "copying"  ? symbols({T, B}, 1)
+               : task == "pixels" ? symbols({T, B}, 1, greys)
+                                  : uniform({T, B, shape().inputs}, 0, 1, 1, 1);
     batch_.y = task == "adding" ? uniform({B, 1}, 0, 2, 1, 2) : symbols(every_step ? Shape{T, B} : Shape{B}, 2);
   }
   std::string name() const override { return row_.task; }
   ModelShape shape() const override {
     if (row_.task == "adding") return {.inputs = 2, .outputs = 1, .every_step = false};
-    if (row_.task == "pixels") return {.inputs = 1, .outputs = 10, .every_step = false};
+    if (row_.task == "pixels") {
+      const Tensor levels = arange(greys, DType::f32) / (greys - 1.0);
+      return {.inputs = 1, .outputs = 10, .every_step = false, .levels = reshape(levels, {greys, 1})};
+    }
     if (row_.task == "frames") return {.inputs = row_.n, .outputs = 10};
     return {.vocabulary = 10, .outputs = 10};
   }
@@ -111,6 +116,7 @@ class RowTask final : public Task {
   }
 
  private:
+  static constexpr std::int64_t greys = 256;
   Row row_;
   Batch batch_;
 };

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, mse_loss
 
-from rows import CLOCKS, TASKS, worth_repeating
+from rows import CLOCKS, GREYS, TASKS, worth_repeating
 
 
 def set_precision(precision):
@@ -124,7 +124,7 @@ class Training:
             return torch.rand(T, B, 2), 2 * torch.rand(B, 1)
         if self.row.task == "frames":
             return torch.rand(T, B, self.row.n), torch.randint(10, (T, B))
-        return torch.rand(T, B, 1), torch.randint(10, (B,))
+        return torch.randint(GREYS, (T, B, 1)) / (GREYS - 1.0), torch.randint(10, (B,))
 
     def loss(self):
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.half):

@@ -10,6 +10,8 @@ import jax.numpy as jnp
 from jax import lax
 from jax.nn import log_softmax, one_hot
 
+from rows import GREYS
+
 RATE, DECAY, EPSILON = 1e-5, 0.9, 1e-8  # of RMSprop, as the peers in PyTorch have them
 
 
@@ -19,6 +21,8 @@ def linear(x, W, b=0):
 
 class Recurrent:
     """A cell over time; `p` are its parameters, and what is fixed, by name."""
+
+    tabulates_greys = False  # project() is faster on the 256 greys than on all pixels, with the gather and its gradient
 
     def __init__(self, n):
         self.n = n
@@ -72,6 +76,9 @@ def make_loss(cell, task, fixed, unroll):
         p = of_cell(parameters) | fixed
         if task == "copying":  # a row for each symbol
             u = cell.project(p, parameters["embedding.weight"])[x]
+        elif task == "pixels" and cell.tabulates_greys:  # a row for each grey
+            greys = jnp.arange(GREYS, dtype=x.dtype)[:, None] / (GREYS - 1)
+            u = cell.project(p, greys)[jnp.rint(x[..., 0] * (GREYS - 1)).astype(int)]
         else:
             u = cell.project(p, x)
         h = cell.run(p, u, flag, task in ("copying", "frames"), unroll)

@@ -67,6 +67,8 @@ class Janet(Recurrent):
 
 
 class Srnn(Recurrent):
+    tabulates_greys = True
+
     def __init__(self, n, width="8"):
         super().__init__(n)
 

@@ -8,6 +8,7 @@ from statistics import median
 
 TASKS = {"copying": (10, 10), "adding": (2, 1), "pixels": (1, 10), "frames": (None, 10)}  # symbols or numbers in (None:
 # as many as there are units), outputs
+GREYS = 256  # values of a pixel
 PRECISIONS = ("f32", "tf32", "bf16")
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}  # seconds, and those of the process's threads
 

@@ -2,8 +2,10 @@
 
 import os
 import random
+import resource
 
 import numpy as np
+import pytest
 
 import reel
 
@@ -19,6 +21,17 @@ ACCEPTED = (
     KeyError,
     AttributeError,
 )
+
+
+@pytest.fixture
+def memory_limit():
+    """8 GB more than are mapped now: some calls ask for as much as there is."""
+    with open("/proc/self/statm") as statm:
+        mapped = int(statm.read().split()[0]) * resource.getpagesize()
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (mapped + 8 * 10**9, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def leaked():
@@ -62,7 +75,8 @@ def anything(rng, abstract):
     )()
 
 
-def test_bad_calls():
+def test_bad_calls(memory_limit, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some calls write files, of any name
     rng = random.Random(int(os.environ.get("REEL_FUZZ_SEED", "1")))
     abstract = leaked()
     kept = ("set_threads", "flush_denormals")  # they hold for all that follows

@@ -116,6 +116,54 @@ TEST_CASE("a step is a list of kernel calls, with a place for each array at each
   }
 }
 
+TEST_CASE("a call that accumulates adds to a sum over time in place, without a fill and an addition") {
+  const Tensor index = Tensor::from<std::int32_t>({2, 0, 2}, {3});
+  Traced body =
+      trace({{DType::f64, {3, 4}, &backend()}, {DType::f64, {5, 4}, &backend()}, {DType::i32, {3}, &backend()}},
+            [](const Tensors& in) {
+              const Tensor h = tanh(in[0]);
+              return Tensors{h, in[1] + index_add(h, 0, in[2], 5)};
+            });
+  const PlanPtr plan = plan_of(std::move(body), {.carries = 2, .accumulators = 1, .length = 10, .gradient = true}, {});
+  std::vector<Prepacked> packed;
+  for (const Program::Node& node : plan->loop.body.nodes) packed.push_back({node.attrs, {}});
+  const auto lowered = plan->lowering()->loop(2, {}, packed);
+  const std::vector<LoopCall>& calls = lowered->loop.calls;
+  REQUIRE(calls.size() == 2);
+  CHECK(std::string(calls[0].kernel.name()) == "fused");
+  CHECK(std::string(calls[1].kernel.name()) == "segment_sum");
+  const Operand& sum = calls[1].operands.back();
+  CHECK(sum.stride == 0);
+  CHECK(lowered->buffers[static_cast<std::size_t>(sum.buffer)] ==
+        LoopBuffer{.kind = LoopBuffer::Kind::state, .index = 1});
+
+  const Tensor start = random({3, 4}, 1);
+  const Tensors got = run_plan(plan, {start}, {stack(Tensors(10, index))}, {}, Loc::current());
+  Tensor h = start, total = Tensor::zeros({5, 4}, DType::f64);
+  for (int t = 0; t < 10; ++t) {
+    h = tanh(h);
+    total = total + index_add(h, 0, index, 5);
+  }
+  CHECK(difference(got[1], total) < 1e-14);
+}
+
+TEST_CASE("one term that two sums over time have") {
+  const Tensor A = random({3, 4}, 61), C = random({3, 4}, 62),
+               x = Tensor::from<std::int32_t>({0, 2, 1, 1, 2, 2}, {3, 2});
+  const auto gradients = [&](bool scanned) {
+    const Step step = [&](const Tensors& s, const Tensors& in) {
+      return Next{{tanh(s[0] + embedding(in[0], A + C))}, {}};
+    };
+    const Tape tape;
+    const Tensor start = random({2, 4}, 63);
+    const ScanOptions options{.passes = {.delay_gathers = false, .hoist = false}};
+    const Tensor last = (scanned ? scan(step, {start}, {x}, options) : unroll(step, {start}, {x})).last[0];
+    return grad({sum(last * last)}, Tensors{A, C});
+  };
+  const Tensors got = gradients(true), expected = gradients(false);
+  for (std::size_t i = 0; i < 2; ++i) CHECK(difference(got[i], expected[i]) < 1e-14);
+}
+
 TEST_CASE("ops that compute on the host, in part or by a value, and ops with memory of their own") {
   const auto both = [](auto&& f) {
     const Tensor xs = random({6, 5, 3}, 2), start = random({5, 3}, 3);

@@ -58,10 +58,15 @@ struct Data {
   TempDir dir;
 };
 
-/// What example `stream` is fed as, as greys 0..255, -1 for what is no grey.
-std::vector<int> greys(const Task& task, std::uint64_t stream) {
+/// The numbers that example `stream` is fed as.
+std::vector<float> numbers(const Task& task, std::uint64_t stream) {
+  return embedding(task.batch(1, {stream}).x, task.shape().levels).values<float>();
+}
+
+/// The same as greys 0..255, -1 for what is no grey.
+std::vector<int> greys_of(const Task& task, std::uint64_t stream) {
   std::vector<int> out;
-  for (const float v : task.batch(1, {stream}).x.values<float>()) {
+  for (const float v : numbers(task, stream)) {
     const double grey = v * 255.0;
     out.push_back(std::abs(grey - std::round(grey)) < 1e-4 ? static_cast<int>(std::lround(grey)) : -1);
   }
@@ -79,18 +84,44 @@ TEST_CASE("mnist: pixels row by row, scaled; labels; the parts") {
   CHECK(task.parts().valid == 4);
   CHECK(task.parts().test == 6);
   const Batch batch = task.batch(1, {0, 21, 29});
-  CHECK(batch.x.shape() == Shape{784, 3, 1});
+  CHECK(batch.x.shape() == Shape{784, 3});
   CHECK(batch.y.values<std::int32_t>() == std::vector<std::int32_t>{0, 1, 9});
-  const auto x = greys(task, 21);
+  const auto x = greys_of(task, 21);
   for (int p = 0; p < 784; ++p) CHECK(x[static_cast<std::size_t>(p)] == (7 * p + 13 * 21) % 256);
-  const auto normal = data.task({}).batch(1, {0}).x.values<float>();
+  const auto normal = numbers(data.task({}), 0);
   CHECK(normal[0] == doctest::Approx(-0.1307 / 0.3081));
   CHECK(normal[3] == doctest::Approx((21 / 255.0 - 0.1307) / 0.3081));
   o.read_out = "extra";
-  const auto extra = greys(data.task(o), 21);
+  const auto extra = greys_of(data.task(o), 21);
   REQUIRE(extra.size() == 785);
   CHECK(extra.back() == 0);
   CHECK(std::equal(x.begin(), x.end(), extra.begin()));
+}
+
+TEST_CASE("mnist: a model gives for greys what it gives for their numbers, and so do its gradients") {
+  const Data data;
+  const Mnist task = data.task({});
+  const Batch batch = task.batch(1, {0, 1, 2});
+  for (const std::string cell : {"srnn", "lstm"}) {
+    CAPTURE(cell);
+    const Model model(task.shape(), {.cell = cell, .hidden = 6}, Init(3, DType::f64));
+    const Tensor x = model.numbers(batch.x);
+    CHECK(x.dtype() == DType::f64);
+    CHECK(x.shape() == Shape{784, 3, 1});
+    Tensors wrt;
+    for (const Parameter& p : model.trained()) wrt.push_back(p.value);
+    const auto run = [&](const Tensor& in) {
+      const Tape tape;
+      const Tensor out = model(in);
+      Tensors all = grad({sum(out * out)}, wrt);
+      all.push_back(out);
+      return all;
+    };
+    const Tensors of_greys = run(batch.x), of_numbers = run(x);
+    for (std::size_t i = 0; i < of_greys.size(); ++i) CHECK(difference(of_greys[i], of_numbers[i]) < 1e-12);
+    Tensors states = model.initial(3), same = states;
+    CHECK(difference(model.step(at(batch.x, 5), states), model.step(at(x, 5), same)) < 1e-14);
+  }
 }
 
 TEST_CASE("mnist: the permutations of the published codes, by their first entries") {
@@ -107,9 +138,9 @@ TEST_CASE("mnist: the permutations of the published codes, by their first entrie
     CAPTURE(c.image);
     MnistOptions o;
     o.scaling = "unit", o.image = c.image;
-    const auto plain = greys(data.task(o), 5);
+    const auto plain = greys_of(data.task(o), 5);
     o.permuted = true, o.permutation = c.whose;
-    const auto moved = greys(data.task(o), 5);
+    const auto moved = greys_of(data.task(o), 5);
     REQUIRE(moved.size() == plain.size());
     for (std::size_t t = 0; t < 8; ++t) CHECK(moved[t] == plain[static_cast<std::size_t>(c.first[t])]);
     auto a = plain, b = moved;
@@ -123,7 +154,7 @@ TEST_CASE("mnist: the frame of big pictures, crops, and the wrap of the SRNN cod
   const Data data;
   MnistOptions o;
   o.scaling = "unit", o.image = "big";
-  const auto plain = greys(data.task(o), 2);
+  const auto plain = greys_of(data.task(o), 2);
   REQUIRE(plain.size() == 56 * 56);
   for (int i = 0; i < 56 * 56; ++i) {
     const int row = i / 56 - 14, column = i % 56 - 14;
@@ -131,10 +162,10 @@ TEST_CASE("mnist: the frame of big pictures, crops, and the wrap of the SRNN cod
     CHECK(plain[static_cast<std::size_t>(i)] == (inside ? (7 * (row * 28 + column) + 26) % 256 : 0));
   }
   o.scaling = "normal";
-  const Tensor normal = data.task(o).batch(1, {2}).x;
-  CHECK(normal.values<float>()[0] == doctest::Approx(-0.1307 / 0.3081));  // as a black pixel
+  CHECK(numbers(data.task(o), 2)[0] == doctest::Approx(-0.1307 / 0.3081));  // as a black pixel
   o.wrap = true;
-  const auto wrapped = greys(data.task(o), 0);  // reference section 6: black 148, grey 128 51, white 207, the frame 0
+  const auto wrapped =
+      greys_of(data.task(o), 0);  // reference section 6: black 148, grey 128 51, white 207, the frame 0
   CHECK(wrapped[0] == 0);
   const auto fed = [&](int grey) {
     for (int p = 0; p < 784; ++p)
@@ -147,7 +178,7 @@ TEST_CASE("mnist: the frame of big pictures, crops, and the wrap of the SRNN cod
   for (const auto& [image, width] : {std::pair{"crop16", 16}, std::pair{"crop8", 8}}) {
     MnistOptions c;
     c.scaling = "unit", c.image = image;
-    const auto x = greys(data.task(c), 0);
+    const auto x = greys_of(data.task(c), 0);
     REQUIRE(std::ssize(x) == width * width);
     const int off = (28 - width) / 2;
     CHECK(x[0] == 7 * (off * 28 + off) % 256);
@@ -170,7 +201,7 @@ TEST_CASE("mnist: splits; no picture is in two parts") {
     CHECK(task.parts().valid == c.valid);
     CHECK(task.parts().test == 6);
     std::vector<int> firsts;  // the first pixel names the picture
-    for (std::int64_t i = 0; i < 24; ++i) firsts.push_back(greys(task, static_cast<std::uint64_t>(i))[0]);
+    for (std::int64_t i = 0; i < 24; ++i) firsts.push_back(greys_of(task, static_cast<std::uint64_t>(i))[0]);
     if (c.split == "urnn") CHECK(firsts[22] == 0);
     if (c.split == "srnn") CHECK(firsts[23] == 13 * 23 % 256);
     if (c.split == "nru") CHECK(firsts[0] != 0);

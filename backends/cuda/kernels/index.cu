@@ -143,9 +143,12 @@ void Cuda::segment_sum(const RowsArgs& a) {
     if constexpr (!std::is_same_v<E, bool>) {
       using T = device_type<E>;
       using W = wide<T>;
-      constexpr std::int64_t blocks = 512, least = 1024;  // fewest indices that pay for a second part
+      // Most indices may be of one row, as the pixels of a digit are black: without parts its block would add them all.
+      constexpr std::int64_t blocks = 8192, least = 1024;    // fewest indices that pay for a second part
+      constexpr std::int64_t most = (64 << 20) / sizeof(W);  // elements of all parts
       const std::int64_t rows = std::max<std::int64_t>(a.rows, 1), n = a.outer * a.rows * a.width;
-      std::int64_t splits = std::clamp<std::int64_t>(blocks / rows, 1, (a.count + least - 1) / least);
+      const std::int64_t fit = std::max<std::int64_t>(most / std::max<std::int64_t>(n, 1), 1);
+      std::int64_t splits = std::clamp<std::int64_t>(std::min(blocks / rows, fit), 1, (a.count + least - 1) / least);
       const std::int64_t per_split = (a.count + splits - 1) / splits;
       splits = (a.count + per_split - 1) / per_split;
       StoragePtr parts;
