@@ -156,7 +156,7 @@ TEST_CASE("one term that two sums over time have") {
     };
     const Tape tape;
     const Tensor start = random({2, 4}, 63);
-    const ScanOptions options{.passes = {.delay_gathers = false, .hoist = false}};
+    const ScanOptions options{.passes = {.delay_gathers = false, .hoist = false, .sink_reductions = false}};
     const Tensor last = (scanned ? scan(step, {start}, {x}, options) : unroll(step, {start}, {x})).last[0];
     return grad({sum(last * last)}, Tensors{A, C});
   };
