@@ -52,12 +52,11 @@ void draw_over_time(const Ended& e, const std::string& name,
                                                              const std::vector<double>&)>& maps) {
   const Batch batch = example(e, 0);
   const std::vector<double> marks = e.task.marks(batch);
-  const Tensor x = on(batch.x, e.model.device());
-  const auto layers = e.model.layers(x);
+  const auto layers = e.model.layers(on(batch.x, e.model.device()));
   TensorFile numbers;
   for (std::size_t l = 0; l < layers.size(); ++l) {
-    const auto& [cell, in] = layers[l];
-    const Tensors states = states_over_time(*cell, in);
+    const auto& [cell, x] = layers[l];
+    const Tensors states = states_over_time(*cell, x);
     const auto names = state_names(*cell);
     for (std::size_t s = 0; s < states.size(); ++s) {
       const std::string which = label(layers.size(), l, names[s]);
@@ -67,7 +66,7 @@ void draw_over_time(const Ended& e, const std::string& name,
       numbers.tensors.emplace_back(which, over_time);
     }
   }
-  numbers.tensors.emplace_back("x", e.task.shape().vocabulary > 0 ? x : e.model.numbers(x));
+  numbers.tensors.emplace_back("x", e.task.shape().vocabulary > 0 ? batch.x : layers.front().second);
   save_safetensors(e.folder.file(name + ".safetensors"), numbers);
 }
 

@@ -84,8 +84,6 @@ class Model {
   }
   /// The cells from bottom to top, each with its input [T, B, width] in its own direction when the model reads x.
   std::vector<std::pair<const Cell*, Tensor>> layers(const Tensor& x) const;
-  /// What the first cell reads when the model reads x: [T, B, width], or [B, width] of one step.
-  Tensor numbers(const Tensor& x) const { return indexes(x) ? embedding(x, table_) : cast(x, dtype_); }
   /// The cells from bottom to top.
   const std::vector<std::unique_ptr<Cell>>& cells() const { return cells_; }
   const std::vector<Parameter>& parameters() const { return parameters_; }
@@ -115,6 +113,8 @@ class Model {
  private:
   /// x has rows of table_: symbols or levels.
   bool indexes(const Tensor& x) const { return shape_.vocabulary > 0 || (table_.defined() && x.dtype() == DType::i32); }
+  /// What the first cell reads when the model reads x: [T, B, width], or [B, width] of one step.
+  Tensor numbers(const Tensor& x) const { return indexes(x) ? embedding(x, table_) : cast(x, dtype_); }
   /// The input of a layer above the first (counted from 0), from the outputs of the one below.
   Tensor into(std::size_t layer, const Tensor& h, const std::optional<StepContext>& training) const;
   Tensor dropped(const Tensor& h, std::size_t layer, const StepContext& at) const;

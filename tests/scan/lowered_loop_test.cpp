@@ -55,6 +55,13 @@ Tensor twice(const Tensor& x) {
   return apply(O{}, {&x}, Loc::current());
 }
 
+/// A plan's loop for so many rows of the batch.
+std::shared_ptr<const ShardLoop> loop_of(const Plan& plan, std::int64_t rows) {
+  std::vector<Prepacked> packed;
+  for (const Program::Node& node : plan.loop.body.nodes) packed.push_back({node.attrs, {}});
+  return plan.lowering()->loop(rows, {}, packed);
+}
+
 /// A plan of h <- tanh(h W^T + x), and its loop for all rows or for some.
 struct Rnn {
   explicit Rnn(const Signature& s) {
@@ -66,11 +73,7 @@ struct Rnn {
     body.consts.clear();
     plan = plan_of(std::move(body), s, {});
   }
-  std::shared_ptr<const ShardLoop> loop(std::int64_t rows) const {
-    std::vector<Prepacked> packed;
-    for (const Program::Node& node : plan->loop.body.nodes) packed.push_back({node.attrs, {}});
-    return plan->lowering()->loop(rows, {}, packed);
-  }
+  std::shared_ptr<const ShardLoop> loop(std::int64_t rows) const { return loop_of(*plan, rows); }
   PlanPtr plan;
 };
 
@@ -125,9 +128,7 @@ TEST_CASE("a call that accumulates adds to a sum over time in place, without a f
               return Tensors{h, in[1] + index_add(h, 0, in[2], 5)};
             });
   const PlanPtr plan = plan_of(std::move(body), {.carries = 2, .accumulators = 1, .length = 10, .gradient = true}, {});
-  std::vector<Prepacked> packed;
-  for (const Program::Node& node : plan->loop.body.nodes) packed.push_back({node.attrs, {}});
-  const auto lowered = plan->lowering()->loop(2, {}, packed);
+  const auto lowered = loop_of(*plan, 2);
   const std::vector<LoopCall>& calls = lowered->loop.calls;
   REQUIRE(calls.size() == 2);
   CHECK(std::string(calls[0].kernel.name()) == "fused");
@@ -145,6 +146,21 @@ TEST_CASE("a call that accumulates adds to a sum over time in place, without a f
     total = total + index_add(h, 0, index, 5);
   }
   CHECK(difference(got[1], total) < 1e-14);
+}
+
+TEST_CASE("sums over time of what is added along rows, by each of two shards") {
+  const Tensor table = random({20, 4}, 64), x = cast(floor(uniform({6, 20, 3}, 0, 4, 1, 65)), DType::i32);
+  const auto gradient = [&](bool scanned) {
+    const Step step = [&](const Tensors& s, const Tensors& in) {
+      return Next{{tanh(s[0] + take_along(table, in[0], 1))}, {}};
+    };
+    const Tape tape;
+    const Tensor start = random({20, 3}, 66);
+    const ScanOptions options{.passes = {.hoist = false, .sink_reductions = false}};
+    const Tensor last = (scanned ? scan(step, {start}, {x}, options) : unroll(step, {start}, {x})).last[0];
+    return grad({sum(last * last)}, Tensors{table})[0];
+  };
+  CHECK(difference(gradient(true), gradient(false)) < 1e-14);
 }
 
 TEST_CASE("one term that two sums over time have") {

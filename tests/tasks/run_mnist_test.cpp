@@ -105,9 +105,11 @@ TEST_CASE("mnist: a model gives for greys what it gives for their numbers, and s
   for (const std::string cell : {"srnn", "lstm"}) {
     CAPTURE(cell);
     const Model model(task.shape(), {.cell = cell, .hidden = 6}, Init(3, DType::f64));
-    const Tensor x = model.numbers(batch.x);
-    CHECK(x.dtype() == DType::f64);
+    const Tensor x = cast(embedding(batch.x, task.shape().levels), DType::f64);
     CHECK(x.shape() == Shape{784, 3, 1});
+    const Tensor read = model.layers(batch.x).front().second;
+    CHECK(read.dtype() == DType::f64);
+    CHECK(difference(read, x) == 0);
     Tensors wrt;
     for (const Parameter& p : model.trained()) wrt.push_back(p.value);
     const auto run = [&](const Tensor& in) {
@@ -164,8 +166,8 @@ TEST_CASE("mnist: the frame of big pictures, crops, and the wrap of the SRNN cod
   o.scaling = "normal";
   CHECK(numbers(data.task(o), 2)[0] == doctest::Approx(-0.1307 / 0.3081));  // as a black pixel
   o.wrap = true;
-  const auto wrapped =
-      greys_of(data.task(o), 0);  // reference section 6: black 148, grey 128 51, white 207, the frame 0
+  // Reference section 6: black 148, grey 128 51, white 207, the frame 0.
+  const auto wrapped = greys_of(data.task(o), 0);
   CHECK(wrapped[0] == 0);
   const auto fed = [&](int grey) {
     for (int p = 0; p < 784; ++p)

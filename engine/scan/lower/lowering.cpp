@@ -34,6 +34,7 @@ Lowering::Lowering(const Plan& plan) : body(plan.loop.body), signature(plan.loop
              : ShardPlan::none(body);
   groups = fuse(body, rows, plan.passes.fuse ? &backend : nullptr);
   placed = placed_values(body, groups);
+  // A call that accumulates adds its term to a sum over time in place, if nothing else reads the term or the new sum.
   term_of.assign(body.values.size(), -1);
   std::vector<int> reads(body.values.size(), 0);
   for (const Program::Node& node : body.nodes)
