@@ -28,6 +28,7 @@ struct LoweredLoop {
   std::int64_t steps = 0;
   std::vector<LoopCall> setup;              // before the first step
   std::vector<LoopCall> calls;              // of each step, in order
+  int scratch = -1;                         // the buffer of what no later step reads, nor the loop's user
   mutable std::shared_ptr<void> kept = {};  // what a backend made of it, for later runs
 };
 

@@ -203,6 +203,8 @@ TEST_CASE("ops that compute on the host, in part or by a value, and ops with mem
   both(twice<ByValue>);
   both(twice<WithTemporary>);
   both([](const Tensor& x) { return twice<WithTemporary>(twice<WithTemporary>(x) * 0.5) - twice<OnHost>(x) + x * 2; });
+  // A row that is repeated before the first step, behind memory that a step uses for a while.
+  both([bias = random({3}, 4)](const Tensor& x) { return twice<WithTemporary>(x) + bias; });
 }
 
 TEST_CASE("a recorder keeps calls and knows its blocks") {

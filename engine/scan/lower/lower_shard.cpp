@@ -2,6 +2,7 @@
 // with sample tensors in the place of its arguments, and from where a call's arrays lie in those follows their operand.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "engine/autodiff/tape.h"
 #include "engine/device/recorder.h"
@@ -62,10 +63,10 @@ class ShardLowering {
   }
   Operand scratch(std::size_t bytes) {
     // Not whole pages apart, so that values do not compete for the same cache lines.
-    const std::size_t at = used_;
-    used_ += (bytes + 63) / 64 * 64 + 192;
+    const std::size_t at = std::exchange(used_, used_ + (bytes + 63) / 64 * 64 + 192);
     out_.scratch = std::max(out_.scratch, used_);
-    return {buffer({.kind = Kind::scratch}), static_cast<std::int64_t>(at), 0, false};
+    out_.loop.scratch = buffer({.kind = Kind::scratch});
+    return {out_.loop.scratch, static_cast<std::int64_t>(at), 0, false};
   }
   /// Element t + shift of a stacked buffer at time t or, in a carry that is not saved, element (i + shift) % 2 in step
   /// i. An element is a whole value of all rows.
@@ -141,10 +142,7 @@ std::shared_ptr<const ShardLoop> ShardLowering::lower() {
     }
   }
   for (const FusionGroup& group : lowering_.groups) {
-    if (group.fused)
-      add_group(group.nodes);
-    else
-      add_node(group.nodes[0]);
+    group.fused ? add_group(group.nodes) : add_node(group.nodes[0]);
     out_.ends.push_back(out_.loop.calls.size());
   }
   for (const auto& [from, to] : copies_) {
@@ -258,9 +256,8 @@ void ShardLowering::add_node(int n) {
 bool ShardLowering::records(const Op& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) {
   constexpr int mark = 0x5a;
   const bool on_host = recorder_.runs_in_blocks();
-  for (Tensor& t : out) {
+  for (Tensor& t : out)
     if (on_host) std::memset(t.data(), mark, t.bytes());
-  }
   op.run(attrs, in, out);
   bool marked = true;
   for (Tensor& t : out) {
@@ -274,6 +271,7 @@ bool ShardLowering::records(const Op& op, const Attrs& attrs, Inputs in, std::sp
 
 /// A broadcast row, copied as often as a block has rows, before the first step.
 Operand ShardLowering::repeated(const Tensor& row, std::int64_t times, std::int64_t columns) {
+  used_ = out_.scratch;  // behind what calls of the step use for a while
   const Operand to = scratch(static_cast<std::size_t>(times * columns) * size_of(row.dtype()));
   StridedLoop<2> loop;
   loop.push(times, {0, columns});
