@@ -353,7 +353,7 @@ TEST_CASE("a loop's groups take over when they are compiled, and only with the i
     REQUIRE((group != nullptr) == (mode != std::string("off")));
     args.compiled = group;
     LoweredLoop loop{steps, {}, {{KernelCall::of<Kernel::fused>(args), {}}}};
-    groups.runs(loop);
+    groups.runs(backend("cpu"), loop);
     for (int i = 0; group && !group->function && i < 100 * seconds; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return group && group->function;

@@ -1,16 +1,15 @@
 #include "backends/cpu/codegen/compiled_groups.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
 #include <system_error>
 
+#include "backends/cpu/codegen/equal_bits.h"
 #include "backends/cpu/codegen/group_source.h"
+#include "backends/cpu/codegen/row_chains.h"
 #include "backends/shared/run_text.h"
 #include "engine/core/error.h"
-#include "engine/core/random.h"
 
 namespace reel::cpu {
 
@@ -20,17 +19,14 @@ namespace {
 // tenths of a second of interpreting, when compiling takes about one.
 constexpr double some = 5e7, enough = 1e9;
 
-template <class T>
-bool equal_bits(const T* a, const T* b, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    if (std::memcmp(a + i, b + i, sizeof(T)) != 0 && !(std::isnan(a[i]) && std::isnan(b[i]))) return false;
-  }
-  return true;
+/// The compiler's function of a chain.
+RowChainFunction as_chain(GroupFunction f) {
+  return reinterpret_cast<RowChainFunction>(reinterpret_cast<void (*)()>(f));
 }
 
-std::vector<std::string> texts_of(const auto& groups) {
+std::vector<std::string> texts_of(const auto& members) {
   std::vector<std::string> texts;
-  for (const auto& [group, args] : groups) texts.push_back(group->text);
+  for (const auto& member : members) texts.push_back(member.group->text);
   return texts;
 }
 
@@ -48,7 +44,10 @@ CompiledGroups::CompiledGroups(Interpreter interpreter) : interpreter_(std::move
 CompiledGroup* CompiledGroups::find(const FusedArgs& args) {
   if (off_) return nullptr;
   std::string text = group_source(args);
-  if (text.empty()) return nullptr;
+  return text.empty() ? nullptr : group_of(std::move(text));
+}
+
+CompiledGroup* CompiledGroups::group_of(std::string text) {
   const std::lock_guard lock(mutex_);
   auto& group = groups_[text];
   if (!group) {
@@ -58,39 +57,91 @@ CompiledGroup* CompiledGroups::find(const FusedArgs& args) {
   return group.get();
 }
 
-void CompiledGroups::runs(const LoweredLoop& loop) {
-  bool look = false, often = false;
-  const auto each = [&](auto&& f) {
-    for (const LoopCall& call : loop.calls) {
-      const FusedArgs* const args = call.kernel.as<Kernel::fused>();
-      if (args && args->compiled) f(*static_cast<CompiledGroup*>(args->compiled), *args);
-    }
-  };
-  each([&](CompiledGroup& group, const FusedArgs& args) {
-    if (group.asked || group.function) return;
-    const double more = static_cast<double>(loop.steps * args.rows * args.columns * std::ssize(args.calls)),
-                 work = group.work.fetch_add(more, std::memory_order_relaxed) + more;
-    const bool now = wait_ || work > enough;
-    if (now ? !group.asked.exchange(true) : work > some && !group.looked_up.exchange(true)) (now ? often : look) = true;
-  });
-  if (!look && !often) return;
-  Groups groups;  // all of the loop, so that it is one file, whichever group was first
-  each([&](CompiledGroup& group, const FusedArgs& args) {
-    const auto same = [&](const auto& known) { return known.first == &group; };
-    if (std::none_of(groups.begin(), groups.end(), same)) groups.emplace_back(&group, args);
-  });
-  if (!often) return look_up(groups);
-  for (const auto& [group, args] : groups) group->asked = true;
-  if (wait_)
-    compile(groups);
-  else
-    ask(std::move(groups));
+/// What is compiled for a loop, which keeps it.
+struct CompiledGroups::Loop {
+  Members members;  // each once
+  std::vector<std::pair<RowChain, CompiledGroup*>> chains;
+  std::mutex mutex;
+  std::shared_ptr<const std::vector<LoopCall>> calls;  // with the chains that have been compiled
+  std::size_t compiled = 0;                            // how many these are
+
+  void add(Member member) {
+    const auto same = [&](const Member& known) { return known.group == member.group; };
+    if (std::none_of(members.begin(), members.end(), same)) members.push_back(std::move(member));
+  }
+  std::shared_ptr<const std::vector<LoopCall>> chained(const LoweredLoop& loop);
+};
+
+CompiledGroups::Loop& CompiledGroups::loop_of(Backend& backend, const LoweredLoop& loop) {
+  const std::lock_guard lock(loops_);
+  if (loop.kept) return *static_cast<Loop*>(loop.kept.get());
+  const auto made = std::make_shared<Loop>();
+  const auto steps = static_cast<double>(loop.steps);
+  for (const LoopCall& call : loop.calls) {
+    const FusedArgs* const args = call.kernel.as<Kernel::fused>();
+    if (!args || !args->compiled) continue;
+    const double work = steps * static_cast<double>(args->rows * args->columns * std::ssize(args->calls));
+    made->add({static_cast<CompiledGroup*>(args->compiled), work,
+               [this, args = *args](GroupFunction f) { return same_bits(f, args); }});
+  }
+  const auto own = std::make_shared<const LoweredLoop>(LoweredLoop{loop.steps, loop.setup, loop.calls, loop.scratch});
+  for (RowChain& chain : off_ ? std::vector<RowChain>() : row_chains(*own)) {
+    CompiledGroup* const group = group_of(chain.text);
+    made->add({group, steps * static_cast<double>(chain.work),
+               [&backend, chain, own](GroupFunction f) { return cpu::same_bits(backend, *own, chain, as_chain(f)); }});
+    made->chains.emplace_back(std::move(chain), group);
+  }
+  loop.kept = made;
+  return *made;
 }
 
-void CompiledGroups::ask(Groups groups) {
+std::shared_ptr<const std::vector<LoopCall>> CompiledGroups::Loop::chained(const LoweredLoop& loop) {
+  const std::lock_guard lock(mutex);
+  std::vector<GroupFunction> functions;
+  for (const auto& [chain, group] : chains) functions.push_back(group->function.load(std::memory_order_acquire));
+  const auto now = chains.size() - static_cast<std::size_t>(std::count(functions.begin(), functions.end(), nullptr));
+  if (now == compiled) return calls;
+  auto made = std::make_shared<std::vector<LoopCall>>();
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < chains.size(); ++i) {
+    if (!functions[i]) continue;
+    const RowChain& chain = chains[i].first;
+    made->insert(made->end(), loop.calls.begin() + static_cast<std::ptrdiff_t>(next),
+                 loop.calls.begin() + static_cast<std::ptrdiff_t>(chain.first));
+    made->push_back(compiled_call(loop, chain, as_chain(functions[i])));
+    next = chain.end;
+  }
+  made->insert(made->end(), loop.calls.begin() + static_cast<std::ptrdiff_t>(next), loop.calls.end());
+  compiled = now;
+  return calls = made;
+}
+
+std::shared_ptr<const std::vector<LoopCall>> CompiledGroups::runs(Backend& backend, const LoweredLoop& loop) {
+  Loop& is = loop_of(backend, loop);
+  bool look = false, often = false;
+  for (const Member& member : is.members) {
+    CompiledGroup& group = *member.group;
+    if (group.asked || group.function) continue;
+    const double work = group.work.fetch_add(member.work, std::memory_order_relaxed) + member.work;
+    const bool now = wait_ || work > enough;
+    if (now ? !group.asked.exchange(true) : work > some && !group.looked_up.exchange(true)) (now ? often : look) = true;
+  }
+  if (often) {  // all of the loop, so that it is one file, whichever was first
+    for (const Member& member : is.members) member.group->asked = true;
+    if (wait_)
+      compile(is.members);
+    else
+      ask(is.members);
+  } else if (look) {
+    look_up(is.members);
+  }
+  return is.chained(loop);
+}
+
+void CompiledGroups::ask(Members members) {
   const std::lock_guard lock(mutex_);
   if (stopped_) return;
-  waiting_.push_back(std::move(groups));
+  waiting_.push_back(std::move(members));
   changed_.notify_one();
   if (thread_.joinable()) return;
   try {
@@ -105,37 +156,35 @@ void CompiledGroups::work() {
   while (true) {
     changed_.wait(lock, [&] { return stopped_ || !waiting_.empty(); });
     if (stopped_) return;
-    const Groups groups = std::move(waiting_.front());
+    const Members members = std::move(waiting_.front());
     waiting_.erase(waiting_.begin());
     lock.unlock();
     try {
-      compile(groups);
+      compile(members);
     } catch (const std::exception&) {  // no memory, no files: the interpreter goes on
     }
     lock.lock();
   }
 }
 
-void CompiledGroups::compile(const Groups& groups) {
+void CompiledGroups::compile(const Members& members) {
   const std::lock_guard one_at_a_time(compiling_);
-  take(groups, compiler_.compile(texts_of(groups)));
+  take(members, compiler_.compile(texts_of(members)));
 }
 
-void CompiledGroups::look_up(const Groups& groups) {
+void CompiledGroups::look_up(const Members& members) {
   const std::unique_lock one_at_a_time(compiling_, std::try_to_lock);
-  if (one_at_a_time) take(groups, compiler_.cached(texts_of(groups)));
+  if (one_at_a_time) take(members, compiler_.cached(texts_of(members)));
 }
 
-void CompiledGroups::take(const Groups& groups, const std::vector<GroupFunction>& functions) {
+void CompiledGroups::take(const Members& members, const std::vector<GroupFunction>& functions) {
   for (std::size_t i = 0; i < functions.size(); ++i) {
-    const auto& [group, args] = groups[i];
-    if (group->function) continue;
-    if (same_bits(functions[i], args))
-      group->function.store(functions[i], std::memory_order_release);
+    CompiledGroup& group = *members[i].group;
+    if (group.function) continue;
+    if (members[i].same_bits(functions[i]))
+      group.function.store(functions[i], std::memory_order_release);
     else if (wait_)
-      warn("REEL_COMPILE", fmt::format("a fusion group of {} calls is not used compiled: it does not give the "
-                                       "interpreter's bits",
-                                       args.calls.size()));
+      warn("REEL_COMPILE", "a fusion group or row chain is not used compiled: it does not give the interpreter's bits");
   }
 }
 
@@ -163,10 +212,7 @@ bool CompiledGroups::same_bits(GroupFunction f, FusedArgs args) const {
       const std::int64_t row_size = parts * args.columns;
       for (std::int64_t i = 0; i < all; ++i) {
         const bool row = args.operands[o].local && i >= row_size;  // a local argument is a row, repeated
-        x[i] = row ? x[i - row_size]
-                   : static_cast<T>(std::ldexp(2 * random.uniform() - 1, static_cast<int>(random.below(12)) - 8));
-        if (i % 17 == 0 && !row) x[i] = static_cast<T>(i % 2 ? -0.0 : 0.0);
-        if (i % 29 == 0 && !row) x[i] *= static_cast<T>(1e20);
+        x[i] = row ? x[i - row_size] : number_at_random<T>(random, i);
       }
     });
     args.operands[o].data = first.data();
@@ -177,12 +223,8 @@ bool CompiledGroups::same_bits(GroupFunction f, FusedArgs args) const {
   f(other);
   for (std::size_t o = 0; o < args.operands.size(); ++o) {
     if (maker[o] < 0 || args.operands[o].local) continue;
-    bool same = dtypes[o] != DType::boolean ||
-                std::equal(args.operands[o].data, args.operands[o].data + n, other.operands[o].data);
-    as_real(o, args.operands[o].data, [&]<class T>(const T* x, std::int64_t, std::int64_t all) {
-      same = equal_bits(x, reinterpret_cast<const T*>(other.operands[o].data), all);
-    });
-    if (!same) return false;
+    const std::int64_t bytes = n * static_cast<std::int64_t>(size_of(dtypes[o]));
+    if (!equal_values(dtypes[o], args.operands[o].data, other.operands[o].data, bytes)) return false;
   }
   return true;
 }

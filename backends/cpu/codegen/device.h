@@ -1,7 +1,15 @@
-// What compiled fusion groups include: SIMD batches of real and complex numbers, the functors, conversions, and loads
-// of a part of a row.
+// What compiled fusion groups and row chains include: SIMD batches of real and complex numbers, the functors,
+// conversions, loads of a part of a row, and the calls of a chain that are no group.
 #pragma once
+#include <bit>
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#include "backends/cpu/codegen/chain_args.h"
 #include "backends/cpu/simd/complex_simd.h"
+#include "backends/cpu/simd/rotate_rows.h"
 #include "backends/shared/place.h"
 #include "engine/device/kernels.h"
 #include "ops/functors/binary.h"
@@ -157,6 +165,41 @@ void store(Part, const xsimd::batch_bool<R>& v, bool* row, std::int64_t c, std::
   bool some[batch_size<R>];
   v.store_unaligned(some);
   std::copy_n(some, Part::value ? n - c : static_cast<std::int64_t>(batch_size<R>), row + c);
+}
+
+/// Stores past the caches, if `to` is aligned to a vector.
+template <class R>
+void stream(const xsimd::batch<R>& v, R* to) {
+  if (reinterpret_cast<std::uintptr_t>(to) % sizeof v != 0) return put(v, to);
+#if defined(__AVX512F__)
+  _mm512_stream_si512(reinterpret_cast<__m512i*>(to), std::bit_cast<__m512i>(v.data));
+#elif defined(__AVX__)
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(to), std::bit_cast<__m256i>(v.data));
+#elif defined(__SSE2__)
+  _mm_stream_si128(reinterpret_cast<__m128i*>(to), std::bit_cast<__m128i>(v.data));
+#else
+  put(v, to);
+#endif
+}
+/// What has been streamed is in memory when others read it.
+inline void end_streams() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+/// Row i of a table of rows of n.
+template <class T>
+void gather_row(const T* table, T* out, std::int32_t i, std::int64_t n) {
+  std::copy_n(table + i * n, n, out);
+}
+
+/// Adds to row i of a table, which does not overlap `in`.
+template <class T>
+void add_to_row(const T* in, T* table, std::int32_t i, std::int64_t n) {
+  T* const row = table + i * n;
+#pragma GCC ivdep
+  for (std::int64_t k = 0; k < n; ++k) row[k] += in[k];
 }
 
 }  // namespace reel::cpu

@@ -42,8 +42,12 @@ bool has_batches(const FusedCall& call) {
 
 class Writer {
  public:
-  explicit Writer(const FusedArgs& args)
+  /// `address`: where the row r of an operand starts, in bytes; null: where args.operands says. `saved`: where else a
+  /// result's row goes; null: nowhere.
+  explicit Writer(const FusedArgs& args, RowAddress address = {}, RowAddress saved = {})
       : args_(args),
+        address_(std::move(address)),
+        saved_(std::move(saved)),
         dtypes_(dtypes_of(args)),
         real_(real_of_all(args, dtypes_)),
         maker_(makers_of(args.calls, args.operands.size())),
@@ -67,36 +71,42 @@ class Writer {
     return std::all_of(args_.calls.begin(), args_.calls.end(), has_batches);
   }
 
+  /// The function of the whole group.
   std::string text() {
-    std::string stores;
-    for (int o = 0; o < static_cast<int>(args_.operands.size()); ++o) {
-      if (maker_[at(o)] < 0 || args_.operands[at(o)].local) continue;
-      const std::string value = run_.value(o);
-      stores += fmt::format("      store(part, {}, p{}, c, columns);\n", value, o);
-      row_ += fmt::format("    auto* const p{0} = reinterpret_cast<{1}*>(args.operands[{0}].data) + r * columns;\n", o,
-                          type_name(dtypes_[at(o)]));
-    }
-    // A value that is needed at several shifts is computed for each of them.
-    const auto lines = std::count(run_.lines().begin(), run_.lines().end(), '\n');
-    if (lines > 2 * static_cast<std::ptrdiff_t>(args_.calls.size())) return {};
+    const std::string row = one_row_text();
+    if (row.empty()) return {};
     std::string out = "(const reel::FusedArgs& args) {\n  using namespace reel;\n  using namespace reel::cpu;\n";
-    out += fmt::format("  constexpr auto width = static_cast<std::int64_t>(batch_size<{}>);\n", type_name(real_));
     if (one_row())
       out += "  const std::int64_t rows = 1, columns = args.rows * args.columns;\n";
     else
       out += fmt::format("  const std::int64_t rows = args.rows;\n  constexpr std::int64_t columns = {};\n",
                          args_.columns);
-    for (std::size_t i = 0; i < args_.calls.size(); ++i) {
-      const FusedCall& c = args_.calls[i];
-      if (c.kind == Kind::map || c.kind == Kind::zip)
-        out += fmt::format("  const auto f{0} = args.calls[{0}].params.template as<{1}<{2}>>();\n", i,
-                           c.kind == Kind::map ? "Unary" : "Binary", c.functor);
+    return out + functor_source(args_, "f", "args") + "  for (std::int64_t r = 0; r < rows; ++r) {\n" + row +
+           "  }\n}\n";
+  }
+
+  /// The calls on row r, whose functors are f0, f1, ...; empty: a value would be computed too often.
+  std::string one_row_text() {
+    std::string stores;
+    for (int o = 0; o < static_cast<int>(args_.operands.size()); ++o) {
+      if (maker_[at(o)] < 0 || args_.operands[at(o)].local) continue;
+      const std::string value = run_.value(o);
+      stores += fmt::format("      store(part, {}, p{}, c, columns);\n", value, o);
+      row_ +=
+          fmt::format("    auto* const p{} = reinterpret_cast<{}*>({});\n", o, type_name(dtypes_[at(o)]), address(o));
+      const std::string saved = saved_ ? saved_(o) : std::string();
+      if (saved.empty()) continue;
+      stores += fmt::format("      stream({}, q{} + c);\n", value, o);
+      row_ += fmt::format("    auto* const q{} = reinterpret_cast<{}*>({});\n", o, type_name(dtypes_[at(o)]), saved);
     }
-    out += "  for (std::int64_t r = 0; r < rows; ++r) {\n" + row_;
-    out += "    const auto step = [&](auto part, std::int64_t c) {\n" + loads_ + run_.lines() + stores + "    };\n";
-    out += "    std::int64_t c = 0;\n";
-    out += "    for (; c + width <= columns; c += width) step(std::false_type(), c);\n";
-    return out + "    if (c < columns) step(std::true_type(), c);\n  }\n}\n";
+    // A value that is needed at several shifts is computed for each of them.
+    const auto lines = std::count(run_.lines().begin(), run_.lines().end(), '\n');
+    if (lines > 2 * static_cast<std::ptrdiff_t>(args_.calls.size())) return {};
+    return fmt::format("    constexpr auto width = static_cast<std::int64_t>(batch_size<{}>);\n", type_name(real_)) +
+           row_ + "    const auto step = [&](auto part, std::int64_t c) {\n" + loads_ + run_.lines() + stores +
+           "    };\n    std::int64_t c = 0;\n" +
+           "    for (; c + width <= columns; c += width) step(std::false_type(), c);\n" +
+           "    if (c < columns) step(std::true_type(), c);\n";
   }
 
  private:
@@ -118,16 +128,22 @@ class Writer {
     }
     return true;
   }
+  std::string address(int o) const {
+    if (address_) return address_(o);
+    const FusedOperand& operand = args_.operands[at(o)];
+    return fmt::format("args.operands[{}].data{}", o,
+                       repeated(o) || operand.row == 0 ? ""
+                       : operand.column == 0           ? fmt::format(" + r * {}", operand.row * bytes(operand))
+                                                       : fmt::format(" + r * columns * {}", bytes(operand)));
+  }
+  static std::int64_t bytes(const FusedOperand& operand) { return static_cast<std::int64_t>(operand.element_bytes); }
   std::string load(int o, std::int64_t shift) {
     const FusedOperand& operand = args_.operands[at(o)];
     const std::string name = RunText::name(o, shift);
     const std::string pointer = fmt::format("p{}", o);
     if (row_.find(pointer + " ") == std::string::npos)
-      row_ += fmt::format("    const auto* const {} = reinterpret_cast<const {}*>(args.operands[{}].data){};\n",
-                          pointer, type_name(dtypes_[at(o)]), o,
-                          repeated(o) || operand.row == 0 ? ""
-                          : operand.column == 0           ? fmt::format(" + r * {}", operand.row)
-                                                          : " + r * columns");
+      row_ += fmt::format("    const auto* const {} = reinterpret_cast<const {}*>({});\n", pointer,
+                          type_name(dtypes_[at(o)]), address(o));
     if (dtypes_[at(o)] == DType::boolean)
       loads_ += fmt::format("      const auto {} = load_conditions<{}>(part, {}, c, columns);\n", name,
                             type_name(real_), pointer);
@@ -141,6 +157,7 @@ class Writer {
   }
 
   const FusedArgs& args_;
+  const RowAddress address_, saved_;
   std::vector<DType> dtypes_;
   DType real_;  // of all numbers, real or complex
   std::vector<int> maker_;
@@ -149,6 +166,22 @@ class Writer {
 };
 
 }  // namespace
+
+std::string row_source(const FusedArgs& args, RowAddress address, RowAddress saved) {
+  Writer writer(args, std::move(address), std::move(saved));
+  return writer.possible() ? writer.one_row_text() : std::string();
+}
+
+std::string functor_source(const FusedArgs& args, const std::string& name, const std::string& group) {
+  std::string out;
+  for (std::size_t i = 0; i < args.calls.size(); ++i) {
+    const FusedCall& c = args.calls[i];
+    if (c.kind == Kind::map || c.kind == Kind::zip)
+      out += fmt::format("  const auto {}{} = {}.calls[{}].params.template as<{}<{}>>();\n", name, i, group, i,
+                         c.kind == Kind::map ? "Unary" : "Binary", c.functor);
+  }
+  return out;
+}
 
 std::string group_source(const FusedArgs& args) {
   Writer writer(args);

@@ -100,10 +100,12 @@ void Cpu::fused(const FusedArgs& args) {
 }
 
 void Cpu::run(const LoweredLoop& loop, std::span<std::byte* const> buffers) {
-  groups_.runs(loop);
+  const auto chained = groups_.runs(*this, loop);
   std::optional<bf16::LoopWeights> weights;
   if (bf16_) weights.emplace(*this, loop, buffers);
-  Backend::run(loop, buffers);
+  if (!chained) return Backend::run(loop, buffers);
+  run_calls(*this, loop.setup, 1, buffers);
+  run_calls(*this, *chained, loop.steps, buffers);
 }
 
 }  // namespace reel::cpu

@@ -2,15 +2,14 @@
 #include <cstring>
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/kernels/check_index.h"
 #include "backends/cpu/kernels/copy_bytes.h"
 #include "backends/shared/lookup.h"
 #include "engine/core/error.h"
 
 namespace reel::cpu {
 
-namespace {
-
-void check(const std::int32_t* index, std::int64_t count, std::int64_t limit) {
+void check_index(const std::int32_t* index, std::int64_t count, std::int64_t limit) {
   std::int32_t least = 0, most = -1;
   for (std::int64_t i = 0; i < count; ++i) {
     least = std::min(least, index[i]);
@@ -21,6 +20,8 @@ void check(const std::int32_t* index, std::int64_t count, std::int64_t limit) {
     if (index[i] < 0 || index[i] >= limit) throw RuleError(index_text(index[i], i, limit));
   }
 }
+
+namespace {
 
 /// Calls f(x, y) for all o < outer and i < count, where x is element (o, i) of a and y is element (o, index[i]) of b.
 template <class A, class B, class F>
@@ -60,12 +61,12 @@ void take(const TakeArgs& a) {
 }  // namespace
 
 void Cpu::gather_rows(const RowsArgs& a) {
-  check(a.index, a.count, a.rows);
+  check_index(a.index, a.count, a.rows);
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) { gather<T>(a); });
 }
 
 void Cpu::segment_sum(const RowsArgs& a) {
-  check(a.index, a.count, a.rows);
+  check_index(a.index, a.count, a.rows);
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_same_v<T, bool>)
       unsupported("segment_sum of bool");
@@ -86,12 +87,12 @@ void Cpu::segment_sum(const RowsArgs& a) {
 }
 
 void Cpu::take_along(const TakeArgs& a) {
-  check(a.index, a.outer * a.m * a.inner, a.n);
+  check_index(a.index, a.outer * a.m * a.inner, a.n);
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) { take<T>(a); });
 }
 
 void Cpu::scatter_add(const TakeArgs& a) {
-  check(a.index, a.outer * a.m * a.inner, a.n);
+  check_index(a.index, a.outer * a.m * a.inner, a.n);
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_same_v<T, bool>)
       unsupported("scatter_add of bool");

@@ -2,8 +2,10 @@
 // instructions for shuffles and conversions.
 #pragma once
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 namespace reel::cpu {
@@ -14,6 +16,12 @@ inline constexpr std::int64_t vector_bytes = 64;
 inline constexpr std::int64_t vector_bytes = 32;
 #else
 inline constexpr std::int64_t vector_bytes = 16;
+#endif
+
+#if defined(__aarch64__)
+#define REEL_VECTOR_REGISTER "w"
+#else
+#define REEL_VECTOR_REGISTER "v"
 #endif
 
 template <class T, std::int64_t n>
@@ -35,6 +43,16 @@ inline Vector<T, n> load(const T* from) {
 template <class T, class V>
 inline void store(T* to, V v) {
   std::memcpy(to, &v, sizeof v);
+}
+
+/// a x + sum, rounded once where the processor can.
+template <class V>
+inline V times_plus(V a, V x, V sum) {
+#if defined(__FP_FAST_FMAF)
+  if constexpr (std::is_floating_point_v<V>) return std::fma(a, x, sum);
+  asm("" : "+" REEL_VECTOR_REGISTER(sum));  // or the compiler might contract another product with this sum
+#endif
+  return a * x + sum;
 }
 
 /// Lane k of the result is lane place(k) of a, or of b for place(k) >= lanes.

@@ -1,0 +1,127 @@
+#include "backends/cpu/codegen/row_chains.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/codegen/chain_source.h"
+#include "backends/cpu/codegen/row_calls.h"
+#include "backends/cpu/kernels/check_index.h"
+
+namespace reel::cpu {
+
+namespace {
+
+std::vector<FusedArgs> groups_of(const LoweredLoop& loop, const RowChain& chain) {
+  std::vector<FusedArgs> out;
+  for (std::size_t c = chain.first; c < chain.end; ++c)
+    if (const FusedArgs* group = loop.calls[c].kernel.as<Kernel::fused>()) out.push_back(*group);
+  return out;
+}
+
+/// Indices that the function uses unchecked.
+struct Indices {
+  std::size_t operand;  // of the function
+  std::int64_t limit;
+};
+
+std::vector<Indices> indices_of(const LoweredLoop& loop, const RowChain& chain) {
+  std::vector<Indices> out;
+  for (std::size_t c = chain.first; c < chain.end; ++c) {
+    const LoopCall& call = loop.calls[c];
+    const RowsArgs* rows = call.kernel.as<Kernel::gather_rows>();
+    if (!rows) rows = call.kernel.as<Kernel::segment_sum>();
+    if (!rows) continue;
+    const auto at = std::ranges::find(chain.operands, call.operands[0]);
+    out.push_back({static_cast<std::size_t>(at - chain.operands.begin()), rows->rows});
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<RowChain> row_chains(const LoweredLoop& loop) {
+  std::vector<RowChain> out;
+  std::vector<RowCall> calls;
+  std::size_t first = 0;
+  const auto close = [&](std::size_t end) {
+    if (calls.size() > 1) {
+      RowChain chain;
+      chain.first = first, chain.end = end, chain.rows = calls[0].rows;
+      for (const RowCall& call : calls) chain.work += call.rows * call.work;
+      chain.text = chain_source(loop, chain, calls);
+      if (!chain.text.empty()) out.push_back(std::move(chain));
+    }
+    calls.clear();
+    first = end;
+  };
+  for (std::size_t c = 0; c < loop.calls.size(); ++c) {
+    std::optional<RowCall> call = row_call(loop.calls[c]);
+    const bool joins = call && std::ranges::all_of(calls, [&](const RowCall& earlier) {
+                         return earlier.rows == call->rows && may_go_row_by_row(earlier, *call);
+                       });
+    if (!joins) close(c);
+    if (call)
+      calls.push_back(std::move(*call));
+    else
+      first = c + 1;
+  }
+  close(loop.calls.size());
+  return out;
+}
+
+namespace {
+
+/// A chain's function as a call of a run. Each run has a copy, which keeps the states.
+class ChainRun {
+ public:
+  ChainRun(const LoweredLoop& loop, const RowChain& chain, RowChainFunction function)
+      : function_(function),
+        rows_(chain.rows),
+        states_(chain.states),
+        groups_(groups_of(loop, chain)),
+        indices_(indices_of(loop, chain)) {}
+
+  void operator()(std::span<std::byte* const> operands) {
+    for (const Indices& i : indices_)
+      check_index(reinterpret_cast<const std::int32_t*>(operands[i.operand]), rows_, i.limit);
+    if (states_.empty()) return function_({rows_, operands.data(), groups_.data()});
+    if (operands_.empty()) begin(operands);
+    std::copy(operands.begin(), operands.end(), operands_.begin());
+    function_({rows_, operands_.data(), groups_.data()});
+    for (std::size_t k = operands.size(); k < operands_.size(); k += 2) std::swap(operands_[k], operands_[k + 1]);
+  }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  /// The states before the first step.
+  void begin(std::span<std::byte* const> operands) {
+    operands_.assign(operands.begin(), operands.end());
+    memory_.reserve(2 * states_.size());
+    for (const KeptState& state : states_) {
+      const auto bytes = static_cast<std::size_t>(rows_ * state.bytes);
+      for (int k = 0; k < 2; ++k)
+        operands_.push_back(memory_.emplace_back(bytes / sizeof(Line) + 3 * (k + 1))[0].bytes);
+      std::memcpy(operands_[operands_.size() - 2], operands[state.from], bytes);
+    }
+  }
+
+  RowChainFunction function_;
+  std::int64_t rows_;
+  std::vector<KeptState> states_;
+  std::vector<FusedArgs> groups_;
+  std::vector<Indices> indices_;
+  std::vector<std::byte*> operands_;       // of the function, with the states
+  std::vector<std::vector<Line>> memory_;  // of the states
+};
+
+}  // namespace
+
+LoopCall compiled_call(const LoweredLoop& loop, const RowChain& chain, RowChainFunction function) {
+  return {KernelCall::of<Kernel::host>(
+              HostArgs{ChainRun(loop, chain, function), std::vector<std::byte*>(chain.operands.size())}),
+          chain.operands};
+}
+
+}  // namespace reel::cpu

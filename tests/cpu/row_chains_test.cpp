@@ -1,0 +1,281 @@
+// Row chains: which calls become one, that the function gives the bits of its calls, and what it keeps to itself.
+#include "backends/cpu/codegen/row_chains.h"
+
+#include <cstring>
+
+#include "backends/cpu/codegen/equal_bits.h"
+#include "backends/cpu/codegen/group_compiler.h"
+#include "ops/functors/binary.h"
+#include "ops/functors/unary.h"
+#include "tests/support/check.h"
+#include "tests/support/temp_dir.h"
+
+using namespace reel;
+using namespace reel::test;
+using cpu::GroupCompiler, cpu::RowChain, cpu::RowChainFunction, cpu::row_chains;
+
+namespace {
+
+enum Buffer { indices, table, state, scratch, weights, sums, other, buffers };
+
+/// Loops over rows of `columns` numbers, and memory for them.
+struct Loops {
+  std::int64_t rows = 5, columns = 37, steps = 6, symbols = 7;
+  DType dtype = DType::f32;
+  LoweredLoop loop = {};
+
+  std::int64_t row() const { return columns * static_cast<std::int64_t>(size_of(dtype)); }
+  std::int64_t value() const { return rows * row(); }
+  Operand now() const { return {state, 0, value(), false}; }
+  Operand next() const { return {state, value(), value(), false}; }
+  Operand in_scratch(std::int64_t k) const { return {scratch, k * (value() + 192), 0, false}; }
+  Operand symbols_now() const { return {indices, 0, rows * 4, false}; }
+
+  void gather(const Operand& to, Buffer from = table) {
+    loop.calls.push_back({KernelCall::of<Kernel::gather_rows>(RowsArgs{dtype, 1, rows, symbols, columns, {}, {}, {}}),
+                          {symbols_now(), {from}, to}});
+  }
+  void add_rows(const Operand& from, Buffer to = sums) {
+    loop.calls.push_back({KernelCall::of<Kernel::segment_sum>(RowsArgs{dtype, 1, rows, symbols, columns, {}, {}, {}}),
+                          {symbols_now(), from, {to}}});
+  }
+  void rotate(const Operand& from, const Operand& to, std::int64_t distance, bool exchange = false) {
+    const std::int64_t last = 1 + (columns - 1) / (2 * distance) * 2 * distance;
+    RotateArgs args{dtype, rows, columns, 1, last, distance, {}, {}, {}, {}};
+    const std::byte some{};
+    if (!exchange) args.c = args.s = &some;
+    loop.calls.push_back(
+        {KernelCall::of<Kernel::rotate>(args),
+         {from, exchange ? Operand{} : Operand{weights}, exchange ? Operand{} : Operand{weights, row()}, to}});
+  }
+  /// to = a + b, or a + b rolled by `shift`; of real numbers then clamped.
+  void add(const Operand& a, const Operand& b, const Operand& to, std::int64_t shift = 0, std::int64_t of_rows = 0) {
+    FusedArgs group{of_rows > 0 ? of_rows : rows, columns, {}, {}};
+    std::vector<Operand> operands;
+    const auto operand = [&](const Operand& at, bool local) {
+      group.operands.push_back({nullptr, columns, 1, size_of(dtype), local});
+      operands.push_back(at);
+      return static_cast<int>(operands.size()) - 1;
+    };
+    const auto call = [&](FusedCall::Kind kind, int functor, Params params, int x, int y, int out) {
+      FusedCall c{kind, functor, params, dtype, dtype};
+      c.in[0] = x, c.in[1] = y, c.out = out;
+      group.calls.push_back(c);
+      return out;
+    };
+    const int x = operand(a, false);
+    int y = operand(b, false);
+    if (shift > 0) y = call(FusedCall::Kind::roll, static_cast<int>(shift), {}, y, -1, operand({other, 1 << 16}, true));
+    const bool clamps = !is_complex(dtype);
+    const int sum = call(FusedCall::Kind::zip, index_of<Add, BinaryFunctors>, Add{}, x, y,
+                         clamps ? operand({other, 1 << 17}, true) : operand(to, false));
+    if (clamps) call(FusedCall::Kind::map, index_of<Clamp, UnaryFunctors>, Clamp{-3, 4}, sum, -1, operand(to, false));
+    backend("cpu").resolve(group);
+    loop.calls.push_back({KernelCall::of<Kernel::fused>(group), operands});
+  }
+
+  /// Memory for a run: numbers at random, symbols.
+  std::vector<std::vector<std::byte>> memory() const {
+    const auto bytes = [&](std::int64_t n) { return std::vector<std::byte>(static_cast<std::size_t>(n)); };
+    std::vector<std::vector<std::byte>> out{bytes(steps * rows * 4),
+                                            bytes(symbols * row()),
+                                            bytes((steps + 1) * value()),
+                                            bytes(8 * (value() + 192)),
+                                            bytes(2 * row()),
+                                            bytes(symbols * row()),
+                                            bytes(1 << 18)};
+    Stream random(3, 1);
+    for (std::size_t b = table; b < other; ++b) {
+      dispatch_floating(real_of(dtype), [&]<class T>(std::type_identity<T>) {
+        for (std::size_t i = 0; i < out[b].size() / sizeof(T); ++i)
+          reinterpret_cast<T*>(out[b].data())[i] = static_cast<T>(2 * random.uniform() - 1);
+      });
+    }
+    for (std::int64_t i = 0; i < steps * rows; ++i)
+      reinterpret_cast<std::int32_t*>(out[indices].data())[i] = static_cast<std::int32_t>(random.below(symbols));
+    return out;
+  }
+  std::vector<RowChain> chains() {
+    loop.steps = steps;
+    loop.scratch = scratch;
+    return row_chains(loop);
+  }
+};
+
+void run(const std::vector<LoopCall>& calls, std::int64_t steps, std::vector<std::vector<std::byte>>& memory) {
+  std::vector<std::byte*> places;
+  for (auto& m : memory) places.push_back(m.data());
+  run_calls(backend("cpu"), calls, steps, places);
+}
+
+RowChainFunction compiled(const TempDir& folder, const RowChain& chain) {
+  const auto functions = GroupCompiler(folder / "cache").compile({chain.text});
+  REQUIRE(functions.size() == 1);
+  return reinterpret_cast<RowChainFunction>(reinterpret_cast<void (*)()>(functions[0]));
+}
+
+/// Runs the loop by its calls and by the only chain's function, which must be all of it, and compares the memory.
+void check_same(Loops& loops, std::size_t states) {
+  const TempDir folder;
+  const std::vector<RowChain> chains = loops.chains();
+  REQUIRE(chains.size() == 1);
+  const RowChain& chain = chains[0];
+  CHECK(chain.first == 0);
+  CHECK(chain.end == loops.loop.calls.size());
+  CHECK(chain.states.size() == states);
+  const RowChainFunction function = compiled(folder, chain);
+  CHECK(same_bits(backend("cpu"), loops.loop, chain, function));
+  auto wanted = loops.memory(), got = wanted;
+  const std::vector<std::byte> before = got[scratch];
+  run(loops.loop.calls, loops.steps, wanted);
+  run({compiled_call(loops.loop, chain, function)}, loops.steps, got);
+  for (const Buffer b : {state, sums}) {
+    CAPTURE(b);
+    CHECK(wanted[b] != loops.memory()[b]);
+    CHECK(cpu::equal_values(loops.dtype, wanted[b].data(), got[b].data(), std::ssize(got[b])));
+  }
+  CHECK(got[scratch] == before);  // what nobody else reads is not written
+}
+
+}  // namespace
+
+TEST_CASE("a chain gives the bits of its calls") {
+  for (const DType dtype : {DType::f32, DType::f64, DType::c64, DType::c128}) {
+    for (const std::int64_t columns : {8, 37, 128}) {
+      for (const std::int64_t distance : {1, 2, 8}) {
+        if (columns <= 2 * distance) continue;
+        CAPTURE(columns);
+        CAPTURE(distance);
+        CAPTURE(name_of(dtype));
+        Loops loops{.columns = columns, .dtype = dtype};
+        loops.gather(loops.in_scratch(0));
+        loops.rotate(loops.now(), loops.in_scratch(1), distance);
+        loops.rotate(loops.in_scratch(1), loops.in_scratch(2), distance, true);
+        loops.add(loops.in_scratch(2), loops.in_scratch(0), loops.next());
+        loops.add_rows(loops.next());
+        check_same(loops, 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("a large state stays in the cache, and all its values are saved") {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const bool back : {false, true}) {
+      CAPTURE(back);
+      Loops loops{.columns = 128, .steps = 1000 * 8 / static_cast<std::int64_t>(size_of(dtype)) * 4, .dtype = dtype};
+      const std::int64_t value = loops.value(), end = loops.steps * value;
+      const Operand now = back ? Operand{state, end, -value, false} : loops.now();
+      const Operand next = back ? Operand{state, end - value, -value, false} : loops.next();
+      loops.gather(loops.in_scratch(0));
+      loops.add(loops.in_scratch(0), now, next, 3);
+      loops.add_rows(next);
+      check_same(loops, 1);
+      SUBCASE("unless another call reads it") {
+        GemmArgs product{};
+        loops.loop.calls.push_back({KernelCall::of<Kernel::gemm>(product), {next, {weights}, {other}}});
+        const auto chains = loops.chains();
+        REQUIRE(chains.size() == 1);
+        CHECK(chains[0].states.empty());
+      }
+    }
+  }
+}
+
+TEST_CASE("a value that another call reads is in memory") {
+  Loops loops{.columns = 32};
+  loops.gather(loops.in_scratch(0));
+  loops.add(loops.in_scratch(0), loops.now(), loops.next());
+  const std::size_t own = loops.chains()[0].operands.size();
+  loops.loop.calls.push_back({KernelCall::of<Kernel::gemm>(GemmArgs{}), {loops.in_scratch(0), {weights}, {other}}});
+  CHECK(loops.chains()[0].operands.size() == own + 1);
+}
+
+TEST_CASE("what keeps calls apart") {
+  const auto chains = [](auto&& calls) {
+    Loops loops{.columns = 32};
+    calls(loops);
+    std::vector<std::pair<std::size_t, std::size_t>> out;
+    for (const RowChain& c : loops.chains()) out.emplace_back(c.first, c.end);
+    return out;
+  };
+  using Ends = std::vector<std::pair<std::size_t, std::size_t>>;
+  CHECK(chains([](Loops& l) { l.gather(l.in_scratch(0)); }) == Ends{});
+  // A call reads the row behind the one that an earlier call writes.
+  CHECK(chains([](Loops& l) {
+          Operand row_behind = l.in_scratch(0);
+          row_behind.offset += l.row();
+          l.gather(l.in_scratch(0));
+          l.add(row_behind, l.now(), l.next());
+        }) == Ends{});
+  // Two sums in one table: their order matters.
+  CHECK(chains([](Loops& l) {
+          l.add_rows(l.now());
+          l.add_rows(l.next());
+        }) == Ends{});
+  CHECK(chains([](Loops& l) {
+          l.add_rows(l.now());
+          l.add_rows(l.next(), other);
+        }) == Ends{{0, 2}});
+  // A table that has just been added to.
+  CHECK(chains([](Loops& l) {
+          l.add_rows(l.now());
+          l.gather(l.in_scratch(0), sums);
+        }) == Ends{});
+  // Another number of rows; a call of another kind between.
+  CHECK(chains([](Loops& l) {
+          l.gather(l.in_scratch(0));
+          l.add(l.in_scratch(1), l.in_scratch(2), l.in_scratch(3), 0, 4);
+        }) == Ends{});
+  CHECK(chains([](Loops& l) {
+          l.gather(l.in_scratch(0));
+          l.add(l.in_scratch(0), l.now(), l.in_scratch(1));
+          l.loop.calls.push_back({KernelCall::of<Kernel::gemm>(GemmArgs{}), {{other}, {weights}, {other}}});
+          l.rotate(l.in_scratch(1), l.in_scratch(2), 4);
+          l.add(l.in_scratch(2), l.now(), l.next());
+          l.add_rows(l.next());
+        }) == Ends{{0, 2}, {3, 6}});
+  // A double-buffered state moves on; one whose steps differ from another's is left alone.
+  CHECK(chains([](Loops& l) {
+          const Operand before{state, 0, l.value(), true}, after{state, l.value(), -l.value(), true};
+          l.gather(l.in_scratch(0));
+          l.add(l.in_scratch(0), before, after);
+        }) == Ends{{0, 2}});
+  CHECK(chains([](Loops& l) {
+          l.gather({state, 0, 2 * l.value(), false});
+          l.add(l.in_scratch(0), l.now(), l.in_scratch(1));
+        }) == Ends{});
+}
+
+TEST_CASE("a bad index is an error, as in the interpreter") {
+  const TempDir folder;
+  Loops loops{.columns = 32};
+  loops.gather(loops.in_scratch(0));
+  loops.add(loops.in_scratch(0), loops.now(), loops.next());
+  const RowChain chain = loops.chains()[0];
+  const LoopCall call = compiled_call(loops.loop, chain, compiled(folder, chain));
+  for (const std::int32_t bad : {-1, 7}) {
+    auto memory = loops.memory();
+    reinterpret_cast<std::int32_t*>(memory[indices].data())[8] = bad;
+    const auto message = [&](const std::vector<LoopCall>& calls) {
+      try {
+        run(calls, loops.steps, memory);
+      } catch (const RuleError& e) {
+        return std::string(e.what());
+      }
+      return std::string();
+    };
+    const std::string wanted = message(loops.loop.calls);
+    CHECK(!wanted.empty());
+    CHECK(message({call}) == wanted);
+  }
+}
+
+TEST_CASE("a function with other bits is noticed") {
+  Loops loops{.columns = 32};
+  loops.gather(loops.in_scratch(0));
+  loops.add(loops.in_scratch(0), loops.now(), loops.next());
+  const RowChain chain = loops.chains()[0];
+  const RowChainFunction nothing = [](const cpu::RowChainArgs&) {};
+  CHECK(!same_bits(backend("cpu"), loops.loop, chain, nothing));
+}
