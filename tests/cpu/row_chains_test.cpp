@@ -108,78 +108,90 @@ void run(const std::vector<LoopCall>& calls, std::int64_t steps, std::vector<std
   run_calls(backend("cpu"), calls, steps, places);
 }
 
-RowChainFunction compiled(const TempDir& folder, const RowChain& chain) {
-  const auto functions = GroupCompiler(folder / "cache").compile({chain.text});
-  REQUIRE(functions.size() == 1);
-  return reinterpret_cast<RowChainFunction>(reinterpret_cast<void (*)()>(functions[0]));
+/// The functions of chains, which are compiled together.
+std::vector<RowChainFunction> compiled(const std::vector<RowChain>& chains) {
+  const TempDir folder;
+  std::vector<std::string> texts;
+  for (const RowChain& chain : chains) texts.push_back(chain.text);
+  std::vector<RowChainFunction> out;
+  for (const auto f : GroupCompiler(folder / "cache").compile(texts))
+    out.push_back(reinterpret_cast<RowChainFunction>(reinterpret_cast<void (*)()>(f)));
+  REQUIRE(out.size() == chains.size());
+  return out;
 }
 
-/// Runs the loop by its calls and by the only chain's function, which must be all of it, and compares the memory.
-void check_same(Loops& loops, std::size_t states) {
-  const TempDir folder;
-  const std::vector<RowChain> chains = loops.chains();
-  REQUIRE(chains.size() == 1);
-  const RowChain& chain = chains[0];
-  CHECK(chain.first == 0);
-  CHECK(chain.end == loops.loop.calls.size());
-  CHECK(chain.states.size() == states);
-  const RowChainFunction function = compiled(folder, chain);
-  CHECK(same_bits(backend("cpu"), loops.loop, chain, function));
-  auto wanted = loops.memory(), got = wanted;
-  const std::vector<std::byte> before = got[scratch];
-  run(loops.loop.calls, loops.steps, wanted);
-  run({compiled_call(loops.loop, chain, function)}, loops.steps, got);
-  for (const Buffer b : {state, sums}) {
-    CAPTURE(b);
-    CHECK(wanted[b] != loops.memory()[b]);
-    CHECK(cpu::equal_values(loops.dtype, wanted[b].data(), got[b].data(), std::ssize(got[b])));
+/// Runs each loop by its calls and by its only chain's function, which must be all of it, and compares the memory.
+void check_same(std::vector<Loops>& all, std::size_t states) {
+  std::vector<RowChain> chains;
+  for (Loops& loops : all) {
+    const std::vector<RowChain> found = loops.chains();
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].first == 0);
+    CHECK(found[0].end == loops.loop.calls.size());
+    CHECK(found[0].states.size() == states);
+    chains.push_back(found[0]);
   }
-  CHECK(got[scratch] == before);  // what nobody else reads is not written
+  const std::vector<RowChainFunction> functions = compiled(chains);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Loops& loops = all[i];
+    CAPTURE(i);
+    CAPTURE(name_of(loops.dtype));
+    CAPTURE(loops.columns);
+    CHECK(same_bits(backend("cpu"), loops.loop, chains[i], functions[i]));
+    const auto start = loops.memory();
+    auto wanted = start, got = start;
+    run(loops.loop.calls, loops.steps, wanted);
+    run({compiled_call(loops.loop, chains[i], functions[i])}, loops.steps, got);
+    for (const Buffer b : {state, sums}) {
+      CAPTURE(b);
+      CHECK(wanted[b] != start[b]);
+      CHECK(cpu::equal_values(loops.dtype, wanted[b].data(), got[b].data(), std::ssize(got[b])));
+    }
+    CHECK(got[scratch] == start[scratch]);  // what nobody else reads is not written
+  }
 }
 
 }  // namespace
 
 TEST_CASE("a chain gives the bits of its calls") {
+  std::vector<Loops> all;
   for (const DType dtype : {DType::f32, DType::f64, DType::c64, DType::c128}) {
     for (const std::int64_t columns : {8, 37, 128}) {
       for (const std::int64_t distance : {1, 2, 8}) {
         if (columns <= 2 * distance) continue;
-        CAPTURE(columns);
-        CAPTURE(distance);
-        CAPTURE(name_of(dtype));
-        Loops loops{.columns = columns, .dtype = dtype};
+        Loops& loops = all.emplace_back(Loops{.columns = columns, .dtype = dtype});
         loops.gather(loops.in_scratch(0));
         loops.rotate(loops.now(), loops.in_scratch(1), distance);
         loops.rotate(loops.in_scratch(1), loops.in_scratch(2), distance, true);
         loops.add(loops.in_scratch(2), loops.in_scratch(0), loops.next());
         loops.add_rows(loops.next());
-        check_same(loops, 0);
       }
     }
   }
+  check_same(all, 0);
 }
 
 TEST_CASE("a large state stays in the cache, and all its values are saved") {
+  std::vector<Loops> all;
   for (const DType dtype : {DType::f32, DType::f64}) {
     for (const bool back : {false, true}) {
-      CAPTURE(back);
-      Loops loops{.columns = 128, .steps = 1000 * 8 / static_cast<std::int64_t>(size_of(dtype)) * 4, .dtype = dtype};
+      const std::int64_t steps = 32000 / static_cast<std::int64_t>(size_of(dtype));
+      Loops& loops = all.emplace_back(Loops{.columns = 128, .steps = steps, .dtype = dtype});
       const std::int64_t value = loops.value(), end = loops.steps * value;
       const Operand now = back ? Operand{state, end, -value, false} : loops.now();
       const Operand next = back ? Operand{state, end - value, -value, false} : loops.next();
       loops.gather(loops.in_scratch(0));
       loops.add(loops.in_scratch(0), now, next, 3);
       loops.add_rows(next);
-      check_same(loops, 1);
-      SUBCASE("unless another call reads it") {
-        GemmArgs product{};
-        loops.loop.calls.push_back({KernelCall::of<Kernel::gemm>(product), {next, {weights}, {other}}});
-        const auto chains = loops.chains();
-        REQUIRE(chains.size() == 1);
-        CHECK(chains[0].states.empty());
-      }
     }
   }
+  check_same(all, 1);
+  // Not if another call reads it.
+  Loops& read = all[0];
+  read.loop.calls.push_back({KernelCall::of<Kernel::gemm>(GemmArgs{}), {read.next(), {weights}, {other}}});
+  const auto chains = read.chains();
+  REQUIRE(chains.size() == 1);
+  CHECK(chains[0].states.empty());
 }
 
 TEST_CASE("a value that another call reads is in memory") {
@@ -248,12 +260,11 @@ TEST_CASE("what keeps calls apart") {
 }
 
 TEST_CASE("a bad index is an error, as in the interpreter") {
-  const TempDir folder;
   Loops loops{.columns = 32};
   loops.gather(loops.in_scratch(0));
   loops.add(loops.in_scratch(0), loops.now(), loops.next());
   const RowChain chain = loops.chains()[0];
-  const LoopCall call = compiled_call(loops.loop, chain, compiled(folder, chain));
+  const LoopCall call = compiled_call(loops.loop, chain, compiled({chain})[0]);
   for (const std::int32_t bad : {-1, 7}) {
     auto memory = loops.memory();
     reinterpret_cast<std::int32_t*>(memory[indices].data())[8] = bad;

@@ -139,7 +139,7 @@ class Writer {
   static std::int64_t bytes(const FusedOperand& operand) { return static_cast<std::int64_t>(operand.element_bytes); }
   std::string load(int o, std::int64_t shift) {
     const FusedOperand& operand = args_.operands[at(o)];
-    const std::string name = RunText::name(o, shift);
+    std::string name = RunText::name(o, shift);
     const std::string pointer = fmt::format("p{}", o);
     if (row_.find(pointer + " ") == std::string::npos)
       row_ += fmt::format("    const auto* const {} = reinterpret_cast<const {}*>({});\n", pointer,

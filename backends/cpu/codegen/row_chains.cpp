@@ -101,7 +101,7 @@ class ChainRun {
     memory_.reserve(2 * states_.size());
     for (const KeptState& state : states_) {
       const auto bytes = static_cast<std::size_t>(rows_ * state.bytes);
-      for (int k = 0; k < 2; ++k)
+      for (std::size_t k = 0; k < 2; ++k)
         operands_.push_back(memory_.emplace_back(bytes / sizeof(Line) + 3 * (k + 1))[0].bytes);
       std::memcpy(operands_[operands_.size() - 2], operands[state.from], bytes);
     }
