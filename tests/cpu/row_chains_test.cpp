@@ -141,7 +141,7 @@ void check_same(std::vector<Loops>& all, std::size_t states) {
     const auto start = loops.memory();
     auto wanted = start, got = start;
     run(loops.loop.calls, loops.steps, wanted);
-    run({compiled_call(loops.loop, chains[i], functions[i])}, loops.steps, got);
+    run({compiled_call(chains[i], functions[i])}, loops.steps, got);
     for (const Buffer b : {state, sums}) {
       CAPTURE(b);
       CHECK(wanted[b] != start[b]);
@@ -264,7 +264,7 @@ TEST_CASE("a bad index is an error, as in the interpreter") {
   loops.gather(loops.in_scratch(0));
   loops.add(loops.in_scratch(0), loops.now(), loops.next());
   const RowChain chain = loops.chains()[0];
-  const LoopCall call = compiled_call(loops.loop, chain, compiled({chain})[0]);
+  const LoopCall call = compiled_call(chain, compiled({chain})[0]);
   for (const std::int32_t bad : {-1, 7}) {
     auto memory = loops.memory();
     reinterpret_cast<std::int32_t*>(memory[indices].data())[8] = bad;

@@ -13,23 +13,10 @@ namespace {
 
 Result train(const TempDir& dir, const std::string& cell, const std::string& out, const std::string& mode,
              const std::string& threads, const std::vector<std::string>& more, const std::string& task = "adding") {
-  std::vector<std::string> all{"--cell",
-                               cell,
-                               "--batch",
-                               "5",
-                               task == "adding" ? "--length" : "--delay",
-                               "9",
-                               "--steps",
-                               "4",
-                               "--valid-every",
-                               "2",
-                               "--valid-size",
-                               "5",
-                               "--quiet",
-                               "--threads",
-                               threads,
-                               "--out",
-                               dir / out};
+  const std::string length = task == "adding" ? "--length" : "--delay";
+  std::vector<std::string> all{"--cell",  cell,        "--batch",       "5",     length,         "9",
+                               "--steps", "4",         "--valid-every", "2",     "--valid-size", "5",
+                               "--quiet", "--threads", threads,         "--out", dir / out};
   all.insert(all.end(), more.begin(), more.end());
   return run(task, all, dir.path, {"REEL_COMPILE=" + mode, "XDG_CACHE_HOME=" + dir / "cache"});
 }

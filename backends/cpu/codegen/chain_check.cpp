@@ -12,7 +12,7 @@ namespace reel::cpu {
 
 namespace {
 
-constexpr std::int64_t enough = 16384;  // bytes of results
+constexpr std::int64_t enough = 256;  // rows
 
 /// Memory for what a chain's calls access in a step, with numbers at random.
 class Memory {
@@ -20,7 +20,6 @@ class Memory {
   Memory(const LoweredLoop& loop, const RowChain& chain) {
     for (std::size_t c = chain.first; c < chain.end; ++c) {
       const LoopCall& call = loop.calls[c];
-      calls_.push_back(&call);
       rows_.push_back(*row_call(call));
       for (const RowAccess& a : rows_.back().accesses) add(a.at, end(a));
       if (const FusedArgs* group = call.kernel.as<Kernel::fused>()) {
@@ -32,14 +31,11 @@ class Memory {
   }
 
   void fill(Stream& random) {
-    for (std::size_t c = 0; c < calls_.size(); ++c) {
-      const RowsArgs* rows = calls_[c]->kernel.as<Kernel::gather_rows>();
-      if (!rows) rows = calls_[c]->kernel.as<Kernel::segment_sum>();
-      for (const RowAccess& a : rows_[c].accesses) {
+    for (const RowCall& call : rows_) {
+      for (const RowAccess& a : call.accesses) {
         const std::size_t bytes = static_cast<std::size_t>(end(a) - a.at.at(0));
         if (a.dtype == DType::i32)
-          each<std::int32_t>(a, bytes,
-                             [&](std::int64_t) { return static_cast<std::int32_t>(random.below(rows->rows)); });
+          each<std::int32_t>(a, bytes, [&](std::int64_t) { return static_cast<std::int32_t>(random.below(a.below)); });
         else if (a.dtype == DType::boolean)
           each<bool>(a, bytes, [&](std::int64_t) { return random.below(2) == 1; });
         else
@@ -53,16 +49,14 @@ class Memory {
     const auto range = ranges_.find(o.buffer);
     return range == ranges_.end() ? nullptr : range->second.bytes.data() + (o.at(0) - range->second.first);
   }
-  void interpret(Backend& backend) {
-    for (const LoopCall* call : calls_) {
-      KernelCall kernel = call->kernel;
-      auto operand = call->operands.begin();
-      kernel.arrays([&](auto*& pointer) {
-        std::byte* const address = at(*operand++);
-        std::memcpy(&pointer, &address, sizeof address);
-      });
-      kernel.run(backend);
-    }
+  void run(Backend& backend, const LoopCall& call) {
+    KernelCall kernel = call.kernel;
+    auto operand = call.operands.begin();
+    kernel.arrays([&](auto*& pointer) {
+      std::byte* const address = at(*operand++);
+      std::memcpy(&pointer, &address, sizeof address);
+    });
+    kernel.run(backend);
   }
   /// Are the results alike which the function has, too?
   bool same_results(Memory& other, const RowChain& chain) {
@@ -92,7 +86,6 @@ class Memory {
     for (std::size_t i = 0; i < bytes / sizeof(T); ++i) first[i] = next(static_cast<std::int64_t>(i));
   }
 
-  std::vector<const LoopCall*> calls_;
   std::vector<RowCall> rows_;
   std::map<int, Range> ranges_;  // by buffer
 };
@@ -100,21 +93,15 @@ class Memory {
 }  // namespace
 
 bool same_bits(Backend& backend, const LoweredLoop& loop, const RowChain& chain, RowChainFunction function) {
-  const LoopCall compiled = compiled_call(loop, chain, function);
+  const LoopCall compiled = compiled_call(chain, function);
   Stream random(1, 1);
   Memory memory(loop, chain);
-  const std::int64_t rounds = std::clamp<std::int64_t>(enough / (chain.rows * 64), 1, 64);
+  const std::int64_t rounds = std::clamp<std::int64_t>(enough / chain.rows, 1, 64);
   for (std::int64_t round = 0; round < rounds; ++round) {
     memory.fill(random);
     Memory other = memory;
-    memory.interpret(backend);
-    KernelCall call = compiled.kernel;
-    auto operand = compiled.operands.begin();
-    call.arrays([&](auto*& pointer) {
-      std::byte* const address = other.at(*operand++);
-      std::memcpy(&pointer, &address, sizeof address);
-    });
-    call.run(backend);
+    for (std::size_t c = chain.first; c < chain.end; ++c) memory.run(backend, loop.calls[c]);
+    other.run(backend, compiled);
     if (!memory.same_results(other, chain)) return false;
   }
   return true;

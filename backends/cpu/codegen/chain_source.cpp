@@ -27,7 +27,7 @@ class Writer {
       if (lines.empty()) return {};
       rows_ += "    {\n" + lines + "    }\n";
     }
-    for (const auto& [from, to] : states_) chain_.states.push_back({operand(from), operand(to), from.bytes});
+    for (const auto& [from, to] : states_) chain_.states.push_back({operand(from), from.bytes});
     std::string out =
         "(const reel::cpu::RowChainArgs& args) {\n  using namespace reel;\n  using namespace reel::cpu;\n";
     for (std::size_t k = 0; k < chain_.operands.size(); ++k)
@@ -77,14 +77,15 @@ class Writer {
     return rows(gather ? *gather : *kernel.as<Kernel::segment_sum>(), call, gather != nullptr);
   }
   std::string group(const FusedArgs& group, const RowCall& call) {
-    const std::string name = fmt::format("g{}_f", groups_);
+    const std::string name = fmt::format("g{}_f", chain_.groups.size());
     const auto access = [&](int o) -> const RowAccess& {
       return *std::ranges::find(call.accesses, static_cast<std::size_t>(o), &RowAccess::operand);
     };
     const std::string lines = row_source(
         group, [&](int o) { return address(access(o)); }, [&](int o) { return saved(access(o)); });
     if (lines.empty()) return {};
-    functors_ += functor_source(group, name, fmt::format("args.groups[{}]", groups_++));
+    functors_ += functor_source(group, name, fmt::format("args.groups[{}]", chain_.groups.size()));
+    chain_.groups.push_back(group);
     std::string out = fmt::format("    constexpr std::int64_t columns = {};\n", group.columns);
     for (std::size_t i = 0; i < group.calls.size(); ++i) {
       const FusedCall::Kind kind = group.calls[i].kind;
@@ -107,6 +108,7 @@ class Writer {
   }
   std::string rows(const RowsArgs& r, const RowCall& call, bool gather) {
     const std::string index = pointer(call.accesses[0], "std::int32_t"), type = type_name(r.dtype);
+    chain_.indices.push_back({operand(call.accesses[0]), call.accesses[0].below});
     return fmt::format("      {}<{}>({}, {}, *{}, {});\n", gather ? "gather_row" : "add_to_row", type,
                        pointer(call.accesses[1], type), pointer(call.accesses[2], type), index, r.width);
   }
@@ -117,7 +119,6 @@ class Writer {
   const std::vector<RowAccess> values_;                        // one row of each on the stack
   const std::vector<std::pair<RowAccess, RowAccess>> states_;  // before and after the step
   std::string functors_, rows_;
-  int groups_ = 0;
 };
 
 }  // namespace

@@ -84,12 +84,15 @@ CompiledGroups::Loop& CompiledGroups::loop_of(Backend& backend, const LoweredLoo
     made->add({static_cast<CompiledGroup*>(args->compiled), work,
                [this, args = *args](GroupFunction f) { return same_bits(f, args); }});
   }
-  const auto own = std::make_shared<const LoweredLoop>(LoweredLoop{loop.steps, loop.setup, loop.calls, loop.scratch});
-  for (RowChain& chain : off_ ? std::vector<RowChain>() : row_chains(*own)) {
-    CompiledGroup* const group = group_of(chain.text);
-    made->add({group, steps * static_cast<double>(chain.work),
-               [&backend, chain, own](GroupFunction f) { return cpu::same_bits(backend, *own, chain, as_chain(f)); }});
-    made->chains.emplace_back(std::move(chain), group);
+  if (!off_) {
+    const auto own = std::make_shared<const LoweredLoop>(LoweredLoop{loop.steps, loop.setup, loop.calls, loop.scratch});
+    for (RowChain& chain : row_chains(*own)) {
+      CompiledGroup* const group = group_of(chain.text);
+      made->add({group, steps * static_cast<double>(chain.work), [&backend, chain, own](GroupFunction f) {
+                   return cpu::same_bits(backend, *own, chain, as_chain(f));
+                 }});
+      made->chains.emplace_back(std::move(chain), group);
+    }
   }
   loop.kept = made;
   return *made;
@@ -97,6 +100,7 @@ CompiledGroups::Loop& CompiledGroups::loop_of(Backend& backend, const LoweredLoo
 
 std::shared_ptr<const std::vector<LoopCall>> CompiledGroups::Loop::chained(const LoweredLoop& loop) {
   const std::lock_guard lock(mutex);
+  if (compiled == chains.size()) return calls;
   std::vector<GroupFunction> functions;
   for (const auto& [chain, group] : chains) functions.push_back(group->function.load(std::memory_order_acquire));
   const auto now = chains.size() - static_cast<std::size_t>(std::count(functions.begin(), functions.end(), nullptr));
@@ -108,7 +112,7 @@ std::shared_ptr<const std::vector<LoopCall>> CompiledGroups::Loop::chained(const
     const RowChain& chain = chains[i].first;
     made->insert(made->end(), loop.calls.begin() + static_cast<std::ptrdiff_t>(next),
                  loop.calls.begin() + static_cast<std::ptrdiff_t>(chain.first));
-    made->push_back(compiled_call(loop, chain, as_chain(functions[i])));
+    made->push_back(compiled_call(chain, as_chain(functions[i])));
     next = chain.end;
   }
   made->insert(made->end(), loop.calls.begin() + static_cast<std::ptrdiff_t>(next), loop.calls.end());

@@ -40,7 +40,7 @@ RowCall of_rotation(const RotateArgs& r) {
 
 RowCall of_rows(const RowsArgs& r, bool gather) {
   const std::int64_t row = r.width * bytes_of(r.dtype), table = r.rows * row;
-  const RowAccess index{0, {}, 4, 4, false, DType::i32};
+  const RowAccess index{0, {}, 4, 4, false, DType::i32, r.rows};
   if (gather) return {r.count, {index, {1, {}, 0, table, false, r.dtype}, {2, {}, row, row, true, r.dtype}}, r.width};
   return {r.count, {index, {1, {}, row, row, false, r.dtype}, {2, {}, 0, table, true, r.dtype}}, r.width};
 }

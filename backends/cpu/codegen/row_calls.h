@@ -15,6 +15,7 @@ struct RowAccess {
   std::int64_t bytes = 0;  // of a row
   bool written = false;
   DType dtype = DType::f32;
+  std::int64_t below = 0;  // what an index is less than
   std::int64_t end(std::int64_t rows) const { return at.offset + (rows - 1) * row + bytes; }
   bool same_memory(const RowAccess& other) const { return at == other.at && row == other.row && bytes == other.bytes; }
 };

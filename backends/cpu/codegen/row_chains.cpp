@@ -9,36 +9,6 @@
 
 namespace reel::cpu {
 
-namespace {
-
-std::vector<FusedArgs> groups_of(const LoweredLoop& loop, const RowChain& chain) {
-  std::vector<FusedArgs> out;
-  for (std::size_t c = chain.first; c < chain.end; ++c)
-    if (const FusedArgs* group = loop.calls[c].kernel.as<Kernel::fused>()) out.push_back(*group);
-  return out;
-}
-
-/// Indices that the function uses unchecked.
-struct Indices {
-  std::size_t operand;  // of the function
-  std::int64_t limit;
-};
-
-std::vector<Indices> indices_of(const LoweredLoop& loop, const RowChain& chain) {
-  std::vector<Indices> out;
-  for (std::size_t c = chain.first; c < chain.end; ++c) {
-    const LoopCall& call = loop.calls[c];
-    const RowsArgs* rows = call.kernel.as<Kernel::gather_rows>();
-    if (!rows) rows = call.kernel.as<Kernel::segment_sum>();
-    if (!rows) continue;
-    const auto at = std::ranges::find(chain.operands, call.operands[0]);
-    out.push_back({static_cast<std::size_t>(at - chain.operands.begin()), rows->rows});
-  }
-  return out;
-}
-
-}  // namespace
-
 std::vector<RowChain> row_chains(const LoweredLoop& loop) {
   std::vector<RowChain> out;
   std::vector<RowCall> calls;
@@ -74,20 +44,17 @@ namespace {
 /// A chain's function as a call of a run. Each run has a copy, which keeps the states.
 class ChainRun {
  public:
-  ChainRun(const LoweredLoop& loop, const RowChain& chain, RowChainFunction function)
-      : function_(function),
-        rows_(chain.rows),
-        states_(chain.states),
-        groups_(groups_of(loop, chain)),
-        indices_(indices_of(loop, chain)) {}
+  ChainRun(const RowChain& chain, RowChainFunction function)
+      : chain_(std::make_shared<const RowChain>(chain)), function_(function) {}
 
   void operator()(std::span<std::byte* const> operands) {
-    for (const Indices& i : indices_)
-      check_index(reinterpret_cast<const std::int32_t*>(operands[i.operand]), rows_, i.limit);
-    if (states_.empty()) return function_({rows_, operands.data(), groups_.data()});
+    const std::int64_t rows = chain_->rows;
+    for (const ChainIndices& i : chain_->indices)
+      check_index(reinterpret_cast<const std::int32_t*>(operands[i.operand]), rows, i.below);
+    if (chain_->states.empty()) return function_({rows, operands.data(), chain_->groups.data()});
     if (operands_.empty()) begin(operands);
     std::copy(operands.begin(), operands.end(), operands_.begin());
-    function_({rows_, operands_.data(), groups_.data()});
+    function_({rows, operands_.data(), chain_->groups.data()});
     for (std::size_t k = operands.size(); k < operands_.size(); k += 2) std::swap(operands_[k], operands_[k + 1]);
   }
 
@@ -98,30 +65,27 @@ class ChainRun {
   /// The states before the first step.
   void begin(std::span<std::byte* const> operands) {
     operands_.assign(operands.begin(), operands.end());
-    memory_.reserve(2 * states_.size());
-    for (const KeptState& state : states_) {
-      const auto bytes = static_cast<std::size_t>(rows_ * state.bytes);
+    memory_.reserve(2 * chain_->states.size());
+    for (const KeptState& state : chain_->states) {
+      const auto bytes = static_cast<std::size_t>(chain_->rows * state.bytes);
       for (std::size_t k = 0; k < 2; ++k)
         operands_.push_back(memory_.emplace_back(bytes / sizeof(Line) + 3 * (k + 1))[0].bytes);
       std::memcpy(operands_[operands_.size() - 2], operands[state.from], bytes);
     }
   }
 
+  std::shared_ptr<const RowChain> chain_;
   RowChainFunction function_;
-  std::int64_t rows_;
-  std::vector<KeptState> states_;
-  std::vector<FusedArgs> groups_;
-  std::vector<Indices> indices_;
   std::vector<std::byte*> operands_;       // of the function, with the states
   std::vector<std::vector<Line>> memory_;  // of the states
 };
 
 }  // namespace
 
-LoopCall compiled_call(const LoweredLoop& loop, const RowChain& chain, RowChainFunction function) {
-  return {KernelCall::of<Kernel::host>(
-              HostArgs{ChainRun(loop, chain, function), std::vector<std::byte*>(chain.operands.size())}),
-          chain.operands};
+LoopCall compiled_call(const RowChain& chain, RowChainFunction function) {
+  return {
+      KernelCall::of<Kernel::host>(HostArgs{ChainRun(chain, function), std::vector<std::byte*>(chain.operands.size())}),
+      chain.operands};
 }
 
 }  // namespace reel::cpu
