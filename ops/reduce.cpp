@@ -5,6 +5,7 @@
 
 #include "ops/attributes.h"
 #include "ops/axes.h"
+#include "ops/sum_rows.h"
 
 namespace reel {
 
@@ -238,7 +239,9 @@ Tensor sum_to(Arg x, const Shape& shape) {
 }
 
 namespace primitive {
-Tensor sum_to(const Tensor& x, const Shape& shape) { return reel::sum_to(x, shape); }
+Tensor sum_to(const Tensor& x, const Shape& shape) {
+  return loop_adds_rows(x, shape) ? reel::sum_to(sum_rows(x), shape) : reel::sum_to(x, shape);
+}
 Tensor sum_leading(const Tensor& x) { return reel::sum(x, {0}); }
 }  // namespace primitive
 

@@ -3,6 +3,7 @@
 #include "ops/attributes.h"
 #include "ops/axes.h"
 #include "ops/ops.h"
+#include "ops/sum_rows.h"
 
 namespace reel {
 
@@ -32,6 +33,11 @@ void run_layer(const RotationLayer& layer, const Tensor& x, const void* C, const
                         .c = C,
                         .s = S,
                         .out = out.data()});
+}
+
+/// The sum of x y over all axes but the last one, [n].
+Tensor sum_of_products(const Tensor& x, const Tensor& y, const Shape& row) {
+  return sum_to(loop_adds_rows(x, row) ? sum_products(x, y) : x * y, row);
 }
 
 struct Exchange {
@@ -65,12 +71,13 @@ struct Rotate {  // x [..., n], C [n], S [n]
     return in[0].spec();
   }
   void run(Inputs in, Tensor& out) const { run_layer(layer, in[0], in[1].data(), in[2].data(), out); }
-  // y = C x + S Px with P the exchange, which is its own inverse: dx = C* dy + P S* dy, dC = x* dy, dS = (Px)* dy.
+  // y = C x + S Px with P the exchange, which is its own inverse: dx = C* dy + P S* dy, dC = x* dy, dS = P (x* P dy),
+  // where a loop exchanges the sum of all steps.
   void vjp(Vjp& v) const {
     const Tensor& dy = v.dy();
     if (v.needs(0)) v.set(0, rotate(dy, conj(v.in(1)), exchange(conj(v.in(2)), layer), layer));
-    if (v.needs(1)) v.set(1, conj(v.in(0)) * dy);
-    if (v.needs(2)) v.set(2, conj(exchange(v.in(0), layer)) * dy);
+    if (v.needs(1)) v.set(1, sum_of_products(conj(v.in(0)), dy, v.spec(1).shape));
+    if (v.needs(2)) v.set(2, exchange(sum_of_products(conj(v.in(0)), exchange(dy, layer), v.spec(2).shape), layer));
   }
   Tensor vmap(Inputs in, Mapped mapped, std::int64_t steps) const {
     if (!mapped[1] && !mapped[2]) return apply(*this, in, Loc::current());

@@ -28,6 +28,7 @@ class Backend;
   K(gemm, GemmArgs)                \
   K(gather_rows, RowsArgs)         \
   K(segment_sum, RowsArgs)         \
+  K(sum_rows, SumRowsArgs)         \
   K(take_along, TakeArgs)          \
   K(scatter_add, TakeArgs)         \
   K(rotate, RotateArgs)            \

@@ -169,6 +169,13 @@ struct RowsArgs {  // gather_rows: out[o, i, :] = in[o, index[i], :]; segment_su
   void* out;
   void arrays(auto&& f) { f(index), f(in), f(out); }
 };
+struct SumRowsArgs {  // out[j] += x[0, j] y[0, j] + x[1, j] y[1, j] + ..., row after row; without y the sum of x's rows
+  DType dtype;
+  std::int64_t rows, n;
+  const void *x, *y;
+  void* out;
+  void arrays(auto&& f) { f(x), f(y), f(out); }
+};
 struct TakeArgs {  // take_along: out[o, j, i] = in[o, index[o, j, i], i]; scatter_add: out[o, index[o, j, i], i] +=
                    // in[o, j, i]; index < n, j < m
   DType dtype;

@@ -20,14 +20,14 @@ struct Plan {
   bool has_tensors() const { return !loop.prologue.consts.empty() || !loop.epilogue.consts.empty(); }
 
   /// The plan of the loop's gradient, under what is asked for and what is given; null: it was not made, or not kept.
-  std::shared_ptr<const Plan> gradient(const std::vector<char>& key) const;
-  void keep_gradient(const std::vector<char>& key, const std::shared_ptr<const Plan>& gradient) const;
+  std::shared_ptr<const Plan> gradient(const std::string& key) const;
+  void keep_gradient(const std::string& key, const std::shared_ptr<const Plan>& gradient) const;
   /// What runs the body, decided once (lower/lowering.cpp).
   std::shared_ptr<const Lowering> lowering() const;
 
  private:
   mutable std::mutex mutex_;
-  mutable std::map<std::vector<char>, std::shared_ptr<const Plan>> gradients_;
+  mutable std::map<std::string, std::shared_ptr<const Plan>> gradients_;
   mutable std::shared_ptr<const Lowering> lowering_;
 };
 using PlanPtr = std::shared_ptr<const Plan>;

@@ -8,18 +8,6 @@
 
 namespace reel {
 
-namespace {
-
-void add_to(std::vector<char>& key, const Spec& spec) {
-  key.push_back(static_cast<char>(spec.dtype));
-  key.push_back(static_cast<char>(spec.shape.rank()));
-  for (const std::int64_t extent : spec.shape) {
-    for (int byte = 0; byte < 8; ++byte) key.push_back(static_cast<char>(extent >> 8 * byte));
-  }
-}
-
-}  // namespace
-
 void Scan::vjp(Vjp& v) const {
   REEL_ASSERT(signature().save_carries);
   const Program& p = loop().body;
@@ -121,13 +109,10 @@ void Scan::vjp(Vjp& v) const {
   };
 
   const bool save = Tape::current() != nullptr;
-  std::vector<char> key{save};  // what is asked for and what is given
-  for (int i = 0; i < outputs(); ++i) {
-    const Tensor& d = v.dy(static_cast<std::size_t>(i));
-    key.push_back(d.defined());
-    if (d.defined()) add_to(key, d.spec());  // a cotangent is what a user gives
-  }
-  for (std::size_t i = 0; i < v.inputs(); ++i) key.push_back(v.needs(i));
+  std::string key = save ? "twice" : "once";  // what is asked for and what is given; a cotangent is what a user gives
+  for (std::size_t i = 0; i < static_cast<std::size_t>(outputs()); ++i)
+    key += v.dy(i).defined() ? v.dy(i).spec().str() : "-";
+  for (std::size_t i = 0; i < v.inputs(); ++i) key += v.needs(i) ? '+' : '-';
   PlanPtr gradient = plan->gradient(key);
   if (!gradient) {
     std::vector<Spec> specs, const_specs(p.values.begin() + first_const, p.values.begin() + first_const + p.consts);

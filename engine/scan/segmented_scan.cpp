@@ -1,7 +1,6 @@
 // Segmented scan, or gradient checkpointing in time: a scan over blocks of steps, whose step is a scan over one block.
 // The outer loop saves the state at the start of each block. Its gradient runs the steps of a block again and saves
 // their states only for that block.
-#include <algorithm>
 
 #include "engine/autodiff/primitives.h"
 #include "engine/scan/scan.h"

@@ -263,7 +263,9 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
   if (!r.test.empty()) {
     std::string text;
     for (const auto& [name, value] : r.test) text += fmt::format("{} {} {:.6g}", text.empty() ? "" : ",", name, value);
-    print_out("test, with the lowest validation loss, of step {}:{}\n", r.best_step, one_line(text));
+    print_out("test, with the {}, of step {}:{}\n",
+              s.train.best_by_accuracy ? "highest validation accuracy" : "lowest validation loss", r.best_step,
+              one_line(text));
   }
   if (!s.train.preset.empty()) {
     try {

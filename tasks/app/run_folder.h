@@ -1,5 +1,5 @@
 // What a run leaves on disk: config.toml, metrics.csv, run.json, curve.svg, report.html, checkpoint.safetensors, and
-// the parameters of the lowest validation loss in best.safetensors. Every file is complete at every moment, whenever
+// the parameters of the best validation in best.safetensors. Every file is complete at every moment, whenever
 // the process dies. One program at a time writes there; meanwhile the file "lock" names it.
 #pragma once
 #include <cstdint>
@@ -26,7 +26,7 @@ struct RunRecord {
   std::string device;
   int threads = 1;
   bool finished = false;
-  /// The update with the lowest validation loss, whose parameters are in best.safetensors; -1: none is there.
+  /// The update with the best validation, whose parameters are in best.safetensors; -1: none is there.
   std::int64_t best_step = -1;
   double best_loss = 0;  // the validation loss after it
   double best_accuracy = std::numeric_limits<double>::quiet_NaN();

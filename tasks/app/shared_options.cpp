@@ -94,7 +94,10 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
   o.add("valid-size", s.train.examples.valid_size,
         source == Source::fresh ? "sequences to validate on" : "how many of the validation set to use; 0: all",
         "Training", Bounds{.low = source == Source::fresh ? 1.0 : 0.0, .high = most::valid});
-  o.add("patience", s.train.patience, "stop after N validations without a lower loss; 0: never", "Training",
+  o.choice("best", s.best, {"loss", "accuracy"},
+           "the best validation, whose parameters are kept and tested: of the lowest loss, or the highest accuracy",
+           "Training");
+  o.add("patience", s.train.patience, "stop after N validations without a better one; 0: never", "Training",
         updates_or_none);
   o.add("stop-below", s.train.stop_below, "stop when the validation loss is below this; 0: never", "Training",
         Bounds{.low = 0});
@@ -179,6 +182,7 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
 
 void settle(Shared& s, const Options& options) {
   s.optimizer.epsilon_inside = s.epsilon_place == "inside";
+  s.train.best_by_accuracy = s.best == "accuracy";
   s.optimizer.group_lr = parse_rates(s.group_lr);
   if (!options.given("weight-decay")) s.optimizer.weight_decay = OptimizerOptions::usual_weight_decay(s.optimizer.kind);
   s.train.examples.shuffle = s.shuffle == "on";

@@ -10,8 +10,8 @@ struct Shared {
   OptimizerOptions optimizer;
   ModelOptions model;
   std::string cell = "srnn", hidden = "128";  // or several, as layers from bottom to top
-  std::string device = "cpu", precision = "f32", dtype = "f32", denormals = "flush", out, epsilon_place = "outside",
-              group_lr, shuffle = "on";
+  std::string device = "cpu", precision = "f32", dtype = "f32", denormals = "flush", out, best = "loss",
+              epsilon_place = "outside", group_lr, shuffle = "on";
   std::string data, explain, init_from, tensorboard;
   PictureOptions pictures;
   double epochs = 0;

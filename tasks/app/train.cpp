@@ -115,10 +115,13 @@ Evaluation evaluate(const Task& task, const Model& model, const std::vector<std:
   return e;
 }
 
-/// The number of validations since the one with the lowest loss.
-std::int64_t waited(const std::vector<RunFolder::Row>& rows) {
-  const auto best = std::min_element(rows.begin(), rows.end(),
-                                     [](const auto& a, const auto& b) { return a.valid_loss < b.valid_loss; });
+Best best_at(const RunFolder::Row& row) { return {row.step, row.valid_loss, row.accuracy}; }
+
+/// The number of validations since the best one.
+std::int64_t waited(const std::vector<RunFolder::Row>& rows, bool by_accuracy) {
+  const auto best = std::min_element(rows.begin(), rows.end(), [&](const auto& a, const auto& b) {
+    return best_at(b).beaten_by(best_at(a), by_accuracy);
+  });
   return best == rows.end() ? 0 : rows.end() - best - 1;
 }
 
@@ -143,8 +146,8 @@ void check_finite(const std::string& what, double value) {
 std::string what_is_left(const RunFolder& folder, std::int64_t saved, const Best& best) {
   const std::string text = fmt::format("the last good checkpoint is in {}, of step {}", folder.path(), saved);
   if (best.step < 0) return text + "; no better parameters are kept";
-  return fmt::format("{}; the best parameters, with the lowest validation loss ({:.6g}, at step {}), are in {}", text,
-                     best.loss, best.step, folder.file("best.safetensors"));
+  return fmt::format("{}; the best parameters (validation loss {:.6g}, at step {}) are in {}", text, best.loss,
+                     best.step, folder.file("best.safetensors"));
 }
 
 }  // namespace
@@ -232,6 +235,9 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     if (ranks.first()) save_checkpoint(checkpoint, model, optimizer, schedule, options.seed, whole);
     saved = at.step;
   };
+  if (options.best_by_accuracy &&
+      std::isnan(evaluate(task, model, {examples.valid().front()}, options.seed, false, ranks).accuracy))
+    throw Error("best", fmt::format("the task {} has no accuracy. Hint: --best loss", task.name()));
   if (!resumed) save();  // so that a run can be resumed from the very start
   const auto describe = [&](bool finished) {
     record.steps = at.step;
@@ -256,8 +262,9 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   const auto stops_early = [&] {
     if (options.patience <= 0 && options.stop_below <= 0) return false;
     const auto rows = ranks.first() ? folder.rows() : std::vector<RunFolder::Row>();
-    return ranks.any(!rows.empty() && ((options.patience > 0 && waited(rows) >= options.patience) ||
-                                       (options.stop_below > 0 && rows.back().valid_loss < options.stop_below)));
+    return ranks.any(!rows.empty() &&
+                     ((options.patience > 0 && waited(rows, options.best_by_accuracy) >= options.patience) ||
+                      (options.stop_below > 0 && rows.back().valid_loss < options.stop_below)));
   };
   const std::int64_t first_step = at.step;
   const auto moment = [&](bool running) {
@@ -317,8 +324,8 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
             v.accuracy, at.running.grad_norm / n};
         folder.add_row(row);
         at.running = {};
-        if (v.loss < best.loss) {
-          best = {at.step, v.loss};
+        if (best.beaten_by(best_at(row), options.best_by_accuracy)) {
+          best = best_at(row);
           if (ranks.first()) save_best(best_file, model, best);
         }
         save();

@@ -9,9 +9,10 @@ namespace reel {
 
 struct TrainOptions {
   std::int64_t steps = 2000;
-  std::int64_t valid_every = 0;  // 0: after each pass through the training set, or twenty times in a run
-  std::int64_t patience = 0;     // stop after this many validations without a lower loss; 0: never
-  double stop_below = 0;         // stop when the validation loss is below this; 0: never
+  std::int64_t valid_every = 0;   // 0: after each pass through the training set, or twenty times in a run
+  bool best_by_accuracy = false;  // the best validation has the highest accuracy, not the lowest loss
+  std::int64_t patience = 0;      // stop after this many validations without a better one; 0: never
+  double stop_below = 0;          // stop when the validation loss is below this; 0: never
   double solved_share = 0.05;  // solved_at in run.json: the first validation below this share of the baseline; 0: none
   std::uint64_t seed = 1;
   int threads = 1;
@@ -40,8 +41,8 @@ struct Outcome {
 };
 
 /// Trains until options.steps, until patience runs out or the validation loss is low enough, starting from the
-/// checkpoint in the folder if there is one. After Ctrl-C it finishes the step and saves. The parameters of the lowest
-/// validation loss are kept in best.safetensors; a task with a test set is tested with them at the end, and the model
+/// checkpoint in the folder if there is one. After Ctrl-C it finishes the step and saves. The parameters of the best
+/// validation are kept in best.safetensors; a task with a test set is tested with them at the end, and the model
 /// then has them. Throws Error if the loss, the gradient, a parameter or an optimiser state is not finite (the last
 /// checkpoint stays, and run.json says at which step), or if the checkpoint does not fit. All ranks of a run call it
 /// alike; each computes its share, rank 0 writes the files, and all come to the same result.

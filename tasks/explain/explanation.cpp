@@ -78,6 +78,8 @@ void add_groups(LoopReport& report, const WatchedLoop& watched) {
       row.ops.emplace_back(node.op->traits.name);
       row.flops += p.cost(node).flops;
       row.product_flops += is_product(node) ? p.cost(node).flops : 0;
+      for (const Program::Node& add : p.nodes)  // which its call does, too
+        if (lowering->term_of[static_cast<std::size_t>(add.out)] == node.out) row.flops += p.cost(add).flops;
       if (node.op->alias) continue;
       const auto in_memory = [&](int s) { return p.producer(s) < 0 || lowering->placed[static_cast<std::size_t>(s)]; };
       std::copy_if(node.in.begin(), node.in.end(), std::inserter(touched, touched.end()), in_memory);

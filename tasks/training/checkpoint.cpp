@@ -71,8 +71,10 @@ Loaded load_checkpoint(const std::string& path, const Model& model, Optimizer& o
 }
 
 void save_best(const std::string& path, const Model& model, const Best& best) {
-  save(path,
-       {parameters_of(model), {{"step", fmt::format("{}", best.step)}, {"valid_loss", fmt::format("{}", best.loss)}}});
+  TensorFile file{parameters_of(model),
+                  {{"step", fmt::format("{}", best.step)}, {"valid_loss", fmt::format("{}", best.loss)}}};
+  if (!std::isnan(best.accuracy)) file.metadata["accuracy"] = fmt::format("{}", best.accuracy);
+  save(path, file);
 }
 
 Best best_of(const std::string& path) {

@@ -29,7 +29,7 @@ struct Loaded {
 Loaded load_checkpoint(const std::string& path, const Model& model, Optimizer& optimizer, Schedule& schedule,
                        std::uint64_t seed, const CarryNeeded& needed);
 
-/// Writes the parameters with the best validation loss. Throws Diverged like save_checkpoint.
+/// Writes the parameters of the best validation. Throws Diverged like save_checkpoint.
 void save_best(const std::string& path, const Model& model, const Best& best);
 /// The validation that such a file belongs to; a default Best if there is no file. Throws Error naming a damaged file.
 Best best_of(const std::string& path);

@@ -129,8 +129,10 @@ Saved read_saved(const std::string& path, const TensorFile& file, const Named& p
 }
 
 Best read_best(const std::string& path, const TensorFile& file) {
-  return {number<std::int64_t>(path, file, "step", 1, most),
-          number<double>(path, file, "valid_loss", -largest, largest)};
+  Best best{number<std::int64_t>(path, file, "step", 1, most),
+            number<double>(path, file, "valid_loss", -largest, largest)};
+  if (file.metadata.contains("accuracy")) best.accuracy = number<double>(path, file, "accuracy", 0, 1);
+  return best;
 }
 
 }  // namespace reel

@@ -28,6 +28,12 @@ struct Progressed {
 struct Best {
   std::int64_t step = -1;  // -1: none yet
   double loss = std::numeric_limits<double>::infinity();
+  double accuracy = std::numeric_limits<double>::quiet_NaN();
+  /// Is a validation better: has it a lower loss, or a higher accuracy, or the same and a lower loss?
+  bool beaten_by(const Best& other, bool by_accuracy) const {
+    if (step < 0 || !by_accuracy || other.accuracy == accuracy) return other.loss < loss;
+    return !(other.accuracy <= accuracy);
+  }
 };
 
 /// Training reached values that are not finite: "parameter cell.W became NaN".

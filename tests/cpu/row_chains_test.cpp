@@ -39,6 +39,10 @@ struct Loops {
     loop.calls.push_back({KernelCall::of<Kernel::segment_sum>(RowsArgs{dtype, 1, rows, symbols, columns, {}, {}, {}}),
                           {symbols_now(), from, {to}}});
   }
+  /// Adds the sum of x's rows, or of its products with y, to a row.
+  void sum(const Operand& x, const Operand& y, const Operand& to) {
+    loop.calls.push_back({KernelCall::of<Kernel::sum_rows>(SumRowsArgs{dtype, rows, columns, {}, {}, {}}), {x, y, to}});
+  }
   void rotate(const Operand& from, const Operand& to, std::int64_t distance, bool exchange = false) {
     const std::int64_t last = 1 + (columns - 1) / (2 * distance) * 2 * distance;
     RotateArgs args{dtype, rows, columns, 1, last, distance, {}, {}, {}, {}};
@@ -169,6 +173,28 @@ TEST_CASE("a chain gives the bits of its calls") {
     }
   }
   check_same(all, 0);
+}
+
+TEST_CASE("sums of rows, and of products, that are added to one row") {
+  std::vector<Loops> all;
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const std::int64_t columns : {8, 37, 128}) {
+      Loops& loops = all.emplace_back(Loops{.columns = columns, .dtype = dtype});
+      loops.gather(loops.in_scratch(0));
+      loops.add(loops.now(), loops.in_scratch(0), loops.next());
+      loops.sum(loops.next(), {}, {sums});
+      loops.sum(loops.in_scratch(0), loops.now(), {sums, loops.row()});
+    }
+  }
+  check_same(all, 0);
+  // Two sums in one row: their order matters. Complex products are no chain's.
+  Loops two{.columns = 32}, complex{.columns = 32, .dtype = DType::c64};
+  two.sum(two.now(), {}, {sums});
+  two.sum(two.next(), {}, {sums});
+  complex.sum(complex.now(), {}, {sums});
+  complex.sum(complex.now(), complex.next(), {sums, complex.row()});
+  CHECK(two.chains().empty());
+  CHECK(complex.chains().empty());
 }
 
 TEST_CASE("a large state stays in the cache, and all its values are saved") {

@@ -148,6 +148,37 @@ TEST_CASE("a call that accumulates adds to a sum over time in place, without a f
   CHECK(difference(got[1], total) < 1e-14);
 }
 
+TEST_CASE("the gradient of what all rows share is one row, to which each step adds") {
+  const Tensor x = random({12, 20, 8}, 71), h = random({20, 8}, 72), b = random({8}, 73), w = random({1, 8}, 74),
+               v = random({20, 1}, 75);
+  const auto gradients = [&](bool scanned) {
+    const Step step = [&](const Tensors& s, const Tensors& in) { return Next{{tanh(w * s[0] + in[0] * v + b)}, {}}; };
+    const Tape tape;
+    const Tensor last = (scanned ? scan(step, {h}, {x}) : unroll(step, {h}, {x})).last[0];
+    return grad({sum(last * last)}, Tensors{b, w, v});
+  };
+  std::vector<std::string> sums;  // of the gradient's loop
+  PlanWatch watch{.stage = [](const std::string&, const std::string&, const Loop&) {},
+                  .run =
+                      [&](const PlanPtr& plan, const Tensors&, const Tensors&, const Tensors&) {
+                        if (!plan->loop.signature.gradient) return;
+                        const auto lowered = loop_of(*plan, 10);
+                        for (const LoopCall& call : lowered->loop.calls) {
+                          const std::string name(call.kernel.name());
+                          if (name != "sum_rows" && name != "fill") continue;
+                          sums.push_back(name);
+                          CHECK(call.operands.back().stride == 0);
+                          CHECK(lowered->buffers[static_cast<std::size_t>(call.operands.back().buffer)].kind ==
+                                LoopBuffer::Kind::state);
+                        }
+                      }};
+  plan_watch() = &watch;
+  const Tensors got = gradients(true), wanted = gradients(false);
+  plan_watch() = nullptr;
+  CHECK(sums == std::vector<std::string>{"sum_rows", "sum_rows"});  // of b and w; v is not the same for all rows
+  for (std::size_t k = 0; k < got.size(); ++k) CHECK(difference(got[k], wanted[k]) < 1e-14);
+}
+
 TEST_CASE("sums over time of what is added along rows, by each of two shards") {
   const Tensor table = random({20, 4}, 64), x = cast(floor(uniform({6, 20, 3}, 0, 4, 1, 65)), DType::i32);
   const auto gradient = [&](bool scanned) {

@@ -127,7 +127,9 @@ TEST_CASE("SRNN, counted by hand") {
   CHECK(forward.kept.empty());
   CHECK(forward.states_bytes == 4 * values);
   CHECK(forward.shards == std::vector<std::int64_t>{B / 2, B / 2});
-  CHECK(e.loops[1].groups.size() == 1);
+  REQUIRE(e.loops[1].groups.size() == 3);  // and the sums of rows for the biases
+  CHECK(e.loops[1].groups[0].fused);
+  CHECK(e.loops[1].groups[1].ops == std::vector<std::string>{"sum_rows"});
 }
 
 TEST_CASE("every cell: the engine's loop, groups, calls and residuals; names mean one value each") {

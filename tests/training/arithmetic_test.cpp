@@ -218,6 +218,31 @@ TEST_CASE("the test is made with the parameters of the lowest validation loss, n
   }
 }
 
+TEST_CASE("the best validation by accuracy: the highest, and among equals the lowest loss; also across a resumed run") {
+  const TempDir dir;
+  const Set task({});
+  const auto go = [&](const std::string& name, const std::vector<std::int64_t>& ends) {
+    Model model = model_of(task);
+    RunFolder folder = RunFolder::create(dir / name, "s", "gru");
+    RunRecord record;
+    for (const std::int64_t steps : ends) {
+      Optimizer rule(model.trained(), optimizer("adam", 0.3));
+      TrainOptions o = options(steps, 4);
+      o.best_by_accuracy = true;
+      record = train(task, model, rule, folder, o).record;
+    }
+    return std::pair{record, folder.rows()};
+  };
+  const auto [record, rows] = go("whole", {60});
+  const auto best = std::ranges::max_element(rows, {}, [](const RunFolder::Row& r) {
+    return std::pair{r.accuracy, -r.valid_loss};
+  });
+  CHECK(record.best_step == best->step);
+  CHECK(record.best_accuracy == best->accuracy);
+  CHECK(std::ranges::any_of(rows, [&](const auto& r) { return r.valid_loss < best->valid_loss; }));  // not by loss
+  CHECK(go("parts", {best->step, best->step + 4, 60}).first.best_step == best->step);
+}
+
 TEST_CASE("a schedule by steps: from the step on that it names, the rate has its factor") {
   const Set task({});
   Model model = model_of(task);

@@ -246,11 +246,10 @@ TEST_CASE("a run that diverges writes its record, and says what is left of it") 
   TaskOptions o;
   o.bad = 15;  // in the sixth step
   const std::string text = error_of([&] { train_little(Little(o), model, folder, 0.01); });
-  CHECK(text ==
-        "[train] the loss became NaN at step 6; the last good checkpoint is in " + folder.path() +
-            fmt::format(", of step 4; the best parameters, with the lowest validation loss ({:.6g}, at step 4), "
-                        "are in {}. Hint: a lower --lr, or --clip-norm 1",
-                        folder.rows()[1].valid_loss, folder.file("best.safetensors")));
+  CHECK(text == "[train] the loss became NaN at step 6; the last good checkpoint is in " + folder.path() +
+                    fmt::format(", of step 4; the best parameters (validation loss {:.6g}, at step 4) are in {}. "
+                                "Hint: a lower --lr, or --clip-norm 1",
+                                folder.rows()[1].valid_loss, folder.file("best.safetensors")));
   const auto record = nlohmann::json::parse(read_file(folder.file("run.json")));
   CHECK(record["steps"] == 5);
   CHECK(record["diverged_at_step"] == 6);

@@ -20,7 +20,7 @@ class Memory {
   Memory(const LoweredLoop& loop, const RowChain& chain) {
     for (std::size_t c = chain.first; c < chain.end; ++c) {
       const LoopCall& call = loop.calls[c];
-      rows_.push_back(*row_call(call));
+      rows_.push_back(*row_call(call, loop.scratch));
       for (const RowAccess& a : rows_.back().accesses) add(a.at, end(a));
       if (const FusedArgs* group = call.kernel.as<Kernel::fused>()) {
         for (std::size_t o = 0; o < group->operands.size(); ++o)  // blocks of the interpreter

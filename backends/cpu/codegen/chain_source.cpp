@@ -73,6 +73,7 @@ class Writer {
   std::string call(const KernelCall& kernel, const RowCall& call) {
     if (const FusedArgs* group = kernel.as<Kernel::fused>()) return this->group(*group, call);
     if (const RotateArgs* r = kernel.as<Kernel::rotate>()) return rotation(*r, call);
+    if (const SumRowsArgs* s = kernel.as<Kernel::sum_rows>()) return sum(*s, call);
     const RowsArgs* const gather = kernel.as<Kernel::gather_rows>();
     return rows(gather ? *gather : *kernel.as<Kernel::segment_sum>(), call, gather != nullptr);
   }
@@ -105,6 +106,12 @@ class Writer {
         "      layer.rows(1, {8}, {9});\n",
         layer, f, type, pairs ? 2 : 1, r.n, r.first, r.last, r.distance, pointer(call.accesses[0], type),
         pointer(call.accesses.back(), type));
+  }
+  std::string sum(const SumRowsArgs& s, const RowCall& call) {
+    const std::string type = type_name(s.dtype);
+    const bool product = call.accesses.size() == 3;
+    return fmt::format("      add_row<{}>({}, {}, {}, {});\n", product, s.n, pointer(call.accesses[0], type),
+                       pointer(call.accesses[product ? 1 : 0], type), pointer(call.accesses.back(), type));
   }
   std::string rows(const RowsArgs& r, const RowCall& call, bool gather) {
     const std::string index = pointer(call.accesses[0], "std::int32_t"), type = type_name(r.dtype);

@@ -10,6 +10,7 @@
 #include "backends/cpu/codegen/chain_args.h"
 #include "backends/cpu/simd/complex_simd.h"
 #include "backends/cpu/simd/rotate_rows.h"
+#include "backends/cpu/simd/sum_rows.h"
 #include "backends/shared/place.h"
 #include "engine/device/kernels.h"
 #include "ops/functors/binary.h"

@@ -106,7 +106,9 @@ GroupCompiler::GroupCompiler(std::string folder, std::string compiler)
 
 std::string GroupCompiler::source(const std::vector<std::string>& texts) const {
   std::string all = "#include \"backends/cpu/codegen/device.h\"\n\n";
-  for (std::size_t i = 0; i < texts.size(); ++i) all += fmt::format("extern \"C\" void group{}{}\n", i, texts[i]);
+  // Flattened: in a long function GCC stops inlining, and what is not inlined does not know its sizes.
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    all += fmt::format("extern \"C\" [[gnu::flatten]] void group{}{}\n", i, texts[i]);
   return all;
 }
 

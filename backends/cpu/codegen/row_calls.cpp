@@ -9,7 +9,7 @@ namespace reel::cpu {
 namespace {
 
 constexpr std::int64_t fewest = 8;  // numbers of a row: shorter rows are faster as one long row
-constexpr std::size_t most = 8;     // arrays: more are faster read from end to end than a row of each at a time
+constexpr std::int64_t most = 8;    // arrays: more are faster read from end to end than a row of each at a time
 
 std::int64_t bytes_of(DType d) { return static_cast<std::int64_t>(size_of(d)); }
 
@@ -45,6 +45,13 @@ RowCall of_rows(const RowsArgs& r, bool gather) {
   return {r.count, {index, {1, {}, row, row, false, r.dtype}, {2, {}, 0, table, true, r.dtype}}, r.width};
 }
 
+RowCall of_sum(const SumRowsArgs& s) {
+  const std::int64_t row = s.n * bytes_of(s.dtype);
+  return {s.rows,
+          {{0, {}, row, row, false, s.dtype}, {1, {}, row, row, false, s.dtype}, {2, {}, 0, row, true, s.dtype}},
+          s.n};
+}
+
 /// Do two accesses to one buffer touch the same bytes in some step?
 enum class Overlap { none, same_rows, other };
 Overlap overlap(const RowAccess& a, std::int64_t rows_a, const RowAccess& b, std::int64_t rows_b) {
@@ -62,7 +69,7 @@ Overlap overlap(const RowAccess& a, std::int64_t rows_a, const RowAccess& b, std
 
 }  // namespace
 
-std::optional<RowCall> row_call(const LoopCall& call) {
+std::optional<RowCall> row_call(const LoopCall& call, int scratch) {
   std::optional<RowCall> out;
   if (const FusedArgs* group = call.kernel.as<Kernel::fused>(); group && group->columns >= fewest)
     out = of_group(*group);
@@ -73,11 +80,17 @@ std::optional<RowCall> row_call(const LoopCall& call) {
     out = of_rows(*from, true);
   else if (const RowsArgs* to = call.kernel.as<Kernel::segment_sum>(); to && to->outer == 1 && to->width >= fewest)
     out = of_rows(*to, false);
-  if (!out || out->rows == 0 || out->accesses.size() > most) return std::nullopt;
+  else if (const SumRowsArgs* s = call.kernel.as<Kernel::sum_rows>(); s && s->n >= fewest && is_floating(s->dtype))
+    out = of_sum(*s);
+  if (!out || out->rows == 0) return std::nullopt;
+  if (call.kernel.as<Kernel::sum_rows>() && call.operands[1].buffer < 0) out->accesses.erase(out->accesses.begin() + 1);
+  std::int64_t arrays = 0;  // but for values of the step, which are near
   for (RowAccess& access : out->accesses) {
     if (access.operand >= call.operands.size() || call.operands[access.operand].buffer < 0) return std::nullopt;
     access.at = call.operands[access.operand];
+    arrays += access.at.buffer == scratch ? 0 : 1;
   }
+  if (arrays > most) return std::nullopt;
   return out;
 }
 

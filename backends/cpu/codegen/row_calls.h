@@ -20,15 +20,17 @@ struct RowAccess {
   bool same_memory(const RowAccess& other) const { return at == other.at && row == other.row && bytes == other.bytes; }
 };
 
-/// A fusion group, a rotation, a gather of rows or a segment sum: rows one after the other, or all at once.
+/// A fusion group, a rotation, a gather of rows, a segment sum or a sum of rows: rows one after the other, or all at
+/// once.
 struct RowCall {
   std::int64_t rows = 0;
   std::vector<RowAccess> accesses;  // reads, then writes
   std::int64_t work = 0;            // numbers of a row, times calls
 };
 
-/// None: the call does not treat rows by themselves, or too few numbers of each.
-std::optional<RowCall> row_call(const LoopCall& call);
+/// None: the call does not treat rows by themselves, or too few numbers of each, or too many arrays. `scratch` is the
+/// loop's buffer for values of a step.
+std::optional<RowCall> row_call(const LoopCall& call, int scratch);
 
 /// Can a call run on its first row before another one, which comes earlier in the step, runs on its second?
 bool may_go_row_by_row(const RowCall& earlier, const RowCall& later);

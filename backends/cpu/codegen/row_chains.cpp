@@ -25,7 +25,7 @@ std::vector<RowChain> row_chains(const LoweredLoop& loop) {
     first = end;
   };
   for (std::size_t c = 0; c < loop.calls.size(); ++c) {
-    std::optional<RowCall> call = row_call(loop.calls[c]);
+    std::optional<RowCall> call = row_call(loop.calls[c], loop.scratch);
     const bool joins = call && std::ranges::all_of(calls, [&](const RowCall& earlier) {
                          return earlier.rows == call->rows && may_go_row_by_row(earlier, *call);
                        });

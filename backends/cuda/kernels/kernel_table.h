@@ -32,6 +32,7 @@ inline constexpr KernelRow kernel_table[] = {
     {"gemm", How::native},
     {"gather_rows", How::native},
     {"segment_sum", How::native},
+    {"sum_rows", How::native},
     {"take_along", How::native},
     {"scatter_add", How::native},
     {"rotate", How::native},

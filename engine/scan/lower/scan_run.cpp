@@ -65,7 +65,13 @@ class ScanRun {
   std::byte* address(const LoopBuffer& buffer, Shard shard, std::byte* scratch) const;
   /// The states of a carry; of a partial sum over the batch the one of this shard.
   Tensor states(int carry, Shard shard) const {
-    return lowering_->is_partial(carry) ? states_[carry].at(shard.part) : states_[carry];
+    return lowering_->is_partial(carry) ? states_[carry].at(shard.part * apart(carry)) : states_[carry];
+  }
+  /// From the partial sum of a shard to the next one's, in sums: so far that no core prefetches what another one
+  /// writes.
+  std::int64_t apart(int carry) const {
+    const Spec& sum = lowering_->body.values[carry];
+    return 1 + 4096 / std::max<std::int64_t>(sum.shape.numel() * static_cast<std::int64_t>(size_of(sum.dtype)), 1);
   }
   /// The shard's rows of a carry's value [B, ...].
   Tensor rows(int carry, const Tensor& value, Shard shard) const {
@@ -92,7 +98,7 @@ ScanRun::ScanRun(const Scan& scan, Inputs in, std::span<Tensor> out)
   if (lowering_->rows.rows > 0) parts_ = shards();
   const int carries = signature_.carries, results = static_cast<int>(body.outputs.size());
   for (int i = 0; i < carries; ++i) {
-    const Spec spec = stacked(body.values[i], lowering_->is_partial(i) ? parts_ : lowering_->places(i));
+    const Spec spec = stacked(body.values[i], lowering_->is_partial(i) ? parts_ * apart(i) : lowering_->places(i));
     states_.push_back(signature_.save_carries ? out[results + i] : Tensor::empty(spec));
   }
   for (int y = carries; y < results; ++y) {
@@ -175,7 +181,10 @@ void ScanRun::run() {
     run_shard({first, last - first, p});
   });
   for (int i = 0; i < signature_.carries; ++i) {
-    if (lowering_->is_partial(i)) out_[i].assign(primitive::sum_leading(states_[i]));
+    if (!lowering_->is_partial(i)) continue;
+    Tensor sum = states(i, {});
+    for (int p = 1; p < parts_; ++p) sum = primitive::add(sum, states(i, {.part = p}));
+    out_[i].assign(sum);
   }
 }
 

@@ -2,7 +2,6 @@
 // runs on the table, once before the loop, and the loop gathers from the result. If the input is nothing but a symbol,
 // only the gather is left of the whole input layer.
 #include <algorithm>
-#include <optional>
 
 #include "engine/scan/passes/passes.h"
 

@@ -1,3 +1,5 @@
+#include "ops/sum_rows.h"
+
 #include <algorithm>
 
 #include "tests/ops/cases/places.h"
@@ -56,6 +58,27 @@ Complex p_norm(const Fibre& v, double p) {
       reduce("max", max, largest, shape, axes, keep_dims, ordered);
       reduce("min", min, smallest, shape, axes, keep_dims, ordered);
     }
+  }
+  for (const Shape& shape :
+       {Shape{3, 5}, Shape{7}, Shape{1, 4}, Shape{0, 3}, Shape{4, 0}, Shape{5, 2, 9}, Shape{9, 130}}) {
+    cases.push_back({"sum_rows", [](const Tensors& x) { return sum_rows(x[0]); },
+                     [=](DType d) { return Tensors{input(shape, 41, d)}; }, all_numbers, folded({0}, true, total)});
+    cases.push_back({"sum_products", [](const Tensors& x) { return sum_products(x[0], x[1]); },
+                     [=](DType d) {
+                       return Tensors{input(shape, 41, d), input(shape, 42, d)};
+                     },
+                     all_numbers,
+                     by_places(
+                         [](const Hosts& in) {
+                           Shape row = in[0].shape;
+                           row.set(0, 1);
+                           return row;
+                         },
+                         [](const Hosts& in, Place at) {
+                           Complex sum = 0;
+                           for (; at[0] < in[0].shape[0]; ++at[0]) sum += in[0](at) * in[1](at);
+                           return sum;
+                         })});
   }
   for (const Axes& axes : {Axes{}, Axes{0}, Axes{1}, Axes{0, 2}})
     reduce("prod", prod, product, {3, 2, 3}, axes, keep_dims = !keep_dims, all_numbers);
