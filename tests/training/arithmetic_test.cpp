@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tasks/app/train.h"
+#include "tasks/training/checkpoint_file.h"
 #include "tasks/training/safetensors.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/toy_task.h"
@@ -219,6 +220,14 @@ TEST_CASE("the test is made with the parameters of the lowest validation loss, n
 }
 
 TEST_CASE("the best validation by accuracy: the highest, and among equals the lowest loss; also across a resumed run") {
+  constexpr Best first{4, 0.5, 0.75};
+  CHECK(first.beaten_by({8, 0.6, 0.8}, true));
+  CHECK_FALSE(first.beaten_by({8, 0.4, 0.7}, true));
+  CHECK(first.beaten_by({8, 0.4, 0.75}, true));
+  CHECK_FALSE(first.beaten_by({8, 0.6, 0.75}, true));
+  CHECK(first.beaten_by({8, 0.4, 0.7}, false));
+  CHECK(Best().beaten_by({4, 0.5, 0}, true));
+  CHECK(Best{4, 0.5}.beaten_by({8, 0.6, 0.8}, true));  // of a file without accuracy
   const TempDir dir;
   const Set task({});
   const auto go = [&](const std::string& name, const std::vector<std::int64_t>& ends) {
