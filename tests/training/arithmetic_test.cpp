@@ -250,6 +250,21 @@ TEST_CASE("the best validation by accuracy: the highest, and among equals the lo
   CHECK(record.best_accuracy == best->accuracy);
   CHECK(std::ranges::any_of(rows, [&](const auto& r) { return r.valid_loss < best->valid_loss; }));  // not by loss
   CHECK(go("parts", {best->step, best->step + 4, 60}).first.best_step == best->step);
+
+  struct Silent : Little {
+    using Little::Little;
+    double accuracy(const Tensor& outputs, const Batch& batch) const override { return Task::accuracy(outputs, batch); }
+  };
+  const Silent silent(TaskOptions{});
+  Model model = model_of(silent);
+  RunFolder folder = RunFolder::create(dir / "silent", "s", "gru");
+  Optimizer rule(model.trained(), optimizer("adam", 0.3));
+  TrainOptions o = options(4, 4);
+  o.examples.valid_size = valid_size;
+  o.best_by_accuracy = true;
+  CHECK(error_of([&] { train(silent, model, rule, folder, o); }) ==
+        "[best] the task little has no accuracy. Hint: --best loss");
+  CHECK(folder.rows().empty());
 }
 
 TEST_CASE("a schedule by steps: from the step on that it names, the rate has its factor") {

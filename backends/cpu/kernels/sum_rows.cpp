@@ -3,24 +3,19 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/shared/lookup.h"
+#include "ops/functors/math.h"
 
 namespace reel::cpu {
 
 namespace {
 
-/// Adds the products of numbers that are not floating, or complex ones.
+/// Adds the products of complex numbers, or of integers.
 template <class T>
 void add_products(const SumRowsArgs& a) {
   const T *x = static_cast<const T*>(a.x), *y = static_cast<const T*>(a.y);
   T* const out = static_cast<T*>(a.out);
   for (std::int64_t r = 0; r < a.rows; ++r, x += a.n, y += a.n) {
-    for (std::int64_t j = 0; j < a.n; ++j) {
-      if constexpr (is_complex_type<T>)
-        out[j] += T(x[j].real() * y[j].real() - x[j].imag() * y[j].imag(),
-                    x[j].real() * y[j].imag() + x[j].imag() * y[j].real());
-      else
-        out[j] += x[j] * y[j];
-    }
+    for (std::int64_t j = 0; j < a.n; ++j) out[j] += math::times(x[j], y[j]);
   }
 }
 
