@@ -73,10 +73,11 @@ inline void write_data(const std::string& data) {
   }
   for (const char* part : {"train", "valid", "test"}) write_new(fmt::format("{}/ptb/ptb.{}.txt", data, part), text);
   write_tunes(data + "/music/Nottingham.mat");
-  for (int task = 1; task <= 20; ++task)
-    for (const char* part : {"train", "valid", "test"})
-      write_new(fmt::format("{}/babi/en-valid-10k/qa{}_{}.txt", data, task, part),
-                "1 Ann went home.\n2 Where is Ann? \thome\t1\n");
+  for (const char* size : {"en-valid", "en-valid-10k"})
+    for (int task = 1; task <= 20; ++task)
+      for (const char* part : {"train", "valid", "test"})
+        write_new(fmt::format("{}/babi/{}/qa{}_{}.txt", data, size, task, part),
+                  "1 Ann went home.\n2 Where is Ann? \thome\t1\n");
   for (const char* path : {"train/dr1/fcjf0/si648.wav", "test/dr1/faks0/si943.wav", "test/dr1/mdab0/si1039.wav"})
     write_sound(data + "/timit/" + path);
 }
