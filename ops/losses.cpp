@@ -1,7 +1,9 @@
-// Losses, composed of other ops.
+// Losses, composed of other ops, but for the cross entropy.
 #include <algorithm>
 
+#include "ops/functors/cross_entropy.h"
 #include "ops/ops.h"
+#include "ops/rows.h"
 
 namespace reel {
 
@@ -34,6 +36,36 @@ void check_pair(const Arg& x, const Arg& target) {
     rule_error("there must be a target for each element, but the target is {}", target->spec().str());
 }
 
+/// -log p at the target, p = softmax(logits), and the residual p - e, e being 1 at the target and 0 elsewhere.
+struct CrossEntropy {  // logits [..., n], target [...] -> loss [...], residual [..., n]
+  static constexpr Traits traits{.name = "cross_entropy"};
+  int outputs() const { return 2; }
+  void infer(Inputs in, std::span<Spec> out) const {
+    out[0] = row_spec(in, true);
+    out[1] = row_spec(in, false);
+  }
+  void run(Inputs in, std::span<Tensor> out) const {
+    out[0].backend().cross_entropy({.dtype = in[0].dtype(),
+                                    .rows = in[1].numel(),
+                                    .n = in[0].dim(-1),
+                                    .logits = in[0].data(),
+                                    .target = in[1].data_as<std::int32_t>(),
+                                    .loss = out[0].data(),
+                                    .residual = out[1].data()});
+  }
+  // The residual is the gradient of the loss, and has that of softmax.
+  void vjp(Vjp& v) const {
+    Tensor dx;
+    if (v.dy(0).defined()) dx = unsqueeze(v.dy(0), -1) * v.out(1);
+    if (const Tensor& dr = v.dy(1); dr.defined()) {
+      const Tensor p = softmax(v.in(0)), of_softmax = p * (dr - sum(p * dr, {-1}, true));
+      dx = dx.defined() ? dx + of_softmax : of_softmax;
+    }
+    v.set(0, dx);
+  }
+};
+REEL_OP(CrossEntropy)
+
 }  // namespace
 
 Tensor cross_entropy(Arg logits, Arg target, const LossOptions& options) {
@@ -43,7 +75,12 @@ Tensor cross_entropy(Arg logits, Arg target, const LossOptions& options) {
     if (logits->rank() != target->rank() + 1 || !(logits->shape().erase(target->rank()) == target->shape()))
       rule_error("there must be a target for each place along the last axis, but targets are {}",
                  target->shape().str());
-    return reduced(-pick({log_softmax(logits), logits.where}, target), options, logits.where);
+    // While a loop is traced, of ops that it can hoist.
+    const Tensor loss =
+        logits->concrete() && target->concrete()
+            ? apply_many(op_of<CrossEntropy>(), {}, {&logits.tensor(), &target.tensor()}, logits.where)[0]
+            : -pick({log_softmax(logits), logits.where}, target);
+    return reduced(loss, options, logits.where);
   });
 }
 

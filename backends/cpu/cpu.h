@@ -9,6 +9,7 @@
 #include "backends/cpu/threads/thread_pool.h"
 #include "backends/shared/allocator.h"
 #include "engine/device/backend.h"
+#include "ops/functors/cross_entropy.h"
 #include "ops/functors/linalg.h"
 #include "ops/functors/update.h"
 

@@ -11,6 +11,7 @@
 #include "backends/cuda/runtime/device_options.h"
 #include "backends/shared/allocator.h"
 #include "engine/device/backend.h"
+#include "ops/functors/cross_entropy.h"
 #include "ops/functors/linalg.h"
 #include "ops/functors/update.h"
 

@@ -77,10 +77,7 @@ double Tensor::item(Loc where) const {
   return dispatch(dtype(), [&]<class T>(std::type_identity<T>) -> double {
     T value;
     backend().read(&value, data(), sizeof value);
-    if constexpr (is_complex_type<T>)
-      return value.real();
-    else
-      return static_cast<double>(value);
+    return static_cast<double>(std::real(value));
   });
 }
 

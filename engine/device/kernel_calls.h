@@ -36,7 +36,8 @@ class Backend;
   K(fft, FftArgs)                  \
   K(real_fft, RealFftArgs)
 // K(result, name, Args). These cannot: linear algebra throws on bad values, and eig and spectral_radius return a count
-// to the host (ops/functors/linalg.h); an optimiser's step is in no loop (ops/functors/update.h).
+// to the host (ops/functors/linalg.h); an optimiser's step and a cross entropy are in no loop (ops/functors/update.h,
+// cross_entropy.h).
 #define REEL_OTHER_KERNELS(K)                          \
   K(std::int64_t, eig, EigArgs)                        \
   K(void, eigh, EighArgs)                              \
@@ -52,6 +53,7 @@ class Backend;
   K(void, determinant, DeterminantArgs)                \
   K(void, pinv, PinvArgs)                              \
   K(void, polar_factor, PolarFactorArgs)               \
+  K(void, cross_entropy, CrossEntropyArgs)             \
   K(void, update, UpdateArgs)                          \
   K(void, sums_of_squares, SquaresArgs)                \
   K(void, clip, ClipArgs)

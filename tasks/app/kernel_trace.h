@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/device/backend.h"
+#include "ops/functors/cross_entropy.h"
 #include "ops/functors/linalg.h"
 #include "ops/functors/update.h"
 

@@ -241,6 +241,7 @@ TEST_CASE("ops on elements and rows give on threads what they give on one, to th
                    cast(x, DType::f32),
                    softmax(x),
                    log_softmax(x),
+                   cross_entropy(x, argmax(-x, 1), {.reduction = LossReduction::none}),
                    logsumexp(x),
                    standardize(x),
                    norm(x, 1, {1}),

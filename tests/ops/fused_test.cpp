@@ -25,6 +25,7 @@ Tensor log_softmax(const Tensor& x, std::int64_t axis) {
   return s - log(sum(exp(s), {axis}, true));
 }
 Tensor logsumexp(const Tensor& x, const Axes& axes) { return log(sum(exp(shifted(x, axes)), axes)) + max(x, axes); }
+Tensor cross_entropy(const Tensor& x, const Tensor& target) { return -pick(log_softmax(x, -1), target); }
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double epsilon) {
   const Tensor centred = x - mean(x, {-1}, true);
   return centred / sqrt(mean(square(centred), {-1}, true) + epsilon) * gain + bias;
@@ -73,7 +74,7 @@ bool all_finite(const Tensor& x) { return all(is_finite(x)).values<bool>()[0]; }
 TEST_CASE("kernels of rows are what they are made of, in value, gradient and gradient of gradient") {
   for (DType d : {DType::f64, DType::f32}) {
     CAPTURE(name_of(d));
-    for (const Shape& shape : {Shape{3, 7}, Shape{2, 3, 40}, Shape{4, 1}}) {
+    for (const Shape& shape : {Shape{3, 7}, Shape{2, 3, 40}, Shape{4, 1}, Shape{37, 64}, Shape{2, 65}}) {
       const Tensor x = random(shape, 1, d, -4, 4), far = x + 300.0;
       for (std::int64_t axis : {-1, 0}) {
         for (const Tensor& at : {x, far}) {
@@ -93,6 +94,14 @@ TEST_CASE("kernels of rows are what they are made of, in value, gradient and gra
               [=](const Tensors& v) { return reference::norm(v[0], p, {axis}); }, {x});
       }
       const std::int64_t n = shape[shape.rank() - 1];
+      std::vector<std::int32_t> classes;
+      for (std::int64_t i = 0; i < x.numel() / n; ++i) classes.push_back(static_cast<std::int32_t>(5 * i % n));
+      const Tensor target = Tensor::from(std::span<const std::int32_t>(classes), shape.erase(shape.rank() - 1));
+      for (const Tensor& at : {x, far})
+        check_same(
+            "square of cross_entropy",
+            [&](const Tensors& v) { return square(cross_entropy(v[0], target, {.reduction = LossReduction::none})); },
+            [&](const Tensors& v) { return square(reference::cross_entropy(v[0], target)); }, {at});
       check_same(
           "layer_norm", [](const Tensors& v) { return layer_norm(v[0], v[1], v[2], 1e-3); },
           [](const Tensors& v) { return reference::layer_norm(v[0], v[1], v[2], 1e-3); },

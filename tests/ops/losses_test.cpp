@@ -66,6 +66,41 @@ TEST_CASE("a mask leaves out what it covers") {
   CHECK(all_finite(huber_loss(x, 0, 1e-3)));
 }
 
+TEST_CASE("cross entropy: small losses keep their digits, a class of no probability does no harm") {
+  const double inf = std::numeric_limits<double>::infinity();
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const Tensor x = cast(Tensor::from<double>({20, 0, -inf, -inf, 1, 1}, {2, 3}), dtype);
+    Tape tape;
+    const Tensor loss = cross_entropy(x, Tensor::from<std::int32_t>({0, 2}, {2}), {.reduction = LossReduction::none});
+    CHECK(cast(loss, DType::f64).values<double>()[0] ==
+          doctest::Approx(dtype == DType::f32 ? 0 : std::log1p(std::exp(-20.0))).epsilon(1e-7));
+    CHECK(cast(loss, DType::f64).values<double>()[1] == doctest::Approx(std::log(2.0)).epsilon(1e-7));
+    const auto [dx] = grad(sum(loss), {x});
+    CHECK(difference(cast(dx, DType::f64), Tensor::from<double>({0, 0, 0, 0, 0.5, -0.5}, {2, 3})) < 1e-8);
+  }
+}
+
+TEST_CASE("cross entropy in a loop is what it is outside, and so are its derivatives") {
+  const Tensor xs = random({4, 3, 5}, 1);
+  const Tensor targets = Tensor::from<std::int32_t>({0, 4, 2, 1, 1, 3, 0, 0, 2, 4, 3, 1}, {4, 3});
+  const Tensor W = random({5, 5}, 2);
+  const auto outside = [&](const Tensor& w) {
+    return cross_entropy(linear(xs, w), targets, {.reduction = LossReduction::sum});
+  };
+  const auto inside = [&](const Tensor& w) {
+    const Step step = [&](const Tensors&, const Tensors& x) -> Next {
+      return {{}, {cross_entropy(linear(x[0], w), x[1], {.reduction = LossReduction::sum})}};
+    };
+    return sum(scan(step, {}, {xs, targets}).ys[0]);
+  };
+  CHECK(inside(W).item() == doctest::Approx(outside(W).item()).epsilon(1e-14));
+  const auto first = [&](const auto& f) {
+    Tape tape;
+    return grad(f(W), {W})[0];
+  };
+  CHECK(difference(first(inside), first(outside)) < 1e-13);
+}
+
 TEST_CASE("huber's second derivative at 0 is 1") {
   const Tensor x = Tensor::zeros({}, DType::f64);
   Tape tape;

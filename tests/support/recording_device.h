@@ -14,6 +14,7 @@
 #include "backends/cuda/kernels/kernel_table.h"
 #include "backends/shared/allocator.h"
 #include "engine/device/backend.h"
+#include "ops/functors/cross_entropy.h"
 #include "ops/functors/linalg.h"
 #include "ops/functors/update.h"
 #include "tests/support/fused_by_cpu.h"

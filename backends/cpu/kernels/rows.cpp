@@ -1,7 +1,8 @@
-// row_function: softmax and its relatives, standardize, norms; one row at a time, with sums in double.
+// row_function: softmax and its relatives, standardize, norms; one row at a time, with sums in double. cross_entropy.
 #include <cmath>
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/kernels/check_index.h"
 #include "backends/cpu/kernels/reduce_ops.h"
 #include "backends/cpu/simd/simd.h"
 #include "backends/shared/lp_norm.h"
@@ -39,33 +40,83 @@ void softmax(const T* x, std::int64_t n, T* out) {
 
 constexpr std::int64_t short_row = 64;
 
-/// log_softmax of rows too short to fill vectors: the lanes of a vector are rows instead.
-template <class T>
-void short_log_softmax(const T* x, std::int64_t rows, std::int64_t n, T* out) {
-  using Batch = xsimd::batch<T>;
-  constexpr auto lanes = static_cast<std::int64_t>(Batch::size);
+/// Rows too short to fill vectors: the lanes of a vector are rows instead. Calls f(columns, first, some), where
+/// columns[j * lanes + k] is element j of row first + k, for k < some; out gets what f makes of them.
+template <class T, class F>
+void by_columns(const T* x, std::int64_t rows, std::int64_t n, T* out, F&& f) {
+  constexpr auto lanes = static_cast<std::int64_t>(xsimd::batch<T>::size);
   alignas(64) T columns[short_row * lanes] = {};
   for (std::int64_t r = 0; r < rows; r += lanes, x += lanes * n, out += lanes * n) {
     const std::int64_t some = std::min(lanes, rows - r);
     for (std::int64_t k = 0; k < some; ++k) {
       for (std::int64_t j = 0; j < n; ++j) columns[j * lanes + k] = x[k * n + j];
     }
-    const auto column = [&](std::int64_t j) { return Batch::load_aligned(columns + j * lanes); };
-    Batch top = column(0), total(T(0));  // max may drop a NaN, but the total brings it back
-    for (std::int64_t j = 1; j < n; ++j) top = xsimd::max(top, column(j));
-    for (std::int64_t j = 0; j < n; ++j) total += math::exponential(column(j) - top);
-    const Batch rest = math::logarithm(total);
-    for (std::int64_t j = 0; j < n; ++j) (column(j) - top - rest).store_aligned(columns + j * lanes);
+    f(columns, r, some);
     for (std::int64_t k = 0; k < some; ++k) {
       for (std::int64_t j = 0; j < n; ++j) out[k * n + j] = columns[j * lanes + k];
     }
   }
 }
 
+/// The largest of n columns. It may drop a NaN, which the sum of exponentials brings back.
+template <class T>
+xsimd::batch<T> largest_of(const T* columns, std::int64_t n) {
+  constexpr std::size_t lanes = xsimd::batch<T>::size;
+  auto top = xsimd::load_aligned(columns);
+  for (std::int64_t j = 1; j < n; ++j) top = xsimd::max(top, xsimd::load_aligned(columns + j * lanes));
+  return top;
+}
+
+template <class T>
+void short_log_softmax(const T* x, std::int64_t rows, std::int64_t n, T* out) {
+  using Batch = xsimd::batch<T>;
+  by_columns(x, rows, n, out, [n](T* columns, std::int64_t, std::int64_t) {
+    const Batch top = largest_of(columns, n);
+    Batch total(T(0));
+    T* const end = columns + n * Batch::size;
+    for (T* c = columns; c < end; c += Batch::size) total += math::exponential(Batch::load_aligned(c) - top);
+    const Batch rest = math::logarithm(total);
+    for (T* c = columns; c < end; c += Batch::size) (Batch::load_aligned(c) - top - rest).store_aligned(c);
+  });
+}
+
+template <class T>
+void short_cross_entropy(const T* x, const std::int32_t* target, std::int64_t rows, std::int64_t n, T* loss,
+                         T* residual) {
+  using Batch = xsimd::batch<T>;
+  by_columns(x, rows, n, residual, [=](T* columns, std::int64_t first, std::int64_t some) {
+    alignas(64) T at_target[Batch::size] = {};
+    for (std::int64_t k = 0; k < some; ++k) at_target[k] = x[(first + k) * n + target[first + k]];
+    const Batch top = largest_of(columns, n);
+    Batch total(T(0));
+    T* const end = columns + n * Batch::size;
+    for (T* c = columns; c < end; c += Batch::size) {
+      const Batch e = math::exponential(Batch::load_aligned(c) - top);
+      e.store_aligned(c);
+      total += e;
+    }
+    for (T* c = columns; c < end; c += Batch::size) (Batch::load_aligned(c) / total).store_aligned(c);
+    (math::logarithm(total) - (Batch::load_aligned(at_target) - top)).store_aligned(at_target);
+    for (std::int64_t k = 0; k < some; ++k) {
+      loss[first + k] = at_target[k];
+      columns[target[first + k] * Batch::size + k] -= 1;
+    }
+  });
+}
+
 template <class T>
 void log_softmax(const T* x, std::int64_t n, T* out) {
   const T top = reduce_run<MaxOp>(x, n), rest = static_cast<T>(std::log(exponentials(x, n, top, out)));
   for (std::int64_t i = 0; i < n; ++i) out[i] = x[i] - top - rest;
+}
+
+template <class T>
+T cross_entropy(const T* x, std::int32_t target, std::int64_t n, T* residual) {
+  const T top = reduce_run<MaxOp>(x, n);
+  const double total = exponentials(x, n, top, residual);
+  for (std::int64_t i = 0; i < n; ++i) residual[i] /= static_cast<T>(total);
+  residual[target] -= 1;
+  return static_cast<T>(std::log(total)) - (x[target] - top);
 }
 
 template <class T>
@@ -209,6 +260,23 @@ void Cpu::row_function(const RowFunctionArgs& a) {
     } else {
       unsupported("row_function of integers or bool");
     }
+  });
+}
+
+void Cpu::cross_entropy(const CrossEntropyArgs& a) {
+  check_index(a.target, a.rows, a.n);
+  const std::int64_t enough = (1 << 14) / std::max<std::int64_t>(a.n, 1) + 1;
+  dispatch_floating(a.dtype, [&]<class T>(std::type_identity<T>) {
+    const auto* const logits = static_cast<const T*>(a.logits);
+    auto *const loss = static_cast<T*>(a.loss), *const residual = static_cast<T*>(a.residual);
+    const auto part = [&](std::int64_t first, std::int64_t last) {
+      if (a.n <= short_row)
+        return short_cross_entropy(logits + first * a.n, a.target + first, last - first, a.n, loss + first,
+                                   residual + first * a.n);
+      for (std::int64_t r = first; r < last; ++r)
+        loss[r] = cpu::cross_entropy(logits + r * a.n, a.target[r], a.n, residual + r * a.n);
+    };
+    shared(a.rows, enough, part, 1);
   });
 }
 

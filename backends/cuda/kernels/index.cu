@@ -1,20 +1,12 @@
 // Gathers and scatters by index. Sums run over the indices in order, whichever thread adds them, so that every run
 // gives the same bits; out-of-range indices are recorded as faults (faults.h).
+#include "backends/cuda/kernels/check_index.h"
 #include "backends/cuda/kernels/elementwise.h"
 #include "backends/cuda/kernels/reduce_ops.h"
-#include "backends/cuda/runtime/faults.h"
 
 namespace reel::cuda {
 
 namespace {
-
-/// Is index[place] in range? Records a fault if not.
-__device__ bool good(const std::int32_t* index, std::int64_t place, std::int64_t limit, FaultSlot* fault) {
-  const std::int32_t i = index[place];
-  if (i >= 0 && i < limit) return true;
-  atomicMin(fault, static_cast<FaultSlot>(place) << 32 | static_cast<std::uint32_t>(i));
-  return false;
-}
 
 /// Gathers elements as raw words of their size.
 template <class Word>

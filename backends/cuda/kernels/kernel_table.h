@@ -37,6 +37,7 @@ inline constexpr KernelRow kernel_table[] = {
     {"scatter_add", How::native},
     {"rotate", How::native},
     {"random", How::native},
+    {"cross_entropy", How::native},
     {"update", How::native},
     {"clip", How::native},
     {"sums_of_squares", How::native},

@@ -1,4 +1,6 @@
 // row_function: softmax and its relatives, standardize, norms. One warp or block for each row, with sums in double.
+// cross_entropy likewise.
+#include "backends/cuda/kernels/check_index.h"
 #include "backends/cuda/kernels/elementwise.h"
 #include "backends/cuda/kernels/reduce_ops.h"
 #include "backends/shared/lp_norm.h"
@@ -27,6 +29,15 @@ struct RowGroup {
     double mine = Rule::template neutral<double>();
     for (std::int64_t i = lane; i < n; i += width) mine = Rule::combine(mine, f(i));
     return all<Rule>(mine);
+  }
+  template <class T>
+  __device__ T largest(const T* x, std::int64_t n) const {
+    return static_cast<T>(reduce<MaxOp>(n, [&](std::int64_t i) { return static_cast<double>(x[i]); }));
+  }
+  /// The sum of f(i) over i < n, in double.
+  template <class F>
+  __device__ double sum_of(std::int64_t n, F f) const {
+    return reduce<SumOp>(n, [&](std::int64_t i) { return static_cast<double>(f(i)); });
   }
 };
 
@@ -76,21 +87,18 @@ __global__ void each_row(RowFunction function, std::int64_t rows, std::int64_t n
       put(norm<parts>(group, x, mine, parameter));
     } else if constexpr (parts == 1) {
       if (function == RowFunction::standardize) {
-        const double mean = group.template reduce<SumOp>(mine, [&](std::int64_t i) {
-          return static_cast<double>(x[i]);
-        }) / static_cast<double>(n);
-        const double variance = group.template reduce<SumOp>(mine, [&](std::int64_t i) {
+        const double mean = group.sum_of(mine, [&](std::int64_t i) { return x[i]; }) / static_cast<double>(n);
+        const double squares = group.sum_of(mine, [&](std::int64_t i) {
           const double d = x[i] - mean;
           return d * d;
-        }) / static_cast<double>(n);
+        });
+        const double variance = squares / static_cast<double>(n);
         const double factor = 1 / ::sqrt(variance + parameter);
         each([&](std::int64_t i) { return (x[i] - mean) * factor; });
       } else {
-        const auto top = static_cast<T>(
-            group.template reduce<MaxOp>(mine, [&](std::int64_t i) { return static_cast<double>(x[i]); }));
+        const T top = group.largest(x, mine);
         const auto shifted = [&](std::int64_t i) { return math::exponential(x[i] - top); };
-        const double total =
-            group.template reduce<SumOp>(mine, [&](std::int64_t i) { return static_cast<double>(shifted(i)); });
+        const double total = group.sum_of(mine, shifted);
         if (function == RowFunction::softmax) {
           const T divisor = static_cast<T>(total);
           each([&](std::int64_t i) { return shifted(i) / divisor; });
@@ -105,20 +113,62 @@ __global__ void each_row(RowFunction function, std::int64_t rows, std::int64_t n
   }
 }
 
+/// A row whose target is no class is skipped.
+template <int width, class T>
+__global__ void cross_entropies(std::int64_t rows, std::int64_t n, const T* logits, const std::int32_t* target, T* loss,
+                                T* residual, FaultSlot* fault) {
+  __shared__ double room[threads_per_block];
+  constexpr int groups = threads_per_block / width;
+  const int t = static_cast<int>(threadIdx.x);
+  const RowGroup<width> group{room, t % width, t - t % width};
+  for (std::int64_t r0 = std::int64_t{blockIdx.x} * groups; r0 < rows; r0 += std::int64_t{gridDim.x} * groups) {
+    const std::int64_t r = r0 + t / width;
+    const bool has_row = r < rows && good(target, r, n, fault);
+    const std::int64_t mine = has_row ? n : 0;  // groups without a row still take part in the barriers
+    const T* const x = logits + (has_row ? r : 0) * n;
+    const T top = group.largest(x, mine);
+    const auto shifted = [&](std::int64_t i) { return math::exponential(x[i] - top); };
+    const double total = group.sum_of(mine, shifted);
+    for (std::int64_t i = group.lane; i < mine; i += width)
+      residual[r * n + i] = shifted(i) / static_cast<T>(total) - T(i == target[r]);
+    if (has_row && group.lane == 0) loss[r] = static_cast<T>(::log(total)) - (x[target[r]] - top);
+  }
+}
+
+/// Calls f.template operator()<width>(blocks): so many threads share a row.
+template <class F>
+void with_groups(std::int64_t rows, std::int64_t n, F f) {
+  constexpr int narrow = 32;
+  if (n <= 512)
+    f.template operator()<narrow>(blocks_for(rows, threads_per_block / narrow));
+  else
+    f.template operator()<threads_per_block>(blocks_for(rows, 1));
+}
+
 }  // namespace
+
+void Cuda::cross_entropy(const CrossEntropyArgs& a) {
+  if (a.rows == 0) return;
+  FaultSlot* const fault = faults_->slot({"cross_entropy", a.n});
+  dispatch_floating(a.dtype, [&]<class T>(std::type_identity<T>) {
+    with_groups(a.rows, a.n, [&]<int width>(int blocks) {
+      cross_entropies<width><<<blocks, threads_per_block, 0, stream()>>>(a.rows, a.n, static_cast<const T*>(a.logits),
+                                                                         a.target, static_cast<T*>(a.loss),
+                                                                         static_cast<T*>(a.residual), fault);
+    });
+  });
+  launched("cross_entropy", {a.rows, a.n});
+  if (options_.sync) faults_->check_all(stream(), true);
+}
 
 void Cuda::row_function(const RowFunctionArgs& a) {
   if (a.rows == 0) return;
   const auto go = [&]<class T, int parts>() {
     const T* in = static_cast<const T*>(a.in);
     T* out = static_cast<T*>(a.out);
-    constexpr int narrow = 32;
-    if (a.n <= 512)
-      each_row<narrow, parts><<<blocks_for(a.rows, threads_per_block / narrow), threads_per_block, 0, stream()>>>(
-          a.function, a.rows, a.n, a.parameter, in, out);
-    else
-      each_row<threads_per_block, parts>
-          <<<blocks_for(a.rows, 1), threads_per_block, 0, stream()>>>(a.function, a.rows, a.n, a.parameter, in, out);
+    with_groups(a.rows, a.n, [&]<int width>(int blocks) {
+      each_row<width, parts><<<blocks, threads_per_block, 0, stream()>>>(a.function, a.rows, a.n, a.parameter, in, out);
+    });
   };
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_floating_point_v<T>) {

@@ -79,8 +79,7 @@ List reduced(const Row& row, const List& loss, const std::vector<List>& in) {
     const double p = 1 / (1 + std::exp(-x.real()));
     return -t.real() * std::log(p) - (1 - t.real()) * std::log(1 - p);
   });
-  for (const Row& row : rows()) {
-    constexpr std::int64_t n = 5;
+  const auto cross_entropies = [&](const Row& row, std::int64_t n) {  // of n classes
     cases.push_back(
         {"cross_entropy", [=](const Tensors& x) { return cross_entropy(x[0], x[1], options(row, x)); },
          [=](DType d) {
@@ -88,14 +87,17 @@ List reduced(const Row& row, const List& loss, const std::vector<List>& in) {
          },
          reals, listed([=](const std::vector<List>& in) {
            List loss;
+           const auto classes = static_cast<std::size_t>(n);
            for (std::size_t i = 0; i < in[1].size(); ++i) {
              Complex sum = 0;
-             for (std::size_t k = 0; k < n; ++k) sum += std::exp(in[0][i * n + k]);
-             loss.push_back(std::log(sum) - in[0][i * n + static_cast<std::size_t>(in[1][i].real())]);
+             for (std::size_t k = 0; k < classes; ++k) sum += std::exp(in[0][i * classes + k]);
+             loss.push_back(std::log(sum) - in[0][i * classes + static_cast<std::size_t>(in[1][i].real())]);
            }
            return reduced(row, loss, in);
          })});
-  }
+  };
+  for (const Row& row : rows()) cross_entropies(row, 5);
+  for (const std::int64_t n : {1, 64, 65, 513}) cross_entropies({{3, 4}, Weights::none, LossReduction::mean}, n);
 });
 
 }  // namespace
