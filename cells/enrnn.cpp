@@ -75,7 +75,7 @@ class Enrnn final : public Cell {
   Tensor long_matrix() const { return cayley(skew(A), D); }
   Tensor short_matrix() const { return normalised() ? T / cast(radius() + epsilon_, T.dtype()) : T; }
   /// In f64, because rounding perturbs the eigenvalues of a non-normal matrix far more than its elements.
-  Tensor radius() const { return spectral_radius(cast(T, DType::f64)); }
+  Tensor radius() const { return warm_spectral_radius(cast(T, DType::f64), leading_); }
   bool normalised() const { return always_ || (grown_.defined() && grown_.item() != 0); }
   Tensor f(const Tensor& a, const Tensor& b) const { return modrelu_ ? modrelu(a, b) : relu(a + b); }
   /// The initial T: 2 x 2 blocks gamma rot(t), gamma uniform in +-1, t uniform in 0..pi/2.
@@ -104,6 +104,7 @@ class Enrnn final : public Cell {
   std::int64_t short_, long_;
   double epsilon_;
   bool modrelu_, always_, naive_;
+  std::shared_ptr<LeadingColumns> leading_ = leading_columns(short_);
   Tensor D, A, T, W_C, U_L, U_S, b_L, b_S, grown_;
 };
 

@@ -53,4 +53,12 @@ SchurResult schur(Arg A);
 /// constant, with a warning. Throws Error when A is not square or not finite.
 Tensor spectral_radius(Arg A);
 
+/// What warm_spectral_radius carries over from call to call (ops/functors/linalg.h).
+struct LeadingColumns;
+/// For f64 matrices of n rows, one at a time, that change little from call to call; null where it would not pay.
+std::shared_ptr<LeadingColumns> leading_columns(std::int64_t n);
+/// spectral_radius(A), equal to rounding, with a warm start: faster. The columns must live as long as any graph in
+/// which the call was captured.
+Tensor warm_spectral_radius(Arg A, const std::shared_ptr<LeadingColumns>& leading);
+
 }  // namespace reel

@@ -10,6 +10,8 @@ namespace {
 Tensor column(const Tensor& x) { return unsqueeze(x, -1); }
 
 struct SpectralRadius {  // A [..., n, n] -> rho [...], lambda [...], right u [..., n], left v [..., n]: v^H u = 1
+  std::shared_ptr<LeadingColumns> leading;
+  bool operator==(const SpectralRadius&) const = default;
   static constexpr Traits traits{.name = "spectral_radius"};
   int outputs() const { return 4; }
   void infer(Inputs in, std::span<Spec> out) const {
@@ -27,7 +29,8 @@ struct SpectralRadius {  // A [..., n, n] -> rho [...], lambda [...], right u [.
                                                                     .radius = out[0].data(),
                                                                     .value = out[1].data(),
                                                                     .right = out[2].data(),
-                                                                    .left = out[3].data()});
+                                                                    .left = out[3].data(),
+                                                                    .leading = leading.get()});
     if (multiple > 0)
       warn("spectral_radius",
            fmt::format("the largest eigenvalue of {} of {} matrices is not simple (0, as large as another, or "
@@ -72,8 +75,15 @@ REEL_OP(SpectralRadius)
 
 }  // namespace
 
-Tensor spectral_radius(Arg A) {
-  return apply_many(op_of<SpectralRadius>(), Attrs(SpectralRadius{}), {&A.tensor()}, A.where)[0];
+Tensor spectral_radius(Arg A) { return warm_spectral_radius(A, nullptr); }
+
+Tensor warm_spectral_radius(Arg A, const std::shared_ptr<LeadingColumns>& leading) {
+  return apply_many(op_of<SpectralRadius>(), Attrs(SpectralRadius{leading}), {&A.tensor()}, A.where)[0];
+}
+
+std::shared_ptr<LeadingColumns> leading_columns(std::int64_t n) {
+  constexpr std::int64_t least = 256;  // rows from which it pays
+  return n >= least ? std::make_shared<LeadingColumns>() : nullptr;
 }
 
 }  // namespace reel

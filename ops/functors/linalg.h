@@ -1,6 +1,9 @@
 // The kernels of linear algebra, as in engine/device/kernels.h. Their arrays(f) calls f(pointer, dtype, elements), so
 // that a backend can let the CPU do the work (backends/shared/cpu_fallback.h).
 #pragma once
+#include <mutex>
+#include <vector>
+
 #include "engine/device/kernels.h"
 
 namespace reel {
@@ -51,12 +54,25 @@ struct SchurArgs {  // a [n, n] = q t q^H, q unitary, t upper triangular
   void *q, *t;
   void arrays(auto&& f) { f(a, dtype, batch * n * n), f(q, dtype, batch * n * n), f(t, dtype, batch * n * n); }
 };
+/// What warm_spectral_radius carries over from call to call for a matrix that changes little, such as a weight in
+/// training: columns that nearly span the eigenvectors of its largest eigenvalues. They make it faster, and the result
+/// does not depend on them.
+struct LeadingColumns {
+  static constexpr std::int64_t most = 32;  // columns
+  static constexpr int calls = 64;          // until all eigenvalues are computed again
+  std::mutex busy;
+  std::int64_t rows = 0;          // n
+  std::vector<double> basis;      // [n, k], column-major, orthonormal
+  int left = 0;                   // calls for which the basis may be used
+  int pause = 0, next_pause = 1;  // calls without a try, now and after the next failure
+};
 struct SpectralRadiusArgs {  // value: the eigenvalue of largest modulus (of a conjugate pair the one above the axis);
                              // radius: its modulus; a right = value right, left^H a = value left^H, left^H right = 1
   DType dtype;               // of a; radius is real, the others complex
   std::int64_t batch, n;
   const void* a;
   void *radius, *value, *right, *left;  // right and left are 0 where the eigenvalue is not simple
+  LeadingColumns* leading = nullptr;    // on the host, for one f64 matrix; null: computes all eigenvalues
   void arrays(auto&& f) {
     f(a, dtype, batch * n * n), f(radius, real_of(dtype), batch), f(value, complex_of(dtype), batch);
     f(right, complex_of(dtype), batch * n), f(left, complex_of(dtype), batch * n);

@@ -1,4 +1,7 @@
 // Linear algebra, spectra and Fourier transforms. Ops with several results return named tuples.
+#include <nanobind/stl/shared_ptr.h>
+
+#include "ops/functors/linalg.h"
 #include "python/src/python.h"
 
 namespace reel::python {
@@ -63,6 +66,12 @@ void bind_linalg(nb::module_& m) {
   REEL_BIND_MATRIX(polar_factor)
   REEL_BIND_MATRIX(eigvals)
   REEL_BIND_MATRIX(spectral_radius)
+  nb::class_<LeadingColumns>(m, "LeadingColumns", "What warm_spectral_radius carries over from call to call.");
+  m.def(
+      "leading_columns", &leading_columns, "n"_a,
+      "For f64 matrices of n rows, one at a time, that change little from call to call; None where it would not pay.");
+  m.def("warm_spectral_radius", &warm_spectral_radius, "A"_a, "leading"_a.none(), Released(),
+        doc("warm_spectral_radius"));
   m.def("cayley", static_cast<Tensor (*)(Arg, Arg)>(&cayley), "A"_a, "D"_a, Released(), doc("cayley"));
   m.def("matrix_exp_derivative", &matrix_exp_derivative, "A"_a, "E"_a, Released(), doc("matrix_exp_derivative"));
   m.def("pinv", &pinv, "A"_a, "rcond"_a = -1.0, Released(), doc("pinv"));

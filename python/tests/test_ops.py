@@ -163,3 +163,15 @@ def test_every_function_says_what_it_does():
     for f in functions:
         text = (f.__doc__ or "").split("\n\n")[-1].strip()
         assert len(text) > 2, f
+
+
+def test_a_warm_spectral_radius_follows_the_matrix():
+    n = 256
+    T = rng.normal(size=(n, n)) / 16
+    leading = reel.leading_columns(n)
+    for _ in range(4):
+        T = T + 1e-4 * rng.normal(size=(n, n))
+        expected = np.abs(np.linalg.eigvals(T)).max()
+        assert reel.warm_spectral_radius(T, leading).item() == pytest.approx(expected, rel=1e-12)
+        assert reel.warm_spectral_radius(T, None).item() == pytest.approx(expected, rel=1e-12)
+    assert reel.leading_columns(64) is None

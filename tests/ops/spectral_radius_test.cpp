@@ -1,4 +1,5 @@
 // The spectral radius as ENRNN needs it, and where its derivative ends.
+#include "ops/functors/linalg.h"
 #include "tests/support/spectral.h"
 
 using namespace reel;
@@ -85,6 +86,82 @@ TEST_CASE("spectral radius: only the largest eigenvalue must be simple") {
   CHECK(e.first < 1e-9);
   CHECK(e.second < 1e-9);
   CHECK(warnings("spectral_radius") == before);
+}
+
+namespace {
+
+/// Radius, gradient of the radius and of one of its elements, with or without columns that are carried over.
+Tensors radius_and_gradients(const Tensor& T, const std::shared_ptr<LeadingColumns>& columns) {
+  Tape tape;
+  const Tensor rho = warm_spectral_radius(T, columns);
+  const Tensor first = grad(rho, {T}, {.create_graph = true})[0];
+  return {rho, first, grad(inner(first, random(T.shape(), 5)), {T})[0]};
+}
+
+/// P diag(blocks) P^-1 of pairs and single eigenvalues, whose moduli change with time: another one leads from 0, 20 and
+/// 40 on, first a pair, then a real one, then a pair again.
+Tensor drifting(const Tensor& P, int time) {
+  const std::int64_t n = P.dim(0);
+  std::vector<double> D(static_cast<std::size_t>(n * n));
+  const auto put = [&](std::int64_t j, double modulus, double angle) {
+    const auto at = [&](std::int64_t r, std::int64_t c) -> double& {
+      return D[static_cast<std::size_t>((j + r) * n + j + c)];
+    };
+    at(0, 0) = at(1, 1) = modulus * std::cos(angle);
+    at(0, 1) = -modulus * std::sin(angle);
+    at(1, 0) = modulus * std::sin(angle);
+  };
+  for (std::int64_t j = 6; j < n; j += 2)
+    put(j, 0.9 * static_cast<double>(j) / static_cast<double>(n), static_cast<double>(j));
+  put(0, 1, 0.7);
+  put(2, 0.9 + 0.005 * time, 0);  // from 20 on; twice the same is no simple one, so
+  D[static_cast<std::size_t>(3 * n + 3)] = 0.1;
+  put(4, 0.7 + 0.01 * time, 2.1);  // from 40 on
+  return matmul(P, matmul(Tensor::from(std::span<const double>(D), {n, n}), solve(P, eye(n, DType::f64))));
+}
+
+}  // namespace
+
+TEST_CASE("columns that are carried over change nothing: the leader changes, is a pair, is real") {
+  const std::int64_t n = 256;
+  const Tensor P_0 = eye(n, DType::f64) + 0.02 * random({n, n}, 61), turn = 0.002 * random({n, n}, 62);
+  const auto columns = leading_columns(n);
+  int found = 0;
+  for (int time = 0; time < 60; ++time) {
+    CAPTURE(time);
+    const Tensor T = drifting(P_0 + turn * time, time);
+    const int left = columns->left;
+    const Tensors with = radius_and_gradients(T, columns), without = radius_and_gradients(T, nullptr),
+                  fresh = radius_and_gradients(T, leading_columns(n));
+    found += columns->left == left - 1 && columns->pause == 0 ? 1 : 0;
+    for (std::size_t i = 0; i < with.size(); ++i) {
+      CAPTURE(i);
+      CHECK(difference(with[i], without[i]) < 1e-9);
+      if (time % 20 != 0) CHECK(difference(with[i], fresh[i]) == 0);  // two of one modulus are not simple
+    }
+  }
+  MESSAGE(found << " of 60 were found among the columns");
+  CHECK(found > 40);
+}
+
+TEST_CASE("columns of another matrix do no harm") {
+  const std::int64_t n = 256;
+  const auto columns = leading_columns(n);
+  for (std::uint64_t seed = 70; seed < 76; ++seed) {
+    const Tensor T = random({n, n}, seed) * (1 / 16.0);
+    CHECK(warm_spectral_radius(T, columns).item() == doctest::Approx(max(abs(eigvals(T))).item()).epsilon(1e-12));
+  }
+  // Neither identity, zeros nor a nilpotent matrix has columns to carry over; the largest numbers overflow on the way.
+  const Tensor nilpotent = triu({random({n, n}, 76)}, 1), large = random({n, n}, 77) * 1e305;
+  for (const Tensor& T : {eye(n, DType::f64), Tensor::zeros({n, n}, DType::f64), nilpotent, large}) {
+    CAPTURE(T.str());
+    const auto fresh = leading_columns(n);
+    for (int call = 0; call < 3; ++call) {
+      CHECK(warm_spectral_radius(T, fresh).item() == spectral_radius(T).item());
+      CHECK(warm_spectral_radius(T, columns).item() == spectral_radius(T).item());
+    }
+  }
+  CHECK(leading_columns(64) == nullptr);
 }
 
 TEST_CASE("where the radius has no derivative it is a constant, with a warning") {

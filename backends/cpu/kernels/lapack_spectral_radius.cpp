@@ -1,6 +1,7 @@
 // The spectral radius: all eigenvalues, but eigenvectors of the largest one alone. All eigenvectors would take several
-// times as long.
+// times as long. For a large matrix that changes little, often not even all eigenvalues (lapack_leading.h).
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/kernels/lapack_leading.h"
 #include "backends/cpu/kernels/lapack_spectral.h"
 
 namespace reel::cpu {
@@ -120,10 +121,9 @@ bool is_simple(const Eigenvalues<T>& values, std::int64_t largest, Complex<T> pr
 /// The eigenvalue of largest modulus of one matrix, with u and v such that v^H u = 1; these are 0 where it is not
 /// simple.
 template <class T>
-bool largest_eigenvalue(std::int64_t n, const T* matrix, Complex<T>* value, Complex<T>* right, Complex<T>* left) {
-  const Hessenberg<T> a(n, matrix);
-  const Eigenvalues<T> values(a);
-  const std::int64_t j = values.largest();
+bool largest_eigenvalue(const Hessenberg<T>& a, const Eigenvalues<T>& values, Complex<T>* value, Complex<T>* right,
+                        Complex<T>* left) {
+  const std::int64_t j = values.largest(), n = a.n;
   *value = values[j];
   eigenvectors(a, values, j, right, left);
   Complex<T> product = 0;
@@ -135,6 +135,77 @@ bool largest_eigenvalue(std::int64_t n, const T* matrix, Complex<T>* value, Comp
   }
   return simple;
 }
+template <class T>
+bool largest_eigenvalue(std::int64_t n, const T* matrix, Complex<T>* value, Complex<T>* right, Complex<T>* left) {
+  const Hessenberg<T> a(n, matrix);
+  return largest_eigenvalue(a, Eigenvalues<T>(a), value, right, left);
+}
+
+/// An orthonormal basis of the right eigenvectors of the largest eigenvalues; empty: they are not to be had.
+std::vector<double> leading_basis(const Hessenberg<double>& a, const Eigenvalues<double>& values) {
+  const lapack_int n = narrow(a.n);
+  std::vector<std::int64_t> order;  // one of each pair
+  for (std::int64_t j = 0; j < a.n; ++j)
+    if (values[j].imag() >= 0) order.push_back(j);
+  std::sort(order.begin(), order.end(),
+            [&](std::int64_t i, std::int64_t j) { return std::abs(values[i]) > std::abs(values[j]); });
+  std::vector<lapack_int> selected = room<lapack_int>(a.n), failed(count(a.n));
+  lapack_int columns = 0, used = 0;
+  for (const std::int64_t j : order) {
+    const lapack_int more = values.starts_pair(j) ? 2 : 1;
+    if (columns + more > LeadingColumns::most) break;
+    selected[count(j)] = 1;
+    columns += more;
+  }
+  Eigenvalues<double> shifts = values;  // hsein moves close ones apart
+  std::vector<double> v = room<double>(a.n * columns);
+  if (LAPACKE_dhsein(layout, 'R', 'Q', 'N', selected.data(), n, a.packed.data(), n, shifts.re.data(), shifts.im.data(),
+                     nullptr, columns, v.data(), columns, columns, &used, nullptr, failed.data()) != 0)
+    return {};
+  a.back_transform('R', v, columns);
+  std::vector<double> basis = room<double>(a.n * columns);
+  for (std::int64_t i = 0; i < a.n; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) basis[count(j * a.n + i)] = v[count(i * columns + j)];
+  return orthonormal(a.n, std::move(basis));
+}
+
+/// The same with columns that are carried over. The largest of all eigenvalues is also computed anew near where it is,
+/// so that both ways give the same bits.
+bool followed_eigenvalue(std::int64_t n, const double* matrix, LeadingColumns& columns, std::complex<double>* value,
+                         std::complex<double>* right, std::complex<double>* left) {
+  const std::lock_guard lock(columns.busy);
+  const auto found = [&](const Eigenpair& pair) {
+    *value = pair.value;
+    std::copy(pair.right.begin(), pair.right.end(), right);
+    std::copy(pair.left.begin(), pair.left.end(), left);
+    return true;
+  };
+  const bool tries = columns.left > 0 && columns.rows == n;
+  if (tries) {
+    --columns.left;
+    if (const auto pair = leading_pair(n, matrix, columns.basis)) {
+      columns.next_pause = 1;
+      return found(*pair);
+    }
+  }
+  const Hessenberg<double> a(n, matrix);
+  const Eigenvalues<double> values(a);
+  if (tries) {
+    columns.left = 0;
+    columns.pause = columns.next_pause;
+    columns.next_pause = std::min(2 * columns.next_pause, LeadingColumns::calls);
+  } else if (columns.pause > 0) {
+    --columns.pause;
+  } else {
+    columns.basis = leading_basis(a, values);
+    columns.rows = n;
+    columns.left = columns.basis.empty() ? 0 : LeadingColumns::calls;
+  }
+  const std::int64_t j = values.largest();
+  if (is_simple(values, j, std::complex<double>(1)))
+    if (const auto pair = eigenpair_near(n, matrix, values[j])) return found(*pair);
+  return largest_eigenvalue(a, values, value, right, left);
+}
 
 }  // namespace
 
@@ -145,10 +216,15 @@ std::int64_t Cpu::spectral_radius(const SpectralRadiusArgs& args) {
     check_finite<T>(args.a, args.batch, n, n);
     for (std::int64_t b = 0; b < args.batch; ++b) {
       Complex<T> value = 0;  // an empty matrix has radius 0
-      if (n > 0 && !largest_eigenvalue(n, static_cast<const T*>(args.a) + b * n * n, &value,
-                                       static_cast<Complex<T>*>(args.right) + b * n,
-                                       static_cast<Complex<T>*>(args.left) + b * n))
-        ++multiple;
+      const T* const matrix = static_cast<const T*>(args.a) + b * n * n;
+      auto* const right = static_cast<Complex<T>*>(args.right) + b * n;
+      auto* const left = static_cast<Complex<T>*>(args.left) + b * n;
+      const auto is_simple = [&] {
+        if constexpr (std::is_same_v<T, double>)
+          if (args.leading) return followed_eigenvalue(n, matrix, *args.leading, &value, right, left);
+        return largest_eigenvalue(n, matrix, &value, right, left);
+      };
+      if (n > 0 && !is_simple()) ++multiple;
       static_cast<Real<T>*>(args.radius)[b] = std::abs(value);
       static_cast<Complex<T>*>(args.value)[b] = value;
     }
