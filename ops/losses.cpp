@@ -57,8 +57,8 @@ struct CrossEntropy {  // logits [..., n], target [...] -> loss [...], residual 
   void vjp(Vjp& v) const {
     Tensor dx;
     if (v.dy(0).defined()) dx = unsqueeze(v.dy(0), -1) * v.out(1);
-    if (const Tensor& dr = v.dy(1); dr.defined()) {
-      const Tensor p = softmax(v.in(0)), of_softmax = p * (dr - sum(p * dr, {-1}, true));
+    if (v.dy(1).defined()) {
+      const Tensor of_softmax = softmax_gradient(softmax(v.in(0)), v.dy(1));
       dx = dx.defined() ? dx + of_softmax : of_softmax;
     }
     v.set(0, dx);

@@ -18,4 +18,7 @@ inline void run_rows(RowFunction function, double parameter, const Tensor& x, Te
       {function, x.dtype(), x.shape().product(0, x.rank() - 1), x.dim(-1), parameter, x.data(), out.data()});
 }
 
+/// The gradient of x where y = softmax(x).
+inline Tensor softmax_gradient(const Tensor& y, const Tensor& dy) { return y * (dy - sum(dy * y, {-1}, true)); }
+
 }  // namespace reel

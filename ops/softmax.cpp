@@ -11,10 +11,7 @@ struct Softmax {
   static constexpr Traits traits{.name = "softmax", .saves = Saves::output};
   Spec infer(Inputs in) const { return row_spec(in, false); }
   void run(Inputs in, Tensor& out) const { run_rows(RowFunction::softmax, 0, in[0], out); }
-  void vjp(Vjp& v) const {
-    const Tensor& y = v.out();
-    v.set(0, y * (v.dy() - sum(v.dy() * y, {-1}, true)));
-  }
+  void vjp(Vjp& v) const { v.set(0, softmax_gradient(v.out(), v.dy())); }
   Tensor vmap(Inputs in, Mapped, std::int64_t) const { return softmax(in[0]); }
   bool shards_rows(Inputs in, Mapped) const { return in[0].rank() > 1; }
 };

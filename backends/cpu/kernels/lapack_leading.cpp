@@ -86,7 +86,7 @@ std::optional<Eigenpair> eigenpair_at(std::int64_t n, const double* matrix, C sh
   out.left = shifted.vector('N');  // its conjugate so far
   if (out.left.empty()) return {};
   const C overlap = dot(out.left, out.right);
-  if (std::abs(overlap) <= 10 * std::sqrt(epsilon<double>)) return {};
+  if (is_defective<double>(overlap)) return {};
   out.value = dot(out.left, product(n, matrix, out.right)) / overlap;
   if (std::abs(out.value.imag()) <= epsilon<double> * std::abs(out.value)) out.value.imag(0);
   for (C& v : out.left) v = std::conj(v / overlap);
@@ -103,12 +103,12 @@ struct Ritz {
 std::vector<Ritz> ritz_values(std::int64_t n, std::int64_t k, const std::vector<double>& columns,
                               const std::vector<double>& image) {
   const lapack_int size = narrow(k);
-  std::vector<double> small = workspace<double>(k, k), vectors = workspace<double>(k, k), re(count(k)), im(count(k));
+  std::vector<double> small = room<double>(k * k), vectors = small, re = room<double>(k), im = re;
   multiply(CblasTrans, CblasNoTrans, k, k, n, columns.data(), n, image.data(), n, small.data());
   check_info(LAPACKE_dgeev(LAPACK_COL_MAJOR, 'N', 'V', size, small.data(), size, re.data(), im.data(), nullptr, size,
                            vectors.data(), size),
              "geev", k, k);
-  std::vector<double> x = workspace<double>(n, k), y = workspace<double>(n, k);
+  std::vector<double> x = room<double>(n * k), y = x;
   multiply(CblasNoTrans, CblasNoTrans, n, k, k, columns.data(), n, vectors.data(), k, x.data());
   multiply(CblasNoTrans, CblasNoTrans, n, k, k, image.data(), n, vectors.data(), k, y.data());
   std::vector<Ritz> out;
@@ -137,7 +137,7 @@ std::optional<Eigenpair> eigenpair_near(std::int64_t n, const double* matrix, C 
 
 std::optional<Eigenpair> leading_pair(std::int64_t n, const double* matrix, std::vector<double>& basis) {
   const std::int64_t k = std::ssize(basis) / n;
-  std::vector<double> image = workspace<double>(n, k);
+  std::vector<double> image = room<double>(n * k);
   multiply(CblasTrans, CblasNoTrans, n, k, n, matrix, n, basis.data(), n, image.data());
   const std::vector<Ritz> ritz = ritz_values(n, k, basis, image);
   if (!(std::abs(ritz[0].value) > 0)) return {};
@@ -158,7 +158,6 @@ std::optional<Eigenpair> leading_pair(std::int64_t n, const double* matrix, std:
             [](const Eigenpair& a, const Eigenpair& b) { return std::abs(a.value) > std::abs(b.value); });
   if (rivals.size() > 1 && std::abs(rivals[1].value) >= std::abs(rivals[0].value) * (1 - rounding<double>(n)))
     return {};
-  image.resize(count(n * k));
   basis = orthonormal(n, std::move(image));
   return std::move(rivals[0]);
 }

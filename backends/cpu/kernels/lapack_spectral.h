@@ -19,6 +19,12 @@ Real<T> rounding(std::int64_t n) {
   return static_cast<Real<T>>(10 * n) * epsilon<T>;
 }
 
+/// Is |v^H u| of an eigenvalue's unit vectors so small that it counts as defective?
+template <class T>
+bool is_defective(Complex<T> product) {
+  return !(std::abs(product) > 10 * std::sqrt(epsilon<T>));  // so does NaN
+}
+
 inline constexpr int layout = LAPACK_ROW_MAJOR;
 
 /// A copy of the elements of one matrix or vector, and an empty buffer for as many.

@@ -115,7 +115,7 @@ bool is_simple(const Eigenvalues<T>& values, std::int64_t largest, Complex<T> pr
   for (std::int64_t j = 0; j < n; ++j) {
     if (j != largest && !(pair && j == largest + 1)) next = std::max(next, std::abs(values[j]));
   }
-  return radius > 0 && next < radius * (1 - rounding<T>(n)) && std::abs(product) > 10 * std::sqrt(epsilon<T>);
+  return radius > 0 && next < radius * (1 - rounding<T>(n)) && !is_defective<T>(product);
 }
 
 /// The eigenvalue of largest modulus of one matrix, with u and v such that v^H u = 1; these are 0 where it is not
@@ -219,12 +219,12 @@ std::int64_t Cpu::spectral_radius(const SpectralRadiusArgs& args) {
       const T* const matrix = static_cast<const T*>(args.a) + b * n * n;
       auto* const right = static_cast<Complex<T>*>(args.right) + b * n;
       auto* const left = static_cast<Complex<T>*>(args.left) + b * n;
-      const auto is_simple = [&] {
+      const auto find = [&] {
         if constexpr (std::is_same_v<T, double>)
           if (args.leading) return followed_eigenvalue(n, matrix, *args.leading, &value, right, left);
         return largest_eigenvalue(n, matrix, &value, right, left);
       };
-      if (n > 0 && !is_simple()) ++multiple;
+      if (n > 0 && !find()) ++multiple;
       static_cast<Real<T>*>(args.radius)[b] = std::abs(value);
       static_cast<Complex<T>*>(args.value)[b] = value;
     }

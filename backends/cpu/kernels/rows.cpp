@@ -244,14 +244,16 @@ void each_row(const RowFunctionArgs& a, std::int64_t first, std::int64_t last) {
   }
 }
 
+/// How many rows of n elements are enough for a thread.
+std::int64_t enough_rows(std::int64_t n) { return (1 << 14) / std::max<std::int64_t>(n, 1) + 1; }
+
 }  // namespace
 
 void Cpu::row_function(const RowFunctionArgs& a) {
-  const std::int64_t enough = (1 << 14) / std::max<std::int64_t>(a.n, 1) + 1;
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_floating_point_v<T>) {
       shared(
-          a.rows, enough, [&](std::int64_t first, std::int64_t last) { each_row<T>(a, first, last); }, 1);
+          a.rows, enough_rows(a.n), [&](std::int64_t first, std::int64_t last) { each_row<T>(a, first, last); }, 1);
     } else if constexpr (is_complex_type<T>) {
       using Real = typename T::value_type;
       if (a.function != RowFunction::norm) unsupported("row_function of complex numbers, but for norm");
@@ -265,7 +267,6 @@ void Cpu::row_function(const RowFunctionArgs& a) {
 
 void Cpu::cross_entropy(const CrossEntropyArgs& a) {
   check_index(a.target, a.rows, a.n);
-  const std::int64_t enough = (1 << 14) / std::max<std::int64_t>(a.n, 1) + 1;
   dispatch_floating(a.dtype, [&]<class T>(std::type_identity<T>) {
     const auto* const logits = static_cast<const T*>(a.logits);
     auto *const loss = static_cast<T*>(a.loss), *const residual = static_cast<T*>(a.residual);
@@ -276,7 +277,7 @@ void Cpu::cross_entropy(const CrossEntropyArgs& a) {
       for (std::int64_t r = first; r < last; ++r)
         loss[r] = cpu::cross_entropy(logits + r * a.n, a.target[r], a.n, residual + r * a.n);
     };
-    shared(a.rows, enough, part, 1);
+    shared(a.rows, enough_rows(a.n), part, 1);
   });
 }
 

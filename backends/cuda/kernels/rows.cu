@@ -41,6 +41,20 @@ struct RowGroup {
   }
 };
 
+/// Calls f(group, r) for the rows of each group of threads, and the same number of times in all of a block, which meet
+/// at barriers: r may be `rows` or more.
+template <int width, class F>
+__device__ void each_group(std::int64_t rows, F f) {
+  __shared__ double room[threads_per_block];
+  constexpr int groups = threads_per_block / width;
+  const int t = static_cast<int>(threadIdx.x);
+  const RowGroup<width> group{room, t % width, t - t % width};
+  for (std::int64_t r0 = std::int64_t{blockIdx.x} * groups; r0 < rows; r0 += std::int64_t{gridDim.x} * groups) {
+    const std::int64_t r = r0 + t / width;
+    f(group, r);
+  }
+}
+
 /// (sum |x|^p)^(1/p) of elements of `parts` components each.
 template <int parts, int width, class T>
 __device__ double norm(const RowGroup<width>& group, const T* x, std::int64_t n, double p) {
@@ -68,12 +82,7 @@ __device__ double norm(const RowGroup<width>& group, const T* x, std::int64_t n,
 template <int width, int parts, class T>
 __global__ void each_row(RowFunction function, std::int64_t rows, std::int64_t n, double parameter, const T* in,
                          T* out) {
-  __shared__ double room[threads_per_block];
-  constexpr int groups = threads_per_block / width;
-  const int t = static_cast<int>(threadIdx.x);
-  const RowGroup<width> group{room, t % width, t - t % width};
-  for (std::int64_t r0 = std::int64_t{blockIdx.x} * groups; r0 < rows; r0 += std::int64_t{gridDim.x} * groups) {
-    const std::int64_t r = r0 + t / width;
+  each_group<width>(rows, [&](const RowGroup<width>& group, std::int64_t r) {
     const std::int64_t mine = r < rows ? n : 0;  // groups without a row still take part in the barriers
     const T* x = in + (r < rows ? r : 0) * parts * n;
     T* y = out + (r < rows ? r : 0) * n;
@@ -110,19 +119,14 @@ __global__ void each_row(RowFunction function, std::int64_t rows, std::int64_t n
         }
       }
     }
-  }
+  });
 }
 
 /// A row whose target is no class is skipped.
 template <int width, class T>
 __global__ void cross_entropies(std::int64_t rows, std::int64_t n, const T* logits, const std::int32_t* target, T* loss,
                                 T* residual, FaultSlot* fault) {
-  __shared__ double room[threads_per_block];
-  constexpr int groups = threads_per_block / width;
-  const int t = static_cast<int>(threadIdx.x);
-  const RowGroup<width> group{room, t % width, t - t % width};
-  for (std::int64_t r0 = std::int64_t{blockIdx.x} * groups; r0 < rows; r0 += std::int64_t{gridDim.x} * groups) {
-    const std::int64_t r = r0 + t / width;
+  each_group<width>(rows, [&](const RowGroup<width>& group, std::int64_t r) {
     const bool has_row = r < rows && good(target, r, n, fault);
     const std::int64_t mine = has_row ? n : 0;  // groups without a row still take part in the barriers
     const T* const x = logits + (has_row ? r : 0) * n;
@@ -132,7 +136,7 @@ __global__ void cross_entropies(std::int64_t rows, std::int64_t n, const T* logi
     for (std::int64_t i = group.lane; i < mine; i += width)
       residual[r * n + i] = shifted(i) / static_cast<T>(total) - T(i == target[r]);
     if (has_row && group.lane == 0) loss[r] = static_cast<T>(::log(total)) - (x[target[r]] - top);
-  }
+  });
 }
 
 /// Calls f.template operator()<width>(blocks): so many threads share a row.
