@@ -115,7 +115,9 @@ Tensors run_plan(const PlanPtr& plan, const Tensors& carries, const Tensors& xs,
     in.push_back(Tensor::zeros(spec.shape, spec.dtype, *spec.backend));
   }
   in.insert(in.end(), results.begin(), passed);
-  const Tensors out = apply_many(op_of<Scan>(), Attrs(Scan{plan}), pointers(in), where);
+  // Nothing is left to run where all of it left the loop.
+  const Tensors out =
+      loop.body.outputs.empty() ? Tensors() : apply_many(op_of<Scan>(), Attrs(Scan{plan}), pointers(in), where);
 
   in.assign(out.begin(), out.begin() + s.carries);
   in.insert(in.end(), passed, results.end());
