@@ -19,10 +19,10 @@ struct Cuda::PlannedLoop {
   CUfunction function = nullptr;
 };
 
-/// Neither kernels of loops nor cuBLAS gain from another layout of the weights.
+/// Neither kernels of loops nor cuBLAS gain from another layout of the weights, and a copy in parts is many launches.
 CostModel Cuda::costs() const {
   CostModel out;
-  out.steps_to_prepack = std::numeric_limits<std::int64_t>::max();
+  out.steps_to_prepack = out.copied_at_once = std::numeric_limits<std::int64_t>::max();
   return out;
 }
 

@@ -9,19 +9,28 @@ namespace reel::cuda {
 
 namespace {
 
-/// The threads that share a row: `width` of the block's, with a shared buffer for their values.
+constexpr int warp = 32;
+
+/// The threads that share a row: a warp, or all of the block, whose warps have a shared buffer for their values.
 template <int width>
 struct RowGroup {
   double* room;
-  int lane, first;
+  int lane;
 
   /// Reduces all threads' values and returns the result to all. All threads of the block must call it.
   template <class Rule>
   __device__ double all(double mine) const {
-    __syncthreads();
-    room[first + lane] = mine;
-    reduce_group<Rule>(room, first, 1, lane, width);
-    return room[first];
+#pragma unroll
+    for (int distance = warp / 2; distance > 0; distance /= 2)
+      mine = Rule::combine(mine, __shfl_xor_sync(~0U, mine, distance));
+    if constexpr (width > warp) {
+      __syncthreads();
+      if (lane % warp == 0) room[lane / warp] = mine;
+      __syncthreads();
+      mine = room[0];
+      for (int w = 1; w < width / warp; ++w) mine = Rule::combine(mine, room[w]);
+    }
+    return mine;
   }
   /// Reduces f(i) over i < n.
   template <class Rule, class F>
@@ -45,10 +54,11 @@ struct RowGroup {
 /// at barriers: r may be `rows` or more.
 template <int width, class F>
 __device__ void each_group(std::int64_t rows, F f) {
-  __shared__ double room[threads_per_block];
+  __shared__ double room[threads_per_block / warp];
   constexpr int groups = threads_per_block / width;
+  static_assert(width == warp || groups == 1);
   const int t = static_cast<int>(threadIdx.x);
-  const RowGroup<width> group{room, t % width, t - t % width};
+  const RowGroup<width> group{room, t % width};
   for (std::int64_t r0 = std::int64_t{blockIdx.x} * groups; r0 < rows; r0 += std::int64_t{gridDim.x} * groups) {
     const std::int64_t r = r0 + t / width;
     f(group, r);
@@ -142,9 +152,8 @@ __global__ void cross_entropies(std::int64_t rows, std::int64_t n, const T* logi
 /// Calls f.template operator()<width>(blocks): so many threads share a row.
 template <class F>
 void with_groups(std::int64_t rows, std::int64_t n, F f) {
-  constexpr int narrow = 32;
   if (n <= 512)
-    f.template operator()<narrow>(blocks_for(rows, threads_per_block / narrow));
+    f.template operator()<warp>(blocks_for(rows, threads_per_block / warp));
   else
     f.template operator()<threads_per_block>(blocks_for(rows, 1));
 }

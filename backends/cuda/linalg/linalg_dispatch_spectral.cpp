@@ -7,7 +7,7 @@ namespace reel::cuda {
 
 std::int64_t Cuda::eig(const EigArgs& a) {
   // Callers rely on LAPACK's order of a small matrix's eigenvalues. For large matrices the order is arbitrary anyway.
-  constexpr std::int64_t large = 128;
+  constexpr std::int64_t large = 300;
   if (a.n >= large && suits_solver(a.dtype, a.batch, a.n, a.n)) {
     const std::optional<std::int64_t> dependent = cusolver_eig(matrices(), a);
     launched("eig", {a.batch, a.n});
