@@ -138,6 +138,16 @@ TEST_CASE("every cell: scans by kernels of whole loops are what they mean, with 
   // The gradient's factors share the warps out; with whole rows, and with slices.
   cases.push_back({{"lstm", 32, 12, false, DType::f32}, whole});
   cases.push_back({{"lstm", 60, 12, false, DType::f32}, {.processors = 16, .weights = 96, .shared_weights = 0}});
+  // Tensor cores: in f32 and in tf32, all columns and slices, rows beyond 16 at a time and in parts.
+  for (const int products : {3, 1}) {
+    for (const std::int64_t hidden : {40, 60}) {
+      for (const std::string cell : {"lstm", "gru", "rnn"})
+        cases.push_back({{cell, hidden, 37, false, DType::f32}, {.processors = 2, .tensor_products = products}});
+      cases.push_back(
+          {{"lstm", hidden, 70, false, DType::f32},
+           {.processors = 8, .shared = 60000, .weights = 96, .shared_weights = 0, .tensor_products = products}});
+    }
+  }
   for (const Case& c : cases) {
     device.limits = c.limits;
     c.recurrence.derivatives(false);
@@ -146,18 +156,24 @@ TEST_CASE("every cell: scans by kernels of whole loops are what they mean, with 
   for (const gpu::KernelSource& s : device.sources) texts.push_back(s.text);
   const HostKernels kernels(texts);
   std::int64_t slices = 0;
-  int merged = 0, merged_slices = 0, shared_weights = 0;
+  int merged = 0, merged_slices = 0, shared_weights = 0, by_tensor_cores[2] = {}, in_parts = 0;
   for (const LoopDevice::Seen& s : device.seen) {
     for (const gpu::LoopStage& stage : s.layout.stages) {
       for (const gpu::ProductGroup& g : stage.groups) {
         if (g.factors > 1) ++(s.layout.slices > 1 ? merged_slices : merged);
         shared_weights += g.weights_at >= 0;
+        if (g.tensor_products == 0) continue;
+        ++by_tensor_cores[s.layout.slices > 1];
+        in_parts += s.layout.chunk < s.layout.rows;
       }
     }
   }
   CHECK(merged > 0);
   CHECK(merged_slices > 0);
   CHECK(shared_weights > 4);
+  CHECK(by_tensor_cores[0] > 4);
+  CHECK(by_tensor_cores[1] > 4);
+  CHECK(in_parts > 1);
   for (const Case& c : cases) {
     const std::string& cell = c.recurrence.cell;
     CAPTURE(cell);
@@ -172,9 +188,10 @@ TEST_CASE("every cell: scans by kernels of whole loops are what they mean, with 
     const bool all_columns = c.limits.processors == whole.processors;
     if (is_in(at_once, cell) || (all_columns && is_in(with_all_columns, cell))) CHECK(device.at_once >= 2);
     slices = std::max(slices, device.slices);
+    const double within = c.limits.tensor_products == 1 ? 1e-2 : c.recurrence.dtype == DType::f32 ? 1e-5 : 1e-11;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       CAPTURE(i);
-      CHECK(difference(got[i], wanted[i]) < (c.recurrence.dtype == DType::f32 ? 1e-5 : 1e-11));
+      CHECK(difference(got[i], wanted[i]) < within);
     }
   }
   CHECK(slices > 3);

@@ -50,6 +50,8 @@ TEST_CASE("names of devices") {
   CHECK(gpu::parse_device(",sync").sync);
   CHECK(gpu::parse_device(",steps").by_step);
   CHECK(gpu::parse_device(",loops,sync").name() == "cuda,sync,loops");
+  CHECK(gpu::parse_device(",fma").fma);
+  CHECK(gpu::parse_device(",fma,loops").name() == "cuda,loops,fma");
   CHECK(gpu::parse_device(",bf16,steps").name() == "cuda,steps,bf16");
   for (const char* bad : {":", ":x", ":-1", ":1:2", ",", ",fast", ",sync:1", ":99999999999999999999"}) {
     const std::string text = error_of([&] { gpu::parse_device(bad); });

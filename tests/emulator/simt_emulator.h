@@ -2,6 +2,7 @@
 // run one after another, each until it has to wait, forwards and backwards in turn, so that a wait which is missing
 // shows.
 #pragma once
+#include <bit>
 #include <boost/context/fiber.hpp>
 #include <boost/context/fixedsize_stack.hpp>
 #include <cstddef>
@@ -33,7 +34,7 @@ struct Gate {
 };
 struct Warp {
   Gate gate;
-  alignas(16) std::byte lane[32][16];
+  alignas(16) std::byte lane[32][32];
 };
 constexpr std::size_t most_threads = 1024, stack_bytes = 64 * 1024, shared_bytes = 256 * 1024;
 struct Block {
@@ -48,7 +49,7 @@ struct Fiber {
   boost::context::fiber rest;  // of it, while it waits
   unsigned block = 0, thread = 0;
   bool idle = false;
-  std::vector<std::pair<void*, const void*>> copies;  // that its thread has started
+  std::vector<std::vector<std::pair<void*, const void*>>> copies{1};  // that its thread has started, in groups
 };
 inline std::vector<Block> blocks;  // those that run now
 inline unsigned block_0 = 0;       // the first of them
@@ -225,23 +226,54 @@ template <class T>
 T fresh(const T* p) {
   return *p;
 }
+inline float with_bits(unsigned bits) { return std::bit_cast<float>(bits); }
+inline unsigned bits_of(float x) { return std::bit_cast<unsigned>(x); }
+inline float upper_bits_anew(float x) { return with_bits(bits_of(x) & 0xffffe000U); }
+/// A tensor core does not look at the last 13 bits of the factors (tensor_cores.h says which lane has what).
+inline void multiply_tile(float (&sum)[4], const float (&a)[4], const float (&b)[2]) {
+  simt_emulator::Warp& warp = simt_emulator::this_warp();
+  const unsigned lane = simt_emulator::running->thread % 32, g = lane / 4, q = lane % 4;
+  for (unsigned u = 0; u < 6; ++u) {
+    const float seen = with_bits(bits_of(u < 4 ? a[u] : b[u - 4]) & 0xffffe000U);
+    std::memcpy(warp.lane[lane] + u * sizeof seen, &seen, sizeof seen);
+  }
+  simt_emulator::wait(warp.gate, 32);
+  const auto number = [&](unsigned of, unsigned u) {
+    float x;
+    std::memcpy(&x, warp.lane[of] + u * sizeof x, sizeof x);
+    return x;
+  };
+  for (unsigned e = 0; e < 4; ++e) {
+    for (unsigned k = 0; k < 8; ++k)
+      sum[e] += number(4 * g + k % 4, k / 4 * 2 + e / 2) * number(4 * (2 * q + e % 2) + k % 4, 4 + k / 4);
+  }
+  simt_emulator::wait(warp.gate, 32);
+}
 /// As late as a GPU may copy: when they are waited for.
 inline void start_copy(void* to, const void* from, bool there) {
-  simt_emulator::running->copies.push_back({to, there ? from : nullptr});
+  simt_emulator::running->copies.back().push_back({to, there ? from : nullptr});
 }
-inline void wait_for_copies() {
-  for (const auto& [to, from] : simt_emulator::running->copies) {
-    if (from)
-      std::memcpy(to, from, 16);
-    else
-      std::memset(to, 0, 16);
+inline void end_copies() { simt_emulator::running->copies.emplace_back(); }
+template <int others>
+void wait_for_copies() {
+  auto& groups = simt_emulator::running->copies;
+  const auto last = groups.end() - 1 - std::min<std::ptrdiff_t>(others, std::ssize(groups) - 1);
+  for (auto group = groups.begin(); group != last; ++group) {
+    for (const auto& [to, from] : *group) {
+      if (from)
+        std::memcpy(to, from, 16);
+      else
+        std::memset(to, 0, 16);
+    }
   }
-  simt_emulator::running->copies.clear();
+  groups.erase(groups.begin(), last);
+}
+inline void arrive_in_group(unsigned* counter) {
+  __syncthreads();
+  if (threadIdx.x == 0) ++*counter;
 }
 inline void wait_for_group(unsigned* counter, unsigned blocks, unsigned n) {
-  __syncthreads();
   if (threadIdx.x == 0) {
-    ++*counter;
     simt_emulator::moved = true;
     while (*counter < n * blocks) simt_emulator::pause();
     simt_emulator::moved = true;

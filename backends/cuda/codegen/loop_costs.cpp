@@ -31,7 +31,8 @@ double kernel_step(const LoopValues& loop, const LoopLayout& layout, const LoopL
     fetches += layout.slices > 1;
     for (const ProductGroup& g : stage.groups) {
       const StepCall& call = loop.calls[static_cast<std::size_t>(g.calls[0])];
-      cycles += g.cycles * static_cast<double>(layout.rows_in_shared);
+      const std::int64_t times = (layout.rows + layout.chunk - 1) / layout.chunk;
+      cycles += g.cycles * static_cast<double>(layout.slices > 1 ? times * layout.chunk : layout.rows_in_shared);
       bytes += static_cast<double>(g.factors * layout.rows * call.sums) *
                static_cast<double>(size_of(call.operands[0].dtype));
     }
@@ -52,7 +53,7 @@ double call_step(const LoopValues& loop, const LoopLimits& limits) {
     const bool wide = call.operands[0].dtype == DType::f64;
     const double flops = 2 * static_cast<double>(call.rows() * call.columns() * call.sums),
                  rate = wide ? LoopCosts().flops / 2 : costs.flops;
-    time += std::max(costs.product, flops / (rate * share_of_gpu(limits)));
+    time += costs.product + flops / (rate * share_of_gpu(limits));
   }
   return time;
 }

@@ -8,17 +8,17 @@ namespace reel::cuda {
 struct LoopLayout;
 struct LoopLimits;
 
-/// In microseconds, or per microsecond. Estimates for an H100: no GPU has measured them. `bench_device --device cuda`
-/// measures the constants and prints this struct.
+/// In microseconds, or per microsecond, of an H100 80GB HBM3 (docs/gpu.md): the first five as bench_loops meets them,
+/// the others as bench_device prints them.
 struct LoopCosts {
-  double cycles = 1.75e3;    // of an SM
-  double elementwise = 0.3;  // a thread's element of the elementwise work, and as much again / 2 for a step of any size
-  double wait = 0.9;         // a barrier between blocks
-  double fetch = 0.25;       // until the first bytes come from the L2 cache
-  double fetched = 5.5e6;    // bytes that all blocks together get from there
-  double launch = 2.2;       // a kernel in a captured graph
-  double product = 3.5;      // the smallest product of cuBLAS there
-  double flops = 4.0e7;      // of a large one, f32 in full precision
+  double cycles = 1.15e3;  // of an SM in which it multiplies: more than half of its 1,980, as its eight warps also wait
+  double elementwise = 0.2;  // a thread's element of the elementwise work, and as much again / 2 for a step of any size
+  double wait = 1.1;         // a barrier between blocks
+  double fetch = 0.3;        // until the first bytes come from the L2 cache
+  double fetched = 8.5e6;    // bytes that all blocks together get from there, which others have just written
+  double launch = 1.2;       // a kernel in a captured graph
+  double product = 4.7;      // the smallest product of cuBLAS there
+  double flops = 4.1e7;      // of a large one, f32 in full precision
 };
 /// The operations of a large product of cuBLAS per microsecond, at this precision.
 double product_flops(Precision precision);

@@ -153,7 +153,8 @@ class Planner {
   }
 
   /// With products: the fewest slices whose weights fit in registers, and more if SMs would stay idle; or no slices and
-  /// weights in shared memory, too. Of several ways, the one of the least cost.
+  /// weights in shared memory, too; or by tensor cores, which work on 16 rows at a time, in any number of slices. Of
+  /// several ways, the one of the least cost.
   bool share_products() {
     out_.threads = static_cast<int>(product_warps * warp_lanes);
     const std::int64_t processors = limits_.processors;
@@ -166,13 +167,12 @@ class Planner {
     const std::vector<LoopStage> found = out_.stages;
     std::optional<LoopLayout> best;
     double least = 0;
-    for (std::int64_t slices = 1; slices <= std::min(processors, columns);) {
-      if (slices > 1 && (!one_width || moves_)) break;
+    const auto try_all = [&](std::int64_t slices, int tensor_products) {
       bool fits = false;
-      for (const Grouping how : {Grouping::by_factor, Grouping::merged, Grouping::apart}) {
+      for (const Grouping how : {Grouping::by_factor, Grouping::halved, Grouping::merged, Grouping::apart}) {
         out_.stages = found;
         for (LoopStage& stage : out_.stages) stage.groups = regroup(loop_, stage.groups, how);
-        if (!share(slices, columns)) continue;
+        if (!share(slices, columns, tensor_products)) continue;
         place_waits();
         fits = fits || out_.slices > 1 || !has_shared_weights();
         const double cost = kernel_step(loop_, out_, limits_);
@@ -180,7 +180,16 @@ class Planner {
         least = cost;
         best = out_;
       }
-      if (fits) break;
+      return fits;
+    };
+    bool fits = false;
+    for (std::int64_t slices = 1; slices <= std::min(processors, columns);) {
+      if (slices > 1 && (!one_width || moves_)) break;
+      fits = fits || try_all(slices, 0);  // no further slices then
+      if (limits_.tensor_products > 0)
+        try_all(slices, limits_.tensor_products);
+      else if (fits)
+        break;
       const std::int64_t now = (columns + slices - 1) / slices;  // the next number that shrinks the slices
       slices = now == 1 ? columns + 1 : (columns + now - 2) / (now - 1);
     }
@@ -194,7 +203,7 @@ class Planner {
     });
   }
 
-  bool share(std::int64_t slices, std::int64_t columns) {
+  bool share(std::int64_t slices, std::int64_t columns, int tensor_products) {
     if (slices > 1) {
       const std::int64_t groups = std::min(loop_.rows, limits_.processors / slices);
       const std::int64_t width = (columns + limits_.processors / groups - 1) / (limits_.processors / groups);
@@ -203,34 +212,44 @@ class Planner {
     out_.slices = slices;
     out_.rows = (loop_.rows + limits_.processors / slices - 1) / (limits_.processors / slices);
     out_.groups = (loop_.rows + out_.rows - 1) / out_.rows;
-    std::int64_t left = limits_.weights, in_shared = 0;  // of registers; of shared memory
+    // Of registers, of which products by tensor cores need fewer besides; of shared memory.
+    std::int64_t left = limits_.weights * (tensor_products > 0 ? 4 : 3) / 3, in_shared = 0;
     for (LoopStage& stage : out_.stages) {
       for (ProductGroup& g : stage.groups) {
-        if (share_group(g, left, false)) {
+        if (share_group(g, left, false, tensor_products)) {
           left -= g.weight_bytes();
         } else {
-          if (slices > 1 || !share_group(g, limits_.shared_weights / out_.threads, true)) return false;
+          if (slices > 1 || !share_group(g, limits_.shared_weights / out_.threads, true, tensor_products)) return false;
           g.weights_at = in_shared;
           in_shared += g.weight_bytes() * out_.threads;
         }
       }
     }
+    // Tensor cores are fast enough to wait for inputs where there are no registers for them: some 12 for each element.
+    out_.reads_ahead = tensor_products == 0 || out_.kept_bytes() / 4 + 12 * out_.lanes(columns) <= 176;
     // All rows at a time if they fit in shared memory, else fewer.
     for (out_.chunk = up(out_.rows, most_at_a_time()); out_.chunk > 0; out_.chunk -= most_at_a_time()) {
       place_values(in_shared + place_arena());  // one of both is nothing
-      if (out_.bytes <= limits_.shared) return true;
+      if (out_.bytes <= limits_.shared) {
+        // As many times, but evenly.
+        const std::int64_t times = (out_.rows + out_.chunk - 1) / out_.chunk;
+        out_.chunk = up((out_.rows + times - 1) / times, most_at_a_time());
+        place_values(in_shared + place_arena());
+        return true;
+      }
       if (slices == 1) return false;
     }
     return false;
   }
 
-  bool share_group(ProductGroup& g, std::int64_t weights, bool in_shared) const {
+  bool share_group(ProductGroup& g, std::int64_t weights, bool in_shared, int tensor_products) const {
     const bool whole = std::any_of(g.calls.begin(), g.calls.end(), [&](int c) {
       const int v = loop_.source(c, 2).value;
       return out_.storage[v].shared || is_slab(value(v).walk);
     });
     const StepCall& call = loop_.calls[g.calls[0]];
-    return share_out(call, {out_.slice(call.columns()), out_.rows, whole, in_shared, weights}, g);
+    const BlockShare share{out_.slice(call.columns()), out_.rows, whole, in_shared, weights};
+    return tensor_products > 0 ? share_out_to_tensor_cores(call, share, tensor_products, g) : share_out(call, share, g);
   }
 
   int most_at_a_time() const {

@@ -17,7 +17,8 @@ struct LoopLimits {
   std::int64_t shared = 225280;          // bytes of shared memory per block
   std::int64_t weights = 576;            // bytes of registers per thread for weights
   std::int64_t shared_weights = 225280;  // bytes of shared memory per block for weights, where a block has all columns
-  bool always = false;  // one kernel wherever a loop fits into one, even if it is expected to be slower
+  int tensor_products = 0;  // of tf32 that make a product of f32 on tensor cores: 1 or 3; 0: no tensor cores
+  bool always = false;      // one kernel wherever a loop fits into one, even if it is expected to be slower
   LoopCosts costs = {};
 };
 
@@ -52,8 +53,10 @@ struct ProductGroup {
   int factors = 1;
   int warps_along = 1;           // number of warps that share a column's sum
   int columns = 1;               // per warp
-  int vectors = 1;               // of 16 bytes: a column's weights in each thread
+  int vectors = 1;               // of 16 bytes: weights in each thread, of a column, or of eight on tensor cores
   int rows = 1;                  // that a warp computes at a time, a power of two
+  int tensor_products = 0;       // by tensor cores if > 0, as LoopLimits
+  std::int64_t terms = 0;        // of a column's sum, rounded up to what its warps take
   std::int64_t pitch = 0;        // of the factor's rows in shared memory
   std::int64_t arena_at = 0;     // byte offset in the arena, if other blocks computed the factors
   std::int64_t weights_at = -1;  // if >= 0: byte offset of the weights in shared memory, else they are in registers
@@ -62,7 +65,7 @@ struct ProductGroup {
   /// A call with the f-th factor.
   int first(int f = 0) const { return calls[static_cast<std::size_t>(f) * calls_per_factor()]; }
   /// Of all weights in each thread.
-  std::int64_t weight_bytes() const { return std::int64_t{16} * columns * vectors; }
+  std::int64_t weight_bytes() const { return std::int64_t{16} * columns / (tensor_products > 0 ? 8 : 1) * vectors; }
 };
 
 /// Calls that run without a barrier between them.
@@ -81,12 +84,21 @@ struct LoopLayout {
   std::int64_t rows = 1, chunk = 1;     // rows per block; rows of a product's factor in shared memory at a time
   std::int64_t rows_in_shared = 1;      // rows per block, rounded up to what products compute at a time
   std::int64_t bytes = 0;               // of shared memory
+  bool reads_ahead = true;              // inputs wait in registers for the next step
   std::int64_t scratch = 0;  // bytes of global memory for values that are read while the next ones are computed
   int barriers = 0;          // of a group, per step
   std::vector<std::vector<ReadPath>> read_paths;  // by call, by operand
   std::vector<ValueStorage> storage;              // by value
   std::vector<LoopStage> stages;
   std::int64_t blocks() const { return groups * slices; }
+  /// Of all weights in each thread's registers.
+  std::int64_t kept_bytes() const {
+    std::int64_t out = 0;
+    for (const LoopStage& stage : stages) {
+      for (const ProductGroup& g : stage.groups) out += g.weights_at < 0 ? g.weight_bytes() : 0;
+    }
+    return out;
+  }
   /// Columns per block, for a value or call with `columns` columns.
   std::int64_t slice(std::int64_t columns) const { return (columns + slices - 1) / slices; }
   /// Columns per thread, for a call with `columns` columns.

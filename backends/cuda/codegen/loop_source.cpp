@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/cuda/codegen/loop_text.h"
+#include "backends/cuda/codegen/loop_products.h"
 #include "backends/shared/run_text.h"
 #include "engine/core/error.h"
 #include "ops/functors/binary.h"
@@ -14,21 +14,26 @@ namespace {
 using Kind = StepCall::Kind;
 constexpr int distance = 8;  // steps that memory is asked ahead, to have it in a cache
 
-class Writer : LoopText {
+class Writer : ProductText {
  public:
   Writer(const LoopValues& loop, const LoopLayout& layout, const std::vector<char>& aligned, const std::string& name)
-      : LoopText(loop, layout), aligned_(aligned), name_(name) {}
+      : ProductText(loop, layout, aligned), name_(name) {}
 
   LoopKernel write() {
     declare_values();
     for (std::size_t v = 0; v < loop_.values.size(); ++v) start_value(static_cast<int>(v));
     int barriers = 0;
-    for (const LoopStage& stage : layout_.stages) {
+    const std::optional<std::size_t> early = early_arrival();
+    for (std::size_t k = 0; k < layout_.stages.size(); ++k) {
+      const LoopStage& stage = layout_.stages[k];
       if (stage.wait == LoopStage::Wait::block) step_ += "    __syncthreads();\n";
-      if (stage.wait == LoopStage::Wait::group)
+      if (stage.wait == LoopStage::Wait::group) {
+        if (!early) step_ += "    arrive_in_group(counter);\n";
+        if (early && *early > k) start_ += "  arrive_in_group(counter);\n";  // the first step waits for no results
         step_ += fmt::format("    wait_for_group(counter, {}, static_cast<unsigned>({} * i + {}));\n", layout_.slices,
                              layout_.barriers, ++barriers);
-      stage.is_products() ? products(stage) : elements(stage.call);
+      }
+      stage.is_products() ? products(stage) : elements(stage.call, early == k);
     }
     for (std::size_t v = 0; v < loop_.values.size(); ++v) finish_product(static_cast<int>(v));
     return {{name_, text()}, memory_};
@@ -59,6 +64,28 @@ class Writer : LoopText {
     out += "  for (long long i = 0; i < a.steps; ++i) {\n" + step_ + "  }\n";
     if (!end_.empty()) out += "  __syncthreads();\n" + end_;
     return out + "}\n";
+  }
+
+  /// The elementwise stage behind which a block arrives at the step's barrier, before it stores what no other block
+  /// reads. None if a step has several barriers, or products write what others read.
+  std::optional<std::size_t> early_arrival() const {
+    if (layout_.barriers != 1) return std::nullopt;
+    const std::vector<LoopStage>& stages = layout_.stages;
+    std::size_t barrier = 0;
+    while (stages[barrier].wait != LoopStage::Wait::group) ++barrier;
+    std::optional<std::size_t> last;
+    for (std::size_t k = 0; k < stages.size(); ++k) {
+      const std::size_t at = (barrier + k) % stages.size();
+      for (const int c : stages[at].calls()) {
+        for (std::size_t o = 0; o < call(c).operands.size(); ++o) {
+          const Source& s = loop_.source(static_cast<std::size_t>(c), o);
+          if (!s.made() || !loop_.writes(static_cast<std::size_t>(c), o) || !storage(s.value).shared) continue;
+          if (stages[at].is_products()) return std::nullopt;
+          last = at;
+        }
+      }
+    }
+    return last;
   }
 
   // ---- values ------------------------------------------------------------------------------------------------------
@@ -106,9 +133,10 @@ class Writer : LoopText {
 
   // ---- elementwise calls -------------------------------------------------------------------------------------------
 
-  void elements(int c) {
+  void elements(int c, bool arrives) {
     loads_.clear();
     made_.clear();
+    exchanged_.clear();
     stores_.clear();
     if (call(c).kind == Kind::run)
       run(c);
@@ -116,8 +144,10 @@ class Writer : LoopText {
       result(c, 1, operand(c, 0, "column", ""));
     else
       rotation(c);
-    step_ +=
-        "    {\n" + made_ + each_lane(call(c).columns(), loads_) + each_lane(call(c).columns(), stores_) + "    }\n";
+    const auto each = [&](const std::string& text) { return text.empty() ? "" : each_lane(call(c).columns(), text); };
+    step_ += "    {\n" + made_ + each(loads_) + each(exchanged_);
+    if (arrives) step_ += "    arrive_in_group(counter);\n";
+    step_ += each(stores_) + "    }\n";
   }
 
   void run(int c) {
@@ -176,7 +206,7 @@ class Writer : LoopText {
       const std::string column = s.offset == 0 ? "column" : fmt::format("{} + column", s.offset);
       stores_ += fmt::format("      {} = {};\n", in_shared(s.value, true, "mine", column), y);
     }
-    stores_ += store(s.value, access, y, "      ");
+    (r.shared && layout_.slices > 1 ? exchanged_ : stores_) += store(s.value, access, y, "      ");
   }
 
   /// An operand's element in this row, at a given column of the call.
@@ -207,158 +237,34 @@ class Writer : LoopText {
     std::string held = one ? name : name + "[k]";
     if (a.walk.double_buffered) return read("i");
     if (a.walk.stride == 0) {  // constant over steps: kept in registers, as far as they last
-      if (one ? held_ + 1 > most_held : held_ + lanes > most_held) return read("i");
+      if (!layout_.reads_ahead || held_ + (one ? 1 : lanes) > most_held) return read("i");
       held_ += one ? 1 : lanes;
+    }
+    std::string now = fmt::format("x{}{}", k, tag);
+    const std::string prefetched =
+        fmt::format("      if (i + {0} < a.steps) prefetch(&{1});\n", distance, read(fmt::format("i + {}", distance)));
+    if (a.walk.stride != 0 && !layout_.reads_ahead) {
+      loads_ += fmt::format("      const {} {} = {};\n", type_name(a.dtype), now, read("i")) + prefetched;
+      return now;
     }
     declared_ += fmt::format("  {} {}{};\n", type_name(a.dtype), name, one ? "" : fmt::format("[{}]", lanes));
     const std::string first = fmt::format("      {} = {};\n", held, read("0"));
     start_ += one ? first : each_lane(call(c).columns(), first);
     if (a.walk.stride == 0) return held;
-    std::string now = fmt::format("x{}{}", k, tag);
     loads_ += fmt::format("      const {} {} = {};\n", type_name(a.dtype), now, held);
     loads_ += fmt::format("      if (i + 1 < a.steps) {} = {};\n", held, read("i + 1"));
-    loads_ +=
-        fmt::format("      if (i + {0} < a.steps) prefetch(&{1});\n", distance, read(fmt::format("i + {}", distance)));
+    loads_ += prefetched;
     return now;
-  }
-
-  // ---- products ----------------------------------------------------------------------------------------------------
-
-  void products(const LoopStage& stage) {
-    uses_warps_ = true;
-    const bool fetches = layout_.slices > 1;
-    std::string fetch, work;
-    for (const ProductGroup& g : stage.groups) {
-      weights(g);
-      const char* const t = type_name(call(g.first()).operands[0].dtype);
-      std::string from = fmt::format("x{}", g.first()), pitch;
-      if (fetches) {
-        fetch += fetches_of(g);
-        work +=
-            fmt::format("      const {0}* const {1} = reinterpret_cast<const {0}*>(shared + {2}) + {3};\n", t, from,
-                        g.arena_at, by_factor(g, [&](int f) { return std::to_string(f * layout_.chunk * g.pitch); }));
-        pitch = std::to_string(g.pitch);
-      } else {
-        work += fmt::format("      const {}* const {} = {};\n", t, from, by_factor(g, [&](int f) {
-                              const Source& s = loop_.source(g.first(f), 0);
-                              return fmt::format("&{}", in_shared(s.value, !s.before, "0", "0"));
-                            }));
-        pitch = by_factor(g, [&](int f) { return std::to_string(storage(loop_.source(g.first(f), 0).value).pitch); });
-      }
-      work += fmt::format("      multiply<{}>(w{}, {}, {}, {}, lane, warp % {}, [&](int r, int c, {} sum) {{\n", g.rows,
-                          g.first(), from, pitch, fetches ? layout_.chunk : layout_.rows_in_shared, g.warps_along, t);
-      work += sums(g, fetches) + "      });\n";
-    }
-    if (!fetches) {
-      step_ += "    {\n" + work + "    }\n";
-      return;
-    }
-    step_ += fmt::format("    for (int begin = 0; begin < {}; begin += {}) {{\n", layout_.rows, layout_.chunk);
-    if (layout_.chunk < layout_.rows) step_ += "      if (begin > 0) __syncthreads();\n";
-    step_ += fetch + "      wait_for_copies();\n      __syncthreads();\n" + work + "    }\n";
-  }
-
-  /// An expression that depends on the factor that a warp has.
-  template <class F>
-  static std::string by_factor(const ProductGroup& g, F text) {
-    const std::string first = text(0);
-    std::string out = first;
-    for (int f = 1; f < g.factors; ++f) {
-      const std::string other = text(f);
-      if (other != first) out = fmt::format("({} == {} ? {} : {})", factor_of_warp(g), f, other, out);
-    }
-    return out;
-  }
-  static std::string factor_of_warp(const ProductGroup& g) {
-    return fmt::format("warp / {} % {}", g.warps_along, g.factors);
-  }
-
-  /// Brings rows of a group's factors, which other blocks computed, to shared memory.
-  std::string fetches_of(const ProductGroup& g) {
-    std::string out;
-    for (int f = 0; f < g.factors; ++f) {
-      const StepCall& product = call(g.first(f));
-      const Access& x = product.operands[0];
-      const Source& s = loop_.source(g.first(f), 0);
-      const auto spare = scratch(s.value);
-      const std::int64_t row = spare ? value(s.value).width : x.row,
-                         bytes = static_cast<std::int64_t>(size_of(x.dtype));
-      const bool aligned = row * bytes % 16 == 0 && row == product.sums &&
-                           (spare || (aligned_[static_cast<std::size_t>(x.walk.buffer)] && x.walk.offset % 16 == 0 &&
-                                      x.walk.stride % 16 == 0));
-      out += fmt::format(
-          "      fetch<{0}, {1}>(reinterpret_cast<{0}*>(shared + {2}) + {3}, {4}, {5}, {6} + (group * {7} + begin) * "
-          "{8}, {9} - group * {7} - begin, {10}, threadIdx.x, {11});\n",
-          type_name(x.dtype), aligned, g.arena_at, f * layout_.chunk * g.pitch, layout_.chunk, g.pitch,
-          memory(spare ? *spare : LoopMemory{x.walk}, x.dtype, true, "i"), layout_.rows, row, loop_.rows, product.sums,
-          layout_.threads);
-    }
-    return out;
-  }
-
-  /// Code that uses the sum for row r and the warp's column c.
-  std::string sums(const ProductGroup& g, bool fetches) {
-    const std::int64_t width = layout_.slice(call(g.calls[0]).columns());
-    std::string out = fmt::format("        const int all = warp / {} * {} + c, mine = {}r, near = all % {};\n",
-                                  g.warps_along * g.factors, g.columns, fetches ? "begin + " : "", width);
-    out += fmt::format("        const int row = group * {} + mine, column = slice * {} + near;\n", layout_.rows, width);
-    out += fmt::format("        if (mine >= {}) return;\n", layout_.rows);
-    for (std::size_t q = 0; q < g.calls.size(); ++q) {
-      const int v = loop_.source(g.calls[q], 2).value;
-      const Access& to = call(g.calls[q]).operands[2];
-      out += fmt::format("        if ({}) {{\n", is_column_of(g, q));
-      out += fmt::format("          {} = sum;\n", in_tile(v, fmt::format("warp % {}", g.warps_along), "mine", "near"));
-      std::string rest;
-      if (storage(v).shared && !fetches)
-        rest += fmt::format("            {} = sum;\n", in_shared(v, true, "mine", "column"));
-      rest += store(v, to, "sum", "            ");
-      if (!rest.empty())
-        out += fmt::format("          if (row < {} && column < {}) {{\n{}          }}\n", loop_.rows, value(v).width,
-                           rest);
-      out += "        }\n";
-    }
-    return out;
-  }
-
-  /// Is a warp's column `all` one of the q-th call's?
-  std::string is_column_of(const ProductGroup& g, std::size_t q) const {
-    const std::int64_t width = layout_.slice(call(g.first()).columns());
-    const std::string column = fmt::format("all / {} == {}", width, q % g.calls_per_factor());
-    if (g.factors == 1) return column;
-    return fmt::format("{} && {} == {}", column, factor_of_warp(g), q / g.calls_per_factor());
-  }
-
-  /// Loads a group's weights into the warp's registers or places in shared memory, once for all steps.
-  void weights(const ProductGroup& g) {
-    const StepCall& first = call(g.first());
-    const std::int64_t width = layout_.slice(first.columns());
-    const char* const t = type_name(first.operands[1].dtype);
-    const std::string w = fmt::format("w{}", g.first());
-    declared_ +=
-        fmt::format("  {}Weights<{}, {}, {}> {}{};\n", g.weights_at < 0 ? "" : "Shared", t, g.columns, g.vectors, w,
-                    g.weights_at < 0 ? "" : fmt::format("(shared + {}, threadIdx.x)", g.weights_at));
-    start_ += fmt::format("  load_weights({}, lane, warp % {}, [&](int c, int s) -> {} {{\n", w, g.warps_along, t);
-    start_ += fmt::format("    const int all = warp / {} * {} + c, column = slice * {} + all % {};\n",
-                          g.warps_along * g.factors, g.columns, width, width);
-    start_ += fmt::format("    if (column >= {} || s >= {}) return 0;\n", first.columns(), first.sums);
-    for (std::size_t q = 0; q < g.calls.size(); ++q) {
-      const Access& b = call(g.calls[q]).operands[1];
-      start_ += fmt::format("    if ({}) return {}[{}];\n", is_column_of(g, q), memory(b.walk, b.dtype, true, "0"),
-                            first.transposed ? fmt::format("column * {} + s", first.sums)
-                                             : fmt::format("s * {} + column", first.columns()));
-    }
-    start_ += "    return 0;\n  });\n";
   }
 
   static constexpr std::int64_t most_held = 24;
 
-  const std::vector<char>& aligned_;  // by buffer
   std::string name_;
   int numbers_ = 0;
   std::int64_t held_ = 0;  // registers that hold operands constant over steps
-  bool uses_warps_ = false;
-  std::string declared_, start_, step_, end_;  // sections of the kernel
-  std::string made_, loads_, stores_;          // of an elementwise call: before its elements; per element (2)
+  std::string end_;        // the last section of the kernel
+  // Of an elementwise call: before its elements; per element; stores for other blocks, and all others.
+  std::string made_, loads_, exchanged_, stores_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/codegen/product_groups.h"
 #include "backends/shared/run_text.h"
 #include "engine/core/error.h"
 
@@ -45,6 +46,17 @@ std::string LoopText::in_shared(int v, bool now, const std::string& mine, const 
 std::string LoopText::in_tile(int v, const std::string& plane, const std::string& mine, const std::string& near) const {
   return fmt::format("t{}[({} * {} + {}) * {} + {}]", v, plane, layout_.rows_in_shared, mine,
                      layout_.slice(value(v).width), near);
+}
+
+std::string LoopText::weights_type(const ProductGroup& g, const char* type) {
+  const std::string sizes = fmt::format("<{}, {}, {}", type, g.columns, g.vectors);
+  if (g.tensor_products > 0) return fmt::format("TensorWeights{}, {}>", sizes, g.tensor_products);
+  return fmt::format("{}Weights{}>", g.weights_at < 0 ? "" : "Shared", sizes);
+}
+
+std::string LoopText::column_of_block(const ProductGroup& g) {
+  const int warps = g.warps_along * g.factors;
+  return warps == product_warps ? "c" : fmt::format("warp / {} * {} + c", warps, g.columns);
 }
 
 std::string LoopText::tile_sum(int v) const {

@@ -27,6 +27,10 @@ class LoopText {
   /// A value in shared memory at (mine, column); `now`: this step's version, not the last step's.
   std::string in_shared(int v, bool now, const std::string& mine, const std::string& column) const;
   std::string in_tile(int v, const std::string& plane, const std::string& mine, const std::string& near) const;
+  /// The type of a group's weights in the kernel.
+  static std::string weights_type(const ProductGroup& g, const char* type);
+  /// Which of the block's columns of a group the warp's column `c` is.
+  static std::string column_of_block(const ProductGroup& g);
   /// The full sum of a product, adding its partial sums.
   std::string tile_sum(int v) const;
 

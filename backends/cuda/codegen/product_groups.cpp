@@ -16,6 +16,12 @@ std::vector<ProductGroup> regroup(const LoopValues& loop, const std::vector<Prod
       for (const int c : g.calls) out.push_back({.calls = {c}});
       continue;
     }
+    if (how == Grouping::halved && g.calls.size() > 1) {
+      const auto half = g.calls.begin() + (std::ssize(g.calls) + 1) / 2;
+      out.push_back({.calls = {g.calls.begin(), half}});
+      out.push_back({.calls = {half, g.calls.end()}});
+      continue;
+    }
     const auto alike = std::find_if(out.begin(), out.end(), [&](const ProductGroup& o) {
       const StepCall &a = first(o), &b = first(g);
       return how == Grouping::merged && o.factors < product_warps && o.calls_per_factor() == g.calls.size() &&
@@ -61,7 +67,41 @@ bool share_out(const StepCall& call, const BlockShare& share, ProductGroup& g) {
     g.columns = static_cast<int>(columns);
     g.vectors = static_cast<int>(vectors);
     g.rows = static_cast<int>(rows);
-    g.pitch = along * warp_lanes * v * vectors;
+    g.pitch = g.terms = along * warp_lanes * v * vectors;
+  }
+  return found;
+}
+
+bool share_out_to_tensor_cores(const StepCall& call, const BlockShare& share, int products, ProductGroup& g) {
+  if (call.operands[0].dtype != DType::f32 || share.in_shared) return false;
+  constexpr std::int64_t rows = 16, columns_of_tile = 8, terms = 16;  // two tiles along a sum, of 8 terms each
+  constexpr std::int64_t registers_for_sums = 16;                     // besides those of weights
+  const std::int64_t all = share.columns * static_cast<std::int64_t>(g.calls_per_factor());
+  double best = 0;
+  bool found = false;
+  for (std::int64_t along = 1; along * g.factors <= (share.whole ? g.factors : product_warps); along *= 2) {
+    const std::int64_t sets = product_warps / (along * g.factors),
+                       tiles = (all + sets * columns_of_tile - 1) / (sets * columns_of_tile),
+                       vectors = (call.sums + along * terms - 1) / (along * terms);
+    const std::int64_t sums = tiles * 4 * std::max<std::int64_t>(1, 4 / tiles) * (products == 1 ? 1 : 2);
+    if (16 * tiles * vectors > share.weights || 4 * tiles * vectors + sums > share.weights / 4 + registers_for_sums)
+      continue;
+    // Of 16 rows, by the SM, which has four units that multiply: a tile of 16 x 8 x 8 takes one of them 6.5 cycles.
+    const double warps = product_warps, steps = static_cast<double>(vectors), all_tiles = static_cast<double>(tiles);
+    const double multiply = warps * steps * all_tiles * 2 * products * 6.5 / 4,
+                 split = warps * steps * 8 * (products == 1 ? 1 : all_tiles + 2) / 4, read = warps * steps * 8,
+                 results = warps * all_tiles * 4 * 18 / 4;
+    const double cost = (products == 1 ? 0.8 : 0.95) * (multiply + split + read + results) / static_cast<double>(rows);
+    if (found && cost >= best) continue;
+    found = true;
+    g.cycles = best = cost;
+    g.warps_along = static_cast<int>(along);
+    g.columns = static_cast<int>(tiles * columns_of_tile);
+    g.vectors = static_cast<int>(vectors);
+    g.rows = rows;
+    g.tensor_products = products;
+    g.pitch = g.terms = along * terms * vectors;
+    if (g.pitch % 32 == 0) g.pitch += 16;  // so that lanes that read together find other banks
   }
   return found;
 }

@@ -8,6 +8,7 @@ constexpr std::int64_t warp_lanes = 32, product_warps = 8;
 
 enum class Grouping {
   by_factor,  // products of one factor together
+  halved,     // the same in two groups, of which one may have its weights in shared memory
   merged,     // groups alike, of different factors, at the same time in different warps: each reads its factor once
   apart       // every product alone
 };
@@ -23,5 +24,7 @@ struct BlockShare {
   std::int64_t weights = 0;            // bytes per thread at most
 };
 bool share_out(const StepCall& call, const BlockShare& share, ProductGroup& group);
+/// The same by tensor cores, which take f32 and have their weights in registers.
+bool share_out_to_tensor_cores(const StepCall& call, const BlockShare& share, int products, ProductGroup& group);
 
 }  // namespace reel::cuda

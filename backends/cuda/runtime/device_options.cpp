@@ -11,6 +11,7 @@ std::string DeviceOptions::name() const {
   if (sync) out += ",sync";
   if (by_step) out += ",steps";
   if (at_once) out += ",loops";
+  if (fma) out += ",fma";
   if (precision != Precision::strict) out += precision == Precision::tf32 ? ",tf32" : ",bf16";
   return out;
 }
@@ -18,11 +19,13 @@ std::string DeviceOptions::name() const {
 DeviceOptions parse_device(const std::string& rest) {
   DeviceOptions out;
   const auto wrong = [&](const std::string& part) {
-    throw Error("device",
-                fmt::format("\"cuda{}\" is not understood at \"{}\". Hint: cuda, cuda:1 for the second GPU, "
-                            "and then ,sync to wait for each kernel, ,steps to run time loops step by step, "
-                            ",loops to run them as one kernel wherever they fit, ,tf32 or ,bf16 for faster products",
-                            rest, part));
+    throw Error(
+        "device",
+        fmt::format("\"cuda{}\" is not understood at \"{}\". Hint: cuda, cuda:1 for the second GPU, "
+                    "and then ,sync to wait for each kernel, ,steps to run time loops step by step, "
+                    ",loops to run them as one kernel wherever they fit, ,fma to keep their products from tensor "
+                    "cores, ,tf32 or ,bf16 for faster products",
+                    rest, part));
   };
   std::size_t at = 0;
   while (at < rest.size()) {
@@ -38,6 +41,8 @@ DeviceOptions parse_device(const std::string& rest) {
       out.by_step = true;
     } else if (word == "loops") {
       out.at_once = true;
+    } else if (word == "fma") {
+      out.fma = true;
     } else if (word == "tf32") {
       out.precision = Precision::tf32;
     } else if (word == "bf16") {

@@ -13,6 +13,7 @@ struct DeviceOptions {
   bool sync = false;     // wait for each kernel, so that the failing call itself reports an error
   bool by_step = false;  // do not compile a time loop to one kernel
   bool at_once = false;  // compile it to one kernel wherever it fits, even if that is expected to be slower
+  bool fma = false;      // its products by multiply-adds of f32, never by tensor cores
   Precision precision = Precision::strict;
 
   /// The shortest equivalent name: "cuda", "cuda:1", "cuda:1,sync,steps,tf32".

@@ -61,6 +61,7 @@ Cuda::Cuda(const DeviceOptions& options) : options_(options), allocator_(device_
   limits_ =
       std::make_unique<LoopLimits>(LoopLimits{.processors = processors, .shared = shared, .always = options.at_once});
   limits_->costs.flops = product_flops(options.precision);
+  if (major >= 8 && !options.fma) limits_->tensor_products = options.precision == Precision::strict ? 3 : 1;
 }
 
 Cuda::~Cuda() {  // the stream last: libraries use it

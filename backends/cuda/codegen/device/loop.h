@@ -1,7 +1,7 @@
 // The building blocks of loop kernels (loop_source.cpp); compiled by NVRTC, and by g++ in the tests, which define
 // REEL_ON_HOST and supply the GPU's intrinsics.
 #pragma once
-#include "backends/cuda/codegen/device/kernel.h"
+#include "backends/cuda/codegen/device/tensor_cores.h"
 
 namespace reel::generated {
 
@@ -22,7 +22,7 @@ __device__ T fresh(const T* p) {
 }
 /// Starts to copy 16 bytes past the L1 cache into shared memory, or zeros unless `there`. Copies overlap and take no
 /// registers; they are done after wait_for_copies, to the thread that made them.
-__device__ inline void start_copy(void* to, const void* from, bool there) {
+__device__ inline void start_copy(void* to, const void* from, bool there) {  // which reads nothing unless `there`
 #if __CUDA_ARCH__ >= 800
   asm volatile(
       "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
@@ -32,17 +32,28 @@ __device__ inline void start_copy(void* to, const void* from, bool there) {
   *static_cast<float4*>(to) = there ? __ldcg(static_cast<const float4*>(from)) : float4{};
 #endif
 }
-__device__ inline void wait_for_copies() {
+/// Ends a group of copies: those that a thread has started since the last one.
+__device__ inline void end_copies() {
 #if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.wait_all;" ::: "memory");
+  asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-/// A barrier between the blocks of a group, for the n-th time; afterwards their writes are visible. The block's barrier
-/// orders its threads' writes before the release, and the acquire before their reads.
-__device__ inline void wait_for_group(unsigned* counter, unsigned blocks, unsigned n) {
+/// Waits for all of the thread's groups but the last `others`.
+template <int others>
+__device__ void wait_for_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(others) : "memory");
+#endif
+}
+/// The two halves of a barrier between the blocks of a group. When all have arrived for the n-th time, what they wrote
+/// before is visible. The block's barrier orders its threads' writes before the release, and the acquire before their
+/// reads.
+__device__ inline void arrive_in_group(unsigned* counter) {
   __syncthreads();
+  if (threadIdx.x == 0) asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
+}
+__device__ inline void wait_for_group(unsigned* counter, unsigned blocks, unsigned n) {
   if (threadIdx.x == 0) {
-    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
     unsigned now = 0;
     do {
       asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(counter) : "memory");
@@ -68,20 +79,25 @@ REEL_HD inline int partner(int j, int first, int last, int distance) {
   return (j - first) % (2 * distance) < distance ? j + distance : j - distance;
 }
 
-/// Copies rows of other blocks' results to shared memory, `pitch` apart; beyond `rows` and `width` it fills with zeros.
-/// Aligned rows are there after wait_for_copies.
-template <class T, bool aligned>
+/// Copies rows of other blocks' results to shared memory, `pitch` apart: `all`, or as many as there are. Of each it
+/// writes `columns`, with zeros beyond `width`. A warp takes whole rows, so that addresses cost little. Aligned rows
+/// are there after wait_for_copies.
+template <class T, bool aligned, int columns>
 REEL_HD void fetch(T* to, int all, int pitch, const T* from, int rows, int width, int thread, int threads) {
-  constexpr int v = aligned ? 16 / sizeof(T) : 1;
-#pragma unroll 4
-  for (int k = thread * v; k < all * pitch; k += threads * v) {
-    const int row = k / pitch, column = k % pitch;
-    const bool there = row < rows && column < width;
-    const T* const p = there ? from + row * width + column : from;
-    if constexpr (aligned)
-      start_copy(to + k, p, there);
-    else
-      to[k] = there ? fresh(p) : T(0);
+  constexpr int v = aligned ? 16 / sizeof(T) : 1, each = 32 * v;
+  const int lane = thread % 32 * v, last = rows < all ? rows : all;
+#pragma unroll 2
+  for (int row = thread / 32; row < last; row += threads / 32) {
+    const T* const first = from + row * width;
+#pragma unroll
+    for (int k = 0; k < (columns + each - 1) / each; ++k) {
+      const int column = k * each + lane;
+      if (columns % each != 0 && column >= columns) break;
+      if constexpr (aligned)
+        start_copy(to + row * pitch + column, first + column, column < width);
+      else
+        to[row * pitch + column] = column < width ? fresh(first + column) : T(0);
+    }
   }
 }
 
