@@ -2,7 +2,7 @@
 // step (forward, gradient, RMSProp) on a fixed batch, beside a bound from the same run: the products at the fastest
 // rate of one alone and the elementwise functions at their rate in registers, or, if that is longer, the memory traffic
 // at the bandwidth of a triad. work.h and arithmetic.h say what is counted. On another device (--device) the rates are
-// those of its products and of a copy there, and steps are captured and run as graphs where it can, as in training;
+// those of a large product and of a copy there, and steps are captured and run as graphs where it can, as in training;
 // --no-graph has them kernel by kernel.
 //   build/bin/bench_cells [--cells lstm,srnn/width=32] [--shapes 220x20x128] [--threads 1,2] [--budget 2] [--json FILE]
 #include <fmt/ranges.h>
@@ -177,6 +177,7 @@ class Bound {
 
  private:
   double gemm(std::int64_t rows, std::int64_t n, int threads) {
+    if (!on_cpu()) rows = n = 4096;  // kernels of loops are faster than the products of a step, each by itself
     return best(fmt::format("gemm {}x{}x{}", rows, n, n), threads, [&](int t) {
       return on_cpu() ? std::max(gemm_rate(rows, n, t), own_gemm_rate(rows, n, t)) : matmul_rate(rows, n);
     });

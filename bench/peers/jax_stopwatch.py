@@ -15,16 +15,17 @@ from jax_hand_over import hand_over
 from rows import time_limit, worth_repeating
 
 UNROLLS = (1, 4)
+MULTIPLIED = {"f32": "highest", "tf32": "tensorfloat32", "bf16": "bfloat16"}  # JAX's words for a GPU
 
 
 class Process:
-    """jax_peers.py on some cores."""
+    """jax_peers.py on some cores, or on the GPU."""
 
-    def __init__(self, cores, arrays, cell, row, clock):
+    def __init__(self, cores, arrays, cell, row, clock, place):
         command = [sys.executable, Path(__file__).with_name("jax_peers.py"), "--arrays", arrays, "--cell", cell,
                    "--units", row.n, "--task", row.task, "--cores", ",".join(map(str, cores)),
                    "--unroll", ",".join(map(str, UNROLLS)), "--clock", clock]
-        self.process = subprocess.Popen([str(part) for part in command], env=os.environ | {"JAX_PLATFORMS": "cpu"},
+        self.process = subprocess.Popen([str(part) for part in command], env=os.environ | place,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                         text=True)
 
@@ -52,16 +53,19 @@ class Process:
 class JaxStopwatch:
     """As Stopwatch; `rounds` are by number of threads and unroll."""
 
-    def __init__(self, training, cell, threads, start_limit, round_limit, clock):
+    def __init__(self, training, cell, threads, start_limit, round_limit, clock, device="cpu", precision="f32"):
         """`start_limit`: seconds in which each process is to be ready; `round_limit`: beyond a round's budget."""
         cores = sorted(os.sched_getaffinity(0))
+        place = {"JAX_PLATFORMS": "cpu" if device == "cpu" else "cuda,cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+                 "JAX_DEFAULT_MATMUL_PRECISION": MULTIPLIED[precision]}
         self.round_limit, self.processes = round_limit, {}
         with tempfile.TemporaryDirectory() as folder:
             arrays = Path(folder) / "arrays.npz"
             numpy.savez(arrays, **hand_over(training))
             try:
                 for count in sorted({min(count, len(cores)) for count in threads}):
-                    self.processes[count] = Process(cores[:count], arrays, cell, training.row, clock)
+                    own = cores[:count] if device == "cpu" else cores
+                    self.processes[count] = Process(own, arrays, cell, training.row, clock, place)
                     with time_limit(start_limit):
                         self.processes[count].answer()
             except BaseException:

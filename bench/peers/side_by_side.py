@@ -54,7 +54,8 @@ def start(cell, shape, system, threads, options, failures):
         if system == "jax":
             from jax_stopwatch import JaxStopwatch  # not before: where there is no JAX there may be no NumPy either
             training = make_training(cell, row)
-            return JaxStopwatch(training, cell, threads, options.compile_limit, options.limit, options.clock)
+            return JaxStopwatch(training, cell, threads, options.compile_limit, options.limit, options.clock,
+                                options.device, options.precision)
         with time_limit(options.compile_limit if system == "compiled" else options.limit):
             training = make_training(cell, row, system, options.device, options.precision)
             return Stopwatch(training, threads, options.clock)
