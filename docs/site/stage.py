@@ -18,7 +18,7 @@ SECTIONS = {
     "Learn": ["docs/0[0-9]-*.md", "docs/complex.md", "course/README.md", "course/[0-9]*.md"],
     "Use": ["docs/own-data.md", "docs/explain.md", "docs/reports.md", "docs/apply.md", "docs/onnx.md", "python/README.md",
             "docs/cells.md", "docs/equations.md", "docs/data.md"],
-    "Reproduce": ["docs/reproducing.md", "docs/results/*.md", "docs/sweeps.md", "docs/scaling.md", "docs/cuda.md"],
+    "Reproduce": ["docs/reproducing.md", "docs/results/*.md", "docs/sweeps.md", "docs/scaling.md", "docs/cuda.md", "docs/gpu.md"],
     "Extend": ["docs/how-to/cell.md", "docs/how-to/op.md", "docs/how-to/task.md", "docs/how-to/backend.md", "examples/*"],
     "Quality": ["docs/performance.md", "docs/reliability.md", "docs/decisions.md", "docs/array-api.md", "tests/README.md"],
     "Project": ["CONTRIBUTING.md", "CHANGELOG.md"],
