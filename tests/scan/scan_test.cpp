@@ -162,6 +162,12 @@ TEST_CASE("two states with the same next value, and constants as next value and 
   hold_equal(step, {a, b, a}, {xs}, {a, b, k, xs});
 }
 
+TEST_CASE("a step that leaves the loop altogether, as no state holds any of it there") {
+  const Tensor W = random({64, 64}, 1), xs = random({3, 64, 64}, 2);
+  const Step step = [&](const Tensors&, const Tensors& x) { return Next{{}, {matmul(x[0], W)}}; };
+  hold_equal(step, {}, {xs}, {W, xs});
+}
+
 TEST_CASE("weights used elementwise, twice, transposed and through a function of themselves") {
   const Tensor h = random({3, 4}, 1), W = random({4, 4}, 2, DType::f64, -0.5, 0.5), v = random({4}, 3),
                xs = random({5, 3, 4}, 4);

@@ -86,7 +86,9 @@ bool share_out_to_tensor_cores(const StepCall& call, const BlockShare& share, in
     const std::int64_t sums = tiles * 4 * std::max<std::int64_t>(1, 4 / tiles) * (products == 1 ? 1 : 2);
     if (16 * tiles * vectors > share.weights || 4 * tiles * vectors + sums > share.weights / 4 + registers_for_sums)
       continue;
-    // Of 16 rows, by the SM, which has four units that multiply: a tile of 16 x 8 x 8 takes one of them 6.5 cycles.
+    // Of 16 rows, by the SM, which has four units that multiply: a tile of 16 x 8 x 8 takes one of them 6.5 cycles. A
+    // vector is split, or rounded, and read by each warp, and 18 instructions store a sum. The shares fit what an H100
+    // needs (docs/gpu.md).
     const double warps = product_warps, steps = static_cast<double>(vectors), all_tiles = static_cast<double>(tiles);
     const double multiply = warps * steps * all_tiles * 2 * products * 6.5 / 4,
                  split = warps * steps * 8 * (products == 1 ? 1 : all_tiles + 2) / 4, read = warps * steps * 8,

@@ -20,9 +20,9 @@ template <class T>
 __device__ T fresh(const T* p) {
   return __ldcg(p);
 }
-/// Starts to copy 16 bytes past the L1 cache into shared memory, or zeros unless `there`. Copies overlap and take no
-/// registers; they are done after wait_for_copies, to the thread that made them.
-__device__ inline void start_copy(void* to, const void* from, bool there) {  // which reads nothing unless `there`
+/// Starts to copy 16 bytes past the L1 cache into shared memory, or zeros unless `there`, when nothing is read. Copies
+/// overlap and take no registers; they are done after wait_for_copies, to the thread that made them.
+__device__ inline void start_copy(void* to, const void* from, bool there) {
 #if __CUDA_ARCH__ >= 800
   asm volatile(
       "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
