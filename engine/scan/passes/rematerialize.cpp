@@ -60,7 +60,7 @@ std::vector<int> choose_residuals(const Program& body) {
   }
   const std::size_t n = body.values.size(), source = 2 * n, sink = source + 1;
   MinCut graph(2 * n + 2);  // value s is vertices 2 s and 2 s + 1; the edge between them is the price of saving it
-  const CostModel costs = body.values[0].backend->costs();
+  const CostModel costs = n > 0 ? body.values[0].backend->costs() : CostModel();  // nothing may be left of a step
   const auto elements = [&](int s) {
     const Spec& spec = body.values[s];
     return static_cast<double>(spec.shape.numel()) * static_cast<double>(size_of(spec.dtype)) / 4;
