@@ -25,7 +25,7 @@ std::string by_factor(const ProductGroup& g, F text) {
 
 }  // namespace
 
-/// Groups that other blocks' rows are for fetch them one behind the other, and a group's next rows as soon as it has
+/// All groups start to fetch rows of other blocks at once, and a group fetches its next rows as soon as it has
 /// multiplied: copies and products overlap.
 void ProductText::products(const LoopStage& stage) {
   uses_warps_ = true;
