@@ -140,13 +140,12 @@ TEST_CASE("every cell: scans by kernels of whole loops are what they mean, with 
   cases.push_back({{"lstm", 60, 12, false, DType::f32}, {.processors = 16, .weights = 96, .shared_weights = 0}});
   // Tensor cores: in f32 and in tf32, all columns and slices, rows beyond 16 at a time and in parts.
   for (const int products : {3, 1}) {
-    for (const std::int64_t hidden : {40, 60}) {
-      for (const std::string cell : {"lstm", "gru", "rnn"})
-        cases.push_back({{cell, hidden, 37, false, DType::f32}, {.processors = 2, .tensor_products = products}});
-      cases.push_back(
-          {{"lstm", hidden, 70, false, DType::f32},
-           {.processors = 8, .shared = 60000, .weights = 96, .shared_weights = 0, .tensor_products = products}});
-    }
+    const std::int64_t hidden = products == 3 ? 60 : 40;
+    for (const std::string cell : {"lstm", "gru", "rnn"})
+      cases.push_back({{cell, hidden, 37, false, DType::f32}, {.processors = 2, .tensor_products = products}});
+    const gpu::LoopLimits parts{
+        .processors = 8, .shared = 60000, .weights = 96, .shared_weights = 0, .tensor_products = products};
+    cases.push_back({{"lstm", hidden, 70, false, DType::f32}, parts});
   }
   for (const Case& c : cases) {
     device.limits = c.limits;
@@ -171,8 +170,8 @@ TEST_CASE("every cell: scans by kernels of whole loops are what they mean, with 
   CHECK(merged > 0);
   CHECK(merged_slices > 0);
   CHECK(shared_weights > 4);
-  CHECK(by_tensor_cores[0] > 4);
-  CHECK(by_tensor_cores[1] > 4);
+  CHECK(by_tensor_cores[0] > 2);
+  CHECK(by_tensor_cores[1] > 2);
   CHECK(in_parts > 1);
   for (const Case& c : cases) {
     const std::string& cell = c.recurrence.cell;
