@@ -63,15 +63,17 @@ inline double own_gemm_rate(std::int64_t rows, std::int64_t n, int threads) {
 /// Operations a second of the same product on the device of new tensors: many of them, one after the other.
 inline double matmul_rate(std::int64_t rows, std::int64_t n) {
   const Tensor a = uniform({rows, n}, -1, 1, 1, 1), b = uniform({n, n}, -1, 1, 1, 2);
-  const auto repeat = static_cast<int>(std::clamp<std::int64_t>(20'000'000'000 / (rows * n * n), 10, 1000));
-  double least = 1e300;
-  for (int i = 0; i < 6; ++i) {
-    const double time = device_seconds([&] {
-      for (int k = 0; k < repeat; ++k) matmul(a, b);
-    });
-    if (i > 0) least = std::min(least, time);  // the first one warms up
-  }
-  return 2.0 * static_cast<double>(rows * n * n) * repeat / least;
+  const auto seconds_of = [&](int repeat) {
+    return device_seconds([&] {
+             for (int k = 0; k < repeat; ++k) matmul(a, b);
+           }) /
+           repeat;
+  };
+  seconds_of(1);  // warms up
+  double least = seconds_of(1);
+  const int repeat = static_cast<int>(std::clamp(0.01 / least, 1.0, 1000.0));
+  for (int i = 0; i < 5 && least < 0.1; ++i) least = std::min(least, seconds_of(repeat));
+  return 2.0 * static_cast<double>(rows * n * n) / least;
 }
 
 /// Bytes a second of a = b + s c, three arrays well beyond the caches.
