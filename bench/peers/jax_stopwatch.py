@@ -53,11 +53,12 @@ class Process:
 class JaxStopwatch:
     """As Stopwatch; `rounds` are by number of threads and unroll."""
 
-    def __init__(self, training, cell, threads, start_limit, round_limit, clock, device="cpu", precision="f32"):
+    def __init__(self, training, cell, threads, start_limit, round_limit, clock, device, precision):
         """`start_limit`: seconds in which each process is to be ready; `round_limit`: beyond a round's budget."""
         cores = sorted(os.sched_getaffinity(0))
-        place = {"JAX_PLATFORMS": "cpu" if device == "cpu" else "cuda,cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
-                 "JAX_DEFAULT_MATMUL_PRECISION": MULTIPLIED[precision]}
+        place = {"JAX_PLATFORMS": "cpu"} if device == "cpu" else {
+            "JAX_PLATFORMS": "cuda,cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+            "JAX_DEFAULT_MATMUL_PRECISION": MULTIPLIED[precision]}
         self.round_limit, self.processes = round_limit, {}
         with tempfile.TemporaryDirectory() as folder:
             arrays = Path(folder) / "arrays.npz"

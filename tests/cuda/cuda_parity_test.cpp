@@ -310,7 +310,8 @@ TEST_CASE("every cell: loss and gradients on the GPU are the CPU's") {
 
 TEST_CASE("linear algebra of larger matrices, and of many: residuals on the GPU") {
   if (!gpu()) return;
-  for (const Shape& shape : {Shape{150, 150}, Shape{2, 140, 70}, Shape{70, 141}, Shape{9, 40, 40}, Shape{12, 8, 8}}) {
+  // The first is beyond the sizes whose eigenvalues are the CPU's.
+  for (const Shape& shape : {Shape{310, 310}, Shape{2, 140, 70}, Shape{70, 141}, Shape{9, 40, 40}, Shape{12, 8, 8}}) {
     for (const DType d : {DType::f32, DType::f64, DType::c64, DType::c128}) {
       CAPTURE(shape.str());
       CAPTURE(name_of(d));

@@ -65,7 +65,8 @@ TEST_CASE("loops of real sizes: layouts for 132 processors, and no spilled regis
       for (std::size_t i = 0; i < device.seen.size(); ++i) {
         const auto& [values, layout, source] = device.seen[i];
         ++loops;
-        by_tensor_cores += source.text.find("TensorWeights") != std::string::npos;
+        const bool by_tensors = source.text.find("TensorWeights") != std::string::npos;
+        by_tensor_cores += by_tensors;
         if (!texts.insert(source.text).second) continue;
         anew.compile(source);
         const int registers = said(anew.log(), "Used ([0-9]+) registers"),
@@ -78,7 +79,7 @@ TEST_CASE("loops of real sizes: layouts for 132 processors, and no spilled regis
         CHECK(registers > 0);
         CHECK(registers * layout.threads <= 65536);
         // A few registers of what a step needs once do no harm beside weights that fill the others.
-        const int most = source.text.find("TensorWeights") == std::string::npos ? 0 : 32;
+        const int most = by_tensors ? 32 : 0;
         CHECK_MESSAGE(spilled <= most, size.name());
         CHECK_MESSAGE(frame <= most, size.name());
       }

@@ -234,7 +234,7 @@ inline void multiply_tile(float (&sum)[4], const float (&a)[4], const float (&b)
   simt_emulator::Warp& warp = simt_emulator::this_warp();
   const unsigned lane = simt_emulator::running->thread % 32, g = lane / 4, q = lane % 4;
   for (unsigned u = 0; u < 6; ++u) {
-    const float seen = with_bits(bits_of(u < 4 ? a[u] : b[u - 4]) & 0xffffe000U);
+    const float seen = upper_bits_anew(u < 4 ? a[u] : b[u - 4]);
     std::memcpy(warp.lane[lane] + u * sizeof seen, &seen, sizeof seen);
   }
   simt_emulator::wait(warp.gate, 32);

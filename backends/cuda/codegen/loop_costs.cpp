@@ -23,6 +23,7 @@ double kernel_step(const LoopValues& loop, const LoopLayout& layout, const LoopL
   const LoopCosts& costs = limits.costs;
   double cycles = 0, bytes = 0, fetches = 0;
   std::int64_t lanes = 1;
+  const std::int64_t times = (layout.rows + layout.chunk - 1) / layout.chunk;
   for (const LoopStage& stage : layout.stages) {
     if (!stage.is_products()) {
       lanes = std::max(lanes, layout.lanes(loop.calls[static_cast<std::size_t>(stage.call)].columns()));
@@ -31,8 +32,7 @@ double kernel_step(const LoopValues& loop, const LoopLayout& layout, const LoopL
     fetches += layout.slices > 1;
     for (const ProductGroup& g : stage.groups) {
       const StepCall& call = loop.calls[static_cast<std::size_t>(g.calls[0])];
-      const std::int64_t times = (layout.rows + layout.chunk - 1) / layout.chunk;
-      cycles += g.cycles * static_cast<double>(layout.slices > 1 ? times * layout.chunk : layout.rows_in_shared);
+      cycles += g.cycles * static_cast<double>(times * layout.chunk);
       bytes += static_cast<double>(g.factors * layout.rows * call.sums) *
                static_cast<double>(size_of(call.operands[0].dtype));
     }

@@ -248,8 +248,7 @@ class Planner {
       return out_.storage[v].shared || is_slab(value(v).walk);
     });
     const StepCall& call = loop_.calls[g.calls[0]];
-    const BlockShare share{out_.slice(call.columns()), out_.rows, whole, in_shared, weights};
-    return tensor_products > 0 ? share_out_to_tensor_cores(call, share, tensor_products, g) : share_out(call, share, g);
+    return share_out(call, {out_.slice(call.columns()), out_.rows, whole, in_shared, weights, tensor_products}, g);
   }
 
   int most_at_a_time() const {

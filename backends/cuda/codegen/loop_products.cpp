@@ -70,7 +70,7 @@ std::string ProductText::multiplication(const ProductGroup& g) {
     pitch = by_factor(g, [&](int f) { return std::to_string(storage(loop_.source(g.first(f), 0).value).pitch); });
   }
   out += fmt::format("      multiply<{}>(w{}, {}, {}, {}, lane, warp % {}, [&](int r, int c, {} sum) {{\n", g.rows,
-                     g.first(), from, pitch, fetches() ? layout_.chunk : layout_.rows_in_shared, g.warps_along, t);
+                     g.first(), from, pitch, layout_.chunk, g.warps_along, t);
   return out + sums(g) + "      });\n";
 }
 

@@ -16,15 +16,14 @@ enum class Grouping {
 std::vector<ProductGroup> regroup(const LoopValues& loop, const std::vector<ProductGroup>& found, Grouping how);
 
 /// Divides the columns and sums of a group among a block's warps, by the least cost in multiplications, shared memory
-/// reads and lane exchanges. False if it does not fit into that many bytes of weights per thread.
+/// reads and what becomes of the sums. False if it does not fit into that many bytes of weights per thread.
 struct BlockShare {
   std::int64_t columns = 0, rows = 0;  // of a product, per block
   bool whole = false;                  // no partial sums
   bool in_shared = false;              // weights in shared memory
   std::int64_t weights = 0;            // bytes per thread at most
+  int tensor_products = 0;             // as LoopLimits
 };
 bool share_out(const StepCall& call, const BlockShare& share, ProductGroup& group);
-/// The same by tensor cores, which take f32 and have their weights in registers.
-bool share_out_to_tensor_cores(const StepCall& call, const BlockShare& share, int products, ProductGroup& group);
 
 }  // namespace reel::cuda
