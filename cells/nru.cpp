@@ -41,18 +41,20 @@ class Nru final : public Cell {
 
   Tensors step(const Tensors& state, const Tensor& x) const override {
     const Tensor &h = state[0], &m = state[1];
-    // h' = ReLU(W_h [x; h; m] + b_h). The product with x is separate, so that scan can hoist it.
-    const Tensor W_x = slice(h_.W, 1, 0, input), W_hm = slice(h_.W, 1, input, h_.W.dim(1));
-    const Tensor next = activate(f_, norm_(linear(x, W_x, h_.b) + linear(concat({h, m}, -1), W_hm)));
-    // alpha, beta, v_alpha and v_beta of the new h and the old memory: one product [B, 2 k + 4 s].
-    const Tensor heads = linear(concat({next, m}, -1), concat({alpha_.W, beta_.W, v_alpha_.W, v_beta_.W}, 0),
-                                concat({alpha_.b, beta_.b, v_alpha_.b, v_beta_.b}, 0));
-    const auto part = [&](std::int64_t from, std::int64_t to) { return slice(heads, 1, from, to); };
-    const Tensor written =  // [B, k, M]
-        head(part(0, k)) * vectors(part(2 * k, 2 * k + 2 * side_)) -
-        head(part(k, 2 * k)) * vectors(part(2 * k + 2 * side_, 2 * k + 4 * side_));
-    const Tensor change = mean_ ? mean(written, {1}) : sum(written, {1});
-    return {next, multiply_ ? m * change : m + change};
+    // h' = ReLU(W_h [x; h; m] + b_h), as a sum of products, so that nothing is concatenated.
+    const auto part = [](const Tensor& W, std::int64_t from, std::int64_t to) { return slice(W, 1, from, to); };
+    const Tensor W_x = part(h_.W, 0, input), W_h = part(h_.W, input, input + hidden),
+                 W_m = part(h_.W, input + hidden, h_.W.dim(1));
+    const Tensor next = activate(f_, norm_(linear(x, W_x, h_.b) + linear(h, W_h) + linear(m, W_m)));
+    // alpha and beta, then the left and the right halves of v_alpha and v_beta, of the new h and the old memory: one
+    // product [B, 2 k + 4 s], so that the heads that write and those that erase are computed together.
+    const Tensor W = in_order(alpha_.W, beta_.W, v_alpha_.W, v_beta_.W),
+                 b = in_order(alpha_.b, beta_.b, v_alpha_.b, v_beta_.b);
+    const Tensor heads = linear(next, part(W, 0, hidden), b) + linear(m, part(W, hidden, W.dim(1)));
+    const std::int64_t v = 2 * k, right = v + 2 * side_;
+    const Tensor written =
+        sum_of_heads(part(heads, 0, v), outer(part(heads, v, right), part(heads, right, heads.dim(1))));
+    return {next, multiply_ ? m * written : m + written};
   }
 
  private:
@@ -60,16 +62,23 @@ class Nru final : public Cell {
     Tensor W, b;
   };
   Tensor phi(const Tensor& a) const { return relu_heads_ ? relu(a) : a; }
-  /// How much each head writes: [B, k] -> [B, k, 1].
-  Tensor head(const Tensor& a) const { return reshape(phi(a), {-1, k, 1}); }
-  /// Where each head writes: the outer product of the two halves of [B, 2 s] has s^2 = k M elements, which form k
-  /// vectors of L5 norm 1.
-  Tensor vectors(const Tensor& a) const {
-    const Tensors halves = split(a, 2);
-    const Tensor product = reshape(halves[0], {-1, side_, 1}) * reshape(halves[1], {-1, 1, side_});
-    const Tensor v = phi(reshape(product, {-1, k, M}));
-    const Tensor length = norm(v, 5, {-1}, true), unit = v * (1 / maximum(length, 1e-12));
-    return limit_ > 0 ? where(length > limit_, 0, unit) : unit;
+  static Tensor in_order(const Tensor& alpha, const Tensor& beta, const Tensor& v_alpha, const Tensor& v_beta) {
+    const Tensors a = split(v_alpha, 2, 0), b = split(v_beta, 2, 0);
+    return concat({alpha, beta, a[0], b[0], a[1], b[1]}, 0);
+  }
+  /// Where each head writes or erases: outer products of halves, [B, 2 s] each, are 2 s^2 = 2 k M numbers, which form
+  /// 2 k vectors [B, 2 k, M].
+  Tensor outer(const Tensor& left, const Tensor& right) const {
+    const Tensor product = reshape(left, {-1, 2, side_, 1}) * reshape(right, {-1, 2, 1, side_});
+    return phi(reshape(product, {-1, 2 * k, M}));
+  }
+  /// The sum (or mean) over heads of the unit vectors (of L5 norm 1) along v [B, 2 k, M], times alpha where a head
+  /// writes and -beta where it erases: [B, M].
+  Tensor sum_of_heads(const Tensor& alpha_beta, const Tensor& v) const {
+    const Tensor share = full({k}, mean_ ? 1.0 / static_cast<double>(k) : 1.0, dtype(), device());
+    const Tensor a = reshape(phi(alpha_beta) * concat({share, -share}, 0), {-1, 2 * k, 1});
+    const Tensor length = norm(v, 5, {-1}, true), factor = a / maximum(length, 1e-12);
+    return sum((limit_ > 0 ? where(length > limit_, 0, factor) : factor) * v, {1});
   }
 
   const std::int64_t M, k;

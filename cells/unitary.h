@@ -15,8 +15,8 @@ struct RestrictedUnitary {
 
   /// W z for rows z [..., n].
   Tensor operator()(const Tensor& z) const {
-    Tensor y = fft(phase(omega_1) * z, {.norm = FftNorm::ortho});
-    y = index_select(reflect(v_1, y), -1, perm);
+    Tensor y = index_select(fft(phase(omega_1) * z, {.norm = FftNorm::ortho}), -1, perm);
+    y = reflect(index_select(v_1, -1, perm), y);  // Pi R_1 = R Pi, R about Pi v_1: the gradient needs Pi F D_1 z alone
     y = ifft(phase(omega_2) * y, {.norm = FftNorm::ortho});
     return phase(omega_3) * reflect(v_2, y);
   }
