@@ -34,8 +34,12 @@ std::string groups_of(const gpu::LoopLayout& layout) {
 /// Those that are timed, and others between one block's room for weights and many blocks.
 std::vector<bench::LoopSize> sizes() {
   std::vector<bench::LoopSize> out = bench::loop_sizes();
-  for (const bench::LoopSize& more :
-       std::vector<bench::LoopSize>{{"lstm", 20, 148}, {"gru", 20, 160}, {"janet", 20, 160}, {"janet", 64, 256}})
+  for (const bench::LoopSize& more : std::vector<bench::LoopSize>{{"lstm", 20, 148},
+                                                                  {"gru", 20, 160},
+                                                                  {"janet", 20, 160},
+                                                                  {"janet", 64, 256},
+                                                                  {"nru", 100, 200},
+                                                                  {"rnn-id", 20, 128}})
     out.push_back(more);
   return out;
 }

@@ -21,12 +21,14 @@ double product_flops(Precision precision) {
 
 double kernel_step(const LoopValues& loop, const LoopLayout& layout, const LoopLimits& limits) {
   const LoopCosts& costs = limits.costs;
-  double cycles = 0, bytes = 0, fetches = 0;
+  double cycles = 0, bytes = 0, fetches = 0, reductions = 0;
   std::int64_t lanes = 1;
   const std::int64_t times = (layout.rows + layout.chunk - 1) / layout.chunk;
   for (const LoopStage& stage : layout.stages) {
     if (!stage.is_products()) {
-      lanes = std::max(lanes, layout.lanes(loop.calls[static_cast<std::size_t>(stage.call)].columns()));
+      const StepCall& call = loop.calls[static_cast<std::size_t>(stage.call)];
+      lanes = std::max(lanes, layout.lanes(call.columns()));
+      reductions += call.reduces();
       continue;
     }
     fetches += layout.slices > 1;
@@ -38,8 +40,8 @@ double kernel_step(const LoopValues& loop, const LoopLayout& layout, const LoopL
     }
   }
   const double moved = layout.slices > 1 ? bytes * static_cast<double>(layout.blocks()) : 0;
-  return costs.elementwise * (0.5 + static_cast<double>(lanes)) + cycles / costs.cycles + costs.wait * layout.barriers +
-         costs.fetch * fetches + moved / (costs.fetched * share_of_gpu(limits));
+  return costs.elementwise * (0.5 + static_cast<double>(lanes)) + costs.reduction * reductions + cycles / costs.cycles +
+         costs.wait * layout.barriers + costs.fetch * fetches + moved / (costs.fetched * share_of_gpu(limits));
 }
 
 double call_step(const LoopValues& loop, const LoopLimits& limits) {

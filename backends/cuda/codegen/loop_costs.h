@@ -19,6 +19,7 @@ struct LoopCosts {
   double launch = 1.2;       // a kernel in a captured graph
   double product = 4.7;      // the smallest product of cuBLAS there
   double flops = 4.1e7;      // of a large one, f32 in full precision
+  double reduction = 0.3;    // sums along rows, and the barriers around them: not measured yet
 };
 /// The operations of a large product of cuBLAS per microsecond, at this precision.
 double product_flops(Precision precision);

@@ -19,7 +19,7 @@ std::int64_t per_vector(DType d) { return 16 / bytes_of(d); }
 /// For each operand of a call: is it read at another column than the result's?
 std::vector<char> moved_operands(const StepCall& call) {
   std::vector<char> moved(call.operands.size(), 0);
-  if (call.kind == Kind::product || call.kind == Kind::rotation) moved[0] = 1;
+  if (call.kind == Kind::product || call.kind == Kind::rotation || call.reduces() || call.pads()) moved[0] = 1;
   if (call.kind != Kind::run || !has_rolls(call.calls)) return moved;
   // A roll shifts everything that its argument is computed from.
   for (std::size_t i = call.calls.size(); i-- > 0;) {
@@ -39,7 +39,9 @@ ReadPath read_path(const LoopValues& loop, std::size_t c, std::size_t operand, b
   if (!s.made()) return ReadPath::memory;
   const LoopValue& v = loop.values[s.value];
   if (moved || s.offset != 0 || v.width != call.columns() || v.writers.size() > 1) return ReadPath::shared;
-  return loop.from_product(s.value) ? ReadPath::tile : ReadPath::register_;
+  const StepCall& maker = loop.maker(s.value);
+  if (!call.operands[operand].plain() || maker.reduces()) return ReadPath::shared;
+  return maker.kind == Kind::product ? ReadPath::tile : ReadPath::register_;
 }
 
 class Planner {
@@ -75,7 +77,9 @@ class Planner {
         read_paths[k] = read_path(loop_, c, k, moved[k] != 0);
         const Source& s = loop_.source(c, k);
         if (!s.made()) {
-          if (call.kind == Kind::product && (k == 0 || call.operands[k].walk.stride != 0)) return false;
+          const bool from_shared = call.kind == Kind::product || call.reduces() || call.pads();
+          if (from_shared && k == 0) return false;
+          if (call.kind == Kind::product && call.operands[k].walk.stride != 0) return false;
           continue;
         }
         ValueStorage& r = storage(s.value);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/cuda/codegen/loop_products.h"
+#include "backends/cuda/codegen/loop_reductions.h"
 #include "backends/shared/run_text.h"
 #include "engine/core/error.h"
 #include "ops/functors/binary.h"
@@ -14,10 +14,10 @@ namespace {
 using Kind = StepCall::Kind;
 constexpr int distance = 8;  // steps that memory is asked ahead, to have it in a cache
 
-class Writer : ProductText {
+class Writer : ReductionText {
  public:
   Writer(const LoopValues& loop, const LoopLayout& layout, const std::vector<char>& aligned, const std::string& name)
-      : ProductText(loop, layout, aligned), name_(name) {}
+      : ReductionText(loop, layout, aligned), name_(name) {}
 
   LoopKernel write() {
     declare_values();
@@ -33,7 +33,12 @@ class Writer : ProductText {
         step_ += fmt::format("    wait_for_group(counter, {}, static_cast<unsigned>({} * i + {}));\n", layout_.slices,
                              layout_.barriers, ++barriers);
       }
-      stage.is_products() ? products(stage) : elements(stage.call, early == k);
+      if (stage.is_products())
+        products(stage);
+      else if (call(stage.call).reduces())
+        reduction(stage.call);
+      else
+        elements(stage.call, early == k);
     }
     for (std::size_t v = 0; v < loop_.values.size(); ++v) finish_product(static_cast<int>(v));
     return {{name_, text()}, memory_};
@@ -41,7 +46,9 @@ class Writer : ProductText {
 
  private:
   std::string text() const {
-    std::string out = "#include \"backends/cuda/codegen/device/loop.h\"\n\n";
+    std::string out = "#include \"backends/cuda/codegen/device/loop.h\"\n";
+    if (reduces_) out += "#include \"backends/cuda/codegen/device/reductions.h\"\n";
+    out += "\n";
     out += fmt::format("struct {}_Arguments {{\n  long long steps;\n  unsigned* counters;\n", name_);
     if (!memory_.empty()) out += fmt::format("  reel::generated::Address place[{}];\n", memory_.size());
     if (numbers_ > 0) out += fmt::format("  double number[{}];\n", numbers_);
@@ -141,7 +148,7 @@ class Writer : ProductText {
     if (call(c).kind == Kind::run)
       run(c);
     else if (call(c).kind == Kind::copy)
-      result(c, 1, operand(c, 0, "column", ""));
+      copy(c);
     else
       rotation(c);
     const auto each = [&](const std::string& text) { return text.empty() ? "" : each_lane(call(c).columns(), text); };
@@ -156,7 +163,7 @@ class Writer : ProductText {
     std::vector<char> flat;
     for (const Access& a : run.operands) {
       dtypes.push_back(a.dtype);
-      flat.push_back(!a.local && a.column == 0);
+      flat.push_back(!a.local && a.flat());
     }
     RunText text(
         run.calls, dtypes, flat, run.columns(), numbers_,
@@ -178,6 +185,15 @@ class Writer : ProductText {
     loads_ += text.lines();
     for (const auto& [o, name] : results) result(c, o, name);
     for (const FusedCall& f : run.calls) numbers_ += numbers_of(f);
+  }
+
+  void copy(int c) {
+    const StepCall& copy = call(c);
+    if (!copy.pads()) return result(c, 1, operand(c, 0, "column", ""));
+    const std::string x = operand(c, 0, fmt::format("(column - {})", copy.first), "");
+    result(c, 1,
+           fmt::format("column >= {} && column < {} ? {} : {}(0)", copy.first, copy.last, x,
+                       type_name(copy.operands[1].dtype)));
   }
 
   void rotation(int c) {
@@ -219,20 +235,19 @@ class Writer : ProductText {
       case ReadPath::tile:
         return tile_sum(s.value);
       case ReadPath::shared:
-        return in_shared(s.value, !s.before, "mine", s.offset == 0 ? column : fmt::format("{} + {}", s.offset, column));
+        return in_shared(s, "mine", place(a.axes, column));
       case ReadPath::memory:
         break;
     }
-    std::string place = a.column == 0 ? "" : column;
+    std::string from = place(a.axes, column);
     if (a.row != 0 && a.rows > 1)
-      place =
-          fmt::format("row{}{}{}", a.row == 1 ? "" : fmt::format(" * {}", a.row), place.empty() ? "" : " + ", place);
-    if (place.empty()) place = "0";
+      from = fmt::format("row{}{}{}", a.row == 1 ? "" : fmt::format(" * {}", a.row), from.empty() ? "" : " + ", from);
+    if (from.empty()) from = "0";
     const auto read = [&](const std::string& i) {
-      return fmt::format("{}[{}]", memory(a.walk, a.dtype, true, i), place);
+      return fmt::format("{}[{}]", memory(a.walk, a.dtype, true, i), from);
     };
     const std::int64_t lanes = layout_.lanes(call(c).columns());
-    const bool one = a.row == 0 && a.column == 0 && a.walk.stride == 0;  // shared by all of a thread's columns
+    const bool one = a.row == 0 && a.flat() && a.walk.stride == 0;  // shared by all of a thread's columns
     const std::string name = fmt::format("n{}_{}{}", c, k, tag);
     std::string held = one ? name : name + "[k]";
     if (a.walk.double_buffered) return read("i");

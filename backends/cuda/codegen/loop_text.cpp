@@ -36,11 +36,32 @@ std::string LoopText::each_lane(std::int64_t columns, const std::string& text, c
   return out + text + indent + "}}\n";
 }
 
+std::string LoopText::place(const std::vector<Axis>& axes, const std::string& number) {
+  std::string out;
+  std::int64_t inner = 1;
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    if (axis->stride != 0) {
+      std::string digit = inner == 1 ? number : fmt::format("{} / {}", number, inner);
+      if (axis + 1 != axes.rend()) digit += fmt::format(" % {}", axis->extent);
+      const std::string part = axis->stride == 1 ? digit : fmt::format("{} * {}", digit, axis->stride);
+      out = out.empty() ? part : fmt::format("{} + {}", part, out);
+    }
+    inner *= axis->extent;
+  }
+  return out;
+}
+
 std::string LoopText::in_shared(int v, bool now, const std::string& mine, const std::string& column) const {
   const ValueStorage& r = storage(v);
   const std::string version =
       r.versions == 1 ? "" : fmt::format("({} & 1) * {} + ", now ? "(i + 1)" : "i", layout_.rows_in_shared * r.pitch);
   return fmt::format("f{}[{}{} * {} + {}]", v, version, mine, r.pitch, column);
+}
+
+std::string LoopText::in_shared(const Source& s, const std::string& mine, const std::string& place) const {
+  const std::string first = std::to_string(s.offset);
+  const std::string column = place.empty() ? first : s.offset == 0 ? place : first + " + " + place;
+  return in_shared(s.value, !s.before, mine, column);
 }
 
 std::string LoopText::in_tile(int v, const std::string& plane, const std::string& mine, const std::string& near) const {

@@ -24,8 +24,12 @@ class LoopText {
 
   /// Code repeated for each of a thread's columns, of `columns` in all.
   std::string each_lane(std::int64_t columns, const std::string& text, const char* indent = "    ") const;
+  /// How far from the first element the one with this number lies, in the order of the axes; empty: all lie there.
+  static std::string place(const std::vector<Axis>& axes, const std::string& number);
   /// A value in shared memory at (mine, column); `now`: this step's version, not the last step's.
   std::string in_shared(int v, bool now, const std::string& mine, const std::string& column) const;
+  /// A source in shared memory, so far from its first column; empty: there.
+  std::string in_shared(const Source& s, const std::string& mine, const std::string& place) const;
   std::string in_tile(int v, const std::string& plane, const std::string& mine, const std::string& near) const;
   /// The type of a group's weights in the kernel.
   static std::string weights_type(const ProductGroup& g, const char* type);

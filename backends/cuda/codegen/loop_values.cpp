@@ -11,7 +11,7 @@ namespace {
 using Kind = StepCall::Kind;
 
 std::int64_t bytes_of(const Access& a) { return static_cast<std::int64_t>(size_of(a.dtype)); }
-bool is_full(const Access& a) { return a.column == 1 && (a.row != 0 || a.rows == 1); }
+bool is_full(const Access& a) { return a.plain() && (a.row != 0 || a.rows == 1); }
 
 /// The bytes [first, last) of a buffer that memory covers over all steps.
 struct Range {
@@ -24,7 +24,7 @@ Range range_of(const Operand& walk, std::int64_t bytes, std::int64_t steps) {
   return {walk.buffer, std::min(a, b), std::max(a, b) + bytes};
 }
 Range range_of(const Access& a, std::int64_t steps) {
-  return range_of(a.walk, bytes_of(a) * ((a.rows - 1) * a.row + (a.columns - 1) * a.column + 1), steps);
+  return range_of(a.walk, bytes_of(a) * ((a.rows - 1) * a.row + a.span()), steps);
 }
 
 /// The previous step's walk.
@@ -34,14 +34,14 @@ Operand before(Operand w) {
   return w;
 }
 
-/// The column of a value at which an access starts, if the access lies in the value's rows.
+/// The column of a value at which an access starts, if all that it reaches lies in the value's rows.
 std::optional<std::int64_t> offset_in(const Access& a, const Operand& walk, std::int64_t width, DType dtype) {
   const std::int64_t apart = a.walk.offset - walk.offset, bytes = bytes_of(a);
   if (a.walk.buffer != walk.buffer || a.walk.stride != walk.stride || a.walk.double_buffered != walk.double_buffered ||
-      !is_full(a) || bytes_of(a) != static_cast<std::int64_t>(size_of(dtype)))
+      bytes_of(a) != static_cast<std::int64_t>(size_of(dtype)))
     return std::nullopt;
   if (a.rows > 1 && a.row != width) return std::nullopt;
-  if (apart < 0 || apart % bytes != 0 || apart / bytes + a.columns > width) return std::nullopt;
+  if (apart < 0 || apart % bytes != 0 || apart / bytes + a.span() > width) return std::nullopt;
   return apart / bytes;
 }
 
@@ -50,7 +50,8 @@ class Finder {
   Finder(std::vector<StepCall> calls, std::int64_t steps) : steps_(steps) { out_.calls = std::move(calls); }
 
   std::optional<LoopValues> find() {
-    if (!same_rows()) return std::nullopt;
+    if (out_.calls.empty()) return std::nullopt;
+    out_.rows = out_.calls[0].rows();
     for (const StepCall& call : out_.calls) out_.sources.emplace_back(call.operands.size());
     if (!each([&](int c, std::size_t k) { return !out_.writes(c, k) || add_write(c, k); })) return std::nullopt;
     if (!whole()) return std::nullopt;
@@ -69,17 +70,6 @@ class Finder {
       }
     }
     return true;
-  }
-
-  /// A copy of one contiguous block is reshaped to the rows of the other calls.
-  bool same_rows() {
-    for (const StepCall& call : out_.calls) out_.rows = std::max(out_.rows, call.rows());
-    for (StepCall& call : out_.calls) {
-      if (call.rows() == out_.rows) continue;
-      if (call.kind != Kind::copy || call.rows() != 1 || call.columns() % out_.rows != 0) return false;
-      for (Access& a : call.operands) a.rows = out_.rows, a.row = a.columns = a.columns / out_.rows;
-    }
-    return out_.rows > 0;
   }
 
   bool add_write(int c, std::size_t k) {

@@ -28,14 +28,13 @@ struct LoopValues {
 
   bool writes(std::size_t call, std::size_t operand) const;
   const Source& source(std::size_t call, std::size_t operand) const { return sources[call][operand]; }
-  /// Does a product compute it?
-  bool from_product(int value) const {
-    const LoopValue& v = values[static_cast<std::size_t>(value)];
-    return calls[static_cast<std::size_t>(v.writers[0])].kind == StepCall::Kind::product;
+  /// The call that computes it, or its first columns.
+  const StepCall& maker(int value) const {
+    return calls[static_cast<std::size_t>(values[static_cast<std::size_t>(value)].writers[0])];
   }
 };
 
-/// Returns nothing if calls have different row counts, or read what they write in an unsupported way.
+/// Returns nothing if calls read what they write in an unsupported way.
 std::optional<LoopValues> find_values(std::vector<StepCall> calls, std::int64_t steps);
 
 }  // namespace reel::cuda
