@@ -27,7 +27,7 @@ inline std::vector<LoopSize> loop_sizes() {
       out.push_back({.cell = cell, .batch = batch, .hidden = hidden});
   }
   out.push_back({.cell = "srnn", .batch = 100, .hidden = 1024});
-  out.push_back({.cell = "nru", .batch = 20, .hidden = 128});
+  for (const char* cell : {"nru", "urnn"}) out.push_back({.cell = cell, .batch = 20, .hidden = 128});
   return out;
 }
 

@@ -74,6 +74,8 @@ class Cuda final : public Backend {
   /// What is known of a loop but for the addresses: made in its first run, and kept by the loop.
   PlannedLoop& planned(const LoweredLoop& loop, std::span<std::byte* const> buffers);
   void run_planned(PlannedLoop& planned, const LoweredLoop& loop, std::span<std::byte* const> buffers);
+  /// Reports the indices that are not below `rows`, as the kernel of this name does.
+  void check_indices(const char* kernel, const std::int32_t* index, std::int64_t count, std::int64_t rows);
   /// Call after each launch: throws Error that names the kernel, what it computes and its sizes.
   void launched(const char* kernel, const char* what, std::initializer_list<std::int64_t> sizes);
   void launched(const char* kernel, std::initializer_list<std::int64_t> sizes) { launched(kernel, "", sizes); }

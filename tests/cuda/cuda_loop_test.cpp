@@ -61,7 +61,7 @@ struct Recurrence {
 const std::vector<std::string> at_once{"eurnn", "exprnn", "dtriv",   "gru",          "janet",
                                        "lstm",  "lt_rnn", "lt_irnn", "nnrnn",        "ornn",
                                        "rnn",   "irnn",   "scornn",  "spectral_rnn", "srnn"},
-    with_all_columns{"enrnn", "goru", "nru", "rnn-id", "rnn-orth"};
+    with_all_columns{"enrnn", "goru", "nru", "rnn-id", "rnn-orth", "urnn"};
 bool is_in(const std::vector<std::string>& list, const std::string& x) {
   return std::find(list.begin(), list.end(), x) != list.end();
 }

@@ -38,7 +38,8 @@ std::vector<bench::LoopSize> sizes() {
                                                                   {"gru", 20, 160},
                                                                   {"janet", 20, 160},
                                                                   {"janet", 64, 256},
-                                                                  {"nru", 100, 200},
+                                                                  {"nru", 100, 128},
+                                                                  {"urnn", 100, 512},
                                                                   {"rnn-id", 20, 128}})
     out.push_back(more);
   return out;

@@ -5,6 +5,7 @@
 #include <bit>
 #include <boost/context/fiber.hpp>
 #include <boost/context/fixedsize_stack.hpp>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <functional>
@@ -206,6 +207,9 @@ inline unsigned __ballot_sync(unsigned, int yes) {
   simt_emulator::wait(warp.gate, 32);
   return votes;
 }
+
+inline double cospi(double x) { return std::cos(3.14159265358979323846 * x); }
+inline double sinpi(double x) { return std::sin(3.14159265358979323846 * x); }
 
 namespace reel::generated {
 

@@ -66,6 +66,14 @@ void Cuda::run_planned(PlannedLoop& plan, const LoweredLoop& loop, std::span<std
       return plan.kernel.source;
     });
   }
+  for (const StepCall& call : plan.values->calls) {  // the loop's kernel leaves out those that are out of range
+    if (!call.has_index()) continue;
+    const bool gather = call.kind == StepCall::Kind::gather;
+    const Access& index = call.operands[2];
+    const std::byte* const first = buffers[static_cast<std::size_t>(index.walk.buffer)] + index.walk.offset;
+    check_indices(gather ? "gather_rows" : "segment_sum", reinterpret_cast<const std::int32_t*>(first), index.columns,
+                  gather ? call.operands[0].columns : call.columns());
+  }
   const LoopLayout& layout = *plan.layout;
   const bool barriers = layout.barriers > 0;
   const std::int64_t counters = barriers ? (layout.groups * counter_bytes + 255) / 256 * 256 : 0;

@@ -28,7 +28,7 @@ double kernel_step(const LoopValues& loop, const LoopLayout& layout, const LoopL
     if (!stage.is_products()) {
       const StepCall& call = loop.calls[static_cast<std::size_t>(stage.call)];
       lanes = std::max(lanes, layout.lanes(call.columns()));
-      reductions += call.reduces();
+      reductions += call.crosses();
       continue;
     }
     fetches += layout.slices > 1;

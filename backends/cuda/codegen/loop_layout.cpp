@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "backends/cuda/codegen/loop_reads.h"
 #include "backends/cuda/codegen/product_groups.h"
-#include "backends/shared/run_text.h"
 
 namespace reel::cuda {
 
@@ -15,34 +15,6 @@ constexpr std::int64_t most_threads = 1024, most_lanes = 8;
 std::int64_t up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by * by; }
 std::int64_t bytes_of(DType d) { return static_cast<std::int64_t>(size_of(d)); }
 std::int64_t per_vector(DType d) { return 16 / bytes_of(d); }
-
-/// For each operand of a call: is it read at another column than the result's?
-std::vector<char> moved_operands(const StepCall& call) {
-  std::vector<char> moved(call.operands.size(), 0);
-  if (call.kind == Kind::product || call.kind == Kind::rotation || call.reduces() || call.pads()) moved[0] = 1;
-  if (call.kind != Kind::run || !has_rolls(call.calls)) return moved;
-  // A roll shifts everything that its argument is computed from.
-  for (std::size_t i = call.calls.size(); i-- > 0;) {
-    const FusedCall& f = call.calls[i];
-    const bool all = f.kind == FusedCall::Kind::roll || moved[f.out];
-    for (int k = 0; k < 3; ++k) {
-      if (f.in[k] >= 0 && all) moved[f.in[k]] = 1;
-    }
-  }
-  return moved;
-}
-
-/// How a call reads an operand; `moved`: at other columns.
-ReadPath read_path(const LoopValues& loop, std::size_t c, std::size_t operand, bool moved) {
-  const StepCall& call = loop.calls[c];
-  const Source& s = loop.source(c, operand);
-  if (!s.made()) return ReadPath::memory;
-  const LoopValue& v = loop.values[s.value];
-  if (moved || s.offset != 0 || v.width != call.columns() || v.writers.size() > 1) return ReadPath::shared;
-  const StepCall& maker = loop.maker(s.value);
-  if (!call.operands[operand].plain() || maker.reduces()) return ReadPath::shared;
-  return maker.kind == Kind::product ? ReadPath::tile : ReadPath::register_;
-}
 
 class Planner {
  public:
@@ -71,17 +43,23 @@ class Planner {
     for (std::size_t c = 0; c < loop_.calls.size(); ++c) {
       const StepCall& call = loop_.calls[c];
       const std::vector<char> moved = moved_operands(call);
+      if (call.kind == Kind::transform) {  // all of one size
+        const bool same = !transform_ || (transform_->columns() == call.columns() &&
+                                          transform_->operands[0].dtype == call.operands[0].dtype);
+        if (!same) return false;
+        transform_ = &call;
+      }
       std::vector<ReadPath>& read_paths = out_.read_paths.emplace_back(call.operands.size(), ReadPath::memory);
       for (std::size_t k = 0; k < call.operands.size(); ++k) {
         if (call.operands[k].local) continue;
         read_paths[k] = read_path(loop_, c, k, moved[k] != 0);
         const Source& s = loop_.source(c, k);
         if (!s.made()) {
-          const bool from_shared = call.kind == Kind::product || call.reduces() || call.pads();
-          if (from_shared && k == 0) return false;
+          if (k == 0 && (call.kind == Kind::product || reads_shared(call))) return false;
           if (call.kind == Kind::product && call.operands[k].walk.stride != 0) return false;
           continue;
         }
+        if (k == 2 && (call.has_index() || call.kind == Kind::dot)) return false;  // the index, the vector
         ValueStorage& r = storage(s.value);
         if (loop_.writes(c, k)) {
           r.tile = r.tile || call.kind == Kind::product;
@@ -280,6 +258,10 @@ class Planner {
 
   void place_values(std::int64_t at) {
     const std::int64_t rows = out_.rows_in_shared = up(out_.rows, most_at_a_time());
+    if (transform_) {
+      out_.transform_at = at;
+      at += up((2 * out_.rows + 1) * transform_->columns() / 2 * bytes_of(transform_->operands[0].dtype), 16);
+    }
     out_.scratch = 0;
     for (std::size_t v = 0; v < out_.storage.size(); ++v) {
       ValueStorage& r = out_.storage[v];
@@ -376,6 +358,7 @@ class Planner {
   const LoopLimits& limits_;
   LoopLayout out_;
   bool products_ = false, moves_ = false;  // moves_: some call reads other columns
+  const StepCall* transform_ = nullptr;
   std::int64_t widest_ = 1;
 };
 

@@ -84,6 +84,7 @@ struct LoopLayout {
   std::int64_t rows = 1, chunk = 1;     // rows per block; rows of a product's factor in shared memory at a time
   std::int64_t rows_in_shared = 1;      // rows per block, rounded up to what products compute at a time
   std::int64_t bytes = 0;               // of shared memory
+  std::int64_t transform_at = -1;       // byte offset of a transform's spare rows, and its roots of 1
   bool reads_ahead = true;              // inputs wait in registers for the next step
   std::int64_t scratch = 0;  // bytes of global memory for values that are read while the next ones are computed
   int barriers = 0;          // of a group, per step

@@ -57,15 +57,21 @@ void ReductionText::reduction(int c) {
   step_ += fmt::format("      const int near = e % {}, row = group * {} + mine;\n", results, layout_.rows);
   step_ += fmt::format("      const bool there = {};\n", there);
   step_ += fmt::format("      const auto x = [&](int j) {{ return (&{})[{}]; }};\n", in, index.empty() ? "0" : index);
-  const std::string share = fmt::format("there ? {} : 0, part, x", terms);
+  const std::string share = fmt::format("there ? {} : 0, part, {}", terms, r.kind == Kind::dot ? "x_times_w" : "x");
+  if (r.kind == Kind::dot) {
+    const Access& w = r.operands[2];
+    const std::string at_j = memory(w.walk, w.dtype, true, "i") + "[j]";
+    step_ += fmt::format("      const auto x_times_w = [&](int j) {{ return x(j) * {}; }};\n",
+                         r.conjugated ? fmt::format("conj({})", at_j) : at_j);
+  }
   if (rows) {
     step_ += fmt::format("      standardize<{}, {}>({}, {:a}, [&](int j, {} y) {{\n", lanes, t, share, r.parameter, t);
     step_ +=
         fmt::format("        const int column = near * {} + j;\n", terms) + put(c, "y", "        ") + "      });\n";
   } else {
-    step_ += r.kind == Kind::sum
-                 ? fmt::format("      const {0} y = sum_of<{1}, {0}>({2});\n", t, lanes, share)
-                 : fmt::format("      const {0} y = norm_of<{1}, {0}>({2}, {3:a});\n", t, lanes, share, r.parameter);
+    step_ += r.kind == Kind::norm
+                 ? fmt::format("      const {0} y = norm_of<{1}, {0}>({2}, {3:a});\n", t, lanes, share, r.parameter)
+                 : fmt::format("      const {0} y = sum_of<{1}, {0}>({2});\n", t, lanes, share);
     step_ +=
         "      const int column = near;\n      if (there && part == 0) {\n" + put(c, "y", "        ") + "      }\n";
   }

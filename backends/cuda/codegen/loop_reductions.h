@@ -10,14 +10,14 @@ class ReductionText : protected ProductText {
 
   /// Adds a call that reduces to the kernel. Some neighbouring lanes share the terms of a result.
   void reduction(int c);
+  /// Code that stores column `column` of a call's result.
+  std::string put(int c, const std::string& x, const char* indent);
 
   bool reduces_ = false;
 
  private:
   /// How many lanes share the terms of each of `results` sums.
   int lanes_for(std::int64_t terms, std::int64_t results) const;
-  /// Code that stores column `column` of a call's result.
-  std::string put(int c, const std::string& x, const char* indent);
 };
 
 }  // namespace reel::cuda

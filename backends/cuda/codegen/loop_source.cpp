@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/cuda/codegen/loop_reductions.h"
+#include "backends/cuda/codegen/loop_transforms.h"
 #include "backends/shared/run_text.h"
 #include "engine/core/error.h"
 #include "ops/functors/binary.h"
@@ -14,10 +14,10 @@ namespace {
 using Kind = StepCall::Kind;
 constexpr int distance = 8;  // steps that memory is asked ahead, to have it in a cache
 
-class Writer : ReductionText {
+class Writer : TransformText {
  public:
   Writer(const LoopValues& loop, const LoopLayout& layout, const std::vector<char>& aligned, const std::string& name)
-      : ReductionText(loop, layout, aligned), name_(name) {}
+      : TransformText(loop, layout, aligned), name_(name) {}
 
   LoopKernel write() {
     declare_values();
@@ -37,6 +37,8 @@ class Writer : ReductionText {
         products(stage);
       else if (call(stage.call).reduces())
         reduction(stage.call);
+      else if (call(stage.call).kind == Kind::transform)
+        transform(stage.call, stage.wait != LoopStage::Wait::none);
       else
         elements(stage.call, early == k);
     }
@@ -48,6 +50,7 @@ class Writer : ReductionText {
   std::string text() const {
     std::string out = "#include \"backends/cuda/codegen/device/loop.h\"\n";
     if (reduces_) out += "#include \"backends/cuda/codegen/device/reductions.h\"\n";
+    if (transforms_) out += "#include \"backends/cuda/codegen/device/transforms.h\"\n";
     out += "\n";
     out += fmt::format("struct {}_Arguments {{\n  long long steps;\n  unsigned* counters;\n", name_);
     if (!memory_.empty()) out += fmt::format("  reel::generated::Address place[{}];\n", memory_.size());
@@ -149,6 +152,10 @@ class Writer : ReductionText {
       run(c);
     else if (call(c).kind == Kind::copy)
       copy(c);
+    else if (call(c).kind == Kind::gather)
+      gather(c);
+    else if (call(c).kind == Kind::scatter)
+      scatter(c);
     else
       rotation(c);
     const auto each = [&](const std::string& text) { return text.empty() ? "" : each_lane(call(c).columns(), text); };
@@ -194,6 +201,37 @@ class Writer : ReductionText {
     result(c, 1,
            fmt::format("column >= {} && column < {} ? {} : {}(0)", copy.first, copy.last, x,
                        type_name(copy.operands[1].dtype)));
+  }
+
+  /// An index that is out of range was reported before the loop (Cuda::run_planned).
+  void gather(int c) {
+    const std::int64_t width = call(c).operands[0].columns;
+    loads_ += fmt::format("      const int from = {};\n", operand(c, 2, "column", ""));
+    result(c, 1,
+           fmt::format("from >= 0 && from < {} ? {} : {}(0)", width, operand(c, 0, "from", ""),
+                       type_name(call(c).operands[0].dtype)));
+  }
+
+  /// Each thread knows the first column that is added to its own, and whether there are more.
+  void scatter(int c) {
+    const StepCall& s = call(c);
+    const Access& index = s.operands[2];
+    const std::int64_t lanes = layout_.lanes(s.columns()), count = index.columns;
+    const std::string at_j = memory(index.walk, index.dtype, true, "0") + "[j]", first = fmt::format("first{}[k]", c),
+                      more = fmt::format("more{}[k]", c), x = operand(c, 0, "j", "");
+    declared_ += fmt::format("  int first{0}[{1}];\n  bool more{0}[{1}];\n", c, lanes);
+    start_ += each_lane(s.columns(), fmt::format("      {0} = -1, {1} = false;\n"
+                                                 "      for (int j = 0; j < {2}; ++j) {{\n"
+                                                 "        if ({3} != column) continue;\n"
+                                                 "        if ({0} < 0) {0} = j;\n"
+                                                 "        else {1} = true;\n"
+                                                 "      }}\n",
+                                                 first, more, count, at_j));
+    loads_ += fmt::format("      int j = {};\n      {} sum = j < 0 ? {}(0) : {};\n", first,
+                          type_name(s.operands[0].dtype), type_name(s.operands[0].dtype), x);
+    loads_ += fmt::format("      while ({} && ++j < {}) {{\n        if ({} == column) sum = sum + {};\n      }}\n",
+                          more, count, at_j, x);
+    result(c, 1, "sum");
   }
 
   void rotation(int c) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "backends/shared/run_text.h"
+#include "ops/functors/binary.h"
+#include "ops/functors/unary.h"
 
 namespace reel::cuda {
 
@@ -21,6 +23,7 @@ std::int64_t rows_of_batch(const LoweredLoop& loop) {
     if (const auto* fused = call.kernel.as<Kernel::fused>()) has(fused->rows);
     if (const auto* rotate = call.kernel.as<Kernel::rotate>()) has(rotate->rows);
     if (const auto* copy = call.kernel.as<Kernel::copy>(); copy && copy->loop.rank > 1) has(copy->loop.dims[0]);
+    if (const auto* fft = call.kernel.as<Kernel::fft>()) has(fft->rows);
   }
   return least.value_or(1);
 }
@@ -39,21 +42,33 @@ class Reader {
     if (const auto* copy = call.kernel.as<Kernel::copy>()) return moved(*copy, at);
     if (const auto* reduce = call.kernel.as<Kernel::reduce>()) return sum(*reduce, at);
     if (const auto* rows = call.kernel.as<Kernel::row_function>()) return row_function(*rows, at);
+    if (const auto* gather = call.kernel.as<Kernel::gather_rows>()) return lookup(Kind::gather, *gather, at);
+    if (const auto* fft = call.kernel.as<Kernel::fft>()) return transform(*fft, at);
     return std::nullopt;
   }
 
-  /// Zeros, and a copy to some of their columns, as one call.
-  Step padded(const LoopCall& zeros, const LoopCall& copy) const {
+  /// Zeros, and what is added to some of them.
+  Step filled(const LoopCall& zeros, const LoopCall& next) const {
     const auto* fill = zeros.kernel.as<Kernel::fill>();
-    if (!fill || fill->value != 0.0 || fill->n % batch_ != 0) return std::nullopt;
+    if (!fill || fill->value != 0.0) return std::nullopt;
+    if (next.kernel.as<Kernel::copy>()) return padded(zeros, *fill, next);
+    const auto* sums = next.kernel.as<Kernel::segment_sum>();
+    const bool all = sums && sums->outer * sums->rows * sums->width == fill->n && next.operands[2] == zeros.operands[0];
+    return all ? lookup(Kind::scatter, *sums, next.operands) : std::nullopt;
+  }
+
+ private:
+  /// A copy to some columns of zeros.
+  Step padded(const LoopCall& zeros, const FillArgs& fill, const LoopCall& copy) const {
+    if (fill.n % batch_ != 0) return std::nullopt;
     Step out = read(copy);
     if (!out || out->kind != Kind::copy) return std::nullopt;
     Access& to = out->operands[1];
     const Operand &all = zeros.operands[0], &part = to.walk;
-    const std::int64_t width = fill->n / batch_, bytes = static_cast<std::int64_t>(size_of(fill->dtype)),
+    const std::int64_t width = fill.n / batch_, bytes = static_cast<std::int64_t>(size_of(fill.dtype)),
                        apart = part.offset - all.offset;
     if (part.buffer != all.buffer || part.stride != all.stride || part.double_buffered != all.double_buffered ||
-        fill->dtype != to.dtype || !to.plain() || (batch_ > 1 && to.row != width) || apart < 0 ||
+        fill.dtype != to.dtype || !to.plain() || (batch_ > 1 && to.row != width) || apart < 0 ||
         apart / bytes + to.columns > width)
       return std::nullopt;
     out->first = apart / bytes;
@@ -62,7 +77,6 @@ class Reader {
     return out;
   }
 
- private:
   /// Elements in the order of axes, of which the first has the batch's rows, or several for each; none if it has not.
   std::optional<Access> access(const Operand& walk, DType dtype, std::vector<Axis> axes) const {
     Access out{walk, batch_, 1, 0, {}, dtype};
@@ -130,12 +144,63 @@ class Reader {
   }
 
   Step product(const GemmArgs& a, const Operands& at) const {
-    if (a.batch != 1 || a.transpose_a || a.k == 0 || a.m != batch_ || !is_floating(a.dtype)) return std::nullopt;
+    if (a.batch != 1 || a.transpose_a || a.k == 0 || a.m != batch_) return std::nullopt;
+    if (is_complex(a.dtype)) return a.k == 1 ? outer(a, at) : a.n == 1 ? dot(a, at) : std::nullopt;
+    if (!is_floating(a.dtype)) return std::nullopt;
     StepCall call{.kind = Kind::product, .transposed = a.transpose_b, .sums = a.k};
     const std::int64_t rows = a.transpose_b ? a.n : a.k, columns = a.transpose_b ? a.k : a.n;
     call.operands = {whole(at[0], a.dtype, a.k),
                      {at[1], rows, columns, columns, {{columns, 1}}, a.dtype},
                      whole(at[2], a.dtype, a.n)};
+    return call;
+  }
+
+  /// The rows of a column by one row: elementwise.
+  Step outer(const GemmArgs& a, const Operands& at) const {
+    StepCall call;
+    call.operands = {*access(at[0], a.dtype, {{batch_, 1}, {a.n, 0}}), row_for_all(at[1], a.dtype, a.n),
+                     whole(at[2], a.dtype, a.n)};
+    FusedCall times{.kind = FusedCall::Kind::zip,
+                    .functor = index_of<Mul, BinaryFunctors>,
+                    .dtype = a.dtype,
+                    .in = {0, 1, -1},
+                    .out = 2};
+    for (const int k : {0, 1}) {
+      if (!(k == 0 ? a.conj_a : a.conj_b)) continue;
+      Access conjugate = call.operands[StepCall::at(k)];
+      conjugate.local = true;
+      times.in[k] = static_cast<int>(call.operands.size());
+      call.calls.push_back({.kind = FusedCall::Kind::map,
+                            .functor = index_of<Conj, UnaryFunctors>,
+                            .dtype = a.dtype,
+                            .in = {k, -1, -1},
+                            .out = times.in[k]});
+      call.operands.push_back(conjugate);
+    }
+    call.calls.push_back(times);
+    return call;
+  }
+  Step dot(const GemmArgs& a, const Operands& at) const {
+    if (a.conj_a) return std::nullopt;
+    StepCall call{.kind = Kind::dot, .conjugated = a.conj_b};
+    call.operands = {*access(at[0], a.dtype, {{batch_, a.k}}), whole(at[2], a.dtype, 1),
+                     row_for_all(at[1], a.dtype, a.k)};
+    call.operands[0].terms = {{a.k, 1}};
+    return call;
+  }
+
+  Step lookup(Kind kind, const RowsArgs& a, const Operands& at) const {
+    if (a.outer != batch_ || a.width != 1 || a.dtype == DType::boolean || at[0].stride != 0) return std::nullopt;
+    const std::int64_t in = kind == Kind::gather ? a.rows : a.count, out = kind == Kind::gather ? a.count : a.rows;
+    StepCall call{.kind = kind};
+    call.operands = {whole(at[1], a.dtype, in), whole(at[2], a.dtype, out), row_for_all(at[0], DType::i32, a.count)};
+    return call;
+  }
+
+  Step transform(const FftArgs& a, const Operands& at) const {
+    if (a.rows != batch_ || a.n < 2 || (a.n & (a.n - 1)) != 0) return std::nullopt;
+    StepCall call{.kind = Kind::transform, .parameter = a.scale, .inverse = a.inverse};
+    call.operands = {whole(at[0], a.dtype, a.n), whole(at[1], a.dtype, a.n)};
     return call;
   }
 
@@ -161,7 +226,7 @@ class Reader {
   }
 
   Step sum(const ReduceArgs& a, const Operands& at) const {
-    if (a.kind != Reduction::sum || !is_floating(a.dtype)) return std::nullopt;
+    if (a.kind != Reduction::sum || !is_differentiable(a.dtype)) return std::nullopt;
     StepCall call{.kind = Kind::sum};
     const std::vector<Axis> in = axes_of(a.loop, 0), out = axes_of(a.loop, 1);
     std::vector<Axis> from, to, terms;
@@ -204,7 +269,7 @@ std::optional<std::vector<StepCall>> step_calls(const LoweredLoop& loop) {
   for (std::size_t i = 0; i < loop.calls.size(); ++i) {
     Step step = reader.read(loop.calls[i]);
     if (!step && i + 1 < loop.calls.size()) {
-      step = reader.padded(loop.calls[i], loop.calls[i + 1]);
+      step = reader.filled(loop.calls[i], loop.calls[i + 1]);
       ++i;
     }
     if (!step) return std::nullopt;

@@ -1,5 +1,5 @@
 // The calls of a loop's step, as far as one kernel can make all of them: fusion groups, products, rotations, copies,
-// and sums along rows.
+// lookups of columns, sums along rows, Fourier transforms.
 #pragma once
 #include <optional>
 #include <vector>
@@ -39,22 +39,41 @@ struct Access {
 
 /// A call of a step, on the rows of a batch.
 struct StepCall {
-  enum class Kind { run, product, rotation, copy, sum, norm, standardize } kind = Kind::run;
+  enum class Kind {
+    run,
+    product,
+    rotation,
+    copy,
+    gather,   // column j of out is column index[j] of in
+    scatter,  // column index[j] of out has column j of in added
+    sum,
+    dot,  // by a vector
+    norm,
+    standardize,
+    transform,
+  } kind = Kind::run;
   /// The operands. For a fusion group (run): all of the group, results included. For a product: a, b, out (a and out
   /// have the batch's rows, b is [columns, sums] or its transpose). For a rotation: x, out, and c and s unless it is
-  /// only an exchange. For all others: in, out.
+  /// only an exchange. For all others: in, out; and the index (gather, scatter) or the vector (dot).
   std::vector<Access> operands = {};
   std::vector<FusedCall> calls = {};               // run
   bool transposed = false;                         // product: b is [columns, sums]
   std::int64_t sums = 0;                           // product; standardize: columns of a row
   std::int64_t first = 0, last = 0, distance = 0;  // rotation; copy: columns that are written, others are 0
-  double parameter = 0;                            // of norm and standardize, as in RowFunctionArgs
+  double parameter = 0;     // of norm and standardize, as in RowFunctionArgs; the scale of a transform
+  bool conjugated = false;  // dot: the vector
+  bool inverse = false;     // transform
   std::int64_t rows() const { return operands[out()].rows; }
   std::int64_t columns() const { return operands[out()].columns; }
   /// The operand that is written; for a fusion group one of them.
   std::size_t out() const { return kind == Kind::run ? at(calls.back().out) : kind == Kind::product ? 2 : 1; }
   /// Does each result depend on several columns, which threads add together?
-  bool reduces() const { return kind == Kind::sum || kind == Kind::norm || kind == Kind::standardize; }
+  bool reduces() const {
+    return kind == Kind::sum || kind == Kind::dot || kind == Kind::norm || kind == Kind::standardize;
+  }
+  bool has_index() const { return kind == Kind::gather || kind == Kind::scatter; }
+  /// Does a thread compute other elements than those of its own columns?
+  bool crosses() const { return reduces() || kind == Kind::transform; }
   /// A copy of fewer columns than it writes.
   bool pads() const { return kind == Kind::copy && operands[0].columns < columns(); }
   static std::size_t at(int operand) { return static_cast<std::size_t>(operand); }

@@ -18,7 +18,7 @@ __global__ void gather(std::int64_t all, std::int64_t count, std::int64_t rows, 
   }
 }
 
-/// Checks the indices of an empty gather, which must be valid all the same.
+/// Checks indices that no other kernel checks.
 __global__ void look(std::int64_t count, std::int64_t rows, const std::int32_t* index, FaultSlot* fault) {
   for (std::int64_t i = thread(); i < count; i += all_threads()) good(index, i, rows, fault);
 }
@@ -105,6 +105,12 @@ __global__ void add_parts(std::int64_t n, std::int64_t splits, const W* parts, T
 
 }  // namespace
 
+void Cuda::check_indices(const char* kernel, const std::int32_t* index, std::int64_t count, std::int64_t rows) {
+  look<<<blocks_for(count), threads_per_block, 0, stream()>>>(count, rows, index, faults_->slot({kernel, rows}));
+  launched("check_indices", kernel, {count, rows});
+  if (options_.sync) faults_->check_all(stream(), true);
+}
+
 void Cuda::gather_rows(const RowsArgs& a) {
   const std::int64_t all = a.outer * a.count * a.width;
   if (a.count == 0) return;
@@ -122,7 +128,7 @@ void Cuda::gather_rows(const RowsArgs& a) {
     else
       go(T{}, a.width);
   });
-  if (all == 0) look<<<blocks_for(a.count), threads_per_block, 0, stream()>>>(a.count, a.rows, a.index, fault);
+  if (all == 0) check_indices("gather_rows", a.index, a.count, a.rows);
   launched("gather_rows", {a.outer, a.count, a.rows, a.width});
   if (options_.sync) faults_->check_all(stream(), true);
 }

@@ -7,6 +7,11 @@
 
 namespace reel::generated {
 
+template <class R>
+REEL_HD cuda::DeviceComplex<R> from_lane(cuda::DeviceComplex<R> z, int distance) {
+  return {from_lane(z.real(), distance), from_lane(z.imag(), distance)};
+}
+
 /// Combines the values of `lanes` lanes, for all of them.
 template <int lanes, class T, class F>
 REEL_HD T over_lanes(T value, F combine) {
@@ -17,9 +22,9 @@ REEL_HD T over_lanes(T value, F combine) {
 
 template <int lanes, class T, class X>
 REEL_HD T sum_of(int terms, int part, X x) {
-  T mine = 0;
+  T mine = T(0);
 #pragma unroll 4
-  for (int j = part; j < terms; j += lanes) mine += x(j);
+  for (int j = part; j < terms; j += lanes) mine = mine + x(j);
   return over_lanes<lanes>(mine, [](T a, T b) { return a + b; });
 }
 
