@@ -43,6 +43,13 @@ struct Loops {
   void sum(const Operand& x, const Operand& y, const Operand& to) {
     loop.calls.push_back({KernelCall::of<Kernel::sum_rows>(SumRowsArgs{dtype, rows, columns, {}, {}, {}}), {x, y, to}});
   }
+  /// Copies n columns of each row.
+  void copy(const Operand& from, std::int64_t row_from, const Operand& to, std::int64_t row_to, std::int64_t n) {
+    CopyArgs args{dtype, {}, {}, {}};
+    args.loop.push(rows, {row_from, row_to});
+    args.loop.push(n, {1, 1});
+    loop.calls.push_back({KernelCall::of<Kernel::copy>(args), {from, to}});
+  }
   void rotate(const Operand& from, const Operand& to, std::int64_t distance, bool exchange = false) {
     const std::int64_t last = 1 + (columns - 1) / (2 * distance) * 2 * distance;
     RotateArgs args{dtype, rows, columns, 1, last, distance, {}, {}, {}, {}};
@@ -125,7 +132,7 @@ std::vector<RowChainFunction> compiled(const std::vector<RowChain>& chains) {
 }
 
 /// Runs each loop by its calls and by its only chain's function, which must be all of it, and compares the memory.
-void check_same(std::vector<Loops>& all, std::size_t states) {
+void check_same(std::vector<Loops>& all, std::size_t states, bool keeps_scratch = true) {
   std::vector<RowChain> chains;
   for (Loops& loops : all) {
     const std::vector<RowChain> found = loops.chains();
@@ -151,7 +158,7 @@ void check_same(std::vector<Loops>& all, std::size_t states) {
       CHECK(wanted[b] != start[b]);
       CHECK(cpu::equal_values(loops.dtype, wanted[b].data(), got[b].data(), std::ssize(got[b])));
     }
-    CHECK(got[scratch] == start[scratch]);  // what nobody else reads is not written
+    CHECK((got[scratch] == start[scratch]) == keeps_scratch);  // what nobody else reads is not written
   }
 }
 
@@ -195,6 +202,46 @@ TEST_CASE("sums of rows, and of products, that are added to one row") {
   complex.sum(complex.now(), complex.next(), {sums, complex.row()});
   CHECK(two.chains().empty());
   CHECK(complex.chains().empty());
+}
+
+TEST_CASE("sums of rows of complex numbers") {
+  std::vector<Loops> all;
+  for (const DType dtype : {DType::c64, DType::c128}) {
+    for (const std::int64_t columns : {8, 37}) {
+      Loops& loops = all.emplace_back(Loops{.columns = columns, .dtype = dtype});
+      loops.add(loops.now(), loops.now(), loops.next());
+      loops.sum(loops.next(), {}, {sums});
+    }
+  }
+  check_same(all, 0);
+}
+
+TEST_CASE("parts of rows that are copied") {
+  std::vector<Loops> all, apart;
+  for (const DType dtype : {DType::f32, DType::c128}) {
+    for (const std::int64_t half : {8, 37}) {
+      const std::int64_t right = half * static_cast<std::int64_t>(size_of(dtype));
+      // The halves of a state change places; of one, a half goes through rows of its own.
+      Loops& loops = all.emplace_back(Loops{.columns = 2 * half, .dtype = dtype});
+      const Operand turned = loops.in_scratch(0);
+      Operand now_right = loops.now(), turned_right = turned;
+      now_right.offset += right, turned_right.offset += right;
+      loops.copy(loops.now(), 2 * half, loops.in_scratch(1), half, half);
+      loops.copy(loops.in_scratch(1), half, turned_right, 2 * half, half);
+      loops.copy(now_right, 2 * half, turned, 2 * half, half);
+      loops.add(turned, loops.now(), loops.next());
+      loops.sum(loops.next(), {}, {sums});
+    }
+  }
+  check_same(all, 0, false);
+  // Copies alone are no chain, nor is one that a later row of another call would overwrite.
+  Loops alone{.columns = 16}, late{.columns = 16};
+  alone.copy(alone.now(), 16, alone.in_scratch(0), 8, 8);
+  alone.copy(alone.in_scratch(0), 8, alone.in_scratch(1), 8, 8);
+  late.copy(late.now(), 16, late.in_scratch(0), 8, 8);
+  late.add(late.in_scratch(0), late.now(), late.next());
+  CHECK(alone.chains().empty());
+  CHECK(late.chains().empty());
 }
 
 TEST_CASE("a large state stays in the cache, and all its values are saved") {

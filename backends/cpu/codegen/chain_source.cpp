@@ -74,6 +74,9 @@ class Writer {
     if (const FusedArgs* group = kernel.as<Kernel::fused>()) return this->group(*group, call);
     if (const RotateArgs* r = kernel.as<Kernel::rotate>()) return rotation(*r, call);
     if (const SumRowsArgs* s = kernel.as<Kernel::sum_rows>()) return sum(*s, call);
+    if (kernel.as<Kernel::copy>())
+      return fmt::format("      std::memcpy({}, {}, {});\n", address(call.accesses[1]), address(call.accesses[0]),
+                         call.accesses[1].bytes);
     const RowsArgs* const gather = kernel.as<Kernel::gather_rows>();
     return rows(gather ? *gather : *kernel.as<Kernel::segment_sum>(), call, gather != nullptr);
   }
@@ -108,9 +111,10 @@ class Writer {
         pointer(call.accesses.back(), type));
   }
   std::string sum(const SumRowsArgs& s, const RowCall& call) {
-    const std::string type = type_name(s.dtype);
+    const std::string type = type_name(real_of(s.dtype));
     const bool product = call.accesses.size() == 3;
-    return fmt::format("      add_row<{}>({}, {}, {}, {});\n", product, s.n, pointer(call.accesses[0], type),
+    const std::int64_t numbers = is_complex(s.dtype) ? 2 * s.n : s.n;  // a sum of complex numbers is one of their parts
+    return fmt::format("      add_row<{}>({}, {}, {}, {});\n", product, numbers, pointer(call.accesses[0], type),
                        pointer(call.accesses[product ? 1 : 0], type), pointer(call.accesses.back(), type));
   }
   std::string rows(const RowsArgs& r, const RowCall& call, bool gather) {

@@ -52,6 +52,19 @@ RowCall of_sum(const SumRowsArgs& s) {
           s.n};
 }
 
+RowCall of_copy(const CopyArgs& c) {
+  const std::int64_t element = bytes_of(c.dtype), bytes = c.loop.inner_dim() * element;
+  const auto& row = c.loop.strides[0];
+  return {c.loop.dims[0],
+          {{0, {}, row[0] * element, bytes, false, c.dtype}, {1, {}, row[1] * element, bytes, true, c.dtype}},
+          c.loop.inner_dim()};
+}
+/// Are the elements of a row side by side, and rows apart?
+bool copies_rows(const CopyArgs& c) {
+  return c.loop.rank == 2 && c.loop.inner_stride() == StridedLoop<2>::Offsets{1, 1} && c.loop.inner_dim() >= fewest &&
+         c.loop.strides[0][0] >= 0 && c.loop.strides[0][1] >= c.loop.inner_dim() && is_differentiable(c.dtype);
+}
+
 /// Do two accesses to one buffer touch the same bytes in some step?
 enum class Overlap { none, same_rows, other };
 Overlap overlap(const RowAccess& a, std::int64_t rows_a, const RowAccess& b, std::int64_t rows_b) {
@@ -80,8 +93,11 @@ std::optional<RowCall> row_call(const LoopCall& call, int scratch) {
     out = of_rows(*from, true);
   else if (const RowsArgs* to = call.kernel.as<Kernel::segment_sum>(); to && to->outer == 1 && to->width >= fewest)
     out = of_rows(*to, false);
-  else if (const SumRowsArgs* s = call.kernel.as<Kernel::sum_rows>(); s && s->n >= fewest && is_floating(s->dtype))
+  else if (const SumRowsArgs* s = call.kernel.as<Kernel::sum_rows>();
+           s && s->n >= fewest && (is_floating(s->dtype) || call.operands[1].buffer < 0))
     out = of_sum(*s);
+  else if (const CopyArgs* c = call.kernel.as<Kernel::copy>(); c && copies_rows(*c))
+    out = of_copy(*c);
   if (!out || out->rows == 0) return std::nullopt;
   if (call.kernel.as<Kernel::sum_rows>() && call.operands[1].buffer < 0) out->accesses.erase(out->accesses.begin() + 1);
   std::int64_t arrays = 0;  // but for values of the step, which are near

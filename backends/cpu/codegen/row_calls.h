@@ -20,8 +20,8 @@ struct RowAccess {
   bool same_memory(const RowAccess& other) const { return at == other.at && row == other.row && bytes == other.bytes; }
 };
 
-/// A fusion group, a rotation, a gather of rows, a segment sum or a sum of rows: rows one after the other, or all at
-/// once.
+/// A fusion group, a rotation, a gather of rows, a segment sum, a sum of rows or a copy of parts of rows: rows one
+/// after the other, or all at once.
 struct RowCall {
   std::int64_t rows = 0;
   std::vector<RowAccess> accesses;  // reads, then writes

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ranges>
 
 #include "backends/cpu/codegen/chain_source.h"
 #include "backends/cpu/codegen/row_calls.h"
@@ -14,7 +15,8 @@ std::vector<RowChain> row_chains(const LoweredLoop& loop) {
   std::vector<RowCall> calls;
   std::size_t first = 0;
   const auto close = [&](std::size_t end) {
-    if (calls.size() > 1) {
+    const auto computes = [&](std::size_t c) { return !loop.calls[c].kernel.as<Kernel::copy>(); };
+    if (calls.size() > 1 && std::ranges::any_of(std::views::iota(first, end), computes)) {
       RowChain chain;
       chain.first = first, chain.end = end, chain.rows = calls[0].rows;
       for (const RowCall& call : calls) chain.work += call.rows * call.work;

@@ -190,7 +190,9 @@ class Reader {
   }
 
   Step lookup(Kind kind, const RowsArgs& a, const Operands& at) const {
-    if (a.outer != batch_ || a.width != 1 || a.dtype == DType::boolean || at[0].stride != 0) return std::nullopt;
+    if (a.outer != batch_ || a.count == 0 || a.rows == 0 || a.width != 1 || a.dtype == DType::boolean ||
+        at[0].stride != 0)
+      return std::nullopt;
     const std::int64_t in = kind == Kind::gather ? a.rows : a.count, out = kind == Kind::gather ? a.count : a.rows;
     StepCall call{.kind = kind};
     call.operands = {whole(at[1], a.dtype, in), whole(at[2], a.dtype, out), row_for_all(at[0], DType::i32, a.count)};
