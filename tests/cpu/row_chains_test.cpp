@@ -276,6 +276,19 @@ TEST_CASE("a value that another call reads is in memory") {
   CHECK(loops.chains()[0].operands.size() == own + 1);
 }
 
+TEST_CASE("a part of a value that another call reads is in memory") {
+  Loops loops{.columns = 16};
+  Operand right = loops.in_scratch(0);
+  right.offset += 8 * 4;
+  loops.add(loops.now(), loops.now(), loops.in_scratch(1));
+  loops.copy(loops.in_scratch(1), 16, right, 16, 8);
+  loops.add(loops.in_scratch(0), loops.now(), loops.next(), 0, 1);  // one row: not of the chain
+  const auto chains = loops.chains();
+  REQUIRE(chains.size() == 1);
+  CHECK(chains[0].end == 2);
+  CHECK(std::ranges::find(chains[0].operands, right) != chains[0].operands.end());
+}
+
 TEST_CASE("what keeps calls apart") {
   const auto chains = [](auto&& calls) {
     Loops loops{.columns = 32};

@@ -42,7 +42,8 @@ std::vector<RowAccess> row_values(const CallsOfLoop& chain) {
       };
       const bool first_use = std::ranges::all_of(before, apart);
       before.push_back(value);
-      if (!value.written || value.row == 0 || value.at.buffer != scratch || !first_use) continue;
+      const bool whole_rows = value.row == value.bytes;  // of parts, other calls may read the whole from its start
+      if (!value.written || !whole_rows || value.at.buffer != scratch || !first_use) continue;
       if (!everywhere(chain, alike_or_apart) || elsewhere(chain, inside) || bytes + value.bytes > most_bytes) continue;
       bytes += value.bytes;
       out.push_back(value);
