@@ -237,7 +237,7 @@ TEST_CASE("parts of rows that are copied") {
   // Copies alone are no chain, nor is one that a later row of another call would overwrite.
   Loops alone{.columns = 16}, late{.columns = 16};
   alone.copy(alone.now(), 16, alone.in_scratch(0), 8, 8);
-  alone.copy(alone.in_scratch(0), 8, alone.in_scratch(1), 8, 8);
+  alone.copy(alone.in_scratch(0), 8, alone.in_scratch(1), 16, 8);
   late.copy(late.now(), 16, late.in_scratch(0), 8, 8);
   late.add(late.in_scratch(0), late.now(), late.next());
   CHECK(alone.chains().empty());
