@@ -20,7 +20,7 @@ std::int64_t count(const std::vector<Axis>& axes) {
 
 int ReductionText::lanes_for(std::int64_t terms, std::int64_t results) const {
   int lanes = 1;
-  while (lanes < warp_lanes && lanes < terms && 2 * lanes * results <= layout_.threads) lanes *= 2;
+  while (lanes < warp_lanes && lanes < terms && 2 * results * lanes <= layout_.threads) lanes *= 2;
   return lanes;
 }
 

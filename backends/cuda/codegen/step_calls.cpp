@@ -96,11 +96,14 @@ class Reader {
     }
     return out;
   }
+  static std::vector<Axis> axis(std::int64_t extent, std::int64_t stride) {
+    return extent == 1 ? std::vector<Axis>() : std::vector<Axis>{{extent, stride}};
+  }
   Access whole(const Operand& walk, DType dtype, std::int64_t columns) const {
-    return *access(walk, dtype, {{batch_, columns}, {columns, 1}});
+    return {walk, batch_, columns, columns, axis(columns, 1), dtype};
   }
   Access row_for_all(const Operand& walk, DType dtype, std::int64_t columns) const {
-    return *access(walk, dtype, {{batch_, 0}, {columns, 1}});
+    return {walk, batch_, columns, 0, axis(columns, 1), dtype};
   }
   /// Adds an operand, if it can be read.
   bool add(StepCall& call, const std::optional<Access>& a) const {
@@ -158,8 +161,8 @@ class Reader {
   /// The rows of a column by one row: elementwise.
   Step outer(const GemmArgs& a, const Operands& at) const {
     StepCall call;
-    call.operands = {*access(at[0], a.dtype, {{batch_, 1}, {a.n, 0}}), row_for_all(at[1], a.dtype, a.n),
-                     whole(at[2], a.dtype, a.n)};
+    call.operands = {
+        {at[0], batch_, a.n, 1, axis(a.n, 0), a.dtype}, row_for_all(at[1], a.dtype, a.n), whole(at[2], a.dtype, a.n)};
     FusedCall times{.kind = FusedCall::Kind::zip,
                     .functor = index_of<Mul, BinaryFunctors>,
                     .dtype = a.dtype,
@@ -183,8 +186,7 @@ class Reader {
   Step dot(const GemmArgs& a, const Operands& at) const {
     if (a.conj_a) return std::nullopt;
     StepCall call{.kind = Kind::dot, .conjugated = a.conj_b};
-    call.operands = {*access(at[0], a.dtype, {{batch_, a.k}}), whole(at[2], a.dtype, 1),
-                     row_for_all(at[1], a.dtype, a.k)};
+    call.operands = {{at[0], batch_, 1, a.k, {}, a.dtype}, whole(at[2], a.dtype, 1), row_for_all(at[1], a.dtype, a.k)};
     call.operands[0].terms = {{a.k, 1}};
     return call;
   }
