@@ -54,6 +54,21 @@ def difference(found, expected):
     return np.max(np.abs(found - expected)) / max(1, np.max(np.abs(expected)))
 
 
+def results(cell, x, state):
+    """What a cell gives, as the tensors that a file has."""
+    hs, last = cell.run(x, state)
+    found = {"y": hs.numpy()}
+    for (key, _, is_complex), s in zip(cell.states, last):
+        found |= parts("last." + key, s.numpy(), is_complex)
+    return found
+
+
+def nudged(x, seed):
+    """x, of which each number is a last place of f32 larger or smaller."""
+    signs = np.random.default_rng(seed).choice([-1, 1], size=x.shape)
+    return reel.tensor(x.numpy() * (1 + 2.0**-23 * signs)).cast(x.dtype)
+
+
 def test_ops(tmp_path):
     """Each op that the table of to_onnx has, with what it computes in Reel (tests/onnx/onnx_cases.cpp)."""
     done = subprocess.run([program("onnx_cases"), str(tmp_path)], capture_output=True, text=True)
@@ -120,10 +135,7 @@ def test_cell(name, tmp_path):
                         own = [s.cast(f.dtype) for s, f in zip(state, cell.initial(B))]
                         for (key, _, is_complex), s in zip(cell.states, own):
                             feeds |= parts("first." + key, s.numpy(), is_complex)
-                    hs, last = cell.run(x.cast(dtype), own)
-                    expected[dtype] = {"y": hs.numpy()}
-                    for (key, _, is_complex), s in zip(cell.states, last):
-                        expected[dtype] |= parts("last." + key, s.numpy(), is_complex)
+                    expected[dtype] = results(cell, x.cast(dtype), own)
                     found[dtype] = outputs(models[dtype], feeds)
                     assert found[dtype].keys() == expected[dtype].keys()
                 for key in expected["f64"]:
@@ -131,7 +143,11 @@ def test_cell(name, tmp_path):
                     f32 = difference(found["f32"][key], expected["f32"][key])
                     rounding = difference(expected["f32"][key].astype(np.float64), expected["f64"][key])
                     assert f64 < 1e-8, (settings, T, B, key)
-                    # Some cells with random weights double a rounding error every few steps, also in Reel alone.
+                    # Some cells with random weights double a rounding error every few steps, also in Reel alone: how far
+                    # that goes one run does not tell.
+                    if f32 >= max(1e-5, 4 * rounding):
+                        others = [results(cells["f32"], nudged(x, k).cast("f32"), own)[key] for k in range(4)]
+                        rounding = max(rounding, *(difference(o.astype(np.float64), expected["f64"][key]) for o in others))
                     assert f32 < max(1e-5, 4 * rounding), (settings, T, B, key)
                     for kind, value in (("f32", f32), ("rounding", rounding), ("f64", f64)):
                         worst[kind] = max(worst[kind], value)
