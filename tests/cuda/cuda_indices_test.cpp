@@ -6,33 +6,26 @@
 using namespace reel;
 using namespace reel::test;
 
-namespace {
-
-Backend* gpu() {
-  static Backend* const found = gpu_or_skip("cuda,sync");
-  return found;
-}
-
-}  // namespace
-
 TEST_CASE("a bad index is told at the call with sync, and at the next read without") {
-  if (!gpu()) return;
+  Backend* const gpu = gpu_or_skip("cuda,sync");
+  if (!gpu) return;
   const auto look = [](Backend& device, bool read, std::int64_t width = 2) {
     const Tensor table = Tensor::zeros({5, width}, DType::f32, device),
                  index = Tensor::from<std::int32_t>({1, 2, 7}, {3}, device);
     const Tensor picked = embedding(index, table);
     if (read) picked.values<float>();
   };
-  CHECK(contains(error_of([&] { look(*gpu(), false); }), "index 7 at place 2 is not in 0..4"));
-  CHECK(contains(error_of([&] { look(*gpu(), false, 0); }), "index 7 at place 2 is not in 0..4"));
+  CHECK(contains(error_of([&] { look(*gpu, false); }), "index 7 at place 2 is not in 0..4"));
+  CHECK(contains(error_of([&] { look(*gpu, false, 0); }), "index 7 at place 2 is not in 0..4"));
   Backend& late = backend("cuda");
   CHECK(error_of([&] { look(late, false); }).empty());
   CHECK(contains(error_of([&] { look(late, true); }), "index 7 at place 2 is not in 0..4"));
 }
 
 TEST_CASE("a bad index in a loop that is one kernel is told, too") {
-  if (!gpu()) return;
-  Backend& device = backend("cuda");
+  Backend* const gpu = gpu_or_skip("cuda");
+  if (!gpu) return;
+  Backend& device = *gpu;
   const auto states = [&](std::int32_t last, bool back) {
     const Tensor index = Tensor::from<std::int32_t>({2, 0, last}, {3}, device);
     const Step step = [&](const Tensors& h, const Tensors& x) {

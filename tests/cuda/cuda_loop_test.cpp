@@ -1,9 +1,7 @@
 // Kernels that run all steps of a loop: their text, run on the host by threads that wait for each other, against the
 // steps one by one: loops at random to the last bit, and the scans of every cell with first and second derivatives.
-#include "backends/cuda/codegen/kernel_compiler.h"
 #include "cells/cell.h"
-#include "tests/emulator/loop_device.h"
-#include "tests/support/check.h"
+#include "tests/emulator/scan_derivatives.h"
 #include "tests/support/random_loops.h"
 
 using namespace reel;
@@ -34,7 +32,6 @@ struct Recurrence {
     const CellType& type = cell_type(cell);
     const auto c = type.make(3, hidden, Settings(cell, type.settings), init);
     const Tensor xs = random({6, batch, 3}, 30, dtype);
-    Tape tape;
     Tensors wrt{xs};
     for (const Parameter& p : c->parameters()) {
       if (p.trained) wrt.push_back(p.value);
@@ -43,18 +40,8 @@ struct Recurrence {
       const Tensors next = c->step(s, x[0]);
       return Next{next, {next[0]}};
     };
-    const ScanOptions o{.reverse = reverse};
-    const ScanResult out = unrolled ? unroll(step, c->initial(batch), {xs}, o) : scan(step, c->initial(batch), {xs}, o);
-    const Tensor y = sum(real_part(out.ys[0] * random(out.ys[0].shape(), 5, out.ys[0].dtype())));
-    Tensors all = grad({y}, wrt, {.create_graph = true});
-    Tensor along = Tensor::zeros({}, dtype);
-    for (std::size_t i = 0; i < wrt.size(); ++i)
-      along = along + sum(real_part(all[i] * random(wrt[i].shape(), 40 + i, wrt[i].dtype())));
-    for (const Tensor& g : grad({along}, wrt)) all.push_back(g);
-    all.push_back(out.ys[0]);
-    return all;
+    return ScannedStep{step, [&] { return c->initial(batch); }, {xs}, wrt, reverse}.derivatives(unrolled);
   }
-  static Tensor real_part(const Tensor& x) { return is_complex(x.dtype()) ? real(x) : x; }
 };
 
 /// Cells of which each loop, forwards and back, is one kernel: always, or unless their columns are shared out.
@@ -151,9 +138,7 @@ TEST_CASE("every cell: scans by kernels of whole loops are what they mean, with 
     device.limits = c.limits;
     c.recurrence.derivatives(false);
   }
-  std::vector<std::string> texts;
-  for (const gpu::KernelSource& s : device.sources) texts.push_back(s.text);
-  const HostKernels kernels(texts);
+  const HostKernels kernels = compiled(device);
   std::int64_t slices = 0;
   int merged = 0, merged_slices = 0, shared_weights = 0, by_tensor_cores[2] = {}, in_parts = 0;
   for (const LoopDevice::Seen& s : device.seen) {

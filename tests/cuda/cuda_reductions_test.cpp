@@ -1,11 +1,8 @@
 // Loop kernels that combine columns of a row: sums, norms, standardized rows, outer products, padding. Their text runs
 // on the host, against the steps one by one, with first and second derivatives.
-#include "backends/cuda/codegen/kernel_compiler.h"
-#include "tests/emulator/loop_device.h"
-#include "tests/support/check.h"
+#include "tests/emulator/scan_derivatives.h"
 
 using namespace reel;
-namespace gpu = reel::cuda;
 using namespace reel::test;
 
 namespace {
@@ -51,63 +48,29 @@ const std::vector<Rule> rules{
      }},
 };
 
-Tensors derivatives(const Rule& rule, std::int64_t batch, DType dtype, bool unrolled) {
-  const Tensor xs = random({6, batch, units}, 30, dtype), W = random({units, units}, 31, dtype, -0.3, 0.3),
-               start = random({batch, units}, 32, dtype);
-  Tape tape;
-  const Step step = [&](const Tensors& s, const Tensors& x) {
+LoopCase loop_case(const Rule& rule, std::int64_t batch, DType dtype) {
+  const Tensor W = random({units, units}, 31, dtype, -0.3, 0.3), start = random({batch, units}, 32, dtype),
+               xs = random({6, batch, units}, 30, dtype);
+  const Step step = [&rule, W](const Tensors& s, const Tensors& x) {
     const Tensor h = rule.next(s[0], x[0], W);
     return Next{{h}, {h}};
   };
-  const ScanResult out = unrolled ? unroll(step, {start}, {xs}, {}) : scan(step, {start}, {xs}, {});
-  const Tensors wrt{xs, W, start};
-  Tensors all = grad({sum(out.ys[0] * random(out.ys[0].shape(), 5, dtype))}, wrt, {.create_graph = true});
-  Tensor along = Tensor::zeros({}, dtype);
-  for (std::size_t i = 0; i < wrt.size(); ++i) along = along + sum(all[i] * random(wrt[i].shape(), 40 + i, dtype));
-  for (const Tensor& g : grad({along}, wrt)) all.push_back(g);
-  all.push_back(out.ys[0]);
-  return all;
+  return {fmt::format("{}, batch {}", rule.name, batch),
+          dtype == DType::f32,
+          {step, [start] { return Tensors{start}; }, {xs}, {xs, W, start}}};
 }
 
 }  // namespace
 
 TEST_CASE("columns of a row that are combined") {
-  if (!HostKernels::available()) return;
-  LoopDevice& device = LoopDevice::use();
-  device.limits = {.processors = 3};
-  struct Case {
-    std::int64_t batch;
-    DType dtype;
-  };
-  const std::vector<Case> cases{{1, DType::f64}, {7, DType::f64}, {7, DType::f32}};  // three rows a block, but the last
-  for (const Rule& rule : rules) {
-    for (const Case& c : cases) derivatives(rule, c.batch, c.dtype, false);
-  }
-  std::vector<std::string> texts;
-  for (const gpu::KernelSource& s : device.sources) texts.push_back(s.text);
-  const HostKernels kernels(texts);
-  for (const Rule& rule : rules) {
-    for (const Case& c : cases) {
-      CAPTURE(rule.name);
-      CAPTURE(c.batch);
-      device.kernels = nullptr;
-      const Tensors wanted = derivatives(rule, c.batch, c.dtype, true);
-      device.kernels = &kernels;
-      device.at_once = 0;
-      const Tensors got = derivatives(rule, c.batch, c.dtype, false);
-      CHECK(device.at_once >= 2);
-      for (std::size_t i = 0; i < wanted.size(); ++i) {
-        CAPTURE(i);
-        const bool second = i >= 3 && i < 6;  // derivatives, which rounding changes more
-        CHECK(difference(got[i], wanted[i]) < (c.dtype == DType::f64 ? 1e-11 : second ? 1e-4 : 1e-5));
-      }
+  check_loops([] {
+    std::vector<LoopCase> cases;
+    for (const Rule& rule : rules) {
+      cases.push_back(loop_case(rule, 1, DType::f64));
+      for (const DType dtype : {DType::f64, DType::f32}) cases.push_back(loop_case(rule, 7, dtype));  // 3 rows a block
     }
-  }
-  device.kernels = nullptr;
-  set_default_backend("cpu");
-  gpu::KernelCompiler compiler(90, "");
-  for (std::size_t i = 0; i < device.sources.size(); i += 3)  // others differ from these by batch and dtype
-    CHECK(compiler.compile(device.sources[i]).substr(1, 3) == "ELF");
+    return cases;
+  });
 }
 
 TEST_CASE("a norm of numbers whose powers are no floats or doubles") {
@@ -127,9 +90,7 @@ TEST_CASE("a norm of numbers whose powers are no floats or doubles") {
                                 {5, 1e300, DType::f64},    {5, 1e-300, DType::f64},  {2.5, 0, DType::f64},
                                 {5, INFINITY, DType::f32}, {7, INFINITY, DType::f64}};
   for (const Case& c : cases) last(c.p, c.size, c.dtype);
-  std::vector<std::string> texts;
-  for (const gpu::KernelSource& s : device.sources) texts.push_back(s.text);
-  const HostKernels kernels(texts);
+  const HostKernels kernels = compiled(device);
   device.kernels = &kernels;
   for (const Case& c : cases) {
     CAPTURE(c.p);

@@ -1,11 +1,8 @@
 // Loop kernels with Fourier transforms, lookups of columns and products by one vector, of real and complex numbers.
 // Their text runs on the host, against the steps one by one, with first and second derivatives.
-#include "backends/cuda/codegen/kernel_compiler.h"
-#include "tests/emulator/loop_device.h"
-#include "tests/support/check.h"
+#include "tests/emulator/scan_derivatives.h"
 
 using namespace reel;
-namespace gpu = reel::cuda;
 using namespace reel::test;
 
 namespace {
@@ -52,67 +49,28 @@ const std::vector<Rule> rules{
      }},
 };
 
-Tensors derivatives(const Rule& rule, std::int64_t batch, bool single, bool unrolled) {
+LoopCase loop_case(const Rule& rule, std::int64_t batch, bool single) {
   const DType dtype = rule.is_complex ? (single ? DType::c64 : DType::c128) : single ? DType::f32 : DType::f64;
-  const Tensor xs = random({6, batch, rule.n}, 30, dtype), v = random({rule.n}, 31, dtype),
-               start = random({batch, rule.n}, 32, dtype);
-  const auto inner = [](const Tensor& a, std::uint64_t seed) {
-    const Tensor out = sum(a * random(a.shape(), seed, a.dtype()));
-    return is_complex(a.dtype()) ? real(out) : out;
-  };
-  Tape tape;
-  const Step step = [&](const Tensors& s, const Tensors& x) {
+  const Tensor v = random({rule.n}, 31, dtype), start = random({batch, rule.n}, 32, dtype),
+               xs = random({6, batch, rule.n}, 30, dtype);
+  const Step step = [&rule, v](const Tensors& s, const Tensors& x) {
     const Tensor h = rule.next(s[0], x[0], v);
     return Next{{h}, {h}};
   };
-  const ScanResult out = unrolled ? unroll(step, {start}, {xs}, {}) : scan(step, {start}, {xs}, {});
-  const Tensors wrt{xs, v, start};
-  Tensors all = grad({inner(out.ys[0], 5)}, wrt, {.create_graph = true});
-  Tensor along = inner(all[0], 40);
-  for (std::size_t i = 1; i < wrt.size(); ++i) along = along + inner(all[i], 40 + i);
-  for (const Tensor& g : grad({along}, wrt)) all.push_back(g);
-  all.push_back(out.ys[0]);
-  return all;
+  return {fmt::format("{}, batch {}", rule.name, batch),
+          single,
+          {step, [start] { return Tensors{start}; }, {xs}, {xs, v, start}}};
 }
 
 }  // namespace
 
 TEST_CASE("transforms, lookups and products by one vector") {
-  if (!HostKernels::available()) return;
-  LoopDevice& device = LoopDevice::use();
-  device.limits = {.processors = 3};
-  struct Case {
-    std::int64_t batch;
-    bool single;
-  };
-  const std::vector<Case> cases{{1, false}, {4, false}, {4, true}};
-  for (const Rule& rule : rules) {
-    for (const Case& c : cases) derivatives(rule, c.batch, c.single, false);
-  }
-  std::vector<std::string> texts;
-  for (const gpu::KernelSource& s : device.sources) texts.push_back(s.text);
-  const HostKernels kernels(texts);
-  for (const Rule& rule : rules) {
-    for (const Case& c : cases) {
-      CAPTURE(rule.name);
-      CAPTURE(c.batch);
-      CAPTURE(c.single);
-      device.kernels = nullptr;
-      const Tensors wanted = derivatives(rule, c.batch, c.single, true);
-      device.kernels = &kernels;
-      device.at_once = 0;
-      const Tensors got = derivatives(rule, c.batch, c.single, false);
-      CHECK(device.at_once >= 2);
-      for (std::size_t i = 0; i < wanted.size(); ++i) {
-        CAPTURE(i);
-        const bool second = i >= 3 && i < 6;  // derivatives, which rounding changes more
-        CHECK(difference(got[i], wanted[i]) < (!c.single ? 1e-11 : second ? 1e-4 : 1e-5));
-      }
+  check_loops([] {
+    std::vector<LoopCase> cases;
+    for (const Rule& rule : rules) {
+      cases.push_back(loop_case(rule, 1, false));
+      for (const bool single : {false, true}) cases.push_back(loop_case(rule, 4, single));
     }
-  }
-  device.kernels = nullptr;
-  set_default_backend("cpu");
-  gpu::KernelCompiler compiler(90, "");
-  for (std::size_t i = 0; i < device.sources.size(); i += 3)  // others differ from these by batch and dtype
-    CHECK(compiler.compile(device.sources[i]).substr(1, 3) == "ELF");
+    return cases;
+  });
 }

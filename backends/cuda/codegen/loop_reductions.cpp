@@ -28,11 +28,7 @@ std::string ReductionText::put(int c, const std::string& x, const char* indent) 
   const Access& to = call(c).operands[1];
   const Source& s = loop_.source(static_cast<std::size_t>(c), 1);
   std::string out;
-  if (storage(s.value).shared)
-    out += fmt::format(
-        "{}{} = {};\n", indent,
-        in_shared(s.value, true, "mine", s.offset == 0 ? std::string("column") : fmt::format("{} + column", s.offset)),
-        x);
+  if (storage(s.value).shared) out += fmt::format("{}{} = {};\n", indent, in_shared(s, "mine", "column"), x);
   return out + store(s.value, to, x, indent);
 }
 

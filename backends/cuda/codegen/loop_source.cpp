@@ -256,10 +256,7 @@ class Writer : TransformText {
     loads_ += fmt::format("      y{}[k] = {};\n", o, x);
     const std::string y = fmt::format("y{}[k]", o);
     if (r.in_register) stores_ += fmt::format("      r{}[k] = {};\n", s.value, y);
-    if (r.shared && layout_.slices == 1) {
-      const std::string column = s.offset == 0 ? "column" : fmt::format("{} + column", s.offset);
-      stores_ += fmt::format("      {} = {};\n", in_shared(s.value, true, "mine", column), y);
-    }
+    if (r.shared && layout_.slices == 1) stores_ += fmt::format("      {} = {};\n", in_shared(s, "mine", "column"), y);
     (r.shared && layout_.slices > 1 ? exchanged_ : stores_) += store(s.value, access, y, "      ");
   }
 

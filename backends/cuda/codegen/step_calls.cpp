@@ -225,7 +225,6 @@ class Reader {
     for (const std::size_t k : {0U, 1U}) {
       if (!add(call, access(at[k], a.dtype, axes_of(a.loop, k)))) return std::nullopt;
     }
-    call.last = call.columns();
     return call;
   }
 

@@ -59,7 +59,7 @@ struct StepCall {
   std::vector<FusedCall> calls = {};               // run
   bool transposed = false;                         // product: b is [columns, sums]
   std::int64_t sums = 0;                           // product; standardize: columns of a row
-  std::int64_t first = 0, last = 0, distance = 0;  // rotation; copy: columns that are written, others are 0
+  std::int64_t first = 0, last = 0, distance = 0;  // rotation; a copy that pads: columns that are not 0
   double parameter = 0;     // of norm and standardize, as in RowFunctionArgs; the scale of a transform
   bool conjugated = false;  // dot: the vector
   bool inverse = false;     // transform

@@ -20,12 +20,17 @@ REEL_HD T over_lanes(T value, F combine) {
   return value;
 }
 
+template <int lanes, class T>
+REEL_HD T add_lanes(T value) {
+  return over_lanes<lanes>(value, [](T a, T b) { return a + b; });
+}
+
 template <int lanes, class T, class X>
 REEL_HD T sum_of(int terms, int part, X x) {
   T mine = T(0);
 #pragma unroll 4
   for (int j = part; j < terms; j += lanes) mine = mine + x(j);
-  return over_lanes<lanes>(mine, [](T a, T b) { return a + b; });
+  return add_lanes<lanes>(mine);
 }
 
 REEL_HD inline double larger(double a, double b) { return a > b || a != a ? a : b; }  // NaN wins
@@ -50,22 +55,21 @@ REEL_HD T norm_of(int terms, int part, X x, double p) {
     const double s = size(j) * scale.two * scale.one;
     mine += whole > 0 ? math::whole_power(s, whole) : ::pow(s, p);
   }
-  const double sum = over_lanes<lanes>(mine, [](double a, double b) { return a + b; });
+  const double sum = add_lanes<lanes>(mine);
   return static_cast<T>(plain ? top * (p == 2 ? ::sqrt(sum) : ::pow(sum, 1 / p)) : top);
 }
 
 /// Calls result(j, x(j) minus the mean, over the standard deviation) for each j of a row of a warp.
 template <int lanes, class T, class X, class F>
 REEL_HD void standardize(int terms, int part, X x, double epsilon, F result) {
-  const auto add = [](double a, double b) { return a + b; };
   double sum = 0, squares = 0;
   for (int j = part; j < terms; j += lanes) sum += x(j);
-  const double mean = over_lanes<lanes>(sum, add) / terms;
+  const double mean = add_lanes<lanes>(sum) / terms;
   for (int j = part; j < terms; j += lanes) {
     const double d = x(j) - mean;
     squares += d * d;
   }
-  const double factor = 1 / ::sqrt(over_lanes<lanes>(squares, add) / terms + epsilon);
+  const double factor = 1 / ::sqrt(add_lanes<lanes>(squares) / terms + epsilon);
   for (int j = part; j < terms; j += lanes) result(j, static_cast<T>((x(j) - mean) * factor));
 }
 
