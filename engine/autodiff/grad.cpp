@@ -20,9 +20,7 @@ class Numbering {
     for (std::size_t i = 0; i < tape.size(); ++i) {
       for (const Tensor& t : tape.outputs(tape.node(i))) last = std::max(last, t.id());
     }
-    for (const Tensor& x : xs) {
-      if (x.id() >= base_) last = std::max(last, x.id());
-    }
+    for (const Tensor& x : xs) last = std::max(last, x.id());
     made_ = static_cast<std::size_t>(last - base_) + 1;
     size_ = made_;
     for (const Tensor& x : xs) {
@@ -120,10 +118,7 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
     for (const Tensor& t : tape.outputs(node)) {
       Tensor& g = gradient[number(t)];
       any = any || g.defined();
-      if (keep[number(t)])
-        dy.push_back(g);
-      else
-        dy.push_back(std::exchange(g, Tensor()));
+      dy.push_back(keep[number(t)] ? g : std::exchange(g, Tensor()));
     }
     if (!any) continue;
     needs.clear();

@@ -138,7 +138,9 @@ class Vjp {
   const Tensor& dy(std::size_t i = 0) const { return dy_[i]; }
   /// Does anyone need the gradient of input i?
   bool needs(std::size_t i) const { return needs_[i] != 0; }
-  void set(std::size_t i, const Tensor& gradient) { dx_[i] = gradient; }
+  /// Sets the gradient of input i, which has the input's dtype, or is complex for a real input, of which the real part
+  /// counts. Its shape may be any that the input stretches to. Throws Error for another dtype.
+  void set(std::size_t i, const Tensor& gradient);
 
  private:
   const Tensor& checked(const Tensor& t, std::uint32_t version, const char* what, std::size_t i) const;

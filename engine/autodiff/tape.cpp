@@ -95,10 +95,7 @@ void Tape::record(const Op& op, const Attrs& attrs, Inputs in, std::span<const T
   const auto reads = static_cast<int>(op.traits.saves);
   auto keep = [&](const Tensor& t, bool value) {
     arrays_.versions.push_back(t.version());
-    if (value)
-      arrays_.values.push_back(t);
-    else
-      arrays_.values.push_back(t.without_storage());
+    arrays_.values.push_back(value ? t : t.without_storage());
   };
   for (std::size_t i = 0; i < in.size(); ++i) keep(in[i], mode_ == Mode::symbolic || (reads & 1) != 0);
   for (const Tensor& t : out) keep(t, (reads & 2) != 0);
@@ -130,6 +127,14 @@ Tensors apply_many(const Op& op, const Attrs& attrs, Inputs in, const Loc& where
   compute(op, attrs, in, specs, out, where);
   if (current_tape) current_tape->record(op, attrs, in, out, where);
   return out;
+}
+
+void Vjp::set(std::size_t i, const Tensor& gradient) {
+  if (gradient.defined() && needs(i) && gradient.dtype() != spec(i).dtype &&
+      gradient.dtype() != complex_of(spec(i).dtype))
+    fail(op_.traits.name, where_, "its vjp gives {} for input {}, which is {}. Hint: a gradient has its input's dtype",
+         gradient.spec().str(), i, spec(i).str());
+  dx_[i] = gradient;
 }
 
 const Tensor& Vjp::checked(const Tensor& t, std::uint32_t version, const char* what, std::size_t i) const {

@@ -13,6 +13,14 @@ struct Opaque {
   void run(Inputs in, Tensor& out) const { out.assign(in[0]); }
 };
 
+/// An op whose author takes the real part of the gradient of a complex input.
+struct Forgetful {
+  static constexpr Traits traits{.name = "forgetful", .kind = Kind::elementwise};
+  Spec infer(Inputs in) const { return in[0].spec(); }
+  void run(Inputs in, Tensor& out) const { out.assign(in[0]); }
+  void vjp(Vjp& v) const { v.set(0, real(v.dy())); }
+};
+
 }  // namespace
 
 TEST_CASE("values are there at once, gradients are tensors, second order on request") {
@@ -77,6 +85,19 @@ TEST_CASE("an op without a derivative is named, with the line that called it, wh
   const std::string text = error_of([&] { grad(sum(y), {x}); });
   CHECK(contains(text, "[opaque] this op has no derivative"));
   CHECK(contains(text, "tests/autodiff/tape_test.cpp:"));
+}
+
+TEST_CASE("a vjp that gives another dtype is named, in a scan, too") {
+  const auto complex_loss = [](const Tensor& z) { return sum(square(abs(apply(Forgetful{}, {&z}, Loc::current())))); };
+  const Tensor x = random({2, 3}, 1), z = complex(x, x);
+  Tape tape;
+  CHECK(contains(error_of([&] { grad(complex_loss(z), {z}); }),
+                 "[forgetful] its vjp gives f64 (2, 3) for input 0, which is c128 (2, 3)"));
+  const Step step = [](const Tensors& s, const Tensors&) {
+    return Next{{apply(Forgetful{}, {&s[0]}, Loc::current())}, {}};
+  };
+  const ScanResult r = scan(step, {z}, {}, {.length = 3});
+  CHECK(contains(error_of([&] { grad(sum(square(abs(r.last[0]))), {z}); }), "[forgetful] its vjp gives f64 (2, 3)"));
 }
 
 TEST_CASE("a change in place of a value that a derivative needs is found and named") {

@@ -280,6 +280,14 @@ TEST_CASE("one step, no step, no inputs, only the last state") {
   CHECK(difference(grad({sum(none.last[0])}, Tensors{h})[0], Tensor::full({2, 3}, 1, DType::f64)) == 0);
 }
 
+TEST_CASE("rows without elements, and a batch without rows") {
+  for (const Shape& shape : {Shape{3, 0}, Shape{0, 3}}) {
+    const Tensor h = Tensor::zeros(shape, DType::f64), b = random({shape[1]}, 2);
+    const Step step = [&](const Tensors& s, const Tensors& x) { return Next{{tanh(s[0] * b + x[0])}, {s[0] + b}}; };
+    hold_equal(step, {h}, {Tensor::zeros({4, shape[0], shape[1]}, DType::f64)}, {h, b});
+  }
+}
+
 TEST_CASE("the passes do what they say") {
   Init init(3, DType::f64);
   const CellType& type = cell_type("srnn");

@@ -313,7 +313,8 @@ void ShardLowering::add_group(const std::vector<int>& nodes) {
       if (operand[s] < 0) {
         const Tensor& t = argument(nodes[i], k);
         const Strides steps = *fused_steps(t.shape(), shape);
-        if (blocks && body_.is_const(s) && steps.row == 0 && steps.column == 1 && 2 * run.columns <= FusedArgs::block)
+        if (blocks && body_.is_const(s) && steps.row == 0 && steps.column == 1 && run.columns > 0 &&
+            2 * run.columns <= FusedArgs::block)
           add(s, repeated(t, FusedArgs::block / run.columns, run.columns), full, true);
         else
           add(s, operand_of(t.data()), steps, false);
