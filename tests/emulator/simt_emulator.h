@@ -20,7 +20,7 @@
 #define __shared__ static  // right where blocks run one by one
 #define __global__
 #undef __launch_bounds__
-#define __launch_bounds__(n)
+#define __launch_bounds__(...)
 
 struct Place {
   unsigned x = 0, y = 0;
@@ -209,6 +209,7 @@ inline unsigned __ballot_sync(unsigned, int yes) {
 }
 
 inline double cospi(double x) { return std::cos(3.14159265358979323846 * x); }
+inline double rsqrt(double x) { return 1 / std::sqrt(x); }
 inline double sinpi(double x) { return std::sin(3.14159265358979323846 * x); }
 
 namespace reel::generated {

@@ -1,6 +1,7 @@
 #include "backends/cuda/codegen/loop_reductions.h"
 
 #include "backends/cuda/codegen/product_groups.h"
+#include "backends/shared/lp_norm.h"
 #include "backends/shared/run_text.h"
 #include "engine/core/error.h"
 
@@ -9,6 +10,7 @@ namespace reel::cuda {
 namespace {
 
 using Kind = StepCall::Kind;
+constexpr std::int64_t most_terms_held = 8;  // of a lane's, in registers
 
 std::int64_t count(const std::vector<Axis>& axes) {
   std::int64_t out = 1;
@@ -32,6 +34,18 @@ std::string ReductionText::put(int c, const std::string& x, const char* indent) 
   return out + store(s.value, to, x, indent);
 }
 
+std::string ReductionText::factor(int c, std::int64_t terms, int lanes) {
+  const Access& w = call(c).operands[2];
+  const std::int64_t each = (terms + lanes - 1) / lanes;
+  if (w.walk.stride != 0 || w.walk.double_buffered || each > most_terms_held)
+    return memory(w.walk, w.dtype, true, "i") + "[j]";
+  declared_ += fmt::format("  {} w{}[{}];\n", type_name(w.dtype), c, each);
+  start_ += fmt::format("#pragma unroll\n  for (int k = 0; k < {}; ++k) {{\n", each);
+  start_ += fmt::format("    const int j = threadIdx.x % {0} + k * {0};\n    if (j < {1}) w{2}[k] = {3}[j];\n  }}\n",
+                        lanes, terms, c, memory(w.walk, w.dtype, true, "0"));
+  return fmt::format("w{}[j / {}]", c, lanes);
+}
+
 void ReductionText::reduction(int c) {
   reduces_ = true;
   const StepCall& r = call(c);
@@ -53,21 +67,21 @@ void ReductionText::reduction(int c) {
   step_ += fmt::format("      const int near = e % {}, row = group * {} + mine;\n", results, layout_.rows);
   step_ += fmt::format("      const bool there = {};\n", there);
   step_ += fmt::format("      const auto x = [&](int j) {{ return (&{})[{}]; }};\n", in, index.empty() ? "0" : index);
-  const std::string share = fmt::format("there ? {} : 0, part, {}", terms, r.kind == Kind::dot ? "x_times_w" : "x");
+  const std::string sizes = fmt::format("{}, {}", lanes, terms),
+                    share = fmt::format("there, part, {}", r.kind == Kind::dot ? "x_times_w" : "x");
   if (r.kind == Kind::dot) {
-    const Access& w = r.operands[2];
-    const std::string at_j = memory(w.walk, w.dtype, true, "i") + "[j]";
+    const std::string at_j = factor(c, terms, lanes);
     step_ += fmt::format("      const auto x_times_w = [&](int j) {{ return x(j) * {}; }};\n",
                          r.conjugated ? fmt::format("conj({})", at_j) : at_j);
   }
   if (rows) {
-    step_ += fmt::format("      standardize<{}, {}>({}, {:a}, [&](int j, {} y) {{\n", lanes, t, share, r.parameter, t);
+    step_ += fmt::format("      standardize<{}, {}>({}, {:a}, [&](int j, {} y) {{\n", sizes, t, share, r.parameter, t);
     step_ +=
         fmt::format("        const int column = near * {} + j;\n", terms) + put(c, "y", "        ") + "      });\n";
   } else {
-    step_ += r.kind == Kind::norm
-                 ? fmt::format("      const {0} y = norm_of<{1}, {0}>({2}, {3:a});\n", t, lanes, share, r.parameter)
-                 : fmt::format("      const {0} y = sum_of<{1}, {0}>({2});\n", t, lanes, share);
+    step_ += r.kind == Kind::norm ? fmt::format("      const {0} y = norm_of<{1}, {2}, {0}>({3}, {4:a});\n", t, sizes,
+                                                whole_exponent(r.parameter), share, r.parameter)
+                                  : fmt::format("      const {0} y = sum_of<{1}, {0}>({2});\n", t, sizes, share);
     step_ +=
         "      const int column = near;\n      if (there && part == 0) {\n" + put(c, "y", "        ") + "      }\n";
   }

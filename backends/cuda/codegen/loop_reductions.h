@@ -18,6 +18,8 @@ class ReductionText : protected ProductText {
  private:
   /// How many lanes share the terms of each of `results` sums.
   int lanes_for(std::int64_t terms, std::int64_t results) const;
+  /// Element `j` of the vector that a dot multiplies by; one that no step changes waits in registers.
+  std::string factor(int c, std::int64_t terms, int lanes);
 };
 
 }  // namespace reel::cuda

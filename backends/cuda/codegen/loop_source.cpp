@@ -55,7 +55,7 @@ class Writer : TransformText {
     out += fmt::format("struct {}_Arguments {{\n  long long steps;\n  unsigned* counters;\n", name_);
     if (!memory_.empty()) out += fmt::format("  reel::generated::Address place[{}];\n", memory_.size());
     if (numbers_ > 0) out += fmt::format("  double number[{}];\n", numbers_);
-    out += fmt::format("}};\n\nextern \"C\" __global__ void __launch_bounds__({0}) {1}(const {1}_Arguments a) {{\n",
+    out += fmt::format("}};\n\nextern \"C\" __global__ void __launch_bounds__({0}, 1) {1}(const {1}_Arguments a) {{\n",
                        layout_.threads, name_);
     out += "  using namespace reel::generated;\n";
     out += fmt::format("  const int group = blockIdx.x / {0}, slice = blockIdx.x % {0};\n", layout_.slices);
@@ -71,7 +71,9 @@ class Writer : TransformText {
     if (uses_warps_) out += "  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;\n";
     out += declared_ + start_;
     if (layout_.bytes > 0) out += "  __syncthreads();\n";
-    out += "  for (long long i = 0; i < a.steps; ++i) {\n" + step_ + "  }\n";
+    out += "  for (long long i = 0; i < a.steps; ++i) {\n";
+    if (reads_ahead_) out += "    const long long next = i + 1 < a.steps ? i + 1 : i;\n";
+    out += step_ + "  }\n";
     if (!end_.empty()) out += "  __syncthreads();\n" + end_;
     return out + "}\n";
   }
@@ -135,15 +137,13 @@ class Writer : TransformText {
 
   void finish_product(int v) {
     if (!storage(v).tile || is_slab(value(v).walk)) return;
-    const std::string line =
-        fmt::format("      {}[row * {} + column] = {};\n", memory(value(v).walk, value(v).dtype, false, "a.steps - 1"),
-                    value(v).width, tile_sum(v));
-    end_ += each_lane(value(v).width, line);
+    end_ += each_lane(value(v).width, last_store(v, value(v).dtype, tile_sum(v)));
   }
 
   // ---- elementwise calls -------------------------------------------------------------------------------------------
 
   void elements(int c, bool arrives) {
+    ahead_.clear();
     loads_.clear();
     made_.clear();
     exchanged_.clear();
@@ -159,9 +159,10 @@ class Writer : TransformText {
     else
       rotation(c);
     const auto each = [&](const std::string& text) { return text.empty() ? "" : each_lane(call(c).columns(), text); };
-    step_ += "    {\n" + made_ + each(loads_) + each(exchanged_);
+    const std::string ahead = ahead_.empty() ? "" : every_lane(call(c).columns(), ahead_);
+    step_ += "    {\n" + made_ + (short_step() ? ahead : "") + each(loads_) + each(exchanged_);
     if (arrives) step_ += "    arrive_in_group(counter);\n";
-    step_ += each(stores_) + "    }\n";
+    step_ += each(stores_) + (short_step() ? "" : ahead) + "    }\n";
   }
 
   void run(int c) {
@@ -257,7 +258,9 @@ class Writer : TransformText {
     const std::string y = fmt::format("y{}[k]", o);
     if (r.in_register) stores_ += fmt::format("      r{}[k] = {};\n", s.value, y);
     if (r.shared && layout_.slices == 1) stores_ += fmt::format("      {} = {};\n", in_shared(s, "mine", "column"), y);
-    (r.shared && layout_.slices > 1 ? exchanged_ : stores_) += store(s.value, access, y, "      ");
+    const bool at_end = r.in_register && is_last(s.value) && value(s.value).writers.size() == 1;
+    if (at_end) end_ += each_lane(call(c).columns(), last_store(s.value, access.dtype, fmt::format("r{}[k]", s.value)));
+    (r.shared && layout_.slices > 1 ? exchanged_ : stores_) += store(s.value, access, y, "      ", at_end);
   }
 
   /// An operand's element in this row, at a given column of the call.
@@ -301,10 +304,22 @@ class Writer : TransformText {
     const std::string first = fmt::format("      {} = {};\n", held, read("0"));
     start_ += one ? first : each_lane(call(c).columns(), first);
     if (a.walk.stride == 0) return held;
-    loads_ += fmt::format("      const {} {} = {};\n", type_name(a.dtype), now, held);
-    loads_ += fmt::format("      if (i + 1 < a.steps) {} = {};\n", held, read("i + 1"));
-    loads_ += prefetched;
+    // All threads ask for the next step's number, even those without one: nothing that only some do waits for it.
+    reads_ahead_ = true;
+    if (short_step()) {
+      made_ += fmt::format("    {} {}[{}];\n", type_name(a.dtype), now, lanes);
+      ahead_ += fmt::format("      {}[k] = {};\n", now, held);
+      now += "[k]";
+    } else {
+      now = held;
+    }
+    ahead_ += fmt::format("      {} = {};\n", held, read("next")) + prefetched;
     return now;
+  }
+  /// Does a step leave memory too little time, unless it is asked at the step's beginning?
+  bool short_step() const {
+    return layout_.stages.size() <= 2 && std::none_of(layout_.stages.begin(), layout_.stages.end(),
+                                                      [](const LoopStage& stage) { return stage.is_products(); });
   }
 
   static constexpr std::int64_t most_held = 24;
@@ -312,9 +327,11 @@ class Writer : TransformText {
   std::string name_;
   int numbers_ = 0;
   std::int64_t held_ = 0;  // registers that hold operands constant over steps
-  std::string end_;        // the last section of the kernel
-  // Of an elementwise call: before its elements; per element; stores for other blocks, and all others.
-  std::string made_, loads_, exchanged_, stores_;
+  bool reads_ahead_ = false;
+  std::string end_;  // the last section of the kernel
+  // Of an elementwise call: before its elements; what the next step reads; per element; stores for other blocks, and
+  // all others.
+  std::string made_, ahead_, loads_, exchanged_, stores_;
 };
 
 }  // namespace

@@ -36,6 +36,23 @@ std::string LoopText::each_lane(std::int64_t columns, const std::string& text, c
   return out + text + indent + "}}\n";
 }
 
+std::string LoopText::every_lane(std::int64_t columns, const std::string& text) const {
+  const std::int64_t width = layout_.slice(columns), all = layout_.rows * width, lanes = layout_.lanes(columns);
+  const auto at_most = [](bool beyond, std::int64_t limit, const std::string& x) {
+    return beyond ? fmt::format("at_most({}, {})", x, limit - 1) : x;
+  };
+  std::string out = fmt::format("    {{\n#pragma unroll\n    for (int k = 0; k < {}; ++k) {{\n", lanes);
+  out += fmt::format("      const int e = {};\n",
+                     at_most(all != lanes * layout_.threads, all,
+                             fmt::format("static_cast<int>(threadIdx.x) + k * {}", layout_.threads)));
+  out += fmt::format("      const int mine = e / {0}, near = e % {0};\n", width);
+  out += fmt::format(
+      "      const int row = {}, column = {};\n",
+      at_most(loop_.rows % layout_.rows != 0, loop_.rows, fmt::format("group * {} + mine", layout_.rows)),
+      at_most(columns % width != 0, columns, layout_.slices > 1 ? fmt::format("slice * {} + near", width) : "near"));
+  return out + text + "    }}\n";
+}
+
 std::string LoopText::place(const std::vector<Axis>& axes, const std::string& number) {
   std::string out;
   std::int64_t inner = 1;
@@ -87,7 +104,14 @@ std::string LoopText::tile_sum(int v) const {
   return storage(v).planes > 1 ? "(" + out + ")" : out;
 }
 
-std::string LoopText::store(int v, const Access& to, const std::string& x, const char* indent) {
+bool LoopText::is_last(int v) const { return value(v).walk.stride == 0 && !value(v).walk.double_buffered; }
+
+std::string LoopText::last_store(int v, DType d, const std::string& x) {
+  return fmt::format("      {}[row * {} + column] = {};\n", memory(value(v).walk, d, false, "a.steps - 1"),
+                     value(v).width, x);
+}
+
+std::string LoopText::store(int v, const Access& to, const std::string& x, const char* indent, bool at_end) {
   const Operand& walk = value(v).walk;
   const bool others = storage(v).shared && layout_.slices > 1;  // other blocks read it in memory
   const auto put = [&](const LoopMemory& place) {
@@ -96,6 +120,7 @@ std::string LoopText::store(int v, const Access& to, const std::string& x, const
   const std::string line = put({to.walk});
   std::string out;
   if (const auto place = scratch(v)) out += indent + put(*place);
+  if (at_end) return out;
   if (is_slab(walk) || (others && walk.double_buffered)) return out + indent + line;
   if (call(value(v).writers[0]).kind == StepCall::Kind::product) return out;  // stored at the end
   return out + fmt::format("{}if (i + {} >= a.steps) {}", indent, walk.double_buffered ? 2 : 1, line);

@@ -19,11 +19,18 @@ class LoopText {
   }
   /// The scratch memory of a value that other blocks still read while its next version is computed.
   std::optional<LoopMemory> scratch(int v) const;
-  /// Code that stores a result in memory: in each step, or only the last steps' results.
-  std::string store(int v, const Access& to, const std::string& x, const char* indent);
+  /// Is only the last step's value kept in memory?
+  bool is_last(int v) const;
+  /// Code that stores a result in memory: in each step, or only the last steps' results; `at_end`: these are stored
+  /// when the steps are done.
+  std::string store(int v, const Access& to, const std::string& x, const char* indent, bool at_end = false);
+  /// Code that stores the last step's value when the steps are done.
+  std::string last_store(int v, DType d, const std::string& x);
 
   /// Code repeated for each of a thread's columns, of `columns` in all.
   std::string each_lane(std::int64_t columns, const std::string& text, const char* indent = "    ") const;
+  /// The same for all threads: one without such a column takes the last.
+  std::string every_lane(std::int64_t columns, const std::string& text) const;
   /// How far from the first element the one with this number lies, in the order of the axes; empty: all lie there.
   static std::string place(const std::vector<Axis>& axes, const std::string& number);
   /// A value in shared memory at (mine, column); `now`: this step's version, not the last step's.

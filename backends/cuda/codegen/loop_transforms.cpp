@@ -18,13 +18,14 @@ void TransformText::transform(int c, bool after_barrier) {
   }
   const Source &x = loop_.source(static_cast<std::size_t>(c), 0), &y = loop_.source(static_cast<std::size_t>(c), 1);
   if (!after_barrier) step_ += "    __syncthreads();\n";  // the spare rows may still be read
-  step_ += fmt::format("    transform<{}, {}>(&{}, {}, &{}, {}, spare, roots, {}, threadIdx.x, {}, ", n, f.inverse,
-                       in_shared(x, "0", ""), storage(x.value).pitch, in_shared(y.value, true, "0", "0"),
-                       storage(y.value).pitch, layout_.rows, layout_.threads);
+  step_ += fmt::format("    transform<{}, {}, {}, {}>(&{}, {}, &{}, {}, spare, roots, threadIdx.x, ", n, f.inverse,
+                       layout_.rows, layout_.threads, in_shared(x, "0", ""), storage(x.value).pitch,
+                       in_shared(y.value, true, "0", "0"), storage(y.value).pitch);
   step_ += fmt::format("[&](int mine, int column, {} z) {{\n", t);
   step_ += fmt::format("      const int row = group * {} + mine;\n", layout_.rows);
   if (loop_.rows % layout_.rows != 0) step_ += fmt::format("      if (row >= {}) return;\n", loop_.rows);
-  step_ += fmt::format("      const {0} y = {0}(static_cast<{1}>({2:a})) * z;\n", t, part, f.parameter);
+  step_ += fmt::format("      const {0} y(static_cast<{1}>({2:a}) * z.real(), static_cast<{1}>({2:a}) * z.imag());\n",
+                       t, part, f.parameter);
   step_ += put(c, "y", "      ") + "    });\n";
 }
 

@@ -73,6 +73,8 @@ REEL_HD T* at(const Address& w, long long i) {
   return reinterpret_cast<T*>(w.first + i * w.stride);
 }
 
+REEL_HD inline int at_most(int x, int limit) { return x < limit ? x : limit; }
+
 /// The index that j is paired with in a rotation; j itself outside of it.
 REEL_HD inline int partner(int j, int first, int last, int distance) {
   if (j < first || j >= last) return j;
