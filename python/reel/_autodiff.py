@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from . import _reel
 from ._reel import Error, Tensor
-from ._tree import flatten
+from ._tree import flatten, flatten_like
 
 
 def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
@@ -69,7 +69,8 @@ def grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False)
 def vjp(f: Callable, *args: Any) -> tuple[Any, Callable]:
     """f(*args), and a function from cotangents of its results to a tuple of gradients of the arguments.
 
-    That function can be called any number of times; a cotangent that is None counts as zeros.
+    That function can be called any number of times. Cotangents have the structure of the results, and a dict its keys,
+    in any order; one that is None counts as zeros.
     """
     xs, rebuild = flatten(list(args), "vjp")
     shape: list = []
@@ -83,22 +84,9 @@ def vjp(f: Callable, *args: Any) -> tuple[Any, Callable]:
     values = pullback.values
 
     def gradients(cotangents: Any) -> tuple:
-        given = (
-            [cotangents]
-            if len(values) == 1 and (cotangents is None or isinstance(cotangents, Tensor))
-            else _cotangents(cotangents)
-        )
+        if len(values) == 1 and isinstance(cotangents, Tensor):
+            return tuple(rebuild(pullback([cotangents])))
+        given = flatten_like(cotangents, shape[0](values), "vjp", "the cotangent", zeros=True)
         return tuple(rebuild(pullback(given)))
 
     return shape[0](values), gradients
-
-
-def _cotangents(tree: Any) -> list:
-    """Like flatten, but None stands for a cotangent of zeros."""
-    if tree is None or isinstance(tree, Tensor):
-        return [tree]
-    if isinstance(tree, dict):
-        tree = list(tree.values())
-    if isinstance(tree, (tuple, list)):
-        return [leaf for branch in tree for leaf in _cotangents(branch)]
-    raise Error(f"[vjp] a cotangent is a tensor or None, got {type(tree).__name__}")

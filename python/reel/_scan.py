@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 from . import _reel
 from ._reel import Error, Tensor
-from ._tree import flatten
+from ._tree import flatten, flatten_like
 
 
 def scan(
@@ -21,10 +21,11 @@ def scan(
     """Runs state, y = step(state, x) over the leading axis of xs, and returns the last state and all y, stacked.
 
     init, xs, the state and y are tensors, or tuples, lists and dicts of tensors; the state keeps its structure, dtypes
-    and shapes. The step is called once, with tensors that have no values, and all time steps then run without Python.
-    Tensors that it uses besides its arguments, such as weights, have gradients, too. `length` says how many steps to
-    run when there are no xs; `reverse` runs from the last one to the first; `checkpoint_every=n` saves only every n-th
-    state for the gradient. Throws Error when xs differ in length or the step looks at a value.
+    and shapes, and a dict its keys, in any order. The step is called once, with tensors that have no values, and all
+    time steps then run without Python. Tensors that it uses besides its arguments, such as weights, have gradients, too.
+    `length` says how many steps to run when there are no xs; `reverse` runs from the last one to the first;
+    `checkpoint_every=n` saves only every n-th state for the gradient. Throws Error when xs differ in length or the step
+    looks at a value.
     """
     return _run(_reel._scan, step, init, xs, reverse, length, checkpoint_every)
 
@@ -42,14 +43,18 @@ def _flat(step: Callable, init: Any, xs: Any, name: str) -> tuple[Callable, list
     states, rebuild_state = flatten(init, name)
     inputs, rebuild_x = flatten(xs, name)
     rebuild_y: list[Callable] = []
+    first_y: list = []  # of unroll(), which calls the step again
 
     def flat(state: list[Tensor], x: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
         result = step(rebuild_state(state), rebuild_x(x))
         if not isinstance(result, tuple) or len(result) != 2:
             raise Error(f"[{name}] the step must return a pair (state, y); y may be None")
-        after, _ = flatten(result[0], name)
+        after = flatten_like(result[0], init, name, "the state that the step returns")
+        if rebuild_y:
+            return after, flatten_like(result[1], first_y[0], name, "y, as at the first time step,")
         ys, rebuild = flatten(result[1], name)
-        rebuild_y[:] = [rebuild]
+        rebuild_y.append(rebuild)
+        first_y.append(result[1])
         return after, ys
 
     return flat, states, inputs, rebuild_state, rebuild_y

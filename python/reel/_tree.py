@@ -17,6 +17,17 @@ def flatten(tree: Any, what: str, leaf: type = Tensor) -> tuple[list, Callable[[
     return leaves, lambda values: rebuild(iter(values))
 
 
+def flatten_like(tree: Any, like: Any, what: str, name: str, zeros: bool = False) -> list:
+    """The tensors of a tree in the order in which flatten(like) has them: dicts go by their keys.
+
+    Throws Error when the tree has other keys or another structure; the message calls it `name`. A list may stand for a
+    tuple. With `zeros`, None stands for any part, and is given once for each of its tensors.
+    """
+    leaves: list = []
+    _follow(tree, like, leaves, what, name, zeros)
+    return leaves
+
+
 def _collect(tree: Any, leaves: list, what: str, leaf: type) -> Callable[[Iterator], Any]:
     """Appends the tensors of a tree; returns a function that makes such a tree of the next tensors."""
     if isinstance(tree, leaf):
@@ -33,3 +44,38 @@ def _collect(tree: Any, leaves: list, what: str, leaf: type) -> Callable[[Iterat
             return lambda values: kind(*[part(values) for part in parts])
         return lambda values: kind([part(values) for part in parts])
     raise Error(f"[{what}] a tensor, or a tuple, list or dict of tensors is expected, got {type(tree).__name__}")
+
+
+def _follow(tree: Any, like: Any, leaves: list, what: str, name: str, zeros: bool) -> None:
+    """Appends the tensors of a tree in the order of `like`."""
+    if zeros and tree is None:
+        leaves.extend([None] * len(flatten(like, what)[0]))
+    elif isinstance(like, Tensor) and isinstance(tree, Tensor):
+        leaves.append(tree)
+    elif isinstance(like, dict) and isinstance(tree, dict):
+        if tree.keys() != like.keys():
+            raise Error(f"[{what}] {name} must have the keys {_keys(like)}, got {_keys(tree)}")
+        for key, branch in like.items():
+            _follow(tree[key], branch, leaves, what, f"{name}[{key!r}]", zeros)
+    elif isinstance(like, (tuple, list)) and isinstance(tree, (tuple, list)) and _same_fields(tree, like):
+        if len(tree) != len(like):
+            raise Error(f"[{what}] {name} must be a {type(like).__name__} of {len(like)}, got {len(tree)}")
+        for i, branch in enumerate(like):
+            _follow(tree[i], branch, leaves, what, f"{name}[{i}]", zeros)
+    elif not (like is None and tree is None):
+        raise Error(f"[{what}] {name} must be {_kind(like)}, got {_kind(tree)}")
+
+
+def _keys(tree: dict) -> str:
+    return ", ".join(map(repr, tree)) or "none"
+
+
+def _same_fields(tree: Any, like: Any) -> bool:
+    """Named tuples go by their positions, so two of them need the same names."""
+    return getattr(tree, "_fields", None) in (None, getattr(like, "_fields", None))
+
+
+def _kind(tree: Any) -> str:
+    if tree is None:
+        return "None"
+    return "a tensor" if isinstance(tree, Tensor) else f"a {type(tree).__name__}"

@@ -72,6 +72,27 @@ def test_vjp_repeats_and_nests():
     np.testing.assert_allclose(reel.grad(through)(x0).numpy(), 6 * x0.numpy())
 
 
+def test_cotangents_go_by_their_keys():
+    def f(x):
+        return {"a": 2 * x, "b": (3 * x, None, 5 * x)}
+
+    one, zero = reel.ones_like(x0), reel.zeros_like(x0)
+    _, pullback = reel.vjp(f, x0)
+    assert pullback({"b": (zero, None, zero), "a": one})[0].tolist() == [2, 2, 2]
+    assert pullback({"b": [None, None, one], "a": None})[0].tolist() == [5, 5, 5]
+    assert pullback({"b": None, "a": one})[0].tolist() == [2, 2, 2] and pullback(None)[0].tolist() == [0, 0, 0]
+    for bad, words in (
+        ({"a": one, "c": None}, "the cotangent must have the keys 'a', 'b', got 'a', 'c'"),
+        ({"a": one}, "must have the keys 'a', 'b', got 'a'"),
+        ((one, (one, None, one)), "must be a dict, got a tuple"),
+        ({"a": one, "b": (one, None)}, r"the cotangent\['b'\] must be a tuple of 3, got 2"),
+        ({"a": one, "b": (one, one, one)}, r"the cotangent\['b'\]\[1\] must be None, got a tensor"),
+        ({"a": 1.0, "b": None}, r"the cotangent\['a'\] must be a tensor, got a float"),
+    ):
+        with pytest.raises(reel.Error, match=words):
+            pullback(bad)
+
+
 def test_pullbacks_in_any_order():
     pairs = [reel.vjp(lambda a, k=k: a * k, x0) for k in range(5)]
     for k in (3, 0, 4):
@@ -128,5 +149,5 @@ def test_pullbacks_after_or_outside_their_tape():
         reel.grad(lambda x: reel.sum(outside(x)[0]))(x0)
     with pytest.raises(reel.Error, match="cotangent"):
         outside(reel.ones(2))
-    with pytest.raises(reel.Error, match="2 cotangents for 1"):
+    with pytest.raises(reel.Error, match="the cotangent must be a tensor, got a tuple"):
         outside((x0, x0))

@@ -1,5 +1,7 @@
 """reel.scan: steps in Python."""
 
+import collections
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,52 @@ def test_structures():
     )
 
 
+@pytest.mark.parametrize("run", [reel.scan, reel.unroll])
+def test_dicts_go_by_their_keys(run):
+    """The step may return the keys of a state, or of y, in any order."""
+    calls = []
+
+    def step(s, x):
+        calls.append(1)
+        y = {"a": x, "b": x + 1}
+        y = y if len(calls) % 2 else dict(reversed(y.items()))
+        return {"c": s["c"] * 0 + 7, "h": (s["h"][0] * 0 + 5,)}, y
+
+    last, ys = run(step, {"h": (reel.zeros(()),), "c": reel.zeros(())}, reel.zeros(3))
+    assert list(last) == ["h", "c"] and last["h"][0].item() == 5 and last["c"].item() == 7
+    assert ys["a"].tolist() == [0, 0, 0] and ys["b"].tolist() == [1, 1, 1]
+
+
+Pair = collections.namedtuple("Pair", "h c")
+Swapped = collections.namedtuple("Swapped", "c h")
+
+
+@pytest.mark.parametrize("run", [reel.scan, reel.unroll])
+@pytest.mark.parametrize(
+    "init, after, words",
+    [
+        (lambda z: {"h": z, "c": z}, lambda z: {"h": z, "d": z}, r"must have the keys 'h', 'c', got 'h', 'd'"),
+        (lambda z: {"h": z, "c": z}, lambda z: (z, z), "returns must be a dict, got a tuple"),
+        (lambda z: (z, z), lambda z: {"h": z, "c": z}, "returns must be a tuple, got a dict"),
+        (lambda z: (z, {"h": z}), lambda z: (z, {}), r"returns\[1\] must have the keys 'h', got none"),
+        (lambda z: (z, None), lambda z: (z,), "must be a tuple of 2, got 1"),
+        (lambda z: (z, None), lambda z: (z, z), r"returns\[1\] must be None, got a tensor"),
+        (lambda z: Pair(z, z), lambda z: Swapped(z, z), "must be a Pair, got a Swapped"),
+        (lambda z: z, lambda z: 1.0, "must be a tensor, got a float"),
+    ],
+)
+def test_states_that_change_their_structure(run, init, after, words):
+    with pytest.raises(reel.Error, match=words):
+        run(lambda s, x: (after(x), None), init(reel.zeros(())), reel.zeros(3))
+
+
+def test_lists_stand_for_tuples():
+    last, _ = reel.scan(lambda s, x: ([s[0] + 1, s[1]], None), (h0, h0), length=2)
+    assert type(last) is tuple and last[0][0, 0].item() == 2
+    last, _ = reel.scan(lambda s, x: ((s.c, s.h), None), Pair(h0, h0 + 1), length=1)
+    assert type(last) is Pair and last.h[0, 0].item() == 1
+
+
 def test_the_step_is_called_once():
     calls = []
     reel.scan(lambda h, x: (calls.append(1) or h + x, None), h0, xs)
@@ -99,7 +147,7 @@ def look(h, x):
         (lambda h, x: (h * x.tolist(), None), "has no value"),
         (lambda h, x: h, "must return a pair"),
         (lambda h, x: (h, 1), "got int"),
-        (lambda h, x: (None, h), "as many states"),
+        (lambda h, x: (None, h), "the state that the step returns must be a tensor, got None"),
         (lambda h, x: (h.cast("f32"), h), r"must keep its dtype and shape.*test_scan.py:\d+"),
         (lambda h, x: (h[0], None), "must keep its dtype and shape"),
         (lambda h, x: (h @ x, None), r"\[matmul\] inner dimensions differ.*test_scan.py:\d+"),
