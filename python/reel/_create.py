@@ -12,7 +12,8 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
     """A tensor with a copy of these numbers, lists of numbers, or of an array.
 
     Lists of Python's numbers become f32, c64, i32 or bool; arrays keep their dtype. 64-bit integers become i32, smaller
-    ones, too. Throws Error when an integer does not fit.
+    ones, too. Throws Error when an integer does not fit, for elements that are wider than f64 and c128, and for a tensor
+    of PyTorch that requires a gradient.
     """
     import numpy
 
@@ -20,14 +21,20 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         data = data.numpy()
     given = hasattr(data, "dtype")
+    _reel._refuse_gradient("tensor", data)
     try:
-        array = numpy.asarray(data)
+        array = numpy.asarray(data.resolve_conj().resolve_neg() if hasattr(data, "resolve_conj") else data)
     except ValueError as e:
         raise Error(f"[tensor] {e}") from None
+    except TypeError as e:  # of PyTorch's tensors
+        raise Error(f"[tensor] {e}. Hint: convert it first, as by x.float() or x.cpu()") from None
     if wanted is not None:
         name = _reel._numpy_name(wanted)
         if array.dtype.kind == "c" and name[0] != "c":
             raise Error(f"[tensor] complex numbers do not become {name}. Hint: take .real")
+    elif array.dtype.kind in "fc" and array.dtype.itemsize > (8 if array.dtype.kind == "f" else 16):
+        wide = "f64" if array.dtype.kind == "f" else "c128"
+        raise Error(f'[tensor] elements are {wide} or narrower, got {array.dtype}. Hint: dtype="{wide}"')
     elif array.dtype.kind == "f":
         name = array.dtype.name if given and array.dtype.name == "float64" else "float32"
     elif array.dtype.kind == "c":
@@ -53,9 +60,10 @@ def asarray(data: Any, dtype: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         return data if dtype is None else data.cast(dtype)
     if hasattr(data, "__dlpack__") or hasattr(data, "__array_interface__"):
+        _reel._refuse_gradient("asarray", data)
         shared = None
         if str(getattr(data, "dtype", "")).removeprefix("torch.") in _SHARED:
-            shared = _reel.from_dlpack(data)
+            shared = _reel._shared(data)
         if shared is not None and (dtype is None or shared.dtype == _reel._dtype(dtype)):
             return shared
     return tensor(data, dtype)

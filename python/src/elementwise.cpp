@@ -49,7 +49,7 @@ template <BinaryOp op, bool reversed = false>
 nb::object apply_operator(const Tensor& self, nb::handle other) {
   std::optional<Tensor> tensor;
   const std::optional<double> number = as_number(other);
-  if (!number) tensor = as_tensor(other);
+  if (!number) tensor = as_operand(other);
   if (tensor && PyComplex_Check(other.ptr()) && is_differentiable(self.dtype()))
     tensor = cast(*tensor, complex_of(self.dtype()));
   if (!number && !tensor) return nb::borrow(Py_NotImplemented);

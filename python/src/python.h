@@ -24,6 +24,8 @@ const char* doc(const char* name);
 /// An argument that is a tensor or an array of another library, which is shared where that is possible; nothing if it
 /// is neither.
 std::optional<Tensor> as_tensor(nb::handle x) noexcept;
+/// The same for an operand of an op. Throws Error for a tensor of PyTorch that requires a gradient.
+std::optional<Tensor> as_operand(nb::handle x);
 /// An argument that is a number: of Python, or a scalar of NumPy.
 std::optional<double> as_number(nb::handle x) noexcept;
 
@@ -101,14 +103,14 @@ struct type_caster<reel::Arg> {
   static constexpr bool can_cast() {
     return true;
   }
-  bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept {
+  bool from_python(handle source, std::uint32_t, cleanup_list*) {  // throws, so no caster of a container may use it
     reel::Tensor* tensor = nullptr;
     if (try_cast(source, tensor) && tensor) {
       value.emplace(*tensor, reel::python::here());
     } else if (const auto number = reel::python::as_number(source)) {
       value.emplace(*number, reel::python::here());
     } else {
-      held = reel::python::as_tensor(source);
+      held = reel::python::as_operand(source);
       if (!held) return false;
       value.emplace(*held, reel::python::here());
     }

@@ -49,11 +49,24 @@ Tensor adopt(const nb::ndarray<>& array, const Spec& spec) {
   return out;
 }
 
+/// An array of another library, and the function that got it, for error messages.
+struct Source {
+  nb::handle x;
+  const char* function;
+};
+
+[[noreturn]] void refuse_dtype(const Source& source) {
+  const nb::object dtype = nb::getattr(source.x, "dtype", nb::none());
+  fail(source.function, here(), "elements are f32, f64, c64, c128, i32 or bool, got {}. Hint: convert them first",
+       nb::str(dtype).c_str());
+}
+
 template <class Array>
-Spec spec_of(const Array& array) {
+Spec spec_of(const Array& array, const Source& source) {
   const std::optional<DType> dtype = dtype_of_dlpack(array.dtype());
-  if (!dtype) throw Error("asarray", "elements are f32, f64, c64, c128, i32 or bool. Hint: convert them first");
-  if (array.ndim() > Shape::max_rank) fail("asarray", here(), "at most {} axes, got {}", Shape::max_rank, array.ndim());
+  if (!dtype) refuse_dtype(source);
+  if (array.ndim() > Shape::max_rank)
+    fail(source.function, here(), "at most {} axes, got {}", Shape::max_rank, array.ndim());
   std::array<std::int64_t, Shape::max_rank> extents{};
   for (std::size_t i = 0; i < array.ndim(); ++i) extents[i] = static_cast<std::int64_t>(array.shape(i));
   return {*dtype, Shape(std::span<const std::int64_t>(extents.data(), array.ndim())), &backend()};
@@ -70,8 +83,8 @@ bool contiguous(const Array& array, const Shape& shape) {
 }
 
 template <class Array>
-Tensor copied(const Array& array) {
-  Tensor out = Tensor::empty(spec_of(array));
+Tensor copied(const Array& array, const Source& source) {
+  Tensor out = Tensor::empty(spec_of(array, source));
   StridedLoop<2> loop;
   std::int64_t rest = out.numel();
   for (int i = 0; i < out.rank(); ++i) {
@@ -82,20 +95,41 @@ Tensor copied(const Array& array) {
   return out;
 }
 
+/// PyTorch marks the results of conj() and imag instead of computing them, which DLPack cannot say.
+nb::object resolved(nb::handle x) {
+  if (!nb::hasattr(x, "resolve_conj")) return nb::borrow(x);
+  return x.attr("resolve_conj")().attr("resolve_neg")();
+}
+
 /// Shares the array's memory if it can be written, is contiguous, aligned, and on the host; copies it otherwise.
-Tensor imported(nb::handle x, bool copy) {
+Tensor imported(const Source& source, bool copy) {
+  const nb::object x = resolved(source.x);
   nb::ndarray<> writable;
   if (!copy && nb::try_cast(x, writable, false) && writable.device_type() == nb::device::cpu::value) {
-    const Spec spec = spec_of(writable);
+    const Spec spec = spec_of(writable, source);
     const auto address = reinterpret_cast<std::uintptr_t>(writable.data());
     if (contiguous(writable, spec.shape) && address % size_of(spec.dtype) == 0 && spec.shape.numel() > 0)
       return adopt(writable, spec);
   }
   nb::ndarray<nb::ro> any;
-  if (!nb::try_cast(x, any, false))
-    fail("asarray", here(), "an array is expected, got {}", nb::type_name(x.type()).c_str());
-  if (any.device_type() != nb::device::cpu::value) fail("asarray", here(), "the array must be in the host's memory");
-  return copied(any);
+  if (!nb::try_cast(x, any, false)) {
+    if (nb::hasattr(nb::getattr(x, "dtype", nb::none()), "isnative")) refuse_dtype(source);  // of NumPy: other bytes
+    fail(source.function, here(), "an array is expected, got {}", nb::type_name(x.type()).c_str());
+  }
+  if (any.device_type() != nb::device::cpu::value)
+    fail(source.function, here(), "the array must be in the host's memory");
+  return copied(any, source);
+}
+
+/// A tensor of PyTorch that requires a gradient would lose it here.
+void refuse_gradient(const Source& source) {
+  const nb::object required = nb::getattr(source.x, "requires_grad", nb::none());
+  if (!required.is(Py_True)) return;
+  const nb::object dtype = nb::getattr(source.x, "dtype"), shape = nb::getattr(source.x, "shape");
+  fail(source.function, here(),
+       "PyTorch's tensor requires a gradient, which would be lost: {}, shape {}. Hint: pass it as an argument to what "
+       "reel.torch.function or reel.torch.wrap makes, or detach() it",
+       nb::str(dtype).c_str(), nb::str(nb::tuple(shape)).c_str());
 }
 
 const Tensor& with_value(const Tensor& x, const char* what) {
@@ -127,6 +161,21 @@ nb::ndarray<Options...> exported(nb::handle self) {
 }
 
 nb::object numpy(nb::handle self) { return nb::cast(exported<nb::numpy, nb::ro>(self)); }
+
+/// As format() does for the element of a scalar; without a format, what str() gives.
+nb::object formatted(nb::handle self, const std::string& spec) {
+  if (spec.empty()) return nb::str(self);
+  const Tensor& x = nb::cast<const Tensor&>(self);
+  if (x.rank() > 0)
+    fail("format", here(), "a format is for a scalar, got {} for {}. Hint: x.numpy()", spec, x.spec().str());
+  return nb::module_::import_("builtins").attr("format")(item(x, "format"), spec);
+}
+
+/// A copy. Where a function is differentiated or traced, a tensor is never overwritten, and it is its own copy.
+nb::object deep_copy(nb::handle self, nb::handle) {
+  const bool own = !nb::cast<const Tensor&>(self).concrete() || Tape::current();
+  return own ? nb::borrow(self) : nb::cast(imported({self, "deepcopy"}, true));
+}
 
 nb::object array(nb::handle self, nb::handle dtype, nb::handle copy) {
   nb::object shared = numpy(self);
@@ -164,10 +213,15 @@ std::optional<Tensor> as_tensor(nb::handle x) noexcept {
     if (PyComplex_Check(x.ptr()))
       return Tensor::full({}, {PyComplex_RealAsDouble(x.ptr()), PyComplex_ImagAsDouble(x.ptr())}, DType::c128);
     if (!nb::ndarray_check(x)) return std::nullopt;
-    return imported(x, false);
+    return imported({x, "asarray"}, false);
   } catch (const std::exception&) {
     return std::nullopt;
   }
+}
+
+std::optional<Tensor> as_operand(nb::handle x) {
+  if (!nb::isinstance<Tensor>(x)) refuse_gradient({x, "operand"});
+  return as_tensor(x);
 }
 
 Shape shape_of(const char* function, const Axes& extents) {
@@ -196,6 +250,9 @@ void bind_tensor(nb::module_& m) {
       .def_prop_ro("nbytes", &Tensor::bytes, "The size of the elements in bytes.")
       .def_prop_ro("concrete", &Tensor::concrete, "False for a tensor that stands for a value while a step is traced.")
       .def_prop_ro("version", &Tensor::version, "How often assign() changed the memory.")
+      .def_prop_ro(
+          "_storage", [](const Tensor& x) { return reinterpret_cast<std::uintptr_t>(x.storage()); },
+          "What tensors that share memory have in common.")
       .def("numpy", &numpy, nb::sig("def numpy(self) -> numpy.ndarray"),
            "A read-only NumPy array that shares the elements.")
       .def("__array__", &array, nb::arg("dtype").none() = nb::none(), nb::arg("copy").none() = nb::none())
@@ -208,7 +265,7 @@ void bind_tensor(nb::module_& m) {
               if (nb::cast<std::string>(key) != "copy")
                 rest[key] = value;
               else if (value.is(Py_True))
-                source = nb::cast(imported(self, true));
+                source = nb::cast(imported({self, "dlpack"}, true));
             }
             return nb::cast(exported<nb::array_api>(source)).attr("__dlpack__")(**rest);
           },
@@ -237,6 +294,12 @@ void bind_tensor(nb::module_& m) {
           nb::arg("source"),
           "Overwrites the elements with those of a tensor of the same dtype and shape. Not recorded by a gradient.")
       .def("__repr__", [](const Tensor& x) { return "Tensor(" + x.str() + ")"; })
+      .def("__format__", &formatted, nb::arg("spec"))
+      .def("__deepcopy__", &deep_copy, nb::arg("memo"))
+      .def("__reduce__",
+           [](nb::handle self) {
+             return nb::make_tuple(nb::module_::import_("reel").attr("tensor"), nb::make_tuple(numpy(self)));
+           })
       .def("__hash__", [](nb::handle self) { return reinterpret_cast<std::intptr_t>(self.ptr()) >> 4; });
   tensor.attr("__array_priority__") = 1000;
   tensor.attr("__array_ufunc__") = nb::none();  // numpy_array + tensor is a tensor
@@ -246,11 +309,17 @@ void bind_tensor(nb::module_& m) {
   bind_ops(m, tensor);
 
   m.def(
-      "from_dlpack", [](nb::handle x) { return imported(x, false); }, nb::arg("x"),
+      "from_dlpack",
+      [](nb::handle x) {
+        return refuse_gradient({x, "from_dlpack"}), imported({x, "from_dlpack"}, false);
+      },
+      nb::arg("x"),
       "A tensor that shares the memory of an array of another library (NumPy, PyTorch): any object with __dlpack__ or "
       "a buffer. Copies if the memory is read-only, not contiguous or not aligned. Throws Error for other dtypes and "
-      "devices.");
-  m.def("_copied", [](nb::handle x) { return imported(x, true); });
+      "devices, and for a tensor of PyTorch that requires a gradient.");
+  m.def("_shared", [](nb::handle x) { return imported({x, "asarray"}, false); });
+  m.def("_copied", [](nb::handle x) { return imported({x, "tensor"}, true); });
+  m.def("_refuse_gradient", [](const char* function, nb::handle x) { refuse_gradient({x, function}); });
   m.def("_numpy_name", [](DType d) { return numpy_name(d); });
   m.def("_dtype", [](DTypeLike d) { return d.value; });
 }

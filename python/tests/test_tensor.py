@@ -1,5 +1,8 @@
 """Tensors: dtypes, sharing memory, indexing, and what they print."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -137,6 +140,45 @@ def test_values():
     with pytest.raises(reel.Error, match=r"one element.*test_tensor.py:\d+"):
         reel.zeros(2).item()
     assert repr(reel.tensor([1.5, 2])) == "Tensor(f32 (2,) [1.5, 2])"
+
+
+def test_formats_of_scalars():
+    x = reel.tensor(1.23456)
+    assert f"{x:.3f}" == "1.235" and f"{reel.tensor(7):4d}" == "   7" and f"{x}" == str(x)
+    assert f"{reel.tensor(1 + 2j):.1f}" == "1.0+2.0j"
+    with pytest.raises(reel.Error, match=r"\[format\] a format is for a scalar, got .3f for f32 \(2,\).*x.numpy()"):
+        f"{reel.zeros(2):.3f}"
+
+
+@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("shape", [(), (2, 3), (0, 2)])
+def test_copies_and_pickles(name, shape):
+    x = reel.asarray(np.ones(shape, name))
+    for y in (copy.deepcopy(x), copy.copy(x), pickle.loads(pickle.dumps(x)), copy.deepcopy({"x": [x]})["x"][0]):
+        assert y.dtype == x.dtype and y.shape == x.shape and np.array_equal(y.numpy(), x.numpy())
+        assert x.size == 0 or not np.shares_memory(y.numpy(), x.numpy())
+
+
+def test_a_copy_in_a_gradient_keeps_it():
+    assert reel.grad(lambda x: reel.sum(copy.deepcopy(x) * x))(reel.ones(2)).tolist() == [2, 2]
+
+
+def test_arrays_that_are_refused():
+    wide, other = np.array([1e300], np.longdouble), np.arange(3.0).astype(">f8")
+    with pytest.raises(reel.Error, match=r"\[from_dlpack\] elements are f32, .* got >f8. Hint: convert"):
+        reel.from_dlpack(other)
+    assert reel.asarray(other).tolist() == [0, 1, 2]
+    with pytest.raises(reel.Error, match=r"\[from_dlpack\] elements are f32, .* got float16. Hint: convert"):
+        reel.from_dlpack(np.ones(2, np.float16))
+    with pytest.raises(reel.Error, match=r"\[from_dlpack\] an array is expected, got str"):
+        reel.from_dlpack("a")
+    if wide.dtype.itemsize > 8:
+        for make in (reel.tensor, reel.asarray):
+            with pytest.raises(reel.Error, match=r'\[tensor\] .*f64 or narrower, got \w+. Hint: dtype="f64"'):
+                make(wide)
+            with pytest.raises(reel.Error, match=r'c128 or narrower, got \w+. Hint: dtype="c128"'):
+                make(wide * 1j)
+            assert make(wide, dtype="f64").item() == 1e300
 
 
 def test_assign():
