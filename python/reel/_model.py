@@ -10,6 +10,7 @@ from . import _reel
 from ._create import asarray
 from ._files import load_safetensors, save_safetensors
 from ._reel import DType, Error, SettingError, Tensor
+from ._restore import assign
 
 
 def layers_of(cell: str | Sequence[str], hidden: int | str | Sequence[int], layers: int) -> list[tuple[str, int]]:
@@ -90,7 +91,7 @@ class Model:
         stack = layers_of(cell, hidden, layers)
         cells, sizes = [c for c, _ in stack], [n for _, n in stack]
         self._settings = settings_by_cell(cells, settings)
-        self._model = _reel._model(
+        self._arguments = (
             vocabulary,
             inputs,
             outputs,
@@ -108,6 +109,8 @@ class Model:
             seed,
             dtype,
         )
+        self._model = _reel._model(*self._arguments)
+        self._arguments = (*self._arguments[:-1], self.dtype.name)
         self.config: dict[str, Any] = {
             **({"vocabulary": vocabulary} if vocabulary else {"inputs": inputs}),
             "outputs": outputs,
@@ -139,15 +142,20 @@ class Model:
         state: Sequence[Tensor] | None = None,
         parameters: Mapping[str, Tensor] | None = None,
         step: int | None = None,
+        *,
+        lengths: Any = None,
     ) -> Any:
         """Outputs [T, B, outputs], or [B, outputs] with every_step=False, for x i32 [T, B] or [T, B, inputs].
 
         With `state`, which an earlier call has returned, or () to start fresh: (outputs, the last state). `parameters`
         replace the model's own, by name, for gradients with respect to them. `step` is the number of the training step:
-        with it there is dropout, which is a function of the model's seed and of this number.
+        with it there is dropout, which is a function of the model's seed and of this number. With `lengths`, integers
+        [B], sequence b has lengths[b] steps and the rest is padding, over which states hold still: the last output is
+        that of each sequence's own end.
         """
         values = None if parameters is None else dict(parameters)
-        y, last = self._model.call(asarray(x), list(state or ()), values, step)
+        ends = None if lengths is None else asarray(lengths)
+        y, last = self._model.call(asarray(x), list(state or ()), values, step, ends)
         return y if state is None else (y, last)
 
     def parameters(self) -> dict[str, Tensor]:
@@ -210,6 +218,16 @@ class Model:
                 )
         for name, place in own.items():
             place.assign(tensors[name])
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in self.__dict__.items() if name != "_model"}
+        return {**state, "_values": {**self.parameters(), **self.constants()}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        values = state.pop("_values")
+        self.__dict__.update(state)
+        self._model = _reel._model(*self._arguments)
+        assign({**self.parameters(), **self.constants()}, values)
 
     def __repr__(self) -> str:
         return self._model.table().rstrip("\n")

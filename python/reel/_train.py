@@ -64,29 +64,35 @@ class _Learner:
         """All that a file of parameters has."""
         return {**self.parameters, **({} if self.model is None else self.model.constants())}
 
-    def _objective(self, p: Any, x: Any, y: Any, step: int) -> tuple[Tensor, tuple[Tensor, Any]]:
+    def _objective(self, p: Any, x: Any, y: Any, lengths: Any, step: int) -> tuple[Tensor, tuple[Tensor, Any]]:
         if self.model is None:
             value = self.loss(p, x, y)
             return value, (value, ())
-        outputs, state = self.model(x, state=self.state, parameters=p, step=step)
+        outputs, state = self.model(x, state=self.state, parameters=p, step=step, lengths=lengths)
         value, penalty = self.loss(outputs, y), self.model.penalty(p)
         return (value if penalty is None else value + penalty), (value, state)
 
-    def gradient(self, x: Any, y: Any, step: int) -> tuple[float, dict[str, Tensor]]:
-        (_, (value, state)), gradient = self._differentiated(self.parameters, x, y, step)
+    def gradient(self, batch: tuple, step: int) -> tuple[float, dict[str, Tensor]]:
+        (_, (value, state)), gradient = self._differentiated(self.parameters, *self.checked(batch), step)
         if self.carry:
             self.state = state
         return value.item(), gradient
 
+    def checked(self, batch: tuple) -> tuple:
+        """x, y and lengths, which are for a Model."""
+        if batch[2] is not None and self.model is None:
+            raise Error("[train] lengths in a batch are for a Model. Hint: put them into x, as a tuple")
+        return batch
+
     def mean_gradient(self, batches: list, step: int) -> tuple[float, dict[str, Tensor]]:
         """The means over the batches, each weighted by the size of its y; step: that of the first one."""
-        sizes = [_entries(y) for _, y in batches]
+        sizes = [_entries(y) for _, y, _ in batches]
         if len(batches) == 1:
-            return self.gradient(*batches[0], step)
+            return self.gradient(batches[0], step)
         loss, total = 0.0, {}
-        for k, (x, y) in enumerate(batches):
+        for k, batch in enumerate(batches):
             share = sizes[k] / sum(sizes)
-            value, gradient = self.gradient(x, y, step + k)
+            value, gradient = self.gradient(batch, step + k)
             loss += share * value
             if not math.isfinite(loss):
                 return loss, gradient
@@ -97,11 +103,11 @@ class _Learner:
     def evaluate(self, batches: Iterable) -> tuple[float, float]:
         """The means of loss and accuracy over all entries of y."""
         total, loss, accuracy, state = 0, 0.0, 0.0, ()
-        for pair in batches:
-            x, y = _pair(pair)
+        for batch in batches:
+            x, y, lengths = self.checked(_batch(batch))
             given: tuple = (self.parameters, x, y)
             if self.model is not None:
-                outputs, last = self.model(x, state=state)
+                outputs, last = self.model(x, state=state, lengths=lengths)
                 state, given = (last if self.carry else ()), (outputs, y)
             n = _entries(y)
             total, loss = total + n, loss + n * float(self.loss(*given))
@@ -133,7 +139,8 @@ def train(
 
     model: a Model, with loss(outputs, y) and accuracy(outputs, y); or a dict of tensors for a function of your own,
     with loss(parameters, x, y) and accuracy(parameters, x, y). A loss is a scalar tensor, an accuracy a number.
-    batches: (x, y) for each update, arrays or tensors: an iterable, started over while steps remain unless it is an
+    batches: (x, y) for each update, arrays or tensors, or (x, y, lengths) for a Model, whose sequences then have these
+    lengths; an iterable, started over while steps remain unless it is an
     iterator, or a function of the number of the update, from 0. steps: how many updates; None: once through batches.
     optimizer: by default RMSprop(model). It counts the updates, so another call goes on. schedule: a function from the
     number of the update to a factor on the learning rates, such as reel.optim.Schedule.
@@ -208,7 +215,7 @@ def train(
                 raise _Diverged(f"the gradient's norm became {norm}", step + 1)
             history.losses.append(value)
             since.append((value, norm))
-            examples += sum(_batch_size(x) for x, _ in group)
+            examples += sum(_batch_size(x) for x, _, _ in group)
             view.update(optimizer.steps, value)
             if (optimizer.steps - first) % every == 0:
                 validate()
@@ -252,17 +259,20 @@ def _tensors(tree: Any) -> Any:
     return asarray(tree)
 
 
-def _pair(pair: Any) -> tuple[Any, Any]:
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        raise Error(f"[train] a batch is a pair (x, y), got {type(pair).__name__}")
-    return _tensors(pair[0]), _tensors(pair[1])
+def _batch(batch: Any) -> tuple[Any, Any, Tensor | None]:
+    """x, y, and the lengths of the sequences or None."""
+    if not isinstance(batch, (tuple, list)) or len(batch) not in (2, 3):
+        count = f" of {len(batch)}" if isinstance(batch, (tuple, list)) else ""
+        raise Error(f"[train] a batch is a pair (x, y), or (x, y, lengths), got {type(batch).__name__}{count}")
+    lengths = asarray(batch[2]) if len(batch) == 3 and batch[2] is not None else None
+    return _tensors(batch[0]), _tensors(batch[1]), lengths
 
 
 def _batches(valid: Any) -> Any:
     """Batches that can be gone through again and again."""
     if valid is None:
         return None
-    if isinstance(valid, tuple) and len(valid) == 2 and not isinstance(valid[0], (tuple, list)):
+    if isinstance(valid, tuple) and len(valid) in (2, 3) and not isinstance(valid[0], (tuple, list)):
         return [valid]
     return list(valid) if iter(valid) is valid else valid
 
@@ -277,11 +287,11 @@ def _entries(y: Any) -> int:
     return y.size if isinstance(y, Tensor) else 1
 
 
-def _groups(pairs: Iterable, size: int) -> Iterator[list]:
+def _groups(batches: Iterable, size: int) -> Iterator[list]:
     """The batches of each update; the last one has what is left."""
     group: list = []
-    for pair in pairs:
-        group.append(pair)
+    for batch in batches:
+        group.append(batch)
         if len(group) == size:
             yield group
             group = []
@@ -289,18 +299,18 @@ def _groups(pairs: Iterable, size: int) -> Iterator[list]:
         yield group
 
 
-def _stream(batches: Any, first: int, steps: int | None, history: History) -> Iterator[tuple[Any, Any]]:
-    """So many pairs (x, y)."""
+def _stream(batches: Any, first: int, steps: int | None, history: History) -> Iterator[tuple[Any, Any, Tensor | None]]:
+    """So many batches."""
     if callable(batches):
-        yield from (_pair(batches(first + i)) for i in range(steps or 0))
+        yield from (_batch(batches(first + i)) for i in range(steps or 0))
         return
     made, again = 0, True
     while again and (steps is None or made < steps):
         before = made
-        for pair in batches:
+        for batch in batches:
             if steps is not None and made == steps:
                 return
-            yield _pair(pair)
+            yield _batch(batch)
             made += 1
         again = steps is not None and made > before and iter(batches) is not batches
     if steps is None or made < steps:

@@ -45,9 +45,10 @@ PyCell make_cell(const std::string& name, std::int64_t input_size, std::int64_t 
                  DTypeLike dtype, const nb::kwargs& settings) {
   if (!is_floating(dtype.value)) fail("cell", here(), "dtype is f32 or f64, got {}", name_of(dtype.value));
   const CellType& type = cell_type(name);
-  const Settings given(name, type.settings, settings_of(type, settings));
+  const std::map<std::string, std::string> texts = settings_of(type, settings);
+  const Settings given(name, type.settings, texts);
   Init init(seed, dtype.value);
-  return {name, type.make(input_size, hidden_size, given, init), dtype.value};
+  return {name, type.make(input_size, hidden_size, given, init), dtype.value, seed, texts};
 }
 
 nb::dict cells() {
@@ -72,9 +73,18 @@ nb::dict cells() {
   return all;
 }
 
+/// The outputs hs [T, B, n] at each sequence's last step, [B, n].
+Tensor last_of(const Tensor& hs, const Tensor& lengths) {
+  if (!lengths.defined()) return at(hs, hs.dim(0) - 1);
+  const std::int64_t B = hs.dim(1);
+  const Tensor rows = (maximum(lengths, 1.0) - 1.0) * static_cast<double>(B) + arange(B, DType::i32, hs.backend());
+  return embedding(rows, reshape(hs, {hs.dim(0) * B, -1}));
+}
+
 std::pair<Tensor, Tensors> run(const PyCell& c, const Tensor& xs, const std::optional<Tensors>& state,
                                const std::optional<Values>& parameters, const std::optional<Tensor>& table,
-                               bool every_step, bool reverse, std::int64_t checkpoint_every) {
+                               const std::optional<Tensor>& lengths, bool every_step, bool reverse,
+                               std::int64_t checkpoint_every) {
   if (table) {
     check_symbols(c, xs, *table);
   } else {
@@ -83,20 +93,23 @@ std::pair<Tensor, Tensors> run(const PyCell& c, const Tensor& xs, const std::opt
   const Loc where = here();
   const std::int64_t batch = xs.dim(1);
   if (state) check_state(c, *state, batch);
+  if (lengths) check_lengths(c.name, *lengths, xs.dim(0), batch);
   const ScanOptions options{.reverse = reverse, .checkpoint_every = checkpoint_every};
   const Function whole = [&](const Tensors& arguments) {
     CellInput in = table ? CellInput(arguments[0], arguments[1]) : CellInput(arguments[0]);
     in.every_step = every_step;
-    const auto first = arguments.begin() + (table ? 2 : 1);
+    auto first = arguments.begin() + (table ? 2 : 1);
+    if (lengths) in.lengths = *first++;
     const Sequence all =
         scan(*c.cell, state ? Tensors(first, arguments.end()) : c.cell->initial(batch), in, options, where);
     Tensors out{all.hs};
-    if (!every_step) out[0] = c.cell->recurrent() ? c.cell->output(all.last) : at(all.hs, all.hs.dim(0) - 1);
+    if (!every_step) out[0] = c.cell->recurrent() ? c.cell->output(all.last) : last_of(all.hs, in.lengths);
     out.insert(out.end(), all.last.begin(), all.last.end());
     return out;
   };
   Tensors in{xs};
   if (table) in.push_back(*table);
+  if (lengths) in.push_back(*lengths);
   if (state) in.insert(in.end(), state->begin(), state->end());
   const Interruptible released;
   const Tensors out = with(c, parameters, in, whole, where);
@@ -162,13 +175,23 @@ void bind_cells(nb::module_& m) {
           },
           "state"_a, "The output that belongs to a state, [B, output_size].")
       .def("run", &run, "xs"_a, "state"_a.none() = nb::none(), "parameters"_a.none() = nb::none(), nb::kw_only(),
-           "table"_a.none() = nb::none(), "every_step"_a = true, "reverse"_a = false, "checkpoint_every"_a = 0,
+           "table"_a.none() = nb::none(), "lengths"_a.none() = nb::none(), "every_step"_a = true, "reverse"_a = false,
+           "checkpoint_every"_a = 0,
            "A whole sequence xs [T, B, i] -> outputs [T, B, output_size] and the last state. `parameters` replace the "
            "cell's own, by name, for gradients with respect to them. With a table [symbols, i], xs are symbols i32 "
-           "[T, B], which index its rows. every_step=False gives the last output alone, [B, output_size].")
+           "[T, B], which index its rows. With lengths i32 [B], sequence b has lengths[b] steps and the rest is "
+           "padding, "
+           "over which its state holds still. every_step=False gives the last output alone, [B, output_size].")
       .def(
           "updated", [](const PyCell& c) { c.cell->updated(); },
           "Projects the parameters onto their constraints; call it after each change of them.")
+      .def_ro("_seed", &PyCell::seed)
+      .def_ro("_settings", &PyCell::settings)
+      .def("__reduce__",
+           [](nb::handle self) {
+             const nb::module_ restore = nb::module_::import_("reel._restore");
+             return nb::make_tuple(restore.attr("cell"), restore.attr("cell_arguments")(self));
+           })
       .def("__repr__", [](const PyCell& c) {
         return fmt::format("Cell({}, input_size={}, hidden_size={}, dtype={})", c.name, c.cell->input, c.cell->hidden,
                            name_of(c.dtype));

@@ -86,21 +86,26 @@ void check_state(const PyModel& m, const Tensors& state, std::int64_t batch) {
   }
 }
 
-/// x and the states -> the outputs and the last states. With `step`, dropout is that of this training step.
+/// x, the lengths of its sequences if any, and the states -> the outputs and the last states. With `step`, dropout is
+/// that of this training step.
 std::pair<Tensor, Tensors> call(const PyModel& m, const Tensor& x, const Tensors& state,
-                                const std::optional<Values>& parameters, const std::optional<std::int64_t>& step) {
+                                const std::optional<Values>& parameters, const std::optional<std::int64_t>& step,
+                                const std::optional<Tensor>& lengths) {
   check_input(m, x);
   if (!state.empty()) check_state(m, state, x.dim(1));
+  if (lengths) check_lengths("model", *lengths, x.dim(0), x.dim(1));
   std::optional<StepContext> training;
   if (step) training = StepContext{.seed = m.seed, .step = *step};
   const Function whole = [&](const Tensors& arguments) {
-    Tensors carry(arguments.begin(), arguments.end() - 1);
-    Tensors out{m.model(arguments.back(), training, &carry)};
+    Tensors carry(arguments.begin(), arguments.begin() + std::ssize(state));
+    const Tensor ends = lengths ? arguments.back() : Tensor();
+    Tensors out{m.model(arguments[state.size()], training, &carry, ends)};
     out.insert(out.end(), carry.begin(), carry.end());
     return out;
   };
   Tensors in = state;
   in.push_back(x);
+  if (lengths) in.push_back(*lengths);
   const Loc where = here();
   const Interruptible released;
   const Tensors out = with_values("model", m.model.parameters(), parameters.value_or(Values()), in, whole, where);
@@ -133,7 +138,7 @@ void bind_models(nb::module_& m) {
              if (batch < 0) fail("initial", here(), "a batch of 0 or more, got {}", batch);
              return m.model.initial(batch);
            })
-      .def("call", &call, "x"_a, "state"_a, "parameters"_a.none(), "step"_a.none())
+      .def("call", &call, "x"_a, "state"_a, "parameters"_a.none(), "step"_a.none(), "lengths"_a.none())
       .def("save_config",
            [](const PyModel& m, const std::string& path, const std::string& task) {
              save_model_config(path, {task, m.shape, with_all_settings(m.options), m.dtype});

@@ -34,6 +34,18 @@ std::map<std::string, std::string> settings_of(const CellType& type, const nb::d
   return settings;
 }
 
+void check_lengths(const std::string& subject, const Tensor& lengths, std::int64_t steps, std::int64_t batch) {
+  if (lengths.dtype() != DType::i32 || lengths.rank() != 1 || lengths.dim(0) != batch)
+    fail(subject.c_str(), here(), "lengths must be i32 [B] with B = {}, got {}", batch, lengths.spec().str());
+  if (!lengths.concrete()) return;
+  const auto* const n = lengths.data_as<std::int32_t>();
+  for (std::int64_t b = 0; b < batch; ++b) {
+    if (n[b] < 0 || n[b] > steps)
+      fail(subject.c_str(), here(), "lengths are 0 to the {} steps of the input, got {} for sequence {}", steps, n[b],
+           b);
+  }
+}
+
 nb::dict by_name(const std::vector<Parameter>& parameters, bool trained) {
   nb::dict out;
   for (const Parameter& p : parameters) {

@@ -14,11 +14,16 @@ struct PyCell {
   std::string name;
   std::unique_ptr<Cell> cell;
   DType dtype;
+  std::uint64_t seed;
+  std::map<std::string, std::string> settings;  // those that were given
 };
 
 /// The settings of a cell from keyword arguments, as text: on and off for bool. A name may have the cell's before it:
 /// "srnn.width". Throws SettingError for one that the cell does not have.
 std::map<std::string, std::string> settings_of(const CellType& type, const nb::dict& given);
+
+/// Throws Error unless lengths are i32 [B], each 0 to T, where they have values.
+void check_lengths(const std::string& subject, const Tensor& lengths, std::int64_t steps, std::int64_t batch);
 
 /// The trained parameters by name, or those that are not trained.
 nb::dict by_name(const std::vector<Parameter>& parameters, bool trained);

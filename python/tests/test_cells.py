@@ -1,5 +1,8 @@
 """All cells of the registry."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -129,3 +132,43 @@ def test_bad_calls():
     whole = reel.cell("r_transformer", 3, 4)
     with pytest.raises(reel.Error, match="whole sequence"):
         whole.step([], x)
+
+
+@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("every_step", [True, False])
+def test_lengths(name, every_step):
+    """Sequences of unequal length give what each gives alone."""
+    cell, lengths = make(name), [5, 2, 3]
+    xs = reel.normal((5, 3, 3), seed=1, dtype="f64")
+    hs, last = cell.run(xs, parameters=values(cell), lengths=reel.tensor(lengths), every_step=every_step)
+    for b, n in enumerate(lengths):
+        alone, end = cell.run(xs[:n, b : b + 1], parameters=values(cell), every_step=every_step)
+        found = hs[:n, b : b + 1] if every_step else hs[b : b + 1]
+        np.testing.assert_allclose(found.numpy(), alone.numpy(), rtol=1e-9, atol=1e-12)
+        for x, y in zip(last, end):
+            np.testing.assert_allclose(x[b : b + 1].numpy(), y.numpy(), rtol=1e-9, atol=1e-12)
+    for bad, words in (
+        ([5, 2], r"lengths must be i32 \[B\] with B = 3, got i32 \(2,\)"),
+        ([5.0, 2.0, 3.0], r"lengths must be i32"),
+        ([5, 6, 3], "lengths are 0 to the 5 steps of the input, got 6 for sequence 1"),
+        ([5, 0, -1], ".*got -1 for sequence 2"),
+    ):
+        with pytest.raises(reel.Error, match=rf"\[{name}\] {words}.*test_cells.py"):
+            cell.run(xs, lengths=reel.tensor(bad))
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_copies_and_pickles(name):
+    cell = reel.cell(name, 3, 4, 7, "f64")
+    for key, value in values(cell).items():
+        cell.parameters()[key].assign(value)
+    xs = reel.normal((4, 2, 3), seed=1, dtype="f64")
+    for other in (copy.deepcopy(cell), pickle.loads(pickle.dumps(cell))):
+        assert repr(other) == repr(cell) and np.array_equal(other.run(xs)[0].numpy(), cell.run(xs)[0].numpy())
+        key, p = next(iter(other.parameters().items()))
+        p.assign(p + 1)
+        assert not np.array_equal(p.numpy(), cell.parameters()[key].numpy())
+    narrow = copy.deepcopy(reel.cell("srnn", 2, 8, width=16, gate=False))
+    assert [p.shape for p in narrow.parameters().values()] == [
+        p.shape for p in reel.cell("srnn", 2, 8, width=16, gate=False).parameters().values()
+    ]

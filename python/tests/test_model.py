@@ -1,5 +1,8 @@
 """reel.Model, against loops in NumPy; its files."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -105,6 +108,40 @@ def test_a_run_of_a_stack_is_read_again(tmp_path):
     reel.train(model, [(x, y)] * 3, reel.mse, progress=False, run=tmp_path / "run")
     again = reel.Run(tmp_path / "run").model()
     assert again.config == model.config and again(x).tolist() == model(x).tolist()
+
+
+@pytest.mark.parametrize("every_step", [True, False])
+@pytest.mark.parametrize("options", [{}, {"layers": 2}, {"bidirectional": True}, {"cell": "r_transformer"}])
+def test_lengths(every_step, options):
+    model = reel.Model(
+        **{"vocabulary": 5, "outputs": 2, "cell": "lstm", "hidden": 4, "every_step": every_step} | options
+    )
+    x, lengths = reel.integers((6, 3), 0, 5, seed=1), [6, 2, 4]
+    y = model(x, lengths=lengths)
+    for b, n in enumerate(lengths):
+        alone = model(x[:n, b : b + 1])
+        found = y[:n, b : b + 1] if every_step else y[b : b + 1]
+        np.testing.assert_allclose(found.numpy(), alone.numpy(), rtol=1e-4, atol=1e-6)
+    gradient = reel.grad(lambda p: reel.sum(model(x, parameters=p, lengths=lengths)))(model.parameters())
+    assert gradient.keys() == model.parameters().keys()
+    with pytest.raises(reel.Error, match=r"\[model\] lengths are 0 to the 6 steps of the input, got 7 for sequence 0"):
+        model(x, lengths=[7, 2, 4])
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_copies_and_pickles(copied):
+    """An average of the parameters, say, which a copy keeps."""
+    model = lstm_model(cell=["gru", "srnn"], hidden=[4, 8], dropout=0.5, seed=3, **{"srnn.width": 6})
+    model.parameters()["head.c"].assign(reel.ones(3, "f64"))
+    other = copied(model)
+    x = reel.integers((8, 3), 0, 5, seed=1)
+    assert other.config == model.config and other.settings == model.settings and repr(other) == repr(model)
+    for options in ({}, {"step": 4}):
+        assert np.array_equal(other(x, **options).numpy(), model(x, **options).numpy())
+    for name, p in other.parameters().items():
+        p.assign(0.5 * p)
+        assert not np.shares_memory(p.numpy(), model.parameters()[name].numpy())
+    assert model.parameters()["head.c"].tolist() == [1] * 3
 
 
 def test_one_hot_symbols():

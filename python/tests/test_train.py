@@ -35,6 +35,30 @@ def line_loss(p, x, y):
     return reel.mse(p["w"] * x, y)
 
 
+def test_lengths_in_batches():
+    """What is in the padding does not matter, in training and in validation."""
+    lengths = np.arange(1, 33) % 12 + 1
+    results = []
+    for padding in (0, 5):
+
+        def batch(i):
+            x, y = adding(i)
+            x[np.arange(12)[:, None] >= lengths] = padding
+            return x, y, lengths
+
+        model = adder(layers=2)
+        options = {"steps": 4, "accumulate": 2, "valid": batch(99), "valid_every": 2, "progress": False}
+        history = reel.train(model, batch, reel.mse, **options)
+        results.append((history.losses, history.best_loss, [p.tolist() for p in model.parameters().values()]))
+    assert results[0] == results[1]
+    x, y, _ = batch(99)
+    assert history.best_loss == reel.mse(model(x, lengths=lengths), reel.asarray(y)).item()
+    with pytest.raises(reel.Error, match=r"lengths in a batch are for a Model. Hint: put them into x"):
+        reel.train({"w": reel.ones(1)}, [(*line(0), [1])], line_loss, progress=False)
+    with pytest.raises(reel.Error, match=r"a batch is a pair \(x, y\), or \(x, y, lengths\), got tuple of 4"):
+        reel.train(model, [(x, y, lengths, 1)], reel.mse, progress=False)
+
+
 def test_the_adding_problem_is_learned():
     model = adder()
     valid = [adding(10**6 + k) for k in range(4)]
@@ -186,7 +210,7 @@ def test_a_run_folder_is_written_and_compare_reads_it(tmp_path):
         (lambda p: reel.train(p, line, line_loss, steps=1, valid_every=0), "valid_every is 1 or more"),
         (lambda p: reel.train(p, line, line_loss, steps=1, carry=True), "carry is for a Model"),
         (lambda p: reel.train(p, line, line_loss, steps=1, patience=1), "patience needs valid"),
-        (lambda p: reel.train(p, lambda i: 3, line_loss, steps=1), r"pair \(x, y\), got int"),
+        (lambda p: reel.train(p, lambda i: 3, line_loss, steps=1), r"pair \(x, y\), or .*, got int"),
         (lambda p: reel.train(p, line, line_loss, steps=1, valid=[]), "no batch to validate on"),
         (lambda p: reel.train(p, line, lambda p, x, y: 1.0, steps=1), "scalar tensor, got float"),
         (lambda p: reel.train(p, line, line_loss, steps=1, optimizer=reel.optim.SGD(dict(p))), "other parameters"),
