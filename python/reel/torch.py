@@ -12,6 +12,7 @@ import torch as _torch
 
 from . import _reel
 from ._reel import Error, Tensor
+from ._restore import cell_arguments
 from ._scan import scan as _scan_over_time
 from ._tree import flatten
 
@@ -28,6 +29,16 @@ def from_reel(x: Tensor) -> _torch.Tensor:
     return _torch.from_dlpack(x)
 
 
+def _apart(ys: Sequence[Tensor], xs: Sequence[Tensor]) -> list[_torch.Tensor]:
+    """PyTorch tensors in memory of their own, as PyTorch changes them in place; Reel's ops may return views."""
+    taken = {x._storage for x in xs}
+    out = []
+    for y in ys:
+        out.append(from_reel(y).clone() if y._storage in taken else from_reel(y))
+        taken.add(y._storage)
+    return out
+
+
 class _Call(_torch.autograd.Function):
     """Calls a function of Reel, which takes and returns lists of tensors."""
 
@@ -42,7 +53,7 @@ class _Call(_torch.autograd.Function):
         ctx.f = f
         ctx.save_for_backward(*xs)
         ctx.set_materialize_grads(False)
-        ys = tuple(from_reel(y) for y in values)
+        ys = tuple(_apart(values, given))
         ctx.mark_non_differentiable(*[y for y in ys if not (y.is_floating_point() or y.is_complex())])
         return ys
 
@@ -54,7 +65,8 @@ class _Call(_torch.autograd.Function):
         if _torch.is_grad_enabled():  # create_graph: the gradient is a function of xs and dys
             dxs = _Call.apply(_gradient_of(ctx.f, wanted, known, len(xs)), *xs, *[dys[i] for i in known])
         else:
-            dxs = [from_reel(dx) for dx in ctx.pullback([None if dy is None else to_reel(dy) for dy in dys], wanted)]
+            seeds = [None if dy is None else to_reel(dy) for dy in dys]
+            dxs = _apart(ctx.pullback(seeds, wanted), [dy for dy in seeds if dy is not None])
         out: list[_torch.Tensor | None] = [None] * (len(xs) + 1)
         for i, dx in zip(wanted, dxs):
             out[i + 1] = dx
@@ -75,6 +87,22 @@ def _gradient_of(f: Callable, wanted: list[int], known: list[int], count: int) -
     return gradient
 
 
+_is_compiling = getattr(getattr(_torch, "compiler", None), "is_compiling", lambda: False)  # PyTorch 2.0 has none
+
+
+def _uncompiled(f: Callable) -> Callable:
+    """f, which torch.compile calls as it is: what it would trace is not PyTorch's."""
+
+    @functools.wraps(f)
+    def called(*arguments: Any) -> Any:
+        if _is_compiling():
+            return _torch._disable_dynamo(f)(*arguments)
+        return f(*arguments)
+
+    return called
+
+
+@_uncompiled
 def call(f: Callable[[list[Tensor]], Sequence[Tensor]], *xs: _torch.Tensor) -> tuple[_torch.Tensor, ...]:
     """f([tensors of Reel]) -> [tensors of Reel], called with PyTorch's tensors, with gradients of any order."""
     return _Call.apply(lambda given: list(f(given)), *xs)
@@ -86,6 +114,7 @@ def function(f: Callable) -> Callable:
     Arguments and results are tensors, or tuples, lists and dicts of tensors.
     """
 
+    @_uncompiled
     @functools.wraps(f)
     def called(*arguments: Any) -> Any:
         xs, rebuild = flatten(list(arguments), "torch", _torch.Tensor)
@@ -121,23 +150,19 @@ class Scan(_torch.nn.Module):
                 name, value if isinstance(value, _torch.nn.Parameter) else _torch.nn.Parameter(value)
             )
 
-    def forward(
-        self, xs: _torch.Tensor | Sequence[_torch.Tensor], state: _torch.Tensor | Sequence[_torch.Tensor]
-    ) -> tuple[Any, Any]:
-        """xs [T, ...] and the first state -> (outputs [T, ...], last state); tensors or tuples of tensors."""
+    def forward(self, xs: Any, state: Any) -> tuple[Any, Any]:
+        """xs [T, ...] and the first state -> (outputs [T, ...], last state); tensors, or tuples or dicts of tensors."""
         weights = {name: getattr(self, name) for name in self._names}
 
         def whole(xs: Any, state: Any, weights: dict[str, Tensor]) -> tuple[Any, Any]:
             def step(carried: Any, x_t: Any) -> tuple[Any, Any]:
                 after, y = self._step(carried, x_t, *([weights] if weights else []))
-                return after, y if isinstance(y, Tensor) else tuple(y or ())
+                return after, y if isinstance(y, (Tensor, dict)) else tuple(y or ())
 
-            last, ys = _scan_over_time(
-                step, state, xs, reverse=self._reverse, checkpoint_every=self._checkpoint_every
-            )
+            last, ys = _scan_over_time(step, state, xs, reverse=self._reverse, checkpoint_every=self._checkpoint_every)
             return ys, last
 
-        xs, state = (x if isinstance(x, _torch.Tensor) else tuple(x) for x in (xs, state))
+        xs, state = (x if isinstance(x, (_torch.Tensor, dict)) else tuple(x) for x in (xs, state))
         return function(whole)(xs, state, weights)
 
 
@@ -175,15 +200,51 @@ class Cell(_torch.nn.Module):
         **settings: Any,
     ) -> None:
         super().__init__()
-        self.cell = _reel.cell(name, input_size, hidden_size, seed, dtype, **settings)
         self._checkpoint_every = checkpoint_every
-        self._names, self._parameter_names = [], []  # of Reel's; PyTorch's, which have no dots
-        for key, value in self.cell.parameters().items():
-            self._names.append(key)
-            self._parameter_names.append(key.replace(".", "_"))
-            self.register_parameter(self._parameter_names[-1], _torch.nn.Parameter(from_reel(value)))
-        for key, value in self.cell.constants().items():
-            self.register_buffer(key.replace(".", "_"), from_reel(value))
+        self._take(_reel.cell(name, input_size, hidden_size, seed, dtype, **settings))
+        for key in self.cell.parameters():
+            self.register_parameter(_plain(key), _torch.nn.Parameter(self._own[key]))
+        for key in self.cell.constants():
+            self.register_buffer(_plain(key), self._own[key])
+
+    def _take(self, cell: Any) -> None:
+        """Sets the cell. Its tensors, as PyTorch's, are what the module's parameters and buffers are at first."""
+        self.cell = cell
+        self._own = {key: from_reel(x) for key, x in (cell.parameters() | cell.constants()).items()}
+
+    def _match(self) -> None:
+        """Makes the cell again when the parameters have another precision than it has, as after double()."""
+        precisions = {_PRECISIONS.get(p.dtype, str(p.dtype)) for p in self.parameters()}
+        if precisions == {self.cell.dtype.name}:
+            return
+        if len(precisions) != 1 or not precisions <= {"f32", "f64"}:
+            found = ", ".join(dict.fromkeys(str(p.dtype) for p in self.parameters()))
+            raise Error(
+                f"[torch] the parameters of {self.cell.name} must be of one precision, f32 or f64, got {found}. "
+                "Hint: Cell(..., dtype=torch.float64); double() leaves complex parameters as they are"
+            )
+        name, i, n, seed, _, settings, _ = cell_arguments(self.cell)
+        self._take(_reel.cell(name, i, n, seed, precisions.pop(), **settings))
+        with _torch.no_grad():
+            for key, own in self._own.items():
+                own.copy_(getattr(self, _plain(key)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_own"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._take(self.cell)
+        with _torch.no_grad():
+            for key, own in self._own.items():  # the memory is shared again
+                x = getattr(self, _plain(key))
+                if (x.dtype, x.device) != (own.dtype, own.device):
+                    continue
+                own.copy_(x)
+                if isinstance(x, _torch.nn.Parameter):
+                    x.data = own
+                else:
+                    self._buffers[_plain(key)] = own
 
     def forward(
         self,
@@ -191,31 +252,47 @@ class Cell(_torch.nn.Module):
         state: Sequence[_torch.Tensor] | None = None,
         *,
         table: _torch.Tensor | None = None,
+        lengths: _torch.Tensor | Sequence[int] | None = None,
         every_step: bool = True,
     ) -> tuple[_torch.Tensor, tuple[_torch.Tensor, ...]]:
         """xs [T, B, input_size] -> outputs [T, B, output_size] and the last state, a tuple of tensors [B, ...].
 
         With a table [symbols, input_size], as the weight of nn.Embedding, xs are symbols [T, B] that index its rows.
-        This is faster than looking them up first. every_step=False gives the last output alone, [B, output_size].
+        This is faster than looking them up first. With lengths, integers [B], sequence b has lengths[b] steps and the
+        rest is padding, over which its state holds still. every_step=False gives the last output alone,
+        [B, output_size].
         """
+        options = {"every_step": every_step, "checkpoint_every": self._checkpoint_every}
 
-        def whole(xs: Tensor, state: Any, table: Tensor | None, parameters: dict[str, Tensor]) -> tuple[Any, Any]:
-            return self.cell.run(
-                xs, state, parameters, table=table, every_step=every_step, checkpoint_every=self._checkpoint_every
-            )
+        def whole(xs: Tensor, state: Any, table: Any, ends: Any, parameters: dict[str, Tensor]) -> tuple[Any, Any]:
+            return self.cell.run(xs, state, parameters, table=table, lengths=ends, **options)
 
+        ends = None if lengths is None else _torch.as_tensor(lengths, dtype=_torch.int32)
         if table is not None:
             xs = _symbols(xs, table)
-        hs, last = function(whole)(xs, None if state is None else list(state), table, self.by_name())
+        hs, last = function(whole)(xs, None if state is None else list(state), table, ends, self.by_name())
         return hs, tuple(last)
 
     def by_name(self) -> dict[str, _torch.Tensor]:
-        """The parameters by Reel's names, as cell.run(parameters=...) takes them in a function of Reel's tensors."""
-        return {name: getattr(self, own) for name, own in zip(self._names, self._parameter_names)}
+        """The parameters by Reel's names, as cell.run(parameters=...) takes them in a function of Reel's tensors.
+
+        Buffers are among them where they are not the cell's own any more, as after load_state_dict(assign=True).
+        """
+        self._match()
+        given = {key: getattr(self, _plain(key)) for key in self._own}
+        return {key: x for key, x in given.items() if isinstance(x, _torch.nn.Parameter) or x is not self._own[key]}
 
     def updated(self) -> None:
         """Projects the parameters onto their constraints."""
-        self.cell.updated()
+        self._match()
+        pairs = [(own, getattr(self, _plain(key))) for key, own in self._own.items()]
+        apart = [(own, x) for own, x in pairs if own.data_ptr() != x.data_ptr()]
+        with _torch.no_grad():
+            for own, x in apart:
+                own.copy_(x)
+            self.cell.updated()
+            for own, x in apart:
+                x.copy_(own)
 
     def load_from(self, module: _torch.nn.Module | dict[str, _torch.Tensor], layer: int = 0) -> None:
         """Takes the parameters of a layer of nn.RNN, nn.LSTM or nn.GRU, or of its state dict, with biases.
@@ -238,7 +315,7 @@ class Cell(_torch.nn.Module):
                 )
             for gate, part in zip(gates, given[key].chunk(len(gates))):
                 wanted[prefix + gate] = part
-        own = dict(zip(self._names, self._parameter_names))
+        own = {key: _plain(key) for key in self.cell.parameters()}
         if wanted.keys() != own.keys():
             raise Error(f"[load_from] the cell has the parameters {', '.join(own)}; PyTorch's have {', '.join(wanted)}")
         with _torch.no_grad():
@@ -252,6 +329,11 @@ class Cell(_torch.nn.Module):
         return f"{self.cell.name}, input_size={self.cell.input_size}, hidden_size={self.cell.hidden_size}"
 
 
+def _plain(name: str) -> str:
+    """A parameter's name in PyTorch, where it has no dots."""
+    return name.replace(".", "_")
+
+
 def _symbols(xs: _torch.Tensor, table: _torch.Tensor) -> _torch.Tensor:
     """Symbols of any integer type as Reel's, which are i32."""
     if xs.is_floating_point() or xs.is_complex() or xs.dtype == _torch.bool:
@@ -262,6 +344,9 @@ def _symbols(xs: _torch.Tensor, table: _torch.Tensor) -> _torch.Tensor:
             raise Error(f"[torch] symbols from 0 to {len(table) - 1} index the table, got {low} to {high}")
     return xs.to(_torch.int32)
 
+
+# The precision that a cell with parameters of this dtype has.
+_PRECISIONS = {_torch.float32: "f32", _torch.complex64: "f32", _torch.float64: "f64", _torch.complex128: "f64"}
 
 # Reel's names of PyTorch's four parameters, and of the gates in PyTorch's order.
 _LAYOUTS = {

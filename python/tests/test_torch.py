@@ -69,6 +69,21 @@ def test_symbols_and_a_table(name):
     torch.testing.assert_close(last, ways[0][0][-1], rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize("name, theirs", [("lstm", torch.nn.LSTM), ("gru", torch.nn.GRU)])
+def test_lengths_are_those_of_packed_sequences(name, theirs):
+    torch.manual_seed(0)
+    module, cell = theirs(3, 4).double(), rt.Cell(name, 3, 4, dtype=f64)
+    cell.load_from(module)
+    xs, lengths = torch.randn(5, 3, 3, dtype=f64), torch.tensor([2, 5, 1])
+    packed = torch.nn.utils.rnn.pack_padded_sequence(xs, lengths, enforce_sorted=False)
+    expected, state = module(packed)
+    hs, last = cell(xs, lengths=lengths)
+    for b, n in enumerate(lengths):
+        torch.testing.assert_close(hs[:n, b], torch.nn.utils.rnn.unpack_sequence(expected)[b])
+    torch.testing.assert_close(last[0], (state[0] if name == "lstm" else state)[0])
+    torch.testing.assert_close(cell(xs, lengths=[2, 5, 1], every_step=False)[0], last[0])
+
+
 def test_a_cell_is_trained():
     torch.manual_seed(0)
     cell, head = rt.Cell("srnn", 1, 32), torch.nn.Linear(32, 1)
@@ -83,9 +98,8 @@ def test_a_cell_is_trained():
         cell.updated()
         losses.append(loss.item())
     assert losses[-1] < 0.2 * losses[0]
-    assert torch.equal(
-        cell.state_dict()[cell._parameter_names[0]], torch.from_dlpack(cell.cell.parameters()[cell._names[0]])
-    )
+    own = cell.cell.parameters()
+    assert all(p.data_ptr() == torch.from_dlpack(own[name]).data_ptr() for name, p in cell.by_name().items())
 
 
 def test_a_step_with_parameters():
@@ -116,6 +130,12 @@ def test_several_inputs_states_and_outputs():
     (ys, zs), (last, product) = pair((a, a), (one, one))
     torch.testing.assert_close(last, 1 + a.sum(0)), torch.testing.assert_close(product, a.prod(0))
     assert torch.autograd.gradgradcheck(lambda a: pair((a, a), (one, one))[0], (a,))
+
+
+def test_states_and_outputs_in_dicts():
+    own = rt.wrap(lambda s, x: ({"c": s["c"] + 1, "h": s["h"] + x["x"]}, {"y": s["h"]}))
+    ys, last = own({"x": torch.ones(3, 2)}, {"h": torch.zeros(2), "c": torch.zeros(())})
+    assert last["h"].tolist() == [3, 3] and last["c"].item() == 3 and ys["y"][:, 0].tolist() == [0, 1, 2]
 
 
 def test_a_function_of_trees():
