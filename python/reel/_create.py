@@ -12,8 +12,8 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
     """A tensor with a copy of these numbers, lists of numbers, or of an array.
 
     Lists of Python's numbers become f32, c64, i32 or bool; arrays keep their dtype. 64-bit integers become i32, smaller
-    ones, too. Throws Error when an integer does not fit, for elements that are wider than f64 and c128, and for a tensor
-    of PyTorch that requires a gradient.
+    ones, too. Throws Error when an integer does not fit, for elements that are wider than f64 and c128, and for a
+    tensor of PyTorch that requires a gradient.
     """
     import numpy
 

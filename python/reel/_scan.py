@@ -22,8 +22,8 @@ def scan(
 
     init, xs, the state and y are tensors, or tuples, lists and dicts of tensors; the state keeps its structure, dtypes
     and shapes, and a dict its keys, in any order. The step is called once, with tensors that have no values, and all
-    time steps then run without Python. Tensors that it uses besides its arguments, such as weights, have gradients, too.
-    `length` says how many steps to run when there are no xs; `reverse` runs from the last one to the first;
+    time steps then run without Python. Tensors that it uses besides its arguments, such as weights, have gradients,
+    too. `length` says how many steps to run when there are no xs; `reverse` runs from the last one to the first;
     `checkpoint_every=n` saves only every n-th state for the gradient. Throws Error when xs differ in length or the step
     looks at a value.
     """
