@@ -10,6 +10,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <map>
+#include <optional>
 #include <span>
 
 #include "backends/cpu/threads/cores.h"
@@ -106,12 +108,23 @@ std::vector<Answer> answers_to(const Table& table, const PredictOptions& o, Answ
       of_row[static_cast<std::size_t>(rows[r])] = std::move(all[r]);
     }
   }
+  const std::int64_t window = answers.windows() ? spec.window : 0;
+  const auto shorter = std::count_if(sequences.parts.begin(), sequences.parts.end(),
+                                     [&](const Rows& part) { return part.count < window; });
+  if (shorter == std::ssize(sequences.parts))
+    throw FileError(
+        fmt::format("{}: no sequence has the {} rows of the model's window, so none has an answer. Hint: "
+                    "--carry answers after each row",
+                    o.input, window));
+  if (shorter > 0 && !o.quiet)
+    print_err("{} of {} sequences are shorter than the model's window of {} rows and have no answer\n", shorter,
+              sequences.parts.size(), window);
   return of_row;
 }
 
 void predict_file(const PredictOptions& o, Answers& answers, bool each) {
-  const Table table = load_table(o.input);
   const TableSpec& spec = answers.spec();
+  const Table table = load_table(o.input, {spec.group, spec.time, spec.classifies() ? spec.targets[0].name : ""});
   Scores scores(spec, table);
   if (!o.test.empty()) {
     scores.require_targets(o.test);
@@ -178,9 +191,30 @@ class Stream {
     for (const std::size_t c : inputs_) raw.push_back(csv_number(path_, line, names_[c], fields[c]));
     std::vector<std::string> keys{fmt::format("{}", line)};
     for (const std::size_t c : keys_) keys.push_back(fields[c]);
-    const std::string group = answers_.spec().group.empty() ? "" : fields[keys_[0]];
+    const TableSpec& spec = answers_.spec();
+    const std::string group = spec.group.empty() ? "" : fields[keys_.front()];
+    if (!spec.group.empty() && group.empty()) fail(line, spec.group, "the group of the row is missing");
+    if (!spec.time.empty()) check_time(line, group, fields[keys_.back()]);
     const auto where = [&] { return fmt::format("{}:{}", path_, line); };
     out_.add(line, keys, latencies_.of([&] { return answers_.next(group, raw, where); }));
+  }
+
+  [[noreturn]] void fail(std::int64_t line, const std::string& column, const std::string& what) const {
+    throw FileError(fmt::format("{}:{}: column \"{}\": {}", path_, line, column, what));
+  }
+
+  /// Refuses what sequences_of refuses of a file.
+  void check_time(std::int64_t line, const std::string& group, const std::string& field) {
+    if (dates_) return;
+    if (field.empty()) fail(line, answers_.spec().time, "the time is missing");
+    const std::optional<double> now = parse_number(field);
+    dates_ = !now;
+    if (dates_) return;
+    double& before = times_.try_emplace(group, *now).first->second;
+    if (*now < before)
+      fail(line, answers_.spec().time,
+           fmt::format("rows in order of time are expected, got {} after {}", *now, before));
+    before = *now;
   }
 
   void header(std::int64_t line, const std::vector<std::string>& names) {
@@ -198,6 +232,8 @@ class Stream {
   Latencies latencies_;
   std::vector<std::string> names_;
   std::vector<std::size_t> inputs_, keys_;
+  std::map<std::string, double> times_;  // of the last row of each group
+  bool dates_ = false;                   // a time was no number: their order is not known
 };
 
 int predict(int argc, const char* const* argv) {

@@ -26,7 +26,7 @@ class TableTask final : public Task {
   TableTask(const TableOptions& o, const Setup& setup) {
     if (setup.data.empty()) throw Usage("--data FILE is needed: .csv, .npy, .npz or .safetensors");
     path_ = setup.data;
-    const Table table = load_table(path_);
+    const Table table = load_table(path_, {o.group, o.time});
     const auto rows = static_cast<double>(table.rows), columns = static_cast<double>(table.columns.size());
     backend("cpu").require_memory("table", fmt::format("sequences of {} rows", table.rows), rows * (20 * columns + 56),
                                   "fewer rows");  // beside numbers: order, windows, whether a row is read

@@ -26,8 +26,8 @@ inline std::map<std::string, Array> arrays_of(const std::string& path, const Ten
 }
 
 /// Reads a file as read_table does, or arrays x, y and lengths of safetensors as table_of_arrays does.
-inline Table load_table(const std::string& path) {
-  if (std::filesystem::path(path).extension() != ".safetensors") return read_table(path);
+inline Table load_table(const std::string& path, const std::vector<std::string>& as_written = {}) {
+  if (std::filesystem::path(path).extension() != ".safetensors") return read_table(path, as_written);
   std::string bytes;
   TensorFile file;
   try {

@@ -14,15 +14,18 @@ namespace reel {
 
 namespace {
 
-/// A number for each row, the same for rows of the same group, by their first rows.
+/// A number for each row, the same for rows of the same group, by their first rows. Groups differ if they are written
+/// differently, where that is known.
 std::vector<std::int64_t> group_numbers(const Table& table, const Column& column, std::int64_t& count) {
   std::vector<std::int64_t> numbers;
   std::map<double, std::int64_t> known;
+  const bool written = !column.texts.empty();
   for (std::int64_t r = 0; r < table.rows; ++r) {
     const auto row = static_cast<std::size_t>(r);
-    const double value = column.is_text() ? column.texts[row] : column.numbers[row];
-    if (std::isnan(value) || (column.is_text() && value < 0))
+    const double value = written ? column.texts[row] : column.numbers[row];
+    if (std::isnan(value) || (written && value < 0))
       throw FileError(fmt::format("{}: column \"{}\": the group of the row is missing", table.where(r), column.name));
+    if (!written) check_exact(table, r, column, "group");
     numbers.push_back(known.try_emplace(value, std::ssize(known)).first->second);
   }
   count = std::ssize(known);

@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -104,6 +105,15 @@ std::string Table::where(std::int64_t row) const {
   return fmt::format("{}: sequence {}, step {}", path, after - sequences.begin() - 1, row - (after - 1)->first);
 }
 
+void check_exact(const Table& table, std::int64_t row, const Column& column, const char* what) {
+  const double number = column.numbers[static_cast<std::size_t>(row)];
+  if (std::abs(number) < 0x1p53) return;
+  throw FileError(
+      fmt::format("{}: column \"{}\": a number below 2^53 is expected as the {} of a row, got {:.17g}, "
+                  "which may stand for several. Hint: a letter before it makes it text",
+                  table.where(row), column.name, what, number));
+}
+
 void check_header(const std::string& path, std::int64_t line, const std::vector<std::string>& names) {
   std::set<std::string_view> before;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -120,7 +130,7 @@ void check_header(const std::string& path, std::int64_t line, const std::vector<
     throw error_at(path, line, "a header with the names of the columns is expected, got numbers");
 }
 
-Table parse_csv_table(const std::string& path, std::string_view bytes) {
+Table parse_csv_table(const std::string& path, std::string_view bytes, const std::vector<std::string>& as_written) {
   Table table{.path = path};
   const auto no_header = [](std::int64_t, const std::vector<std::string>&) {};
   // What each column is, before memory is taken for it.
@@ -149,20 +159,21 @@ Table parse_csv_table(const std::string& path, std::string_view bytes) {
 
   const auto rows = static_cast<std::size_t>(table.rows);
   std::vector<std::map<std::string, std::int32_t>> index(table.columns.size());
+  std::vector<bool> keeps(table.columns.size());  // its texts
   table.lines.reserve(rows);
-  for (Column& column : table.columns) {
-    if (column.is_text())
-      column.texts.reserve(rows);
-    else
-      column.numbers.reserve(rows), column.some_numbers = false;
+  for (std::size_t i = 0; i < keeps.size(); ++i) {
+    Column& column = table.columns[i];
+    keeps[i] = column.is_text() || std::find(as_written.begin(), as_written.end(), column.name) != as_written.end();
+    if (keeps[i]) column.texts.reserve(rows);
+    if (!column.is_text()) column.numbers.reserve(rows), column.some_numbers = false;
   }
   each_row(path, bytes, no_header, [&](std::int64_t line, const std::vector<std::string>& fields) {
     table.lines.push_back(line);
     for (std::size_t i = 0; i < fields.size(); ++i) {
       Column& column = table.columns[i];
-      if (!column.is_text()) {
-        column.numbers.push_back(fields[i].empty() ? missing_value : *parse_number(fields[i]));
-      } else if (fields[i].empty()) {
+      if (!column.is_text()) column.numbers.push_back(fields[i].empty() ? missing_value : *parse_number(fields[i]));
+      if (!keeps[i]) continue;
+      if (fields[i].empty()) {
         column.texts.push_back(-1);
       } else {
         auto at = index[i].find(fields[i]);
@@ -178,7 +189,7 @@ Table parse_csv_table(const std::string& path, std::string_view bytes) {
   return table;
 }
 
-Table read_table(const std::string& path) {
+Table read_table(const std::string& path, const std::vector<std::string>& as_written) {
   std::string bytes;
   try {
     bytes = read_file(path, most_bytes);
@@ -192,7 +203,7 @@ Table read_table(const std::string& path) {
       kind == ".npy"   ? table_of_array(path, parse_npy(path, bytes))
       : kind == ".npz" ? table_of_arrays(path, parse_npz(path, bytes))
       : kind == ".csv" || kind == ".tsv" || kind == ".txt"
-          ? parse_csv_table(path, bytes)
+          ? parse_csv_table(path, bytes, as_written)
           : throw FileError(path + ": .csv, .tsv, .txt, .npy, .npz or .safetensors is expected as the end of the name");
   add_checksum(table, bytes);
   return table;

@@ -14,7 +14,7 @@ constexpr std::size_t most_values = std::size_t{1} << 28;  // of a file; each ta
 struct Column {
   std::string name;
   std::vector<double> numbers = {};      // of a column of numbers: NaN is a missing value
-  std::vector<std::int32_t> texts = {};  // of a column of text: indices of `words`, -1 is a missing value
+  std::vector<std::int32_t> texts = {};  // of text, or kept as written: indices of `words`, -1 is a missing value
   std::vector<std::string> words = {};   // its different texts, in the order in which they come
   std::string problem = {};              // the first field that is no number, as an error says it; empty: there is none
   bool some_numbers = false;             // of a column of text: other fields are numbers
@@ -51,6 +51,9 @@ struct Table {
   std::string where(std::int64_t row) const;
 };
 
+/// Throws FileError if the number of a row, a group or class, is a whole one from 2^53 on: others have the same double.
+void check_exact(const Table& table, std::int64_t row, const Column& column, const char* what);
+
 /// The position of each of these names, in time n log n; throws FileError that lists the names, or the nearest one, for
 /// the first that is not there.
 std::vector<std::size_t> find_columns(const std::string& path, const std::vector<std::string>& names,
@@ -60,11 +63,12 @@ std::vector<std::size_t> find_columns(const std::string& path, const std::vector
 void add_checksum(Table& table, std::string_view bytes);
 
 /// Reads .csv, .tsv, .txt (CSV with a line of names), .npy, or .npz (arrays x, y and lengths, see arrays.h). Throws
-/// FileError with line and column for any kind of damage; at most 2^30 bytes and 2^28 values.
-Table read_table(const std::string& path);
+/// FileError with line and column for any kind of damage; at most 2^30 bytes and 2^28 values. Columns of CSV named in
+/// `as_written` also keep the texts of their numbers: an id such as 007 or one of 19 digits is not its nearest double.
+Table read_table(const std::string& path, const std::vector<std::string>& as_written = {});
 
 /// A CSV file from its bytes; `path` is used in errors only.
-Table parse_csv_table(const std::string& path, std::string_view bytes);
+Table parse_csv_table(const std::string& path, std::string_view bytes, const std::vector<std::string>& as_written = {});
 
 /// Throws FileError unless these are names for columns: UTF-8, none empty, none twice, and not all numbers.
 void check_header(const std::string& path, std::int64_t line, const std::vector<std::string>& names);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "tasks/data/data_error.h"
@@ -22,13 +23,28 @@ struct Moments {
 /// Mean and deviation of the values that are there.
 Moments moments(const std::vector<double>& values) {
   double sum = 0, squares = 0, n = 0;
+  double low = std::numeric_limits<double>::infinity(), high = -low;
   for (const double v : values)
-    if (!std::isnan(v)) sum += v, ++n;
+    if (!std::isnan(v)) sum += v, ++n, low = std::min(low, v), high = std::max(high, v);
   if (n == 0) return {};
+  if (low == high) return {low, 0};  // the sum of many 0.1 is not exact
   const double mean = sum / n;
   for (const double v : values)
     if (!std::isnan(v)) squares += (v - mean) * (v - mean);
   return {mean, std::sqrt(squares / n)};
+}
+
+/// Sets how a column of these values is standardised: a constant becomes 0.
+void scale(const std::string& path, const std::vector<double>& values, ScaledColumn& column) {
+  constexpr double most = std::numeric_limits<float>::max(), rounding = 1e-12;  // the latter of the mean
+  const auto [mean, deviation] = moments(values);
+  column.mean = mean;
+  if (deviation > rounding * std::abs(mean)) column.deviation = deviation;
+  if (std::abs(mean) <= most && deviation <= most) return;
+  throw FileError(
+      fmt::format("{}: column \"{}\": mean and deviation must be finite in single precision, got {:.6g} and "
+                  "{:.6g}. Hint: a larger unit, unless a value is damaged",
+                  path, column.name, mean, deviation));
 }
 
 /// The split that "auto" stands for: by sequences if there are several, or else by time.
@@ -62,9 +78,27 @@ Split split(const Table& table, const Sequences& sequences, const TableOptions& 
   return {cut(rows[0]), cut(rows[1]), cut(rows[2])};
 }
 
+/// Throws SettingError if no sequence fills a window: a model of windows answers to full ones only.
+void check_window(const Table& table, const Sequences& sequences, const TableOptions& o) {
+  std::int64_t longest = 0;
+  for (const Rows& part : sequences.parts) longest = std::max(longest, part.count - o.horizon);
+  if (longest >= o.window || longest < 1) return;
+  throw SettingError("window", fmt::format("the longest sequence of {} has {} rows{}, got {}. Hint: --window 0 reads "
+                                           "whole sequences",
+                                           table.path, longest, o.horizon > 0 ? " with a target" : "", o.window));
+}
+
+/// The hint for a part without an example.
+const char* more_examples(const Table& table, const Sequences& sequences, const TableOptions& o) {
+  const std::int64_t parts = o.test > 0 ? 3 : 2;
+  if (split_kind(table, o) == "group" && std::ssize(sequences.parts) < parts) return "more sequences, or --split time";
+  if (o.horizon > 0) return o.window > 0 ? "a smaller --window or --horizon, or more data" : "a smaller --horizon";
+  return o.window > 0 ? "a smaller --window, or more data" : "more data";
+}
+
 /// The names of the classes in their order, and the class of each row in `y`.
-std::vector<std::string> number_classes(const Column& column, const std::vector<std::int64_t>& order,
-                                        std::vector<double>& y) {
+std::vector<std::string> number_classes(const Table& table, const Column& column,
+                                        const std::vector<std::int64_t>& order, std::vector<double>& y) {
   std::map<std::string, std::vector<std::size_t>> by_text;  // a class and its rows
   std::map<double, std::vector<std::size_t>> by_number;
   for (std::size_t r = 0; r < order.size(); ++r) {
@@ -72,6 +106,7 @@ std::vector<std::string> number_classes(const Column& column, const std::vector<
     if (column.is_text()) {
       if (column.texts[row] >= 0) by_text[column.words[static_cast<std::size_t>(column.texts[row])]].push_back(r);
     } else if (!std::isnan(column.numbers[row])) {
+      check_exact(table, order[r], column, "class");
       by_number[column.numbers[row]].push_back(r);
     }
     if (std::max(by_text.size(), by_number.size()) > most_classes)
@@ -99,7 +134,7 @@ void read_targets(const Table& table, const Sequences& sequences, bool classes, 
   data.y.assign(sequences.order.size() * K, missing_value);
   if (classes) {
     const Column& column = table.at(data.spec.targets[0].name);
-    data.spec.classes = number_classes(column, sequences.order, data.y);
+    data.spec.classes = number_classes(table, column, sequences.order, data.y);
     if (data.spec.classes.size() < 2)
       throw FileError(fmt::format("{}: column \"{}\": two classes or more are expected, got {}", table.path,
                                   column.name,
@@ -194,38 +229,33 @@ TableData table_data(const Table& table, const TableOptions& o, std::uint64_t se
     throw SettingError("window", table.path +
                                      " is one sequence, with one answer at its end. Hint: --window N, --group "
                                      "COLUMN, or --at each");
+  if (!spec.each) check_window(table, sequences, o);
   data.parts = split(table, sequences, o, spec.each, seed);
   read_targets(table, sequences, classes, data);
   settle_windows(table, sequences, data);
   static constexpr const char* names[] = {"training", "validation", "test"};
   for (std::size_t p = 0; p < 3; ++p)
     if (data.parts[p].empty() && (p < 2 || o.test > 0))
-      throw FileError(fmt::format(
-          "{}: the {} part has no example, of {} sequence{} with {} rows in all. Hint: a "
-          "smaller --window, or more data",
-          table.path, names[p], sequences.parts.size(), sequences.parts.size() == 1 ? "" : "s", table.rows));
+      throw FileError(fmt::format("{}: the {} part has no example, of {} sequence{} with {} rows in all. Hint: {}",
+                                  table.path, names[p], sequences.parts.size(), sequences.parts.size() == 1 ? "" : "s",
+                                  table.rows, more_examples(table, sequences, o)));
 
   const std::size_t rows = sequences.order.size(), K = spec.targets.size();
   if (o.standardize) {
     const std::vector<bool> read = training_rows(data, rows, false), aimed = training_rows(data, rows, true);
     std::vector<double> values;
-    const auto scale = [&](ScaledColumn& column) {
-      const auto [mean, deviation] = moments(values);
-      column.mean = mean;
-      if (deviation > 0) column.deviation = deviation;
-    };
     const auto columns = table.numbers(spec.input_names());
     for (std::size_t i = 0; i < columns.size(); ++i) {
       values.clear();
       for (std::size_t r = 0; r < rows; ++r)
         if (read[r]) values.push_back((*columns[i])[static_cast<std::size_t>(sequences.order[r])]);
-      scale(spec.inputs[i]);
+      scale(table.path, values, spec.inputs[i]);
     }
     for (std::size_t k = 0; k < K && !classes; ++k) {
       values.clear();
       for (std::size_t r = 0; r < rows; ++r)
         if (aimed[r]) values.push_back(data.y[r * K + k]);
-      scale(spec.targets[k]);
+      scale(table.path, values, spec.targets[k]);
       for (std::size_t r = 0; r < rows; ++r)
         data.y[r * K + k] = (data.y[r * K + k] - spec.targets[k].mean) / spec.targets[k].deviation;
     }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "tasks/data/csv.h"
 #include "tasks/data/data_error.h"
 #include "tasks/predict/answers_file.h"
 
@@ -28,10 +29,12 @@ void Scores::add(const Answer& answer, std::int64_t row) {
   if (columns_.empty() || answer.empty()) return;
   const auto at = static_cast<std::size_t>(row);
   if (spec_.classifies()) {
-    const std::string wanted = field_of(*columns_[0], row);
-    if (wanted.empty()) return;
-    right_ += wanted == spec_.likeliest(answer) ? 1 : 0;
-    const auto known = std::find(spec_.classes.begin(), spec_.classes.end(), wanted);
+    const std::string field = field_of(*columns_[0], row);
+    if (field.empty()) return;
+    auto known = std::find(spec_.classes.begin(), spec_.classes.end(), field);
+    if (const auto number = parse_number(field); number && known == spec_.classes.end())  // 1.0 is of the class 1
+      known = std::find(spec_.classes.begin(), spec_.classes.end(), fmt::format("{}", *number));
+    right_ += known != spec_.classes.end() && *known == spec_.likeliest(answer) ? 1 : 0;
     log_likelihood_ += known == spec_.classes.end()
                            ? -std::numeric_limits<double>::infinity()
                            : std::log(answer[static_cast<std::size_t>(known - spec_.classes.begin())]);

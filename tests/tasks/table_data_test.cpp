@@ -62,6 +62,21 @@ TEST_CASE("sequences: groups in the order in which they come, with their rows in
   CHECK(error_of([&] { sequences_of(holes, "", "t"); }) == "f.csv:3: column \"t\": the time is missing");
 }
 
+TEST_CASE("groups and classes that have no exact number") {
+  std::string text = "id,t,x,k\n";
+  for (int i = 0; i < 12; ++i) text += fmt::format("17600000000000000{:02},{},1,{}\n", i / 3, i, i % 2);
+  const Table written = parse_csv_table("f.csv", text, {"id"}), numbers = parse_csv_table("f.csv", text);
+  CHECK(sequences_of(written, "id", "t").parts == std::vector<Rows>{{0, 3}, {3, 3}, {6, 3}, {9, 3}});
+  CHECK(contains(error_of([&] { sequences_of(numbers, "id", ""); }),
+                 "f.csv:2: column \"id\": a number below 2^53 is expected as the group of a row, got 1.76e+18"));
+  CHECK(contains(data_error(written, {.target = "id", .predict = "class", .window = 2}),
+                 "f.csv:2: column \"id\": a number below 2^53 is expected as the class of a row"));
+  CHECK(error_of([&] { sequences_of(parse_csv_table("f.csv", "g\n9007199254740991\n"), "g", ""); }).empty());
+  const Table zeros = parse_csv_table("f.csv", "g,x\n1,1\n01,1\n1.0,1\n1,1\n,1\n", {"g"});
+  CHECK(contains(error_of([&] { sequences_of(zeros, "g", ""); }), "f.csv:6: column \"g\": the group of the row"));
+  CHECK(zeros.numbers("g")[2] == 1);  // still numbers, for inputs
+}
+
 TEST_CASE("splits: each entry in one part, the same for the same seed; the last rows in order of time") {
   std::vector<Rows> entries;
   for (int i = 0; i < 100; ++i) entries.push_back({i, 1});
@@ -120,6 +135,29 @@ TEST_CASE("standardised by the training part alone, targets by the rows that are
       table_data(table, {.target = "y", .window = 2, .standardize = false, .valid = 0.2, .test = 0.2}, 1);
   CHECK((raw.x[0] == 1 && raw.y[0] == 2));
   CHECK(raw.baseline == doctest::Approx(2.24));
+}
+
+TEST_CASE("a constant becomes 0 with a deviation of 1, also one that is not exact in binary") {
+  std::string text = "a,b,y,z\n";
+  for (int i = 0; i < 300; ++i) text += fmt::format("0.1,5,0.7,{}\n", i % 2 ? "0.3" : "0.30000000000000004");
+  const TableData data =
+      table_data(parse_csv_table("f.csv", text), {.inputs = "a,b,z", .target = "y", .at = "each", .window = 10}, 1);
+  CHECK(data.spec.inputs == std::vector<ScaledColumn>{{"a", 0.1, 1}, {"b", 5, 1}, {"z", data.spec.inputs[2].mean, 1}});
+  CHECK(data.spec.targets == std::vector<ScaledColumn>{{"y", 0.7, 1}});
+  CHECK((data.x[0] == 0 && data.y[0] == 0 && data.baseline == 0));
+}
+
+TEST_CASE("values whose mean or deviation is not finite in single precision are refused by their column") {
+  const std::string rows = "1,1\n2,3\n3,2\n4,1\n5,2\n6,3\n7,1\n8,2\n";
+  for (const auto& [high, what] :
+       {std::pair{"1e300", "and inf"}, {"1e308,1\n1e308,1\n1e308", "got inf"}, {"1e39", "e+38"}})
+    for (const auto& [inputs, target] : {std::pair{"big", "y"}, {"y", "big"}}) {
+      const std::string error = data_error(parse_csv_table("f.csv", fmt::format("big,y\n{},1\n{}", high, rows)),
+                                           {.inputs = inputs, .target = target, .at = "each"});
+      CAPTURE(error);
+      CHECK(contains(error, "f.csv: column \"big\": mean and deviation must be finite in single precision, got "));
+      CHECK(contains(error, what));
+    }
 }
 
 TEST_CASE("classes: text in alphabetical order, numbers in theirs; the baseline is their entropy") {
@@ -200,7 +238,12 @@ TEST_CASE("options that do not go with the table: one line with the option's nam
   CHECK(contains(data_error(table, {.target = "b", .window = 5, .valid = 0.5, .test = 0.5}),
                  "leave nothing to train on"));
   CHECK(contains(data_error(counted(4), {.target = "b", .at = "each", .horizon = 2}),
-                 "part has no example, of 1 sequence with 4"));
+                 "part has no example, of 1 sequence with 4 rows in all. Hint: a smaller --horizon"));
+  CHECK(contains(data_error(counted(20), {.target = "b", .group = "g"}), "Hint: more sequences, or --split time"));
+  CHECK(data_error(table, {.target = "b", .group = "g", .window = 21}) ==
+        "window: the longest sequence of f.csv has 20 rows, got 21. Hint: --window 0 reads whole sequences");
+  CHECK(contains(data_error(table, {.target = "b", .group = "g", .window = 20, .horizon = 1}),
+                 "has 19 rows with a target, got 20"));
   const Table mixed = parse_csv_table("f.csv", "x,m\n1,2\n2,n/a\n");
   CHECK(contains(data_error(mixed, {.target = "m", .at = "each"}),
                  "f.csv:3: column \"m\": a number is expected, got \"n/a\""));

@@ -1,0 +1,116 @@
+// Which rows are a sequence, which of them have answers, and which classes count: what table and predict say of a file,
+// and predict of the same rows as a stream.
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/temp_dir.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+/// Trains a few steps on these rows; returns the run's folder.
+std::string train(const TempDir& dir, const std::string& rows, std::vector<std::string> options) {
+  write_atomically(dir / "train.csv", rows);
+  options.insert(options.end(), {"--data", dir / "train.csv", "--cell", "gru", "--steps", "3", "--hidden", "8",
+                                 "--threads", "1", "--quiet", "--out", dir / "run"});
+  const Result r = run("table", options, dir.path);
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  return dir / "run";
+}
+
+/// `count` sequences of so many rows x, y, whose groups are numbers of 19 digits and, beside them, small ones.
+std::string sequences(int count, int rows) {
+  std::string text = "id,g,x,y\n";
+  for (int s = 0; s < count; ++s)
+    for (int r = 0; r < rows; ++r)
+      text += fmt::format("17600000000000000{:02},{},{},{}\n", s, s, (r * 37 + s) % 11, (r + s) % 5);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("groups of 19 digits stay apart, and are written as they are read") {
+  const TempDir dir;
+  const std::string rows = sequences(12, 4), out = train(dir, rows, {"--group", "id", "--target", "y"});
+  const Result file = run("predict", {out, "--input", dir / "train.csv"}, dir.path);
+  CAPTURE(file.out);
+  REQUIRE(file.code == 0);
+  CHECK(std::count(file.out.begin(), file.out.end(), '\n') == 13);  // an answer for each of the 12
+  CHECK(contains(file.out, "\n5,1760000000000000000,"));
+  CHECK(contains(file.out, "\n49,1760000000000000011,"));
+}
+
+TEST_CASE("a file and a stream have the same sequences, and refuse the same rows") {
+  const TempDir dir;
+  const std::string out =
+      train(dir, sequences(6, 5), {"--group", "g", "--time", "id", "--inputs", "x", "--target", "y", "--at", "each"});
+  const auto both = [&](const std::string& rows) {
+    write_atomically(dir / "new.csv", "g,id,x\n" + rows);
+    const Result file = run("predict", {out, "--input", dir / "new.csv", "--quiet"}, dir.path),
+                 stream = run("predict", {out, "--stream", "--input", dir / "new.csv", "--quiet"}, dir.path);
+    CAPTURE(rows);
+    CHECK(file.code == stream.code);
+    CHECK(file.err == stream.err);
+    if (file.code == 0) CHECK(file.out == stream.out);
+    return file;
+  };
+  const std::string answers = both("1,1,3\n1.0,1,3\n01,1,3\n1,2.50,3\n").out;
+  const auto value = [&](const std::string& key) {
+    const std::size_t at = answers.find(key);
+    REQUIRE(at != std::string::npos);
+    return answers.substr(at + key.size(), answers.find('\n', at) - at - key.size());
+  };
+  CHECK(value("2,1,1,") == value("3,1.0,1,"));  // each the first of its sequence
+  CHECK(value("2,1,1,") == value("4,01,1,"));
+  CHECK(value("2,1,1,") != value("5,1,2.50,"));
+  CHECK(contains(both("1,1,3\n,2,3\n").err, "new.csv:3: column \"g\": the group of the row is missing"));
+  CHECK(contains(both("1,2,3\n2,1,3\n1,1,3\n").err,
+                 "new.csv:4: column \"id\": rows in order of time are expected, got 1 after 2"));
+  CHECK(contains(both("1,2,3\n1,,3\n").err, "new.csv:3: column \"id\": the time is missing"));
+  CHECK(both("1,2024-05-02,3\n1,2024-05-01,3\n").code == 0);  // dates: their order is not known
+}
+
+TEST_CASE("classes that look like numbers are compared as they are written") {
+  const TempDir dir;
+  std::string rows = "x,k\n";
+  for (int r = 0; r < 60; ++r) rows += fmt::format("{},{}\n", r % 3, r % 3 == 0 ? "001" : r % 3 == 1 ? "002" : "abc");
+  const std::string out = train(dir, rows, {"--target", "k", "--at", "each", "--window", "6", "--predict", "class"});
+  const auto scores = [&](const std::string& text) {
+    write_atomically(dir / "test.csv", "x,k\n" + text);
+    return run("predict", {out, "--test", dir / "test.csv", "--quiet"}, dir.path).out;
+  };
+  const std::string mixed = scores("0,001\n1,002\n0,\n0,001\n");
+  CHECK(contains(mixed, "over 3 answers"));
+  CHECK_FALSE(contains(mixed, "inf"));
+  CHECK(contains(scores("0,1\n"), "cross entropy inf"));  // no class of the model
+
+  std::string numbers = "x,k\n";
+  for (int r = 0; r < 60; ++r) numbers += fmt::format("{},{}\n", r % 3, r % 3 == 0 ? "1.0" : "2.0");
+  std::filesystem::remove_all(out);
+  train(dir, numbers, {"--target", "k", "--at", "each", "--window", "6", "--predict", "class"});
+  const std::string one = scores("0,1.0\n1,2\n2,02\n");
+  CHECK(contains(one, "over 3 answers"));
+  CHECK_FALSE(contains(one, "inf"));
+}
+
+TEST_CASE("sequences that are shorter than the window are counted, and an error if all are") {
+  const TempDir dir;
+  const std::string out =
+      train(dir, sequences(10, 8), {"--group", "g", "--inputs", "x", "--target", "y", "--window", "5"});
+  write_atomically(dir / "some.csv", "g,x\na,1\na,2\nb,1\nb,2\nb,3\nb,4\nb,5\n");
+  const Result some = run("predict", {out, "--input", dir / "some.csv"}, dir.path);
+  CHECK(some.code == 0);
+  CHECK(contains(some.err, "1 of 2 sequences are shorter than the model's window of 5 rows and have no answer\n"));
+  CHECK(run("predict", {out, "--input", dir / "some.csv", "--quiet"}, dir.path).err.empty());
+  write_atomically(dir / "none.csv", "g,x\na,1\na,2\nb,1\n");
+  for (const char* option : {"--input", "--test"}) {
+    write_atomically(dir / "none.csv", "g,x,y\na,1,1\na,2,1\nb,1,1\n");
+    const Result none = run("predict", {out, option, dir / "none.csv"}, dir.path);
+    CHECK(none.code == 1);
+    CHECK(none.out.empty());
+    CHECK(contains(none.err, "none.csv: no sequence has the 5 rows of the model's window, so none has an answer"));
+  }
+  CHECK(run("predict", {out, "--input", dir / "none.csv", "--carry"}, dir.path).code == 0);
+}
