@@ -58,6 +58,8 @@ Shape shape_of_y(const Subject& subject, std::int64_t T, std::int64_t B) {
 }
 
 Input read_input(const Subject& subject, const std::string& path, const TensorFile& file) {
+  if (std::none_of(file.tensors.begin(), file.tensors.end(), [](const auto& t) { return t.first == "x"; }))
+    throw Error(path, "has no tensor x, the input [T, B, .]");
   const Tensor given = file.at("x");
   const bool symbols = subject.inputs == 0;
   if (given.rank() != (symbols ? 2 : 3))
@@ -72,6 +74,11 @@ Input read_input(const Subject& subject, const std::string& path, const TensorFi
   };
   in.x = symbols ? find("x", {T, B}, DType::i32) : find("x", {T, B, subject.inputs}, subject.dtype);
   in.lengths = find("lengths", {B}, DType::i32);
+  try {
+    check_lengths(in.lengths, T, B);
+  } catch (const Error& e) {
+    throw Error(path, e.what());
+  }
   in.dy = find("dy", shape_of_y(subject, T, B), subject.dtype);
   in.state = subject.initial(B);
   for (std::size_t i = 0; i < in.state.size(); ++i) {

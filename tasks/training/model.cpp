@@ -23,6 +23,16 @@ std::vector<LayerOptions> layers_of(const ModelOptions& o) {
                          : o.stack;
 }
 
+void check_lengths(const Tensor& lengths, std::int64_t T, std::int64_t B) {
+  if (!lengths.defined()) return;
+  if (lengths.dtype() != DType::i32 || !(lengths.shape() == Shape{B}))
+    throw Error("lengths", fmt::format("i32 [{}] is expected, got {}", B, lengths.spec().str()));
+  const std::vector<std::int32_t> all = lengths.values<std::int32_t>();
+  for (std::size_t b = 0; b < all.size(); ++b)
+    if (all[b] < 1 || all[b] > T)
+      throw Error("lengths", fmt::format("1 to {} time steps are expected, got {} of sequence {}", T, all[b], b));
+}
+
 Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
     : shape_(shape),
       input_(shape.vocabulary == 0 ? "numbers" : options.input),

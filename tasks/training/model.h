@@ -58,6 +58,9 @@ struct StepContext {
   Tensor number = {};  // the step, f64 on the device; if defined, it is read there whenever the step runs
 };
 
+/// Throws Error unless `lengths` are undefined, or i32 [B] from 1 to T.
+void check_lengths(const Tensor& lengths, std::int64_t T, std::int64_t B);
+
 class Model {
  public:
   Model(const ModelShape& shape, const ModelOptions& options, Init init);

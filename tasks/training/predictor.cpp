@@ -94,6 +94,7 @@ Tensor Predictor::operator()(const Tensor& x, const Tensor& lengths) const {
                 fmt::format("x must be numbers [T, B, inputs] with {} inputs, got {}", shape.inputs, x.spec().str()));
   }
   if (x.dim(0) < 1) throw Error("predictor", fmt::format("1 or more time steps are needed, got {}", x.spec().str()));
+  check_lengths(lengths, x.dim(0), x.dim(1));
   const NoGrad inference;
   return impl_->model(x, std::nullopt, nullptr, lengths);
 }

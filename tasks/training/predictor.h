@@ -21,8 +21,8 @@ class Predictor {
   const std::string& weights() const;
 
   /// Outputs for whole sequences x, numbers [T, B, inputs] or symbols i32 [T, B]: [T, B, outputs], or [B, outputs] of a
-  /// model that answers at the end. `lengths` i32 [B] says where each sequence ends, if not at T. The states of
-  /// next() stay as they are. Throws Error for other shapes and unknown symbols.
+  /// model that answers at the end. `lengths` i32 [B], 1 to T, says where each sequence ends, if not at T. The states
+  /// of next() stay as they are. Throws Error for other shapes, lengths and symbols.
   Tensor operator()(const Tensor& x, const Tensor& lengths = {}) const;
 
   /// False for a model that reads whole sequences only: next() and what belongs to it throw Error.

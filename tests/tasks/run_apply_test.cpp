@@ -119,7 +119,11 @@ TEST_CASE("files that do not fit are named, and nothing is written") {
   save_safetensors(X, {{{"x", random({5, 2, 3}, 1)}, {"state.c", random({2, 8}, 1)}}, {}});
   CHECK(contains(with_weights(), "state.c is neither x, lengths, dy nor a state"));
   save_safetensors(X, {{{"dy", random({5, 2, 3}, 1)}}, {}});
-  CHECK(contains(with_weights(), "x"));
+  CHECK(contains(with_weights(), "[" + X + "] has no tensor x"));
+  for (const std::int32_t wrong : {6, 0, -5}) {
+    save_safetensors(X, {{{"x", random({5, 2, 3}, 1)}, {"lengths", Tensor::from<std::int32_t>({5, wrong}, {2})}}, {}});
+    CHECK(contains(with_weights(), fmt::format("1 to 5 time steps are expected, got {} of sequence 1", wrong)));
+  }
   CHECK(contains(answer({"--input", X}, 2), "--output"));
   CHECK(contains(answer({"--init-only"}, 2), "--weights-out"));
 }

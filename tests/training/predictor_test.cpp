@@ -85,6 +85,14 @@ TEST_CASE("rows, symbols and states that do not fit are refused") {
   const TempDir dir;
   save_run(dir.path, config("lstm"));
   Predictor p(dir.path);
+  for (const std::int32_t wrong : {0, 5, -1})
+    CHECK(error_of([&] {
+            p(random({4, 2, 3}, 1), Tensor::from<std::int32_t>({4, wrong}, {2}));
+          }) == fmt::format("[lengths] 1 to 4 time steps are expected, got {} of sequence 1", wrong));
+  CHECK(contains(error_of([&] {
+                   p(random({4, 2, 3}, 1), Tensor::from<std::int32_t>({4}, {1}));
+                 }),
+                 "[lengths] i32 [2] is expected"));
   CHECK(contains(error_of([&] { p.next(std::vector<double>{1, 2}); }), "a row has 3 numbers, got 2"));
   CHECK(contains(error_of([&] { p.next(1); }), "rows of numbers, got the symbol 1"));
   CHECK(contains(error_of([&] { p(random({4, 2, 5}, 1)); }), "[T, B, inputs] with 3 inputs, got f64 (4, 2, 5)"));
