@@ -38,6 +38,7 @@ int report(int argc, const char* const* argv) {
   if (comparison.title.empty())
     comparison.title = folders.size() == 1 ? folders[0] : fmt::format("{} and others", folders[0]);
   comparison.higher_is_better = best == "auto" ? page::higher_is_better(comparison.metric) : best == "highest";
+  comparison.must_have_metric = options.typed("metric");
   const std::vector<std::string> problems = page::write_comparison(comparison, out);
   for (const std::string& problem : problems) print_err("report: left out: {}\n", problem);
   print_out("page: {}, {} runs\n", one_line(out), comparison.runs.size() - problems.size());

@@ -1,6 +1,6 @@
 #include "tasks/page/compare.h"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -211,6 +211,9 @@ std::vector<std::string> write_comparison(const Comparison& comparison, const st
     }
   const Groups groups = group(runs, comparison);
   const std::vector<std::string> metrics = metrics_of(runs, comparison.metric);
+  if (comparison.must_have_metric && std::find(metrics.begin(), metrics.end(), comparison.metric) == metrics.end())
+    throw Error("metric", fmt::format("no run has \"{}\"{}", comparison.metric,
+                                      metrics.empty() ? "" : fmt::format("; they have {}", fmt::join(metrics, ", "))));
   std::error_code error;
   const fs::path page_folder = fs::absolute(path, error).lexically_normal().parent_path();
   Json data{{"kind", "comparison"},

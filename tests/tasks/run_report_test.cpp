@@ -334,5 +334,8 @@ TEST_CASE("bad usage is told in a line") {
   wrong({dir.path, "--out", "page.txt"}, 2, "ends with .html");
   wrong({dir.path, "--best", "first"}, 2, "--best");
   REQUIRE(run("copying", small(dir / "a"), dir.path).code == 0);
+  wrong({dir / "a", "--metric", "nosuch", "--out", dir / "page.html"}, 1,
+        "no run has \"nosuch\"; they have valid_loss");
+  CHECK_FALSE(fs::exists(dir / "page.html"));
   wrong({dir / "a", "--out", dir / "no/page.html"}, 1, "cannot be written");
 }
