@@ -247,6 +247,7 @@ int main(int argc, char** argv) {
                    "Task");
     options.add("pesq", o.pesq, "program for PESQ, called as PROGRAM +8000 TRUE.wav PREDICTED.wav; empty: no PESQ",
                 "Task");
+    options.typed_only("pesq");
     options.choice("waveforms", o.waveforms, {"on", "off"}, "at the end, also compare predicted and true sound",
                    "Task");
   };

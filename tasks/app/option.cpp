@@ -10,6 +10,7 @@
 #include "cells/nearest_name.h"
 #include "engine/core/parse.h"
 #include "tasks/app/options_file.h"
+#include "tasks/io/output.h"
 
 namespace reel {
 
@@ -74,6 +75,7 @@ bool Option::take(const std::string& text) {
       if (std::find(choices.begin(), choices.end(), text) == choices.end()) return false;
       break;
     case Kind::text:
+      if (section == Section::built_in && text.empty()) return false;
       if (!survives_toml(text) || text.find('\0') != std::string::npos) return false;
       break;
   }
@@ -94,6 +96,22 @@ void Option::take_or_throw(const std::string& text, const std::string& where) {
   throw Usage(fmt::format("{}{}: {} expected, got {}{}", where, name, rule(), shown, nearest_hint(text, choices)));
 }
 
+void Option::refuse_unless_typed(const std::string& text, const std::string& where) const {
+  if (typed_only)
+    throw Usage(fmt::format("{}{}: names a program to run, so only the command line may set it. Hint: --{} {}", where,
+                            name, name, shell_path(text)));
+}
+
+void Option::take_from_file(const FileValue& value, bool own) {
+  if (!fits(value.type))
+    throw Usage(fmt::format("{}: {}: {} expected, got a value of type {}", value.where, name, rule(), value.type));
+  if (typed_only && (given || value.text.empty())) return;
+  if (!own) refuse_unless_typed(value.text, value.where + ": ");
+  if (!typed_only) return take_or_throw(value.text, value.where + ": ");
+  print_err("{}: {} is left out: it names a program to run. Hint: --{} {}\n", one_line(value.where), name, name,
+            one_line(shell_path(value.text)));
+}
+
 bool Option::fits(const std::string& type) const {
   if (type == "boolean") return kind == Kind::flag;
   if (type == "integer") return kind != Kind::flag && kind != Kind::text;
@@ -109,6 +127,7 @@ std::string Option::value() const {
 std::string Option::rule() const {
   if (kind == Kind::flag) return "true or false";
   if (kind == Kind::choice) return fmt::format("one of {}", fmt::join(choices, ", "));
+  if (kind == Kind::text && section == Section::built_in) return "a name that is not empty";
   if (kind == Kind::text) return "text in UTF-8 without zero bytes";
   std::string number = kind == Kind::real ? "a number" : "an integer";
   const double low = kind == Kind::natural ? std::max(0.0, bounds.low) : bounds.low;

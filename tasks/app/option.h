@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tasks/app/options.h"
+#include "tasks/app/options_file.h"
 
 namespace reel {
 
@@ -20,16 +21,22 @@ struct Option {
   Section section = Section::ordinary;
   Bounds bounds{};
   std::vector<std::string> choices{};
-  std::string metavar{};   // the name of the value in --help, if it is not the kind's own
-  std::string setting{};   // the value of a cell's setting, which has no variable elsewhere
-  std::string fallback{};  // the default
-  bool several = false;    // takes a list with commas between, each part by the rule; the variable is text
+  std::string metavar{};    // the name of the value in --help, if it is not the kind's own
+  std::string setting{};    // the value of a cell's setting, which has no variable elsewhere
+  std::string fallback{};   // the default
+  bool several = false;     // takes a list with commas between, each part by the rule; the variable is text
+  bool typed_only = false;  // names a program to run, which is for the command line alone to say
   bool given = false;
 
   /// Sets the variable from text; false if the text breaks the rule.
   bool take(const std::string& text);
   /// The same, but throws Usage that says what is wrong; `where` is "--" or a position in a file.
   void take_or_throw(const std::string& text, const std::string& where);
+  /// The same for a value of a file. That of an option for the command line is left out of a run's own file, with a
+  /// note on stderr, and refused in any other.
+  void take_from_file(const FileValue& value, bool own);
+  /// Throws Usage if the option is for the command line alone.
+  void refuse_unless_typed(const std::string& text, const std::string& where) const;
   /// The same option for one part of a list.
   Option one() const;
   /// True if a TOML value of this type can be meant for the option.

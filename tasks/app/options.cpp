@@ -137,17 +137,16 @@ struct Options::Impl {
                                 options[i].name, fmt::join(with_resume, ", --")));
   }
 
-  void take_file(const std::string& path) {
+  /// `own`: the file of the run that goes on.
+  void take_file(const std::string& path, bool own) {
     for (const FileValue& value : read_options_file(path)) {
       if (value.type == "table" && has(cells, value.name)) continue;
       Option* option = find(value.name);
       if (!option || option->section == Section::built_in)
         throw Usage(fmt::format("{}: {}: there is no such option{}", value.where, value.name,
-                                nearest_hint(value.name, names(true))));
-      if (!option->fits(value.type))
-        throw Usage(fmt::format("{}: {}: {} expected, got a value of type {}", value.where, value.name, option->rule(),
-                                value.type));
-      option->take_or_throw(value.text, value.where + ": ");
+                                has(cells, value.name) ? fmt::format(". Hint: section [{}]", value.name)
+                                                       : nearest_hint(value.name, names(true))));
+      option->take_from_file(value, own);
     }
   }
 
@@ -178,6 +177,7 @@ struct Options::Impl {
         continue;
       }
       if (i + 1 == typed.size()) throw Usage(fmt::format("{}{}: a value is expected", where, name));
+      option->refuse_unless_typed(typed[i + 1], where);
       option->take_or_throw(typed[++i], where);
     }
   }
@@ -284,14 +284,8 @@ void Options::cells() {
       const ValueKind kind = s.kind == Setting::Kind::integer ? ValueKind::whole
                              : s.kind == Setting::Kind::real  ? ValueKind::real
                                                               : ValueKind::choice;
-      Option option{cell.name + "." + s.name,
-                    kind,
-                    static_cast<std::string*>(nullptr),
-                    s.help,
-                    group,
-                    Section::cell,
-                    {},
-                    s.choices};
+      Option option{cell.name + "." + s.name, kind, static_cast<std::string*>(nullptr), s.help, group, Section::cell};
+      option.choices = s.choices;
       option.target = &option.setting;
       REEL_ASSERT(option.take(s.fallback));
       impl_->add(std::move(option));
@@ -318,6 +312,8 @@ void Options::allow_with_resume(const std::vector<std::string>& names) {
                       "continue the run of this folder, with the options it has");
 }
 
+void Options::typed_only(const std::string& name) { impl_->find(name)->typed_only = true; }
+
 void Options::hint(const std::string& name, const std::string& text) { impl_->hints[name] = text; }
 
 void Options::parse(int argc, const char* const* argv) {
@@ -332,10 +328,10 @@ void Options::parse(int argc, const char* const* argv) {
     std::error_code error;
     if (!std::filesystem::exists(config, error))
       throw Usage(fmt::format("--resume {}: there is no config.toml, by which a run is known and goes on", resume()));
-    impl_->take_file(config);
+    impl_->take_file(config, true);
   } else {
     if (!preset().empty()) impl_->take_preset();
-    if (!config().empty()) impl_->take_file(config());
+    if (!config().empty()) impl_->take_file(config(), false);
   }
   impl_->take_command_line();
   impl_->reject_other_cells();

@@ -79,6 +79,8 @@ class Options {
   void cells();
   /// Adds --preset and --list-presets for this task (preset.h).
   void presets(const std::string& task);
+  /// Only the command line sets this option: it names a program to run.
+  void typed_only(const std::string& name);
   /// Accepts positional arguments, called METAVAR in the help.
   void arguments(const std::string& metavar, std::vector<std::string>& variable);
   /// Adds --resume DIR; these options are allowed beside it.

@@ -144,6 +144,8 @@ std::vector<PresetTable> read_presets(const std::string& folder) {
   std::vector<std::string> files;
   for (const fs::path& entry : entries_of(folder))
     if (entry.extension() == ".toml") files.push_back(entry);
+  for (const std::string& file : files)  // reading a pipe would wait for ever
+    if (std::error_code error; !fs::is_regular_file(file, error)) throw Error(file, "is not a file of presets");
   if (files.empty()) throw Error(folder, "holds no presets (*.toml)");
   std::vector<PresetTable> tables;
   for (const std::string& file : files)

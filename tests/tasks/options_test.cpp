@@ -7,6 +7,7 @@
 #include "tasks/app/provenance.h"
 #include "tasks/io/files.h"
 #include "tests/support/check.h"
+#include "tests/support/stderr_of.h"
 #include "tests/support/temp_dir.h"
 
 using namespace reel;
@@ -205,6 +206,38 @@ TEST_CASE("options: --resume reads the run's own file and keeps it") {
           never.parse({"--resume", folder});
         }) == "--resume: there is no such option. Hint: start again.");
   CHECK(never.options.help().find("--resume") == std::string::npos);
+}
+
+TEST_CASE("options: an empty name, as a variable of the shell that is not set leaves it, is refused") {
+  CHECK(usage_of({"--resume", ""}) == "--resume: a name that is not empty expected, got \"\"");
+  CHECK(usage_of({"--config", ""}) == "--config: a name that is not empty expected, got \"\"");
+  CHECK(usage_of({"--data", ""}).empty());
+}
+
+TEST_CASE("options: a section's name without a section") {
+  CHECK(usage_of_file("fake = 3") == ":1: fake: there is no such option. Hint: section [fake]");
+}
+
+TEST_CASE("options: only the command line names a program to run") {
+  const TempDir dir;
+  write_atomically(dir / "config.toml", "batch = 3\ndata = \"evil prog\"\n");
+  const std::string file = dir / "config.toml";
+  const auto parsed = [](const std::vector<const char*>& arguments) {
+    Prog p({"data"});
+    p.options.typed_only("data");
+    p.parse(arguments);
+    CHECK(p.batch == 3);
+    return p.data;
+  };
+  CHECK(test::error_of([&] {
+          parsed({"--config", file.c_str()});
+        }) == file + ":2: data: names a program to run, so only the command line may set it. Hint: --data 'evil prog'");
+  CHECK(parsed({"--config", file.c_str(), "--data", "mine"}) == "mine");
+  const std::string said = test::stderr_of([&] { CHECK(parsed({"--resume", dir.path.c_str()}) == "data/x"); });
+  CHECK(said == file + ":2: data is left out: it names a program to run. Hint: --data 'evil prog'\n");
+  CHECK(test::stderr_of([&] { CHECK(parsed({"--resume", dir.path.c_str(), "--data", "mine"}) == "mine"); }).empty());
+  write_atomically(dir / "config.toml", "batch = 3\ndata = \"\"\n");
+  CHECK(parsed({"--config", file.c_str()}) == "data/x");
 }
 
 /// The text with which the program ends at once.

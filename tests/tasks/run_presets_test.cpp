@@ -1,5 +1,7 @@
 // Presets: each of them starts on tiny data and has the parameters that are stated; what --preset does with a wrong
 // name and with other options; files of presets that break the rules.
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -182,6 +184,15 @@ TEST_CASE("a grid of one's own needs neither a paper nor a place in it") {
   REQUIRE(tables[0].presets.size() == 4);
   CHECK(tables[0].presets[0].name == "mine/grid/low-srnn");
   CHECK(contains(error_of([&] { parse_presets("x.toml", "paper = 3\n"); }), "paper = \"NAME\" expected at the top"));
+}
+
+TEST_CASE("a pipe among the presets is an error, not waited for") {
+  const TempDir dir;
+  const std::string presets = presets_of(dir, "[t]\ntitle = \"T\"\ntask = \"copying\"\nmetric = \"accuracy\"\n");
+  REQUIRE(mkfifo((presets + "/x.toml").c_str(), 0600) == 0);
+  const Result r = run("copying", {"--list-presets"}, dir.path, {"REEL_PRESETS=" + presets});
+  CHECK(r.code != 0);
+  CHECK(contains(r.err, presets + "/x.toml] is not a file of presets"));
 }
 
 TEST_CASE("a file of presets that breaks the rules is told with its line") {
