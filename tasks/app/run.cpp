@@ -95,8 +95,9 @@ Digest digest_of(const std::string& name, const std::string& options, const Task
 /// Makes the run folder, or opens that of the run to resume.
 RunFolder begin(const TaskProgram& program, const Options& options, const Shared& s, const Task& task,
                 const Model& model, DType dtype) {
-  RunFolder folder =
-      options.resume().empty() ? RunFolder::create(s.out, program.name, s.cell) : RunFolder::open(options.resume());
+  require_accuracy(task, model, s.train);
+  RunFolder folder = options.resume().empty() ? RunFolder::create(s.out, program.name, s.cell)
+                                              : RunFolder::open(options.resume(), s.train.steps);
   for (const std::string& note : folder.notes()) print_err("{}: {}\n", program.name, one_line(note));
   folder.write_config(options.toml(), options.resume().empty() ? options.preset() : folder.preset());
   if (!program.model)

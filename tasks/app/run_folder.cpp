@@ -16,6 +16,7 @@
 
 #include "engine/core/error.h"
 #include "engine/core/parse.h"
+#include "tasks/app/options.h"
 #include "tasks/app/options_file.h"
 #include "tasks/app/run_json.h"
 #include "tasks/io/files.h"
@@ -122,15 +123,19 @@ RunFolder RunFolder::create(const std::string& out, const std::string& task, con
   return folder;
 }
 
-RunFolder RunFolder::open(const std::string& path) {
+RunFolder RunFolder::open(const std::string& path, std::int64_t steps) {
   RunFolder folder = view(path);
   folder.lock();
   remove_unfinished(path);
+  const std::int64_t done = folder.updates_done().value_or(0);
+  if (done > steps)
+    throw Usage(fmt::format("--steps: the run in {} has done {} updates, got {}. Hint: --steps {}, or more", path, done,
+                            steps, done));
   if (!folder.has(checkpoint_file)) {
     if (!folder.rows().empty())
       throw Error(path, "cannot be resumed: metrics.csv has rows, but there is no checkpoint.safetensors");
     folder.notes_.push_back(path + ": there is no checkpoint yet; the run starts from its config.toml");
-  } else if (!folder.has(metrics_file) || fs::file_size(folder.file(metrics_file)) == 0) {
+  } else if (!folder.has(metrics_file) || read_file(folder.file(metrics_file), most_metrics).empty()) {
     folder.notes_.push_back(
         folder.file(metrics_file) +
         ": is gone or empty; the rows of earlier steps are missing, and --patience counts from here");
@@ -157,16 +162,18 @@ bool RunFolder::has(const std::string& name) const {
   return there;
 }
 
-bool RunFolder::untouched() const {
-  if (!has(checkpoint_file)) return true;
+std::optional<std::int64_t> RunFolder::updates_done() const {
+  if (!has(checkpoint_file)) return 0;
   try {
     const auto metadata = load_safetensors(file(checkpoint_file)).metadata;
     const auto step = metadata.find("step");
-    return step != metadata.end() && step->second == "0";
+    return step == metadata.end() ? std::nullopt : parse<std::int64_t>(step->second);
   } catch (const Error&) {
-    return false;  // damaged, but not ours to delete
+    return std::nullopt;  // damaged
   }
 }
+
+bool RunFolder::untouched() const { return updates_done() == 0; }  // what is damaged is not ours to delete
 
 void RunFolder::lock() {
   lock_ = std::make_unique<Lock>(file("lock"), path_);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,8 +57,8 @@ class RunFolder {
   /// it.
   static RunFolder create(const std::string& out, const std::string& task, const std::string& cell);
   /// Opens the folder of a run to resume it, from its start if there is no checkpoint yet. Throws Error if something in
-  /// it is missing, or another program is writing to it.
-  static RunFolder open(const std::string& folder);
+  /// it is missing, or another program is writing to it; Usage if the run has done more updates than `steps`.
+  static RunFolder open(const std::string& folder, std::int64_t steps = std::numeric_limits<std::int64_t>::max());
   /// Opens the folder of a run for reading only; throws Error if it holds none.
   static RunFolder view(const std::string& folder);
 
@@ -89,6 +90,8 @@ class RunFolder {
  private:
   explicit RunFolder(std::string path) : path_(std::move(path)) {}
   bool has(const std::string& name) const;
+  /// The updates of the checkpoint: 0 if there is none, nothing if it is damaged.
+  std::optional<std::int64_t> updates_done() const;
   /// True if the run has made no update: it has no checkpoint, or only that of its very start, which says no more than
   /// config.toml.
   bool untouched() const;

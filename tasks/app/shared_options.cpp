@@ -41,7 +41,8 @@ std::map<std::string, double> parse_rates(const std::string& text) {
         equals < end ? parse<double>(std::string_view(text).substr(equals + 1, end - equals - 1)) : std::nullopt;
     if (!rate || !std::isfinite(*rate) || *rate < 0)
       throw Usage("--group-lr: \"" + text.substr(first, end - first) + "\" is not of the form group=rate");
-    rates[text.substr(first, equals - first)] = *rate;
+    if (const std::string group = text.substr(first, equals - first); !rates.emplace(group, *rate).second)
+      throw Usage("--group-lr: one rate of each group is expected, got two of \"" + group + "\"");
     first = end + 1;
   }
   return rates;
@@ -109,19 +110,19 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
         "start from the parameters of a run (its best ones) or a safetensors file, with a fresh optimiser", "Training");
 
   OptimizerOptions& opt = s.optimizer;
-  const Bounds rate{.low = 0}, share{.low = 0, .high = 1};
+  const Bounds rate{.low = 0}, share{.low = 0, .high = 1}, below_1{.low = 0, .high = 0.999999};  // no mean has 1
   o.choice("optimizer", opt.kind, OptimizerOptions::kinds(), "update rule", "Optimiser");
   o.add("lr", opt.lr, "learning rate", "Optimiser", rate);
   o.add("group-lr", s.group_lr, "rates of parameter groups, as head=1e-4,cell=1e-3", "Optimiser");
   o.add("momentum", opt.momentum, "sgd", "Optimiser", share);
-  o.add("decay", opt.decay, "rmsprop: of the running mean of squares", "Optimiser", share);
+  o.add("decay", opt.decay, "rmsprop: of the running mean of squares", "Optimiser", below_1);
   o.add("rms-start", opt.rms_start, "rmsprop: first value of that mean: 0 as PyTorch, 1 as TensorFlow 1", "Optimiser",
         rate);
   o.add("epsilon", opt.epsilon, "keeps the division safe", "Optimiser", rate);
   o.choice("epsilon-place", s.epsilon_place, {"outside", "inside"},
            "rmsprop: beside the root, or under it as TensorFlow 1", "Optimiser");
-  o.add("beta1", opt.beta1, "adam, adamw, amsgrad", "Optimiser", share);
-  o.add("beta2", opt.beta2, "adam, adamw, amsgrad", "Optimiser", share);
+  o.add("beta1", opt.beta1, "adam, adamw, amsgrad", "Optimiser", below_1);
+  o.add("beta2", opt.beta2, "adam, adamw, amsgrad", "Optimiser", below_1);
   o.add("weight-decay", opt.weight_decay,
         "pulls all parameters to 0: adamw by this times the rate, 0.01 unless given; others by a term of the gradient",
         "Optimiser", rate);

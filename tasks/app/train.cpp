@@ -157,6 +157,14 @@ std::int64_t validation_interval(const TrainOptions& options, const Task& task, 
   return task.parts().train > 0 ? examples.steps_per_epoch() : std::max<std::int64_t>(1, options.steps / 20);
 }
 
+void require_accuracy(const Task& task, const Model& model, const TrainOptions& options) {
+  if (!options.best_by_accuracy) return;
+  const Examples examples(options.examples, options.seed, task.parts());
+  Ranks alone;
+  if (std::isnan(evaluate(task, model, {examples.valid().front()}, options.seed, false, alone).accuracy))
+    throw SettingError("best", fmt::format("the task {} has no accuracy", task.name()), {"best", "loss"});
+}
+
 Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options) {
   Ranks alone;
   return train(task, model, optimizer, folder, options, alone);
@@ -235,9 +243,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     if (ranks.first()) save_checkpoint(checkpoint, model, optimizer, schedule, options.seed, whole);
     saved = at.step;
   };
-  if (options.best_by_accuracy &&
-      std::isnan(evaluate(task, model, {examples.valid().front()}, options.seed, false, ranks).accuracy))
-    throw Error("best", fmt::format("the task {} has no accuracy. Hint: --best loss", task.name()));
+  require_accuracy(task, model, options);
   if (!resumed) save();  // so that a run can be resumed from the very start
   const auto describe = [&](bool finished) {
     record.steps = at.step;

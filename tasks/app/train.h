@@ -32,6 +32,9 @@ struct TrainOptions {
 /// The number of updates from one validation to the next.
 std::int64_t validation_interval(const TrainOptions& options, const Task& task, const Examples& examples);
 
+/// Throws SettingError if the best validation is to have the highest accuracy, and the task has none.
+void require_accuracy(const Task& task, const Model& model, const TrainOptions& options);
+
 /// The result of a training run.
 struct Outcome {
   RunRecord record;

@@ -110,6 +110,19 @@ TEST_CASE("run folder: made where asked, or by task, cell and time; never over a
   CHECK(contains(error_of([] { RunFolder::create("/dev/null", "a", "b"); }), "[/dev/null"));
 }
 
+TEST_CASE("run folder: metrics.csv as a folder is named") {
+  const TempDir dir;
+  const std::string out = dir / "run";
+  RunFolder::create(out, "a", "b").write_config("steps = 1\n");
+  save_safetensors(out + "/checkpoint.safetensors", {.tensors = {}, .metadata = {{"step", "7"}}});
+  CHECK(error_of([&] { RunFolder::open(out, 6); }) ==
+        "--steps: the run in " + out + " has done 7 updates, got 6. Hint: --steps 7, or more");
+  CHECK(error_of([&] { RunFolder::open(out, 7); }).empty());
+  fs::remove(out + "/metrics.csv");
+  fs::create_directory(out + "/metrics.csv");
+  CHECK(error_of([&] { RunFolder::open(out); }) == "[" + out + "/metrics.csv] cannot be read: Is a directory");
+}
+
 TEST_CASE("run folder: a file that cannot be looked up is not taken for one that is not there") {
   const TempDir dir;
   write_atomically(dir / "config.toml", "steps = 1\n");

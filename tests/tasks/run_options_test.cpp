@@ -186,6 +186,44 @@ TEST_CASE("each option of training changes the losses of a run; those that must 
   }
 }
 
+TEST_CASE("values that would make a run useless are refused before it starts") {
+  const TempDir dir;
+  const auto says = [&](const std::vector<std::string>& words, const std::string& text) {
+    const Result r = run("adding", words, dir.path);
+    CHECK(r.code == 2);
+    CHECK_MESSAGE(contains(r.err, text), r.err);
+    CHECK_FALSE(std::filesystem::exists(dir / "run"));
+  };
+  for (const char* name : {"--beta1", "--beta2", "--decay"})
+    says({name, "1", "--out", dir / "run"}, fmt::format("{}: a number from 0 to 0.999999 expected, got 1", name));
+  says({"--group-lr", "head=1e-3,head=1e-4", "--out", dir / "run"},
+       "--group-lr: one rate of each group is expected, got two of \"head\"");
+  for (const char* name : {"--resume", "--preset", "--config"})
+    says({name, "", "--out", dir / "run"}, fmt::format("{}: a name that is not empty expected", name));
+  std::string rows = "v\n";
+  for (int i = 0; i < 80; ++i) rows += fmt::format("{}\n", i % 7);
+  write_atomically(dir / "x.csv", rows);
+  const Result r = run("table",
+                       {"--data", dir / "x.csv", "--target", "v", "--horizon", "1", "--at", "each", "--best",
+                        "accuracy", "--out", dir / "run"},
+                       dir.path);
+  CHECK(contains(r.err, "table: --best: the task table has no accuracy. Hint: --best loss"));
+  CHECK_FALSE(std::filesystem::exists(dir / "run"));
+}
+
+TEST_CASE("a run is not resumed to fewer updates than it has done, and stays as it is") {
+  const TempDir dir;
+  const std::string out = dir / "run";
+  REQUIRE(run("adding", words("--length 8 --hidden 8 --batch 2 --steps 12 --threads 1 --quiet --out " + out), dir.path)
+              .code == 0);
+  const std::string config = read_file(out + "/config.toml"), record = read_file(out + "/run.json");
+  const Result r = run("adding", {"--resume", out, "--steps", "5"}, dir.path);
+  CHECK(r.code == 2);
+  CHECK(r.err == "adding: --steps: the run in " + out + " has done 12 updates, got 5. Hint: --steps 12, or more\n");
+  CHECK((read_file(out + "/config.toml") == config && read_file(out + "/run.json") == record));
+  CHECK(run("adding", {"--resume", out, "--steps", "12", "--quiet"}, dir.path).code == 0);
+}
+
 TEST_CASE("the library's settings are options to the user of a program") {
   const TempDir dir;
   const Result r = run("adding", {"--cell", "gru", "--gru.activation", "modrelu", "--dry-run"}, dir.path);

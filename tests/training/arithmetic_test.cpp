@@ -263,7 +263,7 @@ TEST_CASE("the best validation by accuracy: the highest, and among equals the lo
   o.examples.valid_size = valid_size;
   o.best_by_accuracy = true;
   CHECK(error_of([&] { train(silent, model, rule, folder, o); }) ==
-        "[best] the task little has no accuracy. Hint: --best loss");
+        "best: the task little has no accuracy. Hint: best = loss");
   CHECK(folder.rows().empty());
 }
 
