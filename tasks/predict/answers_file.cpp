@@ -33,7 +33,8 @@ std::string npy(const std::vector<double>& values, std::size_t columns) {
 
 std::string field_of(const Column& column, std::int64_t row) {
   const auto at = static_cast<std::size_t>(row);
-  if (!column.texts.empty()) return column.texts[at] < 0 ? "" : column.words[static_cast<std::size_t>(column.texts[at])];
+  if (!column.texts.empty())
+    return column.texts[at] < 0 ? "" : column.words[static_cast<std::size_t>(column.texts[at])];
   return std::isnan(column.numbers[at]) ? "" : fmt::format("{}", column.numbers[at]);
 }
 
