@@ -6,6 +6,16 @@
 
 namespace reel {
 
+namespace {
+
+/// x / r^2 where the square may over- or underflow; 0 where r is 0 and x is, too.
+Tensor over_square(const Tensor& x, const Tensor& r) {
+  const Tensor size = where(equal(r, 0), 1, r);
+  return x / size / size;
+}
+
+}  // namespace
+
 DERIVATIVE_A(Add) { return 1; }
 DERIVATIVE_B(Add) { return 1; }
 DERIVATIVE_A(Sub) { return 1; }
@@ -14,7 +24,10 @@ DERIVATIVE_A(Mul) { return b; }
 DERIVATIVE_B(Mul) { return a; }
 DERIVATIVE_A(Div) { return 1 / b; }
 DERIVATIVE_B(Div) { return -y / b; }
-DERIVATIVE_A(Pow) { return b * pow(a, b - 1); }
+DERIVATIVE_A(Pow) {  // 0 at 0^0, where b a^(b - 1) is 0 times infinity
+  const Tensor both = logical_and(equal(a, 0), equal(b, 0));
+  return where(both, constant(0, y), b * pow(where(both, 1, a), b - 1));
+}
 DERIVATIVE_B(Pow) {  // 0 at 0^b, where y log(a) is 0 times infinity
   const Tensor zero = equal(a, 0);
   return where(zero, constant(0, y), y * log(where(zero, 1, a)));
@@ -25,8 +38,8 @@ DERIVATIVE_A(Minimum) { return share(a < b, a, b); }
 DERIVATIVE_B(Minimum) { return share(a > b, a, b); }
 DERIVATIVE_A(Remainder) { return 1; }
 DERIVATIVE_B(Remainder) { return -floor(a / b); }
-DERIVATIVE_A(Atan2) { return b / (a * a + b * b); }
-DERIVATIVE_B(Atan2) { return -a / (a * a + b * b); }
+DERIVATIVE_A(Atan2) { return over_square(b, hypot(a, b)); }
+DERIVATIVE_B(Atan2) { return over_square(-a, hypot(a, b)); }
 DERIVATIVE_A(Hypot) { return a / where(equal(y, 0), 1, y); }  // 0 at the origin
 DERIVATIVE_B(Hypot) { return b / where(equal(y, 0), 1, y); }
 DERIVATIVE_A(MakeComplex) { return 1; }

@@ -36,7 +36,7 @@ Tensor scale_gradient(Arg x, double factor);
 Tensor conj(Arg x);
 /// The imaginary part, real; zeros for a real tensor.
 Tensor imag(Arg x);
-/// The angle of a complex number in -pi..pi, real; 0 or pi for a real tensor.
+/// The angle of a complex number in -pi..pi, real; 0 or pi for a real tensor. Derivative 0 at 0.
 Tensor angle(Arg x);
 
 // ---- binary.cpp: elementwise; shapes broadcast (aligned at the last axis, extents of 1 stretch), and scalars take the
@@ -50,7 +50,7 @@ Tensor operator/(Arg a, Arg b);
 Tensor pow(Arg a, Arg b);
 /// a - b floor(a / b): has the sign of b.
 Tensor remainder(Arg a, Arg b);
-/// The angle of the point (b, a), in -pi..pi.
+/// The angle of the point (b, a), in -pi..pi; derivative 0 at the origin.
 Tensor atan2(Arg a, Arg b);
 /// sqrt(a^2 + b^2) without overflow; derivative 0 at the origin.
 Tensor hypot(Arg a, Arg b);
@@ -63,7 +63,7 @@ Tensor relu_backward(Arg a, Arg b);
 /// a (1 - b^2) and a b (1 - b): the gradients of tanh and sigmoid in one pass, for gradient a and result b.
 Tensor tanh_backward(Arg a, Arg b);
 Tensor sigmoid_backward(Arg a, Arg b);
-/// The larger of both; where they are equal, each gets half of the gradient.
+/// The larger of both, NaN if one of them is; where they are equal, each gets half of the gradient.
 Tensor maximum(Arg a, Arg b);
 Tensor minimum(Arg a, Arg b);
 /// Comparisons return bool tensors and have no derivative.

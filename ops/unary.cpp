@@ -1,4 +1,5 @@
 // Functions of one element, and their derivatives.
+#include <cmath>
 #include <numbers>
 
 #include "ops/elementwise.h"
@@ -36,7 +37,10 @@ DERIVATIVE(Gelu) {  // Phi(x) + x phi(x)
   const double root = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
   return 0.5 + 0.5 * erf(x / std::numbers::sqrt2) + root * (x * exp(-0.5 * (x * x)));
 }
-DERIVATIVE(Silu) { return sigmoid(x) * (1 + x - y); }
+DERIVATIVE(Silu) {  // not s (1 + x - y), in which 1 is lost beside a large x
+  const Tensor s = sigmoid(x);
+  return s + y * (1 - s);
+}
 DERIVATIVE(Clamp) { return cast(equal(x, y), x.dtype()); }
 DERIVATIVE(Power) { return f.exponent == 0 ? Derivative(0) : Derivative(f.exponent * pow(x, f.exponent - 1)); }
 DERIVATIVE(ScaleGradient) { return f.factor; }  // deliberately not the derivative of the value
@@ -46,7 +50,10 @@ DERIVATIVE(Ceil) { return 0; }
 DERIVATIVE(Round) { return 0; }
 DERIVATIVE(Trunc) { return 0; }
 DERIVATIVE(Imag) { return full({}, {0, -1}, x.dtype(), x.backend()); }
-DERIVATIVE(Angle) { return full({}, {0, -1}, x.dtype(), x.backend()) / x; }
+DERIVATIVE(Angle) {  // -i / x, 0 at 0
+  const Tensor zero = equal(x, 0);
+  return where(zero, constant(0, x), full({}, {0, -1}, x.dtype(), x.backend()) / where(zero, 1, x));
+}
 
 FUSED_BACKWARD(Tanh, tanh_backward)
 FUSED_BACKWARD(Sigmoid, sigmoid_backward)
@@ -75,10 +82,12 @@ Tensor clamp(Arg x, double low, double high) {
 Tensor power(Arg x, double exponent) { return apply(Unary<Power>{{exponent}}, {&x.tensor()}, x.where); }
 Tensor scale_gradient(Arg x, double factor) { return apply(Unary<ScaleGradient>{{factor}}, {&x.tensor()}, x.where); }
 Tensor conj(Arg x) { return is_complex(x->dtype()) ? apply(Unary<Conj>{}, {&x.tensor()}, x.where) : x.tensor(); }
-Tensor imag(Arg x) { return is_complex(x->dtype()) ? apply(Unary<Imag>{}, {&x.tensor()}, x.where) : affine(x, 0, 0); }
+Tensor imag(Arg x) { return is_complex(x->dtype()) ? apply(Unary<Imag>{}, {&x.tensor()}, x.where) : zeros_like(x); }
 Tensor angle(Arg x) {
   if (is_complex(x->dtype())) return apply(Unary<Angle>{}, {&x.tensor()}, x.where);
-  return where({operator<(x, 0.0), x.where}, constant(std::numbers::pi, x), constant(0, x));
+  Tensor positive = constant(0, x);
+  if (is_floating(x->dtype())) positive = where({is_nan(x), x.where}, constant(NAN, x), positive);
+  return where({operator<(x, 0.0), x.where}, constant(std::numbers::pi, x), positive);
 }
 
 Tensor chain(const Tensor& gradient, const Derivative& derivative) {

@@ -110,7 +110,7 @@ REEL_HD inline T over(T a, T b) {
 template <class C>
 concept ComplexNumber = is_complex_type<C>;
 
-/// e^x - 1 and log(1 + x), without loss of precision for small complex x.
+/// e^x - 1 and log(1 + x), without loss of precision for small complex x; the square of a large one overflows.
 template <ComplexNumber C>
 REEL_HD inline C expm1(C x) {
   using R = typename C::value_type;
@@ -120,8 +120,10 @@ REEL_HD inline C expm1(C x) {
 template <ComplexNumber C>
 REEL_HD inline C log1p(C x) {
   using R = typename C::value_type;
-  const R a = x.real(), b = x.imag();
-  return {std::log1p(a * (2 + a) + b * b) / 2, std::atan2(b, 1 + a)};
+  const R a = x.real(), b = x.imag(), angle = std::atan2(b, 1 + a);
+  if (std::abs(a) > R(1e15) || std::abs(b) > R(1e15))
+    return {std::log(std::hypot((1 + a) / 2, b / 2)) + R(0.6931471805599453), angle};
+  return {std::log1p(a * (2 + a) + b * b) / 2, angle};
 }
 
 template <ComplexNumber C>
@@ -208,6 +210,74 @@ template <class T>
 REEL_HD inline T inverse_of_one_plus(T e) {
   const T r = rough_inverse(T(1) + e);
   return multiply_add(r, multiply_add(-r, e, T(1) - r), r);
+}
+
+/// e^x - 1; xsimd's own is infinite before the result is.
+template <class T>
+REEL_HD inline T exponential_less_one(T x) {
+  if constexpr (std::is_floating_point_v<T> || is_complex_type<T>) {
+    return expm1(x);
+  } else {
+    const auto large = x > number<T>(sizeof(scalar_of<T>) == 8 ? 709.0 : 88.0);
+    const T y = expm1(x);
+    return any(large) ? select(large, exponential(x), y) : y;  // the 1 is nothing beside it
+  }
+}
+
+/// The error function, which is +-1 to the last digit beyond the bound; xsimd's own overflows far out, to NaN.
+template <class T>
+REEL_HD inline T error_function(T x) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return erf(x);
+  } else {
+    const T bound = number<T>(sizeof(scalar_of<T>) == 8 ? 6.5 : 4.5);
+    return erf(min(bound, max(-bound, x)));  // NaN stays NaN, as in exponential
+  }
+}
+
+/// The angle of the point (b, a). xsimd's own divides a by b, so |a| = |b| are made finite and not 0 for it.
+template <class T>
+REEL_HD inline T angle_of(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return atan2(a, b);
+  } else {
+    const auto even = abs(a) == abs(b);
+    return atan2(select(even && a != T(0), copysign(T(1), a), a), select(even, copysign(T(1), b), b));
+  }
+}
+
+/// sqrt(a^2 + b^2). xsimd's own squares over- and underflow, so both are scaled by a power of 2 where one is very large
+/// or both are very small.
+template <class T>
+REEL_HD inline T hypotenuse(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return hypot(a, b);
+  } else {
+    constexpr bool wide = sizeof(scalar_of<T>) == 8;
+    const T p = abs(a), q = abs(b), most = select(p < q, q, p), infinite = number<T>(INFINITY);
+    const T up = number<T>(wide ? 0x1p600 : 0x1p90), down = number<T>(wide ? 0x1p-600 : 0x1p-90);
+    const auto large = most > number<T>(wide ? 0x1p500 : 0x1p60), small = most < number<T>(wide ? 0x1p-500 : 0x1p-50);
+    const T scale = select(large, down, select(small, up, T(1))), back = select(large, up, select(small, down, T(1)));
+    const T x = a * scale, y = b * scale;
+    const T root = sqrt(multiply_add(x, x, y * y)) * back;
+    return select(p == infinite || q == infinite, infinite, root);  // also beside NaN, as C has it
+  }
+}
+
+/// The larger or the smaller of both, NaN if one of them is; of equal ones the first.
+template <class T>
+REEL_HD inline T larger(T a, T b) {
+  if constexpr (std::is_floating_point_v<scalar_of<T>>)
+    return select(a < b || isnan(b), b, a);
+  else
+    return select(a < b, b, a);
+}
+template <class T>
+REEL_HD inline T smaller(T a, T b) {
+  if constexpr (std::is_floating_point_v<scalar_of<T>>)
+    return select(b < a || isnan(b), b, a);
+  else
+    return select(b < a, b, a);
 }
 
 /// log x; xsimd's own is wrong for subnormal doubles.

@@ -1,0 +1,233 @@
+// Elementwise functions at the edges: zeros of both signs, infinities, NaN, and numbers whose squares are none.
+// Expected values are those of IEEE 754 and C, which NumPy and PyTorch give, too.
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "tests/support/check.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double pi = std::numbers::pi;
+const DType real_types[] = {DType::f32, DType::f64};
+
+double epsilon(DType d) { return d == DType::f32 ? 4e-7 : 1e-15; }
+
+/// The numbers `times` times, so that they come at all places of a vector.
+Tensor numbers(const std::vector<double>& x, DType d, std::int64_t times = 19) {
+  const auto n = static_cast<std::int64_t>(x.size());
+  return cast(reshape(expand(Tensor::from(std::span<const double>(x), {n}), {times, n}), {times * n}), d);
+}
+
+/// Are the elements the expected numbers, over and over, up to `tolerance` times their size? Zeros have signs.
+void check(const Tensor& got, const std::vector<double>& expected, double tolerance = 0) {
+  const auto y = cast(got, DType::f64).values<double>();
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const double wanted = expected[i % expected.size()];
+    CAPTURE(i % expected.size());
+    CAPTURE(i);
+    CAPTURE(y[i]);
+    CAPTURE(wanted);
+    if (std::isnan(wanted))
+      CHECK(std::isnan(y[i]));
+    else if (std::isinf(wanted) || wanted == 0)
+      CHECK((y[i] == wanted && std::signbit(y[i]) == std::signbit(wanted)));
+    else
+      CHECK(std::abs(y[i] / wanted - 1) <= tolerance);
+  }
+}
+
+/// The gradients of sum(f(xs)).
+Tensors gradients(const TensorFunction& f, const Tensors& xs) {
+  Tape tape;
+  return grad({sum(f(xs))}, xs);
+}
+
+/// d^n f / dx^n of each element.
+Tensor derivative(const std::function<Tensor(const Tensor&)>& f, const Tensor& x, int n) {
+  Tape tape;
+  Tensor y = f(x);
+  for (int i = 0; i < n; ++i) y = grad({sum(y)}, {x}, {.create_graph = true})[0];
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE("maximum and minimum are NaN if either operand is") {
+  for (DType d : real_types) {
+    for (std::int64_t times : {1, 19}) {
+      const Tensor a = numbers({1, NAN, NAN, 2, -inf}, d, times), b = numbers({NAN, 1, NAN, 1, inf}, d, times);
+      check(maximum(a, b), {NAN, NAN, NAN, 2, inf});
+      check(minimum(a, b), {NAN, NAN, NAN, 1, -inf});
+      check(maximum(a, Tensor::full({}, NAN, d)), {NAN});
+      check(minimum(Tensor::full({}, 1, d), a), {1, NAN, NAN, 1, -inf});
+    }
+  }
+  const Tensor i = Tensor::from<std::int32_t>({3, -2147483647, 5}, {3}),
+               j = Tensor::from<std::int32_t>({-4, 2147483647, 5}, {3});
+  CHECK(maximum(i, j).values<std::int32_t>() == std::vector<std::int32_t>{3, 2147483647, 5});
+  CHECK(minimum(i, j).values<std::int32_t>() == std::vector<std::int32_t>{-4, -2147483647, 5});
+}
+
+TEST_CASE("maximum and minimum have no gradient at NaN, and half for each of equal ones") {
+  for (DType d : real_types) {
+    const Tensors in{numbers({1, NAN, 3, 2}, d), numbers({NAN, 1, 1, 2}, d)};
+    const Tensors most = gradients([](const Tensors&x) { return maximum(x[0], x[1]); }, in),
+                  least = gradients([](const Tensors&x) { return minimum(x[0], x[1]); }, in);
+    check(most[0], {0, 0, 1, 0.5});
+    check(most[1], {0, 0, 0, 0.5});
+    check(least[0], {0, 0, 0, 0.5});
+    check(least[1], {0, 0, 1, 0.5});
+  }
+}
+
+TEST_CASE("atan2 at zeros and infinities of all signs") {
+  for (DType d : real_types) {
+    const double e = epsilon(d);
+    check(atan2(numbers({0.0, 0.0, -0.0, -0.0}, d), numbers({0.0, -0.0, 0.0, -0.0}, d)), {0.0, pi, -0.0, -pi}, e);
+    check(atan2(numbers({inf, inf, -inf, -inf}, d), numbers({inf, -inf, inf, -inf}, d)),
+          {pi / 4, 3 * pi / 4, -pi / 4, -3 * pi / 4}, e);
+    check(atan2(numbers({0.0, -0.0, 0.0, -0.0, 2, -2, 2, -2}, d), numbers({3, 3, -3, -3, 0.0, -0.0, -0.0, 0.0}, d)),
+          {0.0, -0.0, pi, -pi, pi / 2, -pi / 2, pi / 2, -pi / 2}, e);
+    check(atan2(numbers({inf, -inf, 1, -1, 1, -1}, d), numbers({1, -1, inf, inf, -inf, -inf}, d)),
+          {pi / 2, -pi / 2, 0.0, -0.0, pi, -pi}, e);
+    check(atan2(numbers({NAN, 0, NAN, inf}, d), numbers({0, NAN, NAN, NAN}, d)), {NAN});
+    check(atan2(numbers({1e-38, 3e38, 2, -2}, d), numbers({1e-38, -3e38, 2, -2}, d)),
+          {pi / 4, 3 * pi / 4, pi / 4, -3 * pi / 4}, e);
+  }
+}
+
+TEST_CASE("the gradient of atan2: 0 at the origin, and no square over- or underflows") {
+  for (DType d : real_types) {
+    const double size = d == DType::f32 ? 1e-30 : 1e-200;
+    const auto g = gradients([](const Tensors& x) { return atan2(x[0], x[1]); },
+                             {numbers({0, 3 * size, 3 / size, 3}, d), numbers({0, 4 * size, 4 / size, 4}, d)});
+    check(g[0], {0, 0.16 / size, 0.16 * size, 0.16}, 2 * epsilon(d));
+    check(g[1], {0, -0.12 / size, -0.12 * size, -0.12}, 2 * epsilon(d));
+  }
+}
+
+TEST_CASE("hypot neither over- nor underflows on the way, and infinity wins over NaN") {
+  for (DType d : real_types) {
+    const std::vector<double> sizes =
+        d == DType::f32 ? std::vector<double>{1, 1e17, 1e18, 1e20, 6e37, 1e-14, 1e-15, 1e-16, 1e-20, 1e-30}
+                        : std::vector<double>{1, 1e150, 1e151, 1e200, 3e307, 1e-150, 1e-151, 1e-152, 1e-200, 1e-300};
+    for (double size : sizes) {
+      CAPTURE(size);
+      const Tensor a = numbers({3 * size, -4 * size, 0}, d), b = numbers({4 * size, 3 * size, -5 * size}, d);
+      check(hypot(a, b), {5 * size}, 2 * epsilon(d));
+      const Tensors g = gradients([](const Tensors& x) { return hypot(x[0], x[1]); }, {a, b});
+      check(g[0], {0.6, -0.8, 0}, 2 * epsilon(d));
+      check(g[1], {0.8, 0.6, -1}, 2 * epsilon(d));
+    }
+    const double most = d == DType::f32 ? 3e38 : 1.7e308;
+    check(
+        hypot(numbers({inf, -inf, NAN, 1, NAN, NAN, -0.0, most}, d), numbers({1, NAN, -inf, NAN, NAN, 0, 0, most}, d)),
+        {inf, inf, inf, NAN, NAN, NAN, 0, inf});
+    const Tensors g = gradients([](const Tensors& x) { return hypot(x[0], x[1]); }, {numbers({0}, d), numbers({0}, d)});
+    check(g[0], {0});
+    check(g[1], {0});
+  }
+  const double least = std::numeric_limits<double>::denorm_min();
+  check(hypot(numbers({3 * least, 0}, DType::f64), numbers({4 * least, least}, DType::f64)), {5 * least, least});
+}
+
+TEST_CASE("erf and gelu far out") {
+  for (DType d : real_types) {
+    const double far = d == DType::f32 ? 1e38 : 1e308;
+    check(erf(numbers({far, -far, far * 1e-20, 1e4, 30, -7, inf, -inf, NAN, 0.0}, d)),
+          {1, -1, 1, 1, 1, -1, 1, -1, NAN, 0.0}, epsilon(d));
+    check(gelu(numbers({far, -far, 1e19, -1e19, 30, -30, inf, NAN}, d)), {far, -0.0, 1e19, -0.0, 30, -0.0, inf, NAN},
+          epsilon(d));
+    const auto g = gradients([](const Tensors& x) { return gelu(x[0]); }, {numbers({far, -far, 1e19, -1e19}, d)});
+    check(g[0], {1, 0, 1, 0});
+  }
+  check(erf(numbers({0.5, 2, 3.5, -5, 5.8}, DType::f64)),  // of Python's math.erf
+        {0.5204998778130465, 0.9953222650189527, 0.9999992569016276, -0.9999999999984626, 0.9999999999999998}, 4e-15);
+}
+
+TEST_CASE("expm1 is finite as long as its value is") {
+  check(expm1(numbers({709.5, 709.0, 709.7, 710, inf, -inf, NAN, 1, -1e-300}, DType::f64)),  // of numpy.expm1
+        {1.3549863193146328e308, 8.218407461554972e307, 1.6549840276802644e308, inf, inf, -1, NAN, 1.718281828459045,
+         -1e-300},
+        2e-15);
+  check(expm1(numbers({88.5, 88, 88.7, 89, inf, -inf, NAN, 1}, DType::f32)),
+        {2.7230878e38, 1.6516363e38, 3.3259768e38, inf, inf, -1, NAN, 1.7182818}, 2e-6);
+}
+
+TEST_CASE("the gradient of silu is 1 for all large numbers, 0 for all very small ones") {
+  for (DType d : real_types) {
+    const auto g = gradients([](const Tensors& x) { return silu(x[0]); },
+                             {numbers({1e4, 2e7, 1e17, 1e38, -1e4, -2e7, -1e17, 0}, d)});
+    check(abs(g[0]), {1, 1, 1, 1, 0, 0, 0, 0.5});
+  }
+}
+
+TEST_CASE("powers of tensors at base 0: all derivatives are those of the power") {
+  const DType d = DType::f64;
+  const Tensors at_zero{numbers({0, 0, 0, 0, 0}, d), numbers({0, 1, 2, 3, 0.5}, d)};
+  const auto [to_a, to_b] = std::pair(0, 1);
+  const Tensors g = gradients([](const Tensors& x) { return pow(x[0], x[1]); }, at_zero);
+  check(g[to_a], {0, 1, 0, 0, inf});
+  check(g[to_b], {0});
+  const std::vector<double> orders[] = {{0, 0, 2, 0}, {0, 0, 0, 6}, {0, 0, 0, 0}};  // of a^0, a, a^2, a^3
+  const Tensor a = numbers({0, 0, 0, 0}, d), b = numbers({0, 1, 2, 3}, d);
+  for (int n = 2; n <= 4; ++n) {
+    CAPTURE(n);
+    check(abs(derivative([&](const Tensor& x) { return pow(x, b); }, a, n)), orders[n - 2]);
+  }
+  // d/db d/da a^b = a^(b - 1) (1 + b log a), also where b = 0.
+  Tape tape;
+  const Tensor base = numbers({2, 2, 4}, d), exponent = numbers({0, 1, 0}, d);
+  const Tensor first = grad({sum(pow(base, exponent))}, {base}, {.create_graph = true})[0];
+  check(grad({sum(first)}, {exponent})[0], {0.5, 1 + std::numbers::ln2, 0.25}, 1e-15);
+}
+
+TEST_CASE("the imaginary part and the angle of real numbers") {
+  for (DType d : real_types) {
+    const Tensor x = numbers({inf, -inf, NAN, -2, 3}, d);
+    check(imag(x), {0});
+    check(angle(x), {0, pi, NAN, pi, 0}, epsilon(d));
+    const auto zero = [](const Tensor& g) { check(g, {0}); };
+    zero(gradients([](const Tensors& v) { return imag(v[0]) + v[0] * 0.0; }, {numbers({1, 2}, d)})[0]);
+  }
+  CHECK(imag(Tensor::from<std::int32_t>({3, -1}, {2})).values<std::int32_t>() == std::vector<std::int32_t>{0, 0});
+  CHECK(angle(Tensor::from<std::int32_t>({3}, {1})).item() == 0);
+}
+
+TEST_CASE("the gradient of the angle of a complex number is 0 at 0") {
+  using Z = std::complex<double>;
+  for (DType d : {DType::c64, DType::c128}) {
+    const Tensor z = cast(Tensor::from<Z>({0, {0, 2}, {-4, 0}, {0x1p-100, 0}}, {4}), d);
+    const auto g = elements(gradients([](const Tensors& x) { return angle(x[0]); }, {z})[0]);
+    const Z expected[] = {0, {-0.5, 0}, {0, -0.25}, {0, 0x1p100}};  // i / conj(z)
+    for (std::size_t i = 0; i < 4; ++i) {
+      CAPTURE(i);
+      CHECK(std::abs(g[i] - expected[i]) <= 4 * epsilon(d) * std::abs(expected[i]));
+    }
+  }
+}
+
+TEST_CASE("log1p of large complex numbers") {
+  using Z = std::complex<double>;
+  const auto logs = [](const std::vector<Z>& z, DType d) {
+    return elements(log1p(cast(Tensor::from(std::span<const Z>(z), {std::ssize(z)}), d)));
+  };
+  const auto wide = logs({{0, 1e160}, {1e200, 0}, {-1e200, 1e200}, {1.7e308, 1.7e308}, {3e15, 4e15}}, DType::c128);
+  const Z expected[] = {{368.4136148790473, pi / 2},  // log |z|, with log 10 = 2.302585092994046
+                        {460.51701859880916, 0},
+                        {460.8635921890891, 3 * pi / 4},
+                        {710.0734104835082, pi / 4},
+                        {36.14821430734479, std::atan2(4, 3)}};
+  for (std::size_t i = 0; i < 5; ++i) {
+    CAPTURE(i);
+    CHECK(std::abs(wide[i] - expected[i]) < 1e-9);
+  }
+  const auto narrow = logs({{0, 1e30}, {-3e38, 0}}, DType::c64);
+  CHECK(std::abs(narrow[0] - Z(69.07755279, pi / 2)) < 1e-5);
+  CHECK(std::abs(narrow[1] - Z(88.59684582, pi)) < 1e-5);
+}
