@@ -9,7 +9,7 @@ class Janet final : public Cell {
   Janet(std::int64_t i, std::int64_t n, const Settings& s, Init& init) : Cell(i, n, init), beta_(s.real("beta")) {
     const double longest = s.real("chrono", 2, 1 << 24);
     const Tensor times = s.choice("chrono_draw") == "whole" ? floor(init.uniform({n}, 1.0, std::floor(longest) + 1))
-                                                            : init.uniform({n}, 1.0, longest - 1);
+                                                            : init.uniform({n}, 1.0, longest);  // as JANET's code
     U_f = parameter("U_f", init.glorot_normal({n, i}));
     W_f = parameter("W_f", init.orthogonal(n));
     b_f = parameter("b_f", log(times));  // chrono initialisation
