@@ -35,10 +35,11 @@ class Nnrnn final : public Cell {
     const Tensor P = matrix_exp(skew(log_P));
     return matmul(matmul(P, blocks + above_ * T), P, {.transpose_b = true});
   }
-  /// delta sum (alpha - 1)^2 + decay |T|^2
+  /// delta sum (alpha - 1)^2 + decay / 2 |T|^2: the published code gives T_decay to the optimizer as a weight decay, so
+  /// the gradient is T_decay T.
   Tensor penalty() const override {
     if (delta_ == 0 && decay_ == 0) return {};
-    return delta_ * sum(square(alpha - 1)) + decay_ * sum(square(above_ * T));
+    return delta_ * sum(square(alpha - 1)) + 0.5 * decay_ * sum(square(above_ * T));
   }
 
  private:
@@ -56,7 +57,7 @@ REEL_CELL({"nnrnn",
            "Kerg et al. 2019",
            "n^2 + n/2 + n i",
            {{"delta", real, "1e-4", "weight of the penalty on alpha - 1", {}},
-            {"T_decay", real, "1e-4", "weight of the penalty on T", {}}},
+            {"T_decay", real, "1e-4", "weight decay of T: it adds T_decay T to the gradient", {}}},
            [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
              return std::make_unique<Nnrnn>(i, n, s, init);
            }})

@@ -371,5 +371,9 @@ TEST_CASE("nnrnn: the penalty is on alpha - 1, and on T above the blocks") {
   const auto cell = make("nnrnn", {{"delta", "0.5"}, {"T_decay", "0.25"}}, 6);
   CHECK(cell->penalty().item() == 0);  // alpha = 1 and T = 0 at the start
   hold(*cell, {{"alpha", 3}, {"T", 2}});
-  CHECK(cell->penalty().item() == doctest::Approx(0.5 * 3 * 4 + 0.25 * (15 - 3) * 4));
+  CHECK(cell->penalty().item() == doctest::Approx(0.5 * 3 * 4 + 0.25 / 2 * (15 - 3) * 4));
+  // The gradient is that of a weight decay, 0.25 T where T is used: above the 2x2 blocks.
+  Tape tape;
+  const auto g = grad({cell->penalty()}, {value(*cell, "T")})[0].values<float>();
+  for (std::size_t i = 0; i < 36; ++i) CHECK(g[i] == (i % 6 / 2 > i / 6 / 2 ? 0.25F * 2 : 0));
 }
