@@ -32,7 +32,7 @@ BINARY(ReluBackward, "relu_backward", real_numbers, select(b == T(0), T(0), a))
 BINARY(TanhBackward, "tanh_backward", real_numbers, a* multiply_add(-b, b, T(1)))
 BINARY(SigmoidBackward, "sigmoid_backward", real_numbers, a*(b*(T(1) - b)))
 BINARY(Equal, "equal", numbers | booleans, a == b)
-BINARY(NotEqual, "not_equal", numbers | booleans, a != b)
+BINARY(NotEqual, "not_equal", numbers | booleans, !(a == b))  // of SIMD batches != is wrong for NaN
 BINARY(Less, "less", real_numbers | integer_numbers, a < b)
 BINARY(LessEqual, "less_equal", real_numbers | integer_numbers, a <= b)
 BINARY(And, "logical_and", booleans, a&& b)

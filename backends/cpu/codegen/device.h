@@ -74,18 +74,18 @@ xsimd::batch_bool<R> choose(xsimd::batch_bool<R> c, xsimd::batch_bool<R> a, xsim
   return (c && a) || (!c && b);
 }
 
-/// As element_cast, between dtypes of one precision.
+/// As element_cast, between dtypes of one precision. NaN is not 0, as != of xsimd 8.1 on AVX-512 would have it.
 template <class To, class R>
 auto batch_cast(const xsimd::batch<R>& x) {
   if constexpr (std::is_same_v<To, bool>)
-    return x != xsimd::batch<R>(0);
+    return !(x == xsimd::batch<R>(0));
   else
     return BatchOf<To>(x);
 }
 template <class To, class R>
 auto batch_cast(const Complexes<R>& z) {
   if constexpr (std::is_same_v<To, bool>)
-    return z.re != xsimd::batch<R>(0) || z.im != xsimd::batch<R>(0);
+    return !(z.re == xsimd::batch<R>(0) && z.im == xsimd::batch<R>(0));
   else if constexpr (is_complex_type<To>)
     return z;
   else

@@ -57,7 +57,7 @@ xsimd::batch_bool<R> operator==(const Complexes<R>& a, const Complexes<R>& b) {
 }
 template <class R>
 xsimd::batch_bool<R> operator!=(const Complexes<R>& a, const Complexes<R>& b) {
-  return a.re != b.re || a.im != b.im;
+  return !(a == b);
 }
 template <class R>
 Complexes<R> conj(const Complexes<R>& z) {
