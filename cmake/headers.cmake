@@ -2,15 +2,28 @@
 # the tree they include each other as "engine/..." and "tasks/training/..."; for users all paths begin with reel/. As a
 # script (cmake -DSOURCE=... -DOUTPUT=... -DHEADERS=... -P) this file writes those that have changed.
 if(CMAKE_SCRIPT_MODE_FILE)
+  cmake_policy(SET CMP0057 NEW)  # if(IN_LIST)
   string(REPLACE "," ";" HEADERS "${HEADERS}")
   file(GLOB_RECURSE stale RELATIVE ${OUTPUT} ${OUTPUT}/*)
   list(REMOVE_ITEM stale version.h)
+  set(paths reel/version.h)
+  foreach(header ${HEADERS})
+    string(REGEX REPLACE "^(include/reel|tasks)/" "" path ${header})
+    list(APPEND paths reel/${path})
+  endforeach()
   foreach(header ${HEADERS})
     file(READ ${SOURCE}/${header} text)
     string(REGEX REPLACE "#include \"tasks/(app|io|training)/" "#include \"reel/\\1/" text "${text}")
     string(REGEX REPLACE "#include \"(engine|ops|cells|backends)/" "#include \"reel/\\1/" text "${text}")
     string(REGEX REPLACE "^(include/reel|tasks)/" "" path ${header})
     list(REMOVE_ITEM stale ${path})
+    string(REGEX MATCHALL "#include \"[^\"]+" includes "${text}")
+    foreach(include ${includes})
+      string(REPLACE "#include \"" "" include ${include})
+      if(NOT include IN_LIST paths)
+        message(FATAL_ERROR "${header} is for users, but includes ${include}, which they do not have")
+      endif()
+    endforeach()
     set(before "")
     if(EXISTS ${OUTPUT}/${path})
       file(READ ${OUTPUT}/${path} before)
@@ -28,7 +41,8 @@ endif()
 file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/reel/*.h
      ${PROJECT_SOURCE_DIR}/engine/*.h ${PROJECT_SOURCE_DIR}/ops/*.h ${PROJECT_SOURCE_DIR}/cells/*.h
      ${PROJECT_SOURCE_DIR}/tasks/app/*.h ${PROJECT_SOURCE_DIR}/tasks/io/*.h ${PROJECT_SOURCE_DIR}/tasks/training/*.h ${PROJECT_SOURCE_DIR}/backends/shared/device_link.h)
-list(REMOVE_ITEM headers tasks/app/toml.h)  # includes a library that users need not have
+# These include a library that users need not have, or headers of the tasks' data.
+list(REMOVE_ITEM headers tasks/app/toml.h tasks/app/preset_section.h tasks/app/load_table.h)
 if(NOT REEL_TASKS)
   list(FILTER headers EXCLUDE REGEX "^(tasks|include/reel)/app")
 endif()
