@@ -1,6 +1,7 @@
 // A device for tests of time loops: it computes as the CPU does, but finds kernels for whole loops as the CUDA backend
 // does, and runs them on the host.
 #pragma once
+#include <cstring>
 #include <limits>
 
 #include "backends/cuda/codegen/loop_source.h"
@@ -31,6 +32,12 @@ class LoopDevice final : public RecordingDevice {
   std::int64_t slices = 0;       // the most that a loop had
 
   std::string name() const override { return "loops"; }
+  /// Spoils the memory: what a kernel forgets to write is not what the steps wrote there before.
+  Storage* allocate(std::size_t bytes) override {
+    Storage* const out = RecordingDevice::allocate(bytes);
+    std::memset(out->data, 0xff, bytes);
+    return out;
+  }
   CostModel costs() const override {  // weights are not prepacked
     CostModel out;
     out.steps_to_prepack = std::numeric_limits<std::int64_t>::max();
