@@ -60,6 +60,23 @@ LoopCase loop_case(const Rule& rule, std::int64_t batch, DType dtype) {
           {step, [start] { return Tensors{start}; }, {xs}, {xs, W, start}}};
 }
 
+/// A state that is a sum over time, which the loop adds to in place.
+LoopCase with_sum(std::int64_t batch) {
+  const Tensor start = random({batch, units}, 32), xs = random({6, batch, units}, 30);
+  const Step step = [](const Tensors& s, const Tensors& x) {
+    const Tensor h = tanh(0.5 * roll(s[0], 1, 1) + x[0]);
+    return Next{{h, s[1] + h * x[0]}, {h}};
+  };
+  return {fmt::format("sum over time, batch {}", batch),
+          false,
+          {step,
+           [start] {
+             return Tensors{start, 0.5 * start};
+           },
+           {xs},
+           {xs, start}}};
+}
+
 }  // namespace
 
 TEST_CASE("columns of a row that are combined") {
@@ -69,6 +86,7 @@ TEST_CASE("columns of a row that are combined") {
       cases.push_back(loop_case(rule, 1, DType::f64));
       for (const DType dtype : {DType::f64, DType::f32}) cases.push_back(loop_case(rule, 7, dtype));  // 3 rows a block
     }
+    cases.push_back(with_sum(7));
     return cases;
   });
 }

@@ -12,7 +12,8 @@ struct ScannedStep {
   Tensors xs, wrt;  // of which derivatives are taken
   bool reverse = false;
 
-  /// By each of wrt, of a sum along a direction at random; by each of them, of these along others; the outputs.
+  /// By each of wrt, of a sum of the outputs and last states along a direction at random; by each of them, of these
+  /// along others; the outputs and the last states.
   Tensors derivatives(bool unrolled) const {
     const auto along_random = [](const Tensor& a, std::uint64_t seed) {
       const Tensor product = a * random(a.shape(), seed, a.dtype());
@@ -21,11 +22,14 @@ struct ScannedStep {
     Tape tape;
     const ScanOptions options{.reverse = reverse};
     const ScanResult out = unrolled ? unroll(step, initial(), xs, options) : scan(step, initial(), xs, options);
-    Tensors all = grad({along_random(out.ys[0], 5)}, wrt, {.create_graph = true});
+    Tensor loss = along_random(out.ys[0], 5);
+    for (std::size_t i = 0; i < out.last.size(); ++i) loss = loss + along_random(out.last[i], 20 + i);
+    Tensors all = grad({loss}, wrt, {.create_graph = true});
     Tensor along = along_random(all[0], 40);
     for (std::size_t i = 1; i < wrt.size(); ++i) along = along + along_random(all[i], 40 + i);
     for (const Tensor& g : grad({along}, wrt)) all.push_back(g);
     all.push_back(out.ys[0]);
+    all.insert(all.end(), out.last.begin(), out.last.end());
     return all;
   }
 };
