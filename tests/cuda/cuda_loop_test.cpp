@@ -13,7 +13,8 @@ namespace {
 constexpr std::int64_t steps = random_steps;
 
 gpu::LoopValues values_of(const RandomLoop& loop) {
-  return find_values(gpu::step_calls(loop.lowered()).value(), steps).value();
+  const LoweredLoop lowered = loop.lowered();
+  return find_values(gpu::step_calls(lowered).value(), lowered).value();
 }
 gpu::LoopKernel kernel_of(const RandomLoop& loop, const gpu::LoopValues& values, const gpu::LoopLayout& layout,
                           const std::string& name = "loop") {

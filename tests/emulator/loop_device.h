@@ -46,7 +46,7 @@ class LoopDevice final : public RecordingDevice {
   void run(const LoweredLoop& loop, std::span<std::byte* const> buffers) override {
     run_calls(*this, loop.setup, 1, buffers);
     auto calls = cuda::step_calls(loop);
-    const auto values = calls ? cuda::find_values(std::move(*calls), loop.steps) : std::nullopt;
+    const auto values = calls ? cuda::find_values(std::move(*calls), loop) : std::nullopt;
     const auto layout = values ? lay_out_loop(*values, limits) : std::nullopt;
     ++(layout ? at_once : by_step);
     if (!layout) return run_calls(*this, loop.calls, loop.steps, buffers);

@@ -47,7 +47,7 @@ Cuda::PlannedLoop& Cuda::planned(const LoweredLoop& loop, std::span<std::byte* c
   auto out = std::make_shared<PlannedLoop>(PlannedLoop{serial(), std::move(aligned)});
   constexpr std::int64_t few = 4;  // steps that are not worth a kernel
   auto calls = options_.by_step || loop.steps < few ? std::nullopt : step_calls(loop);
-  if (calls) out->values = find_values(std::move(*calls), loop.steps);
+  if (calls) out->values = find_values(std::move(*calls), loop);
   auto layout = out->values ? lay_out_loop(*out->values, *limits_) : std::nullopt;
   if (layout) {
     out->kernel = loop_kernel(*out->values, *layout, out->aligned);

@@ -10,7 +10,7 @@ namespace reel::cuda {
 namespace {
 
 using Kind = StepCall::Kind;
-constexpr std::int64_t most_terms_held = 8;  // of a lane's, in registers
+constexpr std::int64_t most_terms_held = 8;  // of a lane's, in registers, as in Share of device/reductions.h
 
 std::int64_t count(const std::vector<Axis>& axes) {
   std::int64_t out = 1;

@@ -136,8 +136,11 @@ class Writer : TransformText {
   }
 
   void finish_product(int v) {
-    if (!storage(v).tile || is_slab(value(v).walk)) return;
-    end_ += each_lane(value(v).width, last_store(v, value(v).dtype, tile_sum(v)));
+    if (!storage(v).tile || is_slab(value(v).walk) || is_temporary(v)) return;
+    const std::string line =
+        fmt::format("      {}[row * {} + column] = {};\n", memory(value(v).walk, value(v).dtype, false, "a.steps - 1"),
+                    value(v).width, tile_sum(v));
+    end_ += each_lane(value(v).width, line);
   }
 
   // ---- elementwise calls -------------------------------------------------------------------------------------------
@@ -258,9 +261,7 @@ class Writer : TransformText {
     const std::string y = fmt::format("y{}[k]", o);
     if (r.in_register) stores_ += fmt::format("      r{}[k] = {};\n", s.value, y);
     if (r.shared && layout_.slices == 1) stores_ += fmt::format("      {} = {};\n", in_shared(s, "mine", "column"), y);
-    const bool at_end = r.in_register && is_last(s.value) && value(s.value).writers.size() == 1;
-    if (at_end) end_ += each_lane(call(c).columns(), last_store(s.value, access.dtype, fmt::format("r{}[k]", s.value)));
-    (r.shared && layout_.slices > 1 ? exchanged_ : stores_) += store(s.value, access, y, "      ", at_end);
+    (r.shared && layout_.slices > 1 ? exchanged_ : stores_) += store(s.value, access, y, "      ");
   }
 
   /// An operand's element in this row, at a given column of the call.

@@ -104,23 +104,16 @@ std::string LoopText::tile_sum(int v) const {
   return storage(v).planes > 1 ? "(" + out + ")" : out;
 }
 
-bool LoopText::is_last(int v) const { return value(v).walk.stride == 0 && !value(v).walk.double_buffered; }
-
-std::string LoopText::last_store(int v, DType d, const std::string& x) {
-  return fmt::format("      {}[row * {} + column] = {};\n", memory(value(v).walk, d, false, "a.steps - 1"),
-                     value(v).width, x);
-}
-
-std::string LoopText::store(int v, const Access& to, const std::string& x, const char* indent, bool at_end) {
+std::string LoopText::store(int v, const Access& to, const std::string& x, const char* indent) {
   const Operand& walk = value(v).walk;
   const bool others = storage(v).shared && layout_.slices > 1;  // other blocks read it in memory
   const auto put = [&](const LoopMemory& place) {
     return fmt::format("{}[row * {} + column] = {};\n", memory(place, to.dtype, false, "i"), value(v).width, x);
   };
-  const std::string line = put({to.walk});
   std::string out;
   if (const auto place = scratch(v)) out += indent + put(*place);
-  if (at_end) return out;
+  if (is_temporary(v)) return out;
+  const std::string line = put({to.walk});
   if (is_slab(walk) || (others && walk.double_buffered)) return out + indent + line;
   if (call(value(v).writers[0]).kind == StepCall::Kind::product) return out;  // stored at the end
   return out + fmt::format("{}if (i + {} >= a.steps) {}", indent, walk.double_buffered ? 2 : 1, line);

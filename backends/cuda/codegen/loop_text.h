@@ -19,13 +19,11 @@ class LoopText {
   }
   /// The scratch memory of a value that other blocks still read while its next version is computed.
   std::optional<LoopMemory> scratch(int v) const;
-  /// Is only the last step's value kept in memory?
-  bool is_last(int v) const;
-  /// Code that stores a result in memory: in each step, or only the last steps' results; `at_end`: these are stored
-  /// when the steps are done.
-  std::string store(int v, const Access& to, const std::string& x, const char* indent, bool at_end = false);
-  /// Code that stores the last step's value when the steps are done.
-  std::string last_store(int v, DType d, const std::string& x);
+  /// Does nobody read it after the loop?
+  bool is_temporary(int v) const { return loop_.scratch >= 0 && value(v).walk.buffer == loop_.scratch; }
+  /// Code that stores a result in memory: in each step, or only the last steps' results; temporary ones for other
+  /// blocks alone.
+  std::string store(int v, const Access& to, const std::string& x, const char* indent);
 
   /// Code repeated for each of a thread's columns, of `columns` in all.
   std::string each_lane(std::int64_t columns, const std::string& text, const char* indent = "    ") const;

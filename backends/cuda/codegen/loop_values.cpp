@@ -156,8 +156,10 @@ bool LoopValues::writes(std::size_t call, std::size_t operand) const {
                      [&](const FusedCall& f) { return static_cast<std::size_t>(f.out) == operand; });
 }
 
-std::optional<LoopValues> find_values(std::vector<StepCall> calls, std::int64_t steps) {
-  return Finder(std::move(calls), steps).find();
+std::optional<LoopValues> find_values(std::vector<StepCall> calls, const LoweredLoop& loop) {
+  std::optional<LoopValues> out = Finder(std::move(calls), loop.steps).find();
+  if (out) out->scratch = loop.scratch;
+  return out;
 }
 
 }  // namespace reel::cuda

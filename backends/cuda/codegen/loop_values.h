@@ -25,6 +25,7 @@ struct LoopValues {
   std::vector<std::vector<Source>> sources;  // by call, by operand
   std::vector<LoopValue> values;
   std::int64_t rows = 0;
+  int scratch = -1;  // the buffer that nobody reads after the loop
 
   bool writes(std::size_t call, std::size_t operand) const;
   const Source& source(std::size_t call, std::size_t operand) const { return sources[call][operand]; }
@@ -35,6 +36,6 @@ struct LoopValues {
 };
 
 /// Returns nothing if calls read what they write in an unsupported way.
-std::optional<LoopValues> find_values(std::vector<StepCall> calls, std::int64_t steps);
+std::optional<LoopValues> find_values(std::vector<StepCall> calls, const LoweredLoop& loop);
 
 }  // namespace reel::cuda
