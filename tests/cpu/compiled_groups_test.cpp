@@ -21,19 +21,17 @@ namespace {
 
 using Values = std::vector<std::vector<std::complex<double>>>;
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+
 /// The same bits, or NaN both times. Under sanitizers less is inlined, and what is not inlined is not contracted, so
 /// that there the functors themselves round otherwise; such a function is never used, and only has to be near.
 bool alike(const Values& a, const Values& b) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  for (std::size_t i = 0; i < b.size(); ++i) {
-    for (std::size_t k = 0; k < b[i].size(); ++k) {
-      const bool near = std::abs(a[i][k] - b[i][k]) <= 1e-3 * std::max(1.0, std::abs(b[i][k]));
-      if (a[i][k] != b[i][k] && !near) return false;
-    }
-  }
-  return a.size() == b.size();
-#else
   const auto same = [](double x, double y) {
+    if (sanitized && std::abs(x - y) <= 1e-3 * std::max(1.0, std::abs(y))) return true;
     return (x == y && std::signbit(x) == std::signbit(y)) || (std::isnan(x) && std::isnan(y));
   };
   const auto same_values = [&](const auto& x, const auto& y) {
@@ -42,7 +40,6 @@ bool alike(const Values& a, const Values& b) {
     });
   };
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_values);
-#endif
 }
 
 /// A group of one precision at random, with every kind of operand, rolls, complex numbers and conditions.
@@ -263,7 +260,7 @@ TEST_CASE("all functions") {
     REQUIRE(functions.size() == texts.size());
     for (const bool edges : {false, true}) {
       CAPTURE(edges);
-      if (edges && is_complex(dtype)) continue;
+      if (edges && (is_complex(dtype) || sanitized)) continue;  // sanitized: rounding decides what remains of 1e38
       if (edges) put_edges(*all);
       const auto start = all->memory();
       const auto wanted = all->cpu_fallback();
