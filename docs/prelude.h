@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cells/cell.h"
+#include "ops/check_grads.h"
 #include "ops/elementwise.h"
 
 namespace book {

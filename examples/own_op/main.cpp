@@ -66,6 +66,7 @@ int main() try {
         std::max({error, std::abs(dx.at(i).item() - (1 + a / s) / 2), std::abs(ddx.at(i).item() - 2 / (s * s * s))});
   }
   std::printf("error of the derivatives: %.0e\n", error);
+  check_grads([](const Tensors& in) { return squareplus(in[0]); }, {x});  // throws if they are wrong
 
   // As the activation of a recurrent network: a scan, and the same as a plain loop of ops.
   const Tensor W = normal({8, 8}, 0, 0.3, 1, 1, DType::f64), xs = normal({50, 4, 8}, 0, 1, 1, 2, DType::f64);

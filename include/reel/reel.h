@@ -1,4 +1,5 @@
 // All of reel::reel: tensors, ops, gradients, scan and the cells.
 #pragma once
 #include "cells/cell.h"
+#include "ops/check_grads.h"
 #include "reel/version.h"

@@ -9,7 +9,7 @@ _reel._set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep
 
 from ._reel import *  # noqa: F401,F403,E402  ops, cells, Tensor
 from ._reel import Error, OutOfMemory, SettingError, DType, Tensor, from_dlpack  # noqa: E402
-from ._autodiff import grad, value_and_grad, vjp  # noqa: E402
+from ._autodiff import check_grads, grad, value_and_grad, vjp  # noqa: E402
 from ._create import asarray, tensor  # noqa: E402
 from ._explain import explain  # noqa: E402
 from ._files import load_metadata, load_safetensors, save_safetensors  # noqa: E402

@@ -90,3 +90,15 @@ def vjp(f: Callable, *args: Any) -> tuple[Any, Callable]:
         return tuple(rebuild(pullback(given)))
 
     return shape[0](values), gradients
+
+
+def check_grads(f: Callable, *args: Any, order: int = 2, tolerance: float = 1e-6, seed: int = 1) -> None:
+    """Throws Error if a derivative of f at args is not what central differences give along random directions: the
+    gradient and, with order 2, the gradient of its slope.
+
+    args and results are tensors of f64 or c128, or tuples, lists and dicts of them; integers and booleans among them stay
+    as they are. The message says which tensor of args it is, and the error relative to the size of the derivative.
+    Differences across a kink of f, as relu has at 0, are no derivatives: keep args 1e-3 away from it.
+    """
+    xs, rebuild = flatten(list(args), "check_grads")
+    _reel._check_grads(lambda leaves: flatten(f(*rebuild(leaves)), "check_grads")[0], xs, order, tolerance, seed)

@@ -1,10 +1,12 @@
 // Gradients of Python functions. A gradient inside another one, or inside a traced step, is recorded on the tape that
 // is there, so that it can be differentiated again. The functions here take and return flat lists; reel/_autodiff.py
 // has what users call.
+#include <algorithm>
 #include <memory>
 
 #include "engine/autodiff/primitives.h"
 #include "engine/autodiff/tape.h"
+#include "ops/check_grads.h"
 #include "python/src/python.h"
 
 namespace reel::python {
@@ -118,10 +120,29 @@ class Pullback {
   Tensors xs_, ys_;
 };
 
+/// All elements of tensors as one vector; complex if one of them is.
+Tensor joined(const Tensors& ys) {
+  const auto complex_one = [](const Tensor& y) { return is_complex(y.dtype()); };
+  const bool to_complex = std::any_of(ys.begin(), ys.end(), complex_one);
+  Tensors parts;
+  for (const Tensor& y : ys) {
+    const Tensor row = reshape(y, {y.numel()});
+    parts.push_back(to_complex && !complex_one(y) ? cast(row, DType::c128) : row);
+  }
+  return parts.size() == 1 ? parts[0] : concat(parts, 0);
+}
+
+/// f(xs) returns a list of tensors.
+void check_gradients(const nb::callable& f, const Tensors& xs, int order, double tolerance, std::uint64_t seed) {
+  const auto one = [&](const Tensors& at) { return joined(nb::cast<Tensors>(f(at))); };
+  check_grads(one, xs, {.order = order, .tolerance = tolerance, .seed = seed}, here());
+}
+
 }  // namespace
 
 void bind_autodiff(nb::module_& m) {
   m.def("_value_and_grad", &value_and_grad);
+  m.def("_check_grads", &check_gradients);
   nb::class_<Pullback>(m, "_Pullback")
       .def(nb::init<const nb::callable&, const Tensors&>())
       .def_prop_ro("values", &Pullback::values)

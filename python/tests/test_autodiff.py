@@ -151,3 +151,36 @@ def test_pullbacks_after_or_outside_their_tape():
         outside(reel.ones(2))
     with pytest.raises(reel.Error, match="the cotangent must be a tensor, got a tuple"):
         outside((x0, x0))
+
+
+def test_check_grads():
+    h, xs = reel.uniform([2, 3], seed=1, dtype=reel.f64), reel.uniform([5, 2, 3], seed=2, dtype=reel.f64)
+    W = reel.normal([3, 3], seed=3, dtype=reel.f64)
+    reel.check_grads(lambda p: reel.scan(lambda h, x: (reel.tanh(h @ p["W"] + x), h), p["h"], xs), {"W": W, "h": h})
+    z = reel.complex(h, h + 1)
+    reel.check_grads(lambda z, n, x: (reel.exp(reel.index_select(z, 0, n)), x), z, reel.tensor([1], dtype=reel.i32), h)
+    reel.check_grads(lambda x: x * 2 if reel.grad(lambda y: reel.sum(y * y))(x).shape else x, h)
+    reel.check_grads(lambda x: reel.relu(x - 5), h, order=1)
+
+
+def constant(x):
+    """The values of x, through which no gradient goes."""
+    return reel.tensor(x.numpy())
+
+
+@pytest.mark.parametrize(
+    "f, args, options, words",
+    [
+        (lambda a, b: a * b * constant(b), 2, {}, r"\[check_grads\] the gradient by input 1 is not .*test_autodiff.py:\d+"),
+        (lambda a: a * a + constant(a) * (a - constant(a)), 1, {}, "the gradient by input 0 is not"),
+        (lambda a: a, 1, {"order": 3}, "order is 1 or 2; got 3"),
+        (lambda a: a.cast(reel.f32), 1, {}, "the result is f32"),
+        (lambda a: 1.0, 1, {}, "got float"),
+    ],
+)
+def test_check_grads_finds(f, args, options, words):
+    x = reel.uniform([2, 3], seed=1, dtype=reel.f64)
+    with pytest.raises(reel.Error, match=words):
+        reel.check_grads(f, *[x + i for i in range(args)], **options)
+    with pytest.raises(reel.Error, match="input 0 is f32"):
+        reel.check_grads(f, *[x.cast(reel.f32)] * args)

@@ -109,7 +109,7 @@ TEST_CASE("gradients of random expressions") {
     shown.value(10);
     CAPTURE(seed);
     CAPTURE(shown.text());
-    const DerivativeErrors e = derivative_errors(f, inputs, seed);
+    const GradErrors e = grad_errors(f, inputs, seed);
     worst_first = std::max(worst_first, e.first);
     worst_second = std::max(worst_second, e.second);
     CHECK(e.first < 1e-8);

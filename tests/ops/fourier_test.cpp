@@ -46,7 +46,7 @@ TEST_CASE("fft and ifft are the sums that define them") {
                       transform_error(x, fft(x, {.norm = FftNorm::ortho}), -1, 1 / std::sqrt(size))});
     worst_single = std::max({worst_single, transform_error(single, fft(single), -1, 1),
                              transform_error(single, ifft(single), 1, 1 / size)});
-    const DerivativeErrors e = derivative_errors([](const Tensors& in) { return fft(in[0]); }, {x}, 5);
+    const GradErrors e = grad_errors([](const Tensors& in) { return fft(in[0]); }, {x}, 5);
     CHECK(e.first < 1e-9);
     CHECK(e.second < 1e-9);
   }

@@ -237,7 +237,7 @@ TEST_CASE("gradients of 24x24 matrices, and gradients of gradients") {
     for (const auto& [name, f] : functions) {
       CAPTURE(std::string(name));
       CAPTURE(name_of(d));
-      const DerivativeErrors e = derivative_errors(f, in, 300);
+      const GradErrors e = grad_errors(f, in, 300);
       CHECK(e.first < 1e-8);
       CHECK(e.second < 1e-8);
     }

@@ -86,8 +86,8 @@ TEST_CASE("rotations keep lengths, and their angles have gradients") {
     CHECK(difference(sum(square(abs(r(x, r.tables(theta, phi)))), {1}), sum(square(abs(x)), {1})) < 1e-13);
   }
   const Rotations r = Rotations::fft(8);
-  const DerivativeErrors e = derivative_errors([&](const Tensors& x) { return r(x[0], r.tables(x[1], x[2])); },
-                                               {random({3, 8}, 8, DType::c128), random({12}, 9), random({12}, 10)}, 11);
+  const GradErrors e = grad_errors([&](const Tensors& x) { return r(x[0], r.tables(x[1], x[2])); },
+                                   {random({3, 8}, 8, DType::c128), random({12}, 9), random({12}, 10)}, 11);
   CHECK(e.first < 1e-8);
   CHECK(e.second < 1e-8);
 }

@@ -54,7 +54,7 @@ TEST_CASE("spectral radius: the derivative of ENRNN's Proposition 3.2, and its d
     CHECK(rho == doctest::Approx(max(abs(eigvals(T))).item()).epsilon(1e-14));
     const Tensor dT = gradient([](const Tensor& x) { return spectral_radius(x); }, T);
     CHECK(difference(dT, enrnn_c(T) * (1 / rho)) < 1e-12);
-    const DerivativeErrors e = errors_at([](const Tensor& x) { return spectral_radius(x); }, T, 1e-3);
+    const GradErrors e = errors_at([](const Tensor& x) { return spectral_radius(x); }, T, 1e-3);
     MESSAGE("spectral radius " << rho << ": gradient " << e.first << ", second " << e.second);
     CHECK(e.first < 1e-8);
     CHECK(e.second < 1e-8);
@@ -82,7 +82,7 @@ TEST_CASE("spectral radius: only the largest eigenvalue must be simple") {
   const Tensor T = matrix({3, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1});  // a Jordan block and a double 1 besides 3
   const int before = warnings("spectral_radius");
   const auto f = [](const Tensor& x) { return spectral_radius(x); };
-  const DerivativeErrors e = errors_at(f, T, 1e-3);
+  const GradErrors e = errors_at(f, T, 1e-3);
   CHECK(e.first < 1e-9);
   CHECK(e.second < 1e-9);
   CHECK(warnings("spectral_radius") == before);

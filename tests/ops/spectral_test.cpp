@@ -19,7 +19,7 @@ TEST_CASE("a real matrix of 96 rows: value, gradient and second gradient through
     const EigResult e = eig(x);
     return real(sum(square(e.values) + (1.0 + e.values) * matmul(weight, e.vectors)));
   };
-  const DerivativeErrors e = errors_at(loss, A, 1e-4);
+  const GradErrors e = errors_at(loss, A, 1e-4);
   MESSAGE("eig 96 x 96: gradient " << e.first << ", second " << e.second);
   CHECK(e.first < 1e-8);
   CHECK(e.second < 1e-8);

@@ -94,7 +94,7 @@ TEST_CASE("values agree with an independent definition, gradient and gradient of
       if ((op && !op->traits.differentiable) || !is_differentiable(y.dtype()) || !is_differentiable(d)) continue;
       if (real_of(y.dtype()) == DType::f32) continue;  // cast to single precision: too coarse to take differences of
       for (std::uint64_t seed : {100, 200}) {
-        const DerivativeErrors e = derivative_errors(c.call, in, seed);
+        const GradErrors e = grad_errors(c.call, in, seed);
         line.first = std::max(line.first, e.first);
         line.second = std::max(line.second, e.second);
         CHECK(e.first < c.tolerance);

@@ -1,9 +1,10 @@
-// Shared by the tests: comparing tensors, catching error texts, derivatives along random directions.
+// Shared by the tests: comparing tensors, catching error texts.
 #pragma once
 #include <doctest/doctest.h>
 
 #include <functional>
 
+#include "ops/check_grads.h"
 #include "ops/ops.h"
 
 namespace reel::test {
@@ -60,15 +61,5 @@ inline Tensor random(const Shape& shape, std::uint64_t seed, DType dtype = DType
 
 /// Re sum conj(w) x, a real scalar.
 inline Tensor inner(const Tensor& w, const Tensor& x) { return real(sum(conj(w) * x)); }
-
-using TensorFunction = std::function<Tensor(const Tensors&)>;
-
-struct DerivativeErrors {
-  double first = 0, second = 0;  // relative to the size of the derivative
-};
-
-/// Compares gradient and gradient of gradient of Re sum(conj(w) f(xs)), w random, with central differences along random
-/// directions. xs are f64 or c128; others are left as they are.
-DerivativeErrors derivative_errors(const TensorFunction& f, const Tensors& xs, std::uint64_t seed, bool second = true);
 
 }  // namespace reel::test

@@ -46,7 +46,7 @@ using Scalar = std::function<Tensor(const Tensor&)>;
 
 /// Gradient and gradient of gradient of the real scalar f at x along random directions of length 1, against central
 /// differences of step h, extrapolated.
-inline DerivativeErrors errors_at(const Scalar& f, const Tensor& x, double h) {
+inline GradErrors errors_at(const Scalar& f, const Tensor& x, double h) {
   const auto direction = [&](std::uint64_t seed) {
     const Tensor d = random(x.shape(), seed, x.dtype());
     return d * (1 / std::sqrt(inner(d, d).item()));
@@ -61,7 +61,7 @@ inline DerivativeErrors errors_at(const Scalar& f, const Tensor& x, double h) {
     return (4 * central(h / 2) - central(h)) / 3;
   };
   const auto relative = [](double a, double b) { return std::abs(a - b) / std::max({std::abs(a), std::abs(b), 1e-3}); };
-  DerivativeErrors errors;
+  GradErrors errors;
   errors.first = relative(slope(x), derivative([&](const Tensor& at) { return f(at).item(); }, v));
   Tape tape;
   const Tensor s = inner(v, grad(Tensors{f(x)}, Tensors{x}, {.create_graph = true})[0]);

@@ -1,0 +1,113 @@
+#include "ops/check_grads.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace reel {
+namespace {
+
+/// xs + step times a direction; an input whose direction is undefined stays.
+Tensors moved(const Tensors& xs, const Tensors& direction, double step) {
+  Tensors out;
+  for (std::size_t i = 0; i < xs.size(); ++i)
+    out.push_back(direction[i].defined() ? xs[i] + direction[i] * step : xs[i]);
+  return out;
+}
+
+/// Re sum conj(w) x, a real scalar.
+Tensor inner(const Tensor& w, const Tensor& x) { return real(sum(conj(w) * x)); }
+
+/// The derivative of a real scalar along a direction, by its gradient.
+Tensor slope(const Tensor& of, const Tensors& xs, const Tensors& direction, bool create_graph) {
+  Tensors wrt, along;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    if (direction[i].defined()) wrt.push_back(xs[i]), along.push_back(direction[i]);
+  }
+  const Tensors gradients = grad({of}, wrt, {.create_graph = create_graph});
+  Tensor total = Tensor::zeros({}, DType::f64);
+  for (std::size_t g = 0; g < wrt.size(); ++g) total = total + inner(along[g], gradients[g]);
+  return total;
+}
+
+/// Central differences at two steps, extrapolated: the error is of fourth order.
+double difference_quotient(const std::function<double(const Tensors&)>& f, const Tensors& xs,
+                           const Tensors& direction) {
+  const auto central = [&](double h) { return (f(moved(xs, direction, h)) - f(moved(xs, direction, -h))) / (2 * h); };
+  constexpr double h = 1e-3;
+  return (4 * central(h / 2) - central(h)) / 3;
+}
+
+double relative(double a, double b) {
+  const double error = std::abs(a - b) / std::max({1.0, std::abs(a), std::abs(b)});
+  return std::isnan(error) ? INFINITY : error;
+}
+
+/// Elements in [-1, 1], complex ones in the square.
+Tensor random_like(const Tensor& x, std::uint64_t seed) {
+  const Tensor re = uniform(x.shape(), -1, 1, seed, 1, DType::f64);
+  return is_complex(x.dtype()) ? complex(re, uniform(x.shape(), -1, 1, seed, 2, DType::f64)) : re;
+}
+
+bool is_input(const Tensor& x) { return is_differentiable(x.dtype()); }
+
+/// A random direction of each differentiable input, or of the one that is chosen.
+Tensors random_direction(const Tensors& xs, std::uint64_t seed, std::ptrdiff_t chosen) {
+  Tensors out(xs.size());
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    if (is_input(xs[i]) && (chosen < 0 || static_cast<std::size_t>(chosen) == i))
+      out[i] = random_like(xs[i], seed + 10 * i);
+  }
+  return out;
+}
+
+/// grad_errors along directions of one input, or of all.
+GradErrors errors_of(const TensorFunction& f, const Tensors& xs, std::uint64_t seed, bool second,
+                     std::ptrdiff_t chosen) {
+  const Tensors v = random_direction(xs, seed + 1, chosen), u = random_direction(xs, seed + 2, chosen);
+  const Tensor w = random_like(f(xs), seed + 3);
+  const auto value = [&](const Tensors& at) { return inner(w, f(at)).item(); };
+  const auto slope_at = [&](const Tensors& at) {
+    Tape tape;
+    return slope(inner(w, f(at)), at, v, false).item();
+  };
+  GradErrors errors;
+  errors.first = relative(slope_at(xs), difference_quotient(value, xs, v));
+  if (second) {
+    Tape tape;
+    const Tensor once = slope(inner(w, f(xs)), xs, v, true);
+    errors.second = relative(slope(once, xs, u, false).item(), difference_quotient(slope_at, xs, u));
+  }
+  return errors;
+}
+
+}  // namespace
+
+GradErrors grad_errors(const TensorFunction& f, const Tensors& xs, std::uint64_t seed, bool second) {
+  return errors_of(f, xs, seed, second, -1);
+}
+
+void check_grads(const TensorFunction& f, const Tensors& xs, const CheckGrads& check, Loc where) {
+  if (check.order != 1 && check.order != 2) fail("check_grads", where, "order is 1 or 2; got {}", check.order);
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    if (xs[i].dtype() == DType::f32 || xs[i].dtype() == DType::c64)
+      fail("check_grads", where, "f64 and c128 are precise enough for differences; input {} is {}", i,
+           xs[i].spec().str());
+  }
+  if (std::none_of(xs.begin(), xs.end(), is_input)) fail("check_grads", where, "no input has a gradient");
+  if (const Tensor y = f(xs); y.dtype() != DType::f64 && y.dtype() != DType::c128)
+    fail("check_grads", where, "f64 and c128 are precise enough for differences; the result is {}", y.spec().str());
+  const auto all = std::ssize(xs);
+  for (std::ptrdiff_t i = 0; i <= all; ++i) {  // the last time all inputs move
+    if (i < all && !is_input(xs[static_cast<std::size_t>(i)])) continue;
+    const GradErrors errors = errors_of(f, xs, check.seed, check.order == 2, i < all ? i : -1);
+    const std::string of = i < all ? fmt::format("input {}", i) : "all inputs";
+    for (const auto& [name, error] : {std::pair{"gradient", errors.first}, {"second gradient", errors.second}}) {
+      if (error > check.tolerance)
+        fail("check_grads", where,
+             "the {} by {} is not what differences give: relative error {:.2g}, {:.2g} is allowed", name, of, error,
+             check.tolerance);
+    }
+  }
+}
+
+}  // namespace reel

@@ -1,0 +1,31 @@
+// Derivatives compared with central differences: the test of a function, an op or a cell of your own.
+#pragma once
+#include <functional>
+
+#include "ops/ops.h"
+
+namespace reel {
+
+using TensorFunction = std::function<Tensor(const Tensors&)>;
+
+/// How far derivatives are from central differences, relative to their size (or absolute where that is below 1).
+struct GradErrors {
+  double first = 0, second = 0;
+};
+
+/// The errors of the gradient of Re sum(conj(w) f(xs)) and of the gradient of its slope, w random, each along a random
+/// direction of all xs. xs are f64 or c128; integers and booleans among them are left as they are. The same numbers for
+/// the same seed; without `second` the second error is 0.
+GradErrors grad_errors(const TensorFunction& f, const Tensors& xs, std::uint64_t seed = 1, bool second = true);
+
+struct CheckGrads {
+  int order = 2;            // 1: gradients; 2: gradients of gradients, too
+  double tolerance = 1e-6;  // of grad_errors
+  std::uint64_t seed = 1;   // of the directions
+};
+
+/// Throws Error if a derivative of f at xs is wrong; its text names the input and the errors. Where f has a kink within
+/// 1e-3 of xs, as relu has at 0, the differences are. For each input by itself, then for all together.
+void check_grads(const TensorFunction& f, const Tensors& xs, const CheckGrads& check = {}, Loc where = Loc::current());
+
+}  // namespace reel

@@ -1,0 +1,79 @@
+// check_grads finds what is wrong in a derivative, and says of which input.
+#include "ops/check_grads.h"
+
+#include "tests/support/check.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+enum class Fault { none, first, second, not_a_number };
+
+/// x^3, with a fault in the derivative by the second operand of cube(x) + cube(y).
+struct Cube {
+  Fault fault = Fault::none;
+  bool operator==(const Cube&) const = default;
+  static constexpr Traits traits{.name = "cube", .kind = Kind::elementwise, .cost = 2};
+  Spec infer(Inputs in) const { return in[0].spec(); }
+  void run(Inputs in, Tensor& out) const {
+    for (std::int64_t i = 0; i < out.numel(); ++i) out.data_as<double>()[i] = std::pow(in[0].data_as<double>()[i], 3);
+  }
+  void vjp(Vjp& v) const {
+    const Tensor x = v.in(0);
+    if (fault == Fault::none) return v.set(0, v.dy() * 3 * x * x);
+    if (fault == Fault::first) return v.set(0, v.dy() * 2 * x * x);
+    if (fault == Fault::not_a_number) return v.set(0, v.dy() * (x - x) / (x - x));
+    const NoGrad frozen;
+    v.set(0, v.dy() * 3 * x * x);  // right, but it has no derivative of its own
+  }
+};
+
+Tensor cube(const Tensor& x, Fault fault) { return apply(Cube{fault}, {&x}, Loc::current()); }
+
+TensorFunction sum_of_cubes(Fault fault) {
+  return [fault](const Tensors& in) { return cube(in[0], Fault::none) + cube(in[1], fault); };
+}
+
+}  // namespace
+
+TEST_CASE("check_grads: right derivatives pass, of both orders") {
+  const Tensors xs{random({3, 4}, 1), random({3, 4}, 2)};
+  CHECK_NOTHROW(check_grads(sum_of_cubes(Fault::none), xs));
+  const GradErrors errors = grad_errors(sum_of_cubes(Fault::none), xs);
+  CHECK(errors.first < 1e-9);
+  CHECK(errors.second < 1e-9);
+  const Tensors mixed{random({5}, 3, DType::c128), Tensor::from<std::int32_t>({0, 3}, {2}), random({5}, 4)};
+  CHECK_NOTHROW(check_grads([](const Tensors& in) { return index_select(in[0] * exp(in[2]), 0, in[1]); }, mixed));
+  CHECK_NOTHROW(check_grads([](const Tensors& in) { return 3 * in[0]; }, {xs[0]}));  // whose second gradient is 0
+}
+
+TEST_CASE("check_grads: wrong derivatives are told, with the input") {
+  const Tensors xs{random({3, 4}, 1), random({3, 4}, 2)};
+  const auto told = [&](Fault fault, const CheckGrads& check = {}) {
+    return error_of([&] { check_grads(sum_of_cubes(fault), xs, check); });
+  };
+  CHECK(contains(told(Fault::first),
+                 "[check_grads] the gradient by input 1 is not what differences give: relative error 0."));
+  CHECK(contains(told(Fault::first), "1e-06 is allowed (tests/ops/check_grads_test.cpp:"));
+  CHECK(
+      contains(told(Fault::not_a_number), "the gradient by input 1 is not what differences give: relative error inf"));
+  CHECK(contains(told(Fault::second), "the second gradient by input 1 is not"));
+  CHECK(told(Fault::second, {.order = 1}).empty());
+  CHECK(told(Fault::first, {.tolerance = 1}).empty());
+}
+
+TEST_CASE("check_grads: what it cannot check") {
+  const auto f = [](const Tensors& in) { return in[0]; };
+  const auto said = [&](const Tensors& xs, const CheckGrads& check = {}) {
+    return error_of([&] { check_grads(f, xs, check); });
+  };
+  CHECK(said({random({2}, 1, DType::f32)})
+            .starts_with("[check_grads] f64 and c128 are precise enough for differences; input 0 is f32 (2,)"));
+  CHECK(said({Tensor::from<std::int32_t>({1}, {1})}).starts_with("[check_grads] no input has a gradient"));
+  CHECK(said({}).starts_with("[check_grads] no input has a gradient"));
+  CHECK(said({random({2}, 1)}, {.order = 3}).starts_with("[check_grads] order is 1 or 2; got 3"));
+  CHECK(contains(
+      error_of([&] { check_grads([](const Tensors& in) { return cast(in[0], DType::f32); }, {random({2}, 1)}); }),
+      "f64 and c128 are precise enough for differences; the result is f32 (2,)"));
+}
