@@ -7,6 +7,7 @@
 
 #include "cells/init.h"
 #include "ops/ops.h"
+#include "reel/version.h"
 
 namespace reel {
 
@@ -182,8 +183,8 @@ struct CellType {
 std::vector<CellType>& cell_registry();
 /// Throws SettingError that lists the known cells, with the nearest name as a hint.
 const CellType& cell_type(const std::string& name);
-/// Adds a cell to the registry, with the source file that it comes from.
-bool register_cell(CellType type, const char* file);
+/// Adds a cell to the registry, with the source file that it comes from and the version that it was compiled for.
+bool register_cell(CellType type, const char* file, const int& version = REEL_VERSION_SYMBOL);
 /// Registers a cell: REEL_CELL({"name", "help", "source", "count", {settings}, make}), at namespace scope of its .cpp
 /// file.
 #define REEL_CELL(...)                                        \

@@ -7,6 +7,8 @@
 #include "cells/cell.h"
 #include "cells/nearest_name.h"
 
+const int REEL_VERSION_SYMBOL = 0;
+
 namespace reel {
 
 namespace {
@@ -44,7 +46,7 @@ void check_registries() {
 
 bool CellType::built_in() const { return file.starts_with("cells/") && file.find('/', 6) == std::string::npos; }
 
-bool register_cell(CellType type, const char* file) {
+bool register_cell(CellType type, const char* file, const int& /*version*/) {
   type.file = file;
   cell_types().push_back(std::move(type));
   return true;

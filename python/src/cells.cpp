@@ -1,7 +1,10 @@
 // The recurrent cells of cells/, with their settings.
+#include <dlfcn.h>
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 
+#include "cells/plugin.h"
 #include "python/src/parameters.h"
 
 namespace reel::python {
@@ -71,6 +74,14 @@ nb::dict cells() {
     all[type.name.c_str()] = cell;
   }
   return all;
+}
+
+void load(const std::filesystem::path& path) {
+  // A plugin has no symbols of Reel of its own: those of this module become visible to it.
+  Dl_info module;
+  if (dladdr(reinterpret_cast<const void*>(&load), &module))
+    dlopen(module.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+  load_plugin(path);
 }
 
 /// The outputs hs [T, B, n] at each sequence's last step, [B, n].
@@ -199,6 +210,10 @@ void bind_cells(nb::module_& m) {
   m.def("cell", &make_cell, "name"_a, "input_size"_a, "hidden_size"_a, "seed"_a = 1, "dtype"_a = "f32", "settings"_a,
         "A recurrent cell by name, with its settings: cell(\"srnn\", 2, 128, width=16). cells() lists names and "
         "settings. Throws SettingError for an unknown name, setting or value.");
+  m.def("load_plugin", &load, "path"_a,
+        "Loads a shared library with cells of your own, written in C++ and made by reel_add_plugin "
+        "(docs/how-to/cell.md). "
+        "Throws Error naming the file if it is none, or was compiled for another version of Reel.");
   m.def("cells", &cells, "All cells by name: help, source, and settings with kind, default, help and choices.");
 }
 

@@ -10,6 +10,7 @@
 #include "cells/nearest_name.h"
 #include "engine/core/parse.h"
 #include "tasks/app/options_file.h"
+#include "tasks/app/plugins.h"
 #include "tasks/io/output.h"
 
 namespace reel {
@@ -93,7 +94,8 @@ void Option::take_or_throw(const std::string& text, const std::string& where) {
   }
   const bool bare = !text.empty() && text.find_first_not_of("0123456789+-.e") == std::string::npos;
   const std::string shown = bare ? text : fmt::format("\"{}\"", text);
-  throw Usage(fmt::format("{}{}: {} expected, got {}{}", where, name, rule(), shown, nearest_hint(text, choices)));
+  const std::string near = nearest_hint(text, choices), hint = near.empty() && name == "cell" ? plugin_hint : near;
+  throw Usage(fmt::format("{}{}: {} expected, got {}{}", where, name, rule(), shown, hint));
 }
 
 void Option::refuse_unless_typed(const std::string& text, const std::string& where) const {

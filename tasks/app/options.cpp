@@ -10,6 +10,7 @@
 #include "cells/cell.h"
 #include "tasks/app/option.h"
 #include "tasks/app/options_file.h"
+#include "tasks/app/plugins.h"
 #include "tasks/app/preset.h"
 #include "tasks/app/provenance.h"
 
@@ -214,8 +215,8 @@ struct Options::Impl {
 std::string option_text(const Error& error) {
   const auto* e = dynamic_cast<const SettingError*>(&error);
   if (!e) return error.what();
-  const std::string hint =
-      e->hint.setting.empty() ? "" : fmt::format(". Hint: --{} {}", e->hint.setting, e->hint.value);
+  std::string hint = e->hint.setting.empty() ? "" : fmt::format(". Hint: --{} {}", e->hint.setting, e->hint.value);
+  if (hint.empty() && e->setting == "cell") hint = plugin_hint;
   return fmt::format("--{}: {}{}", e->setting, e->rule, hint);
 }
 

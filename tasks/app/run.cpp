@@ -10,7 +10,6 @@
 #include <filesystem>
 
 #include "backends/cpu/threads/denormals.h"
-#include "cells/registry.h"
 #include "engine/core/parse.h"
 #include "tasks/app/agreement.h"
 #include "tasks/app/explain_program.h"
@@ -21,6 +20,7 @@
 #include "tasks/app/layers.h"
 #include "tasks/app/observers.h"
 #include "tasks/app/option.h"
+#include "tasks/app/plugins.h"
 #include "tasks/app/preset.h"
 #include "tasks/app/provenance.h"
 #include "tasks/app/rank_devices.h"
@@ -325,7 +325,7 @@ int guarded(const std::string& name, const std::function<int()>& body) {
   open_standard_streams();
   int code = 1;
   try {
-    check_registries();
+    load_plugins();
     code = body();
   } catch (const Exit& e) {
     write_out(e.text);

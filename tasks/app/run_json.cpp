@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 
+#include "tasks/app/plugins.h"
 #include "tasks/app/provenance.h"
 
 namespace reel {
@@ -32,6 +33,7 @@ Json run_json(const RunRecord& r) {
   if (!r.kernels.empty()) json["kernels"] = r.kernels;
   if (!commit().empty()) json["commit"] = commit();
   if (!r.command.empty()) json["command"] = r.command;
+  if (const std::vector<std::string> loaded = plugins(); !loaded.empty()) json["plugins"] = loaded;
   if (!r.preset.empty()) json["preset"] = r.preset;
   if (r.diverged_at_step >= 0) json["diverged_at_step"] = r.diverged_at_step;
   if (r.best_step >= 0) {
