@@ -8,7 +8,7 @@
 
 namespace toy {
 
-/// One operation: where its inputs stand on the tape, and the derivative of its result by each of them.
+/// One operation: where its inputs stand on the tape, and the derivative of its result with respect to each.
 struct Node {
   std::size_t a, b;
   double slope_a, slope_b;
@@ -53,7 +53,7 @@ inline Number operator+(const Number& a, const Number& b) { return binary(a, b, 
 inline Number operator*(const Number& a, const Number& b) { return binary(a, b, a.value * b.value, b.value, a.value); }
 inline Number sin(const Number& x) { return unary(x, std::sin(x.value), std::cos(x.value)); }
 
-/// The derivative of y by every node of its tape.
+/// The derivative of y with respect to every node of its tape.
 inline std::vector<double> gradient(const Number& y) {
   const Tape& tape = *y.tape;
   std::vector<double> d(tape.size(), 0.0);
