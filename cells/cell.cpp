@@ -64,6 +64,21 @@ Tensors Cell::initial(std::int64_t batch) const {
   return state;
 }
 
+void Cell::add(Parameter parameter) {
+  const Tensor& value = parameter.value;
+  if (!value.defined()) throw Error("parameter", fmt::format("\"{}\" has no tensor", parameter.name));
+  if (parameter.trained && !is_differentiable(value.dtype()))
+    throw Error("parameter", fmt::format("\"{}\" is {}, which has no gradient. Hint: fixed() takes what is not trained",
+                                         parameter.name, value.spec().str()));
+  for (const Parameter& other : parameters_) {
+    if (other.name == parameter.name)
+      throw Error("parameter", fmt::format("two parameters are called \"{}\"", parameter.name));
+    if (other.value.id() == value.id())
+      throw Error("parameter", fmt::format("\"{}\" and \"{}\" are one tensor", other.name, parameter.name));
+  }
+  parameters_.push_back(std::move(parameter));
+}
+
 Tensor Cell::parameter(const std::string& name, const Tensor& value, const std::string& group) {
   add({.name = name, .value = value, .group = group});
   return value;
@@ -97,6 +112,8 @@ Sequence Cell::run(const Tensors& state, const CellInput& in, const ScanOptions&
   ScanResult all = scan(
       [&](const Tensors& s, const Tensors& x) {
         Tensors next = step(s, in.numbers(x[0]));
+        if (next.size() != s.size())
+          fail("step", where, "the cell has {} states, and its step returns {}", s.size(), next.size());
         for (std::size_t i = 0; i < kept.size(); ++i) next[i] = reel::where(x[1 + i], s[i], next[i]);
         if (kept.empty()) next = in.zoneout.mean(s, std::move(next));
         for (std::size_t i = 0; in.lengths.defined() && i < s.size(); ++i)

@@ -143,7 +143,8 @@ class Cell {
   Tensor parameter(const std::string& name, const Tensor& value, const std::string& group, std::int64_t free);
   /// Registers a tensor that belongs to this cell but is not trained.
   Tensor fixed(const std::string& name, const Tensor& value);
-  void add(Parameter parameter) { parameters_.push_back(std::move(parameter)); }
+  /// Throws Error for a name or a tensor that another parameter has.
+  void add(Parameter parameter);
   DType dtype() const { return dtype_; }
   Backend& device() const { return *backend_; }
 

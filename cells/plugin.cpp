@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 
+#include <cfenv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -13,46 +14,76 @@
 namespace reel {
 namespace {
 
-/// Throws Error for what dlopen() would crash on: it maps the file into memory and does not look whether all of it is
-/// there. The table of sections is the last thing in a shared library.
+/// Throws Error for what dlopen() would crash on: it maps segments into memory and does not look whether the file has
+/// all of them.
 void require_whole(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw Error(path, "cannot be read");
+  const std::uintmax_t size = std::filesystem::file_size(path);
   Elf64_Ehdr header{};
   file.read(reinterpret_cast<char*>(&header), sizeof header);
   if (!file || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64)
     throw Error(path, "is no shared library");
-  const std::uintmax_t end = header.e_shoff + std::uintmax_t{header.e_shnum} * header.e_shentsize;
-  if (end > std::filesystem::file_size(path))
-    throw Error(path, fmt::format("is not whole: {} bytes of at least {}", std::filesystem::file_size(path), end));
+  file.seekg(static_cast<std::streamoff>(header.e_phoff));
+  for (int i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment{};
+    file.read(reinterpret_cast<char*>(&segment), sizeof segment);
+    if (!file || segment.p_offset > size || segment.p_filesz > size - segment.p_offset)
+      throw Error(path, fmt::format("is not whole: it has {} bytes", size));
+  }
+}
+
+/// True if a library that was loaded from this path is no longer the file there.
+bool replaced(const std::string& path) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (line.ends_with(path + " (deleted)")) return true;
+  }
+  return false;
+}
+
+/// dlopen(), which runs the initialisers of the library. The floating-point environment stays: those of -ffast-math
+/// make denormals zero.
+void open_library(const std::string& path) {
+  std::fenv_t environment;
+  std::fegetenv(&environment);
+  const void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: its cells stay
+  std::fesetenv(&environment);
+  if (library) return;
+  const char* const text = dlerror();
+  const std::string why = text ? text : "";
+  if (why.find("undefined symbol: reel_version_") != why.npos)
+    throw Error(path, fmt::format("was compiled with other headers than those of this Reel, {}. Hint: compile it again",
+                                  REEL_VERSION));
+  throw Error(path, fmt::format("cannot be loaded: {}", why));
 }
 
 }  // namespace
 
-void load_plugin(const std::string& path) {
-  // Whatever else has a name, such as a pipe, could keep dlopen() waiting.
+void load_plugin(const std::string& given) {
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) throw Error(path, "there is no such file");
+  // A name without '/' would be looked for in the system's folders.
+  const std::string path = std::filesystem::weakly_canonical(given, error);
+  // Whatever else has a name, such as a pipe, could keep dlopen() waiting.
+  if (!std::filesystem::exists(path, error)) throw Error(given, "there is no such file");
   if (!std::filesystem::is_regular_file(path, error))
-    throw Error(path, "a shared library is expected, this is no file");
+    throw Error(given, "a shared library is expected, this is no file");
+  if (replaced(path)) throw Error(path, "has changed since it was loaded. Hint: a new process loads it as it is now");
   require_whole(path);
+  if (dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD)) return;  // it is loaded already
   std::vector<CellType>& cells = cell_registry();
-  const std::size_t before = cells.size();
-  // A name without '/' would be looked for in the system's folders. Never closed: its cells stay in the registry.
-  if (!dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL)) {
-    const char* const text = dlerror();
-    const std::string why = text ? text : "";
-    if (why.find("undefined symbol: reel_version_") != why.npos)
-      throw Error(path,
-                  fmt::format("this plugin was compiled for another version of Reel than {}. Hint: compile it again",
-                              REEL_VERSION));
-    throw Error(path, fmt::format("cannot be loaded: {}", why));
-  }
-  if (cells.size() == before) throw Error(path, "has no new cell. Hint: REEL_CELL registers one (docs/how-to/cell.md)");
+  const std::size_t before = cells.size(), ops_before = op_registry().size();
+  open_library(path);
   try {
+    if (cells.size() == before) throw Error("cell", "there is no new one. Hint: REEL_CELL registers it");
+    for (std::size_t i = before; i < cells.size(); ++i) {
+      if (cells[i].built_in() && cells[i].name == cells[0].name)
+        throw Error("cell", "Reel's own are in it. Hint: a plugin links no library of Reel (reel_add_plugin)");
+    }
     check_registries();
   } catch (const Error& e) {
     cells.erase(cells.begin() + static_cast<std::ptrdiff_t>(before), cells.end());
+    op_registry().resize(ops_before);
     throw Error(path, e.what());
   }
 }

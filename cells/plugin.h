@@ -5,9 +5,9 @@
 namespace reel {
 
 /// Loads a shared library whose cells register themselves by REEL_CELL. The program must export the symbols of Reel
-/// that it is linked with (CMake's ENABLE_EXPORTS), if Reel is no shared library; Reel's own programs do. Throws Error
-/// naming the file if it is no library, was compiled for another version of Reel, or has no cell, or one whose name is
-/// taken.
+/// that it is linked with (CMake's ENABLE_EXPORTS), if Reel is no shared library; Reel's own programs do. What is
+/// loaded already is not loaded again. Throws Error naming the file if it is no library, was compiled with other
+/// headers than those of this Reel, or has no cell, or one whose name is taken.
 void load_plugin(const std::string& path);
 
 }  // namespace reel

@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "cells/cell.h"
@@ -18,11 +20,38 @@ std::vector<CellType>& cell_types() {
   return types;
 }
 
+/// What may be an option: --CELL.SETTING.
+bool is_option_name(const std::string& name) {
+  const auto fits = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; };
+  return !name.empty() && std::isalpha(static_cast<unsigned char>(name[0])) &&
+         std::all_of(name.begin(), name.end(), fits);
+}
+
+/// Throws Error for a cell whose settings no program could have as options.
+void check_declaration(const CellType& type) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error("cell", fmt::format("\"{}\" ({}): {}", type.name, type.file, why));
+  };
+  if (!is_option_name(type.name)) refuse("a name has letters, digits, _ and -, and begins with a letter");
+  std::map<std::string, std::string> defaults;
+  for (const Setting& s : type.settings) {
+    if (!is_option_name(s.name))
+      refuse(fmt::format("the setting \"{}\": a name has letters, digits, _ and -, and begins with a letter", s.name));
+    if (!defaults.emplace(s.name, s.fallback).second) refuse(fmt::format("two settings are called \"{}\"", s.name));
+  }
+  try {
+    Settings(type.name, type.settings, defaults);
+  } catch (const SettingError& e) {
+    refuse(fmt::format("the default of a setting, {}", e.what()));
+  }
+}
+
 }  // namespace
 
 void check_registries() {
   std::map<std::string, std::string> files;  // of the cells by name
   for (const CellType& type : cell_types()) {
+    check_declaration(type);
     const auto [first, is_new] = files.emplace(type.name, type.file);
     if (!is_new)
       throw Error("cell", fmt::format("two cells are called \"{}\", one in {} and one in {}. Hint: rename one of them, "
@@ -48,6 +77,11 @@ bool CellType::built_in() const { return file.starts_with("cells/") && file.find
 
 bool register_cell(CellType type, const char* file, const int& /*version*/) {
   type.file = file;
+  type.make = [name = type.name, make = std::move(type.make)](auto&&... arguments) {
+    std::unique_ptr<Cell> cell = make(std::forward<decltype(arguments)>(arguments)...);
+    if (!cell) throw Error(name, "REEL_CELL's function returned no cell");
+    return cell;
+  };
   cell_types().push_back(std::move(type));
   return true;
 }

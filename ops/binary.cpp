@@ -1,6 +1,7 @@
 // Functions of two elements, with broadcasting, and their derivatives.
 #include <cmath>
 
+#include "ops/constant.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 
@@ -57,10 +58,14 @@ FUSED_BACKWARD(ModRelu, relu_backward)
 
 namespace {
 
-/// The value of a scalar operand, which must be an integer if the other operand is i32.
+/// The value of a scalar operand, which must be one of i32 if the other operand is.
 double whole(const Arg& x, const Arg& other) {
-  if (other->dtype() == DType::i32 && x.number() != std::floor(x.number()))
+  if (other->dtype() != DType::i32) return x.number();
+  if (x.number() != std::floor(x.number()))
     fail("arithmetic", x.where, "{} is not an integer, and the tensor is {}. Hint: cast it to f32", x.number(),
+         other->spec().str());
+  if (!fits_i32(x.number()))
+    fail("arithmetic", x.where, "{} does not fit i32, and the tensor is {}. Hint: cast it to f64", x.number(),
          other->spec().str());
   return x.number();
 }

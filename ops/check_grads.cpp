@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/autodiff/primitives.h"
+
 namespace reel {
 namespace {
 
@@ -37,8 +39,10 @@ double difference_quotient(const std::function<double(const Tensors&)>& f, const
   return (4 * central(h / 2) - central(h)) / 3;
 }
 
-double relative(double a, double b) {
-  const double error = std::abs(a - b) / std::max({1.0, std::abs(a), std::abs(b)});
+/// How far two derivatives are apart, relative to them or to the size of what was differentiated.
+double relative(double a, double b, double size) {
+  const double scale = std::max({std::abs(a), std::abs(b), size});
+  const double error = scale == 0 ? 0 : std::abs(a - b) / scale;
   return std::isnan(error) ? INFINITY : error;
 }
 
@@ -50,12 +54,19 @@ Tensor random_like(const Tensor& x, std::uint64_t seed) {
 
 bool is_input(const Tensor& x) { return is_differentiable(x.dtype()); }
 
+/// How far an input moves: as far as its elements are large where they are far from 1, so that log(1e-4) has a
+/// difference quotient, and 1e8 moves at all.
+double reach(const Tensor& x) {
+  const double largest = x.numel() == 0 ? 1 : max(abs(x)).item();
+  return largest < 0.01 || largest > 100 ? (largest == 0 || !std::isfinite(largest) ? 1 : largest) : 1;
+}
+
 /// A random direction of each differentiable input, or of the one that is chosen.
 Tensors random_direction(const Tensors& xs, std::uint64_t seed, std::ptrdiff_t chosen) {
   Tensors out(xs.size());
   for (std::size_t i = 0; i < xs.size(); ++i) {
     if (is_input(xs[i]) && (chosen < 0 || static_cast<std::size_t>(chosen) == i))
-      out[i] = random_like(xs[i], seed + 10 * i);
+      out[i] = random_like(xs[i], seed + 10 * i) * reach(xs[i]);
   }
   return out;
 }
@@ -64,38 +75,55 @@ Tensors random_direction(const Tensors& xs, std::uint64_t seed, std::ptrdiff_t c
 GradErrors errors_of(const TensorFunction& f, const Tensors& xs, std::uint64_t seed, bool second,
                      std::ptrdiff_t chosen) {
   const Tensors v = random_direction(xs, seed + 1, chosen), u = random_direction(xs, seed + 2, chosen);
-  const Tensor w = random_like(f(xs), seed + 3);
+  const Tensor y = f(xs), w = random_like(y, seed + 3);
+  const double size = y.numel() == 0 ? 0 : sum(abs(w) * abs(y)).item();
   const auto value = [&](const Tensors& at) { return inner(w, f(at)).item(); };
   const auto slope_at = [&](const Tensors& at) {
     Tape tape;
     return slope(inner(w, f(at)), at, v, false).item();
   };
   GradErrors errors;
-  errors.first = relative(slope_at(xs), difference_quotient(value, xs, v));
+  const double first = slope_at(xs);
+  errors.first = relative(first, difference_quotient(value, xs, v), size);
   if (second) {
     Tape tape;
     const Tensor once = slope(inner(w, f(xs)), xs, v, true);
-    errors.second = relative(slope(once, xs, u, false).item(), difference_quotient(slope_at, xs, u));
+    errors.second = relative(slope(once, xs, u, false).item(), difference_quotient(slope_at, xs, u),
+                             std::max(size, std::abs(first)));
   }
   return errors;
+}
+
+/// The same values as tensors of their own: what f sees otherwise, such as a parameter that is also an input, stays.
+Tensors apart(const Tensors& xs) {
+  Tensors out;
+  for (const Tensor& x : xs) out.push_back(primitive::reshape(x, x.shape()));
+  return out;
 }
 
 }  // namespace
 
 GradErrors grad_errors(const TensorFunction& f, const Tensors& xs, std::uint64_t seed, bool second) {
-  return errors_of(f, xs, seed, second, -1);
+  return errors_of(f, apart(xs), seed, second, -1);
 }
 
-void check_grads(const TensorFunction& f, const Tensors& xs, const CheckGrads& check, Loc where) {
+void check_grads(const TensorFunction& f, const Tensors& inputs, const CheckGrads& check, Loc where) {
+  const NoGrad outer;  // a tape of the caller has nothing to do with this
+  const Tensors xs = apart(inputs);
   if (check.order != 1 && check.order != 2) fail("check_grads", where, "order is 1 or 2; got {}", check.order);
+  if (!(check.tolerance > 0)) fail("check_grads", where, "tolerance is above 0; got {}", check.tolerance);
   for (std::size_t i = 0; i < xs.size(); ++i) {
     if (xs[i].dtype() == DType::f32 || xs[i].dtype() == DType::c64)
       fail("check_grads", where, "f64 and c128 are precise enough for differences; input {} is {}", i,
            xs[i].spec().str());
   }
   if (std::none_of(xs.begin(), xs.end(), is_input)) fail("check_grads", where, "no input has a gradient");
-  if (const Tensor y = f(xs); y.dtype() != DType::f64 && y.dtype() != DType::c128)
+  const Tensor y = f(xs), again = f(xs);
+  if (y.dtype() != DType::f64 && y.dtype() != DType::c128)
     fail("check_grads", where, "f64 and c128 are precise enough for differences; the result is {}", y.spec().str());
+  if (!(y.shape() == again.shape()) || any(not_equal(y, again)).item() != 0)
+    fail("check_grads", where, "f must be finite and the same each time; it gives {} and then {}", y.str(),
+         again.str());
   const auto all = std::ssize(xs);
   for (std::ptrdiff_t i = 0; i <= all; ++i) {  // the last time all inputs move
     if (i < all && !is_input(xs[static_cast<std::size_t>(i)])) continue;
@@ -104,8 +132,8 @@ void check_grads(const TensorFunction& f, const Tensors& xs, const CheckGrads& c
     for (const auto& [name, error] : {std::pair{"gradient", errors.first}, {"second gradient", errors.second}}) {
       if (error > check.tolerance)
         fail("check_grads", where,
-             "the {} by {} is not what differences give: relative error {:.2g}, {:.2g} is allowed", name, of, error,
-             check.tolerance);
+             "the {} with respect to {} is not what differences give: relative error {:.2g}, {:.2g} is allowed", name,
+             of, error, check.tolerance);
     }
   }
 }

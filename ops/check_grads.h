@@ -8,7 +8,7 @@ namespace reel {
 
 using TensorFunction = std::function<Tensor(const Tensors&)>;
 
-/// How far derivatives are from central differences, relative to their size (or absolute where that is below 1).
+/// How far derivatives are from central differences, relative to the largest of them and of what was differentiated.
 struct GradErrors {
   double first = 0, second = 0;
 };

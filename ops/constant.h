@@ -14,4 +14,10 @@ Tensor make_constant(F&& f) {
   return f();
 }
 
+/// True for a number that an i32 can be, but for what comes behind its point.
+inline bool fits_i32(double value) {
+  using Limits = std::numeric_limits<std::int32_t>;
+  return value >= Limits::min() && value <= Limits::max();
+}
+
 }  // namespace reel

@@ -38,6 +38,8 @@ REEL_ATTRIBUTES(Full, {"value", attribute(op.value.real(), op.value.imag())})
 }  // namespace
 
 Tensor full(const Shape& shape, std::complex<double> value, DType dtype, Backend& backend) {
+  if (dtype == DType::i32 && !fits_i32(value.real()))
+    throw Error("full", fmt::format("{} does not fit i32. Hint: f64 has it", value.real()));
   return make_constant([&] { return apply(Full{{dtype, shape, &backend}, value}, {}, Loc::current()); });
 }
 

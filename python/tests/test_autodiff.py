@@ -171,8 +171,8 @@ def constant(x):
 @pytest.mark.parametrize(
     "f, args, options, words",
     [
-        (lambda a, b: a * b * constant(b), 2, {}, r"\[check_grads\] the gradient by input 1 is not .*test_autodiff.py:\d+"),
-        (lambda a: a * a + constant(a) * (a - constant(a)), 1, {}, "the gradient by input 0 is not"),
+        (lambda a, b: a * b * constant(b), 2, {}, r"\[check_grads\] the gradient with respect to input 1 is not .*test_autodiff.py:\d+"),
+        (lambda a: a * a + constant(a) * (a - constant(a)), 1, {}, "the gradient with respect to input 0 is not"),
         (lambda a: a, 1, {"order": 3}, "order is 1 or 2; got 3"),
         (lambda a: a.cast(reel.f32), 1, {}, "the result is f32"),
         (lambda a: 1.0, 1, {}, "got float"),

@@ -11,6 +11,17 @@ import reel
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "own_cell" / "lem.cpp"
 
+SECOND_TANH = """
+namespace {
+struct SecondTanh {
+  static constexpr reel::Traits traits{.name = "tanh", .kind = reel::Kind::elementwise, .cost = 1, .differentiable = false};
+  reel::Spec infer(reel::Inputs in) const { return in[0].spec(); }
+  void run(reel::Inputs, reel::Tensor&) const {}
+};
+REEL_OP(SecondTanh)
+}
+"""
+
 
 def compiled(source, folder):
     """The path of the shared library that is made of a source."""
@@ -19,7 +30,7 @@ def compiled(source, folder):
     if not (headers / "reel").is_dir() or not compiler:
         pytest.skip("there are no headers of Reel, or no g++")
     library = folder / "plugin.so"
-    command = [compiler, "-std=c++20", "-O1", "-shared", "-fPIC", f"-I{headers}", str(source), "-o", str(library), "-lfmt"]
+    command = [compiler, "-std=c++20", "-O1", "-shared", "-fPIC", "-fno-gnu-unique", f"-I{headers}", str(source), "-o", str(library), "-lfmt"]
     subprocess.run(command, check=True)
     return library
 
@@ -27,6 +38,7 @@ def compiled(source, folder):
 def test_a_cell_of_a_plugin(tmp_path):
     library = compiled(EXAMPLE, tmp_path)
     reel.load_plugin(library)
+    reel.load_plugin(library)  # nothing new
     assert reel.cells()["lem"]["settings"]["dt"]["kind"] == "real"
     cell = reel.cell("lem", 3, 5, dt=0.5, dtype="f64")
     xs = reel.normal([7, 2, 3], seed=1, dtype=reel.f64)
@@ -65,6 +77,11 @@ def test_what_is_no_plugin(tmp_path):
             reel.load_plugin(path)
     source = tmp_path / "empty.cpp"
     source.write_text("int nothing() { return 0; }")
-    with pytest.raises(reel.Error, match="has no new cell"):
+    with pytest.raises(reel.Error, match="there is no new one"):
         reel.load_plugin(compiled(source, tmp_path))
+    op = tmp_path / "op.cpp"  # a taken name of an op: nothing of the plugin stays
+    op.write_text(EXAMPLE.read_text().replace('"lem"', '"lem_2"') + SECOND_TANH)
+    with pytest.raises(reel.Error, match="two ops are called .tanh."):
+        reel.load_plugin(compiled(op, tmp_path))
+    assert "lem_2" not in reel.cells()
     assert "lstm" in reel.cells()

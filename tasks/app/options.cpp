@@ -216,7 +216,7 @@ std::string option_text(const Error& error) {
   const auto* e = dynamic_cast<const SettingError*>(&error);
   if (!e) return error.what();
   std::string hint = e->hint.setting.empty() ? "" : fmt::format(". Hint: --{} {}", e->hint.setting, e->hint.value);
-  if (hint.empty() && e->setting == "cell") hint = plugin_hint;
+  if (hint.empty() && e->setting == "cell" && plugins().empty()) hint = plugin_hint;
   return fmt::format("--{}: {}{}", e->setting, e->rule, hint);
 }
 
@@ -318,6 +318,9 @@ void Options::typed_only(const std::string& name) { impl_->find(name)->typed_onl
 void Options::hint(const std::string& name, const std::string& text) { impl_->hints[name] = text; }
 
 void Options::parse(int argc, const char* const* argv) {
+  for (const std::string& cell : impl_->cells)
+    if (impl_->find(cell))
+      throw Error("cell", fmt::format("\"{}\" is an option here, too. Hint: rename the cell", cell));
   impl_->split(argc, argv);
   impl_->answer(argc, argv, *this);
   impl_->reject_unknown();

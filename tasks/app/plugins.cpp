@@ -25,7 +25,7 @@ std::vector<std::string> plugins() {
     if (*c && *c != ':') {
       path += *c;
     } else if (!path.empty()) {
-      std::string whole = std::filesystem::absolute(path).lexically_normal();
+      std::string whole = std::filesystem::weakly_canonical(std::filesystem::absolute(path));
       if (std::find(paths.begin(), paths.end(), whole) == paths.end()) paths.push_back(std::move(whole));
       path.clear();
     }

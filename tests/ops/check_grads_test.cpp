@@ -54,13 +54,28 @@ TEST_CASE("check_grads: wrong derivatives are told, with the input") {
     return error_of([&] { check_grads(sum_of_cubes(fault), xs, check); });
   };
   CHECK(contains(told(Fault::first),
-                 "[check_grads] the gradient by input 1 is not what differences give: relative error 0."));
+                 "[check_grads] the gradient with respect to input 1 is not what differences give: relative error 0."));
   CHECK(contains(told(Fault::first), "1e-06 is allowed (tests/ops/check_grads_test.cpp:"));
-  CHECK(
-      contains(told(Fault::not_a_number), "the gradient by input 1 is not what differences give: relative error inf"));
-  CHECK(contains(told(Fault::second), "the second gradient by input 1 is not"));
+  CHECK(contains(told(Fault::not_a_number),
+                 "the gradient with respect to input 1 is not what differences give: relative error inf"));
+  CHECK(contains(told(Fault::second), "the second gradient with respect to input 1 is not"));
   CHECK(told(Fault::second, {.order = 1}).empty());
   CHECK(told(Fault::first, {.tolerance = 1}).empty());
+  const auto tiny = [](const Tensors& in) { return 1e-9 * cube(in[0], Fault::first); };  // small is not right
+  CHECK(contains(error_of([&] { check_grads(tiny, {xs[0]}); }), "the gradient with respect to input 0"));
+}
+
+TEST_CASE("check_grads: large and small inputs, one tensor twice, a tape of the caller") {
+  const Tensor x = random({4}, 5, DType::f64, 1, 2);
+  CHECK_NOTHROW(check_grads([](const Tensors& in) { return log(in[0]); }, {1e-4 * x}));
+  CHECK_NOTHROW(check_grads([](const Tensors& in) { return in[0] * in[0]; }, {1e12 * x}));
+  CHECK_NOTHROW(check_grads([](const Tensors& in) { return in[0] * in[0] * in[1]; }, {x, x}));
+  CHECK_NOTHROW(check_grads([&](const Tensors& in) { return in[0] * x; }, {x}));
+  CHECK_NOTHROW(check_grads([](const Tensors& in) { return in[0]; }, {Tensor::zeros({0}, DType::f64)}));
+  Tape tape;
+  check_grads([](const Tensors& in) { return exp(in[0]); }, {x});
+  const auto [dx] = grad(sum(square(x)), {x});
+  CHECK(difference(dx, 2 * x) < 1e-15);
 }
 
 TEST_CASE("check_grads: what it cannot check") {
@@ -72,6 +87,11 @@ TEST_CASE("check_grads: what it cannot check") {
             .starts_with("[check_grads] f64 and c128 are precise enough for differences; input 0 is f32 (2,)"));
   CHECK(said({Tensor::from<std::int32_t>({1}, {1})}).starts_with("[check_grads] no input has a gradient"));
   CHECK(said({}).starts_with("[check_grads] no input has a gradient"));
+  CHECK(said({random({2}, 1)}, {.tolerance = NAN}).starts_with("[check_grads] tolerance is above 0; got nan"));
+  int calls = 0;
+  const auto drifting = [&](const Tensors& in) { return in[0] + ++calls; };
+  CHECK(
+      contains(error_of([&] { check_grads(drifting, {random({2}, 1)}); }), "f must be finite and the same each time"));
   CHECK(said({random({2}, 1)}, {.order = 3}).starts_with("[check_grads] order is 1 or 2; got 3"));
   CHECK(contains(
       error_of([&] { check_grads([](const Tensors& in) { return cast(in[0], DType::f32); }, {random({2}, 1)}); }),

@@ -128,10 +128,10 @@ TEST_CASE("what is no plugin: one line, and exit 2") {
   CHECK(said(text) == refused(text) + "is no shared library\n");
   CHECK(said(half).starts_with(refused(half) + "is not whole: "));
   CHECK(said(plugin("no_cell")) ==
-        refused(plugin("no_cell")) + "has no new cell. Hint: REEL_CELL registers one (docs/how-to/cell.md)\n");
+        refused(plugin("no_cell")) + "[cell] there is no new one. Hint: REEL_CELL registers it\n");
   CHECK(said(plugin("other_version")) ==
         refused(plugin("other_version")) +
-            fmt::format("this plugin was compiled for another version of Reel than {}. Hint: compile it again\n",
+            fmt::format("was compiled with other headers than those of this Reel, {}. Hint: compile it again\n",
                         REEL_VERSION));
   const std::string twice = said(plugin("own_cell") + ":" + second);
   CHECK(twice.starts_with(refused(second) + "[cell] two cells are called \"own_leaky\""));
