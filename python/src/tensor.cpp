@@ -138,6 +138,21 @@ const Tensor& with_value(const Tensor& x, const char* what) {
   return x;
 }
 
+/// Throws Error for a value that the current tape has recorded: its gradient would not know of an assignment.
+void refuse_recorded(const Tensor& x, const char* what) {
+  const Tape* const tape = Tape::current();
+  if (!tape || x.id() < tape->first_id()) return;
+  for (std::size_t i = tape->size(); i-- > 0;) {
+    for (const Tensor& out : tape->outputs(tape->node(i))) {
+      if (out.id() == x.id())
+        fail("assign", here(),
+             "{} was computed in a function that is differentiated, and no gradient goes through assign. Hint: use the "
+             "new value itself, or return it (has_aux=True) and assign it afterwards",
+             what);
+    }
+  }
+}
+
 nb::object item(const Tensor& x, const char* what) {
   with_value(x, what);
   if (x.numel() != 1) fail(what, here(), "one element expected, shape is {}", x.shape().str());
@@ -289,10 +304,12 @@ void bind_tensor(nb::module_& m) {
             with_value(x, "assign"), with_value(source, "assign");
             if (!(source.spec() == x.spec()))
               fail("assign", here(), "{} does not take the place of {}", source.spec().str(), x.spec().str());
+            refuse_recorded(x, "the tensor"), refuse_recorded(source, "the source");
             x.assign(source);
           },
           nb::arg("source"),
-          "Overwrites the elements with those of a tensor of the same dtype and shape. Not recorded by a gradient.")
+          "Overwrites the elements with those of a tensor of the same dtype and shape. No gradient goes through it: a "
+          "function that is differentiated cannot assign to or from what it has computed.")
       .def("__repr__", [](const Tensor& x) { return "Tensor(" + x.str() + ")"; })
       .def("__format__", &formatted, nb::arg("spec"))
       .def("__deepcopy__", &deep_copy, nb::arg("memo"))

@@ -139,6 +139,40 @@ def test_values_that_are_overwritten():
         reel.grad(f)(reel.ones(2))
 
 
+def test_assign_of_what_is_differentiated():
+    """No gradient goes through it, so it is refused; constants may go to tensors from outside."""
+    outside = reel.zeros(3, "f64")
+
+    def to_a_value(a):
+        y = a * 1
+        y.assign(reel.ones(3, "f64"))
+        return reel.sum(y)
+
+    def from_a_value(a):
+        y = reel.zeros(3, "f64")
+        y.assign(a * a * a)
+        return reel.sum(y)
+
+    def to_an_argument(a):
+        a.assign(outside)
+        return reel.sum(a)
+
+    def constants(a):
+        outside.assign(reel.tensor((a * a).numpy()))
+        return reel.sum(a * a)
+
+    for f, what in ((to_a_value, "the tensor"), (from_a_value, "the source"), (to_an_argument, "the tensor")):
+        with pytest.raises(reel.Error, match=rf"\[assign\] {what} was computed in .*has_aux.*test_autodiff.py:\d+"):
+            reel.grad(f)(x0)
+        with pytest.raises(reel.Error, match=what):
+            reel.grad(lambda x, f=f: reel.sum(reel.grad(f)(x)))(x0)
+    assert np.array_equal(reel.grad(constants)(x0).numpy(), 2 * x0.numpy())
+    assert np.array_equal(outside.numpy(), x0.numpy() ** 2)
+    y = x0 * 1
+    y.assign(x0 * x0)  # no tape
+    assert np.array_equal(y.numpy(), x0.numpy() ** 2)
+
+
 def test_pullbacks_after_or_outside_their_tape():
     kept = []
     reel.grad(lambda x: kept.append(reel.vjp(lambda a: a * a, x)[1]) or reel.sum(x))(x0)
