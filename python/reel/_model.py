@@ -147,15 +147,16 @@ class Model:
     ) -> Any:
         """Outputs [T, B, outputs], or [B, outputs] with every_step=False, for x i32 [T, B] or [T, B, inputs].
 
-        With `state`, which an earlier call has returned, or () to start fresh: (outputs, the last state). `parameters`
-        replace the model's own, by name, for gradients with respect to them. `step` is the number of the training step:
-        with it there is dropout, which is a function of the model's seed and of this number. With `lengths`, integers
-        [B], sequence b has lengths[b] steps and the rest is padding, over which states hold still: the last output is
-        that of each sequence's own end.
+        With `state`, which an earlier call has returned, or () to start fresh: (outputs, the last state); bidirectional
+        models and cells without states read whole sequences and refuse it. `parameters` replace the model's own, by
+        name, for gradients with respect to them. `step` is the number of the training step: with it there is dropout,
+        which is a function of the model's seed and of this number. With `lengths`, integers [B], sequence b has
+        lengths[b] steps and the rest is padding, over which states hold still: the last output is that of each
+        sequence's own end.
         """
         values = None if parameters is None else dict(parameters)
         ends = None if lengths is None else asarray(lengths)
-        y, last = self._model.call(asarray(x), list(state or ()), values, step, ends)
+        y, last = self._model.call(asarray(x), None if state is None else list(state), values, step, ends)
         return y if state is None else (y, last)
 
     def parameters(self) -> dict[str, Tensor]:

@@ -55,6 +55,8 @@ class _Learner:
             raise Error(f"[train] a Model or a dict of tensors is expected, got {type(model).__name__}")
         if carry and self.model is None:
             raise Error("[train] carry is for a Model. Hint: keep states of your own in the batches")
+        if carry and self.model is not None and (what := self.model._model.without_states):
+            raise Error(f"[train] carry: {what} reads whole sequences, no state goes on. Hint: leave carry out")
         self.parameters = dict(model) if self.model is None else self.model.parameters()
         self.loss, self.accuracy, self.carry = loss, accuracy, carry
         self.state: Any = ()
@@ -68,9 +70,14 @@ class _Learner:
         if self.model is None:
             value = self.loss(p, x, y)
             return value, (value, ())
-        outputs, state = self.model(x, state=self.state, parameters=p, step=step, lengths=lengths)
+        outputs, state = self._outputs(x, self.state, parameters=p, step=step, lengths=lengths)
         value, penalty = self.loss(outputs, y), self.model.penalty(p)
         return (value if penalty is None else value + penalty), (value, state)
+
+    def _outputs(self, x: Any, state: Any, **options: Any) -> tuple[Tensor, Any]:
+        """The model's outputs, and the last state where it carries over."""
+        assert self.model is not None
+        return self.model(x, state=state, **options) if self.carry else (self.model(x, **options), ())
 
     def gradient(self, batch: tuple, step: int) -> tuple[float, dict[str, Tensor]]:
         (_, (value, state)), gradient = self._differentiated(self.parameters, *self.checked(batch), step)
@@ -107,8 +114,8 @@ class _Learner:
             x, y, lengths = self.checked(_batch(batch))
             given: tuple = (self.parameters, x, y)
             if self.model is not None:
-                outputs, last = self.model(x, state=state, lengths=lengths)
-                state, given = (last if self.carry else ()), (outputs, y)
+                outputs, state = self._outputs(x, state, lengths=lengths)
+                given = (outputs, y)
             n = _entries(y)
             total, loss = total + n, loss + n * float(self.loss(*given))
             accuracy += n * float(self.accuracy(*given)) if self.accuracy else math.nan
@@ -149,8 +156,9 @@ def train(
     valid: a batch or a list of batches, validated on every `valid_every` updates and at the end; by default a twentieth
     of the steps, 100 where their number is not known. patience: stop after so many validations without a lower loss;
     0: never. With restore_best the model has the parameters of the lowest validation loss at the end, else the last.
-    carry: each batch goes on where the one before ended, so that states carry over. run: the folder of a new run, to
-    write metrics, parameters and results to. progress: lines on stderr.
+    carry: each batch goes on where the one before ended, so that states carry over; not for bidirectional models, nor
+    for cells without states. run: the folder of a new run, to write metrics, parameters and results to; or a Run that
+    Run.create() has made, with nothing in it but its config. progress: lines on stderr.
     Ctrl-C ends it after the latest update, and what there is is returned. Throws Error when the loss or a gradient is
     not finite; then the parameters are those of the update before.
     """

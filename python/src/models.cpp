@@ -75,6 +75,12 @@ void check_input(const PyModel& m, const Tensor& x) {
   if (x.dim(0) < 1) fail("model", where, "1 or more time steps are needed, got {}", x.spec().str());
 }
 
+/// Why no state carries over; empty for a model whose state does.
+std::string without_states(const PyModel& m) {
+  if (m.model.recurrent()) return "";
+  return m.options.bidirectional ? "a bidirectional model" : "a cell without states";
+}
+
 void check_state(const PyModel& m, const Tensors& state, std::int64_t batch) {
   const Tensors expected = m.model.initial(batch);
   if (state.size() != expected.size())
@@ -88,10 +94,13 @@ void check_state(const PyModel& m, const Tensors& state, std::int64_t batch) {
 
 /// x, the lengths of its sequences if any, and the states -> the outputs and the last states. With `step`, dropout is
 /// that of this training step.
-std::pair<Tensor, Tensors> call(const PyModel& m, const Tensor& x, const Tensors& state,
+std::pair<Tensor, Tensors> call(const PyModel& m, const Tensor& x, const std::optional<Tensors>& given,
                                 const std::optional<Values>& parameters, const std::optional<std::int64_t>& step,
                                 const std::optional<Tensor>& lengths) {
   check_input(m, x);
+  if (given && !m.model.recurrent())
+    fail("model", here(), "{} reads whole sequences: no state goes on. Hint: leave state out", without_states(m));
+  const Tensors state = given.value_or(Tensors());
   if (!state.empty()) check_state(m, state, x.dim(1));
   if (lengths) check_lengths("model", *lengths, x.dim(0), x.dim(1));
   std::optional<StepContext> training;
@@ -130,6 +139,7 @@ void bind_models(nb::module_& m) {
   nb::class_<PyModel>(m, "_Model")
       .def_ro("dtype", &PyModel::dtype)
       .def_prop_ro("count", [](const PyModel& m) { return m.model.count(); })
+      .def_prop_ro("without_states", &without_states)
       .def("table", [](const PyModel& m) { return m.model.table(); })
       .def("parameters", [](const PyModel& m) { return by_name(m.model.parameters(), true); })
       .def("constants", [](const PyModel& m) { return by_name(m.model.parameters(), false); })
@@ -138,7 +148,7 @@ void bind_models(nb::module_& m) {
              if (batch < 0) fail("initial", here(), "a batch of 0 or more, got {}", batch);
              return m.model.initial(batch);
            })
-      .def("call", &call, "x"_a, "state"_a, "parameters"_a.none(), "step"_a.none(), "lengths"_a.none())
+      .def("call", &call, "x"_a, "state"_a.none(), "parameters"_a.none(), "step"_a.none(), "lengths"_a.none())
       .def("save_config",
            [](const PyModel& m, const std::string& path, const std::string& task) {
              save_model_config(path, {task, m.shape, with_all_settings(m.options), m.dtype});

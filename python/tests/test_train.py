@@ -153,6 +153,20 @@ def test_states_carry_over():
     np.testing.assert_allclose(seen, whole[[0, 4, 8]], rtol=1e-12)
 
 
+def test_states_that_cannot_carry_over():
+    x = reel.zeros((4, 2, 2))
+    for options, what in (
+        ({"bidirectional": True}, "a bidirectional model"),
+        ({"cell": "r_transformer"}, "a cell without states"),
+    ):
+        model = reel.Model(**{"inputs": 2, "outputs": 1, "cell": "gru", "hidden": 4, **options})
+        with pytest.raises(reel.Error, match=rf"\[train\] carry: {what}.* reads whole sequences.*Hint"):
+            reel.train(model, [(x, x[..., :1])], reel.mse, carry=True, progress=False)
+        with pytest.raises(reel.Error, match=rf"\[model\] {what}.* reads whole sequences"):
+            model(x, state=())
+        reel.train(model, [(x, x[..., :1])], reel.mse, valid=(x, x[..., :1]), progress=False)
+
+
 def test_ctrl_c_returns_what_there_is(tmp_path):
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job may ignore it
     p = {"w": reel.zeros(1)}
