@@ -218,7 +218,7 @@ def train(
             value, gradient = learner.mean_gradient(group, step * accumulate)
             if not math.isfinite(value):
                 raise _Diverged(f"the loss became {value}", step + 1)
-            norm = optimizer.step(gradient, 1 if schedule is None else schedule(step))
+            norm = optimizer.step(gradient, _factor(schedule, step))
             if not math.isfinite(norm):
                 raise _Diverged(f"the gradient's norm became {norm}", step + 1)
             history.losses.append(value)
@@ -257,6 +257,16 @@ class _Diverged(Exception):
     def __init__(self, text: str, step: int) -> None:
         super().__init__(text)
         self.step = step
+
+
+def _factor(schedule: Callable[[int], float] | None, step: int) -> float:
+    """The factor on the learning rates at an update."""
+    if schedule is None:
+        return 1
+    factor = float(schedule(step))
+    if not 0 <= factor < math.inf:
+        raise Error(f"[train] the schedule must give a finite number, 0 or more, got {factor} for update {step}")
+    return factor
 
 
 def _tensors(tree: Any) -> Any:

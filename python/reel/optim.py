@@ -84,7 +84,7 @@ class Optimizer:
         """One update in place, with all learning rates times lr_factor. Returns the gradients' joint norm.
 
         gradients: one for each parameter, as grad() returns them. If the norm is NaN or infinite, nothing is updated.
-        Throws Error when a gradient is missing or of another shape.
+        Throws Error when a gradient is missing or of another shape, or lr_factor is no finite number of 0 or more.
         """
         return self._optimizer.step(dict(gradients), lr_factor)
 
@@ -237,7 +237,7 @@ class Schedule:
         self._options = (kind, steps, warmup, floor, every, factor)
 
     def __call__(self, step: int) -> float:
-        """The factor of an update, counted from 0."""
+        """The factor of an update, counted from 0. Throws Error for a negative number."""
         return _reel._schedule_factor(step, *self._options)
 
     def __repr__(self) -> str:

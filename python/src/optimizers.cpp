@@ -28,9 +28,10 @@ void check_options(const OptimizerOptions& o) {
                                               : fmt::format("0 to {} is needed, got {}", high, value));
   };
   constexpr double any = std::numeric_limits<double>::infinity();
-  within("lr", o.lr, any), within("momentum", o.momentum, 1), within("decay", o.decay, 1);
+  constexpr double below_1 = 0.999999;  // as in the programs: no mean has 1
+  within("lr", o.lr, any), within("momentum", o.momentum, 1), within("decay", o.decay, below_1);
   within("epsilon", o.epsilon, any), within("rms_start", o.rms_start, any);
-  within("beta1", o.beta1, 1), within("beta2", o.beta2, 1);
+  within("beta1", o.beta1, below_1), within("beta2", o.beta2, below_1);
   within("clip_norm", o.clip_norm, any), within("clip_value", o.clip_value, any);
   within("weight_decay", o.weight_decay, any);
   for (const auto& [group, rate] : o.group_lr) within("group_lr[\"" + group + "\"]", rate, any);
@@ -46,6 +47,8 @@ class PyOptimizer {
   /// no signal comes between its parts.
   double step(const nb::dict& gradients, double lr_factor) {
     const Loc where = here();
+    if (!(lr_factor >= 0 && std::isfinite(lr_factor)))
+      fail("optimizer", where, "lr_factor is a finite number, 0 or more, got {}", lr_factor);
     Tensors ordered;
     for (const Parameter& p : parameters_) {
       const nb::object key = nb::cast(p.name);
@@ -143,6 +146,7 @@ PyOptimizer make_optimizer(nb::handle target, const std::string& kind, double lr
 
 double schedule_factor(std::int64_t step, const std::string& kind, std::int64_t steps, std::int64_t warmup,
                        double floor, std::int64_t every, double factor) {
+  if (step < 0) fail("schedule", here(), "the number of an update is 0 or more, got {}", step);
   return Schedule({.kind = kind, .every = every, .factor = factor, .warmup = warmup, .floor = floor, .steps = steps})
       .factor(step);
 }

@@ -229,6 +229,8 @@ def test_a_run_folder_is_written_and_compare_reads_it(tmp_path):
         (lambda p: reel.train(p, line, lambda p, x, y: 1.0, steps=1), "scalar tensor, got float"),
         (lambda p: reel.train(p, line, line_loss, steps=1, optimizer=reel.optim.SGD(dict(p))), "other parameters"),
         (lambda p: reel.train(p, line, line_loss, steps=9, optimizer=reel.optim.SGD(p, 1e30)), "Hint: a lower lr"),
+        (lambda p: reel.train(p, line, line_loss, steps=9, schedule=lambda i: float("nan")), "schedule .* got nan for"),
+        (lambda p: reel.train(p, line, line_loss, steps=9, schedule=lambda i: 1 - i), "got -1.0 for update 2"),
     ],
 )
 def test_errors(call, words):
