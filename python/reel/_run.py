@@ -151,6 +151,11 @@ class Run:
             raise Error(f"[{self._file(name)}] is damaged: it is no JSON object")
         return found
 
+    def _results(self) -> str:
+        """The first file with something of a run in it, besides its config; empty if there is none."""
+        found = (name for name in (BEST, CHECKPOINT, RECORD) if self._has(name))
+        return next(found, METRICS if self._has(METRICS) and self.metrics["step"] else "")
+
     def write_model(self, model: Model) -> None:
         """Replaces model.json, with which the program `predict` makes the model."""
         model._model.save_config(self._file(MODEL), str(self.config.get("task", "")))

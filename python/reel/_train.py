@@ -336,6 +336,8 @@ def _stream(batches: Any, first: int, steps: int | None, history: History) -> It
 
 
 def _folder(run: Any, learner: _Learner, optimizer: Optimizer, steps: int | None) -> Run | None:
+    if isinstance(run, Run) and (has := run._results()):
+        raise Error(f"[{run.path}] holds a run already: {has}. Hint: another folder")
     if run is None or isinstance(run, Run):
         return run
     config: dict[str, Any] = {} if learner.model is None else dict(learner.model.config)

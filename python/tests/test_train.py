@@ -210,6 +210,12 @@ def test_a_run_folder_is_written_and_compare_reads_it(tmp_path):
     assert np.array_equal(run.model()(x).numpy(), model(x).numpy())
     with pytest.raises(reel.Error, match="holds a run already"):
         reel.train(model, adding, reel.mse, steps=1, run=folder, progress=False)
+    with pytest.raises(reel.Error, match="run. holds a run already: best.safetensors. Hint"):
+        reel.train(model, adding, reel.mse, steps=1, run=run, progress=False)
+    assert reel.Run(folder).metrics == run.metrics and reel.Run(folder).record == record
+    own = reel.Run.create(tmp_path / "own", {"note": "mine"})
+    reel.train(model, adding, reel.mse, steps=1, run=own, progress=False)
+    assert own.config == {"note": "mine"} and own.record["steps"] == 1
     out = tmp_path / "both.svg"
     done = subprocess.run([program("compare"), folder, "--out", out], capture_output=True, text=True)
     assert done.returncode == 0 or "gnuplot" in done.stderr, done.stderr
