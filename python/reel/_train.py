@@ -166,6 +166,11 @@ def train(
     optimizer = RMSprop(model) if optimizer is None else optimizer
     if optimizer.parameters is not model:
         raise Error("[train] the optimizer has other parameters than the model. Hint: reel.optim.Adam(model)")
+    if others := optimizer._optimizer.others(learner.parameters):
+        raise Error(
+            f"[train] {', '.join(others)}: the dict has another tensor than the optimizer, which would go on with its "
+            "own. Hint: assign() keeps a tensor and changes its elements; or make a new optimizer"
+        )
     for name, given, least in (
         ("steps", steps, 0),
         ("valid_every", valid_every, 1),

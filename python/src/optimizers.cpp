@@ -92,6 +92,18 @@ class PyOptimizer {
     optimizer_.set_steps(steps);
   }
   std::int64_t steps() const { return optimizer_.steps(); }
+  /// The names under which `values` does not have the tensors that step() changes.
+  std::vector<std::string> others(const nb::dict& values) const {
+    std::vector<std::string> out;
+    for (const Parameter& p : parameters_) {
+      const nb::object key = nb::cast(p.name);
+      Tensor* tensor = nullptr;
+      if (!values.contains(key) || !nb::try_cast(nb::object(values[key]), tensor) || !tensor ||
+          tensor->id() != p.value.id())
+        out.push_back(p.name);
+    }
+    return out;
+  }
   std::vector<std::string> names() const {
     std::vector<std::string> out;
     for (const Parameter& p : parameters_) out.push_back(p.name);
@@ -158,6 +170,7 @@ void bind_optimizers(nb::module_& m) {
       .def("step", &PyOptimizer::step, "gradients"_a, "lr_factor"_a)
       .def("state", &PyOptimizer::state)
       .def("load_state", &PyOptimizer::load_state, "values"_a, "steps"_a)
+      .def("others", &PyOptimizer::others, "values"_a)
       .def_prop_ro("steps", &PyOptimizer::steps)
       .def_prop_ro("names", &PyOptimizer::names);
   m.def("_optimizer", &make_optimizer, "target"_a, "kind"_a, "lr"_a, "momentum"_a, "decay"_a, "epsilon"_a,

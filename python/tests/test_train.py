@@ -137,6 +137,21 @@ def test_a_second_call_goes_on():
     assert steps == [0, 1, 2, 3, 4, 5]
 
 
+def test_parameters_that_are_replaced_between_calls():
+    p = {"w": reel.zeros(1), "b": reel.zeros(1)}
+    loss = lambda p, x, y: reel.mse(p["w"] * x + p["b"], y)  # noqa: E731
+    optimizer = reel.optim.SGD(p, 0.1)
+    reel.train(p, line, loss, steps=1, optimizer=optimizer, progress=False)
+    p["w"].assign(reel.ones(1))
+    reel.train(p, line, loss, steps=1, optimizer=optimizer, progress=False)
+    p["w"] = reel.ones(1)
+    with pytest.raises(reel.Error, match="w: the dict has another tensor than the optimizer.*Hint: assign"):
+        reel.train(p, line, loss, steps=1, optimizer=optimizer, progress=False)
+    del p["w"]
+    with pytest.raises(reel.Error, match="w: the dict has another"):
+        reel.train(p, line, loss, steps=1, optimizer=optimizer, progress=False)
+
+
 def test_states_carry_over():
     x = reel.normal((12, 2, 1), seed=1, dtype="f64")
     seen = []
