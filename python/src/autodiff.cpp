@@ -120,8 +120,16 @@ class Pullback {
   Tensors xs_, ys_;
 };
 
-/// All elements of tensors as one vector; complex if one of them is.
-Tensor joined(const Tensors& ys) {
+/// All elements of tensors as one vector, complex if one of them is; integers and booleans are left out.
+Tensor joined(const Tensors& all, const Loc& where) {
+  Tensors ys;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(ys),
+               [](const Tensor& y) { return is_differentiable(y.dtype()); });
+  if (ys.empty()) fail("check_grads", where, "f returns no tensor of f64 or c128");
+  for (const Tensor& y : ys) {
+    if (real_of(y.dtype()) != DType::f64)
+      fail("check_grads", where, "f64 and c128 are precise enough for differences; the result is {}", y.spec().str());
+  }
   const auto complex_one = [](const Tensor& y) { return is_complex(y.dtype()); };
   const bool to_complex = std::any_of(ys.begin(), ys.end(), complex_one);
   Tensors parts;
@@ -134,8 +142,9 @@ Tensor joined(const Tensors& ys) {
 
 /// f(xs) returns a list of tensors.
 void check_gradients(const nb::callable& f, const Tensors& xs, int order, double tolerance, std::uint64_t seed) {
-  const auto one = [&](const Tensors& at) { return joined(nb::cast<Tensors>(f(at))); };
-  check_grads(one, xs, {.order = order, .tolerance = tolerance, .seed = seed}, here());
+  const Loc where = here();
+  const auto one = [&](const Tensors& at) { return joined(nb::cast<Tensors>(f(at)), where); };
+  check_grads(one, xs, {.order = order, .tolerance = tolerance, .seed = seed}, where);
 }
 
 }  // namespace

@@ -195,6 +195,7 @@ def test_check_grads():
     reel.check_grads(lambda z, n, x: (reel.exp(reel.index_select(z, 0, n)), x), z, reel.tensor([1], dtype=reel.i32), h)
     reel.check_grads(lambda x: x * 2 if reel.grad(lambda y: reel.sum(y * y))(x).shape else x, h)
     reel.check_grads(lambda x: reel.relu(x - 5), h, order=1)
+    reel.check_grads(lambda x: (x * x, reel.argmax(x, -1), x > 0, reel.tensor([1])), h)
 
 
 def constant(x):
@@ -209,6 +210,10 @@ def constant(x):
         (lambda a: a * a + constant(a) * (a - constant(a)), 1, {}, "the gradient with respect to input 0 is not"),
         (lambda a: a, 1, {"order": 3}, "order is 1 or 2; got 3"),
         (lambda a: a.cast(reel.f32), 1, {}, "the result is f32"),
+        (lambda a: (a, a.cast(reel.f32)), 1, {}, "the result is f32"),
+        (lambda a: (a * constant(a), a > 0), 1, {}, "the gradient by input 0 is not"),
+        (lambda a: (a > 0, reel.argmax(a, -1)), 1, {}, r"\[check_grads\] f returns no tensor of f64 or c128.*test_aut"),
+        (lambda a: None, 1, {}, "f returns no tensor"),
         (lambda a: 1.0, 1, {}, "got float"),
     ],
 )
