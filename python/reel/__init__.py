@@ -20,6 +20,13 @@ from ._scan import scan, unroll  # noqa: E402
 from ._train import History, train  # noqa: E402
 from . import optim  # noqa: E402
 
+for _path in _os.environ.get("REEL_PLUGINS", "").split(":"):
+    try:
+        if _path:
+            _reel.load_plugin(_path)
+    except Error as _e:
+        raise ImportError(f"REEL_PLUGINS: {_e}") from None
+
 f32, f64, c64, c128, i32, bool_ = DType.f32, DType.f64, DType.c64, DType.c128, DType.i32, DType.boolean
 __version__ = "0.1.0"
 

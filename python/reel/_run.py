@@ -9,7 +9,7 @@ from . import _metrics, _reel
 from ._files import load_safetensors, save_safetensors
 from ._metrics import Metrics
 from ._model import Model, layers_of
-from ._reel import Error, Tensor
+from ._reel import Error, SettingError, Tensor
 
 CONFIG, METRICS, RECORD, MODEL = "config.toml", "metrics.csv", "run.json", "model.json"
 BEST, CHECKPOINT = "best.safetensors", "checkpoint.safetensors"
@@ -112,6 +112,7 @@ class Run:
         options["checkpoint_every"] = config.get("checkpoint-every", 0)
         options["outputs"] = weights["head.V"].shape[0]
         stack = layers_of(options["cell"], options.get("hidden", 128), options.get("layers", 1))
+        self._require_cells([cell for cell, _ in stack])
         settings = {f"{c}.{name}": v for c in dict.fromkeys(c for c, _ in stack) for name, v in config.get(c, {}).items()}
         if "embedding" in weights:
             options["vocabulary"], options["embedding"] = weights["embedding"].shape
@@ -125,6 +126,14 @@ class Run:
         model = Model(**{**options, **settings, **changes})
         model._take(weights, path)
         return model
+
+    def _require_cells(self, cells: list[str]) -> None:
+        """Names the plugins that the run had, if a cell is not there without them."""
+        unknown = [cell for cell in cells if cell not in _reel.cells()]
+        plugins = self.record.get("plugins") if unknown and self._has(RECORD) else None
+        if plugins:
+            said = ", ".join(f"reel.load_plugin({path!r})" for path in plugins)
+            raise SettingError(f'cell: there is no cell "{unknown[0]}"; the run had plugins. Hint: {said}')
 
     def _every_step(self, config: Mapping[str, Any]) -> bool:
         if "every-step" in config:

@@ -384,6 +384,7 @@ def _record(learner: _Learner, history: History, optimizer: Optimizer, problem: 
         "version": __version__,
         **{key: value for key, value in _reel._provenance().items() if value},
         "command": shlex.join(sys.argv),
+        **({"plugins": plugins} if (plugins := _reel._plugins()) else {}),
     }
     if problem:
         record["diverged_at_step"] = problem.step

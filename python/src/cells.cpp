@@ -4,6 +4,8 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 
+#include <algorithm>
+
 #include "cells/plugin.h"
 #include "python/src/parameters.h"
 
@@ -47,7 +49,7 @@ void check_symbols(const PyCell& c, const Tensor& symbols, const Tensor& table) 
 PyCell make_cell(const std::string& name, std::int64_t input_size, std::int64_t hidden_size, std::uint64_t seed,
                  DTypeLike dtype, const nb::kwargs& settings) {
   if (!is_floating(dtype.value)) fail("cell", here(), "dtype is f32 or f64, got {}", name_of(dtype.value));
-  const CellType& type = cell_type(name);
+  const CellType& type = known_cell(name);
   const std::map<std::string, std::string> texts = settings_of(type, settings);
   const Settings given(name, type.settings, texts);
   Init init(seed, dtype.value);
@@ -76,12 +78,21 @@ nb::dict cells() {
   return all;
 }
 
+/// The absolute paths of the plugins that are loaded.
+std::vector<std::string>& plugins() {
+  static std::vector<std::string> paths;
+  return paths;
+}
+
 void load(const std::filesystem::path& path) {
+  const std::string whole = std::filesystem::absolute(path).lexically_normal();
+  if (std::find(plugins().begin(), plugins().end(), whole) != plugins().end()) return;
   // A plugin has no symbols of Reel of its own: those of this module become visible to it.
   Dl_info module;
   if (dladdr(reinterpret_cast<const void*>(&load), &module))
     dlopen(module.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
   load_plugin(path);
+  plugins().push_back(whole);
 }
 
 /// The outputs hs [T, B, n] at each sequence's last step, [B, n].
@@ -212,8 +223,10 @@ void bind_cells(nb::module_& m) {
         "settings. Throws SettingError for an unknown name, setting or value.");
   m.def("load_plugin", &load, "path"_a,
         "Loads a shared library with cells of your own, written in C++ and made by reel_add_plugin "
-        "(docs/how-to/cell.md). "
+        "(docs/how-to/cell.md); one that is loaded already stays as it is. `import reel` loads those that REEL_PLUGINS "
+        "names in the environment, with : between them. "
         "Throws Error naming the file if it is none, or was compiled for another version of Reel.");
+  m.def("_plugins", [] { return plugins(); });
   m.def("cells", &cells, "All cells by name: help, source, and settings with kind, default, help and choices.");
 }
 

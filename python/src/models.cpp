@@ -43,7 +43,7 @@ PyModel make_model(std::int64_t vocabulary, std::int64_t inputs, std::int64_t ou
   const ModelShape shape{.vocabulary = vocabulary, .inputs = inputs, .outputs = outputs, .every_step = every_step};
   std::vector<LayerOptions> stack;
   for (const auto& [cell, hidden, settings] : layers)
-    stack.push_back({cell, hidden, settings_of(cell_type(cell), settings)});
+    stack.push_back({cell, hidden, settings_of(known_cell(cell), settings)});
   const auto same = [&](const LayerOptions& l) { return l.cell == stack[0].cell && l.hidden == stack[0].hidden; };
   const bool alike = std::all_of(stack.begin(), stack.end(), same);
   const ModelOptions options{.cell = stack[0].cell,

@@ -20,6 +20,15 @@ std::string known(const CellType& type) {
 
 }  // namespace
 
+const CellType& known_cell(const std::string& name) {
+  try {
+    return cell_type(name);
+  } catch (const SettingError& e) {
+    if (!e.hint.setting.empty()) throw;
+    throw SettingError(e.setting, e.rule + ". Hint: reel.load_plugin(FILE.so) loads cells of other projects");
+  }
+}
+
 std::map<std::string, std::string> settings_of(const CellType& type, const nb::dict& given) {
   std::map<std::string, std::string> settings;
   for (const auto [key, value] : given) {

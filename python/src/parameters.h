@@ -18,6 +18,9 @@ struct PyCell {
   std::map<std::string, std::string> settings;  // those that were given
 };
 
+/// cell_type(), but the message about a cell that is not there, and has no name like it, says how cells are added.
+const CellType& known_cell(const std::string& name);
+
 /// The settings of a cell from keyword arguments, as text: on and off for bool. A name may have the cell's before it:
 /// "srnn.width". Throws SettingError for one that the cell does not have.
 std::map<std::string, std::string> settings_of(const CellType& type, const nb::dict& given);

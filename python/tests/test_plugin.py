@@ -1,7 +1,9 @@
 """reel.load_plugin: cells in C++ of another project, compiled here with the headers of the build."""
 
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +37,13 @@ def compiled(source, folder):
     return library
 
 
+def python(code, folder, plugins=""):
+    """Another Python, in a folder."""
+    package = str(Path(reel.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": package, "REEL_PLUGINS": plugins}
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True)
+
+
 def test_a_cell_of_a_plugin(tmp_path):
     library = compiled(EXAMPLE, tmp_path)
     reel.load_plugin(library)
@@ -57,6 +66,23 @@ def test_a_cell_of_a_plugin(tmp_path):
         reel.cell("lem", 3, 5, dt=7)
     model = reel.Model(inputs=3, outputs=1, cell="lem", hidden=5)
     assert model(reel.zeros([4, 2, 3])).shape[-1] == 1
+
+    reel.load_plugin(library)  # again: it stays as it is
+    x = reel.zeros([4, 2, 3])
+    reel.train(model, [(x, x[..., :1])], reel.mse, run=tmp_path / "run", progress=False)
+    assert reel.Run(tmp_path / "run").record["plugins"] == [str(library)]
+    # Another process: without the plugin, and with it by the environment.
+    code = "import reel; print(reel.Run('run').model().config['cell'], reel._reel._plugins())"
+    done = python(code, tmp_path)
+    assert f"no cell \"lem\"; the run had plugins. Hint: reel.load_plugin('{library}')" in done.stderr
+    done = python(code, tmp_path, "plugin.so::./plugin.so")
+    assert done.stdout.split() == ["lem", f"['{library}']"], done.stderr
+    for other in ("reel.cell('lem', 1, 1)", "reel.Model(inputs=1, outputs=1, cell='lem')"):
+        done = python("import reel; " + other, tmp_path)
+        assert "Hint: reel.load_plugin(FILE.so) loads cells of other projects" in done.stderr
+    assert "Hint: cell = lstm" in python("import reel; reel.cell('lstn', 1, 1)", tmp_path).stderr
+    done = python("import reel", tmp_path, "plugin.so:gone.so")
+    assert "ImportError: REEL_PLUGINS: [gone.so] there is no such file" in done.stderr
 
     twice = tmp_path / "again.so"
     shutil.copy(library, twice)
