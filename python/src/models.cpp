@@ -69,6 +69,11 @@ void check_input(const PyModel& m, const Tensor& x) {
   if (m.shape.vocabulary > 0) {
     if (x.rank() != 2 || x.dtype() != DType::i32)
       fail("model", where, "the input must be symbols, i32 [T, B], got {}", x.spec().str());
+    if (x.concrete()) {
+      for (const std::int32_t symbol : x.values<std::int32_t>())
+        if (symbol < 0 || symbol >= m.shape.vocabulary)
+          fail("model", where, "symbols are 0 to {}, got {}", m.shape.vocabulary - 1, symbol);
+    }
   } else if (x.rank() != 3 || x.dim(2) != m.shape.inputs || is_complex(x.dtype())) {
     fail("model", where, "the input must be numbers [T, B, i] with i = {}, got {}", m.shape.inputs, x.spec().str());
   }

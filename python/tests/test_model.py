@@ -72,6 +72,14 @@ def test_both_directions_with_layer_norm_and_residual():
     h = h + both(p["norm2.gain"] * normed + p["norm2.bias"], "cell2.")
     np.testing.assert_allclose(model(x).numpy(), h @ p["head.V"].T + p["head.c"], rtol=1e-10)
     assert model.initial(2) == []
+    with pytest.raises(reel.Error, match=r"a bidirectional model reads whole sequences: .*Hint.*test_model.py:\d+"):
+        model(x, state=())
+
+
+def test_symbols_that_are_not_there():
+    for symbol in (-1, 5):
+        with pytest.raises(reel.Error, match=rf"\[model\] symbols are 0 to 4, got {symbol} \(test_model.py:\d+"):
+            lstm_model()(reel.tensor([[0, 1], [4, symbol]]))
 
 
 def test_a_stack_of_unlike_layers():
