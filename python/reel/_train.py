@@ -149,8 +149,9 @@ def train(
     batches: (x, y) for each update, arrays or tensors, or (x, y, lengths) for a Model, whose sequences then have these
     lengths; an iterable, started over while steps remain unless it is an
     iterator, or a function of the number of the update, from 0. steps: how many updates; None: once through batches.
-    optimizer: by default RMSprop(model). It counts the updates, so another call goes on. schedule: a function from the
-    number of the update to a factor on the learning rates, such as reel.optim.Schedule.
+    optimizer: by default RMSprop(model). It counts the updates, so another call goes on with its numbers, and with the
+    batches where they are a function; an iterable starts again. schedule: a function from the number of the update to a
+    factor on the learning rates, such as reel.optim.Schedule.
     accumulate: so many batches make one update, by the mean of their gradients, weighted by the sizes of y: a large batch
     in the memory of a small one. A function of batches then gets the number of the batch.
     valid: a batch or a list of batches, validated on every `valid_every` updates and at the end; by default a twentieth
