@@ -85,14 +85,13 @@ std::vector<std::string>& plugins() {
 }
 
 void load(const std::filesystem::path& path) {
-  const std::string whole = std::filesystem::absolute(path).lexically_normal();
-  if (std::find(plugins().begin(), plugins().end(), whole) != plugins().end()) return;
   // A plugin has no symbols of Reel of its own: those of this module become visible to it.
   Dl_info module;
   if (dladdr(reinterpret_cast<const void*>(&load), &module))
     dlopen(module.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
   load_plugin(path);
-  plugins().push_back(whole);
+  const std::string whole = std::filesystem::canonical(path);
+  if (std::find(plugins().begin(), plugins().end(), whole) == plugins().end()) plugins().push_back(whole);
 }
 
 /// The outputs hs [T, B, n] at each sequence's last step, [B, n].
