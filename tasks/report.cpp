@@ -1,11 +1,22 @@
 // Many runs on one page for a browser: curves, with seeds as bands, and tables to sort.
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "tasks/app/run.h"
+#include "tasks/io/files.h"
 #include "tasks/page/compare.h"
 
 namespace reel {
 namespace {
+
+/// True for the folder of a sweep with --halving.
+bool halves(const std::string& folder) {
+  std::error_code error;
+  const std::string file = folder + "/sweep.json";
+  if (!std::filesystem::exists(file, error)) return false;
+  const auto json = nlohmann::json::parse(read_file(file), nullptr, false);
+  return json.is_object() && json.contains("halving") && json["halving"] != 0;
+}
 
 int report(int argc, const char* const* argv) {
   std::vector<std::string> folders;
@@ -18,7 +29,7 @@ int report(int argc, const char* const* argv) {
   options.add("out", out, "the page, FILE.html", "Page");
   options.add("title", comparison.title, "of the page; empty: the folders", "Page");
   options.add("metric", comparison.metric,
-              "metric to compare: valid_loss, train_loss, accuracy, test.accuracy and others of run.json's test, or "
+              "metric to compare, a number of metrics.csv or run.json: valid_loss, accuracy, test.accuracy, ..., or "
               "\"best valid_loss\", the lowest",
               "Page");
   options.choice("best", best, {"auto", "lowest", "highest"}, "which value of the metric is best; auto: by its name",
@@ -30,6 +41,7 @@ int report(int argc, const char* const* argv) {
   for (const std::string& folder : folders) {
     const std::vector<page::ComparedRun> below = page::runs_below(folder);
     if (below.empty()) throw Error(folder, "holds no run: there is no config.toml in it, nor below it");
+    comparison.most_updates_first = comparison.most_updates_first || halves(folder);
     for (const page::ComparedRun& run : below) {
       const bool lone = below.size() == 1 || folders.size() == 1;
       comparison.runs.push_back({run.folder, lone ? run.name : folder + "/" + run.name});
@@ -39,10 +51,12 @@ int report(int argc, const char* const* argv) {
     comparison.title = folders.size() == 1 ? folders[0] : fmt::format("{} and others", folders[0]);
   comparison.higher_is_better = best == "auto" ? page::higher_is_better(comparison.metric) : best == "highest";
   comparison.must_have_metric = options.typed("metric");
-  const std::vector<std::string> problems = page::write_comparison(comparison, out);
-  for (const std::string& problem : problems) print_err("report: left out: {}\n", problem);
-  print_out("page: {}, {} runs\n", one_line(out), comparison.runs.size() - problems.size());
-  return problems.empty() ? 0 : 1;
+  const page::NotCompared left_out = page::write_comparison(comparison, out);
+  for (const auto* lines : {&left_out.unreadable, &left_out.repeated})
+    for (const std::string& line : *lines) print_err("report: left out: {}\n", one_line(line));
+  print_out("page: {}, {} runs\n", one_line(out),
+            comparison.runs.size() - left_out.unreadable.size() - left_out.repeated.size());
+  return left_out.unreadable.empty() ? 0 : 1;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -27,6 +28,12 @@ double deviation(const std::vector<double>& values) {
 
 std::string with_deviation(double mean, double deviation) {
   return fmt::format("{:.4g}{}", mean, std::isfinite(deviation) ? fmt::format(" ± {:.2g}", deviation) : "");
+}
+
+std::string never_text(const std::vector<double>& values) {
+  const auto never = std::count_if(values.begin(), values.end(), [](double x) { return std::isinf(x); });
+  if (never == 0) return "";
+  return never == std::ssize(values) ? "never" : fmt::format("{} of {} never", never, values.size());
 }
 
 }  // namespace reel

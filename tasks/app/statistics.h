@@ -11,4 +11,8 @@ double deviation(const std::vector<double>& values);  // of a sample; NaN of few
 /// "0.01234 ± 0.0021", without the deviation if it is not finite.
 std::string with_deviation(double mean, double deviation);
 
+/// "never" if all values are infinite, as those of solved_at of a run that solved nothing; "1 of 3 never" if some are;
+/// empty if none is.
+std::string never_text(const std::vector<double>& values);
+
 }  // namespace reel

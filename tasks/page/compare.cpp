@@ -62,16 +62,18 @@ std::vector<std::string> metrics_of(const std::vector<ReadRun>& runs, const std:
 
 double seconds_of(const RunData& data) { return data.rows.empty() ? std::nan("") : data.rows.back().seconds; }
 
-/// Marks the best number of each column of metrics, and the best row.
-void mark_best(Json& table, std::size_t first, const std::vector<std::string>& metrics, const Comparison& comparison) {
+/// Marks the best number of each column of metrics, and the best row, among the rows that may be the best.
+void mark_best(Json& table, std::size_t first, const std::vector<std::string>& metrics, const Comparison& comparison,
+               const std::vector<bool>& ranked) {
   for (std::size_t m = 0; m < metrics.size(); ++m) {
     const bool higher = metrics[m] == comparison.metric ? comparison.higher_is_better : higher_is_better(metrics[m]);
     double best = std::nan("");
-    for (const Json& row : table["rows"])
-      if (const Json& cell = row["cells"][first + m]; cell.is_number())
+    for (std::size_t i = 0; i < ranked.size(); ++i)
+      if (const Json& cell = table["rows"][i]["cells"][first + m]; ranked[i] && cell.is_number())
         if (const double v = cell; std::isnan(best) || (higher ? v > best : v < best)) best = v;
-    for (Json& row : table["rows"]) {
-      if (row["cells"][first + m] != best) continue;
+    for (std::size_t i = 0; i < ranked.size(); ++i) {
+      Json& row = table["rows"][i];
+      if (!ranked[i] || row["cells"][first + m] != best) continue;
       row["top"].push_back(first + m);
       if (metrics[m] == comparison.metric) row["best"] = true;
     }
@@ -79,6 +81,12 @@ void mark_best(Json& table, std::size_t first, const std::vector<std::string>& m
 }
 
 Json column(const std::string& name, const char* kind) { return Json::array({name, kind}); }
+
+/// A mean, or that something was never solved.
+Json number_of(const std::vector<double>& values) {
+  const std::string never = never_text(values);
+  return never.empty() ? number(mean(values)) : Json(never);
+}
 
 Json row_of(Json cells) { return {{"cells", std::move(cells)}, {"best", false}, {"top", Json::array()}}; }
 
@@ -92,23 +100,27 @@ Json table_of_groups(const Groups& groups, const std::vector<std::string>& metri
   table["columns"].push_back(column("deviation over seeds", "number"));
   for (const char* name : {"seeds", "updates"}) table["columns"].push_back(column(name, "number"));
   table["columns"].push_back(column("time", "time"));
+  std::vector<bool> ranked;
   for (const Group& g : groups.groups) {
     Json cells = Json::array({g.name});
     const std::vector<std::string>& more = g.runs.front()->run->cells;
     for (std::size_t i = 0; i < comparison.columns.size(); ++i) cells.push_back(i < more.size() ? more[i] : "");
     for (const std::string& value : g.values) cells.push_back(value);
-    for (const std::string& metric : metrics) cells.push_back(number(mean(g.numbers(metric))));
+    for (const std::string& metric : metrics) cells.push_back(number_of(g.numbers(metric)));
     cells.push_back(number(deviation(g.numbers(comparison.metric))));
     std::vector<double> seconds;
-    std::int64_t updates = 0;
-    for (const ReadRun* run : g.runs) {
-      if (!run->data.rows.empty()) updates = std::max(updates, run->data.rows.back().step);
+    for (const ReadRun* run : g.counted)
       if (const double s = seconds_of(run->data); std::isfinite(s)) seconds.push_back(s);
-    }
-    cells.insert(cells.end(), {Json(g.runs.size()), Json(updates), number(mean(seconds))});
+    const auto diverged = std::ranges::count_if(g.runs, &ReadRun::diverged);
+    const auto [fewest, most] = g.updates();
+    cells.push_back(diverged == 0 ? Json(g.runs.size())
+                                  : Json(fmt::format("{} of {}", std::ssize(g.runs) - diverged, g.runs.size())));
+    cells.push_back(fewest == most ? Json(most) : Json(fmt::format("{} to {}", fewest, most)));
+    cells.push_back(number(mean(seconds)));
     table["rows"].push_back(row_of(std::move(cells)));
+    ranked.push_back(g.ranked);
   }
-  mark_best(table, first, metrics, comparison);
+  mark_best(table, first, metrics, comparison, ranked);
   return table;
 }
 
@@ -121,12 +133,13 @@ Json table_of_runs(const Groups& groups, const std::vector<std::string>& metrics
   for (const std::string& name : metrics) table["columns"].push_back(column(name, "number"));
   table["columns"].push_back(column("updates", "number"));
   table["columns"].push_back(column("time", "time"));
+  std::vector<bool> ranked;
   for (const Group& g : groups.groups) {
     for (const ReadRun* run : g.runs) {
       Json cells = Json::array({run->run->name, g.name, state_of(run->data), run->seed});
       for (const std::string& metric : metrics) {
         const auto found = run->numbers.find(metric);
-        cells.push_back(found == run->numbers.end() ? Json() : number(found->second));
+        cells.push_back(found == run->numbers.end() ? Json() : number_of({found->second}));
       }
       cells.push_back(run->data.rows.empty() ? 0 : run->data.rows.back().step);
       cells.push_back(number(seconds_of(run->data)));
@@ -137,9 +150,10 @@ Json table_of_runs(const Groups& groups, const std::vector<std::string>& metrics
         row["href"] = "./" + url_path(there.string());
       }
       table["rows"].push_back(std::move(row));
+      ranked.push_back(!run->diverged() && (g.ranked || !comparison.most_updates_first));
     }
   }
-  mark_best(table, first, metrics, comparison);
+  mark_best(table, first, metrics, comparison, ranked);
   return table;
 }
 
@@ -148,12 +162,12 @@ Json groups_json(const Groups& groups) {
   std::size_t curves = 0;
   const std::size_t most = most_rows / std::clamp<std::size_t>(groups.groups.size(), 1, most_curves);
   for (const Group& g : groups.groups) {
-    Json one{{"name", g.name}, {"values", g.values}, {"seeds", g.runs.size()}};
+    Json one{{"name", g.name}, {"values", g.values}, {"seeds", g.counted.size()}};
     if (!g.rows.mean.empty() && curves++ < most_curves) {
-      const std::size_t rows = g.runs.size() > 1 ? most / 3 : most;
+      const std::size_t rows = g.counted.size() > 1 ? most / 3 : most;
       const std::vector<RunFolder::Row> mean = thinned(g.rows.mean, rows);
       one["curve"]["mean"] = columns(mean);
-      if (g.runs.size() > 1) {
+      if (g.counted.size() > 1) {
         const auto at_same_steps = [&](const std::vector<RunFolder::Row>& all) {
           std::vector<RunFolder::Row> out;
           for (std::size_t i = 0; i < all.size(); ++i)
@@ -196,20 +210,21 @@ std::vector<ComparedRun> runs_below(const std::string& folder) {
   return out;
 }
 
-std::vector<std::string> write_comparison(const Comparison& comparison, const std::string& path) {
+NotCompared write_comparison(const Comparison& comparison, const std::string& path) {
   std::vector<ReadRun> runs;
-  std::vector<std::string> problems;
+  NotCompared left_out;
   for (const ComparedRun& run : comparison.runs) try {
       RunData data = read_run(run.folder);
       std::string seed;
       for (const auto& [name, value] : data.options)
         if (name == "seed") seed = value;
-      auto numbers = numbers_of(data);
+      auto numbers = numbers_of(data, comparison.metric);
       runs.push_back({&run, std::move(data), seed, std::move(numbers)});
     } catch (const Error& e) {
-      problems.push_back(one_line(e.what()));
+      left_out.unreadable.push_back(one_line(e.what()));
     }
   const Groups groups = group(runs, comparison);
+  left_out.repeated = groups.repeated;
   const std::vector<std::string> metrics = metrics_of(runs, comparison.metric);
   if (comparison.must_have_metric && std::find(metrics.begin(), metrics.end(), comparison.metric) == metrics.end())
     throw Error("metric", fmt::format("no run has \"{}\"{}", comparison.metric,
@@ -224,15 +239,17 @@ std::vector<std::string> write_comparison(const Comparison& comparison, const st
             {"differing", groups.differing},
             {"baseline", number(baseline_of(runs))},
             {"groups", groups_json(groups)}};
-  for (const std::string& problem : problems) data["problems"].push_back("left out: " + problem);
-  data["facts"].push_back(fmt::format("{} run{} in {} group{}; {} first by {}, {} is better. Written {}.", runs.size(),
-                                      runs.size() == 1 ? "" : "s", groups.groups.size(),
-                                      groups.groups.size() == 1 ? "" : "s", "the best", comparison.metric,
-                                      comparison.higher_is_better ? "higher" : "lower", utc_now()));
+  for (const auto* lines : {&left_out.unreadable, &left_out.repeated})
+    for (const std::string& line : *lines) data["problems"].push_back("left out: " + line);
+  const std::size_t shown = runs.size() - left_out.repeated.size();
+  data["facts"].push_back(fmt::format("{} run{} in {} group{}; {} first by {}, {} is better. Written {}.", shown,
+                                      shown == 1 ? "" : "s", groups.groups.size(), groups.groups.size() == 1 ? "" : "s",
+                                      "the best", comparison.metric, comparison.higher_is_better ? "higher" : "lower",
+                                      utc_now()));
   data["tables"] = Json::array(
       {table_of_groups(groups, metrics, comparison), table_of_runs(groups, metrics, comparison, page_folder)});
   write_atomically(path, html(comparison.title, data));
-  return problems;
+  return left_out;
 }
 
 }  // namespace reel::page

@@ -16,7 +16,8 @@ struct Comparison {
   std::string title = {};
   std::string metric = "valid_loss";  // "accuracy", "test.accuracy", ...; by which the best come first
   bool higher_is_better = false;
-  bool must_have_metric = false;  // an error if no run has it; runs that go on may not have it yet
+  bool most_updates_first = false;  // of a sweep with --halving: the best is among the groups with the most updates
+  bool must_have_metric = false;    // an error if no run has it; runs that go on may not have it yet
   std::vector<ComparedRun> runs = {};
   std::vector<std::string> columns = {};   // further ones of the table of groups
   std::vector<std::string> facts = {};     // lines below the title
@@ -29,8 +30,14 @@ bool higher_is_better(const std::string& metric);
 /// The runs in a folder: itself, or all below it, in order of their names.
 std::vector<ComparedRun> runs_below(const std::string& folder);
 
-/// Writes the page to `path`; runs that cannot be read are named on it. Returns a line for each of these. Throws Error
-/// if it cannot be written, or no run has the metric.
-std::vector<std::string> write_comparison(const Comparison& comparison, const std::string& path);
+/// A line for each run that is not on a page.
+struct NotCompared {
+  std::vector<std::string> unreadable;
+  std::vector<std::string> repeated;  // another run has the same options and seed
+};
+
+/// Writes the page to `path`; runs that are left out are named on it. Throws Error if it cannot be written, or no run
+/// has the metric.
+NotCompared write_comparison(const Comparison& comparison, const std::string& path);
 
 }  // namespace reel::page

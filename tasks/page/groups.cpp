@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
+#include "engine/core/parse.h"
+#include "tasks/app/run_json.h"
 #include "tasks/app/run_names.h"
 
 namespace reel::page {
@@ -66,16 +69,74 @@ RunFolder::Row combined(const std::vector<RunFolder::Row>& rows, const F& of) {
   return out;
 }
 
+std::int64_t updates_of(const RunData& data) { return data.rows.empty() ? 0 : data.rows.back().step; }
+
+bool finished(const ReadRun& run) {
+  const auto found = run.data.record.find("finished");
+  return found != run.data.record.end() && *found == true;
+}
+
+/// The updates that a run was to do, if it has ended: one that stopped by its own rules counts as complete.
+std::int64_t complete_updates(const ReadRun& run) {
+  const std::int64_t steps = parse<std::int64_t>(value_of(run.data, "steps")).value_or(0);
+  return finished(run) ? std::max(steps, updates_of(run.data)) : updates_of(run.data);
+}
+
+/// True if two runs of a group are the same: with the same seed, and no option differs but those that only show.
+bool same_run(const ReadRun& a, const ReadRun& b) {
+  const auto options = [](const ReadRun& run) {
+    std::map<std::string, std::string> out(run.data.options.begin(), run.data.options.end());
+    std::erase_if(out, [](const auto& option) { return only_shows(option.first); });
+    return out;
+  };
+  return !a.seed.empty() && a.seed == b.seed && options(a) == options(b);
+}
+
+/// Adds a run to a group, or takes the one with more updates, if the group has the same run already.
+void add_run(Group& g, const ReadRun& run, std::vector<std::string>& repeated) {
+  const auto found = std::find_if(g.runs.begin(), g.runs.end(), [&](const ReadRun* r) { return same_run(*r, run); });
+  if (found == g.runs.end()) return g.runs.push_back(&run);
+  const ReadRun* less = &run;
+  if (updates_of(run.data) > updates_of((*found)->data)) std::swap(*found, less);
+  repeated.push_back(
+      fmt::format("{}: has the options and the seed of {}, which alone counts", less->run->name, (*found)->run->name));
+}
+
+/// What comes before the metric in the order of groups, more first: updates, where they count, whether there is a
+/// number, whether all runs are comparable, and whether all of them solved the task, if that is the metric.
+auto standing(const Group& g, const Comparison& comparison) {
+  std::int64_t updates = 0;
+  if (comparison.most_updates_first) {
+    updates = std::numeric_limits<std::int64_t>::max();
+    for (const ReadRun* run : g.counted) updates = std::min(updates, complete_updates(*run));
+  }
+  const auto [fewest, most] = g.updates();
+  const bool ended = std::all_of(g.counted.begin(), g.counted.end(), [](const ReadRun* run) { return finished(*run); });
+  const bool whole = std::ranges::none_of(g.runs, &ReadRun::diverged) && (fewest == most || ended);
+  const double value = mean(g.numbers(comparison.metric));
+  return std::tuple(updates, !std::isnan(value), whole, std::isfinite(value));
+}
+
 }  // namespace
 
 std::vector<double> Group::numbers(const std::string& metric) const {
   std::vector<double> out;
-  for (const ReadRun* run : runs)
-    if (const auto found = run->numbers.find(metric); found != run->numbers.end()) out.push_back(found->second);
+  for (const ReadRun* run : counted)
+    if (const auto found = run->numbers.find(metric); found != run->numbers.end() && !run->diverged())
+      out.push_back(found->second);
   return out;
 }
 
-std::map<std::string, double> numbers_of(const RunData& data) {
+std::pair<std::int64_t, std::int64_t> Group::updates() const {
+  std::pair<std::int64_t, std::int64_t> out;
+  for (const ReadRun* run : counted) {
+    const std::int64_t n = updates_of(run->data);
+    if (n > 0) out = {out.first == 0 ? n : std::min(out.first, n), std::max(out.second, n)};
+  }
+  return out;
+}
+
+std::map<std::string, double> numbers_of(const RunData& data, const std::string& metric) {
   std::map<std::string, double> out;
   const auto take = [&](const std::string& name, double value) {
     if (std::isfinite(value)) out[name] = value;
@@ -94,6 +155,8 @@ std::map<std::string, double> numbers_of(const RunData& data) {
   if (const auto test = data.record.find("test"); test != data.record.end() && test->is_object())
     for (const auto& [name, value] : test->items())
       if (name != "step" && value.is_number()) take("test." + name, value.get<double>());
+  if (const double other = metric_in(data.record, metric); !out.contains(metric) && !std::isnan(other))
+    out[metric] = other;  // infinite: never solved
   return out;
 }
 
@@ -116,7 +179,7 @@ SeedRows over_seeds(const std::vector<const ReadRun*>& runs) {
 }
 
 Groups group(const std::vector<ReadRun>& runs, const Comparison& comparison) {
-  Groups out{differing(runs), {}};
+  Groups out{differing(runs), {}, {}};
   for (const ReadRun& run : runs) {
     std::vector<std::string> values;
     for (const std::string& option : out.differing)
@@ -127,15 +190,24 @@ Groups group(const std::vector<ReadRun>& runs, const Comparison& comparison) {
       return run.run->group.empty() ? g.values == values : g.name == run.run->group;
     };
     auto found = std::find_if(out.groups.begin(), out.groups.end(), same);
-    if (found == out.groups.end()) found = out.groups.insert(found, Group{name, values, {}, {}});
-    found->runs.push_back(&run);
+    if (found == out.groups.end()) found = out.groups.insert(found, Group{name, values, {}, {}, {}});
+    add_run(*found, run, out.repeated);
   }
-  for (Group& g : out.groups) g.rows = over_seeds(g.runs);
+  for (Group& g : out.groups) {
+    std::ranges::remove_copy_if(g.runs, std::back_inserter(g.counted), &ReadRun::diverged);
+    if (g.counted.empty()) g.counted = g.runs;
+    g.rows = over_seeds(g.counted);
+  }
   std::stable_sort(out.groups.begin(), out.groups.end(), [&](const Group& a, const Group& b) {
+    const auto first = standing(a, comparison), second = standing(b, comparison);
+    if (first != second) return first > second;
     const double x = mean(a.numbers(comparison.metric)), y = mean(b.numbers(comparison.metric));
-    if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);
     return comparison.higher_is_better ? x > y : x < y;
   });
+  for (Group& g : out.groups) {
+    const auto own = standing(g, comparison), best = standing(out.groups.front(), comparison);
+    g.ranked = std::get<0>(own) == std::get<0>(best) && std::get<2>(own) == std::get<2>(best);
+  }
   return out;
 }
 

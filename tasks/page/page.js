@@ -111,7 +111,7 @@
     curves(controls, charts);
     if (drawn.length < data.groups.length)
       main.append(make("p", {class: "dim"}, `Curves of the best ${drawn.length} of ${data.groups.length}; the table has all.`));
-    const texts = {number: {number: true, text: numberText}, time: {number: true, text: timeText}, text: {}};
+    const texts = {number: {number: true, text: v => typeof v === "string" ? v : numberText(v)}, time: {number: true, text: timeText}, text: {}};
     for (const table of data.tables)
       main.append(section(table.title, sortedTable(table.key, table.columns.map(([name, kind]) => ({name, ...texts[kind]})),
         table.rows.map(row => Object.assign(row.cells, {best: row.best, href: row.href, top: new Set(row.top)})))));

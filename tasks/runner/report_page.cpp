@@ -36,7 +36,7 @@ ReportPage write_report_page(const Report& report, const std::string& folder) {
   if (page.runs.empty()) return ReportPage::none;  // solutions by hand, or nothing was begun
   page.higher_is_better = page::higher_is_better(page.metric);
   const std::string path = report_base(report, folder) + ".html";
-  const std::vector<std::string> problems = page::write_comparison(page, path);
+  const std::vector<std::string> problems = page::write_comparison(page, path).unreadable;
   for (const std::string& problem : problems)
     print_err("reproduce: left out of {}: {}\n", one_line(path), one_line(problem));
   return problems.empty() ? ReportPage::complete : ReportPage::incomplete;

@@ -10,8 +10,10 @@
 namespace reel {
 
 void write_page(const Sweep& sweep, const Results& results) {
-  page::Comparison page{
-      .title = "sweep of " + sweep.task, .metric = sweep.metric, .higher_is_better = sweep.higher_is_better()};
+  page::Comparison page{.title = "sweep of " + sweep.task,
+                        .metric = sweep.metric,
+                        .higher_is_better = sweep.higher_is_better(),
+                        .most_updates_first = sweep.halving > 0};
   if (!sweep.fixed.empty()) page.facts.push_back(fmt::format("All with {}.", fmt::join(sweep.fixed, " ")));
   page.facts.push_back(text_of(results.counts) + ".");
   for (const SweepRun& run : sweep.runs) {
@@ -21,7 +23,7 @@ void write_page(const Sweep& sweep, const Results& results) {
   }
   for (const ResultRow& row : results.rows)
     for (const auto& [run, problem] : row.problems) page.problems.push_back(fmt::format("{}: {}", run, problem));
-  const auto left_out = page::write_comparison(page, sweep.folder + "/report.html");
+  const auto left_out = page::write_comparison(page, sweep.folder + "/report.html").unreadable;
   if (!left_out.empty()) throw Error(left_out.front());
 }
 

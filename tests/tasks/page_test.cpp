@@ -115,7 +115,8 @@ TEST_CASE("runs that differ in their seed are a group, with mean and range at th
   CHECK(seeds.rows.high[0] == Row{10, 80, 3, 6, 3, 0.5, 1});
   CHECK(std::isnan(seeds.rows.mean[1].accuracy));
   const Groups other_way = group(runs, {.metric = "valid_loss", .higher_is_better = true});
-  CHECK(other_way.groups[0].name == "gru, lr 0.1");
+  CHECK(other_way.groups[0].name == "lstm, lr 0.1");
+  CHECK(other_way.groups[2].name == "gru, lr 0.1");  // its runs were stopped at different updates
   CHECK(std::isnan(mean({})));
   CHECK(std::isnan(deviation({1})));
 }
@@ -181,7 +182,7 @@ namespace {
 nlohmann::json compared(const TempDir& dir, const Comparison& with) {
   Comparison comparison = with;
   comparison.runs = runs_below(dir / "runs");
-  CHECK(write_comparison(comparison, dir / "page.html").empty());
+  CHECK(write_comparison(comparison, dir / "page.html").unreadable.empty());
   const std::string html = read_file(dir / "page.html");
   const std::string mark = "id=\"data\">";
   const std::size_t first = html.find(mark) + mark.size();
@@ -220,6 +221,110 @@ TEST_CASE("the best of each column, in the direction of its metric; a baseline t
   }
   write_run(dir / "runs/c", "lr = 0.3\n", "1,8,1,3,4,0.1,1\n", R"({"task": "t", "baseline": 8})");
   CHECK(compared(dir, {})["baseline"].is_null());
+}
+
+namespace {
+
+/// A line of metrics.csv.
+std::string line(int step, double loss) { return fmt::format("{},8,1,3,{},,1\n", step, loss); }
+
+/// The cells of the table of groups by the names of their columns, without the time, and "*" behind the best one.
+std::string groups_of(const nlohmann::json& page, const std::string& metric) {
+  const auto& table = page["tables"][0];
+  std::string out;
+  for (const auto& row : table["rows"]) {
+    out += row["cells"][0];
+    for (std::size_t c = 0; c < table["columns"].size(); ++c)
+      for (const std::string& name : {metric, std::string("seeds"), std::string("updates")})
+        if (table["columns"][c][0] == name) out += " " + row["cells"][c].dump();
+    out += row["best"] == true ? " *\n" : "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("runs that diverged are left out of their group's numbers and curves; whole groups come first") {
+  const TempDir dir;
+  const auto write = [&](const std::string& name, double lr, int seed, double loss, bool diverged) {
+    write_run(dir / ("runs/" + name), fmt::format("lr = {}\nseed = {}\n", lr, seed),
+              line(10, loss) + (diverged ? "" : line(20, loss)),
+              diverged ? R"({"diverged_at_step": 13})" : R"({"finished": true})");
+  };
+  write("a1", 0.1, 1, 1, false);
+  write("a2", 0.1, 2, 3, false);
+  write("a3", 0.1, 3, 90, true);
+  write("b1", 0.2, 1, 4, false);
+  write("c1", 0.3, 1, 0.5, true);
+  const auto page = compared(dir, {});
+  CHECK(groups_of(page, "valid_loss") == "lr 0.2 4.0 1 20 *\nlr 0.1 2.0 \"2 of 3\" 20\nlr 0.3 null \"0 of 1\" 10\n");
+  CHECK(page["groups"][1]["seeds"] == 2);
+  CHECK(page["groups"][1]["curve"]["high"]["valid_loss"] == std::vector<double>{3, 3});
+  CHECK(page["groups"][2]["curve"]["mean"]["step"] == std::vector<int>{10});  // where it went wrong is seen
+  for (const auto& row : page["tables"][1]["rows"]) CHECK((row["best"] == true) == (row["cells"][0] == "a1"));
+}
+
+TEST_CASE("a group with runs of several lengths says so and is not the best, unless all are like it") {
+  const TempDir dir;
+  const auto write = [&](double lr, int seed, int steps, double loss, bool finished) {
+    write_run(dir / fmt::format("runs/{}s{}", lr, seed), fmt::format("lr = {}\nseed = {}\n", lr, seed),
+              line(steps, loss), finished ? R"({"finished": true})" : "{}");
+  };
+  write(0.1, 1, 400, 1, false);
+  write(0.1, 2, 3000, 2, true);
+  CHECK(groups_of(compared(dir, {}), "valid_loss") == "all runs 1.5 2 \"400 to 3000\" *\n");
+  write(0.2, 1, 3000, 4, true);
+  write(0.2, 2, 3000, 6, true);
+  write(0.3, 1, 700, 1, true);  // stopped by --stop-below
+  write(0.3, 2, 900, 2, true);
+  CHECK(groups_of(compared(dir, {}), "valid_loss") ==
+        "lr 0.3 1.5 2 \"700 to 900\" *\nlr 0.2 5.0 2 3000\nlr 0.1 1.5 2 \"400 to 3000\"\n");
+}
+
+TEST_CASE("of two runs with the same options and seed the longer one counts, and a line names the other") {
+  const TempDir dir;
+  write_run(dir / "runs/a", "lr = 0.1\nseed = 1\npicture = \"states\"\n", line(10, 4), "{}");
+  write_run(dir / "runs/b", "lr = 0.1\nseed = 1\n", line(10, 4) + line(20, 2), "{}");
+  write_run(dir / "runs/c", "lr = 0.1\nseed = 2\n", line(20, 6), "{}");
+  write_run(dir / "runs/d", "lr = 0.1\nseed = 2\n", line(20, 6), "{}");
+  const auto page = compared(dir, {});
+  CHECK(groups_of(page, "valid_loss") == "all runs 4.0 2 20 *\n");
+  CHECK(page["tables"][1]["rows"].size() == 2);
+  CHECK(page["problems"] ==
+        std::vector<std::string>{"left out: a: has the options and the seed of b, which alone counts",
+                                 "left out: d: has the options and the seed of c, which alone counts"});
+  CHECK(page["facts"][0].get<std::string>().starts_with("2 runs in 1 group;"));
+}
+
+TEST_CASE("with halving the best is among the groups with the most updates") {
+  const TempDir dir;
+  const auto write = [&](double lr, int steps, double loss) {
+    write_run(dir / fmt::format("runs/{}", lr), fmt::format("lr = {}\nsteps = {}\nseed = 1\n", lr, steps),
+              line(30, loss) + (steps > 30 ? line(steps, loss) : ""), R"({"finished": true})");
+  };
+  write(0.1, 30, 1);
+  write(0.2, 90, 3);
+  write(0.3, 90, 2);
+  CHECK(groups_of(compared(dir, {.most_updates_first = true}), "valid_loss") ==
+        "lr 0.3, steps 90 2.0 1 90 *\nlr 0.2, steps 90 3.0 1 90\nlr 0.1, steps 30 1.0 1 30\n");
+  CHECK(groups_of(compared(dir, {}), "valid_loss").starts_with("lr 0.1, steps 30 1.0 1 30 *\n"));
+}
+
+TEST_CASE("any number of run.json is a metric; what was never solved comes last") {
+  const TempDir dir;
+  const auto write = [&](const std::string& lr, int seed, const std::string& best, const std::string& solved) {
+    write_run(dir / ("runs/" + lr + "s" + std::to_string(seed)), fmt::format("lr = {}\nseed = {}\n", lr, seed),
+              line(10, 1),
+              R"({"finished": true, "best": {"valid_loss": )" + best + R"(}, "solved_at": {"step": )" + solved + "}}");
+  };
+  write("0.1", 1, "3", "5");
+  write("0.1", 2, "5", "null");
+  write("0.2", 1, "2", "null");
+  write("0.3", 1, "1", "9");
+  CHECK(groups_of(compared(dir, {.metric = "best.valid_loss"}), "best.valid_loss") ==
+        "lr 0.3 1.0 1 10 *\nlr 0.2 2.0 1 10\nlr 0.1 4.0 2 10\n");
+  CHECK(groups_of(compared(dir, {.metric = "solved_at.step"}), "solved_at.step") ==
+        "lr 0.3 9.0 1 10 *\nlr 0.1 \"1 of 2 never\" 2 10\nlr 0.2 \"never\" 1 10\n");
 }
 
 TEST_CASE("the range over seeds has the steps of the thinned mean") {

@@ -247,6 +247,13 @@ TEST_CASE("report compares runs: groups, seeds, what differs, the best") {
   CHECK(contains(damaged.err, "left out: "));
   CHECK(data_of(dir / "other.html")["tables"][1]["rows"].size() == 4);
 
+  fs::create_directory(dir / "two");
+  fs::copy(dir / "runs/lstm1", dir / "two/again");
+  const Result twice = run("report", {dir / "runs", dir / "two", "--out", dir / "twice.html"}, dir.path);
+  CHECK(contains(twice.err, "left out: again: has the options and the seed of "));
+  CHECK(contains(twice.err, "/lstm1, which alone counts\n"));
+  CHECK(contains(twice.out, "twice.html, 4 runs"));
+
   if (!has_browser()) return;
   for (const auto& [width, dark] : {std::pair{400, true}, {1600, false}}) {
     CAPTURE(width);
