@@ -63,11 +63,22 @@ int compare(int argc, const char* const* argv) {
 
   CurvesPicture picture{o.title, words_of_x(o.x), metric_words(o.metric), {}};
   const std::vector<std::string> found = names_of_runs(o.runs, o.seeds == "each");
-  std::vector<std::string> tasks;
+  std::vector<std::string> tasks, drawn;
   std::vector<double> baselines;
-  for (const std::string& folder : o.runs) {
-    const std::size_t i = picture.curves.size();
+  for (std::size_t i = 0; i < o.runs.size(); ++i) {
+    const std::string& folder = o.runs[i];
     Curve curve{names.empty() ? found[i] : names[i], {}};
+    const auto same = [&](std::size_t other) {  // with another name it is a curve of its own
+      return picture.curves[other].name == curve.name && (drawn[other] == folder || same_options(drawn[other], folder));
+    };
+    std::size_t other = 0;
+    while (other < drawn.size() && !same(other)) ++other;
+    if (other < drawn.size()) {
+      print_err("compare: left out: {}: has the options and the seed of {}\n", one_line(folder),
+                one_line(drawn[other]));
+      continue;
+    }
+    drawn.push_back(folder);
     for (const RunFolder::Row& row : RunFolder::view(folder).rows())
       curve.points.emplace_back(x_of(row, o.x), metric_of(row, o.metric));
     picture.curves.push_back(curve);

@@ -25,11 +25,12 @@ bool is_silent(const std::string& option) {
   return only_shows(option) || silent.contains(option);
 }
 
-Values options_of(const std::string& folder) {
+/// The options of a run without those for which `left_out` is true; none if they cannot be read.
+Values options_of(const std::string& folder, bool (*left_out)(const std::string&)) {
   Values values;
   try {
     for (const FileValue& v : read_options_file(folder + "/config.toml"))
-      if (v.type != "table" && !is_silent(v.name)) values[v.name] = v.text;
+      if (v.type != "table" && !left_out(v.name)) values[v.name] = v.text;
   } catch (const Usage&) {  // not a run of ours, or half written
   }
   return values;
@@ -51,7 +52,7 @@ std::vector<std::string> names_of_runs(const std::vector<std::string>& folders, 
   std::vector<Values> runs;
   std::map<std::string, std::set<std::string>> seen;  // the values of each option
   for (const std::string& folder : folders) {
-    runs.push_back(options_of(folder));
+    runs.push_back(options_of(folder, is_silent));
     for (const auto& [option, value] : runs.back()) seen[option].insert(value);
   }
   std::vector<std::string> names;
@@ -65,6 +66,11 @@ std::vector<std::string> names_of_runs(const std::vector<std::string>& folders, 
     names.push_back(fmt::format("{}", fmt::join(words, ", ")));
   }
   return names;
+}
+
+bool same_options(const std::string& a, const std::string& b) {
+  const Values first = options_of(a, only_shows);
+  return first.contains("seed") && first == options_of(b, only_shows);
 }
 
 }  // namespace reel

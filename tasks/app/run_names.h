@@ -13,4 +13,7 @@ bool only_shows(const std::string& option);
 /// config.toml cannot be read, the folder's name stands in for the options.
 std::vector<std::string> names_of_runs(const std::vector<std::string>& folders, bool seeds);
 
+/// True if two run folders have the same options, the seed included, but for those that only show.
+bool same_options(const std::string& a, const std::string& b);
+
 }  // namespace reel

@@ -253,6 +253,16 @@ TEST_CASE("report compares runs: groups, seeds, what differs, the best") {
   CHECK(contains(twice.err, "left out: again: has the options and the seed of "));
   CHECK(contains(twice.err, "/lstm1, which alone counts\n"));
   CHECK(contains(twice.out, "twice.html, 4 runs"));
+  fs::create_directory(dir / "three");
+  fs::copy(dir / "runs/lstm1", dir / "three/lstm1");
+  if (installed("gnuplot", "--version")) {
+    const std::string first = dir / "runs/lstm1";
+    const Result drawn = run("compare", {first, first, dir / "three/lstm1", "--out", dir / "c.svg"}, dir.path);
+    CHECK(drawn.code == 0);
+    CHECK(contains(drawn.err, "lstm1: has the options and the seed of " + first + "\n"));
+    CHECK(std::count(drawn.err.begin(), drawn.err.end(), '\n') == 2);
+    CHECK(!contains(read_file(dir / "c.svg"), "runs)"));
+  }
 
   if (!has_browser()) return;
   for (const auto& [width, dark] : {std::pair{400, true}, {1600, false}}) {
