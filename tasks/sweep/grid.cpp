@@ -69,8 +69,13 @@ Axis axis_of(const std::string& part) {
   for (std::string value : split(text, ",", true)) {
     if (value.starts_with('(') && value.ends_with(')')) value = value.substr(1, value.size() - 2);
     if (value.empty()) throw Usage(fmt::format("--grid: {}={}: has an empty value", option, text));
-    if (std::find(axis.values.begin(), axis.values.end(), value) != axis.values.end())
-      throw Usage(fmt::format("--grid: {}={}: has {} twice", option, text, value));
+    const auto number = parse<double>(value);
+    const auto same = [&](const std::string& other) {
+      return other == value || (number && number == parse<double>(other));
+    };
+    if (const auto found = std::find_if(axis.values.begin(), axis.values.end(), same); found != axis.values.end())
+      throw Usage(fmt::format("--grid: {}={}: has {} twice{}", option, text, *found,
+                              *found == value ? "" : ", also as " + value));
     axis.values.push_back(value);
   }
   return axis;
@@ -93,15 +98,36 @@ void add_new(std::vector<Point>& points, Point point) {
   if (std::find(points.begin(), points.end(), point) == points.end()) points.push_back(std::move(point));
 }
 
-/// The value at `share` in [0, 1) of an axis, with four digits, as a user would type it.
+/// Digits for values of a range: four, as a user would type them, but where these tell fewer than 50 values apart, as
+/// many as tell 1000 apart.
+int digits_of(const Axis& axis) {
+  const double size = (std::abs(axis.low) + std::abs(axis.high)) / 2;
+  const auto values = [&](int digits) {
+    return (axis.high - axis.low) / std::pow(10, std::floor(std::log10(size)) + 1 - digits);
+  };
+  int digits = 4;
+  if (values(digits) < 50)
+    while (digits < 17 && values(digits) < 1000) ++digits;
+  return digits;
+}
+
+/// The text of a number in a range; rounding does not leave the range.
+std::string number_in(const Axis& axis, double value) {
+  const std::string text = fmt::format("{:.{}g}", value, digits_of(axis));
+  const double rounded = parse<double>(text).value_or(value);
+  return rounded < axis.low || rounded > axis.high ? fmt::format("{}", rounded < axis.low ? axis.low : axis.high)
+                                                   : text;
+}
+
+/// The value at `share` in [0, 1) of an axis.
 std::string value_at(const Axis& axis, double share) {
   switch (axis.kind) {
     case Axis::Kind::list:
       return axis.values[static_cast<std::size_t>(share * static_cast<double>(axis.values.size()))];
     case Axis::Kind::uniform:
-      return fmt::format("{:.4g}", axis.low + share * (axis.high - axis.low));
+      return number_in(axis, axis.low + share * (axis.high - axis.low));
     case Axis::Kind::log:
-      return fmt::format("{:.4g}", axis.low * std::pow(axis.high / axis.low, share));
+      return number_in(axis, axis.low * std::pow(axis.high / axis.low, share));
     case Axis::Kind::integer:
       return fmt::format("{:.0f}", std::min(axis.low + std::floor(share * (axis.high - axis.low + 1)), axis.high));
   }

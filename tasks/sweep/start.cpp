@@ -92,19 +92,19 @@ void take_name(Sweep& sweep, std::vector<Axis>& axes, const std::string& name) {
 }
 
 /// Throws Usage for settings that do not go together.
-void check_together(const SweepOptions& o) {
-  if (o.halving == 1) throw Usage("--halving: 2 or more expected, got 1. Hint: --halving 3 keeps the best third");
-  if (o.halving > 0 && o.hours > 0) throw Usage("--hours: does not go with --halving, which makes its own choice");
+void check_together(std::int64_t halving, const std::string& metric, double hours) {
+  if (halving == 1) throw Usage("--halving: 2 or more expected, got 1. Hint: --halving 3 keeps the best third");
+  if (halving > 0 && hours > 0) throw Usage("--hours: does not go with --halving, which makes its own choice");
   const auto& columns = curve_metrics();
-  if (o.halving > 0 && std::find(columns.begin(), columns.end(), o.metric) == columns.end())
-    throw Usage(fmt::format("--metric {}: --halving ranks runs by what is in metrics.csv: {}", o.metric,
+  if (halving > 0 && std::find(columns.begin(), columns.end(), metric) == columns.end())
+    throw Usage(fmt::format("--metric {}: --halving ranks runs by what is in metrics.csv: {}", metric,
                             fmt::join(columns, ", ")));
-  if (o.sample > 0 && o.grid.empty())
-    throw Usage("--sample: --grid with ranges expected. Hint: --grid \"lr=log(1e-4,1e-1)\"");
 }
 
 Sweep define(const SweepOptions& o, const std::vector<std::string>& task_options) {
-  check_together(o);
+  check_together(o.halving, o.metric, o.hours);
+  if (o.sample > 0 && o.grid.empty())
+    throw Usage("--sample: --grid with ranges expected. Hint: --grid \"lr=log(1e-4,1e-1)\"");
   Sweep s;
   std::vector<Axis> axes = parse_grid(o.grid);
   for (const Axis& axis : axes) check_option(axis.option);
@@ -122,7 +122,11 @@ Sweep define(const SweepOptions& o, const std::vector<std::string>& task_options
   s.stop_below = o.stop_below;
   s.halving = o.halving;
   s.rungs = o.rungs;
-  add_runs(s, o.sample > 0 ? drawn_points(axes, o.sample, o.sample_seed) : all_points(axes), o.seeds);
+  const std::vector<Point> points = o.sample > 0 ? drawn_points(axes, o.sample, o.sample_seed) : all_points(axes);
+  if (std::ssize(points) < o.sample)
+    print_err("sweep: --sample {}: {} draws are equal to others; there are {} combinations\n", o.sample,
+              o.sample - std::ssize(points), points.size());
+  add_runs(s, points, o.seeds);
   return s;
 }
 
@@ -243,12 +247,12 @@ Sweep open_or_define(SweepOptions& o, const Options& options, const std::vector<
     if (o.gather || options.given("worker")) {
       if (options.typed("metric")) sweep.metric = o.metric;
       if (options.typed("best")) sweep.best = o.best;
+      if (options.typed("metric")) check_together(sweep.halving, sweep.metric, 0);
       return sweep;
     }
     take_settings(sweep, o, options, false);
     take_engine(sweep, o, options);
-    if (o.hours > 0 && sweep.halving > 0)
-      throw Usage("--hours: does not go with --halving, which makes its own choice");
+    check_together(sweep.halving, sweep.metric, o.hours);
     if (!o.dry_run) write_sweep(sweep);
     return sweep;
   }

@@ -157,6 +157,36 @@ TEST_CASE("sweep --sample: values in their ranges; more of them begin with the s
   CHECK((small_rates >= 5 && small_rates <= 15));
 }
 
+TEST_CASE("sweep --sample: digits tell values of a narrow range apart, none is outside, equal draws are told") {
+  const Place place;
+  const auto drawn = [&](const std::string& grid, const std::string& n) {
+    const Result r = place.sweep({"copying", "--grid", grid, "--sample", n, "--out", place.dir / "s", "--dry-run"});
+    CHECK(r.code == 0);
+    return r;
+  };
+  for (const auto& [option, kind, low, high] : {std::tuple{"beta2", "uniform", 0.999, 0.99999},
+                                                {"lr", "uniform", 0.99999, 1.0},
+                                                {"lr", "log", 0.1234, 0.12341},
+                                                {"lr", "uniform", 0.12344, 0.13}}) {
+    const Result r = drawn(fmt::format("{}={}({},{})", option, kind, low, high), "8");
+    CAPTURE(r.out);
+    CHECK(r.err.empty());
+    CHECK(contains(r.out, "8 runs of 8 combinations\n"));
+    std::istringstream lines(r.out);
+    std::string line;
+    for (int i = 0; i < 8; ++i) {
+      std::getline(lines, line);
+      const double value = std::stod(line.substr(line.find('=') + 1));
+      CHECK((value >= low && value <= high));
+    }
+  }
+  std::istringstream lines(drawn("lr=uniform(0.1,0.2)", "8").out);
+  for (std::string line; std::getline(lines, line) && line.starts_with("lr=");)
+    CHECK(line.find(' ') <= std::string("lr=0.1234").size());  // folders of earlier sweeps keep their names
+  CHECK(drawn("batch=int(100000,100009)", "9").err ==
+        "sweep: --sample 9: 2 draws are equal to others; there are 7 combinations\n");
+}
+
 TEST_CASE("sweep --halving: the best third goes on, and is the run that would have gone through") {
   const Place place;
   const std::string grid = "lr=1e-2,3e-3,1e-3,1e-4,1e-5,1e-6", out = place.dir / "h", whole = place.dir / "w";
@@ -300,6 +330,7 @@ TEST_CASE("sweep: errors are one line with the rule, the value and a hint, befor
       {{"copying", "--grid", "=3", "--out", out}, "--grid: \"=3\" is not of the form"},
       {{"copying", "--grid", "cell=gru,", "--out", out}, "--grid: cell=gru,: has an empty value"},
       {{"copying", "--grid", "cell=gru,gru", "--out", out}, "--grid: cell=gru,gru: has gru twice"},
+      {{"copying", "--grid", "lr=1e-2,0.01", "--out", out}, "--grid: lr=1e-2,0.01: has 1e-2 twice, also as 0.01"},
       {{"copying", "--grid", "lr=1 lr=2", "--out", out}, "--grid: has lr twice"},
       {{"copying", "--grid", "hidden=(8,4", "--out", out}, "--grid: \"hidden=(8,4\" has parentheses that do not match"},
       {{"copying", "--grid", "lr=log(1e-4,1e-1)", "--out", out}, "is a range to draw from. Hint: --sample N"},
