@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <numeric>
 
@@ -81,12 +82,13 @@ std::vector<std::size_t> runs_to_do(const Sweep& sweep, double hours, std::size_
     throw;
   }
   live.clear();
-  const auto chosen = affordable(sweep, order, costs, hours * 3600 * static_cast<double>(jobs));
-  double total = 0;
-  for (const std::size_t run : order) total += costs[sweep.runs[run].at];
+  std::erase_if(order, [&](std::size_t i) { return !states[i].problem.empty(); });  // they are not tried again
+  std::vector<double> left;
+  for (const std::size_t i : order) left.push_back(cost_left(sweep, sweep.runs[i], costs[sweep.runs[i].at]));
+  const Schedule all = affordable(order, left, jobs, INFINITY), chosen = affordable(order, left, jobs, hours * 3600);
   monitor.say(fmt::format("all {} runs would take {:.3g} hours on {} jobs at a time; {} fit into {:g}", order.size(),
-                          total / 3600 / static_cast<double>(jobs), jobs, chosen.size(), hours));
-  return chosen;
+                          all.seconds / 3600, jobs, chosen.runs.size(), hours));
+  return chosen.runs;
 }
 
 int run_sweep(const Sweep& sweep, const EngineOptions& engine, double hours) {

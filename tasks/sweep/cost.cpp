@@ -1,9 +1,12 @@
 #include "tasks/sweep/cost.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "engine/core/error.h"
+#include "tasks/app/run_folder.h"
 #include "tasks/io/files.h"
 #include "tasks/runner/program.h"
 #include "tasks/runner/step_cost.h"
@@ -49,15 +52,34 @@ std::vector<double> run_costs(const Sweep& sweep, const std::function<bool(std::
   return costs;
 }
 
-std::vector<std::size_t> affordable(const Sweep& sweep, std::vector<std::size_t> order,
-                                    const std::vector<double>& costs, double seconds) {
-  const auto cost = [&](std::size_t run) { return costs[sweep.runs[run].at]; };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return cost(a) < cost(b); });
-  double total = 0;
-  std::size_t n = 0;
-  while (n < order.size() && total + cost(order[n]) <= seconds) total += cost(order[n++]);
-  order.resize(n);
-  return order;
+double cost_left(const Sweep& sweep, const SweepRun& run, double whole) {
+  std::error_code error;
+  const std::string folder = sweep.folder_of(run);
+  if (!std::filesystem::exists(folder + "/metrics.csv", error)) return whole;
+  try {
+    const auto rows = RunFolder::view(folder).rows();
+    const double reached = rows.empty() ? 0 : static_cast<double>(rows.back().step);
+    return whole * std::max(0.0, 1 - reached / static_cast<double>(sweep.of(run).updates));
+  } catch (const Error&) {  // the run itself will say so
+    return whole;
+  }
+}
+
+Schedule affordable(const std::vector<std::size_t>& order, const std::vector<double>& costs, std::size_t jobs,
+                    double seconds) {
+  std::vector<std::size_t> cheapest(order.size());
+  std::iota(cheapest.begin(), cheapest.end(), std::size_t{0});
+  std::ranges::stable_sort(cheapest, {}, [&](std::size_t i) { return costs[i]; });
+  std::vector<double> busy(jobs, 0.0);  // until when each worker is
+  Schedule plan;
+  for (const std::size_t i : cheapest) {
+    double& free = *std::ranges::min_element(busy);
+    if (free + costs[i] > seconds) break;
+    free += costs[i];
+    plan.seconds = std::max(plan.seconds, free);
+    plan.runs.push_back(order[i]);
+  }
+  return plan;
 }
 
 }  // namespace reel

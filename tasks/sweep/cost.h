@@ -11,8 +11,16 @@ namespace reel {
 /// how many combinations are left, and returns true to stop. Throws Error with the program's words if one fails.
 std::vector<double> run_costs(const Sweep& sweep, const std::function<bool(std::size_t)>& step);
 
-/// The runs of `order`, the cheapest first, whose sum of costs is at most `seconds`.
-std::vector<std::size_t> affordable(const Sweep& sweep, std::vector<std::size_t> order,
-                                    const std::vector<double>& costs, double seconds);
+/// What is left of a run that costs `whole`, by the updates in its metrics.csv.
+double cost_left(const Sweep& sweep, const SweepRun& run, double whole);
+
+/// Runs in the order in which they are done, the cheapest first.
+struct Schedule {
+  std::vector<std::size_t> runs;
+  double seconds = 0;  // until the last one ends
+};
+/// The runs of `order` that `jobs` workers, each with one run at a time, end within `seconds`; costs[i] is of order[i].
+Schedule affordable(const std::vector<std::size_t>& order, const std::vector<double>& costs, std::size_t jobs,
+                    double seconds);
 
 }  // namespace reel

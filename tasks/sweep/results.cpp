@@ -45,7 +45,6 @@ std::vector<std::string> differing_options(const Sweep& sweep) {
 }
 
 void take_run(ResultRow& row, const Sweep& sweep, const SweepRun& run, const RunState& state) {
-  row.updates = row.updates == 0 ? state.reached : std::min(row.updates, state.reached);
   if (!state.problem.empty()) return row.problems.emplace_back(run.name, state.problem), void();
   if (state.reached == 0) return ++row.missing, void();
   std::optional<RunSummary> record;
@@ -56,21 +55,23 @@ void take_run(ResultRow& row, const Sweep& sweep, const SweepRun& run, const Run
   }
   if (!record) return ++row.missing, void();
   const double metric = metric_in(record->json, sweep.metric);
-  if (!std::isfinite(metric))
+  const bool never = std::isinf(metric) && sweep.metric.starts_with("solved_at.");
+  if (!std::isfinite(metric) && !never)
     return row.problems.emplace_back(run.name, fmt::format("has no {}", sweep.metric)), void();
   row.seconds += record->seconds;
+  row.updates = std::min(row.updates.value_or(state.reached), state.reached);
   row.measured.push_back(metric);
-  const double best = row.best(sweep.higher_is_better());
-  if (metric == best) row.best_run = run.name;
+  if (metric == row.best(sweep.higher_is_better()) && !never) row.best_run = run.name;
 }
 
 /// "0.01234 ± 0.0021"
 std::string number_text(double mean, double deviation) {
+  if (std::isinf(mean)) return "never";
   return std::isfinite(mean) ? with_deviation(mean, deviation) : "-";
 }
 
 std::string csv_of(const Sweep& sweep, const Results& results) {
-  const auto number = [](double x) { return std::isfinite(x) ? fmt::format("{}", x) : ""; };
+  const auto number = [](double x) { return std::isnan(x) ? "" : fmt::format("{}", x); };
   std::string out;
   for (const std::string& option : results.differing) out += csv_field(option) + ",";
   out += fmt::format("{0}_mean,{0}_deviation,{0}_best,seeds,failed,missing,updates,best_run,seconds\n", sweep.metric);
@@ -78,7 +79,7 @@ std::string csv_of(const Sweep& sweep, const Results& results) {
     for (const std::string& value : row.values) out += csv_field(value) + ",";
     out += fmt::format("{},{},{},{},{},{},{},{},{}\n", number(row.mean()), number(row.deviation()),
                        number(row.best(sweep.higher_is_better())), row.measured.size(), row.problems.size(),
-                       row.missing, row.updates, csv_field(row.best_run), number(row.seconds));
+                       row.missing, row.updates.value_or(0), csv_field(row.best_run), number(row.seconds));
   }
   return out;
 }
@@ -91,13 +92,15 @@ std::vector<std::vector<std::string>> table_of(const Sweep& sweep, const Results
     table[0].push_back(title);
   for (const ResultRow& row : results.rows) {
     std::vector<std::string> line = row.values;
-    line.push_back(number_text(row.mean(), row.deviation()));
+    const std::string never = never_text(row.measured);
+    line.push_back(never.empty() ? number_text(row.mean(), row.deviation()) : never);
     line.push_back(number_text(row.best(sweep.higher_is_better()), nan));
     const std::size_t all = row.measured.size() + row.problems.size() + row.missing;
     line.push_back(row.measured.size() == all ? fmt::format("{}", all)
                                               : fmt::format("{} of {}", row.measured.size(), all));
     const std::int64_t whole = sweep.combinations[row.at].updates;
-    line.push_back(row.updates >= whole ? fmt::format("{}", whole) : fmt::format("{} of {}", row.updates, whole));
+    const std::int64_t updates = row.updates.value_or(0);
+    line.push_back(updates >= whole ? fmt::format("{}", whole) : fmt::format("{} of {}", updates, whole));
     line.push_back(std::isfinite(row.seconds) ? fmt::format("{:.1f} s", row.seconds) : "-");
     table.push_back(std::move(line));
   }
@@ -127,9 +130,14 @@ double ResultRow::mean() const { return reel::mean(measured); }
 double ResultRow::deviation() const { return reel::deviation(measured); }
 
 double ResultRow::best(bool higher) const {
-  if (measured.empty()) return nan;
-  return higher ? *std::max_element(measured.begin(), measured.end())
-                : *std::min_element(measured.begin(), measured.end());
+  std::vector<double> values;
+  std::ranges::copy_if(measured, std::back_inserter(values), [](double x) { return std::isfinite(x); });
+  if (values.empty()) return mean();
+  return higher ? *std::ranges::max_element(values) : *std::ranges::min_element(values);
+}
+
+std::size_t ResultRow::never() const {
+  return static_cast<std::size_t>(std::ranges::count_if(measured, [](double x) { return std::isinf(x); }));
 }
 
 Results gather(const Sweep& sweep) {
@@ -150,6 +158,8 @@ Results gather(const Sweep& sweep) {
     if (sweep.halving > 0 && a.updates != b.updates) return a.updates > b.updates;
     const double x = a.mean(), y = b.mean();
     if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);
+    if (a.problems.empty() != b.problems.empty()) return a.problems.empty();  // the seeds that are left may be lucky
+    if (a.never() != b.never()) return a.never() < b.never();
     return higher ? x > y : x < y;
   });
   return results;

@@ -1,5 +1,6 @@
 // What a sweep found: a row for each combination, in the terminal, as CSV and Markdown, and a picture.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,19 +14,20 @@ struct ResultRow {
   std::size_t at = 0;                                              // of the combination
   std::vector<double> measured = {};                               // of the runs that have the metric
   std::string best_run = {};                                       // the name of the run with the best one
-  std::int64_t updates = 0;                                        // that its runs have, the least
+  std::optional<std::int64_t> updates = {};                        // the least of the runs measured
   double seconds = 0;                                              // the mean; NaN: unknown
   std::vector<std::pair<std::string, std::string>> problems = {};  // runs that failed, and why
   std::size_t missing = 0;                                         // runs that are not done yet
 
-  double mean() const;       // NaN if nothing is measured
-  double deviation() const;  // over seeds; NaN for fewer than two
-  double best(bool higher) const;
+  double mean() const;             // NaN if nothing is measured
+  double deviation() const;        // over seeds; NaN for fewer than two
+  double best(bool higher) const;  // infinite if no run solved the task, with a metric of solved_at
+  std::size_t never() const;       // how many did not
 };
 
 struct Results {
   std::vector<std::string> differing;  // options of which there are several values
-  std::vector<ResultRow> rows;         // the best first; of those, the ones with the most updates
+  std::vector<ResultRow> rows;         // the best first; with halving, after the updates
   Counts counts;
 };
 

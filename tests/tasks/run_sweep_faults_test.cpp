@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <chrono>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
@@ -250,4 +251,102 @@ TEST_CASE("sweep --engine parallel: the same results; Ctrl-C reaches the runs") 
   CHECK(child.wait().code == 130);
   CHECK(kill_processes_of(dir / "t") == 0);
   CHECK(nlohmann::json::parse(read_file(dir / "t/runs/cell=lstm,s1/run.json"))["steps"] > 0);
+}
+
+TEST_CASE(
+    "sweep --halving: a metric that it cannot rank by is refused in later calls, too; the page marks a whole run") {
+  const TempDir dir, here;
+  const auto sweep = [&](const Words& line) { return run("sweep", line, here.path); };
+  const std::string out = dir / "h";
+  REQUIRE(sweep(small_sweep("lr=1e-2,1e-3,1e-4", out, "--halving 3", "180")).code == 0);
+  const std::string stored = read_file(out + "/sweep.json");
+  for (const Words& more : {Words{}, Words{"--gather"}}) {
+    Words line{out, "--metric", "test.accuracy"};
+    line.insert(line.end(), more.begin(), more.end());
+    const Result r = sweep(line);
+    CHECK(r.code == 2);
+    CHECK(contains(r.err, "--metric test.accuracy: --halving ranks runs by what is in metrics.csv"));
+  }
+  CHECK(read_file(out + "/sweep.json") == stored);
+  // a run that was dropped seems to be better than the one that went to the end
+  for (const auto& entry : fs::directory_iterator(out + "/runs")) {
+    const std::string csv = read_file(entry.path() / "metrics.csv");
+    if (std::count(csv.begin(), csv.end(), '\n') > 9) continue;
+    write_atomically(entry.path() / "metrics.csv", csv.substr(0, csv.find('\n') + 1) + "20,40,1,1,0.0001,,1\n");
+  }
+  REQUIRE(sweep({out, "--gather"}).code == 0);
+  REQUIRE(run("report", {out, "--out", dir / "h.html"}, here.path).code == 0);
+  for (const std::string& page : {out + "/report.html", dir / "h.html"}) {
+    const std::string html = read_file(page);
+    const std::size_t table = html.find("\"key\":\"groups\""), first = html.find("\"cells\":", table);
+    CHECK(contains(html.substr(first, html.find('}', first) - first), "steps 180"));
+    CHECK(contains(html.substr(first, html.find('}', first) - first), "\"best\":true"));
+  }
+}
+
+TEST_CASE(
+    "sweep: combinations with failed runs, or runs that never solve the task, rank last; updates are of the others") {
+  const TempDir dir, here;
+  const auto sweep = [&](const Words& line) { return run("sweep", line, here.path); };
+  const std::string out = dir / "s";
+  REQUIRE(sweep(small_sweep("lr=1e-2,1e-3", out, "--seeds 2")).code == 0);
+  const auto change = [&](const std::string& name, const std::function<void(nlohmann::json&)>& how) {
+    auto json = nlohmann::json::parse(read_file(out + "/runs/" + name + "/run.json"));
+    how(json);
+    write_atomically(out + "/runs/" + name + "/run.json", json.dump());
+  };
+  const auto rows = [&](const Words& more, int code) {
+    Words line{out, "--gather"};
+    line.insert(line.end(), more.begin(), more.end());
+    const Result r = sweep(line);
+    CAPTURE(r.out);
+    CHECK(r.code == code);
+    std::istringstream csv(timeless(out + "/results.csv"));
+    Words found;
+    for (std::string text; std::getline(csv, text);) found.push_back(text);
+    found.erase(found.begin());
+    return found;
+  };
+  int at = 0;
+  for (const char* name : {"lr=1e-2,s1", "lr=1e-2,s2", "lr=1e-3,s1", "lr=1e-3,s2"})
+    change(name, [&](auto& json) {
+      json["solved_at"]["step"] = 20 * ++at;
+      json["valid_loss"] = at;
+    });
+  change("lr=1e-2,s2", [](auto& json) { json["solved_at"]["step"] = nullptr; });
+  const Words solved{"--metric", "solved_at.step"};
+  CHECK(rows(solved, 0) ==
+        Words{"1e-3,70,14.142135623730951,60,2,0,0,60,\"lr=1e-3,s1\"", "1e-2,inf,,20,2,0,0,60,\"lr=1e-2,s1\""});
+  CHECK(contains(read_file(out + "/results.md"), "| 1e-2 | 1 of 2 never | 20 | 2 | 60 |"));
+
+  for (const char* seed : {"1", "2"}) {  // whichever seed is missing, the updates are those of the other one
+    const std::string record = out + "/runs/lr=1e-3,s" + seed + "/run.json", text = read_file(record);
+    fs::remove(record);
+    CHECK(rows({}, 0)[1].substr(0, 6) == (*seed == '1' ? "1e-3,4" : "1e-3,3"));
+    CHECK(contains(rows({}, 0)[1], ",1,0,1,60,"));
+    write_atomically(record, text);
+  }
+
+  write_atomically(out + "/runs/lr=1e-2,s2/worker.json", R"({"reached": 20, "problem": "diverged", "final": true})");
+  change("lr=1e-2,s2", [](auto& json) { json["finished"] = false; });
+  CHECK(rows({}, 1) ==
+        Words{"1e-3,3.5,0.7071067811865476,3,2,0,0,60,\"lr=1e-3,s1\"", "1e-2,1,,1,1,1,0,60,\"lr=1e-2,s1\""});
+}
+
+TEST_CASE("sweep --hours: a run goes on if what is left of it fits; one run is one job's work") {
+  const TempDir dir, here;
+  const auto sweep = [&](const Words& line) { return run("sweep", line, here.path); };
+  const std::string out = dir / "s";
+  REQUIRE(sweep(small_sweep("lr=1e-2", out, "")).code == 0);
+  write_atomically(out + "/costs.json", R"({"lr=1e-2": {"update": 1, "validation": 0}})");
+  const auto fits = [&](const std::string& hours) {
+    fs::remove(out + "/runs/lr=1e-2,s1/run.json");
+    const Result r = sweep({out, "--jobs", "4", "--hours", hours});
+    CAPTURE(r.err);
+    CHECK(r.code == 0);
+    return contains(r.err, "; 1 fit into " + hours + "\n");
+  };
+  CHECK(fits("0.001"));  // it has all 60 updates
+  fs::remove_all(out + "/runs/lr=1e-2,s1");
+  CHECK_FALSE(fits("0.01"));  // 36 seconds of 60
 }
