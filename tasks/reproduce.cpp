@@ -26,6 +26,13 @@ struct ReproduceOptions {
   CampaignOptions campaign;
 };
 
+/// Tells of results that no preset claims; true if there are some.
+bool tell_foreign(const std::vector<PresetTable>& tables, const std::string& folder) {
+  const std::vector<std::string> files = foreign_numbers(tables, folder);
+  for (const std::string& file : files) print_err("reproduce: {}: there is no preset of this table\n", one_line(file));
+  return !files.empty();
+}
+
 /// Draws the figures of a folder of results and writes its pages, from its data alone; 1 if a figure cannot be drawn.
 int write_anew(const std::vector<PresetTable>& tables, const std::string& folder) {
   std::vector<std::string> stale, problems;
@@ -37,6 +44,7 @@ int write_anew(const std::vector<PresetTable>& tables, const std::string& folder
       problems.insert(problems.end(), drawn.unwritten.begin(), drawn.unwritten.end());
     }
   write_pages(papers, folder);
+  tell_foreign(tables, folder);
   for (const std::string& problem : problems) print_err("reproduce: {}\n", one_line(problem));
   return problems.empty() ? 0 : 1;
 }
@@ -78,6 +86,7 @@ int check(const std::vector<PresetTable>& tables, const std::string& folder) {
     print_err("reproduce: {}: the preset has changed since, or is gone\n", one_line(name));
     code = 1;
   }
+  if (tell_foreign(tables, folder)) code = 1;
   compare(folder + "/README.md", index_of(papers));
   const PaperResults all = sum_of(papers);
   print_score(all);

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "engine/core/error.h"
 #include "tasks/io/files.h"
@@ -43,14 +44,21 @@ Stored stored_runs(const std::vector<Chosen>& chosen, const std::string& results
   return out;
 }
 
-/// The stored run if it is the one that is asked for, and its folder is gone: only then it would be run again.
-const PresetRun* kept_result(const Stored& stored, const Preset& p, const PresetRunOptions& how) {
+/// The stored run if it is the one that is asked for, and its folder is gone: only then it would be run again. Or why
+/// there is no run: it would take the place of one with other data.
+std::optional<PresetRun> stored_result(const Stored& stored, const Preset& p, const PresetRunOptions& how,
+                                       const std::string& results) {
   const auto at = stored.find({p.name, how.seed});
-  if (at == stored.end() || how.budget != 1) return nullptr;
-  const PresetRun planned = planned_run(p, how);
+  if (at == stored.end() || how.budget != 1) return std::nullopt;
+  PresetRun planned = planned_run(p, how);
+  planned.problem = other_data(planned, at->second.data, results);
+  if (!planned.problem.empty()) {
+    planned.folder.clear();
+    return planned;
+  }
   std::error_code error;
-  return at->second.command == planned.command && !std::filesystem::exists(planned.folder, error) ? &at->second
-                                                                                                  : nullptr;
+  if (at->second.command != planned.command || std::filesystem::exists(planned.folder, error)) return std::nullopt;
+  return at->second;
 }
 
 /// Seconds that a run of a preset takes: as an earlier one took, or by its updates and validations, measured now or by
@@ -159,14 +167,15 @@ bool run_campaign(std::vector<Chosen>& chosen, const CampaignOptions& o, const I
       const std::lock_guard lock(mutex);
       ++running;
     }
-    const PresetRun* kept = kept_result(stored, preset, how);
-    PresetRun run = kept ? *kept : run_preset(preset, how, [&](const std::string& line) {
+    const auto waiting = [&](const std::string& line) {
       const std::lock_guard lock(mutex);
       const std::string others = running > 1 ? fmt::format("{} running: ", running) : "";
       const std::string name = chosen.size() > 1 ? preset.name : preset.label;
       live.show(fmt::format("{}{}, seed {}: {}", others, name, job.seed, line));
       return interrupt.requested() || left() < 0;
-    });
+    };
+    std::optional<PresetRun> known = stored_result(stored, preset, how, o.results);
+    PresetRun run = known ? *std::move(known) : run_preset(preset, how, waiting);
     const std::lock_guard lock(mutex);
     --running;
     if (run.interrupted && !interrupt.requested()) ++skipped;

@@ -12,6 +12,7 @@
 #include "engine/core/error.h"
 #include "tasks/io/files.h"
 #include "tasks/io/folder.h"
+#include "tasks/io/output.h"
 #include "tasks/runner/results.h"
 
 namespace reel {
@@ -29,13 +30,36 @@ std::string hours(double seconds) {
 
 bool has_runs(const ReportRow& row) { return !row.runs.empty(); }
 
-/// What differs between the commands of a row's runs is the seed: "SEED" stands for it if there are several.
-std::string command_of(const ReportRow& row) {
-  std::string command = row.runs.front().command;
-  const std::string seed = fmt::format("--seed {}", row.runs.front().seed);
-  const std::size_t at = command.find(seed);
-  if (row.runs.size() > 1 && at != command.npos) command.replace(at, seed.size(), "--seed SEED");
-  return command.empty() ? "" : "`" + command + "`";
+/// The commands of a row's runs. "SEED" stands for the seed if several have the same otherwise; if there are different
+/// ones, each has its seeds behind it.
+std::string commands_of(const ReportRow& row) {
+  std::vector<std::pair<std::string, std::vector<const PresetRun*>>> commands;
+  const bool data_differ = std::any_of(row.runs.begin(), row.runs.end(),
+                                       [&](const PresetRun& r) { return r.data != row.runs.front().data; });
+  for (const PresetRun& run : row.runs) {
+    std::string command = run.command;
+    const std::string seed = fmt::format("--seed {}", run.seed);
+    if (const std::size_t at = command.find(seed); at != command.npos) command.replace(at, seed.size(), "--seed SEED");
+    if (data_differ && !run.data.empty()) command += " --data " + shell_path(run.data);
+    const auto same = std::find_if(commands.begin(), commands.end(), [&](const auto& c) { return c.first == command; });
+    if (same == commands.end())
+      commands.push_back({command, {&run}});
+    else
+      same->second.push_back(&run);
+  }
+  std::vector<std::string> out;
+  for (auto& [command, runs] : commands) {
+    if (command.empty()) continue;
+    std::vector<std::uint64_t> seeds;
+    for (const PresetRun* run : runs) seeds.push_back(run->seed);
+    const std::size_t at = command.find("--seed SEED");
+    if (seeds.size() == 1 && at != command.npos)
+      command.replace(at, std::string_view("--seed SEED").size(), fmt::format("--seed {}", seeds.front()));
+    out.push_back("`" + command + "`");
+    if (commands.size() > 1)
+      out.back() += fmt::format(" (seed{} {})", seeds.size() > 1 ? "s" : "", fmt::join(seeds, ", "));
+  }
+  return fmt::format("{}", fmt::join(out, ", "));
 }
 
 std::string seeds_of(const ReportRow& row) {
@@ -61,7 +85,7 @@ std::string lines_of(const Report& report, const ReportRow& row) {
         "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", row.preset.label + (first ? "" : ": " + measure.name),
         measure.reported.empty() ? "-" : markdown_cell(measure.reported), measured_text(row, m),
         text_of(judge(report, row, m).verdict), first ? count_text(row) : "", first ? updates_text(row) : "",
-        first ? seeds_of(row) : "", first ? hours_of(row) : "", first ? markdown_cell(command_of(row)) : "");
+        first ? seeds_of(row) : "", first ? hours_of(row) : "", first ? markdown_cell(commands_of(row)) : "");
   }
   return out;
 }

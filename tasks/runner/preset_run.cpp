@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <sstream>
@@ -11,9 +12,11 @@
 #include "backends/cpu/product_libraries.h"
 #include "engine/core/error.h"
 #include "engine/core/parse.h"
+#include "tasks/app/options_file.h"
 #include "tasks/app/provenance.h"
 #include "tasks/app/run_json.h"
 #include "tasks/app/success_map.h"
+#include "tasks/io/output.h"
 #include "tasks/runner/attempt.h"
 #include "tasks/runner/program.h"
 #include "tasks/runner/record.h"
@@ -139,8 +142,38 @@ std::vector<std::string> further_options(const Preset& p, const PresetRunOptions
   return more;
 }
 
-/// Sets a run's command, and the folder that is named after all of its options.
+/// The folder of data sets that the preset's program would read, as it would choose it.
+std::string data_now(const Preset& p, const PresetRunOptions& o) {
+  if (!reads_files(p)) return "";
+  if (!o.data.empty()) return o.data;
+  std::string own;  // of the preset's options the last one holds
+  for (std::size_t i = 0; i < p.options.size(); ++i)
+    if (p.options[i].starts_with("--data="))
+      own = p.options[i].substr(std::string_view("--data=").size());
+    else if (p.options[i] == "--data" && i + 1 < p.options.size())
+      own = p.options[i + 1];
+  if (!own.empty()) return own;
+  const char* environment = std::getenv("REEL_DATA");
+  return environment && *environment ? environment : "data";
+}
+
+/// --data in the config.toml of a run; empty if there is none, or the file cannot be read, which others tell.
+std::string data_of_config(const std::string& folder) {
+  const std::string config = folder + "/config.toml";
+  std::error_code error;
+  if (!fs::exists(config, error)) return "";
+  try {
+    for (const FileValue& value : read_options_file(config))
+      if (value.name == "data") return value.text;
+  } catch (const Error&) {
+  }
+  return "";
+}
+
+/// Sets a run's data and command, and the folder that is named after its options without the data: folders of older
+/// versions keep their names.
 void name_run(PresetRun& run, const Preset& p, const PresetRunOptions& o, const std::vector<std::string>& more) {
+  run.data = data_now(p, o);
   run.command = fmt::format("{} --preset {} {}", p.task, p.name, fmt::join(more, " "));
   std::vector<std::string> all = p.options;
   all.insert(all.end(), more.begin(), more.end());
@@ -155,6 +188,16 @@ PresetRun planned_run(const Preset& p, const PresetRunOptions& o) {
   run.seed = o.seed;
   name_run(run, p, o, further_options(p, o, 0));
   return run;
+}
+
+std::string other_data(const PresetRun& planned, const std::string& had, const std::string& where) {
+  if (had.empty() || planned.data.empty() || had == planned.data) return "";
+  std::error_code error;
+  const auto place = [&](const std::string& path) { return fs::weakly_canonical(path, error); };
+  if (place(had) == place(planned.data)) return "";
+  return fmt::format(
+      "{}: has a run of the data in {}, got {}. Hint: --data {}, or other folders for --runs and --results", where, had,
+      planned.data, shell_path(had));
 }
 
 PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
@@ -178,6 +221,13 @@ PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
   }
   const std::vector<std::string> more = further_options(p, o, run.whole);
   name_run(run, p, o, more);
+  const std::string had = data_of_config(run.folder);
+  run.problem = other_data(run, had, run.folder);
+  if (!run.problem.empty()) {
+    run.folder.clear();  // its pictures are not of these data
+    return run;
+  }
+  if (reads_files(p) && !had.empty()) run.data = had;  // the same place, perhaps named otherwise
 
   typed.insert(typed.end(), more.begin(), more.end());
   const auto read = [&] { return by_hand(p) ? read_table(p, run) : read_record(p, run); };

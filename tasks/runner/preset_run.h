@@ -32,6 +32,7 @@ struct PresetRun {
   double seconds = 0;
   int threads = 0;
   std::string command;                                            // repeats the run
+  std::string data;                                               // the folder that it read; empty: none, or unknown
   std::string device, version, commit, processor, kernels, date;  // where the numbers come from; empty: unknown
   std::vector<RunFolder::Row> curve = {};                         // its validations
   bool done() const { return problem.empty() && !interrupted; }
@@ -42,8 +43,12 @@ bool reads_files(const Preset& preset);
 /// The options of a preset's run that its results depend on, in eight digits.
 std::string mark_of_preset(const Preset& preset);
 
-/// Folder and command of a run of the preset's whole length, which is not looked at or started.
+/// Folder, command and data of a run of the preset's whole length, which is not looked at or started.
 PresetRun planned_run(const Preset& preset, const PresetRunOptions& options);
+
+/// A line for a run that read the folder `had`, if that is not the one that these options name now; otherwise empty. An
+/// unknown one is taken for the same.
+std::string other_data(const PresetRun& planned, const std::string& had, const std::string& where);
 
 /// Runs a preset, or returns what an earlier call left. While it runs, `waiting` is called with the last line of the
 /// program's messages, and returns true to request a stop. Never throws for what the program does.

@@ -16,6 +16,7 @@
 #include "engine/core/parse.h"
 #include "tasks/data/csv.h"
 #include "tasks/io/files.h"
+#include "tasks/io/folder.h"
 #include "tasks/io/lock.h"
 #include "tasks/io/output.h"
 #include "tasks/runner/program.h"
@@ -30,8 +31,8 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t most_points = 200;  // of a stored curve
 
 const std::vector<std::string> number_columns{
-    "preset",  "seed",   "metric",    "unit",    "value",   "baseline", "parameters", "updates", "whole",  "seconds",
-    "threads", "device", "processor", "kernels", "version", "commit",   "date",       "options", "command"};
+    "preset",  "seed",   "metric",    "unit",    "value",   "baseline", "parameters", "updates", "whole",   "seconds",
+    "threads", "device", "processor", "kernels", "version", "commit",   "date",       "options", "command", "data"};
 const std::vector<std::string> curve_columns{"preset",     "seed",       "step",     "examples", "seconds",
                                              "train_loss", "valid_loss", "accuracy", "grad_norm"};
 
@@ -64,6 +65,24 @@ class Line {
     return *value;
   }
   double number_or_none(const char* name) const { return text(name).empty() ? nan : number<double>(name); }
+  /// The fields that all lines of a run have in common.
+  std::vector<std::string> of_run() const {
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i < fields_.size(); ++i)
+      if (names_[i] != "metric" && names_[i] != "unit" && names_[i] != "value") out.push_back(fields_[i]);
+    return out;
+  }
+  /// Throws Error unless this line has these fields of its run's first one.
+  void require(const std::vector<std::string>& first) const {
+    std::size_t i = 0;
+    for (const std::string& name : names_) {
+      if (name == "metric" || name == "unit" || name == "value") continue;
+      if (text(name.c_str()) != first[i])
+        fail(fmt::format("{}: \"{}\" expected, as in the first line of this run, got \"{}\"", name, one_line(first[i]),
+                         one_line(text(name.c_str()))));
+      ++i;
+    }
+  }
 
  private:
   [[noreturn]] void fail(const std::string& what) const { throw Error(fmt::format("{}:{}", path_, line_), what); }
@@ -73,7 +92,7 @@ class Line {
 };
 
 /// Calls a function with each line of a file behind its head; a file that is not there has none. A file that was
-/// written before there were kernels lacks their column.
+/// written before there were kernels, or data, lacks their column.
 void read_lines(const std::string& path, const std::vector<std::string>& columns,
                 const std::function<void(const Line&)>& take) {
   const std::string text = text_if_there(path);
@@ -81,10 +100,10 @@ void read_lines(const std::string& path, const std::vector<std::string>& columns
   std::vector<std::string> names;
   CsvReader csv(path, [&](std::int64_t line, const std::vector<std::string>& fields) {
     if (!names.empty()) return take(Line(path, line, names, fields));
-    std::vector<std::string> before = columns;
-    std::erase(before, "kernels");
-    if (fields != columns && fields != before)
-      throw Error(path, fmt::format("the head {} expected", fmt::join(columns, ",")));
+    std::vector<std::string> expected = columns;
+    for (const char* later : {"kernels", "data"})
+      if (std::find(fields.begin(), fields.end(), later) == fields.end()) std::erase(expected, later);
+    if (fields != expected) throw Error(path, fmt::format("the head {} expected", fmt::join(columns, ",")));
     names = fields;
   });
   csv.feed(text);
@@ -93,6 +112,7 @@ void read_lines(const std::string& path, const std::vector<std::string>& columns
 
 std::vector<Stored> read_numbers(const std::string& path) {
   std::vector<Stored> out;
+  std::vector<std::string> first;  // of the fields that the lines of the run have in common
   read_lines(path, number_columns, [&](const Line& line) {
     const std::string& preset = line.text("preset");
     const auto seed = line.number<std::uint64_t>("seed");
@@ -113,8 +133,11 @@ std::vector<Stored> read_numbers(const std::string& path) {
       s.run.commit = line.text("commit");
       s.run.date = line.text("date");
       s.run.command = line.text("command");
+      s.run.data = line.text("data");
       out.push_back(std::move(s));
+      first = line.of_run();
     }
+    line.require(first);
     Stored& s = out.back();
     s.metrics.emplace_back(line.text("metric"), line.text("unit"));
     s.run.diverged = line.text("value") == "diverged";
@@ -159,7 +182,8 @@ std::string lines_of(const Stored& s) {
                                           r.commit,
                                           r.date,
                                           s.options,
-                                          r.command};
+                                          r.command,
+                                          r.data};
     for (std::size_t f = 0; f < fields.size(); ++f) out += (f > 0 ? "," : "") + csv_field(fields[f]);
     out += '\n';
   }
@@ -200,6 +224,23 @@ std::string file_of(const std::string& folder, const std::string& table, const c
 std::string numbers_file(const std::string& folder, const std::string& table) { return file_of(folder, table, ".csv"); }
 std::string curves_file(const std::string& folder, const std::string& table) {
   return file_of(folder, table, "-curves.csv");
+}
+
+std::vector<std::string> foreign_numbers(const std::vector<PresetTable>& tables, const std::string& folder) {
+  const std::string begin = fmt::format("{},{},{},", number_columns[0], number_columns[1], number_columns[2]);
+  std::vector<std::string> out;
+  for (const fs::path& paper : entries_of(folder)) {
+    std::error_code error;
+    if (!fs::is_directory(paper, error)) continue;
+    for (const fs::path& file : entries_of(paper)) {
+      const std::string name = (paper.filename() / file.stem()).string();
+      if (file.extension() != ".csv" ||
+          std::any_of(tables.begin(), tables.end(), [&](const PresetTable& t) { return t.name == name; }))
+        continue;
+      if (text_if_there(file.string()).starts_with(begin)) out.push_back(file.string());  // or it is none of ours
+    }
+  }
+  return out;
 }
 
 Report stored_report(const PresetTable& table, const std::string& folder, std::vector<std::string>& stale) {

@@ -14,6 +14,9 @@ std::string curves_file(const std::string& folder, const std::string& table);
 /// damaged.
 Report stored_report(const PresetTable& table, const std::string& folder, std::vector<std::string>& stale);
 
+/// The files of numbers in the folder whose table the presets do not have.
+std::vector<std::string> foreign_numbers(const std::vector<PresetTable>& tables, const std::string& folder);
+
 /// Stores the runs of these rows that are finished, or diverged, beside those that are there already; a run of the same
 /// preset and seed is replaced. Throws Error if a file cannot be read or written.
 void store(const PresetTable& table, const std::vector<ReportRow>& rows, const std::string& folder);

@@ -26,11 +26,21 @@ Check check_share(const ReportRow& row, double mean, double limit, bool below) {
                   fmt::format("{:.4g} of the baseline, {} {:g} expected", share, below ? "below" : "above", limit));
 }
 
+/// "no number of seed 2": of a run that has a result, but not of this measure; empty if there is none.
+std::string lacking(const ReportRow& row, std::size_t measure) {
+  for (const PresetRun& run : row.runs)
+    if (run.done() && (measure >= run.measured.size() || std::isnan(run.measured[measure])))
+      return fmt::format("no number of seed {}", run.seed);
+  return "";
+}
+
 Check check_order(const Report& report, double mean, const Order& order, std::size_t measure) {
   const auto other = std::find_if(report.rows.begin(), report.rows.end(),
                                   [&](const ReportRow& r) { return r.preset.label == order.right.label; });
   const double theirs = other == report.rows.end() ? NAN : other->mean(measure);
   if (std::isnan(theirs)) return {Verdict::not_judged, fmt::format("{} has no number", order.right.label)};
+  if (const std::string seed = lacking(*other, measure); !seed.empty())
+    return {Verdict::not_judged, fmt::format("{}: {}", order.right.label, seed)};
   const double left = mean * order.left.factor + order.left.offset,
                right = theirs * order.right.factor + order.right.offset;
   const auto side = [](const Term& t, double value, double changed) {
@@ -81,6 +91,7 @@ Judgement judge(const Report& report, const ReportRow& row, std::size_t measure)
   }
   if (std::isnan(row.mean(measure)))
     return {Verdict::not_judged, fmt::format("the runs have no {}", row.preset.measures[measure].metric)};
+  if (const std::string seed = lacking(row, measure); !seed.empty()) return {Verdict::not_judged, seed};
   Judgement all{Verdict::pass, ""};
   for (const Check& check : checks(report, row, measure)) {
     if (check.verdict == Verdict::fail && all.verdict != Verdict::fail) all = {Verdict::fail, ""};

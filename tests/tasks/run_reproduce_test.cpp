@@ -154,6 +154,58 @@ TEST_CASE("reproduce: reported beside measured, counts compared, a failure told 
   }
 }
 
+TEST_CASE("reproduce: runs and results of other data are not taken for these") {
+  const Place place;
+  write_atomically(place.dir / "presets/letters.toml",
+                   "[t]\ntitle = \"T\"\ntask = \"charlm\"\noptions = \"--hidden 4 --batch 2 --unroll 5 --steps 20\"\n"
+                   "metric = \"valid_loss\"\nmodels.gru = \"--cell gru\"\n");
+  for (const auto& [data, text] : {std::pair{"a", "abcdefghij"}, {"b", "jihgfedcba"}}) {
+    fs::create_directories(place.dir / (std::string(data) + "/ptb"));
+    for (const char* part : {"train", "valid", "test"})
+      write_atomically(place.dir / fmt::format("{}/ptb/ptb.{}.txt", data, part), std::string(text) + text + text);
+  }
+  const std::string a = place.dir / "a", b = place.dir / "b";
+  const auto with = [&](const std::string& data) { return place.reproduce({"letters/t", "--data", data}); };
+  REQUIRE(with(a).code == 0);
+  const std::string csv = read_file(place.dir / "results/letters/t.csv");
+  CHECK(contains(csv, "," + a + "\n"));
+  CHECK(contains(with(a + "/../a/").out, "(kept)"));
+  const auto refused = [&](const std::string& data, const std::string& where) {
+    const Result r = with(data);
+    CHECK(r.code == 1);
+    CHECK_MESSAGE(contains(r.out, fmt::format("failed: {}: has a run of the data in {}, got {}. Hint: --data {}, or "
+                                              "other folders for --runs and --results\n",
+                                              where, a, data, a)),
+                  r.out, r.err);
+    CHECK_FALSE(contains(r.out, "(kept)"));
+    CHECK(read_file(place.dir / "results/letters/t.csv") == csv);
+  };
+  refused(b, place.dir / "results");
+  const std::string folder = place.json("letters/t")["rows"][0]["runs"][0]["folder"];
+  CHECK(folder.empty());
+  fs::rename(place.dir / "results", place.dir / "kept");
+  std::string run_folder;
+  for (const auto& entry : fs::directory_iterator(place.dir / "runs/letters/t")) run_folder = entry.path();
+  const Result of_run = with(b);
+  CHECK(of_run.code == 1);
+  CHECK_MESSAGE(contains(of_run.out, "failed: " + run_folder + ": has a run of the data in " + a + ", got " + b),
+                of_run.out);
+  CHECK_FALSE(fs::exists(place.dir / "results/letters/t.csv"));
+  CHECK(fs::exists(run_folder + "/run.json"));
+  fs::remove_all(place.dir / "results");
+  fs::rename(place.dir / "kept", place.dir / "results");
+  fs::remove_all(place.dir / "runs");
+  refused(b, place.dir / "results");
+  refused(place.dir / "nowhere", place.dir / "results");
+  CHECK(contains(with(a).out, "(kept)"));
+  CHECK_FALSE(fs::exists(place.dir / "runs/letters"));
+  std::string old = csv;  // of an older version, which did not record the data
+  old.replace(old.find(",data\n"), 6, "\n");
+  old.replace(old.find("," + a + "\n"), a.size() + 2, "\n");
+  write_atomically(place.dir / "results/letters/t.csv", old);
+  CHECK(contains(with(b).out, "(kept)"));
+}
+
 TEST_CASE("reproduce: a budget is a share of the updates, 20 at least") {
   const Place place;
   const Result r = place.reproduce({"tiny/table1", "--budget", "0.75", "--cells", "srnn", "--cases", "copying"});

@@ -226,7 +226,7 @@ TEST_CASE(
     const std::string numbers = read_file(place.dir / "results/tiny/one.csv");
     write_atomically(place.dir / "results/tiny/one.csv", numbers + "tiny/one/lstm,3\n");
     CHECK(place.check().code == 1);
-    CHECK(contains(place.check().err, "one.csv:10] 19 fields expected, got 2"));
+    CHECK(contains(place.check().err, "one.csv:10] 20 fields expected, got 2"));
     write_atomically(place.dir / "results/tiny/one.csv", "a,b\n");
     CHECK(contains(place.check().err, "one.csv] the head preset,seed,"));
     CHECK(run("reproduce", {"--check", place.dir / "nowhere"}, place.dir.path, environment).code == 2);
@@ -243,6 +243,72 @@ TEST_CASE(
     CHECK(contains(checked.out, "(2 runs), not recorded (4 runs)\n"));
     REQUIRE(place.reproduce({"tiny/one", "--seeds", "3"}).code == 0);
     CHECK(contains(place.check().out, "\nkernels: " + cpu::product_libraries() + " (8 runs)\n"));  // of run.json
+  }
+  SUBCASE("numbers that are missing, lines that contradict each other, and tables without presets are found") {
+    const std::string path = place.dir / "results/tiny/one.csv", numbers = read_file(path);
+    const auto with = [&](std::size_t line, std::size_t field, const std::string& value) {
+      auto all = csv;
+      all.at(line).at(field) = value;
+      all.at(0).resize(csv[0].size());
+      std::string out;
+      for (const auto& fields : all) {
+        std::string joined;
+        for (const std::string& f : fields) joined += (joined.empty() ? "" : ",") + f;
+        out += joined + (&fields == &all.front() ? "\n" : ",\n");  // none of these has data, the last field
+      }
+      write_atomically(path, out);
+      return place.check();
+    };
+    // The lines: lstm with seeds 1 and 2, then gru, each with two measures. The name of the processor has a comma.
+    for (const char* gone : {"", "nan"}) {
+      const Result r = with(3, 4, gone);
+      CHECK_MESSAGE(contains(r.out, "not judged  tiny/one/lstm: no number of seed 2\n"), r.out, r.err);
+      CHECK_MESSAGE(contains(r.out, "not judged  tiny/one/gru: lstm: no number of seed 2\n"), r.out);
+      CHECK(r.code == 1);
+    }
+    CHECK(contains(with(4, 4, "inf").out, "fail        tiny/one/lstm, solved: never"));
+    for (const auto& [field, name] : {std::pair{5, "baseline"}, {6, "parameters"}, {7, "updates"}}) {
+      const Result r = with(4, static_cast<std::size_t>(field), "77");
+      CHECK(r.code == 1);
+      CHECK_MESSAGE(contains(r.err, fmt::format("one.csv:5] {}: \"{}\" expected, as in the first line of this run, got "
+                                                "\"77\"",
+                                                name, csv[4][static_cast<std::size_t>(field)])),
+                    r.err);
+    }
+    write_atomically(path, numbers);
+    CHECK(place.check().code == 0);
+
+    std::string renamed = tiny;
+    renamed.replace(renamed.find("[two]"), 5, "[three]");
+    write_atomically(place.dir / "presets/tiny.toml", renamed);
+    for (int i = 0; i < 2; ++i) {
+      const Result r = place.check();
+      CHECK(r.code == 1);
+      CHECK(contains(r.err, "results/tiny/two.csv: there is no preset of this table\n"));
+      CHECK_FALSE(contains(r.err, "one.csv"));
+      CHECK_FALSE(contains(r.err, "two-curves.csv"));
+      const Result pages = run("reproduce", {"--pages", place.dir / "results"}, place.dir.path, environment);
+      CHECK(pages.code == 0);
+      CHECK(contains(pages.err, "results/tiny/two.csv: there is no preset of this table\n"));
+    }
+  }
+  SUBCASE("a row whose seeds have different commands lists each of them") {
+    REQUIRE(place.reproduce({"tiny/one/lstm", "--seeds", "3", "--stop-below", "100"}).code == 0);
+    CHECK(contains(read_file(place.dir / "results/tiny.md"),
+                   "| `adding --preset tiny/one/lstm --seed SEED --threads 1 --stop-below 100` |"));
+    fs::remove_all(place.dir / "results");
+    REQUIRE(place.reproduce({"tiny/one/lstm", "--seeds", "1", "--stop-below", "100"}).code == 0);
+    const std::string one = read_file(place.dir / "results/tiny/one.csv");
+    fs::remove_all(place.dir / "results");
+    REQUIRE(place.reproduce({"tiny/one/lstm", "--seeds", "3"}).code == 0);
+    std::string mixed = read_file(place.dir / "results/tiny/one.csv");
+    const std::size_t first = mixed.find('\n') + 1, second = mixed.find("tiny/one/lstm,2,");
+    mixed.replace(first, second - first, one.substr(one.find('\n') + 1));
+    write_atomically(place.dir / "results/tiny/one.csv", mixed);
+    REQUIRE(run("reproduce", {"--pages", place.dir / "results"}, place.dir.path, environment).code == 0);
+    CHECK(contains(read_file(place.dir / "results/tiny.md"),
+                   "| `adding --preset tiny/one/lstm --seed 1 --threads 1 --stop-below 100` (seed 1), `adding --preset "
+                   "tiny/one/lstm --seed SEED --threads 1` (seeds 2, 3) |"));
   }
   SUBCASE("what the results have is not run again, even if its folder is gone") {
     fs::remove_all(place.dir / "runs");
@@ -313,6 +379,7 @@ TEST_CASE("the results in the source tree are what their pages say") {
   std::vector<std::string> stale;
   const auto papers = read_papers(read_presets(REEL_SOURCE_DIR "/presets"), folder, stale);
   CHECK(stale.empty());
+  CHECK(foreign_numbers(read_presets(REEL_SOURCE_DIR "/presets"), folder).empty());
   CHECK_FALSE(papers.empty());
   for (const PaperResults& paper : papers)
     CHECK(read_file(folder + "/" + paper.file + ".md") == page_of(paper, folder));
