@@ -24,11 +24,11 @@
 #include "tasks/app/preset.h"
 #include "tasks/app/provenance.h"
 #include "tasks/app/rank_devices.h"
+#include "tasks/app/run_digest.h"
 #include "tasks/app/shared_options.h"
 #include "tasks/app/train.h"
 #include "tasks/data/data_error.h"
 #include "tasks/training/checkpoint.h"
-#include "tasks/training/checksum.h"
 #include "tasks/training/model_file.h"
 #include "tasks/training/trained_model.h"
 #include "tasks/training/training_step.h"
@@ -69,29 +69,6 @@ void settle_parts(Shared& s, const Options& options, int ranks) {
                                               parts == 1 ? "" : "s")));
 }
 
-/// What the ranks of a run must have in common: programs, options, examples and initial parameters.
-Digest digest_of(const std::string& name, const std::string& options, const Task& task, const Shared& s,
-                 const Model& model) {
-  Examples examples(s.train.examples, s.train.seed, task.parts());
-  std::vector<std::uint64_t> some{examples.train(0).front(), examples.valid().front().front()};
-  // Files may begin alike: of a data set, examples from all over it, the last one among them.
-  const Parts parts = task.parts();
-  const std::int64_t there = parts.train + parts.valid + parts.test, count = std::min<std::int64_t>(there, 16);
-  for (std::int64_t i = 1; i <= count; ++i) some.push_back(static_cast<std::uint64_t>(there * i / count - 1));
-  Tensors data, parameters;
-  for (const std::uint64_t stream : some) {
-    const Batch b = task.batch(s.train.seed, {stream});
-    data.insert(data.end(), {b.x, b.y, b.weight, b.lengths});
-    data.insert(data.end(), b.more.begin(), b.more.end());
-  }
-  for (const Parameter& p : model.parameters()) parameters.push_back(p.value);
-  return {{"version", version_text(name)},
-          {"options", options},
-          {"data", fmt::format("examples {} {} {}, baseline {}, some of them {}", parts.train, parts.valid, parts.test,
-                               task.baseline(), checksum(data))},
-          {"initial parameters", checksum(parameters)}};
-}
-
 /// Makes the run folder, or opens that of the run to resume.
 RunFolder begin(const TaskProgram& program, const Options& options, const Shared& s, const Task& task,
                 const Model& model, DType dtype) {
@@ -102,6 +79,8 @@ RunFolder begin(const TaskProgram& program, const Options& options, const Shared
   folder.write_config(options.toml(), options.resume().empty() ? options.preset() : folder.preset());
   if (!program.model)
     save_model_config(folder.file("model.json"), {program.name, task.shape(), with_all_settings(s.model), dtype});
+  if (program.source == Source::files && !program.begun)
+    keep_data_checksum(task, s.train.seed, folder, !options.resume().empty());
   const std::string note = program.begun ? program.begun(task, folder, !options.resume().empty()) : "";
   if (!s.train.quiet && !note.empty()) print_err("{}\n", one_line(note));
   if (!s.train.quiet)

@@ -176,6 +176,32 @@ TEST_CASE("charlm: learns the alphabet, writes it, and so does the run when it i
   CHECK(std::unique(sorted.begin(), sorted.end()) - sorted.begin() > 12);  // 60 of 20 letters: 19 on average
 }
 
+TEST_CASE("charlm: a resumed run must have the text that it began with") {
+  const TempDir dir;
+  const std::string out = dir / "run", text = alphabet_file(dir), letters = read_file(text);
+  REQUIRE(run("charlm",
+              {"--text", text, "--cell", "gru", "--hidden", "4", "--batch", "2", "--unroll", "10", "--steps", "20",
+               "--threads", "1", "--quiet", "--out", out},
+              dir.path)
+              .code == 0);
+  const auto resume = [&](const std::string& steps) {
+    return run("charlm", {"--resume", out, "--steps", steps, "--quiet"}, dir.path);
+  };
+  CHECK(resume("22").code == 0);
+  write_atomically(text, std::string(letters.rbegin(), letters.rend()));  // the same letters, as many of each
+  const Result other = resume("24");
+  CHECK(other.code == 1);
+  CHECK(contains(other.err, "charlm: " + out + ": the data have changed since the run began. Hint: start a new run."));
+  write_atomically(text, letters);
+  CHECK(resume("24").code == 0);
+  const std::string kept = read_file(out + "/data.json");
+  write_atomically(out + "/data.json", "{}");
+  CHECK(contains(resume("26").err, "data.json: is damaged. Hint: without this file the run can be resumed, too"));
+  std::filesystem::remove(out + "/data.json");  // as in folders of older versions
+  CHECK(resume("26").code == 0);
+  CHECK(read_file(out + "/data.json") == kept);
+}
+
 TEST_CASE("charlm: twenty steps with three cells; exit codes") {
   const TempDir dir;
   write_ptb(dir, "ptb.", std::string(40, 'a') + " one two three four\n");
