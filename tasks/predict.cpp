@@ -122,6 +122,12 @@ std::vector<Answer> answers_to(const Table& table, const PredictOptions& o, Answ
   return of_row;
 }
 
+/// Also when quiet, of --test: the scores are not what they seem.
+void tell_unknown(const PredictOptions& o, const Scores& scores) {
+  if (const std::string unknown = scores.unknown(); !unknown.empty())
+    print_err("predict: {}: {}\n", one_line(o.input), one_line(unknown));
+}
+
 void predict_file(const PredictOptions& o, Answers& answers, bool each) {
   const TableSpec& spec = answers.spec();
   const Table table = load_table(o.input, {spec.group, spec.time, spec.classifies() ? spec.targets[0].name : ""});
@@ -131,6 +137,7 @@ void predict_file(const PredictOptions& o, Answers& answers, bool each) {
     answers_to(table, o, answers, each, scores);
     const std::string text = scores.text();
     if (text.empty()) throw FileError(o.test, "has no target for any answer of the model");
+    tell_unknown(o, scores);
     return print_out("{}\n", one_line(text));
   }
   const std::vector<std::string> keys = keys_of(spec, !table.lines.empty());
@@ -148,6 +155,7 @@ void predict_file(const PredictOptions& o, Answers& answers, bool each) {
   out.close();
   const std::string text = scores.text();
   if (!o.quiet && !text.empty()) print_err("{} whose targets are in the file\n", one_line(text));
+  if (!o.quiet) tell_unknown(o, scores);
 }
 
 /// Answers each row of a stream as soon as its line has come.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "tasks/data/csv.h"
@@ -34,10 +33,13 @@ void Scores::add(const Answer& answer, std::int64_t row) {
     auto known = std::find(spec_.classes.begin(), spec_.classes.end(), field);
     if (const auto number = parse_number(field); number && known == spec_.classes.end())  // 1.0 is of the class 1
       known = std::find(spec_.classes.begin(), spec_.classes.end(), fmt::format("{}", *number));
-    right_ += known != spec_.classes.end() && *known == spec_.likeliest(answer) ? 1 : 0;
-    log_likelihood_ += known == spec_.classes.end()
-                           ? -std::numeric_limits<double>::infinity()
-                           : std::log(answer[static_cast<std::size_t>(known - spec_.classes.begin())]);
+    if (known == spec_.classes.end()) {
+      ++unknown_;
+      ++classes_[field];
+    } else {
+      right_ += *known == spec_.likeliest(answer) ? 1 : 0;
+      log_likelihood_ += std::log(answer[static_cast<std::size_t>(known - spec_.classes.begin())]);
+    }
   } else {
     for (const Column* column : columns_) {
       if (column->is_text() || std::isnan(column->numbers[at])) return;
@@ -56,11 +58,28 @@ std::string Scores::text() const {
   const auto n = static_cast<double>(count_);
   std::string out;
   if (spec_.classifies())
-    out = fmt::format("accuracy {:.4g}, cross entropy {:.4g}", static_cast<double>(right_) / n, -log_likelihood_ / n);
+    out = fmt::format(
+        "accuracy {:.4g}, cross entropy {}", static_cast<double>(right_) / n,
+        unknown_ == count_ ? "-" : fmt::format("{:.4g}", -log_likelihood_ / (n - static_cast<double>(unknown_))));
   for (std::size_t i = 0; !spec_.classifies() && i < squares_.size(); ++i)
     out += fmt::format("{}rmse of {} {:.4g}, mae {:.4g}", i > 0 ? ", " : "", spec_.targets[i].name,
                        std::sqrt(squares_[i] / n), sizes_[i] / n);
   return fmt::format("{} over {} answers", out, count_);
+}
+
+std::string Scores::unknown() const {
+  constexpr std::size_t most = 8;  // named
+  std::string out;
+  std::size_t named = 0;
+  for (const auto& [name, rows] : classes_) {
+    if (++named > most) break;
+    out += fmt::format("{}\"{}\" ({} row{})", named > 1 ? ", " : "", name, rows, rows == 1 ? "" : "s");
+  }
+  if (classes_.size() > most) out += fmt::format(", and {} more", classes_.size() - most);
+  if (out.empty()) return "";
+  return fmt::format("{} the model does not know: {}; {} as wrong, and the cross entropy is that of the others",
+                     classes_.size() == 1 ? "a class that" : "classes that", out,
+                     unknown_ == 1 ? "it counts" : "they count");
 }
 
 }  // namespace reel

@@ -1,10 +1,13 @@
 // How far answers are from the targets that a table has.
 #pragma once
+#include <map>
+
 #include "tasks/predict/answers.h"
 
 namespace reel {
 
-/// Classes: the share of right ones, and the mean cross entropy in nats. Values: the root of the mean square error and
+/// Classes: the share of right ones, and the mean cross entropy in nats, which is of the classes that the model knows;
+/// others count as wrong. Values: the root of the mean square error and
 /// the mean absolute error of each target, in its units.
 class Scores {
  public:
@@ -16,6 +19,8 @@ class Scores {
   void add(const Answer& answer, std::int64_t row);
   /// "accuracy 0.95, cross entropy 0.21 over 120 answers"; empty if nothing was compared.
   std::string text() const;
+  /// "2 rows of the class "c", 1 of "d": ..."; empty if the model knows all classes of the answers.
+  std::string unknown() const;
 
  private:
   const TableSpec& spec_;
@@ -23,7 +28,8 @@ class Scores {
   std::vector<const Column*> columns_;  // of the targets; none if the table lacks one
   std::vector<double> squares_, sizes_;
   double log_likelihood_ = 0;
-  std::int64_t right_ = 0, count_ = 0;
+  std::int64_t right_ = 0, count_ = 0, unknown_ = 0;
+  std::map<std::string, std::int64_t> classes_;  // that the model does not know, with their rows
 };
 
 }  // namespace reel

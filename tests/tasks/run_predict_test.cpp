@@ -336,6 +336,20 @@ TEST_CASE("predict: classes whose names need quotes; rows without a target have 
   CHECK(contains(all, " over 60 answers"));
   const std::string accuracy = all.substr(0, all.find(" over"));
   CHECK(scores(rows + "1,\n2,\n") == accuracy + " over 60 answers\n");
+
+  // classes that the model has never seen, at the end, where they change no other answer
+  write_atomically(dir / "test.csv", rows + "1,new\n2,other\n3,new\n");
+  const Result unknown = run("predict", {out, "--test", dir / "test.csv", "--quiet"}, dir.path);
+  CHECK(unknown.code == 0);
+  CHECK(unknown.err == "predict: " + dir / "test.csv" +
+                           ": classes that the model does not know: \"new\" (2 rows), \"other\" (1 row); they count as "
+                           "wrong, and the cross entropy is that of the others\n");
+  const std::string entropy = accuracy.substr(accuracy.find(", cross entropy "));
+  CHECK_MESSAGE(contains(unknown.out, entropy + " over 63 answers\n"), unknown.out);
+  const double right = std::stod(accuracy.substr(std::string("accuracy ").size()));
+  CHECK(std::stod(unknown.out.substr(std::string("accuracy ").size())) ==
+        doctest::Approx(right * 60 / 63).epsilon(1e-3));
+  CHECK(contains(scores("a,kind\n1,new\n"), "accuracy 0, cross entropy - over 1 answers"));
 }
 
 TEST_CASE("predict: a model of windows reads each window afresh") {
