@@ -17,10 +17,42 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string name_of(const std::string& folder) {
+constexpr const char* owner_file = "run-folder.txt";  // whose events are in a folder: the absolute path of the run
+
+/// The absolute path of a run's folder, without a / at the end.
+std::string place_of(const std::string& folder) {
   std::error_code error;
-  const fs::path path = fs::absolute(folder, error).lexically_normal();
-  return path.filename().empty() ? path.parent_path().filename() : path.filename();
+  const fs::path path = fs::weakly_canonical(fs::absolute(folder, error), error).lexically_normal();
+  return path.filename().empty() ? path.parent_path() : path;
+}
+
+/// Whose a folder of events is; empty: it does not say so. What cannot be read is not ours.
+std::string owner_of(const std::string& folder) try {
+  const std::string file = folder + "/" + owner_file;
+  std::error_code error;
+  if (!fs::exists(file, error)) return "";
+  std::string text = read_file(file, 1 << 16);
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+} catch (const Error&) {
+  return "?";
+}
+
+/// The folder of events that a run has or, if it has none, gets: the first one of its name that no other run has. What
+/// an older version wrote does not say whose it is, and is taken for this run's. A resumed run may have been moved: it
+/// also takes what belongs to a folder that is gone.
+std::string events_of(const std::string& dir, const std::string& run, bool resumed) {
+  const std::string name = fs::path(run).filename();
+  std::string found;
+  for (int i = 1;; ++i) {
+    const std::string folder = (fs::path(dir) / (i == 1 ? name : fmt::format("{}-{}", name, i))).string();
+    const std::string owner = owner_of(folder);
+    if (owner == run) return folder;
+    std::error_code error;
+    if (found.empty() && (owner.empty() || (resumed && owner.starts_with('/') && !fs::exists(owner, error))))
+      found = folder;
+    if (!fs::exists(folder, error)) return found;
+  }
 }
 
 /// Of complex numbers the moduli.
@@ -31,12 +63,15 @@ Histogram histogram_of(const Tensor& x) {
 
 }  // namespace
 
-TensorBoard::TensorBoard(const std::string& dir, const RunFolder& folder)
-    : folder_((fs::path(dir) / name_of(folder.path())).string()) {}
+TensorBoard::TensorBoard(const std::string& dir, const RunFolder& folder) : dir_(dir), run_(place_of(folder.path())) {}
 
 void TensorBoard::begun(const Moment& at) {
   step_ = at.record.steps;
+  folder_ = events_of(dir_, run_, step_ > 0);
   file_.emplace(folder_, step_ > 0 ? step_ + 1 : -1);
+  std::error_code error;
+  fs::create_directories(folder_, error);  // if not, each validation says so
+  if (!error) write_atomically(folder_ + "/" + owner_file, run_ + "\n");
 }
 
 void TensorBoard::validated(const Moment& at, const RunFolder::Row& row, const Tensors& gradients) {

@@ -8,7 +8,8 @@ namespace reel {
 /// Writes numbers of metrics.csv, histograms of parameters and gradients, results of the test, and pictures.
 class TensorBoard : public Observer {
  public:
-  /// Into DIR/NAME of the run's folder; a resumed run goes on in a further file.
+  /// Into DIR/NAME of the run's folder, or DIR/NAME-2, ... if another run has that; a resumed run goes on in a further
+  /// file of its own.
   TensorBoard(const std::string& dir, const RunFolder& folder);
 
   bool wants_gradients() const override { return true; }
@@ -18,7 +19,7 @@ class TensorBoard : public Observer {
   void drawn(const RunFolder& folder) override;
 
  private:
-  std::string folder_;
+  std::string dir_, run_, folder_;  // run_: the absolute path of the run's folder
   std::optional<EventFile> file_;
   std::int64_t step_ = 0, lost_ = 0;  // the last step seen; validations that could not be written
 };

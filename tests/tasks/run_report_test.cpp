@@ -201,6 +201,37 @@ TEST_CASE("a page that cannot be written does not end the run, but makes the pro
   CHECK(nlohmann::json::parse(read_file(dir / "b/run.json"))["finished"] == true);
 }
 
+TEST_CASE("--tensorboard: runs of the same name keep apart, and each resumed one goes on with its own events") {
+  const TempDir dir;
+  const auto files = [&](const std::string& name) {  // of events
+    std::ptrdiff_t count = 0;
+    std::error_code error;
+    for (const auto& file : fs::directory_iterator(dir / ("events/" + name), error))
+      count += file.path().filename().string().starts_with("events.out") ? 1 : 0;
+    return count;
+  };
+  const auto resume = [&](const std::string& folder, const std::string& steps) {
+    return run("copying", {"--resume", folder, "--steps", steps, "--quiet", "--tensorboard", dir / "events"}, dir.path);
+  };
+  for (const std::string folder : {"a/s1", "b/s1", "c/s1"})
+    REQUIRE(run("copying", small(dir / folder, {"--tensorboard", dir / "events"}), dir.path).code == 0);
+  for (const std::string name : {"s1", "s1-2", "s1-3"}) CHECK(files(name) == 1);
+  REQUIRE(resume(dir / "b/s1", "25").code == 0);
+  REQUIRE(resume(dir / "b/../b/s1/", "30").code == 0);
+  CHECK(files("s1") == 1);
+  CHECK(files("s1-2") == 3);
+  fs::rename(dir / "a", dir / "moved");
+  REQUIRE(resume(dir / "moved/s1", "25").code == 0);
+  CHECK(files("s1") == 2);
+  fs::remove(dir / "events/s1/run-folder.txt");  // as an older version left it
+  REQUIRE(resume(dir / "moved/s1", "30").code == 0);
+  CHECK(files("s1") == 3);
+  fs::remove_all(dir / "c");
+  REQUIRE(run("copying", small(dir / "d/s1", {"--tensorboard", dir / "events"}), dir.path).code == 0);
+  CHECK(files("s1-3") == 1);  // a new run takes nothing over
+  CHECK(files("s1-4") == 1);
+}
+
 TEST_CASE("report compares runs: groups, seeds, what differs, the best") {
   const TempDir dir;
   const std::string hostile = "x</script><script>seen.errors += 100</script><img src=x onerror=seen.errors+=100>\"'|";
@@ -335,7 +366,7 @@ TEST_CASE("reports.md: every command does what the page says") {
     CHECK(data["tables"][1]["rows"][0]["href"].get<std::string>().ends_with("/report.html"));
   }
   run_block(dir, blocks[2]);
-  CHECK(std::distance(fs::directory_iterator(dir / "events/watched"), {}) == 1);
+  CHECK(std::distance(fs::directory_iterator(dir / "events/watched"), {}) == 2);  // with run-folder.txt
 }
 
 TEST_CASE("bad usage is told in a line") {
