@@ -80,7 +80,7 @@ RunFolder begin(const TaskProgram& program, const Options& options, const Shared
   if (!program.model)
     save_model_config(folder.file("model.json"), {program.name, task.shape(), with_all_settings(s.model), dtype});
   if (program.source == Source::files && !program.begun)
-    keep_data_checksum(task, s.train.seed, folder, !options.resume().empty());
+    keep_data_sums(task, s.train.seed, folder, !options.resume().empty());
   const std::string note = program.begun ? program.begun(task, folder, !options.resume().empty()) : "";
   if (!s.train.quiet && !note.empty()) print_err("{}\n", one_line(note));
   if (!s.train.quiet)

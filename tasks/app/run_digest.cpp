@@ -1,9 +1,9 @@
 #include "tasks/app/run_digest.h"
 
 #include <fmt/core.h>
-#include <zlib.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -25,25 +25,45 @@ std::vector<std::uint64_t> all_over(const Parts& parts) {
   return some;
 }
 
-/// A checksum of the task's data that another processor finds, too, where features are computed: of six digits of
-/// sums, in which each element counts by its place.
-std::string data_checksum(const Task& task, std::uint64_t seed) {
+/// What is known of a task's data: how many examples there are, and of some of them sums, in which each element counts
+/// by its place. `scales` are the sums of absolute values, which say how exact a sum is.
+struct DataSums {
+  std::string counts;
+  std::vector<double> sums, scales;
+};
+
+DataSums data_sums(const Task& task, std::uint64_t seed) {
   const Parts parts = task.parts();
-  std::string sums;
+  DataSums out{fmt::format("examples {} {} {}", parts.train, parts.valid, parts.test), {}, {}};
+  const auto add = [&](double sum, double scale) {
+    const bool finite = std::isfinite(sum) && std::isfinite(scale);  // JSON has no other numbers
+    out.sums.push_back(finite ? sum : 0), out.scales.push_back(finite ? scale : 0);
+  };
+  add(task.baseline(), task.baseline());
   for (const std::uint64_t stream : all_over(parts)) {
     const Batch b = task.batch(seed, {stream});
     Tensors tensors{b.x, b.y, b.weight, b.lengths};
     tensors.insert(tensors.end(), b.more.begin(), b.more.end());
     for (const Tensor& x : tensors) {
       if (!x.defined()) continue;
-      double sum = 0, place = 0;
-      for (const double value : cast(x, DType::f64).values<double>()) sum += value * ++place;
-      sums += fmt::format("{:.6g} ", sum);
+      double sum = 0, scale = 0, place = 0;
+      for (const double value : cast(x, DType::f64).values<double>()) {
+        sum += value * ++place;
+        scale += std::abs(value * place);
+      }
+      add(sum, scale);
     }
   }
-  const uLong crc = crc32_z(0, reinterpret_cast<const unsigned char*>(sums.data()), sums.size());
-  return fmt::format("examples {} {} {}, baseline {:.6g}, some of them {:08x}", parts.train, parts.valid, parts.test,
-                     task.baseline(), crc);
+  return out;
+}
+
+/// True for sums that are alike up to the rounding of another processor, where features are computed.
+bool alike(const std::vector<double>& before, const DataSums& now) {
+  if (before.size() != now.sums.size()) return false;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (!(std::abs(before[i] - now.sums[i]) <= 1e-6 * std::abs(now.scales[i]))) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -68,18 +88,24 @@ Digest digest_of(const std::string& name, const std::string& options, const Task
           {"initial parameters", checksum(parameters)}};
 }
 
-void keep_data_checksum(const Task& task, std::uint64_t seed, const RunFolder& folder, bool resumed) {
-  const std::string file = folder.file("data.json"), now = data_checksum(task, seed);
+void keep_data_sums(const Task& task, std::uint64_t seed, const RunFolder& folder, bool resumed) {
+  const std::string file = folder.file("data.json");
+  const DataSums now = data_sums(task, seed);
   std::error_code error;
-  if (resumed && std::filesystem::exists(file, error)) {
-    const auto before = nlohmann::json::parse(read_file(file, 1 << 20), nullptr, false);
-    if (!before.is_object() || !before.contains("data") || !before["data"].is_string())
-      throw FileError(file + ": is damaged. Hint: without this file the run can be resumed, too");
-    if (before["data"] != now)
-      throw FileError(folder.path() + ": the data have changed since the run began. Hint: start a new run.");
-  } else {
-    write_atomically(file, nlohmann::ordered_json{{"data", now}}.dump(2) + "\n");
+  if (!resumed || !std::filesystem::exists(file, error)) {
+    write_atomically(file, nlohmann::ordered_json{{"data", now.counts}, {"sums", now.sums}}.dump() + "\n");
+    return;
   }
+  std::vector<double> sums;
+  std::string counts;
+  try {
+    const auto before = nlohmann::json::parse(read_file(file, 1 << 20));
+    before.at("data").get_to(counts), before.at("sums").get_to(sums);
+  } catch (const nlohmann::json::exception&) {
+    throw FileError(file + ": is damaged. Hint: without this file the run can be resumed, too");
+  }
+  if (counts != now.counts || !alike(sums, now))
+    throw FileError(folder.path() + ": the data have changed since the run began. Hint: start a new run.");
 }
 
 }  // namespace reel

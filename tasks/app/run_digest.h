@@ -12,8 +12,8 @@ namespace reel {
 Digest digest_of(const std::string& name, const std::string& options, const Task& task, const Shared& s,
                  const Model& model);
 
-/// Keeps a checksum of the data in the folder, data.json. Throws FileError if a run that is resumed began with other
+/// Keeps sums of some of the data in the folder, data.json. Throws FileError if a run that is resumed began with other
 /// data; one of an older version, which kept none, goes on with those that it gets.
-void keep_data_checksum(const Task& task, std::uint64_t seed, const RunFolder& folder, bool resumed);
+void keep_data_sums(const Task& task, std::uint64_t seed, const RunFolder& folder, bool resumed);
 
 }  // namespace reel
