@@ -44,12 +44,12 @@ bool replaced(const std::string& path) {
 
 /// dlopen(), which runs the initialisers of the library. The floating-point environment stays: those of -ffast-math
 /// make denormals zero.
-void open_library(const std::string& path) {
+void* open_library(const std::string& path) {
   std::fenv_t environment;
   std::fegetenv(&environment);
-  const void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: its cells stay
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   std::fesetenv(&environment);
-  if (library) return;
+  if (library) return library;
   const char* const text = dlerror();
   const std::string why = text ? text : "";
   if (why.find("undefined symbol: reel_version_") != why.npos)
@@ -72,8 +72,8 @@ void load_plugin(const std::string& given) {
   require_whole(path);
   if (dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD)) return;  // it is loaded already
   std::vector<CellType>& cells = cell_registry();
-  const std::size_t before = cells.size(), ops_before = op_registry().size();
-  open_library(path);
+  const std::size_t before = cells.size(), ops = op_registry().size(), devices = backend_names().size();
+  void* const library = open_library(path);  // stays open, as its cells do
   try {
     if (cells.size() == before) throw Error("cell", "there is no new one. Hint: REEL_CELL registers it");
     for (std::size_t i = before; i < cells.size(); ++i) {
@@ -83,7 +83,8 @@ void load_plugin(const std::string& given) {
     check_registries();
   } catch (const Error& e) {
     cells.erase(cells.begin() + static_cast<std::ptrdiff_t>(before), cells.end());
-    op_registry().resize(ops_before);
+    op_registry().resize(ops);
+    if (backend_names().size() == devices) dlclose(library);
     throw Error(path, e.what());
   }
 }

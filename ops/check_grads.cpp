@@ -58,7 +58,7 @@ bool is_input(const Tensor& x) { return is_differentiable(x.dtype()); }
 /// difference quotient, and 1e8 moves at all.
 double reach(const Tensor& x) {
   const double largest = x.numel() == 0 ? 1 : max(abs(x)).item();
-  return largest < 0.01 || largest > 100 ? (largest == 0 || !std::isfinite(largest) ? 1 : largest) : 1;
+  return largest < 0.01 || largest > 1e4 ? (largest == 0 || !std::isfinite(largest) ? 1 : largest) : 1;
 }
 
 /// A random direction of each differentiable input, or of the one that is chosen.

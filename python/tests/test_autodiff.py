@@ -211,7 +211,7 @@ def constant(x):
         (lambda a: a, 1, {"order": 3}, "order is 1 or 2; got 3"),
         (lambda a: a.cast(reel.f32), 1, {}, "the result is f32"),
         (lambda a: (a, a.cast(reel.f32)), 1, {}, "the result is f32"),
-        (lambda a: (a * constant(a), a > 0), 1, {}, "the gradient by input 0 is not"),
+        (lambda a: (a * constant(a), a > 0), 1, {}, "the gradient with respect to input 0 is not"),
         (lambda a: (a > 0, reel.argmax(a, -1)), 1, {}, r"\[check_grads\] f returns no tensor of f64 or c128.*test_aut"),
         (lambda a: None, 1, {}, "f returns no tensor"),
         (lambda a: 1.0, 1, {}, "got float"),
