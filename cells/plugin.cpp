@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 
+#include <algorithm>
 #include <cfenv>
 #include <cstring>
 #include <filesystem>
@@ -58,7 +59,14 @@ void* open_library(const std::string& path) {
   throw Error(path, fmt::format("cannot be loaded: {}", why));
 }
 
+std::vector<std::string>& plugins() {
+  static std::vector<std::string> paths;
+  return paths;
+}
+
 }  // namespace
+
+const std::vector<std::string>& loaded_plugins() { return plugins(); }
 
 void load_plugin(const std::string& given) {
   std::error_code error;
@@ -70,7 +78,7 @@ void load_plugin(const std::string& given) {
     throw Error(given, "a shared library is expected, this is no file");
   if (replaced(path)) throw Error(path, "has changed since it was loaded. Hint: a new process loads it as it is now");
   require_whole(path);
-  if (dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD)) return;  // it is loaded already
+  if (std::find(plugins().begin(), plugins().end(), path) != plugins().end()) return;
   std::vector<CellType>& cells = cell_registry();
   const std::size_t before = cells.size(), ops = op_registry().size(), devices = backend_names().size();
   void* const library = open_library(path);  // stays open, as its cells do
@@ -87,6 +95,7 @@ void load_plugin(const std::string& given) {
     if (backend_names().size() == devices) dlclose(library);
     throw Error(path, e.what());
   }
+  plugins().push_back(path);
 }
 
 }  // namespace reel

@@ -4,8 +4,8 @@
 namespace reel {
 
 /// Throws Error if two cells, two ops or two kinds of device have the same name, or if the settings of a cell cannot be
-/// options: names, and defaults of their kinds. Registration runs before main(), where
-/// nobody could catch it: cell_registry() and every program of tasks/ call this instead.
+/// options: names, and defaults of their kinds. Registration runs before main(), where nobody could catch it:
+/// cell_registry() and every program of tasks/ call this instead.
 void check_registries();
 
 }  // namespace reel

@@ -14,7 +14,7 @@ Tensor make_constant(F&& f) {
   return f();
 }
 
-/// True for a number that an i32 can be, but for what comes behind its point.
+/// True if a number is within the range of i32.
 inline bool fits_i32(double value) {
   using Limits = std::numeric_limits<std::int32_t>;
   return value >= Limits::min() && value <= Limits::max();

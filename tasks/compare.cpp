@@ -1,6 +1,7 @@
 // Curves of several runs in one figure.
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tasks/app/curves.h"
@@ -63,22 +64,20 @@ int compare(int argc, const char* const* argv) {
 
   CurvesPicture picture{o.title, words_of_x(o.x), metric_words(o.metric), {}};
   const std::vector<std::string> found = names_of_runs(o.runs, o.seeds == "each");
-  std::vector<std::string> tasks, drawn;
+  std::vector<std::string> tasks;
+  std::map<std::pair<std::string, std::string>, std::string> drawn;  // folders by name and options
   std::vector<double> baselines;
   for (std::size_t i = 0; i < o.runs.size(); ++i) {
     const std::string& folder = o.runs[i];
     Curve curve{names.empty() ? found[i] : names[i], {}};
-    const auto same = [&](std::size_t other) {  // with another name it is a curve of its own
-      return picture.curves[other].name == curve.name && (drawn[other] == folder || same_options(drawn[other], folder));
-    };
-    std::size_t other = 0;
-    while (other < drawn.size() && !same(other)) ++other;
-    if (other < drawn.size()) {
+    // With another name the same run is a curve of its own.
+    const std::string options = options_text(folder), run = options.empty() ? folder : options;
+    const auto [first, is_new] = drawn.try_emplace({curve.name, run}, folder);
+    if (!is_new) {
       print_err("compare: left out: {}: has the options and the seed of {}\n", one_line(folder),
-                one_line(drawn[other]));
+                one_line(first->second));
       continue;
     }
-    drawn.push_back(folder);
     for (const RunFolder::Row& row : RunFolder::view(folder).rows())
       curve.points.emplace_back(x_of(row, o.x), metric_of(row, o.metric));
     picture.curves.push_back(curve);

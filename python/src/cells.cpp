@@ -4,8 +4,6 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 
-#include <algorithm>
-
 #include "cells/plugin.h"
 #include "python/src/parameters.h"
 
@@ -78,20 +76,12 @@ nb::dict cells() {
   return all;
 }
 
-/// The absolute paths of the plugins that are loaded.
-std::vector<std::string>& plugins() {
-  static std::vector<std::string> paths;
-  return paths;
-}
-
 void load(const std::filesystem::path& path) {
   // A plugin has no symbols of Reel of its own: those of this module become visible to it.
   Dl_info module;
   if (dladdr(reinterpret_cast<const void*>(&load), &module))
     dlopen(module.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
   load_plugin(path);
-  const std::string whole = std::filesystem::canonical(path);
-  if (std::find(plugins().begin(), plugins().end(), whole) == plugins().end()) plugins().push_back(whole);
 }
 
 /// The outputs hs [T, B, n] at each sequence's last step, [B, n].
@@ -225,7 +215,7 @@ void bind_cells(nb::module_& m) {
         "(docs/how-to/cell.md); one that is loaded already stays as it is. `import reel` loads those that REEL_PLUGINS "
         "names in the environment, with : between them. "
         "Throws Error naming the file if it is none, or was compiled for another version of Reel.");
-  m.def("_plugins", [] { return plugins(); });
+  m.def("_plugins", &loaded_plugins);
   m.def("cells", &cells, "All cells by name: help, source, and settings with kind, default, help and choices.");
 }
 

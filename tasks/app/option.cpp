@@ -9,6 +9,7 @@
 
 #include "cells/cell.h"
 #include "cells/nearest_name.h"
+#include "cells/plugin.h"
 #include "engine/core/parse.h"
 #include "tasks/app/options_file.h"
 #include "tasks/app/plugins.h"
@@ -96,7 +97,7 @@ void Option::take_or_throw(const std::string& text, const std::string& where) {
   const bool bare = !text.empty() && text.find_first_not_of("0123456789+-.e") == std::string::npos;
   const std::string shown = bare ? text : fmt::format("\"{}\"", text);
   const std::string near = nearest_hint(text, choices);
-  const bool any_cell = name == "cell" && choices.size() == cell_registry().size() && plugins().empty();
+  const bool any_cell = name == "cell" && choices.size() == cell_registry().size() && loaded_plugins().empty();
   const std::string hint = near.empty() && any_cell ? plugin_hint : near;
   throw Usage(fmt::format("{}{}: {} expected, got {}{}", where, name, rule(), shown, hint));
 }

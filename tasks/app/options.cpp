@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "cells/cell.h"
+#include "cells/plugin.h"
 #include "tasks/app/option.h"
 #include "tasks/app/options_file.h"
 #include "tasks/app/plugins.h"
@@ -216,7 +217,7 @@ std::string option_text(const Error& error) {
   const auto* e = dynamic_cast<const SettingError*>(&error);
   if (!e) return error.what();
   std::string hint = e->hint.setting.empty() ? "" : fmt::format(". Hint: --{} {}", e->hint.setting, e->hint.value);
-  if (hint.empty() && e->setting == "cell" && plugins().empty()) hint = plugin_hint;
+  if (hint.empty() && e->setting == "cell" && loaded_plugins().empty()) hint = plugin_hint;
   return fmt::format("--{}: {}{}", e->setting, e->rule, hint);
 }
 

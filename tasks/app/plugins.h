@@ -1,8 +1,5 @@
 // The plugins of a program: REEL_PLUGINS in the environment names them.
 #pragma once
-#include <string>
-#include <vector>
-
 namespace reel {
 
 /// Loads the libraries that REEL_PLUGINS names, with ':' between them (cells/plugin.h). Their paths become absolute
@@ -12,8 +9,5 @@ void load_plugins();
 
 /// The end of a message about a cell that does not exist, and that has no name like it.
 constexpr const char* plugin_hint = ". Hint: REEL_PLUGINS=FILE.so loads cells of other projects";
-
-/// The paths of the loaded plugins.
-std::vector<std::string> plugins();
 
 }  // namespace reel

@@ -6,7 +6,6 @@
 #include <cctype>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 
 #include "backends/cpu/threads/denormals.h"
@@ -94,8 +93,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
   s.train.examples.batch = program.batch;
   s.train.steps = program.steps;
   if (program.source != Source::fresh) s.train.examples.valid_size = 0;
-  const char* data = std::getenv("REEL_DATA");
-  if (program.data.empty()) s.data = data && *data ? data : "data";
+  if (program.data.empty()) s.data = default_data();
   Options options(program.name, program.description);
   if (!program.data.empty()) options.add("data", s.data, program.data, "Task");
   program.options(options);

@@ -25,6 +25,18 @@ std::vector<std::uint64_t> all_over(const Parts& parts) {
   return some;
 }
 
+std::string counts_of(const Parts& parts) {
+  return fmt::format("examples {} {} {}", parts.train, parts.valid, parts.test);
+}
+
+/// All tensors of an example; some may be undefined.
+Tensors tensors_of(const Task& task, std::uint64_t seed, std::uint64_t stream) {
+  const Batch b = task.batch(seed, {stream});
+  Tensors out{b.x, b.y, b.weight, b.lengths};
+  out.insert(out.end(), b.more.begin(), b.more.end());
+  return out;
+}
+
 /// What is known of a task's data: how many examples there are, and of some of them sums, in which each element counts
 /// by its place. `scales` are the sums of absolute values, which say how exact a sum is.
 struct DataSums {
@@ -33,18 +45,14 @@ struct DataSums {
 };
 
 DataSums data_sums(const Task& task, std::uint64_t seed) {
-  const Parts parts = task.parts();
-  DataSums out{fmt::format("examples {} {} {}", parts.train, parts.valid, parts.test), {}, {}};
+  DataSums out{counts_of(task.parts()), {}, {}};
   const auto add = [&](double sum, double scale) {
     const bool finite = std::isfinite(sum) && std::isfinite(scale);  // JSON has no other numbers
     out.sums.push_back(finite ? sum : 0), out.scales.push_back(finite ? scale : 0);
   };
   add(task.baseline(), task.baseline());
-  for (const std::uint64_t stream : all_over(parts)) {
-    const Batch b = task.batch(seed, {stream});
-    Tensors tensors{b.x, b.y, b.weight, b.lengths};
-    tensors.insert(tensors.end(), b.more.begin(), b.more.end());
-    for (const Tensor& x : tensors) {
+  for (const std::uint64_t stream : all_over(task.parts())) {
+    for (const Tensor& x : tensors_of(task, seed, stream)) {
       if (!x.defined()) continue;
       double sum = 0, scale = 0, place = 0;
       for (const double value : cast(x, DType::f64).values<double>()) {
@@ -72,19 +80,18 @@ Digest digest_of(const std::string& name, const std::string& options, const Task
                  const Model& model) {
   Examples examples(s.train.examples, s.train.seed, task.parts());
   std::vector<std::uint64_t> some{examples.train(0).front(), examples.valid().front().front()};
-  const Parts parts = task.parts();
-  for (const std::uint64_t stream : all_over(parts)) some.push_back(stream);
+  const std::vector<std::uint64_t> more = all_over(task.parts());
+  some.insert(some.end(), more.begin(), more.end());
   Tensors data, parameters;
   for (const std::uint64_t stream : some) {
-    const Batch b = task.batch(s.train.seed, {stream});
-    data.insert(data.end(), {b.x, b.y, b.weight, b.lengths});
-    data.insert(data.end(), b.more.begin(), b.more.end());
+    const Tensors example = tensors_of(task, s.train.seed, stream);
+    data.insert(data.end(), example.begin(), example.end());
   }
   for (const Parameter& p : model.parameters()) parameters.push_back(p.value);
   return {{"version", version_text(name)},
           {"options", options},
-          {"data", fmt::format("examples {} {} {}, baseline {}, some of them {}", parts.train, parts.valid, parts.test,
-                               task.baseline(), checksum(data))},
+          {"data",
+           fmt::format("{}, baseline {}, some of them {}", counts_of(task.parts()), task.baseline(), checksum(data))},
           {"initial parameters", checksum(parameters)}};
 }
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numbers>
 
-#include "tasks/app/plugins.h"
+#include "cells/plugin.h"
 #include "tasks/app/provenance.h"
 
 namespace reel {
@@ -33,7 +33,7 @@ Json run_json(const RunRecord& r) {
   if (!r.kernels.empty()) json["kernels"] = r.kernels;
   if (!commit().empty()) json["commit"] = commit();
   if (!r.command.empty()) json["command"] = r.command;
-  if (const std::vector<std::string> loaded = plugins(); !loaded.empty()) json["plugins"] = loaded;
+  if (!loaded_plugins().empty()) json["plugins"] = loaded_plugins();
   if (!r.preset.empty()) json["preset"] = r.preset;
   if (r.diverged_at_step >= 0) json["diverged_at_step"] = r.diverged_at_step;
   if (r.best_step >= 0) {

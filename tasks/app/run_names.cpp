@@ -68,9 +68,11 @@ std::vector<std::string> names_of_runs(const std::vector<std::string>& folders, 
   return names;
 }
 
-bool same_options(const std::string& a, const std::string& b) {
-  const Values first = options_of(a, only_shows);
-  return first.contains("seed") && first == options_of(b, only_shows);
+std::string options_text(const std::string& folder) {
+  const Values values = options_of(folder, only_shows);
+  std::string out;
+  for (const auto& [option, value] : values) out += fmt::format("{}={}\n", option, value);
+  return values.contains("seed") ? out : "";
 }
 
 }  // namespace reel

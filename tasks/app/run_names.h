@@ -13,7 +13,8 @@ bool only_shows(const std::string& option);
 /// config.toml cannot be read, the folder's name stands in for the options.
 std::vector<std::string> names_of_runs(const std::vector<std::string>& folders, bool seeds);
 
-/// True if two run folders have the same options, the seed included, but for those that only show.
-bool same_options(const std::string& a, const std::string& b);
+/// The options of a run, the seed included, but for those that only show, as one text: runs of the same one are the
+/// same. Empty if config.toml cannot be read.
+std::string options_text(const std::string& folder);
 
 }  // namespace reel

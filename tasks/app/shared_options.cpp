@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "cells/registry.h"
 #include "engine/core/parse.h"
@@ -49,6 +50,11 @@ std::map<std::string, double> parse_rates(const std::string& text) {
 }
 
 }  // namespace
+
+std::string default_data() {
+  const char* const given = std::getenv("REEL_DATA");
+  return given && *given ? given : "data";
+}
 
 void add_shared(Options& o, Shared& s, const TaskProgram& program) {
   const Source source = program.source;

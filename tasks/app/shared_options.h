@@ -20,6 +20,8 @@ struct Shared {
        no_graph = false, no_report = false;
 };
 
+/// The folder of data sets without --data: REEL_DATA in the environment, or "data".
+std::string default_data();
 /// Adds them, with hints for what other programs call some of them.
 void add_shared(Options& options, Shared& shared, const TaskProgram& program);
 /// Completes the values after parsing. Throws Usage.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <sstream>
@@ -15,6 +14,7 @@
 #include "tasks/app/options_file.h"
 #include "tasks/app/provenance.h"
 #include "tasks/app/run_json.h"
+#include "tasks/app/shared_options.h"
 #include "tasks/app/success_map.h"
 #include "tasks/io/output.h"
 #include "tasks/runner/attempt.h"
@@ -152,9 +152,7 @@ std::string data_now(const Preset& p, const PresetRunOptions& o) {
       own = p.options[i].substr(std::string_view("--data=").size());
     else if (p.options[i] == "--data" && i + 1 < p.options.size())
       own = p.options[i + 1];
-  if (!own.empty()) return own;
-  const char* environment = std::getenv("REEL_DATA");
-  return environment && *environment ? environment : "data";
+  return own.empty() ? default_data() : own;
 }
 
 /// --data in the config.toml of a run; empty if there is none, or the file cannot be read, which others tell.

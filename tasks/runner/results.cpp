@@ -65,23 +65,19 @@ class Line {
     return *value;
   }
   double number_or_none(const char* name) const { return text(name).empty() ? nan : number<double>(name); }
-  /// The fields that all lines of a run have in common.
-  std::vector<std::string> of_run() const {
-    std::vector<std::string> out;
+  /// The fields that all lines of a run have in common, with their names.
+  std::vector<std::pair<std::string, std::string>> of_run() const {
+    std::vector<std::pair<std::string, std::string>> out;
     for (std::size_t i = 0; i < fields_.size(); ++i)
-      if (names_[i] != "metric" && names_[i] != "unit" && names_[i] != "value") out.push_back(fields_[i]);
+      if (names_[i] != "metric" && names_[i] != "unit" && names_[i] != "value") out.emplace_back(names_[i], fields_[i]);
     return out;
   }
   /// Throws Error unless this line has these fields of its run's first one.
-  void require(const std::vector<std::string>& first) const {
-    std::size_t i = 0;
-    for (const std::string& name : names_) {
-      if (name == "metric" || name == "unit" || name == "value") continue;
-      if (text(name.c_str()) != first[i])
-        fail(fmt::format("{}: \"{}\" expected, as in the first line of this run, got \"{}\"", name, one_line(first[i]),
-                         one_line(text(name.c_str()))));
-      ++i;
-    }
+  void require(const std::vector<std::pair<std::string, std::string>>& first) const {
+    for (const auto& [name, expected] : first)
+      if (const std::string& got = text(name.c_str()); got != expected)
+        fail(fmt::format("{}: \"{}\" expected, as in the first line of this run, got \"{}\"", name, one_line(expected),
+                         one_line(got)));
   }
 
  private:
@@ -112,7 +108,7 @@ void read_lines(const std::string& path, const std::vector<std::string>& columns
 
 std::vector<Stored> read_numbers(const std::string& path) {
   std::vector<Stored> out;
-  std::vector<std::string> first;  // of the fields that the lines of the run have in common
+  std::vector<std::pair<std::string, std::string>> first;  // of the fields that the lines of the run have in common
   read_lines(path, number_columns, [&](const Line& line) {
     const std::string& preset = line.text("preset");
     const auto seed = line.number<std::uint64_t>("seed");
