@@ -4,7 +4,6 @@
 #include <limits>
 #include <numbers>
 
-#include "cells/plugin.h"
 #include "tasks/app/provenance.h"
 
 namespace reel {
@@ -33,7 +32,7 @@ Json run_json(const RunRecord& r) {
   if (!r.kernels.empty()) json["kernels"] = r.kernels;
   if (!commit().empty()) json["commit"] = commit();
   if (!r.command.empty()) json["command"] = r.command;
-  if (!loaded_plugins().empty()) json["plugins"] = loaded_plugins();
+  if (!r.plugins.empty()) json["plugins"] = r.plugins;
   if (!r.preset.empty()) json["preset"] = r.preset;
   if (r.diverged_at_step >= 0) json["diverged_at_step"] = r.diverged_at_step;
   if (r.best_step >= 0) {

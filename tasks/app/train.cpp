@@ -9,6 +9,7 @@
 
 #include "backends/cpu/product_libraries.h"
 #include "backends/cpu/threads/cores.h"
+#include "cells/plugin.h"
 #include "tasks/app/agreement.h"
 #include "tasks/app/figure.h"
 #include "tasks/app/interrupt.h"
@@ -215,6 +216,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   record.threads = options.threads;
   record.command = options.command;
   record.kernels = cpu::product_libraries();
+  record.plugins = loaded_plugins();
   record.preset = options.preset;
   record.solved_share = options.solved_share;
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
