@@ -52,7 +52,7 @@ class LtRnn final : public Cell {
     const auto scaled = [&](const Tensor& h) {
       if (!in.lengths.defined()) return scale_gradient(h, 1 / static_cast<double>(in.xs.dim(0)));
       const Tensor part = h / cast(reshape(maximum(in.lengths, 1.0), {-1, 1}), dtype());
-      return part + scale_gradient(h - part, 0);  // the value of h, with the gradient of h / length
+      return part + stop_gradient(h - part);  // the value of h, with the gradient of h / length
     };
     if (all.hs.defined()) all.hs = scaled(all.hs);
     for (Tensor& last : all.last) last = scaled(last);

@@ -37,7 +37,8 @@ Derivative derivative_b(const F& f, const Tensor& a, const Tensor& b, const Tens
   Derivative derivative_b<F>([[maybe_unused]] const F& f, [[maybe_unused]] const Tensor& a, \
                              [[maybe_unused]] const Tensor& b, [[maybe_unused]] const Tensor& y)
 
-/// The chain rule in the convention dL/dRe + i dL/dIm: gradient times the conjugate of the derivative.
+/// The chain rule in the convention dL/dRe + i dL/dIm: gradient times the conjugate of the derivative; undefined, which
+/// means zero, if that is the number 0.
 Tensor chain(const Tensor& gradient, const Derivative& derivative);
 
 /// Gradient times derivative in one pass, from the gradient and the result y.

@@ -81,6 +81,7 @@ Tensor clamp(Arg x, double low, double high) {
 }
 Tensor power(Arg x, double exponent) { return apply(Unary<Power>{{exponent}}, {&x.tensor()}, x.where); }
 Tensor scale_gradient(Arg x, double factor) { return apply(Unary<ScaleGradient>{{factor}}, {&x.tensor()}, x.where); }
+Tensor stop_gradient(Arg x) { return is_differentiable(x->dtype()) ? scale_gradient(x, 0) : x.tensor(); }
 Tensor conj(Arg x) { return is_complex(x->dtype()) ? apply(Unary<Conj>{}, {&x.tensor()}, x.where) : x.tensor(); }
 Tensor imag(Arg x) { return is_complex(x->dtype()) ? apply(Unary<Imag>{}, {&x.tensor()}, x.where) : zeros_like(x); }
 Tensor angle(Arg x) {
@@ -93,6 +94,7 @@ Tensor angle(Arg x) {
 Tensor chain(const Tensor& gradient, const Derivative& derivative) {
   const Tensor& d = derivative.tensor;
   if (d.defined()) return is_complex(d.dtype()) ? gradient * conj(d) : gradient * d;
+  if (derivative.number == 0) return {};
   return derivative.number == 1 ? gradient : affine(gradient, derivative.number, 0);
 }
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterator
 
+import numpy
+
+from ._create import tensor
 from ._reel import Error, Tensor
+
+ARRAYS = (numpy.ndarray, numpy.generic)
 
 
 def flatten(tree: Any, what: str, leaf: type = Tensor) -> tuple[list, Callable[[list], Any]]:
     """The tensors of a tree in order, and a function that puts others in their places. None has no tensors.
 
-    A leaf is a tensor of Reel, or of another library.
+    A leaf is a tensor of Reel, for which a NumPy array may stand, or one of another library.
     """
     leaves: list = []
     rebuild = _collect(tree, leaves, what, leaf)
@@ -30,6 +35,8 @@ def flatten_like(tree: Any, like: Any, what: str, name: str, zeros: bool = False
 
 def _collect(tree: Any, leaves: list, what: str, leaf: type) -> Callable[[Iterator], Any]:
     """Appends the tensors of a tree; returns a function that makes such a tree of the next tensors."""
+    if leaf is Tensor and isinstance(tree, ARRAYS):
+        tree = tensor(tree)
     if isinstance(tree, leaf):
         leaves.append(tree)
         return next
@@ -50,8 +57,8 @@ def _follow(tree: Any, like: Any, leaves: list, what: str, name: str, zeros: boo
     """Appends the tensors of a tree in the order of `like`."""
     if zeros and tree is None:
         leaves.extend([None] * len(flatten(like, what)[0]))
-    elif isinstance(like, Tensor) and isinstance(tree, Tensor):
-        leaves.append(tree)
+    elif isinstance(like, (Tensor, *ARRAYS)) and isinstance(tree, (Tensor, *ARRAYS)):
+        leaves.append(tree if isinstance(tree, Tensor) else tensor(tree))
     elif isinstance(like, dict) and isinstance(tree, dict):
         if tree.keys() != like.keys():
             raise Error(f"[{what}] {name} must have the keys {_keys(like)}, got {_keys(tree)}")
@@ -78,4 +85,4 @@ def _same_fields(tree: Any, like: Any) -> bool:
 def _kind(tree: Any) -> str:
     if tree is None:
         return "None"
-    return "a tensor" if isinstance(tree, Tensor) else f"a {type(tree).__name__}"
+    return "a tensor" if isinstance(tree, (Tensor, *ARRAYS)) else f"a {type(tree).__name__}"

@@ -86,6 +86,7 @@ void bind_elementwise(nb::module_& m, nb::class_<Tensor>& tensor) {
   m.def("clamp", &clamp, "x"_a, "low"_a, "high"_a, Released(), doc("clamp"));
   m.def("power", &power, "x"_a, "exponent"_a, Released(), doc("power"));
   m.def("scale_gradient", &scale_gradient, "x"_a, "factor"_a, Released(), doc("scale_gradient"));
+  m.def("stop_gradient", &stop_gradient, "x"_a, Released(), doc("stop_gradient"));
 
   m.def("add", &add, "a"_a, "b"_a, Released(), "a + b; shapes broadcast.");
   m.def("subtract", &subtract, "a"_a, "b"_a, Released(), "a - b; shapes broadcast.");

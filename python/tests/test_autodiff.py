@@ -115,6 +115,21 @@ def test_bad_functions(f, words):
         reel.grad(f)(x0)
 
 
+def test_arrays_stand_for_tensors():
+    a = np.array([1.0, 2.0, 3.0])
+    gradient = reel.grad(lambda p: reel.sum(p["w"] * p["w"]))({"w": a})["w"]
+    assert isinstance(gradient, reel.Tensor) and gradient.dtype == reel.f64 and gradient.tolist() == [2, 4, 6]
+    value, pullback = reel.vjp(lambda x: (x * x, x), a)
+    a[:] = 0  # the tape has a copy
+    assert pullback((np.ones(3), None))[0].tolist() == [2, 4, 6] and value[1].tolist() == [1, 2, 3]
+
+
+def test_stop_gradient():
+    rounded = reel.grad(lambda x: reel.sum(x + reel.stop_gradient(reel.round(x) - x)))
+    assert rounded(x0).tolist() == [1, 1, 1]
+    assert reel.stop_gradient(x0).tolist() == x0.tolist()
+
+
 def test_bad_arguments():
     with pytest.raises(reel.Error, match=r"only floating point has gradients.*test_autodiff.py:\d+"):
         reel.grad(lambda i: reel.sum(i))(reel.tensor([1, 2]))

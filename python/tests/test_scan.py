@@ -121,6 +121,12 @@ def test_lists_stand_for_tuples():
     assert type(last) is Pair and last.h[0, 0].item() == 1
 
 
+def test_arrays_stand_for_tensors():
+    xs = np.arange(6.0).reshape(3, 2)
+    last, ys = reel.scan(lambda h, x: (h + x, h * x), np.zeros(2), xs)
+    assert last.tolist() == xs.sum(0).tolist() and ys.tolist() == [[0, 0], [0, 3], [8, 20]]
+
+
 def test_the_step_is_called_once():
     calls = []
     reel.scan(lambda h, x: (calls.append(1) or h + x, None), h0, xs)

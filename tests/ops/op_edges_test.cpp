@@ -231,3 +231,24 @@ TEST_CASE("log1p of large complex numbers") {
   CHECK(std::abs(narrow[0] - Z(69.07755279, pi / 2)) < 1e-5);
   CHECK(std::abs(narrow[1] - Z(88.59684582, pi)) < 1e-5);
 }
+
+TEST_CASE("no gradient flows back through stop_gradient and rounding, in loops as well, whatever comes from behind") {
+  const Tensor x = Tensor::from<double>({-1.5, 0.25, 3}, {3});
+  Tape tape;
+  const auto [straight] = grad(sum(x * x + stop_gradient(round(x) - x * x)), {x});  // rounds with the gradient of x^2
+  CHECK(difference(straight, 2 * x) == 0);
+  CHECK(difference(stop_gradient(x), x) == 0);
+  for (const auto& f : {stop_gradient, floor, ceil, round, trunc}) {
+    const auto [none] = grad(sum(x + f(x) * inf), {x});
+    CHECK(difference(none, ones_like(x)) == 0);
+  }
+  const Tensor z = complex(x, x);
+  const auto [half] = grad(sum(real(z * conj(stop_gradient(z)))), {z});
+  CHECK(difference(half, z) == 0);
+  const Tensor whole = Tensor::from<std::int32_t>({1, 2}, {2});
+  CHECK(stop_gradient(whole).values<std::int32_t>() == std::vector<std::int32_t>{1, 2});
+
+  const Step step = [](const Tensors& s, const Tensors&) { return Next{{s[0] * 0.5 + stop_gradient(s[0])}, {}}; };
+  const auto [through] = grad(sum(scan(step, {x}, {}, {.reverse = false, .length = 4, .passes = {}}).last[0]), {x});
+  CHECK(difference(through, full_like(x, 0.0625)) == 0);
+}
