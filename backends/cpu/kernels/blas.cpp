@@ -26,8 +26,6 @@ namespace reel::cpu {
 
 namespace {
 
-constexpr std::int64_t largest = std::int64_t{1} << 20;  // elements for libxsmm; beyond the caches, blocking wins
-
 /// The BLAS transpose flag of an operand. Conjugation without transposition is an OpenBLAS extension.
 template <class T>
 CBLAS_TRANSPOSE form(bool transpose, bool conj) {
@@ -68,6 +66,16 @@ struct Product {
     return p;
   }
 };
+
+/// Is the second factor too large for libxsmm, which does not block for the caches? OpenBLAS does, by copying it, which
+/// enough rows pay for. Rows a multiple of 4 KB apart share few places in the cache.
+template <class T>
+bool exceeds_cache(const Product<T>& p) {
+  constexpr std::int64_t largest = 4 << 20, large = 2 << 20, page = 4096, long_sum = 512, some = 24;  // bytes; rows
+  const auto size = static_cast<std::int64_t>(sizeof(T)), bytes = p.n * p.k * size;
+  if (bytes > largest) return true;
+  return p.m >= some && (bytes >= large || (p.k >= long_sum && p.ldb * size % page == 0));
+}
 
 template <class T>
 void by_blas(const Product<T>& p) {
@@ -132,15 +140,15 @@ bool by_xsmm(const Product<T>& p) {
   } else {
     if (p.form_b != CblasNoTrans || !xsmm_is_ready()) return false;
     if (p.form_a == CblasNoTrans) {
-      if (p.n * p.k > largest) return false;
+      if (exceeds_cache(p)) return false;
       const auto kernel = xsmm_kernel(p, p.k, false);
       if (kernel) kernel(p.b, p.a, p.c);
       return kernel != nullptr;
     }
     // a' b with long columns is the gradient of a weight: it runs over chunks of rows, which also keeps the sums
     // accurate.
-    constexpr std::int64_t some = 256, lanes = 16;
-    if (p.m * p.n > largest) return false;
+    constexpr std::int64_t some = 256, lanes = 16, most_results = 1 << 20;
+    if (p.m * p.n > most_results) return false;
     if (p.n < lanes && p.m > p.n) {  // libxsmm vectorizes along n, too short here: compute (b' a)' instead
       std::vector<T> turned(static_cast<std::size_t>(p.m * p.n));
       const Product<T> q{CblasTrans, CblasNoTrans, p.n, p.m, p.k, p.b, p.ldb, p.a, p.lda, turned.data(), p.m};
@@ -208,9 +216,20 @@ bool by_loop(const Product<T>& p) {
   return false;
 }
 
+/// Multiplies few rows by a weight's transpose, in parts so small that OpenBLAS takes its kernels for small products:
+/// they do not copy the weight. False for all others.
+template <class T>
+bool by_small_parts(const Product<T>& p) {
+  constexpr std::int64_t small = 1 << 16, few = 128 / sizeof(T), grain = 16;
+  if (is_complex_type<T> || p.form_a != CblasNoTrans || p.form_b != CblasTrans || p.m > few) return false;
+  const std::int64_t width = std::max(grain, small / (p.m * p.k) / grain * grain);
+  for (std::int64_t j = 0; j < p.n; j += width) by_blas(p.part(0, p.m, j, std::min(p.n, j + width)));
+  return true;
+}
+
 template <class T>
 void multiply(const Product<T>& p) {
-  if (!by_loop(p) && !by_xsmm(p)) by_blas(p);
+  if (!by_loop(p) && !by_xsmm(p) && !by_small_parts(p)) by_blas(p);
 }
 
 /// Transposes b, as libxsmm needs it, if there are enough rows to pay for that; the result owns the memory that p.b
@@ -220,7 +239,7 @@ std::vector<T> turn_b(Product<T>& p, Backend& cpu) {
   constexpr std::int64_t many = 64;
   std::vector<T> turned;
   if (!with_libxsmm || is_complex_type<T> || has_few_columns(p)) return turned;
-  if (p.form_b != CblasTrans || p.form_a != CblasNoTrans || p.m < many || p.n * p.k > largest) return turned;
+  if (p.form_b != CblasTrans || p.form_a != CblasNoTrans || p.m < many || exceeds_cache(p)) return turned;
   turned.resize(static_cast<std::size_t>(p.n * p.k));
   StridedLoop<2> loop;
   loop.push(p.k, {1, p.n});
@@ -253,7 +272,7 @@ Cut cut_of(const Product<T>& p) {
     return Cut{axis, extent, ((extent + parts - 1) / parts + multiple - 1) / multiple * multiple};
   };
   if (p.m * p.n <= few_results && p.k >= 2 * long_sum) return cut(Cut::Axis::sum, p.k, long_sum, 256);
-  const std::int64_t shortest = p.n * p.k > largest ? 256 : 32;  // OpenBLAS packs the other operand for each part
+  const std::int64_t shortest = exceeds_cache(p) ? 256 : 32;  // OpenBLAS packs the other operand for each part
   return p.m >= p.n ? cut(Cut::Axis::rows, p.m, shortest, grain) : cut(Cut::Axis::columns, p.n, shortest, grain);
 }
 
