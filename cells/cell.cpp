@@ -99,6 +99,13 @@ Tensor CellInput::valid() const {
   return reshape(times, {-1, 1, 1}) < reshape(lengths, {1, -1, 1});
 }
 
+CellInput CellInput::cleared() const {
+  if (!lengths.defined()) return *this;
+  CellInput out = *this;
+  out.xs = where(table.defined() ? reshape(valid(), {xs.dim(0), xs.dim(1)}) : valid(), xs, 0.0);
+  return out;
+}
+
 Tensors Zoneout::mean(const Tensors& before, Tensors after) const {
   for (std::size_t i = 0; rate > 0 && i < after.size(); ++i) after[i] = rate * before[i] + (1 - rate) * after[i];
   return after;

@@ -86,6 +86,8 @@ struct CellInput {
   Tensor numbers(const Tensor& x) const { return table.defined() ? embedding(x, table) : x; }
   /// bool [T, B, 1]: false in padding. Needs lengths.
   Tensor valid() const;
+  /// The same with zeros in the padding, so that nothing depends on what is there, be it NaN.
+  CellInput cleared() const;
   Tensor xs, table, lengths = {};
   bool every_step = true;  // false: only the last state is wanted, and a recurrent cell computes no hs
   Zoneout zoneout = {};
@@ -154,10 +156,10 @@ class Cell {
   std::vector<Parameter> parameters_;
 };
 
-/// Runs a cell over a whole sequence, from the given state.
+/// Runs a cell over a whole sequence, from the given state; what is in the padding does not matter.
 inline Sequence scan(const Cell& cell, const Tensors& state, const CellInput& in, const ScanOptions& options = {},
                      Loc where = Loc::current()) {
-  return cell.run(state, in, options, where);
+  return cell.run(state, in.cleared(), options, where);
 }
 
 /// A registered kind of cell.

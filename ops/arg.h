@@ -1,5 +1,7 @@
 // An op's argument: a tensor or a plain scalar, and the line of the call for error messages.
 #pragma once
+#include <complex>
+
 #include "engine/autodiff/op.h"
 
 namespace reel {
@@ -8,9 +10,13 @@ class Arg {
  public:
   Arg(const Tensor& tensor, Loc where = Loc::current()) : where(where), tensor_(&tensor) {}
   Arg(double number, Loc where = Loc::current()) : where(where), number_(number) {}
+  /// One that must be complex, whatever its value: arithmetic and where() take it.
+  Arg(std::complex<double> number, Loc where = Loc::current()) : where(where), number_(number), complex_(true) {}
 
-  bool is_number() const { return tensor_ == nullptr; }
-  double number() const { return number_; }
+  bool is_number() const { return !tensor_ && !complex_; }
+  bool is_complex_number() const { return complex_; }
+  double number() const { return number_.real(); }
+  std::complex<double> complex_number() const { return number_; }
   /// The tensor; throws Error when the argument is a plain scalar.
   const Tensor& tensor() const {
     if (!tensor_) fail("op", where, "a tensor is expected here, not a number");
@@ -23,7 +29,8 @@ class Arg {
 
  private:
   const Tensor* tensor_ = nullptr;
-  double number_ = 0;
+  std::complex<double> number_ = 0;
+  bool complex_ = false;
 };
 
 /// Runs f as part of the op called `name`: a RuleError gets the op's name, the argument and the caller's line.

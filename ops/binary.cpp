@@ -58,38 +58,43 @@ FUSED_BACKWARD(ModRelu, relu_backward)
 
 namespace {
 
-/// The value of a scalar operand, which must be one of i32 if the other operand is.
-double whole(const Arg& x, const Arg& other) {
-  if (other->dtype() != DType::i32) return x.number();
-  if (x.number() != std::floor(x.number()))
-    fail("arithmetic", x.where, "{} is not an integer, and the tensor is {}. Hint: cast it to f32", x.number(),
-         other->spec().str());
-  if (!fits_i32(x.number()))
-    fail("arithmetic", x.where, "{} does not fit i32, and the tensor is {}. Hint: cast it to f64", x.number(),
-         other->spec().str());
-  return x.number();
-}
+bool is_tensor(const Arg& x) { return !x.is_number() && !x.is_complex_number(); }
 
-/// The operand as a tensor: a scalar gets the dtype of the other operand, and a real tensor becomes complex if the
-/// other is.
-Tensor operand(const Arg& x, const Arg& other) {
-  if (x.is_number()) return constant(whole(x, other), other.tensor());
-  if (!other.is_number() && is_complex(other->dtype()) && is_floating(x->dtype()))
-    return cast(x, complex_of(x->dtype()));
-  return x.tensor();
-}
+double whole(const Arg& x, const Arg& other) { return whole("arithmetic", x, other.tensor()); }
 
 template <class F>
 Tensor binary(const Arg& a, const Arg& b) {
-  if (!a.is_number() && !b.is_number() && a->dtype() == b->dtype())
+  if (is_tensor(a) && is_tensor(b) && a->dtype() == b->dtype())
     return apply(Binary<F>{}, {&a.tensor(), &b.tensor()}, a.where);
-  const Tensor left = operand(a, b), right = operand(b, a);
+  const Tensor left = operand("arithmetic", a, b), right = operand("arithmetic", b, a);
   return apply(Binary<F>{}, {&left, &right}, a.where);
 }
 
 [[maybe_unused]] const bool registered = register_ops<Binary>(BinaryFunctors{});
 
 }  // namespace
+
+double whole(const char* op, const Arg& x, const Tensor& other) {
+  if (other.dtype() != DType::i32) return x.number();
+  if (x.number() != std::floor(x.number()))
+    fail(op, x.where, "{} is not an integer, and the tensor is {}. Hint: cast it to f32", x.number(),
+         other.spec().str());
+  if (!fits_i32(x.number()))
+    fail(op, x.where, "{} does not fit i32, and the tensor is {}. Hint: cast it to f64", x.number(),
+         other.spec().str());
+  return x.number();
+}
+
+Tensor operand(const char* op, const Arg& x, const Arg& other) {
+  if (x.is_number() && other.is_complex_number()) return other.tensor();  // throws: one of them is a tensor
+  if (x.is_number()) return constant(whole(op, x, other.tensor()), other.tensor());
+  if (x.is_complex_number()) {
+    const DType d = other->dtype();
+    return full({}, x.complex_number(), is_differentiable(d) ? complex_of(d) : DType::c64, other->backend());
+  }
+  const bool widens = other.is_complex_number() || (!other.is_number() && is_complex(other->dtype()));
+  return widens && is_floating(x->dtype()) ? cast(x, complex_of(x->dtype())) : x.tensor();
+}
 
 Tensor operator+(Arg a, Arg b) {
   if (a.is_number() && !b.is_number()) return affine({b.tensor(), a.where}, 1, whole(a, b));

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "engine/autodiff/tape.h"
+#include "ops/arg.h"
 
 namespace reel {
 
@@ -19,5 +20,12 @@ inline bool fits_i32(double value) {
   using Limits = std::numeric_limits<std::int32_t>;
   return value >= Limits::min() && value <= Limits::max();
 }
+
+/// The value of a scalar operand, which must be one of i32 if the other operand is. Throws Error with the op's name.
+double whole(const char* op, const Arg& x, const Tensor& other);
+
+/// An operand as a tensor: a scalar gets the dtype of the other operand, and a real tensor becomes complex if the other
+/// is. Throws Error with the op's name.
+Tensor operand(const char* op, const Arg& x, const Arg& other);
 
 }  // namespace reel

@@ -15,10 +15,15 @@ namespace {
 template <class F>
 Tensor filled(const char* name, std::int64_t n, DType dtype, Backend& backend, const Loc& where, F&& f) {
   if (n < 0) fail(name, where, "the number of elements is 0 or more, got {}", n);
-  std::vector<double> values;
-  for (std::int64_t i = 0; i < n; ++i) values.push_back(f(i));
+  Tensor out = Tensor::empty({DType::f64, {n}, &backend});  // throws if there is no room
+  double values[1024];
+  for (std::int64_t first = 0; first < n; first += std::ssize(values)) {
+    const std::int64_t count = std::min(n - first, std::ssize(values));
+    for (std::int64_t i = 0; i < count; ++i) values[i] = f(first + i);
+    backend.write(out.data_as<double>() + first, values, static_cast<std::size_t>(count) * sizeof(double));
+  }
   const NoGrad no_grad;
-  return cast(Tensor::from(std::span<const double>(values), {n}, backend), dtype);
+  return cast(out, dtype);
 }
 
 struct Full {
@@ -40,10 +45,17 @@ REEL_ATTRIBUTES(Full, {"value", attribute(op.value.real(), op.value.imag())})
 Tensor full(const Shape& shape, std::complex<double> value, DType dtype, Backend& backend) {
   if (dtype == DType::i32 && !fits_i32(value.real()))
     throw Error("full", fmt::format("{} does not fit i32. Hint: f64 has it", value.real()));
+  if (dtype == DType::i32 && value.real() != std::floor(value.real()))
+    throw Error("full", fmt::format("{} is not an integer, and the dtype is i32. Hint: f32 has it", value.real()));
+  if (!is_complex(dtype) && value.imag() != 0)
+    throw Error("full", fmt::format("{} + {}i is complex, and the dtype is {}. Hint: c64 has it", value.real(),
+                                    value.imag(), name_of(dtype)));
   return make_constant([&] { return apply(Full{{dtype, shape, &backend}, value}, {}, Loc::current()); });
 }
 
 Tensor arange(std::int64_t n, DType dtype, Backend& backend, Loc where) {
+  if (dtype == DType::i32 && n > std::int64_t{1} << 31)
+    fail("arange", where, "{} does not fit i32. Hint: f64 has it", n - 1);
   return filled("arange", n, dtype, backend, where, [](std::int64_t i) { return static_cast<double>(i); });
 }
 

@@ -1,4 +1,5 @@
 // where and cast.
+#include "ops/constant.h"
 #include "ops/ops.h"
 
 namespace reel {
@@ -56,8 +57,7 @@ REEL_OP(Cast)
 }  // namespace
 
 Tensor where(Arg condition, Arg a, Arg b) {
-  Tensor left = a.is_number() ? constant(a.number(), b) : a.tensor();
-  Tensor right = b.is_number() ? constant(b.number(), a) : b.tensor();
+  Tensor left = operand("where", a, b), right = operand("where", b, a);
   const std::optional<Shape> choices = broadcast(left.shape(), right.shape());
   const std::optional<Shape> shape = choices ? broadcast(condition->shape(), *choices) : std::nullopt;
   if (!shape) return apply(Where3{}, {&condition.tensor(), &left, &right}, condition.where);  // throws the error

@@ -51,6 +51,7 @@ struct Standardize {  // (x - mean) / sqrt(variance + epsilon)
   void run(Inputs in, Tensor& out) const { run_rows(RowFunction::standardize, epsilon, in[0], out); }
   void vjp(Vjp& v) const {  // removes the components of dy along 1 and along y
     const Tensor &y = v.out(), &dy = v.dy();
+    if (y.numel() == 0) return v.set(0, dy);
     const Tensor along = dy - mean(dy, {-1}, true) - y * mean(dy * y, {-1}, true);
     v.set(0, rsqrt(var(v.in(0), {-1}, true) + epsilon) * along);
   }

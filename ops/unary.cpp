@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "ops/constant.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 
@@ -32,7 +33,10 @@ DERIVATIVE(Erf) { return 2 * std::numbers::inv_sqrtpi * exp(-(x * x)); }
 DERIVATIVE(Softplus) { return sigmoid(x); }
 DERIVATIVE(Relu) { return cast(not_equal(y, 0), y.dtype()); }
 DERIVATIVE(LeakyRelu) { return where(x < 0, constant(f.slope, x), constant(1, x)); }
-DERIVATIVE(Elu) { return where(x > 0, constant(1, x), y + f.alpha); }
+DERIVATIVE(Elu) {  // not y + alpha, in which e^x is lost beside 1
+  const Tensor positive = x > 0;
+  return where(positive, constant(1, x), f.alpha * exp(where(positive, constant(0, x), x)));
+}
 DERIVATIVE(Gelu) {  // Phi(x) + x phi(x)
   const double root = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
   return 0.5 + 0.5 * erf(x / std::numbers::sqrt2) + root * (x * exp(-0.5 * (x * x)));
@@ -71,6 +75,7 @@ REEL_UNARY_FUNCTIONS(REEL_DEFINE)
 
 Tensor operator-(Arg x) { return neg(x); }
 Tensor affine(Arg x, double scale, double shift) {
+  for (const double number : {scale, shift}) whole("affine", {number, x.where}, x);
   return apply(Unary<Affine>{{scale, shift}}, {&x.tensor()}, x.where);
 }
 Tensor leaky_relu(Arg x, double slope) { return apply(Unary<LeakyRelu>{{slope}}, {&x.tensor()}, x.where); }
@@ -86,8 +91,8 @@ Tensor conj(Arg x) { return is_complex(x->dtype()) ? apply(Unary<Conj>{}, {&x.te
 Tensor imag(Arg x) { return is_complex(x->dtype()) ? apply(Unary<Imag>{}, {&x.tensor()}, x.where) : zeros_like(x); }
 Tensor angle(Arg x) {
   if (is_complex(x->dtype())) return apply(Unary<Angle>{}, {&x.tensor()}, x.where);
-  Tensor positive = constant(0, x);
-  if (is_floating(x->dtype())) positive = where({is_nan(x), x.where}, constant(NAN, x), positive);
+  if (!is_floating(x->dtype())) return angle({cast(x, DType::f32), x.where});
+  const Tensor positive = where({is_nan(x), x.where}, constant(NAN, x), constant(0, x));
   return where({operator<(x, 0.0), x.where}, constant(std::numbers::pi, x), positive);
 }
 

@@ -17,8 +17,8 @@ struct Next {
 using Step = std::function<Next(const Tensors& state, const Tensors& x)>;
 
 struct ScanOptions {
-  bool reverse = false;     // run from the last time step to the first
-  std::int64_t length = 0;  // number of steps; needed only when xs is empty
+  bool reverse = false;      // run from the last time step to the first
+  std::int64_t length = -1;  // number of steps, needed only when xs is empty; -1: that of xs
   ScanPasses passes = {};
   /// Saves the state only every n steps and recomputes the steps between for the gradient: memory for long sequences
   /// grows as T / n + n instead of T. 0: saves all states.

@@ -110,7 +110,8 @@ REEL_HD inline T over(T a, T b) {
 template <class C>
 concept ComplexNumber = is_complex_type<C>;
 
-/// e^x - 1 and log(1 + x), without loss of precision for small complex x; the square of a large one overflows.
+/// e^x - 1 and log(1 + x), without loss of precision for small complex x, or near -1; the square of a large one
+/// overflows.
 template <ComplexNumber C>
 REEL_HD inline C expm1(C x) {
   using R = typename C::value_type;
@@ -123,7 +124,8 @@ REEL_HD inline C log1p(C x) {
   const R a = x.real(), b = x.imag(), angle = std::atan2(b, 1 + a);
   if (std::abs(a) > R(1e15) || std::abs(b) > R(1e15))
     return {std::log(std::hypot((1 + a) / 2, b / 2)) + R(0.6931471805599453), angle};
-  return {std::log1p(a * (2 + a) + b * b) / 2, angle};
+  const R square_less_one = a * (2 + a) + b * b;  // |1 + x|^2 - 1
+  return {square_less_one < R(-0.5) ? std::log(std::hypot(1 + a, b)) : std::log1p(square_less_one) / 2, angle};
 }
 
 template <ComplexNumber C>
@@ -139,9 +141,12 @@ REEL_HD inline bool isfinite(C x) {
   return std::isfinite(x.real()) && std::isfinite(x.imag());
 }
 
-/// x^y; SIMD batches have their own.
+/// x^y; SIMD batches have their own. The library's complex 0^0 is NaN.
 template <class T>
 REEL_HD inline T power(T x, T y) {
+  if constexpr (is_complex_type<T>) {
+    if (y == T(0)) return T(1);
+  }
   return pow(x, y);
 }
 

@@ -66,5 +66,5 @@ def _run(
     if length is not None and length < 0:
         raise Error(f"[scan] length is 0 or more steps, got {length}")
     flat, states, inputs, rebuild_state, rebuild_y = _flat(step, init, xs, "scan")
-    last, ys = runner(flat, states, inputs, reverse, length or 0, checkpoint_every)
+    last, ys = runner(flat, states, inputs, reverse, -1 if length is None else length, checkpoint_every)
     return rebuild_state(last), rebuild_y[0](ys) if rebuild_y else None

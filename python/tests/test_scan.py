@@ -192,3 +192,10 @@ def test_tensors_of_a_step_after_it():
     ):
         with pytest.raises((reel.Error, TypeError)):
             use(kept[0])
+
+
+def test_no_steps_without_xs():
+    last, ys = reel.scan(lambda s, x: (s + 1, s), reel.ones(2), length=0)
+    assert last.tolist() == [1, 1] and ys.shape == (0, 2)
+    with pytest.raises(reel.Error, match="length must say how many steps"):
+        reel.scan(lambda s, x: (s + 1, s), reel.ones(2))

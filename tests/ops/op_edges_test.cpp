@@ -196,7 +196,7 @@ TEST_CASE("the imaginary part and the angle of real numbers") {
     zero(gradients([](const Tensors& v) { return imag(v[0]) + v[0] * 0.0; }, {numbers({1, 2}, d)})[0]);
   }
   CHECK(imag(Tensor::from<std::int32_t>({3, -1}, {2})).values<std::int32_t>() == std::vector<std::int32_t>{0, 0});
-  CHECK(angle(Tensor::from<std::int32_t>({3}, {1})).item() == 0);
+  check(angle(Tensor::from<std::int32_t>({3, -5}, {2})), {0, pi}, 4e-7);
 }
 
 TEST_CASE("the gradient of the angle of a complex number is 0 at 0") {
@@ -251,4 +251,60 @@ TEST_CASE("no gradient flows back through stop_gradient and rounding, in loops a
   const Step step = [](const Tensors& s, const Tensors&) { return Next{{s[0] * 0.5 + stop_gradient(s[0])}, {}}; };
   const auto [through] = grad(sum(scan(step, {x}, {}, {.reverse = false, .length = 4, .passes = {}}).last[0]), {x});
   CHECK(difference(through, full_like(x, 0.0625)) == 0);
+}
+
+TEST_CASE("numbers beside i32, in full and in where are refused where they do not fit") {
+  const Tensor i = Tensor::from<std::int32_t>({1, 2, 3}, {3}), x = Tensor::from<double>({1, 2, 3}, {3});
+  for (const auto& [rule, f] : std::vector<std::pair<std::string, std::function<Tensor()>>>{
+           {"2.9 is not an integer", [&] { return where(i > 1, i, 2.9); }},
+           {"2.9 is not an integer", [&] { return masked_fill(i, i > 1, 2.9); }},
+           {"2.9 is not an integer", [] { return full({2}, 2.9, DType::i32); }},
+           {"1.9 is not an integer", [&] { return affine(i, 1.9, 0); }},
+           {"3000000000 does not fit i32", [&] { return affine(i, 1, 3e9); }},
+           {"0 + 1i is complex",
+            [] {
+              return full({2}, {0, 1}, DType::f32);
+            }},
+           {"4294967295 does not fit i32", [] { return arange(std::int64_t{1} << 32, DType::i32); }}}) {
+    CHECK_MESSAGE(contains(error_of([&, &g = f] { g(); }), rule), rule);
+  }
+  const std::complex<double> turn(0, 1);
+  const Tensor z = complex(x, x);
+  CHECK(difference(z * turn, complex(-x, x)) == 0);
+  CHECK(difference(turn * x, complex(zeros_like(x), x)) == 0);
+  CHECK(difference(where(x > 1, z, turn), complex(where(x > 1, x, 0), where(x > 1, x, 1))) == 0);
+  CHECK((cast(x, DType::f32) + turn).dtype() == DType::c64);
+}
+
+TEST_CASE("sequences too long for the memory are refused before they are filled") {
+  constexpr std::int64_t many = std::int64_t{1} << 55;
+  for (const auto& f : {+[] { return arange(many, DType::f64); }, +[] { return linspace(0, 1, many); },
+                        +[] { return hann_window(many); }}) {
+    const std::string error = error_of([f] { f(); });
+    CHECK_MESSAGE(contains(error, "[memory]"), error);
+  }
+}
+
+TEST_CASE("log1p near -1, 0^0, and what else complex numbers have at the edges") {
+  const auto z = [](double re, double im, DType d) { return cast(full({}, {re, im}, DType::c128), d); };
+  const auto value = [](const Tensor& x) { return elements(x)[0]; };
+  CHECK(std::abs(value(log1p(z(-1, 1e-8, DType::c128))) - std::complex<double>(-18.420680743952367, pi / 2)) < 1e-14);
+  CHECK(std::abs(value(log1p(z(-1, 1e-20, DType::c128))).real() + 46.051701859880914) < 1e-13);
+  CHECK(std::abs(value(log1p(z(-1.5, 0.25, DType::c128))) - std::log(std::complex<double>(-0.5, 0.25))) < 1e-15);
+  CHECK(std::abs(value(log1p(z(-1, 1e-3, DType::c64))).real() + 6.907755278982137) < 1e-6);
+  for (const DType d : {DType::c64, DType::c128}) {
+    CHECK(value(pow(z(0, 0, d), z(0, 0, d))) == std::complex<double>(1));
+    CHECK(value(pow(z(2, -1, d), z(0, 0, d))) == std::complex<double>(1));
+  }
+}
+
+TEST_CASE("derivatives at the edges: elu far below 0, rows without elements, losses that are complex") {
+  const Tensor x = Tensor::from<double>({-40, -10, 2}, {3}), none = Tensor::zeros({3, 0}, DType::f64);
+  Tape tape;
+  const auto [slope] = grad(sum(elu(x, 2)), {x});
+  check(slope, {2 * std::exp(-40.0), 2 * std::exp(-10.0), 1}, 1e-15);
+  const auto [empty] = grad(sum(standardize(none)), {none});
+  CHECK(empty.shape() == none.shape());
+  const std::string error = error_of([&] { grad(sum(complex(x, x)), {x}); });
+  CHECK_MESSAGE(contains(error, "real scalar"), error);
 }

@@ -40,11 +40,16 @@ Model make(const Case& kind) {
   return model;
 }
 
-/// [9, 4, inputs] or [9, 4]; what lies behind the end of a sequence is like any other value.
-Tensor batch(const Case& kind) {
-  if (kind.vocabulary == 0) return random({9, 4, inputs}, 1);
+/// [9, 4, inputs] or [9, 4]; if padded, with numbers that are none, or unknown symbols, behind the end of a sequence.
+Tensor batch(const Case& kind, bool padded = true) {
+  std::vector<double> numbers = random({9, 4, inputs}, 1).values<double>();
   std::vector<std::int32_t> symbols;
-  for (int i = 0; i < 36; ++i) symbols.push_back((i * 7) % 5);
+  for (std::size_t i = 0; i < 36; ++i) {
+    const bool inside = !padded || static_cast<std::int32_t>(i / 4) < lengths[i % 4];
+    symbols.push_back(inside ? static_cast<std::int32_t>(i * 7 % 5) : -1);
+    for (std::size_t k = 0; !inside && k < inputs; ++k) numbers[i * inputs + k] = k == 0 ? NAN : INFINITY;
+  }
+  if (kind.vocabulary == 0) return Tensor::from<double>(numbers, {9, 4, inputs});
   return Tensor::from<std::int32_t>(symbols, {9, 4});
 }
 
@@ -301,7 +306,7 @@ TEST_CASE("single steps give what a scan gives") {
       CAPTURE(type.name);
       const Case kind{type.name, false, true, 2, symbols ? 5 : 0, symbols};
       const Model model = make(kind);
-      const Tensor x = batch(kind), ys = model(x);
+      const Tensor x = batch(kind, false), ys = model(x);
       Tensors states = model.initial(4);
       for (std::int64_t t = 0; t < 9; ++t) CHECK(difference(model.step(x.at(t), states), ys.at(t)) < 1e-12);
     }
