@@ -41,6 +41,10 @@ class Progress:
         if self._live:
             self._write("\r\033[K")
 
+    def say(self, text: str) -> None:
+        """A line that is not part of the progress, and comes without it, too."""
+        self._write(text + "\n")
+
     @staticmethod
     def _width() -> int:
         try:

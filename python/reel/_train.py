@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 import time
-from typing import Any, Callable, Iterable, Iterator, Mapping
+from typing import Any, Callable, Iterable, Mapping
 
 from . import _reel
 from ._autodiff import value_and_grad
-from ._create import asarray, tensor
+from ._batches import again_and_again, batch_size, checked_batch, entries, groups, stream
+from ._create import tensor
 from ._metrics import Metrics
 from ._model import Model
 from ._progress import Progress
@@ -93,7 +94,7 @@ class _Learner:
 
     def mean_gradient(self, batches: list, step: int) -> tuple[float, dict[str, Tensor]]:
         """The means over the batches, each weighted by the size of its y; step: that of the first one."""
-        sizes = [_entries(y) for _, y, _ in batches]
+        sizes = [entries(y) for _, y, _ in batches]
         if len(batches) == 1:
             return self.gradient(batches[0], step)
         loss, total = 0.0, {}
@@ -111,12 +112,12 @@ class _Learner:
         """The means of loss and accuracy over all entries of y."""
         total, loss, accuracy, state = 0, 0.0, 0.0, ()
         for batch in batches:
-            x, y, lengths = self.checked(_batch(batch))
+            x, y, lengths = self.checked(checked_batch(batch))
             given: tuple = (self.parameters, x, y)
             if self.model is not None:
                 outputs, state = self._outputs(x, state, lengths=lengths)
                 given = (outputs, y)
-            n = _entries(y)
+            n = entries(y)
             total, loss = total + n, loss + n * float(self.loss(*given))
             accuracy += n * float(self.accuracy(*given)) if self.accuracy else math.nan
         if total == 0:
@@ -161,7 +162,8 @@ def train(
     for cells without states. run: the folder of a new run, to write metrics, parameters and results to; or a Run that
     Run.create() has made, with nothing in it but its config. progress: lines on stderr.
     Ctrl-C ends it after the latest update, and what there is is returned. Throws Error when the loss or a gradient is
-    not finite; then the parameters are those of the update before.
+    not finite; then the parameters are those of the update before. Exceptions of your functions pass through; `run` then
+    has the parameters, too, the best or the last ones.
     """
     learner = _Learner(model, loss, accuracy, carry)
     optimizer = RMSprop(model) if optimizer is None else optimizer
@@ -188,7 +190,7 @@ def train(
     if steps is None and hasattr(batches, "__len__"):
         wanted = len(batches)  # type: ignore[arg-type]
         steps = -(-wanted // accumulate)
-    validation = _batches(valid)
+    validation = again_and_again(valid)
     every = valid_every or max(1, (steps or 2000) // 20)
 
     history, first, start = History(), optimizer.steps, time.monotonic()
@@ -196,7 +198,6 @@ def train(
     view = Progress(progress, first, steps)
     examples = waited = 0
     since: list[tuple[float, float]] = []  # losses and norms of gradients since the last row
-    problem: _Diverged | None = None
 
     def validate() -> None:
         nonlocal waited
@@ -218,8 +219,17 @@ def train(
             folder.write_metrics(history.metrics)
         view.validated(row)
 
+    def end(problem: BaseException | None = None) -> None:
+        """Writes down what there is, and the exception that ended the training, if any."""
+        view.done()
+        history.steps, history.seconds = optimizer.steps - first, time.monotonic() - start
+        if folder:
+            if history.best is None and not isinstance(problem, _Diverged):
+                folder.write_best(learner.everything(), optimizer.steps, math.nan)
+            folder.write_record(_record(learner, history, optimizer, problem))
+
     try:
-        for group in _groups(_stream(batches, first * accumulate, wanted, history), accumulate):
+        for group in groups(stream(batches, first * accumulate, wanted, history), accumulate):
             step = optimizer.steps
             value, gradient = learner.mean_gradient(group, step * accumulate)
             if not math.isfinite(value):
@@ -229,7 +239,7 @@ def train(
                 raise _Diverged(f"the gradient's norm became {norm}", step + 1)
             history.losses.append(value)
             since.append((value, norm))
-            examples += sum(_batch_size(x) for x, _, _ in group)
+            examples += sum(batch_size(x) for x, _, _ in group)
             view.update(optimizer.steps, value)
             if (optimizer.steps - first) % every == 0:
                 validate()
@@ -240,17 +250,15 @@ def train(
             validate()
     except KeyboardInterrupt:
         history.stopped = "interrupted"
-    except _Diverged as e:
-        problem = e
-    finally:
-        view.done()
-    history.steps, history.seconds = optimizer.steps - first, time.monotonic() - start
-    if folder:
-        if history.best is None and not problem:
-            folder.write_best(learner.everything(), optimizer.steps, math.nan)
-        folder.write_record(_record(learner, history, optimizer, problem))
-    if problem:
-        raise Error(f"[train] {problem} at step {problem.step}. Hint: a lower lr, or clip_norm=1")
+    except BaseException as e:
+        try:
+            end(e)
+        except Exception as unwritten:  # what ended the training matters more
+            view.say(f"[train] the end of the run is not written down: {unwritten}")
+        if isinstance(e, _Diverged):
+            raise Error(f"[train] {e} at step {e.step}. Hint: a lower lr, or clip_norm=1") from None
+        raise
+    end()
     if restore_best and history.best is not None:
         for name, place in learner.everything().items():
             place.assign(history.best[name])
@@ -275,72 +283,6 @@ def _factor(schedule: Callable[[int], float] | None, step: int) -> float:
     return factor
 
 
-def _tensors(tree: Any) -> Any:
-    if isinstance(tree, tuple):
-        return tuple(_tensors(branch) for branch in tree)
-    if isinstance(tree, dict):
-        return {name: _tensors(branch) for name, branch in tree.items()}
-    return asarray(tree)
-
-
-def _batch(batch: Any) -> tuple[Any, Any, Tensor | None]:
-    """x, y, and the lengths of the sequences or None."""
-    if not isinstance(batch, (tuple, list)) or len(batch) not in (2, 3):
-        count = f" of {len(batch)}" if isinstance(batch, (tuple, list)) else ""
-        raise Error(f"[train] a batch is a pair (x, y), or (x, y, lengths), got {type(batch).__name__}{count}")
-    lengths = asarray(batch[2]) if len(batch) == 3 and batch[2] is not None else None
-    return _tensors(batch[0]), _tensors(batch[1]), lengths
-
-
-def _batches(valid: Any) -> Any:
-    """Batches that can be gone through again and again."""
-    if valid is None:
-        return None
-    if isinstance(valid, tuple) and len(valid) in (2, 3) and not isinstance(valid[0], (tuple, list)):
-        return [valid]
-    return list(valid) if iter(valid) is valid else valid
-
-
-def _batch_size(x: Any) -> int:
-    while isinstance(x, (tuple, dict)) and x:
-        x = next(iter(x.values())) if isinstance(x, dict) else x[0]
-    return x.shape[1] if isinstance(x, Tensor) and x.ndim > 1 else 1
-
-
-def _entries(y: Any) -> int:
-    return y.size if isinstance(y, Tensor) else 1
-
-
-def _groups(batches: Iterable, size: int) -> Iterator[list]:
-    """The batches of each update; the last one has what is left."""
-    group: list = []
-    for batch in batches:
-        group.append(batch)
-        if len(group) == size:
-            yield group
-            group = []
-    if group:
-        yield group
-
-
-def _stream(batches: Any, first: int, steps: int | None, history: History) -> Iterator[tuple[Any, Any, Tensor | None]]:
-    """So many batches."""
-    if callable(batches):
-        yield from (_batch(batches(first + i)) for i in range(steps or 0))
-        return
-    made, again = 0, True
-    while again and (steps is None or made < steps):
-        before = made
-        for batch in batches:
-            if steps is not None and made == steps:
-                return
-            yield _batch(batch)
-            made += 1
-        again = steps is not None and made > before and iter(batches) is not batches
-    if steps is None or made < steps:
-        history.stopped = "batches"
-
-
 def _folder(run: Any, learner: _Learner, optimizer: Optimizer, steps: int | None) -> Run | None:
     if isinstance(run, Run) and (has := run._results()):
         raise Error(f"[{run.path}] holds a run already: {has}. Hint: another folder")
@@ -356,7 +298,7 @@ def _folder(run: Any, learner: _Learner, optimizer: Optimizer, steps: int | None
     return made
 
 
-def _record(learner: _Learner, history: History, optimizer: Optimizer, problem: _Diverged | None) -> dict[str, Any]:
+def _record(learner: _Learner, history: History, optimizer: Optimizer, problem: BaseException | None) -> dict[str, Any]:
     """The contents of run.json, with the names that the programs use."""
     import shlex
     import sys
@@ -387,6 +329,8 @@ def _record(learner: _Learner, history: History, optimizer: Optimizer, problem: 
         "command": shlex.join(sys.argv),
         **({"plugins": plugins} if (plugins := _reel._plugins()) else {}),
     }
-    if problem:
+    if isinstance(problem, _Diverged):
         record["diverged_at_step"] = problem.step
+    elif problem:
+        record["error"] = " ".join(f"{type(problem).__name__}: {problem}".split())
     return record

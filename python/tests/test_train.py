@@ -197,6 +197,38 @@ def test_ctrl_c_returns_what_there_is(tmp_path):
     assert reel.Run(tmp_path / "r").best()["w"].item() == p["w"].item()
 
 
+@pytest.mark.parametrize("error", [OSError("disk\nis gone"), SystemExit(3), reel.Error("[mine] no")])
+@pytest.mark.parametrize("valid", [None, line(9)])
+def test_any_exception_leaves_parameters_and_a_record(tmp_path, error, valid):
+    p, at = {"w": reel.zeros(1)}, []
+
+    def batches(i):
+        at.append(p["w"].item())
+        if i == 7:
+            raise error
+        return line(i)
+
+    with pytest.raises(type(error)) as caught:
+        reel.train(p, batches, line_loss, steps=100, valid=valid, valid_every=2, run=tmp_path / "r", progress=False)
+    assert caught.value is error and caught.value.__context__ is None
+    run = reel.Run(tmp_path / "r")
+    assert run.record["finished"] is False and run.record["steps"] == 7
+    assert run.record["error"] == " ".join(f"{type(error).__name__}: {error}".split())
+    assert run.best()["w"].item() == (at[7] if valid is None else at[6])
+
+
+def test_what_cannot_be_written_does_not_hide_the_exception(tmp_path, capsys):
+    own = reel.Run.create(tmp_path / "r", {})
+
+    def batches(i):
+        (tmp_path / "r" / "run.json").mkdir(exist_ok=True)
+        raise OSError("no more data")
+
+    with pytest.raises(OSError, match="no more data"):
+        reel.train({"w": reel.zeros(1)}, batches, line_loss, steps=9, run=own, progress=False)
+    assert capsys.readouterr().err.startswith("[train] the end of the run is not written down: ")
+
+
 def test_progress_says_what_validations_say(capsys):
     p = {"w": reel.zeros(1)}
     reel.train(p, line, line_loss, steps=4, valid=line(9), valid_every=2, accuracy=lambda *a: 0.25)

@@ -1,0 +1,77 @@
+"""The batches of a training loop, as users give them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Iterable, Iterator
+
+from ._create import asarray
+from ._reel import Error, Tensor
+
+if TYPE_CHECKING:
+    from ._train import History
+
+
+def _tensors(tree: Any) -> Any:
+    if isinstance(tree, tuple):
+        return tuple(_tensors(branch) for branch in tree)
+    if isinstance(tree, dict):
+        return {name: _tensors(branch) for name, branch in tree.items()}
+    return asarray(tree)
+
+
+def checked_batch(batch: Any) -> tuple[Any, Any, Tensor | None]:
+    """x, y, and the lengths of the sequences or None."""
+    if not isinstance(batch, (tuple, list)) or len(batch) not in (2, 3):
+        count = f" of {len(batch)}" if isinstance(batch, (tuple, list)) else ""
+        raise Error(f"[train] a batch is a pair (x, y), or (x, y, lengths), got {type(batch).__name__}{count}")
+    lengths = asarray(batch[2]) if len(batch) == 3 and batch[2] is not None else None
+    return _tensors(batch[0]), _tensors(batch[1]), lengths
+
+
+def again_and_again(valid: Any) -> Any:
+    """Batches that can be gone through again and again."""
+    if valid is None:
+        return None
+    if isinstance(valid, tuple) and len(valid) in (2, 3) and not isinstance(valid[0], (tuple, list)):
+        return [valid]
+    return list(valid) if iter(valid) is valid else valid
+
+
+def batch_size(x: Any) -> int:
+    while isinstance(x, (tuple, dict)) and x:
+        x = next(iter(x.values())) if isinstance(x, dict) else x[0]
+    return x.shape[1] if isinstance(x, Tensor) and x.ndim > 1 else 1
+
+
+def entries(y: Any) -> int:
+    return y.size if isinstance(y, Tensor) else 1
+
+
+def groups(batches: Iterable, size: int) -> Iterator[list]:
+    """The batches of each update; the last one has what is left."""
+    group: list = []
+    for batch in batches:
+        group.append(batch)
+        if len(group) == size:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def stream(batches: Any, first: int, steps: int | None, history: History) -> Iterator[tuple[Any, Any, Tensor | None]]:
+    """So many batches."""
+    if callable(batches):
+        yield from (checked_batch(batches(first + i)) for i in range(steps or 0))
+        return
+    made, again = 0, True
+    while again and (steps is None or made < steps):
+        before = made
+        for batch in batches:
+            if steps is not None and made == steps:
+                return
+            yield checked_batch(batch)
+            made += 1
+        again = steps is not None and made > before and iter(batches) is not batches
+    if steps is None or made < steps:
+        history.stopped = "batches"
