@@ -32,6 +32,7 @@ namespace {
 constexpr const char* config_file = "config.toml";
 constexpr const char* metrics_file = "metrics.csv";
 constexpr const char* checkpoint_file = "checkpoint.safetensors";
+constexpr const char* best_file = "best.safetensors";
 constexpr const char* run_file = "run.json";
 constexpr std::string_view preset_mark = "# preset: ";  // in the first line of config.toml
 constexpr const char* header = "step,examples,seconds,train_loss,valid_loss,accuracy,grad_norm\n";
@@ -135,12 +136,42 @@ RunFolder RunFolder::open(const std::string& path, std::int64_t steps) {
     if (!folder.rows().empty())
       throw Error(path, "cannot be resumed: metrics.csv has rows, but there is no checkpoint.safetensors");
     folder.notes_.push_back(path + ": there is no checkpoint yet; the run starts from its config.toml");
-  } else if (!folder.has(metrics_file) || read_file(folder.file(metrics_file), most_metrics).empty()) {
+    return folder;
+  }
+  const std::string rows = folder.has(metrics_file) ? read_file(folder.file(metrics_file), most_metrics) : "";
+  if (rows.empty()) {
     folder.notes_.push_back(
         folder.file(metrics_file) +
         ": is gone or empty; the rows of earlier steps are missing, and --patience counts from here");
+  } else if (!rows.ends_with('\n')) {
+    // a crash may cut off the row of a validation after the checkpoint, which is made again
+    const std::string_view last = std::string_view(rows).substr(rows.rfind('\n') + 1);
+    const auto step = parse<std::int64_t>(last.substr(0, last.find(',')));
+    if (!step || *step <= done)
+      folder.notes_.push_back(fmt::format("{}:{}: is no whole row; it is left out", folder.file(metrics_file),
+                                          1 + std::count(rows.begin(), rows.end(), '\n')));
+  }
+  if (!folder.has(best_file)) {
+    if (const auto best = folder.lost_best())
+      folder.notes_.push_back(
+          fmt::format("{}: is gone; the best model counts from here{}", folder.file(best_file), *best));
   }
   return folder;
+}
+
+std::optional<std::string> RunFolder::lost_best() const {
+  if (has(run_file)) {
+    const auto json = nlohmann::json::parse(read_file(file(run_file), most_text), nullptr, false);
+    if (!json.is_object()) return std::nullopt;
+    const auto best = json.value("best", nlohmann::json::object());
+    const auto number = [&](const char* key) { return best.contains(key) && best[key].is_number(); };
+    if (!best.is_object() || !number("step") || !number("valid_loss")) return std::nullopt;
+    return fmt::format(" (it was update {}, {:.4g})", best["step"].get<std::int64_t>(),
+                       best["valid_loss"].get<double>());
+  }
+  // The first validation is the best one so far. Versions without the key wrote such a file for few tasks only.
+  if (rows().empty() || !load_safetensors(file(checkpoint_file)).metadata.contains("shards")) return std::nullopt;
+  return "";
 }
 
 RunFolder RunFolder::view(const std::string& path) {

@@ -96,6 +96,9 @@ class RunFolder {
   /// True if the run has made no update: it has no checkpoint, or only that of its very start, which says no more than
   /// config.toml.
   bool untouched() const;
+  /// Where best.safetensors is missing: " (it was update 2, 0.18)", empty if there was one but its update is not known,
+  /// nothing if the run never had one.
+  std::optional<std::string> lost_best() const;
   void lock();
 
   std::string path_;

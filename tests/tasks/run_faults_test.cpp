@@ -205,6 +205,41 @@ TEST_CASE("a run that was killed before its first update: the same command start
   }
 }
 
+TEST_CASE("--resume says what damage takes from a run: its best model, its last row") {
+  const TempDir dir;
+  const std::string out = dir / "run", best = out + "/best.safetensors", metrics = out + "/metrics.csv";
+  REQUIRE(run("copying", small(out), dir.path).code == 0);
+  const auto resume = [&](const std::string& steps) {
+    const Result r = run("copying", {"--resume", out, "--steps", steps, "--quiet"}, dir.path);
+    CHECK(r.code == 0);
+    return r.err;
+  };
+  const auto record = nlohmann::json::parse(read_file(out + "/run.json"))["best"];
+  fs::remove(best);
+  CHECK(resume("30") ==
+        fmt::format("copying: {}: is gone; the best model counts from here (it was update {}, {:.4g})\n", best,
+                    record["step"].get<int>(), record["valid_loss"].get<double>()));
+  fs::remove(best);
+  fs::remove(out + "/run.json");
+  CHECK(resume("40") == "copying: " + best + ": is gone; the best model counts from here\n");
+  // An older version had no such file. Its run.json says nothing of a best model; a run that was killed has none.
+  auto old = nlohmann::json::parse(read_file(out + "/run.json"));
+  old.erase("best");
+  write_atomically(out + "/run.json", old.dump());
+  fs::remove(best);
+  CHECK(resume("50").empty());
+
+  const std::string rows = read_file(metrics);
+  const auto cut = [&](std::size_t bytes) { write_atomically(metrics, rows.substr(0, rows.size() - bytes)); };
+  cut(4);
+  CHECK(resume("60") == "copying: " + metrics + ":6: is no whole row; it is left out\n");
+  CHECK(lines(read_file(metrics)) == 6);
+  // what a crash leaves behind is made again
+  write_atomically(metrics, read_file(metrics) + "70,14");
+  CHECK(resume("70").empty());
+  CHECK(lines(read_file(metrics)) == 7);
+}
+
 TEST_CASE("one program a run folder: the second says who has it, and changes nothing; a dead one has nothing") {
   const TempDir dir, other;
   const std::string out = dir / "run";
