@@ -76,13 +76,25 @@ class Run:
 
     def best(self) -> dict[str, Tensor]:
         """The parameters with the lowest validation loss, by name."""
-        self._require(BEST, "an older Reel wrote it for tasks with a test set only; checkpoint() has the last parameters")
+        self._require(BEST, self._parameters_elsewhere(CHECKPOINT, "checkpoint() has the last parameters"))
         return load_safetensors(self._file(BEST))
 
     def checkpoint(self) -> dict[str, Tensor]:
         """The last parameters of a program's run, and what its optimiser and its carried states need to go on."""
-        self._require(CHECKPOINT, "reel.train() writes none; best() has the parameters")
+        self._require(CHECKPOINT, self._parameters_elsewhere(BEST, "reel.train() writes none; best() has the parameters"))
         return load_safetensors(self._file(CHECKPOINT))
+
+    def _parameters_elsewhere(self, other: str, hint: str) -> str:
+        """The hint if the other file is there, otherwise why the folder has no parameters at all, as far as it tells."""
+        if self._has(other):
+            return hint
+        try:
+            diverged = self._has(RECORD) and "diverged_at_step" in self.record
+            validated = self._has(METRICS) and self.metrics["step"]
+        except Error:  # damaged
+            return "the folder has no parameters"
+        why = ": the run diverged" if diverged else "" if validated else ": the run ended before its first validation"
+        return "the folder has no parameters" + why
 
     def model(self, which: str | None = None, **changes: Any) -> Model:
         """The trained model, made of config and weights: which is "best" or "checkpoint", by default the best if there.

@@ -184,6 +184,26 @@ def test_what_is_missing(tmp_path):
             call()
 
 
+def test_hints_name_only_what_is_there(tmp_path):
+    run = make(tmp_path)
+    ended = "is not there. Hint: the folder has no parameters: the run ended before its first validation$"
+    for call in (run.best, run.checkpoint, run.model):
+        with pytest.raises(reel.Error, match=ended):
+            call()
+    write(tmp_path / "run", "run.json", '{"diverged_at_step": 3}')
+    with pytest.raises(reel.Error, match="no parameters: the run diverged$"):
+        run.best()
+    write(tmp_path / "run", "run.json", "{")
+    with pytest.raises(reel.Error, match="no parameters$"):
+        run.best()
+    reel.save_safetensors(tmp_path / "run" / "checkpoint.safetensors", {"w": reel.ones(1)})
+    with pytest.raises(reel.Error, match=r"Hint: checkpoint\(\) has the last parameters$"):
+        run.best()
+    (tmp_path / "run" / "checkpoint.safetensors").rename(tmp_path / "run" / "best.safetensors")
+    with pytest.raises(reel.Error, match=r"best\(\) has the parameters$"):
+        run.checkpoint()
+
+
 @pytest.mark.parametrize("cell", ["srnn", "lstm", "gru", "urnn", "goru", "sru", "r_transformer"])
 @pytest.mark.parametrize("shape", [{"inputs": 5}, {"inputs": 8}, {"vocabulary": 5, "input": "one-hot"}])
 def test_models_are_rebuilt_from_weights(tmp_path, cell, shape):
