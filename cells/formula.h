@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cells/cell.h"
+#include "engine/core/parse.h"
 
 namespace reel {
 
@@ -72,6 +73,7 @@ class Formula {
   }
   double of_name(const std::string& name) const {
     if (std::isdigit(name[0]) != 0) return std::stod(name);
+    if (const std::optional<double> number = parse<double>(name)) return *number;  // a setting: -1
     const std::string definition = ", " + name + " = ";
     if (const std::size_t at = text_.find(definition); at != std::string::npos)
       return Formula(text_, names_, at + definition.size()).part();

@@ -107,3 +107,8 @@ TEST_CASE("formulas") {
   CHECK(contains(error_of([&] { Formula::value("n) + 1", names); }), "[formula] cannot read )"));
   CHECK(contains(error_of([&] { Formula::value("n +", names); }), "[formula] a name is missing"));
 }
+
+TEST_CASE("a setting that no cell accepts is still a number: the cell says what is wrong with it") {
+  for (const char* width : {"-1", "-inf", "nan"})
+    CHECK(error_of([&] { trained_numbers(cell_type("srnn"), 2, 4, {{"width", width}}); }).empty());
+}
