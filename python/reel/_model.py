@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from typing import Any, Mapping, Sequence
 
 from . import _reel
+from ._check import flag, integer, number, shown, text
 from ._create import asarray
 from ._files import load_safetensors, save_safetensors
 from ._reel import DType, Error, SettingError, Tensor
 from ._restore import assign
 
+_MOST_LAYERS = 1000  # as in the programs
+
 
 def layers_of(cell: str | Sequence[str], hidden: int | str | Sequence[int], layers: int) -> list[tuple[str, int]]:
     """The cell and the units of each layer, from bottom to top; `cell` and `hidden` are one for all, or one for each."""
-    if layers < 1:
-        raise SettingError(f"layers: 1 or more is needed, got {layers}")
-    cells = cell.split(",") if isinstance(cell, str) else list(cell)
-    sizes = hidden.split(",") if isinstance(hidden, str) else [hidden] if hasattr(hidden, "__index__") else list(hidden)
+    layers = integer("layers", layers, 1, _MOST_LAYERS)
+    try:
+        cells = cell.split(",") if isinstance(cell, str) else list(cell)
+    except TypeError:
+        cells = [cell]
+    if not all(isinstance(name, str) for name in cells):
+        raise SettingError(f"cell: a name or a list of names is needed, got {shown(cell)}")
+    try:
+        one = hasattr(hidden, "__index__")
+        sizes = hidden.split(",") if isinstance(hidden, str) else [hidden] if one else list(hidden)  # type: ignore
+    except TypeError:
+        sizes = [hidden]
     lists = {len(several) for several in (cells, sizes) if len(several) != 1}
     if 0 in lists or len(lists) > 1:
         raise SettingError(f"hidden: {len(sizes)} sizes for {len(cells)} cells. Hint: one for each, or one for all")
-    count = lists.pop() if lists else layers
+    count = integer("layers", lists.pop() if lists else layers, 1, _MOST_LAYERS)
     if layers not in (1, count):
         raise SettingError(f"layers: cell and hidden have {count} layers, got {layers}. Hint: leave layers out")
     try:
-        whole = [operator.index(int(n) if isinstance(n, str) else n) for n in sizes]
-    except (TypeError, ValueError):
+        sizes = [int(n) if isinstance(n, str) else n for n in sizes]
+    except ValueError:
         raise SettingError(f"hidden: integers are needed, got {hidden!r}") from None
+    whole = [integer("hidden", n, 1) for n in sizes]
     return list(zip(cells * count if len(cells) == 1 else cells, whole * count if len(whole) == 1 else whole))
 
 
@@ -88,6 +99,15 @@ class Model:
         dtype: Any = "f32",
         **settings: Any,
     ) -> None:
+        vocabulary, inputs = integer("vocabulary", vocabulary, 0), integer("inputs", inputs, 0)
+        outputs, embedding = integer("outputs", outputs, 1), integer("embedding", embedding, 0)
+        checkpoint_every = integer("checkpoint_every", checkpoint_every, 0)
+        seed = integer("seed", seed, 0, 2**64 - 1)
+        dropout, zoneout = number("dropout", dropout), number("zoneout", zoneout)
+        every_step, bidirectional = flag("every_step", every_step), flag("bidirectional", bidirectional)
+        layer_norm, residual = flag("layer_norm", layer_norm), flag("residual", residual)
+        variational_dropout = flag("variational_dropout", variational_dropout)
+        input = text("input", input)
         stack = layers_of(cell, hidden, layers)
         cells, sizes = [c for c, _ in stack], [n for _, n in stack]
         self._settings = settings_by_cell(cells, settings)

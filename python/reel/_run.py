@@ -81,7 +81,8 @@ class Run:
 
     def checkpoint(self) -> dict[str, Tensor]:
         """The last parameters of a program's run, and what its optimiser and its carried states need to go on."""
-        self._require(CHECKPOINT, self._parameters_elsewhere(BEST, "reel.train() writes none; best() has the parameters"))
+        hint = "reel.train() writes none; best() has the parameters"
+        self._require(CHECKPOINT, self._parameters_elsewhere(BEST, hint))
         return load_safetensors(self._file(CHECKPOINT))
 
     def _parameters_elsewhere(self, other: str, hint: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Callable, Iterable, Mapping
 from . import _reel
 from ._autodiff import value_and_grad
 from ._batches import again_and_again, batch_size, checked_batch, entries, groups, stream
+from ._check import integer, shown
 from ._create import tensor
 from ._metrics import Metrics
 from ._model import Model
@@ -69,10 +70,10 @@ class _Learner:
 
     def _objective(self, p: Any, x: Any, y: Any, lengths: Any, step: int) -> tuple[Tensor, tuple[Tensor, Any]]:
         if self.model is None:
-            value = self.loss(p, x, y)
+            value = _real(self.loss(p, x, y))
             return value, (value, ())
         outputs, state = self._outputs(x, self.state, parameters=p, step=step, lengths=lengths)
-        value, penalty = self.loss(outputs, y), self.model.penalty(p)
+        value, penalty = _real(self.loss(outputs, y)), self.model.penalty(p)
         return (value if penalty is None else value + penalty), (value, state)
 
     def _outputs(self, x: Any, state: Any, **options: Any) -> tuple[Tensor, Any]:
@@ -174,14 +175,16 @@ def train(
             f"[train] {', '.join(others)}: the dict has another tensor than the optimizer, which would go on with its "
             "own. Hint: assign() keeps a tensor and changes its elements; or make a new optimizer"
         )
-    for name, given, least in (
-        ("steps", steps, 0),
-        ("valid_every", valid_every, 1),
-        ("patience", patience, 0),
-        ("accumulate", accumulate, 1),
-    ):
-        if given is not None and given < least:
-            raise Error(f"[train] {name} is {least} or more, got {given}")
+    steps = None if steps is None else integer("[train] steps", steps, 0, error=Error)
+    valid_every = None if valid_every is None else integer("[train] valid_every", valid_every, 1, error=Error)
+    patience = integer("[train] patience", patience, 0, error=Error)
+    accumulate = integer("[train] accumulate", accumulate, 1, error=Error)
+    if not callable(loss):
+        raise Error(f"[train] loss: a function is needed, got {shown(loss)}")
+    if not callable(batches) and not _iterable(batches):
+        raise Error(f"[train] batches: an iterable or a function is needed, got {shown(batches)}")
+    if valid is not None and not _iterable(valid):
+        raise Error(f"[train] valid: a batch or a list of batches is needed, got {shown(valid)}")
     if patience > 0 and valid is None:
         raise Error("[train] patience needs valid, whose loss it waits for")
     if steps is None and callable(batches):
@@ -271,6 +274,17 @@ class _Diverged(Exception):
     def __init__(self, text: str, step: int) -> None:
         super().__init__(text)
         self.step = step
+
+
+def _iterable(given: Any) -> bool:
+    return hasattr(given, "__iter__") or hasattr(given, "__getitem__")
+
+
+def _real(loss: Any) -> Any:
+    """The loss, unless it is complex. value_and_grad() looks at the rest."""
+    if isinstance(loss, Tensor) and loss.dtype.name.startswith("c"):
+        raise Error(f"[train] loss: a real scalar is needed, got {loss.dtype.name} {loss.shape}. Hint: its .real, or reel.abs()")
+    return loss
 
 
 def _factor(schedule: Callable[[int], float] | None, step: int) -> float:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Mapping
 
 from . import _reel
+from ._check import flag, integer, number, shown, text
 from ._model import Model
 from ._reel import Cell, Error, SettingError, Tensor
 
@@ -46,12 +48,21 @@ class Optimizer:
         elif isinstance(parameters, Mapping):
             target = dict(parameters)
         self.parameters = parameters
+        kind, lr = text("kind", kind), number("lr", lr)
+        momentum, decay = number("momentum", momentum), number("decay", decay)
+        epsilon, epsilon_inside = number("epsilon", epsilon), flag("epsilon_inside", epsilon_inside)
+        rms_start, beta1, beta2 = number("rms_start", rms_start), number("beta1", beta1), number("beta2", beta2)
+        clip_norm, clip_value = number("clip_norm", clip_norm), number("clip_value", clip_value)
+        if not isinstance(group_lr or {}, Mapping):
+            raise SettingError(f"group_lr: a dict of rates by group is needed, got {shown(group_lr)}")
+        group_lr = {group: number(f'group_lr["{group}"]', rate) for group, rate in (group_lr or {}).items()}
         if weight_decay is None:
             weight_decay = 0.01 if kind == "adamw" else 0
+        weight_decay = number("weight_decay", weight_decay)
         self.config: dict[str, Any] = {  # as the programs call their options
             "optimizer": kind,
             "lr": lr,
-            "group-lr": ",".join(f"{group}={rate!r}" for group, rate in (group_lr or {}).items()),
+            "group-lr": ",".join(f"{group}={rate!r}" for group, rate in group_lr.items()),
             "momentum": momentum,
             "decay": decay,
             "rms-start": rms_start,
@@ -77,7 +88,7 @@ class Optimizer:
             weight_decay,
             clip_norm,
             clip_value,
-            dict(group_lr or {}),
+            group_lr,
         )
 
     def step(self, gradients: Mapping[str, Tensor], lr_factor: float = 1) -> float:
@@ -224,16 +235,18 @@ class Schedule:
         if kind not in self.kinds:
             raise SettingError(f"kind: one of {', '.join(self.kinds)} is needed, got {kind!r}")
         falls = kind in ("cosine", "linear")
+        steps, warmup, every = (
+            integer(name, value, low)
+            for name, value, low in (("steps", steps, 1 if falls else 0), ("warmup", warmup, 0), ("every", every, 1))
+        )
+        floor, factor = number("floor", floor), number("factor", factor)
         for name, value, low, high in (
-            ("steps", steps, 1 if falls else 0, None),
-            ("warmup", warmup, 0, steps if falls else None),
+            ("warmup", warmup, 0, steps if falls else math.inf),
             ("floor", floor, 0, 1),
-            ("every", every, 1, None),
             ("factor", factor, 0, 1),
         ):
-            if not value >= low or (high is not None and value > high):
-                rule = f"{low} or more" if high is None else f"{low} to {high}"
-                raise SettingError(f"{name}: {rule} is needed, got {value}")
+            if not low <= value <= high:
+                raise SettingError(f"{name}: {low} to {high} is needed, got {value}")
         self._options = (kind, steps, warmup, floor, every, factor)
 
     def __call__(self, step: int) -> float:

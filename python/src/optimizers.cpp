@@ -23,8 +23,8 @@ void check_options(const OptimizerOptions& o) {
   if (std::find(kinds.begin(), kinds.end(), o.kind) == kinds.end())
     throw SettingError("kind", fmt::format("\"{}\" is not one of {}", o.kind, fmt::join(kinds, ", ")));
   const auto within = [](const std::string& name, double value, double high) {
-    if (value >= 0 && value <= high) return;
-    throw SettingError(name, std::isinf(high) ? fmt::format("0 or more is needed, got {}", value)
+    if (value >= 0 && value <= high && std::isfinite(value)) return;
+    throw SettingError(name, std::isinf(high) ? fmt::format("a finite number of 0 or more is needed, got {}", value)
                                               : fmt::format("0 to {} is needed, got {}", high, value));
   };
   constexpr double any = std::numeric_limits<double>::infinity();

@@ -1,6 +1,7 @@
 """reel.Model, against loops in NumPy; its files."""
 
 import copy
+import math
 import pickle
 
 import numpy as np
@@ -284,9 +285,22 @@ def test_safetensors_files(tmp_path):
     [
         (lambda: reel.Model(outputs=2), "one of inputs .* and vocabulary"),
         (lambda: reel.Model(inputs=1, vocabulary=2, outputs=2), "one of inputs"),
-        (lambda: lstm_model(outputs=0), "outputs: 1 or more is needed, got 0"),
-        (lambda: lstm_model(layers=0), "layers: 1 or more"),
-        (lambda: lstm_model(hidden=0), "hidden: 1 or more units"),
+        (lambda: lstm_model(outputs=0), "outputs: an integer of 1 or more is needed, got 0"),
+        (lambda: lstm_model(outputs=10**30), "outputs: an integer from 1 to 9223372036854775807 is needed, got 10"),
+        (lambda: lstm_model(layers=0), "layers: an integer from 1 to 1000 is needed, got 0"),
+        (lambda: lstm_model(layers=1001), "layers: an integer from 1 to 1000 is needed, got 1001"),
+        (lambda: lstm_model(hidden=[2] * 1001), "layers: an integer from 1 to 1000 is needed, got 1001"),
+        (lambda: lstm_model(layers="3"), "layers: an integer from 1 to 1000 is needed, got '3'"),
+        (lambda: lstm_model(hidden=0), "hidden: an integer of 1 or more is needed, got 0"),
+        (lambda: lstm_model(hidden=math.nan), "hidden: an integer of 1 or more is needed, got nan"),
+        (lambda: lstm_model(inputs=2.5), "inputs: an integer of 0 or more is needed, got 2.5"),
+        (lambda: lstm_model(seed=-1), "seed: an integer of 0 or more is needed, got -1"),
+        (lambda: lstm_model(cell=None), "cell: a name or a list of names is needed, got None"),
+        (lambda: lstm_model(cell=["gru", 3]), r"cell: a name or a list of names is needed, got \['gru', 3\]"),
+        (lambda: lstm_model(dropout="a"), "dropout: a number is needed, got 'a'"),
+        (lambda: lstm_model(residual=2), "residual: True or False is needed, got 2"),
+        (lambda: lstm_model(input=3), "input: a text is needed, got 3"),
+        (lambda: lstm_model(cell="srnn", width=-1), "^srnn.width: an integer in 1..[0-9]+ expected, got -1"),
         (lambda: lstm_model(dropout=1), "dropout: a share from 0 to below 1"),
         (lambda: lstm_model(input="onehot"), "is not one of embedding, one-hot"),
         (lambda: lstm_model(dtype="i32"), "dtype: f32 or f64"),

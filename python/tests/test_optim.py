@@ -1,5 +1,7 @@
 """The optimisers, against their formulas in NumPy."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -157,7 +159,7 @@ def test_a_cell_keeps_its_constraints():
     "call, words",
     [
         (lambda p: reel.optim.Optimizer(p, "adamax"), "adamax.* is not one of sgd, rmsprop"),
-        (lambda p: reel.optim.SGD(p, -1), "lr: 0 or more is needed, got -1"),
+        (lambda p: reel.optim.SGD(p, -1), "lr: a finite number of 0 or more is needed, got -1"),
         (lambda p: reel.optim.Adam(p, beta1=1), "beta1: 0 to 0.999999 is needed, got 1"),
         (lambda p: reel.optim.AdamW(p, beta2=1), "beta2: 0 to 0.999999"),
         (lambda p: reel.optim.RMSprop(p, decay=1), "decay: 0 to 0.999999"),
@@ -165,9 +167,19 @@ def test_a_cell_keeps_its_constraints():
         (lambda p: reel.optim.SGD(p).step(p, float("inf")), "lr_factor .* got inf"),
         (lambda p: reel.optim.SGD(p).step(p, -1), "lr_factor .* 0 or more, got -1"),
         (lambda p: reel.optim.Schedule("linear", 5)(-1), r"\[schedule\] .* 0 or more, got -1.*test_optim.py:\d+"),
-        (lambda p: reel.optim.Adam(p, clip_norm=float("nan")), "clip_norm: 0 or more"),
+        (lambda p: reel.optim.Adam(p, clip_norm=float("nan")), "clip_norm: a finite number of 0 or more"),
+        (lambda p: reel.optim.SGD(p, weight_decay=math.inf), "weight_decay: a finite number of 0 or more .* got inf"),
+        (lambda p: reel.optim.Adam(p, lr=math.inf), "lr: a finite number of 0 or more is needed, got inf"),
+        (lambda p: reel.optim.Adam(p, clip_norm=math.inf), "clip_norm: a finite number of 0 or more is needed, got inf"),
+        (lambda p: reel.optim.Adam(p, lr="a"), "lr: a number is needed, got 'a'"),
+        (lambda p: reel.optim.Adam(p, lr="1"), "lr: a number is needed, got '1'"),
+        (lambda p: reel.optim.Adam(p, 1j), "lr: a number is needed, got 1j"),
+        (lambda p: reel.optim.RMSprop(p, epsilon_inside=1), "epsilon_inside: True or False is needed, got 1"),
+        (lambda p: reel.optim.SGD(p, group_lr={"a": None}), r'group_lr\["a"\]: a number is needed, got None'),
+        (lambda p: reel.optim.SGD(p, group_lr=3), "group_lr: a dict of rates by group is needed, got 3"),
+        (lambda p: reel.optim.Optimizer(p, 3), "kind: a text is needed, got 3"),
         (lambda p: reel.optim.Adam(p, group_lr={"c": 1}), 'no parameter is in group "c"'),
-        (lambda p: reel.optim.Adam(p, group_lr={"b": -1}), r"group_lr\[.b.\]: 0 or more"),
+        (lambda p: reel.optim.Adam(p, group_lr={"b": -1}), r"group_lr\[.b.\]: a finite number of 0 or more"),
         (lambda p: reel.optim.Adam([reel.ones(2)]), "a dict of tensors, a Model or a Cell"),
         (lambda p: reel.optim.Adam({"w": 1.0}), "must be a tensor, got float"),
         (lambda p: reel.optim.Adam({"w": reel.ones(2, "i32")}), "has no gradient"),
@@ -199,8 +211,10 @@ def test_schedules_equal_their_formulas():
         assert np.allclose([schedule(int(i)) for i in t], expected[kind], rtol=1e-13)
     for bad, text in (
         ({"kind": "cosin"}, "kind: one of constant, step, cosine, linear is needed, got 'cosin'"),
-        ({"kind": "cosine"}, "steps: 1 or more is needed, got 0"),
+        ({"kind": "cosine"}, "steps: an integer of 1 or more is needed, got 0"),
         ({"kind": "linear", "steps": 5, "warmup": 6}, "warmup: 0 to 5 is needed, got 6"),
+        ({"kind": "linear", "steps": "5"}, "steps: an integer of 1 or more is needed, got '5'"),
+        ({"kind": "linear", "steps": 5, "floor": "a"}, "floor: a number is needed, got 'a'"),
         ({"kind": "linear", "steps": 5, "floor": 2}, "floor: 0 to 1 is needed, got 2"),
     ):
         with pytest.raises(reel.SettingError, match=text):

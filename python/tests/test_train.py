@@ -273,8 +273,16 @@ def test_a_run_folder_is_written_and_compare_reads_it(tmp_path):
     [
         (lambda p: reel.train([p], line, line_loss, steps=1), "Model or a dict of tensors"),
         (lambda p: reel.train(p, line, line_loss), "without end. Hint: steps"),
-        (lambda p: reel.train(p, line, line_loss, steps=-1), "steps is 0 or more, got -1"),
-        (lambda p: reel.train(p, line, line_loss, steps=1, valid_every=0), "valid_every is 1 or more"),
+        (lambda p: reel.train(p, line, line_loss, steps=-1), "steps: an integer of 0 or more is needed, got -1"),
+        (lambda p: reel.train(p, line, line_loss, steps=1, valid_every=0), "valid_every: an integer of 1 or more"),
+        (lambda p: reel.train(p, line, line_loss, steps="3"), r"\[train\] steps: an integer of 0 .* got '3'"),
+        (lambda p: reel.train(p, line, line_loss, steps=1, valid=3), "valid: a batch or a list of batches .* got 3"),
+        (lambda p: reel.train(p, 3, line_loss, steps=1), "batches: an iterable or a function is needed, got 3"),
+        (lambda p: reel.train(p, line, 3, steps=1), "loss: a function is needed, got 3"),
+        (
+            lambda p: reel.train(p, line, lambda p, x, y: line_loss(p, x, y).cast("c64"), steps=1),
+            r"loss: a real scalar is needed, got c64 \(\). Hint",
+        ),
         (lambda p: reel.train(p, line, line_loss, steps=1, carry=True), "carry is for a Model"),
         (lambda p: reel.train(p, line, line_loss, steps=1, patience=1), "patience needs valid"),
         (lambda p: reel.train(p, lambda i: 3, line_loss, steps=1), r"pair \(x, y\), or .*, got int"),
@@ -336,5 +344,5 @@ def test_accumulation_of_a_list_and_an_iterator():
     history = reel.train(adder(), iter(five), reel.mse, accumulate=2, progress=False)
     assert history.steps == 3 and history.stopped == "batches"
     assert reel.train(adder(), five, reel.mse, steps=7, accumulate=3, progress=False).steps == 7  # over and over
-    with pytest.raises(reel.Error, match="accumulate is 1 or more, got 0"):
+    with pytest.raises(reel.Error, match="accumulate: an integer of 1 or more is needed, got 0"):
         reel.train(adder(), five, reel.mse, accumulate=0)

@@ -1,0 +1,54 @@
+"""Arguments of Python that are of the wrong kind: refused in one line, with name, rule and value."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from ._reel import Error, SettingError
+
+_MOST = 2**63 - 1
+
+
+def shown(value: Any) -> str:
+    """The value where it is short, else what it is."""
+    text = repr(value)
+    return text if len(text) <= 80 and "\n" not in text else type(value).__name__
+
+
+def integer(name: str, value: Any, low: int, high: int = _MOST, error: type[Error] = SettingError) -> int:
+    """The value as an int."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is not None and low <= number <= high:
+        return number
+    endless = high >= _MOST and (number is None or number < low)
+    rule = f"of {low} or more" if endless else f"from {low} to {high}"
+    raise error(f"{name}: an integer {rule} is needed, got {shown(value)}")
+
+
+def number(name: str, value: Any) -> float:
+    """The value as a number of Python."""
+    try:
+        real = float(value)
+    except (TypeError, ValueError, OverflowError, Error):
+        real = None
+    if real is None or isinstance(value, (str, bytes)):
+        raise SettingError(f"{name}: a number is needed, got {shown(value)}")
+    return value if isinstance(value, (int, float)) else real
+
+
+def flag(name: str, value: Any) -> bool:
+    """The value as a bool; NumPy has one of its own."""
+    if type(value).__name__ not in ("bool", "bool_"):
+        raise SettingError(f"{name}: True or False is needed, got {shown(value)}")
+    return bool(value)
+
+
+def text(name: str, value: Any) -> str:
+    """The value, if it is a str."""
+    if not isinstance(value, str):
+        raise SettingError(f"{name}: a text is needed, got {shown(value)}")
+    return value
