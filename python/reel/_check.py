@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from typing import Any
 
 from ._reel import Error, SettingError
@@ -52,3 +53,11 @@ def text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise SettingError(f"{name}: a text is needed, got {shown(value)}")
     return value
+
+
+def path(given: str | bytes | os.PathLike) -> str:
+    """The path as a str. A zero byte would end it early, and another file would be read or written."""
+    name = os.fsdecode(given)
+    if "\0" in name:
+        raise Error(f"[{shown(name)}] is no path: it has a zero byte")
+    return name

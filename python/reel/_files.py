@@ -6,6 +6,7 @@ import os
 from typing import Any, Mapping
 
 from . import _reel
+from ._check import path as checked
 from ._reel import Tensor
 
 
@@ -14,7 +15,7 @@ def load_safetensors(path: str | os.PathLike) -> dict[str, Tensor]:
 
     Reel's own files have a checksum, which is verified. Throws Error with the path and the cause for any damage.
     """
-    return _reel._load_safetensors(os.fspath(path))[0]
+    return _reel._load_safetensors(checked(path))[0]
 
 
 def save_safetensors(
@@ -24,9 +25,9 @@ def save_safetensors(
 
     Throws Error when the disk refuses or a dtype is not one of Reel's; then the old file stays.
     """
-    _reel._save_safetensors(os.fspath(path), dict(tensors), dict(metadata or {}))
+    _reel._save_safetensors(checked(path), dict(tensors), dict(metadata or {}))
 
 
 def load_metadata(path: str | os.PathLike) -> dict[str, str]:
     """The texts in the header of a safetensors file, such as the step of a run's best parameters."""
-    return _reel._load_safetensors(os.fspath(path))[1]
+    return _reel._load_safetensors(checked(path))[1]

@@ -6,6 +6,7 @@ import os
 from typing import Any, Mapping
 
 from . import _metrics, _reel
+from ._check import path as checked
 from ._files import load_safetensors, save_safetensors
 from ._metrics import Metrics
 from ._model import Model, layers_of
@@ -27,7 +28,7 @@ class Run:
     """
 
     def __init__(self, path: str | os.PathLike) -> None:
-        self.path = os.fspath(path)
+        self.path = checked(path)
         if not os.path.isdir(self.path):
             raise Error(f"[{self.path}] is not a folder. Hint: programs write runs/TASK-CELL-DATE, or what --out says")
         if not self._has(CONFIG):
@@ -39,7 +40,7 @@ class Run:
 
         Throws Error when it holds a run or cannot be written.
         """
-        folder = os.fspath(path)
+        folder = checked(path)
         try:
             os.makedirs(folder, exist_ok=True)
             for name in (CONFIG, METRICS, CHECKPOINT):

@@ -184,6 +184,22 @@ def test_what_is_missing(tmp_path):
             call()
 
 
+def test_a_path_with_a_zero_byte_is_refused(tmp_path):
+    path = f"{tmp_path}/a\0b"
+    for call in (
+        reel.load_safetensors,
+        reel.load_metadata,
+        lambda path: reel.save_safetensors(path, {"w": reel.ones(1)}),
+        reel.Run,
+        reel.Run.create,
+        reel.Model(inputs=1, outputs=1, hidden=2).save,
+        reel.Model(inputs=1, outputs=1, hidden=2).load,
+    ):
+        with pytest.raises(reel.Error, match=r"/a\\x00b'\] is no path: it has a zero byte$"):
+            call(path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_hints_name_only_what_is_there(tmp_path):
     run = make(tmp_path)
     ended = "is not there. Hint: the folder has no parameters: the run ended before its first validation$"
