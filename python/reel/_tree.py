@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Callable, Iterator
-
-import numpy
 
 from ._create import tensor
 from ._reel import Error, Tensor
 
-ARRAYS = (numpy.ndarray, numpy.generic)
+
+def _is_array(tree: Any) -> bool:
+    """Of NumPy, which `import reel` does not load."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(tree, (numpy.ndarray, numpy.generic))
+
+
+def _is_tensor(tree: Any) -> bool:
+    return isinstance(tree, Tensor) or _is_array(tree)
 
 
 def flatten(tree: Any, what: str, leaf: type = Tensor) -> tuple[list, Callable[[list], Any]]:
@@ -35,7 +42,7 @@ def flatten_like(tree: Any, like: Any, what: str, name: str, zeros: bool = False
 
 def _collect(tree: Any, leaves: list, what: str, leaf: type) -> Callable[[Iterator], Any]:
     """Appends the tensors of a tree; returns a function that makes such a tree of the next tensors."""
-    if leaf is Tensor and isinstance(tree, ARRAYS):
+    if leaf is Tensor and _is_array(tree):
         tree = tensor(tree)
     if isinstance(tree, leaf):
         leaves.append(tree)
@@ -57,7 +64,7 @@ def _follow(tree: Any, like: Any, leaves: list, what: str, name: str, zeros: boo
     """Appends the tensors of a tree in the order of `like`."""
     if zeros and tree is None:
         leaves.extend([None] * len(flatten(like, what)[0]))
-    elif isinstance(like, (Tensor, *ARRAYS)) and isinstance(tree, (Tensor, *ARRAYS)):
+    elif _is_tensor(like) and _is_tensor(tree):
         leaves.append(tree if isinstance(tree, Tensor) else tensor(tree))
     elif isinstance(like, dict) and isinstance(tree, dict):
         if tree.keys() != like.keys():
@@ -85,4 +92,4 @@ def _same_fields(tree: Any, like: Any) -> bool:
 def _kind(tree: Any) -> str:
     if tree is None:
         return "None"
-    return "a tensor" if isinstance(tree, (Tensor, *ARRAYS)) else f"a {type(tree).__name__}"
+    return "a tensor" if _is_tensor(tree) else f"a {type(tree).__name__}"
