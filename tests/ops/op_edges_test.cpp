@@ -308,3 +308,76 @@ TEST_CASE("derivatives at the edges: elu far below 0, rows without elements, los
   const std::string error = error_of([&] { grad(sum(complex(x, x)), {x}); });
   CHECK_MESSAGE(contains(error, "real scalar"), error);
 }
+
+TEST_CASE("functions of rows: NaN, infinities and masks in rows of all lengths, each row by itself") {
+  const auto same = [](double got, double wanted, double tolerance) {
+    if (std::isnan(wanted)) return std::isnan(got);
+    return got == wanted || std::abs(got - wanted) <= tolerance * (1 + std::abs(wanted));
+  };
+  constexpr std::int64_t rows = 37;
+  for (const std::int64_t n : {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 100, 130}) {
+    std::vector<double> x;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        const bool here = j == r * 5 % n, masked = j % 3 != r % 3;
+        const double plain = std::round(100 * std::sin(static_cast<double>(7 * r + j * j + 1))) / 32;
+        const double special[] = {plain,
+                                  here ? NAN : plain,
+                                  here ? inf : plain,
+                                  masked ? -inf : plain,
+                                  -inf,
+                                  here ? NAN : -inf,
+                                  here        ? inf
+                                  : j + 1 < n ? plain
+                                              : NAN,
+                                  -120 + plain};
+        x.push_back(special[r % 8]);
+      }
+    }
+    for (const DType d : real_types) {
+      CAPTURE(n);
+      const double tolerance = d == DType::f32 ? 2e-6 : 1e-14;
+      const Tensor all = cast(Tensor::from(std::span<const double>(x), {rows, n}), d);
+      const auto results = [](const Tensor& t) {
+        std::vector<std::vector<double>> found;
+        for (const Tensor& y :
+             {softmax(t), log_softmax(t), logsumexp(t, {1}), max(t, {1}), min(t, {1}), standardize(t, 1e-5)})
+          found.push_back(cast(y, DType::f64).values<double>());
+        return found;
+      };
+      const auto got = results(all);
+      for (std::int64_t r = 0; r < rows; ++r) {
+        CAPTURE(r);
+        const auto row = [&](std::size_t k, std::int64_t j) { return got[k][static_cast<std::size_t>(r * n + j)]; };
+        const auto one = [&](std::size_t k) { return got[k][static_cast<std::size_t>(r)]; };
+        const double* const v = &x[static_cast<std::size_t>(r * n)];
+        double top = -inf, least = inf, total = 0, mean = 0, variance = 0;
+        for (std::int64_t j = 0; j < n; ++j) {
+          top = top < v[j] || std::isnan(v[j]) ? v[j] : top;
+          least = v[j] < least || std::isnan(v[j]) ? v[j] : least;
+          mean += v[j] / static_cast<double>(n);
+        }
+        for (std::int64_t j = 0; j < n; ++j) {
+          total += std::exp(v[j] - top);
+          variance += (v[j] - mean) * (v[j] - mean) / static_cast<double>(n);
+        }
+        bool good = same(one(2), std::isfinite(top) ? top + std::log(total) : top, tolerance) && same(one(3), top, 0) &&
+                    same(one(4), least, 0);
+        for (std::int64_t j = 0; j < n; ++j)
+          good = good && same(row(0, j), std::exp(v[j] - top) / total, tolerance) &&
+                 same(row(1, j), v[j] - top - std::log(total), tolerance) &&
+                 same(row(5, j), (v[j] - mean) / std::sqrt(variance + 1e-5), 20 * tolerance);
+        CHECK(good);
+        const auto alone = results(slice(all, 0, r, r + 1));
+        for (std::size_t k = 0; k < alone.size(); ++k) {
+          const auto size = static_cast<std::int64_t>(alone[k].size());
+          bool equal = true;
+          for (std::int64_t j = 0; j < size; ++j)
+            equal =
+                equal && same(got[k][static_cast<std::size_t>(r * size + j)], alone[k][static_cast<std::size_t>(j)], 0);
+          CHECK(equal);
+        }
+      }
+    }
+  }
+}

@@ -41,21 +41,30 @@ void softmax(const T* x, std::int64_t n, T* out) {
 constexpr std::int64_t short_row = 64;
 
 /// Rows too short to fill vectors: the lanes of a vector are rows instead. Calls f(columns, first, some), where
-/// columns[j * lanes + k] is element j of row first + k, for k < some; out gets what f makes of them.
-template <class T, class F>
-void by_columns(const T* x, std::int64_t rows, std::int64_t n, T* out, F&& f) {
-  constexpr auto lanes = static_cast<std::int64_t>(xsimd::batch<T>::size);
-  alignas(64) T columns[short_row * lanes] = {};
-  for (std::int64_t r = 0; r < rows; r += lanes, x += lanes * n, out += lanes * n) {
+/// columns[j * lanes + k] is element j of row first + k, for k < some.
+template <class Wide, class T, class F>
+void each_columns(const T* x, std::int64_t rows, std::int64_t n, F&& f) {
+  constexpr auto lanes = static_cast<std::int64_t>(xsimd::batch<Wide>::size);
+  alignas(64) Wide columns[short_row * lanes] = {};
+  for (std::int64_t r = 0; r < rows; r += lanes, x += lanes * n) {
     const std::int64_t some = std::min(lanes, rows - r);
     for (std::int64_t k = 0; k < some; ++k) {
-      for (std::int64_t j = 0; j < n; ++j) columns[j * lanes + k] = x[k * n + j];
+      for (std::int64_t j = 0; j < n; ++j) columns[j * lanes + k] = static_cast<Wide>(x[k * n + j]);
     }
     f(columns, r, some);
-    for (std::int64_t k = 0; k < some; ++k) {
-      for (std::int64_t j = 0; j < n; ++j) out[k * n + j] = columns[j * lanes + k];
-    }
   }
+}
+
+/// Likewise; out gets what f makes of the columns.
+template <class Wide, class T, class F>
+void by_columns(const T* x, std::int64_t rows, std::int64_t n, T* out, F&& f) {
+  constexpr auto lanes = static_cast<std::int64_t>(xsimd::batch<Wide>::size);
+  each_columns<Wide>(x, rows, n, [&](Wide* columns, std::int64_t first, std::int64_t some) {
+    f(columns, first, some);
+    for (std::int64_t k = 0; k < some; ++k) {
+      for (std::int64_t j = 0; j < n; ++j) out[(first + k) * n + j] = static_cast<T>(columns[j * lanes + k]);
+    }
+  });
 }
 
 /// The largest of n columns. It may drop a NaN, which the sum of exponentials brings back.
@@ -67,16 +76,75 @@ xsimd::batch<T> largest_of(const T* columns, std::int64_t n) {
   return top;
 }
 
+/// The columns become e^(column - top) over the sum of these, which is returned.
+template <class T>
+xsimd::batch<T> softmax_of_columns(T* columns, std::int64_t n, const xsimd::batch<T>& top) {
+  using Batch = xsimd::batch<T>;
+  Batch total(T(0));
+  T* const end = columns + n * Batch::size;
+  for (T* c = columns; c < end; c += Batch::size) {
+    const Batch e = math::exponential(Batch::load_aligned(c) - top);
+    e.store_aligned(c);
+    total += e;
+  }
+  for (T* c = columns; c < end; c += Batch::size) (Batch::load_aligned(c) / total).store_aligned(c);
+  return total;
+}
+
+/// The sum of e^(column - shift).
+template <class T>
+xsimd::batch<T> sum_of_exponentials(const T* columns, std::int64_t n, const xsimd::batch<T>& shift) {
+  using Batch = xsimd::batch<T>;
+  Batch total(T(0));
+  for (std::int64_t j = 0; j < n; ++j)
+    total += math::exponential(Batch::load_aligned(columns + j * static_cast<std::int64_t>(Batch::size)) - shift);
+  return total;
+}
+
+template <class T>
+void short_softmax(const T* x, std::int64_t rows, std::int64_t n, T* out) {
+  by_columns<T>(x, rows, n, out, [n](T* columns, std::int64_t, std::int64_t) {
+    softmax_of_columns(columns, n, largest_of(columns, n));
+  });
+}
+
 template <class T>
 void short_log_softmax(const T* x, std::int64_t rows, std::int64_t n, T* out) {
   using Batch = xsimd::batch<T>;
-  by_columns(x, rows, n, out, [n](T* columns, std::int64_t, std::int64_t) {
-    const Batch top = largest_of(columns, n);
-    Batch total(T(0));
+  by_columns<T>(x, rows, n, out, [n](T* columns, std::int64_t, std::int64_t) {
+    const Batch top = largest_of(columns, n), rest = math::logarithm(sum_of_exponentials(columns, n, top));
     T* const end = columns + n * Batch::size;
-    for (T* c = columns; c < end; c += Batch::size) total += math::exponential(Batch::load_aligned(c) - top);
-    const Batch rest = math::logarithm(total);
     for (T* c = columns; c < end; c += Batch::size) (Batch::load_aligned(c) - top - rest).store_aligned(c);
+  });
+}
+
+template <class T>
+void short_logsumexp(const T* x, std::int64_t rows, std::int64_t n, T* out) {
+  using Batch = xsimd::batch<T>;
+  each_columns<T>(x, rows, n, [n, out](T* columns, std::int64_t first, std::int64_t some) {
+    const Batch top = largest_of(columns, n);
+    const Batch shift = xsimd::select(xsimd::abs(top) < Batch(INFINITY), top, Batch(T(0)));  // inf - inf would be NaN
+    (shift + math::logarithm(sum_of_exponentials(columns, n, shift))).store_aligned(columns);
+    std::copy_n(columns, some, out + first);
+  });
+}
+
+template <class T>
+void short_standardize(const T* x, std::int64_t rows, std::int64_t n, double epsilon, T* out) {
+  using Batch = xsimd::batch<double>;
+  by_columns<double>(x, rows, n, out, [=](double* columns, std::int64_t, std::int64_t) {
+    const Batch one_by_n(1 / static_cast<double>(n));
+    Batch mean(0.0), variance(0.0);
+    double* const end = columns + n * Batch::size;
+    for (double* c = columns; c < end; c += Batch::size) mean += Batch::load_aligned(c);
+    mean *= one_by_n;
+    for (double* c = columns; c < end; c += Batch::size) {
+      const Batch d = Batch::load_aligned(c) - mean;
+      d.store_aligned(c);
+      variance += d * d;
+    }
+    const Batch factor = Batch(1.0) / xsimd::sqrt(variance * one_by_n + Batch(epsilon));
+    for (double* c = columns; c < end; c += Batch::size) (Batch::load_aligned(c) * factor).store_aligned(c);
   });
 }
 
@@ -84,18 +152,10 @@ template <class T>
 void short_cross_entropy(const T* x, const std::int32_t* target, std::int64_t rows, std::int64_t n, T* loss,
                          T* residual) {
   using Batch = xsimd::batch<T>;
-  by_columns(x, rows, n, residual, [=](T* columns, std::int64_t first, std::int64_t some) {
+  by_columns<T>(x, rows, n, residual, [=](T* columns, std::int64_t first, std::int64_t some) {
     alignas(64) T at_target[Batch::size] = {};
     for (std::int64_t k = 0; k < some; ++k) at_target[k] = x[(first + k) * n + target[first + k]];
-    const Batch top = largest_of(columns, n);
-    Batch total(T(0));
-    T* const end = columns + n * Batch::size;
-    for (T* c = columns; c < end; c += Batch::size) {
-      const Batch e = math::exponential(Batch::load_aligned(c) - top);
-      e.store_aligned(c);
-      total += e;
-    }
-    for (T* c = columns; c < end; c += Batch::size) (Batch::load_aligned(c) / total).store_aligned(c);
+    const Batch top = largest_of(columns, n), total = softmax_of_columns(columns, n, top);
     (math::logarithm(total) - (Batch::load_aligned(at_target) - top)).store_aligned(at_target);
     for (std::int64_t k = 0; k < some; ++k) {
       loss[first + k] = at_target[k];
@@ -215,6 +275,28 @@ bool plain_norms(const float* x, std::int64_t rows, std::int64_t n, double p, fl
   return true;
 }
 
+/// The functions that have a form for short rows; false for others.
+template <class T>
+bool short_rows(const RowFunctionArgs& a, const T* x, std::int64_t rows, T* out, std::int64_t first) {
+  switch (a.function) {
+    case RowFunction::softmax:
+      short_softmax(x, rows, a.n, out + first * a.n);
+      return true;
+    case RowFunction::log_softmax:
+      short_log_softmax(x, rows, a.n, out + first * a.n);
+      return true;
+    case RowFunction::logsumexp:
+      short_logsumexp(x, rows, a.n, out + first);
+      return true;
+    case RowFunction::standardize:
+      short_standardize(x, rows, a.n, a.parameter, out + first * a.n);
+      return true;
+    case RowFunction::norm:
+      return false;
+  }
+  return false;
+}
+
 template <class T>
 void each_row(const RowFunctionArgs& a, std::int64_t first, std::int64_t last) {
   const T* x = static_cast<const T*>(a.in) + first * a.n;
@@ -222,8 +304,7 @@ void each_row(const RowFunctionArgs& a, std::int64_t first, std::int64_t last) {
   if constexpr (std::is_same_v<T, float>) {
     if (a.function == RowFunction::norm && plain_norms(x, last - first, a.n, a.parameter, out + first)) return;
   }
-  if (a.function == RowFunction::log_softmax && a.n > 0 && a.n <= short_row)
-    return short_log_softmax(x, last - first, a.n, out + first * a.n);
+  if (a.n > 0 && a.n <= short_row && short_rows(a, x, last - first, out, first)) return;
   for (std::int64_t r = first; r < last; ++r, x += a.n) {
     switch (a.function) {
       case RowFunction::softmax:
