@@ -94,8 +94,26 @@ std::int64_t add_short_rows(const T* x, std::int64_t rows, std::int64_t apart, s
       sum = lanes_of_doubles(x, n, [](Doubles v) { return v; });
       x += apart;
     }
-    const Doubles total = load_doubles(out + r) + add_lanes_of_each<double>(sums);
+    const auto add = [](Doubles a, Doubles b) { return a + b; };
+    const Doubles total = load_doubles(out + r) + fold_lanes_of_each<double>(sums, add);
     store(out + r, __builtin_convertvector(total, Vector<Out, width>));
+  }
+  return r;
+}
+
+/// Likewise for the largest or smallest of each row.
+template <template <class> class Rule, class T>
+std::int64_t best_of_short_rows(const T* x, std::int64_t rows, std::int64_t apart, std::int64_t n, T* out) {
+  constexpr std::int64_t width = lanes<T>;
+  const auto better = [](Vector<T> a, Vector<T> b) { return Rule<T>::combine_lanes(a, b); };
+  std::int64_t r = 0;
+  for (; r + width <= rows; r += width) {
+    std::array<Vector<T>, static_cast<std::size_t>(width)> best;
+    for (Vector<T>& b : best) {
+      b = lanes_of_best<Rule>(x, n);
+      x += apart;
+    }
+    store(out + r, better(load(out + r), fold_lanes_of_each<T>(best, better)));
   }
   return r;
 }
@@ -107,9 +125,15 @@ void reduce_into(StridedLoop<2> loop, const T* in, Out* out) {
   using Wide = typename Rule<T>::Wide;
   const std::int64_t n = loop.inner_dim();
   if (loop.rank > 0 && loop.inner_stride()[1] == 0) {  // [..., n] -> [...]
-    if constexpr (parts == 1 && sums_doubles<Rule, T>) {
+    constexpr bool best = picks_one<Rule, T> && sizeof(T) >= 4;
+    if constexpr (parts == 1 && (sums_doubles<Rule, T> || best)) {
       if (loop.rank == 2 && loop.strides[0][1] == 1 && n <= few) {
-        const std::int64_t apart = loop.strides[0][0], done = add_short_rows(in, loop.dims[0], apart, n, out);
+        const std::int64_t apart = loop.strides[0][0];
+        std::int64_t done = 0;
+        if constexpr (best)
+          done = best_of_short_rows<Rule>(in, loop.dims[0], apart, n, out);
+        else
+          done = add_short_rows(in, loop.dims[0], apart, n, out);
         loop.dims[0] -= done;
         in += done * apart;
         out += done;

@@ -30,12 +30,20 @@ struct MaxOp : MaxRule {
   using Wide = T;
   static constexpr T neutral = MaxRule::neutral<T>();
   static T combine(T a, T b) { return a < b || b != b ? b : a; }  // as beats, without a branch
+  template <class V>
+  static V combine_lanes(V a, V b) {
+    return (a < b) | (b != b) ? b : a;
+  }
 };
 template <class T>
 struct MinOp : MinRule {
   using Wide = T;
   static constexpr T neutral = MinRule::neutral<T>();
   static T combine(T a, T b) { return b < a || b != b ? b : a; }
+  template <class V>
+  static V combine_lanes(V a, V b) {
+    return (b < a) | (b != b) ? b : a;
+  }
 };
 
 using Doubles = Vector<double>;
@@ -87,6 +95,45 @@ inline constexpr std::int64_t few = 512;
 template <template <class> class Rule, class T>
 inline constexpr bool sums_doubles = std::is_same_v<Rule<T>, SumOp<T>>&& std::is_floating_point_v<T>;
 
+template <template <class> class Rule, class T>
+inline constexpr bool picks_one = std::is_same_v<Rule<T>, MaxOp<T>> || std::is_same_v<Rule<T>, MinOp<T>>;
+
+/// The first n < lanes<T> elements at x, and the neutral element in the other lanes.
+template <template <class> class Rule, class T>
+Vector<T> load_part(const T* x, std::int64_t n) {
+  Vector<T> rest = Vector<T>{} + Rule<T>::neutral;
+#ifdef __AVX512F__
+  if constexpr (sizeof(T) >= 4) {
+    const auto all = std::bit_cast<__m512i>(rest);
+    const unsigned first = (1U << n) - 1;
+    return std::bit_cast<Vector<T>>(sizeof(T) == 4 ? _mm512_mask_loadu_epi32(all, static_cast<__mmask16>(first), x)
+                                                   : _mm512_mask_loadu_epi64(all, static_cast<__mmask8>(first), x));
+  }
+#endif
+  for (std::int64_t k = 0; k < n; ++k) rest[k] = x[k];
+  return rest;
+}
+
+/// The largest or smallest of n elements: what remains is to combine the lanes.
+template <template <class> class Rule, class T>
+Vector<T> lanes_of_best(const T* x, std::int64_t n) {
+  constexpr std::int64_t width = lanes<T>;
+  const auto better = [](Vector<T> a, Vector<T> b) { return Rule<T>::combine_lanes(a, b); };
+  if (n < width) return load_part<Rule>(x, n);
+  Vector<T> even = load(x), odd = even;
+  std::int64_t i = width;
+  for (; i + 2 * width <= n; i += 2 * width) {
+    even = better(even, load(x + i));
+    odd = better(odd, load(x + i + width));
+  }
+  if (i + width <= n) {
+    even = better(even, load(x + i));
+    i += width;
+  }
+  if (i < n) odd = better(odd, load(x + n - width));  // some elements a second time
+  return better(even, odd);
+}
+
 /// Reduces n contiguous elements to one.
 template <template <class> class Rule, class T>
 typename Rule<T>::Wide reduce_run(const T* x, std::int64_t n) {
@@ -100,6 +147,10 @@ typename Rule<T>::Wide reduce_run(const T* x, std::int64_t n) {
           x, n, [](Doubles v) { return v; }, &total);
       return total;
     }
+  }
+  if constexpr (picks_one<Rule, T>) {
+    if (sizeof(T) >= 4 || n >= cpu::lanes<T>)
+      return fold_lanes<T>(lanes_of_best<Rule>(x, n), [](auto a, auto b) { return R::combine_lanes(a, b); })[0];
   }
   if (n < lanes) {
     Wide total(R::neutral);

@@ -70,30 +70,37 @@ inline Vector<T> across(Vector<T> v) {
   return shuffled<T, [](std::int64_t k) { return k ^ distance; }>(v, v);
 }
 
-/// Sums the lanes of v in `parts` interleaved sums, which are the first lanes of the result.
-template <class T, std::int64_t parts = 1, std::int64_t half = lanes<T> / 2>
-inline Vector<T> add_lanes(Vector<T> v) {
+/// Folds the lanes of v with f(a, b) to `parts` interleaved results, which are the first lanes of what comes back.
+template <class T, std::int64_t parts = 1, std::int64_t half = lanes<T> / 2, class F>
+inline Vector<T> fold_lanes(Vector<T> v, F f) {
   if constexpr (half < parts)
     return v;
   else
-    return add_lanes<T, parts, half / 2>(v + across<T, half>(v));
+    return fold_lanes<T, parts, half / 2>(f(v, across<T, half>(v)), f);
 }
 
-/// The sum of the lanes of each of `lanes` vectors, added in the order of add_lanes. In each round the halves of all
-/// rows are added, and two vectors become one.
-template <class T, std::size_t count>
-inline Vector<T> add_lanes_of_each(const std::array<Vector<T>, count>& rows) {
+/// Folds the lanes of each of `lanes` vectors, in the order of fold_lanes. In each round the halves of all rows are
+/// combined, and two vectors become one.
+template <class T, std::size_t count, class F>
+inline Vector<T> fold_lanes_of_each(const std::array<Vector<T>, count>& rows, F f) {
   if constexpr (count == 1) {
     return rows[0];
   } else {
     constexpr auto half = static_cast<std::int64_t>(count / 2);
     constexpr auto first = [](std::int64_t k) { return k / half * 2 * half + k % half; };
     constexpr auto second = [](std::int64_t k) { return k / half * 2 * half + k % half + half; };
-    std::array<Vector<T>, count / 2> sums;
+    std::array<Vector<T>, count / 2> folded;
     for (std::size_t i = 0; i < count / 2; ++i)
-      sums[i] = shuffled<T, first>(rows[2 * i], rows[2 * i + 1]) + shuffled<T, second>(rows[2 * i], rows[2 * i + 1]);
-    return add_lanes_of_each<T>(sums);
+      folded[i] =
+          f(shuffled<T, first>(rows[2 * i], rows[2 * i + 1]), shuffled<T, second>(rows[2 * i], rows[2 * i + 1]));
+    return fold_lanes_of_each<T>(folded, f);
   }
+}
+
+/// Sums the lanes of v in `parts` interleaved sums, which are the first lanes of the result.
+template <class T, std::int64_t parts = 1>
+inline Vector<T> add_lanes(Vector<T> v) {
+  return fold_lanes<T, parts>(v, [](Vector<T> a, Vector<T> b) { return a + b; });
 }
 
 /// For interleaved complex numbers: each real or imaginary part twice.
