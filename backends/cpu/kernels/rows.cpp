@@ -38,7 +38,8 @@ void softmax(const T* x, std::int64_t n, T* out) {
   for (std::int64_t i = 0; i < n; ++i) out[i] /= total;
 }
 
-constexpr std::int64_t short_row = 64;
+constexpr std::int64_t short_row = 64;   // numbers, where only sums are wanted
+constexpr std::int64_t short_lines = 32;  // where each number has a result: these have to be put back into rows
 
 /// Rows too short to fill vectors: the lanes of a vector are rows instead. Calls f(columns, first, some), where
 /// columns[j * lanes + k] is element j of row first + k, for k < some.
@@ -304,7 +305,8 @@ void each_row(const RowFunctionArgs& a, std::int64_t first, std::int64_t last) {
   if constexpr (std::is_same_v<T, float>) {
     if (a.function == RowFunction::norm && plain_norms(x, last - first, a.n, a.parameter, out + first)) return;
   }
-  if (a.n > 0 && a.n <= short_row && short_rows(a, x, last - first, out, first)) return;
+  const bool sums = a.function == RowFunction::logsumexp || a.function == RowFunction::standardize;
+  if (a.n > 0 && a.n <= (sums ? short_row : short_lines) && short_rows(a, x, last - first, out, first)) return;
   for (std::int64_t r = first; r < last; ++r, x += a.n) {
     switch (a.function) {
       case RowFunction::softmax:
@@ -352,7 +354,7 @@ void Cpu::cross_entropy(const CrossEntropyArgs& a) {
     const auto* const logits = static_cast<const T*>(a.logits);
     auto *const loss = static_cast<T*>(a.loss), *const residual = static_cast<T*>(a.residual);
     const auto part = [&](std::int64_t first, std::int64_t last) {
-      if (a.n <= short_row)
+      if (a.n <= short_lines)
         return short_cross_entropy(logits + first * a.n, a.target + first, last - first, a.n, loss + first,
                                    residual + first * a.n);
       for (std::int64_t r = first; r < last; ++r)

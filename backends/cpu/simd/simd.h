@@ -91,6 +91,42 @@ inline void finish_streaming() {
 #endif
 }
 
+/// The first n elements at x, fewer than a batch has, and 0 in the other lanes.
+template <class T>
+xsimd::batch<T> load_first(const T* x, std::int64_t n) {
+  using Batch = xsimd::batch<T>;
+#ifdef __AVX512F__  // a copy through memory would wait for its own stores
+  if constexpr (std::is_same_v<T, float> && sizeof(Batch) == 64)
+    return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1U << n) - 1), x);
+  else if constexpr (std::is_same_v<T, double> && sizeof(Batch) == 64)
+    return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1U << n) - 1), x);
+  else
+#endif
+  {
+    alignas(64) T buffer[Batch::size] = {};
+    std::copy(x, x + n, buffer);
+    return Batch::load_aligned(buffer);
+  }
+}
+
+/// Stores the first n lanes, fewer than all.
+template <class T>
+void store_first(const xsimd::batch<T>& v, T* out, std::int64_t n) {
+  using Batch = xsimd::batch<T>;
+#ifdef __AVX512F__
+  if constexpr (std::is_same_v<T, float> && sizeof(Batch) == 64)
+    _mm512_mask_storeu_ps(out, static_cast<__mmask16>((1U << n) - 1), v);
+  else if constexpr (std::is_same_v<T, double> && sizeof(Batch) == 64)
+    _mm512_mask_storeu_pd(out, static_cast<__mmask8>((1U << n) - 1), v);
+  else
+#endif
+  {
+    alignas(64) T buffer[Batch::size];
+    v.store_aligned(buffer);
+    std::copy(buffer, buffer + n, out);
+  }
+}
+
 /// out[i] = f(x[i]), where f takes batches of T.
 template <class T, class F>
 void map_simd(std::int64_t n, const T* x, T* out, F&& f) {
@@ -98,12 +134,7 @@ void map_simd(std::int64_t n, const T* x, T* out, F&& f) {
   constexpr auto width = static_cast<std::int64_t>(Batch::size);
   std::int64_t i = 0;
   for (; i + width <= n; i += width) f(Batch::load_unaligned(x + i)).store_unaligned(out + i);
-  if (i < n) {
-    alignas(64) T buffer[Batch::size] = {};
-    std::copy(x + i, x + n, buffer);
-    f(Batch::load_aligned(buffer)).store_aligned(buffer);
-    std::copy(buffer, buffer + (n - i), out + i);
-  }
+  if (i < n) store_first(Batch(f(load_first(x + i, n - i))), out + i, n - i);
 }
 
 /// out[i] = f(a[i], b[i]) for all full batches; returns the first i that is left. one_a or one_b: that operand is a
