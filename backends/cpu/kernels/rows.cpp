@@ -4,6 +4,7 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/kernels/check_index.h"
 #include "backends/cpu/kernels/reduce_ops.h"
+#include "backends/cpu/simd/columns.h"
 #include "backends/cpu/simd/simd.h"
 #include "backends/shared/lp_norm.h"
 
@@ -38,35 +39,9 @@ void softmax(const T* x, std::int64_t n, T* out) {
   for (std::int64_t i = 0; i < n; ++i) out[i] /= total;
 }
 
-constexpr std::int64_t short_row = 64;   // numbers, where only sums are wanted
-constexpr std::int64_t short_lines = 32;  // where each number has a result: these have to be put back into rows
-
-/// Rows too short to fill vectors: the lanes of a vector are rows instead. Calls f(columns, first, some), where
-/// columns[j * lanes + k] is element j of row first + k, for k < some.
-template <class Wide, class T, class F>
-void each_columns(const T* x, std::int64_t rows, std::int64_t n, F&& f) {
-  constexpr auto lanes = static_cast<std::int64_t>(xsimd::batch<Wide>::size);
-  alignas(64) Wide columns[short_row * lanes] = {};
-  for (std::int64_t r = 0; r < rows; r += lanes, x += lanes * n) {
-    const std::int64_t some = std::min(lanes, rows - r);
-    for (std::int64_t k = 0; k < some; ++k) {
-      for (std::int64_t j = 0; j < n; ++j) columns[j * lanes + k] = static_cast<Wide>(x[k * n + j]);
-    }
-    f(columns, r, some);
-  }
-}
-
-/// Likewise; out gets what f makes of the columns.
-template <class Wide, class T, class F>
-void by_columns(const T* x, std::int64_t rows, std::int64_t n, T* out, F&& f) {
-  constexpr auto lanes = static_cast<std::int64_t>(xsimd::batch<Wide>::size);
-  each_columns<Wide>(x, rows, n, [&](Wide* columns, std::int64_t first, std::int64_t some) {
-    f(columns, first, some);
-    for (std::int64_t k = 0; k < some; ++k) {
-      for (std::int64_t j = 0; j < n; ++j) out[(first + k) * n + j] = static_cast<T>(columns[j * lanes + k]);
-    }
-  });
-}
+/// Rows of up to as many numbers are faster by columns; those of softmax and its relatives are sooner fast by
+/// themselves.
+constexpr std::int64_t short_row = 128, short_softmax_row = 64;
 
 /// The largest of n columns. It may drop a NaN, which the sum of exponentials brings back.
 template <class T>
@@ -104,7 +79,7 @@ xsimd::batch<T> sum_of_exponentials(const T* columns, std::int64_t n, const xsim
 
 template <class T>
 void short_softmax(const T* x, std::int64_t rows, std::int64_t n, T* out) {
-  by_columns<T>(x, rows, n, out, [n](T* columns, std::int64_t, std::int64_t) {
+  by_columns<short_row>(x, rows, n, out, [n](T* columns, std::int64_t, std::int64_t) {
     softmax_of_columns(columns, n, largest_of(columns, n));
   });
 }
@@ -112,7 +87,7 @@ void short_softmax(const T* x, std::int64_t rows, std::int64_t n, T* out) {
 template <class T>
 void short_log_softmax(const T* x, std::int64_t rows, std::int64_t n, T* out) {
   using Batch = xsimd::batch<T>;
-  by_columns<T>(x, rows, n, out, [n](T* columns, std::int64_t, std::int64_t) {
+  by_columns<short_row>(x, rows, n, out, [n](T* columns, std::int64_t, std::int64_t) {
     const Batch top = largest_of(columns, n), rest = math::logarithm(sum_of_exponentials(columns, n, top));
     T* const end = columns + n * Batch::size;
     for (T* c = columns; c < end; c += Batch::size) (Batch::load_aligned(c) - top - rest).store_aligned(c);
@@ -122,7 +97,7 @@ void short_log_softmax(const T* x, std::int64_t rows, std::int64_t n, T* out) {
 template <class T>
 void short_logsumexp(const T* x, std::int64_t rows, std::int64_t n, T* out) {
   using Batch = xsimd::batch<T>;
-  each_columns<T>(x, rows, n, [n, out](T* columns, std::int64_t first, std::int64_t some) {
+  each_columns<short_row>(x, rows, n, [n, out](T* columns, std::int64_t first, std::int64_t some) {
     const Batch top = largest_of(columns, n);
     const Batch shift = xsimd::select(xsimd::abs(top) < Batch(INFINITY), top, Batch(T(0)));  // inf - inf would be NaN
     (shift + math::logarithm(sum_of_exponentials(columns, n, shift))).store_aligned(columns);
@@ -130,22 +105,26 @@ void short_logsumexp(const T* x, std::int64_t rows, std::int64_t n, T* out) {
   });
 }
 
+/// In double: a vector of columns is converted to as many vectors of doubles as it takes.
 template <class T>
 void short_standardize(const T* x, std::int64_t rows, std::int64_t n, double epsilon, T* out) {
-  using Batch = xsimd::batch<double>;
-  by_columns<double>(x, rows, n, out, [=](double* columns, std::int64_t, std::int64_t) {
-    const Batch one_by_n(1 / static_cast<double>(n));
-    Batch mean(0.0), variance(0.0);
-    double* const end = columns + n * Batch::size;
-    for (double* c = columns; c < end; c += Batch::size) mean += Batch::load_aligned(c);
-    mean *= one_by_n;
-    for (double* c = columns; c < end; c += Batch::size) {
-      const Batch d = Batch::load_aligned(c) - mean;
-      d.store_aligned(c);
-      variance += d * d;
+  by_columns<short_row>(x, rows, n, out, [=](T* columns, std::int64_t, std::int64_t) {
+    constexpr std::int64_t width = lanes<double>;
+    for (std::int64_t first = 0; first < lanes<T>; first += width) {
+      T *const from = columns + first, *const end = from + n * lanes<T>;
+      Doubles mean{}, variance{};
+      for (const T* c = from; c < end; c += lanes<T>) mean += load_doubles(c);
+      mean /= static_cast<double>(n);
+      for (const T* c = from; c < end; c += lanes<T>) {
+        const Doubles d = load_doubles(c) - mean;
+        variance += d * d;
+      }
+      alignas(64) double factor[width];
+      store(factor, variance / static_cast<double>(n) + epsilon);
+      (1.0 / xsimd::sqrt(xsimd::batch<double>::load_aligned(factor))).store_aligned(factor);
+      for (T* c = from; c < end; c += lanes<T>)
+        store(c, __builtin_convertvector((load_doubles(c) - mean) * load(factor), Vector<T, width>));
     }
-    const Batch factor = Batch(1.0) / xsimd::sqrt(variance * one_by_n + Batch(epsilon));
-    for (double* c = columns; c < end; c += Batch::size) (Batch::load_aligned(c) * factor).store_aligned(c);
   });
 }
 
@@ -153,7 +132,7 @@ template <class T>
 void short_cross_entropy(const T* x, const std::int32_t* target, std::int64_t rows, std::int64_t n, T* loss,
                          T* residual) {
   using Batch = xsimd::batch<T>;
-  by_columns<T>(x, rows, n, residual, [=](T* columns, std::int64_t first, std::int64_t some) {
+  by_columns<short_row>(x, rows, n, residual, [=](T* columns, std::int64_t first, std::int64_t some) {
     alignas(64) T at_target[Batch::size] = {};
     for (std::int64_t k = 0; k < some; ++k) at_target[k] = x[(first + k) * n + target[first + k]];
     const Batch top = largest_of(columns, n), total = softmax_of_columns(columns, n, top);
@@ -305,8 +284,9 @@ void each_row(const RowFunctionArgs& a, std::int64_t first, std::int64_t last) {
   if constexpr (std::is_same_v<T, float>) {
     if (a.function == RowFunction::norm && plain_norms(x, last - first, a.n, a.parameter, out + first)) return;
   }
-  const bool sums = a.function == RowFunction::logsumexp || a.function == RowFunction::standardize;
-  if (a.n > 0 && a.n <= (sums ? short_row : short_lines) && short_rows(a, x, last - first, out, first)) return;
+  const bool is_softmax = a.function == RowFunction::softmax || a.function == RowFunction::log_softmax;
+  if (a.n > 0 && a.n <= (is_softmax ? short_softmax_row : short_row) && short_rows(a, x, last - first, out, first))
+    return;
   for (std::int64_t r = first; r < last; ++r, x += a.n) {
     switch (a.function) {
       case RowFunction::softmax:
@@ -354,7 +334,7 @@ void Cpu::cross_entropy(const CrossEntropyArgs& a) {
     const auto* const logits = static_cast<const T*>(a.logits);
     auto *const loss = static_cast<T*>(a.loss), *const residual = static_cast<T*>(a.residual);
     const auto part = [&](std::int64_t first, std::int64_t last) {
-      if (a.n <= short_lines)
+      if (a.n <= short_softmax_row)
         return short_cross_entropy(logits + first * a.n, a.target + first, last - first, a.n, loss + first,
                                    residual + first * a.n);
       for (std::int64_t r = first; r < last; ++r)

@@ -91,7 +91,7 @@ inline void finish_streaming() {
 #endif
 }
 
-/// The first n elements at x, fewer than a batch has, and 0 in the other lanes.
+/// The first n elements at x, at most as many as a batch has, and 0 in the other lanes.
 template <class T>
 xsimd::batch<T> load_first(const T* x, std::int64_t n) {
   using Batch = xsimd::batch<T>;
@@ -109,7 +109,7 @@ xsimd::batch<T> load_first(const T* x, std::int64_t n) {
   }
 }
 
-/// Stores the first n lanes, fewer than all.
+/// Stores the first n lanes.
 template <class T>
 void store_first(const xsimd::batch<T>& v, T* out, std::int64_t n) {
   using Batch = xsimd::batch<T>;
