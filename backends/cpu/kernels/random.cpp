@@ -1,30 +1,95 @@
-// Random fills with the generator of engine/core/random.h, which makes two values at a time.
+// Random fills with the generator of engine/core/random.h, which makes two values at a time; here as many pairs at a
+// time as a vector has lanes.
 #include "backends/shared/random.h"
+
+#include <bit>
+
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/simd/simd.h"
+#include "backends/cpu/simd/vectors.h"
 #include "engine/core/error.h"
+#include "ops/functors/math.h"
 
 namespace reel::cpu {
 
 namespace {
 
-using Pair = std::array<double, 2> (*)(std::uint64_t seed, std::uint64_t stream, std::uint64_t k);
+constexpr std::int64_t width = lanes<double>;
+using Doubles = Vector<double>;
+using Words = Vector<std::uint64_t>;  // of 32 bits each
+using Pairs = std::array<Doubles, 2>;
+
+/// The products of 64 bits of words of 32.
+Words product(Words a, std::uint64_t b) {
+#ifdef __AVX512F__  // GCC would multiply 64 bits by 64
+  return std::bit_cast<Words>(
+      _mm512_mul_epu32(std::bit_cast<__m512i>(a), _mm512_set1_epi64(static_cast<long long>(b))));
+#else
+  return a * b;
+#endif
+}
+
+/// Numbers 2 k and 2 k + 1 of a stream for k = first, first + 1, ..., as uniform_pair makes them.
+Pairs uniform_pairs(std::uint64_t seed, std::uint64_t stream, std::uint64_t first) {
+  constexpr std::uint64_t low = 0xffffffff;
+  Words counter{};
+  for (std::int64_t k = 0; k < width; ++k) counter[k] = first + static_cast<std::uint64_t>(k);
+  Words w0 = counter & low, w1 = counter >> 32, w2 = Words{} + (stream & low), w3 = Words{} + (stream >> 32);
+  std::uint64_t key = seed & low, other = seed >> 32;
+  for (int round = 0; round < 10; ++round) {
+    const Words a = product(w0, PHILOX_M4x32_0), b = product(w2, PHILOX_M4x32_1);
+    w0 = (b >> 32) ^ w1 ^ key;
+    w1 = b & low;
+    w2 = (a >> 32) ^ w3 ^ other;
+    w3 = a & low;
+    key = (key + PHILOX_W32_0) & low;
+    other = (other + PHILOX_W32_1) & low;
+  }
+  const auto unit = [](Words a, Words b) {
+    using Signed = Vector<std::int64_t>;
+    return __builtin_convertvector(std::bit_cast<Signed>((a << 32 | b) >> 11), Doubles) * 0x1.0p-53;
+  };
+  return {unit(w0, w1), unit(w2, w3)};
+}
+
+/// Likewise as normal_pair makes them.
+Pairs normal_pairs(std::uint64_t seed, std::uint64_t stream, std::uint64_t first) {
+  using Batch = xsimd::batch<double>;
+  static_assert(sizeof(Batch) == sizeof(Doubles));
+  const auto u = uniform_pairs(seed, stream, first);
+  const auto batch = [](const Doubles& v) { return Batch::load_unaligned(reinterpret_cast<const double*>(&v)); };
+  const Batch radius = xsimd::sqrt(Batch(-2.0) * math::logarithm(batch(1 - u[0])));
+  const auto [sine, cosine] = xsimd::sincos(batch(2 * std::numbers::pi * u[1]));
+  Pairs out;
+  (radius * cosine).store_unaligned(reinterpret_cast<double*>(&out[0]));
+  (radius * sine).store_unaligned(reinterpret_cast<double*>(&out[1]));
+  return out;
+}
 
 /// out[i] = f(the i-th random value)
-template <class T, class F>
-void fill_with(const RandomArgs& a, Pair pair, F&& f) {
-  T* out = static_cast<T*>(a.out);
-  for (std::int64_t i = 0; i < a.n; i += 2) {
-    const auto numbers = pair(a.seed, a.stream, static_cast<std::uint64_t>(i / 2));
-    out[i] = f(numbers[0]);
-    if (i + 1 < a.n) out[i + 1] = f(numbers[1]);
+template <class T, class P, class F>
+void fill_with(const RandomArgs& a, P&& pairs, F&& f) {
+  constexpr std::int64_t block = 256;
+  constexpr auto first = [](std::int64_t k) { return k / 2 + k % 2 * width; };
+  constexpr auto second = [](std::int64_t k) { return (k + width) / 2 + k % 2 * width; };
+  double numbers[block];
+  for (std::int64_t i = 0; i < a.n; i += block) {
+    const std::int64_t some = std::min(block, a.n - i);
+    for (std::int64_t k = 0; k < some; k += 2 * width) {
+      const Pairs p = pairs(a.seed, a.stream, static_cast<std::uint64_t>((i + k) / 2));
+      store(numbers + k, shuffled<double, first>(p[0], p[1]));
+      store(numbers + k + width, shuffled<double, second>(p[0], p[1]));
+    }
+    T* const out = static_cast<T*>(a.out) + i;
+    for (std::int64_t k = 0; k < some; ++k) out[k] = f(numbers[k]);
   }
 }
 
 template <class T>
 void fill_floating(const RandomArgs& a) {
   if (a.distribution == Distribution::normal)
-    return fill_with<T>(a, normal_pair, [&](double z) { return static_cast<T>(a.a + a.b * z); });
-  fill_with<T>(a, uniform_pair, [&](double u) { return uniform_between<T>(u, a.a, a.b); });
+    return fill_with<T>(a, normal_pairs, [&](double z) { return static_cast<T>(a.a + a.b * z); });
+  fill_with<T>(a, uniform_pairs, [&](double u) { return uniform_between<T>(u, a.a, a.b); });
 }
 
 }  // namespace
@@ -34,9 +99,9 @@ void Cpu::random(const RandomArgs& args) {
   if (a.offset) a.stream += static_cast<std::uint64_t>(*a.offset);
   switch (a.distribution) {
     case Distribution::bernoulli:
-      return fill_with<bool>(a, uniform_pair, [&](double u) { return u < a.a; });
+      return fill_with<bool>(a, uniform_pairs, [&](double u) { return u < a.a; });
     case Distribution::integers:
-      return fill_with<std::int32_t>(a, uniform_pair, [&](double u) { return integer_between(u, a.a, a.b); });
+      return fill_with<std::int32_t>(a, uniform_pairs, [&](double u) { return integer_between(u, a.a, a.b); });
     default:
       return dispatch_floating(a.dtype, [&]<class T>(std::type_identity<T>) { fill_floating<T>(a); });
   }
