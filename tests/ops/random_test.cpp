@@ -105,6 +105,21 @@ TEST_CASE("element i depends on seed, stream and i alone") {
         1e-7);
 }
 
+TEST_CASE("vectors of numbers are those that the generator makes one by one") {
+  for (const std::uint64_t seed : {std::uint64_t{1}, std::uint64_t{0x123456789abcdef0}, ~std::uint64_t{0} - 3}) {
+    for (const std::uint64_t stream : {std::uint64_t{2}, std::uint64_t{0xfedcba9876543210}}) {
+      for (const std::int64_t n : {1, 2, 15, 16, 17, 256, 333}) {
+        const auto u = uniform({n}, 0, 1, seed, stream, DType::f64).values<double>();
+        const auto z = normal({n}, 0, 1, seed, stream, DType::f64).values<double>();
+        for (std::size_t i = 0; i < u.size(); ++i) {
+          CHECK(u[i] == uniform_at(seed, stream, i));
+          CHECK(std::abs(z[i] - normal_at(seed, stream, i)) < 1e-14);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("permutations hold each number once, and each order is as likely") {
   const auto order = permutation(1000, 3, 4).values<std::int32_t>();
   CHECK(std::set<std::int32_t>(order.begin(), order.end()).size() == 1000);

@@ -2,7 +2,9 @@
 // time as a vector has lanes.
 #include "backends/shared/random.h"
 
+#include <array>
 #include <bit>
+#include <numeric>
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/simd/simd.h"
@@ -16,38 +18,42 @@ namespace {
 
 constexpr std::int64_t width = lanes<double>;
 using Doubles = Vector<double>;
-using Words = Vector<std::uint64_t>;  // of 32 bits each
+using Words = Vector<std::uint64_t>;  // of 32 bits; the others are whatever comes
 using Pairs = std::array<Doubles, 2>;
+constexpr std::uint64_t low = 0xffffffff;
 
-/// The products of 64 bits of words of 32.
+/// The products, of 64 bits.
 Words product(Words a, std::uint64_t b) {
 #ifdef __AVX512F__  // GCC would multiply 64 bits by 64
   return std::bit_cast<Words>(
       _mm512_mul_epu32(std::bit_cast<__m512i>(a), _mm512_set1_epi64(static_cast<long long>(b))));
 #else
-  return a * b;
+  return (a & low) * b;
 #endif
 }
 
 /// Numbers 2 k and 2 k + 1 of a stream for k = first, first + 1, ..., as uniform_pair makes them.
 Pairs uniform_pairs(std::uint64_t seed, std::uint64_t stream, std::uint64_t first) {
-  constexpr std::uint64_t low = 0xffffffff;
-  Words counter{};
-  for (std::int64_t k = 0; k < width; ++k) counter[k] = first + static_cast<std::uint64_t>(k);
-  Words w0 = counter & low, w1 = counter >> 32, w2 = Words{} + (stream & low), w3 = Words{} + (stream >> 32);
-  std::uint64_t key = seed & low, other = seed >> 32;
+  static constexpr auto steps = [] {
+    std::array<std::uint64_t, width> k{};
+    std::iota(k.begin(), k.end(), 0);
+    return k;
+  }();
+  const Words counter = load(steps.data()) + first;
+  Words w0 = counter, w1 = counter >> 32, w2 = Words{} + stream, w3 = Words{} + (stream >> 32);
+  Words key = Words{} + seed, other = Words{} + (seed >> 32);
   for (int round = 0; round < 10; ++round) {
     const Words a = product(w0, PHILOX_M4x32_0), b = product(w2, PHILOX_M4x32_1);
     w0 = (b >> 32) ^ w1 ^ key;
-    w1 = b & low;
+    w1 = b;
     w2 = (a >> 32) ^ w3 ^ other;
-    w3 = a & low;
-    key = (key + PHILOX_W32_0) & low;
-    other = (other + PHILOX_W32_1) & low;
+    w3 = a;
+    key += PHILOX_W32_0;
+    other += PHILOX_W32_1;
   }
   const auto unit = [](Words a, Words b) {
     using Signed = Vector<std::int64_t>;
-    return __builtin_convertvector(std::bit_cast<Signed>((a << 32 | b) >> 11), Doubles) * 0x1.0p-53;
+    return __builtin_convertvector(std::bit_cast<Signed>((a << 32 | (b & low)) >> 11), Doubles) * 0x1.0p-53;
   };
   return {unit(w0, w1), unit(w2, w3)};
 }
@@ -67,8 +73,8 @@ Pairs normal_pairs(std::uint64_t seed, std::uint64_t stream, std::uint64_t first
 }
 
 /// out[i] = f(the i-th random value)
-template <class T, class P, class F>
-void fill_with(const RandomArgs& a, P&& pairs, F&& f) {
+template <class T, auto pairs, class F>
+void fill_with(const RandomArgs& a, F&& f) {
   constexpr std::int64_t block = 256;
   constexpr auto first = [](std::int64_t k) { return k / 2 + k % 2 * width; };
   constexpr auto second = [](std::int64_t k) { return (k + width) / 2 + k % 2 * width; };
@@ -88,8 +94,8 @@ void fill_with(const RandomArgs& a, P&& pairs, F&& f) {
 template <class T>
 void fill_floating(const RandomArgs& a) {
   if (a.distribution == Distribution::normal)
-    return fill_with<T>(a, normal_pairs, [&](double z) { return static_cast<T>(a.a + a.b * z); });
-  fill_with<T>(a, uniform_pairs, [&](double u) { return uniform_between<T>(u, a.a, a.b); });
+    return fill_with<T, normal_pairs>(a, [&](double z) { return static_cast<T>(a.a + a.b * z); });
+  fill_with<T, uniform_pairs>(a, [&](double u) { return uniform_between<T>(u, a.a, a.b); });
 }
 
 }  // namespace
@@ -99,9 +105,9 @@ void Cpu::random(const RandomArgs& args) {
   if (a.offset) a.stream += static_cast<std::uint64_t>(*a.offset);
   switch (a.distribution) {
     case Distribution::bernoulli:
-      return fill_with<bool>(a, uniform_pairs, [&](double u) { return u < a.a; });
+      return fill_with<bool, uniform_pairs>(a, [&](double u) { return u < a.a; });
     case Distribution::integers:
-      return fill_with<std::int32_t>(a, uniform_pairs, [&](double u) { return integer_between(u, a.a, a.b); });
+      return fill_with<std::int32_t, uniform_pairs>(a, [&](double u) { return integer_between(u, a.a, a.b); });
     default:
       return dispatch_floating(a.dtype, [&]<class T>(std::type_identity<T>) { fill_floating<T>(a); });
   }
