@@ -1,4 +1,5 @@
-// row_function: softmax and its relatives, standardize, norms; one row at a time, with sums in double. cross_entropy.
+// row_function: softmax and its relatives, standardize, norms; one row at a time, with sums in double, or short rows by
+// columns. cross_entropy.
 #include <cmath>
 
 #include "backends/cpu/cpu.h"
@@ -39,9 +40,24 @@ void softmax(const T* x, std::int64_t n, T* out) {
   for (std::int64_t i = 0; i < n; ++i) out[i] /= total;
 }
 
-/// Rows of up to as many numbers are faster by columns; those of softmax and its relatives are sooner fast by
-/// themselves.
 constexpr std::int64_t short_row = 128, short_softmax_row = 64;
+
+/// Are rows of n numbers faster by columns?
+template <class T>
+bool is_short(RowFunction function, std::int64_t n) {
+  switch (function) {
+    case RowFunction::softmax:
+    case RowFunction::log_softmax:
+      return n > 0 && n <= short_softmax_row;
+    case RowFunction::logsumexp:
+      return n > 0 && n <= short_row;
+    case RowFunction::standardize:
+      return n > 0 && n * std::int64_t{sizeof(T)} <= 256;
+    case RowFunction::norm:
+      return false;
+  }
+  return false;
+}
 
 /// The largest of n columns. It may drop a NaN, which the sum of exponentials brings back.
 template <class T>
@@ -255,26 +271,16 @@ bool plain_norms(const float* x, std::int64_t rows, std::int64_t n, double p, fl
   return true;
 }
 
-/// The functions that have a form for short rows; false for others.
 template <class T>
-bool short_rows(const RowFunctionArgs& a, const T* x, std::int64_t rows, T* out, std::int64_t first) {
-  switch (a.function) {
-    case RowFunction::softmax:
-      short_softmax(x, rows, a.n, out + first * a.n);
-      return true;
-    case RowFunction::log_softmax:
-      short_log_softmax(x, rows, a.n, out + first * a.n);
-      return true;
-    case RowFunction::logsumexp:
-      short_logsumexp(x, rows, a.n, out + first);
-      return true;
-    case RowFunction::standardize:
-      short_standardize(x, rows, a.n, a.parameter, out + first * a.n);
-      return true;
-    case RowFunction::norm:
-      return false;
-  }
-  return false;
+void short_rows(const RowFunctionArgs& a, const T* x, std::int64_t rows, T* out, std::int64_t first) {
+  if (a.function == RowFunction::softmax)
+    short_softmax(x, rows, a.n, out + first * a.n);
+  else if (a.function == RowFunction::log_softmax)
+    short_log_softmax(x, rows, a.n, out + first * a.n);
+  else if (a.function == RowFunction::logsumexp)
+    short_logsumexp(x, rows, a.n, out + first);
+  else
+    short_standardize(x, rows, a.n, a.parameter, out + first * a.n);
 }
 
 template <class T>
@@ -284,9 +290,7 @@ void each_row(const RowFunctionArgs& a, std::int64_t first, std::int64_t last) {
   if constexpr (std::is_same_v<T, float>) {
     if (a.function == RowFunction::norm && plain_norms(x, last - first, a.n, a.parameter, out + first)) return;
   }
-  const bool is_softmax = a.function == RowFunction::softmax || a.function == RowFunction::log_softmax;
-  if (a.n > 0 && a.n <= (is_softmax ? short_softmax_row : short_row) && short_rows(a, x, last - first, out, first))
-    return;
+  if (is_short<T>(a.function, a.n)) return short_rows(a, x, last - first, out, first);
   for (std::int64_t r = first; r < last; ++r, x += a.n) {
     switch (a.function) {
       case RowFunction::softmax:
@@ -334,7 +338,7 @@ void Cpu::cross_entropy(const CrossEntropyArgs& a) {
     const auto* const logits = static_cast<const T*>(a.logits);
     auto *const loss = static_cast<T*>(a.loss), *const residual = static_cast<T*>(a.residual);
     const auto part = [&](std::int64_t first, std::int64_t last) {
-      if (a.n <= short_softmax_row)
+      if (is_short<T>(RowFunction::softmax, a.n))
         return short_cross_entropy(logits + first * a.n, a.target + first, last - first, a.n, loss + first,
                                    residual + first * a.n);
       for (std::int64_t r = first; r < last; ++r)
