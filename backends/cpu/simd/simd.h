@@ -91,6 +91,12 @@ inline void finish_streaming() {
 #endif
 }
 
+#ifdef __AVX512F__
+inline constexpr bool has_masks = true;
+#else
+inline constexpr bool has_masks = false;
+#endif
+
 /// The first n elements at x, at most as many as a batch has, and 0 in the other lanes.
 template <class T>
 xsimd::batch<T> load_first(const T* x, std::int64_t n) {
@@ -103,6 +109,7 @@ xsimd::batch<T> load_first(const T* x, std::int64_t n) {
   else
 #endif
   {
+    if (n == static_cast<std::int64_t>(Batch::size)) return Batch::load_unaligned(x);
     alignas(64) T buffer[Batch::size] = {};
     std::copy(x, x + n, buffer);
     return Batch::load_aligned(buffer);
@@ -121,6 +128,7 @@ void store_first(const xsimd::batch<T>& v, T* out, std::int64_t n) {
   else
 #endif
   {
+    if (n == static_cast<std::int64_t>(Batch::size)) return v.store_unaligned(out);
     alignas(64) T buffer[Batch::size];
     v.store_aligned(buffer);
     std::copy(buffer, buffer + n, out);
