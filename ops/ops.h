@@ -38,7 +38,7 @@ Tensor stop_gradient(Arg x);
 Tensor conj(Arg x);
 /// The imaginary part, real; zeros for a real tensor.
 Tensor imag(Arg x);
-/// The angle of a complex number in -pi..pi, real; 0 or pi for a real tensor, f32 for an integer one. Derivative 0 at 0.
+/// The angle of a complex number in -pi..pi, real; 0 or pi for a real tensor, f32 for integers. Derivative 0 at 0.
 Tensor angle(Arg x);
 
 // ---- binary.cpp: elementwise; shapes broadcast (aligned at the last axis, extents of 1 stretch), and scalars take the
