@@ -14,8 +14,9 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
     """A function that returns f's value and its gradient with respect to the arguments at `argnums`.
 
     The arguments are tensors, or tuples, lists and dicts of tensors; the gradient has the same structure. f returns a
-    scalar tensor, with has_aux a pair of it and anything else: (value, aux), gradient. Convention for complex x:
-    dL/dRe x + i dL/dIm x. Gradients of gradients, of any order, nest: grad(grad(f)).
+    real scalar tensor, with has_aux a pair of it and anything else: (value, aux), gradient. Convention for complex x:
+    dL/dRe x + i dL/dIm x. Gradients of gradients, of any order, nest: grad(grad(f)). f computes in the thread that calls
+    it: what other threads compute meanwhile counts as constant.
     Throws Error when the value is no scalar or an op on the way has no derivative.
     """
     single = isinstance(argnums, int)
