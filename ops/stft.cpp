@@ -43,10 +43,16 @@ Tensor reflected(const Tensor& x, std::int64_t reach, const Loc& where) {
 Tensor hann_window(std::int64_t n, bool periodic, DType dtype, Backend& backend, Loc where) {
   if (n < 0) fail("hann_window", where, "there are 0 elements or more, got {}", n);
   if (!is_floating(dtype)) fail("hann_window", where, "f32 or f64 expected, got {}", name_of(dtype));
-  if (n == 1) return Tensor::full({1}, 1, dtype, backend);
+  Tensor out = Tensor::empty({DType::f64, {n}, &backend});  // throws if there is no room
+  const auto period = static_cast<double>(periodic ? n : n - 1);
+  std::vector<double> w;
+  for (std::int64_t j = 0; j < n; ++j) {
+    const double root = n == 1 ? 1 : std::sin(std::numbers::pi * static_cast<double>(j) / period);
+    w.push_back(root * root);
+  }
+  backend.write(out.data(), w.data(), out.bytes());
   const NoGrad no_grad;
-  const double step = std::numbers::pi / static_cast<double>(periodic ? n : n - 1);
-  return cast(square(sin(step * arange(n, DType::f64, backend, where))), dtype);
+  return cast(out, dtype);
 }
 
 Tensor stft(Arg x, const StftOptions& options) {
