@@ -97,8 +97,8 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     Tensor seed = options.cotangents.empty() ? Tensor() : options.cotangents[i];
     if (options.cotangents.empty()) {
-      if (outputs[i].numel() != 1 || is_complex(outputs[i].dtype()))
-        fail("grad", where, "the output is {}; without a cotangent it must be a real scalar. Hint: sum() or mean() it",
+      if (outputs[i].numel() != 1)
+        fail("grad", where, "the output is {}; without a cotangent it must be a scalar. Hint: sum() or mean() it",
              outputs[i].spec().str());
       seed = primitive::full(outputs[i].spec(), 1);
     }

@@ -135,6 +135,8 @@ def test_bad_arguments():
         reel.grad(lambda i: reel.sum(i))(reel.tensor([1, 2]))
     with pytest.raises(reel.Error, match="argument 1"):
         reel.grad(lambda x: x, argnums=1)(x0)
+    with pytest.raises(reel.Error, match="real scalar, got a complex one"):
+        reel.grad(lambda x: reel.sum(x * 1j))(x0)
     with pytest.raises(reel.Error, match="got float"):
         reel.grad(lambda x: x)(1.0)
     with pytest.raises(ZeroDivisionError):  # an exception of the function's own

@@ -298,15 +298,13 @@ TEST_CASE("log1p near -1, 0^0, and what else complex numbers have at the edges")
   }
 }
 
-TEST_CASE("derivatives at the edges: elu far below 0, rows without elements, losses that are complex") {
+TEST_CASE("derivatives at the edges: elu far below 0, rows without elements") {
   const Tensor x = Tensor::from<double>({-40, -10, 2}, {3}), none = Tensor::zeros({3, 0}, DType::f64);
   Tape tape;
   const auto [slope] = grad(sum(elu(x, 2)), {x});
   check(slope, {2 * std::exp(-40.0), 2 * std::exp(-10.0), 1}, 1e-15);
   const auto [empty] = grad(sum(standardize(none)), {none});
   CHECK(empty.shape() == none.shape());
-  const std::string error = error_of([&] { grad(sum(complex(x, x)), {x}); });
-  CHECK_MESSAGE(contains(error, "real scalar"), error);
 }
 
 TEST_CASE("functions of rows: NaN, infinities and masks in rows of all lengths, each row by itself") {
