@@ -11,21 +11,6 @@ namespace reel {
 
 namespace {
 
-/// f(i) for i < n, computed in f64 on the host, then cast to the dtype on the device.
-template <class F>
-Tensor filled(const char* name, std::int64_t n, DType dtype, Backend& backend, const Loc& where, F&& f) {
-  if (n < 0) fail(name, where, "the number of elements is 0 or more, got {}", n);
-  Tensor out = Tensor::empty({DType::f64, {n}, &backend});  // throws if there is no room
-  double values[1024];
-  for (std::int64_t first = 0; first < n; first += std::ssize(values)) {
-    const std::int64_t count = std::min(n - first, std::ssize(values));
-    for (std::int64_t i = 0; i < count; ++i) values[i] = f(first + i);
-    backend.write(out.data_as<double>() + first, values, static_cast<std::size_t>(count) * sizeof(double));
-  }
-  const NoGrad no_grad;
-  return cast(out, dtype);
-}
-
 struct Full {
   Spec spec;
   std::complex<double> value;

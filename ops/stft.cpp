@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "ops/constant.h"
 #include "ops/ops.h"
 
 namespace reel {
@@ -43,16 +44,11 @@ Tensor reflected(const Tensor& x, std::int64_t reach, const Loc& where) {
 Tensor hann_window(std::int64_t n, bool periodic, DType dtype, Backend& backend, Loc where) {
   if (n < 0) fail("hann_window", where, "there are 0 elements or more, got {}", n);
   if (!is_floating(dtype)) fail("hann_window", where, "f32 or f64 expected, got {}", name_of(dtype));
-  Tensor out = Tensor::empty({DType::f64, {n}, &backend});  // throws if there is no room
   const auto period = static_cast<double>(periodic ? n : n - 1);
-  std::vector<double> w;
-  for (std::int64_t j = 0; j < n; ++j) {
+  return filled("hann_window", n, dtype, backend, where, [=](std::int64_t j) {
     const double root = n == 1 ? 1 : std::sin(std::numbers::pi * static_cast<double>(j) / period);
-    w.push_back(root * root);
-  }
-  backend.write(out.data(), w.data(), out.bytes());
-  const NoGrad no_grad;
-  return cast(out, dtype);
+    return root * root;
+  });
 }
 
 Tensor stft(Arg x, const StftOptions& options) {

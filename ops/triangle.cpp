@@ -76,6 +76,7 @@ Tensor diag(Arg x) { return apply(Diag{}, {&x.tensor()}, x.where); }
 Tensor diag_embed(Arg x) { return apply(DiagEmbed{}, {&x.tensor()}, x.where); }
 
 Tensor tril(Arg x, std::int64_t k) { return where({below("tril", x, k), x.where}, x, 0.0); }
+// All diagonals are above -numel(), from where k - 1 does not overflow.
 Tensor triu(Arg x, std::int64_t k) { return where({below("triu", x, std::max(k, -x->numel()) - 1), x.where}, 0.0, x); }
 
 Tensor eye(std::int64_t n, DType dtype, Backend& backend) { return diag_embed(full({n}, 1, dtype, backend)); }

@@ -43,7 +43,8 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
             if not isinstance(result, Tensor):
                 raise Error(f"[grad] the function must return a scalar tensor, got {type(result).__name__}")
             if result.dtype.name.startswith("c"):
-                raise Error("[grad] the function must return a real scalar, got a complex one. Hint: reel.real() or reel.abs()")
+                hint = "Hint: reel.real() or reel.abs()"
+                raise Error(f"[grad] the function must return a real scalar, got a complex one. {hint}")
             return [result]
 
         values, gradients = _reel._value_and_grad(flat, xs)
