@@ -44,7 +44,7 @@ void together(Ranks& ranks, const std::function<Digest()>& work) {
     work();
     return;
   }
-  nlohmann::json mine;
+  nlohmann::json mine = nlohmann::json::object();
   try {
     mine["digest"] = work();
   } catch (const Exit& e) {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -12,10 +13,18 @@ namespace reel {
 namespace {
 
 std::terminate_handler usual = nullptr;  // set once, before main()
+std::atomic<bool> ran_out = false;
+
+void on_failed_new() {
+  ran_out = true;
+  throw std::bad_alloc();
+}
 
 void last_words() {
   try {
     if (const std::exception_ptr e = std::current_exception()) std::rethrow_exception(e);
+    // Where GCC 12 has inlined a noexcept function, what was thrown there is no longer known.
+    if (ran_out) throw std::bad_alloc();
   } catch (const std::bad_alloc&) {
     say_out_of_memory(program_invocation_short_name);
     _exit(1);
@@ -25,7 +34,10 @@ void last_words() {
 }
 
 struct Install {
-  Install() { usual = std::set_terminate(last_words); }
+  Install() {
+    usual = std::set_terminate(last_words);
+    std::set_new_handler(on_failed_new);
+  }
 };
 [[gnu::init_priority(101)]] const Install install;  // before the registries of ops, cells and backends are filled
 

@@ -44,7 +44,7 @@ std::string device_of_rank(const std::string& device, int place) {
 std::string link_devices(Ranks& ranks, Backend& device) {
   const DeviceLinks* const links = device_links(kind_of(device.name()));
   if (!links || ranks.size() == 1) return "";
-  nlohmann::json mine;
+  nlohmann::json mine = nlohmann::json::object();
   try {
     mine["version"] = links->version();
     mine["place"] = machine_name() + "\n" + links->identity(device);

@@ -46,7 +46,7 @@ Json run_json(const RunRecord& r) {
           {{"step", r.solved_step}, {"examples", r.solved_examples}, {"seconds", r.solved_seconds}});
   }
   if (!r.test.empty()) {
-    json["test"]["step"] = r.best_step;
+    json["test"] = {{"step", r.best_step}};
     for (const auto& [name, value] : r.test) json["test"][name] = value;
   }
   return json;

@@ -166,7 +166,7 @@ Json groups_json(const Groups& groups) {
     if (!g.rows.mean.empty() && curves++ < most_curves) {
       const std::size_t rows = g.counted.size() > 1 ? most / 3 : most;
       const std::vector<RunFolder::Row> mean = thinned(g.rows.mean, rows);
-      one["curve"]["mean"] = columns(mean);
+      one["curve"] = {{"mean", columns(mean)}};
       if (g.counted.size() > 1) {
         const auto at_same_steps = [&](const std::vector<RunFolder::Row>& all) {
           std::vector<RunFolder::Row> out;

@@ -63,7 +63,7 @@ std::vector<RunFolder::Row> thinned(const std::vector<RunFolder::Row>& rows, std
 }
 
 Json columns(const std::vector<RunFolder::Row>& rows) {
-  Json out;
+  Json out = Json::object();  // not null: nlohmann 3.11 crashes if memory runs out as null becomes an object
   for (const char* name : {"step", "examples", "seconds"}) out[name] = Json::array();
   for (const std::string& metric : curve_metrics()) out[metric] = Json::array();
   for (const RunFolder::Row& row : rows) {

@@ -49,6 +49,7 @@ Json record_of(const RunRecord& r) {
            {"baseline", number(r.baseline)},
            {"parameters", r.parameters}};
   if (r.best_step >= 0) out["best"] = {{"step", r.best_step}, {"valid_loss", number(r.best_loss)}};
+  if (!r.test.empty()) out["test"] = Json::object();
   for (const auto& [name, value] : r.test) out["test"][name] = number(value);
   if (r.diverged_at_step >= 0) out["diverged_at_step"] = r.diverged_at_step;
   return out;

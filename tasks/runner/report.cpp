@@ -218,6 +218,7 @@ void write_report(const Report& r, const std::string& folder) {
                                 {"notes", p.notes}};
     if (main.value) line["reported_value"] = *main.value;
     if (p.parameters) line["exact_parameters"] = *p.parameters;
+    if (p.measures.size() > 1) line["columns"] = nlohmann::json::array();
     for (std::size_t m = 1; m < p.measures.size(); ++m) {
       const Judgement column = judge(r, row, m);
       line["columns"].push_back({{"name", p.measures[m].name},
@@ -229,6 +230,7 @@ void write_report(const Report& r, const std::string& folder) {
                                  {"verdict", text_of(column.verdict)},
                                  {"why", column.why}});
     }
+    if (!row.runs.empty()) line["runs"] = nlohmann::json::array();
     for (const PresetRun& run : row.runs)
       line["runs"].push_back({{"folder", run.folder},
                               {"seed", run.seed},

@@ -119,6 +119,7 @@ std::string model_config_text(const ModelConfig& c) {
     json["layers"] = c.options.layers;
     json["settings"] = settings(c.options.settings);
   }
+  if (!c.options.stack.empty()) json["stack"] = Json::array();
   for (const LayerOptions& layer : c.options.stack)
     json["stack"].push_back({{"cell", layer.cell}, {"hidden", layer.hidden}, {"settings", settings(layer.settings)}});
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
