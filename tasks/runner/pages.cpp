@@ -231,10 +231,11 @@ std::string index_of(const std::vector<PaperResults>& papers) {
   std::string md =
       "# Results\n\nWhat the presets gave beside what their papers report. docs/reproducing.md says how they are "
       "judged.\n\n"
-      "| paper | pass | fail | not judged | runs | hours |\n|---|---|---|---|---|---|\n";
+      "| paper | pass | fail | of these better than the paper | not judged | runs | hours "
+      "|\n|---|---|---|---|---|---|---|\n";
   const auto line = [](const std::string& name, const PaperResults& p) {
-    return fmt::format("| {} | {} | {} | {} | {} | {} |\n", name, p.score.pass, p.score.fail, p.score.not_judged,
-                       p.runs, hours(p.seconds));
+    return fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", name, p.score.pass, p.score.fail, p.score.better,
+                       p.score.not_judged, p.runs, hours(p.seconds));
   };
   for (const PaperResults& p : papers) md += line(fmt::format("[{}]({}.md)", p.paper, p.file), p);
   const PaperResults all = sum_of(papers);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tasks/page/compare.h"
+
 namespace reel {
 
 namespace {
@@ -12,9 +14,12 @@ namespace {
 struct Check {
   Verdict verdict;
   std::string why;
+  bool better = false;  // fails because the number is better than the reported one
 };
 
-Check compared(bool holds, std::string what) { return {holds ? Verdict::pass : Verdict::fail, std::move(what)}; }
+Check compared(bool holds, std::string what, bool better = false) {
+  return {holds ? Verdict::pass : Verdict::fail, std::move(what) + (better ? ", better" : ""), better};
+}
 
 std::string number(double value) { return std::isinf(value) ? "never" : fmt::format("{:.4g}", value); }
 
@@ -66,7 +71,10 @@ std::vector<Check> checks(const Report& report, const ReportRow& row, std::size_
   const auto near = [&](double tolerance) {
     // decimal fractions are not exact in binary: 0.02 from 1.461 may come out as 0.0200000001
     const double slack = 1e-9 * std::max(1.0, std::abs(*m.value));
-    add(std::abs(mean - *m.value) <= tolerance + slack, fmt::format("within {:g} of", tolerance).c_str(), *m.value);
+    const bool holds = std::abs(mean - *m.value) <= tolerance + slack;
+    const bool better = !holds && (page::higher_is_better(m.metric) ? mean > *m.value : mean < *m.value);
+    out.push_back(
+        compared(holds, fmt::format("{}, within {:g} of {:g} expected", number(mean), tolerance, *m.value), better));
   };
   if (e.within) near(*e.within);
   if (e.within_share) near(*e.within_share * std::abs(*m.value));
@@ -94,9 +102,9 @@ Judgement judge(const Report& report, const ReportRow& row, std::size_t measure)
   if (const std::string seed = lacking(row, measure); !seed.empty()) return {Verdict::not_judged, seed};
   Judgement all{Verdict::pass, ""};
   for (const Check& check : checks(report, row, measure)) {
-    if (check.verdict == Verdict::fail && all.verdict != Verdict::fail) all = {Verdict::fail, ""};
+    if (check.verdict == Verdict::fail && all.verdict != Verdict::fail) all = {Verdict::fail, "", true};
     if (check.verdict == Verdict::not_judged && all.verdict == Verdict::pass) all = {Verdict::not_judged, ""};
-    if (check.verdict == all.verdict) all.why += (all.why.empty() ? "" : "; ") + check.why;
+    if (check.verdict == all.verdict) all.why += (all.why.empty() ? "" : "; ") + check.why, all.better &= check.better;
   }
   return all;
 }
@@ -109,8 +117,9 @@ void VerdictCount::add(const Report& report) {
   for (const ReportRow& row : report.rows)
     for (std::size_t m = 0; m < row.preset.measures.size(); ++m) {
       if (row.preset.measures[m].expect.empty()) continue;
-      const Verdict verdict = judge(report, row, m).verdict;
+      const auto [verdict, why, is_better] = judge(report, row, m);
       ++(verdict == Verdict::pass ? pass : verdict == Verdict::fail ? fail : not_judged);
+      better += is_better;
       if (verdict == Verdict::not_judged && row.runs.empty())
         ++(row.preset.needs.empty() ? not_run : lacking[row.preset.needs]);
     }
@@ -119,13 +128,15 @@ void VerdictCount::add(const Report& report) {
 void VerdictCount::add(const VerdictCount& other) {
   pass += other.pass;
   fail += other.fail;
+  better += other.better;
   not_judged += other.not_judged;
   not_run += other.not_run;
   for (const auto& [what, rows] : other.lacking) lacking[what] += rows;
 }
 
 std::string VerdictCount::text() const {
-  return fmt::format("{} pass, {} fail, {} not judged", pass, fail, not_judged);
+  const std::string of_these = better > 0 ? fmt::format(" ({} of them better than the paper)", better) : "";
+  return fmt::format("{} pass, {} fail{}, {} not judged", pass, fail, of_these, not_judged);
 }
 
 std::string VerdictCount::reasons() const {

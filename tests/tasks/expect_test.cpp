@@ -118,6 +118,16 @@ TEST_CASE("bounds of the number, of its share of the baseline, and of its distan
   const Judgement both = judged("expect = { below = { x = 3 }, above = { x = 2 } }\n", {{1.5}});
   CHECK(both.verdict == Verdict::fail);
   CHECK(both.why == "1.5, above 2 expected");
+  CHECK(!both.better);
+}
+
+TEST_CASE("a number beyond what is reported fails, and is called better") {
+  const auto of = [](const char* rules, double value) { return judged(rules, {{value}}); };
+  CHECK(of("expect.within.all = 0.5\n", 9).why == "9, within 0.5 of 10 expected, better");  // a loss
+  CHECK(of("expect.within.all = 0.5\n", 9).better);
+  CHECK(!of("expect.within.all = 0.5\n", 11).better);
+  CHECK(!of("expect.within.all = 0.5\n", 10).better);                                // passes
+  CHECK(!of("expect = { within = { x = 0.5 }, above = { x = 9.5 } }\n", 9).better);  // fails for another reason, too
 }
 
 TEST_CASE("an order judges the row on its left, in each case that has both models") {
