@@ -67,7 +67,7 @@ struct State {
 };
 
 /// Zoneout (Krueger et al. 2017, arXiv:1606.01305): each value of the states keeps the one before with probability
-/// `rate` in training. Outside of training it moves to the mean, rate h_{t-1} + (1 - rate) h_t.
+/// `rate` in training. Outside training it moves to the mean, rate h_{t-1} + (1 - rate) h_t.
 struct Zoneout {
   double rate = 0;
   Tensors kept = {};  // in training: for each state a bool [T, B, width], true where it keeps its value
@@ -78,7 +78,7 @@ struct Zoneout {
 /// A cell's input: values xs [T, B, input], or symbols xs i32 [T, B] that index the rows of a table [symbols, input].
 /// With symbols, scan delays the gather where it can, because the table has fewer rows than the batch
 /// (engine/scan/passes/delay_gathers.cpp). With lengths i32 [B], sequence b has lengths[b] steps, and the rest of its
-/// column is padding, over which its state holds still.
+/// column is padding, over which its state does not change.
 struct CellInput {
   CellInput(Tensor numbers) : xs(std::move(numbers)) {}
   CellInput(Tensor symbols, Tensor table) : xs(std::move(symbols)), table(std::move(table)) {}
@@ -86,16 +86,17 @@ struct CellInput {
   Tensor numbers(const Tensor& x) const { return table.defined() ? embedding(x, table) : x; }
   /// bool [T, B, 1]: false in padding. Needs lengths.
   Tensor valid() const;
-  /// The same with zeros in the padding, so that nothing depends on what is there, be it NaN.
+  /// The same with zeros in the padding, so nothing depends on its contents, not even on NaN.
   CellInput cleared() const;
   Tensor xs, table, lengths = {};
   bool every_step = true;  // false: only the last state is wanted, and a recurrent cell computes no hs
   Zoneout zoneout = {};
-  /// In training, drops this share of the values of x, from a random stream of its own at each call; empty otherwise.
+  /// Dropout in training: drops this fraction of the values of x, with a new random stream at each call; empty
+  /// otherwise.
   std::function<Tensor(const Tensor& x, double share)> drop = {};
 };
 
-/// The result over a whole sequence xs [T, B, input]: outputs hs [T, B, outputs], undefined if they were not wanted,
+/// The result over a full sequence xs [T, B, input]: outputs hs [T, B, outputs], undefined if they were not requested,
 /// and the last state.
 struct Sequence {
   Tensor hs;
@@ -120,14 +121,14 @@ class Cell {
   virtual std::int64_t outputs() const { return hidden; }
   /// The state before the first step: zeros unless it is trained.
   virtual Tensors initial(std::int64_t batch) const;
-  /// Runs a whole sequence; by default a scan over step().
+  /// Runs a full sequence; by default a scan over step().
   virtual Sequence run(const Tensors& state, const CellInput& in, const ScanOptions& options, Loc where) const;
   /// How far a step rolls the state: element j moves to j + shift(), wrapping around.
   virtual std::int64_t shift() const { return 0; }
-  /// The matrix by which a step multiplies the state, [n, n], real or complex; undefined for a cell that has several,
-  /// or whose gates come between.
+  /// The matrix that a step multiplies the state by, [n, n], real or complex; undefined for a cell that has several, or
+  /// gates in between.
   virtual Tensor recurrent_matrix() const { return {}; }
-  /// False for a cell that processes the whole sequence at once: it has run(), but no step().
+  /// False for a cell that processes the full sequence at once: it has run(), but no step().
   virtual bool recurrent() const { return true; }
   /// Called after each update of the parameters, to project them back onto their constraints.
   virtual void updated() {}
@@ -141,11 +142,11 @@ class Cell {
  protected:
   /// Registers a tensor as a parameter of this cell.
   Tensor parameter(const std::string& name, const Tensor& value, const std::string& group = "");
-  /// The same, for a parameter of which only `free` real numbers are used.
+  /// The same, for a parameter that uses only `free` real numbers.
   Tensor parameter(const std::string& name, const Tensor& value, const std::string& group, std::int64_t free);
   /// Registers a tensor that belongs to this cell but is not trained.
   Tensor fixed(const std::string& name, const Tensor& value);
-  /// Throws Error for a name or a tensor that another parameter has.
+  /// Throws Error if another parameter already has the name or the tensor.
   void add(Parameter parameter);
   DType dtype() const { return dtype_; }
   Backend& device() const { return *backend_; }
@@ -156,7 +157,7 @@ class Cell {
   std::vector<Parameter> parameters_;
 };
 
-/// Runs a cell over a whole sequence, from the given state; what is in the padding does not matter.
+/// Runs a cell over a full sequence, from the given state; the contents of the padding do not matter.
 inline Sequence scan(const Cell& cell, const Tensors& state, const CellInput& in, const ScanOptions& options = {},
                      Loc where = Loc::current()) {
   return cell.run(state, in.cleared(), options, where);
@@ -184,7 +185,7 @@ struct CellType {
 };
 /// All registered cells. Throws Error if two of them have the same name (registry.h).
 std::vector<CellType>& cell_registry();
-/// Throws SettingError that lists the known cells, with the nearest name as a hint.
+/// Throws a SettingError that lists the known cells, with the nearest name as a hint.
 const CellType& cell_type(const std::string& name);
 /// Adds a cell to the registry, with the source file that it comes from and the version that it was compiled for.
 bool register_cell(CellType type, const char* file, const int& version = REEL_VERSION_SYMBOL);

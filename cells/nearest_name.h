@@ -1,11 +1,11 @@
-// Hints for names that are not known.
+// Hints for unknown names.
 #pragma once
 #include <string>
 #include <vector>
 
 namespace reel {
 
-/// The known name that is nearest to the given one, in letters of either case; empty if none is near.
+/// The known name nearest to the given one, ignoring case; empty if none is near.
 std::string nearest_name(const std::string& name, const std::vector<std::string>& known);
 
 /// The Levenshtein distance between a and b.

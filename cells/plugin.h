@@ -5,13 +5,13 @@
 
 namespace reel {
 
-/// Loads a shared library whose cells register themselves by REEL_CELL. The program must export the symbols of Reel
-/// that it is linked with (CMake's ENABLE_EXPORTS), if Reel is no shared library; Reel's own programs do. What is
-/// loaded already is not loaded again. Throws Error naming the file if it is no library, was compiled with other
-/// headers than those of this Reel, or has no cell, or one whose name is taken.
+/// Loads a shared library whose cells register themselves with REEL_CELL. If Reel is linked statically, the program
+/// must export its symbols (CMake's ENABLE_EXPORTS); Reel's own programs do. A loaded library is not loaded again.
+/// Throws Error naming the file if it is not a library, was compiled with headers of a different Reel, has no cell, or
+/// has one whose name is taken.
 void load_plugin(const std::string& path);
 
-/// The absolute paths of the plugins that are loaded.
+/// The absolute paths of the loaded plugins.
 const std::vector<std::string>& loaded_plugins();
 
 }  // namespace reel

@@ -1,5 +1,5 @@
-// The attributes of ops by name, for what translates an op instead of running it (tasks/to_onnx). An op's file names
-// those that do not follow from the shapes of its arguments and result:
+// The attributes of ops by name, for code that translates an op instead of running it (tasks/to_onnx). An op's file
+// names those that do not follow from the shapes of its arguments and result:
 //
 //   REEL_ATTRIBUTES(Slice, {"axis", attribute(op.axis)}, {"first", attribute(op.first)}, {"last", attribute(op.last)})
 //

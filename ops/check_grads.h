@@ -1,4 +1,4 @@
-// Derivatives compared with central differences: the test of a function, an op or a cell of your own.
+// Compares derivatives with central differences, to test a function, an op or a cell of your own.
 #pragma once
 #include <functional>
 
@@ -24,8 +24,8 @@ struct CheckGrads {
   std::uint64_t seed = 1;   // of the directions
 };
 
-/// Throws Error if a derivative of f at xs is wrong; its text names the input and the errors. Where f has a kink within
-/// 1e-3 of xs, as relu has at 0, the differences are. For each input by itself, then for all together.
+/// Throws Error if a derivative of f at xs is wrong; its text names the input and the errors. If f has a kink within
+/// 1e-3 of xs, like relu at 0, the differences are wrong. Checks each input by itself, then all together.
 void check_grads(const TensorFunction& f, const Tensors& xs, const CheckGrads& check = {}, Loc where = Loc::current());
 
 }  // namespace reel

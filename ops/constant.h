@@ -8,7 +8,7 @@
 
 namespace reel {
 
-/// Runs f, which makes a constant. It is recorded only where a program is traced, which then makes it itself.
+/// Runs f, which makes a constant. It is recorded only while a program is traced, which then makes it itself.
 template <class F>
 Tensor make_constant(F&& f) {
   std::optional<NoGrad> no_grad;

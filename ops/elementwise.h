@@ -1,5 +1,5 @@
-// Elementwise ops from scalar functors: one template for unary functions, one for binary ones. Besides its functor such
-// an op needs only its derivative, one line in the tables of unary.cpp and binary.cpp.
+// Elementwise ops from scalar functors: one template for unary functions, one for binary ones. Apart from its functor,
+// such an op needs only its derivative, one line in the tables of unary.cpp and binary.cpp.
 #pragma once
 #include "ops/axes.h"
 #include "ops/functors/binary.h"
@@ -43,7 +43,8 @@ Tensor chain(const Tensor& gradient, const Derivative& derivative);
 
 /// Gradient times derivative in one pass, from the gradient and the result y.
 using FusedBackward = Tensor (*)(Arg dy, Arg y);
-/// For a real function: does something compute the gradient of its first input in one pass? And what.
+/// For a real function: is there a fused backward, which computes the gradient of its first input in one pass? And
+/// which.
 template <class F>
 inline constexpr bool has_fused_backward = false;
 template <class F>
@@ -88,7 +89,7 @@ void check_takes(DType dtype) {
   if (!takes<F>(dtype)) rule_error("{} elements are not supported", name_of(dtype));
 }
 
-/// Have two functors the same parameters? These are doubles.
+/// Do two functors have the same parameters? These are doubles.
 template <class F>
 bool same_parameters([[maybe_unused]] const F& a, [[maybe_unused]] const F& b) {
   if constexpr (std::is_empty_v<F>)

@@ -32,7 +32,7 @@ Tensor clamp(Arg x, double low, double high);
 Tensor power(Arg x, double exponent);
 /// x unchanged; its gradient is multiplied by the factor.
 Tensor scale_gradient(Arg x, double factor);
-/// x unchanged, as a constant: no gradient flows back through it. What lax.stop_gradient is in JAX, detach in PyTorch.
+/// x unchanged, as a constant: no gradient flows back through it. Called lax.stop_gradient in JAX, detach in PyTorch.
 Tensor stop_gradient(Arg x);
 /// Complex conjugate; a real tensor is returned as it is.
 Tensor conj(Arg x);

@@ -1,4 +1,4 @@
-// Helpers of ops on rows, which are functions of the last axis with a kernel of their own.
+// Helpers of ops on rows, which are functions of the last axis with their own kernel.
 #pragma once
 #include "ops/axes.h"
 

@@ -21,7 +21,7 @@ struct EigResult {
 /// there is no derivative: the gradient is 0, with a warning. Throws Error when A is not square or not finite.
 /// Derivative: Boeddeker et al. 2017, "On the computation of complex-valued gradients".
 EigResult eig(Arg A);
-/// The eigenvalues alone, in the order of eig: [..., n, n] -> [..., n] complex.
+/// Only the eigenvalues, in the order of eig: [..., n, n] -> [..., n] complex.
 Tensor eigvals(Arg A);
 /// Eigenvalues (real, ascending) and eigenvectors of the Hermitian part (A + A^H) / 2, so that any A has a gradient.
 /// Vectors are real for real A. Throws Error when A is not square or not finite.
@@ -55,7 +55,7 @@ Tensor spectral_radius(Arg A);
 
 /// What warm_spectral_radius carries over from call to call (ops/functors/linalg.h).
 struct LeadingColumns;
-/// For f64 matrices of n rows, one at a time, that change little from call to call; null where it would not pay.
+/// For f64 matrices of n rows, one at a time, that change little from call to call; null where it would not pay off.
 std::shared_ptr<LeadingColumns> leading_columns(std::int64_t n);
 /// spectral_radius(A), equal to rounding, with a warm start: faster. The columns must live as long as any graph in
 /// which the call was captured.

@@ -4,7 +4,7 @@
 
 namespace reel {
 
-/// In a step of a loop that is traced: should a sum of x to this shape begin with the sum of its rows?
+/// While the step of a loop is traced: should a sum of x to this shape start with the sum of its rows?
 bool loop_adds_rows(const Tensor& x, const Shape& shape);
 /// The sum over axis 0 as one row, added row after row: [B, ...] -> [1, ...].
 Tensor sum_rows(const Tensor& x);

@@ -136,10 +136,10 @@ class Vjp {
   std::size_t inputs() const { return ins_.size(); }
   /// Gradient with respect to output i; undefined means zero.
   const Tensor& dy(std::size_t i = 0) const { return dy_[i]; }
-  /// Does anyone need the gradient of input i?
+  /// Is the gradient of input i needed?
   bool needs(std::size_t i) const { return needs_[i] != 0; }
-  /// Sets the gradient of input i, which has the input's dtype, or is complex for a real input, of which the real part
-  /// counts. Its shape may be any that the input stretches to. Throws Error for another dtype.
+  /// Sets the gradient of input i. It has the input's dtype; for a real input it may be complex, and the real part is
+  /// used. Its shape may be any that the input broadcasts to. Throws Error for any other dtype.
   void set(std::size_t i, const Tensor& gradient);
 
  private:
@@ -154,20 +154,20 @@ class Vjp {
   std::span<Tensor> dx_;
 };
 
-/// What the passes of a time loop may ask of an op; null where the op does not define it.
+/// What the passes of a time loop can query from an op; null where the op does not define it.
 struct LoopRules {
   /// All time steps in one call; the inputs in `mapped` are [T, ...].
   Tensor (*vmap)(const Attrs&, Inputs, Mapped mapped, std::int64_t steps) = nullptr;
-  /// Their sum over time in one call. Undefined: no faster way than vmap and sum.
+  /// Their sum over time in one call. Returns an undefined tensor if that is no faster than vmap and sum.
   Tensor (*vmap_sum)(const Attrs&, Inputs, Mapped mapped, std::int64_t steps) = nullptr;
   /// The inputs in `sharded` have the batch as axis 0, the others are replicated. True if row r of the result depends
-  /// on rows r of the sharded inputs alone, so that run() may be given any range of rows.
+  /// only on rows r of the sharded inputs, so run() may be given any range of rows.
   bool (*shards_rows)(const Attrs&, Inputs, Mapped sharded) = nullptr;
   /// True if the result is a sum over the batch, so that the results of shards add up.
   bool (*reduces_rows)(const Attrs&, Inputs, Mapped sharded) = nullptr;
   /// An elementwise call as a member of a fusion group; its operands have no indices yet.
   std::optional<FusedCall> (*fuse)(const Attrs&, Inputs) = nullptr;
-  /// True for a compute op whose call is memory-bound, so that hoisting it would not pay for the stacked result.
+  /// True for a compute op whose call is memory-bound, so hoisting it would not pay off.
   bool (*memory_bound)(const Attrs&, Inputs) = nullptr;
   /// True if row i of the result [B, ...] is row in[1][i] of in[0], in[1] being [B].
   bool (*is_gather)(const Attrs&, Inputs) = nullptr;
@@ -187,7 +187,7 @@ struct Op {
   /// Replaces run for ops whose result is a view of in[0]: the offset of the view in elements.
   std::int64_t (*alias)(const Attrs&, Inputs) = nullptr;
   void (*vjp)(const Attrs&, Vjp&) = nullptr;
-  /// Have two calls of the op the same attributes?
+  /// Do two calls of the op have the same attributes?
   bool (*same)(const Attrs&, const Attrs&) = nullptr;
   LoopRules loop = {};
 };
@@ -195,7 +195,7 @@ struct Op {
 /// All registered ops of this build; the tests iterate over them.
 std::vector<const Op*>& op_registry();
 
-/// The Op of the functions that struct O has.
+/// Builds the Op from the functions that struct O defines.
 template <class O>
 Op make_op() {
   Op op{O::traits};
@@ -258,7 +258,7 @@ Tensor apply(const Op& op, const Attrs& attrs, Inputs in, const Loc& where);
 /// The same for ops with several results.
 Tensors apply_many(const Op& op, const Attrs& attrs, Inputs in, const Loc& where);
 
-/// The same for an op that is given as its struct.
+/// The same for an op given as its struct.
 template <class O>
 Tensor apply(const O& op, Inputs in, const Loc& where) {
   return apply(op_of<O>(), Attrs(op), in, where);

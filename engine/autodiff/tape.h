@@ -1,6 +1,5 @@
-// The tape: a list of op calls in order. While a Tape object lives, every op call is recorded at its end; grad() walks
-// it backwards. There is no graph of pointers: nodes are elements of an array, and their values are elements of
-// another.
+// The tape: a list of op calls in order. While a Tape object is alive, every op call is appended to it; grad() walks it
+// backwards. There is no graph of pointers: nodes are elements of an array, and their values are elements of another.
 #pragma once
 #include <deque>
 
@@ -66,7 +65,7 @@ class Tape {
   Arrays arrays_;
 };
 
-/// No tape records op calls of this thread while this object lives.
+/// Suspends recording on this thread while this object is alive.
 class NoGrad {
  public:
   NoGrad();

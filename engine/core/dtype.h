@@ -51,7 +51,7 @@ decltype(auto) dispatch_floating(DType dtype, F&& f) {
 struct Word16 {
   std::uint64_t low, high;
 };
-/// Calls f with std::type_identity<T>, T a type of so many bytes: for kernels that only move elements. Throws where no
+/// Calls f with std::type_identity<T>, T a type of that many bytes, for kernels that only move elements. Throws if no
 /// dtype has that size.
 template <class F>
 decltype(auto) dispatch_width(std::size_t bytes, F&& f) {

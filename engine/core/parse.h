@@ -6,7 +6,7 @@
 
 namespace reel {
 
-/// The text as a number; nullopt unless the whole text is one.
+/// Parses the text as a number; nullopt unless all of it is one.
 template <class T>
 std::optional<T> parse(std::string_view text) {
   T value{};

@@ -1,5 +1,5 @@
-// Counter-based random numbers (Philox 4x32-10): number i of stream s of a seed is a function of (seed, s, i) alone, so
-// it is the same on every device and for any number of threads.
+// Counter-based random numbers (Philox 4x32-10): number i of stream s of a seed depends only on (seed, s, i), so it is
+// the same on every device and for any number of threads.
 #pragma once
 #include <Random123/philox.h>
 

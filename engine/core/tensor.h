@@ -34,7 +34,7 @@ class Tensor {
   static Tensor empty(const Spec& spec);
   /// A spec without elements, for tracing.
   static Tensor abstract(const Spec& spec);
-  /// A tensor in memory that others own, at `data`. `memory` becomes its storage, and must outlive it.
+  /// Wraps external memory at `data`. `memory` becomes the tensor's storage, and must outlive it.
   static Tensor borrow(Storage& memory, std::byte* data, const Spec& spec);
   /// Copies host values; throws Error when there are not as many as the shape has elements.
   template <class T>

@@ -1,5 +1,5 @@
-// The interface of a device: plain kernels on plain pointers. Ops call these; a backend knows no op, no tensor and no
-// tape. Every kernel has a default that throws "not supported", so a new backend can grow one kernel at a time.
+// The interface of a device: plain kernels on plain pointers. Ops call these; a backend knows nothing of ops, tensors
+// or tapes. Every kernel has a default that throws "not supported", so a new backend can grow one kernel at a time.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -60,7 +60,7 @@ struct MemoryUse {
   std::size_t system_calls = 0;                                  // allocations from the system
 };
 
-/// The most memory that a device can allocate, and a text for messages: "this machine has 24.6 GB".
+/// The most memory that a device can allocate, with a text for messages: "this machine has 24.6 GB".
 struct MemoryLimit {
   std::size_t bytes = std::numeric_limits<std::size_t>::max();
   std::string text = "";
@@ -89,8 +89,8 @@ struct NotCapturable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The prices by which loops are planned. bench/bench_costs.cpp measures each on the machine that it runs on; these are
-/// the CPU's; a device with others overrides Backend::costs().
+/// The cost model for planning loops. bench/bench_costs.cpp measures each price on the machine it runs on; these are
+/// the CPU's; a device with different ones overrides Backend::costs().
 struct CostModel {
   std::int64_t step_cache = std::int64_t{1} << 19;      // bytes of a thread's cache that a shard's step may fill
   std::int64_t few_weights = std::int64_t{1} << 19;     // bytes: weights up to here are cheap to read once a shard
@@ -113,7 +113,7 @@ class Backend {
  public:
   Backend();
   virtual ~Backend() = default;
-  /// A number that no other backend of this process has or had.
+  /// A number unique to this backend within the process, never reused.
   std::uint64_t serial() const { return serial_; }
   /// What --device takes: "cpu", "cuda", "cuda:1".
   virtual std::string name() const = 0;
@@ -130,21 +130,21 @@ class Backend {
   virtual void set_threads(int) {}
   /// Sets the number of shards of every loop; 0: by sizes.
   virtual void set_shards(int) {}
-  /// How many shards a loop cuts its batch into. It decides the order of sums, so it must not depend on threads.
+  /// How many shards a loop splits its batch into. It determines the order of sums, so it must not depend on threads.
   virtual std::int64_t shards(const ShardSizes&) const { return 1; }
   virtual int threads() const { return 1; }
   /// True for CPUs, where caches matter: time loops shard the batch, and fusion groups run block by block in host
-  /// memory. False: each call or fusion group of a step is a kernel on the whole batch, and its local operands have no
+  /// memory. False: each call or fusion group of a step is a kernel on the full batch, and its local operands have no
   /// buffers.
   virtual bool runs_in_blocks() const { return false; }
-  /// What decides how loops are planned.
+  /// The cost model for planning loops.
   virtual CostModel costs() const { return {}; }
   /// Calls f(part) for all parts, in parallel if there are threads. Kernels called inside f run on f's thread. Throws
   /// what f throws.
   virtual void parallel(int parts, const std::function<void(int)>& f) {
     for (int p = 0; p < parts; ++p) f(p);
   }
-  /// Called before each step of a loop that runs step by step, on its thread. What it throws ends the loop.
+  /// Called before each step of a loop that runs step by step, on its thread. An exception ends the loop.
   std::function<void()> before_step;
   /// Captures kernels from here on instead of running them, until CapturedGraph::stop(). Null: this backend cannot
   /// capture.
@@ -161,10 +161,10 @@ class Backend {
 #undef REEL_OTHER_KERNEL
   /// Can this call join a fusion group? Its operands have no indices yet.
   virtual bool fuses(const FusedCall&) { return false; }
-  /// Sets what a fusion group needs to run, once before many runs.
+  /// Prepares a fusion group, once before many runs.
   virtual void resolve(FusedArgs&) {}
-  /// Runs a loop on buffers at these addresses: here step by step; a backend may have a kernel of its own for all
-  /// steps. Values that a later step overwrites need not exist afterwards.
+  /// Runs a loop on buffers at these addresses: by default step by step; a backend may run all steps in one kernel.
+  /// Values that a later step overwrites need not exist afterwards.
   virtual void run(const LoweredLoop& loop, std::span<std::byte* const> buffers);
 
   /// Throws OutOfMemory when `bytes` are more than the device has: "[subject] what need 4 TB, this machine has 24.6 GB.
@@ -183,7 +183,7 @@ class Backend {
 using MakeBackend = std::unique_ptr<Backend> (*)(const std::string& rest);
 /// Registers a kind of device ("cuda"): one line at the end of its backend's main file. `make` is called on first use.
 bool register_backend(const std::string& kind, MakeBackend make);
-/// The device called `name` ("cpu", "cuda:1"), or the default one. Throws Error that lists the kinds of this build.
+/// The device called `name` ("cpu", "cuda:1"), or the default one. Throws an Error that lists the kinds in this build.
 Backend& backend(const std::string& name = {});
 /// Sets the device of new tensors; "cpu" before the first call. Throws as backend() does.
 Backend& set_default_backend(const std::string& name);

@@ -1,5 +1,5 @@
-// The list of kernels. From it are made the methods of a backend, calls as values, and everything that treats all
-// kernels alike: the recorder, the interpreter of loops, tests.
+// The list of kernels. It generates the methods of a backend, calls as values, and everything that treats all kernels
+// alike: the recorder, the interpreter of loops, tests.
 #pragma once
 #include <functional>
 #include <span>
@@ -65,8 +65,8 @@ class Backend;
 enum class Kernel : std::uint8_t { REEL_KERNELS(REEL_KERNEL_NAME) host };
 #undef REEL_KERNEL_NAME
 
-/// A call that is no kernel: an op that computes on the host, or a loop inside a loop. `run` gets the addresses of its
-/// operands.
+/// A call that is not a kernel: an op that computes on the host, or a loop inside a loop. `run` receives the addresses
+/// of its operands.
 struct HostArgs {
   std::function<void(std::span<std::byte* const> operands)> run;
   std::vector<std::byte*> operands;
@@ -75,7 +75,7 @@ struct HostArgs {
   }
 };
 
-/// A call of a kernel as a value.
+/// A kernel call as a value.
 class KernelCall {
  public:
   KernelCall() = default;
@@ -86,7 +86,7 @@ class KernelCall {
   Kernel kernel() const { return static_cast<Kernel>(args_.index()); }
   const char* name() const;
   void run(Backend& backend) const;
-  /// The arguments; null: it is another kernel's call.
+  /// The arguments; null if it calls another kernel.
   template <Kernel kernel>
   const auto* as() const {
     return std::get_if<static_cast<std::size_t>(kernel)>(&args_);

@@ -22,7 +22,7 @@ class Params {
     static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= sizeof(bytes_));
     if constexpr (!std::is_empty_v<F>) std::memcpy(bytes_, &f, sizeof(F));
   }
-  /// The functor of type F that was put in.
+  /// The stored functor, of type F.
   template <class F>
   const F& as() const {
     return *reinterpret_cast<const F*>(bytes_);
@@ -33,7 +33,7 @@ class Params {
 };
 
 // Pointers are to contiguous row-major elements unless there is a StridedLoop. Each kernel has arrays(f), which calls
-// f(pointer) for each of its arrays: a pointer to const is read, another is written, null is not needed.
+// f(pointer) for each of its arrays: a pointer to const is read, any other is written, null means not needed.
 
 struct FillArgs {  // out[i] = value
   DType dtype;
@@ -93,8 +93,8 @@ struct FusedCall {
   using Kernel = void (*)();
   Kernel kernel = nullptr;  // set by Backend::resolve
 };
-/// An operand of a fusion group on [rows, columns], with its strides in elements (0: broadcast). A local one
-/// belongs to the group alone: its buffer holds one block of elements, on backends that run in blocks.
+/// An operand of a fusion group on [rows, columns], with its strides in elements (0: broadcast). A local one belongs
+/// only to the group: its buffer holds one block of elements, on backends that run in blocks.
 struct FusedOperand {
   std::byte* data = nullptr;
   std::int64_t row = 0, column = 0;

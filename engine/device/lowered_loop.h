@@ -1,5 +1,5 @@
-// A loop over time as a value: the calls of a step, and where the arrays of each lie at each time. The engine lowers a
-// scan to it (scan/lower/), and a backend runs it: step by step, or as one kernel of its own.
+// A time loop as a value: the calls of a step, and where their arrays are stored at each time. The engine lowers a scan
+// to it (scan/lower/), and a backend runs it: step by step, or as a single kernel.
 #pragma once
 #include <memory>
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace reel {
 
-/// Where an array of a call lies: in step i at byte offset + i * stride of its buffer or, if it is double-buffered, at
-/// offset + i % 2 * stride.
+/// Where an array of a call is stored: in step i at byte offset + i * stride of its buffer or, if it is
+/// double-buffered, at offset + i % 2 * stride.
 struct Operand {
   int buffer = -1;  // -1: it has no memory
   std::int64_t offset = 0, stride = 0;

@@ -11,7 +11,7 @@ namespace reel {
 
 class Recorder final : public Backend {
  public:
-  /// It answers all questions as `real` does.
+  /// It answers all queries like `real`.
   explicit Recorder(Backend& real) : real_(real) {}
   ~Recorder() override;
   Recorder(const Recorder&) = delete;
@@ -19,7 +19,7 @@ class Recorder final : public Backend {
 
   /// The calls since the last take().
   std::vector<KernelCall> take() { return std::exchange(calls_, {}); }
-  /// The block of this recorder that has the address, also the one just behind its end; null: none has.
+  /// The block of this recorder that contains the address, or ends at it; null if there is none.
   const Storage* block_of(const void* address) const;
 
   std::string name() const override { return real_.name(); }
@@ -28,7 +28,7 @@ class Recorder final : public Backend {
   CostModel costs() const override { return real_.costs(); }
   bool fuses(const FusedCall& call) override { return real_.fuses(call); }
   void resolve(FusedArgs& group) override { real_.resolve(group); }
-  /// Blocks keep their addresses as long as the recorder lives.
+  /// Blocks keep their addresses as long as the recorder is alive.
   Storage* allocate(std::size_t bytes) override;
   void release(Storage*) override {}
   void read(void*, const void*, std::size_t) override { not_recorded(); }

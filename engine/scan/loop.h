@@ -5,7 +5,7 @@
 
 namespace reel {
 
-/// What a loop is besides its programs.
+/// The properties of a loop other than its programs.
 struct Signature {
   int carries = 0;            // states that go from step to step; the body takes them first
   int accumulators = 0;       // the last so many carries are sums over time, which start at 0
@@ -16,8 +16,8 @@ struct Signature {
   bool operator==(const Signature&) const = default;
 };
 
-/// Three programs. Prologue and epilogue are ordinary programs, run once by eval(), so that their ops are recorded and
-/// differentiated as any others.
+/// Three programs. Prologue and epilogue are ordinary programs, run once by eval(), so their ops are recorded and
+/// differentiated like any others.
 struct Loop {
   Signature signature;
   /// (xs [T, ...], consts) -> (the body's xs [T, ...], the body's consts, further arguments of the epilogue)
@@ -28,7 +28,7 @@ struct Loop {
   /// takes.
   Traced epilogue;
 
-  /// A loop whose prologue and epilogue only pass on what they get.
+  /// A loop whose prologue and epilogue only forward their inputs.
   static Loop of(Traced body, const Signature& signature);
 
   int xs() const { return body.inputs - signature.carries; }
@@ -45,10 +45,10 @@ inline Spec stacked(Spec spec, std::int64_t length) {
   return spec;
 }
 
-/// A program followed by f, which gets its results.
+/// A program followed by f, which receives its results.
 Traced then(const Traced& first, const Function& f);
 
-/// Traces a body: f gets abstract tensors of these specs, inputs first. The consts are consts of the program; behind
+/// Traces a body: f receives abstract tensors of these specs, inputs first. The consts are consts of the program; after
 /// them come those that f made itself, which are also the result's `consts`.
 Traced trace_body(const std::vector<Spec>& inputs, const std::vector<Spec>& consts, const Function& f);
 

@@ -1,5 +1,5 @@
-// Plans: loops after their passes, kept under what they were made from. Tracing a step again gives an equal program, so
-// a training step is planned once.
+// Plans: loops after their passes, cached under what they were made from. Tracing a step again gives an equal program,
+// so a training step is planned once.
 #pragma once
 #include <map>
 #include <memory>
@@ -15,11 +15,12 @@ struct Plan {
   Loop loop;
   ScanPasses passes;
 
-  /// Does it hold tensors that were made while it was traced? Such a plan is not kept: they may belong to a captured
+  /// Does it hold tensors made during tracing? Such a plan is not cached: they may belong to a captured
   /// graph, or to a device that is gone.
   bool has_tensors() const { return !loop.prologue.consts.empty() || !loop.epilogue.consts.empty(); }
 
-  /// The plan of the loop's gradient, under what is asked for and what is given; null: it was not made, or not kept.
+  /// The plan of the loop's gradient, keyed by what is requested and what is given; null if it was not made, or not
+  /// cached.
   std::shared_ptr<const Plan> gradient(const std::string& key) const;
   void keep_gradient(const std::string& key, const std::shared_ptr<const Plan>& gradient) const;
   /// What runs the body, decided once (lower/lowering.cpp).
@@ -36,13 +37,13 @@ using PlanPtr = std::shared_ptr<const Plan>;
 /// itself (body.consts) become part of the plan.
 PlanPtr plan_of(Traced body, const Signature& signature, const ScanPasses& passes);
 
-/// What is told of the loops that a thread plans and runs: a loop before its passes and after each one, whether that
+/// Callbacks for the loops that a thread plans and runs: a loop before its passes and after each one, whether that
 /// changed it or not; then its plan, with the arguments of run_plan().
 struct PlanWatch {
   std::function<void(const std::string& pass, const std::string& rule, const Loop& loop)> stage;
   std::function<void(const PlanPtr& plan, const Tensors& carries, const Tensors& xs, const Tensors& consts)> run;
 };
-/// The watch of this thread; null: there is none. While there is one, every loop is planned anew.
+/// The watch of this thread, or null. While there is one, no cached plan is used.
 PlanWatch*& plan_watch();
 
 /// How many plans this process has made so far.

@@ -23,10 +23,10 @@ struct Program {
   std::vector<Node> nodes;
   std::vector<int> outputs;
 
-  /// Is the node faster outside of a time loop, where it runs once for all time steps?
+  /// Is the node faster outside a time loop, where it runs once for all time steps?
   bool worth_hoisting(const Node& node) const;
   bool is_const(int id) const { return id >= inputs && id < inputs + consts; }
-  /// Abstract tensors with the specs of a node's inputs, for the op's functions that look at shapes only.
+  /// Abstract tensors with the specs of a node's inputs, for the op's functions that only read shapes.
   Tensors abstract_inputs(const Node& node) const;
   /// The index of the node that produces a value, or -1 for inputs and consts.
   int producer(int id) const;
@@ -34,7 +34,7 @@ struct Program {
     plain,
     costs,  // with the operations and the memory traffic of each node
   };
-  /// One line a node: "%5 = matmul(%0, %3) f32 (20, 128)".
+  /// One line per node: "%5 = matmul(%0, %3) f32 (20, 128)".
   std::string str(Text text = Text::plain) const;
   /// What a node computes, in additions, and the bytes that it reads and writes.
   struct Cost {

@@ -1,4 +1,4 @@
-// The kernel of the cross entropy, which is in no loop: there it is made of other kernels (ops/losses.cpp).
+// The kernel of the cross entropy, which is never in a loop: there it is composed of other kernels (ops/losses.cpp).
 #pragma once
 #include "engine/device/kernels.h"
 

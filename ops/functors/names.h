@@ -1,5 +1,5 @@
 // The functors of one element without parameters, each with its C++ function: (Softplus, softplus). ops/ops.h declares
-// the functions by this list alone, so that a formula can change without a new build of all that calls it.
+// the functions from only this list, so a formula can change without rebuilding all its callers.
 #pragma once
 
 // clang-format off

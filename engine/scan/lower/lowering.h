@@ -1,5 +1,5 @@
-// From a planned loop to calls of kernels: the order of the calls, fusion groups, which values are sharded over the
-// batch, and a LoweredLoop for each number of rows that a shard has. Kept with the plan, so done once.
+// From a planned loop to kernel calls: the order of the calls, fusion groups, which values are sharded over the
+// batch, and a LoweredLoop for each number of rows that a shard has. Kept with the plan, so done only once.
 #pragma once
 #include <map>
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace reel {
 
-/// What a buffer of a lowered loop is, in a run.
+/// What a buffer of a lowered loop holds in a run.
 struct LoopBuffer {
   enum class Kind : std::uint8_t {
     input,      // of the Scan op: `index` in its inputs

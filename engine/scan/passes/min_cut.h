@@ -1,4 +1,4 @@
-// Minimal cut: the cheapest set of edges that separates a source from a sink. Its cost is the maximal flow between them
+// Minimum cut: the cheapest set of edges that separates a source from a sink. Its cost is the maximum flow between them
 // (Ford and Fulkerson 1956), found along shortest augmenting paths (Edmonds and Karp 1972).
 #pragma once
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The passes over a loop: each is a function from Loop to Loop, in a file of its own, and changes no result.
+// The passes over a loop: each is a function from Loop to Loop, in its own file, and changes no result.
 #pragma once
 #include "engine/scan/loop.h"
 
@@ -23,9 +23,9 @@ Loop delay_gathers(Loop loop, const ScanPasses& passes);
 Loop hoist(Loop loop, const ScanPasses& passes);
 /// Moves what no carry depends on into the epilogue of a gradient's loop; sums over time become one op there.
 Loop sink_reductions(Loop loop, const ScanPasses& passes);
-/// Drops what no result needs, and ys that are there twice.
+/// Drops what no result needs, and duplicate ys.
 Loop dce(Loop loop, const ScanPasses& passes);
-/// Makes the residuals further ys: values that the gradient's loop reads and should not recompute.
+/// Adds the residuals to the ys: values that the gradient's loop reads and should not recompute.
 Loop rematerialize(Loop loop, const ScanPasses& passes);
 
 /// A node's arguments for all time steps, and which of them are [T, ...], as vmap takes them.
@@ -35,7 +35,7 @@ struct AllSteps {
 };
 AllSteps all_steps(const Program::Node& node, const Tensors& value, const std::vector<char>& varying);
 
-/// The residuals that a body should save besides its outputs.
+/// The residuals that a body should save in addition to its outputs.
 std::vector<int> choose_residuals(const Program& body);
 
 /// Applies the passes of the pipeline. With REEL_PRINT_PASSES in the environment it prints the loop to stderr before
