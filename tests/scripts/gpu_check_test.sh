@@ -77,7 +77,7 @@ in_report '^3 parts failed; '
 [ "$(wc -c <"$report")" -lt 60000 ] || wrong "the report of a part that prints much is not cut"
 # The questions that only a GPU answers come first, and nothing is left out.
 order=$(grep -aE '^(ok|FAIL|TIME|SKIP|LATE)' "$report" | sed 's/^[A-Z]* *//; s/^ok *//; s/[:(].*//; s/ *$//')
-wanted="a first sum|libraries|bench_barriers|bench_device|loops of real sizes|bench_loops|bench_cells"
+wanted="a first sum|libraries|loops of real sizes|cells|bench_barriers|bench_device|bench_loops"
 [ "$(head -n 7 <<<"$order" | paste -sd '|')" = "$wanted" ] || wrong "the first parts are: $(head -n 7 <<<"$order" | paste -sd '|')"
 for part in cells cuda_plan_test bench_ops shapes_test optimizer_test scan_test; do
   grep -qx "$part" <<<"$order" || wrong "no part $part"
@@ -92,6 +92,31 @@ for mode in --sanitize --peers; do
 done
 grep -q 'bench-peers.*--cells lstm,gru --shapes 1024x16x128:frames' "$place/calls" || wrong "no peers were asked for"
 grep -q '^compute-sanitizer --tool racecheck' "$place/calls" || wrong "no sanitizer was asked for"
+
+# A GPU that cannot be used ends it at once, and so does a sanitizer that does not work.
+cp "$place/program" "$place/kept"
+printf '#!/bin/sh\necho "skipped: the driver is too old"\n' >"$place/bundle/bin/tape_test"
+code=0
+"$root/scripts/gpu-check" --bundle "$place/bundle" --out "$report" >"$place/words" 2>&1 || code=$?
+[ "$code" -eq 1 ] || wrong "without a GPU: exit code $code"
+in_report '^SKIP  a first sum: the driver is too old'
+in_report '^FAIL  no GPU can be used here'
+grep -qE 'bench_|cuda_parity' "$report" && wrong "without a GPU more was tried"
+cp "$place/kept" "$place/bundle/bin/tape_test"
+printf '#!/bin/sh\nexit 3\n' >"$place/stubs/compute-sanitizer"
+code=0
+"$root/scripts/gpu-check" --bundle "$place/bundle" --out "$report" --sanitize >"$place/words" 2>&1 || code=$?
+[ "$code" -eq 1 ] || wrong "a sanitizer that fails: exit code $code"
+in_report '^FAIL  compute-sanitizer does not work here'
+
+# --limit is the time of all parts together, and the kernels that were compiled are next to the report.
+mkdir -p "$place/bundle/.cache" && touch "$place/bundle/.cache/kernel"
+"$root/scripts/gpu-check" --bundle "$place/bundle" --out "$report" --peers --limit 3 >"$place/words" 2>&1 && wrong "nothing was late"
+in_report '^LATE '
+tar -tzf "$OUT/kernels.tar.gz" | grep -q '^.cache/kernel$' || wrong "no kernels next to the report"
+code=0
+"$root/scripts/gpu-check" --bundle "$place/bundle" --limit soon >"$place/words" 2>&1 || code=$?
+[ "$code" -eq 2 ] || wrong "--limit soon: exit code $code"
 
 # scripts/bundle builds what is called.
 built=$(sed -n '/^tasks="/,/^benches="/p' "$root/scripts/bundle" | tr -s '"=' ' ' | tr ' ' '\n')

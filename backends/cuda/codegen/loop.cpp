@@ -7,6 +7,7 @@
 #include "backends/cuda/codegen/loop_run.h"
 #include "backends/cuda/codegen/loop_source.h"
 #include "backends/cuda/cuda.h"
+#include "engine/core/error.h"
 
 namespace reel::cuda {
 
@@ -81,8 +82,15 @@ void Cuda::run_planned(PlannedLoop& plan, const LoweredLoop& loop, std::span<std
   const auto argument =
       loop_arguments(*plan.values, plan.kernel, loop.steps, buffers, room->data, room->data + counters);
   if (barriers) fill({DType::f32, counters / 4, 0.0, room->data});
-  generated_->launch(plan.function, static_cast<unsigned>(layout.blocks()), static_cast<unsigned>(layout.threads),
-                     layout.bytes, barriers, argument.data(), stream());
+  try {
+    generated_->launch(plan.function, static_cast<unsigned>(layout.blocks()), static_cast<unsigned>(layout.threads),
+                       layout.bytes, barriers, argument.data(), stream());
+  } catch (const Error& e) {
+    throw Error(
+        fmt::format("{}: a loop of {} steps and {} rows, {} blocks of {} threads, {} bytes of shared memory. Hint: "
+                    "--device {},steps",
+                    e.what(), loop.steps, plan.values->rows, layout.blocks(), layout.threads, layout.bytes, name()));
+  }
   launched("loop", {loop.steps, plan.values->rows, layout.groups, layout.slices});
 }
 

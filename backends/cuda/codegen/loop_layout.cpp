@@ -24,7 +24,7 @@ class Planner {
     out_.storage.resize(loop_.values.size());
     if (!find_rooms()) return std::nullopt;
     find_stages();
-    if (loop_.rows * widest_ >= std::int64_t{1} << 31) return std::nullopt;
+    if (std::max(loop_.rows * widest_, farthest_) >= std::int64_t{1} << 31) return std::nullopt;  // offsets are int
     if (products_ ? !share_products() : !share_elements()) return std::nullopt;
     for (const StepCall& call : loop_.calls) {
       if (out_.lanes(call.columns()) > most_lanes) return std::nullopt;
@@ -86,6 +86,7 @@ class Planner {
     for (int c = 0; c < static_cast<int>(loop_.calls.size()); ++c) {
       const StepCall& call = loop_.calls[c];
       widest_ = std::max(widest_, call.columns());
+      for (const Access& a : call.operands) farthest_ = std::max(farthest_, (loop_.rows - 1) * a.row + a.span());
       if (call.kind != Kind::product) {
         out_.stages.push_back({.call = c});
         continue;
@@ -359,7 +360,7 @@ class Planner {
   LoopLayout out_;
   bool products_ = false, moves_ = false;  // moves_: some call reads other columns
   const StepCall* transform_ = nullptr;
-  std::int64_t widest_ = 1;
+  std::int64_t widest_ = 1, farthest_ = 0;  // farthest_: from the first element that a call reads or writes
 };
 
 }  // namespace

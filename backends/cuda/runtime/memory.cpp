@@ -17,8 +17,10 @@ namespace {
 
 void* device_memory(std::size_t bytes) {
   void* block = nullptr;
-  if (cudaMalloc(&block, bytes) == cudaSuccess) return block;
-  cudaGetLastError();  // clears the error: the caller reports out of memory
+  const cudaError_t code = cudaMalloc(&block, bytes);
+  if (code != cudaErrorMemoryAllocation)
+    return check(code, "cudaMalloc"), block;  // an earlier kernel's error comes here
+  cudaGetLastError();                         // clears the error: the caller reports out of memory
   return nullptr;
 }
 void free_device_memory(void* block, std::size_t) { cudaFree(block); }
