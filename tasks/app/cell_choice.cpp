@@ -9,18 +9,18 @@ void CellChoice::add(Options& options) {
   std::vector<std::string> cells;
   for (const CellType& type : cell_registry()) cells.push_back(type.name);
   options.choice("cell", cell, cells, "recurrent cell", "Model");
-  options.add("input-size", input_size, "I: width of the input; with weights: from their shapes", "Model",
+  options.add("input-size", input_size, "I: input size; with weights: from their shapes", "Model",
               Bounds{.low = 1, .high = most::units});
-  options.add("hidden", hidden, "N: units of the state; with weights: from their shapes", "Model",
+  options.add("hidden", hidden, "N: hidden size; with weights: from their shapes", "Model",
               Bounds{.low = 1, .high = most::units});
-  options.choice("dtype", dtype, {"f32", "f64"}, "of parameters and states", "Model");
-  options.add("seed", seed, "random seed of the initial values, without weights", "Model");
+  options.choice("dtype", dtype, {"f32", "f64"}, "data type of parameters and states", "Model");
+  options.add("seed", seed, "random seed of the initial values, unless weights are given", "Model");
 }
 
 void CellChoice::add_weights(Options& options) {
   options.add("layer", layer, "only this layer of the run, without embedding and read-out", "Files",
               Bounds{.low = 1, .high = most::layers});
-  options.add("weights", weights, "W.safetensors: the parameters, or a checkpoint of a run; without it, initial values",
+  options.add("weights", weights, "W.safetensors: parameters, or a checkpoint of a run; empty: initial values",
               "Files");
 }
 

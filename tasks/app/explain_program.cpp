@@ -116,27 +116,26 @@ void add_options(Options& options, ExplainOptions& o) {
   for (const CellType& type : cell_registry()) cells.push_back(type.name);
   options.arguments("[RUN]", o.run);
   options.choice("cell", o.cell, cells, "recurrent cell", "Step");
-  options.add("hidden", o.hidden, "units of the state", "Step", Bounds{.low = 1, .high = most::units});
-  options.add("input", o.input, "numbers an input has; 0: as many as units", "Step",
-              Bounds{.low = 0, .high = most::units});
-  options.add("batch", o.batch, "sequences", "Step", Bounds{.low = 1, .high = most::batch});
-  options.add("length", o.length, "time steps", "Step", Bounds{.low = 1, .high = most::time});
-  options.choice("dtype", o.dtype, {"f32", "f64"}, "of parameters and states", "Step");
-  options.add("seed", o.seed, "of parameters and inputs", "Step");
+  options.add("hidden", o.hidden, "hidden size", "Step", Bounds{.low = 1, .high = most::units});
+  options.add("input", o.input, "input size; 0: the hidden size", "Step", Bounds{.low = 0, .high = most::units});
+  options.add("batch", o.batch, "batch size", "Step", Bounds{.low = 1, .high = most::batch});
+  options.add("length", o.length, "number of time steps", "Step", Bounds{.low = 1, .high = most::time});
+  options.choice("dtype", o.dtype, {"f32", "f64"}, "data type of parameters and states", "Step");
+  options.add("seed", o.seed, "random seed of parameters and inputs", "Step");
   options.add("preset", o.preset, "instead of a cell: a training step of a paper's experiment", "Step");
-  options.add("data", o.data, "with a preset or a run: the folder of the data sets", "Step");
-  options.flag("backward", o.backward, "explain the gradient, too", "What is shown");
-  options.choice("pass", o.pass, pass_names(), "show this pass alone", "What is shown");
+  options.add("data", o.data, "with a preset or a run: folder of the data sets", "Step");
+  options.flag("backward", o.backward, "also explain the backward pass", "Output");
+  options.choice("pass", o.pass, pass_names(), "show only this pass", "Output");
   std::vector<std::string> off = pass_names();
   std::erase(off, "dce");
   off.insert(off.end(), {"fuse", "shard_batch"});
-  options.list("without", o.without, off, "leave out these passes", "What is shown");
-  options.flag("measure", o.measure, "run it and show the time of each group", "What is shown");
-  options.add("rate", o.rate, "Gflop/s of products, for the bound; 0: measured with --measure", "What is shown",
+  options.list("without", o.without, off, "disable these passes, comma-separated", "Output");
+  options.flag("measure", o.measure, "run it and show the time of each group of ops", "Output");
+  options.add("rate", o.rate, "Gflop/s of matrix products, for the bound; 0: measured with --measure", "Output",
               Bounds{.low = 0});
-  options.add("html", o.html, "FILE.html to write: a page with graphs and tables, instead of text", "What is shown");
-  options.add("dot", o.dot, "FILE.dot to write: the graph for Graphviz, instead of text", "What is shown");
-  options.add("threads", o.threads, "of the CPU", "Run", Bounds{.low = 1, .high = 1024});
+  options.add("html", o.html, "FILE.html to write instead of text: a page with graphs and tables", "Output");
+  options.add("dot", o.dot, "FILE.dot to write instead of text: the graph for Graphviz", "Output");
+  options.add("threads", o.threads, "CPU threads", "Run", Bounds{.low = 1, .high = 1024});
   add_device(options, o.device);
   options.cells();
 }
@@ -233,9 +232,9 @@ int explain_task(const ExplainOptions& o, const Options& options, const Wanted& 
 
 int explain_program(int argc, const char* const* argv) {
   ExplainOptions o;
-  Options options(
-      "explain",
-      "How a step runs: the loop after each pass, what it saves, computes, reads and writes, and its kernels.");
+  Options options("explain",
+                  "Explains how a step runs: the loop after each pass, what it saves, computes, reads and writes, and "
+                  "its kernels.");
   add_options(options, o);
   options.parse(argc, argv);
   for (const auto& [name, value, end] : {std::tuple{"html", o.html, ".html"}, std::tuple{"dot", o.dot, ".dot"}}) {

@@ -52,7 +52,7 @@ struct Options::Impl {
 
   void add_built_in(const std::string& name, ValueKind kind, decltype(Option::target) variable,
                     const std::string& metavar, const std::string& help) {
-    Option option{name, kind, variable, help, "Files of options, help"};
+    Option option{name, kind, variable, help, "Configuration and help"};
     option.section = Section::built_in;
     option.metavar = metavar;
     add(std::move(option));
@@ -228,8 +228,8 @@ Options::Options(const std::string& program, const std::string& description) : i
   impl_->app.allow_extras();   // ours suggests the nearest option
   impl_->add_built_in("config", ValueKind::text, &impl_->config, "FILE",
                       "read options from a TOML file; the command line overrides it");
-  impl_->add_built_in("help", ValueKind::flag, &impl_->help, "", "show this text; so does -h");
-  impl_->add_built_in("version", ValueKind::flag, &impl_->version, "", "print version and commit, and stop");
+  impl_->add_built_in("help", ValueKind::flag, &impl_->help, "", "show this help and exit; also -h");
+  impl_->add_built_in("version", ValueKind::flag, &impl_->version, "", "print version and commit, and exit");
 }
 
 Options::~Options() = default;
@@ -277,7 +277,7 @@ void Options::list(const std::string& name, std::string& variable, const std::ve
 }
 
 void Options::cells() {
-  impl_->add_built_in("help-all", ValueKind::flag, &impl_->help_all, "", "the same, with the settings of every cell");
+  impl_->add_built_in("help-all", ValueKind::flag, &impl_->help_all, "", "show help with the settings of every cell");
   for (const CellType& cell : cell_registry()) {
     const std::string group = fmt::format("cell {}: {}", cell.name, cell.help);
     impl_->cells.push_back(cell.name);
@@ -298,9 +298,9 @@ void Options::cells() {
 void Options::presets(const std::string& task) {
   impl_->preset_task = task;
   impl_->add_built_in("preset", ValueKind::text, &impl_->preset, "NAME",
-                      "use the options of a paper's experiment; others override them");
+                      "use the options of a paper's experiment; other options override them");
   impl_->add_built_in("list-presets", ValueKind::flag, &impl_->list, "",
-                      "print the presets, with the reported numbers, and stop");
+                      "list the presets with the reported numbers, and exit");
 }
 
 void Options::arguments(const std::string& metavar, std::vector<std::string>& variable) {
@@ -311,7 +311,7 @@ void Options::arguments(const std::string& metavar, std::vector<std::string>& va
 void Options::allow_with_resume(const std::vector<std::string>& names) {
   impl_->with_resume = names;
   impl_->add_built_in("resume", ValueKind::text, &impl_->resume, "DIR",
-                      "continue the run of this folder, with the options it has");
+                      "continue the run in this folder, with its options");
 }
 
 void Options::typed_only(const std::string& name) { impl_->find(name)->typed_only = true; }

@@ -147,12 +147,13 @@ void draw_gradients(const Ended& e) {
 }  // namespace
 
 void add_pictures(Options& options, PictureOptions& variables, const std::vector<Picture>& known) {
-  std::string help = "drawn at the end, several with commas between; with --resume also of a finished run";
+  std::string help = "pictures to draw at the end, comma-separated; with --resume also of a finished run";
   for (const Picture& p : known) help += fmt::format("; {}: {}", p.name, p.help);
   options.add("picture", variables.names, help, "Run");
   options.add("picture-size", variables.size,
-              "WIDTHxHEIGHT of these pictures in cm, as 8.4x7 for a column of a paper; empty: 20.1x18 and more", "Run");
-  options.add("picture-font", variables.font, "a family, a size in points, or both, as Times,9; empty: sans serif",
+              "size of these pictures in cm, WIDTHxHEIGHT, e.g. 8.4x7 for a column of a paper; empty: 20.1x18 or more",
+              "Run");
+  options.add("picture-font", variables.font, "font family, size in points, or both, e.g. Times,9; empty: sans serif",
               "Run");
 }
 
@@ -175,14 +176,15 @@ void print_picture(const std::string& svg, const std::optional<std::string>& pro
 }
 
 std::vector<Picture> pictures_of_cells() {
-  return {
-      {"states", "states over time, one sequence; of cells that shift their units also with that undone", draw_states},
-      {"changes", "what each step adds to the states, likewise", draw_changes},
-      {"gradients", "norms of the gradients of states with respect to inputs, time against time", draw_gradients},
-      {"eigenvalues",
-       "of the recurrent matrix, or of a step's Jacobian where a cell has no single such matrix, before and after "
-       "training",
-       draw_eigenvalues}};
+  return {{"states", "states over time for one sequence; for cells that shift their units, also with the shift undone",
+           draw_states},
+          {"changes", "change of the states at each step, likewise", draw_changes},
+          {"gradients", "norms of the gradients of states with respect to inputs, for all pairs of time steps",
+           draw_gradients},
+          {"eigenvalues",
+           "of the recurrent matrix, or of the step's Jacobian if a cell has no single such matrix, before and after "
+           "training",
+           draw_eigenvalues}};
 }
 
 }  // namespace reel

@@ -330,7 +330,7 @@ int run_program(const std::string& name, const std::function<int()>& body) {
 }
 
 void add_device(Options& options, std::string& variable) {
-  options.add("device", variable, fmt::format("where to compute: {}", fmt::join(backend_names(), ", ")), "Run");
+  options.add("device", variable, fmt::format("device to compute on: {}", fmt::join(backend_names(), ", ")), "Run");
 }
 
 namespace {

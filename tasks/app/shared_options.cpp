@@ -62,128 +62,137 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
   std::vector<std::string> cells;
   for (const CellType& type : cell_registry()) cells.push_back(type.name);
 
-  o.list("cell", s.cell, cells, "recurrent cell; gru,srnn: a layer of each, from bottom to top", "Model");
-  o.list("hidden", s.hidden, Bounds{.low = 1, .high = most::units}, "units of the state; 64,128: of each layer",
+  o.list("cell", s.cell, cells, "recurrent cell; gru,srnn: one layer of each, bottom to top", "Model");
+  o.list("hidden", s.hidden, Bounds{.low = 1, .high = most::units}, "hidden size; 64,128: of each layer", "Model");
+  o.add("layers", s.model.layers, "number of stacked layers", "Model", Bounds{.low = 1, .high = most::layers});
+  o.flag("bidirectional", s.model.bidirectional, "each layer also reads the sequence backwards", "Model");
+  o.flag("layer-norm", s.model.layer_norm, "layer normalisation of the input of each layer above the first", "Model");
+  o.flag("residual", s.model.residual, "residual connections: each layer above the first adds its input to its output",
          "Model");
-  o.add("layers", s.model.layers, "stacked layers", "Model", Bounds{.low = 1, .high = most::layers});
-  o.flag("bidirectional", s.model.bidirectional, "each layer also reads the sequence from its end", "Model");
-  o.flag("layer-norm", s.model.layer_norm, "normalise the input of each layer above the first", "Model");
-  o.flag("residual", s.model.residual, "each layer above the first adds its input to its output", "Model");
-  o.add("zoneout", s.model.zoneout, "share of a state that keeps its value at a time step, in training", "Model",
+  o.add("zoneout", s.model.zoneout, "fraction of state units that keep their value at a time step during training",
+        "Model", Bounds{.low = 0, .high = 0.999});
+  o.add("dropout", s.model.dropout, "fraction of values dropped between layers during training", "Model",
         Bounds{.low = 0, .high = 0.999});
-  o.add("dropout", s.model.dropout, "share of values that is dropped between layers, in training", "Model",
-        Bounds{.low = 0, .high = 0.999});
-  o.flag("variational-dropout", s.model.variational, "drop the same values at all time steps of a sequence", "Model");
-  o.choice("input", s.model.input, {"embedding", "one-hot"}, "how symbols are fed", "Model");
-  o.add("embedding", s.model.embedding, "width of the embedding; 0: as in the cell's paper", "Model",
+  o.flag("variational-dropout", s.model.variational, "use the same dropout mask at all time steps of a sequence",
+         "Model");
+  o.choice("input", s.model.input, {"embedding", "one-hot"}, "how symbols are encoded", "Model");
+  o.add("embedding", s.model.embedding, "embedding size; 0: as in the cell's paper", "Model",
         Bounds{.low = 0, .high = most::units});
 
-  o.add("batch", s.train.examples.batch, "sequences an update", "Training", Bounds{.low = 1, .high = most::batch});
-  o.add("accumulate", s.train.examples.parts,
-        "cut each batch into N parts and add their gradients: the same update in less memory", "Training",
+  o.add("batch", s.train.examples.batch, "sequences per update (batch size)", "Training",
         Bounds{.low = 1, .high = most::batch});
-  o.add("steps", s.train.steps, "updates", "Training", updates);
+  o.add("accumulate", s.train.examples.parts,
+        "gradient accumulation over N parts of each batch: the same update in less memory", "Training",
+        Bounds{.low = 1, .high = most::batch});
+  o.add("steps", s.train.steps, "number of updates", "Training", updates);
   if (source == Source::fresh) {
-    o.add("examples", s.train.examples.examples, "size of a fixed training set; 0: fresh sequences for each update",
+    o.add("examples", s.train.examples.examples, "size of a fixed training set; 0: fresh sequences for every update",
           "Training", Bounds{.low = 0, .high = most::examples});
   } else {
-    o.add("epochs", s.epochs, "times through the training set; above 0 it goes over --steps", "Training",
+    o.add("epochs", s.epochs, "passes over the training set; above 0 it overrides --steps", "Training",
           Bounds{.low = 0, .high = 1e6});
-    o.add("examples", s.train.examples.examples, "train on the first so many of the training set only; 0: on all",
-          "Training", Bounds{.low = 0, .high = most::examples});
+    o.add("examples", s.train.examples.examples, "train on only the first N training examples; 0: all", "Training",
+          Bounds{.low = 0, .high = most::examples});
   }
-  if (source != Source::fresh) o.flag("no-test", s.no_test, "leave out the test at the end", "Training");
-  o.choice("shuffle", s.shuffle, {"on", "off"}, "new order of the fixed set each time through", "Training");
+  if (source != Source::fresh) o.flag("no-test", s.no_test, "skip the test at the end", "Training");
+  o.choice("shuffle", s.shuffle, {"on", "off"}, "reshuffle the fixed training set every epoch", "Training");
   o.add("valid-every", s.train.valid_every,
         source == Source::fresh ? "updates between validations; 0: a twentieth of the run"
-                                : "updates between validations; 0: once through the training set",
+                                : "updates between validations; 0: one epoch",
         "Training", updates_or_none);
   o.add("valid-size", s.train.examples.valid_size,
-        source == Source::fresh ? "sequences to validate on" : "how many of the validation set to use; 0: all",
+        source == Source::fresh ? "number of validation sequences" : "number of validation examples to use; 0: all",
         "Training", Bounds{.low = source == Source::fresh ? 1.0 : 0.0, .high = most::valid});
   o.choice("best", s.best, {"loss", "accuracy"},
-           "the best validation, whose parameters are kept and tested: of the lowest loss, or the highest accuracy",
+           "criterion for the best parameters, which are kept and tested: lowest validation loss or highest accuracy",
            "Training");
-  o.add("patience", s.train.patience, "stop after N validations without a better one; 0: never", "Training",
-        updates_or_none);
+  o.add("patience", s.train.patience, "early stopping: stop after N validations without improvement; 0: never",
+        "Training", updates_or_none);
   o.add("stop-below", s.train.stop_below, "stop when the validation loss is below this; 0: never", "Training",
         Bounds{.low = 0});
   o.add("solved-below", s.train.solved_share,
-        "run.json says when the validation loss was first below this share of the baseline; 0: never", "Training",
-        Bounds{.low = 0, .high = 1});
+        "run.json records when the validation loss first fell below this fraction of the baseline; 0: never",
+        "Training", Bounds{.low = 0, .high = 1});
   o.add("seed", s.train.seed, "random seed", "Training");
   o.add("init-from", s.init_from,
-        "start from the parameters of a run (its best ones) or a safetensors file, with a fresh optimiser", "Training");
+        "initialise from the parameters of a run (its best ones) or a safetensors file, with a fresh optimiser",
+        "Training");
 
   OptimizerOptions& opt = s.optimizer;
   const Bounds rate{.low = 0}, share{.low = 0, .high = 1}, below_1{.low = 0, .high = 0.999999};  // no mean has 1
-  o.choice("optimizer", opt.kind, OptimizerOptions::kinds(), "update rule", "Optimiser");
+  o.choice("optimizer", opt.kind, OptimizerOptions::kinds(), "optimisation algorithm", "Optimiser");
   o.add("lr", opt.lr, "learning rate", "Optimiser", rate);
-  o.add("group-lr", s.group_lr, "rates of parameter groups, as head=1e-4,cell=1e-3", "Optimiser");
-  o.add("momentum", opt.momentum, "sgd", "Optimiser", share);
-  o.add("decay", opt.decay, "rmsprop: of the running mean of squares", "Optimiser", below_1);
-  o.add("rms-start", opt.rms_start, "rmsprop: first value of that mean: 0 as PyTorch, 1 as TensorFlow 1", "Optimiser",
-        rate);
-  o.add("epsilon", opt.epsilon, "keeps the division safe", "Optimiser", rate);
+  o.add("group-lr", s.group_lr, "learning rates of parameter groups, e.g. head=1e-4,cell=1e-3", "Optimiser");
+  o.add("momentum", opt.momentum, "sgd: momentum", "Optimiser", share);
+  o.add("decay", opt.decay, "rmsprop: decay rate of the running mean of squared gradients", "Optimiser", below_1);
+  o.add("rms-start", opt.rms_start, "rmsprop: initial value of that mean: 0 as in PyTorch, 1 as in TensorFlow 1",
+        "Optimiser", rate);
+  o.add("epsilon", opt.epsilon, "added to the denominator, against division by zero", "Optimiser", rate);
   o.choice("epsilon-place", s.epsilon_place, {"outside", "inside"},
-           "rmsprop: beside the root, or under it as TensorFlow 1", "Optimiser");
+           "rmsprop: add epsilon outside the square root, or inside it as in TensorFlow 1", "Optimiser");
   o.add("beta1", opt.beta1, "adam, adamw, amsgrad", "Optimiser", below_1);
   o.add("beta2", opt.beta2, "adam, adamw, amsgrad", "Optimiser", below_1);
   o.add("weight-decay", opt.weight_decay,
-        "pulls all parameters to 0: adamw by this times the rate, 0.01 unless given; others by a term of the gradient",
+        "weight decay of all parameters; adamw: decoupled, times the learning rate, 0.01 unless given; others: L2 "
+        "penalty in the gradient",
         "Optimiser", rate);
-  o.add("clip-norm", opt.clip_norm, "scale all gradients down to this norm; 0: not", "Optimiser", rate);
-  o.add("clip-value", opt.clip_value, "keep each gradient within +-this; 0: not", "Optimiser", rate);
+  o.add("clip-norm", opt.clip_norm, "clip the global gradient norm to this; 0: off", "Optimiser", rate);
+  o.add("clip-value", opt.clip_value, "clip each gradient element to +-this; 0: off", "Optimiser", rate);
   o.choice("schedule", s.train.schedule.kind, ScheduleOptions::kinds(),
-           "learning rate over the run: falls at steps, all the way to the end, or as validations say", "Optimiser");
-  o.add("warmup", s.train.schedule.warmup, "updates over which the rate rises linearly to --lr, with any schedule",
-        "Optimiser", updates_or_none);
-  o.add("lr-floor", s.train.schedule.floor, "cosine, linear: what the rate falls to at the end, as a share of --lr",
-        "Optimiser", share);
-  o.add("lr-every", s.train.schedule.every, "step: updates between changes of the rate", "Optimiser", updates);
-  o.add("lr-factor", s.train.schedule.factor, "what the rate is multiplied by when it falls", "Optimiser", share);
-  o.add("lr-patience", s.train.schedule.patience,
-        "plateau: falls after N validations without a better loss; window: after one that is worse than each of the N "
-        "before",
-        "Optimiser", updates);
-  o.add("lr-after", s.train.schedule.after, "window: but not in the first N validations", "Optimiser", updates_or_none);
+           "learning rate schedule; step: decays at intervals; cosine, linear: decay to the end; plateau, window: "
+           "driven by the validation loss",
+           "Optimiser");
+  o.add("warmup", s.train.schedule.warmup, "updates of linear warmup to --lr, with any schedule", "Optimiser",
+        updates_or_none);
+  o.add("lr-floor", s.train.schedule.floor, "cosine, linear: final learning rate as a fraction of --lr", "Optimiser",
+        share);
+  o.add("lr-every", s.train.schedule.every, "step: updates between decays of the learning rate", "Optimiser", updates);
+  o.add("lr-factor", s.train.schedule.factor,
+        "step, plateau, window: factor that the learning rate is multiplied by at each decay", "Optimiser", share);
+  o.add(
+      "lr-patience", s.train.schedule.patience,
+      "plateau: decay after N validations without a better loss; window: after one worse than each of the N before it",
+      "Optimiser", updates);
+  o.add("lr-after", s.train.schedule.after, "window: no decay in the first N validations", "Optimiser",
+        updates_or_none);
 
   if (source == Source::files && program.data.empty())
     o.add("data", s.data,
-          "folder of the data sets, as docs/data.md describes it; REEL_DATA in the environment sets "
-          "another default",
-          "Run");
+          "folder of the data sets, see docs/data.md; the environment variable REEL_DATA sets another default", "Run");
   o.add("out", s.out, "run folder; empty: runs/TASK-CELL-DATE", "Run");
   add_device(o, s.device);
   o.choice("precision", s.precision, {"f32", "tf32", "bf16"},
-           "of the products of f32 (tf32 on a GPU only); weights, sums and results are f32 in any case", "Run");
-  o.choice("dtype", s.dtype, {"f32", "f64"}, "of parameters and states", "Run");
+           "precision of f32 matrix products (tf32 on a GPU only); weights, sums and results are always f32", "Run");
+  o.choice("dtype", s.dtype, {"f32", "f64"}, "data type of parameters and states", "Run");
   o.choice("denormals", s.denormals, {"flush", "keep"},
-           "numbers below 1e-38 (f64: 1e-308) on the CPU: flushed to 0, or kept, which is slow when gradients vanish",
+           "denormal numbers on the CPU (below 1e-38; f64: 1e-308): flush to 0, or keep, which is slow when gradients "
+           "vanish",
            "Run");
   o.add("checkpoint-every", s.model.checkpoint_every,
-        "store only every N-th state and recompute the others: less memory for long sequences; 0: store all", "Run",
-        Bounds{.low = 0, .high = most::time});
-  o.add("threads", s.threads, "of the CPU; 0: one for each core", "Run", Bounds{.low = 0, .high = most::threads});
+        "gradient checkpointing: store every N-th state, recompute the rest: less memory for long sequences; 0: store "
+        "all",
+        "Run", Bounds{.low = 0, .high = most::time});
+  o.add("threads", s.threads, "CPU threads; 0: one per core", "Run", Bounds{.low = 0, .high = most::threads});
   o.add("shards", s.shards,
-        "shards of a batch, each run through time by one thread; results depend on it in their last digits; 0: by the "
-        "size of the batch (2 from 10 rows, 4 from 80, 8 from 320)",
+        "shards of a batch, each run through time by one thread; the last digits of results depend on it; 0: by batch "
+        "size (2 from 10 rows, 4 from 80, 8 from 320)",
         "Run", Bounds{.low = 0, .high = most::threads});
   o.add("rank-patience", s.train.rank_patience,
-        "of several ranks (mpirun, srun): seconds after which one that does not answer counts as hung; 0: never", "Run",
+        "with several ranks (mpirun, srun): seconds after which an unresponsive rank counts as hung; 0: never", "Run",
         Bounds{.low = 0, .high = 1e9});
-  o.flag("no-graph", s.no_graph, "on a GPU: run each step kernel by kernel, not as one CUDA graph", "Run");
-  o.flag("no-report", s.no_report, "write no report.html, the page that shows the run in a browser", "Run");
+  o.flag("no-graph", s.no_graph, "on a GPU: launch the kernels of each step one by one, not as one CUDA graph", "Run");
+  o.flag("no-report", s.no_report, "do not write report.html, which shows the run in a browser", "Run");
   o.add("tensorboard", s.tensorboard,
-        "folder for TensorBoard; the run's events go to DIR/NAME, as its own folder is called", "Run");
-  o.flag("quiet", s.train.quiet, "no progress", "Run");
-  o.flag("dry-run", s.dry_run, "print the model and stop", "Run");
+        "TensorBoard log folder; events go to DIR/NAME, where NAME is that of the run folder", "Run");
+  o.flag("quiet", s.train.quiet, "no progress output", "Run");
+  o.flag("dry-run", s.dry_run, "print the model and exit", "Run");
   o.flag("print-passes", s.print_passes,
-         "print every loop before and after each pass over it; with --dry-run those of one training step", "Run");
+         "print every loop before and after each pass; with --dry-run those of one training step", "Run");
   o.flag("trace-kernels", s.trace_kernels,
-         "print how often each kernel ran and how long; with --dry-run in one training step", "Run");
-  o.add("explain", s.explain, "how a step's loops run: text, FILE.html, FILE.dot, measure, commas between", "Run");
-  o.flag("list-cells", s.list_cells, "print all cells with a line each and stop", "Run");
+         "print the call count and time of each kernel; with --dry-run for one training step", "Run");
+  o.add("explain", s.explain, "explain how a step's loops run: text, FILE.html, FILE.dot, measure; comma-separated",
+        "Run");
+  o.flag("list-cells", s.list_cells, "list all cells, one per line, and exit", "Run");
   add_hints(o, program);
 }
 

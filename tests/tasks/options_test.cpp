@@ -299,7 +299,7 @@ TEST_CASE("options: --help-all tells all, in order, within 100 columns") {
                              "Options",
                              "  --data TEXT",
                              "  --quiet",
-                             "Files of options, help",
+                             "Configuration and help",
                              "  --config FILE",
                              "  --help",
                              "  --version",
