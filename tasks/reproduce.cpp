@@ -114,34 +114,35 @@ int reproduce(int argc, const char* const* argv) {
   ReproduceOptions o;
   CampaignOptions& c = o.campaign;
   c.results = "results";
-  Options options("reproduce", "Reproduces tables and figures of papers, and prints measured beside reported numbers.");
+  Options options("reproduce",
+                  "Reproduces tables and figures of papers, and prints measured next to reported numbers.");
   options.arguments("NAME", o.what.names);
-  options.flag("list", o.list, "print all tables and figures and stop", "What");
-  options.flag("all", o.what.all, "all tables and figures of all papers", "What");
-  options.add("cells", o.what.cells, "these models or cells only, with commas between", "What");
-  options.add("cases", o.what.cases, "these cases only, with commas between", "What");
+  options.flag("list", o.list, "list all tables and figures and exit", "Selection");
+  options.flag("all", o.what.all, "all tables and figures of all papers", "Selection");
+  options.add("cells", o.what.cells, "only these models or cells, comma-separated", "Selection");
+  options.add("cases", o.what.cases, "only these cases, comma-separated", "Selection");
   options.flag("check", o.check,
-               "run nothing: judge the results in the folder NAME (docs/results), and compare its pages with its data",
-               "What");
+               "run nothing: check the results in the folder NAME (docs/results), and compare its pages with its data",
+               "Selection");
   options.flag("pages", o.pages,
                "run nothing: draw the figures and write the pages of the folder NAME (docs/results) from its data",
-               "What");
+               "Selection");
   options.flag("ranks", o.ranks,
-               "run nothing: how often each model is the best, and among the best two, by the stored results of the "
+               "run nothing: count how often each model is best, and among the best two, in the stored results of the "
                "tables NAME",
-               "What");
-  options.add("budget", c.run.budget, "share of the paper's updates to do, at least 20 updates", "Run",
+               "Selection");
+  options.add("budget", c.run.budget, "fraction of the paper's updates to do, at least 20 updates", "Run",
               Bounds{.low = 1e-9, .high = 1000});
-  options.add("seeds", c.seeds, "runs of each, with seeds 1, 2, ...", "Run", Bounds{.low = 1, .high = 1000});
-  options.add("hours", c.hours, "do the runs that fit into this time, the cheapest first; 0: do all", "Run",
+  options.add("seeds", c.seeds, "runs per experiment, with seeds 1, 2, ...", "Run", Bounds{.low = 1, .high = 1000});
+  options.add("hours", c.hours, "time budget in hours: do the runs that fit, cheapest first; 0: do all", "Run",
               Bounds{.low = 0, .high = 1e5});
   options.add("stop-below", c.run.stop_below, "stop a run when its validation loss is below this; 0: never", "Run",
               Bounds{.low = 0});
-  options.add("jobs", c.jobs, "runs at a time; with several, --threads 1 is often best", "Run",
+  options.add("jobs", c.jobs, "concurrent runs; with several, --threads 1 is often best", "Run",
               Bounds{.low = 1, .high = 1024});
-  options.add("data", c.run.data, "folder of the data sets; empty: the programs' default", "Run");
-  options.add("device", c.run.device, "where to compute; empty: cpu", "Run");
-  options.add("threads", c.run.threads, "of the CPU; 0: one for each core", "Run", Bounds{.low = 0, .high = 1024});
+  options.add("data", c.run.data, "folder of the data sets; empty: default of the programs", "Run");
+  options.add("device", c.run.device, "device to compute on; empty: cpu", "Run");
+  options.add("threads", c.run.threads, "CPU threads; 0: one per core", "Run", Bounds{.low = 0, .high = 1024});
   options.add("runs", c.run.root, "folder of the runs; finished runs in it are not repeated", "Run");
   options.add("results", c.results, "folder of the tables, figures and pages", "Run");
   options.hint("resume", "the same command goes on where it stopped");

@@ -138,8 +138,8 @@ int main_of(int argc, const char* const* argv) {
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   std::vector<std::string> task_options(dashes == arguments.end() ? dashes : dashes + 1, arguments.end());
   Options options("sweep",
-                  "Runs a task many times. NAME is a task, a preset, a table of presets, or the folder of a sweep.\n"
-                  "Options of the task for all runs follow at the end, behind --.");
+                  "Runs a task many times. NAME is a task, a preset, a table of presets, or a sweep folder.\n"
+                  "Options of the task for all runs follow at the end, after --.");
   add_options(options, o);
   options.parse(static_cast<int>(dashes - arguments.begin()), argv);
   if (o.names.size() != 1)

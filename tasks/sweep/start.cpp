@@ -188,45 +188,47 @@ void take_engine(Sweep& sweep, SweepOptions& o, const Options& options) {
 
 void add_options(Options& options, SweepOptions& o) {
   options.arguments("NAME", o.names);
-  options.add("out", o.out, "folder of the sweep; an existing one continues, or gets more values and seeds", "What");
-  options.add("grid", o.grid, "options and their values: \"cell=lstm,srnn lr=1e-2,1e-3\"", "What");
-  options.add("seeds", o.seeds, "runs of each combination, with seeds 1, 2, ...", "What",
-              Bounds{.low = 1, .high = 1000});
-  options.add("sample", o.sample,
-              "instead of the whole grid, N random combinations; a range is uniform(a,b), log(a,b) or int(a,b)", "What",
-              Bounds{.low = 0, .high = 1e4});
-  options.add("sample-seed", o.sample_seed, "random seed of --sample", "What");
-  options.add("metric", o.metric, "metric to compare, a number of run.json: valid_loss, accuracy, test.loss, ...",
-              "What");
+  options.add("out", o.out, "sweep folder; an existing one is continued, or extended by more values and seeds",
+              "Sweep");
+  options.add("grid", o.grid, "grid of options and values: \"cell=lstm,srnn lr=1e-2,1e-3\"", "Sweep");
+  options.add("seeds", o.seeds, "runs per combination, with seeds 1, 2, ...", "Sweep", Bounds{.low = 1, .high = 1000});
+  options.add(
+      "sample", o.sample,
+      "random search: N random combinations instead of the whole grid; ranges are uniform(a,b), log(a,b) or int(a,b)",
+      "Sweep", Bounds{.low = 0, .high = 1e4});
+  options.add("sample-seed", o.sample_seed, "random seed of --sample", "Sweep");
+  options.add("metric", o.metric, "metric to compare, a number in run.json: valid_loss, accuracy, test.loss, ...",
+              "Sweep");
   options.choice("best", o.best, {"auto", "lowest", "highest"},
-                 "which is better; auto: the highest accuracy, the lowest loss", "What");
-  options.flag("dry-run", o.dry_run, "check and print all combinations and stop", "What");
+                 "which value of the metric is best; auto: highest accuracy, lowest loss", "Sweep");
+  options.flag("dry-run", o.dry_run, "check and print all combinations and exit", "Sweep");
 
-  options.add("stop-below", o.stop_below, "a run stops when its validation loss is below this; 0: never", "Effort",
+  options.add("stop-below", o.stop_below, "stop a run when its validation loss is below this; 0: never", "Budget",
               Bounds{.low = 0});
-  options.add("halving", o.halving,
-              "3: all do a ninth of the updates, the best third a third, the best ninth all; 0: all do all", "Effort",
-              Bounds{.low = 0, .high = 100});
-  options.add("rungs", o.rungs, "of --halving: how often runs are dropped", "Effort", Bounds{.low = 1, .high = 20});
-  options.add("hours", o.hours, "do the runs that fit into this time, the cheapest first; 0: do all", "Effort",
+  options.add(
+      "halving", o.halving,
+      "successive halving; 3: all runs do a ninth of the updates, the best third a third, the best ninth all; 0: off",
+      "Budget", Bounds{.low = 0, .high = 100});
+  options.add("rungs", o.rungs, "successive halving: how often runs are dropped", "Budget",
+              Bounds{.low = 1, .high = 20});
+  options.add("hours", o.hours, "time budget in hours: do the runs that fit, cheapest first; 0: do all", "Budget",
               Bounds{.low = 0, .high = 1e5});
 
   options.choice("engine", o.engine.kind, {"local", "slurm", "parallel"},
-                 "where to run: here, as jobs of Slurm, by GNU parallel", "Engine");
-  options.add("jobs", o.engine.jobs, "runs at a time; 0: local and parallel as cores allow, slurm as it allows",
+                 "where to run: locally, as Slurm jobs, or by GNU parallel", "Engine");
+  options.add("jobs", o.engine.jobs, "concurrent runs; 0: local and parallel: as cores allow, slurm: as it allows",
               "Engine", Bounds{.low = 0, .high = 1e4});
-  options.add("threads", o.threads, "of each run", "Engine", Bounds{.low = 1, .high = 1024});
-  options.add("partition", o.engine.partition, "slurm: the partition", "Engine");
+  options.add("threads", o.threads, "CPU threads per run", "Engine", Bounds{.low = 1, .high = 1024});
+  options.add("partition", o.engine.partition, "slurm: partition", "Engine");
   options.add("time", o.engine.time,
-              "slurm: time limit of a run, as 2:00:00; one that needs more continues in the next call", "Engine");
-  options.add("gpus", o.engine.gpus, "slurm: GPUs of a run, as 1 or a100:1; the task needs --device cuda, too",
+              "slurm: time limit per run, e.g. 2:00:00; a run that needs more continues in the next call", "Engine");
+  options.add("gpus", o.engine.gpus, "slurm: GPUs per run, e.g. 1 or a100:1; the task also needs --device cuda",
               "Engine");
-  options.add("account", o.engine.account, "slurm: the account", "Engine");
-  options.add("sbatch", o.engine.sbatch, "slurm: more options of sbatch, without their dashes: \"mem=2G qos=low\"",
-              "Engine");
-  options.add("sshlogin", o.engine.sshlogin, "parallel: hosts, as 4/ada,8/bob; they share the folder", "Engine");
+  options.add("account", o.engine.account, "slurm: account", "Engine");
+  options.add("sbatch", o.engine.sbatch, "slurm: further sbatch options, without dashes: \"mem=2G qos=low\"", "Engine");
+  options.add("sshlogin", o.engine.sshlogin, "parallel: hosts that share the folder, e.g. 4/ada,8/bob", "Engine");
   options.flag("gather", o.gather, "only print and write the results so far", "Engine");
-  options.add("worker", o.worker, "do run N and exit, as jobs do; 0: all free runs, one by one", "Engine",
+  options.add("worker", o.worker, "do run N and exit, as jobs do; 0: all unclaimed runs, one by one", "Engine",
               Bounds{.low = 0, .high = 1e6});
   options.hint("resume", "sweep DIR goes on where it stopped");
   options.hint("seed", "--seeds N runs seeds 1 to N");
