@@ -94,16 +94,16 @@ int main(int argc, char** argv) {
   AddingOptions o;
   return run_task(argc, argv,
                   {.name = "adding",
-                   .description = "The adding problem: the sum of two marked numbers of a sequence.",
+                   .description = "The adding problem: the sum of two marked numbers in a sequence.",
                    .batch = 50,
                    .steps = 20000,
                    .options =
                        [&](Options& options) {
-                         options.add("length", o.length, "T: numbers in a sequence", "Task",
+                         options.add("length", o.length, "T: length of a sequence", "Task",
                                      Bounds{.low = 3, .high = most::time});
                          options.choice("markers", o.markers, {"halves", "scornn", "anywhere", "ornn", "nnrnn"},
-                                        "where the two marks may be: halves is that of SRNN, uRNN, JANET; scornn also "
-                                        "ENRNN's; anywhere Henaff's and TCN's",
+                                        "positions of the two markers: halves as in SRNN, uRNN, JANET; scornn also as "
+                                        "in ENRNN; anywhere as in Henaff, TCN",
                                         "Task");
                        },
                    .task = [&](const Setup& setup) { return std::make_unique<Adding>(o, setup); }});

@@ -242,16 +242,17 @@ int apply_files(int argc, const char* const* argv) {
                   "  apply --cell lstm --weights W.safetensors --input X.safetensors --output Y.safetensors\n"
                   "  apply --run runs/mine --input X.safetensors --output Y.safetensors");
   choice.add(options);
-  options.flag("describe", o.describe, "print name, shape and dtype of parameters, states and y, and stop", "Files");
-  options.add("run", o.run, "run folder: its whole model; with --layer the cell of that layer", "Files");
+  options.flag("describe", o.describe, "print name, shape and dtype of parameters, states and y, and exit", "Files");
+  options.add("run", o.run, "run folder: use its whole model; with --layer only the cell of that layer", "Files");
   choice.add_weights(options);
   options.add("input", o.input,
-              "X.safetensors: x [T, B, I], and if wanted lengths [B], state.NAME [B, .], and cotangents dy [T, B, "
+              "X.safetensors: x [T, B, I], and optionally lengths [B], state.NAME [B, .], and cotangents dy [T, B, "
               "outputs] and dstate.NAME [B, .]",
               "Files");
   options.add("output", o.output,
-              "Y.safetensors: y, the last state.NAME, and with cotangents grad.x, grad.NAME, grad.state.NAME", "Files");
-  options.flag("init-only", o.init_only, "write initial values to --weights-out and stop", "Files");
+              "Y.safetensors: y, the final state.NAME, and with cotangents grad.x, grad.NAME, grad.state.NAME",
+              "Files");
+  options.flag("init-only", o.init_only, "write initial values to --weights-out and exit", "Files");
   options.add("weights-out", o.weights_out, "W.safetensors to write", "Files");
   add_device(options, o.device);
   options.cells();

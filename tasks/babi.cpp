@@ -173,21 +173,22 @@ int main(int argc, char** argv) {
   using namespace reel;
   BabiOptions o;
   const auto add = [&](Options& options) {
-    options.add("task", o.task, "1 to 20", "Task", Bounds{.low = 1, .high = 20});
-    options.add(
-        "valid", o.valid,
-        "validation questions; if the files have fewer, the rest is taken from the training set; 0: those of the files",
-        "Task", Bounds{.low = 0, .high = 1e6});
-    options.choice("size", o.size, {"10k", "1k"}, "of the data set, in questions", "Task");
-    options.choice("punctuation", o.punctuation, {"drop", "keep"}, "full stops and question marks as words", "Task");
+    options.add("task", o.task, "task number, 1 to 20", "Task", Bounds{.low = 1, .high = 20});
+    options.add("valid", o.valid,
+                "number of validation questions; if the files have fewer, the rest is taken from the training set; 0: "
+                "those of the files",
+                "Task", Bounds{.low = 0, .high = 1e6});
+    options.choice("size", o.size, {"10k", "1k"}, "size of the data set, in questions", "Task");
+    options.choice("punctuation", o.punctuation, {"drop", "keep"},
+                   "drop full stops and question marks, or keep them as words", "Task");
     options.choice("join", o.join, {"once", "over-time"},
-                   "the third network gets the last outputs of both in one step, or the story's at all steps with the "
-                   "question's last beside each (the paper can be read either way)",
+                   "input of the third network: the last outputs of both others in one step, or the story's outputs at "
+                   "all steps, each with the question's last output (the paper can be read either way)",
                    "Task");
   };
   return run_task(argc, argv,
                   {.name = "babi",
-                   .description = "bAbI: questions on little stories, by three recurrent networks.",
+                   .description = "bAbI: question answering on short stories, by three recurrent networks.",
                    .batch = 32,
                    .steps = 10000,
                    .source = Source::files,

@@ -170,20 +170,21 @@ int main(int argc, char** argv) {
   CharOptions o;
   const auto add = [&](Options& options) {
     options.add("text", o.text,
-                "any UTF-8 file instead of the Penn Treebank; its last tenth is to validate and test on", "Task");
+                "any UTF-8 file instead of the Penn Treebank; its last tenth is the validation and test set", "Task");
     options.choice("lines", o.lines, {"keep", "strip"},
-                   "of the Penn Treebank: with the spaces at both ends (ENRNN, GORU), or without (NRU)", "Task");
-    options.add("unroll", o.unroll, "steps of a window, through which gradients go", "Task",
+                   "Penn Treebank: keep the spaces at both ends of lines (ENRNN, GORU), or strip them (NRU)", "Task");
+    options.add("unroll", o.unroll, "steps of truncated backpropagation through time", "Task",
                 Bounds{.low = 1, .high = most::time});
-    options.add("sample", o.sample, "write N characters at the end; with --resume also of a finished run", "Text",
+    options.add("sample", o.sample, "sample N characters at the end; with --resume also from a finished run", "Text",
                 Bounds{.low = 0, .high = 1e8});
-    options.add("temperature", o.temperature, "of the sample: below 1 safer, above 1 wilder, 0: always the likeliest",
-                "Text", Bounds{.low = 0});
-    options.add("sample-seed", o.sample_seed, "of the sample", "Text");
+    options.add("temperature", o.temperature,
+                "sampling temperature: below 1 safer, above 1 more random; 0: always the most likely character", "Text",
+                Bounds{.low = 0});
+    options.add("sample-seed", o.sample_seed, "random seed of the sample", "Text");
   };
   return run_task(argc, argv,
                   {.name = "charlm",
-                   .description = "A language model of characters: the Penn Treebank, or any text.",
+                   .description = "Character-level language model of the Penn Treebank, or of any text.",
                    .batch = 32,
                    .steps = 64000,
                    .source = Source::files,

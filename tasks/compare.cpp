@@ -35,23 +35,22 @@ std::string text_of(const nlohmann::json& json, const char* key) {
 
 int compare(int argc, const char* const* argv) {
   CompareOptions o;
-  Options options("compare", "Draws the curves of several runs into one figure: SVG, PNG and PDF.");
+  Options options("compare", "Plots the curves of several runs in one figure: SVG, PNG and PDF.");
   options.arguments("RUN...", o.runs);
-  options.add("out", o.out, "the figure, FILE.svg; FILE.png and FILE.pdf are drawn beside it", "Figure");
-  options.choice("metric", o.metric, curve_metrics(), "what is drawn", "Figure");
-  options.choice("x", o.x, {"examples", "steps", "seconds"}, "against what", "Figure");
+  options.add("out", o.out, "figure to write, FILE.svg; FILE.png and FILE.pdf are written next to it", "Figure");
+  options.choice("metric", o.metric, curve_metrics(), "metric on the y axis", "Figure");
+  options.choice("x", o.x, {"examples", "steps", "seconds"}, "quantity on the x axis", "Figure");
   options.choice("log", o.log, {"auto", "on", "off"},
                  "logarithmic y axis; auto: for losses and norms that span more than a factor of 20", "Figure");
-  options.add("title", o.title, "above the figure; empty: the task's name, or none with a --size of a column",
+  options.add("title", o.title, "title of the figure; empty: the task's name, or none with a --size of a column",
               "Figure");
-  options.choice(
-      "seeds", o.seeds, {"mean", "each"},
-      "runs that differ only in their seeds: their mean, with a band from the lowest to the highest, or a curve each",
-      "Figure");
-  options.add("names", o.names, "names of the runs in the legend, with commas between; empty: the options that differ",
+  options.choice("seeds", o.seeds, {"mean", "each"},
+                 "runs that differ only in their seeds: mean with a min-max band, or a curve each", "Figure");
+  options.add("names", o.names, "names of the runs in the legend, comma-separated; empty: the options that differ",
               "Figure");
-  options.add("size", o.size, "WIDTHxHEIGHT in cm, as 8.4x5.2 for a column of a paper; empty: 23.8x14.3", "Figure");
-  options.add("font", o.font, "a family, a size in points, or both, as Times,9; empty: sans serif", "Figure");
+  options.add("size", o.size, "size in cm, WIDTHxHEIGHT, e.g. 8.4x5.2 for a column of a paper; empty: 23.8x14.3",
+              "Figure");
+  options.add("font", o.font, "font family, size in points, or both, e.g. Times,9; empty: sans serif", "Figure");
   options.parse(argc, argv);
   if (o.runs.empty()) throw Usage("folders of runs expected, as arguments");
   const std::filesystem::path out = o.out;

@@ -138,29 +138,31 @@ int main(int argc, char** argv) {
   return run_task(
       argc, argv,
       {.name = "copying",
-       .description = "The copying memory problem: repeat symbols after a delay.",
+       .description = "The copying memory problem: recall symbols after a delay.",
        .options =
            [&](Options& options) {
              options.add("delay", o.delay, "T: steps between the symbols and their recall", "Task",
                          Bounds{.low = 1, .high = most::time});
-             options.add("symbols", o.symbols, "K: different symbols", "Task", Bounds{.low = 1, .high = most::units});
-             options.add("length", o.length, "S: symbols to remember", "Task", Bounds{.low = 1, .high = most::time});
-             options.add("classes", o.classes, "output classes; 0: K + 2 as the SRNN code, other papers have K + 1",
+             options.add("symbols", o.symbols, "K: number of different symbols", "Task",
+                         Bounds{.low = 1, .high = most::units});
+             options.add("length", o.length, "S: number of symbols to remember", "Task",
+                         Bounds{.low = 1, .high = most::time});
+             options.add("classes", o.classes, "output classes; 0: K + 2 as in the SRNN code; other papers have K + 1",
                          "Task", Bounds{.low = 0, .high = most::units + 2});
              options.choice("layout", o.layout, {"standard", "nnrnn", "exprnn", "janet", "tcn"},
-                            "whose positions and ids; standard is that of SRNN, ENRNN, NRU, GORU, uRNN", "Task");
-             options.choice(
-                 "vary", o.vary, {"none", "place", "batch"},
-                 "place: the delimiter and the recall behind it anywhere in the blanks (Henaff, oRNN); batch: "
-                 "a delay of 1 to T for each batch (NRU)",
-                 "Task");
+                            "paper whose positions and symbol ids are used; standard: SRNN, ENRNN, NRU, GORU, uRNN",
+                            "Task");
+             options.choice("vary", o.vary, {"none", "place", "batch"},
+                            "place: delimiter and recall at a random place in the blanks (Henaff, oRNN); batch: a "
+                            "random delay of 1 to T for each batch (NRU)",
+                            "Task");
              options.choice("recall", o.recall, {"same", "random"},
-                            "random: the symbols to recall are drawn independently of the input, so that nothing can "
-                            "be learnt (NRU's test of stability)",
+                            "random: the symbols to recall are independent of the input, so that nothing can be learnt "
+                            "(NRU's stability test)",
                             "Task");
              options.add("reset-every", o.reset_every,
                          "reset the state to 0 every N batches; above 1 it is carried over in between, and the network "
-                         "must clear it (NRU's test of forgetting)",
+                         "must clear it (NRU's forgetting test)",
                          "Task", Bounds{.low = 1, .high = 1e6});
            },
        .task = [&](const Setup& setup) { return std::make_unique<Copying>(o, setup); }});

@@ -118,19 +118,20 @@ int main(int argc, char** argv) {
   return run_task(
       argc, argv,
       {.name = "denoising",
-       .description = "The denoising problem: repeat symbols that lie scattered in noise.",
+       .description = "The denoising problem: recall symbols that are scattered in noise.",
        .options =
            [&](Options& options) {
              options.add("delay", o.delay, "T: steps of noise", "Task", Bounds{.low = 1, .high = most::time});
-             options.add("symbols", o.symbols, "K: different symbols; 0: those of the layout, 8 (goru: 9)", "Task",
-                         Bounds{.low = 0, .high = most::units});
-             options.add("length", o.length, "S: symbols to remember", "Task", Bounds{.low = 1, .high = most::time});
+             options.add("symbols", o.symbols, "K: number of different symbols; 0: as in the layout, 8 (goru: 9)",
+                         "Task", Bounds{.low = 0, .high = most::units});
+             options.add("length", o.length, "S: number of symbols to remember", "Task",
+                         Bounds{.low = 1, .high = most::time});
              options.choice("layout", o.layout, {"clean", "goru", "nru"},
-                            "clean: T + 2S steps, S different places; goru: its generator, in which symbols may fall "
-                            "on one place and the delimiter is fed as zeros; nru: T + 1 + S steps",
+                            "clean: T + 2S steps, S different places; goru: as its generator: symbols may overwrite "
+                            "each other, and the delimiter is encoded as zeros; nru: T + 1 + S steps",
                             "Task");
              options.choice("loss", o.loss, {"all", "recall"},
-                            "mean over all steps (GORU), or over those of the recall (NRU)", "Task");
+                            "mean over all steps (GORU), or over the recall steps (NRU)", "Task");
            },
        .task = [&](const Setup& setup) { return std::make_unique<Denoising>(o, setup); }});
 }

@@ -172,26 +172,26 @@ int mechanism(int argc, const char* const* argv) {
   Options options("mechanism",
                   "Copying and adding with hand-constructed weights (Henaff et al. 2016); gradients of SRNN.");
   options.choice("solution", o.solution, {"copying", "adding", "ruin"},
-                 "problem to solve; ruin: how often a unit of an SRNN loses its gradient before it has grown by T",
+                 "problem to solve; ruin: how often an SRNN unit loses its gradient before the unit has grown by T",
                  "Task");
-  options.choice("cell", o.cell, {"lt_rnn", "lstm"}, "adding: the network of one unit", "Task");
-  options.add("symbols", o.symbols, "copying: K, different symbols; several with commas between", "Task");
-  options.add("lengths", o.lengths, "copying: S, symbols to remember; adding, ruin: T; several with commas between",
+  options.choice("cell", o.cell, {"lt_rnn", "lstm"}, "adding: cell of the one-unit network", "Task");
+  options.add("symbols", o.symbols, "copying: K, number of different symbols; comma-separated list", "Task");
+  options.add("lengths", o.lengths, "copying: S, number of symbols to remember; adding, ruin: T; comma-separated list",
               "Task");
   options.add("delay", o.delay, "copying: T, steps between the symbols and their recall", "Task",
               Bounds{.low = 1, .high = 1e6});
-  options.add("planes", o.planes, "copying: rotations; there are 2 planes + 1 units", "Task",
+  options.add("planes", o.planes, "copying: number of rotations; there are 2 planes + 1 units", "Task",
               Bounds{.low = 1, .high = 10000});
-  options.add("draws", o.draws, "trials of each, each with its own rotations and sequences", "Task",
+  options.add("draws", o.draws, "trials per setting, each with its own rotations and sequences", "Task",
               Bounds{.low = 1, .high = 1e6});
   options.add("seed", o.seed, "random seed", "Task");
-  options.add("out", o.out, "file for the table, tab-separated", "Run");
-  options.add("picture", o.picture,
-              "copying: file for the picture of the table, SVG; a PNG and a PDF are written beside it", "Run");
+  options.add("out", o.out, "file to write the table to, tab-separated", "Run");
+  options.add("picture", o.picture, "copying: SVG file to draw the table to; a PNG and a PDF are written next to it",
+              "Run");
   add_device(options, o.device);
-  options.choice("dtype", o.dtype, {"f32", "f64"}, "of weights and states", "Run");
-  options.add("threads", o.threads, "of the CPU", "Run", Bounds{.low = 1, .high = 1024});
-  options.flag("dry-run", o.dry_run, "print the number of trials and stop", "Run");
+  options.choice("dtype", o.dtype, {"f32", "f64"}, "data type of weights and states", "Run");
+  options.add("threads", o.threads, "CPU threads", "Run", Bounds{.low = 1, .high = 1024});
+  options.flag("dry-run", o.dry_run, "print the number of trials and exit", "Run");
   options.presets("mechanism");
   options.parse(argc, argv);
   if (!o.picture.empty() && o.solution != "copying")

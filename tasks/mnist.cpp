@@ -225,29 +225,28 @@ int main(int argc, char** argv) {
     options.flag("permuted", o.permuted, "pixels in a fixed random order instead of row by row", "Task");
     options.choice(
         "permutation", o.permutation, {"srnn", "nru", "urnn"},
-        "order of the pixels: srnn: NumPy's seed 1234; nru: 50, after the split; urnn (also scoRNN, expRNN): 92916",
+        "NumPy seed of the permutation: srnn: 1234; nru: 50, after the split; urnn (also scoRNN, expRNN): 92916",
         "Task");
     options.choice("image", o.image, {"full", "big", "crop16", "crop8"},
-                   "full: 28 x 28 pixels; big: 56 x 56, the picture in a frame; crop: its middle", "Task");
+                   "full: 28 x 28 pixels; big: padded to 56 x 56; crop16, crop8: centre crop", "Task");
     options.choice("scaling", o.scaling, {"normal", "unit"}, "normal: (x / 255 - 0.1307) / 0.3081; unit: x / 255",
                    "Task");
     options.flag("wrap", o.wrap,
-                 "as the SRNN code for big and crop: normalised pixels are made 8 bit again, so that they wrap around, "
-                 "and the frame is 0",
+                 "as in the SRNN code for big and crop: normalised pixels are converted to 8 bits again, so that they "
+                 "wrap around, and the padding is 0",
                  "Task");
     options.choice("read-out", o.read_out, {"last", "extra"},
-                   "at the last pixel, or, as the NRU code, at a step of zero behind it", "Task");
+                   "read out at the last pixel, or, as in the NRU code, at an extra step of zero after it", "Task");
     options.choice("split", o.split, {"srnn", "nru", "urnn", "none"},
-                   "validation set, from the training file: srnn: the last sixth; nru: a random sixth; urnn: the first "
+                   "validation set, taken from the training file: srnn: last sixth; nru: random sixth; urnn: first "
                    "twelfth; none: validate on the test file",
                    "Task");
     options.choice("labels", o.labels, {"true", "random"},
-                   "random: training labels in random order, accuracy is that on the training set (--examples N)",
-                   "Task");
+                   "random: shuffle the training labels; accuracy is that on the training set (--examples N)", "Task");
   };
   return run_task(argc, argv,
                   {.name = "mnist",
-                   .description = "Handwritten digits, one pixel a step: sequential and permuted MNIST.",
+                   .description = "Sequential and permuted MNIST: handwritten digits, one pixel per time step.",
                    .batch = 100,
                    .steps = 30000,
                    .source = Source::files,

@@ -105,13 +105,13 @@ int main(int argc, char** argv) {
   using namespace reel;
   MusicOptions o;
   const auto add = [&](Options& options) {
-    options.choice("set", o.set, {"nottingham", "jsb"}, "folk tunes, or chorales by Bach", "Task");
+    options.choice("set", o.set, {"nottingham", "jsb"}, "data set: folk tunes, or chorales by Bach", "Task");
     options.choice("train-on", o.train_on, {"sum", "mean"},
-                   "the loss summed over a tune as the published code, or its mean over the frames", "Task");
+                   "training loss: sum over the frames of a tune, as in the published code, or mean", "Task");
   };
   return run_task(argc, argv,
                   {.name = "music",
-                   .description = "Polyphonic music: the keys of the next frame of a tune.",
+                   .description = "Polyphonic music: predict the notes of the next frame of a tune.",
                    .batch = 1,
                    .steps = 35000,
                    .source = Source::files,

@@ -200,17 +200,17 @@ int main(int argc, char** argv) {
   using namespace reel;
   PathsOptions o;
   const auto add = [&](Options& options) {
-    options.add("nodes", o.nodes, "of the graph", "Task", Bounds{.low = 4, .high = 100});
-    options.add("confusing", o.confusing, "nodes of the other graph; 0: there is none", "Task",
+    options.add("nodes", o.nodes, "nodes of the graph", "Task", Bounds{.low = 4, .high = 100});
+    options.add("confusing", o.confusing, "nodes of the other, confusing graph; 0: none", "Task",
                 Bounds{.low = 0, .high = 100});
-    options.add("train", o.train, "graphs to train on; 0: fresh ones for each update", "Task",
+    options.add("train", o.train, "number of training graphs; 0: fresh graphs for every update", "Task",
                 Bounds{.low = 0, .high = most::examples});
-    options.add("valid", o.valid, "graphs to validate on", "Task", Bounds{.low = 1, .high = most::valid});
-    options.add("test", o.test, "graphs to test on", "Task", Bounds{.low = 1, .high = most::valid});
+    options.add("valid", o.valid, "number of validation graphs", "Task", Bounds{.low = 1, .high = most::valid});
+    options.add("test", o.test, "number of test graphs", "Task", Bounds{.low = 1, .high = most::valid});
   };
   return run_task(argc, argv,
                   {.name = "paths",
-                   .description = "Shortest paths in graphs that are read edge by edge; another seed is another fold.",
+                   .description = "Shortest paths in graphs that are read edge by edge; each seed is another fold.",
                    .batch = 50,
                    .steps = 10000,
                    .source = Source::fixed,

@@ -247,23 +247,23 @@ class Stream {
 int predict(int argc, const char* const* argv) {
   PredictOptions o;
   Options options("predict",
-                  "Predictions of a trained model for new data. RUN is the folder of a run; FILE has the columns that "
+                  "Makes predictions for new data with a trained model. RUN is a run folder; FILE has the columns that "
                   "the model was trained on.\n\n"
-                  "  predict runs/mine --input new.csv                    a row of predictions for each sequence\n"
-                  "  predict runs/mine --input new.npz --output y.npy     from arrays to an array\n"
+                  "  predict runs/mine --input new.csv                    one row of predictions per sequence\n"
+                  "  predict runs/mine --input new.npz --output y.npy     arrays instead of CSV\n"
                   "  predict runs/mine --test other.csv                   scores of the predictions\n"
-                  "  tail -f log.csv | predict runs/mine --stream         row by row, as they arrive");
+                  "  tail -f log.csv | predict runs/mine --stream         row by row, as rows arrive");
   options.arguments("RUN", o.runs);
-  options.add("input", o.input, "FILE.csv, .npy, .npz, .safetensors; with --stream CSV, or - for stdin");
-  options.add("test", o.test, "instead of --input: a file that also has the targets; prints only the scores");
+  options.add("input", o.input, "FILE.csv, .npy, .npz or .safetensors; with --stream: CSV, or - for stdin");
+  options.add("test", o.test, "instead of --input: a file that also has the targets; print only the scores");
   options.add("output", o.output, "FILE.csv, .npy or .safetensors; empty: CSV on stdout");
-  options.flag("stream", o.stream, "answer each row as it arrives, keeping the states between rows");
+  options.flag("stream", o.stream, "predict for each row as it arrives, keeping the states between rows");
   options.choice("at", o.at, {"auto", "each", "last"},
-                 "predictions at each row of a sequence, or at its last one; auto: as the model was trained");
+                 "predict at each row of a sequence or at the last row; auto: as in training");
   options.flag("carry", o.carry,
-               "for a model of windows: keep its states from row to row instead of reading each window again");
+               "for a model trained on windows: keep its states between rows instead of reading each window again");
   options.add("states", o.states, "start from the states in this file, written by --states-out");
-  options.add("states-out", o.states_out, "save the states after the last row");
+  options.add("states-out", o.states_out, "save the states after the last row to this file");
   options.flag("quiet", o.quiet, "no messages on stderr");
   options.parse(argc, argv);
   if (o.runs.size() != 1) throw Usage(fmt::format("the folder of one run is expected, got {}", o.runs.size()));

@@ -23,11 +23,11 @@ int report(int argc, const char* const* argv) {
   page::Comparison comparison;
   std::string out = "runs.html", best = "auto";
   Options options("report",
-                  "Compares runs on one page for a browser: curves, seeds as bands, sortable tables.\n"
-                  "RUN is the folder of a run, of a sweep, or any folder with runs below it.");
+                  "Compares runs on one HTML page: curves, seeds as bands, sortable tables.\n"
+                  "RUN is a run folder, a sweep folder, or any folder with runs below it.");
   options.arguments("RUN...", folders);
-  options.add("out", out, "the page, FILE.html", "Page");
-  options.add("title", comparison.title, "of the page; empty: the folders", "Page");
+  options.add("out", out, "page to write, FILE.html", "Page");
+  options.add("title", comparison.title, "title of the page; empty: the folders", "Page");
   options.add("metric", comparison.metric,
               "metric to compare, a number of metrics.csv or run.json: valid_loss, accuracy, test.accuracy, ..., or "
               "\"best valid_loss\", the lowest",

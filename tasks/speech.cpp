@@ -224,36 +224,33 @@ int main(int argc, char** argv) {
   using namespace reel;
   SpeechOptions o;
   const auto add = [&](Options& options) {
-    options.choice(
-        "corpus", o.corpus, {"folder", "timit"},
-        "recordings in folders train, valid and test, or in any folder, a fifth of which is held out; or TIMIT",
-        "Task");
+    options.choice("corpus", o.corpus, {"folder", "timit"},
+                   "recordings in folders train, valid and test, or in any folder, with a fifth held out; or TIMIT",
+                   "Task");
     options.add("folder", o.folder, "folder of the recordings; empty: speech or timit in --data", "Task");
     options.choice("sa-filter", o.sa_filter, {"name", "path"},
-                   "timit: which files are the sentences that everyone reads; path, as published code does, also takes "
-                   "the speakers with \"sa\" in their names for such",
+                   "timit: how to find the sentences that all speakers read (SA); path, as in published code, also "
+                   "matches speakers with \"sa\" in their names",
                    "Task");
-    options.choice(
-        "split", o.split, {"core", "goru"},
-        "timit: trained on all of its folder train, with the development and the core speakers of the other; "
-        "or 2,400 and 600 sentences drawn from train, and 1,000 from test (GORU)",
-        "Task");
+    options.choice("split", o.split, {"core", "goru"},
+                   "timit: core: train on all of its folder train, with the development and core speakers of folder "
+                   "test; goru: 2,400 and 600 sentences drawn from train, and 1,000 from test (GORU)",
+                   "Task");
     options.choice(
         "roles", o.roles, {"wisdom", "exprnn"},
-        "wisdom: validate on the development speakers, test on the core set; exprnn (also SRNN) the other way", "Task");
+        "wisdom: validate on the development speakers, test on the core set; exprnn (also SRNN): the reverse", "Task");
     options.choice("mean", o.mean, {"frames", "steps"},
-                   "train on the mean error over actual frames (expRNN, SRNN), or over all steps up to the longest "
+                   "training loss: mean error over actual frames (expRNN, SRNN), or over all steps up to the longest "
                    "recording (Wisdom)",
                    "Task");
-    options.add("pesq", o.pesq, "program for PESQ, called as PROGRAM +8000 TRUE.wav PREDICTED.wav; empty: no PESQ",
-                "Task");
+    options.add("pesq", o.pesq, "PESQ program, called as PROGRAM +8000 TRUE.wav PREDICTED.wav; empty: no PESQ", "Task");
     options.typed_only("pesq");
-    options.choice("waveforms", o.waveforms, {"on", "off"}, "at the end, also compare predicted and true sound",
+    options.choice("waveforms", o.waveforms, {"on", "off"}, "at the end, also compare predicted and true waveforms",
                    "Task");
   };
   return run_task(argc, argv,
                   {.name = "speech",
-                   .description = "Speech: the log spectrum of the next frame of a recording.",
+                   .description = "Speech: predict the log spectrum of the next frame of a recording.",
                    .batch = 28,
                    .steps = 13000,
                    .source = Source::files,

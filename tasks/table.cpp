@@ -11,14 +11,14 @@ namespace reel {
 namespace {
 
 constexpr const char* description =
-    R"(Trains on your own data: a CSV file with a line of column names, rows in order of time; or arrays.
-docs/own-data.md explains the rules.
+    R"(Trains on your own data: a CSV file with a header line and rows in order of time, or arrays.
+See docs/own-data.md.
 
-Which of three motions a sensor saw, one file with all recordings, told apart by the column "recording":
+Classify three motions from sensor data, one file with all recordings, identified by the column "recording":
   table --data motions.csv --group recording --target motion --cell gru --hidden 64 --epochs 30
-The power of a plant at each minute, from what is measured beside it:
+Predict the power of a plant at each minute from its other measurements:
   table --data plant.csv --target power --at each --window 100 --cell lstm --epochs 20
-The temperature 24 rows ahead, from the last 72 rows of all columns:
+Forecast the temperature 24 rows ahead from the last 72 rows of all columns:
   table --data weather.csv --target temp --horizon 24 --window 72 --cell lstm --epochs 20)";
 
 class TableTask final : public Task {
@@ -169,33 +169,35 @@ std::string begin(const TableTask& task, const RunFolder& folder, bool resumed) 
 void add_options(Options& options, TableOptions& o, std::string& standardize) {
   const std::string group = "Task";
   const Bounds share{.low = 0, .high = 0.9}, rows{.low = 0, .high = most::time};
-  options.add("inputs", o.inputs, "columns to read, as a,b,c; empty: all numeric columns except target, group and time",
+  options.add("inputs", o.inputs,
+              "input columns, comma-separated; empty: all numeric columns except target, group and time", group);
+  options.add("target", o.target, "column to predict, or several numeric columns, comma-separated; empty: y of arrays",
               group);
-  options.add("target", o.target, "column to predict; several values as a,b; empty: y of arrays", group);
   options.choice("predict", o.predict, {"auto", "class", "value"},
-                 "class, or value: a number; auto: a class if the target is text, or integers of an array", group);
+                 "class: classification; value: regression; auto: class if the target is text, or integers of an array",
+                 group);
   options.choice(
       "at", o.at, {"auto", "last", "each"},
-      "predict at the last step of a sequence or at each one; auto: last, or each if y of arrays has all steps", group);
-  options.add("group", o.group, "column; rows with the same value are one sequence", group);
-  options.add("time", o.time, "column of times, not an input; its numbers must not decrease within a sequence", group);
-  options.add("window", o.window, "rows of a training window; 0: whole sequences", group, rows);
-  options.add("stride", o.stride, "rows between the starts of windows; 0: 1, or with --at each the whole window", group,
-              rows);
-  options.add("horizon", o.horizon, "forecast: the target is N rows later; past targets are then inputs, too", group,
-              rows);
-  options.choice("split", o.split, {"auto", "group", "row", "time"},
-                 "into training, validation and test; group: whole sequences at random; row: windows at random; time: "
-                 "the last rows of each sequence; auto: group if there are several sequences, or else time",
-                 group);
-  options.add("valid-part", o.valid, "share for validation", group, Bounds{.low = 0.001, .high = 0.9});
-  options.add("test-part", o.test, "share for the test", group, share);
-  options.choice("standardize", standardize, {"on", "off"},
-                 "inputs, and targets that are values, to mean 0 and deviation 1 of the training part", group);
-  options.choice(
-      "missing", o.missing, {"error", "previous", "zero"},
-      "replacement of a missing input; unless it is error, rows without a target are allowed and not trained on",
+      "predict at the last step of a sequence or at each step; auto: last, or each if y of arrays has all steps",
       group);
+  options.add("group", o.group, "column that identifies sequences: rows with the same value are one sequence", group);
+  options.add("time", o.time, "column of times, not an input; times must not decrease within a sequence", group);
+  options.add("window", o.window, "rows per training window; 0: whole sequences", group, rows);
+  options.add("stride", o.stride, "rows between the starts of windows; 0: 1, or with --at each the window size", group,
+              rows);
+  options.add("horizon", o.horizon, "forecast N rows ahead; past targets are then inputs, too", group, rows);
+  options.choice("split", o.split, {"auto", "group", "row", "time"},
+                 "training, validation and test split; group: whole sequences at random; row: windows at random; time: "
+                 "the last rows of each sequence; auto: group if there are several sequences, else time",
+                 group);
+  options.add("valid-part", o.valid, "fraction for validation", group, Bounds{.low = 0.001, .high = 0.9});
+  options.add("test-part", o.test, "fraction for the test", group, share);
+  options.choice("standardize", standardize, {"on", "off"},
+                 "scale inputs, and targets that are values, to mean 0 and standard deviation 1 of the training set",
+                 group);
+  options.choice("missing", o.missing, {"error", "previous", "zero"},
+                 "how to fill missing inputs; unless it is error, rows without a target are allowed and not trained on",
+                 group);
 }
 
 }  // namespace
@@ -217,7 +219,7 @@ int main(int argc, char** argv) {
                          o.standardize = standardize == "on";
                          return std::make_unique<TableTask>(o, setup);
                        },
-                   .data = "file to learn from: .csv, .tsv or .txt with a line of names; .npy, .npz or .safetensors",
+                   .data = "data file: .csv, .tsv or .txt with a header line; .npy, .npz or .safetensors",
                    .begun = [](const Task& task, const RunFolder& folder,
                                bool resumed) { return begin(dynamic_cast<const TableTask&>(task), folder, resumed); }});
 }

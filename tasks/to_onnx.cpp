@@ -16,19 +16,20 @@ int to_onnx(int argc, const char* const* argv) {
   std::vector<std::string> runs;
   std::string output;
   bool lengths = false;
-  Options options("to_onnx",
-                  "Writes a model as an ONNX file (opset 17). RUN is the folder of a run; without it, the model is one "
-                  "cell.\n\n"
-                  "  to_onnx runs/mine --output mine.onnx\n"
-                  "  to_onnx --cell lstm --weights W.safetensors --output lstm.onnx\n\n"
-                  "Inputs: x [time, batch, I], and optionally the first states, first.NAME [batch, N]. Outputs: y and "
-                  "the last states, last.NAME. docs/onnx.md has more.");
+  Options options(
+      "to_onnx",
+      "Exports a model as an ONNX file (opset 17). RUN is a run folder; without it, the model is one cell.\n\n"
+      "  to_onnx runs/mine --output mine.onnx\n"
+      "  to_onnx --cell lstm --weights W.safetensors --output lstm.onnx\n\n"
+      "Inputs: x [time, batch, I], and optionally the initial states, first.NAME [batch, N]. Outputs: y and "
+      "the final states, last.NAME. See docs/onnx.md.");
   options.arguments("RUN", runs);
   choice.add(options);
   choice.add_weights(options);
   options.add("output", output, "FILE.onnx to write", "Files");
   options.flag("lengths", lengths,
-               "the model also takes `lengths` [batch]: steps of each sequence; the rest is padding", "Files");
+               "the model also takes `lengths` [batch]: number of steps of each sequence; the rest is padding",
+               "Files");
   options.cells();
   options.parse(argc, argv);
   if (runs.size() > 1) throw Usage(fmt::format("the folder of one run is expected, got {}", runs.size()));
