@@ -111,22 +111,30 @@ class Enrnn final : public Cell {
 using enum Setting::Kind;
 REEL_CELL(
     {"enrnn",
-     "eigenvalue normalised RNN beside an orthogonal one",
+     "eigenvalue-normalised RNN combined with an orthogonal RNN",
      "Helfrich and Ye 2020",
      "n i [inputs=trained] + n + q (q - 1)/2 + s^2 + q s [coupled=on], s = short or max(2, 2 floor(n/5)), q = n - s",
      {{"short", integer, "0", "units of the short-memory state, an even number; 0: two fifths", {}},
-      {"negatives", integer, "-1", "entries -1 of D in the long-memory part; -1: half of them", {}},
-      {"coupled", choice, "on", "the long-memory state sees the short one", {"on", "off"}},
+      {"negatives", integer, "-1", "number of -1 entries of D in the long-memory part; -1: half of them", {}},
+      {"coupled", choice, "on", "the short-memory state feeds into the long-memory state", {"on", "off"}},
       {"normalise",
        choice,
        "late",
-       "divide T by its spectral radius: from the update on that takes it past 1 (the paper), always, or never; naive: "
-       "after each update that takes it past 1, without a gradient through the radius",
+       "divide T by its spectral radius: late: once an update has taken it above 1 (the paper); on: always; off: "
+       "never; naive: after each update that takes it above 1, without a gradient through the radius",
        {"late", "on", "off", "naive"}},
-      {"activation", choice, "modrelu", "of both states; relu adds the biases", {"modrelu", "relu"}},
-      {"inputs", choice, "trained", "U, or the identity on an embedding as wide as the state", {"trained", "identity"}},
+      {"activation", choice, "modrelu", "activation of both states; relu adds the biases", {"modrelu", "relu"}},
+      {"inputs",
+       choice,
+       "trained",
+       "input weights: U, or the identity on an embedding as wide as the state",
+       {"trained", "identity"}},
       {"epsilon", real, "0", "added to the spectral radius", {}},
-      {"coupling_init", choice, "glorot", "of W_C; orthogonal: rows of such a matrix", {"glorot", "orthogonal"}}},
+      {"coupling_init",
+       choice,
+       "glorot",
+       "initialisation of W_C; orthogonal: part of an orthogonal matrix",
+       {"glorot", "orthogonal"}}},
      [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
        return std::make_unique<Enrnn>(i, n, s, init);
      }})

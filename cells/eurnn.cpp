@@ -38,9 +38,13 @@ REEL_CELL({"eurnn",
            "Jing et al. 2017",
            "c (a + n i) + n + n [field=complex], c = 1 + [field=complex], a = [style=fft] n log2(n)/2 + "
            "[style=tunable] capacity (n - 1)/2",
-           {{"style", choice, "fft", "which pairs turn: distances n/2 to 1, or neighbours", {"fft", "tunable"}},
-            {"field", choice, "real", "rotations are real or complex", {"real", "complex"}},
-            {"capacity", integer, "2", "tunable: layers, an even number; n of them reach every matrix", {}}},
+           {{"style",
+             choice,
+             "fft",
+             "pairs of units that are rotated: at distances n/2 to 1, or neighbours",
+             {"fft", "tunable"}},
+            {"field", choice, "real", "real or complex rotations", {"real", "complex"}},
+            {"capacity", integer, "2", "tunable: number of layers, even; n of them reach every matrix", {}}},
            [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
              return std::make_unique<Eurnn>(i, n, s, init);
            }})

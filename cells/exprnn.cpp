@@ -65,10 +65,10 @@ using enum Setting::Kind;
 const Setting start{"init",
                     choice,
                     "cayley",
-                    "angles of A's blocks: uniform in +-pi, or -tan(u/2), u in 0..pi/2",
+                    "initial angles of A's blocks: uniform in +-pi, or -tan(u/2), u uniform in 0..pi/2",
                     {"henaff", "cayley"}};
 REEL_CELL({"exprnn",
-           "orthogonal RNN by the matrix exponential",
+           "orthogonal RNN parametrised by the matrix exponential",
            "Lezcano-Casado and Martinez-Rubio 2019",
            "n (n - 1)/2 + n i + n",
            {start},
@@ -76,12 +76,12 @@ REEL_CELL({"exprnn",
              return std::make_unique<Exprnn>(i, n, s, init);
            }})
 REEL_CELL({"dtriv",
-           "expRNN whose base point moves with it",
+           "expRNN with dynamic trivialisation: a moving base point",
            "Lezcano-Casado 2019",
            "n (n - 1)/2 + n i + n",
            {start,
-            {"rebase", integer, "100", "K: updates between moves of the base", {}},
-            {"project", integer, "100", "M: moves between projections on the orthogonal matrices; 0: never", {}}},
+            {"rebase", integer, "100", "K: updates between changes of the base point", {}},
+            {"project", integer, "100", "M: changes between projections onto the orthogonal matrices; 0: never", {}}},
            [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
              return std::make_unique<Dtriv>(i, n, s, init);
            }})

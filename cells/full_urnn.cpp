@@ -33,11 +33,11 @@ class FullUrnn final : public UnitaryRnn {
 
 using enum Setting::Kind;
 REEL_CELL({"full_urnn",
-           "unitary RNN with any unitary matrix",
+           "full-capacity unitary RNN",
            "Wisdom et al. 2016",
            "n^2 + 2 n i + n + 2 n [initial=trained]",
-           {{"modrelu", choice, "full_urnn", "which implementation's constants", modrelu_names()},
-            {"initial", choice, "trained", "the first state", {"trained", "zero"}}},
+           {{"modrelu", choice, "full_urnn", "implementation whose modReLU constants are used", modrelu_names()},
+            {"initial", choice, "trained", "initial state", {"trained", "zero"}}},
            [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
              return std::make_unique<FullUrnn>(i, n, s, init);
            }})

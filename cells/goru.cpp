@@ -63,12 +63,12 @@ REEL_CELL({"goru",
            "Jing et al. 2019, equations 3.1-3.3",
            "n i + 3 n + (n i + n^2) ([update=on] + [reset=on]) + a, a = [style=fft] n log2(n)/2 + [style=tunable] "
            "capacity (n - 1)/2 + [style=householder] (n m - m (m - 1)/2), m = reflections",
-           {{"style", choice, "fft", "what Q is made of", {"fft", "tunable", "householder"}},
-            {"capacity", integer, "2", "tunable: layers, an even number", {}},
-            {"reflections", integer, "4", "householder: how many", {}},
-            {"reset", choice, "on", "the reset gate; off: a trained constant", {"on", "off"}},
-            {"update", choice, "on", "the update gate; off: a trained constant", {"on", "off"}},
-            {"activation", choice, "modrelu", "of the candidate", {"modrelu", "tanh", "relu"}}},
+           {{"style", choice, "fft", "parametrisation of Q", {"fft", "tunable", "householder"}},
+            {"capacity", integer, "2", "tunable: number of layers, even", {}},
+            {"reflections", integer, "4", "householder: number of reflections", {}},
+            {"reset", choice, "on", "reset gate; off: a trained constant", {"on", "off"}},
+            {"update", choice, "on", "update gate; off: a trained constant", {"on", "off"}},
+            {"activation", choice, "modrelu", "activation of the candidate", {"modrelu", "tanh", "relu"}}},
            [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
              return std::make_unique<Goru>(i, n, s, init);
            }})

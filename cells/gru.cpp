@@ -52,22 +52,27 @@ class Gru final : public Cell {
 };
 
 using enum Setting::Kind;
-REEL_CELL({"gru",
-           "gated recurrent unit",
-           "Cho et al. 2014; with the reset gate after the product, Jing et al. 2019, equations 2.2-2.4",
-           "3 (n i + n^2 + biases n) + 6 n [norm=layer]",
-           {{"reset", choice, "after", "the reset gate acts after or before the product with h", {"after", "before"}},
-            {"biases", choice, "2", "bias vectors a gate: 1, or PyTorch's 2 (reset after only)", {"1", "2"}},
-            {"activation", choice, "tanh", "of the candidate; modReLU has its bias as threshold", {"tanh", "modrelu"}},
-            {"norm", choice, "none", "layer normalisation of the three sums", {"none", "layer"}},
-            {"init",
-             choice,
-             "pytorch",
-             "uniform in +-1/sqrt(n), or Glorot normal with orthogonal recurrent matrices (NRU's baseline)",
-             {"pytorch", "orthogonal"}}},
-           [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
-             return std::make_unique<Gru>(i, n, s, init);
-           }})
+REEL_CELL(
+    {"gru",
+     "gated recurrent unit",
+     "Cho et al. 2014; with the reset gate after the product, Jing et al. 2019, equations 2.2-2.4",
+     "3 (n i + n^2 + biases n) + 6 n [norm=layer]",
+     {{"reset", choice, "after", "apply the reset gate after or before the matrix product with h", {"after", "before"}},
+      {"biases", choice, "2", "bias vectors per gate: 1, or PyTorch's 2 (reset after only)", {"1", "2"}},
+      {"activation",
+       choice,
+       "tanh",
+       "activation of the candidate; modReLU uses its bias as threshold",
+       {"tanh", "modrelu"}},
+      {"norm", choice, "none", "layer normalisation of the three pre-activations", {"none", "layer"}},
+      {"init",
+       choice,
+       "pytorch",
+       "initialisation: uniform in +-1/sqrt(n), or Glorot normal with orthogonal recurrent matrices (NRU's baseline)",
+       {"pytorch", "orthogonal"}}},
+     [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
+       return std::make_unique<Gru>(i, n, s, init);
+     }})
 
 }  // namespace
 }  // namespace reel

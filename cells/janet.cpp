@@ -36,12 +36,12 @@ class Janet final : public Cell {
 using enum Setting::Kind;
 REEL_CELL(
     {"janet",
-     "LSTM with the forget gate alone",
+     "LSTM with only a forget gate",
      "van der Westhuizen and Lasenby 2018",
      "2 (n i + n^2 + n) + 2 n [norm=layer]",
      {{"beta", real, "0", "shift of the write gate, 1 - sigmoid(a - beta): 0 as in NRU, 1 as in JANET's code", {}},
-      {"chrono", real, "784", "longest time, for the start of the forget gate's bias", {}},
-      {"chrono_draw", choice, "real", "times are real (JANET) or integers (NRU)", {"real", "whole"}},
+      {"chrono", real, "784", "chrono initialisation of the forget gate's bias: longest time", {}},
+      {"chrono_draw", choice, "real", "chrono initialisation: real (JANET) or integer (NRU) times", {"real", "whole"}},
       {"norm", choice, "none", "layer normalisation of the candidate", {"none", "layer"}}},
      [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
        return std::make_unique<Janet>(i, n, s, init);

@@ -86,24 +86,28 @@ CellType type(const std::string& name, const std::string& help, const std::strin
           {{"activation",
             choice,
             "relu",
-            "f of h' = f(W x + b) + V h; identity, which drops b, for symbols",
+            "f in h' = f(W x + b) + V h; identity, which drops b, for symbols",
             {"relu", "identity", "tanh", "sigmoid", "leaky_relu", "elu", "softplus"}},
-           {"init", choice, start, "start of V", {"orthogonal", "identity"}},
-           {"pool", integer, "0", "the read-out also sees L2 norms of so many neighbours each; 0: not", {}},
-           {"clip", real, "0", "longest state: longer ones are shortened to it; 0: any", {}},
+           {"init", choice, start, "initialisation of V", {"orthogonal", "identity"}},
+           {"pool",
+            integer,
+            "0",
+            "the read-out also gets the L2 norms of pools of this many neighbouring units; 0: off",
+            {}},
+           {"clip", real, "0", "clip the norm of the state to this; 0: off", {}},
            {"scale_gradient", choice, "off", "divide gradients that enter the states by T", {"on", "off"}},
            {"soft_orthogonal",
             real,
             "0",
-            "rate of an extra step towards orthogonal V after each update, stable below a quarter of n; 0: none",
+            "learning rate of an extra step towards orthogonal V after each update, stable below n/4; 0: off",
             {}}},
           [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
             return std::make_unique<LtRnn>(i, n, s, init);
           }};
 }
 
-REEL_CELL(type("lt_rnn", "RNN with a linear transition that starts orthogonal, LT-ORNN", "orthogonal"))
-REEL_CELL(type("lt_irnn", "RNN with a linear transition that starts at the identity, LT-IRNN", "identity"))
+REEL_CELL(type("lt_rnn", "linear-transition RNN with orthogonal initialisation, LT-ORNN", "orthogonal"))
+REEL_CELL(type("lt_irnn", "linear-transition RNN with identity initialisation, LT-IRNN", "identity"))
 
 }  // namespace
 }  // namespace reel

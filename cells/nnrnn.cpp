@@ -53,11 +53,11 @@ class Nnrnn final : public Cell {
 
 using enum Setting::Kind;
 REEL_CELL({"nnrnn",
-           "non-normal RNN in the real Schur form",
+           "non-normal RNN in real Schur form",
            "Kerg et al. 2019",
            "n^2 + n/2 + n i",
            {{"delta", real, "1e-4", "weight of the penalty on alpha - 1", {}},
-            {"T_decay", real, "1e-4", "weight decay of T: it adds T_decay T to the gradient", {}}},
+            {"T_decay", real, "1e-4", "weight decay of T: adds T_decay T to the gradient", {}}},
            [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
              return std::make_unique<Nnrnn>(i, n, s, init);
            }})

@@ -67,20 +67,21 @@ class Ornn final : public Cell {
 };
 
 using enum Setting::Kind;
-REEL_CELL({"ornn",
-           "orthogonal RNN of Householder reflections",
-           "Mhammedi et al. 2017",
-           "n i + n + n m - m (m - 1)/2 + n [initial=trained], m = reflections or min(16, n)",
-           {{"reflections", integer, "0", "m, how many; as many as units reach every orthogonal matrix; 0: 16", {}},
-            {"activation",
-             choice,
-             "leaky_relu",
-             "of the sum; modrelu_pairs is the official code's",
-             {"leaky_relu", "tanh", "relu", "oplu", "modrelu", "modrelu_pairs"}},
-            {"initial", choice, "trained", "the first state", {"trained", "zero"}}},
-           [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
-             return std::make_unique<Ornn>(i, n, s, init);
-           }})
+REEL_CELL(
+    {"ornn",
+     "orthogonal RNN of Householder reflections",
+     "Mhammedi et al. 2017",
+     "n i + n + n m - m (m - 1)/2 + n [initial=trained], m = reflections or min(16, n)",
+     {{"reflections", integer, "0", "m: number of reflections; n of them reach every orthogonal matrix; 0: 16", {}},
+      {"activation",
+       choice,
+       "leaky_relu",
+       "activation; modrelu_pairs is that of the official code",
+       {"leaky_relu", "tanh", "relu", "oplu", "modrelu", "modrelu_pairs"}},
+      {"initial", choice, "trained", "initial state", {"trained", "zero"}}},
+     [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
+       return std::make_unique<Ornn>(i, n, s, init);
+     }})
 
 }  // namespace
 }  // namespace reel

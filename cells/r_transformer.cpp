@@ -108,18 +108,19 @@ class RTransformer final : public Cell {
 };
 
 using enum Setting::Kind;
-REEL_CELL({"r_transformer",
-           "level of the R-Transformer: windows of a cell, attention",
-           "Wang et al. 2019",
-           "(n i + n) [i!=n] + cell + 12 n^2 + 15 n",
-           {{"cell", choice, "rnn", "the cell inside", {"rnn", "gru", "lstm", "srnn", "janet", "goru", "enrnn"}},
-            {"width", integer, "8", "of beta's network when SRNN is inside", {}},
-            {"window", integer, "6", "K: steps of a window", {}},
-            {"heads", integer, "4", "of attention", {}},
-            {"dropout", real, "0", "share dropped behind each part, in attention's weights and the wide layer", {}}},
-           [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
-             return std::make_unique<RTransformer>(i, n, s, init);
-           }})
+REEL_CELL(
+    {"r_transformer",
+     "R-Transformer layer: cell over local windows, attention, feed-forward",
+     "Wang et al. 2019",
+     "(n i + n) [i!=n] + cell + 12 n^2 + 15 n",
+     {{"cell", choice, "rnn", "recurrent cell of the layer", {"rnn", "gru", "lstm", "srnn", "janet", "goru", "enrnn"}},
+      {"width", integer, "8", "units per hidden layer of beta's network if the cell is srnn", {}},
+      {"window", integer, "6", "K: window size in time steps", {}},
+      {"heads", integer, "4", "number of attention heads", {}},
+      {"dropout", real, "0", "dropout rate after each part, on the attention weights and in the wide layer", {}}},
+     [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
+       return std::make_unique<RTransformer>(i, n, s, init);
+     }})
 
 }  // namespace
 }  // namespace reel

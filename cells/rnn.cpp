@@ -51,14 +51,14 @@ CellType type(const std::string& name, const std::string& help, const std::strin
           help,
           source,
           "n i + n^2 + biases n + 2 n [norm=layer]",
-          {{"activation", choice, activation, "f of h' = f(W h + U x + b)", activation_names()},
+          {{"activation", choice, activation, "f in h' = f(W h + U x + b)", activation_names()},
            {"biases", choice, biases, "bias vectors: 1, or PyTorch's 2", {"1", "2"}},
            {"norm", choice, norm, "layer normalisation of W h + U x + b", {"none", "layer"}},
            {"init",
             choice,
             start,
-            "start of W: uniform as PyTorch, the identity with small U (IRNN), the identity or a random orthogonal "
-            "matrix with Glorot normal U",
+            "initialisation of W: uniform as in PyTorch, identity with small U (IRNN), identity or random orthogonal "
+            "with Glorot normal U",
             {"pytorch", "irnn", "identity", "orthogonal"}}},
           [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
             return std::make_unique<Rnn>(i, n, s, init);
@@ -66,10 +66,10 @@ CellType type(const std::string& name, const std::string& help, const std::strin
 }
 
 REEL_CELL(type("rnn", "vanilla RNN", "Elman 1990", "tanh", "2", "none", "pytorch"))
-REEL_CELL(type("irnn", "RNN of ReLU units that starts at the identity", "Le et al. 2015", "relu", "1", "none", "irnn"))
+REEL_CELL(type("irnn", "ReLU RNN with identity initialisation", "Le et al. 2015", "relu", "1", "none", "irnn"))
 REEL_CELL(type("rnn-id", "IRNN with layer normalisation", "Chandar et al. 2019, a baseline", "relu", "1", "layer",
                "identity"))
-REEL_CELL(type("rnn-orth", "RNN that starts at an orthogonal matrix, layer normalisation",
+REEL_CELL(type("rnn-orth", "RNN with orthogonal initialisation and layer normalisation",
                "Chandar et al. 2019, a baseline", "relu", "1", "layer", "orthogonal"))
 
 }  // namespace

@@ -27,10 +27,10 @@ class Scornn final : public Cell {
 
 using enum Setting::Kind;
 REEL_CELL({"scornn",
-           "orthogonal RNN by the scaled Cayley transform",
+           "orthogonal RNN parametrised by the scaled Cayley transform",
            "Helfrich, Willmott and Ye 2018",
            "n (n - 1)/2 + n i + n",
-           {{"negatives", integer, "-1", "entries -1 of D, the last ones; -1: half of them", {}}},
+           {{"negatives", integer, "-1", "number of -1 entries of D, the last ones; -1: half of them", {}}},
            [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
              return std::make_unique<Scornn>(i, n, s, init);
            }})

@@ -47,12 +47,12 @@ class SpectralRnn final : public Cell {
 
 using enum Setting::Kind;
 REEL_CELL({"spectral_rnn",
-           "RNN by singular values near 1 and Householder reflections",
+           "RNN parametrised by its SVD: Householder reflections, singular values near 1",
            "Zhang, Lei and Dhillon 2018",
            "n i + 2 n + 2 n r - r (r - 1), r = reflections or max(1, floor(n/4))",
-           {{"reflections", integer, "0", "r, how many on each side; 0: a quarter of the units", {}},
-            {"rho", real, "0.01", "singular values lie within so much of 1", {}},
-            {"activation", choice, "relu", "f of h' = f(W h + M x + b)", activation_names()}},
+           {{"reflections", integer, "0", "r: number of reflections on each side; 0: a quarter of the units", {}},
+            {"rho", real, "0.01", "maximum distance of the singular values from 1", {}},
+            {"activation", choice, "relu", "f in h' = f(W h + M x + b)", activation_names()}},
            [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
              return std::make_unique<SpectralRnn>(i, n, s, init);
            }})

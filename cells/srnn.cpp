@@ -51,10 +51,10 @@ REEL_CELL({"srnn",
            "shuffling RNN",
            "Rotman and Wolf 2021, section 3",
            "f (i + 1) + (layers - 1) (f^2 + f) + n (f + 1) + n (i + 1) [gate=on], f = width",
-           {{"width", Setting::Kind::integer, "8", "units of a hidden layer of beta's network", {}},
-            {"layers", Setting::Kind::integer, "1", "hidden layers of beta's network", {}},
+           {{"width", Setting::Kind::integer, "8", "units per hidden layer of beta's network", {}},
+            {"layers", Setting::Kind::integer, "1", "number of hidden layers of beta's network", {}},
             {"gate", Setting::Kind::choice, "on", "multiply beta by a gate of the input", {"on", "off"}},
-            {"activation", Setting::Kind::choice, "relu", "of the hidden layers of beta's network",
+            {"activation", Setting::Kind::choice, "relu", "activation of the hidden layers of beta's network",
              activation_names()}},
            [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
              return std::make_unique<Srnn>(i, n, s, init);

@@ -50,11 +50,11 @@ class Sru final : public Cell {
 
 using enum Setting::Kind;
 REEL_CELL({"sru",
-           "statistical recurrent unit: averages at five rates",
+           "statistical recurrent unit: moving averages at five rates",
            "Oliva et al. 2017",
            "(5 p + 1) (r + n) + (i + r + 1) p, r = q or max(1, floor(n/4))",
-           {{"p", integer, "60", "statistics", {}},
-            {"q", integer, "0", "units that look back; 0: a quarter of hidden", {}}},
+           {{"p", integer, "60", "number of statistics", {}},
+            {"q", integer, "0", "number of units that read the averages; 0: a quarter of the hidden size", {}}},
            [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
              return std::make_unique<Sru>(i, n, s, init);
            }})

@@ -30,8 +30,8 @@ REEL_CELL({"urnn",
            "unitary RNN: phases, reflections and Fourier transforms",
            "Arjovsky, Shah and Bengio 2016; W as in Jing et al. 2019, equation 2.8",
            "2 n i + 8 n + 2 n [initial=trained]",
-           {{"modrelu", choice, "urnn", "which implementation's constants", modrelu_names()},
-            {"initial", choice, "trained", "the first state", {"trained", "zero"}}},
+           {{"modrelu", choice, "urnn", "implementation whose modReLU constants are used", modrelu_names()},
+            {"initial", choice, "trained", "initial state", {"trained", "zero"}}},
            [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
              return std::make_unique<Urnn>(i, n, s, init);
            }})

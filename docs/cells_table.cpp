@@ -275,24 +275,23 @@ std::string section(const CellType& type, const std::string& needs) {
 
 constexpr const char* introduction = R"(# Cells
 
-A program writes this page from the registry and from the cells themselves: `build/bin/cells_table > docs/cells.md`. A
-test fails when the two differ.
+This page is generated from the registry and the cells themselves: `build/bin/cells_table > docs/cells.md`. A test fails
+when the two differ.
 
-n is the hidden size, i the width of the input. Equations are in `cells/NAME.cpp`; options of a program are
-`--NAME.SETTING`.
+n is the hidden size, i the input size. Equations are in `cells/NAME.cpp`; options of a program are `--NAME.SETTING`.
 
-- **trained numbers** is a formula in n, i and the settings. A space between factors is a product, `[a=b]` is 1 where it
-  holds and 0 elsewhere, `a or b` is b where a is 0. A complex number counts as two. The read-out and embeddings are not
-  counted.
-- **parameters** are tensors with default settings, under the names that they have in files of weights. Elements that
-  are never read (a triangle of a matrix) are not counted.
-- **once**, **for all times**, **at each time**: the ops of a step, traced with default settings, n = 128, i = 32 and 20
-  rows, and transformed by `scan` ([03-scan.md](03-scan.md)). The first two have left the loop: what depends on parameters
-  alone, and what depends on the input, computed for all time steps at once. Products, reductions, gathers and
-  decompositions are named; elementwise ops and ops that only move elements are counted as light ops. Light ops of the
-  input stay in the loop, and so do products of a very narrow input ([04-passes.md](04-passes.md)).
-- **needs** are the numerical methods that a run uses, and its start and updates. In brackets: the settings that need
-  them.
+- **trained numbers** is the number of trainable parameters, a formula in n, i and the settings. A space between factors
+  is a product, `[a=b]` is 1 if it holds and 0 otherwise, `a or b` is b if a is 0. A complex number counts as two. The
+  read-out and embeddings are not counted.
+- **parameters** are tensors with default settings, under their names in weight files. Elements that are never read (a
+  triangle of a matrix) are not counted.
+- **once**, **for all times**, **at each time**: the ops of a step, traced with default settings, n = 128, i = 32 and
+  batch size 20, and transformed by `scan` ([03-scan.md](03-scan.md)). The first two are hoisted out of the loop: what
+  depends on parameters alone, and what depends on the input, computed for all time steps at once. Products, reductions,
+  gathers and decompositions are named; elementwise ops and ops that only move elements are counted as light ops. Light
+  ops of the input stay in the loop, and so do products of a very narrow input ([04-passes.md](04-passes.md)).
+- **needs** are the numerical methods used by a run, its initialisation and its updates. In brackets: the settings that
+  need them.
 
 )";
 
