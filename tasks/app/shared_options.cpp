@@ -130,8 +130,8 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
   o.add("epsilon", opt.epsilon, "added to the denominator, against division by zero", "Optimiser", rate);
   o.choice("epsilon-place", s.epsilon_place, {"outside", "inside"},
            "rmsprop: add epsilon outside the square root, or inside it as in TensorFlow 1", "Optimiser");
-  o.add("beta1", opt.beta1, "adam, adamw, amsgrad", "Optimiser", below_1);
-  o.add("beta2", opt.beta2, "adam, adamw, amsgrad", "Optimiser", below_1);
+  o.add("beta1", opt.beta1, "adam, adamw, amsgrad: decay rate of the first moment", "Optimiser", below_1);
+  o.add("beta2", opt.beta2, "adam, adamw, amsgrad: decay rate of the second moment", "Optimiser", below_1);
   o.add("weight-decay", opt.weight_decay,
         "weight decay of all parameters; adamw: decoupled, times the learning rate, 0.01 unless given; others: L2 "
         "penalty in the gradient",
