@@ -27,6 +27,8 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
         for n in numbers:
             if not -len(args) <= n < len(args):
                 raise Error(f"[grad] argument {n} is asked for, but there are {len(args)}")
+        if len({n % len(args) for n in numbers}) < len(numbers):
+            raise Error(f"[grad] argnums: each argument once is expected, got {argnums}")
         xs, rebuild = flatten([args[n] for n in numbers], "grad")
         extra: list = []
 

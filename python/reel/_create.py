@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from . import _reel
-from ._reel import Error, Tensor
+from ._reel import DType, Error, Tensor
 
 
 def tensor(data: Any, dtype: Any = None) -> Tensor:
     """A tensor with a copy of these numbers, lists of numbers, or of an array.
 
     Lists of Python's numbers become f32, c64, i32 or bool; arrays keep their dtype. 64-bit integers become i32, smaller
-    ones, too. Throws Error when an integer does not fit, for elements that are wider than f64 and c128, and for a
-    tensor of PyTorch that requires a gradient.
+    ones, too. Gradients go through the copy of a tensor, and through lists of tensors. Throws Error when an integer does
+    not fit, for elements that are wider than f64 and c128, and for a tensor of PyTorch that requires a gradient.
     """
     import numpy
 
     wanted = None if dtype is None else _reel._dtype(dtype)
+    if data is None:
+        raise Error("[tensor] data: numbers, lists of them or an array are expected, got None")
     if isinstance(data, Tensor):
-        data = data.numpy()
+        return _cast(data, wanted)
+    if _reel._recording() and _has_tensor(data):
+        return _stacked(data, wanted)
     given = hasattr(data, "dtype")
     _reel._refuse_gradient("tensor", data)
     try:
@@ -31,7 +36,7 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
     if wanted is not None:
         name = _reel._numpy_name(wanted)
         if array.dtype.kind == "c" and name[0] != "c":
-            raise Error(f"[tensor] complex numbers do not become {name}. Hint: take .real")
+            raise Error(_COMPLEX.format(name))
     elif array.dtype.kind in "fc" and array.dtype.itemsize > (8 if array.dtype.kind == "f" else 16):
         wide = "f64" if array.dtype.kind == "f" else "c128"
         raise Error(f'[tensor] elements are {wide} or narrower, got {array.dtype}. Hint: dtype="{wide}"')
@@ -55,6 +60,43 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
     return _reel._copied(array.astype(name, copy=False))
 
 
+def _cast(x: Tensor, dtype: DType | None) -> Tensor:
+    """A copy of a tensor."""
+    if dtype is None or dtype == x.dtype:
+        return copy.copy(x)
+    if x.dtype in _KINDS[3] and dtype not in _KINDS[3]:
+        raise Error(_COMPLEX.format(_reel._numpy_name(dtype)))
+    return x.cast(dtype)
+
+
+def _has_tensor(data: Any) -> bool:
+    return isinstance(data, Tensor) or isinstance(data, (list, tuple)) and any(map(_has_tensor, data))
+
+
+def _stacked(data: list | tuple, dtype: DType | None) -> Tensor:
+    """Lists of tensors and numbers as one tensor, by ops that are recorded; the dtype as NumPy's functions find it."""
+    leaves: list[Tensor] = []
+
+    def collect(part: Any) -> None:
+        if isinstance(part, (list, tuple)):
+            for element in part:
+                collect(element)
+        else:
+            leaves.append(part if isinstance(part, Tensor) else tensor(part, dtype))
+
+    collect(data)
+    if dtype is None:
+        dtype = _KINDS[max(k for k, kind in enumerate(_KINDS) for x in leaves if x.dtype in kind)][0]
+    rest = iter(leaves)
+
+    def stack(part: Any) -> Tensor:
+        if isinstance(part, (list, tuple)):
+            return _reel.stack([stack(element) for element in part])
+        return _cast(next(rest), dtype)
+
+    return stack(data)
+
+
 def asarray(data: Any, dtype: Any = None) -> Tensor:
     """The same without a copy where the memory can be shared: see from_dlpack."""
     if isinstance(data, Tensor):
@@ -69,4 +111,6 @@ def asarray(data: Any, dtype: Any = None) -> Tensor:
     return tensor(data, dtype)
 
 
+_COMPLEX = "[tensor] complex numbers do not become {}. Hint: take .real"
+_KINDS = ((DType.boolean,), (DType.i32,), (DType.f32, DType.f64), (DType.c64, DType.c128))  # with the dtype of lists
 _SHARED = {"float32", "float64", "complex64", "complex128", "int32", "bool"}

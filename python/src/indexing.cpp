@@ -84,6 +84,13 @@ void bind_indexing(nb::class_<Tensor>& tensor) {
   tensor
       .def("__getitem__", &indexed, nb::arg("key").none(), nb::sig("def __getitem__(self, key: object) -> Tensor"),
            "Elements by integers, slices, None, ... and one i32 tensor, as in NumPy. Recorded, with a gradient.")
+      .def(
+          "__iter__",
+          [](nb::handle self) {
+            if (nb::cast<const Tensor&>(self).rank() == 0) throw nb::type_error("iteration over a 0-d tensor");
+            return nb::steal(PySeqIter_New(self.ptr()));
+          },
+          nb::sig("def __iter__(self) -> collections.abc.Iterator[Tensor]"))
       .def("__len__", [](const Tensor& x) {
         if (x.rank() == 0) throw nb::type_error("a scalar has no length");
         return x.dim(0);

@@ -12,18 +12,36 @@ void both(nb::module_& m, nb::class_<Tensor>& tensor, const char* name, F f, con
   m.def(name, f, "x"_a, extra..., Released(), doc(name));
   tensor.def(name, f, extra..., Released(), doc(name));
 }
+
+/// The method of a reduction as NumPy's functions call it: np.sum(x, axis=0) is a tensor then, with its gradient.
+template <class F>
+void as_numpy_calls(nb::class_<Tensor>& tensor, const char* name, F f) {
+  tensor.def(
+      name,
+      [name, f](Arg x, const Axes& axis, nb::handle dtype, nb::handle out, bool keepdims) {
+        if (!dtype.is_none() || !out.is_none()) fail(name, here(), "dtype and out must be None");
+        const GilRelease released;
+        return f(x, axis, keepdims);
+      },
+      nb::kw_only(), "axis"_a.none() = nb::none(), "dtype"_a.none() = nb::none(), "out"_a.none() = nb::none(),
+      "keepdims"_a = false, "The same, with the names of NumPy's functions, such as np.sum.");
+}
 }  // namespace
 
 void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor) {
   const auto axes = [] { return "axes"_a.none() = nb::none(); };
   const auto keep = [] { return "keep_dims"_a = false; };
-  both(m, tensor, "sum", &sum, axes(), keep());
-  both(m, tensor, "mean", &mean, axes(), keep());
-  both(m, tensor, "prod", &prod, axes(), keep());
-  both(m, tensor, "max", &max, axes(), keep());
-  both(m, tensor, "min", &min, axes(), keep());
-  both(m, tensor, "any", &any, axes(), keep());
-  both(m, tensor, "all", &all, axes(), keep());
+  const auto reduction = [&](const char* name, auto f) {
+    both(m, tensor, name, f, axes(), keep());
+    as_numpy_calls(tensor, name, f);
+  };
+  reduction("sum", &sum);
+  reduction("mean", &mean);
+  reduction("prod", &prod);
+  reduction("max", &max);
+  reduction("min", &min);
+  reduction("any", &any);
+  reduction("all", &all);
   both(m, tensor, "argmax", &argmax, "axis"_a = -1);
   both(m, tensor, "argmin", &argmin, "axis"_a = -1);
   both(m, tensor, "cumsum", &cumsum, "axis"_a = -1, "reverse"_a = false);

@@ -163,7 +163,7 @@ struct type_caster<std::vector<std::int64_t>> {
 template <>
 struct type_caster<reel::python::DTypeLike> {
   NB_TYPE_CASTER(reel::python::DTypeLike, const_name("DType | str | type"))
-  bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept;
+  bool from_python(handle source, std::uint32_t, cleanup_list*);  // throws, so no caster of a container may use it
   static handle from_cpp(reel::python::DTypeLike, rv_policy, cleanup_list*) noexcept { return nullptr; }
 };
 

@@ -135,6 +135,9 @@ def test_bad_arguments():
         reel.grad(lambda i: reel.sum(i))(reel.tensor([1, 2]))
     with pytest.raises(reel.Error, match="argument 1"):
         reel.grad(lambda x: x, argnums=1)(x0)
+    for argnums in ((0, 0), (0, -2)):
+        with pytest.raises(reel.Error, match=rf"argnums: each argument once is expected, got \({argnums[0]}, {argnums[1]}\)"):
+            reel.grad(lambda x, y: reel.sum(x * y), argnums=argnums)(x0, x0)
     with pytest.raises(reel.Error, match="real scalar, got a complex one"):
         reel.grad(lambda x: reel.sum(x * 1j))(x0)
     with pytest.raises(reel.Error, match="got float"):

@@ -76,8 +76,43 @@ def test_numbers_and_lists():
 def test_names_of_dtypes(given):
     assert reel.zeros(2, given).dtype == reel.f32
     assert reel.zeros(2, dtype=float).dtype == reel.f64 and reel.zeros(2, dtype=bool).dtype == reel.bool_
-    with pytest.raises(TypeError):
-        reel.zeros(2, "f16")
+    assert reel.zeros(2, dtype=complex).dtype == reel.c128 and reel.zeros(2, dtype=np.bool_).dtype == reel.bool_
+
+
+@pytest.mark.parametrize(
+    "given, words",
+    [("f16", "f16"), (np.int64, "int64. Hint: i32"), (int, "int. Hint: i32"), ("int64", "int64. Hint: i32"), (3, "3")],
+)
+def test_dtypes_that_are_refused(given, words):
+    x = reel.ones(2)
+    rule = rf"\[dtype\] f32, f64, c64, c128, i32 or bool is expected, got {words} \(test_tensor.py:\d+\)"
+    for f in (lambda d: reel.tensor([1], dtype=d), lambda d: reel.zeros(2, d), x.cast, lambda d: reel.asarray(x, d)):
+        with pytest.raises(reel.Error, match=rule):
+            f(given)
+
+
+def test_functions_of_numpy():
+    """They call the methods by NumPy's names, and the gradient goes through."""
+    a = np.array([[1.0, 2, 3], [4, 5, 7]])
+    x = reel.asarray(a)
+    for f in (np.sum, np.mean, np.prod, np.max, np.min):
+        for options in ({}, {"axis": 0}, {"axis": (0, 1)}, {"axis": 1, "keepdims": True}):
+            y = f(x, **options)
+            assert isinstance(y, reel.Tensor) and np.allclose(y.numpy(), f(a, **options), rtol=1e-12)
+            assert np.shape(y) == np.shape(f(a, **options))
+    assert np.any(x > 6, axis=0).tolist() == [False, False, True] and not np.all(x > 6)
+    assert reel.grad(lambda x: np.sum(x * x))(x).tolist() == (2 * a).tolist()
+    with pytest.raises(reel.Error, match=r"\[sum\] dtype and out must be None"):
+        np.sum(x, out=a)
+
+
+def test_an_array_that_must_not_be_copied():
+    x = reel.ones(2)
+    assert np.shares_memory(x.__array__(copy=False), x.numpy())
+    assert not np.shares_memory(x.__array__(copy=True), x.numpy())
+    assert x.__array__(np.float64).dtype == np.float64
+    with pytest.raises(ValueError, match="another dtype needs a copy"):
+        x.__array__(np.float64, copy=False)
 
 
 @pytest.mark.parametrize(
@@ -131,6 +166,8 @@ def test_iteration_and_length():
     assert len(x) == 2 and [row.tolist() for row in x] == [[1, 2], [3, 4]]
     with pytest.raises(TypeError):
         len(reel.tensor(1))
+    with pytest.raises(TypeError, match="iteration over a 0-d tensor"):
+        list(reel.tensor(1))
 
 
 def test_values():
@@ -159,8 +196,70 @@ def test_copies_and_pickles(name, shape):
         assert x.size == 0 or not np.shares_memory(y.numpy(), x.numpy())
 
 
-def test_a_copy_in_a_gradient_keeps_it():
-    assert reel.grad(lambda x: reel.sum(copy.deepcopy(x) * x))(reel.ones(2)).tolist() == [2, 2]
+@pytest.mark.parametrize(
+    "copied",
+    [
+        copy.copy,
+        copy.deepcopy,
+        reel.tensor,
+        reel.asarray,
+        reel.from_dlpack,
+        lambda x: reel.tensor(x, "f64").cast("f32"),
+        lambda x: reel.tensor([x[0], x[1]]),
+        lambda x: reel.tensor(([x[0], x[1]], [1, 1j])).real()[0],
+        lambda x: reel.asarray([x, (0, True)])[0],
+        reel.array_api.asarray,
+        lambda x: reel.array_api.from_dlpack(x, copy=True),
+    ],
+)
+def test_a_copy_in_a_gradient_keeps_it(copied):
+    def f(x):
+        y = copied(x)
+        assert y.dtype == x.dtype and y.tolist() == x.tolist()
+        return reel.sum(y * y * x)
+
+    assert reel.grad(f)(reel.tensor([1.0, 2])).tolist() == [3, 12]
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, reel.tensor, reel.asarray, reel.from_dlpack])
+def test_a_copy_in_a_step_keeps_the_gradient(copied):
+    def last(w):
+        step = lambda h, x: (copied(copied(w) * h), None)  # noqa: E731
+        return reel.sum(reel.scan(step, reel.ones(2), length=2)[0])
+
+    assert reel.grad(last)(reel.tensor([1.0, 3])).tolist() == [2, 6]
+
+
+def test_a_copy_of_a_constant_is_its_own():
+    outside = reel.zeros(2)
+
+    def f(x):
+        inside = reel.zeros(2)
+        copies = [make(y) for make in (copy.copy, reel.tensor) for y in (outside, inside)]
+        outside.assign(reel.ones(2)), inside.assign(reel.ones(2))
+        assert all(y.tolist() == [0, 0] for y in copies)
+        return reel.sum(x)
+
+    reel.grad(f)(reel.ones(2))
+
+
+@pytest.mark.parametrize("dtype", [None, "f64", "c128", "i32"])
+def test_lists_of_tensors_are_the_same_in_a_gradient(dtype):
+    x = reel.tensor([1.5, -2.5], "f64")
+    lists = [[x[0], 0.1], [x > 0, [False, True]], [x, np.ones(2)], [x[0], 1j], [[1, 2], reel.tensor([3, 4])]]
+    found = []
+
+    def f(y):
+        for data in lists:
+            try:
+                made = reel.tensor(data, dtype)
+                found.append((made.dtype, made.tolist()))
+            except reel.Error as e:
+                found.append(str(e))
+        return reel.sum(y)
+
+    f(x), reel.grad(f)(x)
+    assert found[: len(lists)] == found[len(lists) :]
 
 
 def test_arrays_that_are_refused():
@@ -170,8 +269,12 @@ def test_arrays_that_are_refused():
     assert reel.asarray(other).tolist() == [0, 1, 2]
     with pytest.raises(reel.Error, match=r"\[from_dlpack\] elements are f32, .* got float16. Hint: convert"):
         reel.from_dlpack(np.ones(2, np.float16))
-    with pytest.raises(reel.Error, match=r"\[from_dlpack\] an array is expected, got str"):
-        reel.from_dlpack("a")
+    for x, name in (("a", "str"), (None, "NoneType")):
+        with pytest.raises(reel.Error, match=rf"\[from_dlpack\] an array is expected, got {name}"):
+            reel.from_dlpack(x)
+    for make in (reel.tensor, reel.asarray):
+        with pytest.raises(reel.Error, match=r"\[tensor\] data: numbers, lists .* got None"):
+            make(None)
     if wide.dtype.itemsize > 8:
         for make in (reel.tensor, reel.asarray):
             with pytest.raises(reel.Error, match=r'\[tensor\] .*f64 or narrower, got \w+. Hint: dtype="f64"'):
@@ -179,6 +282,43 @@ def test_arrays_that_are_refused():
             with pytest.raises(reel.Error, match=r'c128 or narrower, got \w+. Hint: dtype="c128"'):
                 make(wide * 1j)
             assert make(wide, dtype="f64").item() == 1e300
+
+
+class Producer:
+    """An array of another library, with whatever its __dlpack__ does."""
+
+    def __init__(self, dlpack):
+        self.dlpack = dlpack
+
+    def __dlpack__(self, **options):
+        return self.dlpack(**options)
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+def test_a_capsule_is_taken_once():
+    for array in (np.arange(3.0), reel.tensor([0.0, 1, 2])):
+        for source in (array.__dlpack__(), Producer(lambda capsule=array.__dlpack__(), **options: capsule)):
+            x = reel.from_dlpack(source)
+            with pytest.raises(reel.Error, match=r"\[from_dlpack\] an unused DLPack capsule is expected, .* gives none. Hint"):
+                reel.from_dlpack(source)
+            assert x.tolist() == [0, 1, 2]
+    with pytest.raises(reel.Error, match="Producer gives none"):
+        reel.from_dlpack(Producer(lambda **options: 3))
+
+
+def test_what_a_producer_raises_passes_through():
+    def refuse(**options):
+        raise BufferError("Can't export tensors that require grad")
+
+    with pytest.raises(BufferError, match="Can't export tensors"):
+        reel.from_dlpack(Producer(refuse))
+    with pytest.raises(TypeError, match="argument"):
+        reel.from_dlpack(Producer(lambda needed: None))
+    a = np.arange(3.0)
+    old = reel.from_dlpack(Producer(lambda: a.__dlpack__()))  # of a library that knows no versions
+    assert old.tolist() == [0, 1, 2] and np.shares_memory(old.numpy(), a)
 
 
 def test_assign():
