@@ -7,18 +7,28 @@ from ._load import extension as _extension
 _reel = _extension()
 _reel._set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 
+# "X as X" tells type checkers that users may have the name from here; "import *" does, too.
 from ._reel import *  # noqa: F401,F403,E402  ops, cells, Tensor
 from ._reel import Error, OutOfMemory, SettingError, DType, Tensor, from_dlpack  # noqa: E402
-from ._autodiff import check_grads, grad, value_and_grad, vjp  # noqa: E402
-from ._create import asarray, tensor  # noqa: E402
-from ._explain import explain  # noqa: E402
-from ._files import load_metadata, load_safetensors, save_safetensors  # noqa: E402
-from ._metrics import Metrics  # noqa: E402
-from ._model import Model  # noqa: E402
-from ._run import Run  # noqa: E402
-from ._scan import scan, unroll  # noqa: E402
-from ._train import History, train  # noqa: E402
-from . import optim  # noqa: E402
+from ._autodiff import (  # noqa: E402
+    check_grads as check_grads,
+    grad as grad,
+    value_and_grad as value_and_grad,
+    vjp as vjp,
+)
+from ._create import asarray as asarray, tensor as tensor  # noqa: E402
+from ._explain import explain as explain  # noqa: E402
+from ._files import (  # noqa: E402
+    load_metadata as load_metadata,
+    load_safetensors as load_safetensors,
+    save_safetensors as save_safetensors,
+)
+from ._metrics import Metrics as Metrics  # noqa: E402
+from ._model import Model as Model  # noqa: E402
+from ._run import Run as Run  # noqa: E402
+from ._scan import scan as scan, unroll as unroll  # noqa: E402
+from ._train import History as History, train as train  # noqa: E402
+from . import optim as optim  # noqa: E402
 
 for _path in _os.environ.get("REEL_PLUGINS", "").split(":"):
     try:

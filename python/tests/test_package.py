@@ -1,5 +1,6 @@
 """The package as a whole: import time, threads, the examples of its pages."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -36,6 +37,20 @@ def test_the_examples_of_the_docs_run(page):
         if "torch" in block:
             pytest.importorskip("torch", reason="PyTorch is not installed, so its example is not run")
         exec(compile(block, page, "exec"), scope)
+
+
+def test_type_checkers_find_what_users_have():
+    """PEP 484: a package exports `from m import *`, `from m import X as X`, and what it assigns."""
+    exported = {name for name in vars(reel._reel) if name[0] != "_"}
+    for node in ast.parse((PYTHON / "reel" / "__init__.py").read_text()).body:
+        if isinstance(node, ast.ImportFrom):
+            exported |= {a.name for a in node.names if a.asname == a.name}
+        elif isinstance(node, ast.Assign):
+            exported |= {name.id for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+    assert {name for name in dir(reel) if name[0] != "_"} - {"array_api", "torch"} <= exported
+    stub = Path(reel._reel.__file__).with_name("_reel.pyi")
+    if stub.exists():
+        assert "def __iter__(self) -> Iterator[Tensor]" in stub.read_text() and "def item(self) -> Any" in stub.read_text()
 
 
 def test_a_scan_releases_the_interpreter():
