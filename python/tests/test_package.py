@@ -53,6 +53,16 @@ def test_type_checkers_find_what_users_have():
         assert "def __iter__(self) -> Iterator[Tensor]" in stub.read_text() and "def item(self) -> Any" in stub.read_text()
 
 
+def test_only_pip_installs_the_package(tmp_path):
+    script = Path(reel._reel.__file__).parents[1] / "cmake_install.cmake"
+    if not script.exists():
+        pytest.skip("the package was not built in a build folder of CMake")
+    for component, count in (("", 0), ("python", 2)):
+        options = [f"-DCMAKE_INSTALL_PREFIX={tmp_path}", f"-DCMAKE_INSTALL_COMPONENT={component}"]
+        subprocess.run(["cmake", *options, "-P", str(script)], check=True, capture_output=True)
+        assert len(list(tmp_path.glob("**/_reel*"))) == count
+
+
 def test_a_scan_releases_the_interpreter():
     W, xs = reel.normal((256, 256), seed=1) * 0.05, reel.normal((2000, 32, 256), seed=2)
     ticks, done = [], threading.Event()
