@@ -127,7 +127,9 @@ std::vector<Parameter> from_dict(const nb::dict& values) {
   std::vector<Parameter> out;
   std::set<std::uint64_t> seen;
   for (const auto [key, value] : values) {
-    const std::string name = nb::cast<std::string>(nb::str(key));
+    if (!PyUnicode_Check(key.ptr()))
+      fail("optimizer", here(), "the names of parameters are strings, got {}. Hint: str(name)", nb::repr(key).c_str());
+    const auto name = nb::cast<std::string>(key);
     Tensor* tensor = nullptr;
     if (!nb::try_cast(value, tensor) || !tensor)
       fail("optimizer", here(), "parameter {} must be a tensor, got {}", name, nb::type_name(value.type()).c_str());
