@@ -303,7 +303,8 @@ Tensor reshape(Arg x, const std::vector<std::int64_t>& dims) {
     std::vector<std::int64_t> known = dims;
     std::int64_t product = 1, open = -1;
     for (std::size_t i = 0; i < dims.size(); ++i) {
-      if (dims[i] == -1 && open < 0)
+      if (dims[i] == -1 && open >= 0) rule_error("-1 can stand for one extent, but {} and {} are -1", open, i);
+      if (dims[i] == -1)
         open = static_cast<std::int64_t>(i);
       else
         product = saturated_product(product, dims[i]);

@@ -165,6 +165,12 @@ def test_every_function_says_what_it_does():
         assert len(text) > 2, f
 
 
+def test_reshape_fills_in_one_extent():
+    assert reel.reshape(reel.ones(6), (2, -1)).shape == (2, 3)
+    with pytest.raises(reel.Error, match=r"\[reshape\] -1 can stand for one extent, but 0 and 2 are -1; got f32 \(6,\)"):
+        reel.reshape(reel.ones(6), (-1, 3, -1))
+
+
 def test_a_warm_spectral_radius_follows_the_matrix():
     n = 256
     T = rng.normal(size=(n, n)) / 16

@@ -165,9 +165,13 @@ std::optional<double> parse_number(std::string_view field) {
 std::string error_of_number(const std::string& path, std::int64_t line, const std::string& column,
                             std::string_view field) {
   const std::optional<double> number = any_number(field);
+  const char* hint = "";
+  if (number && std::isnan(*number)) hint = ". Hint: an empty field is a missing value";
+  std::string point(field);
+  std::replace(point.begin(), point.end(), ',', '.');
+  if (!number && any_number(point)) hint = ". Hint: decimals have a point, not a comma";
   return fmt::format("{}:{}: column \"{}\": a {}number is expected, got \"{}\"{}", path, line, column,
-                     number ? "finite " : "", shown(field),
-                     number && std::isnan(*number) ? ". Hint: an empty field is a missing value" : "");
+                     number ? "finite " : "", shown(field), hint);
 }
 
 double csv_number(const std::string& path, std::int64_t line, const std::string& column, std::string_view field) {

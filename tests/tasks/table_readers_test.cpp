@@ -97,6 +97,8 @@ TEST_CASE("csv: one line for each kind of damage") {
   CHECK(problem("inf") == "f.csv:3: column \"b\": a finite number is expected, got \"inf\"");
   CHECK(problem("NaN") ==
         "f.csv:3: column \"b\": a finite number is expected, got \"NaN\". Hint: an empty field is a missing value");
+  CHECK(problem("\"-1,5e3\"") ==
+        "f.csv:3: column \"b\": a number is expected, got \"-1,5e3\". Hint: decimals have a point, not a comma");
   CHECK(problem("1e999") == "f.csv:3: column \"b\": a number is expected, got \"1e999\"");
   CHECK(contains(problem(std::string(1000, 'x')), std::string(40, 'x') + "...\""));
   CHECK(problem(std::string("1\0", 2)) == "f.csv:3: column \"b\": a number is expected, got \"1\\x00\"");
