@@ -42,7 +42,8 @@ void compute(const Op& op, const Attrs& attrs, Inputs in, std::span<const Spec> 
   }
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (!in[i].concrete())
-      fail(op.traits.name, where, "argument {} has no value: it belongs to a traced step that has ended", i);
+      fail(op.traits.name, where,
+           "argument {} has no value: it belongs to a traced step that has ended, or that another thread traces", i);
   }
   try {
     if (op.alias) {

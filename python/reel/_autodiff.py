@@ -60,7 +60,7 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
 def grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
     """A function that returns the gradient of f with respect to the arguments at `argnums`; see value_and_grad.
 
-    With has_aux it returns (gradient, aux).
+    With has_aux it returns (gradient, aux). What other threads compute for f counts as constant.
     """
     both = value_and_grad(f, argnums, has_aux)
 

@@ -99,6 +99,26 @@ def test_gradients_in_several_threads():
     assert not failures
 
 
+def in_another_thread(f):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(f()))
+    thread.start(), thread.join()
+    return found[0]
+
+
+def test_other_threads_are_outside_of_a_gradient_and_of_a_step():
+    x = reel.ones(3)
+    assert reel.grad(lambda x: reel.sum(in_another_thread(lambda: x * x) + x))(x).tolist() == [1, 1, 1]
+    said = []
+
+    def step(h, x):
+        said.append(in_another_thread(lambda: pytest.raises(reel.Error, lambda: h + 1).value))
+        return h, None
+
+    reel.scan(step, x, x)
+    assert "a traced step that has ended, or that another thread traces" in str(said[0])
+
+
 def test_threads():
     assert reel.threads() >= 1
     with pytest.raises(reel.Error, match=r"1 or more threads.*test_package.py:\d+"):
