@@ -1,6 +1,6 @@
 """Writes the comments of Reel's headers as docstrings: docstrings.py OUTPUT ROOT HEADERS...
 
-A comment belongs to the functions that are declared below it, up to the next comment. The elementwise functions that
+A comment belongs to the functions that are declared below it, up to the next comment or blank line. The elementwise functions that
 ops/functors/names.h lists have theirs at the end of their line in unary.h, or their formula.
 """
 
@@ -8,7 +8,40 @@ import re
 import sys
 from pathlib import Path
 
-PLAIN = {  # what the headers leave to the name
+PLAIN = {  # what the headers leave to the name or to the function above, or say of C++'s arguments
+    "all": "Whether all elements along the axes are true, for bool tensors; true over no elements.",
+    "any": "Whether an element along the axes is true, for bool tensors; false over no elements.",
+    "complex": "a + i b, complex.",
+    "dot": "The inner product, sum a b, of two vectors.",
+    "dropout": "Sets each element to 0 with probability p and divides the others by 1 - p; 0 <= p < 1. Recorded, with a "
+    "gradient for x. Inside a time loop the same elements drop out at all time steps.",
+    "equal": "a == b for each element: bool.",
+    "full": "A tensor of one value.",
+    "full_like": "A tensor of one value, of x's dtype and shape.",
+    "householder_apply": "Rows x times the transpose of householder_product(U), without forming it: x [..., n], "
+    "U [n, m] -> [..., n].",
+    "householder_product": "H(a_1) H(a_2) ... H(a_m) for the columns of A, H(a) = I - 2 a a^H / |a|^2: [..., n, m] -> "
+    "[..., n, n]. Throws Error when a column is 0. Computed as one block: Joffrain et al., \"Accumulating Householder "
+    "transformations, revisited\" (2006).",
+    "ifft": "The inverse of fft: y[j] = 1 / n sum over k of x[k] e^(2 pi i j k / n).",
+    "irfft": "The inverse of rfft, with n real elements; the default n is 2 (m - 1) for an axis of m elements. Ignores "
+    "the imaginary parts of x[0] and, if n is even, x[n / 2].",
+    "logical_and": "a and b for each element, for bool tensors.",
+    "logical_or": "a or b for each element, for bool tensors.",
+    "logical_xor": "Either a or b for each element, for bool tensors.",
+    "mean": "The mean over the axes; of all elements by default. Throws Error when there are no elements.",
+    "modrelu": "z / |z| max(|z| + b, 0), 0 at 0, z real or complex, b real. With the small constants in which "
+    "implementations differ: z / (r + divide) max(r + shift + b, 0), r = sqrt(|z|^2 + inside). Where it is not "
+    "differentiable at z = 0, the gradient is 0.",
+    "movedim": "Moves axis source to index destination; the others keep their order.",
+    "not_equal": "a != b for each element: bool.",
+    "polar": "a e^(i b), complex.",
+    "skew": "The strict upper triangle of A minus its adjoint: [..., n, n], skew-Hermitian.",
+    "tanh_backward": "a (1 - b^2): the gradient of tanh in one pass, for gradient a and result b.",
+    "triangular_solve": "X with A X = B for a triangle of A, by default the lower one; the other elements are not read "
+    "and have gradient 0. unit_diagonal: the diagonal counts as ones; adjoint: A^H X = B. Throws Error when a diagonal "
+    "element is 0, or at most tolerance times the largest one.",
+    "vdot": "The inner product, sum conj(a) b, of two vectors.",
     "minimum": "The smaller of both; where they are equal, each gets half of the gradient.",
     "min": "The smallest element; ties share the gradient equally. Throws Error when there are no elements.",
     "sigmoid_backward": "a b (1 - b): the gradient of sigmoid in one pass, for gradient a and result b.",
@@ -51,6 +84,8 @@ def declared(text: str) -> dict[str, str]:
                 docs.setdefault(match[1], " ".join(comment))
         elif line.startswith("//") or not line.strip():
             comment, fresh = [], True
+        else:  # of an operator or a struct, which have no docstring
+            fresh = False
     return docs
 
 

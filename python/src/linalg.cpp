@@ -72,7 +72,9 @@ void bind_linalg(nb::module_& m) {
       "For f64 matrices of n rows, one at a time, that change little from call to call; None where it would not pay.");
   m.def("warm_spectral_radius", &warm_spectral_radius, "A"_a, "leading"_a.none(), Released(),
         doc("warm_spectral_radius"));
-  m.def("cayley", static_cast<Tensor (*)(Arg, Arg)>(&cayley), "A"_a, "D"_a, Released(), doc("cayley"));
+  m.def("cayley", static_cast<Tensor (*)(Arg, Arg)>(&cayley), "A"_a, "D"_a, Released(),
+        "The Cayley transform times diag(D), D [..., n] of signs: for some D it reaches every orthogonal W. Helfrich, "
+        "Willmott and Ye (2018).");
   m.def("matrix_exp_derivative", &matrix_exp_derivative, "A"_a, "E"_a, Released(), doc("matrix_exp_derivative"));
   m.def("pinv", &pinv, "A"_a, "rcond"_a = -1.0, Released(), doc("pinv"));
   m.def("lstsq", &lstsq, "A"_a, "B"_a, Released(), doc("lstsq"));

@@ -165,6 +165,30 @@ def test_every_function_says_what_it_does():
         assert len(text) > 2, f
 
 
+def test_docstrings_stand_alone():
+    """They refer to nothing that help() does not show, and name the arguments that there are."""
+    functions = {name: f for name, f in vars(reel._reel).items() if callable(f) and not isinstance(f, type)}
+    said = {name: f.__doc__ for name, f in functions.items() if name[0] != "_"}
+    assert len(said) > 170
+    for name, text in said.items():
+        words = text.split("\n\n", 1)[-1]
+        assert not re.search(r"^(The same (for|times)|Throws|For bool)|that product|formula above|Tensor::", words), name
+        assert set(re.findall(r"`(\w+)`", words)) <= set(re.findall(r"(\w+): ", text)), name
+    for name, words in (
+        ("affine", r"\n\nscale x \+ shift"),
+        ("pow", r"\n\na\^b, real"),
+        ("warm_spectral_radius", r"\n\nspectral_radius\(A\), equal"),
+        ("triangular_solve", "X with A X = B"),
+        ("householder_apply", r"householder_product\(U\)"),
+        ("householder_product", "columns of A"),
+        ("polar", r"a e\^\(i b\)"),
+        ("complex", r"a \+ i b"),
+        ("skew", "triangle of A"),
+        ("irfft", r"parts of x\[0\]"),
+    ):
+        assert re.search(words, said[name]), name
+
+
 def test_reshape_fills_in_one_extent():
     assert reel.reshape(reel.ones(6), (2, -1)).shape == (2, 3)
     with pytest.raises(reel.Error, match=r"\[reshape\] -1 can stand for one extent, but 0 and 2 are -1; got f32 \(6,\)"):
