@@ -42,8 +42,7 @@ void compute(const Op& op, const Attrs& attrs, Inputs in, std::span<const Spec> 
   }
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (!in[i].concrete())
-      fail(op.traits.name, where,
-           "argument {} has no value: it belongs to a traced step that has ended, or that another thread traces", i);
+      fail(op.traits.name, where, "argument {} has no value: it belongs to a step that has ended or another thread", i);
   }
   try {
     if (op.alias) {

@@ -14,17 +14,14 @@ void both(nb::module_& m, nb::class_<Tensor>& tensor, const char* name, F f, con
 }
 
 /// The method of a reduction as NumPy's functions call it: np.sum(x, axis=0) is a tensor then, with its gradient.
-template <class F>
-void as_numpy_calls(nb::class_<Tensor>& tensor, const char* name, F f) {
-  tensor.def(
-      name,
-      [name, f](Arg x, const Axes& axis, nb::handle dtype, nb::handle out, bool keepdims) {
-        if (!dtype.is_none() || !out.is_none()) fail(name, here(), "dtype and out must be None");
-        const GilRelease released;
-        return f(x, axis, keepdims);
-      },
-      nb::kw_only(), "axis"_a.none() = nb::none(), "dtype"_a.none() = nb::none(), "out"_a.none() = nb::none(),
-      "keepdims"_a = false, "The same, with the names of NumPy's functions, such as np.sum.");
+template <class F, class... Extra>
+void as_numpy_calls(nb::class_<Tensor>& tensor, const char* name, F f, const Extra&... extra) {
+  const auto none = [](const char* option) { return nb::arg(option).none() = nb::none(); };
+  tensor.def(name, f, nb::kw_only(), none("axis"), none("dtype"), none("out"), "keepdims"_a = false, extra...,
+             "The same, with the names of NumPy's functions, such as np.sum.");
+}
+void refuse_options(const char* name, nb::handle dtype, nb::handle out) {
+  if (!dtype.is_none() || !out.is_none()) fail(name, here(), "dtype and out must be None");
 }
 }  // namespace
 
@@ -33,7 +30,11 @@ void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor) {
   const auto keep = [] { return "keep_dims"_a = false; };
   const auto reduction = [&](const char* name, auto f) {
     both(m, tensor, name, f, axes(), keep());
-    as_numpy_calls(tensor, name, f);
+    as_numpy_calls(tensor, name, [name, f](Arg x, const Axes& axis, nb::handle dtype, nb::handle out, bool keepdims) {
+      refuse_options(name, dtype, out);
+      const GilRelease released;
+      return f(x, axis, keepdims);
+    });
   };
   reduction("sum", &sum);
   reduction("mean", &mean);
@@ -47,6 +48,14 @@ void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor) {
   both(m, tensor, "cumsum", &cumsum, "axis"_a = -1, "reverse"_a = false);
   both(m, tensor, "norm", &norm, "p"_a = 2.0, axes(), keep());
   both(m, tensor, "var", &var, axes(), keep(), "correction"_a = 0.0);
+  as_numpy_calls(
+      tensor, "var",
+      [](Arg x, const Axes& axis, nb::handle dtype, nb::handle out, bool keepdims, double ddof) {
+        refuse_options("var", dtype, out);
+        const GilRelease released;
+        return var(x, axis, keepdims, ddof);
+      },
+      "ddof"_a = 0.0);
   both(m, tensor, "std_dev", &std_dev, axes(), keep(), "correction"_a = 0.0);
   m.def(
       "sum_to", [](Arg x, const Axes& shape) { return sum_to(x, shape_of("sum_to", shape)); }, "x"_a, "shape"_a,

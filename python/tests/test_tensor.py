@@ -95,11 +95,12 @@ def test_functions_of_numpy():
     """They call the methods by NumPy's names, and the gradient goes through."""
     a = np.array([[1.0, 2, 3], [4, 5, 7]])
     x = reel.asarray(a)
-    for f in (np.sum, np.mean, np.prod, np.max, np.min):
+    for f in (np.sum, np.mean, np.prod, np.max, np.min, np.var):
         for options in ({}, {"axis": 0}, {"axis": (0, 1)}, {"axis": 1, "keepdims": True}):
             y = f(x, **options)
             assert isinstance(y, reel.Tensor) and np.allclose(y.numpy(), f(a, **options), rtol=1e-12)
             assert np.shape(y) == np.shape(f(a, **options))
+    assert np.var(x, ddof=1).item() == pytest.approx(np.var(a, ddof=1), rel=1e-12)
     assert np.any(x > 6, axis=0).tolist() == [False, False, True] and not np.all(x > 6)
     assert reel.grad(lambda x: np.sum(x * x))(x).tolist() == (2 * a).tolist()
     with pytest.raises(reel.Error, match=r"\[sum\] dtype and out must be None"):
