@@ -1,5 +1,7 @@
 #include "tasks/app/shared_options.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -89,7 +91,7 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
     o.add("examples", s.train.examples.examples, "size of a fixed training set; 0: fresh sequences for every update",
           "Training", Bounds{.low = 0, .high = most::examples});
   } else {
-    o.add("epochs", s.epochs, "passes over the training set; above 0 it overrides --steps", "Training",
+    o.add("epochs", s.epochs, "passes over the training set, in place of --steps; 0: --steps updates", "Training",
           Bounds{.low = 0, .high = 1e6});
     o.add("examples", s.train.examples.examples, "train on only the first N training examples; 0: all", "Training",
           Bounds{.low = 0, .high = most::examples});
@@ -197,6 +199,14 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
 }
 
 void settle(Shared& s, const Options& options) {
+  if (options.typed("steps") && s.epochs > 0) {
+    if (options.typed("epochs"))
+      throw Usage(
+          fmt::format("--epochs {}: --steps {} is given, too; only one can say how long the run is. Hint: leave "
+                      "one out",
+                      s.epochs, s.train.steps));
+    s.epochs = 0;  // those of a preset, a file or the run so far
+  }
   s.optimizer.epsilon_inside = s.epsilon_place == "inside";
   s.train.best_by_accuracy = s.best == "accuracy";
   s.optimizer.group_lr = parse_rates(s.group_lr);

@@ -155,7 +155,7 @@ class Defining {
   std::unique_ptr<LockedFile> lock_;
 };
 
-/// True if the task has --epochs, which would go over --steps.
+/// True if the task has --epochs, beside which it would refuse --steps.
 bool has_epochs(const std::string& task) {
   return run_child({program_of(task), "--help"}).out.find("--epochs ") != std::string::npos;
 }

@@ -58,6 +58,35 @@ TEST_CASE("--epochs with a fraction is the nearest number of updates, and 1 at l
   }
 }
 
+TEST_CASE("typed --steps are the run's, whatever epochs a file or the run so far has; not beside typed --epochs") {
+  const TempDir dir;
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += static_cast<char>('a' + i % 20);
+  write_atomically(dir / "text.txt", text);  // three updates an epoch
+  write_atomically(dir / "c.toml", "epochs = 2\n");
+  const auto charlm = [&](const std::string& options) {
+    return run("charlm", words(options + " --threads 1 --quiet"), dir.path, {"PATH=" + dir.path});
+  };
+  const std::string file = "--config " + dir / "c.toml",
+                    small = "--text " + dir / "text.txt" + " --batch 3 --unroll 50 --hidden 4 ";
+  for (const auto& [options, updates] : std::initializer_list<std::pair<std::string, int>>{
+           {file, 6}, {file + " --steps 4", 4}, {"--steps 4 --epochs 0", 4}, {file + " --epochs 3", 9}}) {
+    CAPTURE(options);
+    CHECK(contains(charlm(small + options + " --dry-run").out, fmt::format("\nupdates {}, batch 3", updates)));
+  }
+  const Result both = charlm(small + "--steps 4 --epochs 1.5 --dry-run");
+  CHECK(both.code == 2);
+  CHECK(both.err ==
+        "charlm: --epochs 1.5: --steps 4 is given, too; only one can say how long the run is. Hint: leave one out\n");
+
+  REQUIRE(charlm(small + "--epochs 1 --out " + dir / "run").code == 0);
+  for (const std::string more : {"--steps 5", "--epochs 2", "--steps 7"}) {
+    CAPTURE(more);
+    CHECK(contains(charlm("--resume " + dir / "run" + " " + more).out,
+                   fmt::format(" {} steps in ", more == "--epochs 2" ? 6 : more.back() - '0')));
+  }
+}
+
 TEST_CASE("every program says its version; those without runs to continue have no --resume") {
   const TempDir dir;
   for (const std::string program : {"copying", "mechanism", "apply", "compare", "reproduce", "sweep"}) {

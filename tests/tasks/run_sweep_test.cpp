@@ -343,6 +343,8 @@ TEST_CASE("sweep: errors are one line with the rule, the value and a hint, befor
        "lr=abc: copying: --lr: a number of 0 or more expected, got \"abc\""},
       {{"copying", "--grid", "lrr=1", "--out", out}, "lrr=1: copying: --lrr: there is no such option. Hint: --lr"},
       {{"copying", "--out", out, "--", "--hiden", "3"}, "copying: --hiden: there is no such option. Hint: --hidden."},
+      {{"paths", "--grid", "steps=5,10", "--out", out, "--", "--epochs", "1"},
+       "steps=5: paths: --epochs 1: --steps 5 is given, too"},
       {{"copying", "--out", out, "--", "--seed", "3"}, "--seed: is set by the sweep itself. Hint: sweep's --seeds N"},
       {{"copying", "--grid", "out=a,b", "--out", out}, "--out: is set by the sweep itself"},
       {{"copying", "--lr", "3", "--out", out},
