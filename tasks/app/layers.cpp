@@ -21,7 +21,10 @@ void set_layers(ModelOptions& model, const std::string& cells, const std::string
   if (names.size() != 1 && sizes.size() != 1 && names.size() != sizes.size())
     throw Usage(fmt::format("--hidden {}: {} sizes for {} cells. Hint: one for each of --cell {}, or one for all",
                             hidden, sizes.size(), names.size(), cells));
-  if (options.given("layers") && model.layers != static_cast<std::int64_t>(count))
+  // a run's config.toml always has layers, and typed lists override it
+  const bool lists = (options.typed("cell") && names.size() > 1) || (options.typed("hidden") && sizes.size() > 1);
+  if ((options.typed("layers") || (options.given("layers") && !lists)) &&
+      model.layers != static_cast<std::int64_t>(count))
     throw Usage(fmt::format("--layers {}: {} has {} layers. Hint: leave --layers out", model.layers,
                             names.size() > 1 ? "--cell " + cells : "--hidden " + hidden, count));
   model.layers = static_cast<std::int64_t>(count);

@@ -88,6 +88,7 @@ bool Option::take(const std::string& text) {
 
 void Option::take_or_throw(const std::string& text, const std::string& where) {
   given = true;
+  before = value();
   if (take(text)) return;
   if (several) {  // say which part is wrong
     Option part = one();

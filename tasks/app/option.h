@@ -26,7 +26,8 @@ struct Option {
   std::string fallback{};   // the default
   bool several = false;     // takes a list with commas between, each part by the rule; the variable is text
   bool typed_only = false;  // names a program to run, which is for the command line alone to say
-  bool given = false;
+  bool given = false, typed = false;
+  std::string before{};  // the value that the one given last has replaced
 
   /// Sets the variable from text; false if the text breaks the rule.
   bool take(const std::string& text);

@@ -191,6 +191,7 @@ struct Options::Impl {
       if (text.starts_with("--"))
         throw Usage(fmt::format("--{}: a value is expected, {} follows", options[i].name, text));
       options[i].take_or_throw(text, "--");
+      options[i].typed = true;
     }
   }
 
@@ -356,15 +357,13 @@ bool Options::given(const std::string& name) const {
 }
 
 bool Options::typed(const std::string& name) const {
-  for (std::size_t i = 0; i < impl_->lines.size(); ++i)
-    if (impl_->options[i].name == name) return impl_->lines[i]->count() > 0;
-  return false;
+  const Option* option = impl_->find(name);
+  return option && option->typed;
 }
 
+const std::string& Options::before(const std::string& name) const { return impl_->find(name)->before; }
 const std::string& Options::resume() const { return impl_->resume; }
-
 const std::string& Options::config() const { return impl_->config; }
-
 const std::string& Options::preset() const { return impl_->preset; }
 
 std::string Options::toml() const {

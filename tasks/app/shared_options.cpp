@@ -51,6 +51,14 @@ std::map<std::string, double> parse_rates(const std::string& text) {
   return rates;
 }
 
+/// True if nobody has chosen a weight decay. A run's config.toml always has one: if it is the usual one of the
+/// optimiser there, it was hardly chosen, and does not count for another optimiser.
+bool takes_usual_decay(const OptimizerOptions& o, const Options& options) {
+  if (!options.given("weight-decay")) return true;
+  return !options.config().empty() && options.typed("optimizer") && !options.typed("weight-decay") &&
+         o.weight_decay == OptimizerOptions::usual_weight_decay(options.before("optimizer"));
+}
+
 }  // namespace
 
 std::string default_data() {
@@ -210,7 +218,8 @@ void settle(Shared& s, const Options& options) {
   s.optimizer.epsilon_inside = s.epsilon_place == "inside";
   s.train.best_by_accuracy = s.best == "accuracy";
   s.optimizer.group_lr = parse_rates(s.group_lr);
-  if (!options.given("weight-decay")) s.optimizer.weight_decay = OptimizerOptions::usual_weight_decay(s.optimizer.kind);
+  if (takes_usual_decay(s.optimizer, options))
+    s.optimizer.weight_decay = OptimizerOptions::usual_weight_decay(s.optimizer.kind);
   s.train.examples.shuffle = s.shuffle == "on";
   s.train.test = !s.no_test;
   s.train.graphs = !s.no_graph && !s.trace_kernels;

@@ -110,6 +110,38 @@ TEST_CASE("every program says its version; those without runs to continue have n
   }
 }
 
+TEST_CASE("what a run's config.toml has by default does not count as chosen for another optimiser or other layers") {
+  const TempDir dir;
+  const auto adding = [&](const std::string& options) {
+    return run("adding", words(options + " --length 8 --hidden 4 --batch 2 --steps 2 --threads 1 --quiet"), dir.path,
+               {"PATH=" + dir.path});
+  };
+  const auto decay_after = [&](const std::string& first, const std::string& then) {
+    static int runs = 0;
+    const std::string out = dir / fmt::format("run{}", ++runs);
+    REQUIRE(adding(first + " --out " + out).code == 0);
+    REQUIRE(adding("--config " + out + "/config.toml " + then + " --out " + out + "b").code == 0);
+    const std::string config = read_file(out + "b/config.toml"), key = "\nweight-decay = ";
+    return std::stod(config.substr(config.find(key) + key.size()));
+  };
+  CHECK(decay_after("--optimizer adam", "--optimizer adamw") == 0.01);
+  CHECK(decay_after("--optimizer adamw", "--optimizer adam") == 0);
+  CHECK(decay_after("--optimizer adamw", "--lr 1e-2") == 0.01);
+  CHECK(decay_after("--optimizer adamw --weight-decay 0.1", "--optimizer adam") == 0.1);
+  CHECK(decay_after("--optimizer adamw --weight-decay 0", "--lr 1e-2") == 0);
+  CHECK(decay_after("--optimizer adam", "--optimizer adamw --weight-decay 0") == 0);
+  write_atomically(dir / "own.toml", "weight-decay = 0.0\n");  // by hand, without an optimiser
+  REQUIRE(adding("--config " + dir / "own.toml" + " --optimizer adamw --out " + dir / "own").code == 0);
+  CHECK(contains(read_file(dir / "own/config.toml"), "\nweight-decay = 0.0\n"));
+
+  const std::string one = "--config " + dir / "run1/config.toml" + " --dry-run ";
+  CHECK(contains(adding(one + "--cell gru,lstm").out, "cell2.W_o"));
+  CHECK(contains(adding(one + "--cell gru --layers 2").out, "cell2.U_z"));
+  CHECK(contains(adding(one + "--cell gru,lstm --layers 1").err, "--layers 1: --cell gru,lstm has 2 layers"));
+  write_atomically(dir / "own.toml", "cell = \"gru,lstm\"\nlayers = 3\n");
+  CHECK(contains(adding("--config " + dir / "own.toml").err, "--layers 3: --cell gru,lstm has 2 layers"));
+}
+
 TEST_CASE("--no-test leaves out the test") {
   const TempDir dir;
   std::string text;
