@@ -107,6 +107,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
   std::vector<std::string> with_resume{"steps",        "quiet",         "threads",   "rank-patience", "no-graph",
                                        "print-passes", "trace-kernels", "no-report", "tensorboard"};
   if (program.source != Source::fresh) with_resume.emplace_back("epochs");
+  if (program.source == Source::files) with_resume.emplace_back("data");  // they may lie elsewhere now
   if (!pictures.empty()) with_resume.insert(with_resume.end(), {"picture", "picture-size", "picture-font"});
   with_resume.insert(with_resume.end(), program.with_resume.begin(), program.with_resume.end());
   options.allow_with_resume(with_resume);

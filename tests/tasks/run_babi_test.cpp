@@ -161,6 +161,21 @@ TEST_CASE("babi: learns three answers; twenty steps with three cells; exit codes
   CHECK(train("gru", "200", "once")["test"]["accuracy"] == 1);
   for (const std::string cell : {"goru", "lstm", "r_transformer"})
     CHECK(train(cell, "20", "over-time")["test"]["loss"] > 0);
+  const std::string moved = data.dir / "moved";
+  std::filesystem::create_directory(moved);
+  std::filesystem::rename(data.dir / "babi", moved + "/babi");
+  const auto resume = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> line{"--resume", data.dir / "lstm20", "--steps", "22", "--quiet"};
+    line.insert(line.end(), more.begin(), more.end());
+    return run("babi", line, data.dir.path, {"PATH=" + data.dir.path});
+  };
+  CHECK(contains(resume({}).err, "not found in " + data.dir.path));
+  CHECK(resume({"--data", moved}).code == 0);
+  const std::string other = data.dir / "other";
+  std::filesystem::copy(moved, other, std::filesystem::copy_options::recursive);
+  write_atomically(other + "/babi/en-valid/qa5_train.txt",
+                   "1 John took apples.\n2 What is John carrying? \tapples\t1\n");
+  CHECK(resume({"--data", other}).code == 1);
   const Result missing = run("babi", {"--data", data.dir.path, "--task", "3"}, data.dir.path);
   CHECK(missing.code == 1);
   CHECK(contains(missing.err, "[babi] en-valid-10k/qa3_train.txt: not found in"));

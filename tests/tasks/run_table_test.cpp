@@ -173,11 +173,22 @@ TEST_CASE("the program: a resumed run goes on as one that was not stopped, and r
   const TableSpec spec = TableSpec::load(dir / "parts/table.json");
   CHECK((spec.horizon == 3 && spec.window == 20));
 
+  std::filesystem::rename(csv, dir / "moved.csv");
+  const auto resume = [&](const std::string& data, const std::string& steps) {
+    return run("table", {"--resume", dir / "parts", "--data", data, "--steps", steps, "--quiet"}, dir.path);
+  };
+  CHECK(resume(csv, "25").code == 1);
+  CHECK(resume(dir / "moved.csv", "25").code == 0);
+  CHECK(run("table", {"--resume", dir / "parts", "--steps", "26", "--quiet"}, dir.path).code == 0);  // it is kept
+  write_atomically(csv, waves(12, 101));
+  CHECK(contains(resume(csv, "30").err, "the data have changed since the run began. Hint: start a new run."));
+  CHECK(resume(dir / "moved.csv", "30").code == 0);
+
   std::string of_same_size = waves(12, 100);
   of_same_size.back() = ' ';
   for (const std::string& text : {waves(12, 101), of_same_size}) {
-    write_atomically(csv, text);
-    const Result other = run("table", {"--resume", dir / "parts", "--steps", "30"}, dir.path);
+    write_atomically(dir / "moved.csv", text);
+    const Result other = run("table", {"--resume", dir / "parts", "--steps", "31"}, dir.path);
     CHECK(other.code == 1);
     CHECK(contains(other.err, "the data have changed since the run began. Hint: start a new run."));
   }
