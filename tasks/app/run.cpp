@@ -17,6 +17,7 @@
 #include "tasks/app/last_words.h"
 #include "tasks/app/launch.h"
 #include "tasks/app/layers.h"
+#include "tasks/app/no_effect.h"
 #include "tasks/app/observers.h"
 #include "tasks/app/option.h"
 #include "tasks/app/plugins.h"
@@ -188,10 +189,15 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
   };
   if (!s.explain.empty())
     return explain_training_step(s.explain, task->title() + " with " + s.cell, *model, *device, one_step);
+  if (ranks.first())
+    for (const std::string& note : without_effect(options, s, task->shape(), program.model != nullptr))
+      print_err("{}: note: {}\n", program.name, note);
   if (s.dry_run) {
     print_out("{}updates {}, batch {}{}, validation every {}, baseline {:.6g}\n", model->table(), s.train.steps,
               s.train.examples.batch, parts > 1 ? fmt::format(" in {} parts", parts) : "",
               validation_interval(s.train, *task, examples), task->baseline());
+    if (const ScheduleOptions& rate = s.train.schedule; rate.kind != "constant" || rate.warmup > 0)
+      print_out("schedule {}, warm-up {}\n", rate.kind, rate.warmup);
     flush_out();
     if (s.print_passes || trace) one_step();
     if (trace) print_out("{}", trace->table());

@@ -57,14 +57,19 @@ std::string mark_of(const std::vector<std::string>& words) {
   return fmt::format("{:08x}", static_cast<std::uint32_t>(hash ^ hash >> 32));
 }
 
-std::string dry_run(const std::string& task, const std::vector<std::string>& options,
-                    const std::function<bool()>& stop) {
+std::string dry_run(const std::string& task, const std::vector<std::string>& options, const std::function<bool()>& stop,
+                    std::vector<std::string>* notes) {
   std::vector<std::string> arguments{program_of(task)};
   arguments.insert(arguments.end(), options.begin(), options.end());
   arguments.emplace_back("--dry-run");
   const Spawned look = run_child(arguments, "", stop);
   if (look.code == could_not_start) throw Error(arguments[0], "is not there or could not be started");
-  if (look.code == 0) return look.out;
+  if (look.code == 0) {
+    std::istringstream lines(notes ? look.err : "");
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with(task + ": note: ")) notes->push_back(line);
+    return look.out;
+  }
   const std::string complaint = last_line(look.err);
   const std::string text = complaint.empty() ? fmt::format("{} ended with code {}", task, look.code) : complaint;
   if (look.code == 2) throw Usage(text);

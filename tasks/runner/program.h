@@ -22,8 +22,9 @@ std::int64_t number_behind(const std::string& text, const std::string& word);
 std::string mark_of(const std::vector<std::string>& words);
 
 /// What a program prints with --dry-run. Throws Usage with the program's words if it refuses the options, Error if it
-/// fails otherwise. While it runs, `stop` is called, and returns true to end it.
-std::string dry_run(const std::string& task, const std::vector<std::string>& options,
-                    const std::function<bool()>& stop);
+/// fails otherwise. While it runs, `stop` is called, and returns true to end it. `notes` gets what it says of options
+/// without effect.
+std::string dry_run(const std::string& task, const std::vector<std::string>& options, const std::function<bool()>& stop,
+                    std::vector<std::string>* notes = nullptr);
 
 }  // namespace reel

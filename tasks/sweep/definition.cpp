@@ -61,6 +61,27 @@ Sweep from_json(const std::string& folder, const Json& json) {
   return s;
 }
 
+/// "lr=1e-2: said"
+std::string named_after(const Combination& c, const std::string& said) {
+  return c.point.empty() ? said : text_of(c.point) + ": " + said;
+}
+
+/// Throws Usage if the runs of a combination cannot go from rung to rung; `said` is what the task says of a whole run.
+void check_halving(const Sweep& sweep, std::size_t at, const std::string& said) {
+  const std::int64_t warmup = number_behind(said, ", warm-up "), first = sweep.rungs_of({at, 1, ""}).front();
+  for (const char* kind : {"cosine", "linear"})
+    if (said.find(fmt::format("\nschedule {},", kind)) != std::string::npos)
+      throw Usage(
+          fmt::format("--schedule {}: falls to the end of the run, and each rung of --halving has another end. "
+                      "Hint: --schedule step, or no --halving",
+                      kind));
+  if (warmup > first)
+    throw Usage(
+        fmt::format("--warmup: the first rung of --halving has {} updates, got {}. Hint: --warmup {}, or fewer "
+                    "--rungs",
+                    first, warmup, first));
+}
+
 /// "--delay 50 against --delay 60"
 [[noreturn]] void differs(const Sweep& stored, const std::string& what, const std::string& had,
                           const std::string& wanted) {
@@ -182,21 +203,25 @@ Sweep extended(const Sweep& stored, const Sweep& wanted) {
   return out;
 }
 
-void check_combinations(Sweep& sweep, std::size_t jobs, const std::function<bool(std::size_t)>& step) {
+std::vector<std::string> check_combinations(Sweep& sweep, std::size_t jobs,
+                                            const std::function<bool(std::size_t)>& step) {
   std::vector<std::size_t> fresh;
   for (std::size_t i = 0; i < sweep.combinations.size(); ++i)
     if (sweep.combinations[i].updates == 0) fresh.push_back(i);
   std::atomic<std::size_t> left = fresh.size();
+  std::vector<std::vector<std::string>> notes(fresh.size());
   in_parallel(fresh.size(), jobs, [&](std::size_t i) {
     Combination& c = sweep.combinations[fresh[i]];
     std::vector<std::string> words = sweep.fixed;
     for (const std::string& word : words_of(c.point)) words.push_back(word);
     if (sweep.stop_below > 0) words.push_back(fmt::format("--stop-below={}", sweep.stop_below));
-    const auto named = [&](const std::string& said) { return c.point.empty() ? said : text_of(c.point) + ": " + said; };
+    const auto named = [&](const std::string& said) { return named_after(c, said); };
     try {
-      const std::string said = dry_run(sweep.task, words, [&] { return step(left); });
+      const std::string said = dry_run(
+          sweep.task, words, [&] { return step(left); }, &notes[i]);
       c.updates = number_behind(said, "\nupdates ");
       c.validation = number_behind(said, ", validation every ");
+      if (sweep.halving > 0 && c.updates > 0 && c.validation > 0) check_halving(sweep, fresh[i], said);
     } catch (const Usage& e) {
       throw Usage(named(e.what()));
     } catch (const Error& e) {
@@ -206,6 +231,12 @@ void check_combinations(Sweep& sweep, std::size_t jobs, const std::function<bool
       throw Usage(fmt::format("{}: is no program that trains, of the same version", sweep.task));
     --left;
   });
+  std::set<std::string> known;
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < fresh.size(); ++i)
+    for (const std::string& note : notes[i])
+      if (known.insert(note).second) out.push_back(named_after(sweep.combinations[fresh[i]], note));
+  return out;
 }
 
 }  // namespace reel

@@ -58,6 +58,8 @@ void add_runs(Sweep& sweep, const std::vector<Point>& points, std::int64_t seeds
 Sweep extended(const Sweep& stored, const Sweep& wanted);
 /// Asks the task about combinations that are new, `jobs` at a time: fills in their updates. Throws Usage that names the
 /// combination that the task refuses. `step` is called before each with how many are left, and returns true to stop.
-void check_combinations(Sweep& sweep, std::size_t jobs, const std::function<bool(std::size_t)>& step);
+/// Returns the task's notes of options without effect, each once and with the first combination that has it.
+std::vector<std::string> check_combinations(Sweep& sweep, std::size_t jobs,
+                                            const std::function<bool(std::size_t)>& step);
 
 }  // namespace reel

@@ -273,8 +273,9 @@ Sweep open_or_define(SweepOptions& o, const Options& options, const std::vector<
   const Interrupt interrupt;
   LiveLine live;
   const auto cores = static_cast<std::size_t>(std::max(1, available_cores()));
+  std::vector<std::string> notes;
   try {
-    check_combinations(sweep, cores, [&](std::size_t left) {
+    notes = check_combinations(sweep, cores, [&](std::size_t left) {
       live.show(fmt::format("checking combinations, {} left", left));
       return interrupt.requested();
     });
@@ -283,6 +284,7 @@ Sweep open_or_define(SweepOptions& o, const Options& options, const std::vector<
     throw;
   }
   live.clear();
+  for (const std::string& note : notes) print_err("sweep: {}\n", one_line(note));
   if (!o.dry_run) write_sweep(sweep);
   return sweep;
 }

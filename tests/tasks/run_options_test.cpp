@@ -247,6 +247,47 @@ TEST_CASE("each option of training changes the losses of a run; those that must 
   }
 }
 
+TEST_CASE("a typed option that changes nothing is noted; not one of a file, nor one that is as without it") {
+  const TempDir dir;
+  write_atomically(dir / "c.toml", "dropout = 0.5\nmomentum = 0.9\n");
+  const std::string one = "it works between layers, and there is one. Hint: --layers 2",
+                    rmsprop = ", and --optimizer is rmsprop", constant = ", and --schedule is constant";
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"--dropout 0.5", one},
+      {"--variational-dropout", one},
+      {"--layers 2 --variational-dropout", "--dropout is 0"},
+      {"--layer-norm", one},
+      {"--residual", one},
+      {"--momentum 0.9", "it is for sgd" + rmsprop},
+      {"--beta1 0.5", "it is for adam, adamw, amsgrad" + rmsprop},
+      {"--optimizer adam --epsilon-place inside", "it is for rmsprop, and --optimizer is adam"},
+      {"--optimizer sgd --epsilon 1", "it is for all others, and --optimizer is sgd"},
+      {"--lr-floor 0.1", "it is for cosine, linear" + constant},
+      {"--lr-factor 0.1", "it is for step, plateau, window" + constant},
+      {"--lr-after 1", "it is for window" + constant},
+      {"--input one-hot", "the inputs are numbers"},
+      {"--embedding 4", "the inputs are numbers"},
+      {"--cell lstm --lstm.chrono_draw whole", "--lstm.chrono is 0"},
+      {"--dropout 0 --momentum 0 --beta1 0.9", ""},
+      {"--layers 2 --dropout 0.5 --variational-dropout --layer-norm --residual", ""},
+      {"--hidden 4,4 --dropout 0.5", ""},
+      {"--optimizer sgd --momentum 0.9 --schedule plateau --lr-patience 1 --lr-factor 0.1", ""},
+      {"--cell lstm --lstm.chrono 9 --lstm.chrono_draw whole", ""},
+      {"--config " + dir / "c.toml", ""},
+  };
+  for (const auto& [options, why] : cases) {
+    CAPTURE(options);
+    const Result r = run("adding", words("--hidden 4 --dry-run " + options), dir.path);
+    CHECK(r.code == 0);
+    if (why.empty())
+      CHECK(r.err.empty());
+    else
+      CHECK_MESSAGE((r.err.starts_with("adding: note: --") && r.err.ends_with(" has no effect: " + why + "\n")), r.err);
+  }
+  CHECK(run("copying", words("--hidden 4 --dry-run --embedding 4"), dir.path).err.empty());
+  CHECK(contains(run("copying", words("--dry-run --embedding 4 --input one-hot"), dir.path).err, "--input is one-hot"));
+}
+
 TEST_CASE("values that would make a run useless are refused before it starts") {
   const TempDir dir;
   const auto says = [&](const std::vector<std::string>& words, const std::string& text) {

