@@ -1,6 +1,7 @@
 // Turns Ctrl-C, SIGTERM and a terminal's hang-up into a request: the training loop checks it after each step, saves,
 // and ends.
 #pragma once
+#include <array>
 #include <csignal>
 
 namespace reel {
@@ -10,10 +11,10 @@ class Interrupt {
   /// The exit code of main() after an interrupted run.
   static constexpr int exit_code = 130;
 
-  /// From now on the first SIGINT, SIGTERM or SIGHUP sets requested(); a second one of the same kind ends the process
-  /// at once. An ignored SIGHUP stays ignored.
+  /// From now on the first SIGINT, SIGTERM or SIGHUP sets requested(); another one of the same kind ends the process at
+  /// once, unless it comes within a quarter of a second: then it is the same wish. An ignored SIGHUP stays ignored.
   Interrupt();
-  /// Restores the previous signal handlers.
+  /// Restores the previous signal handlers; after a request they stay.
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
@@ -21,9 +22,12 @@ class Interrupt {
   bool requested() const;
 
  private:
-  struct sigaction before_int_ {};
-  struct sigaction before_term_ {};
-  struct sigaction before_hup_ {};
+  static constexpr std::array kinds{SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, kinds.size()> before_{};
 };
+
+/// Lets this program end when the one that started it by run_logged() (spawn.h) dies. An Interrupt turns that into a
+/// request.
+void end_with_owner();
 
 }  // namespace reel

@@ -307,6 +307,7 @@ namespace {
 /// What main() does around its work, or around that of several ranks.
 int guarded(const std::string& name, const std::function<int()>& body) {
   open_standard_streams();
+  end_with_owner();
   int code = 1;
   try {
     load_plugins();

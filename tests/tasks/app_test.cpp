@@ -2,11 +2,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "tasks/app/curves.h"
 #include "tasks/app/figure.h"
@@ -294,7 +296,7 @@ TEST_CASE("progress: lines where there is no terminal, nothing when quiet") {
   CHECK(run(true).empty());
 }
 
-TEST_CASE("interrupt: the first signal is a wish, the second Ctrl-C ends at once") {
+TEST_CASE("interrupt: the first signal is a wish, the second Ctrl-C ends at once, unless it is the same wish") {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     CHECK(end_of([&] {
             const Interrupt interrupt;
@@ -306,9 +308,30 @@ TEST_CASE("interrupt: the first signal is a wish, the second Ctrl-C ends at once
   CHECK(end_of([] {
           const Interrupt interrupt;
           raise(SIGINT);
+          std::this_thread::sleep_for(std::chrono::milliseconds(300));
           raise(SIGINT);
           return 0;
         }) == -SIGINT);
+  CHECK(end_of([] {  // timeout(1) sends it twice; the second one may come while the program ends
+          {
+            const Interrupt interrupt;
+            for (int i = 0; i < 3; ++i) raise(SIGTERM);
+          }
+          raise(SIGTERM);
+          return 3;
+        }) == 3);
+  CHECK(end_of([] {  // the one after a wish knows nothing of it
+          {
+            const Interrupt interrupt;
+            raise(SIGTERM);
+          }
+          {
+            const Interrupt interrupt;
+            if (interrupt.requested()) return 1;
+          }
+          raise(SIGTERM);
+          return 0;
+        }) == -SIGTERM);
   CHECK(end_of([] {
           { const Interrupt interrupt; }
           raise(SIGTERM);

@@ -1,9 +1,12 @@
 // mechanism: how often the solution of copying works agrees with what NumPy counted; adding is exact; bad lists.
 #include <cmath>
 #include <sstream>
+#include <thread>
 
+#include "tasks/io/spawn.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
+#include "tests/support/sweeps.h"
 #include "tests/support/table.h"
 #include "tests/support/temp_dir.h"
 
@@ -90,4 +93,22 @@ TEST_CASE("mechanism: adding without error in f64; lists that are none") {
   CHECK(run("mechanism", {"--solution", "adding", "--picture", dir / "map.svg"}, dir.path).code == 2);
   CHECK(run("mechanism", {"--solution", "adding", "--lengths", "1"}, dir.path).code == 2);
   CHECK(contains(run("mechanism", {"--help"}, dir.path).out, "--planes"));
+}
+
+TEST_CASE("mechanism: ends when the program that started it is killed") {
+  const TempDir dir;
+  const pid_t owner = fork();
+  if (owner == 0) {
+    run_logged({REEL_BIN_DIR "/mechanism", "--draws", "1000000", "--delay", "5", "--out", dir / "table.tsv"},
+               dir / "out", dir / "err", {});
+    _exit(0);
+  }
+  const auto second = std::chrono::seconds(1);
+  std::this_thread::sleep_for(second);
+  kill(owner, SIGKILL);
+  int status = 0;
+  waitpid(owner, &status, 0);
+  CHECK(WIFSIGNALED(status));  // mechanism was still at it
+  std::this_thread::sleep_for(second);
+  CHECK(kill_processes_of(dir.path) == 0);
 }
