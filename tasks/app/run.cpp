@@ -107,6 +107,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
   options.presets(program.name);
   std::vector<std::string> with_resume{"steps",        "quiet",         "threads",   "rank-patience", "no-graph",
                                        "print-passes", "trace-kernels", "no-report", "tensorboard"};
+  with_resume.insert(with_resume.end(), {"patience", "stop-below"});  // a run that they have ended may go on
   if (program.source != Source::fresh) with_resume.emplace_back("epochs");
   if (program.source == Source::files) with_resume.emplace_back("data");  // they may lie elsewhere now
   if (!pictures.empty()) with_resume.insert(with_resume.end(), {"picture", "picture-size", "picture-font"});

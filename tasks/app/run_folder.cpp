@@ -281,4 +281,13 @@ void RunFolder::write_run_json(const RunRecord& r) {
   write_atomically(file(run_file), run_json(r).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
+void RunFolder::update_run_json(RunRecord& r, bool trained) {
+  if (!writes_) return;
+  const auto earlier = has(run_file)
+                           ? nlohmann::ordered_json::parse(read_file(file(run_file), most_text), nullptr, false)
+                           : nlohmann::ordered_json();
+  if (earlier.is_object() && complete(r, earlier, trained)) return;
+  write_run_json(r);
+}
+
 }  // namespace reel

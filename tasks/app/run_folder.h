@@ -87,6 +87,9 @@ class RunFolder {
   /// That preset; in folders of older versions it is in run.json only. Empty: none, or it is not known.
   std::string preset() const;
   void write_run_json(const RunRecord& record);
+  /// The same, but what this session has not measured is completed from that file, which stays as it is if this session
+  /// has `trained` nothing and the run was finished.
+  void update_run_json(RunRecord& record, bool trained);
 
  private:
   explicit RunFolder(std::string path) : path_(std::move(path)) {}

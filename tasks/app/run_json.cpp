@@ -52,6 +52,24 @@ Json run_json(const RunRecord& r) {
   return json;
 }
 
+bool complete(RunRecord& r, const Json& earlier, bool trained) {
+  if (std::isnan(r.update_seconds)) r.update_seconds = metric_in(earlier, "update_seconds");
+  if (trained || !r.finished) return false;
+  const Json now = run_json(r);
+  for (const char* key : {"finished", "steps", "best", "solved_at"})  // an older Reel may have written others
+    if (now.value(key, Json()) != earlier.value(key, Json())) return false;
+  if (now.contains("test") != earlier.contains("test")) return false;
+  r.seconds = metric_in(earlier, "seconds");
+  r.steps_per_second = metric_in(earlier, "steps_per_second");
+  const auto text = [&](const char* key) {
+    const auto found = earlier.find(key);
+    return found != earlier.end() && found->is_string() ? found->get<std::string>() : "";
+  };
+  r.command = text("command");
+  r.kernels = text("kernels");
+  return true;
+}
+
 double metric_in(const Json& run, const std::string& metric) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   const std::size_t dot = metric.find('.');

@@ -11,6 +11,10 @@ namespace reel {
 /// What write_run_json() writes of a run.
 nlohmann::ordered_json run_json(const RunRecord& record);
 
+/// Takes from the run.json of an earlier session what this one has not measured. True if that file stays as it is: it
+/// describes the finished run, and this session has `trained` nothing. Then the record has its command and times, too.
+bool complete(RunRecord& record, const nlohmann::ordered_json& earlier, bool trained);
+
 /// A number of run.json by its name: "valid_loss", or with a dot one of an object, "best.valid_loss". NaN if there is
 /// none; those of "solved_at" are infinite if the run did not get there.
 double metric_in(const nlohmann::ordered_json& run, const std::string& metric);

@@ -126,6 +126,14 @@ std::int64_t waited(const std::vector<RunFolder::Row>& rows, bool by_accuracy) {
   return best == rows.end() ? 0 : rows.end() - best - 1;
 }
 
+/// Which option ends the run before its last update; empty: none.
+std::string stopped_by(const TrainOptions& o, const std::vector<RunFolder::Row>& rows) {
+  if (o.patience > 0 && waited(rows, o.best_by_accuracy) >= o.patience) return fmt::format("--patience {}", o.patience);
+  if (o.stop_below > 0 && !rows.empty() && rows.back().valid_loss < o.stop_below)
+    return fmt::format("--stop-below {}", o.stop_below);
+  return "";
+}
+
 /// Sets where the validation loss was below the share of the baseline for the first time; a resumed run has the rows of
 /// its first part, too.
 void find_solved(RunRecord& record, const std::vector<RunFolder::Row>& rows) {
@@ -237,6 +245,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
         checkpoint +
         " is of an older Reel, whose sums depended on the number of threads: from here on, the last digits may "
         "differ from those of its uninterrupted run");
+  const std::int64_t first_step = at.step;
   std::int64_t saved = at.step;
   const auto save = [&] {
     at.seconds = clock.seconds();
@@ -257,7 +266,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     find_solved(record, rows);
     for (const RunFolder::Row& row : rows)
       if (row.step == best.step) record.best_accuracy = row.accuracy;
-    folder.write_run_json(record);
+    folder.update_run_json(record, at.step > first_step);
     if (!ranks.first()) return std::optional<std::string>();
     return draw_curve(folder.file("curve.svg"), fmt::format("{}: {}", task.title(), options.cell), rows,
                       task.baseline(), options.picture);
@@ -267,14 +276,12 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   Prefetcher batches(
       [&](std::int64_t step) { return draw(task, options.seed, examples.train(step), options.examples.parts, ranks); },
       free_core);
+  std::string stopping;  // the option
   const auto stops_early = [&] {
     if (options.patience <= 0 && options.stop_below <= 0) return false;
-    const auto rows = ranks.first() ? folder.rows() : std::vector<RunFolder::Row>();
-    return ranks.any(!rows.empty() &&
-                     ((options.patience > 0 && waited(rows, options.best_by_accuracy) >= options.patience) ||
-                      (options.stop_below > 0 && rows.back().valid_loss < options.stop_below)));
+    if (ranks.first()) stopping = stopped_by(options, folder.rows());
+    return ranks.any(!stopping.empty());
   };
-  const std::int64_t first_step = at.step;
   const auto moment = [&](bool running) {
     record.steps = at.step;
     record.best_step = best.step;
@@ -293,6 +300,9 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   const bool wants_gradients = std::any_of(options.observers.begin(), options.observers.end(),
                                            [](const Observer* o) { return o->wants_gradients(); });
   bool enough = at.step >= options.steps || stops_early();
+  if (at.step < options.steps && !stopping.empty())
+    progress.message(fmt::format("stopped by {} at step {}; there is nothing to train. Hint: another value, or {} 0",
+                                 stopping, at.step, stopping.substr(0, stopping.find(' '))));
   TrainingStep steps(task, model, optimizer, options.graphs, &ranks);
   double update_seconds = 0;
   std::int64_t reached = at.step;

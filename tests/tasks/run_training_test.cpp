@@ -177,6 +177,48 @@ TEST_CASE("every task keeps its best parameters: run.json says of which update, 
   CHECK(best_of(out + "/best.safetensors").step == 210);
 }
 
+TEST_CASE(
+    "run.json: a resumed session that trains nothing leaves it alone; one of one update keeps the time of an update") {
+  const TempDir dir;
+  const std::string out = dir / "run", file = out + "/run.json";
+  REQUIRE(go(dir, "adding" + small + "--length 5 --hidden 4 --steps 20 --valid-every 10 --out " + out).code == 0);
+  const std::string before = read_file(file);
+  REQUIRE(go(dir, "adding --resume " + out + " --quiet --picture states").code == 0);
+  CHECK(read_file(file) == before);
+  REQUIRE(go(dir, "adding --resume " + out + " --quiet --steps 21").code == 0);
+  const auto first = nlohmann::json::parse(before), after = nlohmann::json::parse(read_file(file));
+  CHECK(first["update_seconds"].is_number());
+  CHECK(after["update_seconds"] == first["update_seconds"]);
+  CHECK(after["steps"] == 21);
+  CHECK(contains(after["command"].get<std::string>(), "--steps 21"));
+  REQUIRE(go(dir, "adding --resume " + out + " --quiet --steps 30").code == 0);
+  CHECK(nlohmann::json::parse(read_file(file))["update_seconds"] != first["update_seconds"]);
+}
+
+TEST_CASE("a run that --patience or --stop-below has ended says so when it is resumed, and goes on without them") {
+  const TempDir dir;
+  const std::string adding = "adding" + small + "--length 5 --hidden 4 --lr 0 --steps 100 --valid-every 10 --out ";
+  for (const auto& [option, value, step] :
+       {std::tuple{"--patience", "2", 30}, {"--stop-below", "100", 10}}) {  // the loss of one is the first
+    const std::string out = dir / option;
+    REQUIRE(go(dir, adding + out + " " + option + " " + value).code == 0);
+    const auto steps = [&] { return nlohmann::json::parse(read_file(out + "/run.json"))["steps"]; };
+    CHECK(steps() == step);
+    const Result none = go(dir, "adding --resume " + out + " --steps 200");
+    CHECK(none.code == 0);
+    CHECK_MESSAGE(
+        contains(none.err, fmt::format("stopped by {} {} at step {}; there is nothing to train. Hint: another "
+                                       "value, or {} 0\n",
+                                       option, value, step, option)),
+        none.err);
+    CHECK(steps() == step);
+    const Result more = go(dir, "adding --resume " + out + " " + option + " 0");
+    CHECK(more.code == 0);
+    CHECK_FALSE(contains(more.err, "stopped by"));
+    CHECK(steps() == 200);
+  }
+}
+
 TEST_CASE("adamw's decay is PyTorch's unless it is given, and the folder says which") {
   const TempDir dir;
   for (const auto& [options, expected] :
