@@ -79,11 +79,17 @@ int compare(int argc, const char* const* argv) {
     }
     for (const RunFolder::Row& row : RunFolder::view(folder).rows())
       curve.points.emplace_back(x_of(row, o.x), metric_of(row, o.metric));
-    picture.curves.push_back(curve);
     std::error_code error;
     const std::string file = folder + "/run.json";  // missing until the run ends
     const auto json = std::filesystem::exists(file, error) ? nlohmann::json::parse(read_file(file), nullptr, false)
                                                            : nlohmann::json();
+    if (curve.points.empty()) {
+      const bool diverged = json.is_object() && json.contains("diverged_at_step");
+      print_err("compare: left out: {}: has no validation{}\n", one_line(folder),
+                diverged ? fmt::format("; it diverged at step {}", json["diverged_at_step"].dump()) : "");
+      continue;
+    }
+    picture.curves.push_back(curve);
     if (json.is_object() && json.contains("baseline") && json["baseline"].is_number())
       baselines.push_back(json["baseline"]);
     if (const std::string task = text_of(json, "task"); !task.empty()) tasks.push_back(task);

@@ -148,6 +148,13 @@ TEST_CASE("reproduce: reported beside measured, counts compared, a failure told 
       const std::string svg = read_file(place.dir / "both.svg");
       for (const char* text : {"srnn", "lstm", "baseline", "validation loss"}) CHECK_MESSAGE(contains(svg, text), text);
     }
+    const std::string empty = place.dir / "empty";
+    fs::create_directory(empty);
+    fs::copy_file(a + "/config.toml", empty + "/config.toml");
+    write_atomically(empty + "/run.json", R"({"diverged_at_step": 3})");
+    const Result left = run("compare", {a, empty, "--out", place.dir / "one.svg"}, place.dir.path);
+    CHECK(contains(left.err, "compare: left out: " + empty + ": has no validation; it diverged at step 3\n"));
+    if (gnuplot_here()) CHECK(left.code == 0);
     CHECK(run("compare", {place.dir / "nowhere"}, place.dir.path).code == 1);
     CHECK(run("compare", {}, place.dir.path).code == 2);
     CHECK(run("compare", {a, "--names", "x,y"}, place.dir.path).code == 2);
