@@ -72,7 +72,11 @@ int check(const std::vector<PresetTable>& tables, const std::string& folder) {
   };
   for (const PaperResults& paper : papers) {
     print_score(paper);
-    for (const Report& report : paper.tables)
+    for (const Report& report : paper.tables) {
+      for (const std::string& what : contradictions(report)) {
+        print_err("reproduce: {}\n", one_line(what));
+        code = 1;
+      }
       for (const ReportRow& row : report.rows)
         for (std::size_t m = 0; m < row.preset.measures.size(); ++m) {
           if (row.runs.empty()) continue;
@@ -80,6 +84,7 @@ int check(const std::vector<PresetTable>& tables, const std::string& folder) {
           const std::string column = m > 0 ? ", " + row.preset.measures[m].name : "";
           print_out("  {:<10}  {}{}: {}\n", text_of(judged.verdict), row.preset.name, column, judged.why);
         }
+    }
     compare(folder + "/" + paper.file + ".md", page_of(paper, folder));
   }
   for (const std::string& name : stale) {

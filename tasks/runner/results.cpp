@@ -14,6 +14,7 @@
 
 #include "engine/core/error.h"
 #include "engine/core/parse.h"
+#include "tasks/app/train.h"
 #include "tasks/data/csv.h"
 #include "tasks/io/files.h"
 #include "tasks/io/folder.h"
@@ -211,6 +212,39 @@ std::unique_ptr<Lock> lock_of(const std::string& path) {
   }
 }
 
+/// The value of an option of a preset; empty if it does not set it.
+std::string option_of(const Preset& p, const std::string& name) {
+  std::string out;  // of several the last one holds
+  for (std::size_t i = 0; i < p.options.size(); ++i) {
+    if (p.options[i].starts_with(name + "=")) out = p.options[i].substr(name.size() + 1);
+    if (p.options[i] == name && i + 1 < p.options.size()) out = p.options[i + 1];
+  }
+  return out;
+}
+
+/// A measure of a run, in its own unit; NaN if the preset does not ask for it.
+double measured(const Preset& p, const PresetRun& run, const std::string& metric, const std::string& unit) {
+  for (std::size_t m = 0; m < p.measures.size() && m < run.measured.size(); ++m)
+    if (p.measures[m].metric == metric && p.measures[m].unit == unit) return run.measured[m];
+  return nan;
+}
+
+/// How the lowest validation loss of a run contradicts the rest that is stored of it; empty: it does not.
+std::string contradiction(const Preset& p, const PresetRun& run) {
+  const double best = measured(p, run, "best.valid_loss", "");
+  const std::string share = option_of(p, "--solved-below"), has = fmt::format("best.valid_loss is {}, but ", best);
+  const double limit = parse<double>(share).value_or(TrainOptions().solved_share) * run.baseline;
+  if (std::isinf(measured(p, run, "solved_at.step", "updates")) && best < limit)
+    return fmt::format("{}by solved_at.step the loss was never below {}", has, limit);
+  if (option_of(p, "--best") == "accuracy") return "";  // then it is not the lowest one
+  double lowest = nan;
+  for (const RunFolder::Row& row : run.curve) lowest = std::fmin(lowest, row.valid_loss);
+  const bool whole = run.curve.size() <= most_points / 2;  // what was thinned has more, and may lack the lowest one
+  if (lowest < best * (1 - 1e-6) || (whole && best < lowest * (1 - 1e-6)))
+    return fmt::format("{}the lowest one of its curve is {}", has, lowest);
+  return "";
+}
+
 std::string file_of(const std::string& folder, const std::string& table, const char* end) {
   return (fs::path(folder) / (table + end)).string();
 }
@@ -269,6 +303,17 @@ Report stored_report(const PresetTable& table, const std::string& folder, std::v
       stale.push_back(s.preset);
   add_means(report);
   return report;
+}
+
+std::vector<std::string> contradictions(const Report& report) {
+  std::vector<std::string> out;
+  for (const ReportRow& row : report.rows) {
+    if (row.preset.task.empty()) continue;  // a mean over rows
+    for (const PresetRun& run : row.runs)
+      if (const std::string what = contradiction(row.preset, run); !what.empty())
+        out.push_back(fmt::format("{}, seed {}: {}", row.preset.name, run.seed, what));
+  }
+  return out;
 }
 
 void store(const PresetTable& table, const std::vector<ReportRow>& rows, const std::string& folder) {

@@ -1,4 +1,5 @@
 // reproduce and compare through the real programs, on tables that take a moment.
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -376,4 +377,23 @@ TEST_CASE("reproduce: maps of solutions by hand; names, lists, errors") {
   const Result cells = place.reproduce({"tiny/table1", "--cells", "gru"});
   CHECK(cells.code == 2);
   CHECK(contains(cells.err, "--cells: gru is not in tiny/table1"));
+}
+
+TEST_CASE("reproduce --check: a lowest loss that solved_at or the curve contradicts") {
+  const TempDir dir;
+  for (const auto& [table, model, loss, says] : std::vector<std::array<std::string, 4>>{
+           {"srnn/fig2", "T100-rnn", "0.001", "by solved_at.step the loss was never below 0.00866"},
+           {"srnn/fig2", "T100-srnn", "0.5", "the lowest one of its curve is 0"},
+           {"enrnn/fig2", "enrnn", "1e-09", "the lowest one of its curve is 5.97"}}) {
+    const std::string stored = REEL_SOURCE_DIR "/docs/results/" + table, copy = dir / table, name = table + "/" + model;
+    fs::create_directories(fs::path(copy).parent_path());
+    fs::copy_file(stored + "-curves.csv", copy + "-curves.csv", fs::copy_options::overwrite_existing);
+    const std::string text = read_file(stored + ".csv"), before = name + ",1,best.valid_loss,,";
+    const std::size_t at = text.find(before) + before.size();
+    write_atomically(copy + ".csv", text.substr(0, at) + loss + text.substr(text.find(',', at)));
+    const Result r = run("reproduce", {"--check", dir.path}, dir.path, {"REEL_PRESETS=" REEL_SOURCE_DIR "/presets"});
+    CHECK(r.code == 1);
+    CHECK_MESSAGE(contains(r.err, "reproduce: " + name + ", seed 1: best.valid_loss is " + loss + ", but " + says),
+                  r.err);
+  }
 }
