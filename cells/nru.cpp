@@ -101,7 +101,9 @@ REEL_CELL(
       {"head_activation",
        choice,
        "linear",
-       "activation of the heads; ReLU in the paper's language model",
+       "activation of the heads; ReLU in the paper's language model: if states are carried over, as in charlm, the "
+       "memory "
+       "of linear heads grows to NaN, and a lower learning rate or clipping does not help",
        {"linear", "relu"}},
       {"combine",
        choice,
