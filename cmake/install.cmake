@@ -40,6 +40,7 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/reelConfig.cmake.in ${
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/reelConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/reelConfig.cmake ${PROJECT_BINARY_DIR}/reelConfigVersion.cmake DESTINATION ${config_dir}
         COMPONENT libreel-dev)
+install(FILES cmake/plugin.cmake DESTINATION ${config_dir} RENAME reelPlugin.cmake COMPONENT libreel-dev)
 
 # As seen from the folder that the .pc files are in, so that the prefix can be moved.
 file(RELATIVE_PATH prefix_from_pc /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)
