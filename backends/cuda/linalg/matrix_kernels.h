@@ -49,7 +49,7 @@ class MatrixKernels {
   /// Fixes the phase of the columns of u [m, k] in place, and applies the inverse phase to the rows of vh [k, n].
   virtual void turn_singular(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k, void* u, void* vh,
                              std::int32_t* largest) const = 0;
-  /// *independent: is the condition number of a complex matrix x [n, n] below 1 / (10 n epsilon)? Needs its inverse,
+  /// *independent: is the condition number of a complex matrix x [n, n] below 1 / (10 epsilon)? Needs its inverse,
   /// and a buffer `room` [2 n].
   virtual void compare_condition(DType complex, std::int64_t n, const void* x, const void* inverse, double* room,
                                  bool* independent) const = 0;

@@ -87,7 +87,7 @@ class MatrixKernelsBy final : public MatrixKernels {
   void compare_condition(DType complex, std::int64_t n, const void* x, const void* inverse, double* room,
                          bool* independent) const override {
     on_field(complex, [&]<class T>(std::type_identity<T>) {
-      const double limit = 1 / (10.0 * static_cast<double>(n) * std::numeric_limits<Real<T>>::epsilon());
+      const double limit = 1 / (10.0 * std::numeric_limits<Real<T>>::epsilon());
       each_(n, ColumnSum<T>{n, static_cast<const T*>(x), room});
       each_(n, ColumnSum<T>{n, static_cast<const T*>(inverse), room + n});
       each_(1, CompareCondition{n, limit, room, room + n, independent});
