@@ -130,6 +130,8 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
     auto ins = tape.inputs(node), outs = tape.outputs(node);
     auto node_versions = tape.versions(node);
     dx.assign(ins.size(), Tensor());
+    const Attrs attrs = node.attrs;
+    const Loc called = node.where;
     if (moves) {
       values.assign(ins.begin(), ins.end());
       values.insert(values.end(), outs.begin(), outs.end());
@@ -137,14 +139,9 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
       ins = {values.data(), ins.size()};
       outs = {values.data() + ins.size(), outs.size()};
       node_versions = versions;
-      const Attrs attrs = node.attrs;
-      const Loc called = node.where;
-      Vjp v(op, called, ins, outs, node_versions, dy, needs, dx);
-      op.vjp(attrs, v);
-    } else {
-      Vjp v(op, node.where, ins, outs, node_versions, dy, needs, dx);
-      op.vjp(node.attrs, v);
     }
+    Vjp v(op, called, ins, outs, node_versions, dy, needs, dx);
+    op.vjp(attrs, v);
     for (std::size_t k = 0; k < ins.size(); ++k) {
       if (needs[k] && dx[k].defined())
         accumulate(gradient[number(ins[k])], unbroadcast(std::move(dx[k]), ins[k].spec()));

@@ -29,7 +29,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -119,7 +118,8 @@ class Mapped {
 
 struct Op;
 
-/// The argument of an op's vjp: the call's inputs and outputs, their gradients, and where the results go.
+/// The argument of an op's vjp: the call's inputs and outputs, their gradients, and where the results go. An index that
+/// the call does not have is an Error that names the op.
 class Vjp {
  public:
   Vjp(const Op& op, const Loc& where, std::span<const Tensor> ins, std::span<const Tensor> outs,
@@ -128,22 +128,25 @@ class Vjp {
       : op_(op), where_(where), ins_(ins), outs_(outs), versions_(versions), dy_(dy), needs_(needs), dx_(dx) {}
 
   /// Input i; throws Error when it was changed in place since the call.
-  const Tensor& in(std::size_t i) const { return checked(ins_[i], versions_[i], "input", i); }
+  const Tensor& in(std::size_t i) const { return checked(ins_, i, 0, "input"); }
   /// Output i; throws likewise.
-  const Tensor& out(std::size_t i = 0) const { return checked(outs_[i], versions_[ins_.size() + i], "output", i); }
+  const Tensor& out(std::size_t i = 0) const { return checked(outs_, i, ins_.size(), "output"); }
   /// Shape, dtype and device of input i, whether its value was saved or not.
-  const Spec& spec(std::size_t i) const { return ins_[i].spec(); }
+  const Spec& spec(std::size_t i) const { return ins_[known(i, ins_.size(), "input")].spec(); }
   std::size_t inputs() const { return ins_.size(); }
   /// Gradient with respect to output i; undefined means zero.
-  const Tensor& dy(std::size_t i = 0) const { return dy_[i]; }
+  const Tensor& dy(std::size_t i = 0) const { return dy_[known(i, dy_.size(), "output")]; }
   /// Is the gradient of input i needed?
-  bool needs(std::size_t i) const { return needs_[i] != 0; }
+  bool needs(std::size_t i) const { return needs_[known(i, needs_.size(), "input")] != 0; }
   /// Sets the gradient of input i. It has the input's dtype; for a real input it may be complex, and the real part is
-  /// used. Its shape may be any that the input broadcasts to. Throws Error for any other dtype.
+  /// used. Its shape may be any that the input broadcasts to. Throws Error for any other dtype or shape.
   void set(std::size_t i, const Tensor& gradient);
 
  private:
-  const Tensor& checked(const Tensor& t, std::uint32_t version, const char* what, std::size_t i) const;
+  /// The index, of `count` inputs or outputs.
+  std::size_t known(std::size_t i, std::size_t count, const char* what) const;
+  /// Element i of the inputs or outputs, whose versions begin at `first`.
+  const Tensor& checked(std::span<const Tensor> of, std::size_t i, std::size_t first, const char* what) const;
 
   const Op& op_;
   const Loc& where_;

@@ -31,6 +31,7 @@ void infer(const Op& op, const Attrs& attrs, Inputs in, std::span<Spec> specs, c
   } catch (const RuleError& e) {
     fail(op.traits.name, where, "{}; got {}", e.rule, describe(in));
   }
+  for (Spec& s : specs) s.backend = s.backend ? s.backend : in.size() > 0 ? &in[0].backend() : &backend("");
 }
 
 /// Makes the outputs: abstract tensors while tracing, otherwise a view or computed values.
@@ -130,15 +131,24 @@ Tensors apply_many(const Op& op, const Attrs& attrs, Inputs in, const Loc& where
 }
 
 void Vjp::set(std::size_t i, const Tensor& gradient) {
-  if (gradient.defined() && needs(i) && gradient.dtype() != spec(i).dtype &&
-      gradient.dtype() != complex_of(spec(i).dtype))
-    fail(op_.traits.name, where_, "its vjp gives {} for input {}, which is {}. Hint: a gradient has its input's dtype",
+  if (needs(i) && gradient.defined() &&
+      ((gradient.dtype() != spec(i).dtype && gradient.dtype() != complex_of(spec(i).dtype)) ||
+       broadcast(gradient.shape(), spec(i).shape) != gradient.shape()))
+    fail(op_.traits.name, where_,
+         "its vjp gives {} for input {}, which is {}. Hint: a gradient has its input's dtype and shape",
          gradient.spec().str(), i, spec(i).str());
   dx_[i] = gradient;
 }
 
-const Tensor& Vjp::checked(const Tensor& t, std::uint32_t version, const char* what, std::size_t i) const {
-  if (t.concrete() && t.version() != version)
+std::size_t Vjp::known(std::size_t i, std::size_t count, const char* what) const {
+  if (i >= count)
+    fail(op_.traits.name, where_, "its vjp uses {} {}, and the call has {}. Hint: they count from 0", what, i, count);
+  return i;
+}
+
+const Tensor& Vjp::checked(std::span<const Tensor> of, std::size_t i, std::size_t first, const char* what) const {
+  const Tensor& t = of[known(i, of.size(), what)];
+  if (t.concrete() && t.version() != versions_[first + i])
     fail(op_.traits.name, where_,
          "{} {} was changed in place after this call, and its derivative needs the old value. Hint: take the gradient "
          "before the change, or change a copy",

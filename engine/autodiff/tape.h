@@ -1,8 +1,6 @@
 // The tape: a list of op calls in order. While a Tape object is alive, every op call is appended to it; grad() walks it
 // backwards. There is no graph of pointers: nodes are elements of an array, and their values are elements of another.
 #pragma once
-#include <deque>
-
 #include "engine/autodiff/op.h"
 
 namespace reel {

@@ -3,7 +3,6 @@
 // the tape.
 #pragma once
 #include <functional>
-#include <memory>
 
 #include "engine/scan/plan.h"
 

@@ -21,6 +21,41 @@ struct Forgetful {
   void vjp(Vjp& v) const { v.set(0, real(v.dy())); }
 };
 
+/// An op whose author has made a mistake.
+struct Mistaken {
+  enum Kind { set, in, out, dy, needs, spec, shape, no_device, one_step, other_dtype, nothing } kind;
+  bool operator==(const Mistaken&) const = default;
+  static constexpr Traits traits{.name = "mistaken"};
+  Spec infer(Inputs in) const { return kind == no_device ? Spec{in[0].dtype(), in[0].shape()} : in[0].spec(); }
+  void run(Inputs in, Tensor& out) const { out.assign(in[0]); }
+  void vjp(Vjp& v) const {
+    if (kind == set) v.set(1, v.dy());
+    if (kind == in) v.set(0, v.in(2));
+    if (kind == out) v.set(0, v.out(1));
+    if (kind == dy) v.set(0, v.dy(3));
+    if (kind == needs && v.needs(1)) return;
+    if (kind == spec) v.set(0, Tensor::zeros(v.spec(1).shape));
+    v.set(0, kind == shape ? sum(v.dy()) : v.dy());
+  }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const {
+    return kind == one_step      ? at(in[0], 0)
+           : kind == other_dtype ? cast(in[0], DType::f32)
+           : kind == nothing     ? Tensor()
+                                 : in[0];
+  }
+};
+Tensor mistaken(Mistaken::Kind kind, const Tensor& x) { return apply(Mistaken{kind}, {&x}, Loc::current()); }
+
+/// An op that uses it in its derivative alone.
+struct Backwards {
+  Mistaken::Kind kind;
+  bool operator==(const Backwards&) const = default;
+  static constexpr Traits traits{.name = "backwards"};
+  Spec infer(Inputs in) const { return in[0].spec(); }
+  void run(Inputs in, Tensor& out) const { out.assign(in[0]); }
+  void vjp(Vjp& v) const { v.set(0, mistaken(kind, v.dy())); }
+};
+
 }  // namespace
 
 TEST_CASE("values are there at once, gradients are tensors, second order on request") {
@@ -98,6 +133,49 @@ TEST_CASE("a vjp that gives another dtype is named, in a scan, too") {
   };
   const ScanResult r = scan(step, {z}, {}, {.length = 3});
   CHECK(contains(error_of([&] { grad(sum(square(abs(r.last[0]))), {z}); }), "[forgetful] its vjp gives f64 (2, 3)"));
+}
+
+TEST_CASE("a vjp that uses what the call does not have, or gives another shape, is named") {
+  const Tensor x = random({2, 3}, 1);
+  const auto said = [&](Mistaken::Kind kind) {
+    Tape tape;
+    return error_of([&] { grad(sum(mistaken(kind, x)), {x}); });
+  };
+  const std::string hint = ", and the call has 1. Hint: they count from 0 (tests/autodiff/tape_test.cpp:";
+  CHECK(contains(said(Mistaken::set), "[mistaken] its vjp uses input 1" + hint));
+  CHECK(contains(said(Mistaken::in), "[mistaken] its vjp uses input 2" + hint));
+  CHECK(contains(said(Mistaken::out), "[mistaken] its vjp uses output 1" + hint));
+  CHECK(contains(said(Mistaken::dy), "[mistaken] its vjp uses output 3" + hint));
+  CHECK(contains(said(Mistaken::needs), "[mistaken] its vjp uses input 1" + hint));
+  CHECK(contains(said(Mistaken::spec), "[mistaken] its vjp uses input 1" + hint));
+  CHECK(contains(said(Mistaken::shape), "[mistaken] its vjp gives f64 () for input 0, which is f64 (2, 3)"));
+}
+
+TEST_CASE("an op that infers no device has that of its first input, in a scan, too") {
+  const Tensor x = random({2, 3}, 1), xs = random({4, 2, 3}, 2);
+  CHECK(difference(mistaken(Mistaken::no_device, x), x) == 0);
+  const Step step = [](const Tensors& s, const Tensors& in) {
+    return Next{{s[0] + mistaken(Mistaken::no_device, in[0])}, {}};
+  };
+  CHECK(difference(scan(step, {x}, {xs}).last[0], x + sum(xs, {0})) < 1e-15);
+}
+
+TEST_CASE("a vmap that gives another dtype or shape is named, before a loop and in its gradient") {
+  const Tensor x = random({2, 3}, 1), xs = random({4, 2, 3}, 2);
+  const std::string expected = "f64 (4, 2, 3) expected (tests/autodiff/tape_test.cpp:";
+  for (const auto& [kind, given] :
+       {std::pair{Mistaken::one_step, "f64 (2, 3)"}, std::pair{Mistaken::other_dtype, "f32 (4, 2, 3)"},
+        std::pair{Mistaken::nothing, "an undefined tensor"}}) {
+    const std::string text = std::string("[mistaken] its vmap gives ") + given + ", " + expected;
+    const auto of_input = [&](const Tensors& s, const Tensors& in) { return Next{{s[0] + mistaken(kind, in[0])}, {}}; };
+    CHECK(contains(error_of([&] { scan(of_input, {x}, {xs}); }), text));
+    const auto with_gradient = [&](const Tensors& s, const Tensors& in) {
+      return Next{{tanh(s[0] + apply(Backwards{kind}, {&in[0]}, Loc::current()))}, {}};
+    };
+    Tape tape;
+    const Tensor y = sum(scan(with_gradient, {x}, {xs}).last[0]);
+    CHECK(contains(error_of([&] { grad(y, {xs}); }), text));
+  }
 }
 
 TEST_CASE("a change in place of a value that a derivative needs is found and named") {

@@ -25,8 +25,8 @@ void Scan::allocate(Inputs in, std::span<Tensor> out) const {
   const std::vector<int>& outputs = loop().body.outputs;
   const int carries = signature().carries, m = static_cast<int>(outputs.size());
   const bool save_carries = signature().save_carries;
-  const std::int64_t after =
-      signature().reverse ? 0 : 1;  // the index in a carry's values of the one after the step of time 0
+  // The index in a carry's values of the one after the step of time 0.
+  const std::int64_t after = signature().reverse ? 0 : 1;
   for (int i = 0; i < carries; ++i) {
     out[i] = Tensor::empty(specs[i]);
     if (save_carries) out[m + i] = Tensor::empty(specs[m + i]);

@@ -61,13 +61,20 @@ Plan plan(const Program& p, int carries, int sums, const ScanPasses& passes) {
 
 }  // namespace
 
-AllSteps all_steps(const Program::Node& node, const Tensors& value, const std::vector<char>& varying) {
-  AllSteps call;
+Tensor all_steps(const Program& body, const Program::Node& node, const Tensors& value, const std::vector<char>& varying,
+                 std::int64_t length, bool sum) {
+  std::vector<const Tensor*> in;
+  Mapped mapped;
   for (std::size_t k = 0; k < node.in.size(); ++k) {
-    call.in.push_back(&value[node.in[k]]);
-    if (varying[node.in[k]]) call.mapped.set(k);
+    in.push_back(&value[node.in[k]]);
+    if (varying[node.in[k]]) mapped.set(k);
   }
-  return call;
+  const Spec expected = sum ? body.values[node.out] : stacked(body.values[node.out], length);
+  Tensor all = (sum ? node.op->loop.vmap_sum : node.op->loop.vmap)(node.attrs, in, mapped, length);
+  if (all.defined() ? !(all.spec() == expected) : !sum)
+    fail(node.op->traits.name, node.where, "its {} gives {}, {} expected", sum ? "vmap_sum" : "vmap",
+         all.defined() ? all.spec().str() : "an undefined tensor", expected.str());
+  return all;
 }
 
 Loop hoist(Loop loop, const ScanPasses& passes) {
@@ -109,9 +116,8 @@ Loop hoist(Loop loop, const ScanPasses& passes) {
     for (std::size_t i = 0; i < p.nodes.size(); ++i) {
       if (!moves.lifted[i]) continue;
       const Program::Node& node = p.nodes[i];
-      const auto [in, mapped] = all_steps(node, value, moves.varying);
-      if (mapped.any())
-        value[node.out] = node.op->loop.vmap(node.attrs, in, mapped, loop.signature.length);
+      if (moves.varying[node.out])
+        value[node.out] = all_steps(p, node, value, moves.varying, loop.signature.length);
       else
         apply_node(node, value);
     }

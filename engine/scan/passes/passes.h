@@ -28,12 +28,11 @@ Loop dce(Loop loop, const ScanPasses& passes);
 /// Adds the residuals to the ys: values that the gradient's loop reads and should not recompute.
 Loop rematerialize(Loop loop, const ScanPasses& passes);
 
-/// A node's arguments for all time steps, and which of them are [T, ...], as vmap takes them.
-struct AllSteps {
-  std::vector<const Tensor*> in;
-  Mapped mapped;
-};
-AllSteps all_steps(const Program::Node& node, const Tensors& value, const std::vector<char>& varying);
+/// A node's results of all time steps [T, ...], by its vmap, from what `value` has of its arguments: all steps if they
+/// are `varying`. With `sum` their sum over time by vmap_sum, which may be undefined. Throws Error if the op gives
+/// another dtype or shape.
+Tensor all_steps(const Program& body, const Program::Node& node, const Tensors& value, const std::vector<char>& varying,
+                 std::int64_t length, bool sum = false);
 
 /// The residuals that a body should save in addition to its outputs.
 std::vector<int> choose_residuals(const Program& body);

@@ -96,11 +96,7 @@ struct After {
 
   /// The stacked values [T, ...]; of a const its one value.
   const Tensor& all(int id) {
-    if (!value[id].defined()) {
-      const Program::Node& node = known(id);
-      const auto [in, mapped] = all_steps(node, value, varying);
-      value[id] = node.op->loop.vmap(node.attrs, in, mapped, length);
-    }
+    if (!value[id].defined()) value[id] = all_steps(body, known(id), value, varying, length);
     return value[id];
   }
 
@@ -116,8 +112,7 @@ struct After {
       return apply(*node.op, node.attrs, pointers(sums), node.where);
     }
     if (node.op->loop.vmap_sum) {
-      const auto [in, mapped] = all_steps(known(id), value, varying);
-      if (Tensor sum = node.op->loop.vmap_sum(node.attrs, in, mapped, length); sum.defined()) return sum;
+      if (Tensor sum = all_steps(body, known(id), value, varying, length, true); sum.defined()) return sum;
     }
     return primitive::sum_leading(all(id));
   }
