@@ -7,8 +7,8 @@ namespace reel {
 /// Makes initial values of one dtype on one device, each from its own random stream.
 class Init {
  public:
-  Init(std::uint64_t seed, DType dtype = DType::f32, Backend& backend = reel::backend())
-      : dtype(dtype), backend(&backend), seed_(seed) {}
+  Init(std::uint64_t seed, DType type = DType::f32, Backend& device = reel::backend())
+      : dtype(type), backend(&device), seed_(seed) {}
   /// Uniform in [-bound, bound).
   Tensor uniform(const Shape& shape, double bound) { return uniform(shape, -bound, bound); }
   Tensor uniform(const Shape& shape, double low, double high);

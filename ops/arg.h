@@ -8,10 +8,10 @@ namespace reel {
 
 class Arg {
  public:
-  Arg(const Tensor& tensor, Loc where = Loc::current()) : where(where), tensor_(&tensor) {}
-  Arg(double number, Loc where = Loc::current()) : where(where), number_(number) {}
+  Arg(const Tensor& tensor, Loc place = Loc::current()) : where(place), tensor_(&tensor) {}
+  Arg(double number, Loc place = Loc::current()) : where(place), number_(number) {}
   /// One that must be complex, whatever its value: arithmetic and where() take it.
-  Arg(std::complex<double> number, Loc where = Loc::current()) : where(where), number_(number), complex_(true) {}
+  Arg(std::complex<double> number, Loc place = Loc::current()) : where(place), number_(number), complex_(true) {}
 
   bool is_number() const { return !tensor_ && !complex_; }
   bool is_complex_number() const { return complex_; }

@@ -22,11 +22,11 @@ struct SettingError : Error {
   struct Hint {
     std::string setting, value;
   };
-  SettingError(const std::string& setting, const std::string& rule, const Hint& hint = {})
-      : Error(setting + ": " + rule + (hint.setting.empty() ? "" : ". Hint: " + hint.setting + " = " + hint.value)),
-        setting(setting),
-        rule(rule),
-        hint(hint) {}
+  SettingError(const std::string& of, const std::string& broken, const Hint& better = {})
+      : Error(of + ": " + broken + (better.setting.empty() ? "" : ". Hint: " + better.setting + " = " + better.value)),
+        setting(of),
+        rule(broken),
+        hint(better) {}
   std::string setting, rule;
   Hint hint;
 };

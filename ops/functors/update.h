@@ -121,11 +121,11 @@ struct ClipArgs {         // *scale = the factor that clips the gradients' norm 
 /// The factor that clips gradients of this norm to `limit`.
 REEL_HD inline double clip_scale(double norm, double limit) { return norm > limit ? limit / norm : 1; }
 /// The same from the loss and n - 1 sums of squares, added in order; NaN if the loss or the norm is not finite.
-REEL_HD inline double clip_scale(const double* numbers, std::int64_t n, double limit) {
+REEL_HD inline double clip_scale(const double* values, std::int64_t n, double limit) {
   double squares = 0;
-  for (std::int64_t i = 1; i < n; ++i) squares += numbers[i];
+  for (std::int64_t i = 1; i < n; ++i) squares += values[i];
   const double norm = math::sqrt(squares);
-  const bool finite = math::isfinite(numbers[0]) && math::isfinite(norm);
+  const bool finite = math::isfinite(values[0]) && math::isfinite(norm);
   return finite ? clip_scale(norm, limit) : std::numeric_limits<double>::quiet_NaN();
 }
 /// The column of f32 or f64 in a table of kernels, which has one for each.
@@ -134,11 +134,11 @@ inline std::size_t column_of(DType dtype) {
 }
 /// The rule with this step's values, for a parameter with learning rate `rate`.
 template <class Rule>
-REEL_HD Rule at_step(Rule rule, double rate, const UpdateNumbers& numbers) {
-  rule.rate = rate * numbers.rate;
+REEL_HD Rule at_step(Rule rule, double rate, const UpdateNumbers& now) {
+  rule.rate = rate * now.rate;
   if constexpr (requires { rule.correction1; }) {
-    rule.correction1 = numbers.correction1;
-    rule.correction2 = numbers.correction2;
+    rule.correction1 = now.correction1;
+    rule.correction2 = now.correction2;
   }
   return rule;
 }
