@@ -35,17 +35,24 @@ Settings::Settings(std::string cell, const std::vector<Setting>& known, const st
   }
 }
 
-const std::string& Settings::choice(const std::string& name) const { return values_.at(name); }
+const std::string& Settings::at(const std::string& name) const {
+  const auto found = values_.find(name);
+  if (found == values_.end())
+    throw Error(cell_, fmt::format("reads the setting \"{}\", which REEL_CELL does not list", name));
+  return found->second;
+}
+
+const std::string& Settings::choice(const std::string& name) const { return at(name); }
 
 std::int64_t Settings::integer(const std::string& name, std::int64_t low, std::int64_t high) const {
-  const std::int64_t value = parse<std::int64_t>(values_.at(name)).value();
+  const std::int64_t value = parse<std::int64_t>(at(name)).value();
   if (value < low || value > high)
     throw SettingError(path(name), fmt::format("an integer in {}..{} expected, got {}", low, high, value));
   return value;
 }
 
 double Settings::real(const std::string& name, double low, double high) const {
-  const double value = parse<double>(values_.at(name)).value();
+  const double value = parse<double>(at(name)).value();
   if (!(value >= low && value <= high))
     throw SettingError(path(name), fmt::format("a number in {}..{} expected, got {}", low, high, value));
   return value;
@@ -111,6 +118,27 @@ Tensors Zoneout::mean(const Tensors& before, Tensors after) const {
   return after;
 }
 
+namespace {
+std::string given(const Tensor& x) { return x.defined() ? x.spec().str() : "an undefined tensor"; }
+
+/// Throws Error for what scan, or the layer above, would refuse without the names of the cell and the state.
+void check_step(const Cell& cell, const Tensors& before, const Tensors& after) {
+  if (after.size() != before.size())
+    throw Error(cell.name(), fmt::format("step() gives {} states, {} expected", after.size(), before.size()));
+  const std::vector<State> states = cell.states();
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (after[i].defined() && after[i].spec() == before[i].spec()) continue;
+    throw Error(cell.name(), fmt::format("step() gives {} as the state {}, {} expected", given(after[i]),
+                                         i < states.size() ? states[i].name : std::to_string(i), given(before[i])));
+  }
+}
+
+void check_output(const Cell& cell, const Tensor& y) {
+  if (!y.defined() || y.rank() == 0 || y.dim(-1) != cell.outputs())
+    throw Error(cell.name(), fmt::format("output() gives {}, but outputs() is {}", given(y), cell.outputs()));
+}
+}  // namespace
+
 Sequence Cell::run(const Tensors& state, const CellInput& in, const ScanOptions& options, Loc where) const {
   const Tensors& kept = in.zoneout.kept;
   Tensors xs{in.xs};
@@ -119,14 +147,14 @@ Sequence Cell::run(const Tensors& state, const CellInput& in, const ScanOptions&
   ScanResult all = scan(
       [&](const Tensors& s, const Tensors& x) {
         Tensors next = step(s, in.numbers(x[0]));
-        if (next.size() != s.size())
-          fail("step", where, "the cell has {} states, and its step returns {}", s.size(), next.size());
+        check_step(*this, s, next);
         for (std::size_t i = 0; i < kept.size(); ++i) next[i] = reel::where(x[1 + i], s[i], next[i]);
         if (kept.empty()) next = in.zoneout.mean(s, std::move(next));
         for (std::size_t i = 0; in.lengths.defined() && i < s.size(); ++i)
           next[i] = reel::where(x.back(), next[i], s[i]);
-        Tensors y;
-        if (in.every_step) y.push_back(output(next));
+        Tensors y{output(next)};
+        check_output(*this, y[0]);
+        if (!in.every_step) y.clear();  // the last state's output is all that is wanted
         return Next{std::move(next), std::move(y)};
       },
       state, xs, options, where);

@@ -41,7 +41,8 @@ struct Setting {
 /// The values of a cell's settings; a setting that is not given takes its fallback.
 class Settings {
  public:
-  /// Throws SettingError for an unknown setting or a value of the wrong kind.
+  /// Throws SettingError for an unknown setting or a value of the wrong kind. The functions below throw Error for a
+  /// setting that is not among those known.
   Settings(std::string cell, const std::vector<Setting>& known, const std::map<std::string, std::string>& given = {});
   /// Throws SettingError when the value is not within low..high.
   std::int64_t integer(const std::string& name, std::int64_t low, std::int64_t high = 1 << 24) const;
@@ -55,6 +56,8 @@ class Settings {
   std::string path(const std::string& name) const { return cell_ + "." + name; }
 
  private:
+  const std::string& at(const std::string& name) const;
+
   std::string cell_;
   std::map<std::string, std::string> values_;
 };
@@ -81,7 +84,7 @@ struct Zoneout {
 /// column is padding, over which its state does not change.
 struct CellInput {
   CellInput(Tensor numbers) : xs(std::move(numbers)) {}
-  CellInput(Tensor symbols, Tensor table) : xs(std::move(symbols)), table(std::move(table)) {}
+  CellInput(Tensor symbols, Tensor rows) : xs(std::move(symbols)), table(std::move(rows)) {}
   /// The input values of one time step, or of all of them.
   Tensor numbers(const Tensor& x) const { return table.defined() ? embedding(x, table) : x; }
   /// bool [T, B, 1]: false in padding. Needs lengths.
@@ -103,6 +106,8 @@ struct Sequence {
   Tensors last;
 };
 
+struct CellType;
+
 class Cell {
  public:
   /// Throws Error when a size is below 1.
@@ -114,7 +119,7 @@ class Cell {
   /// One time step: state and x [B, input] -> the next state. Computations that do not depend on the state (such as a
   /// matrix made from parameters) belong here too: scan hoists them out of the loop.
   virtual Tensors step(const Tensors& state, const Tensor& x) const = 0;
-  /// The tensors of the state.
+  /// The tensors of the state; a cell with step() has one or more.
   virtual std::vector<State> states() const { return {{"h", hidden}}; }
   /// The output to the layer above, [B, outputs()]; by default the first tensor of the state.
   virtual Tensor output(const Tensors& state) const { return state[0]; }
@@ -136,6 +141,8 @@ class Cell {
   virtual Tensor penalty() const { return {}; }
 
   const std::vector<Parameter>& parameters() const { return parameters_; }
+  /// The name that it is registered by; "cell" for one that was made without the registry.
+  const std::string& name() const { return name_; }
 
   const std::int64_t input, hidden;
 
@@ -152,6 +159,8 @@ class Cell {
   Backend& device() const { return *backend_; }
 
  private:
+  friend bool register_cell(CellType type, const char* file, const int& version);
+  std::string name_ = "cell";
   DType dtype_;
   Backend* backend_;
   std::vector<Parameter> parameters_;

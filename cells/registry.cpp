@@ -46,6 +46,17 @@ void check_declaration(const CellType& type) {
   }
 }
 
+/// Throws Error for states that no loop can carry, or that pictures and files could not tell apart.
+void check_states(const std::string& name, const Cell& cell) {
+  if (!cell.recurrent()) return;
+  const std::vector<State> states = cell.states();
+  if (states.empty())
+    throw Error(name, "states() is empty. Hint: a cell with a step has a state; one without says recurrent() = false");
+  std::set<std::string> names;
+  for (const State& s : states)
+    if (!names.insert(s.name).second) throw Error(name, fmt::format("two states are called \"{}\"", s.name));
+}
+
 }  // namespace
 
 void check_registries() {
@@ -80,6 +91,8 @@ bool register_cell(CellType type, const char* file, const int& /*version*/) {
   type.make = [name = type.name, make = std::move(type.make)](auto&&... arguments) {
     std::unique_ptr<Cell> cell = make(std::forward<decltype(arguments)>(arguments)...);
     if (!cell) throw Error(name, "REEL_CELL's function returned no cell");
+    check_states(name, *cell);
+    cell->name_ = name;
     return cell;
   };
   cell_types().push_back(std::move(type));

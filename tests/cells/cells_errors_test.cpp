@@ -146,6 +146,32 @@ const std::map<std::string, Given> read_with{
     {"r_transformer.width", {{"cell", "srnn"}}},
 };
 
+/// A cell whose author has made the mistake that its setting says.
+class Mistaken final : public Cell {
+ public:
+  Mistaken(std::int64_t i, std::int64_t n, const Settings& s, Init& init) : Cell(i, n, init), kind_(s.choice("kind")) {
+    if (kind_ == "setting") s.integer("colour", 1);
+    W_ = parameter("W", init.glorot_uniform({n, i}));
+  }
+  std::vector<State> states() const override {
+    if (kind_ == "none") return {};
+    return {{"h", hidden}, {kind_ == "names" ? "h" : "c", hidden}};
+  }
+  Tensors step(const Tensors& state, const Tensor& x) const override {
+    const Tensor h = tanh(state[0] + linear(x, W_));
+    if (kind_ == "few") return {h};
+    if (kind_ == "shape") return {h, concat({h, h}, 1)};
+    if (kind_ == "dtype") return {h, cast(h, DType::f64)};
+    if (kind_ == "undefined") return {h, Tensor()};
+    return {h, state[1]};
+  }
+  Tensor output(const Tensors& state) const override { return kind_ == "output" ? concat(state, 1) : state[0]; }
+
+ private:
+  std::string kind_;
+  Tensor W_;
+};
+
 }  // namespace
 
 TEST_CASE("sizes that do not fit: the whole text") {
@@ -237,4 +263,40 @@ TEST_CASE("cells and settings that do not exist") {
     CHECK(setting_error_of([&] {
             make(type.name, 3, 8, {{"colour", "1"}});
           }) == fmt::format("{0}.colour: the cell {0} has no such setting", type.name));
+}
+
+TEST_CASE("mistakes of a cell's author name the cell, and the setting or the state") {
+  const std::vector<std::string> kinds{"fine",  "setting", "none",      "names", "few",
+                                       "shape", "dtype",   "undefined", "output"};
+  register_cell({"mistaken",
+                 "",
+                 "",
+                 "",
+                 {{"kind", Setting::Kind::choice, "fine", "the mistake", kinds}},
+                 [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
+                   return std::make_unique<Mistaken>(i, n, s, init);
+                 }},
+                "mine/mistaken.cpp");
+  const CellType type = cell_registry().back();
+  cell_registry().pop_back();
+  for (const bool every_step : {true, false}) {
+    const auto said = [&](const std::string& kind) {
+      return error_of([&] {
+        Init init(1);
+        const auto cell = type.make(2, 3, Settings(type.name, type.settings, {{"kind", kind}}), init);
+        CellInput in = random({5, 4, 2}, 1, DType::f32);
+        in.every_step = every_step;
+        scan(*cell, cell->initial(4), in);
+      });
+    };
+    CHECK(said("fine").empty());
+    CHECK(said("setting") == "[mistaken] reads the setting \"colour\", which REEL_CELL does not list");
+    CHECK(said("none").starts_with("[mistaken] states() is empty. Hint: "));
+    CHECK(said("names") == "[mistaken] two states are called \"h\"");
+    CHECK(said("few") == "[mistaken] step() gives 1 states, 2 expected");
+    CHECK(said("shape") == "[mistaken] step() gives f32 (4, 6) as the state c, f32 (4, 3) expected");
+    CHECK(said("dtype") == "[mistaken] step() gives f64 (4, 3) as the state c, f32 (4, 3) expected");
+    CHECK(said("undefined") == "[mistaken] step() gives an undefined tensor as the state c, f32 (4, 3) expected");
+    CHECK(said("output") == "[mistaken] output() gives f32 (4, 6), but outputs() is 3");
+  }
 }
