@@ -74,6 +74,7 @@ JacobianNorms jacobian_norms(const Cell& cell, const Tensor& x, std::int64_t poi
     // Each row of the batch is the same sequence, with the cotangent of another element of the state, so a backward
     // pass from time t gives that many rows of the Jacobians J of t. The norms come from their sums of J^T J.
     const std::int64_t width = states[s].dim(2), rows = is_complex(states[s].dtype()) ? 2 * width : width;
+    if (width == 0) continue;  // there is no Jacobian, and no norm
     const std::int64_t together = std::clamp<std::int64_t>((std::int64_t{1} << 24) / (T * width), 1, rows);
     Tensors grams(n);  // [u, I, I]
     for (std::int64_t first = 0; first < rows; first += together) {

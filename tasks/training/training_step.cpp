@@ -204,6 +204,15 @@ void TrainingStep::put(Work& work, const Batch& batch, const StepContext& at, co
   device_.write(work.told.data(), told, sizeof told);
 }
 
+namespace {
+/// Throws Error for a loss that cannot be trained.
+void check_loss(const Tensor& loss) {
+  if (loss.defined() && loss.rank() == 0 && is_floating(loss.dtype())) return;
+  throw Error("task", fmt::format("Task::loss gives {}, a scalar of f32 or f64 expected. Hint: mean() of it",
+                                  loss.defined() ? loss.spec().str() : "an undefined tensor"));
+}
+}  // namespace
+
 /// The loss, its gradients and, for a whole batch, the update. While it is captured it reads no value on the host;
 /// otherwise it ends at a loss that is not finite.
 void TrainingStep::compute(Work& work, const StepContext& at, const Share& share) const {
@@ -213,6 +222,7 @@ void TrainingStep::compute(Work& work, const StepContext& at, const Share& share
   const bool told = work.told.defined();
   const StepContext here{at.seed, at.step, told ? work.told.view({}, 1) : Tensor()};
   Tensor loss = task_.loss(model_.forward(work.batch, here, &states), work.batch);
+  check_loss(loss);
   if (work.carry.empty()) {
     work.carry = states;
   } else {

@@ -211,3 +211,24 @@ TEST_CASE("parts divide the batch") {
       contains(error_of([] { Examples({.batch = 20, .parts = 21}, 1); }), "a batch of 20 cannot be cut into 21 parts"));
   CHECK(error_of([] { Examples({.batch = 20, .parts = 5}, 1); }).empty());
 }
+
+TEST_CASE("a loss that is no real scalar names the function of the task") {
+  struct Odd : Apart {
+    explicit Odd(std::function<Tensor(const Tensor&)> f) : Apart({}), of_outputs(std::move(f)) {}
+    Tensor loss(const Tensor& outputs, const Batch&) const override { return of_outputs(outputs); }
+    std::function<Tensor(const Tensor&)> of_outputs;
+  };
+  const auto said = [](const std::function<Tensor(const Tensor&)>& loss) {
+    const Odd task(loss);
+    Model model(task.shape(), {.cell = "gru", .hidden = 8}, Init(3, DType::f64));
+    Optimizer optimizer(model.trained(), usual_optimizer());
+    Tensors carry;
+    return error_of([&] { TrainingStep(task, model, optimizer, false)(task.batch(1, {0, 1}), {1, 0}, carry, 1); });
+  };
+  const std::string rule = ", a scalar of f32 or f64 expected. Hint: ";
+  CHECK(said([](const Tensor& y) { return mean(y); }).empty());
+  CHECK(contains(said([](const Tensor& y) { return mean(y, {0, 1}); }), "[task] Task::loss gives f64 (2,)" + rule));
+  CHECK(contains(said([](const Tensor& y) { return mean(complex(y, y)); }), "[task] Task::loss gives c128 ()" + rule));
+  CHECK(contains(said([](const Tensor& y) { return cast(mean(y), DType::i32); }), "gives i32 ()" + rule));
+  CHECK(contains(said([](const Tensor&) { return Tensor(); }), "gives an undefined tensor" + rule));
+}

@@ -45,6 +45,19 @@ double norm_by_differences(const Cell& cell, const Tensor& x, std::size_t s, std
   return slice(svd(concat(columns, 0)).S, 0, 0, 1).values<double>()[0];
 }
 
+/// h' = tanh(W x + h), beside a state without units.
+class WithEmptyState final : public Cell {
+ public:
+  explicit WithEmptyState(Init init) : Cell(2, 3, init) { W_ = parameter("W", init.glorot_uniform({3, 2})); }
+  std::vector<State> states() const override { return {{"h", hidden}, {"none", 0}}; }
+  Tensors step(const Tensors& state, const Tensor& x) const override {
+    return {tanh(linear(x, W_) + state[0]), state[1]};
+  }
+
+ private:
+  Tensor W_;
+};
+
 }  // namespace
 
 TEST_CASE("states over time are those of the steps, for cells with several and with complex ones") {
@@ -86,6 +99,15 @@ TEST_CASE("norms of Jacobians are those of central differences; later inputs hav
     CHECK(few.times == std::vector<std::int64_t>{0, 3, 6});
     CHECK(few.norms[0][7] == doctest::Approx(all.norms[0][6 * 9 + 3]));
   }
+}
+
+TEST_CASE("a state without units has no norms, and takes none from the others") {
+  const WithEmptyState cell(Init(1, DType::f64));
+  const Tensor x = random({4, 1, 2}, 3);
+  const JacobianNorms all = jacobian_norms(cell, x, 4);
+  REQUIRE(all.norms.size() == 2);
+  CHECK(all.norms[0][3 * 4 + 1] == doctest::Approx(norm_by_differences(cell, x, 0, 3, 1)));
+  for (const double norm : all.norms[1]) CHECK(std::isnan(norm));
 }
 
 TEST_CASE("norms of Jacobians whose rows do not fit into one backward pass") {
