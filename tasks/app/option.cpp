@@ -131,6 +131,15 @@ std::string Option::value() const {
   return std::visit([](const auto* value) { return fmt::format("{}", *value); }, target);
 }
 
+void Option::keep_default() {
+  fallback = value();
+  Option trial = *this;
+  trial.target = &trial.setting;
+  const bool number = !several && (kind == Kind::whole || kind == Kind::natural || kind == Kind::real);
+  if (number && !trial.take(fallback))
+    throw Error("options", fmt::format("the default of --{} is {}, {} expected", name, fallback, rule()));
+}
+
 std::string Option::rule() const {
   if (kind == Kind::flag) return "true or false";
   if (kind == Kind::choice) return fmt::format("one of {}", fmt::join(choices, ", "));

@@ -44,6 +44,9 @@ struct Option {
   bool fits(const std::string& type) const;
   /// The variable as text, such that take(value()) changes nothing.
   std::string value() const;
+  /// Makes the variable's value the default. Throws Error for a number that breaks the rule: a run writes it down, and
+  /// could not be resumed.
+  void keep_default();
   /// The rule in words: "an integer of 1 or more".
   std::string rule() const;
   /// "name = value" in TOML, with the given name.

@@ -62,7 +62,7 @@ struct Options::Impl {
     add_group(option.group, option.section);
     Option& o = options.emplace_back(std::move(option));
     if (o.section == Section::cell) o.target = &o.setting;
-    o.fallback = o.value();
+    o.keep_default();
     const std::string name = "--" + o.name;
     lines.push_back(o.kind == ValueKind::flag ? app.add_flag(name) : app.add_option(name));
     lines.back()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);

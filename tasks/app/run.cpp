@@ -157,6 +157,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
     device->set_shards(s.train.shards);
     try {
       task = program.task({s.data, s.train.seed, s.train.examples});
+      if (!task) throw Error(program.name, "TaskProgram::task returned no task");
       const Examples examples(s.train.examples, s.train.seed, task->parts());
       if (s.model.bidirectional && task->parts().ordered)
         throw SettingError("bidirectional", "the states of this task carry over from batch to batch, forward only");

@@ -16,7 +16,7 @@
 #include "tasks/app/interrupt.h"
 #include "tasks/app/progress.h"
 #include "tasks/app/provenance.h"
-#include "tasks/app/run_folder.h"
+#include "tasks/app/run.h"
 #include "tasks/io/files.h"
 #include "tasks/io/output.h"
 #include "tasks/training/safetensors.h"
@@ -265,6 +265,15 @@ TEST_CASE("output: names that are safe in a line and on a shell's command line")
     REQUIRE(std::system(("bash -c " + shell_path(script)).c_str()) == 0);
     CHECK(read_file(dir / "out") == (path == "-x" ? "./-x" : path));
   }
+}
+
+TEST_CASE("a program whose function makes no task says so in one line") {
+  int code = 0;
+  const char* const words[] = {"mine"};
+  const auto no_task = [](const Setup&) { return std::unique_ptr<Task>(); };
+  const TaskProgram program{.name = "mine", .description = "none", .options = [](Options&) {}, .task = no_task};
+  CHECK(stderr_of([&] { code = run_task(1, words, program); }) == "mine: [mine] TaskProgram::task returned no task\n");
+  CHECK(code == 2);
 }
 
 TEST_CASE("progress: what a line says, within its width") {

@@ -214,6 +214,16 @@ TEST_CASE("options: an empty name, as a variable of the shell that is not set le
   CHECK(usage_of({"--data", ""}).empty());
 }
 
+TEST_CASE("options: a default that breaks the rule of its own option is told where it is added") {
+  Options options{"prog", "Trains a thing."};
+  std::int64_t n = 50;
+  double x = -0.5;
+  CHECK(test::error_of([&] { options.add("length", n, "steps", "Task", {.low = 1, .high = 10}); }) ==
+        "[options] the default of --length is 50, an integer from 1 to 10 expected");
+  CHECK(test::error_of([&] { options.add("share", x, "kept", "Task", {.low = 0}); }) ==
+        "[options] the default of --share is -0.5, a number of 0 or more expected");
+}
+
 TEST_CASE("options: a section's name without a section") {
   CHECK(usage_of_file("fake = 3") == ":1: fake: there is no such option. Hint: section [fake]");
 }
