@@ -47,8 +47,8 @@ Tensor step_jacobian(const Cell& cell, const Tensors& states, const Tensor& x) {
   for (std::size_t s = 0; s < states.size(); ++s) {
     const std::int64_t rows = real_width(states[s]);
     Tensors before;
+    const Tape tape;  // from here on, as a step may return a state that it was given
     for (const Tensor& state : states) before.push_back(expand(state, {rows, state.dim(1)}));
-    const Tape tape;
     const Tensor after = cell.step(before, expand(x, {rows, x.dim(1)}))[s];
     Tensors columns;
     for (const Tensor& g : grad({after}, before, {.cotangents = {cotangents(0, rows, states[s].dim(1), after)}}))

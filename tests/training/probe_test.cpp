@@ -108,6 +108,10 @@ TEST_CASE("a state without units has no norms, and takes none from the others") 
   REQUIRE(all.norms.size() == 2);
   CHECK(all.norms[0][3 * 4 + 1] == doctest::Approx(norm_by_differences(cell, x, 0, 3, 1)));
   for (const double norm : all.norms[1]) CHECK(std::isnan(norm));
+  const Tensor h = random({1, 3}, 4);
+  const Tensor after = cell.step({h, Tensor::zeros({1, 0}, DType::f64)}, at(x, 0))[0];
+  const Tensor J = step_jacobian(cell, {h, Tensor::zeros({1, 0}, DType::f64)}, at(x, 0));
+  CHECK(difference(J, diag_embed(reshape(1.0 - square(after), {3}))) < 1e-12);
 }
 
 TEST_CASE("norms of Jacobians whose rows do not fit into one backward pass") {
