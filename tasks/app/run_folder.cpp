@@ -286,8 +286,9 @@ void RunFolder::update_run_json(RunRecord& r, bool trained) {
   const auto earlier = has(run_file)
                            ? nlohmann::ordered_json::parse(read_file(file(run_file), most_text), nullptr, false)
                            : nlohmann::ordered_json();
-  if (earlier.is_object() && complete(r, earlier, trained)) return;
-  write_run_json(r);
+  if (!earlier.is_object() || !complete(r, earlier, trained)) return write_run_json(r);
+  std::error_code error;  // a new time says to sweep that this session came to its end
+  fs::last_write_time(file(run_file), fs::file_time_type::clock::now(), error);
 }
 
 }  // namespace reel

@@ -84,7 +84,10 @@ TEST_CASE("sweep: with halving, too") {
     kill_processes_of(dir.path);
     child.wait();
   }
-  CHECK(run("sweep", small_sweep(grid, dir / "s", more, steps), here.path).code == 0);
+  const Result r = run("sweep", small_sweep(grid, dir / "s", more, steps), here.path);
+  CAPTURE(r.out);
+  CAPTURE(r.err);
+  CHECK(r.code == 0);
   CHECK(outcome(dir / "s") == whole);
 }
 

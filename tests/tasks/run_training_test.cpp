@@ -183,8 +183,10 @@ TEST_CASE(
   const std::string out = dir / "run", file = out + "/run.json";
   REQUIRE(go(dir, "adding" + small + "--length 5 --hidden 4 --steps 20 --valid-every 10 --out " + out).code == 0);
   const std::string before = read_file(file);
+  const auto written = std::filesystem::last_write_time(file);
   REQUIRE(go(dir, "adding --resume " + out + " --quiet --picture states").code == 0);
   CHECK(read_file(file) == before);
+  CHECK(std::filesystem::last_write_time(file) > written);  // sweep asks whether the session came to its end
   REQUIRE(go(dir, "adding --resume " + out + " --quiet --steps 21").code == 0);
   const auto first = nlohmann::json::parse(before), after = nlohmann::json::parse(read_file(file));
   CHECK(first["update_seconds"].is_number());
