@@ -117,6 +117,9 @@ tar -tzf "$OUT/kernels.tar.gz" | grep -q '^.cache/kernel$' || wrong "no kernels 
 code=0
 "$root/scripts/gpu-check" --bundle "$place/bundle" --limit soon >"$place/words" 2>&1 || code=$?
 [ "$code" -eq 2 ] || wrong "--limit soon: exit code $code"
+code=0
+"$root/scripts/gpu-check" --bundle "$place/bundle" --out /dev/null/report >"$place/words" 2>&1 || code=$?
+[ "$code" -eq 2 ] || wrong "--out /dev/null/report: exit code $code"
 
 # scripts/bundle builds what is called.
 built=$(sed -n '/^tasks="/,/^benches="/p' "$root/scripts/bundle" | tr -s '"=' ' ' | tr ' ' '\n')
