@@ -191,7 +191,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
   };
   if (!s.explain.empty())
     return explain_training_step(s.explain, task->title() + " with " + s.cell, *model, *device, one_step);
-  if (ranks.first())
+  if (ranks.first() && (!s.train.quiet || s.dry_run))
     for (const std::string& note : without_effect(options, s, task->shape(), program.model != nullptr))
       print_err("{}: note: {}\n", program.name, note);
   if (s.dry_run) {

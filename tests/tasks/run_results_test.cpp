@@ -180,7 +180,7 @@ TEST_CASE(
   const std::string text = read_file(place.dir / "results/tiny.md");
   CHECK(contains(text, "Not as the paper has it:\n\n- gru: "));
   CHECK(contains(text, "Reel 0"));
-  CHECK(contains(read_file(place.dir / "results/README.md"), "| [Tiny (nobody 2000)](tiny.md) | 3 | 1 | 0 | 6 | "));
+  CHECK(contains(read_file(place.dir / "results/README.md"), "| [Tiny (nobody 2000)](tiny.md) | 3 | 1 | 0 | 0 | 6 | "));
   if (std::system("command -v gnuplot >/dev/null 2>&1") == 0)
     for (const char* figure : {"(tiny/one.svg)", "(tiny/two.svg)", "(tiny/two-curves.svg)"})
       CHECK_MESSAGE(contains(text, figure), figure);
