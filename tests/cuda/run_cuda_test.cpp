@@ -147,7 +147,7 @@ TEST_CASE("a program with this backend starts, and computes on the CPU, whether 
       run("copying", {"--steps", "2", "--hidden", "8", "--batch", "2", "--quiet", "--out", dir / "r"}, dir.path);
   CHECK_MESSAGE(cpu.code == 0, cpu.err);
   const Result help = run("copying", {"--help"}, dir.path);
-  CHECK(contains(help.out, "where to compute: cpu, cuda"));
+  CHECK(contains(help.out, "device to compute on: cpu, cuda"));
 }
 
 TEST_CASE("--device cuda without a GPU exits with 2 and says so; a name that is not understood does, too") {
