@@ -69,6 +69,12 @@ void settle_parts(Shared& s, const Options& options, int ranks) {
                                               parts == 1 ? "" : "s")));
 }
 
+/// Behind all that can fail, as an error is one line.
+void tell_notes(const TaskProgram& program, const Options& options, const Shared& s, const Task& task) {
+  for (const std::string& note : without_effect(options, s, task.shape(), program.model != nullptr))
+    print_err("note: {}\n", note);
+}
+
 /// Makes the run folder, or opens that of the run to resume.
 RunFolder begin(const TaskProgram& program, const Options& options, const Shared& s, const Task& task,
                 const Model& model, DType dtype) {
@@ -86,6 +92,7 @@ RunFolder begin(const TaskProgram& program, const Options& options, const Shared
   if (!s.train.quiet)
     print_err("{} with {}: {} parameters, baseline {:.4g}, run folder {}\n", program.name, s.cell, model.count(),
               task.baseline(), one_line(folder.path()));
+  if (!s.train.quiet) tell_notes(program, options, s, task);
   return folder;
 }
 
@@ -191,9 +198,6 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
   };
   if (!s.explain.empty())
     return explain_training_step(s.explain, task->title() + " with " + s.cell, *model, *device, one_step);
-  if (ranks.first() && (!s.train.quiet || s.dry_run))
-    for (const std::string& note : without_effect(options, s, task->shape(), program.model != nullptr))
-      print_err("{}: note: {}\n", program.name, note);
   if (s.dry_run) {
     print_out("{}updates {}, batch {}{}, validation every {}, baseline {:.6g}\n", model->table(), s.train.steps,
               s.train.examples.batch, parts > 1 ? fmt::format(" in {} parts", parts) : "",
@@ -201,6 +205,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
     if (const ScheduleOptions& rate = s.train.schedule; rate.kind != "constant" || rate.warmup > 0)
       print_out("schedule {}, warm-up {}\n", rate.kind, rate.warmup);
     flush_out();
+    tell_notes(program, options, s, *task);
     if (s.print_passes || trace) one_step();
     if (trace) print_out("{}", trace->table());
     return 0;

@@ -67,7 +67,7 @@ std::string dry_run(const std::string& task, const std::vector<std::string>& opt
   if (look.code == 0) {
     std::istringstream lines(notes ? look.err : "");
     for (std::string line; std::getline(lines, line);)
-      if (line.starts_with(task + ": note: ")) notes->push_back(line);
+      if (line.starts_with("note: ")) notes->push_back(line);
     return look.out;
   }
   const std::string complaint = last_line(look.err);

@@ -125,7 +125,6 @@ def problem(arguments, folder, environment):
     except subprocess.TimeoutExpired:
         return "time", f"not done in {20 * SECONDS} s"
     code, errors = result.returncode, result.stderr
-    errors = re.sub(rb"^[a-z_]+: note: .* has no effect: .*\n", b"", errors, flags=re.M)  # may stand before an error
     if b"Sanitizer" in errors or b"runtime error:" in errors:
         return code, errors.decode(errors="replace")[:2000]
     if code not in (0, 1, 2):

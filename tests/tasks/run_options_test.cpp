@@ -282,7 +282,7 @@ TEST_CASE("a typed option that changes nothing is noted; not one of a file, nor 
     if (why.empty())
       CHECK(r.err.empty());
     else
-      CHECK_MESSAGE((r.err.starts_with("adding: note: --") && r.err.ends_with(" has no effect: " + why + "\n")), r.err);
+      CHECK_MESSAGE((r.err.starts_with("note: --") && r.err.ends_with(" has no effect: " + why + "\n")), r.err);
   }
   CHECK(run("copying", words("--hidden 4 --dry-run --embedding 4"), dir.path).err.empty());
   CHECK(contains(run("copying", words("--dry-run --embedding 4 --input one-hot"), dir.path).err, "--input is one-hot"));

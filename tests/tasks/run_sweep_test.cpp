@@ -132,11 +132,10 @@ TEST_CASE("sweep: what the task says of options without effect is told once") {
   const Result r =
       place.sweep(small_sweep("layers=2,1 dropout=0,0.5,0.1", place.dir / "s", "--dry-run", "60 --momentum 0.9"));
   CHECK(r.code == 0);
-  CHECK(
-      r.err ==
-      "sweep: layers=2,dropout=0: copying: note: --momentum has no effect: it is for sgd, and --optimizer is rmsprop\n"
-      "sweep: layers=1,dropout=0.5: copying: note: --dropout has no effect: it works between layers, and there is one. "
-      "Hint: --layers 2\n");
+  CHECK(r.err ==
+        "sweep: layers=2,dropout=0: note: --momentum has no effect: it is for sgd, and --optimizer is rmsprop\n"
+        "sweep: layers=1,dropout=0.5: note: --dropout has no effect: it works between layers, and there is one. "
+        "Hint: --layers 2\n");
 }
 
 TEST_CASE("sweep --sample: values in their ranges; more of them begin with the same") {
