@@ -37,7 +37,9 @@ inline std::map<int, pid_t> ranks_of(const std::string& folder) {
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     const auto text = [&](const char* file) {
       std::ifstream in(entry.path() / file);
-      return std::string{std::istreambuf_iterator<char>(in), {}};
+      std::ostringstream all;
+      all << in.rdbuf();  // an iterator would throw for a process that has just ended
+      return all.str();
     };
     const std::string environment = text("environ"), key = "OMPI_COMM_WORLD_RANK=";
     const std::size_t at = environment.find(key);

@@ -61,8 +61,9 @@ inline int kill_processes_of(const std::string& folder) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos || std::stoi(name) == getpid()) continue;
     std::ifstream file(entry.path() / "cmdline");
-    const std::string line{std::istreambuf_iterator<char>(file), {}};
-    if (line.find(folder) != std::string::npos && kill(std::stoi(name), SIGKILL) == 0) ++killed;
+    std::ostringstream line;
+    line << file.rdbuf();  // an iterator would throw for a process that has just ended
+    if (line.str().find(folder) != std::string::npos && kill(std::stoi(name), SIGKILL) == 0) ++killed;
   }
   return killed;
 }
