@@ -125,17 +125,19 @@ std::string given(const Tensor& x) { return x.defined() ? x.spec().str() : "an u
 void check_step(const Cell& cell, const Tensors& before, const Tensors& after) {
   if (after.size() != before.size())
     throw Error(cell.name(), fmt::format("step() gives {} states, {} expected", after.size(), before.size()));
-  const std::vector<State> states = cell.states();
   for (std::size_t i = 0; i < before.size(); ++i) {
     if (after[i].defined() && after[i].spec() == before[i].spec()) continue;
+    const std::vector<State> states = cell.states();
     throw Error(cell.name(), fmt::format("step() gives {} as the state {}, {} expected", given(after[i]),
                                          i < states.size() ? states[i].name : std::to_string(i), given(before[i])));
   }
 }
 
-void check_output(const Cell& cell, const Tensor& y) {
+Tensor checked_output(const Cell& cell, const Tensors& state) {
+  Tensor y = cell.output(state);
   if (!y.defined() || y.rank() == 0 || y.dim(-1) != cell.outputs())
     throw Error(cell.name(), fmt::format("output() gives {}, but outputs() is {}", given(y), cell.outputs()));
+  return y;
 }
 }  // namespace
 
@@ -152,10 +154,8 @@ Sequence Cell::run(const Tensors& state, const CellInput& in, const ScanOptions&
         if (kept.empty()) next = in.zoneout.mean(s, std::move(next));
         for (std::size_t i = 0; in.lengths.defined() && i < s.size(); ++i)
           next[i] = reel::where(x.back(), next[i], s[i]);
-        Tensors y{output(next)};
-        check_output(*this, y[0]);
-        if (!in.every_step) y.clear();  // the last state's output is all that is wanted
-        return Next{std::move(next), std::move(y)};
+        const Tensor y = checked_output(*this, next);  // even when only the last one is requested
+        return Next{std::move(next), in.every_step ? Tensors{y} : Tensors{}};
       },
       state, xs, options, where);
   return {in.every_step ? all.ys[0] : Tensor{}, std::move(all.last)};

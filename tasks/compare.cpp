@@ -6,6 +6,7 @@
 
 #include "tasks/app/curves.h"
 #include "tasks/app/run.h"
+#include "tasks/app/run_json.h"
 #include "tasks/app/run_names.h"
 #include "tasks/io/files.h"
 
@@ -26,11 +27,6 @@ double x_of(const RunFolder::Row& row, const std::string& x) {
 std::string words_of_x(const std::string& x) {
   if (x == "steps") return "updates";
   return x == "seconds" ? "seconds of training" : examples_words;
-}
-
-/// A string from run.json; empty if it is missing.
-std::string text_of(const nlohmann::json& json, const char* key) {
-  return json.is_object() && json.contains(key) && json[key].is_string() ? json[key] : "";
 }
 
 int compare(int argc, const char* const* argv) {
@@ -81,8 +77,9 @@ int compare(int argc, const char* const* argv) {
       curve.points.emplace_back(x_of(row, o.x), metric_of(row, o.metric));
     std::error_code error;
     const std::string file = folder + "/run.json";  // missing until the run ends
-    const auto json = std::filesystem::exists(file, error) ? nlohmann::json::parse(read_file(file), nullptr, false)
-                                                           : nlohmann::json();
+    const auto json = std::filesystem::exists(file, error)
+                          ? nlohmann::ordered_json::parse(read_file(file), nullptr, false)
+                          : nlohmann::ordered_json();
     if (curve.points.empty()) {
       const bool diverged = json.is_object() && json.contains("diverged_at_step");
       print_err("compare: left out: {}: has no validation{}\n", one_line(folder),
@@ -92,7 +89,7 @@ int compare(int argc, const char* const* argv) {
     picture.curves.push_back(curve);
     if (json.is_object() && json.contains("baseline") && json["baseline"].is_number())
       baselines.push_back(json["baseline"]);
-    if (const std::string task = text_of(json, "task"); !task.empty()) tasks.push_back(task);
+    if (const std::string task = text_in(json, "task"); !task.empty()) tasks.push_back(task);
   }
   // a figure for a column of a paper has a caption
   if (picture.title.empty() && !tasks.empty() && !narrow(style)) picture.title = tasks.front();

@@ -61,12 +61,8 @@ bool complete(RunRecord& r, const Json& earlier, bool trained) {
   if (now.contains("test") != earlier.contains("test")) return false;
   r.seconds = metric_in(earlier, "seconds");
   r.steps_per_second = metric_in(earlier, "steps_per_second");
-  const auto text = [&](const char* key) {
-    const auto found = earlier.find(key);
-    return found != earlier.end() && found->is_string() ? found->get<std::string>() : "";
-  };
-  r.command = text("command");
-  r.kernels = text("kernels");
+  r.command = text_in(earlier, "command");
+  r.kernels = text_in(earlier, "kernels");
   return true;
 }
 
@@ -82,6 +78,11 @@ double metric_in(const Json& run, const std::string& metric) {
   }
   const auto number = run.find(metric);
   return number != run.end() && number->is_number() ? number->get<double>() : nan;
+}
+
+std::string text_in(const Json& run, const std::string& name) {
+  const auto text = run.find(name);
+  return text != run.end() && text->is_string() ? text->get<std::string>() : "";
 }
 
 double measured_in(const Json& run, const Measure& m, double epoch_updates) {

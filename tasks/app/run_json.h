@@ -19,6 +19,9 @@ bool complete(RunRecord& record, const nlohmann::ordered_json& earlier, bool tra
 /// none; those of "solved_at" are infinite if the run did not get there.
 double metric_in(const nlohmann::ordered_json& run, const std::string& metric);
 
+/// A string of run.json; empty if there is none of that name.
+std::string text_in(const nlohmann::ordered_json& run, const std::string& name);
+
 /// A measure of a preset's run, in the measure's unit; NaN if run.json does not have it.
 double measured_in(const nlohmann::ordered_json& run, const Measure& measure, double epoch_updates);
 

@@ -23,16 +23,12 @@ std::string value_of(const RunData& data, const std::string& option) {
   return "";
 }
 
-std::string text_of(const nlohmann::ordered_json& json, const char* key) {
-  return json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : "";
-}
-
 /// Options with several values among the runs that have them; "task" is one.
 std::vector<std::string> differing(const std::vector<ReadRun>& runs) {
   std::vector<std::string> names;
   std::map<std::string, std::set<std::string>> values;
   for (const ReadRun& run : runs) {
-    values["task"].insert(text_of(run.data.record, "task"));
+    values["task"].insert(text_in(run.data.record, "task"));
     for (const auto& [name, value] : run.data.options)
       if (name != "seed" && !only_shows(name)) values[name].insert(value);
   }
@@ -183,7 +179,7 @@ Groups group(const std::vector<ReadRun>& runs, const Comparison& comparison) {
   for (const ReadRun& run : runs) {
     std::vector<std::string> values;
     for (const std::string& option : out.differing)
-      values.push_back(option == "task" ? text_of(run.data.record, "task") : value_of(run.data, option));
+      values.push_back(option == "task" ? text_in(run.data.record, "task") : value_of(run.data, option));
     std::string name = run.run->group.empty() ? name_of(out.differing, values) : run.run->group;
     if (name.empty()) name = runs.size() == 1 ? run.run->name : "all runs";
     const auto same = [&](const Group& g) {

@@ -146,12 +146,7 @@ std::vector<std::string> further_options(const Preset& p, const PresetRunOptions
 std::string data_now(const Preset& p, const PresetRunOptions& o) {
   if (!reads_files(p)) return "";
   if (!o.data.empty()) return o.data;
-  std::string own;  // of the preset's options the last one holds
-  for (std::size_t i = 0; i < p.options.size(); ++i)
-    if (p.options[i].starts_with("--data="))
-      own = p.options[i].substr(std::string_view("--data=").size());
-    else if (p.options[i] == "--data" && i + 1 < p.options.size())
-      own = p.options[i + 1];
+  const std::string own = option_of(p, "--data");
   return own.empty() ? default_data() : own;
 }
 
@@ -256,6 +251,15 @@ PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
 
 bool reads_files(const Preset& p) {
   return std::find(std::begin(reading), std::end(reading), p.task) != std::end(reading);
+}
+
+std::string option_of(const Preset& p, const std::string& name) {
+  std::string out;  // of several the last one holds
+  for (std::size_t i = 0; i < p.options.size(); ++i) {
+    if (p.options[i].starts_with(name + "=")) out = p.options[i].substr(name.size() + 1);
+    if (p.options[i] == name && i + 1 < p.options.size()) out = p.options[i + 1];
+  }
+  return out;
 }
 
 std::string mark_of_preset(const Preset& p) {

@@ -40,6 +40,8 @@ struct PresetRun {
 
 /// True if the preset's program reads data sets, and so has --data.
 bool reads_files(const Preset& preset);
+/// The value of a preset's option, as "--data"; empty if the preset does not set it.
+std::string option_of(const Preset& preset, const std::string& name);
 /// The options of a preset's run that its results depend on, in eight digits.
 std::string mark_of_preset(const Preset& preset);
 

@@ -13,10 +13,6 @@ std::int64_t integer_of(const Json& json, const char* key, std::int64_t otherwis
   return json.contains(key) && json[key].is_number_integer() ? json[key].get<std::int64_t>() : otherwise;
 }
 
-std::string text_of(const Json& json, const char* key) {
-  return json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : "";
-}
-
 }  // namespace
 
 std::optional<RunSummary> read_summary(const std::string& folder) {
@@ -32,12 +28,12 @@ std::optional<RunSummary> read_summary(const std::string& folder) {
   s.seconds = metric_in(json, "seconds");
   s.baseline = metric_in(json, "baseline");
   s.update_seconds = metric_in(json, "update_seconds");
-  s.device = text_of(json, "device");
-  s.version = text_of(json, "version");
-  s.commit = text_of(json, "commit");
-  s.processor = text_of(json, "processor");
-  s.kernels = text_of(json, "kernels");
-  s.date = text_of(json, "date");
+  s.device = text_in(json, "device");
+  s.version = text_in(json, "version");
+  s.commit = text_in(json, "commit");
+  s.processor = text_in(json, "processor");
+  s.kernels = text_in(json, "kernels");
+  s.date = text_in(json, "date");
   s.json = std::move(json);
   return s;
 }

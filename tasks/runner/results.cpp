@@ -212,16 +212,6 @@ std::unique_ptr<Lock> lock_of(const std::string& path) {
   }
 }
 
-/// The value of an option of a preset; empty if it does not set it.
-std::string option_of(const Preset& p, const std::string& name) {
-  std::string out;  // of several the last one holds
-  for (std::size_t i = 0; i < p.options.size(); ++i) {
-    if (p.options[i].starts_with(name + "=")) out = p.options[i].substr(name.size() + 1);
-    if (p.options[i] == name && i + 1 < p.options.size()) out = p.options[i + 1];
-  }
-  return out;
-}
-
 /// A measure of a run, in its own unit; NaN if the preset does not ask for it.
 double measured(const Preset& p, const PresetRun& run, const std::string& metric, const std::string& unit) {
   for (std::size_t m = 0; m < p.measures.size() && m < run.measured.size(); ++m)

@@ -61,8 +61,8 @@ std::vector<Check> checks(const Report& report, const ReportRow& row, std::size_
   const Expectation& e = m.expect;
   const double mean = row.mean(measure);
   std::vector<Check> out;
-  const auto add = [&](bool holds, const char* side, double limit) {
-    out.push_back(compared(holds, fmt::format("{}, {} {:g} expected", number(mean), side, limit)));
+  const auto add = [&](bool holds, const std::string& side, double limit, bool better = false) {
+    out.push_back(compared(holds, fmt::format("{}, {} {:g} expected", number(mean), side, limit), better));
   };
   if (e.below) add(mean < *e.below, "below", *e.below);
   if (e.above) add(mean > *e.above, "above", *e.above);
@@ -73,8 +73,7 @@ std::vector<Check> checks(const Report& report, const ReportRow& row, std::size_
     const double slack = 1e-9 * std::max(1.0, std::abs(*m.value));
     const bool holds = std::abs(mean - *m.value) <= tolerance + slack;
     const bool better = !holds && (page::higher_is_better(m.metric) ? mean > *m.value : mean < *m.value);
-    out.push_back(
-        compared(holds, fmt::format("{}, within {:g} of {:g} expected", number(mean), tolerance, *m.value), better));
+    add(holds, fmt::format("within {:g} of", tolerance), *m.value, better);
   };
   if (e.within) near(*e.within);
   if (e.within_share) near(*e.within_share * std::abs(*m.value));

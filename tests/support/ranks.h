@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 
@@ -35,15 +34,9 @@ inline std::map<int, pid_t> ranks_of(const std::string& folder) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    const auto text = [&](const char* file) {
-      std::ifstream in(entry.path() / file);
-      std::ostringstream all;
-      all << in.rdbuf();  // an iterator would throw for a process that has just ended
-      return all.str();
-    };
-    const std::string environment = text("environ"), key = "OMPI_COMM_WORLD_RANK=";
+    const std::string environment = text_in_proc(entry.path() / "environ"), key = "OMPI_COMM_WORLD_RANK=";
     const std::size_t at = environment.find(key);
-    if (at != std::string::npos && text("cmdline").find(folder) != std::string::npos)
+    if (at != std::string::npos && text_in_proc(entry.path() / "cmdline").find(folder) != std::string::npos)
       out[std::stoi(environment.substr(at + key.size()))] = std::stoi(name);
   }
   return out;

@@ -54,16 +54,22 @@ inline std::map<std::string, std::string> outcome(const std::string& folder) {
   return out;
 }
 
+/// What is in a file below /proc; empty if its process has just ended, for which an iterator would throw.
+inline std::string text_in_proc(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::ostringstream all;
+  all << file.rdbuf();
+  return all.str();
+}
+
 /// Ends at once all processes whose command line names the folder.
 inline int kill_processes_of(const std::string& folder) {
   int killed = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos || std::stoi(name) == getpid()) continue;
-    std::ifstream file(entry.path() / "cmdline");
-    std::ostringstream line;
-    line << file.rdbuf();  // an iterator would throw for a process that has just ended
-    if (line.str().find(folder) != std::string::npos && kill(std::stoi(name), SIGKILL) == 0) ++killed;
+    if (text_in_proc(entry.path() / "cmdline").find(folder) != std::string::npos && kill(std::stoi(name), SIGKILL) == 0)
+      ++killed;
   }
   return killed;
 }
