@@ -1,6 +1,7 @@
 // Creates tensors. Constants made by full() are ops of a traced program, so that it makes them itself rather than keeps
 // tensors that were made while it was traced. Nothing else here is recorded.
 #include <cmath>
+#include <cstring>
 
 #include "engine/autodiff/primitives.h"
 #include "ops/attributes.h"
@@ -14,7 +15,9 @@ namespace {
 struct Full {
   Spec spec;
   std::complex<double> value;
-  bool operator==(const Full&) const = default;
+  bool operator==(const Full& other) const {  // bits: -0.0 is another number than 0.0, and NaN the same as itself
+    return spec == other.spec && std::memcmp(&value, &other.value, sizeof value) == 0;
+  }
   static constexpr Traits traits{
       .name = "full", .kind = Kind::movement, .saves = Saves::nothing, .differentiable = false};
   Spec infer(Inputs) const { return spec; }

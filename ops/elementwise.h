@@ -83,6 +83,11 @@ inline constexpr double cost_of =
         ? 4
         : 1;
 
+/// Is the derivative infinite at some number?
+template <class F>
+inline constexpr bool is_singular =
+    index_of<F, TypeList<Reciprocal, Sqrt, Rsqrt, Log, Log1p, Asin, Acos, Power, Div, Pow, Remainder>> >= 0;
+
 /// Throws RuleError if the functor has no elements of this dtype.
 template <class F>
 void check_takes(DType dtype) {
@@ -106,7 +111,8 @@ struct Unary {
                                  .kind = Kind::elementwise,
                                  .cost = cost_of<F>,
                                  .saves = is_straight<F> ? Saves::nothing : Saves::both,
-                                 .differentiable = !is_predicate<F>};
+                                 .differentiable = !is_predicate<F>,
+                                 .singular = is_singular<F>};
 
   Spec infer(Inputs in) const {
     check_takes<F>(in[0].dtype());
@@ -163,7 +169,8 @@ struct Binary {
                                  .cost = cost_of<F>,
                                  .saves = is_straight<F> ? Saves::nothing : Saves::both,
                                  .linear = is_straight<F>,
-                                 .differentiable = !is_predicate<F>};
+                                 .differentiable = !is_predicate<F>,
+                                 .singular = is_singular<F>};
 
   Spec infer(Inputs in) const {
     const Tensor &a = in[0], &b = in[1];

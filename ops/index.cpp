@@ -29,6 +29,14 @@ Tensor at_step(Inputs in, Mapped mapped, std::size_t i, std::int64_t t) { return
 /// One call for each time step, for cases that no single call covers.
 template <class O>
 Tensor step_by_step(const O& op, Inputs in, Mapped mapped, std::int64_t steps) {
+  if (steps == 0) {
+    const auto step = [&](std::size_t i) {
+      return Tensor::abstract({in[i].dtype(), mapped[i] ? in[i].shape().erase(0) : in[i].shape(), &in[i].backend()});
+    };
+    const Tensor a = step(0), b = step(1);
+    const Spec spec = op.infer({&a, &b});
+    return full(spec.shape.insert(0, 0), 0, spec.dtype, *spec.backend);
+  }
   Tensors all;
   for (std::int64_t t = 0; t < steps; ++t) {
     const Tensor a = at_step(in, mapped, 0, t), b = at_step(in, mapped, 1, t);
@@ -40,7 +48,7 @@ Tensor step_by_step(const O& op, Inputs in, Mapped mapped, std::int64_t steps) {
 struct IndexSelect {  // x [before, n, after], index [...] -> [before, ..., after]
   int axis;
   bool operator==(const IndexSelect&) const = default;
-  static constexpr Traits traits{.name = "index_select", .saves = Saves::inputs};
+  static constexpr Traits traits{.name = "index_select", .saves = Saves::inputs, .singular = true};
   Spec infer(Inputs in) const {
     check_index(in[1]);
     return {in[0].dtype(), replaced(in[0].shape(), axis, 1, in[1].shape()), &in[0].backend()};
@@ -122,7 +130,7 @@ Tensor stacked(Inputs in, Mapped mapped, std::size_t i, std::int64_t steps) {
 struct TakeAlong {  // x [before, n, after], index [before, m, after] -> [before, m, after]
   int axis;
   bool operator==(const TakeAlong&) const = default;
-  static constexpr Traits traits{.name = "take_along", .saves = Saves::inputs};
+  static constexpr Traits traits{.name = "take_along", .saves = Saves::inputs, .singular = true};
   Spec infer(Inputs in) const {
     check_index(in[1]);
     const Shape &s = in[0].shape(), &index = in[1].shape();
@@ -155,7 +163,7 @@ struct ScatterAdd {  // values and index [before, m, after] -> [before, n, after
   int axis;
   std::int64_t n;
   bool operator==(const ScatterAdd&) const = default;
-  static constexpr Traits traits{.name = "scatter_add", .saves = Saves::inputs, .accumulates = true};
+  static constexpr Traits traits{.name = "scatter_add", .saves = Saves::inputs, .accumulates = true, .singular = true};
   Spec infer(Inputs in) const {
     check_index(in[1]);
     if (in[0].dtype() == DType::boolean) rule_error("bool elements are not supported");

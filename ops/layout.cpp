@@ -354,7 +354,8 @@ Tensor concat(const Tensors& parts, std::int64_t axis, Loc where) {
 
 Tensor roll(Arg x, std::int64_t shift, std::int64_t axis) {
   const int a = named("roll", x, [&] { return checked_axis(axis, x->rank()); });
-  return apply(Roll{a, shift}, {&x.tensor()}, x.where);
+  const std::int64_t n = std::max<std::int64_t>(x->dim(a), 1);
+  return apply(Roll{a, shift % n}, {&x.tensor()}, x.where);
 }
 
 Tensor flip(Arg x, std::int64_t axis) {

@@ -107,10 +107,26 @@ std::string RunText::name(int operand, std::int64_t shift) {
 }
 
 std::string RunText::value(int operand, std::int64_t shift) {
-  if (flat_[at(operand)]) shift = 0;
-  if (const auto found = names_.find({operand, shift}); found != names_.end()) return found->second;
-  const std::string made = maker_[at(operand)] >= 0 ? compute(operand, shift) : load_(operand, shift);
-  return names_[{operand, shift}] = made;
+  using Place = std::pair<int, std::int64_t>;
+  const auto place = [&](int v, std::int64_t s) { return Place{v, flat_[at(v)] ? 0 : s}; };
+  // Depth first without recursion: a long chain of calls would overflow the stack.
+  std::vector<Place> wanted{place(operand, shift)};
+  while (!wanted.empty()) {
+    const Place top = wanted.back();
+    const auto [v, s] = top;
+    const std::size_t before = wanted.size();
+    if (maker_[at(v)] >= 0 && !names_.contains(top)) {
+      const FusedCall& call = calls_[at(maker_[at(v)])];
+      const std::int64_t from = call.kind == Kind::roll ? (s + call.functor) % columns_ : s;
+      for (int k = 2; k >= 0; --k) {
+        if (call.in[k] >= 0 && !names_.contains(place(call.in[k], from))) wanted.push_back(place(call.in[k], from));
+      }
+    }
+    if (wanted.size() > before) continue;
+    wanted.pop_back();
+    if (!names_.contains(top)) names_[top] = maker_[at(v)] >= 0 ? compute(v, s) : load_(v, s);
+  }
+  return names_.at(place(operand, shift));
 }
 
 std::string RunText::compute(int operand, std::int64_t shift) {

@@ -48,6 +48,7 @@ class RunText {
   static std::string name(int operand, std::int64_t shift);
 
  private:
+  /// Its arguments have names.
   std::string compute(int operand, std::int64_t shift);
 
   std::span<const FusedCall> calls_;

@@ -102,6 +102,8 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
              outputs[i].spec().str());
       seed = primitive::full(outputs[i].spec(), 1);
     }
+    if (seed.defined() && !(seed.shape() == outputs[i].shape()))
+      fail("grad", where, "cotangent {} is {}, and its output {}", i, seed.spec().str(), outputs[i].spec().str());
     if (seed.defined() && is_reached(outputs[i])) accumulate(gradient[number(outputs[i])], std::move(seed));
   }
 

@@ -77,6 +77,7 @@ struct Traits {
   bool allocates = false;      // run() allocates its results itself
   bool accumulates = false;    // run() fills its result with 0 and adds to it, so without the fill it adds to a sum
   bool differentiable = true;  // false: taking a gradient through this op is an error
+  bool singular = false;       // for some numbers run() throws or a derivative is infinite
 };
 
 /// A type-erased op object. Small ones are stored in place.

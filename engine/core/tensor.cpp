@@ -84,6 +84,11 @@ double Tensor::item(Loc where) const {
 void Tensor::assign(const Tensor& source) {
   if (!(source.spec() == spec()))
     throw Error("assign", fmt::format("{} does not take the place of {}", source.spec().str(), spec().str()));
+  if (source.storage() == storage()) {  // their elements may overlap
+    Tensor apart = empty(spec());
+    apart.assign(source);
+    return assign(apart);
+  }
   StridedLoop<2> loop;
   loop.push(numel(), {1, 1});
   backend().copy({dtype(), loop, source.data(), data()});
@@ -93,43 +98,6 @@ void Tensor::assign(const Tensor& source) {
 void Tensor::check_type(DType wanted, const Loc& where) const {
   if (!concrete()) no_value("values", *this, where);
   if (dtype() != wanted) fail("values", where, "elements are {}, {} was asked for", name_of(dtype()), name_of(wanted));
-}
-
-std::string Tensor::str() const {
-  if (!defined()) return "undefined";
-  if (!concrete()) return spec_.str() + " (abstract)";
-  return dispatch(dtype(), [&]<class T>(std::type_identity<T>) {
-    const std::vector<T> v = values<T>();
-    constexpr std::int64_t shown = 8;
-    std::string out = spec_.str() + " ";
-    auto print = [&](auto&& self, int axis, std::int64_t first) -> void {
-      if (axis == rank()) {
-        const T x = v[static_cast<std::size_t>(first)];
-        if constexpr (is_complex_type<T>)
-          out += fmt::format("{:.6g}{:+.6g}i", x.real(), x.imag());
-        else if constexpr (std::is_same_v<T, bool>)
-          out += x ? "true" : "false";
-        else if constexpr (std::is_integral_v<T>)
-          out += fmt::format("{}", x);
-        else
-          out += fmt::format("{:.6g}", x);
-        return;
-      }
-      out += "[";
-      const std::int64_t step = shape().product(axis + 1, rank());
-      for (std::int64_t i = 0; i < dim(axis); ++i) {
-        if (i) out += ", ";
-        if (i == shown / 2 && dim(axis) > shown) {
-          out += "..., ";
-          i = dim(axis) - shown / 2;
-        }
-        self(self, axis + 1, first + i * step);
-      }
-      out += "]";
-    };
-    print(print, 0, 0);
-    return out;
-  });
 }
 
 }  // namespace reel

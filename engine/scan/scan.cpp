@@ -12,7 +12,7 @@ std::int64_t checked_length(const Tensors& xs, const ScanOptions& options, const
   std::int64_t length = options.length;
   for (const Tensor& x : xs) {
     if (x.rank() == 0) fail(name, where, "every x needs a leading axis of time, got {}", x.spec().str());
-    if (&x == &xs[0] && length <= 0) length = x.dim(0);
+    if (&x == &xs[0] && length < 0) length = x.dim(0);
     if (x.dim(0) != length) fail(name, where, "the number of time steps is {}, but an x is {}", length, x.spec().str());
   }
   if (length < 0) fail(name, where, "without xs, options.length must say how many steps to run");

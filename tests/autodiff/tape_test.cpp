@@ -265,6 +265,32 @@ TEST_CASE("tensors print themselves") {
   CHECK(Tensor::full({20}, 1).str() == "f32 (20,) [1, 1, 1, 1, ..., 1, 1, 1, 1]");
   CHECK(Tensor::from<std::complex<double>>({{1, -2}}, {}).str() == "c128 () 1-2i");
   CHECK(Tensor().str() == "undefined");
+  CHECK(Tensor::full({1}, -NAN).str() == "f32 (1,) [nan]");
+  // Long texts have a line for each row, and many axes fewer elements of each.
+  const std::string line = "[0.333333, 0.333333, 0.333333, 0.333333, ..., 0.333333, 0.333333, 0.333333, 0.333333]";
+  CHECK(Tensor::full({2, 9}, 1. / 3).str() == "f32 (2, 9)\n[" + line + ",\n " + line + "]");
+  CHECK(Tensor::zeros({10, 10, 10, 10}).str().size() < 1000);
+  CHECK(Tensor::zeros({10, 10, 10, 10, 10, 10}).str().size() < 1000);
+  CHECK(contains(Tensor::zeros({6, 6, 6}).str(), "[[[0, 0, ..., 0, 0],\n  [0, 0, ..., 0, 0],\n  ...,\n"));
+}
+
+TEST_CASE("assign takes the elements as they were, also of the tensor itself") {
+  for (const bool forward : {true, false}) {
+    const Tensor x = arange(1003, DType::f64);
+    slice(x, 0, forward ? 1 : 0, forward ? 1003 : 1002).assign(slice(x, 0, forward ? 0 : 1, forward ? 1002 : 1003));
+    const auto values = x.values<double>();
+    for (int i = 1; i < 1002; ++i) CHECK(values[static_cast<std::size_t>(i)] == i + (forward ? -1 : 1));
+  }
+}
+
+TEST_CASE("a cotangent has the shape of its output") {
+  Tape tape;
+  const Tensor x = Tensor::full({3}, 1), y = x * 2;
+  CHECK(contains(error_of([&] {
+                   grad({y}, {x}, {.cotangents = {Tensor::full({2, 3}, 1)}});
+                 }),
+                 "[grad] cotangent 0 is f32 (2, 3), and its output f32 (3,)"));
+  CHECK(contains(error_of([&] { grad({y}, {x}, {.cotangents = {Tensor::full({1}, 1)}}); }), "cotangent 0 is f32 (1,)"));
 }
 
 TEST_CASE("memory that is kept for later is counted as it was taken") {

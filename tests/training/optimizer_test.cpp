@@ -216,6 +216,25 @@ TEST_CASE("an update changes parameters in place, on their version, without allo
   }
 }
 
+TEST_CASE("threads divide the elements of a large parameter, and change no bit") {
+  for (const std::string& kind : OptimizerOptions::kinds()) {
+    CAPTURE(kind);
+    OptimizerOptions options;
+    options.kind = kind;
+    std::vector<std::vector<float>> results;
+    for (const int threads : {1, 2, 3}) {
+      backend().set_threads(threads);
+      Tensor p = random({70001}, 1, DType::f32);
+      Optimizer optimizer({{"p", p, ""}}, options);
+      for (std::uint64_t i = 2; i < 5; ++i) optimizer.step({random({70001}, i, DType::f32)}, 1);
+      results.push_back(p.values<float>());
+    }
+    backend().set_threads(1);
+    CHECK(results[1] == results[0]);
+    CHECK(results[2] == results[0]);
+  }
+}
+
 TEST_CASE("weight decay: of what clipping leaves, at the rate of the step; a parameter on a manifold has none") {
   for (const std::string kind : {"sgd", "adamw"}) {
     CAPTURE(kind);

@@ -58,8 +58,10 @@ class Writer {
   }
 
   /// Are all numbers of one precision? Conditions in memory are as many as there are elements, and nothing is rolled.
+  /// The time to compile a function grows faster than its length.
   bool possible() const {
-    if (args_.columns <= 0 || !is_floating(real_)) return false;
+    constexpr std::size_t most_calls = 1000;
+    if (args_.columns <= 0 || !is_floating(real_) || args_.calls.size() > most_calls) return false;
     const auto fits = [&](int o) {
       const DType d = dtypes_[at(o)];
       if (d != DType::boolean) return d != DType::i32 && real_of(d) == real_;

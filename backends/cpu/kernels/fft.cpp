@@ -112,6 +112,9 @@ void weigh(const RealFftArgs& a, std::complex<T>* y) {
   for (std::int64_t k = 1; 2 * k < a.n; ++k) y[k] *= static_cast<T>(a.inner);
 }
 
+/// How many rows of n elements pay for a second thread.
+std::int64_t enough_rows(std::int64_t n) { return (1 << 13) / std::max<std::int64_t>(n, 1) + 1; }
+
 }  // namespace
 
 std::shared_ptr<void> FftPlans::get(FftKind kind, DType precision, std::int64_t n) {
@@ -130,15 +133,19 @@ void Cpu::fft(const FftArgs& a) {
   dispatch(a.dtype, [&]<class C>(std::type_identity<C>) {
     if constexpr (is_complex_type<C>) {
       using T = typename C::value_type;
-      const FftKind kind = a.inverse ? FftKind::backward : FftKind::forward;
-      RowTransform<T, C, C> row(*this, fft_plans_.get(kind, dtype_of<T>(), a.n), a.n, a.n);
-      const C* in = static_cast<const C*>(a.in);
-      C* out = static_cast<C*>(a.out);
+      const auto plan = fft_plans_.get(a.inverse ? FftKind::backward : FftKind::forward, dtype_of<T>(), a.n);
       const T scale = static_cast<T>(a.scale);
-      for (std::int64_t r = 0; r < a.rows; ++r, in += a.n, out += a.n) {
-        row.run(in, out);
-        for (std::int64_t k = 0; scale != 1 && k < a.n; ++k) out[k] *= scale;
-      }
+      shared(
+          a.rows, enough_rows(a.n),
+          [&](std::int64_t first, std::int64_t last) {
+            RowTransform<T, C, C> row(*this, plan, a.n, a.n);
+            for (std::int64_t r = first; r < last; ++r) {
+              C* const out = static_cast<C*>(a.out) + r * a.n;
+              row.run(static_cast<const C*>(a.in) + r * a.n, out);
+              for (std::int64_t k = 0; scale != 1 && k < a.n; ++k) out[k] *= scale;
+            }
+          },
+          1);
     } else {
       unsupported("fft of real numbers");
     }
@@ -150,27 +157,30 @@ void Cpu::real_fft(const RealFftArgs& a) {
     if constexpr (std::is_floating_point_v<T>) {
       using C = std::complex<T>;
       const std::int64_t m = a.n / 2 + 1;
-      if (!a.inverse) {
-        RowTransform<T, T, C> row(*this, fft_plans_.get(FftKind::real_forward, a.dtype, a.n), a.n, m);
-        const T* in = static_cast<const T*>(a.in);
-        C* out = static_cast<C*>(a.out);
-        for (std::int64_t r = 0; r < a.rows; ++r, in += a.n, out += m) {
-          row.run(in, out);
+      const auto plan = fft_plans_.get(a.inverse ? FftKind::real_backward : FftKind::real_forward, a.dtype, a.n);
+      const auto forward = [&](std::int64_t first, std::int64_t last) {
+        RowTransform<T, T, C> row(*this, plan, a.n, m);
+        for (std::int64_t r = first; r < last; ++r) {
+          C* const out = static_cast<C*>(a.out) + r * m;
+          row.run(static_cast<const T*>(a.in) + r * a.n, out);
           weigh(a, out);
         }
-      } else {
-        RowTransform<T, C, T> row(*this, fft_plans_.get(FftKind::real_backward, a.dtype, a.n), m, a.n);
-        const C* in = static_cast<const C*>(a.in);
-        T* out = static_cast<T*>(a.out);
-        for (std::int64_t r = 0; r < a.rows; ++r, in += m, out += a.n) {
+      };
+      const auto backward = [&](std::int64_t first, std::int64_t last) {
+        RowTransform<T, C, T> row(*this, plan, m, a.n);
+        for (std::int64_t r = first; r < last; ++r) {
           C* const spectrum = row.buffer();  // FFTW overwrites it
-          std::copy_n(in, m, spectrum);
+          std::copy_n(static_cast<const C*>(a.in) + r * m, m, spectrum);
           spectrum[0].imag(0);
           if (a.n % 2 == 0) spectrum[m - 1].imag(0);
           weigh(a, spectrum);
-          row.run(spectrum, out);
+          row.run(spectrum, static_cast<T*>(a.out) + r * a.n);
         }
-      }
+      };
+      if (a.inverse)
+        shared(a.rows, enough_rows(a.n), backward, 1);
+      else
+        shared(a.rows, enough_rows(a.n), forward, 1);
     } else {
       unsupported("real_fft of this dtype");
     }

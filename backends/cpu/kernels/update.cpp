@@ -11,10 +11,15 @@ namespace reel::cpu {
 
 namespace {
 
-using Kernel = void (*)(const UpdateArgs&, const UpdatePlace&, const UpdateNumbers&);
+/// Of the elements from `first` to `last`.
+using Kernel = void (*)(const UpdateArgs&, const UpdatePlace&, const UpdateNumbers&, std::int64_t first,
+                        std::int64_t last);
+
+constexpr std::int64_t enough = 1 << 15;  // fewest elements that pay for a second thread
 
 template <class Rule, class T>
-void update_kernel(const UpdateArgs& args, const UpdatePlace& a, const UpdateNumbers& numbers) {
+void update_kernel(const UpdateArgs& args, const UpdatePlace& a, const UpdateNumbers& numbers, std::int64_t first,
+                   std::int64_t last) {
   using Batch = xsimd::batch<T>;
   constexpr auto width = static_cast<std::int64_t>(Batch::size);
   const Rule rule = at_step(args.params.as<Rule>(), a.rate, numbers);
@@ -34,17 +39,17 @@ void update_kernel(const UpdateArgs& args, const UpdatePlace& a, const UpdateNum
     state[0].store_unaligned(s0);
     if (Rule::states > 1) state[1].store_unaligned(s1), state[2].store_unaligned(s2);
   };
-  std::int64_t i = 0;
-  for (; i + width <= a.n; i += width) block(p + i, gradient + i, s[0] + i, s[1] + i, s[2] + i);
-  if (i == a.n) return;
-  T last[5][Batch::size] = {};
-  const std::int64_t rest = a.n - i;
+  std::int64_t i = first;
+  for (; i + width <= last; i += width) block(p + i, gradient + i, s[0] + i, s[1] + i, s[2] + i);
+  if (i == last) return;
+  T tail[5][Batch::size] = {};
+  const std::int64_t rest = last - i;
   const T* sources[5] = {p, gradient, s[0], s[1], s[2]};
   const int arrays = 2 + Rule::states;
-  for (int k = 0; k < arrays; ++k) std::copy_n(sources[k] + i, rest, last[k]);
-  block(last[0], last[1], last[2], last[3], last[4]);
-  std::copy_n(last[0], rest, p + i);
-  for (int k = 0; k < Rule::states; ++k) std::copy_n(last[2 + k], rest, s[k] + i);
+  for (int k = 0; k < arrays; ++k) std::copy_n(sources[k] + i, rest, tail[k]);
+  block(tail[0], tail[1], tail[2], tail[3], tail[4]);
+  std::copy_n(tail[0], rest, p + i);
+  for (int k = 0; k < Rule::states; ++k) std::copy_n(tail[2 + k], rest, s[k] + i);
 }
 
 template <class... Rule>
@@ -62,7 +67,8 @@ void Cpu::update(const UpdateArgs& a) {
   UpdateNumbers numbers;
   std::memcpy(&numbers, a.numbers, sizeof numbers);
   if (std::isnan(numbers.scale)) return;
-  for (const UpdatePlace& place : a.places) kernel(a, place, numbers);
+  for (const UpdatePlace& place : a.places)
+    shared(place.n, enough, [&](std::int64_t first, std::int64_t last) { kernel(a, place, numbers, first, last); });
 }
 
 void Cpu::clip(const ClipArgs& a) { *a.scale = clip_scale(a.numbers, a.n, a.limit); }

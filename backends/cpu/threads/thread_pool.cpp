@@ -107,7 +107,9 @@ void ThreadPool::run(int parts, const std::function<void(int)>& f) {
     for (int p = 0; p < parts; ++p) f(p);
     return;
   }
-  if (threads_ == 1) {  // no lock: callers on several threads need not wait for each other
+  // A caller that finds the pool taken works alone: it may hold what the other one waits for, as Python's global lock.
+  std::unique_lock guard(one_caller_, std::defer_lock);
+  if (threads_ == 1 || !guard.try_lock()) {
     struct Inside {
       Inside() { inside_part = true; }
       ~Inside() { inside_part = false; }
@@ -115,7 +117,6 @@ void ThreadPool::run(int parts, const std::function<void(int)>& f) {
     for (int p = 0; p < parts; ++p) f(p);
     return;
   }
-  const std::lock_guard guard(one_caller_);
   f_ = &f;
   parts_ = parts;
   takers_ = std::min(parts, members());

@@ -60,6 +60,7 @@ class ScanRun {
   void run();
 
  private:
+  Backend& backend() const { return *lowering_->body.values[0].backend; }
   int shards() const;
   void run_shard(Shard shard) const;
   std::byte* address(const LoopBuffer& buffer, Shard shard, std::byte* scratch) const;
@@ -106,7 +107,7 @@ ScanRun::ScanRun(const Scan& scan, Inputs in, std::span<Tensor> out)
     views_.push_back(
         std::any_of(states_.begin(), states_.end(), [&](const Tensor& s) { return s.storage() == memory; }));
   }
-  const bool long_enough = signature_.length >= in[0].backend().costs().steps_to_prepack;
+  const bool long_enough = signature_.length >= backend().costs().steps_to_prepack;
   for (const Program::Node& node : body.nodes) {
     Prepacked& packed = prepacked_.emplace_back(Prepacked{node.attrs, {}});
     if (!node.op->loop.prepack || !long_enough) continue;
@@ -132,7 +133,7 @@ int ScanRun::shards() const {
     else if (s < body.inputs || lowering_->placed[s])
       sizes.step += bytes;
   }
-  return static_cast<int>(in_[0].backend().shards(sizes));
+  return static_cast<int>(backend().shards(sizes));
 }
 
 std::byte* ScanRun::address(const LoopBuffer& buffer, Shard shard, std::byte* scratch) const {
@@ -153,20 +154,19 @@ std::byte* ScanRun::address(const LoopBuffer& buffer, Shard shard, std::byte* sc
 
 void ScanRun::run_shard(Shard shard) const {
   const NoGrad no_grad;
-  Backend& backend = in_[0].backend();
   const auto loop = lowering_->loop(shard.count, views_, prepacked_);
   const bool back = signature_.save_carries && signature_.reverse;
   for (int i = 0; i < signature_.carries; ++i) {
     Tensor first = lowering_->is_partial(i) ? states(i, shard) : states_[i].at(back ? signature_.length : 0);
     if (lowering_->is_partial(i) && shard.part > 0)
-      backend.fill({first.dtype(), first.numel(), 0, first.data()});
+      backend().fill({first.dtype(), first.numel(), 0, first.data()});
     else
       copy(rows(i, in_[i], shard), rows(i, first, shard));
   }
-  const StoragePtr scratch(loop->scratch > 0 ? backend.allocate(loop->scratch) : nullptr);
+  const StoragePtr scratch(loop->scratch > 0 ? backend().allocate(loop->scratch) : nullptr);
   std::vector<std::byte*> buffers;
   for (const LoopBuffer& b : loop->buffers) buffers.push_back(address(b, shard, scratch ? scratch->data : nullptr));
-  backend.run(loop->loop, buffers);
+  backend().run(loop->loop, buffers);
   for (int i = 0; i < signature_.carries; ++i) {
     if (lowering_->is_partial(i)) continue;
     copy(rows(i, states_[i].at(back ? 0 : signature_.length % lowering_->places(i)), shard), rows(i, out_[i], shard));
@@ -176,7 +176,7 @@ void ScanRun::run_shard(Shard shard) const {
 void ScanRun::run() {
   const std::int64_t rows = lowering_->rows.rows;
   if (rows == 0) return run_shard({});
-  in_[0].backend().parallel(parts_, [&](int p) {
+  backend().parallel(parts_, [&](int p) {
     const std::int64_t first = rows * p / parts_, last = rows * (p + 1) / parts_;
     run_shard({first, last - first, p});
   });

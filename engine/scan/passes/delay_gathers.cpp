@@ -76,7 +76,8 @@ class GatherDelayer {
     return 2 * body_.values[node.in[0]].shape[0] <= length_ * body_.values[node.in[1]].shape.numel();
   }
 
-  /// For a row-wise node of gathered rows: the table of its results. Otherwise {}.
+  /// For a row-wise node of gathered rows: the table of its results. Otherwise {}. Rows that are never gathered are
+  /// computed, too, so the op must take any number: at 0, sqrt's infinite derivative times no gradient is NaN.
   Rows on_table(const Program::Node& node) const {
     const Program::Node* lookup = nullptr;
     std::int64_t count = 0;  // rows of the table
@@ -93,7 +94,7 @@ class GatherDelayer {
       }
       in.push_back(Tensor::abstract(rows.lookup ? rows.table : body_.values[node.in[k]]));
     }
-    if (!lookup || node.num_outputs != 1 || !node.op->loop.shards_rows) return {};
+    if (!lookup || node.num_outputs != 1 || node.op->traits.singular || !node.op->loop.shards_rows) return {};
     if (!node.op->loop.shards_rows(node.attrs, pointers(body_.abstract_inputs(node)), sharded)) return {};
     Spec table = body_.values[node.out];
     table.shape.set(0, count);

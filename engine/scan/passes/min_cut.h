@@ -1,8 +1,7 @@
 // Minimum cut: the cheapest set of edges that separates a source from a sink. Its cost is the maximum flow between them
-// (Ford and Fulkerson 1956), found along shortest augmenting paths (Edmonds and Karp 1972).
+// (Ford and Fulkerson 1956), found by blocking flows along shortest paths (Dinic 1970).
 #pragma once
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 namespace reel {
@@ -22,30 +21,9 @@ class MinCut {
 
   /// By vertex: is it on the source's side of the cut?
   std::vector<char> source_side(std::size_t source, std::size_t sink) {
-    constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
-    std::vector<std::size_t> came_by, queue;
-    for (;;) {
-      came_by.assign(from_.size(), none);
-      queue.assign(1, source);
-      for (std::size_t i = 0; i < queue.size() && came_by[sink] == none; ++i) {
-        for (std::size_t e : from_[queue[i]]) {
-          const auto& [to, left] = edges_[e];
-          if (left <= 0 || to == source || came_by[to] != none) continue;
-          came_by[to] = e;
-          queue.push_back(to);
-        }
-      }
-      if (came_by[sink] == none) break;
-      double flow = unlimited;
-      for (std::size_t v = sink; v != source; v = edges_[came_by[v] ^ 1].to)
-        flow = std::min(flow, edges_[came_by[v]].left);
-      for (std::size_t v = sink; v != source; v = edges_[came_by[v] ^ 1].to) {
-        edges_[came_by[v]].left -= flow;
-        edges_[came_by[v] ^ 1].left += flow;
-      }
-    }
-    std::vector<char> side(from_.size(), 0);
-    for (std::size_t v : queue) side[v] = 1;
+    while (find_levels(source)[sink] >= 0) block_flow(source, sink);
+    std::vector<char> side;
+    for (int level : level_) side.push_back(level >= 0 ? 1 : 0);
     return side;
   }
 
@@ -54,8 +32,55 @@ class MinCut {
     std::size_t to;
     double left;  // residual capacity
   };
+
+  /// By vertex: the number of edges with capacity left from the source to it; -1 if none lead there.
+  const std::vector<int>& find_levels(std::size_t source) {
+    level_.assign(from_.size(), -1);
+    level_[source] = 0;
+    std::vector<std::size_t> queue{source};
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      for (std::size_t e : from_[queue[i]]) {
+        const auto& [to, left] = edges_[e];
+        if (left <= 0 || level_[to] >= 0) continue;
+        level_[to] = level_[queue[i]] + 1;
+        queue.push_back(to);
+      }
+    }
+    return level_;
+  }
+
+  /// Sends flow along shortest paths until none has capacity left.
+  void block_flow(std::size_t source, std::size_t sink) {
+    std::vector<std::size_t> tried(from_.size(), 0), path;  // by vertex: its edges that lead nowhere
+    for (std::size_t v = source;;) {
+      if (v == sink) {
+        const auto less = [&](std::size_t a, std::size_t b) { return edges_[a].left < edges_[b].left; };
+        const auto least = std::min_element(path.begin(), path.end(), less);
+        const double flow = edges_[*least].left;
+        for (std::size_t e : path) {
+          edges_[e].left -= flow;
+          edges_[e ^ 1].left += flow;
+        }
+        v = edges_[*least ^ 1].to;
+        path.erase(least, path.end());
+      } else if (tried[v] == from_[v].size()) {
+        if (v == source) return;
+        v = edges_[path.back() ^ 1].to;
+        path.pop_back();
+        ++tried[v];
+      } else if (const std::size_t e = from_[v][tried[v]];
+                 edges_[e].left > 0 && level_[edges_[e].to] == level_[v] + 1) {
+        path.push_back(e);
+        v = edges_[e].to;
+      } else {
+        ++tried[v];
+      }
+    }
+  }
+
   std::vector<Edge> edges_;                     // each edge is followed by its reverse
   std::vector<std::vector<std::size_t>> from_;  // by vertex: edges
+  std::vector<int> level_;
 };
 
 }  // namespace reel

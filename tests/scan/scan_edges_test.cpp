@@ -1,0 +1,119 @@
+// Loops at the edges: singular functions of rows that no step looks up, no steps, nothing but constants, zeros with a
+// sign, steps of very many calls.
+#include <cmath>
+
+#include "engine/scan/plan.h"
+#include "tests/support/check.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+using Loop = ScanResult (*)(const Step&, const Tensors&, const Tensors&, const ScanOptions&, Loc);
+
+/// The last state, the outputs, and the gradients of their sum.
+Tensors results(Loop loop, const Step& step, const Tensors& state, const Tensors& xs, const Tensors& wrt) {
+  Tape tape;
+  const ScanResult r = loop(step, state, xs, {}, Loc::current());
+  Tensors out = r.last;
+  out.insert(out.end(), r.ys.begin(), r.ys.end());
+  Tensor loss = Tensor::zeros({}, DType::f64);
+  for (const Tensor& x : out) loss = loss + sum(x);
+  for (const Tensor& g : grad({loss}, wrt)) out.push_back(g);
+  return out;
+}
+
+void check_as_unrolled(const Step& step, const Tensors& state, const Tensors& xs, const Tensors& wrt) {
+  const Tensors expected = results(unroll, step, state, xs, wrt), got = results(scan, step, state, xs, wrt);
+  REQUIRE(got.size() == expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    CAPTURE(i);
+    CHECK(got[i].shape() == expected[i].shape());
+    CHECK(difference(got[i], expected[i]) < 1e-12);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("rows of a table that no step looks up do not matter, whatever a function does at them") {
+  const Tensor table = Tensor::from<double>({0, 1, 2}, {3, 1}), h = Tensor::zeros({2, 1}, DType::f64);
+  const Tensor symbols = Tensor::from<std::int32_t>({1, 2, 2, 1, 1, 1, 2, 2}, {4, 2});
+  using Function = Tensor (*)(const Tensor&);
+  for (const Function f :
+       {Function([](const Tensor& x) { return sqrt(x); }), Function([](const Tensor& x) { return log(x); }),
+        Function([](const Tensor& x) { return reciprocal(x); }), Function([](const Tensor& x) { return 1 / x; }),
+        Function([](const Tensor& x) { return power(x, 0.5); }),
+        Function([](const Tensor& x) { return acos(1 - x / 4); }),
+        Function([](const Tensor& x) { return pow(x, Tensor::full({}, 0.5, DType::f64)); })}) {
+    check_as_unrolled(
+        [&](const Tensors& s, const Tensors& x) {
+          const Tensor e = f(embedding(x[0], table));
+          return Next{{s[0] + e}, {e}};
+        },
+        {h}, {symbols}, {table});
+  }
+}
+
+TEST_CASE("an index that only an unused row holds may lead nowhere") {
+  const Tensor next = Tensor::from<std::int32_t>({-1, 0, 1}, {3}), table = random({2, 3}, 1), h = random({2, 3}, 2);
+  const Tensor symbols = Tensor::from<std::int32_t>({1, 2, 2, 1, 1, 1, 2, 2}, {4, 2});
+  check_as_unrolled(
+      [&](const Tensors& s, const Tensors& x) {
+        return Next{{s[0] + embedding(index_select(next, 0, x[0]), table)}, {}};
+      },
+      {h}, {symbols}, {table, h});
+}
+
+TEST_CASE("no steps, of a step that looks up rows of its input") {
+  const Tensor tables = random({0, 3, 4}, 1), indices = Tensor::zeros({0, 2, 2}, DType::i32), h = random({2}, 2);
+  const ScanResult r = scan(
+      [](const Tensors& s, const Tensors& x) {
+        return Next{s, {embedding(x[1], x[0])}};
+      },
+      {h}, {tables, indices});
+  CHECK(r.ys[0].shape() == Shape({0, 2, 2, 4}));
+  CHECK(contains(
+      error_of([&] {
+        scan([](const Tensors& s, const Tensors&) { return Next{s, {}}; }, {h}, {random({5}, 1)}, {.length = 0});
+      }),
+      "the number of time steps is 0, but an x is f64 (5,)"));
+}
+
+TEST_CASE("a loop of nothing but constants, with all passes off") {
+  const ScanResult r = scan(
+      [](const Tensors&, const Tensors&) {
+        return Next{{}, {Tensor::full({2}, 1.5)}};
+      },
+      {}, {}, {.length = 3, .passes = ScanPasses::none()});
+  CHECK(r.ys[0].values<float>() == std::vector<float>(6, 1.5F));
+}
+
+TEST_CASE("0 and -0 are two constants, and a constant that is NaN is planned once") {
+  const Tensor xs = Tensor::zeros({2}, DType::f64);
+  const auto angle = [&](double c) {
+    const Step step = [c](const Tensors&, const Tensors& x) {
+      return Next{{}, {atan2(x[0], full({}, c, DType::f64))}};
+    };
+    return scan(step, {}, {xs}).ys[0].values<double>()[0];
+  };
+  CHECK(angle(0.0) == 0);
+  CHECK(angle(-0.0) == doctest::Approx(std::acos(-1.)));
+  angle(NAN);
+  const std::int64_t before = plans_made();
+  angle(NAN);
+  CHECK(plans_made() == before);
+}
+
+TEST_CASE("a step of some thousand calls one after the other") {  // the stack is not deep enough for a call of each
+  const Tensor h = random({2, 3}, 1);
+  const Step step = [](const Tensors& s, const Tensors&) {
+    Tensor y = s[0];
+    for (int i = 0; i < 10000; ++i) y = sin(y);
+    return Next{{y}, {}};
+  };
+  Tape tape;
+  const Tensor last = scan(step, {h}, {}, {.length = 2}).last[0];
+  CHECK(difference(last, unroll(step, {h}, {}, {.length = 2}).last[0]) < 1e-14);
+  CHECK(grad({sum(last)}, {h})[0].shape() == h.shape());
+}
