@@ -132,7 +132,7 @@ class ThreeNetworks final : public Model {
     story_ = &add_cell("story.", width, layers[0], init);
     question_ = &add_cell("question.", width, layers[0], init);
     answer_ = &add_cell("answer.", story_->outputs() + question_->outputs(), layers[0], init);
-    std::tie(V_, c_) = add_head("head", shape.outputs, answer_->outputs(), init);
+    std::tie(V_, c_) = add_head("head", shape.outputs, answer_->outputs(), o.head_init, init);
   }
 
   Tensor forward(const Batch& batch, const std::optional<StepContext>&, Tensors*) const override {

@@ -66,12 +66,14 @@ class Model:
     every_step=False after the last one [B, outputs]. cell, hidden and **settings are those of reel.cell(); where a
     setting has the name of an argument here, write it with the cell's: **{"srnn.layers": 2}. cell=["gru", "srnn"] and
     hidden=[64, 128] make a layer of each, from bottom to top, with settings like "gru.biases". input and
-    embedding are for symbols: "embedding", trained, of that width (0: as in the cell's paper), or "one-hot". dropout is
-    between layers, in training only. variational_dropout drops the same values at all steps. layer_norm normalises the
-    input of each layer above the first, and with residual each of these adds its input to its output. A bidirectional
-    model also reads each sequence from its end, in every layer. zoneout is the share of a state that keeps its value
-    at a step of training; outside of training states move to the mean. checkpoint_every=n keeps only every n-th state for the
-    gradient, to save memory.
+    embedding are for symbols: "embedding", trained, of that width (0: as in the cell's paper), or "one-hot". head_init
+    says how the head starts: "linear" as torch.nn.Linear, "glorot-normal" or "glorot-uniform" with bias 0, or "eunn",
+    uniform in +-sqrt(6 / (inputs of the first cell + outputs)) with bias 0.01. dropout is between layers, in training
+    only. variational_dropout drops the same values at all steps. layer_norm normalises the input of each layer above
+    the first, and with residual each of these adds its input to its output. A bidirectional model also reads each
+    sequence from its end, in every layer. zoneout is the share of a state that keeps its value at a step of training;
+    outside of training states move to the mean. checkpoint_every=n keeps only every n-th state for the gradient, to
+    save memory.
     Parameters have the names and, for a seed, the initial values that the programs give them.
     Throws SettingError for a value that does not fit.
     """
@@ -89,6 +91,7 @@ class Model:
         dropout: float = 0,
         input: str = "embedding",
         embedding: int = 0,
+        head_init: str = "linear",
         bidirectional: bool = False,
         layer_norm: bool = False,
         residual: bool = False,
@@ -107,7 +110,7 @@ class Model:
         every_step, bidirectional = flag("every_step", every_step), flag("bidirectional", bidirectional)
         layer_norm, residual = flag("layer_norm", layer_norm), flag("residual", residual)
         variational_dropout = flag("variational_dropout", variational_dropout)
-        input = text("input", input)
+        input, head_init = text("input", input), text("head_init", head_init)
         stack = layers_of(cell, hidden, layers)
         cells, sizes = [c for c, _ in stack], [n for _, n in stack]
         self._settings = settings_by_cell(cells, settings)
@@ -119,6 +122,7 @@ class Model:
             [(c, n, self._settings[c]) for c, n in stack],
             input,
             embedding,
+            head_init,
             bidirectional,
             layer_norm,
             residual,
@@ -142,6 +146,7 @@ class Model:
             "dropout": dropout,
             "input": input,
             "embedding": embedding,
+            "head-init": head_init,
             "bidirectional": bidirectional,
             "layer-norm": layer_norm,
             "residual": residual,

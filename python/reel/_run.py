@@ -122,6 +122,7 @@ class Run:
         options: dict[str, Any] = {name: config[name] for name in names if name in config}
         for name in ("layer-norm", "residual", "variational-dropout"):
             options[name.replace("-", "_")] = config.get(name, False)
+        options["head_init"] = config.get("head-init", "linear")
         options["zoneout"] = config.get("zoneout", 0)
         options["checkpoint_every"] = config.get("checkpoint-every", 0)
         options["outputs"] = weights["head.V"].shape[0]

@@ -1,9 +1,12 @@
 // The models of tasks/training/model.h. reel/_model.py has what users call.
 #include "python/src/model.h"
 
+#include <fmt/ranges.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
+
+#include <algorithm>
 
 #include "tasks/training/model_file.h"
 
@@ -30,6 +33,8 @@ void check_model(const ModelShape& shape, const ModelOptions& options, DType dty
       throw SettingError(name, fmt::format("a share from 0 to below 1 is needed, got {}", share));
   if (options.input != "embedding" && options.input != "one-hot")
     throw SettingError("input", fmt::format("\"{}\" is not one of embedding, one-hot", options.input));
+  if (const auto& all = ModelOptions::head_inits(); std::find(all.begin(), all.end(), options.head_init) == all.end())
+    throw SettingError("head_init", fmt::format("\"{}\" is not one of {}", options.head_init, fmt::join(all, ", ")));
   if (!is_floating(dtype)) throw SettingError("dtype", fmt::format("f32 or f64, got {}", name_of(dtype)));
 }
 
@@ -37,9 +42,9 @@ void check_model(const ModelShape& shape, const ModelOptions& options, DType dty
 using Layers = std::vector<std::tuple<std::string, std::int64_t, nb::dict>>;
 
 PyModel make_model(std::int64_t vocabulary, std::int64_t inputs, std::int64_t outputs, bool every_step,
-                   const Layers& layers, const std::string& input, std::int64_t embedding, bool bidirectional,
-                   bool layer_norm, bool residual, double dropout, bool variational_dropout, double zoneout,
-                   std::int64_t checkpoint_every, std::uint64_t seed, DTypeLike dtype) {
+                   const Layers& layers, const std::string& input, std::int64_t embedding, const std::string& head_init,
+                   bool bidirectional, bool layer_norm, bool residual, double dropout, bool variational_dropout,
+                   double zoneout, std::int64_t checkpoint_every, std::uint64_t seed, DTypeLike dtype) {
   const ModelShape shape{.vocabulary = vocabulary, .inputs = inputs, .outputs = outputs, .every_step = every_step};
   std::vector<LayerOptions> stack;
   for (const auto& [cell, hidden, settings] : layers)
@@ -51,6 +56,7 @@ PyModel make_model(std::int64_t vocabulary, std::int64_t inputs, std::int64_t ou
                              .layers = std::ssize(stack),
                              .input = input,
                              .embedding = embedding,
+                             .head_init = head_init,
                              .bidirectional = bidirectional,
                              .layer_norm = layer_norm,
                              .residual = residual,
@@ -161,8 +167,8 @@ void bind_models(nb::module_& m) {
       .def("penalty", &penalty, "parameters"_a.none())
       .def("updated", [](PyModel& m) { m.model.updated(); });
   m.def("_model", &make_model, "vocabulary"_a, "inputs"_a, "outputs"_a, "every_step"_a, "layers"_a, "input"_a,
-        "embedding"_a, "bidirectional"_a, "layer_norm"_a, "residual"_a, "dropout"_a, "variational_dropout"_a,
-        "zoneout"_a, "checkpoint_every"_a, "seed"_a, "dtype"_a);
+        "embedding"_a, "head_init"_a, "bidirectional"_a, "layer_norm"_a, "residual"_a, "dropout"_a,
+        "variational_dropout"_a, "zoneout"_a, "checkpoint_every"_a, "seed"_a, "dtype"_a);
 }
 
 }  // namespace reel::python

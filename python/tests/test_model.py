@@ -216,6 +216,17 @@ def test_penalty():
     assert gradient.tolist() == [3.0, -6.0] and lstm_model().penalty() is None
 
 
+def test_how_the_head_starts():
+    glorot, eunn = (6 / (4 + 3)) ** 0.5, (6 / (5 + 3)) ** 0.5  # 4 units, 5 symbols, 3 outputs
+    for start, most, bias in (("linear", 1 / 2, None), ("glorot-uniform", glorot, 0), ("eunn", eunn, 0.01)):
+        model = lstm_model(input="one-hot", head_init=start)
+        values = values_of(model)
+        assert 0.6 * most < abs(values["head.V"]).max() <= most and model.config["head-init"] == start
+        assert bias is None or np.all(values["head.c"] == bias)
+    assert np.all(values_of(lstm_model(head_init="glorot-normal"))["head.c"] == 0)
+    assert np.array_equal(values_of(lstm_model())["head.V"], values_of(lstm_model(head_init="linear"))["head.V"])
+
+
 def test_seeds_and_settings():
     assert values_of(lstm_model())["head.V"].tolist() == values_of(lstm_model())["head.V"].tolist()
     assert values_of(lstm_model())["head.V"].tolist() != values_of(lstm_model(seed=2))["head.V"].tolist()
@@ -303,6 +314,7 @@ def test_safetensors_files(tmp_path):
         (lambda: lstm_model(cell="srnn", width=-1), "^srnn.width: an integer in 1..[0-9]+ expected, got -1"),
         (lambda: lstm_model(dropout=1), "dropout: a share from 0 to below 1"),
         (lambda: lstm_model(input="onehot"), "is not one of embedding, one-hot"),
+        (lambda: lstm_model(head_init="glorot"), 'head_init: "glorot" is not one of linear, glorot-normal'),
         (lambda: lstm_model(dtype="i32"), "dtype: f32 or f64"),
         (lambda: lstm_model(cell="lsmt"), "Hint: cell = lstm"),
         (lambda: lstm_model(width=2), "lstm.width: the cell lstm has no such setting"),

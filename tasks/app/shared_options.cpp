@@ -88,6 +88,10 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
   o.choice("input", s.model.input, {"embedding", "one-hot"}, "how symbols are encoded", "Model");
   o.add("embedding", s.model.embedding, "embedding size; 0: as in the cell's paper", "Model",
         Bounds{.low = 0, .high = most::units});
+  o.choice("head-init", s.model.head_init, ModelOptions::head_inits(),
+           "initialisation of the read-out: as PyTorch's Linear, Glorot with bias 0, or as EUNN's code (uniform, bias "
+           "0.01)",
+           "Model");
 
   o.add("batch", s.train.examples.batch, "sequences per update (batch size)", "Training",
         Bounds{.low = 1, .high = most::batch});

@@ -1,5 +1,7 @@
 #include "tasks/training/model.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -16,6 +18,11 @@ ModelOptions with_all_settings(ModelOptions options) {
   if (options.stack.empty()) whole(options.cell, options.settings);
   for (LayerOptions& layer : options.stack) whole(layer.cell, layer.settings);
   return options;
+}
+
+const std::vector<std::string>& ModelOptions::head_inits() {
+  static const std::vector<std::string> all{"linear", "glorot-normal", "glorot-uniform", "eunn"};
+  return all;
 }
 
 std::vector<LayerOptions> layers_of(const ModelOptions& o) {
@@ -76,7 +83,7 @@ Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
                                                  l + 1, width, outputs));
     width = outputs;
   }
-  std::tie(V_, c_) = add_head("head", shape.outputs, width, init);
+  std::tie(V_, c_) = add_head("head", shape.outputs, width, options.head_init, init);
 }
 
 const Cell& Model::add_cell(const std::string& prefix, std::int64_t width, const LayerOptions& options, Init& init,
@@ -100,10 +107,28 @@ const Cell& Model::add_cell(const std::string& prefix, std::int64_t width, const
 }
 
 std::pair<Tensor, Tensor> Model::add_head(const std::string& name, std::int64_t outputs, std::int64_t width,
-                                          Init& init) {
-  const double k = 1 / std::sqrt(static_cast<double>(width));  // PyTorch Linear's start
-  const Tensor V = add({name + ".V", init.uniform({outputs, width}, k), "head"});
-  return {V, add({name + ".c", init.uniform({outputs}, k), "head"})};
+                                          const std::string& start, Init& init) {
+  const Shape shape{outputs, width};
+  Tensor V, c;
+  if (start == "linear") {
+    const double k = 1 / std::sqrt(static_cast<double>(width));
+    V = init.uniform(shape, k);
+    c = init.uniform({outputs}, k);
+  } else if (start == "glorot-normal") {
+    V = init.glorot_normal(shape);
+    c = init.constant({outputs}, 0);
+  } else if (start == "glorot-uniform") {
+    V = init.glorot_uniform(shape);
+    c = init.constant({outputs}, 0);
+  } else if (start == "eunn") {  // as its code, which counts the inputs of the cell where Glorot has those of the head
+    V = init.uniform(shape, std::sqrt(6 / static_cast<double>(cells_.front()->input + outputs)));
+    c = init.constant({outputs}, 0.01);
+  } else {
+    throw SettingError("head-init", fmt::format("one of {} is needed, got \"{}\"",
+                                                fmt::join(ModelOptions::head_inits(), ", "), start));
+  }
+  V = add({name + ".V", V, "head"});
+  return {V, add({name + ".c", c, "head"})};
 }
 
 Tensor Model::add(Parameter parameter) {

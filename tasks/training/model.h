@@ -35,6 +35,7 @@ struct ModelOptions {
   std::int64_t hidden = 128, layers = 1;
   std::string input = "embedding";                   // for symbols: embedding (trained, normal init) or one-hot
   std::int64_t embedding = 0;                        // width of the embedding; 0: that of the cell's paper
+  std::string head_init = "linear";                  // how the head starts: one of head_inits()
   bool bidirectional = false;                        // each layer also reads the sequence from its end
   bool layer_norm = false;                           // of the input of each layer above the first
   bool residual = false;                             // each layer above the first adds its input to its output
@@ -44,6 +45,10 @@ struct ModelOptions {
   std::int64_t checkpoint_every = 0;                 // steps between saved states; 0: all are saved
   std::map<std::string, std::string> settings = {};  // settings of the cell
   std::vector<LayerOptions> stack = {};              // unlike layers: in place of cell, hidden, layers and settings
+
+  /// linear: as PyTorch's Linear; glorot-normal and glorot-uniform: with bias 0; eunn: as the code of EUNN and GORU,
+  /// uniform in +-sqrt(6 / (inputs of the first cell + outputs)) with bias 0.01.
+  static const std::vector<std::string>& head_inits();
 };
 
 /// The layers from bottom to top.
@@ -110,8 +115,10 @@ class Model {
   /// Adds a cell whose parameters are called PREFIXname; `layers` is how many there will be of about its size.
   const Cell& add_cell(const std::string& prefix, std::int64_t width, const LayerOptions& options, Init& init,
                        std::size_t layers = 1);
-  /// Adds a linear layer `name`.V, `name`.c with PyTorch's initialisation.
-  std::pair<Tensor, Tensor> add_head(const std::string& name, std::int64_t outputs, std::int64_t width, Init& init);
+  /// Adds a linear layer `name`.V, `name`.c that starts as `start` says, one of ModelOptions::head_inits(). Throws
+  /// SettingError for any other.
+  std::pair<Tensor, Tensor> add_head(const std::string& name, std::int64_t outputs, std::int64_t width,
+                                     const std::string& start, Init& init);
 
  private:
   /// x has rows of table_: symbols or levels.

@@ -124,6 +124,10 @@ TEST_CASE(
     }
   }
   ModelOptions o;
+  o.head_init = "eunn";
+  const ThreeNetworks eunn(task.shape(), o, false, Init(1));
+  CHECK(eunn.parameters().back().name == "head.c");
+  for (const float c : eunn.parameters().back().value.values<float>()) CHECK(c == 0.01f);
   o.layers = 2;
   CHECK(contains(error_of([&] { ThreeNetworks(task.shape(), o, false, Init(1)); }), "layers: "));
 }

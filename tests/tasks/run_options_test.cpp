@@ -200,6 +200,8 @@ TEST_CASE("each option of training changes the losses of a run; those that must 
       {"", "--lr 0.01"},
       {"", "--seed 2"},
       {"", "--cell gru"},
+      {"", "--head-init eunn"},
+      {"", "--head-init linear", true},
       {"", "--hidden 9"},
       {"", "--batch 3"},
       {"", "--decay 0.5"},

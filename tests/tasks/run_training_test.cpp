@@ -292,3 +292,37 @@ TEST_CASE("--init-from: a run's best parameters or those of a file; a resumed ru
   CHECK(nowhere.code == 2);
   CHECK_MESSAGE(contains(nowhere.err, "nowhere"), nowhere.err);
 }
+
+TEST_CASE("--head-init is kept by a run, which starts again by it; runs of before the option go on as linear") {
+  const TempDir dir;
+  const std::string options =
+      "adding" + small + "--length 10 --batch 6 --hidden 8 --cell gru --steps 4 --valid-every 2";
+  const auto trained = [&](const std::string& name, const std::string& more) {
+    const Result r = go(dir, options + more + " --out " + dir / name);
+    REQUIRE_MESSAGE(r.code == 0, r.err);
+    return rows(dir / name);
+  };
+  const auto resumed = [&](const std::string& name) {
+    for (const char* file : {"/checkpoint.safetensors", "/metrics.csv"})  // so that it begins from the initial values
+      std::filesystem::remove(dir / name + file);
+    const Result r = go(dir, "adding --quiet --resume " + dir / name);
+    REQUIRE_MESSAGE(r.code == 0, r.err);
+    return rows(dir / name);
+  };
+  const auto linear = trained("linear", ""), eunn = trained("eunn", " --head-init eunn");
+  CHECK(linear != eunn);
+  CHECK(contains(read_file(dir / "eunn/config.toml"), "head-init = \"eunn\""));
+  CHECK(resumed("eunn") == eunn);
+  CHECK(contains(read_file(dir / "eunn/config.toml"), "head-init = \"eunn\""));
+  std::string config = read_file(dir / "linear/config.toml");
+  const std::string line = "head-init = \"linear\"\n";
+  REQUIRE(contains(config, line));
+  write_atomically(dir / "linear/config.toml", config.erase(config.find(line), line.size()));
+  CHECK(resumed("linear") == linear);
+  const Result unknown = go(dir, options + " --head-init glorot --out " + dir / "none");
+  CHECK(unknown.code == 2);
+  CHECK_MESSAGE(contains(unknown.err,
+                         "--head-init: one of linear, glorot-normal, glorot-uniform, eunn expected, got "
+                         "\"glorot\""),
+                unknown.err);
+}

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cells/registry.h"
+#include "tests/cells/distributions.h"
 #include "tests/support/check.h"
 
 using namespace reel;
@@ -104,17 +105,34 @@ TEST_CASE("without an output at every step, the last layer's loop computes none"
   }
 }
 
-TEST_CASE("the head starts within 1 / sqrt of what it reads, as PyTorch's Linear") {
-  for (const std::int64_t outputs : {1, 40}) {
-    const Model model = make({.cell = "gru"}, outputs);
-    for (const Parameter& p : model.parameters()) {
-      if (p.group != "head") continue;
+TEST_CASE("the head starts as PyTorch's Linear unless another law is chosen, which changes nothing else") {
+  constexpr std::int64_t inputs = 2, outputs = 200, units = 64;
+  const auto model = [&](const ModelOptions& options) {
+    return Model({.inputs = inputs, .outputs = outputs}, options, Init(5, DType::f64));
+  };
+  const Model plain = model({.cell = "gru", .hidden = units});
+  const std::map<std::string, std::pair<Law, Law>> laws{
+      {"linear", {linear_of(units), linear_of(units)}},
+      {"glorot-normal", {glorot_normal(outputs, units), constant(0)}},
+      {"glorot-uniform", {glorot_uniform(outputs, units), constant(0)}},
+      {"eunn", {glorot_uniform(outputs, inputs), constant(0.01)}}};
+  REQUIRE(laws.size() == ModelOptions::head_inits().size());
+  for (const std::string& start : ModelOptions::head_inits()) {
+    CAPTURE(start);
+    const Model other = model({.cell = "gru", .hidden = units, .head_init = start});
+    REQUIRE(other.parameters().size() == plain.parameters().size());
+    for (std::size_t i = 0; i < other.parameters().size(); ++i) {
+      const Parameter& p = other.parameters()[i];
       CAPTURE(p.name);
-      const double most = max(abs(p.value)).item();
-      CHECK(most <= 0.25);  // of 16 units
-      if (p.value.numel() >= 16) CHECK(most > 0.2);
+      CHECK(p.name == plain.parameters()[i].name);
+      CHECK((elements(p.value) == elements(plain.parameters()[i].value)) == (p.group != "head" || start == "linear"));
+      if (p.name == "head.V") laws.at(start).first.check(p.value);
+      if (p.name == "head.c") laws.at(start).second.check(p.value);
     }
   }
+  const std::string text = error_of([&] { model({.head_init = "glorot"}); });
+  CHECK_MESSAGE(contains(text, "head-init: one of linear, glorot-normal, glorot-uniform, eunn is needed"), text);
+  CHECK(contains(text, "got \"glorot\""));
 }
 
 TEST_CASE("the penalty of a stack is the sum of its layers'") {
