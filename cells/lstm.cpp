@@ -19,6 +19,7 @@ class Lstm final : public Cell {
       const auto weight = [&](std::int64_t in, bool recurrent) {
         if (start == "pytorch") return init.uniform({n, in}, k);  // all uniform in +-1/sqrt(n)
         if (start == "glorot") return init.glorot_uniform({n, in});
+        if (start == "tensorflow") return init.uniform({n, in}, std::sqrt(6 / static_cast<double>(i + 5 * n)));
         return recurrent ? init.orthogonal(n) : init.glorot_normal({n, in});
       };
       g->W = parameter("W" + name, weight(i, false));
@@ -107,9 +108,10 @@ REEL_CELL({"lstm",
             {"init",
              choice,
              "pytorch",
-             "initialisation: uniform in +-1/sqrt(n), Glorot uniform, or Glorot normal with orthogonal recurrent "
-             "matrices (NRU's baseline)",
-             {"pytorch", "glorot", "orthogonal"}},
+             "initialisation: uniform in +-1/sqrt(n), Glorot uniform, Glorot uniform of one joint matrix "
+             "[4n, i + n] (TensorFlow's BasicLSTMCell), or Glorot normal with orthogonal recurrent matrices (NRU's "
+             "baseline)",
+             {"pytorch", "glorot", "tensorflow", "orthogonal"}},
             {"initial", choice, "zero", "initial state", {"zero", "trained"}},
             {"chrono", real, "0", "chrono initialisation of the biases: longest time; 0: off", {}},
             {"chrono_draw", choice, "real", "chrono initialisation: real or integer times", {"real", "whole"}}},
