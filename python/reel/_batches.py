@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import TYPE_CHECKING, Any, Iterable, Iterator
 
 from ._create import asarray
@@ -32,9 +33,17 @@ def again_and_again(valid: Any) -> Any:
     """Batches that can be gone through again and again."""
     if valid is None:
         return None
-    if isinstance(valid, tuple) and len(valid) in (2, 3) and not isinstance(valid[0], (tuple, list)):
-        return [valid]
+    if isinstance(valid, tuple) and len(valid) in (2, 3):
+        if not all(map(_like_batch, valid)):
+            return [valid]
+        if len(valid) == 2:
+            raise Error("[train] valid: a tuple of pairs may be one batch or two. Hint: [batch], or list(batches)")
     return list(valid) if iter(valid) is valid else valid
+
+
+def _like_batch(part: Any) -> bool:
+    """Whether a part of a batch may as well be a batch itself."""
+    return isinstance(part, (tuple, list)) and len(part) in (2, 3) and not any(isinstance(x, Number) for x in part)
 
 
 def batch_size(x: Any) -> int:

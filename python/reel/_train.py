@@ -156,9 +156,9 @@ def train(
     factor on the learning rates, such as reel.optim.Schedule.
     accumulate: so many batches make one update, by the mean of their gradients, weighted by the sizes of y: a large batch
     in the memory of a small one. A function of batches then gets the number of the batch.
-    valid: a batch or a list of batches, validated on every `valid_every` updates and at the end; by default a twentieth
-    of the steps, 100 where their number is not known. patience: stop after so many validations without a lower loss;
-    0: never. With restore_best the model has the parameters of the lowest validation loss at the end, else the last.
+    valid: a batch, which is a tuple, or a list of batches, validated on every `valid_every` updates and at the end; by
+    default a twentieth of the steps, 100 where their number is not known. patience: stop after so many validations
+    without a lower loss; 0: never. With restore_best the model has the parameters of the lowest validation loss at the end, else the last.
     carry: each batch goes on where the one before ended, so that states carry over; not for bidirectional models, nor
     for cells without states. run: the folder of a new run, to write metrics, parameters and results to; or a Run that
     Run.create() has made, with nothing in it but its config. progress: lines on stderr.

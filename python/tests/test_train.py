@@ -346,3 +346,23 @@ def test_accumulation_of_a_list_and_an_iterator():
     assert reel.train(adder(), five, reel.mse, steps=7, accumulate=3, progress=False).steps == 7  # over and over
     with pytest.raises(reel.Error, match="accumulate: an integer of 1 or more is needed, got 0"):
         reel.train(adder(), five, reel.mse, accumulate=0)
+
+
+def test_a_tuple_is_one_batch_and_a_list_is_many():
+    """x and y may be pairs themselves, so a tuple of two pairs is refused."""
+    x, y = np.full((4, 3), 1.0, np.float32), np.full((4, 3), 3.0, np.float32)
+
+    def loss(p, xs, ys):
+        x, y = (part[0] if isinstance(part, tuple) else part for part in (xs, ys))
+        return reel.mse(x * p["w"], y)
+
+    def valid_loss(valid):
+        history = reel.train({"w": reel.ones(())}, [(x, x)], loss, valid=valid, progress=False)
+        return history.metrics["valid_loss"][-1]
+
+    pair = ((x, x), (y, y))
+    for one in ((x, y), [(x, y)], [(x, y)] * 2, ((x, x), y), (x, (y, y)), [pair], ((x, y),) * 3, ((x, y),) * 4):
+        assert valid_loss(one) == pytest.approx(4, rel=1e-5)
+    for unclear in (pair, ([x, x], [y, y])):
+        with pytest.raises(reel.Error, match=r"valid: a tuple of pairs may be one batch or two. Hint: \[batch\], or list"):
+            valid_loss(unclear)
