@@ -1,11 +1,16 @@
 """Tensors, gradients of any order, and recurrent networks whose steps are written in Python and run without it."""
 
 import os as _os
+import sys as _sys
+import typing as _typing
 
 from ._load import extension as _extension
 
 _reel = _extension()
-_reel._set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
+_reel._set_folders(
+    _os.path.dirname(_os.path.abspath(__file__)) + _os.sep,
+    [_os.path.dirname(_os.__file__) + _os.sep, _os.path.join(_sys.prefix, "bin", "")],
+)
 
 # "X as X" tells type checkers that users may have the name from here; "import *" does, too.
 from ._reel import *  # noqa: F401,F403,E402  ops, cells, Tensor
@@ -41,9 +46,13 @@ f32, f64, c64, c128, i32, bool_ = DType.f32, DType.f64, DType.c64, DType.c128, D
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str):
-    if name in ("torch", "array_api"):  # only when it is asked for, as reel.torch imports PyTorch
-        import importlib
+if _typing.TYPE_CHECKING:
+    from . import array_api as array_api, torch as torch
+else:
 
-        return importlib.import_module("." + name, __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str):
+        if name in ("torch", "array_api"):  # only when it is asked for, as reel.torch imports PyTorch
+            import importlib
+
+            return importlib.import_module("." + name, __name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

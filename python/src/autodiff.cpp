@@ -141,7 +141,7 @@ Tensor joined(const Tensors& all, const Loc& where) {
 }
 
 /// f(xs) returns a list of tensors.
-void check_gradients(const nb::callable& f, const Tensors& xs, int order, double tolerance, std::uint64_t seed) {
+void check_gradients(const nb::callable& f, const Tensors& xs, int order, double tolerance, Seed seed) {
   const Loc where = here();
   const auto one = [&](const Tensors& at) { return joined(nb::cast<Tensors>(f(at)), where); };
   check_grads(one, xs, {.order = order, .tolerance = tolerance, .seed = seed}, where);

@@ -1,4 +1,5 @@
 // The line of Python code that called, as a std::source_location, so that Reel's errors name it.
+#include <algorithm>
 #include <bit>
 #include <map>
 
@@ -23,10 +24,17 @@ bool layout_is_known() {
 }
 
 std::string package_folder;
+std::vector<std::string> library_folders;  // of Python itself
 
-/// Whether a frame is of this package, and its line otherwise.
+bool is_installed(std::string_view path) {
+  if (path.find("/site-packages/") != path.npos || path.find("/dist-packages/") != path.npos) return true;
+  return path.starts_with("<frozen ") || std::any_of(library_folders.begin(), library_folders.end(),
+                                                     [&](const std::string& f) { return path.starts_with(f); });
+}
+
+/// Whether a frame is of this package, or of what is installed beside it, and its line unless it is ours.
 struct Place {
-  bool ours = false;
+  bool ours = false, installed = false;
   Loc where;
 };
 
@@ -34,11 +42,11 @@ Place place_of(PyCodeObject* code, PyFrameObject* frame) {
   const char* file = PyUnicode_AsUTF8(code->co_filename);
   if (!file) PyErr_Clear();
   const std::string_view path = file ? file : "";
-  if (!package_folder.empty() && path.starts_with(package_folder)) return {true, {}};
+  if (!package_folder.empty() && path.starts_with(package_folder)) return {true, false, {}};
   const std::size_t slash = path.rfind('/');
   const auto* line = new SourceLine{slash == path.npos ? path.data() : path.data() + slash + 1, "",
                                     static_cast<unsigned>(PyFrame_GetLineNumber(frame)), 0};
-  return {false, std::bit_cast<Loc>(line)};
+  return {false, is_installed(path), std::bit_cast<Loc>(line)};
 }
 
 /// The place of a frame. Places are kept as long as the process lives, as tapes and plans keep them, and so are the
@@ -60,20 +68,27 @@ const Place& known_place(PyFrameObject* frame) {
 }
 }  // namespace
 
-void set_package_folder(const std::string& folder) { package_folder = folder; }
+void set_folders(const std::string& package, const std::vector<std::string>& libraries) {
+  package_folder = package;
+  library_folders = libraries;
+}
 
 Loc here() {
   static const bool known = layout_is_known();
   PyFrameObject* frame = known && PyGILState_Check() ? PyEval_GetFrame() : nullptr;
   Py_XINCREF(frame);
-  while (frame) {
+  std::optional<Loc> library;  // the innermost line there, if no user's line is near
+  for (int depth = 0; frame && depth < 32; ++depth) {
     const Place& place = known_place(frame);
-    PyFrameObject* const back = place.ours ? PyFrame_GetBack(frame) : nullptr;
+    const bool users = !place.ours && !place.installed;
+    PyFrameObject* const back = users ? nullptr : PyFrame_GetBack(frame);
     Py_DECREF(frame);
-    if (!place.ours) return place.where;
+    if (users) return place.where;
+    if (!place.ours && !library) library = place.where;
     frame = back;
   }
-  return Loc::current();
+  Py_XDECREF(frame);
+  return library.value_or(Loc::current());
 }
 
 }  // namespace reel::python

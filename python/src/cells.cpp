@@ -44,8 +44,8 @@ void check_symbols(const PyCell& c, const Tensor& symbols, const Tensor& table) 
          c.cell->input, table.spec().str());
 }
 
-PyCell make_cell(const std::string& name, std::int64_t input_size, std::int64_t hidden_size, std::uint64_t seed,
-                 DTypeLike dtype, const nb::kwargs& settings) {
+PyCell make_cell(const std::string& name, std::int64_t input_size, std::int64_t hidden_size, Seed seed, DTypeLike dtype,
+                 const nb::kwargs& settings) {
   if (!is_floating(dtype.value)) fail("cell", here(), "dtype is f32 or f64, got {}", name_of(dtype.value));
   const CellType& type = known_cell(name);
   const std::map<std::string, std::string> texts = settings_of(type, settings);
@@ -207,7 +207,8 @@ void bind_cells(nb::module_& m) {
         return fmt::format("Cell({}, input_size={}, hidden_size={}, dtype={})", c.name, c.cell->input, c.cell->hidden,
                            name_of(c.dtype));
       });
-  m.def("cell", &make_cell, "name"_a, "input_size"_a, "hidden_size"_a, "seed"_a = 1, "dtype"_a = "f32", "settings"_a,
+  m.def("cell", &make_cell, "name"_a, "input_size"_a, "hidden_size"_a, "seed"_a = Seed{1}, "dtype"_a = "f32",
+        "settings"_a,
         "A recurrent cell by name, with its settings: cell(\"srnn\", 2, 128, width=16). cells() lists names and "
         "settings. Throws SettingError for an unknown name, setting or value.");
   m.def("load_plugin", &load, "path"_a,

@@ -38,37 +38,36 @@ void bind_create(nb::module_& m) {
 
   m.def(
       "uniform",
-      [](const Axes& shape, double low, double high, std::uint64_t seed, std::uint64_t stream, DTypeLike d) {
+      [](const Axes& shape, double low, double high, Seed seed, Seed stream, DTypeLike d) {
         return uniform(shape_of("uniform", shape), low, high, seed, stream, d.value, backend(), here());
       },
-      "shape"_a, "low"_a = 0.0, "high"_a = 1.0, nb::kw_only(), "seed"_a, "stream"_a = 0, dtype(), doc("uniform"));
+      "shape"_a, "low"_a = 0.0, "high"_a = 1.0, nb::kw_only(), "seed"_a, "stream"_a = Seed{}, dtype(), doc("uniform"));
   m.def(
       "normal",
-      [](const Axes& shape, double mean, double deviation, std::uint64_t seed, std::uint64_t stream, DTypeLike d) {
+      [](const Axes& shape, double mean, double deviation, Seed seed, Seed stream, DTypeLike d) {
         return normal(shape_of("normal", shape), mean, deviation, seed, stream, d.value, backend(), here());
       },
-      "shape"_a, "mean"_a = 0.0, "deviation"_a = 1.0, nb::kw_only(), "seed"_a, "stream"_a = 0, dtype(), doc("normal"));
+      "shape"_a, "mean"_a = 0.0, "deviation"_a = 1.0, nb::kw_only(), "seed"_a, "stream"_a = Seed{}, dtype(),
+      doc("normal"));
   m.def(
       "bernoulli",
-      [](const Axes& shape, double p, std::uint64_t seed, std::uint64_t stream) {
+      [](const Axes& shape, double p, Seed seed, Seed stream) {
         return bernoulli(shape_of("bernoulli", shape), p, seed, stream, backend(), here());
       },
-      "shape"_a, "p"_a, nb::kw_only(), "seed"_a, "stream"_a = 0, doc("bernoulli"));
+      "shape"_a, "p"_a, nb::kw_only(), "seed"_a, "stream"_a = Seed{}, doc("bernoulli"));
   m.def(
       "integers",
-      [](const Axes& shape, std::int64_t low, std::int64_t high, std::uint64_t seed, std::uint64_t stream) {
+      [](const Axes& shape, std::int64_t low, std::int64_t high, Seed seed, Seed stream) {
         return integers(shape_of("integers", shape), low, high, seed, stream, backend(), here());
       },
-      "shape"_a, "low"_a, "high"_a, nb::kw_only(), "seed"_a, "stream"_a = 0, doc("integers"));
+      "shape"_a, "low"_a, "high"_a, nb::kw_only(), "seed"_a, "stream"_a = Seed{}, doc("integers"));
   m.def(
       "permutation",
-      [](std::int64_t n, std::uint64_t seed, std::uint64_t stream) {
-        return permutation(n, seed, stream, backend(), here());
-      },
-      "n"_a, nb::kw_only(), "seed"_a, "stream"_a = 0, doc("permutation"));
+      [](std::int64_t n, Seed seed, Seed stream) { return permutation(n, seed, stream, backend(), here()); }, "n"_a,
+      nb::kw_only(), "seed"_a, "stream"_a = Seed{}, doc("permutation"));
   m.def(
-      "dropout", [](Arg x, double p, std::uint64_t seed, std::uint64_t stream) { return dropout(x, p, seed, stream); },
-      "x"_a, "p"_a, nb::kw_only(), "seed"_a, "stream"_a = 0, doc("dropout"));
+      "dropout", [](Arg x, double p, Seed seed, Seed stream) { return dropout(x, p, seed, stream); }, "x"_a, "p"_a,
+      nb::kw_only(), "seed"_a, "stream"_a = Seed{}, doc("dropout"));
   m.def(
       "hann_window",
       [](std::int64_t n, bool periodic, DTypeLike d) { return hann_window(n, periodic, d.value, backend(), here()); },
@@ -76,3 +75,16 @@ void bind_create(nb::module_& m) {
 }
 
 }  // namespace reel::python
+
+bool nanobind::detail::type_caster<reel::python::Seed>::from_python(handle source, std::uint32_t, cleanup_list*) {
+  PyObject* const number = PyBool_Check(source.ptr()) ? nullptr : PyNumber_Index(source.ptr());
+  const unsigned long long n = number ? PyLong_AsUnsignedLongLong(number) : 0;
+  Py_XDECREF(number);
+  const bool good = number && !PyErr_Occurred();
+  PyErr_Clear();
+  if (!good)
+    reel::fail("random", reel::python::here(), "seed and stream are integers from 0 to 2^64 - 1, got {}",
+               nb::repr(source).c_str());
+  value = {n};
+  return true;
+}

@@ -14,7 +14,7 @@ NB_MODULE(_reel, m) {
   describe("Error", "Bad input: the op or setting, the rule, the values, the line of the call, and a hint.");
   describe("SettingError", "A setting with a value that it cannot have, or that does not exist.");
   describe("OutOfMemory", "Not enough memory.");
-  m.def("_set_package_folder", [](const std::string& folder) { set_package_folder(folder); });
+  m.def("_set_folders", &set_folders);
   bind_interrupt();
   bind_tensor(m);
   bind_linalg(m);

@@ -13,12 +13,17 @@ void both(nb::module_& m, nb::class_<Tensor>& tensor, const char* name, F f, con
   tensor.def(name, f, extra..., Released(), doc(name));
 }
 
-/// The method of a reduction as NumPy's functions call it: np.sum(x, axis=0) is a tensor then, with its gradient.
+/// A reduction with the names that NumPy's functions have. As np.sum(x, axis=0) calls the method, the result is a
+/// tensor then, with its gradient.
 template <class F, class... Extra>
-void as_numpy_calls(nb::class_<Tensor>& tensor, const char* name, F f, const Extra&... extra) {
+void as_numpy_calls(nb::module_& m, nb::class_<Tensor>& tensor, const char* name, F f, const Extra&... extra) {
   const auto none = [](const char* option) { return nb::arg(option).none() = nb::none(); };
-  tensor.def(name, f, nb::kw_only(), none("axis"), none("dtype"), none("out"), "keepdims"_a = false, extra...,
-             "The same, with the names of NumPy's functions, such as np.sum.");
+  const auto define = [&](auto& scope, const auto&... x) {
+    scope.def(name, f, x..., none("axis"), nb::kw_only(), none("dtype"), none("out"), "keepdims"_a = false, extra...,
+              doc(name));
+  };
+  define(m, "x"_a);
+  define(tensor);
 }
 void refuse_options(const char* name, nb::handle dtype, nb::handle out) {
   if (!dtype.is_none() || !out.is_none()) fail(name, here(), "dtype and out must be None");
@@ -27,14 +32,16 @@ void refuse_options(const char* name, nb::handle dtype, nb::handle out) {
 
 void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor) {
   const auto axes = [] { return "axes"_a.none() = nb::none(); };
+  const auto axis_or_all = [] { return "axis"_a.none() = nb::none(); };
   const auto keep = [] { return "keep_dims"_a = false; };
   const auto reduction = [&](const char* name, auto f) {
     both(m, tensor, name, f, axes(), keep());
-    as_numpy_calls(tensor, name, [name, f](Arg x, const Axes& axis, nb::handle dtype, nb::handle out, bool keepdims) {
-      refuse_options(name, dtype, out);
-      const GilRelease released;
-      return f(x, axis, keepdims);
-    });
+    as_numpy_calls(m, tensor, name,
+                   [name, f](Arg x, const Axes& axis, nb::handle dtype, nb::handle out, bool keepdims) {
+                     refuse_options(name, dtype, out);
+                     const GilRelease released;
+                     return f(x, axis, keepdims);
+                   });
   };
   reduction("sum", &sum);
   reduction("mean", &mean);
@@ -47,16 +54,19 @@ void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor) {
   both(m, tensor, "argmin", &argmin, "axis"_a = -1);
   both(m, tensor, "cumsum", &cumsum, "axis"_a = -1, "reverse"_a = false);
   both(m, tensor, "norm", &norm, "p"_a = 2.0, axes(), keep());
+  both(m, tensor, "norm", &norm, "p"_a = 2.0, axis_or_all(), nb::kw_only(), "keepdims"_a = false);
   both(m, tensor, "var", &var, axes(), keep(), "correction"_a = 0.0);
-  as_numpy_calls(
-      tensor, "var",
-      [](Arg x, const Axes& axis, nb::handle dtype, nb::handle out, bool keepdims, double ddof) {
-        refuse_options("var", dtype, out);
-        const GilRelease released;
-        return var(x, axis, keepdims, ddof);
-      },
-      "ddof"_a = 0.0);
   both(m, tensor, "std_dev", &std_dev, axes(), keep(), "correction"_a = 0.0);
+  const auto deviation = [&](const char* name, auto f) {
+    const auto call = [name, f](Arg x, const Axes& axis, nb::handle dtype, nb::handle out, bool keepdims, double ddof) {
+      refuse_options(name, dtype, out);
+      const GilRelease released;
+      return f(x, axis, keepdims, ddof);
+    };
+    as_numpy_calls(m, tensor, name, call, "ddof"_a = 0.0);
+  };
+  deviation("var", &var);
+  deviation("std_dev", &std_dev);
   m.def(
       "sum_to", [](Arg x, const Axes& shape) { return sum_to(x, shape_of("sum_to", shape)); }, "x"_a, "shape"_a,
       doc("sum_to"));
@@ -64,6 +74,7 @@ void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor) {
   both(m, tensor, "softmax", &softmax, "axis"_a = -1);
   both(m, tensor, "log_softmax", &log_softmax, "axis"_a = -1);
   both(m, tensor, "logsumexp", &logsumexp, "axes"_a.none() = -1, keep());
+  both(m, tensor, "logsumexp", &logsumexp, "axis"_a.none() = -1, nb::kw_only(), "keepdims"_a = false);
   m.def("standardize", &standardize, "x"_a, "epsilon"_a = 1e-5, Released(), doc("standardize"));
   m.def("layer_norm", &layer_norm, "x"_a, "gain"_a, "bias"_a, "epsilon"_a = 1e-5, Released(), doc("layer_norm"));
 
@@ -76,6 +87,7 @@ void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor) {
   both(m, tensor, "transpose", &transpose);
   both(m, tensor, "movedim", &movedim, "source"_a, "destination"_a);
   both(m, tensor, "squeeze", &squeeze, axes());
+  both(m, tensor, "squeeze", &squeeze, axis_or_all());
   both(m, tensor, "unsqueeze", &unsqueeze, "axis"_a);
   both(m, tensor, "at", &at, "t"_a);
   both(m, tensor, "unstack", &unstack, "axis"_a = 0);
@@ -92,7 +104,13 @@ void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor) {
       "concat", [](const Tensors& parts, std::int64_t axis) { return concat(parts, axis, here()); }, "parts"_a,
       "axis"_a = 0, doc("concat"));
   m.def(
-      "stack", [](const Tensors& parts) { return stack(parts, here()); }, "parts"_a, doc("stack"));
+      "stack",
+      [](const Tensors& parts, std::int64_t axis) {
+        const Loc where = here();
+        const Tensor y = stack(parts, where);
+        return axis == 0 ? y : movedim({y, where}, 0, axis);
+      },
+      "parts"_a, "axis"_a = 0, "Tensors of one shape along a new axis.");
 
   both(m, tensor, "diag", &diag);
   both(m, tensor, "diag_embed", &diag_embed);

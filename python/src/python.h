@@ -13,10 +13,11 @@ namespace nb = nanobind;
 
 namespace reel::python {
 
-/// The line of the innermost Python frame outside of this package, for error messages: "train.py:12".
+/// The line of the innermost Python frame outside of this package, and of installed libraries if there is one, for
+/// error messages: "train.py:12".
 Loc here();
-/// Sets the folder whose frames here() skips.
-void set_package_folder(const std::string& folder);
+/// Sets the folders of this package and of Python's own modules, which here() skips.
+void set_folders(const std::string& package, const std::vector<std::string>& libraries);
 
 /// The comment above a function's declaration in Reel's headers; throws when there is none.
 const char* doc(const char* name);
@@ -35,6 +36,12 @@ struct DTypeLike {
 };
 /// The name of a dtype in NumPy: "float32".
 const char* numpy_name(DType dtype);
+
+/// The seed or the stream of random numbers.
+struct Seed {
+  std::uint64_t value = 0;
+  operator std::uint64_t() const { return value; }
+};
 
 /// The shape of these extents; throws Error with the name of the function that got them.
 Shape shape_of(const char* function, const Axes& extents);
@@ -126,7 +133,7 @@ struct type_caster<reel::Arg> {
 /// Axes and extents: one number or a sequence of them; None for none.
 template <>
 struct type_caster<std::vector<std::int64_t>> {
-  NB_TYPE_CASTER(std::vector<std::int64_t>, const_name("int | collections.abc.Sequence[int] | None"))
+  NB_TYPE_CASTER(std::vector<std::int64_t>, const_name("int | collections.abc.Sequence[int]"))
   bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept {
     value.clear();
     if (source.is_none()) return true;
@@ -157,6 +164,15 @@ struct type_caster<std::vector<std::int64_t>> {
     for (std::size_t i = 0; tuple && i < source.size(); ++i)
       PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(source[i]));
     return tuple;
+  }
+};
+
+template <>
+struct type_caster<reel::python::Seed> {
+  NB_TYPE_CASTER(reel::python::Seed, const_name("int"))
+  bool from_python(handle source, std::uint32_t, cleanup_list*);  // throws, so no caster of a container may use it
+  static handle from_cpp(reel::python::Seed seed, rv_policy, cleanup_list*) noexcept {
+    return PyLong_FromUnsignedLongLong(seed.value);
   }
 };
 

@@ -205,3 +205,42 @@ def test_a_warm_spectral_radius_follows_the_matrix():
         assert reel.warm_spectral_radius(T, leading).item() == pytest.approx(expected, rel=1e-12)
         assert reel.warm_spectral_radius(T, None).item() == pytest.approx(expected, rel=1e-12)
     assert reel.leading_columns(64) is None
+
+
+def test_reductions_take_both_spellings():
+    x = reel.asarray(A)
+    for name in ("sum", "mean", "prod", "max", "min", "var", "std_dev", "norm", "logsumexp"):
+        f, method = getattr(reel, name), getattr(x, name)
+        expected = f(x, axes=0, keep_dims=True).numpy()
+        assert expected.shape == (1, 4)
+        for found in (f(x, axis=0, keepdims=True), method(axis=0, keepdims=True), method(axes=0, keep_dims=True)):
+            np.testing.assert_array_equal(found.numpy(), expected)
+        if name != "norm":  # whose second argument is p
+            for found in (f(x, 0, keepdims=True), method(0, keepdims=True), f(x, 0, True)):
+                np.testing.assert_array_equal(found.numpy(), expected)
+        np.testing.assert_array_equal(f(x, axis=1).numpy(), f(x, axes=1).numpy())
+    assert reel.any(x > 0, axis=0).shape == reel.all(x > 0, axis=(0,)).shape == (4,)
+    np.testing.assert_allclose(reel.std_dev(x, axis=0, ddof=1).numpy(), A.std(0, ddof=1), rtol=1e-12)
+    assert reel.squeeze(reel.ones((1, 3, 1)), axis=0).shape == (3, 1)
+    assert reel.grad(lambda x: reel.sum(reel.mean(x, axis=0)))(x).tolist() == [[0.25] * 4] * 4
+    assert "None | None" not in reel.sum.__doc__ and "axes: int" in reel.sum.__doc__
+
+
+def test_stack_along_any_axis():
+    parts = [X, 2 * X, 3 * X, 4 * X, 5 * X]
+    for axis in (0, 1, 2, -1, -3):
+        np.testing.assert_array_equal(reel.stack([reel.asarray(p) for p in parts], axis).numpy(), np.stack(parts, axis))
+    with pytest.raises(reel.Error, match=r"axis.*test_ops.py:\d+"):
+        reel.stack([reel.ones(2)], axis=2)
+
+
+@pytest.mark.parametrize("bad", [-1, 2**64, 1.5, "a", True])
+def test_seeds_that_are_refused(bad):
+    for call in (
+        lambda: reel.normal(3, seed=bad),
+        lambda: reel.uniform(3, seed=1, stream=bad),
+        lambda: reel.cell("gru", 2, 3, seed=bad),
+    ):
+        with pytest.raises(reel.Error, match=r"seed and stream are integers from 0 to 2\^64 - 1, got .*test_ops.py:\d+"):
+            call()
+    assert reel.normal(3, seed=np.int64(2**62)).shape == reel.normal(3, seed=2**64 - 1).shape

@@ -1,6 +1,7 @@
 """The package as a whole: import time, threads, the examples of its pages."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -123,3 +124,27 @@ def test_threads():
     assert reel.threads() >= 1
     with pytest.raises(reel.Error, match=r"1 or more threads.*test_package.py:\d+"):
         reel.set_threads(0)
+
+
+def test_errors_name_the_users_line_not_that_of_a_library(tmp_path):
+    """Below a library's frames there may be one of users; without one, the library's line is better than none."""
+    package = tmp_path / "site-packages" / "tools.py"
+    package.parent.mkdir()
+    package.write_text("import reel\n\n\ndef product(x):\n    return x @ reel.ones((9, 9))\n")
+    user = tmp_path / "user.py"
+    user.write_text("import reel, tools\n\nprint('ready')\ntools.product(reel.ones((2, 2)))\n")
+    alone = "import threading, reel, tools; x = reel.ones((2, 2))\n"
+    alone += "t = threading.Thread(target=tools.product, args=(x,)); t.start(); t.join()"
+    for words, place in (([user], "(user.py:4)"), (["-c", alone], "(tools.py:5)")):
+        env = {**os.environ, "PYTHONPATH": f"{package.parent}:{Path(reel.__file__).parents[1]}"}
+        done = subprocess.run([sys.executable, *words], capture_output=True, text=True, env=env)
+        assert place in done.stderr, done.stderr
+
+
+def test_type_checkers_report_names_that_are_not_there():
+    """A function __getattr__ of the module would give every name the type Any."""
+    body = ast.parse((PYTHON / "reel" / "__init__.py").read_text()).body
+    assert not any(isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in body)
+    with pytest.raises(AttributeError, match="no attribute 'no_such'"):
+        reel.no_such
+    assert reel.array_api.__name__ == "reel.array_api"
