@@ -13,6 +13,10 @@ from ._reel import Cell, Error, SettingError, Tensor
 __all__ = ["Optimizer", "SGD", "RMSprop", "Adam", "AdamW", "AMSGrad", "Adagrad", "Schedule"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class Optimizer:
     """An optimiser by name: "sgd", "rmsprop", "adam", "adamw", "amsgrad" or "adagrad", with its class's options below.
 
@@ -21,8 +25,11 @@ class Optimizer:
     down to this joint norm, then clip_value clamps each element to +- this; 0: not. weight_decay pulls all parameters
     to 0 (but those that move on a manifold): g <- g + weight_decay p after clipping, or with "adamw"
     p <- (1 - lr weight_decay) p before its step; None: 0, with "adamw" 0.01, as in PyTorch.
+    `lr` can be assigned. An optimiser can be copied and pickled, with its parameters and state.
     Throws SettingError for a value that does not fit.
     """
+
+    __slots__ = ("parameters", "config", "_options", "_optimizer", "__weakref__")
 
     def __init__(
         self,
@@ -42,12 +49,6 @@ class Optimizer:
         clip_value: float = 0,
         group_lr: Mapping[str, float] | None = None,
     ) -> None:
-        target: Any = parameters
-        if isinstance(parameters, Model):
-            target = parameters._model
-        elif isinstance(parameters, Mapping):
-            target = dict(parameters)
-        self.parameters = parameters
         kind, lr = text("kind", kind), number("lr", lr)
         momentum, decay = number("momentum", momentum), number("decay", decay)
         epsilon, epsilon_inside = number("epsilon", epsilon), flag("epsilon_inside", epsilon_inside)
@@ -74,22 +75,44 @@ class Optimizer:
             "clip-norm": clip_norm,
             "clip-value": clip_value,
         }
-        self._optimizer = _reel._optimizer(
-            target,
-            kind,
-            lr,
-            momentum,
-            decay,
-            epsilon,
-            epsilon_inside,
-            rms_start,
-            beta1,
-            beta2,
-            weight_decay,
-            clip_norm,
-            clip_value,
-            group_lr,
+        self._make(
+            parameters,
+            {
+                "kind": kind,
+                "lr": lr,
+                "momentum": momentum,
+                "decay": decay,
+                "epsilon": epsilon,
+                "epsilon_inside": epsilon_inside,
+                "rms_start": rms_start,
+                "beta1": beta1,
+                "beta2": beta2,
+                "weight_decay": weight_decay,
+                "clip_norm": clip_norm,
+                "clip_value": clip_value,
+                "group_lr": group_lr,
+            },
         )
+
+    def _make(self, parameters: Model | Cell | Mapping[str, Tensor], options: dict[str, Any]) -> None:
+        target: Any = parameters
+        if isinstance(parameters, Model):
+            target = parameters._model
+        elif isinstance(parameters, Mapping):
+            target = dict(parameters)
+        self.parameters, self._options = parameters, options
+        self._optimizer = _reel._optimizer(target, **options)
+
+    @property
+    def lr(self) -> float:
+        """The learning rate, but for the groups in group_lr."""
+        return self._options["lr"]
+
+    @lr.setter
+    def lr(self, value: float) -> None:
+        rate = number("lr", value)
+        self._optimizer.set_lr(rate)
+        self._options["lr"] = self.config["lr"] = rate
 
     def step(self, gradients: Mapping[str, Tensor], lr_factor: float = 1) -> float:
         """One update in place, with all learning rates times lr_factor. Returns the gradients' joint norm.
@@ -119,6 +142,23 @@ class Optimizer:
             raise Error("[optimizer] the state lacks steps")
         self._optimizer.load_state({k: v for k, v in state.items() if k != "steps"}, state["steps"])
 
+    def __getstate__(self) -> dict[str, Any]:
+        whole = self.parameters
+        now = dict(whole) if isinstance(whole, Mapping) else whole.parameters()
+        if others := self._optimizer.others(now):
+            what = ", ".join(others)
+            raise Error(f"[optimizer] {what}: the dict has another tensor than the optimizer. Hint: assign()")
+        own = dict(getattr(self, "__dict__", {}))  # of a class of users
+        state = self.state_dict()
+        return {"parameters": whole, "config": self.config, "options": self._options, "state": state, "own": own}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.config = dict(state["config"])
+        self._make(state["parameters"], dict(state["options"]))
+        self.load_state_dict(state["state"])
+        for name, value in state["own"].items():
+            setattr(self, name, value)
+
     def __repr__(self) -> str:
         kind, lr, count = self.config["optimizer"], self.config["lr"], len(self._optimizer.names)
         return f"{type(self).__name__}(kind={kind!r}, lr={lr}, parameters={count}, steps={self.steps})"
@@ -126,6 +166,8 @@ class Optimizer:
 
 class SGD(Optimizer):
     """v <- momentum v + g; p <- p - lr v."""
+
+    __slots__ = ()
 
     def __init__(self, parameters: Any, lr: float = 1e-3, *, momentum: float = 0, **options: Any) -> None:
         super().__init__(parameters, "sgd", lr, momentum=momentum, **options)
@@ -136,6 +178,8 @@ class RMSprop(Optimizer):
 
     rms_start is the first s: 0 as in PyTorch, 1 as in TensorFlow 1.
     """
+
+    __slots__ = ()
 
     def __init__(
         self,
@@ -158,6 +202,8 @@ class Adam(Optimizer):
     At step t = 1, 2, ... m' = m / (1 - beta1^t) and v' = v / (1 - beta2^t).
     """
 
+    __slots__ = ()
+
     def __init__(
         self,
         parameters: Any,
@@ -173,6 +219,8 @@ class Adam(Optimizer):
 
 class AdamW(Optimizer):
     """Adam after p <- (1 - lr weight_decay) p (Loshchilov & Hutter 2019)."""
+
+    __slots__ = ()
 
     def __init__(
         self,
@@ -192,6 +240,8 @@ class AdamW(Optimizer):
 class AMSGrad(Optimizer):
     """Adam with the largest v so far in place of v."""
 
+    __slots__ = ()
+
     def __init__(
         self,
         parameters: Any,
@@ -207,6 +257,8 @@ class AMSGrad(Optimizer):
 
 class Adagrad(Optimizer):
     """s <- s + g^2; p <- p - lr g / (sqrt(s) + epsilon)."""
+
+    __slots__ = ()
 
     def __init__(self, parameters: Any, lr: float = 1e-3, *, epsilon: float = 1e-8, **options: Any) -> None:
         super().__init__(parameters, "adagrad", lr, epsilon=epsilon, **options)

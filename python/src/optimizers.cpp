@@ -18,16 +18,18 @@ using namespace nb::literals;
 
 namespace {
 
+constexpr double any = std::numeric_limits<double>::infinity();
+
+void within(const std::string& name, double value, double high) {
+  if (value >= 0 && value <= high && std::isfinite(value)) return;
+  throw SettingError(name, std::isinf(high) ? fmt::format("a finite number of 0 or more is needed, got {}", value)
+                                            : fmt::format("0 to {} is needed, got {}", high, value));
+}
+
 void check_options(const OptimizerOptions& o) {
   const auto kinds = OptimizerOptions::kinds();
   if (std::find(kinds.begin(), kinds.end(), o.kind) == kinds.end())
     throw SettingError("kind", fmt::format("\"{}\" is not one of {}", o.kind, fmt::join(kinds, ", ")));
-  const auto within = [](const std::string& name, double value, double high) {
-    if (value >= 0 && value <= high && std::isfinite(value)) return;
-    throw SettingError(name, std::isinf(high) ? fmt::format("a finite number of 0 or more is needed, got {}", value)
-                                              : fmt::format("0 to {} is needed, got {}", high, value));
-  };
-  constexpr double any = std::numeric_limits<double>::infinity();
   constexpr double below_1 = 0.999999;  // as in the programs: no mean has 1
   within("lr", o.lr, any), within("momentum", o.momentum, 1), within("decay", o.decay, below_1);
   within("epsilon", o.epsilon, any), within("rms_start", o.rms_start, any);
@@ -92,6 +94,10 @@ class PyOptimizer {
     optimizer_.set_steps(steps);
   }
   std::int64_t steps() const { return optimizer_.steps(); }
+  void set_lr(double lr) {
+    within("lr", lr, any);
+    optimizer_.set_lr(lr);
+  }
   /// The names under which `values` does not have the tensors that step() changes.
   std::vector<std::string> others(const nb::dict& values) const {
     std::vector<std::string> out;
@@ -172,6 +178,7 @@ void bind_optimizers(nb::module_& m) {
       .def("step", &PyOptimizer::step, "gradients"_a, "lr_factor"_a)
       .def("state", &PyOptimizer::state)
       .def("load_state", &PyOptimizer::load_state, "values"_a, "steps"_a)
+      .def("set_lr", &PyOptimizer::set_lr, "lr"_a)
       .def("others", &PyOptimizer::others, "values"_a)
       .def_prop_ro("steps", &PyOptimizer::steps)
       .def_prop_ro("names", &PyOptimizer::names);

@@ -1,6 +1,8 @@
 """The optimisers, against their formulas in NumPy."""
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -222,3 +224,63 @@ def test_schedules_equal_their_formulas():
             reel.optim.Schedule(**bad)
     with pytest.raises(reel.SettingError, match="weight_decay"):
         reel.optim.AdamW(parameters(), weight_decay=-1)
+
+
+def test_the_rate_can_be_assigned():
+    p = parameters()
+    before = {name: value.numpy().copy() for name, value in p.items()}
+    optimizer = reel.optim.SGD(p, 0.1, group_lr={"b": 0.01})
+    optimizer.lr = 0.5
+    assert optimizer.lr == 0.5 and optimizer.config["lr"] == 0.5 and "lr=0.5" in repr(optimizer)
+    optimizer.step({name: reel.ones_like(value) for name, value in p.items()})
+    for name, rate in (("W", 0.5), ("b", 0.01)):
+        np.testing.assert_allclose(p[name].numpy(), before[name] - rate, rtol=1e-12)
+    for bad, words in (("a", "lr: a number is needed, got 'a'"), (-1, "lr: a finite number of 0 or more .* got -1")):
+        with pytest.raises(reel.SettingError, match=words):
+            optimizer.lr = bad
+    assert optimizer.lr == 0.5
+    for kind in set(reel.optim.__all__) - {"Optimizer", "Schedule"}:
+        with pytest.raises(AttributeError):
+            getattr(reel.optim, kind)(p).learning_rate = 1
+
+
+class Named(reel.optim.Adam):
+    """A class of users, with an attribute."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters, RATE)
+        self.note = "mine"
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+@pytest.mark.parametrize("make", [Named, lambda p: reel.optim.SGD(p, RATE, momentum=0.9, group_lr={"b": 0.1})])
+def test_copies_go_on_as_the_original(copied, make):
+    p = parameters()
+    optimizer = make(p)
+    step = lambda o, t: o.step({name: reel.tensor(value) for name, value in gradients(t).items()})  # noqa: E731
+    step(optimizer, 0)
+    optimizer.lr = 0.02
+    q, other = copied((p, optimizer))
+    assert other.parameters is q and type(other) is type(optimizer) and other.config == optimizer.config
+    assert getattr(other, "note", None) == getattr(optimizer, "note", None)
+    step(optimizer, 1), step(other, 1)
+    assert other.steps == 2 and all(np.array_equal(p[name].numpy(), q[name].numpy()) for name in p)
+    p["b"] = reel.zeros(5, "f64")
+    with pytest.raises(reel.Error, match="b: the dict has another tensor than the optimizer. Hint: assign"):
+        copied(optimizer)
+
+
+def test_copies_with_a_model_and_a_cell():
+    model, cell = reel.Model(inputs=2, outputs=1, hidden=4), reel.cell("full_urnn", 2, 4)
+    for whole in (model, cell):
+        optimizer = reel.optim.Adam(whole, 0.1)
+        other = copy.deepcopy(optimizer)
+        ones = {name: reel.ones_like(value) for name, value in whole.parameters().items()}
+        optimizer.step(ones), other.step(ones)
+        assert other.parameters is not whole and other.steps == 1
+        for name, value in other.parameters.parameters().items():
+            assert np.array_equal(value.numpy(), whole.parameters()[name].numpy())
+
+
+def test_completion_offers_what_users_have():
+    assert dir(reel.optim) == sorted(reel.optim.__all__)

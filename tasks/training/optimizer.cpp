@@ -41,6 +41,13 @@ Optimizer::Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& 
   numbers_ = Tensor::empty({DType::f64, {sizeof(UpdateNumbers) / sizeof(double)}, &device});
 }
 
+void Optimizer::set_lr(double lr) {
+  options_.lr = lr;
+  for (Slot& slot : slots_) {
+    if (!options_.group_lr.contains(slot.parameter.group)) slot.lr = lr;
+  }
+}
+
 void sums_of_squares(const Tensors& gradients, Tensor out) {
   std::array<SquaresOf, 48> some;  // on the stack, so that nothing is allocated
   for (const DType dtype : {DType::f32, DType::f64}) {

@@ -68,6 +68,8 @@ class Optimizer {
   /// storage with the optimiser's.
   std::vector<std::pair<std::string, Tensor>> state() const;
   void set_steps(std::int64_t steps) { steps_ = steps; }
+  /// Sets the learning rate of all groups that have none of their own.
+  void set_lr(double lr);
 
  private:
   struct Slot {
