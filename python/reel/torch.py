@@ -297,11 +297,22 @@ class Cell(_torch.nn.Module):
     def load_from(self, module: _torch.nn.Module | dict[str, _torch.Tensor], layer: int = 0) -> None:
         """Takes the parameters of a layer of nn.RNN, nn.LSTM or nn.GRU, or of its state dict, with biases.
 
-        For the cells "rnn", "lstm" and "gru" with the settings they have by default.
+        For the cells "rnn", "lstm" and "gru" with the settings they have by default. The activation of "rnn" must be the
+        module's nonlinearity, which a state dict does not tell. A bidirectional layer needs two cells, and one state
+        dict for each.
         """
         given = module if isinstance(module, dict) else module.state_dict()
         if self.cell.name not in _LAYOUTS:
             raise Error(f"[load_from] the cell is one of {', '.join(_LAYOUTS)}, got {self.cell.name}")
+        if f"weight_ih_l{layer}_reverse" in given:
+            raise Error(
+                "[load_from] the layer is bidirectional, a cell has one direction. Hint: a cell for each, and the state "
+                "dict without the names that end in _reverse, or of these alone, without this ending"
+            )
+        theirs = getattr(module, "nonlinearity", None)
+        own = self.cell._settings.get("activation", "tanh")
+        if self.cell.name == "rnn" and theirs not in (None, own):
+            raise Error(f"[load_from] the cell has {own}, nn.RNN has {theirs}. Hint: Cell(..., activation={theirs!r})")
         prefixes, gates = _LAYOUTS[self.cell.name]
         wanted = {}
         for prefix, theirs in zip(prefixes, ("weight_ih", "weight_hh", "bias_ih", "bias_hh")):

@@ -219,3 +219,26 @@ def test_denormals_are_flushed_on_all_threads():
     finally:
         torch.set_flush_denormal(False)
         reel.set_threads(before)
+
+
+def test_modules_that_compute_something_else_are_refused():
+    xs = torch.randn(5, 2, 3, dtype=f64)
+    for given, other in (("relu", "tanh"), ("tanh", "relu")):
+        module = torch.nn.RNN(3, 4, nonlinearity=given).double()
+        with pytest.raises(reel.Error, match=f"the cell has {other}, nn.RNN has {given}. Hint: Cell.*activation='{given}'"):
+            rt.Cell("rnn", 3, 4, dtype=f64, activation=other).load_from(module)
+        cell = rt.Cell("rnn", 3, 4, dtype=f64, activation=given)
+        cell.load_from(module)
+        torch.testing.assert_close(cell(xs)[0], module(xs)[0], rtol=1e-12, atol=1e-12)
+    both = torch.nn.GRU(3, 4, bidirectional=True).double()
+    cell = rt.Cell("gru", 3, 4, dtype=f64)
+    for given in (both, both.state_dict()):
+        with pytest.raises(reel.Error, match="is bidirectional, a cell has one direction. Hint"):
+            cell.load_from(given)
+    cell.load_from({name: value for name, value in both.state_dict().items() if not name.endswith("_reverse")})
+    torch.testing.assert_close(cell(xs)[0], both(xs)[0][..., :4], rtol=1e-12, atol=1e-12)
+
+
+def test_a_tensor_of_pytorch_is_called_by_its_name():
+    with pytest.raises(reel.Error, match=r"is expected, got torch.Tensor. Hint: reel.asarray\(x\)"):
+        reel.scan(lambda h, x: (h, None), torch.zeros(2), reel.ones((3, 2)))
