@@ -6,6 +6,7 @@ import functools
 from typing import Any, Callable
 
 from . import _reel
+from ._check import kind_of
 from ._reel import Error, Tensor
 from ._tree import flatten, flatten_like
 
@@ -43,7 +44,9 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
                 result, aux = result
                 extra.append(aux)
             if not isinstance(result, Tensor):
-                raise Error(f"[grad] the function must return a scalar tensor, got {type(result).__name__}")
+                pair = isinstance(result, tuple) and not has_aux
+                hint = ". Hint: has_aux=True, for a function that returns (value, anything else)" if pair else ""
+                raise Error(f"[grad] the function must return a scalar tensor, got {kind_of(result)}{hint}")
             if result.dtype.name.startswith("c"):
                 hint = "Hint: reel.real() or reel.abs()"
                 raise Error(f"[grad] the function must return a real scalar, got a complex one. {hint}")
@@ -92,7 +95,7 @@ def vjp(f: Callable, *args: Any) -> tuple[Any, Callable]:
     def gradients(cotangents: Any) -> tuple:
         if len(values) == 1 and isinstance(cotangents, Tensor):
             return tuple(rebuild(pullback([cotangents])))
-        given = flatten_like(cotangents, shape[0](values), "vjp", "the cotangent", zeros=True)
+        given = flatten_like(cotangents, shape[0](values), "vjp", "the cotangent{}", zeros=True)
         return tuple(rebuild(pullback(given)))
 
     return shape[0](values), gradients

@@ -17,6 +17,13 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 and "\n" not in text else type(value).__name__
 
 
+def kind_of(value: Any) -> str:
+    """What it is, with the module: torch.Tensor."""
+    found = type(value)
+    module = found.__module__.replace("reel._reel", "reel")
+    return found.__qualname__ if module == "builtins" else f"{module}.{found.__qualname__}"
+
+
 def integer(name: str, value: Any, low: int, high: int = _MOST, error: type[Error] = SettingError) -> int:
     """The value as an int."""
     try:

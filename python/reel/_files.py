@@ -6,8 +6,8 @@ import os
 from typing import Any, Mapping
 
 from . import _reel
-from ._check import path as checked
-from ._reel import Tensor
+from ._check import kind_of, path as checked, shown
+from ._reel import Error, Tensor
 
 
 def load_safetensors(path: str | os.PathLike) -> dict[str, Tensor]:
@@ -25,7 +25,15 @@ def save_safetensors(
 
     Throws Error when the disk refuses or a dtype is not one of Reel's; then the old file stays.
     """
-    _reel._save_safetensors(checked(path), dict(tensors), dict(metadata or {}))
+    if not isinstance(tensors, Mapping):
+        raise Error(f"[save_safetensors] a dict of tensors is needed, got {kind_of(tensors)}")
+    if not isinstance(metadata or {}, Mapping):
+        raise Error(f"[save_safetensors] metadata: a dict of texts is needed, got {shown(metadata)}")
+    texts = dict(metadata or {})
+    for key, value in texts.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise Error(f"[save_safetensors] metadata: texts are needed, got {shown(key)}: {shown(value)}. Hint: str()")
+    _reel._save_safetensors(checked(path), dict(tensors), texts)
 
 
 def load_metadata(path: str | os.PathLike) -> dict[str, str]:

@@ -49,9 +49,9 @@ def _flat(step: Callable, init: Any, xs: Any, name: str) -> tuple[Callable, list
         result = step(rebuild_state(state), rebuild_x(x))
         if not isinstance(result, tuple) or len(result) != 2:
             raise Error(f"[{name}] the step must return a pair (state, y); y may be None")
-        after = flatten_like(result[0], init, name, "the state that the step returns")
+        after = flatten_like(result[0], init, name, "the state{} that the step returns")
         if rebuild_y:
-            return after, flatten_like(result[1], first_y[0], name, "y, as at the first time step,")
+            return after, flatten_like(result[1], first_y[0], name, "y{}, as at the first time step,")
         ys, rebuild = flatten(result[1], name)
         rebuild_y.append(rebuild)
         first_y.append(result[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, Iterator
 
+from ._check import kind_of
 from ._create import tensor
 from ._reel import Error, Tensor
 
@@ -32,11 +33,12 @@ def flatten(tree: Any, what: str, leaf: type = Tensor) -> tuple[list, Callable[[
 def flatten_like(tree: Any, like: Any, what: str, name: str, zeros: bool = False) -> list:
     """The tensors of a tree in the order in which flatten(like) has them: dicts go by their keys.
 
-    Throws Error when the tree has other keys or another structure; the message calls it `name`. A list may stand for a
-    tuple. With `zeros`, None stands for any part, and is given once for each of its tensors.
+    Throws Error when the tree has other keys or another structure; the message calls it `name`, with the place of the
+    part that differs for {}: "the state{}". A list may stand for a tuple. With `zeros`, None stands for any
+    part, and is given once for each of its tensors.
     """
     leaves: list = []
-    _follow(tree, like, leaves, what, name, zeros)
+    _follow(tree, like, leaves, what, name, "", zeros)
     return leaves
 
 
@@ -57,27 +59,28 @@ def _collect(tree: Any, leaves: list, what: str, leaf: type) -> Callable[[Iterat
         if hasattr(tree, "_fields"):  # a named tuple
             return lambda values: kind(*[part(values) for part in parts])
         return lambda values: kind([part(values) for part in parts])
-    raise Error(f"[{what}] a tensor, or a tuple, list or dict of tensors is expected, got {type(tree).__name__}")
+    hint = ". Hint: reel.asarray(x)" if leaf is Tensor and hasattr(tree, "__dlpack__") else ""
+    raise Error(f"[{what}] a tensor, or a tuple, list or dict of tensors is expected, got {kind_of(tree)}{hint}")
 
 
-def _follow(tree: Any, like: Any, leaves: list, what: str, name: str, zeros: bool) -> None:
-    """Appends the tensors of a tree in the order of `like`."""
+def _follow(tree: Any, like: Any, leaves: list, what: str, name: str, place: str, zeros: bool) -> None:
+    """Appends the tensors of a tree in the order of `like`; they are at this place of the whole one."""
     if zeros and tree is None:
         leaves.extend([None] * len(flatten(like, what)[0]))
     elif _is_tensor(like) and _is_tensor(tree):
         leaves.append(tree if isinstance(tree, Tensor) else tensor(tree))
     elif isinstance(like, dict) and isinstance(tree, dict):
         if tree.keys() != like.keys():
-            raise Error(f"[{what}] {name} must have the keys {_keys(like)}, got {_keys(tree)}")
+            raise Error(f"[{what}] {name.format(place)} must have the keys {_keys(like)}, got {_keys(tree)}")
         for key, branch in like.items():
-            _follow(tree[key], branch, leaves, what, f"{name}[{key!r}]", zeros)
+            _follow(tree[key], branch, leaves, what, name, f"{place}[{key!r}]", zeros)
     elif isinstance(like, (tuple, list)) and isinstance(tree, (tuple, list)) and _same_fields(tree, like):
         if len(tree) != len(like):
-            raise Error(f"[{what}] {name} must be a {type(like).__name__} of {len(like)}, got {len(tree)}")
+            raise Error(f"[{what}] {name.format(place)} must be a {type(like).__name__} of {len(like)}, got {len(tree)}")
         for i, branch in enumerate(like):
-            _follow(tree[i], branch, leaves, what, f"{name}[{i}]", zeros)
+            _follow(tree[i], branch, leaves, what, name, f"{place}[{i}]", zeros)
     elif not (like is None and tree is None):
-        raise Error(f"[{what}] {name} must be {_kind(like)}, got {_kind(tree)}")
+        raise Error(f"[{what}] {name.format(place)} must be {_kind(like)}, got {_kind(tree)}")
 
 
 def _keys(tree: dict) -> str:
@@ -92,4 +95,6 @@ def _same_fields(tree: Any, like: Any) -> bool:
 def _kind(tree: Any) -> str:
     if tree is None:
         return "None"
-    return "a tensor" if _is_tensor(tree) else f"a {type(tree).__name__}"
+    if _is_tensor(tree):
+        return "a tensor"
+    return f"a {type(tree).__name__ if isinstance(tree, (tuple, list, dict)) else kind_of(tree)}"

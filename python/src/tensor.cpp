@@ -1,4 +1,6 @@
 // reel.Tensor, and its elements as arrays of other libraries, which share them by DLPack.
+#include <algorithm>
+
 #include "python/src/arrays.h"
 
 namespace reel::python {
@@ -7,7 +9,8 @@ namespace {
 
 const Tensor& with_value(const Tensor& x, const char* what) {
   if (!x.concrete())
-    fail(what, here(), "this tensor has no value: it stands for one while a program is traced. Hint: use reel.where");
+    fail(what, here(), "this tensor has no value: it stands for one while a program is traced. Hint: {}",
+         std::string_view(what) == "bool" ? "use reel.where" : "compute with the tensor itself, by Reel's functions");
   return x;
 }
 
@@ -73,6 +76,64 @@ nb::object copy(nb::handle self) {
   return !x.concrete() || traced || recorded(x) ? nb::borrow(self) : nb::cast(imported({self, "copy"}, true));
 }
 
+/// The method of Tensor that is an operator between an array of NumPy and a tensor, and the one with both exchanged.
+struct Operator {
+  std::string_view ufunc;
+  const char *method, *reversed;
+  bool compares = false;
+};
+constexpr Operator operators[] = {
+    {"add", "__add__", "__radd__"},
+    {"subtract", "__sub__", "__rsub__"},
+    {"multiply", "__mul__", "__rmul__"},
+    {"divide", "__truediv__", "__rtruediv__"},
+    {"floor_divide", "__floordiv__", "__rfloordiv__"},
+    {"remainder", "__mod__", "__rmod__"},
+    {"power", "__pow__", "__rpow__"},
+    {"matmul", "__matmul__", "__rmatmul__"},
+    {"bitwise_and", "__and__", "__rand__"},
+    {"bitwise_or", "__or__", "__ror__"},
+    {"bitwise_xor", "__xor__", "__rxor__"},
+    {"less", "__lt__", "__gt__", true},
+    {"less_equal", "__le__", "__ge__", true},
+    {"greater", "__gt__", "__lt__", true},
+    {"greater_equal", "__ge__", "__le__", true},
+    {"equal", "__eq__", "__eq__", true},
+    {"not_equal", "__ne__", "__ne__", true},
+};
+
+/// What NumPy calls for np.exp(tensor), and for array + tensor. The operators are those of Tensor; the others would
+/// give arrays, which have no gradient, so they are refused.
+nb::object array_ufunc(nb::handle, nb::handle ufunc, const std::string& method, const nb::args& in,
+                       const nb::kwargs& options) {
+  const auto name = nb::cast<std::string>(ufunc.attr("__name__"));
+  const auto found =
+      std::find_if(std::begin(operators), std::end(operators), [&](const Operator& o) { return o.ufunc == name; });
+  if (found == std::end(operators) || method != "__call__" || in.size() != 2 || options.size() > 0) {
+    constexpr std::pair<std::string_view, const char*> others[] = {
+        {"absolute", "abs"}, {"isfinite", "is_finite"}, {"isinf", "is_inf"}, {"isnan", "is_nan"},
+        {"log10", "log"},    {"log2", "log"},           {"negative", "neg"}};
+    std::string ours = name;
+    for (const auto& [theirs, known_as] : others) {
+      if (name == theirs) ours = known_as;
+    }
+    const bool known = method == "__call__" && nb::hasattr(nb::module_::import_("reel"), ours.c_str());
+    fail(name.c_str(), here(), "NumPy's function takes no tensor of Reel{}. Hint: {}x.numpy(), which has no gradient",
+         options.contains("out") ? " with out=, as in array += tensor" : "", known ? "reel." + ours + ", or " : "");
+  }
+  const bool left = nb::isinstance<Tensor>(in[0]);
+  nb::object other = in[left ? 1 : 0];
+  // A scalar of NumPy is an array here where it is compared.
+  if (found->compares && !nb::isinstance<Tensor>(other) && nb::cast<int>(nb::getattr(other, "ndim", nb::int_(1))) == 0)
+    other = other.attr("__getitem__")(nb::tuple());
+  nb::object y = in[left ? 0 : 1].attr(left ? found->method : found->reversed)(other);
+  if (y.is(Py_NotImplemented))
+    throw nb::type_error(fmt::format("unsupported operand types for {}: '{}' and '{}'", name,
+                                     nb::type_name(in[0].type()).c_str(), nb::type_name(in[1].type()).c_str())
+                             .c_str());
+  return y;
+}
+
 nb::object array(nb::handle self, nb::handle dtype, nb::handle copy) {
   const nb::object shared = numpy(self);
   const nb::object as = dtype.is_none() ? shared : shared.attr("astype")(dtype, nb::arg("copy") = false);
@@ -95,6 +156,18 @@ Shape shape_of(const char* function, const Axes& extents) {
 void bind_tensor(nb::module_& m) {
   nb::enum_<DType> dtype(m, "DType", "The type of a tensor's elements.");
   for (const DType d : all_dtypes) dtype.value(d == DType::boolean ? "boolean" : std::string(name_of(d)).c_str(), d);
+
+  // A dtype equals its name, and has its hash. The enumeration calls bool "boolean", a word that Python does not have.
+  dtype.attr("__eq__") = nb::cpp_function(
+      [](nb::handle self, nb::handle other) -> nb::object {
+        if (!PyUnicode_Check(other.ptr())) return self.is(other) ? nb::bool_(true) : nb::borrow(Py_NotImplemented);
+        return nb::bool_(nb::cast<std::string>(other) == name_of(nb::cast<DType>(self)));
+      },
+      nb::name("__eq__"), nb::scope(dtype), nb::is_method(), nb::arg("other").none(),
+      nb::sig("def __eq__(self, other: object) -> bool"));
+  dtype.attr("__hash__") =
+      nb::cpp_function([](DType self) { return nb::hash(nb::str(std::string(name_of(self)).c_str())); },
+                       nb::name("__hash__"), nb::scope(dtype), nb::is_method());
 
   nb::class_<Tensor> tensor(
       m, "Tensor",
@@ -168,7 +241,8 @@ void bind_tensor(nb::module_& m) {
            })
       .def("__hash__", [](nb::handle self) { return reinterpret_cast<std::intptr_t>(self.ptr()) >> 4; });
   tensor.attr("__array_priority__") = 1000;
-  tensor.attr("__array_ufunc__") = nb::none();  // numpy_array + tensor is a tensor
+  tensor.def("__array_ufunc__", &array_ufunc, nb::arg("ufunc"), nb::arg("method"), nb::arg("inputs"),
+             nb::arg("options"));
   bind_indexing(tensor);
   bind_array_api(tensor);
   bind_elementwise(m, tensor);

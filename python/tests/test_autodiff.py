@@ -107,6 +107,7 @@ def test_pullbacks_in_any_order():
         (lambda x: x, "must be a scalar"),
         (lambda x: 1.0, "scalar tensor, got float"),
         (lambda x: None, "NoneType"),
+        (lambda x: (reel.sum(x), x), "got tuple. Hint: has_aux=True"),
         (lambda x: reel.sum(reel.schur(reel.diag_embed(x)).T.real()), "no derivative|not differentiable"),
     ],
 )

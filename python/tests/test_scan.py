@@ -102,9 +102,9 @@ Swapped = collections.namedtuple("Swapped", "c h")
         (lambda z: {"h": z, "c": z}, lambda z: {"h": z, "d": z}, r"must have the keys 'h', 'c', got 'h', 'd'"),
         (lambda z: {"h": z, "c": z}, lambda z: (z, z), "returns must be a dict, got a tuple"),
         (lambda z: (z, z), lambda z: {"h": z, "c": z}, "returns must be a tuple, got a dict"),
-        (lambda z: (z, {"h": z}), lambda z: (z, {}), r"returns\[1\] must have the keys 'h', got none"),
+        (lambda z: (z, {"h": z}), lambda z: (z, {}), r"the state\[1\] that the step returns must have the keys 'h', got none"),
         (lambda z: (z, None), lambda z: (z,), "must be a tuple of 2, got 1"),
-        (lambda z: (z, None), lambda z: (z, z), r"returns\[1\] must be None, got a tensor"),
+        (lambda z: (z, None), lambda z: (z, z), r"the state\[1\] that the step returns must be None, got a tensor"),
         (lambda z: Pair(z, z), lambda z: Swapped(z, z), "must be a Pair, got a Swapped"),
         (lambda z: z, lambda z: 1.0, "must be a tensor, got a float"),
     ],
@@ -149,11 +149,13 @@ def look(h, x):
     [
         (look, r"\[bool\] this tensor has no value.*test_scan.py:\d+"),
         (lambda h, x: (h * float(x[0, 0]), None), r"\[float\] this tensor has no value.*test_scan.py:\d+"),
-        (lambda h, x: (h.numpy(), None), "has no value"),
+        (lambda h, x: (h.numpy(), None), "has no value.* Hint: compute with the tensor itself"),
+        (lambda h, x: ((h, x) if h else None, None), "has no value.* Hint: use reel.where"),
         (lambda h, x: (h * x.tolist(), None), "has no value"),
         (lambda h, x: h, "must return a pair"),
         (lambda h, x: (h, 1), "got int"),
         (lambda h, x: (None, h), "the state that the step returns must be a tensor, got None"),
+        (lambda h, x: ((h, h), h), "the state that the step returns must be a tensor, got a tuple"),
         (lambda h, x: (h.cast("f32"), h), r"must keep its dtype and shape.*test_scan.py:\d+"),
         (lambda h, x: (h[0], None), "must keep its dtype and shape"),
         (lambda h, x: (h @ x, None), r"\[matmul\] inner dimensions differ.*test_scan.py:\d+"),
@@ -199,3 +201,15 @@ def test_no_steps_without_xs():
     assert last.tolist() == [1, 1] and ys.shape == (0, 2)
     with pytest.raises(reel.Error, match="length must say how many steps"):
         reel.scan(lambda s, x: (s + 1, s), reel.ones(2))
+
+
+def test_the_place_of_a_wrong_part_is_named():
+    for state, words in (
+        (lambda a, b: (a, None), r"the state\[1\] that the step returns must be a dict, got None"),
+        (lambda a, b: (a, {"c": (b["c"][0],)}), r"the state\[1\]\['c'\] that the step returns must be a list of 2, got 1"),
+    ):
+        with pytest.raises(reel.Error, match=words):
+            reel.scan(lambda s, x: (state(*s), None), (h0, {"c": [h0, h0]}), xs)
+    with pytest.raises(reel.Error, match=r"y\[0\], as at the first time step, must be a tensor, got None"):
+        seen = []
+        reel.unroll(lambda h, x: (h, (seen.append(1) or h if not seen else None,)), h0, xs)

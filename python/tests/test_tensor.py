@@ -1,6 +1,7 @@
 """Tensors: dtypes, sharing memory, indexing, and what they print."""
 
 import copy
+import operator
 import pickle
 
 import numpy as np
@@ -357,3 +358,51 @@ def test_operators_with_arrays_and_numbers():
         x + "a"
     with pytest.raises(TypeError):
         x + None
+
+
+@pytest.mark.parametrize(
+    "given", [np.array([1.0, 2.0, 3.0]), np.float64(0.1), np.float32(2), np.array(0.1), np.ones((2, 1))]
+)
+def test_operators_with_numpy_on_the_left(given):
+    """NumPy asks the tensor, so the result is a tensor, with its gradient."""
+    a = np.array([0.1, 2.0, -3.0], np.float32)
+    x = reel.asarray(a)
+    names = "add sub mul truediv floordiv mod pow lt le gt ge eq ne".split()
+    for name in names:
+        y = getattr(operator, name)(given, x)
+        swapped = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}.get(name)
+        other = given[()] if swapped and given.ndim == 0 else given
+        expected = getattr(operator, swapped)(x, other) if swapped else getattr(x, f"__r{name}__")(given)
+        assert isinstance(y, reel.Tensor) and y.dtype == expected.dtype, name
+        np.testing.assert_array_equal(y.numpy(), expected.numpy())
+    assert (np.eye(3) @ x.cast("f64")).tolist() == x.cast("f64").tolist()
+    assert reel.grad(lambda x: reel.sum(given * x))(x).shape == (3,)
+    assert (np.array([True, False]) & reel.tensor([True, True])).tolist() == [True, False]
+    assert isinstance(np.ones(3) ** reel.full((), 2, "f64"), reel.Tensor)
+
+
+def test_functions_of_numpy_that_take_no_tensor():
+    x = reel.ones(3)
+    for call, words in (
+        (lambda: np.log10(x), r"\[log10\] NumPy's function takes no tensor of Reel. Hint: reel.log, or x.numpy\(\)"),
+        (lambda: np.isnan(x), "Hint: reel.is_nan, or"),
+        (lambda: np.exp(x), "Hint: reel.exp, or"),
+        (lambda: np.spacing(x), r"Hint: x.numpy\(\)"),
+        (lambda: np.add.reduce(x), r"Hint: x.numpy\(\)"),
+        (lambda: np.add(np.ones(3), x, out=np.ones(3)), "with out=, as in array"),
+        (lambda: np.ones(3).__iadd__(x), "with out=, as in array"),
+    ):
+        with pytest.raises(reel.Error, match=words + r".*test_tensor.py:\d+"):
+            call()
+    assert np.add(np.ones(3, np.float32), x).tolist() == [2, 2, 2] and np.log10(np.asarray(x)).tolist() == [0, 0, 0]
+    with pytest.raises(TypeError):
+        np.array(["a", "b", "c"], dtype=object) + x
+
+
+def test_a_dtype_equals_its_name():
+    for d in reel.DType:
+        name = "bool" if d == reel.bool_ else d.name
+        assert d == name and name == d and not d != name and hash(d) == hash(name) and {name: 1}[d] == 1
+        assert d != "no" and d != 3 and d is not None and [d != e for e in reel.DType].count(False) == 1
+        assert pickle.loads(pickle.dumps(d)) is d
+    assert reel.ones(3).dtype == "f32" and reel.ones(3).dtype != "f64" and reel.ones(3).dtype in ("f32", "f64")
