@@ -117,9 +117,13 @@ nb::object array_ufunc(nb::handle, nb::handle ufunc, const std::string& method, 
     for (const auto& [theirs, known_as] : others) {
       if (name == theirs) ours = known_as;
     }
+    if (options.contains("out"))
+      fail(name.c_str(), here(),
+           "NumPy cannot write into an array what it computes of a tensor, as for array += tensor. "
+           "Hint: array = array + tensor, or x.numpy(), which has no gradient");
     const bool known = method == "__call__" && nb::hasattr(nb::module_::import_("reel"), ours.c_str());
-    fail(name.c_str(), here(), "NumPy's function takes no tensor of Reel{}. Hint: {}x.numpy(), which has no gradient",
-         options.contains("out") ? " with out=, as in array += tensor" : "", known ? "reel." + ours + ", or " : "");
+    fail(name.c_str(), here(), "NumPy's function takes no tensor of Reel. Hint: {}x.numpy(), which has no gradient",
+         known ? "reel." + ours + ", or " : "");
   }
   const bool left = nb::isinstance<Tensor>(in[0]);
   nb::object other = in[left ? 1 : 0];
@@ -127,11 +131,11 @@ nb::object array_ufunc(nb::handle, nb::handle ufunc, const std::string& method, 
   if (found->compares && !nb::isinstance<Tensor>(other) && nb::cast<int>(nb::getattr(other, "ndim", nb::int_(1))) == 0)
     other = other.attr("__getitem__")(nb::tuple());
   nb::object y = in[left ? 0 : 1].attr(left ? found->method : found->reversed)(other);
-  if (y.is(Py_NotImplemented))
-    throw nb::type_error(fmt::format("unsupported operand types for {}: '{}' and '{}'", name,
-                                     nb::type_name(in[0].type()).c_str(), nb::type_name(in[1].type()).c_str())
-                             .c_str());
-  return y;
+  if (!y.is(Py_NotImplemented)) return y;
+  if (name == "equal" || name == "not_equal") return nb::bool_(name == "not_equal");  // as between any two objects
+  throw nb::type_error(fmt::format("unsupported operand types for {}: '{}' and '{}'", name,
+                                   nb::type_name(in[0].type()).c_str(), nb::type_name(in[1].type()).c_str())
+                           .c_str());
 }
 
 nb::object array(nb::handle self, nb::handle dtype, nb::handle copy) {

@@ -389,14 +389,15 @@ def test_functions_of_numpy_that_take_no_tensor():
         (lambda: np.exp(x), "Hint: reel.exp, or"),
         (lambda: np.spacing(x), r"Hint: x.numpy\(\)"),
         (lambda: np.add.reduce(x), r"Hint: x.numpy\(\)"),
-        (lambda: np.add(np.ones(3), x, out=np.ones(3)), "with out=, as in array"),
-        (lambda: np.ones(3).__iadd__(x), "with out=, as in array"),
+        (lambda: np.add(np.ones(3), x, out=np.ones(3)), r"of a tensor, as for array \+= tensor. Hint"),
+        (lambda: np.ones(3).__iadd__(x), r"Hint: array = array \+ tensor, or x.numpy\(\)"),
     ):
         with pytest.raises(reel.Error, match=words + r".*test_tensor.py:\d+"):
             call()
     assert np.add(np.ones(3, np.float32), x).tolist() == [2, 2, 2] and np.log10(np.asarray(x)).tolist() == [0, 0, 0]
     with pytest.raises(TypeError):
         np.array(["a", "b", "c"], dtype=object) + x
+    assert (np.array(["a", "b", "c"]) == x) is False and (np.array(["a", "b", "c"]) != x) is True
 
 
 def test_a_dtype_equals_its_name():
