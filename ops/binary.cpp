@@ -38,7 +38,9 @@ DERIVATIVE_B(Maximum) { return share(a < b, a, b); }
 DERIVATIVE_A(Minimum) { return share(a < b, a, b); }
 DERIVATIVE_B(Minimum) { return share(a > b, a, b); }
 DERIVATIVE_A(Remainder) { return 1; }
-DERIVATIVE_B(Remainder) { return -floor(a / b); }
+DERIVATIVE_B(Remainder) {  // the quotient of which y is the remainder; floor(a / b) rounds up to the next one at times
+  return -where(equal(y, b), -1, round((a - y) / b));
+}
 DERIVATIVE_A(Atan2) { return over_square(b, hypot(a, b)); }
 DERIVATIVE_B(Atan2) { return over_square(-a, hypot(a, b)); }
 DERIVATIVE_A(Hypot) { return a / where(equal(y, 0), 1, y); }  // 0 at the origin
@@ -105,8 +107,8 @@ Tensor operator-(Arg a, Arg b) {
   return b.is_number() ? affine(a, 1, -whole(b, a)) : binary<Sub>(a, b);
 }
 Tensor operator*(Arg a, Arg b) {
-  if (a.is_number() && !b.is_number()) return affine({b.tensor(), a.where}, whole(a, b), 0);
-  return b.is_number() ? affine(a, whole(b, a), 0) : binary<Mul>(a, b);
+  if (a.is_number() && !b.is_number()) return affine({b.tensor(), a.where}, whole(a, b), no_shift);
+  return b.is_number() ? affine(a, whole(b, a), no_shift) : binary<Mul>(a, b);
 }
 Tensor operator/(Arg a, Arg b) { return binary<Div>(a, b); }
 Tensor pow(Arg a, Arg b) { return b.is_number() && !a.is_number() ? power(a, b.number()) : binary<Pow>(a, b); }

@@ -32,6 +32,9 @@ Tensor filled(const char* name, std::int64_t n, DType dtype, Backend& backend, c
   return cast(out, dtype);
 }
 
+/// The shift of affine that makes it a product: 0 would turn a result of -0 into +0.
+inline constexpr double no_shift = -0.0;
+
 /// True if a number is within the range of i32.
 inline bool fits_i32(double value) {
   using Limits = std::numeric_limits<std::int32_t>;

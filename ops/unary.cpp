@@ -37,9 +37,11 @@ DERIVATIVE(Elu) {  // not y + alpha, in which e^x is lost beside 1
   const Tensor positive = x > 0;
   return where(positive, constant(1, x), f.alpha * exp(where(positive, constant(0, x), x)));
 }
-DERIVATIVE(Gelu) {  // Phi(x) + x phi(x)
+DERIVATIVE(Gelu) {  // Phi(x) + x phi(x), where 1 + erf would cancel in Phi for small x
   const double root = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
-  return 0.5 + 0.5 * erf(x / std::numbers::sqrt2) + root * (x * exp(-0.5 * (x * x)));
+  const Tensor small = x < -1;
+  const Tensor normal = where(small, y / where(small, x, 1), 0.5 + 0.5 * erf(x / std::numbers::sqrt2));
+  return normal + root * (x * exp(-0.5 * (x * x)));
 }
 DERIVATIVE(Silu) {  // not s (1 + x - y), in which 1 is lost beside a large x
   const Tensor s = sigmoid(x);
@@ -47,8 +49,8 @@ DERIVATIVE(Silu) {  // not s (1 + x - y), in which 1 is lost beside a large x
 }
 DERIVATIVE(Clamp) { return cast(equal(x, y), x.dtype()); }
 DERIVATIVE(Power) { return f.exponent == 0 ? Derivative(0) : Derivative(f.exponent * pow(x, f.exponent - 1)); }
-DERIVATIVE(ScaleGradient) { return f.factor; }  // deliberately not the derivative of the value
-DERIVATIVE(Softsign) { return square(1 - abs(y)); }
+DERIVATIVE(ScaleGradient) { return f.factor; }                   // deliberately not the derivative of the value
+DERIVATIVE(Softsign) { return square(reciprocal(1 + abs(x))); }  // not (1 - |y|)^2, which cancels far out
 DERIVATIVE(Floor) { return 0; }
 DERIVATIVE(Ceil) { return 0; }
 DERIVATIVE(Round) { return 0; }
@@ -100,7 +102,7 @@ Tensor chain(const Tensor& gradient, const Derivative& derivative) {
   const Tensor& d = derivative.tensor;
   if (d.defined()) return is_complex(d.dtype()) ? gradient * conj(d) : gradient * d;
   if (derivative.number == 0) return {};
-  return derivative.number == 1 ? gradient : affine(gradient, derivative.number, 0);
+  return derivative.number == 1 ? gradient : affine(gradient, derivative.number, no_shift);
 }
 
 Tensor chain_conj(const Tensor& dy) { return conj(dy); }

@@ -24,7 +24,7 @@ BINARY(Div, "div", fields, over(a, b))
 BINARY(Pow, "pow", fields, power(a, b))
 BINARY(Maximum, "maximum", real_numbers | integer_numbers, larger(a, b))  // NaN if one of them is
 BINARY(Minimum, "minimum", real_numbers | integer_numbers, smaller(a, b))
-BINARY(Remainder, "remainder", real_numbers, math::remainder(a, b))  // a - b floor(a / b)
+BINARY(Remainder, "remainder", real_numbers, math::remainder(a, b))  // a - b floor(a / b), exactly
 BINARY(Atan2, "atan2", real_numbers, angle_of(a, b))                 // the angle of (b, a)
 BINARY(Hypot, "hypot", real_numbers, hypotenuse(a, b))
 // Gradients of common activations, fused into one pass: a is the gradient of the result, b is the result.

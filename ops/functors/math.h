@@ -11,15 +11,21 @@
 
 namespace reel::math {
 
-using std::abs, std::acos, std::arg, std::asin, std::atan, std::atan2, std::ceil, std::conj, std::cos, std::cosh,
-    std::erf, std::exp, std::expm1, std::floor, std::hypot, std::imag, std::isfinite, std::isinf, std::isnan, std::log,
-    std::log1p, std::max, std::min, std::nearbyint, std::pow, std::sin, std::sinh, std::sqrt, std::tan, std::tanh,
-    std::trunc;
+using std::abs, std::acos, std::arg, std::asin, std::atan, std::atan2, std::ceil, std::conj, std::copysign, std::cos,
+    std::cosh, std::erf, std::erfc, std::exp, std::expm1, std::floor, std::fmod, std::hypot, std::imag, std::isfinite,
+    std::isinf, std::isnan, std::log, std::log1p, std::max, std::min, std::nearbyint, std::pow, std::sin, std::sinh,
+    std::sqrt, std::tan, std::tanh, std::trunc;
 
 /// a b + c with one rounding; SIMD batches have their own.
 template <class T>
 REEL_HD inline T multiply_add(T a, T b, T c) {
   return std::fma(a, b, c);
+}
+
+/// -x; SIMD batches have their own.
+template <class T>
+REEL_HD inline T negated(T x) {
+  return -x;
 }
 
 /// 1 / x, or an approximation that one Newton step makes exact; SIMD batches have their own.
@@ -161,10 +167,17 @@ REEL_HD inline T whole_power(T x, int n) {
   return n < 0 ? over(T(1), result) : result;
 }
 
-/// a - b floor(a / b): has the sign of b, as in Python.
+/// The remainder with the sign of b, also of a zero, as in Python. It is that of the division, corrected: of a large
+/// quotient, a - b floor(a / b) would have no right digit.
 template <class T>
 REEL_HD inline T remainder(T a, T b) {
-  return a - b * floor(a / b);
+  if constexpr (std::is_floating_point_v<T>) {
+    const T r = fmod(a, b);
+    if (r == 0) return copysign(r, b);
+    return (r < 0) == (b < 0) ? r : r + b;
+  } else {
+    return lane_by_lane([](auto p, auto q) { return math::remainder(p, q); }, a, b);  // from the SIMD library
+  }
 }
 
 /// Range reduction of e^x for SIMD batches: x = k log 2 + r with integer k, so that e^x = 2^k e^r. Here
@@ -217,26 +230,76 @@ REEL_HD inline T inverse_of_one_plus(T e) {
   return multiply_add(r, multiply_add(-r, e, T(1) - r), r);
 }
 
-/// e^x - 1; xsimd's own is infinite before the result is.
+/// e^x - 1; xsimd's own is infinite before the result is, and +0 for -0.
 template <class T>
 REEL_HD inline T exponential_less_one(T x) {
   if constexpr (std::is_floating_point_v<T> || is_complex_type<T>) {
     return expm1(x);
   } else {
     const auto large = x > number<T>(sizeof(scalar_of<T>) == 8 ? 709.0 : 88.0);
-    const T y = expm1(x);
+    const T y = select(x == T(0), x, expm1(x));
     return any(large) ? select(large, exponential(x), y) : y;  // the 1 is nothing beside it
   }
 }
 
-/// The error function, which is +-1 to the last digit beyond the bound; xsimd's own overflows far out, to NaN.
+/// log(1 + x); xsimd's own is +0 for -0.
+template <class T>
+REEL_HD inline T logarithm_of_one_plus(T x) {
+  if constexpr (std::is_floating_point_v<T> || is_complex_type<T>)
+    return log1p(x);
+  else
+    return select(x == T(0), x, log1p(x));
+}
+
+/// The error function, which is +-1 to the last digit beyond the bound; xsimd's own overflows far out, to NaN, and is
+/// off by up to 67 units of the last place in double precision.
 template <class T>
 REEL_HD inline T error_function(T x) {
   if constexpr (std::is_floating_point_v<T>) {
     return erf(x);
+  } else if constexpr (sizeof(scalar_of<T>) == 8) {
+    return lane_by_lane([](double v) { return erf(v); }, x);
   } else {
-    const T bound = number<T>(sizeof(scalar_of<T>) == 8 ? 6.5 : 4.5);
+    const T bound = number<T>(4.5);
     return erf(min(bound, max(-bound, x)));  // NaN stays NaN, as in exponential
+  }
+}
+
+/// a x^n + b x^(n - 1) + ..., the highest coefficient first.
+template <class T, class... Coefficients>
+REEL_HD inline T polynomial(T x, double highest, Coefficients... others) {
+  T y = number<T>(highest);
+  ((y = multiply_add(y, x, number<T>(others))), ...);
+  return y;
+}
+
+/// x Phi(x), where Phi is the normal distribution. Where it is small it is computed as such: the 1 + erf of the usual
+/// formula cancels. Beyond the bounds it is 0.
+template <class T>
+REEL_HD inline T gelu(T x) {
+  if constexpr (std::is_floating_point_v<T>) {
+    constexpr T root = T(0.7071067811865476);
+    constexpr double rest = sizeof(T) == 8 ? -4.833646656726457e-17 : 0.7071067811865476 - static_cast<double>(root);
+    const T at = x < T(-40) ? T(-40) : x, z = -at * root;
+    T twice = erfc(z);
+    if (at < 0) {  // erfc there has many times the relative error of z, so it is corrected by what z lost
+      const T lost = multiply_add(-at, root, -z) - at * static_cast<T>(rest);
+      twice -= lost * T(1.1283791670955126) * exp(-z * z);
+    }
+    return T(0.5) * at * twice;
+  } else if constexpr (sizeof(scalar_of<T>) == 8) {
+    return lane_by_lane([](double v) { return math::gelu(v); }, x);
+  } else {
+    const T bound = number<T>(14.5), at = max(-bound, x), size = min(bound, abs(at));  // NaN stays NaN
+    const T square = size * size, lost = multiply_add(size, size, -square), half = number<T>(0.5);
+    const T e = exponential(-half * square), bell = multiply_add(-half * lost, e, e), u = T(1) / (T(1) + half * size);
+    // Fitted: Phi(-x) e^(x^2 / 2) / u for x > 1, and (Phi(x) - 1/2) / x of the square for |x| < 1.
+    const T tail = bell * u *
+                   polynomial(u, 0x1.a0e32cp-5, -0x1.272e84p-2, 0x1.2d2da2p-1, -0x1.fe5996p-2, 0x1.333aa4p-4,
+                              0x1.476ccap-6, 0x1.3a6bbp-3, 0x1.97ef46p-3, 0x1.9888e4p-3);
+    const T slope = polynomial(square, -0x1.ff867cp-18, 0x1.dbb0b6p-14, -0x1.36f96p-10, 0x1.46ce26p-7, -0x1.105832p-4,
+                               0x1.988454p-2);
+    return at * select(size < T(1), multiply_add(at, slope, half), select(at < T(0), tail, T(1) - tail));
   }
 }
 

@@ -18,7 +18,7 @@ namespace reel {
     }                                                                             \
   };
 
-UNARY(Neg, "neg", numbers, -x)
+UNARY(Neg, "neg", numbers, negated(x))
 UNARY(Abs, "abs", numbers, abs(x))           // real for complex x
 UNARY(Sign, "sign", numbers, math::sign(x))  // -1, 0 or 1; for complex x it is x / |x|, or 0
 UNARY(Square, "square", numbers, times(x, x))
@@ -28,7 +28,7 @@ UNARY(Rsqrt, "rsqrt", fields, over(T(1), sqrt(x)))
 UNARY(Exp, "exp", fields, exponential(x))
 UNARY(Expm1, "expm1", fields, exponential_less_one(x))  // e^x - 1
 UNARY(Log, "log", fields, logarithm(x))
-UNARY(Log1p, "log1p", fields, log1p(x))  // log(1 + x)
+UNARY(Log1p, "log1p", fields, logarithm_of_one_plus(x))  // log(1 + x)
 UNARY(Sin, "sin", fields, sin(x))
 UNARY(Cos, "cos", fields, cos(x))
 UNARY(Tan, "tan", fields, tan(x))
@@ -41,7 +41,7 @@ UNARY(Tanh, "tanh", fields, tanh(x))
 UNARY(Erf, "erf", real_numbers, error_function(x))
 UNARY(Softplus, "softplus", real_numbers, select(x > T(0), x, T(0)) + log1p(exponential(-abs(x))))  // log(1 + e^x)
 UNARY(Relu, "relu", real_numbers | integer_numbers, select(x < T(0), T(0), x))                      // NaN stays NaN
-UNARY(Gelu, "gelu", real_numbers, number<T>(0.5) * x * (T(1) + error_function(x * number<T>(0.7071067811865476))))
+UNARY(Gelu, "gelu", real_numbers, math::gelu(x))  // x Phi(x), Phi the normal distribution
 UNARY(Softsign, "softsign", real_numbers, x / (T(1) + abs(x)))
 UNARY(Floor, "floor", real_numbers, floor(x))
 UNARY(Ceil, "ceil", real_numbers, ceil(x))

@@ -55,6 +55,8 @@ std::vector<double> sweep_double(std::size_t count) {
 long double exact_sigmoid(long double x) { return 1 / (1 + std::exp(-x)); }
 long double exact_exp(long double x) { return std::exp(x); }
 long double exact_tanh(long double x) { return std::tanh(x); }
+long double exact_erf(long double x) { return std::erf(x); }
+long double exact_gelu(long double x) { return x / 2 * std::erfc(-x / std::sqrt(2.0L)); }
 long double exact_log(long double x) { return std::log(x); }
 long double exact_sin(long double x) { return std::sin(x); }
 long double exact_cos(long double x) { return std::cos(x); }
@@ -78,6 +80,21 @@ TEST_CASE("exp, log, tanh, sigmoid, sin and cos are within 2 units of the last p
     CHECK(f32 <= 2);
     CHECK(f64 <= 2);
   }
+}
+
+TEST_CASE("erf, and gelu also where it is small, have all digits but the last few") {
+  auto single = sweep_single(4999);
+  auto wide = sweep_double(100000);
+  const double erf32 = worst_ulps(erf, exact_erf, single), erf64 = worst_ulps(erf, exact_erf, wide);
+  std::erase_if(single, [](float x) { return x < -12; });  // beyond 1e-31 and 1e-297 it nears subnormal numbers
+  std::erase_if(wide, [](double x) { return x < -37; });
+  const double gelu32 = worst_ulps(gelu, exact_gelu, single), gelu64 = worst_ulps(gelu, exact_gelu, wide);
+  fmt::print("erf, gelu: worst error in units of the last place: f32 {:.2f}, {:.2f}, f64 {:.2f}, {:.2f}\n", erf32,
+             gelu32, erf64, gelu64);
+  CHECK(erf32 <= 4);
+  CHECK(erf64 <= 2);
+  CHECK(gelu32 <= 6);
+  CHECK(gelu64 <= 5);
 }
 
 TEST_CASE("what comes out at the ends: infinities, zeros, NaN") {

@@ -34,11 +34,6 @@ template <class R>
 Complexes<R> times(const Complexes<R>& a, const Complexes<R>& b) {
   return {multiply_add(a.re, b.re, -(a.im * b.im)), multiply_add(a.re, b.im, a.im * b.re)};
 }
-/// -x, also of zeros: xsimd subtracts from zero.
-template <class R>
-xsimd::batch<R> negated(const xsimd::batch<R>& x) {
-  return x ^ xsimd::batch<R>(R(-0.0));
-}
 template <class R>
 Complexes<R> operator-(const Complexes<R>& z) {
   return {negated(z.re), negated(z.im)};

@@ -52,14 +52,42 @@ batch<T, A> scale_by_power(const batch<T, A>& x, const batch<T, A>& k) {
   }
 }
 
-/// x^y lane by lane with std::pow: xsimd's exp and log would lose digits in large powers.
+/// -x, also of zeros: xsimd subtracts from zero.
+template <class T, class A>
+batch<T, A> negated(const batch<T, A>& x) {
+  return x ^ batch<T, A>(T(-0.0));
+}
+
+/// Before calls of the C library: beside wide registers in use, its functions take up to 20 times as long.
+inline void leave_wide_registers() {
+#ifdef __AVX__
+  _mm256_zeroupper();
+#endif
+}
+
+/// f of each lane, where xsimd has no function that is good enough.
+template <class F, class T, class A>
+batch<T, A> lane_by_lane(F f, const batch<T, A>& x) {
+  alignas(A::alignment()) T lanes[batch<T, A>::size];
+  x.store_aligned(lanes);
+  leave_wide_registers();
+  for (T& lane : lanes) lane = f(lane);
+  return batch<T, A>::load_aligned(lanes);
+}
+template <class F, class T, class A>
+batch<T, A> lane_by_lane(F f, const batch<T, A>& x, const batch<T, A>& y) {
+  alignas(A::alignment()) T lanes[batch<T, A>::size], others[batch<T, A>::size];
+  x.store_aligned(lanes);
+  y.store_aligned(others);
+  leave_wide_registers();
+  for (std::size_t i = 0; i < batch<T, A>::size; ++i) lanes[i] = f(lanes[i], others[i]);
+  return batch<T, A>::load_aligned(lanes);
+}
+
+/// x^y with std::pow: xsimd's exp and log would lose digits in large powers.
 template <class T, class A>
 batch<T, A> power(const batch<T, A>& x, const batch<T, A>& y) {
-  alignas(A::alignment()) T base[batch<T, A>::size], exponent[batch<T, A>::size];
-  x.store_aligned(base);
-  y.store_aligned(exponent);
-  for (std::size_t i = 0; i < batch<T, A>::size; ++i) base[i] = std::pow(base[i], exponent[i]);
-  return batch<T, A>::load_aligned(base);
+  return lane_by_lane([](T base, T exponent) { return std::pow(base, exponent); }, x, y);
 }
 
 // xsimd 8.1 divides floats and takes their roots by estimates on ARM: some results are off by an ulp, and

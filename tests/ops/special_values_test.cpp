@@ -1,0 +1,105 @@
+// Elementwise functions at numbers where short formulas fail: zeros of both signs, large quotients, and far out. The
+// numbers come at all places of a vector, and in arrays shorter than one.
+#include <cmath>
+#include <limits>
+
+#include "tests/support/check.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+
+/// Is f(x) what is expected, number by number, up to `tolerance` times its size? Zeros have signs.
+template <class F>
+void check(const F& f, const std::vector<std::vector<double>>& x, const std::vector<double>& expected, DType d,
+           double tolerance = 0) {
+  for (const std::int64_t times : {1, 19}) {
+    Tensors in;
+    for (const auto& row : x) {
+      const auto n = std::ssize(row);
+      in.push_back(cast(reshape(expand(Tensor::from(std::span<const double>(row), {n}), {times, n}), {times * n}), d));
+    }
+    const auto y = cast(f(in), DType::f64).template values<double>();
+    REQUIRE(std::ssize(y) == times * std::ssize(expected));
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const double wanted = expected[i % expected.size()];
+      CAPTURE(i % expected.size());
+      CAPTURE(times);
+      CAPTURE(y[i]);
+      CAPTURE(wanted);
+      if (std::isnan(wanted))
+        CHECK(std::isnan(y[i]));
+      else if (std::isinf(wanted) || wanted == 0)
+        CHECK((y[i] == wanted && std::signbit(y[i]) == std::signbit(wanted)));
+      else
+        CHECK(std::abs(y[i] / wanted - 1) <= tolerance);
+    }
+  }
+}
+
+/// The gradient of the k-th input.
+template <class F>
+auto gradient(const F& f, std::size_t k = 0) {
+  return [=](const Tensors& x) {
+    Tape tape;
+    return grad({sum(f(x))}, {x[k]})[0];
+  };
+}
+
+double epsilon(DType d) { return d == DType::f32 ? 6e-7 : 1e-15; }
+
+}  // namespace
+
+TEST_CASE("remainders: large quotients, infinite divisors, and the divisor's sign, also of zeros") {
+  const auto f = [](const Tensors& x) { return remainder(x[0], x[1]); };
+  for (const DType d : {DType::f32, DType::f64}) {
+    check(f, {{7, -7, 7, -7, 1e10, 0x1p100, -0x1p100, 0x1p60}, {3, 3, -3, -3, 3, 3, 3, -1.5}},
+          {1, 2, -2, -1, 1, 1, 2, -0.5}, d);
+    check(f, {{5, -5, 5, -5, inf, 1, NAN, 1}, {inf, inf, -inf, -inf, 3, 0, 1, NAN}},
+          {5, inf, -inf, -5, NAN, NAN, NAN, NAN}, d);
+    check(f, {{0.0, -0.0, 0.0, -0.0, 6, -6, 6}, {3, 3, -3, -3, -3, 3, 3}}, {0.0, 0.0, -0.0, -0.0, -0.0, 0.0, 0.0}, d);
+    // 1 = 9 * 0.1 + a rest: 1 / 0.1 rounds to 10.
+    check(gradient(f, 1), {{7, -7, -5, 1, 1e10}, {3, 3, inf, 0.1, 3}}, {-2, 3, 1, -9, -3333333333}, d, epsilon(d));
+  }
+  check(f, {{1e20, -1e20, 0.3}, {3, 1.5, 0.1}}, {1, 0.5, 0.09999999999999998}, DType::f64);  // of Python
+}
+
+TEST_CASE("the sign of zeros") {
+  for (const DType d : {DType::f32, DType::f64}) {
+    const std::vector<std::vector<double>> x{{0.0, -0.0, 2}};
+    check([](const Tensors& v) { return -v[0]; }, x, {-0.0, 0.0, -2}, d);
+    check([](const Tensors& v) { return v[0] * 1.0; }, x, {0.0, -0.0, 2}, d);
+    check([](const Tensors& v) { return -3.0 * v[0]; }, x, {-0.0, 0.0, -6}, d);
+    check([](const Tensors& v) { return v[0] + 0.0; }, x, {0.0, 0.0, 2}, d);
+    check([](const Tensors& v) { return v[0] - 0.0; }, x, {0.0, -0.0, 2}, d);
+    check(gradient([](const Tensors& v) { return -v[0] * v[1]; }), {{1, 1}, {0.0, -0.0}}, {-0.0, 0.0}, d);
+    for (Tensor (*f)(Arg) : {+[](Arg v) { return expm1(v); }, +[](Arg v) { return log1p(v); },
+                             +[](Arg v) { return tanh(v); }, +[](Arg v) { return sign(v); }})
+      check([=](const Tensors& v) { return f(v[0]); }, {{0.0, -0.0}}, {0.0, -0.0}, d);
+  }
+  CHECK((Tensor::from<std::int32_t>({0, -4}, {2}) * 3).values<std::int32_t>() == std::vector<std::int32_t>{0, -12});
+}
+
+TEST_CASE("gelu and its derivative where they are small") {
+  const auto f = [](const Tensors& x) { return gelu(x[0]); };
+  const std::vector<std::vector<double>> x{{-0.5, -2, -5, -8, -10, -12, 3, -0.0, inf, -inf}};
+  for (const DType d : {DType::f32, DType::f64}) {
+    check(f, x,
+          {-0.15426876936299345, -0.045500263896358414, -1.4332578593959696e-6, -4.9767684594174273e-15,
+           -7.6198530241605261e-23, -2.1317785344932148e-32, 2.9959503059051097, -0.0, inf, -0.0},
+          d, epsilon(d));
+    check(gradient(f), {{-0.5, -2, -5, -8, -10}},
+          {0.13250487534383716, -0.085231801078196897, -7.1469460017922946e-6, -3.979607261086796e-14,
+           -7.6184000964648141e-22},
+          d, 20 * epsilon(d));
+  }
+}
+
+TEST_CASE("the derivative of softsign far out") {
+  const auto slope = gradient([](const Tensors& x) { return softsign(x[0]); });
+  for (const DType d : {DType::f32, DType::f64})
+    check(slope, {{0, 3, -1e6, 1e15}}, {1, 0.0625, 1 / 1.000002000001e12, 1 / 1.000000000000002e30}, d, epsilon(d));
+}
