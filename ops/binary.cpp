@@ -77,6 +77,9 @@ Tensor binary(const Arg& a, const Arg& b) {
 }  // namespace
 
 double whole(const char* op, const Arg& x, const Tensor& other) {
+  if (other.dtype() == DType::boolean && x.number() != 0 && x.number() != 1)
+    fail(op, x.where, "{} is neither True nor False, and the tensor is {}. Hint: cast it to f32", x.number(),
+         other.spec().str());
   if (other.dtype() != DType::i32) return x.number();
   if (x.number() != std::floor(x.number()))
     fail(op, x.where, "{} is not an integer, and the tensor is {}. Hint: cast it to f32", x.number(),

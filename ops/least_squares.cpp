@@ -1,4 +1,6 @@
 // Least squares: linear equations that have no solution, or many.
+#include <cmath>
+
 #include "ops/functors/linalg.h"
 #include "ops/matrix.h"
 
@@ -32,7 +34,10 @@ REEL_OP(Pinv)
 
 }  // namespace
 
-Tensor pinv(Arg A, double rcond) { return apply(Pinv{rcond}, {&A.tensor()}, A.where); }
+Tensor pinv(Arg A, double rcond) {
+  if (std::isnan(rcond)) fail("pinv", A.where, "rcond is a number, got {}. Hint: -1 for that of the dtype", rcond);
+  return apply(Pinv{rcond}, {&A.tensor()}, A.where);
+}
 
 Tensor lstsq(Arg A, Arg B) {
   named("lstsq", A, [&] {

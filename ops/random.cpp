@@ -29,6 +29,12 @@ void check_floating(const char* name, DType dtype, const Loc& where) {
   if (!is_floating(dtype)) fail(name, where, "f32 or f64 expected, got {}", name_of(dtype));
 }
 
+/// The largest number of a dtype: numbers are made in it.
+double largest(DType dtype) {
+  return dispatch_floating(
+      dtype, []<class T>(std::type_identity<T>) { return static_cast<double>(std::numeric_limits<T>::max()); });
+}
+
 void check_probability(const char* name, double p, const Loc& where) {
   if (!(p >= 0 && p <= 1)) fail(name, where, "a probability is in 0..1, got {}", p);
 }
@@ -49,17 +55,19 @@ Tensor shuffled(const char* name, std::int64_t n, Backend& backend, const Loc& w
 Tensor uniform(const Shape& shape, double low, double high, std::uint64_t seed, std::uint64_t stream, DType dtype,
                Backend& backend, Loc where) {
   if (!(low <= high)) fail("uniform", where, "low must not be above high, got {} and {}", low, high);
-  if (!std::isfinite(high - low)) fail("uniform", where, "the bounds must be finite, got {} and {}", low, high);
   check_floating("uniform", dtype, where);
+  if (!(std::max({std::abs(low), std::abs(high), high - low}) <= largest(dtype)))
+    fail("uniform", where, "the bounds must be finite in {}, and high - low, too, got {} and {}", name_of(dtype), low,
+         high);
   return filled(Distribution::uniform, {dtype, shape, &backend}, low, high, seed, stream);
 }
 
 Tensor normal(const Shape& shape, double mean, double deviation, std::uint64_t seed, std::uint64_t stream, DType dtype,
               Backend& backend, Loc where) {
   if (!(deviation >= 0)) fail("normal", where, "the deviation is 0 or more, got {}", deviation);
-  if (!std::isfinite(mean + deviation))
-    fail("normal", where, "mean and deviation must be finite, got {} and {}", mean, deviation);
   check_floating("normal", dtype, where);
+  if (!(std::abs(mean) + deviation <= largest(dtype)))
+    fail("normal", where, "mean and deviation must be finite in {}, got {} and {}", name_of(dtype), mean, deviation);
   return filled(Distribution::normal, {dtype, shape, &backend}, mean, deviation, seed, stream);
 }
 

@@ -153,6 +153,7 @@ REEL_OP(Sylvester)
 
 Tensor solve(Arg A, Arg B, SolveFlags flags) { return apply(Solve{flags}, {&A.tensor(), &B.tensor()}, A.where); }
 Tensor triangular_solve(Arg A, Arg B, TriangularFlags flags) {
+  if (std::isnan(flags.tolerance)) fail("triangular_solve", A.where, "tolerance is a number, got {}", flags.tolerance);
   return apply(TriangularSolve{flags}, {&A.tensor(), &B.tensor()}, A.where);
 }
 Tensor inverse(Arg A) { return apply(Inverse{}, {&A.tensor()}, A.where); }

@@ -79,6 +79,9 @@ Tensor tril(Arg x, std::int64_t k) { return where({below("tril", x, k), x.where}
 // All diagonals are above -numel(), from where k - 1 does not overflow.
 Tensor triu(Arg x, std::int64_t k) { return where({below("triu", x, std::max(k, -x->numel()) - 1), x.where}, 0.0, x); }
 
-Tensor eye(std::int64_t n, DType dtype, Backend& backend) { return diag_embed(full({n}, 1, dtype, backend)); }
+Tensor eye(std::int64_t n, DType dtype, Backend& backend) {
+  [[maybe_unused]] const Shape square{n, n};  // throws if that is too large, before there is a diagonal
+  return diag_embed(full({n}, 1, dtype, backend));
+}
 
 }  // namespace reel

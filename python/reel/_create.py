@@ -25,7 +25,7 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
         return _cast(data, wanted)
     if _reel._recording() and _has_tensor(data):
         return _stacked(data, wanted)
-    given = hasattr(data, "dtype")
+    given = hasattr(data, "dtype") or _has_buffer(data)
     _reel._refuse_gradient("tensor", data)
     try:
         array = numpy.asarray(data.resolve_conj().resolve_neg() if hasattr(data, "resolve_conj") else data)
@@ -67,6 +67,15 @@ def _cast(x: Tensor, dtype: DType | None) -> Tensor:
     if x.dtype in _KINDS[3] and dtype not in _KINDS[3]:
         raise Error(_COMPLEX.format(_reel._numpy_name(dtype)))
     return x.cast(dtype)
+
+
+def _has_buffer(data: Any) -> bool:
+    """Is it an array of the standard library, or the like? Its numbers have a type, too."""
+    try:
+        memoryview(data)
+    except TypeError:
+        return False
+    return True
 
 
 def _has_tensor(data: Any) -> bool:

@@ -120,6 +120,8 @@ class Optimizer:
         gradients: one for each parameter, as grad() returns them. If the norm is NaN or infinite, nothing is updated.
         Throws Error when a gradient is missing or of another shape, or lr_factor is no finite number of 0 or more.
         """
+        if not isinstance(gradients, Mapping):
+            raise Error(f"[optimizer] gradients: a dict of tensors by name is expected, got {shown(gradients)}")
         return self._optimizer.step(dict(gradients), lr_factor)
 
     @property
@@ -137,10 +139,17 @@ class Optimizer:
         return {"steps": self.steps, **self._optimizer.state()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Takes a copy of such a state. Throws Error when something is missing or of another shape."""
+        """Takes a copy of such a state. Throws Error when something is missing, unknown, of another shape, or NaN."""
+        if not isinstance(state, Mapping):
+            raise Error(f"[optimizer] state: a dict as of state_dict() is expected, got {shown(state)}")
         if "steps" not in state:
             raise Error("[optimizer] the state lacks steps")
-        self._optimizer.load_state({k: v for k, v in state.items() if k != "steps"}, state["steps"])
+        steps = integer("[optimizer] steps", state["steps"], 0, error=Error)
+        tensors = {k: v for k, v in state.items() if k != "steps"}
+        for name, value in tensors.items():
+            if not isinstance(name, str) or not isinstance(value, Tensor):
+                raise Error(f"[optimizer] the state has tensors by name, got {name!r}: {shown(value)}")
+        self._optimizer.load_state(tensors, steps)
 
     def __getstate__(self) -> dict[str, Any]:
         whole = self.parameters

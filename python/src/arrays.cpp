@@ -89,7 +89,15 @@ nb::object resolved(nb::handle x) {
   return x.attr("resolve_conj")().attr("resolve_neg")();
 }
 
-/// The capsule that an array's __dlpack__ hands out, or the array itself if it has a buffer alone. nanobind takes a
+/// A view of the object's buffer, if it has one. The view has strides; some buffers lack them, and nanobind reads them.
+nb::object viewed(const nb::object& x) {
+  if (!PyObject_CheckBuffer(x.ptr())) return x;
+  PyObject* const view = PyMemoryView_FromObject(x.ptr());
+  if (!view) throw nb::python_error();
+  return nb::steal(view);
+}
+
+/// The capsule that an array's __dlpack__ hands out, or a view of its buffer if it has that alone. nanobind takes a
 /// capsule once, but would take what __dlpack__ returns however often it is the same.
 nb::object exchanged(const Source& source) {
   nb::object x = resolved(source.x);
@@ -104,10 +112,10 @@ nb::object exchanged(const Source& source) {
       }
     } catch (nb::python_error&) {
       if (!PyObject_CheckBuffer(x.ptr())) throw;
-      return x;
+      return viewed(x);
     }
   } else if (!PyCapsule_CheckExact(x.ptr())) {
-    return x;
+    return viewed(x);
   }
   if (!PyCapsule_IsValid(x.ptr(), "dltensor") && !PyCapsule_IsValid(x.ptr(), "dltensor_versioned"))
     fail(source.function, here(),
@@ -188,8 +196,11 @@ std::optional<Tensor> as_tensor(nb::handle x) noexcept {
 }
 
 std::optional<Tensor> as_operand(nb::handle x) {
-  if (!nb::isinstance<Tensor>(x)) refuse_gradient({x, "operand"});
-  return as_tensor(x);
+  if (nb::isinstance<Tensor>(x)) return as_tensor(x);
+  refuse_gradient({x, "operand"});
+  std::optional<Tensor> shared = as_tensor(x);
+  if (shared || !nb::ndarray_check(x) || !nb::hasattr(x, "dtype")) return shared;
+  return nb::cast<Tensor>(nb::module_::import_("reel").attr("tensor")(x));  // of int64 or float16, say, or an error
 }
 
 }  // namespace reel::python

@@ -134,7 +134,9 @@ Tensors step(const PyCell& c, const Tensors& state, const Tensor& x, const std::
   Tensors in = state;
   in.push_back(x);
   const auto one = [&](const Tensors& a) { return c.cell->step(Tensors(a.begin(), a.end() - 1), a.back()); };
-  return with(c, parameters, in, one, here());
+  const Loc where = here();
+  const GilRelease released;
+  return with(c, parameters, in, one, where);
 }
 
 }  // namespace

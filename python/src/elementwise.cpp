@@ -22,20 +22,54 @@ Tensor product(Arg a, Arg b) { return matmul(a, b); }
 
 bool is_whole(const Arg& x) { return x.is_number() ? x.number() == std::floor(x.number()) : x->dtype() == DType::i32; }
 
-/// A function of floating elements, and of i32 by way of f64, which has all of its values.
-template <BinaryOp op>
-Tensor also_of_integers(Arg a, Arg b) {
+/// Throws Error if a value of x is not `good`, which a step that is traced does not know.
+template <class Good>
+void check_each(const char* name, const Arg& x, Good&& good, const char* rule, const char* hint = "") {
+  const auto check = [&](double value, const std::string& place) {
+    if (!good(value)) fail(name, x.where, "{}, got {}{}{}", rule, value, place, hint);
+  };
+  if (x.is_number()) return check(x.number(), "");
+  if (!x->concrete()) return;
+  const auto each = [&](const auto* values) {
+    for (std::int64_t i = 0; i < x->numel(); ++i) {
+      if (!good(static_cast<double>(values[i])))
+        check(static_cast<double>(values[i]), fmt::format(" at element {}", i));
+    }
+  };
+  if (x->dtype() == DType::i32)
+    each(x->data_as<std::int32_t>());
+  else
+    each(x->data_as<double>());
+}
+
+/// A function of floating elements, and of i32 by way of f64, which has all of its values. Of integers, the right one
+/// must be `good`, and the result must be i32, too.
+template <BinaryOp op, class Good>
+Tensor also_of_integers(const char* name, Arg a, Arg b, Good&& good, const char* rule, const char* hint = "") {
   if (!is_whole(a) || !is_whole(b)) return op(a, b);
+  check_each(name, b, good, rule, hint);
   const auto wide = [](const Arg& x) {
     return x.is_number() ? Tensor::full({}, x.number(), DType::f64) : cast(x, DType::f64);
   };
   const Tensor left = wide(a), right = wide(b);
-  return cast(round({op({left, a.where}, {right, b.where}), a.where}), DType::i32);
+  const Tensor y = round({op({left, a.where}, {right, b.where}), a.where});
+  check_each(
+      name, {y, a.where}, [](double v) { return std::abs(v + 0.5) < 0x1p31; }, "the result must fit i32",
+      ". Hint: cast a side to f64");
+  return cast(y, DType::i32);
 }
+constexpr const char* no_zero = "the divisor of integers is not 0";
+bool is_no_zero(double v) { return v != 0; }
 Tensor floored_quotient(Arg a, Arg b) { return floor(a / b); }
-Tensor floor_divide(Arg a, Arg b) { return also_of_integers<floored_quotient>(a, b); }
-Tensor modulo(Arg a, Arg b) { return also_of_integers<reel::remainder>(a, b); }
-Tensor raise(Arg a, Arg b) { return also_of_integers<reel::pow>(a, b); }
+Tensor floor_divide(Arg a, Arg b) {
+  return also_of_integers<floored_quotient>("floor_divide", a, b, is_no_zero, no_zero);
+}
+Tensor modulo(Arg a, Arg b) { return also_of_integers<reel::remainder>("remainder", a, b, is_no_zero, no_zero); }
+Tensor raise(Arg a, Arg b) {
+  return also_of_integers<reel::pow>(
+      "pow", a, b, [](double v) { return v >= 0; }, "the exponent of integers is 0 or more",
+      ". Hint: cast a side to f32");
+}
 Tensor invert(Arg x) { return x->dtype() == DType::i32 ? affine(x, -1, -1) : logical_not(x); }
 
 /// An operand with the precision of the more precise one of both.
@@ -144,10 +178,12 @@ void bind_elementwise(nb::module_& m, nb::class_<Tensor>& tensor) {
   REEL_OPERATOR(ge, greater_equal)
   REEL_OPERATOR(eq, reel::equal)
   REEL_OPERATOR(ne, reel::not_equal)
-  tensor.def("__neg__", [](Arg x) { return -x; });
+  tensor.def(
+      "__neg__", [](Arg x) { return -x; }, Released());
   tensor.def("__pos__", [](const Tensor& x) { return x; });
-  tensor.def("__abs__", [](Arg x) { return abs(x); });
-  tensor.def("__invert__", &invert);
+  tensor.def(
+      "__abs__", [](Arg x) { return abs(x); }, Released());
+  tensor.def("__invert__", &invert, Released());
 }
 
 }  // namespace reel::python

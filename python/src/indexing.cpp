@@ -1,4 +1,6 @@
 // x[...]: integers, slices, None, Ellipsis, and one tensor of indices, as NumPy has them; each becomes ops.
+#include <algorithm>
+
 #include "python/src/python.h"
 
 namespace reel::python {
@@ -36,6 +38,19 @@ Tensor element(const Tensor& x, std::int64_t axis, Py_ssize_t i, Loc where) {
   return squeeze({slice({x, where}, axis, i, i + 1), where}, {axis});
 }
 
+/// Indices below 0 count from the end of an axis of n. Those of a step that is traced are not known, and stay.
+Tensor from_start(const Tensor& index, std::int64_t n) {
+  if (!index.concrete()) return index;
+  const std::span<const std::int32_t> given(index.data_as<std::int32_t>(), static_cast<std::size_t>(index.numel()));
+  if (std::ranges::none_of(given, [](std::int32_t i) { return i < 0; })) return index;
+  std::vector<std::int32_t> found(given.begin(), given.end());
+  for (std::int32_t& i : found) {
+    if (i < -n) throw nb::index_error(fmt::format("index {} is not in an axis of {}", i, n).c_str());
+    if (i < 0) i = static_cast<std::int32_t>(i + n);
+  }
+  return Tensor::from(std::span<const std::int32_t>(found), index.shape(), index.backend());
+}
+
 Tensor indexed(const Tensor& x, nb::handle key) {
   const Loc where = here();
   const nb::tuple items = nb::isinstance<nb::tuple>(key) ? nb::borrow<nb::tuple>(key) : nb::make_tuple(key);
@@ -63,15 +78,11 @@ Tensor indexed(const Tensor& x, nb::handle key) {
       if (i == -1 && PyErr_Occurred()) throw nb::python_error();
       y = element(y, axis, i, where);
     } else {
-      const std::optional<Tensor> index = as_tensor(item);
+      const std::optional<Tensor> index = as_operand(item);
       if (!index || index->dtype() != DType::i32)
         refuse(x, "an index is an integer, a slice, None, ... or an i32 tensor. Hint: where() for a condition");
       if (std::exchange(selected, true)) refuse(x, "one tensor of indices at most. Hint: take_along, pick");
-      if (index->rank() == 0 && index->concrete() && *index->data_as<std::int32_t>() < 0) {  // from the end
-        y = element(y, axis, *index->data_as<std::int32_t>(), where);
-        continue;
-      }
-      y = index_select({y, where}, axis, {*index, where});
+      y = index_select({y, where}, axis, {from_start(*index, y.dim(static_cast<int>(axis))), where});
       axis += index->rank();
     }
   }
@@ -83,7 +94,8 @@ Tensor indexed(const Tensor& x, nb::handle key) {
 void bind_indexing(nb::class_<Tensor>& tensor) {
   tensor
       .def("__getitem__", &indexed, nb::arg("key").none(), nb::sig("def __getitem__(self, key: object) -> Tensor"),
-           "Elements by integers, slices, None, ... and one i32 tensor, as in NumPy. Recorded, with a gradient.")
+           "Elements by integers, slices, None, ... and one i32 tensor, as in NumPy. Recorded, with a gradient. In a "
+           "step of scan() the tensor's indices are 0 or more.")
       .def(
           "__iter__",
           [](nb::handle self) {

@@ -45,8 +45,8 @@ class PyOptimizer {
   PyOptimizer(std::vector<Parameter> parameters, const OptimizerOptions& options, std::function<void()> updated)
       : parameters_(std::move(parameters)), optimizer_(parameters_, options), updated_(std::move(updated)) {}
 
-  /// One update, unless a gradient is not finite. Returns their joint norm. Holds the lock of the interpreter, so that
-  /// no signal comes between its parts.
+  /// One update, unless a gradient is not finite. Returns their joint norm. No signal comes between its parts: it is
+  /// no Interruptible.
   double step(const nb::dict& gradients, double lr_factor) {
     const Loc where = here();
     if (!(lr_factor >= 0 && std::isfinite(lr_factor)))
@@ -69,6 +69,7 @@ class PyOptimizer {
     }
     if (gradients.size() != parameters_.size())
       fail("optimizer", where, "{} gradients for {} parameters", gradients.size(), parameters_.size());
+    const nb::gil_scoped_release released;
     const double norm = optimizer_.norm(ordered);
     if (!std::isfinite(norm)) return norm;
     optimizer_.step(ordered, norm, lr_factor);
@@ -89,6 +90,13 @@ class PyOptimizer {
       if (found == values.end()) fail("optimizer", here(), "the state lacks {}", name);
       if (!(found->second.spec() == place.spec()))
         fail("optimizer", here(), "{} must be {}, got {}", name, place.spec().str(), found->second.spec().str());
+      if (!found->second.concrete()) fail("optimizer", here(), "{} has no value", name);
+      if (is_differentiable(place.dtype()) && *any(is_nan(found->second)).data_as<bool>())
+        fail("optimizer", here(), "{} has an element that is NaN", name);
+    }
+    for (const auto& [name, value] : values) {
+      if (std::ranges::none_of(state, [&](const auto& part) { return part.first == name; }))
+        fail("optimizer", here(), "the state has {}, which this optimizer lacks", name);
     }
     for (const auto& [name, place] : state) fill_from(values.at(name), place);
     optimizer_.set_steps(steps);

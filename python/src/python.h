@@ -25,7 +25,8 @@ const char* doc(const char* name);
 /// An argument that is a tensor or an array of another library, which is shared where that is possible; nothing if it
 /// is neither.
 std::optional<Tensor> as_tensor(nb::handle x) noexcept;
-/// The same for an operand of an op. Throws Error for a tensor of PyTorch that requires a gradient.
+/// The same for an operand of an op: of an array of another dtype it is a copy, as reel.tensor() makes it. Throws Error
+/// where that does, and for a tensor of PyTorch that requires a gradient.
 std::optional<Tensor> as_operand(nb::handle x);
 /// An argument that is a number: of Python, or a scalar of NumPy.
 std::optional<double> as_number(nb::handle x) noexcept;

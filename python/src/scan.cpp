@@ -41,6 +41,7 @@ void bind_scan(nb::module_& m) {
       "set_threads",
       [](int threads) {
         if (threads < 1) fail("set_threads", here(), "1 or more threads are needed, got {}", threads);
+        const nb::gil_scoped_release released;  // it waits for the loops that run on other threads
         backend().set_threads(threads);
       },
       nb::arg("threads"), "Sets how many threads ops and scans may use; 1 before the first call.");

@@ -1,5 +1,6 @@
 """Ops against NumPy, and what is declared against what is bound."""
 
+import math
 import re
 from pathlib import Path
 
@@ -244,3 +245,66 @@ def test_seeds_that_are_refused(bad):
         with pytest.raises(reel.Error, match=r"seed and stream are integers from 0 to 2\^64 - 1, got .*test_ops.py:\d+"):
             call()
     assert reel.normal(3, seed=np.int64(2**62)).shape == reel.normal(3, seed=2**64 - 1).shape
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_an_element_does_not_depend_on_its_neighbours(name, dtype):
+    f = getattr(reel, name)
+    x = (np.random.default_rng(0).uniform(-1, 1, 512) * np.tile([1, 100, 500, 1e7], 128)).astype(dtype)
+    alone = np.array([f(reel.tensor(x[i : i + 1])).numpy()[0] for i in range(512)])
+    assert np.array_equal(f(reel.tensor(x)).numpy(), alone)
+
+
+def test_long_dot_products_are_accurate():
+    x = np.random.default_rng(0).random(1_000_000, "float32")
+    exact = np.dot(x.astype("float64"), x.astype("float64"))
+    t, rows = reel.tensor(x), reel.tensor(np.stack([x, x, x]))
+    for y in (reel.dot(t, t), reel.vdot(t, t), reel.einsum("i,i->", t, t), reel.matmul(rows, t)[1]):
+        assert abs(y.item() / exact - 1) < 1e-6
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: reel.uniform(2, 0, 1e39, seed=1), r"\[uniform\] the bounds must be finite in f32, .* got 0 and 1e\+39"),
+        (lambda: reel.uniform(2, -3e38, 3e38, seed=1), r"\[uniform\] .* finite in f32"),
+        (lambda: reel.normal(2, 0, 1e39, seed=1), r"\[normal\] .* finite in f32, got 0 and 1e\+39"),
+        (lambda: reel.pinv(reel.ones((2, 2)), math.nan), r"\[pinv\] rcond is a number, got nan"),
+        (
+            lambda: reel.triangular_solve(reel.ones((2, 2)), reel.ones((2, 2)), tolerance=math.nan),
+            r"\[triangular_solve\] tolerance is a number, got nan",
+        ),
+        (lambda: reel.eye(2**31), "a tensor has at most 2.58 elements"),
+    ],
+)
+def test_options_that_are_refused(call, words):
+    with pytest.raises(reel.Error, match=words):
+        call()
+    assert reel.uniform(2, 0, 1e39, seed=1, dtype="f64").numpy().max() > 1e37
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda i: i // 0, r"\[floor_divide\] the divisor of integers is not 0, got 0"),
+        (lambda i: i % reel.tensor([1, 0]), r"\[remainder\] .* got 0 at element 1"),
+        (lambda i: 5 // (i - 7), r"\[floor_divide\] .* got 0 at element 0"),
+        (lambda i: i**-2, r"\[pow\] the exponent of integers is 0 or more, got -2"),
+        (lambda i: 0 ** (i - 9), r"\[pow\] .* got -2 at element 0"),
+        (lambda i: i**40, r"\[pow\] the result must fit i32, got .* at element 0. Hint"),
+        (lambda i: reel.tensor(-(2**31)) // -1, r"\[floor_divide\] the result must fit i32, got 2147483648"),
+    ],
+)
+def test_integers_without_a_result(call, words):
+    with pytest.raises(reel.Error, match=words):
+        call(reel.tensor([7, 8]))
+    assert (reel.tensor([-2]) ** 31).numpy().tolist() == [-(2**31)]
+
+
+@pytest.mark.parametrize("call", [lambda b: b & 1.5, lambda b: b | 2, lambda b: 2 ^ b, lambda b: b == 2])
+def test_numbers_that_are_no_bool(call):
+    b = reel.tensor([True, False])
+    with pytest.raises(reel.Error, match="neither True nor False, and the tensor is bool"):
+        call(b)
+    assert (b & True).numpy().tolist() == [True, False] and (1 ^ b).numpy().tolist() == [False, True]

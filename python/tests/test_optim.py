@@ -157,6 +157,11 @@ def test_a_cell_keeps_its_constraints():
     assert np.abs(W - before).max() > 0.01
 
 
+def changed_state(p, **changes):
+    optimizer = reel.optim.Adam(p)
+    optimizer.load_state_dict({**optimizer.state_dict(), **changes})
+
+
 @pytest.mark.parametrize(
     "call, words",
     [
@@ -190,6 +195,13 @@ def test_a_cell_keeps_its_constraints():
         (lambda p: reel.optim.Adam(p).step({"W": p["W"]}), r"no gradient for b.*test_optim.py:\d+"),
         (lambda p: reel.optim.Adam(p).step({**p, "c": p["b"]}), "3 gradients for 2 parameters"),
         (lambda p: reel.optim.Adam(p).step({**p, "b": reel.ones(5)}), "b is f64.*, its gradient f32"),
+        (lambda p: reel.optim.Adam(p).step([p["b"]]), r"\[optimizer\] gradients: a dict of tensors by name is expected"),
+        (lambda p: reel.optim.Adam(p).step(None), "a dict of tensors by name is expected, got None"),
+        (lambda p: changed_state(p, more=p["b"]), "the state has more, which this optimizer lacks"),
+        (lambda p: changed_state(p, steps="3"), r"\[optimizer\] steps: an integer of 0 or more is needed, got '3'"),
+        (lambda p: changed_state(p, more=3), "the state has tensors by name, got 'more': 3"),
+        (lambda p: changed_state(p, **{"optimizer.b.0": p["b"] * math.nan}), "optimizer.b.0 has an element that is NaN"),
+        (lambda p: reel.optim.Adam(p).load_state_dict(None), "a dict as of state_dict.. is expected, got None"),
         (lambda p: reel.optim.Adam(p).step({**p, "b": None}), "must be a tensor, got NoneType"),
         (lambda p: reel.scan(lambda h, _: (reel.optim.SGD({"h": h}), None), p["b"], length=2), "has no value"),
     ],

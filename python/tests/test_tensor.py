@@ -1,7 +1,9 @@
 """Tensors: dtypes, sharing memory, indexing, and what they print."""
 
+import array
 import copy
 import operator
+import ctypes
 import pickle
 
 import numpy as np
@@ -407,3 +409,39 @@ def test_a_dtype_equals_its_name():
         assert d != "no" and d != 3 and d is not None and [d != e for e in reel.DType].count(False) == 1
         assert pickle.loads(pickle.dumps(d)) is d
     assert reel.ones(3).dtype == "f32" and reel.ones(3).dtype != "f64" and reel.ones(3).dtype in ("f32", "f64")
+
+
+def test_buffers_without_strides():
+    numbers = (ctypes.c_double * 3)()
+    assert reel.from_dlpack(numbers).numpy().tolist() == [0, 0, 0] and (reel.ones(1) + numbers).dtype == reel.f64
+    for moment in (np.datetime64("2020", "D"), np.timedelta64(3, "D")):
+        with pytest.raises((reel.Error, TypeError)):
+            reel.ones(1) + moment
+        with pytest.raises(reel.Error, match="elements are f32"):
+            reel.from_dlpack(moment)
+
+
+def test_arrays_of_the_standard_library_keep_their_dtype():
+    given = array.array("d", [1, 2])
+    assert reel.tensor(given).dtype == reel.from_dlpack(given).dtype == (reel.ones(1) + given).dtype == reel.f64
+    assert reel.tensor(array.array("f", [1])).dtype == reel.tensor([1.0]).dtype == reel.f32
+
+
+def test_operands_of_other_dtypes_are_copied_as_by_tensor():
+    i = np.arange(2)
+    for x in (reel.arange(2) + i, i + reel.arange(2), reel.add(i, reel.arange(2))):
+        assert x.dtype == reel.i32 and x.numpy().tolist() == [0, 2]
+    assert reel.embedding(i, reel.ones((3, 2))).shape == (2, 2)
+    assert (reel.ones(2) + np.ones(2, "f2")).dtype == reel.f32
+    with pytest.raises(reel.Error, match="i32 holds .*an element is outside"):
+        reel.arange(1) + np.array([2**40])
+    with pytest.raises(reel.Error, match="elements are f64 or narrower"):
+        reel.ones(1) + np.ones(1, np.longdouble)
+
+
+def test_indices_from_the_end():
+    x = reel.tensor([1.0, 2, 3])
+    assert x[reel.tensor([-1, 0])].numpy().tolist() == [3, 1] and x[np.array([[-3]])].numpy().tolist() == [[1]]
+    assert reel.grad(lambda x: reel.sum(x[reel.tensor([-1, -1])]))(x).numpy().tolist() == [0, 0, 2]
+    with pytest.raises(IndexError, match="index -4 is not in an axis of 3"):
+        x[reel.tensor([0, -4])]

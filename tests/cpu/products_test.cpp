@@ -112,3 +112,19 @@ TEST_CASE("a batch of products whose sums are long is each of them") {
     for (std::int64_t i = 0; i < 3; ++i) CHECK(difference(c.at(i), matmul(a.at(i), b.at(i), f)) < 1e-6);
   }
 }
+
+TEST_CASE("few sums in single precision: the error does not grow with their length") {
+  for (const std::int64_t k : {4095, 4096, 5000, 1000003}) {
+    const Tensor row = uniform({k}, 0, 1, 1, 2);
+    const Tensor wide = cast(row, DType::f64);
+    const double exact = elements(sum(wide * wide))[0].real();
+    const Tensor rows = reshape(concat({row, row, row}, 0), {3, k}), columns = permute(rows, {1, 0});
+    for (const Tensor& y : {dot(row, row), vdot(row, row), matmul(rows, row), matmul(row, columns),
+                            matmul(rows, rows, {.transpose_b = true})}) {
+      for (const auto& v : elements(y)) CHECK(std::abs(v.real() / exact - 1) < 1e-6);
+    }
+    const Tensor z = complex(row, row);
+    for (const auto& v : elements(vdot(z, z))) CHECK(std::abs(v / (2 * exact) - 1.0) < 1e-6);
+    for (const auto& v : elements(dot(z, z))) CHECK(std::abs(v / C(0, 2 * exact) - 1.0) < 1e-6);
+  }
+}

@@ -150,6 +150,18 @@ TEST_CASE("erf and gelu far out") {
         {0.5204998778130465, 0.9953222650189527, 0.9999992569016276, -0.9999999999984626, 0.9999999999999998}, 4e-15);
 }
 
+TEST_CASE("sin, cos and tan of an element do not depend on those beside it") {
+  for (DType d : real_types) {
+    const Tensor x = uniform({256}, -150, 150, 1, 2, d) * concat({full({128}, 0.1, d), full({128}, 1, d)}, 0);
+    const Tensor mixed = reshape(permute(reshape(x, {2, 128}), {1, 0}), {256});
+    for (const auto f : std::initializer_list<Tensor (*)(Arg)>{sin, cos, tan}) {
+      Tensors alone;
+      for (std::int64_t i = 0; i < 256; ++i) alone.push_back(f(slice(mixed, 0, i, i + 1)));
+      CHECK(elements(f(mixed)) == elements(concat(alone, 0)));
+    }
+  }
+}
+
 TEST_CASE("expm1 is finite as long as its value is") {
   check(expm1(numbers({709.5, 709.0, 709.7, 710, inf, -inf, NAN, 1, -1e-300}, DType::f64)),  // of numpy.expm1
         {1.3549863193146328e308, 8.218407461554972e307, 1.6549840276802644e308, inf, inf, -1, NAN, 1.718281828459045,

@@ -161,6 +161,10 @@ TEST_CASE("errors of random tensors name the function, the rule and the line") {
   says([] { uniform({2}, 1, 0, 1, 1); }, "[uniform] low must not be above high, got 1 and 0");
   says([] { uniform({2}, NAN, 0, 1, 1); }, "[uniform] low must not be above high, got nan and 0");
   says([] { uniform({2}, -INFINITY, 0, 1, 1); }, "[uniform] the bounds must be finite");
+  says([] { uniform({2}, 0, 1e39, 1, 1); },
+       "[uniform] the bounds must be finite in f32, and high - low, too, got 0 and");
+  says([] { uniform({2}, -3e38, 3e38, 1, 1); }, "[uniform] the bounds must be finite in f32");
+  says([] { normal({2}, 1e39, 0, 1, 1); }, "[normal] mean and deviation must be finite in f32, got 1e+39 and 0");
   says([] { uniform({2}, 0, 1, 1, 1, DType::i32); }, "[uniform] f32 or f64 expected, got i32");
   says([] { normal({2}, 0, -1, 1, 1); }, "[normal] the deviation is 0 or more, got -1");
   says([] { normal({2}, NAN, 1, 1, 1); }, "[normal] mean and deviation must be finite");

@@ -228,8 +228,34 @@ bool by_small_parts(const Product<T>& p) {
 }
 
 template <class T>
+bool by_chunks(Product<T> p);
+
+template <class T>
 void multiply(const Product<T>& p) {
-  if (!by_loop(p) && !by_xsmm(p) && !by_small_parts(p)) by_blas(p);
+  if (!by_chunks(p) && !by_loop(p) && !by_xsmm(p) && !by_small_parts(p)) by_blas(p);
+}
+
+/// A few long sums: in chunks, added up in double precision, or the error would grow with their length. False for all
+/// others. The kernels for a transposed a have chunks of their own.
+template <class T>
+bool by_chunks(Product<T> p) {
+  constexpr std::int64_t few = 64, some = 1024, long_sum = 4096;
+  if (p.m * p.n > few || p.k < long_sum) return false;
+  if constexpr (!is_complex_type<T>) {  // a vector is its own transpose: as rows, both are read along the sum
+    if (p.m == 1 && p.form_a == CblasTrans && p.lda == 1) p.form_a = CblasNoTrans, p.lda = p.k;
+    if (p.n == 1 && p.form_b == CblasNoTrans && p.ldb == 1) p.form_b = CblasTrans, p.ldb = p.k;
+  }
+  if (p.transpose_a()) return false;
+  std::conditional_t<is_complex_type<T>, std::complex<double>, double> total[few] = {};
+  T part[few];
+  for (std::int64_t k = 0; k < p.k; k += some) {
+    Product<T> q = p.terms(k, std::min(p.k, k + some));
+    q.c = part, q.ldc = p.n;
+    multiply(q);
+    for (std::int64_t i = 0; i < p.m * p.n; ++i) total[i] += part[i];
+  }
+  for (std::int64_t i = 0; i < p.m * p.n; ++i) p.c[i / p.n * p.ldc + i % p.n] = static_cast<T>(total[i]);
+  return true;
 }
 
 /// Transposes b, as libxsmm needs it, if there are enough rows to pay for that; the result owns the memory that p.b

@@ -90,6 +90,30 @@ batch<T, A> power(const batch<T, A>& x, const batch<T, A>& y) {
   return lane_by_lane([](T base, T exponent) { return std::pow(base, exponent); }, x, y);
 }
 
+/// f(x) lane by lane alike, whatever the other lanes have. xsimd's sin, cos and tan reduce all lanes as the largest of
+/// them needs it, which rounds otherwise; here each range of sizes is reduced on its own.
+template <class T, class A, class F>
+batch<T, A> by_range(const batch<T, A>& x, F&& f) {
+  using B = batch<T, A>;
+  const B size = abs(x);
+  const auto small = size <= constants::twentypi<B>(), no_large = size <= constants::mediumpi<B>();
+  if (all(small)) return f(x);
+  B y = f(select(small, x, B(0)));
+  if (any(no_large && !small)) y = select(small, y, f(select(no_large && !small, x, B(100))));
+  return all(no_large) ? y : select(no_large, y, f(select(no_large, B(T(1e6)), x)));
+}
+#define REEL_BY_RANGE(f, T)                                                             \
+  inline batch<T> f(const batch<T>& x) {                                                \
+    return by_range(x, [](const batch<T>& v) { return f<T, batch<T>::arch_type>(v); }); \
+  }
+REEL_BY_RANGE(sin, float)
+REEL_BY_RANGE(sin, double)
+REEL_BY_RANGE(cos, float)
+REEL_BY_RANGE(cos, double)
+REEL_BY_RANGE(tan, float)
+REEL_BY_RANGE(tan, double)
+#undef REEL_BY_RANGE
+
 // xsimd 8.1 divides floats and takes their roots by estimates on ARM: some results are off by an ulp, and
 // sqrt(infinity) is NaN. 64-bit ARM has instructions that round as IEEE 754 says.
 #ifdef __aarch64__
