@@ -108,6 +108,18 @@ TEST_CASE("clipping by the norm of all gradients, and by value") {
         0);
 }
 
+TEST_CASE("another learning rate is that of the groups without one of their own") {
+  const Tensor a = Tensor::zeros({1}, DType::f64), b = Tensor::zeros({1}, DType::f64);
+  OptimizerOptions options;
+  options.kind = "sgd", options.lr = 1, options.group_lr = {{"slow", 0.25}};
+  Optimizer optimizer({{"a", a, ""}, {"b", b, "slow"}}, options);
+  optimizer.set_lr(0.5);
+  const Tensor one = Tensor::full({1}, 1, DType::f64);
+  optimizer.step({one, one}, std::sqrt(2));
+  CHECK(a.item() == -0.5);
+  CHECK(b.item() == -0.25);
+}
+
 TEST_CASE("the norm of all gradients counts every dtype, both parts of complex ones") {
   const auto two = [](DType dtype) { return Tensor::full({}, {3, is_complex(dtype) ? 4.0 : 0.0}, dtype); };
   CHECK(JointNorm()({two(DType::c128)}) == 5);
