@@ -60,7 +60,11 @@ Tensor also_of_integers(const char* name, Arg a, Arg b, Good&& good, const char*
 }
 constexpr const char* no_zero = "the divisor of integers is not 0";
 bool is_no_zero(double v) { return v != 0; }
-Tensor floored_quotient(Arg a, Arg b) { return floor(a / b); }
+/// The quotient of which remainder(a, b) is the rest: floor(a / b) is one too high where a / b rounds up to an integer.
+Tensor floored_quotient(Arg a, Arg b) {
+  const Tensor rest = reel::remainder(a, b);
+  return where(is_finite(rest), round((a - rest) / b), floor(a / b));
+}
 Tensor floor_divide(Arg a, Arg b) {
   return also_of_integers<floored_quotient>("floor_divide", a, b, is_no_zero, no_zero);
 }

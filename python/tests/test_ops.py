@@ -256,6 +256,18 @@ def test_an_element_does_not_depend_on_its_neighbours(name, dtype):
     assert np.array_equal(f(reel.tensor(x)).numpy(), alone)
 
 
+def test_floor_division_and_remainder_are_those_of_numpy():
+    rng = np.random.default_rng(0)
+    for dtype in ("float32", "float64"):
+        a = np.concatenate([rng.normal(size=500), rng.integers(-99, 99, 500) * 0.1, [1, -1, 1e8, 1e10, 0, -0.0, 3, np.inf]])
+        b = np.concatenate([rng.normal(size=500), np.full(500, 0.1), [0.1, 0.1, 0.1, 3, 2, 2, np.inf, 2]])
+        a, b = a.astype(dtype), b.astype(dtype)
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_array_equal((reel.tensor(a) // reel.tensor(b)).numpy(), a // b)
+            np.testing.assert_array_equal((reel.tensor(a) % reel.tensor(b)).numpy(), a % b)
+    assert (1 / (reel.tensor([0.0]) // 1)).item() == math.inf and (7.5 // reel.tensor([2.0])).tolist() == [3.0]
+
+
 def test_long_dot_products_are_accurate():
     x = np.random.default_rng(0).random(1_000_000, "float32")
     exact = np.dot(x.astype("float64"), x.astype("float64"))

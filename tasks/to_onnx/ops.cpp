@@ -197,8 +197,11 @@ const std::map<std::string, Rule>& rules() {
          return c.graph.node("Not", {c.graph.node("Equal", {a, b})});
        })},
       {"pow", same("Pow")},
-      {"remainder", real([](C c, N a, N b) {
-         return subtract(c, a, multiply(c, b, c.graph.node("Floor", {c.graph.node("Div", {a, b})})));
+      {"remainder", real([](C c, N a, N b) {  // Mod has the sign of a
+         const Name rest = c.graph.node("Mod", {a, b}, {{"fmod", 1}}), zero = number(c, 0);
+         const Name signs = c.graph.node("Xor", {c.graph.node("Less", {rest, zero}), c.graph.node("Less", {b, zero})});
+         const Name other = c.graph.node("And", {signs, c.graph.node("Not", {c.graph.node("Equal", {rest, zero})})});
+         return c.graph.node("Where", {other, add(c, rest, b), rest});
        })},
       {"sub",
        [](C c) {
