@@ -77,9 +77,6 @@ Tensor binary(const Arg& a, const Arg& b) {
 }  // namespace
 
 double whole(const char* op, const Arg& x, const Tensor& other) {
-  if (other.dtype() == DType::boolean && x.number() != 0 && x.number() != 1)
-    fail(op, x.where, "{} is neither True nor False, and the tensor is {}. Hint: cast it to f32", x.number(),
-         other.spec().str());
   if (other.dtype() != DType::i32) return x.number();
   if (x.number() != std::floor(x.number()))
     fail(op, x.where, "{} is not an integer, and the tensor is {}. Hint: cast it to f32", x.number(),
@@ -92,7 +89,12 @@ double whole(const char* op, const Arg& x, const Tensor& other) {
 
 Tensor operand(const char* op, const Arg& x, const Arg& other) {
   if (x.is_number() && other.is_complex_number()) return other.tensor();  // throws: one of them is a tensor
-  if (x.is_number()) return constant(whole(op, x, other.tensor()), other.tensor());
+  if (x.is_number()) {
+    if (other->dtype() == DType::boolean && x.number() != 0 && x.number() != 1)
+      fail(op, x.where, "{} is neither True nor False, and the tensor is {}. Hint: cast it to f32", x.number(),
+           other->spec().str());
+    return constant(whole(op, x, other.tensor()), other.tensor());
+  }
   if (x.is_complex_number()) {
     const DType d = other->dtype();
     return full({}, x.complex_number(), is_differentiable(d) ? complex_of(d) : DType::c64, other->backend());
