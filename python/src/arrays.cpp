@@ -1,6 +1,8 @@
 // Arrays of other libraries as tensors, and the other way: shared where memory allows, by DLPack.
 #include "python/src/arrays.h"
 
+#include <cstring>
+
 namespace reel::python {
 
 namespace {
@@ -200,6 +202,8 @@ std::optional<Tensor> as_operand(nb::handle x) {
   refuse_gradient({x, "operand"});
   std::optional<Tensor> shared = as_tensor(x);
   if (shared || !nb::ndarray_check(x) || !nb::hasattr(x, "dtype")) return shared;
+  const nb::str kind(nb::getattr(x.attr("dtype"), "kind", nb::str("f")));
+  if (!std::strchr("iufcb", *kind.c_str())) return std::nullopt;            // texts, say, which equal no tensor
   return nb::cast<Tensor>(nb::module_::import_("reel").attr("tensor")(x));  // of int64 or float16, say, or an error
 }
 

