@@ -4,7 +4,7 @@
 #include <limits>
 #include <numbers>
 
-#include "tests/support/check.h"
+#include "tests/support/numbers.h"
 
 using namespace reel;
 using namespace reel::test;
@@ -16,30 +16,6 @@ constexpr double pi = std::numbers::pi;
 const DType real_types[] = {DType::f32, DType::f64};
 
 double epsilon(DType d) { return d == DType::f32 ? 4e-7 : 1e-15; }
-
-/// The numbers `times` times, so that they come at all places of a vector.
-Tensor numbers(const std::vector<double>& x, DType d, std::int64_t times = 19) {
-  const auto n = static_cast<std::int64_t>(x.size());
-  return cast(reshape(expand(Tensor::from(std::span<const double>(x), {n}), {times, n}), {times * n}), d);
-}
-
-/// Are the elements the expected numbers, over and over, up to `tolerance` times their size? Zeros have signs.
-void check(const Tensor& got, const std::vector<double>& expected, double tolerance = 0) {
-  const auto y = cast(got, DType::f64).values<double>();
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    const double wanted = expected[i % expected.size()];
-    CAPTURE(i % expected.size());
-    CAPTURE(i);
-    CAPTURE(y[i]);
-    CAPTURE(wanted);
-    if (std::isnan(wanted))
-      CHECK(std::isnan(y[i]));
-    else if (std::isinf(wanted) || wanted == 0)
-      CHECK((y[i] == wanted && std::signbit(y[i]) == std::signbit(wanted)));
-    else
-      CHECK(std::abs(y[i] / wanted - 1) <= tolerance);
-  }
-}
 
 /// The gradients of sum(f(xs)).
 Tensors gradients(const TensorFunction& f, const Tensors& xs) {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/support/check.h"
+#include "tests/support/numbers.h"
 
 using namespace reel;
 using namespace reel::test;
@@ -17,26 +17,12 @@ template <class F>
 void check(const F& f, const std::vector<std::vector<double>>& x, const std::vector<double>& expected, DType d,
            double tolerance = 0) {
   for (const std::int64_t times : {1, 19}) {
+    CAPTURE(times);
     Tensors in;
-    for (const auto& row : x) {
-      const auto n = std::ssize(row);
-      in.push_back(cast(reshape(expand(Tensor::from(std::span<const double>(row), {n}), {times, n}), {times * n}), d));
-    }
-    const auto y = cast(f(in), DType::f64).template values<double>();
-    REQUIRE(std::ssize(y) == times * std::ssize(expected));
-    for (std::size_t i = 0; i < y.size(); ++i) {
-      const double wanted = expected[i % expected.size()];
-      CAPTURE(i % expected.size());
-      CAPTURE(times);
-      CAPTURE(y[i]);
-      CAPTURE(wanted);
-      if (std::isnan(wanted))
-        CHECK(std::isnan(y[i]));
-      else if (std::isinf(wanted) || wanted == 0)
-        CHECK((y[i] == wanted && std::signbit(y[i]) == std::signbit(wanted)));
-      else
-        CHECK(std::abs(y[i] / wanted - 1) <= tolerance);
-    }
+    for (const auto& row : x) in.push_back(numbers(row, d, times));
+    const Tensor y = f(in);
+    REQUIRE(y.numel() == times * std::ssize(expected));
+    test::check(y, expected, tolerance);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "backends/cpu/simd/complex_simd.h"
 #include "backends/cpu/simd/simd.h"
 #include "backends/cpu/simd/vectors.h"
+#include "backends/cpu/threads/enough.h"
 #include "backends/shared/convert.h"
 #include "ops/functors/binary.h"
 #include "ops/functors/unary.h"
@@ -247,8 +248,6 @@ const auto zip_pieces = zip_piece_table(BinaryFunctors{});
 
 namespace {
 
-constexpr std::int64_t enough = 1 << 15;  // fewest elements that pay for a second thread
-
 template <class P>
 P* move(P* p, std::int64_t bytes) {
   return reinterpret_cast<P*>(reinterpret_cast<std::uintptr_t>(p) + static_cast<std::uintptr_t>(bytes));
@@ -279,14 +278,14 @@ void resolve(FusedCall& call) {
 void Cpu::map(const MapArgs& a) {
   const auto& [kernel, bytes] = maps[static_cast<std::size_t>(a.functor)][static_cast<std::size_t>(a.dtype)];
   const auto in = static_cast<std::int64_t>(size_of(a.dtype));
-  shared(a.n, enough, [&](std::int64_t first, std::int64_t last) {
+  shared(a.n, enough_elements, [&](std::int64_t first, std::int64_t last) {
     kernel({last - first, move(a.x, first * in), nullptr, nullptr, move(a.out, first * bytes), &a.params});
   });
 }
 
 void Cpu::zip(const ZipArgs& a) {
   const auto& [kernel, bytes] = zips[static_cast<std::size_t>(a.functor)][static_cast<std::size_t>(a.dtype)];
-  if (pool_.threads() == 1 || a.loop.numel() < enough) return kernel(a);
+  if (pool_.threads() == 1 || a.loop.numel() < enough_elements) return kernel(a);
   const auto in = static_cast<std::int64_t>(size_of(a.dtype));
   const auto along_outermost_axis = [&](std::int64_t first, std::int64_t last) {
     StridedLoop<3> part = a.loop;
@@ -305,14 +304,14 @@ void Cpu::fill(const FillArgs& a) {
 
 void Cpu::cast(const CastArgs& a) {
   const auto in = static_cast<std::int64_t>(size_of(a.from)), out = static_cast<std::int64_t>(size_of(a.to));
-  shared(a.n, enough, [&](std::int64_t first, std::int64_t last) {
+  shared(a.n, enough_elements, [&](std::int64_t first, std::int64_t last) {
     cast_kernel(a.from, a.to)({last - first, move(a.in, first * in), nullptr, nullptr, move(a.out, first * out)});
   });
 }
 
 void Cpu::select(const SelectArgs& s) {
   const auto bytes = static_cast<std::int64_t>(size_of(s.dtype));
-  shared(s.n, enough, [&](std::int64_t first, std::int64_t last) {
+  shared(s.n, enough_elements, [&](std::int64_t first, std::int64_t last) {
     select_kernel(size_of(s.dtype))({last - first, move(s.a, first * bytes), move(s.b, first * bytes),
                                      s.condition + first, move(s.out, first * bytes)});
   });

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/threads/enough.h"
 #include "engine/core/error.h"
 
 namespace reel::cpu {
@@ -112,8 +113,7 @@ void weigh(const RealFftArgs& a, std::complex<T>* y) {
   for (std::int64_t k = 1; 2 * k < a.n; ++k) y[k] *= static_cast<T>(a.inner);
 }
 
-/// How many rows of n elements pay for a second thread.
-std::int64_t enough_rows(std::int64_t n) { return (1 << 13) / std::max<std::int64_t>(n, 1) + 1; }
+constexpr std::int64_t enough = 1 << 13;  // fewest elements that pay for a second thread
 
 }  // namespace
 
@@ -136,7 +136,7 @@ void Cpu::fft(const FftArgs& a) {
       const auto plan = fft_plans_.get(a.inverse ? FftKind::backward : FftKind::forward, dtype_of<T>(), a.n);
       const T scale = static_cast<T>(a.scale);
       shared(
-          a.rows, enough_rows(a.n),
+          a.rows, enough_rows(a.n, enough),
           [&](std::int64_t first, std::int64_t last) {
             RowTransform<T, C, C> row(*this, plan, a.n, a.n);
             for (std::int64_t r = first; r < last; ++r) {
@@ -178,9 +178,9 @@ void Cpu::real_fft(const RealFftArgs& a) {
         }
       };
       if (a.inverse)
-        shared(a.rows, enough_rows(a.n), backward, 1);
+        shared(a.rows, enough_rows(a.n, enough), backward, 1);
       else
-        shared(a.rows, enough_rows(a.n), forward, 1);
+        shared(a.rows, enough_rows(a.n, enough), forward, 1);
     } else {
       unsupported("real_fft of this dtype");
     }

@@ -7,6 +7,7 @@
 #include "backends/cpu/kernels/reduce_ops.h"
 #include "backends/cpu/simd/columns.h"
 #include "backends/cpu/simd/simd.h"
+#include "backends/cpu/threads/enough.h"
 #include "backends/shared/lp_norm.h"
 
 namespace reel::cpu {
@@ -311,8 +312,7 @@ void each_row(const RowFunctionArgs& a, std::int64_t first, std::int64_t last) {
   }
 }
 
-/// How many rows of n elements are enough for a thread.
-std::int64_t enough_rows(std::int64_t n) { return (1 << 14) / std::max<std::int64_t>(n, 1) + 1; }
+constexpr std::int64_t enough = 1 << 14;  // fewest elements that pay for a second thread
 
 }  // namespace
 
@@ -320,7 +320,8 @@ void Cpu::row_function(const RowFunctionArgs& a) {
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_floating_point_v<T>) {
       shared(
-          a.rows, enough_rows(a.n), [&](std::int64_t first, std::int64_t last) { each_row<T>(a, first, last); }, 1);
+          a.rows, enough_rows(a.n, enough), [&](std::int64_t first, std::int64_t last) { each_row<T>(a, first, last); },
+          1);
     } else if constexpr (is_complex_type<T>) {
       using Real = typename T::value_type;
       if (a.function != RowFunction::norm) unsupported("row_function of complex numbers, but for norm");
@@ -344,7 +345,7 @@ void Cpu::cross_entropy(const CrossEntropyArgs& a) {
       for (std::int64_t r = first; r < last; ++r)
         loss[r] = cpu::cross_entropy(logits + r * a.n, a.target[r], a.n, residual + r * a.n);
     };
-    shared(a.rows, enough_rows(a.n), part, 1);
+    shared(a.rows, enough_rows(a.n, enough), part, 1);
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/simd/simd.h"
+#include "backends/cpu/threads/enough.h"
 #include "ops/functors/update.h"
 
 namespace reel::cpu {
@@ -14,8 +15,6 @@ namespace {
 /// Of the elements from `first` to `last`.
 using Kernel = void (*)(const UpdateArgs&, const UpdatePlace&, const UpdateNumbers&, std::int64_t first,
                         std::int64_t last);
-
-constexpr std::int64_t enough = 1 << 15;  // fewest elements that pay for a second thread
 
 template <class Rule, class T>
 void update_kernel(const UpdateArgs& args, const UpdatePlace& a, const UpdateNumbers& numbers, std::int64_t first,
@@ -68,7 +67,8 @@ void Cpu::update(const UpdateArgs& a) {
   std::memcpy(&numbers, a.numbers, sizeof numbers);
   if (std::isnan(numbers.scale)) return;
   for (const UpdatePlace& place : a.places)
-    shared(place.n, enough, [&](std::int64_t first, std::int64_t last) { kernel(a, place, numbers, first, last); });
+    shared(place.n, enough_elements,
+           [&](std::int64_t first, std::int64_t last) { kernel(a, place, numbers, first, last); });
 }
 
 void Cpu::clip(const ClipArgs& a) { *a.scale = clip_scale(a.numbers, a.n, a.limit); }
