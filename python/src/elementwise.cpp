@@ -30,16 +30,16 @@ void check_each(const char* name, const Arg& x, Good&& good, const char* rule, c
   };
   if (x.is_number()) return check(x.number(), "");
   if (!x->concrete()) return;
-  const auto each = [&](const auto* values) {
-    for (std::int64_t i = 0; i < x->numel(); ++i) {
+  const auto each = [&](const auto& values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
       if (!good(static_cast<double>(values[i])))
         check(static_cast<double>(values[i]), fmt::format(" at element {}", i));
     }
   };
   if (x->dtype() == DType::i32)
-    each(x->data_as<std::int32_t>());
+    each(x->values<std::int32_t>());
   else
-    each(x->data_as<double>());
+    each(x->values<double>());
 }
 
 /// A function of floating elements, and of i32 by way of f64, which has all of its values. Of integers, the right one

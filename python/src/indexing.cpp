@@ -41,9 +41,8 @@ Tensor element(const Tensor& x, std::int64_t axis, Py_ssize_t i, Loc where) {
 /// Indices below 0 count from the end of an axis of n. Those of a step that is traced are not known, and stay.
 Tensor from_start(const Tensor& index, std::int64_t n) {
   if (!index.concrete()) return index;
-  const std::span<const std::int32_t> given(index.data_as<std::int32_t>(), static_cast<std::size_t>(index.numel()));
-  if (std::ranges::none_of(given, [](std::int32_t i) { return i < 0; })) return index;
-  std::vector<std::int32_t> found(given.begin(), given.end());
+  std::vector<std::int32_t> found = index.values<std::int32_t>();
+  if (std::ranges::none_of(found, [](std::int32_t i) { return i < 0; })) return index;
   for (std::int32_t& i : found) {
     if (i < -n) throw nb::index_error(fmt::format("index {} is not in an axis of {}", i, n).c_str());
     if (i < 0) i = static_cast<std::int32_t>(i + n);
