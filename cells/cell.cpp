@@ -141,6 +141,37 @@ Tensor checked_output(const Cell& cell, const Tensors& state) {
 }
 }  // namespace
 
+Sequence scan(const Cell& cell, const Tensors& state, const CellInput& in, const ScanOptions& options, Loc where) {
+  const std::vector<State> states = cell.states();
+  if (in.xs.rank() < 2) fail(cell.name().c_str(), where, "inputs are [T, B, ...], got {}", given(in.xs));
+  const std::int64_t T = in.xs.dim(0), B = in.xs.dim(1);
+  if (state.size() != states.size())
+    fail(cell.name().c_str(), where, "{} states are needed before the first step, got {}", states.size(), state.size());
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const DType dtype = states[i].complex ? complex_of(cell.dtype()) : cell.dtype();
+    const Shape shape{B, states[i].width};
+    if (state[i].defined() && state[i].dtype() == dtype && state[i].shape() == shape) continue;
+    fail(cell.name().c_str(), where, "the state {} before the first step is {}, {} {} is needed", states[i].name,
+         given(state[i]), name_of(dtype), shape.str());
+  }
+  // Values on a GPU would have to be waited for, and a captured step cannot read them.
+  if (in.lengths.defined() && in.lengths.concrete() && in.lengths.backend().runs_in_blocks())
+    check_lengths(in.lengths, T, B, 0);
+  return cell.run(state, in.cleared(), options, where);
+}
+
+void check_lengths(const Tensor& lengths, std::int64_t T, std::int64_t B, std::int32_t least) {
+  if (!lengths.defined()) return;
+  if (lengths.dtype() != DType::i32 || !(lengths.shape() == Shape{B}))
+    throw Error("lengths", fmt::format("i32 [{}] is expected, got {}", B, lengths.spec().str()));
+  const std::vector<std::int32_t> all = lengths.values<std::int32_t>();
+  for (std::size_t b = 0; b < all.size(); ++b) {
+    if (all[b] < least || all[b] > T)
+      throw Error("lengths",
+                  fmt::format("{} to {} time steps are expected, got {} of sequence {}", least, T, all[b], b));
+  }
+}
+
 Sequence Cell::run(const Tensors& state, const CellInput& in, const ScanOptions& options, Loc where) const {
   const Tensors& kept = in.zoneout.kept;
   Tensors xs{in.xs};

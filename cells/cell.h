@@ -143,6 +143,8 @@ class Cell {
   const std::vector<Parameter>& parameters() const { return parameters_; }
   /// The name that it is registered by; "cell" for one that was made without the registry.
   const std::string& name() const { return name_; }
+  /// f32 or f64, that of the real parameters and states.
+  DType dtype() const { return dtype_; }
 
   const std::int64_t input, hidden;
 
@@ -155,7 +157,6 @@ class Cell {
   Tensor fixed(const std::string& name, const Tensor& value);
   /// Throws Error if another parameter already has the name or the tensor.
   void add(Parameter parameter);
-  DType dtype() const { return dtype_; }
   Backend& device() const { return *backend_; }
 
  private:
@@ -166,11 +167,12 @@ class Cell {
   std::vector<Parameter> parameters_;
 };
 
-/// Runs a cell over a full sequence, from the given state; the contents of the padding do not matter.
-inline Sequence scan(const Cell& cell, const Tensors& state, const CellInput& in, const ScanOptions& options = {},
-                     Loc where = Loc::current()) {
-  return cell.run(state, in.cleared(), options, where);
-}
+/// Runs a cell over a full sequence, from the given state; the contents of the padding do not matter. Throws Error
+/// unless the states are those of cell.states(), and lengths are i32 [B] of 0 to T; values on a GPU are not read.
+Sequence scan(const Cell& cell, const Tensors& state, const CellInput& in, const ScanOptions& options = {},
+              Loc where = Loc::current());
+/// Throws Error unless `lengths` are undefined, or i32 [B] from `least` to T.
+void check_lengths(const Tensor& lengths, std::int64_t T, std::int64_t B, std::int32_t least = 1);
 
 /// A registered kind of cell.
 struct CellType {

@@ -283,7 +283,7 @@ Tensor numpy_permutation(std::int64_t n, std::mt19937& generator, Backend& backe
                          Loc where = Loc::current());
 /// Sets each element to 0 with probability p and divides the others by 1 - p; 0 <= p < 1. Recorded, with a gradient
 /// for x. Inside a time loop the same elements drop out at all time steps. `offset`, f64 on the device of x, is added
-/// to the stream, so that a captured step draws new numbers on each replay.
+/// to the stream, so that a captured step draws new numbers on each replay; a step of a loop cannot compute it.
 Tensor dropout(Arg x, double p, std::uint64_t seed, std::uint64_t stream, const Tensor& offset = {});
 
 // ---- losses.cpp --------------------------------------------------------------------------------------------------

@@ -109,6 +109,11 @@ Tensor dropout(Arg x, double p, std::uint64_t seed, std::uint64_t stream, const 
   if (const Spec wanted{DType::f64, {}, &x->backend()}; offset.defined() && !(offset.spec() == wanted))
     fail("dropout", x.where, "the offset of the stream is {} on the device of x, got {} on {}", wanted.str(),
          offset.spec().str(), offset.backend().name());
+  if (offset.defined() && !offset.concrete())
+    fail(
+        "dropout", x.where,
+        "the offset has no value, as it is computed in a step that is traced. Hint: masks drawn before the loop, as an "
+        "input of its steps");
   const Tensor kept = filled(Distribution::bernoulli, {DType::boolean, x->shape(), &x->backend()}, 1 - p, 0, seed,
                              stream, offset.defined() ? offset.data_as<double>() : nullptr);
   return where({kept, x.where}, x * (1 / (1 - p)), 0.0);

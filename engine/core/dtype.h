@@ -69,9 +69,17 @@ decltype(auto) dispatch_width(std::size_t bytes, F&& f) {
   }
 }
 
+template <class T>
+inline constexpr bool is_complex_type = false;
+template <class T>
+inline constexpr bool is_complex_type<std::complex<T>> = true;
+
 /// The dtype of elements of the C++ type T.
 template <class T>
 constexpr DType dtype_of() {
+  static_assert(
+      std::is_floating_point_v<T> || is_complex_type<T> || std::is_same_v<T, std::int32_t> || std::is_same_v<T, bool>,
+      "elements are float, double, complex of either, std::int32_t or bool");
   if constexpr (std::is_same_v<T, float>) return DType::f32;
   if constexpr (std::is_same_v<T, double>) return DType::f64;
   if constexpr (std::is_same_v<T, std::complex<float>>) return DType::c64;
@@ -79,11 +87,6 @@ constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, std::int32_t>) return DType::i32;
   if constexpr (std::is_same_v<T, bool>) return DType::boolean;
 }
-
-template <class T>
-inline constexpr bool is_complex_type = false;
-template <class T>
-inline constexpr bool is_complex_type<std::complex<T>> = true;
 
 /// The size of an element in bytes.
 constexpr std::size_t size_of(DType dtype) {

@@ -59,7 +59,9 @@ Tensor Tensor::view(const Shape& shape, std::int64_t skip) const {
   return out;
 }
 
-Tensor Tensor::at(std::int64_t t) const {
+Tensor Tensor::at(std::int64_t t, Loc where) const {
+  if (rank() == 0 || t < 0 || t >= dim(0))
+    fail("at", where, "there is no element {} along the first axis, the shape is {}", t, shape().str());
   const Shape rest = shape().erase(0);
   return view(rest, t * rest.numel());
 }
@@ -81,9 +83,15 @@ double Tensor::item(Loc where) const {
   });
 }
 
-void Tensor::assign(const Tensor& source) {
+void Tensor::mark_changed(Loc where) {
+  if (!concrete()) no_value("mark_changed", *this, where);
+  ++storage_->version;
+}
+
+void Tensor::assign(const Tensor& source, Loc where) {
+  if (!concrete() || !source.concrete()) no_value("assign", concrete() ? source : *this, where);
   if (!(source.spec() == spec()))
-    throw Error("assign", fmt::format("{} does not take the place of {}", source.spec().str(), spec().str()));
+    fail("assign", where, "{} does not take the place of {}", source.spec().str(), spec().str());
   if (source.storage() == storage()) {  // their elements may overlap
     Tensor apart = empty(spec());
     apart.assign(source);

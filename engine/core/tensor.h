@@ -56,8 +56,8 @@ class Tensor {
   const Shape& shape() const { return spec_.shape; }
   Backend& backend() const { return *spec_.backend; }
   int rank() const { return spec_.shape.rank(); }
-  /// Extent of an axis; negative counts from the end.
-  std::int64_t dim(int axis) const { return spec_.shape[axis < 0 ? axis + rank() : axis]; }
+  /// Extent of an axis; negative counts from the end. Throws RuleError for an axis that is not there.
+  std::int64_t dim(int axis) const { return spec_.shape[checked_axis(axis, rank())]; }
   std::int64_t numel() const { return spec_.shape.numel(); }
   std::size_t bytes() const { return static_cast<std::size_t>(numel()) * size_of(dtype()); }
 
@@ -77,13 +77,15 @@ class Tensor {
   /// How often the storage was changed in place; see mark_changed.
   std::uint32_t version() const { return storage_ ? storage_->version : 0; }
   /// Call it after writing into the elements, so that a gradient that needs the old ones throws.
-  void mark_changed() { ++storage_->version; }
+  void mark_changed(Loc where = Loc::current());
   const Storage* storage() const { return storage_.get(); }
 
-  /// A view of another shape that starts `skip` elements further on. It is a new value that shares storage.
+  /// A view of another shape that starts `skip` elements further on. It is a new value that shares storage, and is not
+  /// recorded: gradients pass through the op reshape(x, dims).
   Tensor view(const Shape& shape, std::int64_t skip = 0) const;
-  /// Element t of the leading axis: [T, ...] -> [...], sharing storage.
-  Tensor at(std::int64_t t) const;
+  /// Element t of the leading axis: [T, ...] -> [...], sharing storage. Throws Error unless 0 <= t < T. It is
+  /// not recorded: gradients pass through the op at(x, t).
+  Tensor at(std::int64_t t, Loc where = Loc::current()) const;
   /// The same value without its storage.
   Tensor without_storage() const;
 
@@ -93,8 +95,8 @@ class Tensor {
   /// The only element, as a double (its real part if complex); throws Error when there are more, or when the tensor is
   /// abstract.
   double item(Loc where = Loc::current()) const;
-  /// Overwrites the elements with those of a tensor of the same spec.
-  void assign(const Tensor& source);
+  /// Overwrites the elements with those of a tensor of the same spec. Throws Error while a step is traced.
+  void assign(const Tensor& source, Loc where = Loc::current());
   /// "f32 (2, 3) [[1, 2, 3], [4, 5, 6]]"; long axes are abbreviated.
   std::string str() const;
 

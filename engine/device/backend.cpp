@@ -80,6 +80,9 @@ Backend& backend(const std::string& name) {
     if (Backend* same = made(b->name())) return *same;  // "cuda:0" is "cuda"
     return *registry().made.emplace_back(std::move(b));
   }
+  if (registry().kinds.empty())
+    throw Error("device",
+                "there is none before main(). Hint: a static tensor inside a function, made when it is called");
   throw Error("device",
               fmt::format("there is no device \"{}\"; this build has: {}", name, fmt::join(backend_names(), ", ")));
 }

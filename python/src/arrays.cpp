@@ -135,7 +135,14 @@ nb::dlpack::dtype dlpack_dtype(DType dtype) {
 
 const char* numpy_name(DType dtype) { return numpy_names[static_cast<int>(dtype)]; }
 
+/// Arrays of JAX never change, but their capsules do not say so.
+bool never_changes(nb::handle x) {
+  const nb::object module = nb::getattr(x.type(), "__module__", nb::none());
+  return nb::isinstance<nb::str>(module) && std::string_view(nb::str(module).c_str()).starts_with("jax");
+}
+
 Tensor imported(const Source& source, bool copy) {
+  copy = copy || never_changes(source.x);
   const nb::object x = exchanged(source);
   nb::ndarray<> writable;
   if (!copy && nb::try_cast(x, writable, false) && writable.device_type() == nb::device::cpu::value) {
@@ -208,6 +215,22 @@ std::optional<Tensor> as_operand(nb::handle x) {
 }
 
 }  // namespace reel::python
+
+bool nanobind::detail::type_caster<reel::python::Number>::from_python(handle source, std::uint32_t, cleanup_list*) {
+  using namespace reel;
+  if (const Tensor* tensor = nullptr; try_cast(source, tensor) && tensor && Tape::current())
+    fail("number", python::here(),
+         "this argument is a number, got a tensor, {}, whose gradient would be lost. Hint: write the function with ops "
+         "of tensors (pow(x, a), where(x > 0, x, a * x)), or float(x) for a constant",
+         tensor->spec().str());
+  const double number = PyFloat_AsDouble(source.ptr());
+  if (number == -1 && PyErr_Occurred()) {
+    PyErr_Clear();
+    return false;
+  }
+  value = {number};
+  return true;
+}
 
 bool nanobind::detail::type_caster<reel::python::DTypeLike>::from_python(handle source, std::uint32_t, cleanup_list*) {
   using namespace reel;

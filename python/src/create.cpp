@@ -8,20 +8,26 @@ namespace reel::python {
 using namespace nb::literals;
 
 void bind_create(nb::module_& m) {
-  using Number = std::complex<double>;
+  using Value = std::complex<double>;
   const auto dtype = [] { return "dtype"_a = "f32"; };
   m.def(
       "arange", [](std::int64_t n, DTypeLike d) { return arange(n, d.value, backend(), here()); }, "n"_a,
       "dtype"_a = "i32", doc("arange"));
   m.def(
       "linspace",
-      [](double first, double last, std::int64_t n, DTypeLike d) {
+      [](Number first, Number last, std::int64_t n, DTypeLike d) {
         return linspace(first, last, n, d.value, backend(), here());
       },
       "first"_a, "last"_a, "n"_a, dtype(), doc("linspace"));
   m.def(
       "full",
-      [](const Axes& shape, Number value, DTypeLike d) { return full(shape_of("full", shape), value, d.value); },
+      [](const Axes& shape, const Tensor& value, DTypeLike d) {
+        return expand({cast({value, here()}, d.value), here()}, shape_of("full", shape));
+      },
+      "shape"_a, "value"_a, dtype(),
+      "A tensor of this shape whose elements are those of a tensor, which has a gradient.");
+  m.def(
+      "full", [](const Axes& shape, Value value, DTypeLike d) { return full(shape_of("full", shape), value, d.value); },
       "shape"_a, "value"_a, dtype(), doc("full"));
   m.def(
       "zeros", [](const Axes& shape, DTypeLike d) { return full(shape_of("zeros", shape), 0, d.value); }, "shape"_a,
@@ -30,7 +36,13 @@ void bind_create(nb::module_& m) {
       "ones", [](const Axes& shape, DTypeLike d) { return full(shape_of("ones", shape), 1, d.value); }, "shape"_a,
       dtype(), "Ones of this shape.");
   m.def(
-      "full_like", [](Arg x, Number value) { return full_like(x, value); }, "x"_a, "value"_a, doc("full_like"));
+      "full_like",
+      [](Arg x, const Tensor& value) {
+        return expand({cast({value, x.where}, x->dtype()), x.where}, x->shape());
+      },
+      "x"_a, "value"_a, "A tensor of x's shape whose elements are those of a tensor, which has a gradient.");
+  m.def(
+      "full_like", [](Arg x, Value value) { return full_like(x, value); }, "x"_a, "value"_a, doc("full_like"));
   m.def("zeros_like", &zeros_like, "x"_a, doc("zeros_like"));
   m.def("ones_like", &ones_like, "x"_a, doc("ones_like"));
   m.def(
@@ -38,20 +50,20 @@ void bind_create(nb::module_& m) {
 
   m.def(
       "uniform",
-      [](const Axes& shape, double low, double high, Seed seed, Seed stream, DTypeLike d) {
+      [](const Axes& shape, Number low, Number high, Seed seed, Seed stream, DTypeLike d) {
         return uniform(shape_of("uniform", shape), low, high, seed, stream, d.value, backend(), here());
       },
       "shape"_a, "low"_a = 0.0, "high"_a = 1.0, nb::kw_only(), "seed"_a, "stream"_a = Seed{}, dtype(), doc("uniform"));
   m.def(
       "normal",
-      [](const Axes& shape, double mean, double deviation, Seed seed, Seed stream, DTypeLike d) {
+      [](const Axes& shape, Number mean, Number deviation, Seed seed, Seed stream, DTypeLike d) {
         return normal(shape_of("normal", shape), mean, deviation, seed, stream, d.value, backend(), here());
       },
       "shape"_a, "mean"_a = 0.0, "deviation"_a = 1.0, nb::kw_only(), "seed"_a, "stream"_a = Seed{}, dtype(),
       doc("normal"));
   m.def(
       "bernoulli",
-      [](const Axes& shape, double p, Seed seed, Seed stream) {
+      [](const Axes& shape, Number p, Seed seed, Seed stream) {
         return bernoulli(shape_of("bernoulli", shape), p, seed, stream, backend(), here());
       },
       "shape"_a, "p"_a, nb::kw_only(), "seed"_a, "stream"_a = Seed{}, doc("bernoulli"));
@@ -66,7 +78,7 @@ void bind_create(nb::module_& m) {
       [](std::int64_t n, Seed seed, Seed stream) { return permutation(n, seed, stream, backend(), here()); }, "n"_a,
       nb::kw_only(), "seed"_a, "stream"_a = Seed{}, doc("permutation"));
   m.def(
-      "dropout", [](Arg x, double p, Seed seed, Seed stream) { return dropout(x, p, seed, stream); }, "x"_a, "p"_a,
+      "dropout", [](Arg x, Number p, Seed seed, Seed stream) { return dropout(x, p, seed, stream); }, "x"_a, "p"_a,
       nb::kw_only(), "seed"_a, "stream"_a = Seed{}, doc("dropout"));
   m.def(
       "hann_window",

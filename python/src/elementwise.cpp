@@ -118,12 +118,12 @@ void bind_elementwise(nb::module_& m, nb::class_<Tensor>& tensor) {
     m.def(name, f, "x"_a, Released(), doc(name));
     tensor.def(name, f, Released(), doc(name));
   }
-  m.def("affine", &affine, "x"_a, "scale"_a, "shift"_a, Released(), doc("affine"));
-  m.def("leaky_relu", &leaky_relu, "x"_a, "slope"_a = 0.01, Released(), doc("leaky_relu"));
-  m.def("elu", &elu, "x"_a, "alpha"_a = 1.0, Released(), doc("elu"));
-  m.def("clamp", &clamp, "x"_a, "low"_a, "high"_a, Released(), doc("clamp"));
-  m.def("power", &power, "x"_a, "exponent"_a, Released(), doc("power"));
-  m.def("scale_gradient", &scale_gradient, "x"_a, "factor"_a, Released(), doc("scale_gradient"));
+  m.def("affine", &Numbered<&affine>::call, "x"_a, "scale"_a, "shift"_a, Released(), doc("affine"));
+  m.def("leaky_relu", &Numbered<&leaky_relu>::call, "x"_a, "slope"_a = 0.01, Released(), doc("leaky_relu"));
+  m.def("elu", &Numbered<&elu>::call, "x"_a, "alpha"_a = 1.0, Released(), doc("elu"));
+  m.def("clamp", &Numbered<&clamp>::call, "x"_a, "low"_a, "high"_a, Released(), doc("clamp"));
+  m.def("power", &Numbered<&power>::call, "x"_a, "exponent"_a, Released(), doc("power"));
+  m.def("scale_gradient", &Numbered<&scale_gradient>::call, "x"_a, "factor"_a, Released(), doc("scale_gradient"));
   m.def("stop_gradient", &stop_gradient, "x"_a, Released(), doc("stop_gradient"));
 
   m.def("add", &add, "a"_a, "b"_a, Released(), "a + b; shapes broadcast.");

@@ -36,7 +36,7 @@ void bind_losses(nb::module_& m) {
   bind_loss<l1_loss>(m, "l1_loss", "x");
   m.def(
       "huber_loss",
-      [](Arg x, Arg target, double delta, const std::optional<Tensor>& weight, const std::string& reduction) {
+      [](Arg x, Arg target, Number delta, const std::optional<Tensor>& weight, const std::string& reduction) {
         return huber_loss(x, target, delta, options(weight, reduction));
       },
       "x"_a, "target"_a, "delta"_a = 1.0, nb::kw_only(), "weight"_a.none() = nb::none(), "reduction"_a = "mean",

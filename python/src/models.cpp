@@ -16,26 +16,14 @@ using namespace nb::literals;
 
 namespace {
 
-void check_model(const ModelShape& shape, const ModelOptions& options, DType dtype) {
-  const auto least = [](const char* name, std::int64_t value, std::int64_t low) {
-    if (value < low) throw SettingError(name, fmt::format("{} or more is needed, got {}", low, value));
-  };
+void check(const ModelShape& shape, const std::string& head) {
   if ((shape.vocabulary > 0) == (shape.inputs > 0) || shape.vocabulary < 0 || shape.inputs < 0)
     throw SettingError("inputs",
                        fmt::format("one of inputs (numbers at each step) and vocabulary (different symbols) is 1 or "
                                    "more, got inputs = {}, vocabulary = {}",
                                    shape.inputs, shape.vocabulary));
-  least("outputs", shape.outputs, 1);
-  least("embedding", options.embedding, 0);
-  least("checkpoint_every", options.checkpoint_every, 0);
-  for (const auto& [name, share] : {std::pair("dropout", options.dropout), std::pair("zoneout", options.zoneout)})
-    if (!(share >= 0 && share < 1))
-      throw SettingError(name, fmt::format("a share from 0 to below 1 is needed, got {}", share));
-  if (options.input != "embedding" && options.input != "one-hot")
-    throw SettingError("input", fmt::format("\"{}\" is not one of embedding, one-hot", options.input));
-  if (const auto& all = ModelOptions::head_inits(); std::find(all.begin(), all.end(), options.head_init) == all.end())
-    throw SettingError("head_init", fmt::format("\"{}\" is not one of {}", options.head_init, fmt::join(all, ", ")));
-  if (!is_floating(dtype)) throw SettingError("dtype", fmt::format("f32 or f64, got {}", name_of(dtype)));
+  if (const auto& all = ModelOptions::head_inits(); std::find(all.begin(), all.end(), head) == all.end())
+    throw SettingError("head_init", fmt::format("\"{}\" is not one of {}", head, fmt::join(all, ", ")));
 }
 
 /// Cell, units and settings of each layer, from bottom to top.
@@ -66,7 +54,7 @@ PyModel make_model(std::int64_t vocabulary, std::int64_t inputs, std::int64_t ou
                              .checkpoint_every = checkpoint_every,
                              .settings = stack[0].settings,
                              .stack = alike ? std::vector<LayerOptions>() : stack};
-  check_model(shape, options, dtype.value);
+  check(shape, head_init);
   return {shape, options, dtype.value, seed, Model(shape, options, Init(seed, dtype.value))};
 }
 

@@ -75,10 +75,14 @@ void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor) {
   both(m, tensor, "log_softmax", &log_softmax, "axis"_a = -1);
   both(m, tensor, "logsumexp", &logsumexp, "axes"_a.none() = -1, keep());
   both(m, tensor, "logsumexp", &logsumexp, "axis"_a.none() = -1, nb::kw_only(), "keepdims"_a = false);
-  m.def("standardize", &standardize, "x"_a, "epsilon"_a = 1e-5, Released(), doc("standardize"));
-  m.def("layer_norm", &layer_norm, "x"_a, "gain"_a, "bias"_a, "epsilon"_a = 1e-5, Released(), doc("layer_norm"));
+  m.def("standardize", &Numbered<&standardize>::call, "x"_a, "epsilon"_a = 1e-5, Released(), doc("standardize"));
+  m.def("layer_norm", &Numbered<&layer_norm>::call, "x"_a, "gain"_a, "bias"_a, "epsilon"_a = 1e-5, Released(),
+        doc("layer_norm"));
 
   both(m, tensor, "reshape", &reshape, "dims"_a);
+  tensor.def(
+      "reshape", [](Arg x, const nb::args& dims) { return reshape(x, nb::cast<Axes>(dims)); },
+      nb::sig("def reshape(self, *dims: int) -> Tensor"), doc("reshape"));
   both(m, tensor, "permute", &permute, "order"_a);
   both(m, tensor, "slice", &slice, "axis"_a, "first"_a, "last"_a);
   both(m, tensor, "pad", &pad, "axis"_a, "before"_a, "after"_a);

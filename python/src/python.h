@@ -44,6 +44,22 @@ struct Seed {
   operator std::uint64_t() const { return value; }
 };
 
+/// A number that an op holds constant, as an exponent. A tensor is taken for its value, but not while something is
+/// recorded or traced: its gradient would be lost without a word.
+struct Number {
+  double value = 0;
+  operator double() const { return value; }
+};
+/// A function of ops.h whose numbers are such.
+template <auto f>
+struct Numbered;
+template <class R, class... Args, R (*f)(Args...)>
+struct Numbered<f> {
+  template <class A>
+  using Taken = std::conditional_t<std::is_same_v<A, double>, Number, A>;
+  static R call(Taken<Args>... arguments) { return f(arguments...); }
+};
+
 /// The shape of these extents; throws Error with the name of the function that got them.
 Shape shape_of(const char* function, const Axes& extents);
 
@@ -174,6 +190,15 @@ struct type_caster<reel::python::Seed> {
   bool from_python(handle source, std::uint32_t, cleanup_list*);  // throws, so no caster of a container may use it
   static handle from_cpp(reel::python::Seed seed, rv_policy, cleanup_list*) noexcept {
     return PyLong_FromUnsignedLongLong(seed.value);
+  }
+};
+
+template <>
+struct type_caster<reel::python::Number> {
+  NB_TYPE_CASTER(reel::python::Number, const_name("float"))
+  bool from_python(handle source, std::uint32_t, cleanup_list*);  // throws, so no caster of a container may use it
+  static handle from_cpp(reel::python::Number number, rv_policy, cleanup_list*) noexcept {
+    return PyFloat_FromDouble(number.value);
   }
 };
 

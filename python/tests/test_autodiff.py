@@ -244,3 +244,36 @@ def test_check_grads_finds(f, args, options, words):
         reel.check_grads(f, *[x + i for i in range(args)], **options)
     with pytest.raises(reel.Error, match="input 0 is f32"):
         reel.check_grads(f, *[x.cast(reel.f32)] * args)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, a: reel.power(x, a),
+        lambda x, a: reel.leaky_relu(x, a),
+        lambda x, a: reel.elu(x, alpha=a),
+        lambda x, a: reel.clamp(x, a, 3.0),
+        lambda x, a: reel.affine(x, a, 0.0),
+        lambda x, a: reel.scale_gradient(x, a),
+        lambda x, a: reel.standardize(x, a),
+        lambda x, a: reel.huber_loss(x, x, a),
+        lambda x, a: reel.dropout(x, a, seed=1),
+        lambda x, a: x * reel.normal((2,), a, seed=1),
+    ],
+)
+def test_a_tensor_as_a_number_would_lose_its_gradient(f):
+    x, a = reel.tensor([2.0, 3.0]), reel.tensor(0.5)
+    assert f(x, a).numpy().tolist() == f(x, 0.5).numpy().tolist()  # nothing is recorded
+    assert f(x, np.float32(0.5)).numpy().tolist() == f(x, 0.5).numpy().tolist()
+    with pytest.raises(reel.Error, match=r"\[number\] .* got a tensor, f32 \(\), whose gradient would be lost. Hint"):
+        reel.grad(lambda a: reel.sum(f(x, a)))(a)
+    with pytest.raises(reel.Error, match=r"\[number\]"):
+        reel.scan(lambda s, x: (f(s, reel.sum(x)), None), x, reel.ones((3, 2)))
+
+
+def test_full_of_a_tensor_has_its_gradient():
+    a = reel.tensor(2.5)
+    assert reel.grad(lambda a: reel.sum(reel.full((2, 3), a)))(a).item() == 6
+    assert reel.grad(lambda a: reel.sum(reel.full_like(reel.ones(4), a) * a))(a).item() == 20
+    assert reel.grad(lambda a: reel.sum(reel.array_api.full((2, 3), a)))(a).item() == 6
+    assert reel.full((2,), a, dtype="f64").dtype == "f64" and reel.full((2,), 1).numpy().tolist() == [1, 1]

@@ -320,3 +320,20 @@ def test_numbers_that_are_no_bool(call):
     with pytest.raises(reel.Error, match="neither True nor False, and the tensor is bool"):
         call(b)
     assert (b & True).numpy().tolist() == [True, False] and (1 ^ b).numpy().tolist() == [False, True]
+
+
+def test_lists_as_indices_and_extents_as_arguments():
+    x = reel.reshape(reel.arange(12, "f32"), (3, 4))
+    a = x.numpy()
+    for key in ([0, 2], [[0, 1], [2, 2]], [-1]):
+        assert np.array_equal(x[key].numpy(), a[key]) and np.array_equal(x[:, key].numpy(), a[:, key])
+    assert reel.grad(lambda x: reel.sum(x[[0, 0, 2]]))(x).numpy()[:, 0].tolist() == [2, 0, 1]
+    with pytest.raises(reel.Error, match="an i32 tensor or a list"):
+        x[[0.5]]
+    assert np.array_equal(x.reshape(2, 6).numpy(), a.reshape(2, 6)) and x.reshape(2, -1, 3).shape == (2, 2, 3)
+    assert x.reshape(12).shape == x.reshape((12,)).shape == (12,)
+
+
+def test_two_numbers_are_no_operands():
+    with pytest.raises(reel.Error, match=r"\[where\] two numbers, where one is a tensor at least. Hint: full_like"):
+        reel.where(reel.ones(3) > 0, 1.0, 0.0)

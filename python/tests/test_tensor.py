@@ -445,3 +445,23 @@ def test_indices_from_the_end():
     assert reel.grad(lambda x: reel.sum(x[reel.tensor([-1, -1])]))(x).numpy().tolist() == [0, 0, 2]
     with pytest.raises(IndexError, match="index -4 is not in an axis of 3"):
         x[reel.tensor([0, -4])]
+
+
+def test_arrays_of_jax_are_copied():
+    """They never change, but their DLPack capsules, of the kind without a version, do not say so."""
+
+    class Array:
+        def __init__(self):
+            self.memory = np.arange(4, dtype=np.float32)
+
+        def __dlpack__(self, **_):
+            return self.memory.__dlpack__()
+
+        def __dlpack_device__(self):
+            return self.memory.__dlpack_device__()
+
+    ours, theirs = Array(), Array()
+    theirs.__class__ = type("ArrayImpl", (Array,), {"__module__": "jaxlib._jax"})
+    for array in (ours, theirs):
+        reel.from_dlpack(array).assign(reel.zeros(4))
+    assert ours.memory.tolist() == [0, 0, 0, 0] and theirs.memory.tolist() == [0, 1, 2, 3]

@@ -30,15 +30,27 @@ std::vector<LayerOptions> layers_of(const ModelOptions& o) {
                          : o.stack;
 }
 
-void check_lengths(const Tensor& lengths, std::int64_t T, std::int64_t B) {
-  if (!lengths.defined()) return;
-  if (lengths.dtype() != DType::i32 || !(lengths.shape() == Shape{B}))
-    throw Error("lengths", fmt::format("i32 [{}] is expected, got {}", B, lengths.spec().str()));
-  const std::vector<std::int32_t> all = lengths.values<std::int32_t>();
-  for (std::size_t b = 0; b < all.size(); ++b)
-    if (all[b] < 1 || all[b] > T)
-      throw Error("lengths", fmt::format("1 to {} time steps are expected, got {} of sequence {}", T, all[b], b));
+namespace {
+void check(const ModelShape& shape, const ModelOptions& options, DType dtype) {
+  const auto least = [](const char* name, std::int64_t value, std::int64_t low) {
+    if (value < low) throw SettingError(name, fmt::format("{} or more is needed, got {}", low, value));
+  };
+  if (shape.vocabulary < 0 || shape.inputs < 0 || (shape.vocabulary == 0 && shape.inputs == 0))
+    throw SettingError("inputs", fmt::format("inputs (numbers at each step) or vocabulary (different symbols) is 1 or "
+                                             "more, got inputs = {}, vocabulary = {}",
+                                             shape.inputs, shape.vocabulary));
+  least("outputs", shape.outputs, 1);
+  least("layers", options.stack.empty() ? options.layers : std::ssize(options.stack), 1);
+  least("embedding", options.embedding, 0);
+  least("checkpoint_every", options.checkpoint_every, 0);
+  for (const auto& [name, share] : {std::pair("dropout", options.dropout), std::pair("zoneout", options.zoneout)})
+    if (!(share >= 0 && share < 1))
+      throw SettingError(name, fmt::format("a share from 0 to below 1 is needed, got {}", share));
+  if (options.input != "embedding" && options.input != "one-hot")
+    throw SettingError("input", fmt::format("\"{}\" is not one of embedding, one-hot", options.input));
+  if (!is_floating(dtype)) throw SettingError("dtype", fmt::format("f32 or f64, got {}", name_of(dtype)));
 }
+}  // namespace
 
 Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
     : shape_(shape),
@@ -50,6 +62,7 @@ Model::Model(const ModelShape& shape, const ModelOptions& options, Init init)
       zoneout_(options.zoneout),
       checkpoint_every_(options.checkpoint_every),
       dtype_(init.dtype) {
+  check(shape, options, dtype_);
   const std::vector<LayerOptions> layers = layers_of(options);
   std::int64_t width = shape.inputs;
   if (input_ == "embedding") {
@@ -226,10 +239,18 @@ Tensor Model::into(std::size_t layer, const Tensor& h, const std::optional<StepC
   return training && dropout_ > 0 ? dropped(in, layer, *training) : in;
 }
 
+/// Throws Error unless there are as many states as all layers have.
+void Model::check_states(const Tensors& states) const {
+  std::size_t all = 0;
+  for (const auto& cell : cells_) all += cell->states().size();
+  if (states.size() != all) throw Error("model", fmt::format("its layers have {} states, got {}", all, states.size()));
+}
+
 Tensor Model::operator()(const Tensor& x, const std::optional<StepContext>& training, Tensors* carry,
                          const Tensor& lengths) const {
   if (carry && !carry->empty() && bidirectional_)
     throw Error("model", "a bidirectional model reads whole sequences: no states carry over to the next batch");
+  if (carry && !carry->empty()) check_states(*carry);
   CellInput in = indexes(x) ? CellInput(x, table_) : CellInput(cast(x, dtype_));
   const std::size_t directions = bidirectional_ ? 2 : 1;
   Tensor h, last;  // outputs at all steps, and at the end of each direction
@@ -267,6 +288,8 @@ Tensor Model::step(const Tensor& x, Tensors& states) const {
   if (!recurrent())
     throw Error("model", fmt::format("{} has no single step: it reads whole sequences",
                                      bidirectional_ ? "a bidirectional model" : "a cell without states"));
+  if (states.empty()) states = initial(x.dim(0));
+  check_states(states);
   Tensor h = numbers(x);
   const Zoneout zone{zoneout_};
   auto first = states.begin();

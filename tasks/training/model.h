@@ -63,9 +63,6 @@ struct StepContext {
   Tensor number = {};  // the step, f64 on the device; if defined, it is read there whenever the step runs
 };
 
-/// Throws Error unless `lengths` are undefined, or i32 [B] from 1 to T.
-void check_lengths(const Tensor& lengths, std::int64_t T, std::int64_t B);
-
 class Model {
  public:
   Model(const ModelShape& shape, const ModelOptions& options, Init init);
@@ -78,8 +75,8 @@ class Model {
   /// that of each sequence's own end. Throws Error for a carry into a bidirectional model.
   Tensor operator()(const Tensor& x, const std::optional<StepContext>& training = std::nullopt,
                     Tensors* carry = nullptr, const Tensor& lengths = {}) const;
-  /// One time step: x i32 [B] or [B, inputs] -> outputs [B, outputs]; `states` are those of all layers, as in `carry`,
-  /// and become the next ones. Throws Error unless recurrent().
+  /// One time step: x i32 [B] or [B, inputs] -> outputs [B, outputs]; `states` are those of all layers, as in `carry`
+  /// (none: the first ones), and become the next ones. Throws Error unless recurrent().
   Tensor step(const Tensor& x, Tensors& states) const;
   /// The states before the first step, of all layers; none of a bidirectional model, as they do not carry over.
   Tensors initial(std::int64_t batch) const;
@@ -127,10 +124,11 @@ class Model {
   Tensor numbers(const Tensor& x) const { return indexes(x) ? embedding(x, table_) : cast(x, dtype_); }
   /// The input of a layer above the first (counted from 0), from the outputs of the one below.
   Tensor into(std::size_t layer, const Tensor& h, const std::optional<StepContext>& training) const;
+  void check_states(const Tensors& states) const;
   Tensor dropped(const Tensor& h, std::size_t layer, const StepContext& at) const;
-  /// Where the states of cell c keep their values in a training step of T time steps.
   /// What drops values inside cell c (CellInput::drop).
   std::function<Tensor(const Tensor&, double)> inner_dropout(std::size_t c, const StepContext& at) const;
+  /// Where the states of cell c keep their values in a training step of T time steps.
   Tensors zoned(std::size_t c, std::int64_t T, std::int64_t batch, const StepContext& at) const;
 
   ModelShape shape_;

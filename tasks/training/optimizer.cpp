@@ -1,5 +1,8 @@
 #include "tasks/training/optimizer.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -14,9 +17,31 @@ bool like_adam(const std::string& kind) { return kind == "adam" || kind == "adam
 int states_of(const std::string& kind) { return like_adam(kind) ? 2 : kind == "amsgrad" ? 3 : 1; }
 /// How many real values a tensor has; a complex value counts as two.
 std::int64_t numbers_in(const Tensor& x) { return x.numel() * (is_complex(x.dtype()) ? 2 : 1); }
+
+constexpr double no_limit = std::numeric_limits<double>::infinity();
+
+void within(const std::string& name, double value, double high) {
+  if (value >= 0 && value <= high && std::isfinite(value)) return;
+  throw SettingError(name, std::isinf(high) ? fmt::format("a finite number of 0 or more is needed, got {}", value)
+                                            : fmt::format("0 to {} is needed, got {}", high, value));
+}
 }  // namespace
 
+void check(const OptimizerOptions& o) {
+  const auto kinds = OptimizerOptions::kinds();
+  if (std::find(kinds.begin(), kinds.end(), o.kind) == kinds.end())
+    throw SettingError("kind", fmt::format("\"{}\" is not one of {}", o.kind, fmt::join(kinds, ", ")));
+  constexpr double below_1 = 0.999999;  // as in the programs: no mean has 1
+  within("lr", o.lr, no_limit), within("momentum", o.momentum, 1), within("decay", o.decay, below_1);
+  within("epsilon", o.epsilon, no_limit), within("rms_start", o.rms_start, no_limit);
+  within("beta1", o.beta1, below_1), within("beta2", o.beta2, below_1);
+  within("clip_norm", o.clip_norm, no_limit), within("clip_value", o.clip_value, no_limit);
+  within("weight_decay", o.weight_decay, no_limit);
+  for (const auto& [group, rate] : o.group_lr) within("group_lr[\"" + group + "\"]", rate, no_limit);
+}
+
 Optimizer::Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& options) : options_(options) {
+  check(options);
   for (const auto& [group, rate] : options.group_lr) {
     bool known = false;
     for (const Parameter& p : parameters) known = known || p.group == group;
@@ -42,6 +67,7 @@ Optimizer::Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& 
 }
 
 void Optimizer::set_lr(double lr) {
+  within("lr", lr, no_limit);
   options_.lr = lr;
   for (Slot& slot : slots_) {
     if (!options_.group_lr.contains(slot.parameter.group)) slot.lr = lr;
@@ -120,6 +146,13 @@ void Optimizer::apply(const Rule& rule, DType dtype, const Tensors& gradients) {
 void Optimizer::apply(const Tensors& gradients) {
   if (gradients.size() != slots_.size())
     throw Error("optimizer", fmt::format("{} gradients for {} parameters", gradients.size(), slots_.size()));
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const Parameter& p = slots_[i].parameter;
+    if (!gradients[i].defined()) throw Error("optimizer", fmt::format("the gradient of {} is undefined", p.name));
+    if (!(gradients[i].spec() == p.value.spec()))
+      throw Error("optimizer",
+                  fmt::format("{} is {}, its gradient {}", p.name, p.value.spec().str(), gradients[i].spec().str()));
+  }
   const double eps = options_.epsilon;
   for (const DType dtype : {DType::f32, DType::f64}) {
     if (options_.kind == "sgd")

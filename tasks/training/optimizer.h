@@ -43,15 +43,18 @@ class JointNorm {
   std::vector<double> read_;
 };
 
+/// Throws SettingError for an option that is out of range.
+void check(const OptimizerOptions& options);
+
 class Optimizer {
  public:
-  /// Throws Error if a group in group_lr matches no parameter.
+  /// Throws SettingError for an option that is out of range, or a group in group_lr that matches no parameter.
   Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& options);
 
   /// The joint norm of all gradients, which are in the order of the parameters.
   double norm(const Tensors& gradients) { return norm_(gradients); }
   /// One update, with all learning rates times lr_factor; `norm` is the joint norm of the gradients. A parameter with a
-  /// retraction uses that instead of the rule.
+  /// retraction uses that instead of the rule. Throws Error unless each gradient is of its parameter's dtype and shape.
   void step(const Tensors& gradients, double norm, double lr_factor = 1);
 
   // The same in three parts. update() needs nothing from the host, so one capture of it serves all steps.
@@ -68,7 +71,8 @@ class Optimizer {
   /// storage with the optimiser's.
   std::vector<std::pair<std::string, Tensor>> state() const;
   void set_steps(std::int64_t steps) { steps_ = steps; }
-  /// Sets the learning rate of all groups that have none of their own.
+  /// Sets the learning rate of all groups that have none of their own. Throws SettingError unless it is finite, 0 or
+  /// more.
   void set_lr(double lr);
 
  private:

@@ -1,6 +1,6 @@
 #include "tasks/training/schedule.h"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,23 @@
 #include <numbers>
 #include <sstream>
 
+#include "engine/core/error.h"
 #include "engine/core/parse.h"
 
 namespace reel {
+
+Schedule::Schedule(const ScheduleOptions& options) : options_(options) {
+  const auto kinds = ScheduleOptions::kinds();
+  if (std::find(kinds.begin(), kinds.end(), options.kind) == kinds.end())
+    throw SettingError("schedule", fmt::format("\"{}\" is not one of {}", options.kind, fmt::join(kinds, ", ")));
+  const auto least = [](const char* name, std::int64_t value, std::int64_t low) {
+    if (value < low) throw SettingError(name, fmt::format("{} or more is needed, got {}", low, value));
+  };
+  least("every", options.every, 1), least("patience", options.patience, 1), least("after", options.after, 0);
+  least("warmup", options.warmup, 0), least("steps", options.steps, 0);
+  for (const auto& [name, share] : {std::pair("factor", options.factor), std::pair("floor", options.floor)})
+    if (!(share >= 0 && share <= 1)) throw SettingError(name, fmt::format("0 to 1 is needed, got {}", share));
+}
 
 double Schedule::factor(std::int64_t step) const {
   const double factor = fallen(step);

@@ -24,7 +24,8 @@ struct ScheduleOptions {
 
 class Schedule {
  public:
-  explicit Schedule(const ScheduleOptions& options) : options_(options) {}
+  /// Throws SettingError for an option that is out of range.
+  explicit Schedule(const ScheduleOptions& options);
   /// The factor at a step, counted from 0.
   double factor(std::int64_t step) const;
   void validated(double loss);

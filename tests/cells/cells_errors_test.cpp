@@ -299,4 +299,17 @@ TEST_CASE("mistakes of a cell's author name the cell, and the setting or the sta
     CHECK(said("undefined") == "[mistaken] step() gives an undefined tensor as the state c, f32 (4, 3) expected");
     CHECK(said("output") == "[mistaken] output() gives f32 (4, 6), but outputs() is 3");
   }
+  Init init(1);
+  const auto cell = type.make(2, 3, Settings(type.name, type.settings, {}), init);
+  const Tensor x = random({5, 4, 2}, 1, DType::f32), h = Tensor::zeros({4, 3});
+  for (const auto& [before, text] : std::vector<std::pair<Tensors, std::string>>{
+           {{}, "2 states are needed before the first step, got 0"},
+           {{h}, "2 states are needed before the first step, got 1"},
+           {{h, Tensor()}, "the state c before the first step is an undefined tensor, f32 (4, 3) is needed"},
+           {{Tensor::zeros({3}), h}, "the state h before the first step is f32 (3,), f32 (4, 3) is needed"},
+           {{h, Tensor::zeros({4, 3}, DType::f64)},
+            "the state c before the first step is f64 (4, 3), f32 (4, 3) is needed"}}) {
+    const std::string said = error_of([&, &state = before] { scan(*cell, state, x); });
+    CHECK_MESSAGE(said.starts_with("[mistaken] " + text), said);
+  }
 }

@@ -113,3 +113,29 @@ TEST_CASE("an allocator gives its cache back, and then nothing, where its limit 
   CHECK(c != nullptr);
   allocator.release(c, 4096);
 }
+
+TEST_CASE("elements and axes that are not there") {
+  const Tensor x = Tensor::zeros({2, 3});
+  CHECK(x.at(1).shape() == Shape{3});
+  for (const std::int64_t t : {-1, 2, 5})
+    CHECK(contains(error_of([&] { x.at(t); }), fmt::format("[at] there is no element {} along the first axis", t)));
+  CHECK(contains(error_of([] { Tensor::zeros({}).at(0); }), "the shape is ()"));
+  CHECK(x.dim(-2) == 2);
+  for (const int axis : {-3, 2, 5}) CHECK(contains(error_of([&] { x.dim(axis); }), fmt::format("axis {}", axis)));
+}
+
+TEST_CASE("a step that is traced has no values to write into, and none for the stream of a dropout") {
+  const Tensor h = Tensor::zeros({2, 3}), xs = Tensor::zeros({4, 2, 3}), seen = Tensor::zeros({2, 3});
+  const auto said = [&](const std::function<Tensor(const Tensor&)>& f) {
+    return error_of([&] {
+      scan([&](const Tensors& s, const Tensors& x) { return Next{{f(s[0] + x[0])}, {}}; }, {h}, {xs});
+    });
+  };
+  CHECK(
+      contains(said([&](const Tensor& n) { return Tensor(seen).assign(n), n; }), "[assign] this tensor has no value"));
+  CHECK(
+      contains(said([&](const Tensor& n) { return Tensor(n).assign(seen), n; }), "[assign] this tensor has no value"));
+  CHECK(contains(said([&](const Tensor& n) { return Tensor(n).mark_changed(), n; }), "[mark_changed] this tensor has"));
+  CHECK(contains(said([&](const Tensor& n) { return dropout(n, 0.5, 3, 4, cast(sum(n), DType::f64)); }),
+                 "[dropout] the offset has no value"));
+}

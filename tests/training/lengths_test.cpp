@@ -312,3 +312,16 @@ TEST_CASE("single steps give what a scan gives") {
     }
   }
 }
+
+TEST_CASE("lengths that no sequence can have are refused") {
+  const Model model({.inputs = 2, .outputs = 3}, {.cell = "gru", .hidden = 4}, Init(5));
+  const Tensor x = random({5, 3, 2}, 1, DType::f32);
+  const auto said = [&](const Tensor& n) { return error_of([&] { model(x, std::nullopt, nullptr, n); }); };
+  CHECK(said(Tensor::from<std::int32_t>({0, 5, 1}, {3})).empty());
+  CHECK(said(Tensor::from<std::int32_t>({5, -1, 2}, {3})) ==
+        "[lengths] 0 to 5 time steps are expected, got -1 of sequence 1");
+  CHECK(said(Tensor::from<std::int32_t>({5, 1, 6}, {3})) ==
+        "[lengths] 0 to 5 time steps are expected, got 6 of sequence 2");
+  CHECK(said(Tensor::from<std::int32_t>({5}, {1})) == "[lengths] i32 [3] is expected, got i32 (1,)");
+  CHECK(said(Tensor::from<float>({5, 5, 5}, {3})) == "[lengths] i32 [3] is expected, got f32 (3,)");
+}

@@ -159,3 +159,21 @@ TEST_CASE("a number of a setting has one form, whoever wrote it: the default, an
   CHECK(settings("").at("T_decay") == "0.0001");
   for (const char* decay : {"1e-4", "0.0001", "0.00010"}) CHECK(settings(decay) == settings(""));
 }
+
+TEST_CASE("options out of range, and states that are not those of the layers, are refused") {
+  const auto model = [](const ModelOptions& options) { return Model({.inputs = 2, .outputs = 3}, options, Init(5)); };
+  const auto said = [&](const ModelOptions& options) { return error_of([&] { model(options); }); };
+  CHECK(said({.cell = "gru", .dropout = -1}) == "dropout: a share from 0 to below 1 is needed, got -1");
+  CHECK(said({.cell = "gru", .zoneout = 1}) == "zoneout: a share from 0 to below 1 is needed, got 1");
+  CHECK(said({.cell = "gru", .layers = 0}) == "layers: 1 or more is needed, got 0");
+  CHECK(said({.cell = "gru", .input = "foo"}) == "input: \"foo\" is not one of embedding, one-hot");
+  const Model lstm = model({.cell = "lstm", .hidden = 4, .layers = 2});
+  const Tensor x = random({5, 3, 2}, 1, DType::f32);
+  Tensors states;
+  const Tensor y = lstm.step(x.at(0), states), whole = lstm(x);  // from the first states
+  CHECK(states.size() == 4);
+  CHECK(difference(y, whole.at(0)) < 1e-6);
+  states.pop_back();
+  CHECK(error_of([&] { lstm.step(x.at(1), states); }) == "[model] its layers have 4 states, got 3");
+  CHECK(error_of([&] { lstm(x, std::nullopt, &states); }) == "[model] its layers have 4 states, got 3");
+}

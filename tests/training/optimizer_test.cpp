@@ -322,3 +322,32 @@ TEST_CASE("schedules") {
   }
   CHECK_FALSE(copy.restore("gone"));
 }
+
+TEST_CASE("options out of range, and gradients that are not those of the parameters, are refused") {
+  const auto make = [](const OptimizerOptions& options) {
+    return Optimizer({{.name = "W", .value = Tensor::zeros({4, 2})}, {.name = "b", .value = Tensor::zeros({3})}},
+                     options);
+  };
+  const auto said = [&](const OptimizerOptions& options) { return error_of([&] { make(options); }); };
+  CHECK(said({.kind = "Adam"}) == "kind: \"Adam\" is not one of sgd, rmsprop, adam, adamw, amsgrad, adagrad");
+  CHECK(said({.lr = -1}) == "lr: a finite number of 0 or more is needed, got -1");
+  CHECK(said({.lr = NAN}) == "lr: a finite number of 0 or more is needed, got nan");
+  CHECK(said({.beta1 = 2}) == "beta1: 0 to 0.999999 is needed, got 2");
+  CHECK(said({.clip_norm = -1}) == "clip_norm: a finite number of 0 or more is needed, got -1");
+  Optimizer optimizer = make({.kind = "sgd", .lr = 1});
+  const auto step = [&](const Tensors& gradients) { return error_of([&] { optimizer.step(gradients, 1); }); };
+  const Tensor W = Tensor::zeros({4, 2}), b = Tensor::zeros({3});
+  CHECK(step({W, b}).empty());
+  CHECK(step({b, W}) == "[optimizer] W is f32 (4, 2), its gradient f32 (3,)");
+  CHECK(step({Tensor::zeros({4, 2}, DType::f64), b}) == "[optimizer] W is f32 (4, 2), its gradient f64 (4, 2)");
+  CHECK(error_of([&] { optimizer.set_lr(-1); }) == "lr: a finite number of 0 or more is needed, got -1");
+  CHECK(step({W, Tensor()}) == "[optimizer] the gradient of b is undefined");
+}
+
+TEST_CASE("schedules out of range are refused") {
+  const auto said = [](const ScheduleOptions& options) { return error_of([&] { Schedule{options}; }); };
+  CHECK(said({.kind = "consine"}).starts_with("schedule: \"consine\" is not one of constant, step, cosine"));
+  CHECK(said({.kind = "step", .every = 0}) == "every: 1 or more is needed, got 0");
+  CHECK(said({.kind = "plateau", .patience = 0}) == "patience: 1 or more is needed, got 0");
+  CHECK(said({.kind = "cosine", .floor = 2}) == "floor: 0 to 1 is needed, got 2");
+}
