@@ -12,24 +12,29 @@ namespace {
 
 std::string text(const std::vector<std::int64_t>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
-/// Column `at` of `width` in rows that lie one after the other. Throws FileError for an infinite number.
+/// Column `at` of `width` in rows that lie one after the other.
 Column column_of(const Table& table, const Array& array, const std::string& name, std::int64_t at, std::int64_t width) {
   Column column{.name = name};
   column.whole = array.whole;
   column.numbers.resize(static_cast<std::size_t>(table.rows));
-  for (std::int64_t r = 0; r < table.rows; ++r) {
-    const double value = array.values[static_cast<std::size_t>(r * width + at)];
-    if (std::isinf(value))
-      throw FileError(
-          fmt::format("{}: column \"{}\": a finite number is expected, got {}", table.where(r), name, value));
-    column.numbers[static_cast<std::size_t>(r)] = value;
-  }
+  for (std::int64_t r = 0; r < table.rows; ++r)
+    column.numbers[static_cast<std::size_t>(r)] = array.values[static_cast<std::size_t>(r * width + at)];
   return column;
 }
 
-}  // namespace
+/// Throws FileError for an infinite number, but in the padding behind a sequence, which nobody reads.
+void check_finite(const Table& table) {
+  const std::vector<Rows> all = table.sequences.empty() ? std::vector<Rows>{{0, table.rows}} : table.sequences;
+  for (const Column& column : table.columns)
+    for (const Rows& part : all)
+      for (std::int64_t r = part.first; r < part.first + part.count; ++r)
+        if (const double value = column.numbers[static_cast<std::size_t>(r)]; std::isinf(value))
+          throw FileError(fmt::format("{}: column \"{}\": a finite number is expected, got {}", table.where(r),
+                                      column.name, value));
+}
 
-Table table_of_array(const std::string& path, const Array& x) {
+/// What table_of_array returns; its numbers may be infinite.
+Table unchecked(const std::string& path, const Array& x) {
   const std::size_t axes = x.shape.size();
   if (axes < 1 || axes > 3)
     throw FileError(fmt::format("{}: [rows], [rows, columns] or [sequences, steps, columns] is expected, got {}", path,
@@ -45,9 +50,10 @@ Table table_of_array(const std::string& path, const Array& x) {
   return table;
 }
 
-Table table_of_arrays(const std::string& path, const std::map<std::string, Array>& arrays) {
+/// What table_of_arrays returns; its numbers may be infinite.
+Table unchecked(const std::string& path, const std::map<std::string, Array>& arrays) {
   const auto refuse = [&](const std::string& what) { throw FileError(path + ": " + what); };
-  if (arrays.size() == 1) return table_of_array(path, arrays.begin()->second);
+  if (arrays.size() == 1) return unchecked(path, arrays.begin()->second);
   std::vector<std::string> names;
   for (const auto& [name, array] : arrays) names.push_back(name);
   const auto find = [&](const char* name) { return arrays.contains(name) ? &arrays.at(name) : nullptr; };
@@ -56,7 +62,7 @@ Table table_of_arrays(const std::string& path, const std::map<std::string, Array
     refuse(
         fmt::format("an array x is expected, and y and lengths if there are any; it has {}", fmt::join(names, ", ")));
   if (x->shape.size() != 3) refuse(fmt::format("x: [sequences, steps, columns] is expected, got {}", text(x->shape)));
-  Table table = table_of_array(path, *x);
+  Table table = unchecked(path, *x);
   const std::int64_t N = x->shape[0], T = x->shape[1];
   if (lengths) {
     if (lengths->shape != std::vector{N} || !lengths->whole)
@@ -91,6 +97,20 @@ Table table_of_arrays(const std::string& path, const std::map<std::string, Array
     table.targets.push_back(axes == 2 ? "y" : fmt::format("y{}", k));
     table.columns.push_back(column_of(table, *y, table.targets.back(), k, K));
   }
+  return table;
+}
+
+}  // namespace
+
+Table table_of_array(const std::string& path, const Array& x) {
+  Table table = unchecked(path, x);
+  check_finite(table);
+  return table;
+}
+
+Table table_of_arrays(const std::string& path, const std::map<std::string, Array>& arrays) {
+  Table table = unchecked(path, arrays);
+  check_finite(table);
   return table;
 }
 

@@ -96,23 +96,26 @@ const char* more_examples(const Table& table, const Sequences& sequences, const 
   return o.window > 0 ? "a smaller --window, or more data" : "more data";
 }
 
-/// The names of the classes in their order, and the class of each row in `y`.
-std::vector<std::string> number_classes(const Table& table, const Column& column,
-                                        const std::vector<std::int64_t>& order, std::vector<double>& y) {
+/// The names of the classes in their order, and the class of each row in `y`. Rows of no sequence are padding: what
+/// stands there is no class.
+std::vector<std::string> number_classes(const Table& table, const Column& column, const Sequences& sequences,
+                                        std::vector<double>& y) {
   std::map<std::string, std::vector<std::size_t>> by_text;  // a class and its rows
   std::map<double, std::vector<std::size_t>> by_number;
-  for (std::size_t r = 0; r < order.size(); ++r) {
-    const auto row = static_cast<std::size_t>(order[r]);
+  const auto count = [&](std::size_t r) {
+    const auto row = static_cast<std::size_t>(sequences.order[r]);
     if (column.is_text()) {
       if (column.texts[row] >= 0) by_text[column.words[static_cast<std::size_t>(column.texts[row])]].push_back(r);
     } else if (!std::isnan(column.numbers[row])) {
-      check_exact(table, order[r], column, "class");
+      check_exact(table, sequences.order[r], column, "class");
       by_number[column.numbers[row]].push_back(r);
     }
     if (std::max(by_text.size(), by_number.size()) > most_classes)
       throw SettingError("predict", fmt::format("class: \"{}\" has more than {} classes. Hint: --predict value",
                                                 column.name, most_classes));
-  }
+  };
+  for (const Rows& part : sequences.parts)
+    for (std::int64_t r = part.first; r < part.first + part.count; ++r) count(static_cast<std::size_t>(r));
   std::vector<std::string> names;
   const auto take = [&](const std::string& name, const std::vector<std::size_t>& rows) {
     for (const std::size_t r : rows) y[r] = static_cast<double>(names.size());
@@ -134,7 +137,7 @@ void read_targets(const Table& table, const Sequences& sequences, bool classes, 
   data.y.assign(sequences.order.size() * K, missing_value);
   if (classes) {
     const Column& column = table.at(data.spec.targets[0].name);
-    data.spec.classes = number_classes(table, column, sequences.order, data.y);
+    data.spec.classes = number_classes(table, column, sequences, data.y);
     if (data.spec.classes.size() < 2)
       throw FileError(fmt::format("{}: column \"{}\": two classes or more are expected, got {}", table.path,
                                   column.name,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "tasks/data/arrays.h"
 #include "tasks/data/data_error.h"
 #include "tests/support/check.h"
 #include "tests/support/temp_dir.h"
@@ -180,6 +181,22 @@ TEST_CASE("classes: text in alphabetical order, numbers in theirs; the baseline 
   const TableData number = table_data(table, {.target = "number", .group = "id", .predict = "class"}, 1);
   CHECK(number.spec.classes == std::vector<std::string>{"9.5", "10"});
   CHECK(table_data(table, {.target = "number", .group = "id"}, 1).spec.classes.empty());
+}
+
+TEST_CASE("padding behind sequences is never read: its labels are no classes, and its inputs may be infinite") {
+  Array x{.shape = {20, 3, 1}, .values = std::vector<double>(60, 0.5)},
+      y{.shape = {20, 3}, .values = {}, .whole = true}, lengths{.shape = {20}, .values = {}, .whole = true};
+  for (std::size_t n = 0; n < 20; ++n) {
+    lengths.values.push_back(n % 2 ? 2 : 3);
+    y.values.insert(y.values.end(), {0, 1, n % 2 ? -100.0 : 0.0});
+    if (n % 2) x.values[3 * n + 2] = -INFINITY;
+  }
+  const TableData data = table_data(table_of_arrays("f.npz", {{"x", x}, {"y", y}, {"lengths", lengths}}), {}, 1);
+  CHECK(data.spec.classes == std::vector<std::string>{"0", "1"});
+  x.values[4] = INFINITY;
+  CHECK(error_of([&] {
+          table_of_arrays("f.npz", {{"x", x}, {"y", y}, {"lengths", lengths}});
+        }) == "f.npz: sequence 1, step 1: column \"c0\": a finite number is expected, got inf");
 }
 
 TEST_CASE("at each step: windows side by side with a shorter one at the end") {
