@@ -80,7 +80,7 @@ Sequences sequences_of(const Table& table, const std::string& group, const std::
 
 std::vector<Rows> windows_of(const Rows& sequence, const WindowOptions& o) {
   const std::int64_t usable = sequence.count - o.horizon;  // rows with a target
-  if (usable < 1) return {};
+  if (usable < 1 || (o.full && usable < o.window)) return {};
   if (o.window == 0 || usable <= o.window) return {{sequence.first, usable}};
   std::vector<Rows> out;
   std::int64_t at = 0;

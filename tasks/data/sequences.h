@@ -23,10 +23,10 @@ struct WindowOptions {
   std::int64_t stride = 1;   // rows from the start of a window to that of the next
   std::int64_t horizon = 0;  // rows from an input to its target, which must be in the same sequence
   bool rest = false;         // rows at the end that fill no window are a shorter one
+  bool full = false;         // a sequence that is too short for a window has none, instead of a shorter one
 };
 
-/// The windows of a sequence. A sequence that is too short for a window is a shorter one, unless it is too short for
-/// the horizon.
+/// The windows of a sequence; none if it is too short for the horizon.
 std::vector<Rows> windows_of(const Rows& sequence, const WindowOptions& options);
 
 /// Training, validation and test part.

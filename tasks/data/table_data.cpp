@@ -55,7 +55,8 @@ std::string split_kind(const Table& table, const TableOptions& o) {
 
 Split split(const Table& table, const Sequences& sequences, const TableOptions& o, bool each, std::uint64_t seed) {
   const std::int64_t stride = o.stride > 0 ? o.stride : each && o.window > 0 ? o.window : 1;
-  const WindowOptions window{o.window, stride, o.horizon, each && stride >= o.window};
+  // With one answer for a window, `predict` answers to full ones only: others would tell nothing about it.
+  const WindowOptions window{o.window, stride, o.horizon, each && stride >= o.window, !each};
   const SplitOptions shares{o.valid, o.test, seed};
   const auto cut = [&](const std::vector<Rows>& parts) {
     std::vector<Rows> windows;

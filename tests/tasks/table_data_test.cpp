@@ -47,6 +47,8 @@ TEST_CASE("windows: whole sequences, strides, horizons, rests and sequences that
   CHECK(windows_of(ten, {.window = 9, .stride = 1}) == W{{100, 9}, {101, 9}});
   CHECK(windows_of({5, 3}, {.window = 9, .horizon = 1}) == W{{5, 2}});
   CHECK(windows_of({5, 3}, {.window = 2, .horizon = 3}).empty());
+  CHECK(windows_of({5, 3}, {.window = 3, .full = true}) == W{{5, 3}});
+  CHECK(windows_of({5, 3}, {.window = 3, .horizon = 1, .full = true}).empty());
 }
 
 TEST_CASE("sequences: groups in the order in which they come, with their rows in order") {
@@ -116,6 +118,25 @@ TEST_CASE("forecast: the target is so many rows later, and no window or target i
     CHECK(data.y[r] == static_cast<double>(r * r));  // of row r; windows look 3 rows ahead
   }
   CHECK((!data.ragged && !data.gaps && data.longest() == 5));
+}
+
+TEST_CASE("one answer for a window: every example has as many rows as `predict` reads") {
+  TableOptions o{.target = "b", .window = 20};
+  CHECK(data_error(counted(100), o) ==
+        "f.csv: the validation part has no example, of 1 sequence with 100 rows in all. Hint: a smaller --window, or "
+        "more data");
+  o.window = 15;
+  const TableData data = table_data(counted(100), o, 1);
+  CHECK(data.parts[1] == std::vector<Rows>{{70, 15}});
+  CHECK(data.parts[2] == std::vector<Rows>{{85, 15}});
+
+  std::string text = "g,x,y\n";  // sequences of 4 and 6 rows in turn
+  for (int g = 0; g < 20; ++g)
+    for (int t = 0; t < (g % 2 ? 6 : 4); ++t) text += fmt::format("{},{},{}\n", g, t, t);
+  const Table table = parse_csv_table("f.csv", text);
+  for (const Rows& w : all_of(table_data(table, {.target = "y", .group = "g", .window = 5}, 1).parts))
+    CHECK(w.count == 5);
+  CHECK(table_data(table, {.target = "y", .group = "g", .at = "each", .window = 5}, 1).ragged);  // states are carried
 }
 
 TEST_CASE("standardised by the training part alone, targets by the rows that are targets") {
