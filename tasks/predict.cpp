@@ -213,16 +213,20 @@ class Stream {
 
   /// Refuses what sequences_of refuses of a file.
   void check_time(std::int64_t line, const std::string& group, const std::string& field) {
-    if (dates_) return;
+    if (unordered_) return;
     if (field.empty()) fail(line, answers_.spec().time, "the time is missing");
     const std::optional<double> now = parse_number(field);
-    dates_ = !now;
-    if (dates_) return;
-    double& before = times_.try_emplace(group, *now).first->second;
-    if (*now < before)
+    const std::string shape = now ? "number" : date_shape(field);
+    if (time_shape_.empty()) time_shape_ = shape;
+    unordered_ = shape.empty() || shape != time_shape_;
+    if (unordered_) return;
+    std::string& before = times_.try_emplace(group, field).first->second;
+    const std::optional<double> then = parse_number(before);
+    if (now ? *now < *then : field < before)
       fail(line, answers_.spec().time,
-           fmt::format("rows in order of time are expected, got {} after {}", *now, before));
-    before = *now;
+           fmt::format("rows in order of time are expected, got {} after {}", now ? fmt::format("{}", *now) : field,
+                       now ? fmt::format("{}", *then) : before));
+    before = field;
   }
 
   void header(std::int64_t line, const std::vector<std::string>& names) {
@@ -240,8 +244,9 @@ class Stream {
   Latencies latencies_;
   std::vector<std::string> names_;
   std::vector<std::size_t> inputs_, keys_;
-  std::map<std::string, double> times_;  // of the last row of each group
-  bool dates_ = false;                   // a time was no number: their order is not known
+  std::map<std::string, std::string> times_;  // of the last row of each group
+  std::string time_shape_;                    // of all times so far
+  bool unordered_ = false;                    // a time was neither a number nor a date like the others
 };
 
 int predict(int argc, const char* const* argv) {

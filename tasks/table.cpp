@@ -136,13 +136,17 @@ class TableTask final : public Task {
     const auto [least, most] = std::minmax_element(windows_.begin(), windows_.end(),
                                                    [](const Rows& a, const Rows& b) { return a.count < b.count; });
     return fmt::format(
-        "{}: {}{} {}{} from {} input{} ({}); {} training, {} validation and {} test sequences of {}{} rows", path_,
+        "{}: {}{} {}{} from {} input{} ({}); {} training, {} validation and {} test sequences of {}{} rows{}", path_,
         spec().classifies() ? fmt::format("{} classes of ", spec().classes.size()) : "", listed(spec().target_names()),
         spec().each ? "at each step" : "at the last step",
         spec().horizon > 0 ? fmt::format(", {} row{} ahead,", spec().horizon, spec().horizon == 1 ? "" : "s") : "",
         spec().inputs.size(), spec().inputs.size() == 1 ? "" : "s", listed(spec().input_names()), data_.parts[0].size(),
         data_.parts[1].size(), data_.parts[2].size(),
-        least->count == most->count ? "" : fmt::format("{} to ", least->count), most->count);
+        least->count == most->count ? "" : fmt::format("{} to ", least->count), most->count,
+        data_.unordered ? fmt::format("; the order of {} is not checked: it has neither numbers nor dates of one form, "
+                                      "such as 2024-05-31 12:00",
+                                      spec().time)
+                        : "");
   }
 
  private:
@@ -181,7 +185,10 @@ void add_options(Options& options, TableOptions& o, std::string& standardize) {
       "predict at the last step of a sequence or at each step; auto: last, or each if y of arrays has all steps",
       group);
   options.add("group", o.group, "column that identifies sequences: rows with the same value are one sequence", group);
-  options.add("time", o.time, "column of times, not an input; times must not decrease within a sequence", group);
+  options.add(
+      "time", o.time,
+      "column of times, not an input; numbers, and dates such as 2024-05-31, must not decrease within a sequence",
+      group);
   options.add("window", o.window, "rows per training window; 0: whole sequences", group, rows);
   options.add("stride", o.stride, "rows between the starts of windows; 0: 1, or with --at each the window size", group,
               rows);

@@ -32,21 +32,34 @@ std::vector<std::int64_t> group_numbers(const Table& table, const Column& column
   return numbers;
 }
 
-void check_time(const Table& table, const Sequences& sequences, const Column& column) {
-  if (column.is_text()) return;  // dates: their order is not known here
+bool are_dates(const std::vector<std::string>& words) {
+  const std::string shape = date_shape(words[0]);
+  return !shape.empty() &&
+         std::all_of(words.begin(), words.end(), [&](const std::string& word) { return date_shape(word) == shape; });
+}
+
+/// False if the order of these times is not known: they are texts, but no dates.
+bool check_time(const Table& table, const Sequences& sequences, const Column& column) {
+  const bool dates = column.is_text();
+  if (dates && !are_dates(column.words)) return false;
+  const auto number = [&](std::int64_t row) { return column.numbers[static_cast<std::size_t>(row)]; };
+  const auto word = [&](std::int64_t row) -> const std::string& {
+    return column.words[static_cast<std::size_t>(column.texts[static_cast<std::size_t>(row)])];
+  };
+  const auto shown = [&](std::int64_t row) { return dates ? word(row) : fmt::format("{}", number(row)); };
   for (const Rows& part : sequences.parts) {
-    double before = -std::numeric_limits<double>::infinity();
+    std::int64_t before = -1;
     for (std::int64_t r = part.first; r < part.first + part.count; ++r) {
       const std::int64_t row = sequences.order[static_cast<std::size_t>(r)];
-      const double now = column.numbers[static_cast<std::size_t>(row)];
-      if (std::isnan(now))
+      if (dates ? column.texts[static_cast<std::size_t>(row)] < 0 : std::isnan(number(row)))
         throw FileError(fmt::format("{}: column \"{}\": the time is missing", table.where(row), column.name));
-      if (now < before)
+      if (before >= 0 && (dates ? word(row) < word(before) : number(row) < number(before)))
         throw FileError(fmt::format("{}: column \"{}\": rows in order of time are expected, got {} after {}",
-                                    table.where(row), column.name, now, before));
-      before = now;
+                                    table.where(row), column.name, shown(row), shown(before)));
+      before = row;
     }
   }
+  return true;
 }
 
 /// How many of n entries a share is: at least one.
@@ -74,8 +87,20 @@ Sequences sequences_of(const Table& table, const std::string& group, const std::
     for (std::int64_t r = 0; r < table.rows; ++r)
       out.order[static_cast<std::size_t>(next[static_cast<std::size_t>(number[static_cast<std::size_t>(r)])]++)] = r;
   }
-  if (!time.empty()) check_time(table, out, table.at(time));
+  if (!time.empty()) out.checked = check_time(table, out, table.at(time));
   return out;
+}
+
+std::string date_shape(std::string_view text) {
+  constexpr std::string_view day = "0000-00-00", minute = "00:00";
+  std::string shape(text.substr(0, 40));
+  for (char& c : shape)
+    if (c >= '0' && c <= '9') c = '0';
+  if (shape == day) return shape;
+  const std::string_view all(shape), rest = all.substr(std::min(day.size(), all.size()));
+  const bool time = (rest.starts_with('T') || rest.starts_with(' ')) && rest.substr(1).starts_with(minute) &&
+                    rest.find_first_not_of("0:.Z", 1) == rest.npos;
+  return all.starts_with(day) && time ? shape : "";
 }
 
 std::vector<Rows> windows_of(const Rows& sequence, const WindowOptions& o) {

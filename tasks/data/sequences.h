@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tasks/data/table.h"
@@ -11,11 +12,16 @@ namespace reel {
 struct Sequences {
   std::vector<std::int64_t> order;  // the row of the table for each row of the sequences
   std::vector<Rows> parts;          // the rows of each sequence, positions in `order`
+  bool checked = true;              // the times never fall within a sequence; false: they are neither numbers nor dates
 };
 
+/// The shape of a date as in ISO 8601, its digits as 0: "0000-00-00 00:00"; empty if the text is none. Dates of one
+/// shape have the order of their texts. One with an offset from UTC is none here.
+std::string date_shape(std::string_view text);
+
 /// The sequences of a table: rows with the same value of the column `group`, in the order in which they come; those of
-/// its arrays; or all rows as one. Throws FileError if the group of a row is missing, or numbers in the column `time`
-/// fall within a sequence. Empty names: no such column.
+/// its arrays; or all rows as one. Throws FileError if the group of a row is missing, or if times in the column `time`,
+/// numbers or dates of one shape, are missing or fall within a sequence. Empty names: no such column.
 Sequences sequences_of(const Table& table, const std::string& group, const std::string& time);
 
 struct WindowOptions {

@@ -229,6 +229,7 @@ TableData table_data(const Table& table, const TableOptions& o, std::uint64_t se
   const bool classes = predicts_class(table, spec, o);
   if (o.valid + o.test >= 1) throw SettingError("test-part", "--valid-part and --test-part leave nothing to train on");
   const Sequences sequences = sequences_of(table, o.group, o.time);
+  data.unordered = !sequences.checked;
   if (sequences.parts.size() == 1 && o.window == 0 && !spec.each)
     throw SettingError("window", table.path +
                                      " is one sequence, with one answer at its end. Hint: --window N, --group "

@@ -19,9 +19,10 @@ struct TableData {
   std::vector<float> x = {};   // [rows, inputs], standardised
   std::vector<double> y = {};  // [rows, targets], standardised, or the number of the class; NaN: none
   Split parts = {};            // windows; the target of their row r is in row r + horizon
-  double baseline = 0;  // the loss of always answering the mean of the training part, or its frequencies of classes
-  bool ragged = false;  // windows differ in length
-  bool gaps = false;    // a window with a target has steps, or targets, without one
+  double baseline = 0;     // the loss of always answering the mean of the training part, or its frequencies of classes
+  bool ragged = false;     // windows differ in length
+  bool unordered = false;  // whether the times fall is not known
+  bool gaps = false;       // a window with a target has steps, or targets, without one
 
   /// The steps of the longest window.
   std::int64_t longest() const;

@@ -69,7 +69,12 @@ TEST_CASE("a file and a stream have the same sequences, and refuse the same rows
   CHECK(contains(both("1,2,3\n2,1,3\n1,1,3\n").err,
                  "new.csv:4: column \"id\": rows in order of time are expected, got 1 after 2"));
   CHECK(contains(both("1,2,3\n1,,3\n").err, "new.csv:3: column \"id\": the time is missing"));
-  CHECK(both("1,2024-05-02,3\n1,2024-05-01,3\n").code == 0);  // dates: their order is not known
+  CHECK(contains(both("1,2024-05-02,3\n1,2024-05-01,3\n").err,
+                 "new.csv:3: column \"id\": rows in order of time are expected, got 2024-05-01 after 2024-05-02"));
+  CHECK(contains(both("1,2024-05-02,3\n1,,3\n").err, "new.csv:3: column \"id\": the time is missing"));
+  CHECK(both("1,2024-05-02 09:00,3\n2,2024-05-01 09:00,3\n1,2024-05-02 10:00,3\n").code == 0);
+  CHECK(both("1,2 May,3\n1,1 May,3\n").code == 0);  // their order is not known
+  CHECK(both("1,2024-05-02,3\n1,2024-05-01 12:00,3\n").code == 0);
 }
 
 TEST_CASE("classes that look like numbers are compared as they are written") {

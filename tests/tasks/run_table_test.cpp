@@ -156,12 +156,26 @@ TEST_CASE("the program: regression at each step, errors in the target's own unit
   CHECK((mae < rmse && mae > 0));
 }
 
+TEST_CASE("the program: says what it does not check and does not read") {
+  const TempDir dir;
+  std::string text = "day,x,y\n";
+  for (int r = 0; r < 60; ++r) text += fmt::format("{}. May,{},{}\n", r, r % 7, r % 5);
+  const Result r = run("table",
+                       {"--data", written(dir, text), "--target", "y", "--time", "day", "--at", "each", "--window", "5",
+                        "--hidden", "4", "--steps", "1", "--out", dir / "run"},
+                       dir.path);
+  CAPTURE(r.err);
+  CHECK(r.code == 0);
+  CHECK(
+      contains(r.out + r.err, " rows; the order of day is not checked: it has neither numbers nor dates of one form"));
+}
+
 TEST_CASE("the program: a resumed run goes on as one that was not stopped, and refuses other data") {
   const TempDir dir;
   const std::string csv = written(dir, waves(12, 100));
   const auto words = [&](const std::string& out, const std::string& steps) {
     return std::vector<std::string>{"--data", csv,        "--target", "value",   "--inputs", "value",   "--horizon",
-                                    "3",      "--window", "20",       "--group", "wave",     "--split", "time",
+                                    "3",      "--window", "10",       "--group", "wave",     "--split", "time",
                                     "--cell", "lstm",     "--hidden", "8",       "--steps",  steps,     "--valid-every",
                                     "5",      "--quiet",  "--out",    out};
   };
@@ -171,7 +185,7 @@ TEST_CASE("the program: a resumed run goes on as one that was not stopped, and r
   CHECK(run_json(dir / "whole")["test"] == run_json(dir / "parts")["test"]);
   CHECK(read_file(dir / "whole/table.json") == read_file(dir / "parts/table.json"));
   const TableSpec spec = TableSpec::load(dir / "parts/table.json");
-  CHECK((spec.horizon == 3 && spec.window == 20));
+  CHECK((spec.horizon == 3 && spec.window == 10));
 
   std::filesystem::rename(csv, dir / "moved.csv");
   const auto resume = [&](const std::string& data, const std::string& steps) {

@@ -65,6 +65,28 @@ TEST_CASE("sequences: groups in the order in which they come, with their rows in
   CHECK(error_of([&] { sequences_of(holes, "", "t"); }) == "f.csv:3: column \"t\": the time is missing");
 }
 
+TEST_CASE("times that are dates of one form must not fall; the order of other texts is not known") {
+  const auto checked = [](const std::string& before, const std::string& after) {
+    return sequences_of(parse_csv_table("f.csv", fmt::format("t,x\n{},1\n{},2\n", before, after)), "", "t").checked;
+  };
+  CHECK(checked("2024-05-01", "2024-05-02"));
+  CHECK(checked("2024-05-01 23:59", "2024-05-02 00:00"));
+  CHECK(checked("2024-05-01T09:00:00.5Z", "2024-05-01T09:00:00.5Z"));
+  for (const auto& [before, after] :
+       {std::pair{"2024-05-02", "2024-05-01"}, {"2023-12-31T10:00:00", "2023-12-31T09:59:59"}})
+    CHECK(error_of([&] { checked(before, after); }) ==
+          fmt::format("f.csv:3: column \"t\": rows in order of time are expected, got {} after {}", after, before));
+  for (const auto& [before, after] : {std::pair{"2024-05-02", "2024-05-01 10:00"},
+                                      {"02.05.2024", "01.05.2024"},
+                                      {"2024-05-02T09:00+02:00", "2024-05-02T09:00-02:00"},
+                                      {"2024-05-02T", "2024-05-01T"},
+                                      {"May", "April"},
+                                      {"12", "x"}})
+    CHECK_FALSE(checked(before, after));
+  CHECK(error_of([] { sequences_of(parse_csv_table("f.csv", "t,x\n2024-05-01,1\n,2\n"), "", "t"); }) ==
+        "f.csv:3: column \"t\": the time is missing");
+}
+
 TEST_CASE("groups and classes that have no exact number") {
   std::string text = "id,t,x,k\n";
   for (int i = 0; i < 12; ++i) text += fmt::format("17600000000000000{:02},{},1,{}\n", i / 3, i, i % 2);
