@@ -155,6 +155,7 @@ std::optional<double> any_number(std::string_view field) {
   const bool plus = field.size() > 1 && field[0] == '+' && field[1] != '-';
   return parse<double>(field.substr(plus ? 1 : 0));
 }
+
 }  // namespace
 
 std::optional<double> parse_number(std::string_view field) {
@@ -162,14 +163,30 @@ std::optional<double> parse_number(std::string_view field) {
   return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
+bool nearly_number(std::string_view field) {
+  if (any_number(field)) return false;
+  if (field.ends_with('%')) {
+    field.remove_suffix(1);
+    while (field.ends_with(' ')) field.remove_suffix(1);
+    if (any_number(field)) return true;
+  }
+  const std::size_t comma = field.find(',');
+  if (comma == field.npos) return false;
+  std::string point(field), joined(field);
+  std::erase(joined, ',');                               // 1,000.5
+  if (field.rfind('.') < comma) std::erase(point, '.');  // 1.000,5
+  std::replace(point.begin(), point.end(), ',', '.');
+  return any_number(point) || any_number(joined);
+}
+
 std::string error_of_number(const std::string& path, std::int64_t line, const std::string& column,
                             std::string_view field) {
   const std::optional<double> number = any_number(field);
   const char* hint = "";
   if (number && std::isnan(*number)) hint = ". Hint: an empty field is a missing value";
-  std::string point(field);
-  std::replace(point.begin(), point.end(), ',', '.');
-  if (!number && any_number(point)) hint = ". Hint: decimals have a point, not a comma";
+  if (!number && nearly_number(field))
+    hint = field.ends_with('%') ? ". Hint: a number has no percent sign"
+                                : ". Hint: decimals have a point, not a comma, and nothing stands between thousands";
   return fmt::format("{}:{}: column \"{}\": a {}number is expected, got \"{}\"{}", path, line, column,
                      number ? "finite " : "", shown(field), hint);
 }

@@ -38,6 +38,8 @@ class CsvReader {
 std::string csv_field(const std::string& text);
 /// The field as a finite number, also with a plus sign; nullopt if it is none.
 std::optional<double> parse_number(std::string_view field);
+/// True for a number that is not written as one here: "0,143", "1,000", "1.000,5" or "5%".
+bool nearly_number(std::string_view field);
 /// What is wrong with a field: "data.csv:17: column "temp": a number is expected, got "n/a"".
 std::string error_of_number(const std::string& path, std::int64_t line, const std::string& column,
                             std::string_view field);

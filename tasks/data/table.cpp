@@ -151,6 +151,7 @@ Table parse_csv_table(const std::string& path, std::string_view bytes, const std
           } else if (!column.is_text()) {
             if (!is_utf8(fields[i])) throw not_utf8(path, line, column.name);
             column.problem = error_of_number(path, line, column.name, fields[i]);
+            column.some_numbers = column.some_numbers || nearly_number(fields[i]);
           }
         }
       });

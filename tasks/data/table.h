@@ -17,7 +17,7 @@ struct Column {
   std::vector<std::int32_t> texts = {};  // of text, or kept as written: indices of `words`, -1 is a missing value
   std::vector<std::string> words = {};   // its different texts, in the order in which they come
   std::string problem = {};              // the first field that is no number, as an error says it; empty: there is none
-  bool some_numbers = false;             // of a column of text: other fields are numbers
+  bool some_numbers = false;             // of a column of text: other fields are numbers, or that one is nearly one
   bool whole = false;                    // an array of integers
 
   bool is_text() const { return !problem.empty(); }

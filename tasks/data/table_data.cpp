@@ -124,9 +124,12 @@ std::vector<std::string> number_classes(const Table& table, const Column& column
   };
   std::size_t there = 0;
   for (const auto& [number, rows] : by_number) there += rows.size();
-  if (by_number.size() > 20 && by_number.size() > there / 2)
-    throw SettingError("predict", fmt::format("class: \"{}\" has {} classes in {} rows. Hint: --predict value",
-                                              column.name, by_number.size(), there));
+  for (const auto& [text, rows] : by_text) there += rows.size();
+  const std::size_t classes = by_number.size() + by_text.size();  // one of them is empty
+  if (classes > 20 && classes > there / 2)
+    throw SettingError("predict",
+                       fmt::format("class: \"{}\" has {} classes in {} rows. Hint: {}", column.name, classes, there,
+                                   column.is_text() ? "--target names another column" : "--predict value"));
   for (const auto& [text, rows] : by_text) take(text, rows);
   for (const auto& [number, rows] : by_number) take(fmt::format("{}", number), rows);
   return names;
@@ -228,6 +231,10 @@ TableData table_data(const Table& table, const TableOptions& o, std::uint64_t se
   TableSpec& spec = data.spec;
   const bool classes = predicts_class(table, spec, o);
   if (o.valid + o.test >= 1) throw SettingError("test-part", "--valid-part and --test-part leave nothing to train on");
+  for (const Column& column : table.columns)
+    if (o.inputs.empty() && column.is_text() && column.name != o.group && column.name != o.time &&
+        column.name != spec.targets[0].name)
+      data.left_out.push_back(column.name);
   const Sequences sequences = sequences_of(table, o.group, o.time);
   data.unordered = !sequences.checked;
   if (sequences.parts.size() == 1 && o.window == 0 && !spec.each)

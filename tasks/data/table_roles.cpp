@@ -20,6 +20,12 @@ void require(const Table& table, const char* option, const std::vector<std::stri
   }
 }
 
+/// What is wrong with a column of text, with one more thing to do about it.
+FileError hinted(const Column& column, const std::string& hint) {
+  const bool more = column.problem.find(". Hint: ") != std::string::npos;
+  return FileError(fmt::format("{}{}{}", column.problem, more ? "; " : ". Hint: ", hint));
+}
+
 std::vector<std::string> chosen(const Table& table, const char* option, const std::string& list) {
   std::vector<std::string> names = names_in(list);
   require(table, option, names);
@@ -46,14 +52,12 @@ std::vector<std::string> inputs_of(const Table& table, const std::vector<std::st
   const std::set<std::string> aims(targets.begin(), targets.end());
   for (const std::size_t i : find_columns(table.path, table.names(), inputs))
     if (table.columns[i].is_text())
-      throw FileError(table.columns[i].problem +
-                      ". Hint: a column of text must be made numbers before it is an input.");
+      throw hinted(table.columns[i], "a column of text must be made numbers before it is an input");
   if (inputs.empty()) {
     for (const Column& column : table.columns) {
       const bool taken = column.name == o.group || column.name == o.time;
       if (taken || (o.horizon == 0 && aims.contains(column.name))) continue;
-      if (column.is_text() && column.some_numbers)
-        throw FileError(column.problem + ". Hint: --inputs names the columns to read.");
+      if (column.is_text() && column.some_numbers) throw hinted(column, "--inputs names the columns to read");
       if (!column.is_text()) inputs.push_back(column.name);
     }
     if (inputs.empty()) throw SettingError("inputs", table.path + " has no other column of numbers");
@@ -108,7 +112,7 @@ TableSpec table_roles(const Table& table, const TableOptions& o) {
 bool predicts_class(const Table& table, const TableSpec& spec, const TableOptions& o) {
   const Column& first = table.at(spec.targets[0].name);
   if (o.predict == "auto" && first.is_text() && first.some_numbers)
-    throw FileError(first.problem + ". Hint: --predict class takes all of them as names of classes.");
+    throw hinted(first, "--predict class takes all of them as names of classes");
   const bool is_class = o.predict == "class" || (o.predict == "auto" && (first.is_text() || first.whole));
   if (is_class && spec.targets.size() > 1)
     throw SettingError("predict", "one column is expected as the target of classes. Hint: --predict value");

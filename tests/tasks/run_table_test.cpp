@@ -158,16 +158,16 @@ TEST_CASE("the program: regression at each step, errors in the target's own unit
 
 TEST_CASE("the program: says what it does not check and does not read") {
   const TempDir dir;
-  std::string text = "day,x,y\n";
-  for (int r = 0; r < 60; ++r) text += fmt::format("{}. May,{},{}\n", r, r % 7, r % 5);
+  std::string text = "day,x,y,wind,sky\n";
+  for (int r = 0; r < 60; ++r) text += fmt::format("{}. May,{},{},N,blue\n", r, r % 7, r % 5);
   const Result r = run("table",
                        {"--data", written(dir, text), "--target", "y", "--time", "day", "--at", "each", "--window", "5",
                         "--hidden", "4", "--steps", "1", "--out", dir / "run"},
                        dir.path);
   CAPTURE(r.err);
   CHECK(r.code == 0);
-  CHECK(
-      contains(r.out + r.err, " rows; the order of day is not checked: it has neither numbers nor dates of one form"));
+  CHECK(contains(r.err, " from 1 input (x), without wind, sky: text; "));
+  CHECK(contains(r.err, " rows; the order of day is not checked: it has neither numbers nor dates of one form"));
 }
 
 TEST_CASE("the program: a resumed run goes on as one that was not stopped, and refuses other data") {

@@ -304,10 +304,35 @@ TEST_CASE("options that do not go with the table: one line with the option's nam
         "window: the longest sequence of f.csv has 20 rows, got 21. Hint: --window 0 reads whole sequences");
   CHECK(contains(data_error(table, {.target = "b", .group = "g", .window = 20, .horizon = 1}),
                  "has 19 rows with a target, got 20"));
+  std::string ids = "x,id\n";
+  for (int r = 0; r < 40; ++r) ids += fmt::format("{},n{}\n", r, r);
+  CHECK(data_error(parse_csv_table("f.csv", ids), {.target = "id", .window = 5}) ==
+        "predict: class: \"id\" has 40 classes in 40 rows. Hint: --target names another column");
   const Table mixed = parse_csv_table("f.csv", "x,m\n1,2\n2,n/a\n");
   CHECK(contains(data_error(mixed, {.target = "m", .at = "each"}),
                  "f.csv:3: column \"m\": a number is expected, got \"n/a\""));
   CHECK(contains(data_error(mixed, {.target = "x", .at = "each"}), "Hint: --inputs names the columns"));
+}
+
+TEST_CASE("numbers that are written otherwise are refused, not left out or taken for classes") {
+  std::string text = "n;temp;power\n";
+  for (int r = 0; r < 40; ++r) text += fmt::format("{};{},5;0,{}\n", r, r % 9, 100 + r);
+  const Table table = parse_csv_table("f.csv", text);
+  const std::string hint = "Hint: decimals have a point, not a comma, and nothing stands between thousands; ";
+  CHECK(data_error(table, {.target = "power", .at = "each"}) ==
+        "f.csv:2: column \"temp\": a number is expected, got \"0,5\". " + hint + "--inputs names the columns to read");
+  CHECK(data_error(table, {.inputs = "n", .target = "power", .at = "each"}) ==
+        "f.csv:2: column \"power\": a number is expected, got \"0,100\". " + hint +
+            "--predict class takes all of them as names of classes");
+  for (const std::string field : {"\"1,000\"", "\"1,234,567.5\"", "\"1.234.567,5\"", "5%", "2.5 %", "\"-0,5\""}) {
+    CAPTURE(field);
+    CHECK(contains(data_error(parse_csv_table("f.csv", "x,y\n" + field + ",1\n3,2\n"), {.target = "y", .at = "each"}),
+                   "column \"x\": a number is expected"));
+  }
+  for (const std::string field : {"a", "\"a,b\"", "01.02.2024", "12:30", "1.2.3", "%", "\",\"", "10%-20%"}) {
+    CAPTURE(field);
+    CHECK_FALSE(parse_csv_table("f.csv", "x,y\n" + field + ",1\n").at("x").some_numbers);
+  }
 }
 
 TEST_CASE("table.json: what is saved comes back; anything else is refused in one line") {

@@ -98,7 +98,10 @@ TEST_CASE("csv: one line for each kind of damage") {
   CHECK(problem("NaN") ==
         "f.csv:3: column \"b\": a finite number is expected, got \"NaN\". Hint: an empty field is a missing value");
   CHECK(problem("\"-1,5e3\"") ==
-        "f.csv:3: column \"b\": a number is expected, got \"-1,5e3\". Hint: decimals have a point, not a comma");
+        "f.csv:3: column \"b\": a number is expected, got \"-1,5e3\". Hint: decimals have a point, not a comma, and "
+        "nothing "
+        "stands between thousands");
+  CHECK(problem("5%") == "f.csv:3: column \"b\": a number is expected, got \"5%\". Hint: a number has no percent sign");
   CHECK(problem("1e999") == "f.csv:3: column \"b\": a number is expected, got \"1e999\"");
   CHECK(contains(problem(std::string(1000, 'x')), std::string(40, 'x') + "...\""));
   CHECK(problem(std::string("1\0", 2)) == "f.csv:3: column \"b\": a number is expected, got \"1\\x00\"");
