@@ -2,8 +2,10 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "cells/nearest_name.h"
 #include "tasks/data/data_error.h"
 
 namespace reel {
@@ -61,6 +63,13 @@ Table unchecked(const std::string& path, const std::map<std::string, Array>& arr
   if (!x)
     refuse(
         fmt::format("an array x is expected, and y and lengths if there are any; it has {}", fmt::join(names, ", ")));
+  const std::vector<std::string> known{"x", "y", "lengths"};
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string nearest = nearest_name(name, known);
+    refuse(fmt::format("the arrays x, y and lengths are expected, got \"{}\"{}", name,
+                       nearest.empty() ? "" : fmt::format(". Hint: {}", nearest)));
+  }
   if (x->shape.size() != 3) refuse(fmt::format("x: [sequences, steps, columns] is expected, got {}", text(x->shape)));
   Table table = unchecked(path, *x);
   const std::int64_t N = x->shape[0], T = x->shape[1];

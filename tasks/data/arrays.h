@@ -29,7 +29,7 @@ Table table_of_array(const std::string& path, const Array& x);
 
 /// Sequences x [N, T, F] with lengths [N], if there are any, and targets y: for a sequence [N], or for each step [N, T]
 /// or [N, T, K]. The columns are c0, c1, ..., then y, or y0, y1, ... The target of a sequence stands in its last row. A
-/// single array of another name is read as table_of_array does.
+/// single array of another name is read as table_of_array does. Throws FileError for any other array.
 Table table_of_arrays(const std::string& path, const std::map<std::string, Array>& arrays);
 
 }  // namespace reel

@@ -252,6 +252,10 @@ TEST_CASE("arrays: shapes that do not go together") {
   CHECK(error_of([&] {
           table_of_arrays("f", {{"a", x}, {"b", x}});
         }) == "f: an array x is expected, and y and lengths if there are any; it has a, b");
+  CHECK(error({.shape = {2}, .values = {1, 2}, .whole = true}, "length") ==
+        "f: the arrays x, y and lengths are expected, got \"length\". Hint: lengths");
+  CHECK(error({.shape = {2}, .values = {1, 2}}, "weights") ==
+        "f: the arrays x, y and lengths are expected, got \"weights\"");
   CHECK(error_of([&] {
           table_of_array("f", {.shape = {2, 1}, .values = {1, INFINITY}});
         }) == "f: row 1: column \"c0\": a finite number is expected, got inf");
