@@ -45,6 +45,8 @@ struct CsvReader::Impl {
   bool begun = false, in_row = false, after_return = false;
   char comma = ',';
   std::int64_t line = 1, row_line = 1;
+  std::size_t columns = 0;      // of the first row
+  std::int64_t empty_line = 0;  // the first among the rows of a single column; 0: there was none
   std::size_t row_bytes = 0;
   std::vector<std::string> fields;
   std::size_t count = 0;  // of the fields of the row so far; `fields` keeps its strings' memory
@@ -74,14 +76,21 @@ struct CsvReader::Impl {
     row_bytes = 0;
     fields.resize(count);
     count = 0;
+    if (columns == 0) columns = fields.size();
     row(row_line, fields);
+  }
+
+  bool is_blank(std::string_view bytes) const {
+    return bytes.find_first_not_of(comma == '\t' ? " \r\n" : " \r\n\t") == bytes.npos;
   }
 
   /// Bytes of one line, or of a part of it.
   void parse(std::string_view bytes) {
-    const char blanks[] = {' ', '\r', '\n', '\t', 0};
-    if (!in_row && bytes.find_first_not_of(comma == '\t' ? std::string_view(blanks, 3) : blanks) != bytes.npos)
-      in_row = true, row_line = line;
+    if (!in_row && !is_blank(bytes)) {
+      in_row = true, row_line = empty_line > 0 ? empty_line : line;
+      // libcsv skips it, and all rows after it would move up
+      if (empty_line > 0) fail("an empty line stands among the rows of the only column. Hint: \"\" is a missing value");
+    }
     row_bytes += bytes.size();
     if (in_row && row_bytes > longest_row)
       fail("the row has more than 2^24 bytes. Hint: is a quote (\") never closed?");
@@ -96,7 +105,9 @@ struct CsvReader::Impl {
     while (!bytes.empty()) {
       const std::size_t end = bytes.find_first_of("\r\n"), size = end == bytes.npos ? bytes.size() : end + 1;
       const bool second = after_return && bytes[0] == '\n';  // of a line break in two bytes
+      const bool empty = !in_row && end != bytes.npos && !second && is_blank(bytes.substr(0, size));
       parse(bytes.substr(0, size));
+      if (empty && columns == 1 && empty_line == 0) empty_line = line;
       if (end != bytes.npos && !second) ++line;
       after_return = end != bytes.npos && bytes[end] == '\r';
       if (!in_row) row_bytes = 0;

@@ -13,8 +13,9 @@ namespace reel {
 /// Takes a row: the line on which it starts (from 1), and its fields without quotes and without spaces around them.
 using CsvRow = std::function<void(std::int64_t line, const std::vector<std::string>& fields)>;
 
-/// Splits CSV (RFC 4180) into rows. Fields may be quoted and hold line breaks; blank lines are skipped; a byte order
-/// mark is, too. If the first line has no comma outside of quotes, but semicolons or tabs, these separate the fields.
+/// Splits CSV (RFC 4180) into rows. Fields may be quoted and hold line breaks; blank lines are skipped, but refused
+/// before the last row of a single column, where they may be missing values; a byte order mark is skipped, too. If the
+/// first line has no comma outside of quotes, but semicolons or tabs, these separate the fields.
 class CsvReader {
  public:
   /// `path` is used in errors only.
@@ -24,7 +25,7 @@ class CsvReader {
   CsvReader& operator=(const CsvReader&) = delete;
 
   /// Takes the next bytes, and calls the function for each row that ends in them. Throws FileError with the line for a
-  /// stray quote, or for a row of more than 2^24 bytes.
+  /// stray quote, an empty line that may be a row, or a row of more than 2^24 bytes.
   void feed(std::string_view bytes);
   /// The end of the file: a last row may lack its line break. Throws FileError if a quote is still open.
   void finish();

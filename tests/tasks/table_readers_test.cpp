@@ -53,6 +53,20 @@ TEST_CASE("csv: quotes, line breaks of all kinds, blank lines and separators, in
     }
 }
 
+TEST_CASE("csv: an empty line is no row; in a single column it may be a missing value, and is refused") {
+  for (const std::size_t piece : {1, 2, 100}) {
+    CAPTURE(piece);
+    for (const std::string bytes : {"a\n1\n\n2\n", "a\r\n1\r\n \t\r\n2\r\n", "a\r1\r\r\r2"})
+      CHECK(error_of([&] { rows_of(bytes, piece); }) ==
+            "f.csv:3: an empty line stands among the rows of the only column. Hint: \"\" is a missing value");
+    CHECK(rows_of("\n\na\n1\n2\n\n \n", piece) == "3:a;4:1;5:2;");
+    CHECK(rows_of("a\r\n1\r\n\"\"\r\n2\r\n", piece) == "1:a;2:1;3:;4:2;");
+    CHECK(rows_of("a\n\"1\n\n2\"\n3\n", piece) == "1:a;2:1\n\n2;5:3;");
+    CHECK(rows_of("a,b\n1,2\n\n3,4\n", piece) == "1:a|b;2:1|2;4:3|4;");
+  }
+  CHECK(std::isnan(parse_csv_table("f.csv", "a\n1\n\"\"\n2\n").numbers("a").at(1)));
+}
+
 TEST_CASE("csv: a row is there as soon as its line has ended") {
   int rows = 0;
   CsvReader reader("-", [&](std::int64_t, const std::vector<std::string>&) { ++rows; });
