@@ -101,10 +101,17 @@ std::vector<Answer> answers_to(const Table& table, const PredictOptions& o, Answ
       raw.emplace_back();
       for (const double* column : columns) raw.back().push_back(column[row]);
     }
-    std::vector<Answer> all = answers.all(raw, [&](std::size_t r) { return [&, r] { return table.where(rows[r]); }; });
+    const auto where = [&](std::size_t r) { return [&, r] { return table.where(rows[r]); }; };
+    std::vector<Answer> all = answers.all(raw, where);
+    const auto horizon = static_cast<std::size_t>(spec.horizon);
+    if (!each && !o.test.empty() && horizon > 0 && rows.size() > horizon) {
+      // What comes after the last row is not known: as in training, the last target is that of an earlier answer.
+      const std::size_t r = rows.size() - 1 - horizon;
+      if (all[r].empty()) raw.resize(r + 1), all[r] = answers.all(raw, where).back();
+      scores.add(all[r], rows[r + horizon]);
+    }
     for (std::size_t r = each || rows.empty() ? 0 : rows.size() - 1; r < rows.size(); ++r) {
-      const std::size_t ahead = r + static_cast<std::size_t>(spec.horizon);
-      if (ahead < rows.size()) scores.add(all[r], rows[ahead]);
+      if (r + horizon < rows.size()) scores.add(all[r], rows[r + horizon]);
       of_row[static_cast<std::size_t>(rows[r])] = std::move(all[r]);
     }
   }

@@ -1,5 +1,8 @@
 // Which rows are a sequence, which of them have answers, and which classes count: what table and predict say of a file,
 // and predict of the same rows as a stream.
+#include <cmath>
+#include <sstream>
+
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/temp_dir.h"
@@ -118,4 +121,36 @@ TEST_CASE("sequences that are shorter than the window are counted, and an error 
     CHECK(contains(none.err, "none.csv: no sequence has the 5 rows of the model's window, so none has an answer"));
   }
   CHECK(run("predict", {out, "--input", dir / "none.csv", "--carry"}, dir.path).code == 0);
+}
+
+TEST_CASE("--test of a forecast at the end of whole sequences: the answer whose target is the last row") {
+  const TempDir dir;
+  const std::string rows = sequences(12, 6), head = rows.substr(0, rows.find('\n') + 1);
+  for (const bool both : {false, true}) {  // a model that reads the whole sequence at once, too
+    std::vector<std::string> options{"--group", "g", "--target", "y", "--inputs", "x", "--horizon", "2"};
+    if (both) options.emplace_back("--bidirectional");
+    const std::string out = train(dir, rows, options);
+    const Result scores = run("predict", {out, "--test", dir / "train.csv", "--quiet"}, dir.path);
+    CAPTURE(scores.err);
+    REQUIRE(scores.code == 0);
+    std::string shorter = head;  // the first four rows of each: their last answers are about the sixth
+    std::istringstream in(rows.substr(head.size()));
+    std::string line;
+    for (int r = 0; std::getline(in, line); ++r)
+      if (r % 6 < 4) shorter += line + "\n";
+    write_atomically(dir / "short.csv", shorter);
+    std::istringstream answers(run("predict", {out, "--input", dir / "short.csv", "--quiet"}, dir.path).out);
+    std::getline(answers, line);
+    double squares = 0;
+    int s = 0;
+    for (; std::getline(answers, line); ++s) {
+      const double off = std::stod(line.substr(line.rfind(',') + 1)) - (5 + s) % 5;
+      squares += off * off;
+    }
+    REQUIRE(s == 12);
+    CHECK(contains(scores.out, fmt::format("rmse of y {:.4g}, mae ", std::sqrt(squares / 12))));
+    CHECK(contains(scores.out, " over 12 answers"));
+    CHECK_FALSE(contains(run("predict", {out, "--input", dir / "train.csv"}, dir.path).err, "rmse"));
+    std::filesystem::remove_all(out);
+  }
 }
