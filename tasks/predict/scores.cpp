@@ -18,10 +18,12 @@ Scores::Scores(const TableSpec& spec, const Table& table) : spec_(spec), table_(
   if (columns_.size() != spec.targets.size()) columns_.clear();
   squares_.assign(columns_.size(), 0);
   sizes_.assign(columns_.size(), 0);
+  counts_.assign(columns_.size(), 0);
 }
 
 void Scores::require_targets(const std::string& path) const {
   find_columns(path, table_.names(), spec_.target_names());
+  if (!spec_.classifies()) table_.numbers(spec_.target_names());
 }
 
 void Scores::add(const Answer& answer, std::int64_t row) {
@@ -40,31 +42,36 @@ void Scores::add(const Answer& answer, std::int64_t row) {
       right_ += *known == spec_.likeliest(answer) ? 1 : 0;
       log_likelihood_ += std::log(answer[static_cast<std::size_t>(known - spec_.classes.begin())]);
     }
-  } else {
-    for (const Column* column : columns_) {
-      if (column->is_text() || std::isnan(column->numbers[at])) return;
-    }
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      const double off = answer[i] - columns_[i]->numbers[at];
-      squares_[i] += off * off;
-      sizes_[i] += std::abs(off);
-    }
+    ++counts_[0];
+    return;
   }
-  ++count_;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (columns_[i]->is_text() || std::isnan(columns_[i]->numbers[at])) continue;
+    const double off = answer[i] - columns_[i]->numbers[at];
+    squares_[i] += off * off;
+    sizes_[i] += std::abs(off);
+    ++counts_[i];
+  }
 }
 
 std::string Scores::text() const {
-  if (count_ == 0) return "";
-  const auto n = static_cast<double>(count_);
   std::string out;
-  if (spec_.classifies())
-    out = fmt::format(
-        "accuracy {:.4g}, cross entropy {}", static_cast<double>(right_) / n,
-        unknown_ == count_ ? "-" : fmt::format("{:.4g}", -log_likelihood_ / (n - static_cast<double>(unknown_))));
-  for (std::size_t i = 0; !spec_.classifies() && i < squares_.size(); ++i)
-    out += fmt::format("{}rmse of {} {:.4g}, mae {:.4g}", i > 0 ? ", " : "", spec_.targets[i].name,
-                       std::sqrt(squares_[i] / n), sizes_[i] / n);
-  return fmt::format("{} over {} answers", out, count_);
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    if (counts_[i] == 0) continue;
+    const auto n = static_cast<double>(counts_[i]);
+    if (!out.empty()) out += ", ";
+    if (spec_.classifies())
+      out += fmt::format(
+          "accuracy {:.4g}, cross entropy {}", static_cast<double>(right_) / n,
+          unknown_ == counts_[0] ? "-" : fmt::format("{:.4g}", -log_likelihood_ / (n - static_cast<double>(unknown_))));
+    else
+      out += fmt::format("rmse of {} {:.4g}, mae {:.4g}", spec_.targets[i].name, std::sqrt(squares_[i] / n),
+                         sizes_[i] / n);
+    const auto same = [&](std::int64_t count) { return count == counts_[i]; };
+    if (i + 1 == counts_.size() || !std::all_of(counts_.begin(), counts_.end(), same))
+      out += fmt::format(" over {} answers", counts_[i]);
+  }
+  return out;
 }
 
 std::string Scores::unknown() const {

@@ -154,3 +154,30 @@ TEST_CASE("--test of a forecast at the end of whole sequences: the answer whose 
     std::filesystem::remove_all(out);
   }
 }
+
+TEST_CASE("--test with several targets: each is compared where it is there") {
+  const TempDir dir;
+  const auto rows = [](bool y, bool z, bool some) {
+    std::string text = "x,y,z\n";
+    for (int r = 0; r < 40; ++r)
+      text += fmt::format("{},{},{}\n", r % 7, y ? fmt::format("{}", r % 5) : "",
+                          z && (!some || r % 4 == 0) ? fmt::format("{}", r % 3) : "");
+    return text;
+  };
+  const std::string out =
+      train(dir, rows(true, true, false), {"--target", "y,z", "--at", "each", "--window", "5", "--missing", "zero"});
+  const auto scores = [&](const std::string& text) {
+    write_atomically(dir / "test.csv", text);
+    return run("predict", {out, "--test", dir / "test.csv", "--quiet"}, dir.path);
+  };
+  const std::string all = scores(rows(true, true, false)).out, of_y = all.substr(0, all.find(", rmse of z"));
+  CHECK(contains(all, " over 40 answers\n"));
+  CHECK(all.find(" over ") == all.rfind(" over "));
+  const std::string some = scores(rows(true, true, true)).out;
+  CHECK(some.starts_with(of_y + " over 40 answers, rmse of z "));
+  CHECK(some.ends_with(" over 10 answers\n"));
+  CHECK(scores(rows(true, false, false)).out == of_y + " over 40 answers\n");
+  CHECK(scores(rows(false, true, true)).out == some.substr(some.find("rmse of z")));
+  CHECK(contains(scores(rows(false, false, false)).err, "has no target for any answer of the model"));
+  CHECK(contains(scores("x,y,z\n1,2,NA\n").err, "test.csv:2: column \"z\": a number is expected, got \"NA\""));
+}
