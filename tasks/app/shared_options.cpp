@@ -103,8 +103,9 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
     o.add("examples", s.train.examples.examples, "size of a fixed training set; 0: fresh sequences for every update",
           "Training", Bounds{.low = 0, .high = most::examples});
   } else {
-    o.add("epochs", s.epochs, "passes over the training set, in place of --steps; 0: --steps updates", "Training",
-          Bounds{.low = 0, .high = 1e6});
+    o.add("epochs", s.epochs,
+          "in place of --steps; an epoch is examples / batch updates of full batches, rounded up; 0: --steps updates",
+          "Training", Bounds{.low = 0, .high = 1e6});
     o.add("examples", s.train.examples.examples, "train on only the first N training examples; 0: all", "Training",
           Bounds{.low = 0, .high = most::examples});
   }

@@ -326,6 +326,21 @@ TEST_CASE("a small file with more rows than fit into memory is refused before th
 }
 #endif
 
+TEST_CASE("an epoch is as many full batches as a pass needs, rounded up, and the help says so") {
+  const TempDir dir;
+  CHECK(contains(run("table", {"--help"}, dir.path).out, "an epoch is examples / batch updates"));
+  std::string text = "id,x,y\n";
+  for (int i = 0; i < 47; ++i) text += fmt::format("{},{},{}\n", i, i % 7, i % 5);  // 33 to train on
+  const Result r = run("table",
+                       {"--data", written(dir, text), "--target", "y", "--group", "id", "--batch", "32", "--epochs",
+                        "10", "--hidden", "4", "--quiet", "--out", dir / "run"},
+                       dir.path);
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  const auto metrics = read_file(dir / "run/metrics.csv");
+  CHECK(contains(metrics, "\n20,640,"));
+}
+
 TEST_CASE("--help shows three commands, and explains every option of the task") {
   const TempDir dir;
   const Result help = run("table", {"--help"}, dir.path);
