@@ -39,12 +39,13 @@ std::string wav_of_sound(const std::string& set, const std::string& path, std::s
     std::size_t size = 0;
     for (std::size_t i = 0; i < 4; ++i)
       size |= static_cast<std::size_t>(static_cast<unsigned char>(rest[4 + i])) << 8 * (big_endian ? 3 - i : i);
-    const std::string_view name = rest.substr(0, 4), chunk = rest.substr(0, chunk_head + size);
+    const std::string_view name = rest.substr(0, 4);
+    const std::string_view chunk = rest.substr(0, chunk_head + size + size % 2);  // an odd one has a byte behind it
     if (chunk.size() < chunk_head + size && name != "data")
       throw DataError(set, path, fmt::format("is cut off or damaged: a part of it says that it has {} bytes", size));
     for (const auto& [kind, kept] : {std::pair("fmt ", &format), std::pair("fact", &fact), std::pair("data", &data)})
       if (name == kind && kept->empty() && data.empty()) *kept = chunk;  // a cut-off data chunk is found later
-    rest.remove_prefix(std::min(rest.size(), chunk.size() + size % 2));
+    rest.remove_prefix(chunk.size());
   }
   if (format.empty() || data.empty())
     throw DataError(set, path, fmt::format("has no sound: there is no \"{}\" in it", format.empty() ? "fmt " : "data"));

@@ -154,6 +154,11 @@ TEST_CASE("sound: samples that are none are named, not the learning rate") {
       "fmt \x10\0\0\0INFOPEAK\0abc\xf8\xff\xff\xff",
       60);
   CHECK(contains(error_of([&] { parse_audio("speech", "x.wav", endless, 8000); }), "there is no \"data\" in it"));
+  std::string odd = read_file(sound_of(dir, {0.5, 0.25}));  // a "fmt " of 17 bytes, and the one that makes it even
+  REQUIRE(odd.substr(12, 5) == "fmt \x10");
+  odd[16] = 17;
+  odd.insert(36, 2, '\0');
+  CHECK(parse_audio("speech", "x.wav", odd, 8000) == std::vector<double>{0.5, 0.25});
   write_atomically(dir / "x.wav", "fLaC" + std::string(100, '\0'));
   CHECK(contains(error_of([&] { read_audio("speech", dir / "x.wav", 8000); }), "is no sound file, WAV or NIST SPHERE"));
 }
