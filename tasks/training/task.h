@@ -77,8 +77,8 @@ class Examples {
   std::vector<std::vector<std::uint64_t>> valid() const;
   /// The streams of the test set, in batches; none if there is no such set.
   std::vector<std::vector<std::uint64_t>> test() const;
-  /// The number of updates in an epoch: those of a pass through the training set. The next pass fills its last batch, so
-  /// that all batches are full. 0 if the set never ends.
+  /// The number of updates in an epoch: those of a pass through the training set. The next pass fills its last batch,
+  /// so that all batches are full. 0 if the set never ends.
   std::int64_t steps_per_epoch() const { return (options_.examples + options_.batch - 1) / options_.batch; }
 
  private:

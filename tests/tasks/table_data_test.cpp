@@ -311,7 +311,12 @@ TEST_CASE("options that do not go with the table: one line with the option's nam
   const Table mixed = parse_csv_table("f.csv", "x,m\n1,2\n2,n/a\n");
   CHECK(contains(data_error(mixed, {.target = "m", .at = "each"}),
                  "f.csv:3: column \"m\": a number is expected, got \"n/a\""));
-  CHECK(contains(data_error(mixed, {.target = "x", .at = "each"}), "Hint: --inputs names the columns"));
+  CHECK(contains(data_error(mixed, {.target = "x", .at = "each"}),
+                 "Hint: an empty field is a missing value; --inputs names the columns to read"));
+  CHECK(contains(data_error(mixed, {.target = "m", .at = "each"}),
+                 "Hint: an empty field is a missing value; --predict class takes all of them as names of classes"));
+  CHECK(contains(data_error(parse_csv_table("f.csv", "x,m\n1,2\n2,high\n"), {.target = "x", .at = "each"}),
+                 "got \"high\". Hint: --inputs names the columns to read"));
 }
 
 TEST_CASE("numbers that are written otherwise are refused, not left out or taken for classes") {

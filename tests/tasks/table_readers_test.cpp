@@ -115,6 +115,10 @@ TEST_CASE("csv: one line for each kind of damage") {
         "f.csv:3: column \"b\": a number is expected, got \"-1,5e3\". Hint: decimals have a point, not a comma, and "
         "nothing "
         "stands between thousands");
+  for (const std::string missing : {"NA", "n/a", "None", "null", "?", "-"})
+    CHECK(problem(missing) == fmt::format("f.csv:3: column \"b\": a number is expected, got \"{}\". Hint: an empty "
+                                          "field is a missing value",
+                                          missing));
   CHECK(problem("5%") == "f.csv:3: column \"b\": a number is expected, got \"5%\". Hint: a number has no percent sign");
   CHECK(problem("1e999") == "f.csv:3: column \"b\": a number is expected, got \"1e999\"");
   CHECK(contains(problem(std::string(1000, 'x')), std::string(40, 'x') + "...\""));
