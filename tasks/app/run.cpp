@@ -75,16 +75,22 @@ void tell_notes(const TaskProgram& program, const Options& options, const Shared
     print_err("note: {}\n", note);
 }
 
-/// Makes the run folder, or opens that of the run to resume.
+/// What the folder says of the run: its options, and what its model is made of.
+void describe(const TaskProgram& program, const Options& options, const Shared& s, const Task& task, DType dtype,
+              RunFolder& folder) {
+  folder.write_config(options.toml(), options.resume().empty() ? options.preset() : folder.preset());
+  if (!program.model)
+    save_model_config(folder.file("model.json"), {program.name, task.shape(), with_all_settings(s.model), dtype});
+}
+
+/// Makes the run folder, or opens that of the run to resume, which says what it said before until all is checked.
 RunFolder begin(const TaskProgram& program, const Options& options, const Shared& s, const Task& task,
                 const Model& model, DType dtype) {
   require_accuracy(task, model, s.train);
   RunFolder folder = options.resume().empty() ? RunFolder::create(s.out, program.name, s.cell)
                                               : RunFolder::open(options.resume(), s.train.steps);
   for (const std::string& note : folder.notes()) print_err("{}: {}\n", program.name, one_line(note));
-  folder.write_config(options.toml(), options.resume().empty() ? options.preset() : folder.preset());
-  if (!program.model)
-    save_model_config(folder.file("model.json"), {program.name, task.shape(), with_all_settings(s.model), dtype});
+  if (options.resume().empty()) describe(program, options, s, task, dtype, folder);
   if (program.source == Source::files && !program.begun)
     keep_data_sums(task, s.train.seed, folder, !options.resume().empty());
   const std::string note = program.begun ? program.begun(task, folder, !options.resume().empty()) : "";
@@ -225,6 +231,8 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
   for (const std::string& note : notes)
     if (!note.empty() && ranks.first()) print_err("{}: {}\n", program.name, one_line(note));
   s.train.quiet = s.train.quiet || !ranks.first();
+  if (ranks.first() && !options.resume().empty())
+    s.train.accepted = [&] { describe(program, options, s, *task, dtype, folder); };
   std::vector<std::unique_ptr<Observer>> observers;
   if (ranks.first()) {
     s.train.preset = folder.preset();

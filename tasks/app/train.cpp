@@ -209,6 +209,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     best = best_of(best_file);
   }
   require_same(ranks, model);  // and none looks for a checkpoint after this
+  if (options.accepted) options.accepted();
   const bool older_sums = at.shards < 0 && options.device.starts_with("cpu");
   at.shards = options.shards;
   folder.keep_rows_up_to(at.step);

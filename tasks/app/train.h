@@ -1,5 +1,7 @@
 // The training loop: batches, gradient, update, validation, and everything a run leaves behind.
 #pragma once
+#include <functional>
+
 #include "tasks/app/observer.h"
 #include "tasks/app/picture_style.h"
 #include "tasks/training/optimizer.h"
@@ -27,6 +29,7 @@ struct TrainOptions {
   std::string cell, device, command, preset;  // for run.json
   PictureStyle picture;                       // of the curve
   std::vector<Observer*> observers;
+  std::function<void()> accepted;  // called once the checkpoint, if there is one, has been found to fit
 };
 
 /// The number of updates from one validation to the next.

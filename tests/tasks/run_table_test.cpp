@@ -195,7 +195,9 @@ TEST_CASE("the program: a resumed run goes on as one that was not stopped, and r
   CHECK(resume(dir / "moved.csv", "25").code == 0);
   CHECK(run("table", {"--resume", dir / "parts", "--steps", "26", "--quiet"}, dir.path).code == 0);  // it is kept
   write_atomically(csv, waves(12, 101));
+  const std::string config = read_file(dir / "parts/config.toml");
   CHECK(contains(resume(csv, "30").err, "the data have changed since the run began. Hint: start a new run."));
+  CHECK(read_file(dir / "parts/config.toml") == config);  // a run that is refused stays as it is
   CHECK(resume(dir / "moved.csv", "30").code == 0);
 
   std::string of_same_size = waves(12, 100);
