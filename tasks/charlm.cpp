@@ -192,5 +192,5 @@ int main(int argc, char** argv) {
                    .task = [&](const Setup& setup) { return std::make_unique<CharModel>(o, setup); },
                    .done = [&](const Task& task, const Model& model,
                                const RunFolder& folder) { write_sample(task, model, folder, o); },
-                   .with_resume = {"sample", "temperature", "sample-seed"}});
+                   .with_resume = {"text", "sample", "temperature", "sample-seed"}});
 }

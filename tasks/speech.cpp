@@ -257,5 +257,5 @@ int main(int argc, char** argv) {
                    .options = add,
                    .task = [&](const Setup& setup) { return std::make_unique<Speech>(o, setup); },
                    .pictures = {{"spectrogram", "a recording, and what was predicted of it", draw_spectrogram}},
-                   .with_resume = {"pesq", "waveforms"}});
+                   .with_resume = {"folder", "pesq", "waveforms"}});
 }

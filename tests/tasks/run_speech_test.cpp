@@ -267,6 +267,12 @@ TEST_CASE("speech: twenty steps with three cells; exit codes") {
     const auto test = nlohmann::json::parse(read_file(out + "/run.json"))["test"];
     for (const char* key : {"loss", "mse_over_steps", "segsnr_db", "stoi"}) CHECK(test[key].is_number());
   }
+  std::filesystem::rename(data.dir / "speech", data.dir / "moved");
+  CHECK(run("speech", {"--resume", data.dir / "lstm", "--steps", "21"}, data.dir.path).code == 1);
+  const Result moved =
+      run("speech", {"--resume", data.dir / "lstm", "--steps", "21", "--folder", data.dir / "moved"}, data.dir.path);
+  CAPTURE(moved.err);
+  CHECK(moved.code == 0);
   CHECK(run("speech", {"--data", data.dir / "no"}, data.dir.path).code == 1);
   CHECK(contains(run("speech", {"--corpus", "timit", "--data", data.dir.path}, data.dir.path).err, "[timit] train"));
   CHECK(contains(run("speech", {"--help"}, data.dir.path).out, "--sa-filter"));
