@@ -9,6 +9,7 @@
 #include "tasks/app/cell_choice.h"
 #include "tasks/app/cell_weights.h"
 #include "tasks/app/options_file.h"
+#include "tasks/app/output_file.h"
 #include "tasks/app/run.h"
 #include "tasks/apply/subject.h"
 
@@ -221,6 +222,9 @@ void check_options(const ApplyOptions& o, const Options& options) {
   if (!o.init_only && !o.weights_out.empty()) throw Usage("--weights-out is written with --init-only only");
   if (!o.init_only && (o.input.empty() || o.output.empty()))
     throw Usage("--input X.safetensors and --output Y.safetensors are needed (or --describe, or --init-only)");
+  for (const auto& [name, path] :
+       {std::pair<const char*, const std::string&>{"output", o.output}, {"weights-out", o.weights_out}})
+    require_other_file(name, path, {{"input", o.input}, {"weights", o.choice.weights}, {"config", options.config()}});
 }
 
 /// Runs the subject on the input file, or describes it.

@@ -18,6 +18,7 @@
 #include "backends/cpu/threads/denormals.h"
 #include "tasks/app/interrupt.h"
 #include "tasks/app/load_table.h"
+#include "tasks/app/output_file.h"
 #include "tasks/app/run.h"
 #include "tasks/data/csv.h"
 #include "tasks/data/data_error.h"
@@ -291,6 +292,9 @@ int predict(int argc, const char* const* argv) {
   if (o.input.empty()) throw Usage("--input: a file is expected. Hint: --stream reads from stdin");
   if (o.stream && !o.output.empty()) throw Usage("--output: --stream writes to stdout");
   if (o.stream && o.at == "last") throw Usage("--at last: --stream answers at each row");
+  require_other_file("output", o.output, {{"input", o.input}, {"states", o.states}, {"config", options.config()}});
+  require_other_file("states-out", o.states_out,
+                     {{"input", o.input}, {"output", o.output}, {"config", options.config()}});
   flush_denormals(true);  // as in training
 
   Answers answers(o.runs[0], o.carry);

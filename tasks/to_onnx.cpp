@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "tasks/app/cell_choice.h"
+#include "tasks/app/output_file.h"
 #include "tasks/app/provenance.h"
 #include "tasks/app/run.h"
 #include "tasks/io/files.h"
@@ -34,6 +35,11 @@ int to_onnx(int argc, const char* const* argv) {
   options.parse(argc, argv);
   if (runs.size() > 1) throw Usage(fmt::format("the folder of one run is expected, got {}", runs.size()));
   if (output.empty()) throw Usage("--output: the name of the file is needed, FILE.onnx");
+  if (std::error_code error;
+      std::filesystem::path(output).extension() != ".onnx" &&
+      (!std::filesystem::exists(output, error) || std::filesystem::is_regular_file(output, error)))
+    throw Usage(fmt::format("--output {}: a name that ends with .onnx is expected", output));
+  require_other_file("output", output, {{"weights", choice.weights}, {"config", options.config()}});
   if (options.given("weights") && choice.weights.empty()) throw Usage("--weights: the name of the file is empty");
   if (options.given("layer") && choice.weights.empty())
     throw Usage("--layer chooses from the --weights of a run, which are not given");

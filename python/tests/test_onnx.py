@@ -272,6 +272,8 @@ def test_model_of_symbols(kind, tmp_path):
     (["RUN", "--srnn.width", "3", "--output", "m.onnx"], "--srnn.width: RUN says that itself"),
     (["--cell", "lstm", "--layer", "2", "--output", "m.onnx"], "--layer chooses from the --weights of a run"),
     (["--cell", "lstm", "--weights", "", "--output", "m.onnx"], "--weights: the name of the file is empty"),
+    (["RUN", "--output", "model.json"], "--output model.json: a name that ends with .onnx is expected"),
+    (["--cell", "lstm", "--weights", "W.onnx", "--output", "W.onnx"], "this is the file of --weights"),
 ])
 def test_bad_usage(words, error, tmp_path):
     done = subprocess.run([program("to_onnx"), *words], capture_output=True, text=True, cwd=tmp_path)

@@ -365,6 +365,11 @@ TEST_CASE("what has no effect is refused, what is assumed is said") {
   CHECK(contains(answer({"--weights", ""}).err, "--weights: the name of the file is empty"));
   CHECK(contains(answer({"--weights-out", W}).err, "--weights-out is written with --init-only only"));
   REQUIRE(run("apply", call(type, {"--init-only", "--weights-out", W}), dir.path).code == 0);
+  for (const std::string& read : {W, X}) {
+    const Result lost = run("apply", call(type, {"--input", X, "--weights", W, "--output", read}), dir.path);
+    CHECK(lost.code == 2);
+    CHECK_MESSAGE(contains(lost.err, "which would be lost. Hint: another name"), lost.err);
+  }
   TensorFile weights = load_safetensors(W);
   std::erase_if(weights.tensors, [](const auto& t) { return t.first == "grown"; });
   weights.tensors[0].second = Tensor::full(weights.tensors[0].second.shape(), NAN, DType::f64);
