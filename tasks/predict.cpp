@@ -48,6 +48,7 @@ class Latencies {
     ++count_;
     return result;
   }
+  std::int64_t count() const { return count_; }
   /// "1000 rows, 4.1 us (p50), 5.0 us (p99) each".
   std::string text() const {
     if (count_ == 0) return "no rows";
@@ -319,7 +320,12 @@ int predict(int argc, const char* const* argv) {
     const FileHandle file(o.input == "-" ? dup(STDIN_FILENO) : open(o.input.c_str(), O_RDONLY | O_CLOEXEC), o.input,
                           "read");
     Stream stream(o, answers);
-    interrupted = !stream.run(file.get());
+    try {
+      interrupted = !stream.run(file.get());
+    } catch (const FileError&) {  // a bad row: the next call may go on behind it
+      if (!o.states_out.empty() && stream.latencies().count() > 0) answers.save_states(o.states_out);
+      throw;
+    }
     if (!o.quiet) print_err("{}\n", stream.latencies().text());
   } else {
     predict_file(o, answers, o.at == "auto" ? answers.spec().each || answers.windows() : o.at == "each");
