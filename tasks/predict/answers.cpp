@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "tasks/data/data_error.h"
+#include "tasks/data/table_of_run.h"
+#include "tasks/training/safetensors.h"
 
 namespace reel {
 
@@ -25,13 +26,14 @@ TableSpec plain_spec(const ModelConfig& config) {
 }  // namespace
 
 Answers::Answers(const std::string& run, bool carry) : predictor_(run) {
-  const std::string path = run + "/table.json";
-  own_spec_ = !std::filesystem::exists(path);
-  spec_ = own_spec_ ? plain_spec(predictor_.config()) : TableSpec::load(path);
+  const std::optional<TableSpec> table = table_of_run(run, predictor_.config().task);
+  own_spec_ = !table;
+  spec_ = table ? *table : plain_spec(predictor_.config());
   const ModelShape& shape = predictor_.config().shape;
   if (!own_spec_ && (spec_.outputs() != shape.outputs || std::ssize(spec_.inputs) != shape.inputs))
-    throw FileError(path, fmt::format("has {} inputs and {} outputs, the model has {} and {}", spec_.inputs.size(),
-                                      spec_.outputs(), shape.inputs, shape.outputs));
+    throw FileError(run + "/table.json",
+                    fmt::format("has {} inputs and {} outputs, the model has {} and {}", spec_.inputs.size(),
+                                spec_.outputs(), shape.inputs, shape.outputs));
   if (!spec_.each && !carry) window_ = static_cast<std::size_t>(spec_.window);
   start_ = predictor_.states();
 }
