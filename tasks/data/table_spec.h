@@ -62,6 +62,9 @@ class Features {
   /// Standardises the raw values of the input columns (NaN: missing) into as many features. Throws FileError for a
   /// missing value that the spec does not allow: "data.csv:17: column "temp": the value is missing. Hint: ...".
   void operator()(std::span<const double> raw, std::span<float> features, const Where& where);
+  /// The latest value of each input, NaN before the first; the next row may follow such values of an earlier call.
+  const std::vector<double>& previous() const { return previous_; }
+  void follow(const std::vector<double>& previous) { previous_ = previous; }
 
  private:
   const TableSpec* spec_;

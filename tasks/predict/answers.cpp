@@ -13,6 +13,9 @@ namespace reel {
 
 namespace {
 
+/// In a file of states: the latest values of the inputs, which --missing previous takes for missing ones.
+constexpr const char* previous_name = "previous";
+
 /// The spec of a model whose run has none: nothing is scaled, and the outputs are the answers.
 TableSpec plain_spec(const ModelConfig& config) {
   TableSpec spec;
@@ -74,6 +77,7 @@ Answer Answers::next(Sequence& sequence, std::span<const double> raw, const Wher
     predictor_.set_states(sequence.states);
     const Answer answer = spec_.answers(step(row));
     sequence.states = predictor_.states();
+    if (spec_.missing == "previous") latest_ = sequence.features.previous();
     return answer;
   }
   sequence.window.push_back(std::move(row));
@@ -122,11 +126,28 @@ std::vector<std::vector<double>> Answers::at_once(const std::deque<std::vector<d
   return outputs;
 }
 
-void Answers::save_states(const std::string& path) const { predictor_.save_states(path); }
+void Answers::save_states(const std::string& path) const {
+  TensorFile more;
+  if (!latest_.empty()) more.tensors.emplace_back(previous_name, Tensor::from<double>(latest_, {std::ssize(latest_)}));
+  predictor_.save_states(path, more);
+}
 
 void Answers::load_states(const std::string& path) {
-  predictor_.load_states(path);
+  const TensorFile more = predictor_.load_states(path, {previous_name});
   start_ = predictor_.states();
+  if (spec_.missing != "previous" || more.tensors.empty()) return;
+  const Tensor& values = more.at(previous_name);
+  const Spec expected{DType::f64, {std::ssize(spec_.inputs)}, &backend()};
+  if (!(values.spec() == expected))
+    throw FileError(path,
+                    fmt::format("{} of this model is {}; got {}", previous_name, expected.str(), values.spec().str()));
+  latest_ = start_previous_ = values.values<double>();
+}
+
+Answers::Sequence Answers::begin() const {
+  Sequence sequence{Features(spec_), start_, {}};
+  if (!start_previous_.empty()) sequence.features.follow(start_previous_);
+  return sequence;
 }
 
 }  // namespace reel

@@ -34,9 +34,10 @@ class Answers {
   /// before the last row are empty if the model answers at the end alone and reads whole sequences only.
   std::vector<Answer> all(const std::vector<std::vector<double>>& raw, const std::function<Where(std::size_t)>& where);
 
-  /// The states after the last row, as Predictor has them.
+  /// The states after the last row that was answered, as Predictor has them, and the values that --missing previous
+  /// takes for missing ones.
   void save_states(const std::string& path) const;
-  /// Every sequence starts from the states in the file.
+  /// Every sequence starts from the states in the file. One of an older version has no such values.
   void load_states(const std::string& path);
 
  private:
@@ -46,7 +47,7 @@ class Answers {
     Tensors states;
     std::deque<std::vector<double>> window;
   };
-  Sequence begin() const { return {Features(spec_), start_, {}}; }
+  Sequence begin() const;
   Answer next(Sequence& sequence, std::span<const double> raw, const Where& where);
   /// The outputs after a row of features.
   std::span<const double> step(const std::vector<double>& row);
@@ -59,6 +60,7 @@ class Answers {
   bool own_spec_ = false;  // made of the model alone
   std::size_t window_ = 0;
   Tensors start_;
+  std::vector<double> start_previous_, latest_;  // of Features::previous, where the model needs it
   std::map<std::string, Sequence> sequences_;
 };
 

@@ -152,22 +152,29 @@ void Predictor::set_states(const Tensors& states) {
   throw Error("predictor", fmt::format("the states of this model are {}; got {}", listed(own), listed(states)));
 }
 
-void Predictor::save_states(const std::string& path) const {
+void Predictor::save_states(const std::string& path, const TensorFile& more) const {
   impl_->require_steps();
   const Tensors all = states();
   require_finite(path, all);
-  TensorFile file;
+  TensorFile file = more;
   for (std::size_t i = 0; i < all.size(); ++i) file.tensors.emplace_back(state_name(i), all[i]);
   save_safetensors(path, file);
 }
 
-void Predictor::load_states(const std::string& path) {
-  const TensorFile file = load_safetensors(path);
+TensorFile Predictor::load_states(const std::string& path, const std::vector<std::string>& more) {
+  TensorFile file = load_safetensors(path), others;
+  std::erase_if(file.tensors, [&](const auto& named) {
+    if (std::find(more.begin(), more.end(), named.first) == more.end()) return false;
+    others.tensors.push_back(named);
+    return true;
+  });
   try {
     Tensors states;
     for (std::size_t i = 0; i < file.tensors.size(); ++i) states.push_back(file.at(state_name(i)));
     require_finite(path, states);
+    if (const std::string what = not_finite(others.tensors); !what.empty()) throw Diverged(path, what);
     set_states(states);
+    return others;
   } catch (const Diverged&) {
     throw;
   } catch (const Error& e) {

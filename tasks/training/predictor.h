@@ -4,6 +4,7 @@
 #include <span>
 
 #include "tasks/training/model_file.h"
+#include "tasks/training/safetensors.h"
 
 namespace reel {
 
@@ -38,10 +39,11 @@ class Predictor {
   Tensors states() const;
   /// Continues from these states; throws Error if they are not of this model.
   void set_states(const Tensors& states);
-  /// Writes the states to a safetensors file.
-  void save_states(const std::string& path) const;
-  /// Continues from the states in such a file; throws Error naming it and what does not fit.
-  void load_states(const std::string& path);
+  /// Writes the states to a safetensors file, with more tensors of the caller's.
+  void save_states(const std::string& path, const TensorFile& more = {}) const;
+  /// Continues from the states in such a file; throws Error naming it and what does not fit. Returns the tensors with
+  /// these names, which are no states, as far as they are there; like the states, they must be finite.
+  TensorFile load_states(const std::string& path, const std::vector<std::string>& more = {});
 
  private:
   struct Impl;
