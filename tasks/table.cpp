@@ -6,6 +6,7 @@
 #include "tasks/app/load_table.h"
 #include "tasks/app/run.h"
 #include "tasks/data/table_data.h"
+#include "tasks/data/table_of_run.h"
 
 namespace reel {
 namespace {
@@ -32,6 +33,7 @@ class TableTask final : public Task {
                                   "fewer rows");  // beside numbers: order, windows, whether a row is read
     data_ = table_data(table, o, setup.seed);
     require_batch("table", data_.longest(), setup.examples.batch, static_cast<double>(sizeof(float) * width()));
+    if (!setup.init_from.empty()) compare(setup.init_from);
     for (const std::vector<Rows>& part : data_.parts) windows_.insert(windows_.end(), part.begin(), part.end());
   }
 
@@ -126,6 +128,8 @@ class TableTask final : public Task {
     return all;
   }
 
+  /// What --init-from does not see.
+  const std::vector<std::string>& notes() const { return notes_; }
   /// What is learnt from what, in a line.
   std::string about() const {
     const auto listed = [](std::vector<std::string> names) {
@@ -151,11 +155,21 @@ class TableTask final : public Task {
   }
 
  private:
+  /// Notes where the columns differ from those of the run that the first parameters are from.
+  void compare(const std::string& from) {
+    const std::filesystem::path path(from);
+    const auto before = table_of_run(std::filesystem::is_directory(path) ? from : path.parent_path().string(), "");
+    if (!before) return;
+    for (const std::string& change : changed_columns(*before, spec()))
+      notes_.push_back(fmt::format("--init-from {}: {}; parameters go by place, not by name", from, change));
+  }
+
   std::size_t width() const { return spec().inputs.size(); }
 
   std::string path_;
   TableData data_;
   std::vector<Rows> windows_;  // of each stream
+  std::vector<std::string> notes_;
 };
 
 /// Writes table.json; a resumed run must have the data that it began with.
@@ -229,5 +243,7 @@ int main(int argc, char** argv) {
                        },
                    .data = "data file: .csv, .tsv or .txt with a header line; .npy, .npz or .safetensors",
                    .begun = [](const Task& task, const RunFolder& folder,
-                               bool resumed) { return begin(dynamic_cast<const TableTask&>(task), folder, resumed); }});
+                               bool resumed) { return begin(dynamic_cast<const TableTask&>(task), folder, resumed); },
+                   .begun_checks_data = true,
+                   .notes = [](const Task& task) { return dynamic_cast<const TableTask&>(task).notes(); }});
 }

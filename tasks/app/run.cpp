@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -73,6 +72,8 @@ void settle_parts(Shared& s, const Options& options, int ranks) {
 void tell_notes(const TaskProgram& program, const Options& options, const Shared& s, const Task& task) {
   for (const std::string& note : without_effect(options, s, task.shape(), program.model != nullptr))
     print_err("note: {}\n", note);
+  if (!program.notes) return;
+  for (const std::string& note : program.notes(task)) print_err("note: {}\n", one_line(note));
 }
 
 /// What the folder says of the run: its options, and what its model is made of.
@@ -91,7 +92,7 @@ RunFolder begin(const TaskProgram& program, const Options& options, const Shared
                                               : RunFolder::open(options.resume(), s.train.steps);
   for (const std::string& note : folder.notes()) print_err("{}: {}\n", program.name, one_line(note));
   if (options.resume().empty()) describe(program, options, s, task, dtype, folder);
-  if (program.source == Source::files && !program.begun)
+  if (program.source == Source::files && !program.begun_checks_data)
     keep_data_sums(task, s.train.seed, folder, !options.resume().empty());
   const std::string note = program.begun ? program.begun(task, folder, !options.resume().empty()) : "";
   if (!s.train.quiet && !note.empty()) print_err("{}\n", one_line(note));
@@ -169,7 +170,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
     device->set_threads(s.train.threads);
     device->set_shards(s.train.shards);
     try {
-      task = program.task({s.data, s.train.seed, s.train.examples});
+      task = program.task({s.data, s.train.seed, s.train.examples, options.resume().empty() ? s.init_from : ""});
       if (!task) throw Error(program.name, "TaskProgram::task returned no task");
       const Examples examples(s.train.examples, s.train.seed, task->parts());
       if (s.model.bidirectional && task->parts().ordered)
@@ -351,42 +352,6 @@ int run_program(const std::string& name, const std::function<int()>& body) {
     return body();
   });
 }
-
-void add_device(Options& options, std::string& variable) {
-  options.add("device", variable, fmt::format("device to compute on: {}", fmt::join(backend_names(), ", ")), "Run");
-}
-
-namespace {
-/// ". Hint: ..." for a device of another name than those of this build.
-std::string device_hint(std::string name) {
-  name.resize(std::min(name.find(','), name.size()));  // --precision has added to it
-  const std::vector<std::string> kinds = backend_names();
-  const auto has = [&](const std::string& kind) { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); };
-  const std::string kind = name.substr(0, name.find(':'));
-  if (has(kind)) return "";  // the device is known, but cannot be had
-  std::string letters, number;
-  for (const char c : kind)
-    if (std::isalpha(static_cast<unsigned char>(c)))
-      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    else if (std::isdigit(static_cast<unsigned char>(c)))
-      number += c;
-  if (letters != "gpu" && letters != "cuda" && letters != "nvidia") return nearest_hint(letters, kinds, "--device ");
-  if (!has("cuda")) return ". Hint: build with -DREEL_CUDA=ON, then --device cuda.";
-  return fmt::format(". Hint: --device cuda{}.", number.empty() ? name.substr(kind.size()) : ":" + number);
-}
-}  // namespace
-
-Backend& find_device(const std::string& name) {
-  try {
-    return backend(name.empty() ? "cpu" : name);
-  } catch (const OutOfMemory&) {
-    throw;
-  } catch (const Error& e) {
-    throw Usage(fmt::format("--device {}: {}{}", name, e.what(), device_hint(name)));
-  }
-}
-
-Backend& use_device(const std::string& name) { return set_default_backend(find_device(name).name()); }
 
 int run_task(int argc, const char* const* argv, const TaskProgram& program) {
   return guarded(program.name, [&] {

@@ -13,6 +13,7 @@ struct Setup {
   std::string data;  // --data: the folder of all data sets, or what TaskProgram::data says
   std::uint64_t seed = 1;
   ExampleOptions examples;
+  std::string init_from = {};  // --init-from of a new run
 };
 
 /// Where the examples come from: generated for each batch; generated once from a seed, in training, validation and test
@@ -31,6 +32,8 @@ struct TaskProgram {
   std::string data = {};               // what --data is, in --help; empty: the folder of all data sets
   /// Called before training, when the run folder is there, new or resumed; returns a line for the user, or nothing.
   std::function<std::string(const Task&, const RunFolder&, bool resumed)> begun = {};
+  bool begun_checks_data = false;  // it refuses a resumed run with other data; otherwise run_task does
+  std::function<std::vector<std::string>(const Task&)> notes = {};  // what the user should know beforehand
   /// Called at the end of a run that was not interrupted.
   std::function<void(const Task&, const Model&, const RunFolder&)> done = {};
   std::vector<std::string> with_resume = {};  // the task's own options that are allowed with --resume

@@ -293,6 +293,35 @@ TEST_CASE("--init-from: a run's best parameters or those of a file; a resumed ru
   CHECK_MESSAGE(contains(nowhere.err, "nowhere"), nowhere.err);
 }
 
+TEST_CASE("--init-from: a note says where columns or classes are others, which parameters do not know") {
+  const TempDir dir;
+  const auto data = [&](const std::string& name, const std::string& header, const std::string& kind) {
+    std::string rows = header + "\n";
+    for (int i = 0; i < 60; ++i) rows += fmt::format("{},{},{}\n", i % 7, i % 5, i % 2 ? "down" : kind);
+    write_atomically(dir / name, rows);
+    return dir / name;
+  };
+  const std::string start =
+      "table --target kind --at each --window 6 --cell gru --hidden 4 --threads 1 --steps 2 --data ";
+  REQUIRE(go(dir, start + data("a.csv", "a,b,kind", "up") + " --quiet --out " + (dir / "first")).code == 0);
+  const auto notes = [&](const std::string& file, const std::string& more = "", const std::string& from = "first") {
+    const Result r = go(dir, start + file + " --dry-run --init-from " + (dir / from) + more);
+    CAPTURE(r.err);
+    CHECK(r.code == 0);
+    return r.err;
+  };
+  CHECK(notes(dir / "a.csv").empty());
+  CHECK(notes(dir / "a.csv", "", "first/best.safetensors").empty());
+  const std::string exchanged = notes(data("b.csv", "b,a,kind", "up"));
+  CHECK_MESSAGE(contains(exchanged, "note: --init-from " + (dir / "first") +
+                                        ": input 1 was \"a\" and is \"b\"; parameters go by place, not by name\n"),
+                exchanged);
+  CHECK(std::count(exchanged.begin(), exchanged.end(), '\n') == 1);
+  CHECK(contains(notes(dir / "b.csv", "", "first/best.safetensors"), "input 1 was"));
+  CHECK(contains(notes(data("c.csv", "a,b,kind", "Up")), ": class 1 was \"down\" and is \"Up\";"));
+  CHECK(contains(notes(data("d.csv", "a,b,sort", "up"), " --target sort"), ": target 1 was \"kind\" and is \"sort\";"));
+}
+
 TEST_CASE("--head-init is kept by a run, which starts again by it; runs of before the option go on as linear") {
   const TempDir dir;
   const std::string options =
