@@ -8,6 +8,7 @@
 #include "tasks/app/run.h"
 #include "tasks/data/data_error.h"
 #include "tasks/data/text.h"
+#include "tasks/data/vocabulary.h"
 #include "tasks/io/files.h"
 
 namespace reel {
@@ -59,6 +60,8 @@ class CharModel final : public Task {
     set_baseline();
   }
 
+  /// The characters in the order of their symbols.
+  const std::u32string& vocabulary() const { return vocabulary_; }
   std::string name() const override { return "charlm"; }
   std::string title() const override {
     return fmt::format("characters of {}, {} different ones", name_, vocabulary_.size());
@@ -190,6 +193,12 @@ int main(int argc, char** argv) {
                    .source = Source::files,
                    .options = add,
                    .task = [&](const Setup& setup) { return std::make_unique<CharModel>(o, setup); },
+                   .begun =
+                       [](const Task& task, const RunFolder& folder, bool) {
+                         save_vocabulary(folder.file("vocabulary.json"),
+                                         static_cast<const CharModel&>(task).vocabulary());
+                         return std::string();
+                       },
                    .done = [&](const Task& task, const Model& model,
                                const RunFolder& folder) { write_sample(task, model, folder, o); },
                    .with_resume = {"text", "sample", "temperature", "sample-seed"}});

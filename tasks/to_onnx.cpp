@@ -1,11 +1,14 @@
 // Writes a trained model, or any cell, as an ONNX file, in which each layer is a Scan: for programs that know nothing
 // of Reel.
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "tasks/app/cell_choice.h"
 #include "tasks/app/output_file.h"
 #include "tasks/app/provenance.h"
 #include "tasks/app/run.h"
+#include "tasks/data/table_of_run.h"
+#include "tasks/data/vocabulary.h"
 #include "tasks/io/files.h"
 #include "tasks/to_onnx/models.h"
 
@@ -59,11 +62,12 @@ int to_onnx(int argc, const char* const* argv) {
     bytes = onnx_of_cell(choice.cell, *cell, lengths).bytes(version());
   } else {
     const TrainedModel trained = load_trained_model(runs[0]);
-    const std::string table = runs[0] + "/table.json";
-    std::optional<TableSpec> spec;
-    if (std::filesystem::exists(table)) spec = TableSpec::load(table);
+    const std::optional<TableSpec> spec = table_of_run(runs[0], trained.config.task);
+    OnnxGraph graph = onnx_of_model(trained, spec, lengths);
+    if (const auto characters = vocabulary_of_run(runs[0], trained.config.shape.vocabulary); !characters.empty())
+      graph.metadata("reel.characters", nlohmann::json(characters).dump());
     what = "parameters of " + one_line(trained.weights);
-    bytes = onnx_of_model(trained, spec, lengths).bytes(version());
+    bytes = graph.bytes(version());
   }
   write_atomically(output, bytes);
   print_err("to_onnx: {}: {} bytes in {}\n", what, bytes.size(), one_line(output));

@@ -116,6 +116,16 @@ TEST_CASE("charlm: tracks of the text, windows in order, the next character as t
   CHECK(task.accuracy(one_hot(batch.y, 20), batch) == 1);
 }
 
+TEST_CASE("vocabulary.json: any character there and back, and what is no such file") {
+  const TempDir dir;
+  save_vocabulary(dir / "vocabulary.json", U"\n\"\\\u00e9\U0001f600");
+  CHECK(vocabulary_of_run(dir.path, 5) == std::vector<std::string>{"\n", "\"", "\\", "\xc3\xa9", "\xf0\x9f\x98\x80"});
+  for (const char* text : {"", "[]", "{}", R"({"characters": [1]})"}) {
+    write_atomically(dir / "vocabulary.json", text);
+    CHECK(contains(error_of([&] { vocabulary_of_run(dir.path, 1); }), "vocabulary.json: is damaged"));
+  }
+}
+
 TEST_CASE("charlm: too short a text, no text, windows that are cut") {
   const TempDir dir;
   CHECK(contains(error_of([&] { alphabet(dir, 11, 50); }), "20 characters to validate on are too few for 11 tracks"));
@@ -187,7 +197,13 @@ TEST_CASE("charlm: a resumed run must have the text that it began with") {
   const auto resume = [&](const std::string& steps) {
     return run("charlm", {"--resume", out, "--steps", steps, "--quiet"}, dir.path);
   };
+  CHECK(vocabulary_of_run(out, 20) == std::vector<std::string>{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j",
+                                                               "k", "l", "m", "n", "o", "p", "q", "r", "s", "t"});
+  CHECK(contains(error_of([&] { vocabulary_of_run(out, 21); }), "has 20 characters, the model 21 symbols"));
+  std::filesystem::remove(out + "/vocabulary.json");  // as in folders of older versions
+  CHECK(vocabulary_of_run(out, 20).empty());
   CHECK(resume("22").code == 0);
+  CHECK(vocabulary_of_run(out, 20).size() == 20);
   write_atomically(text, std::string(letters.rbegin(), letters.rend()));  // the same letters, as many of each
   const Result other = resume("24");
   CHECK(other.code == 1);
