@@ -254,6 +254,34 @@ def test_model_of_a_table(name, target, at, table, tmp_path):
     assert difference(rest["y"], whole["y"][half:] if at == "each" else whole["y"]) < 1e-5
 
 
+def test_targets_far_from_0(tmp_path):
+    """Values near 1.7e9, of which f32 knows one in 128, are as predict has them; table.json must be there."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal(80).round(4)
+    data, out, path, answers = (str(tmp_path / n) for n in ("data.csv", "run", "m.onnx", "y.npy"))
+    rows = [f"{v},{1.7e9 + 40 * v:.3f}" for v in x]
+    (tmp_path / "data.csv").write_text("\n".join(["x,time", *rows]) + "\n")
+    train("table", out, "--data", data, "--target", "time", "--inputs", "x", "--at", "each", "--window", 8, "--steps", 9,
+          "--cell", "gru", "--hidden", 6)
+    subprocess.run([program("predict"), out, "--input", data, "--output", answers, "--quiet"], check=True)
+    to_onnx(out, "--output", path)
+    model = session(path)
+    y = outputs(model, {"x": x.reshape(-1, 1, 1)})["y"]
+    assert y.dtype == np.float64 and np.abs(y.reshape(-1) - np.load(answers).reshape(-1)).max() < 1e-3
+    (tmp_path / "run" / "table.json").unlink()
+    done = subprocess.run([program("to_onnx"), out, "--output", path], capture_output=True, text=True)
+    assert done.returncode == 1 and "table.json] is gone" in done.stderr
+
+
+def test_characters(tmp_path):
+    (tmp_path / "text.txt").write_text("abé\n" * 300)
+    out, path = str(tmp_path / "run"), str(tmp_path / "m.onnx")
+    train("charlm", out, "--text", tmp_path / "text.txt", "--cell", "gru", "--hidden", 4, "--batch", 2, "--unroll", 9,
+          "--steps", 2)
+    to_onnx(out, "--output", path)
+    assert json.loads(session(path).get_modelmeta().custom_metadata_map["reel.characters"]) == ["\n", "a", "b", "é"]
+
+
 @pytest.mark.parametrize("kind", ["embedding", "one-hot"])
 def test_model_of_symbols(kind, tmp_path):
     out, path = tmp_path / "run", str(tmp_path / "model.onnx")

@@ -53,7 +53,8 @@ class ModelWriter {
     OnnxSequences in = sequences_of(graph_, lengths);
     std::vector<OnnxDim> dims{"batch", shape.outputs};
     if (shape.every_step) dims.insert(dims.begin(), "time");
-    graph_.output("y", onnx_type(config_.dtype), dims);
+    const bool values = spec_ && !spec_->classifies();
+    graph_.output("y", values ? OnnxType::f64 : onnx_type(config_.dtype), dims);
 
     std::vector<OnnxLayer> layers;
     for (std::size_t c = 0; c < model_.cells().size(); ++c) {
@@ -127,9 +128,11 @@ class ModelWriter {
     if (!spec_) return graph_.node_called({"y"}, "Identity", {outputs});
     if (spec_->classifies()) return graph_.node_called({"y"}, "Softmax", {outputs}, {{"axis", -1}});
     const auto column = [&](double ScaledColumn::*member) {
-      return graph_.constant(numbers_of(spec_->targets, member, config_.dtype));
+      return graph_.constant(numbers_of(spec_->targets, member, DType::f64));
     };
-    const std::string scaled = graph_.node("Mul", {outputs, column(&ScaledColumn::deviation)});
+    // in f32 a target such as a time in seconds would lose its last digits, which predict keeps
+    const std::string wide = graph_.node("Cast", {outputs}, {{"to", onnx_number(OnnxType::f64)}});
+    const std::string scaled = graph_.node("Mul", {wide, column(&ScaledColumn::deviation)});
     graph_.node_called({"y"}, "Add", {scaled, column(&ScaledColumn::mean)});
   }
 
