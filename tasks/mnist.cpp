@@ -31,10 +31,20 @@ struct Digits {
   std::int64_t train = 0, test = 0;
 };
 
+/// The name with .gz, unless only the unpacked file is there.
+std::string packed_or_not(const std::string& data, const std::string& name) {
+  const std::filesystem::path folder = std::filesystem::path(data) / "mnist";
+  std::error_code error;
+  const bool unpacked =
+      !std::filesystem::exists(folder / (name + ".gz"), error) && std::filesystem::exists(folder / name, error);
+  return unpacked ? name : name + ".gz";
+}
+
 Digits read_digits(const std::string& data) {
   Digits all;
   for (const std::string part : {"train", "t10k"}) {
-    const std::string pictures = part + "-images-idx3-ubyte.gz", names = part + "-labels-idx1-ubyte.gz";
+    const std::string pictures = packed_or_not(data, part + "-images-idx3-ubyte"),
+                      names = packed_or_not(data, part + "-labels-idx1-ubyte");
     const Idx x = read_idx("mnist", data_file(data, "mnist", pictures), 3),
               y = read_idx("mnist", data_file(data, "mnist", names), 1);
     if (x.shape[1] != side || x.shape[2] != side)

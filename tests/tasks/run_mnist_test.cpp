@@ -268,13 +268,18 @@ TEST_CASE("mnist: damaged files are named, with what is wrong") {
   CHECK(contains(
       error([](const Data& d) { write_gz(d.dir / "mnist/t10k-labels-idx1-ubyte.gz", idx({6}, "\1\2\3\4\x0a\1")); }),
       "t10k-labels-idx1-ubyte.gz: label 4 is 10, not a digit"));
-  const Data data;  // files that are not packed are read as well
+  const Data data;  // files that are not packed are read as well, under either name
+  const std::string unpacked = data.dir / "mnist/train-images-idx3-ubyte";
   write_atomically(data.images("train"), idx({24, 28, 28}, [] {
                      std::string all;
                      for (int i = 0; i < 24; ++i) all += picture(i);
                      return all;
                    }()));
   CHECK(data.task({}).parts().train == 20);
+  std::filesystem::rename(data.images("train"), unpacked);
+  CHECK(data.task({}).parts().train == 20);
+  write_atomically(unpacked, "");
+  CHECK(contains(error_of([&] { data.task({}); }), "[mnist] train-images-idx3-ubyte: has 0 bytes"));
 }
 
 TEST_CASE("mnist: twenty steps with three cells, the test at the end, and the exit codes of bad data and usage") {
