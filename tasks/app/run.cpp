@@ -141,7 +141,12 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
     return program.model ? program.model(*task, s.model, init) : std::make_unique<Model>(task->shape(), s.model, init);
   };
   together(ranks, [&] {
-    options.parse(argc, argv);
+    try {
+      options.parse(argc, argv);
+    } catch (const Usage&) {
+      if (!options.resume().empty()) require_task(options.resume(), program.name);
+      throw;
+    }
 
     if (s.list_cells) {
       std::string list;

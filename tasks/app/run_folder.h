@@ -1,4 +1,4 @@
-// What a run leaves on disk: config.toml, metrics.csv, run.json, data.json, curve.svg, report.html,
+// What a run leaves on disk: config.toml, model.json, metrics.csv, run.json, data.json, curve.svg, report.html,
 // checkpoint.safetensors, and the parameters of the best validation in best.safetensors. Every file is complete at
 // every moment, whenever the process dies. One program at a time writes there; meanwhile the file "lock" names it.
 #pragma once
@@ -43,6 +43,9 @@ struct RunRecord {
   std::string kernels = {};               // of the libraries that compute its products; empty: not known
   std::vector<std::string> plugins = {};  // absolute paths
 };
+
+/// Throws Usage if the folder is that of a run of another task, as far as it says.
+void require_task(const std::string& folder, const std::string& task);
 
 class RunFolder {
  public:

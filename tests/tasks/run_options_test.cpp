@@ -326,6 +326,10 @@ TEST_CASE("a run is not resumed to fewer updates than it has done, and stays as 
   CHECK(r.err == "adding: --steps: the run in " + out + " has done 12 updates, got 5. Hint: --steps 12, or more\n");
   CHECK((read_file(out + "/config.toml") == config && read_file(out + "/run.json") == record));
   CHECK(run("adding", {"--resume", out, "--steps", "12", "--quiet"}, dir.path).code == 0);
+  const Result other = run("copying", {"--resume", out, "--steps", "12"}, dir.path);
+  CHECK(other.code == 2);
+  CHECK(other.err ==
+        "copying: --resume " + out + ": this is a run of adding, not of copying. Hint: adding --resume " + out + "\n");
 }
 
 TEST_CASE("the library's settings are options to the user of a program") {
