@@ -10,18 +10,25 @@ namespace reel {
 
 namespace {
 
+std::string weights_of(const std::string& run) {
+  const std::string best = run + "/best.safetensors";
+  return std::filesystem::exists(best) ? best : run + "/checkpoint.safetensors";
+}
+
 ModelConfig config_of(const std::string& run) {
   const std::string path = run + "/model.json";
   if (std::filesystem::exists(path)) return load_model_config(path);
   if (!std::filesystem::exists(run + "/config.toml")) throw Error(run, "is not the folder of a run");
+  const std::string weights = weights_of(run);
+  const TensorFile file = std::filesystem::exists(weights) ? load_safetensors(weights) : TensorFile();
+  const auto& names = file.tensors;
+  if (!names.empty() &&
+      std::none_of(names.begin(), names.end(), [](const auto& t) { return t.first.starts_with("cell"); }))
+    throw Error(run,
+                "is a run whose task has a model of its own, as babi has: only the program of the task can use it");
   throw Error(run,
-              "has no model.json: its task has a model of its own, or an older Reel made the run. Hint: the program "
-              "of its task with --resume writes the file");
-}
-
-std::string weights_of(const std::string& run) {
-  const std::string best = run + "/best.safetensors";
-  return std::filesystem::exists(best) ? best : run + "/checkpoint.safetensors";
+              "has no model.json, as an older Reel made the run. Hint: the program of its task with --resume writes "
+              "the file");
 }
 
 }  // namespace

@@ -165,6 +165,11 @@ TEST_CASE("babi: learns three answers; twenty steps with three cells; exit codes
   CHECK(train("gru", "200", "once")["test"]["accuracy"] == 1);
   for (const std::string cell : {"goru", "lstm", "r_transformer"})
     CHECK(train(cell, "20", "over-time")["test"]["loss"] > 0);
+  write_atomically(data.dir / "x.csv", "x\n1\n");
+  const Result predicted = run("predict", {data.dir / "lstm20", "--input", data.dir / "x.csv"}, data.dir.path);
+  CHECK(predicted.code == 1);
+  CHECK_MESSAGE(contains(predicted.err, "is a run whose task has a model of its own, as babi has: only the program"),
+                predicted.err);
   const std::string moved = data.dir / "moved";
   std::filesystem::create_directory(moved);
   std::filesystem::rename(data.dir / "babi", moved + "/babi");

@@ -217,7 +217,7 @@ TEST_CASE("predict: what cannot be answered is one clear line") {
       {{both, "--stream"}, 2, "--stream: this model reads whole sequences"},
       {{both, "--input", dir / "x.csv", "--states-out", dir / "s"}, 2, "--states-out: this model keeps no states"},
       {{dir / "none", "--input", dir / "x.csv"}, 1, "is not the folder of a run"},
-      {{dir / "old", "--input", dir / "x.csv"}, 1, "has no model.json: its task has a model of its own, or an older"},
+      {{dir / "old", "--input", dir / "x.csv"}, 1, "has no model.json, as an older Reel made the run"},
       {{out, "--input", dir / "nothing.csv"}, 1, "nothing.csv"},
       {{out, "--input", dir / "ragged.csv"}, 1, "ragged.csv:3: 2 fields are expected, as in the header, got 1"},
       {{out, "--input", dir / "ragged.csv", "--stream"}, 1, "ragged.csv:3: 2 fields are expected, as in the header"},
