@@ -44,7 +44,8 @@ class CharModel final : public Task {
       if (std::ssize(*text) < 2 * rows_)
         throw DataError(
             name_, o.text.empty() ? "ptb.*.txt" : o.text,
-            fmt::format("{} characters to {} are too few for {} tracks (--batch)", text->size(), part, rows_));
+            fmt::format("{} characters to {} are too few for {} tracks (--batch)", text->size(), part, rows_),
+            o.text.empty() ? data_help : "Hint: a longer text, or a smaller --batch");
       Tracks& tracks = parts_.emplace_back();
       tracks.length = std::ssize(*text) / rows_;
       tracks.windows = (tracks.length - 2) / unroll_ + 1;

@@ -248,14 +248,22 @@ int main(int argc, char** argv) {
     options.choice("waveforms", o.waveforms, {"on", "off"}, "at the end, also compare predicted and true waveforms",
                    "Task");
   };
-  return run_task(argc, argv,
-                  {.name = "speech",
-                   .description = "Speech: predict the log spectrum of the next frame of a recording.",
-                   .batch = 28,
-                   .steps = 13000,
-                   .source = Source::files,
-                   .options = add,
-                   .task = [&](const Setup& setup) { return std::make_unique<Speech>(o, setup); },
-                   .pictures = {{"spectrogram", "a recording, and what was predicted of it", draw_spectrogram}},
-                   .with_resume = {"folder", "pesq", "waveforms"}});
+  return run_task(
+      argc, argv,
+      {.name = "speech",
+       .description = "Speech: predict the log spectrum of the next frame of a recording.",
+       .batch = 28,
+       .steps = 13000,
+       .source = Source::files,
+       .options = add,
+       .task = [&](const Setup& setup) -> std::unique_ptr<Task> {
+         try {
+           return std::make_unique<Speech>(o, setup);
+         } catch (const DataError& e) {
+           if (o.folder.empty()) throw;
+           throw FileError(e.problem + ". Hint: --folder DIR has recordings with one channel, WAV or SPHERE");
+         }
+       },
+       .pictures = {{"spectrogram", "a recording, and what was predicted of it", draw_spectrogram}},
+       .with_resume = {"folder", "pesq", "waveforms"}});
 }

@@ -12,11 +12,17 @@ struct FileError : Error {
   using Error::Error;
 };
 
+/// What helps with a file of a data set.
+constexpr const char* data_help = "See docs/data.md for where to get it, or give --data DIR.";
+
 /// A missing or damaged file of a data set: "[mnist] train-labels-idx1-ubyte.gz: not found in data/mnist. See
-/// docs/data.md for where to get it, or give --data DIR."
+/// docs/data.md for where to get it, or give --data DIR." `help` is for files that no data set has.
 struct DataError : FileError {
-  DataError(const std::string& set, const std::string& file, const std::string& what)
-      : FileError(set, file + ": " + what + ". See docs/data.md for where to get it, or give --data DIR.") {}
+  DataError(const std::string& set, const std::string& file, const std::string& what,
+            const std::string& help = data_help)
+      : FileError(set, fmt::format("{}: {}. {}", file, what, help)),
+        problem(fmt::format("[{}] {}: {}", set, file, what)) {}
+  std::string problem;  // without the help
 };
 
 /// The path of a file in the folder of a data set, DATA/SET/name; throws DataError when it is not there.

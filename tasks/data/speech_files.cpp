@@ -86,6 +86,12 @@ SpeechFiles speech_in_folder(const std::string& folder) {
     if (!test.empty()) files.test = audio_files(test);
   } else {
     const std::vector<std::string> all = shuffled(audio_files(folder));
+    if (!all.empty() && all.size() < 3)
+      throw DataError(
+          "speech", folder,
+          fmt::format("holds {} recording{}, .wav or .sph, and 3 or more are needed: to train on, to validate "
+                      "on and to test",
+                      all.size(), all.size() == 1 ? "" : "s"));
     const std::size_t tenth = (all.size() + 9) / 10;
     for (std::size_t i = 0; i < all.size(); ++i)
       (i < tenth ? files.test : i < 2 * tenth ? files.valid : files.train).push_back(all[i]);

@@ -62,7 +62,8 @@ std::u32string characters(const std::string& set, const std::string& name, std::
     const std::size_t length = decode(bytes.substr(at), code);
     if (length == 0)
       throw DataError(set, name,
-                      fmt::format("is not UTF-8 text: byte {} is {:#04x}", at, static_cast<unsigned char>(bytes[at])));
+                      fmt::format("is not UTF-8 text: byte {} is {:#04x}", at, static_cast<unsigned char>(bytes[at])),
+                      set == "text" ? "Hint: save it as UTF-8" : data_help);
     text += code;
     at += length;
   }
@@ -109,8 +110,14 @@ Corpus read_ptb(const std::string& data, bool strip) {
 
 Corpus read_text(const std::string& path) {
   if (std::error_code error; !std::filesystem::is_regular_file(path, error))
-    throw DataError("text", path, "is not there, or is no file");
-  const std::u32string all = characters("text", path, read_data("text", path, path, most_bytes));
+    throw DataError("text", path, "is not there, or is no file", "Hint: --text FILE");
+  std::string bytes;
+  try {
+    bytes = read_file(path, most_bytes);
+  } catch (const Error& e) {
+    throw DataError("text", path, e.what(), "Hint: --text FILE");
+  }
+  const std::u32string all = characters("text", path, bytes);
   const std::size_t part = all.size() / 20, train = all.size() - 2 * part;
   return {all.substr(0, train), all.substr(train, part), all.substr(train + part)};
 }

@@ -128,15 +128,18 @@ TEST_CASE("vocabulary.json: any character there and back, and what is no such fi
 
 TEST_CASE("charlm: too short a text, no text, windows that are cut") {
   const TempDir dir;
-  CHECK(contains(error_of([&] { alphabet(dir, 11, 50); }), "20 characters to validate on are too few for 11 tracks"));
+  CHECK(contains(
+      error_of([&] { alphabet(dir, 11, 50); }),
+      "20 characters to validate on are too few for 11 tracks (--batch). Hint: a longer text, or a smaller --batch"));
   CharOptions o;
   o.text = dir / "nothing.txt";
-  CHECK(contains(error_of([&] { CharModel(o, setup("", 2)); }), "nothing.txt: is not there, or is no file"));
+  CHECK(contains(error_of([&] { CharModel(o, setup("", 2)); }),
+                 "nothing.txt: is not there, or is no file. Hint: --text FILE"));
   o.text = dir.path;
   CHECK(contains(error_of([&] { CharModel(o, setup("", 2)); }), "is not there, or is no file"));
   write_atomically(dir / "bad.txt", "abc\xfe");
   o.text = dir / "bad.txt";
-  CHECK(contains(error_of([&] { CharModel(o, setup("", 2)); }), "byte 3 is 0xfe"));
+  CHECK(contains(error_of([&] { CharModel(o, setup("", 2)); }), "byte 3 is 0xfe. Hint: save it as UTF-8"));
   o.text = alphabet_file(dir);
   Setup part = setup("", 2);
   part.examples.examples = 3;

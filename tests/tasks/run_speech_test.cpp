@@ -151,6 +151,9 @@ TEST_CASE("speech: parts of a folder, and of TIMIT, with and without the speaker
   std::filesystem::create_directory(dir / "empty");
   CHECK(contains(error_of([&] { speech_in_folder(dir / "empty"); }), "holds no .wav or .sph file to train on"));
   CHECK(contains(error_of([&] { speech_in_folder(dir / "nowhere"); }), "holds no .wav or .sph file"));
+  for (const char* name : {"a", "b"}) write_sound(fmt::format("{}/few/{}.wav", dir.path, name), {0.1});
+  CHECK(contains(error_of([&] { speech_in_folder(dir / "few"); }),
+                 "holds 2 recordings, .wav or .sph, and 3 or more are"));
   CHECK(contains(error_of([&] { speech_in_folder(dir / "plain/readme.txt"); }), "cannot be read: Not a directory"));
   CHECK(contains(error_of([&] { audio_files(dir / "plain/readme.txt"); }), "cannot be read: Not a directory"));
 
@@ -273,6 +276,11 @@ TEST_CASE("speech: twenty steps with three cells; exit codes") {
       run("speech", {"--resume", data.dir / "lstm", "--steps", "21", "--folder", data.dir / "moved"}, data.dir.path);
   CAPTURE(moved.err);
   CHECK(moved.code == 0);
+  write_sound(data.dir / "moved/train/0.wav", tone(4000, 440), 8000, SF_FORMAT_WAV | SF_FORMAT_PCM_16, 2);
+  const Result stereo = run("speech", {"--folder", data.dir / "moved"}, data.dir.path);
+  CHECK(stereo.code == 1);
+  CHECK_MESSAGE(contains(stereo.err, "has 2 channels, 1 expected. Hint: --folder DIR has recordings with one channel"),
+                stereo.err);
   CHECK(run("speech", {"--data", data.dir / "no"}, data.dir.path).code == 1);
   CHECK(contains(run("speech", {"--corpus", "timit", "--data", data.dir.path}, data.dir.path).err, "[timit] train"));
   CHECK(contains(run("speech", {"--help"}, data.dir.path).out, "--sa-filter"));
