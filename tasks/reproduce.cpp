@@ -35,15 +35,20 @@ bool tell_foreign(const std::vector<PresetTable>& tables, const std::string& fol
 
 /// Draws the figures of a folder of results and writes its pages, from its data alone; 1 if a figure cannot be drawn.
 int write_anew(const std::vector<PresetTable>& tables, const std::string& folder) {
-  std::vector<std::string> stale, problems;
+  if (!has_numbers(tables, folder))
+    throw Usage(fmt::format("--pages: {} has no stored results. Hint: reproduce --results FOLDER stores them",
+                            one_line(folder)));
+  std::vector<std::string> stale, problems, names;
   const auto papers = read_papers(tables, folder, stale);
+  for (const PaperResults& paper : papers) names.push_back(paper.file);
+  refuse_foreign_pages(names, folder);  // before the figures
   for (const PaperResults& paper : papers)
     for (const Report& report : paper.tables) {
       const ReportFigures drawn = draw_report(report, folder);
       problems.insert(problems.end(), drawn.problems.begin(), drawn.problems.end());
       problems.insert(problems.end(), drawn.unwritten.begin(), drawn.unwritten.end());
     }
-  write_pages(papers, folder);
+  write_pages(tables, papers, folder);
   tell_foreign(tables, folder);
   for (const std::string& problem : problems) print_err("reproduce: {}\n", one_line(problem));
   return problems.empty() ? 0 : 1;
@@ -92,7 +97,7 @@ int check(const std::vector<PresetTable>& tables, const std::string& folder) {
     code = 1;
   }
   if (tell_foreign(tables, folder)) code = 1;
-  compare(folder + "/README.md", index_of(papers));
+  compare(folder + "/README.md", index_of(papers, other_papers(tables, folder)));
   const PaperResults all = sum_of(papers);
   print_score(all);
   if (all.score.not_judged > 0) print_out("not judged: {}\n", all.score.reasons());
@@ -172,6 +177,11 @@ int reproduce(int argc, const char* const* argv) {
     print_out("{}", ranking(stored));
     return 0;
   }
+  if (c.run.budget == 1) {
+    std::vector<std::string> names;
+    for (const Chosen& one : chosen) names.push_back(one.whole.name);
+    refuse_foreign_pages(names, c.results);
+  }
   const Interrupt interrupt;  // before the locks, so that a signal does not leave them behind
   std::vector<std::unique_ptr<Lock>> locks;
   std::size_t width = 8;
@@ -221,7 +231,8 @@ int reproduce(int argc, const char* const* argv) {
   if (whole) {
     std::vector<std::string> stale;
     const auto papers = read_papers(tables, c.results, stale);
-    write_pages(papers, c.results);
+    write_pages(tables, papers, c.results);
+    tell_foreign(tables, c.results);
     for (const PaperResults& paper : papers) print_out("{0}/{1}.md: {2}\n", c.results, paper.file, paper.score.text());
   }
   if (interrupt.requested()) {

@@ -6,13 +6,17 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <regex>
 #include <set>
 
 #include "backends/cpu/product_libraries.h"
 #include "engine/core/error.h"
+#include "engine/core/parse.h"
+#include "tasks/app/options.h"
 #include "tasks/io/files.h"
 #include "tasks/io/folder.h"
 #include "tasks/io/output.h"
+#include "tasks/runner/program.h"
 #include "tasks/runner/results.h"
 
 namespace reel {
@@ -89,6 +93,10 @@ std::string lines_of(const Report& report, const ReportRow& row) {
   }
   return out;
 }
+
+constexpr const char* index_begin = "# Results\n\nWhat the presets gave beside what their papers report.";
+
+std::string adds_text(const std::string& file) { return fmt::format("`reproduce {}` adds to this page", file); }
 
 /// "AMD EPYC, 1 thread, commit 1234567, 2026-11-25": each set of these that the runs have, and when.
 std::string origins_of(const Report& report) {
@@ -214,9 +222,8 @@ std::string kernels_text(const std::vector<PaperResults>& papers) {
 
 std::string page_of(const PaperResults& paper, const std::string& folder) {
   std::string md = fmt::format("# {}\n\n", paper.paper);
-  md +=
-      fmt::format("{}; {} runs, {} hours. `reproduce {}` adds to this page, and `reproduce --check` judges it again.\n",
-                  paper.score.text(), paper.runs, hours(paper.seconds), paper.file);
+  md += fmt::format("{}; {} runs, {} hours. {}, and `reproduce --check` judges it again.\n", paper.score.text(),
+                    paper.runs, hours(paper.seconds), adds_text(paper.file));
   std::string missing;
   for (const Report& report : paper.tables) {
     if (std::any_of(report.rows.begin(), report.rows.end(), has_runs))
@@ -227,27 +234,71 @@ std::string page_of(const PaperResults& paper, const std::string& folder) {
   return missing.empty() ? md : md + "\n## Not run yet\n\n" + missing;
 }
 
-std::string index_of(const std::vector<PaperResults>& papers) {
-  std::string md =
-      "# Results\n\nWhat the presets gave beside what their papers report. docs/reproducing.md says how they are "
-      "judged.\n\n"
+std::vector<PaperResults> other_papers(const std::vector<PresetTable>& tables, const std::string& folder) {
+  const std::string index = text_if_there((fs::path(folder) / "README.md").string());
+  const std::regex line(R"(\| \[(.*)\]\((.*)\.md\) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| ([\d.]+) \|)");
+  std::set<std::string> others;
+  for (const std::string& file : foreign_numbers(tables, folder))
+    others.insert(fs::path(file).parent_path().filename());
+  for (const PresetTable& table : tables) others.erase(paper_file(table.name));
+  std::vector<PaperResults> out;
+  for (std::sregex_iterator at(index.begin(), index.end(), line), end; at != end; ++at) {
+    if (!others.contains((*at)[2])) continue;
+    PaperResults paper{(*at)[2], (*at)[1], {}, {}, 0, 0};
+    const auto count = [&](std::size_t field) { return parse<std::size_t>((*at)[field].str()).value_or(0); };
+    paper.score.pass = count(3);
+    paper.score.fail = count(4);
+    paper.score.better = count(5);
+    paper.score.not_judged = count(6);
+    paper.runs = count(7);
+    paper.seconds = parse<double>((*at)[8].str()).value_or(0) * 3600;
+    out.push_back(std::move(paper));
+  }
+  return out;
+}
+
+std::string index_of(const std::vector<PaperResults>& papers, const std::vector<PaperResults>& others) {
+  std::string md = index_begin;
+  md +=
+      " docs/reproducing.md says how they are judged.\n\n"
       "| paper | pass | fail | of these better than the paper | not judged | runs | hours "
       "|\n|---|---|---|---|---|---|---|\n";
   const auto line = [](const std::string& name, const PaperResults& p) {
     return fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", name, p.score.pass, p.score.fail, p.score.better,
                        p.score.not_judged, p.runs, hours(p.seconds));
   };
-  for (const PaperResults& p : papers) md += line(fmt::format("[{}]({}.md)", p.paper, p.file), p);
-  const PaperResults all = sum_of(papers);
-  md += line("all", all);
-  if (all.score.not_judged > 0) md += fmt::format("\nOf those not judged, {}.\n", all.score.reasons());
+  std::vector<PaperResults> both = papers;
+  both.insert(both.end(), others.begin(), others.end());
+  for (const PaperResults& p : both) md += line(fmt::format("[{}]({}.md)", p.paper, p.file), p);
+  md += line("all", sum_of(both));
+  const VerdictCount known = sum_of(papers).score;  // why the others are not judged, only their presets know
+  if (known.not_judged > 0) md += fmt::format("\nOf those not judged, {}.\n", known.reasons());
   return md;
 }
 
-void write_pages(const std::vector<PaperResults>& papers, const std::string& folder) {
+void refuse_foreign_pages(const std::vector<std::string>& tables, const std::string& folder) {
+  const auto refuse_unless = [&](const std::string& name, const auto& is_ours) {
+    const std::string path = (fs::path(folder) / name).string(), text = text_if_there(path);
+    if (!text.empty() && !is_ours(text))
+      throw Usage(fmt::format(
+          "{}: a page of results would replace this file, which is none. Hint: name another folder, or rename the file",
+          one_line(path)));
+  };
+  refuse_unless("README.md", [](const std::string& text) { return text.starts_with(index_begin); });
+  for (const std::string& table : tables) {
+    const std::string file = paper_file(table);
+    refuse_unless(file + ".md", [&](const std::string& text) { return text.find(adds_text(file)) != text.npos; });
+  }
+}
+
+void write_pages(const std::vector<PresetTable>& tables, const std::vector<PaperResults>& papers,
+                 const std::string& folder) {
+  std::vector<std::string> files;
+  for (const PaperResults& paper : papers) files.push_back(paper.file);
+  refuse_foreign_pages(files, folder);
   for (const PaperResults& paper : papers)
     write_atomically((fs::path(folder) / (paper.file + ".md")).string(), page_of(paper, folder));
-  write_atomically((fs::path(folder) / "README.md").string(), index_of(papers));
+  write_atomically((fs::path(folder) / "README.md").string(), index_of(papers, other_papers(tables, folder)));
 }
 
 }  // namespace reel

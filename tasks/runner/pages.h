@@ -25,11 +25,18 @@ PaperResults sum_of(const std::vector<PaperResults>& papers);
 /// Which kernels computed how many of the runs, and what that means for who repeats one here: lines for --check.
 std::string kernels_text(const std::vector<PaperResults>& papers);
 
+/// The lines of README.md for papers with results that these presets do not know: whoever has their presets made them.
+std::vector<PaperResults> other_papers(const std::vector<PresetTable>& tables, const std::string& folder);
+
 /// The text of PAPER.md and of README.md.
 std::string page_of(const PaperResults& paper, const std::string& folder);
-std::string index_of(const std::vector<PaperResults>& papers);
+std::string index_of(const std::vector<PaperResults>& papers, const std::vector<PaperResults>& others = {});
 
-/// Writes these pages.
-void write_pages(const std::vector<PaperResults>& papers, const std::string& folder);
+/// Throws Usage if README.md, or PAPER.md of one of these tables, is there and is not such a page.
+void refuse_foreign_pages(const std::vector<std::string>& tables, const std::string& folder);
+
+/// Writes these pages. Throws Usage, before the first one, if a file of another kind is in the place of one.
+void write_pages(const std::vector<PresetTable>& tables, const std::vector<PaperResults>& papers,
+                 const std::string& folder);
 
 }  // namespace reel

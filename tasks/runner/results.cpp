@@ -263,6 +263,12 @@ std::vector<std::string> foreign_numbers(const std::vector<PresetTable>& tables,
   return out;
 }
 
+bool has_numbers(const std::vector<PresetTable>& tables, const std::string& folder) {
+  return std::any_of(tables.begin(), tables.end(),
+                     [&](const PresetTable& t) { return fs::exists(numbers_file(folder, t.name)); }) ||
+         !foreign_numbers(tables, folder).empty();
+}
+
 Report stored_report(const PresetTable& table, const std::string& folder, std::vector<std::string>& stale) {
   Report report{table, 1, 1, "", {}};
   const auto numbers = read_numbers(numbers_file(folder, table.name));

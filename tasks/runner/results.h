@@ -21,6 +21,9 @@ std::vector<std::string> contradictions(const Report& report);
 /// The files of numbers in the folder whose table the presets do not have.
 std::vector<std::string> foreign_numbers(const std::vector<PresetTable>& tables, const std::string& folder);
 
+/// True if numbers are stored in the folder, of one of these tables or of another one.
+bool has_numbers(const std::vector<PresetTable>& tables, const std::string& folder);
+
 /// Stores the runs of these rows that are finished, or diverged, beside those that are there already; a run of the same
 /// preset and seed is replaced. Throws Error if a file cannot be read or written.
 void store(const PresetTable& table, const std::vector<ReportRow>& rows, const std::string& folder);

@@ -1,0 +1,88 @@
+// The pages of a folder of results: which files they may replace, and what they keep of papers without presets here.
+#include <filesystem>
+
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/temp_dir.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Place {
+  Place() {
+    for (const char* paper : {"mine", "yours"}) {
+      fs::create_directories(dir / paper);
+      write_atomically(
+          dir / (std::string(paper) + "/" + paper + ".toml"),
+          fmt::format("paper = \"{} (2000)\"\n[t]\ntitle = \"T\"\ntask = \"copying\"\noptions = \"--delay 3 "
+                      "--hidden 8 --batch 2 --valid-size 2 --steps 20\"\nmetric = \"valid_loss\"\n"
+                      "models.gru = \"--cell gru\"\nmodels.lstm = \"--cell lstm\"\n"
+                      "expect.below = {{ all = 100 }}\n",
+                      paper));
+    }
+  }
+  Result reproduce(const std::vector<std::string>& words, const std::string& presets = "mine") const {
+    return run("reproduce", words, dir.path, {"REEL_PRESETS=" + (dir / presets)});
+  }
+  Result into(const std::string& results, const std::string& presets = "mine",
+              const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words{presets + "/t", "--results", dir / results, "--runs", dir / "runs",
+                                   "--threads",    "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return reproduce(words, presets);
+  }
+  TempDir dir;
+};
+
+}  // namespace
+
+TEST_CASE("files that are no pages of results are not replaced, and no run is begun") {
+  const Place place;
+  for (const char* name : {"README.md", "mine.md"}) {
+    const std::string folder = place.dir / ("at-" + std::string(name)), file = folder + "/" + name;
+    fs::create_directories(folder);
+    write_atomically(file, "my precious project");
+    const Result r = place.into("at-" + std::string(name));
+    CHECK(r.code == 2);
+    CHECK_MESSAGE(contains(r.err, file + ": a page of results would replace this file"), r.err);
+    CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
+    CHECK_FALSE(fs::exists(place.dir / "runs"));
+    const Result pages = place.reproduce({"--pages", folder});
+    CHECK(pages.code == 2);
+    CHECK_MESSAGE(contains(pages.err, "--pages: " + folder + " has no stored results"), pages.err);
+    CHECK(read_file(file) == "my precious project");
+  }
+  REQUIRE(place.into("results").code == 0);
+  for (const char* name : {"README.md", "mine.md"}) {
+    const std::string file = place.dir / "results/" + name, ours = read_file(file);
+    write_atomically(file, "my precious project");
+    CHECK(place.reproduce({"--pages", place.dir / "results"}).code == 2);
+    CHECK(read_file(file) == "my precious project");
+    fs::remove(file);
+    CHECK(place.reproduce({"--pages", place.dir / "results"}).code == 0);
+    CHECK(read_file(file) == ours);
+  }
+}
+
+TEST_CASE("a paper whose presets are not here keeps its line, and is told of") {
+  const Place place;
+  REQUIRE(place.into("results").code == 0);
+  const Result r = place.into("results", "yours");
+  CHECK(r.code == 0);
+  CHECK(contains(r.err, "results/mine/t.csv: there is no preset of this table\n"));
+  const std::string index = read_file(place.dir / "results/README.md");
+  CHECK_MESSAGE(contains(index, "| [mine (2000)](mine.md) | 2 | 0 | 0 | 0 | 2 | "), index);
+  CHECK_MESSAGE(contains(index, "| [yours (2000)](yours.md) | 2 | 0 | 0 | 0 | 2 | "), index);
+  CHECK_MESSAGE(contains(index, "| all | 4 | 0 | 0 | 0 | 4 | "), index);
+  CHECK(place.reproduce({"--pages", place.dir / "results"}, "yours").code == 0);
+  CHECK(read_file(place.dir / "results/README.md") == index);
+  const Result checked = place.reproduce({"--check", place.dir / "results"}, "yours");
+  CHECK_FALSE(contains(checked.err, "is not what the data say"));
+  fs::remove_all(place.dir / "results/mine");
+  CHECK(place.reproduce({"--pages", place.dir / "results"}, "yours").code == 0);
+  CHECK_FALSE(contains(read_file(place.dir / "results/README.md"), "mine"));
+}
