@@ -208,7 +208,7 @@ int reproduce(int argc, const char* const* argv) {
   bool complete = true;  // are the pages
   const auto finish = [&](std::size_t t) {
     Report& report = chosen[t].report;
-    add_means(report);
+    add_means(report, chosen[t].whole);
     if (!in_order) print_out("{}", report_head(report, width));
     print_rows(t, true);
     if (whole) print_out("\n{}", report_verdicts(report));

@@ -22,9 +22,9 @@ struct Report {
   std::vector<ReportRow> rows;
 };
 
-/// Adds the rows of [SECTION.mean]: for each model the mean over all cases, or over nine tenths of them at least; then
-/// what is reported is the mean over the same cases.
-void add_means(Report& report);
+/// Adds the rows of [SECTION.mean]: for each model the mean over all cases of the whole table, or over nine tenths of
+/// them at least; then what is reported is the mean over the same cases.
+void add_means(Report& report, const PresetTable& whole);
 
 /// The mean of a measure and its deviation, and for a loss its share of the baseline; "-" if there is none.
 std::string measured_text(const ReportRow& row, std::size_t measure);

@@ -40,15 +40,13 @@ std::vector<PresetRun> mean_runs(const std::vector<const ReportRow*>& rows) {
 
 }  // namespace
 
-void add_means(Report& report) {
+void add_means(Report& report, const PresetTable& whole) {
   for (const Preset& of : report.table.means) {
     std::vector<const ReportRow*> rows;
-    std::size_t cases = 0;
-    for (const ReportRow& row : report.rows) {
-      if (row.preset.model != of.model || row.preset.in_case == of.in_case) continue;
-      ++cases;
-      if (!row.measured().empty()) rows.push_back(&row);
-    }
+    const auto is_case = [&](const Preset& p) { return p.model == of.model && p.in_case != of.in_case; };
+    const auto cases = static_cast<std::size_t>(std::ranges::count_if(whole.presets, is_case));
+    for (const ReportRow& row : report.rows)
+      if (is_case(row.preset) && !row.measured().empty()) rows.push_back(&row);
     if (rows.empty() || static_cast<double>(rows.size()) < least_share * static_cast<double>(cases)) continue;
     ReportRow mean{of, mean_runs(rows)};
     if (mean.runs.empty()) continue;

@@ -297,7 +297,7 @@ Report stored_report(const PresetTable& table, const std::string& folder, std::v
   for (const Stored& s : numbers)
     if (std::none_of(table.presets.begin(), table.presets.end(), [&](const Preset& p) { return p.name == s.preset; }))
       stale.push_back(s.preset);
-  add_means(report);
+  add_means(report, table);
   return report;
 }
 

@@ -215,7 +215,7 @@ TEST_CASE("the mean over cases: of all, or of nine tenths, then beside the mean 
     std::vector<std::vector<double>> values;
     for (int i = 1; i <= cases; ++i) values.push_back({i + 0.05, i + 0.05}), values.push_back({1, 1});
     Report r = report_of(table, values);
-    add_means(r);
+    add_means(r, r.table);
     return r;
   };
   const Report whole = report(10);
@@ -232,13 +232,18 @@ TEST_CASE("the mean over cases: of all, or of nine tenths, then beside the mean 
   CHECK(report(8).rows.size() == 20);
   Report uneven = report_of(table, std::vector<std::vector<double>>(20, {1, 3}));
   uneven.rows[4].runs.pop_back();  // its second seed has not run
-  add_means(uneven);
+  add_means(uneven, uneven.table);
   REQUIRE(uneven.rows.size() == 22);
   CHECK(uneven.rows[20].measured() == std::vector<double>{1});
+  Report part = report_of(table, {{1, 3}, {1, 3}});  // of --cases: one of ten is no mean over all
+  part.rows.resize(2);
+  part.table.presets.resize(2);
+  add_means(part, table);
+  CHECK(part.rows.size() == 2);
   std::string unknown = toml;  // no number is reported for one of nine cases: what is known is the mean over all
   unknown.erase(unknown.find("c3 = { m"), std::string("c3 = { m = 3 }\n").size());
   Report eight = report_of(parse_presets("f.toml", unknown).at(0), std::vector<std::vector<double>>(18, {5}));
-  add_means(eight);
+  add_means(eight, eight.table);
   REQUIRE(eight.rows.size() == 22);
   CHECK(*eight.rows[20].preset.main().value == 5.5);
 }
