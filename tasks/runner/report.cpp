@@ -53,9 +53,8 @@ std::string time_text(const ReportRow& row) {
   return seconds > 0 ? duration(seconds) + (all_kept ? " (kept)" : "") : all_kept && first_done(row) ? "(kept)" : "-";
 }
 
-}  // namespace
-
-std::string measured_text(const ReportRow& row, std::size_t measure) {
+/// What the runs that did not diverge have.
+std::string numbers_text(const ReportRow& row, std::size_t measure) {
   const auto values = row.measured(measure);
   if (values.empty()) return "-";
   const auto never = static_cast<std::size_t>(std::count(values.begin(), values.end(), INFINITY));
@@ -66,6 +65,15 @@ std::string measured_text(const ReportRow& row, std::size_t measure) {
   if (row.preset.measures[measure].metric.ends_with("valid_loss") && run->baseline > 0)
     out += fmt::format(" ({:.3g} of baseline)", row.mean(measure) / run->baseline);
   return out;
+}
+
+}  // namespace
+
+std::string measured_text(const ReportRow& row, std::size_t measure) {
+  const std::string out = numbers_text(row, measure);
+  const auto diverged = std::count_if(row.runs.begin(), row.runs.end(), [](const PresetRun& r) { return r.diverged; });
+  if (diverged == 0) return out;
+  return fmt::format("{}{} of {} diverged", out == "-" ? "" : out + ", ", diverged, row.runs.size());
 }
 
 std::string count_text(const ReportRow& row) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "tasks/app/statistics.h"
 #include "tasks/runner/report.h"
@@ -14,24 +15,31 @@ namespace {
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double least_share = 0.9;  // of the cases
 
-/// The runs of a mean: for each seed that all of these rows have, what the rows have on the average.
+/// The runs of a mean: for each seed that all of these rows have, what the rows have on the average. A seed that
+/// diverged in one of them has diverged in the mean.
 std::vector<PresetRun> mean_runs(const std::vector<const ReportRow*>& rows) {
   std::vector<PresetRun> out;
-  for (const PresetRun& first : rows.front()->runs) {
+  std::set<std::uint64_t> seeds;
+  for (const ReportRow* row : rows)
+    for (const PresetRun& run : row->runs) seeds.insert(run.seed);
+  for (const std::uint64_t seed : seeds) {
     PresetRun mean;
-    mean.seed = first.seed;
+    mean.seed = seed;
     mean.baseline = nan;
     mean.kept = true;
     std::vector<double> values;
     for (const ReportRow* row : rows)
       for (const PresetRun& run : row->runs)
-        if (run.seed == first.seed && run.done()) {
+        if (run.seed == seed && run.diverged) {
+          mean.diverged = true;
+          mean.problem = fmt::format("{} diverged", row->preset.label);
+        } else if (run.seed == seed && run.done()) {
           values.push_back(run.measured.front());
           mean.seconds += run.seconds;
           mean.kept = mean.kept && run.kept;
           mean.threads = run.threads;
         }
-    if (values.size() != rows.size()) continue;
+    if (values.size() != rows.size() && !mean.diverged) continue;
     mean.measured = {reel::mean(values)};
     out.push_back(std::move(mean));
   }
@@ -46,7 +54,8 @@ void add_means(Report& report, const PresetTable& whole) {
     const auto is_case = [&](const Preset& p) { return p.model == of.model && p.in_case != of.in_case; };
     const auto cases = static_cast<std::size_t>(std::ranges::count_if(whole.presets, is_case));
     for (const ReportRow& row : report.rows)
-      if (is_case(row.preset) && !row.measured().empty()) rows.push_back(&row);
+      if (is_case(row.preset) && (!row.measured().empty() || std::ranges::any_of(row.runs, &PresetRun::diverged)))
+        rows.push_back(&row);
     if (rows.empty() || static_cast<double>(rows.size()) < least_share * static_cast<double>(cases)) continue;
     ReportRow mean{of, mean_runs(rows)};
     if (mean.runs.empty()) continue;

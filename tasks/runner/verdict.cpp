@@ -31,11 +31,22 @@ Check check_share(const ReportRow& row, double mean, double limit, bool below) {
                   fmt::format("{:.4g} of the baseline, {} {:g} expected", share, below ? "below" : "above", limit));
 }
 
-/// "no number of seed 2": of a run that has a result, but not of this measure; empty if there is none.
+/// "seed 2 is not finished"; empty if the run has a result.
+std::string unfinished(const PresetRun& run) {
+  if (run.done()) return "";
+  return fmt::format("seed {} {}", run.seed,
+                     run.diverged      ? "diverged"
+                     : run.interrupted ? "is not finished"
+                                       : "has no result");
+}
+
+/// The first run without a number of this measure, and why: "no number of seed 2"; empty if there is none.
 std::string lacking(const ReportRow& row, std::size_t measure) {
-  for (const PresetRun& run : row.runs)
-    if (run.done() && (measure >= run.measured.size() || std::isnan(run.measured[measure])))
+  for (const PresetRun& run : row.runs) {
+    if (!run.done()) return unfinished(run);
+    if (measure >= run.measured.size() || std::isnan(run.measured[measure]))
       return fmt::format("no number of seed {}", run.seed);
+  }
   return "";
 }
 
@@ -85,17 +96,16 @@ std::vector<Check> checks(const Report& report, const ReportRow& row, std::size_
 
 Judgement judge(const Report& report, const ReportRow& row, std::size_t measure) {
   const Expectation& expect = row.preset.measures[measure].expect;
-  if (expect.empty()) return {Verdict::not_judged, "nothing is expected"};
+  const Judgement nothing{Verdict::not_judged, "nothing is expected"};
+  if (expect.empty() && measure > 0) return nothing;
   if (report.budget < 1) return {Verdict::not_judged, fmt::format("{:g} of the paper's updates", report.budget)};
   if (row.runs.empty()) return {Verdict::not_judged, "not run"};
   for (const PresetRun& run : row.runs) {
-    const std::string seed = fmt::format("seed {}", run.seed);
-    if (run.diverged) return {Verdict::fail, seed + " diverged"};
-    if (run.interrupted) return {Verdict::not_judged, seed + " is not finished"};
-    if (!run.done()) return {Verdict::not_judged, fmt::format("{} has no result", seed)};
+    if (!run.done()) return {run.diverged ? Verdict::fail : Verdict::not_judged, unfinished(run)};
     if (measure == 0 && row.preset.parameters && run.parameters >= 0 && run.parameters != *row.preset.parameters)
       return {Verdict::fail, fmt::format("{} parameters, {} expected", run.parameters, *row.preset.parameters)};
   }
+  if (expect.empty()) return nothing;
   if (std::isnan(row.mean(measure)))
     return {Verdict::not_judged, fmt::format("the runs have no {}", row.preset.measures[measure].metric)};
   if (const std::string seed = lacking(row, measure); !seed.empty()) return {Verdict::not_judged, seed};
@@ -115,8 +125,8 @@ std::string text_of(Verdict verdict) {
 void VerdictCount::add(const Report& report) {
   for (const ReportRow& row : report.rows)
     for (std::size_t m = 0; m < row.preset.measures.size(); ++m) {
-      if (row.preset.measures[m].expect.empty()) continue;
       const auto [verdict, why, is_better] = judge(report, row, m);
+      if (row.preset.measures[m].expect.empty() && verdict != Verdict::fail) continue;
       ++(verdict == Verdict::pass ? pass : verdict == Verdict::fail ? fail : not_judged);
       better += is_better;
       if (verdict == Verdict::not_judged && row.runs.empty())

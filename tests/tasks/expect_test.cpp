@@ -170,6 +170,33 @@ TEST_CASE("rows that are not judged, and those that fail whatever they measured"
   CHECK(judge(report, row[1], 0).verdict == Verdict::not_judged);
 }
 
+TEST_CASE("runs that diverged or are not finished: of the other row of an order, of a mean, of a row without a rule") {
+  Report report = report_of(table_of("expect.order = [\"x < y\"]\n[t.mean]\n"), {{1, 1, 1}, {2, 2, 2}, {}, {1}, {2}});
+  CHECK(judge(report, report.rows[0], 0).verdict == Verdict::pass);
+  PresetRun& third = report.rows[1].runs[2];
+  third.interrupted = true;
+  CHECK(judge(report, report.rows[0], 0).verdict == Verdict::not_judged);
+  CHECK(judge(report, report.rows[0], 0).why == "a-y: seed 3 is not finished");
+  third.interrupted = false;
+  third.diverged = true;
+  third.problem = "diverged";
+  CHECK(judge(report, report.rows[0], 0).why == "a-y: seed 3 diverged");
+  CHECK(measured_text(report.rows[1], 0) == "2 ± 0 (1 of baseline), 1 of 3 diverged");
+  CHECK(judge(report, report.rows[1], 0).verdict == Verdict::fail);  // although nothing is expected of it
+  VerdictCount count;
+  count.add(report);
+  CHECK(count.text() == "1 pass, 1 fail, 1 not judged");
+  add_means(report, report.table);
+  const auto mean = std::find_if(report.rows.begin(), report.rows.end(),
+                                 [](const ReportRow& r) { return r.preset.label == "mean-y"; });
+  REQUIRE(mean != report.rows.end());
+  REQUIRE(mean->runs.size() == 2);  // the second seed is not in all cases
+  CHECK(mean->measured() == std::vector<double>{2});
+  CHECK(mean->runs[1].seed == 3);
+  CHECK(judge(report, *mean, 0).verdict == Verdict::fail);
+  CHECK(judge(report, *mean, 0).why == "seed 3 diverged");
+}
+
 TEST_CASE("a further column is judged by its own numbers, not by the count of parameters; verdicts are counted") {
   Report report = report_of(table_of("expect.below.x = 3\n[t.parameters]\na-x = 7\n[t.columns.c]\nmetric = \"m\"\n"
                                      "expect.order = [\"x < y\"]\n"),
