@@ -99,7 +99,7 @@ void add_run(Group& g, const ReadRun& run, std::vector<std::string>& repeated) {
 }
 
 /// What comes before the metric in the order of groups, more first: updates, where they count, whether there is a
-/// number, whether all runs are comparable, and whether all of them solved the task, if that is the metric.
+/// number, whether all runs are comparable, and how few of them never solved the task, if that is the metric.
 auto standing(const Group& g, const Comparison& comparison) {
   std::int64_t updates = 0;
   if (comparison.most_updates_first) {
@@ -109,8 +109,9 @@ auto standing(const Group& g, const Comparison& comparison) {
   const auto [fewest, most] = g.updates();
   const bool ended = std::all_of(g.counted.begin(), g.counted.end(), [](const ReadRun* run) { return finished(*run); });
   const bool whole = std::ranges::none_of(g.runs, &ReadRun::diverged) && (fewest == most || ended);
-  const double value = mean(g.numbers(comparison.metric));
-  return std::tuple(updates, !std::isnan(value), whole, std::isfinite(value));
+  const std::vector<double> numbers = g.numbers(comparison.metric);
+  const auto never = std::ranges::count_if(numbers, [](double value) { return std::isinf(value); });
+  return std::tuple(updates, !std::isnan(mean(numbers)), whole, -never);
 }
 
 }  // namespace

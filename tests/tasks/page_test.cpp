@@ -325,6 +325,9 @@ TEST_CASE("any number of run.json is a metric; what was never solved comes last"
         "lr 0.3 1.0 1 10 *\nlr 0.2 2.0 1 10\nlr 0.1 4.0 2 10\n");
   CHECK(groups_of(compared(dir, {.metric = "solved_at.step"}), "solved_at.step") ==
         "lr 0.3 9.0 1 10 *\nlr 0.1 \"1 of 2 never\" 2 10\nlr 0.2 \"never\" 1 10\n");
+  for (const int seed : {1, 2, 3}) write("0.05", seed, "1", seed == 3 ? "2" : "null");
+  CHECK(groups_of(compared(dir, {.metric = "solved_at.step"}), "solved_at.step")
+            .ends_with("lr 0.1 \"1 of 2 never\" 2 10\nlr 0.2 \"never\" 1 10\nlr 0.05 \"2 of 3 never\" 3 10\n"));
 }
 
 TEST_CASE("the range over seeds has the steps of the thinned mean") {
