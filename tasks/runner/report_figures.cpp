@@ -152,6 +152,7 @@ ReportFigures draw_report(const Report& report, const std::string& folder) {
     if (report.table.figure == "bars")
       took(file(""), [&, &rows = rows] { return draw_group_bars(file(""), title, rows, alone); });
     if (report.table.figure == "bars" && !report.table.curves) continue;
+    if (std::ranges::all_of(rows, [](const ReportRow* row) { return row->preset.task.empty(); })) continue;  // of means
     const std::string svg = file(report.table.figure == "bars" ? "-curves" : "");
     took(svg,
          [&, &rows = rows] { return draw_group_curves(svg, title, rows, alone, report.table.figure == "grad_norm"); });

@@ -33,3 +33,27 @@ TEST_CASE("bars: of many rows only those with a result, of few all") {
       CHECK(contains(svg, fmt::format(">model{}<", i)) == (count == 4 || i == 1 || i == 3));
   }
 }
+
+TEST_CASE("curves: a mean over cases has none") {
+  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return;
+  for (const char* figure : {"", "figure = \"bars\"\ncurves = true\n"}) {
+    const std::string toml = fmt::format(
+        "[t]\ntitle = \"T\"\ntask = \"adding\"\nmetric = \"valid_loss\"\n{}[t.cases]\na = \"\"\nb = \"\"\n"
+        "[t.models]\nx = \"\"\ny = \"\"\n[t.mean]\n",
+        figure);
+    Report report{parse_presets("f.toml", toml).at(0), 1, 1, "", {}};
+    for (const Preset& p : report.table.presets) {
+      report.rows.push_back({p, {}});
+      PresetRun& run = report.rows.back().runs.emplace_back();
+      run.measured = {0.75};
+      run.curve = {{1, 8, 1, 3, 2, 0.5, 1}, {2, 16, 1, 3, 1, 0.5, 1}};
+    }
+    add_means(report, report.table);
+    REQUIRE(report.rows.size() == 6);
+    const TempDir dir;
+    std::filesystem::create_directory(dir / "f");
+    const ReportFigures drawn = draw_report(report, dir.path);
+    CHECK_MESSAGE(drawn.problems.empty(), drawn.problems.at(0));
+    CHECK(drawn.names.size() == (*figure == '\0' ? 2 : 5));  // for each case; bars also of the means
+  }
+}
