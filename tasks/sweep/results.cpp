@@ -136,6 +136,8 @@ double ResultRow::best(bool higher) const {
   return higher ? *std::ranges::max_element(values) : *std::ranges::min_element(values);
 }
 
+bool ResultRow::complete() const { return problems.empty() && missing == 0; }
+
 std::size_t ResultRow::never() const {
   return static_cast<std::size_t>(std::ranges::count_if(measured, [](double x) { return std::isinf(x); }));
 }
@@ -158,7 +160,7 @@ Results gather(const Sweep& sweep) {
     if (sweep.halving > 0 && a.updates != b.updates) return a.updates > b.updates;
     const double x = a.mean(), y = b.mean();
     if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);
-    if (a.problems.empty() != b.problems.empty()) return a.problems.empty();  // the seeds that are left may be lucky
+    if (a.complete() != b.complete()) return a.complete();  // the seeds that are there may be lucky
     if (a.never() != b.never()) return a.never() < b.never();
     return higher ? x > y : x < y;
   });

@@ -23,6 +23,7 @@ struct ResultRow {
   double deviation() const;        // over seeds; NaN for fewer than two
   double best(bool higher) const;  // infinite if no run solved the task, with a metric of solved_at
   std::size_t never() const;       // how many did not
+  bool complete() const;           // all runs are done, and none failed
 };
 
 struct Results {

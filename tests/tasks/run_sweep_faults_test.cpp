@@ -329,6 +329,12 @@ TEST_CASE(
     CHECK(contains(rows({}, 0)[1], ",1,0,1,60,"));
     write_atomically(record, text);
   }
+  const std::string record = out + "/runs/lr=1e-2,s2/run.json", text = read_file(record);
+  fs::remove(record);
+  const Words incomplete = rows({}, 0);  // the lower mean is that of one seed
+  CHECK(incomplete[0].starts_with("1e-3,3.5,"));
+  CHECK(incomplete[1].starts_with("1e-2,1,"));
+  write_atomically(record, text);
 
   write_atomically(out + "/runs/lr=1e-2,s2/worker.json", R"({"reached": 20, "problem": "diverged", "final": true})");
   change("lr=1e-2,s2", [](auto& json) { json["finished"] = false; });
