@@ -17,6 +17,8 @@ struct Place {
   double solved, main;  // less is better in both
 };
 
+bool before(const Place& a, const Place& b) { return std::pair(a.solved, a.main) < std::pair(b.solved, b.main); }
+
 /// The models of a case that have a result, best first.
 std::vector<Place> places_of(const Report& report, const std::string& in_case) {
   std::vector<Place> out;
@@ -29,9 +31,7 @@ std::vector<Place> places_of(const Report& report, const std::string& in_case) {
     const double at = solved == measures.end() ? 0 : row.mean(static_cast<std::size_t>(solved - measures.begin()));
     out.push_back({row.preset.model, std::isnan(at) ? INFINITY : at, main});
   }
-  std::stable_sort(out.begin(), out.end(), [](const Place& a, const Place& b) {
-    return std::pair(a.solved, a.main) < std::pair(b.solved, b.main);
-  });
+  std::stable_sort(out.begin(), out.end(), before);
   return out;
 }
 
@@ -55,11 +55,12 @@ std::string ranking(std::span<const Report> reports) {
                           names.empty() ? "-" : fmt::format("{}", fmt::join(names, ", ")), names.size(), models,
                           names.size() < 2 ? ", not counted" : "");
       if (places.size() < 2) continue;
-      for (std::size_t i = 0; i < places.size(); ++i) {
-        Count& count = counts[places[i].model];
+      for (const Place& place : places) {
+        const auto better = std::ranges::count_if(places, [&](const Place& other) { return before(other, place); });
+        Count& count = counts[place.model];
         ++count.cases;
-        count.first += i == 0;
-        count.among_two += i < 2;
+        count.first += better == 0;
+        count.among_two += better < 2;
       }
     }
   }

@@ -48,3 +48,17 @@ TEST_CASE(
         "z                         3      1           1\n"
         "x                         4      0           4\n");
 }
+
+TEST_CASE("models with equal numbers have the same rank") {
+  const std::string bars =
+      "[u]\ntitle = \"U\"\ntask = \"mnist\"\nmetric = \"test.accuracy\"\n"
+      "[u.models]\nw = \"\"\nx = \"\"\ny = \"\"\nz = \"\"\n";
+  const std::vector<Report> reports{report_of(bars, {{0.5}, {0.9}, {0.7}, {0.9}})};
+  CHECK(ranking(reports) ==
+        "f/u: x, z, y, w (4 of 4 models)\n"
+        "\nmodel                 cases  first   first two\n"
+        "x                         1      1           1\n"
+        "z                         1      1           1\n"
+        "w                         1      0           0\n"
+        "y                         1      0           0\n");
+}
