@@ -33,11 +33,16 @@ bool tell_foreign(const std::vector<PresetTable>& tables, const std::string& fol
   return !files.empty();
 }
 
+/// Throws Usage if nothing is stored in the folder.
+void require_numbers(const char* option, const std::vector<PresetTable>& tables, const std::string& folder) {
+  if (!has_numbers(tables, folder))
+    throw Usage(fmt::format("{}: {} has no stored results. Hint: reproduce --results FOLDER stores those of --budget 1",
+                            option, one_line(folder)));
+}
+
 /// Draws the figures of a folder of results and writes its pages, from its data alone; 1 if a figure cannot be drawn.
 int write_anew(const std::vector<PresetTable>& tables, const std::string& folder) {
-  if (!has_numbers(tables, folder))
-    throw Usage(fmt::format("--pages: {} has no stored results. Hint: reproduce --results FOLDER stores them",
-                            one_line(folder)));
+  require_numbers("--pages", tables, folder);
   std::vector<std::string> stale, problems, names;
   const auto papers = read_papers(tables, folder, stale);
   for (const PaperResults& paper : papers) names.push_back(paper.file);
@@ -63,6 +68,7 @@ void print_list(const std::vector<PresetTable>& tables) {
 int check(const std::vector<PresetTable>& tables, const std::string& folder) {
   if (!std::filesystem::is_directory(folder))
     throw Usage(fmt::format("{}: there is no such folder of results", folder));
+  require_numbers("--check", tables, folder);
   std::vector<std::string> stale;
   const auto papers = read_papers(tables, folder, stale);
   int code = 0;
@@ -78,6 +84,11 @@ int check(const std::vector<PresetTable>& tables, const std::string& folder) {
   for (const PaperResults& paper : papers) {
     print_score(paper);
     for (const Report& report : paper.tables) {
+      if (const std::string curves = curves_file(folder, report.table.name);
+          std::filesystem::exists(numbers_file(folder, report.table.name)) && !std::filesystem::exists(curves)) {
+        print_err("reproduce: {}: is missing, but the page links to it\n", one_line(curves));
+        code = 1;
+      }
       for (const std::string& what : contradictions(report)) {
         print_err("reproduce: {}\n", one_line(what));
         code = 1;
@@ -139,7 +150,7 @@ int reproduce(int argc, const char* const* argv) {
                "Selection");
   options.flag("ranks", o.ranks,
                "run nothing: count how often each model is best, and among the best two, in the stored results of the "
-               "tables NAME",
+               "tables NAME; --cells and --cases restrict it",
                "Selection");
   options.add("budget", c.run.budget, "fraction of the paper's updates to do, at least 20 updates", "Run",
               Bounds{.low = 1e-9, .high = 1000});
@@ -173,7 +184,16 @@ int reproduce(int argc, const char* const* argv) {
   if (o.ranks) {
     std::vector<std::string> stale;
     std::vector<Report> stored;
-    for (const Chosen& one : chosen) stored.push_back(stored_report(one.whole, c.results, stale));
+    require_numbers("--ranks", tables, c.results);
+    for (const Chosen& one : chosen) {
+      Report report = stored_report(one.whole, c.results, stale);
+      report.table.presets = one.report.table.presets;
+      std::erase_if(report.rows, [&](const ReportRow& row) {
+        const auto same = [&](const Preset& p) { return p.name == row.preset.name; };
+        return std::ranges::none_of(report.table.presets, same);
+      });
+      stored.push_back(std::move(report));
+    }
     print_out("{}", ranking(stored));
     return 0;
   }

@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <thread>
 
 #include "engine/core/error.h"
@@ -81,8 +82,9 @@ class Line {
                          one_line(got)));
   }
 
- private:
   [[noreturn]] void fail(const std::string& what) const { throw Error(fmt::format("{}:{}", path_, line_), what); }
+
+ private:
   const std::string& path_;
   std::int64_t line_;
   const std::vector<std::string>&names_, &fields_;
@@ -109,11 +111,14 @@ void read_lines(const std::string& path, const std::vector<std::string>& columns
 
 std::vector<Stored> read_numbers(const std::string& path) {
   std::vector<Stored> out;
+  std::set<std::pair<std::string, std::uint64_t>> runs;
   std::vector<std::pair<std::string, std::string>> first;  // of the fields that the lines of the run have in common
   read_lines(path, number_columns, [&](const Line& line) {
     const std::string& preset = line.text("preset");
     const auto seed = line.number<std::uint64_t>("seed");
     if (out.empty() || out.back().preset != preset || out.back().run.seed != seed) {
+      if (!runs.emplace(preset, seed).second)
+        line.fail(fmt::format("{}, seed {}, is there already, further up. Hint: keep one of the two", preset, seed));
       Stored s{preset, line.text("options"), {}, {}};
       s.run.seed = seed;
       s.run.kept = true;
@@ -136,7 +141,11 @@ std::vector<Stored> read_numbers(const std::string& path) {
     }
     line.require(first);
     Stored& s = out.back();
-    s.metrics.emplace_back(line.text("metric"), line.text("unit"));
+    const std::pair metric(line.text("metric"), line.text("unit"));
+    if (std::find(s.metrics.begin(), s.metrics.end(), metric) != s.metrics.end())
+      line.fail(fmt::format("{}, seed {}: {} is there already, further up. Hint: keep one of the two", preset, seed,
+                            metric.first));
+    s.metrics.push_back(metric);
     s.run.diverged = line.text("value") == "diverged";
     s.run.measured.push_back(s.run.diverged ? nan : line.number_or_none("value"));
     if (s.run.diverged) s.run.problem = "diverged";

@@ -98,7 +98,7 @@ Judgement judge(const Report& report, const ReportRow& row, std::size_t measure)
   const Expectation& expect = row.preset.measures[measure].expect;
   const Judgement nothing{Verdict::not_judged, "nothing is expected"};
   if (expect.empty() && measure > 0) return nothing;
-  if (report.budget < 1) return {Verdict::not_judged, fmt::format("{:g} of the paper's updates", report.budget)};
+  if (report.budget != 1) return {Verdict::not_judged, fmt::format("{:g} of the paper's updates", report.budget)};
   if (row.runs.empty()) return {Verdict::not_judged, "not run"};
   for (const PresetRun& run : row.runs) {
     if (!run.done()) return {run.diverged ? Verdict::fail : Verdict::not_judged, unfinished(run)};

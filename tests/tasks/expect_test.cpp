@@ -166,8 +166,10 @@ TEST_CASE("rows that are not judged, and those that fail whatever they measured"
   CHECK(judge(report, row[0], 0).verdict == Verdict::not_judged);
   report.rows[0].runs[0].diverged = true;
   CHECK(judge(report, row[0], 0).verdict == Verdict::fail);
-  report.budget = 0.5;
-  CHECK(judge(report, row[1], 0).verdict == Verdict::not_judged);
+  for (const double budget : {0.5, 2.0}) {
+    report.budget = budget;
+    CHECK(judge(report, row[1], 0).verdict == Verdict::not_judged);
+  }
 }
 
 TEST_CASE("runs that diverged or are not finished: of the other row of an order, of a mean, of a row without a rule") {

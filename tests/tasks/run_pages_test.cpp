@@ -86,3 +86,43 @@ TEST_CASE("a paper whose presets are not here keeps its line, and is told of") {
   CHECK(place.reproduce({"--pages", place.dir / "results"}, "yours").code == 0);
   CHECK_FALSE(contains(read_file(place.dir / "results/README.md"), "mine"));
 }
+
+TEST_CASE("numbers that are there twice, and curves that are gone, are found") {
+  const Place place;
+  REQUIRE(place.into("results", "mine", {"--seeds", "2"}).code == 0);
+  const std::string csv = place.dir / "results/mine/t.csv", text = read_file(csv);
+  const auto line = [&](std::size_t at) {
+    std::size_t begin = 0;
+    while (--at > 0) begin = text.find('\n', begin) + 1;
+    return text.substr(begin, text.find('\n', begin) + 1 - begin);
+  };
+  const auto check = [&] { return place.reproduce({"--check", place.dir / "results"}); };
+  write_atomically(csv, text + line(2));
+  CHECK_MESSAGE(contains(check().err, "t.csv:6] mine/t/gru, seed 1, is there already"), check().err);
+  CHECK(check().code == 1);
+  write_atomically(csv, text + line(5));
+  CHECK_MESSAGE(contains(check().err, "t.csv:6] mine/t/lstm, seed 2: valid_loss is there already"), check().err);
+  write_atomically(csv, text);
+  CHECK(check().code == 0);
+  fs::remove(place.dir / "results/mine/t-curves.csv");
+  CHECK(check().code == 1);
+  CHECK_MESSAGE(contains(check().err, "results/mine/t-curves.csv: is missing"), check().err);
+}
+
+TEST_CASE("--ranks of some cells only, and of no results; runs of another length are neither judged nor stored") {
+  const Place place;
+  const Result twice = place.into("other", "mine", {"--budget", "2"});
+  CHECK(twice.code == 0);
+  CHECK_FALSE(contains(twice.out, "pass"));
+  const Result nothing = place.reproduce({"--check", place.dir / "other"});
+  CHECK(nothing.code == 2);
+  CHECK_MESSAGE(contains(nothing.err, "--check: " + (place.dir / "other") + " has no stored results"), nothing.err);
+  CHECK(place.reproduce({"--ranks", "mine", "--results", place.dir / "nowhere"}).code == 2);
+  REQUIRE(place.into("results").code == 0);
+  const auto ranks = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--ranks", "mine", "--results", place.dir / "results"});
+    return place.reproduce(more).out;
+  };
+  CHECK(contains(ranks({}), "(2 of 2 models)"));
+  CHECK(contains(ranks({"--cells", "gru"}), "mine/t: gru (1 of 1 models, not counted)\n"));
+}
