@@ -18,12 +18,8 @@ namespace fs = std::filesystem;
 
 using Values = std::map<std::string, std::string>;
 
-/// Options that change nothing in what a run learns.
-bool is_silent(const std::string& option) {
-  static const std::set<std::string> silent{"out",      "data",       "device",  "threads",         "quiet",
-                                            "no-graph", "list-cells", "no-test", "checkpoint-every"};
-  return only_shows(option) || silent.contains(option);
-}
+/// Options that a legend does not name: a folder of data sets has many names.
+bool is_silent(const std::string& option) { return changes_nothing(option) || option == "data"; }
 
 /// The options of a run without those for which `left_out` is true; none if they cannot be read.
 Values options_of(const std::string& folder, bool (*left_out)(const std::string&)) {
@@ -46,6 +42,12 @@ std::string folder_name(const std::string& folder) {
 bool only_shows(const std::string& option) {
   static const std::set<std::string> options{"picture", "picture-size", "picture-font", "tensorboard", "no-report"};
   return options.contains(option);
+}
+
+bool changes_nothing(const std::string& option) {
+  static const std::set<std::string> options{"out",      "device",     "threads", "quiet",
+                                             "no-graph", "list-cells", "no-test", "checkpoint-every"};
+  return only_shows(option) || options.contains(option);
 }
 
 std::vector<std::string> names_of_runs(const std::vector<std::string>& folders, bool seeds) {

@@ -26,7 +26,7 @@ constexpr int deepest = 8;                                  // folders
 
 void find_runs(const fs::path& folder, const fs::path& top, int depth, std::vector<ComparedRun>& out) {
   std::error_code error;
-  if (fs::exists(folder / "config.toml", error)) {
+  if (fs::exists(folder / "config.toml", error) || fs::exists(folder / "run.json", error)) {  // one alone is told of
     const std::string name = folder == top ? folder.filename().string() : folder.lexically_relative(top).string();
     out.push_back({folder.string(), name});
     return;

@@ -30,7 +30,7 @@ std::vector<std::string> differing(const std::vector<ReadRun>& runs) {
   for (const ReadRun& run : runs) {
     values["task"].insert(text_in(run.data.record, "task"));
     for (const auto& [name, value] : run.data.options)
-      if (name != "seed" && !only_shows(name)) values[name].insert(value);
+      if (name != "seed" && !changes_nothing(name)) values[name].insert(value);
   }
   values["task"].erase("");  // a run that has not ended may not say
   for (const char* first : {"task", "cell", "hidden"})
@@ -78,22 +78,24 @@ std::int64_t complete_updates(const ReadRun& run) {
   return finished(run) ? std::max(steps, updates_of(run.data)) : updates_of(run.data);
 }
 
-/// True if two runs of a group are the same: with the same seed, and no option differs but those that only show.
+/// True if two runs of a group are the same: with the same seed, and no option differs that changes what they learn.
 bool same_run(const ReadRun& a, const ReadRun& b) {
   const auto options = [](const ReadRun& run) {
     std::map<std::string, std::string> out(run.data.options.begin(), run.data.options.end());
-    std::erase_if(out, [](const auto& option) { return only_shows(option.first); });
+    std::erase_if(out, [](const auto& option) { return changes_nothing(option.first); });
     return out;
   };
   return !a.seed.empty() && a.seed == b.seed && options(a) == options(b);
 }
 
-/// Adds a run to a group, or takes the one with more updates, if the group has the same run already.
+/// Adds a run to a group, or takes the one with more updates, or more numbers (of a test), if the group has the same
+/// run already.
 void add_run(Group& g, const ReadRun& run, std::vector<std::string>& repeated) {
   const auto found = std::find_if(g.runs.begin(), g.runs.end(), [&](const ReadRun* r) { return same_run(*r, run); });
   if (found == g.runs.end()) return g.runs.push_back(&run);
   const ReadRun* less = &run;
-  if (updates_of(run.data) > updates_of((*found)->data)) std::swap(*found, less);
+  const auto extent = [](const ReadRun& r) { return std::pair(updates_of(r.data), r.numbers.size()); };
+  if (extent(run) > extent(**found)) std::swap(*found, less);
   repeated.push_back(
       fmt::format("{}: has the options and the seed of {}, which alone counts", less->run->name, (*found)->run->name));
 }

@@ -121,7 +121,7 @@ TEST_CASE("runs that differ in their seed are a group, with mean and range at th
   CHECK(std::isnan(deviation({1})));
 }
 
-TEST_CASE("options that only show, and a task that is not known yet, make no groups") {
+TEST_CASE("options that change nothing in what is learned, and a task that is not known yet, make no groups") {
   const ComparedRun any{"folder", "name"};
   std::vector<ReadRun> runs{run_of(any, {{"picture", "states"}, {"seed", "1"}}, {}), run_of(any, {{"seed", "2"}}, {}),
                             run_of(any, {{"picture", "none"}, {"seed", "3"}}, {})};
@@ -129,6 +129,16 @@ TEST_CASE("options that only show, and a task that is not known yet, make no gro
   const Groups out = group(runs, {});
   CHECK(out.differing.empty());
   CHECK(out.groups.size() == 1);
+  runs = {run_of(any, {{"threads", "0"}, {"seed", "1"}}, {}),
+          run_of(any, {{"threads", "1"}, {"device", "cuda"}, {"no-test", "true"}, {"seed", "2"}}, {}),
+          run_of(any, {{"seed", "1"}}, {})};
+  runs[0].seed = runs[2].seed = "1";
+  runs[2].numbers["test.accuracy"] = 0.5;
+  const Groups one = group(runs, {});
+  CHECK(one.differing.empty());
+  REQUIRE(one.groups.size() == 1);
+  REQUIRE(one.groups[0].runs.size() == 2);  // the first and the third are the same run; the third has been tested
+  CHECK(one.groups[0].runs[0] == &runs[2]);
 }
 
 TEST_CASE("groups that a caller names") {
@@ -143,6 +153,7 @@ TEST_CASE("runs below a folder") {
   const TempDir dir;
   for (const char* run : {"all/a", "all/b/c", "all/b/c/within", "other"}) {
     std::filesystem::create_directories(dir / run);
+    std::filesystem::create_directories(dir / "all/d");
     write_atomically(dir / run + "/config.toml", "");
   }
   std::filesystem::create_directory_symlink(dir / "all", dir / "all/loop");
@@ -151,7 +162,9 @@ TEST_CASE("runs below a folder") {
     for (const ComparedRun& run : runs) out += run.name + " ";
     return out;
   };
-  CHECK(names(runs_below(dir / "all")) == "a b/c ");
+  write_atomically(dir / "all/d/run.json", "{}");  // has lost its config.toml, which read_run tells
+  CHECK(names(runs_below(dir / "all")) == "a b/c d ");
+  CHECK_MESSAGE(contains(error_of([&] { read_run(dir / "all/d"); }), "config.toml"), "d");
   CHECK(names(runs_below(dir / "all/b/c/")) == "c ");
   CHECK(runs_below(dir / "nowhere").empty());
   write_atomically(dir / "file", "");
