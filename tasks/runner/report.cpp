@@ -87,8 +87,12 @@ std::string count_text(const ReportRow& row) {
 std::string updates_text(const ReportRow& row) {
   const PresetRun* run = first_done(row);
   if (!run || run->updates == 0) return "-";  // a mean has none
-  return run->updates == run->whole ? fmt::format("{}", run->updates)
-                                    : fmt::format("{} of {}", run->updates, run->whole);
+  std::int64_t fewest = run->updates, most = run->updates, whole = run->whole;
+  for (const PresetRun& r : row.runs)
+    if (r.done())
+      fewest = std::min(fewest, r.updates), most = std::max(most, r.updates), whole = std::max(whole, r.whole);
+  const std::string updates = fewest == most ? fmt::format("{}", most) : fmt::format("{} to {}", fewest, most);
+  return fewest == whole ? updates : fmt::format("{} of {}", updates, whole);
 }
 
 std::string problems_of(const ReportRow& row) {

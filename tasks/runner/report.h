@@ -31,7 +31,7 @@ void add_means(Report& report, const PresetTable& whole);
 std::string measured_text(const ReportRow& row, std::size_t measure);
 /// The count of parameters, "(exact)" or "(NOT n)"; "-" if it is not known.
 std::string count_text(const ReportRow& row);
-/// "20000", or "1200 of 20000" of a run that ended early.
+/// "20000", "1200 of 20000" of a run that ended early, or "1200 to 1500 of 20000" of several.
 std::string updates_text(const ReportRow& row);
 /// A text as a cell of a Markdown table.
 std::string markdown_cell(std::string text);

@@ -183,6 +183,13 @@ TEST_CASE("runs that diverged or are not finished: of the other row of an order,
   third.diverged = true;
   third.problem = "diverged";
   CHECK(judge(report, report.rows[0], 0).why == "a-y: seed 3 diverged");
+  for (PresetRun& run : report.rows[1].runs) {
+    run.updates = 10 * static_cast<std::int64_t>(run.seed);
+    run.whole = 20;
+  }
+  CHECK(updates_text(report.rows[1]) == "10 to 20 of 20");
+  report.rows[1].runs[0].updates = 20;
+  CHECK(updates_text(report.rows[1]) == "20");
   CHECK(measured_text(report.rows[1], 0) == "2 ± 0 (1 of baseline), 1 of 3 diverged");
   CHECK(judge(report, report.rows[1], 0).verdict == Verdict::fail);  // although nothing is expected of it
   VerdictCount count;
