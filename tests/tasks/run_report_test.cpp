@@ -50,7 +50,13 @@ for (const chart of everyChart) {
   if (Math.abs(chart.plot.width - chart.area.clientWidth) > 1) ++seen.wrong;
 }
 seen.tables = 0; seen.sorted = 0; seen.rows = 0; seen.links = document.querySelectorAll("td a").length;
-seen.best = document.querySelectorAll("tr.best").length; seen.pictures = 0; seen.titles = 0;
+seen.best = document.querySelectorAll("tr.best").length; seen.pictures = 0; seen.titles = 0; seen.broken = 0;
+for (const cell of document.querySelectorAll("[data-table] td"))
+  if (/^[\w.,+]+$/.test(cell.textContent)) {  // a word or a number is on one line
+    const text = document.createRange();
+    text.selectNodeContents(cell);
+    if (new Set([...text.getClientRects()].map(line => line.top)).size > 1) ++seen.broken;
+  }
 for (const image of document.images) if (image.naturalWidth > 50) ++seen.pictures;
 for (const box of document.querySelectorAll("[data-table]")) {
   ++seen.tables;
@@ -313,6 +319,7 @@ TEST_CASE("report compares runs: groups, seeds, what differs, the best") {
     CHECK(seen["sorted"] == 2 * seen["titles"]);
     CHECK(seen["wrong"] == 0);
     CHECK(seen["overflow"] == 0);
+    CHECK(seen["broken"] == 0);
     CHECK(seen["dark"] == (dark ? 1 : 0));
     auto own = in_browser(dir, read_file(dir / "runs/lstm2/report.html"), look, width, dark);
     REQUIRE(own.contains("overflow"));
