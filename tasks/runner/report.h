@@ -26,8 +26,8 @@ struct Report {
 /// them at least; then what is reported is the mean over the same cases.
 void add_means(Report& report, const PresetTable& whole);
 
-/// The mean of a measure and its deviation, for a loss its share of the baseline, and how many of the runs diverged; "-"
-/// if there is none of these.
+/// The mean of a measure and its deviation, for a loss its share of the baseline, and how many of the runs diverged;
+/// "-" if there is none of these.
 std::string measured_text(const ReportRow& row, std::size_t measure);
 /// The count of parameters, "(exact)" or "(NOT n)"; "-" if it is not known.
 std::string count_text(const ReportRow& row);

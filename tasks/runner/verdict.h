@@ -22,8 +22,8 @@ Judgement judge(const Report& report, const ReportRow& row, std::size_t measure)
 /// "pass", "fail" or "not judged".
 std::string text_of(Verdict verdict);
 
-/// How many of the measures have which verdict; those of which nothing is expected count if they fail, as a run diverged
-/// or has another count of parameters.
+/// How many of the measures have which verdict; those of which nothing is expected count if they fail, as a run
+/// diverged or has another count of parameters.
 struct VerdictCount {
   std::size_t pass = 0, fail = 0, not_judged = 0;
   std::size_t better = 0;                      // of those that fail: only because they are better than the paper
