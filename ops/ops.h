@@ -2,11 +2,11 @@
 #pragma once
 #include <random>
 
-#include "engine/core/random.h"
 #include "engine/scan/scan.h"
 #include "ops/arg.h"
 #include "ops/fourier.h"
 #include "ops/functors/names.h"
+#include "ops/functors/philox.h"
 #include "ops/linalg.h"
 #include "ops/rotation.h"
 #include "ops/spectral.h"

@@ -2,7 +2,7 @@
 #pragma once
 #include <cmath>
 
-#include "engine/core/random.h"
+#include "ops/functors/philox.h"
 
 namespace reel {
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <numeric>
 
-#include "engine/core/random.h"
+#include "ops/functors/philox.h"
 #include "tasks/data/data_error.h"
 
 namespace reel {

@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <set>
 
-#include "engine/core/random.h"
+#include "ops/functors/philox.h"
 #include "tasks/data/audio.h"
 #include "tasks/data/data_error.h"
 #include "tasks/io/folder.h"

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "engine/core/parse.h"
-#include "engine/core/random.h"
+#include "ops/functors/philox.h"
 #include "tasks/app/options.h"
 #include "tasks/runner/program.h"
 

@@ -5,7 +5,7 @@
 #include "backends/cuda/kernels/plan.h"
 #include "backends/cuda/kernels/reduce_plan.h"
 #include "backends/cuda/kernels/transpose.h"
-#include "engine/core/random.h"
+#include "ops/functors/philox.h"
 #include "tests/support/check.h"
 
 using namespace reel;

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <functional>
 
-#include "engine/core/random.h"
+#include "ops/functors/philox.h"
 #include "tasks/data/audio.h"
 #include "tasks/data/babi.h"
 #include "tasks/data/data_error.h"

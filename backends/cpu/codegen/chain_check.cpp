@@ -6,7 +6,7 @@
 #include "backends/cpu/codegen/equal_bits.h"
 #include "backends/cpu/codegen/row_calls.h"
 #include "backends/cpu/codegen/row_chains.h"
-#include "engine/core/random.h"
+#include "ops/functors/philox.h"
 
 namespace reel::cpu {
 

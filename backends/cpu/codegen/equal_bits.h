@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "engine/core/dtype.h"
-#include "engine/core/random.h"
+#include "ops/functors/philox.h"
 
 namespace reel::cpu {
 

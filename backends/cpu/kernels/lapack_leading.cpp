@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "backends/cpu/kernels/lapack_spectral.h"
-#include "engine/core/random.h"
+#include "ops/functors/philox.h"
 
 namespace reel::cpu {
 

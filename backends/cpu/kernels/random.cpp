@@ -1,4 +1,4 @@
-// Random fills with the generator of engine/core/random.h, which makes two values at a time; here as many pairs at a
+// Random fills with the generator of ops/functors/philox.h, which makes two values at a time; here as many pairs at a
 // time as a vector has lanes.
 #include "backends/shared/random.h"
 

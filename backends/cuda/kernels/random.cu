@@ -1,5 +1,5 @@
-// Random fills with the generator of engine/core/random.h, two values at a time: bitwise equal to the CPU's, except for
-// the last digit of logarithms and cosines.
+// Random fills with the generator of ops/functors/philox.h, two values at a time: bitwise equal to the CPU's, except
+// for the last digit of logarithms and cosines.
 #include "backends/cuda/kernels/elementwise.h"
 #include "backends/shared/random.h"
 
