@@ -114,6 +114,10 @@ Tensor chain_sign(const Tensor& dy, const Tensor& x, const Tensor& y) {
   return where(zero, constant(0, x), (dy - y * real(conj(y) * dy)) / where(zero, 1, size));
 }
 
+namespace primitive {
+Tensor stop_gradient(const Tensor& x) { return reel::stop_gradient(x); }
+}  // namespace primitive
+
 namespace {
 [[maybe_unused]] const bool registered = register_ops<Unary>(UnaryFunctors{});
 }  // namespace

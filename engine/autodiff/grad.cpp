@@ -90,8 +90,9 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
     for (const Tensor& t : tape.outputs(tape.node(i))) reached[number(t)] = 1;
   }
 
+  const bool traced = tape.mode() == Tape::Mode::symbolic;  // then the vjps are part of the program
   std::optional<NoGrad> no_grad;
-  if (!options.create_graph && tape.mode() == Tape::Mode::eager) no_grad.emplace();
+  if (!options.create_graph && !traced) no_grad.emplace();
 
   Tensors gradient(number.size());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -154,6 +155,7 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
   for (const Tensor& x : xs) {
     const Tensor& g = gradient[number(x)];
     result.push_back(g.defined() ? g : primitive::full(x.spec(), 0));
+    if (traced && !options.create_graph) result.back() = primitive::stop_gradient(result.back());
   }
   return result;
 }

@@ -15,6 +15,8 @@ Tensor scale(const Tensor& x, double factor);
 Tensor sum_to(const Tensor& x, const Shape& shape);
 /// The sum over the leading axis: [T, ...] -> [...].
 Tensor sum_leading(const Tensor& x);
+/// x as a constant for the tape.
+Tensor stop_gradient(const Tensor& x);
 /// The real part of a complex tensor.
 Tensor real_part(const Tensor& x);
 /// x[t]: [T, ...] -> [...]; shares storage.

@@ -76,7 +76,8 @@ class NoGrad {
 };
 
 struct GradOptions {
-  bool create_graph = false;  // records the gradient's own ops, so that it can be differentiated again
+  bool create_graph = false;  // records the gradient's own ops, so that it can be differentiated again; without it a
+                              // gradient is a constant, in a traced step, too
   Tensors cotangents = {};    // one for each output; without them outputs must be scalars and get 1
 };
 

@@ -86,7 +86,7 @@ void Scan::vjp(Vjp& v) const {
     }
 
     Tensors outputs, wrt;
-    GradOptions options;
+    GradOptions options{.create_graph = true};  // a gradient of this loop may follow
     for (std::size_t k = 0; k < carried.size(); ++k) {
       outputs.push_back(value[p.outputs[carried[k]]]);
       options.cotangents.push_back(all[k]);

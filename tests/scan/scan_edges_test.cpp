@@ -1,5 +1,5 @@
 // Loops at the edges: singular functions of rows that no step looks up, no steps, nothing but constants, zeros with a
-// sign, steps of very many calls.
+// sign, steps of very many calls, gradients and errors in a step.
 #include <cmath>
 
 #include "engine/scan/plan.h"
@@ -10,12 +10,12 @@ using namespace reel::test;
 
 namespace {
 
-using Loop = ScanResult (*)(const Step&, const Tensors&, const Tensors&, const ScanOptions&, Loc);
+using Way = ScanResult (*)(const Step&, const Tensors&, const Tensors&, const ScanOptions&, Loc);
 
 /// The last state, the outputs, and the gradients of their sum.
-Tensors results(Loop loop, const Step& step, const Tensors& state, const Tensors& xs, const Tensors& wrt) {
+Tensors results(Way way, const Step& step, const Tensors& state, const Tensors& xs, const Tensors& wrt) {
   Tape tape;
-  const ScanResult r = loop(step, state, xs, {}, Loc::current());
+  const ScanResult r = way(step, state, xs, {}, Loc::current());
   Tensors out = r.last;
   out.insert(out.end(), r.ys.begin(), r.ys.end());
   Tensor loss = Tensor::zeros({}, DType::f64);
@@ -116,4 +116,19 @@ TEST_CASE("a step of some thousand calls one after the other") {  // the stack i
   const Tensor last = scan(step, {h}, {}, {.length = 2}).last[0];
   CHECK(difference(last, unroll(step, {h}, {}, {.length = 2}).last[0]) < 1e-14);
   CHECK(grad({sum(last)}, {h})[0].shape() == h.shape());
+}
+
+TEST_CASE("a gradient in a step is a constant unless create_graph says otherwise, in a loop and in its gradient") {
+  const Tensor h = random({2, 3}, 1), xs = random({4, 2, 3}, 2);
+  Tensors both;
+  for (const bool create_graph : {false, true}) {
+    const Step step = [&](const Tensors& s, const Tensors& x) {
+      const Tensor next = tanh(s[0] + x[0]);
+      const auto [slope] = grad(sum(next * next * next), {next}, {.create_graph = create_graph});
+      return Next{{next - 0.1 * slope}, {next}};
+    };
+    check_as_unrolled(step, {h}, {xs}, {h, xs});
+    both.push_back(results(scan, step, {h}, {xs}, {h})[2]);
+  }
+  CHECK(difference(both[0], both[1]) > 0.01);
 }

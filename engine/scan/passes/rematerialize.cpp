@@ -25,7 +25,7 @@ std::vector<char> read_by_gradient(const Program& body) {
   for (int s = 0; s < std::ssize(value); ++s) id[value[s].id()] = s;
 
   Tensors outputs, wrt;
-  GradOptions options;
+  GradOptions options{.create_graph = true};
   for (int s : body.outputs) {
     if (!is_differentiable(body.values[s].dtype)) continue;
     outputs.push_back(value[s]);
