@@ -1,12 +1,42 @@
 // The gradient of a scan is a scan in the other direction. Its carries are the gradients of the states; its body is the
 // vjp of the forward body, traced on an ordinary symbolic tape. Values that the forward loop saved (states and other
 // residuals) are inputs. The body recomputes the others, which for elementwise ops is cheaper than loading them.
+#include <algorithm>
 #include <map>
 
 #include "engine/autodiff/primitives.h"
 #include "engine/scan/scan.h"
 
 namespace reel {
+
+namespace {
+
+/// By id of an input or const of the body: does the gradient reach it from the outputs of the loop that have one? What
+/// it does not reach has no gradient, rather than one of zeros: zero times an infinite derivative is NaN.
+std::vector<char> reached_inputs(const Scan& scan, const std::vector<char>& outputs) {
+  const Program& p = scan.loop().body;
+  const auto n = static_cast<std::size_t>(scan.signature().carries);
+  std::vector<char> reached(p.values.size(), 0), before;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::size_t result = i % p.outputs.size();  // all values of the carries follow the results
+    if (outputs[i]) reached[result < n ? result : p.outputs[result]] = 1;
+  }
+  while (before != reached) {
+    before = reached;
+    for (std::size_t i = 0; i < n; ++i) reached[p.outputs[i]] |= reached[i];
+    for (auto node = p.nodes.rbegin(); node != p.nodes.rend(); ++node) {
+      const auto first = reached.begin() + node->out, end = first + node->num_outputs;
+      if (std::find(first, end, 1) == end) continue;
+      std::vector<char> within(node->in.size(), 1);
+      if (node->op == &op_of<Scan>()) within = reached_inputs(node->attrs.as<Scan>(), {first, end});
+      for (std::size_t k = 0; k < node->in.size(); ++k)
+        reached[node->in[k]] |= within[k] && is_differentiable(p.values[node->in[k]].dtype);
+    }
+  }
+  return reached;
+}
+
+}  // namespace
 
 void Scan::vjp(Vjp& v) const {
   REEL_ASSERT(signature().save_carries);
@@ -28,12 +58,15 @@ void Scan::vjp(Vjp& v) const {
   };
   std::vector<int> state_in(n), x_in, dstate_in(n, -1), dy_in(ys, -1);
   std::map<int, int> ready;  // forward id -> index of its residual in `stacked`
+  std::vector<char> given;   // by output: has it a gradient?
+  for (std::size_t i = 0; i < static_cast<std::size_t>(outputs()); ++i) given.push_back(v.dy(i).defined());
+  const std::vector<char> reached = reached_inputs(*this, given);
   std::vector<int> carried;  // the states that have gradients
   for (int i = 0; i < n; ++i) {
     const Tensor& all = v.out((n + ys + i));
     state_in[i] = add(slice(all, true));
     if (p.producer(p.outputs[i]) >= 0) ready.emplace(p.outputs[i], add(slice(all, false)));
-    if (!is_differentiable(all.dtype())) continue;
+    if (!reached[i] || !is_differentiable(all.dtype())) continue;
     carried.push_back(i);
     if (const Tensor& d = v.dy((n + ys + i)); d.defined()) dstate_in[i] = add(slice(d, true));
   }
@@ -46,12 +79,10 @@ void Scan::vjp(Vjp& v) const {
 
   // The xs and consts that need gradients.
   std::vector<int> wanted_xs, wanted_consts;
-  for (int j = 0; j < xs; ++j) {
-    if (v.needs((n + j))) wanted_xs.push_back(j);
-  }
-  for (int k = 0; k < p.consts; ++k) {
-    if (v.needs((first_const + k))) wanted_consts.push_back(k);
-  }
+  for (int j = 0; j < xs; ++j)
+    if (v.needs((n + j)) && reached[n + j]) wanted_xs.push_back(j);
+  for (int k = 0; k < p.consts; ++k)
+    if (v.needs((first_const + k)) && reached[first_const + k]) wanted_consts.push_back(k);
 
   Tensors dlast, consts;
   for (int i : carried) {

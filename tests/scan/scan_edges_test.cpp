@@ -132,3 +132,56 @@ TEST_CASE("a gradient in a step is a constant unless create_graph says otherwise
   }
   CHECK(difference(both[0], both[1]) > 0.01);
 }
+
+TEST_CASE("a state that the loss does not read has no gradient, whatever the derivative of its step is") {
+  const Tensor xs = Tensor::from<double>({1, 4, 0}, {3, 1}), z = Tensor::zeros({1}, DType::f64);
+  const Tensor singular = Tensor::zeros({3, 2, 2}, DType::f64);
+  const auto gradients = [&](Way way, const ScanOptions& options) {
+    Tape tape;
+    const Step norms = [](const Tensors& s, const Tensors& x) {  // the last two only go on
+      return Next{{s[0] + x[0], sqrt(x[0]), s[1] + s[2] + norm(x[1]), s[3] * det(x[1])}, {sqrt(x[0])}};
+    };
+    const ScanResult r = way(norms, {z, z, z, z}, {xs, singular}, options, Loc::current());
+    return grad({sum(r.last[0])}, Tensors{xs, singular, z});
+  };
+  const Tensors expected = gradients(unroll, {});
+  for (const std::int64_t every : {0, 1, 2}) {  // with loops in a loop, too
+    const Tensors got = gradients(scan, {.checkpoint_every = every});
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i].values<double>() == expected[i].values<double>());
+  }
+}
+
+TEST_CASE("an input that the loss does not read has no gradient, wherever it comes from") {
+  const Tensor raw = Tensor::from<double>({1, 4, 0}, {3, 1}), w = Tensor::zeros({1}, DType::f64);
+  for (const bool reads_state : {true, false}) {
+    const auto gradients = [&](Way way) {
+      Tape tape;
+      const Tensor rate = sqrt(w);
+      const Step step = [&](const Tensors& s, const Tensors& x) {
+        const Tensor one = full({1}, 1, DType::f64);
+        return Next{{s[0] + 1.0}, {rate * x[1], reads_state ? s[0] : one}};
+      };
+      const ScanResult r = way(step, {w}, {raw, sqrt(raw)}, {}, Loc::current());
+      return grad({sum(r.ys[1])}, Tensors{raw, w});
+    };
+    const Tensors expected = gradients(unroll), got = gradients(scan);
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i].values<double>() == expected[i].values<double>());
+  }
+}
+
+TEST_CASE("a state that only another state reads has its gradient, and is planned once") {
+  const Tensor h = random({2, 3}, 1), xs = random({4, 2, 3}, 2);
+  const Step chain = [](const Tensors& s, const Tensors& x) {  // the loss reads the first; the last one reads all
+    return Next{{s[1], sin(s[2]), s[0] + tanh(x[0]), s[0] + s[1] + s[2] + s[3]}, {s[3]}};
+  };
+  const auto gradients = [&](Way way) {
+    Tape tape;
+    const ScanResult r = way(chain, {h, h + 1, h + 2, h + 3}, {xs}, {}, Loc::current());
+    return grad({sum(square(r.last[0]))}, Tensors{h, xs});
+  };
+  const Tensors expected = gradients(unroll), got = gradients(scan);
+  for (std::size_t i = 0; i < got.size(); ++i) CHECK(difference(got[i], expected[i]) < 1e-12);
+  const std::int64_t before = plans_made();
+  gradients(scan);
+  CHECK(plans_made() == before);
+}
