@@ -135,6 +135,8 @@ class Vjp {
   /// Shape, dtype and device of input i, whether its value was saved or not.
   const Spec& spec(std::size_t i) const { return ins_[known(i, ins_.size(), "input")].spec(); }
   std::size_t inputs() const { return ins_.size(); }
+  /// Where the call was made.
+  const Loc& where() const { return where_; }
   /// Gradient with respect to output i; undefined means zero.
   const Tensor& dy(std::size_t i = 0) const { return dy_[known(i, dy_.size(), "output")]; }
   /// Is the gradient of input i needed?

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/autodiff/primitives.h"
+#include "engine/device/lowered_loop.h"
 
 namespace reel {
 
@@ -52,6 +53,8 @@ void compute(const Op& op, const Attrs& attrs, Inputs in, std::span<const Spec> 
     }
     for (std::size_t i = 0; i < out.size() && !op.traits.allocates; ++i) out[i] = Tensor::empty(specs[i]);
     op.run(attrs, in, out);
+  } catch (const LoopError& e) {
+    fail(e.op, e.where, "{} at {}", e.rule, str(where));
   } catch (const RuleError& e) {
     fail(op.traits.name, where, "{}; got {}", e.rule, describe(in));
   } catch (const NotCapturable& e) {

@@ -12,7 +12,7 @@ namespace {
 
 class Interpreter {
  public:
-  Interpreter(const std::vector<LoopCall>& calls, std::span<std::byte* const> buffers) {
+  Interpreter(const std::vector<LoopCall>& calls, std::span<std::byte* const> buffers) : source_(calls) {
     calls_.reserve(calls.size());  // moving_ points into them
     for (const LoopCall& call : calls) {
       auto operand = call.operands.begin();
@@ -23,7 +23,16 @@ class Interpreter {
   void step(Backend& backend, std::int64_t i) {
     if (backend.before_step) backend.before_step();
     for (const Moving& m : moving_) put(m.pointer, m.buffer + m.operand.at(i));
-    for (const KernelCall& call : calls_) call.run(backend);
+    std::size_t c = 0;
+    try {
+      for (; c < calls_.size(); ++c) calls_[c].run(backend);
+    } catch (LoopError& e) {  // the call is a loop, or several ops' that know their names
+      if (e.step >= 0) e.rule += " at " + str(source_[c].where);
+      e.step = i;
+      throw;
+    } catch (const RuleError& e) {
+      throw LoopError(e, source_[c].op, source_[c].where, i);
+    }
   }
 
  private:
@@ -40,6 +49,7 @@ class Interpreter {
     if (o.stride != 0) moving_.push_back({pointer, buffer, o});
   }
 
+  const std::vector<LoopCall>& source_;
   std::vector<KernelCall> calls_;
   std::vector<Moving> moving_;
 };

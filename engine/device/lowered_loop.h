@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/core/error.h"
 #include "engine/device/kernel_calls.h"
 
 namespace reel {
@@ -22,6 +23,17 @@ struct Operand {
 struct LoopCall {
   KernelCall kernel;
   std::vector<Operand> operands;  // of each array of the call, in order; its own pointers mean nothing
+  const char* op = "scan";        // what makes the call, for errors, and the line that called it
+  Loc where = {};
+};
+
+/// A rule broken by a call of a loop. `step` counts from the loop's start; of a loop in a loop the outer one's.
+struct LoopError : RuleError {
+  LoopError(const RuleError& broken, const char* of, const Loc& line, std::int64_t i)
+      : RuleError(broken), op(of), where(line), step(i) {}
+  const char* op;
+  Loc where;
+  std::int64_t step;
 };
 
 struct LoweredLoop {

@@ -161,7 +161,7 @@ void Scan::vjp(Vjp& v) const {
                        plan->passes);
     plan->keep_gradient(key, gradient);
   }
-  const Tensors results = run_plan(gradient, dlast, stacked, consts, Loc::current());
+  const Tensors results = run_plan(gradient, dlast, stacked, consts, v.where());
 
   auto result = results.begin();
   for (int i : carried) v.set(i, *result++);

@@ -349,6 +349,7 @@ TEST_CASE("a bad index is an error, as in the interpreter") {
   Loops loops{.columns = 32};
   loops.gather(loops.in_scratch(0));
   loops.add(loops.in_scratch(0), loops.now(), loops.next());
+  loops.loop.calls[0].op = "embedding";
   const RowChain chain = loops.chains()[0];
   const LoopCall call = compiled_call(chain, compiled({chain})[0]);
   for (const std::int32_t bad : {-1, 7}) {
@@ -357,13 +358,13 @@ TEST_CASE("a bad index is an error, as in the interpreter") {
     const auto message = [&](const std::vector<LoopCall>& calls) {
       try {
         run(calls, loops.steps, memory);
-      } catch (const RuleError& e) {
-        return std::string(e.what());
+      } catch (const LoopError& e) {
+        return fmt::format("{} {} {}", e.op, e.step, e.what());
       }
       return std::string();
     };
     const std::string wanted = message(loops.loop.calls);
-    CHECK(!wanted.empty());
+    CHECK(wanted.starts_with(fmt::format("embedding {} ", 8 / loops.rows)));
     CHECK(message({call}) == wanted);
   }
 }

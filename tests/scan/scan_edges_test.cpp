@@ -185,3 +185,37 @@ TEST_CASE("a state that only another state reads has its gradient, and is planne
   gradients(scan);
   CHECK(plans_made() == before);
 }
+
+TEST_CASE("an error in a loop names the op, its line, the time step and the loop") {
+  const Tensor h = Tensor::zeros({1, 2, 2}, DType::f64), one = eye(2, DType::f64);
+  const Tensor xs = stack({one, one, 0 * one, one});
+  const auto line = [](int n) { return fmt::format("tests/scan/scan_edges_test.cpp:{}", n); };
+  int call = 0;
+  const Step solves = [&](const Tensors& s, const Tensors& x) {
+    call = __LINE__ + 1;
+    return Next{{solve(x[0] + 0 * s[0], s[0])}, {}};
+  };
+  const auto said = [&](const ScanOptions& options) { return error_of([&] { scan(solves, {h}, {xs}, options); }); };
+  const std::string singular = "[solve] the 2x2 matrix is singular: pivot 0 is 0; in step ", at = " of scan at ";
+  const int loop = __LINE__ - 2;
+  const std::string first = said({});
+  CHECK(first == singular + "2" + at + line(loop) + " (" + line(call) + ")");
+  CHECK(contains(said({.reverse = true}), singular + "2" + at));
+  CHECK(contains(said({.checkpoint_every = 2}), singular + "0" + at + line(loop) + "; in step 1" + at + line(loop)));
+
+  const Tensor symbols = Tensor::from<std::int32_t>({1, 0, 1, 5, 0, 0}, {3, 2});
+  const Step looks = [](const Tensors& s, const Tensors& x) { return Next{{index_select(s[0], 0, x[0])}, {}}; };
+  CHECK(contains(
+      error_of([&] {
+        scan(looks, {random({2, 3}, 1)}, {symbols});
+      }),
+      "[index_select] index 5 at place 1 is not in 0..1; in step 1 of scan at tests/scan/scan_edges_test.cpp:"));
+
+  const Step volume = [](const Tensors& s, const Tensors& x) {
+    return Next{{s[0] * x[0] + unsqueeze(unsqueeze(det(s[0]), 1), 1)}, {}};
+  };
+  Tape tape;
+  const ScanResult r = scan(volume, {h}, {xs}, {.passes = ScanPasses::none()});
+  CHECK(contains(error_of([&] { grad(sum(r.last[0]), {h}); }),
+                 "is singular: pivot 0 is 0; in step 3 of the gradient of scan at tests/scan/scan_edges_test.cpp:"));
+}

@@ -23,7 +23,10 @@ class Writer {
 
   std::string text() {
     for (std::size_t c = 0; c < calls_.size(); ++c) {
-      const std::string lines = call(loop_.calls[chain_.first + c].kernel, calls_[c]);
+      const LoopCall& made = loop_.calls[chain_.first + c];
+      const std::size_t known = chain_.indices.size();
+      const std::string lines = call(made.kernel, calls_[c]);
+      for (ChainIndices& i : std::span(chain_.indices).subspan(known)) i.op = made.op, i.where = made.where;
       if (lines.empty()) return {};
       rows_ += "    {\n" + lines + "    }\n";
     }

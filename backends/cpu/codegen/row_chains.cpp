@@ -51,8 +51,13 @@ class ChainRun {
 
   void operator()(std::span<std::byte* const> operands) {
     const std::int64_t rows = chain_->rows;
-    for (const ChainIndices& i : chain_->indices)
-      check_index(reinterpret_cast<const std::int32_t*>(operands[i.operand]), rows, i.below);
+    for (const ChainIndices& i : chain_->indices) {
+      try {
+        check_index(reinterpret_cast<const std::int32_t*>(operands[i.operand]), rows, i.below);
+      } catch (const RuleError& e) {
+        throw LoopError(e, i.op, i.where, -1);
+      }
+    }
     if (chain_->states.empty()) return function_({rows, operands.data(), chain_->groups.data()});
     if (operands_.empty()) begin(operands);
     std::copy(operands.begin(), operands.end(), operands_.begin());

@@ -17,10 +17,12 @@ struct KeptState {
   std::int64_t bytes = 0;  // of a row
 };
 
-/// Indices that the function uses unchecked.
+/// Indices that the function uses unchecked, and what looks them up.
 struct ChainIndices {
   std::size_t operand = 0;
   std::int64_t below = 0;
+  const char* op = nullptr;
+  Loc where = {};
 };
 
 struct RowChain {

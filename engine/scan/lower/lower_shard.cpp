@@ -249,6 +249,7 @@ void ShardLowering::add_node(int n) {
     for (const Tensor& t : out) add(t);
     calls.push_back({host_call(node.op, attrs, std::move(specs), in.size()), std::move(operands)});
   }
+  for (LoopCall& call : calls) call.op = node.op->traits.name, call.where = node.where;
   std::move(calls.begin(), calls.end(), std::back_inserter(out_.loop.calls));
 }
 

@@ -166,7 +166,13 @@ void ScanRun::run_shard(Shard shard) const {
   const StoragePtr scratch(loop->scratch > 0 ? backend().allocate(loop->scratch) : nullptr);
   std::vector<std::byte*> buffers;
   for (const LoopBuffer& b : loop->buffers) buffers.push_back(address(b, shard, scratch ? scratch->data : nullptr));
-  backend().run(loop->loop, buffers);
+  try {
+    backend().run(loop->loop, buffers);
+  } catch (LoopError& e) {
+    e.rule += fmt::format("; in step {} of {}", signature_.reverse ? signature_.length - 1 - e.step : e.step,
+                          signature_.gradient ? "the gradient of scan" : "scan");
+    throw;
+  }
   for (int i = 0; i < signature_.carries; ++i) {
     if (lowering_->is_partial(i)) continue;
     copy(rows(i, states_[i].at(back ? 0 : signature_.length % lowering_->places(i)), shard), rows(i, out_[i], shard));
