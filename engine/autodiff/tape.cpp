@@ -9,6 +9,10 @@ namespace reel {
 
 namespace {
 thread_local Tape* current_tape = nullptr;
+thread_local int traces = 0;  // symbolic tapes of this thread
+constexpr const char* in_trace = "in a traced step NoGrad and a new Tape compute nothing. Hint: stop_gradient";
+constexpr const char* no_value =
+    "it belongs to a step that has ended or another thread, or, in a vjp, Traits::saves does not keep it";
 
 std::string describe(Inputs in) {
   std::string text;
@@ -43,8 +47,7 @@ void compute(const Op& op, const Attrs& attrs, Inputs in, std::span<const Spec> 
     return;
   }
   for (std::size_t i = 0; i < in.size(); ++i) {
-    if (!in[i].concrete())
-      fail(op.traits.name, where, "argument {} has no value: it belongs to a step that has ended or another thread", i);
+    if (!in[i].concrete()) fail(op.traits.name, where, "argument {} has no value: {}", i, traces ? in_trace : no_value);
   }
   try {
     if (op.alias) {
@@ -79,10 +82,12 @@ Tape::Arrays& Tape::spare() {
 Tape::Tape(Mode mode)
     : mode_(mode), outer_(current_tape), first_id_(Tensor::abstract({}).id()), arrays_(std::exchange(spare(), {})) {
   current_tape = this;
+  traces += mode_ == Mode::symbolic;
 }
 
 Tape::~Tape() {
   current_tape = outer_;
+  traces -= mode_ == Mode::symbolic;
   arrays_.nodes.clear();
   arrays_.values.clear();
   arrays_.versions.clear();

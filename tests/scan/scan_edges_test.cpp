@@ -219,3 +219,30 @@ TEST_CASE("an error in a loop names the op, its line, the time step and the loop
   CHECK(contains(error_of([&] { grad(sum(r.last[0]), {h}); }),
                  "is singular: pivot 0 is 0; in step 3 of the gradient of scan at tests/scan/scan_edges_test.cpp:"));
 }
+
+TEST_CASE("a step that suspends recording, or has a tape of its own, is told that it is traced") {
+  const Tensor h = random({2, 3}, 1);
+  const auto said = [&](const std::function<Tensor(const Tensor&)>& f) {
+    return error_of([&] {
+      scan([&](const Tensors& s, const Tensors&) { return Next{{f(s[0])}, {}}; }, {h}, {}, {.length = 2});
+    });
+  };
+  CHECK(contains(said([](const Tensor& s) {
+                   const NoGrad no_grad;
+                   return tanh(s);
+                 }),
+                 "[tanh] argument 0 has no value: in a traced step NoGrad and a new Tape compute nothing"));
+  CHECK(contains(said([](const Tensor& s) {
+                   const Tape tape;
+                   return tanh(s);
+                 }),
+                 "Hint: stop_gradient (tests/scan/scan_edges_test.cpp:"));
+  Tensor kept;
+  scan(
+      [&](const Tensors& s, const Tensors&) {
+        kept = s[0];
+        return Next{s, {}};
+      },
+      {h}, {}, {.length = 2});
+  CHECK(contains(error_of([&] { tanh(kept); }), "it belongs to a step that has ended or another thread, or, in a vjp"));
+}
