@@ -26,7 +26,7 @@ struct ScanOptions {
 
 struct ScanResult {
   Tensors last;  // the state after the last step
-  Tensors ys;    // the step's outputs for all time steps, each [T, ...]
+  Tensors ys;    // the step's outputs for all time steps, each [T, ...]; equal ones may share storage
 };
 
 /// Runs the step over the leading axis of xs (each [T, ...]), carrying the state.
