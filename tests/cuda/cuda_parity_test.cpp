@@ -147,25 +147,18 @@ Results by_device(FusedRunMaker& run, Backend& device) {
 
 /// What the device makes of a loop, whose results are spoilt before.
 Results by_device(RandomLoop& loop, Backend& device) {
-  FusedRunMaker& run = *loop.run;
-  const auto bytes = [&](const FusedOperand& o) {
-    return static_cast<std::size_t>(run.rows * run.columns * run.times) * o.element_bytes;
-  };
   std::vector<StoragePtr> rooms;
   std::vector<std::byte*> there;
-  std::vector<std::size_t> sizes;
-  for (const std::byte* data : loop.buffers()) {
-    const auto o =
-        std::find_if(run.operands.begin(), run.operands.end(), [&](const FusedOperand& x) { return x.data == data; });
-    sizes.push_back(bytes(*o));
-    rooms.emplace_back(device.allocate(sizes.back()));
+  const auto here = loop.buffers();
+  const auto sizes = loop.bytes();
+  for (std::size_t k = 0; k < here.size(); ++k) {
+    rooms.emplace_back(device.allocate(sizes[k]));
     there.push_back(rooms.back()->data);
-    device.write(there.back(), data, sizes.back());
+    device.write(there.back(), here[k], sizes[k]);
   }
   device.run(loop.lowered(), there);
-  const auto here = loop.buffers();
   for (std::size_t k = 0; k < here.size(); ++k) device.read(here[k], there[k], sizes[k]);
-  return run.results();
+  return loop.results();
 }
 
 /// Are all calls of a run ones that the device makes kernels of? Those of complex numbers need headers.
@@ -230,12 +223,12 @@ TEST_CASE("loops at random: one kernel on the GPU is the CPU's steps, to the las
   if (!gpu()) return;
   int taken = 0;
   for (const auto& loop : random_loops()) {
-    if (!takes_run(*loop->run, *gpu())) continue;
+    if (!loop->taken_by(*gpu())) continue;
     ++taken;
-    const auto start = loop->run->memory();
+    const auto start = loop->memory();
     loop->cpu_fallback();
-    const Results wanted = loop->run->results();
-    loop->run->restore(start);
+    const Results wanted = loop->results();
+    loop->restore(start);
     CHECK(by_device(*loop, *gpu()) == wanted);
   }
   CHECK(taken > 0);

@@ -32,7 +32,7 @@ std::string LoopText::each_lane(std::int64_t columns, const std::string& text, c
   out += fmt::format("{0}  const int mine = e / {1}, near = e % {1}, row = group * {2} + mine, column = {3}near;\n",
                      indent, width, layout_.rows, layout_.slices > 1 ? fmt::format("slice * {} + ", width) : "");
   if (loop_.rows % layout_.rows != 0) out += fmt::format("{}  if (row >= {}) continue;\n", indent, loop_.rows);
-  if (columns % width != 0) out += fmt::format("{}  if (column >= {}) continue;\n", indent, columns);
+  if (columns != width * layout_.slices) out += fmt::format("{}  if (column >= {}) continue;\n", indent, columns);
   return out + text + indent + "}}\n";
 }
 
@@ -46,10 +46,11 @@ std::string LoopText::every_lane(std::int64_t columns, const std::string& text) 
                      at_most(all != lanes * layout_.threads, all,
                              fmt::format("static_cast<int>(threadIdx.x) + k * {}", layout_.threads)));
   out += fmt::format("      const int mine = e / {0}, near = e % {0};\n", width);
-  out += fmt::format(
-      "      const int row = {}, column = {};\n",
-      at_most(loop_.rows % layout_.rows != 0, loop_.rows, fmt::format("group * {} + mine", layout_.rows)),
-      at_most(columns % width != 0, columns, layout_.slices > 1 ? fmt::format("slice * {} + near", width) : "near"));
+  out +=
+      fmt::format("      const int row = {}, column = {};\n",
+                  at_most(loop_.rows % layout_.rows != 0, loop_.rows, fmt::format("group * {} + mine", layout_.rows)),
+                  at_most(columns != width * layout_.slices, columns,
+                          layout_.slices > 1 ? fmt::format("slice * {} + near", width) : "near"));
   return out + text + "    }}\n";
 }
 
