@@ -21,6 +21,12 @@ case "$name $*" in
     printf 'step,a,b,loss\n1,0,0,2.0\n2,0,0,1.5\n' >"$2/metrics.csv"
     exit
     ;;
+  "cuda_parity_test --test-case=every cell"*) # waits for the part beside it
+    for _ in {1..15}; do
+      if grep -q "^ok    loops of real sizes" "$OUT/report.txt"; then touch "$PLACE/seen beside"; break; fi
+      sleep 0.1
+    done
+    ;;
   "cuda_graph_test"*) echo "skipped: no GPU can be used"; exit ;;
   "bench_cells"*steps*) echo "before"; kill -SEGV $$ ;;
   "test_ops"*) yes "a line of many" | head -n 2000; exit 1 ;;
@@ -64,6 +70,7 @@ code=0
 "$root/scripts/gpu-check" --bundle "$place/bundle" --out "$report" >"$place/words" 2>&1 || code=$?
 [ "$code" -eq 1 ] || wrong "exit code $code, expected 1"
 [ -e "$place/seen" ] || wrong "the first line of bench_device was not in the report while it ran"
+[ -e "$place/seen beside" ] || wrong "a part that had ended was not in the report while another ran beside it"
 in_report '^A GPU of paper'
 in_report '^device: a first line'
 in_report '^TIME  bench_device: stopped after 50 s'
