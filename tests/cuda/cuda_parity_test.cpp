@@ -219,6 +219,20 @@ TEST_CASE("runs at random: the kernel that is made of them is the CPU's on the G
   CHECK(taken > 0);
 }
 
+TEST_CASE("runs of many calls are several kernels, with values that pass from one to the next") {
+  if (!gpu()) return;
+  for (const std::uint64_t seed : {1, 2}) {
+    const auto run = random_run(seed, 3, 70, 2000);
+    const Results wanted = run->cpu_fallback();
+    CHECK((by_device(*run, *gpu()) == wanted));
+  }
+  FusedRunMaker chain(3, 70, 3);  // the numbers alone are more than one kernel has arguments
+  int x = chain.add_full(DType::f32);
+  for (int i = 0; i < 2100; ++i) x = chain.map(Affine{-1, 1}, x, i + 1 < 2100);
+  const Results wanted = chain.cpu_fallback();
+  CHECK((by_device(chain, *gpu()) == wanted));
+}
+
 TEST_CASE("loops at random: one kernel on the GPU is the CPU's steps, to the last bit") {
   if (!gpu()) return;
   int taken = 0;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "backends/cuda/codegen/generated_kernels.h"
 #include "backends/cuda/runtime/libraries.h"
 #include "engine/core/error.h"
 #include "tasks/io/files.h"
@@ -57,7 +58,8 @@ void* load(const void* code) {
 
 CUresult launch(CUfunction f, unsigned blocks, unsigned threads, unsigned shared, cudaStream_t stream, void** arguments,
                 bool together) {
-  if (blocks == 0 || threads == 0 || threads > cuda_emulator::most_threads || shared > f->shared)
+  if (blocks == 0 || threads == 0 || threads > cuda_emulator::most_threads || shared > f->shared ||
+      f->bytes > reel::cuda::most_argument_bytes)
     return CUDA_ERROR_INVALID_VALUE;
   if (together && blocks > static_cast<unsigned>(cuda_emulator::processors()))
     return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;

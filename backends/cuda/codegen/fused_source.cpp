@@ -164,4 +164,31 @@ std::vector<std::uint64_t> fused_arguments(const FusedArgs& args, const FusedLay
   return out;
 }
 
+FusedParts split(const FusedArgs& args, std::size_t calls) {
+  const auto middle = args.calls.begin() + static_cast<std::ptrdiff_t>(calls);
+  FusedParts out{{args.rows, args.columns, {args.calls.begin(), middle}, args.operands},
+                 {args.rows, args.columns, {middle, args.calls.end()}, args.operands},
+                 {}};
+  const auto used = [&](const FusedArgs& part) {
+    std::vector<char> is_used(args.operands.size(), 0);
+    for (const FusedCall& c : part.calls) {
+      for (const int o : {c.in[0], c.in[1], c.in[2], c.out}) {
+        if (o >= 0) is_used[static_cast<std::size_t>(o)] = 1;
+      }
+    }
+    return is_used;
+  };
+  const std::vector<char> in_first = used(out.first), in_second = used(out.second);
+  for (std::size_t o = 0; o < args.operands.size(); ++o) {
+    FusedOperand &a = out.first.operands[o], &b = out.second.operands[o];
+    if (a.local && in_first[o] && in_second[o]) {
+      a = b = {nullptr, args.columns, 1, a.element_bytes, false};
+      out.passed.push_back(o);
+    }
+    a.local = a.local || !in_first[o];  // no argument of a kernel that does not use it
+    b.local = b.local || !in_second[o];
+  }
+  return out;
+}
+
 }  // namespace reel::cuda

@@ -23,4 +23,12 @@ KernelSource fused_source(const FusedArgs& args, const FusedLayout& layout, cons
 /// The kernel's one argument: rows and columns, addresses, then the functors' parameters.
 std::vector<std::uint64_t> fused_arguments(const FusedArgs& args, const FusedLayout& layout);
 
+/// A group as two, the first of `calls` calls. The values in `passed` have memory now, which is still to be found: the
+/// first stores them, the second reads them.
+struct FusedParts {
+  FusedArgs first, second;
+  std::vector<std::size_t> passed;  // operands
+};
+FusedParts split(const FusedArgs& args, std::size_t calls);
+
 }  // namespace reel::cuda

@@ -7,6 +7,9 @@
 
 namespace reel::cuda {
 
+/// The most bytes of a kernel's argument: what every driver takes. Some take 32,764, but a launch copies them all.
+constexpr std::size_t most_argument_bytes = 4096;
+
 /// What a kernel takes of a multiprocessor, per thread.
 struct KernelResources {
   int registers = 0;

@@ -52,8 +52,8 @@ Cuda::PlannedLoop& Cuda::planned(const LoweredLoop& loop, std::span<std::byte* c
   auto layout = out->values ? lay_out_loop(*out->values, *limits_) : std::nullopt;
   if (layout) {
     out->kernel = loop_kernel(*out->values, *layout, out->aligned);
-    constexpr std::size_t most = 4096;  // limit on kernel arguments
-    if (argument_bytes(*out->values, out->kernel) <= most && generated_->available()) out->layout = std::move(layout);
+    if (argument_bytes(*out->values, out->kernel) <= most_argument_bytes && generated_->available())
+      out->layout = std::move(layout);
   }
   loop.kept = out;
   return *out;
