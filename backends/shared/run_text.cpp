@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
 #include "engine/core/error.h"
@@ -67,6 +68,12 @@ std::vector<DType> dtypes_of(const FusedArgs& args) {
 const char* type_name(DType d) {
   constexpr const char* names[] = {"float", "double", "Complex64", "Complex128", "int", "bool"};
   return names[static_cast<int>(d)];
+}
+
+std::string number_text(double x) {
+  if (std::isnan(x)) return "double(NAN)";
+  if (std::isinf(x)) return x > 0 ? "double(INFINITY)" : "-double(INFINITY)";
+  return fmt::format("{:a}", x);
 }
 
 bool is_power(const FusedCall& call) {
@@ -151,7 +158,7 @@ std::string RunText::compute(int operand, std::int64_t shift) {
   } else {
     std::string members;
     for (int k = 0; k < numbers_of(call); ++k) members += fmt::format("{}a.number[{}]", k ? ", " : "", number_[i] + k);
-    if (is_power(call)) members = fmt::format("{:a}", call.params.as<Power>().exponent);
+    if (is_power(call)) members = number_text(call.params.as<Power>().exponent);
     made = fmt::format("{}<{}>{{{}}}({}{}{})", call.kind == Kind::map ? "Unary" : "Binary", call.functor, members, x[0],
                        call.kind == Kind::zip ? ", " : "", x[1]);
     note = fmt::format("  // {}", functor_of(call).name);

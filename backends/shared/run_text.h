@@ -16,6 +16,8 @@ DType result_of_call(const FusedCall& call);
 std::vector<DType> dtypes_of(const FusedArgs& args);
 /// The name of a dtype in generated kernels.
 const char* type_name(DType d);
+/// A number as an expression of generated kernels, exactly; also if it is infinite or NaN.
+std::string number_text(double x);
 /// The index of the call that produces each operand, or -1.
 std::vector<int> makers_of(std::span<const FusedCall> calls, std::size_t operands);
 

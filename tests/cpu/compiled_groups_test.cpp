@@ -282,14 +282,15 @@ TEST_CASE("all functions") {
   }
 }
 
-TEST_CASE("zeros have the interpreter's signs") {
+TEST_CASE("zeros have the interpreter's signs, and exponents may be infinite or NaN") {
   const TempDir folder;
   GroupCompiler compiler(folder / "cache");
   FusedRunMaker run(3, 20, 1);
-  const int z = run.cast(run.add_full(DType::f32, false), DType::c64, true);  // imaginary parts are 0
+  const int x = run.add_full(DType::f32, false), z = run.cast(x, DType::c64, true);  // imaginary parts are 0
   run.map(Conj{}, z, false);
   run.map(Neg{}, z, false);
   run.zip(Mul{}, run.map(Conj{}, z, true), z, false);
+  for (const double exponent : {double(INFINITY), double(NAN)}) run.map(Power{exponent}, x, false);
   const std::vector<GroupFunction> functions = compiler.compile({group_source(run.args())});
   REQUIRE(functions.size() == 1);
   const auto start = run.memory();

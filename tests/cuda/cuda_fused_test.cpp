@@ -158,6 +158,29 @@ TEST_CASE("numbers are arguments: another value takes the same kernel; exponents
   CHECK(contains(text_of(*power(2.5, 1)), "0x1.4p+1"));
 }
 
+TEST_CASE("exponents that are infinite or NaN: as the CPU has them") {
+  std::vector<Run> runs;
+  for (const double exponent : {double(INFINITY), -double(INFINITY), double(NAN), -1e300}) {
+    auto run = std::make_unique<FusedRunMaker>(3, 50, 1);
+    run->map(Power{exponent}, run->zip(Add{}, run->add_full(DType::f64, false), run->add_full(DType::f64, false), true),
+             false);
+    runs.push_back(std::move(run));
+  }
+  gpu::KernelCompiler compiler(hopper, "");
+  for (const Run& run : runs) CHECK(compiler.compile(source_of(*run)).substr(1, 3) == "ELF");
+  if (!HostKernels::available()) return;
+  const HostKernels kernels = host_kernels(runs);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    CAPTURE(i);
+    const auto wanted = runs[i]->cpu_fallback();
+    launch(kernels, i, *runs[i]);
+    const auto got = runs[i]->results();
+    CHECK(std::equal(got[0].begin(), got[0].end(), wanted[0].begin(), [](const auto& x, const auto& y) {
+      return x == y || (std::isnan(x.real()) && std::isnan(y.real()));
+    }));
+  }
+}
+
 TEST_CASE("equal keys have equal texts") {
   std::map<std::string, std::string> texts;
   for (const Run& run : random_runs(5)) {

@@ -75,12 +75,13 @@ void ReductionText::reduction(int c) {
                          r.conjugated ? fmt::format("conj({})", at_j) : at_j);
   }
   if (rows) {
-    step_ += fmt::format("      standardize<{}, {}>({}, {:a}, [&](int j, {} y) {{\n", sizes, t, share, r.parameter, t);
+    step_ += fmt::format("      standardize<{}, {}>({}, {}, [&](int j, {} y) {{\n", sizes, t, share,
+                         number_text(r.parameter), t);
     step_ +=
         fmt::format("        const int column = near * {} + j;\n", terms) + put(c, "y", "        ") + "      });\n";
   } else {
-    step_ += r.kind == Kind::norm ? fmt::format("      const {0} y = norm_of<{1}, {2}, {0}>({3}, {4:a});\n", t, sizes,
-                                                whole_exponent(r.parameter), share, r.parameter)
+    step_ += r.kind == Kind::norm ? fmt::format("      const {0} y = norm_of<{1}, {2}, {0}>({3}, {4});\n", t, sizes,
+                                                whole_exponent(r.parameter), share, number_text(r.parameter))
                                   : fmt::format("      const {0} y = sum_of<{1}, {0}>({2});\n", t, sizes, share);
     step_ +=
         "      const int column = near;\n      if (there && part == 0) {\n" + put(c, "y", "        ") + "      }\n";

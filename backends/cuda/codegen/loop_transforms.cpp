@@ -24,8 +24,8 @@ void TransformText::transform(int c, bool after_barrier) {
   step_ += fmt::format("[&](int mine, int column, {} z) {{\n", t);
   step_ += fmt::format("      const int row = group * {} + mine;\n", layout_.rows);
   if (loop_.rows % layout_.rows != 0) step_ += fmt::format("      if (row >= {}) return;\n", loop_.rows);
-  step_ += fmt::format("      const {0} y(static_cast<{1}>({2:a}) * z.real(), static_cast<{1}>({2:a}) * z.imag());\n",
-                       t, part, f.parameter);
+  step_ += fmt::format("      const {0} y(static_cast<{1}>({2}) * z.real(), static_cast<{1}>({2}) * z.imag());\n", t,
+                       part, number_text(f.parameter));
   step_ += put(c, "y", "      ") + "    });\n";
 }
 

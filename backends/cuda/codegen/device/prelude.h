@@ -11,6 +11,9 @@ using uint64_t = unsigned long long;
 #ifndef INFINITY
 #define INFINITY __int_as_float(0x7f800000)
 #endif
+#ifndef NAN
+#define NAN __int_as_float(0x7fffffff)
+#endif
 
 namespace std {
 
