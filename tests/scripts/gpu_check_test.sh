@@ -31,6 +31,7 @@ case "$name $*" in
     ;;
   "cuda_graph_test"*) echo "skipped: no GPU can be used"; exit ;;
   "bench_cells"*steps*) echo "before"; kill -SEGV $$ ;;
+  "run_cuda_test --test-case"*) echo "libcufft.so.11 of the CUDA Toolkit is needed and was not opened"; exit 1 ;;
   "test_ops"*) yes "a line of many" | head -n 2000; exit 1 ;;
   "bench_device"*)
     echo "device: a first line"
@@ -55,6 +56,10 @@ STUB
 cp "$place/program" "$place/stubs/ncu"
 cp "$place/program" "$place/stubs/compute-sanitizer"
 cp "$place/program" "$place/stubs/python3"
+# Two toolkits that the loader does not know.
+printf '#!/bin/sh\n' >"$place/stubs/ldconfig"
+printf '#!/bin/sh\nprintf "/%%s/libcublas.so.%%s\\n" toolkit12 12 toolkit13 13\n' >"$place/stubs/find"
+echo libcublas.so.12 >"$place/bundle/cuda-libraries"
 printf '#!/bin/sh\necho "A GPU of paper, 1.0, 1 MiB"\n' >"$place/stubs/nvidia-smi"
 chmod +x "$place/stubs/"*
 export PATH=$place/stubs:$PATH
@@ -74,6 +79,9 @@ code=0
 [ -e "$place/seen" ] || wrong "the first line of bench_device was not in the report while it ran"
 [ -e "$place/seen beside" ] || wrong "a part that had ended was not in the report while another ran beside it"
 in_report '^A GPU of paper'
+in_report '^LD_LIBRARY_PATH=/toolkit12$'
+in_report '^FAIL  libraries: code 1'
+in_report '^      not found: libcufft.so.11'
 in_report '^device: a first line'
 in_report '^TIME  bench_device: stopped after 50 s'
 in_report '^FAIL  bench_cells, loops step by step: code 139'
@@ -85,7 +93,7 @@ in_report '^FAIL  copying with lstm: the loss does not fall: 2.0 -> 2.0'
 in_report '^FAIL  adding with srnn: the loss does not fall: 2.0 -> nan'
 in_report '^ok    LSTM and GRU beside cuDNN'
 in_report '^ok    where the time of srnn:100x1024 goes'
-in_report '^5 parts failed; '
+in_report '^6 parts failed; '
 [ "$(wc -c <"$report")" -lt 60000 ] || wrong "the report of a part that prints much is not cut"
 # The questions that only a GPU answers come first, and nothing is left out.
 order=$(grep -aE '^(ok|FAIL|TIME|SKIP|LATE)' "$report" | sed 's/^[A-Z]* *//; s/^ok *//; s/[:(].*//; s/ *$//')
@@ -98,6 +106,7 @@ while read -r seconds _; do
   [ "$seconds" -le 120 ] || wrong "a part has $seconds s"
 done <"$place/budgets"
 
+sed -i '/run_cuda_test --test-case/d' "$place/bundle/bin/run_cuda_test"
 for mode in --sanitize --peers; do
   "$root/scripts/gpu-check" --bundle "$place/bundle" --out "$report" $mode >"$place/words" 2>&1 || wrong "$mode: exit code $?"
   in_report '^0 parts failed; '
@@ -139,6 +148,24 @@ while read -r name; do
   case $name in ncu | python3 | compute-sanitizer) continue ;; esac
   grep -qx "$name" <<<"$built" || wrong "scripts/bundle does not build $name"
 done < <(cut -d' ' -f1 "$place/calls" | sort -u)
+
+# scripts/bundle without MPI, which has no library of Reel's: with stubs of cmake and nvcc, in a tree of its own.
+tree=$place/tree
+mkdir -p "$tree/scripts" "$tree/presets" "$tree/tests/golden" "$tree/engine/device" "$tree/backends/cuda" "$tree/docs" \
+  "$tree/build/bin" "$tree/build/lib"
+cp "$root/scripts/bundle" "$tree/scripts/"
+touch "$tree/engine/device/backend.h" "$tree/docs/cuda.md"
+cp "$(command -v ls)" "$tree/build/bin/copying"
+rm "$place/stubs/find"
+echo "CMAKE_CUDA_COMPILER:FILEPATH=$place/stubs/nvcc" >"$tree/build/CMakeCache.txt"
+printf '#!/bin/sh\n' >"$place/stubs/cmake"
+printf '#!/bin/sh\nsed "s/CU[A-Z]*_VER_MAJOR/11/; s/CUDA_VERSION/12040/"\n' >"$place/stubs/nvcc"
+chmod +x "$place/stubs/"*
+if [ -x /usr/bin/xz ]; then
+  BUILD=$tree/build "$tree/scripts/bundle" >"$place/words" 2>&1 || wrong "scripts/bundle without MPI: $(tail -n 3 "$place/words")"
+  [ "$(paste -sd ' ' "$tree/bundle/cuda-libraries")" = "libcublas.so.11 libcufft.so.11 libcusolver.so.11 libnvrtc.so.12" ] ||
+    wrong "CUDA's libraries are: $(cat "$tree/bundle/cuda-libraries")"
+fi
 
 # ncu looks at the kernels of loops, and at no others.
 kernel=$(grep -oE -- '--kernel-name [a-z]+' "$root/scripts/gpu-check" | cut -d' ' -f2)
