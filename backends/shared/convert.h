@@ -1,4 +1,5 @@
-// Conversions between elements, the same for every backend and for generated kernels.
+// Conversions between elements, the same for every backend and for generated kernels; except to i32 of NaN and of
+// numbers that it does not hold, which is the processor's: x86 gives the least i32, a GPU 0 and the nearest i32.
 #pragma once
 #include "engine/core/dtype.h"
 
