@@ -46,9 +46,8 @@ void compute(const Op& op, const Attrs& attrs, Inputs in, std::span<const Spec> 
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = Tensor::abstract(specs[i]);
     return;
   }
-  for (std::size_t i = 0; i < in.size(); ++i) {
+  for (std::size_t i = 0; i < in.size(); ++i)
     if (!in[i].concrete()) fail(op.traits.name, where, "argument {} has no value: {}", i, traces ? in_trace : no_value);
-  }
   try {
     if (op.alias) {
       out[0] = in[0].view(specs[0].shape, op.alias(attrs, in));

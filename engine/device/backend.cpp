@@ -80,11 +80,10 @@ Backend& backend(const std::string& name) {
     if (Backend* same = made(b->name())) return *same;  // "cuda:0" is "cuda"
     return *registry().made.emplace_back(std::move(b));
   }
-  if (registry().kinds.empty())
-    throw Error("device",
-                "there is none before main(). Hint: a static tensor inside a function, made when it is called");
+  constexpr const char* early = "none before main(). Hint: a static tensor inside a function, made when it is called";
   throw Error("device",
-              fmt::format("there is no device \"{}\"; this build has: {}", name, fmt::join(backend_names(), ", ")));
+              fmt::format("there is no device \"{}\"; this build has: {}", name,
+                          registry().kinds.empty() ? early : fmt::format("{}", fmt::join(backend_names(), ", "))));
 }
 
 Backend& set_default_backend(const std::string& name) { return *(registry().usual = &backend(name)); }

@@ -20,9 +20,8 @@ std::vector<char> needed(const Program& p, int inputs) {
 
 void drop_unmarked(Traced& t, const std::vector<char>& marks) {
   Tensors consts;
-  for (std::size_t k = 0; k < t.consts.size(); ++k) {
+  for (std::size_t k = 0; k < t.consts.size(); ++k)
     if (marks[static_cast<std::size_t>(t.program.inputs) + k]) consts.push_back(t.consts[k]);
-  }
   t.program = subset(t.program, marks);
   t.consts = std::move(consts);
 }
@@ -47,18 +46,15 @@ Loop dce(Loop loop, const ScanPasses&) {
   // From the end to the beginning: what the epilogue needs, then the body, then the prologue.
   const std::vector<char> in_after = needed(after, carries);
   std::vector<int> outputs(body.outputs.begin(), y);
-  for (int j = 0; j < ys; ++j) {
+  for (int j = 0; j < ys; ++j)
     if (in_after[first_y + j]) outputs.push_back(y[j]);
-  }
   body.outputs = std::move(outputs);
   const std::vector<char> in_body = needed(body, carries);
   std::vector<int> results;
-  for (int k = 0; k < xs + body.consts; ++k) {
+  for (int k = 0; k < xs + body.consts; ++k)
     if (in_body[carries + k]) results.push_back(before.outputs[k]);
-  }
-  for (int k = 0; k < passed; ++k) {
+  for (int k = 0; k < passed; ++k)
     if (in_after[carries + k]) results.push_back(before.outputs[xs + body.consts + k]);
-  }
   before.outputs = std::move(results);
 
   drop_unmarked(loop.prologue, needed(before, before.inputs));

@@ -102,9 +102,8 @@ Loop hoist(Loop loop, const ScanPasses& passes) {
     std::copy_n(from, p.consts, next);
     from += p.consts;
     for (int s : constants) value[s] = *from++;
-    for (std::size_t i = 0; i < p.nodes.size(); ++i) {
+    for (std::size_t i = 0; i < p.nodes.size(); ++i)
       if (!moves.lifted[i]) apply_node(p.nodes[i], value);
-    }
     Tensors out;
     for (int s : p.outputs) out.push_back(value[s]);
     return out;

@@ -31,9 +31,8 @@ std::vector<char> read_by_gradient(const Program& body) {
     outputs.push_back(value[s]);
     options.cotangents.push_back(Tensor::abstract(body.values[s]));
   }
-  for (int s = 0; s < body.inputs + body.consts; ++s) {
+  for (int s = 0; s < body.inputs + body.consts; ++s)
     if (is_differentiable(body.values[s].dtype)) wrt.push_back(value[s]);
-  }
   const std::size_t forward = tape.size();
   std::vector<char> read(body.values.size(), 0);
   std::unordered_map<std::uint64_t, char> live;
@@ -89,9 +88,8 @@ std::vector<int> choose_residuals(const Program& body) {
   }
   const std::vector<char> side = graph.source_side(source, sink);
   std::vector<int> values;
-  for (std::size_t s = 0; s < n; ++s) {
+  for (std::size_t s = 0; s < n; ++s)
     if (!kept[s] && side[2 * s] && !side[2 * s + 1]) values.push_back(static_cast<int>(s));
-  }
   return values;
 }
 

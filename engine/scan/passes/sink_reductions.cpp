@@ -171,9 +171,8 @@ Loop sink_reductions(Loop loop, const ScanPasses&) {
     Tensors value(p.values.size());
     const auto next = std::copy_n(in.begin(), carries, value.begin());
     std::copy(in.begin() + carries + std::ssize(demand.summed), in.end(), next);
-    for (std::size_t i = 0; i < p.nodes.size(); ++i) {
+    for (std::size_t i = 0; i < p.nodes.size(); ++i)
       if (!sunk[i]) apply_node(p.nodes[i], value);
-    }
     Tensors out;
     for (int i = 0; i < carries; ++i) out.push_back(value[p.outputs[i]]);
     for (std::size_t k = 0; k < demand.summed.size(); ++k)
