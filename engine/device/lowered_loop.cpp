@@ -31,7 +31,7 @@ class Interpreter {
       e.step = i;
       throw;
     } catch (const RuleError& e) {
-      throw LoopError{e, source_[c].op, source_[c].where, i};
+      throw LoopError(e, source_[c].op, source_[c].where, i);
     }
   }
 

@@ -29,6 +29,8 @@ struct LoopCall {
 
 /// A rule broken by a call of a loop. `step` counts from the loop's start; of a loop in a loop the outer one's.
 struct LoopError : RuleError {
+  LoopError(const RuleError& broken, const char* of, const Loc& line, std::int64_t i)
+      : RuleError(broken), op(of), where(line), step(i) {}
   const char* op;
   Loc where;
   std::int64_t step;

@@ -55,7 +55,7 @@ class ChainRun {
       try {
         check_index(reinterpret_cast<const std::int32_t*>(operands[i.operand]), rows, i.below);
       } catch (const RuleError& e) {
-        throw LoopError{e, i.op, i.where, -1};
+        throw LoopError(e, i.op, i.where, -1);
       }
     }
     if (chain_->states.empty()) return function_({rows, operands.data(), chain_->groups.data()});
