@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # scripts/gpu-check on programs that only print what they are called with: lines are in the report as they come, a part
 # that fails, crashes, hangs or skips stops no other, and every filter of test cases finds some. `timeout` is a stub that
-# notes the seconds and gives two.
+# notes the seconds and gives five.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 place=$(mktemp -d)
@@ -24,7 +24,7 @@ case "$name $*" in
     exit
     ;;
   "cuda_parity_test --test-case=every cell"*) # waits for the part beside it
-    for _ in {1..15}; do
+    for _ in {1..40}; do
       if grep -q "^ok    loops of real sizes" "$OUT/report.txt"; then touch "$PLACE/seen beside"; break; fi
       sleep 0.1
     done
@@ -52,7 +52,7 @@ while read -r name; do cp "$place/program" "$place/bundle/bin/$name"; done < <(
 cat >"$place/stubs/timeout" <<'STUB'
 #!/usr/bin/env bash
 echo "$3 ${*:4}" >>"$PLACE/budgets"
-exec /usr/bin/timeout -k 1 2 "${@:4}"
+exec /usr/bin/timeout -k 1 5 "${@:4}"
 STUB
 cp "$place/program" "$place/stubs/ncu"
 cp "$place/program" "$place/stubs/compute-sanitizer"
