@@ -6,8 +6,8 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <regex>
 #include <set>
+#include <sstream>
 
 #include "backends/cpu/product_libraries.h"
 #include "engine/core/error.h"
@@ -236,22 +236,32 @@ std::string page_of(const PaperResults& paper, const std::string& folder) {
 
 std::vector<PaperResults> other_papers(const std::vector<PresetTable>& tables, const std::string& folder) {
   const std::string index = text_if_there((fs::path(folder) / "README.md").string());
-  const std::regex line(R"(\| \[(.*)\]\((.*)\.md\) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| ([\d.]+) \|)");
   std::set<std::string> others;
   for (const std::string& file : foreign_numbers(tables, folder))
     others.insert(fs::path(file).parent_path().filename());
   for (const PresetTable& table : tables) others.erase(paper_file(table.name));
   std::vector<PaperResults> out;
-  for (std::sregex_iterator at(index.begin(), index.end(), line), end; at != end; ++at) {
-    if (!others.contains((*at)[2])) continue;
-    PaperResults paper{(*at)[2], (*at)[1], {}, {}, 0, 0};
-    const auto count = [&](std::size_t field) { return parse<std::size_t>((*at)[field].str()).value_or(0); };
-    paper.score.pass = count(3);
-    paper.score.fail = count(4);
-    paper.score.better = count(5);
-    paper.score.not_judged = count(6);
-    paper.runs = count(7);
-    paper.seconds = parse<double>((*at)[8].str()).value_or(0) * 3600;
+  std::istringstream lines(index);
+  for (std::string line; std::getline(lines, line);) {
+    std::vector<std::string> cells;  // "", "[title](file.md)", "3", ...
+    std::istringstream row(line);
+    for (std::string cell; std::getline(row, cell, '|');) {
+      const std::size_t first = cell.find_first_not_of(' ');
+      cells.push_back(first == cell.npos ? "" : cell.substr(first, cell.find_last_not_of(' ') - first + 1));
+    }
+    const std::string name = cells.size() == 8 ? cells[1] : "";
+    const std::size_t middle = name.find("](");
+    if (!name.starts_with('[') || middle == name.npos || !name.ends_with(".md)")) continue;
+    const std::string file = name.substr(middle + 2, name.size() - middle - 6);
+    if (!others.contains(file)) continue;
+    const auto count = [&](std::size_t cell) { return parse<std::size_t>(cells[cell]).value_or(0); };
+    PaperResults paper{file, name.substr(1, middle - 1), {}, {}, 0, 0};
+    paper.score.pass = count(2);
+    paper.score.fail = count(3);
+    paper.score.better = count(4);
+    paper.score.not_judged = count(5);
+    paper.runs = count(6);
+    paper.seconds = parse<double>(cells[7]).value_or(0) * 3600;
     out.push_back(std::move(paper));
   }
   return out;
