@@ -140,14 +140,17 @@ class TableTask final : public Task {
     const auto [least, most] = std::minmax_element(windows_.begin(), windows_.end(),
                                                    [](const Rows& a, const Rows& b) { return a.count < b.count; });
     return fmt::format(
-        "{}: {}{} {}{} from {} input{} ({}){}; {} training, {} validation and {} test sequences of {}{} rows{}", path_,
-        spec().classifies() ? fmt::format("{} classes of ", spec().classes.size()) : "", listed(spec().target_names()),
-        spec().each ? "at each step" : "at the last step",
+        "{}: {}{} {}{} from {} input{} ({}){}; {} training, {} validation and {} test sequences of {}{} rows{}{}",
+        path_, spec().classifies() ? fmt::format("{} classes of ", spec().classes.size()) : "",
+        listed(spec().target_names()), spec().each ? "at each step" : "at the last step",
         spec().horizon > 0 ? fmt::format(", {} row{} ahead,", spec().horizon, spec().horizon == 1 ? "" : "s") : "",
         spec().inputs.size(), spec().inputs.size() == 1 ? "" : "s", listed(spec().input_names()),
         data_.left_out.empty() ? "" : fmt::format(", without {}: text", listed(data_.left_out)), data_.parts[0].size(),
         data_.parts[1].size(), data_.parts[2].size(),
         least->count == most->count ? "" : fmt::format("{} to ", least->count), most->count,
+        data_.too_short > 0
+            ? fmt::format("; {} sequence{} left out as too short", data_.too_short, data_.too_short == 1 ? "" : "s")
+            : "",
         data_.unordered ? fmt::format("; the order of {} is not checked: it has neither numbers nor dates of one form, "
                                       "such as 2024-05-31 12:00",
                                       spec().time)

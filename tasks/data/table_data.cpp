@@ -243,6 +243,7 @@ TableData table_data(const Table& table, const TableOptions& o, std::uint64_t se
                                      "COLUMN, or --at each");
   if (!spec.each) check_window(table, sequences, o);
   data.parts = split(table, sequences, o, spec.each, seed);
+  for (const Rows& part : sequences.parts) data.too_short += !spec.each && part.count - o.horizon < o.window ? 1 : 0;
   read_targets(table, sequences, classes, data);
   settle_windows(table, sequences, data);
   static constexpr const char* names[] = {"training", "validation", "test"};

@@ -20,6 +20,7 @@ struct TableData {
   std::vector<double> y = {};              // [rows, targets], standardised, or the number of the class; NaN: none
   std::vector<std::string> left_out = {};  // columns of text that are no inputs, though all numbers are
   Split parts = {};                        // windows; the target of their row r is in row r + horizon
+  std::int64_t too_short = 0;              // sequences that fill no window, or have no row with a target
   double baseline = 0;     // the loss of always answering the mean of the training part, or its frequencies of classes
   bool ragged = false;     // windows differ in length
   bool unordered = false;  // whether the times fall is not known

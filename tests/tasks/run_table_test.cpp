@@ -343,6 +343,23 @@ TEST_CASE("an epoch is as many full batches as a pass needs, rounded up, and the
   CHECK(contains(metrics, "\n20,640,"));
 }
 
+TEST_CASE("sequences that fill no window are counted") {
+  const TempDir dir;
+  std::string text = "id,x,y\n";
+  for (int id = 0; id < 12; ++id)
+    for (int t = 0; t < (id % 4 == 0 ? 4 : 10); ++t) text += fmt::format("{},{},{}\n", id, t, id + 0.5);
+  const auto said = [&](const std::string& window, const std::string& at) {
+    return run("table",
+               {"--data", written(dir, text), "--target", "y", "--group", "id", "--window", window, "--at", at,
+                "--hidden", "4", "--dry-run"},
+               dir.path)
+        .out;
+  };
+  CHECK(contains(said("6", "last"), "of 6 rows; 3 sequences left out as too short\n"));
+  CHECK_FALSE(contains(said("4", "last"), "left out"));
+  CHECK_FALSE(contains(said("6", "each"), "left out"));  // states go on from window to window
+}
+
 TEST_CASE("--help shows three commands, and explains every option of the task") {
   const TempDir dir;
   const Result help = run("table", {"--help"}, dir.path);
