@@ -27,6 +27,7 @@ class Little : public Task {
   }
   double baseline() const override { return 1; }
   bool continues(const std::vector<std::uint64_t>& streams) const override {
+    if (static_cast<std::int64_t>(streams.size()) != o_.batch) return false;  // states of as many sequences as before
     return o_.carried && static_cast<std::int64_t>(streams[0]) / o_.batch % o_.chain != 0;
   }
   Batch batch(std::uint64_t seed, const std::vector<std::uint64_t>& streams) const override {
