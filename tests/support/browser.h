@@ -25,16 +25,20 @@ inline std::map<std::string, int> in_browser(const TempDir& dir, std::string pag
 const seen = {errors: 0}; window.addEventListener("error", () => ++seen.errors);
 console.error = console.warn = () => ++seen.errors;
 </script>)js");
-  // Once what is drawn later, canvases, is there.
-  page.insert(page.rfind("</body>"), "<script>setTimeout(() => {" + script + R"js(
+  // Once what is drawn later, canvases, is there and fits; a browser that is short of time resizes them late.
+  page.insert(page.rfind("</body>"), "<script>const probe = () => {" + script + R"js(
 seen.overflow = Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth);
 seen.dark = getComputedStyle(document.body).backgroundColor === "rgb(18, 22, 28)" ? 1 : 0;
 document.body.textContent = "seen " + Object.entries(seen).map(([k, v]) => k + "=" + v).join(" ");
-}, 300);</script>)js");
+};
+const fit = () => typeof everyChart === "undefined" ||
+  everyChart.every(c => !c.plot || Math.abs(c.plot.width - c.area.clientWidth) <= 1);
+const wait = left => fit() || left === 0 ? probe() : setTimeout(() => wait(left - 1), 50);
+setTimeout(() => wait(50), 300);</script>)js");
   const std::string path = dir / "probe.html";
   write_atomically(path, page);
   const Spawned browser = run_child({"chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
-                                     "--virtual-time-budget=1500", fmt::format("--window-size={},900", width),
+                                     "--virtual-time-budget=4000", fmt::format("--window-size={},900", width),
                                      fmt::format("--blink-settings=preferredColorScheme={}", dark ? 0 : 1),
                                      "--user-data-dir=" + dir / "profile", "file://" + path});
   std::map<std::string, int> out;
