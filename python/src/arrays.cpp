@@ -127,6 +127,12 @@ nb::object exchanged(const Source& source) {
   return x;
 }
 
+/// Arrays of JAX never change, but their capsules do not say so.
+bool never_changes(nb::handle x) {
+  const nb::object module = nb::getattr(x.type(), "__module__", nb::none());
+  return nb::isinstance<nb::str>(module) && std::string_view(nb::str(module).c_str()).starts_with("jax");
+}
+
 }  // namespace
 
 nb::dlpack::dtype dlpack_dtype(DType dtype) {
@@ -134,12 +140,6 @@ nb::dlpack::dtype dlpack_dtype(DType dtype) {
 }
 
 const char* numpy_name(DType dtype) { return numpy_names[static_cast<int>(dtype)]; }
-
-/// Arrays of JAX never change, but their capsules do not say so.
-bool never_changes(nb::handle x) {
-  const nb::object module = nb::getattr(x.type(), "__module__", nb::none());
-  return nb::isinstance<nb::str>(module) && std::string_view(nb::str(module).c_str()).starts_with("jax");
-}
 
 Tensor imported(const Source& source, bool copy) {
   copy = copy || never_changes(source.x);
@@ -204,14 +204,16 @@ std::optional<Tensor> as_tensor(nb::handle x) noexcept {
   }
 }
 
+Tensor made_by_tensor(nb::handle x) { return nb::cast<Tensor>(nb::module_::import_("reel").attr("tensor")(x)); }
+
 std::optional<Tensor> as_operand(nb::handle x) {
   if (nb::isinstance<Tensor>(x)) return as_tensor(x);
   refuse_gradient({x, "operand"});
   std::optional<Tensor> shared = as_tensor(x);
   if (shared || !nb::ndarray_check(x) || !nb::hasattr(x, "dtype")) return shared;
   const nb::str kind(nb::getattr(x.attr("dtype"), "kind", nb::str("f")));
-  if (!std::strchr("iufcb", *kind.c_str())) return std::nullopt;            // texts, say, which equal no tensor
-  return nb::cast<Tensor>(nb::module_::import_("reel").attr("tensor")(x));  // of int64 or float16, say, or an error
+  if (!std::strchr("iufcb", *kind.c_str())) return std::nullopt;  // texts, say, which equal no tensor
+  return made_by_tensor(x);                                       // of int64 or float16, say, or an error
 }
 
 }  // namespace reel::python

@@ -77,9 +77,7 @@ Tensor indexed(const Tensor& x, nb::handle key) {
       if (i == -1 && PyErr_Occurred()) throw nb::python_error();
       y = element(y, axis, i, where);
     } else {
-      const bool list = PyList_Check(item.ptr());
-      const nb::object given = list ? nb::module_::import_("reel").attr("tensor")(item) : nb::borrow(item);
-      const std::optional<Tensor> index = as_operand(given);
+      const std::optional<Tensor> index = PyList_Check(item.ptr()) ? made_by_tensor(item) : as_operand(item);
       if (!index || index->dtype() != DType::i32)
         refuse(x, "an index is an integer, a slice, None, ..., an i32 tensor or a list. Hint: where() for a condition");
       if (std::exchange(selected, true)) refuse(x, "one tensor of indices at most. Hint: take_along, pick");
@@ -96,8 +94,7 @@ void bind_indexing(nb::class_<Tensor>& tensor) {
   tensor
       .def("__getitem__", &indexed, nb::arg("key").none(), nb::sig("def __getitem__(self, key: object) -> Tensor"),
            "Elements by integers, slices, None, ... and one i32 tensor or list, as in NumPy. Recorded, with a "
-           "gradient. In a "
-           "step of scan() the tensor's indices are 0 or more.")
+           "gradient. In a step of scan() the tensor's indices are 0 or more.")
       .def(
           "__iter__",
           [](nb::handle self) {

@@ -1,7 +1,7 @@
 // The models of tasks/training/model.h. reel/_model.py has what users call.
 #include "python/src/model.h"
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "tasks/training/model_file.h"
+#include "tasks/training/option_checks.h"
 
 namespace reel::python {
 
@@ -22,8 +23,7 @@ void check(const ModelShape& shape, const std::string& head) {
                        fmt::format("one of inputs (numbers at each step) and vocabulary (different symbols) is 1 or "
                                    "more, got inputs = {}, vocabulary = {}",
                                    shape.inputs, shape.vocabulary));
-  if (const auto& all = ModelOptions::head_inits(); std::find(all.begin(), all.end(), head) == all.end())
-    throw SettingError("head_init", fmt::format("\"{}\" is not one of {}", head, fmt::join(all, ", ")));
+  require_one_of("head_init", head, ModelOptions::head_inits());
 }
 
 /// Cell, units and settings of each layer, from bottom to top.

@@ -25,8 +25,10 @@ const char* doc(const char* name);
 /// An argument that is a tensor or an array of another library, which is shared where that is possible; nothing if it
 /// is neither.
 std::optional<Tensor> as_tensor(nb::handle x) noexcept;
-/// The same for an operand of an op: of an array of another dtype it is a copy, as reel.tensor() makes it. Throws Error
-/// where that does, and for a tensor of PyTorch that requires a gradient.
+/// What reel.tensor(x) makes: a copy, also of numbers and lists. Throws Error where that does.
+Tensor made_by_tensor(nb::handle x);
+/// The same as as_tensor for an operand of an op: of an array of another dtype it is a copy, as reel.tensor() makes it.
+/// Throws Error where that does, and for a tensor of PyTorch that requires a gradient.
 std::optional<Tensor> as_operand(nb::handle x);
 /// An argument that is a number: of Python, or a scalar of NumPy.
 std::optional<double> as_number(nb::handle x) noexcept;
@@ -197,9 +199,6 @@ template <>
 struct type_caster<reel::python::Number> {
   NB_TYPE_CASTER(reel::python::Number, const_name("float"))
   bool from_python(handle source, std::uint32_t, cleanup_list*);  // throws, so no caster of a container may use it
-  static handle from_cpp(reel::python::Number number, rv_policy, cleanup_list*) noexcept {
-    return PyFloat_FromDouble(number.value);
-  }
 };
 
 template <>

@@ -36,10 +36,10 @@ inline std::string data_file(const std::string& data, const std::string& set, co
 
 /// Reads a file of a data set; throws DataError if it cannot be read or has more than `limit` bytes.
 inline std::string read_data(const std::string& set, const std::string& name, const std::string& path,
-                             std::uint64_t limit) try {
+                             std::uint64_t limit, const std::string& help = data_help) try {
   return read_file(path, limit);
 } catch (const Error& e) {
-  throw DataError(set, name, e.what());
+  throw DataError(set, name, e.what(), help);
 }
 
 }  // namespace reel

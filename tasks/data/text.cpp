@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "tasks/data/data_error.h"
-
 namespace reel {
 
 namespace {
@@ -53,7 +51,8 @@ std::u32string without_fields(const std::u32string& line) {
 
 }  // namespace
 
-std::u32string characters(const std::string& set, const std::string& name, std::string_view bytes) {
+std::u32string characters(const std::string& set, const std::string& name, std::string_view bytes,
+                          const std::string& help) {
   std::u32string text;
   text.reserve(static_cast<std::size_t>(
       std::count_if(bytes.begin(), bytes.end(), [](char c) { return static_cast<unsigned char>(c) >> 6 != 2; })));
@@ -63,7 +62,7 @@ std::u32string characters(const std::string& set, const std::string& name, std::
     if (length == 0)
       throw DataError(set, name,
                       fmt::format("is not UTF-8 text: byte {} is {:#04x}", at, static_cast<unsigned char>(bytes[at])),
-                      set == "text" ? "Hint: save it as UTF-8" : data_help);
+                      help);
     text += code;
     at += length;
   }
@@ -109,15 +108,11 @@ Corpus read_ptb(const std::string& data, bool strip) {
 }
 
 Corpus read_text(const std::string& path) {
+  constexpr const char* help = "Hint: --text FILE";
   if (std::error_code error; !std::filesystem::is_regular_file(path, error))
-    throw DataError("text", path, "is not there, or is no file", "Hint: --text FILE");
-  std::string bytes;
-  try {
-    bytes = read_file(path, most_bytes);
-  } catch (const Error& e) {
-    throw DataError("text", path, e.what(), "Hint: --text FILE");
-  }
-  const std::u32string all = characters("text", path, bytes);
+    throw DataError("text", path, "is not there, or is no file", help);
+  const std::u32string all =
+      characters("text", path, read_data("text", path, path, most_bytes, help), "Hint: save it as UTF-8");
   const std::size_t part = all.size() / 20, train = all.size() - 2 * part;
   return {all.substr(0, train), all.substr(train, part), all.substr(train + part)};
 }

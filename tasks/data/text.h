@@ -4,10 +4,13 @@
 #include <string_view>
 #include <vector>
 
+#include "tasks/data/data_error.h"
+
 namespace reel {
 
 /// Decodes UTF-8. Throws DataError naming the data set, the file, and the position of the first invalid byte.
-std::u32string characters(const std::string& set, const std::string& name, std::string_view bytes);
+std::u32string characters(const std::string& set, const std::string& name, std::string_view bytes,
+                          const std::string& help = data_help);
 /// True if the bytes are UTF-8.
 bool is_utf8(std::string_view bytes);
 /// Encodes the text as UTF-8.

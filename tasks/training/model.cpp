@@ -8,6 +8,7 @@
 
 #include "cells/formula.h"
 #include "tasks/training/device.h"
+#include "tasks/training/option_checks.h"
 
 namespace reel {
 
@@ -32,22 +33,18 @@ std::vector<LayerOptions> layers_of(const ModelOptions& o) {
 
 namespace {
 void check(const ModelShape& shape, const ModelOptions& options, DType dtype) {
-  const auto least = [](const char* name, std::int64_t value, std::int64_t low) {
-    if (value < low) throw SettingError(name, fmt::format("{} or more is needed, got {}", low, value));
-  };
   if (shape.vocabulary < 0 || shape.inputs < 0 || (shape.vocabulary == 0 && shape.inputs == 0))
     throw SettingError("inputs", fmt::format("inputs (numbers at each step) or vocabulary (different symbols) is 1 or "
                                              "more, got inputs = {}, vocabulary = {}",
                                              shape.inputs, shape.vocabulary));
-  least("outputs", shape.outputs, 1);
-  least("layers", options.stack.empty() ? options.layers : std::ssize(options.stack), 1);
-  least("embedding", options.embedding, 0);
-  least("checkpoint_every", options.checkpoint_every, 0);
+  require_least("outputs", shape.outputs, 1);
+  require_least("layers", options.stack.empty() ? options.layers : std::ssize(options.stack), 1);
+  require_least("embedding", options.embedding, 0);
+  require_least("checkpoint_every", options.checkpoint_every, 0);
   for (const auto& [name, share] : {std::pair("dropout", options.dropout), std::pair("zoneout", options.zoneout)})
     if (!(share >= 0 && share < 1))
       throw SettingError(name, fmt::format("a share from 0 to below 1 is needed, got {}", share));
-  if (options.input != "embedding" && options.input != "one-hot")
-    throw SettingError("input", fmt::format("\"{}\" is not one of embedding, one-hot", options.input));
+  require_one_of("input", options.input, {"embedding", "one-hot"});
   if (!is_floating(dtype)) throw SettingError("dtype", fmt::format("f32 or f64, got {}", name_of(dtype)));
 }
 }  // namespace

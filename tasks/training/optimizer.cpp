@@ -1,14 +1,12 @@
 #include "tasks/training/optimizer.h"
 
-#include <fmt/ranges.h>
-
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
 #include "ops/functors/update.h"
+#include "tasks/training/option_checks.h"
 
 namespace reel {
 
@@ -19,25 +17,18 @@ int states_of(const std::string& kind) { return like_adam(kind) ? 2 : kind == "a
 std::int64_t numbers_in(const Tensor& x) { return x.numel() * (is_complex(x.dtype()) ? 2 : 1); }
 
 constexpr double no_limit = std::numeric_limits<double>::infinity();
-
-void within(const std::string& name, double value, double high) {
-  if (value >= 0 && value <= high && std::isfinite(value)) return;
-  throw SettingError(name, std::isinf(high) ? fmt::format("a finite number of 0 or more is needed, got {}", value)
-                                            : fmt::format("0 to {} is needed, got {}", high, value));
-}
 }  // namespace
 
 void check(const OptimizerOptions& o) {
-  const auto kinds = OptimizerOptions::kinds();
-  if (std::find(kinds.begin(), kinds.end(), o.kind) == kinds.end())
-    throw SettingError("kind", fmt::format("\"{}\" is not one of {}", o.kind, fmt::join(kinds, ", ")));
+  require_one_of("kind", o.kind, OptimizerOptions::kinds());
   constexpr double below_1 = 0.999999;  // as in the programs: no mean has 1
-  within("lr", o.lr, no_limit), within("momentum", o.momentum, 1), within("decay", o.decay, below_1);
-  within("epsilon", o.epsilon, no_limit), within("rms_start", o.rms_start, no_limit);
-  within("beta1", o.beta1, below_1), within("beta2", o.beta2, below_1);
-  within("clip_norm", o.clip_norm, no_limit), within("clip_value", o.clip_value, no_limit);
-  within("weight_decay", o.weight_decay, no_limit);
-  for (const auto& [group, rate] : o.group_lr) within("group_lr[\"" + group + "\"]", rate, no_limit);
+  require_within("lr", o.lr, no_limit), require_within("momentum", o.momentum, 1),
+      require_within("decay", o.decay, below_1);
+  require_within("epsilon", o.epsilon, no_limit), require_within("rms_start", o.rms_start, no_limit);
+  require_within("beta1", o.beta1, below_1), require_within("beta2", o.beta2, below_1);
+  require_within("clip_norm", o.clip_norm, no_limit), require_within("clip_value", o.clip_value, no_limit);
+  require_within("weight_decay", o.weight_decay, no_limit);
+  for (const auto& [group, rate] : o.group_lr) require_within("group_lr[\"" + group + "\"]", rate, no_limit);
 }
 
 Optimizer::Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& options) : options_(options) {
@@ -67,7 +58,7 @@ Optimizer::Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& 
 }
 
 void Optimizer::set_lr(double lr) {
-  within("lr", lr, no_limit);
+  require_within("lr", lr, no_limit);
   options_.lr = lr;
   for (Slot& slot : slots_) {
     if (!options_.group_lr.contains(slot.parameter.group)) slot.lr = lr;

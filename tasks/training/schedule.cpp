@@ -1,6 +1,6 @@
 #include "tasks/training/schedule.h"
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,22 +8,17 @@
 #include <numbers>
 #include <sstream>
 
-#include "engine/core/error.h"
 #include "engine/core/parse.h"
+#include "tasks/training/option_checks.h"
 
 namespace reel {
 
 Schedule::Schedule(const ScheduleOptions& options) : options_(options) {
-  const auto kinds = ScheduleOptions::kinds();
-  if (std::find(kinds.begin(), kinds.end(), options.kind) == kinds.end())
-    throw SettingError("schedule", fmt::format("\"{}\" is not one of {}", options.kind, fmt::join(kinds, ", ")));
-  const auto least = [](const char* name, std::int64_t value, std::int64_t low) {
-    if (value < low) throw SettingError(name, fmt::format("{} or more is needed, got {}", low, value));
-  };
-  least("every", options.every, 1), least("patience", options.patience, 1), least("after", options.after, 0);
-  least("warmup", options.warmup, 0), least("steps", options.steps, 0);
-  for (const auto& [name, share] : {std::pair("factor", options.factor), std::pair("floor", options.floor)})
-    if (!(share >= 0 && share <= 1)) throw SettingError(name, fmt::format("0 to 1 is needed, got {}", share));
+  require_one_of("schedule", options.kind, ScheduleOptions::kinds());
+  require_least("every", options.every, 1), require_least("patience", options.patience, 1);
+  require_least("after", options.after, 0), require_least("warmup", options.warmup, 0);
+  require_least("steps", options.steps, 0);
+  require_within("factor", options.factor, 1), require_within("floor", options.floor, 1);
 }
 
 double Schedule::factor(std::int64_t step) const {
