@@ -12,11 +12,13 @@
 
 namespace reel {
 
+/// One of these texts.
 inline void require_one_of(const std::string& name, const std::string& value, const std::vector<std::string>& all) {
   if (std::find(all.begin(), all.end(), value) == all.end())
     throw SettingError(name, fmt::format("\"{}\" is not one of {}", value, fmt::join(all, ", ")));
 }
 
+/// `low` or more.
 inline void require_least(const std::string& name, std::int64_t value, std::int64_t low) {
   if (value < low) throw SettingError(name, fmt::format("{} or more is needed, got {}", low, value));
 }
