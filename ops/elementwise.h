@@ -9,8 +9,8 @@ namespace reel {
 
 /// A derivative: a tensor, or a scalar for all elements.
 struct Derivative {
-  Derivative(Tensor tensor) : tensor(std::move(tensor)) {}
-  Derivative(double number) : number(number) {}
+  Derivative(Tensor of_elements) : tensor(std::move(of_elements)) {}
+  Derivative(double of_all) : number(of_all) {}
   Tensor tensor;
   double number = 1;
 };

@@ -179,7 +179,7 @@ REEL_HD inline T remainder(T a, T b) {
     // The quotient rounds up to the next integer at times, never down past one, so r is exact but for one b.
     const T q = floor(over(a, b)), r = multiply_add(-q, b, a);
     const auto exact = abs(q) < number<T>(sizeof(scalar_of<T>) == 8 ? 0x1p52 : 0x1p23) && r == r;
-    if (any(!exact)) return lane_by_lane([](auto p, auto q) { return math::remainder(p, q); }, a, b);
+    if (any(!exact)) return lane_by_lane([](auto x, auto y) { return math::remainder(x, y); }, a, b);
     return select(r == T(0), copysign(r, b), select((r < T(0)) != (b < T(0)), r + b, r));
   }
 }
