@@ -58,8 +58,8 @@ double Settings::real(const std::string& name, double low, double high) const {
   return value;
 }
 
-Cell::Cell(std::int64_t input, std::int64_t hidden, const Init& init)
-    : input(input), hidden(hidden), dtype_(init.dtype), backend_(init.backend) {
+Cell::Cell(std::int64_t inputs, std::int64_t units, const Init& init)
+    : input(inputs), hidden(units), dtype_(init.dtype), backend_(init.backend) {
   if (hidden < 1) throw SettingError("hidden", fmt::format("1 or more units are needed, got {}", hidden));
   if (input < 1) throw Error("cell", fmt::format("1 or more inputs are needed, got {}", input));
 }

@@ -95,7 +95,7 @@ bool has_rolls(std::span<const FusedCall> calls) {
 }
 
 RunText::RunText(std::span<const FusedCall> calls, std::vector<DType> dtypes, std::vector<char> flat,
-                 std::int64_t columns, int numbers, Load load, std::string indent)
+                 std::int64_t columns, int first_number, Load load, std::string indent)
     : calls_(calls),
       dtypes_(std::move(dtypes)),
       flat_(std::move(flat)),
@@ -104,8 +104,8 @@ RunText::RunText(std::span<const FusedCall> calls, std::vector<DType> dtypes, st
       load_(std::move(load)),
       indent_(std::move(indent)) {
   for (const FusedCall& call : calls) {
-    number_.push_back(numbers);
-    numbers += numbers_of(call);
+    number_.push_back(first_number);
+    first_number += numbers_of(call);
   }
 }
 

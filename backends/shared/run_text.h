@@ -38,7 +38,7 @@ class RunText {
   /// `flat`: for each operand, is it constant along a row? `numbers`: how many parameters in the kernel's argument
   /// belong to others. Lines start with `indent`.
   RunText(std::span<const FusedCall> calls, std::vector<DType> dtypes, std::vector<char> flat, std::int64_t columns,
-          int numbers, Load load, std::string indent);
+          int first_number, Load load, std::string indent);
   /// Values are SIMD batches from here on, and the functor of call i is f<i>.
   void use_batches() { batches_ = true; }
 

@@ -108,8 +108,8 @@ struct Svd {
   std::vector<T> u, vh;
   std::vector<Real<T>> s;
 
-  Svd(std::int64_t m, std::int64_t n, const T* a)
-      : m(m), n(n), r(std::min(m, n)), u(workspace<T>(n, r)), vh(workspace<T>(r, m)), s(count(r)) {
+  Svd(std::int64_t rows, std::int64_t columns, const T* a)
+      : m(rows), n(columns), r(std::min(m, n)), u(workspace<T>(n, r)), vh(workspace<T>(r, m)), s(count(r)) {
     std::vector<T> work = workspace(n, m, a);
     const lapack_int info = REEL_LAPACK(gesdd)(LAPACK_COL_MAJOR, 'S', narrow(n), narrow(m), work.data(), narrow(n),
                                                s.data(), u.data(), narrow(n), vh.data(), narrow(r));

@@ -29,7 +29,7 @@ void solve_triangle(CBLAS_UPLO triangle, CBLAS_TRANSPOSE op, CBLAS_DIAG diagonal
 /// P L U = the transpose of a, which is how LAPACK sees a row-major matrix.
 template <class T>
 struct Factors {
-  explicit Factors(std::int64_t n) : n(n), lu(count(n * n)), swaps(count(n)) {}
+  explicit Factors(std::int64_t size) : n(size), lu(count(n * n)), swaps(count(n)) {}
   std::int64_t n;
   std::vector<T> lu;
   std::vector<lapack_int> swaps;

@@ -17,7 +17,7 @@ struct Complexes {
   static constexpr auto size = static_cast<std::int64_t>(Batch::size);
   Batch re, im;
 
-  Complexes(const Batch& re, const Batch& im = Batch(0)) : re(re), im(im) {}
+  Complexes(const Batch& x, const Batch& y = Batch(0)) : re(x), im(y) {}
   static Complexes load(const std::complex<R>* from) {
     const auto z = xsimd::batch<std::complex<R>>::load_unaligned(from);
     return {z.real(), z.imag()};
