@@ -35,8 +35,8 @@ class RunText {
  public:
   /// Returns the name of an argument's value `shift` columns before.
   using Load = std::function<std::string(int operand, std::int64_t shift)>;
-  /// `flat`: for each operand, is it constant along a row? `numbers`: how many parameters in the kernel's argument
-  /// belong to others. Lines start with `indent`.
+  /// `flat`: for each operand, is it constant along a row? `first_number`: how many parameters in the kernel's argument
+  /// come first and belong to others. Lines start with `indent`.
   RunText(std::span<const FusedCall> calls, std::vector<DType> dtypes, std::vector<char> flat, std::int64_t columns,
           int first_number, Load load, std::string indent);
   /// Values are SIMD batches from here on, and the functor of call i is f<i>.
