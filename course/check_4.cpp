@@ -15,7 +15,10 @@ double largest(const Tensor& x) { return max(abs(reshape(x, {-1}))).item(); }
 /// 0.5^10 = 1/1024
 std::string ask_horizon() {
   const double got = answer::horizon(0.5, 1.0 / 1024);
-  if (same(10, got)) return "";
+  if (same(10, got)) {
+    const double t = answer::horizon(0.9, 0.3), right = 11.427172663391419;  // 0.9^11.427 = 0.3
+    return same(right, t) ? "" : "0.9 falls to 0.3 after 11.43 steps: " + differ(right, t) + ". Both numbers matter";
+  }
   const std::string why = "0.5 falls to 1/1024 after 10 steps: " + differ(10, got) + ". ";
   if (same(0.1, got)) return why + "That is upside down: modulus^t = share, so t = log(share) / log(modulus)";
   if (same(-10, got)) return why + "Both logarithms are negative, and so their ratio is positive";

@@ -135,11 +135,12 @@ std::string ask_lstm() {
 }
 
 std::string ask_gpu() {
-  const double T = 1000, calls = 5, launch = 4e-6, barriers = 1, barrier = 2e-6, apart = T * calls * launch;
+  const double T = 1000, calls = 5, launch = 4e-6, barriers = 3, barrier = 2e-6, apart = T * calls * launch;
   return judge(
       apart / (launch + T * barriers * barrier), answer::one_kernel_gain(T, calls, launch, barriers, barrier),
       {{apart / (T * (launch + barriers * barrier)), "The one kernel is launched once, not at each step"},
        {apart / (launch + barriers * barrier), "Each of the T steps has its barriers"},
+       {apart / (launch + T * barrier), "A step has several barriers"},
        {apart / (T * barriers * barrier), "The one kernel is launched, too, once"},
        {calls * launch / (launch + T * barriers * barrier), "Each of the T steps has its launches"},
        {(launch + T * barriers * barrier) / apart, "That is upside down: the longer time by the shorter one"}});

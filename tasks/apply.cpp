@@ -224,7 +224,7 @@ void check_options(const ApplyOptions& o, const Options& options) {
     throw Usage("--input X.safetensors and --output Y.safetensors are needed (or --describe, or --init-only)");
   for (const auto& [name, path] :
        {std::pair<const char*, const std::string&>{"output", o.output}, {"weights-out", o.weights_out}})
-    require_other_file(name, path, {{"input", o.input}, {"weights", o.choice.weights}, {"config", options.config()}});
+    require_output_file(name, path, {{"input", o.input}, {"weights", o.choice.weights}, {"config", options.config()}});
 }
 
 /// Runs the subject on the input file, or describes it.

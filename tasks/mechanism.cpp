@@ -8,6 +8,7 @@
 
 #include "cells/lt_solutions.h"
 #include "engine/core/parse.h"
+#include "tasks/app/output_file.h"
 #include "tasks/app/run.h"
 #include "tasks/app/success_map.h"
 #include "tasks/io/files.h"
@@ -64,7 +65,7 @@ double added(const MechanismOptions& o, std::int64_t T, Backend& device) {
   Init init(o.seed, o.dtype == "f64" ? DType::f64 : DType::f32, device);
   const LtSolution solution = o.cell == "lstm" ? lstm_adding_solution(init) : adding_solution(init);
   const auto B = static_cast<std::size_t>(o.draws);
-  device.require_memory("mechanism", fmt::format("{} sequences of {} numbers", o.draws, T),
+  device.require_memory(o.solution, fmt::format("{} sequences of {} numbers", o.draws, T),
                         32 * static_cast<double>(T) * static_cast<double>(o.draws),
                         "fewer --draws or smaller --lengths");
   std::vector<double> x(static_cast<std::size_t>(T) * B * 2, 0), sums(B, 0);  // [T, B, 2]: value, marker
@@ -95,7 +96,7 @@ std::int64_t ruined(const MechanismOptions& o, std::int64_t T, Backend& device) 
     Tensor(p.value).assign(full_like(p.value, p.name == "fo.b" ? -1 : 1));
   const std::int64_t steps = 10 * (T + 1) * (T + 1);  // decide all but one in 10^21
   const double numbers = static_cast<double>(steps) * static_cast<double>(o.draws);
-  device.require_memory("mechanism", fmt::format("{} units over {} steps", o.draws, steps), 48 * numbers,
+  device.require_memory(o.solution, fmt::format("{} units over {} steps", o.draws, steps), 48 * numbers,
                         "fewer --draws or smaller --lengths");
   std::vector<double> x(static_cast<std::size_t>(numbers));
   Stream random(o.seed, (std::uint64_t{1} << 42) + static_cast<std::uint64_t>(T));
@@ -145,7 +146,6 @@ std::string adding_table(const MechanismOptions& o, Backend& device) {
   std::string tsv = "T\tlargest_error\tdraws\n";
   print_out("adding by one unit: largest error of {} sums\n\n      T  error\n", o.draws);
   for (const std::int64_t T : numbers("lengths", o.lengths)) {
-    if (T < 2) throw Usage(fmt::format("--lengths: two of the numbers are added, got T = {}", T));
     const double error = added(o, T, device);
     print_out("{:>7}  {:.3g}\n", T, error);
     tsv += fmt::format("{}\t{}\t{}\n", T, error, o.draws);
@@ -198,13 +198,18 @@ int mechanism(int argc, const char* const* argv) {
     throw Usage("--picture: only the table of --solution copying has one");
   if (o.cell != "lt_rnn" && o.solution != "adding")
     throw Usage(fmt::format("--cell {}: only --solution adding has one", o.cell));
-  if (std::filesystem::path(o.picture).extension() == ".png")
-    throw Usage(
-        fmt::format("--picture {}: the name of an SVG file is expected; the PNG is written beside it", o.picture));
+  if (!o.picture.empty() && std::filesystem::path(o.picture).extension() != ".svg")
+    throw Usage(fmt::format(
+        "--picture {}: a name that ends with .svg is expected; a PNG and a PDF are written beside it", o.picture));
+  require_output_file("out", o.out, {});
+  require_output_file("picture", o.picture, {{"out", o.out}});
+  const auto lengths = numbers("lengths", o.lengths);
+  if (o.solution == "adding" && *std::min_element(lengths.begin(), lengths.end()) < 2)
+    throw Usage(fmt::format("--lengths {}: two of the numbers are added, so each length is at least 2", o.lengths));
   if (o.dry_run) {
-    const std::size_t fields =
-        numbers("lengths", o.lengths).size() * (o.solution == "copying" ? numbers("symbols", o.symbols).size() : 1);
-    print_out("{} by hand: {} settings, {} draws of each\n", o.solution, fields, o.draws);
+    const std::size_t fields = lengths.size() * (o.solution == "copying" ? numbers("symbols", o.symbols).size() : 1);
+    print_out("{} by hand: {} setting{}, {} draw{} of each\n", o.solution, fields, fields == 1 ? "" : "s", o.draws,
+              o.draws == 1 ? "" : "s");
     return 0;
   }
   Backend& device = use_device(o.device);

@@ -293,9 +293,9 @@ int predict(int argc, const char* const* argv) {
   if (o.input.empty()) throw Usage("--input: a file is expected. Hint: --stream reads from stdin");
   if (o.stream && !o.output.empty()) throw Usage("--output: --stream writes to stdout");
   if (o.stream && o.at == "last") throw Usage("--at last: --stream answers at each row");
-  require_other_file("output", o.output, {{"input", o.input}, {"states", o.states}, {"config", options.config()}});
-  require_other_file("states-out", o.states_out,
-                     {{"input", o.input}, {"output", o.output}, {"config", options.config()}});
+  require_output_file("output", o.output, {{"input", o.input}, {"states", o.states}, {"config", options.config()}});
+  require_output_file("states-out", o.states_out,
+                      {{"input", o.input}, {"output", o.output}, {"config", options.config()}});
   flush_denormals(true);  // as in training
 
   Answers answers(o.runs[0], o.carry);

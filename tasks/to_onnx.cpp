@@ -42,7 +42,7 @@ int to_onnx(int argc, const char* const* argv) {
       std::filesystem::path(output).extension() != ".onnx" &&
       (!std::filesystem::exists(output, error) || std::filesystem::is_regular_file(output, error)))
     throw Usage(fmt::format("--output {}: a name that ends with .onnx is expected", output));
-  require_other_file("output", output, {{"weights", choice.weights}, {"config", options.config()}});
+  require_output_file("output", output, {{"weights", choice.weights}, {"config", options.config()}});
   if (options.given("weights") && choice.weights.empty()) throw Usage("--weights: the name of the file is empty");
   if (options.given("layer") && choice.weights.empty())
     throw Usage("--layer chooses from the --weights of a run, which are not given");

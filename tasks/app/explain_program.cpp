@@ -9,6 +9,7 @@
 
 #include "backends/cpu/threads/denormals.h"
 #include "engine/core/parse.h"
+#include "tasks/app/output_file.h"
 #include "tasks/app/preset.h"
 #include "tasks/app/run.h"
 #include "tasks/explain/cell.h"
@@ -241,6 +242,10 @@ int explain_program(int argc, const char* const* argv) {
     if (options.given(name) && (!value.ends_with(end) || value.find(',') != std::string::npos))
       throw Usage(fmt::format("--{} {}: a name without commas that ends with {} expected", name, value, end));
   }
+  if (!o.pass.empty() && !(o.html.empty() && o.dot.empty()))
+    throw Usage(fmt::format("--pass {}: a page or graph has all passes; only the text can show one", o.pass));
+  require_output_file("html", o.html, {});
+  require_output_file("dot", o.dot, {});
   if (o.run.size() > 1) throw Usage(fmt::format("one RUN expected, got {}", o.run.size()));
   if (!o.run.empty() && !o.preset.empty()) throw Usage("a RUN or --preset expected, got both");
   const Wanted wanted{.text = o.html.empty() && o.dot.empty(),

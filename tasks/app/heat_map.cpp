@@ -40,7 +40,7 @@ std::string block(const HeatMap& map, std::size_t number) {
 }
 
 std::string ticks(const char* axis, const std::vector<std::string>& names, std::size_t count, double step) {
-  if (names.empty()) return fmt::format("set {}tics {}\n", axis, count <= 30 && step == 1 ? "1" : "autofreq");
+  if (names.empty()) return fmt::format("set {}tics {}\n", axis, count <= 15 && step == 1 ? "1" : "autofreq");
   std::string named;
   for (std::size_t i = 0; i < names.size(); ++i)
     named += fmt::format("{}{} {}", i ? ", " : "", gnuplot_tick(names[i]), static_cast<double>(i) * step);

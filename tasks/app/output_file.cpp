@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "tasks/app/options.h"
+#include "tasks/io/files.h"
 
 namespace reel {
 
@@ -31,10 +32,12 @@ bool same(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-void require_other_file(const std::string& option, const std::string& path,
-                        const std::vector<std::pair<std::string, std::string>>& inputs) {
+void require_output_file(const std::string& option, const std::string& path,
+                         const std::vector<std::pair<std::string, std::string>>& inputs) {
+  if (path.empty()) return;
+  require_writable(path);
   std::error_code error;
-  if (path.empty() || (fs::exists(path, error) && !fs::is_regular_file(path, error))) return;  // a device loses nothing
+  if (fs::exists(path, error) && !fs::is_regular_file(path, error)) return;  // a device loses nothing
   for (const auto& [name, input] : inputs)
     if (!input.empty() && same(path, input))
       throw Usage(fmt::format("--{} {}: this is the file of --{}, which would be lost. Hint: another name", option,

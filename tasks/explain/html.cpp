@@ -155,14 +155,15 @@ std::string Page::kept(const LoopReport& loop) {
     for (const KeptRow& k : loop.kept)
       out += fmt::format("<tr><td class=\"code\">{} {}</td>", escaped(k.name), k.op) + cell(bytes_text(k.bytes)) +
              cell(bytes_text(k.bytes * T)) + cell(amount_text(k.save_price, "") + " additions") +
-             cell(fmt::format("{} in {} ops", flops_text(k.again_flops), k.again_ops)) + "</tr>\n";
+             cell(fmt::format("{} in {} op{}", flops_text(k.again_flops), k.again_ops, k.again_ops == 1 ? "" : "s")) +
+             "</tr>\n";
     out += "</table></div></div>\n";
   }
   if (loop.again_ops > 0)
     out += fmt::format(
-        "<div><h3>Computed again</h3><p>{} ops of the forward step, {} a step: cheaper than keeping their "
+        "<div><h3>Computed again</h3><p>{} op{} of the forward step, {} a step: cheaper than keeping their "
         "results. They are tagged in the last position of the slider.</p></div>\n",
-        loop.again_ops, flops_text(loop.again_flops));
+        loop.again_ops, loop.again_ops == 1 ? "" : "s", flops_text(loop.again_flops));
   return out;
 }
 

@@ -197,6 +197,17 @@ void write_atomically(const std::string& path, std::string_view bytes) {
   sync_folder(folder);
 }
 
+void require_writable(const std::string& path) {
+  const auto before = status_of(path);
+  const std::string target = followed(path);
+  const fs::path parent = fs::path(target).parent_path();
+  if (fs::path(target).filename().empty() || (before && S_ISDIR(before->st_mode))) fail_with(EISDIR, path, "written");
+  if (before && faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) fail_with_errno(path, "written");
+  if (before && !S_ISREG(before->st_mode)) return;  // written to directly
+  if (faccessat(AT_FDCWD, parent.empty() ? "." : parent.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+    fail_with_errno(path, "written");
+}
+
 void remove_unfinished(const std::string& folder) {
   std::vector<std::string> left;
   std::error_code none;

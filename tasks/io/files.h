@@ -16,6 +16,9 @@ std::string read_file(const std::string& path, std::uint64_t limit = std::numeri
 /// replaced; a device or a pipe is written to directly.
 void write_atomically(const std::string& path, std::string_view bytes);
 
+/// Throws the Error of write_atomically if it is certain to fail: before long work, not after it.
+void require_writable(const std::string& path);
+
 /// Removes the temporary files that calls of write_atomically left in a folder because their process was killed, as
 /// far as it can. Those of a running process stay.
 void remove_unfinished(const std::string& folder);

@@ -64,6 +64,18 @@ const logTicks = (low, high) => {
   return [low, high];
 };
 
+// The colour of a curve with its dashes, as a background.
+const swatchOf = ({colour, dash}) => {
+  if (!dash) return `var(${colour})`;
+  let at = 0;
+  const stops = dash.map((length, i) => {
+    const from = at, paint = i % 2 ? "transparent" : `var(${colour})`;
+    at += length;
+    return `${paint} ${from}px ${at}px`;
+  });
+  return `repeating-linear-gradient(to right, ${stops.join(", ")})`;
+};
+
 // One set of axes. A curve is {name, colour, x: {step, examples, seconds}, y, low?, high?, dash?}; without x it is a level.
 class Chart {
   constructor(parent, {key, title, log, curves}) {
@@ -86,7 +98,7 @@ class Chart {
   keys() {
     this.values = this.curves.map(curve => {
       const value = make("b"), swatch = make("i");
-      swatch.style.setProperty("--c", `var(${curve.colour})`);
+      swatch.style.background = swatchOf(curve);
       const button = make("button", {type: "button", "aria-pressed": !this.hidden.has(curve.name)}, swatch,
         make("span", {}, curve.name), value);
       button.addEventListener("click", () => {
@@ -149,7 +161,7 @@ class Chart {
     };
     const look = {stroke: colour("--dim"), grid: {stroke: colour("--line"), width: 1}, ticks: {stroke: colour("--line"), width: 1}};
     const options = {
-      width: this.area.clientWidth || 600, height: this.height(), legend: {show: false}, padding: [8, 14, 0, 0],
+      width: this.area.clientWidth || 600, height: this.height(), legend: {show: false}, padding: [8, 32, 0, 0],
       cursor: {drag: {x: true, y: false, setScale: false}, points: {size: 6}},
       scales: {x: {time: false, range: (u, low, high) => low === high || !kept && ends()[0] === ends()[1]
         ? [low - 1, high + 1] : ends()}, y: {distr: log ? 3 : 1, range: limits}},

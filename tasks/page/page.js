@@ -9,6 +9,7 @@
 
   const titles = {loss: "loss", valid_loss: "validation loss", train_loss: "training loss", accuracy: "accuracy",
     grad_norm: "norm of the gradient"};
+  const dashes = [undefined, [9, 4], [2, 3], [9, 3, 2, 3], [16, 4]];
   const some = column => column && column.some(v => v !== null);
   const curves = (controls, list) => {
     const charts = make("div", {class: "charts"}), none = make("p", {class: "dim"}, "There is no validation yet.");
@@ -85,14 +86,16 @@
       data.groups.forEach((group, i) => {
         const value = by === "all" ? i : group.values[data.differing.indexOf(by)];
         if (!values.includes(value)) values.push(value);
-        group.colour = "--c" + values.indexOf(value) % 8;
+        const index = values.indexOf(value);  // eight colours, then the same with dashes
+        group.colour = "--c" + index % 8;
+        group.dash = dashes[Math.floor(index / 8) % dashes.length];
       });
     };
     repaint();
     const drawn = data.groups.filter(group => group.curve);
     const list = ["valid_loss", "accuracy", "train_loss", "grad_norm"].filter(key => drawn.some(group => some(group.curve.mean[key])));
     const charts = list.map(key => ({key, title: titles[key], log: key !== "accuracy", curves: drawn.map(group => {
-      const {mean, low, high} = group.curve, curve = {name: group.name, colour: group.colour, group,
+      const {mean, low, high} = group.curve, curve = {name: group.name, colour: group.colour, dash: group.dash, group,
         x: {step: mean.step, examples: mean.examples, seconds: mean.seconds}, y: mean[key]};
       return group.seeds > 1 ? {...curve, low: low[key], high: high[key]} : curve;
     })}));
@@ -102,7 +105,7 @@
       [["all", "each"], ...data.differing.map(name => [name, name])], "all", () => {
         repaint();
         for (const chart of everyChart) {
-          for (const curve of chart.curves) if (curve.group) curve.colour = curve.group.colour;
+          for (const curve of chart.curves) if (curve.group) Object.assign(curve, {colour: curve.group.colour, dash: curve.group.dash});
           chart.legend.replaceChildren();
           chart.keys();
         }

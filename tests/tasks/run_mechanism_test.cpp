@@ -2,6 +2,7 @@
 #include <cmath>
 #include <sstream>
 #include <thread>
+#include <tuple>
 
 #include "tasks/io/spawn.h"
 #include "tests/support/check.h"
@@ -93,6 +94,21 @@ TEST_CASE("mechanism: adding without error in f64; lists that are none") {
   CHECK(run("mechanism", {"--solution", "adding", "--picture", dir / "map.svg"}, dir.path).code == 2);
   CHECK(run("mechanism", {"--solution", "adding", "--lengths", "1"}, dir.path).code == 2);
   CHECK(contains(run("mechanism", {"--help"}, dir.path).out, "--planes"));
+}
+
+TEST_CASE("mechanism: a file that cannot be written is found before any draw") {
+  const TempDir dir;
+  for (const auto& [option, name, why] :
+       {std::tuple{"--out", "none/table.tsv", "No such file"}, std::tuple{"--picture", "none/map.svg", "No such file"},
+        std::tuple{"--picture", "map.txt", "ends with .svg"}, std::tuple{"--out", "/", "Is a directory"}}) {
+    const std::string path = name[0] == '/' ? name : dir / name;
+    const Result r = run("mechanism", {option, path}, dir.path);
+    CHECK(r.code != 0);
+    CHECK(r.out.empty());
+    CHECK_MESSAGE(contains(r.err, why), r.err);
+  }
+  CHECK(contains(run("mechanism", {"--solution", "adding", "--lengths", "7", "--dry-run"}, dir.path).out,
+                 ": 1 setting,"));
 }
 
 TEST_CASE("mechanism: ends when the program that started it is killed") {
