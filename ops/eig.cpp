@@ -96,7 +96,7 @@ Tensor eigvals(Arg A) { return run_eig(A)[0]; }
 
 EigResult eigh(Arg A) {
   named("eigh", A, [&] { check_square(A); });
-  const Tensor H = 0.5 * (A + adjoint(A));
+  const Tensor half = 0.5 * A, H = half + adjoint(half);
   const Tensors r = apply_many(op_of<Eigh>(), Attrs(Eigh{}), {&H}, A.where);
   const Tensor &w = r[0], &V = r[1];
   return {w, is_complex(V.dtype()) ? V * gauge(V, r[2]) : V};  // for real V the gauge is a constant sign

@@ -69,7 +69,7 @@ struct Cholesky {
   }
   void run(Inputs in, Tensor& out) const {
     const NoGrad no_grad;
-    const Tensor A = 0.5 * (in[0] + adjoint(in[0]));
+    const Tensor half = 0.5 * in[0], A = half + adjoint(half);
     out.backend().cholesky(
         {.dtype = out.dtype(), .n = out.dim(-1), .batch = matrices(out), .a = A.data(), .l = out.data()});
   }

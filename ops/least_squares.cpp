@@ -1,5 +1,6 @@
 // Least squares: linear equations that have no solution, or many.
 #include <cmath>
+#include <string_view>
 
 #include "ops/functors/linalg.h"
 #include "ops/matrix.h"
@@ -39,6 +40,23 @@ Tensor pinv(Arg A, double rcond) {
   return apply(Pinv{rcond}, {&A.tensor()}, A.where);
 }
 
+namespace {
+
+/// The solution of a triangular system, for lstsq: errors name what its user gave.
+Tensor solved(Arg A, const Tensor& B, const Tensor& R, const Tensor& right, const TriangularFlags& flags) {
+  try {
+    return triangular_solve({R, A.where}, right, flags);
+  } catch (const Error& e) {
+    if (std::string_view(e.what()).find("is singular") == std::string_view::npos) throw;
+    fail("lstsq", A.where,
+         "A is singular to working precision, but must have full rank: got A {}, B {}. Hint: matmul(pinv(A), B) takes "
+         "any rank",
+         A->spec().str(), B.spec().str());
+  }
+}
+
+}  // namespace
+
 Tensor lstsq(Arg A, Arg B) {
   named("lstsq", A, [&] {
     check_matrix(A);
@@ -49,11 +67,11 @@ Tensor lstsq(Arg A, Arg B) {
   TriangularFlags flags{.upper = true, .tolerance = roundoff(A)};
   if (A->dim(-2) >= A->dim(-1)) {
     const Qr f = qr(A);  // A X - B is orthogonal to Q: R X = Q^H B
-    return triangular_solve({f.R, A.where}, matmul(adjoint(f.Q), B), flags);
+    return solved(A, B, f.R, matmul(adjoint(f.Q), B), flags);
   }
   const Qr f = qr({adjoint(A), A.where});  // A = R^H Q^H, and X = Q Y has no part outside the rows of A
   flags.adjoint = true;
-  return matmul(f.Q, triangular_solve({f.R, A.where}, B, flags));
+  return matmul(f.Q, solved(A, B, f.R, B, flags));
 }
 
 }  // namespace reel

@@ -1,6 +1,7 @@
 // CPU memory: a block holds its Storage header in front of the elements, so that one allocation serves both.
 #include <cblas.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -89,8 +90,10 @@ void Cpu::write(void* device, const void* host, std::size_t bytes) {
         throw Error("device", "\"cpu,bf16\" rounds products of f32 to bf16 by oneDNN, but " + missing);
       auto cpu = std::make_unique<Cpu>(bf16);
       static std::vector<Cpu*>& made = *new std::vector<Cpu*>;
+      static const pid_t owner = getpid();
       if (made.empty()) {
         std::atexit([] {
+          if (getpid() != owner) return;  // a forked child must not end its parent's compiler
           for (Cpu* c : made) c->stop_compiling();
         });
       }

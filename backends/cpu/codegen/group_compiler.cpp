@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 extern char** environ;
@@ -99,6 +100,15 @@ std::vector<GroupFunction> load(const std::string& code, std::size_t count) {
   return functions;
 }
 
+/// Ends a compiler and what it has started. GCC's driver removes its temporary files when it is asked to end, but
+/// leaves the compiler proper running.
+void end(pid_t process) {
+  std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", process));
+  const std::vector<pid_t> children{std::istream_iterator<pid_t>(list), {}};
+  kill(process, SIGTERM);
+  for (const pid_t child : children) kill(child, SIGKILL);
+}
+
 }  // namespace
 
 GroupCompiler::GroupCompiler(std::string folder, std::string compiler)
@@ -165,7 +175,7 @@ bool GroupCompiler::run(const std::vector<std::string>& command) {
   if (!started) return false;
   setpriority(PRIO_PROCESS, static_cast<id_t>(process), 10);  // on a busy machine the run comes first
   process_ = process;
-  if (stopped_) kill(process, SIGKILL);
+  if (stopped_) end(process);
   int status = 0;
   pid_t ended = 0;
   do {
@@ -177,7 +187,7 @@ bool GroupCompiler::run(const std::vector<std::string>& command) {
 
 void GroupCompiler::stop() {
   stopped_ = true;
-  if (const pid_t process = process_) kill(process, SIGKILL);
+  if (const pid_t process = process_) end(process);
 }
 
 }  // namespace reel::cpu

@@ -57,9 +57,11 @@ void zip_piece(const Piece& p) {
       for (std::int64_t i = 0; i < p.n; ++i) out[i] = f(a[one_a ? 0 : i], b[one_b ? 0 : i]);
     }
   };
-  if (p.one_a && p.one_b)
-    std::fill_n(out, p.n, static_cast<Out>(f(*a, *b)));
-  else if (p.one_a)
+  if (p.one_a && p.one_b) {
+    if (p.n == 0) return;
+    zip_piece<F, T>({1, a, b, nullptr, out, p.params});  // not f(*a, *b): elements of vectors may have other bits
+    std::fill_n(out + 1, p.n - 1, out[0]);
+  } else if (p.one_a)
     run.template operator()<true, false>();
   else if (p.one_b)
     run.template operator()<false, true>();
@@ -107,7 +109,8 @@ void zip_kernel(const ZipArgs& args) {
   const std::int64_t n = args.loop.inner_dim();
   const auto stride = args.loop.inner_stride();
   const std::int64_t sa = stride[0], sb = stride[1], so = stride[2];
-  if (args.loop.rank <= 1 && sa == 1 && sb == 1 && so == 1)  // operands of one shape: nearly every small op
+  // operands of one shape: nearly every small op
+  if (args.loop.rank <= 1 && (n == 1 || (sa == 1 && sb == 1 && so == 1)))
     return zip_piece<F, T>({n, args.a, args.b, nullptr, args.out, &args.params});
   if (args.loop.rank == 2 && zip_short_rows<F, T>(args)) return;
   using Out = result_of<F, T>;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "backends/cpu/cpu.h"
-#include "backends/cpu/kernels/lapack_calls.h"
+#include "backends/cpu/kernels/lapack_lu.h"
 
 namespace reel::cpu {
 
@@ -13,11 +13,10 @@ namespace {
 template <class T>
 void lu_one(std::int64_t m, std::int64_t n, const T* a, T* p, T* l, T* u) {
   const std::int64_t r = std::min(m, n);
-  std::vector<T> packed(a, a + m * n);
+  std::vector<T> packed(count(m * n));
   std::vector<lapack_int> swaps(count(r));
   if (r > 0)  // a zero pivot is not an error; pivots are rows, so LAPACK must see the matrix itself
-    require_accepted(
-        REEL_LAPACK(getrf)(LAPACK_ROW_MAJOR, narrow(m), narrow(n), packed.data(), narrow(n), swaps.data()));
+    factor_lu(LAPACK_ROW_MAJOR, m, n, a, packed.data(), swaps.data());
   std::vector<std::int64_t> row(count(m));  // row i of l u is row row[i] of a
   for (std::int64_t i = 0; i < m; ++i) row[count(i)] = i;
   for (std::int64_t i = 0; i < r; ++i) std::swap(row[count(i)], row[count(swaps[count(i)] - 1)]);
@@ -67,11 +66,16 @@ struct Determinant {
     const double size = std::abs(factor);
     log_abs += std::log(size);
     sign = size == 0 ? 0 : sign * (factor / size);
-    mantissa *= factor;
-    if (mantissa == 0.0) return;
-    const int e = std::ilogb(std::abs(mantissa));
+    mantissa *= normalized(factor);
+    mantissa = normalized(mantissa);
+  }
+  /// z 2^-e, of a modulus near 1; adds e to the exponent.
+  std::complex<double> normalized(std::complex<double> z) {
+    const double largest = std::max(std::abs(z.real()), std::abs(z.imag()));
+    if (largest == 0) return z;
+    const int e = std::ilogb(largest);
     exponent += e;
-    mantissa = {std::scalbn(mantissa.real(), -e), std::scalbn(mantissa.imag(), -e)};
+    return {std::scalbn(z.real(), -e), std::scalbn(z.imag(), -e)};
   }
   std::complex<double> value() const {
     return {std::scalbn(mantissa.real(), exponent), std::scalbn(mantissa.imag(), exponent)};
@@ -82,9 +86,9 @@ template <class T>
 Determinant determinant_one(std::int64_t n, const T* a) {
   Determinant d;
   if (n == 0) return d;
-  std::vector<T> lu(a, a + n * n);
+  std::vector<T> lu(count(n * n));
   std::vector<lapack_int> swaps(count(n));
-  require_accepted(REEL_LAPACK(getrf)(LAPACK_COL_MAJOR, narrow(n), narrow(n), lu.data(), narrow(n), swaps.data()));
+  factor_lu(LAPACK_COL_MAJOR, n, n, a, lu.data(), swaps.data());  // of the transpose, or not: it has the same one
   for (std::int64_t i = 0; i < n; ++i) {
     d.times(std::complex<double>(lu[count(i * n + i)]));
     if (swaps[count(i)] != i + 1) d.times(-1);

@@ -26,6 +26,7 @@ struct Hessenberg {
   /// D Q v of `columns` vectors v [n, columns] of H, or D^-1 Q v of left ones.
   void back_transform(char side, std::vector<T>& v, lapack_int columns) const {
     const lapack_int rows = narrow(n);
+    require_no_overflow(v.data(), std::ssize(v), which(n, n, 0, 1));
     const auto mhr = fitting<T>(LAPACKE_sormhr, LAPACKE_dormhr, LAPACKE_cunmhr, LAPACKE_zunmhr);
     check_info(
         mhr(layout, 'L', 'N', rows, columns, low, high, packed.data(), rows, reflectors.data(), v.data(), columns),
