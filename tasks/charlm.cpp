@@ -202,5 +202,12 @@ int main(int argc, char** argv) {
                        },
                    .done = [&](const Task& task, const Model& model,
                                const RunFolder& folder) { write_sample(task, model, folder, o); },
-                   .with_resume = {"text", "sample", "temperature", "sample-seed"}});
+                   .with_resume = {"text", "sample", "temperature", "sample-seed"},
+                   .idle = [&]() -> std::vector<Idle> {
+                     return {{"temperature", o.sample == 0, "--sample is 0"},
+                             {"sample-seed", o.sample == 0, "--sample is 0"},
+                             {"sample-seed", o.sample > 0 && o.temperature == 0, "--temperature is 0"},
+                             {"lines", !o.text.empty(), "it is for the Penn Treebank, and --text is given"},
+                             {"data", !o.text.empty(), "--text is given"}};
+                   }});
 }

@@ -262,5 +262,10 @@ int main(int argc, char** argv) {
                    .source = Source::files,
                    .options = add,
                    .task = [&](const Setup& setup) { return std::make_unique<Mnist>(o, setup); },
-                   .pictures = {{"confusion", "the confusion matrix", draw_confusion}}});
+                   .pictures = {{"confusion", "the confusion matrix", draw_confusion}},
+                   .idle = [&]() -> std::vector<Idle> {
+                     return {{"permutation", !o.permuted, "--permuted is not given"},
+                             {"scaling", o.wrap && o.scaling == "unit", "--wrap converts normalised pixels"},
+                             {"split", o.labels == "random", "--labels random validates on the training images"}};
+                   }});
 }

@@ -265,5 +265,12 @@ int main(int argc, char** argv) {
          }
        },
        .pictures = {{"spectrogram", "a recording, and what was predicted of it", draw_spectrogram}},
-       .with_resume = {"folder", "pesq", "waveforms"}});
+       .with_resume = {"folder", "pesq", "waveforms"},
+       .idle = [&]() -> std::vector<Idle> {
+         const std::string timit = "it is for --corpus timit";
+         return {{"sa-filter", o.corpus != "timit", timit},
+                 {"split", o.corpus != "timit", timit},
+                 {"data", !o.folder.empty(), "--folder is given"},
+                 {"pesq", !o.pesq.empty() && o.waveforms == "off", "--waveforms is off"}};
+       }});
 }

@@ -248,5 +248,8 @@ int main(int argc, char** argv) {
                    .begun = [](const Task& task, const RunFolder& folder,
                                bool resumed) { return begin(dynamic_cast<const TableTask&>(task), folder, resumed); },
                    .begun_checks_data = true,
-                   .notes = [](const Task& task) { return dynamic_cast<const TableTask&>(task).notes(); }});
+                   .notes = [](const Task& task) { return dynamic_cast<const TableTask&>(task).notes(); },
+                   .idle = [&]() -> std::vector<Idle> {
+                     return {{"stride", o.window == 0, "--window is 0"}};
+                   }});
 }

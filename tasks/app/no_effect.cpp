@@ -5,7 +5,7 @@
 namespace reel {
 
 std::vector<std::string> without_effect(const Options& options, const Shared& shared, const ModelShape& shape,
-                                        bool own_model) {
+                                        const TaskProgram& program) {
   const ModelOptions& model = shared.model;
   const OptimizerOptions &rule = shared.optimizer, usual_rule;
   const ScheduleOptions &rate = shared.train.schedule, usual_rate;
@@ -14,6 +14,7 @@ std::vector<std::string> without_effect(const Options& options, const Shared& sh
     return lstm.contains(name) && lstm.at(name) != usual;
   };
   const std::string &kind = rule.kind, &schedule = rate.kind;
+  const bool own_model = program.model != nullptr;  // not a stack of cells
   const bool stack = own_model || layers_of(model).size() > 1, drops = own_model || model.dropout > 0;
   const bool symbols = shape.vocabulary > 0, embeds = model.input == "embedding";
   const bool sgd = kind == "sgd", rmsprop = kind == "rmsprop",
@@ -51,8 +52,14 @@ std::vector<std::string> without_effect(const Options& options, const Shared& sh
       {"lstm.chrono_draw", lstm_has("chrono_draw", "real"), lstm_has("chrono", "0"), "--lstm.chrono is 0"},
   };
   std::vector<std::string> notes;
+  const auto note = [&](const std::string& option, const std::string& why) {
+    if (options.typed(option)) notes.push_back(fmt::format("--{} has no effect: {}", option, why));
+  };
   for (const auto& [option, set, works, why] : all)
-    if (options.typed(option) && set && !works) notes.push_back(fmt::format("--{} has no effect: {}", option, why));
+    if (set && !works) note(option, why);
+  if (!program.idle) return notes;
+  for (const auto& [option, idle, why] : program.idle())
+    if (idle) note(option, why);
   return notes;
 }
 

@@ -70,8 +70,7 @@ void settle_parts(Shared& s, const Options& options, int ranks) {
 
 /// Behind all that can fail, as an error is one line.
 void tell_notes(const TaskProgram& program, const Options& options, const Shared& s, const Task& task) {
-  for (const std::string& note : without_effect(options, s, task.shape(), program.model != nullptr))
-    print_err("note: {}\n", note);
+  for (const std::string& note : without_effect(options, s, task.shape(), program)) print_err("note: {}\n", note);
   if (!program.notes) return;
   for (const std::string& note : program.notes(task)) print_err("note: {}\n", one_line(note));
 }

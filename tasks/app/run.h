@@ -20,6 +20,13 @@ struct Setup {
 /// parts; or read from the files of a data set with such parts.
 enum class Source { fresh, fixed, files };
 
+/// An option that changes nothing as the task's other options are, and why: "--sample is 0".
+struct Idle {
+  std::string option;
+  bool idle;
+  std::string why;
+};
+
 struct TaskProgram {
   std::string name, description;
   std::int64_t batch = 20, steps = 2000;  // the defaults
@@ -37,6 +44,8 @@ struct TaskProgram {
   /// Called at the end of a run that was not interrupted.
   std::function<void(const Task&, const Model&, const RunFolder&)> done = {};
   std::vector<std::string> with_resume = {};  // the task's own options that are allowed with --resume
+  /// The options that may have no effect, as the parsed options are: whoever types one that is idle gets a note.
+  std::function<std::vector<Idle>()> idle = {};
 };
 
 /// What every main() does around its work. Errors become a line on stderr and an exit code: 1 on failure, including

@@ -310,6 +310,22 @@ TEST_CASE("mnist: twenty steps with three cells, the test at the end, and the ex
   CHECK(contains(run("mnist", {"--help"}, data.dir.path).out, "--permuted"));
 }
 
+TEST_CASE("mnist: a typed option that changes nothing beside the others is noted") {
+  const Data data;
+  const auto note = [&](std::vector<std::string> words) {
+    for (const char* word : {"--data", data.dir.path.c_str(), "--hidden", "4", "--dry-run"}) words.emplace_back(word);
+    const Result r = run("mnist", words, data.dir.path);
+    CHECK(r.code == 0);
+    return r.err;
+  };
+  CHECK(note({"--permutation", "nru"}) == "note: --permutation has no effect: --permuted is not given\n");
+  CHECK(note({"--wrap", "--scaling", "unit"}) == "note: --scaling has no effect: --wrap converts normalised pixels\n");
+  CHECK(note({"--labels", "random", "--split", "nru"}) ==
+        "note: --split has no effect: --labels random validates on the training images\n");
+  CHECK(note({"--permuted", "--permutation", "nru", "--scaling", "unit", "--split", "nru"}).empty());
+  CHECK(note({"--wrap", "--scaling", "normal"}).empty());
+}
+
 TEST_CASE("mnist: which digits were taken for which, of a finished run") {
   const Data data;
   const std::string out = data.dir / "run";
