@@ -5,6 +5,9 @@
 
 #include "tasks/app/run.h"
 #include "tasks/data/babi.h"
+#include "tasks/data/data_error.h"
+#include "tasks/data/vocabulary.h"
+#include "tasks/training/trained_model.h"
 
 namespace reel {
 namespace {
@@ -20,7 +23,15 @@ class BabiTask final : public Task {
       : number_(o.task),
         babi_(read_babi(setup.data, o.size == "10k" ? "en-valid-10k" : "en-valid", o.task, o.punctuation == "keep")) {
     if (o.valid > 0) resplit(o.valid);
+    if (setup.init_from.empty()) return;
+    for (const std::string& change : changed_names(run_of_parameters(setup.init_from), names()))
+      notes_.push_back(fmt::format("--init-from {}: {}; parameters go by place, not by word", setup.init_from, change));
   }
+
+  /// Words and answers in the order of their numbers.
+  Vocabulary names() const { return {{"words", babi_.words}, {"answers", babi_.answers}}; }
+  /// What --init-from does not see.
+  const std::vector<std::string>& notes() const { return notes_; }
 
   std::string name() const override { return "babi"; }
   std::string title() const override { return fmt::format("bAbI, task {}", number_); }
@@ -102,6 +113,7 @@ class BabiTask final : public Task {
 
   std::int64_t number_;
   Babi babi_;
+  std::vector<std::string> notes_;
 };
 
 /// Story, question and answer networks of the same kind and size. The answer network runs a single step on the last
@@ -197,5 +209,11 @@ int main(int argc, char** argv) {
                    .model =
                        [&](const Task& task, const ModelOptions& options, Init init) {
                          return std::make_unique<ThreeNetworks>(task.shape(), options, o.join == "over-time", init);
-                       }});
+                       },
+                   .begun =
+                       [](const Task& task, const RunFolder& folder, bool) {
+                         save_vocabulary(folder.file("vocabulary.json"), static_cast<const BabiTask&>(task).names());
+                         return std::string();
+                       },
+                   .notes = [](const Task& task) { return static_cast<const BabiTask&>(task).notes(); }});
 }

@@ -10,6 +10,7 @@
 #include "tasks/data/text.h"
 #include "tasks/data/vocabulary.h"
 #include "tasks/io/files.h"
+#include "tasks/training/trained_model.h"
 
 namespace reel {
 namespace {
@@ -59,10 +60,20 @@ class CharModel final : public Task {
             option,
             fmt::format("windows are taken from all tracks at once: {} is no multiple of --batch {}", n, rows_));
     set_baseline();
+    if (setup.init_from.empty()) return;
+    for (const std::string& change : changed_names(run_of_parameters(setup.init_from), names()))
+      notes_.push_back(
+          fmt::format("--init-from {}: {}; parameters go by place, not by character", setup.init_from, change));
   }
 
   /// The characters in the order of their symbols.
-  const std::u32string& vocabulary() const { return vocabulary_; }
+  Vocabulary names() const {
+    std::vector<std::string> characters;
+    for (const char32_t c : vocabulary_) characters.push_back(utf8(std::u32string(1, c)));
+    return {{"characters", characters}};
+  }
+  /// What --init-from does not see.
+  const std::vector<std::string>& notes() const { return notes_; }
   std::string name() const override { return "charlm"; }
   std::string title() const override {
     return fmt::format("characters of {}, {} different ones", name_, vocabulary_.size());
@@ -157,6 +168,7 @@ class CharModel final : public Task {
   std::u32string vocabulary_;
   std::vector<Tracks> parts_;
   double baseline_ = 0;
+  std::vector<std::string> notes_;
 };
 
 void write_sample(const Task& task, const Model& model, const RunFolder& folder, const CharOptions& o) {
@@ -196,10 +208,10 @@ int main(int argc, char** argv) {
                    .task = [&](const Setup& setup) { return std::make_unique<CharModel>(o, setup); },
                    .begun =
                        [](const Task& task, const RunFolder& folder, bool) {
-                         save_vocabulary(folder.file("vocabulary.json"),
-                                         static_cast<const CharModel&>(task).vocabulary());
+                         save_vocabulary(folder.file("vocabulary.json"), static_cast<const CharModel&>(task).names());
                          return std::string();
                        },
+                   .notes = [](const Task& task) { return static_cast<const CharModel&>(task).notes(); },
                    .done = [&](const Task& task, const Model& model,
                                const RunFolder& folder) { write_sample(task, model, folder, o); },
                    .with_resume = {"text", "sample", "temperature", "sample-seed"},

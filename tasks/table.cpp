@@ -7,6 +7,7 @@
 #include "tasks/app/run.h"
 #include "tasks/data/table_data.h"
 #include "tasks/data/table_of_run.h"
+#include "tasks/training/trained_model.h"
 
 namespace reel {
 namespace {
@@ -160,8 +161,7 @@ class TableTask final : public Task {
  private:
   /// Notes where the columns differ from those of the run that the first parameters are from.
   void compare(const std::string& from) {
-    const std::filesystem::path path(from);
-    const auto before = table_of_run(std::filesystem::is_directory(path) ? from : path.parent_path().string(), "");
+    const auto before = table_of_run(run_of_parameters(from), "");
     if (!before) return;
     for (const std::string& change : changed_columns(*before, spec()))
       notes_.push_back(fmt::format("--init-from {}: {}; parameters go by place, not by name", from, change));

@@ -1,11 +1,9 @@
 #include "tasks/data/table_of_run.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <filesystem>
 
 #include "tasks/data/data_error.h"
+#include "tasks/data/vocabulary.h"
 
 namespace reel {
 
@@ -22,10 +20,7 @@ std::optional<TableSpec> table_of_run(const std::string& run, const std::string&
 std::vector<std::string> changed_columns(const TableSpec& before, const TableSpec& now) {
   std::vector<std::string> changes;
   const auto compare = [&](const char* kind, const std::vector<std::string>& a, const std::vector<std::string>& b) {
-    const std::size_t common = std::min(a.size(), b.size());
-    const auto at = static_cast<std::size_t>(
-        std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(common), b.begin()).first - a.begin());
-    if (at < common) changes.push_back(fmt::format("{} {} was \"{}\" and is \"{}\"", kind, at + 1, a[at], b[at]));
+    if (const std::string change = first_change(kind, a, b); !change.empty()) changes.push_back(change);
   };
   compare("input", before.input_names(), now.input_names());
   compare("target", before.target_names(), now.target_names());

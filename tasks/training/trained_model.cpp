@@ -42,6 +42,11 @@ void take_parameters(const std::string& run_or_file, const Model& model) {
   for (const auto& [name, place] : places) fill_from(file.at(name), place);
 }
 
+std::string run_of_parameters(const std::string& run_or_file) {
+  if (std::filesystem::is_directory(run_or_file)) return run_or_file;
+  return std::filesystem::absolute(run_or_file).parent_path();
+}
+
 TrainedModel load_trained_model(const std::string& run) {
   const ModelConfig config = config_of(run);
   TrainedModel out{config, Model(config.shape, config.options, Init(1, config.dtype)), weights_of(run)};

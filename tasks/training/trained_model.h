@@ -18,5 +18,7 @@ TrainedModel load_trained_model(const std::string& run);
 /// Gives a model the parameters of a run, those of its best validation, or of a safetensors file, which may hold more,
 /// as a checkpoint does. Throws Error naming the file and what does not fit.
 void take_parameters(const std::string& run_or_file, const Model& model);
+/// The folder of the run that these parameters are from, if they are of one.
+std::string run_of_parameters(const std::string& run_or_file);
 
 }  // namespace reel

@@ -148,6 +148,29 @@ TEST_CASE("babi: --valid moves the last questions of the training set to the val
   CHECK(contains(error_of([&] { split(6); }), "valid: fewer than the 6 questions of training and validation expected"));
 }
 
+TEST_CASE("babi: --init-from notes words and answers that are others, which parameters do not know") {
+  const Data data;
+  const std::string first = data.dir / "first";
+  const auto go = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"--data",   data.dir.path, "--task",  "5", "--size",    "1k",
+                                   "--hidden", "4",           "--steps", "2", "--threads", "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Result r = run("babi", words, data.dir.path);
+    CAPTURE(r.err);
+    CHECK(r.code == 0);
+    return r.err;
+  };
+  go({"--quiet", "--no-report", "--batch", "2", "--out", first});
+  const std::vector<std::string> again{"--dry-run", "--init-from", first};
+  CHECK(go(again).empty());
+  std::string other = "1 Sandra went home.\n2 Where is Sandra? \thome\t1\n" + story;  // as many words and answers
+  for (std::size_t at; (at = other.find("Mary")) != other.npos;) other.replace(at, 4, "Sandra");
+  for (const char* part : {"train", "valid", "test"}) data.write(part, other);
+  const std::string why = "; parameters go by place, not by word\n", from = "note: --init-from " + first + ": ";
+  CHECK(go(again) ==
+        from + "answer 1 was \"kitchen\" and is \"home\"" + why + from + "word 2 was \"mary\" and is \"sandra\"" + why);
+}
+
 TEST_CASE("babi: learns three answers; twenty steps with three cells; exit codes") {
   const Data data;
   const auto train = [&](const std::string& cell, const std::string& steps, const std::string& join) {
