@@ -371,10 +371,13 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   record.update_seconds = timed > 0 ? update_seconds / static_cast<double>(timed) : nan;
   record.seconds = clock.seconds();  // training and validation, but not the test
   progress.done();
-  if (!outcome.interrupted && !tests.empty() && best.step >= 0) {
+  const Parts parts_of_set = task.parts();
+  if (!outcome.interrupted && parts_of_set.train + parts_of_set.test > 0 && best.step >= 0) {
     ranks.gather("");  // rank 0 has written it
     load_best(best_file, model);
     require_same(ranks, model);
+  }
+  if (!outcome.interrupted && !tests.empty() && best.step >= 0) {
     const Evaluation t = evaluate(task, model, tests, options.seed, true, ranks);
     record.test = {{"loss", t.loss}};
     if (!std::isnan(t.accuracy)) record.test.emplace_back("accuracy", t.accuracy);

@@ -48,8 +48,8 @@ struct Outcome {
 
 /// Trains until options.steps, until patience runs out or the validation loss is low enough, starting from the
 /// checkpoint in the folder if there is one. After Ctrl-C it finishes the step and saves. The parameters of the best
-/// validation are kept in best.safetensors; a task with a test set is tested with them at the end, and the model
-/// then has them. Throws Error if the loss, the gradient, a parameter or an optimiser state is not finite (the last
+/// validation are kept in best.safetensors; at the end the model of a task with a data set has them, with or
+/// without a test. Throws Error if the loss, the gradient, a parameter or an optimiser state is not finite (the last
 /// checkpoint stays, and run.json says at which step), or if the checkpoint does not fit. All ranks of a run call it
 /// alike; each computes its share, rank 0 writes the files, and all come to the same result.
 Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& folder, const TrainOptions& options,

@@ -127,6 +127,124 @@ TEST_CASE("vocabulary.json: any character there and back, and what is no such fi
   }
 }
 
+TEST_CASE("charlm: a model with a layer that has no state samples from the last --unroll characters") {
+  const TempDir dir;
+  const CharModel task = alphabet(dir, 3, 7);
+  for (const std::vector<LayerOptions>& stack :
+       {std::vector<LayerOptions>{{"r_transformer", 8}}, {{"lstm", 8}, {"r_transformer", 8}}}) {
+    const Model model(task.shape(), {.stack = stack}, Init(3));
+    REQUIRE_FALSE(model.recurrent());
+    CharOptions o;
+    o.sample = 30, o.temperature = 0;
+    const std::string text = task.sample(model, o);
+    REQUIRE(text.size() == 30);
+    std::vector<std::int32_t> all{0};  // no newline in this alphabet: from its first letter on
+    for (const char c : text) {
+      const std::vector<std::int32_t> last(all.end() - std::min<std::ptrdiff_t>(7, std::ssize(all)), all.end());
+      const auto logits = model(Tensor::from<std::int32_t>(last, {std::ssize(last), 1})).values<float>();
+      const auto likely = std::max_element(logits.end() - 20, logits.end()) - (logits.end() - 20);
+      CHECK(c - 'a' == likely);
+      all.push_back(static_cast<std::int32_t>(c - 'a'));
+    }
+  }
+  std::string pairs;
+  for (int i = 0; i < 500; ++i) pairs += "aabb";
+  write_atomically(dir / "pairs.txt", pairs);
+  const Result r = run("charlm", {"--text",        dir / "pairs.txt",
+                                  "--cell",        "r_transformer",
+                                  "--hidden",      "16",
+                                  "--batch",       "4",
+                                  "--unroll",      "20",
+                                  "--steps",       "120",
+                                  "--lr",          "1e-2",
+                                  "--optimizer",   "adam",
+                                  "--temperature", "0",
+                                  "--quiet",       "--no-report",
+                                  "--threads",     "1",
+                                  "--sample",      "60",
+                                  "--out",         dir / "run"},
+                       dir.path);
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  const std::string end = read_file(dir / "run/sample.txt").substr(20);
+  CHECK_MESSAGE(contains(pairs, end), end);
+}
+
+TEST_CASE("charlm: a typed option that changes nothing beside the others is noted") {
+  const TempDir dir;
+  const std::string text = alphabet_file(dir), none = "--sample is 0\n";
+  const auto note = [&](std::vector<std::string> words) {
+    for (const char* word : {"--text", text.c_str(), "--hidden", "4", "--batch", "2", "--dry-run"})
+      words.emplace_back(word);
+    const Result r = run("charlm", words, dir.path);
+    CHECK(r.code == 0);
+    return r.err;
+  };
+  CHECK(note({"--temperature", "0.5"}) == "note: --temperature has no effect: " + none);
+  CHECK(note({"--sample-seed", "2"}) == "note: --sample-seed has no effect: " + none);
+  CHECK(note({"--sample-seed", "2", "--sample", "5", "--temperature", "0"}) ==
+        "note: --sample-seed has no effect: --temperature is 0\n");
+  CHECK(note({"--lines", "strip"}) ==
+        "note: --lines has no effect: it is for the Penn Treebank, and --text is given\n");
+  CHECK(note({"--data", dir.path}) == "note: --data has no effect: --text is given\n");
+  CHECK(note({"--sample", "5", "--temperature", "0.5", "--sample-seed", "2"}).empty());
+}
+
+TEST_CASE("charlm: samples with the best parameters, tested or not, resumed or not") {
+  const TempDir dir;
+  std::string text;  // trains on pairs, validates on others: the best validation is an early one
+  for (int i = 0; i < 900; ++i) text += "ab";
+  for (int i = 0; i < 100; ++i) text += "ba"[i / 2 % 2];
+  for (int i = 0; i < 100; ++i) text += "ba"[i / 2 % 2];
+  write_atomically(dir / "text.txt", text);
+  const auto sample = [&](const std::string& out, std::vector<std::string> more) {
+    for (const std::string& word : std::vector<std::string>{"--sample", "300", "--quiet", "--no-report"})
+      more.push_back(word);
+    const Result r = run("charlm", more, dir.path, {"PATH=" + dir.path});
+    CAPTURE(r.err);
+    CHECK(r.code == 0);
+    return read_file(out + "/sample.txt");
+  };
+  const auto trained = [&](const std::string& name, const std::vector<std::string>& more) {
+    std::vector<std::string> words{
+        "--text", dir / "text.txt", "--hidden", "8",    "--batch", "4",         "--steps", "60",    "--unroll",
+        "20",     "--valid-every",  "10",       "--lr", "1e-2",    "--threads", "1",       "--out", dir / name};
+    words.insert(words.end(), more.begin(), more.end());
+    return sample(dir / name, words);
+  };
+  const std::string tested = trained("tested", {}), untested = trained("untested", {"--no-test"});
+  CHECK(untested == tested);
+  const auto record = nlohmann::json::parse(read_file(dir / "untested/run.json"));
+  CHECK(record["best"]["step"] < 60);
+  CHECK_FALSE(record.contains("test"));
+  CHECK(read_file(dir / "untested/checkpoint.safetensors") != read_file(dir / "untested/best.safetensors"));
+  CHECK(sample(dir / "untested", {"--resume", dir / "untested"}) == tested);
+}
+
+TEST_CASE("charlm: --init-from notes characters that are others, which parameters do not know") {
+  const TempDir dir;
+  write_atomically(dir / "xyz.txt", std::string(200, 'x') + std::string(200, 'y') + "\n");
+  write_atomically(dir / "abc.txt", std::string(200, 'a') + std::string(200, 'b') + "\n");
+  const std::string first = dir / "first";
+  const auto go = [&](const std::string& text, const std::vector<std::string>& more) {
+    std::vector<std::string> words{"--text", dir / text, "--hidden", "4",         "--batch",
+                                   "2",      "--steps",  "2",        "--threads", "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Result r = run("charlm", words, dir.path);
+    CAPTURE(r.err);
+    CHECK(r.code == 0);
+    return r.err;
+  };
+  go("abc.txt", {"--quiet", "--no-report", "--out", first});
+  CHECK(go("abc.txt", {"--dry-run", "--init-from", first}).empty());
+  CHECK(go("xyz.txt", {"--dry-run", "--init-from", first}) ==
+        "note: --init-from " + first +
+            ": character 2 was \"a\" and is \"x\"; parameters go by place, not by character\n");
+  CHECK(contains(go("xyz.txt", {"--dry-run", "--init-from", first + "/best.safetensors"}), "character 2 was \"a\""));
+  std::filesystem::remove(first + "/vocabulary.json");  // as in folders of older versions
+  CHECK(go("xyz.txt", {"--dry-run", "--init-from", first}).empty());
+}
+
 TEST_CASE("charlm: too short a text, no text, windows that are cut") {
   const TempDir dir;
   CHECK(contains(
@@ -145,6 +263,11 @@ TEST_CASE("charlm: too short a text, no text, windows that are cut") {
   Setup part = setup("", 2);
   part.examples.examples = 3;
   CHECK(contains(error_of([&] { CharModel(o, part); }), "examples: windows are taken from all tracks at once"));
+  write_ptb(dir, "ptb.", "abcdefgh\n");
+  CHECK(contains(error_of([&] { CharModel({}, setup(dir.path, 5)); }),
+                 "9 characters to train on are too few for 5 tracks (--batch). Hint: a smaller --batch"));
+  write_ptb(dir, "ptb.", "");
+  CHECK(contains(error_of([&] { CharModel({}, setup(dir.path, 5)); }), "See docs/data.md"));
 }
 
 TEST_CASE("charlm: learns the alphabet, writes it, and so does the run when it is resumed") {
