@@ -10,6 +10,7 @@
 #include "tasks/data/audio.h"
 #include "tasks/data/data_error.h"
 #include "tasks/data/speech_metrics.h"
+#include "tasks/io/spawn.h"
 #include "tasks/training/device.h"
 
 namespace reel {
@@ -61,6 +62,8 @@ class Speech final : public Task {
         over_steps_(o.mean == "steps"),
         waveforms_(o.waveforms == "on"),
         pesq_(o.pesq) {
+    if (!pesq_.empty() && !can_run(pesq_))
+      throw SettingError("pesq", fmt::format("a program that can be run is expected, got {}", shell_path(pesq_)));
     const std::string folder = o.folder.empty() ? (std::filesystem::path(setup.data) / set_).string() : o.folder;
     const bool by_path = o.sa_filter == "path";
     SpeechFiles files = o.corpus != "timit" ? speech_in_folder(folder)
@@ -128,7 +131,9 @@ class Speech final : public Task {
   std::vector<Score> scores(const Tensor& outputs, const Batch& batch) const override {
     std::vector<Score> all{{"mse_over_steps", loss(outputs, batch).item() * frames(batch), steps(batch)}};
     if (!waveforms_) return all;
-    Score snr{"segsnr_db"}, intelligibility{"stoi"}, quality{"pesq"};
+    Score snr{.name = "segsnr_db", .none = "no recording of the test set has 10 ms that are not silent"},
+        intelligibility{.name = "stoi", .none = "no recording of the test set has 0.4 s that are not silent"},
+        quality{.name = "pesq", .none = "the program of --pesq gave none"};
     const std::vector<std::int32_t> which = batch.more[0].values<std::int32_t>();
     for (std::size_t b = 0; b < which.size(); ++b) {
       const Utterance& u = utterances_[static_cast<std::size_t>(which[b])];
@@ -152,7 +157,8 @@ class Speech final : public Task {
       try {
         add(quality, pesq(pesq_, reference, heard, rate));
       } catch (const Error& e) {  // a failure here must not cost a long run its other results
-        warn("speech", e.what());
+        if (!std::exchange(pesq_failed_, true))
+          warn("speech", fmt::format("{}: {}; recordings without a score do not count", u.path, e.what()));
       }
     }
     all.push_back(snr);
@@ -189,7 +195,8 @@ class Speech final : public Task {
 
   std::string set_;
   bool over_steps_, waveforms_;
-  std::string pesq_;  // the PESQ program; empty: none
+  std::string pesq_;                  // the PESQ program; empty: none
+  mutable bool pesq_failed_ = false;  // the first failure is told
   std::vector<Utterance> utterances_;
   std::vector<std::int64_t> longest_;  // frames of the longest recording of each part
   Parts parts_;

@@ -117,7 +117,8 @@ class TableTask final : public Task {
     for (std::size_t k = 0; k < K; ++k) {
       const ScaledColumn& target = spec().targets[k];
       const std::string of = K == 1 ? "" : " of " + target.name;
-      Score rmse{.name = "rmse" + of, .root = true}, mae{.name = "mae" + of};
+      const std::string none = "no row of the test set has a target";
+      Score rmse{.name = "rmse" + of, .root = true, .none = none}, mae{.name = "mae" + of, .none = none};
       for (std::size_t i = k; i < said.size(); i += K) {
         if (weight[i] == 0) continue;
         const double error = (said[i] - wanted[i]) * target.deviation;

@@ -267,7 +267,9 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
             r.seconds, r.steps_per_second);
   if (!r.test.empty()) {
     std::string text;
-    for (const auto& [name, value] : r.test) text += fmt::format("{} {} {:.6g}", text.empty() ? "" : ",", name, value);
+    for (const auto& [name, value] : r.test)
+      text += fmt::format("{} {} {}", text.empty() ? "" : ",", name,
+                          std::isnan(value) ? "none" : fmt::format("{:.6g}", value));
     print_out("test, with the {}, of step {}:{}\n",
               s.train.best_by_accuracy ? "highest validation accuracy" : "lowest validation loss", r.best_step,
               one_line(text));

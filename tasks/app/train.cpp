@@ -105,7 +105,8 @@ Evaluation evaluate(const Task& task, const Model& model, const std::vector<std:
     total += of_batch.entries;
     e.scores.resize(of_batch.scores.size());
     for (std::size_t i = 0; i < e.scores.size(); ++i) {
-      if (e.scores[i].name.empty()) e.scores[i].name = of_batch.scores[i].name;
+      if (e.scores[i].name.empty())
+        e.scores[i].name = of_batch.scores[i].name, e.scores[i].none = of_batch.scores[i].none;
       e.scores[i].total += of_batch.scores[i].total;
       e.scores[i].count += of_batch.scores[i].count;
       e.scores[i].root = of_batch.scores[i].root;
@@ -381,7 +382,10 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     const Evaluation t = evaluate(task, model, tests, options.seed, true, ranks);
     record.test = {{"loss", t.loss}};
     if (!std::isnan(t.accuracy)) record.test.emplace_back("accuracy", t.accuracy);
-    for (const Score& score : t.scores) record.test.emplace_back(score.name, score.mean());
+    for (const Score& score : t.scores) {
+      record.test.emplace_back(score.name, score.mean());
+      if (score.count == 0) progress.message(fmt::format("{} has no value: {}", score.name, score.none));
+    }
   }
   try {
     if (const auto note = describe(!outcome.interrupted)) progress.message(*note);

@@ -11,7 +11,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <sstream>
 #include <string_view>
 #include <thread>
 
@@ -120,12 +123,26 @@ Spawned run_child(const std::vector<std::string>& arguments, const std::string& 
     result.out = out.text();
     result.err = errors.text();
     if (result.code != 0) {
-      result.problem = "failed: " + result.err.substr(0, 400);
+      result.problem = result.err.empty() ? fmt::format("failed with exit status {}", result.code)
+                                          : "failed: " + result.err.substr(0, 400);
       std::replace(result.problem.begin(), result.problem.end(), '\n', ' ');
     }
   }
   posix_spawn_file_actions_destroy(&actions);
   return result;
+}
+
+bool can_run(const std::string& program) {
+  const auto is_program = [](const std::filesystem::path& path) {
+    std::error_code error;
+    return std::filesystem::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
+  };
+  if (program.find('/') != program.npos) return is_program(program);
+  const char* const folders = std::getenv("PATH");
+  std::istringstream list(folders ? folders : "/bin:/usr/bin");
+  for (std::string folder; std::getline(list, folder, ':');)
+    if (is_program(std::filesystem::path(folder) / program)) return true;
+  return false;
 }
 
 int run_logged(const std::vector<std::string>& arguments, const std::string& out, const std::string& err,

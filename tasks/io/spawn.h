@@ -23,6 +23,9 @@ struct Spawned {
 Spawned run_child(const std::vector<std::string>& arguments, const std::string& input = "",
                   const std::function<bool()>& stop = {}, int signals = 1);
 
+/// True if run_child() finds this program: a file that can be executed, by its path or in a folder of PATH.
+bool can_run(const std::string& program);
+
 /// The environment variable by which run_logged() tells a program its own process number.
 constexpr const char* owner_variable = "REEL_OWNER";
 

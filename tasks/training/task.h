@@ -20,7 +20,8 @@ struct Parts {
 struct Score {
   std::string name;
   double total = 0, count = 0;
-  bool root = false;  // the root of the mean is reported
+  bool root = false;                    // the root of the mean is reported
+  std::string none = "nothing counts";  // why, if count is 0
   double mean() const { return root ? std::sqrt(total / count) : total / count; }
 };
 

@@ -240,6 +240,7 @@ TEST_CASE("speech: PESQ by a program of the user's; what it says when there is n
   CHECK(contains(error_of([&] { pesq(program("echo nothing"), x, y, 8000); }), "says no number"));
   CHECK(contains(error_of([&] { pesq(program("echo x = y"), x, y, 8000); }), "says no number"));
   CHECK(contains(error_of([&] { pesq(program("echo oh no >&2; exit 3"), x, y, 8000); }), "pesq failed: oh no"));
+  CHECK(contains(error_of([&] { pesq(program("exit 3"), x, y, 8000); }), "pesq failed with exit status 3"));
   CHECK(contains(error_of([&] { pesq(dir / "none", x, y, 8000); }), "none is not installed"));
   const Data data;
   SpeechOptions o;
@@ -253,7 +254,50 @@ TEST_CASE("speech: PESQ by a program of the user's; what it says when there is n
   o.pesq = program("exit 1");
   const int before = warnings("speech");
   CHECK(data.task(o).scores(cast(test.y, DType::f64), test)[3].count == 0);
-  CHECK(warnings("speech") == before + 2);
+  CHECK(warnings("speech") == before + 1);  // two recordings, one warning
+  write_atomically(dir / "text", says);
+  for (const std::string& no_program : {dir / "none", dir / "text", dir.path, std::string("no-such-program")}) {
+    o.pesq = no_program;
+    CHECK(contains(error_of([&] { data.task(o); }), "pesq: a program that can be run is expected, got " + no_program));
+  }
+  o.pesq = "true";  // in a folder of PATH
+  CHECK(error_of([&] { data.task(o); }).empty());
+}
+
+TEST_CASE("speech: a score that no recording has is none, with the reason") {
+  const TempDir dir;
+  for (const char* part : {"train", "valid"}) write_sound(dir / "short/" + part + "/0.wav", tone(2000, 300));
+  write_sound(dir / "short/test/0.wav", Signal(2000, 0));
+  const std::string out = dir / "run";
+  const Result r = run("speech",
+                       {"--folder", dir / "short", "--hidden", "4", "--batch", "1", "--steps", "2", "--threads", "1",
+                        "--no-report", "--pesq", "false", "--out", out},
+                       dir.path);
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  CHECK_MESSAGE(contains(r.out, ", segsnr_db none, stoi none, pesq none\n"), r.out);
+  CHECK(contains(r.err, "segsnr_db has no value: no recording of the test set has 10 ms that are not silent\n"));
+  CHECK(contains(r.err, "stoi has no value: no recording of the test set has 0.4 s that are not silent\n"));
+  CHECK(contains(r.err, "pesq has no value: the program of --pesq gave none\n"));
+  CHECK(contains(r.err, "0.wav: [pesq] false failed with exit status 1; recordings without a score do not count\n"));
+  CHECK(nlohmann::json::parse(read_file(out + "/run.json"))["test"]["stoi"].is_null());
+}
+
+TEST_CASE("speech: a typed option that changes nothing beside the others is noted") {
+  const Data data;
+  const auto note = [&](std::vector<std::string> words) {
+    for (const std::string& word : std::vector<std::string>{"--hidden", "4", "--dry-run"}) words.push_back(word);
+    const Result r = run("speech", words, data.dir.path);
+    CHECK(r.code == 0);
+    return r.err;
+  };
+  const std::string folder = data.dir / "speech", timit = " has no effect: it is for --corpus timit\n";
+  CHECK(note({"--folder", folder, "--sa-filter", "path"}) == "note: --sa-filter" + timit);
+  CHECK(note({"--folder", folder, "--split", "goru"}) == "note: --split" + timit);
+  CHECK(note({"--folder", folder, "--data", data.dir.path}) == "note: --data has no effect: --folder is given\n");
+  CHECK(note({"--folder", folder, "--pesq", "true", "--waveforms", "off"}) ==
+        "note: --pesq has no effect: --waveforms is off\n");
+  CHECK(note({"--data", data.dir.path, "--pesq", "true", "--roles", "exprnn"}).empty());
 }
 
 TEST_CASE("speech: twenty steps with three cells; exit codes") {
