@@ -17,11 +17,24 @@ struct BabiOptions {
   std::string size = "10k", punctuation = "drop", join = "once";
 };
 
+/// The folder of the questions of this size. Throws DataError if only the other size has those of the task.
+std::string folder_with(const std::string& data, const BabiOptions& o) {
+  const auto file = [&](bool large) { return fmt::format("en-valid{}/qa{}_train.txt", large ? "-10k" : "", o.task); };
+  const auto there = [&](bool large) {
+    std::error_code error;
+    return std::filesystem::exists(std::filesystem::path(data) / "babi" / file(large), error);
+  };
+  const bool large = o.size == "10k";
+  if (!there(large) && there(!large))
+    throw DataError("babi", file(large), "not found in " + (std::filesystem::path(data) / "babi").string(),
+                    fmt::format("Hint: --size {}", large ? "1k" : "10k"));
+  return large ? "en-valid-10k" : "en-valid";
+}
+
 class BabiTask final : public Task {
  public:
   BabiTask(const BabiOptions& o, const Setup& setup)
-      : number_(o.task),
-        babi_(read_babi(setup.data, o.size == "10k" ? "en-valid-10k" : "en-valid", o.task, o.punctuation == "keep")) {
+      : number_(o.task), babi_(read_babi(setup.data, folder_with(setup.data, o), o.task, o.punctuation == "keep")) {
     if (o.valid > 0) resplit(o.valid);
     if (setup.init_from.empty()) return;
     for (const std::string& change : changed_names(run_of_parameters(setup.init_from), names()))
@@ -128,12 +141,20 @@ class ThreeNetworks final : public Model {
         one_hot_(o.input == "one-hot"),
         over_time_(over_time) {
     const std::vector<LayerOptions> layers = layers_of(o);
-    const std::pair<const char*, bool> others[] = {{"layers", layers.size() != 1}, {"bidirectional", o.bidirectional},
-                                                   {"layer-norm", o.layer_norm},   {"residual", o.residual},
-                                                   {"dropout", o.dropout > 0},     {"zoneout", o.zoneout > 0}};
-    for (const auto& [name, given] : others)
-      if (given)
-        throw SettingError(name, "the three networks have one layer each, which reads forward, and no dropout");
+    const auto require = [](bool held, const char* name, const char* rule, const auto& got, const char* usual) {
+      if (!held) throw SettingError(name, fmt::format("the three networks {}, got {}", rule, got), {name, usual});
+    };
+    if (!o.stack.empty())
+      throw SettingError("layers",
+                         fmt::format("the three networks have one layer each, got {}. Hint: one --cell and one "
+                                     "--hidden for all of them",
+                                     layers.size()));
+    require(layers.size() == 1, "layers", "have one layer each", layers.size(), "1");
+    require(!o.bidirectional, "bidirectional", "read forward only", o.bidirectional, "false");
+    require(!o.layer_norm, "layer-norm", "have one layer each", o.layer_norm, "false");
+    require(!o.residual, "residual", "have one layer each", o.residual, "false");
+    require(o.dropout == 0, "dropout", "have one layer each, and dropout is between layers", o.dropout, "0");
+    require(o.zoneout == 0, "zoneout", "have no zoneout", o.zoneout, "0");
     const CellType& type = cell_type(o.cell);
     std::int64_t width = vocabulary_;
     if (!one_hot_) {

@@ -3,7 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <limits>
 #include <sstream>
 #include <utility>
 
@@ -100,7 +102,7 @@ void Option::take_or_throw(const std::string& text, const std::string& where) {
   const std::string near = nearest_hint(text, choices);
   const bool any_cell = name == "cell" && choices.size() == cell_registry().size() && loaded_plugins().empty();
   const std::string hint = near.empty() && any_cell ? plugin_hint : near;
-  throw Usage(fmt::format("{}{}: {} expected, got {}{}", where, name, rule(), shown, hint));
+  throw Usage(fmt::format("{}{}: {} expected, got {}{}", where, name, rule(text), shown, hint));
 }
 
 void Option::refuse_unless_typed(const std::string& text, const std::string& where) const {
@@ -140,17 +142,27 @@ void Option::keep_default() {
     throw Error("options", fmt::format("the default of --{} is {}, {} expected", name, fallback, rule()));
 }
 
-std::string Option::rule() const {
+std::string Option::rule(const std::string& text) const {
   if (kind == Kind::flag) return "true or false";
   if (kind == Kind::choice) return fmt::format("one of {}", fmt::join(choices, ", "));
   if (kind == Kind::text && section == Section::built_in) return "a name that is not empty";
   if (kind == Kind::text) return "text in UTF-8 without zero bytes";
-  std::string number = kind == Kind::real ? "a number" : "an integer";
-  const double low = kind == Kind::natural ? std::max(0.0, bounds.low) : bounds.low;
-  if (std::isfinite(low) && std::isfinite(bounds.high))
-    return fmt::format("{} from {} to {}", number, low, bounds.high);
-  if (std::isfinite(low)) return fmt::format("{} of {} or more", number, low);
-  if (std::isfinite(bounds.high)) return fmt::format("{} of {} or less", number, bounds.high);
+  const std::string number = kind == Kind::real ? "a number" : "an integer";
+  const double least = kind == Kind::natural ? std::max(0.0, bounds.low) : bounds.low;
+  std::string low = std::isfinite(least) ? fmt::format("{}", least) : "";
+  std::string high = std::isfinite(bounds.high) ? fmt::format("{}", bounds.high) : "";
+  const auto add_ends = [&](auto value) {
+    if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc::result_out_of_range) return;
+    using Ends = std::numeric_limits<decltype(value)>;
+    if (low.empty()) low = fmt::format("{}", Ends::lowest());
+    if (high.empty()) high = fmt::format("{}", Ends::max());
+  };
+  if (kind == Kind::whole) add_ends(std::int64_t{});
+  if (kind == Kind::natural) add_ends(std::uint64_t{});
+  if (kind == Kind::real) add_ends(double{});
+  if (!low.empty() && !high.empty()) return fmt::format("{} from {} to {}", number, low, high);
+  if (!low.empty()) return fmt::format("{} of {} or more", number, low);
+  if (!high.empty()) return fmt::format("{} of {} or less", number, high);
   return number;
 }
 

@@ -47,8 +47,9 @@ struct Option {
   /// Makes the variable's value the default. Throws Error for a number that breaks the rule: a run writes it down, and
   /// could not be resumed.
   void keep_default();
-  /// The rule in words: "an integer of 1 or more".
-  std::string rule() const;
+  /// The rule in words: "an integer of 1 or more". If the text is a number beyond the ends of the variable's type, it
+  /// has these, too: "an integer from 1 to 9223372036854775807".
+  std::string rule(const std::string& text = "") const;
   /// "name = value" in TOML, with the given name.
   std::string toml(const std::string& key) const;
   /// Name, help, choices and default, wrapped to 100 columns.

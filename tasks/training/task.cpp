@@ -11,7 +11,7 @@ constexpr std::uint64_t fresh_valid = std::uint64_t{1} << 60, first_order = std:
 
 std::int64_t part(const char* setting, std::int64_t wanted, std::int64_t there) {
   if (there > 0 && wanted > there)
-    throw SettingError(setting, fmt::format("{} expected, the data set has {}", wanted, there));
+    throw SettingError(setting, fmt::format("at most the {} of the data set expected, got {}", there, wanted));
   return there > 0 && wanted == 0 ? there : wanted;
 }
 }  // namespace

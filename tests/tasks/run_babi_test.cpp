@@ -129,7 +129,15 @@ TEST_CASE(
   CHECK(eunn.parameters().back().name == "head.c");
   for (const float c : eunn.parameters().back().value.values<float>()) CHECK(c == 0.01f);
   o.layers = 2;
-  CHECK(contains(error_of([&] { ThreeNetworks(task.shape(), o, false, Init(1)); }), "layers: "));
+  const auto refused = [&] { return error_of([&] { ThreeNetworks(task.shape(), o, false, Init(1)); }); };
+  CHECK(refused() == "layers: the three networks have one layer each, got 2. Hint: layers = 1");
+  o.layers = 1, o.dropout = 0.5;
+  CHECK(contains(refused(), "dropout: the three networks have one layer each, and dropout is between layers, got 0.5"));
+  o.dropout = 0, o.bidirectional = true;
+  CHECK(refused() == "bidirectional: the three networks read forward only, got true. Hint: bidirectional = false");
+  o.bidirectional = false, o.stack = {{"gru", 4}, {"lstm", 4}};
+  CHECK(
+      contains(refused(), "layers: the three networks have one layer each, got 2. Hint: one --cell and one --hidden"));
 }
 
 TEST_CASE("babi: --valid moves the last questions of the training set to the validation set, or back") {
@@ -211,6 +219,9 @@ TEST_CASE("babi: learns three answers; twenty steps with three cells; exit codes
   const Result missing = run("babi", {"--data", data.dir.path, "--task", "3"}, data.dir.path);
   CHECK(missing.code == 1);
   CHECK(contains(missing.err, "[babi] en-valid-10k/qa3_train.txt: not found in"));
+  CHECK(contains(missing.err, "See docs/data.md"));
+  CHECK(run("babi", {"--data", moved, "--task", "5"}, data.dir.path).err ==
+        "babi: [babi] en-valid-10k/qa5_train.txt: not found in " + moved + "/babi. Hint: --size 1k\n");
   CHECK(run("babi", {"--task", "21"}, data.dir.path).code == 2);
   CHECK(contains(run("babi", {"--help"}, data.dir.path).out, "--join"));
 }

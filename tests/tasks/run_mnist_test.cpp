@@ -306,7 +306,7 @@ TEST_CASE("mnist: twenty steps with three cells, the test at the end, and the ex
         std::string::npos);
   const Result many = run("mnist", {"--data", data.dir.path, "--examples", "21"}, data.dir.path);
   CHECK(many.code == 2);
-  CHECK(contains(many.err, "--examples: 21 expected, the data set has 20"));
+  CHECK(contains(many.err, "--examples: at most the 20 of the data set expected, got 21"));
   CHECK(contains(run("mnist", {"--help"}, data.dir.path).out, "--permuted"));
 }
 

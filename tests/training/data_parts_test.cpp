@@ -90,8 +90,12 @@ TEST_CASE("parts: train, validate and test on streams in a row; a part of them; 
   CHECK(few.train(1) == std::vector<std::uint64_t>{0, 1, 0, 1});
   CHECK(few.valid() == std::vector<std::vector<std::uint64_t>>{{10}});
   CHECK(few.test() == std::vector<std::vector<std::uint64_t>>{{15, 16, 17}});
-  CHECK(error_of([] { Examples({.examples = 11}, 1, {10, 500, 3}); }) == "examples: 11 expected, the data set has 10");
-  CHECK(error_of([] { Examples({.valid_size = 6}, 1, {10, 5, 3}); }) == "valid-size: 6 expected, the data set has 5");
+  CHECK(error_of([] {
+          Examples({.examples = 11}, 1, {10, 500, 3});
+        }) == "examples: at most the 10 of the data set expected, got 11");
+  CHECK(error_of([] {
+          Examples({.valid_size = 6}, 1, {10, 5, 3});
+        }) == "valid-size: at most the 5 of the data set expected, got 6");
   CHECK(contains(error_of([] { Examples({.valid_size = 0}, 1); }), "valid-size: 1 or more are needed"));
   Examples ordered({.batch = 4, .valid_size = 0}, 1, {.train = 8, .valid = 5, .ordered = true});
   CHECK(ordered.train(1) == std::vector<std::uint64_t>{4, 5, 6, 7});
