@@ -360,6 +360,21 @@ TEST_CASE("sequences that fill no window are counted") {
   CHECK_FALSE(contains(said("6", "each"), "left out"));  // states go on from window to window
 }
 
+TEST_CASE("--stride without windows has no effect, and a note says so") {
+  const TempDir dir;
+  std::string text = "v\n";
+  for (int i = 0; i < 60; ++i) text += fmt::format("{}\n", i % 7);
+  const auto note = [&](const std::string& window) {
+    return run("table",
+               {"--data", written(dir, text), "--target", "v", "--horizon", "1", "--at", "each", "--stride", "3",
+                "--window", window, "--hidden", "4", "--dry-run"},
+               dir.path)
+        .err;
+  };
+  CHECK(note("0") == "note: --stride has no effect: --window is 0\n");
+  CHECK(note("5").empty());
+}
+
 TEST_CASE("--help shows three commands, and explains every option of the task") {
   const TempDir dir;
   const Result help = run("table", {"--help"}, dir.path);
