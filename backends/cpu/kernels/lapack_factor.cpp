@@ -1,10 +1,13 @@
 // Factorizations: lu, cholesky, qr, determinant; and through the SVD pinv and polar_factor.
 #include <algorithm>
 #include <limits>
+#include <numbers>
+#include <numeric>
 #include <vector>
 
 #include "backends/cpu/cpu.h"
-#include "backends/cpu/kernels/lapack_lu.h"
+#include "backends/cpu/kernels/lapack_calls.h"
+#include "backends/cpu/kernels/wide_lu.h"
 
 namespace reel::cpu {
 
@@ -13,13 +16,20 @@ namespace {
 template <class T>
 void lu_one(std::int64_t m, std::int64_t n, const T* a, T* p, T* l, T* u) {
   const std::int64_t r = std::min(m, n);
-  std::vector<T> packed(count(m * n));
+  std::vector<T> packed(a, a + m * n);
   std::vector<lapack_int> swaps(count(r));
   if (r > 0)  // a zero pivot is not an error; pivots are rows, so LAPACK must see the matrix itself
-    factor_lu(LAPACK_ROW_MAJOR, m, n, a, packed.data(), swaps.data());
+    require_accepted(
+        REEL_LAPACK(getrf)(LAPACK_ROW_MAJOR, narrow(m), narrow(n), packed.data(), narrow(n), swaps.data()));
   std::vector<std::int64_t> row(count(m));  // row i of l u is row row[i] of a
-  for (std::int64_t i = 0; i < m; ++i) row[count(i)] = i;
-  for (std::int64_t i = 0; i < r; ++i) std::swap(row[count(i)], row[count(swaps[count(i)] - 1)]);
+  std::iota(row.begin(), row.end(), 0);
+  if (all_finite(packed.data(), m * n)) {
+    for (std::int64_t i = 0; i < r; ++i) std::swap(row[count(i)], row[count(swaps[count(i)] - 1)]);
+  } else {
+    const WideLu<T> wide(m, n, a);
+    row = wide.rows;
+    round_to(wide.lu, packed.data());
+  }
   std::fill_n(p, m * m, T(0));
   for (std::int64_t i = 0; i < m; ++i) p[row[count(i)] * m + i] = T(1);
   for (std::int64_t i = 0; i < m; ++i) {
@@ -62,33 +72,49 @@ struct Determinant {
   int exponent = 0;
   double log_abs = 0;
 
-  void times(std::complex<double> factor) {
-    const double size = std::abs(factor);
-    log_abs += std::log(size);
-    sign = size == 0 ? 0 : sign * (factor / size);
-    mantissa *= normalized(factor);
-    mantissa = normalized(mantissa);
+  /// Multiplies by factor 2^shift. The factor is split likewise first: its product with the mantissa would overflow.
+  void times(std::complex<double> factor, int shift = 0) {
+    const double most = std::max(std::abs(factor.real()), std::abs(factor.imag()));
+    const int e = most == 0 ? 0 : std::ilogb(most);
+    factor = scaled(factor, -e);
+    const double part = std::abs(factor), size = std::scalbn(part, e + shift);
+    log_abs += std::isnormal(size) ? std::log(size) : std::log(part) + (e + shift) * std::numbers::ln2;
+    sign = part == 0 ? 0 : sign * (factor / part);
+    mantissa *= factor;
+    if (mantissa == 0.0) return;
+    const int up = std::ilogb(std::abs(mantissa));
+    exponent += e + shift + up;
+    mantissa = scaled(mantissa, -up);
   }
-  /// z 2^-e, of a modulus near 1; adds e to the exponent.
-  std::complex<double> normalized(std::complex<double> z) {
-    const double largest = std::max(std::abs(z.real()), std::abs(z.imag()));
-    if (largest == 0) return z;
-    const int e = std::ilogb(largest);
-    exponent += e;
-    return {std::scalbn(z.real(), -e), std::scalbn(z.imag(), -e)};
+  static std::complex<double> scaled(std::complex<double> z, int e) {
+    return {std::scalbn(z.real(), e), std::scalbn(z.imag(), e)};
   }
-  std::complex<double> value() const {
-    return {std::scalbn(mantissa.real(), exponent), std::scalbn(mantissa.imag(), exponent)};
-  }
+  std::complex<double> value() const { return scaled(mantissa, exponent); }
 };
+
+template <class T>
+Determinant wide_determinant(std::int64_t n, const T* a) {
+  const WideLu<T> wide(n, n, a);
+  Determinant d;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::complex<long double> pivot(wide.at(i, i));
+    const long double most = std::max(std::abs(pivot.real()), std::abs(pivot.imag()));
+    const int e = most == 0 ? 0 : std::ilogb(most);
+    d.times({static_cast<double>(std::scalbn(pivot.real(), -e)), static_cast<double>(std::scalbn(pivot.imag(), -e))},
+            e);
+  }
+  if (wide.odd) d.times(-1);
+  return d;
+}
 
 template <class T>
 Determinant determinant_one(std::int64_t n, const T* a) {
   Determinant d;
   if (n == 0) return d;
-  std::vector<T> lu(count(n * n));
+  std::vector<T> lu(a, a + n * n);
   std::vector<lapack_int> swaps(count(n));
-  factor_lu(LAPACK_COL_MAJOR, n, n, a, lu.data(), swaps.data());  // of the transpose, or not: it has the same one
+  require_accepted(REEL_LAPACK(getrf)(LAPACK_COL_MAJOR, narrow(n), narrow(n), lu.data(), narrow(n), swaps.data()));
+  if (!all_finite(lu.data(), n * n)) return wide_determinant(n, a);
   for (std::int64_t i = 0; i < n; ++i) {
     d.times(std::complex<double>(lu[count(i * n + i)]));
     if (swaps[count(i)] != i + 1) d.times(-1);
@@ -119,6 +145,8 @@ struct Svd {
                                                s.data(), u.data(), narrow(n), vh.data(), narrow(r));
     require_accepted(info);
     if (info > 0) rule_error("the singular values of a {}x{} matrix were not found: no convergence", m, n);
+    if (!all_finite(s.data(), r))
+      rule_error("the singular values of a {}x{} matrix overflow. Hint: scale it down", m, n);
   }
 };
 

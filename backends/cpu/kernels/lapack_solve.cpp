@@ -6,6 +6,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/kernels/lapack_calls.h"
+#include "backends/cpu/kernels/wide_lu.h"
 
 namespace reel::cpu {
 
@@ -33,6 +34,7 @@ struct Factors {
   std::int64_t n;
   std::vector<T> lu;
   std::vector<lapack_int> swaps;
+  bool finite = true;
 
   void factor(const T* a, std::int64_t i, std::int64_t batch) {
     require_finite(a, n, n, i, batch);
@@ -40,7 +42,8 @@ struct Factors {
     const lapack_int info =
         REEL_LAPACK(getrf)(LAPACK_COL_MAJOR, narrow(n), narrow(n), lu.data(), narrow(n), swaps.data());
     require_accepted(info);
-    if (info > 0) rule_error("{} is singular: pivot {} is 0", which(n, n, i, batch), info - 1);
+    finite = all_finite(lu.data(), n * n);
+    if (finite && info > 0) rule_error("{} is singular: pivot {} is 0", which(n, n, i, batch), info - 1);
   }
 
   // a = U^t L^t P^t: read row-major, the array holds U^t in its lower triangle and L^t, with a unit diagonal, in its
@@ -60,6 +63,21 @@ struct Factors {
     if (other != i) std::swap_ranges(x + i * k, x + (i + 1) * k, x + other * k);
   }
 };
+
+/// The solution of place i, where the factors or what they give are not finite.
+template <class T>
+void solve_wide(const SolveArgs& s, std::int64_t i, const T* a, const T* b, T* x) {
+  const std::int64_t n = s.n, k = s.k;
+  const WideLu<T> wide(n, n, a, s.adjoint);
+  std::vector<Wide<T>> y(count(n * k));
+  for (std::int64_t row = 0; row < n; ++row) {
+    if (wide.at(row, row) == Wide<T>(0)) rule_error("{} is singular: pivot {} is 0", which(n, n, i, s.batch), row);
+    std::copy_n(b + wide.rows[count(row)] * k, k, y.begin() + row * k);
+  }
+  substitute(false, true, n, k, wide.lu, y);
+  substitute(true, false, n, k, wide.lu, y);
+  round_to(y, x);
+}
 
 template <class T>
 void check_triangle(const TriangularSolveArgs& s, const T* a, std::int64_t i) {
@@ -102,6 +120,7 @@ struct Schur {  // a = q t q^H, column-major; t upper triangular, with 2x2 block
     require_accepted(info);
     if (info > 0)
       rule_error("the eigenvalues of a {}x{} matrix were not found: the QR iteration did not converge", n, n);
+    require_no_overflow(t.data(), n * n, fmt::format("a {0}x{0} matrix", n));
   }
   Real<T> norm() const {
     Real<T> sum = 0;
@@ -147,15 +166,16 @@ void Cpu::solve(const SolveArgs& s) {
     if (s.n == 0 || s.k == 0) return;
     Factors<T> factors(s.n);
     for (std::int64_t i = 0; i < s.batch; ++i) {
-      if (i == 0 || s.stride_a != 0) factors.factor(static_cast<const T*>(s.a) + i * s.stride_a, i, s.batch);
-      const T* b = static_cast<const T*>(s.b) + i * s.stride_b;
+      const T *a = static_cast<const T*>(s.a) + i * s.stride_a, *b = static_cast<const T*>(s.b) + i * s.stride_b;
       T* x = static_cast<T*>(s.x) + i * s.n * s.k;
+      if (i == 0 || s.stride_a != 0) factors.factor(a, i, s.batch);
       require_finite(b, s.n, s.k, i, s.batch);
       std::copy_n(b, s.n * s.k, x);
       if (s.adjoint)
         factors.solve_adjoint(s.k, x);
       else
         factors.solve(s.k, x);
+      if (!factors.finite || !all_finite(x, s.n * s.k)) solve_wide(s, i, a, b, x);
       require_no_overflow(x, s.n * s.k, which(s.n, s.n, i, s.batch));
     }
   });
@@ -172,6 +192,11 @@ void Cpu::triangular_solve(const TriangularSolveArgs& s) {
       std::copy_n(b, s.n * s.k, x);
       solve_triangle(s.upper ? CblasUpper : CblasLower, s.adjoint ? CblasConjTrans : CblasNoTrans,
                      s.unit_diagonal ? CblasUnit : CblasNonUnit, s.n, s.k, a, x);
+      if (!all_finite(x, s.n * s.k)) {
+        std::vector<Wide<T>> y = widened(s.n, s.k, b);
+        substitute(s.upper != s.adjoint, s.unit_diagonal, s.n, s.k, widened(s.n, s.n, a, s.adjoint), y);
+        round_to(y, x);
+      }
       require_no_overflow(x, s.n * s.k, which(s.n, s.n, i, s.batch));
     }
   });

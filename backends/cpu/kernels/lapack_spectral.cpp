@@ -37,6 +37,7 @@ void eigen(std::int64_t n, const T* matrix, Complex<T>* values, Complex<T>* righ
     unpack_pairs(n, im, packed, right);
   }
   check_info(info, "geev", n, n);
+  check_overflow(values, n, "eigenvalues", n, n);
 }
 
 /// The reciprocal condition number of a complex matrix.
@@ -67,9 +68,7 @@ std::int64_t Cpu::eig(const EigArgs& args) {
     check_finite<T>(args.a, args.batch, n, n);
     for (std::int64_t b = 0; b < args.batch && n > 0; ++b) {
       Complex<T>* vectors = static_cast<Complex<T>*>(args.vectors) + b * n * n;
-      Complex<T>* values = static_cast<Complex<T>*>(args.values) + b * n;
-      eigen(n, static_cast<const T*>(args.a) + b * n * n, values, vectors);
-      require_no_overflow(values, n, which(n, n, b, args.batch));
+      eigen(n, static_cast<const T*>(args.a) + b * n * n, static_cast<Complex<T>*>(args.values) + b * n, vectors);
       for (std::int64_t j = 0; j < n; ++j) fix_gauge(vectors + j, n, n, args.largest + b * n + j);
       // Not 10 n epsilon: eigenvectors of random matrices [400, 400] in f32 would not count as a basis.
       args.independent[b] = reciprocal_condition(n, vectors) > 10 * epsilon<T>;
@@ -91,7 +90,7 @@ void Cpu::eigh(const EighArgs& args) {
       std::copy(a, a + n * n, vectors);
       Real<T>* values = static_cast<Real<T>*>(args.values) + b * n;
       check_info(heevd(layout, 'V', 'L', size, vectors, size, values), "heevd", n, n);
-      require_no_overflow(values, n, which(n, n, b, args.batch));
+      check_overflow(values, n, "eigenvalues", n, n);
       for (std::int64_t j = 0; j < n; ++j) fix_gauge(vectors + j, n, n, args.largest + b * n + j);
     }
   });
@@ -106,10 +105,10 @@ void Cpu::svd(const SvdArgs& args) {
     for (std::int64_t b = 0; b < args.batch && k > 0; ++b) {
       std::vector<T> a = copy_of(static_cast<const T*>(args.a) + b * m * n, m * n);
       T *u = static_cast<T*>(args.u) + b * m * k, *vh = static_cast<T*>(args.vh) + b * k * n;
-      Real<T>* s = static_cast<Real<T>*>(args.s) + b * k;
-      check_info(gesdd(layout, 'S', rows, columns, a.data(), columns, s, u, std::min(rows, columns), vh, columns),
+      check_info(gesdd(layout, 'S', rows, columns, a.data(), columns, static_cast<Real<T>*>(args.s) + b * k, u,
+                       std::min(rows, columns), vh, columns),
                  "gesdd", m, n);
-      require_no_overflow(s, k, which(m, n, b, args.batch));
+      check_overflow(static_cast<const Real<T>*>(args.s) + b * k, k, "singular values", m, n);
       for (std::int64_t j = 0; j < k; ++j) {
         const T turn = fix_gauge(u + j, m, k, args.largest + b * k + j);
         for (std::int64_t i = 0; i < n; ++i) vh[j * n + i] *= turn;
@@ -132,7 +131,7 @@ void Cpu::schur(const SchurArgs& args) {
       check_info(gees(layout, 'V', 'N', nullptr, size, t, size, &selected, values.data(),
                       static_cast<T*>(args.q) + b * n * n, size),
                  "gees", n, n);
-      require_no_overflow(t, n * n, which(n, n, b, args.batch));
+      check_overflow(t, n * n, "elements of the Schur form", n, n);
     }
   };
   if (args.dtype == DType::c64)

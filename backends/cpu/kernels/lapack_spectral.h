@@ -49,6 +49,13 @@ void check_finite(const void* matrices, std::int64_t batch, std::int64_t m, std:
   }
 }
 
+/// Throws if what was computed of a finite matrix is not finite.
+template <class T>
+void check_overflow(const T* x, std::int64_t size, const char* what, std::int64_t m, std::int64_t n) {
+  if (!all_finite(x, size))
+    rule_error("{} of a matrix ({}, {}) overflow: its elements are too large. Hint: scale the matrix down", what, m, n);
+}
+
 inline void check_info(lapack_int info, const char* routine, std::int64_t m, std::int64_t n) {
   if (info > 0) rule_error("LAPACK's {} did not converge on a matrix ({}, {})", routine, m, n);
   if (info < 0) rule_error("LAPACK's {} failed with info {} on a matrix ({}, {})", routine, info, m, n);

@@ -21,12 +21,13 @@ struct Hessenberg {
     const lapack_int rows = narrow(n);
     check_info(REEL_LAPACK(gebal)(layout, 'B', rows, packed.data(), rows, &low, &high, scale.data()), "gebal", n, n);
     check_info(REEL_LAPACK(gehrd)(layout, rows, low, high, packed.data(), rows, reflectors.data()), "gehrd", n, n);
+    check_overflow(packed.data(), n * n, "elements of the Hessenberg form", n, n);
   }
 
   /// D Q v of `columns` vectors v [n, columns] of H, or D^-1 Q v of left ones.
   void back_transform(char side, std::vector<T>& v, lapack_int columns) const {
+    check_overflow(v.data(), std::ssize(v), "steps to the eigenvectors", n, n);
     const lapack_int rows = narrow(n);
-    require_no_overflow(v.data(), std::ssize(v), which(n, n, 0, 1));
     const auto mhr = fitting<T>(LAPACKE_sormhr, LAPACKE_dormhr, LAPACKE_cunmhr, LAPACKE_zunmhr);
     check_info(
         mhr(layout, 'L', 'N', rows, columns, low, high, packed.data(), rows, reflectors.data(), v.data(), columns),
@@ -50,6 +51,8 @@ struct Eigenvalues {
     else
       check_info(hseqr(layout, 'E', 'N', n, a.low, a.high, h.data(), n, re.data(), im.data(), nullptr, n), "hseqr", a.n,
                  a.n);
+    check_overflow(re.data(), std::ssize(re), "eigenvalues", a.n, a.n);
+    check_overflow(im.data(), std::ssize(im), "eigenvalues", a.n, a.n);
   }
   std::int64_t size() const { return static_cast<std::int64_t>(re.size()); }
   Complex<T> operator[](std::int64_t j) const {
@@ -226,7 +229,9 @@ std::int64_t Cpu::spectral_radius(const SpectralRadiusArgs& args) {
         return largest_eigenvalue(n, matrix, &value, right, left);
       };
       if (n > 0 && !find()) ++multiple;
-      static_cast<Real<T>*>(args.radius)[b] = std::abs(value);
+      const Real<T> radius = std::abs(value);
+      check_overflow(&radius, 1, "eigenvalues", n, n);
+      static_cast<Real<T>*>(args.radius)[b] = radius;
       static_cast<Complex<T>*>(args.value)[b] = value;
     }
   });

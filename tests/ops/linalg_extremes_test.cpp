@@ -1,0 +1,78 @@
+// Matrices of the largest and the smallest numbers, whose results a dtype holds though products on the way may not.
+#include <cmath>
+#include <limits>
+
+#include "tests/support/check.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+Tensor matrix(const std::vector<double>& x, DType d = DType::f64) {
+  const auto n = static_cast<std::int64_t>(std::lround(std::sqrt(static_cast<double>(x.size()))));
+  return cast(Tensor::from(std::span<const double>(x), {n, n}), d);
+}
+Tensor column(const std::vector<double>& x, DType d = DType::f64) {
+  return cast(Tensor::from(std::span<const double>(x), {std::ssize(x), 1}), d);
+}
+std::vector<double> values(const Tensor& x) { return cast(real(x), DType::f64).values<double>(); }
+void near(const Tensor& got, const std::vector<double>& wanted, double tolerance) {
+  const auto y = values(got);
+  REQUIRE(y.size() == wanted.size());
+  for (std::size_t i = 0; i < y.size(); ++i) CHECK(std::abs(y[i] - wanted[i]) <= tolerance * std::abs(wanted[i]));
+}
+
+}  // namespace
+
+TEST_CASE("subnormal pivots") {  // their inverses are infinite
+  for (const DType d : {DType::f32, DType::f64, DType::c64, DType::c128}) {
+    CAPTURE(name_of(d));
+    const bool single = real_of(d) == DType::f32;
+    const double tiny = single ? std::ldexp(1, -135) : std::ldexp(1, -1030), few = single ? 1e-6 : 1e-14;
+    const double log_tiny = (single ? -135 : -1030) * std::log(2.0);
+    const Tensor diagonal = matrix({tiny, 0, 0, 0, 1, 0, 0, 0, 2}, d);
+    near(slogdet(diagonal).sign, {1}, 0);
+    near(slogdet(diagonal).log_abs, {log_tiny + std::log(2.0)}, few);
+    near(det(diagonal), {2 * tiny}, 0);
+    const Tensor full = matrix({tiny, tiny / 2, tiny / 4, tiny}, d);  // determinant 7/8 tiny^2
+    near(slogdet(full).log_abs, {2 * log_tiny + std::log(7.0 / 8)}, few);
+    near(slogdet(matrix({0, tiny, tiny, 0}, d)).sign, {-1}, 0);
+    const Lu f = lu(diagonal);
+    near(f.U, values(diagonal), 0);
+    near(f.L, values(eye(3)), 0);
+    near(lu(full).L, {1, 0, 0.25, 1}, 0);
+    near(matmul(f.P, matmul(f.L, f.U)), values(diagonal), 0);
+    near(solve(diagonal, column({tiny, 3, 4}, d)), {1, 3, 2}, few);
+    near(solve(full, column({tiny, tiny}, d)), {4.0 / 7, 6.0 / 7}, 1e-3);
+    near(solve(full, column({tiny, tiny}, d), {.adjoint = true}), {6.0 / 7, 4.0 / 7}, 1e-3);
+    near(triangular_solve(full, column({tiny, tiny}, d)), {1, 0.75}, few);
+    near(triangular_solve(full, column({tiny, tiny}, d), {.adjoint = true}), {0.75, 1}, few);
+  }
+}
+
+TEST_CASE("large pivots: their product, and sums of them") {
+  near(det(matrix({1.5, 0, 0, 0, 1.7e308, 0, 0, 0, 1e-308})), {2.55}, 1e-14);
+  const Tensor A = matrix({1e308, 1e308, -1e308, 1e308});  // the second pivot is 2e308
+  near(slogdet(A).log_abs, {std::log(2.0) + 2 * 308 * std::log(10.0)}, 1e-14);
+  near(solve(A, column({1e308, 0})), {0.5, 0.5}, 1e-14);
+  CHECK(contains(error_of([&] { lu(A); }), "[lu] the result overflows"));
+  const Tensor singular = matrix({1e-310, 2e-310, 1e-310, 2e-310});
+  CHECK(contains(error_of([&] { solve(singular, column({1, 1})); }), "[solve] the 2x2 matrix is singular"));
+}
+
+TEST_CASE("symmetric matrices of the largest numbers") {
+  near(cholesky(matrix({1e308})), {1e154}, 1e-14);
+  near(eigh(matrix({1.7e308})).values, {1.7e308}, 1e-14);
+}
+
+TEST_CASE("eigenvalues and singular values that overflow are errors") {
+  const Tensor A = matrix({1e308, 1e308, 1e308, 1e308});  // the largest one is 2e308
+  CHECK(contains(error_of([&] { eig(A); }), "[eig] eigenvalues of a matrix (2, 2) overflow"));
+  CHECK(contains(error_of([&] { eigvals(A); }), "[eig] eigenvalues of a matrix (2, 2) overflow"));
+  CHECK(contains(error_of([&] { eigh(A); }), "[eigh] eigenvalues of a matrix (2, 2) overflow"));
+  CHECK(contains(error_of([&] { svd(A); }), "[svd] singular values of a matrix (2, 2) overflow"));
+  CHECK(contains(error_of([&] { schur(A); }), "[schur] elements of the Schur form of a matrix (2, 2) overflow"));
+  CHECK(contains(error_of([&] { pinv(A); }), "[pinv] the singular values of a 2x2 matrix overflow"));
+  CHECK_MESSAGE(contains(error_of([&] { spectral_radius(A); }), "overflow"), error_of([&] { spectral_radius(A); }));
+}
