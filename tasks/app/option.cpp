@@ -88,14 +88,16 @@ bool Option::take(const std::string& text) {
   return true;
 }
 
-void Option::take_or_throw(const std::string& text, const std::string& where) {
+void Option::take_or_throw(const std::string& text, const std::string& where, From source) {
   given = true;
+  typed = typed || source == From::command_line;
+  from = source;
   before = value();
   if (take(text)) return;
   if (several) {  // say which part is wrong
     Option part = one();
     part.target = &part.setting;
-    for (const std::string& word : parts_of(text)) part.take_or_throw(word, where);
+    for (const std::string& word : parts_of(text)) part.take_or_throw(word, where, source);
   }
   const bool bare = !text.empty() && text.find_first_not_of("0123456789+-.e") == std::string::npos;
   const std::string shown = bare ? text : fmt::format("\"{}\"", text);
@@ -116,7 +118,7 @@ void Option::take_from_file(const FileValue& value, bool own) {
     throw Usage(fmt::format("{}: {}: {} expected, got a value of type {}", value.where, name, rule(), value.type));
   if (typed_only && (given || value.text.empty())) return;
   if (!own) refuse_unless_typed(value.text, value.where + ": ");
-  if (!typed_only) return take_or_throw(value.text, value.where + ": ");
+  if (!typed_only) return take_or_throw(value.text, value.where + ": ", From::file);
   print_err("{}: {} is left out: it names a program to run. Hint: --{} {}\n", one_line(value.where), name, name,
             one_line(shell_path(value.text)));
 }
@@ -125,6 +127,7 @@ bool Option::fits(const std::string& type) const {
   if (type == "boolean") return kind == Kind::flag;
   if (type == "integer") return kind != Kind::flag && kind != Kind::text;
   if (type == "floating-point") return kind == Kind::real;
+  if (type == "array") return several;
   // a seed of 2^63 or more does not fit a TOML integer, and is stored as text
   return type == "string" && (kind == Kind::text || kind == Kind::choice || kind == Kind::natural || several);
 }
@@ -210,6 +213,14 @@ std::vector<std::string> split_list(const std::string& text) {
 std::string nearest_hint(const std::string& name, const std::vector<std::string>& known, const std::string& dashes) {
   const std::string nearest = nearest_name(name, known);
   return nearest.empty() ? "" : fmt::format(". Hint: {}{}.", dashes, nearest);
+}
+
+std::string option_text(const Error& error) {
+  const auto* e = dynamic_cast<const SettingError*>(&error);
+  if (!e) return error.what();
+  std::string hint = e->hint.setting.empty() ? "" : fmt::format(". Hint: --{} {}", e->hint.setting, e->hint.value);
+  if (hint.empty() && e->setting == "cell" && loaded_plugins().empty()) hint = plugin_hint;
+  return fmt::format("--{}: {}{}", e->setting, e->rule, hint);
 }
 
 }  // namespace reel

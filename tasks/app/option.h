@@ -27,12 +27,13 @@ struct Option {
   bool several = false;     // takes a list with commas between, each part by the rule; the variable is text
   bool typed_only = false;  // names a program to run, which is for the command line alone to say
   bool given = false, typed = false;
+  enum class From { defaults, preset, file, command_line } from = From::defaults;  // where the value comes from
   std::string before{};  // the value that the one given last has replaced
 
   /// Sets the variable from text; false if the text breaks the rule.
   bool take(const std::string& text);
   /// The same, but throws Usage that says what is wrong; `where` is "--" or a position in a file.
-  void take_or_throw(const std::string& text, const std::string& where);
+  void take_or_throw(const std::string& text, const std::string& where, From source);
   /// The same for a value of a file. That of an option for the command line is left out of a run's own file, with a
   /// note on stderr, and refused in any other.
   void take_from_file(const FileValue& value, bool own);

@@ -19,6 +19,7 @@ namespace reel {
 
 using ValueKind = Option::Kind;
 using Section = Option::Section;
+using From = Option::From;
 
 namespace {
 
@@ -159,7 +160,7 @@ struct Options::Impl {
       if (word == "--version") throw Exit{0, version_text(program)};
       if (word != "--help" && word != "-h" && word != "--help-all") continue;
       const CLI::Option* cell = app.get_option_no_throw("--cell");  // whose settings are shown
-      if (cell && cell->count() > 0) find("cell")->take_or_throw(cell->results().back(), "--");
+      if (cell && cell->count() > 0) find("cell")->take_or_throw(cell->results().back(), "--", From::command_line);
       throw Exit{0, options.help(word == "--help-all")};
     }
   }
@@ -169,18 +170,18 @@ struct Options::Impl {
     const std::vector<std::string> typed = find_preset(preset, preset_task).preset.options;
     const std::string where = fmt::format("preset {}: --", preset);
     for (std::size_t i = 0; i < typed.size(); ++i) {
-      const std::string name = typed[i].starts_with("--") ? typed[i].substr(2) : "";
+      const std::size_t equals = typed[i].find('=');
+      const std::string name = typed[i].starts_with("--") ? typed[i].substr(0, equals).substr(2) : "";
       Option* option = find(name);
       if (!option || option->section == Section::built_in)
         throw Usage(
             fmt::format("preset {}: {}: there is no such option{}", preset, typed[i], nearest_hint(name, names(true))));
-      if (option->kind == ValueKind::flag) {
-        option->take_or_throw("true", where);
-        continue;
-      }
-      if (i + 1 == typed.size()) throw Usage(fmt::format("{}{}: a value is expected", where, name));
-      option->refuse_unless_typed(typed[i + 1], where);
-      option->take_or_throw(typed[++i], where);
+      const bool follows = equals == std::string::npos && option->kind != ValueKind::flag;
+      if (follows ? i + 1 == typed.size() : equals + 1 == typed[i].size())
+        throw Usage(fmt::format("{}{}: a value is expected", where, name));
+      const std::string value = follows ? typed[++i] : equals < typed[i].size() ? typed[i].substr(equals + 1) : "true";
+      option->refuse_unless_typed(value, where);
+      option->take_or_throw(value, where, From::preset);
     }
   }
 
@@ -190,8 +191,7 @@ struct Options::Impl {
       const std::string& text = lines[i]->results().back();
       if (text.starts_with("--"))
         throw Usage(fmt::format("--{}: a value is expected, {} follows", options[i].name, text));
-      options[i].take_or_throw(text, "--");
-      options[i].typed = true;
+      options[i].take_or_throw(text, "--", From::command_line);
     }
   }
 
@@ -213,14 +213,6 @@ struct Options::Impl {
     return out;
   }
 };
-
-std::string option_text(const Error& error) {
-  const auto* e = dynamic_cast<const SettingError*>(&error);
-  if (!e) return error.what();
-  std::string hint = e->hint.setting.empty() ? "" : fmt::format(". Hint: --{} {}", e->hint.setting, e->hint.value);
-  if (hint.empty() && e->setting == "cell" && loaded_plugins().empty()) hint = plugin_hint;
-  return fmt::format("--{}: {}{}", e->setting, e->rule, hint);
-}
 
 Options::Options(const std::string& program, const std::string& description) : impl_(std::make_unique<Impl>()) {
   impl_->program = program;
@@ -361,6 +353,9 @@ bool Options::typed(const std::string& name) const {
   return option && option->typed;
 }
 
+bool Options::later(const std::string& name, const std::string& than) const {
+  return impl_->find(name)->from > impl_->find(than)->from;
+}
 const std::string& Options::before(const std::string& name) const { return impl_->find(name)->before; }
 const std::string& Options::resume() const { return impl_->resume; }
 const std::string& Options::config() const { return impl_->config; }

@@ -98,6 +98,8 @@ class Options {
   bool given(const std::string& name) const;
   /// True if the option is on the command line.
   bool typed(const std::string& name) const;
+  /// True if an option is given in a later place than another: the preset, then the file, then the command line.
+  bool later(const std::string& name, const std::string& than) const;
   /// Of an option that is typed: its value in the file or the preset.
   const std::string& before(const std::string& name) const;
   /// The value of --resume; empty without it.

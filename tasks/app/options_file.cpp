@@ -1,6 +1,6 @@
 #include "tasks/app/options_file.h"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <sstream>
@@ -17,6 +17,11 @@ std::string text_of(const toml::node& node) {
   if (const auto value = node.value_exact<bool>()) return *value ? "true" : "false";
   if (const auto value = node.value_exact<std::int64_t>()) return fmt::format("{}", *value);
   if (const auto value = node.value_exact<double>()) return fmt::format("{}", *value);
+  if (const toml::array* list = node.as_array()) {  // as the command line has it: with commas
+    std::vector<std::string> parts;
+    for (const toml::node& part : *list) parts.push_back(text_of(part));
+    return fmt::format("{}", fmt::join(parts, ","));
+  }
   return node.value_exact<std::string>().value_or("");
 }
 

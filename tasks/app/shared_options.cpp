@@ -212,14 +212,13 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
 }
 
 void settle(Shared& s, const Options& options) {
-  if (options.typed("steps") && s.epochs > 0) {
-    if (options.typed("epochs"))
-      throw Usage(
-          fmt::format("--epochs {}: --steps {} is given, too; only one can say how long the run is. Hint: leave "
-                      "one out",
-                      s.epochs, s.train.steps));
-    s.epochs = 0;  // those of a preset, a file or the run so far
-  }
+  if (s.epochs > 0 && options.typed("steps") && options.typed("epochs"))
+    throw Usage(
+        fmt::format("--epochs {}: --steps {} is given, too; only one can say how long the run is. Hint: leave "
+                    "one out",
+                    s.epochs, s.train.steps));
+  // A run's config.toml has both, and its epochs hold.
+  if (s.epochs > 0 && options.later("steps", "epochs")) s.epochs = 0;
   s.optimizer.epsilon_inside = s.epsilon_place == "inside";
   s.train.best_by_accuracy = s.best == "accuracy";
   s.optimizer.group_lr = parse_rates(s.group_lr);

@@ -227,6 +227,28 @@ TEST_CASE("options: a default that breaks the rule of its own option is told whe
         "[options] the default of --share is -0.5, a number of 0 or more expected");
 }
 
+TEST_CASE("options: a list is text with commas or an array of TOML") {
+  const auto sizes_of = [](const std::string& toml) {
+    const TempDir dir;
+    write_atomically(dir / "c.toml", "sizes = " + toml + "\n");
+    std::string sizes = "1";
+    Options options{"prog", "Trains a thing."};
+    options.list("sizes", sizes, {.low = 1, .high = 9}, "of layers", "Model");
+    const std::string path = dir / "c.toml";
+    const char* const words[] = {"prog", "--config", path.c_str()};
+    const std::string error = test::error_of([&] { options.parse(3, words); });
+    return error.empty() ? sizes : error.substr(std::min(path.size(), error.size()));
+  };
+  CHECK(sizes_of("4") == "4");
+  CHECK(sizes_of("\"4,8\"") == "4,8");
+  CHECK(sizes_of("[4, 8]") == "4,8");
+  CHECK(sizes_of("[4]") == "4");
+  CHECK(sizes_of("[4, 10]") == ":1: sizes: an integer from 1 to 9 expected, got 10");
+  CHECK(sizes_of("[4, 0.5]") == ":1: sizes: an integer from 1 to 9 expected, got 0.5");
+  CHECK(sizes_of("[4, {}]") == ":1: sizes: an integer from 1 to 9 expected, got \"\"");
+  CHECK(sizes_of("[]") == ":1: sizes: an integer from 1 to 9 expected, got \"\"");
+}
+
 TEST_CASE("options: a section's name without a section") {
   CHECK(usage_of_file("fake = 3") == ":1: fake: there is no such option. Hint: section [fake]");
 }

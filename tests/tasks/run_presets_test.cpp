@@ -101,6 +101,53 @@ TEST_CASE("--preset: near names, another program's, options over it; --list-pres
   CHECK(!contains(list.out, "srnn/fig2/"));
 }
 
+TEST_CASE("options of a file override those of the preset: its steps, too, whatever epochs that has") {
+  const TempDir dir;
+  const std::string presets = presets_of(dir,
+                                         "[t]\ntitle = \"T\"\ntask = \"paths\"\nmetric = \"valid_loss\"\n"
+                                         "options = \"--epochs 3 --examples 20 --batch 10 --valid-size 10\"\n"
+                                         "models.a = \"--cell srnn\"\n");
+  for (const auto& [file, more, updates] : std::initializer_list<std::tuple<std::string, std::string, int>>{
+           {"", "", 6},
+           {"", "--steps 5", 5},
+           {"steps = 5", "", 5},
+           {"steps = 5\nepochs = 0.0", "", 5},
+           {"steps = 5\nepochs = 2.0", "", 4},  // as a run's config.toml, which has both
+           {"epochs = 2.0", "", 4},
+           {"epochs = 0.0\nsteps = 5", "--epochs 4", 8},
+           {"steps = 5", "--epochs 4", 8},
+           {"epochs = 2.0", "--steps 7", 7}}) {
+    CAPTURE(file);
+    CAPTURE(more);
+    write_atomically(dir / "s.toml", file + "\n");
+    std::vector<std::string> line{"--preset", "tiny/t/a", "--config", dir / "s.toml", "--dry-run"};
+    std::istringstream words(more);
+    for (std::string word; words >> word;) line.push_back(word);
+    const Result r = run("paths", line, dir.path, {"REEL_PRESETS=" + presets});
+    CHECK_MESSAGE(r.code == 0, r.err);
+    CHECK_MESSAGE(contains(r.out, fmt::format("\nupdates {}, batch 10", updates)), r.out);
+  }
+}
+
+TEST_CASE("a preset's options may have = between name and value, as one may type them") {
+  const TempDir dir;
+  const auto said = [&](const std::string& options) {
+    const std::string presets =
+        presets_of(dir, "[t]\ntitle = \"T\"\ntask = \"copying\"\nmetric = \"valid_loss\"\noptions = \"--batch 2 " +
+                            options + "\"\nmodels.a = \"--cell srnn\"\n");
+    const Result r = run("copying", {"--preset", "tiny/t/a", "--dry-run"}, dir.path, {"REEL_PRESETS=" + presets});
+    fs::remove_all(presets);
+    return r.out + r.err;
+  };
+  const std::string spaces = said("--delay 4 --hidden 5 --srnn.width 3 --group-lr head=1e-4 --steps 7 --bidirectional");
+  CHECK(contains(spaces, "\nupdates 7, "));
+  CHECK(said("--delay=4 --hidden=5 --srnn.width=3 --group-lr=head=1e-4 --steps=7 --bidirectional=true") == spaces);
+  CHECK(said("--steps=7 --bidirectional=false") == said("--steps 7"));
+  CHECK(contains(said("--bidirectional=no"), "preset tiny/t/a: --bidirectional: true or false expected, got \"no\""));
+  CHECK(contains(said("--delay="), "preset tiny/t/a: --delay: a value is expected"));
+  CHECK(contains(said("--delya=4"), "preset tiny/t/a: --delya=4: there is no such option. Hint: delay."));
+}
+
 TEST_CASE("a run of a preset has its options, and says at the end what was reported") {
   const TempDir dir;
   const std::string presets = presets_of(dir,
