@@ -192,15 +192,10 @@ std::pair<std::string, std::vector<std::string>> task_of(const ExplainOptions& o
   std::error_code error;
   if (!std::filesystem::exists(run + "/config.toml", error)) throw Usage(run + ": is not the folder of a run");
   const std::vector<std::string> words{"--config=" + run + "/config.toml"};
-  for (const char* name : {"/model.json", "/run.json"}) {
-    if (!std::filesystem::exists(run + name, error)) continue;
-    const auto json = nlohmann::json::parse(read_file(run + name, 1 << 24), nullptr, false);
-    if (!json.is_object() || !json.contains("task") || !json["task"].is_string()) continue;
-    const std::string task = json["task"];
-    if (task.find('/') != std::string::npos) throw Error(run + name, "the task is no name of a program");
-    return {task, words};
-  }
-  throw Error(run, "neither model.json nor run.json says which task it is of");
+  const std::string task = task_in(run);
+  if (task.empty()) throw Error(run, "neither model.json nor run.json says which task it is of");
+  if (task.find('/') != std::string::npos) throw Error(run, "the task is no name of a program");
+  return {task, words};
 }
 
 /// A training step: the program of the task makes model and batch, and explains them.

@@ -94,18 +94,22 @@ std::optional<RunFolder::Row> row_of(std::string_view line) {
 
 }  // namespace
 
-void require_task(const std::string& folder, const std::string& task) {
+std::string task_in(const std::string& folder) {
   for (const char* name : {"model.json", run_file}) {
     const std::string file = fs::path(folder) / name;
     if (std::error_code error; !fs::is_regular_file(file, error)) continue;
     const auto json = nlohmann::json::parse(read_file(file, most_text), nullptr, false);
     if (!json.is_object() || !json.contains("task") || !json["task"].is_string()) continue;
-    const auto own = json["task"].get<std::string>();
-    if (own != task)
-      throw Usage(fmt::format("--resume {}: this is a run of {}, not of {}. Hint: {} --resume {}", folder, own, task,
-                              own, shell_path(folder)));
-    return;
+    return json["task"];
   }
+  return "";
+}
+
+void require_task(const std::string& folder, const std::string& task) {
+  const std::string own = task_in(folder);
+  if (!own.empty() && own != task)
+    throw Usage(fmt::format("--resume {}: this is a run of {}, not of {}. Hint: {} --resume {}", folder, own, task, own,
+                            shell_path(folder)));
 }
 
 RunFolder RunFolder::create(const std::string& out, const std::string& task, const std::string& cell) {

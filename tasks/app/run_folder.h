@@ -25,7 +25,7 @@ struct RunRecord {
   double seconds = 0, steps_per_second = 0;
   double update_seconds = 0;  // per update, without validations and files, and without the first update of the process
   std::string device;
-  int threads = 1;
+  int threads = 1, ranks = 1;
   bool finished = false;
   /// The update with the best validation, whose parameters are in best.safetensors; -1: none is there.
   std::int64_t best_step = -1;
@@ -44,6 +44,8 @@ struct RunRecord {
   std::vector<std::string> plugins = {};  // absolute paths
 };
 
+/// The task of the run in a folder, of which model.json is there from its start; empty if no file says.
+std::string task_in(const std::string& folder);
 /// Throws Usage if the folder is that of a run of another task, as far as it says.
 void require_task(const std::string& folder, const std::string& task);
 

@@ -29,6 +29,7 @@ Json run_json(const RunRecord& r) {
             {"version", version()},
             {"processor", processor()},
             {"date", utc_now()}};
+  if (r.ranks > 1) json["ranks"] = r.ranks;
   if (!r.kernels.empty()) json["kernels"] = r.kernels;
   if (!commit().empty()) json["commit"] = commit();
   if (!r.command.empty()) json["command"] = r.command;

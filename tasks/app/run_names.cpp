@@ -45,8 +45,9 @@ bool only_shows(const std::string& option) {
 }
 
 bool changes_nothing(const std::string& option) {
-  static const std::set<std::string> options{"out",      "device",     "threads", "quiet",
-                                             "no-graph", "list-cells", "no-test", "checkpoint-every"};
+  static const std::set<std::string> options{"out",           "device",      "threads", "quiet",
+                                             "no-graph",      "list-cells",  "no-test", "checkpoint-every",
+                                             "rank-patience", "solved-below"};
   return only_shows(option) || options.contains(option);
 }
 

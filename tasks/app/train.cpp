@@ -224,6 +224,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   record.baseline = task.baseline();
   record.device = options.device;
   record.threads = options.threads;
+  record.ranks = ranks.size();
   record.command = options.command;
   record.kernels = cpu::product_libraries();
   record.plugins = loaded_plugins();

@@ -23,14 +23,20 @@ std::string value_of(const RunData& data, const std::string& option) {
   return "";
 }
 
+/// True for an option by which runs that are compared by the metric do not differ.
+bool changes_nothing(const std::string& option, const std::string& metric) {
+  if (option == "solved-below" && metric.starts_with("solved_at.")) return false;
+  return reel::changes_nothing(option);
+}
+
 /// Options with several values among the runs that have them; "task" is one.
-std::vector<std::string> differing(const std::vector<ReadRun>& runs) {
+std::vector<std::string> differing(const std::vector<ReadRun>& runs, const std::string& metric) {
   std::vector<std::string> names;
   std::map<std::string, std::set<std::string>> values;
   for (const ReadRun& run : runs) {
     values["task"].insert(text_in(run.data.record, "task"));
     for (const auto& [name, value] : run.data.options)
-      if (name != "seed" && !changes_nothing(name)) values[name].insert(value);
+      if (name != "seed" && !changes_nothing(name, metric)) values[name].insert(value);
   }
   values["task"].erase("");  // a run that has not ended may not say
   for (const char* first : {"task", "cell", "hidden"})
@@ -79,10 +85,10 @@ std::int64_t complete_updates(const ReadRun& run) {
 }
 
 /// True if two runs of a group are the same: with the same seed, and no option differs that changes what they learn.
-bool same_run(const ReadRun& a, const ReadRun& b) {
-  const auto options = [](const ReadRun& run) {
+bool same_run(const ReadRun& a, const ReadRun& b, const std::string& metric) {
+  const auto options = [&](const ReadRun& run) {
     std::map<std::string, std::string> out(run.data.options.begin(), run.data.options.end());
-    std::erase_if(out, [](const auto& option) { return changes_nothing(option.first); });
+    std::erase_if(out, [&](const auto& option) { return changes_nothing(option.first, metric); });
     return out;
   };
   return !a.seed.empty() && a.seed == b.seed && options(a) == options(b);
@@ -90,8 +96,9 @@ bool same_run(const ReadRun& a, const ReadRun& b) {
 
 /// Adds a run to a group, or takes the one with more updates, or more numbers (of a test), if the group has the same
 /// run already.
-void add_run(Group& g, const ReadRun& run, std::vector<std::string>& repeated) {
-  const auto found = std::find_if(g.runs.begin(), g.runs.end(), [&](const ReadRun* r) { return same_run(*r, run); });
+void add_run(Group& g, const ReadRun& run, const std::string& metric, std::vector<std::string>& repeated) {
+  const auto found =
+      std::find_if(g.runs.begin(), g.runs.end(), [&](const ReadRun* r) { return same_run(*r, run, metric); });
   if (found == g.runs.end()) return g.runs.push_back(&run);
   const ReadRun* less = &run;
   const auto extent = [](const ReadRun& r) { return std::pair(updates_of(r.data), r.numbers.size()); };
@@ -178,7 +185,7 @@ SeedRows over_seeds(const std::vector<const ReadRun*>& runs) {
 }
 
 Groups group(const std::vector<ReadRun>& runs, const Comparison& comparison) {
-  Groups out{differing(runs), {}, {}};
+  Groups out{differing(runs, comparison.metric), {}, {}};
   for (const ReadRun& run : runs) {
     std::vector<std::string> values;
     for (const std::string& option : out.differing)
@@ -190,7 +197,7 @@ Groups group(const std::vector<ReadRun>& runs, const Comparison& comparison) {
     };
     auto found = std::find_if(out.groups.begin(), out.groups.end(), same);
     if (found == out.groups.end()) found = out.groups.insert(found, Group{name, values, {}, {}, {}});
-    add_run(*found, run, out.repeated);
+    add_run(*found, run, comparison.metric, out.repeated);
   }
   for (Group& g : out.groups) {
     std::ranges::remove_copy_if(g.runs, std::back_inserter(g.counted), &ReadRun::diverged);

@@ -37,6 +37,7 @@ RunData read_run(const std::string& folder) {
     run.record = Json::parse(read_file(path, 1 << 24), nullptr, false);
     if (!run.record.is_object()) throw Error(path, "is damaged");
   }
+  if (!run.record.contains("task")) run.record["task"] = task_in(folder);
   return run;
 }
 

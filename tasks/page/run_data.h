@@ -11,7 +11,7 @@ namespace reel::page {
 
 struct RunData {
   std::vector<std::pair<std::string, std::string>> options;  // of config.toml: "lr", "gru.biases"
-  nlohmann::ordered_json record;                             // run.json; an empty object if there is none
+  nlohmann::ordered_json record;                             // run.json; the task alone if it is not there yet
   std::vector<RunFolder::Row> rows;
 };
 

@@ -112,6 +112,7 @@ void RunPage::write(const Moment& at) {
                                 {"commit", commit().empty() ? "-" : commit()},
                                 {"command", r.command},
                                 {"written", utc_now()}});
+  if (r.ranks > 1) data_["facts"].push_back({"ranks", r.ranks});
   if (!preset_.is_null()) {
     Json told = preset_;
     const double value = measured_in(run_json(r), measure_, epoch_updates_);

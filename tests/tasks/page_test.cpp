@@ -129,9 +129,9 @@ TEST_CASE("options that change nothing in what is learned, and a task that is no
   const Groups out = group(runs, {});
   CHECK(out.differing.empty());
   CHECK(out.groups.size() == 1);
-  runs = {run_of(any, {{"threads", "0"}, {"seed", "1"}}, {}),
-          run_of(any, {{"threads", "1"}, {"device", "cuda"}, {"no-test", "true"}, {"seed", "2"}}, {}),
-          run_of(any, {{"seed", "1"}}, {})};
+  runs = {run_of(any, {{"threads", "0"}, {"rank-patience", "9.0"}, {"seed", "1"}}, {}),
+          run_of(any, {{"device", "cuda"}, {"no-test", "true"}, {"solved-below", "0.3"}, {"seed", "2"}}, {}),
+          run_of(any, {{"threads", "1"}, {"rank-patience", "3.0"}, {"solved-below", "0.1"}, {"seed", "1"}}, {})};
   runs[0].seed = runs[2].seed = "1";
   runs[2].numbers["test.accuracy"] = 0.5;
   const Groups one = group(runs, {});
@@ -139,6 +139,7 @@ TEST_CASE("options that change nothing in what is learned, and a task that is no
   REQUIRE(one.groups.size() == 1);
   REQUIRE(one.groups[0].runs.size() == 2);  // the first and the third are the same run; the third has been tested
   CHECK(one.groups[0].runs[0] == &runs[2]);
+  CHECK(group(runs, {.metric = "solved_at.step"}).groups.size() == 3);  // of other shares
 }
 
 TEST_CASE("groups that a caller names") {
@@ -167,6 +168,8 @@ TEST_CASE("runs below a folder") {
   CHECK_MESSAGE(contains(error_of([&] { read_run(dir / "all/d"); }), "config.toml"), "d");
   CHECK(names(runs_below(dir / "all/b/c/")) == "c ");
   CHECK(runs_below(dir / "nowhere").empty());
+  write_atomically(dir / "all/a/model.json", R"({"task": "adding"})");  // it has begun, and has no run.json yet
+  CHECK(read_run(dir / "all/a").record == nlohmann::ordered_json{{"task", "adding"}});
   write_atomically(dir / "file", "");
   CHECK(contains(error_of([&] { runs_below(dir / "file"); }), "file] cannot be read: Not a directory"));
 }

@@ -113,7 +113,11 @@ TEST_CASE("a run may go on with any number of ranks and threads, to the same bit
     const Words resume{"--resume", dir / "cut", "--steps", steps, "--quiet", "--threads", "2"};
     const Result r = ranks == 1 ? run("copying", resume, dir.path) : mpi_run(ranks, "copying", resume, dir.path);
     CHECK_MESSAGE(r.code == 0, r.err);
+    const auto record = nlohmann::json::parse(read_file(dir / "cut/run.json"));
+    CHECK(record.contains("ranks") == (ranks > 1));
+    CHECK(record.value("ranks", 1) == ranks);
   }
+  CHECK(data_of(dir / "cut/report.html")["facts"].back() == nlohmann::json{"ranks", 4});
   CHECK(ended(dir / "cut") == ended(dir / "whole"));
   const Result many = mpi_run(5, "copying", {"--resume", dir / "cut", "--steps", "20"}, dir.path);
   CHECK(many.code == 2);
