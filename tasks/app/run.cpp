@@ -54,6 +54,15 @@ void print_reported(const std::string& name, const std::string& task) {
     for (const std::string& note : *notes) print_out("note: {}\n", note);
 }
 
+/// Takes the parameters that --init-from names.
+void start_from(const std::string& from, const Model& model) try {
+  take_parameters(from, model);
+} catch (const OtherModel& e) {
+  throw SettingError("init-from", fmt::format("{}. Hint: --cell, --hidden and the like must be as in that run, whose "
+                                              "config.toml has them",
+                                              e.what()));
+}
+
 /// How many parts a batch is cut into, so that each rank has one; also when a run is resumed on more ranks.
 void settle_parts(Shared& s, const Options& options, int ranks) {
   std::int64_t& parts = s.train.examples.parts;
@@ -188,7 +197,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
         throw SettingError("warmup",
                            fmt::format("the run has {} updates, got {}", s.train.steps, s.train.schedule.warmup));
       model = untrained();
-      if (!s.init_from.empty() && options.resume().empty()) take_parameters(s.init_from, *model);
+      if (!s.init_from.empty() && options.resume().empty()) start_from(s.init_from, *model);
       optimizer.emplace(model->trained(), s.optimizer);
     } catch (const FileError&) {
       throw;

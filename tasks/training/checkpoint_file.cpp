@@ -70,10 +70,10 @@ void check_tensors(const std::string& path, const TensorFile& file, const Named&
   for (const auto& [name, place] : places) {
     const auto saved =
         std::find_if(file.tensors.begin(), file.tensors.end(), [&](const auto& t) { return t.first == name; });
-    if (saved == file.tensors.end()) throw Error("checkpoint", fmt::format("{}: {} is missing", path, name));
+    if (saved == file.tensors.end()) throw OtherModel("checkpoint", fmt::format("{}: {} is missing", path, name));
     if (!(saved->second.spec() == place.spec()))
-      throw Error("checkpoint", fmt::format("{}: {} is {}, the model has {}", path, name, saved->second.spec().str(),
-                                            place.spec().str()));
+      throw OtherModel("checkpoint", fmt::format("{}: {} is {}, the model has {}", path, name,
+                                                 saved->second.spec().str(), place.spec().str()));
     taken.push_back(*saved);
   }
   if (file.tensors.size() != places.size() + others)

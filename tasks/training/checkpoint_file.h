@@ -41,6 +41,11 @@ struct Diverged : Error {
   using Error::Error;
 };
 
+/// A file does not have the tensors of a model.
+struct OtherModel : Error {
+  using Error::Error;
+};
+
 using Named = std::vector<std::pair<std::string, Tensor>>;
 
 /// "cell.W: element 7 is NaN" for the first tensor with an element that is NaN or infinite; empty if there is none.
@@ -61,8 +66,8 @@ std::map<std::string, std::string> metadata_of(const Saved& saved, std::uint64_t
 Saved read_saved(const std::string& path, const TensorFile& file, const Named& places, const Schedule& schedule,
                  std::uint64_t seed);
 
-/// Throws Error unless the file has each of these tensors, with the same dtype and shape and only finite values, and
-/// exactly `others` more.
+/// Throws Error unless the file has each of these tensors, with the same dtype and shape (else OtherModel) and only
+/// finite values, and exactly `others` more.
 void check_tensors(const std::string& path, const TensorFile& file, const Named& places, std::size_t others);
 /// The validation that a file of best parameters belongs to. Throws Error with the path and what is invalid.
 Best read_best(const std::string& path, const TensorFile& file);

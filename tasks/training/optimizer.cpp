@@ -1,9 +1,12 @@
 #include "tasks/training/optimizer.h"
 
+#include <fmt/ranges.h>
+
 #include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "ops/functors/update.h"
 #include "tasks/training/option_checks.h"
@@ -34,9 +37,12 @@ void check(const OptimizerOptions& o) {
 Optimizer::Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& options) : options_(options) {
   check(options);
   for (const auto& [group, rate] : options.group_lr) {
-    bool known = false;
-    for (const Parameter& p : parameters) known = known || p.group == group;
-    if (!known) throw SettingError("group-lr", fmt::format("no parameter is in group \"{}\"", group));
+    std::set<std::string> known;
+    for (const Parameter& p : parameters) known.insert(p.group);
+    if (known.contains(group)) continue;
+    known.erase("");  // of parameters without a group
+    throw SettingError("group-lr", fmt::format("no parameter is in group \"{}\"{}{}", group,
+                                               known.empty() ? "" : "; the groups are ", fmt::join(known, ", ")));
   }
   const double start = options.kind == "rmsprop" ? options.rms_start : 0;
   for (Parameter& p : parameters) {

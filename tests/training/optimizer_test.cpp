@@ -207,6 +207,9 @@ TEST_CASE("groups have their own rates") {
   CHECK(b.values<float>()[0] == -0.25F);
   options.group_lr = {{"tail", 1}};
   CHECK(contains(error_of([&] { Optimizer({{"a", a, ""}}, options); }), "no parameter is in group \"tail\""));
+  CHECK(error_of([&] {
+          Optimizer({{"c", a, ""}, {"b", b, "head"}, {"a", a, "cell"}, {"d", b, "head"}}, options);
+        }) == "group-lr: no parameter is in group \"tail\"; the groups are cell, head");
 }
 
 TEST_CASE("an update changes parameters in place, on their version, without allocating") {
