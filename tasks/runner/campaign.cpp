@@ -82,8 +82,7 @@ class Costs {
       if (o_.run.threads > 0) options.push_back(fmt::format("--threads={}", o_.run.threads));
       if (!o_.run.device.empty()) options.push_back("--device=" + o_.run.device);
       const std::string said = dry_run(p.task, options, stop);
-      const bool epochs = std::find(p.options.begin(), p.options.end(), "--epochs") != p.options.end();
-      const StepCost cost = measure_step(p.task, options, epochs, o_.run.root + "/cost", stop);
+      const StepCost cost = measure_step(p.task, options, o_.run.root + "/cost", stop);
       known_[key] = cost.of(number_behind(said, "\nupdates "), number_behind(said, "validation every "));
       write_atomically(file_, known_.dump(1) + "\n");
     }

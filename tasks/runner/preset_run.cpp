@@ -130,8 +130,7 @@ std::vector<std::string> further_options(const Preset& p, const PresetRunOptions
     if (by_hand(p)) {
       more.insert(more.end(), {"--draws", fmt::format("{}", std::max(least, share))});
     } else {
-      if (std::find(p.options.begin(), p.options.end(), "--epochs") != p.options.end())
-        more.insert(more.end(), {"--epochs", "0"});
+      if (!option_of(p, "--epochs").empty()) more.insert(more.end(), {"--epochs", "0"});
       more.insert(more.end(), {"--steps", fmt::format("{}", std::max(least, share))});
     }
   }

@@ -27,6 +27,10 @@ bool is_program(const std::string& task) {
          access(path.c_str(), X_OK) == 0;
 }
 
+bool has_epochs(const std::string& task) {
+  return run_child({program_of(task), "--help"}).out.find("--epochs ") != std::string::npos;
+}
+
 std::string text_if_there(const std::string& path) {
   std::error_code error;
   const bool there = fs::exists(path, error);

@@ -12,6 +12,9 @@ std::string program_of(const std::string& task);
 /// True if there is such a program.
 bool is_program(const std::string& task);
 
+/// True if the task has --epochs, beside which it refuses --steps.
+bool has_epochs(const std::string& task);
+
 /// The text of a file; empty if it does not exist.
 std::string text_if_there(const std::string& path);
 /// The last line of a text that is not empty.

@@ -28,16 +28,17 @@ double StepCost::of(std::int64_t updates, std::int64_t interval) const {
              validation;
 }
 
-StepCost measure_step(const std::string& task, const std::vector<std::string>& options, bool epochs,
-                      const std::string& folder, const std::function<bool()>& stop) {
+StepCost measure_step(const std::string& task, const std::vector<std::string>& options, const std::string& folder,
+                      const std::function<bool()>& stop) {
   std::error_code error;
   fs::remove_all(folder, error);
   std::vector<std::string> words{program_of(task)};
   words.insert(words.end(), options.begin(), options.end());
+  // A warm-up may be longer than these updates, and costs nothing.
   words.insert(words.end(),
                {fmt::format("--steps={}", measured_updates), fmt::format("--valid-every={}", measured_interval),
-                "--out=" + folder, "--quiet", "--stop-below=0"});
-  if (epochs) words.insert(words.end(), {"--epochs=0", "--no-test"});
+                "--out=" + folder, "--quiet", "--stop-below=0", "--warmup=0"});
+  if (has_epochs(task)) words.insert(words.end(), {"--epochs=0", "--no-test"});
   const Spawned ran = run_child(words, "", stop);
   if (ran.code != 0) throw Error(last_line(ran.err).empty() ? ran.problem : last_line(ran.err));
   const auto record = read_summary(folder);

@@ -14,10 +14,9 @@ struct StepCost {
 
 constexpr std::int64_t measured_updates = 8;
 
-/// Times a program's updates and validations in a run of eight updates, in a folder that is removed; `epochs` if the
-/// task counts them. Throws Error with the program's words if it fails. While it runs, `stop` is called, and returns
-/// true to end it.
-StepCost measure_step(const std::string& task, const std::vector<std::string>& options, bool epochs,
-                      const std::string& folder, const std::function<bool()>& stop);
+/// Times a program's updates and validations in a run of eight updates, in a folder that is removed. Throws Error with
+/// the program's words if it fails. While it runs, `stop` is called, and returns true to end it.
+StepCost measure_step(const std::string& task, const std::vector<std::string>& options, const std::string& folder,
+                      const std::function<bool()>& stop);
 
 }  // namespace reel

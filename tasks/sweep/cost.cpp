@@ -17,8 +17,7 @@ namespace {
 
 StepCost measure(const Sweep& sweep, const SweepRun& run, const std::function<bool()>& stop) {
   try {
-    return measure_step(sweep.task, sweep.options_of(run, measured_updates), sweep.has_epochs, sweep.folder + "/cost",
-                        stop);
+    return measure_step(sweep.task, sweep.options_of(run, measured_updates), sweep.folder + "/cost", stop);
   } catch (const Error& e) {
     throw Error(fmt::format("{}: {}", run.name, e.what()));
   }

@@ -26,7 +26,7 @@ struct Sweep {
   std::string where;               // folder that relative paths in the options start from
   double stop_below = 0;
   std::int64_t halving = 0, rungs = 2;
-  bool has_epochs = false;  // the task has --epochs, beside which --steps is refused
+  bool has_epochs = false;  // with halving: the task has --epochs, beside which it refuses --steps
   // what a later call may change
   std::string metric = "valid_loss", best = "auto";
   std::int64_t threads = 1;

@@ -14,7 +14,6 @@
 #include "tasks/app/preset.h"
 #include "tasks/io/lock.h"
 #include "tasks/io/output.h"
-#include "tasks/io/spawn.h"
 #include "tasks/runner/live_line.h"
 #include "tasks/runner/program.h"
 
@@ -35,6 +34,7 @@ const std::vector<std::pair<std::string, std::string>>& own_options() {
                                                                     {"stop-below", "sweep's --stop-below X"},
                                                                     {"dry-run", "sweep's --dry-run"},
                                                                     {"quiet", "runs write into their folders"},
+                                                                    {"explain", ""},
                                                                     {"list-cells", ""},
                                                                     {"list-presets", ""},
                                                                     {"help", ""},
@@ -44,11 +44,18 @@ const std::vector<std::pair<std::string, std::string>>& own_options() {
   return all;
 }
 
+/// The option that a word of a command line names; empty if it names none.
+std::string option_in(const std::string& word) {
+  const std::string name = word.substr(0, word.find('='));
+  return word.starts_with("-") ? name.substr(std::min(name.find_first_not_of('-'), name.size())) : "";
+}
+
 /// Throws Usage if the option cannot be one of a sweep's runs.
 void check_option(const std::string& name) {
   for (const auto& [own, instead] : own_options())
     if (name == own)
-      throw Usage(fmt::format("--{}: is set by the sweep itself{}", name, instead.empty() ? "" : ". Hint: " + instead));
+      throw Usage(instead.empty() ? fmt::format("--{}: is for the task alone, as it trains nothing", name)
+                                  : fmt::format("--{}: is set by the sweep itself. Hint: {}", name, instead));
 }
 
 std::vector<std::string> names_of_tasks() {
@@ -107,10 +114,12 @@ Sweep define(const SweepOptions& o, const std::vector<std::string>& task_options
     throw Usage("--sample: --grid with ranges expected. Hint: --grid \"lr=log(1e-4,1e-1)\"");
   Sweep s;
   std::vector<Axis> axes = parse_grid(o.grid);
-  for (const Axis& axis : axes) check_option(axis.option);
-  for (const std::string& word : task_options)
-    if (word.starts_with("-"))
-      check_option(word.substr(0, word.find('=')).substr(std::min(word.find_first_not_of('-'), word.size())));
+  for (const std::string& word : task_options) check_option(option_in(word));
+  for (const Axis& axis : axes) {
+    check_option(axis.option);
+    if (std::ranges::find(task_options, axis.option, option_in) != task_options.end())
+      print_err("sweep: --{}: --grid has it, too, and its values count\n", axis.option);
+  }
   s.fixed = task_options;
   take_name(s, axes, o.names[0]);
   if (o.out.empty()) throw Usage("--out DIR expected: the folder of the sweep, new or of an earlier call");
@@ -154,11 +163,6 @@ class Defining {
   std::string folder_;
   std::unique_ptr<LockedFile> lock_;
 };
-
-/// True if the task has --epochs, beside which it would refuse --steps.
-bool has_epochs(const std::string& task) {
-  return run_child({program_of(task), "--help"}).out.find("--epochs ") != std::string::npos;
-}
 
 /// The settings that any call may change.
 void take_settings(Sweep& sweep, const SweepOptions& o, const Options& options, bool fresh) {

@@ -359,3 +359,23 @@ TEST_CASE("sweep --hours: a run goes on if what is left of it fits; one run is o
   fs::remove_all(out + "/runs/lr=1e-2,s1");
   CHECK_FALSE(fits("0.01"));  // 36 seconds of 60
 }
+
+TEST_CASE("sweep --hours: runs of epochs, of a task with a test, and with a warm-up longer than what is timed") {
+  const TempDir dir;
+  const std::string paths = "-- --hidden 6 --examples 20 --batch 10 --valid-size 10 ";
+  for (const auto& [task, options] : std::initializer_list<std::pair<std::string, std::string>>{
+           {"paths", paths + "--epochs 20"},
+           {"paths", paths + "--epochs=20 --no-test"},
+           {"paths", paths + "--steps 40"},
+           {"copying", "-- --delay 4 --hidden 6 --batch 4 --valid-size 4 --steps 40 --warmup 20"}}) {
+    CAPTURE(options);
+    const std::string out = dir / "s";
+    const Result r =
+        run("sweep", words(task + " --grid lr=1e-2 --hours 1 --jobs 1 --out " + out + " " + options), dir.path);
+    CHECK_MESSAGE(r.code == 0, r.err);
+    CHECK_MESSAGE(contains(r.err, "; 1 fit into 1\n"), r.err);
+    CHECK(nlohmann::json::parse(read_file(out + "/costs.json"))["lr=1e-2"]["update"] > 0);
+    CHECK(nlohmann::json::parse(read_file(out + "/runs/lr=1e-2,s1/run.json"))["steps"] == 40);
+    fs::remove_all(out);
+  }
+}

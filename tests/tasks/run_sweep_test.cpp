@@ -136,6 +136,8 @@ TEST_CASE("sweep: what the task says of options without effect is told once") {
         "sweep: layers=2,dropout=0: note: --momentum has no effect: it is for sgd, and --optimizer is rmsprop\n"
         "sweep: layers=1,dropout=0.5: note: --dropout has no effect: it works between layers, and there is one. "
         "Hint: --layers 2\n");
+  const Result both = place.sweep(small_sweep("lr=1,2", place.dir / "s", "--dry-run", "60 --lr=3 --lr 4"));
+  CHECK(both.err == "sweep: --lr: --grid has it, too, and its values count\n");
 }
 
 TEST_CASE("sweep --sample: values in their ranges; more of them begin with the same") {
@@ -358,6 +360,7 @@ TEST_CASE("sweep: errors are one line with the rule, the value and a hint, befor
       {{"paths", "--grid", "steps=5,10", "--out", out, "--", "--epochs", "1"}, ": paths: --epochs 1: --steps "},
       {{"copying", "--out", out, "--", "--seed", "3"}, "--seed: is set by the sweep itself. Hint: sweep's --seeds N"},
       {{"copying", "--grid", "out=a,b", "--out", out}, "--out: is set by the sweep itself"},
+      {{"copying", "--grid", "explain=text", "--out", out}, "--explain: is for the task alone, as it trains nothing"},
       {{"copying", "--lr", "3", "--out", out},
        "--lr: there is no such option. Hint: options of the task stand behind --"},
       {{"copying", "--halving", "1", "--out", out}, "--halving: 2 or more expected, got 1"},
