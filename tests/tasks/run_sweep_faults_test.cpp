@@ -362,7 +362,7 @@ TEST_CASE("sweep --hours: a run goes on if what is left of it fits; one run is o
 
 TEST_CASE("sweep --hours: runs of epochs, of a task with a test, and with a warm-up longer than what is timed") {
   const TempDir dir;
-  const std::string paths = "-- --hidden 6 --examples 20 --batch 10 --valid-size 10 ";
+  const std::string paths = "-- --hidden 6 --examples 20 --batch 10 --valid-size 10 --test 10 ";
   for (const auto& [task, options] : std::initializer_list<std::pair<std::string, std::string>>{
            {"paths", paths + "--epochs 20"},
            {"paths", paths + "--epochs=20 --no-test"},
