@@ -170,7 +170,7 @@ TEST_CASE("run folder: run.json has its keys, and null for what is not known") {
   const TempDir dir;
   RunFolder folder = RunFolder::create(dir / "r", "a", "b");
   folder.write_run_json({"copying", "srnn", 4833, 18446744073709551615U, 2000, 0.0945, 0.1, nan_value, 1, 12.5, 160,
-                         0.005, "cpu", 2, true});
+                         0.005, "cpu", 2, 1, true});
   auto json = nlohmann::ordered_json::parse(read_file(folder.file("run.json")));
   CHECK(json["version"] == version());
   CHECK(json.value("commit", "") == commit());
