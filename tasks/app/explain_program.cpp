@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "backends/cpu/threads/denormals.h"
 #include "engine/core/parse.h"
 #include "tasks/app/output_file.h"
 #include "tasks/app/preset.h"
 #include "tasks/app/run.h"
+#include "tasks/app/run_folder.h"
 #include "tasks/explain/cell.h"
 #include "tasks/explain/render.h"
 #include "tasks/io/files.h"

@@ -105,11 +105,11 @@ Evaluation evaluate(const Task& task, const Model& model, const std::vector<std:
     total += of_batch.entries;
     e.scores.resize(of_batch.scores.size());
     for (std::size_t i = 0; i < e.scores.size(); ++i) {
-      if (e.scores[i].name.empty())
-        e.scores[i].name = of_batch.scores[i].name, e.scores[i].none = of_batch.scores[i].none;
-      e.scores[i].total += of_batch.scores[i].total;
-      e.scores[i].count += of_batch.scores[i].count;
-      e.scores[i].root = of_batch.scores[i].root;
+      Score& sum = e.scores[i];
+      const Score& score = of_batch.scores[i];
+      if (sum.name.empty()) sum = {.name = score.name, .root = score.root, .none = score.none};
+      sum.total += score.total;
+      sum.count += score.count;
     }
   }
   e.loss /= total;
@@ -373,13 +373,13 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   record.update_seconds = timed > 0 ? update_seconds / static_cast<double>(timed) : nan;
   record.seconds = clock.seconds();  // training and validation, but not the test
   progress.done();
-  const Parts parts_of_set = task.parts();
-  if (!outcome.interrupted && parts_of_set.train + parts_of_set.test > 0 && best.step >= 0) {
+  const bool chosen = !outcome.interrupted && best.step >= 0;
+  if (chosen && (task.parts().train > 0 || task.parts().test > 0)) {
     ranks.gather("");  // rank 0 has written it
     load_best(best_file, model);
     require_same(ranks, model);
   }
-  if (!outcome.interrupted && !tests.empty() && best.step >= 0) {
+  if (chosen && !tests.empty()) {
     const Evaluation t = evaluate(task, model, tests, options.seed, true, ranks);
     record.test = {{"loss", t.loss}};
     if (!std::isnan(t.accuracy)) record.test.emplace_back("accuracy", t.accuracy);

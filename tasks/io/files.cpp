@@ -96,6 +96,28 @@ void keep_permissions(const FileHandle& file, const Status& before) {
   (void)!fchmod(file.get(), before.st_mode & 07777);
 }
 
+/// Our own output if the path leads there, as /dev/stdout does; else null.
+FILE* own_stream(const std::optional<Status>& before) {
+  for (FILE* stream : {stdout, stderr})
+    if (before && same(before, status_of(fileno(stream)))) return stream;
+  return nullptr;
+}
+
+fs::path folder_of(const std::string& target) {
+  const fs::path parent = fs::path(target).parent_path();
+  return parent.empty() ? "." : parent;
+}
+
+/// True if the file is replaced, false if it is written to directly, as a device is. Throws Error if it is a folder or
+/// must not be written.
+bool is_replaced(const std::string& path, const std::string& target, const std::optional<Status>& before) {
+  if (fs::path(target).filename().empty() || (before && S_ISDIR(before->st_mode))) fail_with(EISDIR, path, "written");
+  // links in /proc may lead to something without a name
+  if (before && (!S_ISREG(before->st_mode) || !same(before, status_of(target)))) return false;
+  if (before && faccessat(AT_FDCWD, target.c_str(), W_OK, AT_EACCESS) != 0) fail_with_errno(path, "written");
+  return true;
+}
+
 }  // namespace
 
 FileHandle::FileHandle(const std::string& path, int flags, const char* doing)
@@ -166,18 +188,13 @@ std::string read_file(const std::string& path, std::uint64_t limit) {
 
 void write_atomically(const std::string& path, std::string_view bytes) {
   const auto before = status_of(path);
-  for (FILE* stream : {stdout, stderr}) {  // our own output, also as /dev/stdout: append to it
-    if (!before || !same(before, status_of(fileno(stream)))) continue;
+  if (FILE* const stream = own_stream(before)) {  // append to it
     std::fflush(stream);
     return FileHandle(fcntl(fileno(stream), F_DUPFD_CLOEXEC, 0), path, "written").write(bytes);
   }
   const std::string target = followed(path);
-  const fs::path name = fs::path(target).filename(), parent = fs::path(target).parent_path(),
-                 folder = parent.empty() ? "." : parent;
-  if (name.empty() || (before && S_ISDIR(before->st_mode))) fail_with(EISDIR, path, "written");
-  // links in /proc may lead to something without a name
-  if (before && (!S_ISREG(before->st_mode) || !same(before, status_of(target)))) return write_through(path, bytes);
-  if (before && faccessat(AT_FDCWD, target.c_str(), W_OK, AT_EACCESS) != 0) fail_with_errno(path, "written");
+  if (!is_replaced(path, target, before)) return write_through(path, bytes);
+  const fs::path name = fs::path(target).filename(), folder = folder_of(target);
 
   // All attempts use one temporary name, so the next write cleans up after a kill -9. Other writers of this file wait
   // for their turn.
@@ -199,13 +216,10 @@ void write_atomically(const std::string& path, std::string_view bytes) {
 
 void require_writable(const std::string& path) {
   const auto before = status_of(path);
+  if (own_stream(before)) return;
   const std::string target = followed(path);
-  const fs::path parent = fs::path(target).parent_path();
-  if (fs::path(target).filename().empty() || (before && S_ISDIR(before->st_mode))) fail_with(EISDIR, path, "written");
-  if (before && faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) fail_with_errno(path, "written");
-  if (before && !S_ISREG(before->st_mode)) return;  // written to directly
-  if (faccessat(AT_FDCWD, parent.empty() ? "." : parent.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
-    fail_with_errno(path, "written");
+  if (!is_replaced(path, target, before)) return;
+  if (faccessat(AT_FDCWD, folder_of(target).c_str(), W_OK | X_OK, AT_EACCESS) != 0) fail_with_errno(path, "written");
 }
 
 void remove_unfinished(const std::string& folder) {
