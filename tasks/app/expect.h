@@ -24,9 +24,10 @@ struct Expectation {
   std::optional<double> below_share, above_share;  // the same for the number's share of the baseline
   std::optional<double> within;                    // of the reported number, at most so far away
   std::optional<double> within_share;              // the same as a share of the reported number
+  bool diverges = false;                           // every run diverges
   std::vector<Order> orders;                       // this row is the left side of each
   bool empty() const {
-    return !below && !above && !below_share && !above_share && !within && !within_share && orders.empty();
+    return !below && !above && !below_share && !above_share && !within && !within_share && !diverges && orders.empty();
   }
 };
 

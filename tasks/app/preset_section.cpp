@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "engine/core/error.h"
 #include "engine/core/parse.h"
@@ -136,8 +137,9 @@ void PresetSection::take_reported(const Preset& of, Measure& measure) const {
 }
 
 void PresetSection::take_expected(std::vector<Preset>& presets, std::size_t at) const {
-  constexpr std::array bounds{"below", "above", "below_share", "above_share", "within", "within_share"};
-  constexpr std::array known{"below", "above", "below_share", "above_share", "within", "within_share", "order"};
+  constexpr std::array bounds{"below", "above", "below_share", "above_share", "within", "within_share", "diverges"};
+  constexpr std::array known{"below",  "above",        "below_share", "above_share",
+                             "within", "within_share", "diverges",    "order"};
   const auto expect = inner("expect", known);
   if (!expect) return;
   expect->check_names(presets, bounds);
@@ -155,6 +157,11 @@ void PresetSection::take_expected(std::vector<Preset>& presets, std::size_t at) 
     take("above_share", e.above_share, true);
     take("within", e.within, true);
     take("within_share", e.within_share, true);
+    if (const toml::node* node = expect->find("diverges", p)) {
+      const auto value = node->value_exact<bool>();
+      if (!value) expect->fail("diverges: true or false expected", node->source().begin.line);
+      e.diverges = *value;
+    }
     if (!p.measures[at].value) e.within.reset(), e.within_share.reset();  // words, such as "out of memory"
   }
   for (const char* key : {"within", "within_share"}) {
@@ -167,6 +174,12 @@ void PresetSection::take_expected(std::vector<Preset>& presets, std::size_t at) 
         expect->fail(fmt::format("{}.{}: no number is reported there", key, name.str()), name.source().begin.line);
   }
   expect->take_orders(presets, at);
+  for (const Preset& p : presets) {
+    Expectation others = p.measures[at].expect;
+    if (std::exchange(others.diverges, false) && !others.empty())
+      expect->fail(fmt::format("diverges: a run that diverges has no number; leave out the others that {} is judged by",
+                               p.label));
+  }
 }
 
 void PresetSection::take_orders(std::vector<Preset>& presets, std::size_t at) const {

@@ -101,11 +101,17 @@ Judgement judge(const Report& report, const ReportRow& row, std::size_t measure)
   if (report.budget != 1) return {Verdict::not_judged, fmt::format("{:g} of the paper's updates", report.budget)};
   if (row.runs.empty()) return {Verdict::not_judged, "not run"};
   for (const PresetRun& run : row.runs) {
+    if (expect.diverges && run.diverged) continue;
     if (!run.done()) return {run.diverged ? Verdict::fail : Verdict::not_judged, unfinished(run)};
     if (measure == 0 && row.preset.parameters && run.parameters >= 0 && run.parameters != *row.preset.parameters)
       return {Verdict::fail, fmt::format("{} parameters, {} expected", run.parameters, *row.preset.parameters)};
   }
   if (expect.empty()) return nothing;
+  if (expect.diverges) {
+    const auto other = std::ranges::find_if(row.runs, [](const PresetRun& run) { return !run.diverged; });
+    if (other == row.runs.end()) return {Verdict::pass, ""};
+    return {Verdict::fail, fmt::format("seed {} did not diverge", other->seed)};
+  }
   if (std::isnan(row.mean(measure)))
     return {Verdict::not_judged, fmt::format("the runs have no {}", row.preset.measures[measure].metric)};
   if (const std::string seed = lacking(row, measure); !seed.empty()) return {Verdict::not_judged, seed};

@@ -172,6 +172,30 @@ TEST_CASE("rows that are not judged, and those that fail whatever they measured"
   }
 }
 
+TEST_CASE("a row that must diverge passes if every run does, and fails if one does not") {
+  const std::string rule = "expect.diverges.x = true\n";
+  Report report = report_of(table_of(rule), {{none, none}});
+  const ReportRow& row = report.rows[0];
+  const auto judged_with = [&](int diverged) {
+    for (int i = 0; i < 2; ++i) {
+      PresetRun& run = report.rows[0].runs[static_cast<std::size_t>(i)];
+      run.diverged = i < diverged;
+      run.problem = run.diverged ? "diverged" : "";
+      run.measured = {run.diverged ? none : 1};
+    }
+    return judge(report, row, 0);
+  };
+  CHECK(judged_with(2).verdict == Verdict::pass);
+  CHECK(judged_with(1).verdict == Verdict::fail);
+  CHECK(judged_with(1).why == "seed 2 did not diverge");
+  CHECK(judged_with(0).verdict == Verdict::fail);
+  report.rows[0].runs[1].interrupted = true;
+  CHECK(judge(report, row, 0).why == "seed 2 is not finished");
+  CHECK(judge(report, row, 0).verdict == Verdict::not_judged);
+  CHECK(verdict(rule, std::vector<std::vector<double>>{}) == Verdict::not_judged);
+  CHECK(verdict("expect = { diverges = { all = true, x = false }, below = { x = 3 } }\n", {{1}}) == Verdict::pass);
+}
+
 TEST_CASE("runs that diverged or are not finished: of the other row of an order, of a mean, of a row without a rule") {
   Report report = report_of(table_of("expect.order = [\"x < y\"]\n[t.mean]\n"), {{1, 1, 1}, {2, 2, 2}, {}, {1}, {2}});
   CHECK(judge(report, report.rows[0], 0).verdict == Verdict::pass);
@@ -289,6 +313,9 @@ TEST_CASE("tables of expectations that break the rules are refused, with file, l
   CHECK(contains(why("expect = 3\n"), "f.toml:1] [t]: expect must be a table"));
   CHECK(contains(why("[t.expect]\nbelwo.x = 3\n"), "f.toml:15] [t.expect]: belwo is no key of t.expect"));
   CHECK(contains(why("[t.expect]\nbelow.x = \"3\"\n"), "[t.expect]: below: a number expected"));
+  CHECK(contains(why("[t.expect]\ndiverges.x = 1\n"), "f.toml:15] [t.expect]: diverges: true or false expected"));
+  CHECK(contains(why("[t.expect]\ndiverges.w = true\n"), "diverges.w: there is no such preset, model or case"));
+  CHECK(contains(why("[t.expect]\ndiverges.x = true\nbelow.a-x = 1\n"), "leave out the others that a-x is judged by"));
   CHECK(contains(why("[t.expect]\nbelow.x = inf\n"), "f.toml:15] [t.expect]: below: a number expected, got inf"));
   CHECK(contains(why("[t.expect]\nbelow_share.x = -1\n"), "below_share: a positive number expected, got -1"));
   CHECK(contains(why("[t.expect]\nwithin.x = 0\n"), "within: a positive number expected, got 0"));
