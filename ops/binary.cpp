@@ -9,11 +9,14 @@ namespace reel {
 
 namespace {
 
-/// x / r^2 where the square may over- or underflow; 0 where r is 0 and x is, too.
-Tensor over_square(const Tensor& x, const Tensor& r) {
-  const Tensor size = where(equal(r, 0), 1, r);
-  return x / size / size;
+/// x / r; 0 where r is 0, and so are its derivatives.
+Tensor ratio(const Tensor& x, const Tensor& r) {
+  const Tensor zero = equal(r, 0);
+  return where(zero, constant(0, r), x / where(zero, 1, r));
 }
+
+/// x / r^2 where the square may over- or underflow; 0 where r is 0, and so are its derivatives.
+Tensor over_square(const Tensor& x, const Tensor& r) { return ratio(ratio(x, r), r); }
 
 }  // namespace
 
@@ -42,9 +45,9 @@ DERIVATIVE_B(Remainder) {  // the quotient of which y is the remainder; floor(a 
   return -where(equal(y, b), -1, round((a - y) / b));
 }
 DERIVATIVE_A(Atan2) { return over_square(b, hypot(a, b)); }
-DERIVATIVE_B(Atan2) { return over_square(-a, hypot(a, b)); }
-DERIVATIVE_A(Hypot) { return a / where(equal(y, 0), 1, y); }  // 0 at the origin
-DERIVATIVE_B(Hypot) { return b / where(equal(y, 0), 1, y); }
+DERIVATIVE_B(Atan2) { return -over_square(a, hypot(a, b)); }
+DERIVATIVE_A(Hypot) { return ratio(a, y); }
+DERIVATIVE_B(Hypot) { return ratio(b, y); }
 DERIVATIVE_A(MakeComplex) { return 1; }
 DERIVATIVE_B(MakeComplex) { return full({}, {0, 1}, y.dtype(), y.backend()); }
 DERIVATIVE_A(ModRelu) { return cast(not_equal(y, 0), y.dtype()); }  // 0 where the unit is off, and at a = 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import warnings
 from typing import Any, Mapping
 
 from . import _reel
@@ -11,6 +13,19 @@ from ._model import Model
 from ._reel import Cell, Error, SettingError, Tensor
 
 __all__ = ["Optimizer", "SGD", "RMSprop", "Adam", "AdamW", "AMSGrad", "Adagrad", "Schedule"]
+
+
+# The options that only some kinds have, and which these are.
+_ADAMS = ("adam", "adamw", "amsgrad")
+_OWNERS = {
+    "momentum": ("sgd",),
+    "decay": ("rmsprop",),
+    "rms_start": ("rmsprop",),
+    "epsilon_inside": ("rmsprop",),
+    "epsilon": ("rmsprop", "adagrad", *_ADAMS),
+    "beta1": _ADAMS,
+    "beta2": _ADAMS,
+}
 
 
 def __dir__() -> list[str]:
@@ -26,7 +41,7 @@ class Optimizer:
     to 0 (but those that move on a manifold): g <- g + weight_decay p after clipping, or with "adamw"
     p <- (1 - lr weight_decay) p before its step; None: 0, with "adamw" 0.01, as in PyTorch.
     `lr` can be assigned. An optimiser can be copied and pickled, with its parameters and state.
-    Throws SettingError for a value that does not fit.
+    Throws SettingError for a value that does not fit. Warns of an option that this kind does not have.
     """
 
     __slots__ = ("parameters", "config", "_options", "_optimizer", "__weakref__")
@@ -75,24 +90,27 @@ class Optimizer:
             "clip-norm": clip_norm,
             "clip-value": clip_value,
         }
-        self._make(
-            parameters,
-            {
-                "kind": kind,
-                "lr": lr,
-                "momentum": momentum,
-                "decay": decay,
-                "epsilon": epsilon,
-                "epsilon_inside": epsilon_inside,
-                "rms_start": rms_start,
-                "beta1": beta1,
-                "beta2": beta2,
-                "weight_decay": weight_decay,
-                "clip_norm": clip_norm,
-                "clip_value": clip_value,
-                "group_lr": group_lr,
-            },
-        )
+        options: dict[str, Any] = {
+            "kind": kind,
+            "lr": lr,
+            "momentum": momentum,
+            "decay": decay,
+            "epsilon": epsilon,
+            "epsilon_inside": epsilon_inside,
+            "rms_start": rms_start,
+            "beta1": beta1,
+            "beta2": beta2,
+            "weight_decay": weight_decay,
+            "clip_norm": clip_norm,
+            "clip_value": clip_value,
+            "group_lr": group_lr,
+        }
+        self._make(parameters, options)
+        usual = inspect.signature(Optimizer.__init__).parameters
+        for name, owners in _OWNERS.items():
+            if kind not in owners and options[name] != usual[name].default:
+                what = f"{name} = {options[name]!r} has no effect: {kind} has none, but {', '.join(owners)}"
+                warnings.warn(what, stacklevel=2 if type(self) is Optimizer else 3)
 
     def _make(self, parameters: Model | Cell | Mapping[str, Tensor], options: dict[str, Any]) -> None:
         target: Any = parameters

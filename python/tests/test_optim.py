@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -102,6 +103,19 @@ def test_clipping_rates_of_groups_and_factors():
         clipped = np.clip(g[name] / norm, -0.3, 0.3)
         np.testing.assert_allclose(p[name].numpy(), before[name] - rate * clipped, rtol=1e-12)
     assert any((np.abs(v / norm) > 0.3).any() for v in g.values())
+
+
+def test_an_option_that_the_kind_does_not_have_gets_a_warning():
+    with pytest.warns(UserWarning, match=r"^momentum = 0\.8 has no effect: rmsprop has none, but sgd$") as seen:
+        reel.optim.RMSprop(parameters(), momentum=0.8)
+    assert seen[0].filename == __file__
+    with pytest.warns(UserWarning, match="^beta1 = 0.5 has no effect: sgd has none, but adam, adamw, amsgrad$") as seen:
+        reel.optim.Optimizer(parameters(), "sgd", beta1=0.5)
+    assert seen[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reel.optim.RMSprop(parameters(), momentum=0, decay=0.5, rms_start=1, epsilon_inside=True)
+        reel.optim.Optimizer(parameters(), "adagrad", epsilon=1e-3, decay=0.9)
 
 
 def test_complex_parameters_are_pairs_of_real_ones():

@@ -112,6 +112,18 @@ TEST_CASE("hypot neither over- nor underflows on the way, and infinity wins over
   check(hypot(numbers({3 * least, 0}, DType::f64), numbers({4 * least, least}, DType::f64)), {5 * least, least});
 }
 
+TEST_CASE("second derivatives of hypot and atan2 are 0 at the origin, as those of abs are") {
+  for (const auto& f : {TensorFunction([](const Tensors& x) { return hypot(x[0], x[1]); }),
+                        TensorFunction([](const Tensors& x) { return atan2(x[0], x[1]); })})
+    for (DType d : real_types) {
+      Tape tape;
+      const Tensors at{numbers({0}, d), numbers({0}, d)};
+      const Tensors first = grad({sum(f(at))}, at, {.create_graph = true});
+      for (const Tensor& g : first)
+        for (const Tensor& second : grad({sum(g)}, at)) check(second, {0});
+    }
+}
+
 TEST_CASE("erf and gelu far out") {
   for (DType d : real_types) {
     const double far = d == DType::f32 ? 1e38 : 1e308;
