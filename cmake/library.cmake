@@ -10,6 +10,10 @@ function(reel_objects folder)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
   target_link_libraries(${target} PUBLIC fmt::fmt PRIVATE reel_warnings nlohmann_json::nlohmann_json)
+  # With REEL_WERROR a forgotten #include is found, and GCC 12 does not warn of what it inlines from the headers.
+  if(REEL_WERROR)
+    return()
+  endif()
   if(folder STREQUAL backends/cpu)  # has options of its own
     reel_precompile(${target} ${target})
   else()
@@ -17,8 +21,9 @@ function(reel_objects folder)
   endif()
 endfunction()
 
-# reel_precompile(TARGET FIRST): the headers that most files include, compiled once. FIRST is the first target with these
-# options; the others take what it has compiled. Only headers that are not Reel's: an edited one would rebuild everything.
+# reel_precompile(TARGET FIRST [HEADERS...]): the headers that most files include, and those named, compiled once. FIRST is
+# the first target with these options; the others take what it has compiled. Only headers that are not Reel's: an edited
+# one would rebuild everything.
 function(reel_precompile target first)
   if(NOT REEL_PCH)
     return()
@@ -28,7 +33,7 @@ function(reel_precompile target first)
     return()
   endif()
   set(headers algorithm array chrono cmath complex cstdint cstring filesystem functional limits map memory mutex numeric
-              optional set span sstream string string_view utility vector fmt/format.h fmt/ranges.h)
+              optional set span sstream string string_view utility vector fmt/format.h fmt/ranges.h ${ARGN})
   list(TRANSFORM headers PREPEND "$<$<COMPILE_LANGUAGE:CXX>:<")
   list(TRANSFORM headers APPEND "$<ANGLE-R>>")
   target_precompile_headers(${target} PRIVATE ${headers})
