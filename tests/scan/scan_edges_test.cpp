@@ -118,6 +118,26 @@ TEST_CASE("a step of some thousand calls one after the other") {  // the stack i
   CHECK(grad({sum(last)}, {h})[0].shape() == h.shape());
 }
 
+TEST_CASE("a step whose values are reached on 2^60 paths, outside of the state's gradient") {
+  const Tensor h = random({2, 3}, 1), xs = random({4, 2, 3}, 2), b = random({3}, 3), w = random({3, 3}, 4);
+  for (const int blocks : {3, 60}) {
+    const Step residual = [&](const Tensors& s, const Tensors& x) {
+      Tensor y = x[0] * sigmoid(stop_gradient(s[0]));
+      for (int i = 0; i < blocks; ++i) y = y + 0.1 * tanh(matmul(y, w));
+      const Tensor next = tanh(0.5 * s[0] + y);
+      return Next{{next}, {next}};
+    };
+    check_as_unrolled(residual, {h}, {xs}, {h, xs, w});
+    const Step sums = [&](const Tensors& s, const Tensors& x) {  // linear, so sums over time are moved through them
+      Tensor y = b * sigmoid(stop_gradient(s[0]));
+      for (int i = 0; i < blocks; ++i) y = 0.5 * y + 0.5 * roll(y, 1, 1);
+      const Tensor next = tanh(0.5 * s[0] + y + x[0]);
+      return Next{{next}, {next}};
+    };
+    check_as_unrolled(sums, {h}, {xs}, {h, xs, b});
+  }
+}
+
 TEST_CASE("a gradient in a step is a constant unless create_graph says otherwise, in a loop and in its gradient") {
   const Tensor h = random({2, 3}, 1), xs = random({4, 2, 3}, 2);
   Tensors both;

@@ -1,6 +1,7 @@
 // Sink: what the carried gradients do not depend on leaves the backward loop and runs in the epilogue. The gradient of
 // a weight is a sum over time of small products; the loop stacks both factors, and one product after it gives the sum.
 #include <algorithm>
+#include <utility>
 
 #include "engine/autodiff/primitives.h"
 #include "engine/scan/passes/passes.h"
@@ -53,19 +54,23 @@ struct Demand {
   int carries;
   const std::vector<char>&varying, &sunk;
   std::vector<int> put_out = {}, summed = {};  // values of the loop that it stacks, and that it sums over time
+  // By id: all() or sum() has been here. Many paths may lead to one value.
+  std::vector<char> saw_all = std::vector<char>(body.values.size(), 0), saw_sum = saw_all;
 
   /// The value is needed for all time steps.
   void all(int id) {
+    if (std::exchange(saw_all[id], 1)) return;
     if (inside(id))
-      note(put_out, id);
+      put_out.push_back(id);
     else if (body.producer(id) >= 0)
       for (int s : node(id).in) all(s);
   }
   /// The value's sum over time is needed. For linear ops the inputs are summed inside the loop, which avoids stacking
   /// them.
   void sum(int id) {
+    if (std::exchange(saw_sum[id], 1)) return;
     if (inside(id))
-      note(summed, id);
+      summed.push_back(id);
     else if (!varying[id] || body.producer(id) < 0)
       return;
     else if (sums_inputs(id))
@@ -81,9 +86,6 @@ struct Demand {
 
   const Program::Node& node(int id) const { return body.nodes[body.producer(id)]; }
   bool inside(int id) const { return id < carries || (body.producer(id) >= 0 && !sunk[body.producer(id)]); }
-  static void note(std::vector<int>& list, int id) {
-    if (std::find(list.begin(), list.end(), id) == list.end()) list.push_back(id);
-  }
 };
 
 /// Computes the values of sunk nodes for all time steps, after the loop.
@@ -102,19 +104,18 @@ struct After {
 
   /// The value's sum over time.
   Tensor sum(int id) {
-    if (total[id].defined()) return total[id];
-    if (!varying[id]) return primitive::scale(all(id), static_cast<double>(length));
-    if (value[id].defined()) return primitive::sum_leading(value[id]);
+    Tensor& result = total[id];
+    if (result.defined()) return result;
+    if (!varying[id]) return result = primitive::scale(all(id), static_cast<double>(length));
+    if (value[id].defined()) return result = primitive::sum_leading(value[id]);
     const Program::Node& node = body.nodes[body.producer(id)];
     if (demand.sums_inputs(id)) {
       Tensors sums;
       for (int s : node.in) sums.push_back(sum(s));
-      return apply(*node.op, node.attrs, pointers(sums), node.where);
+      return result = apply(*node.op, node.attrs, pointers(sums), node.where);
     }
-    if (node.op->loop.vmap_sum) {
-      if (Tensor sum = all_steps(body, known(id), value, varying, length, true); sum.defined()) return sum;
-    }
-    return primitive::sum_leading(all(id));
+    if (node.op->loop.vmap_sum) result = all_steps(body, known(id), value, varying, length, true);
+    return result.defined() ? result : result = primitive::sum_leading(all(id));
   }
 
   /// The node that produces a value, with its arguments computed.
