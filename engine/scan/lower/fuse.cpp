@@ -1,6 +1,7 @@
 #include "engine/scan/lower/fuse.h"
 
 #include <algorithm>
+#include <set>
 
 namespace reel {
 
@@ -35,42 +36,37 @@ bool fusable(Backend& backend, const Program& body, const Program::Node& node) {
 }  // namespace
 
 std::vector<FusionGroup> fuse(const Program& body, const ShardPlan& rows, Backend* fuse) {
-  std::vector<FusionGroup> groups;
-  const int n = static_cast<int>(body.nodes.size());
-  std::vector<char> done(body.values.size(), 0), placed(n, 0), may(n, 0);
-  std::fill(done.begin(), done.begin() + body.inputs + body.consts, 1);
-  for (int i = 0; i < n; ++i) may[i] = fuse && fusable(*fuse, body, body.nodes[i]);
-  const auto ready = [&](int i) {
-    const std::vector<int>& in = body.nodes[i].in;
-    return !placed[i] && std::all_of(in.begin(), in.end(), [&](int s) { return done[s] != 0; });
-  };
-  const auto place = [&](int i, FusionGroup& group) {
-    const Program::Node& node = body.nodes[i];
-    group.nodes.push_back(i);
-    placed[i] = 1;
-    std::fill(done.begin() + node.out, done.begin() + node.out + node.num_outputs, 1);
-  };
-  for (int left = n; left > 0;) {
-    // First, all nodes that run alone and are ready.
-    for (int i = 0; i < n; ++i) {
-      if (may[i] || !ready(i)) continue;
-      place(i, groups.emplace_back());
-      --left;
+  const std::size_t n = body.nodes.size();
+  std::vector<std::vector<int>> readers(n);  // by node: those that read its results
+  std::vector<int> awaited(n, 0);            // by node: arguments that are still to come
+  std::set<int> alone, elementwise;          // nodes that are ready; those that they make ready have larger indices
+  const auto ready = [&](int i) { (fuse && fusable(*fuse, body, body.nodes[i]) ? elementwise : alone).insert(i); };
+  for (int i = 0; i < static_cast<int>(n); ++i) {
+    for (int s : body.nodes[i].in) {
+      const int producer = body.producer(s);
+      if (producer < 0) continue;
+      readers[producer].push_back(i);
+      ++awaited[i];
     }
-    // Then the elementwise nodes that are ready and have one shape, also as shards.
+    if (awaited[i] == 0) ready(i);
+  }
+  const auto place = [&](int i, FusionGroup& group) {
+    group.nodes.push_back(i);
+    for (int reader : readers[i])
+      if (--awaited[reader] == 0) ready(reader);
+  };
+  const auto alike = [&](int a, int b) {  // have one shape, also as shards
+    return body.values[a].shape == body.values[b].shape &&
+           (rows.placement[a] == Placement::sharded) == (rows.placement[b] == Placement::sharded);
+  };
+  std::vector<FusionGroup> groups;
+  while (!alone.empty() || !elementwise.empty()) {
+    for (auto i = alone.begin(); i != alone.end(); i = alone.erase(i)) place(*i, groups.emplace_back());
     FusionGroup run{{}, true};
-    int first = -1;
-    const auto alike = [&](int a, int b) {
-      return body.values[a].shape == body.values[b].shape &&
-             (rows.placement[a] == Placement::sharded) == (rows.placement[b] == Placement::sharded);
-    };
-    for (int i = 0; i < n; ++i) {
-      if (!may[i] || !ready(i)) continue;
-      const int out = body.nodes[i].out;
-      if (first >= 0 && !alike(first, out)) continue;
-      first = out;
-      place(i, run);
-      --left;
+    for (auto i = elementwise.begin(); i != elementwise.end();) {
+      const bool joins = run.nodes.empty() || alike(body.nodes[run.nodes[0]].out, body.nodes[*i].out);
+      if (joins) place(*i, run);
+      i = joins ? elementwise.erase(i) : std::next(i);
     }
     if (!run.nodes.empty()) groups.push_back(std::move(run));
   }

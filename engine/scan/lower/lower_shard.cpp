@@ -2,6 +2,7 @@
 // with sample tensors in the place of its arguments, and from where a call's arrays lie in those follows their operand.
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 #include <utility>
 
 #include "engine/autodiff/tape.h"
@@ -293,9 +294,9 @@ void ShardLowering::add_group(const std::vector<int>& nodes) {
   run.rows = run.columns == 0 ? 0 : shape.numel() / run.columns;
 
   std::vector<Operand> operands;
-  std::vector<int> operand(body_.values.size(), -1);
-  std::vector<std::size_t> last_use(body_.values.size(), 0), block_of(body_.values.size(), 0), spare;
-  std::vector<char> in_block(body_.values.size(), 0);
+  std::unordered_map<int, int> operand;  // by id, as all of these: a body may have thousands of groups
+  std::unordered_map<int, std::size_t> last_use, block_of;
+  std::vector<std::size_t> spare;
   std::size_t used = 0;  // blocks
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     for (int s : body_.nodes[nodes[i]].in) last_use[s] = i;
@@ -311,7 +312,7 @@ void ShardLowering::add_group(const std::vector<int>& nodes) {
     FusedCall call = *node.op->loop.fuse(prepacked_[nodes[i]].attrs, pointers(body_.abstract_inputs(node)));
     for (std::size_t k = 0; k < node.in.size(); ++k) {
       const int s = node.in[k];
-      if (operand[s] < 0) {
+      if (!operand.contains(s)) {
         const Tensor& t = argument(nodes[i], k);
         const Strides steps = *fused_steps(t.shape(), shape);
         if (blocks && body_.is_const(s) && steps.row == 0 && steps.column == 1 && run.columns > 0 &&
@@ -328,14 +329,13 @@ void ShardLowering::add_group(const std::vector<int>& nodes) {
       if (spare.empty()) spare.push_back(used++);
       if (blocks && used > blocks_.size()) blocks_.push_back(scratch(block_bytes));
       block_of[node.out] = spare.back();
-      in_block[node.out] = 1;
       spare.pop_back();
       add(node.out, blocks ? blocks_[block_of[node.out]] : Operand{}, full, true);
     }
     call.out = operand[node.out];
     run.calls.push_back(call);
     for (int s : node.in) {  // freed only now: kernels may read an argument again, so a result never overwrites one
-      if (in_block[s] && last_use[s] == i) {
+      if (block_of.contains(s) && last_use[s] == i) {
         spare.push_back(block_of[s]);
         last_use[s] = nodes.size();  // free it only once
       }
