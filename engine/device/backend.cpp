@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
+#include <mutex>
 
 #include "engine/core/error.h"
 #include "engine/device/lowered_loop.h"
@@ -11,12 +13,6 @@
 namespace reel {
 
 void StoragePtr::destroy() { storage_->backend->release(storage_); }
-
-namespace {
-std::atomic<std::uint64_t> backends_made{0};
-}
-
-Backend::Backend() : serial_(++backends_made) {}
 
 void Backend::unsupported(const char* kernel) const {
   throw Error(name(), fmt::format("{} is not supported by this backend", kernel));
@@ -44,14 +40,13 @@ void Backend::require_memory(const std::string& subject, const std::string& what
 }
 
 namespace {
-struct Kind {
-  std::string name;
-  MakeBackend make;
-};
+std::atomic<std::uint64_t> backends_made{0};
+
 struct Registry {
-  std::vector<Kind> kinds;
+  std::recursive_mutex mutex;  // of all but `usual`, which each new tensor reads
+  std::map<std::string, MakeBackend> kinds;
   std::vector<std::unique_ptr<Backend>> made;  // those used so far
-  Backend* usual = nullptr;
+  std::atomic<Backend*> usual = nullptr;
 };
 Registry& registry() {
   static Registry& registry = *new Registry;  // leaked: at exit drivers may end before it, and tensors after it
@@ -65,18 +60,22 @@ Backend* made(const std::string& name) {
 }
 }  // namespace
 
+Backend::Backend() : serial_(++backends_made) {}
+
 bool register_backend(const std::string& kind, MakeBackend make) {
-  registry().kinds.push_back({kind, make});
-  return true;
+  const std::lock_guard lock(registry().mutex);
+  return registry().kinds.emplace(kind, make).second;
 }
 
 Backend& backend(const std::string& name) {
+  if (Backend* usual = registry().usual; usual && name.empty()) return *usual;
+  const std::lock_guard lock(registry().mutex);
   if (name.empty()) return registry().usual ? *registry().usual : set_default_backend("cpu");
   if (Backend* b = made(name)) return *b;
   const std::size_t end = std::min(name.find_first_of(":,"), name.size());
-  for (const Kind& kind : registry().kinds) {
-    if (name.compare(0, end, kind.name) != 0) continue;
-    std::unique_ptr<Backend> b = kind.make(name.substr(end));
+  for (const auto& [kind, make] : registry().kinds) {
+    if (name.compare(0, end, kind) != 0) continue;
+    std::unique_ptr<Backend> b = make(name.substr(end));
     if (Backend* same = made(b->name())) return *same;  // "cuda:0" is "cuda"
     return *registry().made.emplace_back(std::move(b));
   }
@@ -89,9 +88,9 @@ Backend& backend(const std::string& name) {
 Backend& set_default_backend(const std::string& name) { return *(registry().usual = &backend(name)); }
 
 std::vector<std::string> backend_names() {
+  const std::lock_guard lock(registry().mutex);
   std::vector<std::string> names;
-  for (const Kind& kind : registry().kinds) names.push_back(kind.name);
-  std::sort(names.begin(), names.end());  // the linker decides the order of registration
+  for (const auto& [kind, make] : registry().kinds) names.push_back(kind);
   return names;
 }
 

@@ -174,20 +174,23 @@ bool GroupCompiler::run(const std::vector<std::string>& command) {
   posix_spawn_file_actions_destroy(&files);
   if (!started) return false;
   setpriority(PRIO_PROCESS, static_cast<id_t>(process), 10);  // on a busy machine the run comes first
-  process_ = process;
-  if (stopped_) end(process);
-  int status = 0;
-  pid_t ended = 0;
-  do {
-    ended = waitpid(process, &status, 0);
-  } while (ended < 0 && errno == EINTR);
+  {
+    const std::lock_guard lock(mutex_);
+    process_ = process;
+    if (stopped_) end(process);
+  }
+  siginfo_t ended{};
+  while (waitid(P_PID, static_cast<id_t>(process), &ended, WEXITED | WNOWAIT) != 0 && errno == EINTR) continue;
+  const std::lock_guard lock(mutex_);  // from here on stop() finds no process
   process_ = 0;
-  return ended == process && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  int status = 0;
+  return waitpid(process, &status, WNOHANG) == process && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 void GroupCompiler::stop() {
   stopped_ = true;
-  if (const pid_t process = process_) end(process);
+  const std::lock_guard lock(mutex_);
+  if (process_ != 0) end(process_);
 }
 
 }  // namespace reel::cpu

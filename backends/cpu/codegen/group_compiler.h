@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,8 @@ class GroupCompiler {
   std::string compiler_, surroundings_;
   int compiled_ = 0;
   std::atomic<bool> stopped_{false};
-  std::atomic<pid_t> process_{0};
+  std::mutex mutex_;
+  pid_t process_ = 0;  // not yet reaped, so that its id is no other process's; guarded by mutex_
 };
 
 }  // namespace reel::cpu

@@ -45,7 +45,7 @@ class ThreadPool {
   void work(int member, Worker& self);
   void take_parts(int member);
 
-  int threads_ = 1;
+  std::atomic<int> threads_ = 1;  // read without the lock
   std::vector<std::unique_ptr<Worker>> workers_;
   std::mutex one_caller_;
   // of the current call

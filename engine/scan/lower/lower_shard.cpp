@@ -221,7 +221,8 @@ void ShardLowering::add_node(int n) {
     out[0] = in[0]->view(spec(node.out, splits(node.out)).shape, node.op->alias(attrs, in));
     return;
   }
-  const bool adds = std::ranges::find(lowering_.term_of, node.out) != lowering_.term_of.end();
+  const std::span sums = std::span(body_.outputs).first(signature_.carries).last(signature_.accumulators);
+  const bool adds = std::ranges::any_of(sums, [&](int sum) { return lowering_.term_of[sum] == node.out; });
   const std::size_t used = used_;
   std::vector<LoopCall> calls;
   try {
