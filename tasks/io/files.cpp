@@ -206,11 +206,11 @@ void write_atomically(const std::string& path, std::string_view bytes) {
     if (before) keep_permissions(file, *before);
     file.write(bytes);
     if (std::rename(temporary.c_str(), target.c_str()) != 0) fail_with_errno(path, "written");
-    file.close();
   } catch (...) {
     unlink(temporary.c_str());
     throw;
   }
+  lock.file().close();  // from here on the temporary name may be another writer's
   sync_folder(folder);
 }
 
