@@ -28,16 +28,24 @@ struct Full {
 REEL_OP(Full)
 REEL_ATTRIBUTES(Full, {"value", attribute(op.value.real(), op.value.imag())})
 
+/// Throws RuleError unless tensors of this dtype can hold the value.
+void check_value(std::complex<double> value, DType dtype) {
+  if (dtype == DType::i32 && !fits_i32(value.real())) rule_error("{} does not fit i32. Hint: f64 has it", value.real());
+  if (dtype == DType::i32 && value.real() != std::floor(value.real()))
+    rule_error("{} is not an integer, and the dtype is i32. Hint: f32 has it", value.real());
+  if (!is_complex(dtype) && value.imag() != 0)
+    rule_error("{} + {}i is complex, and the dtype is {}. Hint: c64 has it", value.real(), value.imag(),
+               name_of(dtype));
+}
+
 }  // namespace
 
 Tensor full(const Shape& shape, std::complex<double> value, DType dtype, Backend& backend) {
-  if (dtype == DType::i32 && !fits_i32(value.real()))
-    throw Error("full", fmt::format("{} does not fit i32. Hint: f64 has it", value.real()));
-  if (dtype == DType::i32 && value.real() != std::floor(value.real()))
-    throw Error("full", fmt::format("{} is not an integer, and the dtype is i32. Hint: f32 has it", value.real()));
-  if (!is_complex(dtype) && value.imag() != 0)
-    throw Error("full", fmt::format("{} + {}i is complex, and the dtype is {}. Hint: c64 has it", value.real(),
-                                    value.imag(), name_of(dtype)));
+  try {
+    check_value(value, dtype);
+  } catch (const RuleError& e) {
+    throw Error("full", e.rule);
+  }
   return make_constant([&] { return apply(Full{{dtype, shape, &backend}, value}, {}, Loc::current()); });
 }
 
@@ -54,7 +62,10 @@ Tensor linspace(double first, double last, std::int64_t n, DType dtype, Backend&
   });
 }
 
-Tensor full_like(Arg x, std::complex<double> value) { return full(x->shape(), value, x->dtype(), x->backend()); }
+Tensor full_like(Arg x, std::complex<double> value) {
+  named("full_like", x, [&] { check_value(value, x->dtype()); });
+  return full(x->shape(), value, x->dtype(), x->backend());
+}
 Tensor zeros_like(Arg x) { return full_like(x, 0); }
 Tensor ones_like(Arg x) { return full_like(x, 1); }
 

@@ -142,6 +142,11 @@ Tensor complex_fft(const char* name, const Arg& x, const FftOptions& options, bo
   });
 }
 
+Tensor complex_fft2(const char* name, const Arg& x, FftNorm norm, bool inverse) {
+  const Tensor rows = complex_fft(name, x, {.norm = norm}, inverse);
+  return complex_fft(name, {rows, x.where}, {.axis = -2, .norm = norm}, inverse);
+}
+
 }  // namespace
 
 Tensor fft(Arg x, const FftOptions& options) { return complex_fft("fft", x, options, false); }
@@ -168,7 +173,7 @@ Tensor irfft(Arg y, const FftOptions& options) {
   });
 }
 
-Tensor fft2(Arg x, FftNorm norm) { return fft({fft(x, {.norm = norm}), x.where}, {.axis = -2, .norm = norm}); }
-Tensor ifft2(Arg y, FftNorm norm) { return ifft({ifft(y, {.norm = norm}), y.where}, {.axis = -2, .norm = norm}); }
+Tensor fft2(Arg x, FftNorm norm) { return complex_fft2("fft2", x, norm, false); }
+Tensor ifft2(Arg y, FftNorm norm) { return complex_fft2("ifft2", y, norm, true); }
 
 }  // namespace reel

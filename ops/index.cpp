@@ -1,6 +1,7 @@
 // Gathers and scatters: index_select and index_add are each other's gradient, and so are take_along and scatter_add.
 #include "ops/attributes.h"
 #include "ops/ops.h"
+#include "ops/told_as.h"
 
 namespace reel {
 
@@ -207,9 +208,11 @@ Tensor index_add(Arg values, std::int64_t axis, Arg index, std::int64_t count) {
   });
   return apply(IndexAdd{a, count}, {&values.tensor(), &index.tensor()}, values.where);
 }
-Tensor embedding(Arg index, Arg table) { return index_select({table.tensor(), index.where}, 0, index); }
+Tensor embedding(Arg index, Arg table) {
+  return told_as("embedding", "index_select", [&] { return index_select({table.tensor(), index.where}, 0, index); });
+}
 Tensor segment_sum(Arg index, Arg rows, std::int64_t count) {
-  return index_add({rows.tensor(), index.where}, 0, index, count);
+  return told_as("segment_sum", "index_add", [&] { return index_add({rows.tensor(), index.where}, 0, index, count); });
 }
 
 Tensor take_along(Arg x, Arg index, std::int64_t axis) {
@@ -224,18 +227,20 @@ Tensor pick(Arg x, Arg index) {
   if (x->rank() != index->rank() + 1)
     fail("pick", x.where, "there must be one index for each place along the last axis; got {}, {}", x->spec().str(),
          index->spec().str());
-  return squeeze({take_along(x, unsqueeze(index, -1)), x.where}, {-1});
+  return told_as("pick", "take_along", [&] { return squeeze({take_along(x, unsqueeze(index, -1)), x.where}, {-1}); });
 }
 Tensor place(Arg value, Arg index, std::int64_t n) {
   const Tensor one = unsqueeze(value, -1);
-  return scatter_add({one, value.where}, unsqueeze(index, -1), -1, n);
+  return told_as("place", "scatter_add", [&] { return scatter_add({one, value.where}, unsqueeze(index, -1), -1, n); });
 }
 Tensor one_hot(Arg index, std::int64_t n, DType dtype) {
   if (dtype == DType::boolean) return cast({one_hot(index, n), index.where}, dtype);
   const Tensor ones = full(index->shape(), 1, dtype, index->backend());
-  return place({ones, index.where}, index, n);
+  return told_as("one_hot", "place", [&] { return place({ones, index.where}, index, n); });
 }
 
-Tensor masked_fill(Arg x, Arg mask, Arg value) { return where({mask.tensor(), x.where}, value, x); }
+Tensor masked_fill(Arg x, Arg mask, Arg value) {
+  return told_as("masked_fill", "where", [&] { return where({mask.tensor(), x.where}, value, x); });
+}
 
 }  // namespace reel

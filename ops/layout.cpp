@@ -6,6 +6,7 @@
 #include "ops/attributes.h"
 #include "ops/axes.h"
 #include "ops/ops.h"
+#include "ops/told_as.h"
 
 namespace reel {
 
@@ -337,8 +338,10 @@ Tensor expand(Arg x, const Shape& shape) {
 
 Tensor slice(Arg x, std::int64_t axis, std::int64_t first, std::int64_t last) {
   const int a = named("slice", x, [&] { return checked_axis(axis, x->rank()); });
-  return a == 0 ? apply(LeadingSlice{first, last}, {&x.tensor()}, x.where)
-                : apply(Slice{a, first, last}, {&x.tensor()}, x.where);
+  if (a > 0) return apply(Slice{a, first, last}, {&x.tensor()}, x.where);
+  return told_as("slice", LeadingSlice::traits.name, [&] {
+    return apply(LeadingSlice{first, last}, {&x.tensor()}, x.where);
+  });
 }
 
 Tensor pad(Arg x, std::int64_t axis, std::int64_t before, std::int64_t after) {

@@ -4,6 +4,7 @@
 #include "ops/attributes.h"
 #include "ops/axes.h"
 #include "ops/ops.h"
+#include "ops/told_as.h"
 
 namespace reel {
 
@@ -199,25 +200,34 @@ Tensor matmul(Arg a, Arg b, MatmulFlags flags) {
   return squeeze({c, a.where}, row && column ? Axes{-2, -1} : Axes{row ? -2 : -1});
 }
 
-Tensor linear(Arg x, Arg W) { return matmul(x, W, {.transpose_b = true}); }
+Tensor linear(Arg x, Arg W) {
+  if (W->rank() != 2 || x->rank() < 1 || x->dim(-1) != W->dim(1))
+    fail("linear", x.where, "x must be [..., i] and W [o, i]; got x {}, W {}", x->spec().str(), W->spec().str());
+  return told_as("linear", "matmul", [&] { return matmul(x, W, {.transpose_b = true}); });
+}
 Tensor linear(Arg x, Arg W, Arg b) {
-  const Tensor y = matmul(x, W, {.transpose_b = true});
+  const Tensor y = linear(x, W);
+  if (b->shape() != Shape{W->dim(0)})
+    fail("linear", x.where, "b must have one element for each row of W; got W {}, b {}", W->spec().str(),
+         b->spec().str());
   return operator+({y, x.where}, b);
 }
 
 Tensor dot(Arg a, Arg b) {
   check_vectors("dot", a, b);
-  return matmul(a, b);
+  return told_as("dot", "matmul", [&] { return matmul(a, b); });
 }
 Tensor vdot(Arg a, Arg b) {
   check_vectors("vdot", a, b);
-  return matmul(a, b, {.conj_a = true});
+  return told_as("vdot", "matmul", [&] { return matmul(a, b, {.conj_a = true}); });
 }
 Tensor outer(Arg a, Arg b) {
   check_vectors("outer", a, b);
   const Tensor column = unsqueeze(a, 1);
   return operator*({column, a.where}, b);
 }
-Tensor matrix_trace(Arg x) { return sum({diag(x), x.where}, {-1}); }
+Tensor matrix_trace(Arg x) {
+  return told_as("matrix_trace", "diag", [&] { return sum({diag(x), x.where}, {-1}); });
+}
 
 }  // namespace reel

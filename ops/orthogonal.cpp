@@ -1,6 +1,7 @@
 // Orthogonal and unitary matrices: from skew matrices, from reflections, and the nearest one to a given matrix.
 #include "ops/functors/linalg.h"
 #include "ops/matrix.h"
+#include "ops/told_as.h"
 
 namespace reel {
 
@@ -54,8 +55,9 @@ Tensor skew(Arg X) {
 Tensor skew_from_vector(Arg v, std::int64_t n) {
   named("skew_from_vector", v, [&] {
     if (!is_differentiable(v->dtype())) rule_error("{} elements are not supported", name_of(v->dtype()));
-    if (n < 0 || v->rank() < 1 || v->dim(-1) != n * (n - 1) / 2)
-      rule_error("a skew {0}x{0} matrix has {1} free elements", n, n * (n - 1) / 2);
+    if (n < 0) rule_error("a matrix has 0 rows or more, got {}", n);
+    const std::int64_t free = saturated_product(n, std::max<std::int64_t>(n - 1, 0)) / 2;
+    if (v->rank() < 1 || v->dim(-1) != free) rule_error("a skew {0}x{0} matrix has {1} free elements", n, free);
   });
   const std::int64_t free = v->dim(-1), count = v->shape().product(0, v->rank() - 1);
   std::vector<std::int32_t> place(static_cast<std::size_t>(n * n),
@@ -93,8 +95,10 @@ Tensor householder_product(Arg U) {
 
 Tensor householder_apply(Arg x, Arg U) {
   named("householder_apply", U, [&] { check_matrix(U); });
-  const Tensor onto = matmul(x, reflections(U), {.transpose_b = true});
-  return x - matmul({onto, x.where}, U, {.transpose_b = true});
+  return told_as("householder_apply", "matmul", [&] {
+    const Tensor onto = matmul(x, reflections(U), {.transpose_b = true});
+    return x - matmul({onto, x.where}, U, {.transpose_b = true});
+  });
 }
 
 Tensor polar_factor(Arg A) { return apply(PolarFactor{}, {&A.tensor()}, A.where); }

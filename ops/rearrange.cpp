@@ -1,5 +1,6 @@
 // More ops that rearrange elements, composed of those in layout.cpp.
 #include "ops/ops.h"
+#include "ops/told_as.h"
 
 namespace reel {
 
@@ -60,6 +61,8 @@ Tensor unsqueeze(Arg x, std::int64_t axis) {
 }
 
 Tensor at(Arg x, std::int64_t t) {
+  if (x->rank() == 0 || t < 0 || t >= x->dim(0))
+    fail("at", x.where, "there is no element {} along axis 0; got {}", t, x->spec().str());
   const Tensor row = slice(x, 0, t, t + 1);
   return shaped(row, row.shape().erase(0), x.where);
 }
@@ -77,8 +80,12 @@ Tensors unstack(Arg x, std::int64_t axis) {
 Tensor stack(const Tensors& parts, Loc where) {
   if (parts.empty()) fail("stack", where, "at least one part is needed");
   Tensors rows;
-  for (const Tensor& p : parts) rows.push_back(shaped(p, p.shape().insert(0, 1), where));
-  return concat(rows, 0, where);
+  for (const Tensor& p : parts) {
+    if (p.shape() != parts[0].shape())
+      fail("stack", where, "all parts must have one shape; got {}, {}", parts[0].spec().str(), p.spec().str());
+    rows.push_back(shaped(p, p.shape().insert(0, 1), where));
+  }
+  return told_as("stack", "concat", [&] { return concat(rows, 0, where); });
 }
 
 Tensors split(Arg x, int parts, std::int64_t axis) {

@@ -80,6 +80,7 @@ Tensor tril(Arg x, std::int64_t k) { return where({below("tril", x, k), x.where}
 Tensor triu(Arg x, std::int64_t k) { return where({below("triu", x, std::max(k, -x->numel()) - 1), x.where}, 0.0, x); }
 
 Tensor eye(std::int64_t n, DType dtype, Backend& backend) {
+  if (n < 0) throw Error("eye", fmt::format("a matrix has 0 rows or more, got {}", n));
   [[maybe_unused]] const Shape square{n, n};  // throws if that is too large, before there is a diagonal
   return diag_embed(full({n}, 1, dtype, backend));
 }

@@ -187,7 +187,8 @@ TEST_CASE("errors of transforms name the function, the rule and the line") {
   says([&] { irfft(z); }, "[irfft] a transform has 1 to 2147483647 elements, got 0; got c128 (3, 1)");
   says([&] { fft(x, {.axis = 2}); }, "[fft] axis 2 is out of range for a tensor of 2 axes");
   says([&] { fft(Tensor::zeros({})); }, "[fft] axis -1 is out of range");
-  says([&] { fft2(Tensor::zeros({3})); }, "[fft] axis -2 is out of range");
+  says([&] { fft2(Tensor::zeros({3})); }, "[fft2] axis -2 is out of range");
+  says([&] { ifft2(cast(x, DType::i32)); }, "[ifft2] i32 elements are not supported");
   says([&] { rfft(z); }, "[rfft] c128 elements are not supported. Hint: use fft");
   for (const DType d : {DType::i32, DType::boolean}) {
     const std::string name(name_of(d));

@@ -54,6 +54,14 @@ TEST_CASE("errors of layout") {
   check_error([] { split_with_sizes(x(), {4, -1}); }, "[split_with_sizes] sizes are 0 or more, got -1");
   check_error([] { tile(x(), {2, -1}); }, "[tile] counts are 0 or more, got -1");
   check_error([] { repeat(x(), -1); }, "[repeat] the count is 0 or more, got -1");
+  check_error([] { slice(x(), 0, 1, 3); }, "[slice] elements 1..3 are not within axis 0");
+  check_error([] { at(x(), 2); }, "[at] there is no element 2 along axis 0; got f64 (2, 3)");
+  check_error([] { at(Tensor::zeros({}), 0); }, "[at] there is no element 0 along axis 0; got f32 ()");
+  check_error([] { stack({x(), at(x(), 0)}); }, "[stack] all parts must have one shape; got f64 (2, 3), f64 (3,)");
+  check_error([] { stack({x(), cast(x(), DType::f32)}); }, "[stack] all parts must have one dtype");
+  check_error([] { full_like(x(), {0, 1}); }, "[full_like] 0 + 1i is complex, and the dtype is f64");
+  check_error([] { skew_from_vector(at(x(), 0), -2); }, "[skew_from_vector] a matrix has 0 rows or more, got -2");
+  check_error([] { skew_from_vector(at(x(), 0), std::int64_t{1} << 40); }, "[skew_from_vector] a skew");
   check_error([] { arange(-1); }, "[arange] the number of elements is 0 or more, got -1");
 }
 
@@ -77,9 +85,9 @@ TEST_CASE("errors of lookups") {
       [&] {
         segment_sum(Tensor::zeros({2, 2}, DType::i32), at(x(), 0), 4);
       },
-      "[index_add] the values must have the axes of the index, which is i32 (2, 2)");
+      "[segment_sum] the values must have the axes of the index, which is i32 (2, 2)");
   check_error([&] { index_add(x(), 0, index({0, 4}), 4); }, "[index_add] index 4 at place 1 is not in 0..3");
-  check_error([&] { segment_sum(index({0, -1}), x(), 4); }, "[index_add] index -1 at place 1 is not in 0..3");
+  check_error([&] { segment_sum(index({0, -1}), x(), 4); }, "[segment_sum] index -1 at place 1 is not in 0..3");
   check_error([&] { index_add(x(), 0, index({0, 1}), -1); }, "the extent of an axis is 0 or more, got -1");
   check_error(
       [&] {
@@ -88,14 +96,31 @@ TEST_CASE("errors of lookups") {
       "[take_along] the index must have the extents of the tensor, but for axis 1");
   check_error([&] { scatter_add(x(), index({0, 1}), 0, 3); }, "[scatter_add] there must be one index for each value");
   check_error([&] { pick(x(), x()); }, "[pick] there must be one index for each place along the last axis");
-  check_error([&] { one_hot(index({0, 5}), 5); }, "[scatter_add] index 5 at place 1 is not in 0..4");
-  check_error([&] { masked_fill(x(), x(), 0); }, "[where] the condition must be bool");
+  check_error([&] { one_hot(index({0, 5}), 5); }, "[one_hot] index 5 at place 1 is not in 0..4");
+  check_error([&] { one_hot(x(), 5); }, "[one_hot] indices must be i32");
+  check_error([&] { place(x(), x(), 5); }, "[place] indices must be i32");
+  check_error([&] { embedding(index({2}), x()); },
+              "[embedding] index 2 at place 0 is not in 0..1; got f64 (2, 3), i32 (1,)");
+  check_error([&] { pick(x(), index({0, 3})); }, "[pick] index 3 at place 1 is not in 0..2");
+  check_error([&] { masked_fill(x(), x(), 0); }, "[masked_fill] the condition must be bool");
 }
 
 TEST_CASE("errors of products") {
   const Tensor v = random({3}, 2), w = random({4}, 3);
   check_error([&] { matmul(v, w); }, "[matmul] inner dimensions differ: 3 and 4");
   check_error([&] { matmul(Tensor::zeros({}, DType::f64), v); }, "[matmul] both sides need one axis or more");
+  check_error([&] { linear(w, x()); }, "[linear] x must be [..., i] and W [o, i]; got x f64 (4,), W f64 (2, 3)");
+  check_error([&] { linear(v, v); }, "[linear] x must be [..., i] and W [o, i]; got x f64 (3,), W f64 (3,)");
+  check_error(
+      [&] {
+        linear(x(), random({1, 3}, 4), w);
+      },
+      "[linear] b must have one element for each row of W; got W f64 (1, 3), b f64 (4,)");
+  check_error([&] { linear(x(), x(), random({2, 1}, 4)); }, "[linear] b must have one element for each row of W");
+  check_error([&] { linear(x(), cast(x(), DType::f32)); }, "[linear] both sides must have one dtype");
+  check_error([&] { dot(v, w); }, "[dot] inner dimensions differ: 3 and 4");
+  check_error([&] { matrix_trace(v); }, "[matrix_trace] ");
+  check_error([&] { householder_apply(v, random({4, 1}, 5)); }, "[householder_apply] inner dimensions differ");
   check_error([&] { dot(v, x()); }, "[dot] two vectors expected; got f64 (3,), f64 (2, 3)");
   check_error([&] { outer(x(), v); }, "[outer] two vectors expected");
   check_error([&] { einsum("ij,jk->ik", x(), x()); }, "[einsum] 'j' stands for extents 3 and 2");
