@@ -1,4 +1,5 @@
-// reduce, argmax, cumsum, sums_of_squares. Sums of f32 and c64 accumulate in double, so that long sums stay accurate.
+// reduce, argmax, cumsum, sums_of_squares. Long sums of f32 and c64 add eight elements in their precision, and
+// what comes of these in double, so that they stay accurate.
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/kernels/reduce_ops.h"
 
