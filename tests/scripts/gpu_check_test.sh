@@ -33,7 +33,7 @@ case "$name $*" in
   "bench_cells"*steps*) echo "before"; kill -SEGV $$ ;;
   "run_cuda_test --test-case"*) echo "libcufft.so.11 of the CUDA Toolkit is needed and was not opened"; exit 1 ;;
   "python3 -c import jax") sleep 60 ;;
-  "test_ops"*) yes "a line of many" | head -n 2000; exit 1 ;;
+  "test_ops"*) for ((i = 0; i < 2000; ++i)); do echo "a line of many"; done; exit 1 ;;
   "bench_device"*)
     echo "device: a first line"
     sleep 0.5
@@ -136,7 +136,7 @@ in_report '^FAIL  compute-sanitizer does not work here'
 mkdir -p "$place/bundle/.cache" && touch "$place/bundle/.cache/kernel"
 "$root/scripts/gpu-check" --bundle "$place/bundle" --out "$report" --peers --limit 1 >"$place/words" 2>&1 && wrong "nothing was late"
 in_report '^LATE '
-tar -tzf "$OUT/kernels.tar.gz" | grep -q '^.cache/kernel$' || wrong "no kernels next to the report"
+tar -tzf "$OUT/kernels.tar.gz" | grep '^.cache/kernel$' >/dev/null || wrong "no kernels next to the report"
 code=0
 "$root/scripts/gpu-check" --bundle "$place/bundle" --limit soon >"$place/words" 2>&1 || code=$?
 [ "$code" -eq 2 ] || wrong "--limit soon: exit code $code"
