@@ -44,8 +44,11 @@ int compare(int argc, const char* const* argv) {
                  "runs that differ only in their seeds: mean with a min-max band, or a curve each", "Figure");
   options.add("names", o.names, "names of the runs in the legend, comma-separated; empty: the options that differ",
               "Figure");
-  options.add("size", o.size, "size in cm, WIDTHxHEIGHT, e.g. 8.4x5.2 for a column of a paper; empty: 23.8x14.3",
-              "Figure");
+  options.add(
+      "size", o.size,
+      "size in cm, WIDTHxHEIGHT, e.g. 8.4x5.2 for a column of a paper; a long legend makes the picture higher; empty: "
+      "23.8x14.3",
+      "Figure");
   options.add("font", o.font, "font family, size in points, or both, e.g. Times,9; empty: sans serif", "Figure");
   options.parse(argc, argv);
   if (o.runs.empty()) throw Usage("folders of runs expected, as arguments");

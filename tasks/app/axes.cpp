@@ -67,25 +67,57 @@ std::string frame(const std::string& title, const std::string& x_label, const st
       "set key at graph 0, graph 1 left bottom horizontal Left reverse samplen 2.4 width -1 textcolor '#333333' "
       "noenhanced\n"
       "set lmargin 11.5\nset rmargin 3\nset tmargin {}\nset bmargin 3.5\n",
-      (title.empty() ? 1 : 3) + 1.2 * legend_rows);
+      (title.empty() ? 1.2 : 3.2) + legend_rows);
   // in lines of text above the plot, so that it stands above the legend at any size of the picture
   if (!title.empty())
     out +=
         fmt::format("set label 1 {} at graph 0, graph 1 offset 0,{} left noenhanced font ',17' textcolor '#222222'\n",
-                    gnuplot_text(title), 1.3 + 1.25 * legend_rows);
+                    gnuplot_text(title), 1.55 + legend_rows);
   out += fmt::format("set xlabel {} noenhanced offset 0,-0.2 textcolor '#444444'\n", gnuplot_text(x_label));
   out += fmt::format("set ylabel {} noenhanced offset -0.4,0 textcolor '#444444'\n", gnuplot_text(y_label));
   return out;
 }
 
-Fit fit(const PictureStyle& style, std::size_t entries, std::size_t widest) {
-  constexpr double legend_letters = 104;     // in a line of the legend, 23.8 cm wide
-  constexpr std::size_t sample_letters = 9;  // the width of the line sample before a name
-  const double text = 10.5 / points_of(style),
-               letters = legend_letters * text * (style.width > 0 ? style.width / 23.8 : 1),
-               text_lines = 38 * text * (style.height > 0 ? style.height / 14.3 : 1);
-  const std::size_t columns = std::max<std::size_t>(1, static_cast<std::size_t>(letters) / (widest + sample_letters));
-  return {text_lines, static_cast<int>(columns), static_cast<int>((entries + columns - 1) / columns)};
+Fit fit(const PictureStyle& style, std::size_t entries, std::size_t widest, double own_width, double own_height) {
+  // gnuplot's units for text of 14 pixels, the largest of the three pictures: those of an SVG. Most letters are
+  // narrower.
+  const double scale = points_of(style) / 10.5, letter = 9.8 * scale, line = 21 * scale;
+  constexpr double margins = 14.5, sample = 4.2, narrower = 0.8;
+  const auto pixels = [](double cm, double own) { return cm > 0 ? cm * 96 / 2.54 : own; };
+  const double letters = pixels(style.width, own_width) / letter - margins,
+               lines = pixels(style.height, own_height) / line;
+  Fit out{};
+  out.text_lines = lines * 38 / 25.7;
+  out.name_letters = static_cast<std::size_t>(std::max(8.0, (letters + 2 - sample) / narrower));
+  const double entry = static_cast<double>(std::min(widest, out.name_letters)) + sample;
+  out.legend_columns = std::max(1, static_cast<int>(letters / entry));
+  const int count = static_cast<int>(entries);
+  out.legend_rows = (count + out.legend_columns - 1) / out.legend_columns;
+  out.growth = std::max(0.0, out.legend_rows - std::floor(lines / 4)) * line;  // a quarter is the legend's
+  return out;
+}
+
+std::size_t letters_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+std::string shortened(const std::string& text, std::size_t most) {
+  const std::size_t letters = letters_of(text);
+  if (letters <= most) return text;
+  const std::size_t first = most / 2, last = letters - (most - 1 - first);
+  std::string out;
+  std::size_t number = 0;  // of letters up to this one
+  for (const char c : text) {
+    if ((c & 0xc0) != 0x80 && ++number == first + 1) out += "…";
+    if (number <= first || number > last) out += c;
+  }
+  return out;
+}
+
+std::optional<std::string> draw_grown(const std::string& svg, Drawing drawing, PictureStyle style, const Fit& room) {
+  drawing.height += static_cast<int>(room.growth);
+  if (style.height > 0) style.height += room.growth * 2.54 / 96;
+  return draw_picture(svg, drawing, style);
 }
 
 std::string plotted(double y) { return std::isfinite(y) ? fmt::format("{}", y) : "NaN"; }

@@ -2,8 +2,10 @@
 #pragma once
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 
+#include "tasks/app/gnuplot.h"
 #include "tasks/app/picture_style.h"
 
 namespace reel {
@@ -30,9 +32,18 @@ std::string frame(const std::string& title, const std::string& x_label, const st
 struct Fit {
   double text_lines;  // its height in lines of text
   int legend_columns, legend_rows;
+  std::size_t name_letters;  // of the longest name that fits into a line of the legend
+  double growth;             // pixels that a long legend adds to the height, so that the plot keeps its own
 };
 /// For a legend of so many entries, the longest of so many letters.
-Fit fit(const PictureStyle& style, std::size_t entries, std::size_t widest);
+Fit fit(const PictureStyle& style, std::size_t entries, std::size_t widest, double own_width = 900,
+        double own_height = 540);
+/// The number of letters of a text in UTF-8.
+std::size_t letters_of(const std::string& text);
+/// The text, or its first and last letters with an ellipsis between them, `most` in all.
+std::string shortened(const std::string& text, std::size_t most);
+/// Draws like draw_picture, in a picture that is higher by `room.growth`.
+std::optional<std::string> draw_grown(const std::string& svg, Drawing drawing, PictureStyle style, const Fit& room);
 /// A value for a data block; NaN if it is not finite.
 std::string plotted(double y);
 

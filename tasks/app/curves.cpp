@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::array colors{"#1f5f9e", "#d9822b", "#2e8b57", "#8e44ad", "#c2185b",
                             "#00838f", "#7f6000", "#5d6d7e", "#b03a2e", "#6b8e23"};
+// of the first ten curves, of the next ten, ...: short enough for the sample in the legend
+constexpr std::array dashes{"1", "(8,5)", "(2,4)", "(8,4,2,4)"};
 constexpr const char* baseline_color = "#c0392b";
 
 /// The range of values at x.
@@ -106,10 +108,11 @@ std::optional<std::string> draw_curves(const std::string& svg, const CurvesPictu
   std::size_t widest = picture.baseline ? 15 : 0, blocks = 0;  // "baseline 0.1667"
   const std::vector<Group> groups = groups_of(picture.curves);
   if (groups.empty()) return fmt::format("no picture {}: there is nothing to draw", svg);
+  for (const Group& group : groups) widest = std::max(widest, letters_of(group.name));
+  const Fit room = fit(style, groups.size() + (picture.baseline ? 1 : 0), widest);
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const Group& group = groups[g];
     const std::string color = fmt::format("linecolor '{}'", colors[g % colors.size()]);
-    widest = std::max(widest, group.name.size());
     if (!group.band.empty()) {
       out += fmt::format("$b{} << END\n", g);
       for (const Band& b : group.band) {
@@ -133,9 +136,10 @@ std::optional<std::string> draw_curves(const std::string& svg, const CurvesPictu
       const char* marks = line.size() == 1    ? "points pointtype 7 pointsize 0.9"
                           : line.size() <= 40 ? "linespoints pointtype 7 pointsize 0.45 linewidth 2.2"
                                               : "lines linewidth 2.2";
-      lines +=
-          fmt::format("$c{} using 1:2 with {} {} dashtype {} {}, ", blocks++, marks, color, g < colors.size() ? 1 : 2,
-                      &line == group.lines.data() ? "title " + gnuplot_text(group.name) : "notitle");
+      lines += fmt::format(
+          "$c{} using 1:2 with {} {} dashtype {} {}, ", blocks++, marks, color,
+          dashes[g / colors.size() % dashes.size()],
+          &line == group.lines.data() ? "title " + gnuplot_text(shortened(group.name, room.name_letters)) : "notitle");
       // a dot where a run ends: others may go on
       ends += fmt::format("$c{} every ::{} using 1:2 with points pointtype 7 pointsize 0.65 {} notitle, ", blocks - 1,
                           line.size() - 1, color);
@@ -147,12 +151,11 @@ std::optional<std::string> draw_curves(const std::string& svg, const CurvesPictu
                         *picture.baseline, baseline_color, *picture.baseline);
   else
     plot.resize(plot.size() - 2);
-  const Fit room = fit(style, groups.size() + (picture.baseline ? 1 : 0), widest);
   out += (picture.shares ? y_axis_of_shares()
                          : y_axis(range, picture.logarithmic.value_or(range.wide()), room.text_lines)) +
          x_axis(first, last > 0 ? last : 1) + frame(picture.title, picture.x_label, picture.y_label, room.legend_rows) +
          fmt::format("set key maxcols {}\n", room.legend_columns);
-  return draw_picture(svg, {picture.title, out, plot}, style);
+  return draw_grown(svg, {picture.title, out, plot}, style, room);
 }
 
 std::optional<std::string> draw_bars(const std::string& svg, const std::string& title, const std::string& y_label,

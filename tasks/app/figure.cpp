@@ -45,7 +45,7 @@ std::optional<std::string> draw_curve(const std::string& svg, const std::string&
   if (with_baseline)
     plot += fmt::format(", \\\n  {} with lines dashtype (12,7) linewidth 1.6 linecolor '{}' title 'baseline {:.4g}'",
                         baseline, baseline_color, baseline);
-  return draw_picture(svg, {title, out, plot}, style);
+  return draw_grown(svg, {title, out, plot}, style, room);
 }
 
 }  // namespace reel

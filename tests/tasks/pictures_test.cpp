@@ -1,6 +1,10 @@
 // Figures as papers have them: shares in per cent, words on axes, seeds as a mean with a band, sizes and fonts; and the
 // names of runs in a legend.
+#include <fmt/core.h>
+
 #include <fstream>
+#include <map>
+#include <regex>
 
 #include "tasks/app/curves.h"
 #include "tasks/app/heat_map.h"
@@ -103,6 +107,58 @@ TEST_CASE("figures: sizes, fonts, and a PDF beside SVG and PNG") {
   };
   CHECK(pixels(16) == 635);  // 8.4 cm at twice the 96 pixels of an inch
   CHECK(pixels(20) == 393);
+}
+
+namespace {
+
+/// The heights of texts in an SVG, and its own, in units of its canvas.
+struct Heights {
+  double all = 0;
+  std::map<std::string, double> of;
+};
+
+Heights heights_in(const std::string& svg) {
+  Heights out;
+  std::smatch found;
+  const std::regex box("viewBox=\"0 0 [0-9]+ ([0-9]+)\""),
+      text("translate\\([0-9.]+,([-0-9.]+)\\)[^>]*>\\s*<text>(?:<[^>]*>)?([^<]*)<");
+  if (std::regex_search(svg, found, box)) out.all = std::stod(found[1]);
+  for (std::sregex_iterator i(svg.begin(), svg.end(), text), end; i != end; ++i) out.of[(*i)[2]] = std::stod((*i)[1]);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("figures: a legend of any length leaves the plot its height, and title and axis in the picture") {
+  if (no_gnuplot()) return;
+  const TempDir dir;
+  const std::string numbered = ", hidden 128, lr 0.00001";  // with a cell before it, as runs have that differ in three
+  for (const PictureStyle& style : {PictureStyle{}, picture_style("size", "8.4x5.2", "font", "")}) {
+    for (const int count : {1, 8, 12, 20, 36, 60}) {
+      CurvesPicture picture{"a title", "x axis", "y axis", {}};
+      for (int i = 0; i < count; ++i)
+        picture.curves.push_back({fmt::format("c{}{}", i, numbered), {{1, i + 1.0}, {2, 2}}});
+      picture.baseline = 1.5;
+      const Heights at = heights_in(drawn(dir, picture, style));
+      CAPTURE(style.width);
+      CAPTURE(count);
+      CHECK(at.all > 0);
+      for (const auto& [text, height] : at.of) CHECK_MESSAGE((height > 0 && height < at.all), text);
+      REQUIRE(at.of.contains("a title"));
+      REQUIRE(at.of.contains("x axis"));
+      REQUIRE(at.of.contains("c0" + numbered));
+      const double last = std::max(at.of.at("baseline 1.5"), at.of.at(fmt::format("c{}{}", count - 1, numbered)));
+      // of a line of 21: two lines between title and legend at most, and six and more for the plot with its labels
+      CHECK(at.of.at("c0" + numbered) - at.of.at("a title") > 21);
+      CHECK(at.of.at("c0" + numbered) - at.of.at("a title") < 2.5 * 21);
+      CHECK(at.of.at("x axis") - last > (style.width > 0 ? 6 : 14) * 21);
+    }
+  }
+  CurvesPicture picture{"", "x", "y", {{std::string(40, 'a') + std::string(40, 'b') + "ü", {{1, 1}, {2, 2}}}}};
+  const std::string cut = drawn(dir, picture, picture_style("size", "8.4x5.2", "font", ""));
+  CHECK(contains(cut, "aaa…bbb"));
+  CHECK(contains(cut, "bü<"));
+  CHECK_FALSE(contains(cut, std::string(40, 'a')));
 }
 
 TEST_CASE("figures: a heat map says what its colours are") {
