@@ -17,7 +17,8 @@ std::string short_number(double x) {
   return fmt::format("{:.6g}", x);
 }
 
-/// The least of 1, 2 or 5 times a power of ten that is not below `least`.
+}  // namespace
+
 double round_step(double least) {
   const double power = std::pow(10, std::floor(std::log10(least)));
   double step = 10 * power;
@@ -25,8 +26,6 @@ double round_step(double least) {
     if (factor * power >= least) step = factor * power;
   return step;
 }
-
-}  // namespace
 
 void Range::take(double y) {
   if (!std::isfinite(y) || y <= 0) return;
@@ -59,7 +58,9 @@ std::string x_axis(double first, double last) {
   return fmt::format("set xrange [{}:{}]\nset xtics ({})\n", start, last, ticks);
 }
 
-std::string frame(const std::string& title, const std::string& x_label, const std::string& y_label, int legend_rows) {
+std::string frame(const std::string& title, const std::string& x_label, const std::string& y_label, const Fit& room) {
+  const auto [heading, lines] = gnuplot_lines(title, room.title_letters);
+  const double more = 1.3 * (lines - 1);
   std::string out = fmt::format(
       "set border 3 linecolor '#888888'\nset tics nomirror out scale 0.6 textcolor '#444444'\n"
       "set grid xtics ytics mytics linetype 1 linewidth 0.8 linecolor '#e0e0e0', linetype 1 linewidth 0.5 linecolor "
@@ -67,50 +68,36 @@ std::string frame(const std::string& title, const std::string& x_label, const st
       "set key at graph 0, graph 1 left bottom horizontal Left reverse samplen 2.4 width -1 textcolor '#333333' "
       "noenhanced\n"
       "set lmargin 11.5\nset rmargin 3\nset tmargin {}\nset bmargin 3.5\n",
-      (title.empty() ? 1.2 : 3.2) + legend_rows);
+      (title.empty() ? 1.2 : 3.2 + more) + room.legend_rows);
+  out += fmt::format("set key maxcols {}\n", room.legend_columns);
   // in lines of text above the plot, so that it stands above the legend at any size of the picture
   if (!title.empty())
     out +=
         fmt::format("set label 1 {} at graph 0, graph 1 offset 0,{} left noenhanced font ',17' textcolor '#222222'\n",
-                    gnuplot_text(title), 1.55 + legend_rows);
+                    heading, 1.55 + more + room.legend_rows);
   out += fmt::format("set xlabel {} noenhanced offset 0,-0.2 textcolor '#444444'\n", gnuplot_text(x_label));
   out += fmt::format("set ylabel {} noenhanced offset -0.4,0 textcolor '#444444'\n", gnuplot_text(y_label));
   return out;
 }
 
-Fit fit(const PictureStyle& style, std::size_t entries, std::size_t widest, double own_width, double own_height) {
+Fit fit(const PictureStyle& style, std::size_t entries, std::size_t widest, const Drawing& drawing) {
   // gnuplot's units for text of 14 pixels, the largest of the three pictures: those of an SVG. Most letters are
   // narrower.
   const double scale = points_of(style) / 10.5, letter = 9.8 * scale, line = 21 * scale;
   constexpr double margins = 14.5, sample = 4.2, narrower = 0.8;
-  const auto pixels = [](double cm, double own) { return cm > 0 ? cm * 96 / 2.54 : own; };
-  const double letters = pixels(style.width, own_width) / letter - margins,
-               lines = pixels(style.height, own_height) / line;
+  const auto [width, height] = pixels_of(drawing, style);
+  const double letters = width / letter - margins, lines = height / line;
   Fit out{};
+  out.svg_lines = lines;
   out.text_lines = lines * 38 / 25.7;
   out.name_letters = static_cast<std::size_t>(std::max(8.0, (letters + 2 - sample) / narrower));
+  out.title_letters = (letters + 2) / (narrower * 17 / 14);  // of 17 pixels
+  out.label_letters = height / letter / narrower;
   const double entry = static_cast<double>(std::min(widest, out.name_letters)) + sample;
   out.legend_columns = std::max(1, static_cast<int>(letters / entry));
   const int count = static_cast<int>(entries);
   out.legend_rows = (count + out.legend_columns - 1) / out.legend_columns;
   out.growth = std::max(0.0, out.legend_rows - std::floor(lines / 4)) * line;  // a quarter is the legend's
-  return out;
-}
-
-std::size_t letters_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-}
-
-std::string shortened(const std::string& text, std::size_t most) {
-  const std::size_t letters = letters_of(text);
-  if (letters <= most) return text;
-  const std::size_t first = most / 2, last = letters - (most - 1 - first);
-  std::string out;
-  std::size_t number = 0;  // of letters up to this one
-  for (const char c : text) {
-    if ((c & 0xc0) != 0x80 && ++number == first + 1) out += "…";
-    if (number <= first || number > last) out += c;
-  }
   return out;
 }
 

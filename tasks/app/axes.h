@@ -25,25 +25,23 @@ std::string y_axis_of_shares();
 /// The x axis from the last tick before `first` to `last`, with ticks at 1, 2 or 5 times a power of ten, written like
 /// 1.5k, 20M.
 std::string x_axis(double first, double last);
-/// Border, grid, legend above, title and labels. `legend_rows` is the number of lines in the legend.
-std::string frame(const std::string& title, const std::string& x_label, const std::string& y_label,
-                  int legend_rows = 1);
-/// What fits into a picture of this size.
+/// What fits into a picture.
 struct Fit {
   double text_lines;  // its height in lines of text
+  double svg_lines;   // those of an SVG, which are higher
   int legend_columns, legend_rows;
-  std::size_t name_letters;  // of the longest name that fits into a line of the legend
-  double growth;             // pixels that a long legend adds to the height, so that the plot keeps its own
+  double title_letters, label_letters;  // of a line of the title, of a line along the height
+  std::size_t name_letters;             // of the longest name that fits into a line of the legend
+  double growth;                        // pixels that a long legend adds to the height, so that the plot keeps its own
 };
-/// For a legend of so many entries, the longest of so many letters.
-Fit fit(const PictureStyle& style, std::size_t entries, std::size_t widest, double own_width = 900,
-        double own_height = 540);
-/// The number of letters of a text in UTF-8.
-std::size_t letters_of(const std::string& text);
-/// The text, or its first and last letters with an ellipsis between them, `most` in all.
-std::string shortened(const std::string& text, std::size_t most);
+/// For a legend of so many entries, the longest of so many letters; the width and height of `drawing` count.
+Fit fit(const PictureStyle& style, std::size_t entries, std::size_t widest, const Drawing& drawing = {});
+/// Border, grid, legend above, title and labels.
+std::string frame(const std::string& title, const std::string& x_label, const std::string& y_label, const Fit& room);
 /// Draws like draw_picture, in a picture that is higher by `room.growth`.
 std::optional<std::string> draw_grown(const std::string& svg, Drawing drawing, PictureStyle style, const Fit& room);
+/// The least of 1, 2 or 5 times a power of ten that is not below `least`, for ticks.
+double round_step(double least);
 /// A value for a data block; NaN if it is not finite.
 std::string plotted(double y);
 

@@ -153,8 +153,7 @@ std::optional<std::string> draw_curves(const std::string& svg, const CurvesPictu
     plot.resize(plot.size() - 2);
   out += (picture.shares ? y_axis_of_shares()
                          : y_axis(range, picture.logarithmic.value_or(range.wide()), room.text_lines)) +
-         x_axis(first, last > 0 ? last : 1) + frame(picture.title, picture.x_label, picture.y_label, room.legend_rows) +
-         fmt::format("set key maxcols {}\n", room.legend_columns);
+         x_axis(first, last > 0 ? last : 1) + frame(picture.title, picture.x_label, picture.y_label, room);
   return draw_grown(svg, {picture.title, out, plot}, style, room);
 }
 
@@ -178,7 +177,9 @@ std::optional<std::string> draw_bars(const std::string& svg, const std::string& 
   std::size_t longest = 0;
   for (const Bar& b : bars) longest = std::max(longest, b.name.size());
   const bool steep = bars.size() * longest > 90;
-  std::string out = data + y_axis(range, may_be_logarithmic && range.wide()) + frame(title, "", y_label);
+  Drawing drawing{title, "", "", std::max(900, 40 * static_cast<int>(bars.size()))};
+  std::string out =
+      data + y_axis(range, may_be_logarithmic && range.wide()) + frame(title, "", y_label, fit({}, 2, 8, drawing));
   out += fmt::format("set xrange [-0.6:{}]\nset xtics ({}) {} noenhanced\nset boxwidth 0.36\nset style fill solid\n",
                      static_cast<double>(bars.size()) - 0.4, ticks, steep ? "rotate by -45 left" : "norotate center");
   if (steep) out += fmt::format("set bmargin {}\nset rmargin {}\n", 3 + longest / 2, 4 + longest / 2);
@@ -189,7 +190,9 @@ std::optional<std::string> draw_bars(const std::string& svg, const std::string& 
                         reported ? ", \\\n " : "");
   if (spread)
     plot += ", \\\n  $bars using ($1+0.19):3:4 with yerrorbars pointtype -1 linewidth 1.4 linecolor '#222222' notitle";
-  return draw_picture(svg, {title, out, plot, std::max(900, 40 * static_cast<int>(bars.size()))});
+  drawing.settings = out;
+  drawing.plot = plot;
+  return draw_picture(svg, drawing);
 }
 
 }  // namespace reel

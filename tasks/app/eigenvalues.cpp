@@ -41,14 +41,18 @@ std::optional<std::string> draw(const std::string& svg, const std::string& title
     const double angle = degree * std::numbers::pi / 180;
     settings += fmt::format("{} {}\n", std::cos(angle), std::sin(angle));
   }
-  settings += "END\n" + frame(title, "real part", "imaginary part");
+  Drawing drawing{title, "", "", 680, 720};
+  const Fit room = fit(style, 3, std::string("before training").size(), drawing);
+  settings += "END\n" + frame(narrow(style) ? "" : title, "real part", "imaginary part", room);
   settings += fmt::format("set xrange [{0}:{1}]\nset yrange [{0}:{1}]\nset size ratio -1\nset border 15\n",
                           -1.1 * radius, 1.1 * radius);
   const std::string plot =
       "plot $circle with lines linewidth 1.2 linecolor '#999999' title 'unit circle', "
       "$before with points pointtype 6 pointsize 0.7 linewidth 1.2 linecolor '#d9822b' title 'before training', "
       "$after with points pointtype 7 pointsize 0.5 linecolor '#1f5f9e' title 'after training'";
-  return draw_picture(svg, {title, settings, plot, 680, 720}, style);
+  drawing.settings = settings;
+  drawing.plot = plot;
+  return draw_grown(svg, drawing, style, room);
 }
 
 }  // namespace
@@ -92,7 +96,7 @@ void draw_eigenvalues(const Ended& e) {
     const auto names = state_names(cell);
     const std::string state = names.size() == 1 ? names[0] : fmt::format("({})", fmt::join(names, ", "));
     const std::string what = last.times.empty() ? "the recurrent matrix" : fmt::format("∂{0}(t) / ∂{0}(t-1)", state);
-    const std::string of_layer = after.size() == 1 ? "" : fmt::format(", layer {}", l + 1);
+    const std::string of_layer = after.size() == 1 ? "" : fmt::format(" of layer {}", l + 1);
     print_picture(svg, draw(svg, fmt::format("{}: eigenvalues of {}{}", e.task.title(), what, of_layer), first.values,
                             last.values, e.style));
     numbers.tensors.emplace_back(layer + "before", first.values);

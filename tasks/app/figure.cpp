@@ -34,8 +34,7 @@ std::optional<std::string> draw_curve(const std::string& svg, const std::string&
   }
   const Fit room = fit(style, with_baseline ? 3 : 2, std::string("baseline 0.1667").size());
   out += "END\n" + y_axis(range, range.wide(), room.text_lines) + x_axis(first, last) +
-         frame(narrow(style) ? "" : title, examples_words, "loss", room.legend_rows) +
-         fmt::format("set key maxcols {}\n", room.legend_columns);
+         frame(narrow(style) ? "" : title, examples_words, "loss", room);
 
   const char* points = rows.size() <= 40 ? "linespoints pointtype 7 pointsize 0.55" : "lines";
   const char* train = rows.size() == 1 ? "points pointtype 7 pointsize 0.8" : "lines linewidth 1.3";

@@ -6,7 +6,9 @@
 #include <cctype>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string_view>
+#include <vector>
 
 #include "engine/core/error.h"
 #include "tasks/io/files.h"
@@ -29,6 +31,23 @@ std::string printable(const std::string& text) {
 
 }  // namespace
 
+std::size_t letters_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+std::string shortened(const std::string& text, std::size_t most) {
+  const std::size_t letters = letters_of(text);
+  if (letters <= most) return text;
+  const std::size_t first = most / 2, last = letters - (most - 1 - first);
+  std::string out;
+  std::size_t number = 0;  // of letters up to this one
+  for (const char c : text) {
+    if ((c & 0xc0) != 0x80 && ++number == first + 1) out += "…";
+    if (number <= first || number > last) out += c;
+  }
+  return out;
+}
+
 std::string gnuplot_text(const std::string& text) {
   // Escapes every special character by its octal code: gnuplot runs what is in backquotes even within a string, and its
   // strings in single quotes end at two quotes in a row.
@@ -39,6 +58,23 @@ std::string gnuplot_text(const std::string& text) {
     out += plain ? std::string(1, c) : fmt::format("\\{:03o}", static_cast<unsigned char>(c));
   }
   return "\"" + out + "\"";
+}
+
+std::pair<std::string, int> gnuplot_lines(const std::string& text, double letters) {
+  std::vector<std::string> lines{""};
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    std::string& line = lines.back();
+    if (line.empty())
+      line = word;
+    else if (static_cast<double>(letters_of(line + " " + word)) <= letters)
+      line += " " + word;
+    else
+      lines.push_back(word);
+  }
+  std::string out;
+  for (const std::string& line : lines) out += (out.empty() ? "" : " . \"\\n\" . ") + gnuplot_text(line);
+  return {out, static_cast<int>(lines.size())};
 }
 
 std::string gnuplot_tick(const std::string& text) {
@@ -55,14 +91,12 @@ std::string gnuplot_datum(const std::string& text) {
 
 namespace {
 
-double pixels_of(double cm, int otherwise) { return cm > 0 ? cm * 96 / 2.54 : otherwise; }
-
 /// What the plot's own text of 14 pixels, and its lines, are multiplied by.
 double scale_of(const PictureStyle& style) { return points_of(style) * 96 / 72 / 14; }
 
 /// The commands that draw the picture three times, as SVG, PNG and PDF.
 std::string script_of(const Drawing& drawing, const PictureStyle& style) {
-  const double width = pixels_of(style.width, drawing.width), height = pixels_of(style.height, drawing.height);
+  const auto [width, height] = pixels_of(drawing, style);
   const double scale = scale_of(style);
   constexpr double dense = 2;  // pixels of the PNG for one of the screen
   const std::string common = "noenhanced background '#ffffff'";
@@ -92,6 +126,11 @@ std::string xml_text(const std::string& text) {
 }
 
 }  // namespace
+
+std::pair<double, double> pixels_of(const Drawing& drawing, const PictureStyle& style) {
+  const auto of = [](double cm, int own) { return cm > 0 ? cm * 96 / 2.54 : own; };
+  return {of(style.width, drawing.width), of(style.height, drawing.height)};
+}
 
 std::optional<std::string> draw_picture(const std::string& svg, const Drawing& drawing, const PictureStyle& style) {
   const auto no_picture = [&](const std::string& why) { return fmt::format("no picture {}: gnuplot {}", svg, why); };

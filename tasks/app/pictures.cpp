@@ -20,6 +20,11 @@ std::string label(std::size_t layers, std::size_t layer, const std::string& stat
   return layers == 1 ? state : fmt::format("{}-{}", layer + 1, state);
 }
 
+/// The same in words: "h of layer 2".
+std::string words_of(std::size_t layers, std::size_t layer, const std::string& state) {
+  return layers == 1 ? state : fmt::format("{} of layer {}", state, layer + 1);
+}
+
 Batch example(const Ended& e, std::size_t number) { return e.task.batch(e.seed, {e.streams.at(number)}); }
 
 /// Units over time [T, width] as the rows of a map, complex ones by their modulus. It has no more columns than any
@@ -62,7 +67,8 @@ void draw_over_time(const Ended& e, const std::string& name,
       const std::string which = label(layers.size(), l, names[s]);
       const Tensor over_time = reshape(states[s], {states[s].dim(0), states[s].dim(2)});
       const std::string svg = e.folder.file(fmt::format("{}-{}.svg", name, which));
-      print_picture(svg, draw_heat_maps(svg, maps(*cell, over_time, which, marks), e.style));
+      print_picture(svg,
+                    draw_heat_maps(svg, maps(*cell, over_time, words_of(layers.size(), l, names[s]), marks), e.style));
       numbers.tensors.emplace_back(which, over_time);
     }
   }
@@ -99,8 +105,9 @@ void draw_changes(const Ended& e) {
 /// Draws the mean over a few sequences of the same length, as in ENRNN (Helfrich and Ye 2020), Figures 4 and 5.
 void draw_gradients(const Ended& e) {
   constexpr std::int64_t points = 50, sequences = 5;
-  std::vector<JacobianNorms> sums;  // one per layer
-  std::vector<std::string> names;   // of all states
+  std::vector<JacobianNorms> sums;                         // one per layer
+  std::vector<std::string> names;                          // of all states, in files
+  std::vector<std::pair<std::string, std::string>> words;  // state, state of its layer
   std::int64_t T = 0, count = 0;
   if (!e.quiet) print_err("gradients of states with respect to inputs ...\n");
   for (std::size_t i = 0; i < std::min<std::size_t>(sequences, e.streams.size()); ++i) {
@@ -113,7 +120,10 @@ void draw_gradients(const Ended& e) {
       const JacobianNorms one = jacobian_norms(*cell, x, points);
       if (i == 0) {
         sums.push_back(one);
-        for (const std::string& name : state_names(*cell)) names.push_back(label(layers.size(), l, name));
+        for (const std::string& name : state_names(*cell)) {
+          names.push_back(label(layers.size(), l, name));
+          words.emplace_back(name, words_of(layers.size(), l, name));
+        }
         continue;
       }
       for (std::size_t s = 0; s < one.norms.size(); ++s)
@@ -125,15 +135,16 @@ void draw_gradients(const Ended& e) {
     for (std::vector<double>& norms : layer.norms) {
       for (double& v : norms) v /= static_cast<double>(count);
       const std::string& name = names[numbers.tensors.size()];
+      const auto& [state, in_words] = words[numbers.tensors.size()];
       const std::size_t n = layer.times.size();
-      HeatMap map{fmt::format("{}: how {} depends on earlier inputs", e.task.title(), name),
+      HeatMap map{fmt::format("{}: how {} depends on earlier inputs", e.task.title(), in_words),
                   "step u of the input x",
-                  fmt::format("step t of the state {}", name),
+                  fmt::format("step t of the state {}", state),
                   n,
                   n,
                   norms};
       map.low = 0;
-      map.value_label = fmt::format("‖∂{}(t) / ∂x(u)‖, the largest singular value", name);
+      map.value_label = fmt::format("spectral norm ‖∂{}(t) / ∂x(u)‖", state);
       if (n > 1) map.x_step = map.y_step = static_cast<double>(layer.times[1]);
       const std::string svg = e.folder.file(fmt::format("gradients-{}.svg", name));
       print_picture(svg, draw_heat_map(svg, map, e.style));

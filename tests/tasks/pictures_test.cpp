@@ -121,7 +121,7 @@ Heights heights_in(const std::string& svg) {
   Heights out;
   std::smatch found;
   const std::regex box("viewBox=\"0 0 [0-9]+ ([0-9]+)\""),
-      text("translate\\([0-9.]+,([-0-9.]+)\\)[^>]*>\\s*<text>(?:<[^>]*>)?([^<]*)<");
+      text("translate\\([0-9.]+,([-0-9.]+)\\)[^>]*>\\s*<text>(?:<[^>]*>)? ?([^<]*)<");
   if (std::regex_search(svg, found, box)) out.all = std::stod(found[1]);
   for (std::sregex_iterator i(svg.begin(), svg.end(), text), end; i != end; ++i) out.of[(*i)[2]] = std::stod((*i)[1]);
   return out;
@@ -196,4 +196,31 @@ TEST_CASE("names of runs: what tells them apart") {
   CHECK(names_of_runs({a, a + "/"}, true) == Names{"srnn, a", "srnn, a"});  // nothing but their folders
   CHECK(names_of_runs({dir / "nowhere"}, false) == Names{"nowhere"});
   CHECK(names_of_runs({run("bad", "cell = ")}, false) == Names{"bad"});
+}
+
+TEST_CASE("figures: in a column of a paper titles are broken into lines, and colour bars have fewer ticks") {
+  if (no_gnuplot()) return;
+  const TempDir dir;
+  const PictureStyle column = picture_style("size", "8.4x7", "font", "Times,8");
+  HeatMap map{"copying, T = 20: change of h of layer 2 in a step", "step", "unit", 128, 40, {}};
+  for (int i = 0; i < 128 * 40; ++i) map.values.push_back(0.35 * std::sin(i));
+  map.value_label = "change of h of layer 2";
+  std::vector<HeatMap> both{map, map};
+  both[1].title = "h of layer 2, the shift undone";
+  CHECK(draw_heat_maps(dir / "maps.svg", both, column).value_or("") == "");
+  const std::string svg = read_file(dir / "maps.svg");
+  const Heights at = heights_in(svg);
+  CHECK(contains(svg, "<title>" + map.title));
+  CHECK_FALSE(at.of.contains(map.title));
+  for (const auto& [text, height] : at.of) {
+    CHECK_MESSAGE((height > 0 && height < at.all), text);
+    CHECK_MESSAGE(text.size() <= 42, text);  // letters of 17 pixels of 14
+  }
+  CHECK(at.of.contains("0.2"));
+  CHECK(std::abs(at.of.at("0.2") - at.of.at("-0.2")) > 2 * 10);
+  CHECK_FALSE(at.of.contains("0.1"));
+  CHECK_FALSE(at.of.contains("40"));  // of the units, which has its 100
+  CHECK(draw_heat_map(dir / "map.svg", map).value_or("") == "");
+  CHECK(contains(read_file(dir / "map.svg"), map.title + "</text>"));
+  CHECK(contains(read_file(dir / "map.svg"), "> 0.1<"));
 }

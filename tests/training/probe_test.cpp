@@ -228,6 +228,12 @@ TEST_CASE("--picture: states with the shift undone, changes, gradients, with the
     const std::string said = std::system("command -v gnuplot >/dev/null 2>&1") == 0 ? "picture: " : "no picture ";
     CHECK(contains(r.out, said + out + "/" + name + ".svg"));
   }
+  if (std::system("command -v gnuplot >/dev/null 2>&1") == 0) {
+    const std::string svg = read_file(out + "/states-1-h.svg");
+    CHECK(contains(svg, ">h of layer 1<"));
+    CHECK_FALSE(contains(svg, ">1-h<"));
+    CHECK(contains(read_file(out + "/gradients-2-h.svg"), ">spectral norm ‖∂h(t) / ∂x(u)‖<"));
+  }
   // SRNN's matrix is a cycle of 16 units: its eigenvalues are the 16th roots of 1, trained or not
   const TensorFile spectra = load_safetensors(out + "/eigenvalues.safetensors");
   for (const std::string when : {"1-before", "2-after"}) {
