@@ -40,6 +40,8 @@ int report(int argc, const char* const* argv) {
     throw Usage(fmt::format("--out {}: a name that ends with .html expected", out));
   for (const std::string& folder : folders) {
     const std::vector<page::ComparedRun> below = page::runs_below(folder);
+    std::error_code error;
+    if (!std::filesystem::exists(folder, error)) throw Error(folder, "does not exist");
     if (below.empty()) throw Error(folder, "holds no run: there is no config.toml in it, nor below it");
     comparison.most_updates_first = comparison.most_updates_first || halves(folder);
     for (const page::ComparedRun& run : below) {
@@ -54,8 +56,8 @@ int report(int argc, const char* const* argv) {
   const page::NotCompared left_out = page::write_comparison(comparison, out);
   for (const auto* lines : {&left_out.unreadable, &left_out.repeated})
     for (const std::string& line : *lines) print_err("report: left out: {}\n", one_line(line));
-  print_out("page: {}, {} runs\n", one_line(out),
-            comparison.runs.size() - left_out.unreadable.size() - left_out.repeated.size());
+  const std::size_t runs = comparison.runs.size() - left_out.unreadable.size() - left_out.repeated.size();
+  print_out("page: {}, {} run{}\n", one_line(out), runs, runs == 1 ? "" : "s");
   return left_out.unreadable.empty() ? 0 : 1;
 }
 

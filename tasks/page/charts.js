@@ -19,9 +19,11 @@ const make = (name, attributes = {}, ...children) => {
   return element;
 };
 
-// "1.234", "1.2e-5", "12,345"
+// "12,345,678"
+const countText = v => v === null || v === undefined || !Number.isFinite(v) ? "-" : v.toLocaleString("en-US");
+// "1.234", "1.2e-5", "12,345", and from a million up "1.2e+6", which fits beside an axis
 const numberText = v => v === null || v === undefined || !Number.isFinite(v) ? "-"
-  : Number.isInteger(v) ? v.toLocaleString("en-US")
+  : Number.isInteger(v) && Math.abs(v) < 1e6 ? v.toLocaleString("en-US")
   : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? Number(v.toPrecision(4)).toExponential() : String(Number(v.toPrecision(4)));
 const timeText = s => {
   if (s === null || s === undefined) return "-";
@@ -64,8 +66,10 @@ const logTicks = (low, high) => {
   return [low, high];
 };
 
+const levelDash = [8, 5];
+
 // The colour of a curve with its dashes, as a background.
-const swatchOf = ({colour, dash}) => {
+const swatchOf = ({colour, x, dash = x ? undefined : levelDash}) => {
   if (!dash) return `var(${colour})`;
   let at = 0;
   const stops = dash.map((length, i) => {
@@ -83,7 +87,7 @@ class Chart {
     this.hidden = new Set(chosen.get("hide-" + key, "").split("\n").filter(name => name));
     this.area = make("div", {class: "plot"});
     this.legend = make("div", {class: "legend"});
-    const back = make("button", {type: "button"}, "whole");
+    const back = make("button", {type: "button"}, "reset zoom");
     back.addEventListener("click", () => this.zoom(null));
     parent.append(make("div", {class: "chart", "data-chart": key},
       make("div", {class: "top"}, make("h3", {}, title), make("div", {class: "bar"},
@@ -147,7 +151,7 @@ class Chart {
     }
     for (const level of shown.filter(curve => !curve.x)) {
       data.push(data[0].map(() => good(level.y)));
-      series.push({stroke: colour(level.colour), width: 1.6, dash: [8, 5], points: {show: false}});
+      series.push({stroke: colour(level.colour), width: 1.6, dash: levelDash, points: {show: false}});
       owners.push(level);
     }
     this.empty = !data.slice(1).some(column => column.some(v => v !== null && v !== undefined));
@@ -166,7 +170,7 @@ class Chart {
       scales: {x: {time: false, range: (u, low, high) => low === high || !kept && ends()[0] === ends()[1]
         ? [low - 1, high + 1] : ends()}, y: {distr: log ? 3 : 1, range: limits}},
       series, bands,
-      axes: [{...look, label: axes[x], labelSize: 20, size: 38, space: 70, values: (u, all) => all.map(numberText)},
+      axes: [{...look, label: axes[x], labelSize: 20, size: 38, space: 70, values: (u, all) => all.map(v => numberText(v))},
         {...look, size: 66, values: (u, all) => all.map(v => v === null ? "" : numberText(v)),
           ...(log ? {splits: u => logTicks(u.scales.y.min, u.scales.y.max), filter: (u, all) => all} : {})}],
       hooks: {

@@ -96,9 +96,10 @@ Json table_of_groups(const Groups& groups, const std::vector<std::string>& metri
   for (const std::string& name : comparison.columns) table["columns"].push_back(column(name, "text"));
   for (const std::string& name : groups.differing) table["columns"].push_back(column(name, "text"));
   const std::size_t first = table["columns"].size();
-  for (const std::string& name : metrics) table["columns"].push_back(column(name, "number"));
+  for (const std::string& name : metrics)
+    table["columns"].push_back(column(name, name == "parameters" ? "count" : "number"));
   table["columns"].push_back(column("deviation over seeds", "number"));
-  for (const char* name : {"seeds", "updates"}) table["columns"].push_back(column(name, "number"));
+  for (const char* name : {"seeds", "updates"}) table["columns"].push_back(column(name, "count"));
   table["columns"].push_back(column("time", "time"));
   std::vector<bool> ranked;
   for (const Group& g : groups.groups) {
@@ -130,8 +131,9 @@ Json table_of_runs(const Groups& groups, const std::vector<std::string>& metrics
   for (const char* name : {"run", "group", "state"}) table["columns"].push_back(column(name, "text"));
   table["columns"].push_back(column("seed", "text"));
   const std::size_t first = table["columns"].size();
-  for (const std::string& name : metrics) table["columns"].push_back(column(name, "number"));
-  table["columns"].push_back(column("updates", "number"));
+  for (const std::string& name : metrics)
+    table["columns"].push_back(column(name, name == "parameters" ? "count" : "number"));
+  table["columns"].push_back(column("updates", "count"));
   table["columns"].push_back(column("time", "time"));
   std::vector<bool> ranked;
   for (const Group& g : groups.groups) {
@@ -231,14 +233,16 @@ NotCompared write_comparison(const Comparison& comparison, const std::string& pa
                                       metrics.empty() ? "" : fmt::format("; they have {}", fmt::join(metrics, ", "))));
   std::error_code error;
   const fs::path page_folder = fs::absolute(path, error).lexically_normal().parent_path();
-  Json data{{"kind", "comparison"},
-            {"version", version()},
-            {"title", comparison.title},
-            {"facts", comparison.facts},
-            {"problems", comparison.problems},
-            {"differing", groups.differing},
-            {"baseline", number(baseline_of(runs))},
-            {"groups", groups_json(groups)}};
+  Json data{
+      {"kind", "comparison"},
+      {"version", version()},
+      {"title", comparison.title},
+      {"facts", comparison.facts},
+      {"problems", comparison.problems},
+      {"differing", groups.differing},
+      {"baseline", number(baseline_of(runs))},
+      {"running", std::ranges::any_of(runs, [](const ReadRun& run) { return state_of(run.data) == "not ended"; })},
+      {"groups", groups_json(groups)}};
   for (const auto* lines : {&left_out.unreadable, &left_out.repeated})
     for (const std::string& line : *lines) data["problems"].push_back("left out: " + line);
   const std::size_t shown = runs.size() - left_out.repeated.size();

@@ -3,16 +3,16 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const header = make("header"), main = make("main");
-  document.body.append(header, main, make("footer", {}, `Made by Reel ${data.version}. Curves: drag to zoom, double click ` +
-    "for the whole; a name in the legend hides its curve."));
+  document.body.append(header, main, make("footer", {}, `Made by Reel ${data.version}. Curves: drag to zoom, ` +
+    "double-click to reset the zoom; a name in the legend hides its curve."));
   header.append(make("h1", {}, data.title, ...(data.state ? [make("span", {class: "state " + data.state}, data.state)] : [])));
 
   const titles = {loss: "loss", valid_loss: "validation loss", train_loss: "training loss", accuracy: "accuracy",
     grad_norm: "norm of the gradient"};
   const dashes = [undefined, [9, 4], [2, 3], [9, 3, 2, 3], [16, 4]];
   const some = column => column && column.some(v => v !== null);
-  const curves = (controls, list) => {
-    const charts = make("div", {class: "charts"}), none = make("p", {class: "dim"}, "There is no validation yet.");
+  const curves = (controls, list, nothing) => {
+    const charts = make("div", {class: "charts"}), none = make("p", {class: "dim"}, nothing);
     main.append(section("Curves", make("div", {class: "bar"},
       choice("against", "x", Object.entries(axes), "step", redraw), ...controls), list.length ? charts : none));
     for (const chart of list) new Chart(charts, chart);
@@ -31,18 +31,18 @@
       setInterval(tell, 1000);
       header.append(make("p", {class: "dim"}, age));
     }
-    const cards = [["updates", `${numberText(record.steps)} of ${numberText(data.steps)}`],
+    const cards = [["updates", `${countText(record.steps)} of ${countText(data.steps)}`],
       [data.state === "running" ? "so far" : "time", timeText(record.seconds)]];
     if (data.state === "running") cards.push(["left", timeText(data.left)]);
     cards.push(["validation loss", numberText(last("valid_loss")), record.baseline > 0 ? "baseline " + numberText(record.baseline) : ""]);
-    if (record.best) cards.push(["best validation loss", numberText(record.best.valid_loss), `update ${numberText(record.best.step)}`]);
+    if (record.best) cards.push(["best validation loss", numberText(record.best.valid_loss), `update ${countText(record.best.step)}`]);
     if (some(rows.accuracy)) cards.push(["accuracy", numberText(last("accuracy"))]);
     for (const [name, value] of Object.entries(record.test || {}))
       if (name !== "step") cards.push(["test " + name, numberText(value)]);
-    cards.push(["parameters", numberText(record.parameters)]);
+    cards.push(["parameters", countText(record.parameters)]);
     header.append(make("div", {class: "cards"}, ...cards.map(list => card(...list))));
     if (record.diverged_at_step !== undefined)
-      header.append(make("p", {class: "bad"}, `It diverged at update ${numberText(record.diverged_at_step)}.`));
+      header.append(make("p", {class: "bad"}, `It diverged at update ${countText(record.diverged_at_step)}.`));
 
     if (data.preset) {
       const p = data.preset, unit = p.unit ? " " + p.unit : "";
@@ -61,11 +61,11 @@
       for (const [key, name] of [["accuracy", "validation"], ["grad_norm", "mean since the validation before"]])
         if (some(rows[key])) list.push({key, title: titles[key], log: key !== "accuracy", curves: [{name, colour: "--c0", x, y: rows[key]}]});
     }
-    curves([], list);
+    curves([], list, data.state === "running" ? "There is no validation yet." : "The run has no validation.");
     if (data.pictures.length)
       main.append(section("Pictures", make("div", {class: "pictures"}, ...data.pictures.map(picture => make("figure", {},
         make("img", {src: picture.source, alt: picture.name}), make("figcaption", {}, picture.name))))));
-    const columns = [{name: "parameter"}, {name: "shape"}, {name: "numbers", number: true, text: numberText}, {name: "trained"}];
+    const columns = [{name: "parameter"}, {name: "shape"}, {name: "elements", number: true, text: countText}, {name: "trained"}];
     main.append(section("Parameters", sortedTable("parameters", columns, data.parameters)));
     main.append(section("Options", pairs(data.options.filter(([, value]) => value !== ""))));
     main.append(section("Where it comes from", pairs(data.facts)));
@@ -111,10 +111,11 @@
         }
         redraw();
       })] : [];
-    curves(controls, charts);
-    if (drawn.length < data.groups.length)
+    curves(controls, charts, data.running ? "There is no validation yet." : "No run has a validation.");
+    if (drawn.length && drawn.length < data.groups.length)
       main.append(make("p", {class: "dim"}, `Curves of the best ${drawn.length} of ${data.groups.length}; the table has all.`));
-    const texts = {number: {number: true, text: v => typeof v === "string" ? v : numberText(v)}, time: {number: true, text: timeText}, text: {}};
+    const or = text => v => typeof v === "string" ? v : text(v);
+    const texts = {number: {number: true, text: or(numberText)}, count: {number: true, text: or(countText)}, time: {number: true, text: timeText}, text: {}};
     for (const table of data.tables)
       main.append(section(table.title, sortedTable(table.key, table.columns.map(([name, kind]) => ({name, ...texts[kind]})),
         table.rows.map(row => Object.assign(row.cells, {best: row.best, href: row.href, top: new Set(row.top)})))));
