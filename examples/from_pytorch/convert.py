@@ -5,7 +5,7 @@ python3 convert.py reel STATE_DICT.safetensors W.safetensors [LAYER] writes a la
 state dict of a module with one layer, for load_state_dict(). The packages are numpy and safetensors.
 """
 
-import sys
+import argparse
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
@@ -44,7 +44,16 @@ def to_pytorch(tensors):
     return out
 
 
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("to", choices=["reel", "pytorch"], help="whose names and layouts the new file has")
+    parser.add_argument("source", metavar="FROM.safetensors")
+    parser.add_argument("target", metavar="TO.safetensors")
+    parser.add_argument("layer", nargs="?", type=int, default=0, help="of the state dict, with reel (0 if not given)")
+    o = parser.parse_args()
+    tensors = load_file(o.source)
+    save_file(to_reel(tensors, o.layer) if o.to == "reel" else to_pytorch(tensors), o.target)
+
+
 if __name__ == "__main__":
-    kind, source, target = sys.argv[1:4]
-    convert = {"reel": lambda t: to_reel(t, int((sys.argv[4:] or ["0"])[0])), "pytorch": to_pytorch}[kind]
-    save_file(convert(load_file(source)), target)
+    main()

@@ -190,6 +190,7 @@ std::pair<std::string, std::vector<std::string>> task_of(const ExplainOptions& o
   }
   const std::string& run = o.run[0];
   std::error_code error;
+  if (!std::filesystem::exists(run, error)) throw Usage(run + ": does not exist");
   if (!std::filesystem::exists(run + "/config.toml", error)) throw Usage(run + ": is not the folder of a run");
   const std::vector<std::string> words{"--config=" + run + "/config.toml"};
   const std::string task = task_in(run);

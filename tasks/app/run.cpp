@@ -340,12 +340,14 @@ int guarded(const std::string& name, const std::function<int()>& body) {
   open_standard_streams();
   end_with_owner();
   int code = 1;
+  bool told = false;  // a help text or a list, of which a reader may want the first lines only
   try {
     load_plugins();
     code = body();
   } catch (const Exit& e) {
     write_out(e.text);
     code = e.code;
+    told = true;
   } catch (const std::bad_alloc&) {
     say_out_of_memory(name.c_str());
   } catch (const std::length_error&) {
@@ -356,7 +358,7 @@ int guarded(const std::string& name, const std::function<int()>& body) {
     code = failure.code;
   }
   const auto problem = deliver_out();
-  if (problem) print_err("{}: {}\n", name, *problem);
+  if (problem && !(told && out_reader_gone())) print_err("{}: {}\n", name, *problem);
   return code == 0 && problem ? 1 : code;
 }
 }  // namespace

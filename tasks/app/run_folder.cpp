@@ -194,6 +194,8 @@ std::optional<std::string> RunFolder::lost_best() const {
 
 RunFolder RunFolder::view(const std::string& path) {
   RunFolder folder(path);
+  std::error_code error;
+  if (!fs::exists(path, error)) throw Error(path, "does not exist");
   if (!folder.has(config_file)) throw Error(path, "is not the folder of a run: no config.toml");
   return folder;
 }

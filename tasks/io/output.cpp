@@ -56,6 +56,8 @@ std::optional<std::string> deliver_out() {
                      stdout_error ? std::strerror(stdout_error) : "");
 }
 
+bool out_reader_gone() { return stdout_error == EPIPE; }
+
 std::string one_line(std::string_view text) {
   std::string out;
   for (const char c : text) {

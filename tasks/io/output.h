@@ -32,6 +32,8 @@ void print_err(fmt::format_string<Args...> format, Args&&... args) {
 void open_standard_streams();
 /// Flushes stdout at the end; returns one line if any of it could not be written.
 std::optional<std::string> deliver_out();
+/// True if what could not be written went to a pipe whose reader has gone, such as `head`.
+bool out_reader_gone();
 
 /// Escapes control characters as \n, \t, \x1b, so that the text is one line and safe for a terminal.
 std::string one_line(std::string_view text);

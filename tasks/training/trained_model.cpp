@@ -18,7 +18,8 @@ std::string weights_of(const std::string& run) {
 ModelConfig config_of(const std::string& run) {
   const std::string path = run + "/model.json";
   if (std::filesystem::exists(path)) return load_model_config(path);
-  if (!std::filesystem::exists(run + "/config.toml")) throw Error(run, "is not the folder of a run");
+  if (!std::filesystem::exists(run + "/config.toml"))
+    throw Error(run, std::filesystem::exists(run) ? "is not the folder of a run" : "does not exist");
   const std::string weights = weights_of(run);
   const TensorFile file = std::filesystem::exists(weights) ? load_safetensors(weights) : TensorFile();
   const auto& names = file.tensors;

@@ -177,7 +177,7 @@ TEST_CASE("a run's folder: its cell, settings and weights") {
   CHECK(contains(layer.err, "nowhere/config.toml"));
   const Result nowhere = run("apply", {"--run", "nowhere", "--input", X, "--output", Y}, dir.path);
   CHECK(nowhere.code == 1);
-  CHECK(contains(nowhere.err, "[nowhere] is not the folder of a run"));
+  CHECK(contains(nowhere.err, "[nowhere] does not exist"));
 }
 
 TEST_CASE("a run's whole model: embedding, unlike layers, read-out, and its gradients") {

@@ -216,7 +216,7 @@ TEST_CASE("predict: what cannot be answered is one clear line") {
       {{out, "--stream", "--output", dir / "y.csv"}, 2, "--output: --stream writes to stdout"},
       {{both, "--stream"}, 2, "--stream: this model reads whole sequences"},
       {{both, "--input", dir / "x.csv", "--states-out", dir / "s"}, 2, "--states-out: this model keeps no states"},
-      {{dir / "none", "--input", dir / "x.csv"}, 1, "is not the folder of a run"},
+      {{dir / "none", "--input", dir / "x.csv"}, 1, "does not exist"},
       {{dir / "old", "--input", dir / "x.csv"}, 1, "has no model.json, as an older Reel made the run"},
       {{out, "--input", dir / "nothing.csv"}, 1, "nothing.csv"},
       {{out, "--input", dir / "ragged.csv"}, 1, "ragged.csv:3: 2 fields are expected, as in the header, got 1"},

@@ -385,7 +385,8 @@ TEST_CASE("bad usage is told in a line") {
     CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
   };
   wrong({}, 2, "folders of runs expected");
-  wrong({dir / "none"}, 1, "holds no run");
+  wrong({dir / "none"}, 1, "does not exist");
+  wrong({dir.path}, 1, "holds no run");
   wrong({dir.path, "--out", "page.txt"}, 2, "ends with .html");
   wrong({dir.path, "--best", "first"}, 2, "--best");
   REQUIRE(run("copying", small(dir / "a"), dir.path).code == 0);

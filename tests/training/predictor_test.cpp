@@ -147,6 +147,7 @@ TEST_CASE("a folder that is damaged or of another model is refused in one line")
   const TempDir dir;
   const auto error = [&] { return error_of([&] { const Predictor p(dir.path); }); };
   CHECK(contains(error(), "is not the folder of a run"));
+  CHECK(contains(error_of([&] { const Predictor p(dir / "none"); }), "] does not exist"));
   write_atomically(dir.path + "/config.toml", "");
   CHECK(contains(error(), "has no model.json"));
   save_run(dir.path, config("lstm"));
