@@ -65,7 +65,7 @@ using enum Setting::Kind;
 const Setting start{"init",
                     choice,
                     "cayley",
-                    "initial angles of A's blocks: uniform in +-pi, or -tan(u/2), u uniform in 0..pi/2",
+                    "initial angles of A's blocks: cayley: -tan(u/2), u uniform in 0..pi/2; henaff: uniform in +-pi",
                     {"henaff", "cayley"}};
 REEL_CELL({"exprnn",
            "orthogonal RNN parametrised by the matrix exponential",

@@ -249,7 +249,7 @@ std::string section(const CellType& type, const std::string& needs) {
     text += fmt::format("| {} | {} |\n", name, value);
   };
   row("source", type.source);
-  row("trained numbers", "`" + type.count + "`");
+  row("trainable parameters", "`" + type.count + "`");
   row("parameters", trained.str());
   if (!fixed.str().empty()) row("not trained", fixed.str());
   row("state", states.str().empty() ? "none: it sees all times at once" : states.str());
@@ -280,7 +280,7 @@ when the two differ.
 
 n is the hidden size, i the input size. Equations are in `cells/NAME.cpp`; options of a program are `--NAME.SETTING`.
 
-- **trained numbers** is the number of trainable parameters, a formula in n, i and the settings. A space between factors
+- **trainable parameters** is their number, a formula in n, i and the settings. A space between factors
   is a product, `[a=b]` is 1 if it holds and 0 otherwise, `a or b` is b if a is 0. A complex number counts as two. The
   read-out and embeddings are not counted.
 - **parameters** are tensors with default settings, under their names in weight files. Elements that are never read (a
@@ -304,7 +304,7 @@ std::string page() {
   });
   std::sort(types.begin(), types.end(), [](const CellType& a, const CellType& b) { return a.name < b.name; });
   std::string text = introduction, sections;
-  text += "| cell | what it is | trained numbers, n = 128, i = 10 | needs |\n|---|---|---|---|\n";
+  text += "| cell | what it is | trainable parameters, n = 128, i = 10 | needs |\n|---|---|---|---|\n";
   for (const CellType& type : types) {
     const std::string needs = needs_text(type);
     std::int64_t count = 0;
