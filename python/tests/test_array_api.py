@@ -200,3 +200,24 @@ def test_linalg_and_fft():
     close(xp.fft.irfft(xp.fft.rfft(y, n=4), n=4).numpy()[:, :3], b)
     with pytest.raises(NotImplementedError, match="full_matrices"):
         xp.linalg.svd(reel.ones((4, 3)))
+
+
+def test_tensordot_refuses_axes_that_do_not_match():
+    with pytest.raises(ValueError, match="tensordot"):
+        xp.tensordot(xp.ones((2, 3)), xp.ones((3, 2)), axes=2)
+    with pytest.raises(ValueError, match="tensordot"):
+        xp.tensordot(xp.ones((2, 6)), xp.ones((3, 4, 5)), axes=([0, 1], [0, 1]))
+
+
+def test_outer_takes_vectors_only():
+    with pytest.raises(ValueError, match="outer"):
+        xp.linalg.outer(xp.ones((2, 2)), xp.ones(2))
+
+
+@pytest.mark.parametrize("a, b", [((1, 2, 2), (3, 2, 2)), ((5, 1, 2, 2), (3, 2, 2)), ((3, 2, 2), (1, 2, 4))])
+def test_stacks_of_matrices_broadcast(a, b):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=a), rng.normal(size=b)
+    X, Y = xp.asarray(x), xp.asarray(y)
+    np.testing.assert_allclose(np.asarray(xp.matmul(X, Y)), x @ y, atol=1e-12)
+    np.testing.assert_allclose(np.asarray(xp.linalg.solve(X, Y)), np.linalg.solve(x, y), atol=1e-9)
