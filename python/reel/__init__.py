@@ -1,5 +1,6 @@
 """Tensors, gradients of any order, and recurrent networks whose steps are written in Python and run without it."""
 
+import copyreg as _copyreg
 import os as _os
 import sys as _sys
 import typing as _typing
@@ -34,6 +35,9 @@ from ._run import Run as Run  # noqa: E402
 from ._scan import scan as scan, unroll as unroll  # noqa: E402
 from ._train import History as History, train as train  # noqa: E402
 from . import optim as optim  # noqa: E402
+
+# Compiled functions are pickled and copied by their names, as Python's are.
+_copyreg.pickle(type(_reel.tanh), lambda f: f.__qualname__)  # type: ignore[arg-type]
 
 for _path in _os.environ.get("REEL_PLUGINS", "").split(":"):
     try:

@@ -148,3 +148,11 @@ def test_type_checkers_report_names_that_are_not_there():
     with pytest.raises(AttributeError, match="no attribute 'no_such'"):
         reel.no_such
     assert reel.array_api.__name__ == "reel.array_api"
+
+
+def test_functions_are_pickled_and_copied_by_name():
+    import copy
+    import pickle
+
+    assert pickle.loads(pickle.dumps(reel.tanh)) is reel.tanh
+    assert copy.deepcopy({"act": reel.inverse})["act"] is reel.inverse
