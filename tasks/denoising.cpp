@@ -43,7 +43,7 @@ class Denoising final : public Task {
   /// Symbols are noise 0, data 1..K and the delimiter K + 1; classes are all but the delimiter.
   ModelShape shape() const override {
     const std::int64_t K = layout_.symbols;
-    return {.vocabulary = layout_.vectors ? 0 : K + 2, .inputs = K + 1, .outputs = K + 1};
+    return {.vocabulary = layout_.vectors ? 0 : K + 2, .inputs = layout_.vectors ? K + 1 : 0, .outputs = K + 1};
   }
   /// The loss of predicting noise correctly and guessing the symbols.
   double baseline() const override {

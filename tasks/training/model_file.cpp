@@ -137,6 +137,8 @@ ModelConfig parse_model_config(const std::string& path, const std::string& text)
   c.task = fields.text("task");
   c.shape.vocabulary = fields.integer("vocabulary", 0, most_units);
   c.shape.inputs = fields.integer("inputs", 0, most_units);
+  // Older versions also wrote the number of denoising's symbols without the delimiter as inputs.
+  if (c.task == "denoising" && c.shape.inputs > 0 && c.shape.vocabulary == c.shape.inputs + 1) c.shape.inputs = 0;
   if ((c.shape.vocabulary == 0) == (c.shape.inputs == 0))
     fields.wrong("one of vocabulary and inputs is 1 or more, and the other is 0; got {} and {}", c.shape.vocabulary,
                  c.shape.inputs);
