@@ -46,10 +46,11 @@ def _like_batch(part: Any) -> bool:
     return isinstance(part, (tuple, list)) and len(part) in (2, 3) and not any(isinstance(x, Number) for x in part)
 
 
-def batch_size(x: Any) -> int:
+def batch_size(x: Any, axis: int) -> int:
+    """The extent of this axis of the first tensor; 0 without it."""
     while isinstance(x, (tuple, dict)) and x:
         x = next(iter(x.values())) if isinstance(x, dict) else x[0]
-    return x.shape[1] if isinstance(x, Tensor) and x.ndim > 1 else 1
+    return x.shape[axis] if isinstance(x, Tensor) and x.ndim > axis else 0
 
 
 def entries(y: Any) -> int:

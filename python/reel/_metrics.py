@@ -15,6 +15,8 @@ class Metrics(dict):
     """Lists by column: step, examples, seconds, train_loss, valid_loss, accuracy, grad_norm; NaN for an unknown number.
 
     A row is written at each validation; train_loss and grad_norm are means over the updates since the row before.
+    examples: the sequences so far, along axis 1 of x; with a dict of tensors in place of a Model, along axis 0 of y, or
+    of x where y is a number.
     """
 
     def __init__(self) -> None:

@@ -93,6 +93,11 @@ class _Learner:
             raise Error("[train] lengths in a batch are for a Model. Hint: put them into x, as a tuple")
         return batch
 
+    def examples(self, batch: tuple) -> int:
+        """How many sequences a batch has; for a function, the extent of the first axis of y, or of x if y has none."""
+        x, y, _ = batch
+        return (batch_size(y, 0) or batch_size(x, 0) if self.model is None else batch_size(x, 1)) or 1
+
     def mean_gradient(self, batches: list, step: int) -> tuple[float, dict[str, Tensor]]:
         """The means over the batches, each weighted by the size of its y; step: that of the first one."""
         sizes = [entries(y) for _, y, _ in batches]
@@ -242,7 +247,7 @@ def train(
                 raise _Diverged(f"the gradient's norm became {norm}", step + 1)
             history.losses.append(value)
             since.append((value, norm))
-            examples += sum(batch_size(x) for x, _, _ in group)
+            examples += sum(learner.examples(batch) for batch in group)
             view.update(optimizer.steps, value)
             if (optimizer.steps - first) % every == 0:
                 validate()

@@ -308,6 +308,19 @@ def test_divergence_keeps_the_parameters_and_is_recorded(tmp_path):
     assert reel.Run(tmp_path / "r").record["diverged_at_step"] == 4
 
 
+@pytest.mark.parametrize("shape", [(32, 5), (32,)])
+def test_examples_of_a_function_are_rows(shape):
+    X, y = np.ones(shape, np.float32), np.ones(32, np.float32)
+    p = {"w": reel.zeros([5] if len(shape) == 2 else [])}
+
+    def loss(p, x, y):
+        return reel.mse(x @ p["w"] if x.ndim == 2 else x * p["w"], y)
+
+    optimizer = reel.optim.SGD(p, 1e-3)
+    history = reel.train(p, [(X, y)] * 3, loss, optimizer=optimizer, valid_every=1, progress=False)
+    assert history.metrics["examples"] == [32, 64, 96]
+
+
 def test_accumulated_batches_are_one_large_batch():
     """Halves of unequal size, with a schedule, clipping and weight decay: the same updates as by the whole."""
 
