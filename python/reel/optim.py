@@ -329,8 +329,8 @@ class Schedule:
         self._options = (kind, steps, warmup, floor, every, factor)
 
     def __call__(self, step: int) -> float:
-        """The factor of an update, counted from 0. Throws Error for a negative number."""
-        return _reel._schedule_factor(step, *self._options)
+        """The factor of an update, counted from 0. Throws Error for what is no such number."""
+        return _reel._schedule_factor(integer("[schedule] step", step, 0, error=Error), *self._options)
 
     def __repr__(self) -> str:
         return "Schedule({!r}, {}, warmup={}, floor={}, every={}, factor={})".format(*self._options)
