@@ -96,8 +96,10 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
   o.add("batch", s.train.examples.batch, "sequences per update (batch size)", "Training",
         Bounds{.low = 1, .high = most::batch});
   o.add("accumulate", s.train.examples.parts,
-        "gradient accumulation over N parts of each batch: the same update in less memory", "Training",
-        Bounds{.low = 1, .high = most::batch});
+        "gradient accumulation over N parts of each batch: the same update in less memory (with dropout or zoneout: "
+        "other "
+        "masks)",
+        "Training", Bounds{.low = 1, .high = most::batch});
   o.add("steps", s.train.steps, "number of updates", "Training", updates);
   if (source == Source::fresh) {
     o.add("examples", s.train.examples.examples, "size of a fixed training set; 0: fresh sequences for every update",
