@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "engine/autodiff/primitives.h"
 
@@ -20,30 +21,39 @@ Tensors moved(const Tensors& xs, const Tensors& direction, double step) {
 Tensor inner(const Tensor& w, const Tensor& x) { return real(sum(conj(w) * x)); }
 
 /// The derivative of a real scalar along a direction, by its gradient.
-Tensor slope(const Tensor& of, const Tensors& xs, const Tensors& direction, bool create_graph) {
+Tensor slope(const Tensor& of, const Tensors& xs, const Tensors& direction, bool create_graph, double* size = nullptr) {
   Tensors wrt, along;
   for (std::size_t i = 0; i < xs.size(); ++i) {
     if (direction[i].defined()) wrt.push_back(xs[i]), along.push_back(direction[i]);
   }
   const Tensors gradients = grad({of}, wrt, {.create_graph = create_graph});
   Tensor total = Tensor::zeros({}, DType::f64);
-  for (std::size_t g = 0; g < wrt.size(); ++g) total = total + inner(along[g], gradients[g]);
+  for (std::size_t g = 0; g < wrt.size(); ++g) {
+    total = total + inner(along[g], gradients[g]);
+    if (size) *size += sum(abs(along[g]) * abs(gradients[g])).item();
+  }
   return total;
 }
+
+constexpr double step = 1e-3;  // of the differences
 
 /// Central differences at two steps, extrapolated: the error is of fourth order.
 double difference_quotient(const std::function<double(const Tensors&)>& f, const Tensors& xs,
                            const Tensors& direction) {
   const auto central = [&](double h) { return (f(moved(xs, direction, h)) - f(moved(xs, direction, -h))) / (2 * h); };
-  constexpr double h = 1e-3;
-  return (4 * central(h / 2) - central(h)) / 3;
+  return (4 * central(step / 2) - central(step)) / 3;
 }
 
-/// How far two derivatives are apart, relative to them or to the size of what was differentiated.
+/// The rounding error of difference_quotient() for sums of numbers that are `size` together. Each of its values has an
+/// error of d = 16 eps size: an op has some eps, the product with w one, the blocks of a sum the rest. central(h) then
+/// has d / h, so that the quotient has (4 * 2 d / step + d / step) / 3 = 3 d / step.
+double rounding(double size) { return 3 * 16 * std::numeric_limits<double>::epsilon() * size / step; }
+
+/// How far a derivative and a difference quotient are apart beyond its rounding error, relative to the larger one.
 double relative(double a, double b, double size) {
-  const double scale = std::max({std::abs(a), std::abs(b), size});
-  const double error = scale == 0 ? 0 : std::abs(a - b) / scale;
-  return std::isnan(error) ? INFINITY : error;
+  const double apart = std::abs(a - b) - rounding(size);
+  if (!std::isfinite(apart)) return INFINITY;
+  return apart <= 0 ? 0 : apart / std::max(std::abs(a), std::abs(b));
 }
 
 /// Elements in [-1, 1], complex ones in the square.
@@ -87,9 +97,10 @@ GradErrors errors_of(const TensorFunction& f, const Tensors& xs, std::uint64_t s
   errors.first = relative(first, difference_quotient(value, xs, v), size);
   if (second) {
     Tape tape;
-    const Tensor once = slope(inner(w, f(xs)), xs, v, true);
-    errors.second = relative(slope(once, xs, u, false).item(), difference_quotient(slope_at, xs, u),
-                             std::max(size, std::abs(first)));
+    double terms = 0;
+    const Tensor once = slope(inner(w, f(xs)), xs, v, true, &terms);
+    errors.second =
+        relative(slope(once, xs, u, false).item(), difference_quotient(slope_at, xs, u), std::max(size, terms));
   }
   return errors;
 }

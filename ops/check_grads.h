@@ -8,7 +8,8 @@ namespace reel {
 
 using TensorFunction = std::function<Tensor(const Tensors&)>;
 
-/// How far derivatives are from central differences, relative to the largest of them and of what was differentiated.
+/// How far derivatives are from central differences, relative to the larger of the two. What differences lose by
+/// rounding, 1e-11 of the sum of the magnitudes that they are made of, is taken off first.
 struct GradErrors {
   double first = 0, second = 0;
 };

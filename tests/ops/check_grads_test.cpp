@@ -65,6 +65,20 @@ TEST_CASE("check_grads: wrong derivatives are told, with the input") {
   CHECK(contains(error_of([&] { check_grads(tiny, {xs[0]}); }), "the gradient with respect to input 0"));
 }
 
+TEST_CASE("check_grads: wrong derivatives of large results are told") {
+  const Tensor x = random({4}, 6), y = 1.0 + Tensor::zeros({2000000}, DType::f64);
+  const auto told = [&](const TensorFunction& f, const Tensors& xs) {
+    return contains(error_of([&] { check_grads(f, xs, {.order = 1}); }),
+                    "[check_grads] the gradient with respect to input 0 is not what differences give");
+  };
+  CHECK(told([](const Tensors& in) { return 1e7 + stop_gradient(in[0]); }, {x}));
+  CHECK(told([](const Tensors& in) { return 100 + 1e-5 * scale_gradient(in[0], 1.5); }, {x}));
+  CHECK(told([](const Tensors& in) { return concat({stop_gradient(in[0]), in[1]}, 0); }, {x, y}));
+  CHECK_NOTHROW(check_grads([](const Tensors& in) { return 1e7 + in[0]; }, {x}));  // though 1e-9 of it is rounding
+  CHECK_NOTHROW(check_grads([](const Tensors& in) { return 100 + 1e-5 * in[0]; }, {x}));
+  CHECK_NOTHROW(check_grads([](const Tensors& in) { return concat({in[0], in[1]}, 0); }, {x, y}, {.order = 1}));
+}
+
 TEST_CASE("check_grads: large and small inputs, one tensor twice, a tape of the caller") {
   const Tensor x = random({4}, 5, DType::f64, 1, 2);
   CHECK_NOTHROW(check_grads([](const Tensors& in) { return log(in[0]); }, {1e-4 * x}));
