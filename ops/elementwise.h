@@ -91,7 +91,7 @@ inline constexpr bool is_singular =
 /// Throws RuleError if the functor has no elements of this dtype.
 template <class F>
 void check_takes(DType dtype) {
-  if (!takes<F>(dtype)) rule_error("{} elements are not supported", name_of(dtype));
+  if (!takes<F>(dtype)) refuse(dtype, takes<F>(DType::f32) && !is_differentiable(dtype) ? ". Hint: cast to f32" : "");
 }
 
 /// Do two functors have the same parameters? These are doubles.

@@ -7,7 +7,7 @@ namespace reel {
 /// The spec of in[0], without its last axis if `reduces`.
 inline Spec row_spec(Inputs in, bool reduces) {
   const Tensor& x = in[0];
-  if (!is_floating(x.dtype())) refuse(x.dtype());
+  if (!is_floating(x.dtype())) refuse(x.dtype(), is_complex(x.dtype()) ? "" : ". Hint: cast to f32");
   if (x.rank() == 0) rule_error("one axis or more is needed");
   return {x.dtype(), reduces ? x.shape().erase(x.rank() - 1) : x.shape(), &x.backend()};
 }

@@ -2,6 +2,7 @@
 // vjp.
 #include <algorithm>
 #include <optional>
+#include <typeinfo>
 #include <unordered_map>
 #include <utility>
 
@@ -21,8 +22,7 @@ class Numbering {
       for (const Tensor& t : tape.outputs(tape.node(i))) last = std::max(last, t.id());
     }
     for (const Tensor& x : xs) last = std::max(last, x.id());
-    made_ = static_cast<std::size_t>(last - base_) + 1;
-    size_ = made_;
+    size_ = made_ = static_cast<std::size_t>(last - base_) + 1;
     for (const Tensor& x : xs) {
       if (x.id() < base_ && leaves_.emplace(x.id(), size_).second) ++size_;
     }
@@ -70,20 +70,14 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
       fail("grad", where, "x is {}; only floating point has gradients", x.spec().str());
   }
 
-  for (const Tensor& y : outputs) {
-    if (tape.mode() == Tape::Mode::eager && y.id() < tape.first_id())
-      fail("grad", where,
-           "the output was computed before this tape began, so there is nothing to differentiate. Hint: create the "
-           "Tape first");
-  }
-
   const Numbering number(tape, xs);
-  std::vector<char> reached(number.size(), 0);
+  std::vector<char> reached(number.size(), 0), needs;
   auto is_reached = [&](const Tensor& t) {
     const std::size_t n = number(t);
     return n != Numbering::none && reached[n] && is_differentiable(t.dtype());
   };
   for (const Tensor& x : xs) reached[number(x)] = 1;
+  const std::vector<char> keep = reached;  // the xs
   for (std::size_t i = 0; i < nodes; ++i) {
     const auto ins = tape.inputs(tape.node(i));
     if (std::none_of(ins.begin(), ins.end(), is_reached)) continue;
@@ -96,6 +90,10 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
 
   Tensors gradient(number.size());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (tape.mode() == Tape::Mode::eager && outputs[i].id() < tape.first_id())
+      fail("grad", where,
+           "the output was computed before this tape began, so there is nothing to differentiate. Hint: create the "
+           "Tape first");
     Tensor seed = options.cotangents.empty() ? Tensor() : options.cotangents[i];
     if (options.cotangents.empty()) {
       if (outputs[i].numel() != 1)
@@ -110,20 +108,16 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
 
   // While vjps are recorded on this tape its arrays may be reallocated, so a node is copied before its vjp runs.
   const bool moves = Tape::current() == &tape;
-  std::vector<char> keep(number.size(), 0), needs;
-  for (const Tensor& x : xs) keep[number(x)] = 1;
   Tensors values, dy, dx;
   std::vector<std::uint32_t> versions;
   for (std::size_t i = nodes; i-- > 0;) {
     const Tape::Node& node = tape.node(i);
     dy.clear();
-    bool any = false;
     for (const Tensor& t : tape.outputs(node)) {
       Tensor& g = gradient[number(t)];
-      any = any || g.defined();
       dy.push_back(keep[number(t)] ? g : std::exchange(g, Tensor()));
     }
-    if (!any) continue;
+    if (std::none_of(dy.begin(), dy.end(), [](const Tensor& g) { return g.defined(); })) continue;
     needs.clear();
     for (const Tensor& t : tape.inputs(node)) needs.push_back(is_reached(t) ? 1 : 0);
     if (std::find(needs.begin(), needs.end(), 1) == needs.end()) continue;
@@ -144,7 +138,12 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
       node_versions = versions;
     }
     Vjp v(op, called, ins, outs, node_versions, dy, needs, dx);
-    op.vjp(attrs, v);
+    try {
+      op.vjp(attrs, v);
+    } catch (const Error& e) {  // of an op that the vjp calls, which the user may not know
+      if (typeid(e) != typeid(Error) || std::string(e.what()).starts_with(fmt::format("[{}]", op.traits.name))) throw;
+      throw Error(fmt::format("in the gradient of {} ({}): {}", op.traits.name, str(called), e.what()));
+    }
     for (std::size_t k = 0; k < ins.size(); ++k) {
       if (needs[k] && dx[k].defined())
         accumulate(gradient[number(ins[k])], unbroadcast(std::move(dx[k]), ins[k].spec()));

@@ -233,6 +233,8 @@ def constant(x):
         (lambda a: a.cast(reel.f32), 1, {}, "the result is f32"),
         (lambda a: (a, a.cast(reel.f32)), 1, {}, "the result is f32"),
         (lambda a: (a * constant(a), a > 0), 1, {}, "the gradient with respect to input 0 is not"),
+        (lambda a: 1e7 + reel.stop_gradient(a), 1, {}, "the gradient with respect to input 0 is not"),
+        (lambda a: 100 + 1e-5 * reel.scale_gradient(a, 1.5), 1, {}, "the gradient with respect to input 0 is not"),
         (lambda a: (a > 0, reel.argmax(a, -1)), 1, {}, r"\[check_grads\] f returns no tensor of f64 or c128.*test_aut"),
         (lambda a: None, 1, {}, "f returns no tensor"),
         (lambda a: 1.0, 1, {}, "got float"),
@@ -244,6 +246,27 @@ def test_check_grads_finds(f, args, options, words):
         reel.check_grads(f, *[x + i for i in range(args)], **options)
     with pytest.raises(reel.Error, match="input 0 is f32"):
         reel.check_grads(f, *[x.cast(reel.f32)] * args)
+
+
+def test_check_grads_finds_a_small_part_of_a_large_result():
+    x, y = reel.uniform([4], seed=1, dtype=reel.f64), reel.ones([2000000], dtype=reel.f64)
+    with pytest.raises(reel.Error, match="the gradient with respect to input 0 is not"):
+        reel.check_grads(lambda x, y: reel.concat([reel.stop_gradient(x), y]), x, y, order=1)
+    reel.check_grads(lambda x, y: reel.concat([x, y]), x, y, order=1)
+
+
+@pytest.mark.parametrize(
+    ("error", "of"),
+    [
+        (lambda A: reel.det(A), "det"),
+        (lambda A: reel.lu(A)[2].sum(), "lu"),
+        (lambda A: reel.polar_factor(A).sum(), "polar_factor"),
+    ],
+)
+def test_an_error_of_a_vjp_names_the_op_that_was_called(error, of):
+    """The gradients need inverses, which a matrix of ones has not."""
+    with pytest.raises(reel.Error, match=rf"^in the gradient of {of} \(.*test_autodiff.py:\d+\): \["):
+        reel.grad(error)(reel.ones([2, 2], dtype=reel.f64))
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,21 @@ TEST_CASE("an op without a derivative is named, with the line that called it, wh
   CHECK(contains(text, "tests/autodiff/tape_test.cpp:"));
 }
 
+TEST_CASE("an error of an op that a vjp calls names the op of the user and its line first") {
+  const Tensor ones = Tensor::full({2, 2}, 1.0);  // it has no inverse, which these gradients need
+  const auto told = [&](const std::string& op, const std::function<Tensor()>& f) {
+    const Tape tape;
+    const Tensor y = sum(f());
+    const std::string text = error_of([&] { grad(y, {ones}); });
+    CHECK_MESSAGE(text.starts_with("in the gradient of " + op + " (tests/autodiff/tape_test.cpp:"), text);
+    CHECK_MESSAGE(contains(text, "singular"), text);
+  };
+  told("det", [&] { return det(ones); });
+  told("slogdet", [&] { return slogdet(ones).log_abs; });
+  told("lu", [&] { return lu(ones).U; });
+  told("qr", [&] { return qr(ones).R; });
+}
+
 TEST_CASE("a vjp that gives another dtype is named, in a scan, too") {
   const auto complex_loss = [](const Tensor& z) { return sum(square(abs(apply(Forgetful{}, {&z}, Loc::current())))); };
   const Tensor x = random({2, 3}, 1), z = complex(x, x);
@@ -231,7 +246,11 @@ TEST_CASE("op errors name op, rule, values, line and hint") {
   CHECK(contains(error_of([&] { sum(a, {2}); }), "[sum] axis 2 is out of range for a tensor of 2 axes"));
   CHECK(contains(error_of([&] { tanh(Tensor()); }), "[tanh] argument 0 is an undefined tensor"));
   CHECK(contains(error_of([&] { transpose(2.0); }), "a tensor is expected here, not a number"));
-  CHECK(contains(error_of([&] { tanh(cast(a, DType::i32)); }), "[tanh] i32 elements are not supported"));
+  CHECK(contains(error_of([&] { tanh(cast(a, DType::i32)); }),
+                 "[tanh] i32 elements are not supported. Hint: cast to f32; got i32"));
+  const Tensor i = cast(a, DType::i32);
+  CHECK(contains(error_of([&] { i / i; }), "[div] i32 elements are not supported. Hint: cast to f32; got i32"));
+  CHECK(contains(error_of([&] { floor(cast(a, DType::c128)); }), "[floor] c128 elements are not supported; got c128"));
   CHECK(contains(error_of([&] { concat({}, 0); }), "[concat] at least one part is needed"));
   CHECK(contains(error_of([&] { slice(a, 0, 5, 50); }), "[slice] elements 5..50 are not within axis 0"));
   CHECK(contains(error_of([&] { permute(a, {0, 0}); }), "[permute] the order must name each axis once"));

@@ -183,7 +183,8 @@ TEST_CASE("errors of random tensors name the function, the rule and the line") {
       "[numpy_permutation] 0 to 2147483647 numbers can be put in order, got -1");
   const Tensor x = Tensor::zeros({2});
   says([&] { dropout(x, 1, 1, 1); }, "[dropout] the probability is 0 or more and below 1, got 1");
-  says([&] { dropout(cast(x, DType::i32), 0.5, 1, 1); }, "[dropout] i32 elements are not supported");
+  says([&] { dropout(cast(x, DType::i32), 0.5, 1, 1); },
+       "[dropout] i32 elements are not supported. Hint: cast to f32; got i32 (2,)");
   says([&] { dropout(x, 0.5, 1, 1, Tensor::zeros({2})); },
        "[dropout] the offset of the stream is f64 () on the device of x, got f32 (2,) on " + x.backend().name());
 }
