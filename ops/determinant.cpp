@@ -12,12 +12,19 @@ Tensor as_matrices(const Tensor& x) {
   return reshape(x, {shape.begin(), shape.end()});
 }
 
+/// Gaussian elimination of each matrix: GVL, section 3.2.
+double determinant_flops(const Tensor& A) {
+  const double n = extent(A, -1);
+  return flops_of(A, 2 * n * n * n / 3);
+}
+
 struct Det {
   static constexpr Traits traits{.name = "det"};
   Spec infer(Inputs in) const {
     check_square(in[0]);
     return {in[0].dtype(), places(in[0]), &in[0].backend()};
   }
+  double flops(Inputs in) const { return determinant_flops(in[0]); }
   void run(Inputs in, Tensor& out) const {
     const Tensor& A = in[0];
     A.backend().determinant({.dtype = A.dtype(),
@@ -41,6 +48,7 @@ struct SlogDet {
     out[0] = {in[0].dtype(), places(in[0]), &in[0].backend()};
     out[1] = {real_of(in[0].dtype()), places(in[0]), &in[0].backend()};
   }
+  double flops(Inputs in) const { return determinant_flops(in[0]); }
   void run(Inputs in, std::span<Tensor> out) const {
     const Tensor& A = in[0];
     A.backend().determinant({.dtype = A.dtype(),

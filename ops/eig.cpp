@@ -1,5 +1,7 @@
 // eig, eigvals, eigh. The vjps of the ops take the change of a vector to have no component along the vector itself. The
 // functions on top fix the gauge; its gradient adds the missing component, for any loss.
+#include <cmath>
+
 #include "ops/functors/linalg.h"
 #include "ops/spectral_parts.h"
 
@@ -19,6 +21,7 @@ struct Eig {  // A [..., n, n] -> values, vectors, indices of their largest comp
     out[2] = {DType::i32, rows, backend};
     out[3] = {DType::boolean, rows.erase(rows.rank() - 1), backend};
   }
+  double flops(Inputs in) const { return flops_of(in[0], 25 * std::pow(extent(in[0], -1), 3)); }  // GVL, section 7.5
   void run(Inputs in, std::span<Tensor> out) const {
     const std::int64_t batch = out[3].numel();
     const std::int64_t dependent = out[0].backend().eig({.dtype = in[0].dtype(),
@@ -57,6 +60,7 @@ struct Eigh {  // A [..., n, n], Hermitian -> values, vectors, indices of their 
     out[1] = in[0].spec();
     out[2] = {DType::i32, rows, &in[0].backend()};
   }
+  double flops(Inputs in) const { return flops_of(in[0], 9 * std::pow(extent(in[0], -1), 3)); }  // GVL, section 8.3
   void run(Inputs in, std::span<Tensor> out) const {
     out[0].backend().eigh({.dtype = in[0].dtype(),
                            .batch = in[0].shape().product(0, in[0].rank() - 2),

@@ -1,4 +1,6 @@
 // Factorisations into triangular matrices: LU, Cholesky, QR.
+#include <cmath>
+
 #include "ops/functors/linalg.h"
 #include "ops/matrix.h"
 
@@ -30,6 +32,10 @@ struct LuOp {  // A [..., m, n] -> P [..., m, m], L [..., m, r], U [..., r, n]
     out[0] = matrix_spec(in[0], m, m);
     out[1] = matrix_spec(in[0], m, r);
     out[2] = matrix_spec(in[0], r, n);
+  }
+  double flops(Inputs in) const {  // GVL, section 3.2; for a wide matrix the same sum over pivots
+    const double m = extent(in[0], -2), n = extent(in[0], -1), r = std::min(m, n);
+    return flops_of(in[0], r * r * (std::max(m, n) - r / 3));
   }
   void run(Inputs in, std::span<Tensor> out) const {
     const Tensor& A = in[0];
@@ -67,6 +73,7 @@ struct Cholesky {
     check_square(in[0]);
     return in[0].spec();
   }
+  double flops(Inputs in) const { return flops_of(in[0], std::pow(extent(in[0], -1), 3) / 3); }  // GVL, section 4.2
   void run(Inputs in, Tensor& out) const {
     const NoGrad no_grad;
     const Tensor half = 0.5 * in[0], A = half + adjoint(half);
@@ -94,6 +101,10 @@ struct QrOp {  // A [..., m, n] -> Q [..., m, r], R [..., r, n]
     const std::int64_t m = in[0].dim(-2), n = in[0].dim(-1), r = std::min(m, n);
     out[0] = matrix_spec(in[0], m, r);
     out[1] = matrix_spec(in[0], r, n);
+  }
+  double flops(Inputs in) const {  // GVL, section 5.2: Householder's R, then Q from the reflections
+    const double m = extent(in[0], -2), n = extent(in[0], -1), r = std::min(m, n);
+    return flops_of(in[0], 2 * r * r * (std::max(m, n) - r / 3) + 2 * r * r * (m - r / 3));
   }
   void run(Inputs in, std::span<Tensor> out) const {
     const Tensor& A = in[0];

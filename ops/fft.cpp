@@ -26,6 +26,12 @@ Shape with_last(Shape shape, std::int64_t n) {
   return shape;
 }
 
+/// Real operations of complex transforms: Golub and Van Loan, Matrix Computations, section 1.4. Real ones take half.
+double complex_flops(std::int64_t rows, std::int64_t n) {
+  const auto size = static_cast<double>(n);
+  return 5 * static_cast<double>(rows) * size * std::log2(size);
+}
+
 struct Fft {  // complex [..., n] -> [..., n]
   bool inverse;
   double scale;
@@ -36,6 +42,7 @@ struct Fft {  // complex [..., n] -> [..., n]
     check_length(in[0].dim(-1));
     return in[0].spec();
   }
+  double flops(Inputs in) const { return complex_flops(rows_of(in[0]), in[0].dim(-1)); }
   void run(Inputs in, Tensor& out) const {
     out.backend().fft({.dtype = out.dtype(),
                        .inverse = inverse,
@@ -62,6 +69,7 @@ struct Rfft {  // real [..., n] -> complex [..., n / 2 + 1]
     check_length(in[0].dim(-1));
     return {complex_of(in[0].dtype()), with_last(in[0].shape(), in[0].dim(-1) / 2 + 1), &in[0].backend()};
   }
+  double flops(Inputs in) const { return complex_flops(rows_of(in[0]), in[0].dim(-1)) / 2; }
   void run(Inputs in, Tensor& out) const {
     out.backend().real_fft(
         {in[0].dtype(), false, rows_of(in[0]), in[0].dim(-1), ends, inner, in[0].data(), out.data()});
@@ -81,6 +89,7 @@ struct Irfft {  // complex [..., n / 2 + 1] -> real [..., n]
     if (!is_complex(in[0].dtype())) rule_error("{} elements are not supported", name_of(in[0].dtype()));
     return {real_of(in[0].dtype()), with_last(in[0].shape(), n), &in[0].backend()};
   }
+  double flops(Inputs in) const { return complex_flops(rows_of(in[0]), n) / 2; }
   void run(Inputs in, Tensor& out) const {
     out.backend().real_fft({.dtype = out.dtype(),
                             .inverse = true,

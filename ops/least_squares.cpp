@@ -17,6 +17,10 @@ struct Pinv {
     check_matrix(in[0]);
     return matrix_spec(in[0], in[0].dim(-1), in[0].dim(-2));
   }
+  double flops(Inputs in) const {  // V S^-1 U^H of the singular value decomposition
+    const double m = extent(in[0], -2), n = extent(in[0], -1);
+    return svd_flops(in[0]) + flops_of(in[0], 2 * m * n * std::min(m, n));
+  }
   void run(Inputs in, Tensor& out) const {
     const Tensor& A = in[0];
     A.backend().pinv(

@@ -37,6 +37,18 @@ inline void check_same_dtype(Inputs in) {
     if (in[i].dtype() != in[0].dtype()) rule_error("all arguments must have one dtype. Hint: cast one");
   }
 }
+/// `of_one` operations for each matrix of x. These are textbook counts: "GVL" is Golub and Van Loan, Matrix
+/// Computations, 4th edition. An operation on complex numbers counts four times, as in products.
+inline double flops_of(const Tensor& x, double of_one) {
+  return static_cast<double>(matrices(x)) * of_one * (is_complex(x.dtype()) ? 4 : 1);
+}
+/// The number of rows or columns of x, for such counts.
+inline double extent(const Tensor& x, int axis) { return static_cast<double>(x.dim(axis)); }
+/// The singular value decomposition of each matrix: GVL, figure 8.6.1, with U, S and V.
+inline double svd_flops(const Tensor& x) {
+  const double r = std::min(extent(x, -1), extent(x, -2)), longer = std::max(extent(x, -1), extent(x, -2));
+  return flops_of(x, 14 * longer * r * r + 8 * r * r * r);
+}
 /// The leading axes of a call; its arguments all have these, or are single matrices that the whole batch shares.
 Shape common_places(Inputs in);
 

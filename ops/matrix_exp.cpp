@@ -115,11 +115,21 @@ M exponential(const M& A) {  // of one matrix [n, n]
 /// Matrix i of the batch x; x itself if the whole batch shares it.
 Tensor matrix(const Tensor& x, std::int64_t i) { return x.view({x.dim(-2), x.dim(-1)}, i * matrix_stride(x)); }
 
+/// The products of the approximant of the highest order. flops() counts these, as the norm of a matrix is known only
+/// when it runs: it may take a lower order, or squarings, each one product (GVL, algorithm 9.3.1).
+int pade_products(DType dtype) { return real_of(dtype) == DType::f32 ? 4 : 6; }
+/// Of the solution of n equations with n right-hand sides, times n^3: GVL, sections 3.1 and 3.2.
+constexpr double quotient_flops = 2.0 / 3 + 2;
+
 struct MatrixExp {
   static constexpr Traits traits{.name = "matrix_exp", .saves = Saves::inputs};
   Spec infer(Inputs in) const {
     check_square(in[0]);
     return in[0].spec();
+  }
+  double flops(Inputs in) const {
+    const double n = extent(in[0], -1);
+    return flops_of(in[0], (2 * pade_products(in[0].dtype()) + quotient_flops) * n * n * n);
   }
   void run(Inputs in, Tensor& out) const {
     const NoGrad no_grad;
@@ -140,6 +150,11 @@ struct MatrixExpDerivative {  // A, E [..., n, n] -> [..., n, n]
     const std::int64_t n = in[0].dim(-1);
     if (in[1].dim(-1) != n) rule_error("A and E must have one size, got {0}x{0} and {1}x{1}", n, in[1].dim(-1));
     return {in[0].dtype(), with_matrix(common_places(in), n, n), &in[0].backend()};
+  }
+  double flops(Inputs in) const {  // of pairs: three products for one, a product and two quotients for one
+    const double n = extent(in[0], -1), places = static_cast<double>(common_places(in).numel());
+    const double each = 6 * pade_products(in[0].dtype()) + 2 * quotient_flops + 2;
+    return places * each * n * n * n * (is_complex(in[0].dtype()) ? 4 : 1);
   }
   void run(Inputs in, Tensor& out) const {
     const NoGrad no_grad;

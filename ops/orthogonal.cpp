@@ -24,6 +24,10 @@ struct PolarFactor {
                  in[0].dim(-1));
     return in[0].spec();
   }
+  double flops(Inputs in) const {  // U V^H of the singular value decomposition
+    const double m = extent(in[0], -2), n = extent(in[0], -1);
+    return svd_flops(in[0]) + flops_of(in[0], 2 * m * n * n);
+  }
   void run(Inputs in, Tensor& out) const {
     out.backend().polar_factor({.dtype = out.dtype(),
                                 .m = out.dim(-2),

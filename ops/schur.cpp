@@ -1,4 +1,6 @@
 // The complex Schur form.
+#include <cmath>
+
 #include "ops/functors/linalg.h"
 #include "ops/spectral_parts.h"
 
@@ -13,6 +15,7 @@ struct Schur {  // A [..., n, n], complex -> Q, T
     check_square(in[0]);
     out[0] = out[1] = in[0].spec();
   }
+  double flops(Inputs in) const { return flops_of(in[0], 25 * std::pow(extent(in[0], -1), 3)); }  // GVL, section 7.5
   void run(Inputs in, std::span<Tensor> out) const {
     out[0].backend().schur({.dtype = in[0].dtype(),
                             .batch = in[0].shape().product(0, in[0].rank() - 2),

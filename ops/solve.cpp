@@ -1,4 +1,6 @@
 // Linear equations.
+#include <cmath>
+
 #include "ops/functors/linalg.h"
 #include "ops/matrix.h"
 
@@ -11,6 +13,15 @@ void check_equations(Inputs in) {
   check_square(in[0]);
   check_matrix(in[1]);
   if (in[0].dim(-1) != in[1].dim(-2)) rule_error("A is {0}x{0}, but B has {1} rows", in[0].dim(-1), in[1].dim(-2));
+}
+
+/// Gaussian elimination of each matrix: GVL, section 3.2.
+double lu_flops(const Tensor& A) { return flops_of(A, 2.0 / 3 * std::pow(extent(A, -1), 3)); }
+
+/// So many substitutions of B's columns into triangles of A's size: GVL, section 3.1.
+double substitution_flops(const Tensor& A, const Tensor& B, const Shape& places, int triangles) {
+  const double each = extent(A, -1) * extent(A, -1) * extent(B, -1) * (is_complex(A.dtype()) ? 4 : 1);
+  return triangles * static_cast<double>(places.numel()) * each;
 }
 
 /// l r^H, the gradient of the matrix of a linear system. If the batch shares the matrix, its sum over the batch, as one
@@ -29,6 +40,9 @@ struct Solve {  // A [..., n, n], B [..., n, k] -> [..., n, k]
     check_equations(in);
     return {in[1].dtype(), with_matrix(common_places(in), in[1].dim(-2), in[1].dim(-1)), &in[1].backend()};
   }
+  double flops(Inputs in) const {
+    return lu_flops(in[0]) + substitution_flops(in[0], in[1], common_places(in), 2);
+  }  // of each A, once
   void run(Inputs in, Tensor& out) const {
     out.backend().solve({.dtype = out.dtype(),
                          .adjoint = flags.adjoint,
@@ -60,6 +74,7 @@ struct TriangularSolve {  // A [..., n, n], B [..., n, k] -> [..., n, k]
     check_equations(in);
     return {in[1].dtype(), with_matrix(common_places(in), in[1].dim(-2), in[1].dim(-1)), &in[1].backend()};
   }
+  double flops(Inputs in) const { return substitution_flops(in[0], in[1], common_places(in), 1); }
   void run(Inputs in, Tensor& out) const {
     out.backend().triangular_solve({.dtype = out.dtype(),
                                     .upper = flags.upper,
@@ -97,6 +112,7 @@ struct Inverse {
     check_square(in[0]);
     return in[0].spec();
   }
+  double flops(Inputs in) const { return lu_flops(in[0]) + substitution_flops(in[0], in[0], places(in[0]), 2); }
   void run(Inputs in, Tensor& out) const {
     const Tensor one = eye_like(out);
     const std::int64_t n = out.dim(-1);
@@ -123,6 +139,13 @@ struct Sylvester {  // A [..., m, m], B [..., n, n], C [..., m, n] -> [..., m, n
       rule_error("A is {0}x{0} and B is {1}x{1}, so C must be {0}x{1}, got {2}x{3}", m, n, in[2].dim(-2),
                  in[2].dim(-1));
     return {in[2].dtype(), with_matrix(common_places(in), m, n), &in[2].backend()};
+  }
+  double flops(Inputs in) const {  // GVL, algorithm 7.6.2: two Schur forms, a triangular equation, four products
+    const double m = extent(in[0], -1), n = extent(in[1], -1);
+    const Shape places = common_places(in);
+    const double each = 5 * (m * m * n + m * n * n) * (is_complex(in[2].dtype()) ? 4 : 1);
+    return flops_of(in[0], 25 * m * m * m) + flops_of(in[1], 25 * n * n * n) +
+           static_cast<double>(places.numel()) * each;
   }
   void run(Inputs in, Tensor& out) const {
     out.backend().sylvester({.dtype = out.dtype(),

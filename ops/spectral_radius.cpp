@@ -1,5 +1,7 @@
 // The spectral radius, with the derivatives of its eigenvalue and both eigenvectors. Only this eigenvalue must be
 // simple: the vjp solves with the matrix bordered by these vectors, where eig would need all eigenvectors.
+#include <cmath>
+
 #include "ops/functors/linalg.h"
 #include "ops/spectral_parts.h"
 
@@ -20,6 +22,9 @@ struct SpectralRadius {  // A [..., n, n] -> rho [...], lambda [...], right u [.
     out[0] = {real_of(in[0].dtype()), places, &in[0].backend()};
     out[1] = {complex_of(in[0].dtype()), places, &in[0].backend()};
     out[2] = out[3] = {complex_of(in[0].dtype()), rows, &in[0].backend()};
+  }
+  double flops(Inputs in) const {  // GVL, section 7.5: the eigenvalues alone
+    return flops_of(in[0], 10 * std::pow(extent(in[0], -1), 3));
   }
   void run(Inputs in, std::span<Tensor> out) const {
     const std::int64_t multiple = out[0].backend().spectral_radius({.dtype = in[0].dtype(),

@@ -23,6 +23,7 @@ struct Svd {  // A [..., m, n] -> U [..., m, k], S [..., k], Vh [..., k, n], ind
     out[2] = {in[0].dtype(), vh, backend};
     out[3] = {DType::i32, vh.erase(r - 1), backend};
   }
+  double flops(Inputs in) const { return svd_flops(in[0]); }
   void run(Inputs in, std::span<Tensor> out) const {
     out[0].backend().svd({.dtype = in[0].dtype(),
                           .batch = in[0].shape().product(0, in[0].rank() - 2),
