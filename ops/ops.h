@@ -43,7 +43,7 @@ Tensor angle(Arg x);
 
 // ---- binary.cpp: elementwise; shapes broadcast (aligned at the last axis, extents of 1 stretch), and scalars take the
 // other operand's dtype
-/// a + b, a - b, a b and a / b.
+/// a + b, a - b, a b and a / b. Sums and products of i32 outside its range wrap around, and i32 has no a / b.
 Tensor operator+(Arg a, Arg b);
 Tensor operator-(Arg a, Arg b);
 Tensor operator*(Arg a, Arg b);
@@ -104,11 +104,11 @@ Tensor share(const Tensor& condition, const Tensor& a, const Tensor& b);
 
 // ---- reduce.cpp: over the given axes (negative count from the end; none given: all) ------------------------------
 using Axes = std::vector<std::int64_t>;
-/// The sum over the axes; of all elements by default.
+/// The sum over the axes; of all elements by default. One of i32 outside its range wraps around.
 Tensor sum(Arg x, const Axes& axes = {}, bool keep_dims = false);
 /// Throws Error when there are no elements to take the mean of.
 Tensor mean(Arg x, const Axes& axes = {}, bool keep_dims = false);
-/// The product, computed pairwise, so that its derivatives are correct where elements are 0.
+/// The product, pairwise, so that derivatives are correct where elements are 0. One of i32 wraps around, as a sum.
 Tensor prod(Arg x, const Axes& axes = {}, bool keep_dims = false);
 /// The largest element; ties share the gradient equally. Throws Error when there are no elements.
 Tensor max(Arg x, const Axes& axes = {}, bool keep_dims = false);
@@ -119,7 +119,7 @@ Tensor all(Arg x, const Axes& axes = {}, bool keep_dims = false);
 /// The first index of the largest element along an axis (NaN counts as largest), i32, without the axis.
 Tensor argmax(Arg x, std::int64_t axis = -1);
 Tensor argmin(Arg x, std::int64_t axis = -1);
-/// Cumulative sums along an axis, y[j] = x[0] + .. + x[j]; reverse: y[j] = x[j] + .. + x[n-1].
+/// Cumulative sums along an axis, y[j] = x[0] + .. + x[j]; reverse: y[j] = x[j] + .. + x[n-1]. i32 wraps as in sum.
 Tensor cumsum(Arg x, std::int64_t axis = -1, bool reverse = false);
 /// Sums over the axes along which `shape` broadcasts to x's shape: the adjoint of expand.
 Tensor sum_to(Arg x, const Shape& shape);
