@@ -41,7 +41,17 @@ std::string device_name(const Shared& s) {
   if (s.precision == "f32") return s.device;
   if (s.precision == "tf32" && s.device.starts_with("cpu"))
     throw Usage("--precision tf32: on cpu products of f32 are f32 or bf16. Hint: --precision bf16, or --device cuda");
-  return s.device + "," + s.precision;
+  const std::string name = s.device + "," + s.precision;
+  if (name == "cpu,bf16") {
+    try {
+      backend(name);
+    } catch (const OutOfMemory&) {
+      throw;
+    } catch (const Error& e) {  // its hint names the device "cpu"
+      throw Usage(fmt::format("--precision bf16: {}, which is --precision f32", e.what()));
+    }
+  }
+  return name;
 }
 
 void print_reported(const std::string& name, const std::string& task) {

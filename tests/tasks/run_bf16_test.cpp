@@ -26,7 +26,7 @@ bool possible(const TempDir& dir) {
   const Result r = run("adding", {"--precision", "bf16", "--dry-run"}, dir.path);
   if (r.code == 0) return true;
   CHECK(r.code == 2);
-  CHECK_MESSAGE(contains(r.err, "adding: --device cpu,bf16: "), r.err);
+  CHECK_MESSAGE(contains(r.err, "adding: --precision bf16: "), r.err);
   CHECK_MESSAGE(contains(r.err, "Hint: "), r.err);
   MESSAGE("skipped: " << r.err);
   return false;
@@ -78,7 +78,7 @@ TEST_CASE("what cannot be is refused in one line") {
   const Result old = train(dir, "old", {"--precision", "bf16"}, {"DNNL_MAX_CPU_ISA=AVX512_CORE"});
   CHECK(old.code == 2);
   CHECK_MESSAGE(contains(old.err, "this processor has neither AVX512-BF16 nor AMX"), old.err);
-  CHECK_MESSAGE(contains(old.err, "Hint: \"cpu\" multiplies in f32"), old.err);
+  CHECK_MESSAGE(contains(old.err, "Hint: \"cpu\" multiplies in f32, which is --precision f32"), old.err);
   // A library that is none: f32 does not need it.
   write_atomically(dir / "libdnnl.so.2", "not a library");
   const std::vector<std::string> damaged{"LD_LIBRARY_PATH=" + dir.path};
@@ -87,5 +87,5 @@ TEST_CASE("what cannot be is refused in one line") {
   CHECK(none.code == 2);
   CHECK_MESSAGE(contains(none.err, "adding: --device cpu,bf16: "), none.err);
   CHECK_MESSAGE(contains(none.err, "cannot be opened"), none.err);
-  CHECK_MESSAGE(contains(none.err, "Hint: install libdnnl2, or take \"cpu\""), none.err);
+  CHECK_MESSAGE(contains(none.err, "Hint: install libdnnl2, or take \"cpu\", which is --precision f32"), none.err);
 }
