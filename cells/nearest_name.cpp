@@ -26,7 +26,8 @@ std::string nearest_name(const std::string& name, const std::vector<std::string>
     for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     return text;
   };
-  std::size_t least = 2 + name.size() / 4;  // farther than this is another word, not a typo
+  // From here on it is another word, not a typo: so is one without a letter in common.
+  std::size_t least = std::min(name.size(), 2 + name.size() / 4);
   std::string nearest;
   for (const std::string& candidate : known) {
     const std::size_t distance = letters_changed(lower(name), lower(candidate));

@@ -28,10 +28,22 @@ struct Tracks {
   std::int64_t length = 0, windows = 0;
 };
 
+/// True if the parameters to start from know a byte order mark, as older versions took it for a character.
+bool keeps_mark(const Setup& setup, const std::string& resumed) {
+  if (resumed.empty() && setup.init_from.empty()) return false;
+  const std::string run = resumed.empty() ? run_of_parameters(setup.init_from) : resumed;
+  std::error_code error;
+  return std::filesystem::exists(run + "/checkpoint.safetensors", error) &&
+         run_has_character(run, utf8(std::u32string(1, byte_order_mark))).value_or(true);
+}
+
 class CharModel final : public Task {
  public:
-  CharModel(const CharOptions& o, const Setup& setup) : unroll_(o.unroll), rows_(setup.examples.batch) {
-    const Corpus corpus = o.text.empty() ? read_ptb(setup.data, o.lines == "strip") : read_text(o.text);
+  /// `resumed`: the folder of the run that goes on; empty: a new one.
+  CharModel(const CharOptions& o, const Setup& setup, const std::string& resumed = "")
+      : unroll_(o.unroll), rows_(setup.examples.batch) {
+    const Corpus corpus =
+        o.text.empty() ? read_ptb(setup.data, o.lines == "strip") : read_text(o.text, keeps_mark(setup, resumed));
     name_ = o.text.empty() ? "ptb" : "text";
     std::map<char32_t, std::int32_t> ids;
     for (const auto* part : {&corpus.train, &corpus.valid, &corpus.test})
@@ -43,12 +55,12 @@ class CharModel final : public Task {
     for (const auto& [part, text] :
          {std::pair{"train on", &corpus.train}, {"validate on", &corpus.valid}, {"test", &corpus.test}}) {
       if (std::ssize(*text) < 2 * rows_)
-        throw DataError(
-            name_, o.text.empty() ? "ptb.*.txt" : o.text,
-            fmt::format("{} characters to {} are too few for {} tracks (--batch)", text->size(), part, rows_),
-            !o.text.empty()    ? "Hint: a longer text, or a smaller --batch"
-            : text->size() < 2 ? data_help
-                               : "Hint: a smaller --batch");
+        throw DataError(name_, o.text.empty() ? "ptb.*.txt" : o.text,
+                        fmt::format("{} character{} to {} {} too few for {} tracks (--batch)", text->size(),
+                                    text->size() == 1 ? "" : "s", part, text->size() == 1 ? "is" : "are", rows_),
+                        !o.text.empty()    ? "Hint: a longer text, or a smaller --batch"
+                        : text->size() < 2 ? data_help
+                                           : "Hint: a smaller --batch");
       Tracks& tracks = parts_.emplace_back();
       tracks.length = std::ssize(*text) / rows_;
       tracks.windows = (tracks.length - 2) / unroll_ + 1;
@@ -191,7 +203,9 @@ void write_sample(const Task& task, const Model& model, const RunFolder& folder,
 int main(int argc, char** argv) {
   using namespace reel;
   CharOptions o;
+  const Options* given = nullptr;
   const auto add = [&](Options& options) {
+    given = &options;
     options.add("text", o.text,
                 "any UTF-8 file instead of the Penn Treebank; its last tenth is the validation and test set", "Task");
     options.choice("lines", o.lines, {"keep", "strip"},
@@ -212,7 +226,7 @@ int main(int argc, char** argv) {
                    .steps = 64000,
                    .source = Source::files,
                    .options = add,
-                   .task = [&](const Setup& setup) { return std::make_unique<CharModel>(o, setup); },
+                   .task = [&](const Setup& setup) { return std::make_unique<CharModel>(o, setup, given->resume()); },
                    .begun =
                        [](const Task& task, const RunFolder& folder, bool) {
                          save_vocabulary(folder.file("vocabulary.json"), static_cast<const CharModel&>(task).names());

@@ -1,4 +1,6 @@
 // Curves of several runs in one figure.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -62,7 +64,7 @@ int compare(int argc, const char* const* argv) {
 
   CurvesPicture picture{o.title, words_of_x(o.x), metric_words(o.metric), {}};
   const std::vector<std::string> found = names_of_runs(o.runs, o.seeds == "each");
-  std::vector<std::string> tasks;
+  std::vector<std::string> tasks, empty;
   std::map<std::pair<std::string, std::string>, std::string> drawn;  // folders by name and options
   std::vector<double> baselines;
   for (std::size_t i = 0; i < o.runs.size(); ++i) {
@@ -85,8 +87,9 @@ int compare(int argc, const char* const* argv) {
                           : nlohmann::ordered_json();
     if (curve.points.empty()) {
       const bool diverged = json.is_object() && json.contains("diverged_at_step");
-      print_err("compare: left out: {}: has no validation{}\n", one_line(folder),
-                diverged ? fmt::format("; it diverged at step {}", json["diverged_at_step"].dump()) : "");
+      empty.push_back(
+          fmt::format("{}: has no validation{}", folder,
+                      diverged ? fmt::format("; it diverged at step {}", json["diverged_at_step"].dump()) : ""));
       continue;
     }
     picture.curves.push_back(curve);
@@ -94,6 +97,9 @@ int compare(int argc, const char* const* argv) {
       baselines.push_back(json["baseline"]);
     if (const std::string task = text_in(json, "task"); !task.empty()) tasks.push_back(task);
   }
+  if (picture.curves.empty())
+    throw Error("compare", fmt::format("no picture {}: there is nothing to draw: {}", o.out, fmt::join(empty, "; ")));
+  for (const std::string& what : empty) print_err("compare: left out: {}\n", one_line(what));
   // a figure for a column of a paper has a caption
   if (picture.title.empty() && !tasks.empty() && !narrow(style)) picture.title = tasks.front();
   if (o.metric.ends_with("loss") && !baselines.empty() &&

@@ -176,11 +176,14 @@ class TableTask final : public Task {
   std::vector<std::string> notes_;
 };
 
-/// Writes table.json; a resumed run must have the data that it began with.
+/// Writes table.json; a resumed run must have the data that it began with. One that was killed before its checkpoint
+/// may have no such file yet.
 std::string begin(const TableTask& task, const RunFolder& folder, bool resumed) {
   const std::string file = folder.file("table.json");
-  if (resumed) {
-    const TableSpec before = TableSpec::load(file);
+  std::error_code error;
+  const auto holds = [&](const char* name) { return std::filesystem::exists(folder.file(name), error); };
+  if (resumed && (holds("checkpoint.safetensors") || holds("table.json"))) {
+    const TableSpec before = *table_of_run(folder.path(), "table");
     if (before.data_bytes != task.spec().data_bytes || before.data_crc32 != task.spec().data_crc32)
       throw FileError(folder.path() + ": the data have changed since the run began. Hint: start a new run.");
   } else {

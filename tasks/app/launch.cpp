@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -55,6 +56,14 @@ Launch launch() {
   if (std::getenv("PMI_SIZE")) return of("PMI_SIZE", "PMI_RANK");                // MPICH, srun --mpi=pmi2
   if (std::getenv("PMIX_RANK")) return of("SLURM_STEP_NUM_TASKS", "PMIX_RANK");  // srun --mpi=pmix
   return {};
+}
+
+void require_stack() {
+  constexpr rlim_t least = 256 << 10;
+  rlimit stack{};
+  if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < least)
+    throw Error("stack", fmt::format("{} KiB or more are needed, the limit is {} KiB. Hint: ulimit -s 8192",
+                                     least >> 10, stack.rlim_cur >> 10));
 }
 
 std::unique_ptr<Ranks> join_ranks() {

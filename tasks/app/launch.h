@@ -22,6 +22,9 @@ std::unique_ptr<Ranks> join_ranks();
 /// Throws Usage if this is one of several ranks: such a program runs once.
 void require_one_process();
 
+/// Throws Error if the limit of the stack is too low for the libraries that make kernels: libxsmm has 110 KiB at once.
+void require_stack();
+
 /// The name of this machine.
 std::string machine_name();
 

@@ -326,7 +326,11 @@ void Options::parse(int argc, const char* const* argv) {
     std::error_code error;
     if (!std::filesystem::exists(config, error))
       throw Usage(fmt::format("--resume {}: there is no config.toml, by which a run is known and goes on", resume()));
-    impl_->take_file(config, true);
+    try {
+      impl_->take_file(config, true);
+    } catch (const Usage& e) {  // nobody typed what it says
+      throw Error(e.what());
+    }
   } else {
     if (!preset().empty()) impl_->take_preset();
     if (!config().empty()) impl_->take_file(config(), false);

@@ -64,13 +64,18 @@ void print_reported(const std::string& name, const std::string& task) {
     for (const std::string& note : *notes) print_out("note: {}\n", note);
 }
 
-/// Takes the parameters that --init-from names.
+/// Takes the parameters that --init-from names; a damaged file is no fault of the option.
 void start_from(const std::string& from, const Model& model) try {
   take_parameters(from, model);
 } catch (const OtherModel& e) {
   throw SettingError("init-from", fmt::format("{}. Hint: --cell, --hidden and the like must be as in that run, whose "
                                               "config.toml has them",
                                               e.what()));
+} catch (const OutOfMemory&) {
+  throw;
+} catch (const Error& e) {
+  if (std::error_code error; !std::filesystem::exists(from, error)) throw SettingError("init-from", e.what());
+  throw FileError(fmt::format("--init-from: {}", e.what()));
 }
 
 /// How many parts a batch is cut into, so that each rank has one; also when a run is resumed on more ranks.
@@ -105,7 +110,11 @@ void describe(const TaskProgram& program, const Options& options, const Shared& 
 /// Makes the run folder, or opens that of the run to resume, which says what it said before until all is checked.
 RunFolder begin(const TaskProgram& program, const Options& options, const Shared& s, const Task& task,
                 const Model& model, DType dtype) {
-  require_accuracy(task, model, s.train);
+  try {
+    require_accuracy(task, model, s.train);
+  } catch (const SettingError& e) {
+    throw Usage(option_text(e));
+  }
   RunFolder folder = options.resume().empty() ? RunFolder::create(s.out, program.name, s.cell)
                                               : RunFolder::open(options.resume(), s.train.steps);
   for (const std::string& note : folder.notes()) print_err("{}: {}\n", program.name, one_line(note));
@@ -161,7 +170,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
   together(ranks, [&] {
     try {
       options.parse(argc, argv);
-    } catch (const Usage&) {
+    } catch (const Error&) {
       if (!options.resume().empty()) require_task(options.resume(), program.name);
       throw;
     }
@@ -352,6 +361,7 @@ int guarded(const std::string& name, const std::function<int()>& body) {
   int code = 1;
   bool told = false;  // a help text or a list, of which a reader may want the first lines only
   try {
+    require_stack();
     load_plugins();
     code = body();
   } catch (const Exit& e) {

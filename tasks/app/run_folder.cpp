@@ -157,6 +157,7 @@ RunFolder RunFolder::open(const std::string& path, std::int64_t steps) {
     return folder;
   }
   const std::string rows = folder.has(metrics_file) ? read_file(folder.file(metrics_file), most_metrics) : "";
+  (void)rows_in(folder.file(metrics_file), rows);  // a damaged row is an error, before any note
   if (rows.empty()) {
     folder.notes_.push_back(
         folder.file(metrics_file) +

@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <exception>
 #include <limits>
+#include <locale>
+#include <sstream>
 
 #include "engine/core/parse.h"
 #include "tasks/data/data_error.h"
@@ -161,10 +164,22 @@ std::string csv_field(const std::string& text) {
 }
 
 namespace {
+/// A number that f64 does not have: infinity, or the nearest number if that is 0 or subnormal.
+std::optional<double> number_out_of_range(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc::result_out_of_range || end != text.data() + text.size()) return std::nullopt;
+  std::istringstream in{std::string(text)};  // from_chars does not say in which direction
+  in.imbue(std::locale::classic());
+  return in >> value ? value : std::copysign(std::numeric_limits<double>::infinity(), text[0] == '-' ? -1.0 : 1.0);
+}
+
 /// The field as a number that may be infinite or NaN.
 std::optional<double> any_number(std::string_view field) {
   const bool plus = field.size() > 1 && field[0] == '+' && field[1] != '-';
-  return parse<double>(field.substr(plus ? 1 : 0));
+  const std::string_view text = field.substr(plus ? 1 : 0);
+  const std::optional<double> number = parse<double>(text);
+  return number ? number : number_out_of_range(text);
 }
 
 /// True for what other programs write where a value is missing.
@@ -203,6 +218,11 @@ bool nearly_number(std::string_view field) {
 std::string error_of_number(const std::string& path, std::int64_t line, const std::string& column,
                             std::string_view field) {
   const std::optional<double> number = any_number(field);
+  if (number && std::isinf(*number) && field.find_first_of("0123456789") != field.npos)
+    return fmt::format(
+        "{}:{}: column \"{}\": a number from {:.4g} to {:.4g} is expected, as f64 has them, got \"{}\". "
+        "Hint: scale the column",
+        path, line, column, std::numeric_limits<double>::lowest(), std::numeric_limits<double>::max(), shown(field));
   const char* hint = "";
   if ((number && std::isnan(*number)) || says_missing(field)) hint = ". Hint: an empty field is a missing value";
   if (!number && nearly_number(field))

@@ -84,9 +84,10 @@ void check_window(const Table& table, const Sequences& sequences, const TableOpt
   std::int64_t longest = 0;
   for (const Rows& part : sequences.parts) longest = std::max(longest, part.count - o.horizon);
   if (longest >= o.window || longest < 1) return;
-  throw SettingError("window", fmt::format("the longest sequence of {} has {} rows{}, got {}. Hint: --window 0 reads "
+  throw SettingError("window", fmt::format("the longest sequence of {} has {} row{}{}, got {}. Hint: --window 0 reads "
                                            "whole sequences",
-                                           table.path, longest, o.horizon > 0 ? " with a target" : "", o.window));
+                                           table.path, longest, longest == 1 ? "" : "s",
+                                           o.horizon > 0 ? " with a target" : "", o.window));
 }
 
 /// The hint for a part without an example.

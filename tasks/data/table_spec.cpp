@@ -37,6 +37,13 @@ const std::string& TableSpec::likeliest(std::span<const double> answers) const {
   return classes[static_cast<std::size_t>(std::max_element(answers.begin(), answers.end()) - answers.begin())];
 }
 
+namespace {
+/// The size up to which a column's values, of the sign of this one, are standardised to numbers of f32.
+double largest(const ScaledColumn& column, double value) {
+  return std::abs(std::copysign(std::numeric_limits<float>::max() * column.deviation, value) + column.mean);
+}
+}  // namespace
+
 Features::Features(const TableSpec& spec) : spec_(&spec) { reset(); }
 
 void Features::reset() { previous_.assign(spec_->inputs.size(), missing_value); }
@@ -57,7 +64,10 @@ void Features::operator()(std::span<const double> raw, std::span<float> features
     previous_[i] = value;
     features[i] = static_cast<float>((value - column.mean) / column.deviation);
     if (!std::isfinite(features[i]))
-      throw FileError(fmt::format("{}: column \"{}\": {} is too large", where(), column.name, value));
+      throw FileError(
+          fmt::format("{}: column \"{}\": {} is too large: a number of size {:.4g} or less is expected, as "
+                      "f32 has them. Hint: scale the column",
+                      where(), column.name, value, largest(column, value)));
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "tasks/data/data_error.h"
 #include "tasks/data/table_spec.h"
+#include "tasks/io/json_fault.h"
 
 namespace reel {
 
@@ -107,7 +108,8 @@ std::string TableSpec::json() const {
 
 TableSpec TableSpec::parse(const std::string& path, std::string_view text) {
   const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) throw FileError(path + ": this is not JSON");
+  if (json.is_discarded())
+    throw FileError(fmt::format("{}: this is not JSON: {}. Hint: put the run's own file back", path, json_fault(text)));
   const Fields all(path, json);
   all.one_of("format", {"reel.table"});
   if (all.whole("version") != version)

@@ -107,12 +107,13 @@ Corpus read_ptb(const std::string& data, bool strip) {
   return corpus;
 }
 
-Corpus read_text(const std::string& path) {
+Corpus read_text(const std::string& path, bool keep_mark) {
   constexpr const char* help = "Hint: --text FILE";
   if (std::error_code error; !std::filesystem::is_regular_file(path, error))
     throw DataError("text", path, "is not there, or is no file", help);
-  const std::u32string all =
+  std::u32string all =
       characters("text", path, read_data("text", path, path, most_bytes, help), "Hint: save it as UTF-8");
+  if (!keep_mark && all.starts_with(byte_order_mark) && all.find(byte_order_mark, 1) == all.npos) all.erase(0, 1);
   const std::size_t part = all.size() / 20, train = all.size() - 2 * part;
   return {all.substr(0, train), all.substr(train, part), all.substr(train + part)};
 }

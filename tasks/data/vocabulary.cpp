@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "tasks/data/data_error.h"
 
@@ -46,6 +45,13 @@ std::vector<std::string> vocabulary_of_run(const std::string& run, std::int64_t 
   if (std::ssize(characters) != symbols)
     throw FileError(fmt::format("{}: has {} characters, the model {} symbols", path, characters.size(), symbols));
   return characters;
+}
+
+std::optional<bool> run_has_character(const std::string& run, const std::string& character) {
+  const std::optional<Vocabulary> vocabulary = load(run + "/vocabulary.json");
+  if (!vocabulary) return std::nullopt;
+  const auto all = vocabulary->find("characters");
+  return all != vocabulary->end() && std::ranges::find(all->second, character) != all->second.end();
 }
 
 std::string first_change(const std::string& kind, const std::vector<std::string>& before,

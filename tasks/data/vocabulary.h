@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ void save_vocabulary(const std::string& path, const Vocabulary& vocabulary);
 /// The characters of a run whose model has so many symbols, in UTF-8; none if it has no such file. Throws FileError for
 /// a file that is not as save_vocabulary writes it, or of another model.
 std::vector<std::string> vocabulary_of_run(const std::string& run, std::int64_t symbols);
+/// True if this is one of the characters of a run; nothing if the run has no such file.
+std::optional<bool> run_has_character(const std::string& run, const std::string& character);
 
 /// Where one list of names first differs from another of the same kind, as far as both have names: "input 1 was \"a\"
 /// and is \"b\""; no text if nowhere.

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "tasks/io/files.h"
+#include "tasks/io/json_fault.h"
 
 namespace reel {
 
@@ -131,7 +132,9 @@ void save_model_config(const std::string& path, const ModelConfig& config) {
 
 ModelConfig parse_model_config(const std::string& path, const std::string& text) {
   const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) throw Error(path, "is no JSON");
+  if (json.is_discarded())
+    throw Error(path, fmt::format("is no JSON: {}. Hint: the program of its task with --resume writes the file again",
+                                  json_fault(text)));
   Fields fields(path, json);
   ModelConfig c;
   c.task = fields.text("task");

@@ -32,15 +32,18 @@ ModelConfig config_of(const std::string& run) {
               "the file");
 }
 
-}  // namespace
-
-void take_parameters(const std::string& run_or_file, const Model& model) {
-  const std::string path = std::filesystem::is_directory(run_or_file) ? weights_of(run_or_file) : run_or_file;
+void take_from_file(const std::string& path, const Model& model) {
   const TensorFile file = load_safetensors(path, model.parameters().at(0).value.backend());
   Named places;
   for (const Parameter& p : model.parameters()) places.emplace_back(p.name, p.value);
   check_tensors(path, file, places, file.tensors.size() - std::min(places.size(), file.tensors.size()));
   for (const auto& [name, place] : places) fill_from(file.at(name), place);
+}
+
+}  // namespace
+
+void take_parameters(const std::string& run_or_file, const Model& model) {
+  take_from_file(std::filesystem::is_directory(run_or_file) ? weights_of(run_or_file) : run_or_file, model);
 }
 
 std::string run_of_parameters(const std::string& run_or_file) {
@@ -51,7 +54,7 @@ std::string run_of_parameters(const std::string& run_or_file) {
 TrainedModel load_trained_model(const std::string& run) {
   const ModelConfig config = config_of(run);
   TrainedModel out{config, Model(config.shape, config.options, Init(1, config.dtype)), weights_of(run)};
-  take_parameters(out.weights, out.model);
+  take_from_file(out.weights, out.model);
   return out;
 }
 

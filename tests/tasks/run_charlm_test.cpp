@@ -245,6 +245,27 @@ TEST_CASE("charlm: --init-from notes characters that are others, which parameter
   CHECK(go("xyz.txt", {"--dry-run", "--init-from", first}).empty());
 }
 
+TEST_CASE("charlm: a byte order mark at the start is no character, but of runs that began with it") {
+  const TempDir dir;
+  const std::string mark = "\xef\xbb\xbf", file = dir / "t.txt", out = dir / "run", text(800, 'a');
+  const auto begun = [&](const std::string& start) {
+    write_atomically(file, start + text + "b\n");
+    std::filesystem::remove_all(out);
+    REQUIRE(run("charlm", {"--text", file, "--hidden", "4", "--batch", "2", "--steps", "2", "--quiet", "--out", out},
+                dir.path)
+                .code == 0);
+    return read_file(out + "/vocabulary.json");
+  };
+  CHECK(begun(mark) == begun(""));
+  CHECK(contains(begun(mark + mark), mark));
+  // a run of an older version, which took one mark for a character
+  write_atomically(file, mark + text + "b\n");
+  std::filesystem::remove(out + "/data.json");
+  CHECK(run("charlm", {"--resume", out, "--steps", "4", "--quiet"}, dir.path).code == 0);
+  std::filesystem::remove(out + "/vocabulary.json");
+  CHECK(run("charlm", {"--resume", out, "--steps", "6", "--quiet"}, dir.path).code == 0);
+}
+
 TEST_CASE("charlm: too short a text, no text, windows that are cut") {
   const TempDir dir;
   CHECK(contains(

@@ -353,7 +353,7 @@ TEST_CASE("table.json: what is saved comes back; anything else is refused in one
     text.replace(text.find(from), from.size(), to);
     return error_of([&] { TableSpec::parse("t", text); });
   };
-  CHECK(changed("{", "[") == "t: this is not JSON");
+  CHECK(changed("{", "[").starts_with("t: this is not JSON: line "));
   CHECK(changed("\"version\": 1", "\"version\": 2") == "t: version: 1 is expected, as this Reel writes it, got 2");
   CHECK(changed("reel.table", "x") == "t: format: one of reel.table is expected, got \"x\"");
   CHECK(changed("\"deviation\": 2.0", "\"deviation\": 0") == "t: inputs[1].deviation: a number above 0 is expected");
@@ -367,7 +367,7 @@ TEST_CASE("table.json: what is saved comes back; anything else is refused in one
   CHECK(changed("\"each\"", "\"some\"") == "t: at: one of last, each is expected, got \"some\"");
   CHECK(changed("\"missing\"", "\"massing\"") == "t: missing: is missing");
   for (std::size_t size = 0; size + 2 < json.size(); size += 5)
-    CHECK(error_of([&] { TableSpec::parse("t", json.substr(0, size)); }) == "t: this is not JSON");
+    CHECK(contains(error_of([&] { TableSpec::parse("t", json.substr(0, size)); }), "t: this is not JSON: line "));
   CHECK(contains(error_of([&] { TableSpec::load(dir / "none.json"); }), "cannot be read"));
 }
 
@@ -392,7 +392,7 @@ TEST_CASE("answers: values in the targets' units, probabilities of classes; feat
   CHECK(feed(missing_value) == 2);
   next.reset();
   CHECK(contains(error_of([&] { feed(missing_value); }), "its sequence has none before"));
-  CHECK(contains(error_of([&] { feed(1e300); }), "is too large"));
+  CHECK(contains(error_of([&] { feed(1e300); }), "too large: a number of size 1.361e+39 or less"));  // 4 times f32's
   const Table table = parse_csv_table("f.csv", "z,a\n1,6\n2,2\n");
   const std::vector<std::int64_t> order{1, 0};
   CHECK(features(spec, table, order, std::vector<Rows>{{0, 2}}) == std::vector<float>{0, 1});
