@@ -16,10 +16,9 @@ void add_facts(Explanation& e, LoopDevice& device, const StepOptions& options, c
   if (options.measured == 0) return;
   e.facts.push_back(fmt::format("times: medians of {} runs on {}, {} thread{}; those of shards are added up",
                                 options.measured, device.name(), device.threads(), device.threads() == 1 ? "" : "s"));
-  e.facts.push_back(
-      fmt::format("rates of a thread: products {} x {} {} a second, {} a second from a cache, {} from memory",
-                  Shape{e.rates.rows, e.rates.size}.str(), Shape{e.rates.size, e.rates.size}.str(),
-                  flops_text(e.rates.products), bytes_text(e.rates.cache), bytes_text(e.rates.memory)));
+  e.facts.push_back(fmt::format("rates of a thread: products {} x {} {}/s, {}/s from a cache, {}/s from memory",
+                                Shape{e.rates.rows, e.rates.size}.str(), Shape{e.rates.size, e.rates.size}.str(),
+                                flops_text(e.rates.products), bytes_text(e.rates.cache), bytes_text(e.rates.memory)));
 }
 
 Explanation run(LoopDevice& device, const std::string& title, const ArgumentNames& names, const StepOptions& options,
@@ -88,8 +87,9 @@ Explanation explain_cell(LoopDevice& device, const std::string& name, const Cell
   const auto& parameters = cell.parameters();
   const DType dtype = parameters.empty() ? DType::f32 : real_of(parameters[0].value.dtype());
   const Tensor x = uniform({o.length, o.batch, cell.input}, -1, 1, 1, 0, dtype, device);
-  const std::string title = fmt::format("{}: {} units, {} inputs, {} trained numbers; {} steps of a batch of {}, {}",
-                                        name, cell.hidden, cell.input, count, o.length, o.batch, name_of(dtype));
+  const std::string title =
+      fmt::format("{}: {} units, {} inputs, {} trainable parameters; {} steps of a batch of {}, {}", name, cell.hidden,
+                  cell.input, count, o.length, o.batch, name_of(dtype));
   return run(device, title, names, o, [&] {
     Tape tape;
     const Sequence all = scan(cell, cell.initial(o.batch), x, {.passes = o.passes});

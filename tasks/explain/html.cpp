@@ -221,7 +221,7 @@ std::string Page::totals_table(const LoopReport& loop) const {
   }
   out += "</table></div>";
   if (const double bound = bound_seconds(loop, e_.rates); bound > 0) {
-    out += fmt::format("<p>The bound: the products alone take {} at {} a second", milliseconds_text(bound),
+    out += fmt::format("<p>The bound: the products alone take {} at {}/s", milliseconds_text(bound),
                        flops_text(e_.rates.products));
     if (measured)
       out += fmt::format(", {:.0f} % of the {} that were measured", 100 * bound / loop.seconds(),

@@ -69,7 +69,7 @@ tr.lit { outline:2px solid var(--accent); outline-offset:-2px } tr[data-op] { cu
 .roof { width:100%; height:auto; min-width:600px; max-width:960px; display:block; margin:6px auto }
 .roof text { fill:var(--dim); font:12px system-ui,"DejaVu Sans",sans-serif } .roof .axis { stroke:var(--line) }
 .roof .grid { stroke:var(--line); stroke-opacity:.6 } .roof .limit { stroke:var(--fg); stroke-width:1.6; fill:none }
-.roof .cache { stroke:var(--dim); stroke-dasharray:5 4; fill:none } .roof .name { fill:var(--fg) }
+.roof .cache { stroke:var(--dim); stroke-dasharray:5 4; fill:none } .roof .name { fill:var(--fg); stroke:var(--card); stroke-width:3px; paint-order:stroke }
 .roof .forward { fill:var(--accent) } .roof .gradient { fill:var(--moved) } .roof circle { stroke:var(--card); stroke-width:1 }
 footer { color:var(--dim); font-size:13px; max-width:1500px; margin:0 auto; padding:0 20px 30px }
 @media (max-width:600px) { main, header, footer { padding-left:10px; padding-right:10px } section { padding:14px 12px }
@@ -98,12 +98,24 @@ document.querySelectorAll("section.loop").forEach(loop => {
       rows.forEach(r => r.classList.toggle("lit", r.dataset.op === id));
       nodes.forEach(n => n.classList.toggle("lit", n.id === id));
     };
-    rows.forEach(r => r.addEventListener("click", () => light(r.dataset.op)));
-    nodes.forEach(n => n.addEventListener("click", () => {
-      light(n.id);
-      const row = rows.find(r => r.dataset.op === n.id);
-      if (row) row.scrollIntoView({block: "nearest"});
-    }));
+    const pressable = (element, act) => {
+      element.setAttribute("tabindex", "0");
+      element.addEventListener("click", act);
+      element.addEventListener("keydown", e => {
+        if (e.key !== "Enter" && e.key !== " ") return;
+        e.preventDefault();
+        act();
+      });
+    };
+    rows.forEach(r => pressable(r, () => light(r.dataset.op)));  // rows stay rows for a screen reader
+    nodes.forEach(n => {
+      n.setAttribute("role", "button");
+      pressable(n, () => {
+        light(n.id);
+        const row = rows.find(r => r.dataset.op === n.id);
+        if (row) row.scrollIntoView({block: "nearest"});
+      });
+    });
   });
 });
 )js";

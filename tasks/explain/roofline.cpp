@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "tasks/explain/render.h"
@@ -22,7 +23,7 @@ std::vector<Point> points_of(const Explanation& e) {
       if (group.seconds <= 0 || group.flops <= 0 || group.bytes <= 0) continue;
       const double steps = static_cast<double>(loop.signature.length);
       out.push_back({group.flops / group.bytes, group.flops * steps / group.seconds, fmt::format("{}", g + 1),
-                     fmt::format("{}, group {}: {}, {} a second, {}", loop.title, g + 1, ops_text(group),
+                     fmt::format("{}, group {}: {}, {}/s, {}", loop.title, g + 1, ops_text(group),
                                  flops_text(group.flops * steps / group.seconds), milliseconds_text(group.seconds)),
                      loop.signature.gradient, group.product_flops > 0});
     }
@@ -59,16 +60,18 @@ struct Axes {
     return out;
   }
 
-  /// What a rate of memory allows, up to the rate of products.
-  std::string slope(double bytes, double flops, const char* kind, const std::string& name) const {
+  /// What a rate of memory allows, up to the rate of products; its name is above its lower end, or below it.
+  std::string slope(double bytes, double flops, const char* kind, const std::string& name, bool above) const {
     const double ridge = flops / bytes, first = std::max(std::pow(10, x_low), std::pow(10, y_low) / bytes);
     const double last = std::min(ridge, std::pow(10, x_high));
     if (first >= last) return "";
     std::string out = fmt::format(R"svg(<path class="{}" d="M{:.1f} {:.1f}L{:.1f} {:.1f}"/>)svg", kind, x(first),
                                   y(first * bytes), x(last), y(last * bytes));
-    const double angle = -std::atan2(y(first * bytes) - y(last * bytes), x(last) - x(first)) * 57.29578;
-    out += fmt::format(R"svg(<text transform="translate({:.1f} {:.1f}) rotate({:.1f})">{}</text>)svg", x(first) + 22,
-                       y(first * bytes) - 24, angle, name);
+    const double at = 0.03, angle = -std::atan2(y(first * bytes) - y(last * bytes), x(last) - x(first)) * 57.29578;
+    out += fmt::format(
+        R"svg(<text transform="translate({:.1f} {:.1f}) rotate({:.1f})"><tspan dy="{}">{}</tspan></text>)svg",
+        x(first) + at * (x(last) - x(first)), y(first * bytes) + at * (y(last * bytes) - y(first * bytes)), angle,
+        above ? -6 : 15, name);
     return out;
   }
 };
@@ -109,19 +112,29 @@ std::string roofline(const Explanation& e) {
                   std::ceil(std::log10(y_high))};
   std::string out = R"svg(<svg class="roof" viewBox="0 0 900 440" role="img" aria-label="roofline">)svg";
   out += axes.grid();
-  out += axes.slope(r.cache, r.products, "cache", fmt::format("a cache, {} a second", bytes_text(r.cache)));
-  out += axes.slope(r.memory, r.products, "limit", fmt::format("memory, {} a second", bytes_text(r.memory)));
+  out += axes.slope(r.cache, r.products, "cache", fmt::format("a cache, {}/s", bytes_text(r.cache)), true);
+  out += axes.slope(r.memory, r.products, "limit", fmt::format("memory, {}/s", bytes_text(r.memory)), false);
   const double top = axes.y(r.products);
   out += fmt::format(R"svg(<path class="limit" d="M{:.1f} {:.1f}L{} {:.1f}"/>)svg",
                      axes.x(r.products / std::max(r.cache, r.memory)), top, Axes::right, top);
-  out += fmt::format(R"svg(<text x="{}" y="{:.1f}" text-anchor="end">products, {} a second</text>)svg", Axes::right,
-                     top - 6, flops_text(r.products));
-  for (const Point& p : merged(points, axes)) {
+  out += fmt::format(R"svg(<text x="{}" y="{:.1f}" text-anchor="end">products, {}/s</text>)svg", Axes::right, top - 6,
+                     flops_text(r.products));
+  const std::vector<Point> shown = merged(points, axes);
+  std::vector<std::array<double, 3>> taken;  // by points and their names: left, right, height
+  for (const Point& p : shown) taken.push_back({axes.x(p.intensity) - 6, axes.x(p.intensity) + 6, axes.y(p.rate) + 4});
+  for (const Point& p : shown) {
     const double x = axes.x(p.intensity), y = axes.y(p.rate);
     out += fmt::format(R"svg(<g><title>{}</title><circle class="{}" cx="{:.1f}" cy="{:.1f}" r="{}"/>)svg", p.what,
                        p.gradient ? "gradient" : "forward", x, y, p.product ? 6 : 5);
-    out += fmt::format(R"svg(<text class="name" x="{:.1f}" y="{:.1f}">{}</text></g>)svg", x + 8,
-                       p.gradient ? y + 14 : y - 6, p.name);
+    // above a forward group, below one of the gradient, and further that way where another name is
+    const double wide = 8 * static_cast<double>(p.name.size()) + 8;
+    double name_y = p.gradient ? y + 14 : y - 6;
+    const auto covers = [&](const auto& n) {
+      return std::abs(n[2] - name_y) < 13 && n[0] < x + 8 + wide && x + 8 < n[1];
+    };
+    while (std::ranges::any_of(taken, covers)) name_y += p.gradient ? 13 : -13;
+    taken.push_back({x + 8, x + 8 + wide, name_y});
+    out += fmt::format(R"svg(<text class="name" x="{:.1f}" y="{:.1f}">{}</text></g>)svg", x + 8, name_y, p.name);
   }
   out += fmt::format(
       R"svg(<circle class="forward" cx="{0}" cy="429" r="5"/><text x="{1}" y="433">groups of the forward loop</text>)svg",

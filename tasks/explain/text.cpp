@@ -123,7 +123,7 @@ std::string totals_text(const LoopReport& loop, const Rates& rates) {
   const double bound = bound_seconds(loop, rates);
   out += fmt::format("  {:<22} {:>11}", "products in all", loop.products() > 0 ? flops_text(loop.products()) : "none");
   if (bound > 0) {
-    out += fmt::format(", at {} a second {} at least", flops_text(rates.products), milliseconds_text(bound));
+    out += fmt::format(", at {}/s {} at least", flops_text(rates.products), milliseconds_text(bound));
     if (loop.seconds() > 0) out += fmt::format(", {:.0f} % of what was measured", 100 * bound / loop.seconds());
   }
   return out + "\n";

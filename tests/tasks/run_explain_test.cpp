@@ -46,7 +46,20 @@ for (const loop of loops) {
   const node = loop.querySelector(".stage.on g.node.op");
   if (node) node.dispatchEvent(new MouseEvent("click"));
   seen.lit += loop.querySelectorAll(".stage.on tr.lit").length;
+  const ops = [...loop.querySelectorAll(".stage.on g.node.op")];  // by keyboard, too
+  if (ops.some(op => op.tabIndex !== 0 || op.getAttribute("role") !== "button")) ++seen.wrong;
+  for (const row of [...loop.querySelectorAll(".stage.on tr[data-op]")].slice(0, 2))
+    for (const key of ["Enter", " "]) {
+      loop.querySelectorAll(".lit").forEach(lit => lit.classList.remove("lit"));
+      row.focus();
+      document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key}));
+      if (!row.classList.contains("lit")) ++seen.wrong;
+    }
 }
+const names = [...document.querySelectorAll("svg.roof .name")].map(name => name.getBoundingClientRect());
+names.forEach((a, i) => names.slice(i + 1).forEach(b => {
+  if (a.left < b.right && b.left < a.right && a.top + 3 < b.bottom && b.top + 3 < a.bottom) ++seen.wrong;
+}));
 seen.roofs = document.querySelectorAll("svg.roof circle").length;
 )js";
 
@@ -58,7 +71,7 @@ TEST_CASE("a cell as text, with its settings; a pass alone; passes left out") {
   CHECK(lstm.code == 0);
   CHECK(lstm.err.empty());
   for (const char* part :
-       {"lstm: 32 units, 32 inputs, 8320 trained numbers; 6 steps of a batch of 4, f32", "==== forward",
+       {"lstm: 32 units, 32 inputs, 8320 trainable parameters; 6 steps of a batch of 4, f32", "==== forward",
         "---- hoist: ", "> %1 = matmul(x, W_i)", "kept for the gradient", "==== gradient", "again",
         "groups of the body", "gemm", "buffers of the first", "products in all"})
     CHECK_MESSAGE(contains(lstm.out, part), part);
@@ -69,7 +82,7 @@ TEST_CASE("a cell as text, with its settings; a pass alone; passes left out") {
   CHECK(contains(hoist.out, "---- hoist: "));
   CHECK(!contains(hoist.out, "---- dce"));
   CHECK(!contains(explain(dir, cell("lstm", {"--without", "hoist,fuse"})).out, "---- hoist"));
-  CHECK(contains(explain(dir, cell("lstm", {"--rate", "100"})).out, "at 100 Gflop a second"));
+  CHECK(contains(explain(dir, cell("lstm", {"--rate", "100"})).out, "at 100 Gflop/s"));
 }
 
 TEST_CASE("the graph is one for Graphviz") {
@@ -139,7 +152,8 @@ TEST_CASE("bad usage is told in a line") {
   wrong({"--html", "page.html", "--pass", "hoist"}, "--pass hoist: a page or graph has all passes");
   wrong({"--dot", "a,b.dot"}, "without commas");
   wrong({"--preset", "srnn/nothing"}, "there is no such preset");
-  wrong({dir / "none"}, "is not the folder of a run");
+  wrong({dir / "none"}, "does not exist");
+  wrong({dir.path}, "is not the folder of a run");
   wrong({"a", "b"}, "one RUN expected");
   wrong({"--preset", "srnn/table5/adding-srnn", "--hidden", "4"}, "--hidden: a preset has its own");
   wrong({"--data", "x"}, "--data");
