@@ -221,3 +221,10 @@ def test_stacks_of_matrices_broadcast(a, b):
     X, Y = xp.asarray(x), xp.asarray(y)
     np.testing.assert_allclose(np.asarray(xp.matmul(X, Y)), x @ y, atol=1e-12)
     np.testing.assert_allclose(np.asarray(xp.linalg.solve(X, Y)), np.linalg.solve(x, y), atol=1e-9)
+
+
+def test_matrices_without_elements_have_rank_and_norm_0():
+    empty = xp.zeros((0, 0))
+    assert int(xp.linalg.matrix_rank(empty)) == 0
+    assert float(xp.linalg.matrix_norm(empty, ord=1)) == 0
+    assert float(xp.linalg.matrix_norm(empty, ord=math.inf)) == 0

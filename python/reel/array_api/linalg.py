@@ -159,13 +159,18 @@ def matrix_norm(x: Tensor, /, *, keepdims: builtins.bool = False, ord: Any = "fr
         out = _reel.sum(s, -1) if ord == "nuc" else _reel.max(s, -1) if ord == 2 else _reel.min(s, -1)
     else:  # 1, inf, and their negatives
         sums = _reel.sum(_reel.abs(x), -2 if abs(ord) == 1 else -1)
-        out = _reel.max(sums, -1) if ord > 0 else _reel.min(sums, -1)
+        if ord > 0 and sums.shape[-1] == 0:
+            out = _reel.sum(sums, -1)  # 0, as nothing is larger
+        else:
+            out = _reel.max(sums, -1) if ord > 0 else _reel.min(sums, -1)
     return out.reshape((*out.shape, 1, 1)) if keepdims else out
 
 
 def matrix_rank(x: Tensor, /, *, rtol: Any = None) -> Tensor:
     """How many singular values are larger than rtol times the largest one."""
     s = svdvals(x)
+    if s.shape[-1] == 0:
+        return _reel.sum(s, -1).cast(int32)
     if rtol is None:
         rtol = max(x.shape[-2:]) * finfo(x).eps
     return _reel.sum((s > _reel.unsqueeze(_reel.max(s, -1) * rtol, -1)).cast(int32), -1)
