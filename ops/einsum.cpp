@@ -83,7 +83,11 @@ void simplify(Term& t, const std::vector<Term>& all) {
   std::sort(letters.begin(), letters.end());
   letters.erase(std::unique(letters.begin(), letters.end()), letters.end());
   for (char c : letters) {
-    const std::int64_t n = extent(all, c);
+    const std::int64_t n = extent(all, c), own = t.x.dim(t.axis(c));
+    for (int i = 0; i < t.x.rank(); ++i) {
+      if (t.letters[static_cast<std::size_t>(i)] == c && t.x.dim(i) != own)
+        rule_error("'{}' is twice in one term, where it stands for extents {} and {}", c, own, t.x.dim(i));
+    }
     for (int i = t.x.rank(); i-- > 0;) {
       if (t.letters[static_cast<std::size_t>(i)] == c && t.x.dim(i) == 1 && n != 1) drop_axis(t, i);
     }

@@ -282,16 +282,17 @@ def test_characters(tmp_path):
     assert json.loads(session(path).get_modelmeta().custom_metadata_map["reel.characters"]) == ["\n", "a", "b", "é"]
 
 
+@pytest.mark.parametrize("dtype,bound", [("f32", 1e-5), ("f64", 1e-13)])
 @pytest.mark.parametrize("kind", ["embedding", "one-hot"])
-def test_model_of_symbols(kind, tmp_path):
+def test_model_of_symbols(kind, dtype, bound, tmp_path):
     out, path = tmp_path / "run", str(tmp_path / "model.onnx")
     train("copying", out, "--cell", "lstm,gru", "--hidden", "6,7", "--input", kind, "--delay", 5, "--length", 3,
-          "--symbols", 4, "--steps", 3)
+          "--symbols", 4, "--steps", 3, "--dtype", dtype)
     to_onnx(out, "--output", path)
     model = session(path)
     x = np.random.default_rng(1).integers(0, 6, (11, 3))
     run = reel.Run(out).model()
-    assert difference(outputs(model, {"x": x})["y"], run(reel.tensor(x.astype(np.int32))).numpy()) < 1e-5
+    assert difference(outputs(model, {"x": x})["y"], run(reel.tensor(x.astype(np.int32))).numpy()) < bound
 
 
 @pytest.mark.parametrize("words,error", [

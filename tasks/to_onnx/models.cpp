@@ -92,8 +92,10 @@ class ModelWriter {
   /// The first layer's input [time, batch, width].
   std::string features() {
     if (config_.shape.vocabulary > 0 && config_.options.input == "one-hot") {
-      const Tensor values = cast(Tensor::from<double>({0, 1}, {2}), config_.dtype);
-      return graph_.node("OneHot", {"x", graph_.integers({config_.shape.vocabulary}), graph_.constant(values)});
+      const Tensor values = Tensor::from<float>({0, 1}, {2});  // ONNX Runtime has no OneHot of f64
+      const std::string x =
+          graph_.node("OneHot", {"x", graph_.integers({config_.shape.vocabulary}), graph_.constant(values)});
+      return graph_.node("Cast", {x}, {{"to", onnx_number(onnx_type(config_.dtype))}});
     }
     if (config_.shape.vocabulary > 0) return graph_.node("Gather", {constant("embedding"), "x"});
     if (!spec_) return "x";

@@ -126,6 +126,10 @@ TEST_CASE("errors of products") {
   check_error([&] { dot(v, x()); }, "[dot] two vectors expected; got f64 (3,), f64 (2, 3)");
   check_error([&] { outer(x(), v); }, "[outer] two vectors expected");
   check_error([&] { einsum("ij,jk->ik", x(), x()); }, "[einsum] 'j' stands for extents 3 and 2");
+  for (const Shape& shape : {Shape{1, 3}, Shape{3, 1}})
+    check_error(
+        [&] { einsum("ii->", Tensor::zeros(shape)); },
+        fmt::format("[einsum] 'i' is twice in one term, where it stands for extents {} and {}", shape[0], shape[1]));
   check_error([&] { einsum("ij->ik", x()); }, "[einsum] 'k' is in the output of \"ij->ik\" but in no input");
   check_error([&] { einsum("ij->ii", x()); }, "[einsum] 'i' is twice in the output of \"ij->ii\"");
   check_error([&] { einsum("ij,j", x()); }, "[einsum] \"ij,j\" names 2 tensors, got 1");
