@@ -57,7 +57,7 @@ def test_cell():
     assert re.search(r"> %\d+ = matmul\(x, W_i\)", text)
     assert "the 20 rows of the batch are" in text
     assert "---- dce" not in found.text("hoist") and "---- hoist" in found.text("hoist")
-    assert "at 50 Gflop a second" in str(reel.explain(cell, rate=50))
+    assert "at 50 Gflop/s" in str(reel.explain(cell, rate=50))
 
 
 def test_several_states_and_tensors_made_in_the_step():
