@@ -125,7 +125,7 @@ TEST_CASE("reproduce: reported beside measured, counts compared, a failure told 
   CHECK(contains(md, "| copying-srnn | 0.5 | "));
   CHECK(contains(md, "- adding-lstm: "));
   const std::string page = read_file(place.dir / "results/tiny/table1.html");
-  for (const char* part : {"{\"cells\":[\"copying-srnn\",\"0.5\",\"", "\"seeds\",\"number\""})
+  for (const char* part : {"{\"cells\":[\"copying-srnn\",\"0.5\",\"", "\"seeds\",\"count\""})
     CHECK_MESSAGE(contains(page, part), part);
   if (gnuplot_here())
     for (const char* figure : {"copying.svg", "copying.png", "adding.svg"})
