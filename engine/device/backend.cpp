@@ -44,7 +44,7 @@ std::atomic<std::uint64_t> backends_made{0};
 
 struct Registry {
   std::recursive_mutex mutex;  // of all but `usual`, which each new tensor reads
-  std::map<std::string, MakeBackend> kinds;
+  std::multimap<std::string, MakeBackend> kinds;
   std::vector<std::unique_ptr<Backend>> made;  // those used so far
   std::atomic<Backend*> usual = nullptr;
 };
@@ -64,7 +64,8 @@ Backend::Backend() : serial_(++backends_made) {}
 
 bool register_backend(const std::string& kind, MakeBackend make) {
   const std::lock_guard lock(registry().mutex);
-  return registry().kinds.emplace(kind, make).second;
+  registry().kinds.emplace(kind, make);
+  return true;
 }
 
 Backend& backend(const std::string& name) {
