@@ -40,9 +40,9 @@ struct Solve {  // A [..., n, n], B [..., n, k] -> [..., n, k]
     check_equations(in);
     return {in[1].dtype(), with_matrix(common_places(in), in[1].dim(-2), in[1].dim(-1)), &in[1].backend()};
   }
-  double flops(Inputs in) const {
+  double flops(Inputs in) const {  // each A is eliminated once
     return lu_flops(in[0]) + substitution_flops(in[0], in[1], common_places(in), 2);
-  }  // of each A, once
+  }
   void run(Inputs in, Tensor& out) const {
     out.backend().solve({.dtype = out.dtype(),
                          .adjoint = flags.adjoint,

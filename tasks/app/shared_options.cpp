@@ -97,8 +97,7 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
         Bounds{.low = 1, .high = most::batch});
   o.add("accumulate", s.train.examples.parts,
         "gradient accumulation over N parts of each batch: the same update in less memory (with dropout or zoneout: "
-        "other "
-        "masks)",
+        "other masks)",
         "Training", Bounds{.low = 1, .high = most::batch});
   o.add("steps", s.train.steps, "number of updates", "Training", updates);
   if (source == Source::fresh) {

@@ -90,14 +90,15 @@ Json number_of(const std::vector<double>& values) {
 
 Json row_of(Json cells) { return {{"cells", std::move(cells)}, {"best", false}, {"top", Json::array()}}; }
 
+Json metric_column(const std::string& name) { return column(name, name == "parameters" ? "count" : "number"); }
+
 Json table_of_groups(const Groups& groups, const std::vector<std::string>& metrics, const Comparison& comparison) {
   Json table{{"key", "groups"}, {"title", "Groups"}, {"columns", Json::array()}, {"rows", Json::array()}};
   table["columns"].push_back(column("group", "text"));
   for (const std::string& name : comparison.columns) table["columns"].push_back(column(name, "text"));
   for (const std::string& name : groups.differing) table["columns"].push_back(column(name, "text"));
   const std::size_t first = table["columns"].size();
-  for (const std::string& name : metrics)
-    table["columns"].push_back(column(name, name == "parameters" ? "count" : "number"));
+  for (const std::string& name : metrics) table["columns"].push_back(metric_column(name));
   table["columns"].push_back(column("deviation over seeds", "number"));
   for (const char* name : {"seeds", "updates"}) table["columns"].push_back(column(name, "count"));
   table["columns"].push_back(column("time", "time"));
@@ -131,8 +132,7 @@ Json table_of_runs(const Groups& groups, const std::vector<std::string>& metrics
   for (const char* name : {"run", "group", "state"}) table["columns"].push_back(column(name, "text"));
   table["columns"].push_back(column("seed", "text"));
   const std::size_t first = table["columns"].size();
-  for (const std::string& name : metrics)
-    table["columns"].push_back(column(name, name == "parameters" ? "count" : "number"));
+  for (const std::string& name : metrics) table["columns"].push_back(metric_column(name));
   table["columns"].push_back(column("updates", "count"));
   table["columns"].push_back(column("time", "time"));
   std::vector<bool> ranked;

@@ -132,9 +132,10 @@ Sweep read_sweep(const std::string& folder) {
   const std::string path = file_of(folder), absolute = fs::absolute(folder, error).lexically_normal().string();
   const std::string text = read_file(path, most_bytes);
   constexpr const char* hint = "Hint: put the file back, or start a new sweep in another folder";
-  if (!Json::accept(text)) throw Error(path, fmt::format("is damaged: no JSON at {}. {}", json_fault(text), hint));
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) throw Error(path, fmt::format("is damaged: no JSON at {}. {}", json_fault(text), hint));
   try {
-    return from_json(absolute.ends_with('/') ? absolute.substr(0, absolute.size() - 1) : absolute, Json::parse(text));
+    return from_json(absolute.ends_with('/') ? absolute.substr(0, absolute.size() - 1) : absolute, json);
   } catch (const std::exception& e) {  // of the JSON library, or ours
     throw Error(path, fmt::format("is damaged: {}. {}", one_line(json_words(e.what())), hint));
   }
