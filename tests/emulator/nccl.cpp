@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,9 @@ namespace fs = std::filesystem;
 struct NcclCommunicator {
   fs::path folder;
   int rank, size;
-  std::map<int, std::size_t> sent, received;  // messages to and from each rank
-  std::atomic<bool> aborted = false;          // by any rank: its call removes the folder
+  std::map<int, std::size_t> sent, received;                // messages to and from each rank
+  std::atomic<bool> aborted = false;                        // by any rank: its call removes the folder
+  std::shared_ptr<int> messages = std::make_shared<int>();  // held by all that are in streams and graphs
 };
 
 namespace {
@@ -39,6 +41,7 @@ struct Message {
   int rank;
   NcclComm comm;
   cudaStream_t stream;
+  std::shared_ptr<int> held;
 };
 std::vector<Message> sends, receives;  // of the group that is open
 bool grouped = false;
@@ -118,6 +121,7 @@ void open_library(Nccl& table) {
     comm->aborted = true;  // before the folder goes: work in the stream asks
     std::error_code ignored;
     fs::remove_all(comm->folder, ignored);
+    while (comm->messages.use_count() > 1) usleep(1000);  // as NCCL waits for captured graphs
     return nccl_success;
   };
   table.ncclCommGetAsyncError = [](NcclComm, int* error) {
@@ -139,10 +143,10 @@ void open_library(Nccl& table) {
     return nccl_success;
   };
   table.ncclSend = [](const void* data, std::size_t count, int type, int rank, NcclComm comm, cudaStream_t stream) {
-    return add(sends, {const_cast<void*>(data), count, rank, comm, stream}, type);
+    return add(sends, {const_cast<void*>(data), count, rank, comm, stream, comm->messages}, type);
   };
   table.ncclRecv = [](void* data, std::size_t count, int type, int rank, NcclComm comm, cudaStream_t stream) {
-    return add(receives, {data, count, rank, comm, stream}, type);
+    return add(receives, {data, count, rank, comm, stream, comm->messages}, type);
   };
 }
 

@@ -46,8 +46,8 @@ PROGRAM
 chmod +x "$place/program"
 while read -r name; do cp "$place/program" "$place/bundle/bin/$name"; done < <(
   grep -oE 'bin/[a-z_]+' "$root/scripts/gpu-check" | sed 's|bin/||' | sort -u
-  printf '%s\n' adding linalg_test spectral_test fourier_test random_test cuda_plan_test cuda_functors_test cuda_matrices_test \
-    run_cuda_test shapes_test losses_test rotation_test cells_golden_test model_test optimizer_test
+  printf '%s\n' adding linalg_test linalg_extremes_test spectral_test fourier_test random_test cuda_plan_test \
+    cuda_functors_test cuda_matrices_test run_cuda_test shapes_test losses_test rotation_test cells_golden_test model_test optimizer_test
 )
 cat >"$place/stubs/timeout" <<'STUB'
 #!/usr/bin/env bash

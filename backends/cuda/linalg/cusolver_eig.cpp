@@ -89,6 +89,7 @@ std::optional<std::int64_t> cusolver_eig(const Matrices& at, const EigArgs& a) {
     bases.look_at(vectors, a.independent + i);
   }
   at.kernels.find_not_finite(complex, a.vectors, a.batch * n * n, verdict.flag());
+  at.kernels.find_not_finite(complex, a.values, a.batch * n, verdict.flag());
   if (!verdict.good()) return std::nullopt;
   const auto independent = std::make_unique<bool[]>(static_cast<std::size_t>(a.batch));
   at.device.read(independent.get(), a.independent, static_cast<std::size_t>(a.batch));

@@ -49,6 +49,7 @@ bool cusolver_cholesky(const Matrices& at, const CholeskyArgs& c) {
                                work.host.data(), work.host_bytes, verdict.next()),
           "potrf");
   at.kernels.keep_lower(c.dtype, c.l, c.batch, n);
+  at.kernels.find_not_finite(c.dtype, c.l, c.batch * n * n, verdict.flag());
   return verdict.good();
 }
 

@@ -93,6 +93,7 @@ bool solve_batched(const Matrices& at, const SolveArgs& s) {
     auto* const pivots = reinterpret_cast<int*>(swaps->data);
     const int rows = static_cast<int>(n), batch = static_cast<int>(count);
     check(getrf(at.blas.handle, rows, first, rows, pivots, verdict.next(batch), batch), "getrfBatched");
+    at.kernels.find_not_finite(s.dtype, lu->data, count * n * n, verdict.flag());  // a solution could hide it
     int invalid = 0;
     check(getrs(at.blas.handle, s.adjoint ? CUBLAS_OP_N : CUBLAS_OP_T, rows, static_cast<int>(columns), first, rows,
                 pivots, first + count, rows, &invalid, batch),
@@ -126,6 +127,7 @@ bool cusolver_solve(const Matrices& at, const SolveArgs& s) {
     if (i == 0 || s.stride_a != 0) {
       copy(at, s.dtype, n * n, element(s.a, i * s.stride_a, s.dtype), lu->data);
       factor(at, s.dtype, n, n, lu->data, swaps.data(), work, verdict.next());
+      at.kernels.find_not_finite(s.dtype, lu->data, n * n, verdict.flag());
     }
     transpose(at, s.dtype, n, k, element(s.b, i * s.stride_b, s.dtype), turned->data);
     conj();

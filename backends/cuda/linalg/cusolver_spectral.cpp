@@ -98,6 +98,7 @@ bool cusolver_eigh(const Matrices& at, const EighArgs& e) {
     at.kernels.take_hermitian_vectors(e.dtype, n, vectors->data, element(e.vectors, i * n * n, e.dtype),
                                       e.largest + i * n);
   }
+  at.kernels.find_not_finite(real, e.values, e.batch * n, verdict.flag());
   return verdict.good();
 }
 
@@ -109,6 +110,7 @@ bool cusolver_svd(const Matrices& at, const SvdArgs& a) {
   for (std::int64_t i = 0; i < a.batch; ++i)
     at.kernels.turn_singular(a.dtype, a.m, a.n, k, element(a.u, i * a.m * k, a.dtype),
                              element(a.vh, i * k * a.n, a.dtype), a.largest + i * k);
+  at.kernels.find_not_finite(real_of(a.dtype), a.s, a.batch * k, verdict.flag());
   return verdict.good();
 }
 
@@ -117,6 +119,7 @@ bool cusolver_pinv(const Matrices& at, const PinvArgs& a) {
   const std::int64_t m = a.m, n = a.n, k = std::min(m, n);
   Verdict verdict(at, a.batch);
   const Svd svd(at, a.dtype, a.batch, m, n, a.a, verdict);
+  at.kernels.find_not_finite(real_of(a.dtype), svd.s->data, a.batch * k, verdict.flag());
   at.kernels.invert_singular(a.dtype, a.batch, k, n, a.rcond, svd.s->data, svd.vh->data);
   // out = vh^H u^H; seen transposed, out' = u'^H vh'^H.
   Svd::multiply(at, a.dtype, CUBLAS_OP_C, a.batch, m, n, k, svd.u, k, svd.vh, n, a.out);
@@ -132,6 +135,7 @@ bool cusolver_polar_factor(const Matrices& at, const PolarFactorArgs& a) {
   const DType real = real_of(a.dtype);
   const double epsilon = dispatch_floating(
       real, []<class T>(std::type_identity<T>) { return static_cast<double>(std::numeric_limits<T>::epsilon()); });
+  at.kernels.find_not_finite(real, svd.s->data, a.batch * k, verdict.flag());
   at.kernels.find_rank_loss(real, a.batch, k, static_cast<double>(m) * epsilon, svd.s->data, verdict.flag());
   // out = u vh; seen transposed, out' = vh' u'.
   Svd::multiply(at, a.dtype, CUBLAS_OP_N, a.batch, n, m, k, svd.vh, n, svd.u, k, a.out);

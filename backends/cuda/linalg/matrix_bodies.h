@@ -155,7 +155,10 @@ struct Determinant {
       if (!all_parts_finite(det[i])) *flag = 1;
     }
     if (sign) sign[i] = number(sign_re, sign_im);
-    if (log_abs) log_abs[i] = static_cast<Real<T>>(log_size);
+    if (log_abs) {
+      log_abs[i] = static_cast<Real<T>>(log_size);
+      if (!is_finite(log_size) && !(log_size < 0)) *flag = 1;  // -infinity is that of a singular matrix
+    }
   }
   REEL_HD static void multiply(double& re, double& im, double x, double y) {
     const double was = re;

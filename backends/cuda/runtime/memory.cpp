@@ -78,11 +78,9 @@ cudaStream_t Cuda::stream() {
 }
 
 void Cuda::make_current() {
-  thread_local int current = -1;  // cudaSetDevice is not free
-  if (current != options_.index) {
-    check(cudaSetDevice(options_.index), "cudaSetDevice");
-    current = options_.index;
-  }
+  int current = -1;  // all libraries of the process may have set it
+  check(cudaGetDevice(&current), "cudaGetDevice");
+  if (current != options_.index) check(cudaSetDevice(options_.index), "cudaSetDevice");
 }
 
 void Cuda::launched(const char* kernel, const char* what, std::initializer_list<std::int64_t> sizes) {

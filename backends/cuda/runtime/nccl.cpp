@@ -1,6 +1,8 @@
 #include "backends/cuda/runtime/nccl.h"
 
 #include <algorithm>
+#include <thread>
+#include <utility>
 
 #include "backends/cuda/cuda.h"
 #include "backends/shared/device_link.h"
@@ -62,9 +64,10 @@ class NcclLink final : public DeviceLink {
     return false;
   }
 
+  /// Ends all messages at once. The call returns only when the last captured graph with messages is gone, whose owner
+  /// may be this thread.
   void abort() override {
-    if (comm_) nccl().ncclCommAbort(comm_);
-    comm_ = nullptr;
+    if (comm_) std::thread([comm = std::exchange(comm_, nullptr)] { nccl().ncclCommAbort(comm); }).detach();
   }
 
  private:
