@@ -21,8 +21,38 @@ struct Equation {
   std::string output;
 };
 
-/// Parses "ij, jk -> ik". Without "->" the output has the letters that occur once, in alphabetical order.
-Equation parse(const std::string& text) {
+/// Is it one of the axes that "..." stands for? Those are digits.
+bool is_ellipsis(char c) { return c >= '0' && c <= '9'; }
+std::string quoted(char c) { return is_ellipsis(c) ? "an axis of \"...\"" : fmt::format("'{}'", c); }
+
+/// Replaces "..." by `digits`; false if there is none.
+bool replace_ellipsis(std::string& letters, const std::string& digits) {
+  const std::size_t at = letters.find("...");
+  if (at != std::string::npos) letters.replace(at, 3, digits);
+  return at != std::string::npos;
+}
+
+/// Replaces "..." in each input by a digit for each axis that has no letter, aligned at the last one, and returns those
+/// of the longest.
+std::string name_ellipses(std::vector<std::string>& inputs, const Tensors& xs, const std::string& text) {
+  std::vector<std::int64_t> axes(inputs.size(), 0);  // that "..." stands for
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto letters = static_cast<std::int64_t>(inputs[i].size());
+    const bool any = inputs[i].find("...") != std::string::npos;
+    axes[i] = xs[i].rank() - (any ? letters - 3 : letters);
+    if (any ? axes[i] < 0 : axes[i] != 0)
+      rule_error("\"{}\" in \"{}\" names {} axes, the tensor has {}", inputs[i], text, any ? letters - 3 : letters,
+                 xs[i].rank());
+  }
+  const std::string digits = std::string("01234567").substr(0, static_cast<std::size_t>(std::ranges::max(axes)));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    replace_ellipsis(inputs[i], digits.substr(digits.size() - static_cast<std::size_t>(axes[i])));
+  return digits;
+}
+
+/// Parses "ij, jk -> ik" for these tensors. Without "->" the output has the axes of "...", and the letters that occur
+/// once, in alphabetical order.
+Equation parse(const std::string& text, const Tensors& xs) {
   std::string dense;
   for (char c : text) {
     if (c != ' ') dense += c;
@@ -36,16 +66,25 @@ Equation parse(const std::string& text) {
       e.inputs.back() += c;
   }
   std::string all = e.output;
-  for (const std::string& letters : e.inputs) all += letters;
+  replace_ellipsis(all, "");
+  for (std::string letters : e.inputs) {
+    replace_ellipsis(letters, "");
+    all += letters;
+  }
   for (char c : all) {
     if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z'))
       rule_error("axes are named by letters, got '{}' in \"{}\"", c, text);
   }
+  if (e.inputs.size() != xs.size()) rule_error("\"{}\" names {} tensors, got {}", text, e.inputs.size(), xs.size());
+  const std::string ellipsis = name_ellipses(e.inputs, xs, text);
   if (arrow == std::string::npos) {
     for (char c : all) {
       if (std::count(all.begin(), all.end(), c) == 1) e.output += c;
     }
     std::sort(e.output.begin(), e.output.end());
+    e.output = ellipsis + e.output;
+  } else if (!replace_ellipsis(e.output, ellipsis) && !ellipsis.empty()) {
+    rule_error("\"...\" stands for axes in \"{}\", so the output needs it, too", text);
   }
   for (char c : e.output) {
     if (std::count(e.output.begin(), e.output.end(), c) > 1)
@@ -64,7 +103,7 @@ std::int64_t extent(const std::vector<Term>& terms, char c) {
     for (std::size_t i = 0; i < t.letters.size(); ++i) {
       const std::int64_t own = t.x.dim(static_cast<int>(i));
       if (t.letters[i] != c || own == 1 || own == n) continue;
-      if (n != 1) rule_error("'{}' stands for extents {} and {}", c, n, own);
+      if (n != 1) rule_error("{} stands for extents {} and {}", quoted(c), n, own);
       n = own;
     }
   }
@@ -171,18 +210,12 @@ Term product(const Term& a, const Term& b, const std::string& output) {
 }
 
 Tensor einsum(const std::string& text, const Tensors& xs) {
-  const Equation e = parse(text);
-  if (e.inputs.size() != xs.size()) rule_error("\"{}\" names {} tensors, got {}", text, e.inputs.size(), xs.size());
+  const Equation e = parse(text, xs);
   if (xs.back().dtype() != xs[0].dtype())
     rule_error("both tensors must have one dtype, {} and {} differ. Hint: cast one", name_of(xs[0].dtype()),
                name_of(xs.back().dtype()));
   std::vector<Term> given;
-  for (std::size_t i = 0; i < xs.size(); ++i) {
-    if (static_cast<int>(e.inputs[i].size()) != xs[i].rank())
-      rule_error("\"{}\" in \"{}\" names {} axes, the tensor has {}", e.inputs[i], text, e.inputs[i].size(),
-                 xs[i].rank());
-    given.push_back({e.inputs[i], xs[i]});
-  }
+  for (std::size_t i = 0; i < xs.size(); ++i) given.push_back({e.inputs[i], xs[i]});
   std::vector<Term> terms = given;
   for (Term& t : terms) simplify(t, given);
   for (std::size_t i = 0; i < terms.size(); ++i)

@@ -10,8 +10,8 @@ struct SolveFlags {
   bool adjoint = false;  // solve with A^H
   bool operator==(const SolveFlags&) const = default;
 };
-/// X with A X = B: [..., n, n] [..., n, k] -> [..., n, k]; an operand of two axes is shared by the whole batch. Throws
-/// Error when A is singular.
+/// X with A X = B: [..., n, n] [..., n, k] -> [..., n, k]; the leading axes broadcast, and an operand of two axes is
+/// shared by the whole batch. Throws Error when A is singular.
 Tensor solve(Arg A, Arg B, SolveFlags flags = {});
 
 struct TriangularFlags {

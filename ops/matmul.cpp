@@ -3,7 +3,7 @@
 
 #include "ops/attributes.h"
 #include "ops/axes.h"
-#include "ops/ops.h"
+#include "ops/matrix.h"
 #include "ops/told_as.h"
 
 namespace reel {
@@ -28,7 +28,6 @@ struct Matmul {
   Sizes sizes(const Tensor& x, const Tensor& y) const {
     return {x.dim(a.transpose ? -1 : -2), x.dim(a.transpose ? -2 : -1), y.dim(b.transpose ? -2 : -1)};
   }
-  static Shape leading(const Tensor& x) { return x.shape().erase(x.rank() - 1).erase(x.rank() - 2); }
 
   Spec infer(Inputs in) const {
     const Tensor &x = in[0], &y = in[1];
@@ -39,9 +38,9 @@ struct Matmul {
     if (const std::int64_t other = y.dim(b.transpose ? -1 : -2); k != other)
       rule_error("inner dimensions differ: {} and {}{}", k, other,
                  y.dim(b.transpose ? -2 : -1) == k ? fmt::format(". Hint: pass transpose_b = {}", !b.transpose) : "");
-    if (x.rank() > 2 && y.rank() > 2 && !(leading(x) == leading(y)))
-      rule_error("leading axes differ: {} and {}", leading(x).str(), leading(y).str());
-    const Shape lead = x.rank() > 2 ? leading(x) : leading(y);
+    if (x.rank() > 2 && y.rank() > 2 && !(places(x) == places(y)))
+      rule_error("leading axes differ: {} and {}", places(x).str(), places(y).str());
+    const Shape lead = x.rank() > 2 ? places(x) : places(y);
     return {x.dtype(), lead.insert(lead.rank(), m).insert(lead.rank() + 1, n), &x.backend()};
   }
 
@@ -119,7 +118,7 @@ struct Matmul {
       Tensor x = in[0], y = in[1];
       Tensor& shorter = x.rank() < y.rank() ? x : y;
       const Tensor& longer = x.rank() < y.rank() ? y : x;
-      Shape shape = leading(longer);
+      Shape shape = places(longer);
       shape = shape.insert(shape.rank(), shorter.dim(-2));
       shape = shape.insert(shape.rank(), shorter.dim(-1));
       shorter = expand(align(shorter, longer.rank() - 1), shape);
@@ -191,7 +190,10 @@ void check_vectors(const char* name, const Arg& a, const Arg& b) {
 
 Tensor matmul(Arg a, Arg b, MatmulFlags flags) {
   const Side left{flags.transpose_a, flags.conj_a}, right{flags.transpose_b, flags.conj_b};
-  if (a->rank() != 1 && b->rank() != 1) return apply(Matmul{left, right}, {&a.tensor(), &b.tensor()}, a.where);
+  if (a->rank() != 1 && b->rank() != 1) {
+    const auto [x, y] = broadcast_places(a, b);
+    return apply(Matmul{left, right}, {&x, &y}, a.where);
+  }
   // A vector is a row on the left and a column on the right; its extent of 1 is dropped from the result.
   const bool row = a->rank() == 1, column = b->rank() == 1;
   const Tensor x = row ? unsqueeze(a, 0) : a.tensor(), y = column ? unsqueeze(b, 1) : b.tensor();

@@ -1,8 +1,20 @@
 #include "ops/matrix.h"
 
+#include <optional>
+
 #include "ops/axes.h"
 
 namespace reel {
+
+std::array<Tensor, 2> broadcast_places(Arg a, Arg b) {
+  if (a->rank() <= 2 || b->rank() <= 2) return {a.tensor(), b.tensor()};
+  const std::optional<Shape> common = broadcast(places(a.tensor()), places(b.tensor()));
+  if (!common) return {a.tensor(), b.tensor()};
+  const auto expanded = [&](const Arg& x) {
+    return places(x.tensor()) == *common ? x.tensor() : expand(x, with_matrix(*common, x->dim(-2), x->dim(-1)));
+  };
+  return {expanded(a), expanded(b)};
+}
 
 Shape common_places(Inputs in) {
   Shape shape = places(in[0]);

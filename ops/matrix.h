@@ -1,5 +1,6 @@
 // Helpers of ops on matrices. Matrices are the last two axes; the leading axes are the batch.
 #pragma once
+#include <array>
 #include <limits>
 
 #include "ops/ops.h"
@@ -49,6 +50,9 @@ inline double svd_flops(const Tensor& x) {
   const double r = std::min(extent(x, -1), extent(x, -2)), longer = std::max(extent(x, -1), extent(x, -2));
   return flops_of(x, 14 * longer * r * r + 8 * r * r * r);
 }
+/// Two batches of matrices with leading axes broadcast to one shape. Single matrices, and batches that do not
+/// broadcast, remain as they are: the ops share the former and refuse the latter.
+std::array<Tensor, 2> broadcast_places(Arg a, Arg b);
 /// The leading axes of a call; its arguments all have these, or are single matrices that the whole batch shares.
 Shape common_places(Inputs in);
 

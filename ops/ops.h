@@ -240,8 +240,9 @@ Tensor masked_fill(Arg x, Arg mask, Arg value);
 struct MatmulFlags {
   bool transpose_a = false, transpose_b = false, conj_a = false, conj_b = false;
 };
-/// a b on the last two axes: [..., m, k] [..., k, n] -> [..., m, n]. An operand of two axes is shared by the whole
-/// batch. A vector is a row on the left and a column on the right: [k] [k, n] -> [n], [m, k] [k] -> [m].
+/// a b on the last two axes: [..., m, k] [..., k, n] -> [..., m, n]. The leading axes broadcast; an operand of two axes
+/// is shared by the whole batch. A vector is a row on the left and a column on the right: [k] [k, n] -> [n],
+/// [m, k] [k] -> [m].
 Tensor matmul(Arg a, Arg b, MatmulFlags flags = {});
 /// x W^T (+ b): rows x [..., i], W [o, i] as in the papers' W x, b [o] -> [..., o].
 Tensor linear(Arg x, Arg W);
@@ -256,8 +257,9 @@ Tensor matrix_trace(Arg x);
 
 // ---- einsum.cpp --------------------------------------------------------------------------------------------------
 /// Einstein summation as in NumPy: einsum("ij,jk->ik", a, b). A letter that occurs twice in one tensor takes its
-/// diagonal. Without "->" the output has the letters that occur once, in alphabetical order. Extents of 1 broadcast.
-/// Throws Error when extents of a letter differ, or the output names a letter that no input has.
+/// diagonal, and "..." stands for the axes that have no letter, aligned at the last one. Without "->" the output has
+/// those, and then the letters that occur once, in alphabetical order. Extents of 1 broadcast. Throws Error when
+/// extents of a letter differ, or the output names a letter that no input has.
 Tensor einsum(const std::string& subscripts, Arg a);
 Tensor einsum(const std::string& subscripts, Arg a, Arg b);
 

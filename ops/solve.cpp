@@ -174,10 +174,14 @@ REEL_OP(Sylvester)
 
 }  // namespace
 
-Tensor solve(Arg A, Arg B, SolveFlags flags) { return apply(Solve{flags}, {&A.tensor(), &B.tensor()}, A.where); }
+Tensor solve(Arg A, Arg B, SolveFlags flags) {
+  const auto [left, right] = broadcast_places(A, B);
+  return apply(Solve{flags}, {&left, &right}, A.where);
+}
 Tensor triangular_solve(Arg A, Arg B, TriangularFlags flags) {
   if (std::isnan(flags.tolerance)) fail("triangular_solve", A.where, "tolerance is a number, got {}", flags.tolerance);
-  return apply(TriangularSolve{flags}, {&A.tensor(), &B.tensor()}, A.where);
+  const auto [left, right] = broadcast_places(A, B);
+  return apply(TriangularSolve{flags}, {&left, &right}, A.where);
 }
 Tensor inverse(Arg A) { return apply(Inverse{}, {&A.tensor()}, A.where); }
 Tensor sylvester(Arg A, Arg B, Arg C) { return apply(Sylvester{}, {&A.tensor(), &B.tensor(), &C.tensor()}, A.where); }

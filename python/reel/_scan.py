@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Callable
 
 from . import _reel
@@ -60,11 +61,21 @@ def _flat(step: Callable, init: Any, xs: Any, name: str) -> tuple[Callable, list
     return flat, states, inputs, rebuild_state, rebuild_y
 
 
+def _steps(name: str, n: Any) -> int:
+    try:
+        n = operator.index(n)
+    except TypeError:
+        raise Error(f"[scan] {name} is an integer, got {n!r}") from None
+    if n < 0:
+        raise Error(f"[scan] {name} is 0 or more steps, got {n}")
+    return n
+
+
 def _run(
     runner: Callable, step: Callable, init: Any, xs: Any, reverse: bool, length: int | None, checkpoint_every: int
 ) -> tuple[Any, Any]:
-    if length is not None and length < 0:
-        raise Error(f"[scan] length is 0 or more steps, got {length}")
+    every = _steps("checkpoint_every", checkpoint_every)
+    steps = -1 if length is None else _steps("length", length)
     flat, states, inputs, rebuild_state, rebuild_y = _flat(step, init, xs, "scan")
-    last, ys = runner(flat, states, inputs, reverse, -1 if length is None else length, checkpoint_every)
+    last, ys = runner(flat, states, inputs, bool(reverse), steps, every)
     return rebuild_state(last), rebuild_y[0](ys) if rebuild_y else None

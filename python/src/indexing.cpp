@@ -50,6 +50,12 @@ Tensor from_start(const Tensor& index, std::int64_t n) {
   return Tensor::from(std::span<const std::int32_t>(found), index.shape(), index.backend());
 }
 
+/// A tensor or list of indices, if it is one. A list without elements has none of another dtype.
+std::optional<Tensor> indices(nb::handle item) {
+  if (!PyList_Check(item.ptr())) return as_operand(item);
+  return PyList_Size(item.ptr()) == 0 ? Tensor::zeros({0}, DType::i32) : made_by_tensor(item);
+}
+
 Tensor indexed(const Tensor& x, nb::handle key) {
   const Loc where = here();
   const nb::tuple items = nb::isinstance<nb::tuple>(key) ? nb::borrow<nb::tuple>(key) : nb::make_tuple(key);
@@ -77,7 +83,7 @@ Tensor indexed(const Tensor& x, nb::handle key) {
       if (i == -1 && PyErr_Occurred()) throw nb::python_error();
       y = element(y, axis, i, where);
     } else {
-      const std::optional<Tensor> index = PyList_Check(item.ptr()) ? made_by_tensor(item) : as_operand(item);
+      const std::optional<Tensor> index = indices(item);
       if (!index || index->dtype() != DType::i32)
         refuse(x, "an index is an integer, a slice, None, ..., an i32 tensor or a list. Hint: where() for a condition");
       if (std::exchange(selected, true)) refuse(x, "one tensor of indices at most. Hint: take_along, pick");

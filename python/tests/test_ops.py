@@ -15,6 +15,8 @@ A = rng.normal(size=(4, 4))
 X = rng.uniform(0.1, 0.9, size=(3, 4))
 Z = rng.normal(size=(3, 4)) + 1j * rng.normal(size=(3, 4))
 I = np.array([2, 0, 1], dtype=np.int32)
+STACK = np.random.default_rng(1).normal(size=(3, 4, 4))
+MANY = np.random.default_rng(2).normal(size=(2, 1, 4, 4)) + 3 * np.eye(4)
 
 CASES = {
     "exp": (np.exp, X),
@@ -94,6 +96,11 @@ def test_one_argument(name):
         (lambda: reel.outer(A[0], A[1]), np.outer(A[0], A[1])),
         (lambda: reel.einsum("ij,kj->ik", X, A), X @ A.T),
         (lambda: reel.einsum("ii", A), np.trace(A)),
+        (lambda: reel.einsum("...ij,kj", STACK, A), np.einsum("...ij,kj", STACK, A)),
+        (lambda: reel.einsum("...i->...", STACK), STACK.sum(-1)),
+        (lambda: reel.matmul(STACK, MANY), STACK @ MANY),
+        (lambda: reel.asarray(MANY) @ A, MANY @ A),
+        (lambda: reel.solve(MANY, STACK), np.linalg.solve(MANY, STACK[None])),
         (lambda: reel.solve(A, X.T), np.linalg.solve(A, X.T)),
         (lambda: reel.svd(A).S, np.linalg.svd(A)[1]),
         (lambda: abs(reel.qr(A).R), abs(np.linalg.qr(A)[1])),
@@ -330,6 +337,7 @@ def test_lists_as_indices_and_extents_as_arguments():
     assert reel.grad(lambda x: reel.sum(x[[0, 0, 2]]))(x).numpy()[:, 0].tolist() == [2, 0, 1]
     with pytest.raises(reel.Error, match="an i32 tensor or a list"):
         x[[0.5]]
+    assert x[[]].shape == (0, 4) and x[:, []].shape == (3, 0)
     assert np.array_equal(x.reshape(2, 6).numpy(), a.reshape(2, 6)) and x.reshape(2, -1, 3).shape == (2, 2, 3)
     assert x.reshape(12).shape == x.reshape((12,)).shape == (12,)
 

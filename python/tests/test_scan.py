@@ -173,6 +173,11 @@ def test_bad_calls():
         reel.scan(lambda h, x: (h, None), h0)
     with pytest.raises(reel.Error, match="length"):
         reel.scan(lambda h, x: (h, None), h0, length=-1)
+    with pytest.raises(reel.Error, match=r"\[scan\] length is an integer, got 2.0"):
+        reel.scan(lambda h, x: (h, None), h0, length=2.0)
+    with pytest.raises(reel.Error, match=r"\[scan\] checkpoint_every is 0 or more steps, got -2"):
+        reel.scan(lambda h, x: (h, None), h0, xs, checkpoint_every=-2)
+    assert reel.scan(lambda h, x: (h + 1, None), h0, length=np.int32(2))[0].tolist() == (h0 + 2).tolist()
     with pytest.raises(KeyError):
         reel.scan(lambda h, x: {}[1], h0, xs)
 

@@ -1,4 +1,6 @@
 // The tape and grad(): what is recorded, what is an error, and what the engine does for the author of an op.
+#include <algorithm>
+
 #include "tests/support/check.h"
 
 using namespace reel;
@@ -256,6 +258,7 @@ TEST_CASE("op errors name op, rule, values, line and hint") {
   CHECK(contains(error_of([&] { permute(a, {0, 0}); }), "[permute] the order must name each axis once"));
   CHECK(contains(error_of([&] { where(a, a, a); }), "[where] the condition must be bool"));
   CHECK(contains(error_of([&] { split(a, 3); }), "does not fall into 3 equal parts"));
+  CHECK(contains(error_of([&] { split(a, 0); }), "does not fall into 0 equal parts"));
   CHECK(contains(error_of([&] { max(Tensor::zeros({0})); }), "[max] there is no largest of no elements"));
   const Tensor table = random({4, 2}, 1);
   const std::string index = error_of([&] { embedding(Tensor::from<std::int32_t>({1, 4}, {2}), table); });
@@ -291,6 +294,18 @@ TEST_CASE("tensors print themselves") {
   CHECK(Tensor::zeros({10, 10, 10, 10}).str().size() < 1000);
   CHECK(Tensor::zeros({10, 10, 10, 10, 10, 10}).str().size() < 1000);
   CHECK(contains(Tensor::zeros({6, 6, 6}).str(), "[[[0, 0, ..., 0, 0],\n  [0, 0, ..., 0, 0],\n  ...,\n"));
+  // The longest that are whole.
+  CHECK(Tensor::full({8}, 1).str() == "f32 (8,) [1, 1, 1, 1, 1, 1, 1, 1]");
+  CHECK_FALSE(contains(Tensor::zeros({4, 4, 4}).str(), "..."));
+  CHECK(contains(Tensor::zeros({5, 4, 4}).str(), "..."));
+  const auto with_tens = [](int tens) {  // 89 characters and one more for each
+    std::vector<std::int32_t> x(24, 1);
+    std::fill_n(x.begin(), tens, 10);
+    return Tensor::from<std::int32_t>(x, {3, 8}).str();
+  };
+  CHECK(with_tens(11).size() == 100);
+  CHECK_FALSE(contains(with_tens(11), "\n"));
+  CHECK(contains(with_tens(12), "\n"));
 }
 
 TEST_CASE("assign takes the elements as they were, also of the tensor itself") {

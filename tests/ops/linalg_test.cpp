@@ -135,6 +135,15 @@ TEST_CASE("what is not finite is refused, not passed on") {
   CHECK(difference(sylvester(small, small, large * 1e-240) * 1e-250, Tensor::full({2, 2}, 0.5, DType::f64)) < 1e-15);
 }
 
+TEST_CASE("the leading axes of linear equations broadcast") {
+  const Tensor A = matrix(3, 3, 1, DType::f64, 1.5), shift = random({2, 1, 1, 1}, 2, DType::f64);
+  const Tensor As = A + shift * 0.1, B = random({4, 3, 2}, 3, DType::f64), X = solve(As, B),
+               Y = triangular_solve(As, B);
+  CHECK(X.shape() == Shape{2, 4, 3, 2});
+  CHECK(difference(matmul(As, X), expand(B, {2, 4, 3, 2})) < 1e-12);
+  CHECK(difference(matmul(tril(As), Y), expand(B, {2, 4, 3, 2})) < 1e-12);
+}
+
 TEST_CASE("solutions of larger systems: residuals to working precision in every dtype") {
   for (DType d : all_fields) {
     CAPTURE(name_of(d));

@@ -135,7 +135,17 @@ TEST_CASE("errors of products") {
   check_error([&] { einsum("ij,j", x()); }, "[einsum] \"ij,j\" names 2 tensors, got 1");
   check_error([&] { einsum("ij,jk", x(), v); }, "[einsum] \"jk\" in \"ij,jk\" names 2 axes, the tensor has 1");
   check_error([&] { einsum("i1->i", x()); }, "[einsum] axes are named by letters, got '1' in \"i1->i\"");
-  check_error([&] { einsum("...i", x()); }, "[einsum] axes are named by letters, got '.'");
+  check_error([&] { einsum("..i", x()); }, "[einsum] axes are named by letters, got '.'");
+  check_error([&] { einsum("...i...", x()); }, "[einsum] axes are named by letters, got '.'");
+  check_error([&] { einsum("...ijk->...", x()); },
+              "[einsum] \"...ijk\" in \"...ijk->...\" names 3 axes, the tensor has 2");
+  check_error([&] { einsum("...i->i", x()); },
+              "[einsum] \"...\" stands for axes in \"...i->i\", so the output needs it, too");
+  check_error(
+      [&] {
+        einsum("...i,...i->...", x(), Tensor::zeros({4, 3}, DType::f64));
+      },
+      "[einsum] an axis of \"...\" stands for extents 2 and 4");
   check_error([&] { einsum("i->i->i", v); }, "[einsum] axes are named by letters, got '-'");
   check_error([&] { einsum("ii", x()); }, "[einsum] 'i' stands for extents 2 and 3");
   check_error([&] { einsum("ij,j->i", x(), cast(v, DType::f32)); },

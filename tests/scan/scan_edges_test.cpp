@@ -221,6 +221,7 @@ TEST_CASE("an error in a loop names the op, its line, the time step and the loop
   const std::string first = said({});
   CHECK(first == singular + "2" + at + line(loop) + " (" + line(call) + ")");
   CHECK(contains(said({.reverse = true}), singular + "2" + at));
+  CHECK(contains(said({.checkpoint_every = -1}), "[scan] checkpoint_every is 0 or more steps, got -1"));
   CHECK(contains(said({.checkpoint_every = 2}), singular + "0" + at + line(loop) + "; in step 1" + at + line(loop)));
 
   const Tensor symbols = Tensor::from<std::int32_t>({1, 0, 1, 5, 0, 0}, {3, 2});

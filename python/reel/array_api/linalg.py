@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Sequence
 from .. import _reel
 from .._reel import DType, Tensor
 from ._dtypes import finfo, int32, isdtype, result_type
-from ._layout import _axes, broadcast_arrays, broadcast_shapes, broadcast_to, matrix_transpose
+from ._layout import _axes, broadcast_arrays, matrix_transpose
 from ._reduce import _over, sum
 
 __all__ = (
@@ -46,22 +46,13 @@ def _two(x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
     return x1.cast(dtype), x2.cast(dtype)
 
 
-def _stacks(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """The matrices with equal leading axes, if both have some: the ops take missing axes, but no extents of 1."""
-    left, right = a.shape[:-2], b.shape[:-2]
-    if not left or not right or left == right:
-        return a, b
-    shape = broadcast_shapes(left, right)
-    return broadcast_to(a, (*shape, *a.shape[-2:])), broadcast_to(b, (*shape, *b.shape[-2:]))
-
-
 def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The matrix product. That of integers is a sum of elementwise products, which takes memory for all of them."""
     a, b = _two(x1, x2)
     if a.ndim == 0 or b.ndim == 0:
         raise ValueError(f"matmul: vectors or matrices are expected, got shapes {a.shape} and {b.shape}")
     if a.dtype != int32:
-        return _reel.matmul(*_stacks(a, b))
+        return _reel.matmul(a, b)
     left = _reel.unsqueeze(a, 0) if a.ndim == 1 else a
     right = _reel.unsqueeze(b, 1) if b.ndim == 1 else b
     product = sum(_reel.unsqueeze(left, -1) * _reel.unsqueeze(right, -3), axis=-2)
@@ -216,7 +207,7 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     a, b = _two(x1, x2)
     if b.ndim == 1:
         return _reel.squeeze(_reel.solve(a, _reel.unsqueeze(b, 1)), -1)
-    return _reel.solve(*_stacks(a, b))
+    return _reel.solve(a, b)
 
 
 def qr(x: Tensor, /, *, mode: str = "reduced") -> QRResult:

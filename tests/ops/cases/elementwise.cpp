@@ -1,4 +1,5 @@
 // Elementwise ops against the scalar functions of the standard library, in complex arithmetic where they have one.
+#include <algorithm>
 #include <numbers>
 
 #include "tests/ops/op_cases.h"

@@ -111,8 +111,18 @@ ValueCheck summed(const std::vector<std::string>& inputs, const std::string& out
   sums("matmul", times, {{3, 4}, {4}}, {"mk", "k"}, "m", fields);
   sums("matmul", times, {{2, 3, 4}, {4}}, {"bmk", "k"}, "bm", fields);
   sums("matmul", times, {{3}, {2, 3, 4}}, {"k", "bkn"}, "bn", fields);
+  sums("matmul", times, {{2, 1, 3, 4}, {5, 4, 2}}, {"abmk", "bkn"}, "abmn", fields);
+  sums("matmul", times, {{1, 3, 4}, {0, 4, 2}}, {"bmk", "bkn"}, "bmn", fields);
   sums("matmul", times, {{4}, {4}}, {"k", "k"}, "", fields);
   sums("matmul", times, {{0}, {0}}, {"k", "k"}, "", fields);
+  const auto einsum_of = [](std::string text) {
+    return [=](const Tensors& x) { return x.size() == 1 ? einsum(text, x[0]) : einsum(text, x[0], x[1]); };
+  };
+  sums("einsum", einsum_of("...ij,...jk->...ik"), {{2, 1, 3, 4}, {5, 4, 2}}, {"abij", "bjk"}, "abik", fields);
+  sums("einsum", einsum_of("b...i, i -> ...b"), {{3, 2, 2, 4}, {4}}, {"bxyi", "i"}, "xyb", fields);
+  sums("einsum", einsum_of("...ii"), {{2, 3, 3}}, {"bii"}, "b", fields);
+  sums("einsum", einsum_of("z..., a...z"), {{3, 2}, {4, 2, 3}}, {"zx", "axz"}, "xa", fields);
+  sums("einsum", einsum_of("...i,j"), {{3}, {2}}, {"i", "j"}, "ij", fields);
   sums(
       "linear", [](const Tensors& x) { return linear(x[0], x[1]); }, {{2, 3, 4}, {5, 4}}, {"bti", "oi"}, "bto", fields);
   cases.push_back({"linear", [](const Tensors& x) { return linear(x[0], x[1], x[2]); },

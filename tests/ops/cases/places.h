@@ -1,5 +1,7 @@
 // Independent definitions of ops that move or combine elements: what stands at each place of a result, by plain loops.
 #pragma once
+#include <algorithm>
+
 #include "tests/ops/op_cases.h"
 
 namespace reel::test {
