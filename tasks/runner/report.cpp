@@ -136,7 +136,7 @@ std::string report_head(const Report& r, std::size_t width) {
   out += fmt::format("budget {:g}, {} seed{}, {}\n", r.budget, r.seeds, r.seeds == 1 ? "" : "s", quantity(r));
   for (const std::string& note : r.table.notes) out += "note: " + note + "\n";
   return out + fmt::format("\n{}  {}{}{}{}{}{}\n", padded("", width), padded("reported", 30), padded("measured", 40),
-                           padded("verdict", 8), padded("parameters", 18), padded("updates", 16), "time");
+                           padded("verdict", 12), padded("parameters", 18), padded("updates", 16), "time");
 }
 
 std::string report_line(const Report& report, const ReportRow& row, std::size_t width) {
@@ -145,9 +145,9 @@ std::string report_line(const Report& report, const ReportRow& row, std::size_t 
     const Measure& measure = row.preset.measures[m];
     const std::string reported = measure.reported.empty() ? "-" : measure.reported;
     const Judgement judged = judge(report, row, m);
-    const std::string verdict = judged.verdict == Verdict::not_judged ? "-" : text_of(judged.verdict);
     out += fmt::format("{}  {}{}{}", padded(m == 0 ? row.preset.label : "  " + measure.name, width),
-                       padded(reported + "  ", 30), padded(measured_text(row, m) + "  ", 40), padded(verdict, 8));
+                       padded(reported + "  ", 30), padded(measured_text(row, m) + "  ", 40),
+                       padded(text_of(judged.verdict), 12));
     if (m == 0) out += padded(count_text(row) + "  ", 18) + padded(updates_text(row) + "  ", 16) + time_text(row);
     out += '\n';
   }

@@ -92,12 +92,9 @@ std::vector<Check> checks(const Report& report, const ReportRow& row, std::size_
   return out;
 }
 
-}  // namespace
-
-Judgement judge(const Report& report, const ReportRow& row, std::size_t measure) {
+/// What judge() says of a measure of which something is expected, or which fails whatever is.
+Judgement judge_expected(const Report& report, const ReportRow& row, std::size_t measure) {
   const Expectation& expect = row.preset.measures[measure].expect;
-  const Judgement nothing{Verdict::not_judged, "nothing is expected"};
-  if (expect.empty() && measure > 0) return nothing;
   if (report.budget != 1) return {Verdict::not_judged, fmt::format("{:g} of the paper's updates", report.budget)};
   if (row.runs.empty()) return {Verdict::not_judged, "not run"};
   for (const PresetRun& run : row.runs) {
@@ -106,7 +103,7 @@ Judgement judge(const Report& report, const ReportRow& row, std::size_t measure)
     if (measure == 0 && row.preset.parameters && run.parameters >= 0 && run.parameters != *row.preset.parameters)
       return {Verdict::fail, fmt::format("{} parameters, {} expected", run.parameters, *row.preset.parameters)};
   }
-  if (expect.empty()) return nothing;
+  if (expect.empty()) return {Verdict::none, ""};
   if (expect.diverges) {
     const auto other = std::ranges::find_if(row.runs, [](const PresetRun& run) { return !run.diverged; });
     if (other == row.runs.end()) return {Verdict::pass, ""};
@@ -124,7 +121,17 @@ Judgement judge(const Report& report, const ReportRow& row, std::size_t measure)
   return all;
 }
 
+}  // namespace
+
+Judgement judge(const Report& report, const ReportRow& row, std::size_t measure) {
+  const Judgement judgement = judge_expected(report, row, measure);
+  const bool expected = !row.preset.measures[measure].expect.empty();
+  if (expected || (measure == 0 && judgement.verdict == Verdict::fail)) return judgement;
+  return {Verdict::none, "nothing is expected"};
+}
+
 std::string text_of(Verdict verdict) {
+  if (verdict == Verdict::none) return "-";
   return verdict == Verdict::pass ? "pass" : verdict == Verdict::fail ? "fail" : "not judged";
 }
 
@@ -132,7 +139,7 @@ void VerdictCount::add(const Report& report) {
   for (const ReportRow& row : report.rows)
     for (std::size_t m = 0; m < row.preset.measures.size(); ++m) {
       const auto [verdict, why, is_better] = judge(report, row, m);
-      if (row.preset.measures[m].expect.empty() && verdict != Verdict::fail) continue;
+      if (verdict == Verdict::none) continue;
       ++(verdict == Verdict::pass ? pass : verdict == Verdict::fail ? fail : not_judged);
       better += is_better;
       if (verdict == Verdict::not_judged && row.runs.empty())

@@ -8,7 +8,8 @@
 
 namespace reel {
 
-enum class Verdict { pass, fail, not_judged };
+/// `none` if nothing is expected; `not_judged` if something is, and could not be compared.
+enum class Verdict { pass, fail, not_judged, none };
 
 struct Judgement {
   Verdict verdict = Verdict::not_judged;
@@ -19,11 +20,11 @@ struct Judgement {
 /// Judges one measure of a row; other rows of the report are looked at where an order is expected.
 Judgement judge(const Report& report, const ReportRow& row, std::size_t measure);
 
-/// "pass", "fail" or "not judged".
+/// "pass", "fail", "not judged", or "-" for none.
 std::string text_of(Verdict verdict);
 
-/// How many of the measures have which verdict; those of which nothing is expected count if they fail, as a run
-/// diverged or has another count of parameters.
+/// How many of the measures have which verdict, but for none; those of which nothing is expected count if they fail, as
+/// a run diverged or has another count of parameters.
 struct VerdictCount {
   std::size_t pass = 0, fail = 0, not_judged = 0;
   std::size_t better = 0;                      // of those that fail: only because they are better than the paper

@@ -1,4 +1,5 @@
 // What presets expect of their rows: how it is read, what is refused, and how rows are judged by it.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -99,7 +100,7 @@ TEST_CASE("bounds of the number, of its share of the baseline, and of its distan
   CHECK(verdict("expect.within.all = 0.5\n", {{10.6}}) == Verdict::fail);
   CHECK(verdict("expect.within.all = 0.5\n", {{10}, {12.9}}, 1) == Verdict::pass);  // of 12.5, told with a deviation
   CHECK(verdict("expect.within.all = 0.5\n", {{10}, {13.1}}, 1) == Verdict::fail);
-  CHECK(verdict("expect.within.all = 0.5\n", {{10}, {12.5}, {1}}, 2) == Verdict::not_judged);  // "failed" is no number
+  CHECK(verdict("expect.within.all = 0.5\n", {{10}, {12.5}, {1}}, 2) == Verdict::none);  // "failed" is no number
   CHECK(verdict("expect.within.all = 0.3\n", {{10.3}}) == Verdict::pass);  // though 10.3 - 10 > 0.3 in binary
   CHECK(verdict("expect.within_share.x = 0.1\n", {{11}}) == Verdict::pass);
   CHECK(verdict("expect.within_share.x = 0.1\n", {{11.1}}) == Verdict::fail);
@@ -135,7 +136,7 @@ TEST_CASE("an order judges the row on its left, in each case that has both model
   const Report report = report_of(table_of(order), {{3}, {2}, {3.9}, {4.1}, {2}, {9}});
   CHECK(judge(report, report.rows[0], 0).verdict == Verdict::pass);
   CHECK(judge(report, report.rows[1], 0).verdict == Verdict::fail);  // 2 * 2 < 3.9 does not hold
-  CHECK(judge(report, report.rows[2], 0).verdict == Verdict::not_judged);
+  CHECK(judge(report, report.rows[2], 0).verdict == Verdict::none);
   CHECK(judge(report, report.rows[3], 0).verdict == Verdict::fail);
   CHECK(judge(report, report.rows[3], 0).why == "4.1, below 2 (as 4) of b-y expected");
   CHECK(judge(report, report.rows[4], 0).verdict == Verdict::pass);
@@ -149,7 +150,9 @@ TEST_CASE("an order judges the row on its left, in each case that has both model
 
 TEST_CASE("rows that are not judged, and those that fail whatever they measured") {
   const std::string below = "expect.below.all = 3\n";
-  CHECK(verdict("", {{1}}) == Verdict::not_judged);
+  CHECK(verdict("", {{1}}) == Verdict::none);
+  CHECK(verdict("", std::vector<std::vector<double>>{}) == Verdict::none);
+  CHECK(text_of(Verdict::none) == "-");
   CHECK(verdict(below, std::vector<std::vector<double>>{}) == Verdict::not_judged);
   CHECK(judged(below, std::vector<std::vector<double>>{}).why == "not run");
   CHECK(verdict(below, {{none, none}}) == Verdict::not_judged);
