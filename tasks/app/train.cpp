@@ -244,10 +244,9 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   Progress progress(options.quiet, options.steps, task.baseline(), at.step);
   if (!checked) progress.message(checkpoint + " has no checksum, as an older Reel wrote it: damage would not be seen");
   if (older_sums)
-    progress.message(
-        checkpoint +
-        " is of an older Reel, whose sums depended on the number of threads: from here on, the last digits may "
-        "differ from those of its uninterrupted run");
+    progress.message(checkpoint +
+                     " is of an older Reel, whose sums depended on the number of threads: from here on, the last "
+                     "digits may differ from those of its uninterrupted run");
   const std::int64_t first_step = at.step;
   std::int64_t saved = at.step;
   const auto save = [&] {
@@ -365,8 +364,9 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     record.seconds = clock.seconds();
     if (const auto note = describe(false)) progress.message(*note);
     tell_all([&](Observer& o) { o.ended(moment(false)); });
-    throw Error("train", fmt::format("{} at step {}; {}. Hint: a lower --lr, or --clip-norm 1", e.what(), reached,
-                                     what_is_left(folder, saved, best)));
+    throw Error("train",
+                fmt::format("{} at step {}; {}. Hint: a lower --lr{}", e.what(), reached,
+                            what_is_left(folder, saved, best), optimizer.clips_norm() ? "" : ", or --clip-norm 1"));
   }
   outcome.interrupted = !enough;
   const std::int64_t timed = at.step - first_step - 1;

@@ -106,7 +106,7 @@ double JointNorm::operator()(const Tensors& gradients) {
 }
 
 double Optimizer::norm_limit() const {
-  return options_.clip_norm > 0 ? options_.clip_norm : std::numeric_limits<double>::infinity();
+  return clips_norm() ? options_.clip_norm : std::numeric_limits<double>::infinity();
 }
 
 void Optimizer::write_numbers(double scale, double lr_factor) {

@@ -67,6 +67,8 @@ class Optimizer {
   void finish(const Tensors& gradients, double norm, double lr_factor);
 
   std::int64_t steps() const { return steps_; }
+  /// Does it limit the norm of the gradients?
+  bool clips_norm() const { return options_.clip_norm > 0; }
   /// Everything that the next step depends on besides the parameters, by name, for checkpoints. The tensors share
   /// storage with the optimiser's.
   std::vector<std::pair<std::string, Tensor>> state() const;

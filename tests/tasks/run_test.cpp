@@ -1,4 +1,5 @@
 // The task programs as a person meets them: runs, interruption, resumption, errors. Runs build/bin/copying and adding.
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -157,7 +158,14 @@ TEST_CASE("a loss that is not finite stops the run, says so, and keeps the last 
   CHECK(r.code == 1);
   CHECK(contains(r.err, "became"));
   CHECK(contains(r.err, "the last good checkpoint is in " + out));
+  CHECK(contains(r.err, "Hint: a lower --lr, or --clip-norm 1\n"));
   CHECK(read_file(out + "/checkpoint.safetensors") == good);
+  const auto clip = config.find("\nclip-norm = ");
+  REQUIRE(clip != std::string::npos);
+  config.replace(clip, config.find('\n', clip + 1) - clip, "\nclip-norm = 1e6");
+  write_atomically(out + "/config.toml", config);
+  const Result clipped = run("copying", {"--resume", out, "--steps", "200"}, dir.path);
+  CHECK(contains(clipped.err, "Hint: a lower --lr\n"));
 }
 
 TEST_CASE("bad input: one clear line, exit 2 for usage and 1 for failure, nothing half written") {
