@@ -12,7 +12,7 @@ namespace reel {
 namespace {
 
 /// A loop of a step: the median of its times, and its last run. Layouts live as long as the step's plan.
-struct Loop {
+struct TimedLoop {
   std::vector<double> times = {};
   std::optional<cuda::LoopRun> run = {};
   double per_step() const { return bench::median(times) / static_cast<double>(run->steps); }
@@ -20,11 +20,11 @@ struct Loop {
 
 /// The loops of a step of this size, in the order in which they run, and then what f makes of them.
 void with_loops(const bench::LoopSize& size, std::int64_t time, std::int64_t rounds, cuda::Cuda& device,
-                const std::function<void(std::vector<Loop>&)>& f) {
+                const std::function<void(std::vector<TimedLoop>&)>& f) {
   set_default_backend(device.name());
   const bench::LoopStep step(size, time, device);
   step();  // compiles kernels, opens libraries
-  std::vector<Loop> loops;
+  std::vector<TimedLoop> loops;
   std::size_t next = 0;
   device.watch_loops([&](const cuda::LoopRun& run) {
     if (next == loops.size()) loops.emplace_back();
@@ -78,10 +78,10 @@ int run(int argc, const char* const* argv) {
   print_out("{:<18} {:>8} {:>10} {:>9} {:>9}  {}\n", "", "", "one kernel", "expected", "by step", "layout");
   for (const bench::LoopSize& size : list) {
     std::vector<double> stepwise;
-    with_loops(size, time, rounds, by_step, [&](const std::vector<Loop>& loops) {
-      for (const Loop& l : loops) stepwise.push_back(l.per_step());
+    with_loops(size, time, rounds, by_step, [&](const std::vector<TimedLoop>& loops) {
+      for (const TimedLoop& l : loops) stepwise.push_back(l.per_step());
     });
-    with_loops(size, time, rounds, at_once, [&](const std::vector<Loop>& loops) {
+    with_loops(size, time, rounds, at_once, [&](const std::vector<TimedLoop>& loops) {
       for (std::size_t i = 0; i < loops.size(); ++i) {
         const cuda::LoopRun& r = *loops[i].run;
         const std::string other = i < stepwise.size() ? fmt::format("{:.2f}", stepwise[i]) : "";

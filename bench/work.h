@@ -11,6 +11,7 @@
 // and a parameter moves seven times (read forward and backward; gradient written and read; RMSProp's mean read and
 // written; its new value). All other stacked values could stay in a cache in chunks, so they are not counted.
 #pragma once
+#include <algorithm>
 #include <cstring>
 #include <set>
 

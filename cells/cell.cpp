@@ -1,6 +1,7 @@
 #include "cells/cell.h"
 
 #include <fmt/ranges.h>
+#include <algorithm>
 
 #include "engine/core/parse.h"
 

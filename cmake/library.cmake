@@ -10,10 +10,6 @@ function(reel_objects folder)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
   target_link_libraries(${target} PUBLIC fmt::fmt PRIVATE reel_warnings nlohmann_json::nlohmann_json)
-  # With REEL_WERROR a forgotten #include is found, and GCC 12 does not warn of what it inlines from the headers.
-  if(REEL_WERROR)
-    return()
-  endif()
   if(folder STREQUAL backends/cpu)  # has options of its own
     reel_precompile(${target} ${target})
   else()
@@ -22,8 +18,7 @@ function(reel_objects folder)
 endfunction()
 
 # reel_precompile(TARGET FIRST [HEADERS...]): the headers that most files include, and those named, compiled once. FIRST is
-# the first target with these options; the others take what it has compiled. Only headers that are not Reel's: an edited
-# one would rebuild everything.
+# the first target with these options; the others take what it has compiled.
 function(reel_precompile target first)
   if(NOT REEL_PCH)
     return()
@@ -34,9 +29,24 @@ function(reel_precompile target first)
   endif()
   set(headers algorithm array chrono cmath complex cstdint cstring filesystem functional limits map memory mutex numeric
               optional set span sstream string string_view utility vector fmt/format.h fmt/ranges.h ${ARGN})
-  list(TRANSFORM headers PREPEND "$<$<COMPILE_LANGUAGE:CXX>:<")
-  list(TRANSFORM headers APPEND "$<ANGLE-R>>")
+  if(NOT target STREQUAL reel_backends_cpu)
+    list(APPEND headers nlohmann/json.hpp)
+  endif()
+  list(TRANSFORM headers PREPEND "<")
+  list(TRANSFORM headers APPEND "$<ANGLE-R>")
+  if(REEL_PCH STREQUAL "ALL" AND NOT target STREQUAL reel_backends_cpu)
+    list(APPEND headers ${PROJECT_SOURCE_DIR}/ops/ops.h)
+  endif()
+  list(TRANSFORM headers REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:\\1>")
   target_precompile_headers(${target} PRIVATE ${headers})
+endfunction()
+
+# reel_program_headers: what programs precompile, as their code is not position-independent like the library's.
+function(reel_precompile_programs)
+  file(CONFIGURE OUTPUT program_headers.cpp CONTENT "")
+  add_library(reel_program_headers OBJECT ${CMAKE_CURRENT_BINARY_DIR}/program_headers.cpp)
+  target_link_libraries(reel_program_headers PRIVATE fmt::fmt reel_warnings nlohmann_json::nlohmann_json)
+  reel_precompile(reel_program_headers reel_program_headers)
 endfunction()
 
 # reel_library(NAME public|internal PARTS...): a library of the objects reel_PART. BUILD_SHARED_LIBS applies to public

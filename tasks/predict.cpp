@@ -168,9 +168,9 @@ void predict_file(const PredictOptions& o, Answers& answers, bool each) {
 }
 
 /// Answers each row of a stream as soon as its line has come.
-class Stream {
+class RowStream {
  public:
-  Stream(const PredictOptions& o, Answers& answers)
+  RowStream(const PredictOptions& o, Answers& answers)
       : path_(o.input == "-" ? "stdin" : o.input), answers_(answers), out_(answers.spec(), "") {}
 
   /// Reads to the end; false if a signal asked to stop before.
@@ -319,7 +319,7 @@ int predict(int argc, const char* const* argv) {
   if (o.stream) {
     const FileHandle file(o.input == "-" ? dup(STDIN_FILENO) : open(o.input.c_str(), O_RDONLY | O_CLOEXEC), o.input,
                           "read");
-    Stream stream(o, answers);
+    RowStream stream(o, answers);
     try {
       interrupted = !stream.run(file.get());
     } catch (const FileError&) {  // a bad row: the next call may go on behind it

@@ -13,7 +13,7 @@ namespace reel {
 
 namespace {
 
-using Kind = FusedCall::Kind;
+using CallKind = FusedCall::Kind;
 
 /// What the generated source needs to know of a functor.
 struct Functor {
@@ -36,15 +36,15 @@ std::vector<Functor> functors(TypeList<F...>) {
 }
 const Functor& functor_of(const FusedCall& call) {
   static const std::vector<Functor> unary = functors(UnaryFunctors{}), binary = functors(BinaryFunctors{});
-  return (call.kind == Kind::map ? unary : binary)[static_cast<std::size_t>(call.functor)];
+  return (call.kind == CallKind::map ? unary : binary)[static_cast<std::size_t>(call.functor)];
 }
-bool has_functor(const FusedCall& call) { return call.kind == Kind::map || call.kind == Kind::zip; }
+bool has_functor(const FusedCall& call) { return call.kind == CallKind::map || call.kind == CallKind::zip; }
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
 DType result_of_call(const FusedCall& call) {
-  if (call.kind == Kind::cast) return call.to;
+  if (call.kind == CallKind::cast) return call.to;
   return has_functor(call) ? functor_of(call).result[static_cast<std::size_t>(call.dtype)] : call.dtype;
 }
 
@@ -58,7 +58,7 @@ std::vector<DType> dtypes_of(const FusedArgs& args) {
   std::vector<DType> out(args.operands.size());
   for (const FusedCall& call : args.calls) {
     for (int k = 0; k < 3; ++k) {
-      if (call.in[k] >= 0) out[at(call.in[k])] = call.kind == Kind::select && k == 0 ? DType::boolean : call.dtype;
+      if (call.in[k] >= 0) out[at(call.in[k])] = call.kind == CallKind::select && k == 0 ? DType::boolean : call.dtype;
     }
   }
   for (const FusedCall& call : args.calls) out[at(call.out)] = result_of_call(call);
@@ -77,7 +77,7 @@ std::string number_text(double x) {
 }
 
 bool is_power(const FusedCall& call) {
-  return call.kind == Kind::map && call.functor == index_of<Power, UnaryFunctors>;
+  return call.kind == CallKind::map && call.functor == index_of<Power, UnaryFunctors>;
 }
 
 int numbers_of(const FusedCall& call) { return has_functor(call) && !is_power(call) ? functor_of(call).numbers : 0; }
@@ -91,7 +91,7 @@ void put_numbers(std::span<const FusedCall> calls, std::vector<std::uint64_t>& o
 }
 
 bool has_rolls(std::span<const FusedCall> calls) {
-  return std::any_of(calls.begin(), calls.end(), [](const FusedCall& c) { return c.kind == Kind::roll; });
+  return std::any_of(calls.begin(), calls.end(), [](const FusedCall& c) { return c.kind == CallKind::roll; });
 }
 
 RunText::RunText(std::span<const FusedCall> calls, std::vector<DType> dtypes, std::vector<char> flat,
@@ -124,7 +124,7 @@ std::string RunText::value(int operand, std::int64_t shift) {
     const std::size_t before = wanted.size();
     if (maker_[at(v)] >= 0 && !names_.contains(top)) {
       const FusedCall& call = calls_[at(maker_[at(v)])];
-      const std::int64_t from = call.kind == Kind::roll ? (s + call.functor) % columns_ : s;
+      const std::int64_t from = call.kind == CallKind::roll ? (s + call.functor) % columns_ : s;
       for (int k = 2; k >= 0; --k) {
         if (call.in[k] >= 0 && !names_.contains(place(call.in[k], from))) wanted.push_back(place(call.in[k], from));
       }
@@ -139,28 +139,28 @@ std::string RunText::value(int operand, std::int64_t shift) {
 std::string RunText::compute(int operand, std::int64_t shift) {
   const std::size_t i = at(maker_[at(operand)]);
   const FusedCall& call = calls_[i];
-  if (call.kind == Kind::roll) return value(call.in[0], (shift + call.functor) % columns_);
+  if (call.kind == CallKind::roll) return value(call.in[0], (shift + call.functor) % columns_);
   std::string x[3];
   for (int k = 0; k < 3; ++k) {
     if (call.in[k] >= 0) x[k] = value(call.in[k], shift);
   }
   std::string made, note;
-  if (call.kind == Kind::select) {
+  if (call.kind == CallKind::select) {
     made =
         batches_ ? fmt::format("choose({}, {}, {})", x[0], x[1], x[2]) : fmt::format("{} ? {} : {}", x[0], x[1], x[2]);
-  } else if (call.kind == Kind::cast) {
+  } else if (call.kind == CallKind::cast) {
     made = fmt::format("{}<{}>({})", batches_ ? "batch_cast" : "reel::element_cast", type_name(call.to), x[0]);
-  } else if (call.kind == Kind::zip && call.functor == index_of<MakeComplex, BinaryFunctors>) {
+  } else if (call.kind == CallKind::zip && call.functor == index_of<MakeComplex, BinaryFunctors>) {
     made = fmt::format("make_complex({}, {})", x[0], x[1]);
   } else if (batches_) {
-    made = fmt::format("fixed(f{}({}{}{}))", i, x[0], call.kind == Kind::zip ? ", " : "", x[1]);
+    made = fmt::format("fixed(f{}({}{}{}))", i, x[0], call.kind == CallKind::zip ? ", " : "", x[1]);
     note = fmt::format("  // {}", functor_of(call).name);
   } else {
     std::string members;
     for (int k = 0; k < numbers_of(call); ++k) members += fmt::format("{}a.number[{}]", k ? ", " : "", number_[i] + k);
     if (is_power(call)) members = number_text(call.params.as<Power>().exponent);
-    made = fmt::format("{}<{}>{{{}}}({}{}{})", call.kind == Kind::map ? "Unary" : "Binary", call.functor, members, x[0],
-                       call.kind == Kind::zip ? ", " : "", x[1]);
+    made = fmt::format("{}<{}>{{{}}}({}{}{})", call.kind == CallKind::map ? "Unary" : "Binary", call.functor, members,
+                       x[0], call.kind == CallKind::zip ? ", " : "", x[1]);
     note = fmt::format("  // {}", functor_of(call).name);
   }
   std::string out = name(operand, shift);

@@ -3,6 +3,7 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
+#include <filesystem>
 
 #include "cells/plugin.h"
 #include "python/src/parameters.h"

@@ -1,6 +1,7 @@
 #include "tasks/data/idx.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "tasks/data/data_error.h"
 #include "tasks/data/unpack.h"

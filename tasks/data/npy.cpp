@@ -42,14 +42,14 @@ void convert_half(const char* from, std::vector<double>& to) {
   }
 }
 
-struct Kind {
+struct NpyType {
   std::string_view descr;
   std::size_t bytes;
   bool whole;
   void (*convert)(const char*, std::vector<double>&);
 };
 
-constexpr Kind kinds[] = {
+constexpr NpyType kinds[] = {
     {"<f2", 2, false, convert_half},          {"<f4", 4, false, convert<float>},
     {"<f8", 8, false, convert<double>},       {"|b1", 1, true, convert<std::uint8_t>},
     {"|i1", 1, true, convert<std::int8_t>},   {"<i2", 2, true, convert<std::int16_t>},
@@ -146,9 +146,9 @@ Array parse_npy(const std::string& path, std::string_view bytes) {
   if (!header.read()) fail("the header is damaged");
   bytes.remove_prefix(8 + digits + length);
 
-  const Kind* kind = nullptr;
+  const NpyType* kind = nullptr;
   std::vector<std::string_view> known;
-  for (const Kind& k : kinds) {
+  for (const NpyType& k : kinds) {
     if (k.descr == header.descr ||
         (k.bytes == 1 && header.descr.size() == 3 && header.descr.substr(1) == k.descr.substr(1)))
       kind = &k;

@@ -32,7 +32,7 @@ std::vector<Point> points_of(const Explanation& e) {
 }
 
 /// Logarithmic axes in a picture of 900 x 440.
-struct Axes {
+struct Frame {
   static constexpr double left = 66, right = 880, top = 14, bottom = 372;
   double x_low, x_high, y_low, y_high;  // powers of ten
   double x(double v) const { return left + (right - left) * (std::log10(v) - x_low) / (x_high - x_low); }
@@ -77,7 +77,7 @@ struct Axes {
 };
 
 /// Points that would cover each other become one, with all their names.
-std::vector<Point> merged(const std::vector<Point>& points, const Axes& axes) {
+std::vector<Point> merged(const std::vector<Point>& points, const Frame& axes) {
   std::vector<Point> out;
   for (const Point& p : points) {
     const auto near = std::find_if(out.begin(), out.end(), [&](const Point& o) {
@@ -108,16 +108,16 @@ std::string roofline(const Explanation& e) {
   }
   double y_high = r.products;
   for (const Point& p : points) y_high = std::max(y_high, p.rate);
-  const Axes axes{std::floor(std::log10(x_low)), std::ceil(std::log10(x_high)), std::floor(std::log10(y_low)),
-                  std::ceil(std::log10(y_high))};
+  const Frame axes{std::floor(std::log10(x_low)), std::ceil(std::log10(x_high)), std::floor(std::log10(y_low)),
+                   std::ceil(std::log10(y_high))};
   std::string out = R"svg(<svg class="roof" viewBox="0 0 900 440" role="img" aria-label="roofline">)svg";
   out += axes.grid();
   out += axes.slope(r.cache, r.products, "cache", fmt::format("a cache, {}/s", bytes_text(r.cache)), true);
   out += axes.slope(r.memory, r.products, "limit", fmt::format("memory, {}/s", bytes_text(r.memory)), false);
   const double top = axes.y(r.products);
   out += fmt::format(R"svg(<path class="limit" d="M{:.1f} {:.1f}L{} {:.1f}"/>)svg",
-                     axes.x(r.products / std::max(r.cache, r.memory)), top, Axes::right, top);
-  out += fmt::format(R"svg(<text x="{}" y="{:.1f}" text-anchor="end">products, {}/s</text>)svg", Axes::right, top - 6,
+                     axes.x(r.products / std::max(r.cache, r.memory)), top, Frame::right, top);
+  out += fmt::format(R"svg(<text x="{}" y="{:.1f}" text-anchor="end">products, {}/s</text>)svg", Frame::right, top - 6,
                      flops_text(r.products));
   const std::vector<Point> shown = merged(points, axes);
   std::vector<std::array<double, 3>> taken;  // by points and their names: left, right, height
@@ -138,11 +138,11 @@ std::string roofline(const Explanation& e) {
   }
   out += fmt::format(
       R"svg(<circle class="forward" cx="{0}" cy="429" r="5"/><text x="{1}" y="433">groups of the forward loop</text>)svg",
-      Axes::left + 6, Axes::left + 16);
+      Frame::left + 6, Frame::left + 16);
   if (std::any_of(points.begin(), points.end(), [](const Point& p) { return p.gradient; }))
     out += fmt::format(
         R"svg(<circle class="gradient" cx="{0}" cy="429" r="5"/><text x="{1}" y="433">of the gradient</text>)svg",
-        Axes::left + 206, Axes::left + 216);
+        Frame::left + 206, Frame::left + 216);
   return out + "</svg>\n";
 }
 

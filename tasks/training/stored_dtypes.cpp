@@ -46,29 +46,29 @@ std::optional<std::size_t> convert(const char* from, std::size_t n, void* to) {
   return {};
 }
 
-constexpr StoredDType all[] = {{"F32", 4, DType::f32},
-                               {"F64", 8, DType::f64},
-                               {"C64", 8, DType::c64},
-                               {"I32", 4, DType::i32},
-                               {"BOOL", 1, DType::boolean},
-                               {"F16", 2, DType::f32, convert<Half, float>},
-                               {"BF16", 2, DType::f32, convert<BFloat, float>},
-                               {"I64", 8, DType::i32, convert<std::int64_t, std::int32_t>},
-                               {"I16", 2, DType::i32, convert<std::int16_t, std::int32_t>},
-                               {"I8", 1, DType::i32, convert<std::int8_t, std::int32_t>},
-                               {"U8", 1, DType::i32, convert<std::uint8_t, std::int32_t>}};
+constexpr StoredDType known[] = {{"F32", 4, DType::f32},
+                                 {"F64", 8, DType::f64},
+                                 {"C64", 8, DType::c64},
+                                 {"I32", 4, DType::i32},
+                                 {"BOOL", 1, DType::boolean},
+                                 {"F16", 2, DType::f32, convert<Half, float>},
+                                 {"BF16", 2, DType::f32, convert<BFloat, float>},
+                                 {"I64", 8, DType::i32, convert<std::int64_t, std::int32_t>},
+                                 {"I16", 2, DType::i32, convert<std::int16_t, std::int32_t>},
+                                 {"I8", 1, DType::i32, convert<std::int8_t, std::int32_t>},
+                                 {"U8", 1, DType::i32, convert<std::uint8_t, std::int32_t>}};
 
 }  // namespace
 
 const StoredDType* stored_dtype(std::string_view name) {
   const auto* found =
-      std::find_if(std::begin(all), std::end(all), [&](const StoredDType& d) { return d.name == name; });
-  return found == std::end(all) ? nullptr : found;
+      std::find_if(std::begin(known), std::end(known), [&](const StoredDType& d) { return d.name == name; });
+  return found == std::end(known) ? nullptr : found;
 }
 
 std::string stored_dtypes() {
   std::string names;
-  for (const StoredDType& d : all) names += (names.empty() ? "" : ", ") + std::string(d.name);
+  for (const StoredDType& d : known) names += (names.empty() ? "" : ", ") + std::string(d.name);
   return names;
 }
 

@@ -1,4 +1,5 @@
 // LT-RNN beyond its step: scaled gradients, soft orthogonality, and the solutions set by hand.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 

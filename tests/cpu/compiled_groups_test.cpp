@@ -1,4 +1,5 @@
 // Compiled fusion groups compute what the interpreter does, to the last bit; and what becomes of their files.
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>

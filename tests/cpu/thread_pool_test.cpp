@@ -1,4 +1,5 @@
 // A caller that finds the pool taken works alone: it may be what the pool's user waits for.
+#include <chrono>
 #include <future>
 
 #include "backends/cpu/threads/thread_pool.h"

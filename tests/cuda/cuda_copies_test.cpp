@@ -1,4 +1,6 @@
 // Copies and zeros on the GPU, byte for byte: short ones are kernels, long ones the runtime's.
+#include <algorithm>
+
 #include "engine/core/error.h"
 #include "engine/core/tensor.h"
 #include "tests/support/check.h"

@@ -1,6 +1,8 @@
 // cuSOLVER's and cuBLAS's functions by LAPACKE and CBLAS, on memory of the host: as NVIDIA documents them, column by
 // column, with the limits they have. They spoil what they may: their room, and matrices that they take apart.
 #pragma once
+#include <cstring>
+
 #include "backends/cpu/kernels/lapack_calls.h"
 #include "backends/cuda/runtime/libraries.h"
 

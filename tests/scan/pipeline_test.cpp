@@ -1,5 +1,6 @@
 // The passes one at a time: the loop as text before and after, for steps written for one rule, and for whole cells
 // (tests/golden/passes). And that a training step is planned once.
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>

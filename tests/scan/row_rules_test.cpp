@@ -1,6 +1,7 @@
 // What ops say of the rows of a batch, by which threads share them: where `rows` says yes, the op of some rows gives
 // those rows of its result; where `reduces_rows` does, the results of parts of the rows add up to the whole. For every
 // op of the registry, in all calls that the cases of test_ops make, whichever inputs are shared out.
+#include <algorithm>
 #include <set>
 
 #include "engine/scan/program.h"

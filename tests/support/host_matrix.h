@@ -1,5 +1,7 @@
 // Matrices on the host and their naive arithmetic: what the linear algebra ops are held against.
 #pragma once
+#include <algorithm>
+
 #include "tests/support/check.h"
 
 namespace reel::test {

@@ -5,6 +5,7 @@
 #include <matio.h>
 #include <sndfile.h>
 #include <zlib.h>
+#include <vector>
 
 #include <cmath>
 #include <filesystem>

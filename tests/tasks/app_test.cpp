@@ -1,6 +1,7 @@
 // What programs do with the disk, the screen and signals: the run folder, the picture, progress.
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 
 #include <chrono>
 #include <cmath>

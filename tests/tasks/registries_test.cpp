@@ -1,5 +1,7 @@
 // Two cells, ops or kinds of device of one name, and names that are nearly right. What is registered stays so: each
 // registry is looked at before it is spoilt.
+#include <algorithm>
+
 #include "cells/cell.h"
 #include "cells/registry.h"
 #include "tasks/app/run.h"

@@ -1,5 +1,6 @@
 // Run folders that are cut short or damaged: one line that names the file or option, a hint, and the exit code: 2 for
 // what was typed, 1 for what was not.
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/support/check.h"

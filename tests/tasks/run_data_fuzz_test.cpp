@@ -1,5 +1,6 @@
 // Damaged data files: thousands of mutants of good ones, cut off, with bytes changed, taken out or put in. A reader
 // takes one or throws an error that names the file; it never crashes, which the build with sanitizers looks at closely.
+#include <algorithm>
 #include <fstream>
 #include <functional>
 

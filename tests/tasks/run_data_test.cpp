@@ -1,4 +1,5 @@
 // The generators of the tasks: layout, statistics, and that an example depends on its stream alone.
+#include <algorithm>
 #include <map>
 
 #define main copying_main

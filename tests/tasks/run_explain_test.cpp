@@ -1,5 +1,6 @@
 // explain as a program: text, graph and page of cells, presets, runs and tasks; errors; and the page in a browser, if
 // there is one: nothing in its console, a slider that shows one stage at a time, nothing wider than the screen.
+#include <algorithm>
 #include <sstream>
 
 #include "tasks/io/spawn.h"

@@ -1,6 +1,7 @@
 // What programs do when the world is against them: output that cannot be delivered, full disks, folders in use or half
 // there, a terminal that hangs up.
 #include <sys/resource.h>
+#include <algorithm>
 
 #include <chrono>
 #include <cstring>

@@ -1,4 +1,5 @@
 // mechanism: how often the solution of copying works agrees with what NumPy counted; adding is exact; bad lists.
+#include <chrono>
 #include <cmath>
 #include <sstream>
 #include <thread>

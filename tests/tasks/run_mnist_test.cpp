@@ -4,6 +4,7 @@
 #undef main
 
 #include <zlib.h>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 

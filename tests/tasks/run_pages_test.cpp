@@ -1,4 +1,5 @@
 // The pages of a folder of results: which files they may replace, and what they keep of papers without presets here.
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/support/check.h"

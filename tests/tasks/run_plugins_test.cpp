@@ -1,5 +1,6 @@
 // Cells of other projects in Reel's own programs: REEL_PLUGINS, and what is no plugin.
 #include <sys/stat.h>
+#include <algorithm>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,6 @@
 // predict: what it keeps in files of states, and which files it never replaces.
+#include <algorithm>
+
 #include "tasks/training/safetensors.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"

@@ -1,5 +1,6 @@
 // Which rows are a sequence, which of them have answers, and which classes count: what table and predict say of a file,
 // and predict of the same rows as a stream.
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 

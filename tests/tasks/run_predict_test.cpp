@@ -1,5 +1,7 @@
 // predict: the answers of finished runs to new rows, from files and streams; states between calls; what is refused.
 #include <sys/stat.h>
+#include <algorithm>
+#include <chrono>
 
 #include <cstring>
 #include <sstream>

@@ -1,6 +1,7 @@
 // Presets: each of them starts on tiny data and has the parameters that are stated; what --preset does with a wrong
 // name and with other options; files of presets that break the rules.
 #include <sys/stat.h>
+#include <algorithm>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
 // report.html of runs, and the program report: what they hold, and in a browser, if there is one, what is seen.
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>

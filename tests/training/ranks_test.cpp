@@ -1,4 +1,5 @@
 // Several ranks and what they tell each other, with threads in the place of processes.
+#include <chrono>
 #include <cmath>
 #include <deque>
 #include <map>

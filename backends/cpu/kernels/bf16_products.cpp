@@ -3,6 +3,7 @@
 #include "engine/core/error.h"
 
 #ifdef REEL_ONEDNN
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <map>

@@ -11,14 +11,14 @@ namespace reel {
 
 namespace {
 
-struct Plan {
+struct Moves {
   std::vector<char> varying;  // by id: differs from step to step
   std::vector<char> lifted;   // by node: is hoisted
 };
 
-Plan plan(const Program& p, int carries, int sums, const ScanPasses& passes) {
+Moves plan(const Program& p, int carries, int sums, const ScanPasses& passes) {
   const std::size_t nodes = p.nodes.size();
-  Plan out{std::vector<char>(p.values.size(), 0), std::vector<char>(nodes, 0)};
+  Moves out{std::vector<char>(p.values.size(), 0), std::vector<char>(nodes, 0)};
   std::vector<char> on_state(p.values.size(), 0), stays(p.values.size(), 0), may(nodes, 0), term(p.values.size(), 0);
   const auto any = [](const std::vector<char>& marks, const std::vector<int>& values) {
     return std::any_of(values.begin(), values.end(), [&](int s) { return marks[s] != 0; });
@@ -80,7 +80,7 @@ Tensor all_steps(const Program& body, const Program::Node& node, const Tensors& 
 Loop hoist(Loop loop, const ScanPasses& passes) {
   const Program p = loop.body;
   const int carries = loop.signature.carries, xs = loop.xs();
-  const Plan moves = plan(p, carries, loop.signature.accumulators, passes);
+  const Moves moves = plan(p, carries, loop.signature.accumulators, passes);
   if (std::find(moves.lifted.begin(), moves.lifted.end(), 1) == moves.lifted.end()) return loop;
 
   // Hoisted values come to the body as further inputs (varying) or consts (constant).
