@@ -41,12 +41,13 @@ function(reel_precompile target first)
   target_precompile_headers(${target} PRIVATE ${headers})
 endfunction()
 
-# reel_program_headers: what programs precompile, as their code is not position-independent like the library's.
-function(reel_precompile_programs)
-  file(CONFIGURE OUTPUT program_headers.cpp CONTENT "")
-  add_library(reel_program_headers OBJECT ${CMAKE_CURRENT_BINARY_DIR}/program_headers.cpp)
-  target_link_libraries(reel_program_headers PRIVATE fmt::fmt reel_warnings nlohmann_json::nlohmann_json)
-  reel_precompile(reel_program_headers reel_program_headers)
+# reel_headers(NAME [HEADERS...]): a first target for reel_precompile that has nothing but headers, and is built if another
+# target wants them.
+function(reel_headers name)
+  file(CONFIGURE OUTPUT ${name}.cpp CONTENT "")
+  add_library(${name} OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
+  target_link_libraries(${name} PRIVATE fmt::fmt reel_warnings nlohmann_json::nlohmann_json)
+  reel_precompile(${name} ${name} ${ARGN})
 endfunction()
 
 # reel_library(NAME public|internal PARTS...): a library of the objects reel_PART. BUILD_SHARED_LIBS applies to public
