@@ -354,6 +354,7 @@ TEST_CASE("table.json: what is saved comes back; anything else is refused in one
     return error_of([&] { TableSpec::parse("t", text); });
   };
   CHECK(changed("{", "[").starts_with("t: this is not JSON: line "));
+  CHECK(changed("\"deviation\": 2.0", "\"deviation\": 1e400").starts_with("t: this is not JSON: line "));
   CHECK(changed("\"version\": 1", "\"version\": 2") == "t: version: 1 is expected, as this Reel writes it, got 2");
   CHECK(changed("reel.table", "x") == "t: format: one of reel.table is expected, got \"x\"");
   CHECK(changed("\"deviation\": 2.0", "\"deviation\": 0") == "t: inputs[1].deviation: a number above 0 is expected");
