@@ -59,16 +59,9 @@ bool takes_usual_decay(const OptimizerOptions& o, const Options& options) {
          o.weight_decay == OptimizerOptions::usual_weight_decay(options.before("optimizer"));
 }
 
-}  // namespace
+constexpr Bounds updates{.low = 1, .high = most::updates}, updates_or_none{.low = 0, .high = most::updates};
 
-std::string default_data() {
-  const char* const given = std::getenv("REEL_DATA");
-  return given && *given ? given : "data";
-}
-
-void add_shared(Options& o, Shared& s, const TaskProgram& program) {
-  const Source source = program.source;
-  const Bounds updates{.low = 1, .high = most::updates}, updates_or_none{.low = 0, .high = most::updates};
+void add_model(Options& o, Shared& s) {
   std::vector<std::string> cells;
   for (const CellType& type : cell_registry()) cells.push_back(type.name);
 
@@ -92,7 +85,9 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
            "initialisation of the read-out: as PyTorch's Linear, Glorot with bias 0, or as EUNN's code (uniform, bias "
            "0.01)",
            "Model");
+}
 
+void add_training(Options& o, Shared& s, Source source) {
   o.add("batch", s.train.examples.batch, "sequences per update (batch size)", "Training",
         Bounds{.low = 1, .high = most::batch});
   o.add("accumulate", s.train.examples.parts,
@@ -133,7 +128,9 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
   o.add("init-from", s.init_from,
         "initialise from the parameters of a run (its best ones) or a safetensors file, with a fresh optimiser",
         "Training");
+}
 
+void add_optimizer(Options& o, Shared& s) {
   OptimizerOptions& opt = s.optimizer;
   const Bounds rate{.low = 0}, share{.low = 0, .high = 1}, below_1{.low = 0, .high = 0.999999};  // no mean has 1
   o.choice("optimizer", opt.kind, OptimizerOptions::kinds(), "optimisation algorithm", "Optimiser");
@@ -171,8 +168,10 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
       "Optimiser", updates);
   o.add("lr-after", s.train.schedule.after, "window: no decay in the first N validations", "Optimiser",
         updates_or_none);
+}
 
-  if (source == Source::files && program.data.empty())
+void add_run(Options& o, Shared& s, const TaskProgram& program) {
+  if (program.source == Source::files && program.data.empty())
     o.add("data", s.data,
           "folder of the data sets, see docs/data.md; the environment variable REEL_DATA sets another default", "Run");
   o.add("out", s.out, "run folder; empty: runs/TASK-CELL-DATE", "Run");
@@ -209,6 +208,20 @@ void add_shared(Options& o, Shared& s, const TaskProgram& program) {
   o.add("explain", s.explain, "explain how a step's loops run: text, FILE.html, FILE.dot, measure; comma-separated",
         "Run");
   o.flag("list-cells", s.list_cells, "list all cells, one per line, and exit", "Run");
+}
+
+}  // namespace
+
+std::string default_data() {
+  const char* const given = std::getenv("REEL_DATA");
+  return given && *given ? given : "data";
+}
+
+void add_shared(Options& o, Shared& s, const TaskProgram& program) {
+  add_model(o, s);
+  add_training(o, s, program.source);
+  add_optimizer(o, s);
+  add_run(o, s, program);
   add_hints(o, program);
 }
 
