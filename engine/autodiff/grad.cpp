@@ -13,35 +13,43 @@ namespace reel {
 
 namespace {
 
-/// A dense index for each value: values computed on the tape by their id, leaves (only xs matter) by a map.
-class Numbering {
+/// A dense number for each value, and whether it depends on xs. Values computed on the tape are numbered by their id,
+/// xs that are not behind them; 0 is what is neither.
+class Dependence {
  public:
-  Numbering(const Tape& tape, const Tensors& xs) : base_(tape.first_id()) {
-    std::uint64_t last = base_;
+  Dependence(const Tape& tape, const Tensors& xs) : base_(tape.first_id()) {
+    std::uint64_t end = base_;
     for (std::size_t i = 0; i < tape.size(); ++i) {
-      for (const Tensor& t : tape.outputs(tape.node(i))) last = std::max(last, t.id());
+      for (const Tensor& t : tape.outputs(tape.node(i))) end = std::max(end, t.id() + 1);
     }
-    for (const Tensor& x : xs) last = std::max(last, x.id());
-    size_ = made_ = static_cast<std::size_t>(last - base_) + 1;
+    for (const Tensor& x : xs) end = std::max(end, x.id() + 1);
+    made_ = static_cast<std::size_t>(end - base_);
+    reached_.resize(made_ + 1, 0);
     for (const Tensor& x : xs) {
-      if (x.id() < base_ && leaves_.emplace(x.id(), size_).second) ++size_;
+      if (x.id() < base_ && leaves_.emplace(x.id(), reached_.size()).second) reached_.push_back(1);
+      reached_[number(x)] = 1;
+    }
+    is_x_ = reached_;
+    for (std::size_t i = 0; i < tape.size(); ++i) {
+      const auto ins = tape.inputs(tape.node(i));
+      if (std::none_of(ins.begin(), ins.end(), [&](const Tensor& t) { return on_xs(t); })) continue;
+      for (const Tensor& t : tape.outputs(tape.node(i))) reached_[number(t)] = 1;
     }
   }
-  static constexpr std::size_t none = static_cast<std::size_t>(-1);
-  std::size_t operator()(const Tensor& t) const {
-    if (t.id() >= base_) {
-      const auto n = static_cast<std::size_t>(t.id() - base_);
-      return n < made_ ? n : none;
-    }
+  std::size_t number(const Tensor& t) const {
+    if (t.id() >= base_) return t.id() - base_ < made_ ? static_cast<std::size_t>(t.id() - base_) + 1 : 0;
     const auto found = leaves_.find(t.id());
-    return found == leaves_.end() ? none : found->second;
+    return found == leaves_.end() ? 0 : found->second;
   }
-  std::size_t size() const { return size_; }
+  bool on_xs(const Tensor& t) const { return reached_[number(t)] && is_differentiable(t.dtype()); }
+  bool is_x(const Tensor& t) const { return is_x_[number(t)]; }
+  std::size_t size() const { return reached_.size(); }
 
  private:
   std::uint64_t base_;
-  std::size_t made_ = 0, size_ = 0;
+  std::size_t made_ = 0;  // on the tape
   std::unordered_map<std::uint64_t, std::size_t> leaves_;
+  std::vector<char> reached_, is_x_;
 };
 
 /// Reduces a gradient to the spec of its value: sums over broadcast axes, and takes the real part for a real value.
@@ -53,15 +61,11 @@ Tensor unbroadcast(Tensor&& g, const Spec& spec) {
 
 void accumulate(Tensor& sum, Tensor&& g) { sum = sum.defined() ? primitive::add(sum, g) : std::move(g); }
 
-}  // namespace
-
-Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& options, Loc where) {
-  Tape* const current = Tape::current();
-  if (!current)
+const Tape& checked_tape(const Tensors& outputs, const Tensors& xs, const GradOptions& options, Loc where) {
+  const Tape* const tape = Tape::current();
+  if (!tape)
     fail("grad", where,
          "there is no tape. Hint: create a Tape before computing the loss, and call grad while it lives");
-  const Tape& tape = *current;
-  const std::size_t nodes = tape.size();
   if (!options.cotangents.empty() && options.cotangents.size() != outputs.size())
     fail("grad", where, "{} cotangents for {} outputs", options.cotangents.size(), outputs.size());
   for (const Tensor& x : xs) {
@@ -69,57 +73,64 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
     if (!is_differentiable(x.dtype()))
       fail("grad", where, "x is {}; only floating point has gradients", x.spec().str());
   }
+  return *tape;
+}
 
-  const Numbering number(tape, xs);
-  std::vector<char> reached(number.size(), 0), needs;
-  auto is_reached = [&](const Tensor& t) {
-    const std::size_t n = number(t);
-    return n != Numbering::none && reached[n] && is_differentiable(t.dtype());
-  };
-  for (const Tensor& x : xs) reached[number(x)] = 1;
-  const std::vector<char> keep = reached;  // the xs
-  for (std::size_t i = 0; i < nodes; ++i) {
-    const auto ins = tape.inputs(tape.node(i));
-    if (std::none_of(ins.begin(), ins.end(), is_reached)) continue;
-    for (const Tensor& t : tape.outputs(tape.node(i))) reached[number(t)] = 1;
+/// The gradient of output i that the sweep begins with: its cotangent, or 1 for a scalar.
+Tensor seed(const Tape& tape, const Tensors& outputs, std::size_t i, const GradOptions& options, Loc where) {
+  if (tape.mode() == Tape::Mode::eager && outputs[i].id() < tape.first_id())
+    fail("grad", where,
+         "the output was computed before this tape began, so there is nothing to differentiate. Hint: create the "
+         "Tape first");
+  if (options.cotangents.empty()) {
+    if (outputs[i].numel() == 1) return primitive::full(outputs[i].spec(), 1);
+    fail("grad", where, "the output is {}; without a cotangent it must be a scalar. Hint: sum() or mean() it",
+         outputs[i].spec().str());
   }
+  const Tensor& dy = options.cotangents[i];
+  if (dy.defined() && !(dy.shape() == outputs[i].shape()))
+    fail("grad", where, "cotangent {} is {}, and its output {}", i, dy.spec().str(), outputs[i].spec().str());
+  return dy;
+}
+
+/// Calls an op's vjp; an error of an op that it calls in turn, which the user may not know, names both.
+void pull_back(const Op& op, const Attrs& attrs, Vjp& v, Loc called) try { op.vjp(attrs, v); } catch (const Error& e) {
+  if (typeid(e) != typeid(Error) || std::string(e.what()).starts_with(fmt::format("[{}]", op.traits.name))) throw;
+  throw Error(fmt::format("in the gradient of {} ({}): {}", op.traits.name, str(called), e.what()));
+}
+
+}  // namespace
+
+Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& options, Loc where) {
+  const Tape& tape = checked_tape(outputs, xs, options, where);
+  const Dependence depends(tape, xs);
 
   const bool traced = tape.mode() == Tape::Mode::symbolic;  // then the vjps are part of the program
   std::optional<NoGrad> no_grad;
   if (!options.create_graph && !traced) no_grad.emplace();
 
-  Tensors gradient(number.size());
+  Tensors gradient(depends.size());  // by number, of what has been summed up
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (tape.mode() == Tape::Mode::eager && outputs[i].id() < tape.first_id())
-      fail("grad", where,
-           "the output was computed before this tape began, so there is nothing to differentiate. Hint: create the "
-           "Tape first");
-    Tensor seed = options.cotangents.empty() ? Tensor() : options.cotangents[i];
-    if (options.cotangents.empty()) {
-      if (outputs[i].numel() != 1)
-        fail("grad", where, "the output is {}; without a cotangent it must be a scalar. Hint: sum() or mean() it",
-             outputs[i].spec().str());
-      seed = primitive::full(outputs[i].spec(), 1);
-    }
-    if (seed.defined() && !(seed.shape() == outputs[i].shape()))
-      fail("grad", where, "cotangent {} is {}, and its output {}", i, seed.spec().str(), outputs[i].spec().str());
-    if (seed.defined() && is_reached(outputs[i])) accumulate(gradient[number(outputs[i])], std::move(seed));
+    Tensor first = seed(tape, outputs, i, options, where);
+    if (first.defined() && depends.on_xs(outputs[i]))
+      accumulate(gradient[depends.number(outputs[i])], std::move(first));
   }
 
   // While vjps are recorded on this tape its arrays may be reallocated, so a node is copied before its vjp runs.
   const bool moves = Tape::current() == &tape;
   Tensors values, dy, dx;
+  std::vector<char> needs;
   std::vector<std::uint32_t> versions;
-  for (std::size_t i = nodes; i-- > 0;) {
+  for (std::size_t i = tape.size(); i-- > 0;) {  // vjps may be recorded behind these
     const Tape::Node& node = tape.node(i);
     dy.clear();
     for (const Tensor& t : tape.outputs(node)) {
-      Tensor& g = gradient[number(t)];
-      dy.push_back(keep[number(t)] ? g : std::exchange(g, Tensor()));
+      Tensor& g = gradient[depends.number(t)];
+      dy.push_back(depends.is_x(t) ? g : std::exchange(g, Tensor()));
     }
     if (std::none_of(dy.begin(), dy.end(), [](const Tensor& g) { return g.defined(); })) continue;
     needs.clear();
-    for (const Tensor& t : tape.inputs(node)) needs.push_back(is_reached(t) ? 1 : 0);
+    for (const Tensor& t : tape.inputs(node)) needs.push_back(depends.on_xs(t) ? 1 : 0);
     if (std::find(needs.begin(), needs.end(), 1) == needs.end()) continue;
     const Op& op = *node.op;
     if (!op.vjp) fail(op.traits.name, node.where, "this op has no derivative, and one was asked for");
@@ -138,21 +149,16 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
       node_versions = versions;
     }
     Vjp v(op, called, ins, outs, node_versions, dy, needs, dx);
-    try {
-      op.vjp(attrs, v);
-    } catch (const Error& e) {  // of an op that the vjp calls, which the user may not know
-      if (typeid(e) != typeid(Error) || std::string(e.what()).starts_with(fmt::format("[{}]", op.traits.name))) throw;
-      throw Error(fmt::format("in the gradient of {} ({}): {}", op.traits.name, str(called), e.what()));
-    }
+    pull_back(op, attrs, v, called);
     for (std::size_t k = 0; k < ins.size(); ++k) {
       if (needs[k] && dx[k].defined())
-        accumulate(gradient[number(ins[k])], unbroadcast(std::move(dx[k]), ins[k].spec()));
+        accumulate(gradient[depends.number(ins[k])], unbroadcast(std::move(dx[k]), ins[k].spec()));
     }
   }
 
   Tensors result;
   for (const Tensor& x : xs) {
-    const Tensor& g = gradient[number(x)];
+    const Tensor& g = gradient[depends.number(x)];
     result.push_back(g.defined() ? g : primitive::full(x.spec(), 0));
     if (traced && !options.create_graph) result.back() = primitive::stop_gradient(result.back());
   }
