@@ -119,6 +119,18 @@ void link_ranks(Session& session) {
     if (!note.empty() && session.ranks.first()) print_err("{}: {}\n", session.program.name, one_line(note));
 }
 
+/// Trains; where memory is too small for a step, the user learns what takes less.
+Outcome train_session(Session& session, RunFolder& folder) try {
+  return train(*session.task, *session.model, *session.optimizer, folder, session.shared.train, session.ranks);
+} catch (const OutOfMemory& e) {
+  if (e.rule.find("Hint: ") != std::string::npos) throw;
+  throw OutOfMemory("memory",
+                    fmt::format("{}. Hint: a smaller --batch; --accumulate N, which cuts it into parts{}", e.rule,
+                                session.shared.model.checkpoint_every > 0
+                                    ? ""
+                                    : "; or --checkpoint-every N, which keeps only every N-th state"));
+}
+
 void print_results(const Session& session, const RunRecord& r) {
   const std::string accuracy = std::isnan(r.accuracy) ? "" : fmt::format(" accuracy {:.4g},", r.accuracy);
   const std::string ratio = r.baseline > 0
@@ -189,7 +201,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
     observers = observers_of(s, folder, session.task->title(), program.name);
     for (const auto& observer : observers) s.train.observers.push_back(observer.get());
   }
-  const Outcome outcome = train(*session.task, *session.model, *session.optimizer, folder, s.train, ranks);
+  const Outcome outcome = train_session(session, folder);
   if (!ranks.first()) return 0;
 
   int code = 0;

@@ -169,6 +169,9 @@ TEST_CASE("the largest values that are allowed say how much memory they would ta
        "[adding] 1000000 sequences of 100000000 steps need ");
   says("denoising", {"--delay", "100000000", "--batch", "1000000"},
        "[denoising] 1000000 sequences of 100000020 steps ");
+  // The states of a step, which are known only once it runs.
+  says("copying", {"--delay", "100000", "--batch", "1000", "--hidden", "100000"},
+       ". Hint: a smaller --batch; --accumulate N, which cuts it into parts; or --checkpoint-every N, which keeps ");
 }
 
 TEST_CASE("with less address space than is needed, a run ends at once in one clear line or succeeds" *
