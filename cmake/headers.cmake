@@ -37,7 +37,7 @@ file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PRO
      ${PROJECT_SOURCE_DIR}/engine/*.h ${PROJECT_SOURCE_DIR}/ops/*.h ${PROJECT_SOURCE_DIR}/cells/*.h
      ${PROJECT_SOURCE_DIR}/tasks/app/*.h ${PROJECT_SOURCE_DIR}/tasks/io/*.h ${PROJECT_SOURCE_DIR}/tasks/training/*.h ${PROJECT_SOURCE_DIR}/backends/shared/device_link.h)
 # These include a library that users need not have, or headers of the tasks' data.
-list(REMOVE_ITEM headers tasks/app/toml.h tasks/app/session.h tasks/app/preset_section.h tasks/app/load_table.h)
+list(REMOVE_ITEM headers tasks/app/toml.h tasks/app/session.h tasks/app/layer_names.h tasks/app/preset_section.h tasks/app/load_table.h)
 if(NOT REEL_TASKS)
   list(FILTER headers EXCLUDE REGEX "^(tasks|include/reel)/app")
 endif()

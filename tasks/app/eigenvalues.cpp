@@ -9,6 +9,7 @@
 #include "ops/spectral.h"
 #include "tasks/app/axes.h"
 #include "tasks/app/gnuplot.h"
+#include "tasks/app/layer_names.h"
 #include "tasks/training/device.h"
 #include "tasks/training/probe.h"
 #include "tasks/training/safetensors.h"
@@ -57,11 +58,11 @@ std::optional<std::string> draw(const std::string& svg, const std::string& title
 
 }  // namespace
 
-Spectrum spectrum_of(const Cell& cell, const Tensor& x) {
+Spectrum spectrum_of(const Cell& cell, const Tensor& x, const Zoneout& zoneout) {
   if (!cell.recurrent()) return {};
   if (const Tensor matrix = cell.recurrent_matrix(); matrix.defined()) return {eigenvalues(matrix), {}};
   constexpr std::int64_t most_times = 4, most_values = 1024;  // so that a large cell takes seconds, not minutes
-  const Tensors states = states_over_time(cell, x);
+  const Tensors states = states_over_time(cell, x, zoneout);
   std::int64_t size = 0;
   for (const State& s : cell.states()) size += s.complex ? 2 * s.width : s.width;
   const std::int64_t T = x.dim(0), count = std::min(T, std::clamp<std::int64_t>(most_values / size, 1, most_times));
@@ -71,7 +72,7 @@ Spectrum spectrum_of(const Cell& cell, const Tensor& x) {
     const std::int64_t t = k * T / (count + 1);
     Tensors before = cell.initial(1);
     for (std::size_t s = 0; t > 0 && s < states.size(); ++s) before[s] = at(states[s], t - 1);
-    all.push_back(eigenvalues(step_jacobian(cell, before, at(x, t))));
+    all.push_back(eigenvalues(step_jacobian(cell, before, at(x, t), zoneout)));
     out.times.push_back(t);
   }
   out.values = concat(all, 0);
@@ -84,11 +85,12 @@ void draw_eigenvalues(const Ended& e) {
   const auto before = start->layers(x), after = e.model.layers(x);
   TensorFile numbers;
   for (std::size_t l = 0; l < after.size(); ++l) {
-    const std::string layer = after.size() == 1 ? "" : fmt::format("{}-", l + 1);
-    const std::string svg =
-        e.folder.file(after.size() == 1 ? std::string("eigenvalues.svg") : fmt::format("eigenvalues-{}.svg", l + 1));
-    const Cell& cell = *after[l].first;
-    const Spectrum first = spectrum_of(*before[l].first, before[l].second), last = spectrum_of(cell, after[l].second);
+    const std::string layer = layer_prefix(after, after[l]);  // "2-"
+    const std::string svg = e.folder.file(
+        layer.empty() ? "eigenvalues.svg" : fmt::format("eigenvalues-{}.svg", layer.substr(0, layer.size() - 1)));
+    const Cell& cell = *after[l].cell;
+    const Spectrum first = spectrum_of(*before[l].cell, before[l].x, before[l].zoneout),
+                   last = spectrum_of(cell, after[l].x, after[l].zoneout);
     if (!last.values.defined()) {
       print_picture(svg, fmt::format("no picture {}: the cell has no recurrence", svg));
       continue;
@@ -96,9 +98,9 @@ void draw_eigenvalues(const Ended& e) {
     const auto names = state_names(cell);
     const std::string state = names.size() == 1 ? names[0] : fmt::format("({})", fmt::join(names, ", "));
     const std::string what = last.times.empty() ? "the recurrent matrix" : fmt::format("∂{0}(t) / ∂{0}(t-1)", state);
-    const std::string of_layer = after.size() == 1 ? "" : fmt::format(" of layer {}", l + 1);
-    print_picture(svg, draw(svg, fmt::format("{}: eigenvalues of {}{}", e.task.title(), what, of_layer), first.values,
-                            last.values, e.style));
+    print_picture(svg,
+                  draw(svg, fmt::format("{}: eigenvalues of {}{}", e.task.title(), what, layer_words(after, after[l])),
+                       first.values, last.values, e.style));
     numbers.tensors.emplace_back(layer + "before", first.values);
     numbers.tensors.emplace_back(layer + "after", last.values);
     std::vector<std::int32_t> times(last.times.begin(), last.times.end());

@@ -10,8 +10,8 @@ struct Spectrum {
   std::vector<std::int64_t> times;  // none: of the recurrent matrix
 };
 /// Those of a cell that reads x [T, 1, input]: of its recurrent matrix, or where it has no single one, of the Jacobians
-/// of up to four steps, at `times`.
-Spectrum spectrum_of(const Cell& cell, const Tensor& x);
+/// of up to four steps, at `times`, with the mean of zoneout.
+Spectrum spectrum_of(const Cell& cell, const Tensor& x, const Zoneout& zoneout = {});
 
 /// Draws the spectrum of each layer in the complex plane, with the unit circle, and saves the numbers.
 void draw_eigenvalues(const Ended& e);

@@ -6,6 +6,7 @@
 
 #include "tasks/app/eigenvalues.h"
 #include "tasks/app/heat_map.h"
+#include "tasks/app/layer_names.h"
 #include "tasks/io/output.h"
 #include "tasks/training/device.h"
 #include "tasks/training/probe.h"
@@ -14,16 +15,6 @@
 namespace reel {
 
 namespace {
-
-/// "h", or "2-h" if there are several layers.
-std::string label(std::size_t layers, std::size_t layer, const std::string& state) {
-  return layers == 1 ? state : fmt::format("{}-{}", layer + 1, state);
-}
-
-/// The same in words: "h of layer 2".
-std::string words_of(std::size_t layers, std::size_t layer, const std::string& state) {
-  return layers == 1 ? state : fmt::format("{} of layer {}", state, layer + 1);
-}
 
 Batch example(const Ended& e, std::size_t number) { return e.task.batch(e.seed, {e.streams.at(number)}); }
 
@@ -51,105 +42,132 @@ Tensor unshifted(const Tensor& s, std::int64_t shift) {
   return stack(rows);
 }
 
+/// The maps of a state of a layer, and what they show as numbers [T, width].
+struct Shown {
+  std::vector<HeatMap> maps;
+  Tensor numbers;
+};
+
+/// A state of a layer over time: `s` [T, width] as the layer reads, and `first` [1, width] before that.
+struct StateOverTime {
+  const LayerInput& layer;
+  Tensor s, first;
+  std::string name;  // "h of layer 2"
+  std::vector<double> marks;
+  /// In the order of the sequence.
+  Tensor in_order(const Tensor& x) const { return layer.backward ? flip(x, 0) : x; }
+};
+
 /// Draws a map or two of each state of each layer, for one sequence.
-void draw_over_time(const Ended& e, const std::string& name,
-                    const std::function<std::vector<HeatMap>(const Cell&, const Tensor&, const std::string&,
-                                                             const std::vector<double>&)>& maps) {
+void draw_over_time(const Ended& e, const std::string& name, const std::function<Shown(const StateOverTime&)>& show) {
   const Batch batch = example(e, 0);
   const std::vector<double> marks = e.task.marks(batch);
   const auto layers = e.model.layers(on(batch.x, e.model.device()));
   TensorFile numbers;
-  for (std::size_t l = 0; l < layers.size(); ++l) {
-    const auto& [cell, x] = layers[l];
-    const Tensors states = states_over_time(*cell, x);
-    const auto names = state_names(*cell);
+  for (const LayerInput& layer : layers) {
+    const Tensors states = states_over_time(*layer.cell, layer.x, layer.zoneout), start = layer.cell->initial(1);
+    const auto names = state_names(*layer.cell);
     for (std::size_t s = 0; s < states.size(); ++s) {
-      const std::string which = label(layers.size(), l, names[s]);
       const Tensor over_time = reshape(states[s], {states[s].dim(0), states[s].dim(2)});
+      const Tensor first =
+          s < start.size() ? start[s] : Tensor::zeros({1, over_time.dim(1)}, over_time.dtype(), over_time.backend());
+      const std::string which = layer_prefix(layers, layer) + names[s];
       const std::string svg = e.folder.file(fmt::format("{}-{}.svg", name, which));
-      print_picture(svg,
-                    draw_heat_maps(svg, maps(*cell, over_time, words_of(layers.size(), l, names[s]), marks), e.style));
-      numbers.tensors.emplace_back(which, over_time);
+      const Shown shown = show({layer, over_time, first, names[s] + layer_words(layers, layer), marks});
+      print_picture(svg, draw_heat_maps(svg, shown.maps, e.style));
+      numbers.tensors.emplace_back(which, shown.numbers);
     }
   }
-  numbers.tensors.emplace_back("x", e.task.shape().vocabulary > 0 ? batch.x : layers.front().second);
+  numbers.tensors.emplace_back("x", e.task.shape().vocabulary > 0 ? batch.x : layers.front().x);
   save_safetensors(e.folder.file(name + ".safetensors"), numbers);
 }
 
 void draw_states(const Ended& e) {
-  draw_over_time(e, "states", [&](const Cell& cell, const Tensor& s, const std::string& which, const auto& marks) {
-    const std::string shown = (is_complex(s.dtype()) ? "modulus of " : "") + which;
-    std::vector<HeatMap> maps{units_over_time(s, fmt::format("{}: {}", e.task.title(), shown), shown, marks)};
-    if (cell.shift() != 0)
-      maps.push_back(units_over_time(unshifted(s, cell.shift()), which + ", the shift undone", shown, marks));
-    return maps;
+  draw_over_time(e, "states", [&](const StateOverTime& state) {
+    const std::int64_t shift = state.layer.cell->shift();
+    const std::string shown = (is_complex(state.s.dtype()) ? "modulus of " : "") + state.name;
+    const Tensor s = state.in_order(state.s);
+    Shown out{{units_over_time(s, fmt::format("{}: {}", e.task.title(), shown), shown, state.marks)}, s};
+    if (shift != 0)
+      out.maps.push_back(units_over_time(state.in_order(unshifted(state.s, shift)), state.name + ", the shift undone",
+                                         shown, state.marks));
+    return out;
   });
 }
 
-/// What each step adds to s [T, width]; before the first one it is 0.
-Tensor changes(const Tensor& s) {
-  return s - concat({Tensor::zeros({1, s.dim(1)}, s.dtype(), s.backend()), slice(s, 0, 0, s.dim(0) - 1)}, 0);
-}
+/// What each step adds to s [T, width], which is `first` before them.
+Tensor changes(const Tensor& s, const Tensor& first) { return s - concat({first, slice(s, 0, 0, s.dim(0) - 1)}, 0); }
 
 void draw_changes(const Ended& e) {
-  draw_over_time(e, "changes", [&](const Cell& cell, const Tensor& s, const std::string& which, const auto& marks) {
-    const std::string title = fmt::format("{}: change of {} in a step", e.task.title(), which),
-                      shown = (is_complex(s.dtype()) ? "modulus of the change of " : "change of ") + which;
-    std::vector<HeatMap> maps{units_over_time(changes(s), title, shown, marks)};
-    if (cell.shift() != 0)
-      maps.push_back(units_over_time(changes(unshifted(s, cell.shift())), which + ", the shift undone", shown, marks));
-    return maps;
+  draw_over_time(e, "changes", [&](const StateOverTime& state) {
+    const std::int64_t shift = state.layer.cell->shift();
+    const std::string title = fmt::format("{}: change of {} in a step", e.task.title(), state.name),
+                      shown = (is_complex(state.s.dtype()) ? "modulus of the change of " : "change of ") + state.name;
+    const Tensor s = state.in_order(changes(state.s, state.first));
+    Shown out{{units_over_time(s, title, shown, state.marks)}, s};
+    if (shift != 0)
+      out.maps.push_back(units_over_time(state.in_order(changes(unshifted(state.s, shift), roll(state.first, shift))),
+                                         state.name + ", the shift undone", shown, state.marks));
+    return out;
   });
 }
 
-/// Draws the mean over a few sequences of the same length, as in ENRNN (Helfrich and Ye 2020), Figures 4 and 5.
-void draw_gradients(const Ended& e) {
+/// The mean over a few sequences of norms of Jacobians, of a layer.
+struct LayerNorms {
+  LayerInput layer;
+  std::string prefix, words;
+  JacobianNorms norms;
+};
+
+/// Over the first sequences that are as long as the first, as in ENRNN (Helfrich and Ye 2020), Figures 4 and 5.
+std::vector<LayerNorms> mean_norms(const Ended& e) {
   constexpr std::int64_t points = 50, sequences = 5;
-  std::vector<JacobianNorms> sums;                         // one per layer
-  std::vector<std::string> names;                          // of all states, in files
-  std::vector<std::pair<std::string, std::string>> words;  // state, state of its layer
-  std::int64_t T = 0, count = 0;
-  if (!e.quiet) print_err("gradients of states with respect to inputs ...\n");
+  std::vector<LayerNorms> sums;
+  double count = 0;
   for (std::size_t i = 0; i < std::min<std::size_t>(sequences, e.streams.size()); ++i) {
     const auto layers = e.model.layers(on(example(e, i).x, e.model.device()));
-    if (i > 0 && layers[0].second.dim(0) != T) continue;
-    T = layers[0].second.dim(0);
+    if (i > 0 && layers[0].x.dim(0) != sums[0].layer.x.dim(0)) continue;
     ++count;
     for (std::size_t l = 0; l < layers.size(); ++l) {
-      const auto& [cell, x] = layers[l];
-      const JacobianNorms one = jacobian_norms(*cell, x, points);
+      const JacobianNorms one = jacobian_norms(*layers[l].cell, layers[l].x, points, layers[l].zoneout);
       if (i == 0) {
-        sums.push_back(one);
-        for (const std::string& name : state_names(*cell)) {
-          names.push_back(label(layers.size(), l, name));
-          words.emplace_back(name, words_of(layers.size(), l, name));
-        }
+        sums.push_back({layers[l], layer_prefix(layers, layers[l]), layer_words(layers, layers[l]), one});
         continue;
       }
       for (std::size_t s = 0; s < one.norms.size(); ++s)
-        for (std::size_t f = 0; f < one.norms[s].size(); ++f) sums[l].norms[s][f] += one.norms[s][f];
+        for (std::size_t f = 0; f < one.norms[s].size(); ++f) sums[l].norms.norms[s][f] += one.norms[s][f];
     }
   }
+  for (LayerNorms& layer : sums)
+    for (std::vector<double>& norms : layer.norms.norms)
+      for (double& v : norms) v /= count;
+  return sums;
+}
+
+void draw_gradients(const Ended& e) {
+  if (!e.quiet) print_err("gradients of states with respect to inputs ...\n");
   TensorFile numbers;
-  for (JacobianNorms& layer : sums) {
-    for (std::vector<double>& norms : layer.norms) {
-      for (double& v : norms) v /= static_cast<double>(count);
-      const std::string& name = names[numbers.tensors.size()];
-      const auto& [state, in_words] = words[numbers.tensors.size()];
-      const std::size_t n = layer.times.size();
-      HeatMap map{fmt::format("{}: how {} depends on earlier inputs", e.task.title(), in_words),
-                  "step u of the input x",
-                  fmt::format("step t of the state {}", state),
+  for (const LayerNorms& one : mean_norms(e)) {
+    const auto names = state_names(*one.layer.cell);
+    // What a layer above the first reads is its own.
+    const std::string input = one.layer.layer == 1 ? "input x" : fmt::format("input x of layer {}", one.layer.layer),
+                      from = one.layer.backward ? ", from the end" : "";
+    const std::size_t n = one.norms.times.size();
+    for (std::size_t s = 0; s < names.size(); ++s) {
+      HeatMap map{fmt::format("{}: how {} depends on earlier inputs{}", e.task.title(), names[s] + one.words,
+                              one.layer.layer == 1 ? "" : " of that layer"),
+                  fmt::format("step u of the {}{}", input, from),
+                  fmt::format("step t of the state {}{}", names[s], from),
                   n,
                   n,
-                  norms};
+                  one.norms.norms[s]};
       map.low = 0;
-      map.value_label = fmt::format("spectral norm ‖∂{}(t) / ∂x(u)‖", state);
-      if (n > 1) map.x_step = map.y_step = static_cast<double>(layer.times[1]);
-      const std::string svg = e.folder.file(fmt::format("gradients-{}.svg", name));
+      map.value_label = fmt::format("spectral norm ‖∂{}(t) / ∂x(u)‖", names[s]);
+      if (n > 1) map.x_step = map.y_step = static_cast<double>(one.norms.times[1]);
+      const std::string svg = e.folder.file(fmt::format("gradients-{}{}.svg", one.prefix, names[s]));
       print_picture(svg, draw_heat_map(svg, map, e.style));
       const auto side = static_cast<std::int64_t>(n);
-      numbers.tensors.emplace_back(name, Tensor::from<double>(norms, {side, side}));
+      numbers.tensors.emplace_back(one.prefix + names[s], Tensor::from<double>(map.values, {side, side}));
     }
   }
   save_safetensors(e.folder.file("gradients.safetensors"), numbers);
@@ -190,7 +208,8 @@ std::vector<Picture> pictures_of_cells() {
   return {{"states", "states over time for one sequence; for cells that shift their units, also with the shift undone",
            draw_states},
           {"changes", "change of the states at each step, likewise", draw_changes},
-          {"gradients", "norms of the gradients of states with respect to inputs, for all pairs of time steps",
+          {"gradients",
+           "norms of the gradients of states with respect to the inputs of their layer, for all pairs of time steps",
            draw_gradients},
           {"eigenvalues",
            "of the recurrent matrix, or of the step's Jacobian if a cell has no single such matrix, before and after "

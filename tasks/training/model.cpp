@@ -301,16 +301,17 @@ Tensor Model::step(const Tensor& x, Tensors& states) const {
   return linear(h, V_, c_);
 }
 
-std::vector<std::pair<const Cell*, Tensor>> Model::layers(const Tensor& x) const {
-  std::vector<std::pair<const Cell*, Tensor>> out;
+std::vector<LayerInput> Model::layers(const Tensor& x) const {
+  std::vector<LayerInput> out;
   const std::size_t directions = bidirectional_ ? 2 : 1;
   Tensor h = numbers(x);
   for (std::size_t c = 0; c < cells_.size(); c += directions) {
-    const Tensor in = c > 0 ? into(c / directions, h, std::nullopt) : h;
+    CellInput in = c > 0 ? into(c / directions, h, std::nullopt) : h;
+    in.zoneout.rate = zoneout_;
     Tensors hs;
     for (std::size_t d = 0; d < directions; ++d) {
       const Cell& cell = *cells_[c + d];
-      out.emplace_back(&cell, d == 1 ? flip(in, 0) : in);
+      out.push_back({&cell, d == 1 ? flip(in.xs, 0) : in.xs, c / directions + 1, d == 1, in.zoneout});
       if (c + directions < cells_.size()) hs.push_back(scan(cell, cell.initial(x.dim(1)), in, {.reverse = d == 1}).hs);
     }
     if (hs.empty()) break;

@@ -63,6 +63,15 @@ struct StepContext {
   Tensor number = {};  // the step, f64 on the device; if defined, it is read there whenever the step runs
 };
 
+/// A layer of a model, or one direction of it, and what it reads.
+struct LayerInput {
+  const Cell* cell;
+  Tensor x;               // [T, B, width], in its own direction
+  std::size_t layer = 1;  // from the bottom
+  bool backward = false;  // it reads from the end
+  Zoneout zoneout = {};   // its mean, as outside training
+};
+
 class Model {
  public:
   Model(const ModelShape& shape, const ModelOptions& options, Init init);
@@ -87,8 +96,8 @@ class Model {
                          Tensors* carry = nullptr) const {
     return (*this)(batch.x, training, carry, batch.lengths);
   }
-  /// The cells from bottom to top, each with its input [T, B, width] in its own direction when the model reads x.
-  std::vector<std::pair<const Cell*, Tensor>> layers(const Tensor& x) const;
+  /// The cells from bottom to top, with what they read when the model reads x.
+  std::vector<LayerInput> layers(const Tensor& x) const;
   /// The cells from bottom to top.
   const std::vector<std::unique_ptr<Cell>>& cells() const { return cells_; }
   const std::vector<Parameter>& parameters() const { return parameters_; }

@@ -8,11 +8,11 @@
 
 namespace reel {
 
-Tensors states_over_time(const Cell& cell, const Tensor& x) {
+Tensors states_over_time(const Cell& cell, const Tensor& x, const Zoneout& zoneout) {
   const Tensors start = cell.initial(x.dim(1));
   if (!cell.recurrent()) return {scan(cell, start, x).hs};
   const auto step = [&](const Tensors& state, const Tensors& in) {
-    Tensors next = cell.step(state, in[0]);
+    Tensors next = zoneout.mean(state, cell.step(state, in[0]));
     Tensors shown = next;
     return Next{std::move(next), std::move(shown)};
   };
@@ -39,7 +39,7 @@ Tensor cotangents(std::int64_t first, std::int64_t last, std::int64_t n, const T
 
 }  // namespace
 
-Tensor step_jacobian(const Cell& cell, const Tensors& states, const Tensor& x) {
+Tensor step_jacobian(const Cell& cell, const Tensors& states, const Tensor& x, const Zoneout& zoneout) {
   // Each row of the batch is the same step, with the cotangent of another element of the new states.
   Backend& host = backend("cpu");
   const auto real_width = [](const Tensor& s) { return is_complex(s.dtype()) ? 2 * s.dim(1) : s.dim(1); };
@@ -49,7 +49,7 @@ Tensor step_jacobian(const Cell& cell, const Tensors& states, const Tensor& x) {
     Tensors before;
     const Tape tape;  // from here on, as a step may return a state that it was given
     for (const Tensor& state : states) before.push_back(expand(state, {rows, state.dim(1)}));
-    const Tensor after = cell.step(before, expand(x, {rows, x.dim(1)}))[s];
+    const Tensor after = zoneout.mean(before, cell.step(before, expand(x, {rows, x.dim(1)})))[s];
     Tensors columns;
     for (const Tensor& g : grad({after}, before, {.cotangents = {cotangents(0, rows, states[s].dim(1), after)}}))
       columns.push_back(is_complex(g.dtype()) ? concat({real(g), imag(g)}, 1) : g);
@@ -59,14 +59,14 @@ Tensor step_jacobian(const Cell& cell, const Tensors& states, const Tensor& x) {
   return concat(bands, 0);
 }
 
-JacobianNorms jacobian_norms(const Cell& cell, const Tensor& x, std::int64_t points) {
+JacobianNorms jacobian_norms(const Cell& cell, const Tensor& x, std::int64_t points, const Zoneout& zoneout) {
   const std::int64_t T = x.dim(0), I = x.dim(2), apart = (T + points - 1) / points;
   JacobianNorms out;
   for (std::int64_t t = 0; t < T; t += apart) out.times.push_back(t);
   const auto n = out.times.size();
   std::vector<std::int32_t> places(out.times.begin(), out.times.end());
   const Tensor times = Tensor::from<std::int32_t>(places, {std::ssize(out.times)}, x.backend());
-  const Tensors states = states_over_time(cell, x);
+  const Tensors states = states_over_time(cell, x, zoneout);
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   out.norms.assign(states.size(), std::vector<double>(n * n, nan));
 
@@ -81,7 +81,7 @@ JacobianNorms jacobian_norms(const Cell& cell, const Tensor& x, std::int64_t poi
       const std::int64_t last = std::min(rows, first + together);
       const Tensor xs = expand(x, {T, last - first, I});
       const Tape tape;
-      const Tensor over_time = states_over_time(cell, xs)[s];
+      const Tensor over_time = states_over_time(cell, xs, zoneout)[s];
       for (std::size_t r = 0; r < n; ++r) {
         const Tensor state = at(over_time, out.times[r]);
         const Tensor all = grad({state}, {xs}, {.cotangents = {cotangents(first, last, width, state)}})[0];

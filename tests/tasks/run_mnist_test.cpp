@@ -108,7 +108,7 @@ TEST_CASE("mnist: a model gives for greys what it gives for their numbers, and s
     const Model model(task.shape(), {.cell = cell, .hidden = 6}, Init(3, DType::f64));
     const Tensor x = cast(embedding(batch.x, task.shape().levels), DType::f64);
     CHECK(x.shape() == Shape{784, 3, 1});
-    const Tensor read = model.layers(batch.x).front().second;
+    const Tensor read = model.layers(batch.x).front().x;
     CHECK(read.dtype() == DType::f64);
     CHECK(difference(read, x) == 0);
     Tensors wrt;
