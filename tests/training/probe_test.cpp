@@ -2,8 +2,11 @@
 // network's pictures leave in its folder.
 #include "tasks/training/probe.h"
 
+#include <filesystem>
+
 #include "tasks/app/success_map.h"
 #include "tasks/io/files.h"
+#include "tasks/training/model.h"
 #include "tasks/training/safetensors.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
@@ -249,7 +252,7 @@ TEST_CASE("--picture of a bidirectional model: both directions by name, in the o
   CHECK(difference(at(changes.at("1-forward-h"), 0), at(forward, 0)) < 1e-6);
   CHECK(difference(at(changes.at("1-backward-h"), 8), at(backward, 8)) < 1e-6);
   CHECK(difference(at(changes.at("1-backward-h"), 2), at(backward, 2) - at(backward, 3)) < 1e-6);
-  CHECK(fs::exists(out + "/gradients.safetensors"));
+  CHECK(std::filesystem::exists(out + "/gradients.safetensors"));
   CHECK(contains(r.out, out + "/gradients-1-backward-h.svg"));
   CHECK(contains(r.out, out + "/eigenvalues-1-forward.svg"));
 }
