@@ -32,6 +32,7 @@ class Music final : public Task {
   /// The loss on the validation tunes of predicting each key independently, by its frequency in the training tunes.
   double baseline() const override { return baseline_; }
   Parts parts() const override { return parts_; }
+  bool forecasts() const override { return true; }
 
   Batch batch(std::uint64_t, const std::vector<std::uint64_t>& streams) const override {
     const auto B = streams.size(), keys = static_cast<std::size_t>(piano_keys);

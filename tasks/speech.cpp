@@ -86,6 +86,7 @@ class Speech final : public Task {
   std::string name() const override { return "speech"; }
   std::string title() const override { return fmt::format("speech, {} recordings", utterances_.size()); }
   ModelShape shape() const override { return {.inputs = bins, .outputs = bins}; }
+  bool forecasts() const override { return true; }
   /// The loss of always predicting the mean frame of the training set.
   double baseline() const override { return baseline_; }
   Parts parts() const override { return parts_; }

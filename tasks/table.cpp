@@ -47,6 +47,7 @@ class TableTask final : public Task {
   ModelShape shape() const override {
     return {.inputs = static_cast<std::int64_t>(width()), .outputs = spec().outputs(), .every_step = spec().each};
   }
+  bool forecasts() const override { return spec().each && spec().horizon > 0; }
   double baseline() const override { return data_.baseline; }
   Parts parts() const override {
     return {std::ssize(data_.parts[0]), std::ssize(data_.parts[1]), std::ssize(data_.parts[2])};

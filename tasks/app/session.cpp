@@ -46,7 +46,7 @@ void start_from(const std::string& from, const Model& model) try {
   take_parameters(from, model);
 } catch (const OtherModel& e) {
   throw SettingError("init-from", fmt::format("{}. Hint: --cell, --hidden and the like must be as in that run, whose "
-                                              "config.toml has them",
+                                              "config.toml has them, and so must the symbols of the data",
                                               e.what()));
 } catch (const OutOfMemory&) {
   throw;
@@ -146,6 +146,9 @@ void Session::make_model() {
   const Examples examples(shared.train.examples, shared.train.seed, task->parts());
   if (shared.model.bidirectional && task->parts().ordered)
     throw SettingError("bidirectional", "the states of this task carry over from batch to batch, forward only");
+  if (shared.model.bidirectional && task->forecasts())
+    throw SettingError("bidirectional",
+                       "the answers of this task are later inputs, which the backward direction would read");
   if (shared.epochs > 0 && examples.steps_per_epoch() == 0)
     throw SettingError("epochs", "fresh examples have no end; give --steps");
   if (shared.epochs > 0)

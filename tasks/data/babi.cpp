@@ -53,6 +53,7 @@ std::vector<BabiQuestion> parse_babi(const std::string& file, std::string_view t
     const auto bad = [&](const std::string& what) {
       return DataError("babi", file, fmt::format("line {}: {}", number, what));
     };
+    if (line.ends_with('\r')) line.remove_suffix(1);
     const std::size_t space = line.find(' ');
     const auto id = parse<std::int64_t>(line.substr(0, space));
     if (!id || space == line.npos) throw bad("does not start with a number and a space");

@@ -154,6 +154,10 @@ Array parse_npy(const std::string& path, std::string_view bytes) {
       kind = &k;
     known.push_back(k.descr);
   }
+  if (!kind && header.descr.find_first_of("US") != header.descr.npos)
+    fail(fmt::format(
+        "numbers are expected, got text (\"{}\"). Hint: numpy.unique(y, return_inverse=True) numbers the classes",
+        header.descr));
   if (!kind)
     fail(fmt::format("elements of one of {} are expected, got \"{}\". Hint: x.astype(\"float32\") before numpy.save",
                      fmt::join(known, ", "), header.descr));

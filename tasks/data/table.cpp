@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 #include <zlib.h>
+#include <cctype>
 
 #include <algorithm>
 #include <cmath>
@@ -54,13 +55,22 @@ std::vector<std::string> Table::names() const {
   return names;
 }
 
+std::string listed_names(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) {
+    const char* const quote = name.find(',') == name.npos ? "" : "\"";
+    out += fmt::format("{}{}{}{}", out.empty() ? "" : ", ", quote, name, quote);
+  }
+  return out;
+}
+
 namespace {
 [[noreturn]] void no_column(const std::string& path, const std::vector<std::string>& names, const std::string& name) {
   const std::string nearest = nearest_name(name, names);
   const std::vector<std::string> some(names.begin(), names.begin() + std::min<std::ptrdiff_t>(20, std::ssize(names)));
   throw FileError(fmt::format(
       "{}: there is no column \"{}\"{}", path, name,
-      nearest.empty() ? fmt::format("; it has {}{}", fmt::join(some, ", "), names.size() > some.size() ? ", ..." : "")
+      nearest.empty() ? fmt::format("; it has {}{}", listed_names(some), names.size() > some.size() ? ", ..." : "")
                       : fmt::format(". Hint: {}.", nearest)));
 }
 
@@ -120,7 +130,10 @@ void check_header(const std::string& path, std::int64_t line, const std::vector<
     if (!is_utf8(names[i]))
       throw error_at(path, line,
                      fmt::format("the name of column {} is not UTF-8. Hint: save the file as UTF-8", i + 1));
-    if (names[i].empty()) throw error_at(path, line, fmt::format("column {} of the header has no name", i + 1));
+    if (names[i].empty())
+      throw error_at(path, line,
+                     fmt::format("column {} of the header has no name{}", i + 1,
+                                 i == 0 ? ". Hint: index=False in pandas' to_csv" : ""));
     if (names[i].find('\0') != names[i].npos)
       throw error_at(path, line, fmt::format("the name of column {} has a zero byte in it", i + 1));
     if (!before.insert(names[i]).second)
@@ -199,7 +212,8 @@ Table read_table(const std::string& path, const std::vector<std::string>& as_wri
   } catch (const Error& e) {
     throw FileError(e.what());
   }
-  const std::string kind = std::filesystem::path(path).extension();
+  std::string kind = std::filesystem::path(path).extension();
+  for (char& c : kind) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   Table table =
       kind == ".npy"   ? table_of_array(path, parse_npy(path, bytes))
       : kind == ".npz" ? table_of_arrays(path, parse_npz(path, bytes))

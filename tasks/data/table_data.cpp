@@ -93,6 +93,7 @@ void check_window(const Table& table, const Sequences& sequences, const TableOpt
 /// The hint for a part without an example.
 const char* more_examples(const Table& table, const Sequences& sequences, const TableOptions& o) {
   const std::int64_t parts = o.test > 0 ? 3 : 2;
+  if (split_kind(table, o) == "row" && o.window == 0) return "--window N, as rows are split by windows";
   if (split_kind(table, o) == "group" && std::ssize(sequences.parts) < parts) return "more sequences, or --split time";
   if (o.horizon > 0) return o.window > 0 ? "a smaller --window or --horizon, or more data" : "a smaller --horizon";
   return o.window > 0 ? "a smaller --window, or more data" : "more data";
@@ -231,7 +232,10 @@ TableData table_data(const Table& table, const TableOptions& o, std::uint64_t se
   TableData data{.spec = table_roles(table, o)};
   TableSpec& spec = data.spec;
   const bool classes = predicts_class(table, spec, o);
-  if (o.valid + o.test >= 1) throw SettingError("test-part", "--valid-part and --test-part leave nothing to train on");
+  if (o.valid + o.test >= 1)
+    throw SettingError("test-part",
+                       fmt::format("below 1 with --valid-part is expected, as the rest is trained on; got {} and {}",
+                                   o.test, o.valid));
   for (const Column& column : table.columns)
     if (o.inputs.empty() && column.is_text() && column.name != o.group && column.name != o.time &&
         column.name != spec.targets[0].name)

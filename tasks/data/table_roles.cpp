@@ -42,7 +42,7 @@ std::vector<std::string> targets_of(const Table& table, const TableOptions& o) {
     const bool more = names.size() > 20;
     if (more) names.resize(20);
     throw SettingError("target", fmt::format("the column to predict is expected; {} has {}{}", table.path,
-                                             fmt::join(names, ", "), more ? ", ..." : ""));
+                                             listed_names(names), more ? ", ..." : ""));
   }
   return targets;
 }
@@ -72,15 +72,27 @@ std::vector<std::string> inputs_of(const Table& table, const std::vector<std::st
 }  // namespace
 
 std::vector<std::string> names_in(const std::string& list) {
-  std::vector<std::string> names;
-  for (std::size_t first = 0; first < list.size();) {
-    const std::size_t end = std::min(list.find(',', first), list.size());
-    std::string_view name(list.data() + first, end - first);
-    while (name.starts_with(' ')) name.remove_prefix(1);
-    while (name.ends_with(' ')) name.remove_suffix(1);
-    names.emplace_back(name);
-    first = end + 1;
+  std::vector<std::string> names(list.empty() ? 0 : 1);
+  bool within = false;  // quotes
+  const auto trim = [](std::string& name) {
+    name.erase(0, std::min(name.find_first_not_of(' '), name.size()));
+    name.erase(name.find_last_not_of(' ') + 1);
+  };
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i] == '"' && within) {
+      within = list.substr(i + 1, 1) == "\"";  // doubled: one of the name
+      if (within) names.back() += list[++i];
+    } else if (list[i] == '"' && names.back().find_first_not_of(' ') == std::string::npos) {
+      within = true;
+      names.back().clear();
+    } else if (list[i] == ',' && !within) {
+      trim(names.back());
+      if (i + 1 < list.size()) names.emplace_back();
+    } else {
+      names.back() += list[i];
+    }
   }
+  if (!names.empty()) trim(names.back());
   return names;
 }
 
@@ -97,6 +109,8 @@ TableSpec table_roles(const Table& table, const TableOptions& o) {
   const bool for_sequences = !table.targets.empty() && !table.target_each && targets == table.targets;
   if (for_sequences && o.at == "each")
     throw SettingError("at", "y has one entry for a sequence, not one for each step");
+  if (for_sequences && o.split == "time")
+    throw SettingError("split", "time: y has one entry for a whole sequence. Hint: --split group");
   if (for_sequences && (o.horizon > 0 || o.window > 0))
     throw SettingError(o.horizon > 0 ? "horizon" : "window", "y has one entry for a whole sequence");
   TableSpec spec;

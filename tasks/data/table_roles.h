@@ -11,7 +11,7 @@ TableSpec table_roles(const Table& table, const TableOptions& options);
 /// True if the target is a class: as the option says, or else if it is text, or integers of an array.
 bool predicts_class(const Table& table, const TableSpec& spec, const TableOptions& options);
 
-/// "a,b,c" as its parts, without spaces around them.
+/// "a,b,c" as its parts, without spaces around them; a part with a comma has quotes around it, as in CSV.
 std::vector<std::string> names_in(const std::string& list);
 
 }  // namespace reel

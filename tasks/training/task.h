@@ -41,6 +41,8 @@ class Task {
   virtual Batch batch(std::uint64_t seed, const std::vector<std::uint64_t>& streams) const = 0;
   /// True if the examples continue those of the batch before, so that the states carry over.
   virtual bool continues(const std::vector<std::uint64_t>&) const { return false; }
+  /// True if what is asked at a step is read later in the same sequence: a model that reads backwards would see it.
+  virtual bool forecasts() const { return false; }
   /// A scalar, the weighted mean over all entries of the batch.
   virtual Tensor loss(const Tensor& outputs, const Batch& batch) const = 0;
   /// The factor on the loss in training, if a paper does not train on the mean.

@@ -296,7 +296,7 @@ TEST_CASE("options that do not go with the table: one line with the option's nam
   CHECK(contains(data_error(table, {.target = "a,b", .predict = "class", .window = 5}),
                  "predict: one column is expected"));
   CHECK(contains(data_error(table, {.target = "b", .window = 5, .valid = 0.5, .test = 0.5}),
-                 "leave nothing to train on"));
+                 "below 1 with --valid-part is expected, as the rest is trained on; got 0.5 and 0.5"));
   CHECK(contains(data_error(counted(4), {.target = "b", .at = "each", .horizon = 2}),
                  "part has no example, of 1 sequence with 4 rows in all. Hint: a smaller --horizon"));
   CHECK(contains(data_error(counted(20), {.target = "b", .group = "g"}), "Hint: more sequences, or --split time"));

@@ -1,0 +1,77 @@
+// Options that do not go with the data, or that would let a model read its answers; names of files and columns as
+// others write them.
+#include "tasks/data/babi.h"
+#include "tasks/data/table_roles.h"
+#include "tasks/io/files.h"
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/little_data.h"
+#include "tests/support/temp_dir.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+/// A CSV file of 40 rows with the columns a and b, under this name.
+std::string csv(const TempDir& dir, const std::string& name, const std::string& header = "a,b\n") {
+  std::string text = header;
+  for (int i = 0; i < 40; ++i) text += fmt::format("{},{}\n", i % 7, i % 5);
+  write_atomically(dir / name, text);
+  return dir / name;
+}
+
+std::string error_line(const TempDir& dir, const std::string& program, std::vector<std::string> options) {
+  for (const char* option : {"--steps=1", "--hidden=2", "--quiet", "--no-report"}) options.emplace_back(option);
+  options.push_back("--out=" + (dir / "run"));
+  const Result r = run(program, options, dir.path);
+  return r.code == 0 ? "" : r.err;
+}
+
+}  // namespace
+
+TEST_CASE("no model reads its answers: --bidirectional where they are later inputs") {
+  const TempDir dir;
+  const std::string data = csv(dir, "x.csv");
+  const char* const why = "--bidirectional: the answers of this task are later inputs";
+  const std::vector<std::string> ahead{"--data",   data, "--target",       "b", "--horizon", "1",
+                                       "--window", "5",  "--bidirectional"};
+  auto each = ahead;
+  each.insert(each.end(), {"--at", "each"});
+  CHECK(contains(error_line(dir, "table", each), why));
+  CHECK(error_line(dir, "table", ahead) == "");  // behind the last row that is read
+  write_tunes(dir / "music/Nottingham.mat");
+  CHECK(contains(error_line(dir, "music", {"--data", dir.path, "--set", "nottingham", "--batch", "1", "--bidirectional"}), why));
+}
+
+TEST_CASE("columns with commas are named in quotes, as in CSV") {
+  using Names = std::vector<std::string>;
+  CHECK(names_in("a, b ,c") == Names{"a", "b", "c"});
+  CHECK(names_in(R"("Temp, C", "a ""b"" c",d)") == Names{"Temp, C", "a \"b\" c", "d"});
+  CHECK(names_in("5\" nail,b") == Names{"5\" nail", "b"});
+  CHECK(names_in("a,,b,") == Names{"a", "", "b"});
+  CHECK(names_in("").empty());
+  const TempDir dir;
+  const std::string data = csv(dir, "x.csv", "\"Temp, C\",b\n");
+  CHECK(error_line(dir, "table", {"--data", data, "--target", "\"Temp, C\"", "--window", "4"}) == "");
+  CHECK(contains(error_line(dir, "table", {"--data", data, "--target", "something", "--window", "4"}),
+                 "it has \"Temp, C\", b"));
+}
+
+TEST_CASE("endings of files in capitals; lines that end as on Windows") {
+  const TempDir dir;
+  CHECK(error_line(dir, "table", {"--data", csv(dir, "X.CSV"), "--target", "b", "--window", "4"}) == "");
+  std::vector<std::string> word_names, answer_names;
+  WordNumbers words(word_names), answers(answer_names);
+  parse_babi("qa.txt", "1 Mary went home.\r\n2 Where is Mary?\thome\r\n", false, words, answers);
+  CHECK(answer_names == std::vector<std::string>{"home"});
+}
+
+TEST_CASE("hints that lead somewhere") {
+  const TempDir dir;
+  const std::string data = csv(dir, "x.csv");
+  CHECK(contains(error_line(dir, "table", {"--data", data, "--target", "b", "--split", "row"}), "Hint: --window N"));
+  CHECK(contains(error_line(dir, "table", {"--data", csv(dir, "y.csv", ",b\n"), "--target", "b"}),
+                 "column 1 of the header has no name. Hint: index=False in pandas' to_csv"));
+  CHECK(contains(error_line(dir, "speech", {"--folder", dir / "nowhere"}), "is expected as a folder with recordings"));
+}
