@@ -1,8 +1,10 @@
 """Tensors, gradients of any order, and recurrent networks whose steps are written in Python and run without it."""
 
+import atexit as _atexit
 import copyreg as _copyreg
 import os as _os
 import sys as _sys
+import threading as _threading
 import typing as _typing
 
 from ._load import extension as _extension
@@ -12,6 +14,8 @@ _reel._set_folders(
     _os.path.dirname(_os.path.abspath(__file__)) + _os.sep,
     [_os.path.dirname(_os.__file__) + _os.sep, _os.path.join(_sys.prefix, "bin", "")],
 )
+
+_atexit.register(lambda: _reel._end_threads(_threading.active_count() > 1))
 
 # "X as X" tells type checkers that users may have the name from here; "import *" does, too.
 from ._reel import *  # noqa: F401,F403,E402  ops, cells, Tensor

@@ -3,6 +3,7 @@
 // has what users call.
 #include <algorithm>
 #include <memory>
+#include <mutex>
 
 #include "engine/autodiff/primitives.h"
 #include "engine/autodiff/tape.h"
@@ -83,6 +84,12 @@ class Pullback {
       fail(
           "vjp", where_,
           "this was recorded outside of the function that is now differentiated or traced. Hint: call reel.vjp inside");
+    // One thread at a time differentiates on the tape; others wait without the GIL.
+    std::unique_lock lock(busy_, std::try_to_lock);
+    if (!lock) {
+      const GilRelease released;
+      lock.lock();
+    }
     const NoGrad restore;
     const Resumed resumed(pause_);
     return gradients(seeds, of, false);
@@ -117,6 +124,7 @@ class Pullback {
   std::uint64_t outer_id_ = 0;
   std::unique_ptr<Tape> tape_;
   std::unique_ptr<NoGrad> pause_;  // while it lives, tape_ records nothing
+  std::recursive_mutex busy_;
   Tensors xs_, ys_;
 };
 

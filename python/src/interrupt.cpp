@@ -1,9 +1,12 @@
 // Ctrl-C in a long call. Python notes a signal at once and raises KeyboardInterrupt at the next line of Python, but a
 // loop over time may be minutes away from that: so it looks for signals between its steps.
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "python/src/python.h"
@@ -24,6 +27,9 @@ thread_local bool released = false;                  // is this thread in a call
 thread_local std::int64_t looked = 0;                // when it looked last, in milliseconds
 thread_local std::unique_ptr<nb::python_error> why;  // what the handler of the signal raised
 
+std::atomic<bool> finished{false};  // the interpreter ends
+std::atomic<std::thread::id> last;  // on this thread
+
 std::int64_t milliseconds() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);  // some nanoseconds, as this is done in each step
@@ -38,6 +44,7 @@ void before_step() {
   const std::int64_t now = milliseconds();
   if (now - looked < pause) return;
   looked = now;
+  wait_if_ending();
   const nb::gil_scoped_acquire held;
   if (PyErr_CheckSignals() == 0) return;  // always on other threads than the main one
   why = std::make_unique<nb::python_error>();
@@ -45,16 +52,32 @@ void before_step() {
   throw Interrupted();
 }
 
+/// Daemon threads that run on when the program ends stay in their calls. Those that wait for the GIL get it first.
+void end_threads(bool others) {
+  last = std::this_thread::get_id();
+  finished = true;
+  if (!others) return;
+  const nb::gil_scoped_release released;
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
+
 }  // namespace
+
+void wait_if_ending() noexcept {
+  if (finished && std::this_thread::get_id() != last.load())
+    while (true) ::pause();
+}
 
 Interruptible::Interruptible() : outer_(std::exchange(released, true)) { looked = milliseconds(); }
 
 Interruptible::~Interruptible() {
   released = outer_;
   if (why) ending = false;
+  wait_if_ending();
 }
 
-void bind_interrupt() {
+void bind_interrupt(nb::module_& m) {
+  m.def("_end_threads", end_threads, "others"_a);
   backend().before_step = before_step;
   nb::register_exception_translator([](const std::exception_ptr& error, void*) {
     try {

@@ -15,7 +15,7 @@ NB_MODULE(_reel, m) {
   describe("SettingError", "A setting with a value that it cannot have, or that does not exist.");
   describe("OutOfMemory", "Not enough memory.");
   m.def("_set_folders", &set_folders);
-  bind_interrupt();
+  bind_interrupt(m);
   bind_tensor(m);
   bind_linalg(m);
   bind_create(m);

@@ -69,6 +69,10 @@ Shape shape_of(const char* function, const Axes& extents);
 /// result.
 Step step_of(const nb::callable& f);
 
+/// Never returns on another thread than the one that ends the interpreter, once it does: taking the GIL then ends a
+/// thread as an exception would, which no destructor may throw.
+void wait_if_ending() noexcept;
+
 /// Releases the GIL for a long call. Other threads of Python run meanwhile, and a loop over time ends when the handler
 /// of a signal raises an exception, as that of Ctrl-C does.
 class Interruptible {
@@ -89,6 +93,9 @@ class GilRelease {
   GilRelease() {
     if (const Tape* tape = Tape::current(); !tape || tape->mode() == Tape::Mode::eager) gil_.emplace();
   }
+  ~GilRelease() {
+    if (gil_) wait_if_ending();
+  }
   GilRelease(const GilRelease&) = delete;
   GilRelease& operator=(const GilRelease&) = delete;
 
@@ -97,7 +104,7 @@ class GilRelease {
 };
 using Released = nb::call_guard<GilRelease>;
 
-void bind_interrupt();
+void bind_interrupt(nb::module_& m);
 void bind_tensor(nb::module_& m);
 void bind_array_api(nb::class_<Tensor>& tensor);
 void bind_indexing(nb::class_<Tensor>& tensor);

@@ -8,6 +8,7 @@ namespace reel::python {
 
 Step step_of(const nb::callable& f) {
   return [&f](const Tensors& state, const Tensors& x) -> Next {
+    wait_if_ending();
     const nb::gil_scoped_acquire held;
     const auto [next, y] = nb::cast<std::pair<Tensors, Tensors>>(f(state, x));
     return {next, y};

@@ -104,3 +104,54 @@ def test_other_exceptions_of_handlers_arrive(handle):
     soon(signal.SIGUSR1)
     with pytest.raises(TimeoutError, match="enough"):
         reel.scan(decay, reel.zeros((64, 8)), length=LONG)
+
+
+@pytest.mark.parametrize("work", ["x @ w", "reel.scan(lambda h, u: (reel.tanh(reel.linear(h, w) + u), None), h, xs)"])
+def test_a_daemon_thread_in_an_op_does_not_end_the_program(work):
+    text = f"""
+import threading, time, reel
+w, x = reel.normal((128, 128), seed=1) * 0.05, reel.normal((16, 128), seed=2)
+h, xs = reel.zeros((16, 128)), reel.normal((300, 16, 128), seed=3)
+
+def forever():
+    while True:
+        {work}
+
+threading.Thread(target=forever, daemon=True).start()
+time.sleep(0.3)
+print("ends")
+"""
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout) == (0, "ends\n"), done.stderr
+
+
+def test_threads_call_one_pullback():
+    w, xs = reel.normal((16, 16), seed=1, dtype="f64") * 0.3, reel.normal((20, 4, 16), seed=2, dtype="f64")
+    step = lambda h, x: (reel.tanh(reel.linear(h, w_) + x), h)  # noqa: E731
+    w_ = w
+
+    def loss(v):
+        nonlocal w_
+        w_ = v
+        return reel.sum(reel.scan(step, reel.zeros((4, 16), "f64"), xs)[1] ** 2)
+
+    _, pullback = reel.vjp(loss, w)
+    one = reel.ones((), "f64")
+    expected = pullback(one)[0].numpy()
+    got, errors = [], []
+
+    def work():
+        try:
+            got.extend(pullback(one)[0].numpy() for _ in range(50))
+        except reel.Error as e:
+            errors.append(str(e))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not errors
+    assert len(got) == 200
+    assert all((g == expected).all() for g in got)
