@@ -77,7 +77,7 @@ Interruptible::~Interruptible() {
 }
 
 void bind_interrupt(nb::module_& m) {
-  m.def("_end_threads", end_threads, "others"_a);
+  m.def("_end_threads", end_threads, nb::arg("others"));
   backend().before_step = before_step;
   nb::register_exception_translator([](const std::exception_ptr& error, void*) {
     try {
