@@ -134,7 +134,7 @@ TEST_CASE("JSON files that are damaged: the line and column, and what to do") {
   fs::create_directories(dir / "sweep");
   for (const auto& [text, what] : {std::pair{"{\n ?", "is damaged: no JSON at line 2, column 2. Hint: "},
                                    {"{\n \"task\": 1e400}", "is damaged: no JSON at line 2, column 14. Hint: "},
-                                  {"{\"task\": 3}", "is damaged: type must be string, but is number. Hint: "},
+                                   {"{\"task\": 3}", "is damaged: type must be string, but is number. Hint: "},
                                    {"{}", "is damaged: key 'task' not found. Hint: "}}) {
     write_atomically(dir / "sweep/sweep.json", text);
     const std::string line = line_of(dir, "sweep", {dir / "sweep"}, 1);

@@ -41,7 +41,8 @@ TEST_CASE("no model reads its answers: --bidirectional where they are later inpu
   CHECK(contains(error_line(dir, "table", each), why));
   CHECK(error_line(dir, "table", ahead) == "");  // behind the last row that is read
   write_tunes(dir / "music/Nottingham.mat");
-  CHECK(contains(error_line(dir, "music", {"--data", dir.path, "--set", "nottingham", "--batch", "1", "--bidirectional"}), why));
+  CHECK(contains(
+      error_line(dir, "music", {"--data", dir.path, "--set", "nottingham", "--batch", "1", "--bidirectional"}), why));
 }
 
 TEST_CASE("columns with commas are named in quotes, as in CSV") {
