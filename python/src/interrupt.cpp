@@ -27,8 +27,16 @@ thread_local bool released = false;                  // is this thread in a call
 thread_local std::int64_t looked = 0;                // when it looked last, in milliseconds
 thread_local std::unique_ptr<nb::python_error> why;  // what the handler of the signal raised
 
-std::atomic<bool> finished{false};  // the interpreter ends
+std::atomic<bool> at_exit{false};   // the interpreter is about to end
 std::atomic<std::thread::id> last;  // on this thread
+
+bool finalizing() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
 
 std::int64_t milliseconds() {
   timespec now{};
@@ -55,7 +63,7 @@ void before_step() {
 /// Daemon threads that run on when the program ends stay in their calls. Those that wait for the GIL get it first.
 void end_threads(bool others) {
   last = std::this_thread::get_id();
-  finished = true;
+  at_exit = true;
   if (!others) return;
   const nb::gil_scoped_release released;
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -64,8 +72,12 @@ void end_threads(bool others) {
 }  // namespace
 
 void wait_if_ending() noexcept {
-  if (finished && std::this_thread::get_id() != last.load())
-    while (true) ::pause();
+  if (!at_exit || std::this_thread::get_id() == last.load()) return;
+  for (int i = 0; i < 500 && at_exit; ++i) {
+    while (finalizing()) ::pause();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  at_exit = false;  // other functions of atexit take their time, and may wait for this thread
 }
 
 Interruptible::Interruptible() : outer_(std::exchange(released, true)) { looked = milliseconds(); }
