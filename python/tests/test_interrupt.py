@@ -128,6 +128,20 @@ print("ends")
         assert (done.returncode, done.stdout) == (0, "ends\n"), done.stderr
 
 
+def test_a_thread_that_is_joined_at_the_very_end_goes_on():
+    text = """
+import atexit, threading
+threads = []
+atexit.register(lambda: (threads[0].join(), print("joined")))  # before Reel is imported, so after its own
+import reel
+w, x = reel.normal((128, 128), seed=1), reel.normal((16, 128), seed=2)
+threads.append(threading.Thread(target=lambda: [x @ w for _ in range(20000)], daemon=True))
+threads[0].start()
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "joined\n"), done.stderr
+
+
 def test_threads_call_one_pullback():
     w, xs = reel.normal((16, 16), seed=1, dtype="f64") * 0.3, reel.normal((20, 4, 16), seed=2, dtype="f64")
     step = lambda h, x: (reel.tanh(reel.linear(h, w_) + x), h)  # noqa: E731
