@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+import itertools
+from typing import Any, Sequence
 
 from . import _reel
 from ._reel import DType, Error, Tensor
@@ -12,9 +13,10 @@ from ._reel import DType, Error, Tensor
 def tensor(data: Any, dtype: Any = None) -> Tensor:
     """A tensor with a copy of these numbers, lists of numbers, or of an array.
 
-    Lists of Python's numbers become f32, c64, i32 or bool; arrays keep their dtype. 64-bit integers become i32, smaller
-    ones, too. Gradients go through the copy of a tensor, and through lists of tensors. Throws Error when an integer does
-    not fit, for elements that are wider than f64 and c128, and for a tensor of PyTorch that requires a gradient.
+    Lists of Python's numbers become f32, c64, i32 or bool; arrays keep their dtype, and lists of tensors and arrays have
+    the precision of the widest one. 64-bit integers become i32, smaller ones, too. Gradients go through the copy of a
+    tensor, and through lists of tensors. Throws Error when an integer does not fit, for elements that are wider than f64
+    and c128, and for a tensor of PyTorch that requires a gradient.
     """
     import numpy
 
@@ -25,7 +27,6 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
         return _cast(data, wanted)
     if _reel._recording() and _has_tensor(data):
         return _stacked(data, wanted)
-    given = hasattr(data, "dtype") or _has_buffer(data)
     _reel._refuse_gradient("tensor", data)
     try:
         array = numpy.asarray(data.resolve_conj().resolve_neg() if hasattr(data, "resolve_conj") else data)
@@ -41,9 +42,9 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
         wide = "f64" if array.dtype.kind == "f" else "c128"
         raise Error(f'[tensor] elements are {wide} or narrower, got {array.dtype}. Hint: dtype="{wide}"')
     elif array.dtype.kind == "f":
-        name = array.dtype.name if given and array.dtype.name == "float64" else "float32"
+        name = "float64" if array.dtype.itemsize == 8 and _has_wide([data]) else "float32"
     elif array.dtype.kind == "c":
-        name = array.dtype.name if given and array.dtype.name == "complex128" else "complex64"
+        name = "complex128" if array.dtype.itemsize == 16 and _has_wide([data]) else "complex64"
     elif array.dtype.kind in "iu":
         name = "int32"
     elif array.dtype.kind == "b":
@@ -82,26 +83,45 @@ def _has_tensor(data: Any) -> bool:
     return isinstance(data, Tensor) or isinstance(data, (list, tuple)) and any(map(_has_tensor, data))
 
 
+def _has_wide(parts: Sequence) -> bool:
+    """Is an f64 or c128 among these, or in lists among them? Python's own numbers have no precision to keep."""
+    types = set(map(type, parts))
+    if types <= {bool, int, float, complex}:
+        return False
+    if types <= {list, tuple}:
+        return _has_wide([*itertools.chain.from_iterable(parts)])
+    return any(_has_wide(part) if isinstance(part, (list, tuple)) else _is_wide(part) for part in parts)
+
+
+def _is_wide(data: Any) -> bool:
+    if not hasattr(data, "dtype"):
+        return _has_buffer(data) and memoryview(data).format[-1:] == "d"
+    return str(getattr(data.dtype, "name", data.dtype)).removeprefix("torch.") in _WIDE
+
+
 def _stacked(data: list | tuple, dtype: DType | None) -> Tensor:
-    """Lists of tensors and numbers as one tensor, by ops that are recorded; the dtype as NumPy's functions find it."""
-    leaves: list[Tensor] = []
+    """Lists of tensors and numbers as one tensor, by ops that are recorded."""
+    leaves: list = []
 
     def collect(part: Any) -> None:
         if isinstance(part, (list, tuple)):
             for element in part:
                 collect(element)
         else:
-            leaves.append(part if isinstance(part, Tensor) else tensor(part, dtype))
+            leaves.append(part)
 
     collect(data)
     if dtype is None:
-        dtype = _KINDS[max(k for k, kind in enumerate(_KINDS) for x in leaves if x.dtype in kind)][0]
+        found = {tensor(x).dtype if not isinstance(x, Tensor) else x.dtype for x in leaves}
+        kind = _KINDS[max(k for k, kind in enumerate(_KINDS) if found.intersection(kind))]
+        dtype = kind[-1] if _has_wide(leaves) else kind[0]
     rest = iter(leaves)
 
     def stack(part: Any) -> Tensor:
         if isinstance(part, (list, tuple)):
             return _reel.stack([stack(element) for element in part])
-        return _cast(next(rest), dtype)
+        leaf = next(rest)
+        return _cast(leaf, dtype) if isinstance(leaf, Tensor) else tensor(leaf, dtype)
 
     return stack(data)
 
@@ -121,5 +141,6 @@ def asarray(data: Any, dtype: Any = None) -> Tensor:
 
 
 _COMPLEX = "[tensor] complex numbers do not become {}. Hint: take .real"
-_KINDS = ((DType.boolean,), (DType.i32,), (DType.f32, DType.f64), (DType.c64, DType.c128))  # with the dtype of lists
+_KINDS = ((DType.boolean,), (DType.i32,), (DType.f32, DType.f64), (DType.c64, DType.c128))
+_WIDE = {"f64", "c128", "float64", "complex128"}
 _SHARED = {"float32", "float64", "complex64", "complex128", "int32", "bool"}

@@ -266,6 +266,46 @@ def test_lists_of_tensors_are_the_same_in_a_gradient(dtype):
     assert found[: len(lists)] == found[len(lists) :]
 
 
+@pytest.mark.parametrize("name", ["float32", "float64", "complex64", "complex128"])
+def test_lists_have_the_precision_of_what_is_in_them(name):
+    a = np.array([0.1, 0.7]).astype(name)
+    x = reel.tensor(a)
+    wide = "c128" if name[0] == "c" else "f64"
+    lists = [
+        ([x[0], x[1]], a),
+        ([a[0], a[1]], a),
+        ([x, a], np.stack([a, a])),
+        ([[x[0], 0.3], [a[1], 2]], np.array([[a[0], 0.3], [a[1], 2]])),
+        ([x[0], np.float64(0.3)], np.array([a[0], np.float64(0.3)])),
+    ]
+    made = [reel.tensor(data) for data, _ in lists]
+    assert [y.dtype for y in made] == [x.dtype] * 4 + [getattr(reel, wide)]
+
+    def f(y):
+        made.extend(reel.tensor(data) for data, _ in lists)
+        return reel.sum(reel.tensor([y[0], 0.3]).cast("c128").real())
+
+    assert reel.grad(f)(x).dtype == x.dtype
+    for y, (_, expected) in zip(made, lists * 2):
+        np.testing.assert_array_equal(y.numpy(), expected.astype(y.numpy().dtype))
+
+
+def test_a_list_of_f64_is_a_state():
+    x = reel.tensor([0.1, 0.7], "f64")
+    step = lambda h, _: (reel.tensor([h[1], 0.1 * h[0]]), None)  # noqa: E731
+    for loop in (reel.scan, reel.unroll):
+        last = lambda h: reel.sum(loop(step, h, length=2)[0])  # noqa: E731,B023
+        np.testing.assert_allclose(loop(step, x, length=2)[0].numpy(), 0.1 * x.numpy(), rtol=1e-15)
+        np.testing.assert_allclose(reel.grad(last)(x).numpy(), [0.1, 0.1], rtol=1e-15)
+
+
+def test_arrays_of_the_standard_library_and_of_pytorch_in_lists_keep_their_precision():
+    assert reel.tensor([array.array("d", [0.1])]).tolist() == [[0.1]]
+    assert reel.tensor([np.int64(2), 0.1]).dtype == reel.tensor([array.array("f", [1])]).dtype == reel.f32
+    torch = pytest.importorskip("torch")
+    assert reel.tensor([torch.tensor(0.1, dtype=torch.float64)]).tolist() == [0.1]
+
+
 def test_arrays_that_are_refused():
     wide, other = np.array([1e300], np.longdouble), np.arange(3.0).astype(">f8")
     with pytest.raises(reel.Error, match=r"\[from_dlpack\] elements are f32, .* got >f8. Hint: convert"):
