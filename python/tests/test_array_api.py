@@ -161,6 +161,10 @@ def test_layout():
     same(xp.moveaxis(x, (0, 1), (2, 0)).numpy(), np.moveaxis(a, (0, 1), (2, 0)))
     same(xp.roll(x, (1, -2), axis=(0, 2)).numpy(), np.roll(a, (1, -2), (0, 2)))
     same(xp.roll(x, 5).numpy(), np.roll(a, 5))
+    for shift, axis in (((1, 1), 0), ((1, 2, -5), (1,)), (2, (0, 1)), ((2,), (0, 1)), ((1, 1), (2, 2)), (1, ())):
+        same(xp.roll(x, shift, axis=axis).numpy(), np.roll(a, shift, axis))
+    with pytest.raises(ValueError, match=r"as many shifts as axes .* got \(1, 2\) and \(0, 1, 2\)"):
+        xp.roll(x, (1, 2), axis=(0, 1, 2))
     same(xp.tile(x, (2, 1, 1, 2)).numpy(), np.tile(a, (2, 1, 1, 2)))
     same(xp.repeat(x, xp.asarray([0, 2, 1]), axis=1).numpy(), np.repeat(a, [0, 2, 1], 1))
     same(xp.expand_dims(x, (0, -1)).numpy(), np.expand_dims(a, (0, -1)))

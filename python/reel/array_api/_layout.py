@@ -118,12 +118,17 @@ def flip(x: Tensor, /, *, axis: int | tuple | None = None) -> Tensor:
 
 
 def roll(x: Tensor, /, shift: int | tuple, *, axis: int | tuple | None = None) -> Tensor:
-    """The elements moved along these axes, around the end; None rolls the flattened tensor."""
+    """The elements moved along these axes, around the end; None rolls the flattened tensor. Several shifts of an axis add
+    up."""
     if axis is None:
         shifts = shift if isinstance(shift, tuple) else (shift,)
         return _reel.roll(x.reshape(x.size), sum(shifts), 0).reshape(x.shape)
     axes = (axis,) if isinstance(axis, int) else axis
-    for a, s in zip(axes, (shift,) * len(axes) if isinstance(shift, int) else shift):
+    shifts = (shift,) if isinstance(shift, int) else shift
+    if 1 not in (len(axes), len(shifts)) and len(axes) != len(shifts):
+        raise ValueError(f"roll: as many shifts as axes are expected, or one of either; got {shift} and {axis}")
+    n = builtins.max(len(axes), len(shifts))
+    for a, s in zip(axes * n if len(axes) == 1 else axes, shifts * n if len(shifts) == 1 else shifts):
         x = _reel.roll(x, s, a)
     return x
 
