@@ -206,6 +206,35 @@ def test_linalg_and_fft():
         xp.linalg.svd(reel.ones((4, 3)))
 
 
+@pytest.mark.parametrize("order", [1, 2, 3, 3.5, math.inf])
+def test_norms_of_large_and_small_numbers_and_of_0(order):
+    norm = lambda x: xp.linalg.vector_norm(x, ord=order)  # noqa: E731
+    for scale in (1e30, 1e-30):
+        a = np.float32([3, -4]) * np.float32(scale)
+        x = reel.tensor(a)
+        np.testing.assert_allclose(norm(x).numpy(), np.linalg.norm(a.astype("f8"), order), rtol=1e-6)
+        y = reel.complex(x, x)
+        np.testing.assert_allclose(norm(y).numpy(), np.linalg.norm(y.numpy().astype("c16"), order), rtol=1e-6)
+    assert norm(xp.zeros(0)).item() == 0
+    assert reel.grad(norm)(xp.zeros(2)).tolist() == [0, 0]
+    x = reel.tensor([0.3, -2.0, 1.5], "f64")
+    reel.check_grads(norm, x)
+
+
+def test_matrix_norm_and_std_of_large_numbers_and_of_0():
+    a = np.float32([[3, -4], [1, 2]])
+    for scale in (1e30, 1e-30):
+        x = reel.tensor(a * np.float32(scale))
+        np.testing.assert_allclose(xp.linalg.matrix_norm(x).numpy(), np.linalg.norm(a) * scale, rtol=1e-6)
+        np.testing.assert_allclose(xp.std(x, axis=0).numpy(), a.std(0) * scale, rtol=1e-6)
+    assert reel.grad(xp.linalg.matrix_norm)(xp.zeros((2, 2))).tolist() == [[0, 0], [0, 0]]
+    assert reel.grad(lambda x: xp.std(x, correction=1))(xp.ones(3)).tolist() == [0, 0, 0]
+    assert math.isnan(xp.std(xp.ones(1), correction=1).item())
+    for x in (reel.tensor([1, 2]), reel.tensor([1j, 2])):
+        with pytest.raises(TypeError, match="std"):
+            xp.std(x)
+
+
 def test_tensordot_refuses_axes_that_do_not_match():
     with pytest.raises(ValueError, match="tensordot"):
         xp.tensordot(xp.ones((2, 3)), xp.ones((3, 2)), axes=2)

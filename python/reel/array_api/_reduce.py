@@ -84,8 +84,11 @@ def var(
 def std(
     x: Tensor, /, *, axis: int | tuple | None = None, correction: float = 0.0, keepdims: builtins.bool = False
 ) -> Tensor:
-    """The standard deviation over these axes, or all of them."""
-    return _reel.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
+    """The standard deviation over these axes, or all of them; its derivative is 0 where it is 0."""
+    _numeric(x, "std", "real floating")
+    if _count(x, axis) <= correction:
+        return _over(_nan, x, axis, keepdims)
+    return _over(lambda x, axes, keep: _reel.std_dev(x, axes, keep, correction), x, axis, keepdims)
 
 
 def all(x: Tensor, /, *, axis: int | tuple | None = None, keepdims: builtins.bool = False) -> Tensor:

@@ -132,7 +132,9 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
 
 
 def vector_norm(x: Tensor, /, *, axis: Any = None, keepdims: builtins.bool = False, ord: float = 2) -> Tensor:
-    """A norm of the elements along axes, or of all."""
+    """A norm of the elements along axes, or of all. Derivatives are 0 where a norm with ord >= 1 is 0."""
+    if ord >= 1 and x.dtype != int32:
+        return _over(lambda x, axes, keep: _reel.norm(x, ord, axes, keep), x, axis, keepdims)
     size = _reel.abs(x)
     if ord in (math.inf, -math.inf):
         return _over(_reel.max if ord > 0 else _reel.min, size, axis, keepdims)
