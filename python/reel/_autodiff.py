@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import operator
 from typing import Any, Callable
 
 from . import _reel
-from ._check import kind_of
+from ._check import kind_of, shown
 from ._reel import Error, Tensor
 from ._tree import flatten, flatten_like
 
@@ -20,8 +21,7 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
     it: what other threads compute meanwhile counts as constant.
     Throws Error when the value is no scalar or an op on the way has no derivative.
     """
-    single = isinstance(argnums, int)
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    numbers, single = _numbers(argnums)
 
     @functools.wraps(f)
     def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -30,12 +30,12 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
                 raise Error(f"[grad] argument {n} is asked for, but there are {len(args)}")
         if len({n % len(args) for n in numbers}) < len(numbers):
             raise Error(f"[grad] argnums: each argument once is expected, got {argnums}")
-        xs, rebuild = flatten([args[n] for n in numbers], "grad")
+        xs, rebuild = flatten({n: args[n] for n in numbers}, "grad", "args{}")
         extra: list = []
 
         def flat(leaves: list[Tensor]) -> list[Tensor]:
             given = list(args)
-            for n, value in zip(numbers, rebuild(leaves)):
+            for n, value in rebuild(leaves).items():
                 given[n] = value
             result = f(*given, **kwargs)
             if has_aux:
@@ -54,10 +54,22 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
 
         values, gradients = _reel._value_and_grad(flat, xs)
         value = (values[0], extra[0]) if has_aux else values[0]
-        gradient = rebuild(gradients)
-        return value, gradient[0] if single else tuple(gradient)
+        gradient = tuple(rebuild(gradients).values())
+        return value, gradient[0] if single else gradient
 
     return differentiated
+
+
+def _numbers(argnums: Any) -> tuple[tuple[int, ...], bool]:
+    """The numbers of the arguments, and whether it is a single one."""
+    try:
+        return (operator.index(argnums),), True
+    except TypeError:
+        pass
+    try:
+        return tuple(operator.index(n) for n in argnums), False
+    except TypeError:
+        raise Error(f"[grad] argnums: an integer or a tuple of them is expected, got {shown(argnums)}") from None
 
 
 def grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
@@ -81,11 +93,11 @@ def vjp(f: Callable, *args: Any) -> tuple[Any, Callable]:
     That function can be called any number of times. Cotangents have the structure of the results, and a dict its keys,
     in any order; one that is None counts as zeros.
     """
-    xs, rebuild = flatten(list(args), "vjp")
+    xs, rebuild = flatten(list(args), "vjp", "args{}")
     shape: list = []
 
     def flat(leaves: list[Tensor]) -> list[Tensor]:
-        ys, rebuild_ys = flatten(f(*rebuild(leaves)), "vjp")
+        ys, rebuild_ys = flatten(f(*rebuild(leaves)), "vjp", "the result{}")
         shape.append(rebuild_ys)
         return ys
 
@@ -110,5 +122,9 @@ def check_grads(f: Callable, *args: Any, order: int = 2, tolerance: float = 1e-6
     differences lose by rounding is taken off first: 1e-11 of the sum of the magnitudes of the results.
     Differences across a kink of f, as relu has at 0, are no derivatives: keep args 1e-3 away from it.
     """
-    xs, rebuild = flatten(list(args), "check_grads")
-    _reel._check_grads(lambda leaves: flatten(f(*rebuild(leaves)), "check_grads")[0], xs, order, tolerance, seed)
+    xs, rebuild = flatten(list(args), "check_grads", "args{}")
+
+    def flat(leaves: list[Tensor]) -> list[Tensor]:
+        return flatten(f(*rebuild(leaves)), "check_grads", "the result{}")[0]
+
+    _reel._check_grads(flat, xs, order, tolerance, seed)

@@ -20,9 +20,13 @@ def _tensors(tree: Any) -> Any:
     return asarray(tree)
 
 
+def is_batch(batch: Any) -> bool:
+    return isinstance(batch, (tuple, list)) and len(batch) in (2, 3)
+
+
 def checked_batch(batch: Any) -> tuple[Any, Any, Tensor | None]:
     """x, y, and the lengths of the sequences or None."""
-    if not isinstance(batch, (tuple, list)) or len(batch) not in (2, 3):
+    if not is_batch(batch):
         count = f" of {len(batch)}" if isinstance(batch, (tuple, list)) else ""
         raise Error(f"[train] a batch is a pair (x, y), or (x, y, lengths), got {type(batch).__name__}{count}")
     lengths = asarray(batch[2]) if len(batch) == 3 and batch[2] is not None else None
@@ -43,7 +47,7 @@ def again_and_again(valid: Any) -> Any:
 
 def _like_batch(part: Any) -> bool:
     """Whether a part of a batch may as well be a batch itself."""
-    return isinstance(part, (tuple, list)) and len(part) in (2, 3) and not any(isinstance(x, Number) for x in part)
+    return is_batch(part) and not any(isinstance(x, Number) for x in part)
 
 
 def batch_size(x: Any, axis: int) -> int:

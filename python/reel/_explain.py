@@ -7,6 +7,7 @@ import os
 from typing import Any, Callable
 
 from . import _reel
+from ._check import integer, number
 from ._reel import Cell, Error, Explanation, Tensor
 from ._scan import _flat
 
@@ -31,6 +32,9 @@ def explain(
     `batch`. `backward` explains the gradient, too; `measure` runs the step and shows what each group takes; `rate` is
     that of products in Gflop/s, for the bound. Throws Error as scan() does.
     """
+    length = None if length is None else integer("[explain] length", length, 0, error=Error)
+    batch = integer("[explain] batch", batch, 1, error=Error)
+    backward, rate = bool(backward), number("[explain] rate", rate)
     runs = RUNS if measure else 0
     if isinstance(step, Cell):
         if init is not None or xs is not None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 import os
 from typing import Any, Mapping
 
 from . import _metrics, _reel
-from ._check import path as checked
+from ._check import path as checked, shown
 from ._files import load_safetensors, save_safetensors
 from ._metrics import Metrics
 from ._model import Model, layers_of
@@ -40,7 +42,7 @@ class Run:
 
         Throws Error when it holds a run or cannot be written.
         """
-        folder = checked(path)
+        folder, text = checked(path), _toml(config or {})
         try:
             os.makedirs(folder, exist_ok=True)
             for name in (CONFIG, METRICS, CHECKPOINT):
@@ -48,7 +50,7 @@ class Run:
                     raise Error(f"[{folder}] holds a run already: {name}. Hint: another folder")
         except OSError as e:
             raise Error(f"[{folder}] cannot be made: {e.strerror}") from None
-        _reel._write_atomically(os.path.join(folder, CONFIG), _toml(config or {}))
+        _reel._write_atomically(os.path.join(folder, CONFIG), text)
         run = cls(folder)
         run.write_metrics(Metrics())
         return run
@@ -193,11 +195,11 @@ class Run:
         save_safetensors(self._file(BEST), parameters, {"step": str(step), "valid_loss": repr(valid_loss)})
 
     def write_record(self, record: Mapping[str, Any]) -> None:
-        """Replaces run.json; NaN becomes null."""
+        """Replaces run.json; NaN and infinity become null, as JSON has neither."""
         import json
 
-        plain = {k: None if isinstance(v, float) and v != v else v for k, v in record.items()}
-        _reel._write_atomically(self._file(RECORD), json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
+        text = json.dumps(_json_of(record), indent=2, ensure_ascii=False, allow_nan=False)
+        _reel._write_atomically(self._file(RECORD), text + "\n")
 
     def _file(self, name: str) -> str:
         return os.path.join(self.path, name)
@@ -236,6 +238,25 @@ def _input_size(cell: str, hidden: int, settings: Mapping[str, Any], weights: Ma
     return hidden
 
 
+def _json_of(value: Any) -> Any:
+    """The value as the programs write it into JSON; NumPy's numbers as Python's."""
+    if isinstance(value, Mapping):
+        return {k: _json_of(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json_of(v) for v in value]
+    value = _plain(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers and booleans as Python's."""
+    if type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    return float(value) if isinstance(value, numbers.Real) else value
+
+
 def _toml(config: Mapping[str, Any]) -> str:
     tables = {k: v for k, v in config.items() if isinstance(v, Mapping)}
     lines = [_toml_line(k, v) for k, v in config.items() if k not in tables]
@@ -244,7 +265,9 @@ def _toml(config: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _toml_key(key: str) -> str:
+def _toml_key(key: Any) -> str:
+    if not isinstance(key, str):
+        raise Error(f"[{CONFIG}] a key must be text, got {shown(key)}")
     bare = key and all(c.isascii() and (c.isalnum() or c in "_-") for c in key)
     return key if bare else _toml_text(key)
 
@@ -256,6 +279,7 @@ def _toml_text(text: str) -> str:
 
 
 def _toml_line(key: str, value: Any) -> str:
+    value = _plain(value)
     if isinstance(value, bool):
         text = "true" if value else "false"
     elif isinstance(value, str):

@@ -41,8 +41,8 @@ def unroll(
 def _flat(step: Callable, init: Any, xs: Any, name: str) -> tuple[Callable, list, list, Callable, list[Callable]]:
     """The step on lists of tensors, these lists, and what gives states and outputs their structure again; that of the
     outputs is known once the step has been called."""
-    states, rebuild_state = flatten(init, name)
-    inputs, rebuild_x = flatten(xs, name)
+    states, rebuild_state = flatten(init, name, "init{}")
+    inputs, rebuild_x = flatten(xs, name, "xs{}")
     rebuild_y: list[Callable] = []
     first_y: list = []  # of unroll(), which calls the step again
 
@@ -53,7 +53,7 @@ def _flat(step: Callable, init: Any, xs: Any, name: str) -> tuple[Callable, list
         after = flatten_like(result[0], init, name, "the state{} that the step returns")
         if rebuild_y:
             return after, flatten_like(result[1], first_y[0], name, "y{}, as at the first time step,")
-        ys, rebuild = flatten(result[1], name)
+        ys, rebuild = flatten(result[1], name, "y{}")
         rebuild_y.append(rebuild)
         first_y.append(result[1])
         return after, ys

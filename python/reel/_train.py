@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterable, Mapping
 
 from . import _reel
 from ._autodiff import value_and_grad
-from ._batches import again_and_again, batch_size, checked_batch, entries, groups, stream
+from ._batches import again_and_again, batch_size, checked_batch, entries, groups, is_batch, stream
 from ._check import integer, shown
 from ._create import tensor
 from ._metrics import Metrics
@@ -173,6 +173,9 @@ def train(
     """
     learner = _Learner(model, loss, accuracy, carry)
     optimizer = RMSprop(model) if optimizer is None else optimizer
+    if not isinstance(optimizer, Optimizer):
+        hint = "Hint: reel.optim.Adam(model)"
+        raise Error(f"[train] optimizer: one of reel.optim is needed, got {shown(optimizer)}. {hint}")
     if optimizer.parameters is not model:
         raise Error("[train] the optimizer has other parameters than the model. Hint: reel.optim.Adam(model)")
     if others := optimizer._optimizer.others(learner.parameters):
@@ -188,6 +191,8 @@ def train(
         raise Error(f"[train] loss: a function is needed, got {shown(loss)}")
     if not callable(batches) and not _iterable(batches):
         raise Error(f"[train] batches: an iterable or a function is needed, got {shown(batches)}")
+    if isinstance(batches, tuple) and len(batches) in (2, 3) and not all(map(is_batch, batches)):
+        raise Error("[train] batches: an iterable of batches (x, y) is needed, got what seems to be one. Hint: [(x, y)]")
     if valid is not None and not _iterable(valid):
         raise Error(f"[train] valid: a batch or a list of batches is needed, got {shown(valid)}")
     if patience > 0 and valid is None:

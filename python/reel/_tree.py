@@ -20,29 +20,29 @@ def _is_tensor(tree: Any) -> bool:
     return isinstance(tree, Tensor) or _is_array(tree)
 
 
-def flatten(tree: Any, what: str, leaf: type = Tensor) -> tuple[list, Callable[[list], Any]]:
+def flatten(tree: Any, what: str, name: str, leaf: type = Tensor) -> tuple[list, Callable[[list], Any]]:
     """The tensors of a tree in order, and a function that puts others in their places. None has no tensors.
 
-    A leaf is a tensor of Reel, for which a NumPy array may stand, or one of another library.
+    A leaf is a tensor of Reel, for which a NumPy array may stand, or one of another library. Throws Error for anything
+    else; the message calls the tree `name`, with the place of that part for {}: "the state{}".
     """
     leaves: list = []
-    rebuild = _collect(tree, leaves, what, leaf)
+    rebuild = _collect(tree, leaves, what, name, "", leaf)
     return leaves, lambda values: rebuild(iter(values))
 
 
 def flatten_like(tree: Any, like: Any, what: str, name: str, zeros: bool = False) -> list:
     """The tensors of a tree in the order in which flatten(like) has them: dicts go by their keys.
 
-    Throws Error when the tree has other keys or another structure; the message calls it `name`, with the place of the
-    part that differs for {}: "the state{}". A list may stand for a tuple. With `zeros`, None stands for any
-    part, and is given once for each of its tensors.
+    Throws Error when the tree has other keys or another structure; the message calls it `name`, as flatten's. A list may
+    stand for a tuple. With `zeros`, None stands for any part, and is given once for each of its tensors.
     """
     leaves: list = []
     _follow(tree, like, leaves, what, name, "", zeros)
     return leaves
 
 
-def _collect(tree: Any, leaves: list, what: str, leaf: type) -> Callable[[Iterator], Any]:
+def _collect(tree: Any, leaves: list, what: str, name: str, place: str, leaf: type) -> Callable[[Iterator], Any]:
     """Appends the tensors of a tree; returns a function that makes such a tree of the next tensors."""
     if leaf is Tensor and _is_array(tree):
         tree = tensor(tree)
@@ -52,21 +52,27 @@ def _collect(tree: Any, leaves: list, what: str, leaf: type) -> Callable[[Iterat
     if tree is None:
         return lambda values: None
     if isinstance(tree, dict):
-        branches = [(key, _collect(branch, leaves, what, leaf)) for key, branch in tree.items()]
+        branches = [(key, _collect(x, leaves, what, name, f"{place}[{key!r}]", leaf)) for key, x in tree.items()]
         return lambda values: {key: branch(values) for key, branch in branches}
     if isinstance(tree, (tuple, list)):
-        parts, kind = [_collect(branch, leaves, what, leaf) for branch in tree], type(tree)
+        parts = [_collect(x, leaves, what, name, f"{place}[{i}]", leaf) for i, x in enumerate(tree)]
+        kind = type(tree)
         if hasattr(tree, "_fields"):  # a named tuple
             return lambda values: kind(*[part(values) for part in parts])
         return lambda values: kind([part(values) for part in parts])
-    hint = ". Hint: reel.asarray(x)" if leaf is Tensor and hasattr(tree, "__dlpack__") else ""
-    raise Error(f"[{what}] a tensor, or a tuple, list or dict of tensors is expected, got {kind_of(tree)}{hint}")
+    hint = ""
+    if leaf is Tensor and isinstance(tree, (int, float, complex)):
+        hint = f". Hint: reel.tensor({tree!r})"
+    elif leaf is Tensor and hasattr(tree, "__dlpack__"):
+        hint = ". Hint: reel.asarray(x)"
+    rule = "a tensor, or a tuple, list or dict of tensors is expected"
+    raise Error(f"[{what}] {name.format(place)}: {rule}, got {kind_of(tree)}{hint}")
 
 
 def _follow(tree: Any, like: Any, leaves: list, what: str, name: str, place: str, zeros: bool) -> None:
     """Appends the tensors of a tree in the order of `like`; they are at this place of the whole one."""
     if zeros and tree is None:
-        leaves.extend([None] * len(flatten(like, what)[0]))
+        leaves.extend([None] * len(flatten(like, what, name)[0]))
     elif _is_tensor(like) and _is_tensor(tree):
         leaves.append(tree if isinstance(tree, Tensor) else tensor(tree))
     elif isinstance(like, dict) and isinstance(tree, dict):

@@ -117,11 +117,11 @@ def function(f: Callable) -> Callable:
     @_uncompiled
     @functools.wraps(f)
     def called(*arguments: Any) -> Any:
-        xs, rebuild = flatten(list(arguments), "torch", _torch.Tensor)
+        xs, rebuild = flatten(list(arguments), "torch", "args{}", _torch.Tensor)
         rebuilds: list[Callable] = []
 
         def flat(values: list[Tensor]) -> list[Tensor]:
-            ys, rebuild_ys = flatten(f(*rebuild(values)), "torch")
+            ys, rebuild_ys = flatten(f(*rebuild(values)), "torch", "the result{}")
             rebuilds.append(rebuild_ys)
             return ys
 

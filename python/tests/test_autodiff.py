@@ -52,6 +52,34 @@ def test_structures_and_argnums():
     assert g[0].tolist() == [1, 1] and g[1]["w"].tolist() == [3, 4]
 
 
+def test_argnums_are_integers_of_any_kind():
+    f = lambda x, y: reel.sum(x * y)  # noqa: E731
+    assert np.array_equal(reel.grad(f, argnums=np.int64(1))(x0, 2 * x0).numpy(), x0.numpy())
+    dy, dx = reel.grad(f, argnums=(np.int32(-1), 0))(x0, 2 * x0)
+    assert np.array_equal(dy.numpy(), x0.numpy()) and np.array_equal(dx.numpy(), 2 * x0.numpy())
+    for bad in ("a", 1.0, None, (0, 1.5)):
+        with pytest.raises(reel.Error, match=r"\[grad\] argnums: an integer or a tuple of them is expected, got"):
+            reel.grad(f, argnums=bad)
+
+
+def test_what_is_no_tensor_is_named_with_its_place():
+    f = lambda *_: reel.sum(x0)  # noqa: E731
+    step = lambda h, x: (h, x)  # noqa: E731
+    rule = "a tensor, or a tuple, list or dict of tensors is expected, got"
+    for wrong, said in (
+        (lambda: reel.grad(f)(3.0), rf"\[grad\] args\[0\]: {rule} float. Hint: reel.tensor\(3.0\)"),
+        (lambda: reel.grad(f, 1)(x0, {"a": [x0, 2]}), rf"args\[1\]\['a'\]\[1\]: {rule} int. Hint: reel.tensor\(2\)"),
+        (lambda: reel.grad(f)(("a",)), rf"args\[0\]\[0\]: {rule} str$"),
+        (lambda: reel.vjp(f, x0, 1j), rf"\[vjp\] args\[1\]: {rule} complex. Hint"),
+        (lambda: reel.vjp(lambda x: (x, 1.0), x0), rf"\[vjp\] the result\[1\]: {rule} float. Hint"),
+        (lambda: reel.scan(step, 0.0, x0), rf"\[scan\] init: {rule} float. Hint: reel.tensor\(0.0\)"),
+        (lambda: reel.scan(step, x0, {"u": 1.0}), rf"\[scan\] xs\['u'\]: {rule} float. Hint"),
+        (lambda: reel.scan(lambda h, x: (h, [x, 1.0]), x0, x0), rf"\[scan\] y\[1\]: {rule} float. Hint"),
+    ):
+        with pytest.raises(reel.Error, match=said):
+            wrong()
+
+
 def test_complex_convention():
     z = reel.tensor([1 + 2j], dtype="c128")
     assert reel.grad(lambda z: reel.sum(reel.real(z * z.conj())))(z).item() == 2 + 4j

@@ -78,8 +78,12 @@ def test_errors():
         reel.explain(reel.cell("gru", 3, 4), h0)
     with pytest.raises(reel.Error, match="neither a state nor an input"):
         reel.explain(lambda h, x: (None, None))
-    with pytest.raises(reel.Error, match="batch and length are 1 or more"):
+    with pytest.raises(reel.Error, match=r"\[explain\] batch: an integer of 1 or more is needed, got 0"):
         reel.explain(reel.cell("gru", 3, 4), batch=0)
+    for name, given in (("length", "a"), ("length", 1.5), ("length", -1), ("batch", 2.5), ("rate", "a")):
+        for args in ((step, h0, xs), (reel.cell("gru", 3, 4),)):
+            with pytest.raises(reel.Error, match=rf"\[explain\] {name}: .* needed, got {given!r}"):
+                reel.explain(*args, **{name: given})
     with pytest.raises(reel.Error, match="state 0 must keep its dtype and shape"):
         reel.explain(lambda h, x: (reel.sum(h), None), h0, xs)
     with pytest.raises(reel.Error, match="leading axis of time"):

@@ -1,5 +1,6 @@
 """reel.Run: folders that the programs write, and folders of one's own."""
 
+import json
 import math
 import subprocess
 
@@ -127,6 +128,26 @@ def test_a_folder_of_your_own(tmp_path):
         reel.Run.create(run.path)
     with pytest.raises(reel.Error, match="list"):
         reel.Run.create(tmp_path / "c", {"x": [1]})
+    for config in ({1: 2}, {"lstm": {1: 2}}):
+        with pytest.raises(reel.Error, match=r"\[config.toml\] a key must be text, got 1"):
+            reel.Run.create(tmp_path / "c", config)
+    assert not (tmp_path / "c").exists()
+
+
+def test_numbers_of_numpy_and_numbers_that_json_has_not(tmp_path):
+    config = {"i": np.int64(3), "half": np.float32(0.5), "x": np.float64(0.1), "yes": np.bool_(True)}
+    config["cell"] = {"n": np.int32(2)}
+    run = reel.Run.create(tmp_path / "run", config)
+    assert run.config == {"i": 3, "half": 0.5, "x": 0.1, "yes": True, "cell": {"n": 2}} and run.config["yes"] is True
+    inf, nan = math.inf, math.nan
+    run.write_record({"a": [1.5, inf, (nan, -inf)], "b": {"c": inf, "d": np.float32(nan)}, "e": -inf, "n": np.int64(2)})
+
+    def refused(word):
+        raise ValueError(word)
+
+    text = (tmp_path / "run" / "run.json").read_text()
+    assert json.loads(text, parse_constant=refused) == run.record
+    assert run.record == {"a": [1.5, None, [None, None]], "b": {"c": None, "d": None}, "e": None, "n": 2}
 
 
 def test_metrics_to_pandas(tmp_path):

@@ -379,3 +379,13 @@ def test_a_tuple_is_one_batch_and_a_list_is_many():
     for unclear in (pair, ([x, x], [y, y])):
         with pytest.raises(reel.Error, match=r"valid: a tuple of pairs may be one batch or two. Hint: \[batch\], or list"):
             valid_loss(unclear)
+
+
+def test_what_is_no_optimizer_and_a_batch_without_a_list():
+    p, x = {"w": reel.ones(2)}, np.ones((3, 2), "f4")
+    loss = lambda p, x, y: reel.mse(x @ p["w"], y)  # noqa: E731
+    with pytest.raises(reel.Error, match=r"\[train\] optimizer: .* got 'adam'. Hint: reel.optim.Adam\(model\)"):
+        reel.train(p, [(x, x[:, 0])], loss, optimizer="adam")
+    with pytest.raises(reel.Error, match=r"\[train\] batches: .* seems to be one. Hint: \[\(x, y\)\]"):
+        reel.train(p, (x, x[:, 0]), loss, steps=2)
+    assert reel.train(p, ((x, x[:, 0]), (x, x[:, 1])), loss, progress=False).steps == 2
