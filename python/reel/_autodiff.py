@@ -16,9 +16,9 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
     """A function that returns f's value and its gradient with respect to the arguments at `argnums`.
 
     The arguments are tensors, or tuples, lists and dicts of tensors; the gradient has the same structure. f returns a
-    real scalar tensor, with has_aux a pair of it and anything else: (value, aux), gradient. Convention for complex x:
-    dL/dRe x + i dL/dIm x. Gradients of gradients, of any order, nest: grad(grad(f)). f computes in the thread that calls
-    it: what other threads compute meanwhile counts as constant.
+    scalar tensor of f32 or f64, with has_aux a pair of it and anything else: (value, aux), gradient. Convention for
+    complex x: dL/dRe x + i dL/dIm x. Gradients of gradients, of any order, nest: grad(grad(f)). f computes in the thread
+    that calls it: what other threads compute meanwhile counts as constant.
     Throws Error when the value is no scalar or an op on the way has no derivative.
     """
     numbers, single = _numbers(argnums)
@@ -53,6 +53,10 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
             return [result]
 
         values, gradients = _reel._value_and_grad(flat, xs)
+        if values[0].dtype.name not in ("f32", "f64"):
+            got = f"{values[0].dtype.name.removesuffix('ean')} {values[0].shape}, whose gradient would be 0"
+            hint = "Hint: f32 or f64 on the whole way; argmax(), all() and comparisons have no derivative"
+            raise Error(f"[grad] the function must return a real scalar, got {got}. {hint}")
         value = (values[0], extra[0]) if has_aux else values[0]
         gradient = tuple(rebuild(gradients).values())
         return value, gradient[0] if single else gradient

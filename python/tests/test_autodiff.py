@@ -80,6 +80,16 @@ def test_what_is_no_tensor_is_named_with_its_place():
             wrong()
 
 
+@pytest.mark.parametrize(
+    "f, dtype", [(reel.argmax, "i32"), (lambda x: reel.all(x > 0), "bool"), (lambda x: reel.sum(x).cast("i32"), "i32")]
+)
+def test_a_value_without_a_derivative_is_refused(f, dtype):
+    rule = rf"\[grad\] the function must return a real scalar, got {dtype} \(\), whose gradient would be 0. Hint: f32"
+    for differentiated in (reel.grad(f), reel.value_and_grad(lambda x: (f(x), 1), has_aux=True)):
+        with pytest.raises(reel.Error, match=rule):
+            differentiated(x0)
+
+
 def test_complex_convention():
     z = reel.tensor([1 + 2j], dtype="c128")
     assert reel.grad(lambda z: reel.sum(reel.real(z * z.conj())))(z).item() == 2 + 4j
