@@ -15,8 +15,8 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
 
     Lists of Python's numbers become f32, c64, i32 or bool; arrays keep their dtype, and lists of tensors and arrays have
     the precision of the widest one. 64-bit integers become i32, smaller ones, too. Gradients go through the copy of a
-    tensor, and through lists of tensors. Throws Error when an integer does not fit, for elements that are wider than f64
-    and c128, and for a tensor of PyTorch that requires a gradient.
+    tensor, and through lists of tensors. Throws Error when a number does not fit i32, for complex numbers where the dtype
+    is real, for elements that are wider than f64 and c128, and for a tensor of PyTorch that requires a gradient.
     """
     import numpy
 
@@ -52,10 +52,10 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
     else:
         raise Error(f"[tensor] numbers are expected, got elements of type {array.dtype}")
     if (
-        array.dtype.kind in "iu"
+        array.dtype.kind in "iuf"
         and name == "int32"
         and array.size
-        and not (-(2**31) <= int(array.min()) and int(array.max()) < 2**31)
+        and not (-(2**31) <= array.min().item() and array.max().item() < 2**31)
     ):
         raise Error("[tensor] i32 holds -2147483648..2147483647; an element is outside")
     return _reel._copied(array.astype(name, copy=False))
@@ -129,7 +129,8 @@ def _stacked(data: list | tuple, dtype: DType | None) -> Tensor:
 def asarray(data: Any, dtype: Any = None) -> Tensor:
     """The same without a copy where the memory can be shared: see from_dlpack."""
     if isinstance(data, Tensor):
-        return data if dtype is None else data.cast(dtype)
+        wanted = data.dtype if dtype is None else _reel._dtype(dtype)
+        return data if data.dtype == wanted else _cast(data, wanted)
     if hasattr(data, "__dlpack__") or hasattr(data, "__array_interface__"):
         _reel._refuse_gradient("asarray", data)
         shared = None

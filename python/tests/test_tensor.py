@@ -2,6 +2,7 @@
 
 import array
 import copy
+import math
 import operator
 import ctypes
 import pickle
@@ -71,8 +72,25 @@ def test_numbers_and_lists():
     for bad in ([2**31], ["a"], [[1], [1, 2]], [None], object()):
         with pytest.raises(reel.Error):
             reel.tensor(bad)
+    complex_numbers = [1j, 2]
+    for bad in (complex_numbers, np.array(complex_numbers), reel.tensor(complex_numbers)):
+        for make in (reel.tensor, reel.asarray, lambda x, d: reel.array_api.asarray(x, dtype=reel.f32)):
+            with pytest.raises(reel.Error, match="complex numbers do not become float32. Hint: take .real"):
+                make(bad, "f32")
     with pytest.raises(reel.Error, match="complex"):
-        reel.tensor([1j], dtype="f32")
+        reel.array_api.full(2, reel.tensor(1j), dtype=reel.f32)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, 1e10, 2147483648.0, -2147483649.0])
+def test_numbers_that_do_not_fit_i32(number):
+    for bad in ([number, 1.0], np.array([1.0, number]), np.float64(number)):
+        for make in (reel.tensor, reel.asarray):
+            with pytest.raises(reel.Error, match=r"i32 holds -2147483648..2147483647; an element is outside"):
+                make(bad, "i32")
+    ends = [-2147483648.0, 2147483647.0]
+    assert reel.tensor(ends, "i32").tolist() == ends
+    x = reel.tensor([1, 2])
+    assert reel.asarray(x, "i32") is x
 
 
 @pytest.mark.parametrize("given", ["f32", "float32", np.float32, np.dtype("float32"), reel.f32])

@@ -44,8 +44,9 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: builtins.bool | N
 def full(shape: Any, fill_value: Any, *, dtype: DType | None = None, device: str | None = None) -> Tensor:
     """A tensor of one value."""
     check_device(device)
-    if isinstance(fill_value, Tensor) and dtype is None:
-        dtype = fill_value.dtype
+    if isinstance(fill_value, Tensor):
+        dtype = fill_value.dtype if dtype is None else dtype
+        fill_value = _shared(fill_value, dtype)  # refuses a complex number where the dtype is real
     return _reel.full(shape, fill_value, _of_number(fill_value) if dtype is None else dtype)
 
 
