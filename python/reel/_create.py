@@ -21,6 +21,7 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
     import numpy
 
     wanted = None if dtype is None else _reel._dtype(dtype)
+    parts = data if isinstance(data, (list, tuple)) else [data]
     if data is None:
         raise Error("[tensor] data: numbers, lists of them or an array are expected, got None")
     if isinstance(data, Tensor):
@@ -42,9 +43,9 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
         wide = "f64" if array.dtype.kind == "f" else "c128"
         raise Error(f'[tensor] elements are {wide} or narrower, got {array.dtype}. Hint: dtype="{wide}"')
     elif array.dtype.kind == "f":
-        name = "float64" if array.dtype.itemsize == 8 and _has_wide([data]) else "float32"
+        name = "float64" if array.dtype.itemsize == 8 and _has_wide(parts) else "float32"
     elif array.dtype.kind == "c":
-        name = "complex128" if array.dtype.itemsize == 16 and _has_wide([data]) else "complex64"
+        name = "complex128" if array.dtype.itemsize == 16 and _has_wide(parts) else "complex64"
     elif array.dtype.kind in "iu":
         name = "int32"
     elif array.dtype.kind == "b":
