@@ -267,7 +267,7 @@ class Cell(_torch.nn.Module):
         def whole(xs: Tensor, state: Any, table: Any, ends: Any, parameters: dict[str, Tensor]) -> tuple[Any, Any]:
             return self.cell.run(xs, state, parameters, table=table, lengths=ends, **options)
 
-        ends = None if lengths is None else _torch.as_tensor(lengths, dtype=_torch.int32)
+        ends = None if lengths is None else _counts(_torch.as_tensor(lengths))
         if table is not None:
             xs = _symbols(xs, table)
         hs, last = function(whole)(xs, None if state is None else list(state), table, ends, self.by_name())
@@ -354,6 +354,18 @@ def _symbols(xs: _torch.Tensor, table: _torch.Tensor) -> _torch.Tensor:
         if low < 0 or high >= len(table):
             raise Error(f"[torch] symbols from 0 to {len(table) - 1} index the table, got {low} to {high}")
     return xs.to(_torch.int32)
+
+
+def _counts(lengths: _torch.Tensor) -> _torch.Tensor:
+    """Lengths of any integer type as Reel's, which are i32."""
+    if lengths.numel() == 0:
+        return lengths.to(_torch.int32)
+    if lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == _torch.bool:
+        raise Error(f"[torch] lengths must be integers [B], got {lengths.dtype}. Hint: lengths.int() drops fractions")
+    ends = lengths.to(_torch.int32)
+    if (ends != lengths).any():
+        raise Error(f"[torch] lengths are i32, below {2**31}, got {int(lengths[ends != lengths][0])}")
+    return ends
 
 
 # The precision that a cell with parameters of this dtype has.

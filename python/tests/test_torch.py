@@ -1,5 +1,6 @@
 """reel.torch: gradients of any order through Reel, and PyTorch's own cells beside Reel's."""
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed, so reel.torch is not tested")
@@ -82,6 +83,18 @@ def test_lengths_are_those_of_packed_sequences(name, theirs):
         torch.testing.assert_close(hs[:n, b], torch.nn.utils.rnn.unpack_sequence(expected)[b])
     torch.testing.assert_close(last[0], (state[0] if name == "lstm" else state)[0])
     torch.testing.assert_close(cell(xs, lengths=[2, 5, 1], every_step=False)[0], last[0])
+
+
+def test_lengths_are_integers():
+    cell, xs = rt.Cell("gru", 3, 4), torch.randn(5, 2, 3)
+    for bad in ([1.5, 2], torch.tensor([1.0, 2.0]), [True, False], torch.tensor([1j, 2])):
+        with pytest.raises(reel.Error, match=r"\[torch\] lengths must be integers \[B\], got torch\.\w+. Hint"):
+            cell(xs, lengths=bad)
+    with pytest.raises(reel.Error, match=r"\[torch\] lengths .* got 4294967299"):
+        cell(xs, lengths=torch.tensor([2**32 + 3, 2]))
+    expected = cell(xs, lengths=[3, 2])[1][0]
+    for lengths in (torch.tensor([3, 2], dtype=torch.uint8), np.array([3, 2]), torch.tensor([3, 2])):
+        torch.testing.assert_close(cell(xs, lengths=lengths)[1][0], expected)
 
 
 def test_a_cell_is_trained():
