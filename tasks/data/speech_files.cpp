@@ -78,8 +78,7 @@ std::vector<std::string> audio_files(const std::string& folder) {
 }
 
 SpeechFiles speech_in_folder(const std::string& folder) {
-  if (std::error_code none; !fs::is_directory(folder, none))
-    throw DataError("speech", folder, "is expected as a folder with recordings, and is none");
+  if (std::error_code none; !fs::exists(folder, none)) throw DataError("speech", folder, "does not exist");
   SpeechFiles files;
   const std::string train = child(folder, "train"), valid = child(folder, "valid"), test = child(folder, "test");
   if (!train.empty() || !valid.empty() || !test.empty()) {

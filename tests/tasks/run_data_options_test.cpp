@@ -74,5 +74,5 @@ TEST_CASE("hints that lead somewhere") {
   CHECK(contains(error_line(dir, "table", {"--data", data, "--target", "b", "--split", "row"}), "Hint: --window N"));
   CHECK(contains(error_line(dir, "table", {"--data", csv(dir, "y.csv", ",b\n"), "--target", "b"}),
                  "column 1 of the header has no name. Hint: index=False in pandas' to_csv"));
-  CHECK(contains(error_line(dir, "speech", {"--folder", dir / "nowhere"}), "is expected as a folder with recordings"));
+  CHECK(contains(error_line(dir, "speech", {"--folder", dir / "nowhere"}), "does not exist"));
 }
