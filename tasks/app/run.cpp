@@ -17,7 +17,6 @@
 #include "tasks/app/run_digest.h"
 #include "tasks/app/session.h"
 #include "tasks/app/train.h"
-#include "tasks/training/checkpoint.h"
 #include "tasks/training/model_file.h"
 #include "tasks/training/trained_model.h"
 #include "tasks/training/training_step.h"
@@ -157,10 +156,9 @@ void print_results(const Session& session, const RunRecord& r) {
   }
 }
 
-void draw_pictures(const Session& session, const RunFolder& folder,
+void draw_pictures(const Session& session, const Examples& examples, const RunFolder& folder,
                    const std::function<void(std::function<void()>)>& attempt) {
   if (session.pictures.empty()) return;
-  const Examples examples(session.shared.train.examples, session.shared.train.seed, session.task->parts());
   const auto start = [&] {
     auto made = session.untrained();
     if (!session.shared.init_from.empty()) take_parameters(session.shared.init_from, *made);
@@ -227,7 +225,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
     }
   };
   if (program.done) attempt([&] { program.done(*session.task, *session.model, folder); });
-  draw_pictures(session, folder, attempt);
+  draw_pictures(session, examples, folder, attempt);
   for (const auto& observer : observers) attempt([&] { observer->drawn(folder); });
   if (outcome.unsaved.empty() && std::filesystem::exists(folder.file("curve.svg")))
     print_out("picture: {}\n", one_line(folder.file("curve.svg")));

@@ -2,9 +2,9 @@
 
 #include <fmt/ranges.h>
 #include <zlib.h>
-#include <cctype>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -56,22 +56,20 @@ std::vector<std::string> Table::names() const {
 }
 
 std::string listed_names(const std::vector<std::string>& names) {
-  std::string out;
+  constexpr std::size_t most = 20;
+  std::vector<std::string> shown;
   for (const std::string& name : names) {
-    const char* const quote = name.find(',') == name.npos ? "" : "\"";
-    out += fmt::format("{}{}{}{}", out.empty() ? "" : ", ", quote, name, quote);
+    if (shown.size() == most) return fmt::format("{}, ...", fmt::join(shown, ", "));
+    shown.push_back(name.find(',') == name.npos ? name : '"' + name + '"');
   }
-  return out;
+  return fmt::format("{}", fmt::join(shown, ", "));
 }
 
 namespace {
 [[noreturn]] void no_column(const std::string& path, const std::vector<std::string>& names, const std::string& name) {
   const std::string nearest = nearest_name(name, names);
-  const std::vector<std::string> some(names.begin(), names.begin() + std::min<std::ptrdiff_t>(20, std::ssize(names)));
-  throw FileError(fmt::format(
-      "{}: there is no column \"{}\"{}", path, name,
-      nearest.empty() ? fmt::format("; it has {}{}", listed_names(some), names.size() > some.size() ? ", ..." : "")
-                      : fmt::format(". Hint: {}.", nearest)));
+  throw FileError(fmt::format("{}: there is no column \"{}\"{}", path, name,
+                              nearest.empty() ? "; it has " + listed_names(names) : ". Hint: " + nearest + "."));
 }
 
 const std::vector<double>& numbers_of(const Column& column) {

@@ -59,7 +59,7 @@ void check_exact(const Table& table, std::int64_t row, const Column& column, con
 std::vector<std::size_t> find_columns(const std::string& path, const std::vector<std::string>& names,
                                       const std::vector<std::string>& wanted);
 
-/// "a, b, c", with quotes around a name that has a comma.
+/// "a, b, c", the first 20 of them, with quotes around a name that has a comma.
 std::string listed_names(const std::vector<std::string>& names);
 
 /// Takes down size and CRC-32 of the file.

@@ -37,13 +37,9 @@ std::vector<std::string> chosen(const Table& table, const char* option, const st
 
 std::vector<std::string> targets_of(const Table& table, const TableOptions& o) {
   std::vector<std::string> targets = o.target.empty() ? table.targets : chosen(table, "target", o.target);
-  if (targets.empty()) {
-    std::vector<std::string> names = table.names();
-    const bool more = names.size() > 20;
-    if (more) names.resize(20);
-    throw SettingError("target", fmt::format("the column to predict is expected; {} has {}{}", table.path,
-                                             listed_names(names), more ? ", ..." : ""));
-  }
+  if (targets.empty())
+    throw SettingError(
+        "target", fmt::format("the column to predict is expected; {} has {}", table.path, listed_names(table.names())));
   return targets;
 }
 
