@@ -19,9 +19,8 @@ class Dependence {
  public:
   Dependence(const Tape& tape, const Tensors& xs) : base_(tape.first_id()) {
     std::uint64_t end = base_;
-    for (std::size_t i = 0; i < tape.size(); ++i) {
+    for (std::size_t i = 0; i < tape.size(); ++i)
       for (const Tensor& t : tape.outputs(tape.node(i))) end = std::max(end, t.id() + 1);
-    }
     for (const Tensor& x : xs) end = std::max(end, x.id() + 1);
     made_ = static_cast<std::size_t>(end - base_);
     reached_.resize(made_ + 1, 0);
@@ -111,9 +110,8 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
 
   Tensors gradient(depends.size());  // by number, of what has been summed up
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    Tensor first = seed(tape, outputs, i, options, where);
-    if (first.defined() && depends.on_xs(outputs[i]))
-      accumulate(gradient[depends.number(outputs[i])], std::move(first));
+    if (Tensor dy = seed(tape, outputs, i, options, where); dy.defined() && depends.on_xs(outputs[i]))
+      accumulate(gradient[depends.number(outputs[i])], std::move(dy));
   }
 
   // While vjps are recorded on this tape its arrays may be reallocated, so a node is copied before its vjp runs.

@@ -68,14 +68,14 @@ std::atomic<std::int64_t> made{0};
 
 }  // namespace
 
-PlanPtr Plan::gradient(const std::string& key) const {
+Plan::Gradient Plan::gradient(const std::string& key) const {
   const std::lock_guard lock(mutex_);
   const auto found = gradients_.find(key);
-  return found == gradients_.end() ? nullptr : found->second;
+  return found == gradients_.end() ? Gradient() : found->second;
 }
 
-void Plan::keep_gradient(const std::string& key, const PlanPtr& gradient) const {
-  if (gradient->has_tensors()) return;
+void Plan::keep_gradient(const std::string& key, const Gradient& gradient) const {
+  if (gradient.plan->has_tensors()) return;
   const std::lock_guard lock(mutex_);
   gradients_[key] = gradient;
 }

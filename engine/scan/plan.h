@@ -19,16 +19,20 @@ struct Plan {
   /// graph, or to a device that is gone.
   bool has_tensors() const { return !loop.prologue.consts.empty() || !loop.epilogue.consts.empty(); }
 
-  /// The plan of the loop's gradient, keyed by what is requested and what is given; null if it was not made, or not
-  /// cached.
-  std::shared_ptr<const Plan> gradient(const std::string& key) const;
-  void keep_gradient(const std::string& key, const std::shared_ptr<const Plan>& gradient) const;
+  /// The loop's gradient: its plan, the inputs that it reaches, and the carries that it reaches after some step.
+  struct Gradient {
+    std::shared_ptr<const Plan> plan;
+    std::vector<char> inputs, carries;
+  };
+  /// Keyed by what is requested and what is given; without a plan if none was made, or cached.
+  Gradient gradient(const std::string& key) const;
+  void keep_gradient(const std::string& key, const Gradient& gradient) const;
   /// What runs the body, decided once (lower/lowering.cpp).
   std::shared_ptr<const Lowering> lowering() const;
 
  private:
   mutable std::mutex mutex_;
-  mutable std::map<std::string, std::shared_ptr<const Plan>> gradients_;
+  mutable std::map<std::string, Gradient> gradients_;
   mutable std::shared_ptr<const Lowering> lowering_;
 };
 using PlanPtr = std::shared_ptr<const Plan>;

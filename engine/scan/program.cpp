@@ -1,6 +1,5 @@
 #include "engine/scan/program.h"
 
-#include <algorithm>
 #include <unordered_map>
 
 namespace reel {
@@ -105,12 +104,11 @@ Program subset(const Program& program, const std::vector<char>& marked) {
     ++(s < program.inputs ? out.inputs : out.consts);
   }
   for (const Program::Node& node : program.nodes) {
-    const auto first = marked.begin() + node.out, end = first + node.num_outputs;
-    if (std::find(first, end, 1) == end) continue;
+    if (!any_marked(marked, node.outputs())) continue;
     Program::Node copy = node;
     for (int& s : copy.in) s = id[s];
     copy.out = static_cast<int>(out.values.size());
-    for (int s = node.out; s < node.out + node.num_outputs; ++s) add(s);
+    for (int s : node.outputs()) add(s);
     out.nodes.push_back(std::move(copy));
   }
   for (int s : program.outputs) out.outputs.push_back(id[s]);
@@ -119,16 +117,14 @@ Program subset(const Program& program, const std::vector<char>& marked) {
 
 void mark_ancestors(const Program& program, std::vector<char>& marked) {
   for (auto node = program.nodes.rbegin(); node != program.nodes.rend(); ++node) {
-    const auto first = marked.begin() + node->out;
-    if (std::find(first, first + node->num_outputs, 1) == first + node->num_outputs) continue;
+    if (!any_marked(marked, node->outputs())) continue;
     for (int s : node->in) marked[s] = 1;
   }
 }
 
 void mark_descendants(const Program& program, std::vector<char>& marked) {
   for (const Program::Node& node : program.nodes) {
-    const bool any = std::any_of(node.in.begin(), node.in.end(), [&](int s) { return marked[s] != 0; });
-    if (any) std::fill_n(marked.begin() + node.out, node.num_outputs, 1);
+    if (any_marked(marked, node.in)) std::fill_n(marked.begin() + node.out, node.num_outputs, 1);
   }
 }
 
@@ -160,7 +156,7 @@ Program::Cost Program::cost(const Node& node) const {
     elements = std::max(elements, n);
   };
   for (int s : node.in) add(s);
-  for (int s = node.out; s < node.out + node.num_outputs; ++s) add(s);
+  for (int s : node.outputs()) add(s);
   if (node.op->loop.flops)
     cost.flops = node.op->loop.flops(node.attrs, pointers(abstract_inputs(node)));
   else

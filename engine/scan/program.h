@@ -1,7 +1,9 @@
 // A program: a function of tensors, traced once on shapes. It is a tape with ids in place of values, so it can be
 // evaluated many times, and the passes of scan can inspect and rewrite it.
 #pragma once
+#include <algorithm>
 #include <functional>
+#include <ranges>
 
 #include "engine/autodiff/tape.h"
 
@@ -15,6 +17,8 @@ struct Program {
     std::vector<int> in;
     int out;          // the first output's id; the others follow it
     int num_outputs;  // how many
+    /// The ids of the outputs.
+    auto outputs() const { return std::views::iota(out, out + num_outputs); }
   };
   /// By id: inputs first, then consts, then the nodes' outputs in order.
   std::vector<Spec> values;
@@ -64,6 +68,10 @@ Tensors eval(const Program& program, const Tensors& inputs, const Tensors& const
 /// of them, if one is marked.
 Program subset(const Program& program, const std::vector<char>& marked);
 
+/// Is one of these values marked?
+bool any_marked(const std::vector<char>& marked, const auto& ids) {
+  return std::ranges::any_of(ids, [&](int s) { return marked[s] != 0; });
+}
 /// Marks all values that the marked ones depend on.
 void mark_ancestors(const Program& program, std::vector<char>& marked);
 /// Marks all values that depend on a marked one.

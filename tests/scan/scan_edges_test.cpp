@@ -189,6 +189,43 @@ TEST_CASE("an input that the loss does not read has no gradient, wherever it com
   }
 }
 
+TEST_CASE("what a loop reads only through functions without a slope has no gradient") {
+  const Tensor raw = Tensor::from<double>({0, 1, 4, 9, 0, 1}, {3, 2}), w = Tensor::from<double>({0, 1}, {2});
+  using Function = Tensor (*)(const Tensor&);
+  for (const Function flat :
+       {Function([](const Tensor& x) { return stop_gradient(x); }), Function([](const Tensor& x) { return floor(x); }),
+        Function([](const Tensor& x) { return round(x); }), Function([](const Tensor& x) { return sign(x); }),
+        Function([](const Tensor& x) { return 0 * x; }), Function([](const Tensor& x) { return power(x, 0); }),
+        Function([](const Tensor& x) { return cast(sum(x, {0}, true) > 1, DType::f64); }),
+        Function([](const Tensor& x) { return expand(floor(prod(x, {0}, true)), x.shape()); }),
+        Function([](const Tensor& x) {  // in a loop of its own
+          return scan(
+                     [](const Tensors& s, const Tensors& y) {
+                       return Next{{s[0] + floor(y[0])}, {}};
+                     },
+                     {full({1}, 0, DType::f64)}, {unsqueeze(x, 1)})
+              .last[0];
+        })}) {
+    const auto gradients = [&](Way way, const ScanOptions& options) {
+      Tape tape;
+      const Tensor rate = sqrt(w);
+      const Step step = [&](const Tensors& s, const Tensors& x) {  // the third state is read by the second's step
+        return Next{{s[0] * flat(x[0]) + x[1], s[1] * flat(s[2]) * flat(rate), s[2] * s[2]}, {s[0] * s[1]}};
+      };
+      const ScanResult r = way(step, {w + 1, w + 2, sqrt(w)}, {sqrt(raw), raw}, options, Loc::current());
+      return grad({sum(r.ys[0])}, Tensors{raw, w});
+    };
+    const Tensors expected = gradients(unroll, {});
+    for (const std::int64_t every : {0, 1, 2}) {
+      const Tensors got = gradients(scan, {.checkpoint_every = every});
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        CHECK(std::isfinite(sum(got[i]).item()));
+        CHECK(difference(got[i], expected[i]) < 1e-12);
+      }
+    }
+  }
+}
+
 TEST_CASE("a state that only another state reads has its gradient, and is planned once") {
   const Tensor h = random({2, 3}, 1), xs = random({4, 2, 3}, 2);
   const Step chain = [](const Tensors& s, const Tensors& x) {  // the loss reads the first; the last one reads all

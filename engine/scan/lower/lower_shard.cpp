@@ -31,14 +31,7 @@ class ShardLowering {
  public:
   ShardLowering(const Lowering& lowering, std::int64_t rows, const std::vector<char>& views,
                 const std::vector<Prepacked>& prepacked)
-      : lowering_(lowering),
-        body_(lowering.body),
-        signature_(lowering.signature),
-        rows_(rows),
-        views_(views),
-        prepacked_(prepacked),
-        recorder_(*lowering.body.values[0].backend),
-        sample_(lowering.body.values.size()) {}
+      : lowering_(lowering), rows_(rows), views_(views), prepacked_(prepacked) {}
   std::shared_ptr<const ShardLoop> lower();
 
  private:
@@ -90,7 +83,12 @@ class ShardLowering {
   void settle(int id, const Operand& at, bool split);
   const Tensor& rows_of(int id);
   const Tensor& argument(int node, std::size_t k);
-  void add_copy(std::vector<LoopCall>& to, DType dtype, const StridedLoop<2>& loop, std::vector<Operand> operands) {
+  /// A copy of one row, `times` times.
+  void add_copy(std::vector<LoopCall>& to, DType dtype, std::int64_t times, std::int64_t columns,
+                std::vector<Operand> operands) {
+    StridedLoop<2> loop;
+    loop.push(times, {0, columns});
+    loop.push(columns, {1, 1});
     to.push_back({KernelCall::of<Kernel::copy>(CopyArgs{dtype, loop, nullptr, nullptr}), std::move(operands)});
   }
   void add_node(int node);
@@ -99,27 +97,26 @@ class ShardLowering {
   Operand repeated(const Tensor& row, std::int64_t times, std::int64_t columns);
 
   const Lowering& lowering_;
-  const Program& body_;
-  const Signature& signature_;
+  const Program& body_ = lowering_.body;
+  const Signature& signature_ = lowering_.signature;
   const std::int64_t rows_;
   const std::vector<char>& views_;
   const std::vector<Prepacked>& prepacked_;
 
-  Recorder recorder_;
-  std::map<const Storage*, Operand> known_;    // where the recorder's blocks will lie
-  Tensors sample_;                             // by id
+  Recorder recorder_{*body_.values[0].backend};
+  std::map<const Storage*, Operand> known_;        // where the recorder's blocks will lie
+  Tensors sample_ = Tensors(body_.values.size());  // by id
   std::map<std::pair<int, int>, Tensor> own_;  // prepacked arguments by node and argument; rows of a const by -1 and id
-  std::vector<char> homed_;                    // by id: the call that produces it writes into the loop's results
-  std::vector<std::pair<const Tensor*, Operand>> copies_;  // at the end of each step
-  std::vector<Operand> blocks_;                            // of values that are local to a fusion group
-  std::size_t used_ = 0;                                   // bytes of scratch
+  std::vector<char> homed_ = std::vector<char>(body_.values.size());  // by id: it's written into the loop's results
+  std::vector<std::pair<const Tensor*, Operand>> copies_;             // at the end of each step
+  std::vector<Operand> blocks_;                                       // of values that are local to a fusion group
+  std::size_t used_ = 0;                                              // bytes of scratch
   ShardLoop out_;
 };
 
 std::shared_ptr<const ShardLoop> ShardLowering::lower() {
   const NoGrad no_grad;
   const int carries = signature_.carries;
-  homed_.assign(body_.values.size(), 0);
   out_.loop.steps = signature_.length;
   for (int k = 0; k < body_.inputs + body_.consts; ++k) {
     const bool is_const = k >= body_.inputs;
@@ -136,7 +133,7 @@ std::shared_ptr<const ShardLoop> ShardLowering::lower() {
     settle(id, stacked({.kind = Kind::output, .index = j, .rows = rows_ > 0}, id, 0, false), rows_ > 0);
   }
   for (const Program::Node& node : body_.nodes) {
-    for (int s = node.out; s < node.out + node.num_outputs; ++s) {
+    for (int s : node.outputs()) {
       if (node.op->alias || homed_[s] || !lowering_.placed[s]) continue;
       const Spec own = spec(s, splits(s));
       sample_[s] = sample(own, scratch(static_cast<std::size_t>(own.shape.numel()) * size_of(own.dtype)));
@@ -146,11 +143,8 @@ std::shared_ptr<const ShardLoop> ShardLowering::lower() {
     group.fused ? add_group(group.nodes) : add_node(group.nodes[0]);
     out_.ends.push_back(out_.loop.calls.size());
   }
-  for (const auto& [from, to] : copies_) {
-    StridedLoop<2> loop;
-    loop.push(from->numel(), {1, 1});
-    add_copy(out_.loop.calls, from->dtype(), loop, {operand_of(from->data()), to});
-  }
+  for (const auto& [from, to] : copies_)
+    add_copy(out_.loop.calls, from->dtype(), 1, from->numel(), {operand_of(from->data()), to});
   return std::make_shared<const ShardLoop>(std::move(out_));
 }
 
@@ -258,16 +252,14 @@ void ShardLowering::add_node(int n) {
 /// Runs an op on the recorder. False: it computed on the host, at least in part, as its outputs show.
 bool ShardLowering::records(const Op& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) {
   constexpr int mark = 0x5a;
-  const bool on_host = recorder_.runs_in_blocks();
-  for (Tensor& t : out)
-    if (on_host) std::memset(t.data(), mark, t.bytes());
+  if (!recorder_.runs_in_blocks()) return op.run(attrs, in, out), true;
+  for (Tensor& t : out) std::memset(t.data(), mark, t.bytes());
   op.run(attrs, in, out);
   bool marked = true;
   for (Tensor& t : out) {
     auto* const first = t.data_as<std::byte>();
-    marked =
-        marked && (!on_host || std::all_of(first, first + t.bytes(), [](std::byte b) { return b == std::byte{mark}; }));
-    if (on_host) std::memset(t.data(), 0, t.bytes());
+    marked = marked && std::all_of(first, first + t.bytes(), [](std::byte b) { return b == std::byte{mark}; });
+    std::memset(t.data(), 0, t.bytes());
   }
   return marked;
 }
@@ -276,10 +268,7 @@ bool ShardLowering::records(const Op& op, const Attrs& attrs, Inputs in, std::sp
 Operand ShardLowering::repeated(const Tensor& row, std::int64_t times, std::int64_t columns) {
   used_ = out_.scratch;  // behind what calls of the step use for a while
   const Operand to = scratch(static_cast<std::size_t>(times * columns) * size_of(row.dtype()));
-  StridedLoop<2> loop;
-  loop.push(times, {0, columns});
-  loop.push(columns, {1, 1});
-  add_copy(out_.loop.setup, row.dtype(), loop, {operand_of(row.data()), to});
+  add_copy(out_.loop.setup, row.dtype(), times, columns, {operand_of(row.data()), to});
   return to;
 }
 
@@ -299,9 +288,8 @@ void ShardLowering::add_group(const std::vector<int>& nodes) {
   std::unordered_map<int, std::size_t> last_use, block_of;
   std::vector<std::size_t> spare;
   std::size_t used = 0;  // blocks
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
+  for (std::size_t i = 0; i < nodes.size(); ++i)
     for (int s : body_.nodes[nodes[i]].in) last_use[s] = i;
-  }
   const auto add = [&](int id, const Operand& at, Strides steps, bool local) {
     operand[id] = static_cast<int>(operands.size());
     run.operands.push_back({nullptr, steps.row, steps.column, size_of(body_.values[id].dtype), local});

@@ -10,9 +10,8 @@ namespace {
 std::vector<char> placed_values(const Program& body, const std::vector<FusionGroup>& groups) {
   std::vector<char> placed(body.values.size(), 0);
   std::vector<std::size_t> group_of(body.nodes.size());
-  for (std::size_t g = 0; g < groups.size(); ++g) {
+  for (std::size_t g = 0; g < groups.size(); ++g)
     for (int n : groups[g].nodes) group_of[n] = g;
-  }
   for (std::size_t i = 0; i < body.nodes.size(); ++i) {
     const Program::Node& node = body.nodes[i];
     if (!groups[group_of[i]].fused) std::fill_n(placed.begin() + node.out, node.num_outputs, 1);

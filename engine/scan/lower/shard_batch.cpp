@@ -61,7 +61,7 @@ ShardPlan shard_batch(const Program& body, int carries, int accumulators) {
       plan.arguments[i] = sharded;
       result = Placement::partial;
     }
-    for (int s = node.out; s < node.out + node.num_outputs; ++s) {
+    for (int s : node.outputs()) {
       if (result == Placement::sharded && !has_rows(s)) return none;
       plan.placement[s] = result;
     }

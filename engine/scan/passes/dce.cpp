@@ -38,9 +38,8 @@ Loop dce(Loop loop, const ScanPasses&) {
   std::iota(same.begin(), same.end(), 0);
   const auto y = body.outputs.begin() + carries;
   for (int j = 0; j < ys; ++j) same[first_y + j] = first_y + static_cast<int>(std::find(y, y + j, y[j]) - y);
-  for (Program::Node& node : after.nodes) {
+  for (Program::Node& node : after.nodes)
     for (int& s : node.in) s = same[s];
-  }
   for (int& s : after.outputs) s = same[s];
 
   // From the end to the beginning: what the epilogue needs, then the body, then the prologue.

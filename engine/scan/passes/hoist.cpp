@@ -20,9 +20,6 @@ Moves plan(const Program& p, int carries, int sums, const ScanPasses& passes) {
   const std::size_t nodes = p.nodes.size();
   Moves out{std::vector<char>(p.values.size(), 0), std::vector<char>(nodes, 0)};
   std::vector<char> on_state(p.values.size(), 0), stays(p.values.size(), 0), may(nodes, 0), term(p.values.size(), 0);
-  const auto any = [](const std::vector<char>& marks, const std::vector<int>& values) {
-    return std::any_of(values.begin(), values.end(), [&](int s) { return marks[s] != 0; });
-  };
   // Terms of sums over time stay where sink_reductions makes one op of the sum.
   for (int k = carries - sums; k < carries && passes.sink_reductions; ++k)
     term[p.nodes[p.producer(p.outputs[k])].in[1]] = 1;
@@ -32,7 +29,7 @@ Moves plan(const Program& p, int carries, int sums, const ScanPasses& passes) {
   mark_descendants(p, out.varying);
   for (std::size_t i = 0; i < nodes; ++i) {
     const Program::Node& node = p.nodes[i];
-    may[i] = !on_state[node.out] && !any(stays, node.in) && !(term[node.out] && node.op->loop.vmap_sum) &&
+    may[i] = !on_state[node.out] && !any_marked(stays, node.in) && !(term[node.out] && node.op->loop.vmap_sum) &&
              (!out.varying[node.out] || (node.op->loop.vmap && passes.hoist_inputs));
     std::fill_n(stays.begin() + node.out, node.num_outputs, !may[i]);
   }
@@ -40,8 +37,7 @@ Moves plan(const Program& p, int carries, int sums, const ScanPasses& passes) {
   std::vector<char> needed(p.values.size(), 0);  // by id: a hoisted node reads it
   for (std::size_t i = nodes; i-- > 0;) {
     const Program::Node& node = p.nodes[i];
-    bool wanted = p.worth_hoisting(node) || !out.varying[node.out];
-    for (int s = node.out; s < node.out + node.num_outputs; ++s) wanted = wanted || needed[s];
+    const bool wanted = p.worth_hoisting(node) || !out.varying[node.out] || any_marked(needed, node.outputs());
     out.lifted[i] = may[i] && wanted;
     if (!out.lifted[i]) continue;
     for (int s : node.in) needed[s] = 1;
@@ -53,8 +49,8 @@ Moves plan(const Program& p, int carries, int sums, const ScanPasses& passes) {
   for (int s = carries; s < p.inputs; ++s) raw[s] = 1;
   for (std::size_t i = 0; i < nodes; ++i) {
     const Program::Node& node = p.nodes[i];
-    if (may[i] && !any(raw, node.in)) out.lifted[i] = 1;
-    for (int s = node.out; s < node.out + node.num_outputs; ++s) raw[s] = !out.lifted[i];
+    if (may[i] && !any_marked(raw, node.in)) out.lifted[i] = 1;
+    for (int s : node.outputs()) raw[s] = !out.lifted[i];
   }
   return out;
 }
@@ -89,7 +85,7 @@ Loop hoist(Loop loop, const ScanPasses& passes) {
   std::vector<Spec> consts(p.values.begin() + p.inputs, p.values.begin() + p.inputs + p.consts);
   for (std::size_t i = 0; i < p.nodes.size(); ++i) {
     if (!moves.lifted[i]) continue;
-    for (int s = p.nodes[i].out; s < p.nodes[i].out + p.nodes[i].num_outputs; ++s) {
+    for (int s : p.nodes[i].outputs()) {
       (moves.varying[s] ? steps : constants).push_back(s);
       (moves.varying[s] ? inputs : consts).push_back(p.values[s]);
     }

@@ -18,8 +18,7 @@ constexpr double never = 1e9;
 std::vector<char> read_by_gradient(const Program& body) {
   Tape tape(Tape::Mode::symbolic);
   Tensors value;
-  for (int s = 0; s < body.inputs + body.consts; ++s) value.push_back(Tensor::abstract(body.values[s]));
-  value.resize(body.values.size());
+  for (const Spec& spec : body.values) value.push_back(Tensor::abstract(spec));
   for (const Program::Node& node : body.nodes) apply_node(node, value);
   std::unordered_map<std::uint64_t, int> id;
   for (int s = 0; s < std::ssize(value); ++s) id[value[s].id()] = s;
@@ -81,7 +80,7 @@ std::vector<int> choose_residuals(const Program& body) {
     const double price = traits.kind != Kind::compute ? traits.cost
                          : body.worth_hoisting(node)  ? never
                                                       : costs.memory_bound_product + costs.flop * flops;
-    for (int s = node.out; s < node.out + node.num_outputs; ++s) {
+    for (int s : node.outputs()) {
       graph.edge(source, 2 * s, price * elements(s));
       for (int from : node.in) graph.edge(2 * from + 1, 2 * s, MinCut::unlimited);
     }

@@ -41,8 +41,7 @@ std::vector<char> plan(const Program& p, int carries, int sums) {
   }
   for (std::size_t i = 0; i < nodes; ++i) {
     const Program::Node& node = p.nodes[i];
-    const bool follows = std::any_of(node.in.begin(), node.in.end(), [&](int s) { return sunk_value[s] != 0; });
-    sunk[i] = may[i] && (follows || moves_sum[i] || p.worth_hoisting(node));
+    sunk[i] = may[i] && (any_marked(sunk_value, node.in) || moves_sum[i] || p.worth_hoisting(node));
     sunk_value[node.out] = sunk[i];
   }
   return sunk;
