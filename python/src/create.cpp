@@ -7,6 +7,16 @@ namespace reel::python {
 
 using namespace nb::literals;
 
+namespace {
+/// The elements of a tensor in another dtype; throws Error where that would drop an imaginary part.
+Tensor value_as(const char* function, const Tensor& value, DType dtype, Loc where) {
+  if (is_complex(value.dtype()) && !is_complex(dtype))
+    fail(function, where, "the value is {}, the tensor {}. Hint: real(), or dtype=\"{}\"", value.spec().str(),
+         name_of(dtype), name_of(value.dtype()));
+  return cast({value, where}, dtype);
+}
+}  // namespace
+
 void bind_create(nb::module_& m) {
   using Value = std::complex<double>;
   const auto dtype = [] { return "dtype"_a = "f32"; };
@@ -22,7 +32,7 @@ void bind_create(nb::module_& m) {
   m.def(
       "full",
       [](const Axes& shape, const Tensor& value, DTypeLike d) {
-        return expand({cast({value, here()}, d.value), here()}, shape_of("full", shape));
+        return expand({value_as("full", value, d.value, here()), here()}, shape_of("full", shape));
       },
       "shape"_a, "value"_a, dtype(),
       "A tensor of this shape whose elements are those of a tensor, which has a gradient.");
@@ -38,7 +48,7 @@ void bind_create(nb::module_& m) {
   m.def(
       "full_like",
       [](Arg x, const Tensor& value) {
-        return expand({cast({value, x.where}, x->dtype()), x.where}, x->shape());
+        return expand({value_as("full_like", value, x->dtype(), x.where), x.where}, x->shape());
       },
       "x"_a, "value"_a, "A tensor of x's shape whose elements are those of a tensor, which has a gradient.");
   m.def(

@@ -60,8 +60,12 @@ Tensor indexed(const Tensor& x, nb::handle key) {
   const Loc where = here();
   const nb::tuple items = nb::isinstance<nb::tuple>(key) ? nb::borrow<nb::tuple>(key) : nb::make_tuple(key);
   std::int64_t used = 0;
-  bool ellipsis = false, selected = false;
+  int groups = 0;  // of integers and tensors side by side
+  bool ellipsis = false, neighbour = false;
   for (const nb::handle item : items) {
+    const bool indexes = !item.is(Py_Ellipsis) && !item.is_none() && !PySlice_Check(item.ptr());
+    groups += indexes && !neighbour;
+    neighbour = indexes;
     if (item.is(Py_Ellipsis)) {
       if (std::exchange(ellipsis, true)) refuse(x, "an index has one ellipsis (...) at most");
     } else if (!item.is_none()) {
@@ -71,6 +75,8 @@ Tensor indexed(const Tensor& x, nb::handle key) {
   if (used > x.rank()) refuse(x, fmt::format("{} indices for {} axes", used, x.rank()));
   Tensor y = x;
   std::int64_t axis = 0;
+  std::optional<std::int64_t> selected;  // where the tensor's axes are
+  int rank = 0;                          // how many
   for (const nb::handle item : items) {
     if (item.is(Py_Ellipsis)) {
       axis += x.rank() - used;
@@ -86,11 +92,15 @@ Tensor indexed(const Tensor& x, nb::handle key) {
       const std::optional<Tensor> index = indices(item);
       if (!index || index->dtype() != DType::i32)
         refuse(x, "an index is an integer, a slice, None, ..., an i32 tensor or a list. Hint: where() for a condition");
-      if (std::exchange(selected, true)) refuse(x, "one tensor of indices at most. Hint: take_along, pick");
+      if (selected) refuse(x, "one tensor of indices at most. Hint: take_along, pick");
+      selected = axis;
       y = index_select({y, where}, axis, {from_start(*index, y.dim(static_cast<int>(axis))), where});
       axis += index->rank();
+      rank = index->rank();
     }
   }
+  // NumPy cannot tell which place is meant then, and puts the tensor's axes first.
+  for (int i = 0; selected && groups > 1 && i < rank; ++i) y = movedim({y, where}, *selected + i, i);
   return y;
 }
 

@@ -13,6 +13,15 @@ void both(nb::module_& m, nb::class_<Tensor>& tensor, const char* name, F f, con
   tensor.def(name, f, extra..., Released(), doc(name));
 }
 
+/// A reduction with axes as NumPy has them: None stands for all, and () for none.
+template <class... More>
+auto over(Tensor (*f)(Arg, const Axes&, bool, More...)) {
+  return [f](Arg x, const std::optional<Axes>& axes, bool keep_dims, More... more) {
+    if (!axes || !axes->empty()) return f(x, axes.value_or(Axes()), keep_dims, more...);
+    return f({unsqueeze(x, x->rank()), x.where}, {-1}, false, more...);  // each element by itself
+  };
+}
+
 /// A reduction with the names that NumPy's functions have. As np.sum(x, axis=0) calls the method, the result is a
 /// tensor then, with its gradient.
 template <class F, class... Extra>
@@ -34,10 +43,11 @@ void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor) {
   const auto axes = [] { return "axes"_a.none() = nb::none(); };
   const auto axis_or_all = [] { return "axis"_a.none() = nb::none(); };
   const auto keep = [] { return "keep_dims"_a = false; };
-  const auto reduction = [&](const char* name, auto f) {
+  const auto reduction = [&](const char* name, auto of_axes) {
+    const auto f = over(of_axes);
     both(m, tensor, name, f, axes(), keep());
     as_numpy_calls(m, tensor, name,
-                   [name, f](Arg x, const Axes& axis, nb::handle dtype, nb::handle out, bool keepdims) {
+                   [name, f](Arg x, const std::optional<Axes>& axis, nb::handle dtype, nb::handle out, bool keepdims) {
                      refuse_options(name, dtype, out);
                      const GilRelease released;
                      return f(x, axis, keepdims);
@@ -53,12 +63,17 @@ void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor) {
   both(m, tensor, "argmax", &argmax, "axis"_a = -1);
   both(m, tensor, "argmin", &argmin, "axis"_a = -1);
   both(m, tensor, "cumsum", &cumsum, "axis"_a = -1, "reverse"_a = false);
-  both(m, tensor, "norm", &norm, "p"_a = 2.0, axes(), keep());
-  both(m, tensor, "norm", &norm, "p"_a = 2.0, axis_or_all(), nb::kw_only(), "keepdims"_a = false);
-  both(m, tensor, "var", &var, axes(), keep(), "correction"_a = 0.0);
-  both(m, tensor, "std_dev", &std_dev, axes(), keep(), "correction"_a = 0.0);
-  const auto deviation = [&](const char* name, auto f) {
-    const auto call = [name, f](Arg x, const Axes& axis, nb::handle dtype, nb::handle out, bool keepdims, double ddof) {
+  const auto norm_over = [](Arg x, double p, const std::optional<Axes>& axes, bool keep_dims) {
+    return over(+[](Arg y, const Axes& a, bool keep, double power) { return norm(y, power, a, keep); })(x, axes,
+                                                                                                        keep_dims, p);
+  };
+  both(m, tensor, "norm", norm_over, "p"_a = 2.0, axes(), keep());
+  both(m, tensor, "norm", norm_over, "p"_a = 2.0, axis_or_all(), nb::kw_only(), "keepdims"_a = false);
+  const auto deviation = [&](const char* name, auto of_axes) {
+    const auto f = over(of_axes);
+    both(m, tensor, name, f, axes(), keep(), "correction"_a = 0.0);
+    const auto call = [name, f](Arg x, const std::optional<Axes>& axis, nb::handle dtype, nb::handle out, bool keepdims,
+                                double ddof) {
       refuse_options(name, dtype, out);
       const GilRelease released;
       return f(x, axis, keepdims, ddof);
@@ -73,8 +88,8 @@ void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor) {
 
   both(m, tensor, "softmax", &softmax, "axis"_a = -1);
   both(m, tensor, "log_softmax", &log_softmax, "axis"_a = -1);
-  both(m, tensor, "logsumexp", &logsumexp, "axes"_a.none() = -1, keep());
-  both(m, tensor, "logsumexp", &logsumexp, "axis"_a.none() = -1, nb::kw_only(), "keepdims"_a = false);
+  both(m, tensor, "logsumexp", over(&logsumexp), "axes"_a.none() = -1, keep());
+  both(m, tensor, "logsumexp", over(&logsumexp), "axis"_a.none() = -1, nb::kw_only(), "keepdims"_a = false);
   m.def("standardize", &Numbered<&standardize>::call, "x"_a, "epsilon"_a = 1e-5, Released(), doc("standardize"));
   m.def("layer_norm", &Numbered<&layer_norm>::call, "x"_a, "gain"_a, "bias"_a, "epsilon"_a = 1e-5, Released(),
         doc("layer_norm"));

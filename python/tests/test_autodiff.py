@@ -338,3 +338,8 @@ def test_full_of_a_tensor_has_its_gradient():
     assert reel.grad(lambda a: reel.sum(reel.full_like(reel.ones(4), a) * a))(a).item() == 20
     assert reel.grad(lambda a: reel.sum(reel.array_api.full((2, 3), a)))(a).item() == 6
     assert reel.full((2,), a, dtype="f64").dtype == "f64" and reel.full((2,), 1).numpy().tolist() == [1, 1]
+    assert reel.full(2, reel.tensor(1j), "c64").tolist() == [1j, 1j]
+    with pytest.raises(reel.Error, match=r"\[full\] the value is c64 \(\), the tensor f32. Hint: real\(\), or"):
+        reel.full(2, reel.tensor(1j))
+    with pytest.raises(reel.Error, match=r"\[full_like\] the value is c64 \(\), the tensor f64"):
+        reel.full_like(reel.ones(2, "f64"), reel.tensor(1j))

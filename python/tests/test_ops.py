@@ -228,6 +228,13 @@ def test_reductions_take_both_spellings():
                 np.testing.assert_array_equal(found.numpy(), expected)
         np.testing.assert_array_equal(f(x, axis=1).numpy(), f(x, axes=1).numpy())
     assert reel.any(x > 0, axis=0).shape == reel.all(x > 0, axis=(0,)).shape == (4,)
+    for name in ("sum", "mean", "prod", "max", "min", "logsumexp"):  # no axis: each element by itself
+        for found in (getattr(reel, name)(x, ()), getattr(x, name)(axis=(), keepdims=True)):
+            np.testing.assert_allclose(found.numpy(), A, rtol=1e-15)
+    np.testing.assert_allclose(reel.norm(x, 2, ()).numpy(), abs(A), rtol=1e-15)
+    np.testing.assert_array_equal(reel.var(x, axis=()).numpy(), 0 * A)
+    np.testing.assert_array_equal(np.sum(x, axis=()).numpy(), A)
+    assert reel.any(x > 0, axis=()).tolist() == (A > 0).tolist() and reel.sum(reel.tensor(3.0), ()).item() == 3
     np.testing.assert_allclose(reel.std_dev(x, axis=0, ddof=1).numpy(), A.std(0, ddof=1), rtol=1e-12)
     assert reel.squeeze(reel.ones((1, 3, 1)), axis=0).shape == (3, 1)
     assert reel.grad(lambda x: reel.sum(reel.mean(x, axis=0)))(x).tolist() == [[0.25] * 4] * 4
@@ -338,6 +345,14 @@ def test_lists_as_indices_and_extents_as_arguments():
     with pytest.raises(reel.Error, match="an i32 tensor or a list"):
         x[[0.5]]
     assert x[[]].shape == (0, 4) and x[:, []].shape == (3, 0)
+    y = reel.reshape(reel.arange(120, "f32"), (2, 3, 4, 5))
+    i, none = [[1, 1, 0]], None
+    for key in (
+        np.s_[0, :, i], np.s_[0, ..., i], np.s_[i, :, 0], np.s_[:, 0, :, i], np.s_[0, none, i], np.s_[none, 0, ..., i],
+        np.s_[:, 0, i], np.s_[:, i, 0], np.s_[..., i, 0], np.s_[0, i, :], np.s_[:, 0, none, i], np.s_[0, 1, ..., 2, i],
+        np.s_[[], :, 0], np.s_[:, :, 0, i], np.s_[1, i, none, 2], np.s_[:, 0, :, 1], np.s_[0, :, [2]],
+    ):  # fmt: skip
+        np.testing.assert_array_equal(y[key].numpy(), y.numpy()[key])
     assert np.array_equal(x.reshape(2, 6).numpy(), a.reshape(2, 6)) and x.reshape(2, -1, 3).shape == (2, 2, 3)
     assert x.reshape(12).shape == x.reshape((12,)).shape == (12,)
 
