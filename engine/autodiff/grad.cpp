@@ -94,6 +94,7 @@ Tensor seed(const Tape& tape, const Tensors& outputs, std::size_t i, const GradO
 
 /// Calls an op's vjp; an error of an op that it calls in turn, which the user may not know, names both.
 void pull_back(const Op& op, const Attrs& attrs, Vjp& v, Loc called) try { op.vjp(attrs, v); } catch (const Error& e) {
+  if (typeid(e) == typeid(RuleError)) fail(op.traits.name, called, "{}", static_cast<const RuleError&>(e).rule);
   if (typeid(e) != typeid(Error) || std::string(e.what()).starts_with(fmt::format("[{}]", op.traits.name))) throw;
   throw Error(fmt::format("in the gradient of {} ({}): {}", op.traits.name, str(called), e.what()));
 }
@@ -114,13 +115,11 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
       accumulate(gradient[depends.number(outputs[i])], std::move(dy));
   }
 
-  // While vjps are recorded on this tape its arrays may be reallocated, so a node is copied before its vjp runs.
-  const bool moves = Tape::current() == &tape;
-  Tensors values, dy, dx;
+  Tensors ins, outs, dy, dx;
   std::vector<char> needs;
   std::vector<std::uint32_t> versions;
   for (std::size_t i = tape.size(); i-- > 0;) {  // vjps may be recorded behind these
-    const Tape::Node& node = tape.node(i);
+    const Tape::Node node = tape.node(i);        // a copy, as a vjp that is recorded on this tape may move its arrays
     dy.clear();
     for (const Tensor& t : tape.outputs(node)) {
       Tensor& g = gradient[depends.number(t)];
@@ -133,21 +132,12 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
     const Op& op = *node.op;
     if (!op.vjp) fail(op.traits.name, node.where, "this op has no derivative, and one was asked for");
 
-    auto ins = tape.inputs(node), outs = tape.outputs(node);
-    auto node_versions = tape.versions(node);
+    ins.assign(tape.inputs(node).begin(), tape.inputs(node).end());
+    outs.assign(tape.outputs(node).begin(), tape.outputs(node).end());
+    versions.assign(tape.versions(node).begin(), tape.versions(node).end());
     dx.assign(ins.size(), Tensor());
-    const Attrs attrs = node.attrs;
-    const Loc called = node.where;
-    if (moves) {
-      values.assign(ins.begin(), ins.end());
-      values.insert(values.end(), outs.begin(), outs.end());
-      versions.assign(node_versions.begin(), node_versions.end());
-      ins = {values.data(), ins.size()};
-      outs = {values.data() + ins.size(), outs.size()};
-      node_versions = versions;
-    }
-    Vjp v(op, called, ins, outs, node_versions, dy, needs, dx);
-    pull_back(op, attrs, v, called);
+    Vjp v(op, node.where, ins, outs, versions, dy, needs, dx);
+    pull_back(op, node.attrs, v, node.where);
     for (std::size_t k = 0; k < ins.size(); ++k) {
       if (needs[k] && dx[k].defined())
         accumulate(gradient[depends.number(ins[k])], unbroadcast(std::move(dx[k]), ins[k].spec()));

@@ -28,6 +28,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -106,15 +107,15 @@ class Attrs {
   std::shared_ptr<const void> big_;
 };
 
-/// One bit for each input of a call, for example: does it have a leading axis of time steps [T, ...]?
+/// Some inputs of a call, for example: does it have a leading axis of time steps [T, ...]?
 class Mapped {
  public:
-  void set(std::size_t i) { bits_ |= std::uint64_t{1} << i; }
-  bool operator[](std::size_t i) const { return (bits_ >> i & 1) != 0; }
-  bool any() const { return bits_ != 0; }
+  void set(std::size_t i) { marked_.insert(i); }
+  bool operator[](std::size_t i) const { return marked_.contains(i); }
+  bool any() const { return !marked_.empty(); }
 
  private:
-  std::uint64_t bits_ = 0;
+  std::set<std::size_t> marked_;
 };
 
 struct Op;
@@ -160,6 +161,8 @@ class Vjp {
   std::span<Tensor> dx_;
 };
 
+#define REEL_LOOP_RULES(X) \
+  X(vmap) X(vmap_sum) X(shards_rows) X(reduces_rows) X(fuse) X(memory_bound) X(is_gather) X(flops) X(prepack)
 /// What the passes of a time loop can query from an op; null where the op does not define it.
 struct LoopRules {
   /// All time steps in one call; the inputs in `mapped` are [T, ...].
@@ -207,6 +210,10 @@ Op make_op() {
   Op op{O::traits};
   static_assert(std::is_empty_v<O> || std::equality_comparable<O>,
                 "an op with attributes compares them: bool operator==(const O&) const = default;");
+  if constexpr (!std::is_empty_v<O> && requires { &O::operator==; })  // a base's would leave out what O adds
+    static_assert(
+        requires { static_cast<bool (O::*)(const O&) const>(&O::operator==); },
+        "an op compares what it adds to a base: bool operator==(const O&) const = default;");
   if constexpr (std::is_empty_v<O>)
     op.same = [](const Attrs&, const Attrs&) { return true; };
   else
@@ -230,15 +237,7 @@ Op make_op() {
 #define REEL_LOOP_RULE(rule)            \
   if constexpr (requires { &O::rule; }) \
     op.loop.rule = [](const Attrs& a, auto... arguments) { return a.as<O>().rule(arguments...); };
-  REEL_LOOP_RULE(vmap)
-  REEL_LOOP_RULE(vmap_sum)
-  REEL_LOOP_RULE(shards_rows)
-  REEL_LOOP_RULE(reduces_rows)
-  REEL_LOOP_RULE(fuse)
-  REEL_LOOP_RULE(memory_bound)
-  REEL_LOOP_RULE(is_gather)
-  REEL_LOOP_RULE(flops)
-  REEL_LOOP_RULE(prepack)
+  REEL_LOOP_RULES(REEL_LOOP_RULE)
 #undef REEL_LOOP_RULE
   return op;
 }

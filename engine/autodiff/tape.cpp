@@ -55,6 +55,9 @@ void compute(const Op& op, const Attrs& attrs, Inputs in, std::span<const Spec> 
     }
     for (std::size_t i = 0; i < out.size() && !op.traits.allocates; ++i) out[i] = Tensor::empty(specs[i]);
     op.run(attrs, in, out);
+    for (std::size_t i = 0; i < out.size(); ++i)
+      if (!(out[i].spec() == specs[i]))
+        rule_error("its run() gives {}, its infer() {}", out[i].spec().str(), specs[i].str());
   } catch (const LoopError& e) {
     fail(e.op, e.where, "{} at {}", e.rule, str(where));
   } catch (const RuleError& e) {

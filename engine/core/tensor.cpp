@@ -10,11 +10,12 @@ std::uint64_t next_id() {
   static std::atomic<std::uint64_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
-
-[[noreturn]] void no_value(const char* subject, const Tensor& x, const Loc& where) {
-  fail(subject, where, "this tensor has no value: it stands for one while a program is traced; got {}", x.spec().str());
-}
 }  // namespace
+
+void Tensor::no_value(const char* subject, const Loc& where) const {
+  fail(subject, where, "this tensor has no value: it {}",
+       defined() ? "stands for one while a program is traced; got " + spec().str() : "is undefined");
+}
 
 std::string Spec::str() const { return fmt::format("{} {}", name_of(dtype), shape.str()); }
 
@@ -74,7 +75,7 @@ Tensor Tensor::without_storage() const {
 }
 
 double Tensor::item(Loc where) const {
-  if (!concrete()) no_value("item", *this, where);
+  if (!concrete()) no_value("item", where);
   if (numel() != 1) fail("item", where, "one element expected, shape is {}", shape().str());
   return dispatch(dtype(), [&]<class T>(std::type_identity<T>) -> double {
     T value;
@@ -84,12 +85,12 @@ double Tensor::item(Loc where) const {
 }
 
 void Tensor::mark_changed(Loc where) {
-  if (!concrete()) no_value("mark_changed", *this, where);
+  if (!concrete()) no_value("mark_changed", where);
   ++storage_->version;
 }
 
 void Tensor::assign(const Tensor& source, Loc where) {
-  if (!concrete() || !source.concrete()) no_value("assign", concrete() ? source : *this, where);
+  if (!concrete() || !source.concrete()) (concrete() ? source : *this).no_value("assign", where);
   if (!(source.spec() == spec()))
     fail("assign", where, "{} does not take the place of {}", source.spec().str(), spec().str());
   if (source.storage() == storage()) {  // their elements may overlap
@@ -104,7 +105,7 @@ void Tensor::assign(const Tensor& source, Loc where) {
 }
 
 void Tensor::check_type(DType wanted, const Loc& where) const {
-  if (!concrete()) no_value("values", *this, where);
+  if (!concrete()) no_value("values", where);
   if (dtype() != wanted) fail("values", where, "elements are {}, {} was asked for", name_of(dtype()), name_of(wanted));
 }
 

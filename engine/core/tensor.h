@@ -63,15 +63,16 @@ class Tensor {
 
   /// The id of the value: the same in all copies of the handle, a new one for every result of an op.
   std::uint64_t id() const { return id_; }
-  const void* data() const { return storage_->data + offset_; }
-  void* data() { return storage_->data + offset_; }
+  /// The first element. Throws Error for a tensor without a value, as in a traced step.
+  const void* data(Loc where = Loc::current()) const { return first(where); }
+  void* data(Loc where = Loc::current()) { return first(where); }
   template <class T>
-  T* data_as() {
-    return static_cast<T*>(data());
+  T* data_as(Loc where = Loc::current()) {
+    return static_cast<T*>(data(where));
   }
   template <class T>
-  const T* data_as() const {
-    return static_cast<const T*>(data());
+  const T* data_as(Loc where = Loc::current()) const {
+    return static_cast<const T*>(data(where));
   }
 
   /// How often the storage was changed in place; see mark_changed.
@@ -101,6 +102,11 @@ class Tensor {
   std::string str() const;
 
  private:
+  std::byte* first(const Loc& where) const {
+    if (!storage_) no_value("data", where);
+    return storage_->data + offset_;
+  }
+  [[noreturn]] void no_value(const char* subject, const Loc& where) const;
   /// Throws Error unless the tensor has values, of this type.
   void check_type(DType wanted, const Loc& where) const;
 

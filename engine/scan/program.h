@@ -70,7 +70,7 @@ Program subset(const Program& program, const std::vector<char>& marked);
 
 /// Is one of these values marked?
 bool any_marked(const std::vector<char>& marked, const auto& ids) {
-  return std::ranges::any_of(ids, [&](int s) { return marked[s] != 0; });
+  return std::ranges::any_of(ids, [&](int s) { return marked[static_cast<std::size_t>(s)] != 0; });
 }
 /// Marks all values that the marked ones depend on.
 void mark_ancestors(const Program& program, std::vector<char>& marked);

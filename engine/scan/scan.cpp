@@ -8,7 +8,15 @@ namespace reel {
 
 namespace {
 
-std::int64_t checked_length(const Tensors& xs, const ScanOptions& options, const char* name, const Loc& where) {
+void check_defined(const Tensors& list, const char* what, const char* name, const Loc& where) {
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (!list[i].defined()) fail(name, where, "{} {} is an undefined tensor", what, i);
+}
+
+std::int64_t checked_length(const Tensors& state, const Tensors& xs, const ScanOptions& options, const char* name,
+                            const Loc& where) {
+  check_defined(state, "state", name, where);
+  check_defined(xs, "x", name, where);
   std::int64_t length = options.length;
   for (const Tensor& x : xs) {
     if (x.rank() == 0) fail(name, where, "every x needs a leading axis of time, got {}", x.spec().str());
@@ -19,7 +27,10 @@ std::int64_t checked_length(const Tensors& xs, const ScanOptions& options, const
   return length;
 }
 
-void check_state(const Tensors& before, const Tensors& after, const char* name, const Loc& where) {
+void check_next(const Tensors& before, const Next& next, const char* name, const Loc& where) {
+  const Tensors& after = next.state;
+  check_defined(after, "after the step, state", name, where);
+  check_defined(next.y, "output", name, where);
   if (before.size() != after.size())
     fail(name, where, "the step must return as many states as it is given: {}, got {}", before.size(), after.size());
   for (std::size_t i = 0; i < before.size(); ++i) {
@@ -32,7 +43,7 @@ void check_state(const Tensors& before, const Tensors& after, const char* name, 
 }  // namespace
 
 ScanResult scan(const Step& step, const Tensors& state, const Tensors& xs, const ScanOptions& options, Loc where) {
-  const std::int64_t length = checked_length(xs, options, "scan", where);
+  const std::int64_t length = checked_length(state, xs, options, "scan", where);
   if (options.checkpoint_every < 0)
     fail("scan", where, "checkpoint_every is 0 or more steps, got {}", options.checkpoint_every);
   if (options.checkpoint_every > 0 && options.checkpoint_every < length)
@@ -43,7 +54,7 @@ ScanResult scan(const Step& step, const Tensors& state, const Tensors& xs, const
   Traced traced = trace(specs, [&](const Tensors& in) {
     const auto split = in.begin() + static_cast<std::ptrdiff_t>(state.size());
     Next next = step(Tensors(in.begin(), split), Tensors(split, in.end()));
-    check_state(state, next.state, "scan", where);
+    check_next(state, next, "scan", where);
     next.state.insert(next.state.end(), next.y.begin(), next.y.end());
     return next.state;
   });
@@ -60,7 +71,7 @@ ScanResult scan(const Step& step, const Tensors& state, const Tensors& xs, const
 }
 
 ScanResult unroll(const Step& step, const Tensors& state, const Tensors& xs, const ScanOptions& options, Loc where) {
-  const std::int64_t length = checked_length(xs, options, "unroll", where);
+  const std::int64_t length = checked_length(state, xs, options, "unroll", where);
   if (length == 0) return scan(step, state, xs, options, where);  // traces the step for the shapes of the outputs
   ScanResult result{state, {}};
   std::vector<Tensors> ys;
@@ -69,7 +80,7 @@ ScanResult unroll(const Step& step, const Tensors& state, const Tensors& xs, con
     Tensors x;
     for (const Tensor& all : xs) x.push_back(primitive::at(all, t));
     Next next = step(result.last, x);
-    check_state(state, next.state, "unroll", where);
+    check_next(state, next, "unroll", where);
     result.last = std::move(next.state);
     ys.resize(next.y.size());
     for (std::size_t k = 0; k < next.y.size(); ++k) ys[k].push_back(next.y[k]);

@@ -50,6 +50,38 @@ using HalfOnHost = Twice<How::half_on_host>;
 using ByValue = Twice<How::by_value>;
 using WithTemporary = Twice<How::with_temporary>;
 
+/// Ops that make results of their own.
+template <bool allocates>
+struct Replacing {
+  static constexpr Traits traits{.name = allocates ? "allocating" : "replacing", .allocates = allocates};
+  bool short_of_a_row = false;
+  bool operator==(const Replacing&) const = default;
+  Spec infer(Inputs in) const { return in[0].spec(); }
+  void run(Inputs in, Tensor& out) const { out = short_of_a_row ? at(in[0], 0) : in[0] + in[0]; }
+  void vjp(Vjp& v) const { v.set(0, 2 * v.dy()); }
+};
+
+/// The sum of all inputs.
+struct SumAll {
+  static constexpr Traits traits{.name = "sum_all", .linear = true};
+  Spec infer(Inputs in) const { return in[0].spec(); }
+  void run(Inputs in, Tensor& out) const {
+    for (std::int64_t i = 0; i < out.numel(); ++i) {
+      out.data_as<double>()[i] = 0;
+      for (std::size_t k = 0; k < in.size(); ++k) out.data_as<double>()[i] += in[k].data_as<double>()[i];
+    }
+  }
+  void vjp(Vjp& v) const {
+    for (std::size_t k = 0; k < v.inputs(); ++k) v.set(k, v.dy());
+  }
+  Tensor vmap(Inputs in, Mapped mapped, std::int64_t steps) const {
+    Tensors all;
+    for (std::size_t k = 0; k < in.size(); ++k)
+      all.push_back(mapped[k] ? in[k] : expand(in[k], in[k].shape().insert(0, steps)));
+    return apply(*this, pointers(all), Loc::current());
+  }
+};
+
 template <class O>
 Tensor twice(const Tensor& x) {
   return apply(O{}, {&x}, Loc::current());
@@ -281,4 +313,44 @@ TEST_CASE("what a backend calls before each step can end a loop") {
     CHECK(difference(run(), expected) == 0);
   }
   backend().set_threads(1);
+}
+
+TEST_CASE("an op may replace its result, in a loop, too, by one of the same shape") {
+  const Tensor h = random({12, 3}, 1);
+  const auto check = [&]<class O>(const O& op) {
+    const Step step = [&](const Tensors& s, const Tensors&) {
+      return Next{{0.75 * apply(op, {&s[0]}, Loc::current())}, {}};
+    };
+    const auto results = [&](bool loop) {
+      Tape tape;
+      const Tensor last = (loop ? scan(step, {h}, {}, {.length = 3}) : unroll(step, {h}, {}, {.length = 3})).last[0];
+      return Tensors{last, grad(sum(square(last)), {h})[0]};
+    };
+    const Tensors expected = results(false), got = results(true);
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(difference(got[i], expected[i]) < 1e-12);
+    CHECK(difference(got[0], 3.375 * h) < 1e-12);
+  };
+  check(Replacing<false>{});
+  check(Replacing<true>{});
+  const auto fails = [&](bool loop) {
+    return error_of([&] {
+      const auto shorter = [](const Tensor& x) { return apply(Replacing<false>{true}, {&x}, Loc::current()); };
+      if (!loop) return void(shorter(h));
+      scan([&](const Tensors& s, const Tensors&) { return Next{{shorter(s[0])}, {}}; }, {h}, {}, {.length = 2});
+    });
+  };
+  CHECK(contains(fails(false), "[replacing] its run() gives f64 (3,), its infer() f64 (12, 3); got f64 (12, 3)"));
+  CHECK(contains(fails(true), "f64 (3,) does not take the place of f64 (6, 3)"));
+}
+
+TEST_CASE("a call in a loop may have many inputs") {
+  const Tensor h = random({4, 3}, 1), xs = random({5, 4, 3}, 2);
+  for (const std::size_t count : {64, 65, 66, 150}) {
+    const Step step = [&](const Tensors& s, const Tensors& x) {
+      Tensors terms;
+      for (std::size_t k = 0; k < count; ++k) terms.push_back(k % 3 == 0 ? x[0] : k % 3 == 1 ? 2 * x[0] : h);
+      return Next{{tanh(s[0] + apply(SumAll{}, pointers(terms), Loc::current()))}, {}};
+    };
+    CHECK(difference(scan(step, {h}, {xs}).last[0], unroll(step, {h}, {xs}).last[0]) < 1e-12);
+  }
 }

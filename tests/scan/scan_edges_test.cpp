@@ -304,3 +304,42 @@ TEST_CASE("a step that suspends recording, or has a tape of its own, is told tha
       {h}, {}, {.length = 2});
   CHECK(contains(error_of([&] { tanh(kept); }), "it belongs to a step that has ended or another thread, or, in a vjp"));
 }
+
+TEST_CASE("an undefined tensor, and elements that are read while a step is traced, are errors") {
+  const Tensor h = random({2, 3}, 1), xs = random({4, 2, 3}, 2);
+  using Loop = ScanResult (*)(const Step&, const Tensors&, const Tensors&, const ScanOptions&, Loc);
+  for (const auto& [name, way] : {std::pair<std::string, Loop>{"[scan] ", scan}, {"[unroll] ", unroll}}) {
+    const auto said = [&](const Step& step, const Tensor& state, const Tensor& x) {
+      return error_of([&] { way(step, {state}, {x}, {}, Loc::current()); });
+    };
+    const Step same = [](const Tensors& s, const Tensors&) { return Next{s, {}}; };
+    CHECK(contains(said(same, {}, xs), name + "state 0 is an undefined tensor"));
+    CHECK(contains(said(same, h, {}), name + "x 0 is an undefined tensor"));
+    CHECK(contains(said(
+                       [](const Tensors&, const Tensors&) {
+                         return Next{{Tensor()}, {}};
+                       },
+                       h, xs),
+                   name + "after the step, state 0 is an undefined tensor"));
+    CHECK(contains(said(
+                       [](const Tensors& s, const Tensors&) {
+                         return Next{s, {Tensor()}};
+                       },
+                       h, xs),
+                   name + "output 0 is an undefined tensor"));
+  }
+  const auto read = [&](const std::function<void(const Tensor&)>& f) {
+    return error_of([&] {
+      const auto step = [&](const Tensors& s, const Tensors&) {
+        f(s[0]);
+        return Next{s, {}};
+      };
+      scan(step, {h}, {}, {.length = 2});
+    });
+  };
+  const std::string no_value =
+      "this tensor has no value: it stands for one while a program is traced; got f64 (2, 3) (tests/scan/scan_edges";
+  CHECK(contains(read([](const Tensor& s) { (void)s.data_as<double>(); }), "[data] " + no_value));
+  CHECK(contains(read([](const Tensor& s) { (void)s.data(); }), "[data] " + no_value));
+  CHECK(contains(error_of([] { (void)Tensor().data(); }), "[data] this tensor has no value: it is undefined"));
+}

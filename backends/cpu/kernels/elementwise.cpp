@@ -11,6 +11,7 @@
 #include "backends/cpu/simd/vectors.h"
 #include "backends/cpu/threads/enough.h"
 #include "backends/shared/convert.h"
+#include "backends/shared/words.h"
 #include "ops/functors/binary.h"
 #include "ops/functors/unary.h"
 

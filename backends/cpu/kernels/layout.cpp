@@ -6,6 +6,7 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/kernels/copy_bytes.h"
 #include "backends/cpu/simd/simd.h"
+#include "backends/shared/words.h"
 
 namespace reel::cpu {
 

@@ -1,6 +1,7 @@
 // Layers of plane rotations. A few rows run together, so that coefficients are loaded once for all of them.
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/simd/rotate_rows.h"
+#include "backends/shared/words.h"
 
 namespace reel::cpu {
 

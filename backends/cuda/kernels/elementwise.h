@@ -5,6 +5,7 @@
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/kernels/complex.h"
 #include "backends/cuda/kernels/plan.h"
+#include "backends/shared/words.h"
 #include "ops/functors/binary.h"
 #include "ops/functors/unary.h"
 

@@ -22,7 +22,10 @@ KernelCall host_call(const Op* op, Attrs attrs, std::vector<Spec> specs, std::si
     for (std::size_t k = 0; k < specs.size(); ++k) values.push_back(Tensor::borrow(memory[k], operands[k], specs[k]));
     std::vector<const Tensor*> in;
     for (std::size_t k = 0; k < inputs; ++k) in.push_back(&values[k]);
-    op->run(attrs, in, std::span(values).subspan(inputs));
+    Tensors made(values.begin() + static_cast<std::ptrdiff_t>(inputs), values.end());
+    op->run(attrs, in, made);
+    for (std::size_t k = 0; k < made.size(); ++k)  // it may have replaced a result
+      if (Tensor& out = values[inputs + k]; made[k].id() != out.id()) out.assign(made[k]);
   };
   return KernelCall::of<Kernel::host>(HostArgs{std::move(run), std::vector<std::byte*>(count)});
 }
@@ -252,11 +255,14 @@ void ShardLowering::add_node(int n) {
 /// Runs an op on the recorder. False: it computed on the host, at least in part, as its outputs show.
 bool ShardLowering::records(const Op& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) {
   constexpr int mark = 0x5a;
-  if (!recorder_.runs_in_blocks()) return op.run(attrs, in, out), true;
-  for (Tensor& t : out) std::memset(t.data(), mark, t.bytes());
-  op.run(attrs, in, out);
-  bool marked = true;
+  Tensors made(out.begin(), out.end());
+  const bool on_host = recorder_.runs_in_blocks();
+  for (Tensor& t : out)
+    if (on_host) std::memset(t.data(), mark, t.bytes());
+  op.run(attrs, in, made);
+  bool marked = std::ranges::equal(out, made, {}, &Tensor::id, &Tensor::id);  // else it replaced one
   for (Tensor& t : out) {
+    if (!on_host) continue;
     auto* const first = t.data_as<std::byte>();
     marked = marked && std::all_of(first, first + t.bytes(), [](std::byte b) { return b == std::byte{mark}; });
     std::memset(t.data(), 0, t.bytes());
