@@ -9,6 +9,8 @@
 #include <set>
 
 #include "engine/core/error.h"
+#include "tasks/app/curves.h"
+#include "tasks/app/option.h"
 #include "tasks/app/run_json.h"
 #include "tasks/app/statistics.h"
 #include "tasks/data/csv.h"
@@ -44,22 +46,47 @@ std::vector<std::string> differing_options(const Sweep& sweep) {
   return options;
 }
 
+/// The metric of a run that has ended: of run.json, or the last one of metrics.csv; NaN if neither has it.
+double metric_of_run(const std::string& folder, const RunSummary& record, const std::string& metric) {
+  const auto& columns = curve_metrics();
+  const double value = metric_in(record.json, metric);
+  if (!std::isnan(value) || std::ranges::find(columns, metric) == columns.end()) return value;
+  const std::vector<RunFolder::Row> rows = RunFolder::view(folder).rows();
+  return rows.empty() ? nan : metric_of(rows.back(), metric);
+}
+
+/// A hint at the number of a run whose name is near; empty if there is none.
+std::string metric_hint(const RunSummary& record, const std::string& metric) {
+  std::vector<std::string> names = curve_metrics();
+  for (const auto& [name, value] : record.json.items()) {
+    if (value.is_number()) names.push_back(name);
+    if (!value.is_object()) continue;
+    for (const auto& [inner, number] : value.items())
+      if (number.is_number() || name == "solved_at") names.push_back(name + "." + inner);
+  }
+  return nearest_hint(metric, names);
+}
+
 void take_run(ResultRow& row, const Sweep& sweep, const SweepRun& run, const RunState& state) {
   if (!state.problem.empty()) return row.problems.emplace_back(run.name, state.problem), void();
   if (state.reached == 0) return ++row.missing, void();
   std::optional<RunSummary> record;
+  double metric = nan;
   try {
     record = read_summary(sweep.folder_of(run));
+    if (record) metric = metric_of_run(sweep.folder_of(run), *record, sweep.metric);
   } catch (const Error& e) {
     return row.problems.emplace_back(run.name, e.what()), void();
   }
   if (!record) return ++row.missing, void();
-  const double metric = metric_in(record->json, sweep.metric);
   const bool never = std::isinf(metric) && sweep.metric.starts_with("solved_at.");
   if (!std::isfinite(metric) && !never)
-    return row.problems.emplace_back(run.name, fmt::format("has no {}", sweep.metric)), void();
+    return row.problems.emplace_back(run.name,
+                                     fmt::format("has no {}{}", sweep.metric, metric_hint(*record, sweep.metric))),
+           void();
   row.seconds += record->seconds;
-  row.updates = std::min(row.updates.value_or(state.reached), state.reached);
+  row.reached = row.updates ? std::min(row.reached, state.reached) : state.reached;
+  row.updates = std::min(row.updates.value_or(record->steps), record->steps);
   row.measured.push_back(metric);
   if (metric == row.best(sweep.higher_is_better()) && !never) row.best_run = run.name;
 }
@@ -157,7 +184,7 @@ Results gather(const Sweep& sweep) {
     row.seconds = row.measured.empty() ? nan : row.seconds / static_cast<double>(row.measured.size());
   const bool higher = sweep.higher_is_better();
   std::stable_sort(results.rows.begin(), results.rows.end(), [&](const ResultRow& a, const ResultRow& b) {
-    if (sweep.halving > 0 && a.updates != b.updates) return a.updates > b.updates;
+    if (sweep.halving > 0 && a.reached != b.reached) return a.reached > b.reached;
     const double x = a.mean(), y = b.mean();
     if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);
     if (a.complete() != b.complete()) return a.complete();  // the seeds that are there may be lucky
@@ -165,6 +192,25 @@ Results gather(const Sweep& sweep) {
     return higher ? x > y : x < y;
   });
   return results;
+}
+
+void require_metric(const Sweep& sweep) {
+  std::optional<RunSummary> without;
+  for (const SweepRun& run : sweep.runs) {
+    const RunState state = read_state(sweep, run);
+    if (!state.problem.empty() || state.reached == 0) continue;
+    try {
+      const std::string folder = sweep.folder_of(run);
+      std::optional<RunSummary> record = read_summary(folder);
+      if (!record) continue;
+      if (!std::isnan(metric_of_run(folder, *record, sweep.metric))) return;
+      without = std::move(record);
+    } catch (const Error&) {  // its row will say so
+    }
+  }
+  if (without)
+    throw Error(fmt::format("--metric {}: no run of {} has it{}", sweep.metric, sweep.folder,
+                            metric_hint(*without, sweep.metric)));
 }
 
 std::string results_text(const Sweep& sweep, const Results& results, std::size_t most) {

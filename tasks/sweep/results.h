@@ -10,12 +10,13 @@ namespace reel {
 
 /// A combination and what its runs with all seeds came to.
 struct ResultRow {
-  std::vector<std::string> values;                                 // of the options that differ
-  std::size_t at = 0;                                              // of the combination
-  std::vector<double> measured = {};                               // of the runs that have the metric
-  std::string best_run = {};                                       // the name of the run with the best one
-  std::optional<std::int64_t> updates = {};                        // the least of the runs measured
-  double seconds = 0;                                              // the mean; NaN: unknown
+  std::vector<std::string> values;           // of the options that differ
+  std::size_t at = 0;                        // of the combination
+  std::vector<double> measured = {};         // of the runs that have the metric
+  std::string best_run = {};                 // the name of the run with the best one
+  std::optional<std::int64_t> updates = {};  // done, the least of the runs measured
+  std::int64_t reached = 0;  // up to which these are complete: those that stopped by their own rules have all
+  double seconds = 0;        // the mean; NaN: unknown
   std::vector<std::pair<std::string, std::string>> problems = {};  // runs that failed, and why
   std::size_t missing = 0;                                         // runs that are not done yet
 
@@ -33,6 +34,8 @@ struct Results {
 };
 
 Results gather(const Sweep& sweep);
+/// Throws Error with a near name if runs have ended, and none of them has the metric.
+void require_metric(const Sweep& sweep);
 /// The table as a user reads it, at most `most` rows, and a line for each run that failed.
 std::string results_text(const Sweep& sweep, const Results& results, std::size_t most);
 /// Writes FOLDER/results.csv, results.md, results.svg, results.png and report.html; returns why there is no picture, if

@@ -16,6 +16,7 @@
 #include "tasks/io/output.h"
 #include "tasks/runner/live_line.h"
 #include "tasks/runner/program.h"
+#include "tasks/sweep/results.h"
 
 namespace reel {
 
@@ -100,6 +101,7 @@ void take_name(Sweep& sweep, std::vector<Axis>& axes, const std::string& name) {
 
 /// Throws Usage for settings that do not go together.
 void check_together(std::int64_t halving, const std::string& metric, double hours) {
+  if (metric.empty()) throw Usage("--metric: a name expected. Hint: --metric valid_loss");
   if (halving == 1) throw Usage("--halving: 2 or more expected, got 1. Hint: --halving 3 keeps the best third");
   if (halving > 0 && hours > 0) throw Usage("--hours: does not go with --halving, which makes its own choice");
   const auto& columns = curve_metrics();
@@ -254,11 +256,13 @@ Sweep open_or_define(SweepOptions& o, const Options& options, const std::vector<
       if (options.typed("metric")) sweep.metric = o.metric;
       if (options.typed("best")) sweep.best = o.best;
       if (options.typed("metric")) check_together(sweep.halving, sweep.metric, 0);
+      if (o.gather && options.typed("metric")) require_metric(sweep);
       return sweep;
     }
     take_settings(sweep, o, options, false);
     take_engine(sweep, o, options);
     check_together(sweep.halving, sweep.metric, o.hours);
+    if (options.typed("metric")) require_metric(sweep);
     if (!o.dry_run) write_sweep(sweep);
     return sweep;
   }
@@ -273,6 +277,7 @@ Sweep open_or_define(SweepOptions& o, const Options& options, const std::vector<
   sweep.engine.clear();
   take_engine(sweep, o, options);
   if (holds_sweep(sweep.folder)) sweep = extended(read_sweep(sweep.folder), sweep);
+  if (options.typed("metric")) require_metric(sweep);
   if (sweep.halving > 0) sweep.has_epochs = has_epochs(sweep.task);
   const Interrupt interrupt;
   LiveLine live;

@@ -235,6 +235,56 @@ TEST_CASE("sweep --halving: the best third goes on, and is the run that would ha
                   lr);
 }
 
+TEST_CASE("sweep --halving: a metric that only metrics.csv has is the last one there") {
+  const Place place;
+  const std::string out = place.dir / "s";
+  const Result r = place.sweep(small_sweep("lr=1e-2,1e-3", out, "--halving 2 --metric grad_norm", "80"));
+  CAPTURE(r.out);
+  REQUIRE(r.code == 0);
+  CHECK(contains(r.out, "1 of 2 runs done, 1 dropped\n"));
+  std::istringstream table(read_file(out + "/results.csv"));
+  int found = 0;
+  for (std::string line; std::getline(table, line);) {
+    const Words row = fields(line);
+    if (row[0] == "lr") continue;
+    ++found;
+    const std::string metrics = read_file(fmt::format("{}/runs/lr={},s1/metrics.csv", out, row[0]));
+    const std::size_t last = metrics.rfind('\n', metrics.size() - 2) + 1;
+    const Words end = fields(metrics.substr(last, metrics.size() - 1 - last));
+    CHECK(std::stod(row[1]) == std::stod(end.at(6)));
+    CHECK(row[7] == end.at(0));
+  }
+  CHECK(found == 2);
+}
+
+TEST_CASE("sweep: a metric that no run has is told with a near one, and replaces no results") {
+  const Place place;
+  const std::string out = place.dir / "s";
+  const Result r = place.sweep(small_sweep("lr=1e-2,1e-3", out, "--metric vaild_loss"));
+  CHECK(r.code == 1);
+  CHECK_MESSAGE(contains(r.out, "failed: lr=1e-2,s1: has no vaild_loss. Hint: valid_loss.\n"), r.out);
+  REQUIRE(place.sweep({out, "--metric", "valid_loss"}).code == 0);
+  const auto files = [&] {
+    std::map<std::string, std::string> all;
+    for (const char* name : {"results.csv", "results.md", "report.html", "sweep.json"})
+      all[name] = read_file(out + "/" + name);
+    return all;
+  };
+  const auto before = files();
+  for (const auto& [metric, near] : {std::pair{"vaild_loss", "valid_loss"},
+                                     {"best.vaild_loss", "best.valid_loss"},
+                                     {"solved_at.stp", "solved_at.step"},
+                                     {"grad_nrom", "grad_norm"}})
+    for (const Words& line : {Words{out, "--metric", metric}, Words{out, "--gather", "--metric", metric},
+                              small_sweep("lr=1e-2,1e-3", out, std::string("--metric ") + metric)}) {
+      const Result typo = place.sweep(line);
+      CHECK(typo.code == 1);
+      CHECK_MESSAGE(contains(typo.err, fmt::format("--metric {}: no run of {} has it. Hint: {}.\n", metric, out, near)),
+                    typo.err);
+      CHECK(files() == before);
+    }
+}
+
 TEST_CASE("sweep: a run that diverges is told with its reason and not tried again; one that failed otherwise is") {
   const Place place;
   const std::string out = place.dir / "s";
@@ -273,6 +323,12 @@ TEST_CASE("sweep --stop-below: a run stops when its validation is low enough") {
   for (std::string line; std::getline(rows, line);)
     if (!line.starts_with("step")) below += std::stod(fields(line)[4]) < 1.9;
   CHECK(below == 1);  // the last one
+  const std::string did = fmt::format("{}", fast["steps"].get<int>());
+  std::istringstream table(read_file(out + "/results.csv"));
+  std::map<std::string, std::string> updates;  // by learning rate
+  for (std::string line; std::getline(table, line);) updates[fields(line)[0]] = fields(line)[7];
+  CHECK(updates == std::map<std::string, std::string>{{"lr", "updates"}, {"1e-2", did}, {"1e-6", "400"}});
+  CHECK(contains(read_file(out + "/results.md"), "| 1 | " + did + " of 400 |"));
   CHECK(contains(place.sweep({out}).out, "2 of 2 runs done\n"));
 }
 
@@ -366,6 +422,7 @@ TEST_CASE("sweep: errors are one line with the rule, the value and a hint, befor
       {{"copying", "--halving", "1", "--out", out}, "--halving: 2 or more expected, got 1"},
       {{"copying", "--halving", "3", "--metric", "test.loss", "--out", out},
        "--metric test.loss: --halving ranks runs by what is in metrics.csv"},
+      {{"copying", "--metric", "", "--out", out}, "--metric: a name expected. Hint: --metric valid_loss"},
       {{"copying", "--halving", "3", "--hours", "1", "--out", out}, "--hours: does not go with --halving"},
       {{"copying", "--grid", "lr=1", "--halving", "3", "--out", out, "--dry-run", "--", "--steps", "90", "--warmup",
         "50"},
