@@ -34,8 +34,12 @@ std::vector<double> run_costs(const Sweep& sweep, const std::function<bool(std::
   for (std::size_t at = 0; at < sweep.combinations.size(); ++at, --left) {
     const Combination& c = sweep.combinations[at];
     const std::string name = folder_name(c.point);
+    const auto same_threads = [&] {  // an older Reel did not write them
+      const auto threads = known[name].find("threads");
+      return threads == known[name].end() ? sweep.threads == 1 : *threads == sweep.threads;
+    };
     const auto number = [&](const char* key) {
-      return known.contains(name) && known[name].is_object() && known[name].contains(key) &&
+      return known.contains(name) && known[name].is_object() && same_threads() && known[name].contains(key) &&
                      known[name][key].is_number()
                  ? known[name][key].get<double>()
                  : -1;
@@ -43,7 +47,7 @@ std::vector<double> run_costs(const Sweep& sweep, const std::function<bool(std::
     if (number("update") < 0 || number("validation") < 0) {
       const StepCost cost =
           measure(sweep, {at, 1, c.point.empty() ? sweep.task : text_of(c.point)}, [&] { return step(left); });
-      known[name] = {{"update", cost.update}, {"validation", cost.validation}};
+      known[name] = {{"update", cost.update}, {"validation", cost.validation}, {"threads", sweep.threads}};
       write_atomically(path, known.dump(1) + "\n");
     }
     costs.push_back(StepCost{number("update"), number("validation")}.of(c.updates, c.validation));

@@ -67,6 +67,23 @@ std::string named_after(const Combination& c, const std::string& said) {
   return c.point.empty() ? said : text_of(c.point) + ": " + said;
 }
 
+/// A hint if the task refuses an option behind -- as a setting of another cell, which it takes from --grid.
+std::string grid_hint(const Sweep& sweep, const Combination& c, const std::string& said) {
+  if (std::ranges::none_of(c.point, [](const auto& p) { return p.first == "cell"; })) return "";
+  for (std::size_t i = 0; i < sweep.fixed.size(); ++i) {
+    const std::string& word = sweep.fixed[i];
+    const std::size_t equals = word.find('='), dot = word.find('.');
+    if (!word.starts_with("--") || dot == std::string::npos || equals < dot) continue;
+    const std::string option = word.substr(2, std::min(equals, word.size()) - 2);
+    if (said.find(fmt::format("--{}: is not a setting of --cell ", option)) == std::string::npos) continue;
+    std::string value = equals < word.size() ? word.substr(equals + 1) : "";
+    if (equals == std::string::npos && i + 1 < sweep.fixed.size()) value = sweep.fixed[i + 1];
+    if (value.find(',') != std::string::npos) value = "(" + value + ")";
+    return fmt::format(". Hint: in --grid, {}={} goes to {} alone", option, value, word.substr(2, dot - 2));
+  }
+  return "";
+}
+
 /// Throws Usage if the runs of a combination cannot go from rung to rung; `said` is what the task says of a whole run.
 void check_halving(const Sweep& sweep, std::size_t at, const std::string& said) {
   const std::int64_t warmup = number_behind(said, ", warm-up "), first = sweep.rungs_of({at, 1, ""}).front();
@@ -227,7 +244,7 @@ std::vector<std::string> check_combinations(Sweep& sweep, std::size_t jobs,
       c.validation = number_behind(said, ", validation every ");
       if (sweep.halving > 0 && c.updates > 0 && c.validation > 0) check_halving(sweep, fresh[i], said);
     } catch (const Usage& e) {
-      throw Usage(named(e.what()));
+      throw Usage(named(e.what()) + grid_hint(sweep, c, e.what()));
     } catch (const Error& e) {
       throw Error(named(e.what()));
     }

@@ -358,6 +358,9 @@ TEST_CASE("sweep --hours: a run goes on if what is left of it fits; one run is o
   CHECK(fits("0.001"));  // it has all 60 updates
   fs::remove_all(out + "/runs/lr=1e-2,s1");
   CHECK_FALSE(fits("0.01"));  // 36 seconds of 60
+  const Result threads = sweep({out, "--jobs", "1", "--threads", "2", "--hours", "0.01"});
+  CHECK_MESSAGE(contains(threads.err, "; 1 fit into 0.01\n"), threads.err);  // measured anew
+  CHECK(nlohmann::json::parse(read_file(out + "/costs.json"))["lr=1e-2"]["threads"] == 2);
 }
 
 TEST_CASE("sweep --hours: runs of epochs, of a task with a test, and with a warm-up longer than what is timed") {

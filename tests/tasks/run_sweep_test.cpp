@@ -124,6 +124,14 @@ TEST_CASE("sweep: settings of other cells are left out; values with commas; only
         "cell=srnn,srnn.width=2,lr=1e-2,hidden=8  60 updates\ncell=srnn,srnn.width=2,lr=1e-2,hidden=8,4  60 updates\n"
         "cell=srnn,srnn.width=4,lr=1e-2,hidden=8  60 updates\ncell=srnn,srnn.width=4,lr=1e-2,hidden=8,4  60 updates\n"
         "6 runs of 6 combinations\n");
+  for (const char* width : {"60 --srnn.width 4", "60 --srnn.width=4"}) {
+    const Result refused = place.sweep(small_sweep("cell=lstm,srnn", place.dir / "s", "--dry-run", width));
+    CHECK(refused.code == 2);
+    CHECK_MESSAGE(contains(refused.err,
+                           "cell=lstm: copying: --srnn.width: is not a setting of --cell lstm. "
+                           "Hint: in --grid, srnn.width=4 goes to srnn alone\n"),
+                  refused.err);
+  }
   CHECK_FALSE(fs::exists(place.dir / "s"));
 }
 
