@@ -363,9 +363,9 @@ TEST_CASE("reports.md: every command does what the page says") {
   CHECK(data_of(dir / "runs/copying/report.html")["pictures"].size() == 1);
   const std::string pages = run_block(dir, blocks[1]);
   CHECK(contains(pages, "24 of 24 runs done\n"));
-  CHECK(contains(pages, "page: rates.html, 24 runs\n"));
+  CHECK(contains(pages, "page: cells.html, 24 runs\n"));
   CHECK(contains(pages, "page: today.html, 9 runs\n"));
-  for (const char* page : {"sweeps/rates/report.html", "rates.html"}) {
+  for (const char* page : {"sweeps/cells/report.html", "cells.html"}) {
     const auto data = data_of(dir / page);
     CHECK(data["differing"] == std::vector<std::string>{"cell", "lr"});
     CHECK(data["groups"].size() == 6);
