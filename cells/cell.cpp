@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 #include <algorithm>
+#include <array>
 
 #include "engine/core/parse.h"
 
@@ -20,7 +21,10 @@ std::string plain(const Setting& setting, const std::string& text) {
 
 Settings::Settings(std::string cell, const std::vector<Setting>& known, const std::map<std::string, std::string>& given)
     : cell_(std::move(cell)) {
-  for (const Setting& s : known) values_[s.name] = plain(s, s.fallback);
+  for (const Setting& s : known) {
+    values_[s.name] = plain(s, s.fallback);
+    known_[s.name] = s;
+  }
   for (const auto& [name, value] : given) {
     const auto setting = std::find_if(known.begin(), known.end(), [&](const Setting& s) { return s.name == name; });
     if (setting == known.end()) throw SettingError(path(name), fmt::format("the cell {} has no such setting", cell_));
@@ -43,9 +47,25 @@ const std::string& Settings::at(const std::string& name) const {
   return found->second;
 }
 
+void Settings::require(const std::string& name, bool fits, const char* asked) const {
+  if (fits) return;
+  static constexpr std::array kinds{"an integer", "a real", "a choice"};
+  throw Error(cell_, fmt::format("reads the setting \"{}\" as {}, and REEL_CELL lists it as {}", name, asked,
+                                 kinds.at(static_cast<std::size_t>(known_.at(name).kind))));
+}
+
 const std::string& Settings::choice(const std::string& name) const { return at(name); }
 
+bool Settings::on(const std::string& name) const {
+  const std::string& value = at(name);
+  const std::vector<std::string>& choices = known_.at(name).choices;
+  require(name, std::find(choices.begin(), choices.end(), "on") != choices.end(), "on or off");
+  return value == "on";
+}
+
 std::int64_t Settings::integer(const std::string& name, std::int64_t low, std::int64_t high) const {
+  at(name);
+  require(name, known_.at(name).kind == Setting::Kind::integer, "an integer");
   const std::int64_t value = parse<std::int64_t>(at(name)).value();
   if (value < low || value > high)
     throw SettingError(path(name), fmt::format("an integer in {}..{} expected, got {}", low, high, value));
@@ -53,6 +73,8 @@ std::int64_t Settings::integer(const std::string& name, std::int64_t low, std::i
 }
 
 double Settings::real(const std::string& name, double low, double high) const {
+  at(name);
+  require(name, known_.at(name).kind != Setting::Kind::choice, "a real");
   const double value = parse<double>(at(name)).value();
   if (!(value >= low && value <= high))
     throw SettingError(path(name), fmt::format("a number in {}..{} expected, got {}", low, high, value));
@@ -134,13 +156,23 @@ void check_step(const Cell& cell, const Tensors& before, const Tensors& after) {
   }
 }
 
-Tensor checked_output(const Cell& cell, const Tensors& state) {
+}  // namespace
+
+Tensor output_of(const Cell& cell, const Tensors& state) {
   Tensor y = cell.output(state);
-  if (!y.defined() || y.rank() == 0 || y.dim(-1) != cell.outputs())
-    throw Error(cell.name(), fmt::format("output() gives {}, but outputs() is {}", given(y), cell.outputs()));
+  const Shape needed{state.at(0).dim(0), cell.outputs()};
+  if (!y.defined() || !(y.shape() == needed))
+    throw Error(cell.name(), fmt::format("output() gives {}, [B, outputs()] = {} expected", given(y), needed.str()));
   return y;
 }
-}  // namespace
+
+Tensor penalty_of(const Cell& cell) {
+  Tensor p = cell.penalty();
+  if (p.defined() && (p.rank() != 0 || p.dtype() != cell.dtype()))
+    throw Error(cell.name(), fmt::format("penalty() gives {}, a scalar of {} expected. Hint: sum() of it", given(p),
+                                         name_of(cell.dtype())));
+  return p;
+}
 
 Sequence scan(const Cell& cell, const Tensors& state, const CellInput& in, const ScanOptions& options, Loc where) {
   const std::vector<State> states = cell.states();
@@ -148,17 +180,34 @@ Sequence scan(const Cell& cell, const Tensors& state, const CellInput& in, const
   const std::int64_t T = in.xs.dim(0), B = in.xs.dim(1);
   if (state.size() != states.size())
     fail(cell.name().c_str(), where, "{} states are needed before the first step, got {}", states.size(), state.size());
-  for (std::size_t i = 0; i < states.size(); ++i) {
+  // What is needed of the state i, if x is not that.
+  const auto other_than = [&](std::size_t i, const Tensor& x) -> std::string {
     const DType dtype = states[i].complex ? complex_of(cell.dtype()) : cell.dtype();
     const Shape shape{B, states[i].width};
-    if (state[i].defined() && state[i].dtype() == dtype && state[i].shape() == shape) continue;
-    fail(cell.name().c_str(), where, "the state {} before the first step is {}, {} {} is needed", states[i].name,
-         given(state[i]), name_of(dtype), shape.str());
+    if (x.defined() && x.dtype() == dtype && x.shape() == shape) return "";
+    return fmt::format("{} {}", name_of(dtype), shape.str());
+  };
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    if (const std::string needed = other_than(i, state[i]); !needed.empty())
+      fail(cell.name().c_str(), where, "the state {} before the first step is {}, {} is needed", states[i].name,
+           given(state[i]), needed);
   }
   // Values on a GPU would have to be waited for, and a captured step cannot read them.
   if (in.lengths.defined() && in.lengths.concrete() && in.lengths.backend().runs_in_blocks())
     check_lengths(in.lengths, T, B, 0);
-  return cell.run(state, in.cleared(), options, where);
+  Sequence all = cell.run(state, in.cleared(), options, where);
+  if (all.last.size() != states.size())
+    fail(cell.name().c_str(), where, "run() gives {} last states, {} expected", all.last.size(), states.size());
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    if (const std::string needed = other_than(i, all.last[i]); !needed.empty())
+      fail(cell.name().c_str(), where, "run() gives {} as the last state {}, {} expected", given(all.last[i]),
+           states[i].name, needed);
+  }
+  const Shape outputs{T, B, cell.outputs()};
+  if (in.every_step && (!all.hs.defined() || !(all.hs.shape() == outputs)))
+    fail(cell.name().c_str(), where, "run() gives {} as hs, [T, B, outputs()] = {} expected", given(all.hs),
+         outputs.str());
+  return all;
 }
 
 void check_lengths(const Tensor& lengths, std::int64_t T, std::int64_t B, std::int32_t least) {
@@ -186,7 +235,7 @@ Sequence Cell::run(const Tensors& state, const CellInput& in, const ScanOptions&
         if (kept.empty()) next = in.zoneout.mean(s, std::move(next));
         for (std::size_t i = 0; in.lengths.defined() && i < s.size(); ++i)
           next[i] = reel::where(x.back(), next[i], s[i]);
-        const Tensor y = checked_output(*this, next);  // even when only the last one is requested
+        const Tensor y = output_of(*this, next);  // even when only the last one is requested
         return Next{std::move(next), in.every_step ? Tensors{y} : Tensors{}};
       },
       state, xs, options, where);

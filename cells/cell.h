@@ -42,14 +42,14 @@ struct Setting {
 class Settings {
  public:
   /// Throws SettingError for an unknown setting or a value of the wrong kind. The functions below throw Error for a
-  /// setting that is not among those known.
+  /// setting that is not among those known, or of another kind; real() takes integers, too.
   Settings(std::string cell, const std::vector<Setting>& known, const std::map<std::string, std::string>& given = {});
   /// Throws SettingError when the value is not within low..high.
   std::int64_t integer(const std::string& name, std::int64_t low, std::int64_t high = 1 << 24) const;
   double real(const std::string& name, double low = -1e300, double high = 1e300) const;
   const std::string& choice(const std::string& name) const;
   /// For a setting whose choices are on and off.
-  bool on(const std::string& name) const { return choice(name) == "on"; }
+  bool on(const std::string& name) const;
   /// All of them, as text.
   const std::map<std::string, std::string>& values() const { return values_; }
   /// "srnn.width"
@@ -57,9 +57,12 @@ class Settings {
 
  private:
   const std::string& at(const std::string& name) const;
+  /// Throws Error unless the setting fits what it is asked for as.
+  void require(const std::string& name, bool fits, const char* asked) const;
 
   std::string cell_;
   std::map<std::string, std::string> values_;
+  std::map<std::string, Setting> known_;
 };
 
 /// A tensor that a cell carries from step to step, [B, width].
@@ -168,9 +171,14 @@ class Cell {
 };
 
 /// Runs a cell over a full sequence, from the given state; the contents of the padding do not matter. Throws Error
-/// unless the states are those of cell.states(), and lengths are i32 [B] of 0 to T; values on a GPU are not read.
+/// unless the states, before and after, are those of cell.states(), the outputs [T, B, outputs()], and lengths i32 [B]
+/// of 0 to T; values on a GPU are not read.
 Sequence scan(const Cell& cell, const Tensors& state, const CellInput& in, const ScanOptions& options = {},
               Loc where = Loc::current());
+/// cell.output(state); throws Error unless it is [B, outputs()].
+Tensor output_of(const Cell& cell, const Tensors& state);
+/// cell.penalty(); throws Error unless it is undefined or a scalar of cell.dtype().
+Tensor penalty_of(const Cell& cell);
 /// Throws Error unless `lengths` are undefined, or i32 [B] from `least` to T.
 void check_lengths(const Tensor& lengths, std::int64_t T, std::int64_t B, std::int32_t least = 1);
 

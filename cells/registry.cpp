@@ -48,13 +48,17 @@ void check_declaration(const CellType& type) {
 
 /// Throws Error for states that no loop can carry, or that pictures and files could not tell apart.
 void check_states(const std::string& name, const Cell& cell) {
+  if (cell.outputs() < 1) throw Error(name, fmt::format("outputs() is {}, 1 or more is needed", cell.outputs()));
   if (!cell.recurrent()) return;
   const std::vector<State> states = cell.states();
   if (states.empty())
     throw Error(name, "states() is empty. Hint: a cell with a step has a state; one without says recurrent() = false");
   std::set<std::string> names;
-  for (const State& s : states)
+  for (const State& s : states) {
     if (!names.insert(s.name).second) throw Error(name, fmt::format("two states are called \"{}\"", s.name));
+    if (s.width < 1)
+      throw Error(name, fmt::format("the state {} has {} values, 1 or more are needed", s.name, s.width));
+  }
 }
 
 }  // namespace

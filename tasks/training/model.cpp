@@ -156,7 +156,7 @@ std::vector<Parameter> Model::trained() const {
 Tensor Model::penalty() const {
   Tensor total;
   for (const auto& cell : cells_) {
-    if (const Tensor p = cell->penalty(); p.defined()) total = total.defined() ? total + p : p;
+    if (const Tensor p = penalty_of(*cell); p.defined()) total = total.defined() ? total + p : p;
   }
   return total;
 }
@@ -267,7 +267,7 @@ Tensor Model::operator()(const Tensor& x, const std::optional<StepContext>& trai
       const Sequence out = scan(cell, state, in, {.reverse = d == 1, .checkpoint_every = checkpoint_every_});
       left.insert(left.end(), out.last.begin(), out.last.end());
       hs.push_back(out.hs);
-      lasts.push_back(cell.recurrent() ? cell.output(out.last) : last_of(out.hs, lengths));
+      lasts.push_back(cell.recurrent() ? output_of(cell, out.last) : last_of(out.hs, lengths));
     }
     const bool added = residual_ && c > 0;
     const auto joined = [&](const Tensor& below, const Tensors& parts) {

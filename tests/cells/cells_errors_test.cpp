@@ -151,11 +151,15 @@ class Mistaken final : public Cell {
  public:
   Mistaken(std::int64_t i, std::int64_t n, const Settings& s, Init& init) : Cell(i, n, init), kind_(s.choice("kind")) {
     if (kind_ == "setting") s.integer("colour", 1);
+    if (kind_ == "integer of a real") s.integer("rate", 0);
+    if (kind_ == "real of a choice") s.real("kind");
+    if (kind_ == "on of a real") s.on("rate");
+    if (kind_ == "on of a choice") s.on("kind");
     W_ = parameter("W", init.glorot_uniform({n, i}));
   }
   std::vector<State> states() const override {
     if (kind_ == "none") return {};
-    return {{"h", hidden}, {kind_ == "names" ? "h" : "c", hidden}};
+    return {{"h", hidden}, {kind_ == "names" ? "h" : "c", kind_ == "width" ? 0 : hidden}};
   }
   Tensors step(const Tensors& state, const Tensor& x) const override {
     const Tensor h = tanh(state[0] + linear(x, W_));
@@ -165,7 +169,23 @@ class Mistaken final : public Cell {
     if (kind_ == "undefined") return {h, Tensor()};
     return {h, state[1]};
   }
-  Tensor output(const Tensors& state) const override { return kind_ == "output" ? concat(state, 1) : state[0]; }
+  Tensor output(const Tensors& state) const override {
+    if (kind_ == "output rank") return sum(state[0], {0});
+    return kind_ == "output" ? concat(state, 1) : state[0];
+  }
+  std::int64_t outputs() const override { return kind_ == "outputs" ? 0 : hidden; }
+  Tensor penalty() const override {
+    if (kind_ == "penalty shape") return square(W_);
+    if (kind_ == "penalty dtype") return cast(sum(square(W_)), DType::f64);
+    return {};
+  }
+  Sequence run(const Tensors& state, const CellInput& in, const ScanOptions& options, Loc where) const override {
+    if (kind_ == "run") return {};
+    Sequence all = Cell::run(state, in, options, where);
+    if (kind_ == "run last") all.last[1] = concat(all.last, 1);
+    if (kind_ == "run hs") all.hs = sum(state[0], {0});
+    return all;
+  }
 
  private:
   std::string kind_;
@@ -266,13 +286,33 @@ TEST_CASE("cells and settings that do not exist") {
 }
 
 TEST_CASE("mistakes of a cell's author name the cell, and the setting or the state") {
-  const std::vector<std::string> kinds{"fine",  "setting", "none",      "names", "few",
-                                       "shape", "dtype",   "undefined", "output"};
+  const std::vector<std::string> kinds{"fine",
+                                       "setting",
+                                       "integer of a real",
+                                       "real of a choice",
+                                       "on of a real",
+                                       "on of a choice",
+                                       "none",
+                                       "names",
+                                       "few",
+                                       "shape",
+                                       "dtype",
+                                       "undefined",
+                                       "output",
+                                       "output rank",
+                                       "width",
+                                       "outputs",
+                                       "run",
+                                       "run last",
+                                       "run hs",
+                                       "penalty shape",
+                                       "penalty dtype"};
   register_cell({"mistaken",
                  "",
                  "",
                  "",
-                 {{"kind", Setting::Kind::choice, "fine", "the mistake", kinds}},
+                 {{"kind", Setting::Kind::choice, "fine", "the mistake", kinds},
+                  {"rate", Setting::Kind::real, "1", "a number", {}}},
                  [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
                    return std::make_unique<Mistaken>(i, n, s, init);
                  }},
@@ -297,7 +337,29 @@ TEST_CASE("mistakes of a cell's author name the cell, and the setting or the sta
     CHECK(said("shape") == "[mistaken] step() gives f32 (4, 6) as the state c, f32 (4, 3) expected");
     CHECK(said("dtype") == "[mistaken] step() gives f64 (4, 3) as the state c, f32 (4, 3) expected");
     CHECK(said("undefined") == "[mistaken] step() gives an undefined tensor as the state c, f32 (4, 3) expected");
-    CHECK(said("output") == "[mistaken] output() gives f32 (4, 6), but outputs() is 3");
+    CHECK(said("output") == "[mistaken] output() gives f32 (4, 6), [B, outputs()] = (4, 3) expected");
+    CHECK(said("output rank") == "[mistaken] output() gives f32 (3,), [B, outputs()] = (4, 3) expected");
+    CHECK(said("width") == "[mistaken] the state c has 0 values, 1 or more are needed");
+    CHECK(said("outputs") == "[mistaken] outputs() is 0, 1 or more is needed");
+    CHECK(said("run").starts_with("[mistaken] run() gives 0 last states, 2 expected"));
+    CHECK(said("run last").starts_with("[mistaken] run() gives f32 (4, 6) as the last state c, f32 (4, 3) expected"));
+    CHECK(said("run hs").starts_with("[mistaken] run() gives f32 (3,) as hs, [T, B, outputs()] = (5, 4, 3) expected") ==
+          every_step);
+    // The default of the real setting, 1, is an integer: the kind counts, not the text.
+    CHECK(said("integer of a real") ==
+          "[mistaken] reads the setting \"rate\" as an integer, and REEL_CELL lists it as a real");
+    CHECK(said("real of a choice") ==
+          "[mistaken] reads the setting \"kind\" as a real, and REEL_CELL lists it as a choice");
+    CHECK(said("on of a real") ==
+          "[mistaken] reads the setting \"rate\" as on or off, and REEL_CELL lists it as a real");
+    CHECK(said("on of a choice") ==
+          "[mistaken] reads the setting \"kind\" as on or off, and REEL_CELL lists it as a choice");
+  }
+  for (const auto& [kind, got] : {std::pair{"penalty shape", "f32 (3, 2)"}, {"penalty dtype", "f64 ()"}}) {
+    Init start(1);
+    const auto made = type.make(2, 3, Settings(type.name, type.settings, {{"kind", kind}}), start);
+    CHECK(error_of([&] { penalty_of(*made); }) ==
+          fmt::format("[mistaken] penalty() gives {}, a scalar of f32 expected. Hint: sum() of it", got));
   }
   Init init(1);
   const auto cell = type.make(2, 3, Settings(type.name, type.settings, {}), init);
