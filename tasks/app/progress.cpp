@@ -41,7 +41,7 @@ std::string progress_line(const ProgressView& view, int width) {
   std::string text = fmt::format("{}/{}  loss {}", view.step, view.steps, loss_text(view.loss, view.baseline));
   if (view.rate > 0) {
     text += view.rate < 1 ? fmt::format("  {:.3g} s/step", 1 / view.rate) : fmt::format("  {:.3g} steps/s", view.rate);
-    if (view.step < view.steps)
+    if (view.step < view.steps && !view.ending)
       text += fmt::format("  {} left", duration(static_cast<double>(view.steps - view.step) / view.rate));
   }
   if (width == 0) return text;

@@ -14,7 +14,8 @@ std::string duration(double seconds);
 struct ProgressView {
   std::int64_t step = 0, steps = 0;
   double loss = 0, baseline = 0;
-  double rate = 0;  // steps per second; 0: not known yet
+  double rate = 0;      // steps per second; 0: not known yet
+  bool ending = false;  // no more steps follow
 };
 
 /// "[=====>    ] 1234/2000  loss 0.0123 (13% of baseline)  45.2 steps/s  0:17 left" in at most `width` columns; with
@@ -36,6 +37,11 @@ class Progress {
   void validated(std::int64_t step, double train_loss, double valid_loss, double accuracy);
   /// Prints a whole line above the live one.
   void message(const std::string& text);
+  /// Lets no time be left: the run ends here.
+  void ends() {
+    view_.ending = true;
+    told_ = told_ && !terminal_;  // the live line is drawn once more
+  }
   /// Prints the last state, which stays.
   void done();
 

@@ -134,7 +134,7 @@ void print_results(const Session& session, const RunRecord& r) {
   const std::string accuracy = std::isnan(r.accuracy) ? "" : fmt::format(" accuracy {:.4g},", r.accuracy);
   const std::string ratio = r.baseline > 0
                                 ? fmt::format("({:.3g} of the baseline {:.4g})", r.valid_loss / r.baseline, r.baseline)
-                                : "(the baseline is 0)";
+                                : fmt::format("(the baseline is {:.4g})", r.baseline);
   print_out("valid_loss {:.6g} {},{} {} steps in {:.1f} s ({:.1f} a second)\n", r.valid_loss, ratio, accuracy, r.steps,
             r.seconds, r.steps_per_second);
   if (!r.test.empty()) {
@@ -222,6 +222,8 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
       work();
     } catch (const std::exception& e) {
       failed(e.what());
+    } catch (...) {
+      failed(failure_of(std::current_exception()).line);
     }
   };
   if (program.done) attempt([&] { program.done(*session.task, *session.model, folder); });
@@ -247,6 +249,8 @@ Failure failure_of(const std::exception_ptr& error) {
     return {1, out_of_memory_text};
   } catch (const std::exception& e) {
     return {1, e.what()};
+  } catch (...) {
+    return {1, "unknown exception: what was thrown is no std::exception"};
   }
 }
 
@@ -269,7 +273,7 @@ int guarded(const std::string& name, const std::function<int()>& body) {
     say_out_of_memory(name.c_str());
   } catch (const std::length_error&) {
     say_out_of_memory(name.c_str());
-  } catch (const std::exception&) {
+  } catch (...) {
     const Failure failure = failure_of(std::current_exception());
     print_err("{}: {}\n", name, one_line(failure.line));
     code = failure.code;

@@ -38,6 +38,7 @@ struct RunRecord {
   /// For a task with a test set: the results with these parameters, by name ("loss", "accuracy", ...).
   std::vector<std::pair<std::string, double>> test = {};
   std::int64_t diverged_at_step = -1;     // -1: it did not diverge
+  std::string stopped_by = {};            // the option that ended it before its last update; empty: none
   std::string command = {};               // of the process that writes the record; empty: not known
   std::string preset = {};                // that the run was started with; empty: none
   std::string kernels = {};               // of the libraries that compute its products; empty: not known

@@ -1,5 +1,6 @@
 #include "tasks/app/run_json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -36,6 +37,7 @@ Json run_json(const RunRecord& r) {
   if (!r.plugins.empty()) json["plugins"] = r.plugins;
   if (!r.preset.empty()) json["preset"] = r.preset;
   if (r.diverged_at_step >= 0) json["diverged_at_step"] = r.diverged_at_step;
+  if (!r.stopped_by.empty()) json["stopped_by"] = r.stopped_by;
   if (r.best_step >= 0) {
     json["best"] = {{"step", r.best_step}, {"valid_loss", r.best_loss}};
     if (!std::isnan(r.best_accuracy)) json["best"]["accuracy"] = r.best_accuracy;
@@ -65,6 +67,15 @@ bool complete(RunRecord& r, const Json& earlier, bool trained) {
   r.command = text_in(earlier, "command");
   r.kernels = text_in(earlier, "kernels");
   return true;
+}
+
+void find_solved(RunRecord& record, const std::vector<RunFolder::Row>& rows) {
+  const double limit = record.solved_share * record.baseline;
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& r) { return r.valid_loss < limit; });
+  if (row == rows.end()) return;
+  record.solved_step = row->step;
+  record.solved_examples = row->examples;
+  record.solved_seconds = row->seconds;
 }
 
 double metric_in(const Json& run, const std::string& metric) {

@@ -15,6 +15,10 @@ nlohmann::ordered_json run_json(const RunRecord& record);
 /// describes the finished run, and this session has `trained` nothing. Then the record has its command and times, too.
 bool complete(RunRecord& record, const nlohmann::ordered_json& earlier, bool trained);
 
+/// Sets where the validation loss was below the share of the baseline for the first time; a resumed run has the rows of
+/// its first part, too.
+void find_solved(RunRecord& record, const std::vector<RunFolder::Row>& rows);
+
 /// A number of run.json by its name: "valid_loss", or with a dot one of an object, "best.valid_loss". NaN if there is
 /// none; those of "solved_at" are infinite if the run did not get there.
 double metric_in(const nlohmann::ordered_json& run, const std::string& metric);

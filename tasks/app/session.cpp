@@ -99,7 +99,7 @@ Session::Session(const TaskProgram& p, Ranks& all)
     shared.data = default_data();
   else
     options.add("data", shared.data, program.data, "Task");
-  program.options(options);
+  if (program.options) program.options(options);
   add_shared(options, shared, program);
   if (!program.model)
     for (const Picture& picture : pictures_of_cells()) pictures.push_back(picture);
@@ -111,8 +111,10 @@ Session::Session(const TaskProgram& p, Ranks& all)
 
 std::unique_ptr<Model> Session::untrained() const {
   const Init init(shared.train.seed, dtype, *device);
-  return program.model ? program.model(*task, shared.model, init)
-                       : std::make_unique<Model>(task->shape(), shared.model, init);
+  if (!program.model) return std::make_unique<Model>(task->shape(), shared.model, init);
+  auto own = program.model(*task, shared.model, init);
+  if (!own) throw Error(program.name, "TaskProgram::model returned no model");
+  return own;
 }
 
 void Session::settle_train(int argc, const char* const* argv) {
@@ -141,6 +143,7 @@ void Session::open_device() {
 }
 
 void Session::make_model() {
+  if (!program.task) throw Error(program.name, "TaskProgram::task is missing: the function that makes the task");
   task = program.task({shared.data, shared.train.seed, shared.train.examples, resumed() ? "" : shared.init_from});
   if (!task) throw Error(program.name, "TaskProgram::task returned no task");
   const Examples examples(shared.train.examples, shared.train.seed, task->parts());

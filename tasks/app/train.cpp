@@ -14,6 +14,7 @@
 #include "tasks/app/figure.h"
 #include "tasks/app/interrupt.h"
 #include "tasks/app/progress.h"
+#include "tasks/app/run_json.h"
 #include "tasks/training/checkpoint.h"
 #include "tasks/training/device.h"
 #include "tasks/training/prefetch.h"
@@ -90,7 +91,9 @@ Evaluation evaluate(const Task& task, const Model& model, const std::vector<std:
   for (std::size_t b = 0; b < batches.size(); ++b) {
     if (shared && !ranks.mine(chain[b])) continue;
     if (!task.continues(batches[b])) carry.clear();
-    const Batch made = task.batch(seed, batches[b]), batch = on(made, model.device());
+    const Batch made = task.batch(seed, batches[b]);
+    if (b == 0) check_batch(task, model, made, std::ssize(batches[b]));
+    const Batch batch = on(made, model.device());
     const Tensor outputs = model.forward(batch, std::nullopt, &carry);
     const double n = entries_of(made);
     sums[b] = {n, n * task.loss(outputs, batch).item(), n * task.accuracy(outputs, batch)};
@@ -133,17 +136,6 @@ std::string stopped_by(const TrainOptions& o, const std::vector<RunFolder::Row>&
   if (o.stop_below > 0 && !rows.empty() && rows.back().valid_loss < o.stop_below)
     return fmt::format("--stop-below {}", o.stop_below);
   return "";
-}
-
-/// Sets where the validation loss was below the share of the baseline for the first time; a resumed run has the rows of
-/// its first part, too.
-void find_solved(RunRecord& record, const std::vector<RunFolder::Row>& rows) {
-  const double limit = record.solved_share * record.baseline;
-  const auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& r) { return r.valid_loss < limit; });
-  if (row == rows.end()) return;
-  record.solved_step = row->step;
-  record.solved_examples = row->examples;
-  record.solved_seconds = row->seconds;
 }
 
 /// Throws Diverged unless the value is finite.
@@ -314,6 +306,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
       const Clock update(0);
       const auto [streams, batch, parts] = batches.take(at.step, at.step + 1 < options.steps);
       if (!task.continues(streams)) at.carry.clear();
+      if (at.step == first_step && parts.empty()) check_batch(task, model, batch, std::ssize(streams));
       const bool validates = (at.step + 1) % every == 0 || at.step + 1 == options.steps;
       Tensors gradients;
       const StepResult result = steps(batch, {options.seed, at.step}, at.carry, schedule.factor(at.step), parts,
@@ -352,6 +345,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
         progress.validated(at.step, record.train_loss, v.loss, v.accuracy);
         tell_all([&](Observer& o) { o.validated(moment(true), row, gradients); });
         enough = at.step == options.steps || stops_early();
+        if (enough) progress.ends();
       }
     }
     if (!enough) {  // the interrupted step may have diverged; then the old checkpoint stays
@@ -373,6 +367,9 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   record.update_seconds = timed > 0 ? update_seconds / static_cast<double>(timed) : nan;
   record.seconds = clock.seconds();  // training and validation, but not the test
   progress.done();
+  record.stopped_by = stopping;
+  if (!stopping.empty() && at.step > first_step)
+    progress.message(fmt::format("stopped by {} at step {}", stopping, at.step));
   const bool chosen = !outcome.interrupted && best.step >= 0;
   if (chosen && (task.parts().train > 0 || task.parts().test > 0)) {
     ranks.gather("");  // rank 0 has written it

@@ -1,6 +1,7 @@
 #include "tasks/training/task.h"
 
 #include <numeric>
+#include <typeinfo>
 
 namespace reel {
 
@@ -20,6 +21,21 @@ void require_batch(const std::string& task, std::int64_t steps, std::int64_t bat
   backend("cpu").require_memory(task, fmt::format("{} sequences of {} steps", batch, steps),
                                 bytes * static_cast<double>(steps) * static_cast<double>(batch),
                                 "a smaller --batch or shorter sequences");
+}
+
+void check_batch(const Task& task, const Model& model, const Batch& batch, std::int64_t sequences) {
+  if (typeid(model) != typeid(Model)) return;
+  const ModelShape shape = task.shape();
+  const Tensor& x = batch.x;
+  const bool floating = x.defined() && is_floating(x.dtype());
+  const bool symbols = shape.vocabulary > 0 || (shape.levels.defined() && x.defined() && x.dtype() == DType::i32);
+  const bool fits = x.defined() && x.rank() == (symbols ? 2 : 3) && x.dim(1) == sequences &&
+                    (symbols ? !floating : x.dim(2) == shape.inputs);
+  if (fits) return;
+  const std::string needed = symbols ? fmt::format("i32 [T, {}], symbols below {}", sequences, shape.vocabulary)
+                                     : fmt::format("numbers [T, {}, {}]", sequences, shape.inputs);
+  throw Error(task.name(), fmt::format("Task::batch gives x as {}; by Task::shape, {} sequences are {}",
+                                       x.defined() ? x.spec().str() : "an undefined tensor", sequences, needed));
 }
 
 Examples::Examples(const ExampleOptions& options, std::uint64_t seed, const Parts& parts)

@@ -61,6 +61,10 @@ class Task {
 /// Throws OutOfMemory if a batch needs more memory than the machine has: `bytes` for each step of each sequence.
 void require_batch(const std::string& task, std::int64_t steps, std::int64_t batch, double bytes);
 
+/// Throws Error naming the task unless x is what task.shape() says, of so many sequences. A model of the task's own may
+/// read others.
+void check_batch(const Task& task, const Model& model, const Batch& batch, std::int64_t sequences);
+
 /// Chooses the examples that a step trains on: fresh ones, or a fixed set that is cycled through.
 struct ExampleOptions {
   std::int64_t batch = 20;

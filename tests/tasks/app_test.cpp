@@ -272,9 +272,17 @@ TEST_CASE("a program whose function makes no task says so in one line") {
   int code = 0;
   const char* const words[] = {"mine"};
   const auto no_task = [](const Setup&) { return std::unique_ptr<Task>(); };
-  const TaskProgram program{.name = "mine", .description = "none", .options = [](Options&) {}, .task = no_task};
+  TaskProgram program{.name = "mine", .description = "none", .options = {}, .task = no_task};
   CHECK(stderr_of([&] { code = run_task(1, words, program); }) == "mine: [mine] TaskProgram::task returned no task\n");
   CHECK(code == 2);
+  program.task = nullptr;
+  CHECK(stderr_of([&] { code = run_task(1, words, program); }) ==
+        "mine: [mine] TaskProgram::task is missing: the function that makes the task\n");
+  CHECK(code == 2);
+  program.task = [](const Setup&) -> std::unique_ptr<Task> { throw 7; };
+  CHECK(stderr_of([&] { code = run_task(1, words, program); }) ==
+        "mine: unknown exception: what was thrown is no std::exception\n");
+  CHECK(code == 1);
 }
 
 TEST_CASE("progress: what a line says, within its width") {
@@ -286,6 +294,8 @@ TEST_CASE("progress: what a line says, within its width") {
   for (int width = 1; width < 200; ++width) CHECK(progress_line(view, width).size() <= static_cast<std::size_t>(width));
   view = {10, 20000, 3, 0, 0.5};
   CHECK(progress_line(view, 0) == "10/20000  loss 3  2 s/step  11:06:20 left");
+  view.ending = true;
+  CHECK(progress_line(view, 0) == "10/20000  loss 3  2 s/step");
   view = {20, 20, 3, nan_value, 0};
   CHECK(progress_line(view, 0) == "20/20  loss 3");
 }

@@ -206,6 +206,8 @@ TEST_CASE("a run that --patience or --stop-below has ended says so when it is re
     REQUIRE(go(dir, adding + out + " " + option + " " + value).code == 0);
     const auto steps = [&] { return nlohmann::json::parse(read_file(out + "/run.json"))["steps"]; };
     CHECK(steps() == step);
+    const auto by = [&] { return nlohmann::json::parse(read_file(out + "/run.json")).value("stopped_by", ""); };
+    CHECK(by() == fmt::format("{} {}", option, value));
     const Result none = go(dir, "adding --resume " + out + " --steps 200");
     CHECK(none.code == 0);
     CHECK_MESSAGE(
@@ -218,6 +220,7 @@ TEST_CASE("a run that --patience or --stop-below has ended says so when it is re
     CHECK(more.code == 0);
     CHECK_FALSE(contains(more.err, "stopped by"));
     CHECK(steps() == 200);
+    CHECK(by().empty());
   }
 }
 
