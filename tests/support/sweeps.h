@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "tests/support/check.h"
@@ -19,6 +20,26 @@ inline Words words(const std::string& line) {
   std::istringstream in(line);
   return {std::istream_iterator<std::string>(in), {}};
 }
+
+/// The fields of a line of a CSV file without quotes.
+inline Words fields(const std::string& line) {
+  Words out{""};
+  for (const char c : line)
+    if (c == ',')
+      out.emplace_back();
+    else
+      out.back() += c;
+  return out;
+}
+
+/// A folder for sweeps.
+struct SweepFolder {
+  TempDir dir;
+  Result sweep(const Words& arguments) const { return run("sweep", arguments, dir.path); }
+  nlohmann::json record(const std::string& of) const {
+    return nlohmann::json::parse(read_file(dir / of + "/run.json"));
+  }
+};
 
 /// copying with a grid and so many updates, into the folder `out`.
 inline Words small_sweep(const std::string& grid, const std::string& out, const std::string& more,

@@ -11,32 +11,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Place {
-  TempDir dir;
-  Result sweep(const Words& arguments) const { return run("sweep", arguments, dir.path); }
-  nlohmann::json record(const std::string& of) const {
-    return nlohmann::json::parse(read_file(dir / of + "/run.json"));
-  }
-};
-
 bool gnuplot_here() { return std::system("command -v gnuplot >/dev/null 2>&1") == 0; }
-
-/// The fields of a line of a CSV file without quotes.
-Words fields(const std::string& line) {
-  Words out{""};
-  for (const char c : line)
-    if (c == ',')
-      out.emplace_back();
-    else
-      out.back() += c;
-  return out;
-}
 
 }  // namespace
 
 TEST_CASE(
     "sweep: mean, deviation and best of what the runs say; what is done is kept; more seeds and values are added") {
-  const Place place;
+  const SweepFolder place;
   const std::string out = place.dir / "s";
   const Result r = place.sweep(small_sweep("cell=lstm,srnn lr=1e-2", out, "--seeds 3 --jobs 2"));
   CAPTURE(r.out);
@@ -100,7 +81,7 @@ TEST_CASE(
 
 TEST_CASE("sweep: a run whose metrics cannot be read is named, and the figure shows the others") {
   if (!gnuplot_here()) return;
-  const Place place;
+  const SweepFolder place;
   const std::string out = place.dir / "s";
   REQUIRE(place.sweep(small_sweep("cell=lstm,srnn", out, "")).code == 0);
   fs::remove(out + "/results.svg");
@@ -115,7 +96,7 @@ TEST_CASE("sweep: a run whose metrics cannot be read is named, and the figure sh
 }
 
 TEST_CASE("sweep: settings of other cells are left out; values with commas; only options that differ are columns") {
-  const Place place;
+  const SweepFolder place;
   const Result r =
       place.sweep(small_sweep("cell=lstm,srnn srnn.width=2,4 lr=1e-2 hidden=8,(8,4)", place.dir / "s", "--dry-run"));
   CHECK(r.code == 0);
@@ -136,7 +117,7 @@ TEST_CASE("sweep: settings of other cells are left out; values with commas; only
 }
 
 TEST_CASE("sweep: what the task says of options without effect is told once") {
-  const Place place;
+  const SweepFolder place;
   const Result r =
       place.sweep(small_sweep("layers=2,1 dropout=0,0.5,0.1", place.dir / "s", "--dry-run", "60 --momentum 0.9"));
   CHECK(r.code == 0);
@@ -149,7 +130,7 @@ TEST_CASE("sweep: what the task says of options without effect is told once") {
 }
 
 TEST_CASE("sweep --sample: values in their ranges; more of them begin with the same") {
-  const Place place;
+  const SweepFolder place;
   const auto drawn = [&](const std::string& n, const std::string& seed) {
     const Result r = place.sweep(
         {"copying", "--grid", "lr=log(1e-4,1e-1) hidden=int(3,5) cell=gru,lstm zoneout=uniform(0.1,0.2)", "--sample", n,
@@ -179,7 +160,7 @@ TEST_CASE("sweep --sample: values in their ranges; more of them begin with the s
 }
 
 TEST_CASE("sweep --sample: digits tell values of a narrow range apart, none is outside, equal draws are told") {
-  const Place place;
+  const SweepFolder place;
   const auto drawn = [&](const std::string& grid, const std::string& n) {
     const Result r = place.sweep(
         {"copying", "--grid", grid, "--sample", n, "--out", place.dir / "s", "--dry-run", "--", "--optimizer", "adam"});
@@ -210,7 +191,7 @@ TEST_CASE("sweep --sample: digits tell values of a narrow range apart, none is o
 }
 
 TEST_CASE("sweep --halving: the best third goes on, and is the run that would have gone through") {
-  const Place place;
+  const SweepFolder place;
   const std::string grid = "lr=1e-2,3e-3,1e-3,1e-4,1e-5,1e-6", out = place.dir / "h", whole = place.dir / "w";
   const Result r = place.sweep(small_sweep(grid, out, "--seeds 2 --halving 3", "180"));
   CAPTURE(r.out);
@@ -243,83 +224,8 @@ TEST_CASE("sweep --halving: the best third goes on, and is the run that would ha
                   lr);
 }
 
-TEST_CASE("sweep --halving: a metric that only metrics.csv has is the last one there") {
-  const Place place;
-  const std::string out = place.dir / "s";
-  const Result r = place.sweep(small_sweep("lr=1e-2,1e-3", out, "--halving 2 --metric grad_norm", "80"));
-  CAPTURE(r.out);
-  REQUIRE(r.code == 0);
-  CHECK(contains(r.out, "1 of 2 runs done, 1 dropped\n"));
-  std::istringstream table(read_file(out + "/results.csv"));
-  int found = 0;
-  for (std::string line; std::getline(table, line);) {
-    const Words row = fields(line);
-    if (row[0] == "lr") continue;
-    ++found;
-    const std::string metrics = read_file(fmt::format("{}/runs/lr={},s1/metrics.csv", out, row[0]));
-    const std::size_t last = metrics.rfind('\n', metrics.size() - 2) + 1;
-    const Words end = fields(metrics.substr(last, metrics.size() - 1 - last));
-    CHECK(std::stod(row[1]) == std::stod(end.at(6)));
-    CHECK(row[7] == end.at(0));
-  }
-  CHECK(found == 2);
-}
-
-TEST_CASE("sweep: a metric that no run has is told with a near one, and replaces no results") {
-  const Place place;
-  const std::string out = place.dir / "s";
-  const Result r = place.sweep(small_sweep("lr=1e-2,1e-3", out, "--metric vaild_loss"));
-  CHECK(r.code == 1);
-  CHECK_MESSAGE(contains(r.out, "failed: lr=1e-2,s1: has no vaild_loss. Hint: valid_loss.\n"), r.out);
-  REQUIRE(place.sweep({out, "--metric", "valid_loss"}).code == 0);
-  const auto files = [&] {
-    std::map<std::string, std::string> all;
-    for (const char* name : {"results.csv", "results.md", "report.html", "sweep.json"})
-      all[name] = read_file(out + "/" + name);
-    return all;
-  };
-  const auto before = files();
-  for (const auto& [metric, near] : {std::pair{"vaild_loss", "valid_loss"},
-                                     {"best.vaild_loss", "best.valid_loss"},
-                                     {"solved_at.stp", "solved_at.step"},
-                                     {"grad_nrom", "grad_norm"}})
-    for (const Words& line : {Words{out, "--metric", metric}, Words{out, "--gather", "--metric", metric},
-                              small_sweep("lr=1e-2,1e-3", out, std::string("--metric ") + metric)}) {
-      const Result typo = place.sweep(line);
-      CHECK(typo.code == 1);
-      CHECK_MESSAGE(contains(typo.err, fmt::format("--metric {}: no run of {} has it. Hint: {}.\n", metric, out, near)),
-                    typo.err);
-      CHECK(files() == before);
-    }
-}
-
-TEST_CASE("sweep: a run that diverges is told with its reason and not tried again; one that failed otherwise is") {
-  const Place place;
-  const std::string out = place.dir / "s";
-  const Words line = small_sweep("cell=lstm,gru lr=1e-2,1e38", out, "");
-  const Result r = place.sweep(line);
-  CAPTURE(r.out);
-  CHECK(r.code == 1);
-  CHECK(contains(r.out, "failed: cell=lstm,lr=1e38,s1: copying: [train] "));
-  CHECK(contains(r.out, "2 of 4 runs done, 2 failed\n"));
-  CHECK(contains(read_file(out + "/results.md"), "- cell=gru,lr=1e38,s1: copying: [train]"));
-  const std::string bad = out + "/runs/cell=lstm,lr=1e38,s1/stderr.txt";
-  const auto before = fs::last_write_time(bad);
-  CHECK(place.sweep({out}).code == 1);
-  CHECK(fs::last_write_time(bad) == before);
-
-  const std::string folder = place.dir / "t/runs/cell=lstm,s1";
-  fs::create_directories(folder);
-  fs::create_directory(folder + "/metrics.csv");  // where no run can write
-  const Result failed = place.sweep(small_sweep("cell=lstm,gru", place.dir / "t", ""));
-  CHECK(failed.code == 1);
-  CHECK(contains(failed.out, "1 of 2 runs done, 1 failed\n"));
-  fs::remove(folder + "/metrics.csv");
-  CHECK(place.sweep({place.dir / "t"}).code == 0);
-}
-
 TEST_CASE("sweep --stop-below: a run stops when its validation is low enough") {
-  const Place place;
+  const SweepFolder place;
   const std::string out = place.dir / "s";
   REQUIRE(place.sweep(small_sweep("lr=1e-2,1e-6", out, "--stop-below 1.9", "400")).code == 0);
   const auto fast = place.record("s/runs/lr=1e-2,s1"), slow = place.record("s/runs/lr=1e-6,s1");
@@ -341,7 +247,7 @@ TEST_CASE("sweep --stop-below: a run stops when its validation is low enough") {
 }
 
 TEST_CASE("sweep --hours: the cheapest runs first, as many as fit") {
-  const Place place;
+  const SweepFolder place;
   const std::string out = place.dir / "s";
   Words line = small_sweep("hidden=256,8", out, "--hours 0.002 --jobs 1", "60");
   line.insert(line.end(), {"--delay", "400", "--steps", "100000"});
@@ -357,7 +263,7 @@ TEST_CASE("sweep --hours: the cheapest runs first, as many as fit") {
 }
 
 TEST_CASE("sweep: presets and tables of presets; a grid over them") {
-  const Place place;
+  const SweepFolder place;
   fs::create_directories(place.dir / "presets");
   write_atomically(place.dir / "presets/tiny.toml", R"toml(
 [t]
@@ -395,7 +301,7 @@ models.srnn = "--cell srnn"
 }
 
 TEST_CASE("sweep: errors are one line with the rule, the value and a hint, before anything is written") {
-  const Place place;
+  const SweepFolder place;
   const std::string out = place.dir / "s";
   const std::pair<Words, std::string> wrong[] = {
       {{"copyng", "--out", out}, "copyng: is no task, preset or folder of a sweep. Hint: copying."},

@@ -1,0 +1,85 @@
+// sweep through the real programs: what runs are compared by, and runs that diverge.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/sweeps.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace fs = std::filesystem;
+
+TEST_CASE("sweep --halving: a metric that only metrics.csv has is the last one there") {
+  const SweepFolder place;
+  const std::string out = place.dir / "s";
+  const Result r = place.sweep(small_sweep("lr=1e-2,1e-3", out, "--halving 2 --metric grad_norm", "80"));
+  CAPTURE(r.out);
+  REQUIRE(r.code == 0);
+  CHECK(contains(r.out, "1 of 2 runs done, 1 dropped\n"));
+  std::istringstream table(read_file(out + "/results.csv"));
+  int found = 0;
+  for (std::string line; std::getline(table, line);) {
+    const Words row = fields(line);
+    if (row[0] == "lr") continue;
+    ++found;
+    const std::string metrics = read_file(fmt::format("{}/runs/lr={},s1/metrics.csv", out, row[0]));
+    const std::size_t last = metrics.rfind('\n', metrics.size() - 2) + 1;
+    const Words end = fields(metrics.substr(last, metrics.size() - 1 - last));
+    CHECK(std::stod(row[1]) == std::stod(end.at(6)));
+    CHECK(row[7] == end.at(0));
+  }
+  CHECK(found == 2);
+}
+
+TEST_CASE("sweep: a metric that no run has is told with a near one, and replaces no results") {
+  const SweepFolder place;
+  const std::string out = place.dir / "s";
+  const Result r = place.sweep(small_sweep("lr=1e-2,1e-3", out, "--metric vaild_loss"));
+  CHECK(r.code == 1);
+  CHECK_MESSAGE(contains(r.out, "failed: lr=1e-2,s1: has no vaild_loss. Hint: valid_loss.\n"), r.out);
+  REQUIRE(place.sweep({out, "--metric", "valid_loss"}).code == 0);
+  const auto files = [&] {
+    std::map<std::string, std::string> all;
+    for (const char* name : {"results.csv", "results.md", "report.html", "sweep.json"})
+      all[name] = read_file(out + "/" + name);
+    return all;
+  };
+  const auto before = files();
+  for (const auto& [metric, near] : {std::pair{"vaild_loss", "valid_loss"},
+                                     {"best.vaild_loss", "best.valid_loss"},
+                                     {"solved_at.stp", "solved_at.step"},
+                                     {"grad_nrom", "grad_norm"}})
+    for (const Words& line : {Words{out, "--metric", metric}, Words{out, "--gather", "--metric", metric},
+                              small_sweep("lr=1e-2,1e-3", out, std::string("--metric ") + metric)}) {
+      const Result typo = place.sweep(line);
+      CHECK(typo.code == 1);
+      CHECK_MESSAGE(contains(typo.err, fmt::format("--metric {}: no run of {} has it. Hint: {}.\n", metric, out, near)),
+                    typo.err);
+      CHECK(files() == before);
+    }
+}
+
+TEST_CASE("sweep: a run that diverges is told with its reason and not tried again; one that failed otherwise is") {
+  const SweepFolder place;
+  const std::string out = place.dir / "s";
+  const Words line = small_sweep("cell=lstm,gru lr=1e-2,1e38", out, "");
+  const Result r = place.sweep(line);
+  CAPTURE(r.out);
+  CHECK(r.code == 1);
+  CHECK(contains(r.out, "failed: cell=lstm,lr=1e38,s1: copying: [train] "));
+  CHECK(contains(r.out, "2 of 4 runs done, 2 failed\n"));
+  CHECK(contains(read_file(out + "/results.md"), "- cell=gru,lr=1e38,s1: copying: [train]"));
+  const std::string bad = out + "/runs/cell=lstm,lr=1e38,s1/stderr.txt";
+  const auto before = fs::last_write_time(bad);
+  CHECK(place.sweep({out}).code == 1);
+  CHECK(fs::last_write_time(bad) == before);
+
+  const std::string folder = place.dir / "t/runs/cell=lstm,s1";
+  fs::create_directories(folder);
+  fs::create_directory(folder + "/metrics.csv");  // where no run can write
+  const Result failed = place.sweep(small_sweep("cell=lstm,gru", place.dir / "t", ""));
+  CHECK(failed.code == 1);
+  CHECK(contains(failed.out, "1 of 2 runs done, 1 failed\n"));
+  fs::remove(folder + "/metrics.csv");
+  CHECK(place.sweep({place.dir / "t"}).code == 0);
+}
