@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "engine/core/error.h"
 #include "tasks/app/axes.h"
@@ -52,6 +53,27 @@ void average(Group& group) {
   group.name = fmt::format("{} ({} runs)", group.name, group.lines.size());
   group.lines = {mean};
   group.band = band;
+}
+
+/// "lstm, lr 0.1, clip-norm 1" as "lstm, 0.1, 1".
+std::string without_options(const std::string& name) {
+  std::string out;
+  for (std::size_t at = 0, end = 0; at < name.size(); at = end + 2) {
+    end = std::min(name.find(", ", at), name.size());
+    const std::string part = name.substr(at, end - at);
+    const std::size_t space = part.find(' ');
+    out += (out.empty() ? "" : ", ") + (space == std::string::npos ? part : part.substr(space + 1));
+  }
+  return out;
+}
+
+/// Names that the legend has room for. If that makes two equal, the names of options go.
+std::vector<std::string> legend_of(const std::vector<Group>& groups, std::size_t most) {
+  std::vector<std::string> names;
+  for (const Group& group : groups) names.push_back(shortened(group.name, most));
+  if (std::set(names.begin(), names.end()).size() == names.size()) return names;
+  for (std::size_t g = 0; g < groups.size(); ++g) names[g] = shortened(without_options(groups[g].name), most);
+  return names;
 }
 
 std::vector<Group> groups_of(const std::vector<Curve>& curves) {
@@ -110,6 +132,7 @@ std::optional<std::string> draw_curves(const std::string& svg, const CurvesPictu
   if (groups.empty()) return fmt::format("no picture {}: there is nothing to draw", svg);
   for (const Group& group : groups) widest = std::max(widest, letters_of(group.name));
   const Fit room = fit(style, groups.size() + (picture.baseline ? 1 : 0), widest);
+  const std::vector<std::string> legend = legend_of(groups, room.name_letters);
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const Group& group = groups[g];
     const std::string color = fmt::format("linecolor '{}'", colors[g % colors.size()]);
@@ -136,10 +159,9 @@ std::optional<std::string> draw_curves(const std::string& svg, const CurvesPictu
       const char* marks = line.size() == 1    ? "points pointtype 7 pointsize 0.9"
                           : line.size() <= 40 ? "linespoints pointtype 7 pointsize 0.45 linewidth 2.2"
                                               : "lines linewidth 2.2";
-      lines += fmt::format(
-          "$c{} using 1:2 with {} {} dashtype {} {}, ", blocks++, marks, color,
-          dashes[g / colors.size() % dashes.size()],
-          &line == group.lines.data() ? "title " + gnuplot_text(shortened(group.name, room.name_letters)) : "notitle");
+      lines += fmt::format("$c{} using 1:2 with {} {} dashtype {} {}, ", blocks++, marks, color,
+                           dashes[g / colors.size() % dashes.size()],
+                           &line == group.lines.data() ? "title " + gnuplot_text(legend[g]) : "notitle");
       // a dot where a run ends: others may go on
       ends += fmt::format("$c{} every ::{} using 1:2 with points pointtype 7 pointsize 0.65 {} notitle, ", blocks - 1,
                           line.size() - 1, color);

@@ -197,7 +197,9 @@ RunFolder RunFolder::view(const std::string& path) {
   RunFolder folder(path);
   std::error_code error;
   if (!fs::exists(path, error)) throw Error(path, "does not exist");
-  if (!folder.has(config_file)) throw Error(path, "is not the folder of a run: no config.toml");
+  if (!folder.has(config_file))
+    throw Error(path, std::string("is not the folder of a run: no config.toml") +
+                          (fs::is_directory(path + "/runs", error) ? ". Hint: " + path + "/runs/*" : ""));
   return folder;
 }
 

@@ -32,7 +32,8 @@ void check_batch(const Task& task, const Model& model, const Batch& batch, std::
   const bool fits = x.defined() && x.rank() == (symbols ? 2 : 3) && x.dim(1) == sequences &&
                     (symbols ? !floating : x.dim(2) == shape.inputs);
   if (fits) return;
-  const std::string needed = symbols ? fmt::format("i32 [T, {}], symbols below {}", sequences, shape.vocabulary)
+  const std::string needed = symbols ? fmt::format("i32 [T, {}], symbols below {}", sequences,
+                                                   shape.vocabulary > 0 ? shape.vocabulary : shape.levels.dim(0))
                                      : fmt::format("numbers [T, {}, {}]", sequences, shape.inputs);
   throw Error(task.name(), fmt::format("Task::batch gives x as {}; by Task::shape, {} sequences are {}",
                                        x.defined() ? x.spec().str() : "an undefined tensor", sequences, needed));

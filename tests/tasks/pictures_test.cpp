@@ -159,6 +159,13 @@ TEST_CASE("figures: a legend of any length leaves the plot its height, and title
   CHECK(contains(cut, "aaa…bbb"));
   CHECK(contains(cut, "bü<"));
   CHECK_FALSE(contains(cut, std::string(40, 'a')));
+
+  CurvesPicture alike{"", "x", "y", {}};  // they differ in what is cut out of a long name
+  for (const char* differing : {"clip-norm 0, lr 0.01", "clip-norm 0, lr 0.001", "clip-norm 1, lr 0.01"})
+    alike.curves.push_back({fmt::format("lstm, {}, optimizer rmsprop", differing), {{1, 1}, {2, 2}}});
+  const std::string legend = drawn(dir, alike, picture_style("size", "8.4x5.2", "font", ""));
+  for (const char* name : {"lstm, 0, 0.01, rmsprop<", "lstm, 0, 0.001, rmsprop<", "lstm, 1, 0.01, rmsprop<"})
+    CHECK_MESSAGE(contains(legend, name), legend);
 }
 
 TEST_CASE("figures: a heat map says what its colours are") {
