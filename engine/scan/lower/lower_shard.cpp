@@ -24,8 +24,12 @@ KernelCall host_call(const Op* op, Attrs attrs, std::vector<Spec> specs, std::si
     for (std::size_t k = 0; k < inputs; ++k) in.push_back(&values[k]);
     Tensors made(values.begin() + static_cast<std::ptrdiff_t>(inputs), values.end());
     op->run(attrs, in, made);
-    for (std::size_t k = 0; k < made.size(); ++k)  // it may have replaced a result
-      if (Tensor& out = values[inputs + k]; made[k].id() != out.id()) out.assign(made[k]);
+    for (std::size_t k = 0; k < made.size(); ++k) {  // it may have replaced a result
+      Tensor& out = values[inputs + k];
+      if (!(made[k].spec() == out.spec()))
+        rule_error("its run() gives {}, its infer() {}", made[k].spec().str(), out.spec().str());
+      if (made[k].id() != out.id()) out.assign(made[k]);
+    }
   };
   return KernelCall::of<Kernel::host>(HostArgs{std::move(run), std::vector<std::byte*>(count)});
 }
