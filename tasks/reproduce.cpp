@@ -3,9 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 
+#include "tasks/app/progress.h"
 #include "tasks/app/run.h"
 #include "tasks/io/files.h"
 #include "tasks/io/lock.h"
@@ -131,6 +133,16 @@ void keep(const Chosen& c, const std::string& folder, bool whole) {
   draw_report(all, folder);
 }
 
+/// What is said when the time was too short for all runs.
+std::string hours_text(const CampaignEnd& end, double hours) {
+  if (end.next == 0) return "stopped at the end of --hours; the same command goes on from here\n";
+  const double enough = (1.25 * end.next + 2) / 3600, digit = std::pow(10, std::floor(std::log10(enough)));
+  return fmt::format("{} of {} runs fit in --hours {:g}; the next one takes about {}. Hint: --hours {:g}\n",
+                     end.runs - end.left, end.runs, hours,
+                     end.next < 1 ? fmt::format("{:.2g} s", end.next) : duration(end.next),
+                     std::ceil(enough / digit) * digit);
+}
+
 int reproduce(int argc, const char* const* argv) {
   ReproduceOptions o;
   CampaignOptions& c = o.campaign;
@@ -241,7 +253,7 @@ int reproduce(int argc, const char* const* argv) {
   };
   if (in_order) print_out("{}", report_head(chosen[0].report, width));
   flush_out();
-  const bool all_done = run_campaign(chosen, c, interrupt, [&](std::size_t t, std::size_t) {
+  const CampaignEnd end = run_campaign(chosen, c, interrupt, [&](std::size_t t, std::size_t) {
     if (in_order) print_rows(t, false);
     if (whole) store(chosen[t].whole, chosen[t].report.rows, c.results);  // whatever happens to the rest
     if (++ended[t] == chosen[t].report.rows.size()) finish(t);
@@ -259,11 +271,11 @@ int reproduce(int argc, const char* const* argv) {
     print_err("interrupted; the same command goes on from here\n");
     return Interrupt::exit_code;
   }
-  if (!all_done) print_err("stopped at the end of --hours; the same command goes on from here\n");
+  if (end.left > 0) print_err("{}", hours_text(end, c.hours));
   for (const Chosen& one : chosen)
     for (const ReportRow& row : one.report.rows)
       for (const PresetRun& run : row.runs)
-        if (!run.problem.empty()) return 1;
+        if (failed(row.preset, run)) return 1;
   return complete ? 0 : 1;
 }
 

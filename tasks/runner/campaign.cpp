@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "backends/cpu/threads/cores.h"
 #include "engine/core/error.h"
 #include "tasks/io/files.h"
 #include "tasks/runner/live_line.h"
@@ -40,7 +41,7 @@ Stored stored_runs(const std::vector<Chosen>& chosen, const std::string& results
   for (const Chosen& c : chosen)
     for (const ReportRow& row : stored_report(c.whole, results, stale).rows)
       for (const PresetRun& run : row.runs)
-        if (run.done()) out[{row.preset.name, run.seed}] = run;
+        if (run.done() || run.diverged) out[{row.preset.name, run.seed}] = run;
   return out;
 }
 
@@ -62,66 +63,100 @@ std::optional<PresetRun> stored_result(const Stored& stored, const Preset& p, co
 }
 
 /// Seconds that a run of a preset takes: as an earlier one took, or by its updates and validations, measured now or by
-/// an earlier call.
+/// an earlier call. Only those with the same threads and device count.
 class Costs {
  public:
-  Costs(const CampaignOptions& o, const Stored& stored) : o_(o), file_(o.run.root + "/costs.json") {
+  Costs(const CampaignOptions& o, const Stored& stored) : o_(o), runs_(stored), file_(o.run.root + "/costs.json") {
     known_ = nlohmann::ordered_json::parse(text_if_there(file_), nullptr, false);
     if (!known_.is_object()) known_ = nlohmann::ordered_json::object();
+    const std::int64_t threads = o.run.threads > 0 ? o.run.threads : available_cores();
+    const std::string device = o.run.device.empty() ? "cpu" : o.run.device;
     for (const auto& [run, result] : stored)
-      if (std::isfinite(result.seconds)) stored_[run.first] = result.seconds;
+      if (result.done() && std::isfinite(result.seconds) && result.threads == threads && result.device == device)
+        stored_[run.first] = result.seconds;
+    setting_ = fmt::format("{} on {}", o.run.threads, device);
   }
 
-  double of(const Preset& p, const std::function<bool()>& stop) {
+  /// What is left of a run; 0 if nothing is, or there will be none.
+  double left(const Preset& p, std::uint64_t seed, const std::function<bool()>& stop) {
     if (p.task == "mechanism") return 0;  // has no updates, and takes seconds
-    if (const auto at = stored_.find(p.name); at != stored_.end()) return at->second * o_.run.budget;
-    const std::string key = p.name + " " + mark_of_preset(p);
-    if (!known_.contains(key) || !known_[key].is_number()) {
-      std::vector<std::string> options{"--preset", p.name};
-      if (!o_.run.data.empty() && reads_files(p)) options.push_back("--data=" + o_.run.data);
-      if (o_.run.threads > 0) options.push_back(fmt::format("--threads={}", o_.run.threads));
-      if (!o_.run.device.empty()) options.push_back("--device=" + o_.run.device);
-      const std::string said = dry_run(p.task, options, stop);
-      const StepCost cost = measure_step(p.task, options, o_.run.root + "/cost", stop);
-      known_[key] = cost.of(number_behind(said, "\nupdates "), number_behind(said, "validation every "));
-      write_atomically(file_, known_.dump(1) + "\n");
-    }
-    return known_[key].get<double>() * o_.run.budget;
+    PresetRunOptions how = o_.run;
+    how.seed = seed;
+    if (stored_result(runs_, p, how, o_.results)) return 0;
+    std::error_code error;
+    if (how.budget == 1 && !std::filesystem::exists(planned_run(p, how).folder, error)) return whole_cost(p, stop);
+    const std::int64_t whole = number_behind(said_of(p, stop), "\nupdates ");
+    const double share = share_left(p, how, whole);
+    if (share == 0) return 0;
+    return whole_cost(p, stop) * share * static_cast<double>(planned_updates(how, whole)) /
+           static_cast<double>(std::max<std::int64_t>(1, whole));
   }
+
+  /// True if something was measured in this call.
+  bool measured() const { return measured_; }
 
  private:
+  std::vector<std::string> options_of(const Preset& p) const {
+    std::vector<std::string> options{"--preset", p.name};
+    if (!o_.run.data.empty() && reads_files(p)) options.push_back("--data=" + o_.run.data);
+    if (o_.run.threads > 0) options.push_back(fmt::format("--threads={}", o_.run.threads));
+    if (!o_.run.device.empty()) options.push_back("--device=" + o_.run.device);
+    return options;
+  }
+
+  /// What the program says of the preset.
+  const std::string& said_of(const Preset& p, const std::function<bool()>& stop) {
+    auto at = said_.find(p.name);
+    if (at == said_.end()) at = said_.emplace(p.name, dry_run(p.task, options_of(p), stop)).first;
+    return at->second;
+  }
+
+  double whole_cost(const Preset& p, const std::function<bool()>& stop) {
+    if (const auto at = stored_.find(p.name); at != stored_.end()) return at->second;
+    const std::string key = fmt::format("{} {} {}", p.name, mark_of_preset(p), setting_);
+    if (!known_.contains(key) || !known_[key].is_number()) {
+      const std::string& said = said_of(p, stop);
+      const StepCost cost = measure_step(p.task, options_of(p), o_.run.root + "/cost", stop);
+      known_[key] = cost.of(number_behind(said, "\nupdates "), number_behind(said, "validation every "));
+      measured_ = true;
+      write_atomically(file_, known_.dump(1) + "\n");
+    }
+    return known_[key].get<double>();
+  }
+
   const CampaignOptions& o_;
-  std::string file_;
+  const Stored& runs_;
+  std::string file_, setting_;
   nlohmann::ordered_json known_;
   std::map<std::string, double> stored_;
+  std::map<std::string, std::string> said_;
+  bool measured_ = false;
 };
 
-/// Puts the cheapest runs first. A preset that cannot start costs nothing, so that its row says why.
-void cheapest_first(std::vector<Job>& jobs, const std::vector<Chosen>& chosen, const Stored& stored,
+/// Puts the cheapest runs first. A preset that cannot start costs nothing, so that its row says why. True if something
+/// was measured for it.
+bool cheapest_first(std::vector<Job>& jobs, const std::vector<Chosen>& chosen, const Stored& stored,
                     const CampaignOptions& o, const Interrupt& interrupt) {
   Costs costs(o, stored);
   LiveLine live(true);
-  std::map<std::string, double> of;
   for (Job& job : jobs) {
     const Preset& p = chosen[job.table].report.rows[job.row].preset;
-    if (!of.contains(p.name)) {
-      live.show(fmt::format("measuring what an update of {} costs", p.name));
-      try {
-        of[p.name] = costs.of(p, [&] { return interrupt.requested(); });
-      } catch (const Error&) {
-        of[p.name] = 0;
-      }
+    live.show(fmt::format("measuring what an update of {} costs", p.name));
+    try {
+      job.cost = costs.left(p, job.seed, [&] { return interrupt.requested(); });
+    } catch (const Error&) {
+      job.cost = 0;
     }
-    if (interrupt.requested()) return;
-    job.cost = stored.contains({p.name, job.seed}) ? 0 : of[p.name];
+    if (interrupt.requested()) break;
   }
   std::stable_sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.cost < b.cost; });
+  return costs.measured();
 }
 
 }  // namespace
 
-bool run_campaign(std::vector<Chosen>& chosen, const CampaignOptions& o, const Interrupt& interrupt,
-                  const std::function<void(std::size_t, std::size_t)>& complete) {
+CampaignEnd run_campaign(std::vector<Chosen>& chosen, const CampaignOptions& o, const Interrupt& interrupt,
+                         const std::function<void(std::size_t, std::size_t)>& complete) {
   const auto start = Clock::now();
   const auto left = [&] {  // seconds
     return o.hours > 0 ? o.hours * 3600 - std::chrono::duration<double>(Clock::now() - start).count() : INFINITY;
@@ -138,11 +173,12 @@ bool run_campaign(std::vector<Chosen>& chosen, const CampaignOptions& o, const I
       for (std::size_t s = 0; s < seeds; ++s) jobs.push_back({t, r, s + 1});
   }
   const Stored stored = stored_runs(chosen, o.results);
-  if (o.hours > 0) cheapest_first(jobs, chosen, stored, o, interrupt);
+  bool worked = o.hours > 0 && cheapest_first(jobs, chosen, stored, o, interrupt);  // the next call has less to do
 
   std::mutex mutex;  // of the lines, and of what is printed
   LiveLine live;
-  std::size_t running = 0, skipped = 0;
+  std::size_t running = 0, skipped = 0, cut = 0;
+  double cheapest = INFINITY;  // of those skipped
   const auto end = [&](std::size_t t, std::size_t r) {
     for (PresetRun& run : runs[t][r])
       if (!run.folder.empty() || !run.problem.empty() || run.kept)
@@ -157,6 +193,7 @@ bool run_campaign(std::vector<Chosen>& chosen, const CampaignOptions& o, const I
     if (left() < job.cost) {
       const std::lock_guard lock(mutex);
       ++skipped;
+      cheapest = std::min(cheapest, job.cost);
       return;
     }
     const Preset& preset = chosen[job.table].report.rows[job.row].preset;
@@ -177,14 +214,16 @@ bool run_campaign(std::vector<Chosen>& chosen, const CampaignOptions& o, const I
     PresetRun run = known ? *std::move(known) : run_preset(preset, how, waiting);
     const std::lock_guard lock(mutex);
     --running;
-    if (run.interrupted && !interrupt.requested()) ++skipped;
+    if (run.interrupted && !interrupt.requested()) ++cut;
+    if (!run.kept && run.problem.empty()) worked = true;
     runs[job.table][job.row][job.seed - 1] = std::move(run);
     if (--open[job.table][job.row] == 0) end(job.table, job.row);
   });
   for (std::size_t t = 0; t < chosen.size(); ++t)
     for (std::size_t r = 0; r < open[t].size(); ++r)
       if (open[t][r] > 0) end(t, r);
-  return skipped == 0;
+  const bool goes_on = cut > 0 || (worked && cheapest < o.hours * 3600);
+  return {jobs.size(), skipped + cut, skipped > 0 && !goes_on ? cheapest : 0};
 }
 
 }  // namespace reel

@@ -27,9 +27,15 @@ struct CampaignOptions {
   std::string results;  // folder of stored results, which say what runs took
 };
 
+/// How far a campaign came.
+struct CampaignEnd {
+  std::size_t runs = 0, left = 0;  // all, and those that there was no time for
+  double next = 0;  // seconds that the cheapest of these takes, if the same command would not do it; or 0
+};
+
 /// Runs all rows with all seeds, some at a time. Calls `complete` with the number of a table and of a row in it when
-/// all seeds of the row have ended, or when no more will. False if the time ran out before all was done.
-bool run_campaign(std::vector<Chosen>& chosen, const CampaignOptions& options, const Interrupt& interrupt,
-                  const std::function<void(std::size_t, std::size_t)>& complete);
+/// all seeds of the row have ended, or when no more will.
+CampaignEnd run_campaign(std::vector<Chosen>& chosen, const CampaignOptions& options, const Interrupt& interrupt,
+                         const std::function<void(std::size_t, std::size_t)>& complete);
 
 }  // namespace reel

@@ -103,6 +103,21 @@ bool read_table(const Preset& p, PresetRun& run) {
   return true;
 }
 
+/// Reads the results of a run; true if it is not to be run again: it is finished, or would diverge again.
+bool is_kept(const Preset& p, PresetRun& run) {
+  return by_hand(p) ? read_table(p, run) : read_record(p, run) || run.diverged;
+}
+
+/// Why an earlier call's run diverged, in its program's words.
+std::string words_of_divergence(const PresetRun& run) {
+  std::string said;
+  try {
+    said = last_line(text_if_there(run.folder + "/stderr.txt"));
+  } catch (const Error&) {
+  }
+  return said.empty() ? fmt::format("diverged after {} updates", run.updates) : said;
+}
+
 /// Takes the validations of a run. If they cannot be read, that is its problem, unless it has another one: what is kept
 /// of it would lack its curve.
 void take_curve(PresetRun& run) {
@@ -125,13 +140,13 @@ std::int64_t whole_of(const Preset& p, const std::vector<std::string>& typed,
 /// The options beside those of the preset; `whole` is its size, which a budget is a share of.
 std::vector<std::string> further_options(const Preset& p, const PresetRunOptions& o, std::int64_t whole) {
   std::vector<std::string> more;
-  const auto share = static_cast<std::int64_t>(std::llround(o.budget * static_cast<double>(whole)));
+  const std::int64_t updates = planned_updates(o, whole);
   if (o.budget != 1) {
     if (by_hand(p)) {
-      more.insert(more.end(), {"--draws", fmt::format("{}", std::max(least, share))});
+      more.insert(more.end(), {"--draws", fmt::format("{}", updates)});
     } else {
       if (!option_of(p, "--epochs").empty()) more.insert(more.end(), {"--epochs", "0"});
-      more.insert(more.end(), {"--steps", fmt::format("{}", std::max(least, share))});
+      more.insert(more.end(), {"--steps", fmt::format("{}", updates)});
     }
   }
   more.insert(more.end(), {"--seed", fmt::format("{}", o.seed)});
@@ -175,11 +190,35 @@ void name_run(PresetRun& run, const Preset& p, const PresetRunOptions& o, const 
 
 }  // namespace
 
-PresetRun planned_run(const Preset& p, const PresetRunOptions& o) {
+bool failed(const Preset& p, const PresetRun& run) {
+  const bool expected = std::ranges::any_of(p.measures, [](const Measure& m) { return m.expect.diverges; });
+  return !run.problem.empty() && !(run.diverged && expected);
+}
+
+PresetRun planned_run(const Preset& p, const PresetRunOptions& o, std::int64_t whole) {
   PresetRun run;
   run.seed = o.seed;
-  name_run(run, p, o, further_options(p, o, 0));
+  name_run(run, p, o, further_options(p, o, whole));
   return run;
+}
+
+std::int64_t planned_updates(const PresetRunOptions& o, std::int64_t whole) {
+  if (o.budget == 1) return whole;
+  return std::max<std::int64_t>(least, std::llround(o.budget * static_cast<double>(whole)));
+}
+
+double share_left(const Preset& p, const PresetRunOptions& o, std::int64_t whole) {
+  PresetRun run = planned_run(p, o, whole);
+  std::error_code error;
+  if (!fs::exists(run.folder + "/metrics.csv", error)) return 1;
+  try {
+    if (!fs::exists(run.folder + "/lock", error) && is_kept(p, run)) return 0;
+    const auto rows = RunFolder::view(run.folder).rows();
+    const double reached = rows.empty() ? 0 : static_cast<double>(rows.back().step);
+    return std::max(0.0, 1 - reached / static_cast<double>(std::max<std::int64_t>(1, planned_updates(o, whole))));
+  } catch (const Error&) {  // the run itself will say so
+    return 1;
+  }
 }
 
 std::string other_data(const PresetRun& planned, const std::string& had, const std::string& where) {
@@ -230,11 +269,13 @@ PresetRun run_preset(const Preset& p, const PresetRunOptions& o,
     run.baseline = nan;
   };
   const std::string out = by_hand(p) ? run.folder + "/table.tsv" : run.folder;
-  const Attempted a = attempt({p.task, typed, {}, run.folder, out, read, read, unfinish}, stop);
+  const Attempted a =
+      attempt({p.task, typed, {}, run.folder, out, [&] { return is_kept(p, run); }, read, unfinish}, stop);
   using End = Attempted::End;
   run.kept = a.end == End::kept;
   run.interrupted = a.end == End::interrupted;
   if (a.end == End::failed || a.end == End::taken) run.problem = a.problem;
+  if (run.kept && run.diverged) run.problem = words_of_divergence(run);
   if (by_hand(p) && a.end == End::done) {  // its table does not say where it was made
     run.seconds = a.seconds;
     run.device = "cpu";

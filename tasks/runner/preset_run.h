@@ -45,8 +45,16 @@ std::string option_of(const Preset& preset, const std::string& name);
 /// The options of a preset's run that its results depend on, in eight digits.
 std::string mark_of_preset(const Preset& preset);
 
-/// Folder, command and data of a run of the preset's whole length, which is not looked at or started.
-PresetRun planned_run(const Preset& preset, const PresetRunOptions& options);
+/// True if a run has a problem that its row does not expect.
+bool failed(const Preset& preset, const PresetRun& run);
+
+/// Folder, command and data of a run, which is not looked at or started. `whole` is the size of the preset, which
+/// counts with a budget only.
+PresetRun planned_run(const Preset& preset, const PresetRunOptions& options, std::int64_t whole = 0);
+/// The updates of a run, where the whole preset has `whole`.
+std::int64_t planned_updates(const PresetRunOptions& options, std::int64_t whole);
+/// The share of a training run's updates that its folder does not have; 0 if it would be kept.
+double share_left(const Preset& preset, const PresetRunOptions& options, std::int64_t whole);
 
 /// A line for a run that read the folder `had`, if that is not the one that these options name now; otherwise empty. An
 /// unknown one is taken for the same.

@@ -98,7 +98,7 @@ std::string updates_text(const ReportRow& row) {
 std::string problems_of(const ReportRow& row) {
   std::string out;
   for (const PresetRun& run : row.runs) {
-    if (run.done()) continue;
+    if (run.done() || (!run.interrupted && !failed(row.preset, run))) continue;
     const std::string seed = row.runs.size() > 1 ? fmt::format("seed {}: ", run.seed) : "";
     out += (out.empty() ? "" : "; ") + seed + (run.interrupted ? "interrupted" : "failed: " + run.problem);
   }

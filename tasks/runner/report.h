@@ -37,7 +37,7 @@ std::string updates_text(const ReportRow& row);
 std::string markdown_cell(std::string text);
 /// What is measured, with its unit: "valid_loss, test.accuracy [%]".
 std::string quantity(const Report& report);
-/// Why some runs of a row have no number, in one line; empty if all have one.
+/// Why some runs of a row have no number, in one line; empty if all have one, or diverged as expected.
 std::string problems_of(const ReportRow& row);
 
 /// Head and rows of the table on the terminal; `width` is that of the first column.
