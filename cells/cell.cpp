@@ -64,18 +64,18 @@ bool Settings::on(const std::string& name) const {
 }
 
 std::int64_t Settings::integer(const std::string& name, std::int64_t low, std::int64_t high) const {
-  at(name);
+  const std::string& text = at(name);
   require(name, known_.at(name).kind == Setting::Kind::integer, "an integer");
-  const std::int64_t value = parse<std::int64_t>(at(name)).value();
+  const std::int64_t value = parse<std::int64_t>(text).value();
   if (value < low || value > high)
     throw SettingError(path(name), fmt::format("an integer in {}..{} expected, got {}", low, high, value));
   return value;
 }
 
 double Settings::real(const std::string& name, double low, double high) const {
-  at(name);
+  const std::string& text = at(name);
   require(name, known_.at(name).kind != Setting::Kind::choice, "a real");
-  const double value = parse<double>(at(name)).value();
+  const double value = parse<double>(text).value();
   if (!(value >= low && value <= high))
     throw SettingError(path(name), fmt::format("a number in {}..{} expected, got {}", low, high, value));
   return value;

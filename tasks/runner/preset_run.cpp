@@ -20,6 +20,7 @@
 #include "tasks/runner/attempt.h"
 #include "tasks/runner/program.h"
 #include "tasks/runner/record.h"
+#include "tasks/runner/step_cost.h"
 
 namespace reel {
 
@@ -210,15 +211,12 @@ std::int64_t planned_updates(const PresetRunOptions& o, std::int64_t whole) {
 double share_left(const Preset& p, const PresetRunOptions& o, std::int64_t whole) {
   PresetRun run = planned_run(p, o, whole);
   std::error_code error;
-  if (!fs::exists(run.folder + "/metrics.csv", error)) return 1;
   try {
     if (!fs::exists(run.folder + "/lock", error) && is_kept(p, run)) return 0;
-    const auto rows = RunFolder::view(run.folder).rows();
-    const double reached = rows.empty() ? 0 : static_cast<double>(rows.back().step);
-    return std::max(0.0, 1 - reached / static_cast<double>(std::max<std::int64_t>(1, planned_updates(o, whole))));
   } catch (const Error&) {  // the run itself will say so
     return 1;
   }
+  return share_left(run.folder, planned_updates(o, whole));
 }
 
 std::string other_data(const PresetRun& planned, const std::string& had, const std::string& where) {

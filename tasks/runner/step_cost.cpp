@@ -28,6 +28,18 @@ double StepCost::of(std::int64_t updates, std::int64_t interval) const {
              validation;
 }
 
+double share_left(const std::string& folder, std::int64_t updates) {
+  std::error_code error;
+  if (!fs::exists(folder + "/metrics.csv", error)) return 1;
+  try {
+    const auto rows = RunFolder::view(folder).rows();
+    const double reached = rows.empty() ? 0 : static_cast<double>(rows.back().step);
+    return std::max(0.0, 1 - reached / static_cast<double>(std::max<std::int64_t>(1, updates)));
+  } catch (const Error&) {
+    return 1;
+  }
+}
+
 StepCost measure_step(const std::string& task, const std::vector<std::string>& options, const std::string& folder,
                       const std::function<bool()>& stop) {
   std::error_code error;

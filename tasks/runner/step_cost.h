@@ -14,6 +14,9 @@ struct StepCost {
 
 constexpr std::int64_t measured_updates = 8;
 
+/// The share of a run's updates that its metrics.csv does not have; 1 if that cannot be read, which the run will say.
+double share_left(const std::string& folder, std::int64_t updates);
+
 /// Times a program's updates and validations in a run of eight updates, in a folder that is removed. Throws Error with
 /// the program's words if it fails. While it runs, `stop` is called, and returns true to end it.
 StepCost measure_step(const std::string& task, const std::vector<std::string>& options, const std::string& folder,

@@ -1,12 +1,10 @@
 #include "tasks/sweep/cost.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "engine/core/error.h"
-#include "tasks/app/run_folder.h"
 #include "tasks/io/files.h"
 #include "tasks/runner/program.h"
 #include "tasks/runner/step_cost.h"
@@ -56,16 +54,7 @@ std::vector<double> run_costs(const Sweep& sweep, const std::function<bool(std::
 }
 
 double cost_left(const Sweep& sweep, const SweepRun& run, double whole) {
-  std::error_code error;
-  const std::string folder = sweep.folder_of(run);
-  if (!std::filesystem::exists(folder + "/metrics.csv", error)) return whole;
-  try {
-    const auto rows = RunFolder::view(folder).rows();
-    const double reached = rows.empty() ? 0 : static_cast<double>(rows.back().step);
-    return whole * std::max(0.0, 1 - reached / static_cast<double>(sweep.of(run).updates));
-  } catch (const Error&) {  // the run itself will say so
-    return whole;
-  }
+  return whole * share_left(sweep.folder_of(run), sweep.of(run).updates);
 }
 
 Schedule affordable(const std::vector<std::size_t>& order, const std::vector<double>& costs, std::size_t jobs,
