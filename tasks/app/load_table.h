@@ -5,6 +5,7 @@
 #include "ops/ops.h"
 #include "tasks/data/arrays.h"
 #include "tasks/data/data_error.h"
+#include "tasks/data/text.h"
 #include "tasks/training/safetensors.h"
 
 namespace reel {
@@ -27,7 +28,7 @@ inline std::map<std::string, Array> arrays_of(const std::string& path, const Ten
 
 /// Reads a file as read_table does, or arrays x, y and lengths of safetensors as table_of_arrays does.
 inline Table load_table(const std::string& path, const std::vector<std::string>& as_written = {}) {
-  if (std::filesystem::path(path).extension() != ".safetensors") return read_table(path, as_written);
+  if (lower(std::filesystem::path(path).extension()) != ".safetensors") return read_table(path, as_written);
   std::string bytes;
   TensorFile file;
   try {

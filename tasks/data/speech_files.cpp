@@ -5,6 +5,7 @@
 #include "ops/functors/philox.h"
 #include "tasks/data/audio.h"
 #include "tasks/data/data_error.h"
+#include "tasks/data/text.h"
 #include "tasks/io/folder.h"
 
 namespace reel {
@@ -12,11 +13,6 @@ namespace reel {
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
 
 const std::set<std::string> development{
     "faks0", "fdac1", "fjem0", "mgwt0", "mjar0", "mmdb1", "mmdm2", "mpdf0", "fcmh0", "fkms0", "mbdg0", "mbwm0", "mcsh0",

@@ -4,7 +4,6 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -210,8 +209,7 @@ Table read_table(const std::string& path, const std::vector<std::string>& as_wri
   } catch (const Error& e) {
     throw FileError(e.what());
   }
-  std::string kind = std::filesystem::path(path).extension();
-  for (char& c : kind) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string kind = lower(std::filesystem::path(path).extension());
   Table table =
       kind == ".npy"   ? table_of_array(path, parse_npy(path, bytes))
       : kind == ".npz" ? table_of_arrays(path, parse_npz(path, bytes))

@@ -6,6 +6,7 @@
 
 #include "tasks/app/options.h"
 #include "tasks/data/csv.h"
+#include "tasks/data/text.h"
 #include "tasks/io/files.h"
 #include "tasks/io/output.h"
 #include "tasks/training/safetensors.h"
@@ -39,7 +40,9 @@ std::string field_of(const Column& column, std::int64_t row) {
 }
 
 AnswersFile::AnswersFile(const TableSpec& spec, std::string path)
-    : spec_(spec), path_(std::move(path)), kind_(path_.empty() ? ".csv" : std::filesystem::path(path_).extension()) {
+    : spec_(spec),
+      path_(std::move(path)),
+      kind_(path_.empty() ? ".csv" : lower(std::filesystem::path(path_).extension())) {
   if (kind_ != ".csv" && kind_ != ".npy" && kind_ != ".safetensors")
     throw Usage(fmt::format("--output {}: a name that ends with .csv, .npy or .safetensors is expected", path_));
 }
