@@ -45,9 +45,10 @@ std::string device_name(const Shared& s) {
 void start_from(const std::string& from, const Model& model) try {
   take_parameters(from, model);
 } catch (const OtherModel& e) {
-  throw SettingError("init-from", fmt::format("{}. Hint: --cell, --hidden and the like must be as in that run, whose "
-                                              "config.toml has them, and so must the symbols of the data",
-                                              e.what()));
+  throw SettingError("init-from",
+                     fmt::format("{}. Hint: --cell, --hidden, --dtype and the like must be as in that run, whose "
+                                 "config.toml has them, and so must the symbols of the data",
+                                 e.what()));
 } catch (const OutOfMemory&) {
   throw;
 } catch (const Error& e) {

@@ -291,7 +291,7 @@ TEST_CASE("--init-from: a run's best parameters or those of a file; a resumed ru
   CHECK(other.code == 2);
   CHECK_MESSAGE(contains(other.err, "adding: --init-from: [checkpoint] " + (dir / "second/best.safetensors")),
                 other.err);
-  CHECK_MESSAGE(contains(other.err, "Hint: --cell, --hidden and the like must be as in that run"), other.err);
+  CHECK_MESSAGE(contains(other.err, "Hint: --cell, --hidden, --dtype and the like must be as in that run"), other.err);
   CHECK(std::count(other.err.begin(), other.err.end(), '\n') == 1);
   const Result nowhere = go(dir, "adding --dry-run --init-from " + (dir / "nowhere"));
   CHECK(nowhere.code == 2);
