@@ -19,7 +19,6 @@ namespace reel::cpu {
 
 namespace {
 
-using ZipKernel = void (*)(const ZipArgs&);
 constexpr std::size_t dtypes = std::size(all_dtypes);
 
 /// Functions of complex numbers that the compiler does not vectorize, or would round in its own way.
@@ -42,32 +41,76 @@ void map_piece(const Piece& p) {
     for (std::int64_t i = 0; i < p.n; ++i) out[i] = f(x[i]);
 }
 
+template <bool one_a, bool one_b, class F, class T>
+void zip_run(std::int64_t n, const T* a, const T* b, result_of<F, T>* out, const F& f) {
+  if constexpr (std::is_floating_point_v<T> && std::is_same_v<T, result_of<F, T>>)
+    zip_simd<one_a, one_b>(n, a, b, out, f);
+  else if constexpr (by_complexes<F, T>)
+    zip_complexes<one_a, one_b>(n, a, b, out, f);
+  else
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < n; ++i) out[i] = f(a[one_a ? 0 : i], b[one_b ? 0 : i]);
+}
+
 template <class F, class T>
-void zip_piece(const Piece& p) {
-  using Out = result_of<F, T>;
+[[gnu::noinline]] void zip_piece(const Piece& p) {  // inlined into other kernels, it takes minutes to compile
   const F& f = p.params->as<F>();
   const T *a = static_cast<const T*>(p.a), *b = static_cast<const T*>(p.b);
-  Out* out = static_cast<Out*>(p.out);
-  constexpr bool simd = std::is_floating_point_v<T> && std::is_same_v<T, Out>;
-  const auto run = [&]<bool one_a, bool one_b>() {
-    if constexpr (simd) {
-      zip_simd<one_a, one_b>(p.n, a, b, out, f);
-    } else if constexpr (by_complexes<F, T>) {
-      zip_complexes<one_a, one_b>(p.n, a, b, out, f);
-    } else {
-      for (std::int64_t i = 0; i < p.n; ++i) out[i] = f(a[one_a ? 0 : i], b[one_b ? 0 : i]);
-    }
-  };
+  auto* out = static_cast<result_of<F, T>*>(p.out);
   if (p.one_a && p.one_b) {
     if (p.n == 0) return;
-    zip_piece<F, T>({1, a, b, nullptr, out, p.params});  // not f(*a, *b): elements of vectors may have other bits
+    zip_run<false, false>(1, a, b, out, f);  // not f(*a, *b): elements of vectors may have other bits
     std::fill_n(out + 1, p.n - 1, out[0]);
-  } else if (p.one_a)
-    run.template operator()<true, false>();
-  else if (p.one_b)
-    run.template operator()<false, true>();
-  else
-    run.template operator()<false, false>();
+  } else if (p.one_a) {
+    zip_run<true, false>(p.n, a, b, out, f);
+  } else if (p.one_b) {
+    zip_run<false, true>(p.n, a, b, out, f);
+  } else {
+    zip_run<false, false>(p.n, a, b, out, f);
+  }
+}
+
+/// Runs of the innermost axis, one after the other; strides and steps are in elements.
+struct Runs {
+  std::int64_t runs, n;
+  StridedLoop<3>::Offsets step, stride;  // from run to run, and within one
+  const void *a, *b;
+  void* out;
+  const Params* params;
+};
+using RunsKernel =
+    void (*)(Runs);  // by value: what is stored could change it otherwise, for all that the compiler knows
+
+/// Contiguous runs, or with one_a or one_b those whose operand is one element for each run.
+template <class F, class T, bool one_a, bool one_b>
+void contiguous_runs(Runs r) {
+  using Out = result_of<F, T>;
+  const F& f = r.params->as<F>();
+  const auto each_run = [&](auto&& run) {
+    const T *a = static_cast<const T*>(r.a), *b = static_cast<const T*>(r.b);
+    Out* out = static_cast<Out*>(r.out);
+    for (std::int64_t i = 0; i < r.runs; ++i, a += r.step[0], b += r.step[1], out += r.step[2]) run(a, b, out);
+  };
+  if constexpr (std::is_floating_point_v<T> && std::is_same_v<T, Out>) {
+    if (r.n % static_cast<std::int64_t>(xsimd::batch<T>::size) == 0)
+      return each_run([&](const T* a, const T* b, Out* out) { zip_batches<one_a, one_b>(r.n, a, b, out, f); });
+  }
+  each_run([&](const T* a, const T* b, Out* out) { zip_run<one_a, one_b>(r.n, a, b, out, f); });
+}
+
+template <class F, class T>
+void strided_runs(Runs r) {
+  const F& f = r.params->as<F>();
+  const T *a = static_cast<const T*>(r.a), *b = static_cast<const T*>(r.b);
+  auto* out = static_cast<result_of<F, T>*>(r.out);
+  const auto [sa, sb, so] = r.stride;
+  const bool pieces = r.n == 1 || (so == 1 && sa == 0 && sb == 0);
+  for (std::int64_t k = 0; k < r.runs; ++k, a += r.step[0], b += r.step[1], out += r.step[2]) {
+    if (pieces)
+      zip_piece<F, T>({r.n, a, b, nullptr, out, r.params, true, true});
+    else
+      for (std::int64_t i = 0; i < r.n; ++i) out[i * so] = f(a[i * sa], b[i * sb]);
+  }
 }
 
 constexpr std::int64_t short_row = 64;
@@ -79,19 +122,26 @@ bool repeats(const StridedLoop<3>& loop, std::size_t operand) {
   return (row == 0 && column == 1) || (row == 1 && column == 0);
 }
 
-/// Short rows fill vectors badly. If one operand is contiguous like the result and the other is broadcast, the latter
-/// is expanded for a block of rows first, and one call handles the whole block. False for other loops.
+bool is_contiguous(const StridedLoop<3>& loop, std::size_t operand) {
+  return loop.strides[0][operand] == loop.dims[1] && loop.strides[1][operand] == 1;
+}
+
+/// Are the rows too short to fill vectors, of one operand that is contiguous like the result and one that is broadcast?
+bool has_short_rows(const StridedLoop<3>& loop) {
+  if (loop.rank != 2 || loop.dims[1] == 0 || loop.dims[1] >= short_row || loop.dims[0] < 4) return false;
+  return is_contiguous(loop, 2) &&
+         (is_contiguous(loop, 0) ? repeats(loop, 1) : is_contiguous(loop, 1) && repeats(loop, 0));
+}
+
+/// Expands the operand that is broadcast for a block of rows first; one call handles the whole block.
 template <class F, class T>
-[[gnu::noinline]] bool zip_short_rows(const ZipArgs& args) {  // not inlined: its block would be in each call's frame
+void short_rows(const ZipArgs& args) {
   const StridedLoop<3>& loop = args.loop;
-  if (loop.dims[1] == 0 || loop.dims[1] >= short_row || loop.dims[0] < 4) return false;
   const std::int64_t n = loop.dims[1], rows = loop.dims[0];
-  const auto full = [&](std::size_t k) { return loop.strides[0][k] == n && loop.strides[1][k] == 1; };
-  if (!full(2) || !(full(0) ? repeats(loop, 1) : full(1) && repeats(loop, 0))) return false;
   constexpr std::int64_t block = 1024;
   alignas(64) T written[block];
   const std::int64_t high = block / n;
-  const bool left = !full(0), by_row = loop.strides[1][left ? 0 : 1] == 0;
+  const bool left = !is_contiguous(loop, 0), by_row = loop.strides[1][left ? 0 : 1] == 0;
   const T* repeated = static_cast<const T*>(left ? args.a : args.b);
   const T* whole = static_cast<const T*>(left ? args.b : args.a);
   auto* out = static_cast<result_of<F, T>*>(args.out);
@@ -102,56 +152,6 @@ template <class F, class T>
     }
     zip_piece<F, T>({some * n, left ? written : whole, left ? whole : written, nullptr, out, &args.params});
   }
-  return true;
-}
-
-template <class F, class T>
-void zip_kernel(const ZipArgs& args) {
-  const std::int64_t n = args.loop.inner_dim();
-  const auto stride = args.loop.inner_stride();
-  const std::int64_t sa = stride[0], sb = stride[1], so = stride[2];
-  // operands of one shape: nearly every small op
-  if (args.loop.rank <= 1 && (n == 1 || (sa == 1 && sb == 1 && so == 1)))
-    return zip_piece<F, T>({n, args.a, args.b, nullptr, args.out, &args.params});
-  if (args.loop.rank == 2 && zip_short_rows<F, T>(args)) return;
-  using Out = result_of<F, T>;
-  const F& f = args.params.as<F>();
-  const T* const a0 = static_cast<const T*>(args.a);
-  const T* const b0 = static_cast<const T*>(args.b);
-  Out* const out0 = static_cast<Out*>(args.out);
-  // Runs may be short, so those along the axis before the innermost one have a loop of their own, with pointers in
-  // registers.
-  StridedLoop<3> outer = args.loop;
-  if (outer.rank > 0) --outer.rank;
-  const std::int64_t runs = outer.inner_dim();
-  const auto step = outer.inner_stride();
-  const auto each_run = [&](auto&& run) {
-    if (n == 0) return;
-    outer.for_each_run([&](const StridedLoop<3>::Offsets& at) {
-      const T *a = a0 + at[0], *b = b0 + at[1];
-      Out* out = out0 + at[2];
-      for (std::int64_t i = 0; i < runs; ++i, a += step[0], b += step[1], out += step[2]) run(a, b, out);
-    });
-  };
-  const auto pieces = [&]<bool one_a, bool one_b>() {
-    if constexpr (std::is_floating_point_v<T> && std::is_same_v<T, Out>) {  // runs may be short: call directly
-      if (n % static_cast<std::int64_t>(xsimd::batch<T>::size) == 0)
-        each_run([&](const T* a, const T* b, Out* out) { zip_batches<one_a, one_b>(n, a, b, out, f); });
-      else
-        each_run([&](const T* a, const T* b, Out* out) { zip_simd<one_a, one_b>(n, a, b, out, f); });
-    } else
-      each_run([&](const T* a, const T* b, Out* out) {
-        zip_piece<F, T>({n, a, b, nullptr, out, &args.params, one_a, one_b});
-      });
-  };
-  if (so == 1 && sa == 0 && sb == 1) return pieces.template operator()<true, false>();
-  if (so == 1 && sa == 1 && sb == 0) return pieces.template operator()<false, true>();
-  if (so == 1 && sa == 1 && sb == 1) return pieces.template operator()<false, false>();
-  each_run([&](const T* a, const T* b, Out* out) {
-    if (n == 1 || (so == 1 && sa == 0 && sb == 0))
-      return zip_piece<F, T>({n, a, b, nullptr, out, &args.params, true, true});
-    for (std::int64_t i = 0; i < n; ++i) out[i * so] = f(a[i * sa], b[i * sb]);
-  });
 }
 
 template <class From, class To>
@@ -200,61 +200,87 @@ PieceKernel cast_kernel(DType from, DType to) {
   });
 }
 
-/// A kernel, and the bytes of an element of its result.
-template <class Kernel>
-struct Entry {
-  Kernel kernel = nullptr;
+/// What computes a function of one operand, and the bytes of an element of its result.
+struct MapKernels {
+  PieceKernel piece = nullptr;
   std::int64_t bytes = 0;
+
+  template <class F, class T>
+  static constexpr MapKernels of() {
+    return {map_piece<F, T>, sizeof(result_of<F, T>)};
+  }
+};
+/// Likewise of two.
+struct ZipKernels {
+  PieceKernel piece = nullptr;
+  void (*short_rows)(const ZipArgs&) = nullptr;
+  RunsKernel contiguous = nullptr, one_a = nullptr, one_b = nullptr, strided = nullptr;
+  std::int64_t bytes = 0;
+
+  template <class F, class T>
+  static constexpr ZipKernels of() {
+    return {zip_piece<F, T>,
+            cpu::short_rows<F, T>,
+            contiguous_runs<F, T, false, false>,
+            contiguous_runs<F, T, true, false>,
+            contiguous_runs<F, T, false, true>,
+            strided_runs<F, T>,
+            sizeof(result_of<F, T>)};
+  }
 };
 
-template <class F, class Kernel, template <class, class> class Make>
-constexpr std::array<Entry<Kernel>, dtypes> row() {
-  std::array<Entry<Kernel>, dtypes> kernels{};
+template <class Kernels, class F>
+constexpr std::array<Kernels, dtypes> row() {
+  std::array<Kernels, dtypes> kernels{};
   const auto put = [&]<class T>(std::type_identity<T>) {
     if constexpr (takes<F>(dtype_of<T>()))
-      kernels[static_cast<std::size_t>(dtype_of<T>())] = {Make<F, T>::kernel, sizeof(result_of<F, T>)};
+      kernels[static_cast<std::size_t>(dtype_of<T>())] = Kernels::template of<F, T>();
   };
   for (DType d : all_dtypes) dispatch(d, put);
   return kernels;
 }
-
-template <class F, class T>
-struct MakeMap {
-  static constexpr PieceKernel kernel = map_piece<F, T>;
-};
-template <class F, class T>
-struct MakeZip {
-  static constexpr ZipKernel kernel = zip_kernel<F, T>;
-};
-template <class F, class T>
-struct MakeZipPiece {
-  static constexpr PieceKernel kernel = zip_piece<F, T>;
-};
-
-template <class... F>
-constexpr auto map_table(TypeList<F...>) {
-  return std::array{row<F, PieceKernel, MakeMap>()...};
-}
-template <class... F>
-constexpr auto zip_table(TypeList<F...>) {
-  return std::array{row<F, ZipKernel, MakeZip>()...};
-}
-template <class... F>
-constexpr auto zip_piece_table(TypeList<F...>) {
-  return std::array{row<F, PieceKernel, MakeZipPiece>()...};
+template <class Kernels, class... F>
+constexpr auto table(TypeList<F...>) {
+  return std::array{row<Kernels, F>()...};
 }
 
-const auto maps = map_table(UnaryFunctors{});
-const auto zips = zip_table(BinaryFunctors{});
-const auto zip_pieces = zip_piece_table(BinaryFunctors{});
-
-}  // namespace
-
-namespace {
+const auto maps = table<MapKernels>(UnaryFunctors{});
+const auto zips = table<ZipKernels>(BinaryFunctors{});
 
 template <class P>
 P* move(P* p, std::int64_t bytes) {
   return reinterpret_cast<P*>(reinterpret_cast<std::uintptr_t>(p) + static_cast<std::uintptr_t>(bytes));
+}
+
+/// Runs the kernel for the strides of the loop; in: bytes of an element of the operands.
+[[gnu::noinline]] void zip_strided(const ZipKernels& kernels, const ZipArgs& args, std::int64_t in) {
+  const StridedLoop<3>& loop = args.loop;
+  if (has_short_rows(loop)) return kernels.short_rows(args);
+  const std::int64_t n = loop.inner_dim();
+  const auto stride = loop.inner_stride();
+  const auto [sa, sb, so] = stride;
+  if (n == 0) return;
+  const RunsKernel kernel = so != 1              ? kernels.strided
+                            : sa == 1 && sb == 1 ? kernels.contiguous
+                            : sa == 0 && sb == 1 ? kernels.one_a
+                            : sa == 1 && sb == 0 ? kernels.one_b
+                                                 : kernels.strided;
+  // Runs may be short, so the kernel has the loop along the axis before the innermost one, too.
+  StridedLoop<3> outer = loop;
+  if (outer.rank > 0) --outer.rank;
+  Runs runs{outer.inner_dim(), n, outer.inner_stride(), stride, nullptr, nullptr, nullptr, &args.params};
+  outer.for_each_run([&](const StridedLoop<3>::Offsets& at) {
+    runs.a = move(args.a, at[0] * in), runs.b = move(args.b, at[1] * in),
+    runs.out = move(args.out, at[2] * kernels.bytes);
+    kernel(runs);
+  });
+}
+
+void run_zip(const ZipKernels& kernels, const ZipArgs& args, std::int64_t in) {
+  const StridedLoop<3>& loop = args.loop;
+  if (loop.rank > 1 || (loop.rank == 1 && loop.strides[0] != StridedLoop<3>::Offsets{1, 1, 1}))
+    return zip_strided(kernels, args, in);
+  kernels.piece({loop.inner_dim(), args.a, args.b, nullptr, args.out, &args.params});  // nearly every small op
 }
 
 }  // namespace
@@ -263,10 +289,10 @@ void resolve(FusedCall& call) {
   const auto functor = static_cast<std::size_t>(call.functor), dtype = static_cast<std::size_t>(call.dtype);
   switch (call.kind) {
     case FusedCall::Kind::map:
-      call.kernel = reinterpret_cast<FusedCall::Kernel>(maps[functor][dtype].kernel);
+      call.kernel = reinterpret_cast<FusedCall::Kernel>(maps[functor][dtype].piece);
       break;
     case FusedCall::Kind::zip:
-      call.kernel = reinterpret_cast<FusedCall::Kernel>(zip_pieces[functor][dtype].kernel);
+      call.kernel = reinterpret_cast<FusedCall::Kernel>(zips[functor][dtype].piece);
       break;
     case FusedCall::Kind::select:
       call.kernel = reinterpret_cast<FusedCall::Kernel>(select_kernel(size_of(call.dtype)));
@@ -288,15 +314,17 @@ void Cpu::map(const MapArgs& a) {
 }
 
 void Cpu::zip(const ZipArgs& a) {
-  const auto& [kernel, bytes] = zips[static_cast<std::size_t>(a.functor)][static_cast<std::size_t>(a.dtype)];
-  if (pool_.threads() == 1 || a.loop.numel() < enough_elements) return kernel(a);
+  const ZipKernels& kernels = zips[static_cast<std::size_t>(a.functor)][static_cast<std::size_t>(a.dtype)];
   const auto in = static_cast<std::int64_t>(size_of(a.dtype));
+  if (pool_.threads() == 1 || a.loop.numel() < enough_elements) return run_zip(kernels, a, in);
   const auto along_outermost_axis = [&](std::int64_t first, std::int64_t last) {
     StridedLoop<3> part = a.loop;
     part.dims[0] = last - first;
     const auto& stride = a.loop.strides[0];
-    kernel({a.functor, a.params, a.dtype, part, move(a.a, first * stride[0] * in), move(a.b, first * stride[1] * in),
-            move(a.out, first * stride[2] * bytes)});
+    run_zip(kernels,
+            {a.functor, a.params, a.dtype, part, move(a.a, first * stride[0] * in), move(a.b, first * stride[1] * in),
+             move(a.out, first * stride[2] * kernels.bytes)},
+            in);
   };
   shared(a.loop.dims[0], 1, along_outermost_axis, a.loop.rank == 1 ? 64 : 1);
 }
