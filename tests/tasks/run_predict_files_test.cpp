@@ -1,4 +1,4 @@
-// predict: what it keeps in files of states, and which files it never replaces.
+// predict: what it keeps in files of states, which files it never replaces, and what their names say.
 #include <algorithm>
 
 #include "tasks/training/safetensors.h"
@@ -119,4 +119,13 @@ TEST_CASE("a run of table without its table.json is refused, as its numbers woul
   CHECK(r.code == 1);
   CHECK(r.out.empty());
   CHECK_MESSAGE(contains(r.err, "table.json] is gone"), r.err);
+}
+
+TEST_CASE("an ending in capitals names the same format") {
+  const Trained t;
+  const std::string input = t.dir / "train.csv";
+  for (const char* name : {"y.safetensors", "Y.SAFETENSORS", "y.npy", "Y.Npy"})
+    REQUIRE(t.predict({"--input", input, "--output", t.dir / name}).code == 0);
+  CHECK(read_file(t.dir / "Y.SAFETENSORS") == read_file(t.dir / "y.safetensors"));
+  CHECK(read_file(t.dir / "Y.Npy") == read_file(t.dir / "y.npy"));
 }
