@@ -63,8 +63,9 @@ TEST_CASE("columns with commas are named in quotes, as in CSV") {
 TEST_CASE("endings of files in capitals; lines that end as on Windows") {
   const TempDir dir;
   CHECK(error_line(dir, "table", {"--data", csv(dir, "X.CSV"), "--target", "b", "--window", "4"}) == "");
-  save_safetensors(dir / "X.SAFETENSORS", {{{"x", Tensor::full({40, 3, 1}, 0.5)}, {"y", Tensor::full({40}, 1)}}, {}});
-  CHECK(error_line(dir, "table", {"--data", dir / "X.SAFETENSORS"}) == "");
+  const TempDir other;
+  save_safetensors(other / "X.SAFETENSORS", {{{"x", Tensor::full({40, 3, 1}, 0.5)}, {"y", Tensor::full({40}, 1)}}, {}});
+  CHECK(error_line(other, "table", {"--data", other / "X.SAFETENSORS"}) == "");
   std::vector<std::string> word_names, answer_names;
   WordNumbers words(word_names), answers(answer_names);
   parse_babi("qa.txt", "1 Mary went home.\r\n2 Where is Mary?\thome\r\n", false, words, answers);
