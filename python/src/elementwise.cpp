@@ -76,6 +76,12 @@ Tensor raise(Arg a, Arg b) {
 }
 Tensor invert(Arg x) { return x->dtype() == DType::i32 ? affine(x, -1, -1) : logical_not(x); }
 
+/// A function of a tensor, or of a number, which is a scalar in f32 then.
+template <Tensor (*f)(Arg)>
+Tensor of_any(Arg x) {
+  return x.is_number() ? f({Tensor::full({}, x.number()), x.where}) : f(x);
+}
+
 /// An operand with the precision of the more precise one of both.
 Tensor promoted(const Tensor& x, DType other) {
   const bool widens = is_differentiable(x.dtype()) && is_differentiable(other) && real_of(other) == DType::f64;
@@ -109,12 +115,15 @@ nb::object apply_operator(const Tensor& self, nb::handle other) {
 }  // namespace
 
 void bind_elementwise(nb::module_& m, nb::class_<Tensor>& tensor) {
-#define REEL_BIND(F, f)                                                          \
-  m.def(#f, static_cast<Tensor (*)(Arg)>(&reel::f), "x"_a, Released(), doc(#f)); \
+#define REEL_BIND(F, f)                                     \
+  m.def(#f, &of_any<&reel::f>, "x"_a, Released(), doc(#f)); \
   tensor.def(#f, static_cast<Tensor (*)(Arg)>(&reel::f), Released(), doc(#f));
   REEL_UNARY_FUNCTIONS(REEL_BIND)
   for (const auto& [name, f] : std::initializer_list<std::pair<const char*, Tensor (*)(Arg)>>{
-           {"conj", &reel::conj}, {"imag", &reel::imag}, {"real", &reel::real}, {"angle", &reel::angle}}) {
+           {"conj", &of_any<&reel::conj>},
+           {"imag", &of_any<&reel::imag>},
+           {"real", &of_any<&reel::real>},
+           {"angle", &of_any<&reel::angle>}}) {
     m.def(name, f, "x"_a, Released(), doc(name));
     tensor.def(name, f, Released(), doc(name));
   }

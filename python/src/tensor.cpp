@@ -5,6 +5,22 @@
 
 namespace reel::python {
 
+/// An array of another library, of which a function that takes a tensor gets a copy. One of PyTorch that requires a
+/// gradient is none, as the copy would lose it.
+struct ForeignArray {};
+
+}  // namespace reel::python
+
+template <>
+struct nanobind::detail::type_caster<reel::python::ForeignArray> {
+  NB_TYPE_CASTER(reel::python::ForeignArray, const_name("numpy.ndarray"))
+  bool from_python(handle x, std::uint32_t, cleanup_list*) noexcept {
+    return ndarray_check(x) && !getattr(x, "requires_grad", none()).is(Py_True);
+  }
+};
+
+namespace reel::python {
+
 namespace {
 
 const Tensor& with_value(const Tensor& x, const char* what) {
@@ -178,6 +194,9 @@ void bind_tensor(nb::module_& m) {
       "Elements of one dtype in a block of memory, row-major. A tensor is never changed by an op; "
       "assign() overwrites its elements.");
   tensor
+      .def(
+          "__init__", [](Tensor* self, nb::handle values) { new (self) Tensor(made_by_tensor(values)); },
+          nb::arg("values"), nb::sig("def __init__(self, values: object) -> None"), "The same as reel.tensor(values).")
       .def_prop_ro(
           "shape", [](const Tensor& x) { return Axes(x.shape().begin(), x.shape().end()); },
           nb::sig("def shape(self) -> tuple[int, ...]"), "The extent of each axis.")
@@ -244,6 +263,7 @@ void bind_tensor(nb::module_& m) {
              return nb::make_tuple(nb::module_::import_("reel").attr("tensor"), nb::make_tuple(numpy(self)));
            })
       .def("__hash__", [](nb::handle self) { return reinterpret_cast<std::intptr_t>(self.ptr()) >> 4; });
+  nb::implicitly_convertible<ForeignArray, Tensor>();
   tensor.attr("__array_priority__") = 1000;
   tensor.def("__array_ufunc__", &array_ufunc, nb::arg("ufunc"), nb::arg("method"), nb::arg("inputs"),
              nb::arg("options"));

@@ -391,6 +391,37 @@ def test_assign():
         x.assign(reel.zeros(2))
 
 
+def test_arrays_stand_for_tensors():
+    a = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    x = reel.tensor(a)
+    assert reel.Tensor(a).tolist() == reel.Tensor([[0, 1, 2], [3.0, 4, 5]]).tolist() == x.tolist()
+    assert reel.stack([a, x]).numpy().tolist() == np.stack([a, a]).tolist()
+    assert reel.concat([x, a, a], 1).numpy().tolist() == np.concatenate([a, a, a], 1).tolist()
+    y = reel.zeros((2, 3))
+    y.assign(a)
+    a[:] = 7  # what was given is copied
+    assert y.tolist() == x.tolist()
+    cell = reel.cell("gru", 3, 4, seed=1)
+    sequence = np.ones((5, 2, 3), np.float32)
+    outputs, state = cell.run(sequence, lengths=np.array([5, 2]))
+    expected, last = cell.run(reel.tensor(sequence), lengths=reel.tensor([5, 2]))
+    assert outputs.tolist() == expected.tolist()
+    assert cell.step([s.numpy() for s in state], sequence[0])[0].tolist() == cell.step(last, x * 0 + 1)[0].tolist()
+    with pytest.raises(reel.Error, match=r"f64 \(2, 3\) does not take the place of f32 \(2, 3\)"):
+        y.assign(np.ones((2, 3)))
+    for given in (np.array(["a"]), [[1.0, 2, 3]] * 2, None):
+        with pytest.raises(TypeError):
+            y.assign(given)
+
+
+def test_functions_of_numbers():
+    for f in ("exp", "log", "tanh", "abs", "sqrt", "conj", "angle"):
+        y = getattr(reel, f)(0.5)
+        assert y.shape == () and y.dtype == reel.f32
+        np.testing.assert_allclose(y.numpy(), getattr(np, f)(0.5), rtol=1e-6)
+    assert abs(reel.exp(1j).item() - np.exp(1j)) < 1e-15
+
+
 def test_operators_with_arrays_and_numbers():
     a = np.array([1.0, 2.0, -3.0])
     x = reel.asarray(a)

@@ -199,7 +199,7 @@ void gather_row(const T* table, T* out, std::int32_t i, std::int64_t n) {
 template <class T>
 void add_to_row(const T* in, T* table, std::int32_t i, std::int64_t n) {
   T* const row = table + i * n;
-#pragma GCC ivdep
+  REEL_INDEPENDENT
   for (std::int64_t k = 0; k < n; ++k) row[k] += in[k];
 }
 

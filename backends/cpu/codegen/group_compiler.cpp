@@ -16,6 +16,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <string_view>
 
 extern char** environ;
 
@@ -100,8 +101,7 @@ std::vector<GroupFunction> load(const std::string& code, std::size_t count) {
   return functions;
 }
 
-/// Ends a compiler and what it has started. GCC's driver removes its temporary files when it is asked to end, but
-/// leaves the compiler proper running.
+/// Ends a compiler and what it has started: GCC's driver leaves the compiler proper running.
 void end(pid_t process) {
   std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", process));
   const std::vector<pid_t> children{std::istream_iterator<pid_t>(list), {}};
@@ -151,7 +151,7 @@ std::string GroupCompiler::compile_anew(const std::string& source) {
   command.push_back(folder.path / "groups.so");
   command.push_back("-I" + folder.path.string());
   command.push_back(folder.path / "groups.cpp");
-  if (!run(command)) return {};
+  if (!run(command, folder.path)) return {};
   std::ifstream file(folder.path / "groups.so", std::ios::binary);
   std::ostringstream code;
   if (!(code << file.rdbuf())) return {};
@@ -159,9 +159,15 @@ std::string GroupCompiler::compile_anew(const std::string& source) {
   return code.str();
 }
 
-/// Runs a command without a terminal. False: it failed, or stop() ended it.
-bool GroupCompiler::run(const std::vector<std::string>& command) {
+/// Runs a command without a terminal, with its temporary files in a folder. False: it failed, or stop() ended it.
+bool GroupCompiler::run(const std::vector<std::string>& command, const std::string& folder) {
   if (stopped_) return false;
+  std::string temporary = "TMPDIR=" + folder;
+  std::vector<char*> environment;
+  for (char** variable = environ; *variable; ++variable) {
+    if (!std::string_view(*variable).starts_with("TMPDIR=")) environment.push_back(*variable);
+  }
+  environment.insert(environment.end(), {temporary.data(), nullptr});
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -170,7 +176,7 @@ bool GroupCompiler::run(const std::vector<std::string>& command) {
   for (int stream = 0; stream < 3; ++stream)
     posix_spawn_file_actions_addopen(&files, stream, "/dev/null", stream == 0 ? O_RDONLY : O_WRONLY, 0);
   pid_t process = 0;
-  const bool started = posix_spawn(&process, arguments[0], &files, nullptr, arguments.data(), environ) == 0;
+  const bool started = posix_spawn(&process, arguments[0], &files, nullptr, arguments.data(), environment.data()) == 0;
   posix_spawn_file_actions_destroy(&files);
   if (!started) return false;
   setpriority(PRIO_PROCESS, static_cast<id_t>(process), 10);  // on a busy machine the run comes first

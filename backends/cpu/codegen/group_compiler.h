@@ -35,7 +35,7 @@ class GroupCompiler {
   std::string source(const std::vector<std::string>& texts) const;
   std::string name_of(const std::string& source);
   std::string compile_anew(const std::string& source);
-  bool run(const std::vector<std::string>& command);
+  bool run(const std::vector<std::string>& command, const std::string& folder);
 
   KernelFiles files_;
   std::string compiler_, surroundings_;

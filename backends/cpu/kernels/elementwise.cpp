@@ -47,9 +47,10 @@ void zip_run(std::int64_t n, const T* a, const T* b, result_of<F, T>* out, const
     zip_simd<one_a, one_b>(n, a, b, out, f);
   else if constexpr (by_complexes<F, T>)
     zip_complexes<one_a, one_b>(n, a, b, out, f);
-  else
-#pragma GCC ivdep
+  else {
+    REEL_INDEPENDENT
     for (std::int64_t i = 0; i < n; ++i) out[i] = f(a[one_a ? 0 : i], b[one_b ? 0 : i]);
+  }
 }
 
 template <class F, class T>

@@ -32,7 +32,7 @@ struct MaxOp : MaxRule {
   static T combine(T a, T b) { return a < b || b != b ? b : a; }  // as beats, without a branch
   template <class V>  // written so for scalars, too, GCC would not vectorize loops over columns: 12 times slower
   static V combine_lanes(V a, V b) {
-    return (a < b) | (b != b) ? b : a;
+    return ((a < b) | (b != b)) ? b : a;
   }
 };
 template <class T>
@@ -42,7 +42,7 @@ struct MinOp : MinRule {
   static T combine(T a, T b) { return b < a || b != b ? b : a; }
   template <class V>
   static V combine_lanes(V a, V b) {
-    return (b < a) | (b != b) ? b : a;
+    return ((b < a) | (b != b)) ? b : a;
   }
 };
 

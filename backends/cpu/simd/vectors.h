@@ -24,6 +24,13 @@ inline constexpr std::int64_t vector_bytes = 16;
 #define REEL_VECTOR_REGISTER "v"
 #endif
 
+/// In front of a loop whose iterations do not depend on each other. Clang checks that at run time.
+#ifdef __clang__
+#define REEL_INDEPENDENT
+#else
+#define REEL_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 template <class T, std::int64_t n>
 struct VectorOf {
   using type [[gnu::vector_size(n * sizeof(T))]] = T;
