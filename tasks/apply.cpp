@@ -215,6 +215,8 @@ void check_options(const ApplyOptions& o, const Options& options) {
                       "of a layer",
                       not_taken[0]));
   }
+  if (options.given("layer") && o.run.empty() && o.choice.weights.empty())
+    throw Usage("--layer chooses from a --run or its --weights, which are not given");
   if (o.describe) return;
   if (o.init_only && !o.choice.weights.empty())
     throw Usage("--init-only writes a fresh start, so it takes no --weights");
@@ -268,12 +270,15 @@ int apply_files(int argc, const char* const* argv) {
   check_options(o, options);
 
   if (!o.run.empty() && !options.given("layer")) {
-    const TrainedModel trained = load_trained_model(o.run);
+    const TrainedModel trained = load_trained_model(o.run, o.describe);
     print_err("apply: parameters of {}\n", one_line(trained.weights));
     apply_subject(subject_of(trained), o, device);
     return 0;
   }
-  if (choice.weights.empty() && !o.run.empty() && !o.init_only) choice.weights = weights_of_run(o.run);
+  if (choice.weights.empty() && !o.run.empty() && !o.init_only) {
+    choice.weights = weights_of_run(o.run);
+    if (!o.describe) require_updates(choice.weights, load_safetensors(choice.weights));
+  }
   const std::unique_ptr<Cell> cell = choice.make(options, "apply", device);
   if (o.init_only) {
     save_weights(*cell, o.weights_out);

@@ -165,6 +165,14 @@ class TableTask final : public Task {
   void compare(const std::string& from) {
     const auto before = table_of_run(run_of_parameters(from), "");
     if (!before) return;
+    const auto scaled = [](const TableSpec& s) {
+      const auto moved = [](const ScaledColumn& c) { return c.mean != 0 || c.deviation != 1; };
+      return std::any_of(s.inputs.begin(), s.inputs.end(), moved) ? "on" : "off";
+    };
+    if (const std::string was = scaled(*before), is = scaled(spec()); was != is)
+      notes_.push_back(fmt::format(
+          "--init-from {}: --standardize was {} and is {}; the parameters were trained with columns as they were", from,
+          was, is));
     for (const std::string& change : changed_columns(*before, spec()))
       notes_.push_back(fmt::format("--init-from {}: {}; parameters go by place, not by name", from, change));
   }

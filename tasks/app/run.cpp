@@ -1,12 +1,13 @@
 #include "tasks/app/run.h"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <filesystem>
 
 #include "tasks/app/agreement.h"
 #include "tasks/app/explain_program.h"
+#include "tasks/app/init_from.h"
 #include "tasks/app/interrupt.h"
 #include "tasks/app/last_words.h"
 #include "tasks/app/no_effect.h"
@@ -35,21 +36,31 @@ void print_reported(const std::string& name, const std::string& task) {
     for (const std::string& note : *notes) print_out("note: {}\n", note);
 }
 
-/// Behind all that can fail, as an error is one line.
-void tell_notes(const Session& session) {
-  for (const std::string& note :
-       without_effect(session.options, session.shared, session.task->shape(), session.program))
-    print_err("note: {}\n", note);
-  if (!session.program.notes) return;
-  for (const std::string& note : session.program.notes(*session.task)) print_err("note: {}\n", one_line(note));
+/// What is not as it was where the parameters of --init-from are from.
+std::string changes_of_start(const Session& session) {
+  if (session.program.model || !session.starts_from_other()) return "";
+  const std::string& from = session.shared.init_from;
+  const std::vector<std::string> changes = changed_options(from, session.config());
+  if (changes.empty()) return "";
+  return fmt::format("--init-from {}: {}; the parameters were trained with the model as it was", from,
+                     fmt::join(changes, ", "));
+}
+
+/// Behind all that can fail, as an error is one line. Also when quiet, of --init-from: the start is not what it seems.
+void tell_notes(const Session& session, bool quiet) {
+  const TaskProgram& program = session.program;
+  std::vector<std::string> notes;
+  if (!quiet) notes = without_effect(session.options, session.shared, session.task->shape(), program);
+  if (const std::string note = changes_of_start(session); !note.empty()) notes.push_back(note);
+  for (const std::string& note : notes) print_err("note: {}\n", one_line(note));
+  if (!program.notes || (quiet && !session.starts_from_other())) return;
+  for (const std::string& note : program.notes(*session.task)) print_err("note: {}\n", one_line(note));
 }
 
 /// What the folder says of the run: its options, and what its model is made of.
 void describe(const Session& session, RunFolder& folder) {
   folder.write_config(session.options.toml(), session.resumed() ? folder.preset() : session.options.preset());
-  if (!session.program.model)
-    save_model_config(folder.file("model.json"), {session.program.name, session.task->shape(),
-                                                  with_all_settings(session.shared.model), session.dtype});
+  if (!session.program.model) save_model_config(folder.file("model.json"), session.config());
 }
 
 /// Makes the run folder, or opens that of the run to resume, which says what it said before until all is checked.
@@ -69,11 +80,12 @@ RunFolder begin(const Session& session) {
   if (program.source == Source::files && !program.begun_checks_data)
     keep_data_sums(task, s.train.seed, folder, session.resumed());
   const std::string note = program.begun ? program.begun(task, folder, session.resumed()) : "";
-  if (s.train.quiet) return folder;
-  if (!note.empty()) print_err("{}\n", one_line(note));
-  print_err("{} with {}: {} parameters, baseline {:.4g}, run folder {}\n", program.name, s.cell, session.model->count(),
-            task.baseline(), one_line(folder.path()));
-  tell_notes(session);
+  if (!s.train.quiet) {
+    if (!note.empty()) print_err("{}\n", one_line(note));
+    print_err("{} with {}: {} parameters, baseline {:.4g}, run folder {}\n", program.name, s.cell,
+              session.model->count(), task.baseline(), one_line(folder.path()));
+  }
+  tell_notes(session, s.train.quiet);
   return folder;
 }
 
@@ -93,7 +105,7 @@ void dry_run(Session& session, Examples& examples) {
   if (t.schedule.kind != "constant" || t.schedule.warmup > 0)
     print_out("schedule {}, warm-up {}\n", t.schedule.kind, t.schedule.warmup);
   flush_out();
-  tell_notes(session);
+  tell_notes(session, false);
   if (session.shared.print_passes || session.trace) one_step(session, examples);
   if (session.trace) print_out("{}", session.trace->table());
 }

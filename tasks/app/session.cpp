@@ -4,20 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "backends/cpu/threads/denormals.h"
 #include "tasks/app/agreement.h"
 #include "tasks/app/explain_program.h"
+#include "tasks/app/init_from.h"
 #include "tasks/app/layers.h"
 #include "tasks/app/option.h"
 #include "tasks/app/provenance.h"
 #include "tasks/app/rank_devices.h"
 #include "tasks/app/run_digest.h"
 #include "tasks/data/data_error.h"
-#include "tasks/training/checkpoint_file.h"
-#include "tasks/training/model_file.h"
-#include "tasks/training/trained_model.h"
 
 namespace reel {
 
@@ -39,21 +36,6 @@ std::string device_name(const Shared& s) {
     }
   }
   return name;
-}
-
-/// Takes the parameters that --init-from names; a damaged file is no fault of the option.
-void start_from(const std::string& from, const Model& model) try {
-  take_parameters(from, model);
-} catch (const OtherModel& e) {
-  throw SettingError("init-from",
-                     fmt::format("{}. Hint: --cell, --hidden, --dtype and the like must be as in that run, whose "
-                                 "config.toml has them, and so must the symbols of the data",
-                                 e.what()));
-} catch (const OutOfMemory&) {
-  throw;
-} catch (const Error& e) {
-  if (std::error_code error; !std::filesystem::exists(from, error)) throw SettingError("init-from", e.what());
-  throw FileError(fmt::format("--init-from: {}", e.what()));
 }
 
 /// How many parts a batch is cut into, so that each rank has one; also when a run is resumed on more ranks.
@@ -118,7 +100,12 @@ std::unique_ptr<Model> Session::untrained() const {
   return own;
 }
 
+ModelConfig Session::config() const { return {program.name, task->shape(), with_all_settings(shared.model), dtype}; }
+
 void Session::settle_train(int argc, const char* const* argv) {
+  // over a file with a name, an empty one means none
+  if (options.typed("init-from") && shared.init_from.empty() && options.before("init-from").empty())
+    throw Usage("--init-from: the name of the run or file is empty");
   if (shared.print_passes) setenv("REEL_PRINT_PASSES", "1", 1);
   pictures = chosen_pictures(shared.pictures.names, pictures);
   style = shared.train.picture = shared.pictures.style();
@@ -145,7 +132,8 @@ void Session::open_device() {
 
 void Session::make_model() {
   if (!program.task) throw Error(program.name, "TaskProgram::task is missing: the function that makes the task");
-  task = program.task({shared.data, shared.train.seed, shared.train.examples, resumed() ? "" : shared.init_from});
+  task = program.task(
+      {shared.data, shared.train.seed, shared.train.examples, starts_from_other() ? shared.init_from : ""});
   if (!task) throw Error(program.name, "TaskProgram::task returned no task");
   const Examples examples(shared.train.examples, shared.train.seed, task->parts());
   if (shared.model.bidirectional && task->parts().ordered)
@@ -162,7 +150,10 @@ void Session::make_model() {
     throw SettingError("warmup",
                        fmt::format("the run has {} updates, got {}", shared.train.steps, shared.train.schedule.warmup));
   model = untrained();
-  if (!shared.init_from.empty() && !resumed()) start_from(shared.init_from, *model);
+  if (starts_from_other()) {
+    const ModelConfig now = config();
+    start_from(shared.init_from, *model, program.model ? nullptr : &now);
+  }
   optimizer.emplace(model->trained(), shared.optimizer);
 }
 

@@ -7,6 +7,7 @@
 #include "tasks/app/kernel_trace.h"
 #include "tasks/app/launch.h"
 #include "tasks/app/shared_options.h"
+#include "tasks/training/model_file.h"
 #include "tasks/training/optimizer.h"
 
 namespace reel {
@@ -23,6 +24,10 @@ struct Session {
   /// The model before its first update.
   std::unique_ptr<Model> untrained() const;
   bool resumed() const { return !options.resume().empty(); }
+  /// Does it start from the parameters that --init-from names? A resumed run has its own.
+  bool starts_from_other() const { return !shared.init_from.empty() && !resumed(); }
+  /// What the model is made of, unless the program makes it itself.
+  ModelConfig config() const;
 
   const TaskProgram& program;
   Ranks& ranks;

@@ -126,6 +126,7 @@ TEST_CASE("files that do not fit are named, and nothing is written") {
   }
   CHECK(contains(answer({"--input", X}, 2), "--output"));
   CHECK(contains(answer({"--init-only"}, 2), "--weights-out"));
+  CHECK(contains(answer({"--layer", "5", "--describe"}, 2), "--layer chooses from a --run or its --weights, which "));
 }
 
 TEST_CASE("sizes come from the weights") {

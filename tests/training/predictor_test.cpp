@@ -73,12 +73,17 @@ TEST_CASE("without best parameters those of the checkpoint are taken") {
   const ModelConfig c = config("lstm");
   const Model model = save_run(dir.path, c);
   const Optimizer optimizer(model.trained(), {.kind = "adam"});
-  save_checkpoint(dir.path + "/checkpoint.safetensors", model, optimizer, Schedule({}), 7, {});
+  const std::string path = dir.path + "/checkpoint.safetensors";
+  Progressed at;
+  at.step = 3;
+  save_checkpoint(path, model, optimizer, Schedule({}), 7, at);
   std::filesystem::remove(dir.path + "/best.safetensors");
   const Predictor predictor(dir.path);
-  CHECK(predictor.weights() == dir.path + "/checkpoint.safetensors");
+  CHECK(predictor.weights() == path);
   const Tensor x = random({4, 2, 3}, 1);
   CHECK(difference(predictor(x), model(x)) == 0);
+  save_checkpoint(path, model, optimizer, Schedule({}), 7, {});
+  CHECK(contains(error_of([&] { const Predictor p(dir.path); }), path + "] its run has done no update, so "));
 }
 
 TEST_CASE("rows, symbols and states that do not fit are refused") {
