@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tasks/training/checkpoint_file.h"
+#include "tasks/training/checksum.h"
 #include "tasks/training/device.h"
 #include "tasks/training/row_program.h"
 #include "tasks/training/safetensors.h"
@@ -11,6 +12,9 @@
 namespace reel {
 
 namespace {
+
+/// In the metadata of a file of states: the checksum of the parameters that made them.
+constexpr const char* parameters_key = "parameters";
 
 std::string state_name(std::size_t i) { return fmt::format("state.{}", i); }
 
@@ -54,6 +58,22 @@ struct Predictor::Impl {
       throw Error("predictor",
                   fmt::format("this model reads whole sequences, not row by row: {}",
                               config.options.bidirectional ? "it is bidirectional" : "a cell of it has no states"));
+  }
+
+  /// Throws Error if the file says that its states are of other parameters; one of an older version does not say.
+  void require_own(const TensorFile& file) const {
+    const auto of = file.metadata.find(parameters_key);
+    if (of != file.metadata.end() && of->second != parameters())
+      throw Error("predictor",
+                  fmt::format("these are states of another model, whose parameters have the checksum {}; got {}. Hint: "
+                              "read the rows before anew, without these states",
+                              of->second, parameters()));
+  }
+
+  std::string parameters() const {
+    Tensors all;
+    for (const Parameter& p : model.parameters()) all.push_back(p.value);
+    return checksum(all);
   }
 
   /// Reads the row that is in the first input.
@@ -158,6 +178,7 @@ void Predictor::save_states(const std::string& path, const TensorFile& more) con
   require_finite(path, all);
   TensorFile file = more;
   for (std::size_t i = 0; i < all.size(); ++i) file.tensors.emplace_back(state_name(i), all[i]);
+  file.metadata[parameters_key] = impl_->parameters();
   save_safetensors(path, file);
 }
 
@@ -173,6 +194,7 @@ TensorFile Predictor::load_states(const std::string& path, const std::vector<std
     for (std::size_t i = 0; i < file.tensors.size(); ++i) states.push_back(file.at(state_name(i)));
     require_finite(path, states);
     if (const std::string what = not_finite(others.tensors); !what.empty()) throw Diverged(path, what);
+    impl_->require_own(file);
     set_states(states);
     return others;
   } catch (const Diverged&) {

@@ -41,8 +41,9 @@ class Predictor {
   void set_states(const Tensors& states);
   /// Writes the states to a safetensors file, with more tensors of the caller's.
   void save_states(const std::string& path, const TensorFile& more = {}) const;
-  /// Continues from the states in such a file; throws Error naming it and what does not fit. Returns the tensors with
-  /// these names, which are no states, as far as they are there; like the states, they must be finite.
+  /// Continues from the states in such a file; throws Error naming it and what does not fit, or that other parameters
+  /// made them, which files of older versions do not say. Returns the tensors with these names, which are no states, as
+  /// far as they are there; like the states, they must be finite.
   TensorFile load_states(const std::string& path, const std::vector<std::string>& more = {});
 
  private:

@@ -139,6 +139,19 @@ TEST_CASE("states that are damaged, of another model or not finite are refused w
   CHECK(contains(error(wild), path + "] state.1: element 0 is NaN"));
   write_atomically(path, good.substr(0, good.size() - 1));
   CHECK(contains(error_of([&] { p.load_states(path); }), path));
+  // a model of the same shapes with other parameters; older versions did not write them down
+  const TempDir other;
+  save_model_config(other.path + "/model.json", config("lstm"));
+  save_best(other.path + "/best.safetensors", Model(config("lstm").shape, config("lstm").options, Init(8, DType::f64)),
+            {3, 0.5});
+  Predictor of_others(other.path);
+  write_atomically(path, good);
+  CHECK(contains(error_of([&] { of_others.load_states(path); }),
+                 path + "] [predictor] these are states of another model, whose parameters have the checksum "));
+  CHECK(difference(of_others.states()[0], Tensor::zeros({1, 8}, DType::f64)) == 0);
+  save_safetensors(path, {file.tensors, {}});
+  of_others.load_states(path);
+  CHECK(difference(of_others.states()[0], p.states()[0]) == 0);
   // states that have become infinite replace no good file
   write_atomically(path, good);
   Tensors endless = p.states();
