@@ -36,6 +36,11 @@ struct PredictOptions {
   bool stream = false, carry = false, quiet = false;
 };
 
+/// The options that name files of states, with their values.
+std::array<std::pair<const char*, std::string>, 2> files_of_states(const PredictOptions& o) {
+  return {{{"states", o.states}, {"states-out", o.states_out}}};
+}
+
 /// How long rows take, in buckets that are 2 % apart, so that a stream may have any number of them.
 class Latencies {
  public:
@@ -70,11 +75,13 @@ class Latencies {
   std::int64_t count_ = 0;
 };
 
-/// Names of the columns that say which row an answer is for.
+/// Names of the columns that say which row an answer is for. The first is ours, so it gives way to one of that name.
 std::vector<std::string> keys_of(const TableSpec& spec, bool lines) {
-  std::vector<std::string> keys{lines ? "line" : "row"};
+  std::vector<std::string> keys{lines ? "line" : "row"}, others = spec.target_names();
   for (const std::string& name : {spec.group, spec.time})
     if (!name.empty()) keys.push_back(name);
+  others.insert(others.end(), keys.begin() + 1, keys.end());
+  while (std::find(others.begin(), others.end(), keys[0]) != others.end()) keys[0] += '_';
   return keys;
 }
 
@@ -92,9 +99,10 @@ std::vector<Answer> answers_to(const Table& table, const PredictOptions& o, Answ
                            bytes * static_cast<double>(table.rows), "fewer rows, or --stream");
   std::vector<Answer> of_row(static_cast<std::size_t>(table.rows));
   const Sequences sequences = sequences_of(table, spec.group, spec.time);
-  if (!o.states_out.empty() && sequences.parts.size() != 1)
-    throw Usage(
-        fmt::format("--states-out: a file has the states of one sequence, {} has {}", o.input, sequences.parts.size()));
+  for (const auto& [name, path] : files_of_states(o))
+    if (!path.empty() && sequences.parts.size() != 1)
+      throw Usage(
+          fmt::format("--{}: a file has the states of one sequence, {} has {}", name, o.input, sequences.parts.size()));
   for (const Rows& part : sequences.parts) {
     const std::span rows =
         std::span(sequences.order).subspan(static_cast<std::size_t>(part.first), static_cast<std::size_t>(part.count));
@@ -121,10 +129,9 @@ std::vector<Answer> answers_to(const Table& table, const PredictOptions& o, Answ
   const auto shorter = std::count_if(sequences.parts.begin(), sequences.parts.end(),
                                      [&](const Rows& part) { return part.count < window; });
   if (shorter == std::ssize(sequences.parts))
-    throw FileError(
-        fmt::format("{}: no sequence has the {} rows of the model's window, so none has an answer. Hint: "
-                    "--carry answers after each row",
-                    o.input, window));
+    throw FileError(fmt::format("{}: no sequence has the {} rows of the model's window, so none has an answer{}",
+                                o.input, window,
+                                answers.predictor().row_by_row() ? ". Hint: --carry answers after each row" : ""));
   if (shorter > 0 && !o.quiet)
     print_err("{} of {} sequences are shorter than the model's window of {} rows and have no answer\n", shorter,
               sequences.parts.size(), window);
@@ -140,6 +147,7 @@ void tell_unknown(const PredictOptions& o, const Scores& scores) {
 void predict_file(const PredictOptions& o, Answers& answers, bool each) {
   const TableSpec& spec = answers.spec();
   const Table table = load_table(o.input, {spec.group, spec.time, spec.classifies() ? spec.targets[0].name : ""});
+  answers.require_keys(o.input, table.names());
   Scores scores(spec, table);
   if (!o.test.empty()) {
     scores.require_targets(o.test);
@@ -241,6 +249,7 @@ class RowStream {
   void header(std::int64_t line, const std::vector<std::string>& names) {
     check_header(path_, line, names);
     names_ = names;
+    answers_.require_keys(path_, names);
     inputs_ = find_columns(path_, names, answers_.inputs(path_, names));
     const std::vector<std::string> keys = keys_of(answers_.spec(), true);
     keys_ = find_columns(path_, names, {keys.begin() + 1, keys.end()});
@@ -257,6 +266,47 @@ class RowStream {
   std::string time_shape_;                    // of all times so far
   bool unordered_ = false;                    // a time was neither a number nor a date like the others
 };
+
+/// Throws Usage for options that are missing, empty, or do not go together; fills in what they leave open.
+void settle(PredictOptions& o, const Options& options) {
+  if (o.runs.size() != 1) throw Usage(fmt::format("the folder of one run is expected, got {}", o.runs.size()));
+  for (const auto& [name, path] : {std::pair{"test", o.test}, {"states", o.states}, {"states-out", o.states_out}})
+    if (options.typed(name) && path.empty()) throw Usage(fmt::format("--{}: the name of the file is empty", name));
+  if (!o.test.empty()) {
+    for (const auto& [name, given] : {std::pair{"input", !o.input.empty()},
+                                      {"stream", o.stream},
+                                      {"output", !o.output.empty()},
+                                      {"states-out", !o.states_out.empty()}})
+      if (given) throw Usage(fmt::format("--{}: --test reads its own file and writes the scores alone", name));
+    o.input = o.test;
+  }
+  if (o.stream && o.input.empty()) o.input = "-";
+  if (o.input.empty()) throw Usage("--input: a file is expected. Hint: --stream reads from stdin");
+  if (o.input == "-" && !o.stream)
+    throw Usage(o.test.empty() ? "--input -: a file is expected. Hint: --stream reads from stdin"
+                               : "--test -: a file is expected");
+  if (o.stream && !o.output.empty()) throw Usage("--output: --stream writes to stdout");
+  if (o.stream && o.at == "last") throw Usage("--at last: --stream answers at each row");
+}
+
+/// Throws Usage for options that do not go with the model.
+void check_model(const PredictOptions& o, const Answers& answers) {
+  const bool by_row = answers.predictor().row_by_row(), whole = !by_row && !answers.windows();
+  constexpr const char* reason = "this model reads whole sequences: it has no states, or reads them from the end, too";
+  if (o.stream && whole) throw Usage(fmt::format("--stream: {}", reason));
+  if (o.at == "each" && whole && !answers.spec().each) throw Usage(fmt::format("--at each: {}", reason));
+  for (const auto& [name, path] : files_of_states(o)) {
+    if (path.empty()) continue;
+    if (!by_row || answers.windows())
+      throw Usage(
+          fmt::format("--{}: this model keeps no states from row to row{}", name, by_row ? ". Hint: --carry" : ""));
+    if (!answers.spec().group.empty())
+      throw Usage(
+          fmt::format("--{}: a file has the states of one sequence, and this model reads several: those of the "
+                      "column {}",
+                      name, answers.spec().group));
+  }
+}
 
 int predict(int argc, const char* const* argv) {
   PredictOptions o;
@@ -280,19 +330,7 @@ int predict(int argc, const char* const* argv) {
   options.add("states-out", o.states_out, "save the states after the last row to this file");
   options.flag("quiet", o.quiet, "no messages on stderr");
   options.parse(argc, argv);
-  if (o.runs.size() != 1) throw Usage(fmt::format("the folder of one run is expected, got {}", o.runs.size()));
-  if (!o.test.empty()) {
-    for (const auto& [name, given] : {std::pair{"input", !o.input.empty()},
-                                      {"stream", o.stream},
-                                      {"output", !o.output.empty()},
-                                      {"states-out", !o.states_out.empty()}})
-      if (given) throw Usage(fmt::format("--{}: --test reads its own file and writes the scores alone", name));
-    o.input = o.test;
-  }
-  if (o.stream && o.input.empty()) o.input = "-";
-  if (o.input.empty()) throw Usage("--input: a file is expected. Hint: --stream reads from stdin");
-  if (o.stream && !o.output.empty()) throw Usage("--output: --stream writes to stdout");
-  if (o.stream && o.at == "last") throw Usage("--at last: --stream answers at each row");
+  settle(o, options);
   require_output_file("output", o.output, {{"input", o.input}, {"states", o.states}, {"config", options.config()}});
   require_output_file("states-out", o.states_out,
                       {{"input", o.input}, {"output", o.output}, {"config", options.config()}});
@@ -301,18 +339,7 @@ int predict(int argc, const char* const* argv) {
   Answers answers(o.runs[0], o.carry);
   const bool by_row = answers.predictor().row_by_row();
   backend().set_threads(by_row ? 1 : available_cores());  // a row is too little to share
-  if (o.stream && !by_row && !answers.windows())
-    throw Usage("--stream: this model reads whole sequences: it has no states, or reads them from the end, too");
-  for (const auto& [name, path] : {std::pair{"states", o.states}, {"states-out", o.states_out}}) {
-    if (!path.empty() && (!by_row || answers.windows()))
-      throw Usage(
-          fmt::format("--{}: this model keeps no states from row to row{}", name, by_row ? ". Hint: --carry" : ""));
-    if (!path.empty() && !answers.spec().group.empty())
-      throw Usage(
-          fmt::format("--{}: a file has the states of one sequence, and this model reads several: those of the "
-                      "column {}",
-                      name, answers.spec().group));
-  }
+  check_model(o, answers);
   if (!o.states.empty()) answers.load_states(o.states);
   if (!o.quiet) print_err("parameters of {}\n", one_line(answers.predictor().weights()));
   bool interrupted = false;
@@ -328,7 +355,9 @@ int predict(int argc, const char* const* argv) {
     }
     if (!o.quiet) print_err("{}\n", stream.latencies().text());
   } else {
-    predict_file(o, answers, o.at == "auto" ? answers.spec().each || answers.windows() : o.at == "each");
+    // a model of windows answers after each row, also with --carry, if it has states to carry
+    const bool each = answers.spec().each || answers.windows() || (answers.spec().window > 0 && by_row);
+    predict_file(o, answers, o.at == "auto" ? each : o.at == "each");
   }
   if (!o.states_out.empty()) answers.save_states(o.states_out);
   return interrupted ? Interrupt::exit_code : 0;

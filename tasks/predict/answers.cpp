@@ -28,6 +28,13 @@ TableSpec plain_spec(const ModelConfig& config) {
 
 }  // namespace
 
+void require_column(const std::string& path, const std::vector<std::string>& columns, const std::string& name,
+                    const char* role) {
+  if (std::find(columns.begin(), columns.end(), name) == columns.end())
+    throw FileError(
+        fmt::format("{}: there is no column \"{}\", {}; it has {}", path, name, role, listed_names(columns)));
+}
+
 Answers::Answers(const std::string& run, bool carry) : predictor_(run) {
   const std::optional<TableSpec> table = table_of_run(run, predictor_.config().task);
   own_spec_ = !table;
@@ -39,6 +46,11 @@ Answers::Answers(const std::string& run, bool carry) : predictor_(run) {
                                 spec_.outputs(), shape.inputs, shape.outputs));
   if (!spec_.each && !carry) window_ = static_cast<std::size_t>(spec_.window);
   start_ = predictor_.states();
+}
+
+void Answers::require_keys(const std::string& path, const std::vector<std::string>& columns) const {
+  if (!spec_.group.empty()) require_column(path, columns, spec_.group, "the group of a row");
+  if (!spec_.time.empty()) require_column(path, columns, spec_.time, "the time of a row");
 }
 
 std::vector<std::string> Answers::inputs(const std::string& path, const std::vector<std::string>& columns) {

@@ -13,6 +13,10 @@ namespace reel {
 /// Empty while a window is not full.
 using Answer = std::vector<double>;
 
+/// Throws FileError that lists these columns of a file unless the one of that name is there; `role` says what it is.
+void require_column(const std::string& path, const std::vector<std::string>& columns, const std::string& name,
+                    const char* role);
+
 class Answers {
  public:
   /// The model of a run folder. Without a table.json, as other tasks leave it, the inputs are the columns of the table
@@ -24,6 +28,8 @@ class Answers {
   const Predictor& predictor() const { return predictor_; }
   /// Does the model read a window afresh for each row?
   bool windows() const { return window_ > 0; }
+  /// Throws FileError with the path unless these columns of a table have the group and the time.
+  void require_keys(const std::string& path, const std::vector<std::string>& columns) const;
   /// Names of the inputs in a table with these columns. Throws FileError with the path if they are not there.
   std::vector<std::string> inputs(const std::string& path, const std::vector<std::string>& columns);
 

@@ -22,7 +22,8 @@ Scores::Scores(const TableSpec& spec, const Table& table) : spec_(spec), table_(
 }
 
 void Scores::require_targets(const std::string& path) const {
-  find_columns(path, table_.names(), spec_.target_names());
+  const std::vector<std::string> columns = table_.names();
+  for (const std::string& name : spec_.target_names()) require_column(path, columns, name, "a target of the model");
   if (!spec_.classifies()) table_.numbers(spec_.target_names());
 }
 

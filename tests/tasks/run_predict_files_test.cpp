@@ -107,6 +107,8 @@ TEST_CASE("an output is never a file that is read, nor one of a run") {
   refused({"--input", input, "--output", t.dir / "y.safetensors", "--states-out", t.dir / "y.safetensors"},
           "this is the file of --output");
   CHECK(read_file(t.out + "/best.safetensors") == best);
+  for (const std::string option : {"--states", "--states-out", "--test"})
+    refused({"--input", input, option, ""}, "predict: " + option + ": the name of the file is empty\n");
   for (int again = 0; again < 2; ++again)  // what the user has put into the folder is the user's
     CHECK(t.predict({"--input", input, "--output", t.out + "/answers.csv"}).code == 0);
 }
@@ -128,4 +130,37 @@ TEST_CASE("an ending in capitals names the same format") {
     REQUIRE(t.predict({"--input", input, "--output", t.dir / name}).code == 0);
   CHECK(read_file(t.dir / "Y.SAFETENSORS") == read_file(t.dir / "y.safetensors"));
   CHECK(read_file(t.dir / "Y.Npy") == read_file(t.dir / "y.npy"));
+}
+
+TEST_CASE("a file of states is of one sequence and of one model") {
+  const TempDir dir;
+  const std::string states = dir / "states.safetensors", x = dir / "x.safetensors";
+  for (const std::string seed : {"1", "2"}) {
+    const Result r = run("adding",
+                         {"--length", "5", "--batch", "2", "--valid-size", "4", "--cell", "gru", "--hidden", "4",
+                          "--seed", seed, "--steps", "2", "--threads", "1", "--quiet", "--out", dir / seed},
+                         dir.path);
+    REQUIRE_MESSAGE(r.code == 0, r.err);
+  }
+  const auto predict = [&](const std::string& seed, const std::vector<std::string>& more) {
+    std::vector<std::string> words{dir / seed, "--quiet", "--input", x};
+    words.insert(words.end(), more.begin(), more.end());
+    return run("predict", words, dir.path);
+  };
+  save_safetensors(x, {{{"all", Tensor::zeros({1, 3, 2})}}, {}});
+  CHECK(predict("1", {"--states-out", states}).code == 0);
+  CHECK(predict("1", {"--states", states}).code == 0);
+  const Result other = predict("2", {"--states", states});
+  CHECK(other.code == 1);
+  CHECK(other.out.empty());
+  CHECK_MESSAGE(contains(other.err, states + "] [predictor] these are states of another model, "), other.err);
+
+  save_safetensors(x, {{{"all", Tensor::zeros({2, 3, 2})}}, {}});
+  for (const std::string option : {"--states", "--states-out"}) {
+    const Result several = predict("1", {option, states});
+    CHECK(several.code == 2);
+    CHECK(several.out.empty());
+    CHECK_MESSAGE(contains(several.err, option + ": a file has the states of one sequence, " + x + " has 2"),
+                  several.err);
+  }
 }

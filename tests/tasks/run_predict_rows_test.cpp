@@ -2,6 +2,7 @@
 // and predict of the same rows as a stream.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <sstream>
 
 #include "tests/support/check.h"
@@ -121,7 +122,79 @@ TEST_CASE("sequences that are shorter than the window are counted, and an error 
     CHECK(none.out.empty());
     CHECK(contains(none.err, "none.csv: no sequence has the 5 rows of the model's window, so none has an answer"));
   }
-  CHECK(run("predict", {out, "--input", dir / "none.csv", "--carry"}, dir.path).code == 0);
+  const Result carried = run("predict", {out, "--input", dir / "none.csv", "--carry", "--quiet"}, dir.path);
+  CHECK(std::count(carried.out.begin(), carried.out.end(), '\n') == 4);  // after each row
+  CHECK(contains(run("predict", {out, "--test", dir / "none.csv", "--carry"}, dir.path).out, "over 3 answers"));
+}
+
+TEST_CASE("a model that reads whole sequences and answers at their ends has no answer at each row") {
+  const TempDir dir;
+  const std::string rows = sequences(10, 8);
+  std::vector<std::string> options{"--group", "g", "--inputs", "x", "--target", "y", "--bidirectional"};
+  const std::string out = train(dir, rows, options);
+  const std::vector<std::string> each{out, "--input", dir / "train.csv", "--at", "each"};
+  const Result refused = run("predict", each, dir.path);
+  CHECK(refused.code == 2);
+  CHECK(refused.out.empty());
+  CHECK(refused.err ==
+        "predict: --at each: this model reads whole sequences: it has no states, or reads them from the end, too\n");
+  CHECK(run("predict", {out, "--input", dir / "train.csv", "--at", "last"}, dir.path).code == 0);
+
+  std::filesystem::remove_all(out);
+  options.insert(options.end(), {"--at", "each"});  // this one has
+  train(dir, rows, options);
+  const Result answers = run("predict", each, dir.path);
+  CHECK(std::count(answers.out.begin(), answers.out.end(), '\n') == 81);
+
+  std::filesystem::remove_all(out);
+  options.resize(options.size() - 2);
+  options.insert(options.end(), {"--window", "5"});  // and so has one that reads windows, but it carries no states
+  train(dir, rows, options);
+  CHECK(run("predict", each, dir.path).code == 0);
+  write_atomically(dir / "short.csv", "g,x\na,1\n");
+  const Result none = run("predict", {out, "--input", dir / "short.csv"}, dir.path);
+  CHECK(none.code == 1);
+  CHECK_MESSAGE(none.err.ends_with("so none has an answer\n"), none.err);
+}
+
+TEST_CASE("the column of lines gives way to a group or a time of its name") {
+  const TempDir dir;
+  const auto header = [&](const std::string& group, const std::string& target) {
+    std::string rows = group + ",x," + target + "\n";
+    for (int r = 0; r < 60; ++r) rows += fmt::format("{},{},{}\n", r / 6, r % 7, r % 5);
+    const std::string out = train(dir, rows, {"--group", group, "--target", target});
+    const std::string answers = run("predict", {out, "--input", dir / "train.csv", "--quiet"}, dir.path).out;
+    CHECK(run("predict", {out, "--input", dir / "train.csv", "--stream", "--quiet"}, dir.path)
+              .out.starts_with(answers.substr(0, answers.find('\n') + 1)));
+    std::filesystem::remove_all(out);
+    return answers.substr(0, answers.find('\n'));
+  };
+  CHECK(header("g", "y") == "line,g,y");
+  CHECK(header("line", "y") == "line_,line,y");
+  CHECK(header("line_", "line") == "line__,line_,line");
+}
+
+TEST_CASE("a file without the column of groups, of times or of a target is told which one it lacks") {
+  const TempDir dir;
+  std::string rows = "who,day,x,kind\n";
+  for (int r = 0; r < 60; ++r) rows += fmt::format("s{},{},{},{}\n", r / 6, r, r % 7, r % 2 ? "up" : "down");
+  const std::string out = train(dir, rows, {"--group", "who", "--time", "day", "--inputs", "x", "--target", "kind"});
+  const auto says = [&](const std::string& text, const std::vector<std::string>& option, const std::string& what) {
+    write_atomically(dir / "new.csv", text);
+    std::vector<std::string> words{out, "--quiet"};
+    words.insert(words.end(), option.begin(), option.end());
+    words.push_back(dir / "new.csv");
+    const Result r = run("predict", words, dir.path);
+    CHECK(r.code == 1);
+    CHECK(r.err == "predict: " + dir / "new.csv" + ": there is no column " + what + "\n");
+  };
+  for (const std::vector<std::string>& option : {std::vector<std::string>{"--input"}, {"--stream", "--input"}}) {
+    says("day,x\n1,2\n", option, "\"who\", the group of a row; it has day, x");
+    says("who,x\na,2\n", option, "\"day\", the time of a row; it has who, x");
+  }
+  says("who,day,x,id\na,1,2,3\n", {"--test"}, "\"kind\", a target of the model; it has who, day, x, id");
+  CHECK(run("predict", {out, "--input", "-"}, dir.path).err ==
+        "predict: --input -: a file is expected. Hint: --stream reads from stdin\n");
 }
 
 TEST_CASE("--test of a forecast at the end of whole sequences: the answer whose target is the last row") {

@@ -383,8 +383,7 @@ TEST_CASE("predict: a model of windows reads each window afresh") {
   const auto one = lines_of(run("predict", {out, "--input", dir / "seven.csv"}, dir.path).out);
   REQUIRE(one.size() == 2);
   CHECK(fields_of(one[1])[2] == fields_of(stream[36])[2]);
-  const auto carried =
-      lines_of(run("predict", {out, "--input", dir / "x.csv", "--at", "each", "--carry"}, dir.path).out);
+  const auto carried = lines_of(run("predict", {out, "--input", dir / "x.csv", "--carry"}, dir.path).out);
   REQUIRE(carried.size() == 61);
   CHECK(fields_of(carried[7])[2] == fields_of(lines[1])[2]);
   CHECK(fields_of(carried[8])[2] != fields_of(lines[2])[2]);
