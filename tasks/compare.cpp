@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tasks/app/curves.h"
+#include "tasks/app/output_file.h"
 #include "tasks/app/run.h"
 #include "tasks/app/run_json.h"
 #include "tasks/app/run_names.h"
@@ -56,6 +57,7 @@ int compare(int argc, const char* const* argv) {
   if (o.runs.empty()) throw Usage("folders of runs expected, as arguments");
   const std::filesystem::path out = o.out;
   if (out.extension() != ".svg") throw Usage(fmt::format("--out {}: a name that ends with .svg expected", o.out));
+  require_output_file("out", o.out, {{"config", options.config()}});
   const std::vector<std::string> names = split_list(o.names);
   if (!names.empty() && names.size() != o.runs.size())
     throw Usage(fmt::format("--names: {} names for {} runs", names.size(), o.runs.size()));

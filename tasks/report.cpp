@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "tasks/app/output_file.h"
 #include "tasks/app/run.h"
 #include "tasks/io/files.h"
 #include "tasks/page/compare.h"
@@ -36,8 +37,8 @@ int report(int argc, const char* const* argv) {
                  "Page");
   options.parse(argc, argv);
   if (folders.empty()) throw Usage("folders of runs expected, as arguments");
-  if (std::filesystem::path(out).extension() != ".html")
-    throw Usage(fmt::format("--out {}: a name that ends with .html expected", out));
+  if (!has_ending(out, ".html")) throw Usage(fmt::format("--out {}: a name that ends with .html expected", out));
+  require_output_file("out", out, {{"config", options.config()}});
   for (const std::string& folder : folders) {
     const std::vector<page::ComparedRun> below = page::runs_below(folder);
     std::error_code error;

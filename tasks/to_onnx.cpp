@@ -38,9 +38,8 @@ int to_onnx(int argc, const char* const* argv) {
   options.parse(argc, argv);
   if (runs.size() > 1) throw Usage(fmt::format("the folder of one run is expected, got {}", runs.size()));
   if (output.empty()) throw Usage("--output: the name of the file is needed, FILE.onnx");
-  if (std::error_code error;
-      std::filesystem::path(output).extension() != ".onnx" &&
-      (!std::filesystem::exists(output, error) || std::filesystem::is_regular_file(output, error)))
+  if (std::error_code error; !has_ending(output, ".onnx") && (!std::filesystem::exists(output, error) ||
+                                                              std::filesystem::is_regular_file(output, error)))
     throw Usage(fmt::format("--output {}: a name that ends with .onnx is expected", output));
   require_output_file("output", output, {{"weights", choice.weights}, {"config", options.config()}});
   if (options.given("weights") && choice.weights.empty()) throw Usage("--weights: the name of the file is empty");

@@ -308,3 +308,8 @@ def test_bad_usage(words, error, tmp_path):
     done = subprocess.run([program("to_onnx"), *words], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2 and error in done.stderr and len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "m.onnx").exists()
+
+
+def test_an_ending_in_capitals(tmp_path):
+    to_onnx("--cell", "rnn", "--output", str(tmp_path / "M.ONNX"))
+    assert (tmp_path / "M.ONNX").exists()

@@ -68,9 +68,9 @@ Wanted parse_wanted(const std::string& what) {
       out.measure = true;
     } else if (word == "forward") {
       out.backward = false;
-    } else if (word.ends_with(".html")) {
+    } else if (has_ending(word, ".html")) {
       out.html = word;
-    } else if (word.ends_with(".dot")) {
+    } else if (has_ending(word, ".dot")) {
       out.dot = word;
     } else if (word.starts_with("pass=")) {
       out.pass = word.substr(5);
@@ -84,6 +84,9 @@ Wanted parse_wanted(const std::string& what) {
                       word));
     }
   }
+  if (out.html.empty() && out.dot.empty()) out.text = true;
+  require_output_file("explain", out.html, {});
+  require_output_file("explain", out.dot, {});
   return out;
 }
 
@@ -214,14 +217,22 @@ std::string from_explain(std::string_view lines, const std::string& task) {
   return out;
 }
 
-/// A training step: the program of the task makes model and batch, and explains them.
-int explain_task(const ExplainOptions& o, const Options& options, const Wanted& wanted) {
+/// Throws Usage for a typed option that a run or a preset has of its own, such as a setting of its cell.
+void reject_own_options(const ExplainOptions& o, const Options& options) {
   constexpr const char* beside[] = {"preset", "data", "backward", "pass",    "measure",
                                     "rate",   "html", "dot",      "threads", "device"};
-  for (const char* name : {"cell", "hidden", "input", "batch", "length", "dtype", "seed", "without"})
+  std::vector<std::string> own{"cell", "hidden", "input", "batch", "length", "dtype", "seed", "without"};
+  for (const CellType& type : cell_registry())
+    for (const Setting& setting : type.settings) own.push_back(type.name + "." + setting.name);
+  for (const std::string& name : own)
     if (options.typed(name))
       throw Usage(fmt::format("--{}: a {} has its own; beside it only --{} may be given", name,
                               o.preset.empty() ? "run" : "preset", fmt::join(beside, ", --")));
+}
+
+/// A training step: the program of the task makes model and batch, and explains them.
+int explain_task(const ExplainOptions& o, const Options& options, const Wanted& wanted) {
+  reject_own_options(o, options);
   const auto [task, words] = task_of(o);
   std::error_code error;
   const std::string program = (std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / task).string();
@@ -252,7 +263,7 @@ int explain_program(int argc, const char* const* argv) {
   add_options(options, o);
   options.parse(argc, argv);
   for (const auto& [name, value, end] : {std::tuple{"html", o.html, ".html"}, std::tuple{"dot", o.dot, ".dot"}}) {
-    if (options.given(name) && (!value.ends_with(end) || value.find(',') != std::string::npos))
+    if (options.given(name) && (!has_ending(value, end) || value.find(',') != std::string::npos))
       throw Usage(fmt::format("--{} {}: a name without commas that ends with {} expected", name, value, end));
   }
   if (!o.pass.empty() && !(o.html.empty() && o.dot.empty()))

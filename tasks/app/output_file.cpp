@@ -16,7 +16,9 @@ namespace {
 
 constexpr const char* files_of_runs[] = {"config.toml",      "metrics.csv", "run.json",        "data.json",
                                          "model.json",       "table.json",  "vocabulary.json", "checkpoint.safetensors",
-                                         "best.safetensors", "curve.svg",   "report.html",     "lock"};
+                                         "best.safetensors", "curve.svg",   "curve.png",       "curve.pdf",
+                                         "report.html",      "lock"};
+constexpr const char* numbers_of_pictures[] = {"states", "changes", "gradients", "eigenvalues"};
 
 /// Where the path leads, whether or not a file is there.
 fs::path place(const std::string& path) {
@@ -28,6 +30,25 @@ fs::path place(const std::string& path) {
 bool same(const std::string& a, const std::string& b) {
   std::error_code error;
   return place(a) == place(b) || fs::equivalent(a, b, error);
+}
+
+/// True for the numbers of a picture of the run, states.safetensors beside states-1-h.svg; without pictures predict may
+/// keep states of that name.
+bool is_of_picture(const fs::path& file) {
+  const auto known = [&](const std::string& name) { return file.filename() == name + ".safetensors"; };
+  if (std::none_of(std::begin(numbers_of_pictures), std::end(numbers_of_pictures), known)) return false;
+  std::error_code error;
+  for (fs::directory_iterator at(file.parent_path(), error), end; !error && at != end; at.increment(error))
+    if (at->path().extension() == ".svg" && at->path().filename().string().starts_with(file.stem().string()))
+      return true;
+  return false;
+}
+
+bool is_of_run(const fs::path& file) {
+  const bool known =
+      std::find(std::begin(files_of_runs), std::end(files_of_runs), file.filename()) != std::end(files_of_runs);
+  std::error_code error;
+  return (known || is_of_picture(file)) && fs::exists(file.parent_path() / "config.toml", error);
 }
 
 }  // namespace
@@ -42,11 +63,15 @@ void require_output_file(const std::string& option, const std::string& path,
     if (!input.empty() && same(path, input))
       throw Usage(fmt::format("--{} {}: this is the file of --{}, which would be lost. Hint: another name", option,
                               path, name));
-  const fs::path real = place(path);
-  if (std::find(std::begin(files_of_runs), std::end(files_of_runs), real.filename()) == std::end(files_of_runs)) return;
-  if (fs::exists(real.parent_path() / "config.toml", error))
+  if (is_of_run(place(path)))
     throw Usage(fmt::format(
         "--{} {}: this is a file of the run in that folder, which would be lost. Hint: another name", option, path));
+}
+
+bool has_ending(const std::string& path, std::string_view ending) {
+  const auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return path.size() >= ending.size() &&
+         std::equal(ending.rbegin(), ending.rend(), path.rbegin(), [&](char a, char b) { return a == small(b); });
 }
 
 }  // namespace reel

@@ -1,6 +1,7 @@
 // Where programs write what their users ask for.
 #pragma once
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,5 +12,8 @@ namespace reel {
 /// cannot be written. Empty names are of options not given.
 void require_output_file(const std::string& option, const std::string& path,
                          const std::vector<std::pair<std::string, std::string>>& inputs);
+
+/// True for a name with this ending, ".html", also in capitals.
+bool has_ending(const std::string& path, std::string_view ending);
 
 }  // namespace reel

@@ -136,7 +136,23 @@ TEST_CASE("presets and runs by the programs of their tasks") {
   const Result task =
       run("copying", {"--explain", "text,forward", "--delay", "5", "--hidden", "8", "--batch", "2"}, dir.path);
   CHECK(contains(task.out, "copying, T = 5 with srnn"));
+  const Result forward =
+      run("copying", {"--explain", "forward", "--delay", "5", "--hidden", "8", "--batch", "2"}, dir.path);
+  CHECK(contains(forward.out, "==== forward"));
+  CHECK(!contains(forward.out, "==== gradient"));
   CHECK(!std::filesystem::exists(dir / "runs"));
+}
+
+TEST_CASE("a page or graph may end in capitals, and replaces no file of a run") {
+  const TempDir dir;
+  CHECK(explain(dir, cell("lstm", {"--dot", dir / "STEP.DOT"})).code == 0);
+  CHECK(std::filesystem::exists(dir / "STEP.DOT"));
+  write_atomically(dir / "config.toml", "");
+  const Result r =
+      run("copying", {"--explain", dir / "report.html", "--delay", "5", "--hidden", "8", "--batch", "2"}, dir.path);
+  CHECK(r.code == 2);
+  CHECK_MESSAGE(contains(r.err, "--explain " + dir.path + "/report.html: this is a file of the run"), r.err);
+  CHECK(!std::filesystem::exists(dir / "report.html"));
 }
 
 TEST_CASE("bad usage is told in a line") {
@@ -157,6 +173,8 @@ TEST_CASE("bad usage is told in a line") {
   wrong({dir.path}, "is not the folder of a run");
   wrong({"a", "b"}, "one RUN expected");
   wrong({"--preset", "srnn/table5/adding-srnn", "--hidden", "4"}, "--hidden: a preset has its own");
+  wrong({"--preset", "srnn/table5/adding-srnn", "--srnn.width", "16"}, "--srnn.width: a preset has its own");
+  wrong({dir / "none", "--srnn.width", "16"}, "--srnn.width: a run has its own");
   wrong({"--data", "x"}, "--data");
   wrong({"--cell", "srnn", "--srnn.width", "0"}, "--srnn.width");
   const Result task = run("copying", {"--explain", "page.pdf"}, dir.path);

@@ -113,6 +113,24 @@ TEST_CASE("an output is never a file that is read, nor one of a run") {
     CHECK(t.predict({"--input", input, "--output", t.out + "/answers.csv"}).code == 0);
 }
 
+TEST_CASE("no figure, page or file of states takes the place of a run's own") {
+  const Trained t;
+  const auto refused = [&](const std::string& program, const std::vector<std::string>& words) {
+    const Result r = run(program, words, t.dir.path);
+    CHECK(r.code == 2);
+    CHECK_MESSAGE(contains(r.err, "this is a file of the run in that folder"), r.err);
+  };
+  refused("compare", {t.out, "--out", t.out + "/curve.svg"});
+  refused("report", {t.out, "--out", t.out + "/report.html"});
+  CHECK(run("report", {t.out, "--out", t.out + "/ALL.HTML"}, t.dir.path).code == 0);
+  write_atomically(t.dir / "d.csv", rows(0, 9));
+  const std::vector<std::string> states{t.out,           "--quiet",      "--input",
+                                        t.dir / "d.csv", "--states-out", t.out + "/states.safetensors"};
+  for (int again = 0; again < 2; ++again) CHECK(run("predict", states, t.dir.path).code == 0);
+  write_atomically(t.out + "/states-h.svg", "");  // now there is a picture with numbers of this name
+  refused("predict", states);
+}
+
 TEST_CASE("a run of table without its table.json is refused, as its numbers would be taken as they are") {
   const Trained t;
   std::filesystem::remove(t.out + "/table.json");
