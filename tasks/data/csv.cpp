@@ -10,6 +10,7 @@
 #include <limits>
 #include <locale>
 #include <sstream>
+#include <utility>
 
 #include "engine/core/parse.h"
 #include "tasks/data/data_error.h"
@@ -22,21 +23,34 @@ namespace {
 constexpr std::size_t longest_row = std::size_t{1} << 24;
 constexpr std::string_view mark = "\xef\xbb\xbf";  // of the byte order, in UTF-8
 
-/// What separates the fields of a file that starts with this line.
+/// What separates the fields of a file with this header: a tab, but not one beside a comma or semicolon, which pads; or
+/// the more frequent of these two.
 char separator(std::string_view line) {
-  bool quoted = false, semicolon = false, tab = false;
-  for (const char c : line) {
+  bool quoted = false, tab = false;
+  std::ptrdiff_t commas = 0;  // less the semicolons
+  const auto pads = [&](std::size_t at) { return at < line.size() && (line[at] == ',' || line[at] == ';'); };
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
     if (c == '"') quoted = !quoted;
     if (quoted) continue;
-    if (c == ',') return ',';
-    semicolon = semicolon || c == ';';
-    tab = tab || c == '\t';
+    commas += c == ',' ? 1 : c == ';' ? -1 : 0;
+    tab = tab || (c == '\t' && !pads(i + 1) && (i == 0 || !pads(i - 1)));
   }
-  return semicolon ? ';' : tab ? '\t' : ',';
+  return tab ? '\t' : commas < 0 ? ';' : ',';
+}
+
+/// What the line sep=; names, which spreadsheets write and read; 0 for another line.
+char named_separator(std::string_view line) {
+  const bool names = line.size() == 5 && line.starts_with("sep=");
+  return names && std::string_view(",;\t|").find(line[4]) != line.npos ? line[4] : '\0';
 }
 
 /// The start of a field, for an error, which would end at a zero byte.
-std::string shown(std::string_view field) { return one_line(field.substr(0, 40)) + (field.size() > 40 ? "..." : ""); }
+std::string shown(std::string_view field) {
+  std::size_t end = std::min<std::size_t>(field.size(), 40);
+  while (end < field.size() && end > 37 && (field[end] & '\xc0') == '\x80') --end;  // no part of a character
+  return one_line(field.substr(0, end)) + (field.size() > end ? "..." : "");
+}
 
 }  // namespace
 
@@ -44,7 +58,7 @@ struct CsvReader::Impl {
   std::string path;
   CsvRow row;
   csv_parser parser{};
-  std::string head;  // the first line, until it is whole
+  std::string head;  // the first line that is not blank, until it is whole
   bool begun = false, in_row = false, after_return = false;
   char comma = ',';
   std::int64_t line = 1, row_line = 1;
@@ -118,13 +132,16 @@ struct CsvReader::Impl {
     }
   }
 
-  void begin() {
-    begun = true;
-    if (head.starts_with(mark)) head.erase(0, mark.size());
-    comma = separator(std::string_view(head).substr(0, head.find_first_of("\r\n")));
+  /// The whole first line, or a blank one before it.
+  void take_head() {
+    if (line == 1 && head.starts_with(mark)) head.erase(0, mark.size());
+    const std::string first = std::exchange(head, {});
+    const std::string_view text = std::string_view(first).substr(0, first.find_first_of("\r\n"));
+    begun = text.find_first_not_of(' ') != text.npos;
+    const char named = named_separator(text);
+    if (begun) comma = named != '\0' ? named : separator(text);
     csv_set_delim(&parser, static_cast<unsigned char>(comma));
-    lines(head);
-    head = {};
+    lines(named != '\0' ? std::string_view(first).substr(text.size()) : first);
   }
 };
 
@@ -138,26 +155,28 @@ CsvReader::CsvReader(std::string path, CsvRow row) : impl_(std::make_unique<Impl
 CsvReader::~CsvReader() { csv_free(&impl_->parser); }
 
 void CsvReader::feed(std::string_view bytes) {
-  if (!impl_->begun) {
+  while (!impl_->begun) {
     const std::size_t end = bytes.find_first_of("\r\n"), size = end == bytes.npos ? bytes.size() : end + 1;
+    impl_->row_line = impl_->line;
     if (impl_->head.size() + size > longest_row) impl_->fail("the line has more than 2^24 bytes");
     impl_->head += bytes.substr(0, size);
     bytes.remove_prefix(size);
     if (end == bytes.npos) return;
-    impl_->begin();
+    impl_->take_head();
   }
   impl_->lines(bytes);
 }
 
 void CsvReader::finish() {
-  if (!impl_->begun) impl_->begin();
+  if (!impl_->begun) impl_->take_head();
   if (csv_fini(&impl_->parser, Impl::on_field, Impl::on_row, impl_.get()) != 0)
     impl_->fail("a quote (\") is never closed");
   impl_->settle();
 }
 
 std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  const bool padded = text.starts_with(' ') || text.ends_with(' ');  // which a reader takes away
+  if (!padded && text.find_first_of(",;\t\"\n\r") == std::string::npos) return text;
   std::string out = "\"";
   for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
   return out + '"';

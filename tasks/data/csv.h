@@ -14,8 +14,9 @@ namespace reel {
 using CsvRow = std::function<void(std::int64_t line, const std::vector<std::string>& fields)>;
 
 /// Splits CSV (RFC 4180) into rows. Fields may be quoted and hold line breaks; blank lines are skipped, but refused
-/// before the last row of a single column, where they may be missing values; a byte order mark is skipped, too. If the
-/// first line has no comma outside of quotes, but semicolons or tabs, these separate the fields.
+/// before the last row of a single column, where they may be missing values; a byte order mark is skipped, too. The
+/// first line that is not blank says what separates the fields: tabs, if it has one outside of quotes that pads no comma;
+/// or the more frequent of semicolons and commas. A line sep=; or sep=| before the header says so itself.
 class CsvReader {
  public:
   /// `path` is used in errors only.
@@ -34,6 +35,10 @@ class CsvReader {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// The hint for a file that seems to have others.
+constexpr const char* known_separators =
+    "commas, semicolons or tabs separate the fields, and others if a first line names them, such as sep=|";
 
 /// A text as a field of CSV, in quotes where it needs them.
 std::string csv_field(const std::string& text);

@@ -34,8 +34,11 @@ void each_row(const std::string& path, std::string_view bytes, const CsvRow& hea
       return header(line, fields);
     }
     if (fields.size() != columns)
-      throw error_at(path, line,
-                     fmt::format("{} fields are expected, as in the header, got {}", columns, fields.size()));
+      throw error_at(
+          path, line,
+          fmt::format("{} field{} expected, as in the header, got {}{}", columns, columns == 1 ? " is" : "s are",
+                      fields.size(),
+                      columns == 1 || fields.size() == 1 ? fmt::format(". Hint: {}", known_separators) : ""));
     row(line, fields);
   });
   reader.feed(bytes);
@@ -67,8 +70,10 @@ std::string listed_names(const std::vector<std::string>& names) {
 namespace {
 [[noreturn]] void no_column(const std::string& path, const std::vector<std::string>& names, const std::string& name) {
   const std::string nearest = nearest_name(name, names);
-  throw FileError(fmt::format("{}: there is no column \"{}\"{}", path, name,
-                              nearest.empty() ? "; it has " + listed_names(names) : ". Hint: " + nearest + "."));
+  const bool joined = names.size() == 1 && names[0].find_first_of("|: \t") != names[0].npos;  // a whole header
+  throw FileError(fmt::format("{}: there is no column \"{}\"{}{}", path, name,
+                              nearest.empty() ? "; it has " + listed_names(names) : ". Hint: " + nearest + ".",
+                              nearest.empty() && joined ? fmt::format(". Hint: {}", known_separators) : ""));
 }
 
 const std::vector<double>& numbers_of(const Column& column) {

@@ -45,7 +45,11 @@ TEST_CASE("csv: quotes, line breaks of all kinds, blank lines and separators, in
         Case{"a,b\r1,\r,2\r", "1:a|b;2:1|;3:|2;"},
         Case{"\xef\xbb\xbf\"a, b\",\"c\"\"d\"\n\"x\ny\",1\n3,4\n", "1:a, b|c\"d;2:x\ny|1;4:3|4;"},
         Case{"a;b\n1,5;2\n", "1:a|b;2:1,5|2;"}, Case{"a\tb\n\t2\n", "1:a|b;2:|2;"}, Case{"\"a;b\",c\n", "1:a;b|c;"},
-        Case{"\"a,b\";c\n", "1:a,b|c;"}, Case{"a\n\"\r\n\"\nz\n", "1:a;2:\r\n;4:z;"}, Case{"", ""}})
+        Case{"\"a,b\";c\n", "1:a,b|c;"}, Case{"T, C\tH\ty\n1,5\t2\t3\n", "1:T, C|H|y;2:1,5|2|3;"},
+        Case{"T, C;H;y\n1;2;3\n", "1:T, C|H|y;2:1|2|3;"}, Case{"a,\tb;,c\n", "1:a|b;|c;"},
+        Case{"\n \r\n\xef\n", "3:\xef;"}, Case{"\xef\xbb\xbf\r\n\na;b\n1;2", "3:a|b;4:1|2;"},
+        Case{"\na\tb\n\t2", "2:a|b;3:|2;"}, Case{"sep=;\r\n\r\na;b,c\r\n1;2", "3:a|b,c;4:1|2;"},
+        Case{"sep=|\na|b\n1|2\n", "2:a|b;3:1|2;"}, Case{"a\n\"\r\n\"\nz\n", "1:a;2:\r\n;4:z;"}, Case{"", ""}})
     for (const std::size_t piece : {1, 2, 3, 100}) {
       CAPTURE(c.bytes);
       CAPTURE(piece);
@@ -76,6 +80,12 @@ TEST_CASE("csv: a row is there as soon as its line has ended") {
   CHECK(rows == 3);
 }
 
+TEST_CASE("csv: a field that is written is read as it was") {
+  for (const std::string field : {"a", " a", "a ", "a;b;c", "a\tb", "a,b", "a\"b", "a\nb", " "})
+    CHECK(rows_of(csv_field(field) + ",z\n", 100) == fmt::format("1:{}|z;", field));
+  CHECK(csv_field("a b") == "a b");
+}
+
 TEST_CASE("csv: columns of numbers and of text, missing values") {
   const Table table = parse_csv_table("f.csv", "n,text,mixed\n+1.5,x,1\n,,\n-2e3,\"y, z\",q\n7,x,2\n");
   REQUIRE(table.rows == 4);
@@ -100,6 +110,12 @@ TEST_CASE("csv: one line for each kind of damage") {
   CHECK(csv_error("a,b\n") == "f.csv: there are no rows after the header");
   CHECK(csv_error("a,b,c\n1,2,3\n\n4,5\n") == "f.csv:4: 3 fields are expected, as in the header, got 2");
   CHECK(csv_error("a,b\n1,2,3\n") == "f.csv:2: 2 fields are expected, as in the header, got 3");
+  CHECK(csv_error("a|b\n1|2,5\n") ==
+        fmt::format("f.csv:2: 1 field is expected, as in the header, got 2. Hint: {}", known_separators));
+  CHECK(csv_error("a,b\n1;2\n") ==
+        fmt::format("f.csv:2: 2 fields are expected, as in the header, got 1. Hint: {}", known_separators));
+  CHECK(error_of([&] { parse_csv_table("f.csv", "a|b|y\n1|2|3\n").at("y"); }) ==
+        fmt::format("f.csv: there is no column \"y\"; it has a|b|y. Hint: {}", known_separators));
   CHECK(csv_error("a,a\n1,2\n") == "f.csv:1: two columns are called \"a\"");
   CHECK(csv_error("a,\n1,2\n") == "f.csv:1: column 2 of the header has no name");
   CHECK(csv_error("1,2\n3,4\n") == "f.csv:1: a header with the names of the columns is expected, got numbers");
@@ -127,6 +143,7 @@ TEST_CASE("csv: one line for each kind of damage") {
                                           missing));
   CHECK(problem("5%") == "f.csv:3: column \"b\": a number is expected, got \"5%\". Hint: a number has no percent sign");
   CHECK(contains(problem(std::string(1000, 'x')), std::string(40, 'x') + "...\""));
+  CHECK(contains(problem(std::string(39, 'x') + "\xc3\xa4z"), '"' + std::string(39, 'x') + "...\""));
   CHECK(problem(std::string("1\0", 2)) == "f.csv:3: column \"b\": a number is expected, got \"1\\x00\"");
   CHECK(csv_error(std::string("a,b\0c\n1,2\n", 10)) == "f.csv:1: the name of column 2 has a zero byte in it");
   const std::string endless = "a\n\"" + std::string((1 << 24) + 10, 'x');
