@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -92,6 +93,10 @@ int compare(int argc, const char* const* argv) {
       empty.push_back(
           fmt::format("{}: has no validation{}", folder,
                       diverged ? fmt::format("; it diverged at step {}", json["diverged_at_step"].dump()) : ""));
+      continue;
+    }
+    if (std::none_of(curve.points.begin(), curve.points.end(), [](const auto& p) { return std::isfinite(p.second); })) {
+      empty.push_back(fmt::format("{}: its metrics.csv has no {}", folder, o.metric));
       continue;
     }
     picture.curves.push_back(curve);

@@ -5,6 +5,7 @@
 
 #include "tasks/app/load_table.h"
 #include "tasks/app/run.h"
+#include "tasks/data/csv.h"
 #include "tasks/data/table_data.h"
 #include "tasks/data/table_of_run.h"
 #include "tasks/training/trained_model.h"
@@ -35,6 +36,7 @@ class TableTask final : public Task {
     data_ = table_data(table, o, setup.seed);
     require_batch("table", data_.longest(), setup.examples.batch, static_cast<double>(sizeof(float) * width()));
     if (!setup.init_from.empty()) compare(setup.init_from);
+    note_missing();
     for (const std::vector<Rows>& part : data_.parts) windows_.insert(windows_.end(), part.begin(), part.end());
   }
 
@@ -131,7 +133,7 @@ class TableTask final : public Task {
     return all;
   }
 
-  /// What --init-from does not see.
+  /// What parameters of --init-from do not know, and classes that may be none.
   const std::vector<std::string>& notes() const { return notes_; }
   /// What is learnt from what, in a line.
   std::string about() const {
@@ -175,6 +177,16 @@ class TableTask final : public Task {
           was, is));
     for (const std::string& change : changed_columns(*before, spec()))
       notes_.push_back(fmt::format("--init-from {}: {}; parameters go by place, not by name", from, change));
+  }
+
+  /// A note where classes have names that other programs write for missing values.
+  void note_missing() {
+    std::vector<std::string> names;
+    for (const std::string& name : spec().classes)
+      if (says_missing(name)) names.push_back('"' + name + '"');
+    if (!names.empty())
+      notes_.push_back(fmt::format("of the classes, {} look{} like a missing value, which is an empty field",
+                                   fmt::join(names, ", "), names.size() == 1 ? "s" : ""));
   }
 
   std::size_t width() const { return spec().inputs.size(); }
@@ -223,7 +235,9 @@ void add_options(Options& options, TableOptions& o, std::string& standardize) {
   options.add("window", o.window, "rows per training window; 0: whole sequences", group, rows);
   options.add("stride", o.stride, "rows between the starts of windows; 0: 1, or with --at each the window size", group,
               rows);
-  options.add("horizon", o.horizon, "forecast N rows ahead; past targets are then inputs, too", group, rows);
+  options.add("horizon", o.horizon,
+              "forecast N rows ahead; past targets are then inputs, too, unless --inputs names the columns", group,
+              rows);
   options.choice("split", o.split, {"auto", "group", "row", "time"},
                  "training, validation and test split; group: whole sequences at random; row: windows at random; time: "
                  "the last rows of each sequence; auto: group if there are several sequences, else time",

@@ -61,8 +61,10 @@ void start_from(const std::string& from, const Model& model, const ModelConfig* 
   take_parameters(from, model);
 } catch (const OtherModel& e) {
   const std::vector<std::string> changes = config ? changed_options(from, *config) : std::vector<std::string>();
-  const std::string known = changes.empty() ? ", whose config.toml has them, and so must the symbols of the data"
-                                            : fmt::format(": {}", fmt::join(changes, ", "));
+  const std::string known = changes.empty()
+                                ? ", whose config.toml has them, and so must the numbers of inputs, targets, classes "
+                                  "and symbols in the data"
+                                : fmt::format(": {}", fmt::join(changes, ", "));
   throw SettingError(
       "init-from",
       fmt::format("{}. Hint: --cell, --hidden, --dtype and the like must be as in that run{}", e.what(), known));

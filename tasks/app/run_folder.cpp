@@ -110,6 +110,12 @@ void require_task(const std::string& folder, const std::string& task) {
   if (!own.empty() && own != task)
     throw Usage(fmt::format("--resume {}: this is a run of {}, not of {}. Hint: {} --resume {}", folder, own, task, own,
                             shell_path(folder)));
+  std::error_code error;
+  if (own.empty() && fs::is_regular_file(fs::path(folder) / "model.json", error))  // of a program it has a task
+    throw Usage(
+        fmt::format("--resume {}: this is a run of Python's reel.train, not of {}. Hint: reel.train goes on "
+                    "with reel.Run(\"{}\").model()",
+                    folder, task, folder));
 }
 
 RunFolder RunFolder::create(const std::string& out, const std::string& task, const std::string& cell) {

@@ -47,7 +47,7 @@ struct RunRecord {
 
 /// The task of the run in a folder, of which model.json is there from its start; empty if no file says.
 std::string task_in(const std::string& folder);
-/// Throws Usage if the folder is that of a run of another task, as far as it says.
+/// Throws Usage if the folder is that of a run of another task, or of none, as far as it says.
 void require_task(const std::string& folder, const std::string& task);
 
 class RunFolder {
@@ -78,6 +78,8 @@ class RunFolder {
   /// The path of a file in the folder.
   std::string file(const std::string& name) const;
 
+  /// The updates of the checkpoint: 0 if there is none, nothing if it is damaged.
+  std::optional<std::int64_t> updates_done() const;
   /// Appends a row to metrics.csv; it is on disk when this returns.
   void add_row(const Row& row);
   /// The rows of metrics.csv, without an incomplete last one; none if the file is gone. Throws Error with the line
@@ -100,8 +102,6 @@ class RunFolder {
  private:
   explicit RunFolder(std::string path) : path_(std::move(path)) {}
   bool has(const std::string& name) const;
-  /// The updates of the checkpoint: 0 if there is none, nothing if it is damaged.
-  std::optional<std::int64_t> updates_done() const;
   /// True if the run has made no update: it has no checkpoint, or only that of its very start, which says no more than
   /// config.toml.
   bool untouched() const;

@@ -14,6 +14,7 @@
 #include "tasks/app/provenance.h"
 #include "tasks/app/rank_devices.h"
 #include "tasks/app/run_digest.h"
+#include "tasks/app/run_folder.h"
 #include "tasks/data/data_error.h"
 
 namespace reel {
@@ -36,6 +37,24 @@ std::string device_name(const Shared& s) {
     }
   }
   return name;
+}
+
+/// True for data that are not where the file of a run says: they lie elsewhere now, or its path begins in another
+/// folder.
+bool data_moved(const std::string& data, const Options& options) {
+  std::error_code error;
+  return options.given("data") && !options.typed("data") && !data.empty() && !std::filesystem::exists(data, error);
+}
+
+/// Throws unless the epochs of a run that goes on are more updates than it has done: if they were not typed, it is the
+/// data that have become fewer.
+void require_epochs_ahead(const Shared& s, const Options& options) {
+  const std::int64_t done = RunFolder::view(options.resume()).updates_done().value_or(0);
+  if (done <= s.train.steps) return;
+  const std::string what = fmt::format("the run in {} has done {} updates, and {} epoch{} of these data are {}",
+                                       options.resume(), done, s.epochs, s.epochs == 1 ? "" : "s", s.train.steps);
+  if (options.typed("epochs")) throw SettingError("epochs", what + ". Hint: more epochs");
+  throw FileError(what + ". Hint: --data PATH of the data that it began with");
 }
 
 /// How many parts a batch is cut into, so that each rank has one; also when a run is resumed on more ranks.
@@ -132,8 +151,15 @@ void Session::open_device() {
 
 void Session::make_model() {
   if (!program.task) throw Error(program.name, "TaskProgram::task is missing: the function that makes the task");
-  task = program.task(
-      {shared.data, shared.train.seed, shared.train.examples, starts_from_other() ? shared.init_from : ""});
+  try {
+    task = program.task(
+        {shared.data, shared.train.seed, shared.train.examples, starts_from_other() ? shared.init_from : ""});
+  } catch (const DataError&) {  // has a hint
+    throw;
+  } catch (const FileError& e) {
+    if (!data_moved(shared.data, options)) throw;
+    throw FileError(std::string(e.what()) + ". Hint: --data PATH");
+  }
   if (!task) throw Error(program.name, "TaskProgram::task returned no task");
   const Examples examples(shared.train.examples, shared.train.seed, task->parts());
   if (shared.model.bidirectional && task->parts().ordered)
@@ -146,6 +172,7 @@ void Session::make_model() {
   if (shared.epochs > 0)
     shared.train.steps =
         std::llround(std::clamp(shared.epochs * static_cast<double>(examples.steps_per_epoch()), 1.0, most::updates));
+  if (shared.epochs > 0 && resumed()) require_epochs_ahead(shared, options);
   if (shared.train.schedule.warmup > shared.train.steps)
     throw SettingError("warmup",
                        fmt::format("the run has {} updates, got {}", shared.train.steps, shared.train.schedule.warmup));

@@ -46,6 +46,8 @@ std::vector<BabiQuestion> parse_babi(const std::string& file, std::string_view t
   std::vector<std::int32_t> story;
   std::int64_t before = 0;
   std::size_t number = 0, words_in_all = 0;
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // the mark of the byte order
+  text = text.substr(0, text.find_last_not_of("\r\n") + 1);
   for (std::size_t first = 0, end = 0; first < text.size(); first = end + 1) {
     end = std::min(text.find('\n', first), text.size());
     std::string_view line = text.substr(first, end - first);

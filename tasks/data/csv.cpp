@@ -201,21 +201,21 @@ std::optional<double> any_number(std::string_view field) {
   return number ? number : number_out_of_range(text);
 }
 
-/// True for what other programs write where a value is missing.
+}  // namespace
+
+std::optional<double> parse_number(std::string_view field) {
+  const std::optional<double> number = any_number(field);
+  return number && std::isfinite(*number) ? number : std::nullopt;
+}
+
 bool says_missing(std::string_view field) {
+  if (const auto number = any_number(field)) return std::isnan(*number);
   std::string small(field.substr(0, 8));
   for (char& c : small)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   for (const char* word : {"na", "n/a", "#n/a", "<na>", "null", "none", "nil", "missing", "-", "--", "?"})
     if (small == word) return true;
   return false;
-}
-
-}  // namespace
-
-std::optional<double> parse_number(std::string_view field) {
-  const std::optional<double> number = any_number(field);
-  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 bool nearly_number(std::string_view field) {
@@ -243,7 +243,7 @@ std::string error_of_number(const std::string& path, std::int64_t line, const st
         "Hint: scale the column",
         path, line, column, std::numeric_limits<double>::lowest(), std::numeric_limits<double>::max(), shown(field));
   const char* hint = "";
-  if ((number && std::isnan(*number)) || says_missing(field)) hint = ". Hint: an empty field is a missing value";
+  if (says_missing(field)) hint = ". Hint: an empty field is a missing value";
   if (!number && nearly_number(field))
     hint = field.ends_with('%') ? ". Hint: a number has no percent sign"
                                 : ". Hint: decimals have a point, not a comma, and nothing stands between thousands";

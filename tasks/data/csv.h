@@ -15,8 +15,8 @@ using CsvRow = std::function<void(std::int64_t line, const std::vector<std::stri
 
 /// Splits CSV (RFC 4180) into rows. Fields may be quoted and hold line breaks; blank lines are skipped, but refused
 /// before the last row of a single column, where they may be missing values; a byte order mark is skipped, too. The
-/// first line that is not blank says what separates the fields: tabs, if it has one outside of quotes that pads no comma;
-/// or the more frequent of semicolons and commas. A line sep=; or sep=| before the header says so itself.
+/// first line that is not blank says what separates the fields: tabs, if it has one outside of quotes that pads no
+/// comma; or the more frequent of semicolons and commas. A line sep=; or sep=| before the header says so itself.
 class CsvReader {
  public:
   /// `path` is used in errors only.
@@ -44,6 +44,8 @@ constexpr const char* known_separators =
 std::string csv_field(const std::string& text);
 /// The field as a finite number, also with a plus sign; nullopt if it is none.
 std::optional<double> parse_number(std::string_view field);
+/// True for what other programs write where a value is missing: "NA", "null", "nan".
+bool says_missing(std::string_view field);
 /// True for a number that is not written as one here: "0,143", "1,000", "1.000,5" or "5%".
 bool nearly_number(std::string_view field);
 /// What is wrong with a field: "data.csv:17: column "temp": a number is expected, got "n/a"".

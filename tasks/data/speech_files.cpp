@@ -29,6 +29,11 @@ void check_parts(const std::string& set, const std::string& folder, const Speech
     if (part->empty()) throw DataError(set, folder, fmt::format("holds no .wav or .sph file to {}", name));
 }
 
+void refuse_file(const std::string& set, const std::string& folder) {
+  std::error_code none;
+  if (fs::exists(folder, none) && !fs::is_directory(folder, none)) throw DataError(set, folder, "is no folder");
+}
+
 /// The subfolder of this name, ignoring case; empty if there is none.
 std::string child(const std::string& folder, const std::string& name) {
   for (const fs::path& entry : entries_of(folder))
@@ -46,6 +51,7 @@ std::vector<std::string> shuffled(std::vector<std::string> files) {
 
 /// The sentences of TIMIT in its folder train or test, without those that everyone reads.
 std::vector<std::string> sentences(const std::string& folder, const std::string& part, bool path_filter) {
+  refuse_file("timit", folder);
   const std::string below = child(folder, part);
   if (below.empty()) throw DataError("timit", part, "not found in " + folder);
   std::vector<std::string> files = audio_files(below);
@@ -75,6 +81,7 @@ std::vector<std::string> audio_files(const std::string& folder) {
 
 SpeechFiles speech_in_folder(const std::string& folder) {
   if (std::error_code none; !fs::exists(folder, none)) throw DataError("speech", folder, "does not exist");
+  refuse_file("speech", folder);
   SpeechFiles files;
   const std::string train = child(folder, "train"), valid = child(folder, "valid"), test = child(folder, "test");
   if (!train.empty() || !valid.empty() || !test.empty()) {

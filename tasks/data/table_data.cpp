@@ -1,6 +1,6 @@
 #include "tasks/data/table_data.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -97,6 +97,20 @@ const char* more_examples(const Table& table, const Sequences& sequences, const 
   if (split_kind(table, o) == "group" && std::ssize(sequences.parts) < parts) return "more sequences, or --split time";
   if (o.horizon > 0) return o.window > 0 ? "a smaller --window or --horizon, or more data" : "a smaller --horizon";
   return o.window > 0 ? "a smaller --window, or more data" : "more data";
+}
+
+/// Throws FileError if a part has no example.
+void require_examples(const Table& table, const Sequences& sequences, const TableData& data, const TableOptions& o) {
+  static constexpr const char* names[] = {"training", "validation", "test"};
+  for (std::size_t p = 0; p < 3; ++p) {
+    if (!data.parts[p].empty() || (p == 2 && o.test == 0)) continue;
+    if (std::all_of(data.y.begin(), data.y.end(), [](double y) { return std::isnan(y); }))
+      throw FileError(fmt::format("{}: column \"{}\": the target is missing in all rows", table.path,
+                                  fmt::join(data.spec.target_names(), "\", \"")));
+    throw FileError(fmt::format("{}: the {} part has no example, of {} sequence{} with {} rows in all. Hint: {}",
+                                table.path, names[p], sequences.parts.size(), sequences.parts.size() == 1 ? "" : "s",
+                                table.rows, more_examples(table, sequences, o)));
+  }
 }
 
 /// The names of the classes in their order, and the class of each row in `y`. Rows of no sequence are padding: what
@@ -251,13 +265,7 @@ TableData table_data(const Table& table, const TableOptions& o, std::uint64_t se
   for (const Rows& part : sequences.parts) data.too_short += !spec.each && part.count - o.horizon < o.window ? 1 : 0;
   read_targets(table, sequences, classes, data);
   settle_windows(table, sequences, data);
-  static constexpr const char* names[] = {"training", "validation", "test"};
-  for (std::size_t p = 0; p < 3; ++p)
-    if (data.parts[p].empty() && (p < 2 || o.test > 0))
-      throw FileError(fmt::format("{}: the {} part has no example, of {} sequence{} with {} rows in all. Hint: {}",
-                                  table.path, names[p], sequences.parts.size(), sequences.parts.size() == 1 ? "" : "s",
-                                  table.rows, more_examples(table, sequences, o)));
-
+  require_examples(table, sequences, data, o);
   const std::size_t rows = sequences.order.size(), K = spec.targets.size();
   if (o.standardize) {
     const std::vector<bool> read = training_rows(data, rows, false), aimed = training_rows(data, rows, true);

@@ -124,8 +124,15 @@ bool predicts_class(const Table& table, const TableSpec& spec, const TableOption
   if (o.predict == "auto" && first.is_text() && first.some_numbers)
     throw hinted(first, "--predict class takes all of them as names of classes");
   const bool is_class = o.predict == "class" || (o.predict == "auto" && (first.is_text() || first.whole));
-  if (is_class && spec.targets.size() > 1)
-    throw SettingError("predict", "one column is expected as the target of classes. Hint: --predict value");
+  if (is_class && spec.targets.size() > 1) {
+    const std::vector<std::string> targets = spec.target_names();
+    const auto text =
+        std::find_if(targets.begin(), targets.end(), [&](auto& name) { return table.at(name).is_text(); });
+    throw SettingError("predict",
+                       "one column is expected as the target of classes. Hint: " +
+                           (text == targets.end() ? "--predict value"
+                                                  : fmt::format("\"{}\" is text, so it is the only --target", *text)));
+  }
   if (!is_class) table.numbers(spec.target_names());  // throws for text
   return is_class;
 }

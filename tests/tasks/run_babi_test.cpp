@@ -67,7 +67,7 @@ TEST_CASE("babi: lines that are not of the format are named") {
   };
   const std::string name = "[babi] en-valid/qa5_valid.txt: ";
   CHECK(contains(error("Mary went.\n"), name + "line 1: does not start with a number"));
-  CHECK(contains(error(story + "\n"), name + "line 7: does not start with a number"));
+  CHECK(contains(error(story + "\n1 Mary went.\n"), name + "line 7: does not start with a number"));
   CHECK(contains(error("1 A b.\n3 C?\td\t1\n"), name + "line 2: is number 3 after 1"));
   CHECK(contains(error("1 A b.\n2 C?\t\t1\n"), name + "line 2: has no answer"));
   CHECK(contains(error("1 C?\td\t1\n"), name + "line 1: has no question, or no story before it"));

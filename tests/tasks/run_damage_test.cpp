@@ -156,6 +156,35 @@ TEST_CASE("the words fit the numbers, and hints are of use") {
                  "1 character to train on is too few for 32 tracks"));
 }
 
+TEST_CASE("a run of table that goes on with fewer data, or with data that have moved") {
+  const TempDir dir;
+  const std::string data = written_table(dir), text = read_file(data), out = dir / "run";
+  const Result r = run("table",
+                       {"--data", data, "--target", "y", "--window", "5", "--hidden", "4", "--batch", "4", "--epochs",
+                        "2", "--quiet", "--no-report", "--threads", "1", "--out", out},
+                       dir.path);
+  REQUIRE_MESSAGE(r.code == 0, r.err);
+  CHECK(contains(line_of(dir, "table", {"--resume", out, "--epochs", "1"}, 2), "table: --epochs: the run in " + out));
+  write_atomically(dir / "less.csv", text.substr(0, text.find("\n40,")) + "\n");
+  const std::string less = line_of(dir, "table", {"--resume", out, "--data", dir / "less.csv"}, 1);
+  CHECK(contains(less, " updates, and 2 epochs of these data are "));
+  CHECK(contains(less, "Hint: --data PATH of the data that it began with\n"));
+  fs::rename(data, dir / "moved.csv");
+  const std::string gone = "[" + data + "] cannot be read: No such file or directory. Hint: --data PATH\n";
+  CHECK(line_of(dir, "table", {"--resume", out}, 1) == "table: " + gone);
+  CHECK(line_of(dir, "explain", {out}, 1) == "explain: " + gone);
+  CHECK(run("table", {"--resume", out, "--data", dir / "moved.csv", "--quiet"}, dir.path).code == 0);
+}
+
+TEST_CASE("a run that Python made is resumed by no program") {
+  const TempDir dir;
+  fs::create_directory(dir / "run");
+  write_atomically(dir / "run/config.toml", "every-step = true\n");
+  write_atomically(dir / "run/model.json", "{\"task\": \"\"}");
+  CHECK(contains(line_of(dir, "table", {"--resume", dir / "run"}, 2),
+                 "this is a run of Python's reel.train, not of table"));
+}
+
 TEST_CASE("parameters that are a folder, rows that are none") {
   const TempDir dir;
   train("copying", dir, dir / "run", short_copying);

@@ -69,6 +69,10 @@ TEST_CASE("endings of files in capitals; lines that end as on Windows") {
   std::vector<std::string> word_names, answer_names;
   WordNumbers words(word_names), answers(answer_names);
   parse_babi("qa.txt", "1 Mary went home.\r\n2 Where is Mary?\thome\r\n", false, words, answers);
+  parse_babi("qa.txt",
+             "\xef\xbb\xbf"
+             "1 Mary went home.\n2 Where is Mary?\thome\n\r\n\n",
+             false, words, answers);
   CHECK(answer_names == std::vector<std::string>{"home"});
 }
 
@@ -79,4 +83,34 @@ TEST_CASE("hints that lead somewhere") {
   CHECK(contains(error_line(dir, "table", {"--data", csv(dir, "y.csv", ",b\n"), "--target", "b"}),
                  "column 1 of the header has no name. Hint: index=False in pandas' to_csv"));
   CHECK(contains(error_line(dir, "speech", {"--folder", dir / "nowhere"}), "does not exist"));
+  for (const char* corpus : {"folder", "timit"})
+    CHECK(contains(error_line(dir, "speech", {"--folder", data, "--corpus", corpus}),
+                   "is no folder. Hint: --folder DIR"));
+
+  std::string text = "a,kind,empty\n";
+  for (int i = 0; i < 40; ++i) text += fmt::format("{},{},\n", i % 7, i % 3 == 0 ? "NA" : i % 3 == 1 ? "nan" : "up");
+  write_atomically(dir / "kinds.csv", text);
+  const std::vector<std::string> kinds{"--data", dir / "kinds.csv", "--window", "4", "--missing", "zero", "--target"};
+  const auto with = [&](const std::string& target) {
+    auto words = kinds;
+    words.push_back(target);
+    return words;
+  };
+  CHECK(contains(error_line(dir, "table", with("kind,a")), "Hint: \"kind\" is text, so it is the only --target"));
+  CHECK(contains(error_line(dir, "table", with("empty")), "column \"empty\": the target is missing in all rows\n"));
+  std::vector<std::string> words = with("kind");
+  words.emplace_back("--dry-run");
+  const Result noted = run("table", words, dir.path);
+  CHECK_MESSAGE(
+      contains(noted.err, "note: of the classes, \"NA\", \"nan\" look like a missing value, which is an empty field\n"),
+      noted.err);
+}
+
+TEST_CASE("a run of values has no accuracy to compare") {
+  const TempDir dir;
+  REQUIRE(error_line(dir, "table", {"--data", csv(dir, "x.csv"), "--target", "b", "--window", "4"}) == "");
+  const Result r = run("compare", {dir / "run", "--metric", "accuracy", "--out", dir / "c.svg"}, dir.path);
+  CHECK(r.code == 1);
+  CHECK_MESSAGE(contains(r.err, "there is nothing to draw: " + (dir / "run") + ": its metrics.csv has no accuracy"),
+                r.err);
 }
