@@ -104,7 +104,8 @@ class Run:
         """The trained model, made of config and weights: which is "best" or "checkpoint", by default the best if there.
 
         `changes` are arguments of Model that the folder does not tell or tells wrong. With every_step=None, the folder
-        says whether outputs are at every step. Throws Error for a task whose model is no stack of cells (bAbI), and for
+        says whether outputs are at every step. The inputs and outputs of a `table` model are standardised: the program
+        predict works in the table's own units. Throws Error for a task whose model is no stack of cells (bAbI), and for
         weights that do not fit.
         """
         config = self.config

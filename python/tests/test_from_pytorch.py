@@ -48,3 +48,22 @@ def test_one_bias_becomes_two(tmp_path):
     found = load(tmp_path / "back.safetensors")
     assert found["weight_ih_l0"].shape == (16, 3) and not found["bias_hh_l0"].any()
     assert np.array_equal(found["bias_ih_l0"][4:8], cell.parameters()["b_f"].numpy())
+
+
+@pytest.mark.parametrize("to,tensors,error", [
+    ("reel", {"weight_hh_l0_reverse": (4, 4)}, "weight_hh_l0_reverse has no place in a cell of Reel"),
+    ("reel", {"weight_hr_l0": (2, 4)}, "weight_hr_l0 has no place in a cell of Reel"),
+    ("reel", {"lstm.weight_ih_l0": (16, 3)}, "Hint: names without a prefix"),
+    ("reel", {"weight_ih_l0": (16, 3), "weight_hh_l0": (16, 4)}, "bias_ih_l0 is missing. Hint: of a module with bias=False"),
+    ("reel", {"weight_ih_l0": (8, 3), "weight_hh_l0": (8, 4), "bias_ih_l0": (8,), "bias_hh_l0": (8,)}, "got [8, 4]"),
+    ("pytorch", {"U": (4, 3), "W": (4, 4)}, "b of rnn is missing"),
+    ("pytorch", {"U": (4, 3), "W": (4, 4), "b": (4,), "g": (4,)}, "g has no place in PyTorch's rnn"),
+    ("pytorch", {"cell.U": (4, 3)}, "are expected. Hint: names without a prefix"),
+])
+def test_no_tensor_is_left_out(to, tensors, error, tmp_path):
+    pytest.importorskip("safetensors")
+    reel.save_safetensors(str(tmp_path / "in.safetensors"), {name: reel.zeros(shape) for name, shape in tensors.items()})
+    done = subprocess.run([sys.executable, EXAMPLE / "convert.py", to, tmp_path / "in.safetensors", tmp_path / "out.safetensors"],
+                          capture_output=True, text=True)
+    assert done.returncode == 1 and error in done.stderr and len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "out.safetensors").exists()
