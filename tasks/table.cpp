@@ -31,7 +31,7 @@ class TableTask final : public Task {
     path_ = setup.data;
     const Table table = load_table(path_, {o.group, o.time});
     const auto rows = static_cast<double>(table.rows), columns = static_cast<double>(table.columns.size());
-    backend("cpu").require_memory("table", fmt::format("sequences of {} rows", table.rows), rows * (20 * columns + 56),
+    backend("cpu").require_memory("table", fmt::format("sequences of {} rows", table.rows), rows * (20 * columns + 76),
                                   "fewer rows");  // beside numbers: order, windows, whether a row is read
     data_ = table_data(table, o, setup.seed);
     require_batch("table", data_.longest(), setup.examples.batch, static_cast<double>(sizeof(float) * width()));
@@ -41,6 +41,7 @@ class TableTask final : public Task {
   }
 
   const TableSpec& spec() const { return data_.spec; }
+  std::string split_csv() const { return data_.split_csv(); }
   std::string name() const override { return "table"; }
   std::string title() const override {
     return fmt::format("{}, {}", std::filesystem::path(path_).filename().string(),
@@ -197,8 +198,8 @@ class TableTask final : public Task {
   std::vector<std::string> notes_;
 };
 
-/// Writes table.json; a resumed run must have the data that it began with. One that was killed before its checkpoint
-/// may have no such file yet.
+/// Writes table.json and split.csv; a resumed run must have the data that it began with. One that was killed before its
+/// checkpoint may have no such file yet.
 std::string begin(const TableTask& task, const RunFolder& folder, bool resumed) {
   const std::string file = folder.file("table.json");
   std::error_code error;
@@ -208,6 +209,7 @@ std::string begin(const TableTask& task, const RunFolder& folder, bool resumed) 
     if (before.data_bytes != task.spec().data_bytes || before.data_crc32 != task.spec().data_crc32)
       throw FileError(folder.path() + ": the data have changed since the run began. Hint: start a new run.");
   } else {
+    write_atomically(folder.file("split.csv"), task.split_csv());
     task.spec().save(file);
   }
   return task.about();

@@ -14,10 +14,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* files_of_runs[] = {"config.toml",      "metrics.csv", "run.json",        "data.json",
-                                         "model.json",       "table.json",  "vocabulary.json", "checkpoint.safetensors",
-                                         "best.safetensors", "curve.svg",   "curve.png",       "curve.pdf",
-                                         "report.html",      "lock"};
+constexpr const char* files_of_runs[] = {"config.toml",      "metrics.csv",     "run.json",
+                                         "data.json",        "model.json",      "table.json",
+                                         "split.csv",        "vocabulary.json", "checkpoint.safetensors",
+                                         "best.safetensors", "curve.svg",       "curve.png",
+                                         "curve.pdf",        "report.html",     "lock"};
 constexpr const char* numbers_of_pictures[] = {"states", "changes", "gradients", "eigenvalues"};
 
 /// Where the path leads, whether or not a file is there.

@@ -15,6 +15,7 @@ namespace reel {
 namespace {
 
 constexpr std::size_t most_classes = 10000;
+constexpr const char* part_names[] = {"training", "validation", "test"};
 
 struct Moments {
   double mean = 0, deviation = 0;
@@ -101,15 +102,15 @@ const char* more_examples(const Table& table, const Sequences& sequences, const 
 
 /// Throws FileError if a part has no example.
 void require_examples(const Table& table, const Sequences& sequences, const TableData& data, const TableOptions& o) {
-  static constexpr const char* names[] = {"training", "validation", "test"};
   for (std::size_t p = 0; p < 3; ++p) {
     if (!data.parts[p].empty() || (p == 2 && o.test == 0)) continue;
     if (std::all_of(data.y.begin(), data.y.end(), [](double y) { return std::isnan(y); }))
       throw FileError(fmt::format("{}: column \"{}\": the target is missing in all rows", table.path,
                                   fmt::join(data.spec.target_names(), "\", \"")));
     throw FileError(fmt::format("{}: the {} part has no example, of {} sequence{} with {} rows in all. Hint: {}",
-                                table.path, names[p], sequences.parts.size(), sequences.parts.size() == 1 ? "" : "s",
-                                table.rows, more_examples(table, sequences, o)));
+                                table.path, part_names[p], sequences.parts.size(),
+                                sequences.parts.size() == 1 ? "" : "s", table.rows,
+                                more_examples(table, sequences, o)));
   }
 }
 
@@ -242,6 +243,17 @@ std::int64_t TableData::longest() const {
   return most;
 }
 
+std::string TableData::split_csv() const {
+  std::string out = by_line ? "line,part\n" : "row,part\n";
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    std::int64_t next = 0;  // windows may overlap
+    for (const Rows& w : parts[p])
+      for (std::int64_t r = std::max(next, w.first + (spec.each ? 0 : w.count - 1)); r < w.first + w.count; next = ++r)
+        out += fmt::format("{},{}\n", numbers[static_cast<std::size_t>(r)], part_names[p]);
+  }
+  return out;
+}
+
 TableData table_data(const Table& table, const TableOptions& o, std::uint64_t seed) {
   TableData data{.spec = table_roles(table, o)};
   TableSpec& spec = data.spec;
@@ -256,6 +268,10 @@ TableData table_data(const Table& table, const TableOptions& o, std::uint64_t se
       data.left_out.push_back(column.name);
   const Sequences sequences = sequences_of(table, o.group, o.time);
   data.unordered = !sequences.checked;
+  data.by_line = !table.lines.empty();
+  data.numbers.reserve(sequences.order.size());
+  for (const std::int64_t row : sequences.order)
+    data.numbers.push_back(static_cast<std::int32_t>(data.by_line ? table.lines[static_cast<std::size_t>(row)] : row));
   if (sequences.parts.size() == 1 && o.window == 0 && !spec.each)
     throw SettingError("window", table.path +
                                      " is one sequence, with one answer at its end. Hint: --window N, --group "

@@ -18,6 +18,8 @@ struct TableData {
   TableSpec spec;
   std::vector<float> x = {};               // [rows, inputs], standardised
   std::vector<double> y = {};              // [rows, targets], standardised, or the number of the class; NaN: none
+  std::vector<std::int32_t> numbers = {};  // of each row: its line of CSV, or its place in arrays
+  bool by_line = false;                    // the former
   std::vector<std::string> left_out = {};  // columns of text that are no inputs, though all numbers are
   Split parts = {};                        // windows; the target of their row r is in row r + horizon
   std::int64_t too_short = 0;              // sequences that fill no window, or have no row with a target
@@ -28,6 +30,8 @@ struct TableData {
 
   /// The steps of the longest window.
   std::int64_t longest() const;
+  /// The rows with an answer and their parts as CSV, "line,part", or "row,part" for arrays.
+  std::string split_csv() const;
 };
 
 /// Throws SettingError with the name of the option for one that does not go with the table, FileError for what is wrong

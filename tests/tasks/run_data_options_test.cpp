@@ -1,6 +1,9 @@
 // Options that do not go with the data, or that would let a model read its answers; names of files and columns as
 // others write them.
+#include <algorithm>
+
 #include "tasks/data/babi.h"
+#include "tasks/data/table_data.h"
 #include "tasks/data/table_roles.h"
 #include "tasks/io/files.h"
 #include "tasks/training/safetensors.h"
@@ -113,4 +116,17 @@ TEST_CASE("a run of values has no accuracy to compare") {
   CHECK(r.code == 1);
   CHECK_MESSAGE(contains(r.err, "there is nothing to draw: " + (dir / "run") + ": its metrics.csv has no accuracy"),
                 r.err);
+}
+
+TEST_CASE("split.csv says of which part each answer was") {
+  const TempDir dir;
+  REQUIRE(error_line(dir, "table", {"--data", csv(dir, "x.csv"), "--target", "b", "--window", "4"}) == "");
+  const std::string split = read_file(dir / "run/split.csv");
+  CHECK(split.starts_with("line,part\n5,training\n6,training\n"));
+  CHECK(split.ends_with("\n29,training\n33,validation\n34,validation\n35,validation\n39,test\n40,test\n41,test\n"));
+  const Table table = parse_csv_table("x.csv", read_file(dir / "x.csv"));
+  const std::string each =
+      table_data(table, {.target = "b", .at = "each", .window = 4, .stride = 2}, 1).split_csv();  // windows overlap
+  CHECK(each.starts_with("line,part\n2,training\n3,training\n4,training\n"));
+  CHECK(std::count(each.begin(), each.end(), '\n') == 41);
 }
