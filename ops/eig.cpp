@@ -30,8 +30,8 @@ struct Eig {  // A [..., n, n] -> values, vectors, indices of their largest comp
                                                          .a = in[0].data(),
                                                          .values = out[0].data(),
                                                          .vectors = out[1].data(),
-                                                         .largest = out[2].data_as<std::int32_t>(),
-                                                         .independent = out[3].data_as<bool>()});
+                                                         .largest = static_cast<std::int32_t*>(out[2].data()),
+                                                         .independent = static_cast<bool*>(out[3].data())});
     if (dependent > 0)
       warn("eig",
            fmt::format("{} of {} matrices are defective: their eigenvectors are no basis, gradients are taken as 0",
@@ -68,7 +68,7 @@ struct Eigh {  // A [..., n, n], Hermitian -> values, vectors, indices of their 
                            .a = in[0].data(),
                            .values = out[0].data(),
                            .vectors = out[1].data(),
-                           .largest = out[2].data_as<std::int32_t>()});
+                           .largest = static_cast<std::int32_t*>(out[2].data())});
   }
 
   // The same with V^-1 = V^H.

@@ -62,7 +62,7 @@ struct IndexSelect {  // x [before, n, after], index [...] -> [before, ..., afte
                                .count = in[1].numel(),
                                .rows = s[axis],
                                .width = s.product(axis + 1, s.rank()),
-                               .index = in[1].data_as<std::int32_t>(),
+                               .index = static_cast<const std::int32_t*>(in[1].data()),
                                .in = in[0].data(),
                                .out = out.data()});
   }
@@ -100,7 +100,7 @@ struct IndexAdd {  // values [before, ..., after], index [...] -> [before, count
                                .count = in[1].numel(),
                                .rows = count,
                                .width = s.product(axis + 1, s.rank()),
-                               .index = in[1].data_as<std::int32_t>(),
+                               .index = static_cast<const std::int32_t*>(in[1].data()),
                                .in = in[0].data(),
                                .out = out.data()});
   }
@@ -147,7 +147,7 @@ struct TakeAlong {  // x [before, n, after], index [before, m, after] -> [before
                               .n = s[axis],
                               .m = out.dim(axis),
                               .inner = s.product(axis + 1, s.rank()),
-                              .index = in[1].data_as<std::int32_t>(),
+                              .index = static_cast<const std::int32_t*>(in[1].data()),
                               .in = in[0].data(),
                               .out = out.data()});
   }
@@ -182,7 +182,7 @@ struct ScatterAdd {  // values and index [before, m, after] -> [before, n, after
                                .n = n,
                                .m = in[0].dim(axis),
                                .inner = s.product(axis + 1, s.rank()),
-                               .index = in[1].data_as<std::int32_t>(),
+                               .index = static_cast<const std::int32_t*>(in[1].data()),
                                .in = in[0].data(),
                                .out = out.data()});
   }

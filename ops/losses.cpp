@@ -49,7 +49,7 @@ struct CrossEntropy {  // logits [..., n], target [...] -> loss [...], residual 
                                     .rows = in[1].numel(),
                                     .n = in[0].dim(-1),
                                     .logits = in[0].data(),
-                                    .target = in[1].data_as<std::int32_t>(),
+                                    .target = static_cast<const std::int32_t*>(in[1].data()),
                                     .loss = out[0].data(),
                                     .residual = out[1].data()});
   }

@@ -117,7 +117,7 @@ Tensor dropout(Arg x, double p, std::uint64_t seed, std::uint64_t stream, const 
         "the offset has no value, as it is computed in a step that is traced. Hint: masks drawn before the loop, as an "
         "input of its steps");
   const Tensor kept = filled(Distribution::bernoulli, {DType::boolean, x->shape(), &x->backend()}, 1 - p, 0, seed,
-                             stream, offset.defined() ? offset.data_as<double>() : nullptr);
+                             stream, offset.defined() ? static_cast<const double*>(offset.data()) : nullptr);
   return where({kept, x.where}, x * (1 / (1 - p)), 0.0);
 }
 

@@ -114,7 +114,7 @@ struct PlaceOfExtreme {
                           .n = s[axis],
                           .inner = s.product(axis + 1, s.rank()),
                           .in = in[0].data(),
-                          .out = out.data_as<std::int32_t>()});
+                          .out = static_cast<std::int32_t*>(out.data())});
   }
   Tensor vmap(Inputs in, Mapped, std::int64_t) const {
     return apply(PlaceOfExtreme{axis + 1}, {&in[0]}, Loc::current());

@@ -15,7 +15,8 @@ struct Where3 {  // where() has broadcast all three to one shape
     return in[1].spec();
   }
   void run(Inputs in, Tensor& out) const {
-    out.backend().select({out.dtype(), out.numel(), in[0].data_as<bool>(), in[1].data(), in[2].data(), out.data()});
+    out.backend().select(
+        {out.dtype(), out.numel(), static_cast<const bool*>(in[0].data()), in[1].data(), in[2].data(), out.data()});
   }
   void vjp(Vjp& v) const {
     const Tensor zero = constant(0, v.dy());

@@ -33,7 +33,7 @@ struct Svd {  // A [..., m, n] -> U [..., m, k], S [..., k], Vh [..., k, n], ind
                           .u = out[0].data(),
                           .s = out[1].data(),
                           .vh = out[2].data(),
-                          .largest = out[3].data_as<std::int32_t>()});
+                          .largest = static_cast<std::int32_t*>(out[3].data())});
   }
 
   // With P = U^H A' V, X = P + P^H and Y = P - P^H, a change A' changes the vectors within their span by

@@ -87,7 +87,7 @@ Tensor seed(const Tape& tape, const Tensors& outputs, std::size_t i, const GradO
          outputs[i].spec().str());
   }
   const Tensor& dy = options.cotangents[i];
-  if (dy.defined() && !(dy.shape() == outputs[i].shape()))
+  if (dy.defined() && (dy.shape() != outputs[i].shape() || dy.dtype() != outputs[i].dtype()))
     fail("grad", where, "cotangent {} is {}, and its output {}", i, dy.spec().str(), outputs[i].spec().str());
   return dy;
 }

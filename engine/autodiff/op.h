@@ -5,7 +5,8 @@
 //     bool operator==(const Roll&) const = default;
 //     static constexpr Traits traits{.name = "roll", .kind = Kind::movement};
 //     Spec infer(Inputs in) const;             // dtype and shape of the result, or rule_error(the rule and the values)
-//     void run(Inputs in, Tensor& out) const;  // calls the backend; the caller has allocated out
+//     void run(Inputs in, Tensor& out) const;  // calls the backend, with data(), or computes on the host, with
+//                                              // data_as(); the caller has allocated out
 //     void vjp(Vjp& v) const;                  // gradients of the inputs, written in ops
 //   };
 //   REEL_OP(Roll)
@@ -231,6 +232,8 @@ Op make_op() {
     else
       op.run = [](const Attrs& a, Inputs in, std::span<Tensor> out) { a.as<O>().run(in, out[0]); };
   }
+  static_assert(
+      !many || !requires { &O::vmap; }, "vmap is for ops with one result");
   constexpr bool has_vjp = requires(const O& o, Vjp& v) { o.vjp(v); };
   static_assert(has_vjp == O::traits.differentiable, "an op has a vjp or declares .differentiable = false");
   if constexpr (has_vjp) op.vjp = [](const Attrs& a, Vjp& v) { a.as<O>().vjp(v); };

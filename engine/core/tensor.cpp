@@ -53,6 +53,8 @@ Tensor Tensor::full(const Shape& shape, std::complex<double> value, DType dtype,
 }
 
 Tensor Tensor::view(const Shape& shape, std::int64_t skip) const {
+  if (skip < 0 || skip + shape.numel() > numel())
+    throw Error("view", fmt::format("{} from element {} on is not within {}", shape.str(), skip, spec_.str()));
   Tensor out = *this;
   out.spec_.shape = shape;
   out.id_ = next_id();

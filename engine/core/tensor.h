@@ -66,13 +66,15 @@ class Tensor {
   /// The first element. Throws Error for a tensor without a value, as in a traced step.
   const void* data(Loc where = Loc::current()) const { return first(where); }
   void* data(Loc where = Loc::current()) { return first(where); }
+  /// The same for the host, which computes with the elements: in a time loop an op that asks for it is called at each
+  /// step. What a kernel takes is data().
   template <class T>
   T* data_as(Loc where = Loc::current()) {
-    return static_cast<T*>(data(where));
+    return static_cast<T*>(first(where, true));
   }
   template <class T>
   const T* data_as(Loc where = Loc::current()) const {
-    return static_cast<const T*>(data(where));
+    return static_cast<const T*>(first(where, true));
   }
 
   /// How often the storage was changed in place; see mark_changed.
@@ -102,8 +104,9 @@ class Tensor {
   std::string str() const;
 
  private:
-  std::byte* first(const Loc& where) const {
+  void* first(const Loc& where, bool on_host = false) const {
     if (!storage_) no_value("data", where);
+    if (on_host) storage_->backend->host_access();
     return storage_->data + offset_;
   }
   [[noreturn]] void no_value(const char* subject, const Loc& where) const;

@@ -124,6 +124,8 @@ class Backend {
   virtual MemoryLimit memory_limit() const { return {}; }
   /// Resets the peak to the bytes that are live now.
   virtual void reset_peak() {}
+  /// Called before the host looks at elements through a typed pointer (Tensor::data_as).
+  virtual void host_access() {}
   virtual void read(void* host, const void* device, std::size_t bytes) = 0;
   virtual void write(void* device, const void* host, std::size_t bytes) = 0;
   /// The number of threads that kernels may use; ignored by devices without host threads.

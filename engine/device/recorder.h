@@ -1,5 +1,5 @@
-// A backend that records kernel calls instead of running them. Its memory is the host's, and zero, so that an op that
-// computes on the host can be tried on it.
+// A backend that records kernel calls instead of running them. An op that asks for elements on the host cannot be
+// recorded. Its memory is the host's, and zero, so that one that does not ask can be tried on it.
 #pragma once
 #include <map>
 #include <utility>
@@ -14,8 +14,6 @@ class Recorder final : public Backend {
   /// It answers all queries like `real`.
   explicit Recorder(Backend& real) : real_(real) {}
   ~Recorder() override;
-  Recorder(const Recorder&) = delete;
-  Recorder& operator=(const Recorder&) = delete;
 
   /// The calls since the last take().
   std::vector<KernelCall> take() { return std::exchange(calls_, {}); }
@@ -31,6 +29,7 @@ class Recorder final : public Backend {
   /// Blocks keep their addresses as long as the recorder is alive.
   Storage* allocate(std::size_t bytes) override;
   void release(Storage*) override {}
+  void host_access() override { not_recorded(); }
   void read(void*, const void*, std::size_t) override { not_recorded(); }
   void write(void*, const void*, std::size_t) override { not_recorded(); }
 #define REEL_RECORD(name, Args) \

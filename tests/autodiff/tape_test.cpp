@@ -317,7 +317,7 @@ TEST_CASE("assign takes the elements as they were, also of the tensor itself") {
   }
 }
 
-TEST_CASE("a cotangent has the shape of its output") {
+TEST_CASE("a cotangent has the shape and dtype of its output") {
   Tape tape;
   const Tensor x = Tensor::full({3}, 1), y = x * 2;
   CHECK(contains(error_of([&] {
@@ -325,6 +325,8 @@ TEST_CASE("a cotangent has the shape of its output") {
                  }),
                  "[grad] cotangent 0 is f32 (2, 3), and its output f32 (3,)"));
   CHECK(contains(error_of([&] { grad({y}, {x}, {.cotangents = {Tensor::full({1}, 1)}}); }), "cotangent 0 is f32 (1,)"));
+  CHECK(contains(error_of([&] { grad({y}, {x}, {.cotangents = {Tensor::full({3}, 1, DType::f64)}}); }),
+                 "[grad] cotangent 0 is f64 (3,), and its output f32 (3,)"));
 }
 
 TEST_CASE("memory that is kept for later is counted as it was taken") {

@@ -122,6 +122,11 @@ TEST_CASE("elements and axes that are not there") {
   CHECK(contains(error_of([] { Tensor::zeros({}).at(0); }), "the shape is ()"));
   CHECK(x.dim(-2) == 2);
   for (const int axis : {-3, 2, 5}) CHECK(contains(error_of([&] { x.dim(axis); }), fmt::format("axis {}", axis)));
+  const Tensor twelve = Tensor::zeros({4, 3});
+  CHECK(twelve.view({2, 3}, 6).shape() == Shape{2, 3});
+  CHECK(error_of([&] { twelve.view({100}); }) == "[view] (100,) from element 0 on is not within f32 (4, 3)");
+  CHECK(error_of([&] { twelve.view({2, 3}, 7); }) == "[view] (2, 3) from element 7 on is not within f32 (4, 3)");
+  CHECK(error_of([&] { twelve.view({3}, -1); }) == "[view] (3,) from element -1 on is not within f32 (4, 3)");
 }
 
 TEST_CASE("a step that is traced has no values to write into, and none for the stream of a dropout") {

@@ -33,7 +33,8 @@ struct Twice {
       for (std::int64_t i = 0; i < n; ++i) out.data_as<double>()[i] = 2 * in[0].data_as<double>()[i];
     } else if constexpr (how == How::half_on_host) {
       add(in[0].data(), in[0].data(), out.data());
-      if (n > 0) out.data_as<double>()[n - 1] = 2 * in[0].data_as<double>()[n - 1];
+      const auto* const x = static_cast<const double*>(in[0].data());  // nobody is told that the host looks at them
+      if (n > 0) static_cast<double*>(out.data())[n - 1] = 2 * x[n - 1];
     } else if constexpr (how == How::by_value) {
       b.map({index_of<Affine, UnaryFunctors>, Affine{in[0].values<double>()[0] < 0 ? 2.0 : 2.0, 0}, out.dtype(), n,
              in[0].data(), out.data()});

@@ -15,10 +15,8 @@ std::vector<char> placed_values(const Program& body, const std::vector<FusionGro
   for (std::size_t i = 0; i < body.nodes.size(); ++i) {
     const Program::Node& node = body.nodes[i];
     if (!groups[group_of[i]].fused) std::fill_n(placed.begin() + node.out, node.num_outputs, 1);
-    for (int s : node.in) {
-      const int producer = body.producer(s);
-      if (producer >= 0 && group_of[producer] != group_of[i]) placed[s] = 1;
-    }
+    for (int s : node.in)
+      if (const int made = body.producer(s); made >= 0 && group_of[made] != group_of[i]) placed[s] = 1;
   }
   for (int s : body.outputs) placed[s] = 1;
   return placed;
