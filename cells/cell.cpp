@@ -97,6 +97,9 @@ Tensors Cell::initial(std::int64_t batch) const {
 void Cell::add(Parameter parameter) {
   const Tensor& value = parameter.value;
   if (!value.defined()) throw Error("parameter", fmt::format("\"{}\" has no tensor", parameter.name));
+  if (parameter.group.find_first_of("=,") != std::string::npos)  // --group-lr GROUP=RATE,...
+    throw Error("parameter", fmt::format("\"{}\" is in the group \"{}\": the name of a group has no = and no comma",
+                                         parameter.name, parameter.group));
   if (parameter.trained && !is_differentiable(value.dtype()))
     throw Error("parameter", fmt::format("\"{}\" is {}, which has no gradient. Hint: fixed() takes what is not trained",
                                          parameter.name, value.spec().str()));
@@ -163,6 +166,9 @@ Tensor output_of(const Cell& cell, const Tensors& state) {
   const Shape needed{state.at(0).dim(0), cell.outputs()};
   if (!y.defined() || !(y.shape() == needed))
     throw Error(cell.name(), fmt::format("output() gives {}, [B, outputs()] = {} expected", given(y), needed.str()));
+  if (y.dtype() != cell.dtype())  // the layer above and the head multiply it by real weights
+    throw Error(cell.name(), fmt::format("output() gives {}, {} is expected{}", given(y), name_of(cell.dtype()),
+                                         is_complex(y.dtype()) ? ". Hint: concat({real(y), imag(y)}, -1)" : ""));
   return y;
 }
 
@@ -207,6 +213,8 @@ Sequence scan(const Cell& cell, const Tensors& state, const CellInput& in, const
   if (in.every_step && (!all.hs.defined() || !(all.hs.shape() == outputs)))
     fail(cell.name().c_str(), where, "run() gives {} as hs, [T, B, outputs()] = {} expected", given(all.hs),
          outputs.str());
+  if (in.every_step && all.hs.dtype() != cell.dtype())
+    fail(cell.name().c_str(), where, "run() gives {} as hs, {} is expected", given(all.hs), name_of(cell.dtype()));
   return all;
 }
 
@@ -243,22 +251,26 @@ Sequence Cell::run(const Tensors& state, const CellInput& in, const ScanOptions&
 }
 
 namespace {
-const std::vector<std::pair<std::string, Tensor (*)(Arg)>> activations{
-    {"relu", [](Arg x) { return relu(x); }},        {"tanh", [](Arg x) { return tanh(x); }},
-    {"sigmoid", [](Arg x) { return sigmoid(x); }},  {"leaky_relu", [](Arg x) { return leaky_relu(x); }},
-    {"elu", [](Arg x) { return elu(x); }},          {"softplus", [](Arg x) { return softplus(x); }},
-    {"identity", [](Arg x) { return x.tensor(); }},
-};
+/// A function's own list: a REEL_CELL of another file may ask for the names before this file's globals exist.
+const std::vector<std::pair<std::string, Tensor (*)(Arg)>>& activations() {
+  static const std::vector<std::pair<std::string, Tensor (*)(Arg)>> all{
+      {"relu", [](Arg x) { return relu(x); }},        {"tanh", [](Arg x) { return tanh(x); }},
+      {"sigmoid", [](Arg x) { return sigmoid(x); }},  {"leaky_relu", [](Arg x) { return leaky_relu(x); }},
+      {"elu", [](Arg x) { return elu(x); }},          {"softplus", [](Arg x) { return softplus(x); }},
+      {"identity", [](Arg x) { return x.tensor(); }},
+  };
+  return all;
+}
 }  // namespace
 
 std::vector<std::string> activation_names() {
   std::vector<std::string> names;
-  for (const auto& [name, f] : activations) names.push_back(name);
+  for (const auto& [name, f] : activations()) names.push_back(name);
   return names;
 }
 
 Tensor activate(const std::string& name, Arg x) {
-  for (const auto& [known, f] : activations) {
+  for (const auto& [known, f] : activations()) {
     if (known == name) return f(x);
   }
   fail("activation", x.where, "\"{}\" is not one of {}", name, fmt::join(activation_names(), ", "));

@@ -18,7 +18,8 @@ struct Parameter {
   std::string group = "";  // parameters of one group share a learning rate; "" is the main group
   bool trained = true;     // false: saved with the model, but neither counted nor updated (a permutation, a base point)
   std::int64_t free = -1;  // how many real numbers are used (a triangle); -1: all of them
-  /// Replaces the optimiser's rule: moves the value by `rate` against its gradient, along a manifold.
+  /// Replaces the optimiser's rule: moves the value by `rate` against its gradient, along a manifold, in place
+  /// (assign).
   std::function<void(Tensor& value, const Tensor& gradient, double rate)> retract = {};
 
   /// The number of real values that are trained.
@@ -175,7 +176,7 @@ class Cell {
 /// of 0 to T; values on a GPU are not read.
 Sequence scan(const Cell& cell, const Tensors& state, const CellInput& in, const ScanOptions& options = {},
               Loc where = Loc::current());
-/// cell.output(state); throws Error unless it is [B, outputs()].
+/// cell.output(state); throws Error unless it is [B, outputs()], of cell.dtype().
 Tensor output_of(const Cell& cell, const Tensors& state);
 /// cell.penalty(); throws Error unless it is undefined or a scalar of cell.dtype().
 Tensor penalty_of(const Cell& cell);

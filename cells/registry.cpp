@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <set>
 
 #include "cells/cell.h"
 #include "cells/nearest_name.h"
+#include "engine/core/parse.h"
 
 const int REEL_VERSION_SYMBOL = 0;
 
@@ -38,6 +40,9 @@ void check_declaration(const CellType& type) {
     if (!is_option_name(s.name))
       refuse(fmt::format("the setting \"{}\": a name has letters, digits, _ and -, and begins with a letter", s.name));
     if (!defaults.emplace(s.name, s.fallback).second) refuse(fmt::format("two settings are called \"{}\"", s.name));
+    const auto number = s.kind == Setting::Kind::real ? parse<double>(s.fallback) : std::nullopt;
+    if (number && !std::isfinite(*number))
+      refuse(fmt::format("the default of the setting \"{}\" is {}, a finite number is needed", s.name, s.fallback));
   }
   try {
     Settings(type.name, type.settings, defaults);
@@ -55,6 +60,9 @@ void check_states(const std::string& name, const Cell& cell) {
     throw Error(name, "states() is empty. Hint: a cell with a step has a state; one without says recurrent() = false");
   std::set<std::string> names;
   for (const State& s : states) {
+    if (s.name.find('/') != std::string::npos)
+      throw Error(
+          name, fmt::format("a state is called \"{}\": the name of a state is part of a file's and has no /", s.name));
     if (!names.insert(s.name).second) throw Error(name, fmt::format("two states are called \"{}\"", s.name));
     if (s.width < 1)
       throw Error(name, fmt::format("the state {} has {} values, 1 or more are needed", s.name, s.width));

@@ -108,6 +108,32 @@ TEST_CASE("formulas") {
   CHECK(contains(error_of([&] { Formula::value("n +", names); }), "[formula] a name is missing"));
 }
 
+TEST_CASE("a count that is not understood: an error that names the cell and its file") {
+  register_cell({"own", "", "", "", {{"m", Setting::Kind::choice, "a", "", {"a", "b"}}}, {}}, "mine/own.cpp");
+  const std::string deep(200, '(');
+  for (const auto& [count, why] : std::vector<std::pair<std::string, std::string>>{
+           {"n k + n i", "k is neither n, i, a setting, a definition nor a cell"},
+           {"4n + n i", "4n is neither n, i, a setting, a definition nor a cell. Hint: a product has a space between "},
+           {"about n^2", "about is neither n, i, a setting, a definition nor a cell"},
+           {"n*n + n", "cannot read *n + n. Hint: a product has a space between its factors: n i"},
+           {"n (n + 1", "\")\" is missing at 8 of n (n + 1"},
+           {"n [m=a", "\"]\" is missing at 6 of n [m=a"},
+           {"n [norm=a]", "[norm...] compares n, i or a setting, and norm is none of them"},
+           {"n m", "m is \"a\", which is no number"},
+           {"n i, k 2", "\"=\" is missing at 7 of n i, k 2"},
+           {"k n, k = k + 1", "a definition needs itself"},
+           {"own + n", "a definition needs itself"},
+           {deep + "n" + std::string(200, ')'),
+            "a definition needs itself, or more than 100 parentheses are nested"}}) {
+    CellType& own = cell_registry().back();
+    own.count = count;
+    const std::string said = error_of([&] { trained_numbers(own, 3, 4, {}); });
+    CHECK_MESSAGE(said.starts_with("[cell] \"own\" (mine/own.cpp): its count \"" + count + "\": [formula] " + why),
+                  said);
+  }
+  cell_registry().pop_back();
+}
+
 TEST_CASE("a setting that no cell accepts is still a number: the cell says what is wrong with it") {
   for (const char* width : {"-1", "-inf", "nan"})
     CHECK(error_of([&] { trained_numbers(cell_type("srnn"), 2, 4, {{"width", width}}); }).empty());

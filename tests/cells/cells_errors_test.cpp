@@ -10,6 +10,8 @@ namespace {
 
 using Given = std::map<std::string, std::string>;
 
+const std::vector<std::string> asked_before_main = activation_names();  // as the list of a REEL_CELL's setting
+
 std::unique_ptr<Cell> make(const std::string& name, std::int64_t input, std::int64_t hidden, const Given& given) {
   Init init(1);
   const CellType& type = cell_type(name);
@@ -155,11 +157,12 @@ class Mistaken final : public Cell {
     if (kind_ == "real of a choice") s.real("kind");
     if (kind_ == "on of a real") s.on("rate");
     if (kind_ == "on of a choice") s.on("kind");
-    W_ = parameter("W", init.glorot_uniform({n, i}));
+    W_ = parameter("W", init.glorot_uniform({n, i}), kind_ == "group" ? "slow=1,fast" : "");
   }
   std::vector<State> states() const override {
     if (kind_ == "none") return {};
-    return {{"h", hidden}, {kind_ == "names" ? "h" : "c", kind_ == "width" ? 0 : hidden}};
+    const std::string second = kind_ == "names" ? "h" : kind_ == "slash" ? "c/d" : "c";
+    return {{"h", hidden}, {second, kind_ == "width" ? 0 : hidden}};
   }
   Tensors step(const Tensors& state, const Tensor& x) const override {
     const Tensor h = tanh(state[0] + linear(x, W_));
@@ -171,6 +174,7 @@ class Mistaken final : public Cell {
   }
   Tensor output(const Tensors& state) const override {
     if (kind_ == "output rank") return sum(state[0], {0});
+    if (kind_ == "output dtype") return complex(state[0], state[1]);
     return kind_ == "output" ? concat(state, 1) : state[0];
   }
   std::int64_t outputs() const override { return kind_ == "outputs" ? 0 : hidden; }
@@ -184,6 +188,7 @@ class Mistaken final : public Cell {
     Sequence all = Cell::run(state, in, options, where);
     if (kind_ == "run last") all.last[1] = concat(all.last, 1);
     if (kind_ == "run hs") all.hs = sum(state[0], {0});
+    if (kind_ == "run dtype" && in.every_step) all.hs = complex(all.hs, all.hs);
     return all;
   }
 
@@ -277,6 +282,11 @@ TEST_CASE("every setting of every cell: words, other kinds of numbers, numbers o
   }
 }
 
+TEST_CASE("the activations have names before main()") {
+  CHECK(asked_before_main == activation_names());
+  CHECK(asked_before_main.size() == 7);
+}
+
 TEST_CASE("cells and settings that do not exist") {
   CHECK(setting_error_of([] { cell_type("lstmm"); }).starts_with("cell: there is no cell \"lstmm\"; known are "));
   for (const CellType& type : cell_registry())
@@ -300,11 +310,15 @@ TEST_CASE("mistakes of a cell's author name the cell, and the setting or the sta
                                        "undefined",
                                        "output",
                                        "output rank",
+                                       "output dtype",
+                                       "group",
+                                       "slash",
                                        "width",
                                        "outputs",
                                        "run",
                                        "run last",
                                        "run hs",
+                                       "run dtype",
                                        "penalty shape",
                                        "penalty dtype"};
   register_cell({"mistaken",
@@ -339,12 +353,18 @@ TEST_CASE("mistakes of a cell's author name the cell, and the setting or the sta
     CHECK(said("undefined") == "[mistaken] step() gives an undefined tensor as the state c, f32 (4, 3) expected");
     CHECK(said("output") == "[mistaken] output() gives f32 (4, 6), [B, outputs()] = (4, 3) expected");
     CHECK(said("output rank") == "[mistaken] output() gives f32 (3,), [B, outputs()] = (4, 3) expected");
+    CHECK(said("output dtype") ==
+          "[mistaken] output() gives c64 (4, 3), f32 is expected. Hint: concat({real(y), imag(y)}, -1)");
+    CHECK(said("group") ==
+          "[parameter] \"W\" is in the group \"slow=1,fast\": the name of a group has no = and no comma");
+    CHECK(said("slash").starts_with("[mistaken] a state is called \"c/d\": the name of a state is part of a file's"));
     CHECK(said("width") == "[mistaken] the state c has 0 values, 1 or more are needed");
     CHECK(said("outputs") == "[mistaken] outputs() is 0, 1 or more is needed");
     CHECK(said("run").starts_with("[mistaken] run() gives 0 last states, 2 expected"));
     CHECK(said("run last").starts_with("[mistaken] run() gives f32 (4, 6) as the last state c, f32 (4, 3) expected"));
     CHECK(said("run hs").starts_with("[mistaken] run() gives f32 (3,) as hs, [T, B, outputs()] = (5, 4, 3) expected") ==
           every_step);
+    CHECK(said("run dtype").starts_with("[mistaken] run() gives c64 (5, 4, 3) as hs, f32 is expected") == every_step);
     // The default of the real setting, 1, is an integer: the kind counts, not the text.
     CHECK(said("integer of a real") ==
           "[mistaken] reads the setting \"rate\" as an integer, and REEL_CELL lists it as a real");

@@ -23,7 +23,7 @@ class Little : public Task {
   explicit Little(const TaskOptions& o) : o_(o) {}
   std::string name() const override { return "little"; }
   ModelShape shape() const override {
-    return {.vocabulary = o_.symbols ? 4 : 0, .inputs = 2, .outputs = 2, .every_step = o_.every_step};
+    return {.vocabulary = o_.symbols ? 4 : 0, .inputs = o_.symbols ? 0 : 2, .outputs = 2, .every_step = o_.every_step};
   }
   double baseline() const override { return 1; }
   bool continues(const std::vector<std::uint64_t>& streams) const override {

@@ -76,6 +76,16 @@ TEST_CASE("two of one name: an error at a program's start that says which") {
   cells.pop_back();
   CHECK(program_ends_with() == 0);
 
+  for (const char* number : {"nan", "-inf"}) {  // what no option takes
+    register_cell({"own", "", "", "", {{"rate", Setting::Kind::real, number, "", {}}}, {}}, "mine/own.cpp");
+    CHECK(error_of(check_registries) ==
+          fmt::format(
+              "[cell] \"own\" (mine/own.cpp): the default of the setting \"rate\" is {}, a finite number is needed",
+              number));
+    CHECK(program_ends_with() == 1);
+    cells.pop_back();
+  }
+
   register_backend("cpu", [](const std::string&) -> std::unique_ptr<Backend> { return nullptr; });
   CHECK(error_of(check_registries).starts_with("[device] two kinds of device are called \"cpu\". Hint: "));
   CHECK(program_ends_with() == 1);
