@@ -33,10 +33,11 @@ std::vector<LayerOptions> layers_of(const ModelOptions& o) {
 
 namespace {
 void check(const ModelShape& shape, const ModelOptions& options, DType dtype) {
-  if (shape.vocabulary < 0 || shape.inputs < 0 || (shape.vocabulary == 0 && shape.inputs == 0))
-    throw SettingError("inputs", fmt::format("inputs (numbers at each step) or vocabulary (different symbols) is 1 or "
-                                             "more, got inputs = {}, vocabulary = {}",
-                                             shape.inputs, shape.vocabulary));
+  if (shape.vocabulary < 0 || shape.inputs < 0 || (shape.vocabulary > 0) == (shape.inputs > 0))
+    throw SettingError("inputs",
+                       fmt::format("one of inputs (numbers at each step) and vocabulary (different symbols) is 1 or "
+                                   "more, got inputs = {}, vocabulary = {}",
+                                   shape.inputs, shape.vocabulary));
   require_least("outputs", shape.outputs, 1);
   require_least("layers", options.stack.empty() ? options.layers : std::ssize(options.stack), 1);
   require_least("embedding", options.embedding, 0);
@@ -243,8 +244,25 @@ void Model::check_states(const Tensors& states) const {
   if (states.size() != all) throw Error("model", fmt::format("its layers have {} states, got {}", all, states.size()));
 }
 
+void Model::check_input(const Tensor& x, bool step) const {
+  const bool symbols = shape_.vocabulary > 0, rows = x.defined() && indexes(x);
+  const int axes = (step ? 1 : 2) + (rows || symbols ? 0 : 1);
+  const bool fits = x.defined() && x.rank() == axes &&
+                    (rows ? x.dtype() == DType::i32 : x.dim(-1) == shape_.inputs && !is_complex(x.dtype()));
+  if (fits && !step && x.dim(0) < 1)
+    throw Error("model", fmt::format("1 or more time steps are needed, got {}", x.spec().str()));
+  if (fits) return;
+  const char* const before = step ? "[B" : "[T, B";  // its axes in front of the inputs
+  throw Error("model",
+              fmt::format("x must be {}, got {}",
+                          rows || symbols ? fmt::format("{}, i32 {}]", symbols ? "symbols" : "levels", before)
+                                          : fmt::format("numbers {}, inputs] with {} inputs", before, shape_.inputs),
+                          x.defined() ? x.spec().str() : "an undefined tensor"));
+}
+
 Tensor Model::operator()(const Tensor& x, const std::optional<StepContext>& training, Tensors* carry,
                          const Tensor& lengths) const {
+  check_input(x, false);
   if (carry && !carry->empty() && bidirectional_)
     throw Error("model", "a bidirectional model reads whole sequences: no states carry over to the next batch");
   if (carry && !carry->empty()) check_states(*carry);
@@ -285,6 +303,7 @@ Tensor Model::step(const Tensor& x, Tensors& states) const {
   if (!recurrent())
     throw Error("model", fmt::format("{} has no single step: it reads whole sequences",
                                      bidirectional_ ? "a bidirectional model" : "a cell without states"));
+  check_input(x, true);
   if (states.empty()) states = initial(x.dim(0));
   check_states(states);
   Tensor h = numbers(x);
@@ -295,7 +314,8 @@ Tensor Model::step(const Tensor& x, Tensors& states) const {
     const auto count = static_cast<std::ptrdiff_t>(cell.states().size());
     const Tensors before(first, first + count);
     const Tensors next = zone.mean(before, cell.step(before, l > 0 ? into(l, h, std::nullopt) : h));
-    h = residual_ && l > 0 ? h + cell.output(next) : cell.output(next);
+    const Tensor y = output_of(cell, next);
+    h = residual_ && l > 0 ? h + y : y;
     first = std::copy(next.begin(), next.end(), first);
   }
   return linear(h, V_, c_);

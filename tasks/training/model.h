@@ -17,7 +17,7 @@ struct Batch {
 
 struct ModelShape {
   std::int64_t vocabulary = 0;  // number of input symbols (i32 [T, B]); 0: numbers ([T, B, inputs])
-  std::int64_t inputs = 0;
+  std::int64_t inputs = 0;      // 0 for symbols
   std::int64_t outputs = 1;
   bool every_step = true;  // outputs at all steps [T, B, outputs], or at the last one [B, outputs]
   Tensor levels = {};      // [levels, inputs]: inputs that take few values may be i32 [T, B], rows of this table
@@ -81,11 +81,12 @@ class Model {
 
   /// Outputs for a batch of sequences, with dropout in a training step. Starts from the states in `carry`, if there are
   /// any, and stores the last states there. With lengths i32 [B], states hold still over padding: the last output is
-  /// that of each sequence's own end. Throws Error for a carry into a bidirectional model.
+  /// that of each sequence's own end. Throws Error for an x of other axes or another width than ModelShape says, and
+  /// for a carry into a bidirectional model.
   Tensor operator()(const Tensor& x, const std::optional<StepContext>& training = std::nullopt,
                     Tensors* carry = nullptr, const Tensor& lengths = {}) const;
   /// One time step: x i32 [B] or [B, inputs] -> outputs [B, outputs]; `states` are those of all layers, as in `carry`
-  /// (none: the first ones), and become the next ones. Throws Error unless recurrent().
+  /// (none: the first ones), and become the next ones. Throws Error unless recurrent(), and for another x.
   Tensor step(const Tensor& x, Tensors& states) const;
   /// The states before the first step, of all layers; none of a bidirectional model, as they do not carry over.
   Tensors initial(std::int64_t batch) const;
@@ -134,6 +135,8 @@ class Model {
   /// The input of a layer above the first (counted from 0), from the outputs of the one below.
   Tensor into(std::size_t layer, const Tensor& h, const std::optional<StepContext>& training) const;
   void check_states(const Tensors& states) const;
+  /// Throws Error unless x is what the model reads: sequences, or one step of them.
+  void check_input(const Tensor& x, bool step) const;
   Tensor dropped(const Tensor& h, std::size_t layer, const StepContext& at) const;
   /// What drops values inside cell c (CellInput::drop).
   std::function<Tensor(const Tensor&, double)> inner_dropout(std::size_t c, const StepContext& at) const;

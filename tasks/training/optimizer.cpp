@@ -187,10 +187,16 @@ void Optimizer::finish(const Tensors& gradients, double norm, double lr_factor) 
   const double scale = clip_scale(norm, norm_limit());
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     auto& [parameter, lr, state] = slots_[i];
-    if (parameter.retract)
-      parameter.retract(parameter.value, gradients[i], lr * lr_factor * scale);
-    else
+    if (!parameter.retract) {
       parameter.value.mark_changed();
+      continue;
+    }
+    const auto* const before = parameter.value.storage();
+    parameter.retract(parameter.value, gradients[i], lr * lr_factor * scale);
+    if (parameter.value.storage() != before)  // the cell and the model would keep the old one
+      throw Error("optimizer", fmt::format("the retraction of {} gives it another tensor, and the cell keeps the old "
+                                           "one. Hint: value.assign(...) moves it in place",
+                                           parameter.name));
   }
 }
 

@@ -21,7 +21,10 @@ struct Case {
 };
 
 Model make(const Case& kind) {
-  Model model({.vocabulary = kind.vocabulary, .inputs = inputs, .outputs = outputs, .every_step = kind.every_step},
+  Model model({.vocabulary = kind.vocabulary,
+               .inputs = kind.vocabulary > 0 ? 0 : inputs,
+               .outputs = outputs,
+               .every_step = kind.every_step},
               {.cell = kind.cell,
                .hidden = hidden,
                .layers = kind.layers,

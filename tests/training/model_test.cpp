@@ -177,3 +177,38 @@ TEST_CASE("options out of range, and states that are not those of the layers, ar
   CHECK(error_of([&] { lstm.step(x.at(1), states); }) == "[model] its layers have 4 states, got 3");
   CHECK(error_of([&] { lstm(x, std::nullopt, &states); }) == "[model] its layers have 4 states, got 3");
 }
+
+TEST_CASE("an input that is not what the model's shape says is refused, of sequences and of one step") {
+  const ModelOptions gru{.cell = "gru", .hidden = 4};
+  const Model numbers({.inputs = 2, .outputs = 3}, gru, Init(5)),
+      symbols({.vocabulary = 3, .outputs = 3}, gru, Init(5)),
+      levels({.inputs = 1, .outputs = 3, .levels = Tensor::zeros({4, 1})}, gru, Init(5));
+  const auto said = [](const Model& model, const Tensor& x) { return error_of([&] { model(x); }); };
+  const auto step = [](const Model& model, const Tensor& x) {
+    Tensors states;
+    return error_of([&] { model.step(x, states); });
+  };
+  const auto f32 = [](const Shape& shape) { return Tensor::zeros(shape); };
+  const auto i32 = [](const Shape& shape) { return Tensor::zeros(shape, DType::i32); };
+  const std::string wide = "[model] x must be numbers [T, B, inputs] with 2 inputs, got ";
+  CHECK(said(numbers, f32({5, 3, 2})).empty());
+  CHECK(said(numbers, f32({5, 3, 3})) == wide + "f32 (5, 3, 3)");
+  CHECK(said(numbers, f32({5, 2})) == wide + "f32 (5, 2)");
+  CHECK(said(numbers, f32({0, 3, 2})) == "[model] 1 or more time steps are needed, got f32 (0, 3, 2)");
+  CHECK(said(numbers, Tensor()) == wide + "an undefined tensor");
+  CHECK(said(symbols, i32({5, 3})).empty());
+  CHECK(said(symbols, i32({5, 3, 1})) == "[model] x must be symbols, i32 [T, B], got i32 (5, 3, 1)");
+  CHECK(said(symbols, f32({5, 3})) == "[model] x must be symbols, i32 [T, B], got f32 (5, 3)");
+  CHECK(said(symbols, Tensor()) == "[model] x must be symbols, i32 [T, B], got an undefined tensor");
+  CHECK(said(levels, i32({5, 3})).empty());
+  CHECK(said(levels, f32({5, 3, 1})).empty());
+  CHECK(said(levels, i32({5, 3, 1})) == "[model] x must be levels, i32 [T, B], got i32 (5, 3, 1)");
+  CHECK(step(numbers, f32({3, 2})).empty());
+  CHECK(step(numbers, f32({3, 4})) == "[model] x must be numbers [B, inputs] with 2 inputs, got f32 (3, 4)");
+  CHECK(step(numbers, f32({5, 3, 2})) == "[model] x must be numbers [B, inputs] with 2 inputs, got f32 (5, 3, 2)");
+  CHECK(step(symbols, i32({3})).empty());
+  CHECK(step(symbols, i32({5, 3})) == "[model] x must be symbols, i32 [B], got i32 (5, 3)");
+  CHECK(error_of([&] { Model({.vocabulary = 3, .inputs = 2}, gru, Init(5)); }) ==
+        "inputs: one of inputs (numbers at each step) and vocabulary (different symbols) is 1 or more, got inputs = 2, "
+        "vocabulary = 3");
+}

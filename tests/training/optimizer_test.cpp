@@ -197,6 +197,18 @@ TEST_CASE("parameters that move on a manifold: the rate, times its factor, times
   }
 }
 
+TEST_CASE("a retraction that gives the parameter another tensor moves nothing: an error that says what does") {
+  Parameter p{"cell.W", Tensor::zeros({2}, DType::f64), ""};
+  p.retract = [](Tensor& value, const Tensor& g, double r) { value = value - r * g; };
+  const Tensors gradients{Tensor::from<double>({3, 4}, {2})};
+  const std::string said = error_of([&] { Optimizer({p}, {.kind = "sgd"}).step(gradients, 5); });
+  CHECK(said.starts_with("[optimizer] the retraction of cell.W gives it another tensor"));
+  CHECK(said.ends_with("Hint: value.assign(...) moves it in place"));
+  p.retract = [](Tensor& value, const Tensor& g, double r) { value.assign(value - r * g); };
+  Optimizer({p}, {.kind = "sgd", .lr = 0.5}).step(gradients, 5);
+  CHECK(p.value.values<double>() == std::vector<double>{-1.5, -2});
+}
+
 TEST_CASE("groups have their own rates") {
   OptimizerOptions options;
   options.kind = "sgd", options.lr = 1, options.group_lr = {{"head", 0.5}};
