@@ -47,10 +47,18 @@ def choose_level(flags: set, there: list, highest: str = "") -> str:
 
 def extension():
     """The module reel._reel."""
-    levels = pathlib.Path(__file__).parent / "levels"
+    folder = pathlib.Path(__file__).parent
+    levels = folder / "levels"
     if not levels.is_dir():
-        from . import _reel
-
+        try:
+            from . import _reel
+        except ImportError:
+            if list(folder.glob("_reel*.so")):
+                raise
+            raise ImportError(
+                f"{folder} is the package's source and has no compiled module. Hint: pip install . in the repository's "
+                "folder, and another working folder than this one's"
+            ) from None
         return _reel
     there = sorted(folder.name for folder in levels.iterdir())
     level = choose_level(processor_flags(), there, os.environ.get("REEL_CPU_LEVEL", ""))

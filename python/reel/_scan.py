@@ -6,6 +6,7 @@ import operator
 from typing import Any, Callable
 
 from . import _reel
+from ._check import kind_of
 from ._reel import Error, Tensor
 from ._tree import flatten, flatten_like
 
@@ -49,7 +50,9 @@ def _flat(step: Callable, init: Any, xs: Any, name: str) -> tuple[Callable, list
     def flat(state: list[Tensor], x: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
         result = step(rebuild_state(state), rebuild_x(x))
         if not isinstance(result, tuple) or len(result) != 2:
-            raise Error(f"[{name}] the step must return a pair (state, y); y may be None")
+            got = f"a tuple of {len(result)}" if isinstance(result, tuple) else f"a {kind_of(result)}"
+            hint = ". Hint: a tuple, (state, y)" if isinstance(result, list) else ""
+            raise Error(f"[{name}] the step must return a pair (state, y); y may be None; got {got}{hint}")
         after = flatten_like(result[0], init, name, "the state{} that the step returns")
         if rebuild_y:
             return after, flatten_like(result[1], first_y[0], name, "y{}, as at the first time step,")

@@ -1,5 +1,8 @@
 // Files: tensors in safetensors, and text that is replaced as a whole. reel/_files.py has what users call.
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
+
+#include <string_view>
 
 #include "backends/cpu/product_libraries.h"
 #include "python/src/python.h"
@@ -22,6 +25,15 @@ nb::tuple load(const std::string& path) {
   return nb::make_tuple(tensors, file.metadata);
 }
 
+/// What is no tensor, with a hint where reel.tensor() makes one: "an array of int64. Hint: reel.tensor(x)".
+std::string kind_of(nb::handle x) {
+  if (!nb::ndarray_check(x) || !nb::hasattr(x, "dtype")) return nb::type_name(x.type()).c_str();
+  const nb::object dtype = x.attr("dtype");
+  const nb::str kind(nb::getattr(dtype, "kind", nb::str("f")));
+  const bool numbers = std::string_view("iufcb").find(kind.c_str()) != std::string_view::npos;
+  return fmt::format("an array of {}{}", nb::str(dtype).c_str(), numbers ? ". Hint: reel.tensor(x)" : "");
+}
+
 void save(const std::string& path, const nb::dict& tensors, const std::map<std::string, std::string>& metadata) {
   TensorFile file{.tensors = {}, .metadata = metadata};
   for (const auto [key, value] : tensors) {
@@ -29,7 +41,7 @@ void save(const std::string& path, const nb::dict& tensors, const std::map<std::
     const std::optional<Tensor> tensor = as_tensor(value);
     if (!tensor)
       fail("save_safetensors", here(), "{} must be a tensor, or an array of f32, f64, c64, c128, i32 or bool, got {}",
-           name, nb::type_name(value.type()).c_str());
+           name, kind_of(value));
     if (!tensor->concrete()) fail("save_safetensors", here(), "{} has no value", name);
     file.tensors.emplace_back(name, *tensor);
   }

@@ -1,6 +1,24 @@
 // The module reel._reel: exceptions, and what the other files bind.
 #include "python/src/python.h"
 
+namespace {
+
+/// What a cell of a plugin may throw, and nanobind has no words for.
+void name_foreign(const std::exception_ptr& thrown, void* error) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception&) {
+    throw;  // to the translators that know it
+  } catch (...) {
+    const std::string text =
+        fmt::format("[cell] threw what is no std::exception. Hint: throw reel::Error(subject, rule) ({})",
+                    reel::str(reel::python::here()));
+    PyErr_SetString(static_cast<PyObject*>(error), text.c_str());
+  }
+}
+
+}  // namespace
+
 NB_MODULE(_reel, m) {
   using namespace reel;
   using namespace reel::python;
@@ -14,6 +32,7 @@ NB_MODULE(_reel, m) {
   describe("Error", "Bad input: the op or setting, the rule, the values, the line of the call, and a hint.");
   describe("SettingError", "A setting with a value that it cannot have, or that does not exist.");
   describe("OutOfMemory", "Not enough memory.");
+  nb::register_exception_translator(name_foreign, error.ptr());
   m.def("_set_folders", &set_folders);
   bind_interrupt(m);
   bind_tensor(m);

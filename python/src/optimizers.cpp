@@ -1,5 +1,6 @@
 // The optimisers of tasks/training/optimizer.h. reel/optim.py has what users call.
 #include <fmt/ranges.h>
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 
@@ -17,6 +18,11 @@ namespace reel::python {
 using namespace nb::literals;
 
 namespace {
+
+/// The type of what is no tensor. An array stays what it is: the optimiser writes into its parameters.
+std::string no_tensor(nb::handle x) {
+  return std::string(nb::type_name(x.type()).c_str()) + (nb::ndarray_check(x) ? ". Hint: reel.tensor(x)" : "");
+}
 
 /// An optimiser and what it updates.
 class PyOptimizer {
@@ -38,8 +44,7 @@ class PyOptimizer {
       const nb::object given = gradients[key];
       Tensor* gradient = nullptr;
       if (!nb::try_cast(given, gradient) || !gradient)
-        fail("optimizer", where, "the gradient for {} must be a tensor, got {}", p.name,
-             nb::type_name(given.type()).c_str());
+        fail("optimizer", where, "the gradient for {} must be a tensor, got {}", p.name, no_tensor(given));
       if (!(gradient->spec() == p.value.spec()))
         fail("optimizer", where, "{} is {}, its gradient {}", p.name, p.value.spec().str(), gradient->spec().str());
       if (!gradient->concrete())
@@ -122,7 +127,7 @@ std::vector<Parameter> from_dict(const nb::dict& values) {
     const auto name = nb::cast<std::string>(key);
     Tensor* tensor = nullptr;
     if (!nb::try_cast(value, tensor) || !tensor)
-      fail("optimizer", here(), "parameter {} must be a tensor, got {}", name, nb::type_name(value.type()).c_str());
+      fail("optimizer", here(), "parameter {} must be a tensor, got {}", name, no_tensor(value));
     if (!tensor->concrete()) fail("optimizer", here(), "parameter {} has no value", name);
     if (!seen.insert(tensor->id()).second) fail("optimizer", here(), "parameter {} is there twice", name);
     out.push_back({.name = name, .value = *tensor, .group = name});

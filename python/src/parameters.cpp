@@ -18,6 +18,12 @@ std::string known(const CellType& type) {
   return text;
 }
 
+std::string names_of(const std::vector<Parameter>& parameters) {
+  std::string text;
+  for (const Parameter& p : parameters) text += (text.empty() ? "" : ", ") + p.name;
+  return text;
+}
+
 }  // namespace
 
 const CellType& known_cell(const std::string& name) {
@@ -68,7 +74,8 @@ Tensors with_values(const std::string& subject, const std::vector<Parameter>& ow
   std::map<std::uint64_t, Tensor> by_id;
   for (const auto& [key, value] : values) {
     const auto found = std::find_if(own.begin(), own.end(), [&](const Parameter& p) { return p.name == key; });
-    if (found == own.end()) fail(subject.c_str(), where, "no parameter is called \"{}\"", key);
+    if (found == own.end())
+      fail(subject.c_str(), where, "no parameter is called \"{}\". Hint: they are {}", key, names_of(own));
     if (!(found->value.spec() == value.spec()))
       fail(subject.c_str(), where, "parameter {} is {}, got {}", key, found->value.spec().str(), value.spec().str());
     by_id[found->value.id()] = value;

@@ -1,16 +1,35 @@
 // reel.scan: a step in Python, traced once; all time steps then run without Python. reel/_scan.py has what users call.
 #include <nanobind/stl/pair.h>
 
+#include <algorithm>
+
 #include "backends/cpu/threads/denormals.h"
 #include "python/src/python.h"
 
 namespace reel::python {
+
+namespace {
+
+/// Throws Error for a state that only changes its dtype, as it does where f32 meets weights of f64.
+void check_dtypes(const Tensors& before, const Tensors& after) {
+  for (std::size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
+    const Tensor &b = before[i], &a = after[i];
+    if (!a.defined() || !(a.shape() == b.shape()) || a.dtype() == b.dtype()) continue;
+    fail("scan", here(),
+         "state {} must keep its dtype and shape: it is {}, and {} after the step. Hint: begin with "
+         "init.cast(\"{}\"), or cast what the step computes with to {}",
+         i, b.spec().str(), a.spec().str(), name_of(a.dtype()), name_of(b.dtype()));
+  }
+}
+
+}  // namespace
 
 Step step_of(const nb::callable& f) {
   return [&f](const Tensors& state, const Tensors& x) -> Next {
     wait_if_ending();
     const nb::gil_scoped_acquire held;
     const auto [next, y] = nb::cast<std::pair<Tensors, Tensors>>(f(state, x));
+    check_dtypes(state, next);
     return {next, y};
   };
 }

@@ -102,6 +102,10 @@ def test_settings():
         (lambda: reel.cell("srnn", 2, 0), "1 or more units"),
         (lambda: reel.cell("srnn", 0, 2), "1 or more inputs"),
         (lambda: reel.cell("srnn", 2, 2, dtype="c64"), "f32 or f64"),
+        (
+            lambda: reel.cell("rnn", 2, 8).run(reel.zeros((3, 1, 2)), parameters={"Q": reel.zeros((8, 8))}),
+            r'no parameter is called "Q". Hint: they are U, W, b, b2 \(test_cells.py',
+        ),
     ):
         with pytest.raises(reel.Error, match=words):
             call()

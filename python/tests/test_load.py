@@ -1,5 +1,9 @@
 """Which of a wheel's extension modules a processor gets."""
 
+import importlib
+import pathlib
+import sys
+
 import pytest
 
 from reel._load import choose_level, processor_flags
@@ -42,3 +46,13 @@ def test_none_that_runs(flags, there, highest, words):
 
 def test_this_processor_has_flags():
     assert "sse2" in processor_flags()
+
+
+def test_the_source_folder_says_what_it_is(tmp_path, monkeypatch):
+    package = tmp_path / "source"
+    package.mkdir()
+    for name, text in (("__init__", ""), ("_load", pathlib.Path(sys.modules["reel._load"].__file__).read_text())):
+        (package / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ImportError, match="source is the package's source and has no compiled module. Hint: pip install"):
+        importlib.import_module("source._load").extension()

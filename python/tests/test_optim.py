@@ -206,6 +206,7 @@ def changed_state(p, **changes):
         (lambda p: reel.optim.Adam(p, group_lr={"b": -1}), r"group_lr\[.b.\]: a finite number of 0 or more"),
         (lambda p: reel.optim.Adam([reel.ones(2)]), "a dict of tensors, a Model or a Cell"),
         (lambda p: reel.optim.Adam({"w": 1.0}), "must be a tensor, got float"),
+        (lambda p: reel.optim.Adam({"w": np.ones(2, "f4")}), r"must be a tensor, got .*ndarray. Hint: reel.tensor\(x\)"),
         (lambda p: reel.optim.Adam({0: p["b"]}), r"names of parameters are strings, got 0. Hint: str\(name\)"),
         (lambda p: reel.optim.Adam({"w": reel.ones(2, "i32")}), "has no gradient"),
         (lambda p: reel.optim.Adam({"a": p["b"], "b": p["b"]}), "b is there twice"),

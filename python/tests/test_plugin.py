@@ -91,6 +91,15 @@ def test_a_cell_of_a_plugin(tmp_path):
     assert reel.cell("lem", 3, 5) and "lem" in reel.cells()
 
 
+def test_a_cell_that_throws_what_is_no_exception(tmp_path):
+    source = tmp_path / "thrower.cpp"
+    source.write_text(EXAMPLE.read_text().replace('"lem"', '"thrower"').replace("return std::make_unique", "if (n == 1) throw 42;\nreturn std::make_unique"))
+    reel.load_plugin(compiled(source, tmp_path))
+    assert reel.cell("thrower", 1, 2)
+    with pytest.raises(reel.Error, match=r"threw what is no std::exception. Hint: throw reel::Error.*test_plugin.py:\d+"):
+        reel.cell("thrower", 1, 1)
+
+
 def test_what_is_no_plugin(tmp_path):
     text = tmp_path / "text.so"
     text.write_text("not a library")
