@@ -70,10 +70,17 @@ TEST_CASE("a cell of a plugin is trained, resumed, applied, explained and export
   CHECK(contains(without.err, "expected, got \"own_leaky\""));
   const std::string hint = ". Hint: REEL_PLUGINS=FILE.so loads cells of other projects\n";
   CHECK(without.err.ends_with(hint));
+  CHECK(run("explain", {"--cell", "own_leaky"}, place.dir.path).err.ends_with(hint));
   for (const auto& [program, arguments] : {std::pair{"apply", Words{"--run", out, "--describe"}},
+                                           {"apply", Words{"--run", out, "--layer", "1", "--describe"}},
                                            {"predict", Words{out, "--input", "x.csv"}},
-                                           {"explain", Words{"--cell", "own_leaky"}}})
-    CHECK_MESSAGE(run(program, arguments, place.dir.path).err.ends_with(hint), program);
+                                           {"to_onnx", Words{out, "--output", place.dir / "without.onnx"}}}) {
+    if (!fs::exists(REEL_BIN_DIR "/" + std::string(program))) continue;
+    const std::string said = run(program, arguments, place.dir.path).err;
+    CHECK_MESSAGE(said.ends_with("] there is no cell \"own_leaky\"; the run had plugins. Hint: REEL_PLUGINS=" +
+                                 place.plugins + "\n"),
+                  said);
+  }
 }
 
 TEST_CASE("a model of a table with a cell of a plugin answers new rows") {
@@ -134,6 +141,14 @@ TEST_CASE("what is no plugin: one line, and exit 2") {
         refused(plugin("other_version")) +
             fmt::format("was compiled with other headers than those of this Reel, {}. Hint: compile it again\n",
                         REEL_VERSION));
+  const std::string folder = place.dir / "a:b", colon = folder + "/c.so", rule = "the path of a plugin has no ':', ";
+  fs::create_directory(folder);
+  fs::copy(plugin("own_cell"), colon);
+  CHECK(said(colon).starts_with(refused(colon) + rule));
+  const fs::path before = fs::current_path();
+  fs::current_path(folder);
+  CHECK(said("c.so").starts_with(refused(fs::canonical(colon)) + rule));
+  fs::current_path(before);
   const std::string twice = said(plugin("own_cell") + ":" + second);
   CHECK(twice.starts_with(refused(second) + "[cell] two cells are called \"own_leaky\""));
 }
