@@ -33,11 +33,10 @@ std::vector<LayerOptions> layers_of(const ModelOptions& o) {
 
 namespace {
 void check(const ModelShape& shape, const ModelOptions& options, DType dtype) {
-  if (shape.vocabulary < 0 || shape.inputs < 0 || (shape.vocabulary > 0) == (shape.inputs > 0))
-    throw SettingError("inputs",
-                       fmt::format("one of inputs (numbers at each step) and vocabulary (different symbols) is 1 or "
-                                   "more, got inputs = {}, vocabulary = {}",
-                                   shape.inputs, shape.vocabulary));
+  if (shape.vocabulary < 0 || shape.inputs < 0 || (shape.vocabulary == 0 && shape.inputs == 0))
+    throw SettingError("inputs", fmt::format("inputs (numbers at each step) or vocabulary (different symbols) is 1 or "
+                                             "more, got inputs = {}, vocabulary = {}",
+                                             shape.inputs, shape.vocabulary));
   require_least("outputs", shape.outputs, 1);
   require_least("layers", options.stack.empty() ? options.layers : std::ssize(options.stack), 1);
   require_least("embedding", options.embedding, 0);
