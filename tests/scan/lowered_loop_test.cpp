@@ -281,7 +281,7 @@ TEST_CASE("a recorder keeps calls and knows its blocks") {
   CHECK(calls[0].as<Kernel::fill>()->out == a.data());
   CHECK(calls[0].as<Kernel::copy>() == nullptr);
   CHECK(recorder.take().empty());
-  const auto* first = a.data_as<std::byte>();
+  const auto* first = static_cast<const std::byte*>(a.data());
   CHECK(recorder.block_of(first) == a.storage());
   CHECK(recorder.block_of(first + 16) == a.storage());
   CHECK(recorder.block_of(first + 17) != a.storage());
