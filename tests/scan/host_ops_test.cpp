@@ -2,6 +2,7 @@
 // others.
 #include <algorithm>
 
+#include "engine/scan/lower/lowering.h"
 #include "engine/scan/scan.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
@@ -61,18 +62,7 @@ struct HostSum {
     for (std::int64_t i = 0; i < in[0].numel(); ++i) y[i % n] += x[i];
   }
   void vjp(Vjp& v) const { v.set(0, expand(v.dy(), v.spec(0).shape)); }
-};
-
-/// h w for each row; the gradient of w is a HostSum.
-struct TimesRow {
-  static constexpr Traits traits{.name = "times_row", .saves = Saves::inputs};
-  Spec infer(Inputs in) const { return in[0].spec(); }
-  void run(Inputs in, Tensor& out) const { out.assign(in[0] * in[1]); }
-  void vjp(Vjp& v) const {
-    v.set(0, v.dy() * v.in(1));
-    const Tensor terms = v.dy() * v.in(0);
-    v.set(1, apply(HostSum{}, {&terms}, Loc::current()));
-  }
+  bool reduces_rows(Inputs, Mapped sharded) const { return sharded[0]; }
 };
 
 template <class O>
@@ -106,17 +96,13 @@ TEST_CASE("an op that computes on the host is never called on values that are no
 }
 
 TEST_CASE("a sum that the host computes cannot add to a sum over time") {
-  const Tensor h = random({4, 3}, 1), xs = random({5, 4, 3}, 2), w = random({3}, 3);
-  const auto loss = [&](const Tensor& row) {
-    const Step step = [&](const Tensors& s, const Tensors& x) {
-      const Tensor in = s[0] + x[0];
-      return Next{{tanh(apply(TimesRow{}, {&in, &row}, Loc::current()))}, {}};
-    };
-    return sum(scan(step, {h}, {xs}).last[0]);
-  };
-  const std::string error = error_of([&] {
-    Tape tape;
-    grad(loss(w), {w});
+  Traced body = trace({{DType::f64, {3, 4}, &backend()}, {DType::f64, {4}, &backend()}}, [](const Tensors& in) {
+    const Tensor h = tanh(in[0]);
+    return Tensors{h, in[1] + of<HostSum>(h)};
   });
-  CHECK(contains(error, "[host_sum] its traits say .accumulates, and it computes on the host"));
+  const PlanPtr plan = plan_of(std::move(body), {.carries = 2, .accumulators = 1, .length = 10, .gradient = true}, {});
+  std::vector<Prepacked> packed;
+  for (const Program::Node& node : plan->loop.body.nodes) packed.push_back({node.attrs, {}});
+  CHECK(contains(error_of([&] { plan->lowering()->loop(2, {}, packed); }),
+                 "[host_sum] its traits say .accumulates, and it computes on the host"));
 }
