@@ -174,9 +174,9 @@ void CsvReader::finish() {
   impl_->settle();
 }
 
-std::string csv_field(const std::string& text) {
+std::string csv_field(const std::string& text, bool in_header) {
   const bool padded = text.starts_with(' ') || text.ends_with(' ');  // which a reader takes away
-  if (!padded && text.find_first_of(",;\t\"\n\r") == std::string::npos) return text;
+  if (!padded && text.find_first_of(in_header ? ",;\t\"\n\r" : ",\"\n\r") == text.npos) return text;
   std::string out = "\"";
   for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
   return out + '"';

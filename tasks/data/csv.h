@@ -40,8 +40,9 @@ class CsvReader {
 constexpr const char* known_separators =
     "commas, semicolons or tabs separate the fields, and others if a first line names them, such as sep=|";
 
-/// A text as a field of CSV, in quotes where it needs them.
-std::string csv_field(const std::string& text);
+/// A text as a field of CSV, in quotes where it needs them: in the header also around semicolons and tabs, from which a
+/// reader would guess the separator.
+std::string csv_field(const std::string& text, bool in_header = false);
 /// The field as a finite number, also with a plus sign; nullopt if it is none.
 std::optional<double> parse_number(std::string_view field);
 /// True for what other programs write where a value is missing: "NA", "null", "nan".

@@ -51,12 +51,12 @@ void AnswersFile::header(std::vector<std::string> names) {
   if (kind_ != ".csv") return;
   for (const std::string& target : spec_.target_names()) names.push_back(target);
   for (const std::string& name : spec_.classes) names.push_back("p(" + name + ")");
-  write_row(names);
+  write_row(names, true);
 }
 
-void AnswersFile::write_row(const std::vector<std::string>& fields) {
+void AnswersFile::write_row(const std::vector<std::string>& fields, bool in_header) {
   std::string line;
-  for (const std::string& field : fields) line += (line.empty() ? "" : ",") + csv_field(field);
+  for (const std::string& field : fields) line += (line.empty() ? "" : ",") + csv_field(field, in_header);
   line += '\n';
   if (path_.empty())
     write_out(line);

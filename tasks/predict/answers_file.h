@@ -19,7 +19,7 @@ class AnswersFile {
   void close();
 
  private:
-  void write_row(const std::vector<std::string>& fields);
+  void write_row(const std::vector<std::string>& fields, bool in_header = false);
 
   const TableSpec& spec_;
   std::string path_, kind_, text_;

@@ -85,7 +85,7 @@ TEST_CASE("what cannot be is refused in one line") {
   CHECK(train(dir, "without", {}, damaged).code == 0);
   const Result none = train(dir, "none", {"--precision", "bf16"}, damaged);
   CHECK(none.code == 2);
-  CHECK_MESSAGE(contains(none.err, "adding: --device cpu,bf16: "), none.err);
+  CHECK_MESSAGE(contains(none.err, "adding: --precision bf16: "), none.err);
   CHECK_MESSAGE(contains(none.err, "cannot be opened"), none.err);
   CHECK_MESSAGE(contains(none.err, "Hint: install libdnnl2, or take \"cpu\", which is --precision f32"), none.err);
 }

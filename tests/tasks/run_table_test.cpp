@@ -324,7 +324,7 @@ TEST_CASE("a small file with more rows than fit into memory is refused before th
   const Result trained =
       run("table", {"--data", dir / "x.npy", "--target", "c0", "--at", "each", "--window", "5"}, dir.path, {}, less);
   CHECK(trained.code == 1);
-  CHECK(contains(trained.err, "table: [table] sequences of 8388608 rows need 805 MB, ulimit -v allows 734 MB"));
+  CHECK(contains(trained.err, "table: [table] sequences of 8388608 rows need 973 MB, ulimit -v allows 734 MB"));
 }
 #endif
 

@@ -82,8 +82,10 @@ TEST_CASE("csv: a row is there as soon as its line has ended") {
 
 TEST_CASE("csv: a field that is written is read as it was") {
   for (const std::string field : {"a", " a", "a ", "a;b;c", "a\tb", "a,b", "a\"b", "a\nb", " "})
-    CHECK(rows_of(csv_field(field) + ",z\n", 100) == fmt::format("1:{}|z;", field));
+    CHECK(rows_of(csv_field(field, true) + ",z\n", 100) == fmt::format("1:{}|z;", field));
+  CHECK(rows_of("x,y\n" + csv_field("a;b") + ",z\n", 100) == "1:x|y;2:a;b|z;");
   CHECK(csv_field("a b") == "a b");
+  CHECK(csv_field("a;b") == "a;b");
 }
 
 TEST_CASE("csv: columns of numbers and of text, missing values") {
