@@ -17,6 +17,15 @@ using namespace nb::literals;
 
 namespace {
 
+void check(const ModelShape& shape, const std::string& head) {
+  if ((shape.vocabulary > 0) == (shape.inputs > 0) || shape.vocabulary < 0 || shape.inputs < 0)
+    throw SettingError("inputs",
+                       fmt::format("one of inputs (numbers at each step) and vocabulary (different symbols) is 1 or "
+                                   "more, got inputs = {}, vocabulary = {}",
+                                   shape.inputs, shape.vocabulary));
+  require_one_of("head_init", head, ModelOptions::head_inits());
+}
+
 /// Cell, units and settings of each layer, from bottom to top.
 using Layers = std::vector<std::tuple<std::string, std::int64_t, nb::dict>>;
 
@@ -45,7 +54,7 @@ PyModel make_model(std::int64_t vocabulary, std::int64_t inputs, std::int64_t ou
                              .checkpoint_every = checkpoint_every,
                              .settings = stack[0].settings,
                              .stack = alike ? std::vector<LayerOptions>() : stack};
-  require_one_of("head_init", head_init, ModelOptions::head_inits());
+  check(shape, head_init);
   return {shape, options, dtype.value, seed, Model(shape, options, Init(seed, dtype.value))};
 }
 
