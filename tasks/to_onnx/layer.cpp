@@ -20,7 +20,7 @@ std::vector<Part> parts_of(const OnnxLayer& layer) {
   std::vector<Part> parts;
   for (std::size_t i = 0; i < states.size(); ++i) {
     const auto& [name, width, complex] = states[i];
-    if (!all(equal(one[i], two[i])).item())
+    if (all(equal(one[i], two[i])).item() == 0)
       throw Error("to_onnx", fmt::format("the first {} depends on the size of the batch", name));
     parts.push_back({layer.name + name + (complex ? ".re" : ""), i, false, width, real(one[i])});
     if (complex) parts.push_back({layer.name + name + ".im", i, true, width, imag(one[i])});
