@@ -11,6 +11,7 @@
 #include "backends/cpu/kernels/piece.h"
 #include "tests/support/check.h"
 #include "tests/support/fused_runs.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/temp_dir.h"
 
 using namespace reel;
@@ -22,7 +23,7 @@ namespace {
 
 using Values = std::vector<std::vector<std::complex<double>>>;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(REEL_ADDRESS_SANITIZER) || defined(REEL_THREAD_SANITIZER)
 constexpr bool sanitized = true;
 #else
 constexpr bool sanitized = false;

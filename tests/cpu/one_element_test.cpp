@@ -4,6 +4,7 @@
 #include "ops/functors/binary.h"
 #include "ops/functors/unary.h"
 #include "tests/support/check.h"
+#include "tests/support/sanitizers.h"
 
 using namespace reel;
 using namespace reel::test;
@@ -29,7 +30,7 @@ std::vector<std::byte> results(const auto& call, DType in, DType out, bool alone
 }  // namespace
 
 TEST_CASE("an element alone has the bits that it has among others, in every function of one or two numbers") {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(REEL_ADDRESS_SANITIZER) || defined(REEL_THREAD_SANITIZER)
   return;  // less is inlined there, and what is not inlined is not contracted: a tail may round otherwise
 #endif
   for (const DType d : all_dtypes) {

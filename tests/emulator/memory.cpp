@@ -1,4 +1,5 @@
 #include "tests/emulator/memory.h"
+#include "tests/support/sanitizers.h"
 
 #include <sys/mman.h>
 
@@ -6,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef REEL_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #else
 #define ASAN_POISON_MEMORY_REGION(first, bytes) (void)0

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/emulator/launch.h"
+#include "tests/support/sanitizers.h"
 
 namespace {
 
@@ -91,7 +92,7 @@ TEST_CASE("memory is the device's or the host's, and all of one block") {
   CHECK(cudaMalloc(&much, std::size_t{1} << 40) == cudaErrorMemoryAllocation);
 }
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef REEL_ADDRESS_SANITIZER
 TEST_CASE("what lies behind a block, and what was given back, is nobody's") {
   const Setup s;
   const auto touch = [&](int* x) {

@@ -4,6 +4,7 @@
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/metrics.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/temp_dir.h"
 
 using namespace reel;
@@ -35,7 +36,7 @@ bool same_losses(const TempDir& dir, const std::string& cell, const std::string&
     }
     const Result compiled = train(dir, cell, name + "-wait", "wait", threads, more, task);
     CHECK_MESSAGE(compiled.code == 0, compiled.err);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // there functors themselves round otherwise
+#if !defined(REEL_ADDRESS_SANITIZER) && !defined(REEL_THREAD_SANITIZER)  // there functors themselves round otherwise
     CHECK_MESSAGE(!contains(compiled.err, "interpreter's bits"), name << ": " << compiled.err);
 #endif
     CHECK_MESSAGE(train_losses(dir / (name + "-off")) == train_losses(dir / (name + "-wait")), name);

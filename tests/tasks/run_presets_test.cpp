@@ -11,6 +11,7 @@
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/little_data.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/temp_dir.h"
 
 using namespace reel;
@@ -20,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef REEL_ADDRESS_SANITIZER
 constexpr int nth_preset = 5;  // they meet the same code, and the plain build tries them all
 #else
 constexpr int nth_preset = 1;

@@ -5,6 +5,7 @@
 #include "cells/cell.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/temp_dir.h"
 
 using namespace reel;
@@ -12,7 +13,7 @@ using namespace reel::test;
 
 namespace {
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef REEL_ADDRESS_SANITIZER
 constexpr bool sanitized = true;  // needs address space of its own, and more time
 #else
 constexpr bool sanitized = false;

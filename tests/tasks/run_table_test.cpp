@@ -9,6 +9,7 @@
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/metrics.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/temp_dir.h"
 
 using namespace reel;
@@ -308,7 +309,7 @@ TEST_CASE("predict: the scores of a forecast compare an answer with the row that
   CHECK(contains(scores, "over 73 answers"));
 }
 
-#ifndef __SANITIZE_ADDRESS__  // it needs address space of its own
+#ifndef REEL_ADDRESS_SANITIZER  // it needs address space of its own
 TEST_CASE("a small file with more rows than fit into memory is refused before they are made") {
   const TempDir dir;
   const std::string out = train(dir, "adding", {"--cell", "gru", "--length", "20"});
