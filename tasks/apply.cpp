@@ -277,7 +277,7 @@ int apply_files(int argc, const char* const* argv) {
   }
   if (choice.weights.empty() && !o.run.empty() && !o.init_only) {
     choice.weights = weights_of_run(o.run);
-    if (!o.describe) require_updates(choice.weights, load_safetensors(choice.weights));
+    choice.updated = !o.describe;
   }
   const std::unique_ptr<Cell> cell = choice.make(options, "apply", device);
   if (o.init_only) {

@@ -1,7 +1,10 @@
 #include "tasks/app/cell_choice.h"
 
+#include <utility>
+
 #include "tasks/app/cell_weights.h"
 #include "tasks/io/output.h"
+#include "tasks/training/trained_model.h"
 
 namespace reel {
 
@@ -27,7 +30,11 @@ void CellChoice::add_weights(Options& options) {
 std::unique_ptr<Cell> CellChoice::make(const Options& options, const std::string& program, Backend& device) const {
   const CellType& type = cell_type(cell);
   TensorFile file;
-  if (!weights.empty()) file = tensors_of_cell(weights, load_safetensors(weights, device), layer);
+  if (!weights.empty()) {
+    TensorFile all = load_safetensors(weights, device);
+    if (updated) require_updates(weights, all);
+    file = tensors_of_cell(weights, std::move(all), layer);
+  }
   CellSize size{input_size, hidden};
   std::unique_ptr<Cell> made;
   try {
