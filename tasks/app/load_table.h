@@ -5,7 +5,7 @@
 #include "ops/ops.h"
 #include "tasks/data/arrays.h"
 #include "tasks/data/data_error.h"
-#include "tasks/data/text.h"
+#include "tasks/io/lower.h"
 #include "tasks/training/safetensors.h"
 
 namespace reel {

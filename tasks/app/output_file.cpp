@@ -7,6 +7,7 @@
 
 #include "tasks/app/options.h"
 #include "tasks/io/files.h"
+#include "tasks/io/lower.h"
 
 namespace reel {
 
@@ -69,10 +70,6 @@ void require_output_file(const std::string& option, const std::string& path,
         "--{} {}: this is a file of the run in that folder, which would be lost. Hint: another name", option, path));
 }
 
-bool has_ending(const std::string& path, std::string_view ending) {
-  const auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return path.size() >= ending.size() &&
-         std::equal(ending.rbegin(), ending.rend(), path.rbegin(), [&](char a, char b) { return a == small(b); });
-}
+bool has_ending(const std::string& path, std::string_view ending) { return lower(path).ends_with(ending); }
 
 }  // namespace reel

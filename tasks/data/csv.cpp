@@ -14,6 +14,7 @@
 
 #include "engine/core/parse.h"
 #include "tasks/data/data_error.h"
+#include "tasks/io/lower.h"
 #include "tasks/io/output.h"
 
 namespace reel {
@@ -210,9 +211,7 @@ std::optional<double> parse_number(std::string_view field) {
 
 bool says_missing(std::string_view field) {
   if (const auto number = any_number(field)) return std::isnan(*number);
-  std::string small(field.substr(0, 8));
-  for (char& c : small)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  const std::string small = lower(std::string(field.substr(0, 8)));
   for (const char* word : {"na", "n/a", "#n/a", "<na>", "null", "none", "nil", "missing", "-", "--", "?"})
     if (small == word) return true;
   return false;

@@ -5,8 +5,8 @@
 #include "ops/functors/philox.h"
 #include "tasks/data/audio.h"
 #include "tasks/data/data_error.h"
-#include "tasks/data/text.h"
 #include "tasks/io/folder.h"
+#include "tasks/io/lower.h"
 
 namespace reel {
 

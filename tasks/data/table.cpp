@@ -14,6 +14,7 @@
 #include "tasks/data/csv.h"
 #include "tasks/data/data_error.h"
 #include "tasks/data/text.h"
+#include "tasks/io/lower.h"
 
 namespace reel {
 

@@ -76,12 +76,6 @@ bool is_utf8(std::string_view bytes) {
   return true;
 }
 
-std::string lower(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
-}
-
 std::string utf8(const std::u32string& text) {
   std::string bytes;
   for (const char32_t c : text) {

@@ -13,8 +13,6 @@ std::u32string characters(const std::string& set, const std::string& name, std::
                           const std::string& help = data_help);
 /// True if the bytes are UTF-8.
 bool is_utf8(std::string_view bytes);
-/// ASCII letters in lower case; other bytes stay.
-std::string lower(std::string text);
 /// Encodes the text as UTF-8.
 std::string utf8(const std::u32string& text);
 

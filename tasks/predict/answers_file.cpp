@@ -6,8 +6,8 @@
 
 #include "tasks/app/options.h"
 #include "tasks/data/csv.h"
-#include "tasks/data/text.h"
 #include "tasks/io/files.h"
+#include "tasks/io/lower.h"
 #include "tasks/io/output.h"
 #include "tasks/training/safetensors.h"
 
