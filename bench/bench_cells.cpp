@@ -324,7 +324,7 @@ int run(int argc, const char* const* argv) {
   if (threads.empty()) throw Usage("--threads: one number or more expected");
   std::vector<std::string> names = split(cells, ',');
   if (names.empty()) {
-    for (const CellType& type : cell_registry()) names.push_back(type.name);
+    names = cell_names();
     names.insert(names.end(), {"srnn/width=32", "enrnn/normalise=on"});
   }
   std::vector<Row> rows;

@@ -205,7 +205,11 @@ struct CellType {
 };
 /// All registered cells. Throws Error if two of them have the same name (registry.h).
 std::vector<CellType>& cell_registry();
-/// Throws a SettingError that lists the known cells, with the nearest name as a hint.
+/// The names of all registered cells.
+std::vector<std::string> cell_names();
+/// The cell of this name; nullptr if there is none.
+const CellType* find_cell(const std::string& name);
+/// As find_cell(), but throws a SettingError that lists the known cells, with the nearest name as a hint.
 const CellType& cell_type(const std::string& name);
 /// Adds a cell to the registry, with the source file that it comes from and the version that it was compiled for.
 bool register_cell(CellType type, const char* file, const int& version = REEL_VERSION_SYMBOL);

@@ -85,11 +85,10 @@ class Formula {
     const std::string definition = ", " + name + " = ";
     if (const std::size_t at = text_.find(definition); at != std::string::npos)
       return Formula(text_, names_, at + definition.size(), depth_).part();
-    for (const CellType& type : cell_registry()) {
-      if (type.name != name) continue;
+    if (const CellType* type = find_cell(name)) {
       Names inside{{"n", names_.at("n")}, {"i", names_.at("n")}};  // its input is as wide as its state
-      for (const Setting& s : type.settings) inside[s.name] = s.fallback;
-      return Formula(type.count, inside, 0, depth_).part();
+      for (const Setting& s : type->settings) inside[s.name] = s.fallback;
+      return Formula(type->count, inside, 0, depth_).part();
     }
     if (given != name) throw Error("formula", fmt::format("{} is \"{}\", which is no number", given, name));
     throw unknown(name);

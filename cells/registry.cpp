@@ -116,12 +116,21 @@ std::vector<CellType>& cell_registry() {
   return cell_types();
 }
 
-const CellType& cell_type(const std::string& name) {
+std::vector<std::string> cell_names() {
   std::vector<std::string> names;
-  for (const CellType& type : cell_registry()) {
-    if (type.name == name) return type;
-    names.push_back(type.name);
-  }
+  for (const CellType& type : cell_registry()) names.push_back(type.name);
+  return names;
+}
+
+const CellType* find_cell(const std::string& name) {
+  const std::vector<CellType>& types = cell_registry();
+  const auto found = std::ranges::find(types, name, &CellType::name);
+  return found == types.end() ? nullptr : &*found;
+}
+
+const CellType& cell_type(const std::string& name) {
+  if (const CellType* type = find_cell(name)) return *type;
+  const std::vector<std::string> names = cell_names();
   const std::string nearest = nearest_name(name, names);
   throw SettingError("cell", fmt::format("there is no cell \"{}\"; known are {}", name, fmt::join(names, ", ")),
                      {nearest.empty() ? "" : "cell", nearest});

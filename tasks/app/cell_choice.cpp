@@ -9,9 +9,7 @@
 namespace reel {
 
 void CellChoice::add(Options& options) {
-  std::vector<std::string> cells;
-  for (const CellType& type : cell_registry()) cells.push_back(type.name);
-  options.choice("cell", cell, cells, "recurrent cell", "Model");
+  options.choice("cell", cell, cell_names(), "recurrent cell", "Model");
   options.add("input-size", input_size, "I: input size; with weights: from their shapes", "Model",
               Bounds{.low = 1, .high = most::units});
   options.add("hidden", hidden, "N: hidden size; with weights: from their shapes", "Model",

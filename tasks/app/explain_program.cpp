@@ -116,10 +116,8 @@ struct ExplainOptions {
 };
 
 void add_options(Options& options, ExplainOptions& o) {
-  std::vector<std::string> cells;
-  for (const CellType& type : cell_registry()) cells.push_back(type.name);
   options.arguments("[RUN]", o.run);
-  options.choice("cell", o.cell, cells, "recurrent cell", "Step");
+  options.choice("cell", o.cell, cell_names(), "recurrent cell", "Step");
   options.add("hidden", o.hidden, "hidden size", "Step", Bounds{.low = 1, .high = most::units});
   options.add("input", o.input, "input size; 0: the hidden size", "Step", Bounds{.low = 0, .high = most::units});
   options.add("batch", o.batch, "batch size", "Step", Bounds{.low = 1, .high = most::batch});

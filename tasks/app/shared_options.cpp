@@ -62,10 +62,7 @@ bool takes_usual_decay(const OptimizerOptions& o, const Options& options) {
 constexpr Bounds updates{.low = 1, .high = most::updates}, updates_or_none{.low = 0, .high = most::updates};
 
 void add_model(Options& o, Shared& s) {
-  std::vector<std::string> cells;
-  for (const CellType& type : cell_registry()) cells.push_back(type.name);
-
-  o.list("cell", s.cell, cells, "recurrent cell; gru,srnn: one layer of each, bottom to top", "Model");
+  o.list("cell", s.cell, cell_names(), "recurrent cell; gru,srnn: one layer of each, bottom to top", "Model");
   o.list("hidden", s.hidden, Bounds{.low = 1, .high = most::units}, "hidden size; 64,128: of each layer", "Model");
   o.add("layers", s.model.layers, "number of stacked layers", "Model", Bounds{.low = 1, .high = most::layers});
   o.flag("bidirectional", s.model.bidirectional, "each layer also reads the sequence backwards", "Model");

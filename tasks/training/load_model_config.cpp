@@ -1,7 +1,6 @@
 // model.json of a run, whose cells must be there, and the hint where they are not.
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -26,10 +25,8 @@ std::string plugins_of(const std::string& path) {
 
 ModelConfig load_model_config(const std::string& path) {
   ModelConfig config = parse_model_config(path, read_file(path, 1 << 20));
-  const std::vector<CellType>& known = cell_registry();
   for (const LayerOptions& layer : layers_of(config.options)) {
-    if (std::any_of(known.begin(), known.end(), [&](const CellType& type) { return type.name == layer.cell; }))
-      continue;
+    if (find_cell(layer.cell)) continue;
     if (const std::string plugins = plugins_of(path); !plugins.empty())
       throw Error(path, fmt::format("there is no cell \"{}\"; the run had plugins. Hint: REEL_PLUGINS={}", layer.cell,
                                     plugins));

@@ -17,7 +17,7 @@ struct Batch {
 
 struct ModelShape {
   std::int64_t vocabulary = 0;  // number of input symbols (i32 [T, B]); 0: numbers ([T, B, inputs])
-  std::int64_t inputs = 0;      // 0 for symbols
+  std::int64_t inputs = 0;      // numbers of an input; not used with a vocabulary
   std::int64_t outputs = 1;
   bool every_step = true;  // outputs at all steps [T, B, outputs], or at the last one [B, outputs]
   Tensor levels = {};      // [levels, inputs]: inputs that take few values may be i32 [T, B], rows of this table

@@ -30,9 +30,7 @@ Job job_of(std::uint64_t point, const Workplace& place) {
     point /= all.size();
     return one;
   };
-  std::vector<std::string> cells;
-  for (const CellType& type : cell_registry()) cells.push_back(type.name);
-  const std::string cell = next(cells), optimizer = next(OptimizerOptions::kinds()), schedule = next(schedules),
+  const std::string cell = next(cell_names()), optimizer = next(OptimizerOptions::kinds()), schedule = next(schedules),
                     program = next({"copying", "charlm"});
   Job job;
   job.name = fmt::format("{} {} {} {}", program, cell, optimizer, schedule);
