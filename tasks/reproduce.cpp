@@ -143,12 +143,8 @@ std::string hours_text(const CampaignEnd& end, double hours) {
                      std::ceil(enough / digit) * digit);
 }
 
-int reproduce(int argc, const char* const* argv) {
-  ReproduceOptions o;
+void add_options(Options& options, ReproduceOptions& o) {
   CampaignOptions& c = o.campaign;
-  c.results = "results";
-  Options options("reproduce",
-                  "Reproduces tables and figures of papers, and prints measured next to reported numbers.");
   options.arguments("NAME", o.what.names);
   options.flag("list", o.list, "list all tables and figures and exit", "Selection");
   options.flag("all", o.what.all, "all tables and figures of all papers", "Selection");
@@ -179,54 +175,61 @@ int reproduce(int argc, const char* const* argv) {
   options.add("runs", c.run.root, "folder of the runs; finished runs in it are not repeated", "Run");
   options.add("results", c.results, "folder of the tables, figures and pages", "Run");
   options.hint("resume", "the same command goes on where it stopped");
-  options.parse(argc, argv);
+}
 
-  const std::vector<PresetTable> tables = read_presets(presets_folder());
-  if (o.list) {
-    print_list(tables);
-    return 0;
+/// Prints how often each model of the chosen tables is best, by what the folder has of them.
+void print_ranks(const std::vector<Chosen>& chosen, const std::vector<PresetTable>& tables, const std::string& folder) {
+  std::vector<std::string> stale;
+  std::vector<Report> stored;
+  require_numbers("--ranks", tables, folder);
+  for (const Chosen& one : chosen) {
+    Report report = stored_report(one.whole, folder, stale);
+    report.table.presets = one.report.table.presets;
+    std::erase_if(report.rows, [&](const ReportRow& row) {
+      const auto same = [&](const Preset& p) { return p.name == row.preset.name; };
+      return std::ranges::none_of(report.table.presets, same);
+    });
+    stored.push_back(std::move(report));
   }
-  if (o.check || o.pages) {
-    if (o.what.names.size() > 1) throw Usage("one folder NAME expected");
-    const std::string folder = o.what.names.empty() ? kept_results : o.what.names[0];
-    if (o.check) return check(tables, folder);
-    return write_anew(tables, folder);
+  print_out("{}", ranking(stored));
+}
+
+/// Locks the results of each table, as long as the locks live.
+std::vector<std::unique_ptr<Lock>> lock_results(const std::vector<Chosen>& chosen, const std::string& folder) {
+  std::vector<std::unique_ptr<Lock>> locks;
+  for (const Chosen& one : chosen) {
+    const std::filesystem::path base = report_base(one.report, folder);
+    std::error_code error;
+    std::filesystem::create_directories(base.parent_path(), error);
+    locks.push_back(std::make_unique<Lock>(base.string() + ".lock", base.string()));
   }
-  std::vector<Chosen> chosen = choose(tables, o.what);
-  if (o.ranks) {
-    std::vector<std::string> stale;
-    std::vector<Report> stored;
-    require_numbers("--ranks", tables, c.results);
-    for (const Chosen& one : chosen) {
-      Report report = stored_report(one.whole, c.results, stale);
-      report.table.presets = one.report.table.presets;
-      std::erase_if(report.rows, [&](const ReportRow& row) {
-        const auto same = [&](const Preset& p) { return p.name == row.preset.name; };
-        return std::ranges::none_of(report.table.presets, same);
-      });
-      stored.push_back(std::move(report));
-    }
-    print_out("{}", ranking(stored));
-    return 0;
-  }
+  return locks;
+}
+
+bool any_failed(const std::vector<Chosen>& chosen) {
+  for (const Chosen& one : chosen)
+    for (const ReportRow& row : one.report.rows)
+      for (const PresetRun& run : row.runs)
+        if (failed(row.preset, run)) return true;
+  return false;
+}
+
+/// Runs what is chosen, and writes its results; the exit code.
+int run(std::vector<Chosen>& chosen, const std::vector<PresetTable>& tables, const CampaignOptions& c) {
   if (c.run.budget == 1) {
     std::vector<std::string> names;
     for (const Chosen& one : chosen) names.push_back(one.whole.name);
     refuse_foreign_pages(names, c.results);
   }
-  const Interrupt interrupt;  // before the locks, so that a signal does not leave them behind
-  std::vector<std::unique_ptr<Lock>> locks;
   std::size_t width = 8;
   for (Chosen& one : chosen) {
     one.report.budget = c.run.budget;
     one.report.seeds = c.seeds;
     one.report.device = c.run.device;
-    const std::filesystem::path base = report_base(one.report, c.results);
-    std::error_code error;
-    std::filesystem::create_directories(base.parent_path(), error);
-    locks.push_back(std::make_unique<Lock>(base.string() + ".lock", base.string()));
     for (const ReportRow& row : one.report.rows) width = std::max(width, row.preset.label.size());
   }
+  const Interrupt interrupt;  // before the locks, so that a signal does not leave them behind
+  const auto locks = lock_results(chosen, c.results);
 
   // one table in its own order is printed row by row from the top; otherwise each table is printed when it is complete
   const bool in_order = chosen.size() == 1 && c.hours == 0, whole = c.run.budget == 1;
@@ -272,11 +275,31 @@ int reproduce(int argc, const char* const* argv) {
     return Interrupt::exit_code;
   }
   if (end.left > 0) print_err("{}", hours_text(end, c.hours));
-  for (const Chosen& one : chosen)
-    for (const ReportRow& row : one.report.rows)
-      for (const PresetRun& run : row.runs)
-        if (failed(row.preset, run)) return 1;
-  return complete ? 0 : 1;
+  return complete && !any_failed(chosen) ? 0 : 1;
+}
+
+int reproduce(int argc, const char* const* argv) {
+  ReproduceOptions o;
+  o.campaign.results = "results";
+  Options options("reproduce",
+                  "Reproduces tables and figures of papers, and prints measured next to reported numbers.");
+  add_options(options, o);
+  options.parse(argc, argv);
+
+  const std::vector<PresetTable> tables = read_presets(presets_folder());
+  if (o.list) {
+    print_list(tables);
+    return 0;
+  }
+  if (o.check || o.pages) {
+    if (o.what.names.size() > 1) throw Usage("one folder NAME expected");
+    const std::string folder = o.what.names.empty() ? kept_results : o.what.names[0];
+    return o.check ? check(tables, folder) : write_anew(tables, folder);
+  }
+  std::vector<Chosen> chosen = choose(tables, o.what);
+  if (!o.ranks) return run(chosen, tables, o.campaign);
+  print_ranks(chosen, tables, o.campaign.results);
+  return 0;
 }
 
 }  // namespace
