@@ -2,7 +2,8 @@
 
     python3 docs/site/stage.py FOLDER
 
-FOLDER/pages has the pages, what they link to (pictures, notebooks), and a page for each folder that they link to.
+FOLDER/pages has the pages, what they link to (pictures, notebooks), and a page for each folder that they link to. FOLDER
+is new, empty, or has a site made before: of that, pages and html are deleted, and nothing else.
 """
 import json
 import re
@@ -145,11 +146,31 @@ def settings(folder, titles):
     }
 
 
+def is_site(folder):
+    """Whether a former run wrote this folder."""
+    try:
+        return json.loads((folder / "mkdocs.yml").read_text())["docs_dir"] == str(folder / "pages")
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def clear(folder):
+    """Deletes what a former run made; refuses a folder with anything else."""
+    if folder.exists() and not is_site(folder) and not (folder.is_dir() and not any(folder.iterdir())):
+        sys.exit(f"docs: {folder} is not empty, and not a site made before. Hint: name a new folder")
+    for made in (folder / "pages", folder / "html"):
+        if made.exists():
+            shutil.rmtree(made)
+
+
 def main():
     folder = Path(sys.argv[1]).resolve()
-    shutil.rmtree(folder, ignore_errors=True)
+    clear(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    configuration = folder / "mkdocs.yml"
+    configuration.write_text(json.dumps({"docs_dir": str(folder / "pages")}))  # is_site, also if a link stops this run
     titles = stage(folder / "pages")
-    (folder / "mkdocs.yml").write_text(json.dumps(settings(folder, titles), indent=1, ensure_ascii=False))
+    configuration.write_text(json.dumps(settings(folder, titles), indent=1, ensure_ascii=False))
 
 
 main()
