@@ -30,7 +30,7 @@ std::string extent(const std::array<std::int64_t, 4>& d) {
   constexpr std::int64_t parts = 4;  // n may come in quarters
   const std::int64_t a = (d[1] - d[0]) * parts / 32, b = (d[2] - d[0]) / 2, c = d[0] - a * 32 / parts - b * 3;
   if (d[3] == 7 && d[0] == 5 && d[1] == 6) return "log2 n";
-  if (d[3] != a * 128 / parts + b * 7 + c) return fmt::format("{}*", d[0]);
+  if (d[3] != a * 128 / parts + b * 7 + c) return fmt::format("{}\\*", d[0]);  // a star, not emphasis
   std::string text;
   const auto add = [&](std::int64_t k, const std::string& name) {
     if (k == 0) return;
@@ -64,7 +64,7 @@ class Shapes {
     std::vector<std::string> parts;
     for (const auto& [shape, names] : rows_) parts.push_back(fmt::format("{} {}", fmt::join(names, ", "), shape));
     const std::string text = fmt::format("{}", fmt::join(parts, "; "));
-    return text.find('*') == std::string::npos ? text : text + "; *: for n = 32";
+    return text.find('*') == std::string::npos ? text : text + "; \\*: for n = 32";
   }
 
  private:
