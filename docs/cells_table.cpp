@@ -249,6 +249,7 @@ std::string section(const CellType& type, const std::string& needs) {
     text += fmt::format("| {} | {} |\n", name, value);
   };
   row("source", type.source);
+  row("file", "`" + type.file + "`");
   row("trainable parameters", "`" + type.count + "`");
   row("parameters", trained.str());
   if (!fixed.str().empty()) row("not trained", fixed.str());
@@ -278,7 +279,8 @@ constexpr const char* introduction = R"(# Cells
 This page is generated from the registry and the cells themselves: `build/bin/cells_table > docs/cells.md`. A test fails
 when the two differ.
 
-n is the hidden size, i the input size. Equations are in `cells/NAME.cpp`; options of a program are `--NAME.SETTING`.
+n is the hidden size, i the input size. [equations.md](equations.md) has the equations. Options of a program are
+`--NAME.SETTING`.
 
 - **trainable parameters** is their number, a formula in n, i and the settings. A space between factors
   is a product, `[a=b]` is 1 if it holds and 0 otherwise, `a or b` is b if a is 0. A complex number counts as two. The
