@@ -14,6 +14,12 @@ TEST_CASE("own-data.md: every command does what the page says") {
   REQUIRE(blocks.size() == 4);
   std::string output;
   for (const std::string& block : blocks) output += run_block(dir, block);
+  // The rows that the page shows are the first of the file.
+  const std::string page = read_file(REEL_SOURCE_DIR "/docs/own-data.md"), shown = "```\nchart,value,kind\n";
+  const std::size_t rows = page.find(shown);
+  REQUIRE(rows != std::string::npos);
+  CHECK(read_file(dir / "data/control_charts.csv")
+            .starts_with(page.substr(rows + 4, page.find("```", rows + 4) - rows - 4)));
   const std::string answers = read_file(dir / "answers.csv");
   CHECK(std::count(answers.begin(), answers.end(), '\n') == 601);
   CHECK(answers.starts_with("line,chart,kind,p(cyclic),"));
