@@ -45,9 +45,10 @@ class Check {
   int asked_ = 0, right_ = 0;
 };
 
-/// True if both are the same up to rounding and small errors of differences.
-inline bool same(double a, double b, double tolerance = 1e-9) {
-  return std::abs(a - b) <= tolerance * std::max(1.0, std::abs(b));
+/// True if both are finite and the same up to rounding and small errors of differences.
+inline bool same(double expected, double got, double tolerance = 1e-9) {
+  const double error = std::abs(expected - got);
+  return std::isfinite(error) && error <= tolerance * std::max(1.0, std::abs(expected));
 }
 
 /// A number for a reader.

@@ -46,7 +46,7 @@ std::string ask_binary(Binary f, double value, double by_a, double by_b, const s
   Tape tape;
   const Number a = toy::input(tape, 3), b = toy::input(tape, 0.5), y = f(a, b);
   const auto d = toy::gradient(y);
-  if (same(d[a.at], by_b) && same(d[b.at], by_a) && !same(by_a, by_b))
+  if (same(by_b, d[a.at]) && same(by_a, d[b.at]) && !same(by_a, by_b))
     return "the slopes of a and b are swapped: that of a comes first";
   return first_of({judge("the value at a = 3, b = 0.5", value, y.value, {}),
                    judge("the slope by a at a = 3, b = 0.5", by_a, d[a.at], {}),

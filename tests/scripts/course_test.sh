@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # scripts/course check builds and runs the check of an assignment. ninja is a stub: its list of steps is too long for a
-# pipe, as is what the compiler says. The course is a copy, so that no answers of a student change.
+# pipe, as is what the compiler says. The course is a copy, so that no answers of a student change. Then the check of
+# assignment 1 on an answer that is infinite.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 place=$(mktemp -d)
@@ -50,4 +51,10 @@ $(five)"
 MISTAKE=course/check.h:7
 expect "a mistake elsewhere" "course/mine/1.h does not compile:
 $(five)"
+
+# A division by 1 / 2 * h, which is 0 in C++, is not right.
+sed 's|/ (2 \* h)|/ (1 / 2 * h)|' "$root/course/solutions/1.h" >"$place/1.h"
+"${CXX:-c++}" -std=c++20 -I"$root" -DCOURSE_ANSWER="\"$place/1.h\"" "$root/course/check_1.cpp" -o "$place/check_1"
+"$place/check_1" >"$place/words" || true
+grep -q "^wrong  central differences: .* got inf" "$place/words" || { cat "$place/words" >&2; failed=1; }
 exit $failed
