@@ -49,8 +49,8 @@ std::string ask_binary(Binary f, double value, double by_a, double by_b, const s
   if (same(by_b, d[a.at]) && same(by_a, d[b.at]) && !same(by_a, by_b))
     return "the slopes of a and b are swapped: that of a comes first";
   return first_of({judge("the value at a = 3, b = 0.5", value, y.value, {}),
-                   judge("the slope by a at a = 3, b = 0.5", by_a, d[a.at], {}),
-                   judge("the slope by b at a = 3, b = 0.5", by_b, d[b.at], of_b)});
+                   judge("the slope with respect to a at a = 3, b = 0.5", by_a, d[a.at], {}),
+                   judge("the slope with respect to b at a = 3, b = 0.5", by_b, d[b.at], of_b)});
 }
 
 std::string ask_difference() {
@@ -77,8 +77,8 @@ std::string ask_network() {
   constexpr double h = 1e-5;
   const double by_v = (loss(0.8 + h, -1.2) - loss(0.8 - h, -1.2)) / (2 * h),
                by_w = (loss(0.8, -1.2 + h) - loss(0.8, -1.2 - h)) / (2 * h);
-  if (!same(by_v, d[v.at], 1e-7)) return "the gradient by v: " + differ(by_v, d[v.at]);
-  return same(by_w, d[w.at], 1e-7) ? "" : "the gradient by w: " + differ(by_w, d[w.at]);
+  if (!same(by_v, d[v.at], 1e-7)) return "the gradient with respect to v: " + differ(by_v, d[v.at]);
+  return same(by_w, d[w.at], 1e-7) ? "" : "the gradient with respect to w: " + differ(by_w, d[w.at]);
 }
 
 }  // namespace
@@ -88,9 +88,9 @@ int main() {
   check.ask("a - b", [] { return ask_binary([](const Number& a, const Number& b) { return a - b; }, 2.5, 1, -1, {}); });
   check.ask("a / b", [] {
     return ask_binary([](const Number& a, const Number& b) { return a / b; }, 6, 2, -12,
-                      {{-4, "The factor a is missing: the derivative of a / b by b is -a / b^2"},
+                      {{-4, "The factor a is missing: the derivative of a / b with respect to b is -a / b^2"},
                        {-6, "That divides by b once; the derivative of 1 / b is -1 / b^2"},
-                       {2, "That is the slope by a"}});
+                       {2, "That is the slope with respect to a"}});
   });
   check.ask("exp", [] {
     const double y = std::exp(0.5);

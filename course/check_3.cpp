@@ -64,8 +64,8 @@ std::string ask_mul(const Tensor& a, const Tensor& b, const Tensor& dy) {
   const Tensors got = answer::mul_backward(a, b, dy);
   if (got.size() != 2) return "two gradients are expected, that of a and that of b";
   const bool is_c = is_complex(a.dtype());
-  std::vector<Mistake> of_a{{dy * a, "by a the slope is b"}, {b, "the factor dy is missing"}},
-      of_b{{dy * b, "by b the slope is a"}, {a, "the factor dy is missing"}};
+  std::vector<Mistake> of_a{{dy * a, "the slope with respect to a is b"}, {b, "the factor dy is missing"}},
+      of_b{{dy * b, "the slope with respect to b is a"}, {a, "the factor dy is missing"}};
   if (is_c) {
     of_a.push_back({dy * b, "the conjugate is missing: a complex slope s hands on dy * conj(s)"});
     of_b.push_back({dy * a, "the conjugate is missing: a complex slope s hands on dy * conj(s)"});

@@ -20,9 +20,9 @@ inline Tensors mul_backward(const Tensor& a, const Tensor& b, const Tensor& dy) 
 /// axes.
 inline Tensors matmul_backward(const Tensor& A, const Tensor& B, const Tensor& dY) { BLANK; }
 
-/// The gradient of a scalar y by every value that it depends on, by the value's id: tensor.id(). tape.size() is the
-/// number of operations, tape.inputs(tape.node(i)) and tape.outputs(tape.node(i)) are the tensors of one, and
-/// course::backward(tape, i, dy) goes back through it. sum_to(d, shape) undoes broadcasting.
+/// The gradient of a scalar y with respect to every value that it depends on, under the value's id: tensor.id().
+/// tape.size() is the number of operations, tape.inputs(tape.node(i)) and tape.outputs(tape.node(i)) are the tensors of
+/// one, and course::backward(tape, i, dy) goes back through it. sum_to(d, shape) undoes broadcasting.
 inline std::map<std::uint64_t, Tensor> sweep(const Tape& tape, const Tensor& y) { BLANK; }
 
 }  // namespace answer
