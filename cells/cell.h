@@ -199,7 +199,7 @@ struct CellType {
   /// The source file that registers it, as REEL_CELL finds it.
   std::string file = {};
 
-  /// True for a cell that comes with Reel: its file is cells/NAME.cpp. Cells in cells/own/ or in another project are
+  /// True for a cell that comes with Reel: its file is in cells/ itself. Cells in cells/own/ or in another project are
   /// their authors' own: Reel's tables need not have them.
   bool built_in() const;
 };
