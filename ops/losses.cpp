@@ -69,6 +69,7 @@ REEL_OP(CrossEntropy)
 }  // namespace
 
 Tensor cross_entropy(Arg logits, Arg target, const LossOptions& options) {
+  need_tensors("cross_entropy", {&logits, &target});
   return named("cross_entropy", logits, [&] {
     if (!is_floating(logits->dtype())) rule_error("{} logits are not supported", name_of(logits->dtype()));
     if (target->dtype() != DType::i32) rule_error("targets are i32, not {}", name_of(target->dtype()));

@@ -84,6 +84,7 @@ Tensor cayley(Arg A) {
 }
 
 Tensor cayley(Arg A, Arg D) {
+  need_tensors("cayley", {&D});
   const Tensor W = cayley(A);
   if (D->rank() < 1 || D->dim(-1) != W.dim(-1))
     fail("cayley", A.where, "D needs one element for each column of A; got {} and {}", A->spec().str(),
@@ -98,6 +99,7 @@ Tensor householder_product(Arg U) {
 }
 
 Tensor householder_apply(Arg x, Arg U) {
+  need_tensors("householder_apply", {&x});
   named("householder_apply", U, [&] { check_matrix(U); });
   return told_as("householder_apply", "matmul", [&] {
     const Tensor onto = matmul(x, reflections(U), {.transpose_b = true});
@@ -105,6 +107,6 @@ Tensor householder_apply(Arg x, Arg U) {
   });
 }
 
-Tensor polar_factor(Arg A) { return apply(PolarFactor{}, {&A.tensor()}, A.where); }
+Tensor polar_factor(Arg A) { return apply(PolarFactor{}, A); }
 
 }  // namespace reel

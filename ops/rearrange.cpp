@@ -20,6 +20,7 @@ Tensor repeated(const Tensor& x, std::int64_t before, std::int64_t after, std::i
 }  // namespace
 
 Tensor transpose(Arg x) {
+  need_tensors("transpose", {&x});
   if (x->rank() < 2) fail("transpose", x.where, "two axes or more are needed; got {}", x->spec().str());
   Axes order;
   for (int i = 0; i < x->rank(); ++i) order.push_back(i);
@@ -61,6 +62,7 @@ Tensor unsqueeze(Arg x, std::int64_t axis) {
 }
 
 Tensor at(Arg x, std::int64_t t) {
+  need_tensors("at", {&x});
   if (x->rank() == 0 || t < 0 || t >= x->dim(0))
     fail("at", x.where, "there is no element {} along axis 0; got {}", t, x->spec().str());
   const Tensor row = slice(x, 0, t, t + 1);
