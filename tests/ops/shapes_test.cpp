@@ -175,6 +175,13 @@ TEST_CASE("tensors from nothing") {
   CHECK(linspace(-1, 1, 5, DType::f64).values<double>() == std::vector<double>{-1, -0.5, 0, 0.5, 1});
   CHECK(linspace(3, 4, 1, DType::f64).values<double>() == std::vector<double>{3});
   CHECK(linspace(0.1, 0.7, 7, DType::f64).values<double>().back() == 0.7);
+  const std::vector<double> of_nan = linspace(NAN, 1, 3, DType::f64).values<double>();
+  CHECK(std::isnan(of_nan[0]));
+  CHECK(std::isnan(of_nan[1]));
+  CHECK(of_nan[2] == 1);
+  const std::vector<double> of_infinity = linspace(INFINITY, 0, 3, DType::f64).values<double>();
+  CHECK(of_infinity.front() == INFINITY);
+  CHECK(of_infinity.back() == 0);
   CHECK(zeros_like(x()).spec() == x().spec());
   CHECK(difference(ones_like(x()), Tensor::full({2, 3}, 1, DType::f64)) == 0);
   CHECK(full_like(Tensor::zeros({2}, DType::c128), {1, 2}).values<std::complex<double>>()[1] ==
