@@ -4,6 +4,7 @@
 #include "ops/constant.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
+#include "ops/told_as.h"
 
 namespace reel {
 
@@ -102,8 +103,8 @@ Tensor operand(const char* op, const Arg& x, const Arg& other) {
     const DType d = other->dtype();
     return full({}, x.complex_number(), is_differentiable(d) ? complex_of(d) : DType::c64, other->backend());
   }
-  const bool widens = other.is_complex_number() || (!other.is_number() && is_complex(other->dtype()));
-  return widens && is_floating(x->dtype()) ? cast(x, complex_of(x->dtype())) : x.tensor();
+  const DType wide = complex_of(x->dtype());
+  return other.is_complex_number() || (!other.is_number() && other->dtype() == wide) ? cast(x, wide) : x.tensor();
 }
 
 Tensor operator+(Arg a, Arg b) {
@@ -126,7 +127,7 @@ Tensor hypot(Arg a, Arg b) { return binary<Hypot>(a, b); }
 Tensor complex(Arg re, Arg im) { return binary<MakeComplex>(re, im); }
 Tensor polar(Arg size, Arg angle) {
   need_tensors("polar", {&angle});
-  return complex({size * cos(angle), size.where}, size * sin(angle));
+  return told_as("polar", "mul", [&] { return complex({size * cos(angle), size.where}, size * sin(angle)); });
 }
 Tensor relu_backward(Arg a, Arg b) { return binary<ReluBackward>(a, b); }
 Tensor tanh_backward(Arg a, Arg b) { return binary<TanhBackward>(a, b); }

@@ -232,18 +232,22 @@ Tensor pick(Arg x, Arg index) {
   if (x->rank() != index->rank() + 1)
     fail("pick", x.where, "there must be one index for each place along the last axis; got {}, {}", x->spec().str(),
          index->spec().str());
-  return told_as("pick", "take_along", [&] { return squeeze({take_along(x, unsqueeze(index, -1)), x.where}, {-1}); });
+  return told_as("pick", "take_along", {&x, &index}, [&] {
+    return squeeze({take_along(x, unsqueeze(index, -1)), x.where}, {-1});
+  });
 }
 Tensor place(Arg value, Arg index, std::int64_t n) {
   need_tensors("place", {&value, &index});
   const Tensor one = unsqueeze(value, -1);
-  return told_as("place", "scatter_add", [&] { return scatter_add({one, value.where}, unsqueeze(index, -1), -1, n); });
+  return told_as("place", "scatter_add", {&value, &index}, [&] {
+    return scatter_add({one, value.where}, unsqueeze(index, -1), -1, n);
+  });
 }
 Tensor one_hot(Arg index, std::int64_t n, DType dtype) {
   need_tensors("one_hot", {&index});
   if (dtype == DType::boolean) return cast({one_hot(index, n), index.where}, dtype);
   const Tensor ones = full(index->shape(), 1, dtype, index->backend());
-  return told_as("one_hot", "place", [&] { return place({ones, index.where}, index, n); });
+  return told_as("one_hot", "place", {&index}, [&] { return place({ones, index.where}, index, n); });
 }
 
 Tensor masked_fill(Arg x, Arg mask, Arg value) {

@@ -55,7 +55,6 @@ struct Permute {
   static constexpr Traits traits = layout("permute");
   std::size_t axis(int i) const { return static_cast<std::size_t>(order[static_cast<std::size_t>(i)]); }
   Spec infer(Inputs in) const {
-    if (rank != in[0].rank()) rule_error("the order names {} axes, the tensor has {}", rank, in[0].rank());
     std::array<std::int64_t, Shape::max_rank> dims{};
     unsigned seen = 0;
     for (int i = 0; i < rank; ++i) {
@@ -320,14 +319,15 @@ Tensor reshape(Arg x, const std::vector<std::int64_t>& dims) {
 
 Tensor permute(Arg x, const Axes& order) {
   return named("permute", x, [&] {
-    Permute op{{}, static_cast<int>(order.size())};
-    if (op.rank > Shape::max_rank) rule_error("a tensor has at most {} axes", Shape::max_rank);
+    if (std::ssize(order) != x->rank())
+      rule_error("the order names {} axes, the tensor has {}", order.size(), x->rank());
+    Permute op{{}, x->rank()};
     for (int i = 0; i < op.rank; ++i)
       op.order[static_cast<std::size_t>(i)] =
           static_cast<std::int8_t>(checked_axis(order[static_cast<std::size_t>(i)], op.rank));
     const auto first = op.order.begin();
     const auto end = first + op.rank;
-    if (op.rank == x->rank() && std::adjacent_find(first, end, std::greater_equal<>{}) == end) return x.tensor();
+    if (std::adjacent_find(first, end, std::greater_equal<>{}) == end) return x.tensor();
     return apply(op, x);
   });
 }

@@ -121,6 +121,8 @@ Tensors split_with_sizes(Arg x, const std::vector<std::int64_t>& sizes, std::int
 
 Tensor tile(Arg x, const std::vector<std::int64_t>& counts) {
   return named("tile", x, [&] {
+    if (std::ssize(counts) > Shape::max_rank)
+      rule_error("a tensor has at most {} axes, got counts for {}", Shape::max_rank, counts.size());
     Tensor y = x;
     while (y.rank() < static_cast<int>(counts.size())) y = unsqueeze({y, x.where}, 0);
     const int lead = y.rank() - static_cast<int>(counts.size());

@@ -62,7 +62,8 @@ Tensor where(Arg condition, Arg a, Arg b) {
   Tensor left = operand("where", a, b), right = operand("where", b, a);
   const std::optional<Shape> choices = broadcast(left.shape(), right.shape());
   const std::optional<Shape> shape = choices ? broadcast(condition->shape(), *choices) : std::nullopt;
-  if (!shape) return apply(Where3{}, {&condition.tensor(), &left, &right}, condition.where);  // throws the error
+  if (!shape || condition->dtype() != DType::boolean || left.dtype() != right.dtype())
+    return apply(Where3{}, {&condition.tensor(), &left, &right}, condition.where);  // throws the error
   const Tensor c = expand({condition.tensor(), condition.where}, *shape);
   left = expand({left, a.where}, *shape);
   right = expand({right, b.where}, *shape);
