@@ -92,7 +92,7 @@ double whole(const char* op, const Arg& x, const Tensor& other) {
 
 Tensor operand(const char* op, const Arg& x, const Arg& other) {
   if ((x.is_number() || x.is_complex_number()) && (other.is_number() || other.is_complex_number()))
-    fail(op, x.where, "two numbers, where one is a tensor at least. Hint: full_like(x, {})", x.number());
+    fail(op, x.where, "at least one operand must be a tensor. Hint: full_like(x, {})", x.number());
   if (x.is_number()) {
     if (other->dtype() == DType::boolean && x.number() != 0 && x.number() != 1)
       fail(op, x.where, "{} is neither True nor False, and the tensor is {}. Hint: cast it to f32", x.number(),

@@ -93,7 +93,7 @@ struct Expand {
   static constexpr Traits traits = layout("expand");
   Spec infer(Inputs in) const {
     const auto both = broadcast(in[0].shape(), shape);
-    if (!both || !(*both == shape)) rule_error("the shape does not stretch to {}", shape.str());
+    if (!both || !(*both == shape)) rule_error("the shape cannot be broadcast to {}", shape.str());
     return {in[0].dtype(), shape, &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const {

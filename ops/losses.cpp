@@ -16,7 +16,7 @@ Tensor reduced(const Tensor& loss, const LossOptions& options, const Loc& where)
     const Tensor& w = options.weight;
     const std::optional<Shape> both = broadcast(w.shape(), loss.shape());
     if (!both || !(*both == loss.shape()))
-      rule_error("weights {} do not stretch to the places {}", w.shape().str(), loss.shape().str());
+      rule_error("weights {} cannot be broadcast to {}, the shape of the loss", w.shape().str(), loss.shape().str());
     if (is_complex(w.dtype())) rule_error("weights are real numbers or bool, not {}", name_of(w.dtype()));
     count = expand({cast(w, loss.dtype()), where}, loss.shape());
     total = loss * count;

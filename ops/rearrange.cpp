@@ -94,7 +94,7 @@ Tensors split(Arg x, int parts, std::int64_t axis) {
   const int a = named("split", x, [&] { return checked_axis(axis, x->rank()); });
   const std::int64_t n = x->dim(a);
   if (parts < 1 || n % parts != 0)
-    fail("split", x.where, "axis {} of {} does not fall into {} equal parts", a, x->spec().str(), parts);
+    fail("split", x.where, "the extent of axis {}, {}, is not divisible by {}; got {}", a, n, parts, x->spec().str());
   Tensors out;
   for (int i = 0; i < parts; ++i) out.push_back(slice(x, a, i * (n / parts), (i + 1) * (n / parts)));
   return out;

@@ -46,7 +46,7 @@ struct SumTo {
   Spec infer(Inputs in) const {
     if (in[0].dtype() == DType::boolean) refuse(DType::boolean, ". Hint: cast to i32");
     const auto both = broadcast(in[0].shape(), shape);
-    if (!both || !(*both == in[0].shape())) rule_error("shape {} does not stretch to the argument's", shape.str());
+    if (!both || !(*both == in[0].shape())) rule_error("shape {} cannot be broadcast to the argument's", shape.str());
     return {in[0].dtype(), shape, &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const { reduce(Reduction::sum, in[0], out); }
