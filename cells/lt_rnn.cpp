@@ -17,7 +17,7 @@ class LtRnn final : public Cell {
         scaled_(s.on("scale_gradient")),
         rate_(s.real("soft_orthogonal", 0)) {
     if (pool_ > 0 && n % pool_ != 0)
-      throw SettingError(s.path("pool"), fmt::format("{} units do not fall into pools of {}", n, pool_));
+      throw SettingError(s.path("pool"), fmt::format("the number of units, {}, is not divisible by {}", n, pool_));
     const double bound = 1 / std::sqrt(static_cast<double>(i));
     W = parameter("W", init.uniform({n, i}, bound));
     if (f_ != "identity") b = parameter("b", init.uniform({n}, bound));

@@ -15,7 +15,8 @@ class RTransformer final : public Cell {
         heads_(s.integer("heads", 1)),
         dropout_(s.real("dropout", 0, 0.999)) {
     if (d % heads_ != 0)
-      throw SettingError("r_transformer.heads", fmt::format("{} units do not fall into {} heads", d, heads_));
+      throw SettingError("r_transformer.heads",
+                         fmt::format("the number of units, {}, is not divisible by {}", d, heads_));
     const auto layer = [&](const std::string& name, std::int64_t in, std::int64_t out) {
       const double bound = 1 / std::sqrt(static_cast<double>(in));  // PyTorch Linear's initialisation
       return Layer{parameter("W_" + name, init.uniform({out, in}, bound)),

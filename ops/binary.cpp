@@ -4,6 +4,7 @@
 #include "ops/constant.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
+#include "ops/told_as.h"
 
 namespace reel {
 
@@ -69,8 +70,7 @@ double whole(const Arg& x, const Arg& other) { return whole("arithmetic", x, oth
 
 template <class F>
 Tensor binary(const Arg& a, const Arg& b) {
-  if (is_tensor(a) && is_tensor(b) && a->dtype() == b->dtype())
-    return apply(Binary<F>{}, {&a.tensor(), &b.tensor()}, a.where);
+  if (is_tensor(a) && is_tensor(b) && a->dtype() == b->dtype()) return apply(Binary<F>{}, a, b);
   const Tensor left = operand("arithmetic", a, b), right = operand("arithmetic", b, a);
   return apply(Binary<F>{}, {&left, &right}, a.where);
 }
@@ -92,7 +92,7 @@ double whole(const char* op, const Arg& x, const Tensor& other) {
 
 Tensor operand(const char* op, const Arg& x, const Arg& other) {
   if ((x.is_number() || x.is_complex_number()) && (other.is_number() || other.is_complex_number()))
-    fail(op, x.where, "two numbers, where one is a tensor at least. Hint: full_like(x, {})", x.number());
+    fail(op, x.where, "at least one operand must be a tensor. Hint: full_like(x, {})", x.number());
   if (x.is_number()) {
     if (other->dtype() == DType::boolean && x.number() != 0 && x.number() != 1)
       fail(op, x.where, "{} is neither True nor False, and the tensor is {}. Hint: cast it to f32", x.number(),
@@ -103,29 +103,32 @@ Tensor operand(const char* op, const Arg& x, const Arg& other) {
     const DType d = other->dtype();
     return full({}, x.complex_number(), is_differentiable(d) ? complex_of(d) : DType::c64, other->backend());
   }
-  const bool widens = other.is_complex_number() || (!other.is_number() && is_complex(other->dtype()));
-  return widens && is_floating(x->dtype()) ? cast(x, complex_of(x->dtype())) : x.tensor();
+  const DType wide = complex_of(x->dtype());
+  return other.is_complex_number() || (!other.is_number() && other->dtype() == wide) ? cast(x, wide) : x.tensor();
 }
 
 Tensor operator+(Arg a, Arg b) {
-  if (a.is_number() && !b.is_number()) return affine({b.tensor(), a.where}, 1, whole(a, b));
-  return b.is_number() ? affine(a, 1, whole(b, a)) : binary<Add>(a, b);
+  if (a.is_number() && is_tensor(b)) return affine({b.tensor(), a.where}, 1, whole(a, b));
+  return b.is_number() && is_tensor(a) ? affine(a, 1, whole(b, a)) : binary<Add>(a, b);
 }
 Tensor operator-(Arg a, Arg b) {
-  if (a.is_number() && !b.is_number()) return affine({b.tensor(), a.where}, -1, whole(a, b));
-  return b.is_number() ? affine(a, 1, -whole(b, a)) : binary<Sub>(a, b);
+  if (a.is_number() && is_tensor(b)) return affine({b.tensor(), a.where}, -1, whole(a, b));
+  return b.is_number() && is_tensor(a) ? affine(a, 1, -whole(b, a)) : binary<Sub>(a, b);
 }
 Tensor operator*(Arg a, Arg b) {
-  if (a.is_number() && !b.is_number()) return affine({b.tensor(), a.where}, whole(a, b), no_shift);
-  return b.is_number() ? affine(a, whole(b, a), no_shift) : binary<Mul>(a, b);
+  if (a.is_number() && is_tensor(b)) return affine({b.tensor(), a.where}, whole(a, b), no_shift);
+  return b.is_number() && is_tensor(a) ? affine(a, whole(b, a), no_shift) : binary<Mul>(a, b);
 }
 Tensor operator/(Arg a, Arg b) { return binary<Div>(a, b); }
-Tensor pow(Arg a, Arg b) { return b.is_number() && !a.is_number() ? power(a, b.number()) : binary<Pow>(a, b); }
+Tensor pow(Arg a, Arg b) { return b.is_number() && is_tensor(a) ? power(a, b.number()) : binary<Pow>(a, b); }
 Tensor remainder(Arg a, Arg b) { return binary<Remainder>(a, b); }
 Tensor atan2(Arg a, Arg b) { return binary<Atan2>(a, b); }
 Tensor hypot(Arg a, Arg b) { return binary<Hypot>(a, b); }
 Tensor complex(Arg re, Arg im) { return binary<MakeComplex>(re, im); }
-Tensor polar(Arg size, Arg angle) { return complex({size * cos(angle), size.where}, size * sin(angle)); }
+Tensor polar(Arg size, Arg angle) {
+  need_tensors("polar", {&angle});
+  return told_as("polar", "mul", [&] { return complex({size * cos(angle), size.where}, size * sin(angle)); });
+}
 Tensor relu_backward(Arg a, Arg b) { return binary<ReluBackward>(a, b); }
 Tensor tanh_backward(Arg a, Arg b) { return binary<TanhBackward>(a, b); }
 Tensor sigmoid_backward(Arg a, Arg b) { return binary<SigmoidBackward>(a, b); }
@@ -142,6 +145,7 @@ Tensor logical_or(Arg a, Arg b) { return binary<Or>(a, b); }
 Tensor logical_xor(Arg a, Arg b) { return binary<Xor>(a, b); }
 
 Tensor modrelu(Arg z, Arg b, const ModReluOptions& options) {
+  need_tensors("modrelu", {&z, &b});
   const auto [inside, shift, divide] = options;
   if (inside < 0 || shift < 0 || divide < 0)
     fail("modrelu", z.where, "its small numbers are 0 or more, got inside {}, shift {}, divide {}", inside, shift,
@@ -150,7 +154,7 @@ Tensor modrelu(Arg z, Arg b, const ModReluOptions& options) {
     fail("modrelu", z.where, "z is real or complex and b real of its precision; got {} and {}", z->spec().str(),
          b->spec().str());
   const bool exact = inside == 0 && divide == 0;
-  if (exact && !is_complex(z->dtype())) return apply(Binary<ModRelu>{{shift}}, {&z.tensor(), &b.tensor()}, z.where);
+  if (exact && !is_complex(z->dtype())) return apply(Binary<ModRelu>{{shift}}, z, b);
   const Tensor size = inside > 0 ? sqrt(square(real(z)) + square(imag(z)) + inside) : abs(z);
   const Tensor left = relu(operator+({size, z.where}, b) + shift);
   return exact ? sign(z) * left : z * (left / (size + divide));

@@ -58,7 +58,8 @@ Tensor arange(std::int64_t n, DType dtype, Backend& backend, Loc where) {
 Tensor linspace(double first, double last, std::int64_t n, DType dtype, Backend& backend, Loc where) {
   return filled("linspace", n, dtype, backend, where, [=](std::int64_t i) {
     const double t = n == 1 ? 0 : static_cast<double>(i) / static_cast<double>(n - 1);
-    return std::lerp(first, last, t);
+    if (std::isfinite(first) && std::isfinite(last)) return std::lerp(first, last, t);
+    return i == 0 ? first : i == n - 1 ? last : first + t * (last - first);  // lerp makes NaN the last value at times
   });
 }
 

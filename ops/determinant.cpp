@@ -73,10 +73,10 @@ REEL_OP(SlogDet)
 
 }  // namespace
 
-Tensor det(Arg A) { return apply(Det{}, {&A.tensor()}, A.where); }
+Tensor det(Arg A) { return apply(Det{}, A); }
 
 SignAndLog slogdet(Arg A) {
-  Tensors out = apply_many(op_of<SlogDet>(), Attrs(SlogDet{}), {&A.tensor()}, A.where);
+  Tensors out = apply_many(op_of<SlogDet>(), Attrs(SlogDet{}), {&A.tensor("slogdet")}, A.where);
   return {out[0], out[1]};
 }
 

@@ -85,18 +85,20 @@ struct Eigh {  // A [..., n, n], Hermitian -> values, vectors, indices of their 
 };
 REEL_OP(Eigh)
 
-Tensors run_eig(const Arg& A) { return apply_many(op_of<Eig>(), Attrs(Eig{}), {&A.tensor()}, A.where); }
+Tensors run_eig(const char* name, const Arg& A) {
+  return apply_many(op_of<Eig>(), Attrs(Eig{}), {&A.tensor(name)}, A.where);
+}
 
 }  // namespace
 
 EigResult eig(Arg A) {
-  const Tensors r = run_eig(A);
+  const Tensors r = run_eig("eig", A);
   const Tensor &w = r[0], &V = r[1];
   const Tensor length = sqrt(sum(real(V * conj(V)), {-2}, true));
   return {w, V * (gauge(V, r[2]) / length)};
 }
 
-Tensor eigvals(Arg A) { return run_eig(A)[0]; }
+Tensor eigvals(Arg A) { return run_eig("eigvals", A)[0]; }
 
 EigResult eigh(Arg A) {
   named("eigh", A, [&] { check_square(A); });

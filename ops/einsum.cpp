@@ -230,7 +230,7 @@ Tensor einsum(const std::string& subscripts, Arg a) {
 }
 
 Tensor einsum(const std::string& subscripts, Arg a, Arg b) {
-  return named("einsum", a, [&] { return einsum(subscripts, Tensors{a.tensor(), b.tensor()}); });
+  return named("einsum", a, [&] { return einsum(subscripts, Tensors{a.tensor(), b.tensor("einsum")}); });
 }
 
 }  // namespace reel

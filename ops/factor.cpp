@@ -135,14 +135,14 @@ REEL_OP(QrOp)
 }  // namespace
 
 Lu lu(Arg A) {
-  Tensors out = apply_many(op_of<LuOp>(), Attrs(LuOp{}), {&A.tensor()}, A.where);
+  Tensors out = apply_many(op_of<LuOp>(), Attrs(LuOp{}), {&A.tensor("lu")}, A.where);
   return {out[0], out[1], out[2]};
 }
 
-Tensor cholesky(Arg A) { return apply(Cholesky{}, {&A.tensor()}, A.where); }
+Tensor cholesky(Arg A) { return apply(Cholesky{}, A); }
 
 Qr qr(Arg A) {
-  Tensors out = apply_many(op_of<QrOp>(), Attrs(QrOp{}), {&A.tensor()}, A.where);
+  Tensors out = apply_many(op_of<QrOp>(), Attrs(QrOp{}), {&A.tensor("qr")}, A.where);
   return {out[0], out[1]};
 }
 

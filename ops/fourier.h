@@ -18,8 +18,8 @@ struct FftOptions {
   FftNorm norm = FftNorm::backward;
 };
 
-/// y[k] = sum over j of x[j] e^(-2 pi i j k / n) along an axis; x real or complex, y complex, of x's shape.
-/// Throws Error when n < 1.
+/// y[k] = sum over j of x[j] e^(-2 pi i j k / n), k = 0..n-1, along an axis; x real or complex, y complex, of x's shape
+/// except along that axis, which has n elements. Throws Error when n < 1.
 Tensor fft(Arg x, const FftOptions& options = {});
 /// The inverse of fft: x[j] = 1 / n sum over k of y[k] e^(2 pi i j k / n).
 Tensor ifft(Arg y, const FftOptions& options = {});

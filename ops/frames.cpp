@@ -79,7 +79,7 @@ REEL_OP(OverlapAdd)
 
 }  // namespace
 
-Tensor frame(Arg x, std::int64_t size, std::int64_t hop) { return apply(Frame{size, hop}, {&x.tensor()}, x.where); }
-Tensor overlap_add(Arg x, std::int64_t hop) { return apply(OverlapAdd{hop}, {&x.tensor()}, x.where); }
+Tensor frame(Arg x, std::int64_t size, std::int64_t hop) { return apply(Frame{size, hop}, x); }
+Tensor overlap_add(Arg x, std::int64_t hop) { return apply(OverlapAdd{hop}, x); }
 
 }  // namespace reel

@@ -197,49 +197,61 @@ REEL_OP(ScatterAdd)
 }  // namespace
 
 Tensor index_select(Arg x, std::int64_t axis, Arg index) {
+  need_tensors("index_select", {&x, &index});
   const int a = named("index_select", x, [&] { return checked_axis(axis, x->rank()); });
-  return apply(IndexSelect{a}, {&x.tensor(), &index.tensor()}, x.where);
+  return apply(IndexSelect{a}, x, index);
 }
 Tensor index_add(Arg values, std::int64_t axis, Arg index, std::int64_t count) {
+  need_tensors("index_add", {&values, &index});
   const int a = named("index_add", values, [&] {
     const int rank = values->rank() - index->rank() + 1;  // of the result
     if (rank < 1) rule_error("the values must have the axes of the index, which is {}", index->spec().str());
     return checked_axis(axis, rank);
   });
-  return apply(IndexAdd{a, count}, {&values.tensor(), &index.tensor()}, values.where);
+  return apply(IndexAdd{a, count}, values, index);
 }
 Tensor embedding(Arg index, Arg table) {
+  need_tensors("embedding", {&index, &table});
   return told_as("embedding", "index_select", [&] { return index_select({table.tensor(), index.where}, 0, index); });
 }
 Tensor segment_sum(Arg index, Arg rows, std::int64_t count) {
+  need_tensors("segment_sum", {&index, &rows});
   return told_as("segment_sum", "index_add", [&] { return index_add({rows.tensor(), index.where}, 0, index, count); });
 }
 
 Tensor take_along(Arg x, Arg index, std::int64_t axis) {
   const int a = named("take_along", x, [&] { return checked_axis(axis, x->rank()); });
-  return apply(TakeAlong{a}, {&x.tensor(), &index.tensor()}, x.where);
+  return apply(TakeAlong{a}, x, index);
 }
 Tensor scatter_add(Arg values, Arg index, std::int64_t axis, std::int64_t n) {
   const int a = named("scatter_add", values, [&] { return checked_axis(axis, values->rank()); });
-  return apply(ScatterAdd{a, n}, {&values.tensor(), &index.tensor()}, values.where);
+  return apply(ScatterAdd{a, n}, values, index);
 }
 Tensor pick(Arg x, Arg index) {
+  need_tensors("pick", {&x, &index});
   if (x->rank() != index->rank() + 1)
     fail("pick", x.where, "there must be one index for each place along the last axis; got {}, {}", x->spec().str(),
          index->spec().str());
-  return told_as("pick", "take_along", [&] { return squeeze({take_along(x, unsqueeze(index, -1)), x.where}, {-1}); });
+  return told_as("pick", "take_along", {&x, &index}, [&] {
+    return squeeze({take_along(x, unsqueeze(index, -1)), x.where}, {-1});
+  });
 }
 Tensor place(Arg value, Arg index, std::int64_t n) {
+  need_tensors("place", {&value, &index});
   const Tensor one = unsqueeze(value, -1);
-  return told_as("place", "scatter_add", [&] { return scatter_add({one, value.where}, unsqueeze(index, -1), -1, n); });
+  return told_as("place", "scatter_add", {&value, &index}, [&] {
+    return scatter_add({one, value.where}, unsqueeze(index, -1), -1, n);
+  });
 }
 Tensor one_hot(Arg index, std::int64_t n, DType dtype) {
+  need_tensors("one_hot", {&index});
   if (dtype == DType::boolean) return cast({one_hot(index, n), index.where}, dtype);
   const Tensor ones = full(index->shape(), 1, dtype, index->backend());
-  return told_as("one_hot", "place", [&] { return place({ones, index.where}, index, n); });
+  return told_as("one_hot", "place", {&index}, [&] { return place({ones, index.where}, index, n); });
 }
 
 Tensor masked_fill(Arg x, Arg mask, Arg value) {
+  need_tensors("masked_fill", {&x, &mask});
   return told_as("masked_fill", "where", [&] { return where({mask.tensor(), x.where}, value, x); });
 }
 

@@ -55,7 +55,6 @@ struct Permute {
   static constexpr Traits traits = layout("permute");
   std::size_t axis(int i) const { return static_cast<std::size_t>(order[static_cast<std::size_t>(i)]); }
   Spec infer(Inputs in) const {
-    if (rank != in[0].rank()) rule_error("the order names {} axes, the tensor has {}", rank, in[0].rank());
     std::array<std::int64_t, Shape::max_rank> dims{};
     unsigned seen = 0;
     for (int i = 0; i < rank; ++i) {
@@ -94,7 +93,7 @@ struct Expand {
   static constexpr Traits traits = layout("expand");
   Spec infer(Inputs in) const {
     const auto both = broadcast(in[0].shape(), shape);
-    if (!both || !(*both == shape)) rule_error("the shape does not stretch to {}", shape.str());
+    if (!both || !(*both == shape)) rule_error("the shape cannot be broadcast to {}", shape.str());
     return {in[0].dtype(), shape, &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const {
@@ -314,39 +313,38 @@ Tensor reshape(Arg x, const std::vector<std::int64_t>& dims) {
       if (product == 0) rule_error("-1 can stand for any extent here");
       known[static_cast<std::size_t>(open)] = x->numel() / product;
     }
-    return apply(Reshape{Shape(std::span<const std::int64_t>(known))}, {&x.tensor()}, x.where);
+    return apply(Reshape{Shape(std::span<const std::int64_t>(known))}, x);
   });
 }
 
 Tensor permute(Arg x, const Axes& order) {
   return named("permute", x, [&] {
-    Permute op{{}, static_cast<int>(order.size())};
-    if (op.rank > Shape::max_rank) rule_error("a tensor has at most {} axes", Shape::max_rank);
+    if (std::ssize(order) != x->rank())
+      rule_error("the order names {} axes, the tensor has {}", order.size(), x->rank());
+    Permute op{{}, x->rank()};
     for (int i = 0; i < op.rank; ++i)
       op.order[static_cast<std::size_t>(i)] =
           static_cast<std::int8_t>(checked_axis(order[static_cast<std::size_t>(i)], op.rank));
     const auto first = op.order.begin();
     const auto end = first + op.rank;
-    if (op.rank == x->rank() && std::adjacent_find(first, end, std::greater_equal<>{}) == end) return x.tensor();
-    return apply(op, {&x.tensor()}, x.where);
+    if (std::adjacent_find(first, end, std::greater_equal<>{}) == end) return x.tensor();
+    return apply(op, x);
   });
 }
 
 Tensor expand(Arg x, const Shape& shape) {
-  return x->shape() == shape ? x.tensor() : apply(Expand{shape}, {&x.tensor()}, x.where);
+  return x.tensor("expand").shape() == shape ? x.tensor() : apply(Expand{shape}, x);
 }
 
 Tensor slice(Arg x, std::int64_t axis, std::int64_t first, std::int64_t last) {
   const int a = named("slice", x, [&] { return checked_axis(axis, x->rank()); });
-  if (a > 0) return apply(Slice{a, first, last}, {&x.tensor()}, x.where);
-  return told_as("slice", LeadingSlice::traits.name, [&] {
-    return apply(LeadingSlice{first, last}, {&x.tensor()}, x.where);
-  });
+  if (a > 0) return apply(Slice{a, first, last}, x);
+  return told_as("slice", LeadingSlice::traits.name, [&] { return apply(LeadingSlice{first, last}, x); });
 }
 
 Tensor pad(Arg x, std::int64_t axis, std::int64_t before, std::int64_t after) {
   const int a = named("pad", x, [&] { return checked_axis(axis, x->rank()); });
-  return apply(Pad{a, before, after}, {&x.tensor()}, x.where);
+  return apply(Pad{a, before, after}, x);
 }
 
 Tensor concat(const Tensors& parts, std::int64_t axis, Loc where) {
@@ -358,12 +356,12 @@ Tensor concat(const Tensors& parts, std::int64_t axis, Loc where) {
 Tensor roll(Arg x, std::int64_t shift, std::int64_t axis) {
   const int a = named("roll", x, [&] { return checked_axis(axis, x->rank()); });
   const std::int64_t n = std::max<std::int64_t>(x->dim(a), 1);
-  return apply(Roll{a, shift % n}, {&x.tensor()}, x.where);
+  return apply(Roll{a, shift % n}, x);
 }
 
 Tensor flip(Arg x, std::int64_t axis) {
   const int a = named("flip", x, [&] { return checked_axis(axis, x->rank()); });
-  return apply(Flip{a}, {&x.tensor()}, x.where);
+  return apply(Flip{a}, x);
 }
 
 Tensor align(const Tensor& stacked, int rank) {

@@ -41,7 +41,7 @@ REEL_OP(Pinv)
 
 Tensor pinv(Arg A, double rcond) {
   if (std::isnan(rcond)) fail("pinv", A.where, "rcond is a number, got {}. Hint: -1 for that of the dtype", rcond);
-  return apply(Pinv{rcond}, {&A.tensor()}, A.where);
+  return apply(Pinv{rcond}, A);
 }
 
 namespace {
@@ -62,6 +62,7 @@ Tensor solved(Arg A, const Tensor& B, const Tensor& R, const Tensor& right, cons
 }  // namespace
 
 Tensor lstsq(Arg A, Arg B) {
+  need_tensors("lstsq", {&A, &B});
   named("lstsq", A, [&] {
     check_matrix(A);
     check_matrix(B);

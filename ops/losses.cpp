@@ -16,7 +16,7 @@ Tensor reduced(const Tensor& loss, const LossOptions& options, const Loc& where)
     const Tensor& w = options.weight;
     const std::optional<Shape> both = broadcast(w.shape(), loss.shape());
     if (!both || !(*both == loss.shape()))
-      rule_error("weights {} do not stretch to the places {}", w.shape().str(), loss.shape().str());
+      rule_error("weights {} cannot be broadcast to {}, the shape of the loss", w.shape().str(), loss.shape().str());
     if (is_complex(w.dtype())) rule_error("weights are real numbers or bool, not {}", name_of(w.dtype()));
     count = expand({cast(w, loss.dtype()), where}, loss.shape());
     total = loss * count;
@@ -69,6 +69,7 @@ REEL_OP(CrossEntropy)
 }  // namespace
 
 Tensor cross_entropy(Arg logits, Arg target, const LossOptions& options) {
+  need_tensors("cross_entropy", {&logits, &target});
   return named("cross_entropy", logits, [&] {
     if (!is_floating(logits->dtype())) rule_error("{} logits are not supported", name_of(logits->dtype()));
     if (target->dtype() != DType::i32) rule_error("targets are i32, not {}", name_of(target->dtype()));

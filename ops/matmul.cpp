@@ -182,6 +182,7 @@ REEL_ATTRIBUTES(Matmul, {"transpose_a", attribute(op.a.transpose)}, {"transpose_
 
 /// Throws Error unless a and b are vectors.
 void check_vectors(const char* name, const Arg& a, const Arg& b) {
+  need_tensors(name, {&a, &b});
   if (a->rank() != 1 || b->rank() != 1)
     fail(name, a.where, "two vectors expected; got {}, {}", a->spec().str(), b->spec().str());
 }
@@ -189,6 +190,7 @@ void check_vectors(const char* name, const Arg& a, const Arg& b) {
 }  // namespace
 
 Tensor matmul(Arg a, Arg b, MatmulFlags flags) {
+  need_tensors("matmul", {&a, &b});
   const Side left{flags.transpose_a, flags.conj_a}, right{flags.transpose_b, flags.conj_b};
   if (a->rank() != 1 && b->rank() != 1) {
     const auto [x, y] = broadcast_places(a, b);
@@ -203,11 +205,13 @@ Tensor matmul(Arg a, Arg b, MatmulFlags flags) {
 }
 
 Tensor linear(Arg x, Arg W) {
+  need_tensors("linear", {&x, &W});
   if (W->rank() != 2 || x->rank() < 1 || x->dim(-1) != W->dim(1))
     fail("linear", x.where, "x must be [..., i] and W [o, i]; got x {}, W {}", x->spec().str(), W->spec().str());
   return told_as("linear", "matmul", [&] { return matmul(x, W, {.transpose_b = true}); });
 }
 Tensor linear(Arg x, Arg W, Arg b) {
+  need_tensors("linear", {&b});
   const Tensor y = linear(x, W);
   if (b->shape() != Shape{W->dim(0)})
     fail("linear", x.where, "b must have one element for each row of W; got W {}, b {}", W->spec().str(),
@@ -229,6 +233,7 @@ Tensor outer(Arg a, Arg b) {
   return operator*({column, a.where}, b);
 }
 Tensor matrix_trace(Arg x) {
+  need_tensors("matrix_trace", {&x});
   return told_as("matrix_trace", "diag", [&] { return sum({diag(x), x.where}, {-1}); });
 }
 

@@ -188,7 +188,7 @@ REEL_OP(MatrixExpDerivative)
 
 }  // namespace
 
-Tensor matrix_exp(Arg A) { return apply(MatrixExp{}, {&A.tensor()}, A.where); }
-Tensor matrix_exp_derivative(Arg A, Arg E) { return apply(MatrixExpDerivative{}, {&A.tensor(), &E.tensor()}, A.where); }
+Tensor matrix_exp(Arg A) { return apply(MatrixExp{}, A); }
+Tensor matrix_exp_derivative(Arg A, Arg E) { return apply(MatrixExpDerivative{}, A, E); }
 
 }  // namespace reel

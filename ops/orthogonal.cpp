@@ -9,10 +9,15 @@ namespace {
 
 /// S^-1 U^H: [..., m, n], where the product of the reflections in U's columns is I - U S^-1 U^H. S is upper triangular
 /// with S + S^H = U^H U, which makes the product unitary.
-Tensor reflections(const Arg& U) {
+Tensor reflections(const char* name, const Arg& U) {
   const Tensor gram = matmul({conj(U), U.where}, U, {.transpose_a = true});
   const Tensor S = 0.5 * (triu(gram) + triu(gram, 1));
-  return triangular_solve({S, U.where}, adjoint(U), {.upper = true});
+  try {
+    return triangular_solve({S, U.where}, adjoint(U), {.upper = true});
+  } catch (const Error& e) {
+    if (std::string_view(e.what()).find("is singular") == std::string_view::npos) throw;
+    fail(name, U.where, "the squared length of a column is 0, so it has no reflection; got {}", U->spec().str());
+  }
 }
 
 struct PolarFactor {
@@ -84,6 +89,7 @@ Tensor cayley(Arg A) {
 }
 
 Tensor cayley(Arg A, Arg D) {
+  need_tensors("cayley", {&D});
   const Tensor W = cayley(A);
   if (D->rank() < 1 || D->dim(-1) != W.dim(-1))
     fail("cayley", A.where, "D needs one element for each column of A; got {} and {}", A->spec().str(),
@@ -94,17 +100,18 @@ Tensor cayley(Arg A, Arg D) {
 
 Tensor householder_product(Arg U) {
   named("householder_product", U, [&] { check_matrix(U); });
-  return eye(U->dim(-2), U->dtype(), U->backend()) - matmul(U, reflections(U));
+  return eye(U->dim(-2), U->dtype(), U->backend()) - matmul(U, reflections("householder_product", U));
 }
 
 Tensor householder_apply(Arg x, Arg U) {
+  need_tensors("householder_apply", {&x});
   named("householder_apply", U, [&] { check_matrix(U); });
   return told_as("householder_apply", "matmul", [&] {
-    const Tensor onto = matmul(x, reflections(U), {.transpose_b = true});
+    const Tensor onto = matmul(x, reflections("householder_apply", U), {.transpose_b = true});
     return x - matmul({onto, x.where}, U, {.transpose_b = true});
   });
 }
 
-Tensor polar_factor(Arg A) { return apply(PolarFactor{}, {&A.tensor()}, A.where); }
+Tensor polar_factor(Arg A) { return apply(PolarFactor{}, A); }
 
 }  // namespace reel

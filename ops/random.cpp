@@ -104,6 +104,7 @@ Tensor numpy_permutation(std::int64_t n, std::mt19937& generator, Backend& backe
 }
 
 Tensor dropout(Arg x, double p, std::uint64_t seed, std::uint64_t stream, const Tensor& offset) {
+  need_tensors("dropout", {&x});
   if (!(p >= 0 && p < 1)) fail("dropout", x.where, "the probability is 0 or more and below 1, got {}", p);
   if (!is_differentiable(x->dtype()))
     fail("dropout", x.where, "{} elements are not supported. Hint: cast to f32; got {}", name_of(x->dtype()),

@@ -20,6 +20,7 @@ Tensor repeated(const Tensor& x, std::int64_t before, std::int64_t after, std::i
 }  // namespace
 
 Tensor transpose(Arg x) {
+  need_tensors("transpose", {&x});
   if (x->rank() < 2) fail("transpose", x.where, "two axes or more are needed; got {}", x->spec().str());
   Axes order;
   for (int i = 0; i < x->rank(); ++i) order.push_back(i);
@@ -61,6 +62,7 @@ Tensor unsqueeze(Arg x, std::int64_t axis) {
 }
 
 Tensor at(Arg x, std::int64_t t) {
+  need_tensors("at", {&x});
   if (x->rank() == 0 || t < 0 || t >= x->dim(0))
     fail("at", x.where, "there is no element {} along axis 0; got {}", t, x->spec().str());
   const Tensor row = slice(x, 0, t, t + 1);
@@ -92,7 +94,7 @@ Tensors split(Arg x, int parts, std::int64_t axis) {
   const int a = named("split", x, [&] { return checked_axis(axis, x->rank()); });
   const std::int64_t n = x->dim(a);
   if (parts < 1 || n % parts != 0)
-    fail("split", x.where, "axis {} of {} does not fall into {} equal parts", a, x->spec().str(), parts);
+    fail("split", x.where, "the extent of axis {}, {}, is not divisible by {}; got {}", a, n, parts, x->spec().str());
   Tensors out;
   for (int i = 0; i < parts; ++i) out.push_back(slice(x, a, i * (n / parts), (i + 1) * (n / parts)));
   return out;
@@ -119,6 +121,8 @@ Tensors split_with_sizes(Arg x, const std::vector<std::int64_t>& sizes, std::int
 
 Tensor tile(Arg x, const std::vector<std::int64_t>& counts) {
   return named("tile", x, [&] {
+    if (std::ssize(counts) > Shape::max_rank)
+      rule_error("a tensor has at most {} axes, got counts for {}", Shape::max_rank, counts.size());
     Tensor y = x;
     while (y.rank() < static_cast<int>(counts.size())) y = unsqueeze({y, x.where}, 0);
     const int lead = y.rank() - static_cast<int>(counts.size());

@@ -46,7 +46,7 @@ struct SumTo {
   Spec infer(Inputs in) const {
     if (in[0].dtype() == DType::boolean) refuse(DType::boolean, ". Hint: cast to i32");
     const auto both = broadcast(in[0].shape(), shape);
-    if (!both || !(*both == in[0].shape())) rule_error("shape {} does not stretch to the argument's", shape.str());
+    if (!both || !(*both == in[0].shape())) rule_error("shape {} cannot be broadcast to the argument's", shape.str());
     return {in[0].dtype(), shape, &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const { reduce(Reduction::sum, in[0], out); }
@@ -149,13 +149,13 @@ template <class O>
 Tensor reduce(const Arg& x, const Axes& axes, bool keep_dims) {
   return named(O::traits.name, x, [&] {
     const ReducedAxes r = reduced_axes(x->shape(), axes);
-    return with_dims(apply(O{r.kept}, {&x.tensor()}, x.where), r, keep_dims, x.where);
+    return with_dims(apply(O{r.kept}, x), r, keep_dims, x.where);
   });
 }
 
 template <class O>
 Tensor place(const Arg& x, std::int64_t axis) {
-  return named(O::traits.name, x, [&] { return apply(O{checked_axis(axis, x->rank())}, {&x.tensor()}, x.where); });
+  return named(O::traits.name, x, [&] { return apply(O{checked_axis(axis, x->rank())}, x); });
 }
 
 }  // namespace
@@ -229,13 +229,11 @@ Tensor argmax(Arg x, std::int64_t axis) { return place<PlaceOfExtreme<true>>(x, 
 Tensor argmin(Arg x, std::int64_t axis) { return place<PlaceOfExtreme<false>>(x, axis); }
 
 Tensor cumsum(Arg x, std::int64_t axis, bool reverse) {
-  return named("cumsum", x, [&] {
-    return apply(Cumsum{checked_axis(axis, x->rank()), reverse}, {&x.tensor()}, x.where);
-  });
+  return named("cumsum", x, [&] { return apply(Cumsum{checked_axis(axis, x->rank()), reverse}, x); });
 }
 
 Tensor sum_to(Arg x, const Shape& shape) {
-  return x->shape() == shape ? x.tensor() : apply(SumTo{shape}, {&x.tensor()}, x.where);
+  return x.tensor("sum").shape() == shape ? x.tensor() : apply(SumTo{shape}, x);
 }
 
 namespace primitive {

@@ -99,10 +99,8 @@ std::int64_t RotationLayer::partner(std::int64_t j, std::int64_t n) const {
   return (j - offset) / distance % 2 == 0 ? j + distance : j - distance;
 }
 
-Tensor exchange(Arg x, RotationLayer layer) { return apply(Exchange{layer}, {&x.tensor()}, x.where); }
-Tensor rotate(Arg x, Arg C, Arg S, RotationLayer layer) {
-  return apply(Rotate{layer}, {&x.tensor(), &C.tensor(), &S.tensor()}, x.where);
-}
+Tensor exchange(Arg x, RotationLayer layer) { return apply(Exchange{layer}, x); }
+Tensor rotate(Arg x, Arg C, Arg S, RotationLayer layer) { return apply(Rotate{layer}, x, C, S); }
 
 Rotations Rotations::fft(std::int64_t n) {
   if (n < 2 || (n & (n - 1)) != 0)
@@ -175,6 +173,7 @@ Tensor look_up(const Tensor& index, const Tensor& values, double last) {
 }  // namespace
 
 Rotations::Tables Rotations::tables(Arg theta) const {
+  need_tensors("rotations", {&theta});
   if (!(theta->shape() == Shape{angles_}))
     fail("rotations", theta.where, "{} angles are needed; got {}", angles_, theta->spec().str());
   const Tensor index = angle_index(theta->backend());
@@ -183,6 +182,7 @@ Rotations::Tables Rotations::tables(Arg theta) const {
 
 Rotations::Tables Rotations::tables(Arg theta, Arg phi) const {
   const auto [C, S] = tables(theta);
+  need_tensors("rotations", {&phi});
   if (!(phi->shape() == theta->shape()))
     fail("rotations", phi.where, "phi must be as theta, {}; got {}", theta->spec().str(), phi->spec().str());
   const Tensor e = polar(1.0, phi);

@@ -30,7 +30,7 @@ REEL_OP(Schur)
 }  // namespace
 
 SchurResult schur(Arg A) {
-  const Tensor complex = cast(A, complex_of(A->dtype()));
+  const Tensor complex = cast(A, complex_of(A.tensor("schur").dtype()));
   const Tensors r = apply_many(op_of<Schur>(), Attrs(Schur{}), {&complex}, A.where);
   return {r[0], r[1]};
 }

@@ -58,21 +58,21 @@ REEL_OP(Cast)
 }  // namespace
 
 Tensor where(Arg condition, Arg a, Arg b) {
+  need_tensors("where", {&condition});
   Tensor left = operand("where", a, b), right = operand("where", b, a);
   const std::optional<Shape> choices = broadcast(left.shape(), right.shape());
   const std::optional<Shape> shape = choices ? broadcast(condition->shape(), *choices) : std::nullopt;
-  if (!shape) return apply(Where3{}, {&condition.tensor(), &left, &right}, condition.where);  // throws the error
+  if (!shape || condition->dtype() != DType::boolean || left.dtype() != right.dtype())
+    return apply(Where3{}, {&condition.tensor(), &left, &right}, condition.where);  // throws the error
   const Tensor c = expand({condition.tensor(), condition.where}, *shape);
   left = expand({left, a.where}, *shape);
   right = expand({right, b.where}, *shape);
   return apply(Where3{}, {&c, &left, &right}, condition.where);
 }
 
-Tensor cast(Arg x, DType dtype) {
-  return x->dtype() == dtype ? x.tensor() : apply(Cast{dtype}, {&x.tensor()}, x.where);
-}
+Tensor cast(Arg x, DType dtype) { return x.tensor("cast").dtype() == dtype ? x.tensor() : apply(Cast{dtype}, x); }
 
-Tensor real(Arg x) { return cast(x, real_of(x->dtype())); }
+Tensor real(Arg x) { return cast(x, real_of(x.tensor("real").dtype())); }
 
 Tensor constant(double value, const Tensor& x) { return full({}, value, x.dtype(), x.backend()); }
 

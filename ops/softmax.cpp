@@ -84,9 +84,10 @@ Tensor logsumexp(Arg x, const Axes& axes, bool keep_dims) {
   });
 }
 
-Tensor standardize(Arg x, double epsilon) { return apply(Standardize{epsilon}, {&x.tensor()}, x.where); }
+Tensor standardize(Arg x, double epsilon) { return apply(Standardize{epsilon}, x); }
 
 Tensor layer_norm(Arg x, Arg gain, Arg bias, double epsilon) {
+  need_tensors("layer_norm", {&x, &gain, &bias});
   const std::int64_t n = x->rank() > 0 ? x->dim(-1) : 0;
   for (const Arg* parameter : {&gain, &bias}) {
     if (!((*parameter)->shape() == Shape{n}))

@@ -175,15 +175,17 @@ REEL_OP(Sylvester)
 }  // namespace
 
 Tensor solve(Arg A, Arg B, SolveFlags flags) {
+  need_tensors("solve", {&A, &B});
   const auto [left, right] = broadcast_places(A, B);
   return apply(Solve{flags}, {&left, &right}, A.where);
 }
 Tensor triangular_solve(Arg A, Arg B, TriangularFlags flags) {
+  need_tensors("triangular_solve", {&A, &B});
   if (std::isnan(flags.tolerance)) fail("triangular_solve", A.where, "tolerance is a number, got {}", flags.tolerance);
   const auto [left, right] = broadcast_places(A, B);
   return apply(TriangularSolve{flags}, {&left, &right}, A.where);
 }
-Tensor inverse(Arg A) { return apply(Inverse{}, {&A.tensor()}, A.where); }
-Tensor sylvester(Arg A, Arg B, Arg C) { return apply(Sylvester{}, {&A.tensor(), &B.tensor(), &C.tensor()}, A.where); }
+Tensor inverse(Arg A) { return apply(Inverse{}, A); }
+Tensor sylvester(Arg A, Arg B, Arg C) { return apply(Sylvester{}, A, B, C); }
 
 }  // namespace reel

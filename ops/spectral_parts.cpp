@@ -57,8 +57,6 @@ REEL_OP(ReciprocalGaps)
 
 }  // namespace
 
-Tensor reciprocal_gaps(Arg w, const GapOptions& options) {
-  return apply(ReciprocalGaps{options}, {&w.tensor()}, w.where);
-}
+Tensor reciprocal_gaps(Arg w, const GapOptions& options) { return apply(ReciprocalGaps{options}, w); }
 
 }  // namespace reel

@@ -83,7 +83,8 @@ REEL_OP(SpectralRadius)
 Tensor spectral_radius(Arg A) { return warm_spectral_radius(A, nullptr); }
 
 Tensor warm_spectral_radius(Arg A, const std::shared_ptr<LeadingColumns>& leading) {
-  return apply_many(op_of<SpectralRadius>(), Attrs(SpectralRadius{leading}), {&A.tensor()}, A.where)[0];
+  return apply_many(op_of<SpectralRadius>(), Attrs(SpectralRadius{leading}), {&A.tensor("spectral_radius")},
+                    A.where)[0];
 }
 
 std::shared_ptr<LeadingColumns> leading_columns(std::int64_t n) {

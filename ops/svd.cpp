@@ -81,7 +81,7 @@ REEL_OP(Svd)
 }  // namespace
 
 SvdResult svd(Arg A) {
-  const Tensors r = apply_many(op_of<Svd>(), Attrs(Svd{}), {&A.tensor()}, A.where);
+  const Tensors r = apply_many(op_of<Svd>(), Attrs(Svd{}), {&A.tensor("svd")}, A.where);
   if (!is_complex(A->dtype())) return {r[0], r[1], r[2]};  // for real A the gauge is a constant sign
   const Tensor turn = gauge(r[0], r[3]);
   return {r[0] * turn, r[1], adjoint(turn) * r[2]};

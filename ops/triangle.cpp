@@ -61,6 +61,7 @@ REEL_OP(DiagEmbed)
 
 /// The mask of elements of x on or below diagonal k: bool [m, n].
 Tensor below(const char* name, const Arg& x, std::int64_t k) {
+  need_tensors(name, {&x});
   if (x->rank() < 2) fail(name, x.where, "two axes or more are needed; got {}", x->spec().str());
   const std::int64_t m = x->dim(-2), n = x->dim(-1);
   const auto keep = std::make_unique<bool[]>(static_cast<std::size_t>(m * n));
@@ -72,12 +73,14 @@ Tensor below(const char* name, const Arg& x, std::int64_t k) {
 
 }  // namespace
 
-Tensor diag(Arg x) { return apply(Diag{}, {&x.tensor()}, x.where); }
-Tensor diag_embed(Arg x) { return apply(DiagEmbed{}, {&x.tensor()}, x.where); }
+Tensor diag(Arg x) { return apply(Diag{}, x); }
+Tensor diag_embed(Arg x) { return apply(DiagEmbed{}, x); }
 
 Tensor tril(Arg x, std::int64_t k) { return where({below("tril", x, k), x.where}, x, 0.0); }
 // All diagonals are above -numel(), from where k - 1 does not overflow.
-Tensor triu(Arg x, std::int64_t k) { return where({below("triu", x, std::max(k, -x->numel()) - 1), x.where}, 0.0, x); }
+Tensor triu(Arg x, std::int64_t k) {
+  return where({below("triu", x, std::max(k, -x.tensor("triu").numel()) - 1), x.where}, 0.0, x);
+}
 
 Tensor eye(std::int64_t n, DType dtype, Backend& backend) {
   if (n < 0) throw Error("eye", fmt::format("a matrix has 0 rows or more, got {}", n));

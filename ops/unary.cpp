@@ -71,28 +71,31 @@ std::vector<FusedForm>& fused_forms() {
 }
 
 #define REEL_DEFINE(F, f) \
-  Tensor f(Arg x) { return apply(Unary<F>{}, {&x.tensor()}, x.where); }
+  Tensor f(Arg x) { return apply(Unary<F>{}, x); }
 REEL_UNARY_FUNCTIONS(REEL_DEFINE)
 #undef REEL_DEFINE
 
 Tensor operator-(Arg x) { return neg(x); }
 Tensor affine(Arg x, double scale, double shift) {
-  for (const double number : {scale, shift}) whole("affine", {number, x.where}, x);
-  return apply(Unary<Affine>{{scale, shift}}, {&x.tensor()}, x.where);
+  for (const double number : {scale, shift}) whole("affine", {number, x.where}, x.tensor("affine"));
+  return apply(Unary<Affine>{{scale, shift}}, x);
 }
-Tensor leaky_relu(Arg x, double slope) { return apply(Unary<LeakyRelu>{{slope}}, {&x.tensor()}, x.where); }
-Tensor elu(Arg x, double alpha) { return apply(Unary<Elu>{{alpha}}, {&x.tensor()}, x.where); }
+Tensor leaky_relu(Arg x, double slope) { return apply(Unary<LeakyRelu>{{slope}}, x); }
+Tensor elu(Arg x, double alpha) { return apply(Unary<Elu>{{alpha}}, x); }
 Tensor clamp(Arg x, double low, double high) {
   if (!(low <= high)) fail("clamp", x.where, "low must not be above high, got {} and {}", low, high);
-  return apply(Unary<Clamp>{{low, high}}, {&x.tensor()}, x.where);
+  return apply(Unary<Clamp>{{low, high}}, x);
 }
-Tensor power(Arg x, double exponent) { return apply(Unary<Power>{{exponent}}, {&x.tensor()}, x.where); }
-Tensor scale_gradient(Arg x, double factor) { return apply(Unary<ScaleGradient>{{factor}}, {&x.tensor()}, x.where); }
-Tensor stop_gradient(Arg x) { return is_differentiable(x->dtype()) ? scale_gradient(x, 0) : x.tensor(); }
-Tensor conj(Arg x) { return is_complex(x->dtype()) ? apply(Unary<Conj>{}, {&x.tensor()}, x.where) : x.tensor(); }
-Tensor imag(Arg x) { return is_complex(x->dtype()) ? apply(Unary<Imag>{}, {&x.tensor()}, x.where) : zeros_like(x); }
+Tensor power(Arg x, double exponent) { return apply(Unary<Power>{{exponent}}, x); }
+Tensor scale_gradient(Arg x, double factor) { return apply(Unary<ScaleGradient>{{factor}}, x); }
+Tensor stop_gradient(Arg x) {
+  return is_differentiable(x.tensor("stop_gradient").dtype()) ? scale_gradient(x, 0) : x.tensor();
+}
+Tensor conj(Arg x) { return is_complex(x.tensor("conj").dtype()) ? apply(Unary<Conj>{}, x) : x.tensor(); }
+Tensor imag(Arg x) { return is_complex(x.tensor("imag").dtype()) ? apply(Unary<Imag>{}, x) : zeros_like(x); }
 Tensor angle(Arg x) {
-  if (is_complex(x->dtype())) return apply(Unary<Angle>{}, {&x.tensor()}, x.where);
+  need_tensors("angle", {&x});
+  if (is_complex(x->dtype())) return apply(Unary<Angle>{}, x);
   if (!is_floating(x->dtype())) return angle({cast(x, DType::f32), x.where});
   const Tensor positive = where({is_nan(x), x.where}, constant(NAN, x), constant(0, x));
   return where({operator<(x, 0.0), x.where}, constant(std::numbers::pi, x), positive);

@@ -93,8 +93,7 @@ void Tensor::mark_changed(Loc where) {
 
 void Tensor::assign(const Tensor& source, Loc where) {
   if (!concrete() || !source.concrete()) (concrete() ? source : *this).no_value("assign", where);
-  if (!(source.spec() == spec()))
-    fail("assign", where, "{} does not take the place of {}", source.spec().str(), spec().str());
+  if (!(source.spec() == spec())) fail("assign", where, "{} cannot replace {}", source.spec().str(), spec().str());
   if (source.storage() == storage()) {  // their elements may overlap
     Tensor apart = empty(spec());
     apart.assign(source);

@@ -1,5 +1,7 @@
 #include "engine/scan/program.h"
 
+#include <fmt/ranges.h>
+
 #include <unordered_map>
 
 namespace reel {
@@ -172,9 +174,8 @@ std::string Program::str(Text kind) const {
   };
   std::string text = range("inputs", 0, inputs) + range("consts", inputs, consts);
   for (const Node& n : nodes) {
-    std::string line = fmt::format("%{} = {}(", n.out, n.op->traits.name);
-    for (std::size_t i = 0; i < n.in.size(); ++i) line += fmt::format("{}%{}", i ? ", " : "", n.in[i]);
-    line += fmt::format(") {}", values[n.out].str());
+    std::string line = fmt::format("%{} = {}({}{}) {}", fmt::join(n.outputs(), " %"), n.op->traits.name,
+                                   n.in.empty() ? "" : "%", fmt::join(n.in, ", %"), values[n.out].str());
     if (kind == Text::costs && !n.op->alias) {
       const Cost c = cost(n);
       line = fmt::format("{:<55} {:>10} {:>9}", line, c.flops > 0 ? amount_text(c.flops, "flop") : "",

@@ -48,7 +48,7 @@ struct Squareplus {
 };
 REEL_OP(Squareplus)
 
-Tensor squareplus(Arg x, double b = 4) { return apply(Squareplus{b}, {&x.tensor()}, x.where); }
+Tensor squareplus(Arg x, double b = 4) { return apply(Squareplus{b}, x); }
 
 }  // namespace
 

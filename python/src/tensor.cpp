@@ -246,7 +246,7 @@ void bind_tensor(nb::module_& m) {
           [](Tensor& x, const Tensor& source) {
             with_value(x, "assign"), with_value(source, "assign");
             if (!(source.spec() == x.spec()))
-              fail("assign", here(), "{} does not take the place of {}", source.spec().str(), x.spec().str());
+              fail("assign", here(), "{} cannot replace {}", source.spec().str(), x.spec().str());
             refuse_recorded(x, "the tensor"), refuse_recorded(source, "the source");
             x.assign(source);
           },

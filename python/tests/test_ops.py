@@ -358,5 +358,5 @@ def test_lists_as_indices_and_extents_as_arguments():
 
 
 def test_two_numbers_are_no_operands():
-    with pytest.raises(reel.Error, match=r"\[where\] two numbers, where one is a tensor at least. Hint: full_like"):
+    with pytest.raises(reel.Error, match=r"\[where\] at least one operand must be a tensor. Hint: full_like"):
         reel.where(reel.ones(3) > 0, 1.0, 0.0)

@@ -407,7 +407,7 @@ def test_arrays_stand_for_tensors():
     expected, last = cell.run(reel.tensor(sequence), lengths=reel.tensor([5, 2]))
     assert outputs.tolist() == expected.tolist()
     assert cell.step([s.numpy() for s in state], sequence[0])[0].tolist() == cell.step(last, x * 0 + 1)[0].tolist()
-    with pytest.raises(reel.Error, match=r"f64 \(2, 3\) does not take the place of f32 \(2, 3\)"):
+    with pytest.raises(reel.Error, match=r"f64 \(2, 3\) cannot replace f32 \(2, 3\)"):
         y.assign(np.ones((2, 3)))
     for given in (np.array(["a"]), [[1.0, 2, 3]] * 2, None):
         with pytest.raises(TypeError):

@@ -75,9 +75,9 @@ std::string kept_text(const LoopReport& loop) {
                        bytes_text(loop.states_bytes * (T + 1)));
     for (const KeptRow& k : loop.kept)
       out += fmt::format(
-          "  {:<10} {:<16} {:>8} a step, {:>8} in all; keeping it costs {} additions, again {} in {} op{}\n", k.name,
-          k.op, bytes_text(k.bytes), bytes_text(k.bytes * T), amount_text(k.save_price, ""), flops_text(k.again_flops),
-          k.again_ops, k.again_ops == 1 ? "" : "s");
+          "  {:<10} {:<16} {:>8} a step, {:>8} in all; keeping it costs {} additions, recomputing it {} in {} op{}\n",
+          k.name, k.op, bytes_text(k.bytes), bytes_text(k.bytes * T), amount_text(k.save_price, ""),
+          flops_text(k.again_flops), k.again_ops, k.again_ops == 1 ? "" : "s");
   }
   if (loop.again_ops > 0)
     out += fmt::format("computed again: {} op{} of the forward step, {} a step\n", loop.again_ops,
@@ -151,6 +151,7 @@ std::string shards_text(const LoopReport& loop) {
   if (loop.batch == 0) return "rows of the batch are not independent, so steps run one after the other on all rows";
   const auto [low, high] = std::minmax_element(loop.shards.begin(), loop.shards.end());
   const std::string rows = *low == *high ? fmt::format("{}", *low) : fmt::format("{} or {}", *low, *high);
+  if (loop.batch == 1) return "the batch is one row";
   return fmt::format("the {} rows of the batch are {} shard{} of {} row{}", loop.batch, loop.shards.size(),
                      loop.shards.size() == 1 ? "" : "s", rows, *high == 1 ? "" : "s");
 }

@@ -247,7 +247,20 @@ TEST_CASE("op errors name op, rule, values, line and hint") {
   CHECK(contains(error_of([&] { reshape(a, {3, -1}); }), "[reshape] 2560 elements do not fill shape (3, 853)"));
   CHECK(contains(error_of([&] { sum(a, {2}); }), "[sum] axis 2 is out of range for a tensor of 2 axes"));
   CHECK(contains(error_of([&] { tanh(Tensor()); }), "[tanh] argument 0 is an undefined tensor"));
-  CHECK(contains(error_of([&] { transpose(2.0); }), "a tensor is expected here, not a number"));
+  const std::vector<std::pair<std::string, std::function<void()>>> given_a_number{
+      {"transpose", [&] { transpose(2.0); }},
+      {"tanh", [&] { reel::tanh(Arg(2.0)); }},
+      {"sum", [&] { sum(3.0); }},
+      {"matmul", [&] { matmul(a, 2.0); }},
+      {"linear", [&] { linear(a, b, 0.0); }},
+      {"modrelu", [&] { modrelu(a, 0.5); }},
+      {"where", [&] { where(1.0, a, a); }},
+      {"index_select", [&] { index_select(a, 0, 1.0); }},
+      {"triangular_solve", [&] { triangular_solve(a, 1.0); }}};
+  for (const auto& [op, call] : given_a_number)
+    CHECK(contains(error_of(call), "[" + op + "] a tensor is expected here, not a number (tests/autodiff/"));
+  CHECK(contains(error_of([&] { reel::operator+(Arg(1.0), Arg(2.0)); }),
+                 "[arithmetic] at least one operand must be a tensor. Hint: full_like(x, 1)"));
   CHECK(contains(error_of([&] { tanh(cast(a, DType::i32)); }),
                  "[tanh] i32 elements are not supported. Hint: cast to f32; got i32"));
   const Tensor i = cast(a, DType::i32);
@@ -257,8 +270,10 @@ TEST_CASE("op errors name op, rule, values, line and hint") {
   CHECK(contains(error_of([&] { slice(a, 0, 5, 50); }), "[slice] elements 5..50 are not within axis 0"));
   CHECK(contains(error_of([&] { permute(a, {0, 0}); }), "[permute] the order must name each axis once"));
   CHECK(contains(error_of([&] { where(a, a, a); }), "[where] the condition must be bool"));
-  CHECK(contains(error_of([&] { split(a, 3); }), "does not fall into 3 equal parts"));
-  CHECK(contains(error_of([&] { split(a, 0); }), "does not fall into 0 equal parts"));
+  CHECK(contains(error_of([&] { split(a, 3); }),
+                 "[split] the extent of axis 1, 128, is not divisible by 3; got f64 (20, 128)"));
+  CHECK(contains(error_of([&] { split(a, 0); }),
+                 "[split] the extent of axis 1, 128, is not divisible by 0; got f64 (20, 128)"));
   CHECK(contains(error_of([&] { max(Tensor::zeros({0})); }), "[max] there is no largest of no elements"));
   const Tensor table = random({4, 2}, 1);
   const std::string index = error_of([&] { embedding(Tensor::from<std::int32_t>({1, 4}, {2}), table); });

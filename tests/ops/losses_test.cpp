@@ -122,8 +122,9 @@ TEST_CASE("errors of losses name the function, the rule and the line") {
   says([&] { l1_loss(cast(x, DType::i32), 0); }, "[l1_loss] i32 elements are not supported");
   says([&] { huber_loss(x, x, 0); }, "[huber_loss] delta is above 0, got 0");
   says([&] { mse(x, cast(x, DType::f32)); }, "both sides must have one dtype");
-  says([&] { mse(x, x, {.weight = random({3}, 3)}); }, "[mse] weights (3,) do not stretch to the places (3, 4)");
-  says([&] { mse(x, x, {.weight = random({2, 3, 4}, 3)}); }, "[mse] weights (2, 3, 4) do not stretch");
+  says([&] { mse(x, x, {.weight = random({3}, 3)}); },
+       "[mse] weights (3,) cannot be broadcast to (3, 4), the shape of the loss");
+  says([&] { mse(x, x, {.weight = random({2, 3, 4}, 3)}); }, "[mse] weights (2, 3, 4) cannot be broadcast to (3, 4)");
   says([&] { mse(x, x, {.weight = cast(x, DType::c128)}); }, "[mse] weights are real numbers or bool, not c128");
   says([&] { binary_cross_entropy_with_logits(cast(x, DType::c128), x); },
        "[binary_cross_entropy_with_logits] c128 logits are not supported");

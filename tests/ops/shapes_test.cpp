@@ -175,6 +175,13 @@ TEST_CASE("tensors from nothing") {
   CHECK(linspace(-1, 1, 5, DType::f64).values<double>() == std::vector<double>{-1, -0.5, 0, 0.5, 1});
   CHECK(linspace(3, 4, 1, DType::f64).values<double>() == std::vector<double>{3});
   CHECK(linspace(0.1, 0.7, 7, DType::f64).values<double>().back() == 0.7);
+  const std::vector<double> of_nan = linspace(NAN, 1, 3, DType::f64).values<double>();
+  CHECK(std::isnan(of_nan[0]));
+  CHECK(std::isnan(of_nan[1]));
+  CHECK(of_nan[2] == 1);
+  const std::vector<double> of_infinity = linspace(INFINITY, 0, 3, DType::f64).values<double>();
+  CHECK(of_infinity.front() == INFINITY);
+  CHECK(of_infinity.back() == 0);
   CHECK(zeros_like(x()).spec() == x().spec());
   CHECK(difference(ones_like(x()), Tensor::full({2, 3}, 1, DType::f64)) == 0);
   CHECK(full_like(Tensor::zeros({2}, DType::c128), {1, 2}).values<std::complex<double>>()[1] ==
@@ -258,4 +265,35 @@ TEST_CASE("lookups in a time loop: the table, the index or both may change from 
   const Tensors a = result([](const Step& s, const Tensors& c, const Tensors& xs) { return scan(s, c, xs); });
   const Tensors b = result([](const Step& s, const Tensors& c, const Tensors& xs) { return unroll(s, c, xs); });
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(difference(a[i], b[i]) < 1e-13);
+}
+
+TEST_CASE("errors name the op that was called, and show the tensors that were passed") {
+  const auto says = [](const std::function<void()>& call, const std::string& what) {
+    INFO(error_of(call));
+    CHECK(contains(error_of(call), what + " (tests/ops/shapes_test.cpp:"));
+  };
+  const Tensor m = Tensor::zeros({2, 3}, DType::f64), v = Tensor::zeros({2}, DType::f64);
+  says([&] { permute(m, {1}); }, "[permute] the order names 1 axes, the tensor has 2; got f64 (2, 3)");
+  says([&] { permute(m, Axes(9, 0)); }, "[permute] the order names 9 axes, the tensor has 2; got f64 (2, 3)");
+  says([&] { tile(m, std::vector<std::int64_t>(9, 1)); },
+       "[tile] a tensor has at most 8 axes, got counts for 9; got f64 (2, 3)");
+  says([&] { polar(v, m); },
+       "[polar] shapes do not broadcast: aligned at the last axis, extents must agree or be 1; got f64 (2,), f64 (2, "
+       "3)");
+  says([&] { householder_product(m); },
+       "[householder_product] the squared length of a column is 0, so it has no reflection; got f64 (2, 3)");
+  says([&] { householder_apply(v, m); },
+       "[householder_apply] the squared length of a column is 0, so it has no reflection; got f64 (2, 3)");
+  says([&] { where(Tensor::zeros({1}, DType::boolean), m, Tensor::zeros({1}, DType::i32)); },
+       "[where] both choices must have one dtype. Hint: cast one; got bool (1,), f64 (2, 3), i32 (1,)");
+  says([&] { m + Tensor::zeros({3}, DType::c64); },
+       "[add] both sides must have one dtype. Hint: cast one; got f64 (2, 3), c64 (3,)");
+  const Tensor index = Tensor::from<std::int32_t>({0, 7}, {2});
+  const auto got = [&](const std::function<void()>& call) {
+    const std::string text = error_of(call);
+    return text.substr(0, text.find(']') + 1) + text.substr(std::min(text.size(), text.rfind("; got")));
+  };
+  CHECK(contains(got([&] { one_hot(index, 3); }), "[one_hot]; got i32 (2,) ("));
+  CHECK(contains(got([&] { pick(m, index); }), "[pick]; got f64 (2, 3), i32 (2,) ("));
+  CHECK(contains(got([&] { place(v, index, 3); }), "[place]; got f64 (2,), i32 (2,) ("));
 }

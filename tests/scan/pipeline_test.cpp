@@ -53,6 +53,14 @@ std::string loops_of(const std::string& name, const std::map<std::string, std::s
 
 }  // namespace
 
+TEST_CASE("the text of a program names all results of an op") {
+  const Traced traced = trace({f32({2, 2})}, [](const Tensors& in) -> Tensors {
+    const SignAndLog d = slogdet(in[0]);
+    return {d.log_abs, exp(d.log_abs)};
+  });
+  CHECK(traced.program.str() == "inputs %0\n%1 %2 = slogdet(%0) f32 ()\n%3 = exp(%2) f32 ()\noutputs %2 %3\n");
+}
+
 TEST_CASE("what descends from a marked value: all results of an op, and what reads one of them") {
   const Program p = trace({f32({3, 3}), f32({3, 3})}, [](const Tensors& in) {
                       return Tensors{tanh(slogdet(in[0]).log_abs), exp(in[1])};

@@ -209,6 +209,7 @@ TEST_CASE("shards follow from the batch, whatever the number of threads; a step 
   const Explanation mixed = explain_step("mixing", mixing, {h}, {xs}, {}, {.length = T});
   CHECK(mixed.loops[0].batch == 0);
   CHECK(contains(text(mixed), "rows of the batch are not independent"));
+  CHECK(shards_text(explained("lstm", {}, {.batch = 1, .length = T}).loops[0]) == "the batch is one row");
 }
 
 TEST_CASE("a step of one's own: its tensors have names, and constants that it makes are there") {
