@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from numbers import Number
 from typing import TYPE_CHECKING, Any, Iterable, Iterator
 
@@ -61,16 +62,10 @@ def entries(y: Any) -> int:
     return y.size if isinstance(y, Tensor) else 1
 
 
-def groups(batches: Iterable, size: int) -> Iterator[list]:
-    """The batches of each update; the last one has what is left."""
-    group: list = []
+def groups(batches: Iterator, size: int) -> Iterator[Iterator]:
+    """The batches of each update, each made when it is taken; the last one has what is left."""
     for batch in batches:
-        group.append(batch)
-        if len(group) == size:
-            yield group
-            group = []
-    if group:
-        yield group
+        yield itertools.chain([batch], itertools.islice(batches, size - 1))
 
 
 def stream(batches: Any, first: int, steps: int | None, history: History) -> Iterator[tuple[Any, Any, Tensor | None]]:

@@ -98,21 +98,27 @@ class _Learner:
         x, y, _ = batch
         return (batch_size(y, 0) or batch_size(x, 0) if self.model is None else batch_size(x, 1)) or 1
 
-    def mean_gradient(self, batches: list, step: int) -> tuple[float, dict[str, Tensor]]:
-        """The means over the batches, each weighted by the size of its y; step: that of the first one."""
-        sizes = [entries(y) for _, y, _ in batches]
-        if len(batches) == 1:
-            return self.gradient(batches[0], step)
-        loss, total = 0.0, {}
+    def mean_gradient(self, batches: Iterable, count: int, step: int) -> tuple[float, dict[str, Tensor], int]:
+        """The means over at most `count` batches, each weighted by the size of its y, and how many examples these have;
+        step: that of the first one. A batch may be overwritten when the next one is taken."""
+        if count == 1:
+            (batch,) = batches
+            return *self.gradient(batch, step), self.examples(batch)
+        loss, total, examples, seen, whole = 0.0, {}, 0, 0, 1
         for k, batch in enumerate(batches):
-            share = sizes[k] / sum(sizes)
+            size = entries(batch[1])
+            if k == 0:
+                whole = count * size or 1  # if there are `count` of this size, else the means are scaled at the end
             value, gradient = self.gradient(batch, step + k)
-            loss += share * value
+            loss += size / whole * value
             if not math.isfinite(loss):
-                return loss, gradient
-            part = {name: g * share for name, g in gradient.items()}
+                return loss, gradient, examples
+            part = {name: g * (size / whole) for name, g in gradient.items()}
             total = {name: total[name] + g for name, g in part.items()} if total else part
-        return loss, total
+            seen, examples = seen + size, examples + self.examples(batch)
+        if seen != whole:
+            loss, total = loss * (whole / seen), {name: g * (whole / seen) for name, g in total.items()}
+        return loss, total, examples
 
     def evaluate(self, batches: Iterable) -> tuple[float, float]:
         """The means of loss and accuracy over all entries of y."""
@@ -244,7 +250,7 @@ def train(
     try:
         for group in groups(stream(batches, first * accumulate, wanted, history), accumulate):
             step = optimizer.steps
-            value, gradient = learner.mean_gradient(group, step * accumulate)
+            value, gradient, count = learner.mean_gradient(group, accumulate, step * accumulate)
             if not math.isfinite(value):
                 raise _Diverged(f"the loss became {value}", step + 1)
             norm = optimizer.step(gradient, _factor(schedule, step))
@@ -252,7 +258,7 @@ def train(
                 raise _Diverged(f"the gradient's norm became {norm}", step + 1)
             history.losses.append(value)
             since.append((value, norm))
-            examples += sum(learner.examples(batch) for batch in group)
+            examples += count
             view.update(optimizer.steps, value)
             if (optimizer.steps - first) % every == 0:
                 validate()
@@ -293,7 +299,7 @@ def _iterable(given: Any) -> bool:
 def _real(loss: Any) -> Any:
     """The loss, unless it is complex. value_and_grad() looks at the rest."""
     if isinstance(loss, Tensor) and loss.dtype.name.startswith("c"):
-        raise Error(f"[train] loss: a real scalar is needed, got {loss.dtype.name} {loss.shape}. Hint: its .real, or reel.abs()")
+        raise Error(f"[train] loss: a real scalar is needed, got {loss.dtype.name} {loss.shape}. Hint: reel.real(), or reel.abs()")
     return loss
 
 

@@ -321,46 +321,6 @@ def test_examples_of_a_function_are_rows(shape):
     assert history.metrics["examples"] == [32, 64, 96]
 
 
-def test_accumulated_batches_are_one_large_batch():
-    """Halves of unequal size, with a schedule, clipping and weight decay: the same updates as by the whole."""
-
-    def whole_batch(i):
-        x, y = adding(i, B=32)
-        return x, y.astype(np.float64)
-
-    def halves(i):
-        x, y = whole_batch(i // 2)
-        cut = slice(0, 12) if i % 2 == 0 else slice(12, 32)
-        return x[:, cut], y[cut]
-
-    def trained(batches, **options):
-        model = adder(dtype="f64")
-        optimizer = reel.optim.AdamW(model, 1e-2, clip_norm=0.1)
-        schedule = reel.optim.Schedule("cosine", 20, warmup=5)
-        history = reel.train(
-            model, batches, reel.mse, steps=20, optimizer=optimizer, schedule=schedule, progress=False, **options
-        )
-        return history, {name: p.numpy() for name, p in model.parameters().items()}
-
-    whole, expected = trained(whole_batch)
-    cut, got = trained(halves, accumulate=2)
-    assert whole.steps == cut.steps == 20
-    assert whole.metrics["examples"] == cut.metrics["examples"]
-    assert np.allclose(whole.losses, cut.losses, rtol=1e-9)
-    for name in expected:
-        assert np.allclose(got[name], expected[name], rtol=1e-7, atol=1e-10), name
-
-
-def test_accumulation_of_a_list_and_an_iterator():
-    five = [adding(i) for i in range(5)]
-    assert reel.train(adder(), five, reel.mse, accumulate=2, progress=False).steps == 3  # the last one of one batch
-    history = reel.train(adder(), iter(five), reel.mse, accumulate=2, progress=False)
-    assert history.steps == 3 and history.stopped == "batches"
-    assert reel.train(adder(), five, reel.mse, steps=7, accumulate=3, progress=False).steps == 7  # over and over
-    with pytest.raises(reel.Error, match="accumulate: an integer of 1 or more is needed, got 0"):
-        reel.train(adder(), five, reel.mse, accumulate=0)
-
-
 def test_a_tuple_is_one_batch_and_a_list_is_many():
     """x and y may be pairs themselves, so a tuple of two pairs is refused."""
     x, y = np.full((4, 3), 1.0, np.float32), np.full((4, 3), 3.0, np.float32)
