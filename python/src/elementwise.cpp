@@ -88,6 +88,16 @@ Tensor promoted(const Tensor& x, DType other) {
   return widens ? cast(x, is_complex(x.dtype()) ? DType::c128 : DType::f64) : x;
 }
 
+/// Python would repeat a sequence as often as an i32 tensor of one element says, which __index__ makes an integer.
+void refuse_repetition(nb::handle other) {
+  PyObject* const p = other.ptr();
+  const bool list = PyList_Check(p) || PyTuple_Check(p);
+  if (!list && !PyUnicode_Check(p) && !PyBytes_Check(p) && !PyByteArray_Check(p)) return;
+  throw nb::type_error(fmt::format("*: a tensor or a number is expected, got a {}{}",
+                                   nb::type_name(other.type()).c_str(), list ? ". Hint: reel.tensor([...])" : "")
+                           .c_str());
+}
+
 /// An operator of Python. Precisions promote as NumPy's do; a complex number takes that of the tensor, as a real one.
 template <BinaryOp op, bool reversed = false>
 nb::object apply_operator(const Tensor& self, nb::handle other) {
@@ -96,6 +106,9 @@ nb::object apply_operator(const Tensor& self, nb::handle other) {
   if (!number) tensor = as_operand(other);
   if (tensor && PyComplex_Check(other.ptr()) && is_differentiable(self.dtype()))
     tensor = cast(*tensor, complex_of(self.dtype()));
+  if constexpr (op == &multiply) {
+    if (!number && !tensor) refuse_repetition(other);
+  }
   if (!number && !tensor) return nb::borrow(Py_NotImplemented);
   const Loc where = here();
   Tensor left = self;
@@ -119,11 +132,11 @@ void bind_elementwise(nb::module_& m, nb::class_<Tensor>& tensor) {
   m.def(#f, &of_any<&reel::f>, "x"_a, Released(), doc(#f)); \
   tensor.def(#f, static_cast<Tensor (*)(Arg)>(&reel::f), Released(), doc(#f));
   REEL_UNARY_FUNCTIONS(REEL_BIND)
-  for (const auto& [name, f] : std::initializer_list<std::pair<const char*, Tensor (*)(Arg)>>{
-           {"conj", &of_any<&reel::conj>},
-           {"imag", &of_any<&reel::imag>},
-           {"real", &of_any<&reel::real>},
-           {"angle", &of_any<&reel::angle>}}) {
+  for (const auto& [name, f] :
+       std::initializer_list<std::pair<const char*, Tensor (*)(Arg)>>{{"conj", &of_any<&reel::conj>},
+                                                                      {"imag", &of_any<&reel::imag>},
+                                                                      {"real", &of_any<&reel::real>},
+                                                                      {"angle", &of_any<&reel::angle>}}) {
     m.def(name, f, "x"_a, Released(), doc(name));
     tensor.def(name, f, Released(), doc(name));
   }

@@ -34,6 +34,15 @@ void as_numpy_calls(nb::module_& m, nb::class_<Tensor>& tensor, const char* name
   define(m, "x"_a);
   define(tensor);
 }
+
+/// The extents that reshape(2, 3) was called with.
+Axes extents_of(const nb::args& dims) {
+  Axes extents;
+  if (nb::try_cast(dims, extents)) return extents;
+  const nb::object shown = dims.size() == 1 ? nb::object(dims[0]) : nb::object(dims);
+  throw nb::type_error(fmt::format("reshape: extents are integers, got {}", nb::repr(shown).c_str()).c_str());
+}
+
 void refuse_options(const char* name, nb::handle dtype, nb::handle out) {
   if (!dtype.is_none() || !out.is_none()) fail(name, here(), "dtype and out must be None");
 }
@@ -96,7 +105,7 @@ void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor) {
 
   both(m, tensor, "reshape", &reshape, "dims"_a);
   tensor.def(
-      "reshape", [](Arg x, const nb::args& dims) { return reshape(x, nb::cast<Axes>(dims)); },
+      "reshape", [](Arg x, const nb::args& dims) { return reshape(x, extents_of(dims)); },
       nb::sig("def reshape(self, *dims: int) -> Tensor"), doc("reshape"));
   both(m, tensor, "permute", &permute, "order"_a);
   both(m, tensor, "slice", &slice, "axis"_a, "first"_a, "last"_a);

@@ -156,10 +156,10 @@ struct type_caster<reel::Arg> {
   std::optional<reel::Arg> value;
 };
 
-/// Axes and extents: one number or a sequence of them; None for none.
+/// Axes and extents: one number or a sequence of them, also an array; None for none.
 template <>
 struct type_caster<std::vector<std::int64_t>> {
-  NB_TYPE_CASTER(std::vector<std::int64_t>, const_name("int | collections.abc.Sequence[int]"))
+  NB_TYPE_CASTER(std::vector<std::int64_t>, const_name("int | collections.abc.Sequence[int] | numpy.ndarray"))
   bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept {
     value.clear();
     if (source.is_none()) return true;
@@ -173,7 +173,9 @@ struct type_caster<std::vector<std::int64_t>> {
       return good;
     };
     if (PyIndex_Check(source.ptr()) && !PySequence_Check(source.ptr())) return add(source.ptr());
-    if (!PyTuple_Check(source.ptr()) && !PyList_Check(source.ptr())) return false;
+    if (!PyTuple_Check(source.ptr()) && !PyList_Check(source.ptr()) &&
+        !PyObject_HasAttrString(source.ptr(), "__array_interface__"))  // of NumPy
+      return false;
     PyObject* const items = PySequence_Fast(source.ptr(), "a sequence is expected");
     if (!items) {
       PyErr_Clear();

@@ -1,0 +1,52 @@
+"""Arguments of the wrong kind are refused with the value, and those of NumPy are taken."""
+
+import numpy as np
+import pytest
+
+import reel
+
+
+@pytest.mark.parametrize("sequence", [[1.0, 2.0], (1.0, 2.0), "ab", b"ab", bytearray(b"ab")])
+def test_a_product_with_a_sequence_does_not_repeat_it(sequence):
+    """An i32 tensor of one element is an index for Python, by which it would repeat."""
+    for x in (reel.tensor([2]), reel.tensor(2), reel.tensor([1.0, 2, 3])):
+        for product in (lambda: x * sequence, lambda: sequence * x):
+            with pytest.raises(TypeError, match=rf"\*: a tensor or a number is expected, got a {type(sequence).__name__}"):
+                product()
+    with pytest.raises(TypeError, match=r"got a list. Hint: reel.tensor\(\[...\]\)"):
+        reel.tensor([2]) * [1.0, 2.0]
+    assert [1, 2][reel.tensor(1)] == 2  # an index all the same
+
+
+def test_what_multiplies_a_tensor_may_know_how():
+    class Other:
+        def __rmul__(self, x):
+            return "mine"
+
+    assert reel.tensor([2]) * Other() == "mine"
+    with pytest.raises(TypeError, match="unsupported operand"):
+        reel.tensor([2]) * None
+
+
+def test_extents_of_reshape():
+    x = reel.arange(6)
+    assert x.reshape(2, 3).shape == x.reshape((2, 3)).shape == x.reshape(np.int64(2), 3).shape == (2, 3)
+    for given in ("a", None, 2.0, 2**70):
+        with pytest.raises(TypeError, match=f"reshape: extents are integers, got {given!r}"):
+            x.reshape(given)
+    with pytest.raises(TypeError, match=r"reshape: extents are integers, got \(2, \(3,\)\)"):
+        x.reshape(2, (3,))
+
+
+def test_arrays_of_numpy_are_shapes_and_axes():
+    shape = np.array([2, 3])
+    assert reel.arange(6).reshape(shape).shape == reel.zeros(shape).shape == (2, 3)
+    assert reel.zeros((2, 3, 4)).sum(shape - 2).shape == (4,)
+    for wrong in (np.ones(2), np.ones((1, 2), int), np.array(["a"])):
+        with pytest.raises(TypeError):
+            reel.zeros(wrong)
+
+
+def test_the_name_of_bool():
+    x = reel.tensor([True, False])
+    assert x.cast("i32").cast(x.dtype.name).dtype == reel.bool_ == x.cast("bool").dtype
