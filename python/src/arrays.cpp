@@ -252,7 +252,7 @@ bool nanobind::detail::type_caster<reel::python::DTypeLike>::from_python(handle 
     name = nb::str(source).c_str();
   std::string_view wanted = name;
   if (wanted.starts_with("torch.")) wanted.remove_prefix(6);
-  if (wanted == "bool_") wanted = "bool";  // numpy.bool_, before NumPy 2
+  if (wanted == "bool_" || wanted == "boolean") wanted = "bool";  // numpy.bool_, before NumPy 2; our DType's name
   for (const DType d : all_dtypes) {
     if (wanted == name_of(d) || wanted == python::numpy_name(d)) {
       value = {d};
