@@ -8,7 +8,13 @@ namespace reel::python {
 namespace {
 
 [[noreturn]] void refuse(const Tensor& x, const std::string& rule) {
-  fail("index", here(), "{}; got {}", rule, x.spec().str());
+  throw IndexingError(fmt::format("{}; got {}", rule, x.spec().str()), here());
+}
+
+/// The index counted from the start of an axis of n; below 0 it counts from the end.
+std::int64_t from_start(std::int64_t i, std::int64_t n) {
+  if (i < -n || i >= n) throw IndexingError(fmt::format("index {} is not in an axis of {}", i, n), here());
+  return i < 0 ? i + n : i;
 }
 
 /// Every second element, and the like: the indices start, start + step, ..., along an axis.
@@ -31,9 +37,7 @@ Tensor sliced(const Tensor& x, std::int64_t axis, nb::handle slice_object, Loc w
 
 /// Element i of an axis, which goes.
 Tensor element(const Tensor& x, std::int64_t axis, Py_ssize_t i, Loc where) {
-  const std::int64_t n = x.dim(static_cast<int>(axis));
-  if (i < -n || i >= n) throw nb::index_error(fmt::format("index {} is not in an axis of {}", i, n).c_str());
-  if (i < 0) i += n;
+  i = static_cast<Py_ssize_t>(from_start(i, x.dim(static_cast<int>(axis))));
   if (axis == 0) return at({x, where}, i);
   return squeeze({slice({x, where}, axis, i, i + 1), where}, {axis});
 }
@@ -42,11 +46,8 @@ Tensor element(const Tensor& x, std::int64_t axis, Py_ssize_t i, Loc where) {
 Tensor from_start(const Tensor& index, std::int64_t n) {
   if (!index.concrete()) return index;
   std::vector<std::int32_t> found = index.values<std::int32_t>();
-  if (std::ranges::none_of(found, [](std::int32_t i) { return i < 0; })) return index;
-  for (std::int32_t& i : found) {
-    if (i < -n) throw nb::index_error(fmt::format("index {} is not in an axis of {}", i, n).c_str());
-    if (i < 0) i = static_cast<std::int32_t>(i + n);
-  }
+  if (std::ranges::all_of(found, [n](std::int32_t i) { return 0 <= i && i < n; })) return index;
+  for (std::int32_t& i : found) i = static_cast<std::int32_t>(from_start(i, n));
   return Tensor::from(std::span<const std::int32_t>(found), index.shape(), index.backend());
 }
 

@@ -19,6 +19,11 @@ Loc here();
 /// Sets the folders of this package and of Python's own modules, which here() skips.
 void set_folders(const std::string& package, const std::vector<std::string>& libraries);
 
+/// A key of x[key] that does not go with x: an IndexError in Python, too, as NumPy's.
+struct IndexingError : Error {
+  IndexingError(const std::string& rule, const Loc& where) : Error("index", rule + " (" + str(where) + ")") {}
+};
+
 /// The comment above a function's declaration in Reel's headers; throws when there is none.
 const char* doc(const char* name);
 
