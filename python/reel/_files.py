@@ -33,6 +33,9 @@ def save_safetensors(
     for key, value in texts.items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise Error(f"[save_safetensors] metadata: texts are needed, got {shown(key)}: {shown(value)}. Hint: str()")
+    for name in (*map(str, tensors), *texts, *texts.values()):
+        if not name.isascii() and name != name.encode(errors="replace").decode():
+            raise Error(f"[save_safetensors] a name or a text of metadata has no UTF-8: {shown(name)}")
     _reel._save_safetensors(checked(path), dict(tensors), texts)
 
 

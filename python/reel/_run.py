@@ -199,8 +199,9 @@ class Run:
         """Replaces run.json; NaN and infinity become null, as JSON has neither."""
         import json
 
-        text = json.dumps(_json_of(record), indent=2, ensure_ascii=False, allow_nan=False)
-        _reel._write_atomically(self._file(RECORD), text + "\n")
+        text = json.dumps(_json_of(record), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        text = text.encode(errors="replace").decode()  # the command may have paths that are no UTF-8
+        _reel._write_atomically(self._file(RECORD), text)
 
     def _file(self, name: str) -> str:
         return os.path.join(self.path, name)

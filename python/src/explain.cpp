@@ -1,5 +1,8 @@
 // reel.explain: what becomes of a step in Python on its way to kernels. reel/_explain.py has what users call.
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/pair.h>
+
+#include <filesystem>
 
 #include "python/src/parameters.h"
 #include "tasks/explain/cell.h"
@@ -67,7 +70,10 @@ void bind_explain(nb::module_& m) {
       .def(
           "dot", [](const Explanation& e) { return explain::dot(e); }, "The graph in the language of Graphviz.")
       .def(
-          "save", [](const Explanation& e, const std::string& path) { write_atomically(path, explain::html(e)); },
+          "save",
+          [](const Explanation& e, const std::filesystem::path& path) {
+            write_atomically(path.string(), explain::html(e));
+          },
           nb::arg("path"), "Writes the page to a file.")
       .def("_repr_html_", [](const Explanation& e) {
         return "<iframe style=\"width:100%;height:860px;border:0\" srcdoc=\"" + explain::escaped(explain::html(e)) +

@@ -1,7 +1,9 @@
 // Files: tensors in safetensors, and text that is replaced as a whole. reel/_files.py has what users call.
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 
+#include <filesystem>
 #include <string_view>
 
 #include "backends/cpu/product_libraries.h"
@@ -14,11 +16,11 @@ namespace reel::python {
 
 namespace {
 
-nb::tuple load(const std::string& path) {
+nb::tuple load(const std::filesystem::path& path) {
   TensorFile file;
   {
     const nb::gil_scoped_release released;
-    file = load_safetensors(path);
+    file = load_safetensors(path.string());
   }
   nb::dict tensors;
   for (const auto& [name, tensor] : file.tensors) tensors[name.c_str()] = tensor;
@@ -34,7 +36,8 @@ std::string kind_of(nb::handle x) {
   return fmt::format("an array of {}{}", nb::str(dtype).c_str(), numbers ? ". Hint: reel.tensor(x)" : "");
 }
 
-void save(const std::string& path, const nb::dict& tensors, const std::map<std::string, std::string>& metadata) {
+void save(const std::filesystem::path& path, const nb::dict& tensors,
+          const std::map<std::string, std::string>& metadata) {
   TensorFile file{.tensors = {}, .metadata = metadata};
   for (const auto [key, value] : tensors) {
     const std::string name = nb::cast<std::string>(nb::str(key));
@@ -46,7 +49,7 @@ void save(const std::string& path, const nb::dict& tensors, const std::map<std::
     file.tensors.emplace_back(name, *tensor);
   }
   const nb::gil_scoped_release released;
-  save_safetensors(path, file);
+  save_safetensors(path.string(), file);
 }
 
 }  // namespace
@@ -58,7 +61,8 @@ void bind_files(nb::module_& m) {
     return std::map<std::string, std::string>{
         {"processor", processor()}, {"date", utc_now()}, {"kernels", cpu::product_libraries()}, {"commit", commit()}};
   });
-  m.def("_write_atomically", [](const std::string& path, const std::string& text) { write_atomically(path, text); });
+  m.def("_write_atomically",
+        [](const std::filesystem::path& path, const std::string& text) { write_atomically(path.string(), text); });
 }
 
 }  // namespace reel::python

@@ -2,11 +2,13 @@
 #include "python/src/model.h"
 
 #include <fmt/core.h>
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "tasks/training/model_file.h"
 #include "tasks/training/option_checks.h"
@@ -149,8 +151,8 @@ void bind_models(nb::module_& m) {
            })
       .def("call", &call, "x"_a, "state"_a.none(), "parameters"_a.none(), "step"_a.none(), "lengths"_a.none())
       .def("save_config",
-           [](const PyModel& m, const std::string& path, const std::string& task) {
-             save_model_config(path, {task, m.shape, with_all_settings(m.options), m.dtype});
+           [](const PyModel& m, const std::filesystem::path& path, const std::string& task) {
+             save_model_config(path.string(), {task, m.shape, with_all_settings(m.options), m.dtype});
            })
       .def("penalty", &penalty, "parameters"_a.none())
       .def("updated", [](PyModel& m) { m.model.updated(); });
