@@ -71,9 +71,11 @@ Equation parse(const std::string& text, const Tensors& xs) {
     replace_ellipsis(letters, "");
     all += letters;
   }
-  for (char c : all) {
-    if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z'))
-      rule_error("axes are named by letters, got '{}' in \"{}\"", c, text);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if ((all[i] >= 'a' && all[i] <= 'z') || (all[i] >= 'A' && all[i] <= 'Z')) continue;
+    std::size_t end = i + 1;  // of the character, which has more bytes in UTF-8
+    while (end < all.size() && (all[end] & 0xC0) == 0x80) ++end;
+    rule_error("axes are named by letters, got '{}' in \"{}\"", all.substr(i, end - i), text);
   }
   if (e.inputs.size() != xs.size()) rule_error("\"{}\" names {} tensors, got {}", text, e.inputs.size(), xs.size());
   const std::string ellipsis = name_ellipses(e.inputs, xs, text);

@@ -135,6 +135,7 @@ TEST_CASE("errors of products") {
   check_error([&] { einsum("ij,j", x()); }, "[einsum] \"ij,j\" names 2 tensors, got 1");
   check_error([&] { einsum("ij,jk", x(), v); }, "[einsum] \"jk\" in \"ij,jk\" names 2 axes, the tensor has 1");
   check_error([&] { einsum("i1->i", x()); }, "[einsum] axes are named by letters, got '1' in \"i1->i\"");
+  check_error([&] { einsum("\u00e4b->b", x()); }, "[einsum] axes are named by letters, got '\u00e4' in \"\u00e4b->b\"");
   check_error([&] { einsum("..i", x()); }, "[einsum] axes are named by letters, got '.'");
   check_error([&] { einsum("...i...", x()); }, "[einsum] axes are named by letters, got '.'");
   check_error([&] { einsum("...ijk->...", x()); },
