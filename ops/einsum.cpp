@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/ops.h"
+#include "ops/told_as.h"
 
 namespace reel {
 
@@ -228,11 +229,15 @@ Tensor einsum(const std::string& text, const Tensors& xs) {
 }  // namespace
 
 Tensor einsum(const std::string& subscripts, Arg a) {
-  return named("einsum", a, [&] { return einsum(subscripts, Tensors{a.tensor()}); });
+  return named("einsum", a,
+               [&] { return told_as("einsum", "", {&a}, [&] { return einsum(subscripts, Tensors{a.tensor()}); }); });
 }
 
 Tensor einsum(const std::string& subscripts, Arg a, Arg b) {
-  return named("einsum", a, [&] { return einsum(subscripts, Tensors{a.tensor(), b.tensor("einsum")}); });
+  need_tensors("einsum", {&a, &b});
+  return named("einsum", a, [&] {
+    return told_as("einsum", "", {&a, &b}, [&] { return einsum(subscripts, Tensors{a.tensor(), b.tensor()}); });
+  });
 }
 
 }  // namespace reel

@@ -297,4 +297,16 @@ TEST_CASE("errors name the op that was called, and show the tensors that were pa
   CHECK(contains(got([&] { one_hot(index, 3); }), "[one_hot]; got i32 (2,) ("));
   CHECK(contains(got([&] { pick(m, index); }), "[pick]; got f64 (2, 3), i32 (2,) ("));
   CHECK(contains(got([&] { place(v, index, 3); }), "[place]; got f64 (2,), i32 (2,) ("));
+
+  const Tensor ints = cast(m, DType::i32), single = cast(m, DType::f32), square = Tensor::zeros({2, 2}, DType::f64);
+  says([&] { einsum("ij,kj->ik", ints, ints); }, "[einsum] i32 elements are not supported; got i32 (2, 3), i32 (2, 3)");
+  says([&] { einsum("ij->i", cast(m, DType::boolean)); },
+       "[einsum] bool elements are not supported. Hint: cast to i32; got bool (2, 3)");
+  says([&] { lstsq(square, single); },
+       "[lstsq] both sides must have one dtype. Hint: cast one; got f64 (2, 2), f32 (2, 3)");
+  says([&] { cayley(square, Tensor::zeros({2}, DType::f32)); },
+       "[cayley] both sides must have one dtype. Hint: cast one; got f64 (2, 2), f32 (2,)");
+  says([&] { polar(m, single); }, "[polar] both sides must have one dtype. Hint: cast one; got f64 (2, 3), f32 (2, 3)");
+  says([&] { householder_apply(single, eye(3, DType::f64)); },
+       "[householder_apply] both sides must have one dtype. Hint: cast one; got f32 (2, 3), f64 (3, 3)");
 }
