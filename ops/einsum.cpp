@@ -41,8 +41,9 @@ std::string name_ellipses(std::vector<std::string>& inputs, const Tensors& xs, c
     const auto letters = static_cast<std::int64_t>(inputs[i].size());
     const bool any = inputs[i].find("...") != std::string::npos;
     axes[i] = xs[i].rank() - (any ? letters - 3 : letters);
+    const std::int64_t named = any ? letters - 3 : letters;
     if (any ? axes[i] < 0 : axes[i] != 0)
-      rule_error("\"{}\" in \"{}\" names {} axes, the tensor has {}", inputs[i], text, any ? letters - 3 : letters,
+      rule_error("\"{}\" in \"{}\" names {} ax{}s, the tensor has {}", inputs[i], text, named, named == 1 ? "i" : "e",
                  xs[i].rank());
   }
   const std::string digits = std::string("01234567").substr(0, static_cast<std::size_t>(std::ranges::max(axes)));
@@ -78,7 +79,8 @@ Equation parse(const std::string& text, const Tensors& xs) {
     while (end < all.size() && (all[end] & 0xC0) == 0x80) ++end;
     rule_error("axes are named by letters, got '{}' in \"{}\"", all.substr(i, end - i), text);
   }
-  if (e.inputs.size() != xs.size()) rule_error("\"{}\" names {} tensors, got {}", text, e.inputs.size(), xs.size());
+  if (e.inputs.size() != xs.size())
+    rule_error("\"{}\" names {} tensor{}, got {}", text, e.inputs.size(), e.inputs.size() == 1 ? "" : "s", xs.size());
   const std::string ellipsis = name_ellipses(e.inputs, xs, text);
   if (arrow == std::string::npos) {
     for (char c : all) {
