@@ -150,7 +150,8 @@ std::string given(const Tensor& x) { return x.defined() ? x.spec().str() : "an u
 /// Throws Error for what scan, or the layer above, would refuse without the names of the cell and the state.
 void check_step(const Cell& cell, const Tensors& before, const Tensors& after) {
   if (after.size() != before.size())
-    throw Error(cell.name(), fmt::format("step() gives {} states, {} expected", after.size(), before.size()));
+    throw Error(cell.name(), fmt::format("step() gives {} state{}, {} expected", after.size(),
+                                         after.size() == 1 ? "" : "s", before.size()));
   for (std::size_t i = 0; i < before.size(); ++i) {
     if (after[i].defined() && after[i].spec() == before[i].spec()) continue;
     const std::vector<State> states = cell.states();
@@ -185,7 +186,8 @@ Sequence scan(const Cell& cell, const Tensors& state, const CellInput& in, const
   if (in.xs.rank() < 2) fail(cell.name().c_str(), where, "inputs are [T, B, ...], got {}", given(in.xs));
   const std::int64_t T = in.xs.dim(0), B = in.xs.dim(1);
   if (state.size() != states.size())
-    fail(cell.name().c_str(), where, "{} states are needed before the first step, got {}", states.size(), state.size());
+    fail(cell.name().c_str(), where, "{} state{} needed before the first step, got {}", states.size(),
+         states.size() == 1 ? " is" : "s are", state.size());
   // What is needed of the state i, if x is not that.
   const auto other_than = [&](std::size_t i, const Tensor& x) -> std::string {
     const DType dtype = states[i].complex ? complex_of(cell.dtype()) : cell.dtype();

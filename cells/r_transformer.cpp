@@ -59,7 +59,9 @@ class RTransformer final : public Cell {
     const Drop drop = [&](const Tensor& a) { return dropout_ > 0 && in.drop ? in.drop(a, dropout_) : a; };
     x = x + drop(local_rnn(norm_[0](x), where));
     x = x + drop(attention(norm_[1](x), drop));
-    return {x + drop(narrow_(drop(relu(wide_(norm_[2](x)))))), {}};
+    const Tensor hs = x + drop(narrow_(drop(relu(wide_(norm_[2](x))))));
+    // Padding gives 0, also where a sequence has no steps: its last output is then that of the first row.
+    return {in.lengths.defined() ? reel::where(in.valid(), hs, 0.0) : hs, {}};
   }
   Tensor output(const Tensors&) const override { return {}; }
 

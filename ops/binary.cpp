@@ -127,7 +127,9 @@ Tensor hypot(Arg a, Arg b) { return binary<Hypot>(a, b); }
 Tensor complex(Arg re, Arg im) { return binary<MakeComplex>(re, im); }
 Tensor polar(Arg size, Arg angle) {
   need_tensors("polar", {&angle});
-  return told_as("polar", "mul", [&] { return complex({size * cos(angle), size.where}, size * sin(angle)); });
+  return told_as("polar", "mul", {&size, &angle}, [&] {
+    return complex({size * cos(angle), size.where}, size * sin(angle));
+  });
 }
 Tensor relu_backward(Arg a, Arg b) { return binary<ReluBackward>(a, b); }
 Tensor tanh_backward(Arg a, Arg b) { return binary<TanhBackward>(a, b); }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/ops.h"
+#include "ops/told_as.h"
 
 namespace reel {
 
@@ -40,8 +41,9 @@ std::string name_ellipses(std::vector<std::string>& inputs, const Tensors& xs, c
     const auto letters = static_cast<std::int64_t>(inputs[i].size());
     const bool any = inputs[i].find("...") != std::string::npos;
     axes[i] = xs[i].rank() - (any ? letters - 3 : letters);
+    const std::int64_t named = any ? letters - 3 : letters;
     if (any ? axes[i] < 0 : axes[i] != 0)
-      rule_error("\"{}\" in \"{}\" names {} axes, the tensor has {}", inputs[i], text, any ? letters - 3 : letters,
+      rule_error("\"{}\" in \"{}\" names {} ax{}s, the tensor has {}", inputs[i], text, named, named == 1 ? "i" : "e",
                  xs[i].rank());
   }
   const std::string digits = std::string("01234567").substr(0, static_cast<std::size_t>(std::ranges::max(axes)));
@@ -71,11 +73,14 @@ Equation parse(const std::string& text, const Tensors& xs) {
     replace_ellipsis(letters, "");
     all += letters;
   }
-  for (char c : all) {
-    if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z'))
-      rule_error("axes are named by letters, got '{}' in \"{}\"", c, text);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if ((all[i] >= 'a' && all[i] <= 'z') || (all[i] >= 'A' && all[i] <= 'Z')) continue;
+    std::size_t end = i + 1;  // of the character, which has more bytes in UTF-8
+    while (end < all.size() && (all[end] & 0xC0) == 0x80) ++end;
+    rule_error("axes are named by letters, got '{}' in \"{}\"", all.substr(i, end - i), text);
   }
-  if (e.inputs.size() != xs.size()) rule_error("\"{}\" names {} tensors, got {}", text, e.inputs.size(), xs.size());
+  if (e.inputs.size() != xs.size())
+    rule_error("\"{}\" names {} tensor{}, got {}", text, e.inputs.size(), e.inputs.size() == 1 ? "" : "s", xs.size());
   const std::string ellipsis = name_ellipses(e.inputs, xs, text);
   if (arrow == std::string::npos) {
     for (char c : all) {
@@ -226,11 +231,15 @@ Tensor einsum(const std::string& text, const Tensors& xs) {
 }  // namespace
 
 Tensor einsum(const std::string& subscripts, Arg a) {
-  return named("einsum", a, [&] { return einsum(subscripts, Tensors{a.tensor()}); });
+  return named("einsum", a,
+               [&] { return told_as("einsum", "", {&a}, [&] { return einsum(subscripts, Tensors{a.tensor()}); }); });
 }
 
 Tensor einsum(const std::string& subscripts, Arg a, Arg b) {
-  return named("einsum", a, [&] { return einsum(subscripts, Tensors{a.tensor(), b.tensor("einsum")}); });
+  need_tensors("einsum", {&a, &b});
+  return named("einsum", a, [&] {
+    return told_as("einsum", "", {&a, &b}, [&] { return einsum(subscripts, Tensors{a.tensor(), b.tensor()}); });
+  });
 }
 
 }  // namespace reel

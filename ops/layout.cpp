@@ -320,7 +320,7 @@ Tensor reshape(Arg x, const std::vector<std::int64_t>& dims) {
 Tensor permute(Arg x, const Axes& order) {
   return named("permute", x, [&] {
     if (std::ssize(order) != x->rank())
-      rule_error("the order names {} axes, the tensor has {}", order.size(), x->rank());
+      rule_error("the order names {} ax{}s, the tensor has {}", order.size(), order.size() == 1 ? "i" : "e", x->rank());
     Permute op{{}, x->rank()};
     for (int i = 0; i < op.rank; ++i)
       op.order[static_cast<std::size_t>(i)] =

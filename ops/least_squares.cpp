@@ -4,6 +4,7 @@
 
 #include "ops/functors/linalg.h"
 #include "ops/matrix.h"
+#include "ops/told_as.h"
 
 namespace reel {
 
@@ -69,14 +70,16 @@ Tensor lstsq(Arg A, Arg B) {
     if (A->dim(-2) != B->dim(-2))
       rule_error("A and B must have the same number of rows, got {} and {}", A->dim(-2), B->dim(-2));
   });
-  TriangularFlags flags{.upper = true, .tolerance = roundoff(A)};
-  if (A->dim(-2) >= A->dim(-1)) {
-    const Qr f = qr(A);  // A X - B is orthogonal to Q: R X = Q^H B
-    return solved(A, B, f.R, matmul(adjoint(f.Q), B), flags);
-  }
-  const Qr f = qr({adjoint(A), A.where});  // A = R^H Q^H, and X = Q Y has no part outside the rows of A
-  flags.adjoint = true;
-  return matmul(f.Q, solved(A, B, f.R, B, flags));
+  return told_as("lstsq", "", {&A, &B}, [&] {
+    TriangularFlags flags{.upper = true, .tolerance = roundoff(A)};
+    if (A->dim(-2) >= A->dim(-1)) {
+      const Qr f = qr(A);  // A X - B is orthogonal to Q: R X = Q^H B
+      return solved(A, B, f.R, matmul(adjoint(f.Q), B), flags);
+    }
+    const Qr f = qr({adjoint(A), A.where});  // A = R^H Q^H, and X = Q Y has no part outside the rows of A
+    flags.adjoint = true;
+    return matmul(f.Q, solved(A, B, f.R, B, flags));
+  });
 }
 
 }  // namespace reel

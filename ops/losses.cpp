@@ -4,6 +4,7 @@
 #include "ops/functors/cross_entropy.h"
 #include "ops/ops.h"
 #include "ops/rows.h"
+#include "ops/told_as.h"
 
 namespace reel {
 
@@ -34,6 +35,12 @@ void check_pair(const Arg& x, const Arg& target) {
   if (!is_differentiable(x->dtype())) rule_error("{} elements are not supported", name_of(x->dtype()));
   if (!target.is_number() && !(x->shape() == target->shape()))
     rule_error("there must be a target for each element, but the target is {}", target->spec().str());
+}
+
+/// Runs f as the loss called `name`, also for errors of the ops that it is made of.
+template <class F>
+Tensor loss_of(const char* name, const Arg& x, const Arg& target, F&& f) {
+  return named(name, x, [&] { return told_as(name, "", {&x, &target}, f); });
 }
 
 /// -log p at the target, p = softmax(logits), and the residual p - e, e being 1 at the target and 0 elsewhere.
@@ -87,18 +94,19 @@ Tensor cross_entropy(Arg logits, Arg target, const LossOptions& options) {
 
 // log(1 - p) = -softplus(x) and log p = -softplus(-x), neither of which cancels or overflows.
 Tensor binary_cross_entropy_with_logits(Arg logits, Arg target, const LossOptions& options) {
-  return named("binary_cross_entropy_with_logits", logits, [&] {
+  return loss_of("binary_cross_entropy_with_logits", logits, target, [&] {
     if (!is_floating(logits->dtype())) rule_error("{} logits are not supported", name_of(logits->dtype()));
     check_pair(logits, target);
     Tensor t = target.is_number() ? constant(target.number(), logits) : target.tensor();
     if (!is_differentiable(t.dtype())) t = cast({t, target.where}, logits->dtype());
+    if (is_complex(t.dtype())) rule_error("targets are real numbers or bool, not {}", name_of(t.dtype()));
     const Tensor loss = t * softplus(-logits) + (1 - t) * softplus(logits);
     return reduced(loss, options, logits.where);
   });
 }
 
 Tensor mse(Arg x, Arg target, const LossOptions& options) {
-  return named("mse", x, [&] {
+  return loss_of("mse", x, target, [&] {
     check_pair(x, target);
     const Tensor d = x - target;
     return reduced(is_complex(d.dtype()) ? real(d * conj(d)) : square(d), options, x.where);
@@ -106,14 +114,14 @@ Tensor mse(Arg x, Arg target, const LossOptions& options) {
 }
 
 Tensor l1_loss(Arg x, Arg target, const LossOptions& options) {
-  return named("l1_loss", x, [&] {
+  return loss_of("l1_loss", x, target, [&] {
     check_pair(x, target);
     return reduced(abs(x - target), options, x.where);
   });
 }
 
 Tensor huber_loss(Arg x, Arg target, double delta, const LossOptions& options) {
-  return named("huber_loss", x, [&] {
+  return loss_of("huber_loss", x, target, [&] {
     check_pair(x, target);
     if (!(delta > 0)) rule_error("delta is above 0, got {}", delta);
     const Tensor d = x - target, m = clamp(d, -delta, delta);

@@ -95,7 +95,7 @@ Tensor cayley(Arg A, Arg D) {
     fail("cayley", A.where, "D needs one element for each column of A; got {} and {}", A->spec().str(),
          D->spec().str());
   const Shape row = D->shape().insert(D->rank() - 1, 1);
-  return W * reshape(D, {row.begin(), row.end()});
+  return told_as("cayley", "mul", {&A, &D}, [&] { return W * reshape(D, {row.begin(), row.end()}); });
 }
 
 Tensor householder_product(Arg U) {
@@ -106,7 +106,7 @@ Tensor householder_product(Arg U) {
 Tensor householder_apply(Arg x, Arg U) {
   need_tensors("householder_apply", {&x});
   named("householder_apply", U, [&] { check_matrix(U); });
-  return told_as("householder_apply", "matmul", [&] {
+  return told_as("householder_apply", "matmul", {&x, &U}, [&] {
     const Tensor onto = matmul(x, reflections("householder_apply", U), {.transpose_b = true});
     return x - matmul({onto, x.where}, U, {.transpose_b = true});
   });

@@ -64,7 +64,7 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
 }
 
 int checked_axis(std::int64_t axis, int rank) {
-  if (axis < -rank || axis >= rank) rule_error("axis {} is out of range for a tensor of {} axes", axis, rank);
+  if (axis < -rank || axis >= rank) rule_error("axis {} is out of range for a tensor of rank {}", axis, rank);
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 

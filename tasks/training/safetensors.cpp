@@ -210,7 +210,7 @@ class Reader {
         damaged("tensor \"{}\" starts at byte {}, the one before ends at {}", tensor.name, tensor.begin, covered);
       covered = tensor.end;
     }
-    if (covered != size) damaged("{} bytes belong to no tensor", size - covered);
+    if (covered != size) damaged("{} B belong to no tensor", size - covered);
   }
 
   Tensor load(const Described& tensor, Backend& backend) const {

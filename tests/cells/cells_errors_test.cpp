@@ -347,7 +347,7 @@ TEST_CASE("mistakes of a cell's author name the cell, and the setting or the sta
     CHECK(said("setting") == "[mistaken] reads the setting \"colour\", which REEL_CELL does not list");
     CHECK(said("none").starts_with("[mistaken] states() is empty. Hint: "));
     CHECK(said("names") == "[mistaken] two states are called \"h\"");
-    CHECK(said("few") == "[mistaken] step() gives 1 states, 2 expected");
+    CHECK(said("few") == "[mistaken] step() gives 1 state, 2 expected");
     CHECK(said("shape") == "[mistaken] step() gives f32 (4, 6) as the state c, f32 (4, 3) expected");
     CHECK(said("dtype") == "[mistaken] step() gives f64 (4, 3) as the state c, f32 (4, 3) expected");
     CHECK(said("undefined") == "[mistaken] step() gives an undefined tensor as the state c, f32 (4, 3) expected");

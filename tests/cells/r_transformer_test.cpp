@@ -1,4 +1,4 @@
-// R-Transformer: what drops values in a level, and where.
+// R-Transformer: what drops values in a level, and where; what padding gives.
 #include "cells/cell.h"
 #include "tests/support/cells.h"
 #include "tests/support/check.h"
@@ -43,4 +43,27 @@ TEST_CASE("r_transformer: drops behind each of its parts, in the weights of atte
   bool called = false;
   run(*level("0"), x, [&](const Tensor& a, double) { return called = true, a; });
   CHECK_FALSE(called);
+}
+
+TEST_CASE("r_transformer: padding gives 0, of numbers and symbols alike, also where a sequence has no steps") {
+  const auto cell = level("0");
+  const Tensor table = Init(3, DType::f64).normal({4, d}, 1);
+  const Tensor symbols = Tensor::from<std::int32_t>({0, 1, 2, 3, 2, 1, 2, 2, 1, 0, 0, 3, 3, 1, 2}, {T, B});
+  const Tensor lengths = Tensor::from<std::int32_t>({5, 2, 0}, {B});
+  const auto hs = [&](CellInput in) {
+    in.lengths = lengths;
+    return scan(*cell, {}, in).hs;
+  };
+  const Tensor of_symbols = hs({symbols, table}), of_numbers = hs(embedding(symbols, table));
+  CHECK(difference(of_symbols, of_numbers) == 0);
+  const Tensor whole = run(*cell, embedding(symbols, table), {});
+  for (std::int64_t b = 0; b < B; ++b) {
+    CAPTURE(b);
+    const std::int64_t n = lengths.values<std::int32_t>()[static_cast<std::size_t>(b)];
+    const auto part = [&](const Tensor& x, std::int64_t first, std::int64_t last) {
+      return slice(slice(x, 1, b, b + 1), 0, first, last);
+    };
+    CHECK(difference(part(of_symbols, 0, n), part(whole, 0, n)) < 1e-14);
+    CHECK(difference(part(of_symbols, n, T), Tensor::zeros({T - n, 1, d}, DType::f64)) == 0);
+  }
 }

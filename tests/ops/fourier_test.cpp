@@ -185,7 +185,7 @@ TEST_CASE("errors of transforms name the function, the rule and the line") {
   says([&] { rfft(x, {.n = std::int64_t{1} << 40}); }, "[rfft] a transform has 1 to 2147483647 elements");
   says([&] { fft(Tensor::zeros({4, 0})); }, "[fft] a transform has 1 to 2147483647 elements, got 0; got f32 (4, 0)");
   says([&] { irfft(z); }, "[irfft] a transform has 1 to 2147483647 elements, got 0; got c128 (3, 1)");
-  says([&] { fft(x, {.axis = 2}); }, "[fft] axis 2 is out of range for a tensor of 2 axes");
+  says([&] { fft(x, {.axis = 2}); }, "[fft] axis 2 is out of range for a tensor of rank 2");
   says([&] { fft(Tensor::zeros({})); }, "[fft] axis -1 is out of range");
   says([&] { fft2(Tensor::zeros({3})); }, "[fft2] axis -2 is out of range");
   says([&] { ifft2(cast(x, DType::i32)); }, "[ifft2] i32 elements are not supported");

@@ -121,7 +121,16 @@ TEST_CASE("errors of losses name the function, the rule and the line") {
        "[mse] there must be a target for each element, but the target is f64 (4,); got f64 (3, 4)");
   says([&] { l1_loss(cast(x, DType::i32), 0); }, "[l1_loss] i32 elements are not supported");
   says([&] { huber_loss(x, x, 0); }, "[huber_loss] delta is above 0, got 0");
-  says([&] { mse(x, cast(x, DType::f32)); }, "both sides must have one dtype");
+  const Tensor single = cast(x, DType::f32), wide = cast(x, DType::c128);
+  const std::string dtypes = "both sides must have one dtype. Hint: cast one; got f64 (3, 4), f32 (3, 4) (";
+  says([&] { mse(x, single); }, "[mse] " + dtypes);
+  says([&] { l1_loss(x, single); }, "[l1_loss] " + dtypes);
+  says([&] { huber_loss(x, single); }, "[huber_loss] " + dtypes);
+  says([&] { binary_cross_entropy_with_logits(x, single); }, "[binary_cross_entropy_with_logits] " + dtypes);
+  says([&] { huber_loss(wide, 0); }, "[huber_loss] c128 elements are not supported; got c128 (3, 4) (");
+  says([&] { huber_loss(x, wide); }, "[huber_loss] c128 elements are not supported; got f64 (3, 4), c128 (3, 4) (");
+  says([&] { binary_cross_entropy_with_logits(x, wide); },
+       "[binary_cross_entropy_with_logits] targets are real numbers or bool, not c128; got f64 (3, 4) (");
   says([&] { mse(x, x, {.weight = random({3}, 3)}); },
        "[mse] weights (3,) cannot be broadcast to (3, 4), the shape of the loss");
   says([&] { mse(x, x, {.weight = random({2, 3, 4}, 3)}); }, "[mse] weights (2, 3, 4) cannot be broadcast to (3, 4)");

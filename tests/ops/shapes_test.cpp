@@ -25,7 +25,7 @@ TEST_CASE("errors of reductions") {
   check_error([] { min(Tensor::zeros({2, 0}), {1}); }, "[min] there is no smallest of no elements");
   check_error([] { any(x()); }, "[any] bool elements expected, not f64");
   check_error([] { argmax(Tensor::zeros({3, 0})); }, "[argmax] axis 1 has no elements");
-  check_error([] { argmin(x(), 2); }, "[argmin] axis 2 is out of range for a tensor of 2 axes");
+  check_error([] { argmin(x(), 2); }, "[argmin] axis 2 is out of range for a tensor of rank 2");
   check_error([] { cumsum(x() > 0); }, "[cumsum] bool elements are not supported");
   check_error([] { prod(x() > 0); }, "[prod] bool elements are not supported. Hint: all()");
   check_error([] { norm(x(), 0.5); }, "[norm] p is 1 or more, or infinity, got 0.5");
@@ -44,7 +44,7 @@ TEST_CASE("errors of reductions") {
 
 TEST_CASE("errors of layout") {
   check_error([] { squeeze(x(), {1}); }, "[squeeze] only axes of extent 1 can go, axis 1 has 3");
-  check_error([] { unsqueeze(x(), 3); }, "[unsqueeze] axis 3 is out of range for a tensor of 3 axes");
+  check_error([] { unsqueeze(x(), 3); }, "[unsqueeze] axis 3 is out of range for a tensor of rank 3");
   check_error([] { movedim(x(), 0, 2); }, "[movedim] axis 2 is out of range");
   check_error([] { unstack(x(), 2); }, "[unstack] axis 2 is out of range");
   check_error([] { flip(x(), 2); }, "[flip] axis 2 is out of range");
@@ -134,7 +134,10 @@ TEST_CASE("errors of products") {
   check_error([&] { einsum("ij->ii", x()); }, "[einsum] 'i' is twice in the output of \"ij->ii\"");
   check_error([&] { einsum("ij,j", x()); }, "[einsum] \"ij,j\" names 2 tensors, got 1");
   check_error([&] { einsum("ij,jk", x(), v); }, "[einsum] \"jk\" in \"ij,jk\" names 2 axes, the tensor has 1");
+  check_error([&] { einsum("ij", x(), x()); }, "[einsum] \"ij\" names 1 tensor, got 2");
+  check_error([&] { einsum("i", x()); }, "[einsum] \"i\" in \"i\" names 1 axis, the tensor has 2");
   check_error([&] { einsum("i1->i", x()); }, "[einsum] axes are named by letters, got '1' in \"i1->i\"");
+  check_error([&] { einsum("\u00e4b->b", x()); }, "[einsum] axes are named by letters, got '\u00e4' in \"\u00e4b->b\"");
   check_error([&] { einsum("..i", x()); }, "[einsum] axes are named by letters, got '.'");
   check_error([&] { einsum("...i...", x()); }, "[einsum] axes are named by letters, got '.'");
   check_error([&] { einsum("...ijk->...", x()); },
@@ -273,7 +276,7 @@ TEST_CASE("errors name the op that was called, and show the tensors that were pa
     CHECK(contains(error_of(call), what + " (tests/ops/shapes_test.cpp:"));
   };
   const Tensor m = Tensor::zeros({2, 3}, DType::f64), v = Tensor::zeros({2}, DType::f64);
-  says([&] { permute(m, {1}); }, "[permute] the order names 1 axes, the tensor has 2; got f64 (2, 3)");
+  says([&] { permute(m, {1}); }, "[permute] the order names 1 axis, the tensor has 2; got f64 (2, 3)");
   says([&] { permute(m, Axes(9, 0)); }, "[permute] the order names 9 axes, the tensor has 2; got f64 (2, 3)");
   says([&] { tile(m, std::vector<std::int64_t>(9, 1)); },
        "[tile] a tensor has at most 8 axes, got counts for 9; got f64 (2, 3)");
@@ -296,4 +299,16 @@ TEST_CASE("errors name the op that was called, and show the tensors that were pa
   CHECK(contains(got([&] { one_hot(index, 3); }), "[one_hot]; got i32 (2,) ("));
   CHECK(contains(got([&] { pick(m, index); }), "[pick]; got f64 (2, 3), i32 (2,) ("));
   CHECK(contains(got([&] { place(v, index, 3); }), "[place]; got f64 (2,), i32 (2,) ("));
+
+  const Tensor ints = cast(m, DType::i32), single = cast(m, DType::f32), square = Tensor::zeros({2, 2}, DType::f64);
+  says([&] { einsum("ij,kj->ik", ints, ints); }, "[einsum] i32 elements are not supported; got i32 (2, 3), i32 (2, 3)");
+  says([&] { einsum("ij->i", cast(m, DType::boolean)); },
+       "[einsum] bool elements are not supported. Hint: cast to i32; got bool (2, 3)");
+  says([&] { lstsq(square, single); },
+       "[lstsq] both sides must have one dtype. Hint: cast one; got f64 (2, 2), f32 (2, 3)");
+  says([&] { cayley(square, Tensor::zeros({2}, DType::f32)); },
+       "[cayley] both sides must have one dtype. Hint: cast one; got f64 (2, 2), f32 (2,)");
+  says([&] { polar(m, single); }, "[polar] both sides must have one dtype. Hint: cast one; got f64 (2, 3), f32 (2, 3)");
+  says([&] { householder_apply(single, eye(3, DType::f64)); },
+       "[householder_apply] both sides must have one dtype. Hint: cast one; got f32 (2, 3), f64 (3, 3)");
 }

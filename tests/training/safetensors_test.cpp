@@ -177,7 +177,7 @@ TEST_CASE("safetensors: each kind of damage is named") {
       tensor(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]})",
              6),
       "starts at byte 2"));
-  CHECK(contains(tensor(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})", 7), "3 bytes belong to no tensor"));
+  CHECK(contains(tensor(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})", 7), "3 B belong to no tensor"));
   CHECK(contains(
       tensor(
           R"({"dtype":"BOOL","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"BOOL","shape":[1],"data_offsets":[1,2]})",

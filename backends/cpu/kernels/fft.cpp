@@ -123,7 +123,11 @@ std::shared_ptr<void> FftPlans::get(FftKind kind, DType precision, std::int64_t 
   const auto key = std::tuple(kind, precision, n);
   const auto found = plans_.find(key);
   if (found != plans_.end()) return found->second;
-  if (plans_.size() == limit) plans_.clear();
+  if (plans_.size() == most_plans || (plans_.size() >= any_length && elements_ + n > most_elements)) {
+    plans_.clear();
+    elements_ = 0;
+  }
+  elements_ += n;
   const int length = static_cast<int>(n);
   return plans_[key] =
              dispatch_floating(precision, [&]<class T>(std::type_identity<T>) { return make_plan<T>(kind, length); });

@@ -18,8 +18,12 @@ class FftPlans {
   std::shared_ptr<void> get(FftKind kind, DType precision, std::int64_t n);
 
  private:
-  static constexpr std::size_t limit = 1024;  // when full, the cache is emptied
+  // Above either limit the cache is emptied; some plans may stay, however long they are. A plan takes 6 to 25 bytes an
+  // element.
+  static constexpr std::size_t most_plans = 1024, any_length = 4;
+  static constexpr std::int64_t most_elements = 1 << 22;
   std::mutex mutex_;
+  std::int64_t elements_ = 0;  // sum of n
   std::map<std::tuple<FftKind, DType, std::int64_t>, std::shared_ptr<void>> plans_;
 };
 
