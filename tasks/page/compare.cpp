@@ -196,9 +196,19 @@ double baseline_of(const std::vector<ReadRun>& runs) {
 
 }  // namespace
 
+std::string quantity_of(const std::string& metric) {
+  const std::string name = metric.substr(0, metric.find(" of "));  // behind it is a column of the user's
+  return name.substr(name.rfind('.') + 1);
+}
+
 bool higher_is_better(const std::string& metric) {
-  for (const char* word : {"accuracy", "success", "snr", "stoi", "pesq", "f1"})
-    if (metric.find(word) != std::string::npos) return true;
+  const std::string name = quantity_of(metric);
+  if (name == "steps_per_second" || name == "paths_right") return true;
+  static const std::set<std::string> words{"accuracy", "success", "snr", "segsnr", "stoi", "pesq", "f1"};
+  for (std::size_t first = 0, end = 0; end < name.size(); first = end + 1) {
+    end = std::min(name.find_first_of("_- ", first), name.size());
+    if (words.contains(name.substr(first, end - first))) return true;
+  }
   return false;
 }
 

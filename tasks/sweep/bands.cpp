@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "tasks/app/curves.h"
+#include "tasks/page/compare.h"
 
 namespace reel {
 
@@ -44,7 +45,7 @@ void add_curves(CurvesPicture& picture, const Sweep& sweep, const ResultRow& row
 
 std::string draw_bands(const std::string& svg, const Sweep& sweep, const Results& results,
                        std::vector<std::string>& left_out) {
-  const bool accuracy = sweep.metric.find("accuracy") != std::string::npos;
+  const bool accuracy = page::quantity_of(sweep.metric).find("accuracy") != std::string::npos;
   const auto& known = curve_metrics();
   const std::string column = std::find(known.begin(), known.end(), sweep.metric) != known.end() ? sweep.metric
                              : accuracy                                                         ? "accuracy"
