@@ -69,11 +69,12 @@ std::vector<std::size_t> runs_to_do(const Sweep& sweep, double hours, std::size_
   for (std::size_t i = 0; i < sweep.runs.size(); ++i)
     if (!states[i].has(sweep.of(sweep.runs[i]).updates)) order.push_back(i);
   if (hours <= 0) return order;
+  std::erase_if(order, [&](std::size_t i) { return !states[i].problem.empty(); });  // they are not tried again
   const Interrupt interrupt;
   LiveLine live;
   std::vector<double> costs;
   try {
-    costs = run_costs(sweep, [&](std::size_t left) {
+    costs = run_costs(sweep, order, [&](std::size_t left) {
       live.show(fmt::format("measuring what an update costs, {} combinations left", left));
       return interrupt.requested();
     });
@@ -82,7 +83,6 @@ std::vector<std::size_t> runs_to_do(const Sweep& sweep, double hours, std::size_
     throw;
   }
   live.clear();
-  std::erase_if(order, [&](std::size_t i) { return !states[i].problem.empty(); });  // they are not tried again
   std::vector<double> left;
   for (const std::size_t i : order) left.push_back(cost_left(sweep, sweep.runs[i], costs[sweep.runs[i].at]));
   const Schedule all = affordable(order, left, jobs, INFINITY), chosen = affordable(order, left, jobs, hours * 3600);

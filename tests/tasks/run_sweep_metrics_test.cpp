@@ -1,4 +1,4 @@
-// sweep through the real programs: what runs are compared by, and runs that diverge.
+// sweep through the real programs: what runs are compared by, runs that diverge, and budgets of time.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -82,4 +82,22 @@ TEST_CASE("sweep: a run that diverges is told with its reason and not tried agai
   CHECK(contains(failed.out, "1 of 2 runs done, 1 failed\n"));
   fs::remove(folder + "/metrics.csv");
   CHECK(place.sweep({place.dir / "t"}).code == 0);
+}
+
+TEST_CASE("sweep --hours: a combination that diverges while it is timed fails alone; what has ended is not timed") {
+  const SweepFolder place;
+  const std::string out = place.dir / "s";
+  const Result r = place.sweep(small_sweep("lr=1e-2,1e38", out, "--hours 1"));
+  CAPTURE(r.out);
+  CAPTURE(r.err);
+  CHECK(r.code == 1);
+  CHECK(contains(r.out, "failed: lr=1e38,s1: copying: [train] "));
+  CHECK(contains(r.out, "1 of 2 runs done, 1 failed\n"));
+  CHECK_FALSE(fs::exists(out + "/cost"));
+  const auto costs = nlohmann::json::parse(read_file(out + "/costs.json"));
+  CHECK(costs.contains("lr=1e-2"));
+  CHECK_FALSE(costs.contains("lr=1e38"));
+  fs::remove(out + "/costs.json");
+  CHECK(place.sweep({out, "--hours", "1"}).code == 1);
+  CHECK_FALSE(fs::exists(out + "/costs.json"));
 }
