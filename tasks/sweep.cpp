@@ -62,8 +62,9 @@ int work(const Sweep& sweep, std::int64_t number) {
   return 0;
 }
 
-/// The runs to do in this call: all, or with --hours the cheapest that fit.
-std::vector<std::size_t> runs_to_do(const Sweep& sweep, double hours, std::size_t jobs, Monitor& monitor) {
+/// The runs to do in this call: all, or with --hours, which began at `start`, the cheapest that fit after measuring.
+std::vector<std::size_t> runs_to_do(const Sweep& sweep, double hours, Work::Clock::time_point start, std::size_t jobs,
+                                    Monitor& monitor) {
   const std::vector<RunState> states = read_states(sweep);
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < sweep.runs.size(); ++i)
@@ -85,7 +86,9 @@ std::vector<std::size_t> runs_to_do(const Sweep& sweep, double hours, std::size_
   live.clear();
   std::vector<double> left;
   for (const std::size_t i : order) left.push_back(cost_left(sweep, sweep.runs[i], costs[sweep.runs[i].at]));
-  const Schedule all = affordable(order, left, jobs, INFINITY), chosen = affordable(order, left, jobs, hours * 3600);
+  const double seconds = hours * 3600 - std::chrono::duration<double>(Work::Clock::now() - start).count();
+  const Schedule all = affordable(order, left, jobs, INFINITY),
+                 chosen = affordable(order, left, jobs, std::max(0.0, seconds));
   monitor.say(fmt::format("all {} runs would take {:.3g} hours on {} jobs at a time; {} fit into {:g}", order.size(),
                           all.seconds / 3600, jobs, chosen.runs.size(), hours));
   return chosen.runs;
@@ -98,7 +101,7 @@ int run_sweep(const Sweep& sweep, const EngineOptions& engine, double hours) {
   const auto start = Work::Clock::now();
   tidy(sweep);
   Monitor monitor(sweep, read_states(sweep));
-  const std::vector<std::size_t> order = runs_to_do(sweep, hours, jobs, monitor);
+  const std::vector<std::size_t> order = runs_to_do(sweep, hours, start, jobs, monitor);
   if (engine.kind == "slurm") {
     const Submitted submitted = submit_slurm(sweep, order, engine);
     if (submitted.queued == 0 && submitted.jobs.empty()) return report(sweep);

@@ -101,3 +101,15 @@ TEST_CASE("sweep --hours: a combination that diverges while it is timed fails al
   CHECK(place.sweep({out, "--hours", "1"}).code == 1);
   CHECK_FALSE(fs::exists(out + "/costs.json"));
 }
+
+TEST_CASE("sweep --hours: the time that measuring takes counts") {
+  const SweepFolder place;
+  const std::string out = place.dir / "s";
+  fs::create_directories(out);
+  write_atomically(out + "/costs.json", R"({"lr=1e-2": {"update": 0.6, "validation": 0}})");  // 36 s in 36.0036 s
+  const Result r = place.sweep(small_sweep("lr=1e-2,1e-3", out, "--hours 0.010001 --jobs 2"));
+  CHECK(r.code == 0);
+  CHECK_MESSAGE(contains(r.err, "; 1 fit into 0.010001\n"), r.err);
+  CHECK(fs::exists(out + "/runs/lr=1e-3,s1/run.json"));
+  CHECK_FALSE(fs::exists(out + "/runs/lr=1e-2,s1"));
+}
