@@ -23,8 +23,8 @@ constexpr std::size_t most_rows = 40;  // on the terminal
 
 /// Prints the table and writes the files; returns the exit code, 1 if a run failed, or is left over although all should
 /// be done.
-int report(const Sweep& sweep, bool all = false) {
-  const Results results = gather(sweep);
+int report(const Sweep& sweep, bool all = false, const Untold& untold = {}) {
+  const Results results = gather(sweep, untold);
   print_out("{}{}\n", results_text(sweep, results, most_rows), text_of(results.counts));
   const std::string problem = write_results(sweep, results);
   if (!problem.empty()) print_err("{}\n", one_line(problem));
@@ -117,6 +117,7 @@ int run_sweep(const Sweep& sweep, const EngineOptions& engine, double hours) {
     end = start +
           std::chrono::duration_cast<Work::Clock::duration>(std::chrono::duration<double, std::ratio<3600>>(hours));
   bool interrupted = false, stopped = false;
+  Untold untold;
   {
     Work here(sweep, order, end);
     if (engine.kind == "parallel")
@@ -125,8 +126,9 @@ int run_sweep(const Sweep& sweep, const EngineOptions& engine, double hours) {
       run_local(sweep, here, jobs, monitor);
     interrupted = here.interrupted();
     stopped = here.stopping();
+    untold = here.untold();
   }
-  const int code = report(sweep, !stopped && hours <= 0);
+  const int code = report(sweep, !stopped && hours <= 0, untold);
   if (interrupted) {
     print_err("interrupted; to go on: sweep {}\n", shell_path(sweep.folder));
     return Interrupt::exit_code;

@@ -169,8 +169,9 @@ std::size_t ResultRow::never() const {
   return static_cast<std::size_t>(std::ranges::count_if(measured, [](double x) { return std::isinf(x); }));
 }
 
-Results gather(const Sweep& sweep) {
-  const std::vector<RunState> states = read_states(sweep);
+Results gather(const Sweep& sweep, const Untold& untold) {
+  std::vector<RunState> states = read_states(sweep);
+  for (const auto& [at, problem] : untold) states[at].problem = problem;
   Results results{differing_options(sweep), {}, count(sweep, states)};
   for (std::size_t at = 0; at < sweep.combinations.size(); ++at) {
     ResultRow row{{}, at};

@@ -1,5 +1,6 @@
 // How far the runs of a sweep are, as their folders say.
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct Ending {
   std::string problem = {};
   bool final = false;
 };
+
+/// Why runs failed, by their numbers, where a run's folder could not take it.
+using Untold = std::map<std::size_t, std::string>;
 
 /// What the folder says; an error of reading is the run's problem.
 RunState read_state(const Sweep& sweep, const SweepRun& run);

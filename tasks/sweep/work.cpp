@@ -40,6 +40,11 @@ std::vector<RunState> Work::states() {
   return states_;
 }
 
+Untold Work::untold() const {
+  const std::lock_guard lock(mutex_);
+  return failed_;
+}
+
 std::optional<std::size_t> Work::next(bool& waiting) {
   const std::lock_guard lock(mutex_);
   look(false);

@@ -84,6 +84,23 @@ TEST_CASE("sweep: a run that diverges is told with its reason and not tried agai
   CHECK(place.sweep({place.dir / "t"}).code == 0);
 }
 
+TEST_CASE("sweep: why a run's folder cannot be made is told, although the folder cannot take it") {
+  const SweepFolder place;
+  const std::string out = place.dir / "s", said = "/runs/lr=1e-2,s1] cannot be made: Not a directory\n";
+  fs::create_directories(out);
+  write_atomically(out + "/runs", "a file");
+  const Result r = place.sweep(small_sweep("lr=1e-2,1e-3", out, ""));
+  CAPTURE(r.out);
+  CHECK(r.code == 1);
+  CHECK(contains(r.out, "failed: lr=1e-2,s1: [" + out + said));
+  CHECK(contains(r.out, "0 of 2 runs done, 2 failed\n"));
+  CHECK_FALSE(contains(r.err, "left over"));
+  CHECK(contains(read_file(out + "/results.md"), "- lr=1e-2,s1: [" + out + said));
+  const Result one = place.sweep({out, "--worker", "1"});
+  CHECK(one.code == 1);
+  CHECK_MESSAGE(contains(one.err, out + said), one.err);
+}
+
 TEST_CASE("sweep --hours: a combination that diverges while it is timed fails alone; what has ended is not timed") {
   const SweepFolder place;
   const std::string out = place.dir / "s";
