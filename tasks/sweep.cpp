@@ -21,19 +21,18 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_rows = 40;  // on the terminal
 
-/// Prints the table and writes the files; returns the exit code, 1 if a run failed, or is left over although all should
-/// be done.
-int report(const Sweep& sweep, bool all = false, const Untold& untold = {}) {
+/// Prints the table and writes the files; returns the exit code, 1 if a run failed, or if some are left over that
+/// should be done.
+int report(const Sweep& sweep, const Untold& untold = {}, std::size_t left = 0) {
   const Results results = gather(sweep, untold);
   print_out("{}{}\n", results_text(sweep, results, most_rows), text_of(results.counts));
   const std::string problem = write_results(sweep, results);
   if (!problem.empty()) print_err("{}\n", one_line(problem));
   print_out("results: {0}/results.csv, {0}/results.md, {0}/report.html\n", one_line(sweep.folder));
-  if (all && results.counts.left > 0)
-    print_err("sweep: {} runs are left over; the same command goes on with them\n", results.counts.left);
+  if (left > 0) print_err("sweep: {} runs are left over; the same command goes on with them\n", left);
   const auto failed = [](const ResultRow& row) { return !row.problems.empty(); };
   const bool bad = std::any_of(results.rows.begin(), results.rows.end(), failed) || results.counts.failed > 0;
-  return bad || (all && results.counts.left > 0) ? 1 : 0;
+  return bad || left > 0 ? 1 : 0;
 }
 
 /// One run, or with number 0 all that are free, in a job of Slurm or GNU parallel.
@@ -128,7 +127,8 @@ int run_sweep(const Sweep& sweep, const EngineOptions& engine, double hours) {
     stopped = here.stopping();
     untold = here.untold();
   }
-  const int code = report(sweep, !stopped && hours <= 0, untold);
+  const std::size_t left = stopped || hours > 0 ? 0 : count(sweep, read_states(sweep, untold)).left;
+  const int code = report(read_sweep(sweep.folder), untold, left);  // with the runs of calls that have extended it
   if (interrupted) {
     print_err("interrupted; to go on: sweep {}\n", shell_path(sweep.folder));
     return Interrupt::exit_code;

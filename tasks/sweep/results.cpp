@@ -170,8 +170,7 @@ std::size_t ResultRow::never() const {
 }
 
 Results gather(const Sweep& sweep, const Untold& untold) {
-  std::vector<RunState> states = read_states(sweep);
-  for (const auto& [at, problem] : untold) states[at].problem = problem;
+  const std::vector<RunState> states = read_states(sweep, untold);
   Results results{differing_options(sweep), {}, count(sweep, states)};
   for (std::size_t at = 0; at < sweep.combinations.size(); ++at) {
     ResultRow row{{}, at};

@@ -32,7 +32,7 @@ using Untold = std::map<std::size_t, std::string>;
 
 /// What the folder says; an error of reading is the run's problem.
 RunState read_state(const Sweep& sweep, const SweepRun& run);
-std::vector<RunState> read_states(const Sweep& sweep);
+std::vector<RunState> read_states(const Sweep& sweep, const Untold& untold = {});
 /// Writes the ending beside the run; throws Error if it cannot be written.
 void note_ending(const std::string& folder, const Ending& ending);
 /// Removes it, where run.json says all.

@@ -28,8 +28,7 @@ bool Work::stopping() const { return interrupt_.requested() || (end_ && Clock::n
 
 void Work::look(bool now) {
   if (!now && Clock::now() - looked_ < between_looks) return;
-  states_ = read_states(sweep_);
-  for (const auto& [at, problem] : failed_) states_[at].problem = problem;
+  states_ = read_states(sweep_, failed_);
   for (const std::size_t at : here_) states_[at].claimed = true;
   looked_ = Clock::now();
 }
