@@ -36,3 +36,58 @@ TEST_CASE("sweep: a call that ends after another one has extended the sweep repo
   CHECK(contains(read_file(out + "/results.csv"), "\ngru,"));
   CHECK(contains(read_file(out + "/results.csv"), "\nlstm,"));
 }
+
+namespace {
+
+/// The means of results.csv in their order.
+std::vector<double> means(const std::string& folder) {
+  std::istringstream lines(read_file(folder + "/results.csv"));
+  std::string line;
+  std::getline(lines, line);
+  std::vector<double> out;
+  while (std::getline(lines, line)) out.push_back(std::stod(fields(line).at(1)));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("sweep: --best is of the metric that it was given for") {
+  const SweepFolder place;
+  const std::string out = place.dir / "s";
+  REQUIRE(place.sweep(small_sweep("lr=1e-2,1e-6", out, "")).code == 0);
+  const auto best = [&] { return nlohmann::json::parse(read_file(out + "/sweep.json"))["best"]; };
+  const auto lowest_first = [&](const std::string& more) {
+    Words line{out};
+    for (const std::string& word : words(more)) line.push_back(word);
+    REQUIRE(place.sweep(line).code == 0);
+    const std::vector<double> all = means(out);
+    REQUIRE(all.size() == 2);
+    return all[0] < all[1];
+  };
+  CHECK_FALSE(lowest_first("--metric grad_norm --best highest"));
+  CHECK_FALSE(lowest_first("--metric grad_norm"));
+  CHECK(best() == "highest");
+  CHECK(lowest_first("--gather --metric valid_loss"));
+  CHECK(lowest_first("--metric valid_loss"));
+  CHECK(best() == "auto");
+  CHECK_FALSE(lowest_first("--best highest"));
+}
+
+TEST_CASE("sweep DIR --config: what the file says counts as on the command line") {
+  const SweepFolder place;
+  const std::string out = place.dir / "s", file = place.dir / "c.toml";
+  REQUIRE(place.sweep(small_sweep("lr=1e-2,1e-6", out, "")).code == 0);
+  write_atomically(file, "metric = \"grad_norm\"\nbest = \"highest\"\nthreads = 2\njobs = 1\n");
+  REQUIRE(place.sweep({out, "--config", file}).code == 0);
+  const auto json = nlohmann::json::parse(read_file(out + "/sweep.json"));
+  CHECK(json["metric"] == "grad_norm");
+  CHECK(json["best"] == "highest");
+  CHECK(json["threads"] == 2);
+  CHECK(json["engine"]["jobs"] == 1);
+  for (const char* line : {"grid = \"lr=1e-2\"\n", "seeds = 3\n", "halving = 3\n", "stop-below = 0.1\n"}) {
+    write_atomically(file, line);
+    const Result r = place.sweep({out, "--config", file});
+    CHECK_MESSAGE(r.code == 2, line);
+    CHECK_MESSAGE(contains(r.err, ": " + out + " has what it was defined with. Hint: "), r.err);
+  }
+}
