@@ -264,10 +264,15 @@ Sweep open_or_define(SweepOptions& o, const Options& options, const std::vector<
       if (o.gather && options.given("metric")) require_metric(sweep);
       return sweep;
     }
+    const std::string before = sweep.metric;
     take_settings(sweep, o, options);
     take_engine(sweep, o, options);
     check_together(sweep.halving, sweep.metric, o.hours);
     if (options.given("metric")) require_metric(sweep);
+    if (sweep.halving > 0 && sweep.metric != before)
+      print_err(
+          "sweep: --metric {0} now chooses the runs that go on, instead of {1}. Hint: --gather for a table alone\n",
+          sweep.metric, before);
     if (!o.dry_run) write_sweep(sweep);
     return sweep;
   }

@@ -91,3 +91,14 @@ TEST_CASE("sweep DIR --config: what the file says counts as on the command line"
     CHECK_MESSAGE(contains(r.err, ": " + out + " has what it was defined with. Hint: "), r.err);
   }
 }
+
+TEST_CASE("sweep --halving: another metric, which chooses other runs to go on, is told") {
+  const SweepFolder place;
+  const std::string out = place.dir / "s", note = "sweep: --metric accuracy now chooses the runs that go on";
+  REQUIRE(place.sweep(small_sweep("lr=1e-2,1e-6", out, "--halving 2", "80")).code == 0);
+  CHECK_FALSE(contains(place.sweep({out, "--gather", "--metric", "accuracy"}).err, note));
+  CHECK_FALSE(contains(place.sweep({out, "--metric", "valid_loss"}).err, note));
+  const Result r = place.sweep({out, "--metric", "accuracy", "--dry-run"});
+  CHECK_MESSAGE(contains(r.err, note + ", instead of valid_loss. Hint: --gather for a table alone\n"), r.err);
+  CHECK_FALSE(contains(place.sweep({out}).err, note));
+}
