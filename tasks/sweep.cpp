@@ -35,17 +35,33 @@ int report(const Sweep& sweep, const Untold& untold = {}, std::size_t left = 0) 
   return bad || left > 0 ? 1 : 0;
 }
 
-/// One run, or with number 0 all that are free, in a job of Slurm or GNU parallel.
+std::vector<std::size_t> all_runs(const Sweep& sweep) {
+  std::vector<std::size_t> all(sweep.runs.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+/// All runs that are free, one after the other; those that failed in an earlier call are tried again.
+int work_on_all(const Sweep& sweep) {
+  tidy(sweep);
+  Work job(sweep, all_runs(sweep));
+  job.help();
+  if (job.interrupted()) return Interrupt::exit_code;
+  int code = 0;
+  const std::vector<RunState> states = read_states(sweep, job.untold());
+  for (std::size_t at = 0; at < states.size(); ++at)
+    if (!states[at].problem.empty()) {
+      print_err("sweep: [{}] {}\n", sweep.runs[at].name, one_line(states[at].problem));
+      code = 1;
+    }
+  return code;
+}
+
+/// One run, in a job of Slurm or GNU parallel.
 int work(const Sweep& sweep, std::int64_t number) {
   if (number > static_cast<std::int64_t>(sweep.runs.size()))
     throw Usage(fmt::format("--worker {}: {} has {} runs", number, sweep.folder, sweep.runs.size()));
-  std::vector<std::size_t> order(sweep.runs.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  Work job(sweep, order);
-  if (number == 0) {
-    job.help();
-    return job.interrupted() ? Interrupt::exit_code : 0;
-  }
+  Work job(sweep, all_runs(sweep));
   const auto at = static_cast<std::size_t>(number - 1);
   const std::string& name = sweep.runs[at].name;
   const auto result = job.do_run(at);
@@ -160,7 +176,7 @@ int main_of(int argc, const char* const* argv) {
   std::error_code error;
   fs::current_path(sweep.where, error);  // if it is gone, only relative paths in options suffer
   if (o.gather) return report(sweep);
-  if (options.given("worker")) return work(sweep, o.worker);
+  if (options.given("worker")) return o.worker == 0 ? work_on_all(sweep) : work(sweep, o.worker);
   return run_sweep(sweep, o.engine, o.hours);
 }
 

@@ -102,3 +102,25 @@ TEST_CASE("sweep --halving: another metric, which chooses other runs to go on, i
   CHECK_MESSAGE(contains(r.err, note + ", instead of valid_loss. Hint: --gather for a table alone\n"), r.err);
   CHECK_FALSE(contains(place.sweep({out}).err, note));
 }
+
+TEST_CASE("sweep --worker 0: what failed in an earlier call is tried again, and failures are told") {
+  const SweepFolder place;
+  const std::string out = place.dir / "s", failing = out + "/runs/lr=1e-3,s1";
+  fs::create_directories(failing + "/metrics.csv");  // where no run can write
+  REQUIRE(place.sweep(small_sweep("lr=1e-2,1e-3,1e38", out, "")).code == 1);
+  const auto told = [](const Result& r, const std::string& lr) {
+    return contains(r.err, "sweep: [lr=" + lr + ",s1] ");
+  };
+  const Result again = place.sweep({out, "--worker", "0"});
+  CAPTURE(again.err);
+  CHECK(again.code == 1);
+  CHECK(told(again, "1e-3"));
+  CHECK(told(again, "1e38"));
+  CHECK_FALSE(told(again, "1e-2"));
+  fs::remove(failing + "/metrics.csv");
+  const Result last = place.sweep({out, "--worker", "0"});
+  CHECK(last.code == 1);
+  CHECK_FALSE(told(last, "1e-3"));
+  CHECK(told(last, "1e38"));
+  CHECK(nlohmann::json::parse(read_file(failing + "/run.json"))["finished"] == true);
+}
