@@ -26,7 +26,7 @@ constexpr int deepest = 8;                                  // folders
 
 void find_runs(const fs::path& folder, const fs::path& top, int depth, std::vector<ComparedRun>& out) {
   std::error_code error;
-  if (fs::exists(folder / "config.toml", error) || fs::exists(folder / "run.json", error)) {  // one alone is told of
+  if (holds_run(folder)) {
     const std::string name = folder == top ? folder.filename().string() : folder.lexically_relative(top).string();
     out.push_back({folder.string(), name});
     return;
@@ -210,6 +210,14 @@ bool higher_is_better(const std::string& metric) {
     if (words.contains(name.substr(first, end - first))) return true;
   }
   return false;
+}
+
+bool holds_run(const std::string& folder) {
+  const auto has = [&](const char* name) {
+    std::error_code error;
+    return fs::exists(fs::path(folder) / name, error);
+  };
+  return has("config.toml") || has("run.json");
 }
 
 std::vector<ComparedRun> runs_below(const std::string& folder) {

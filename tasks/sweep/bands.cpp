@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "tasks/app/curves.h"
 #include "tasks/page/compare.h"
@@ -27,9 +26,8 @@ std::string name_of(const Sweep& sweep, const ResultRow& row) {
 void add_curves(CurvesPicture& picture, const Sweep& sweep, const ResultRow& row, const std::string& column,
                 std::vector<std::string>& left_out) {
   for (const SweepRun& run : sweep.runs) {
-    std::error_code error;
     const std::string folder = sweep.folder_of(run);
-    if (run.at != row.at || !std::filesystem::exists(folder + "/config.toml", error)) continue;
+    if (run.at != row.at || !page::holds_run(folder)) continue;
     Curve curve{name_of(sweep, row), {}};
     try {
       for (const RunFolder::Row& r : RunFolder::view(folder).rows())

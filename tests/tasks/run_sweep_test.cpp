@@ -95,6 +95,18 @@ TEST_CASE("sweep: a run whose metrics cannot be read is named, and the figure sh
   CHECK(contains(read_file(out + "/results.svg"), "srnn"));
 }
 
+TEST_CASE("sweep: a run whose folder has lost its config.toml is named") {
+  const SweepFolder place;
+  const std::string out = place.dir / "s", said = "cell=lstm,s1] is not the folder of a run: no config.toml";
+  REQUIRE(place.sweep(small_sweep("cell=lstm,srnn", out, "")).code == 0);
+  fs::remove(out + "/runs/cell=lstm,s1/config.toml");
+  const Result r = place.sweep({out, "--gather"});
+  CHECK(r.code == 1);
+  CHECK_MESSAGE(contains(r.err, said), r.err);
+  CHECK(contains(read_file(out + "/results.md"), said));
+  CHECK(contains(read_file(out + "/report.html"), said));
+}
+
 TEST_CASE("sweep: settings of other cells are left out; values with commas; only options that differ are columns") {
   const SweepFolder place;
   const Result r =
