@@ -21,32 +21,47 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_rows = 40;  // on the terminal
 
-/// Prints the table and writes the files; returns the exit code, 1 if a run failed, or is left over although all should
-/// be done.
-int report(const Sweep& sweep, bool all = false) {
-  const Results results = gather(sweep);
+/// Prints the table and writes the files; returns the exit code, 1 if a run failed, or if some are left over that
+/// should be done.
+int report(const Sweep& sweep, const Untold& untold = {}, std::size_t left = 0) {
+  const Results results = gather(sweep, untold);
   print_out("{}{}\n", results_text(sweep, results, most_rows), text_of(results.counts));
   const std::string problem = write_results(sweep, results);
   if (!problem.empty()) print_err("{}\n", one_line(problem));
   print_out("results: {0}/results.csv, {0}/results.md, {0}/report.html\n", one_line(sweep.folder));
-  if (all && results.counts.left > 0)
-    print_err("sweep: {} runs are left over; the same command goes on with them\n", results.counts.left);
+  if (left > 0) print_err("sweep: {} runs are left over; the same command goes on with them\n", left);
   const auto failed = [](const ResultRow& row) { return !row.problems.empty(); };
   const bool bad = std::any_of(results.rows.begin(), results.rows.end(), failed) || results.counts.failed > 0;
-  return bad || (all && results.counts.left > 0) ? 1 : 0;
+  return bad || left > 0 ? 1 : 0;
 }
 
-/// One run, or with number 0 all that are free, in a job of Slurm or GNU parallel.
+std::vector<std::size_t> all_runs(const Sweep& sweep) {
+  std::vector<std::size_t> all(sweep.runs.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+/// All runs that are free, one after the other; those that failed in an earlier call are tried again.
+int work_on_all(const Sweep& sweep) {
+  tidy(sweep);
+  Work job(sweep, all_runs(sweep));
+  job.help();
+  if (job.interrupted()) return Interrupt::exit_code;
+  int code = 0;
+  const std::vector<RunState> states = read_states(sweep, job.untold());
+  for (std::size_t at = 0; at < states.size(); ++at)
+    if (!states[at].problem.empty()) {
+      print_err("sweep: [{}] {}\n", sweep.runs[at].name, one_line(states[at].problem));
+      code = 1;
+    }
+  return code;
+}
+
+/// One run, in a job of Slurm or GNU parallel.
 int work(const Sweep& sweep, std::int64_t number) {
   if (number > static_cast<std::int64_t>(sweep.runs.size()))
     throw Usage(fmt::format("--worker {}: {} has {} runs", number, sweep.folder, sweep.runs.size()));
-  std::vector<std::size_t> order(sweep.runs.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  Work job(sweep, order);
-  if (number == 0) {
-    job.help();
-    return job.interrupted() ? Interrupt::exit_code : 0;
-  }
+  Work job(sweep, all_runs(sweep));
   const auto at = static_cast<std::size_t>(number - 1);
   const std::string& name = sweep.runs[at].name;
   const auto result = job.do_run(at);
@@ -62,18 +77,20 @@ int work(const Sweep& sweep, std::int64_t number) {
   return 0;
 }
 
-/// The runs to do in this call: all, or with --hours the cheapest that fit.
-std::vector<std::size_t> runs_to_do(const Sweep& sweep, double hours, std::size_t jobs, Monitor& monitor) {
+/// The runs to do in this call: all, or with --hours, which began at `start`, the cheapest that fit after measuring.
+std::vector<std::size_t> runs_to_do(const Sweep& sweep, double hours, Work::Clock::time_point start, std::size_t jobs,
+                                    Monitor& monitor) {
   const std::vector<RunState> states = read_states(sweep);
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < sweep.runs.size(); ++i)
     if (!states[i].has(sweep.of(sweep.runs[i]).updates)) order.push_back(i);
   if (hours <= 0) return order;
+  std::erase_if(order, [&](std::size_t i) { return !states[i].problem.empty(); });  // they are not tried again
   const Interrupt interrupt;
   LiveLine live;
   std::vector<double> costs;
   try {
-    costs = run_costs(sweep, [&](std::size_t left) {
+    costs = run_costs(sweep, order, [&](std::size_t left) {
       live.show(fmt::format("measuring what an update costs, {} combinations left", left));
       return interrupt.requested();
     });
@@ -82,10 +99,11 @@ std::vector<std::size_t> runs_to_do(const Sweep& sweep, double hours, std::size_
     throw;
   }
   live.clear();
-  std::erase_if(order, [&](std::size_t i) { return !states[i].problem.empty(); });  // they are not tried again
   std::vector<double> left;
   for (const std::size_t i : order) left.push_back(cost_left(sweep, sweep.runs[i], costs[sweep.runs[i].at]));
-  const Schedule all = affordable(order, left, jobs, INFINITY), chosen = affordable(order, left, jobs, hours * 3600);
+  const double seconds = hours * 3600 - std::chrono::duration<double>(Work::Clock::now() - start).count();
+  const Schedule all = affordable(order, left, jobs, INFINITY),
+                 chosen = affordable(order, left, jobs, std::max(0.0, seconds));
   monitor.say(fmt::format("all {} runs would take {:.3g} hours on {} jobs at a time; {} fit into {:g}", order.size(),
                           all.seconds / 3600, jobs, chosen.runs.size(), hours));
   return chosen.runs;
@@ -98,7 +116,7 @@ int run_sweep(const Sweep& sweep, const EngineOptions& engine, double hours) {
   const auto start = Work::Clock::now();
   tidy(sweep);
   Monitor monitor(sweep, read_states(sweep));
-  const std::vector<std::size_t> order = runs_to_do(sweep, hours, jobs, monitor);
+  const std::vector<std::size_t> order = runs_to_do(sweep, hours, start, jobs, monitor);
   if (engine.kind == "slurm") {
     const Submitted submitted = submit_slurm(sweep, order, engine);
     if (submitted.queued == 0 && submitted.jobs.empty()) return report(sweep);
@@ -114,6 +132,7 @@ int run_sweep(const Sweep& sweep, const EngineOptions& engine, double hours) {
     end = start +
           std::chrono::duration_cast<Work::Clock::duration>(std::chrono::duration<double, std::ratio<3600>>(hours));
   bool interrupted = false, stopped = false;
+  Untold untold;
   {
     Work here(sweep, order, end);
     if (engine.kind == "parallel")
@@ -122,8 +141,10 @@ int run_sweep(const Sweep& sweep, const EngineOptions& engine, double hours) {
       run_local(sweep, here, jobs, monitor);
     interrupted = here.interrupted();
     stopped = here.stopping();
+    untold = here.untold();
   }
-  const int code = report(sweep, !stopped && hours <= 0);
+  const std::size_t left = stopped || hours > 0 ? 0 : count(sweep, read_states(sweep, untold)).left;
+  const int code = report(read_sweep(sweep.folder), untold, left);  // with the runs of calls that have extended it
   if (interrupted) {
     print_err("interrupted; to go on: sweep {}\n", shell_path(sweep.folder));
     return Interrupt::exit_code;
@@ -155,7 +176,7 @@ int main_of(int argc, const char* const* argv) {
   std::error_code error;
   fs::current_path(sweep.where, error);  // if it is gone, only relative paths in options suffer
   if (o.gather) return report(sweep);
-  if (options.given("worker")) return work(sweep, o.worker);
+  if (options.given("worker")) return o.worker == 0 ? work_on_all(sweep) : work(sweep, o.worker);
   return run_sweep(sweep, o.engine, o.hours);
 }
 

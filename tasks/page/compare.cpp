@@ -26,7 +26,7 @@ constexpr int deepest = 8;                                  // folders
 
 void find_runs(const fs::path& folder, const fs::path& top, int depth, std::vector<ComparedRun>& out) {
   std::error_code error;
-  if (fs::exists(folder / "config.toml", error) || fs::exists(folder / "run.json", error)) {  // one alone is told of
+  if (holds_run(folder)) {
     const std::string name = folder == top ? folder.filename().string() : folder.lexically_relative(top).string();
     out.push_back({folder.string(), name});
     return;
@@ -196,10 +196,28 @@ double baseline_of(const std::vector<ReadRun>& runs) {
 
 }  // namespace
 
+std::string quantity_of(const std::string& metric) {
+  const std::string name = metric.substr(0, metric.find(" of "));  // behind it is a column of the user's
+  return name.substr(name.rfind('.') + 1);
+}
+
 bool higher_is_better(const std::string& metric) {
-  for (const char* word : {"accuracy", "success", "snr", "stoi", "pesq", "f1"})
-    if (metric.find(word) != std::string::npos) return true;
+  const std::string name = quantity_of(metric);
+  if (name == "steps_per_second" || name == "paths_right") return true;
+  static const std::set<std::string> words{"accuracy", "success", "snr", "segsnr", "stoi", "pesq", "f1"};
+  for (std::size_t first = 0, end = 0; end < name.size(); first = end + 1) {
+    end = std::min(name.find_first_of("_- ", first), name.size());
+    if (words.contains(name.substr(first, end - first))) return true;
+  }
   return false;
+}
+
+bool holds_run(const std::string& folder) {
+  const auto has = [&](const char* name) {
+    std::error_code error;
+    return fs::exists(fs::path(folder) / name, error);
+  };
+  return has("config.toml") || has("run.json");
 }
 
 std::vector<ComparedRun> runs_below(const std::string& folder) {

@@ -24,9 +24,13 @@ struct Comparison {
   std::vector<std::string> problems = {};  // the same, as warnings
 };
 
-/// True for metrics of which more is better, such as an accuracy.
+/// What a metric measures: "rmse" of "test.rmse of level".
+std::string quantity_of(const std::string& metric);
+/// True for metrics of which more is better, such as an accuracy: by a word of what they measure, as in "segsnr_db".
 bool higher_is_better(const std::string& metric);
 
+/// True if a run has begun in the folder: one of its files may be lost.
+bool holds_run(const std::string& folder);
 /// The runs in a folder: itself, or all below it, in order of their names.
 std::vector<ComparedRun> runs_below(const std::string& folder);
 

@@ -89,6 +89,7 @@ Attempted attempt(const Attempt& run, const std::function<bool(const std::string
     }
     std::error_code error;
     fs::create_directories(run.folder, error);
+    if (error) throw Error(run.folder, "cannot be made: " + error.message());
     Claim claim(run.folder);
     const bool killed = clear_lock(run.folder);     // then a file may be missing, even if its numbers are there
     if (!killed && run.kept()) return {End::kept};  // another worker has finished it by now

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "tasks/app/curves.h"
+#include "tasks/page/compare.h"
 
 namespace reel {
 
@@ -26,9 +26,8 @@ std::string name_of(const Sweep& sweep, const ResultRow& row) {
 void add_curves(CurvesPicture& picture, const Sweep& sweep, const ResultRow& row, const std::string& column,
                 std::vector<std::string>& left_out) {
   for (const SweepRun& run : sweep.runs) {
-    std::error_code error;
     const std::string folder = sweep.folder_of(run);
-    if (run.at != row.at || !std::filesystem::exists(folder + "/config.toml", error)) continue;
+    if (run.at != row.at || !page::holds_run(folder)) continue;
     Curve curve{name_of(sweep, row), {}};
     try {
       for (const RunFolder::Row& r : RunFolder::view(folder).rows())
@@ -44,7 +43,7 @@ void add_curves(CurvesPicture& picture, const Sweep& sweep, const ResultRow& row
 
 std::string draw_bands(const std::string& svg, const Sweep& sweep, const Results& results,
                        std::vector<std::string>& left_out) {
-  const bool accuracy = sweep.metric.find("accuracy") != std::string::npos;
+  const bool accuracy = page::quantity_of(sweep.metric).find("accuracy") != std::string::npos;
   const auto& known = curve_metrics();
   const std::string column = std::find(known.begin(), known.end(), sweep.metric) != known.end() ? sweep.metric
                              : accuracy                                                         ? "accuracy"

@@ -1,8 +1,11 @@
 #include "tasks/sweep/cost.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
+#include <set>
 
 #include "engine/core/error.h"
 #include "tasks/io/files.h"
@@ -13,23 +16,34 @@ namespace reel {
 
 namespace {
 
-StepCost measure(const Sweep& sweep, const SweepRun& run, const std::function<bool()>& stop) {
+/// What an update costs; nothing if the program fails, of which its run will tell. Throws Error if it is stopped.
+std::optional<StepCost> measure(const Sweep& sweep, const SweepRun& run, const std::function<bool()>& stop) {
+  bool stopped = false;
+  const std::string folder = sweep.folder + "/cost";
   try {
-    return measure_step(sweep.task, sweep.options_of(run, measured_updates), sweep.folder + "/cost", stop);
-  } catch (const Error& e) {
-    throw Error(fmt::format("{}: {}", run.name, e.what()));
+    return measure_step(sweep.task, sweep.options_of(run, measured_updates), folder,
+                        [&] { return stopped = stop() || stopped; });
+  } catch (const Error&) {
+    std::error_code error;
+    std::filesystem::remove_all(folder, error);
+    if (stopped) throw;
+    return std::nullopt;
   }
 }
 
 }  // namespace
 
-std::vector<double> run_costs(const Sweep& sweep, const std::function<bool(std::size_t)>& step) {
+std::vector<double> run_costs(const Sweep& sweep, const std::vector<std::size_t>& order,
+                              const std::function<bool(std::size_t)>& step) {
   const std::string path = sweep.folder + "/costs.json";
   auto known = nlohmann::ordered_json::parse(text_if_there(path), nullptr, false);
   if (!known.is_object()) known = nlohmann::ordered_json::object();
-  std::vector<double> costs;
-  std::size_t left = sweep.combinations.size();
-  for (std::size_t at = 0; at < sweep.combinations.size(); ++at, --left) {
+  std::vector<double> costs(sweep.combinations.size(), 0.0);
+  std::set<std::size_t> wanted;
+  for (const std::size_t i : order) wanted.insert(sweep.runs[i].at);
+  std::size_t left = wanted.size() + 1;
+  for (const std::size_t at : wanted) {
+    --left;
     const Combination& c = sweep.combinations[at];
     const std::string name = folder_name(c.point);
     const auto same_threads = [&] {  // an older Reel did not write them
@@ -43,12 +57,12 @@ std::vector<double> run_costs(const Sweep& sweep, const std::function<bool(std::
                  : -1;
     };
     if (number("update") < 0 || number("validation") < 0) {
-      const StepCost cost =
-          measure(sweep, {at, 1, c.point.empty() ? sweep.task : text_of(c.point)}, [&] { return step(left); });
-      known[name] = {{"update", cost.update}, {"validation", cost.validation}, {"threads", sweep.threads}};
+      const auto cost = measure(sweep, {at, 1, ""}, [&] { return step(left); });
+      if (!cost) continue;
+      known[name] = {{"update", cost->update}, {"validation", cost->validation}, {"threads", sweep.threads}};
       write_atomically(path, known.dump(1) + "\n");
     }
-    costs.push_back(StepCost{number("update"), number("validation")}.of(c.updates, c.validation));
+    costs[at] = StepCost{number("update"), number("validation")}.of(c.updates, c.validation);
   }
   return costs;
 }

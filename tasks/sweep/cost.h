@@ -7,10 +7,11 @@
 namespace reel {
 
 /// Seconds that a run of each combination takes: time of an update and of a validation, from eight updates, times how
-/// many there are. What was measured before, with as many threads, is kept in FOLDER/costs.json. `step` is called while
-/// a program runs, with how many combinations are left, and returns true to stop. Throws Error with the program's words
-/// if one fails.
-std::vector<double> run_costs(const Sweep& sweep, const std::function<bool(std::size_t)>& step);
+/// many there are. Of combinations without a run in `order`, and of those whose updates fail, it is 0. What was
+/// measured before, with as many threads, is kept in FOLDER/costs.json. `step` is called while a program runs, with how
+/// many combinations are left, and returns true to stop; then it throws Error.
+std::vector<double> run_costs(const Sweep& sweep, const std::vector<std::size_t>& order,
+                              const std::function<bool(std::size_t)>& step);
 
 /// What is left of a run that costs `whole`, by the updates in its metrics.csv.
 double cost_left(const Sweep& sweep, const SweepRun& run, double whole);

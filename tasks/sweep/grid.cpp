@@ -8,6 +8,7 @@
 
 #include "engine/core/parse.h"
 #include "ops/functors/philox.h"
+#include "tasks/app/option.h"
 #include "tasks/app/options.h"
 #include "tasks/runner/program.h"
 
@@ -81,14 +82,33 @@ Axis axis_of(const std::string& part) {
   return axis;
 }
 
+/// The cell that an option is a setting of, "srnn" of srnn.width; empty for others.
+std::string cell_of(const std::string& option) {
+  const std::size_t dot = option.find('.');
+  return dot == std::string::npos ? "" : option.substr(0, dot);
+}
+
+/// Throws Usage for a setting of a cell that is no value of the axis cell: no combination would keep it.
+void check_settings(const std::vector<Axis>& axes) {
+  const auto cells = std::ranges::find(axes, "cell", &Axis::option);
+  if (cells == axes.end()) return;
+  std::vector<std::string> known;
+  for (const std::string& value : cells->values)
+    for (const std::string& cell : split_list(value)) known.push_back(cell);
+  for (const Axis& axis : axes)
+    if (const std::string cell = cell_of(axis.option); !cell.empty() && std::ranges::find(known, cell) == known.end())
+      throw Usage(fmt::format("--grid: {}={}: {} is not among cell={}{}", axis.option, axis.text, cell, cells->text,
+                              nearest_hint(cell, known)));
+}
+
 /// Without settings of cells that the combination does not have, such as srnn.width beside cell=lstm.
 Point without_other_cells(Point point) {
   const auto cell = std::find_if(point.begin(), point.end(), [](const auto& p) { return p.first == "cell"; });
   if (cell == point.end()) return point;
   const std::vector<std::string> chosen = split_list(cell->second);
   std::erase_if(point, [&](const auto& p) {
-    const std::size_t dot = p.first.find('.');
-    return dot != std::string::npos && std::find(chosen.begin(), chosen.end(), p.first.substr(0, dot)) == chosen.end();
+    const std::string of = cell_of(p.first);
+    return !of.empty() && std::ranges::find(chosen, of) == chosen.end();
   });
   return point;
 }
@@ -144,6 +164,7 @@ std::vector<Axis> parse_grid(const std::string& text) {
     if (std::count_if(axes.begin(), axes.end(), same) > 1)
       throw Usage(fmt::format("--grid: has {} twice. Hint: {}=VALUE,VALUE", axes.back().option, axes.back().option));
   }
+  check_settings(axes);
   return axes;
 }
 

@@ -1,8 +1,6 @@
 // report.html in the folder of a sweep: its runs compared.
 #include <fmt/ranges.h>
 
-#include <filesystem>
-
 #include "engine/core/error.h"
 #include "tasks/page/compare.h"
 #include "tasks/sweep/results.h"
@@ -18,8 +16,7 @@ void write_page(const Sweep& sweep, const Results& results) {
   page.facts.push_back(text_of(results.counts) + ".");
   for (const SweepRun& run : sweep.runs) {
     const std::string folder = sweep.folder_of(run);
-    std::error_code error;
-    if (std::filesystem::exists(folder + "/config.toml", error)) page.runs.push_back({folder, run.name});
+    if (page::holds_run(folder)) page.runs.push_back({folder, run.name});
   }
   for (const ResultRow& row : results.rows)
     for (const auto& [run, problem] : row.problems) page.problems.push_back(fmt::format("{}: {}", run, problem));

@@ -169,8 +169,8 @@ std::size_t ResultRow::never() const {
   return static_cast<std::size_t>(std::ranges::count_if(measured, [](double x) { return std::isinf(x); }));
 }
 
-Results gather(const Sweep& sweep) {
-  const std::vector<RunState> states = read_states(sweep);
+Results gather(const Sweep& sweep, const Untold& untold) {
+  const std::vector<RunState> states = read_states(sweep, untold);
   Results results{differing_options(sweep), {}, count(sweep, states)};
   for (std::size_t at = 0; at < sweep.combinations.size(); ++at) {
     ResultRow row{{}, at};

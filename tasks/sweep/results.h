@@ -33,7 +33,8 @@ struct Results {
   Counts counts;
 };
 
-Results gather(const Sweep& sweep);
+/// Of what the runs' folders say, and of failures that they could not take.
+Results gather(const Sweep& sweep, const Untold& untold = {});
 /// Throws Error with a near name if runs have ended, and none of them has the metric.
 void require_metric(const Sweep& sweep);
 /// The table as a user reads it, at most `most` rows, and a line for each run that failed.

@@ -166,19 +166,25 @@ class Defining {
   std::unique_ptr<LockedFile> lock_;
 };
 
+/// What the results are compared by; what was best of one metric says nothing of another one.
+void take_metric(Sweep& sweep, const SweepOptions& o, const Options& options) {
+  const bool other = options.given("metric") && o.metric != sweep.metric;
+  if (other) sweep.metric = o.metric;
+  if (other || options.given("best")) sweep.best = o.best;
+}
+
 /// The settings that any call may change.
-void take_settings(Sweep& sweep, const SweepOptions& o, const Options& options, bool fresh) {
-  if (fresh || options.typed("metric")) sweep.metric = o.metric;
-  if (fresh || options.typed("best")) sweep.best = o.best;
-  if (fresh || options.typed("threads")) sweep.threads = o.threads;
+void take_settings(Sweep& sweep, const SweepOptions& o, const Options& options) {
+  take_metric(sweep, o, options);
+  if (options.given("threads")) sweep.threads = o.threads;
 }
 
 /// The engine of the last call, unless this one names another.
 void take_engine(Sweep& sweep, SweepOptions& o, const Options& options) {
   const char* const mine[] = {"engine", "jobs", "partition", "time", "gpus", "account", "sbatch", "sshlogin"};
-  const bool typed =
-      std::any_of(std::begin(mine), std::end(mine), [&](const char* name) { return options.typed(name); });
-  if (typed || sweep.engine.empty()) {
+  const bool given =
+      std::any_of(std::begin(mine), std::end(mine), [&](const char* name) { return options.given(name); });
+  if (given || sweep.engine.empty()) {
     const bool slurm = o.engine.kind == "slurm";
     for (const char* name : {"partition", "time", "gpus", "account", "sbatch"})
       if (options.typed(name) && !slurm) throw Usage(fmt::format("--{}: is one of --engine slurm", name));
@@ -246,23 +252,27 @@ Sweep open_or_define(SweepOptions& o, const Options& options, const std::vector<
   const std::string& name = o.names[0];
   if (!is_program(name) && holds_sweep(name)) {
     for (const char* option : {"out", "grid", "seeds", "sample", "sample-seed", "stop-below", "halving", "rungs"})
-      if (options.typed(option))
+      if (options.given(option))
         throw Usage(
             fmt::format("--{}: {} has what it was defined with. Hint: the first command with more values extends it",
                         option, name));
     if (!task_options.empty()) throw Usage(fmt::format("{}: {} has its options of the task", task_options[0], name));
     Sweep sweep = read_sweep(name);
     if (o.gather || options.given("worker")) {
-      if (options.typed("metric")) sweep.metric = o.metric;
-      if (options.typed("best")) sweep.best = o.best;
-      if (options.typed("metric")) check_together(sweep.halving, sweep.metric, 0);
-      if (o.gather && options.typed("metric")) require_metric(sweep);
+      take_metric(sweep, o, options);
+      if (options.given("metric")) check_together(sweep.halving, sweep.metric, 0);
+      if (o.gather && options.given("metric")) require_metric(sweep);
       return sweep;
     }
-    take_settings(sweep, o, options, false);
+    const std::string before = sweep.metric;
+    take_settings(sweep, o, options);
     take_engine(sweep, o, options);
     check_together(sweep.halving, sweep.metric, o.hours);
-    if (options.typed("metric")) require_metric(sweep);
+    if (options.given("metric")) require_metric(sweep);
+    if (sweep.halving > 0 && sweep.metric != before)
+      print_err(
+          "sweep: --metric {0} now chooses the runs that go on, instead of {1}. Hint: --gather for a table alone\n",
+          sweep.metric, before);
     if (!o.dry_run) write_sweep(sweep);
     return sweep;
   }
@@ -273,11 +283,11 @@ Sweep open_or_define(SweepOptions& o, const Options& options, const std::vector<
   Sweep sweep = define(o, task_options);
   std::unique_ptr<Defining> defining;
   if (!o.dry_run) defining = std::make_unique<Defining>(sweep.folder);
-  take_settings(sweep, o, options, true);
+  take_settings(sweep, o, options);
   sweep.engine.clear();
   take_engine(sweep, o, options);
   if (holds_sweep(sweep.folder)) sweep = extended(read_sweep(sweep.folder), sweep);
-  if (options.typed("metric")) require_metric(sweep);
+  if (options.given("metric")) require_metric(sweep);
   if (sweep.halving > 0) sweep.has_epochs = has_epochs(sweep.task);
   const Interrupt interrupt;
   LiveLine live;

@@ -82,9 +82,10 @@ RunState read_state(const Sweep& sweep, const SweepRun& run) try {
   return {.problem = e.what(), .final = true};  // whatever is there stays
 }
 
-std::vector<RunState> read_states(const Sweep& sweep) {
+std::vector<RunState> read_states(const Sweep& sweep, const Untold& untold) {
   std::vector<RunState> states;
   for (const SweepRun& run : sweep.runs) states.push_back(read_state(sweep, run));
+  for (const auto& [at, problem] : untold) states[at].problem = problem;
   return states;
 }
 

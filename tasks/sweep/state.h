@@ -1,5 +1,6 @@
 // How far the runs of a sweep are, as their folders say.
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,12 @@ struct Ending {
   bool final = false;
 };
 
+/// Why runs failed, by their numbers, where a run's folder could not take it.
+using Untold = std::map<std::size_t, std::string>;
+
 /// What the folder says; an error of reading is the run's problem.
 RunState read_state(const Sweep& sweep, const SweepRun& run);
-std::vector<RunState> read_states(const Sweep& sweep);
+std::vector<RunState> read_states(const Sweep& sweep, const Untold& untold = {});
 /// Writes the ending beside the run; throws Error if it cannot be written.
 void note_ending(const std::string& folder, const Ending& ending);
 /// Removes it, where run.json says all.

@@ -28,8 +28,7 @@ bool Work::stopping() const { return interrupt_.requested() || (end_ && Clock::n
 
 void Work::look(bool now) {
   if (!now && Clock::now() - looked_ < between_looks) return;
-  states_ = read_states(sweep_);
-  for (const auto& [at, problem] : failed_) states_[at].problem = problem;
+  states_ = read_states(sweep_, failed_);
   for (const std::size_t at : here_) states_[at].claimed = true;
   looked_ = Clock::now();
 }
@@ -38,6 +37,11 @@ std::vector<RunState> Work::states() {
   const std::lock_guard lock(mutex_);
   look(false);
   return states_;
+}
+
+Untold Work::untold() const {
+  const std::lock_guard lock(mutex_);
+  return failed_;
 }
 
 std::optional<std::size_t> Work::next(bool& waiting) {

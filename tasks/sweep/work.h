@@ -31,6 +31,8 @@ class Work {
   bool interrupted() const { return interrupt_.requested(); }
   /// How far all runs are; read anew if the last look is more than a second ago.
   std::vector<RunState> states();
+  /// Why runs failed whose folders could not take it.
+  Untold untold() const;
 
  private:
   /// The next run to do; nothing if there is none now, and then `waiting` says whether there may be one later.
@@ -42,11 +44,11 @@ class Work {
   std::vector<std::size_t> order_;
   std::optional<Clock::time_point> end_;
   Interrupt interrupt_;
-  std::mutex mutex_;  // of all below
+  mutable std::mutex mutex_;  // of all below
   std::vector<RunState> states_;
   Clock::time_point looked_;
-  std::set<std::size_t> here_;                      // runs of this process
-  std::map<std::size_t, std::string> failed_;       // why, where the run's folder could not take it
+  std::set<std::size_t> here_;  // runs of this process
+  Untold failed_;
   std::map<std::size_t, Clock::time_point> taken_;  // when another worker was found at it
 };
 

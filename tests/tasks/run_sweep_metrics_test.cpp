@@ -1,4 +1,4 @@
-// sweep through the real programs: what runs are compared by, and runs that diverge.
+// sweep through the real programs: what runs are compared by, runs that diverge, and budgets of time.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -82,4 +82,51 @@ TEST_CASE("sweep: a run that diverges is told with its reason and not tried agai
   CHECK(contains(failed.out, "1 of 2 runs done, 1 failed\n"));
   fs::remove(folder + "/metrics.csv");
   CHECK(place.sweep({place.dir / "t"}).code == 0);
+}
+
+TEST_CASE("sweep: why a run's folder cannot be made is told, although the folder cannot take it") {
+  const SweepFolder place;
+  const std::string out = place.dir / "s", said = "/runs/lr=1e-2,s1] cannot be made: Not a directory\n";
+  fs::create_directories(out);
+  write_atomically(out + "/runs", "a file");
+  const Result r = place.sweep(small_sweep("lr=1e-2,1e-3", out, ""));
+  CAPTURE(r.out);
+  CHECK(r.code == 1);
+  CHECK(contains(r.out, "failed: lr=1e-2,s1: [" + out + said));
+  CHECK(contains(r.out, "0 of 2 runs done, 2 failed\n"));
+  CHECK_FALSE(contains(r.err, "left over"));
+  CHECK(contains(read_file(out + "/results.md"), "- lr=1e-2,s1: [" + out + said));
+  const Result one = place.sweep({out, "--worker", "1"});
+  CHECK(one.code == 1);
+  CHECK_MESSAGE(contains(one.err, out + said), one.err);
+}
+
+TEST_CASE("sweep --hours: a combination that diverges while it is timed fails alone; what has ended is not timed") {
+  const SweepFolder place;
+  const std::string out = place.dir / "s";
+  const Result r = place.sweep(small_sweep("lr=1e-2,1e38", out, "--hours 1"));
+  CAPTURE(r.out);
+  CAPTURE(r.err);
+  CHECK(r.code == 1);
+  CHECK(contains(r.out, "failed: lr=1e38,s1: copying: [train] "));
+  CHECK(contains(r.out, "1 of 2 runs done, 1 failed\n"));
+  CHECK_FALSE(fs::exists(out + "/cost"));
+  const auto costs = nlohmann::json::parse(read_file(out + "/costs.json"));
+  CHECK(costs.contains("lr=1e-2"));
+  CHECK_FALSE(costs.contains("lr=1e38"));
+  fs::remove(out + "/costs.json");
+  CHECK(place.sweep({out, "--hours", "1"}).code == 1);
+  CHECK_FALSE(fs::exists(out + "/costs.json"));
+}
+
+TEST_CASE("sweep --hours: the time that measuring takes counts") {
+  const SweepFolder place;
+  const std::string out = place.dir / "s";
+  fs::create_directories(out);
+  write_atomically(out + "/costs.json", R"({"lr=1e-2": {"update": 0.6, "validation": 0}})");  // 36 s in 36.0036 s
+  const Result r = place.sweep(small_sweep("lr=1e-2,1e-3", out, "--hours 0.010001 --jobs 2"));
+  CHECK(r.code == 0);
+  CHECK_MESSAGE(contains(r.err, "; 1 fit into 0.010001\n"), r.err);
+  CHECK(fs::exists(out + "/runs/lr=1e-3,s1/run.json"));
+  CHECK_FALSE(fs::exists(out + "/runs/lr=1e-2,s1"));
 }

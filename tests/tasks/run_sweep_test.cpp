@@ -95,6 +95,18 @@ TEST_CASE("sweep: a run whose metrics cannot be read is named, and the figure sh
   CHECK(contains(read_file(out + "/results.svg"), "srnn"));
 }
 
+TEST_CASE("sweep: a run whose folder has lost its config.toml is named") {
+  const SweepFolder place;
+  const std::string out = place.dir / "s", said = "cell=lstm,s1] is not the folder of a run: no config.toml";
+  REQUIRE(place.sweep(small_sweep("cell=lstm,srnn", out, "")).code == 0);
+  fs::remove(out + "/runs/cell=lstm,s1/config.toml");
+  const Result r = place.sweep({out, "--gather"});
+  CHECK(r.code == 1);
+  CHECK_MESSAGE(contains(r.err, said), r.err);
+  CHECK(contains(read_file(out + "/results.md"), said));
+  CHECK(contains(read_file(out + "/report.html"), said));
+}
+
 TEST_CASE("sweep: settings of other cells are left out; values with commas; only options that differ are columns") {
   const SweepFolder place;
   const Result r =
@@ -316,6 +328,10 @@ TEST_CASE("sweep: errors are one line with the rule, the value and a hint, befor
       {{"copying", "--grid", "cell=gru,gru", "--out", out}, "--grid: cell=gru,gru: has gru twice"},
       {{"copying", "--grid", "lr=1e-2,0.01", "--out", out}, "--grid: lr=1e-2,0.01: has 1e-2 twice, also as 0.01"},
       {{"copying", "--grid", "lr=1 lr=2", "--out", out}, "--grid: has lr twice"},
+      {{"copying", "--grid", "cell=srnn srrn.width=2,4", "--out", out},
+       "--grid: srrn.width=2,4: srrn is not among cell=srnn. Hint: srnn."},
+      {{"copying", "--grid", "srnn.width=log(2,4) cell=gru,(lstm,gru)", "--sample", "2", "--out", out},
+       "--grid: srnn.width=log(2,4): srnn is not among cell=gru,(lstm,gru)"},
       {{"copying", "--grid", "hidden=(8,4", "--out", out}, "--grid: \"hidden=(8,4\" has parentheses that do not match"},
       {{"copying", "--grid", "lr=log(1e-4,1e-1)", "--out", out}, "is a range to draw from. Hint: --sample N"},
       {{"copying", "--grid", "lr=log(0,1)", "--sample", "3", "--out", out},
