@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/core/error.h"
+#include "tasks/app/run_json.h"
 #include "tasks/app/statistics.h"
 #include "tasks/io/files.h"
 #include "tasks/io/output.h"
@@ -62,8 +63,9 @@ std::string numbers_text(const ReportRow& row, std::size_t measure) {
   if (never > 0) return fmt::format("never in {} of {}", never, values.size());
   std::string out = with_deviation(row.mean(measure), row.spread(measure));
   const PresetRun* run = first_done(row);
-  if (row.preset.measures[measure].metric.ends_with("valid_loss") && run->baseline > 0)
-    out += fmt::format(" ({:.3g} of baseline)", row.mean(measure) / run->baseline);
+  const Measure& m = row.preset.measures[measure];
+  if (m.metric.ends_with("valid_loss") && run->baseline > 0)
+    out += fmt::format(" ({:.3g} of baseline)", row.mean(measure) / in_unit(m, run->baseline));
   return out;
 }
 

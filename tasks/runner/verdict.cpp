@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tasks/app/run_json.h"
 #include "tasks/page/compare.h"
 
 namespace reel {
@@ -23,10 +24,10 @@ Check compared(bool holds, std::string what, bool better = false) {
 
 std::string number(double value) { return std::isinf(value) ? "never" : fmt::format("{:.4g}", value); }
 
-Check check_share(const ReportRow& row, double mean, double limit, bool below) {
+Check check_share(const ReportRow& row, const Measure& measure, double mean, double limit, bool below) {
   const auto run = std::find_if(row.runs.begin(), row.runs.end(), [](const PresetRun& r) { return r.done(); });
   if (!(run->baseline > 0)) return {Verdict::not_judged, "the runs have no baseline"};
-  const double share = mean / run->baseline;
+  const double share = mean / in_unit(measure, run->baseline);
   return compared(below ? share < limit : share > limit,
                   fmt::format("{:.4g} of the baseline, {} {:g} expected", share, below ? "below" : "above", limit));
 }
@@ -77,8 +78,8 @@ std::vector<Check> checks(const Report& report, const ReportRow& row, std::size_
   };
   if (e.below) add(mean < *e.below, "below", *e.below);
   if (e.above) add(mean > *e.above, "above", *e.above);
-  if (e.below_share) out.push_back(check_share(row, mean, *e.below_share, true));
-  if (e.above_share) out.push_back(check_share(row, mean, *e.above_share, false));
+  if (e.below_share) out.push_back(check_share(row, m, mean, *e.below_share, true));
+  if (e.above_share) out.push_back(check_share(row, m, mean, *e.above_share, false));
   const auto near = [&](double tolerance) {
     // decimal fractions are not exact in binary: 0.02 from 1.461 may come out as 0.0200000001
     const double slack = 1e-9 * std::max(1.0, std::abs(*m.value));

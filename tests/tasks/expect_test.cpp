@@ -108,6 +108,9 @@ TEST_CASE("bounds of the number, of its share of the baseline, and of its distan
     CHECK(verdict(fmt::format("expect.{}\n", bound), {{3}}) == Verdict::fail);
   for (const char* bound : {"below_share.x = 0.5", "above_share.x = 0.5"})
     CHECK(verdict(fmt::format("expect.{}\n", bound), {{1}}) == Verdict::fail);
+  const Report bits = report_of(table_of("unit = \"bits\"\nexpect.below_share.x = 0.5\n"), {{1.1}});  // 2 is in nats
+  CHECK(judge(bits, bits.rows[0], 0).verdict == Verdict::pass);
+  CHECK(measured_text(bits.rows[0], 0) == "1.1 (0.381 of baseline)");
   const PresetTable decibels = parse_presets("f.toml",
                                              "[t]\ntitle = \"T\"\ntask = \"copying\"\nmetric = \"loss_db\"\n"
                                              "expect.within_share.x = 0.1\n[t.cases]\na = \"\"\n[t.models]\nx = \"\"\n"
