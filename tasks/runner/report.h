@@ -64,7 +64,7 @@ struct ReportFigures {
   std::vector<std::string> problems;   // one line for each that could not be drawn
   std::vector<std::string> unwritten;  // one line for each that could not be written
 };
-/// Draws them as FOLDER/TABLE*.svg and .png.
+/// Draws them as FOLDER/TABLE*.svg and .png; with a budget other than 1 as FOLDER/TABLE-budget-BUDGET*.
 ReportFigures draw_report(const Report& report, const std::string& folder);
 
 }  // namespace reel

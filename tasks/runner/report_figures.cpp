@@ -115,7 +115,9 @@ std::vector<std::string> copy_pictures(const std::string& base, const ReportRow&
 
 ReportFigures draw_report(const Report& report, const std::string& folder) {
   ReportFigures figures;
-  const std::string base = report_base(report, folder);
+  // those of a part of the updates are not the stored ones
+  const std::string budget = report.budget == 1 ? "" : fmt::format("-budget-{:g}", report.budget);
+  const std::string base = report_base(report, folder) + budget;
   const auto unless_it_fails = [&](const auto& work) {
     try {
       work();

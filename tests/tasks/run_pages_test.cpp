@@ -1,5 +1,6 @@
 // The pages of a folder of results: which files they may replace, and what they keep of papers without presets here.
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "tests/support/check.h"
@@ -126,4 +127,16 @@ TEST_CASE("--ranks of some cells only, and of no results; runs of another length
   };
   CHECK(contains(ranks({}), "(2 of 2 models)"));
   CHECK(contains(ranks({"--cells", "gru"}), "mine/t: gru (1 of 1 models, not counted)\n"));
+}
+
+TEST_CASE("runs of another length leave the figures of the stored ones, and have others") {
+  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return;
+  const Place place;
+  REQUIRE(place.into("results").code == 0);
+  const std::string svg = place.dir / "results/mine/t.svg", drawn = read_file(svg);
+  REQUIRE(place.into("results", "mine", {"--budget", "2"}).code == 0);
+  CHECK(read_file(svg) == drawn);
+  CHECK(fs::exists(place.dir / "results/mine/t-budget-2.svg"));
+  CHECK_FALSE(contains(read_file(place.dir / "results/mine.md"), "budget-2"));
+  CHECK(place.reproduce({"--check", place.dir / "results"}).code == 0);
 }
