@@ -110,6 +110,12 @@ PresetTable table_of(const std::string& file, const std::string& paper, const st
       p.model = model;
       p.label = in_case + (in_case.empty() || model.empty() ? "" : "-") + model;
       if (p.label.empty()) s.fail("cases or models expected");
+      const auto same = std::ranges::find(table.presets, p.label, &Preset::label);
+      if (same != table.presets.end())
+        s.fail(
+            fmt::format("{} is the name of two presets: of case {} with model {}, and of case {} with model {}. Hint: "
+                        "rename one of these",
+                        p.label, same->in_case, same->model, in_case, model));
       p.name = fmt::format("{}/{}", table.name, p.label);
       p.task = s.text("tasks", p, s.text("task"));
       if (p.task.empty()) s.fail(fmt::format("{} has no task", p.label));

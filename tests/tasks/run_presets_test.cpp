@@ -257,6 +257,9 @@ TEST_CASE("a file of presets that breaks the rules is told with its line") {
       contains(why(head + "models.a = \"\"\nreported.b = 3\n"), "reported.b: there is no such preset, model or case"));
   CHECK(contains(why(head), "cases or models expected"));
   CHECK(contains(why(head + "figure = \"pie\"\n"), "figure: curves, grad_norm, bars, map, pictures expected, got pie"));
+  CHECK(contains(why(head + "cases = { gru = \"\", gru-big = \"\" }\nmodels = { big-x = \"\", x = \"\" }\n"),
+                 "tiny.toml:2] [t]: gru-big-x is the name of two presets: of case gru with model big-x, and of case "
+                 "gru-big with model x"));
   CHECK(contains(why("[t\n"), "tiny.toml:"));
   CHECK(contains(error_of([&] { read_presets(dir / "none"); }), "holds no presets"));
   const Result r = run("copying", {"--preset", "tiny/t/a"}, dir.path,
