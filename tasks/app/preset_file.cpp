@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <sstream>
 
@@ -34,6 +35,14 @@ std::vector<std::string> words(const std::string& text) {
   return {std::istream_iterator<std::string>(in), {}};
 }
 
+void check_metric(const PresetSection& s, const Preset& p, const std::string& metric) {
+  if (metric == "epoch_seconds" && !(p.epoch_updates > 0 && std::isfinite(p.epoch_updates)))
+    s.fail(
+        fmt::format("metric = \"epoch_seconds\": the updates of an epoch of {} expected. Hint: epoch_updates.all = "
+                    "UPDATES in the section",
+                    p.label));
+}
+
 /// Adds the measures of [SECTION.columns.NAME] to each preset.
 void add_columns(PresetTable& table, const PresetSection& s) {
   const toml::table* columns = s.table_of("columns");
@@ -50,6 +59,7 @@ void add_columns(PresetTable& table, const PresetSection& s) {
     column.check_names(table.presets, reported_keys);
     for (Preset& p : table.presets) {
       Measure measure{.name = name, .metric = column.text("metric", true), .unit = column.text("unit")};
+      check_metric(column, p, measure.metric);
       column.take_reported(p, measure);
       p.measures.push_back(std::move(measure));
     }
@@ -132,6 +142,7 @@ PresetTable table_of(const std::string& file, const std::string& paper, const st
         p.parameters = static_cast<std::int64_t>(*count);
       }
       p.epoch_updates = s.number("epoch_updates", p).value_or(0);
+      check_metric(s, p, p.main().metric);
       p.notes = s.notes(p);
       p.needs = s.text("needs", p, "");
       table.presets.push_back(std::move(p));

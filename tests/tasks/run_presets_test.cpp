@@ -260,6 +260,11 @@ TEST_CASE("a file of presets that breaks the rules is told with its line") {
   CHECK(contains(why(head + "cases = { gru = \"\", gru-big = \"\" }\nmodels = { big-x = \"\", x = \"\" }\n"),
                  "tiny.toml:2] [t]: gru-big-x is the name of two presets: of case gru with model big-x, and of case "
                  "gru-big with model x"));
+  const std::string timed = "[t]\ntitle = \"T\"\ntask = \"copying\"\nmetric = \"epoch_seconds\"\nmodels.a = \"\"\n",
+                    column = head + "models.a = \"\"\n[t.columns.time]\nmetric = \"epoch_seconds\"\n";
+  for (const std::string& toml : {timed, timed + "epoch_updates.a = 0\n", timed + "epoch_updates.a = inf\n", column})
+    CHECK_MESSAGE(contains(why(toml), "metric = \"epoch_seconds\": the updates of an epoch of a expected"), toml);
+  CHECK(why(timed + "epoch_updates.a = 10\n").empty());
   CHECK(contains(why("[t\n"), "tiny.toml:"));
   CHECK(contains(error_of([&] { read_presets(dir / "none"); }), "holds no presets"));
   const Result r = run("copying", {"--preset", "tiny/t/a"}, dir.path,
