@@ -3,14 +3,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
-#include <sstream>
+#include <optional>
+#include <utility>
 
 #include "engine/core/error.h"
 #include "tasks/app/preset_section.h"
 #include "tasks/app/toml_file.h"
 #include "tasks/io/folder.h"
+#include "tasks/io/output.h"
 
 namespace reel {
 
@@ -30,9 +33,30 @@ constexpr std::array named{"tweaks",     "only",  "tasks", "reported",      "unv
                            "parameters", "units", "notes", "epoch_updates", "needs"};  // tables with names of presets
 constexpr std::array mean_keys{"reported", "unverified", "expect"};
 
-std::vector<std::string> words(const std::string& text) {
-  std::istringstream in(text);
-  return {std::istream_iterator<std::string>(in), {}};
+/// The options in a text, as a shell splits them: at spaces, but for those in quotes or behind a backslash. Nothing if
+/// a quote is left open.
+std::optional<std::vector<std::string>> words(const std::string& text) {
+  std::vector<std::string> out;
+  std::string word;
+  bool begun = false;  // a word may be empty, as in ''
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i], next = i + 1 < text.size() ? text[i + 1] : '\0';
+    if (!quote && std::isspace(static_cast<unsigned char>(c))) {
+      if (std::exchange(begun, false)) out.push_back(std::exchange(word, ""));
+      continue;
+    }
+    begun = true;
+    if (quote ? c == quote : c == '\'' || c == '"')
+      quote = quote ? '\0' : c;
+    else if (c == '\\' && next && (!quote || (quote == '"' && (next == '"' || next == '\\'))))
+      word += text[++i];
+    else
+      word += c;
+  }
+  if (begun) out.push_back(word);
+  if (quote) return std::nullopt;
+  return out;
 }
 
 void check_metric(const PresetSection& s, const Preset& p, const std::string& metric) {
@@ -130,8 +154,11 @@ PresetTable table_of(const std::string& file, const std::string& paper, const st
       p.task = s.text("tasks", p, s.text("task"));
       if (p.task.empty()) s.fail(fmt::format("{} has no task", p.label));
       s.check_name(p.task, toml.source().begin.line);  // it is a program next to this one
-      for (const std::string& options : {s.text("options"), case_options, model_options, s.text("tweaks", p, "")})
-        for (std::string& word : words(options)) p.options.push_back(std::move(word));
+      for (const std::string& options : {s.text("options"), case_options, model_options, s.text("tweaks", p, "")}) {
+        const auto typed = words(options);
+        if (!typed) s.fail(fmt::format("{}: a quote is left open in the options {}", p.label, one_line(options)));
+        p.options.insert(p.options.end(), typed->begin(), typed->end());
+      }
       Measure main{.metric = s.text("metrics", p, s.text("metric"))};
       if (main.metric.empty()) s.fail(fmt::format("{} has no metric", p.label));
       main.unit = s.text("units", p, s.text("unit"));

@@ -235,6 +235,24 @@ TEST_CASE("a grid of one's own needs neither a paper nor a place in it") {
   CHECK(contains(error_of([&] { parse_presets("x.toml", "paper = 3\n"); }), "paper = \"NAME\" expected at the top"));
 }
 
+TEST_CASE("options have quotes and backslashes as in a shell") {
+  const auto options = [](const std::string& typed) {
+    return parse_presets("x.toml", "[t]\ntitle = \"T\"\ntask = \"table\"\nmetric = \"valid_loss\"\noptions = '''" +
+                                       typed + "'''\nmodels.a = \"\"\n")
+        .at(0)
+        .presets.at(0)
+        .options;
+  };
+  using Words = std::vector<std::string>;
+  CHECK(options("--data 'my data/a.csv'  --target \"the 'y'\"") ==
+        Words{"--data", "my data/a.csv", "--target", "the 'y'"});
+  CHECK(options(R"(--data=my\ data/"a \"b\" \c".csv --target '' x)") ==
+        Words{"--data=my data/a \"b\" \\c.csv", "--target", "", "x"});
+  CHECK(options(" \t ").empty());
+  CHECK(contains(error_of([&] { options("--data 'my data"); }),
+                 "a: a quote is left open in the options --data 'my data"));
+}
+
 TEST_CASE("a pipe among the presets is an error, not waited for") {
   const TempDir dir;
   const std::string presets = presets_of(dir, "[t]\ntitle = \"T\"\ntask = \"copying\"\nmetric = \"accuracy\"\n");
