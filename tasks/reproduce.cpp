@@ -177,6 +177,21 @@ void add_options(Options& options, ReproduceOptions& o) {
   options.hint("resume", "the same command goes on where it stopped");
 }
 
+/// Throws Usage for options beside one that runs nothing, on which they have no effect.
+void refuse_others(const Options& options, const ReproduceOptions& o) {
+  if (!o.check && !o.pages && !o.ranks) return;
+  const std::string what = o.check ? "check" : o.pages ? "pages" : "ranks";
+  const std::vector<std::string> choosing{"all", "cells", "cases", "results"};
+  std::vector<std::string> others{"check",      "pages", "ranks", "budget", "seeds",   "hours",
+                                  "stop-below", "jobs",  "data",  "device", "threads", "runs"};
+  if (what != "ranks") others.insert(others.begin(), choosing.begin(), choosing.end());
+  for (const std::string& name : others)
+    if (name != what && options.typed(name))
+      throw Usage(fmt::format("--{}: has no effect on --{}, which takes {}", name, what,
+                              what == "ranks" ? "NAMES or --all, --cells, --cases and --results"
+                                              : "a folder as NAME, and reads all of it"));
+}
+
 /// Prints how often each model of the chosen tables is best, by what the folder has of them.
 void print_ranks(const std::vector<Chosen>& chosen, const std::vector<PresetTable>& tables, const std::string& folder) {
   std::vector<std::string> stale;
@@ -285,6 +300,7 @@ int reproduce(int argc, const char* const* argv) {
                   "Reproduces tables and figures of papers, and prints measured next to reported numbers.");
   add_options(options, o);
   options.parse(argc, argv);
+  if (!o.list) refuse_others(options, o);
 
   const std::vector<PresetTable> tables = read_presets(presets_folder());
   if (o.list) {

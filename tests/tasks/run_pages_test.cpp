@@ -140,3 +140,25 @@ TEST_CASE("runs of another length leave the figures of the stored ones, and have
   CHECK_FALSE(contains(read_file(place.dir / "results/mine.md"), "budget-2"));
   CHECK(place.reproduce({"--check", place.dir / "results"}).code == 0);
 }
+
+TEST_CASE("--check, --pages and --ranks refuse options that have no effect on them") {
+  const Place place;
+  REQUIRE(place.into("results").code == 0);
+  const std::string page = place.dir / "results/mine.md", text = read_file(page);
+  write_atomically(page, text + "more");
+  const std::string folder = place.dir / "results";
+  for (const auto& [words, says] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--pages", "--results", folder}, "--results: has no effect on --pages, which takes a folder as NAME"},
+           {{"--check", folder, "--results", folder}, "--results: has no effect on --check"},
+           {{"--check", "--pages", folder}, "--pages: has no effect on --check"},
+           {{"--check", folder, "--cells", "gru"}, "--cells: has no effect on --check"},
+           {{"--check", folder, "--seeds=2"}, "--seeds: has no effect on --check"},
+           {{"--ranks", "--check", folder}, "--ranks: has no effect on --check"},
+           {{"--ranks", "mine", "--threads", "1"},
+            "--threads: has no effect on --ranks, which takes NAMES or --all"}}) {
+    const Result r = place.reproduce(words);
+    CHECK(r.code == 2);
+    CHECK_MESSAGE(contains(r.err, says), r.err);
+  }
+  CHECK(read_file(page) == text + "more");
+}
