@@ -86,14 +86,15 @@ int check(const std::vector<PresetTable>& tables, const std::string& folder) {
   for (const PaperResults& paper : papers) {
     print_score(paper);
     for (const Report& report : paper.tables) {
-      if (const std::string curves = curves_file(folder, report.table.name);
-          std::filesystem::exists(numbers_file(folder, report.table.name)) && !std::filesystem::exists(curves)) {
+      const std::string curves = curves_file(folder, report.table.name);
+      if (std::filesystem::exists(numbers_file(folder, report.table.name)) && !std::filesystem::exists(curves)) {
         print_err("reproduce: {}: is missing, but the page links to it\n", one_line(curves));
         code = 1;
-      }
-      for (const std::string& what : contradictions(report)) {
-        print_err("reproduce: {}\n", one_line(what));
-        code = 1;
+      } else {
+        for (const std::string& what : contradictions(report)) {
+          print_err("reproduce: {}\n", one_line(what));
+          code = 1;
+        }
       }
       for (const ReportRow& row : report.rows)
         for (std::size_t m = 0; m < row.preset.measures.size(); ++m) {
