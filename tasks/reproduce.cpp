@@ -253,7 +253,8 @@ int run(std::vector<Chosen>& chosen, const std::vector<PresetTable>& tables, con
   const auto print_rows = [&](std::size_t t, bool all) {
     const Report& report = chosen[t].report;
     for (; printed[t] < report.rows.size() && (all || !report.rows[printed[t]].runs.empty()); ++printed[t])
-      if (!report.rows[printed[t]].runs.empty()) print_out("{}", report_line(report, report.rows[printed[t]], width));
+      if (!report.rows[printed[t]].runs.empty())
+        print_out("{}", report_line(report, report.rows[printed[t]], width, all));
     flush_out();
   };
   bool complete = true;  // are the pages

@@ -151,6 +151,24 @@ TEST_CASE("an order judges the row on its left, in each case that has both model
   CHECK(verdict("expect.order = [\"a-x < b-x\"]\n", {{inf}, {}, {}, {300}}) == Verdict::fail);
 }
 
+TEST_CASE("a verdict is open while the row to compare with has no run yet") {
+  Report report = report_of(table_of("expect = { order = [\"x < y\"], below.x = 3 }\n"), {{1}});
+  const auto shown = [&](bool ended) {
+    const std::string line = report_line(report, report.rows[0], 8, ended);
+    return contains(line, "  open ") ? "open" : contains(line, "  not judged ") ? "not judged" : "pass or fail";
+  };
+  CHECK(shown(false) == std::string("open"));
+  CHECK(shown(true) == std::string("not judged"));
+  report.budget = 0.5;
+  CHECK(shown(false) == std::string("not judged"));
+  report.budget = 1;
+  report.rows[1].runs = report.rows[0].runs;
+  CHECK(shown(false) == std::string("pass or fail"));
+  report.rows[1].runs.clear();
+  report.rows[0].runs[0].measured = {4};
+  CHECK(shown(false) == std::string("pass or fail"));  // it fails, whatever y has
+}
+
 TEST_CASE("rows that are not judged, and those that fail whatever they measured") {
   const std::string below = "expect.below.all = 3\n";
   CHECK(verdict("", {{1}}) == Verdict::none);
