@@ -86,14 +86,15 @@ int check(const std::vector<PresetTable>& tables, const std::string& folder) {
   for (const PaperResults& paper : papers) {
     print_score(paper);
     for (const Report& report : paper.tables) {
-      if (const std::string curves = curves_file(folder, report.table.name);
-          std::filesystem::exists(numbers_file(folder, report.table.name)) && !std::filesystem::exists(curves)) {
+      const std::string curves = curves_file(folder, report.table.name);
+      if (std::filesystem::exists(numbers_file(folder, report.table.name)) && !std::filesystem::exists(curves)) {
         print_err("reproduce: {}: is missing, but the page links to it\n", one_line(curves));
         code = 1;
-      }
-      for (const std::string& what : contradictions(report)) {
-        print_err("reproduce: {}\n", one_line(what));
-        code = 1;
+      } else {
+        for (const std::string& what : contradictions(report)) {
+          print_err("reproduce: {}\n", one_line(what));
+          code = 1;
+        }
       }
       for (const ReportRow& row : report.rows)
         for (std::size_t m = 0; m < row.preset.measures.size(); ++m) {
@@ -177,6 +178,21 @@ void add_options(Options& options, ReproduceOptions& o) {
   options.hint("resume", "the same command goes on where it stopped");
 }
 
+/// Throws Usage for options beside one that runs nothing, on which they have no effect.
+void refuse_others(const Options& options, const ReproduceOptions& o) {
+  if (!o.check && !o.pages && !o.ranks) return;
+  const std::string what = o.check ? "check" : o.pages ? "pages" : "ranks";
+  const std::vector<std::string> choosing{"all", "cells", "cases", "results"};
+  std::vector<std::string> others{"check",      "pages", "ranks", "budget", "seeds",   "hours",
+                                  "stop-below", "jobs",  "data",  "device", "threads", "runs"};
+  if (what != "ranks") others.insert(others.begin(), choosing.begin(), choosing.end());
+  for (const std::string& name : others)
+    if (name != what && options.typed(name))
+      throw Usage(fmt::format("--{}: has no effect on --{}, which takes {}", name, what,
+                              what == "ranks" ? "NAMES or --all, --cells, --cases and --results"
+                                              : "a folder as NAME, and reads all of it"));
+}
+
 /// Prints how often each model of the chosen tables is best, by what the folder has of them.
 void print_ranks(const std::vector<Chosen>& chosen, const std::vector<PresetTable>& tables, const std::string& folder) {
   std::vector<std::string> stale;
@@ -237,7 +253,8 @@ int run(std::vector<Chosen>& chosen, const std::vector<PresetTable>& tables, con
   const auto print_rows = [&](std::size_t t, bool all) {
     const Report& report = chosen[t].report;
     for (; printed[t] < report.rows.size() && (all || !report.rows[printed[t]].runs.empty()); ++printed[t])
-      if (!report.rows[printed[t]].runs.empty()) print_out("{}", report_line(report, report.rows[printed[t]], width));
+      if (!report.rows[printed[t]].runs.empty())
+        print_out("{}", report_line(report, report.rows[printed[t]], width, all));
     flush_out();
   };
   bool complete = true;  // are the pages
@@ -285,6 +302,7 @@ int reproduce(int argc, const char* const* argv) {
                   "Reproduces tables and figures of papers, and prints measured next to reported numbers.");
   add_options(options, o);
   options.parse(argc, argv);
+  if (!o.list) refuse_others(options, o);
 
   const std::vector<PresetTable> tables = read_presets(presets_folder());
   if (o.list) {

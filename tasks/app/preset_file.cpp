@@ -3,13 +3,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cmath>
 #include <filesystem>
-#include <sstream>
+#include <optional>
+#include <utility>
 
 #include "engine/core/error.h"
 #include "tasks/app/preset_section.h"
 #include "tasks/app/toml_file.h"
 #include "tasks/io/folder.h"
+#include "tasks/io/output.h"
 
 namespace reel {
 
@@ -29,9 +33,38 @@ constexpr std::array named{"tweaks",     "only",  "tasks", "reported",      "unv
                            "parameters", "units", "notes", "epoch_updates", "needs"};  // tables with names of presets
 constexpr std::array mean_keys{"reported", "unverified", "expect"};
 
-std::vector<std::string> words(const std::string& text) {
-  std::istringstream in(text);
-  return {std::istream_iterator<std::string>(in), {}};
+/// The options in a text, as a shell splits them: at spaces, but for those in quotes or behind a backslash. Nothing if
+/// a quote is left open.
+std::optional<std::vector<std::string>> words(const std::string& text) {
+  std::vector<std::string> out;
+  std::string word;
+  bool begun = false;  // a word may be empty, as in ''
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i], next = i + 1 < text.size() ? text[i + 1] : '\0';
+    if (!quote && std::isspace(static_cast<unsigned char>(c))) {
+      if (std::exchange(begun, false)) out.push_back(std::exchange(word, ""));
+      continue;
+    }
+    begun = true;
+    if (quote ? c == quote : c == '\'' || c == '"')
+      quote = quote ? '\0' : c;
+    else if (c == '\\' && next && (!quote || (quote == '"' && (next == '"' || next == '\\'))))
+      word += text[++i];
+    else
+      word += c;
+  }
+  if (begun) out.push_back(word);
+  if (quote) return std::nullopt;
+  return out;
+}
+
+void check_metric(const PresetSection& s, const Preset& p, const std::string& metric) {
+  if (metric == "epoch_seconds" && !(p.epoch_updates > 0 && std::isfinite(p.epoch_updates)))
+    s.fail(
+        fmt::format("metric = \"epoch_seconds\": the updates of an epoch of {} expected. Hint: epoch_updates.all = "
+                    "UPDATES in the section",
+                    p.label));
 }
 
 /// Adds the measures of [SECTION.columns.NAME] to each preset.
@@ -50,6 +83,7 @@ void add_columns(PresetTable& table, const PresetSection& s) {
     column.check_names(table.presets, reported_keys);
     for (Preset& p : table.presets) {
       Measure measure{.name = name, .metric = column.text("metric", true), .unit = column.text("unit")};
+      check_metric(column, p, measure.metric);
       column.take_reported(p, measure);
       p.measures.push_back(std::move(measure));
     }
@@ -110,12 +144,21 @@ PresetTable table_of(const std::string& file, const std::string& paper, const st
       p.model = model;
       p.label = in_case + (in_case.empty() || model.empty() ? "" : "-") + model;
       if (p.label.empty()) s.fail("cases or models expected");
+      const auto same = std::ranges::find(table.presets, p.label, &Preset::label);
+      if (same != table.presets.end())
+        s.fail(
+            fmt::format("{} is the name of two presets: of case {} with model {}, and of case {} with model {}. Hint: "
+                        "rename one of these",
+                        p.label, same->in_case, same->model, in_case, model));
       p.name = fmt::format("{}/{}", table.name, p.label);
       p.task = s.text("tasks", p, s.text("task"));
       if (p.task.empty()) s.fail(fmt::format("{} has no task", p.label));
       s.check_name(p.task, toml.source().begin.line);  // it is a program next to this one
-      for (const std::string& options : {s.text("options"), case_options, model_options, s.text("tweaks", p, "")})
-        for (std::string& word : words(options)) p.options.push_back(std::move(word));
+      for (const std::string& options : {s.text("options"), case_options, model_options, s.text("tweaks", p, "")}) {
+        const auto typed = words(options);
+        if (!typed) s.fail(fmt::format("{}: a quote is left open in the options {}", p.label, one_line(options)));
+        p.options.insert(p.options.end(), typed->begin(), typed->end());
+      }
       Measure main{.metric = s.text("metrics", p, s.text("metric"))};
       if (main.metric.empty()) s.fail(fmt::format("{} has no metric", p.label));
       main.unit = s.text("units", p, s.text("unit"));
@@ -126,6 +169,7 @@ PresetTable table_of(const std::string& file, const std::string& paper, const st
         p.parameters = static_cast<std::int64_t>(*count);
       }
       p.epoch_updates = s.number("epoch_updates", p).value_or(0);
+      check_metric(s, p, p.main().metric);
       p.notes = s.notes(p);
       p.needs = s.text("needs", p, "");
       table.presets.push_back(std::move(p));

@@ -100,6 +100,10 @@ std::string text_in(const Json& run, const std::string& name) {
 double measured_in(const Json& run, const Measure& m, double epoch_updates) {
   const double value =
       m.metric == "epoch_seconds" ? metric_in(run, "update_seconds") * epoch_updates : metric_in(run, m.metric);
+  return in_unit(m, value);
+}
+
+double in_unit(const Measure& m, double value) {
   if (m.unit == "%") return value * 100;
   return m.unit == "bits" && m.metric.ends_with("loss") ? value / std::numbers::ln2 : value;
 }

@@ -29,4 +29,7 @@ std::string text_in(const nlohmann::ordered_json& run, const std::string& name);
 /// A measure of a preset's run, in the measure's unit; NaN if run.json does not have it.
 double measured_in(const nlohmann::ordered_json& run, const Measure& measure, double epoch_updates);
 
+/// A number of the measure's metric as run.json has it, in the measure's unit.
+double in_unit(const Measure& measure, double value);
+
 }  // namespace reel

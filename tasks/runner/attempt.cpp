@@ -1,8 +1,10 @@
 #include "tasks/runner/attempt.h"
 
 #include <fmt/core.h>
+#include <string.h>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 
 #include "tasks/app/interrupt.h"
@@ -32,9 +34,14 @@ bool clear_lock(const std::string& folder) {
   return true;
 }
 
-/// The program's own words for why it ended.
+/// Why a program ended, in its own words; the last ones of a program that was killed are about its progress.
 std::string problem_of(int code, const std::string& folder) {
   const std::string said = last_line(text_if_there(folder + "/stderr.txt"));
+  if (const int signal = code - 128; signal > 0) {
+    const std::string killed = fmt::format("was killed by signal {} ({})", signal, strsignal(signal));
+    if (signal == SIGKILL) return killed + ", perhaps as memory ran out";
+    return signal == SIGABRT && !said.empty() ? killed + ": " + said : killed;
+  }
   return said.empty() ? fmt::format("ended with code {}", code) : said;
 }
 

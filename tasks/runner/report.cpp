@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/core/error.h"
+#include "tasks/app/run_json.h"
 #include "tasks/app/statistics.h"
 #include "tasks/io/files.h"
 #include "tasks/io/output.h"
@@ -62,8 +63,9 @@ std::string numbers_text(const ReportRow& row, std::size_t measure) {
   if (never > 0) return fmt::format("never in {} of {}", never, values.size());
   std::string out = with_deviation(row.mean(measure), row.spread(measure));
   const PresetRun* run = first_done(row);
-  if (row.preset.measures[measure].metric.ends_with("valid_loss") && run->baseline > 0)
-    out += fmt::format(" ({:.3g} of baseline)", row.mean(measure) / run->baseline);
+  const Measure& m = row.preset.measures[measure];
+  if (m.metric.ends_with("valid_loss") && run->baseline > 0)
+    out += fmt::format(" ({:.3g} of baseline)", row.mean(measure) / in_unit(m, run->baseline));
   return out;
 }
 
@@ -139,7 +141,7 @@ std::string report_head(const Report& r, std::size_t width) {
                            padded("verdict", 12), padded("parameters", 18), padded("updates", 16), "time");
 }
 
-std::string report_line(const Report& report, const ReportRow& row, std::size_t width) {
+std::string report_line(const Report& report, const ReportRow& row, std::size_t width, bool ended) {
   std::string out;
   for (std::size_t m = 0; m < row.preset.measures.size(); ++m) {
     const Measure& measure = row.preset.measures[m];
@@ -147,7 +149,7 @@ std::string report_line(const Report& report, const ReportRow& row, std::size_t 
     const Judgement judged = judge(report, row, m);
     out += fmt::format("{}  {}{}{}", padded(m == 0 ? row.preset.label : "  " + measure.name, width),
                        padded(reported + "  ", 30), padded(measured_text(row, m) + "  ", 40),
-                       padded(text_of(judged.verdict), 12));
+                       padded(judged.open && !ended ? "open" : text_of(judged.verdict), 12));
     if (m == 0) out += padded(count_text(row) + "  ", 18) + padded(updates_text(row) + "  ", 16) + time_text(row);
     out += '\n';
   }

@@ -42,7 +42,8 @@ std::string problems_of(const ReportRow& row);
 
 /// Head and rows of the table on the terminal; `width` is that of the first column.
 std::string report_head(const Report& report, std::size_t width);
-std::string report_line(const Report& report, const ReportRow& row, std::size_t width);
+/// `ended`: no more rows get runs; until then the verdict is "open" where one is compared with a row that has none yet.
+std::string report_line(const Report& report, const ReportRow& row, std::size_t width, bool ended = true);
 /// What failed, one line each, and the score.
 std::string report_verdicts(const Report& report);
 
@@ -64,7 +65,7 @@ struct ReportFigures {
   std::vector<std::string> problems;   // one line for each that could not be drawn
   std::vector<std::string> unwritten;  // one line for each that could not be written
 };
-/// Draws them as FOLDER/TABLE*.svg and .png.
+/// Draws them as FOLDER/TABLE*.svg and .png; with a budget other than 1 as FOLDER/TABLE-budget-BUDGET*.
 ReportFigures draw_report(const Report& report, const std::string& folder);
 
 }  // namespace reel

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <set>
 
 #include "engine/core/error.h"
 #include "tasks/app/curves.h"
@@ -48,6 +49,7 @@ std::string short_name(const Preset& p, bool whole) { return whole || p.model.em
 std::optional<std::string> draw_group_curves(const std::string& svg, const std::string& title,
                                              const std::vector<const ReportRow*>& rows, bool whole, bool norms) {
   CurvesPicture picture{title, examples_words, "", {}};
+  std::set<double> baselines;  // 0: a run has none
   for (const ReportRow* row : rows) {
     const std::string& metric = row->preset.main().metric;
     const bool accuracy = !norms && metric.find("accuracy") != std::string::npos;
@@ -59,9 +61,10 @@ std::optional<std::string> draw_group_curves(const std::string& svg, const std::
       Curve curve{short_name(row->preset, whole), {}};
       for (const RunFolder::Row& r : run.curve) curve.points.emplace_back(r.examples, metric_of(r, column));
       picture.curves.push_back(curve);
-      if (column == "valid_loss" && run.baseline > 0) picture.baseline = run.baseline;
+      if (column == "valid_loss") baselines.insert(run.baseline > 0 ? run.baseline : 0);
     }
   }
+  if (baselines.size() == 1 && *baselines.begin() > 0) picture.baseline = *baselines.begin();  // all have the same
   return draw_curves(svg, picture);
 }
 
@@ -112,7 +115,9 @@ std::vector<std::string> copy_pictures(const std::string& base, const ReportRow&
 
 ReportFigures draw_report(const Report& report, const std::string& folder) {
   ReportFigures figures;
-  const std::string base = report_base(report, folder);
+  // those of a part of the updates are not the stored ones
+  const std::string budget = report.budget == 1 ? "" : fmt::format("-budget-{:g}", report.budget);
+  const std::string base = report_base(report, folder) + budget;
   const auto unless_it_fails = [&](const auto& work) {
     try {
       work();

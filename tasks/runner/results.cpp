@@ -228,19 +228,47 @@ double measured(const Preset& p, const PresetRun& run, const std::string& metric
   return nan;
 }
 
+/// The loss below which a run has solved its task.
+double solved_limit(const Preset& p, const PresetRun& run) {
+  return parse<double>(option_of(p, "--solved-below")).value_or(TrainOptions().solved_share) * run.baseline;
+}
+
+/// True if a stored curve has all validations; it was not thinned.
+bool is_whole(const std::vector<RunFolder::Row>& curve) { return curve.size() <= most_points / 2; }
+
 /// How the lowest validation loss of a run contradicts the rest that is stored of it; empty: it does not.
 std::string contradiction(const Preset& p, const PresetRun& run) {
   const double best = measured(p, run, "best.valid_loss", "");
-  const std::string share = option_of(p, "--solved-below"), has = fmt::format("best.valid_loss is {}, but ", best);
-  const double limit = parse<double>(share).value_or(TrainOptions().solved_share) * run.baseline;
+  const std::string has = fmt::format("best.valid_loss is {}, but ", best);
+  const double limit = solved_limit(p, run);
   if (std::isinf(measured(p, run, "solved_at.step", "updates")) && best < limit)
     return fmt::format("{}by solved_at.step the loss was never below {}", has, limit);
   if (option_of(p, "--best") == "accuracy") return "";  // then it is not the lowest one
   double lowest = nan;
   for (const RunFolder::Row& row : run.curve) lowest = std::fmin(lowest, row.valid_loss);
-  const bool whole = run.curve.size() <= most_points / 2;  // what was thinned has more, and may lack the lowest one
-  if (lowest < best * (1 - 1e-6) || (whole && best < lowest * (1 - 1e-6)))
+  if (lowest < best * (1 - 1e-6) || (is_whole(run.curve) && best < lowest * (1 - 1e-6)))
     return fmt::format("{}the lowest one of its curve is {}", has, lowest);
+  return "";
+}
+
+/// How the curve of a run contradicts its updates, or where it solved its task; empty: it does not.
+std::string contradiction_of_curve(const Preset& p, const PresetRun& run) {
+  if (p.task == "mechanism") return "";  // does not train
+  if (run.curve.empty()) return run.diverged ? "" : "it has no curve";
+  if (const auto end = run.curve.back().step; !run.diverged && end != run.updates)
+    return fmt::format("it did {} updates, but its curve ends at {}", run.updates, end);
+  const double solved = measured(p, run, "solved_at.step", "updates"), limit = solved_limit(p, run);
+  if (std::isnan(solved)) return "";
+  bool there = false;
+  for (const RunFolder::Row& row : run.curve) {
+    const auto step = static_cast<double>(row.step);
+    there = there || step == solved;
+    if (step <= solved && (row.valid_loss < limit) != (step == solved))
+      return fmt::format("solved_at.step is {}, but its curve has {} at {}; below {} it is solved", solved,
+                         row.valid_loss, row.step, limit);
+  }
+  if (std::isfinite(solved) && !there && (is_whole(run.curve) || solved > static_cast<double>(run.updates)))
+    return fmt::format("solved_at.step is {}, where its curve has no validation", solved);
   return "";
 }
 
@@ -315,8 +343,8 @@ std::vector<std::string> contradictions(const Report& report) {
   for (const ReportRow& row : report.rows) {
     if (row.preset.task.empty()) continue;  // a mean over rows
     for (const PresetRun& run : row.runs)
-      if (const std::string what = contradiction(row.preset, run); !what.empty())
-        out.push_back(fmt::format("{}, seed {}: {}", row.preset.name, run.seed, what));
+      for (const std::string& what : {contradiction(row.preset, run), contradiction_of_curve(row.preset, run)})
+        if (!what.empty()) out.push_back(fmt::format("{}, seed {}: {}", row.preset.name, run.seed, what));
   }
   return out;
 }

@@ -14,8 +14,8 @@ std::string curves_file(const std::string& folder, const std::string& table);
 /// damaged.
 Report stored_report(const PresetTable& table, const std::string& folder, std::vector<std::string>& stale);
 
-/// Where the numbers of a stored run contradict each other, a line each: its lowest validation loss, whether it solved
-/// its task, and its curve.
+/// Where the numbers of a stored run contradict each other, a line each: its lowest validation loss, where it solved
+/// its task, its updates and its curve.
 std::vector<std::string> contradictions(const Report& report);
 
 /// The files of numbers in the folder whose table the presets do not have.

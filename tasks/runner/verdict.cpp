@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tasks/app/run_json.h"
 #include "tasks/page/compare.h"
 
 namespace reel {
@@ -15,6 +16,7 @@ struct Check {
   Verdict verdict;
   std::string why;
   bool better = false;  // fails because the number is better than the reported one
+  bool open = false;    // another row has no run yet
 };
 
 Check compared(bool holds, std::string what, bool better = false) {
@@ -23,10 +25,10 @@ Check compared(bool holds, std::string what, bool better = false) {
 
 std::string number(double value) { return std::isinf(value) ? "never" : fmt::format("{:.4g}", value); }
 
-Check check_share(const ReportRow& row, double mean, double limit, bool below) {
+Check check_share(const ReportRow& row, const Measure& measure, double mean, double limit, bool below) {
   const auto run = std::find_if(row.runs.begin(), row.runs.end(), [](const PresetRun& r) { return r.done(); });
   if (!(run->baseline > 0)) return {Verdict::not_judged, "the runs have no baseline"};
-  const double share = mean / run->baseline;
+  const double share = mean / in_unit(measure, run->baseline);
   return compared(below ? share < limit : share > limit,
                   fmt::format("{:.4g} of the baseline, {} {:g} expected", share, below ? "below" : "above", limit));
 }
@@ -53,8 +55,12 @@ std::string lacking(const ReportRow& row, std::size_t measure) {
 Check check_order(const Report& report, double mean, const Order& order, std::size_t measure) {
   const auto other = std::find_if(report.rows.begin(), report.rows.end(),
                                   [&](const ReportRow& r) { return r.preset.label == order.right.label; });
-  const double theirs = other == report.rows.end() ? NAN : other->mean(measure);
-  if (std::isnan(theirs)) return {Verdict::not_judged, fmt::format("{} has no number", order.right.label)};
+  const bool chosen = other != report.rows.end();
+  const double theirs = chosen ? other->mean(measure) : NAN;
+  if (std::isnan(theirs))
+    return {.verdict = Verdict::not_judged,
+            .why = fmt::format("{} has no number", order.right.label),
+            .open = chosen && other->runs.empty()};
   if (const std::string seed = lacking(*other, measure); !seed.empty())
     return {Verdict::not_judged, fmt::format("{}: {}", order.right.label, seed)};
   const double left = mean * order.left.factor + order.left.offset,
@@ -77,8 +83,8 @@ std::vector<Check> checks(const Report& report, const ReportRow& row, std::size_
   };
   if (e.below) add(mean < *e.below, "below", *e.below);
   if (e.above) add(mean > *e.above, "above", *e.above);
-  if (e.below_share) out.push_back(check_share(row, mean, *e.below_share, true));
-  if (e.above_share) out.push_back(check_share(row, mean, *e.above_share, false));
+  if (e.below_share) out.push_back(check_share(row, m, mean, *e.below_share, true));
+  if (e.above_share) out.push_back(check_share(row, m, mean, *e.above_share, false));
   const auto near = [&](double tolerance) {
     // decimal fractions are not exact in binary: 0.02 from 1.461 may come out as 0.0200000001
     const double slack = 1e-9 * std::max(1.0, std::abs(*m.value));
@@ -116,6 +122,7 @@ Judgement judge_expected(const Report& report, const ReportRow& row, std::size_t
   for (const Check& check : checks(report, row, measure)) {
     if (check.verdict == Verdict::fail && all.verdict != Verdict::fail) all = {Verdict::fail, "", true};
     if (check.verdict == Verdict::not_judged && all.verdict == Verdict::pass) all = {Verdict::not_judged, ""};
+    all.open = all.verdict == Verdict::not_judged && (all.open || check.open);
     if (check.verdict == all.verdict) all.why += (all.why.empty() ? "" : "; ") + check.why, all.better &= check.better;
   }
   return all;
@@ -138,10 +145,11 @@ std::string text_of(Verdict verdict) {
 void VerdictCount::add(const Report& report) {
   for (const ReportRow& row : report.rows)
     for (std::size_t m = 0; m < row.preset.measures.size(); ++m) {
-      const auto [verdict, why, is_better] = judge(report, row, m);
+      const Judgement judged = judge(report, row, m);
+      const Verdict verdict = judged.verdict;
       if (verdict == Verdict::none) continue;
       ++(verdict == Verdict::pass ? pass : verdict == Verdict::fail ? fail : not_judged);
-      better += is_better;
+      better += judged.better;
       if (verdict == Verdict::not_judged && row.runs.empty())
         ++(row.preset.needs.empty() ? not_run : lacking[row.preset.needs]);
     }

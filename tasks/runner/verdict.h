@@ -15,6 +15,7 @@ struct Judgement {
   Verdict verdict = Verdict::not_judged;
   std::string why;      // what was compared, or why nothing could be
   bool better = false;  // fails only because the number is better than the reported one
+  bool open = false;    // not judged, as another row of its order has no run yet
 };
 
 /// Judges one measure of a row; other rows of the report are looked at where an order is expected.

@@ -108,6 +108,9 @@ TEST_CASE("bounds of the number, of its share of the baseline, and of its distan
     CHECK(verdict(fmt::format("expect.{}\n", bound), {{3}}) == Verdict::fail);
   for (const char* bound : {"below_share.x = 0.5", "above_share.x = 0.5"})
     CHECK(verdict(fmt::format("expect.{}\n", bound), {{1}}) == Verdict::fail);
+  const Report bits = report_of(table_of("unit = \"bits\"\nexpect.below_share.x = 0.5\n"), {{1.1}});  // 2 is in nats
+  CHECK(judge(bits, bits.rows[0], 0).verdict == Verdict::pass);
+  CHECK(measured_text(bits.rows[0], 0) == "1.1 (0.381 of baseline)");
   const PresetTable decibels = parse_presets("f.toml",
                                              "[t]\ntitle = \"T\"\ntask = \"copying\"\nmetric = \"loss_db\"\n"
                                              "expect.within_share.x = 0.1\n[t.cases]\na = \"\"\n[t.models]\nx = \"\"\n"
@@ -146,6 +149,24 @@ TEST_CASE("an order judges the row on its left, in each case that has both model
   CHECK(verdict("expect = { order = [\"a-x < b-x\"], below = { x = 0.5 } }\n", {{1}}) == Verdict::fail);
   CHECK(verdict("expect.order = [\"a-x < b-x\"]\n", {{300}, {}, {}, {inf}}) == Verdict::pass);  // never solved
   CHECK(verdict("expect.order = [\"a-x < b-x\"]\n", {{inf}, {}, {}, {300}}) == Verdict::fail);
+}
+
+TEST_CASE("a verdict is open while the row to compare with has no run yet") {
+  Report report = report_of(table_of("expect = { order = [\"x < y\"], below.x = 3 }\n"), {{1}});
+  const auto shown = [&](bool ended) {
+    const std::string line = report_line(report, report.rows[0], 8, ended);
+    return contains(line, "  open ") ? "open" : contains(line, "  not judged ") ? "not judged" : "pass or fail";
+  };
+  CHECK(shown(false) == std::string("open"));
+  CHECK(shown(true) == std::string("not judged"));
+  report.budget = 0.5;
+  CHECK(shown(false) == std::string("not judged"));
+  report.budget = 1;
+  report.rows[1].runs = report.rows[0].runs;
+  CHECK(shown(false) == std::string("pass or fail"));
+  report.rows[1].runs.clear();
+  report.rows[0].runs[0].measured = {4};
+  CHECK(shown(false) == std::string("pass or fail"));  // it fails, whatever y has
 }
 
 TEST_CASE("rows that are not judged, and those that fail whatever they measured") {

@@ -1,4 +1,4 @@
-// Figures of a table: which rows a bar chart shows.
+// Figures of a table: which rows a bar chart shows, and which baseline curves have.
 #include <cstdlib>
 #include <filesystem>
 
@@ -31,6 +31,27 @@ TEST_CASE("bars: of many rows only those with a result, of few all") {
     const std::string svg = read_file(dir / "f" + "/" + drawn.names[0]);
     for (int i = 0; i < count; ++i)
       CHECK(contains(svg, fmt::format(">model{}<", i)) == (count == 4 || i == 1 || i == 3));
+  }
+}
+
+TEST_CASE("curves: a baseline is drawn if all rows of the figure have the same") {
+  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return;
+  const std::string toml =
+      "[t]\ntitle = \"T\"\ntask = \"copying\"\nmetric = \"valid_loss\"\n[t.cases]\na = \"\"\nb = \"\"\n";
+  for (const double second : {0.25, 0.5, 0.0}) {  // 0: has none
+    Report report{parse_presets("f.toml", toml).at(0), 1, 1, "", {}};
+    for (const double baseline : {0.25, second}) {
+      report.rows.push_back({report.table.presets[report.rows.size()], {}});
+      PresetRun& run = report.rows.back().runs.emplace_back();
+      run.measured = {0.75};
+      run.baseline = baseline;
+      run.curve = {{1, 8, 1, 3, 2, 0.5, 1}, {2, 16, 1, 3, 1, 0.5, 1}};
+    }
+    const TempDir dir;
+    std::filesystem::create_directory(dir / "f");
+    REQUIRE(draw_report(report, dir.path).names == std::vector<std::string>{"t.svg"});
+    CHECK(contains(read_file(dir / "f/t.svg"), "baseline 0.25") == (second == 0.25));
+    CHECK(contains(read_file(dir / "f/t.svg"), "baseline") == (second == 0.25));
   }
 }
 

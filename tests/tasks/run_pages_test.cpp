@@ -1,5 +1,6 @@
 // The pages of a folder of results: which files they may replace, and what they keep of papers without presets here.
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "tests/support/check.h"
@@ -126,4 +127,70 @@ TEST_CASE("--ranks of some cells only, and of no results; runs of another length
   };
   CHECK(contains(ranks({}), "(2 of 2 models)"));
   CHECK(contains(ranks({"--cells", "gru"}), "mine/t: gru (1 of 1 models, not counted)\n"));
+}
+
+TEST_CASE("runs of another length leave the figures of the stored ones, and have others") {
+  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return;
+  const Place place;
+  REQUIRE(place.into("results").code == 0);
+  const std::string svg = place.dir / "results/mine/t.svg", drawn = read_file(svg);
+  REQUIRE(place.into("results", "mine", {"--budget", "2"}).code == 0);
+  CHECK(read_file(svg) == drawn);
+  CHECK(fs::exists(place.dir / "results/mine/t-budget-2.svg"));
+  CHECK_FALSE(contains(read_file(place.dir / "results/mine.md"), "budget-2"));
+  CHECK(place.reproduce({"--check", place.dir / "results"}).code == 0);
+}
+
+TEST_CASE("--check, --pages and --ranks refuse options that have no effect on them") {
+  const Place place;
+  REQUIRE(place.into("results").code == 0);
+  const std::string page = place.dir / "results/mine.md", text = read_file(page);
+  write_atomically(page, text + "more");
+  const std::string folder = place.dir / "results";
+  for (const auto& [words, says] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--pages", "--results", folder}, "--results: has no effect on --pages, which takes a folder as NAME"},
+           {{"--check", folder, "--results", folder}, "--results: has no effect on --check"},
+           {{"--check", "--pages", folder}, "--pages: has no effect on --check"},
+           {{"--check", folder, "--cells", "gru"}, "--cells: has no effect on --check"},
+           {{"--check", folder, "--seeds=2"}, "--seeds: has no effect on --check"},
+           {{"--ranks", "--check", folder}, "--ranks: has no effect on --check"},
+           {{"--ranks", "mine", "--threads", "1"},
+            "--threads: has no effect on --ranks, which takes NAMES or --all"}}) {
+    const Result r = place.reproduce(words);
+    CHECK(r.code == 2);
+    CHECK_MESSAGE(contains(r.err, says), r.err);
+  }
+  CHECK(read_file(page) == text + "more");
+}
+
+TEST_CASE("--check: updates and solved_at.step that the curve contradicts, and curves that are cut") {
+  const Place place;
+  const std::string stored = REEL_SOURCE_DIR "/docs/results/nru/fig1", copy = place.dir / "results/nru/fig1";
+  const std::string numbers = read_file(stored + ".csv"), curves = read_file(stored + "-curves.csv");
+  const std::string of_run = "nru/fig1/T100-nru,1,", solved = of_run + "solved_at.step,updates,21500,";
+  REQUIRE(contains(numbers, solved));
+  fs::create_directories(place.dir / "results/nru");
+  const auto err = [&](const std::string& with, const std::string& and_curves, const char* what = "--check") {
+    write_atomically(copy + ".csv", with);
+    write_atomically(copy + "-curves.csv", and_curves);
+    return run("reproduce", {what, place.dir / "results"}, place.dir.path, {"REEL_PRESETS=" REEL_SOURCE_DIR "/presets"})
+        .err;
+  };
+  const auto solved_at = [&](const std::string& step) {
+    std::string with = numbers;
+    with.replace(with.find(solved), solved.size(), of_run + "solved_at.step,updates," + step + ",");
+    return err(with, curves);
+  };
+  err(numbers, curves, "--pages");
+  CHECK(err(numbers, curves).empty());
+  const std::string begin = "reproduce: nru/fig1/T100-nru, seed 1: ";
+  CHECK(contains(solved_at("500"), begin + "solved_at.step is 500, but its curve has 0.197"));
+  CHECK(contains(solved_at("inf"), begin + "solved_at.step is inf, but its curve has "));
+  CHECK(contains(solved_at("22000"), begin + "solved_at.step is 22000, but its curve has "));
+  CHECK(contains(solved_at("999999"), begin + "solved_at.step is 999999, but its curve has "));
+  CHECK(contains(solved_at("250"), begin + "solved_at.step is 250, where its curve has no validation"));
+  CHECK(contains(err(numbers, curves.substr(0, curves.find('\n') + 1)), begin + "it has no curve"));
+  const std::size_t last = curves.find(of_run + "46500,");
+  REQUIRE(last != curves.npos);
+  CHECK(contains(err(numbers, curves.substr(0, last)), begin + "it did 46500 updates, but its curve ends at 46000"));
 }

@@ -235,6 +235,24 @@ TEST_CASE("a grid of one's own needs neither a paper nor a place in it") {
   CHECK(contains(error_of([&] { parse_presets("x.toml", "paper = 3\n"); }), "paper = \"NAME\" expected at the top"));
 }
 
+TEST_CASE("options have quotes and backslashes as in a shell") {
+  const auto options = [](const std::string& typed) {
+    return parse_presets("x.toml", "[t]\ntitle = \"T\"\ntask = \"table\"\nmetric = \"valid_loss\"\noptions = '''" +
+                                       typed + "'''\nmodels.a = \"\"\n")
+        .at(0)
+        .presets.at(0)
+        .options;
+  };
+  using Words = std::vector<std::string>;
+  CHECK(options("--data 'my data/a.csv'  --target \"the 'y'\"") ==
+        Words{"--data", "my data/a.csv", "--target", "the 'y'"});
+  CHECK(options(R"(--data=my\ data/"a \"b\" \c".csv --target '' x)") ==
+        Words{"--data=my data/a \"b\" \\c.csv", "--target", "", "x"});
+  CHECK(options(" \t ").empty());
+  CHECK(contains(error_of([&] { options("--data 'my data"); }),
+                 "a: a quote is left open in the options --data 'my data"));
+}
+
 TEST_CASE("a pipe among the presets is an error, not waited for") {
   const TempDir dir;
   const std::string presets = presets_of(dir, "[t]\ntitle = \"T\"\ntask = \"copying\"\nmetric = \"accuracy\"\n");
@@ -257,6 +275,14 @@ TEST_CASE("a file of presets that breaks the rules is told with its line") {
       contains(why(head + "models.a = \"\"\nreported.b = 3\n"), "reported.b: there is no such preset, model or case"));
   CHECK(contains(why(head), "cases or models expected"));
   CHECK(contains(why(head + "figure = \"pie\"\n"), "figure: curves, grad_norm, bars, map, pictures expected, got pie"));
+  CHECK(contains(why(head + "cases = { gru = \"\", gru-big = \"\" }\nmodels = { big-x = \"\", x = \"\" }\n"),
+                 "tiny.toml:2] [t]: gru-big-x is the name of two presets: of case gru with model big-x, and of case "
+                 "gru-big with model x"));
+  const std::string timed = "[t]\ntitle = \"T\"\ntask = \"copying\"\nmetric = \"epoch_seconds\"\nmodels.a = \"\"\n",
+                    column = head + "models.a = \"\"\n[t.columns.time]\nmetric = \"epoch_seconds\"\n";
+  for (const std::string& toml : {timed, timed + "epoch_updates.a = 0\n", timed + "epoch_updates.a = inf\n", column})
+    CHECK_MESSAGE(contains(why(toml), "metric = \"epoch_seconds\": the updates of an epoch of a expected"), toml);
+  CHECK(why(timed + "epoch_updates.a = 10\n").empty());
   CHECK(contains(why("[t\n"), "tiny.toml:"));
   CHECK(contains(error_of([&] { read_presets(dir / "none"); }), "holds no presets"));
   const Result r = run("copying", {"--preset", "tiny/t/a"}, dir.path,

@@ -353,12 +353,12 @@ TEST_CASE("reproduce: two at once keep apart; names of presets lead nowhere else
   CHECK(fs::exists(results + "/tiny/inside-srnn.md"));
   CHECK_FALSE(fs::exists("PWNED"));
   if (!gnuplot_here()) return;
-  const std::string figure = results + "/tiny/inside-srnn-srnn-states-h.svg";
+  const std::string figure = results + "/tiny/inside-srnn-budget-0.5-srnn-states-h.svg";
   REQUIRE(fs::remove(figure));
   fs::create_directory(figure);
   const Result full = map(results);
   CHECK(full.code == 1);
-  CHECK(contains(full.err, "inside-srnn-srnn-states-h.svg] cannot be written: Is a directory"));
+  CHECK(contains(full.err, "inside-srnn-budget-0.5-srnn-states-h.svg] cannot be written: Is a directory"));
   CHECK(contains(read_file(results + "/tiny/inside-srnn.md"), "cannot be written: Is a directory"));
 }
 
