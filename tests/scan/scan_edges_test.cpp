@@ -278,6 +278,28 @@ TEST_CASE("an error in a loop names the op, its line, the time step and the loop
                  "is singular: pivot 0 is 0; in step 3 of the gradient of scan at tests/scan/scan_edges_test.cpp:"));
 }
 
+TEST_CASE("an error of an op that has left the loop names its line in the step, too") {
+  const Tensor symbols = Tensor::from<std::int32_t>({0, 7}, {2, 1}), row = random({1, 5}, 1), h = zeros_like(row);
+  const Tensor singular = Tensor::zeros({2, 2, 2}, DType::f64), one = eye(2, DType::f64);
+  int call = 0;
+  const auto said = [&](const std::function<Tensor(const Tensor&)>& f, const Tensor& xs, const std::string& text) {
+    const Step step = [&](const Tensors& s, const Tensors& x) { return Next{{s[0] + sum(f(x[0]))}, {}}; };
+    const std::string error = error_of([&] { scan(step, {h}, {xs}); });
+    CHECK_MESSAGE(error.starts_with(text), error);
+    CHECK_MESSAGE(error.ends_with(fmt::format(" (tests/scan/scan_edges_test.cpp:{})", call)), error);
+  };
+  call = __LINE__ + 1;
+  said([&](const Tensor& x) { return index_select(row, 1, x); }, symbols, "[index_select] index 7 ");
+  call = __LINE__ + 1;
+  said([&](const Tensor& x) { return cross_entropy(row, x); }, symbols, "[take_along] index 7 ");
+  call = __LINE__ + 1;
+  said([&](const Tensor& x) { return one_hot(x, 3, DType::f64); }, symbols, "[scatter_add] index 7 ");
+  call = __LINE__ + 1;
+  said([&](const Tensor& x) { return solve(x, one); }, singular, "[solve] the 2x2 matrix at place 0 of 2 is singular");
+  call = __LINE__ + 1;
+  said([&](const Tensor& x) { return cholesky(x); }, singular, "[cholesky] ");
+}
+
 TEST_CASE("a step that suspends recording, or has a tape of its own, is told that it is traced") {
   const Tensor h = random({2, 3}, 1);
   const auto said = [&](const std::function<Tensor(const Tensor&)>& f) {

@@ -39,8 +39,7 @@ Moves plan(const Program& p, int carries, int sums, const ScanPasses& passes) {
     const Program::Node& node = p.nodes[i];
     const bool wanted = p.worth_hoisting(node) || !out.varying[node.out] || any_marked(needed, node.outputs());
     out.lifted[i] = may[i] && wanted;
-    if (!out.lifted[i]) continue;
-    for (int s : node.in) needed[s] = 1;
+    for (int s : node.in) needed[s] = needed[s] || out.lifted[i];
   }
   // Forwards again: other nodes follow if all their varying inputs have moved. Not so where they would be fused in
   // blocks: inside a fusion group they cost less than writing and reading a stacked result.
@@ -65,11 +64,15 @@ Tensor all_steps(const Program& body, const Program::Node& node, const Tensors& 
     in.push_back(&value[node.in[k]]);
     if (varying[node.in[k]]) mapped.set(k);
   }
+  const Tape& tape = *Tape::current();
+  const std::size_t first = tape.size();
   const Spec expected = sum ? body.values[node.out] : stacked(body.values[node.out], length);
   Tensor all = (sum ? node.op->loop.vmap_sum : node.op->loop.vmap)(node.attrs, in, mapped, length);
   if (all.defined() ? !(all.spec() == expected) : !sum)
     fail(node.op->traits.name, node.where, "its {} gives {}, {} expected", sum ? "vmap_sum" : "vmap",
          all.defined() ? all.spec().str() : "an undefined tensor", expected.str());
+  // Errors of what vmap calls name the line of the call in the step.
+  for (std::size_t i = first; i < tape.size(); ++i) const_cast<Tape::Node&>(tape.node(i)).where = node.where;
   return all;
 }
 
@@ -109,12 +112,10 @@ Loop hoist(Loop loop, const ScanPasses& passes) {
     Tensors value(p.values.size());
     std::copy_n(results.begin(), xs + p.consts, value.begin() + carries);
     for (std::size_t i = 0; i < p.nodes.size(); ++i) {
-      if (!moves.lifted[i]) continue;
       const Program::Node& node = p.nodes[i];
-      if (moves.varying[node.out])
+      if (moves.lifted[i] && !moves.varying[node.out]) apply_node(node, value);
+      if (moves.lifted[i] && moves.varying[node.out])
         value[node.out] = all_steps(p, node, value, moves.varying, loop.signature.length);
-      else
-        apply_node(node, value);
     }
     Tensors out(results.begin(), results.begin() + xs);
     for (int s : steps) out.push_back(value[s]);
