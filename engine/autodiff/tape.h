@@ -32,6 +32,7 @@ class Tape {
 
   Mode mode() const { return mode_; }
   std::size_t size() const { return arrays_.nodes.size(); }
+  Node& node(std::size_t i) { return arrays_.nodes[i]; }
   const Node& node(std::size_t i) const { return arrays_.nodes[i]; }
   std::span<const Tensor> inputs(const Node& n) const { return {arrays_.values.data() + n.first, n.ins}; }
   std::span<const Tensor> outputs(const Node& n) const {

@@ -64,7 +64,7 @@ Tensor all_steps(const Program& body, const Program::Node& node, const Tensors& 
     in.push_back(&value[node.in[k]]);
     if (varying[node.in[k]]) mapped.set(k);
   }
-  const Tape& tape = *Tape::current();
+  Tape& tape = *Tape::current();
   const std::size_t first = tape.size();
   const Spec expected = sum ? body.values[node.out] : stacked(body.values[node.out], length);
   Tensor all = (sum ? node.op->loop.vmap_sum : node.op->loop.vmap)(node.attrs, in, mapped, length);
@@ -72,7 +72,7 @@ Tensor all_steps(const Program& body, const Program::Node& node, const Tensors& 
     fail(node.op->traits.name, node.where, "its {} gives {}, {} expected", sum ? "vmap_sum" : "vmap",
          all.defined() ? all.spec().str() : "an undefined tensor", expected.str());
   // Errors of what vmap calls name the line of the call in the step.
-  for (std::size_t i = first; i < tape.size(); ++i) const_cast<Tape::Node&>(tape.node(i)).where = node.where;
+  for (std::size_t i = first; i < tape.size(); ++i) tape.node(i).where = node.where;
   return all;
 }
 
