@@ -63,11 +63,16 @@ std::string utc_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", utc);
 }
 
-std::string command_line(int argc, const char* const* argv) {
+std::string shell_words(const std::vector<std::string>& words) {
   std::string line;
-  for (int i = 0; i < argc; ++i)
-    line += i == 0 ? shell_word(std::filesystem::path(argv[0]).filename()) : " " + shell_word(argv[i]);
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
   return line;
+}
+
+std::string command_line(int argc, const char* const* argv) {
+  std::vector<std::string> words(argv, argv + argc);
+  if (argc > 0) words[0] = std::filesystem::path(words[0]).filename();
+  return shell_words(words);
 }
 
 }  // namespace reel

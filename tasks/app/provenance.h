@@ -1,6 +1,7 @@
 // Where a result comes from: the version and commit of the programs, the processor, the time and the command.
 #pragma once
 #include <string>
+#include <vector>
 
 namespace reel {
 
@@ -18,6 +19,8 @@ std::string processor();
 std::string processor_in(const std::string& cpuinfo);
 /// The time now in UTC: "2026-02-28T09:15:00Z".
 std::string utc_now();
+/// Words of a command line as a shell would read them.
+std::string shell_words(const std::vector<std::string>& words);
 /// A command line as a shell would read it, with the program's name without its folder.
 std::string command_line(int argc, const char* const* argv);
 

@@ -1,7 +1,6 @@
 // report.html in the folder of a sweep: its runs compared.
-#include <fmt/ranges.h>
-
 #include "engine/core/error.h"
+#include "tasks/app/provenance.h"
 #include "tasks/page/compare.h"
 #include "tasks/sweep/results.h"
 
@@ -12,7 +11,7 @@ void write_page(const Sweep& sweep, const Results& results) {
                         .metric = sweep.metric,
                         .higher_is_better = sweep.higher_is_better(),
                         .most_updates_first = sweep.halving > 0};
-  if (!sweep.fixed.empty()) page.facts.push_back(fmt::format("All with {}.", fmt::join(sweep.fixed, " ")));
+  if (!sweep.fixed.empty()) page.facts.push_back(fmt::format("All with {}.", shell_words(sweep.fixed)));
   page.facts.push_back(text_of(results.counts) + ".");
   for (const SweepRun& run : sweep.runs) {
     const std::string folder = sweep.folder_of(run);

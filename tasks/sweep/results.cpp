@@ -11,6 +11,7 @@
 #include "engine/core/error.h"
 #include "tasks/app/curves.h"
 #include "tasks/app/option.h"
+#include "tasks/app/provenance.h"
 #include "tasks/app/run_json.h"
 #include "tasks/app/statistics.h"
 #include "tasks/data/csv.h"
@@ -147,8 +148,8 @@ std::string problems_text(const Results& results, const char* before) {
   return out;
 }
 
-std::string heading(const Sweep& sweep) {
-  return fmt::format("{}{}{}", sweep.task, sweep.fixed.empty() ? "" : " ", fmt::join(sweep.fixed, " "));
+std::string heading(const Sweep& sweep) {  // as it can be pasted
+  return sweep.task + (sweep.fixed.empty() ? "" : " ") + shell_words(sweep.fixed);
 }
 
 }  // namespace

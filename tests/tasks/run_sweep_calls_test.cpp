@@ -124,3 +124,19 @@ TEST_CASE("sweep --worker 0: what failed in an earlier call is tried again, and 
   CHECK(told(last, "1e38"));
   CHECK(nlohmann::json::parse(read_file(failing + "/run.json"))["finished"] == true);
 }
+
+TEST_CASE("sweep: the options above a table can be pasted, also where a shell would split or change them") {
+  const SweepFolder place;
+  const std::string out = place.dir / "s", file = place.dir / "it's new.toml";
+  write_atomically(file, "clip-norm = 1.0\n");
+  Words line = small_sweep("lr=1e-2", out, "", "20");
+  line.insert(line.end(), {"--config", file});
+  const Result r = place.sweep(line);
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  const std::string pasted = "--steps 20 --config '" + place.dir / "it'\\''s new.toml'";
+  CHECK_MESSAGE(contains(r.out, "copying --delay 5 "), r.out);
+  CHECK_MESSAGE(contains(r.out, pasted + "\n"), r.out);
+  CHECK(contains(read_file(out + "/results.md"), pasted + "`\n"));
+  CHECK(contains(read_file(out + "/report.html"), "--config '" + place.dir / "it'"));
+}
