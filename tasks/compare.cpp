@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tasks/app/curves.h"
 #include "tasks/app/output_file.h"
@@ -42,8 +43,10 @@ int compare(int argc, const char* const* argv) {
   options.choice("x", o.x, {"examples", "steps", "seconds"}, "quantity on the x axis", "Figure");
   options.choice("log", o.log, {"auto", "on", "off"},
                  "logarithmic y axis; auto: for losses and norms that span more than a factor of 20", "Figure");
-  options.add("title", o.title, "title of the figure; empty: the task's name, or none with a --size of a column",
-              "Figure");
+  options.add(
+      "title", o.title,
+      "title of the figure; empty: the name of the task if all runs have the same, or none with a --size of a column",
+      "Figure");
   options.choice("seeds", o.seeds, {"mean", "each"},
                  "runs that differ only in their seeds: mean with a min-max band, or a curve each", "Figure");
   options.add("names", o.names, "names of the runs in the legend, comma-separated; empty: the options that differ",
@@ -67,7 +70,7 @@ int compare(int argc, const char* const* argv) {
 
   CurvesPicture picture{o.title, words_of_x(o.x), metric_words(o.metric), {}};
   const std::vector<std::string> found = names_of_runs(o.runs, o.seeds == "each");
-  std::vector<std::string> tasks, empty;
+  std::vector<std::string> tasks, empty;  // tasks: of each curve; not known of a run that has not ended
   std::map<std::pair<std::string, std::string>, std::string> drawn;  // folders by name and options
   std::vector<double> baselines;
   for (std::size_t i = 0; i < o.runs.size(); ++i) {
@@ -102,13 +105,17 @@ int compare(int argc, const char* const* argv) {
     picture.curves.push_back(curve);
     if (json.is_object() && json.contains("baseline") && json["baseline"].is_number())
       baselines.push_back(json["baseline"]);
-    if (const std::string task = text_in(json, "task"); !task.empty()) tasks.push_back(task);
+    tasks.push_back(text_in(json, "task"));
   }
   if (picture.curves.empty())
     throw Error("compare", fmt::format("no picture {}: there is nothing to draw: {}", o.out, fmt::join(empty, "; ")));
   for (const std::string& what : empty) print_err("compare: left out: {}\n", one_line(what));
+  std::set<std::string> different(tasks.begin(), tasks.end());
+  different.erase("");
   // a figure for a column of a paper has a caption
-  if (picture.title.empty() && !tasks.empty() && !narrow(style)) picture.title = tasks.front();
+  if (picture.title.empty() && different.size() == 1 && !narrow(style)) picture.title = *different.begin();
+  for (std::size_t i = 0; different.size() > 1 && names.empty() && i < tasks.size(); ++i)
+    if (!tasks[i].empty()) picture.curves[i].name = tasks[i] + ", " + picture.curves[i].name;
   if (o.metric.ends_with("loss") && !baselines.empty() &&
       std::equal(baselines.begin() + 1, baselines.end(), baselines.begin()))
     picture.baseline = baselines.front();  // only if all runs have the same

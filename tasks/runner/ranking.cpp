@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "tasks/page/compare.h"
 
@@ -14,10 +15,13 @@ namespace {
 
 struct Place {
   std::string model;
+  bool lacking;         // a run diverged, or has no number: behind all models whose runs have one
   double solved, main;  // less is better in both
 };
 
-bool before(const Place& a, const Place& b) { return std::pair(a.solved, a.main) < std::pair(b.solved, b.main); }
+bool before(const Place& a, const Place& b) {
+  return std::tuple(a.lacking, a.solved, a.main) < std::tuple(b.lacking, b.solved, b.main);
+}
 
 /// The models of a case that have a result, best first.
 std::vector<Place> places_of(const Report& report, const std::string& in_case) {
@@ -29,7 +33,7 @@ std::vector<Place> places_of(const Report& report, const std::string& in_case) {
         std::find_if(measures.begin(), measures.end(), [](const Measure& m) { return m.metric == "solved_at.step"; });
     const double main = page::higher_is_better(measures.front().metric) ? -row.mean() : row.mean();
     const double at = solved == measures.end() ? 0 : row.mean(static_cast<std::size_t>(solved - measures.begin()));
-    out.push_back({row.preset.model, std::isnan(at) ? INFINITY : at, main});
+    out.push_back({row.preset.model, row.measured().size() < row.runs.size(), std::isnan(at) ? INFINITY : at, main});
   }
   std::stable_sort(out.begin(), out.end(), before);
   return out;

@@ -91,22 +91,36 @@ std::optional<std::string> draw_map(const std::string& svg, const std::string& t
   return map.draw(svg, title);
 }
 
-/// Copies the pictures that the runs drew, SVG, PNG and PDF, to BASE-PRESET-NAME; returns the names of the SVG files.
+/// Copies a picture that a run drew, SVG, PNG and PDF, to BASE-FILE, or to BASE-sSEED-FILE if there are several runs,
+/// in this call or earlier ones; returns the path of the SVG. A picture without a seed is of an only run, which was
+/// seed 1.
+fs::path copy_picture(const fs::path& svg, const std::string& base, const PresetRun& run, bool several) {
+  std::error_code error;
+  const auto path = [&](std::uint64_t seed) {
+    return fs::path(fmt::format("{}-s{}-{}", base, seed, svg.filename().string()));
+  };
+  const fs::path alone = fmt::format("{}-{}", base, svg.filename().string());
+  several = several || fs::exists(path(run.seed), error);
+  const fs::path to = several ? path(run.seed) : alone;
+  for (const char* end : {".svg", ".png", ".pdf"}) {
+    const auto with = [&](fs::path name) { return name.replace_extension(end); };
+    if (several && fs::exists(with(alone), error)) {
+      if (!fs::exists(with(path(1)), error)) fs::rename(with(alone), with(path(1)), error);
+      fs::remove(with(alone), error);
+    }
+    if (fs::exists(with(svg))) write_atomically(with(to), read_file(with(svg)));
+  }
+  return to;
+}
+
+/// Copies the pictures that the runs drew to BASE-PRESET-NAME; returns the names of the SVG files.
 std::vector<std::string> copy_pictures(const std::string& base, const ReportRow& row) {
   std::vector<std::string> names;
   for (const PresetRun& run : row.runs) {
     if (!run.done()) continue;
-    for (const fs::path& svg : entries_of(run.folder)) {
-      if (svg.extension() != ".svg" || svg.stem() == "curve") continue;
-      const std::string seed = row.runs.size() > 1 ? fmt::format("-s{}", run.seed) : "";
-      const fs::path to = fmt::format("{}-{}{}-{}", base, row.preset.label, seed, svg.filename().string());
-      write_atomically(to, read_file(svg));
-      for (const char* other : {".png", ".pdf"}) {
-        const fs::path from = fs::path(svg).replace_extension(other);
-        if (fs::exists(from)) write_atomically(fs::path(to).replace_extension(other), read_file(from));
-      }
-      names.push_back(to.filename());
-    }
+    for (const fs::path& svg : entries_of(run.folder))
+      if (svg.extension() == ".svg" && svg.stem() != "curve")
+        names.push_back(copy_picture(svg, base + "-" + row.preset.label, run, row.runs.size() > 1).filename());
   }
   return names;
 }

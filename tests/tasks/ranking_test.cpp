@@ -62,3 +62,19 @@ TEST_CASE("models with equal numbers have the same rank") {
         "w                         1      0           0\n"
         "y                         1      0           0\n");
 }
+
+TEST_CASE("a model of which a run diverged is behind those whose runs all have a number") {
+  const std::string curves =
+      "[t]\ntitle = \"T\"\ntask = \"copying\"\nmetric = \"best.valid_loss\"\n[t.models]\nx = \"\"\ny = \"\"\n";
+  std::vector<Report> reports{report_of(curves, {{0.1}, {0.5}})};
+  CHECK(contains(ranking(reports), "f/t: x, y (2 of 2 models)\n"));
+  PresetRun& diverged = reports[0].rows[0].runs.emplace_back();
+  diverged.seed = 2;
+  diverged.diverged = true;
+  diverged.problem = "diverged";
+  CHECK(ranking(reports) ==
+        "f/t: y, x (2 of 2 models)\n"
+        "\nmodel                 cases  first   first two\n"
+        "y                         1      1           1\n"
+        "x                         1      0           1\n");
+}

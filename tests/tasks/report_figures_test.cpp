@@ -1,6 +1,7 @@
-// Figures of a table: which rows a bar chart shows, and which baseline curves have.
+// Figures of a table: which rows a bar chart shows, which baseline curves have, and what pictures are called.
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
 #include "tasks/io/files.h"
 #include "tasks/runner/report.h"
@@ -77,4 +78,39 @@ TEST_CASE("curves: a mean over cases has none") {
     CHECK_MESSAGE(drawn.problems.empty(), drawn.problems.at(0));
     CHECK(drawn.names.size() == (*figure == '\0' ? 2 : 5));  // for each case; bars also of the means
   }
+}
+
+TEST_CASE("pictures: the names have seeds if there are several runs, in this call or before; none is there twice") {
+  const std::string toml = "[t]\ntitle = \"T\"\ntask = \"adding\"\nmetric = \"valid_loss\"\nfigure = \"pictures\"\n";
+  const TempDir dir;
+  const PresetTable table = parse_presets("f.toml", toml + "models.a = \"\"\n").at(0);
+  std::filesystem::create_directory(dir / "f");
+  const auto drawn = [&](std::uint64_t seeds) {
+    Report report{table, 1, 1, "", {{table.presets[0], {}}}};
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+      PresetRun& run = report.rows[0].runs.emplace_back();
+      run.seed = seed;
+      run.measured = {0.75};
+      run.folder = dir / fmt::format("run{}", seed);
+      std::filesystem::create_directories(run.folder);
+      for (const char* file : {"curve.svg", "states.svg", "states.png"})
+        write_atomically(run.folder + "/" + file, fmt::format("{} {}", file, seed));
+    }
+    return draw_report(report, dir.path).names;
+  };
+  const auto there = [&] {
+    std::set<std::string> out;
+    for (const auto& entry : std::filesystem::directory_iterator(dir / "f")) out.insert(entry.path().filename());
+    return out;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(drawn(1) == Names{"t-a-states.svg"});
+  CHECK(there() == std::set<std::string>{"t-a-states.png", "t-a-states.svg"});
+  CHECK(drawn(2) == Names{"t-a-s1-states.svg", "t-a-s2-states.svg"});
+  const std::set<std::string> both = there();
+  CHECK(both ==
+        std::set<std::string>{"t-a-s1-states.png", "t-a-s1-states.svg", "t-a-s2-states.png", "t-a-s2-states.svg"});
+  CHECK(drawn(1) == Names{"t-a-s1-states.svg"});
+  CHECK(there() == both);
+  CHECK(read_file(dir / "f/t-a-s1-states.svg") == "states.svg 1");
 }
