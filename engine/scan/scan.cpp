@@ -23,7 +23,7 @@ std::int64_t checked_length(const Tensors& state, const Tensors& xs, const ScanO
     if (&x == &xs[0] && length < 0) length = x.dim(0);
     if (x.dim(0) != length) fail(name, where, "the number of time steps is {}, but an x is {}", length, x.spec().str());
   }
-  if (length < 0) fail(name, where, "without xs, options.length must say how many steps to run");
+  if (length < 0) fail(name, where, "without xs, length must say how many steps to run");
   return length;
 }
 

@@ -1,6 +1,9 @@
 // Tensors that are made: constants and random numbers. None is recorded.
 #include <nanobind/stl/complex.h>
 
+#include <cmath>
+
+#include "ops/constant.h"
 #include "python/src/python.h"
 
 namespace reel::python {
@@ -8,12 +11,20 @@ namespace reel::python {
 using namespace nb::literals;
 
 namespace {
-/// The elements of a tensor in another dtype; throws Error where that would drop an imaginary part.
-Tensor value_as(const char* function, const Tensor& value, DType dtype, Loc where) {
+/// The elements of a tensor in this dtype and shape, in memory of their own. Throws Error where the dtype would drop an
+/// imaginary part, or the fraction of an element that is known.
+Tensor value_as(const char* function, const Tensor& value, DType dtype, const Shape& shape, Loc where) {
   if (is_complex(value.dtype()) && !is_complex(dtype))
     fail(function, where, "the value is {}, the tensor {}. Hint: real(), or dtype=\"{}\"", value.spec().str(),
          name_of(dtype), name_of(value.dtype()));
-  return cast({value, where}, dtype);
+  if (dtype == DType::i32 && is_floating(value.dtype()) && value.concrete()) {
+    for (const double v : cast(value, DType::f64).values<double>())
+      if (!fits_i32(v) || v != std::floor(v))
+        fail(function, where, "{} is no i32. Hint: dtype=\"{}\"", v, name_of(value.dtype()));
+  }
+  const Tensor x = expand({cast({value, where}, dtype), where}, shape);
+  if (x.id() != value.id()) return x;
+  return reel::where({full({}, 1, DType::boolean, x.backend()), where}, x, x);
 }
 }  // namespace
 
@@ -32,7 +43,7 @@ void bind_create(nb::module_& m) {
   m.def(
       "full",
       [](const Axes& shape, const Tensor& value, DTypeLike d) {
-        return expand({value_as("full", value, d.value, here()), here()}, shape_of("full", shape));
+        return value_as("full", value, d.value, shape_of("full", shape), here());
       },
       "shape"_a, "value"_a, dtype(),
       "A tensor of this shape whose elements are those of a tensor, which has a gradient.");
@@ -47,10 +58,8 @@ void bind_create(nb::module_& m) {
       dtype(), "Ones of this shape.");
   m.def(
       "full_like",
-      [](Arg x, const Tensor& value) {
-        return expand({value_as("full_like", value, x->dtype(), x.where), x.where}, x->shape());
-      },
-      "x"_a, "value"_a, "A tensor of x's shape whose elements are those of a tensor, which has a gradient.");
+      [](Arg x, const Tensor& value) { return value_as("full_like", value, x->dtype(), x->shape(), x.where); }, "x"_a,
+      "value"_a, "A tensor of x's shape whose elements are those of a tensor, which has a gradient.");
   m.def(
       "full_like", [](Arg x, Value value) { return full_like(x, value); }, "x"_a, "value"_a, doc("full_like"));
   m.def("zeros_like", &zeros_like, "x"_a, doc("zeros_like"));

@@ -343,3 +343,19 @@ def test_full_of_a_tensor_has_its_gradient():
         reel.full(2, reel.tensor(1j))
     with pytest.raises(reel.Error, match=r"\[full_like\] the value is c64 \(\), the tensor f64"):
         reel.full_like(reel.ones(2, "f64"), reel.tensor(1j))
+
+
+def test_full_has_memory_of_its_own():
+    w = reel.tensor([1.0, 2.0, 3.0])
+    copies = [reel.full(3, w), reel.full_like(w, w), reel.full((), reel.tensor(7), "i32")]
+    w.assign(reel.zeros(3))
+    assert [c.tolist() for c in copies] == [[1, 2, 3], [1, 2, 3], 7]
+    assert reel.grad(lambda w: reel.sum(reel.full(3, w)))(w).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("value", [2.7, float("nan"), float("inf"), 3e9])
+def test_full_of_i32_is_a_whole_number(value):
+    with pytest.raises(reel.Error, match=r'\[full\] .* is no i32. Hint: dtype="f64"'):
+        reel.full(2, reel.tensor(value, "f64"), "i32")
+    with pytest.raises(reel.Error, match=r"\[full_like\] .* is no i32"):
+        reel.full_like(reel.arange(2), reel.tensor(value))

@@ -106,7 +106,7 @@ const Cell& Model::add_cell(const std::string& prefix, std::int64_t width, const
   if (std::isfinite(numbers))  // otherwise the cell rejects these settings
     init.backend->require_memory("model", fmt::format("{:.3g} parameters and their gradients", numbers),
                                  2 * numbers * static_cast<double>(size_of(init.dtype)),
-                                 layers > 1 ? "fewer --layers or a smaller --hidden" : "a smaller --hidden");
+                                 layers > 1 ? "fewer layers or a smaller hidden size" : "a smaller hidden size");
   cells_.push_back(type.make(width, options.hidden, settings, init));
   for (Parameter p : cells_.back()->parameters()) {
     p.name = prefix + p.name;

@@ -341,7 +341,7 @@ TEST_CASE("errors of scan") {
                    scan(keep, {h}, {xs, random({5, 2}, 1)});
                  }),
                  "[scan] the number of time steps is 4, but an x is f64 (5, 2)"));
-  CHECK(contains(error_of([&] { scan(keep, {h}, {}); }), "options.length must say how many steps"));
+  CHECK(contains(error_of([&] { scan(keep, {h}, {}); }), "length must say how many steps"));
   const Step narrow = [](const Tensors& s, const Tensors&) { return Next{{slice(s[0], 1, 0, 2)}, {}}; };
   const std::string shape = error_of([&] { scan(narrow, {h}, {xs}); });
   CHECK(contains(shape, "state 0 must keep its dtype and shape: it is f64 (2, 3), and f64 (2, 2) after the step"));
