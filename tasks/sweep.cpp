@@ -86,6 +86,7 @@ std::vector<std::size_t> runs_to_do(const Sweep& sweep, double hours, Work::Cloc
     if (!states[i].has(sweep.of(sweep.runs[i]).updates)) order.push_back(i);
   if (hours <= 0) return order;
   std::erase_if(order, [&](std::size_t i) { return !states[i].problem.empty(); });  // they are not tried again
+  if (order.empty()) return order;
   const Interrupt interrupt;
   LiveLine live;
   std::vector<double> costs;
