@@ -29,7 +29,7 @@ int report(const Sweep& sweep, const Untold& untold = {}, std::size_t left = 0) 
   const std::string problem = write_results(sweep, results);
   if (!problem.empty()) print_err("{}\n", one_line(problem));
   print_out("results: {0}/results.csv, {0}/results.md, {0}/report.html\n", one_line(sweep.folder));
-  if (left > 0) print_err("sweep: {} runs are left over; the same command goes on with them\n", left);
+  if (left > 0) print_err("sweep: {} left over; the same command goes on\n", runs_text(left));
   const auto failed = [](const ResultRow& row) { return !row.problems.empty(); };
   const bool bad = std::any_of(results.rows.begin(), results.rows.end(), failed) || results.counts.failed > 0;
   return bad || left > 0 ? 1 : 0;
@@ -60,7 +60,7 @@ int work_on_all(const Sweep& sweep) {
 /// One run, in a job of Slurm or GNU parallel.
 int work(const Sweep& sweep, std::int64_t number) {
   if (number > static_cast<std::int64_t>(sweep.runs.size()))
-    throw Usage(fmt::format("--worker {}: {} has {} runs", number, sweep.folder, sweep.runs.size()));
+    throw Usage(fmt::format("--worker {}: {} has {}", number, sweep.folder, runs_text(sweep.runs.size())));
   Work job(sweep, all_runs(sweep));
   const auto at = static_cast<std::size_t>(number - 1);
   const std::string& name = sweep.runs[at].name;
@@ -86,6 +86,7 @@ std::vector<std::size_t> runs_to_do(const Sweep& sweep, double hours, Work::Cloc
     if (!states[i].has(sweep.of(sweep.runs[i]).updates)) order.push_back(i);
   if (hours <= 0) return order;
   std::erase_if(order, [&](std::size_t i) { return !states[i].problem.empty(); });  // they are not tried again
+  if (order.empty()) return order;
   const Interrupt interrupt;
   LiveLine live;
   std::vector<double> costs;
@@ -104,7 +105,7 @@ std::vector<std::size_t> runs_to_do(const Sweep& sweep, double hours, Work::Cloc
   const double seconds = hours * 3600 - std::chrono::duration<double>(Work::Clock::now() - start).count();
   const Schedule all = affordable(order, left, jobs, INFINITY),
                  chosen = affordable(order, left, jobs, std::max(0.0, seconds));
-  monitor.say(fmt::format("all {} runs would take {:.3g} hours on {} jobs at a time; {} fit into {:g}", order.size(),
+  monitor.say(fmt::format("{} would take {:.3g} hours, {} at a time; {} fit into {:g}", runs_text(order.size()),
                           all.seconds / 3600, jobs, chosen.runs.size(), hours));
   return chosen.runs;
 }
@@ -120,9 +121,9 @@ int run_sweep(const Sweep& sweep, const EngineOptions& engine, double hours) {
   if (engine.kind == "slurm") {
     const Submitted submitted = submit_slurm(sweep, order, engine);
     if (submitted.queued == 0 && submitted.jobs.empty()) return report(sweep);
-    if (submitted.queued > 0) print_out("{} runs are queued already\n", submitted.queued);
+    if (submitted.queued > 0) print_out("{} queued already\n", runs_text(submitted.queued));
     if (!submitted.jobs.empty())
-      print_out("{} runs submitted, job{} {}\n", submitted.runs, submitted.jobs.size() > 1 ? "s" : "",
+      print_out("{} submitted, job{} {}\n", runs_text(submitted.runs), submitted.jobs.size() > 1 ? "s" : "",
                 fmt::join(submitted.jobs, ", "));
     print_out("results so far: sweep {} --gather\n", shell_path(sweep.folder));
     return 0;

@@ -66,6 +66,7 @@ std::vector<std::string> without_effect(const Options& options, const Shared& sh
       {"variational-dropout", model.variational, stack && drops, stack ? "--dropout is 0" : one},
       {"input", !embeds, symbols, numbers},
       {"embedding", model.embedding > 0, symbols && embeds, symbols ? "--input is one-hot" : numbers},
+      {"reset-every", true, !model.bidirectional, "--bidirectional reads whole sequences, and no states carry over"},
       {"momentum", rule.momentum != usual_rule.momentum, sgd, only("sgd")},
       {"decay", rule.decay != usual_rule.decay, rmsprop, only("rmsprop")},
       {"rms-start", rule.rms_start != usual_rule.rms_start, rmsprop, only("rmsprop")},

@@ -312,7 +312,8 @@ std::string listing(const Sweep& sweep) {
   std::string out;
   for (const Combination& c : sweep.combinations)
     out += fmt::format("{}  {} updates\n", c.point.empty() ? sweep.task : text_of(c.point), c.updates);
-  return out + fmt::format("{} runs of {} combinations\n", sweep.runs.size(), sweep.combinations.size());
+  return out + fmt::format("{} of {} combination{}\n", runs_text(sweep.runs.size()), sweep.combinations.size(),
+                           sweep.combinations.size() == 1 ? "" : "s");
 }
 
 std::string script_of_all(const Sweep& sweep, const EngineOptions& engine) {

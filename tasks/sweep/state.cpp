@@ -154,6 +154,8 @@ Counts count(const Sweep& sweep, const std::vector<RunState>& states) {
   return counts;
 }
 
+std::string runs_text(std::size_t count) { return fmt::format("{} run{}", count, count == 1 ? "" : "s"); }
+
 std::string text_of(const Counts& c) {
   std::string out = fmt::format("{} of {} runs done", c.done, c.done + c.failed + c.dropped + c.left);
   if (c.dropped > 0) out += fmt::format(", {} dropped", c.dropped);

@@ -55,6 +55,8 @@ struct Counts {
   bool complete() const { return left == 0; }
 };
 Counts count(const Sweep& sweep, const std::vector<RunState>& states);
+/// "1 run", "2 runs"
+std::string runs_text(std::size_t count);
 /// "12 of 36 runs done, 2 running, 1 failed"
 std::string text_of(const Counts& counts);
 

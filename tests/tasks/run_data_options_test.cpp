@@ -49,6 +49,19 @@ TEST_CASE("no model reads its answers: --bidirectional where they are later inpu
       error_line(dir, "music", {"--data", dir.path, "--set", "nottingham", "--batch", "1", "--bidirectional"}), why));
 }
 
+TEST_CASE("copying --reset-every: a note where no states carry over") {
+  const TempDir dir;
+  const auto notes = [&](std::vector<std::string> options) {
+    options.insert(options.end(), {"--reset-every", "3", "--hidden", "4", "--cell", "gru", "--dry-run"});
+    const Result r = run("copying", options, dir.path);
+    CHECK(r.code == 0);
+    return r.err;
+  };
+  CHECK(notes({"--bidirectional"}) ==
+        "note: --reset-every has no effect: --bidirectional reads whole sequences, and no states carry over\n");
+  CHECK(notes({}) == "");
+}
+
 TEST_CASE("columns with commas are named in quotes, as in CSV") {
   using Names = std::vector<std::string>;
   CHECK(names_in("a, b ,c") == Names{"a", "b", "c"});

@@ -140,3 +140,14 @@ TEST_CASE("sweep: the options above a table can be pasted, also where a shell wo
   CHECK(contains(read_file(out + "/results.md"), pasted + "`\n"));
   CHECK(contains(read_file(out + "/report.html"), "--config '" + place.dir / "it'"));
 }
+
+TEST_CASE("sweep: one run is one run") {
+  const SweepFolder place;
+  const std::string out = place.dir / "s";
+  CHECK(contains(place.sweep(small_sweep("lr=1e-2", out, "--dry-run")).out, "\n1 run of 1 combination\n"));
+  CHECK(contains(place.sweep(small_sweep("lr=1e-2", out, "--dry-run --seeds 2")).out, "\n2 runs of 1 combination\n"));
+  const Result r = place.sweep(small_sweep("lr=1e-2", out, "--hours 1 --jobs 1"));
+  CHECK_MESSAGE(contains(r.err, "1 run would take "), r.err);
+  CHECK_MESSAGE(contains(r.err, " hours, 1 at a time; 1 fit into 1\n"), r.err);
+  CHECK(contains(place.sweep({out, "--worker", "2"}).err, out + " has 1 run\n"));
+}

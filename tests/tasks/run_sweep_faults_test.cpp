@@ -204,7 +204,7 @@ TEST_CASE("sweep --engine slurm: one array; what is queued is not submitted agai
                  "--parsable --output=" + dir / "s s%%/slurm/%A_%a.txt " + out + "/slurm/1.sh"));
 
   write_atomically(here / "queue", "1_0\n1_3\n9_1\n");  // the engine of the first call is kept
-  CHECK(contains(sweep({out}).out, "2 runs are queued already\n2 runs submitted, job 2\n"));
+  CHECK(contains(sweep({out}).out, "2 runs queued already\n2 runs submitted, job 2\n"));
   CHECK(contains(read_file(out + "/slurm/2.sh"), "--array=1-2%2\n"));
   for (const char* number : {"1", "2", "3", "4"}) CHECK(sweep({out, "--worker", number}).code == 0);
   write_atomically(here / "queue", "");
@@ -215,7 +215,7 @@ TEST_CASE("sweep --engine slurm: one array; what is queued is not submitted agai
   CHECK(contains(read_file(here / "calls"), "--dependency=afterany:3 " + dir / "h/slurm/2.sh"));
   CHECK(contains(read_file(here / "calls"), "--dependency=afterany:4 " + dir / "h/slurm/3.sh"));
   write_atomically(here / "queue", "3_0\n");
-  CHECK(contains(sweep({dir / "h"}).out, "1 runs are queued already\n"));
+  CHECK(contains(sweep({dir / "h"}).out, "1 run queued already\n"));
   for (int rung = 0; rung < 3; ++rung)
     for (const char* number : {"1", "2", "3", "4"}) CHECK(sweep({dir / "h", "--worker", number}).code == 0);
   CHECK(contains(sweep({dir / "h", "--gather"}).out, "1 of 4 runs done, 3 dropped\n"));
