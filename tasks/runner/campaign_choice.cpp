@@ -58,10 +58,11 @@ std::vector<Chosen> choose(const std::vector<PresetTable>& tables, const Choice&
   if (choice.names.empty() != choice.all)
     throw Usage(fmt::format("NAMES of papers, tables or figures expected, or --all{}. See --list.",
                             choice.all ? ", not both" : ""));
-  std::vector<std::string> known;
+  std::vector<std::string> known, presets;
   for (const PresetTable& table : tables) {
     if (!has(known, paper_of(table.name))) known.push_back(paper_of(table.name));
     known.push_back(table.name);
+    for (const Preset& p : table.presets) presets.push_back(p.name);
   }
   std::vector<std::string> found;
   std::vector<PresetTable> parts;
@@ -84,8 +85,8 @@ std::vector<Chosen> choose(const std::vector<PresetTable>& tables, const Choice&
   }
   for (const std::string& name : choice.names)
     if (!has(found, name))
-      throw Usage(
-          fmt::format("{}: there is no such paper, table or figure{}. See --list.", name, near_names(name, known)));
+      throw Usage(fmt::format("{}: there is no such paper, table, figure or preset{}. See --list.", name,
+                              near_names(name, std::ranges::count(name, '/') > 1 ? presets : known)));
   keep(parts, "cells", split_list(choice.cells), cells_of);
   keep(parts, "cases", split_list(choice.cases), cases_of);
   std::vector<Chosen> out;

@@ -340,7 +340,7 @@ TEST_CASE("names, papers and --all; nothing, both, or an unknown one is refused;
   CHECK(place.reproduce({"tiny", "--all"}).code == 2);
   const Result unknown = place.reproduce({"tiny/two", "tiny/tow"});
   CHECK(unknown.code == 2);
-  CHECK(contains(unknown.err, "tiny/tow: there is no such paper, table or figure, near ones are tiny/two"));
+  CHECK(contains(unknown.err, "tiny/tow: there is no such paper, table, figure or preset, near ones are tiny/two"));
   CHECK(place.reproduce({"tiny", "--cells", "nru"}).code == 2);
   const Result two = place.reproduce({"tiny/two", "other/a", "--budget", "1"});
   CHECK(two.code == 0);
