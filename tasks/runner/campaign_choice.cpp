@@ -4,6 +4,7 @@
 
 #include "tasks/app/options.h"
 #include "tasks/runner/campaign.h"
+#include "tasks/runner/program.h"
 
 namespace reel {
 
@@ -50,6 +51,15 @@ std::string part_name(const std::string& table, const Choice& choice) {
   return name;
 }
 
+/// The name of some rows: their labels, or if these are too many for the name of a file, their number and mark.
+std::string rows_name(const std::vector<Preset>& rows) {
+  constexpr std::size_t most = 100;  // letters
+  std::vector<std::string> labels;
+  for (const Preset& p : rows) labels.push_back(p.label);
+  const std::string name = fmt::format("{}", fmt::join(labels, "+"));
+  return name.size() <= most ? name : fmt::format("{}-rows-{}", rows.size(), mark_of(labels));
+}
+
 std::string paper_of(const std::string& table) { return table.substr(0, table.find('/')); }
 
 }  // namespace
@@ -79,7 +89,7 @@ std::vector<Chosen> choose(const std::vector<PresetTable>& tables, const Choice&
     });
     if (part.presets.empty()) continue;
     if (!whole && part.presets.size() == 1) part.name = part.presets[0].name;
-    if (!whole && part.presets.size() > 1) part.name += fmt::format("-{}-rows", part.presets.size());
+    if (!whole && part.presets.size() > 1) part.name += "-" + rows_name(part.presets);
     parts.push_back(std::move(part));
     wholes.push_back(&table);
   }

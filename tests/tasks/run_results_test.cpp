@@ -346,6 +346,8 @@ TEST_CASE("names, papers and --all; nothing, both, or an unknown one is refused;
   CHECK(two.code == 0);
   CHECK(contains(two.out, "tiny/two: Two"));
   CHECK(contains(two.out, "other/a: A"));
+  CHECK(place.reproduce({"tiny/one/gru", "tiny/one/lstm", "--budget", "0.1"}).code == 0);
+  CHECK(fs::exists(place.dir / "results/tiny/one-lstm+gru.md"));
   CHECK_FALSE(contains(two.out, "tiny/one"));
   CHECK(fs::exists(place.dir / "results/other.md"));
   CHECK(place.reproduce({"tiny/one", "--budget", "0.2", "--cells", "gru"}).code == 0);
