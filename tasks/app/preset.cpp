@@ -35,7 +35,10 @@ std::string near_names(const std::string& name, const std::vector<std::string>& 
     by_distance.emplace_back(k.find(name) != std::string::npos ? 0 : letters_changed(name, k), k);
   std::stable_sort(by_distance.begin(), by_distance.end(), [](auto& a, auto& b) { return a.first < b.first; });
   std::vector<std::string> near;
-  for (std::size_t i = 0; i < std::min(most, by_distance.size()); ++i) near.push_back(by_distance[i].second);
+  const std::size_t far =
+      known.size() <= most ? name.npos : std::min(name.size(), 2 + name.size() / 4);  // another name
+  for (std::size_t i = 0; i < std::min(most, by_distance.size()) && by_distance[i].first < far; ++i)
+    near.push_back(by_distance[i].second);
   return near.empty() ? "" : fmt::format(", near ones are {}", fmt::join(near, ", "));
 }
 

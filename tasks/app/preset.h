@@ -66,7 +66,8 @@ FoundPreset find_preset(const std::string& name, const std::string& task);
 /// The lines of --list-presets: for one task, or for all if it is empty.
 std::string list_presets(const std::string& task);
 
-/// ", near ones are a, b, c": the known names that begin with the given one, or are closest to it.
+/// ", near ones are a, b, c": the known names that have the given one in them, or are close to it; of a few names, all.
+/// Empty if there are none.
 std::string near_names(const std::string& name, const std::vector<std::string>& known);
 
 }  // namespace reel

@@ -130,7 +130,8 @@ RunFolder RunFolder::create(const std::string& out, const std::string& task, con
   if (!folder.untouched() || rows) {
     const std::string hint = "Hint: another folder for --out";
     if (!folder.has(checkpoint_file))
-      throw Error(out, fmt::format("holds rows of a run in metrics.csv, but no checkpoint. {}.", hint));
+      throw Error(out,
+                  fmt::format("holds rows of a run in metrics.csv, but no checkpoint. {}, or delete this one.", hint));
     if (!config)
       throw Error(out, fmt::format("holds the checkpoint of a run, but no config.toml. {}, or put that back and "
                                    "--resume {}.",

@@ -4,6 +4,7 @@
 
 #include "tasks/app/options.h"
 #include "tasks/runner/campaign.h"
+#include "tasks/runner/program.h"
 
 namespace reel {
 
@@ -50,6 +51,15 @@ std::string part_name(const std::string& table, const Choice& choice) {
   return name;
 }
 
+/// The name of some rows: their labels, or if these are too many for the name of a file, their number and mark.
+std::string rows_name(const std::vector<Preset>& rows) {
+  constexpr std::size_t most = 100;  // letters
+  std::vector<std::string> labels;
+  for (const Preset& p : rows) labels.push_back(p.label);
+  const std::string name = fmt::format("{}", fmt::join(labels, "+"));
+  return name.size() <= most ? name : fmt::format("{}-rows-{}", rows.size(), mark_of(labels));
+}
+
 std::string paper_of(const std::string& table) { return table.substr(0, table.find('/')); }
 
 }  // namespace
@@ -58,10 +68,11 @@ std::vector<Chosen> choose(const std::vector<PresetTable>& tables, const Choice&
   if (choice.names.empty() != choice.all)
     throw Usage(fmt::format("NAMES of papers, tables or figures expected, or --all{}. See --list.",
                             choice.all ? ", not both" : ""));
-  std::vector<std::string> known;
+  std::vector<std::string> known, presets;
   for (const PresetTable& table : tables) {
     if (!has(known, paper_of(table.name))) known.push_back(paper_of(table.name));
     known.push_back(table.name);
+    for (const Preset& p : table.presets) presets.push_back(p.name);
   }
   std::vector<std::string> found;
   std::vector<PresetTable> parts;
@@ -78,14 +89,14 @@ std::vector<Chosen> choose(const std::vector<PresetTable>& tables, const Choice&
     });
     if (part.presets.empty()) continue;
     if (!whole && part.presets.size() == 1) part.name = part.presets[0].name;
-    if (!whole && part.presets.size() > 1) part.name += fmt::format("-{}-rows", part.presets.size());
+    if (!whole && part.presets.size() > 1) part.name += "-" + rows_name(part.presets);
     parts.push_back(std::move(part));
     wholes.push_back(&table);
   }
   for (const std::string& name : choice.names)
     if (!has(found, name))
-      throw Usage(
-          fmt::format("{}: there is no such paper, table or figure{}. See --list.", name, near_names(name, known)));
+      throw Usage(fmt::format("{}: there is no such paper, table, figure or preset{}. See --list.", name,
+                              near_names(name, std::ranges::count(name, '/') > 1 ? presets : known)));
   keep(parts, "cells", split_list(choice.cells), cells_of);
   keep(parts, "cases", split_list(choice.cases), cases_of);
   std::vector<Chosen> out;

@@ -69,6 +69,16 @@ std::string numbers_text(const ReportRow& row, std::size_t measure) {
   return out;
 }
 
+std::string reported_text(const Measure& m) { return m.reported.empty() ? "-" : m.reported; }
+
+/// The width of the column of reported numbers, with the space behind it.
+std::size_t reported_width(const Report& report) {
+  std::size_t width = 30;
+  for (const ReportRow& row : report.rows)
+    for (const Measure& m : row.preset.measures) width = std::max(width, letters(reported_text(m)) + 2);
+  return width;
+}
+
 }  // namespace
 
 std::string measured_text(const ReportRow& row, std::size_t measure) {
@@ -137,18 +147,18 @@ std::string report_head(const Report& r, std::size_t width) {
   std::string out = fmt::format("{}: {} ({}, {})\n", r.table.name, r.table.title, r.table.paper, r.table.where);
   out += fmt::format("budget {:g}, {} seed{}, {}\n", r.budget, r.seeds, r.seeds == 1 ? "" : "s", quantity(r));
   for (const std::string& note : r.table.notes) out += "note: " + note + "\n";
-  return out + fmt::format("\n{}  {}{}{}{}{}{}\n", padded("", width), padded("reported", 30), padded("measured", 40),
-                           padded("verdict", 12), padded("parameters", 18), padded("updates", 16), "time");
+  return out + fmt::format("\n{}  {}{}{}{}{}{}\n", padded("", width), padded("reported", reported_width(r)),
+                           padded("measured", 40), padded("verdict", 12), padded("parameters", 18),
+                           padded("updates", 16), "time");
 }
 
 std::string report_line(const Report& report, const ReportRow& row, std::size_t width, bool ended) {
   std::string out;
   for (std::size_t m = 0; m < row.preset.measures.size(); ++m) {
     const Measure& measure = row.preset.measures[m];
-    const std::string reported = measure.reported.empty() ? "-" : measure.reported;
     const Judgement judged = judge(report, row, m);
     out += fmt::format("{}  {}{}{}", padded(m == 0 ? row.preset.label : "  " + measure.name, width),
-                       padded(reported + "  ", 30), padded(measured_text(row, m) + "  ", 40),
+                       padded(reported_text(measure), reported_width(report)), padded(measured_text(row, m) + "  ", 40),
                        padded(judged.open && !ended ? "open" : text_of(judged.verdict), 12));
     if (m == 0) out += padded(count_text(row) + "  ", 18) + padded(updates_text(row) + "  ", 16) + time_text(row);
     out += '\n';
@@ -189,10 +199,9 @@ void write_report(const Report& r, const std::string& folder) {
       const Measure& measure = row.preset.measures[m];
       const Judgement judged = judge(r, row, m);
       const std::string label = row.preset.label + (m > 0 ? ": " + measure.name : "");
-      md += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", label,
-                        measure.reported.empty() ? "-" : markdown_cell(measure.reported), measured_text(row, m),
-                        text_of(judged.verdict), m > 0 ? "" : count_text(row), m > 0 ? "" : updates_text(row),
-                        m > 0 ? "" : time_text(row));
+      md += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", label, markdown_cell(reported_text(measure)),
+                        measured_text(row, m), text_of(judged.verdict), m > 0 ? "" : count_text(row),
+                        m > 0 ? "" : updates_text(row), m > 0 ? "" : time_text(row));
       if (judged.verdict == Verdict::fail) verdicts += fmt::format("- {}: {}\n", label, judged.why);
     }
     if (const std::string p = problems_of(row); !p.empty()) failed += fmt::format("- {}: {}\n", row.preset.label, p);

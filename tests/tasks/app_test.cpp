@@ -105,7 +105,10 @@ TEST_CASE("run folder: made where asked, or by task, cell and time; never over a
     RunFolder lost = RunFolder::open(out);
     lost.add_row({10, 200, 0.1, 1, 1, 1, 1});
   }
-  CHECK(contains(error_of([&] { RunFolder::create(out, "a", "b"); }), "holds rows of a run in metrics.csv, but no ch"));
+  CHECK(error_of([&] { RunFolder::create(out, "a", "b"); }) ==
+        "[" + out +
+            "] holds rows of a run in metrics.csv, but no checkpoint. Hint: another folder for --out, or delete this "
+            "one.");
   CHECK(contains(error_of([&] { RunFolder::open(out); }), "metrics.csv has rows, but there is no checkpoint"));
   CHECK(read_file(out + "/config.toml") == "mine = 1\n");
   CHECK(contains(error_of([] { RunFolder::create("/dev/null/x", "a", "b"); }),

@@ -169,6 +169,15 @@ TEST_CASE("a verdict is open while the row to compare with has no run yet") {
   CHECK(shown(false) == std::string("pass or fail"));  // it fails, whatever y has
 }
 
+TEST_CASE("columns stay in line beside a long text of what is reported") {
+  Report report = report_of(table_of(""), {{1}, {}, {2}});
+  report.rows[0].preset.measures[0].reported = "stays at the baseline for all runs";
+  const std::string head = report_head(report, 8);
+  const std::size_t column = head.find("measured") - head.rfind('\n', head.find("measured")) - 1;
+  CHECK(report_line(report, report.rows[0], 8).find("1 (0.5 of baseline)") == column);
+  CHECK(report_line(report, report.rows[2], 8).find("2 (1 of baseline)") == column);
+}
+
 TEST_CASE("rows that are not judged, and those that fail whatever they measured") {
   const std::string below = "expect.below.all = 3\n";
   CHECK(verdict("", {{1}}) == Verdict::none);

@@ -85,6 +85,12 @@ TEST_CASE("--preset: near names, another program's, options over it; --list-pres
   CHECK(near.code == 2);
   CHECK(contains(near.err, "--preset srnn/fig2/T10-srnn: there is no such preset of copying, near ones are "));
   CHECK(contains(near.err, "srnn/fig2/T100-srnn"));
+  const Result table = run("reproduce", {"srnn/table2/pmnist-srn"}, dir.path);
+  CHECK_MESSAGE(contains(table.err, "figure or preset, near ones are srnn/table2/pmnist-srnn"), table.err);
+  CHECK_FALSE(contains(table.err, "srnn/table2,"));
+  const Result far = run("reproduce", {"results/mine"}, dir.path);
+  CHECK_MESSAGE(contains(far.err, "results/mine: there is no such paper, table, figure or preset. See --list."),
+                far.err);
   const Result other = run("copying", {"--preset", "srnn/fig3/T100-srnn"}, dir.path);
   CHECK(other.code == 2);
   CHECK(contains(other.err, "is one of the program adding"));

@@ -372,7 +372,7 @@ TEST_CASE("reproduce: maps of solutions by hand; names, lists, errors") {
   CHECK(contains(place.reproduce({"--list"}).out, "tiny/table1"));
   const Result wrong = place.reproduce({"tiny/tabel1"});
   CHECK(wrong.code == 2);
-  CHECK(contains(wrong.err, "tiny/tabel1: there is no such paper, table or figure, near ones are tiny/table1"));
+  CHECK(contains(wrong.err, "tiny/tabel1: there is no such paper, table, figure or preset, near ones are tiny/table1"));
   CHECK(place.reproduce({}).code == 2);
   const Result cells = place.reproduce({"tiny/table1", "--cells", "gru"});
   CHECK(cells.code == 2);
