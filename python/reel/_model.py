@@ -164,8 +164,8 @@ class Model:
     def __call__(
         self,
         x: Any,
-        state: Sequence[Tensor] | None = None,
-        parameters: Mapping[str, Tensor] | None = None,
+        state: Sequence[Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
         step: int | None = None,
         *,
         lengths: Any = None,
@@ -196,7 +196,7 @@ class Model:
         """The state before the first step, of all cells from bottom to top; each tensor is [batch, width]."""
         return self._model.initial(batch)
 
-    def penalty(self, parameters: Mapping[str, Tensor] | None = None) -> Tensor | None:
+    def penalty(self, parameters: Mapping[str, Any] | None = None) -> Tensor | None:
         """The scalar that the cells add to the loss in training; None for cells that add nothing."""
         return self._model.penalty(None if parameters is None else dict(parameters))
 

@@ -130,11 +130,17 @@ void bind_files(nb::module_& m);
 
 namespace nanobind::detail {
 
+/// Functions that take a tensor take an array, too, by an implicit conversion, which signatures would not show.
+template <>
+struct type_caster<reel::Tensor> : type_caster_base<reel::Tensor> {
+  static constexpr auto Name = io_name("Tensor | numpy.ndarray", "Tensor");
+};
+
 /// An op's argument: a tensor, an array, or a number, and the line of the Python code that passes it.
 template <>
 struct type_caster<reel::Arg> {
   using Value = reel::Arg;
-  static constexpr auto Name = const_name("Tensor | float | numpy.ndarray");
+  static constexpr auto Name = const_name("Tensor | float | typing.SupportsComplex | numpy.ndarray");
   template <class>
   using Cast = const reel::Arg&;
   template <class>

@@ -51,7 +51,15 @@ def test_type_checkers_find_what_users_have():
     assert {name for name in dir(reel) if name[0] != "_"} - {"array_api", "torch"} <= exported
     stub = Path(reel._reel.__file__).with_name("_reel.pyi")
     if stub.exists():
-        assert "def __iter__(self) -> Iterator[Tensor]" in stub.read_text() and "def item(self) -> Any" in stub.read_text()
+        text = stub.read_text()
+        assert "def __iter__(self) -> Iterator[Tensor]" in text and "def item(self) -> Any" in text
+        assert "def assign(self, source: Tensor | numpy.ndarray) -> None" in text  # arrays go where tensors do
+        assert "def stack(parts: Sequence[Tensor | numpy.ndarray], axis: int = 0) -> Tensor" in text
+        assert "lengths: Tensor | numpy.ndarray | None = None" in text and "weight: Tensor | numpy.ndarray | None" in text
+        assert "def exp(x: Tensor | float | SupportsComplex | numpy.ndarray) -> Tensor" in text
+        _, numpy, after = text.partition("    def numpy(self) -> numpy.ndarray:")
+        assert numpy and "numpy.ndarray" not in re.split(r"\n(?:def|class) ", after)[0]  # the method hides the module
+        assert "class IndexingError(Error, IndexError)" in text
 
 
 def test_only_pip_installs_the_package(tmp_path):

@@ -25,7 +25,7 @@ def test_files_of_tensors(folder):
     for path in (folder + b"/x.st", os.fsdecode(folder + b"/y.st")):
         reel.save_safetensors(path, {"x": np.ones(2, np.float32)}, {"a": "b"})
         assert reel.load_safetensors(path)["x"].tolist() == [1, 1] and reel.load_metadata(path) == {"a": "b"}
-    with pytest.raises(reel.Error, match=r"caf\\xe9/none.st\] cannot be opened: No such file"):
+    with pytest.raises(reel.Error, match=r"caf\\xe9/none.st\] cannot be read: No such file"):
         reel.load_safetensors(folder + b"/none.st")
 
 
