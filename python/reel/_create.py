@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import numbers
 from typing import Any, Sequence
 
 from . import _reel
@@ -36,7 +37,7 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
     except TypeError as e:  # of PyTorch's tensors
         raise Error(f"[tensor] {e}. Hint: convert it first, as by x.float() or x.cpu()") from None
     if wanted is not None:
-        name = _reel._numpy_name(wanted)
+        array, name = _numbers(array), _reel._numpy_name(wanted)
         if array.dtype.kind == "c" and name[0] != "c":
             raise Error(_COMPLEX.format(name))
     elif array.dtype.kind in "fc" and array.dtype.itemsize > (8 if array.dtype.kind == "f" else 16):
@@ -51,7 +52,7 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
     elif array.dtype.kind == "b":
         name = "bool"
     else:
-        raise Error(f"[tensor] numbers are expected, got elements of type {array.dtype}")
+        raise _no_numbers(array)
     if (
         array.dtype.kind in "iuf"
         and name == "int32"
@@ -60,6 +61,22 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
     ):
         raise Error("[tensor] i32 holds -2147483648..2147483647; an element is outside")
     return _reel._copied(array.astype(name, copy=False))
+
+
+def _no_numbers(array: Any) -> Error:
+    return Error(f"[tensor] numbers are expected, got elements of type {array.dtype}")
+
+
+def _numbers(array: Any) -> Any:
+    """An array whose elements are numbers: also those of Python that fit no dtype of NumPy, which become floating."""
+    if array.dtype.kind in "biufc":
+        return array
+    if array.dtype.kind != "O" or not all(isinstance(x, numbers.Number) for x in array.flat):
+        raise _no_numbers(array)
+    try:
+        return array.astype("c16" if any(isinstance(x, complex) for x in array.flat) else "f8")
+    except OverflowError as e:
+        raise Error(f"[tensor] {e}") from None
 
 
 def _cast(x: Tensor, dtype: DType | None) -> Tensor:
@@ -132,6 +149,10 @@ def asarray(data: Any, dtype: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         wanted = data.dtype if dtype is None else _reel._dtype(dtype)
         return data if data.dtype == wanted else _cast(data, wanted)
+    if not hasattr(data, "dtype") and _has_buffer(data):
+        import numpy
+
+        data = numpy.asarray(data)
     if hasattr(data, "__dlpack__") or hasattr(data, "__array_interface__"):
         _reel._refuse_gradient("asarray", data)
         shared = None
@@ -142,7 +163,7 @@ def asarray(data: Any, dtype: Any = None) -> Tensor:
     return tensor(data, dtype)
 
 
-_COMPLEX = "[tensor] complex numbers do not become {}. Hint: take .real"
+_COMPLEX = "[tensor] complex numbers do not become {}. Hint: reel.real(x)"
 _KINDS = ((DType.boolean,), (DType.i32,), (DType.f32, DType.f64), (DType.c64, DType.c128))
 _WIDE = {"f64", "c128", "float64", "complex128"}
 _SHARED = {"float32", "float64", "complex64", "complex128", "int32", "bool"}

@@ -1,0 +1,53 @@
+"""reel.tensor and reel.asarray of what is no array of numbers, and of buffers."""
+
+import array
+import decimal
+import fractions
+
+import numpy as np
+import pytest
+
+import reel
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [None, 1.0],
+        "1.5",
+        ["1.5"],
+        b"ab",
+        np.array(["2020-01-01"], "M8[D]"),
+        np.array([3], "m8[s]"),
+        np.zeros(2, [("a", "f4")]),
+        np.array([1.0, None], object),
+    ],
+    ids=repr,
+)
+def test_what_is_no_number_with_and_without_a_dtype(data):
+    for dtype in (None, "f32", "f64", "i32", "c64", "bool"):
+        for make in (reel.tensor, reel.asarray):
+            with pytest.raises(reel.Error, match=r"\[tensor\] numbers are expected, got elements of type "):
+                make(data, dtype)
+
+
+def test_numbers_that_numpy_has_no_dtype_for():
+    assert reel.tensor([2**70, 1], "f64").tolist() == [2.0**70, 1]
+    assert reel.tensor([2**70, 1j], "c128").tolist() == [2.0**70, 1j]
+    assert reel.tensor([fractions.Fraction(1, 2), decimal.Decimal("1.5")], "f32").tolist() == [0.5, 1.5]
+    with pytest.raises(reel.Error, match="i32 holds -2147483648..2147483647; an element is outside"):
+        reel.tensor([2**70], "i32")
+    with pytest.raises(reel.Error, match="complex numbers do not become float32"):
+        reel.tensor([2**70, 1j], "f32")
+    with pytest.raises(reel.Error, match="too large"):
+        reel.tensor([10**400], "f32")
+
+
+@pytest.mark.parametrize("kind", "dfi")
+def test_asarray_shares_buffers(kind):
+    numbers = array.array(kind, [1, 2, 3])
+    x, y = reel.asarray(numbers), reel.asarray(memoryview(numbers))
+    numbers[0] = 7
+    assert x.tolist() == y.tolist() == [7, 2, 3]
+    assert reel.asarray(array.array("h", [1, 2])).dtype == reel.i32  # a copy
+    assert reel.asarray(numbers, "c64").dtype == reel.c64
