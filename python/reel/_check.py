@@ -48,10 +48,10 @@ def number(name: str, value: Any) -> float:
     return value if isinstance(value, (int, float)) else real
 
 
-def flag(name: str, value: Any) -> bool:
+def flag(name: str, value: Any, error: type[Error] = SettingError) -> bool:
     """The value as a bool; NumPy has one of its own."""
     if type(value).__name__ not in ("bool", "bool_"):
-        raise SettingError(f"{name}: True or False is needed, got {shown(value)}")
+        raise error(f"{name}: True or False is needed, got {shown(value)}")
     return bool(value)
 
 

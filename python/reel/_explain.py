@@ -7,7 +7,7 @@ import os
 from typing import Any, Callable
 
 from . import _reel
-from ._check import integer, number
+from ._check import flag, integer, number
 from ._reel import Cell, Error, Explanation, Tensor
 from ._scan import _flat
 
@@ -34,8 +34,8 @@ def explain(
     """
     length = None if length is None else integer("[explain] length", length, 0, error=Error)
     batch = integer("[explain] batch", batch, 1, error=Error)
-    backward, rate = bool(backward), number("[explain] rate", rate)
-    runs = RUNS if measure else 0
+    backward, rate = flag("[explain] backward", backward, error=Error), number("[explain] rate", rate)
+    runs = RUNS if flag("[explain] measure", measure, error=Error) else 0
     if isinstance(step, Cell):
         if init is not None or xs is not None:
             raise Error("[explain] a cell takes batch and length, not a state and xs")

@@ -6,7 +6,7 @@ import operator
 from typing import Any, Callable
 
 from . import _reel
-from ._check import kind_of
+from ._check import flag, kind_of
 from ._reel import Error, Tensor
 from ._tree import flatten, flatten_like
 
@@ -77,8 +77,8 @@ def _steps(name: str, n: Any) -> int:
 def _run(
     runner: Callable, step: Callable, init: Any, xs: Any, reverse: bool, length: int | None, checkpoint_every: int
 ) -> tuple[Any, Any]:
-    every = _steps("checkpoint_every", checkpoint_every)
+    every, backwards = _steps("checkpoint_every", checkpoint_every), flag("[scan] reverse", reverse, error=Error)
     steps = -1 if length is None else _steps("length", length)
     flat, states, inputs, rebuild_state, rebuild_y = _flat(step, init, xs, "scan")
-    last, ys = runner(flat, states, inputs, bool(reverse), steps, every)
+    last, ys = runner(flat, states, inputs, backwards, steps, every)
     return rebuild_state(last), rebuild_y[0](ys) if rebuild_y else None

@@ -50,3 +50,16 @@ def test_arrays_of_numpy_are_shapes_and_axes():
 def test_the_name_of_bool():
     x = reel.tensor([True, False])
     assert x.cast("i32").cast(x.dtype.name).dtype == reel.bool_ == x.cast("bool").dtype
+
+
+@pytest.mark.parametrize("given", ["False", 1, None])
+def test_flags_are_true_or_false(given):
+    step, x = lambda h, x: (h + x, h), reel.arange(3)  # noqa: E731
+    zero = reel.tensor(0)
+    for loop in (reel.scan, reel.unroll):
+        with pytest.raises(reel.Error, match=rf"\[scan\] reverse: True or False is needed, got {given!r}"):
+            loop(step, zero, x, reverse=given)
+        assert loop(step, zero, x, reverse=np.bool_(True))[1].tolist() == [3, 2, 0]
+    for option in ("backward", "measure"):
+        with pytest.raises(reel.Error, match=rf"\[explain\] {option}: True or False is needed, got {given!r}"):
+            reel.explain(step, zero, x, **{option: given})
