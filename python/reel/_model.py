@@ -51,6 +51,8 @@ def settings_by_cell(cells: Sequence[str], settings: Mapping[str, Any]) -> dict[
         kind, dot, rest = name.partition(".")
         if dot and kind in out:
             out[kind][rest] = value
+        elif dot:
+            raise SettingError(f"{name}: is a setting of {kind}, and the model has {', '.join(kinds)}")
         elif len(kinds) == 1:
             out[kinds[0]][name] = value
         else:

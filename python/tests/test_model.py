@@ -342,3 +342,10 @@ def test_safetensors_files(tmp_path):
 def test_errors(call, words):
     with pytest.raises(reel.Error, match=words):
         call()
+
+
+def test_a_setting_of_a_cell_that_the_model_has_not():
+    for cell in ("gru", ["gru", "lstm"]):
+        names = ", ".join([cell] if isinstance(cell, str) else cell)
+        with pytest.raises(reel.SettingError, match=f"srnn.width: is a setting of srnn, and the model has {names}$"):
+            reel.Model(inputs=1, outputs=1, cell=cell, **{"srnn.width": 3})
