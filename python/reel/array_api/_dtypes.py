@@ -7,6 +7,7 @@ import dataclasses
 import sys
 from typing import Any
 
+from .._check import kind_of, shown
 from .._create import tensor
 from .._reel import DType, Tensor
 
@@ -78,6 +79,9 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 def with_number(dtype: DType, number: Any) -> DType:
     """The dtype of a tensor and a number of Python; TypeError where the standard leaves it undefined."""
+    if not isinstance(number, (int, float, complex)):
+        raise TypeError(f"a tensor of Reel or a number is expected, got {shown(number)}")
+    own = dtype.name
     if isinstance(number, builtins.bool):
         good = dtype == bool
     elif isinstance(number, int):
@@ -85,10 +89,17 @@ def with_number(dtype: DType, number: Any) -> DType:
     elif isinstance(number, float):
         good = dtype not in (bool, int32)
     else:
-        good, dtype = isinstance(number, complex) and dtype not in (bool, int32), complex_of(dtype)
+        good, dtype = dtype not in (bool, int32), complex_of(dtype)
     if not good:
-        raise TypeError(f"{number!r} does not go with a tensor of {dtype.name}. Hint: astype() the tensor")
+        raise TypeError(f"{number!r} does not go with a tensor of {own}. Hint: astype() the tensor")
     return dtype
+
+
+def dtype_of(x: Any, name: str) -> DType:
+    """The dtype of a function's argument; TypeError unless it is a tensor."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}: a tensor of Reel is expected, got {kind_of(x)}. Hint: asarray(x)")
+    return x.dtype
 
 
 def can_cast(from_: DType | Tensor, to: DType, /) -> builtins.bool:

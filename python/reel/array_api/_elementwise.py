@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from .. import _reel
 from .._reel import DType, Tensor
-from ._dtypes import bool, int32, isdtype, result_type, with_number
+from ._dtypes import bool, dtype_of, int32, isdtype, result_type, with_number
 
 
 def both(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
@@ -29,7 +29,7 @@ def _named(f: Callable, name: str, doc: str) -> Callable:
 
 
 def _check(x: Tensor, name: str, *kinds: str) -> Tensor:
-    if not isdtype(x.dtype, kinds):
+    if not isdtype(dtype_of(x, name), kinds):
         raise TypeError(f"{name}: {' or '.join(kinds)} elements are expected, got {x.dtype.name}")
     return x
 
@@ -45,7 +45,7 @@ def _whole(name: str, op: Callable) -> Callable:
     """A function that leaves integers as they are."""
 
     def function(x: Tensor, /) -> Tensor:
-        return +_check(x, name, "integral", "real floating") if x.dtype == int32 else op(x)
+        return +_check(x, name, "integral", "real floating") if dtype_of(x, name) == int32 else op(x)
 
     return _named(function, name, f"{name} of each element; integers stay as they are.")
 

@@ -175,4 +175,5 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
 
 
 def _positive(indices: Tensor, n: int) -> Tensor:
-    return _reel.where(indices < 0, indices + n, indices)
+    """Indices that are in an axis of n, counted from its start; others stay, for the error that names them."""
+    return _reel.where((indices < 0) & (indices >= -n), indices + n, indices)

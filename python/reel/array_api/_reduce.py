@@ -8,22 +8,32 @@ from typing import Any, Callable
 
 from .. import _reel
 from .._reel import DType, Tensor
-from ._dtypes import bool, int32, isdtype, result_type
+from ._dtypes import bool, dtype_of, int32, isdtype, result_type
 
 
 def _over(op: Callable, x: Tensor, axis: Any, keepdims: builtins.bool) -> Tensor:
     """A reduction over axes; None stands for all of them, () for none."""
     if axis is None:
         axis = tuple(range(x.ndim))
+    _scalar_axis(x, axis)
     if axis == () or x.ndim == 0:
         return op(x.reshape((*x.shape, 1)), -1, False)
     return op(x, axis, keepdims)
 
 
+def _scalar_axis(x: Tensor, axis: Any) -> None:
+    """A scalar has no axis, but 0 and -1 stand for one, as in NumPy."""
+    if x.ndim > 0 or axis is None:
+        return
+    for a in axis if isinstance(axis, (tuple, list)) else (axis,):
+        if a not in (0, -1):
+            raise IndexError(f"a scalar has no axis {a}")
+
+
 def _count(x: Tensor, axis: Any) -> int:
     """How many elements go into one result."""
     axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
-    return math.prod(x.shape[a] for a in axes)
+    return math.prod(x.shape[a] for a in axes) if x.ndim else 1
 
 
 def _nan(x: Tensor, axes: Any, keep: builtins.bool) -> Tensor:
@@ -31,7 +41,7 @@ def _nan(x: Tensor, axes: Any, keep: builtins.bool) -> Tensor:
 
 
 def _numeric(x: Tensor, name: str, *kinds: str) -> Tensor:
-    if not isdtype(x.dtype, kinds or "numeric"):
+    if not isdtype(dtype_of(x, name), kinds or "numeric"):
         raise TypeError(f"{name}: {' or '.join(kinds or ('numeric',))} elements are expected, got {x.dtype.name}")
     return x
 
@@ -93,17 +103,17 @@ def std(
 
 def all(x: Tensor, /, *, axis: int | tuple | None = None, keepdims: builtins.bool = False) -> Tensor:
     """Whether all elements over these axes are true, or not 0."""
-    return _over(_reel.all, x if x.dtype == bool else x != 0, axis, keepdims)
+    return _over(_reel.all, x if dtype_of(x, "all") == bool else x != 0, axis, keepdims)
 
 
 def any(x: Tensor, /, *, axis: int | tuple | None = None, keepdims: builtins.bool = False) -> Tensor:
     """Whether any element over these axes is true, or not 0."""
-    return _over(_reel.any, x if x.dtype == bool else x != 0, axis, keepdims)
+    return _over(_reel.any, x if dtype_of(x, "any") == bool else x != 0, axis, keepdims)
 
 
 def count_nonzero(x: Tensor, /, *, axis: int | tuple | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The number of elements that are not 0, over these axes or all of them."""
-    on = x if x.dtype == bool else x != 0
+    on = x if dtype_of(x, "count_nonzero") == bool else x != 0
     return sum(on.cast(int32), axis=axis, keepdims=keepdims)
 
 
@@ -123,6 +133,7 @@ def cumulative_sum(
 
 def _found(op: Callable, x: Tensor, axis: int | None, keepdims: builtins.bool) -> Tensor:
     rank = x.ndim
+    _scalar_axis(x, axis)
     if axis is None or rank == 0:
         index = op(x.reshape(x.size), 0)
         return index.reshape((1,) * rank) if keepdims else index
@@ -144,6 +155,8 @@ def diff(
     x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
     """The n-th differences of neighbours along an axis."""
+    if n < 0:
+        raise ValueError(f"diff: n is 0 or more, got {n}")
     parts = [part for part in (prepend, x, append) if part is not None]
     dtype = result_type(*parts)
     x = _reel.concat([part.cast(dtype) for part in parts], axis)

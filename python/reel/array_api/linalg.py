@@ -148,14 +148,13 @@ def matrix_norm(x: Tensor, /, *, keepdims: builtins.bool = False, ord: Any = "fr
     if ord == "fro":
         return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
     if ord in (2, -2, "nuc"):
-        s = svdvals(x)
-        out = _reel.sum(s, -1) if ord == "nuc" else _reel.max(s, -1) if ord == 2 else _reel.min(s, -1)
+        sizes = svdvals(x)
     else:  # 1, inf, and their negatives
-        sums = _reel.sum(_reel.abs(x), -2 if abs(ord) == 1 else -1)
-        if ord > 0 and sums.shape[-1] == 0:
-            out = _reel.sum(sums, -1)  # 0, as nothing is larger
-        else:
-            out = _reel.max(sums, -1) if ord > 0 else _reel.min(sums, -1)
+        sizes = _reel.sum(_reel.abs(x), -2 if abs(ord) == 1 else -1)
+    if ord == "nuc" or ord > 0 and sizes.shape[-1] == 0:
+        out = _reel.sum(sizes, -1)  # of none it is 0, as nothing is larger
+    else:
+        out = _reel.max(sizes, -1) if ord > 0 else _reel.min(sizes, -1)
     return out.reshape((*out.shape, 1, 1)) if keepdims else out
 
 

@@ -1,0 +1,58 @@
+"""reel.array_api: what is refused, and with which words."""
+
+import numpy as np
+import pytest
+
+import reel
+import reel.array_api as xp
+
+
+@pytest.mark.parametrize("f", [xp.sum, xp.max, xp.prod, xp.any, xp.mean, xp.var, xp.argmax])
+def test_a_scalar_has_no_axis_5(f):
+    x = reel.tensor(2.0)
+    for axis in (5, 1, -2):
+        with pytest.raises(IndexError, match=f"a scalar has no axis {axis}"):
+            f(x, axis=axis)
+    assert f(x, axis=0).shape == f(x, axis=-1).shape == f(x).shape == ()  # as in NumPy
+
+
+def test_what_is_no_tensor():
+    x = reel.ones(2)
+    for f in (xp.sum, xp.mean, xp.max, xp.all, xp.exp, xp.floor, xp.isnan, xp.negative):
+        for given, kind in ((np.ones(2), "numpy.ndarray"), (1.0, "float")):
+            with pytest.raises(TypeError, match=rf"\w+: a tensor of Reel is expected, got {kind}. Hint: asarray\(x\)"):
+                f(given)
+    for f in (xp.clip, xp.add):
+        with pytest.raises(TypeError, match="a tensor of Reel or a number is expected, got 'a'"):
+            f(x, "a")
+    with pytest.raises(TypeError, match="1j does not go with a tensor of int32|1j does not go with a tensor of i32"):
+        xp.add(reel.arange(2), 1j)
+
+
+def test_indices_that_are_not_there_are_named():
+    x = reel.tensor([1.0, 2, 3])
+    assert xp.take(x, reel.tensor([-3, 2])).tolist() == [1, 3]
+    with pytest.raises(reel.Error, match="index -4 "):
+        xp.take(x, reel.tensor([-4]))
+    with pytest.raises(reel.Error, match="index -4 "):
+        xp.take_along_axis(x, reel.tensor([-4]))
+
+
+def test_differences_are_taken_0_times_or_more():
+    x = reel.tensor([1.0, 2, 4])
+    assert xp.diff(x, n=0).tolist() == [1, 2, 4] and xp.diff(x, n=2).tolist() == [1]
+    with pytest.raises(ValueError, match="diff: n is 0 or more, got -1"):
+        xp.diff(x, n=-1)
+
+
+def test_norms_of_matrices_without_elements():
+    for shape in ((0, 3), (3, 0), (2, 0, 3)):
+        for order in ("fro", "nuc", 1, 2, np.inf):
+            got = xp.linalg.matrix_norm(reel.zeros(shape), ord=order, keepdims=True)
+            assert got.shape == (*shape[:-2], 1, 1) and not got.numpy().any()
+        with pytest.raises(reel.Error):
+            xp.linalg.matrix_norm(reel.zeros(shape), ord=-2)
+    x = np.random.default_rng(1).normal(size=(2, 3, 4))
+    for order in ("fro", "nuc", 1, 2, np.inf, -1, -2, -np.inf):
+        got = xp.linalg.matrix_norm(reel.asarray(x), ord=order).numpy()
+        assert np.allclose(got, np.linalg.norm(x, ord=order, axis=(-2, -1)))
