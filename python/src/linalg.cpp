@@ -15,7 +15,8 @@ void bind_fields(nb::module_& m, const char* name, const char* result, const cha
   nb::object type = nb::module_::import_("collections").attr("namedtuple")(result, fields);
   type.attr("__module__") = "reel._reel";
   m.attr(result) = type;
-  const std::string signature = fmt::format("def {}(A: Tensor | complex | numpy.ndarray) -> {}", name, result);
+  const std::string signature =
+      fmt::format("def {}(A: Tensor | float | typing.SupportsComplex | numpy.ndarray) -> {}", name, result);
   m.def(
       name,
       [f, type = type.release()](Arg A) {  // the module keeps the type

@@ -140,7 +140,7 @@ struct type_caster<reel::Tensor> : type_caster_base<reel::Tensor> {
 template <>
 struct type_caster<reel::Arg> {
   using Value = reel::Arg;
-  static constexpr auto Name = const_name("Tensor | complex | numpy.ndarray");
+  static constexpr auto Name = const_name("Tensor | float | typing.SupportsComplex | numpy.ndarray");
   template <class>
   using Cast = const reel::Arg&;
   template <class>

@@ -9,6 +9,11 @@ namespace reel::python {
 /// gradient is none, as the copy would lose it.
 struct ForeignArray {};
 
+/// Memory for a tensor that __init__ makes, which nanobind knows by the name of the type alone.
+struct Unmade {
+  Tensor* place = nullptr;
+};
+
 }  // namespace reel::python
 
 template <>
@@ -16,6 +21,17 @@ struct nanobind::detail::type_caster<reel::python::ForeignArray> {
   NB_TYPE_CASTER(reel::python::ForeignArray, const_name("numpy.ndarray"))
   bool from_python(handle x, std::uint32_t, cleanup_list*) noexcept {
     return ndarray_check(x) && !getattr(x, "requires_grad", none()).is(Py_True);
+  }
+};
+
+template <>
+struct nanobind::detail::type_caster<reel::python::Unmade> {
+  NB_TYPE_CASTER(reel::python::Unmade, const_name<reel::Tensor>())
+  bool from_python(handle x, std::uint32_t flags, cleanup_list* cleanup) noexcept {
+    make_caster<reel::Tensor> self;
+    if (!self.from_python(x, flags, cleanup)) return false;
+    value = {self.operator reel::Tensor*()};
+    return true;
   }
 };
 
@@ -195,7 +211,7 @@ void bind_tensor(nb::module_& m) {
       "assign() overwrites its elements.");
   tensor
       .def(
-          "__init__", [](Tensor* self, nb::handle values) { new (self) Tensor(made_by_tensor(values)); },
+          "__init__", [](Unmade self, nb::handle values) { new (self.place) Tensor(made_by_tensor(values)); },
           nb::arg("values"), nb::sig("def __init__(self, values: object) -> None"), "The same as reel.tensor(values).")
       .def_prop_ro(
           "shape", [](const Tensor& x) { return Axes(x.shape().begin(), x.shape().end()); },
@@ -209,9 +225,6 @@ void bind_tensor(nb::module_& m) {
       .def_prop_ro(
           "_storage", [](const Tensor& x) { return reinterpret_cast<std::uintptr_t>(x.storage()); },
           "What tensors that share memory have in common.")
-      .def("numpy", &numpy, nb::sig("def numpy(self) -> numpy.ndarray"),
-           "A read-only NumPy array that shares the elements. No gradient goes through it: in a function that is "
-           "differentiated, what is computed from the array counts as constant.")
       .def("__array__", &array, nb::arg("dtype").none() = nb::none(), nb::arg("copy").none() = nb::none())
       .def(
           "__dlpack__",
@@ -271,6 +284,10 @@ void bind_tensor(nb::module_& m) {
   bind_array_api(tensor);
   bind_elementwise(m, tensor);
   bind_ops(m, tensor);
+  // The last method, since in the stub its name hides the module from those after it.
+  tensor.def("numpy", &numpy, nb::sig("def numpy(self) -> numpy.ndarray"),
+             "A read-only NumPy array that shares the elements. No gradient goes through it: in a function that is "
+             "differentiated, what is computed from the array counts as constant.");
 
   m.def(
       "from_dlpack",

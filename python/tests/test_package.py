@@ -56,7 +56,9 @@ def test_type_checkers_find_what_users_have():
         assert "def assign(self, source: Tensor | numpy.ndarray) -> None" in text  # arrays go where tensors do
         assert "def stack(parts: Sequence[Tensor | numpy.ndarray], axis: int = 0) -> Tensor" in text
         assert "lengths: Tensor | numpy.ndarray | None = None" in text and "weight: Tensor | numpy.ndarray | None" in text
-        assert "def exp(x: Tensor | complex | numpy.ndarray) -> Tensor" in text
+        assert "def exp(x: Tensor | float | SupportsComplex | numpy.ndarray) -> Tensor" in text
+        _, numpy, after = text.partition("    def numpy(self) -> numpy.ndarray:")
+        assert numpy and "numpy.ndarray" not in re.split(r"\n(?:def|class) ", after)[0]  # the method hides the module
         assert "class IndexingError(Error, IndexError)" in text
 
 
