@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import operator
 import os
-from typing import Any
+import warnings
+from typing import Any, Iterable
 
 from ._reel import Error, SettingError
 
@@ -60,6 +61,14 @@ def text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise SettingError(f"{name}: a text is needed, got {shown(value)}")
     return value
+
+
+def warn_of_no_effect(options: Iterable[tuple[str, Any, Any, bool, str]], depth: int) -> None:
+    """Warns the caller, so many frames up, of options with another value than the usual one where they do not work; an
+    option is its name, its value, the usual one, whether it works, and why not."""
+    for name, value, usual, works, why in options:
+        if value != usual and not works:
+            warnings.warn(f"{name} = {value!r} has no effect: {why}", stacklevel=depth + 1)
 
 
 def path(given: str | bytes | os.PathLike) -> str:

@@ -6,7 +6,7 @@ import os
 from typing import Any, Mapping, Sequence
 
 from . import _reel
-from ._check import flag, integer, number, shown, text
+from ._check import flag, integer, number, shown, text, warn_of_no_effect
 from ._create import asarray
 from ._files import load_safetensors, save_safetensors
 from ._reel import DType, Error, SettingError, Tensor
@@ -77,7 +77,7 @@ class Model:
     outside of training states move to the mean. checkpoint_every=n keeps only every n-th state for the gradient, to
     save memory.
     Parameters have the names and, for a seed, the initial values that the programs give them.
-    Throws SettingError for a value that does not fit.
+    Throws SettingError for a value that does not fit. Warns of an option that has no effect beside others.
     """
 
     def __init__(
@@ -136,6 +136,18 @@ class Model:
             dtype,
         )
         self._model = _reel._model(*self._arguments)
+        several, symbols = len(stack) > 1, vocabulary > 0
+        one, numbers = "it works between layers, and there is one. Hint: layers=2", "the inputs are numbers"
+        idle = "dropout is 0" if several else one
+        options = (
+            ("layer_norm", layer_norm, False, several, one),
+            ("residual", residual, False, several, one),
+            ("dropout", dropout, 0, several, one),
+            ("variational_dropout", variational_dropout, False, several and dropout > 0, idle),
+            ("input", input, "embedding", symbols, numbers),
+            ("embedding", embedding, 0, symbols and input == "embedding", "input is one-hot" if symbols else numbers),
+        )
+        warn_of_no_effect(options, 2)
         self._arguments = (*self._arguments[:-1], self.dtype.name)
         self.config: dict[str, Any] = {
             **({"vocabulary": vocabulary} if vocabulary else {"inputs": inputs}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
+import warnings
 from typing import Any, Mapping
 
 from . import _metrics, _reel
@@ -141,7 +142,9 @@ class Run:
             options = {k: v for k, v in options.items() if k not in ("inputs", "vocabulary")}
         if "every_step" not in changes:
             options["every_step"] = self._every_step(config)
-        model = Model(**{**options, **settings, **changes})
+        with warnings.catch_warnings():  # the run has said already which of its options have no effect
+            warnings.filterwarnings("ignore", ".* has no effect: ")
+            model = Model(**{**options, **settings, **changes})
         model._take(weights, path)
         return model
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
-import warnings
 from typing import Any, Mapping
 
 from . import _reel
-from ._check import flag, integer, number, shown, text
+from ._check import flag, integer, number, shown, text, warn_of_no_effect
 from ._model import Model
 from ._reel import Cell, Error, SettingError, Tensor
 
@@ -107,10 +106,11 @@ class Optimizer:
         }
         self._make(parameters, options)
         usual = inspect.signature(Optimizer.__init__).parameters
-        for name, owners in _OWNERS.items():
-            if kind not in owners and options[name] != usual[name].default:
-                what = f"{name} = {options[name]!r} has no effect: {kind} has none, but {', '.join(owners)}"
-                warnings.warn(what, stacklevel=2 if type(self) is Optimizer else 3)
+        known = (
+            (name, options[name], usual[name].default, kind in owners, f"{kind} has none, but {', '.join(owners)}")
+            for name, owners in _OWNERS.items()
+        )
+        warn_of_no_effect(known, 2 if type(self) is Optimizer else 3)
 
     def _make(self, parameters: Model | Cell | Mapping[str, Tensor], options: dict[str, Any]) -> None:
         target: Any = parameters
@@ -296,7 +296,7 @@ class Schedule:
 
     kind: "constant"; "step", times `factor` every `every` updates; "cosine" or "linear", which fall from 1 to `floor`
     after `steps` updates. Over the first `warmup` updates the factor rises to that in equal parts.
-    Throws SettingError for a value that does not fit.
+    Throws SettingError for a value that does not fit. Warns of an option that this kind does not have.
     """
 
     kinds = ("constant", "step", "cosine", "linear")
@@ -327,6 +327,13 @@ class Schedule:
             if not low <= value <= high:
                 raise SettingError(f"{name}: {low} to {high} is needed, got {value}")
         self._options = (kind, steps, warmup, floor, every, factor)
+        only = f"it is for {{}}, and kind is {kind}"
+        options = (
+            ("floor", floor, 0, falls, only.format("cosine, linear")),
+            ("every", every, 1000, kind == "step", only.format("step")),
+            ("factor", factor, 0.5, kind == "step", only.format("step")),
+        )
+        warn_of_no_effect(options, 2)
 
     def __call__(self, step: int) -> float:
         """The factor of an update, counted from 0. Throws Error for what is no such number."""

@@ -240,7 +240,8 @@ def test_schedules_equal_their_formulas():
         "linear": warm * (1 - 0.9 * done),
     }
     for kind in reel.optim.Schedule.kinds:
-        schedule = reel.optim.Schedule(kind, 60, warmup=12, floor=0.1, every=20)
+        own = {"step": {"every": 20}, "constant": {}}.get(kind, {"floor": 0.1})
+        schedule = reel.optim.Schedule(kind, 60, warmup=12, **own)
         assert np.allclose([schedule(int(i)) for i in t], expected[kind], rtol=1e-13)
     for bad, text in (
         ({"kind": "cosin"}, "kind: one of constant, step, cosine, linear is needed, got 'cosin'"),

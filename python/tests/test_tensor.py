@@ -75,7 +75,7 @@ def test_numbers_and_lists():
     complex_numbers = [1j, 2]
     for bad in (complex_numbers, np.array(complex_numbers), reel.tensor(complex_numbers)):
         for make in (reel.tensor, reel.asarray, lambda x, d: reel.array_api.asarray(x, dtype=reel.f32)):
-            with pytest.raises(reel.Error, match="complex numbers do not become float32. Hint: reel.real\(x\)"):
+            with pytest.raises(reel.Error, match=r"complex numbers do not become float32. Hint: reel.real\(x\)"):
                 make(bad, "f32")
     with pytest.raises(reel.Error, match="complex"):
         reel.array_api.full(2, reel.tensor(1j), dtype=reel.f32)
