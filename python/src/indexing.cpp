@@ -73,7 +73,7 @@ Tensor indexed(const Tensor& x, nb::handle key) {
       ++used;
     }
   }
-  if (used > x.rank()) refuse(x, fmt::format("{} indices for {} axes", used, x.rank()));
+  if (used > x.rank()) refuse(x, fmt::format("too many indices, {}, for a tensor of rank {}", used, x.rank()));
   Tensor y = x;
   std::int64_t axis = 0;
   std::optional<std::int64_t> selected;  // where the tensor's axes are

@@ -24,7 +24,7 @@ def test_what_they_say():
         (3, "index 3 is not in an axis of 3"),
         ([0, -4], "index -4 is not in an axis of 3"),
         (reel.tensor([3]), "index 3 is not in an axis of 3"),
-        ((0, 0), r"2 indices for 1 axes; got f32 \(3,?\)"),
+        ((0, 0), r"too many indices, 2, for a tensor of rank 1; got f32 \(3,?\)"),
     ):
         with pytest.raises(reel.IndexingError, match=text):
             x[key]
