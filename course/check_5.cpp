@@ -164,7 +164,7 @@ std::string superfluous(const Program& p, const std::string& twice) {
   mark_ancestors(p, read);
   for (std::size_t i = 0; i < p.nodes.size(); ++i) {
     const Node& node = p.nodes[i];
-    const std::string call = "%" + to_string(node.out) + " = " + node.op->traits.name;
+    const std::string call = fmt::format("%{} = {}", node.out, node.op->traits.name);
     if (std::count(read.begin() + node.out, read.begin() + node.out + node.num_outputs, 1) == 0)
       return call + " is still there, and nothing reads it: leave it out by subset()";
     for (std::size_t j = 0; j < i; ++j) {

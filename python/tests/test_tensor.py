@@ -387,7 +387,7 @@ def test_assign():
     x, y = reel.zeros(3), reel.ones(3)
     x.assign(y)
     assert x.tolist() == [1, 1, 1] and x.version == 1
-    with pytest.raises(reel.Error, match="does not take the place"):
+    with pytest.raises(reel.Error, match="cannot replace"):
         x.assign(reel.zeros(2))
 
 
