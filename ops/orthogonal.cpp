@@ -15,8 +15,13 @@ Tensor reflections(const char* name, const Arg& U) {
   try {
     return triangular_solve({S, U.where}, adjoint(U), {.upper = true});
   } catch (const Error& e) {
-    if (std::string_view(e.what()).find("is singular") == std::string_view::npos) throw;
-    fail(name, U.where, "the squared length of a column is 0, so it has no reflection; got {}", U->spec().str());
+    constexpr std::string_view before = "element ";  // and then the column
+    const std::string_view text = e.what();
+    const std::size_t at = text.find(before);
+    if (text.find("is singular") == text.npos || at == text.npos) throw;
+    const std::size_t first = at + before.size();
+    fail(name, U.where, "column {} is 0, or too short beside the longest one, so it has no reflection; got {}",
+         text.substr(first, text.find(' ', first) - first), U->spec().str());
   }
 }
 
