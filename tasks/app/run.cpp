@@ -267,12 +267,12 @@ Failure failure_of(const std::exception_ptr& error) {
 }
 
 namespace {
-/// What main() does around its work, or around that of several ranks. `told`: it prints what a reader may want the
-/// first lines of, as of a help text or a list.
-int guarded(const std::string& name, const std::function<int()>& body, bool told) {
+/// What main() does around its work, or around that of several ranks.
+int guarded(const std::string& name, const std::function<int()>& body) {
   open_standard_streams();
   end_with_owner();
   int code = 1;
+  bool told = false;  // a help text or a list, of which a reader may want the first lines only
   try {
     require_stack();
     load_plugins();
@@ -297,20 +297,18 @@ int guarded(const std::string& name, const std::function<int()>& body, bool told
 }  // namespace
 
 int run_program(const std::string& name, const std::function<int()>& body) {
-  const auto work = [&] {
+  return guarded(name, [&] {
     require_one_process();
     return body();
-  };
-  return guarded(name, work, true);
+  });
 }
 
 int run_task(int argc, const char* const* argv, const TaskProgram& program) {
-  const auto work = [&] {
+  return guarded(program.name, [&] {
     const std::unique_ptr<Ranks> ranks = join_ranks();
     const auto body = [&] { return run(argc, argv, program, *ranks); };
     return ranks->size() > 1 ? run_ranks(program.name, *ranks, body) : body();
-  };
-  return guarded(program.name, work, false);
+  });
 }
 
 }  // namespace reel

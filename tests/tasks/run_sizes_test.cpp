@@ -163,7 +163,8 @@ TEST_CASE("the largest values that are allowed say how much memory they would ta
   };
   says("copying", {"--cell", "lstm", "--hidden", "1000000"},
        "[model] 8e+12 parameters and their gradients need 64 TB, ");
-  says("copying", {"--cell", "lstm", "--hidden", "4000", "--layers", "1000"}, "Hint: fewer --layers");
+  says("copying", {"--cell", "lstm", "--hidden", "4000", "--layers", "1000"},
+       "Hint: fewer layers or a smaller hidden size");
   says("copying", {"--delay", "100000000", "--batch", "1000000"},
        "[copying] 1000000 sequences of 100000020 steps need 1.6 PB");
   says("adding", {"--length", "100000000", "--batch", "1000000"},
