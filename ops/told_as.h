@@ -29,6 +29,7 @@ auto told_as(const char* name, std::string_view inner, std::initializer_list<con
     fail(name, (*arguments.begin())->where, "{}; got {}", without, got);
   }
 }
+/// The same for an `inner` that gets what the user passed.
 template <class F>
 auto told_as(const char* name, std::string_view inner, F&& f) {
   return told_as(name, inner, {}, f);
