@@ -19,10 +19,14 @@ class Monitor {
  private:
   using Clock = std::chrono::steady_clock;
 
+  /// Once a run has ended: says so if it lacks the metric, rather than after the last one.
+  void check_metric(const std::vector<RunState>& states);
+
   const Sweep& sweep_;
   std::vector<RunState> before_;
   LiveLine live_{true};
   Clock::time_point start_ = Clock::now(), looked_;
+  bool checked_ = false;  // the metric
 };
 
 }  // namespace reel

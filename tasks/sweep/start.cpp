@@ -78,9 +78,11 @@ void take_name(Sweep& sweep, std::vector<Axis>& axes, const std::string& name) {
   if (name.find('/') == std::string::npos)
     throw Usage(fmt::format("{}: is no task, preset or folder of a sweep{}", name, nearest_hint(name, tasks)));
   std::vector<std::string> names;
+  const bool of_preset = std::count(name.begin(), name.end(), '/') > 1;
   for (const PresetTable& table : read_presets(presets_folder())) {
-    names.push_back(table.name);
+    if (!of_preset) names.push_back(table.name);
     for (const Preset& p : table.presets) {
+      if (of_preset) names.push_back(p.name);
       if (p.name == name) {
         sweep.task = p.task;
         sweep.fixed.insert(sweep.fixed.begin(), {"--preset", name});

@@ -59,6 +59,16 @@ TEST_CASE("sweep: a metric that no run has is told with a near one, and replaces
     }
 }
 
+TEST_CASE("sweep: a metric that the first run lacks is told while the others run") {
+  const SweepFolder place;
+  const std::string out = place.dir / "s";
+  const Result r = place.sweep(small_sweep("lr=1e-2,3e-3,1e-3,3e-4", out, "--jobs 1 --metric vaild_loss", "2000"));
+  CHECK(r.code == 1);
+  const std::size_t told = r.err.find("--metric vaild_loss: no run of " + out + " has it. Hint: valid_loss.");
+  REQUIRE_MESSAGE(told != std::string::npos, r.err);
+  CHECK(r.err.find("no run of", told + 60) == std::string::npos);
+}
+
 TEST_CASE("sweep: a run that diverges is told with its reason and not tried again; one that failed otherwise is") {
   const SweepFolder place;
   const std::string out = place.dir / "s";

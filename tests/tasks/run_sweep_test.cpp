@@ -319,6 +319,8 @@ TEST_CASE("sweep: errors are one line with the rule, the value and a hint, befor
       {{"copyng", "--out", out}, "copyng: is no task, preset or folder of a sweep. Hint: copying."},
       {{"srnn/tabel2", "--out", out},
        "srnn/tabel2: is no task, preset or folder of a sweep, near ones are srnn/table2"},
+      {{"srnn/fig2/T200-snn", "--out", out},
+       "srnn/fig2/T200-snn: is no task, preset or folder of a sweep, near ones are srnn/fig2/T200-srnn"},
       {{"mechanism", "--out", out}, "mechanism: trains nothing"},
       {{"copying"}, "--out DIR expected"},
       {{"--out", out}, "one NAME of a task, a preset or a sweep's folder expected, got 0"},
