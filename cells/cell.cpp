@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/core/error.h"
 #include "engine/core/parse.h"
 
 namespace reel {
@@ -16,6 +17,19 @@ std::string plain(const Setting& setting, const std::string& text) {
   if (setting.kind == Setting::Kind::real)
     if (const auto number = parse<double>(text)) return fmt::format("{}", *number);
   return text;
+}
+
+struct Condition {
+  std::string other, value;
+  bool equal;
+};
+/// "style=tunable" or "chrono!=0" in parts.
+Condition condition_of(const Setting& setting) {
+  const std::string& text = setting.only_if;
+  const std::size_t at = text.find_first_of("!=");
+  REEL_ASSERT(text.find('=') != text.npos);  // else the cell could not be registered
+  const bool equal = text[at] == '=';
+  return {text.substr(0, at), text.substr(at + (equal ? 1 : 2)), equal};
 }
 }  // namespace
 
@@ -79,6 +93,17 @@ double Settings::real(const std::string& name, double low, double high) const {
   if (!(value >= low && value <= high))
     throw SettingError(path(name), fmt::format("a number in {}..{} expected, got {}", low, high, value));
   return value;
+}
+
+std::vector<std::pair<std::string, std::string>> Settings::without_effect() const {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const auto& [name, setting] : known_) {
+    if (setting.only_if.empty() || values_.at(name) == plain(setting, setting.fallback)) continue;
+    const auto [other, value, equal] = condition_of(setting);
+    if ((at(other) == plain(known_.at(other), value)) != equal)
+      out.emplace_back(name, fmt::format("{} is {}", other, at(other)));
+  }
+  return out;
 }
 
 Cell::Cell(std::int64_t inputs, std::int64_t units, const Init& init)

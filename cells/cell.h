@@ -37,6 +37,7 @@ struct Setting {
   std::string fallback;  // the value if it is not given
   std::string help;
   std::vector<std::string> choices;  // for Kind::choice
+  std::string only_if = {};          // when it is read: "style=tunable" or "chrono!=0"; empty: always
 };
 
 /// The values of a cell's settings; a setting that is not given takes its fallback.
@@ -53,6 +54,9 @@ class Settings {
   bool on(const std::string& name) const;
   /// All of them, as text.
   const std::map<std::string, std::string>& values() const { return values_; }
+  /// The settings that have another value than the usual one and are not read, with the reason: {"capacity", "style is
+  /// fft"}.
+  std::vector<std::pair<std::string, std::string>> without_effect() const;
   /// "srnn.width"
   std::string path(const std::string& name) const { return cell_ + "." + name; }
 

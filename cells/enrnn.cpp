@@ -129,12 +129,13 @@ REEL_CELL(
        "trained",
        "input weights: U, or the identity on an embedding as wide as the state",
        {"trained", "identity"}},
-      {"epsilon", real, "0", "added to the spectral radius", {}},
+      {"epsilon", real, "0", "added to the spectral radius", {}, "normalise!=off"},
       {"coupling_init",
        choice,
        "glorot",
        "initialisation of W_C; orthogonal: part of an orthogonal matrix",
-       {"glorot", "orthogonal"}}},
+       {"glorot", "orthogonal"},
+       "coupled=on"}},
      [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
        return std::make_unique<Enrnn>(i, n, s, init);
      }})

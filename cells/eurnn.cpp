@@ -33,21 +33,22 @@ class Eurnn final : public Cell {
 };
 
 using enum Setting::Kind;
-REEL_CELL({"eurnn",
-           "unitary or orthogonal RNN of plane rotations, EUNN",
-           "Jing et al. 2017",
-           "c (a + n i) + n + n [field=complex], c = 1 + [field=complex], a = [style=fft] n log2(n)/2 + "
-           "[style=tunable] capacity (n - 1)/2",
-           {{"style",
-             choice,
-             "fft",
-             "pairs of units that are rotated: at distances n/2 to 1, or neighbours",
-             {"fft", "tunable"}},
-            {"field", choice, "real", "real or complex rotations", {"real", "complex"}},
-            {"capacity", integer, "2", "tunable: number of layers, even; n of them reach every matrix", {}}},
-           [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
-             return std::make_unique<Eurnn>(i, n, s, init);
-           }})
+REEL_CELL(
+    {"eurnn",
+     "unitary or orthogonal RNN of plane rotations, EUNN",
+     "Jing et al. 2017",
+     "c (a + n i) + n + n [field=complex], c = 1 + [field=complex], a = [style=fft] n log2(n)/2 + "
+     "[style=tunable] capacity (n - 1)/2",
+     {{"style",
+       choice,
+       "fft",
+       "pairs of units that are rotated: at distances n/2 to 1, or neighbours",
+       {"fft", "tunable"}},
+      {"field", choice, "real", "real or complex rotations", {"real", "complex"}},
+      {"capacity", integer, "2", "tunable: number of layers, even; n of them reach every matrix", {}, "style=tunable"}},
+     [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
+       return std::make_unique<Eurnn>(i, n, s, init);
+     }})
 
 }  // namespace
 }  // namespace reel

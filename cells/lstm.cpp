@@ -91,33 +91,34 @@ class Lstm final : public Cell {
 };
 
 using enum Setting::Kind;
-REEL_CELL({"lstm",
-           "long short-term memory",
-           "Hochreiter and Schmidhuber 1997, written as in Zaremba et al. 2014",
-           "4 (n i + n^2 + biases n) + 3 n [peephole=diagonal] + n^2 [peephole=output] + 4 n^2 [peephole=full] + 10 n "
-           "[norm=layer] + 2 n [initial=trained]",
-           {{"biases", choice, "2", "bias vectors per gate: 1, or PyTorch's 2", {"1", "2"}},
-            {"forget_bias", real, "0", "added to the initial bias of the forget gate", {}},
-            {"peephole",
-             choice,
-             "none",
-             "peephole connections: vectors (Graves 2013), a matrix to the output gate (uRNN's baseline), or matrices "
-             "to all gates",
-             {"none", "diagonal", "output", "full"}},
-            {"norm", choice, "none", "layer normalisation of gates and cell state", {"none", "layer"}},
-            {"init",
-             choice,
-             "pytorch",
-             "initialisation: uniform in +-1/sqrt(n), Glorot uniform, Glorot uniform of one joint matrix "
-             "[4n, i + n] (TensorFlow's BasicLSTMCell), or Glorot normal with orthogonal recurrent matrices (NRU's "
-             "baseline)",
-             {"pytorch", "glorot", "tensorflow", "orthogonal"}},
-            {"initial", choice, "zero", "initial state", {"zero", "trained"}},
-            {"chrono", real, "0", "chrono initialisation of the biases: longest time; 0: off", {}},
-            {"chrono_draw", choice, "real", "chrono initialisation: real or integer times", {"real", "whole"}}},
-           [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
-             return std::make_unique<Lstm>(i, n, s, init);
-           }})
+REEL_CELL(
+    {"lstm",
+     "long short-term memory",
+     "Hochreiter and Schmidhuber 1997, written as in Zaremba et al. 2014",
+     "4 (n i + n^2 + biases n) + 3 n [peephole=diagonal] + n^2 [peephole=output] + 4 n^2 [peephole=full] + 10 n "
+     "[norm=layer] + 2 n [initial=trained]",
+     {{"biases", choice, "2", "bias vectors per gate: 1, or PyTorch's 2", {"1", "2"}},
+      {"forget_bias", real, "0", "added to the initial bias of the forget gate", {}, "chrono=0"},
+      {"peephole",
+       choice,
+       "none",
+       "peephole connections: vectors (Graves 2013), a matrix to the output gate (uRNN's baseline), or matrices "
+       "to all gates",
+       {"none", "diagonal", "output", "full"}},
+      {"norm", choice, "none", "layer normalisation of gates and cell state", {"none", "layer"}},
+      {"init",
+       choice,
+       "pytorch",
+       "initialisation: uniform in +-1/sqrt(n), Glorot uniform, Glorot uniform of one joint matrix "
+       "[4n, i + n] (TensorFlow's BasicLSTMCell), or Glorot normal with orthogonal recurrent matrices (NRU's "
+       "baseline)",
+       {"pytorch", "glorot", "tensorflow", "orthogonal"}},
+      {"initial", choice, "zero", "initial state", {"zero", "trained"}},
+      {"chrono", real, "0", "chrono initialisation of the biases: longest time; 0: off", {}},
+      {"chrono_draw", choice, "real", "chrono initialisation: real or integer times", {"real", "whole"}, "chrono!=0"}},
+     [](std::int64_t i, std::int64_t n, const Settings& s, Init& init) {
+       return std::make_unique<Lstm>(i, n, s, init);
+     }})
 
 }  // namespace
 }  // namespace reel

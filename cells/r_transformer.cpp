@@ -117,7 +117,7 @@ REEL_CELL(
      "Wang et al. 2019",
      "(n i + n) [i!=n] + cell + 12 n^2 + 15 n",
      {{"cell", choice, "rnn", "recurrent cell of the layer", {"rnn", "gru", "lstm", "srnn", "janet", "goru", "enrnn"}},
-      {"width", integer, "8", "units per hidden layer of beta's network if the cell is srnn", {}},
+      {"width", integer, "8", "units per hidden layer of beta's network if the cell is srnn", {}, "cell=srnn"},
       {"window", integer, "6", "K: window size in time steps", {}},
       {"heads", integer, "4", "number of attention heads", {}},
       {"dropout", real, "0", "dropout rate after each part, on the attention weights and in the wide layer", {}}},

@@ -49,6 +49,14 @@ void check_declaration(const CellType& type) {
   } catch (const SettingError& e) {
     refuse(fmt::format("the default of a setting, {}", e.what()));
   }
+  for (const Setting& s : type.settings) {
+    const std::string other = s.only_if.substr(0, s.only_if.find_first_of("!="));
+    if (!s.only_if.empty() && (!defaults.contains(other) || s.only_if.find('=') == s.only_if.npos))
+      refuse(
+          fmt::format("the setting \"{}\" is read only if \"{}\": another setting and its value are needed, as in "
+                      "style=tunable or chrono!=0",
+                      s.name, s.only_if));
+  }
 }
 
 /// Throws Error for states that no loop can carry, or that pictures and files could not tell apart.

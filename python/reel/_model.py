@@ -147,7 +147,12 @@ class Model:
             ("input", input, "embedding", symbols, numbers),
             ("embedding", embedding, 0, symbols and input == "embedding", "input is one-hot" if symbols else numbers),
         )
-        warn_of_no_effect(options, 2)
+        unread = (
+            (name if len(self._settings) == 1 else f"{c}.{name}", own[name], None, False, why)
+            for c, own in self._settings.items()
+            for name, why in _reel._without_effect(c, own)
+        )
+        warn_of_no_effect([*options, *unread], 2)
         self._arguments = (*self._arguments[:-1], self.dtype.name)
         self.config: dict[str, Any] = {
             **({"vocabulary": vocabulary} if vocabulary else {"inputs": inputs}),

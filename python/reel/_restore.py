@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Mapping
 
 from . import _reel
@@ -24,7 +25,9 @@ def cell(
     values: Mapping[str, Tensor],
 ) -> Cell:
     """A cell with these parameters."""
-    made = _reel.cell(name, input_size, hidden_size, seed, dtype, **settings)
+    with warnings.catch_warnings():  # the cell has said already which settings have no effect
+        warnings.filterwarnings("ignore", ".* has no effect: ")
+        made = _reel.cell(name, input_size, hidden_size, seed, dtype, **settings)
     assign({**made.parameters(), **made.constants()}, values)
     return made
 

@@ -52,7 +52,12 @@ PyCell make_cell(const std::string& name, std::int64_t input_size, std::int64_t 
   const std::map<std::string, std::string> texts = settings_of(type, settings);
   const Settings given(name, type.settings, texts);
   Init init(seed, dtype.value);
-  return {name, type.make(input_size, hidden_size, given, init), dtype.value, seed, texts};
+  PyCell made{name, type.make(input_size, hidden_size, given, init), dtype.value, seed, texts};
+  for (const auto& [setting, why] : given.without_effect()) {
+    const std::string text = fmt::format("{} = {} has no effect: {}", setting, given.values().at(setting), why);
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0) throw nb::python_error();  // where warnings are errors
+  }
+  return made;
 }
 
 nb::dict cells() {
@@ -66,6 +71,7 @@ nb::dict cells() {
       setting["default"] = s.fallback;
       setting["help"] = s.help;
       if (!s.choices.empty()) setting["choices"] = nb::tuple(nb::cast(s.choices));
+      if (!s.only_if.empty()) setting["only_if"] = s.only_if;
       settings[s.name.c_str()] = setting;
     }
     nb::dict cell;
@@ -75,6 +81,12 @@ nb::dict cells() {
     all[type.name.c_str()] = cell;
   }
   return all;
+}
+
+/// The settings given that have no effect beside others, with the reason.
+std::vector<std::pair<std::string, std::string>> without_effect(const std::string& cell, const nb::dict& settings) {
+  const CellType& type = known_cell(cell);
+  return Settings(cell, type.settings, settings_of(type, settings)).without_effect();
 }
 
 void load(const std::filesystem::path& path) {
@@ -220,7 +232,9 @@ void bind_cells(nb::module_& m) {
         "names in the environment, with : between them. "
         "Throws Error naming the file if it is none, or was compiled for another version of Reel.");
   m.def("_plugins", &loaded_plugins);
-  m.def("cells", &cells, "All cells by name: help, source, and settings with kind, default, help and choices.");
+  m.def("_without_effect", &without_effect);
+  m.def("cells", &cells, "All cells by name: help, source, and settings with kind, default, help, choices, and when they are "
+        "read, if not always: \"style=tunable\".");
 }
 
 }  // namespace reel::python

@@ -1,5 +1,6 @@
 """Options that have no effect beside others: a warning at the caller's line."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -49,6 +50,21 @@ def test_options_of_optimizers():
     p = {"w": reel.ones(2)}
     text = ["momentum = 0.5 has no effect: adam has none, but sgd"]
     assert said(lambda: reel.optim.Adam(p, momentum=0.5)) == said(lambda: reel.optim.Optimizer(p, "adam", momentum=0.5)) == text
+
+
+def test_settings_of_cells():
+    def model(cell, **settings):
+        return lambda: reel.Model(inputs=2, outputs=1, hidden=4, cell=cell, **settings)
+
+    text = "capacity = 4 has no effect: style is fft"
+    assert said(model("goru", capacity=4)) == said(lambda: reel.cell("goru", 2, 4, capacity=4)) == [text]
+    assert said(model(["gru", "goru"], **{"goru.capacity": 4})) == [f"goru.{text}"]
+    assert said(model("lstm", chrono=9, forget_bias=1)) == ["forget_bias = 1 has no effect: chrono is 9"]
+    assert said(model("lstm", chrono_draw="whole")) == ["chrono_draw = 'whole' has no effect: chrono is 0"]
+    used = {"goru": {"style": "tunable", "capacity": 4}, "lstm": {"chrono": 9, "chrono_draw": "whole"}, "enrnn": {"epsilon": 0.1}}
+    assert all(said(model(cell, **settings)) == [] for cell, settings in used.items())
+    assert said(lambda: copy.deepcopy(reel.cell("goru", 2, 4, capacity=4))) == [text]
+    assert reel.cells()["goru"]["settings"]["capacity"]["only_if"] == "style=tunable"
 
 
 def test_a_model_of_a_run_says_it_once(tmp_path):

@@ -2,40 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "cells/cell.h"
-#include "engine/core/parse.h"
 
 namespace reel {
-
-namespace {
-
-/// A cell's setting that is read only where another one has a value, or only where it has any other.
-struct Dependent {
-  const char *cell, *setting, *other, *value;
-  bool read_there;
-};
-constexpr Dependent dependents[] = {
-    {"lstm", "chrono_draw", "chrono", "0", false},         {"lstm", "forget_bias", "chrono", "0", true},
-    {"eurnn", "capacity", "style", "tunable", true},       {"goru", "capacity", "style", "tunable", true},
-    {"goru", "reflections", "style", "householder", true}, {"r_transformer", "width", "cell", "srnn", true},
-    {"enrnn", "coupling_init", "coupled", "on", true},     {"enrnn", "epsilon", "normalise", "off", false},
-};
-
-/// Are two texts of a setting one value?
-bool same(const std::string& a, const std::string& b) {
-  const std::optional<double> x = parse<double>(a), y = parse<double>(b);
-  return a == b || (x && x == y);
-}
-
-/// The default of a cell's setting.
-const std::string& usual(const Dependent& d, const char* setting) {
-  const std::vector<Setting>& all = cell_type(d.cell).settings;
-  return std::ranges::find(all, setting, &Setting::name)->fallback;
-}
-
-}  // namespace
 
 std::vector<std::string> without_effect(const Options& options, const Shared& shared, const ModelShape& shape,
                                         const TaskProgram& program) {
@@ -86,14 +55,9 @@ std::vector<std::string> without_effect(const Options& options, const Shared& sh
   };
   for (const auto& [option, set, works, why] : all)
     if (set && !works) note(option, why);
-  for (const Dependent& d : dependents) {
-    const std::map<std::string, std::string> given = options.settings(d.cell);
-    const auto value = [&](const char* name) { return given.contains(name) ? given.at(name) : usual(d, name); };
-    const bool set = !same(value(d.setting), usual(d, d.setting)),
-               works = same(value(d.other), d.value) == d.read_there;
-    if (set && !works)
-      note(fmt::format("{}.{}", d.cell, d.setting), fmt::format("--{}.{} is {}", d.cell, d.other, value(d.other)));
-  }
+  for (const CellType& type : cell_registry())
+    for (const auto& [setting, why] : Settings(type.name, type.settings, options.settings(type.name)).without_effect())
+      note(fmt::format("{}.{}", type.name, setting), fmt::format("--{}.{}", type.name, why));
   if (!program.idle) return notes;
   for (const auto& [option, idle, why] : program.idle())
     if (idle) note(option, why);

@@ -86,6 +86,16 @@ TEST_CASE("two of one name: an error at a program's start that says which") {
     cells.pop_back();
   }
 
+  for (const char* condition : {"style", "kind=fast", "!=2", "rat=1"}) {
+    register_cell({"own", "", "", "", {{"rate", Setting::Kind::real, "0", "", {}, condition}}, {}}, "mine/own.cpp");
+    CHECK(error_of(check_registries) ==
+          fmt::format("[cell] \"own\" (mine/own.cpp): the setting \"rate\" is read only if \"{}\": another setting and "
+                      "its value are needed, as in style=tunable or chrono!=0",
+                      condition));
+    cells.pop_back();
+  }
+  CHECK(program_ends_with() == 0);
+
   register_backend("cpu", [](const std::string&) -> std::unique_ptr<Backend> { return nullptr; });
   CHECK(error_of(check_registries).starts_with("[device] two kinds of device are called \"cpu\". Hint: "));
   CHECK(program_ends_with() == 1);
