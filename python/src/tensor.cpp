@@ -206,7 +206,7 @@ void bind_tensor(nb::module_& m) {
                        nb::name("__hash__"), nb::scope(dtype), nb::is_method());
 
   nb::class_<Tensor> tensor(
-      m, "Tensor",
+      m, "Tensor", nb::is_weak_referenceable(),
       "Elements of one dtype in a block of memory, row-major. A tensor is never changed by an op; "
       "assign() overwrites its elements.");
   tensor

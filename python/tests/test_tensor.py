@@ -6,6 +6,7 @@ import math
 import operator
 import ctypes
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -52,6 +53,14 @@ def test_what_cannot_be_shared_is_copied(make):
     a = make(np.arange(12.0).reshape(3, 4))
     x = reel.asarray(a)
     assert np.array_equal(x.numpy(), a) and x.shape == a.shape
+
+
+def test_weak_references():
+    x, seen = reel.ones(3), []
+    reference = weakref.ref(x, lambda _: seen.append("gone"))
+    assert reference() is x and not seen
+    del x
+    assert reference() is None and seen == ["gone"]
 
 
 def test_read_only_arrays_are_copied():
