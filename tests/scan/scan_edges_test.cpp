@@ -189,6 +189,21 @@ TEST_CASE("an input that the loss does not read has no gradient, wherever it com
   }
 }
 
+TEST_CASE("an initial state that is overwritten before the loss reads it has no gradient") {
+  const Tensor raw = Tensor::from<double>({1, 4, 9}, {3, 1}), w = Tensor::zeros({1}, DType::f64);
+  const auto gradients = [&](Way way, std::int64_t steps) {
+    Tape tape;
+    const Step queue = [](const Tensors& s, const Tensors& x) { return Next{{s[1], x[0]}, {}}; };
+    const ScanResult r = way(queue, {sqrt(w), sqrt(w)}, {slice(raw, 0, 0, steps)}, {}, Loc::current());
+    return grad({sum(r.last[0])}, Tensors{raw, w});
+  };
+  for (const std::int64_t steps : {2, 3}) {  // after one step the second state's start is there
+    const Tensors expected = gradients(unroll, steps), got = gradients(scan, steps);
+    CHECK(got[1].item() == 0);
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i].values<double>() == expected[i].values<double>());
+  }
+}
+
 TEST_CASE("what a loop reads only through functions without a slope has no gradient") {
   const Tensor raw = Tensor::from<double>({0, 1, 4, 9, 0, 1}, {3, 2}), w = Tensor::from<double>({0, 1}, {2});
   using Function = Tensor (*)(const Tensor&);
