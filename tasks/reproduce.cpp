@@ -81,7 +81,8 @@ int check(const std::vector<PresetTable>& tables, const std::string& folder) {
     code = 1;
   };
   const auto print_score = [](const PaperResults& p) {
-    print_out("{}: {}; {} runs, {:.2g} hours\n", p.file, p.score.text(), p.runs, p.seconds / 3600);
+    print_out("{}: {}; {} run{}, {:.2g} hours\n", p.file, p.score.text(), p.runs, p.runs == 1 ? "" : "s",
+              p.seconds / 3600);
   };
   for (const PaperResults& paper : papers) {
     print_score(paper);

@@ -222,8 +222,8 @@ std::string kernels_text(const std::vector<PaperResults>& papers) {
 
 std::string page_of(const PaperResults& paper, const std::string& folder) {
   std::string md = fmt::format("# {}\n\n", paper.paper);
-  md += fmt::format("{}; {} runs, {} hours. {}, and `reproduce --check` judges it again.\n", paper.score.text(),
-                    paper.runs, hours(paper.seconds), adds_text(paper.file));
+  md += fmt::format("{}; {} run{}, {} hours. {}, and `reproduce --check` judges it again.\n", paper.score.text(),
+                    paper.runs, paper.runs == 1 ? "" : "s", hours(paper.seconds), adds_text(paper.file));
   std::string missing;
   for (const Report& report : paper.tables) {
     if (std::any_of(report.rows.begin(), report.rows.end(), has_runs))
