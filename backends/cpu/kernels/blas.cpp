@@ -1,81 +1,25 @@
 // Matrix products, row-major: by libxsmm (which generates code for each shape) where possible, by OpenBLAS otherwise.
-// libxsmm is for x86-64 only; a build without it (REEL_LIBXSMM not defined) leaves all to OpenBLAS.
 // On the device "cpu,bf16" large ones of f32 are oneDNN's (bf16_weights.h).
 // All run single-threaded here. A large product outside of a loop's shards is cut into parts by its sizes alone, so its
 // bits depend neither on the number of threads nor on how a library divides work among cores.
 #include <cblas.h>
-#ifdef REEL_LIBXSMM
-#include <libxsmm.h>
-#endif
 
-#include <array>
 #include <limits>
 #include <memory>
 #include <sstream>
-#include <utility>
 #include <vector>
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/kernels/bf16_weights.h"
 #include "backends/cpu/kernels/openblas_kernels.h"
 #include "backends/cpu/kernels/thin_products.h"
+#include "backends/cpu/kernels/xsmm_products.h"
 #include "backends/cpu/product_libraries.h"
 #include "engine/core/error.h"
 
 namespace reel::cpu {
 
 namespace {
-
-/// The BLAS transpose flag of an operand. Conjugation without transposition is an OpenBLAS extension.
-template <class T>
-CBLAS_TRANSPOSE form(bool transpose, bool conj) {
-  if (!is_complex_type<T> || !conj) return transpose ? CblasTrans : CblasNoTrans;
-  return transpose ? CblasConjTrans : CblasConjNoTrans;
-}
-
-/// c [m, n] = op(a) op(b), rows of c `ldc` elements apart.
-template <class T>
-struct Product {
-  CBLAS_TRANSPOSE form_a, form_b;
-  std::int64_t m, n, k;
-  const T* a;
-  std::int64_t lda;
-  const T* b;
-  std::int64_t ldb;
-  T* c;
-  std::int64_t ldc;
-
-  bool transpose_a() const { return form_a == CblasTrans || form_a == CblasConjTrans; }
-  bool transpose_b() const { return form_b == CblasTrans || form_b == CblasConjTrans; }
-  /// The part of the product that computes rows i0..i1 and columns j0..j1 of c.
-  Product part(std::int64_t i0, std::int64_t i1, std::int64_t j0, std::int64_t j1) const {
-    Product p = *this;
-    p.m = i1 - i0;
-    p.n = j1 - j0;
-    p.a += i0 * (transpose_a() ? 1 : lda);
-    p.b += j0 * (transpose_b() ? ldb : 1);
-    p.c += i0 * ldc + j0;
-    return p;
-  }
-  /// The terms k0..k1 of its sums.
-  Product terms(std::int64_t k0, std::int64_t k1) const {
-    Product p = *this;
-    p.k = k1 - k0;
-    p.a += k0 * (transpose_a() ? lda : 1);
-    p.b += k0 * (transpose_b() ? 1 : ldb);
-    return p;
-  }
-};
-
-/// Is the second factor too large for libxsmm, which does not block for the caches? OpenBLAS does, by copying it, which
-/// enough rows pay for. Rows a multiple of 4 KB apart share few places in the cache.
-template <class T>
-bool exceeds_cache(const Product<T>& p) {
-  constexpr std::int64_t largest = 4 << 20, large = 2 << 20, page = 4096, long_sum = 512, some = 24;  // bytes; rows
-  const auto size = static_cast<std::int64_t>(sizeof(T)), bytes = p.n * p.k * size;
-  if (bytes > largest) return true;
-  return p.m >= some && (bytes >= large || (p.k >= long_sum && p.ldb * size % page == 0));
-}
 
 template <class T>
 void by_blas(const Product<T>& p) {
@@ -91,90 +35,6 @@ void by_blas(const Product<T>& p) {
   else
     cblas_zgemm(CblasRowMajor, p.form_a, p.form_b, m, n, k, &one, p.a, lda, p.b, ldb, &zero, p.c, ldc);
 }
-
-#ifdef REEL_LIBXSMM
-constexpr bool with_libxsmm = true;
-
-/// False if libxsmm could not allocate its kernel registry, which dispatch would look up regardless.
-bool xsmm_is_ready() {
-  static const bool ready = [] {
-    libxsmm_registry_info info{};
-    return libxsmm_get_registry_info(&info) == 0;
-  }();
-  return ready;
-}
-
-/// libxsmm's kernel for c (+)= a b or a' b. libxsmm is column-major, so m and n are swapped, and so are a and b.
-/// Kernels are never freed, so each thread remembers them: libxsmm takes longer to find one than a small product takes.
-template <class T>
-auto xsmm_kernel(const Product<T>& p, std::int64_t k, bool add) {
-  const auto dispatch = [&] {
-    const auto whole = [](std::int64_t i) { return static_cast<libxsmm_blasint>(i); };
-    const libxsmm_blasint lda = whole(p.ldb), ldb = whole(p.lda), ldc = whole(p.ldc);
-    const T one(1), sum(add ? 1 : 0);
-    const int flags = p.form_a == CblasTrans ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
-    if constexpr (std::is_same_v<T, float>)
-      return libxsmm_smmdispatch(whole(p.n), whole(p.m), whole(k), &lda, &ldb, &ldc, &one, &sum, &flags, nullptr);
-    else
-      return libxsmm_dmmdispatch(whole(p.n), whole(p.m), whole(k), &lda, &ldb, &ldc, &one, &sum, &flags, nullptr);
-  };
-  using Key = std::array<std::int64_t, 7>;
-  constexpr std::size_t slots = 64;
-  thread_local std::array<std::pair<Key, decltype(dispatch())>, slots> known{};
-  const Key key{p.m, p.n, k, p.lda, p.ldb, p.ldc, (p.form_a == CblasTrans ? 2 : 0) + (add ? 1 : 0)};
-  std::uint64_t hash = 0;
-  for (const std::int64_t i : key) hash = (hash ^ static_cast<std::uint64_t>(i)) * 0x9e3779b97f4a7c15;
-  auto& [held, kernel] = known[hash >> 58];
-  if (held != key || !kernel) {
-    kernel = dispatch();
-    held = key;
-  }
-  return kernel;
-}
-
-/// False if libxsmm has no code for the product.
-template <class T>
-bool by_xsmm(const Product<T>& p) {
-  if constexpr (is_complex_type<T>) {
-    return false;
-  } else {
-    if (p.form_b != CblasNoTrans || !xsmm_is_ready()) return false;
-    if (p.form_a == CblasNoTrans) {
-      if (exceeds_cache(p)) return false;
-      const auto kernel = xsmm_kernel(p, p.k, false);
-      if (kernel) kernel(p.b, p.a, p.c);
-      return kernel != nullptr;
-    }
-    // a' b with long columns is the gradient of a weight: it runs over chunks of rows, which also keeps the sums
-    // accurate.
-    constexpr std::int64_t some = 256, lanes = 16, most_results = 1 << 20;
-    if (p.m * p.n > most_results) return false;
-    if (p.n < lanes && p.m > p.n) {  // libxsmm vectorizes along n, too short here: compute (b' a)' instead
-      std::vector<T> turned(static_cast<std::size_t>(p.m * p.n));
-      const Product<T> q{CblasTrans, CblasNoTrans, p.n, p.m, p.k, p.b, p.ldb, p.a, p.lda, turned.data(), p.m};
-      if (!by_xsmm(q)) return false;
-      for (std::int64_t i = 0; i < p.m; ++i) {
-        for (std::int64_t j = 0; j < p.n; ++j) p.c[i * p.ldc + j] = turned[static_cast<std::size_t>(j * p.m + i)];
-      }
-      return true;
-    }
-    for (std::int64_t k = 0; k < p.k; k += some) {
-      const auto kernel = xsmm_kernel(p, std::min(some, p.k - k), k > 0);
-      if (!kernel) return false;
-      kernel(p.b + k * p.ldb, p.a + k * p.lda, p.c);
-    }
-    return true;
-  }
-}
-
-#else
-constexpr bool with_libxsmm = false;
-
-template <class T>
-bool by_xsmm(const Product<T>&) {
-  return false;
-}
-#endif
 
 /// Real, with so few columns that vectorizing along the sums fills vectors better.
 template <class T>

@@ -98,7 +98,9 @@ void tile_of_dots(std::int64_t k, const R* a, std::int64_t lda, const R* b, std:
 template <int width, class R>
 void strip_of_dots(std::int64_t m, std::int64_t k, const R* a, std::int64_t lda, const R* b, std::int64_t ldb, R* c,
                    std::int64_t ldc) {
-  constexpr int height = 3;  // 3 x 8 accumulators, 3 rows of a, one of b: fits 32 registers
+  // 3 x 8 accumulators, 3 rows of a, one of b fit 32 registers. Without AVX-512 there are 16, and rows that come from
+  // memory come faster one after the other.
+  constexpr int height = sizeof(Vector<R>) < 64 ? 1 : 3;
   for (; m >= height; m -= height, a += height * lda, c += height * ldc)
     tile_of_dots<height, width>(k, a, lda, b, ldb, c, ldc);
   for (; m > 0; --m, a += lda, c += ldc) tile_of_dots<1, width>(k, a, lda, b, ldb, c, ldc);
