@@ -102,6 +102,21 @@ TEST_CASE("products that are cut into parts: rows, columns (the last part has on
   }
 }
 
+TEST_CASE("gradients of weights whose rows are a multiple of 2 KB apart, and products of part of a vector's columns") {
+  const MatmulFlags gradient{.transpose_a = true};
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const auto apart = static_cast<std::int64_t>(2048 / size_of(dtype));
+    for (const std::int64_t k : {31, 32, 33, 64, 100}) {
+      CAPTURE(name_of(dtype));
+      CAPTURE(k);
+      for (const auto& [m, n] : {std::pair{apart, apart}, {apart, 2 * apart}, {apart, 40}, {40, apart}, {8, apart}})
+        CHECK(error_of_product(m, k, n, gradient, dtype) < most);
+    }
+    for (const std::int64_t n : {2, 10, 27, 65, 127})
+      for (const std::int64_t m : {64, 65, 130}) CHECK(error_of_product(m, 100, n, {}, dtype) < most);
+  }
+}
+
 TEST_CASE("a batch of products whose sums are long is each of them") {
   for (int flags = 0; flags < 4; ++flags) {
     CAPTURE(flags);

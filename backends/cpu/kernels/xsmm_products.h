@@ -56,15 +56,15 @@ auto xsmm_kernel(const Product<T>& p, std::int64_t k, bool add) {
   return kernel;
 }
 
-/// Rows of a matrix, a few at a time: where they lie, or copied side by side if they are a multiple of 2 KB apart,
-/// since then they share few sets of the L1 cache.
+/// Rows of a matrix, `most` at a time: where they lie, or copied side by side if they are a multiple of 2 KB apart,
+/// since then they share few sets of the L1 cache. That pays if each number is read at least 32 times.
 template <class T>
 class RowBlocks {
  public:
-  RowBlocks(const T* first, std::int64_t stride, std::int64_t width, std::int64_t most)
+  RowBlocks(const T* first, std::int64_t stride, std::int64_t width, std::int64_t most, std::int64_t reads)
       : first_(first), stride_(stride), width_(width) {
-    constexpr std::int64_t alias = 2048 / sizeof(T), line = 64 / sizeof(T);
-    if (stride % alias != 0) return;
+    constexpr std::int64_t alias = 2048 / sizeof(T), line = 64 / sizeof(T), many = 32;
+    if (stride % alias != 0 || reads < many) return;
     apart_ = width + line;
     copy_ = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(most * apart_));
   }
@@ -133,7 +133,8 @@ bool by_xsmm(const Product<T>& p) {
       }
       return true;
     }
-    RowBlocks<T> a(p.a, p.lda, p.m, std::min(some, p.k)), b(p.b, p.ldb, p.n, std::min(some, p.k));
+    RowBlocks<T> a(p.a, p.lda, p.m, std::min(some, p.k), p.k < some ? 0 : p.n),
+        b(p.b, p.ldb, p.n, std::min(some, p.k), p.k < some ? 0 : p.m);
     Product<T> q = p;
     q.lda = a.stride(), q.ldb = b.stride();
     const std::int64_t rest = p.k % some;
