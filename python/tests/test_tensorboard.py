@@ -1,6 +1,7 @@
 """--tensorboard, read by TensorBoard itself: numbers, histograms and pictures, of a whole run and of a resumed one."""
 
 import csv
+import shutil
 import subprocess
 
 import numpy as np
@@ -15,8 +16,8 @@ OPTIONS = "--cell gru --hidden 8 --delay 5 --batch 4 --valid-size 4 --threads 1 
 COLUMNS = ["train_loss", "valid_loss", "accuracy", "grad_norm"]
 
 
-def run(folder, *words):
-    command = [program("copying"), *OPTIONS, *map(str, words)] if folder else [program("copying"), *map(str, words)]
+def run(folder, *words, task="copying", options=OPTIONS):
+    command = [program(task), *options, *map(str, words)] if folder else [program(task), *map(str, words)]
     done = subprocess.run(command + (["--out", str(folder)] if folder else []), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
@@ -99,3 +100,32 @@ def test_what_a_killed_run_wrote_after_its_checkpoint_is_replaced(tmp_path):
     metrics = rows(tmp_path / "run")
     assert len(metrics) == 6
     same_scalars(read(tmp_path / "events/run"), metrics)
+
+
+def test_a_run_that_starts_anew_replaces_the_old_one(tmp_path):
+    run(tmp_path / "run", "--steps", 8, "--valid-every", 2, "--tensorboard", tmp_path / "events")
+    shutil.rmtree(tmp_path / "run")
+    run(tmp_path / "run", "--steps", 6, "--valid-every", 2, "--lr", 0.01, "--tensorboard", tmp_path / "events")
+    assert [folder.name for folder in (tmp_path / "events").iterdir()] == ["run"]
+    same_scalars(read(tmp_path / "events/run"), rows(tmp_path / "run"))
+
+
+def test_a_finished_run_that_is_resumed_writes_nothing_twice(tmp_path):
+    (tmp_path / "text.txt").write_text("the quick brown fox jumps over the lazy dog\n" * 40)
+    options = "--cell gru --hidden 4 --batch 2 --unroll 5 --valid-every 2 --threads 1 --quiet".split()
+    run(tmp_path / "run", "--text", tmp_path / "text.txt", "--steps", 4, "--tensorboard", tmp_path / "events",
+        task="charlm", options=options)  # fmt: skip
+    for steps in (4, 4, 6, 6):
+        run(None, "--resume", tmp_path / "run", "--steps", steps, task="charlm")
+    events = read(tmp_path / "events/run")
+    assert [e.step for e in events.Scalars("test/loss")] == [4, 6]
+    assert [e.step for e in events.Images("pictures/curve")] == [4, 6]
+
+
+def test_files_keep_their_order_when_the_clock_has_gone_back(tmp_path):
+    run(tmp_path / "run", "--steps", 4, "--valid-every", 2, "--tensorboard", tmp_path / "events")
+    (file,) = (tmp_path / "events/run").glob("events.out.*")
+    file.rename(file.with_name("events.out.tfevents.9999999999.000000.reel.1"))
+    for steps in (6, 8):
+        run(None, "--resume", tmp_path / "run", "--steps", steps)
+    same_scalars(read(tmp_path / "events/run"), rows(tmp_path / "run"))

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "ops/ops.h"
 #include "tasks/app/curves.h"
@@ -61,6 +62,23 @@ Histogram histogram_of(const Tensor& x) {
   return histogram(cast(is_complex(x.dtype()) ? abs(x) : x, DType::f64).values<double>());
 }
 
+/// The bytes of the pictures in a run's folder, by their names.
+std::map<std::string, std::string> pictures_in(const RunFolder& folder) {
+  std::map<std::string, std::string> out;
+  for (const fs::path& file : entries_of(folder.path()))
+    if (file.extension() == ".png") out[file.stem().string()] = read_file(file);
+  return out;
+}
+
+/// Whether an earlier session has brought the run to its end, with a test; a damaged run.json does not say so.
+bool has_finished(const RunFolder& folder) {
+  const std::string file = folder.file("run.json");
+  std::error_code error;
+  if (!fs::exists(file, error)) return false;
+  const auto json = nlohmann::json::parse(read_file(file), nullptr, false);
+  return json.is_object() && json.value("finished", nlohmann::json()) == true;
+}
+
 }  // namespace
 
 TensorBoard::TensorBoard(const std::string& dir, const RunFolder& folder) : dir_(dir), run_(place_of(folder.path())) {}
@@ -68,10 +86,14 @@ TensorBoard::TensorBoard(const std::string& dir, const RunFolder& folder) : dir_
 void TensorBoard::begun(const Moment& at) {
   step_ = at.record.steps;
   folder_ = events_of(dir_, run_, step_ > 0);
-  file_.emplace(folder_, step_ > 0 ? step_ + 1 : -1);
+  file_.emplace(folder_, step_ > 0 ? step_ + 1 : 0);  // a new run replaces an older one in its place
   std::error_code error;
   fs::create_directories(folder_, error);  // if not, each validation says so
   if (!error) write_atomically(folder_ + "/" + owner_file, run_ + "\n");
+  if (step_ > 0 && last_event_file(folder_)) {
+    if (has_finished(at.folder)) tested_step_ = step_;
+    for (const auto& [name, png] : pictures_in(at.folder)) drawn_[name] = crc32c(png);
+  }
 }
 
 void TensorBoard::validated(const Moment& at, const RunFolder::Row& row, const Tensors& gradients) {
@@ -97,16 +119,15 @@ void TensorBoard::ended(const Moment& at) {
   std::vector<std::string> values;
   for (const auto& [name, value] : at.record.test)
     if (std::isfinite(value)) values.push_back(scalar_value("test/" + name, value));
-  if (!values.empty()) file_->add(step_, values);
+  if (!values.empty() && step_ != tested_step_) file_->add(step_, values);
   if (lost_ > 0) throw Error(folder_, fmt::format("lacks {} validations, which could not be written", lost_));
 }
 
 void TensorBoard::drawn(const RunFolder& folder) {
   std::vector<std::string> values;
-  for (const fs::path& png : entries_of(folder.path())) {
-    if (png.extension() != ".png") continue;
-    if (std::string value = image_value("pictures/" + png.stem().string(), read_file(png)); !value.empty())
-      values.push_back(std::move(value));
+  for (const auto& [name, png] : pictures_in(folder)) {
+    if (const auto before = drawn_.find(name); before != drawn_.end() && before->second == crc32c(png)) continue;
+    if (std::string value = image_value("pictures/" + name, png); !value.empty()) values.push_back(std::move(value));
   }
   if (!values.empty()) file_->add(step_, values);
 }

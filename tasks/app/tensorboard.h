@@ -1,5 +1,7 @@
 // --tensorboard DIR: the run as event files that TensorBoard shows.
 #pragma once
+#include <map>
+
 #include "tasks/app/observer.h"
 #include "tasks/io/event_file.h"
 
@@ -21,7 +23,9 @@ class TensorBoard : public Observer {
  private:
   std::string dir_, run_, folder_;  // run_: the absolute path of the run's folder
   std::optional<EventFile> file_;
-  std::int64_t step_ = 0, lost_ = 0;  // the last step seen; validations that could not be written
+  std::int64_t step_ = 0, lost_ = 0;            // the last step seen; validations that could not be written
+  std::int64_t tested_step_ = -1;               // whose results of the test an earlier session has written
+  std::map<std::string, std::uint32_t> drawn_;  // checksums of the pictures that an earlier session has left
 };
 
 }  // namespace reel

@@ -9,16 +9,19 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 
 #include "engine/core/error.h"
 #include "tasks/io/files.h"
+#include "tasks/io/folder.h"
 
 namespace reel {
 
 namespace {
 
 constexpr std::size_t most_buckets = 30;
+constexpr std::string_view name_begin = "events.out.tfevents.";  // by which TensorBoard knows the files
 
 double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
@@ -127,6 +130,15 @@ std::string image_value(const std::string& tag, std::string_view png) {
   return value(tag, bytes(4, integer(1, size_at(20)) + integer(2, size_at(16)) + integer(3, 3) + bytes(4, png)));
 }
 
+std::optional<double> last_event_file(const std::string& folder) {
+  std::optional<double> last;
+  for (const std::filesystem::path& file : entries_of(folder)) {
+    const std::string name = file.filename();
+    if (name.starts_with(name_begin)) last = std::max(last.value_or(0), std::atof(name.c_str() + name_begin.size()));
+  }
+  return last;
+}
+
 EventFile::EventFile(std::string folder, std::int64_t first_step)
     : folder_(std::move(folder)), first_step_(first_step) {}
 
@@ -134,10 +146,8 @@ void EventFile::add(std::int64_t step, const std::vector<std::string>& values) {
   std::string content;
   for (const std::string& v : values) content += v;
   std::string records;
-  if (path_.empty()) {  // what each file begins with
-    records = record(event(0, bytes(3, "brain.Event:2")));
-    if (first_step_ >= 0) records += record(event(first_step_, bytes(7, integer(1, 1))));  // SessionLog.START
-  }
+  if (path_.empty())  // what each file begins with: the version, and SessionLog.START
+    records = record(event(0, bytes(3, "brain.Event:2"))) + record(event(first_step_, bytes(7, integer(1, 1))));
   append(records + record(event(step, bytes(5, content))));
 }
 
@@ -148,9 +158,9 @@ void EventFile::append(std::string_view records) {
     std::error_code error;
     std::filesystem::create_directories(folder_, error);
     if (error) throw Error(folder_, "cannot be made: " + error.message());
-    // TensorBoard reads the files of a run in order of their names, and knows them by the word in it.
-    path = (std::filesystem::path(folder_) / fmt::format("events.out.tfevents.{:017.6f}.reel.{}", now(), getpid()))
-               .string();
+    // TensorBoard reads the files of a run in order of their names, also after the clock has gone back.
+    const double time = std::max(now(), last_event_file(folder_).value_or(0) + 1e-6);
+    path = (std::filesystem::path(folder_) / fmt::format("{}{:017.6f}.reel.{}", name_begin, time, getpid())).string();
   }
   FileHandle file(path, O_WRONLY | O_CREAT | O_APPEND | (fresh ? O_EXCL : 0), "written");
   const off_t before = lseek(file.get(), 0, SEEK_END);

@@ -2,6 +2,7 @@
 // Only what Reel writes of that format is here (docs/decisions.md says why it is written without a library).
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,11 +25,14 @@ std::string histogram_value(const std::string& tag, const Histogram& histogram);
 /// `png`: the bytes of the file; empty if they are none of PNG.
 std::string image_value(const std::string& tag, std::string_view png);
 
+/// Which seconds the name of the last event file in a folder says; none if there is no such file.
+std::optional<double> last_event_file(const std::string& folder);
+
 /// A file that grows by an event at a time, each on disk when its call returns.
 class EventFile {
  public:
   /// Of a new name in the folder, which is made. The file is made with its first event. `first_step`: events of earlier
-  /// files from this step on are no longer part of the run; below 0: all are.
+  /// files from this step on are no longer part of the run.
   EventFile(std::string folder, std::int64_t first_step);
   /// Values from above, at a step. Throws Error if they cannot be written, and leaves a file of whole events.
   void add(std::int64_t step, const std::vector<std::string>& values);

@@ -379,14 +379,14 @@ TEST_CASE("events: the checksum, histograms, whole records after a failure") {
 
   const TempDir dir;
   write_atomically(dir / "file", "");
-  EventFile nowhere(dir / "file", -1);
+  EventFile nowhere(dir / "file", 0);
   CHECK(contains(error_of([&] { nowhere.add(1, {scalar_value("a", 1)}); }), "cannot be made"));
-  EventFile file(dir / "events", -1);
+  EventFile file(dir / "events", 0);
   file.add(1, {scalar_value("a", 1)});
   const std::string path = std::filesystem::directory_iterator(dir / "events")->path();
   const std::string before = read_file(path);
-  CHECK(before.substr(0, 8) == std::string("\x1A\0\0\0\0\0\0\0", 8));  // the length of the first record
-  CHECK(before.size() == (12 + 26 + 4) + (12 + 23 + 4));
+  CHECK(before.substr(0, 8) == std::string("\x1A\0\0\0\0\0\0\0", 8));     // the length of the first record
+  CHECK(before.size() == (12 + 26 + 4) + (12 + 15 + 4) + (12 + 23 + 4));  // version, start, value
   file.add(2, {scalar_value("a", 1)});
   CHECK(read_file(path).size() > before.size());
   CHECK(read_file(path).starts_with(before));
