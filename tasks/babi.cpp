@@ -232,8 +232,8 @@ int main(int argc, char** argv) {
                          return std::make_unique<ThreeNetworks>(task.shape(), options, o.join == "over-time", init);
                        },
                    .begun =
-                       [](const Task& task, const RunFolder& folder, bool) {
-                         save_vocabulary(folder.file("vocabulary.json"), static_cast<const BabiTask&>(task).names());
+                       [](const Task& task, const RunFolder& folder, bool resumed) {
+                         keep_vocabulary(folder.path(), static_cast<const BabiTask&>(task).names(), resumed);
                          return std::string();
                        },
                    .notes = [](const Task& task) { return static_cast<const BabiTask&>(task).notes(); }});

@@ -228,8 +228,8 @@ int main(int argc, char** argv) {
                    .options = add,
                    .task = [&](const Setup& setup) { return std::make_unique<CharModel>(o, setup, given->resume()); },
                    .begun =
-                       [](const Task& task, const RunFolder& folder, bool) {
-                         save_vocabulary(folder.file("vocabulary.json"), static_cast<const CharModel&>(task).names());
+                       [](const Task& task, const RunFolder& folder, bool resumed) {
+                         keep_vocabulary(folder.path(), static_cast<const CharModel&>(task).names(), resumed);
                          return std::string();
                        },
                    .notes = [](const Task& task) { return static_cast<const CharModel&>(task).notes(); },

@@ -1,6 +1,6 @@
 #include "tasks/data/vocabulary.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -26,7 +26,7 @@ std::optional<Vocabulary> load(const std::string& path) {
   try {
     return Json::parse(read_file(path, most_bytes)).get<Vocabulary>();
   } catch (const Json::exception&) {
-    throw FileError(path + ": is damaged: lists of names are expected");
+    throw FileError(path + ": is damaged: lists of names are expected. Hint: the run works without this file, too");
   }
 }
 
@@ -73,6 +73,16 @@ std::vector<std::string> changed_names(const std::string& run, const Vocabulary&
     if (!change.empty()) changes.push_back(change);
   }
   return changes;
+}
+
+void keep_vocabulary(const std::string& run, const Vocabulary& now, bool resumed) {
+  if (resumed)
+    if (const auto changes = changed_names(run, now); !changes.empty())
+      throw FileError(fmt::format(
+          "{}: the data have changed since the run began: {}. Hint: start a new run, with --init-from {} to "
+          "keep the parameters",
+          run, fmt::join(changes, ", "), run));
+  save_vocabulary(run + "/vocabulary.json", now);
 }
 
 }  // namespace reel

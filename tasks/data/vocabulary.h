@@ -25,5 +25,7 @@ std::string first_change(const std::string& kind, const std::vector<std::string>
                          const std::vector<std::string>& now);
 /// The first change of each kind since a run; none if it has no such file. Throws FileError for a damaged one.
 std::vector<std::string> changed_names(const std::string& run, const Vocabulary& now);
+/// Writes the file of a run that begins or goes on. Throws FileError if it goes on with other names than it began with.
+void keep_vocabulary(const std::string& run, const Vocabulary& now, bool resumed);
 
 }  // namespace reel

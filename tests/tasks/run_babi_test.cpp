@@ -177,6 +177,12 @@ TEST_CASE("babi: --init-from notes words and answers that are others, which para
   const std::string why = "; parameters go by place, not by word\n", from = "note: --init-from " + first + ": ";
   CHECK(go(again) ==
         from + "answer 1 was \"kitchen\" and is \"home\"" + why + from + "word 2 was \"mary\" and is \"sandra\"" + why);
+  std::string renamed = story;  // each word has the number that another one had
+  for (std::size_t at; (at = renamed.find("Mary")) != renamed.npos;) renamed.replace(at, 4, "Marz");
+  for (const char* part : {"train", "valid", "test"}) data.write(part, renamed);
+  const Result resumed = run("babi", {"--resume", first, "--steps", "4"}, data.dir.path);
+  CHECK(resumed.code == 1);
+  CHECK(contains(resumed.err, "the data have changed since the run began: word 2 was \"mary\" and is \"marz\""));
 }
 
 TEST_CASE("babi: learns three answers; twenty steps with three cells; exit codes") {

@@ -79,6 +79,25 @@ TEST_CASE("a run that was killed before its first checkpoint starts with --resum
   CHECK(contains(line_of(dir, "table", {"--resume", dir / "table-whole", "--steps", "4"}, 1), "Hint: put it back"));
 }
 
+TEST_CASE("charlm: a resumed run must have the characters that it began with") {
+  const TempDir dir;
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "we saw a wren ";
+  write_atomically(dir / "text.txt", text);
+  train("charlm", dir, dir / "run", {"--text", dir / "text.txt", "--batch", "2", "--unroll", "5"});
+  const std::string before = read_file(dir / "run/vocabulary.json");
+  std::replace(text.begin(), text.end(), 'w', 'x');  // which counts as the same symbol
+  write_atomically(dir / "text.txt", text);
+  const std::vector<std::string> again{"--resume", dir / "run", "--steps", "4", "--quiet"};
+  CHECK(contains(line_of(dir, "charlm", again, 1),
+                 "run: the data have changed since the run began: character 7 was \"w\" and is \"x\". Hint: start a"));
+  CHECK(read_file(dir / "run/vocabulary.json") == before);
+  write_atomically(dir / "run/vocabulary.json", "[]");
+  CHECK(contains(line_of(dir, "charlm", again, 1), "vocabulary.json: is damaged"));
+  fs::remove(dir / "run/vocabulary.json");
+  CHECK(run("charlm", again, dir.path).code == 0);
+}
+
 TEST_CASE("--init-from: a damaged file is no bad usage, and the line has the option's name") {
   const TempDir dir;
   train("copying", dir, dir / "run", short_copying);
