@@ -1,6 +1,7 @@
 // What a run leaves on disk: config.toml, model.json, metrics.csv, run.json, data.json, curve.svg, report.html,
 // checkpoint.safetensors, and the parameters of the best validation in best.safetensors. Every file is complete at
-// every moment, whenever the process dies. One program at a time writes there; meanwhile the file "lock" names it.
+// every moment, whenever the process dies, but for a last row of metrics.csv, which is skipped. One program at a time
+// writes there; meanwhile the file "lock" names it.
 #pragma once
 #include <cstdint>
 #include <limits>
