@@ -62,7 +62,7 @@ Interrupt::Interrupt() {
     came[static_cast<std::size_t>(kinds[i])] = 0;
     sigaction(kinds[i], nullptr, &before_[i]);
     if (before_[i].sa_handler == wish_or_end) before_[i].sa_handler = SIG_DFL;  // of an earlier one, see below
-    if (kinds[i] == SIGHUP && before_[i].sa_handler == SIG_IGN) continue;       // nohup stays in effect
+    if (before_[i].sa_handler == SIG_IGN) continue;  // nohup, or a script that has put it in the background
     sigaction(kinds[i], &caught, nullptr);
   }
   follow_owner();

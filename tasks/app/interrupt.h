@@ -1,5 +1,5 @@
 // Turns Ctrl-C, SIGTERM and a terminal's hang-up into a request: the training loop checks it after each step, saves,
-// and ends.
+// and ends; the test at its end checks it after each batch.
 #pragma once
 #include <array>
 #include <csignal>
@@ -12,7 +12,7 @@ class Interrupt {
   static constexpr int exit_code = 130;
 
   /// From now on the first SIGINT, SIGTERM or SIGHUP sets requested(); another one of the same kind ends the process at
-  /// once, unless it comes within a quarter of a second: then it is the same wish. An ignored SIGHUP stays ignored.
+  /// once, unless it comes within a quarter of a second: then it is the same wish. An ignored one stays ignored.
   Interrupt();
   /// Restores the previous signal handlers; after a request they stay.
   ~Interrupt();

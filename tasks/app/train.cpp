@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <set>
@@ -11,6 +10,7 @@
 #include "backends/cpu/threads/cores.h"
 #include "cells/plugin.h"
 #include "tasks/app/agreement.h"
+#include "tasks/app/evaluation.h"
 #include "tasks/app/figure.h"
 #include "tasks/app/interrupt.h"
 #include "tasks/app/progress.h"
@@ -35,90 +35,6 @@ class Clock {
   double before_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
-
-struct Evaluation {
-  double loss = 0, accuracy = 0;
-  std::vector<Score> scores;
-};
-
-/// The sums over the entries of one batch.
-struct Sums {
-  double entries = 0, loss = 0, accuracy = 0;
-  std::vector<Score> scores = {};
-};
-
-/// A batch continues the one before, or begins a chain of its own; the number of the chain of each.
-std::vector<std::int64_t> chains(const Task& task, const std::vector<std::vector<std::uint64_t>>& batches) {
-  std::vector<std::int64_t> of;
-  for (const auto& streams : batches)
-    of.push_back(of.empty() ? 0 : task.continues(streams) ? of.back() : of.back() + 1);
-  return of;
-}
-
-/// Gets the sums of batches that other ranks have computed; only rank 0 learns the names of scores.
-void gather(Ranks& ranks, std::vector<Sums>& sums, const std::vector<std::int64_t>& chain) {
-  std::string mine;
-  const auto put = [&](double number) { mine.append(reinterpret_cast<const char*>(&number), sizeof number); };
-  for (std::size_t b = 0; b < sums.size(); ++b) {
-    if (!ranks.mine(chain[b])) continue;
-    for (const double x : {sums[b].entries, sums[b].loss, sums[b].accuracy}) put(x);
-    put(static_cast<double>(sums[b].scores.size()));
-    for (const Score& score : sums[b].scores)
-      for (const double x : {score.total, score.count, score.root ? 1.0 : 0.0}) put(x);
-  }
-  const std::vector<std::string> all = ranks.gather(mine);
-  std::vector<std::size_t> read(all.size(), 0);
-  for (std::size_t b = 0; b < sums.size(); ++b) {
-    const auto r = static_cast<std::size_t>(ranks.of(chain[b]));
-    const auto get = [&] {
-      double number = 0;
-      std::memcpy(&number, all[r].data() + std::exchange(read[r], read[r] + sizeof number), sizeof number);
-      return number;
-    };
-    sums[b].entries = get(), sums[b].loss = get(), sums[b].accuracy = get();
-    sums[b].scores.resize(static_cast<std::size_t>(get()));
-    for (Score& score : sums[b].scores) score.total = get(), score.count = get(), score.root = get() > 0;
-  }
-}
-
-/// The weighted means over all entries of these batches, which the ranks share out unless all are one chain.
-Evaluation evaluate(const Task& task, const Model& model, const std::vector<std::vector<std::uint64_t>>& batches,
-                    std::uint64_t seed, bool with_scores, Ranks& ranks) {
-  const std::vector<std::int64_t> chain = chains(task, batches);
-  const bool shared = ranks.size() > 1 && chain.back() > 0;
-  std::vector<Sums> sums(batches.size());
-  Tensors carry;
-  for (std::size_t b = 0; b < batches.size(); ++b) {
-    if (shared && !ranks.mine(chain[b])) continue;
-    if (!task.continues(batches[b])) carry.clear();
-    const Batch made = task.batch(seed, batches[b]);
-    if (b == 0) check_batch(task, model, made, std::ssize(batches[b]));
-    const Batch batch = on(made, model.device());
-    const Tensor outputs = model.forward(batch, std::nullopt, &carry);
-    const double n = entries_of(made);
-    sums[b] = {n, n * task.loss(outputs, batch).item(), n * task.accuracy(outputs, batch)};
-    if (with_scores) sums[b].scores = task.scores(on(outputs, made.x.backend()), made);
-  }
-  if (shared) gather(ranks, sums, chain);
-  Evaluation e;
-  double total = 0;
-  for (const Sums& of_batch : sums) {
-    e.loss += of_batch.loss;
-    e.accuracy += of_batch.accuracy;
-    total += of_batch.entries;
-    e.scores.resize(of_batch.scores.size());
-    for (std::size_t i = 0; i < e.scores.size(); ++i) {
-      Score& sum = e.scores[i];
-      const Score& score = of_batch.scores[i];
-      if (sum.name.empty()) sum = {.name = score.name, .root = score.root, .none = score.none};
-      sum.total += score.total;
-      sum.count += score.count;
-    }
-  }
-  e.loss /= total;
-  e.accuracy /= total;
-  return e;
-}
 
 Best best_at(const RunFolder::Row& row) { return {row.step, row.valid_loss, row.accuracy}; }
 
@@ -376,8 +292,13 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     load_best(best_file, model);
     require_same(ranks, model);
   }
-  if (chosen && !tests.empty()) {
-    const Evaluation t = evaluate(task, model, tests, options.seed, true, ranks);
+  Evaluation t;
+  const bool tested = chosen && !tests.empty();
+  if (tested) {
+    t = evaluate(task, model, tests, options.seed, true, ranks, &interrupt);
+    outcome.interrupted = ranks.any(interrupt.requested());
+  }
+  if (tested && !outcome.interrupted) {
     record.test = {{"loss", t.loss}};
     if (!std::isnan(t.accuracy)) record.test.emplace_back("accuracy", t.accuracy);
     for (const Score& score : t.scores) {
@@ -385,8 +306,9 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
       if (score.count == 0) progress.message(fmt::format("{} has no value: {}", score.name, score.none));
     }
   }
-  try {
-    if (const auto note = describe(!outcome.interrupted)) progress.message(*note);
+  try {  // a run of which only the test was cut short has nothing new to say
+    const bool only_test = tested && outcome.interrupted && at.step == first_step;
+    if (const auto note = only_test ? std::nullopt : describe(!outcome.interrupted)) progress.message(*note);
   } catch (const Error& e) {
     outcome.unsaved = e.what();
   }

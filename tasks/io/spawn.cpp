@@ -56,7 +56,7 @@ class Memory {
 };
 
 /// Starts a program; returns an errno, or 0. It has a process group of its own, so that we decide what Ctrl-C does to
-/// it. Signals that we ignore (output.h) have their default actions in it.
+/// it. Signals that we ignore (output.h) have their default actions in it, and so has the one that is to end it.
 int start(pid_t& child, const std::vector<std::string>& arguments, const posix_spawn_file_actions_t& actions,
           char* const* environment) {
   posix_spawnattr_t attributes;
@@ -66,6 +66,7 @@ int start(pid_t& child, const std::vector<std::string>& arguments, const posix_s
   sigemptyset(&ignored);
   sigaddset(&ignored, SIGPIPE);
   sigaddset(&ignored, SIGXFSZ);
+  sigaddset(&ignored, SIGTERM);
   posix_spawnattr_setsigdefault(&attributes, &ignored);
   std::vector<char*> argv;
   for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));

@@ -89,7 +89,44 @@ struct Pressed final : Little {
   }
 };
 
+/// Somebody presses Ctrl-C in the first batch of the test, or not.
+struct Tested final : Little {
+  explicit Tested(bool pressed) : Little({}), pressed_(pressed) {}
+  Parts parts() const override { return {6, 3, 6}; }
+  Batch batch(std::uint64_t seed, const std::vector<std::uint64_t>& streams) const override {
+    batches += streams[0] >= 9;
+    if (pressed_ && streams[0] == 9) raise(SIGINT);
+    return Little::batch(seed, streams);
+  }
+  mutable int batches = 0;  // of the test
+
+ private:
+  bool pressed_;
+};
+
 }  // namespace
+
+TEST_CASE("Ctrl-C in the test: it ends after the batch, and the resumed run has the test of an uninterrupted one") {
+  const TempDir dir;
+  const auto go = [](const Tested& task, RunFolder& folder) {
+    Model model = little_model();
+    return train_little(task, model, folder, 0.01);
+  };
+  const auto json = [](const RunFolder& folder) { return nlohmann::json::parse(read_file(folder.file("run.json"))); };
+  RunFolder cut = RunFolder::create(dir / "cut", "little", "gru"),
+            whole = RunFolder::create(dir / "b", "little", "gru");
+  const Tested pressed(true), left(false);
+  CHECK(go(pressed, cut).interrupted);
+  CHECK(pressed.batches == 1);
+  CHECK(json(cut)["finished"] == false);
+  CHECK_FALSE(json(cut).contains("test"));
+  CHECK_FALSE(go(left, cut).interrupted);
+  CHECK(left.batches == 2);
+  CHECK_FALSE(go(left, whole).interrupted);
+  CHECK(json(cut)["finished"] == true);
+  CHECK(json(cut)["test"]["loss"].is_number());
+  CHECK(json(cut)["test"] == json(whole)["test"]);
+}
 
 TEST_CASE("checkpoint: all of it comes back, with or without a checksum") {
   const TempDir dir;
