@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "tasks/io/output.h"
 
@@ -15,10 +16,11 @@ namespace {
 
 constexpr std::chrono::milliseconds live_pause(100), plain_pause(10000);
 
-std::string loss_text(double loss, double baseline) {
-  if (!(baseline > 0)) return fmt::format("{:.3g}", loss);
+/// " (13% of baseline)", or nothing without a baseline.
+std::string share_text(double loss, double baseline) {
+  if (!(baseline > 0)) return "";
   const double percent = 100 * loss / baseline;
-  return fmt::format("{:.3g} ({}% of baseline)", loss,
+  return fmt::format(" ({}% of baseline)",
                      percent < 10 ? fmt::format("{:.2g}", percent) : fmt::format("{:.0f}", percent));
 }
 
@@ -38,14 +40,21 @@ std::string duration(double seconds) {
 std::string progress_line(const ProgressView& view, int width) {
   const std::int64_t steps = std::max<std::int64_t>(view.steps, 1);
   const double part = std::clamp(static_cast<double>(view.step) / static_cast<double>(steps), 0.0, 1.0);
-  std::string text = fmt::format("{}/{}  loss {}", view.step, view.steps, loss_text(view.loss, view.baseline));
+  std::vector<std::string> parts{fmt::format("{}/{}", view.step, view.steps), fmt::format("  loss {:.3g}", view.loss),
+                                 share_text(view.loss, view.baseline)};
   if (view.rate > 0) {
-    text += view.rate < 1 ? fmt::format("  {:.3g} s/step", 1 / view.rate) : fmt::format("  {:.3g} steps/s", view.rate);
+    parts.push_back(view.rate < 1 ? fmt::format("  {:.3g} s/step", 1 / view.rate)
+                                  : fmt::format("  {:.3g} steps/s", view.rate));
     if (view.step < view.steps && !view.ending)
-      text += fmt::format("  {} left", duration(static_cast<double>(view.steps - view.step) / view.rate));
+      parts.push_back(fmt::format("  {} left", duration(static_cast<double>(view.steps - view.step) / view.rate)));
+  }
+  const auto room = width == 0 ? std::string::npos : static_cast<std::size_t>(width);
+  std::string text;
+  for (const std::string& p : parts) {
+    if (text.size() + p.size() > room) break;
+    text += p;
   }
   if (width == 0) return text;
-  const auto room = static_cast<std::size_t>(width);
   // keeps the bar at the same length from line to line; it is shorter only if the text needs the space
   const std::size_t wish = room < 110 ? 10 : 30, left = room > text.size() + 3 ? room - text.size() - 3 : 0;
   const std::size_t bar = std::min(wish, left);
@@ -56,7 +65,7 @@ std::string progress_line(const ProgressView& view, int width) {
     picture.resize(bar, ' ');
     text = fmt::format("[{}] {}", picture, text);
   }
-  return text.substr(0, room);
+  return text;
 }
 
 Progress::Progress(bool quiet, std::int64_t steps, double baseline, std::int64_t start_step)
@@ -70,7 +79,7 @@ Progress::Progress(bool quiet, std::int64_t steps, double baseline, std::int64_t
   view_.baseline = baseline;
 }
 
-Progress::~Progress() { clear(); }
+Progress::~Progress() { line_.clear(); }
 
 void Progress::update(std::int64_t step, double loss) {
   if (quiet_) return;
@@ -84,22 +93,22 @@ void Progress::update(std::int64_t step, double loss) {
 }
 
 void Progress::validated(std::int64_t step, double train_loss, double valid_loss, double accuracy) {
-  message(fmt::format("step {}  train {:.4g}  valid {}{}", step, train_loss, loss_text(valid_loss, view_.baseline),
+  message(fmt::format("step {}  train {:.4g}  valid {:.3g}{}{}", step, train_loss, valid_loss,
+                      share_text(valid_loss, view_.baseline),
                       std::isnan(accuracy) ? "" : fmt::format("  accuracy {:.4g}", accuracy)));
 }
 
 void Progress::message(const std::string& text) {
   if (quiet_) return;
-  const bool again = drawn_;
-  clear();
+  const bool again = line_.shown();
+  line_.clear();
   write_err(text + "\n");
   if (again) draw();
 }
 
 void Progress::done() {
   if (!quiet_ && !told_) draw();
-  if (drawn_) write_err("\n");
-  drawn_ = false;
+  line_.leave();
 }
 
 void Progress::draw() {
@@ -108,14 +117,7 @@ void Progress::draw() {
   told_ = true;
   if (!terminal_) return write_err(progress_line(view_, 0) + "\n");
   // leaves one column free, because some terminals wrap when the last one is filled
-  write_err(fmt::format("\r{}\x1b[K", progress_line(view_, std::max(terminal_width() - 1, 1))));
-  drawn_ = true;
-}
-
-void Progress::clear() {
-  if (!drawn_) return;
-  write_err("\r\x1b[K");
-  drawn_ = false;
+  line_.show(progress_line(view_, std::max(terminal_width() - 1, 1)));
 }
 
 }  // namespace reel

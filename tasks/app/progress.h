@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "tasks/io/terminal_line.h"
+
 namespace reel {
 
 /// "0:17", "1:05:00", rounded up.
@@ -18,8 +20,8 @@ struct ProgressView {
   bool ending = false;  // no more steps follow
 };
 
-/// "[=====>    ] 1234/2000  loss 0.0123 (13% of baseline)  45.2 steps/s  0:17 left" in at most `width` columns; with
-/// width 0, no bar and no limit.
+/// "[=====>    ] 1234/2000  loss 0.0123 (13% of baseline)  45.2 steps/s  0:17 left" in at most `width` columns,
+/// where the last parts are left out if they do not fit; with width 0, no bar and no limit.
 std::string progress_line(const ProgressView& view, int width);
 
 class Progress {
@@ -49,10 +51,10 @@ class Progress {
   using Clock = std::chrono::steady_clock;
 
   void draw();
-  void clear();
 
   bool quiet_, terminal_;
-  bool drawn_ = false, told_ = true;  // the live line is on screen; the current step has been shown
+  TerminalLine line_;
+  bool told_ = true;  // the current step has been shown
   ProgressView view_;
   std::int64_t start_step_;
   Clock::time_point start_, last_;

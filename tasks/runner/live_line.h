@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-#include "tasks/io/output.h"
+#include "tasks/io/terminal_line.h"
 
 namespace reel {
 
@@ -20,7 +20,7 @@ class LiveLine {
   void show(const std::string& text) {
     if (text == shown_) return;
     if (terminal_) {
-      print_err("\r\x1b[K{}", text.substr(0, 110));
+      line_.show(text.substr(0, 110));
     } else {
       const auto now = std::chrono::steady_clock::now();
       if (!plain_ || now - last_ < std::chrono::seconds(10)) return;
@@ -30,7 +30,7 @@ class LiveLine {
     shown_ = text;
   }
   void clear() {
-    if (terminal_ && !shown_.empty()) print_err("\r\x1b[K");
+    line_.clear();
     shown_.clear();
   }
 
@@ -38,6 +38,7 @@ class LiveLine {
   bool plain_, terminal_ = isatty(STDERR_FILENO) != 0;
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
   std::string shown_;
+  TerminalLine line_;
 };
 
 }  // namespace reel

@@ -295,12 +295,38 @@ TEST_CASE("progress: what a line says, within its width") {
   CHECK(progress_line(view, 70).starts_with("[=>    ] 500/2000"));
   CHECK(progress_line(view, 120).starts_with("[=======>                      ] 500/2000"));
   for (int width = 1; width < 200; ++width) CHECK(progress_line(view, width).size() <= static_cast<std::size_t>(width));
+  for (const auto& [width, line] : {std::pair{7, ""},
+                                    {8, "500/2000"},
+                                    {19, "500/2000"},
+                                    {20, "500/2000  loss 0.013"},
+                                    {37, "500/2000  loss 0.013"},
+                                    {49, "500/2000  loss 0.013 (13% of baseline)"}})
+    CHECK(progress_line(view, width).ends_with(line));
   view = {10, 20000, 3, 0, 0.5};
   CHECK(progress_line(view, 0) == "10/20000  loss 3  2 s/step  11:06:20 left");
   view.ending = true;
   CHECK(progress_line(view, 0) == "10/20000  loss 3  2 s/step");
   view = {20, 20, 3, nan_value, 0};
   CHECK(progress_line(view, 0) == "20/20  loss 3");
+}
+
+TEST_CASE("a line of a terminal: a shorter text leaves nothing of a longer one, without escape sequences if need be") {
+  const auto shown = [](const char* term) {
+    setenv("TERM", term, 1);
+    return stderr_of([] {
+      TerminalLine line;
+      for (const char* text : {"123456", "123"}) line.show(text);
+      line.clear();
+      line.clear();
+      line.show("12");
+      line.leave();
+    });
+  };
+  const char* before = std::getenv("TERM");
+  const std::string kept = before ? before : "";
+  CHECK(shown("xterm") == "\r123456\x1b[K\r123\x1b[K\r\x1b[K\r12\x1b[K\n");
+  CHECK(shown("dumb") == "\r123456\r123   \r   \r\r12\n");
+  setenv("TERM", kept.c_str(), 1);
 }
 
 TEST_CASE("progress: lines where there is no terminal, nothing when quiet") {
