@@ -127,6 +127,11 @@ auto KernelTrace::timed(const char* kernel, const Args& args, F f) {
 REEL_KERNELS(REEL_TRACE)
 REEL_OTHER_KERNELS(REEL_TRACE_OTHER)
 
+void KernelTrace::reset() {
+  const std::lock_guard lock(mutex_);
+  sums_.clear();
+}
+
 std::string KernelTrace::table() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::pair<std::string, Sum>> rows(sums_.begin(), sums_.end());

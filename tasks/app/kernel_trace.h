@@ -18,6 +18,8 @@ class KernelTrace : public Backend {
   explicit KernelTrace(Backend& device) : device_(device) {}
   /// A line for each kernel and size: calls, time in all and of one call, share of all kernels' time.
   std::string table() const;
+  /// Forgets the calls so far.
+  void reset();
 
   std::string name() const override { return device_.name(); }
   Storage* allocate(std::size_t bytes) override;

@@ -89,12 +89,17 @@ RunFolder begin(const Session& session) {
   return folder;
 }
 
-/// One training step of its own, to look at.
-void one_step(Session& session, Examples& examples) {
-  Tensors carry;
+/// One training step of its own, to look at; with a trace behind another one, which plans and allocates.
+void one_step(Session& session, Examples& examples, KernelTrace* trace = nullptr) {
   const std::int64_t parts = session.shared.train.examples.parts;
   const Drawn first = draw(*session.task, session.shared.train.seed, examples.train(0), parts);
-  TrainingStep(*session.task, *session.model, *session.optimizer, false)(first.batch, {}, carry, 1, first.parts);
+  TrainingStep step(*session.task, *session.model, *session.optimizer, false);
+  Tensors carry;
+  step(first.batch, {}, carry, 1, first.parts);
+  if (!trace) return;
+  trace->reset();
+  carry.clear();
+  step(first.batch, {}, carry, 1, first.parts);
 }
 
 void dry_run(Session& session, Examples& examples) {
@@ -106,7 +111,7 @@ void dry_run(Session& session, Examples& examples) {
     print_out("schedule {}, warm-up {}\n", t.schedule.kind, t.schedule.warmup);
   flush_out();
   tell_notes(session, false);
-  if (session.shared.print_passes || session.trace) one_step(session, examples);
+  if (session.shared.print_passes || session.trace) one_step(session, examples, session.trace.get());
   if (session.trace) print_out("{}", session.trace->table());
 }
 

@@ -201,7 +201,7 @@ void add_run(Options& o, Shared& s, const TaskProgram& program) {
   o.flag("print-passes", s.print_passes,
          "print every loop before and after each pass; with --dry-run those of one training step", "Run");
   o.flag("trace-kernels", s.trace_kernels,
-         "print the call count and time of each kernel; with --dry-run for one training step", "Run");
+         "print the call count and time of each kernel; with --dry-run for the second training step", "Run");
   o.add("explain", s.explain, "explain how a step's loops run: text, FILE.html, FILE.dot, measure; comma-separated",
         "Run");
   o.flag("list-cells", s.list_cells, "list all cells, one per line, and exit", "Run");
