@@ -217,8 +217,7 @@ std::string from_explain(std::string_view lines, const std::string& task) {
 
 /// Throws Usage for a typed option that a run or a preset has of its own, such as a setting of its cell.
 void reject_own_options(const ExplainOptions& o, const Options& options) {
-  constexpr const char* beside[] = {"preset", "data", "backward", "pass",    "measure",
-                                    "rate",   "html", "dot",      "threads", "device"};
+  constexpr const char* beside[] = {"data", "backward", "pass", "measure", "rate", "html", "dot", "threads", "device"};
   std::vector<std::string> own{"cell", "hidden", "input", "batch", "length", "dtype", "seed", "without"};
   for (const CellType& type : cell_registry())
     for (const Setting& setting : type.settings) own.push_back(type.name + "." + setting.name);
@@ -266,6 +265,8 @@ int explain_program(int argc, const char* const* argv) {
   }
   if (!o.pass.empty() && !(o.html.empty() && o.dot.empty()))
     throw Usage(fmt::format("--pass {}: a page or graph has all passes; only the text can show one", o.pass));
+  if (const auto off = split_list(o.without); std::find(off.begin(), off.end(), o.pass) != off.end())
+    throw Usage(fmt::format("--pass {}: --without disables it", o.pass));
   require_output_file("html", o.html, {});
   require_output_file("dot", o.dot, {});
   if (o.run.size() > 1) throw Usage(fmt::format("one RUN expected, got {}", o.run.size()));

@@ -175,7 +175,8 @@ TEST_CASE("bad usage is told in a line") {
   wrong({"a", "b"}, "one RUN expected");
   wrong({"--preset", "srnn/table5/adding-srnn", "--hidden", "4"}, "--hidden: a preset has its own");
   wrong({"--preset", "srnn/table5/adding-srnn", "--srnn.width", "16"}, "--srnn.width: a preset has its own");
-  wrong({dir / "none", "--srnn.width", "16"}, "--srnn.width: a run has its own");
+  wrong({dir / "none", "--srnn.width", "16"}, "--srnn.width: a run has its own; beside it only --data, ");
+  wrong({"--cell", "gru", "--pass", "hoist", "--without", "fuse,hoist"}, "--pass hoist: --without disables it");
   wrong({"--data", "x"}, "--data");
   wrong({"--cell", "srnn", "--srnn.width", "0"}, "--srnn.width");
   const Result task = run("copying", {"--explain", "page.pdf"}, dir.path);
