@@ -195,7 +195,7 @@ std::vector<Picture> chosen_pictures(const std::string& names, const std::vector
       for (const Picture& p : known) all.push_back(p.name);
       throw Usage(fmt::format("--picture: {} is not one of {}", name, fmt::join(all, ", ")));
     }
-    out.push_back(*found);
+    if (std::none_of(out.begin(), out.end(), [&](const Picture& p) { return p.name == name; })) out.push_back(*found);
   }
   return out;
 }

@@ -152,8 +152,8 @@ void print_results(const Session& session, const RunRecord& r) {
   const std::string ratio = r.baseline > 0
                                 ? fmt::format("({:.3g} of the baseline {:.4g})", r.valid_loss / r.baseline, r.baseline)
                                 : fmt::format("(the baseline is {:.4g})", r.baseline);
-  print_out("valid_loss {:.6g} {},{} {} steps in {:.1f} s ({:.1f} a second)\n", r.valid_loss, ratio, accuracy, r.steps,
-            r.seconds, r.steps_per_second);
+  print_out("valid_loss {:.6g} {},{} {} step{} in {:.1f} s ({:.1f} a second)\n", r.valid_loss, ratio, accuracy, r.steps,
+            r.steps == 1 ? "" : "s", r.seconds, r.steps_per_second);
   if (!r.test.empty()) {
     std::string text;
     for (const auto& [name, value] : r.test)

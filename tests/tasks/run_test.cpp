@@ -259,3 +259,16 @@ TEST_CASE("without gnuplot a run ends well, with a note") {
   CHECK(contains(r.err, "gnuplot"));
   CHECK(!std::filesystem::exists(dir.path + "/r/curve.svg"));
 }
+
+TEST_CASE("a picture that is named twice is drawn once; one step is no plural") {
+  const TempDir dir;
+  const Result r = run("copying",
+                       {"--cell", "gru", "--hidden", "4", "--delay", "5", "--batch", "2", "--valid-size", "2",
+                        "--steps", "1", "--picture", "states,states", "--quiet", "--out", dir / "r"},
+                       dir.path);
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, " 1 step in "));
+  const std::size_t first = r.out.find("states-h.svg");
+  REQUIRE(first != std::string::npos);
+  CHECK(r.out.find("states-h.svg", first + 1) == std::string::npos);
+}
