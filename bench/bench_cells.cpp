@@ -18,6 +18,7 @@
 #include "bench/work.h"
 #include "engine/core/parse.h"
 #include "tasks/app/options.h"
+#include "tasks/app/output_file.h"
 #include "tasks/app/run.h"
 #include "tasks/io/files.h"
 #include "tasks/training/optimizer.h"
@@ -66,7 +67,7 @@ Row parse_row(const std::string& text) {
 ModelOptions parse_cell(const std::string& text) {
   const std::vector<std::string> parts = split(text, '/');
   ModelOptions options;
-  options.cell = parts.at(0);
+  options.cell = parts.empty() ? "" : parts[0];
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const std::size_t equals = parts[i].find('=');
     if (equals == std::string::npos)
@@ -80,8 +81,8 @@ void check_cell(const std::string& text) {
   const ModelOptions options = parse_cell(text);
   try {
     const Settings settings(options.cell, cell_type(options.cell).settings, options.settings);
-  } catch (const Error& e) {
-    throw Usage(option_text(e));
+  } catch (const SettingError& e) {
+    throw Usage(fmt::format("--cells \"{}\": {}", text, e.setting == "cell" ? e.rule : e.what()));
   }
 }
 
@@ -225,7 +226,7 @@ class Report {
   explicit Report(bool graphs) : graphs_(graphs) {
     print_out("device {}\n", backend().name());
     print_out("{:<22} {:<13} {:>7} {:>9} {:>9} {:>6} {:>9} {:>9} {:>9}{}\n", "cell", "shape", "threads", "ms",
-              "bound ms", "share", "2 over 1", "saved MB", "peak MB", on_cpu() ? "" : "  of kernels");
+              "bound ms", "share", "speed-up", "saved MB", "peak MB", on_cpu() ? "" : "  of kernels");
   }
 
   void row(const std::string& cell, const Row& row, const std::vector<int>& threads, double budget) {
@@ -237,20 +238,19 @@ class Report {
       print_out("{:<22} {:<13} left out: it needs {:.0f} GB\n", cell, row.str(), 2 * work.values_bytes / 1e9);
       return;
     }
-    const std::size_t peak_before = backend().memory().peak_bytes;
+    backend().reset_peak();
     auto times = measure(training, threads, budget);
-    const std::size_t peak = backend().memory().peak_bytes;
+    const double peak = static_cast<double>(backend().memory().peak_bytes) / 1e6;
     const std::string note = training.note();
     const std::string kernels = training.kernels() > 0 ? fmt::format("  graph of {}", training.kernels())
                                 : note.empty()         ? ""
                                                        : "  no graph: " + note;
-    const bool known = peak > peak_before;  // it only grows: an earlier row may hide this one's
     for (int t : threads) {
       const double time = median(times[t]), bound = bound_(work, arithmetic, row, t);
       const double gain = times.contains(1) && t != 1 ? median(times[1]) / time : 0;
-      print_out("{:<22} {:<13} {:>7} {:>9.2f} {:>9.2f} {:>4.0f} % {:>9} {:>9.1f} {:>9}{}\n", cell, row.str(), t,
+      print_out("{:<22} {:<13} {:>7} {:>9.2f} {:>9.2f} {:>4.0f} % {:>9} {:>9.1f} {:>9.1f}{}\n", cell, row.str(), t,
                 1e3 * time, 1e3 * bound, 100 * bound / time, gain > 0 ? fmt::format("{:.2f}", gain) : "",
-                work.saved_bytes / 1e6, known ? fmt::format("{:.1f}", static_cast<double>(peak) / 1e6) : "", kernels);
+                work.saved_bytes / 1e6, peak, kernels);
       flush_out();
       rows_.push_back({{"system", "reel"},
                        {"cell", cell},
@@ -268,7 +268,7 @@ class Report {
                        {"parallel_gflop", work.parallel_flops / 1e9},
                        {"moved_mb", work.bytes / 1e6},
                        {"saved_mb", work.saved_bytes / 1e6},
-                       {"peak_mb", known ? nlohmann::ordered_json(static_cast<double>(peak) / 1e6) : nullptr}});
+                       {"peak_mb", peak}});
     }
   }
 
@@ -304,12 +304,14 @@ int run(int argc, const char* const* argv) {
               "steps x batch x units, as 220x20x128,750x50x128; 750 steps are like adding, 784 like pixels, others "
               "like copying, unless :TASK follows (frames: n numbers in); empty: five shapes",
               "Rows");
-  options.add("threads", threads_text, "numbers of threads of the CPU, which take turns", "Rows");
+  options.add("threads", threads_text,
+              "numbers of threads of the CPU, which take turns; \"speed-up\" is that over 1 thread", "Rows");
   options.add("budget", budget, "seconds a row, but at least three steps", "Rows", Bounds{.low = 0, .high = 1e4});
   options.add("json", file, "writes the rows to this file as well", "Rows");
   add_device(options, device);
   options.flag("no-graph", no_graph, "on a GPU: run each step kernel by kernel, not as one CUDA graph", "Run");
   options.parse(argc, argv);
+  require_output_file("json", file, {});
   flush_denormals(true);  // as in training
   use_device(device);
 

@@ -111,7 +111,7 @@ int run(int argc, const char* const* argv) {
   std::int64_t large = 1 << 26, time = 784, hidden = 1024, side = 4096, rounds = 7;
   Options options("bench_device", "What ops cost on a device, beside its bandwidth.");
   add_device(options, device);
-  options.add("elements", large, "of a large tensor of f32; a multiple of 2^16", "Run",
+  options.add("elements", large, "of a large tensor of f32; rounded down to a multiple of 2^16", "Run",
               Bounds{.low = 1 << 16, .high = 1 << 30});
   options.add("time", time, "steps of the loops over time", "Run", Bounds{.low = 1, .high = 1e6});
   options.add("hidden", hidden, "units of the loops over time; an LSTM has an eighth", "Run",
@@ -121,8 +121,8 @@ int run(int argc, const char* const* argv) {
   options.parse(argc, argv);
   const auto seconds = [rounds](const std::function<void()>& f) { return reel::seconds(rounds, f); };
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // what is known is to be read even if time runs out
-  print_out("device {}\n", use_device(device).name());
   large = large >> 16 << 16;
+  print_out("device {}, large tensors of {} numbers\n", use_device(device).name(), large);
 
   const Tensor x = uniform({large}, 0.1, 1, 1, 1), y = uniform({large}, 0.1, 1, 1, 2);
   const double all = 4.0 * static_cast<double>(large);

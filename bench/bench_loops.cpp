@@ -36,10 +36,16 @@ void with_loops(const bench::LoopSize& size, std::int64_t time, std::int64_t rou
   f(loops);
 }
 
-cuda::Cuda& cuda_device(const std::string& name) {
-  auto* const device = dynamic_cast<cuda::Cuda*>(&find_device(name));
-  if (!device) throw Usage(fmt::format("--device \"{}\" is no GPU. Hint: cuda", name));
-  return *device;
+/// The GPU of this name, with loops as one kernel (",loops") or step by step (",steps").
+cuda::Cuda& cuda_device(const std::string& name, const std::string& loops) {
+  if (!name.starts_with("cuda")) throw Usage(fmt::format("--device {}: is no GPU. Hint: --device cuda", name));
+  try {
+    find_device(name);
+  } catch (const Usage& e) {  // on a CPU there are no such loops
+    const std::string text = e.what(), hint = " Hint: --device cpu";
+    throw Usage(text.ends_with(hint) ? text.substr(0, text.size() - hint.size()) + " bench_loops needs one" : text);
+  }
+  return dynamic_cast<cuda::Cuda&>(find_device(name + loops));
 }
 
 /// "lstm:16x768": cell, batch and units.
@@ -55,8 +61,8 @@ bench::LoopSize parse_size(const std::string& text) {
     throw Usage(fmt::format("--sizes \"{}\" is no cell, batch and units. Hint: lstm:16x768,srnn:100x1024", text));
   try {
     cell_type(text.substr(0, colon));
-  } catch (const Error& e) {
-    throw Usage(option_text(e));
+  } catch (const SettingError& e) {
+    throw Usage(fmt::format("--sizes \"{}\": {}", text, e.rule));
   }
   return {.cell = text.substr(0, colon), .batch = batch, .hidden = hidden};
 }
@@ -65,7 +71,7 @@ int run(int argc, const char* const* argv) {
   std::string device = "cuda", sizes;
   std::int64_t time = 1024, rounds = 7;
   Options options("bench_loops", "What a time step of a loop costs on a GPU, the loop by itself.");
-  add_device(options, device);
+  options.add("device", device, "the GPU: cuda, cuda:1 for the second one, and what may follow", "Run");
   options.add("sizes", sizes, "cells, batches and units, as in lstm:16x768,srnn:100x1024; usual ones", "Run");
   options.add("time", time, "steps of each loop", "Run", Bounds{.low = 4, .high = 1e6});
   options.add("rounds", rounds, "how often each is timed; the median counts", "Run", Bounds{.low = 1, .high = 1e6});
@@ -73,7 +79,7 @@ int run(int argc, const char* const* argv) {
   std::vector<bench::LoopSize> list;
   for (const std::string& s : split_list(sizes)) list.push_back(parse_size(s));
   if (list.empty()) list = bench::loop_sizes();
-  cuda::Cuda &at_once = cuda_device(device + ",loops"), &by_step = cuda_device(device + ",steps");
+  cuda::Cuda &at_once = cuda_device(device, ",loops"), &by_step = cuda_device(device, ",steps");
   print_out("{}: microseconds per time step of {} steps, medians of {}\n", device, time, rounds);
   print_out("{:<18} {:>8} {:>10} {:>9} {:>9}  {}\n", "", "", "one kernel", "expected", "by step", "layout");
   for (const bench::LoopSize& size : list) {

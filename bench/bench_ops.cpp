@@ -100,13 +100,13 @@ int run(int argc, const char* const* argv) {
   std::int64_t large = 1 << 24, rounds = 15;
   Options options("bench_ops", "What an op costs, beside what the machine can do. One thread.");
   add_device(options, device);
-  options.add("elements", large, "of a large tensor of f32; a multiple of 2048", "Run",
+  options.add("elements", large, "of a large tensor of f32; rounded down to a multiple of 2048", "Run",
               Bounds{.low = 2048, .high = 1 << 30});
   options.add("rounds", rounds, "how often each is timed; the median counts", "Run", Bounds{.low = 1, .high = 1e6});
   options.parse(argc, argv);
-  print_out("device {}\n", use_device(device).name());
-  backend().set_threads(1);
   large = large / 2048 * 2048;
+  print_out("device {}, large tensors of {} numbers\n", use_device(device).name(), large);
+  backend().set_threads(1);
   Bandwidth bandwidth(large, rounds);
   const Tensor x = uniform({large}, 0.1, 1, 1, 1), y = uniform({large}, 0.1, 1, 1, 2), rows = reshape(x, {-1, 1024});
   const Tensor row = uniform({1024}, 0, 1, 1, 3);

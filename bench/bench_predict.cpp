@@ -47,7 +47,7 @@ int bench_predict(int argc, char** argv) {
   std::string cells = "lstm,gru,srnn", hidden = "32,128";
   std::int64_t rows = 100000;
   Options options("bench_predict", "Microseconds a row of Predictor::next.");
-  options.add("cells", cells, "cells");
+  options.list("cells", cells, cell_names(), "cells, comma-separated", "Options");
   options.list("hidden", hidden, Bounds{.low = 1, .high = most::units}, "units", "Options");
   options.add("rows", rows, "rows to measure", "Options", Bounds{.low = 1, .high = 1e9});
   options.parse(argc, argv);

@@ -43,12 +43,12 @@ void measure() {
 }  // namespace
 }  // namespace reel
 
-int main() {
-  try {
+int main(int argc, char** argv) {
+  return reel::run_program_of_ranks("bench_ranks", [&] {
+    reel::Options options("bench_ranks",
+                          "What a word to all ranks and a sum of gradients take: mpirun -n 2 bench_ranks.");
+    options.parse(argc, argv);
     reel::measure();
-  } catch (const std::exception& e) {
-    reel::print_err("bench_ranks: {}\n", e.what());
-    return 1;
-  }
-  return 0;
+    return 0;
+  });
 }

@@ -68,29 +68,23 @@ Cost cost_of(const std::string& cell, const Sizes& sizes, bool graphs, std::int6
   return {times[static_cast<std::size_t>(rounds / 2)], steps.recorded(), steps.kernels(), steps.note().value_or("")};
 }
 
-void check_cell(const std::string& name) try { cell_type(name); } catch (const Error& e) {
-  throw Usage(option_text(e));
-}
-
 int run(int argc, const char* const* argv) {
   std::string device = "cpu", cells = "srnn,lstm,gru,goru,nru,janet";
   Sizes sizes;
   std::int64_t rounds = 20, threads = 1;
   Options options("bench_steps", "What a training step costs, kernel by kernel and as one graph.");
   add_device(options, device);
-  options.add("cells", cells, "names with commas between", "Run");
+  options.list("cells", cells, cell_names(), "cells, comma-separated", "Run");
   options.add("time", sizes.time, "steps of the sequences", "Run", Bounds{.low = 1, .high = 1e6});
   options.add("batch", sizes.batch, "sequences", "Run", Bounds{.low = 1, .high = 1e6});
   options.add("hidden", sizes.hidden, "units of the state", "Run", Bounds{.low = 1, .high = 1e6});
   options.add("rounds", rounds, "steps to take the median of", "Run", Bounds{.low = 1, .high = 1e6});
   options.add("threads", threads, "of the CPU", "Run", Bounds{.low = 1, .high = 1024});
   options.parse(argc, argv);
-  const std::vector<std::string> names = split_list(cells);
-  for (const std::string& name : names) check_cell(name);
   Backend& place = find_device(device);
   place.set_threads(static_cast<int>(threads));
   print_out("a training step of {} x {}, {} units, in ms\n", sizes.time, sizes.batch, sizes.hidden);
-  for (const std::string& cell : names) {
+  for (const std::string& cell : split_list(cells)) {
     const Cost plain = cost_of(cell, sizes, false, rounds, place), graph = cost_of(cell, sizes, true, rounds, place);
     print_out("{:<14} kernel by kernel {:8.3f}", cell, plain.milliseconds);
     if (graph.recorded > 0)

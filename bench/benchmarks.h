@@ -2,6 +2,7 @@
 #pragma once
 #include <benchmark/benchmark.h>
 
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,11 @@ inline int run_benchmarks(int argc, char** argv, Options& options, const std::fu
       own.push_back(argv[i]);
   }
   options.parse(static_cast<int>(own.size()), own.data());
+  try {
+    const std::regex valid(filter.substr(filter.starts_with('-') ? 1 : 0), std::regex::extended);  // -: all others
+  } catch (const std::regex_error& e) {
+    throw Usage(fmt::format("--filter \"{}\": {}", filter, e.what()));
+  }
   words.insert(words.begin() + 1, {"--benchmark_filter=" + filter, fmt::format("--benchmark_min_time={}", budget)});
 
   std::vector<char*> theirs;

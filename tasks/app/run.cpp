@@ -308,6 +308,8 @@ int run_program(const std::string& name, const std::function<int()>& body) {
   });
 }
 
+int run_program_of_ranks(const std::string& name, const std::function<int()>& body) { return guarded(name, body); }
+
 int run_task(int argc, const char* const* argv, const TaskProgram& program) {
   return guarded(program.name, [&] {
     const std::unique_ptr<Ranks> ranks = join_ranks();

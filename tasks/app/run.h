@@ -51,6 +51,8 @@ struct TaskProgram {
 /// What every main() does around its work. Errors become a line on stderr and an exit code: 1 on failure, including
 /// output to stdout that did not arrive, 2 on bad usage.
 int run_program(const std::string& name, const std::function<int()>& body);
+/// The same of a program that may be one of several ranks (launch.h).
+int run_program_of_ranks(const std::string& name, const std::function<int()>& body);
 
 /// Adds --device, whose default is the variable's current value.
 void add_device(Options& options, std::string& variable);
