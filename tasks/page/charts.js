@@ -22,9 +22,17 @@ const make = (name, attributes = {}, ...children) => {
 // "12,345,678"
 const countText = v => v === null || v === undefined || !Number.isFinite(v) ? "-" : v.toLocaleString("en-US");
 // "1.234", "1.2e-5", "12,345", and from a million up "1.2e+6", which fits beside an axis
-const numberText = v => v === null || v === undefined || !Number.isFinite(v) ? "-"
+const numberText = (v, digits = 4) => v === null || v === undefined || !Number.isFinite(v) ? "-"
   : Number.isInteger(v) && Math.abs(v) < 1e6 ? v.toLocaleString("en-US")
-  : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? Number(v.toPrecision(4)).toExponential() : String(Number(v.toPrecision(4)));
+  : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? Number(v.toPrecision(digits)).toExponential()
+  : String(Number(v.toPrecision(digits)));
+// The same of ticks, with as many digits as tell them apart.
+const tickTexts = ticks => {
+  for (let digits = 4; ; ++digits) {
+    const texts = ticks.map(v => numberText(v, digits));
+    if (digits === 15 || new Set(texts).size === ticks.length) return texts;
+  }
+};
 const timeText = s => {
   if (s === null || s === undefined) return "-";
   if (s > 0 && s < 10) return s.toFixed(1) + " s";
@@ -52,9 +60,16 @@ const axes = {step: "updates", examples: "examples", seconds: "seconds"};
 const everyChart = [];
 const redraw = () => everyChart.forEach(chart => chart.draw());
 
+// Ticks in steps of 1, 2 or 5 times a power of ten, nine at most.
+const linearTicks = (low, high) => {
+  const least = (high - low) / 8, power = 10 ** Math.floor(Math.log10(least));
+  const step = power * ([1, 2, 5].find(factor => factor * power >= least) ?? 10), first = Math.ceil(low / step);
+  return [...Array(9).keys()].map(i => Number(((first + i) * step).toPrecision(15))).filter(tick => tick >= low && tick <= high);
+};
+
 // Ticks at 1, 2 and 5 times powers of ten, or finer where there would be fewer than three.
 const logTicks = (low, high) => {
-  for (const parts of [[1], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9], [...Array(90).keys()].map(i => 1 + i / 10)]) {
+  for (const parts of [[1], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9]]) {
     const ticks = [];
     for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); ++power)
       for (const part of parts) {
@@ -63,7 +78,7 @@ const logTicks = (low, high) => {
       }
     if (ticks.length >= 3) return ticks.filter((_, i) => i % Math.ceil(ticks.length / 9) === 0);
   }
-  return [low, high];
+  return linearTicks(low, high);
 };
 
 const levelDash = [8, 5];
@@ -83,7 +98,8 @@ const swatchOf = ({colour, x, dash = x ? undefined : levelDash}) => {
 // One set of axes. A curve is {name, colour, x: {step, examples, seconds}, y, low?, high?, dash?}; without x it is a level.
 class Chart {
   constructor(parent, {key, title, log, curves}) {
-    Object.assign(this, {key, log: log ? "log" : "linear", curves, plot: null});
+    const above = curves.every(curve => [curve.y, curve.low ?? []].flat().every(v => v === null || v > 0));
+    Object.assign(this, {key, log: log && above ? "log" : "linear", curves, plot: null});
     this.hidden = new Set(chosen.get("hide-" + key, "").split("\n").filter(name => name));
     this.area = make("div", {class: "plot"});
     this.legend = make("div", {class: "legend"});
@@ -159,7 +175,8 @@ class Chart {
     const ends = u => kept ? range.map(Number) : [data[0][0] ?? 0, data[0][data[0].length - 1] ?? 1];
     const limits = (u, low, high) => {
       if (low === null || high === null || !Number.isFinite(low)) return log ? [0.1, 1] : [0, 1];
-      if (log) return low === high ? [low / 2, high * 2] : [low / (high / low) ** 0.05, high * (high / low) ** 0.05];
+      const wider = high ** 0.05 / low ** 0.05;
+      if (log) return low === high ? [low / 2, high * 2] : [low / wider, high * wider];
       const room = (high - low || Math.abs(high) || 1) * 0.06;
       return [low >= 0 && low - room < 0 ? 0 : low - room, high + room];
     };
@@ -170,9 +187,10 @@ class Chart {
       scales: {x: {time: false, range: (u, low, high) => low === high || !kept && ends()[0] === ends()[1]
         ? [low - 1, high + 1] : ends()}, y: {distr: log ? 3 : 1, range: limits}},
       series, bands,
-      axes: [{...look, label: axes[x], labelSize: 20, size: 38, space: 70, values: (u, all) => all.map(v => numberText(v))},
-        {...look, size: 66, values: (u, all) => all.map(v => v === null ? "" : numberText(v)),
-          ...(log ? {splits: u => logTicks(u.scales.y.min, u.scales.y.max), filter: (u, all) => all} : {})}],
+      axes: [{...look, label: axes[x], labelSize: 20, size: 38, space: 70, values: (u, all) => tickTexts(all)},
+        // uPlot's own steps end at 5e31; it draws no axis where these are too narrow
+        {...look, size: 66, values: (u, all) => tickTexts(all), incrs: [1e300], filter: (u, all) => all,
+          splits: u => (log ? logTicks : linearTicks)(u.scales.y.min, u.scales.y.max)}],
       hooks: {
         setCursor: [u => this.curves.forEach((curve, i) => {
           const at = owners.indexOf(curve), index = u.cursor.idxs && at > 0 ? u.cursor.idxs[at] : null;
