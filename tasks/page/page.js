@@ -113,7 +113,7 @@
       })] : [];
     curves(controls, charts, data.running ? "There is no validation yet." : "No run has a validation.");
     if (drawn.length && drawn.length < data.groups.length)
-      main.append(make("p", {class: "dim"}, `Curves of the best ${drawn.length} of ${data.groups.length}; the table has all.`));
+      main.append(make("p", {class: "dim"}, `Curves of ${drawn.length} of ${data.groups.length} groups; the table has all.`));
     const or = text => v => typeof v === "string" ? v : text(v);
     const texts = {number: {number: true, text: or(numberText)}, count: {number: true, text: or(countText)}, time: {number: true, text: timeText}, text: {}};
     for (const table of data.tables)
