@@ -1,4 +1,17 @@
 "use strict";
+// Texts and numbers in turn, as columns are sorted by: "lr 0.01, clip 5" as "lr ", 0.01, ", clip ", 5, "". A - behind a
+// letter or a digit is no sign.
+const textsAndNumbers = v => String(v).split(/((?:\B-)?(?:\d+(?:\.\d+)?|\B\.\d+)(?:e[-+]?\d+)?)/i)
+  .map((part, i) => i % 2 ? Number(part) : part);
+const inOrder = (x, y) => {
+  const a = textsAndNumbers(x), b = textsAndNumbers(y);
+  for (let i = 0; i < Math.min(a.length, b.length); ++i) {
+    const order = i % 2 ? a[i] - b[i] : a[i].localeCompare(b[i], "en");
+    if (order) return order;
+  }
+  return a.length - b.length;
+};
+
 // A table whose rows a click on a column's title sorts. A column is {name, number?, text?}; `text` shows a value. Rows are
 // lists of values in the order of the columns, with marks: row.best for the whole row, row.top, a set of columns.
 const sortedTable = (key, columns, rows, link) => {
@@ -6,9 +19,7 @@ const sortedTable = (key, columns, rows, link) => {
   const compare = (c, up) => (a, b) => {
     const x = a[c], y = b[c], none = v => v === null || v === undefined || v === "";
     if (none(x) || none(y)) return none(x) - none(y);  // what is missing comes last, whichever way
-    const numbers = Number(x) - Number(y);
-    const order = Number.isNaN(numbers) ? String(x).localeCompare(String(y), "en", {numeric: true}) : numbers;
-    return up ? order : -order;
+    return up ? inOrder(x, y) : inOrder(y, x);
   };
   const show = () => {
     const [name, way] = chosen.get("sort-" + key, "").split("\n"), c = columns.findIndex(column => column.name === name);
