@@ -102,7 +102,8 @@ std::string csv_of(const Sweep& sweep, const Results& results) {
   const auto number = [](double x) { return std::isnan(x) ? "" : fmt::format("{}", x); };
   std::string out;
   for (const std::string& option : results.differing) out += csv_field(option) + ",";
-  out += fmt::format("{0}_mean,{0}_deviation,{0}_best,seeds,failed,missing,updates,best_run,seconds\n", sweep.metric);
+  for (const char* of_metric : {"_mean", "_deviation", "_best"}) out += csv_field(sweep.metric + of_metric, true) + ",";
+  out += "seeds,failed,missing,updates,best_run,seconds\n";
   for (const ResultRow& row : results.rows) {
     for (const std::string& value : row.values) out += csv_field(value) + ",";
     out += fmt::format("{},{},{},{},{},{},{},{},{}\n", number(row.mean()), number(row.deviation()),

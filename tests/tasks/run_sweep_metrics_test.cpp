@@ -59,6 +59,22 @@ TEST_CASE("sweep: a metric that no run has is told with a near one, and replaces
     }
 }
 
+TEST_CASE("sweep: a metric whose name has commas and quotes, as a target may, is one column of results.csv") {
+  const SweepFolder place;
+  const std::string out = place.dir / "s", metric = "rmse of \"a\", b; c";
+  REQUIRE(place.sweep(small_sweep("lr=1e-2,1e-3", out, "")).code == 0);
+  for (const char* rate : {"1e-2", "1e-3"}) {
+    const std::string file = fmt::format("{}/runs/lr={},s1/run.json", out, rate);
+    auto record = nlohmann::ordered_json::parse(read_file(file));
+    record[metric] = 0.5;
+    write_atomically(file, record.dump());
+  }
+  REQUIRE(place.sweep({out, "--gather", "--metric", metric}).code == 0);
+  const std::string quoted = "\"rmse of \"\"a\"\", b; c", csv = read_file(out + "/results.csv");
+  CHECK_MESSAGE(csv.starts_with(fmt::format("lr,{0}_mean\",{0}_deviation\",{0}_best\",seeds,failed,", quoted)), csv);
+  CHECK(contains(csv, "\n1e-2,0.5,,0.5,1,0,0,60,"));
+}
+
 TEST_CASE("sweep: a metric that the first run lacks is told while the others run") {
   const SweepFolder place;
   const std::string out = place.dir / "s";
