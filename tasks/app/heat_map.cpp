@@ -93,8 +93,13 @@ std::string panel(const HeatMap& map, std::size_t number, const Panel& in) {
   out += "unset arrow\n";
   for (const double x : map.marks)
     out += fmt::format("set arrow from {0},graph 0 to {0},graph 1 nohead front dashtype 2 linecolor '#444444'\n", x);
-  // rectangles keep their edges in every viewer, but thousands of them make a large file
-  out += fmt::format("plot $map{} using 1:2:3 with image{}", number, map.values.size() <= 1000 ? " pixels" : "");
+  if (map.rows == 1 || map.columns == 1)  // gnuplot draws no image of a lone row or column
+    out += fmt::format(
+        "plot $map{0} using 1:2:($1-{1}):($1+{1}):($2-{2}):($2+{2}):3 with boxxyerror fillstyle solid noborder "
+        "linecolor palette",
+        number, map.x_step / 2, map.y_step / 2);
+  else  // rectangles keep their edges in every viewer, but thousands of them make a large file
+    out += fmt::format("plot $map{} using 1:2:3 with image{}", number, map.values.size() <= 1000 ? " pixels" : "");
   // light text on dark fields
   if (!map.texts.empty())
     out += fmt::format(

@@ -184,6 +184,23 @@ TEST_CASE("figures: a heat map says what its colours are") {
   CHECK(contains(read_file(dir / "map.svg"), "<image style='image-rendering:pixelated' "));
 }
 
+TEST_CASE("figures: a heat map of one row, one column or one field is not blank") {
+  if (no_gnuplot()) return;
+  const TempDir dir;
+  const std::regex field("<polygon fill = '[^']*' points = '([0-9.]+),([0-9.]+) [^ ]* ([0-9.]+),([0-9.]+) ");
+  for (const auto& [rows, columns] : {std::pair{1, 3}, {3, 1}, {1, 1}}) {
+    HeatMap map{"t", "x", "y", static_cast<std::size_t>(rows), static_cast<std::size_t>(columns), {}};
+    for (int i = 0; i < rows * columns; ++i) map.values.push_back(i);
+    REQUIRE(draw_heat_map(dir / "map.svg", map).value_or("") == "");
+    const std::string svg = read_file(dir / "map.svg");
+    int large = 0;  // not those of the colour bar
+    for (std::sregex_iterator i(svg.begin(), svg.end(), field), end; i != end; ++i)
+      large += std::abs(std::stod((*i)[3]) - std::stod((*i)[1])) > 100 &&
+               std::abs(std::stod((*i)[4]) - std::stod((*i)[2])) > 100;
+    CHECK(large == rows * columns);
+  }
+}
+
 TEST_CASE("names of runs: what tells them apart") {
   const TempDir dir;
   const auto run = [&](const std::string& name, const std::string& text) {
