@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "engine/core/error.h"
@@ -24,19 +25,45 @@ namespace {
 constexpr std::size_t most_curves = 40, most_rows = 12000;  // of all curves together
 constexpr int deepest = 8;                                  // folders
 
-void find_runs(const fs::path& folder, const fs::path& top, int depth, std::vector<ComparedRun>& out) {
+/// A search for runs, which looks through each folder once, whatever links lead to it.
+struct Search {
+  fs::path top;
+  std::vector<ComparedRun> runs = {};
+  std::set<fs::path> seen = {};
+  std::map<fs::path, int> links = {};  // to folders, with their depths: they are followed at last
+};
+
+fs::path real_path(const fs::path& folder) {
   std::error_code error;
+  const fs::path real = fs::canonical(folder, error);
+  return error ? folder : real;
+}
+
+void find_runs(const fs::path& folder, int depth, Search& in) {
+  if (!in.seen.insert(real_path(folder)).second) return;
   if (holds_run(folder)) {
-    const std::string name = folder == top ? folder.filename().string() : folder.lexically_relative(top).string();
-    out.push_back({folder.string(), name});
+    const bool lone = folder == in.top;
+    in.runs.push_back({folder.string(), (lone ? folder.filename() : folder.lexically_relative(in.top)).string()});
     return;
   }
   if (depth == deepest) return;
-  for (const auto& entry : fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, error))
-    if (std::error_code none; entry.is_directory(none) && !entry.is_symlink(none))
-      find_runs(entry.path(), top, depth + 1, out);
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, error)) {
+    std::error_code none;
+    if (!entry.is_directory(none)) continue;
+    if (entry.is_symlink(none))
+      in.links[entry.path()] = depth + 1;
+    else
+      find_runs(entry.path(), depth + 1, in);
+  }
   if (error && error != std::errc::no_such_file_or_directory)
     throw Error(folder.string(), "cannot be read: " + error.message());
+}
+
+/// True for a folder that holds the other one, at any depth.
+bool is_above(const fs::path& folder, const fs::path& other) {
+  const fs::path way = other.lexically_relative(folder);
+  return !way.empty() && *way.begin() != "..";
 }
 
 std::string state_of(const RunData& data) {
@@ -221,13 +248,16 @@ bool holds_run(const std::string& folder) {
 }
 
 std::vector<ComparedRun> runs_below(const std::string& folder) {
-  std::vector<ComparedRun> out;
-  std::error_code error;
-  fs::path top = fs::path(folder).lexically_normal();
-  if (top.filename().empty() && top.has_parent_path()) top = top.parent_path();  // "runs/"
-  find_runs(top, top, 0, out);
-  std::sort(out.begin(), out.end(), [](const ComparedRun& a, const ComparedRun& b) { return a.name < b.name; });
-  return out;
+  Search in{fs::path(folder).lexically_normal()};
+  if (in.top.filename().empty() && in.top.has_parent_path()) in.top = in.top.parent_path();  // "runs/"
+  find_runs(in.top, 0, in);
+  while (!in.links.empty()) {
+    const auto [link, depth] = *in.links.begin();
+    in.links.erase(in.links.begin());
+    if (!is_above(real_path(link), real_path(in.top))) find_runs(link, depth, in);
+  }
+  std::ranges::sort(in.runs, {}, &ComparedRun::name);
+  return std::move(in.runs);
 }
 
 NotCompared write_comparison(const Comparison& comparison, const std::string& path) {

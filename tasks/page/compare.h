@@ -31,7 +31,8 @@ bool higher_is_better(const std::string& metric);
 
 /// True if a run has begun in the folder: one of its files may be lost.
 bool holds_run(const std::string& folder);
-/// The runs in a folder: itself, or all below it, in order of their names.
+/// The runs in a folder: itself, or all below it, in order of their names. Symbolic links are followed, but for those
+/// that lead to a folder above; a run to which several lead is there once.
 std::vector<ComparedRun> runs_below(const std::string& folder);
 
 /// A line for each run that is not on a page.

@@ -150,30 +150,6 @@ TEST_CASE("groups that a caller names") {
   CHECK(out.groups[1].name == "second");
 }
 
-TEST_CASE("runs below a folder") {
-  const TempDir dir;
-  for (const char* run : {"all/a", "all/b/c", "all/b/c/within", "other"}) {
-    std::filesystem::create_directories(dir / run);
-    std::filesystem::create_directories(dir / "all/d");
-    write_atomically(dir / run + "/config.toml", "");
-  }
-  std::filesystem::create_directory_symlink(dir / "all", dir / "all/loop");
-  const auto names = [](const std::vector<ComparedRun>& runs) {
-    std::string out;
-    for (const ComparedRun& run : runs) out += run.name + " ";
-    return out;
-  };
-  write_atomically(dir / "all/d/run.json", "{}");  // has lost its config.toml, which read_run tells
-  CHECK(names(runs_below(dir / "all")) == "a b/c d ");
-  CHECK_MESSAGE(contains(error_of([&] { read_run(dir / "all/d"); }), "config.toml"), "d");
-  CHECK(names(runs_below(dir / "all/b/c/")) == "c ");
-  CHECK(runs_below(dir / "nowhere").empty());
-  write_atomically(dir / "all/a/model.json", R"({"task": "adding"})");  // it has begun, and has no run.json yet
-  CHECK(read_run(dir / "all/a").record == nlohmann::ordered_json{{"task", "adding"}});
-  write_atomically(dir / "file", "");
-  CHECK(contains(error_of([&] { runs_below(dir / "file"); }), "file] cannot be read: Not a directory"));
-}
-
 TEST_CASE("pictures of a folder: the smaller file, and a name where there is no more room") {
   const TempDir dir;
   write_atomically(dir / "a.svg", "<svg/>");
