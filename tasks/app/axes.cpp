@@ -28,17 +28,24 @@ double round_step(double least) {
 }
 
 void Range::take(double y) {
-  if (!std::isfinite(y) || y <= 0) return;
+  if (!std::isfinite(y)) return;
   low = std::min(low, y);
+  if (y > 0) low_above_0 = std::min(low_above_0, y);
   high = std::max(high, y);
 }
 
 std::string y_axis(const Range& range, bool logarithmic, double text_lines) {
   if (logarithmic && range.high > 0)
-    return fmt::format("set logscale y\nset format y '%g'\nset mytics 10\nset yrange [{}:{}]\n", range.low / 1.4,
-                       range.high * 1.4);
-  const double top = range.high > 0 ? range.high * 1.08 : 1;
-  return fmt::format("set yrange [0:{}]\nset ytics {}\n", top, round_step(top / std::clamp(text_lines / 4, 3.0, 10.0)));
+    return fmt::format("set logscale y\nset format y '%g'\nset mytics 10\nset yrange [{}:{}]\n",
+                       range.low_above_0 / 1.4, range.high * 1.4);
+  double bottom = 0, top = range.high > 0 ? range.high * 1.08 : 1;
+  if (range.low < 0) {
+    const double room = 0.08 * (range.high > range.low ? range.high - range.low : -range.low);
+    bottom = range.low - room;
+    top = range.high + room;
+  }
+  return fmt::format("set yrange [{}:{}]\nset ytics {}\n", bottom, top,
+                     round_step((top - bottom) / std::clamp(text_lines / 4, 3.0, 10.0)));
 }
 
 std::string y_axis_of_shares() {

@@ -10,15 +10,16 @@
 
 namespace reel {
 
-/// The lowest and highest plotted value; only values above 0 count, because a logarithmic axis shows no others.
+/// The lowest and highest plotted value, and the lowest above 0, where a logarithmic axis starts.
 struct Range {
-  double low = std::numeric_limits<double>::infinity(), high = 0;
+  double low = std::numeric_limits<double>::infinity(), low_above_0 = low, high = -low;
   void take(double y);
-  /// True if the values span more than a factor of 20, which a linear axis would squeeze to its bottom.
-  bool wide() const { return high > 20 * low; }
+  /// True if all values are above 0 and span more than a factor of 20, which a linear axis would squeeze to its bottom.
+  bool wide() const { return low > 0 && high > 20 * low; }
 };
 
-/// The y axis for this range; it starts at 0 unless it is logarithmic. A picture of few lines of text has fewer ticks.
+/// The y axis for this range. A linear one starts at 0, unless values are below; a logarithmic one is linear if no
+/// value is above 0. A picture of few lines of text has fewer ticks.
 std::string y_axis(const Range& range, bool logarithmic, double text_lines = 38);
 /// The y axis of a share: from 0 to 1, in per cent.
 std::string y_axis_of_shares();

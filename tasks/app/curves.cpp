@@ -124,14 +124,15 @@ std::string metric_words(const std::string& metric) {
 std::optional<std::string> draw_curves(const std::string& svg, const CurvesPicture& picture,
                                        const PictureStyle& style) {
   Range range;
-  if (picture.baseline) range.take(*picture.baseline);
+  const bool with_baseline = picture.baseline && *picture.baseline > 0;
+  if (with_baseline) range.take(*picture.baseline);
   double first = INFINITY, last = 0;
-  std::string out, bands, lines, ends;                         // drawn in this order
-  std::size_t widest = picture.baseline ? 15 : 0, blocks = 0;  // "baseline 0.1667"
+  std::string out, bands, lines, ends;                      // drawn in this order
+  std::size_t widest = with_baseline ? 15 : 0, blocks = 0;  // "baseline 0.1667"
   const std::vector<Group> groups = groups_of(picture.curves);
   if (groups.empty()) return fmt::format("no picture {}: there is nothing to draw", svg);
   for (const Group& group : groups) widest = std::max(widest, letters_of(group.name));
-  const Fit room = fit(style, groups.size() + (picture.baseline ? 1 : 0), widest);
+  const Fit room = fit(style, groups.size() + (with_baseline ? 1 : 0), widest);
   const std::vector<std::string> legend = legend_of(groups, room.name_letters);
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const Group& group = groups[g];
@@ -168,7 +169,7 @@ std::optional<std::string> draw_curves(const std::string& svg, const CurvesPictu
     }
   }
   std::string plot = "plot " + bands + lines + ends;
-  if (picture.baseline && *picture.baseline > 0)
+  if (with_baseline)
     plot += fmt::format("{} with lines dashtype (12,7) linewidth 1.6 linecolor '{}' title 'baseline {:.4g}'",
                         *picture.baseline, baseline_color, *picture.baseline);
   else
@@ -194,6 +195,7 @@ std::optional<std::string> draw_bars(const std::string& svg, const std::string& 
     data += fmt::format("{} {} {} {}\n", i, plotted(b.reported), plotted(b.measured), plotted(b.spread));
     ticks += fmt::format("{}{} {}", i ? ", " : "", gnuplot_tick(b.name), i);
   }
+  if (range.low < 0) range.take(0);  // where bars start
   if (!reported && !measured) return fmt::format("no picture {}: there is nothing to draw", svg);
   data += "END\n";
   std::size_t longest = 0;

@@ -1,0 +1,51 @@
+// Curves in one figure: where those of one name are averaged and which count, and axes for values that are not above 0.
+#include "tasks/app/curves.h"
+
+#include <cstdlib>
+
+#include "tasks/app/figure.h"
+#include "tasks/io/files.h"
+#include "tests/support/check.h"
+#include "tests/support/temp_dir.h"
+
+using namespace reel;
+using namespace reel::test;
+
+namespace {
+
+bool no_gnuplot() { return std::system("command -v gnuplot >/dev/null 2>&1") != 0; }
+
+std::string drawn(std::vector<Curve> curves, std::optional<bool> logarithmic = {}) {
+  const TempDir dir;
+  CurvesPicture picture{"t", "x", "y", std::move(curves)};
+  picture.logarithmic = logarithmic;
+  CHECK(draw_curves(dir / "figure.svg", picture).value_or("") == "");
+  return read_file(dir / "figure.svg");
+}
+
+}  // namespace
+
+TEST_CASE("values that are not above 0 are seen: an axis is logarithmic by itself only if all are") {
+  if (no_gnuplot()) return;
+  const auto has = [](const std::string& svg, const std::string& tick) {
+    return contains(svg, ">" + tick + "<") || contains(svg, "> " + tick + "<");
+  };
+  const std::string below = drawn({{"a", {{1, -9}, {2, -9.5}, {3, -10}}}});
+  CHECK(has(below, "-9"));
+  CHECK(has(below, "-10"));
+  CHECK_FALSE(has(below, "0"));
+  const std::string across = drawn({{"a", {{1, 300}, {2, 20}, {3, -100}}}});
+  for (const char* tick : {"-100", "0", "300"}) CHECK_MESSAGE(has(across, tick), tick);
+  CHECK(has(drawn({{"a", {{1, 300}, {2, 0.1}}}}), "0.1"));
+  CHECK_FALSE(has(drawn({{"a", {{1, 300}, {2, 0.1}, {3, 0}}}}), "0.1"));
+  CHECK(has(drawn({{"a", {{1, 300}, {2, 0.1}, {3, 0}}}}, true), "0.1"));
+  CHECK(has(drawn({{"a", {{1, 3}, {2, 2}}}}), "0"));
+
+  const TempDir dir;
+  CHECK(draw_bars(dir / "bars.svg", "t", "y", {{"a", -200, -300, 0}, {"b", 100, 0.1, 0}}).value_or("") == "");
+  for (const char* tick : {"-300", "0", "100"}) CHECK_MESSAGE(has(read_file(dir / "bars.svg"), tick), tick);
+  CHECK(
+      draw_curve(dir / "curve.svg", "t", {{1, 8, 1, -300, -200, 0, 1}, {2, 16, 1, -400, -300, 0, 1}}, 0).value_or("") ==
+      "");
+  for (const char* tick : {"-400", "-200"}) CHECK_MESSAGE(has(read_file(dir / "curve.svg"), tick), tick);
+}
