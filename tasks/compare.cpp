@@ -34,6 +34,57 @@ std::string words_of_x(const std::string& x) {
   return x == "seconds" ? "seconds of training" : examples_words;
 }
 
+/// What is known of the run of a curve.
+struct Source {
+  std::string folder, task;  // task: not known of a run that has not ended
+  std::string diverged;      // the step; empty: it did not
+};
+
+/// Leaves runs that diverged out of the mean of the others of their name, as draw_curves does, and says so; and where a
+/// mean ends before one of its runs does.
+void tell_means(std::vector<Curve>& curves, const std::vector<Source>& sources, const std::string& unit,
+                const std::string& hint) {
+  std::map<std::string, std::vector<std::size_t>> of_name;
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    curves[i].counts = sources[i].diverged.empty();
+    of_name[curves[i].name].push_back(i);
+  }
+  for (auto& [name, runs] : of_name) {
+    const auto diverged = [&](std::size_t i) { return !curves[i].counts; };
+    if (!std::ranges::all_of(runs, diverged)) {
+      for (const std::size_t i : runs)
+        if (diverged(i))
+          print_err("compare: left out of {}: {}: it diverged at step {}{}\n", one_line(name),
+                    one_line(sources[i].folder), sources[i].diverged, hint);
+      std::erase_if(runs, diverged);
+    }
+    std::vector<double> shared = curves[runs.front()].at;
+    for (const std::size_t i : runs) {
+      std::vector<double> both;
+      std::ranges::set_intersection(shared, curves[i].at, std::back_inserter(both));
+      shared = std::move(both);
+    }
+    const auto end_of = [&](std::size_t i) { return curves[i].at.back(); };
+    const auto [first, last] = std::ranges::minmax_element(runs, {}, end_of);
+    if (shared.size() < 2 || shared.back() >= end_of(*last)) continue;  // no mean, or one of all
+    print_err("compare: {}: the mean ends at {:.15g} {}, with {}; {} goes on to {:.15g}{}\n", one_line(name),
+              shared.back(), unit, one_line(sources[*first].folder), one_line(sources[*last].folder), end_of(*last),
+              hint);
+  }
+}
+
+/// Says which values a logarithmic axis does not show; throws Error if it shows none.
+void tell_hidden(const std::vector<Curve>& curves, const std::vector<Source>& sources, const std::string& out) {
+  const auto hidden = [](const auto& point) { return point.second <= 0; };
+  const auto all_hidden = [&](const Curve& curve) { return std::ranges::all_of(curve.points, hidden); };
+  if (std::ranges::all_of(curves, all_hidden))
+    throw Error("compare", fmt::format("no picture {}: --log on: no value is above 0. Hint: --log off", out));
+  for (std::size_t i = 0; i < curves.size(); ++i)
+    if (const auto count = std::ranges::count_if(curves[i].points, hidden))
+      print_err("compare: --log on: {} of {} values of {} are not above 0, which a logarithmic axis cannot show\n",
+                count, curves[i].points.size(), one_line(sources[i].folder));
+}
+
 int compare(int argc, const char* const* argv) {
   CompareOptions o;
   Options options("compare", "Plots the curves of several runs in one figure: SVG, PNG and PDF.");
@@ -42,7 +93,7 @@ int compare(int argc, const char* const* argv) {
   options.choice("metric", o.metric, curve_metrics(), "metric on the y axis", "Figure");
   options.choice("x", o.x, {"examples", "steps", "seconds"}, "quantity on the x axis", "Figure");
   options.choice("log", o.log, {"auto", "on", "off"},
-                 "logarithmic y axis; auto: for losses and norms that span more than a factor of 20", "Figure");
+                 "logarithmic y axis; auto: for losses and norms above 0 that span more than a factor of 20", "Figure");
   options.add(
       "title", o.title,
       "title of the figure; empty: the name of the task if all runs have the same, or none with a --size of a column",
@@ -70,7 +121,8 @@ int compare(int argc, const char* const* argv) {
 
   CurvesPicture picture{o.title, words_of_x(o.x), metric_words(o.metric), {}};
   const std::vector<std::string> found = names_of_runs(o.runs, o.seeds == "each");
-  std::vector<std::string> tasks, empty;  // tasks: of each curve; not known of a run that has not ended
+  std::vector<Source> sources;  // of each curve
+  std::vector<std::string> empty;
   std::map<std::pair<std::string, std::string>, std::string> drawn;  // folders by name and options
   std::vector<double> baselines;
   for (std::size_t i = 0; i < o.runs.size(); ++i) {
@@ -84,38 +136,46 @@ int compare(int argc, const char* const* argv) {
                 one_line(first->second));
       continue;
     }
-    for (const RunFolder::Row& row : RunFolder::view(folder).rows())
-      curve.points.emplace_back(x_of(row, o.x), metric_of(row, o.metric));
+    const std::vector<RunFolder::Row> rows = RunFolder::view(folder).rows();
+    for (const RunFolder::Row& row : rows)
+      if (const double x = x_of(row, o.x), y = metric_of(row, o.metric); std::isfinite(x) && std::isfinite(y)) {
+        curve.points.emplace_back(x, y);
+        curve.at.push_back(o.x == "seconds" ? static_cast<double>(row.step) : x);  // seeds never have the same seconds
+      }
     std::error_code error;
     const std::string file = folder + "/run.json";  // missing until the run ends
     const auto json = std::filesystem::exists(file, error)
                           ? nlohmann::ordered_json::parse(read_file(file), nullptr, false)
                           : nlohmann::ordered_json();
-    if (curve.points.empty()) {
-      const bool diverged = json.is_object() && json.contains("diverged_at_step");
-      empty.push_back(
-          fmt::format("{}: has no validation{}", folder,
-                      diverged ? fmt::format("; it diverged at step {}", json["diverged_at_step"].dump()) : ""));
+    const bool has_diverged = json.is_object() && json.contains("diverged_at_step");
+    const std::string diverged = has_diverged ? json["diverged_at_step"].dump() : "";
+    if (rows.empty()) {
+      empty.push_back(fmt::format("{}: has no validation{}", folder,
+                                  has_diverged ? fmt::format("; it diverged at step {}", diverged) : ""));
       continue;
     }
-    if (std::none_of(curve.points.begin(), curve.points.end(), [](const auto& p) { return std::isfinite(p.second); })) {
+    if (curve.points.empty()) {
       empty.push_back(fmt::format("{}: its metrics.csv has no {}", folder, o.metric));
       continue;
     }
     picture.curves.push_back(curve);
     if (json.is_object() && json.contains("baseline") && json["baseline"].is_number())
       baselines.push_back(json["baseline"]);
-    tasks.push_back(text_in(json, "task"));
+    sources.push_back({folder, text_in(json, "task"), diverged});
   }
   if (picture.curves.empty())
     throw Error("compare", fmt::format("no picture {}: there is nothing to draw: {}", o.out, fmt::join(empty, "; ")));
   for (const std::string& what : empty) print_err("compare: left out: {}\n", one_line(what));
-  std::set<std::string> different(tasks.begin(), tasks.end());
+  std::set<std::string> different;
+  for (const Source& source : sources) different.insert(source.task);
   different.erase("");
   // a figure for a column of a paper has a caption
   if (picture.title.empty() && different.size() == 1 && !narrow(style)) picture.title = *different.begin();
-  for (std::size_t i = 0; different.size() > 1 && names.empty() && i < tasks.size(); ++i)
-    if (!tasks[i].empty()) picture.curves[i].name = tasks[i] + ", " + picture.curves[i].name;
+  for (std::size_t i = 0; different.size() > 1 && names.empty() && i < sources.size(); ++i)
+    if (!sources[i].task.empty()) picture.curves[i].name = sources[i].task + ", " + picture.curves[i].name;
+  tell_means(picture.curves, sources, o.x == "examples" ? "examples" : "updates",
+             names.empty() ? ". Hint: --seeds each" : "");
+  if (o.log == "on") tell_hidden(picture.curves, sources, o.out);
   if (o.metric.ends_with("loss") && !baselines.empty() &&
       std::equal(baselines.begin() + 1, baselines.end(), baselines.begin()))
     picture.baseline = baselines.front();  // only if all runs have the same

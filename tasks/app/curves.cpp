@@ -21,6 +21,10 @@ constexpr std::array colors{"#1f5f9e", "#d9822b", "#2e8b57", "#8e44ad", "#c2185b
 constexpr std::array dashes{"1", "(8,5)", "(2,4)", "(8,4,2,4)"};
 constexpr const char* baseline_color = "#c0392b";
 
+struct Point {
+  double at, x, y;  // curves of one name are averaged where `at` is the same
+};
+
 /// The range of values at x.
 struct Band {
   double x, low, high;
@@ -29,25 +33,27 @@ struct Band {
 /// What one name has in the picture: its curves, or their mean and a band.
 struct Group {
   std::string name;
-  std::vector<std::vector<std::pair<double, double>>> lines;
-  std::vector<Band> band;
+  bool counts;  // false: none of its curves does
+  std::vector<std::vector<Point>> lines = {};
+  std::vector<Band> band = {};
 };
 
-/// Replaces several curves by their mean and range, at each x that all have, if there are two such x or more.
+/// Replaces several curves by their mean and range, where all have a point, if there are two such places or more.
 void average(Group& group) {
   if (group.lines.size() < 2) return;
-  std::map<double, std::vector<double>> values;
+  std::map<double, std::vector<Point>> points;
   for (const auto& line : group.lines)
-    for (const auto& [x, y] : line) values[x].push_back(y);
-  std::vector<std::pair<double, double>> mean;
+    for (const Point& p : line) points[p.at].push_back(p);
+  std::vector<Point> mean;
   std::vector<Band> band;
-  for (const auto& [x, all] : values) {
+  for (const auto& [at, all] : points) {
     if (all.size() < group.lines.size()) continue;
-    double total = 0;
-    for (const double y : all) total += y;
-    mean.emplace_back(x, total / static_cast<double>(all.size()));
-    const auto [low, high] = std::minmax_element(all.begin(), all.end());
-    band.push_back({x, *low, *high});
+    Point sum{at, 0, 0};
+    for (const Point& p : all) sum.x += p.x, sum.y += p.y;
+    const double count = static_cast<double>(all.size());
+    mean.push_back({at, sum.x / count, sum.y / count});
+    const auto [low, high] = std::ranges::minmax_element(all, {}, &Point::y);
+    band.push_back({mean.back().x, low->y, high->y});
   }
   if (mean.size() < 2) return;
   group.name = fmt::format("{} ({} runs)", group.name, group.lines.size());
@@ -79,13 +85,15 @@ std::vector<std::string> legend_of(const std::vector<Group>& groups, std::size_t
 std::vector<Group> groups_of(const std::vector<Curve>& curves) {
   std::vector<Group> groups;
   for (const Curve& curve : curves) {
-    std::vector<std::pair<double, double>> points;
-    for (const auto& [x, y] : curve.points)
-      if (std::isfinite(x) && std::isfinite(y)) points.emplace_back(x, y);
+    std::vector<Point> points;
+    for (std::size_t i = 0; i < curve.points.size(); ++i)
+      if (const auto [x, y] = curve.points[i]; std::isfinite(x) && std::isfinite(y))
+        points.push_back({curve.at.empty() ? x : curve.at[i], x, y});
     if (points.empty()) continue;
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.name == curve.name; });
-    if (group == groups.end()) group = groups.insert(groups.end(), {curve.name, {}, {}});
-    group->lines.push_back(std::move(points));
+    if (group == groups.end()) group = groups.insert(groups.end(), {curve.name, curve.counts});
+    if (curve.counts && !group->counts) *group = {curve.name, true};
+    if (curve.counts == group->counts) group->lines.push_back(std::move(points));
   }
   for (Group& group : groups) average(group);
   return groups;
@@ -150,7 +158,7 @@ std::optional<std::string> draw_curves(const std::string& svg, const CurvesPictu
     }
     for (const auto& line : group.lines) {
       out += fmt::format("$c{} << END\n", blocks);
-      for (const auto& [x, y] : line) {
+      for (const auto& [at, x, y] : line) {
         out += fmt::format("{} {}\n", x, y);
         range.take(y);
         first = std::min(first, x);

@@ -15,6 +15,8 @@ struct Curve {
   /// lowest to the highest, at each x that all of them have; curves without a common x share a colour and an entry.
   std::string name;
   std::vector<std::pair<double, double>> points;  // x, y; a y that is not finite is left out
+  std::vector<double> at = {};  // of each point, where it is averaged, if that is not x: curves then have a mean x
+  bool counts = true;           // false, as of a run that diverged: left out if another one of its name counts
 };
 
 struct CurvesPicture {

@@ -59,6 +59,7 @@ std::optional<std::string> draw_group_curves(const std::string& svg, const std::
     for (const PresetRun& run : row->runs) {
       if (run.curve.empty()) continue;
       Curve curve{short_name(row->preset, whole), {}};
+      curve.counts = !run.diverged;
       for (const RunFolder::Row& r : run.curve) curve.points.emplace_back(r.examples, metric_of(r, column));
       picture.curves.push_back(curve);
       if (column == "valid_loss") baselines.insert(run.baseline > 0 ? run.baseline : 0);

@@ -22,13 +22,14 @@ std::string name_of(const Sweep& sweep, const ResultRow& row) {
   return said.empty() ? sweep.task : fmt::format("{}", fmt::join(said, ", "));
 }
 
-/// Adds a curve of each seed that has begun, all of one name.
+/// Adds a curve of each seed that has begun, all of one name; those without a number do not count beside others.
 void add_curves(CurvesPicture& picture, const Sweep& sweep, const ResultRow& row, const std::string& column,
                 std::vector<std::string>& left_out) {
   for (const SweepRun& run : sweep.runs) {
     const std::string folder = sweep.folder_of(run);
     if (run.at != row.at || !page::holds_run(folder)) continue;
     Curve curve{name_of(sweep, row), {}};
+    curve.counts = std::ranges::none_of(row.problems, [&](const auto& problem) { return problem.first == run.name; });
     try {
       for (const RunFolder::Row& r : RunFolder::view(folder).rows())
         curve.points.emplace_back(r.examples, metric_of(r, column));

@@ -25,6 +25,31 @@ std::string drawn(std::vector<Curve> curves, std::optional<bool> logarithmic = {
 
 }  // namespace
 
+TEST_CASE("curves of one name are averaged where they say, at a mean x") {
+  if (no_gnuplot()) return;
+  const std::string apart = drawn({{"a", {{1, 2}, {2, 3}}}, {"a", {{1.5, 4}, {2.5, 5}}}});
+  CHECK_FALSE(contains(apart, "runs)"));
+  const std::string mean = drawn({{"a", {{1, 2}, {2, 3}}, {10, 20}}, {"a", {{1.5, 4}, {2.5, 5}}, {10, 20}}});
+  CHECK(contains(mean, ">a (2 runs)<"));
+  CHECK(contains(mean, "fill-opacity"));
+  CHECK(contains(mean, ">1.2<"));  // the ticks are those of 1.25 to 2.25
+  CHECK_FALSE(contains(mean, ">2.4<"));
+}
+
+TEST_CASE("curves that do not count are left out beside others of their name") {
+  if (no_gnuplot()) return;
+  const Curve whole{"a", {{1, 2}, {2, 3}, {3, 1}}}, other = whole;
+  Curve diverged{"a", {{1, 700}}};
+  diverged.counts = false;
+  for (const auto& curves : {std::vector{diverged, whole, other}, {whole, diverged, other}, {whole, other, diverged}}) {
+    const std::string svg = drawn(curves);
+    CHECK(contains(svg, ">a (2 runs)<"));
+    CHECK_FALSE(contains(svg, ">100<"));
+  }
+  CHECK(contains(drawn({whole, diverged}), ">a<"));
+  CHECK(contains(drawn({diverged, {"b", {{1, 700}, {2, 900}}}}), ">a<"));  // the only one of its name
+}
+
 TEST_CASE("values that are not above 0 are seen: an axis is logarithmic by itself only if all are") {
   if (no_gnuplot()) return;
   const auto has = [](const std::string& svg, const std::string& tick) {

@@ -56,6 +56,23 @@ TEST_CASE("curves: a baseline is drawn if all rows of the figure have the same")
   }
 }
 
+TEST_CASE("curves: a run that diverged is not in the mean of its row") {
+  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return;
+  const std::string toml = "[t]\ntitle = \"T\"\ntask = \"copying\"\nmetric = \"valid_loss\"\nmodels.a = \"\"\n";
+  Report report{parse_presets("f.toml", toml).at(0), 1, 1, "", {}};
+  report.rows.push_back({report.table.presets[0], {}});
+  for (const bool diverged : {false, false, true}) {
+    PresetRun& run = report.rows[0].runs.emplace_back();
+    run.diverged = diverged;
+    if (!diverged) run.measured = {0.75};
+    run.curve = {{1, 8, 1, 3, 2, 0.5, 1}, {2, 16, 1, 3, 1, 0.5, 1}};
+  }
+  const TempDir dir;
+  std::filesystem::create_directory(dir / "f");
+  REQUIRE(draw_report(report, dir.path).names == std::vector<std::string>{"t.svg"});
+  CHECK(contains(read_file(dir / "f/t.svg"), "(2 runs)<"));
+}
+
 TEST_CASE("curves: a mean over cases has none") {
   if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return;
   for (const char* figure : {"", "figure = \"bars\"\ncurves = true\n"}) {

@@ -75,6 +75,22 @@ TEST_CASE("sweep: a metric whose name has commas and quotes, as a target may, is
   CHECK(contains(csv, "\n1e-2,0.5,,0.5,1,0,0,60,"));
 }
 
+TEST_CASE("sweep: a run without a number is not in the mean of the figure, as in that of the table") {
+  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return;
+  const SweepFolder place;
+  const std::string out = place.dir / "s";
+  REQUIRE(place.sweep(small_sweep("cell=gru", out, "--seeds 3")).code == 0);
+  CHECK(contains(read_file(out + "/results.svg"), "(3 runs)<"));
+  for (const char* seed : {"s1", "s3"}) {
+    const std::string file = fmt::format("{}/runs/cell=gru,{}/run.json", out, seed);
+    auto record = nlohmann::ordered_json::parse(read_file(file));
+    record["own"] = 0.5;
+    write_atomically(file, record.dump());
+  }
+  CHECK(place.sweep({out, "--gather", "--metric", "own"}).code == 1);
+  CHECK(contains(read_file(out + "/results.svg"), "(2 runs)<"));
+}
+
 TEST_CASE("sweep: a metric that the first run lacks is told while the others run") {
   const SweepFolder place;
   const std::string out = place.dir / "s";
