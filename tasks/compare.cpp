@@ -100,7 +100,8 @@ int compare(int argc, const char* const* argv) {
       "Figure");
   options.choice("seeds", o.seeds, {"mean", "each"},
                  "runs that differ only in their seeds: mean with a min-max band, or a curve each", "Figure");
-  options.add("names", o.names, "names of the runs in the legend, comma-separated; empty: the options that differ",
+  options.add("names", o.names,
+              "names of the runs in the legend, comma-separated; empty: the cell and the options that differ",
               "Figure");
   options.add(
       "size", o.size,
@@ -113,6 +114,8 @@ int compare(int argc, const char* const* argv) {
   const std::filesystem::path out = o.out;
   if (out.extension() != ".svg") throw Usage(fmt::format("--out {}: a name that ends with .svg expected", o.out));
   require_output_file("out", o.out, {{"config", options.config()}});
+  if (!o.names.empty() && ("," + o.names + ",").find(",,") != std::string::npos)
+    throw Usage(fmt::format("--names {}: a name for each run expected, got an empty one", o.names));
   const std::vector<std::string> names = split_list(o.names);
   if (!names.empty() && names.size() != o.runs.size())
     throw Usage(fmt::format("--names: {} names for {} runs", names.size(), o.runs.size()));

@@ -104,3 +104,15 @@ TEST_CASE("compare: values that a logarithmic axis cannot show are told; --log a
   CHECK(none.code == 1);
   CHECK_MESSAGE(contains(none.err, "--log on: no value is above 0. Hint: --log off"), none.err);
 }
+
+TEST_CASE("compare --names: one for each run") {
+  const TempDir dir;
+  const std::string a = put_run(dir, 1, {2, 1}), b = put_run(dir, 2, {2, 1});
+  for (const char* names : {"x,,y", ",x,y", "x,", ","}) {
+    const Result r = run("compare", {a, b, "--names", names, "--out", dir / "figure.svg"}, dir.path);
+    CHECK(r.code == 2);
+    CHECK_MESSAGE(contains(r.err, fmt::format("--names {}: a name for each run expected, got an empty one", names)),
+                  r.err);
+  }
+  CHECK(contains(run("compare", {"--help"}, dir.path).out, "empty: the cell and"));
+}
