@@ -189,7 +189,8 @@ class Chart {
       series, bands,
       axes: [{...look, label: axes[x], labelSize: 20, size: 38, space: 70, values: (u, all) => tickTexts(all)},
         // uPlot's own steps end at 5e31; it draws no axis where these are too narrow
-        {...look, size: 66, values: (u, all) => tickTexts(all), incrs: [1e300], filter: (u, all) => all,
+        {...look, size: (u, texts) => Math.max(66, ...(texts ?? []).map(text => 18 + 7 * text.length)),
+          values: (u, all) => tickTexts(all), incrs: [1e300], filter: (u, all) => all,
           splits: u => (log ? logTicks : linearTicks)(u.scales.y.min, u.scales.y.max)}],
       hooks: {
         setCursor: [u => this.curves.forEach((curve, i) => {

@@ -62,6 +62,7 @@ TEST_CASE("a chart has ticks that can be told apart, however wide or narrow its 
   for (const std::vector<double>& losses : {std::vector<double>{1e-32, 1, 1e30},
                                             {0.9988, 0.99885, 0.9991},
                                             {1.0000001, 1.0000003},
+                                            {-1.23456e6, -1.23458e6},
                                             {3, 1, -1},
                                             {1e34, -2e35},
                                             {1e-200, 1e200},
@@ -70,7 +71,9 @@ TEST_CASE("a chart has ticks that can be told apart, however wide or narrow its 
                                             plateau}) {
     CAPTURE(losses[0]);
     auto seen = seen_of({losses}, R"js(
-const {_splits, _values} = everyChart[0].plot.axes[1];
+const {_splits, _values, _size} = everyChart[0].plot.axes[1], pen = document.createElement("canvas").getContext("2d");
+pen.font = "12px system-ui, sans-serif";
+seen.cut = _values.filter(text => pen.measureText(text).width > _size - 10).length;
 seen.ticks = _splits.length; seen.texts = new Set(_values).size;
 const apart = _splits.slice(1).map((tick, i) => tick - _splits[i]);
 seen.uneven = Math.max(...apart) > 1.01 * Math.min(...apart) ? 1 : 0;
@@ -78,6 +81,7 @@ seen.uneven = Math.max(...apart) > 1.01 * Math.min(...apart) ? 1 : 0;
     CHECK(seen["ticks"] >= 3);
     CHECK(seen["ticks"] <= 10);
     CHECK(seen["texts"] == seen["ticks"]);
+    CHECK(seen["cut"] == 0);
     if (losses == plateau || losses[0] == 0.9988) CHECK(seen["uneven"] == 0);
   }
 }
