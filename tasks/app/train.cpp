@@ -254,8 +254,8 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
         folder.add_row(row);
         at.running = {};
         if (best.beaten_by(best_at(row), options.best_by_accuracy)) {
-          best = best_at(row);
-          if (ranks.first()) save_best(best_file, model, best);
+          if (ranks.first()) save_best(best_file, model, best_at(row));
+          best = best_at(row);  // only once it is saved: parameters that are not finite are not
         }
         save();
         progress.validated(at.step, record.train_loss, v.loss, v.accuracy);

@@ -70,13 +70,15 @@ std::string without_checksum(const std::string& bytes) {
   return std::string(reinterpret_cast<const char*>(&length), 8) + text + data;
 }
 
-Outcome train_little(const Task& task, Model& model, RunFolder& folder, double lr, std::int64_t steps = 8) {
+Outcome train_little(const Task& task, Model& model, RunFolder& folder, double lr, std::int64_t steps = 8,
+                     std::vector<Observer*> observers = {}) {
   OptimizerOptions o;
   o.kind = "sgd", o.lr = lr;
   Optimizer optimizer(model.trained(), o);
   TrainOptions t;
   t.steps = steps, t.valid_every = 2, t.quiet = true;
   t.examples = {.batch = 3, .valid_size = 3};
+  t.observers = std::move(observers);
   return train(task, model, optimizer, folder, t);
 }
 
@@ -293,4 +295,38 @@ TEST_CASE("a run that diverges writes its record, and says what is left of it") 
   CHECK(record["best"]["step"] == 4);
   CHECK(record["valid_loss"].is_number());
   CHECK(folder.rows().size() == 2);
+}
+
+TEST_CASE("a model that is lost at a validation is no best one: the run and its record name the one in the file") {
+  struct Spoils : Observer {  // the diagonal of A, which scoRNN does not read: the losses stay finite
+    explicit Spoils(std::int64_t step) : step_(step) {}
+    void begun(const Moment& at) override { spoil(at, 0); }
+    void validated(const Moment& at, const RunFolder::Row& row, const Tensors&) override { spoil(at, row.step); }
+    void ended(const Moment&) override {}
+    void drawn(const RunFolder&) override {}
+
+   private:
+    void spoil(const Moment& at, std::int64_t step) const {
+      if (step == step_) poison(at.model.cells()[0]->parameters()[0].value, NAN);
+    }
+    std::int64_t step_;
+  };
+  for (const std::int64_t step : {0, 2}) {
+    const TempDir dir;
+    ModelOptions o;
+    o.cell = "scornn", o.hidden = 4;
+    Model model(Little({}).shape(), o, Init(3, DType::f32));
+    RunFolder folder = RunFolder::create(dir / "r", "little", "scornn");
+    Spoils spoils(step);
+    const std::string text = error_of([&] { train_little(Little({}), model, folder, 0.01, 8, {&spoils}); });
+    const std::string best = folder.file("best.safetensors");
+    if (step > 0) REQUIRE(folder.rows()[1].valid_loss < folder.rows()[0].valid_loss);
+    CHECK_MESSAGE(contains(text, "at step 4; the last good checkpoint") == (step == 2), text);
+    CHECK(contains(text, "no better parameters are kept") == (step == 0));
+    CHECK(contains(text, fmt::format("at step {}) are in {}", step, best)) == (step > 0));
+    CHECK(best_of(best).step == (step > 0 ? step : -1));
+    const auto record = nlohmann::json::parse(read_file(folder.file("run.json")));
+    CHECK(record.contains("best") == (step > 0));
+    if (step > 0) CHECK(record["best"]["step"] == step);
+  }
 }
