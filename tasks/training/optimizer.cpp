@@ -19,6 +19,11 @@ int states_of(const std::string& kind) { return like_adam(kind) ? 2 : kind == "a
 /// How many real values a tensor has; a complex value counts as two.
 std::int64_t numbers_in(const Tensor& x) { return x.numel() * (is_complex(x.dtype()) ? 2 : 1); }
 
+/// Each element clamped to +-limit; of complex numbers each part, as in the update's kernels.
+Tensor clipped(const Tensor& g, double limit) {
+  return is_complex(g.dtype()) ? complex(clipped(real(g), limit), clipped(imag(g), limit)) : clamp(g, -limit, limit);
+}
+
 constexpr double no_limit = std::numeric_limits<double>::infinity();
 }  // namespace
 
@@ -192,7 +197,9 @@ void Optimizer::finish(const Tensors& gradients, double norm, double lr_factor) 
       continue;
     }
     const auto* const before = parameter.value.storage();
-    parameter.retract(parameter.value, gradients[i], lr * lr_factor * scale);
+    const Tensor& raw = gradients[i];
+    const Tensor gradient = options_.clip_value > 0 ? clipped(raw, options_.clip_value / scale) : raw;
+    parameter.retract(parameter.value, gradient, lr * lr_factor * scale);
     if (parameter.value.storage() != before)  // the cell and the model would keep the old one
       throw Error("optimizer", fmt::format("the retraction of {} gives it another tensor, and the cell keeps the old "
                                            "one. Hint: value.assign(...) moves it in place",

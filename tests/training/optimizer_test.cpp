@@ -179,36 +179,6 @@ TEST_CASE("a complex parameter takes the steps of its two parts") {
   }
 }
 
-TEST_CASE("parameters that move on a manifold: the rate, times its factor, times what clipping leaves") {
-  const double norm = 5;
-  for (const double limit : {0.0, 0.5, 10.0}) {
-    CAPTURE(limit);
-    OptimizerOptions options;
-    options.kind = "sgd", options.lr = 0.2, options.clip_norm = limit;
-    double rate = 0;
-    Parameter p{"p", Tensor::zeros({2}, DType::f64), ""};
-    p.retract = [&](Tensor, const Tensor& g, double r) {
-      CHECK(g.values<double>() == std::vector<double>{3, 4});
-      rate = r;
-    };
-    Optimizer optimizer({p}, options);
-    optimizer.step({Tensor::from<double>({3, 4}, {2})}, norm, 0.25);
-    CHECK(rate == doctest::Approx(0.05 * (limit == 0.5 ? 0.1 : 1)).epsilon(1e-15));
-  }
-}
-
-TEST_CASE("a retraction that gives the parameter another tensor moves nothing: an error that says what does") {
-  Parameter p{"cell.W", Tensor::zeros({2}, DType::f64), ""};
-  p.retract = [](Tensor& value, const Tensor& g, double r) { value = value - r * g; };
-  const Tensors gradients{Tensor::from<double>({3, 4}, {2})};
-  const std::string said = error_of([&] { Optimizer({p}, {.kind = "sgd"}).step(gradients, 5); });
-  CHECK(said.starts_with("[optimizer] the retraction of cell.W gives it another tensor"));
-  CHECK(said.ends_with("Hint: value.assign(...) moves it in place"));
-  p.retract = [](Tensor& value, const Tensor& g, double r) { value.assign(value - r * g); };
-  Optimizer({p}, {.kind = "sgd", .lr = 0.5}).step(gradients, 5);
-  CHECK(p.value.values<double>() == std::vector<double>{-1.5, -2});
-}
-
 TEST_CASE("groups have their own rates") {
   OptimizerOptions options;
   options.kind = "sgd", options.lr = 1, options.group_lr = {{"head", 0.5}};
