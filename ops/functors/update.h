@@ -12,6 +12,13 @@
 
 namespace reel {
 
+/// a / b, and 0 where b is 0: without an epsilon, that is where no gradient has come yet, or none for a long time.
+template <class T>
+REEL_HD inline T quotient_or_0(T a, T b) {
+  using math::select;
+  return select(b == T(0), T(0), a / b);
+}
+
 struct SgdRule {  // v <- momentum v + g; p <- p - rate v
   double rate, momentum;
   static constexpr int states = 1;
@@ -31,7 +38,7 @@ struct RmspropRule {  // s <- decay s + (1 - decay) g^2; p <- p - rate g / (sqrt
     using math::number, math::sqrt;
     s = number<T>(decay) * s + number<T>(1 - decay) * g * g;
     const T root = epsilon_inside ? sqrt(s + number<T>(epsilon)) : sqrt(s) + number<T>(epsilon);
-    p = p - number<T>(rate) * g / root;
+    p = p - quotient_or_0(number<T>(rate) * g, root);
   }
 };
 struct AdamRule {  // correction1 = 1 - beta1^t, correction2 = 1 - beta2^t at step t = 1, 2, ...; amsgrad keeps the
@@ -45,8 +52,8 @@ struct AdamRule {  // correction1 = 1 - beta1^t, correction2 = 1 - beta2^t at st
     m = number<T>(beta1) * m + number<T>(1 - beta1) * g;
     v = number<T>(beta2) * v + number<T>(1 - beta2) * g * g;
     largest = amsgrad ? max(largest, v) : v;
-    p = p -
-        number<T>(rate / correction1) * m / (sqrt(largest) / number<T>(math::sqrt(correction2)) + number<T>(epsilon));
+    const T root = sqrt(largest) / number<T>(math::sqrt(correction2)) + number<T>(epsilon);
+    p = p - quotient_or_0(number<T>(rate / correction1) * m, root);
   }
 };
 struct AdagradRule {  // s <- s + g^2; p <- p - rate g / (sqrt(s) + eps)
@@ -56,7 +63,7 @@ struct AdagradRule {  // s <- s + g^2; p <- p - rate g / (sqrt(s) + eps)
   REEL_HD void operator()(T& p, T g, T& s, T&, T&) const {
     using math::number, math::sqrt;
     s = s + g * g;
-    p = p - number<T>(rate) * g / (sqrt(s) + number<T>(epsilon));
+    p = p - quotient_or_0(number<T>(rate) * g, sqrt(s) + number<T>(epsilon));
   }
 };
 

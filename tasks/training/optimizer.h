@@ -69,6 +69,8 @@ class Optimizer {
   std::int64_t steps() const { return steps_; }
   /// Does it limit the norm of the gradients?
   bool clips_norm() const { return options_.clip_norm > 0; }
+  /// Does nothing keep the rule from dividing by numbers near 0? An epsilon below what f32 has is none.
+  bool lacks_epsilon() const { return options_.kind != "sgd" && static_cast<float>(options_.epsilon) == 0; }
   /// Everything that the next step depends on besides the parameters, by name, for checkpoints. The tensors share
   /// storage with the optimiser's.
   std::vector<std::pair<std::string, Tensor>> state() const;

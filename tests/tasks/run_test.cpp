@@ -166,6 +166,12 @@ TEST_CASE("a loss that is not finite stops the run, says so, and keeps the last 
   write_atomically(out + "/config.toml", config);
   const Result clipped = run("copying", {"--resume", out, "--steps", "200"}, dir.path);
   CHECK(contains(clipped.err, "Hint: a lower --lr\n"));
+  const auto epsilon = config.find("\nepsilon = ");
+  REQUIRE(epsilon != std::string::npos);
+  config.replace(epsilon, config.find('\n', epsilon + 1) - epsilon, "\nepsilon = 1e-50");  // 0 in f32
+  write_atomically(out + "/config.toml", config);
+  const Result divides = run("copying", {"--resume", out, "--steps", "200"}, dir.path);
+  CHECK(contains(divides.err, "Hint: --epsilon 1e-8, or a lower --lr\n"));
 }
 
 TEST_CASE("bad input: one clear line, exit 2 for usage and 1 for failure, nothing half written") {

@@ -179,6 +179,23 @@ TEST_CASE("a complex parameter takes the steps of its two parts") {
   }
 }
 
+TEST_CASE("without an epsilon, what has no gradient stays as it is, from the first step on and for ever") {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const std::string& kind : OptimizerOptions::kinds()) {
+      CAPTURE(kind);
+      OptimizerOptions options;
+      options.kind = kind, options.epsilon = 0, options.decay = 0.5, options.rms_start = 1e-3;
+      const Tensor p = Tensor::full({11}, 0.5, dtype), g = cast(arange(11) < 9.0, dtype);
+      Optimizer optimizer({{"p", p, ""}}, options);
+      for (int t = 0; t < 1200; ++t) optimizer.step({g}, 3);  // the squares fall below what f64 has
+      const auto x = elements(p);
+      CHECK(x[0].real() < 0.5);
+      CHECK(x[8] == x[0]);
+      CHECK((x[9] == 0.5 && x[10] == 0.5));
+    }
+  }
+}
+
 TEST_CASE("groups have their own rates") {
   OptimizerOptions options;
   options.kind = "sgd", options.lr = 1, options.group_lr = {{"head", 0.5}};
