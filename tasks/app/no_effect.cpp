@@ -2,16 +2,20 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "cells/cell.h"
 
 namespace reel {
 
 std::vector<std::string> without_effect(const Options& options, const Shared& shared, const ModelShape& shape,
-                                        const TaskProgram& program) {
+                                        const TaskProgram& program, const Model& made) {
   const ModelOptions& model = shared.model;
   const OptimizerOptions &rule = shared.optimizer, usual_rule;
   const ScheduleOptions &rate = shared.train.schedule, usual_rate;
   const std::string &kind = rule.kind, &schedule = rate.kind;
+  const bool carries = !model.bidirectional && std::any_of(made.cells().begin(), made.cells().end(),
+                                                           [](const auto& cell) { return cell->recurrent(); });
   const bool own_model = program.model != nullptr;  // not a stack of cells
   const bool stack = own_model || layers_of(model).size() > 1, drops = own_model || model.dropout > 0;
   const bool symbols = shape.vocabulary > 0, embeds = model.input == "embedding";
@@ -35,7 +39,9 @@ std::vector<std::string> without_effect(const Options& options, const Shared& sh
       {"variational-dropout", model.variational, stack && drops, stack ? "--dropout is 0" : one},
       {"input", !embeds, symbols, numbers},
       {"embedding", model.embedding > 0, symbols && embeds, symbols ? "--input is one-hot" : numbers},
-      {"reset-every", true, !model.bidirectional, "--bidirectional reads whole sequences, and no states carry over"},
+      {"reset-every", true, carries,
+       model.bidirectional ? "--bidirectional reads whole sequences, and no states carry over"
+                           : fmt::format("--cell {} has no states that carry over", model.cell)},
       {"momentum", rule.momentum != usual_rule.momentum, sgd, only("sgd")},
       {"decay", rule.decay != usual_rule.decay, rmsprop, only("rmsprop")},
       {"rms-start", rule.rms_start != usual_rule.rms_start, rmsprop, only("rmsprop")},

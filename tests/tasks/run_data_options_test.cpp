@@ -52,14 +52,17 @@ TEST_CASE("no model reads its answers: --bidirectional where they are later inpu
 TEST_CASE("copying --reset-every: a note where no states carry over") {
   const TempDir dir;
   const auto notes = [&](std::vector<std::string> options) {
-    options.insert(options.end(), {"--reset-every", "3", "--hidden", "4", "--cell", "gru", "--dry-run"});
+    options.insert(options.end(), {"--reset-every", "3", "--hidden", "4", "--dry-run"});
     const Result r = run("copying", options, dir.path);
     CHECK(r.code == 0);
     return r.err;
   };
-  CHECK(notes({"--bidirectional"}) ==
+  CHECK(notes({"--cell", "gru", "--bidirectional"}) ==
         "note: --reset-every has no effect: --bidirectional reads whole sequences, and no states carry over\n");
-  CHECK(notes({}) == "");
+  CHECK(notes({"--cell", "r_transformer"}) ==
+        "note: --reset-every has no effect: --cell r_transformer has no states that carry over\n");
+  CHECK(notes({"--cell", "gru"}) == "");
+  CHECK(notes({"--cell", "gru,r_transformer"}) == "");
 }
 
 TEST_CASE("columns with commas are named in quotes, as in CSV") {
