@@ -206,6 +206,9 @@ int mechanism(int argc, const char* const* argv) {
   const auto lengths = numbers("lengths", o.lengths);
   if (o.solution == "adding" && *std::min_element(lengths.begin(), lengths.end()) < 2)
     throw Usage(fmt::format("--lengths {}: two of the numbers are added, so each length is at least 2", o.lengths));
+  for (const char* option : {"symbols", "delay", "planes"})
+    if (o.solution != "copying" && options.typed(option))
+      print_err("note: --{} has no effect: it is for copying, and --solution is {}\n", option, o.solution);
   if (o.dry_run) {
     const std::size_t fields = lengths.size() * (o.solution == "copying" ? numbers("symbols", o.symbols).size() : 1);
     print_out("{} by hand: {} setting{}, {} draw{} of each\n", o.solution, fields, fields == 1 ? "" : "s", o.draws,

@@ -97,6 +97,22 @@ TEST_CASE("mechanism: adding without error in f64; lists that are none") {
   CHECK(contains(run("mechanism", {"--help"}, dir.path).out, "--planes"));
 }
 
+TEST_CASE("mechanism: options of copying that the solution does not read are noted") {
+  const TempDir dir;
+  const auto notes = [&](const std::string& solution, const std::string& options) {
+    const Result r = run("mechanism", words("--dry-run --solution " + solution + options), dir.path);
+    CHECK(r.code == 0);
+    return r.err;
+  };
+  const auto note = [](const char* option) {
+    return fmt::format("note: --{} has no effect: it is for copying, and --solution is adding\n", option);
+  };
+  const std::string all = " --planes 5 --symbols 7 --delay 3";
+  CHECK(notes("adding", all) == note("symbols") + note("delay") + note("planes"));
+  CHECK(notes("ruin", " --delay 3") == "note: --delay has no effect: it is for copying, and --solution is ruin\n");
+  CHECK((notes("copying", all) + notes("adding", " --lengths 7") + notes("ruin", "")).empty());
+}
+
 TEST_CASE("mechanism: a file that cannot be written is found before any draw") {
   const TempDir dir;
   for (const auto& [option, name, why] :
