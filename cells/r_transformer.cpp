@@ -14,6 +14,8 @@ class RTransformer final : public Cell {
         window_(s.integer("window", 1)),
         heads_(s.integer("heads", 1)),
         dropout_(s.real("dropout", 0, 0.999)) {
+    if (d < 2)  // its layer normalisation divides by d - 1
+      throw SettingError("hidden", fmt::format("r_transformer needs 2 units or more, got {}", d));
     if (d % heads_ != 0)
       throw SettingError("r_transformer.heads",
                          fmt::format("the number of units, {}, is not divisible by {}", d, heads_));

@@ -79,6 +79,7 @@ const std::vector<BadSize> bad_sizes{
     {"spectral_rnn", 8, {{"reflections", "9"}}, "spectral_rnn.reflections: at most 8, the units, expected, got 9"},
     {"lt_rnn", 8, {{"pool", "3"}}, "lt_rnn.pool: the number of units, 8, is not divisible by 3"},
     {"lt_irnn", 8, {{"pool", "3"}}, "lt_irnn.pool: the number of units, 8, is not divisible by 3"},
+    {"r_transformer", 1, {{"heads", "1"}}, "hidden: r_transformer needs 2 units or more, got 1"},
     {"r_transformer", 8, {{"heads", "3"}}, "r_transformer.heads: the number of units, 8, is not divisible by 3"},
     {"rnn",
      8,
