@@ -13,7 +13,7 @@ class LtRnn final : public Cell {
       : Cell(i, n, init),
         f_(s.choice("activation")),
         pool_(s.integer("pool", 0)),
-        clip_(s.real("clip", 0)),
+        clip_(s.real("clip", 0, init.dtype == DType::f64 ? 1e300 : 3.4e38)),
         scaled_(s.on("scale_gradient")),
         rate_(s.real("soft_orthogonal", 0)) {
     if (pool_ > 0 && n % pool_ != 0)

@@ -71,6 +71,21 @@ TEST_CASE("with scale_gradient, gradients enter the states of all times divided 
   }
 }
 
+TEST_CASE("clip has the range of the cell's numbers: f32 has no 1e39, which made gradients NaN") {
+  const CellType& type = cell_type("lt_rnn");
+  const auto one = [&](DType dtype, const char* clip) {
+    Init init(3, dtype);
+    const auto cell = type.make(2, 4, Settings(type.name, type.settings, {{"clip", clip}}), init);
+    const Tensor V = named(*cell, "V");
+    const Tape tape;
+    const Tensor hs = scan(*cell, cell->initial(1), random({3, 1, 2}, 1, dtype)).hs;
+    return std::isfinite(sum(grad(sum(hs), {V})[0]).item());
+  };
+  CHECK(one(DType::f32, "3.4e38"));
+  CHECK(one(DType::f64, "1e39"));
+  CHECK_THROWS_AS(one(DType::f32, "1e39"), SettingError);
+}
+
 TEST_CASE("soft orthogonality is a step of SGD on the paper's loss, averaged over the sphere") {
   constexpr std::int64_t n = 6;
   const auto cell = make(2, n, {{"soft_orthogonal", "0.3"}});
