@@ -34,7 +34,7 @@ class Init {
   Backend* backend;
 
  private:
-  std::uint64_t seed_, next_ = std::uint64_t{3} << 60;  // far from the streams of the data
+  std::uint64_t seed_, next_ = std::uint64_t{3} << 60;  // far from those of examples
 };
 
 }  // namespace reel

@@ -149,7 +149,7 @@ class Mnist final : public Task {
     std::iota(train.begin(), train.end(), 0);
     std::iota(test.begin(), test.end(), static_cast<std::int32_t>(n));
     if (o_.labels == "random") {  // to be memorised, so it validates on the training images
-      constexpr std::uint64_t stream = std::uint64_t{3} << 60;
+      constexpr std::uint64_t stream = std::uint64_t{3} << 60;  // also the first of initial values; runs depend on it
       const auto from = permutation(n, setup.seed, stream).values<std::int32_t>();
       const std::vector<std::uint8_t> labels = digits_.labels;
       for (std::size_t i = 0; i < train.size(); ++i) digits_.labels[i] = labels[static_cast<std::size_t>(from[i])];
