@@ -47,6 +47,10 @@ class Copying final : public Task {
     batch_ = setup.examples.batch;
     if (o_.vary == "batch" && setup.examples.parts > 1)
       throw SettingError("vary", "batch draws one delay for a whole batch, which --accumulate would cut");
+    if (o_.vary == "batch" && setup.examples.examples > 0)
+      throw SettingError("vary",
+                         "batch draws one delay for a whole batch, so an example has none of its own: "
+                         "--examples 0 expected");
   }
   std::string name() const override { return "copying"; }
   std::string title() const override { return fmt::format("copying, T = {}", o_.delay); }

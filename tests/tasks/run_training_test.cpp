@@ -265,6 +265,9 @@ TEST_CASE("what does not fit is refused, and other programs' names have hints") 
   CHECK(contains(said("--optimizer AdamW"), "Hint: adamw"));
   const Result vary = go(dir, "copying --dry-run --vary batch --accumulate 2");
   CHECK(vary.err == "copying: --vary: batch draws one delay for a whole batch, which --accumulate would cut\n");
+  CHECK(go(dir, "copying --dry-run --vary batch --examples 40").err ==
+        "copying: --vary: batch draws one delay for a whole batch, so an example has none of its own: --examples 0 "
+        "expected\n");
   CHECK(contains(go(dir, "adding --dry-run --batch 20 --accumulate 4").out, "batch 20 in 4 parts"));
 }
 
