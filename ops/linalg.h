@@ -63,7 +63,7 @@ SignAndLog slogdet(Arg A);
 
 // ---- matrix_exp.cpp -------------------------------------------------------------------------------------------------
 /// The exponential I + A + A^2 / 2 + ...: [..., n, n]. Throws Error when it overflows. Higham, "The scaling and
-/// squaring method for the matrix exponential revisited" (2005).
+/// squaring method for the matrix exponential revisited" (2005); matrices far from normal are scaled less.
 Tensor matrix_exp(Arg A);
 /// The derivative of matrix_exp at A in direction E, linear in E: the upper right block of exp([[A, E], [0, A]]).
 /// Al-Mohy and Higham, "Computing the Fréchet derivative of the matrix exponential" (2009).

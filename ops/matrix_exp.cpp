@@ -1,6 +1,11 @@
 // The matrix exponential by scaling and squaring: exp(A) = exp(A / 2^s)^(2^s), where exp of a small matrix is a Padé
 // approximant whose order depends on its norm. It is composed of ops, so that it works on any backend.
 //
+// Each squaring doubles rounding errors. A matrix far from normal may have a large norm, but powers that grow slowly,
+// and then needs few: where the norm asks for many, norms of powers of |A| determine s. This is what Al-Mohy and
+// Higham, "A new scaling and squaring algorithm for the matrix exponential" (2009), do against rounding errors of
+// powers of A.
+//
 // The derivative in direction E takes the same steps with a pair (A, E) in place of A; pairs multiply by the product
 // rule. This equals exp of the block matrix [[A, E], [0, A]], with 3 products instead of 8.
 #include <cmath>
@@ -17,6 +22,7 @@ struct Pair {  // a matrix and its derivative
 
 // The operations that the algorithm needs, for a matrix and for a pair.
 const Tensor& value(const Tensor& a) { return a; }
+Tensor as(DType dtype, const Tensor& a) { return cast(a, dtype); }
 Tensor unit(const Tensor& a) { return eye_like(a); }
 Tensor product(const Tensor& a, const Tensor& b) { return matmul(a, b); }
 /// a^-1 b. solve() pivots within rows. Taking the adjoint twice pivots within columns, which keeps an upper triangle
@@ -24,6 +30,7 @@ Tensor product(const Tensor& a, const Tensor& b) { return matmul(a, b); }
 Tensor quotient(const Tensor& a, const Tensor& b) { return solve(adjoint(a), b, {.adjoint = true}); }
 
 const Tensor& value(const Pair& a) { return a.x; }
+Pair as(DType dtype, const Pair& a) { return {cast(a.x, dtype), cast(a.dx, dtype)}; }
 Pair unit(const Pair& a) { return {eye_like(a.x), zeros_like(a.x)}; }
 Pair operator*(const Pair& a, double factor) { return {a.x * factor, a.dx * factor}; }
 Pair operator+(const Pair& a, const Pair& b) { return {a.x + b.x, a.dx + b.dx}; }
@@ -35,10 +42,7 @@ Pair quotient(const Pair& a, const Pair& b) {
 }
 
 /// The 1-norm: the largest sum of absolute values of a column.
-double one_norm(const Tensor& A) {
-  const Tensor size = is_complex(A.dtype()) ? sqrt(real(A * conj(A))) : abs(A);
-  return max(sum(size, {-2})).item();
-}
+double one_norm(const Tensor& A) { return max(sum(abs(A), {-2})).item(); }
 
 bool finite(const Tensor& A) {
   const Tensor zero = sum(A - A);  // NaN if any element is not finite
@@ -79,9 +83,11 @@ M combination(std::span<const M> terms, const std::vector<double>& b, std::size_
   return total;
 }
 
+/// The approximant of order m. Both sides of its fraction are times `factor`, a power of two.
 template <class M>
-M pade(const M& A, int m) {
-  const std::vector<double> b = numerator(m);
+M pade(const M& A, int m, double factor = 1) {
+  std::vector<double> b = numerator(m);
+  for (double& x : b) x *= factor;
   std::vector<M> even_powers{unit(A), product(A, A)};  // I, A^2, A^4, ...
   const std::size_t size = m == 13 ? 4 : static_cast<std::size_t>(m / 2) + 1;
   while (even_powers.size() < size) even_powers.push_back(product(even_powers.back(), even_powers[1]));
@@ -95,6 +101,39 @@ M pade(const M& A, int m) {
   return quotient(even - odd, even + odd);
 }
 
+/// A power of two that takes the coefficients of order 13, up to 2^56, to 1 and less; and the largest power of |A|
+/// whose product with them is finite, as a logarithm.
+constexpr double least_factor = 0x1p-56, largest_term = 1018;
+
+/// The squarings that the approximant of order m needs: at most those that the norm asks for, `most`. Its relative
+/// error is a sum of c_k |A^k| / |A| over k > 2 m, where c_k limit^(k - 1) is negligible.
+int fewest_squarings(const Tensor& A, int m, int most, double limit) {
+  const std::int64_t n = A.dim(-1);
+  const int exponent = std::ilogb(one_norm(A));
+  std::vector<double> size = cast(abs(A), DType::f64).values<double>(), row(static_cast<std::size_t>(n), 1), next;
+  for (double& x : size) x = std::ldexp(x, -exponent);
+  double s = 0, scaled = 0, first = 0;
+  for (int k = 1; k <= 4 * m + 1; ++k) {  // row 2^scaled: the sums of columns of |A|^k
+    next.assign(row.size(), 0);
+    for (std::size_t i = 0; i < row.size(); ++i)
+      for (std::size_t j = 0; j < row.size(); ++j) next[j] += row[i] * size[i * row.size() + j];
+    const double largest = *std::max_element(next.begin(), next.end());
+    if (largest == 0) break;  // nilpotent
+    for (std::size_t j = 0; j < row.size(); ++j) row[j] = next[j] / largest;
+    scaled += std::log2(largest) + exponent;
+    if (k == 1) first = scaled;
+    s = std::max(s, (scaled - largest_term) / k);  // nothing overflows
+    if (k > 2 * m) s = std::max(s, (scaled - first) / (k - 1) - std::log2(limit));
+  }
+  return std::min(static_cast<int>(std::ceil(s)), most);
+}
+
+template <class M>
+M checked(const M& X, double norm) {
+  if (!finite(value(X))) rule_error("the exponential of a matrix of 1-norm {:.3g} overflows", norm);
+  return X;
+}
+
 template <class M>
 M exponential(const M& A) {  // of one matrix [n, n]
   const double norm = one_norm(value(A));
@@ -105,11 +144,22 @@ M exponential(const M& A) {  // of one matrix [n, n]
   for (const Order& order : orders) {
     if (norm <= limit(order)) return pade(A, order.m);
   }
-  const int squarings = static_cast<int>(std::ceil(std::log2(norm / limit(orders.back()))));
-  M X = pade(A * std::ldexp(1.0, -squarings), orders.back().m);
+  int squarings = static_cast<int>(std::ceil(std::log2(norm / limit(orders.back()))));
+  double factor = 1;
+  constexpr int few = 4;  // what these squarings add to rounding errors is small
+  if (squarings > few) {
+    const int fewest = fewest_squarings(value(A), orders.back().m, squarings, limit(orders.back()));
+    if (squarings - fewest > few) {
+      const DType dtype = value(A).dtype();
+      if (single)  // terms before the squarings need the range of f64
+        return checked(as(dtype, exponential(as(is_complex(dtype) ? DType::c128 : DType::f64, A))), norm);
+      squarings = fewest;
+      factor = least_factor;
+    }
+  }
+  M X = pade(A * std::ldexp(1.0, -squarings), orders.back().m, factor);
   for (int i = 0; i < squarings; ++i) X = product(X, X);
-  if (!finite(value(X))) rule_error("the exponential of a matrix of 1-norm {:.3g} overflows", norm);
-  return X;
+  return checked(X, norm);
 }
 
 /// Matrix i of the batch x; x itself if the whole batch shares it.

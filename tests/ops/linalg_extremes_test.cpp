@@ -76,3 +76,36 @@ TEST_CASE("eigenvalues and singular values that overflow are errors") {
   CHECK(contains(error_of([&] { pinv(A); }), "[pinv] the singular values of a 2x2 matrix overflow"));
   CHECK_MESSAGE(contains(error_of([&] { spectral_radius(A); }), "overflow"), error_of([&] { spectral_radius(A); }));
 }
+
+TEST_CASE("exponentials of matrices far from normal: as accurate as those of others") {
+  const double e = std::exp(1.0);
+  for (const DType d : {DType::f32, DType::f64, DType::c64, DType::c128}) {
+    const bool single = real_of(d) == DType::f32;
+    for (const double large : {1e4, 1e8, 1e15, 1e17, 1e35, 1e160, 1e300}) {
+      if (single && large > 1e38) continue;
+      CAPTURE(name_of(d));
+      CAPTURE(large);
+      const double few = single ? 1e-6 : 1e-14;
+      near(matrix_exp(matrix({1, large, 0, -1}, d)), {e, large * std::sinh(1.0), 0, 1 / e}, few);
+      near(matrix_exp(matrix({1, large, 0, 1}, d)), {e, large * e, 0, e}, few);
+    }
+  }
+  // by mpmath, with 80 digits
+  near(matrix_exp(matrix({2, 1e6, -3e8, 0, -1, 2e6, 0, 0, 0.5})),
+       {7.3890560989306502, 2340392.2192530693, 1980848821346.2811, 0, 0.36787944117144232, 1707789.1060382478, 0, 0,
+        1.6487212707001281},
+       1e-14);
+  const Tensor A = matrix({1, 1e8, 0, -1}), E = matrix({0.25, -2, 0.5, 0.75});
+  for (const DType d : {DType::f64, DType::f32})
+    near(matrix_exp_derivative(cast(A, d), cast(E, d)),
+         {38577016.549951552, 919698652491677.11, 0.58760059682190073, 20183044.087718559},
+         d == DType::f64 ? 1e-13 : 1e-6);
+}
+
+TEST_CASE("exponentials: powers that are small by cancellation, and results that overflow") {
+  const Tensor A = matrix({1e5, -1e5, 1e5, -1e5});  // A^2 = 0
+  near(matrix_exp(A), values(eye(2, DType::f64) + A), 1e-4);
+  const Tensor steps = matrix({0, 1e200, 0, 0, 0, 1e200, 0, 0, 0});
+  CHECK(contains(error_of([&] { matrix_exp(steps); }), "[matrix_exp] the exponential of a matrix of 1-norm 1e+200"));
+  CHECK(contains(error_of([&] { matrix_exp(matrix({1, 3e38, 0, 2}, DType::f32)); }), "of 1-norm 3e+38 overflows"));
+}
