@@ -1,4 +1,6 @@
 // Orthogonal and unitary matrices: from skew matrices, from reflections, and the nearest one to a given matrix.
+#include <cmath>
+
 #include "ops/functors/linalg.h"
 #include "ops/matrix.h"
 #include "ops/told_as.h"
@@ -7,21 +9,41 @@ namespace reel {
 
 namespace {
 
-/// S^-1 U^H: [..., m, n], where the product of the reflections in U's columns is I - U S^-1 U^H. S is upper triangular
+/// The largest absolute value of each column: [..., 1, m].
+Tensor column_sizes(const Tensor& U) { return max(abs(U), {-2}, true); }
+
+/// U with the sizes of columns brought into a range where their squares neither overflow nor underflow. The reflections
+/// remain, and within the range all bits. A column of zeros remains.
+Tensor of_ordinary_sizes(const Arg& U) {
+  if (U->numel() == 0) return U.tensor();
+  const bool single = real_of(U->dtype()) == DType::f32;
+  const double large = single ? 0x1p50 : 0x1p360, least = single ? 0x1p-149 : 0x1p-1074;
+  const Tensor sizes = column_sizes(U.tensor());
+  return U.tensor() * stop_gradient(clamp(sizes, 1 / large, large) / clamp(sizes, least, INFINITY));
+}
+
+/// U and S^-1 U^H, [..., m, n]: the product of the reflections in U's columns is I - U S^-1 U^H. S is upper triangular
 /// with S + S^H = U^H U, which makes the product unitary.
-Tensor reflections(const char* name, const Arg& U) {
-  const Tensor gram = matmul({conj(U), U.where}, U, {.transpose_a = true});
+struct Reflections {
+  Tensor U, rest;
+};
+Reflections reflections(const char* name, const Arg& columns) {
+  const Tensor U = of_ordinary_sizes(columns);
+  const Tensor gram = matmul({conj(U), columns.where}, U, {.transpose_a = true});
   const Tensor S = 0.5 * (triu(gram) + triu(gram, 1));
   try {
-    return triangular_solve({S, U.where}, adjoint(U), {.upper = true});
-  } catch (const Error& e) {
-    constexpr std::string_view before = "element ";  // and then the column
-    const std::string_view text = e.what();
-    const std::size_t at = text.find(before);
-    if (text.find("is singular") == text.npos || at == text.npos) throw;
-    const std::size_t first = at + before.size();
-    fail(name, U.where, "column {} is 0, or too short beside the longest one, so it has no reflection; got {}",
-         text.substr(first, text.find(' ', first) - first), U->spec().str());
+    return {U, triangular_solve({S, columns.where}, adjoint(U), {.upper = true})};
+  } catch (const Error&) {
+    const NoGrad no_grad;
+    const std::vector<double> sizes = cast(column_sizes(columns.tensor()), DType::f64).values<double>();
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const std::size_t column = i % static_cast<std::size_t>(U.dim(-1));
+      if (sizes[i] == 0)
+        fail(name, columns.where, "column {} is 0, so it has no reflection; got {}", column, columns->spec().str());
+      if (!std::isfinite(sizes[i]))
+        fail(name, columns.where, "column {} has elements that are not finite; got {}", column, columns->spec().str());
+    }
+    throw;
   }
 }
 
@@ -105,15 +127,17 @@ Tensor cayley(Arg A, Arg D) {
 
 Tensor householder_product(Arg U) {
   named("householder_product", U, [&] { check_matrix(U); });
-  return eye(U->dim(-2), U->dtype(), U->backend()) - matmul(U, reflections("householder_product", U));
+  const Reflections all = reflections("householder_product", U);
+  return eye(U->dim(-2), U->dtype(), U->backend()) - matmul(all.U, all.rest);
 }
 
 Tensor householder_apply(Arg x, Arg U) {
   need_tensors("householder_apply", {&x});
   named("householder_apply", U, [&] { check_matrix(U); });
   return told_as("householder_apply", "matmul", {&x, &U}, [&] {
-    const Tensor onto = matmul(x, reflections("householder_apply", U), {.transpose_b = true});
-    return x - matmul({onto, x.where}, U, {.transpose_b = true});
+    const Reflections all = reflections("householder_apply", U);
+    const Tensor onto = matmul(x, all.rest, {.transpose_b = true});
+    return x - matmul({onto, x.where}, all.U, {.transpose_b = true});
   });
 }
 

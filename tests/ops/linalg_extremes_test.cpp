@@ -23,6 +23,10 @@ void near(const Tensor& got, const std::vector<double>& wanted, double tolerance
   for (std::size_t i = 0; i < y.size(); ++i) CHECK(std::abs(y[i] - wanted[i]) <= tolerance * std::abs(wanted[i]));
 }
 
+/// H(u) = I - 2 u u^T / |u|^2 for u = (1, 2, 2)
+const std::vector<double> reflection{7.0 / 9,  -4.0 / 9, -4.0 / 9, -4.0 / 9, 1.0 / 9,
+                                     -8.0 / 9, -4.0 / 9, -8.0 / 9, 1.0 / 9};
+
 }  // namespace
 
 TEST_CASE("subnormal pivots") {  // their inverses are infinite
@@ -108,4 +112,40 @@ TEST_CASE("exponentials: powers that are small by cancellation, and results that
   const Tensor steps = matrix({0, 1e200, 0, 0, 0, 1e200, 0, 0, 0});
   CHECK(contains(error_of([&] { matrix_exp(steps); }), "[matrix_exp] the exponential of a matrix of 1-norm 1e+200"));
   CHECK(contains(error_of([&] { matrix_exp(matrix({1, 3e38, 0, 2}, DType::f32)); }), "of 1-norm 3e+38 overflows"));
+}
+
+TEST_CASE("reflections by the shortest and the longest columns") {
+  const Tensor G = matrix({0, 1, 2, 3, 4, 5, 6, 7, 8}), unit = column({1, 2, 2});
+  const auto turned = [&](const Tensor& u) { return sum(householder_product(u) * cast(G, u.dtype())); };
+  const auto gradient = [&](const Tensor& u) {
+    Tape tape;
+    return values(grad(turned(u), {u})[0]);
+  };
+  for (const DType d : {DType::f32, DType::f64, DType::c64, DType::c128}) {
+    const bool single = real_of(d) == DType::f32;
+    const double few = single ? 1e-6 : 1e-14;
+    const auto wanted = gradient(unit);
+    for (const int e :
+         single ? std::vector{-147, -100, -63, -51, 49, 51, 66, 125} : std::vector{-1070, -538, 538, 1020}) {
+      CAPTURE(name_of(d));
+      CAPTURE(e);
+      const Tensor u = cast(unit, d) * std::ldexp(1, e / 2) * std::ldexp(1, e - e / 2);
+      near(householder_product(u), reflection, few);
+      near(householder_apply(eye(3, d), u), reflection, few);
+      if (e < (single ? -120 : -1000)) continue;  // gradients overflow
+      const auto found = gradient(u);
+      for (std::size_t i = 0; i < 3; ++i)
+        CHECK(std::ldexp(found[i], e) == doctest::Approx(wanted[i]).epsilon(10 * few));
+    }
+  }
+  // columns of different lengths, in a batch
+  const Tensor U = random({2, 6, 3}, 1), lengths = Tensor::from<double>({1e-300, 1, 1e300}, {3});
+  CHECK(difference(householder_product(U * lengths), householder_product(U)) < 1e-14);
+  const Tensor with_zero = concat({U, zeros_like(slice(U, -1, 0, 1))}, -1);
+  CHECK(contains(error_of([&] { householder_product(with_zero); }),
+                 "[householder_product] column 3 is 0, so it has no reflection; got f64 (2, 6, 4)"));
+  CHECK(contains(error_of([&] {
+                   householder_apply(column({1, 2}), matrix({1, INFINITY, 1, 1}));
+                 }),
+                 "[householder_apply] column 1 has elements that are not finite"));
 }
