@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/functors/linalg.h"
 #include "tests/support/check.h"
 
 using namespace reel;
@@ -148,4 +149,56 @@ TEST_CASE("reflections by the shortest and the longest columns") {
                    householder_apply(column({1, 2}), matrix({1, INFINITY, 1, 1}));
                  }),
                  "[householder_apply] column 1 has elements that are not finite"));
+}
+
+TEST_CASE("spectral radii of the smallest and the largest numbers") {
+  const Tensor A = random({4, 4}, 1), G = random({4, 4}, 2);
+  const auto gradient = [&](const Tensor& x) {
+    Tape tape;
+    return cast(grad(spectral_radius(x), {x})[0], DType::f64);
+  };
+  for (const DType d : {DType::f32, DType::f64}) {
+    const double few = d == DType::f32 ? 1e-5 : 1e-13;
+    for (const int e : d == DType::f32 ? std::vector{-120, -100, 0, 120} : std::vector{-1000, -960, 0, 1000}) {
+      CAPTURE(name_of(d));
+      CAPTURE(e);
+      const Tensor x = cast(A * std::ldexp(1, e), d);
+      CHECK(std::ldexp(spectral_radius(x).item(), -e) == doctest::Approx(spectral_radius(A).item()).epsilon(few));
+      CHECK(difference(gradient(x), gradient(A)) < few);
+    }
+  }
+  const Tensor large = random({256, 256}, 3) * 1e-300;  // with columns that are carried over
+  const auto columns = leading_columns(256);
+  for (int call = 0; call < 3; ++call)
+    CHECK(warm_spectral_radius(large, columns).item() == spectral_radius(large).item());
+}
+
+TEST_CASE("sylvester with the smallest and the largest numbers") {
+  const Tensor A = random({4, 4}, 1) + 4 * eye(4, DType::f64), B = random({3, 3}, 2) + 4 * eye(3, DType::f64),
+               C = random({4, 3}, 3), X = sylvester(A, B, C);
+  for (const DType d : {DType::f32, DType::f64}) {
+    const double few = d == DType::f32 ? 1e-5 : 1e-13;
+    for (const int e : d == DType::f32 ? std::vector{-120, -100, 0, 120} : std::vector{-1010, -980, 0, 1000}) {
+      CAPTURE(name_of(d));
+      CAPTURE(e);
+      const auto times = [&](const Tensor& x, int exponent) { return cast(x * std::ldexp(1, exponent), d); };
+      CHECK(difference(cast(sylvester(times(A, e), times(B, e), times(C, e)), DType::f64), X) < few);
+      const Tensor apart = sylvester(times(A, e), times(B, e), times(C, 0));
+      CHECK(difference(cast(apart, DType::f64) * std::ldexp(1, e), X) < few);
+      // A batch, of which one matrix is ordinary; B is shared.
+      const Tensor both = sylvester(stack({times(A, e), times(A, 0)}), times(B, e), times(C, 0));
+      CHECK(difference(at(both, 0), apart) == 0);
+      CHECK(difference(at(both, 1), sylvester(times(A, 0), times(B, e), times(C, 0))) == 0);
+    }
+  }
+  const std::string shared = error_of([&] {
+    sylvester(matrix({1e-30, 0, 0, 3e-30}, DType::f32), matrix({2e-30, 0, 0, -3e-30}, DType::f32), eye(2));
+  });
+  CHECK_MESSAGE(contains(shared, "[sylvester] A and -B share the eigenvalue 3e-30+0i"), shared);
+  Tape tape;
+  const Tensor small = cast(matrix({3e-30, 1e-30, -1e-30, 2e-30}), DType::f32);
+  const Tensor polar = grad(sum(polar_factor(small) * cast(matrix({1, 2, 3, 4}), DType::f32)), {small})[0];
+  const Tensor one = matrix({3, 1, -1, 2});
+  const Tensor wanted = grad(sum(polar_factor(one) * matrix({1, 2, 3, 4})), {one})[0];
+  CHECK(difference(cast(polar, DType::f64) * 1e-30, wanted) < 1e-5);
 }

@@ -4,6 +4,7 @@
 #include <cblas.h>
 
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #define lapack_complex_float std::complex<float>
 #define lapack_complex_double std::complex<double>
@@ -66,6 +67,29 @@ void multiply(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, std::int64_t m, std::int64
     call(&one, &zero);
   else
     call(one, zero);
+}
+
+/// The largest absolute value of real and imaginary parts.
+template <class T>
+Real<T> largest_part(const T* x, std::int64_t n) {
+  const auto* parts = reinterpret_cast<const Real<T>*>(x);
+  Real<T> largest = 0;
+  for (std::int64_t i = 0; i < (is_complex_type<T> ? 2 * n : n); ++i) largest = std::max(largest, std::abs(parts[i]));
+  return largest;
+}
+/// The exponent of the power of two by which to divide elements, the largest of which is given: LAPACK's drivers scale
+/// those from which its other routines underflow or overflow. 0 for all others.
+template <class R>
+int extreme_exponent(R largest) {
+  const R small = std::sqrt(std::numeric_limits<R>::min()) / std::numeric_limits<R>::epsilon();
+  return largest == 0 || (largest >= small && largest <= 1 / small) ? 0 : std::ilogb(largest);
+}
+/// x = 2^exponent x
+template <class T>
+void scale(std::vector<T>& x, int exponent) {
+  if (exponent == 0) return;
+  auto* parts = reinterpret_cast<Real<T>*>(x.data());
+  for (std::size_t i = 0; i < (is_complex_type<T> ? 2 : 1) * x.size(); ++i) parts[i] = std::ldexp(parts[i], exponent);
 }
 
 /// Calls f with std::type_identity<T>, for dtypes with division (floating point and complex).

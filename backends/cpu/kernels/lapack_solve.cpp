@@ -101,11 +101,14 @@ void check_triangle(const TriangularSolveArgs& s, const T* a, std::int64_t i) {
 }
 
 template <class T>
-struct Schur {  // a = q t q^H, column-major; t upper triangular, with 2x2 blocks for complex pairs of a real a
+struct Schur {  // a = 2^e q t q^H, column-major; t upper triangular, with 2x2 blocks for complex pairs of a real a
   std::vector<T> t, q;
   std::vector<std::complex<Real<T>>> eigenvalues;
+  int exponent;
 
-  Schur(const T* a, std::int64_t n) : t(workspace(n, n, a)), q(workspace<T>(n, n)), eigenvalues(count(n)) {
+  Schur(const T* a, std::int64_t n, int e)
+      : t(workspace(n, n, a)), q(workspace<T>(n, n)), eigenvalues(count(n)), exponent(e) {
+    scale(t, -exponent);
     lapack_int unused = 0, info = 0;
     const auto gees = REEL_LAPACK(gees);
     if constexpr (is_complex_type<T>) {
@@ -137,26 +140,27 @@ void check_separation(const Schur<T>& a, const Schur<T>& b) {
   for (const auto& x : a.eigenvalues) {
     for (const auto& y : b.eigenvalues) {
       if (std::abs(x + y) <= limit)
-        rule_error("A and -B share the eigenvalue {:.3g}{:+.3g}i, so that there is no unique X", x.real(), x.imag());
+        rule_error("A and -B share the eigenvalue {:.3g}{:+.3g}i, so that there is no unique X",
+                   std::ldexp(x.real(), a.exponent), std::ldexp(x.imag(), a.exponent));
     }
   }
 }
 
-/// Solves b' x' + x' a' = c', where ' is the transpose that LAPACK sees.
+/// Solves b' x' + x' a' = c', a and b without their powers of two, where ' is the transpose that LAPACK sees.
 template <class T>
 void solve_sylvester(const SylvesterArgs& s, const Schur<T>& a, const Schur<T>& b, const T* c, T* x) {
   const std::int64_t m = s.m, n = s.n;
   std::vector<T> half(count(m * n));
   multiply<T>(CblasConjTrans, CblasNoTrans, n, m, n, b.q.data(), n, c, n, half.data());
   multiply<T>(CblasNoTrans, CblasNoTrans, n, m, m, half.data(), n, a.q.data(), m, x);
-  Real<T> scale = 1;
+  Real<T> factor = 1;
   const lapack_int info = REEL_LAPACK(trsyl)(LAPACK_COL_MAJOR, 'N', 'N', 1, narrow(n), narrow(m), b.t.data(), narrow(n),
-                                             a.t.data(), narrow(m), x, narrow(n), &scale);
+                                             a.t.data(), narrow(m), x, narrow(n), &factor);
   require_accepted(info);
   if (info > 0) rule_error("A and -B have a common eigenvalue, so that there is no unique X");
   multiply<T>(CblasNoTrans, CblasNoTrans, n, m, n, b.q.data(), n, x, n, half.data());
   multiply<T>(CblasNoTrans, CblasConjTrans, n, m, m, half.data(), n, a.q.data(), m, x);
-  for (std::int64_t i = 0; i < m * n; ++i) x[i] /= scale;
+  for (std::int64_t i = 0; i < m * n; ++i) x[i] /= factor;
 }
 
 }  // namespace
@@ -213,10 +217,14 @@ void Cpu::sylvester(const SylvesterArgs& s) {
       require_finite(a, s.m, s.m, i, s.batch);
       require_finite(b, s.n, s.n, i, s.batch);
       require_finite(c, s.m, s.n, i, s.batch);
-      if (i == 0 || s.stride_a != 0) left.emplace(a, s.m);
-      if (i == 0 || s.stride_b != 0) right.emplace(b, s.n);
+      const int exponent = extreme_exponent(std::max(largest_part(a, s.m * s.m), largest_part(b, s.n * s.n)));
+      if (!left || s.stride_a != 0 || left->exponent != exponent) left.emplace(a, s.m, exponent);
+      if (!right || s.stride_b != 0 || right->exponent != exponent) right.emplace(b, s.n, exponent);
       check_separation(*left, *right);
-      solve_sylvester(s, *left, *right, c, x);
+      std::vector<T> scaled(c, c + s.m * s.n);
+      scale(scaled, -exponent);
+      require_no_overflow(scaled.data(), std::ssize(scaled), which(s.m, s.n, i, s.batch));
+      solve_sylvester(s, *left, *right, scaled.data(), x);
       require_no_overflow(x, s.m * s.n, which(s.m, s.n, i, s.batch));
     }
   });

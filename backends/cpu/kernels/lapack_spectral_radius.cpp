@@ -223,7 +223,15 @@ std::int64_t Cpu::spectral_radius(const SpectralRadiusArgs& args) {
       const T* const matrix = static_cast<const T*>(args.a) + b * n * n;
       auto* const right = static_cast<Complex<T>*>(args.right) + b * n;
       auto* const left = static_cast<Complex<T>*>(args.left) + b * n;
+      const int exponent = extreme_exponent(largest_part(matrix, n * n));
       const auto find = [&] {
+        if (exponent != 0) {
+          std::vector<T> scaled = copy_of(matrix, n * n);
+          scale(scaled, -exponent);
+          const bool simple = largest_eigenvalue(n, scaled.data(), &value, right, left);
+          value = {std::ldexp(value.real(), exponent), std::ldexp(value.imag(), exponent)};
+          return simple;
+        }
         if constexpr (std::is_same_v<T, double>)
           if (args.leading) return followed_eigenvalue(n, matrix, *args.leading, &value, right, left);
         return largest_eigenvalue(n, matrix, &value, right, left);
