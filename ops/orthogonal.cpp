@@ -34,6 +34,7 @@ Reflections reflections(const char* name, const Arg& columns) {
   try {
     return {U, triangular_solve({S, columns.where}, adjoint(U), {.upper = true})};
   } catch (const Error&) {
+    if (!columns->concrete()) throw;
     const NoGrad no_grad;
     const std::vector<double> sizes = cast(column_sizes(columns.tensor()), DType::f64).values<double>();
     for (std::size_t i = 0; i < sizes.size(); ++i) {
