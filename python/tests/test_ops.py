@@ -241,6 +241,12 @@ def test_reductions_take_both_spellings():
     assert "None | None" not in reel.sum.__doc__ and "axes: int" in reel.sum.__doc__
 
 
+def test_any_and_all_of_nothing():
+    nothing = reel.zeros((0, 3), dtype="bool")
+    assert reel.all(nothing, [0]).cast("i32").tolist() == [1, 1, 1]  # as np.all
+    assert reel.any(nothing, [0]).cast("i32").tolist() == [0, 0, 0]
+
+
 def test_stack_along_any_axis():
     parts = [X, 2 * X, 3 * X, 4 * X, 5 * X]
     for axis in (0, 1, 2, -1, -3):

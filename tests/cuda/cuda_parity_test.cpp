@@ -345,6 +345,9 @@ TEST_CASE("long running sums, infinite rows, and lookups in parts are the CPU's 
   const double inf = std::numeric_limits<double>::infinity();
   same([](const Tensors& x) { return logsumexp(x[0], {1}); },
        {Tensor::from<double>({-inf, -inf, 1, inf, inf, inf}, {3, 2})});
+  for (const auto& f : {all, any})
+    same([&](const Tensors& x) { return cast(f(x[0], {0}, false), DType::i32); },
+         {Tensor::zeros({0, 3}, DType::boolean)});
   same([](const Tensors& x) { return segment_sum(x[0], x[1], 4); }, {integers({3000}, 0, 4, 9, 4), whole({3000, 2})});
 }
 

@@ -196,6 +196,12 @@ TEST_CASE("tensors from nothing") {
   CHECK(tape.size() == 0);
 }
 
+TEST_CASE("all of nothing is true, any of nothing is false, and both are 0 or 1") {
+  const Tensor nothing = Tensor::zeros({0, 3}, DType::boolean);
+  CHECK(elements(cast(all(nothing, {0}), DType::i32)) == std::vector<std::complex<double>>{1, 1, 1});
+  CHECK(elements(cast(any(nothing, {0}), DType::i32)) == std::vector<std::complex<double>>{0, 0, 0});
+}
+
 TEST_CASE("what can share storage does") {
   const auto shares = [](const Tensor& a, const Tensor& b) { return a.storage() == b.storage(); };
   CHECK(shares(squeeze(unsqueeze(x(), 1)), x()));

@@ -289,6 +289,8 @@ void Cpu::reduce(const ReduceArgs& a) {
       reduce_all<SumOp, typename T::value_type, 2>(a);
     } else if constexpr (std::is_same_v<T, bool>) {
       if (sum) unsupported("sum of bool");
+      if (a.loop.numel() == 0)  // that of bytes is no bool
+        return fill({a.dtype, a.out_numel, a.kind == Reduction::min ? 1.0 : 0.0, a.out});
       extreme(std::type_identity<std::uint8_t>{});
     } else if (!sum) {
       extreme(std::type_identity<T>{});

@@ -60,7 +60,7 @@ void Cuda::reduce(const ReduceArgs& a) {
     if (is_complex(a.dtype) && !sum) unsupported("max and min of complex numbers");
     if (a.dtype == DType::boolean && sum) unsupported("sum of bool");
     if (a.loop.numel() == 0) {
-      nothing(std::type_identity<std::conditional_t<std::is_same_v<E, bool>, std::uint8_t, device_type<E>>>{});
+      nothing(std::type_identity<device_type<E>>{});
     } else if constexpr (is_complex_type<T>) {
       go(SumOp{}, std::type_identity<T>{});
     } else if constexpr (std::is_same_v<E, bool>) {
