@@ -3,6 +3,7 @@
 #include <set>
 
 #include "backends/cuda/kernels/plan.h"
+#include "backends/cuda/kernels/reduce_parts.h"
 #include "backends/cuda/kernels/reduce_plan.h"
 #include "backends/cuda/kernels/transpose.h"
 #include "ops/functors/philox.h"
@@ -208,6 +209,44 @@ TEST_CASE("every element is read once for its result, whatever is reduced") {
     std::map<std::int64_t, std::size_t> parts;
     for (const auto& [o, elements] : read_by(second)) parts[o] = elements.size();
     for (const auto& [o, elements] : wanted) CHECK(parts[o] == static_cast<std::size_t>(plan.splits));
+  }
+}
+
+TEST_CASE("what is too large for a kernel's indices is reduced in parts, to the same results") {
+  for (const StridedLoop<2>& loop : {
+           loop2({{30, 1, 0}}),                                   // all of it
+           loop2({{6, 5, 1}, {5, 1, 0}}),                         // rows
+           loop2({{5, 6, 0}, {6, 1, 1}}),                         // columns
+           loop2({{6, 60, 0}, {4, 15, 1}, {5, 3, 0}, {3, 1, 4}})  // two axes, and out in another order
+       }) {
+    const gpu::ReduceAxes whole(loop);
+    const std::int64_t results = whole.kept.numel(), count = whole.reduced.numel();
+    const auto numbers = floor(uniform({results * count}, -9, 9, 3, 1, DType::f64)).values<double>();
+    const auto sums = [&](std::int64_t limit, int& calls) {
+      std::vector<double> out(static_cast<std::size_t>(results), 1000);
+      const auto room = [](std::size_t bytes) { return StoragePtr(backend().allocate(bytes)); };
+      const std::function<void(const ReduceArgs&)> reduce = [&](const ReduceArgs& a) {
+        if (gpu::reduce_in_parts(a, room, reduce, limit)) return;
+        ++calls;
+        const gpu::ReduceAxes axes(a.loop);
+        CHECK(axes.kept.numel() <= limit);
+        CHECK(axes.reduced.numel() <= limit);
+        auto* const to = static_cast<double*>(a.out);
+        for (const auto& at : places(a.loop)) to[at[1]] = 0;
+        for (const auto& at : places(a.loop)) to[at[1]] += static_cast<const double*>(a.in)[at[0]];
+      };
+      reduce({Reduction::sum, DType::f64, loop, results, numbers.data(), out.data()});
+      return out;
+    };
+    int once = 0;
+    const auto wanted = sums(1000, once);
+    CHECK(once == 1);
+    for (const std::int64_t limit : {2, 3, 4, 5, 7, 12}) {
+      CAPTURE(limit);
+      int calls = 0;
+      CHECK(sums(limit, calls) == wanted);
+      CHECK((calls > 1) == (std::max(results, count) > limit));
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // reduce. Sums of f32 and c64 accumulate in double, so that long sums stay accurate.
 #include "backends/cuda/kernels/elementwise.h"
 #include "backends/cuda/kernels/reduce_kernel.h"
+#include "backends/cuda/kernels/reduce_parts.h"
 
 namespace reel::cuda {
 
@@ -30,8 +31,9 @@ __global__ void fill_neutral(std::int64_t n, T value, T* out) {
 
 void Cuda::reduce(const ReduceArgs& a) {
   if (a.out_numel == 0) return;
+  const auto room = [&](std::size_t bytes) { return scratch(bytes); };
+  if (reduce_in_parts(a, room, [&](const ReduceArgs& part) { reduce(part); })) return;
   const ReducePlan plan = plan_reduction(a.loop);
-  if (plan.results >= most_elements || plan.count >= most_elements) unsupported("reduce of 2^31 elements or more");
   const auto go = [&]<class Rule, class T>(Rule, std::type_identity<T>) {
     using W = typename Rule::template Wide<T>;
     StoragePtr parts;

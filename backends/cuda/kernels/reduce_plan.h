@@ -27,19 +27,28 @@ struct ReducePlan {
   }
 };
 
+/// The axes of the results, and those along which elements are combined.
+struct ReduceAxes {
+  StridedLoop<2> kept{};
+  StridedLoop<1> reduced{};
+  bool inner_reduced = true;
+
+  explicit ReduceAxes(const StridedLoop<2>& loop) {
+    for (int i = 0; i < loop.rank; ++i) {
+      const auto axis = static_cast<std::size_t>(i);
+      inner_reduced = loop.strides[axis][1] == 0;
+      if (inner_reduced)
+        reduced.push(loop.dims[axis], {loop.strides[axis][0]});
+      else
+        kept.push(loop.dims[axis], loop.strides[axis]);
+    }
+  }
+};
+
+/// Results, and elements of each, must be fewer than most_elements (reduce_parts.h).
 inline ReducePlan plan_reduction(const StridedLoop<2>& loop) {
   ReducePlan plan;
-  StridedLoop<2> kept;
-  StridedLoop<1> reduced;
-  bool inner_reduced = true;
-  for (int i = 0; i < loop.rank; ++i) {
-    const auto axis = static_cast<std::size_t>(i);
-    inner_reduced = loop.strides[axis][1] == 0;
-    if (inner_reduced)
-      reduced.push(loop.dims[axis], {loop.strides[axis][0]});
-    else
-      kept.push(loop.dims[axis], loop.strides[axis]);
-  }
+  const auto [kept, reduced, inner_reduced] = ReduceAxes(loop);
   plan.results = kept.numel();
   plan.count = reduced.numel();
   if (plan.results == 0 || plan.count == 0) return plan;
