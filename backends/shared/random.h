@@ -6,10 +6,11 @@
 
 namespace reel {
 
-/// Maps u in [0, 1) to [low, high): rounding does not reach the excluded bound.
+/// Maps u in [0, 1) to [low, high): rounding does not reach the excluded bound. A multiply-add, so that the bits do not
+/// depend on whether a compiler makes one.
 template <class T>
 REEL_HD T uniform_between(double u, double low, double high) {
-  const T x = static_cast<T>(low + (high - low) * u), first = static_cast<T>(low), end = static_cast<T>(high);
+  const T x = static_cast<T>(std::fma(high - low, u, low)), first = static_cast<T>(low), end = static_cast<T>(high);
   if constexpr (std::is_same_v<T, float>)
     return x >= end && first < end ? ::nextafterf(end, first) : x;
   else

@@ -120,6 +120,18 @@ TEST_CASE("vectors of numbers are those that the generator makes one by one") {
   }
 }
 
+TEST_CASE("numbers between bounds are rounded once, on every processor") {
+  const auto u = uniform({333}, 0, 1, 3, 4, DType::f64).values<double>(),
+             x = uniform({333}, -0.1, 0.3, 3, 4, DType::f64).values<double>();
+  int rounded_twice = 0;
+  for (std::size_t i = 0; i < u.size(); ++i) {
+    CHECK(x[i] == std::fma(0.3 + 0.1, u[i], -0.1));
+    const volatile double product = (0.3 + 0.1) * u[i];
+    rounded_twice += x[i] != product - 0.1;
+  }
+  CHECK(rounded_twice > 20);
+}
+
 TEST_CASE("permutations hold each number once, and each order is as likely") {
   const auto order = permutation(1000, 3, 4).values<std::int32_t>();
   CHECK(std::set<std::int32_t>(order.begin(), order.end()).size() == 1000);
