@@ -22,7 +22,13 @@ namespace reel {
 namespace {
 
 /// The name of the device for the backends.
-std::string device_name(const Shared& s) {
+std::string device_name(const Shared& s, const Options& options) {
+  for (const std::string precision : {"tf32", "bf16"}) {  // which the device's name may have
+    if ((s.device + ",").find("," + precision + ",") == std::string::npos) continue;
+    if (s.precision == precision || (s.precision == "f32" && !options.typed("precision"))) return s.device;
+    throw Usage(fmt::format("--precision {}: --device {} is for products in {}. Hint: leave out one of them",
+                            s.precision, s.device, precision));
+  }
   if (s.precision == "f32") return s.device;
   if (s.precision == "tf32" && s.device.starts_with("cpu"))
     throw Usage("--precision tf32: on cpu products of f32 are f32 or bf16. Hint: --precision bf16, or --device cuda");
@@ -129,7 +135,7 @@ void Session::settle_train(int argc, const char* const* argv) {
   pictures = chosen_pictures(shared.pictures.names, pictures);
   style = shared.train.picture = shared.pictures.style();
   settle(shared, options);
-  shared.train.device = device_name(shared);
+  shared.train.device = device_name(shared, options);
   if (ranks.size() > 1) shared.train.device = device_of_rank(shared.train.device, static_cast<int>(machine.place));
   settle_parts(shared, options, ranks.size());
   shared.train.command = command_line(argc, argv);

@@ -59,6 +59,8 @@ TEST_CASE("names of devices") {
     CHECK(contains(text, "\"cuda" + std::string(bad) + "\" is not understood"));
     CHECK(contains(text, "cuda:1 for the second GPU"));
   }
+  CHECK(contains(error_of([] { gpu::parse_device(",loops,sync,steps"); }),
+                 "\"cuda,loops,sync,steps\": ,steps and ,loops"));
 }
 
 TEST_CASE("every kernel of a backend is in the table, once") {
@@ -175,6 +177,13 @@ TEST_CASE("--precision tf32 is for GPUs") {
   CHECK(cpu.code == 2);
   CHECK_MESSAGE(contains(cpu.err, "--precision tf32: on cpu products of f32 are f32 or bf16. Hint: "), cpu.err);
   CHECK(run("copying", {"--device", "cuda", "--precision", "f16"}, dir.path).code == 2);
+  for (const char* other : {"f32", "bf16"}) {
+    const Result two = run("copying", {"--device", "cuda,tf32,fma", "--precision", other}, dir.path);
+    CHECK(two.code == 2);
+    CHECK_MESSAGE(
+        contains(two.err, fmt::format("--precision {}: --device cuda,tf32,fma is for products in tf32. Hint: ", other)),
+        two.err);
+  }
   if (has_gpu()) return;
   const Result gpu = run("copying", {"--device", "cuda", "--precision", "bf16"}, dir.path);
   CHECK(gpu.code == 2);

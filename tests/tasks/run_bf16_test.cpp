@@ -73,6 +73,10 @@ TEST_CASE("what cannot be is refused in one line") {
   CHECK(tf32.code == 2);
   CHECK_MESSAGE(contains(tf32.err, "--precision tf32: on cpu products of f32 are f32 or bf16. Hint: --precision bf16"),
                 tf32.err);
+  const Result both = train(dir, "both", {"--device", "cpu,bf16", "--precision", "f32"});
+  CHECK(both.code == 2);
+  CHECK_MESSAGE(contains(both.err, "--precision f32: --device cpu,bf16 is for products in bf16. Hint: leave out one"),
+                both.err);
   if (!possible(dir)) return;
   // oneDNN is told to do as on an older processor.
   const Result old = train(dir, "old", {"--precision", "bf16"}, {"DNNL_MAX_CPU_ISA=AVX512_CORE"});

@@ -52,6 +52,9 @@ DeviceOptions parse_device(const std::string& rest) {
     }
     at = end;
   }
+  if (out.by_step && out.at_once)
+    throw Error("device",
+                fmt::format("\"cuda{}\": ,steps and ,loops exclude each other. Hint: leave out one of them", rest));
   return out;
 }
 
