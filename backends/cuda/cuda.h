@@ -27,6 +27,7 @@ struct LoopRun;
 struct Matrices;
 class MatrixKernels;
 class Staging;
+struct Cublas;
 
 /// Throws Error unless `code` is success; `what` is the call or kernel.
 void check(cudaError_t code, const char* what);
@@ -86,6 +87,10 @@ class Cuda final : public Backend {
   Matrices matrices(const char* noted = nullptr);
   template <class Result, class Args>
   Result run_on_host(const char* name, Result (Backend::*kernel)(const Args&), const Args& args);
+  /// cuBLAS, opened on first use.
+  const Cublas& blas();
+  /// Calls f, which takes memory from the driver by itself. If there is none, frees the cache and calls f once more.
+  void retried(const std::function<void()>& f);
   /// Copies contiguous bytes, without a StridedLoop.
   void copy_bytes(void* to, const void* from, std::size_t bytes);
 

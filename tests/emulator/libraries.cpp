@@ -18,8 +18,15 @@ using cuda_emulator::misused;
 
 cudaStream_t solver_stream = nullptr;  // what cuSOLVER does is done at once, so one handle serves all devices
 
-/// A handle of cuBLAS is its stream, in memory of its own.
-cudaStream_t& stream_of(cublasHandle_t handle) { return *reinterpret_cast<cudaStream_t*>(handle); }
+constexpr std::size_t handle_bytes = 1 << 20;  // of the device, for a library's handle
+
+/// A handle of cuBLAS.
+struct Handle {
+  cudaStream_t stream;
+  void* memory;
+};
+Handle& of(cublasHandle_t handle) { return *reinterpret_cast<Handle*>(handle); }
+cudaStream_t& stream_of(cublasHandle_t handle) { return of(handle).stream; }
 
 /// A number of the host as it was at the call.
 using Number = std::array<std::byte, 16>;
@@ -84,6 +91,7 @@ struct Plan {
   cufftType type;
   int n, rows;
   cudaStream_t stream;
+  void* work;
 };
 std::map<cufftHandle, Plan> plans;
 
@@ -142,11 +150,14 @@ cufftResult execute(cufftHandle handle, cufftType type, int sign, void* in, void
 void open_library(Cublas& table) {
   openblas_set_num_threads(1);  // other threads have no access to the device's memory
   table.cublasCreate_v2 = [](cublasHandle_t* handle) {
-    *handle = reinterpret_cast<cublasHandle_t>(new cudaStream_t{});
+    void* memory = nullptr;
+    if (cudaMalloc(&memory, handle_bytes) != cudaSuccess) return CUBLAS_STATUS_NOT_INITIALIZED;
+    *handle = reinterpret_cast<cublasHandle_t>(new Handle{nullptr, memory});
     return CUBLAS_STATUS_SUCCESS;
   };
   table.cublasDestroy_v2 = [](cublasHandle_t handle) {
-    delete &stream_of(handle);
+    cudaFree(of(handle).memory);
+    delete &of(handle);
     return CUBLAS_STATUS_SUCCESS;
   };
   table.cublasSetStream_v2 = [](cublasHandle_t handle, cudaStream_t stream) {
@@ -189,6 +200,8 @@ void open_library(Cusolver& table) {
   REEL_CUSOLVER_LATE(REEL_AT_ONCE)
 #undef REEL_AT_ONCE
   table.cusolverDnCreate = [](cusolverDnHandle_t* handle) {
+    void* memory = nullptr;  // it stays with the one handle
+    if (cudaMalloc(&memory, handle_bytes) != cudaSuccess) return CUSOLVER_STATUS_ALLOC_FAILED;
     *handle = reinterpret_cast<cusolverDnHandle_t>(&solver_stream);
     return CUSOLVER_STATUS_SUCCESS;
   };
@@ -212,7 +225,10 @@ void open_library(Cufft& table) {
   };
   table.cufftDestroy = [](cufftHandle handle) {
     cuda_emulator::run_now([] {});  // as it waits for what uses it
-    plans.erase(handle);
+    const auto plan = plans.find(handle);
+    if (plan == plans.end()) return CUFFT_SUCCESS;
+    cudaFree(plan->second.work);
+    plans.erase(plan);
     return CUFFT_SUCCESS;
   };
   table.cufftMakePlanMany64 = [](cufftHandle handle, int rank, long long* n, long long* in, long long in_stride,
@@ -220,8 +236,10 @@ void open_library(Cufft& table) {
                                  cufftType type, long long rows, std::size_t* work) {
     if (rank != 1 || in || out || in_stride != 1 || out_stride != 1 || in_rows != 0 || out_rows != 0)
       return CUFFT_INVALID_VALUE;  // none but rows one behind the other
-    plans[handle] = {type, static_cast<int>(*n), static_cast<int>(rows), nullptr};
-    *work = 0;
+    *work = static_cast<std::size_t>(*n * rows) * sizeof(cufftDoubleComplex);
+    void* memory = nullptr;
+    if (cudaMalloc(&memory, *work) != cudaSuccess) return CUFFT_ALLOC_FAILED;
+    plans[handle] = {type, static_cast<int>(*n), static_cast<int>(rows), nullptr, memory};
     return CUFFT_SUCCESS;
   };
   table.cufftSetStream = [](cufftHandle handle, cudaStream_t stream) {

@@ -16,6 +16,11 @@
 
 namespace cuda_emulator {
 
+const std::size_t Memory::bytes = [] {
+  const char* const mebibytes = std::getenv("REEL_EMULATOR_MEMORY");
+  return static_cast<std::size_t>(mebibytes ? std::atoi(mebibytes) : 8192) << 20;
+}();
+
 Memory::Memory() {
   void* const range = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED) std::abort();

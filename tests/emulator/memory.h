@@ -17,7 +17,8 @@ bool in_one_block(const std::map<Place, std::size_t>& blocks, Place place, std::
 /// One range of addresses, which only work that runs on the device may touch.
 class Memory {
  public:
-  static constexpr std::size_t bytes = std::size_t{8} << 30, alignment = 256;
+  static constexpr std::size_t alignment = 256;
+  static const std::size_t bytes;  // 8 GiB, or as many MiB as REEL_EMULATOR_MEMORY says
 
   Memory();
   /// Null when there is no room. New memory is full of NaN.

@@ -24,10 +24,12 @@ void Cuda::fused(const FusedArgs& args) {
     return fused(parts.second);
   }
   const cudaStream_t work = stream();
-  const CUfunction kernel = generated_->get(fused_key(args, layout), [&] {
+  const auto source = [&] {
     not_captured("a kernel is to be compiled first");
     return fused_source(args, layout);
-  });
+  };
+  CUfunction kernel = nullptr;
+  retried([&] { kernel = generated_->get(fused_key(args, layout), source); });
   generated_->launch(kernel, blocks_for(layout.packs()), threads_per_block, arguments.data(), work);
   launched("fused", {static_cast<std::int64_t>(args.calls.size()), args.rows, args.columns});
 }

@@ -8,7 +8,9 @@ void GeneratedKernels::check(CUresult code, const char* what) const {
   if (code == CUDA_SUCCESS) return;
   const char* name = nullptr;
   driver_.cuGetErrorName(code, &name);
-  throw Error("cuda", fmt::format("{} of a generated kernel failed: {}", what, name ? name : "unknown error"));
+  const std::string text = fmt::format("{} of a generated kernel failed: {}", what, name ? name : "unknown error");
+  if (code == CUDA_ERROR_OUT_OF_MEMORY) throw OutOfMemory("cuda", text + ". Hint: a smaller batch");
+  throw Error("cuda", text);
 }
 
 CUfunction GeneratedKernels::get(const std::string& key, const std::function<KernelSource()>& source) {

@@ -23,7 +23,8 @@ class GeneratedKernels {
 
   /// Can kernels be generated here?
   bool available() { return compiler_.available(); }
-  /// The kernel for this key; `source` is called only for a new key. Throws Error if compilation fails.
+  /// The kernel for this key; `source` is called only for a new key. Throws Error if compilation fails,
+  /// OutOfMemory if the GPU has no room for it.
   CUfunction get(const std::string& key, const std::function<KernelSource()>& source);
   KernelResources resources(CUfunction kernel) const;
   /// Launches a kernel with one argument.

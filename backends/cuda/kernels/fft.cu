@@ -36,7 +36,9 @@ void Cuda::fft(const FftArgs& a) {
   if (a.n == 1)  // the identity, without a cuFFT plan
     copy_bytes(a.out, a.in, static_cast<std::size_t>(all) * size_of(a.dtype));
   else
-    fft_plans_->run({FftKind::complex, real_of(a.dtype), a.rows, a.n}, a.inverse, a.in, a.out, capturing_);
+    retried([&] {
+      fft_plans_->run({FftKind::complex, real_of(a.dtype), a.rows, a.n}, a.inverse, a.in, a.out, capturing_);
+    });
   const auto go = [&]<class T>(T factor) {
     if (factor != T(1))
       scale<<<blocks_for(all), threads_per_block, 0, stream()>>>(all, factor, static_cast<DeviceComplex<T>*>(a.out));
@@ -65,8 +67,10 @@ void Cuda::real_fft(const RealFftArgs& a) {
       weighed(a.in, spectrum->data);
       if (a.n == 1) return cast({complex_of(a.dtype), a.dtype, all, spectrum->data, a.out});
       const StoragePtr own = beside(a.out);
-      fft_plans_->run({FftKind::real_backward, a.dtype, a.rows, a.n}, true, spectrum->data, own ? own->data : a.out,
-                      capturing_);
+      retried([&] {
+        fft_plans_->run({FftKind::real_backward, a.dtype, a.rows, a.n}, true, spectrum->data, own ? own->data : a.out,
+                        capturing_);
+      });
       if (own) copy_bytes(a.out, own->data, bytes);
     } else {
       if (a.n == 1) {
@@ -74,8 +78,10 @@ void Cuda::real_fft(const RealFftArgs& a) {
       } else {
         const StoragePtr own = beside(a.in);
         if (own) copy_bytes(own->data, a.in, bytes);
-        fft_plans_->run({FftKind::real_forward, a.dtype, a.rows, a.n}, false, own ? own->data : a.in, a.out,
-                        capturing_);
+        retried([&] {
+          fft_plans_->run({FftKind::real_forward, a.dtype, a.rows, a.n}, false, own ? own->data : a.in, a.out,
+                          capturing_);
+        });
       }
       if (a.ends != 1 || a.inner != 1) weighed(a.out, a.out);
     }

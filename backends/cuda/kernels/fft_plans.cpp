@@ -41,8 +41,7 @@ int FftPlans::plan(const Key& key, bool recorded) {
   const cufftResult code = fft.cufftMakePlanMany64(handle, 1, &n, nullptr, 1, 0, nullptr, 1, 0, type, key.rows, &work);
   if (code != CUFFT_SUCCESS) {
     fft.cufftDestroy(handle);
-    throw Error("fft", fmt::format("cuFFT made no plan for {} rows of {} numbers: code {}", key.rows, key.n,
-                                   static_cast<int>(code)));
+    check(code, fmt::format("fft: make a plan for {} rows of {} numbers", key.rows, key.n).c_str());
   }
   check(fft.cufftSetStream(handle, stream_), "fft: set the stream");
   plans_[key] = {handle, false};

@@ -31,7 +31,7 @@ class FftPlans {
   };
   /// Transforms contiguous rows of n elements; backward without the factor 1 / n. real_backward may overwrite `in`.
   /// `recorded`: the call is captured, so the graph needs the plan from now on. Throws Error if cuFFT rejects the size,
-  /// NotCapturable if a capture meets a size without a plan.
+  /// OutOfMemory if there is no room for a plan, NotCapturable if a capture meets a size without a plan.
   void run(const Key& key, bool inverse, const void* in, void* out, bool recorded);
 
  private:

@@ -22,6 +22,12 @@ cublasComputeType_t compute_type(DType dtype, Precision precision) {
 
 }  // namespace
 
+const Cublas& Cuda::blas() {
+  const auto room = [&](std::size_t bytes) { return StoragePtr(allocate_from(nullptr, bytes)); };
+  if (!libraries_->has_blas()) retried([&] { libraries_->blas(room); });
+  return libraries_->blas(room);
+}
+
 void Cuda::gemm(const GemmArgs& g) {
   if (!is_differentiable(g.dtype)) unsupported("gemm of integers or bool");
   if (g.m == 0 || g.n == 0 || g.batch == 0) return;
@@ -46,7 +52,7 @@ void Cuda::gemm(const GemmArgs& g) {
   }
   stream();
   if (!libraries_->has_blas()) not_captured("cuBLAS is to be opened first");
-  const Cublas& blas = libraries_->blas();
+  const Cublas& blas = this->blas();
   const std::int64_t lda = g.transpose_a ? m : g.k, ldb = g.transpose_b ? g.k : g.n;
   const auto type = data_type(g.dtype);
   const double one[4] = {1, 0, 0, 0}, zero[4] = {};

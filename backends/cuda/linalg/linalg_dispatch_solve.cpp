@@ -8,7 +8,8 @@ namespace reel::cuda {
 Matrices Cuda::matrices(const char* noted) {
   if (!noted) not_captured("its result is checked on the host");
   stream();
-  return {*this, libraries_->blas(), libraries_->solver(), *matrix_kernels_,
+  retried([&] { libraries_->solver(); });
+  return {*this, blas(), libraries_->solver(), *matrix_kernels_,
           capturing_ ? faults_->slot({noted, Lookup::of_matrices}) : nullptr};
 }
 

@@ -9,10 +9,12 @@
 #include <cusolverDn.h>
 #include <nvrtc.h>
 
+#include <functional>
 #include <string>
 
 #include "backends/cuda/runtime/device_options.h"
 #include "engine/core/dtype.h"
+#include "engine/device/backend.h"
 
 namespace reel::cuda {
 
@@ -77,7 +79,7 @@ struct Driver {
 /// The CUDA data type of a differentiable dtype.
 cudaDataType_t data_type(DType dtype);
 
-/// Throw Error unless `code` is success; `what` is the call.
+/// Throw Error unless `code` is success, OutOfMemory if that may be why it is not; `what` is the call.
 void check(cublasStatus_t code, const char* what);
 void check(cusolverStatus_t code, const char* what);
 void check(cufftResult code, const char* what);
@@ -91,7 +93,8 @@ class Libraries {
   Libraries& operator=(const Libraries&) = delete;
 
   // Each throws Error that says what is missing if the library cannot be loaded.
-  const Cublas& blas();
+  /// `room` gives memory of the device.
+  const Cublas& blas(const std::function<StoragePtr(std::size_t bytes)>& room);
   bool has_blas() const { return blas_.handle; }
   const Cusolver& solver();
   const Cufft& fft();
@@ -101,7 +104,7 @@ class Libraries {
   cudaStream_t stream_;
   Precision precision_;
   Cublas blas_;
-  void* workspace_ = nullptr;  // cuBLAS's
+  StoragePtr workspace_;  // cuBLAS's
   Cusolver solver_;
   Cufft fft_;
 };
