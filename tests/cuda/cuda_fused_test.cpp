@@ -102,7 +102,19 @@ TEST_CASE("NVRTC compiles the kernels, of every function and every dtype, for a 
   CHECK(error_of([&] {
           compiler.compile({"none", "this is no kernel"});
         }).find("NVRTC does not take") != std::string::npos);
-  CHECK(!gpu::KernelCompiler(11, "").available());  // an architecture that no toolkit of today knows
+}
+
+TEST_CASE("a GPU newer than NVRTC gets PTX of the newest that NVRTC knows; one that is too old a warning") {
+  gpu::KernelCompiler newer(9990, "");
+  REQUIRE(newer.available());
+  const std::string code = newer.compile(source_of(*all_functions(DType::f32, 3, 50)));
+  CHECK(contains(code, ".target sm_"));
+  CHECK(contains(code, ".entry fused"));
+  const int before = warnings("cuda");
+  gpu::KernelCompiler older(11, "");
+  CHECK(!older.available());
+  CHECK(!older.available());
+  CHECK(warnings("cuda") == before + 1);
 }
 
 TEST_CASE("layouts: packs of 16 bytes where addresses and columns allow") {

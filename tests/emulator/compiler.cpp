@@ -115,6 +115,8 @@ void open_library(Nvrtc& table) {
     program->code.copy(code, program->code.size());
     return NVRTC_SUCCESS;
   };
+  table.nvrtcGetPTXSize = table.nvrtcGetCUBINSize;
+  table.nvrtcGetPTX = table.nvrtcGetCUBIN;
 }
 
 void open_library(Driver& table) {

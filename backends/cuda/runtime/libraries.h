@@ -49,7 +49,7 @@ namespace reel::cuda {
 #define REEL_NVRTC(X)                                                                                   \
   X(nvrtcVersion) X(nvrtcGetNumSupportedArchs) X(nvrtcGetSupportedArchs) X(nvrtcCreateProgram)          \
   X(nvrtcCompileProgram) X(nvrtcDestroyProgram) X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog)         \
-  X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN)
+  X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN) X(nvrtcGetPTXSize) X(nvrtcGetPTX)
 #define REEL_DRIVER(X) X(cuModuleLoadData) X(cuModuleGetFunction) X(cuLaunchKernel) X(cuGetErrorName)         \
   X(cuLaunchCooperativeKernel) X(cuFuncSetAttribute) X(cuFuncGetAttribute)
 // clang-format on
