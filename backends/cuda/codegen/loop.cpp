@@ -1,6 +1,7 @@
 // A time loop as one kernel: the calls of its step (step_calls.cpp), the values that they produce (loop_values.cpp),
-// how these lie over threads and memory (loop_layout.cpp), and the source code of it all (loop_source.cpp). If any of
-// these fails, the loop runs step by step.
+// how these lie over threads and memory (loop_layout.cpp), and the source code of it all (loop_source.cpp). A loop that
+// one of these cannot have runs step by step, as all loops do without NVRTC. If a kernel that was made is not compiled,
+// loaded or launched, that is an error.
 #include <chrono>
 #include <limits>
 
@@ -61,11 +62,25 @@ Cuda::PlannedLoop& Cuda::planned(const LoweredLoop& loop, std::span<std::byte* c
 
 void Cuda::run_planned(PlannedLoop& plan, const LoweredLoop& loop, std::span<std::byte* const> buffers) {
   if (!plan.layout) return run_calls(*this, loop.calls, loop.steps, buffers);
+  const LoopLayout& layout = *plan.layout;
+  const auto named = [&](auto&& f) {  // its errors say which loop it is
+    try {
+      f();
+    } catch (const OutOfMemory&) {
+      throw;
+    } catch (const Error& e) {
+      throw Error(
+          fmt::format("{}: a loop of {} steps and {} rows, {} blocks of {} threads, {} bytes of shared memory. Hint: "
+                      "--device {},steps",
+                      e.what(), loop.steps, plan.values->rows, layout.blocks(), layout.threads, layout.bytes, name()));
+    }
+  };
   if (!plan.function) {
-    plan.function = generated_->get(plan.kernel.source.text, [&] {
+    const auto source = [&] {
       not_captured("a kernel is to be compiled first");
       return plan.kernel.source;
-    });
+    };
+    named([&] { retried([&] { plan.function = generated_->get(plan.kernel.source.text, source); }); });
   }
   for (const StepCall& call : plan.values->calls) {  // the loop's kernel leaves out those that are out of range
     if (!call.has_index()) continue;
@@ -75,22 +90,16 @@ void Cuda::run_planned(PlannedLoop& plan, const LoweredLoop& loop, std::span<std
     check_indices(gather ? "gather_rows" : "segment_sum", reinterpret_cast<const std::int32_t*>(first), index.columns,
                   gather ? call.operands[0].columns : call.columns());
   }
-  const LoopLayout& layout = *plan.layout;
   const bool barriers = layout.barriers > 0;
   const std::int64_t counters = barriers ? (layout.groups * counter_bytes + 255) / 256 * 256 : 0;
   const StoragePtr room = scratch(static_cast<std::size_t>(counters + layout.scratch));
   const auto argument =
       loop_arguments(*plan.values, plan.kernel, loop.steps, buffers, room->data, room->data + counters);
   if (barriers) fill({DType::f32, counters / 4, 0.0, room->data});
-  try {
+  named([&] {
     generated_->launch(plan.function, static_cast<unsigned>(layout.blocks()), static_cast<unsigned>(layout.threads),
                        layout.bytes, barriers, argument.data(), stream());
-  } catch (const Error& e) {
-    throw Error(
-        fmt::format("{}: a loop of {} steps and {} rows, {} blocks of {} threads, {} bytes of shared memory. Hint: "
-                    "--device {},steps",
-                    e.what(), loop.steps, plan.values->rows, layout.blocks(), layout.threads, layout.bytes, name()));
-  }
+  });
   launched("loop", {loop.steps, plan.values->rows, layout.groups, layout.slices});
 }
 
