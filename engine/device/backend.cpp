@@ -45,7 +45,7 @@ std::atomic<std::uint64_t> backends_made{0};
 struct Registry {
   std::recursive_mutex mutex;  // of all but `usual`, which each new tensor reads
   std::multimap<std::string, MakeBackend> kinds;
-  std::vector<std::unique_ptr<Backend>> made;  // those used so far
+  std::map<std::string, std::shared_ptr<Backend>> made;  // those used so far, by all names they were asked for by
   std::atomic<Backend*> usual = nullptr;
 };
 Registry& registry() {
@@ -54,9 +54,8 @@ Registry& registry() {
 }
 
 Backend* made(const std::string& name) {
-  for (const auto& b : registry().made)
-    if (b->name() == name) return b.get();
-  return nullptr;
+  const auto found = registry().made.find(name);
+  return found == registry().made.end() ? nullptr : found->second.get();
 }
 }  // namespace
 
@@ -76,9 +75,8 @@ Backend& backend(const std::string& name) {
   const std::size_t end = std::min(name.find_first_of(":,"), name.size());
   for (const auto& [kind, make] : registry().kinds) {
     if (name.compare(0, end, kind) != 0) continue;
-    std::unique_ptr<Backend> b = make(name.substr(end));
-    if (Backend* same = made(b->name())) return *same;  // "cuda:0" is "cuda"
-    return *registry().made.emplace_back(std::move(b));
+    std::shared_ptr<Backend> b = make(name.substr(end));
+    return *(registry().made[name] = registry().made.try_emplace(b->name(), b).first->second);  // "cuda:0" is "cuda"
   }
   constexpr const char* early = "none before main(). Hint: a static tensor inside a function, made when it is called";
   throw Error("device",

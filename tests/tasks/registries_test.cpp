@@ -25,6 +25,17 @@ int program_ends_with() {
   return run_program("program", [] { return 0; });
 }
 
+/// A device that does not compute; how many were made.
+struct IdleDevice : Backend {
+  static inline int made = 0;
+  IdleDevice() { ++made; }
+  std::string name() const override { return "idle"; }
+  Storage* allocate(std::size_t) override { return nullptr; }
+  void release(Storage*) override {}
+  void read(void*, const void*, std::size_t) override {}
+  void write(void*, const void*, std::size_t) override {}
+};
+
 }  // namespace
 
 TEST_CASE("all names of this build are different") { CHECK_NOTHROW(check_registries()); }
@@ -55,6 +66,17 @@ TEST_CASE("an unknown device: what it may be called here") {
   CHECK(said("tpu").ends_with("Hint: --device cpu."));
   CHECK_FALSE(contains(said("typewriter"), "Hint"));
   CHECK_FALSE(contains(said("cuda:99"), "Hint: --device cuda"));  // known, but not here
+}
+
+TEST_CASE("a device by another of its names is not made each time to learn its name") {
+  register_backend("idle",
+                   [](const std::string&) -> std::unique_ptr<Backend> { return std::make_unique<IdleDevice>(); });
+  Backend& first = backend("idle:0");
+  CHECK(&backend("idle") == &first);
+  CHECK(&backend("idle:0") == &first);
+  CHECK(IdleDevice::made == 1);
+  for (int i = 0; i < 3; ++i) CHECK(&backend("idle,fast") == &first);
+  CHECK(IdleDevice::made == 2);
 }
 
 TEST_CASE("two of one name: an error at a program's start that says which") {
