@@ -8,6 +8,11 @@
 
 namespace reel {
 
+namespace {
+/// 1 - x^2, of real numbers without the digits that it loses near 1.
+Tensor one_less_square(const Tensor& x) { return is_complex(x.dtype()) ? 1 - x * x : (1 - x) * (1 + x); }
+}  // namespace
+
 DERIVATIVE(Neg) { return -1; }
 DERIVATIVE(Affine) { return f.scale; }
 DERIVATIVE(Abs) { return conj(sign(x)); }
@@ -16,14 +21,14 @@ DERIVATIVE(Reciprocal) { return -(y * y); }
 DERIVATIVE(Sqrt) { return 0.5 / y; }
 DERIVATIVE(Rsqrt) { return -0.5 * (y * y * y); }
 DERIVATIVE(Exp) { return y; }
-DERIVATIVE(Expm1) { return y + 1; }
+DERIVATIVE(Expm1) { return exp(x); }  // not y + 1, in which a small e^x is lost
 DERIVATIVE(Log) { return 1 / x; }
 DERIVATIVE(Log1p) { return 1 / (1 + x); }
 DERIVATIVE(Sin) { return cos(x); }
 DERIVATIVE(Cos) { return -sin(x); }
 DERIVATIVE(Tan) { return 1 + y * y; }
-DERIVATIVE(Asin) { return rsqrt(1 - x * x); }
-DERIVATIVE(Acos) { return -rsqrt(1 - x * x); }
+DERIVATIVE(Asin) { return rsqrt(one_less_square(x)); }
+DERIVATIVE(Acos) { return -rsqrt(one_less_square(x)); }
 DERIVATIVE(Atan) { return 1 / (1 + x * x); }
 DERIVATIVE(Sinh) { return cosh(x); }
 DERIVATIVE(Cosh) { return sinh(x); }

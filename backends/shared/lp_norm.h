@@ -2,7 +2,7 @@
 #pragma once
 #include <cmath>
 
-#include "ops/functors/math.h"
+#include "ops/functors/powers.h"
 
 namespace reel {
 

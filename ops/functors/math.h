@@ -80,16 +80,24 @@ REEL_HD inline double abs(std::complex<double> z) {
   return most == INFINITY ? most : most * std::sqrt(1 + ratio * ratio);
 }
 
+/// z / |z|, or 0; SIMD batches have their own. Very large and very small z are scaled first.
+template <class T>
+REEL_HD inline T unit(T z) {
+  using R = typename T::value_type;
+  constexpr R bound = sizeof(R) == 4 ? R(0x1p60) : R(0x1p500), factor = R(0x1p100);
+  const R a = std::abs(z.real()), b = std::abs(z.imag()), most = a > b ? a : b;
+  const R scale = most > bound ? 1 / factor : most < 1 / bound ? factor : R(1);
+  const R x = z.real() * scale, y = z.imag() * scale, size = abs(T(x, y)), divisor = size == 0 ? R(1) : size;
+  return T(x / divisor, y / divisor);
+}
+
 /// -1, 0 or 1; for complex z it is z / |z|, or 0.
 template <class T>
 REEL_HD inline T sign(T x) {
-  if constexpr (is_complex_type<T>) {
-    using Size = decltype(abs(x));
-    const Size size = abs(x), divisor = select(size == Size(0), Size(1), size);
-    return T(x.real() / divisor, x.imag() / divisor);
-  } else {
+  if constexpr (is_complex_type<T>)
+    return unit(x);
+  else
     return select(x > T(0), T(1), select(x < T(0), T(-1), x));
-  }
 }
 
 /// The quotient. For complex numbers it has no branches, so it vectorises, and does not overflow if the result does
@@ -154,17 +162,6 @@ REEL_HD inline T power(T x, T y) {
     if (y == T(0)) return T(1);
   }
   return pow(x, y);
-}
-
-/// x^n for integer n, by repeated squaring.
-template <class T>
-REEL_HD inline T whole_power(T x, int n) {
-  T result = T(1);
-  for (int left = n < 0 ? -n : n; left > 0; left /= 2) {
-    if (left % 2 == 1) result = times(result, x);
-    if (left > 1) x = times(x, x);
-  }
-  return n < 0 ? over(T(1), result) : result;
 }
 
 /// The remainder with the sign of b, also of a zero, as in Python. It is that of the division, corrected: of a large

@@ -4,6 +4,7 @@
 #include "ops/functors/domain.h"
 #include "ops/functors/math.h"
 #include "ops/functors/names.h"
+#include "ops/functors/powers.h"
 
 namespace reel {
 
@@ -42,7 +43,7 @@ UNARY(Erf, "erf", real_numbers, error_function(x))
 UNARY(Softplus, "softplus", real_numbers, select(x > T(0), x, T(0)) + log1p(exponential(-abs(x))))  // log(1 + e^x)
 UNARY(Relu, "relu", real_numbers | integer_numbers, select(x < T(0), T(0), x))                      // NaN stays NaN
 UNARY(Gelu, "gelu", real_numbers, math::gelu(x))  // x Phi(x), Phi the normal distribution
-UNARY(Softsign, "softsign", real_numbers, x / (T(1) + abs(x)))
+UNARY(Softsign, "softsign", real_numbers, select(abs(x) == number<T>(INFINITY), copysign(T(1), x), x / (T(1) + abs(x))))
 UNARY(Floor, "floor", real_numbers, floor(x))
 UNARY(Ceil, "ceil", real_numbers, ceil(x))
 UNARY(Round, "round", real_numbers, nearbyint(x))  // halves to even
@@ -65,7 +66,7 @@ struct Sigmoid {  // 1 / (1 + e^-x) through e^-|x|, which neither overflows nor 
     return select(x < T(0), e * w, w);
   }
 };
-UNARY(Silu, "silu", real_numbers, x* Sigmoid{}(x))
+UNARY(Silu, "silu", real_numbers, max(number<T>(-1e30), x) * Sigmoid{}(x))  // -infinity times 0 would be NaN
 
 // Functors with parameters, which are their members.
 
@@ -131,7 +132,7 @@ struct Power {  // x^exponent; integer exponents up to +-64 by multiplication
   REEL_HD T operator()(T x) const {
     using math::power;
     const int whole = exponent >= -64 && exponent <= 64 ? static_cast<int>(exponent) : 0;
-    return whole == exponent ? math::whole_power(x, whole) : power(x, math::number<T>(exponent));
+    return whole == exponent ? math::integer_power(x, whole) : power(x, math::number<T>(exponent));
   }
 };
 

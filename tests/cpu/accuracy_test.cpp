@@ -60,6 +60,7 @@ long double exact_gelu(long double x) { return x / 2 * std::erfc(-x / std::sqrt(
 long double exact_log(long double x) { return std::log(x); }
 long double exact_sin(long double x) { return std::sin(x); }
 long double exact_cos(long double x) { return std::cos(x); }
+long double exact_tan(long double x) { return std::tan(x); }
 
 }  // namespace
 
@@ -79,6 +80,51 @@ TEST_CASE("exp, log, tanh, sigmoid, sin and cos are within 2 units of the last p
     CAPTURE(std::string(c.name));
     CHECK(f32 <= 2);
     CHECK(f64 <= 2);
+  }
+}
+
+TEST_CASE("sin, cos and tan beside multiples of pi / 2, where they are small or large") {
+  std::vector<double> x;
+  for (int k = 0; k < 50000; ++k) {
+    const double multiple = static_cast<double>(k * 1.57079632679489661923132169163975144L);
+    for (double near : {multiple, std::nextafter(multiple, INFINITY), std::nextafter(multiple, 0.0)}) {
+      x.push_back(near);
+      x.push_back(-near);
+    }
+  }
+  CHECK(worst_ulps(sin, exact_sin, x) <= 2);
+  CHECK(worst_ulps(cos, exact_cos, x) <= 2);
+  CHECK(worst_ulps(tan, exact_tan, x) <= 3);
+}
+
+TEST_CASE("powers with integer exponents lose no digits, and reach as far as their values do") {
+  const auto worst = []<class T>(double n, const std::vector<T>& x) {
+    const auto y = power(Tensor::from(std::span<const T>(x), {std::ssize(x)}), n).template values<T>();
+    double most = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const long double right = std::pow(static_cast<long double>(x[i]), static_cast<long double>(n));
+      const T rounded = static_cast<T>(right), size = std::abs(rounded);
+      if (!std::isfinite(rounded) || std::isnan(y[i]) || rounded == 0) {
+        const bool same =
+            std::isnan(rounded) ? std::isnan(y[i]) : rounded == y[i] && std::signbit(rounded) == std::signbit(y[i]);
+        if (!same) return std::numeric_limits<double>::infinity();
+        continue;
+      }
+      const T unit = std::max(size - std::nextafter(size, T(0)), std::numeric_limits<T>::denorm_min());
+      most = std::max(most, static_cast<double>(std::abs(static_cast<long double>(y[i]) - right) / unit));
+    }
+    return most;
+  };
+  std::vector<float> single = sweep_single(400009);
+  std::vector<double> wide;
+  for (int i = 0; i <= 2000; ++i) wide.push_back(std::exp((i - 1000) * 0.002) * (i % 3 == 0 ? -1 : 1));
+  for (double x : wide) single.push_back(static_cast<float>(x));
+  for (float x : {0.0F, -0.0F, INFINITY, -INFINITY, 4.0F, 1e13F}) single.push_back(x);
+  for (const double n : {-64, -33, -10, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 31, 64}) {
+    CAPTURE(n);
+    const double limit = n >= 0 && n <= 5 ? 3 : 1;
+    CHECK(worst(n, single) <= limit);
+    CHECK(worst(n, wide) <= limit);
   }
 }
 
@@ -111,6 +157,8 @@ TEST_CASE("what comes out at the ends: infinities, zeros, NaN") {
   is(exp(x), {0, 0, 1, INFINITY, INFINITY, NAN});
   is(relu(x), {0, 0, 0, 1e4F, INFINITY, NAN});
   is(softplus(x), {0, 0, std::log(2.0F), 1e4F, INFINITY, NAN});
+  is(silu(x), {0, 0, 0, 1e4F, INFINITY, NAN});
+  is(softsign(x), {-1, -1e4F / 10001, 0, 1e4F / 10001, 1, NAN});
   const Tensor rows =
       Tensor::from<float>({-INFINITY, -INFINITY, INFINITY, 0, INFINITY, -INFINITY, NAN, INFINITY}, {4, 2});
   is(logsumexp(rows, {1}), {-INFINITY, INFINITY, INFINITY, NAN});
@@ -192,6 +240,24 @@ void check_complex(double tolerance) {
 TEST_CASE("complex abs, sign and quotients neither over- nor underflow on the way") {
   check_complex<float>(4e-7);
   check_complex<double>(8e-16);
+}
+
+TEST_CASE("signs of the largest and the smallest complex numbers") {
+  using Z = std::complex<double>;
+  const double half = std::sqrt(0.5);
+  for (const std::int64_t n : {1, 37}) {  // alone, and beside others
+    for (const auto& [z, unit] : {std::pair(Z(3e38, 3e38), Z(half, half)),
+                                  {Z(-7e-45, -7e-45), Z(-half, -half)},
+                                  {Z(3e-39, -4e-39), Z(0.6, -0.8)}}) {
+      for (const Z& y : elements(sign(Tensor::full({n}, z, DType::c64)))) CHECK(std::abs(y - unit) < 2e-7);
+      for (const Z& y : elements(modrelu(Tensor::full({n}, z / 4.0, DType::c64), Tensor::full({n}, 0))))
+        CHECK(std::abs(y - z / 4.0) <= 4e-7 * std::abs(z) + 4e-45);
+    }
+    for (const Z& y : elements(sign(Tensor::full({n}, Z(1.7e308, -1.7e308), DType::c128))))
+      CHECK(std::abs(y - Z(half, -half)) < 1e-15);
+    for (const Z& y : elements(sign(Tensor::full({n}, Z(1e-323, 1e-323), DType::c128))))
+      CHECK(std::abs(y - Z(half, half)) < 1e-15);
+  }
 }
 
 TEST_CASE("norms of rows from the smallest to the largest numbers, zeros and NaN") {

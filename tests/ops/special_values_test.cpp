@@ -84,6 +84,26 @@ TEST_CASE("gelu and its derivative where they are small") {
   }
 }
 
+TEST_CASE("derivatives that would cancel: expm1 far below 0, asin and acos near 1") {
+  const double e40 = 4.248354255291589e-18;
+  for (const DType d : {DType::f32, DType::f64})
+    check(gradient([](const Tensors& x) { return expm1(x[0]); }), {{-40, 0, 1}}, {e40, 1, 2.718281828459045}, d, 2e-6);
+  const double near = 1 - 0x1p-28, slope = 11585.237513749988;  // 1 / sqrt((1 - x) (1 + x))
+  check(gradient([](const Tensors& x) { return asin(x[0]); }), {{near, -near}}, {slope, slope}, DType::f64, 8e-16);
+  check(gradient([](const Tensors& x) { return acos(x[0]); }), {{near, -near}}, {-slope, -slope}, DType::f64, 8e-16);
+}
+
+TEST_CASE("powers of complex numbers: large ones, infinite ones, 0^0") {
+  using Z = std::complex<double>;
+  const auto of = [](Z z, double n) { return elements(power(Tensor::full({1}, z, DType::c64), n))[0]; };
+  CHECK(std::abs(of({1e20, 1e20}, -2) - Z(0, -5e-41)) < 1e-44);
+  CHECK(of({inf, 0}, 1) == Z(inf, 0));
+  CHECK(of({1e20, 0}, 2) == Z(inf, 0));
+  CHECK(of({0, 0}, 0) == Z(1));
+  CHECK(std::abs(of({1, 2}, -3) - Z(-0.088, 0.016)) < 1e-8);
+  CHECK(std::abs(of({0.8, 0.6}, 64) - std::pow(Z(0.8F, 0.6F), 64)) < 1e-7);
+}
+
 TEST_CASE("the derivative of softsign far out") {
   const auto slope = gradient([](const Tensors& x) { return softsign(x[0]); });
   for (const DType d : {DType::f32, DType::f64})

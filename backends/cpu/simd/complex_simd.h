@@ -99,6 +99,24 @@ Complexes<R> over(const Complexes<R>& a, const Complexes<R>& b) {
 }
 
 template <class R>
+[[gnu::noinline]] Complexes<R> unit_by_lanes(const Complexes<R>& z) {
+  std::complex<R> units[Complexes<R>::Batch::size];
+  for (std::size_t k = 0; k < Complexes<R>::Batch::size; ++k) units[k] = math::unit(z.at(k));
+  return Complexes<R>::load(units);
+}
+template <class R>  // inlined, as two registers come back through memory
+[[gnu::always_inline]] inline Complexes<R> unit(const Complexes<R>& z) {
+  using Batch = xsimd::batch<R>;
+  const Batch square = multiply_add(z.re, z.re, z.im * z.im);
+  const auto zero = z.re == Batch(0) && z.im == Batch(0), fine = is_moderate(square) || zero;
+  const Batch size = select(zero, Batch(1), sqrt(square));
+  const Complexes<R> quotient{z.re / size, z.im / size};
+  if (xsimd::all(fine)) return quotient;
+  const Complexes<R> safe = unit_by_lanes(z);
+  return {select(fine, quotient.re, safe.re), select(fine, quotient.im, safe.im)};
+}
+
+template <class R>
 void put(const Complexes<R>& z, std::complex<R>* to) {
   z.store(to);
 }

@@ -90,6 +90,23 @@ batch<T, A> power(const batch<T, A>& x, const batch<T, A>& y) {
   return lane_by_lane([](T base, T exponent) { return std::pow(base, exponent); }, x, y);
 }
 
+namespace kernel::detail {
+struct large_angle {};
+
+/// Up to 20 pi xsimd subtracts multiples of pi / 2 in three parts of 33 bits each, too few beside a multiple of it.
+/// Here the last part has all bits of a double.
+template <class A>
+struct trigo_reducer<batch<double, A>, trigo_radian_tag> {
+  using B = batch<double, A>;
+  static B reduce(const B& x, B& rest) noexcept {
+    if (!all(x <= constants::twentypi<B>())) return trigo_reducer<B, large_angle>::reduce(x, rest);
+    const B n = nearbyint(x * constants::twoopi<B>());
+    rest = fnma(n, constants::pio2_2t<B>(), fnma(n, constants::pio2_2<B>(), fnma(n, constants::pio2_1<B>(), x)));
+    return quadrant(n);
+  }
+};
+}  // namespace kernel::detail
+
 /// f(x) lane by lane alike, whatever the other lanes have. xsimd's sin, cos and tan reduce all lanes as the largest of
 /// them needs it, which rounds otherwise; here each range of sizes is reduced on its own.
 template <class T, class A, class F>
