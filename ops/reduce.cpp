@@ -208,20 +208,24 @@ Tensor prod(Arg x, const Axes& axes, bool keep_dims) {
   return named("prod", x, [&] {
     if (x->dtype() == DType::boolean) refuse(DType::boolean, ". Hint: all()");
     const ReducedAxes r = reduced_axes(x->shape(), axes);
-    Axes order = r.over;  // moved to the front, where halves are views
+    Axes order = r.over;
     order.insert(order.end(), r.rest.begin(), r.rest.end());
-    const Shape columns = r.dropped.insert(0, r.count);
-    Tensor y = reshape({permute(x, order), x.where}, {columns.begin(), columns.end()});
-    if (r.count == 0) y = full(r.dropped.insert(0, 1), 1, x->dtype(), x->backend());
+    const DType dtype = x->dtype(), wide = is_complex(dtype) ? DType::c128 : is_floating(dtype) ? DType::f64 : dtype;
+    const std::int64_t columns = r.dropped.numel();
+    Tensor y = reshape({cast({permute(x, order), x.where}, wide), x.where}, {r.count, columns});
+    if (r.count == 0) y = full({1, columns}, 1, wide, x->backend());
     Tensor odd;  // the product of elements left over without a partner
     for (std::int64_t n = r.count; n > 1; n /= 2) {
       if (n % 2 == 1) {
         const Tensor last = slice({y, x.where}, 0, n - 1, n);
         odd = odd.defined() ? odd * last : last;
       }
-      y = slice({y, x.where}, 0, 0, n / 2) * slice({y, x.where}, 0, n / 2, n / 2 * 2);
+      // Neighbours, as large ones often have small ones beside them.
+      const Tensor pairs = reshape({slice({y, x.where}, 0, 0, n / 2 * 2), x.where}, {n / 2, 2 * columns});
+      y = slice({pairs, x.where}, 1, 0, columns) * slice({pairs, x.where}, 1, columns, 2 * columns);
     }
-    return with_dims(odd.defined() ? y * odd : y, r, keep_dims, x.where);
+    if (odd.defined()) y = y * odd;
+    return with_dims(cast({y, x.where}, dtype), r, keep_dims, x.where);
   });
 }
 

@@ -214,6 +214,23 @@ TEST_CASE("products with zeros have exact derivatives of any order") {
   CHECK(second[0].values<double>() == std::vector<double>{15, 0, 10, 6, 0, 0, 0, 6});
 }
 
+TEST_CASE("products neither over- nor underflow while neighbours balance each other") {
+  for (const std::int64_t n : {4, 5, 7, 16}) {
+    std::vector<double> x, y, ones(static_cast<std::size_t>(n), 1);
+    for (std::int64_t i = 0; i < n; ++i) x.push_back(i == n - 1 && n % 2 == 1 ? 1 : i % 2 == 0 ? 0x1p600 : 0x1p-600);
+    for (const double v : x) y.push_back(1 / v);
+    const Tensor t = Tensor::from(std::span<const double>(x), {n}), columns = expand(unsqueeze(t, 1), {n, 3});
+    CHECK(prod(t).item() == 1);
+    CHECK(prod(columns, {0}).values<double>() == std::vector<double>(3, 1));
+    Tape tape;
+    CHECK(grad({prod(t)}, {t})[0].values<double>() == y);
+  }
+  CHECK(prod(Tensor::from<float>({0x1p100F, 0x1p100F, 0x1p-100F, 0x1p-100F}, {4})).item() == 1);
+  const Tensor x = Tensor::full({8}, 1.1, DType::f32);  // as f64 has it, rounded once
+  CHECK(prod(x).values<float>()[0] == static_cast<float>(std::pow(static_cast<double>(1.1F), 8)));
+  CHECK(prod(Tensor::from<std::int32_t>({3, -5, 7}, {3})).values<std::int32_t>()[0] == -105);
+}
+
 TEST_CASE("sums keep their precision, and integers wrap") {
   const Tensor x = Tensor::full({3, 1000003}, 0.1, DType::f32);
   CHECK(std::abs(sum(x).item() / (0.1F * 3000009.0) - 1) < 2e-7);
