@@ -21,7 +21,12 @@ Tensor make_constant(F&& f) {
 template <class F>
 Tensor filled(const char* name, std::int64_t n, DType dtype, Backend& backend, const Loc& where, F&& f) {
   if (n < 0) fail(name, where, "the number of elements is 0 or more, got {}", n);
-  Tensor out = Tensor::empty({DType::f64, {n}, &backend});
+  Tensor out;
+  try {
+    out = Tensor::empty({DType::f64, {n}, &backend});
+  } catch (const RuleError& e) {  // too large for a shape
+    fail(name, where, "{}", e.rule);
+  }
   double values[1024];
   for (std::int64_t first = 0; first < n; first += std::ssize(values)) {
     const std::int64_t count = std::min(n - first, std::ssize(values));

@@ -211,21 +211,24 @@ Tensor tril(Arg x, std::int64_t k = 0);
 /// The elements on and above diagonal k, zeros elsewhere.
 Tensor triu(Arg x, std::int64_t k = 0);
 /// The identity matrix [n, n].
-Tensor eye(std::int64_t n, DType dtype = DType::f32, Backend& backend = reel::backend());
+Tensor eye(std::int64_t n, DType dtype = DType::f32, Backend& backend = reel::backend(), Loc where = Loc::current());
 
 // ---- index.cpp: index tensors are i32; an index out of range throws Error ----------------------------------------
 /// Gathers elements of an axis by index [...], whose axes replace it: [a, n, b] -> [a, ..., b]; NumPy's take.
 Tensor index_select(Arg x, std::int64_t axis, Arg index);
-/// Adds values [a, ..., b] into zeros [a, count, b] at index [...]: the gradient of index_select.
+/// Adds values [a, ..., b] into zeros [a, count, b] at index [...]: the gradient of index_select. They are
+/// added in their dtype and order: in f32 a sum of ones stops at 2^24, so cast to f64 for more per index.
 Tensor index_add(Arg values, std::int64_t axis, Arg index, std::int64_t count);
 /// Gathers rows of a table [V, n] by index [...] -> [..., n]: index_select along axis 0.
 Tensor embedding(Arg index, Arg table);
-/// Adds rows [..., n] into zeros [count, n] at index [...]: the gradient of embedding.
+/// Adds rows [..., n] into zeros [count, n] at index [...]: the gradient of embedding. They are added
+/// in their dtype and order: in f32 a sum of ones stops at 2^24, so cast to f64 for more per index.
 Tensor segment_sum(Arg index, Arg rows, std::int64_t count);
 /// y[.., j, ..] = x[.., index[.., j, ..], ..] along an axis: NumPy's take_along_axis. x and index have the same
 /// extents except along that axis.
 Tensor take_along(Arg x, Arg index, std::int64_t axis = -1);
-/// Adds values into zeros of extent n along an axis, at the indices: the gradient of take_along.
+/// Adds values into zeros of extent n along an axis, at the indices: the gradient of take_along. They are added in
+/// their dtype and order: in f32 a sum of ones stops at 2^24, so cast to f64 for more per index.
 Tensor scatter_add(Arg values, Arg index, std::int64_t axis, std::int64_t n);
 /// x[..., index[...]] along the last axis: [..., n], [...] -> [...].
 Tensor pick(Arg x, Arg index);
@@ -291,7 +294,9 @@ Tensor dropout(Arg x, double p, std::uint64_t seed, std::uint64_t stream, const 
 // ---- losses.cpp --------------------------------------------------------------------------------------------------
 enum class LossReduction { mean, sum, none };
 struct LossOptions {
-  Tensor weight = {};  // per element, >= 0, broadcast to the loss's shape; a bool mask counts as 0 and 1
+  /// Per element, broadcast to the loss's shape; a bool mask counts as 0 and 1. That weights are not negative is not
+  /// checked, and NaN stays NaN even with weight 0: replace it with where() first.
+  Tensor weight = {};
   LossReduction reduction = LossReduction::mean;  // mean: sum(weight loss) / sum(weight), with 0 / 0 = 0
 };
 // The losses below take x (logits) and a target of the same shape, or a scalar target, and average over all elements by

@@ -82,9 +82,13 @@ Tensor triu(Arg x, std::int64_t k) {
   return where({below("triu", x, std::max(k, -x.tensor("triu").numel()) - 1), x.where}, 0.0, x);
 }
 
-Tensor eye(std::int64_t n, DType dtype, Backend& backend) {
-  if (n < 0) throw Error("eye", fmt::format("a matrix has 0 rows or more, got {}", n));
-  [[maybe_unused]] const Shape square{n, n};  // throws if that is too large, before there is a diagonal
+Tensor eye(std::int64_t n, DType dtype, Backend& backend, Loc where) {
+  if (n < 0) fail("eye", where, "a matrix has 0 rows or more, got {}", n);
+  try {
+    [[maybe_unused]] const Shape square{n, n};  // throws if that is too large, before there is a diagonal
+  } catch (const RuleError& e) {
+    fail("eye", where, "{}", e.rule);
+  }
   return diag_embed(full({n}, 1, dtype, backend));
 }
 

@@ -65,7 +65,8 @@ void bind_create(nb::module_& m) {
   m.def("zeros_like", &zeros_like, "x"_a, doc("zeros_like"));
   m.def("ones_like", &ones_like, "x"_a, doc("ones_like"));
   m.def(
-      "eye", [](std::int64_t n, DTypeLike d) { return eye(n, d.value); }, "n"_a, dtype(), doc("eye"));
+      "eye", [](std::int64_t n, DTypeLike d) { return eye(n, d.value, backend(), here()); }, "n"_a, dtype(),
+      doc("eye"));
 
   m.def(
       "uniform",

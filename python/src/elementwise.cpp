@@ -1,6 +1,7 @@
 // Elementwise ops: the unary ones from the list of functors, the binary ones, and Python's operators.
 #include <cmath>
 
+#include "ops/told_as.h"
 #include "python/src/python.h"
 
 namespace reel::python {
@@ -61,13 +62,25 @@ Tensor also_of_integers(const char* name, Arg a, Arg b, Good&& good, const char*
 constexpr const char* no_zero = "the divisor of integers is not 0";
 bool is_no_zero(double v) { return v != 0; }
 /// The quotient of which remainder(a, b) is the rest: floor(a / b) is one too high where a / b rounds up to an integer.
+/// The rest is infinite if b is and a is not, of the other sign: the quotient is -1, not the -0 of a / b.
 Tensor floored_quotient(Arg a, Arg b) {
   const Tensor rest = reel::remainder(a, b);
-  return where(is_finite(rest), round((a - rest) / b), floor(a / b));
+  return where(is_finite(rest), round((a - rest) / b), where(is_inf(rest), -1.0, floor(a / b)));
 }
-Tensor floor_divide(Arg a, Arg b) {
-  return also_of_integers<floored_quotient>("floor_divide", a, b, is_no_zero, no_zero);
+/// Of f32 in f64, which has all quotients below 2^53.
+Tensor floored(Arg a, Arg b) {
+  return told_as("floor_divide", "", {&a, &b}, [&] {
+    const auto is_single = [](const Arg& x) { return x.is_number() || x->dtype() == DType::f32; };
+    if (!is_single(a) || !is_single(b)) return floored_quotient(a, b);
+    const auto wide = [&](const Arg& x) {
+      if (!x.is_number()) return cast(x, DType::f64);
+      return cast(full({}, x.number(), DType::f32, (a.is_number() ? b : a)->backend()), DType::f64);
+    };
+    const Tensor left = wide(a), right = wide(b);
+    return cast(floored_quotient({left, a.where}, {right, b.where}), DType::f32);
+  });
 }
+Tensor floor_divide(Arg a, Arg b) { return also_of_integers<floored>("floor_divide", a, b, is_no_zero, no_zero); }
 Tensor modulo(Arg a, Arg b) { return also_of_integers<reel::remainder>("remainder", a, b, is_no_zero, no_zero); }
 Tensor raise(Arg a, Arg b) {
   return also_of_integers<reel::pow>(

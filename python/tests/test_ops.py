@@ -285,6 +285,10 @@ def test_floor_division_and_remainder_are_those_of_numpy():
         with np.errstate(invalid="ignore"):
             np.testing.assert_array_equal((reel.tensor(a) // reel.tensor(b)).numpy(), a // b)
             np.testing.assert_array_equal((reel.tensor(a) % reel.tensor(b)).numpy(), a % b)
+    a = np.array([-1, 1, -1, 1, 0.0, -29812660], "float32")
+    b = np.array([np.inf, np.inf, -np.inf, -np.inf, -np.inf, 0.9922347664833069], "float32")
+    assert (reel.tensor(a) // reel.tensor(b)).tolist() == [-1, 0, 0, -1, 0, -30045976]
+    assert (reel.tensor(a[:2], "f64") // math.inf).tolist() == [-1, 0]
     assert (1 / (reel.tensor([0.0]) // 1)).item() == math.inf and (7.5 // reel.tensor([2.0])).tolist() == [3.0]
 
 
@@ -307,7 +311,9 @@ def test_long_dot_products_are_accurate():
             lambda: reel.triangular_solve(reel.ones((2, 2)), reel.ones((2, 2)), tolerance=math.nan),
             r"\[triangular_solve\] tolerance is a number, got nan",
         ),
-        (lambda: reel.eye(2**31), "a tensor has at most 2.58 elements"),
+        (lambda: reel.eye(2**31), r"\[eye\] a tensor has at most 2.58 elements.*test_ops.py"),
+        (lambda: reel.linspace(0, 1, 2**62), r"\[linspace\] a tensor has at most 2.58 elements.*test_ops.py"),
+        (lambda: reel.tensor([1.0]) // reel.tensor([2]), r"\[floor_divide\] both sides must have one dtype"),
     ],
 )
 def test_options_that_are_refused(call, words):

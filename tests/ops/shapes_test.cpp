@@ -64,6 +64,8 @@ TEST_CASE("errors of layout") {
   check_error([] { full_like(x(), {0, 1}); }, "[full_like] 0 + 1i is complex, and the dtype is f64");
   check_error([] { skew_from_vector(at(x(), 0), -2); }, "[skew_from_vector] a matrix has 0 rows or more, got -2");
   check_error([] { skew_from_vector(at(x(), 0), std::int64_t{1} << 40); }, "[skew_from_vector] a skew");
+  check_error([] { linspace(0, 1, std::int64_t{1} << 62); }, "[linspace] a tensor has at most 2^58 elements");
+  check_error([] { eye(std::int64_t{1} << 31); }, "[eye] a tensor has at most 2^58 elements");
   check_error([] { arange(-1); }, "[arange] the number of elements is 0 or more, got -1");
 }
 
