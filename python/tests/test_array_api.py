@@ -150,6 +150,9 @@ def test_reductions():
     np.testing.assert_array_equal(xp.diff(x, n=2).numpy(), np.diff(a, n=2))
     np.testing.assert_array_equal(xp.cumulative_sum(x, axis=1, include_initial=True).numpy()[:, 1:], a.cumsum(1))
     assert xp.searchsorted(xp.asarray([1, 3, 3, 5]), xp.asarray([3, 0, 6]), side="right").tolist() == [3, 0, 4]
+    ends, points = xp.asarray([1.0, 2.0, math.nan]), xp.asarray([math.nan, 2.0])  # NaN comes last
+    assert xp.searchsorted(ends, points).tolist() == [2, 1] and xp.searchsorted(ends[:2], points).tolist() == [2, 1]
+    assert xp.searchsorted(ends, points, side="right").tolist() == [3, 2]
     assert xp.isin(xp.arange(4), xp.asarray([1, 3])).tolist() == [False, True, False, True]
     assert xp.count_nonzero(xp.asarray([[0, 2], [1, 0]]), axis=0).tolist() == [1, 1]
 

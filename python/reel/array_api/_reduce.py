@@ -184,5 +184,9 @@ def searchsorted(x1: Tensor, x2: Any, /, *, side: str = "left", sorter: Tensor |
         x1 = _reel.index_select(x1, 0, sorter)
     points = _reel.unsqueeze(x2 if isinstance(x2, Tensor) else _reel.full((), x2, x1.dtype), -1)
     dtype = result_type(x1, points)
-    below = x1.cast(dtype) < points.cast(dtype) if side == "left" else x1.cast(dtype) <= points.cast(dtype)
+    x1, points = x1.cast(dtype), points.cast(dtype)
+    below = x1 < points if side == "left" else x1 <= points
+    if isdtype(dtype, "real floating"):  # NaN comes last
+        last = _reel.is_nan(points)
+        below = below | (last & ~_reel.is_nan(x1) if side == "left" else last)
     return _reel.sum(below.cast(int32), -1)
