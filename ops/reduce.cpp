@@ -1,6 +1,7 @@
 // Sums, extremes and their indices, and cumulative sums. sum_to implements sum: it sums over the axes where the target
 // has extent 1 or is missing.
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "ops/attributes.h"
@@ -214,17 +215,22 @@ Tensor prod(Arg x, const Axes& axes, bool keep_dims) {
     const std::int64_t columns = r.dropped.numel();
     Tensor y = reshape({cast({permute(x, order), x.where}, wide), x.where}, {r.count, columns});
     if (r.count == 0) y = full({1, columns}, 1, wide, x->backend());
-    Tensor odd;  // the product of elements left over without a partner
-    for (std::int64_t n = r.count; n > 1; n /= 2) {
-      if (n % 2 == 1) {
-        const Tensor last = slice({y, x.where}, 0, n - 1, n);
-        odd = odd.defined() ? odd * last : last;
-      }
-      // Neighbours, as large ones often have small ones beside them.
-      const Tensor pairs = reshape({slice({y, x.where}, 0, 0, n / 2 * 2), x.where}, {n / 2, 2 * columns});
-      y = slice({pairs, x.where}, 1, 0, columns) * slice({pairs, x.where}, 1, columns, 2 * columns);
+    for (std::int64_t n = r.count; n > 1; n = y.dim(0)) {
+      // Neighbours go together, as large ones often have small ones beside them. The last bits of an index become axes
+      // in front, the very last one first, so that pairs are in halves, which are views.
+      const auto bits = std::min<std::int64_t>(4, std::bit_width(static_cast<std::uint64_t>(n)) - 1);
+      const std::int64_t blocks = n >> bits, whole = blocks << bits;
+      Axes extents{blocks}, turned;
+      extents.insert(extents.end(), static_cast<std::size_t>(bits), 2);
+      extents.push_back(columns);
+      for (std::int64_t axis = bits; axis >= 0; --axis) turned.push_back(axis);
+      turned.push_back(bits + 1);
+      const Tensor split = reshape({slice({y, x.where}, 0, 0, whole), x.where}, extents);
+      Tensor z = reshape({permute({split, x.where}, turned), x.where}, {whole, columns});
+      for (std::int64_t half = whole / 2; half >= blocks; half /= 2)
+        z = slice({z, x.where}, 0, 0, half) * slice({z, x.where}, 0, half, 2 * half);
+      y = whole < n ? concat({z, slice({y, x.where}, 0, whole, n)}, 0) : z;
     }
-    if (odd.defined()) y = y * odd;
     return with_dims(cast({y, x.where}, dtype), r, keep_dims, x.where);
   });
 }
