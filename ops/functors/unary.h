@@ -43,7 +43,7 @@ UNARY(Erf, "erf", real_numbers, error_function(x))
 UNARY(Softplus, "softplus", real_numbers, select(x > T(0), x, T(0)) + log1p(exponential(-abs(x))))  // log(1 + e^x)
 UNARY(Relu, "relu", real_numbers | integer_numbers, select(x < T(0), T(0), x))                      // NaN stays NaN
 UNARY(Gelu, "gelu", real_numbers, math::gelu(x))  // x Phi(x), Phi the normal distribution
-UNARY(Softsign, "softsign", real_numbers, select(abs(x) == number<T>(INFINITY), copysign(T(1), x), x / (T(1) + abs(x))))
+UNARY(Softsign, "softsign", real_numbers, x / (T(1) + abs(x)))
 UNARY(Floor, "floor", real_numbers, floor(x))
 UNARY(Ceil, "ceil", real_numbers, ceil(x))
 UNARY(Round, "round", real_numbers, nearbyint(x))  // halves to even
