@@ -84,8 +84,8 @@ struct WeightDecay {
   }
 };
 
-/// The values that change from step to step. They are in device memory, so that a captured update can be replayed at
-/// every step.
+/// The values that change from step to step. They are in device memory, as learning rates are, so that a captured
+/// update can be replayed at every step.
 struct UpdateNumbers {
   double scale;                     // multiplies the gradients; NaN: skips the update
   double rate;                      // multiplies all learning rates
@@ -95,7 +95,7 @@ struct UpdateNumbers {
 
 struct UpdatePlace {  // a parameter, its gradient and the optimiser's state, n elements each
   std::int64_t n;
-  double rate;
+  const double* rate;  // in device memory
   void* parameter;
   const void* gradient;
   void* state[3];

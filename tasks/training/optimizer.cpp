@@ -66,6 +66,8 @@ Optimizer::Optimizer(std::vector<Parameter> parameters, const OptimizerOptions& 
   Backend& device = slots_.front().parameter.value.backend();
   places_.reserve(slots_.size());
   numbers_ = Tensor::empty({DType::f64, {sizeof(UpdateNumbers) / sizeof(double)}, &device});
+  rates_ = Tensor::empty({DType::f64, {std::ssize(slots_)}, &device});
+  write_rates();
 }
 
 void Optimizer::set_lr(double lr) {
@@ -74,6 +76,14 @@ void Optimizer::set_lr(double lr) {
   for (Slot& slot : slots_) {
     if (!options_.group_lr.contains(slot.parameter.group)) slot.lr = lr;
   }
+  write_rates();
+}
+
+void Optimizer::write_rates() {
+  if (!rates_.defined()) return;
+  std::vector<double> rates;
+  for (const Slot& slot : slots_) rates.push_back(slot.lr);
+  rates_.backend().write(rates_.data(), rates.data(), rates_.bytes());
 }
 
 void sums_of_squares(const Tensors& gradients, Tensor out) {
@@ -128,7 +138,7 @@ void Optimizer::apply(const Rule& rule, DType dtype, const Tensors& gradients) {
     auto& [parameter, lr, state] = slots_[i];
     Tensor& p = parameter.value;
     if (parameter.retract || real_of(p.dtype()) != dtype) continue;
-    UpdatePlace place{numbers_in(p), lr, p.data(), gradients[i].data(), {}};
+    UpdatePlace place{numbers_in(p), rates_.data_as<double>() + i, p.data(), gradients[i].data(), {}};
     for (int k = 0; k < 3; ++k) place.state[k] = state[k].defined() ? state[k].data() : nullptr;
     places_.push_back(place);
   }

@@ -86,6 +86,7 @@ class Optimizer {
     Tensor state[3];
   };
   double norm_limit() const;
+  void write_rates();
   void write_numbers(double scale, double lr_factor);
   void apply(const Tensors& gradients);
   template <class Rule>
@@ -96,6 +97,7 @@ class Optimizer {
   JointNorm norm_;
   std::vector<UpdatePlace> places_;  // reused by all updates, so that they allocate nothing
   Tensor numbers_;                   // UpdateNumbers, f64, on the device
+  Tensor rates_;                     // learning rates of the slots, f64, on the device
   std::int64_t steps_ = 0;
 };
 

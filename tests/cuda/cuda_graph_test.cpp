@@ -99,6 +99,29 @@ TEST_CASE("every optimiser: many parameters after three steps on the GPU are the
   }
 }
 
+TEST_CASE("a learning rate that is set between steps holds for captured ones, too") {
+  if (!gpu()) return;
+  const Little task({});
+  for (const std::string& kind : OptimizerOptions::kinds()) {
+    CAPTURE(kind);
+    const auto run = [&](bool graphs) {
+      Model model(task.shape(), {.cell = "lstm", .hidden = 16}, Init(3, DType::f32, *gpu()));
+      OptimizerOptions options;
+      options.kind = kind;
+      Optimizer optimizer(model.trained(), options);
+      TrainingStep steps(task, model, optimizer, graphs);
+      std::vector<double> losses;
+      for (std::int64_t i = 0; i < 6; ++i) {
+        if (i > 2) optimizer.set_lr(i == 5 ? 0 : 0.01 * static_cast<double>(i));
+        Tensors carry;
+        losses.push_back(steps(task.batch(1, {0, 1, 2}), {1, i}, carry).loss);
+      }
+      return losses;
+    };
+    CHECK(run(true) == run(false));
+  }
+}
+
 TEST_CASE("a batch in parts: captured passes are the plain ones, and the update is the whole batch's") {
   if (!gpu()) return;
   const Little task({});

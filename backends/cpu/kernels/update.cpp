@@ -21,7 +21,7 @@ void update_kernel(const UpdateArgs& args, const UpdatePlace& a, const UpdateNum
                    std::int64_t last) {
   using Batch = xsimd::batch<T>;
   constexpr auto width = static_cast<std::int64_t>(Batch::size);
-  const Rule rule = at_step(args.params.as<Rule>(), a.rate, numbers);
+  const Rule rule = at_step(args.params.as<Rule>(), *a.rate, numbers);
   const Batch scale(static_cast<T>(numbers.scale)), limit(static_cast<T>(args.limit));
   T* const p = static_cast<T*>(a.parameter);
   const T* const gradient = static_cast<const T*>(a.gradient);

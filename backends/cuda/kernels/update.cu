@@ -12,7 +12,7 @@ namespace {
 
 template <class T>
 struct Arrays {
-  double rate;
+  const double* rate;
   T* parameter;
   const T* gradient;
   T* state[3];
@@ -33,7 +33,7 @@ __global__ void update_elements(Rule rule, T limit, WeightDecay decay, const Upd
   for (std::int64_t chunk = blockIdx.x; chunk < places.chunks.count(); chunk += gridDim.x) {
     const int k = places.chunks.array(chunk);
     const Arrays<T>& a = places.arrays[k];
-    const Rule step = at_step(rule, a.rate, now);
+    const Rule step = at_step(rule, *a.rate, now);
     const std::int64_t last = places.chunks.last(chunk, k);
     for (std::int64_t i = places.chunks.first(chunk, k) + threadIdx.x; i < last; i += threads_per_block) {
       T p = a.parameter[i], state[3] = {};
