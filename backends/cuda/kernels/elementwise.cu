@@ -54,15 +54,17 @@ void Cuda::select(const SelectArgs& s) {
 void Cuda::fill(const FillArgs& a) {
   if (a.n == 0) return;
   const std::size_t bytes = static_cast<std::size_t>(a.n) * size_of(a.dtype);
-  if (bytes > few_bytes && a.value == 0.0 && !std::signbit(a.value.real()) && !std::signbit(a.value.imag()))
-    return check(cudaMemsetAsync(a.out, 0, bytes, stream()), "fill");
-  dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
-    const T value = element_cast<T>(a.value);
-    with_word(sizeof(T), [&]<class Word>(Word word) {
-      std::memcpy(&word, &value, std::min(sizeof value, sizeof word));  // the same size
-      map_all(Always<Word>{word}, a.n, stream(), static_cast<Word*>(a.out));
+  if (bytes > few_bytes && a.value == 0.0 && !std::signbit(a.value.real()) && !std::signbit(a.value.imag())) {
+    check(cudaMemsetAsync(a.out, 0, bytes, stream()), "fill");
+  } else {
+    dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
+      const T value = element_cast<T>(a.value);
+      with_word(sizeof(T), [&]<class Word>(Word word) {
+        std::memcpy(&word, &value, std::min(sizeof value, sizeof word));  // the same size
+        map_all(Always<Word>{word}, a.n, stream(), static_cast<Word*>(a.out));
+      });
     });
-  });
+  }
   launched("fill", {a.n});
 }
 

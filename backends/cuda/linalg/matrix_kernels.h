@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "backends/cuda/runtime/faults.h"
@@ -62,7 +63,7 @@ class MatrixKernels {
                               int* flag) const = 0;
 };
 
-/// Runs on the current GPU, in this stream.
-std::unique_ptr<MatrixKernels> matrix_kernels(cudaStream_t stream);
+/// Runs on the current GPU, in this stream; calls `launched` after each launch, with the number of its indices.
+std::unique_ptr<MatrixKernels> matrix_kernels(cudaStream_t stream, std::function<void(std::int64_t)> launched);
 
 }  // namespace reel::cuda

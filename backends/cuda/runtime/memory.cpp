@@ -50,7 +50,7 @@ Cuda::Cuda(const DeviceOptions& options) : options_(options), allocator_(device_
   staging_ = std::make_unique<Staging>();
   faults_ = std::make_unique<Faults>(stream_);
   libraries_ = std::make_unique<Libraries>(stream_, options.precision);
-  matrix_kernels_ = matrix_kernels(stream_);
+  matrix_kernels_ = matrix_kernels(stream_, [this](std::int64_t n) { launched("linear algebra", {n}); });
   fft_plans_ = std::make_unique<FftPlans>(*libraries_, stream_);
   int major = 0, minor = 0;
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, options.index), "cudaDeviceGetAttribute");
