@@ -44,6 +44,8 @@ template <class Below>
 Tensor shuffled(const char* name, std::int64_t n, Backend& backend, const Loc& where, Below&& below) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   if (n < 0 || n > most) fail(name, where, "0 to {} numbers can be put in order, got {}", most, n);
+  // Drawn on the host, the order would be the same whenever a captured step is replayed: refused as other drawing is.
+  filled(Distribution::uniform, {DType::f32, {0}, &backend}, 0, 1, 0, 0);
   std::vector<std::int32_t> order(static_cast<std::size_t>(n));
   std::iota(order.begin(), order.end(), 0);
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[static_cast<std::size_t>(below(i))]);

@@ -158,7 +158,10 @@ std::vector<double> TrainingStep::pass(const Batch& batch, const StepContext& at
   // first call (opening libraries, compiling kernels).
   auto work = room_for(batch, carry);
   if (seen->times == 1 || recorded_ == most) return run(*work, batch, at, carry, share);
-  if (!capture(*work, at, share)) return run(batch, at, carry, share);
+  if (!capture(*work, at, share)) {
+    work.reset();  // it may hold the memory of a step
+    return run(batch, at, carry, share);
+  }
   seen->work = std::move(work);
   return run(*seen->work, batch, at, carry, share);
 }
@@ -244,6 +247,7 @@ void TrainingStep::compute(Work& work, const StepContext& at, const Share& share
   optimizer_.update(work.gradients, work.numbers);
 }
 
+/// If it fails, no kind of step is captured any more.
 bool TrainingStep::capture(Work& work, const StepContext& at, const Share& share) {
   try {
     work.graph = device_.capture();
@@ -259,6 +263,8 @@ bool TrainingStep::capture(Work& work, const StepContext& at, const Share& share
   }
   work.graph = nullptr;
   graphs_ = false;
+  seen_.clear();  // with the memory of captured kinds
+  recorded_ = 0;
   return false;
 }
 
@@ -271,11 +277,13 @@ std::vector<double> TrainingStep::run(Work& work, const Batch& batch, const Step
     compute(work, at, share);
     numbers = work.numbers.values<double>();
   } else {
+    bool launched = false;
     try {
       work.graph->replay();
+      launched = true;
       numbers = work.numbers.values<double>();
     } catch (const Error&) {  // nothing was updated; without a capture the loss is looked at first: the best error
-      carry = work.carry_in;
+      if (launched) carry = work.carry_in;
       return run(batch, at, carry, share);
     }
   }

@@ -13,6 +13,7 @@
 
 #include "backends/cuda/kernels/kernel_table.h"
 #include "backends/shared/allocator.h"
+#include "engine/core/error.h"
 #include "engine/device/backend.h"
 #include "ops/functors/cross_entropy.h"
 #include "ops/functors/linalg.h"
@@ -55,6 +56,7 @@ class RecordingDevice : public Backend {
 
   std::string name() const override { return "recording"; }
   MemoryUse memory() const override { return all_.use(); }
+  void reset_peak() override { all_.reset_peak(); }
   std::unique_ptr<CapturedGraph> capture() override { return std::make_unique<Written>(*this); }
   Storage* allocate(std::size_t bytes) override {
     ++allocations;

@@ -42,8 +42,8 @@ struct Whole {
 }  // namespace
 
 void Cuda::random(const RandomArgs& r) {
-  if (r.n == 0) return;
   if (!r.offset) not_captured("its random numbers would be the same at each step");
+  if (r.n == 0) return;
   const auto run = [&]<class T, bool normal>(auto f) {
     fill_random<T, normal><<<blocks_for((r.n + 1) / 2), threads_per_block, 0, stream()>>>(
         r.seed, r.stream, r.offset, r.n, f, static_cast<T*>(r.out));
