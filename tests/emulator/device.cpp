@@ -11,6 +11,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/emulator/memory.h"
@@ -54,6 +55,17 @@ Device& device() {
 
 bool in_host_function = false;
 thread_local int current = 0;  // GPU of this thread
+thread_local cudaError_t last_error = cudaSuccess;
+std::string to_fail;  // name of the call that fails next
+
+/// The result of a call that fails.
+cudaError_t failed(cudaError_t code) { return last_error = code; }
+/// Is this the call that is to fail?
+bool fails(const char* call) {
+  if (to_fail != call) return false;
+  to_fail.clear();
+  return true;
+}
 
 /// Runs the next work, if it is ready.
 bool run_next(CUstream_st& stream) {
@@ -75,7 +87,7 @@ void run_all() {
 }
 
 cudaError_t wait_for(CUstream_st& stream, std::size_t count) {
-  if (stream.graph) return cudaErrorStreamCaptureUnsupported;
+  if (stream.graph) return failed(cudaErrorStreamCaptureUnsupported);
   run_until(stream, count);
   return cudaSuccess;
 }
@@ -118,6 +130,10 @@ void run_now(const Work& work) {
   work();
 }
 
+std::size_t waiting(cudaStream_t stream) { return stream->waiting.size(); }
+
+void let_fail(const char* call) { to_fail = call; }
+
 void misused(const char* call, const char* rule) {
   std::fprintf(stderr, "GPU in software: %s: %s\n", call, rule);
   std::abort();
@@ -132,7 +148,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
-  if (device < 0 || device >= devices()) return cudaErrorInvalidDevice;
+  if (device < 0 || device >= devices()) return failed(cudaErrorInvalidDevice);
   current = device;
   return cudaSuccess;
 }
@@ -155,18 +171,18 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr what, int) {
       *value = shared_bytes;
       break;
     default:
-      return cudaErrorInvalidValue;
+      return failed(cudaErrorInvalidValue);
   }
   return cudaSuccess;
 }
 /// Each process has its GPU, unless REEL_EMULATOR_GPU names one for all.
 cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int device) {
-  if (device != 0) return cudaErrorInvalidDevice;
+  if (device != 0) return failed(cudaErrorInvalidDevice);
   const char* const one = std::getenv("REEL_EMULATOR_GPU");
   std::snprintf(text, static_cast<std::size_t>(bytes), "%s", one ? one : std::to_string(getpid()).c_str());
   return cudaSuccess;
 }
-cudaError_t cudaGetLastError() { return cudaSuccess; }  // calls say at once what is wrong, and kernels abort
+cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }  // bad launches abort
 const char* cudaGetErrorName(cudaError_t code) { return code == cudaSuccess ? "cudaSuccess" : "an error"; }
 const char* cudaGetErrorString(cudaError_t code) {
   static thread_local char text[64];
@@ -176,12 +192,12 @@ const char* cudaGetErrorString(cudaError_t code) {
 
 cudaError_t cudaMalloc(void** block, std::size_t bytes) {
   *block = device().memory.take(bytes);
-  return *block ? cudaSuccess : cudaErrorMemoryAllocation;
+  return *block ? cudaSuccess : failed(cudaErrorMemoryAllocation);
 }
 cudaError_t cudaFree(void* block) {
   if (!block) return cudaSuccess;
   run_all();  // as it waits for the device
-  return device().memory.give_back(block) ? cudaSuccess : cudaErrorInvalidValue;
+  return device().memory.give_back(block) ? cudaSuccess : failed(cudaErrorInvalidValue);
 }
 cudaError_t cudaMallocHost(void** block, std::size_t bytes) {
   *block = std::malloc(bytes);
@@ -190,7 +206,7 @@ cudaError_t cudaMallocHost(void** block, std::size_t bytes) {
 }
 cudaError_t cudaFreeHost(void* block) {
   run_all();
-  if (device().pinned.erase(static_cast<std::byte*>(block)) == 0) return cudaErrorInvalidValue;
+  if (device().pinned.erase(static_cast<std::byte*>(block)) == 0) return failed(cudaErrorInvalidValue);
   std::free(block);
   return cudaSuccess;
 }
@@ -203,11 +219,11 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   const Memory& memory = device().memory;
   const bool from_host = kind == cudaMemcpyHostToDevice, to_host = kind == cudaMemcpyDeviceToHost;
   if ((!from_host && !memory.holds(from, bytes)) || (!to_host && !memory.holds(to, bytes)))
-    return cudaErrorInvalidValue;
-  if ((from_host && memory.inside(from)) || (to_host && memory.inside(to))) return cudaErrorInvalidValue;
+    return failed(cudaErrorInvalidValue);
+  if ((from_host && memory.inside(from)) || (to_host && memory.inside(to))) return failed(cudaErrorInvalidValue);
   // Only pinned memory of the host can be read and written later.
   if ((from_host && !is_pinned(from, bytes)) || (to_host && !is_pinned(to, bytes))) {
-    if (stream->graph) return cudaErrorStreamCaptureUnsupported;
+    if (stream->graph) return failed(cudaErrorStreamCaptureUnsupported);
     run_now([=] { std::memcpy(to, from, bytes); });
     return cudaSuccess;
   }
@@ -215,7 +231,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* to, int byte, std::size_t bytes, cudaStream_t stream) {
-  if (!device().memory.holds(to, bytes)) return cudaErrorInvalidValue;
+  if (!device().memory.holds(to, bytes)) return failed(cudaErrorInvalidValue);
   submit(stream, [=] { std::memset(to, byte, bytes); });
   return cudaSuccess;
 }
@@ -243,10 +259,10 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  if (stream->graph) return cudaErrorStreamCaptureUnsupported;
+  if (stream->graph) return failed(cudaErrorStreamCaptureUnsupported);
   const Memory::Access access(device().memory);
   while (!stream->waiting.empty())
-    if (!run_next(*stream)) return cudaErrorNotReady;
+    if (!run_next(*stream)) return failed(cudaErrorNotReady);
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return wait_for(*stream, stream->submitted); }
@@ -260,7 +276,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  if (stream->graph) return cudaErrorStreamCaptureUnsupported;  // a GPU would take it, and fail when it is waited for
+  if (stream->graph)
+    return failed(cudaErrorStreamCaptureUnsupported);  // a GPU would take it, and fail when it is waited for
   event->stream = stream, event->at = stream->submitted;
   return cudaSuccess;
 }
@@ -269,27 +286,29 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
-  if (stream->graph) return cudaErrorIllegalState;
+  if (stream->graph) return failed(cudaErrorIllegalState);
   stream->graph = std::make_unique<CUgraph_st>();
   return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-  if (!stream->graph) return cudaErrorIllegalState;
+  if (!stream->graph) return failed(cudaErrorIllegalState);
   *graph = stream->graph.release();
   return cudaSuccess;
 }
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
-  if (nodes) return cudaErrorNotSupported;
+  if (nodes) return failed(cudaErrorNotSupported);
   *count = graph->work.size();
   return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
+  if (fails("cudaGraphInstantiate")) return failed(cudaErrorMemoryAllocation);
   *exec = new CUgraphExec_st{*graph};
   return cudaSuccess;
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
-  if (stream->graph) return cudaErrorStreamCaptureUnsupported;
+  if (stream->graph) return failed(cudaErrorStreamCaptureUnsupported);
+  if (fails("cudaGraphLaunch")) return failed(cudaErrorLaunchOutOfResources);
   for (const Item& item : exec->work) submit(stream, item.work, item.ready);
   return cudaSuccess;
 }

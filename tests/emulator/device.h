@@ -23,6 +23,10 @@ void check_current(cudaStream_t stream);
 bool recorded(cudaStream_t stream);
 /// Runs it now, behind all that was submitted to any stream.
 void run_now(const Work& work);
+/// How much of the stream's work has not run yet.
+std::size_t waiting(cudaStream_t stream);
+/// Lets the next call of cudaGraphInstantiate or cudaGraphLaunch fail, which changes nothing else.
+void let_fail(const char* call);
 /// The program does what no GPU would take: says so and aborts.
 [[noreturn]] void misused(const char* call, const char* rule);
 

@@ -92,6 +92,14 @@ TEST_CASE("memory is the device's or the host's, and all of one block") {
   CHECK(cudaMalloc(&much, std::size_t{1} << 40) == cudaErrorMemoryAllocation);
 }
 
+TEST_CASE("the code of the last call that failed stays until it is asked for, as on a GPU") {
+  const Setup s;
+  CHECK(cudaMemsetAsync(s.there, 0, bytes + 1, s.stream) == cudaErrorInvalidValue);
+  CHECK(s.up() == cudaSuccess);
+  CHECK(cudaGetLastError() == cudaErrorInvalidValue);
+  CHECK(cudaGetLastError() == cudaSuccess);
+}
+
 #ifdef REEL_ADDRESS_SANITIZER
 TEST_CASE("what lies behind a block, and what was given back, is nobody's") {
   const Setup s;

@@ -40,6 +40,7 @@ void find_device(const DeviceOptions& options) {
 
 void check(cudaError_t code, const char* what) {
   if (code == cudaSuccess) return;
+  cudaGetLastError();  // otherwise the next launch would report it again
   throw Error("cuda", fmt::format("{}: {} ({})", what, cudaGetErrorString(code), cudaGetErrorName(code)));
 }
 

@@ -58,6 +58,7 @@ class NcclLink final : public DeviceLink {
     const cudaError_t state = cudaStreamQuery(device_.stream_of_work());
     if (state == cudaSuccess) return true;
     if (state != cudaErrorNotReady) check(state, "cudaStreamQuery");
+    cudaGetLastError();  // a later launch would report it
     int broken = nccl_success;
     check_nccl(nccl().ncclCommGetAsyncError(comm_, &broken), "ncclCommGetAsyncError");
     if (broken != nccl_in_progress) check_nccl(broken, "a message between GPUs");
