@@ -27,20 +27,17 @@ struct SpectralRadius {  // A [..., n, n] -> rho [...], lambda [...], right u [.
     return flops_of(in[0], 10 * std::pow(extent(in[0], -1), 3));
   }
   void run(Inputs in, std::span<Tensor> out) const {
-    const std::int64_t multiple = out[0].backend().spectral_radius({.dtype = in[0].dtype(),
-                                                                    .batch = out[0].numel(),
-                                                                    .n = in[0].dim(-1),
-                                                                    .a = in[0].data(),
-                                                                    .radius = out[0].data(),
-                                                                    .value = out[1].data(),
-                                                                    .right = out[2].data(),
-                                                                    .left = out[3].data(),
-                                                                    .leading = leading.get()});
-    if (multiple > 0)
-      warn("spectral_radius",
-           fmt::format("the largest eigenvalue of {} of {} matrices is not simple (0, as large as another, or "
-                       "defective): the radius is taken as constant, with gradient 0",
-                       multiple, out[0].numel()));
+    const SpectralRadiusArgs call{.dtype = in[0].dtype(),
+                                  .batch = out[0].numel(),
+                                  .n = in[0].dim(-1),
+                                  .a = in[0].data(),
+                                  .radius = out[0].data(),
+                                  .value = out[1].data(),
+                                  .right = out[2].data(),
+                                  .left = out[3].data(),
+                                  .leading = leading.get()};
+    const std::string warning = warning_of(call, out[0].backend().spectral_radius(call));
+    if (!warning.empty()) warn("spectral_radius", warning);
   }
 
   // A change A' changes lambda by lambda' = v^H A' u. With M = [[A - lambda, u], [v^H, 0]] the changes u' and v' solve

@@ -2,6 +2,7 @@
 // that a backend can let the CPU do the work (backends/shared/cpu_fallback.h).
 #pragma once
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "engine/device/kernels.h"
@@ -78,6 +79,13 @@ struct SpectralRadiusArgs {  // value: the eigenvalue of largest modulus (of a c
     f(right, complex_of(dtype), batch * n), f(left, complex_of(dtype), batch * n);
   }
 };
+/// The warning of `multiple` matrices whose eigenvalue is not simple, which the kernel returns; empty for none.
+inline std::string warning_of(const SpectralRadiusArgs& a, std::int64_t multiple) {
+  if (multiple == 0) return "";
+  return "the largest eigenvalue of " + std::to_string(multiple) + " of " + std::to_string(a.batch) +
+         " matrices is not simple (0, as large as another, or defective): the radius is taken as constant, with "
+         "gradient 0";
+}
 
 // Solving. A stride of 0 shares one matrix among the whole batch. These kernels throw RuleError when elements are not
 // finite or the result would not be.

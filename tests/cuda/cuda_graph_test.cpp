@@ -2,6 +2,7 @@
 // where there is none.
 #include <array>
 #include <cmath>
+#include <random>
 
 #include "ops/linalg.h"
 #include "ops/spectral.h"
@@ -221,6 +222,34 @@ TEST_CASE("a kernel of the CPU in a graph: the numbers of each replay, and its e
   a.assign(matrix(4));
   graph->replay();
   CHECK(radius.item() == doctest::Approx(4));
+}
+
+TEST_CASE("a warning of a kernel of the CPU in a graph comes with the next reading") {
+  if (!gpu()) return;
+  const auto matrix = [](double last) { return Tensor::from<double>({2, 0, 0, last}, {2, 2}, *gpu()); };
+  Tensor a = matrix(1);
+  const auto graph = gpu()->capture();
+  const Tensor radius = spectral_radius(a);
+  graph->stop();
+  const auto warned = [&](double last) {
+    a.assign(matrix(last));
+    graph->replay();
+    const int before = warnings("spectral_radius");
+    CHECK(radius.item() == 2);
+    return warnings("spectral_radius") - before;
+  };
+  CHECK(warned(1) == 0);
+  CHECK(warned(2) == 1);
+  CHECK(warned(1) == 0);
+}
+
+TEST_CASE("no permutation is drawn in a graph") {
+  if (!gpu()) return;
+  std::mt19937 numbers(5);
+  const auto graph = gpu()->capture();
+  CHECK_THROWS_AS(permutation(8, 1, 2, *gpu()), NotCapturable);
+  CHECK_THROWS_AS(numpy_permutation(8, numbers, *gpu()), NotCapturable);
+  CHECK(numbers == std::mt19937(5));
 }
 
 TEST_CASE("a singular matrix in a graph is told with the next reading") {

@@ -12,7 +12,7 @@
 namespace reel::cuda {
 
 /// Runs the CPU's kernel and returns its result; during a capture captures it and returns an empty result. An error of
-/// a captured kernel is reported by the next read, and its results are NaN until then.
+/// a captured kernel is reported by the next read, and its results are NaN until then; so is a warning.
 template <class Result, class Args>
 Result Cuda::run_on_host(const char* name, Result (Backend::*kernel)(const Args&), const Args& args) {
   if (!capturing_) return cpu_fallback(*this, kernel, args);
@@ -34,7 +34,11 @@ Result Cuda::run_on_host(const char* name, Result (Backend::*kernel)(const Args&
   });
   capturing_->call_host([&cpu = backend("cpu"), faults = faults_.get(), name, kernel, on_host, results] {
     try {
-      (cpu.*kernel)(on_host);
+      if constexpr (std::is_void_v<Result>) {
+        (cpu.*kernel)(on_host);
+      } else {
+        faults->report_warning(name, warning_of(on_host, (cpu.*kernel)(on_host)));
+      }
     } catch (const std::exception& e) {
       faults->report(name, e.what());
       for (const Copy& r : results) std::memset(r.host, 0xff, r.bytes);

@@ -47,6 +47,11 @@ void Faults::report(const char* kernel, const std::string& text) {
   if (!reported_) reported_ = {kernel, text};
 }
 
+void Faults::report_warning(const char* kernel, const std::string& text) {
+  const std::lock_guard lock(reporting_);
+  if (!text.empty() && !warning_) warning_ = {kernel, text};
+}
+
 void Faults::fetch(cudaStream_t stream) {
   fetched_ = news_;
   if (!news_) return;
@@ -59,6 +64,7 @@ void Faults::check_fetched(cudaStream_t stream, bool at_call) {
   fetched_ = news_ = false;
   {
     const std::lock_guard lock(reporting_);
+    if (const auto warning = std::exchange(warning_, std::nullopt)) warn(warning->first, warning->second);
     if (const auto reported = std::exchange(reported_, std::nullopt))
       throw Error(reported->first, reported->second + came_before);
   }

@@ -43,10 +43,12 @@ class Faults {
   void launched() { news_ = true; }
   /// Records the first error of a kernel that the CPU runs for a captured graph; from any thread.
   void report(const char* kernel, const std::string& text);
+  /// The same for a warning, unless it is empty.
+  void report_warning(const char* kernel, const std::string& text);
   /// Copies the slots to the host, behind the work now in the stream; valid once the stream is synchronized.
   void fetch(cudaStream_t stream);
-  /// Throws RuleError if a kernel before the last fetch met a bad index. `at_call`: the fault can only come from the op
-  /// now running; otherwise the message says that the call came earlier.
+  /// Warns of what was reported. Throws RuleError if a kernel before the last fetch met a bad index. `at_call`: the
+  /// fault can only come from the op now running; otherwise the message says that the call came earlier.
   void check_fetched(cudaStream_t stream, bool at_call);
   /// Fetches, synchronizes and checks.
   void check_all(cudaStream_t stream, bool at_call);
@@ -57,7 +59,7 @@ class Faults {
   std::vector<Lookup> lookups_;  // by slot
   bool news_ = false, fetched_ = false;
   std::mutex reporting_;
-  std::optional<std::pair<const char*, std::string>> reported_;  // kernel, error
+  std::optional<std::pair<const char*, std::string>> reported_, warning_;  // kernel, text
 };
 
 }  // namespace reel::cuda
