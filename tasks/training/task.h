@@ -43,7 +43,9 @@ class Task {
   virtual bool continues(const std::vector<std::uint64_t>&) const { return false; }
   /// True if what is asked at a step is read later in the same sequence: a model that reads backwards would see it.
   virtual bool forecasts() const { return false; }
-  /// A scalar, the weighted mean over all entries of the batch.
+  /// A scalar, the weighted mean over all entries of the batch. On a GPU a training step is captured, and later ones
+  /// replay it: they do not call this, and a number from the host keeps its value. What changes from step to step comes
+  /// with the batch (Batch::more), or is a tensor on the device that is assigned.
   virtual Tensor loss(const Tensor& outputs, const Batch& batch) const = 0;
   /// The factor on the loss in training, if a paper does not train on the mean.
   virtual double scale(const Batch&) const { return 1; }

@@ -1,5 +1,5 @@
 // Pinned host memory for reads and writes of tensors: the GPU copies from it asynchronously, so a write returns while
-// the GPU is still busy with earlier work.
+// the GPU is still busy with earlier work, unless all chunks are in use by earlier writes.
 #pragma once
 #include <cuda_runtime_api.h>
 
