@@ -93,7 +93,7 @@ int compare(int argc, const char* const* argv) {
   options.choice("metric", o.metric, curve_metrics(), "metric on the y axis", "Figure");
   options.choice("x", o.x, {"examples", "steps", "seconds"}, "quantity on the x axis", "Figure");
   options.choice("log", o.log, {"auto", "on", "off"},
-                 "logarithmic y axis; auto: for losses and norms above 0 that span more than a factor of 20", "Figure");
+                 "logarithmic y axis; auto: for losses and norms that span more than a factor of 20", "Figure");
   options.add(
       "title", o.title,
       "title of the figure; empty: the name of the task if all runs have the same, or none with a --size of a column",

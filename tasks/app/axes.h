@@ -14,8 +14,9 @@ namespace reel {
 struct Range {
   double low = std::numeric_limits<double>::infinity(), low_above_0 = low, high = -low;
   void take(double y);
-  /// True if all values are above 0 and span more than a factor of 20, which a linear axis would squeeze to its bottom.
-  bool wide() const { return low > 0 && high > 20 * low; }
+  /// True if no value is below 0 and those above span more than a factor of 20, which a linear axis would squeeze to its
+  /// bottom.
+  bool wide() const { return low >= 0 && high > 20 * low_above_0; }
 };
 
 /// The y axis for this range. A linear one starts at 0, unless values are below; a logarithmic one is linear if no

@@ -98,8 +98,9 @@ const swatchOf = ({colour, x, dash = x ? undefined : levelDash}) => {
 // One set of axes. A curve is {name, colour, x: {step, examples, seconds}, y, low?, high?, dash?}; without x it is a level.
 class Chart {
   constructor(parent, {key, title, log, curves}) {
-    const above = curves.every(curve => [curve.y, curve.low ?? []].flat().every(v => v === null || v > 0));
-    Object.assign(this, {key, log: log && above ? "log" : "linear", curves, plot: null});
+    const values = curves.flatMap(curve => [curve.y, curve.low ?? []].flat());
+    const fits = values.every(v => v === null || v >= 0) && values.some(v => v > 0);
+    Object.assign(this, {key, log: log && fits ? "log" : "linear", curves, plot: null});
     this.hidden = new Set(chosen.get("hide-" + key, "").split("\n").filter(name => name));
     this.area = make("div", {class: "plot"});
     this.legend = make("div", {class: "legend"});

@@ -1,4 +1,6 @@
 // The scripts of pages, in a browser: the order of tables, the ticks of charts, and when their axes are logarithmic.
+#include <tuple>
+
 #include "tasks/page/page.h"
 #include "tests/support/browser.h"
 #include "tests/support/check.h"
@@ -86,19 +88,20 @@ seen.uneven = Math.max(...apart) > 1.01 * Math.min(...apart) ? 1 : 0;
   }
 }
 
-TEST_CASE("losses that are not all above 0 have a linear axis, on which each is seen") {
+TEST_CASE("losses of which some are below 0 have a linear axis, on which each is seen") {
   if (no_browser()) return;
   const char* look = R"js(const {min, max} = everyChart[0].plot.scales.y, seenY = everyChart[0].plot.data[1];
 seen.log = everyChart[0].log === "log" ? 1 : 0; seen.shown = seenY.filter(y => y !== null && y >= min && y <= max).length;
 )js";
-  for (const auto& [losses, log] : {std::pair{std::vector<double>{3, 2, 0.1}, 1},
-                                    {std::vector<double>{-9, -9.5, -10}, 0},
-                                    {std::vector<double>{3, 1, -1}, 0},
-                                    {std::vector<double>{1, 0.1, 0}, 0}}) {
+  for (const auto& [losses, log, shown] : {std::tuple{std::vector<double>{3, 2, 0.1}, 1, 3},
+                                           {std::vector<double>{-9, -9.5, -10}, 0, 3},
+                                           {std::vector<double>{3, 1, -1}, 0, 3},
+                                           {std::vector<double>{0, 0, 0}, 0, 3},
+                                           {std::vector<double>{1, 0.1, 0}, 1, 2}}) {  // solved to the last bit
     CAPTURE(losses[2]);
     auto seen = seen_of({losses}, look);
     CHECK(seen["log"] == log);
-    CHECK(seen["shown"] == 3);
+    CHECK(seen["shown"] == shown);
   }
 }
 

@@ -53,6 +53,7 @@ void Cuda::retried(const std::function<void()>& f) {
   try {
     return f();
   } catch (const OutOfMemory&) {
+    cudaGetLastError();  // the library's allocation may have left it to the next launch
     allocator_.release_cache();
   }
   f();
