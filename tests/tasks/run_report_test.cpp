@@ -70,7 +70,7 @@ for (const box of document.querySelectorAll("[data-table]")) {
       const there = texts.filter(t => t !== "" && t !== "-");
       const number = t => Number(t.replaceAll(",", "").replace(" s", ""));
       const ordered = there.every((t, i) => i === 0 || way * (Number.isNaN(number(t)) || Number.isNaN(number(there[i - 1]))
-        ? there[i - 1].localeCompare(t, "en", {numeric: true}) : number(there[i - 1]) - number(t)) <= 0);
+        ? inOrder(there[i - 1], t) : number(there[i - 1]) - number(t)) <= 0);
       const last = texts.slice(0, there.length).every(t => t !== "" && t !== "-");
       if (ordered && last && head.getAttribute("aria-sort") === (way > 0 ? "ascending" : "descending")) ++seen.sorted;
     }
