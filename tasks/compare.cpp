@@ -65,7 +65,7 @@ void tell_means(std::vector<Curve>& curves, const std::vector<Source>& sources, 
       shared = std::move(both);
     }
     const auto end_of = [&](std::size_t i) { return curves[i].at.back(); };
-    const auto [first, last] = std::ranges::minmax_element(runs, {}, end_of);
+    const auto first = std::ranges::min_element(runs, {}, end_of), last = std::ranges::max_element(runs, {}, end_of);
     if (shared.size() < 2 || shared.back() >= end_of(*last)) continue;  // no mean, or one of all
     print_err("compare: {}: the mean ends at {:.15g} {}, with {}; {} goes on to {:.15g}{}\n", one_line(name),
               shared.back(), unit, one_line(sources[*first].folder), one_line(sources[*last].folder), end_of(*last),
