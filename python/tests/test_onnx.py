@@ -105,6 +105,7 @@ def exported(tmp_path, cell, settings, *more):
     return session(path)
 
 
+@pytest.mark.filterwarnings("ignore:.* has no effect: ")  # settings at random
 @pytest.mark.parametrize("name", [n for n, c in reel.cells().items() if n != "r_transformer"])
 def test_cell(name, tmp_path):
     worst = {"f32": 0.0, "rounding": 0.0, "f64": 0.0}

@@ -31,7 +31,7 @@ TEST_CASE("sweep: a call that ends after another one has extended the sweep repo
   second.wait();
   const Result r = first.wait();
   CAPTURE(r.err);
-  CHECK(r.code == 0);  // what the other call has added is not left over
+  CHECK(r.code == 0);                                        // what the other call has added is not left over
   CHECK_MESSAGE(contains(r.out, " of 2 runs done"), r.out);  // a run that had just begun may go on without its call
   CHECK(contains(read_file(out + "/results.csv"), "\ngru,"));
   CHECK(contains(read_file(out + "/results.csv"), "\nlstm,"));
