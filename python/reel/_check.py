@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import os
 import warnings
-from typing import Any, Iterable
+from typing import Any, Iterable, Iterator
 
 from ._reel import Error, SettingError
 
@@ -69,6 +70,14 @@ def warn_of_no_effect(options: Iterable[tuple[str, Any, Any, bool, str]], depth:
     for name, value, usual, works, why in options:
         if value != usual and not works:
             warnings.warn(f"{name} = {value!r} has no effect: {why}", stacklevel=depth + 1)
+
+
+@contextlib.contextmanager
+def said_before() -> Iterator[None]:
+    """Does not warn of options without effect: what is made again has said so when it was made."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* has no effect: ")
+        yield
 
 
 def path(given: str | bytes | os.PathLike) -> str:

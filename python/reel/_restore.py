@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Mapping
 
 from . import _reel
+from ._check import said_before
 from ._reel import Cell, Tensor
 
 
@@ -25,8 +25,7 @@ def cell(
     values: Mapping[str, Tensor],
 ) -> Cell:
     """A cell with these parameters."""
-    with warnings.catch_warnings():  # the cell has said already which settings have no effect
-        warnings.filterwarnings("ignore", ".* has no effect: ")
+    with said_before():
         made = _reel.cell(name, input_size, hidden_size, seed, dtype, **settings)
     assign({**made.parameters(), **made.constants()}, values)
     return made

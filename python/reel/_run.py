@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import numbers
 import os
-import warnings
 from typing import Any, Mapping
 
 from . import _metrics, _reel
-from ._check import path as checked, shown
+from ._check import path as checked, said_before, shown
 from ._files import load_safetensors, save_safetensors
 from ._metrics import Metrics
 from ._model import Model, layers_of
@@ -142,8 +141,7 @@ class Run:
             options = {k: v for k, v in options.items() if k not in ("inputs", "vocabulary")}
         if "every_step" not in changes:
             options["every_step"] = self._every_step(config)
-        with warnings.catch_warnings():  # the run has said already which of its options have no effect
-            warnings.filterwarnings("ignore", ".* has no effect: ")
+        with said_before():
             model = Model(**{**options, **settings, **changes})
         model._take(weights, path)
         return model
