@@ -8,13 +8,10 @@
 
 #include "tasks/io/files.h"
 #include "tasks/io/spawn.h"
+#include "tests/support/installed.h"
 #include "tests/support/temp_dir.h"
 
 namespace reel::test {
-
-inline bool installed(const char* program, const char* option) {
-  return run_child({program, option}).problem.find("installed") == std::string::npos;
-}
 
 /// Opens a page `width` pixels wide and returns the numbers that `script` puts into the object `seen`, by name.
 /// "errors" counts those of scripts and the messages of the console, "overflow" the pixels by which the page is too

@@ -1,19 +1,16 @@
 // Curves in one figure: where those of one name are averaged and which count, and axes for values that are not above 0.
 #include "tasks/app/curves.h"
 
-#include <cstdlib>
-
 #include "tasks/app/figure.h"
 #include "tasks/io/files.h"
 #include "tests/support/check.h"
+#include "tests/support/installed.h"
 #include "tests/support/temp_dir.h"
 
 using namespace reel;
 using namespace reel::test;
 
 namespace {
-
-bool no_gnuplot() { return std::system("command -v gnuplot >/dev/null 2>&1") != 0; }
 
 std::string drawn(std::vector<Curve> curves, std::optional<bool> logarithmic = {}) {
   const TempDir dir;
@@ -26,7 +23,7 @@ std::string drawn(std::vector<Curve> curves, std::optional<bool> logarithmic = {
 }  // namespace
 
 TEST_CASE("curves of one name are averaged where they say, at a mean x") {
-  if (no_gnuplot()) return;
+  if (!has_gnuplot()) return;
   const std::string apart = drawn({{"a", {{1, 2}, {2, 3}}}, {"a", {{1.5, 4}, {2.5, 5}}}});
   CHECK_FALSE(contains(apart, "runs)"));
   const std::string mean = drawn({{"a", {{1, 2}, {2, 3}}, {10, 20}}, {"a", {{1.5, 4}, {2.5, 5}}, {10, 20}}});
@@ -37,7 +34,7 @@ TEST_CASE("curves of one name are averaged where they say, at a mean x") {
 }
 
 TEST_CASE("curves that do not count are left out beside others of their name") {
-  if (no_gnuplot()) return;
+  if (!has_gnuplot()) return;
   const Curve whole{"a", {{1, 2}, {2, 3}, {3, 1}}}, other = whole;
   Curve diverged{"a", {{1, 700}}};
   diverged.counts = false;
@@ -51,7 +48,7 @@ TEST_CASE("curves that do not count are left out beside others of their name") {
 }
 
 TEST_CASE("values below 0 are seen: an axis is logarithmic by itself only if there are none") {
-  if (no_gnuplot()) return;
+  if (!has_gnuplot()) return;
   const auto has = [](const std::string& svg, const std::string& tick) {
     return contains(svg, ">" + tick + "<") || contains(svg, "> " + tick + "<");
   };

@@ -12,8 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool no_browser() { return !installed("chromium", "--version"); }
-
 /// What `script` sees on a page that compares groups with these validation losses.
 std::map<std::string, int> seen_of(const std::vector<std::vector<double>>& groups, const std::string& script) {
   const TempDir dir;
@@ -38,7 +36,7 @@ std::map<std::string, int> seen_of(const std::vector<std::vector<double>>& group
 }  // namespace
 
 TEST_CASE("tables are sorted by the numbers within texts, with their units, fractions, exponents and signs") {
-  if (no_browser()) return;
+  if (!has_browser()) return;
   auto seen = seen_of({{1, 2}}, R"js(
 const sorted = (...texts) => {
   const table = sortedTable("k" + Math.random(), [{name: "a"}], [...texts].reverse().map(text => [text]));
@@ -58,7 +56,7 @@ seen.points = sorted(".25", "0.3", "gru");
 }
 
 TEST_CASE("a chart has ticks that can be told apart, however wide or narrow its range is") {
-  if (no_browser()) return;
+  if (!has_browser()) return;
   std::vector<double> plateau;
   for (int i = 0; i < 45; ++i) plateau.push_back(0.95 + 0.01 * i);  // around 1
   for (const std::vector<double>& losses : {std::vector<double>{1e-32, 1, 1e30},
@@ -89,7 +87,7 @@ seen.uneven = Math.max(...apart) > 1.01 * Math.min(...apart) ? 1 : 0;
 }
 
 TEST_CASE("losses of which some are below 0 have a linear axis, on which each is seen") {
-  if (no_browser()) return;
+  if (!has_browser()) return;
   const char* look = R"js(const {min, max} = everyChart[0].plot.scales.y, seenY = everyChart[0].plot.data[1];
 seen.log = everyChart[0].log === "log" ? 1 : 0; seen.shown = seenY.filter(y => y !== null && y >= min && y <= max).length;
 )js";
@@ -106,7 +104,7 @@ seen.log = everyChart[0].log === "log" ? 1 : 0; seen.shown = seenY.filter(y => y
 }
 
 TEST_CASE("a page whose groups have not all a curve counts those that have one, and calls them no best") {
-  if (no_browser()) return;
+  if (!has_browser()) return;
   const char* look = R"js(const text = document.querySelector("main").textContent;
 seen.count = text.includes("Curves of 2 of 3 groups; the table has all.") ? 1 : 0;
 )js";

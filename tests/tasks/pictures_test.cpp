@@ -12,6 +12,7 @@
 #include "tasks/app/run_names.h"
 #include "tasks/io/files.h"
 #include "tests/support/check.h"
+#include "tests/support/installed.h"
 #include "tests/support/temp_dir.h"
 
 using namespace reel;
@@ -20,8 +21,6 @@ using namespace reel::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-bool no_gnuplot() { return std::system("command -v gnuplot >/dev/null 2>&1") != 0; }
 
 std::string drawn(const TempDir& dir, const CurvesPicture& picture, const PictureStyle& style = {}) {
   const std::string svg = dir / "figure.svg";
@@ -37,7 +36,7 @@ void put_config(const std::string& folder, const std::string& text) {
 }  // namespace
 
 TEST_CASE("figures: shares have an axis from 0 to 100 per cent, losses one of their own") {
-  if (no_gnuplot()) return;
+  if (!has_gnuplot()) return;
   const TempDir dir;
   CurvesPicture picture{"accuracy of it", examples_words, metric_words("accuracy"), {{"a", {{1, 0.001}, {2, 0.03}}}}};
   picture.shares = true;
@@ -60,7 +59,7 @@ TEST_CASE("figures: metrics in words") {
 }
 
 TEST_CASE("figures: curves of one name are their mean with a band, unless they have no x in common") {
-  if (no_gnuplot()) return;
+  if (!has_gnuplot()) return;
   const TempDir dir;
   const auto with = [&](double shift) {
     return drawn(
@@ -94,7 +93,7 @@ TEST_CASE("figures: sizes, fonts, and a PDF beside SVG and PNG") {
   for (const char* font : {",9", "Times,", "Times,900", "900", "a'b", "a\"b", "a`id`,9", "Times,9,9"})
     CHECK_MESSAGE(contains(error_of([&] { (void)picture_style("s", "", "picture-font", font); }), "--picture-font: \""),
                   font);
-  if (no_gnuplot()) return;
+  if (!has_gnuplot()) return;
   const TempDir dir;
   const std::string svg = drawn(dir, {"t", "x", "y", {{"a", {{1, 1}, {2, 2}}}}}, style);
   CHECK(contains(svg, "width=\"8.4cm\" height=\"5.2cm\""));
@@ -130,7 +129,7 @@ Heights heights_in(const std::string& svg) {
 }  // namespace
 
 TEST_CASE("figures: a legend of any length leaves the plot its height, and title and axis in the picture") {
-  if (no_gnuplot()) return;
+  if (!has_gnuplot()) return;
   const TempDir dir;
   const std::string numbered = ", hidden 128, lr 0.00001";  // with a cell before it, as runs have that differ in three
   for (const PictureStyle& style : {PictureStyle{}, picture_style("size", "8.4x5.2", "font", "")}) {
@@ -169,7 +168,7 @@ TEST_CASE("figures: a legend of any length leaves the plot its height, and title
 }
 
 TEST_CASE("figures: a heat map says what its colours are") {
-  if (no_gnuplot()) return;
+  if (!has_gnuplot()) return;
   const TempDir dir;
   HeatMap map{"title of it", "x", "y", 1, 2, {1, 2}};
   map.value_label = "share of <all>";
@@ -185,7 +184,7 @@ TEST_CASE("figures: a heat map says what its colours are") {
 }
 
 TEST_CASE("figures: a heat map of one row, one column or one field is not blank") {
-  if (no_gnuplot()) return;
+  if (!has_gnuplot()) return;
   const TempDir dir;
   const std::regex field("<polygon fill = '[^']*' points = '([0-9.]+),([0-9.]+) [^ ]* ([0-9.]+),([0-9.]+) ");
   for (const auto& [rows, columns] : {std::pair{1, 3}, {3, 1}, {1, 1}}) {
@@ -223,7 +222,7 @@ TEST_CASE("names of runs: what tells them apart") {
 }
 
 TEST_CASE("figures: in a column of a paper titles are broken into lines, and colour bars have fewer ticks") {
-  if (no_gnuplot()) return;
+  if (!has_gnuplot()) return;
   const TempDir dir;
   const PictureStyle column = picture_style("size", "8.4x7", "font", "Times,8");
   HeatMap map{"copying, T = 20: change of h of layer 2 in a step", "step", "unit", 128, 40, {}};

@@ -16,8 +16,6 @@ std::vector<std::string> small(const std::string& out, const std::vector<std::st
   return words;
 }
 
-bool no_browser() { return !installed("chromium", "--version"); }
-
 }  // namespace
 
 TEST_CASE("a run that diverged before its first validation: no run has one, and there is no count of curves") {
@@ -26,7 +24,7 @@ TEST_CASE("a run that diverged before its first validation: no run has one, and 
   const Result r = run("report", {dir / "a", "--out", dir / "page.html"}, dir.path);
   CHECK(r.code == 0);
   CHECK(r.out == "page: " + (dir / "page.html") + ", 1 run\n");
-  if (no_browser()) return;
+  if (!has_browser()) return;
   const char* look = R"js(const text = document.querySelector("main").textContent;
 seen.none = text.includes("No run has a validation.") ? 1 : 0; seen.lone = text.includes("The run has no validation.") ? 1 : 0;
 seen.yet = text.includes("validation yet") ? 1 : 0; seen.best = text.includes("Curves of") ? 1 : 0;)js";
@@ -42,7 +40,7 @@ seen.yet = text.includes("validation yet") ? 1 : 0; seen.best = text.includes("C
 }
 
 TEST_CASE("numbers from a million up have an exponent beside an axis and separators in a table; a baseline is dashed") {
-  if (no_browser()) return;
+  if (!has_browser()) return;
   const TempDir dir;
   REQUIRE(run("copying", small(dir / "a"), dir.path).code == 0);
   std::string text = "step,examples,seconds,train_loss,valid_loss,accuracy,grad_norm\n";

@@ -92,12 +92,6 @@ if (everyChart.length) {
 }
 )js";
 
-bool has_browser() {
-  if (installed("chromium", "--version")) return true;
-  MESSAGE("skipped: the page is not looked at, as there is no chromium (Debian package chromium)");
-  return false;
-}
-
 }  // namespace
 
 TEST_CASE("a run writes its page; --no-report leaves it out, also of a resumed run") {
@@ -293,7 +287,7 @@ TEST_CASE("report compares runs: groups, seeds, what differs, the best") {
   CHECK(contains(twice.out, "twice.html, 4 runs"));
   fs::create_directory(dir / "three");
   fs::copy(dir / "runs/lstm1", dir / "three/lstm1");
-  if (installed("gnuplot", "--version")) {
+  if (has_gnuplot()) {
     const std::string first = dir / "runs/lstm1";
     const Result drawn = run("compare", {first, first, dir / "three/lstm1", "--out", dir / "c.svg"}, dir.path);
     CHECK(drawn.code == 0);
