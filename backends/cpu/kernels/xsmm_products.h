@@ -57,14 +57,15 @@ auto xsmm_kernel(const Product<T>& p, std::int64_t k, bool add) {
 }
 
 /// Rows of a matrix, `most` at a time: where they lie, or copied side by side if they are a multiple of 2 KB apart,
-/// since then they share few sets of the L1 cache. That pays if each number is read at least 32 times.
+/// since then they share few sets of the L1 cache. That pays for 32 rows, of which each number is read at least 32
+/// times.
 template <class T>
 class RowBlocks {
  public:
   RowBlocks(const T* first, std::int64_t stride, std::int64_t width, std::int64_t most, std::int64_t reads)
       : first_(first), stride_(stride), width_(width) {
     constexpr std::int64_t alias = 2048 / sizeof(T), line = 64 / sizeof(T), many = 32;
-    if (stride % alias != 0 || reads < many) return;
+    if (stride % alias != 0 || most < many || reads < many) return;
     apart_ = width + line;
     copy_ = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(most * apart_));
   }
@@ -133,13 +134,12 @@ bool by_xsmm(const Product<T>& p) {
       }
       return true;
     }
-    RowBlocks<T> a(p.a, p.lda, p.m, std::min(some, p.k), p.k < some ? 0 : p.n),
-        b(p.b, p.ldb, p.n, std::min(some, p.k), p.k < some ? 0 : p.m);
+    const std::int64_t most = std::min(some, p.k);
+    RowBlocks<T> a(p.a, p.lda, p.m, most, p.n), b(p.b, p.ldb, p.n, most, p.m);
     Product<T> q = p;
     q.lda = a.stride(), q.ldb = b.stride();
     const std::int64_t rest = p.k % some;
-    const auto first = xsmm_kernel(q, std::min(some, p.k), false),
-               next = p.k > some ? xsmm_kernel(q, some, true) : first,
+    const auto first = xsmm_kernel(q, most, false), next = p.k > some ? xsmm_kernel(q, some, true) : first,
                last = rest > 0 && p.k > some ? xsmm_kernel(q, rest, true) : next;
     if (!first || !next || !last) return false;
     for (std::int64_t k = 0; k < p.k; k += some) {
