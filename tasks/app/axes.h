@@ -14,8 +14,8 @@ namespace reel {
 struct Range {
   double low = std::numeric_limits<double>::infinity(), low_above_0 = low, high = -low;
   void take(double y);
-  /// True if no value is below 0 and those above span more than a factor of 20, which a linear axis would squeeze to its
-  /// bottom.
+  /// True if no value is below 0 and those above span more than a factor of 20, which a linear axis would squeeze to
+  /// its bottom.
   bool wide() const { return low >= 0 && high > 20 * low_above_0; }
 };
 
