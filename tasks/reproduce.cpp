@@ -61,9 +61,11 @@ int write_anew(const std::vector<PresetTable>& tables, const std::string& folder
   return problems.empty() ? 0 : 1;
 }
 
-void print_list(const std::vector<PresetTable>& tables) {
+std::string list_of(const std::vector<PresetTable>& tables) {
+  std::string out;
   for (const PresetTable& t : tables)
-    print_out("{:<22} {:>3} presets  {} - {}, {}\n", t.name, t.presets.size(), t.title, t.paper, t.where);
+    out += fmt::format("{:<22} {:>3} presets  {} - {}, {}\n", t.name, t.presets.size(), t.title, t.paper, t.where);
+  return out;
 }
 
 /// Judges what a folder holds, without running anything; 1 if it is damaged, or its pages are not what its data say.
@@ -306,10 +308,7 @@ int reproduce(int argc, const char* const* argv) {
   if (!o.list) refuse_others(options, o);
 
   const std::vector<PresetTable> tables = read_presets(presets_folder());
-  if (o.list) {
-    print_list(tables);
-    return 0;
-  }
+  if (o.list) throw Exit{0, list_of(tables)};
   if (o.check || o.pages) {
     if (o.what.names.size() > 1) throw Usage("one folder NAME expected");
     const std::string folder = o.what.names.empty() ? kept_results : o.what.names[0];

@@ -26,8 +26,15 @@ double deviation(const std::vector<double>& values) {
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
+std::string significant(double value, int digits) {
+  constexpr double most = 1e7;
+  const double size = std::abs(value);
+  return size >= std::pow(10, digits) && size < most ? fmt::format("{:.0f}", value)
+                                                     : fmt::format("{:.{}g}", value, digits);
+}
+
 std::string with_deviation(double mean, double deviation) {
-  return fmt::format("{:.4g}{}", mean, std::isfinite(deviation) ? fmt::format(" ± {:.2g}", deviation) : "");
+  return significant(mean, 4) + (std::isfinite(deviation) ? " ± " + significant(deviation, 2) : "");
 }
 
 std::string never_text(const std::vector<double>& values) {

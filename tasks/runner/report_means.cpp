@@ -68,7 +68,7 @@ void add_means(Report& report, const PresetTable& whole) {
                                               rows.size(), cases, m.reported.empty() ? "not known" : m.reported));
       if (m.value && reported.size() == rows.size()) {
         m.value = reel::mean(reported);
-        m.reported = fmt::format("{:.4g}", *m.value);
+        m.reported = significant(*m.value, 4);
       }
     }
     report.rows.push_back(std::move(mean));

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tasks/app/run_json.h"
+#include "tasks/app/statistics.h"
 #include "tasks/page/compare.h"
 
 namespace reel {
@@ -23,7 +24,7 @@ Check compared(bool holds, std::string what, bool better = false) {
   return {holds ? Verdict::pass : Verdict::fail, std::move(what) + (better ? ", better" : ""), better};
 }
 
-std::string number(double value) { return std::isinf(value) ? "never" : fmt::format("{:.4g}", value); }
+std::string number(double value) { return std::isinf(value) ? "never" : significant(value, 4); }
 
 Check check_share(const ReportRow& row, const Measure& measure, double mean, double limit, bool below) {
   const auto run = std::find_if(row.runs.begin(), row.runs.end(), [](const PresetRun& r) { return r.done(); });

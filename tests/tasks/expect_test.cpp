@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tasks/app/statistics.h"
 #include "tasks/runner/verdict.h"
 #include "tests/support/check.h"
 
@@ -381,4 +382,14 @@ TEST_CASE("every row of the five papers that has a number of its paper's own is 
         }
   }
   CHECK(judged > 500);
+}
+
+TEST_CASE("significant digits: large numbers of updates are whole numbers") {
+  CHECK(significant(0.012345, 4) == "0.01235");
+  CHECK(significant(123.46, 2) == "123");
+  CHECK(significant(21400, 4) == "21400");
+  CHECK(significant(-21400.4, 4) == "-21400");
+  CHECK(significant(3e7, 4) == "3e+07");
+  CHECK(with_deviation(633.33, 115.9) == "633.3 ± 116");
+  CHECK(with_deviation(21400, none) == "21400");
 }

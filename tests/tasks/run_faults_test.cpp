@@ -103,6 +103,7 @@ TEST_CASE("results that cannot be delivered: the run is saved, one line says so,
   const std::string gone = "{ trap '' PIPE; while echo 2>/dev/null; do :; done; \"$@\"; echo $? >&2; } | true";
   CHECK(shell(gone, "copying", {"--help"}, dir).err == "1\n");
   CHECK(shell(gone, "copying", {"--list-cells"}, dir).err == "1\n");
+  CHECK(shell(gone, "reproduce", {"--list"}, dir).err == "1\n");
   CHECK(shell(gone, "copying", with(small(dir / "gone"), {"--quiet"}), dir).err ==
         "copying: [stdout] cannot be written: Broken pipe\n1\n");
 }
