@@ -1,10 +1,6 @@
-// Which products are worth rounding to bf16, and the weights of a loop over time, which are packed once for all steps.
+// Which products are worth rounding to bf16.
 #pragma once
-#include <span>
-#include <vector>
-
 #include "backends/cpu/kernels/bf16_products.h"
-#include "engine/device/lowered_loop.h"
 
 namespace reel::cpu::bf16 {
 
@@ -15,29 +11,8 @@ struct Prices {
   std::int64_t packed = std::int64_t{1} << 14;       // fewest elements of a loop's weight
 };
 
-/// Of the loop that the calling thread runs: the right sides of products that no step changes. Each is packed at its
-/// first use. While it lives, the thread's products of other right sides stay f32: how many rows they have depends on
-/// the number of shards, and the result must not.
-class LoopWeights {
- public:
-  LoopWeights(const Backend& cpu, const LoweredLoop& loop, std::span<std::byte* const> buffers);
-  LoopWeights(const LoopWeights&) = delete;
-  ~LoopWeights();
-  /// The right side of this product; null: it is none of these.
-  const Packed* find(Backend& cpu, const GemmArgs& product);
-
- private:
-  struct Weight {
-    const void* data;
-    std::int64_t k, n;
-    bool transposed;
-    std::vector<Packed> packed;  // one, once it is used
-  };
-  std::vector<Weight> weights_;
-  LoopWeights* outer_ = nullptr;
-};
-
-/// Computes a product of f32; false: it is better left to f32.
+/// Computes a product of f32; false: it is better left to f32. In a loop only weights are rounded, whatever number of
+/// rows a shard has: the result must not depend on the number of shards.
 bool multiply(Backend& cpu, const GemmArgs& product);
 
 }  // namespace reel::cpu::bf16

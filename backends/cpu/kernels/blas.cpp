@@ -6,12 +6,15 @@
 
 #include <limits>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <vector>
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/kernels/bf16_weights.h"
+#include "backends/cpu/kernels/loop_weights.h"
 #include "backends/cpu/kernels/openblas_kernels.h"
+#include "backends/cpu/kernels/panels.h"
 #include "backends/cpu/kernels/thin_products.h"
 #include "backends/cpu/kernels/xsmm_products.h"
 #include "backends/cpu/product_libraries.h"
@@ -46,8 +49,17 @@ bool has_few_columns(const Product<T>& p) {
 template <class T>
 bool by_loop(const Product<T>& p) {
   if constexpr (!is_complex_type<T>) {
-    if (!has_few_columns(p)) return false;
-    few_columns(p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.c, p.ldc);
+    constexpr std::int64_t few_rows = 2, some_terms = 16, large = std::int64_t{1} << 16;
+    if (p.form_a != CblasNoTrans) return false;
+    if (p.n == 1 && p.ldc == 1 && p.k >= some_terms && p.ldb == 1) {  // a is the longer side
+      few_columns(1, p.m, p.k, p.b, p.k, p.a, p.lda, p.c, p.m);
+    } else if (p.transpose_b() && ((p.m <= few_rows && p.k >= some_terms / 2) || has_few_columns(p))) {
+      few_columns(p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.c, p.ldc);
+    } else if (!p.transpose_b() && p.m == 1 && p.n * p.k >= large) {
+      row_times(p.n, p.k, p.a, p.b, p.ldb, p.c);
+    } else {
+      return false;
+    }
     return true;
   } else {
     constexpr std::int64_t longest = 512;
@@ -87,18 +99,52 @@ bool by_small_parts(const Product<T>& p) {
   return true;
 }
 
+/// Could the right side be in panels? Not where other code is faster: for few columns, and OpenBLAS blocks the largest.
 template <class T>
-bool by_chunks(Product<T> p);
+bool suits_panels(const Product<T>& p) {
+  constexpr std::int64_t largest = 4 << 20;  // bytes
+  return p.form_a == CblasNoTrans && p.n > 1 && !has_few_columns(p) && bytes_of_b(p) <= largest && Panels<T>::exist();
+}
+
+constexpr std::int64_t small_b = 8 << 10;  // bytes, which stay in the L1 cache anyway
+
+/// Does a copy of b in panels pay for this product alone? libxsmm needs one if b is transposed.
+template <class T>
+bool pays_for_panels(const Product<T>& p) {
+  constexpr std::int64_t many = 64, some_terms = 16;
+  if (p.m < many || !suits_panels(p) || exceeds_cache(p)) return false;
+  if (p.transpose_b()) return true;
+  return p.k >= some_terms && (Panels<T>::pads(p.n) || bytes_of_b(p) >= small_b);
+}
+
+/// Those of a loop's weight, made at its first product; null if it is none, or too few rows are multiplied by it.
+template <class T>
+const Panels<T>* panels_of_loop(const Product<T>& p, const GemmArgs& g, Backend& cpu) {
+  constexpr std::int64_t many = 32;
+  LoopWeights* const loop = LoopWeights::current();
+  if (!loop || bytes_of_b(p) < small_b || !suits_panels(p)) return nullptr;
+  LoopWeights::Weight* const weight = loop->find(g);
+  if (!weight || weight->rows < many) return nullptr;
+  return &weight->as<Panels<T>>([&] { return Panels<T>(cpu, p); });
+}
 
 template <class T>
-void multiply(const Product<T>& p) {
-  if (!by_chunks(p) && !by_loop(p) && !by_xsmm(p) && !by_small_parts(p)) by_blas(p);
+bool by_panels(const Product<T>& p, Backend& cpu) {
+  return pays_for_panels(p) && Panels<T>(cpu, p).multiply(p);
+}
+
+template <class T>
+bool by_chunks(Product<T> p, Backend& cpu);
+
+template <class T>
+void multiply(const Product<T>& p, Backend& cpu) {
+  if (!by_chunks(p, cpu) && !by_loop(p) && !by_panels(p, cpu) && !by_xsmm(p) && !by_small_parts(p)) by_blas(p);
 }
 
 /// A few long sums: in chunks, added up in double precision, or the error would grow with their length. False for all
 /// others. The kernels for a transposed a have chunks of their own.
 template <class T>
-bool by_chunks(Product<T> p) {
+bool by_chunks(Product<T> p, Backend& cpu) {
   constexpr std::int64_t few = 64, some = 1024, long_sum = 4096;
   if (p.m * p.n > few || p.k < long_sum) return false;
   if constexpr (!is_complex_type<T>) {  // a vector is its own transpose: as rows, both are read along the sum
@@ -111,30 +157,11 @@ bool by_chunks(Product<T> p) {
   for (std::int64_t k = 0; k < p.k; k += some) {
     Product<T> q = p.terms(k, std::min(p.k, k + some));
     q.c = part, q.ldc = p.n;
-    multiply(q);
+    multiply(q, cpu);
     for (std::int64_t i = 0; i < p.m * p.n; ++i) total[i] += part[i];
   }
   for (std::int64_t i = 0; i < p.m * p.n; ++i) p.c[i / p.n * p.ldc + i % p.n] = static_cast<T>(total[i]);
   return true;
-}
-
-/// Transposes b, as libxsmm needs it, if there are enough rows to pay for that; the result owns the memory that p.b
-/// then points to.
-template <class T>
-std::vector<T> turn_b(Product<T>& p, Backend& cpu) {
-  constexpr std::int64_t many = 64;
-  std::vector<T> turned;
-  if (!with_libxsmm || is_complex_type<T> || has_few_columns(p)) return turned;
-  if (p.form_b != CblasTrans || p.form_a != CblasNoTrans || p.m < many || exceeds_cache(p)) return turned;
-  turned.resize(static_cast<std::size_t>(p.n * p.k));
-  StridedLoop<2> loop;
-  loop.push(p.k, {1, p.n});
-  loop.push(p.n, {p.ldb, 1});
-  cpu.copy({dtype_of<T>(), loop, p.b, turned.data()});
-  p.form_b = CblasNoTrans;
-  p.b = turned.data();
-  p.ldb = p.n;
-  return turned;
 }
 
 constexpr std::int64_t worth_a_thread = std::int64_t{1} << 17;  // fewest multiplications that pay for a second thread
@@ -147,40 +174,48 @@ struct Cut {
 };
 
 /// Follows from sizes alone. Long sums with few results (the gradient of a weight) become partial sums, others parts of
-/// the result.
+/// the result; of a right side in panels, whole panels.
 template <class T>
-Cut cut_of(const Product<T>& p) {
-  constexpr std::int64_t most = 16, grain = 16, few_results = std::int64_t{1} << 16, long_sum = 1024;
+Cut cut_of(const Product<T>& p, bool long_sum, bool in_panels) {
+  constexpr std::int64_t most = 16, grain = 16, shortest_sum = 1024;
   const auto cut = [&](Cut::Axis axis, std::int64_t extent, std::int64_t shortest, std::int64_t multiple) {
     const double work = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
     const auto worth = static_cast<std::int64_t>(std::min<double>(most, work / worth_a_thread));
     const std::int64_t parts = std::max<std::int64_t>(1, std::min(worth, extent / shortest));
     return Cut{axis, extent, ((extent + parts - 1) / parts + multiple - 1) / multiple * multiple};
   };
-  if (p.m * p.n <= few_results && p.k >= 2 * long_sum) return cut(Cut::Axis::sum, p.k, long_sum, 256);
-  const std::int64_t shortest = exceeds_cache(p) ? 256 : 32;  // OpenBLAS packs the other operand for each part
-  return p.m >= p.n ? cut(Cut::Axis::rows, p.m, shortest, grain) : cut(Cut::Axis::columns, p.n, shortest, grain);
+  if (long_sum) return cut(Cut::Axis::sum, p.k, shortest_sum, 256);
+  const std::int64_t shortest = !in_panels && exceeds_cache(p) ? 256 : 32;  // OpenBLAS packs an operand for each part
+  return p.m >= p.n ? cut(Cut::Axis::rows, p.m, shortest, grain)
+                    : cut(Cut::Axis::columns, p.n, shortest, in_panels ? Panels<T>::width : grain);
 }
 
-/// Multiplies the parts of a product on all threads.
+/// Multiplies the parts of a product on all threads. `panels`: of a loop's weight; null: it is none.
 template <class T>
-void multiply_in_parts(const Product<T>& p, ThreadPool& pool) {
-  const Cut cut = cut_of(p);
+void multiply_in_parts(const Product<T>& p, const Panels<T>* panels, Backend& cpu) {
+  constexpr std::int64_t few_results = std::int64_t{1} << 16, long_sum = 2048;
+  const bool sum = !panels && p.m * p.n <= few_results && p.k >= long_sum;
+  std::optional<Panels<T>> own;
+  if (!panels && !sum && pays_for_panels(p)) panels = &own.emplace(cpu, p);
+  const Cut cut = cut_of(p, sum, panels != nullptr);
   const int parts = cut.parts();
-  if (parts == 1) return multiply(p);
+  const auto one = [&](const Product<T>& q, std::int64_t first_column) {
+    if (!panels || !panels->multiply(q, first_column)) multiply(q, cpu);
+  };
+  if (parts == 1) return one(p, 0);
   const std::int64_t results = p.m * p.n;
-  const bool sum = cut.axis == Cut::Axis::sum;
   const auto partial =
       sum ? std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>((parts - 1) * results)) : nullptr;
-  pool.run(parts, [&](int i) {
+  cpu.parallel(parts, [&](int i) {
     const std::int64_t first = i * cut.length, last = std::min(cut.extent, first + cut.length);
-    if (!sum) return multiply(cut.axis == Cut::Axis::rows ? p.part(first, last, 0, p.n) : p.part(0, p.m, first, last));
+    if (cut.axis == Cut::Axis::rows) return one(p.part(first, last, 0, p.n), 0);
+    if (cut.axis == Cut::Axis::columns) return one(p.part(0, p.m, first, last), first);
     Product<T> q = p.terms(first, last);
     if (i > 0) {
       q.c = partial.get() + (i - 1) * results;
       q.ldc = p.n;
     }
-    multiply(q);
+    multiply(q, cpu);
   });
   for (int i = 1; sum && i < parts; ++i) {
     const T* more = partial.get() + (i - 1) * results;
@@ -216,6 +251,7 @@ void Cpu::gemm(const GemmArgs& g) {
         return;
       }
       if (std::is_same_v<T, float> && bf16_ && bf16::multiply(*this, g)) return;
+      if (all.n == 1 && all.form_b == CblasTrans) all.form_b = CblasNoTrans, all.ldb = 1;
       const auto one = [&](std::int64_t i) {
         Product<T> p = all;
         p.a += i * g.stride_a;
@@ -223,22 +259,21 @@ void Cpu::gemm(const GemmArgs& g) {
         p.c += i * g.m * g.n;
         return p;
       };
+      const Panels<T>* const panels = panels_of_loop(all, g, *this);
+      const auto on_this_thread = [&](const Product<T>& p) {
+        if (!panels || !panels->multiply(p)) multiply(p, *this);
+      };
       if (g.batch > 1) {
         shared(
             g.batch, std::max<std::int64_t>(2, worth_a_thread / g.k / (g.m * g.n)),
             [&](std::int64_t first, std::int64_t last) {
-              for (std::int64_t i = first; i < last; ++i) {
-                Product<T> p = one(i);
-                const std::vector<T> turned = turn_b(p, *this);
-                multiply(p);
-              }
+              for (std::int64_t i = first; i < last; ++i) on_this_thread(one(i));
             },
             1);
         return;
       }
-      const std::vector<T> turned = turn_b(all, *this);
-      if (ThreadPool::inside()) return multiply(all);
-      multiply_in_parts(all, pool_);
+      if (ThreadPool::inside()) return on_this_thread(all);
+      multiply_in_parts(all, panels, *this);
     } else {
       unsupported("gemm of integers or bool");
     }

@@ -1,10 +1,9 @@
 // A fusion group of elementwise calls: compiled, or block by block: all calls run on one block of elements, which stays
 // in the L1 cache, then on the next block.
 #include <cstring>
-#include <optional>
 
 #include "backends/cpu/cpu.h"
-#include "backends/cpu/kernels/bf16_weights.h"
+#include "backends/cpu/kernels/loop_weights.h"
 #include "backends/cpu/kernels/piece.h"
 
 namespace reel::cpu {
@@ -101,8 +100,7 @@ void Cpu::fused(const FusedArgs& args) {
 
 void Cpu::run(const LoweredLoop& loop, std::span<std::byte* const> buffers) {
   const auto chained = groups_.runs(*this, loop);
-  std::optional<bf16::LoopWeights> weights;
-  if (bf16_) weights.emplace(*this, loop, buffers);
+  const LoopWeights weights(*this, loop, buffers);
   if (!chained) return Backend::run(loop, buffers);
   run_calls(*this, loop.setup, 1, buffers);
   run_calls(*this, *chained, loop.steps, buffers);

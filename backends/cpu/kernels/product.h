@@ -47,12 +47,17 @@ struct Product {
   }
 };
 
+template <class T>
+std::int64_t bytes_of_b(const Product<T>& p) {
+  return p.n * p.k * static_cast<std::int64_t>(sizeof(T));
+}
+
 /// Is the second factor too large for libxsmm, which does not block for the caches? OpenBLAS does, by copying it, which
 /// enough rows pay for. Rows a multiple of 4 KB apart share few places in the cache.
 template <class T>
 bool exceeds_cache(const Product<T>& p) {
   constexpr std::int64_t largest = 4 << 20, large = 2 << 20, page = 4096, long_sum = 512, some = 24;  // bytes; rows
-  const auto size = static_cast<std::int64_t>(sizeof(T)), bytes = p.n * p.k * size;
+  const auto size = static_cast<std::int64_t>(sizeof(T)), bytes = bytes_of_b(p);
   if (bytes > largest) return true;
   return p.m >= some && (bytes >= large || (p.k >= long_sum && p.ldb * size % page == 0));
 }

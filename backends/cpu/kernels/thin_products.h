@@ -1,5 +1,5 @@
 // Matrix products with few columns or rows, which BLAS handles badly: complex ones with a single column or row, real
-// ones with up to 16 columns and long sums.
+// ones with up to 16 columns and long sums, or with one or two rows.
 #pragma once
 #include <algorithm>
 #include <complex>
@@ -113,6 +113,29 @@ void few_columns(std::int64_t m, std::int64_t n, std::int64_t k, const R* a, std
   for (; n >= 8; n -= 8, b += 8 * ldb, c += 8) strip_of_dots<8>(m, k, a, lda, b, ldb, c, ldc);
   for (; n >= 2; n -= 2, b += 2 * ldb, c += 2) strip_of_dots<2>(m, k, a, lda, b, ldb, c, ldc);
   if (n == 1) strip_of_dots<1>(m, k, a, lda, b, ldb, c, ldc);
+}
+
+/// c = a b for one row a and so many vectors of columns.
+template <std::int64_t vectors, class R>
+void row_times_columns(std::int64_t k, const R* a, const R* b, std::int64_t ldb, R* c) {
+  Vector<R> sums[vectors] = {};
+  for (std::int64_t i = 0; i < k; ++i) {
+    for (std::int64_t j = 0; j < vectors; ++j) sums[j] += a[i] * load(b + i * ldb + j * lanes<R>);
+  }
+  for (std::int64_t j = 0; j < vectors; ++j) store(c + j * lanes<R>, sums[j]);
+}
+
+/// c [n] = a b for one row a. Each sum goes along its column, as those of libxsmm, which is slower if b is large.
+template <class R>
+void row_times(std::int64_t n, std::int64_t k, const R* a, const R* b, std::int64_t ldb, R* c) {
+  constexpr std::int64_t vectors = 8;
+  std::int64_t j = 0;
+  for (; j + vectors * lanes<R> <= n; j += vectors * lanes<R>) row_times_columns<vectors>(k, a, b + j, ldb, c + j);
+  for (; j + lanes<R> <= n; j += lanes<R>) row_times_columns<1>(k, a, b + j, ldb, c + j);
+  for (; j < n; ++j) {
+    c[j] = 0;
+    for (std::int64_t i = 0; i < k; ++i) c[j] += a[i] * b[i * ldb + j];
+  }
 }
 
 }  // namespace reel::cpu

@@ -17,8 +17,6 @@
 namespace reel::cpu {
 
 #ifdef REEL_LIBXSMM
-constexpr bool with_libxsmm = true;
-
 /// False if libxsmm could not allocate its kernel registry, which dispatch would look up regardless.
 inline bool xsmm_is_ready() {
   static const bool ready = [] {
@@ -83,30 +81,6 @@ class RowBlocks {
   std::unique_ptr<T[]> copy_;
 };
 
-/// c = a b with zeros beside b's columns, up to whole vectors: AVX-512 has masks for the rest of a row, where AVX2
-/// takes several times as long. False if that does not pay, or libxsmm has no code for it.
-template <class T>
-bool by_whole_vectors(const Product<T>& p) {
-  constexpr std::int64_t vector = lanes<T>, few = 128, many = 64, rows = 64;
-  if (sizeof(Vector<T>) >= 64 || p.n % vector == 0 || p.n > few || p.m < many) return false;
-  Product<T> q = p;
-  q.n = q.ldb = q.ldc = (p.n + vector - 1) / vector * vector;
-  q.m = p.m % rows;
-  const auto last = q.m > 0 ? xsmm_kernel(q, p.k, false) : nullptr;
-  q.m = rows;
-  const auto kernel = xsmm_kernel(q, p.k, false);
-  if (!kernel || (p.m % rows > 0 && !last)) return false;
-  const auto b = std::make_unique<T[]>(static_cast<std::size_t>(p.k * q.n));
-  for (std::int64_t i = 0; i < p.k; ++i) std::copy_n(p.b + i * p.ldb, p.n, b.get() + i * q.n);
-  const auto c = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(rows * q.n));
-  for (std::int64_t first = 0; first < p.m; first += rows) {
-    const std::int64_t height = std::min(rows, p.m - first);
-    (height == rows ? kernel : last)(b.get(), p.a + first * p.lda, c.get());
-    for (std::int64_t i = 0; i < height; ++i) std::copy_n(c.get() + i * q.n, p.n, p.c + (first + i) * p.ldc);
-  }
-  return true;
-}
-
 /// False if libxsmm has no code for the product.
 template <class T>
 bool by_xsmm(const Product<T>& p) {
@@ -116,7 +90,6 @@ bool by_xsmm(const Product<T>& p) {
     if (p.form_b != CblasNoTrans || !xsmm_is_ready()) return false;
     if (p.form_a == CblasNoTrans) {
       if (exceeds_cache(p)) return false;
-      if (by_whole_vectors(p)) return true;
       const auto kernel = xsmm_kernel(p, p.k, false);
       if (kernel) kernel(p.b, p.a, p.c);
       return kernel != nullptr;
@@ -151,7 +124,12 @@ bool by_xsmm(const Product<T>& p) {
 }
 
 #else
-constexpr bool with_libxsmm = false;
+inline bool xsmm_is_ready() { return false; }
+
+template <class T>
+void (*xsmm_kernel(const Product<T>&, std::int64_t, bool))(const T*, const T*, T*) {
+  return nullptr;
+}
 
 template <class T>
 bool by_xsmm(const Product<T>&) {
