@@ -1,18 +1,18 @@
 // Figures of a table: which rows a bar chart shows, which baseline curves have, and what pictures are called.
-#include <cstdlib>
 #include <filesystem>
 #include <set>
 
 #include "tasks/io/files.h"
 #include "tasks/runner/report.h"
 #include "tests/support/check.h"
+#include "tests/support/installed.h"
 #include "tests/support/temp_dir.h"
 
 using namespace reel;
 using namespace reel::test;
 
 TEST_CASE("bars: of many rows only those with a result, of few all") {
-  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return;
+  if (!has_gnuplot()) return;
   for (const int count : {4, 30}) {
     std::string toml =
         "[t]\ntitle = \"T\"\ntask = \"mnist\"\nmetric = \"test.accuracy\"\nfigure = \"bars\"\n[t.models]\n";
@@ -36,7 +36,7 @@ TEST_CASE("bars: of many rows only those with a result, of few all") {
 }
 
 TEST_CASE("curves: a baseline is drawn if all rows of the figure have the same") {
-  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return;
+  if (!has_gnuplot()) return;
   const std::string toml =
       "[t]\ntitle = \"T\"\ntask = \"copying\"\nmetric = \"valid_loss\"\n[t.cases]\na = \"\"\nb = \"\"\n";
   for (const double second : {0.25, 0.5, 0.0}) {  // 0: has none
@@ -57,7 +57,7 @@ TEST_CASE("curves: a baseline is drawn if all rows of the figure have the same")
 }
 
 TEST_CASE("curves: a run that diverged is not in the mean of its row") {
-  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return;
+  if (!has_gnuplot()) return;
   const std::string toml = "[t]\ntitle = \"T\"\ntask = \"copying\"\nmetric = \"valid_loss\"\nmodels.a = \"\"\n";
   Report report{parse_presets("f.toml", toml).at(0), 1, 1, "", {}};
   report.rows.push_back({report.table.presets[0], {}});
@@ -74,7 +74,7 @@ TEST_CASE("curves: a run that diverged is not in the mean of its row") {
 }
 
 TEST_CASE("curves: a mean over cases has none") {
-  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return;
+  if (!has_gnuplot()) return;
   for (const char* figure : {"", "figure = \"bars\"\ncurves = true\n"}) {
     const std::string toml = fmt::format(
         "[t]\ntitle = \"T\"\ntask = \"adding\"\nmetric = \"valid_loss\"\n{}[t.cases]\na = \"\"\nb = \"\"\n"

@@ -1,17 +1,17 @@
 // compare: what title and legend say of runs of one task, and of several; what it tells of runs that diverged or ended
 // early, and of values that a logarithmic axis cannot show.
-#include <cstdlib>
 #include <filesystem>
 
 #include "tests/support/check.h"
 #include "tests/support/child.h"
+#include "tests/support/installed.h"
 #include "tests/support/temp_dir.h"
 
 using namespace reel;
 using namespace reel::test;
 
 TEST_CASE("compare: the task is the title if all runs have the same, and in the legend if they do not") {
-  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return;
+  if (!has_gnuplot()) return;
   const TempDir dir;
   for (const std::string task : {"adding", "copying"})
     for (const std::string cell : {"gru", "lstm"})
@@ -53,7 +53,7 @@ std::string put_run(const TempDir& dir, int seed, const std::vector<double>& los
 }  // namespace
 
 TEST_CASE("compare: a run that diverged is not in the mean of its seeds, and a mean that ends early is told") {
-  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return;
+  if (!has_gnuplot()) return;
   const TempDir dir;
   const std::string a = put_run(dir, 1, {5, 4, 3, 2}), b = put_run(dir, 2, {5, 4, 3, 2}),
                     c = put_run(dir, 3, {9, 9}, R"({"diverged_at_step": 21})"), d = put_run(dir, 4, {5, 4, 3}),
@@ -78,7 +78,7 @@ TEST_CASE("compare: a run that diverged is not in the mean of its seeds, and a m
 }
 
 TEST_CASE("compare --x seconds: seeds have a mean, of their times, too") {
-  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return;
+  if (!has_gnuplot()) return;
   const TempDir dir;
   const std::string a = put_run(dir, 1, {5, 4, 3, 2}), b = put_run(dir, 3, {5, 4, 3, 2}), out = dir / "figure.svg";
   const Result r = run("compare", {a, b, "--x", "seconds", "--out", out}, dir.path);
@@ -90,7 +90,7 @@ TEST_CASE("compare --x seconds: seeds have a mean, of their times, too") {
 }
 
 TEST_CASE("compare: values that a logarithmic axis cannot show are told; --log auto shows them") {
-  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return;
+  if (!has_gnuplot()) return;
   const TempDir dir;
   const std::string a = put_run(dir, 1, {900, 0.5, 0, -300}), b = put_run(dir, 2, {-1, -2}), out = dir / "figure.svg";
   const Result seen = run("compare", {a, "--out", out}, dir.path);

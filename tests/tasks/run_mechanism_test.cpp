@@ -8,6 +8,7 @@
 #include "tasks/io/spawn.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
+#include "tests/support/installed.h"
 #include "tests/support/sweeps.h"
 #include "tests/support/table.h"
 #include "tests/support/temp_dir.h"
@@ -43,7 +44,7 @@ TEST_CASE("mechanism: the share that is right, against NumPy's; fewer symbols an
   CAPTURE(r.err);
   REQUIRE(r.code == 0);
   CHECK(contains(r.out, "K \\ S      5     10\n"));
-  if (std::system("command -v gnuplot >/dev/null 2>&1") == 0) CHECK(std::filesystem::exists(dir / "map.png"));
+  if (has_gnuplot()) CHECK(std::filesystem::exists(dir / "map.png"));
   const auto rows = rows_of(out, "K\tS\tplanes\tT\tright\tdraws");
   REQUIRE(rows.size() == 4);
   double golden = 0;

@@ -1,10 +1,10 @@
 // The pages of a folder of results: which files they may replace, and what they keep of papers without presets here.
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "tests/support/check.h"
 #include "tests/support/child.h"
+#include "tests/support/installed.h"
 #include "tests/support/temp_dir.h"
 
 using namespace reel;
@@ -130,7 +130,7 @@ TEST_CASE("--ranks of some cells only, and of no results; runs of another length
 }
 
 TEST_CASE("runs of another length leave the figures of the stored ones, and have others") {
-  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return;
+  if (!has_gnuplot()) return;
   const Place place;
   REQUIRE(place.into("results").code == 0);
   const std::string svg = place.dir / "results/mine/t.svg", drawn = read_file(svg);

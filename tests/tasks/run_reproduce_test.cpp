@@ -7,6 +7,7 @@
 
 #include "tests/support/check.h"
 #include "tests/support/child.h"
+#include "tests/support/installed.h"
 #include "tests/support/temp_dir.h"
 
 using namespace reel;
@@ -88,8 +89,6 @@ struct Place {
   TempDir dir;
 };
 
-bool gnuplot_here() { return std::system("command -v gnuplot >/dev/null 2>&1") == 0; }
-
 }  // namespace
 
 TEST_CASE("reproduce: reported beside measured, counts compared, a failure told in its row while the rest goes on") {
@@ -127,7 +126,7 @@ TEST_CASE("reproduce: reported beside measured, counts compared, a failure told 
   const std::string page = read_file(place.dir / "results/tiny/table1.html");
   for (const char* part : {"{\"cells\":[\"copying-srnn\",\"0.5\",\"", "\"seeds\",\"count\""})
     CHECK_MESSAGE(contains(page, part), part);
-  if (gnuplot_here())
+  if (has_gnuplot())
     for (const char* figure : {"copying.svg", "copying.png", "adding.svg"})
       CHECK_MESSAGE(fs::exists(place.dir / (std::string("results/tiny/table1-") + figure)), figure);
 
@@ -144,7 +143,7 @@ TEST_CASE("reproduce: reported beside measured, counts compared, a failure told 
   SUBCASE("compare draws runs into one figure") {
     const std::string a = json["rows"][0]["runs"][0]["folder"], b = json["rows"][1]["runs"][0]["folder"];
     const Result drawn = run("compare", {a, b, "--out", place.dir / "both.svg", "--log", "on"}, place.dir.path);
-    if (gnuplot_here()) {
+    if (has_gnuplot()) {
       CHECK(drawn.code == 0);
       const std::string svg = read_file(place.dir / "both.svg");
       for (const char* text : {"srnn", "lstm", "baseline", "validation loss"}) CHECK_MESSAGE(contains(svg, text), text);
@@ -155,7 +154,7 @@ TEST_CASE("reproduce: reported beside measured, counts compared, a failure told 
     write_atomically(empty + "/run.json", R"({"diverged_at_step": 3})");
     const Result left = run("compare", {a, empty, "--out", place.dir / "one.svg"}, place.dir.path);
     CHECK(contains(left.err, "compare: left out: " + empty + ": has no validation; it diverged at step 3\n"));
-    if (gnuplot_here()) CHECK(left.code == 0);
+    if (has_gnuplot()) CHECK(left.code == 0);
     CHECK(run("compare", {place.dir / "nowhere"}, place.dir.path).code == 1);
     CHECK(run("compare", {}, place.dir.path).code == 2);
     CHECK(run("compare", {a, "--names", "x,y"}, place.dir.path).code == 2);
@@ -248,7 +247,7 @@ TEST_CASE("reproduce: after Ctrl-C the same command goes on with the run that it
 }
 
 TEST_CASE("reproduce: a run that could not put all its files in place is not kept") {
-  if (!gnuplot_here()) return;
+  if (!has_gnuplot()) return;
   const Place place;
   const std::vector<std::string> words{"tiny/table1", "--cells", "srnn", "--cases", "copying"};
   REQUIRE(place.reproduce(words).code == 0);
@@ -300,7 +299,7 @@ TEST_CASE("reproduce: pictures of runs lie beside the table; a part of a table h
   CHECK(place.json("tiny/inside-srnn")["rows"].size() == 1);
   CHECK(place.reproduce({"tiny/inside"}).code == 0);
   CHECK(place.json("tiny/inside")["rows"].size() == 2);
-  if (!gnuplot_here()) return;
+  if (!has_gnuplot()) return;
   CHECK(place.json("tiny/inside")["figures"] ==
         std::vector<std::string>{"inside-srnn-states-h.svg", "inside-gru-states-h.svg"});
   for (const std::string name : {"inside-srnn-srnn-states-h", "inside-srnn-states-h", "inside-gru-states-h"}) {
@@ -352,7 +351,7 @@ TEST_CASE("reproduce: two at once keep apart; names of presets lead nowhere else
   CHECK(map(results).code == 0);
   CHECK(fs::exists(results + "/tiny/inside-srnn.md"));
   CHECK_FALSE(fs::exists("PWNED"));
-  if (!gnuplot_here()) return;
+  if (!has_gnuplot()) return;
   const std::string figure = results + "/tiny/inside-srnn-budget-0.5-srnn-states-h.svg";
   REQUIRE(fs::remove(figure));
   fs::create_directory(figure);
@@ -368,7 +367,7 @@ TEST_CASE("reproduce: maps of solutions by hand; names, lists, errors") {
   CAPTURE(map.err);
   CHECK(map.code == 0);
   CHECK(place.json("tiny/map")["rows"][0]["mean"].get<double>() > 50);
-  if (gnuplot_here()) CHECK(fs::exists(place.dir / "results/tiny/map-d16.svg"));
+  if (has_gnuplot()) CHECK(fs::exists(place.dir / "results/tiny/map-d16.svg"));
   CHECK(contains(place.reproduce({"--list"}).out, "tiny/table1"));
   const Result wrong = place.reproduce({"tiny/tabel1"});
   CHECK(wrong.code == 2);

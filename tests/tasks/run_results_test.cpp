@@ -12,6 +12,7 @@
 #include "tasks/runner/results.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
+#include "tests/support/installed.h"
 #include "tests/support/temp_dir.h"
 
 using namespace reel;
@@ -181,7 +182,7 @@ TEST_CASE(
   CHECK(contains(text, "Not as the paper has it:\n\n- gru: "));
   CHECK(contains(text, "Reel 0"));
   CHECK(contains(read_file(place.dir / "results/README.md"), "| [Tiny (nobody 2000)](tiny.md) | 3 | 1 | 0 | 0 | 6 | "));
-  if (std::system("command -v gnuplot >/dev/null 2>&1") == 0)
+  if (has_gnuplot())
     for (const char* figure : {"(tiny/one.svg)", "(tiny/two.svg)", "(tiny/two-curves.svg)"})
       CHECK_MESSAGE(contains(text, figure), figure);
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/installed.h"
 #include "tests/support/sweeps.h"
 
 using namespace reel;
@@ -76,7 +77,7 @@ TEST_CASE("sweep: a metric whose name has commas and quotes, as a target may, is
 }
 
 TEST_CASE("sweep: a run without a number is not in the mean of the figure, as in that of the table") {
-  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return;
+  if (!has_gnuplot()) return;
   const SweepFolder place;
   const std::string out = place.dir / "s";
   REQUIRE(place.sweep(small_sweep("cell=gru", out, "--seeds 3")).code == 0);

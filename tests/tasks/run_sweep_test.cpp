@@ -2,18 +2,13 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/installed.h"
 #include "tests/support/sweeps.h"
 
 using namespace reel;
 using namespace reel::test;
 
 namespace fs = std::filesystem;
-
-namespace {
-
-bool gnuplot_here() { return std::system("command -v gnuplot >/dev/null 2>&1") == 0; }
-
-}  // namespace
 
 TEST_CASE(
     "sweep: mean, deviation and best of what the runs say; what is done is kept; more seeds and values are added") {
@@ -48,7 +43,7 @@ TEST_CASE(
   }
   CHECK(found == 1);
   CHECK(contains(read_file(out + "/results.md"), "| cell | valid_loss | best | seeds | updates | time |"));
-  if (gnuplot_here()) {
+  if (has_gnuplot()) {
     CHECK(contains(read_file(out + "/results.svg"), "lstm"));
     CHECK(fs::exists(out + "/results.png"));
   }
@@ -80,7 +75,7 @@ TEST_CASE(
 }
 
 TEST_CASE("sweep: a run whose metrics cannot be read is named, and the figure shows the others") {
-  if (!gnuplot_here()) return;
+  if (!has_gnuplot()) return;
   const SweepFolder place;
   const std::string out = place.dir / "s";
   REQUIRE(place.sweep(small_sweep("cell=lstm,srnn", out, "")).code == 0);

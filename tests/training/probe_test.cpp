@@ -10,6 +10,7 @@
 #include "tasks/training/safetensors.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
+#include "tests/support/installed.h"
 #include "tests/support/temp_dir.h"
 
 using namespace reel;
@@ -276,17 +277,16 @@ TEST_CASE("--picture: states with the shift undone, changes, gradients, with the
   CHECK(norms.shape() == Shape{12, 12});
   for (const std::string name : {"states-1-h", "states-2-h", "changes-2-h", "gradients-1-h", "eigenvalues-2"}) {
     CAPTURE(name);
-    const std::string said = std::system("command -v gnuplot >/dev/null 2>&1") == 0 ? "picture: " : "no picture ";
+    const std::string said = has_gnuplot() ? "picture: " : "no picture ";
     CHECK(contains(r.out, said + out + "/" + name + ".svg"));
   }
-  if (std::system("command -v gnuplot >/dev/null 2>&1") == 0) {
+  if (has_gnuplot()) {
     const std::string svg = read_file(out + "/states-1-h.svg");
     CHECK(contains(svg, ">h of layer 1<"));
     CHECK_FALSE(contains(svg, ">1-h<"));
     CHECK(contains(read_file(out + "/gradients-2-h.svg"), ">spectral norm ‖∂h(t) / ∂x(u)‖<"));
   }
-  if (std::system("command -v gnuplot >/dev/null 2>&1") == 0)
-    CHECK(contains(read_file(out + "/gradients-2-h.svg"), ">step u of the input x of layer 2<"));
+  if (has_gnuplot()) CHECK(contains(read_file(out + "/gradients-2-h.svg"), ">step u of the input x of layer 2<"));
   // SRNN's matrix is a cycle of 16 units: its eigenvalues are the 16th roots of 1, trained or not
   const TensorFile spectra = load_safetensors(out + "/eigenvalues.safetensors");
   for (const std::string when : {"1-before", "2-after"}) {
