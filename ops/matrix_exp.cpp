@@ -20,6 +20,11 @@ struct Pair {  // a matrix and its derivative
   Tensor x, dx;
 };
 
+bool finite(const Tensor& A) {
+  const Tensor zero = sum(A - A);  // NaN if any element is not finite
+  return (is_complex(A.dtype()) ? real(zero) + imag(zero) : zero).item() == 0;
+}
+
 // The operations that the algorithm needs, for a matrix and for a pair.
 const Tensor& value(const Tensor& a) { return a; }
 Tensor as(DType dtype, const Tensor& a) { return cast(a, dtype); }
@@ -37,17 +42,13 @@ Pair operator+(const Pair& a, const Pair& b) { return {a.x + b.x, a.dx + b.dx}; 
 Pair operator-(const Pair& a, const Pair& b) { return {a.x - b.x, a.dx - b.dx}; }
 Pair product(const Pair& a, const Pair& b) { return {matmul(a.x, b.x), matmul(a.dx, b.x) + matmul(a.x, b.dx)}; }
 Pair quotient(const Pair& a, const Pair& b) {
-  const Tensor x = quotient(a.x, b.x);
-  return {x, quotient(a.x, b.dx - matmul(a.dx, x))};
+  const Tensor x = quotient(a.x, b.x), rest = b.dx - matmul(a.dx, x);
+  if (!finite(rest)) rule_error("the derivative of the exponential overflows");
+  return {x, quotient(a.x, rest)};
 }
 
 /// The 1-norm: the largest sum of absolute values of a column.
 double one_norm(const Tensor& A) { return max(sum(abs(A), {-2})).item(); }
-
-bool finite(const Tensor& A) {
-  const Tensor zero = sum(A - A);  // NaN if any element is not finite
-  return (is_complex(A.dtype()) ? real(zero) + imag(zero) : zero).item() == 0;
-}
 
 /// The approximant of order m is exact to the precision of the dtype up to these norms: for the exponential, Higham
 /// (2005), table 2.3; for its derivative, Al-Mohy and Higham (2009), table 6.1. The limits for single precision come
@@ -105,25 +106,36 @@ M pade(const M& A, int m, double factor = 1) {
 /// whose product with them is finite, as a logarithm.
 constexpr double least_factor = 0x1p-56, largest_term = 1018;
 
-/// The squarings that the approximant of order m needs: at most those that the norm asks for, `most`. Its relative
-/// error is a sum of c_k |A^k| / |A| over k > 2 m, where c_k limit^(k - 1) is negligible.
+/// The squarings that the approximant of order m needs: at most those that the norm asks for, `most`. The error is a
+/// sum of c_k |A^k| over k > 2 m, where c_k limit^(k - 1) is negligible. For each column by itself, so that a large one
+/// does not hide others, it is compared with a term of the exponential, |A|^p / p! > |A|^p / limit^(p - 1) for 1 < p
+/// < 6.
 int fewest_squarings(const Tensor& A, int m, int most, double limit) {
-  const std::int64_t n = A.dim(-1);
-  const int exponent = std::ilogb(one_norm(A));
-  std::vector<double> size = cast(abs(A), DType::f64).values<double>(), row(static_cast<std::size_t>(n), 1), next;
-  for (double& x : size) x = std::ldexp(x, -exponent);
-  double s = 0, scaled = 0, first = 0;
-  for (int k = 1; k <= 4 * m + 1; ++k) {  // row 2^scaled: the sums of columns of |A|^k
-    next.assign(row.size(), 0);
-    for (std::size_t i = 0; i < row.size(); ++i)
-      for (std::size_t j = 0; j < row.size(); ++j) next[j] += row[i] * size[i * row.size() + j];
+  const auto n = static_cast<std::size_t>(A.dim(-1));
+  std::vector<double> size = cast(abs(A), DType::f64).values<double>(), columns(n), growth(n, 1), next;
+  for (std::size_t i = 0; i < n * n; ++i) columns[i % n] += size[i];
+  for (std::size_t i = 0; i < n * n; ++i)
+    if (size[i] != 0) size[i] = size[i] / columns[i % n] * columns[i / n];
+  std::vector<std::vector<double>> sums;  // of the columns of |A|^k, as logarithms, for k from 1
+  double s = 0, scaled = 0;
+  for (int k = 1; k <= 4 * m + 1; ++k) {  // growth 2^scaled: these sums by those of |A|, `columns`
+    sums.emplace_back(n);
+    for (std::size_t j = 0; j < n; ++j) {
+      const double sum = sums.back()[j] = std::log2(growth[j]) + scaled + std::log2(columns[j]);
+      if (sum == -INFINITY) continue;             // a column of zeros
+      s = std::max(s, (sum - largest_term) / k);  // nothing overflows
+      if (k <= 2 * m) continue;
+      double rate = INFINITY;
+      for (int p = 1; p <= 5; ++p) rate = std::min(rate, (sum - sums[static_cast<std::size_t>(p - 1)][j]) / (k - p));
+      s = std::max(s, rate - std::log2(limit));
+    }
+    next.assign(n, 0);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j) next[j] += growth[i] * size[i * n + j];
     const double largest = *std::max_element(next.begin(), next.end());
     if (largest == 0) break;  // nilpotent
-    for (std::size_t j = 0; j < row.size(); ++j) row[j] = next[j] / largest;
-    scaled += std::log2(largest) + exponent;
-    if (k == 1) first = scaled;
-    s = std::max(s, (scaled - largest_term) / k);  // nothing overflows
-    if (k > 2 * m) s = std::max(s, (scaled - first) / (k - 1) - std::log2(limit));
+    for (std::size_t j = 0; j < n; ++j) growth[j] = next[j] / largest;
+    scaled += std::log2(largest);
   }
   return std::min(static_cast<int>(std::ceil(s)), most);
 }

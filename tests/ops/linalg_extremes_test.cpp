@@ -107,6 +107,43 @@ TEST_CASE("exponentials of matrices far from normal: as accurate as those of oth
          d == DType::f64 ? 1e-13 : 1e-6);
 }
 
+TEST_CASE("exponentials of matrices with a large element beside others") {
+  const double c = std::cos(30.0), s = std::sin(30.0), e20 = std::exp(20.0);
+  for (const DType d : {DType::f32, DType::f64, DType::c64, DType::c128}) {
+    const bool single = real_of(d) == DType::f32;
+    for (const double large : {1e20, 1e30, 1e100, 1e200}) {
+      if (single && large > 1e30) continue;
+      CAPTURE(name_of(d));
+      CAPTURE(large);
+      const double few = single ? 1e-6 : 1e-12;
+      near(matrix_exp(matrix({0, large, 0, 0, 0, 0, 0, 0, 0, 0, 0, 30, 0, 0, -30, 0}, d)),
+           {1, large, 0, 0, 0, 1, 0, 0, 0, 0, c, s, 0, 0, -s, c}, few);
+      near(matrix_exp(matrix({0, large, 0, 0, 0, 0, 0, 0, 60}, d)), {1, large, 0, 0, 1, 0, 0, 0, std::exp(60.0)}, few);
+      near(matrix_exp(matrix({20, large, 0, -1}, d)), {e20, (e20 - std::exp(-1)) / 21 * large, 0, std::exp(-1)}, few);
+    }
+  }
+  CHECK(contains(error_of([] {
+                   matrix_exp(matrix({500, 1e200, 0, -1}));
+                 }),
+                 "[matrix_exp] the exponential of a matrix"));
+  const Tensor A = matrix({0, 1e200, 0, 0, 0, 0, 0, 0, 40});
+  Tape tape;
+  const auto last = values(grad(sum(matrix_exp(A) * matrix({0, 0, 0, 0, 0, 0, 0, 0, 1})), {A})[0]);
+  CHECK(last[8] == doctest::Approx(std::exp(40.0)).epsilon(1e-12));
+  const std::string overflow = error_of([] { matrix_exp_derivative(matrix({1, 0, 1e250, -1}), matrix({1, 1, 1, 1})); });
+  CHECK_MESSAGE(contains(overflow, "[matrix_exp_derivative] the derivative of the exponential overflows"), overflow);
+}
+
+TEST_CASE("exponentials in other units: exp(D^-1 A D) = D^-1 exp(A) D") {
+  for (std::uint64_t draw = 16; draw <= 75; ++draw) {  // of 15, the pivots of solve() are those of the units
+    const Tensor some = uniform({6, 6}, 0, 1, draw, 1, DType::f64) < 0.5;
+    const Tensor A = where(some, uniform({6, 6}, -20, 20, draw, 2, DType::f64), 0);
+    const Tensor units = pow(2.0, round(uniform({6}, -100, 100, draw, 3, DType::f64))), rows = reshape(units, {6, 1});
+    const Tensor wanted = matrix_exp(A);
+    CHECK(difference(rows * matrix_exp(A / rows * units) / units, wanted) < 1e-11 * max(abs(wanted)).item());
+  }
+}
+
 TEST_CASE("exponentials: powers that are small by cancellation, and results that overflow") {
   const Tensor A = matrix({1e5, -1e5, 1e5, -1e5});  // A^2 = 0
   near(matrix_exp(A), values(eye(2, DType::f64) + A), 1e-4);
