@@ -204,6 +204,12 @@ TEST_CASE("spectral radii of the smallest and the largest numbers") {
       CHECK(difference(gradient(x), gradient(A)) < few);
     }
   }
+  const auto times = [](double of, const std::vector<double>& x, DType d) {
+    return spectral_radius(matrix(x, d)).item() / of;
+  };
+  CHECK(times(1e-30, {1e-30, 1e13, 0, 3e-31}, DType::f32) == doctest::Approx(1).epsilon(1e-6));
+  CHECK(times(1e-5, {1e-5, 1e38, 0, 3e-6}, DType::f32) == doctest::Approx(1).epsilon(1e-6));
+  CHECK(times(1e-10, {1e-10, 1e308, 0, 3e-11}, DType::f64) == doctest::Approx(1).epsilon(1e-14));
   const Tensor large = random({256, 256}, 3) * 1e-300;  // with columns that are carried over
   const auto columns = leading_columns(256);
   for (int call = 0; call < 3; ++call)
@@ -228,6 +234,12 @@ TEST_CASE("sylvester with the smallest and the largest numbers") {
       CHECK(difference(at(both, 1), sylvester(times(A, 0), times(B, e), times(C, 0))) == 0);
     }
   }
+  const auto of_diagonal = [](double a, double b, double c, DType d) {
+    return values(sylvester(matrix({a, 0, 0, b}, d), matrix({1}, d), column({1, c}, d)))[1] * (b / c);
+  };
+  CHECK(of_diagonal(1e30, 1e25, 1e-12, DType::f32) == doctest::Approx(1).epsilon(1e-6));
+  CHECK(of_diagonal(1e38, 1e32, 1e-6, DType::f32) == doctest::Approx(1).epsilon(1e-6));
+  CHECK(of_diagonal(1e300, 1e290, 1e-12, DType::f64) == doctest::Approx(1).epsilon(1e-14));
   const std::string shared = error_of([&] {
     sylvester(matrix({1e-30, 0, 0, 3e-30}, DType::f32), matrix({2e-30, 0, 0, -3e-30}, DType::f32), eye(2));
   });

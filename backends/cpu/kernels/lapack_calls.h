@@ -78,11 +78,13 @@ Real<T> largest_part(const T* x, std::int64_t n) {
   return largest;
 }
 /// The exponent of the power of two by which to divide elements, the largest of which is given: LAPACK's drivers scale
-/// those from which its other routines underflow or overflow. 0 for all others.
+/// those from which its other routines underflow or overflow. No further than needed, so that small ones beside a large
+/// one keep their digits. 0 for all others.
 template <class R>
 int extreme_exponent(R largest) {
   const R small = std::sqrt(std::numeric_limits<R>::min()) / std::numeric_limits<R>::epsilon();
-  return largest == 0 || (largest >= small && largest <= 1 / small) ? 0 : std::ilogb(largest);
+  if (largest == 0) return 0;
+  return std::ilogb(largest) - std::ilogb(std::clamp(largest, small, 1 / small));
 }
 /// x = 2^exponent x
 template <class T>
