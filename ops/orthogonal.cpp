@@ -9,8 +9,10 @@ namespace reel {
 
 namespace {
 
-/// The largest absolute value of each column: [..., 1, m].
-Tensor column_sizes(const Tensor& U) { return max(abs(U), {-2}, true); }
+/// The largest absolute value of each column, of real and imaginary parts: [..., 1, m].
+Tensor column_sizes(const Tensor& U) {
+  return max(is_complex(U.dtype()) ? maximum(abs(real(U)), abs(imag(U))) : abs(U), {-2}, true);
+}
 
 /// U with the sizes of columns brought into a range where their squares neither overflow nor underflow. The reflections
 /// remain, and within the range all bits. A column of zeros remains.
