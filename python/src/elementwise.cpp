@@ -62,10 +62,11 @@ Tensor also_of_integers(const char* name, Arg a, Arg b, Good&& good, const char*
 constexpr const char* no_zero = "the divisor of integers is not 0";
 bool is_no_zero(double v) { return v != 0; }
 /// The quotient of which remainder(a, b) is the rest: floor(a / b) is one too high where a / b rounds up to an integer.
-/// The rest is infinite if b is and a is not, of the other sign: the quotient is -1, not the -0 of a / b.
+/// Not (a - rest) / b: a - rest may overflow, and is a zero of the wrong sign where both are equal. The rest is
+/// infinite if b is and a is not, of the other sign: the quotient is -1, not the -0 of a / b.
 Tensor floored_quotient(Arg a, Arg b) {
-  const Tensor rest = reel::remainder(a, b);
-  return where(is_finite(rest), round((a - rest) / b), where(is_inf(rest), -1.0, floor(a / b)));
+  const Tensor rest = reel::remainder(a, b), ratio = a / b;
+  return where(is_finite(rest), round(ratio - rest / b), where(is_inf(rest), -1.0, floor(ratio)));
 }
 /// Of f32 in f64, which has all quotients below 2^53.
 Tensor floored(Arg a, Arg b) {

@@ -289,6 +289,12 @@ def test_floor_division_and_remainder_are_those_of_numpy():
     b = np.array([np.inf, np.inf, -np.inf, -np.inf, -np.inf, 0.9922347664833069], "float32")
     assert (reel.tensor(a) // reel.tensor(b)).tolist() == [-1, 0, 0, -1, 0, -30045976]
     assert (reel.tensor(a[:2], "f64") // math.inf).tolist() == [-1, 0]
+    for dtype in ("float32", "float64"):  # zeros have signs; a - a % b overflows
+        a = np.array([-1, -3, 0.0, -0.0, 2, 0.9 * np.finfo(dtype).max], dtype)
+        b = np.array([-1e20, -np.inf, -5, 5, 1e20, -0.7 * np.finfo(dtype).max], dtype)
+        y = (reel.tensor(a) // reel.tensor(b)).numpy()
+        np.testing.assert_array_equal(y, a // b)
+        np.testing.assert_array_equal(np.signbit(y), np.signbit(a // b))
     assert (1 / (reel.tensor([0.0]) // 1)).item() == math.inf and (7.5 // reel.tensor([2.0])).tolist() == [3.0]
 
 
