@@ -9,8 +9,11 @@
 namespace reel {
 
 namespace {
-/// 1 - x^2, of real numbers without the digits that it loses near 1.
-Tensor one_less_square(const Tensor& x) { return is_complex(x.dtype()) ? 1 - x * x : (1 - x) * (1 + x); }
+/// 1 - x^2, of real numbers without the digits that it loses near 1, as the derivative of the product does near 0.
+Tensor one_less_square(const Tensor& x) {
+  const Tensor small = 1 - x * x;
+  return is_complex(x.dtype()) ? small : where(abs(x) < 0.5, small, (1 - x) * (1 + x));
+}
 }  // namespace
 
 DERIVATIVE(Neg) { return -1; }

@@ -93,6 +93,16 @@ TEST_CASE("derivatives that would cancel: expm1 far below 0, asin and acos near 
   check(gradient([](const Tensors& x) { return acos(x[0]); }), {{near, -near}}, {-slope, -slope}, DType::f64, 8e-16);
 }
 
+TEST_CASE("second derivatives of asin and acos near 0") {
+  for (const DType d : {DType::f32, DType::f64}) {
+    const auto second = [](Tensor (*f)(Arg)) {
+      return gradient([f](const Tensors& x) { return grad({sum(f(x[0]))}, {x[0]}, {.create_graph = true})[0]; });
+    };
+    check(second(&asin), {{1e-20, -1e-9, 0.6}}, {1e-20, -1e-9, 1.171875}, d, 4 * epsilon(d));
+    check(second(&acos), {{1e-20, -1e-9, 0.6}}, {-1e-20, 1e-9, -1.171875}, d, 4 * epsilon(d));
+  }
+}
+
 TEST_CASE("powers of complex numbers: large ones, infinite ones, 0^0") {
   using Z = std::complex<double>;
   const auto of = [](Z z, double n) { return elements(power(Tensor::full({1}, z, DType::c64), n))[0]; };
