@@ -109,7 +109,7 @@ Tensor sum(Arg x, const Axes& axes = {}, bool keep_dims = false);
 /// Throws Error when there are no elements to take the mean of.
 Tensor mean(Arg x, const Axes& axes = {}, bool keep_dims = false);
 /// The product, pairwise, so that derivatives are correct where elements are 0; of f32 and c64 it is computed in
-/// double. One of i32 wraps around, as a sum.
+/// double. Pairs may overflow and underflow where the product does not. One of i32 wraps around, as a sum.
 Tensor prod(Arg x, const Axes& axes = {}, bool keep_dims = false);
 /// The largest element; ties share the gradient equally. Throws Error when there are no elements.
 Tensor max(Arg x, const Axes& axes = {}, bool keep_dims = false);
