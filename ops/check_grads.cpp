@@ -37,23 +37,29 @@ Tensor slope(const Tensor& of, const Tensors& xs, const Tensors& direction, bool
 
 constexpr double step = 1e-3;  // of the differences
 
-/// Central differences at two steps, extrapolated: the error is of fourth order.
-double difference_quotient(const std::function<double(const Tensors&)>& f, const Tensors& xs,
-                           const Tensors& direction) {
-  const auto central = [&](double h) { return (f(moved(xs, direction, h)) - f(moved(xs, direction, -h))) / (2 * h); };
-  return (4 * central(step / 2) - central(step)) / 3;
+struct Difference {
+  double quotient;
+  double steep;  // the mean of |slope| to both sides: at a minimum it tells how exact a quotient of 0 can be
+};
+/// Central differences at two steps, extrapolated: the error is of fourth order. `here` is f(xs).
+Difference difference(const std::function<double(const Tensors&)>& f, double here, const Tensors& xs,
+                      const Tensors& direction) {
+  const auto at = [&](double h) { return f(moved(xs, direction, h)); };
+  const double right = at(step), left = at(-step);
+  const double near = (at(step / 2) - at(-step / 2)) / step, far = (right - left) / (2 * step);
+  return {(4 * near - far) / 3, (std::abs(right - here) + std::abs(left - here)) / (2 * step)};
 }
 
-/// The rounding error of difference_quotient() for sums of numbers that are `size` together. Each of its values has an
+/// The rounding error of difference() for sums of numbers that are `size` together. Each of its values has an
 /// error of d = 16 eps size: an op has some eps, the product with w one, the blocks of a sum the rest. central(h) then
 /// has d / h, so that the quotient has (4 * 2 d / step + d / step) / 3 = 3 d / step.
 double rounding(double size) { return 3 * 16 * std::numeric_limits<double>::epsilon() * size / step; }
 
-/// How far a derivative and a difference quotient are apart beyond its rounding error, relative to the larger one.
-double relative(double a, double b, double size) {
-  const double apart = std::abs(a - b) - rounding(size);
+/// How far a derivative and a difference quotient are apart beyond its rounding error, relative to the largest slope.
+double relative(double a, const Difference& b, double size) {
+  const double apart = std::abs(a - b.quotient) - rounding(size);
   if (!std::isfinite(apart)) return INFINITY;
-  return apart <= 0 ? 0 : apart / std::max(std::abs(a), std::abs(b));
+  return apart <= 0 ? 0 : apart / std::max({std::abs(a), std::abs(b.quotient), b.steep});
 }
 
 /// Elements in [-1, 1], complex ones in the square.
@@ -94,13 +100,13 @@ GradErrors errors_of(const TensorFunction& f, const Tensors& xs, std::uint64_t s
   };
   GradErrors errors;
   const double first = slope_at(xs);
-  errors.first = relative(first, difference_quotient(value, xs, v), size);
+  errors.first = relative(first, difference(value, inner(w, y).item(), xs, v), size);
   if (second) {
     Tape tape;
     double terms = 0;
     const Tensor once = slope(inner(w, f(xs)), xs, v, true, &terms);
     errors.second =
-        relative(slope(once, xs, u, false).item(), difference_quotient(slope_at, xs, u), std::max(size, terms));
+        relative(slope(once, xs, u, false).item(), difference(slope_at, first, xs, u), std::max(size, terms));
   }
   return errors;
 }

@@ -8,8 +8,9 @@ namespace reel {
 
 using TensorFunction = std::function<Tensor(const Tensors&)>;
 
-/// How far derivatives are from central differences, relative to the larger of the two. What differences lose by
-/// rounding, 1e-11 of the sum of the magnitudes that they are made of, is taken off first.
+/// How far derivatives are from central differences, relative to the larger of the two; near a minimum, where both are
+/// about 0, to the slopes within the step of the differences. What differences lose by rounding, 1e-11 of the sum of
+/// the magnitudes that they are made of, is taken off first.
 struct GradErrors {
   double first = 0, second = 0;
 };

@@ -122,8 +122,9 @@ def check_grads(f: Callable, *args: Any, order: int = 2, tolerance: float = 1e-6
     gradient and, with order 2, the gradient of its slope.
 
     args and results are tensors of f64 or c128, or tuples, lists and dicts of them; integers and booleans among them stay
-    as they are. The message says which tensor of args it is, and the error relative to the size of the derivative. What
-    differences lose by rounding is taken off first: 1e-11 of the sum of the magnitudes of the results.
+    as they are. The message says which tensor of args it is, and the error relative to the size of the derivative; near
+    a minimum, where it is about 0, to the slopes 1e-3 away. What differences lose by rounding is taken off first: 1e-11 of
+    the sum of the magnitudes of the results.
     Differences across a kink of f, as relu has at 0, are no derivatives: keep args 1e-3 away from it.
     """
     xs, rebuild = flatten(list(args), "check_grads", "args{}")

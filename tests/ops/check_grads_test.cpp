@@ -79,6 +79,17 @@ TEST_CASE("check_grads: wrong derivatives of large results are told") {
   CHECK_NOTHROW(check_grads([](const Tensors& in) { return concat({in[0], in[1]}, 0); }, {x, y}, {.order = 1}));
 }
 
+TEST_CASE("check_grads: derivatives of 0, where all differences are rounding") {
+  const Tensor one = 1.0 + Tensor::zeros({3}, DType::f64), two_zeros = Tensor::from<double>({0, 0, 1}, {3});
+  const auto bowl = [](const Tensors& in) { return square(in[0] - 1.0); };
+  CHECK_NOTHROW(check_grads(bowl, {one}));
+  CHECK_NOTHROW(check_grads([](const Tensors& in) { return var(in[0]); }, {one}));
+  CHECK_NOTHROW(check_grads([](const Tensors& in) { return mse(in[0], in[1]); }, {one, one}));
+  CHECK_NOTHROW(check_grads([](const Tensors& in) { return prod(in[0]); }, {two_zeros}));
+  const auto wrong = [&](const Tensors& in) { return bowl(in) + 1e-8 * (in[0] - stop_gradient(in[0])); };
+  CHECK(contains(error_of([&] { check_grads(wrong, {one}); }), "the gradient with respect to input 0 is not"));
+}
+
 TEST_CASE("check_grads: large and small inputs, one tensor twice, a tape of the caller") {
   const Tensor x = random({4}, 5, DType::f64, 1, 2);
   CHECK_NOTHROW(check_grads([](const Tensors& in) { return log(in[0]); }, {1e-4 * x}));
