@@ -45,6 +45,14 @@ def test_differences_are_taken_0_times_or_more():
         xp.diff(x, n=-1)
 
 
+def test_products_of_integers_have_one_inner_extent():
+    for x, y in (((2, 1), (3, 2)), ((1, 2), (1,)), ((1,), (3, 2)), ((2, 3), (2, 1, 2)), ((1,), (2,))):
+        for dtype, error in ((xp.int32, ValueError), (xp.float32, reel.Error)):
+            with pytest.raises(error, match="matmul.* inner dimensions differ: [123] and [123]"):
+                xp.matmul(xp.ones(x, dtype=dtype), xp.ones(y, dtype=dtype))
+    assert xp.matmul(reel.tensor([[1, 2]]), reel.tensor([3, 4])).tolist() == [11]
+
+
 def test_norms_of_matrices_without_elements():
     for shape in ((0, 3), (3, 0), (2, 0, 3)):
         for order in ("fro", "nuc", 1, 2, np.inf):

@@ -55,6 +55,9 @@ def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
         return _reel.matmul(a, b)
     left = _reel.unsqueeze(a, 0) if a.ndim == 1 else a
     right = _reel.unsqueeze(b, 1) if b.ndim == 1 else b
+    m, n = left.shape[-1], right.shape[-2]
+    if m != n:
+        raise ValueError(f"matmul: inner dimensions differ: {m} and {n}; got shapes {a.shape} and {b.shape}")
     product = sum(_reel.unsqueeze(left, -1) * _reel.unsqueeze(right, -3), axis=-2)
     gone = ([-2] if a.ndim == 1 else []) + ([-1] if b.ndim == 1 else [])
     return _reel.squeeze(product, gone) if gone else product
