@@ -53,6 +53,23 @@ def test_products_of_integers_have_one_inner_extent():
     assert xp.matmul(reel.tensor([[1, 2]]), reel.tensor([3, 4])).tolist() == [11]
 
 
+def test_ranges_of_integers_fit_int32():
+    low, high = -(2**31), 2**31 - 1
+    for given, outside in (
+        ((0, 2**32, 2**30), 3 * 2**30),
+        ((high - 1, high + 3), high + 2),
+        ((low - 1, 0, 2**30), low - 1),
+    ):
+        with pytest.raises(ValueError, match=f"arange: the elements must fit int32, got {outside}. Hint: dtype=float64"):
+            xp.arange(*given)
+        assert xp.arange(*given, dtype=xp.float64).tolist() == list(range(*given))
+    for given in ((high - 1, high + 1), (low, high, 2**30), (low + 1, low - 1, -1), (5, 0)):
+        assert xp.arange(*given).tolist() == list(range(*given)) and xp.arange(*given).dtype == xp.int32
+    for given in ((0, 1, 0), (0, 1, 0.0)):
+        with pytest.raises(ValueError, match="arange: the step is not 0"):
+            xp.arange(*given)
+
+
 def test_norms_of_matrices_without_elements():
     for shape in ((0, 3), (3, 0), (2, 0, 3)):
         for order in ("fro", "nuc", 1, 2, np.inf):

@@ -88,13 +88,18 @@ def ones_like(x: Tensor, /, *, dtype: DType | None = None, device: str | None = 
 def arange(
     start: float, /, stop: float | None = None, step: float = 1, *, dtype: DType | None = None, device: str | None = None
 ) -> Tensor:
-    """start, start + step, ... below stop."""
+    """start, start + step, ... below stop; ValueError for integers that do not fit int32."""
     check_device(device)
     if stop is None:
         start, stop = 0, start
     if dtype is None:
         dtype = int32 if all(isinstance(v, int) for v in (start, stop, step)) else float32
+    if step == 0:
+        raise ValueError("arange: the step is not 0")
     n = builtins.max(0, math.ceil((stop - start) / step))
+    for v in (start, start + (n - 1) * step) if n and dtype == int32 else ():
+        if not -(2**31) <= v < 2**31:
+            raise ValueError(f"arange: the elements must fit int32, got {v}. Hint: dtype=float64")
     if dtype == int32:
         return _reel.arange(n) * step + start
     return (_reel.arange(n, float64) * step + start).cast(dtype)
