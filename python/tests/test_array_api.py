@@ -131,6 +131,9 @@ def test_elementwise_compositions():
     assert not np.signbit(xp.sign(y).numpy()).any()  # sign(-0) is +0
     np.testing.assert_allclose(xp.logaddexp(x, y).numpy(), np.logaddexp(a, b))
     np.testing.assert_allclose(xp.logaddexp(y, y).numpy(), np.logaddexp(b, b))
+    z = reel.tensor(np.float64([0.5, -math.inf, math.inf, 1e300]))
+    assert reel.grad(lambda z: reel.sum(xp.logaddexp(z, y)[1:3]))(z).tolist() == [0, 0, 0.5, 0]
+    reel.check_grads(xp.logaddexp, reel.tensor(np.float64([1, 2, -3])), reel.tensor(np.float64([1, 0, 5])))
     np.testing.assert_array_equal(xp.clip(x, -1, reel.full((), 1.0, "f64")).numpy(), np.clip(a, -1, 1))
     assert xp.floor(reel.tensor([1, -2])).tolist() == [1, -2]
     with pytest.raises(TypeError, match="logical_and"):

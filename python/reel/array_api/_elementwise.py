@@ -133,8 +133,10 @@ bitwise_xor = _binary("bitwise_xor", _reel.logical_xor, "bool")
 
 
 def _log_of_sum(a: Tensor, b: Tensor) -> Tensor:
-    largest = _reel.maximum(a, b)
-    apart = _reel.where(a == b, 0 * _reel.where(_reel.is_finite(a), a, 0.0), _reel.minimum(a, b) - largest)
+    finite, below = _reel.is_finite(a) & _reel.is_finite(b), a <= b  # maximum() of equals has half of each derivative
+    largest = _reel.where(finite, _reel.where(below, b, a), _reel.maximum(a, b))
+    apart = _reel.where(a == b, 0.0, _reel.minimum(a, b) - largest)
+    apart = _reel.where(finite, _reel.where(below, a - b, b - a), apart)
     return largest + _reel.log1p(_reel.exp(apart))
 
 
