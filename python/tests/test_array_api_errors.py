@@ -77,6 +77,9 @@ def test_norms_of_matrices_without_elements():
             assert got.shape == (*shape[:-2], 1, 1) and not got.numpy().any()
         with pytest.raises(reel.Error):
             xp.linalg.matrix_norm(reel.zeros(shape), ord=-2)
+    for order in (3, 0, -5, 0.5, np.nan, "x", None):
+        with pytest.raises(ValueError, match=f"matrix_norm: ord is 'fro', 'nuc', 1, 2, inf, -1, -2 or -inf, got {order!r}"):
+            xp.linalg.matrix_norm(reel.ones((2, 2)), ord=order)
     x = np.random.default_rng(1).normal(size=(2, 3, 4))
     for order in ("fro", "nuc", 1, 2, np.inf, -1, -2, -np.inf):
         got = xp.linalg.matrix_norm(reel.asarray(x), ord=order).numpy()

@@ -148,6 +148,8 @@ def vector_norm(x: Tensor, /, *, axis: Any = None, keepdims: builtins.bool = Fal
 
 def matrix_norm(x: Tensor, /, *, keepdims: builtins.bool = False, ord: Any = "fro") -> Tensor:
     """A norm of each matrix."""
+    if ord not in ("fro", "nuc", 1, 2, math.inf, -1, -2, -math.inf):
+        raise ValueError(f"matrix_norm: ord is 'fro', 'nuc', 1, 2, inf, -1, -2 or -inf, got {ord!r}")
     if ord == "fro":
         return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
     if ord in (2, -2, "nuc"):
