@@ -70,6 +70,25 @@ def test_ranges_of_integers_fit_int32():
             xp.arange(*given)
 
 
+def test_counts_of_repeat():
+    x = reel.tensor([7, -7, 2])
+    with pytest.raises(ValueError, match="repeat: counts are 0 or more, got -3"):
+        xp.repeat(x, reel.tensor([-1, 2, -3]))
+    for counts, shape in (([1, 2], r"\(2,\)"), ([[1, 2, 3]], r"\(1, 3\)")):
+        with pytest.raises(ValueError, match=f"repeat: one count or 3 are expected, got shape {shape}"):
+            xp.repeat(x, reel.tensor(counts))
+    for counts in (2, [2], [0, 1, 2]):
+        assert xp.repeat(x, reel.tensor(counts)).tolist() == np.repeat([7, -7, 2], counts).tolist()
+
+
+def test_axes_move_to_as_many_places():
+    x = reel.zeros((2, 3, 4))
+    for source, destination in (((0, 1), (1,)), (0, (0, 1)), ((), 1)):
+        with pytest.raises(ValueError, match="moveaxis: as many axes are expected in both; got "):
+            xp.moveaxis(x, source, destination)
+    assert xp.moveaxis(x, (0, 1), (1, 2)).shape == (4, 2, 3)
+
+
 def test_norms_of_matrices_without_elements():
     for shape in ((0, 3), (3, 0), (2, 0, 3)):
         for order in ("fro", "nuc", 1, 2, np.inf):

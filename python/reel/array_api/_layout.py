@@ -105,7 +105,10 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
 
 def moveaxis(x: Tensor, source: int | tuple, destination: int | tuple, /) -> Tensor:
     """The tensor with some axes moved to other places; the others keep their order."""
-    to = dict(zip(_axes(destination, x.ndim), _axes(source, x.ndim)))
+    old, new = _axes(source, x.ndim), _axes(destination, x.ndim)
+    if len(old) != len(new):
+        raise ValueError(f"moveaxis: as many axes are expected in both; got {source} and {destination}")
+    to = dict(zip(new, old))
     rest = iter([a for a in range(x.ndim) if a not in to.values()])
     return permute_dims(x, [to[i] if i in to else next(rest) for i in range(x.ndim)])
 
@@ -147,7 +150,11 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     if isinstance(repeats, int):
         return _reel.repeat(x, repeats, axis)
     n = x.shape[axis]
+    if repeats.size != 1 and repeats.shape != (n,):
+        raise ValueError(f"repeat: one count or {n} are expected, got shape {repeats.shape}")
     counts = repeats.tolist() if repeats.shape == (n,) else [repeats.reshape(()).item()] * n
+    if any(count < 0 for count in counts):
+        raise ValueError(f"repeat: counts are 0 or more, got {builtins.min(counts)}")
     rows = [row for row, count in enumerate(counts) for _ in range(count)]
     return _reel.index_select(x, axis, tensor(rows, "i32"))
 
