@@ -13,6 +13,11 @@ def test_a_scalar_has_no_axis_5(f):
     for axis in (5, 1, -2):
         with pytest.raises(IndexError, match=f"a scalar has no axis {axis}"):
             f(x, axis=axis)
+    if f is not xp.argmax:
+        assert f(x, axis=(0,)).shape == f(x, axis=()).shape == ()
+        for axis in ((0, 0), (-1, 0)):
+            with pytest.raises(ValueError, match="an axis is given twice"):
+                f(x, axis=axis)
     assert f(x, axis=0).shape == f(x, axis=-1).shape == f(x).shape == ()  # as in NumPy
 
 
@@ -87,6 +92,15 @@ def test_axes_move_to_as_many_places():
         with pytest.raises(ValueError, match="moveaxis: as many axes are expected in both; got "):
             xp.moveaxis(x, source, destination)
     assert xp.moveaxis(x, (0, 1), (1, 2)).shape == (4, 2, 3)
+
+
+@pytest.mark.parametrize("f", [xp.sum, xp.prod, xp.cumulative_sum, xp.linalg.trace])
+def test_sums_keep_imaginary_parts(f):
+    x = reel.tensor([1 + 2j, 3.0]) if f is not xp.linalg.trace else reel.tensor([[1 + 2j, 0], [0, 3.0]])
+    for dtype in (xp.float32, xp.float64, xp.int32):
+        with pytest.raises(TypeError, match=rf"{f.__name__}: c64 does not become {dtype.name}. Hint: take real\(\)"):
+            f(x, dtype=dtype)
+    assert f(x, dtype=xp.complex128).dtype == xp.complex128
 
 
 def test_norms_of_matrices_without_elements():

@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 from .. import _reel
 from .._reel import DType, Tensor
-from ._dtypes import bool, dtype_of, int32, isdtype, result_type
+from ._dtypes import bool, dtype_of, float32, float64, int32, isdtype, result_type
 
 
 def _over(op: Callable, x: Tensor, axis: Any, keepdims: builtins.bool) -> Tensor:
@@ -25,9 +25,12 @@ def _scalar_axis(x: Tensor, axis: Any) -> None:
     """A scalar has no axis, but 0 and -1 stand for one, as in NumPy."""
     if x.ndim > 0 or axis is None:
         return
-    for a in axis if isinstance(axis, (tuple, list)) else (axis,):
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    for a in axes:
         if a not in (0, -1):
             raise IndexError(f"a scalar has no axis {a}")
+    if len(axes) > 1:
+        raise ValueError(f"an axis is given twice: {axis}")
 
 
 def _count(x: Tensor, axis: Any) -> int:
@@ -61,7 +64,8 @@ def prod(
 
 
 def _as(x: Tensor, name: str, dtype: DType | None) -> Tensor:
-    _numeric(x, name)
+    if isdtype(_numeric(x, name).dtype, "complex floating") and dtype in (bool, int32, float32, float64):
+        raise TypeError(f"{name}: {x.dtype.name} does not become {dtype.name}. Hint: take real()")
     return x if dtype in (None, x.dtype) else x.cast(dtype)
 
 

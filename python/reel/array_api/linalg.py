@@ -10,7 +10,7 @@ from .. import _reel
 from .._reel import DType, Tensor
 from ._dtypes import finfo, int32, isdtype, result_type
 from ._layout import _axes, broadcast_arrays, matrix_transpose
-from ._reduce import _over, sum
+from ._reduce import _as, _over, sum
 
 __all__ = (
     "cholesky cross det diagonal eig eigh eigvals eigvalsh inv matmul matrix_norm matrix_power matrix_rank "
@@ -121,7 +121,7 @@ def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
 
 def trace(x: Tensor, /, *, offset: int = 0, dtype: DType | None = None) -> Tensor:
     """The sum of a diagonal of each matrix."""
-    return sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
+    return sum(_as(diagonal(x, offset=offset), "trace", dtype), axis=-1)
 
 
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
