@@ -27,6 +27,10 @@ def test_what_is_no_tensor():
         for given, kind in ((np.ones(2), "numpy.ndarray"), (1.0, "float")):
             with pytest.raises(TypeError, match=rf"\w+: a tensor of Reel is expected, got {kind}. Hint: asarray\(x\)"):
                 f(given)
+    for f in (xp.matmul, xp.linalg.outer, xp.vecdot, xp.tensordot, xp.linalg.cross, xp.linalg.solve):
+        for given in ((x, 2.0), (2.0, x)):
+            with pytest.raises(TypeError, match=rf"{f.__name__}: a tensor of Reel is expected, got float"):
+                f(*given)
     for f in (xp.clip, xp.add):
         with pytest.raises(TypeError, match="a tensor of Reel or a number is expected, got 'a'"):
             f(x, "a")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Sequence
 
 from .. import _reel
 from .._reel import DType, Tensor
-from ._dtypes import finfo, int32, isdtype, result_type
+from ._dtypes import dtype_of, finfo, int32, isdtype, result_type
 from ._layout import _axes, broadcast_arrays, matrix_transpose
 from ._reduce import _as, _over, sum
 
@@ -39,16 +39,16 @@ class SVDResult(NamedTuple):
     Vh: Tensor
 
 
-def _two(x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
-    dtype = result_type(x1, x2)
+def _two(x1: Tensor, x2: Tensor, name: str) -> tuple[Tensor, Tensor]:
+    dtype = result_type(dtype_of(x1, name), dtype_of(x2, name))
     if not isdtype(dtype, "numeric"):
-        raise TypeError(f"numbers are expected, got {dtype.name}")
+        raise TypeError(f"{name}: numbers are expected, got {dtype.name}")
     return x1.cast(dtype), x2.cast(dtype)
 
 
 def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The matrix product. That of integers is a sum of elementwise products, which takes memory for all of them."""
-    a, b = _two(x1, x2)
+    a, b = _two(x1, x2, "matmul")
     if a.ndim == 0 or b.ndim == 0:
         raise ValueError(f"matmul: vectors or matrices are expected, got shapes {a.shape} and {b.shape}")
     if a.dtype != int32:
@@ -65,7 +65,7 @@ def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """Sums of conj(x1) x2 along an axis; the others broadcast."""
-    a, b = _two(x1, x2)
+    a, b = _two(x1, x2, "vecdot")
     if axis >= 0:
         raise ValueError(f"vecdot: the axis is negative, got {axis}")
     if a.shape[axis] != b.shape[axis]:
@@ -75,6 +75,7 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
 
 def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """Sums of products over some axes of x1 and as many of x2."""
+    x1, x2 = _two(x1, x2, "tensordot")
     if isinstance(axes, int):
         axes = (range(x1.ndim - axes, x1.ndim), range(axes))
     over1, over2 = _axes(axes[0], x1.ndim), _axes(axes[1], x2.ndim)
@@ -94,7 +95,7 @@ def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Seq
 
 def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The products of all pairs of elements of two vectors."""
-    a, b = _two(x1, x2)
+    a, b = _two(x1, x2, "outer")
     if a.ndim != 1 or b.ndim != 1:
         raise ValueError(f"outer: vectors are expected, got shapes {a.shape} and {b.shape}")
     return _reel.unsqueeze(a, 1) * b
@@ -102,9 +103,10 @@ def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
 
 def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """The vector product along an axis of extent 3."""
-    if x1.shape[axis] != 3 or x2.shape[axis] != 3:
-        raise ValueError(f"cross: the axis has extent 3; got shapes {x1.shape} and {x2.shape}")
-    a, b = broadcast_arrays(*_two(x1, x2))
+    a, b = _two(x1, x2, "cross")
+    if a.shape[axis] != 3 or b.shape[axis] != 3:
+        raise ValueError(f"cross: the axis has extent 3; got shapes {a.shape} and {b.shape}")
+    a, b = broadcast_arrays(a, b)
     (p, q, r), (u, v, w) = _reel.unstack(a, axis), _reel.unstack(b, axis)
     return _reel.movedim(_reel.stack([q * w - r * v, r * u - p * w, p * v - q * u]), 0, axis)
 
@@ -210,7 +212,7 @@ def _adjoint(x: Tensor) -> Tensor:
 
 def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The solution of x1 X = x2; a vector x2 is one column."""
-    a, b = _two(x1, x2)
+    a, b = _two(x1, x2, "solve")
     if b.ndim == 1:
         return _reel.squeeze(_reel.solve(a, _reel.unsqueeze(b, 1)), -1)
     return _reel.solve(a, b)
