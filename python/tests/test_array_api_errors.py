@@ -107,6 +107,37 @@ def test_sums_keep_imaginary_parts(f):
     assert f(x, dtype=xp.complex128).dtype == xp.complex128
 
 
+def test_what_needs_matrices():
+    for shape in ((2, 3), (2,), (2, 2, 3)):
+        for n in (1, 2, -1):
+            with pytest.raises(ValueError, match="matrix_power: square matrices are expected, got shape"):
+                xp.linalg.matrix_power(reel.ones(shape), n)
+    for f in (xp.linalg.diagonal, xp.linalg.trace):
+        with pytest.raises(ValueError, match=r"diagonal: two axes or more are expected, got shape \(3,\)"):
+            f(reel.ones(3))
+
+
+def test_norms_of_integers():
+    x = reel.tensor([3, -4])
+    for order in (1, 2, 0.5, -1):
+        with pytest.raises(TypeError, match=f"vector_norm: floating elements are expected for ord {order}, got i32"):
+            xp.linalg.vector_norm(x, ord=order)
+    assert [xp.linalg.vector_norm(x, ord=order).item() for order in (0, np.inf, -np.inf)] == [2, 4, 3]
+
+
+def test_shapes_and_counts_may_be_one_number():
+    x = reel.tensor([[1, 2], [3, 4]])
+    assert xp.reshape(x, -1).tolist() == [1, 2, 3, 4]
+    assert xp.tile(x, 2).tolist() == np.tile(x.numpy(), 2).tolist()
+
+
+def test_an_extent_of_no_elements_is_not_guessed():
+    for shape in ((0, -1), (-1, 0)):
+        with pytest.raises(reel.Error, match="reshape. -1 can stand for any extent here"):
+            xp.reshape(reel.zeros(0), shape)
+    assert xp.reshape(reel.zeros((0, 3)), (3, -1)).shape == (3, 0)
+
+
 def test_norms_of_matrices_without_elements():
     for shape in ((0, 3), (3, 0), (2, 0, 3)):
         for order in ("fro", "nuc", 1, 2, np.inf):

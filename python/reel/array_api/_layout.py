@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import math
 from typing import Any, Sequence
 
 from .. import _reel
@@ -82,13 +81,9 @@ def squeeze(x: Tensor, /, axis: int | tuple) -> Tensor:
     return x.reshape([n for i, n in enumerate(x.shape) if i not in gone])
 
 
-def reshape(x: Tensor, /, shape: Sequence[int], *, copy: builtins.bool | None = None) -> Tensor:
+def reshape(x: Tensor, /, shape: int | Sequence[int], *, copy: builtins.bool | None = None) -> Tensor:
     """The elements in another shape; one extent may be -1."""
-    dims = list(shape)
-    if dims.count(-1) == 1:
-        rest = -math.prod(dims)
-        dims[dims.index(-1)] = x.size // rest if rest else 0
-    return (copied(x) if copy else x).reshape(dims)
+    return (copied(x) if copy else x).reshape(shape)
 
 
 def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
@@ -136,8 +131,9 @@ def roll(x: Tensor, /, shift: int | tuple, *, axis: int | tuple | None = None) -
     return x
 
 
-def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
-    """The tensor side by side, so many times along each axis."""
+def tile(x: Tensor, repetitions: int | Sequence[int], /) -> Tensor:
+    """The tensor side by side, so many times along each axis; one number is for the last axis."""
+    repetitions = (repetitions,) if isinstance(repetitions, int) else repetitions
     rank = max(x.ndim, len(repetitions))
     counts = [1] * (rank - len(repetitions)) + list(repetitions)
     return _reel.tile(x.reshape([1] * (rank - x.ndim) + list(x.shape)), counts)

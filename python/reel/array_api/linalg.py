@@ -113,6 +113,8 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
 
 def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
     """The elements of a diagonal of each matrix."""
+    if x.ndim < 2:
+        raise ValueError(f"diagonal: two axes or more are expected, got shape {x.shape}")
     rows, columns = x.shape[-2:]
     first = max(0, -offset)
     n = max(0, min(rows - first, columns - max(0, offset)))
@@ -128,6 +130,8 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: DType | None = None) -> Tenso
 
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
     """The product of n equal matrices; of their inverses for negative n."""
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"matrix_power: square matrices are expected, got shape {x.shape}")
     if n < 0:
         x, n = _reel.inverse(x), -n
     out = _reel.expand(_reel.eye(x.shape[-1], x.dtype), x.shape)
@@ -140,6 +144,8 @@ def vector_norm(x: Tensor, /, *, axis: Any = None, keepdims: builtins.bool = Fal
     """A norm of the elements along axes, or of all. Derivatives are 0 where a norm with ord >= 1 is 0."""
     if ord >= 1 and x.dtype != int32:
         return _over(lambda x, axes, keep: _reel.norm(x, ord, axes, keep), x, axis, keepdims)
+    if x.dtype == int32 and ord not in (0, math.inf, -math.inf):
+        raise TypeError(f"vector_norm: floating elements are expected for ord {ord}, got i32. Hint: astype(x, float32)")
     size = _reel.abs(x)
     if ord in (math.inf, -math.inf):
         return _over(_reel.max if ord > 0 else _reel.min, size, axis, keepdims)
