@@ -108,6 +108,7 @@ def test_creation():
     np.testing.assert_array_equal(xp.arange(1, 8, 3).numpy(), [1, 4, 7])
     np.testing.assert_allclose(xp.arange(0.5, -1, -0.25).numpy(), np.arange(0.5, -1, -0.25))
     np.testing.assert_allclose(xp.linspace(1, 2, 5, endpoint=False).numpy(), np.linspace(1, 2, 5, endpoint=False))
+    np.testing.assert_array_equal(xp.linspace(-10, 0, 5, dtype=xp.int32).numpy(), [-10, -8, -5, -3, 0])
     np.testing.assert_array_equal(xp.eye(3, 4, k=-1).numpy(), np.eye(3, 4, -1))
     for ours, theirs in zip(xp.meshgrid(xp.arange(2), xp.arange(3)), np.meshgrid(np.arange(2), np.arange(3))):
         np.testing.assert_array_equal(ours.numpy(), theirs)

@@ -115,7 +115,7 @@ def linspace(
     device: str | None = None,
     endpoint: builtins.bool = True,
 ) -> Tensor:
-    """num numbers from start to stop, at equal distances; without stop if not endpoint."""
+    """num numbers from start to stop, at equal distances; without stop if not endpoint. Integers are rounded down."""
     check_device(device)
     complex_ends = isinstance(start, complex) or isinstance(stop, complex)
     if dtype is None:
@@ -127,7 +127,7 @@ def linspace(
     values = steps * (stop - start) + start
     if endpoint and num > 1:  # exactly, whatever was rounded
         values = _reel.concat([values[:-1], _reel.full(1, stop, values.dtype)])
-    return values.cast(dtype)
+    return (_reel.floor(values) if dtype == int32 else values).cast(dtype)
 
 
 def eye(
