@@ -152,6 +152,18 @@ Tensors step(const PyCell& c, const Tensors& state, const Tensor& x, const std::
   return with(c, parameters, in, one, where);
 }
 
+Tensors initial(const PyCell& c, std::int64_t batch, const std::optional<Values>& parameters) {
+  if (batch < 0) fail("initial", here(), "a batch of 0 or more, got {}", batch);
+  const auto first = [&](const Tensors&) { return c.cell->initial(batch); };
+  return with(c, parameters, {}, first, here());
+}
+
+Tensor output(const PyCell& c, const Tensors& state, const std::optional<Values>& parameters) {
+  check_state(c, state, state.empty() || state[0].rank() == 0 ? 0 : state[0].dim(0));
+  const auto one = [&](const Tensors& s) { return Tensors{c.cell->output(s)}; };
+  return with(c, parameters, state, one, here()).at(0);
+}
+
 }  // namespace
 
 void bind_cells(nb::module_& m) {
@@ -183,23 +195,15 @@ void bind_cells(nb::module_& m) {
       .def(
           "constants", [](const PyCell& c) { return by_name(c.cell->parameters(), false); },
           nb::sig("def constants(self) -> dict[str, Tensor]"), "The parameters that are not trained.")
-      .def(
-          "initial",
-          [](const PyCell& c, std::int64_t batch) {
-            if (batch < 0) fail("initial", here(), "a batch of 0 or more, got {}", batch);
-            return c.cell->initial(batch);
-          },
-          "batch"_a, "The state before the first step.")
+      .def("initial", &initial, "batch"_a, nb::kw_only(), "parameters"_a.none() = nb::none(),
+           "The state before the first step. `parameters` replace the cell's own, as in step(): some cells learn this "
+           "state.")
       .def("step", &step, "state"_a, "x"_a, "parameters"_a.none() = nb::none(),
            "One time step: state and x [B, i] -> the next state. `parameters` replace the cell's own, by name, for "
-           "gradients with respect to them.")
-      .def(
-          "output",
-          [](const PyCell& c, const Tensors& state) {
-            check_state(c, state, state.empty() || state[0].rank() == 0 ? 0 : state[0].dim(0));
-            return c.cell->output(state);
-          },
-          "state"_a, "The output that belongs to a state, [B, output_size].")
+           "gradients with respect to them; give them to initial() and output(), too.")
+      .def("output", &output, "state"_a, nb::kw_only(), "parameters"_a.none() = nb::none(),
+           "The output that belongs to a state, [B, output_size]. `parameters` replace the cell's own, as in step(): "
+           "some cells compute their output with weights.")
       .def("run", &run, "xs"_a, "state"_a.none() = nb::none(), "parameters"_a.none() = nb::none(), nb::kw_only(),
            "table"_a.none() = nb::none(), "lengths"_a.none() = nb::none(), "every_step"_a = true, "reverse"_a = false,
            "checkpoint_every"_a = 0,
@@ -233,7 +237,8 @@ void bind_cells(nb::module_& m) {
         "Throws Error naming the file if it is none, or was compiled for another version of Reel.");
   m.def("_plugins", &loaded_plugins);
   m.def("_without_effect", &without_effect);
-  m.def("cells", &cells, "All cells by name: help, source, and settings with kind, default, help, choices, and when they are "
+  m.def("cells", &cells,
+        "All cells by name: help, source, and settings with kind, default, help, choices, and when they are "
         "read, if not always: \"style=tunable\".");
 }
 

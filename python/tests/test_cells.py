@@ -45,6 +45,29 @@ def test_runs_steps_and_takes_parameters(name):
         np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", [name for name in CELLS if make(name).recurrent])
+def test_a_loop_of_steps_takes_parameters(name):
+    """Initial states and outputs depend on them, too."""
+    cell = make(name)
+    xs, given = reel.normal((3, 2, 3), seed=1, dtype="f64"), values(cell)
+
+    def loss(outputs):
+        return lambda p: reel.sum(reel.square(reel.abs(outputs(p))))
+
+    def loop(p):
+        state, hs = cell.initial(2, parameters=p), []
+        for x in xs:
+            state = cell.step(state, x, parameters=p)
+            hs.append(cell.output(state, parameters=p))
+        return reel.stack(hs)
+
+    found, gradient = reel.value_and_grad(loss(loop))(given)
+    value, expected = reel.value_and_grad(loss(lambda p: cell.run(xs, parameters=p)[0]))(given)
+    np.testing.assert_allclose(found.numpy(), value.numpy(), rtol=1e-9)
+    for key in given:
+        np.testing.assert_allclose(gradient[key].numpy(), expected[key].numpy(), rtol=1e-7, atol=1e-10)
+
+
 @pytest.mark.parametrize("name", CELLS)
 def test_gradients_of_parameters(name):
     cell = make(name)
@@ -128,6 +151,8 @@ def test_bad_calls():
         lambda: cell.output([]),
         lambda: cell.step(cell.initial(2)[:1], x),
         lambda: cell.initial(-1),
+        lambda: cell.initial(2, parameters={"q": x}),
+        lambda: cell.output(cell.initial(2), parameters={"q": x}),
         lambda: cell.run(reel.zeros((5, 2, 3)), parameters={"q": x}),
         lambda: cell.run(reel.zeros((5, 2, 3)), parameters={"W_i": x}),
     ):
