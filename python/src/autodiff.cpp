@@ -24,6 +24,12 @@ Tensors as_arguments(const Tensors& xs) {
   return out;
 }
 
+/// y, or the same as a constant of the current tape if it was computed before that began: its gradients are zeros.
+Tensor on_tape(const Tensor& y) {
+  const Tape& tape = *Tape::current();
+  return tape.mode() == Tape::Mode::eager && y.id() < tape.first_id() ? primitive::reshape(y, y.shape()) : y;
+}
+
 /// f(xs) returns a list whose first element is the value to differentiate. Returns that list and the gradients.
 nb::tuple value_and_grad(const nb::callable& f, const Tensors& xs) {
   const Loc where = here();
@@ -35,7 +41,7 @@ nb::tuple value_and_grad(const nb::callable& f, const Tensors& xs) {
   Tensors gradients;
   {
     const Interruptible released;
-    gradients = grad({values.at(0)}, arguments, {.create_graph = nested}, where);
+    gradients = grad({on_tape(values.at(0))}, arguments, {.create_graph = nested}, where);
   }
   return nb::make_tuple(values, gradients);
 }
@@ -104,7 +110,7 @@ class Pullback {
 
   void record(const nb::callable& f, const Tensors& xs) {
     xs_ = as_arguments(xs);
-    ys_ = nb::cast<Tensors>(f(xs_));
+    for (const Tensor& y : nb::cast<Tensors>(f(xs_))) ys_.push_back(on_tape(y));
   }
   void check(const Tensors& seeds) const {
     if (seeds.size() != ys_.size()) fail("vjp", here(), "{} cotangents for {} results", seeds.size(), ys_.size());

@@ -40,6 +40,19 @@ def test_values_computed_before_are_constants():
     np.testing.assert_allclose(reel.grad(outer)(x0).numpy(), 2 * x0.numpy())
 
 
+def test_results_computed_before_are_constants():
+    c = reel.tensor(np.array(3.0))
+    assert reel.grad(lambda x: c)(x0).tolist() == [0] * x0.size
+    (value, aux), gradient = reel.value_and_grad(lambda x: (c, 1), has_aux=True)(x0)
+    assert value.item() == 3 and aux == 1 and gradient.tolist() == [0] * x0.size
+    values, pullback = reel.vjp(lambda x: (2 * x, c), x0)
+    assert values[1].item() == 3 and pullback((x0, None))[0].tolist() == pullback((x0, c))[0].tolist() == (2 * x0).tolist()
+    nested = reel.grad(lambda x: reel.sum(x * x * reel.vjp(lambda y: c, x)[1](c)[0] + reel.grad(lambda y: c)(x) + x))
+    assert nested(x0).tolist() == [1] * x0.size
+    with pytest.raises(reel.Error, match="without a cotangent it must be a scalar"):
+        reel.grad(lambda x: x0)(x0)
+
+
 def test_structures_and_argnums():
     def loss(p, x, scale=1.0):
         return scale * reel.sum(p["w"] * x + p["b"][0]), "aux"
