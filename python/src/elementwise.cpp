@@ -129,6 +129,10 @@ nb::object apply_operator(const Tensor& self, nb::handle other) {
   if (tensor && tensor->dtype() != self.dtype()) {
     left = promoted(self, tensor->dtype());
     tensor = promoted(*tensor, self.dtype());
+    if constexpr (op == &product) {  // the others take real beside complex
+      if (is_complex(tensor->dtype()) && is_floating(left.dtype())) left = cast(left, tensor->dtype());
+      if (is_complex(left.dtype()) && is_floating(tensor->dtype())) tensor = cast(*tensor, left.dtype());
+    }
   }
   const Arg a(left, where), b = number ? Arg(*number, where) : Arg(*tensor, where);
   Tensor y;

@@ -68,6 +68,19 @@ def test_operators_promote_precision(op):
         operator.add(reel.ones(2), reel.arange(2))
 
 
+def test_matrix_products_promote():
+    x, y = np.arange(4.0).reshape(2, 2), np.array([[1 + 2j, 3], [4j, 1]])
+    for a, b in (("f32", "f64"), ("f32", "c64"), ("c64", "f32"), ("c64", "f64"), ("f64", "c64"), ("f32", "c128")):
+        p, q = (reel.tensor(z if "c" in name else x).cast(name) for name, z in ((a, y), (b, y)))
+        expected = p.numpy() @ q.numpy()
+        np.testing.assert_allclose((p @ q).numpy(), expected)
+        assert (p @ q).numpy().dtype == expected.dtype
+    gradient = reel.grad(lambda a: reel.real(reel.sum(a @ reel.tensor(y))))(reel.ones((2, 2)))
+    assert gradient.dtype == reel.f32 and gradient.tolist() == [[4, 1], [4, 1]]
+    with pytest.raises(reel.Error, match="one dtype"):
+        reel.ones((2, 2), "c64") @ reel.ones((2, 2)).cast("i32")
+
+
 def test_promotion_has_a_gradient_of_the_argument_s_dtype():
     gradient = reel.grad(lambda x: reel.sum(x * reel.full(2, 3, "f64")))(reel.ones(2))
     assert gradient.dtype == reel.f32 and gradient.tolist() == [3, 3]
