@@ -11,14 +11,27 @@ namespace {
 using namespace nb::literals;
 using BinaryOp = Tensor (*)(Arg, Arg);
 
-Tensor add(Arg a, Arg b) { return a + b; }
-Tensor subtract(Arg a, Arg b) { return a - b; }
-Tensor multiply(Arg a, Arg b) { return a * b; }
-Tensor divide(Arg a, Arg b) { return a / b; }
+// Errors name the function that the user called: a + 1 is computed by affine, and a > b by b < a.
+Tensor add(Arg a, Arg b) {
+  return told_as("add", "", {&a, &b}, [&] { return a + b; });
+}
+Tensor subtract(Arg a, Arg b) {
+  return told_as("subtract", "", {&a, &b}, [&] { return a - b; });
+}
+Tensor multiply(Arg a, Arg b) {
+  return told_as("multiply", "", {&a, &b}, [&] { return a * b; });
+}
+Tensor divide(Arg a, Arg b) {
+  return told_as("divide", "", {&a, &b}, [&] { return a / b; });
+}
 Tensor less(Arg a, Arg b) { return a < b; }
 Tensor less_equal(Arg a, Arg b) { return a <= b; }
-Tensor greater(Arg a, Arg b) { return a > b; }
-Tensor greater_equal(Arg a, Arg b) { return a >= b; }
+Tensor greater(Arg a, Arg b) {
+  return told_as("greater", "", {&a, &b}, [&] { return a > b; });
+}
+Tensor greater_equal(Arg a, Arg b) {
+  return told_as("greater_equal", "", {&a, &b}, [&] { return a >= b; });
+}
 Tensor product(Arg a, Arg b) { return matmul(a, b); }
 
 bool is_whole(const Arg& x) { return x.is_number() ? x.number() == std::floor(x.number()) : x->dtype() == DType::i32; }
@@ -82,11 +95,16 @@ Tensor floored(Arg a, Arg b) {
   });
 }
 Tensor floor_divide(Arg a, Arg b) { return also_of_integers<floored>("floor_divide", a, b, is_no_zero, no_zero); }
-Tensor modulo(Arg a, Arg b) { return also_of_integers<reel::remainder>("remainder", a, b, is_no_zero, no_zero); }
+Tensor modulo(Arg a, Arg b) {
+  return told_as("remainder", "", {&a, &b},
+                 [&] { return also_of_integers<reel::remainder>("remainder", a, b, is_no_zero, no_zero); });
+}
 Tensor raise(Arg a, Arg b) {
-  return also_of_integers<reel::pow>(
-      "pow", a, b, [](double v) { return v >= 0; }, "the exponent of integers is 0 or more",
-      ". Hint: cast a side to f32");
+  const auto good = [](double v) { return v >= 0; };
+  return told_as("pow", "", {&a, &b}, [&] {
+    return also_of_integers<reel::pow>("pow", a, b, good, "the exponent of integers is 0 or more",
+                                       ". Hint: cast a side to f32");
+  });
 }
 Tensor invert(Arg x) { return x->dtype() == DType::i32 ? affine(x, -1, -1) : logical_not(x); }
 

@@ -28,6 +28,26 @@ def test_what_multiplies_a_tensor_may_know_how():
         reel.tensor([2]) * None
 
 
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda b, i, c: c > 1, r"\[greater\] c64 elements are not supported; got c64 \(2,\)"),
+        (lambda b, i, c: reel.tensor([1.0, 2]) >= c[:1], r"\[greater_equal\] .*; got f32 \(2,\), c64 \(1,\)"),
+        (lambda b, i, c: b + 1, r"\[add\] bool elements are not supported"),
+        (lambda b, i, c: b - 1, r"\[subtract\] bool elements"),
+        (lambda b, i, c: 2 * b, r"\[multiply\] bool elements"),
+        (lambda b, i, c: i / i, r"\[divide\] i32 elements"),
+        (lambda b, i, c: i + 0.5, r"\[add\] 0.5 is not an integer"),
+        (lambda b, i, c: i % 2.5, r"\[remainder\] 2.5 is not an integer"),
+        (lambda b, i, c: i // 2.5, r"\[floor_divide\] 2.5 is not an integer"),
+        (lambda b, i, c: i**2.5, r"\[pow\] i32 elements"),
+    ],
+)
+def test_errors_of_operators_name_what_was_called(call, words):
+    with pytest.raises(reel.Error, match=words + ".*test_arguments.py"):
+        call(reel.tensor([True, False]), reel.tensor([1, 2]), reel.tensor([1j, 2]))
+
+
 def test_extents_of_reshape():
     x = reel.arange(6)
     assert x.reshape(2, 3).shape == x.reshape((2, 3)).shape == x.reshape(np.int64(2), 3).shape == (2, 3)
