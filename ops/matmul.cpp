@@ -37,7 +37,9 @@ struct Matmul {
     const auto [m, k, n] = sizes(x, y);
     if (const std::int64_t other = y.dim(b.transpose ? -1 : -2); k != other)
       rule_error("inner dimensions differ: {} and {}{}", k, other,
-                 y.dim(b.transpose ? -2 : -1) == k ? fmt::format(". Hint: pass transpose_b = {}", !b.transpose) : "");
+                 y.dim(b.transpose ? -2 : -1) != k ? ""
+                 : b.transpose                     ? ". Hint: leave out transpose_b"
+                                                   : ". Hint: pass transpose_b");
     if (x.rank() > 2 && y.rank() > 2 && !(places(x) == places(y)))
       rule_error("leading axes differ: {} and {}", places(x).str(), places(y).str());
     const Shape lead = x.rank() > 2 ? places(x) : places(y);

@@ -237,8 +237,9 @@ TEST_CASE("op errors name op, rule, values, line and hint") {
   const Tensor a = random({20, 128}, 1), b = random({64, 128}, 2);
   const std::string text = error_of([&] { matmul(a, b); });
   CHECK(contains(
-      text,
-      "[matmul] inner dimensions differ: 128 and 64. Hint: pass transpose_b = true; got f64 (20, 128), f64 (64, 128)"));
+      text, "[matmul] inner dimensions differ: 128 and 64. Hint: pass transpose_b; got f64 (20, 128), f64 (64, 128)"));
+  CHECK(
+      contains(error_of([&] { matmul(a, transpose(b), {.transpose_b = true}); }), "Hint: leave out transpose_b; got"));
   CHECK(contains(text, "(tests/autodiff/tape_test.cpp:"));
   CHECK(contains(error_of([&] { a + b; }), "[add] shapes do not broadcast"));
   CHECK(contains(error_of([&] { a + cast(a, DType::f32); }), "Hint: cast one"));
