@@ -212,11 +212,15 @@ Tensor index_add(Arg values, std::int64_t axis, Arg index, std::int64_t count) {
 }
 Tensor embedding(Arg index, Arg table) {
   need_tensors("embedding", {&index, &table});
-  return told_as("embedding", "index_select", [&] { return index_select({table.tensor(), index.where}, 0, index); });
+  return told_as("embedding", "index_select", {&index, &table}, [&] {
+    return index_select({table.tensor(), index.where}, 0, index);
+  });
 }
 Tensor segment_sum(Arg index, Arg rows, std::int64_t count) {
   need_tensors("segment_sum", {&index, &rows});
-  return told_as("segment_sum", "index_add", [&] { return index_add({rows.tensor(), index.where}, 0, index, count); });
+  return told_as("segment_sum", "index_add", {&index, &rows}, [&] {
+    return index_add({rows.tensor(), index.where}, 0, index, count);
+  });
 }
 
 Tensor take_along(Arg x, Arg index, std::int64_t axis) {

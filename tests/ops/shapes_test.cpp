@@ -104,7 +104,10 @@ TEST_CASE("errors of lookups") {
   check_error([&] { one_hot(x(), 5); }, "[one_hot] indices must be i32");
   check_error([&] { place(x(), x(), 5); }, "[place] indices must be i32");
   check_error([&] { embedding(index({2}), x()); },
-              "[embedding] index 2 at place 0 is not in 0..1; got f64 (2, 3), i32 (1,)");
+              "[embedding] index 2 at place 0 is not in 0..1; got i32 (1,), f64 (2, 3)");
+  check_error([&] { embedding(x(), index({2})); }, "[embedding] indices must be i32; got f64 (2, 3), i32 (1,)");
+  check_error([&] { segment_sum(at(x(), 0), index({2}), 4); },
+              "[segment_sum] indices must be i32; got f64 (3,), i32 (1,)");
   check_error([&] { pick(x(), index({0, 3})); }, "[pick] index 3 at place 1 is not in 0..2");
   check_error([&] { masked_fill(x(), x(), 0); }, "[masked_fill] the condition must be bool");
 }
