@@ -39,11 +39,17 @@ namespace reel::python {
 
 namespace {
 
+/// Whether a program is traced, such as the step of a scan: its tensors have no values.
+bool traces() {
+  const Tape* const tape = Tape::current();
+  return tape && tape->mode() == Tape::Mode::symbolic;
+}
+
 const Tensor& with_value(const Tensor& x, const char* what) {
-  if (!x.concrete())
-    fail(what, here(), "this tensor has no value: it stands for one while a program is traced. Hint: {}",
-         std::string_view(what) == "bool" ? "use reel.where" : "compute with the tensor itself, by Reel's functions");
-  return x;
+  if (x.concrete()) return x;
+  if (!traces()) fail(what, here(), "this tensor has no value: it belongs to a step that has ended or another thread");
+  fail(what, here(), "this tensor has no value: it stands for one while a program is traced. Hint: {}",
+       std::string_view(what) == "bool" ? "use reel.where" : "compute with the tensor itself, by Reel's functions");
 }
 
 /// Whether a function that is differentiated has computed it.
@@ -103,9 +109,7 @@ nb::object formatted(nb::handle self, const std::string& spec) {
 /// A copy. A value that has a gradient, or is used in a traced step, is never overwritten: it is its own copy.
 nb::object copy(nb::handle self) {
   const Tensor& x = nb::cast<const Tensor&>(self);
-  const Tape* const tape = Tape::current();
-  const bool traced = tape && tape->mode() == Tape::Mode::symbolic;
-  return !x.concrete() || traced || recorded(x) ? nb::borrow(self) : nb::cast(imported({self, "copy"}, true));
+  return !x.concrete() || traces() || recorded(x) ? nb::borrow(self) : nb::cast(imported({self, "copy"}, true));
 }
 
 /// The method of Tensor that is an operator between an array of NumPy and a tensor, and the one with both exchanged.

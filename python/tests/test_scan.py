@@ -201,6 +201,9 @@ def test_tensors_of_a_step_after_it():
     ):
         with pytest.raises((reel.Error, TypeError)):
             use(kept[0])
+    for look in (lambda t: t.numpy(), lambda t: t.item(), lambda t: t.tolist(), bool):
+        with pytest.raises(reel.Error, match="has no value: it belongs to a step that has ended or another thread.*test_scan"):
+            look(kept[0])
 
 
 def test_no_steps_without_xs():
