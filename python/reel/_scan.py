@@ -66,6 +66,8 @@ def _flat(step: Callable, init: Any, xs: Any, name: str) -> tuple[Callable, list
 
 def _steps(name: str, n: Any) -> int:
     try:
+        if isinstance(n, bool):
+            raise TypeError
         n = operator.index(n)
     except TypeError:
         raise Error(f"[scan] {name} is an integer, got {n!r}") from None
