@@ -36,7 +36,13 @@ def unroll(
     step: Callable, init: Any, xs: Any = None, *, reverse: bool = False, length: int | None = None
 ) -> tuple[Any, Any]:
     """The same result as scan() by a plain loop, which calls the step for each time step, with values."""
-    return _run(_reel._unroll, step, init, xs, reverse, length, 0)
+    return _run(_unrolled, step, init, xs, reverse, length, 0)
+
+
+def _unrolled(*args: Any) -> tuple[list[Tensor], list[Tensor]]:
+    """The last states are copies, as those of scan() are: a step may return its state, or a tensor from outside."""
+    last, ys = _reel._unroll(*args)
+    return [_reel.stack([x])[0] for x in last], ys
 
 
 def _flat(step: Callable, init: Any, xs: Any, name: str) -> tuple[Callable, list, list, Callable, list[Callable]]:

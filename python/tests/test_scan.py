@@ -206,6 +206,23 @@ def test_tensors_of_a_step_after_it():
             look(kept[0])
 
 
+@pytest.mark.parametrize("run", [reel.scan, reel.unroll])
+def test_the_last_state_has_memory_of_its_own(run):
+    constant, x = reel.tensor([5.0]), reel.tensor([[1.0], [2.0]])
+    states = {"a": reel.tensor([1.0]), "b": reel.tensor([2.0]), "i": reel.tensor([3]), "z": reel.tensor([1j, True])}
+    last, _ = run(lambda s, x: ({**s, "b": constant, "x": x, "y": x}, None), {**states, "x": x[0], "y": x[0]}, x)
+    assert [last[key].tolist() for key in "abxyiz"] == [[1], [5], [2], [2], [3], [1j, 1]]
+    for key in "abx":
+        last[key].assign(reel.tensor([9.0]))
+    assert states["a"].tolist() == [1] and constant.tolist() == [5] and x.tolist() == [[1], [2]] and last["y"].tolist() == [2]
+    w = reel.tensor([1.0])
+    (_, kept), gradient = reel.value_and_grad(
+        lambda w: (lambda h: (reel.sum(h * h), h))(run(lambda h, _: (h, None), w, length=1)[0]), has_aux=True
+    )(w)
+    kept.assign(reel.tensor([9.0]))
+    assert w.tolist() == [1] and gradient.tolist() == [2]
+
+
 def test_no_steps_without_xs():
     last, ys = reel.scan(lambda s, x: (s + 1, s), reel.ones(2), length=0)
     assert last.tolist() == [1, 1] and ys.shape == (0, 2)
