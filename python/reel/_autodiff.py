@@ -8,8 +8,8 @@ from typing import Any, Callable
 
 from . import _reel
 from ._check import kind_of, shown
-from ._reel import Error, Tensor
-from ._tree import flatten, flatten_like
+from ._reel import DType, Error, Tensor
+from ._tree import flatten, flatten_like, places
 
 
 def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
@@ -30,7 +30,12 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
                 raise Error(f"[grad] argument {n} is asked for, but there are {len(args)}")
         if len({n % len(args) for n in numbers}) < len(numbers):
             raise Error(f"[grad] argnums: each argument once is expected, got {argnums}")
-        xs, rebuild = flatten({n: args[n] for n in numbers}, "grad", "args{}")
+        wanted = {n: args[n] for n in numbers}
+        xs, rebuild = flatten(wanted, "grad", "args{}")
+        for i, x in enumerate(xs):
+            if x.dtype in (DType.i32, DType.boolean):
+                where = f"args{list(places(wanted))[i]} is {x.dtype.name.removesuffix('ean')} {x.shape}"
+                raise Error(f"[grad] {where}; only floating point has gradients. Hint: an argument that argnums leaves out")
         extra: list = []
 
         def flat(leaves: list[Tensor]) -> list[Tensor]:

@@ -31,6 +31,15 @@ def flatten(tree: Any, what: str, name: str, leaf: type = Tensor) -> tuple[list,
     return leaves, lambda values: rebuild(iter(values))
 
 
+def places(tree: Any, place: str = "") -> Iterator[str]:
+    """Where in a tree its tensors are, in flatten's order: ['a'][0]."""
+    if isinstance(tree, (dict, tuple, list)):
+        for key, branch in tree.items() if isinstance(tree, dict) else enumerate(tree):
+            yield from places(branch, f"{place}[{key!r}]")
+    elif tree is not None:
+        yield place
+
+
 def flatten_like(tree: Any, like: Any, what: str, name: str, zeros: bool = False) -> list:
     """The tensors of a tree in the order in which flatten(like) has them: dicts go by their keys.
 
