@@ -10,6 +10,7 @@
 #include "tasks/app/axes.h"
 #include "tasks/app/gnuplot.h"
 #include "tasks/app/layer_names.h"
+#include "tasks/data/data_error.h"
 #include "tasks/training/device.h"
 #include "tasks/training/probe.h"
 #include "tasks/training/safetensors.h"
@@ -80,7 +81,12 @@ Spectrum spectrum_of(const Cell& cell, const Tensor& x, const Zoneout& zoneout) 
 }
 
 void draw_eigenvalues(const Ended& e) {
-  const auto start = e.untrained();
+  std::unique_ptr<Model> start;
+  try {
+    start = e.untrained();
+  } catch (const FileError& error) {
+    return print_picture("", fmt::format("no picture {}: {}", e.folder.file("eigenvalues.svg"), error.what()));
+  }
   const Tensor x = on(e.task.batch(e.seed, {e.streams.front()}).x, e.model.device());
   const auto before = start->layers(x), after = e.model.layers(x);
   TensorFile numbers;

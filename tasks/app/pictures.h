@@ -19,7 +19,8 @@ struct Ended {
   std::vector<std::uint64_t> streams;  // of the first validation batch
   bool quiet = false;                  // no progress output
   PictureStyle style = {};
-  std::function<std::unique_ptr<Model>()> untrained = {};  // makes the model as it was before the first update
+  /// Makes the model as it was before the first update; throws FileError if where it started from cannot be read.
+  std::function<std::unique_ptr<Model>()> untrained = {};
 };
 
 /// A picture that --picture NAME draws into the run's folder.

@@ -18,6 +18,7 @@
 #include "tasks/app/run_digest.h"
 #include "tasks/app/session.h"
 #include "tasks/app/train.h"
+#include "tasks/data/data_error.h"
 #include "tasks/training/model_file.h"
 #include "tasks/training/trained_model.h"
 #include "tasks/training/training_step.h"
@@ -178,7 +179,14 @@ void draw_pictures(const Session& session, const Examples& examples, const RunFo
   if (session.pictures.empty()) return;
   const auto start = [&] {
     auto made = session.untrained();
-    if (!session.shared.init_from.empty()) take_parameters(session.shared.init_from, *made);
+    const std::string& from = session.shared.init_from;
+    try {
+      if (!from.empty()) take_parameters(from, *made);
+    } catch (const OutOfMemory&) {
+      throw;
+    } catch (const Error& e) {  // a run outlives the one that it started from
+      throw FileError(fmt::format("--init-from {}, whose values are the state before training: {}", from, e.what()));
+    }
     return made;
   };
   const Ended ended{*session.task,

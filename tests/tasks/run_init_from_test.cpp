@@ -160,6 +160,20 @@ TEST_CASE("a run that has done no update is no model, and none to start from; ap
   }
 }
 
+TEST_CASE("--picture eigenvalues of a run whose --init-from is gone: no picture, with the reason, and no failure") {
+  const TempDir dir;
+  const std::string first = trained(dir, "first", "--cell gru"),
+                    second = trained(dir, "second", "--cell gru --init-from " + first);
+  std::filesystem::remove_all(first);
+  for (const char* more : {"--picture=eigenvalues", "--quiet"}) {  // the name is in config.toml from then on
+    const Result r = run("adding", {"--resume", second, more}, dir.path, {"PATH=" + dir.path});
+    CHECK_MESSAGE(r.code == 0, r.err);
+    CHECK_MESSAGE(contains(r.out, "no picture " + second + "/eigenvalues.svg: --init-from " + first +
+                                      ", whose values are the state before training: [" + first + "] "),
+                  r.out);
+  }
+}
+
 TEST_CASE("--init-from: an empty name is refused; over one in a file, it means without") {
   const TempDir dir;
   const Result r = run("adding", {"--init-from", "", "--dry-run"}, dir.path);
