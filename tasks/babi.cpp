@@ -144,15 +144,19 @@ class ThreeNetworks final : public Model {
     const auto require = [](bool held, const char* name, const char* rule, const auto& got, const char* usual) {
       if (!held) throw SettingError(name, fmt::format("the three networks {}, got {}", rule, got), {name, usual});
     };
+    const auto refuse = [](bool flag, const char* name, const char* rule) {
+      if (flag) throw SettingError(name, fmt::format("the three networks {}", rule), {name, "false"});
+    };
     if (!o.stack.empty())
       throw SettingError("layers",
                          fmt::format("the three networks have one layer each, got {}. Hint: one --cell and one "
                                      "--hidden for all of them",
                                      layers.size()));
     require(layers.size() == 1, "layers", "have one layer each", layers.size(), "1");
-    require(!o.bidirectional, "bidirectional", "read forward only", o.bidirectional, "false");
-    require(!o.layer_norm, "layer-norm", "have one layer each", o.layer_norm, "false");
-    require(!o.residual, "residual", "have one layer each", o.residual, "false");
+    refuse(o.bidirectional, "bidirectional", "read forward only");
+    refuse(o.layer_norm, "layer-norm", "have one layer each");
+    refuse(o.residual, "residual", "have one layer each");
+    refuse(o.variational, "variational-dropout", "have one layer each, and dropout is between layers");
     require(o.dropout == 0, "dropout", "have one layer each, and dropout is between layers", o.dropout, "0");
     require(o.zoneout == 0, "zoneout", "have no zoneout", o.zoneout, "0");
     const CellType& type = cell_type(o.cell);

@@ -218,7 +218,9 @@ std::string nearest_hint(const std::string& name, const std::vector<std::string>
 std::string option_text(const Error& error) {
   const auto* e = dynamic_cast<const SettingError*>(&error);
   if (!e) return error.what();
-  std::string hint = e->hint.setting.empty() ? "" : fmt::format(". Hint: --{} {}", e->hint.setting, e->hint.value);
+  const auto& [other, value] = e->hint;
+  const bool flag = value == "true" || value == "false";  // whose value no word of its own can be
+  std::string hint = other.empty() ? "" : fmt::format(". Hint: --{}{}{}", other, flag ? "=" : " ", value);
   if (hint.empty() && e->setting == "cell" && loaded_plugins().empty()) hint = plugin_hint;
   return fmt::format("--{}: {}{}", e->setting, e->rule, hint);
 }

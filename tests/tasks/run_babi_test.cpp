@@ -134,7 +134,7 @@ TEST_CASE(
   o.layers = 1, o.dropout = 0.5;
   CHECK(contains(refused(), "dropout: the three networks have one layer each, and dropout is between layers, got 0.5"));
   o.dropout = 0, o.bidirectional = true;
-  CHECK(refused() == "bidirectional: the three networks read forward only, got true. Hint: bidirectional = false");
+  CHECK(refused() == "bidirectional: the three networks read forward only. Hint: bidirectional = false");
   o.bidirectional = false, o.stack = {{"gru", 4}, {"lstm", 4}};
   CHECK(
       contains(refused(), "layers: the three networks have one layer each, got 2. Hint: one --cell and one --hidden"));
@@ -229,5 +229,16 @@ TEST_CASE("babi: learns three answers; twenty steps with three cells; exit codes
   CHECK(run("babi", {"--data", moved, "--task", "5"}, data.dir.path).err ==
         "babi: [babi] en-valid-10k/qa5_train.txt: not found in " + moved + "/babi. Hint: --size 1k\n");
   CHECK(run("babi", {"--task", "21"}, data.dir.path).code == 2);
+  for (const std::string flag : {"--bidirectional", "--layer-norm", "--residual", "--variational-dropout"}) {
+    const auto go = [&](const std::string& word) {
+      return run("babi", {"--data", moved, "--task", "5", "--size", "1k", "--dry-run", word}, data.dir.path);
+    };
+    const Result refused = go(flag);
+    CHECK(refused.code == 2);
+    CHECK_MESSAGE(
+        (contains(refused.err, "babi: " + flag + ": ") && refused.err.ends_with("Hint: " + flag + "=false\n")),
+        refused.err);
+    CHECK(go(flag + "=false").code == 0);
+  }
   CHECK(contains(run("babi", {"--help"}, data.dir.path).out, "--join"));
 }
