@@ -8,7 +8,7 @@
 
 namespace reel {
 
-std::vector<std::string> without_effect(const Options& options, const Shared& shared, const ModelShape& shape,
+std::vector<std::string> without_effect(const Options& options, const Shared& shared, const Task& task,
                                         const TaskProgram& program, const Model& made) {
   const ModelOptions& model = shared.model;
   const OptimizerOptions &rule = shared.optimizer, usual_rule;
@@ -18,11 +18,15 @@ std::vector<std::string> without_effect(const Options& options, const Shared& sh
                                                            [](const auto& cell) { return cell->recurrent(); });
   const bool own_model = program.model != nullptr;  // not a stack of cells
   const bool stack = own_model || layers_of(model).size() > 1, drops = own_model || model.dropout > 0;
-  const bool symbols = shape.vocabulary > 0, embeds = model.input == "embedding";
+  const bool symbols = task.shape().vocabulary > 0, embeds = model.input == "embedding";
   const bool sgd = kind == "sgd", rmsprop = kind == "rmsprop",
              adam = kind == "adam" || kind == "adamw" || kind == "amsgrad";
   const bool step = schedule == "step", plateau = schedule == "plateau", window = schedule == "window",
              to_end = schedule == "cosine" || schedule == "linear";
+
+  const ExampleOptions& examples = shared.train.examples;
+  const Parts parts = task.parts();
+  const bool fixed = examples.examples > 0 || parts.train > 0;
 
   const std::string one = "it works between layers, and there is one. Hint: --layers 2",
                     numbers = "the inputs are numbers";
@@ -42,6 +46,8 @@ std::vector<std::string> without_effect(const Options& options, const Shared& sh
       {"reset-every", true, carries,
        model.bidirectional ? "--bidirectional reads whole sequences, and no states carry over"
                            : fmt::format("--cell {} has no states that carry over", model.cell)},
+      {"shuffle", !examples.shuffle, fixed && !parts.ordered,
+       fixed ? "examples continue each other and are never shuffled" : "the examples of each update are new ones"},
       {"momentum", rule.momentum != usual_rule.momentum, sgd, only("sgd")},
       {"decay", rule.decay != usual_rule.decay, rmsprop, only("rmsprop")},
       {"rms-start", rule.rms_start != usual_rule.rms_start, rmsprop, only("rmsprop")},

@@ -51,7 +51,7 @@ std::string changes_of_start(const Session& session) {
 void tell_notes(const Session& session, bool quiet) {
   const TaskProgram& program = session.program;
   std::vector<std::string> notes;
-  if (!quiet) notes = without_effect(session.options, session.shared, session.task->shape(), program, *session.model);
+  if (!quiet) notes = without_effect(session.options, session.shared, *session.task, program, *session.model);
   if (const std::string note = changes_of_start(session); !note.empty()) notes.push_back(note);
   for (const std::string& note : notes) print_err("note: {}\n", one_line(note));
   if (!program.notes || (quiet && !session.starts_from_other())) return;

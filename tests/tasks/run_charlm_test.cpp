@@ -188,6 +188,7 @@ TEST_CASE("charlm: a typed option that changes nothing beside the others is note
         "note: --lines has no effect: it is for the Penn Treebank, and --text is given\n");
   CHECK(note({"--data", dir.path}) == "note: --data has no effect: --text is given\n");
   CHECK(note({"--sample", "5", "--temperature", "0.5", "--sample-seed", "2"}).empty());
+  CHECK(contains(note({"--shuffle", "off"}), "examples continue each other and are never shuffled"));
 }
 
 TEST_CASE("charlm: samples with the best parameters, tested or not, resumed or not") {
