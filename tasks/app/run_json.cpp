@@ -59,7 +59,8 @@ bool complete(RunRecord& r, const Json& earlier, bool trained) {
   if (std::isnan(r.update_seconds)) r.update_seconds = metric_in(earlier, "update_seconds");
   if (trained || !r.finished) return false;
   const Json now = run_json(r);
-  for (const char* key : {"finished", "steps", "best", "solved_at"})  // an older Reel may have written others
+  for (const char* key :
+       {"finished", "steps", "best", "solved_at", "stopped_by"})  // an older Reel may have written others
     if (now.value(key, Json()) != earlier.value(key, Json())) return false;
   if (now.contains("test") != earlier.contains("test")) return false;
   r.seconds = metric_in(earlier, "seconds");

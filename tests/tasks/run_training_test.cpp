@@ -224,6 +224,17 @@ TEST_CASE("a run that --patience or --stop-below has ended says so when it is re
   }
 }
 
+TEST_CASE("a run that its last validation would have ended says by which option once it is resumed for more") {
+  const TempDir dir;
+  const std::string out = dir / "run";
+  const auto by = [&] { return nlohmann::json::parse(read_file(out + "/run.json")).value("stopped_by", ""); };
+  REQUIRE(go(dir, "adding" + small + "--length 5 --hidden 4 --valid-every 3 --stop-below 100 --steps 3 --out " + out)
+              .code == 0);
+  CHECK(by().empty());
+  REQUIRE(go(dir, "adding --quiet --resume " + out + " --steps 27").code == 0);
+  CHECK(by() == "--stop-below 100");
+}
+
 TEST_CASE("adamw's decay is PyTorch's unless it is given, and the folder says which") {
   const TempDir dir;
   for (const auto& [options, expected] :
