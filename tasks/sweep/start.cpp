@@ -101,6 +101,12 @@ void take_name(Sweep& sweep, std::vector<Axis>& axes, const std::string& name) {
   throw Usage(fmt::format("{}: is no task, preset or folder of a sweep{}", name, near_names(name, names)));
 }
 
+/// Throws Usage for settings of a search that is not asked for.
+void check_search(const SweepOptions& o, const Options& options) {
+  if (o.halving == 0 && options.typed("rungs")) throw Usage("--rungs: is one of --halving. Hint: --halving 3");
+  if (o.sample == 0 && options.typed("sample-seed")) throw Usage("--sample-seed: is one of --sample. Hint: --sample N");
+}
+
 /// Throws Usage for settings that do not go together.
 void check_together(std::int64_t halving, const std::string& metric, double hours) {
   if (metric.empty()) throw Usage("--metric: a name expected. Hint: --metric valid_loss");
@@ -137,8 +143,9 @@ Sweep define(const SweepOptions& o, const std::vector<std::string>& task_options
   s.rungs = o.rungs;
   const std::vector<Point> points = o.sample > 0 ? drawn_points(axes, o.sample, o.sample_seed) : all_points(axes);
   if (std::ssize(points) < o.sample)
-    print_err("sweep: --sample {}: {} draws are equal to others; there are {} combinations\n", o.sample,
-              o.sample - std::ssize(points), points.size());
+    print_err("sweep: --sample {}: {} draws are equal to others; there {} {} combination{}\n", o.sample,
+              o.sample - std::ssize(points), points.size() == 1 ? "is" : "are", points.size(),
+              points.size() == 1 ? "" : "s");
   add_runs(s, points, o.seeds);
   return s;
 }
@@ -282,6 +289,7 @@ Sweep open_or_define(SweepOptions& o, const Options& options, const std::vector<
     throw Usage(fmt::format("{}: the folder of a sweep expected. Hint: sweep DIR --{}", name,
                             o.gather ? "gather" : "worker N"));
 
+  check_search(o, options);
   Sweep sweep = define(o, task_options);
   std::unique_ptr<Defining> defining;
   if (!o.dry_run) defining = std::make_unique<Defining>(sweep.folder);

@@ -195,6 +195,7 @@ TEST_CASE("sweep --sample: digits tell values of a narrow range apart, none is o
     CHECK(line.find(' ') <= std::string("lr=0.1234").size());  // folders of earlier sweeps keep their names
   CHECK(drawn("batch=int(100000,100009)", "9").err ==
         "sweep: --sample 9: 2 draws are equal to others; there are 7 combinations\n");
+  CHECK(drawn("lr=1e-2", "3").err == "sweep: --sample 3: 2 draws are equal to others; there is 1 combination\n");
 }
 
 TEST_CASE("sweep --halving: the best third goes on, and is the run that would have gone through") {
@@ -346,6 +347,8 @@ TEST_CASE("sweep: errors are one line with the rule, the value and a hint, befor
       {{"copying", "--grid", "explain=text", "--out", out}, "--explain: is for the task alone, as it trains nothing"},
       {{"copying", "--lr", "3", "--out", out},
        "--lr: there is no such option. Hint: options of the task stand behind --"},
+      {{"copying", "--rungs", "4", "--out", out}, "--rungs: is one of --halving"},
+      {{"copying", "--sample-seed", "4", "--out", out}, "--sample-seed: is one of --sample"},
       {{"copying", "--halving", "1", "--out", out}, "--halving: 2 or more expected, got 1"},
       {{"copying", "--halving", "3", "--metric", "test.loss", "--out", out},
        "--metric test.loss: --halving ranks runs by what is in metrics.csv"},
