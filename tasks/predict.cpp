@@ -342,6 +342,8 @@ int predict(int argc, const char* const* argv) {
   check_model(o, answers);
   if (!o.states.empty()) answers.load_states(o.states);
   if (!o.quiet) print_err("parameters of {}\n", one_line(answers.predictor().weights()));
+  if (o.carry && !o.quiet && (answers.spec().each || answers.spec().window == 0))
+    print_err("note: --carry has no effect: it is for models of table --window with one answer for each window\n");
   bool interrupted = false;
   if (o.stream) {
     const FileHandle file(o.input == "-" ? dup(STDIN_FILENO) : open(o.input.c_str(), O_RDONLY | O_CLOEXEC), o.input,

@@ -127,6 +127,15 @@ TEST_CASE("sequences that are shorter than the window are counted, and an error 
   CHECK(contains(run("predict", {out, "--test", dir / "none.csv", "--carry"}, dir.path).out, "over 3 answers"));
 }
 
+TEST_CASE("--carry of a model without windows is noted") {
+  const TempDir dir;
+  const std::string out = train(dir, sequences(10, 8), {"--group", "g", "--inputs", "x", "--target", "y"});
+  const Result r = run("predict", {out, "--input", dir / "train.csv", "--carry"}, dir.path);
+  CHECK(r.code == 0);
+  CHECK_MESSAGE(contains(r.err, "note: --carry has no effect: it is for models of table --window"), r.err);
+  CHECK(run("predict", {out, "--input", dir / "train.csv", "--carry", "--quiet"}, dir.path).err.empty());
+}
+
 TEST_CASE("a model that reads whole sequences and answers at their ends has no answer at each row") {
   const TempDir dir;
   const std::string rows = sequences(10, 8);
