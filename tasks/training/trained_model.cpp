@@ -13,18 +13,29 @@ namespace reel {
 
 namespace {
 
+/// True also for what cannot be looked at, such as a link that leads to itself: reading it tells why.
+bool is_there(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error) || error;
+}
+
+bool is_folder(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
 std::string weights_of(const std::string& run) {
   const std::string best = run + "/best.safetensors";
-  return std::filesystem::exists(best) ? best : run + "/checkpoint.safetensors";
+  return is_there(best) ? best : run + "/checkpoint.safetensors";
 }
 
 ModelConfig config_of(const std::string& run) {
   const std::string path = run + "/model.json";
-  if (std::filesystem::exists(path)) return load_model_config(path);
-  if (!std::filesystem::exists(run + "/config.toml"))
-    throw Error(run, std::filesystem::exists(run) ? "is not the folder of a run" : "does not exist");
+  if (is_there(path)) return load_model_config(path);
+  if (!is_there(run + "/config.toml"))
+    throw Error(run, is_there(run) ? "is not the folder of a run" : "does not exist");
   const std::string weights = weights_of(run);
-  const TensorFile file = std::filesystem::exists(weights) ? load_safetensors(weights) : TensorFile();
+  const TensorFile file = is_there(weights) ? load_safetensors(weights) : TensorFile();
   const auto& names = file.tensors;
   if (!names.empty() &&
       std::none_of(names.begin(), names.end(), [](const auto& t) { return t.first.starts_with("cell"); }))
@@ -88,11 +99,11 @@ void require_updates(const std::string& path, const TensorFile& file) {
 }
 
 void take_parameters(const std::string& run_or_file, const Model& model) {
-  take_from_file(std::filesystem::is_directory(run_or_file) ? weights_of(run_or_file) : run_or_file, model);
+  take_from_file(is_folder(run_or_file) ? weights_of(run_or_file) : run_or_file, model);
 }
 
 std::string run_of_parameters(const std::string& run_or_file) {
-  if (std::filesystem::is_directory(run_or_file)) return run_or_file;
+  if (is_folder(run_or_file)) return run_or_file;
   return std::filesystem::absolute(run_or_file).parent_path();
 }
 

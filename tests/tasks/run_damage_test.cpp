@@ -109,6 +109,20 @@ TEST_CASE("--init-from: a damaged file is no bad usage, and the line has the opt
   CHECK(contains(line_of(dir, "copying", with(words, {dir / "none"}), 2), "copying: --init-from: ["));
 }
 
+TEST_CASE("a link that leads to itself and a name that is too long are told in words, wherever a run is expected") {
+  const TempDir dir;
+  fs::create_symlink("loop", dir / "loop");
+  write_atomically(dir / "x.csv", "x\n1\n");
+  for (const auto& [run, why] : {std::pair{dir / "loop", "Too many levels of symbolic links"},
+                                 {dir / std::string(300, 'n'), "File name too long"}}) {
+    CHECK(contains(line_of(dir, "copying", with(short_copying, {"--dry-run", "--init-from", run}), 2),
+                   fmt::format("[{}] cannot be read: {}", run, why)));
+    const std::string text = fmt::format("[{}/model.json] cannot be read: {}", run, why);
+    CHECK(contains(line_of(dir, "predict", {run, "--input", dir / "x.csv"}, 1), text));
+    CHECK(contains(line_of(dir, "apply", {"--run", run, "--describe"}, 1), text));
+  }
+}
+
 TEST_CASE("--best accuracy of a task without one is bad usage") {
   const TempDir dir;
   CHECK(contains(
