@@ -21,12 +21,16 @@ namespace reel {
 
 namespace {
 
+/// A number that --denormals flush would read as 0.
+bool is_denormal(double number) { return std::fpclassify(number) == FP_SUBNORMAL; }
+
 template <class T>
 bool take_number(Option& option, const std::string& text) {
   const std::optional<T> value = parse<T>(text);
   if (!value) return false;
   const auto number = static_cast<double>(*value);
-  if (!std::isfinite(number) || number < option.bounds.low || number > option.bounds.high) return false;
+  if (!std::isfinite(number) || is_denormal(number) || number < option.bounds.low || number > option.bounds.high)
+    return false;
   if (auto* setting = std::get_if<std::string*>(&option.target))
     **setting = fmt::format("{}", *value);  // not as typed: 007 is a number here, but not in TOML
   else
@@ -150,6 +154,8 @@ std::string Option::rule(const std::string& text) const {
   if (kind == Kind::choice) return fmt::format("one of {}", fmt::join(choices, ", "));
   if (kind == Kind::text && section == Section::built_in) return "a name that is not empty";
   if (kind == Kind::text) return "text in UTF-8 without zero bytes";
+  if (kind == Kind::real && is_denormal(parse<double>(text).value_or(0)))
+    return fmt::format("0 or a number of {:.3g} or more in size", std::numeric_limits<double>::min());
   const std::string number = kind == Kind::real ? "a number" : "an integer";
   const double least = kind == Kind::natural ? std::max(0.0, bounds.low) : bounds.low;
   std::string low = std::isfinite(least) ? fmt::format("{}", least) : "";

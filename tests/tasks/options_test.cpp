@@ -115,6 +115,7 @@ TEST_CASE("options: one line for every misuse of the command line") {
   for (const char* bad : {"nan", "inf", "-inf", "1,5", "0x1", " 1"})
     CHECK(usage_of({"--lr", bad}) == fmt::format("--lr: a number of 0 or more expected, got \"{}\"", bad));
   CHECK(usage_of({"--lr", "1e400"}) == "--lr: a number from 0 to 1.7976931348623157e+308 expected, got 1e400");
+  CHECK(usage_of({"--lr", "1e-320"}) == "--lr: 0 or a number of 2.23e-308 or more in size expected, got 1e-320");
   CHECK(usage_of({"--share", "1.01"}) == "--share: a number from 0 to 1 expected, got 1.01");
   CHECK(usage_of({"--cell", "fkae"}) == "--cell: one of fake, plain expected, got \"fkae\". Hint: fake.");
   CHECK(usage_of({"--quiet=maybe"}) == "--quiet: true or false expected, got \"maybe\"");
@@ -166,7 +167,8 @@ TEST_CASE("options: toml() read again is the same, to the last bit") {
   const TempDir dir;
   const std::string file = dir / "c.toml", again = dir / "d.toml";
   const char* text = "a \"quoted\" 'path'\\with\ttabs, \n lines, \x01 and \xc3\xa9";
-  for (const char* lr : {"0.1", "1", "1e-5", "1e300", "5e-324", "0.30000000000000004", "123456789.123", "1e20"}) {
+  for (const char* lr :
+       {"0.1", "1", "1e-5", "1e300", "2.2250738585072014e-308", "0.30000000000000004", "123456789.123", "1e20"}) {
     Prog p, q;
     p.parse({"--lr", lr, "--seed", "18446744073709551615", "--data", text, "--fake.slope", "1.", "--fake.width", "007",
              "--out", "o", "--quiet"});
