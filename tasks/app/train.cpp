@@ -275,8 +275,9 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     if (const auto note = describe(false)) progress.message(*note);
     tell_all([&](Observer& o) { o.ended(moment(false)); });
     throw Error("train",
-                fmt::format("{} at step {}; {}. Hint: {}a lower --lr{}", e.what(), reached,
+                fmt::format("{} at step {}; {}. Hint: {}a lower --lr{}{}", e.what(), reached,
                             what_is_left(folder, saved, best), optimizer.lacks_epsilon() ? "--epsilon 1e-8, or " : "",
+                            optimizer.decays() ? " or --weight-decay" : "",
                             optimizer.clips_norm() ? "" : ", or --clip-norm 1"));
   }
   outcome.interrupted = !enough;

@@ -172,6 +172,11 @@ TEST_CASE("a loss that is not finite stops the run, says so, and keeps the last 
   write_atomically(out + "/config.toml", config);
   const Result divides = run("copying", {"--resume", out, "--steps", "200"}, dir.path);
   CHECK(contains(divides.err, "Hint: --epsilon 1e-8, or a lower --lr\n"));
+  const Result decays = run("copying",
+                            {"--weight-decay", "1e30", "--hidden", "4", "--delay", "5", "--batch", "2", "--valid-size",
+                             "2", "--steps", "50", "--valid-every", "1", "--out", dir.path + "/decays"},
+                            dir.path);
+  CHECK_MESSAGE(contains(decays.err, "Hint: a lower --lr or --weight-decay, or --clip-norm 1\n"), decays.err);
 }
 
 TEST_CASE("bad input: one clear line, exit 2 for usage and 1 for failure, nothing half written") {
