@@ -217,6 +217,8 @@ void check_options(const ApplyOptions& o, const Options& options) {
   }
   if (options.given("layer") && o.run.empty() && o.choice.weights.empty())
     throw Usage("--layer chooses from a --run or its --weights, which are not given");
+  if (o.describe && !o.weights_out.empty())
+    throw Usage("--weights-out: --describe writes no file. Hint: --init-only in its place");
   if (o.describe) return;
   if (o.init_only && !o.choice.weights.empty())
     throw Usage("--init-only writes a fresh start, so it takes no --weights");

@@ -187,6 +187,8 @@ void add_pictures(Options& options, PictureOptions& variables, const std::vector
 }
 
 std::vector<Picture> chosen_pictures(const std::string& names, const std::vector<Picture>& known) {
+  if (!names.empty() && ("," + names + ",").find(",,") != std::string::npos)
+    throw Usage(fmt::format("--picture {}: names expected, got an empty one", names));
   std::vector<Picture> out;
   for (const std::string& name : split_list(names)) {
     const auto found = std::find_if(known.begin(), known.end(), [&](const Picture& p) { return p.name == name; });

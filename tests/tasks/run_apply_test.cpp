@@ -365,6 +365,9 @@ TEST_CASE("what has no effect is refused, what is assumed is said") {
   CHECK(contains(random_start.err, "y (5, 2, 8)"));
   CHECK(contains(answer({"--weights", ""}).err, "--weights: the name of the file is empty"));
   CHECK(contains(answer({"--weights-out", W}).err, "--weights-out is written with --init-only only"));
+  const Result described = run("apply", call(type, {"--describe", "--weights-out", W}), dir.path);
+  CHECK(described.code == 2);
+  CHECK(contains(described.err, "--weights-out: --describe writes no file"));
   REQUIRE(run("apply", call(type, {"--init-only", "--weights-out", W}), dir.path).code == 0);
   for (const std::string& read : {W, X}) {
     const Result lost = run("apply", call(type, {"--input", X, "--weights", W, "--output", read}), dir.path);

@@ -282,4 +282,7 @@ TEST_CASE("a picture that is named twice is drawn once; one step is no plural") 
   const std::size_t first = r.out.find("states-h.svg");
   REQUIRE(first != std::string::npos);
   CHECK(r.out.find("states-h.svg", first + 1) == std::string::npos);
+  for (const char* names : {",", "states,", "states,,changes"})
+    CHECK(run("copying", {"--dry-run", "--picture", names}, dir.path).err ==
+          fmt::format("copying: --picture {}: names expected, got an empty one\n", names));
 }
