@@ -50,12 +50,17 @@ void check_declaration(const CellType& type) {
     refuse(fmt::format("the default of a setting, {}", e.what()));
   }
   for (const Setting& s : type.settings) {
-    const std::string other = s.only_if.substr(0, s.only_if.find_first_of("!="));
-    if (!s.only_if.empty() && (!defaults.contains(other) || s.only_if.find('=') == s.only_if.npos))
-      refuse(
-          fmt::format("the setting \"{}\" is read only if \"{}\": another setting and its value are needed, as in "
-                      "style=tunable or chrono!=0",
-                      s.name, s.only_if));
+    if (s.only_if.empty()) continue;
+    const std::size_t end = s.only_if.find_first_of("!="), equals = s.only_if.find('=');
+    const std::string other = s.only_if.substr(0, end),
+                      what = fmt::format("the setting \"{}\" is read only if \"{}\": ", s.name, s.only_if);
+    if (!defaults.contains(other) || equals == s.only_if.npos || equals > end + 1)
+      refuse(what + "another setting and its value are needed, as in style=tunable or chrono!=0");
+    try {
+      Settings(type.name, type.settings, {{other, s.only_if.substr(equals + 1)}});
+    } catch (const SettingError& e) {
+      refuse(what + e.what());
+    }
   }
 }
 

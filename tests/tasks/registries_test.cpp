@@ -108,12 +108,25 @@ TEST_CASE("two of one name: an error at a program's start that says which") {
     cells.pop_back();
   }
 
-  for (const char* condition : {"style", "kind=fast", "!=2", "rat=1"}) {
+  for (const char* condition : {"style", "kind=fast", "!=2", "rat=1", "rate!1=1"}) {
     register_cell({"own", "", "", "", {{"rate", Setting::Kind::real, "0", "", {}, condition}}, {}}, "mine/own.cpp");
     CHECK(error_of(check_registries) ==
           fmt::format("[cell] \"own\" (mine/own.cpp): the setting \"rate\" is read only if \"{}\": another setting and "
                       "its value are needed, as in style=tunable or chrono!=0",
                       condition));
+    cells.pop_back();
+  }
+  using enum Setting::Kind;
+  for (const auto& [condition, why] : {std::pair{"solver=tayler", "own.solver: \"tayler\" is not one of euler, taylor"},
+                                       {"solver!=", "own.solver: \"\" is not one of euler, taylor"},
+                                       {"rate=low", "own.rate: \"low\" is not a number"}}) {
+    const std::vector<Setting> settings{{"rate", real, "0", "", {}},
+                                        {"solver", choice, "euler", "", {"euler", "taylor"}},
+                                        {"order", integer, "2", "", {}, condition}};
+    register_cell({"own", "", "", "", settings, {}}, "mine/own.cpp");
+    CHECK(
+        error_of(check_registries) ==
+        fmt::format("[cell] \"own\" (mine/own.cpp): the setting \"order\" is read only if \"{}\": {}", condition, why));
     cells.pop_back();
   }
   CHECK(program_ends_with() == 0);
