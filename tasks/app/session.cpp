@@ -52,6 +52,12 @@ bool data_moved(const std::string& data, const Options& options) {
   return options.given("data") && !options.typed("data") && !data.empty() && !std::filesystem::exists(data, error);
 }
 
+/// True for an error whose text begins with a file of the data.
+bool is_of_data(const std::string& text, const std::string& data) {
+  const std::string file = text.substr(text.starts_with('[') ? 1 : 0);
+  return file.starts_with(data) && file.find_first_of("/]:", data.size()) == data.size();
+}
+
 /// Throws unless the epochs of a run that goes on are more updates than it has done: if they were not typed, it is the
 /// data that have become fewer.
 void require_epochs_ahead(const Shared& s, const Options& options) {
@@ -163,7 +169,7 @@ void Session::make_model() {
   } catch (const DataError&) {  // has a hint
     throw;
   } catch (const FileError& e) {
-    if (!data_moved(shared.data, options)) throw;
+    if (!data_moved(shared.data, options) || !is_of_data(e.what(), shared.data)) throw;
     throw FileError(std::string(e.what()) + ". Hint: --data PATH");
   }
   if (!task) throw Error(program.name, "TaskProgram::task returned no task");
