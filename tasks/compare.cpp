@@ -38,11 +38,12 @@ std::string words_of_x(const std::string& x) {
 struct Source {
   std::string folder, task;  // task: not known of a run that has not ended
   std::string diverged;      // the step; empty: it did not
+  bool left_out = false;     // of the mean of its name
 };
 
 /// Leaves runs that diverged out of the mean of the others of their name, as draw_curves does, and says so; and where a
 /// mean ends before one of its runs does.
-void tell_means(std::vector<Curve>& curves, const std::vector<Source>& sources, const std::string& unit,
+void tell_means(std::vector<Curve>& curves, std::vector<Source>& sources, const std::string& unit,
                 const std::string& hint) {
   std::map<std::string, std::vector<std::size_t>> of_name;
   for (std::size_t i = 0; i < curves.size(); ++i) {
@@ -52,10 +53,12 @@ void tell_means(std::vector<Curve>& curves, const std::vector<Source>& sources, 
   for (auto& [name, runs] : of_name) {
     const auto diverged = [&](std::size_t i) { return !curves[i].counts; };
     if (!std::ranges::all_of(runs, diverged)) {
-      for (const std::size_t i : runs)
-        if (diverged(i))
-          print_err("compare: left out of {}: {}: it diverged at step {}{}\n", one_line(name),
-                    one_line(sources[i].folder), sources[i].diverged, hint);
+      for (const std::size_t i : runs) {
+        if (!diverged(i)) continue;
+        sources[i].left_out = true;
+        print_err("compare: left out of {}: {}: it diverged at step {}{}\n", one_line(name),
+                  one_line(sources[i].folder), sources[i].diverged, hint);
+      }
       std::erase_if(runs, diverged);
     }
     std::vector<double> shared = curves[runs.front()].at;
@@ -76,13 +79,19 @@ void tell_means(std::vector<Curve>& curves, const std::vector<Source>& sources, 
 /// Says which values a logarithmic axis does not show; throws Error if it shows none.
 void tell_hidden(const std::vector<Curve>& curves, const std::vector<Source>& sources, const std::string& out) {
   const auto hidden = [](const auto& point) { return point.second <= 0; };
-  const auto all_hidden = [&](const Curve& curve) { return std::ranges::all_of(curve.points, hidden); };
-  if (std::ranges::all_of(curves, all_hidden))
-    throw Error("compare", fmt::format("no picture {}: --log on: no value is above 0. Hint: --log off", out));
-  for (std::size_t i = 0; i < curves.size(); ++i)
-    if (const auto count = std::ranges::count_if(curves[i].points, hidden))
-      print_err("compare: --log on: {} of {} values of {} are not above 0, which a logarithmic axis cannot show\n",
-                count, curves[i].points.size(), one_line(sources[i].folder));
+  bool shown = false;
+  std::string notes;
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    if (sources[i].left_out) continue;
+    const auto count = static_cast<std::size_t>(std::ranges::count_if(curves[i].points, hidden));
+    shown = shown || count < curves[i].points.size();
+    if (count > 0)
+      notes += fmt::format(
+          "compare: --log on: {} of {} values of {} are not above 0, which a logarithmic axis cannot show\n", count,
+          curves[i].points.size(), one_line(sources[i].folder));
+  }
+  if (!shown) throw Error("compare", fmt::format("no picture {}: --log on: no value is above 0. Hint: --log off", out));
+  print_err("{}", notes);
 }
 
 int compare(int argc, const char* const* argv) {

@@ -103,6 +103,11 @@ TEST_CASE("compare: values that a logarithmic axis cannot show are told; --log a
   const Result none = run("compare", {b, "--out", out, "--log", "on"}, dir.path);
   CHECK(none.code == 1);
   CHECK_MESSAGE(contains(none.err, "--log on: no value is above 0. Hint: --log off"), none.err);
+  // a run that is in no mean is not drawn
+  const std::string c = put_run(dir, 3, {9, 0}, R"({"diverged_at_step": 21})");
+  const std::string left = "compare: left out of gru: " + c + ": it diverged at step 21. Hint: --seeds each\n";
+  CHECK(run("compare", {a, c, "--out", out, "--log", "on"}, dir.path).err == left + hidden.err);
+  CHECK(run("compare", {b, c, "--out", out, "--log", "on"}, dir.path).err == left + none.err);
 }
 
 TEST_CASE("compare --names: one for each run") {
