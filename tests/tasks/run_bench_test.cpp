@@ -31,6 +31,8 @@ TEST_CASE("benchmarks: bad usage is a line, and nothing is measured") {
   for (const char* program : {"bench_ranks", "bench_barriers"}) says(program, {"--bogus"}, "");
   for (const char* program : {"bench_steps", "bench_predict"})
     for (const char* cells : {"bogus", "lstm,bogus", ""}) says(program, {"--cells", cells}, "--cells: ");
+  says("bench_steps", {"--cells", "lstm,r_transformer", "--hidden", "6"},
+       "--cells r_transformer, --hidden 6: the number");
   says("bench_cells", {"--cells", "bogus"}, "--cells \"bogus\": there is no cell \"bogus\"");
   says("bench_cells", {"--cells", "lstm,srnn/bogus=1"}, "--cells \"srnn/bogus=1\": srnn.bogus: ");
   says("bench_cells", {"--cells", ","}, "--cells \"\": ");
