@@ -1,6 +1,7 @@
 // Many runs on one page for a browser: curves, with seeds as bands, and tables to sort.
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tasks/app/output_file.h"
 #include "tasks/app/run.h"
@@ -39,6 +40,7 @@ int report(int argc, const char* const* argv) {
   if (folders.empty()) throw Usage("folders of runs expected, as arguments");
   if (!has_ending(out, ".html")) throw Usage(fmt::format("--out {}: a name that ends with .html expected", out));
   require_output_file("out", out, {{"config", options.config()}});
+  std::set<std::filesystem::path> taken;  // a folder by another name is not another run
   for (const std::string& folder : folders) {
     const std::vector<page::ComparedRun> below = page::runs_below(folder);
     std::error_code error;
@@ -46,6 +48,8 @@ int report(int argc, const char* const* argv) {
     if (below.empty()) throw Error(folder, "holds no run: there is no config.toml in it, nor below it");
     comparison.most_updates_first = comparison.most_updates_first || halves(folder);
     for (const page::ComparedRun& run : below) {
+      const std::filesystem::path real = std::filesystem::canonical(run.folder, error);
+      if (!taken.insert(error ? std::filesystem::path(run.folder) : real).second) continue;
       const bool lone = below.size() == 1 || folders.size() == 1;
       comparison.runs.push_back({run.folder, lone ? run.name : folder + "/" + run.name});
     }

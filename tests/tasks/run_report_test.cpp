@@ -285,6 +285,10 @@ TEST_CASE("report compares runs: groups, seeds, what differs, the best") {
   CHECK(contains(twice.err, "left out: again: has the options and the seed of "));
   CHECK(contains(twice.err, "/lstm1, which alone counts\n"));
   CHECK(contains(twice.out, "twice.html, 4 runs"));
+  fs::create_directory_symlink(dir / "runs", dir / "link");
+  const Result linked = run("report", {dir / "runs", dir / "link", "--out", dir / "twice.html"}, dir.path);
+  CHECK_MESSAGE(!contains(linked.err, "lstm1"), linked.err);  // it is no other run
+  CHECK(contains(linked.out, "twice.html, 4 runs"));
   fs::create_directory(dir / "three");
   fs::copy(dir / "runs/lstm1", dir / "three/lstm1");
   if (has_gnuplot()) {
