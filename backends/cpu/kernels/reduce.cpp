@@ -88,6 +88,12 @@ void add_run(const T* x, std::int64_t n, Out* out) {
 template <class T, class Out>
 std::int64_t add_short_rows(const T* x, std::int64_t rows, std::int64_t apart, std::int64_t n, Out* out) {
   constexpr std::int64_t width = lanes<double>;
+  const auto add = [](auto a, auto b) { return a + b; };
+  const bool few_elements = with_few<double>(n, [&](auto count) {
+    for (std::int64_t r = 0; r < rows; ++r, x += apart)
+      out[r] = static_cast<Out>(out[r] + fold_few<double, count>(x, add));
+  });
+  if (few_elements) return rows;
   std::int64_t r = 0;
   for (; r + width <= rows; r += width) {
     std::array<Doubles, static_cast<std::size_t>(width)> sums;
@@ -95,7 +101,6 @@ std::int64_t add_short_rows(const T* x, std::int64_t rows, std::int64_t apart, s
       sum = lanes_of_doubles(x, n, [](Doubles v) { return v; });
       x += apart;
     }
-    const auto add = [](Doubles a, Doubles b) { return a + b; };
     const Doubles total = load_doubles(out + r) + fold_lanes_of_each<double>(sums, add);
     store(out + r, __builtin_convertvector(total, Vector<Out, width>));
   }
@@ -107,6 +112,12 @@ template <template <class> class Rule, class T>
 std::int64_t best_of_short_rows(const T* x, std::int64_t rows, std::int64_t apart, std::int64_t n, T* out) {
   constexpr std::int64_t width = lanes<T>;
   const auto better = [](Vector<T> a, Vector<T> b) { return Rule<T>::combine_lanes(a, b); };
+  const bool few_elements = with_few<T>(n, [&](auto count) {
+    REEL_INDEPENDENT
+    for (std::int64_t r = 0; r < rows; ++r, x += apart)
+      out[r] = Rule<T>::combine(out[r], fold_few<T, count>(x, Rule<T>::combine));
+  });
+  if (few_elements) return rows;
   std::int64_t r = 0;
   for (; r + width <= rows; r += width) {
     std::array<Vector<T>, static_cast<std::size_t>(width)> best;

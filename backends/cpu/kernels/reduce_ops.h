@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "backends/cpu/kernels/constants.h"
 #include "backends/cpu/simd/vectors.h"
 #include "backends/shared/reduce_rules.h"
 
@@ -76,11 +77,29 @@ Doubles lanes_of_doubles(const T* x, std::int64_t n, F&& f) {
     for (std::int64_t k = 0; k < width; ++k) place[k] = k;
     odd += f(place >= width - (n - i) ? load_doubles(x + n - width) : Doubles{});
   } else if (i < n) {
-    T rest[width] = {};
-    std::copy(x + i, x + n, rest);
-    odd += f(load_doubles(rest));
+    Doubles rest{};  // by lanes: what is stored in parts and loaded as a vector takes a detour
+    for (std::int64_t k = 0; k < width - 1; ++k) {
+      if (k < n) rest[k] = x[k];
+    }
+    odd += f(rest);
   }
   return even + odd;
+}
+
+/// Folds n < lanes<T> elements with f(a, b), in the order in which fold_lanes folds a vector of them: those at `first`,
+/// `first + step`, `first + 2 step`, ...
+template <class T, std::int64_t n, std::int64_t first = 0, std::int64_t step = 1, class From, class F>
+T fold_few(const From* x, F f) {
+  if constexpr (first + step < n)
+    return f(fold_few<T, n, first, 2 * step>(x, f), fold_few<T, n, first + step, 2 * step>(x, f));
+  else
+    return static_cast<T>(x[first]);
+}
+
+/// Likewise for 2 to 5 elements: calls f with their number as a constant and returns true. False for others.
+template <class T, class F>
+bool with_few(std::int64_t n, F&& f) {
+  return with_constant<2, std::min(std::int64_t{5}, lanes<T> - 1)>(n, f);
 }
 
 /// The sum of f(x) over n values x, with f(0) = 0; or `parts` interleaved sums, each over every `parts`-th value.
