@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/kernels/constants.h"
 #include "backends/cpu/kernels/copy_bytes.h"
 #include "backends/cpu/simd/simd.h"
 #include "backends/shared/words.h"
@@ -26,6 +27,34 @@ void copy_run(const Element* in, std::int64_t si, Element* out, std::int64_t so,
   } else {
     for (std::int64_t i = 0; i < n; ++i) out[i] = in[i * si];
   }
+}
+
+/// Copies runs of n elements, the most frequent strides of which are constants, too. The callee iterates over the axis
+/// above, so that a run costs no call.
+template <class Element, std::int64_t n>
+void copy_short_runs(StridedLoop<2> loop, const Element* in, Element* out, Constant<n>) {
+  const auto [si, so] = loop.inner_stride();
+  const auto above = static_cast<std::size_t>(loop.rank - 2);
+  const std::int64_t rows = loop.dims[above];
+  const auto [apart_in, apart_out] = loop.strides[above];
+  loop.dims[above] = 1;
+  const auto copy = [&, apart_in = apart_in, apart_out = apart_out](auto step_in, auto step_out) {
+    loop.for_each_run([&](const StridedLoop<2>::Offsets& at) {
+      const Element* x = in + at[0];
+      Element* y = out + at[1];
+      for (std::int64_t r = 0; r < rows; ++r, x += apart_in, y += apart_out) {
+        Element run[n];
+        for (std::int64_t k = 0; k < n; ++k) run[k] = x[k * step_in];
+        for (std::int64_t k = 0; k < n; ++k) y[k * step_out] = run[k];
+      }
+    });
+  };
+  if (so == 1 && si == 1)
+    copy(Constant<1>{}, Constant<1>{});
+  else if (so == 1 && si == 0)
+    copy(Constant<0>{}, Constant<1>{});
+  else
+    copy(si, so);
 }
 
 template <class Element>
@@ -107,6 +136,9 @@ void copy_elements(const CopyArgs& a) {
       return;
     }
   }
+  if (loop.rank >= 2 && loop.dims[static_cast<std::size_t>(loop.rank - 2)] >= 8 &&
+      with_constant<2, 8>(n, [&](auto size) { copy_short_runs(loop, in0, out0, size); }))
+    return;
   const std::int64_t from = si, to = so;
   loop.for_each_run([&](const StridedLoop<2>::Offsets& at) { copy_run(in0 + at[0], from, out0 + at[1], to, n); });
 }
