@@ -40,11 +40,19 @@ void reduce_rows(const T* x, std::int64_t count, std::int64_t apart, std::int64_
     constexpr std::int64_t width = lanes<double>, near = 4096;
     if (n >= width && count * n <= near) {  // columns that fit in the L1 cache: accumulate in vectors
       std::int64_t i = 0;
-      for (; i + width <= n; i += width) {
-        Doubles sums = load_doubles(out + i);
-        for (std::int64_t r = 0; r < count; ++r) sums += load_doubles(x + r * apart + i);
-        store(out + i, __builtin_convertvector(sums, Vector<Out, width>));
-      }
+      const auto add_columns = [&]<std::int64_t vectors>(Constant<vectors>) {
+        for (; i + vectors * width <= n; i += vectors * width) {
+          Doubles sums[vectors];
+          for (std::int64_t k = 0; k < vectors; ++k) sums[k] = load_doubles(out + i + k * width);
+          for (std::int64_t r = 0; r < count; ++r) {
+            for (std::int64_t k = 0; k < vectors; ++k) sums[k] += load_doubles(x + r * apart + i + k * width);
+          }
+          for (std::int64_t k = 0; k < vectors; ++k)
+            store(out + i + k * width, __builtin_convertvector(sums[k], Vector<Out, width>));
+        }
+      };
+      add_columns(Constant<4>{});  // one vector would wait for its last sum
+      add_columns(Constant<1>{});
       for (; i < n; ++i) {
         double sum = 0;
         for (std::int64_t r = 0; r < count; ++r) sum += x[r * apart + i];
