@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/scan/program.h"
 #include "tests/support/numbers.h"
 
 using namespace reel;
@@ -112,6 +113,19 @@ TEST_CASE("powers of complex numbers: large ones, infinite ones, 0^0") {
   CHECK(of({0, 0}, 0) == Z(1));
   CHECK(std::abs(of({1, 2}, -3) - Z(-0.088, 0.016)) < 1e-8);
   CHECK(std::abs(of({0.8, 0.6}, 64) - std::pow(Z(0.8F, 0.6F), 64)) < 1e-7);
+}
+
+TEST_CASE("x^2 of real numbers is a square, a complex one keeps the power that is computed in double") {
+  const auto squared = [](const Tensors& x) { return pow(x[0], 2); };
+  for (const DType d : {DType::f32, DType::f64}) {
+    check(squared, {{0.0, -0.0, -3, inf, -inf, NAN}}, {0.0, 0.0, 9, inf, inf, NAN}, d);
+    check(gradient(squared), {{0.0, -3, inf, NAN}}, {0.0, -6, inf, NAN}, d);
+  }
+  for (const auto& [d, name] : {std::pair(DType::f64, "square"), std::pair(DType::c64, "power")}) {
+    const Traced traced = trace({Tensor::zeros({3}, d).spec()}, [&](const Tensors& x) { return Tensors{squared(x)}; });
+    CHECK(traced.program.nodes.at(0).op->traits.name == std::string(name));
+  }
+  CHECK(contains(error_of([&] { squared({Tensor::zeros({3}, DType::i32)}); }), "[power] i32"));
 }
 
 TEST_CASE("the derivative of softsign far out") {
