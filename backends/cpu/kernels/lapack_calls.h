@@ -131,6 +131,12 @@ void require_no_overflow(const T* x, std::int64_t size, const std::string& matri
   if (!all_finite(x, size))
     rule_error("the result overflows: {} is nearly singular, or the numbers are too large", matrix);
 }
+/// Likewise for the m x n matrix at place i of a batch. Its text would take longer than to solve a small one.
+template <class T>
+void require_no_overflow(const T* x, std::int64_t size, std::int64_t m, std::int64_t n, std::int64_t i,
+                         std::int64_t batch) {
+  if (!all_finite(x, size)) require_no_overflow(x, size, which(m, n, i, batch));
+}
 
 /// Throws if LAPACK ran out of memory or refused an argument; the latter is our bug, not the user's.
 inline void require_accepted(lapack_int info) {

@@ -160,7 +160,7 @@ void Cpu::lu(const LuArgs& a) {
       T* u = static_cast<T*>(a.u) + i * r * a.n;
       require_finite(matrix, a.m, a.n, i, a.batch);
       lu_one(a.m, a.n, matrix, static_cast<T*>(a.p) + i * a.m * a.m, static_cast<T*>(a.l) + i * a.m * r, u);
-      require_no_overflow(u, r * a.n, which(a.m, a.n, i, a.batch));
+      require_no_overflow(u, r * a.n, a.m, a.n, i, a.batch);
     }
   });
 }
@@ -193,7 +193,7 @@ void Cpu::qr(const QrArgs& a) {
       T* r = static_cast<T*>(a.r) + i * k * a.n;
       require_finite(matrix, a.m, a.n, i, a.batch);
       qr_one(a.m, a.n, matrix, static_cast<T*>(a.q) + i * a.m * k, r);
-      require_no_overflow(r, k * a.n, which(a.m, a.n, i, a.batch));
+      require_no_overflow(r, k * a.n, a.m, a.n, i, a.batch);
     }
   });
 }
@@ -231,7 +231,7 @@ void Cpu::pinv(const PinvArgs& a) {
         for (std::int64_t k = 0; k < a.n; ++k) svd.u[count(j * a.n + k)] *= inverse;
       }
       multiply<T>(CblasConjTrans, CblasConjTrans, a.m, a.n, svd.r, svd.vh.data(), svd.r, svd.u.data(), a.n, out);
-      require_no_overflow(out, a.m * a.n, which(a.m, a.n, i, a.batch));
+      require_no_overflow(out, a.m * a.n, a.m, a.n, i, a.batch);
     }
   });
 }

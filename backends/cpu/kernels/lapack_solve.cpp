@@ -180,7 +180,7 @@ void Cpu::solve(const SolveArgs& s) {
       else
         factors.solve(s.k, x);
       if (!factors.finite || !all_finite(x, s.n * s.k)) solve_wide(s, i, a, b, x);
-      require_no_overflow(x, s.n * s.k, which(s.n, s.n, i, s.batch));
+      require_no_overflow(x, s.n * s.k, s.n, s.n, i, s.batch);
     }
   });
 }
@@ -201,7 +201,7 @@ void Cpu::triangular_solve(const TriangularSolveArgs& s) {
         substitute(s.upper != s.adjoint, s.unit_diagonal, s.n, s.k, widened(s.n, s.n, a, s.adjoint), y);
         round_to(y, x);
       }
-      require_no_overflow(x, s.n * s.k, which(s.n, s.n, i, s.batch));
+      require_no_overflow(x, s.n * s.k, s.n, s.n, i, s.batch);
     }
   });
 }
@@ -223,9 +223,9 @@ void Cpu::sylvester(const SylvesterArgs& s) {
       check_separation(*left, *right);
       std::vector<T> scaled(c, c + s.m * s.n);
       scale(scaled, -exponent);
-      require_no_overflow(scaled.data(), std::ssize(scaled), which(s.m, s.n, i, s.batch));
+      require_no_overflow(scaled.data(), std::ssize(scaled), s.m, s.n, i, s.batch);
       solve_sylvester(s, *left, *right, scaled.data(), x);
-      require_no_overflow(x, s.m * s.n, which(s.m, s.n, i, s.batch));
+      require_no_overflow(x, s.m * s.n, s.m, s.n, i, s.batch);
     }
   });
 }
