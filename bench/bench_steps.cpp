@@ -83,11 +83,13 @@ int run(int argc, const char* const* argv) {
   options.parse(argc, argv);
   Backend& place = find_device(device);
   place.set_threads(static_cast<int>(threads));
-  for (const std::string& cell : split_list(cells)) try {
+  for (const std::string& cell : split_list(cells)) {
+    try {
       Model(Symbols(sizes).shape(), {.cell = cell, .hidden = sizes.hidden}, Init(1, DType::f32, place));
     } catch (const SettingError& e) {
       throw Usage(fmt::format("--cells {}, --hidden {}: {}", cell, sizes.hidden, e.rule));
     }
+  }
   print_out("a training step of {} x {}, {} units, in ms\n", sizes.time, sizes.batch, sizes.hidden);
   for (const std::string& cell : split_list(cells)) {
     const Cost plain = cost_of(cell, sizes, false, rounds, place), graph = cost_of(cell, sizes, true, rounds, place);

@@ -67,9 +67,9 @@ class Optimizer {
   void finish(const Tensors& gradients, double norm, double lr_factor);
 
   std::int64_t steps() const { return steps_; }
-  /// Does it limit the norm of the gradients?
-  /// True if it decays weights more than its kind does by itself.
+  /// Does it decay weights more than its kind does by itself?
   bool decays() const { return options_.weight_decay > OptimizerOptions::usual_weight_decay(options_.kind); }
+  /// Does it limit the norm of the gradients?
   bool clips_norm() const { return options_.clip_norm > 0; }
   /// Does nothing keep the rule from dividing by numbers near 0? An epsilon below what f32 has is none.
   bool lacks_epsilon() const { return options_.kind != "sgd" && static_cast<float>(options_.epsilon) == 0; }
