@@ -117,6 +117,17 @@ TEST_CASE("gradients of weights whose rows are a multiple of 2 KB apart, and pro
   }
 }
 
+TEST_CASE("one or two rows by a large matrix, and a large matrix by a column") {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    for (int flags = 0; flags < 4; ++flags) {
+      CAPTURE(name_of(dtype));
+      CAPTURE(flags);
+      for (const std::int64_t m : {1, 2}) CHECK(error_of_product(m, 700, 107, form(flags), dtype) < most);
+      CHECK(error_of_product(300, 300, 1, form(flags), dtype) < most);
+    }
+  }
+}
+
 TEST_CASE("a batch of products whose sums are long is each of them") {
   for (int flags = 0; flags < 4; ++flags) {
     CAPTURE(flags);
