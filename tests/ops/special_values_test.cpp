@@ -128,6 +128,15 @@ TEST_CASE("x^2 of real numbers is a square, a complex one keeps the power that i
   CHECK(contains(error_of([&] { squared({Tensor::zeros({3}, DType::i32)}); }), "[power] i32"));
 }
 
+TEST_CASE("conditions as numbers, and choices by them") {
+  for (const DType d : {DType::f32, DType::f64}) {
+    const std::vector<std::vector<double>> x{{-1, 2, 0.0, -0.0, inf, NAN, -inf}, {1, 2, 3, 4, 5, 6, 7}};
+    check([](const Tensors& v) { return cast(v[0] > 0, v[0].dtype()); }, x, {0, 1, 0, 0, 1, 0, 0}, d);
+    check([d](const Tensors& v) { return cast(cast(v[0] > 0, DType::i32), d); }, x, {0, 1, 0, 0, 1, 0, 0}, d);
+    check([](const Tensors& v) { return where(v[0] > 0, v[0], v[1]); }, x, {1, 2, 3, 4, inf, 6, 7}, d);
+  }
+}
+
 TEST_CASE("the derivative of softsign far out") {
   const auto slope = gradient([](const Tensors& x) { return softsign(x[0]); });
   for (const DType d : {DType::f32, DType::f64})

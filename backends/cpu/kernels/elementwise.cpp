@@ -155,24 +155,37 @@ void short_rows(const ZipArgs& args) {
   }
 }
 
-template <class From, class To>
-void cast_piece(const Piece& p) {
-  const From* in = static_cast<const From*>(p.a);
-  To* out = static_cast<To*>(p.out);
-  for (std::int64_t i = 0; i < p.n; ++i) out[i] = element_cast<To>(in[i]);
-}
-
 /// Bytes widened to Word.
 template <class Word>
 Vector<Word> widened(const std::uint8_t* from) {
-#ifdef __AVX512F__  // GCC 12 would convert the bytes one by one
+#if defined(__AVX512F__)  // GCC 12 would convert the bytes one by one
   if constexpr (sizeof(Word) == 4)
     return std::bit_cast<Vector<Word>>(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
   else if constexpr (sizeof(Word) == 8)
     return std::bit_cast<Vector<Word>>(_mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
   else
+#elif defined(__AVX2__)
+  if constexpr (sizeof(Word) == 4)
+    return std::bit_cast<Vector<Word>>(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
+  else if constexpr (sizeof(Word) == 8)
+    return std::bit_cast<Vector<Word>>(_mm256_cvtepu8_epi64(_mm_loadu_si32(from)));
+  else
 #endif
     return __builtin_convertvector((load<std::uint8_t, lanes<Word>>(from)), Vector<Word>);
+}
+
+template <class From, class To>
+void cast_piece(const Piece& p) {
+  const From* in = static_cast<const From*>(p.a);
+  To* out = static_cast<To*>(p.out);
+  std::int64_t i = 0;
+  if constexpr (std::is_same_v<From, bool> && !std::is_same_v<To, bool> && !is_complex_type<To>) {
+    using Word = std::conditional_t<sizeof(To) == 4, std::uint32_t, std::uint64_t>;
+    const Vector<To> zero{}, one = zero + 1;
+    for (; i + lanes<To> <= p.n; i += lanes<To>)
+      store(out + i, widened<Word>(static_cast<const std::uint8_t*>(p.a) + i) != 0 ? one : zero);
+  }
+  for (; i < p.n; ++i) out[i] = element_cast<To>(in[i]);
 }
 
 /// a where c is true, b elsewhere.
