@@ -65,4 +65,11 @@ REEL_HD inline T integer_power(T x, int n) {
   }
 }
 
+/// x^(1/2) of real numbers. Other than sqrt, pow makes 0 of -0, and infinity of -infinity.
+template <class T>
+REEL_HD inline T root_power(T x) {
+  const T infinite = number<T>(INFINITY);
+  return select(x == T(0), T(0), select(x == -infinite, infinite, sqrt(x)));
+}
+
 }  // namespace reel::math

@@ -124,13 +124,17 @@ struct ScaleGradient {  // x; only the gradient is multiplied by the factor
     return x;
   }
 };
-struct Power {  // x^exponent; integer exponents up to +-64 by multiplication
+struct Power {  // x^exponent; integer exponents up to +-64 by multiplication, +-1/2 of real numbers by sqrt
   double exponent = 1;
   static constexpr auto name = "power";
   static constexpr unsigned domain = fields;
   template <class T>
   REEL_HD T operator()(T x) const {
     using math::power;
+    if constexpr (!is_complex_type<T>) {
+      if (exponent == 0.5) return math::root_power(x);
+      if (exponent == -0.5) return T(1) / math::root_power(x);
+    }
     const int whole = exponent >= -64 && exponent <= 64 ? static_cast<int>(exponent) : 0;
     return whole == exponent ? math::integer_power(x, whole) : power(x, math::number<T>(exponent));
   }

@@ -128,6 +128,18 @@ TEST_CASE("x^2 of real numbers is a square, a complex one keeps the power that i
   CHECK(contains(error_of([&] { squared({Tensor::zeros({3}, DType::i32)}); }), "[power] i32"));
 }
 
+TEST_CASE("x^(1/2) and x^(-1/2) are those of pow at zeros and infinities, and rounded once or twice elsewhere") {
+  const auto half = [](const Tensors& x) { return pow(x[0], 0.5); };
+  const auto inverse = [](const Tensors& x) { return pow(x[0], -0.5); };
+  const std::vector<std::vector<double>> edges{{0.0, -0.0, inf, -inf, NAN, -4, 4}};
+  for (const DType d : {DType::f32, DType::f64}) {
+    check(half, edges, {0.0, 0.0, inf, inf, NAN, NAN, 2}, d);
+    check(inverse, edges, {inf, inf, 0.0, 0.0, NAN, NAN, 0.5}, d);
+    check(half, {{2, 3, 1e30, 1e-30}}, {std::sqrt(2), std::sqrt(3), 1e15, 1e-15}, d, epsilon(d) / 4);
+    check(gradient(half), {{0.0, 4, 0.25, inf}}, {inf, 0.25, 1, 0}, d);
+  }
+}
+
 TEST_CASE("conditions as numbers, and choices by them") {
   for (const DType d : {DType::f32, DType::f64}) {
     const std::vector<std::vector<double>> x{{-1, 2, 0.0, -0.0, inf, NAN, -inf}, {1, 2, 3, 4, 5, 6, 7}};
