@@ -106,15 +106,13 @@ bool suits_panels(const Product<T>& p) {
   return p.form_a == CblasNoTrans && p.n > 1 && !has_few_columns(p) && bytes_of_b(p) <= largest && Panels<T>::exist();
 }
 
-constexpr std::int64_t small_b = 8 << 10;  // bytes, which stay in the L1 cache anyway
-
 /// Does a copy of b in panels pay for this product alone? libxsmm needs one if b is transposed.
 template <class T>
 bool pays_for_panels(const Product<T>& p) {
   constexpr std::int64_t many = 64, some_terms = 16;
   if (p.m < many || !suits_panels(p) || exceeds_cache(p)) return false;
   if (p.transpose_b()) return true;
-  return p.k >= some_terms && (Panels<T>::pads(p.n) || bytes_of_b(p) >= small_b);
+  return p.k >= some_terms && (Panels<T>::pads(p.n) || bytes_of_b(p) >= LoopWeights::smallest);
 }
 
 /// Those of a loop's weight, made at its first product; null if it is none, or too few rows are multiplied by it.
@@ -122,7 +120,7 @@ template <class T>
 const Panels<T>* panels_of_loop(const Product<T>& p, const GemmArgs& g, Backend& cpu) {
   constexpr std::int64_t many = 32;
   LoopWeights* const loop = LoopWeights::current();
-  if (!loop || bytes_of_b(p) < small_b || !suits_panels(p)) return nullptr;
+  if (!loop || !suits_panels(p)) return nullptr;
   LoopWeights::Weight* const weight = loop->find(g);
   if (!weight || weight->rows < many) return nullptr;
   return &weight->as<Panels<T>>([&] { return Panels<T>(cpu, p); });

@@ -9,7 +9,8 @@ namespace reel::cpu {
 namespace {
 
 bool has_shared_right_side(const GemmArgs& g) {
-  return is_floating(g.dtype) && !g.transpose_a && (g.batch == 1 || g.stride_b == 0);
+  return is_floating(g.dtype) && !g.transpose_a && (g.batch == 1 || g.stride_b == 0) &&
+         g.k * g.n * static_cast<std::int64_t>(size_of(g.dtype)) >= LoopWeights::smallest;
 }
 
 /// The buffers that a step of the loop writes to.

@@ -9,9 +9,11 @@
 
 namespace reel::cpu {
 
-/// Of the loop that the calling thread runs: the right sides of products that no step changes.
+/// Of the loop that the calling thread runs: the right sides of products that no step changes, but for small ones.
 class LoopWeights {
  public:
+  static constexpr std::int64_t smallest = 8 << 10;  // bytes; a smaller one stays in the L1 cache as it is
+
   struct Weight {
     const void* data;
     DType dtype;
