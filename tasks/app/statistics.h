@@ -8,7 +8,7 @@ namespace reel {
 double mean(const std::vector<double>& values);       // NaN of none
 double deviation(const std::vector<double>& values);  // of a sample; NaN of fewer than two
 
-/// A number with so many significant digits: "0.01234". From 10^digits to ten millions it is a whole number, "21400"
+/// A number with so many significant digits: "0.01234". From 10^digits to ten millions it is an integer, "21400"
 /// and not "2.14e+04".
 std::string significant(double value, int digits);
 

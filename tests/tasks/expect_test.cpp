@@ -384,7 +384,7 @@ TEST_CASE("every row of the five papers that has a number of its paper's own is 
   CHECK(judged > 500);
 }
 
-TEST_CASE("significant digits: large numbers of updates are whole numbers") {
+TEST_CASE("significant digits: large numbers of updates are integers") {
   CHECK(significant(0.012345, 4) == "0.01235");
   CHECK(significant(123.46, 2) == "123");
   CHECK(significant(21400, 4) == "21400");
