@@ -48,8 +48,7 @@ int report(int argc, const char* const* argv) {
     if (below.empty()) throw Error(folder, "holds no run: there is no config.toml in it, nor below it");
     comparison.most_updates_first = comparison.most_updates_first || halves(folder);
     for (const page::ComparedRun& run : below) {
-      const std::filesystem::path real = std::filesystem::canonical(run.folder, error);
-      if (!taken.insert(error ? std::filesystem::path(run.folder) : real).second) continue;
+      if (!taken.insert(page::real_path(run.folder)).second) continue;
       const bool lone = below.size() == 1 || folders.size() == 1;
       comparison.runs.push_back({run.folder, lone ? run.name : folder + "/" + run.name});
     }

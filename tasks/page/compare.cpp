@@ -33,12 +33,6 @@ struct Search {
   std::map<fs::path, int> links = {};  // to folders, with their depths: they are followed at last
 };
 
-fs::path real_path(const fs::path& folder) {
-  std::error_code error;
-  const fs::path real = fs::canonical(folder, error);
-  return error ? folder : real;
-}
-
 void find_runs(const fs::path& folder, int depth, Search& in) {
   if (!in.seen.insert(real_path(folder)).second) return;
   if (holds_run(folder)) {
@@ -245,6 +239,12 @@ bool holds_run(const std::string& folder) {
     return fs::exists(fs::path(folder) / name, error);
   };
   return has("config.toml") || has("run.json");
+}
+
+fs::path real_path(const fs::path& folder) {
+  std::error_code error;
+  const fs::path real = fs::canonical(folder, error);
+  return error ? folder : real;
 }
 
 std::vector<ComparedRun> runs_below(const std::string& folder) {

@@ -1,6 +1,7 @@
 // A page that compares runs: those that differ in their seed only are a group, with the mean and the range of its
 // seeds.
 #pragma once
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ bool higher_is_better(const std::string& metric);
 
 /// True if a run has begun in the folder: one of its files may be lost.
 bool holds_run(const std::string& folder);
+/// The folder itself, whatever links lead to it; as it is named if it cannot be looked at.
+std::filesystem::path real_path(const std::filesystem::path& folder);
 /// The runs in a folder: itself, or all below it, in order of their names. Symbolic links are followed, but for those
 /// that lead to a folder above; a run to which several lead is there once.
 std::vector<ComparedRun> runs_below(const std::string& folder);
