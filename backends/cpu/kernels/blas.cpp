@@ -163,6 +163,7 @@ bool by_chunks(Product<T> p, Backend& cpu) {
 }
 
 constexpr std::int64_t worth_a_thread = std::int64_t{1} << 17;  // fewest multiplications that pay for a second thread
+constexpr std::int64_t shortest_sum = 1024;                     // terms of a part of a long sum
 
 /// Along which axis a product is cut into parts, and how long a part is.
 struct Cut {
@@ -175,7 +176,7 @@ struct Cut {
 /// the result; of a right side in panels, whole panels.
 template <class T>
 Cut cut_of(const Product<T>& p, bool long_sum, bool in_panels) {
-  constexpr std::int64_t most = 16, grain = 16, shortest_sum = 1024;
+  constexpr std::int64_t most = 16, grain = 16;
   const auto cut = [&](Cut::Axis axis, std::int64_t extent, std::int64_t shortest, std::int64_t multiple) {
     const double work = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
     const auto worth = static_cast<std::int64_t>(std::min<double>(most, work / worth_a_thread));
@@ -191,8 +192,8 @@ Cut cut_of(const Product<T>& p, bool long_sum, bool in_panels) {
 /// Multiplies the parts of a product on all threads. `panels`: of a loop's weight; null: it is none.
 template <class T>
 void multiply_in_parts(const Product<T>& p, const Panels<T>* panels, Backend& cpu) {
-  constexpr std::int64_t few_results = std::int64_t{1} << 16, long_sum = 2048;
-  const bool sum = !panels && p.m * p.n <= few_results && p.k >= long_sum;
+  constexpr std::int64_t few_results = std::int64_t{1} << 16;
+  const bool sum = !panels && p.m * p.n <= few_results && p.k >= 2 * shortest_sum;
   std::optional<Panels<T>> own;
   if (!panels && !sum && pays_for_panels(p)) panels = &own.emplace(cpu, p);
   const Cut cut = cut_of(p, sum, panels != nullptr);
