@@ -102,7 +102,7 @@ bool by_small_parts(const Product<T>& p) {
 /// Could the right side be in panels? Not where other code is faster: for few columns, and OpenBLAS blocks the largest.
 template <class T>
 bool suits_panels(const Product<T>& p) {
-  constexpr std::int64_t largest = 4 << 20;  // bytes
+  constexpr std::int64_t largest = 10 << 20;  // bytes
   return p.form_a == CblasNoTrans && p.n > 1 && !has_few_columns(p) && bytes_of_b(p) <= largest && Panels<T>::exist();
 }
 
