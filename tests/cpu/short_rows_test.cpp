@@ -1,4 +1,5 @@
-// Kernels with loops of their own for few elements: rows of 2 to 9 numbers, and sums of few rows.
+// Kernels with loops of their own for few elements: rows of 2 to 9 numbers, rows with an operand that is
+// broadcast, and sums of few rows.
 #include <cstring>
 
 #include "tests/support/check.h"
@@ -64,6 +65,26 @@ TEST_CASE("copies of short runs: reversed, joined and repeated") {
         }
       }
       CHECK(right);
+    }
+  }
+}
+
+TEST_CASE("one row for all, one number for each row, or both: the same bits as of full operands") {
+  for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::c64, DType::c128}) {
+    for (const std::int64_t n : {1, 2, 5, 8, 13, 33, 63, 64}) {
+      for (const std::int64_t rows : {3, 4, 37, 1500}) {
+        CAPTURE(name_of(dtype));
+        CAPTURE(n);
+        CAPTURE(rows);
+        const Tensor x = random({rows, n}, 8, dtype), column = random({rows, 1}, 9, dtype),
+                     row = random({1, n}, 10, dtype);
+        const auto full = [&](const Tensor& part) { return expand(part, {rows, n}); };
+        for (const auto& [a, b] :
+             {std::pair{x, column}, {column, x}, {x, row}, {row, x}, {column, row}, {row, column}}) {
+          CHECK(same_bits(a - b, full(a) - full(b)));
+          CHECK(same_bits(equal(a, b), equal(full(a), full(b))));
+        }
+      }
     }
   }
 }

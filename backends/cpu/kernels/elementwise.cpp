@@ -127,31 +127,64 @@ bool is_contiguous(const StridedLoop<3>& loop, std::size_t operand) {
   return loop.strides[0][operand] == loop.dims[1] && loop.strides[1][operand] == 1;
 }
 
-/// Are the rows too short to fill vectors, of one operand that is contiguous like the result and one that is broadcast?
+/// Are the rows too short to fill vectors, and is at least one operand broadcast, the other one contiguous like the
+/// result or broadcast, too?
 bool has_short_rows(const StridedLoop<3>& loop) {
   if (loop.rank != 2 || loop.dims[1] == 0 || loop.dims[1] >= short_row || loop.dims[0] < 4) return false;
-  return is_contiguous(loop, 2) &&
-         (is_contiguous(loop, 0) ? repeats(loop, 1) : is_contiguous(loop, 1) && repeats(loop, 0));
+  const bool left = repeats(loop, 0), right = repeats(loop, 1);
+  return is_contiguous(loop, 2) && (left || right) && (left || is_contiguous(loop, 0)) &&
+         (right || is_contiguous(loop, 1));
 }
 
-/// Expands the operand that is broadcast for a block of rows first; one call handles the whole block.
+/// Writes each of `rows` elements n times, and up to a vector beyond.
+template <class T>
+void write_rows(const T* from, std::int64_t rows, std::int64_t n, T* to) {
+  for (std::int64_t k = 0; k < rows; ++k, to += n) {
+    if constexpr (std::is_same_v<T, bool> || is_complex_type<T>) {
+      std::fill_n(to, n, from[k]);
+    } else {
+      const Vector<T> all = Vector<T>{} + from[k];
+      for (std::int64_t j = 0; j < n; j += lanes<T>) store(to + j, all);
+    }
+  }
+}
+
+/// An operand of short rows, a block of rows at a time: where it lies, or expanded if it is broadcast.
+template <class T>
+class BlockOfRows {
+ public:
+  static constexpr std::int64_t size = 1024;
+
+  BlockOfRows(const StridedLoop<3>& loop, std::size_t operand, const void* data)
+      : data_(static_cast<const T*>(data)),
+        row_(loop.strides[0][operand]),
+        n_(loop.dims[1]),
+        one_a_row_(loop.strides[1][operand] == 0) {
+    const std::int64_t rows = std::min(size / n_, loop.dims[0]);
+    for (std::int64_t k = 0; row_ == 0 && k < rows; ++k) std::copy_n(data_, n_, written_ + k * n_);
+  }
+  const T* rows(std::int64_t first, std::int64_t count) {
+    if (row_ != 0 && !one_a_row_) return data_ + first * row_;
+    if (one_a_row_) write_rows(data_ + first, count, n_, written_);
+    return written_;
+  }
+
+ private:
+  const T* data_;
+  std::int64_t row_, n_;
+  bool one_a_row_;
+  alignas(64) T written_[size + std::max<std::int64_t>(1, lanes<T>)];
+};
+
+/// One call handles a whole block of rows.
 template <class F, class T>
 void short_rows(const ZipArgs& args) {
-  const StridedLoop<3>& loop = args.loop;
-  const std::int64_t n = loop.dims[1], rows = loop.dims[0];
-  constexpr std::int64_t block = 1024;
-  alignas(64) T written[block];
-  const std::int64_t high = block / n;
-  const bool left = !is_contiguous(loop, 0), by_row = loop.strides[1][left ? 0 : 1] == 0;
-  const T* repeated = static_cast<const T*>(left ? args.a : args.b);
-  const T* whole = static_cast<const T*>(left ? args.b : args.a);
+  const std::int64_t n = args.loop.dims[1], rows = args.loop.dims[0], high = BlockOfRows<T>::size / n;
+  BlockOfRows<T> a(args.loop, 0, args.a), b(args.loop, 1, args.b);
   auto* out = static_cast<result_of<F, T>*>(args.out);
-  for (std::int64_t r = 0; r < rows; r += high, whole += high * n, out += high * n) {
+  for (std::int64_t r = 0; r < rows; r += high, out += high * n) {
     const std::int64_t some = std::min(high, rows - r);
-    for (std::int64_t k = 0; k < some && (by_row || r == 0); ++k) {
-      for (std::int64_t j = 0; j < n; ++j) written[k * n + j] = by_row ? repeated[r + k] : repeated[j];
-    }
-    zip_piece<F, T>({some * n, left ? written : whole, left ? whole : written, nullptr, out, &args.params});
+    zip_piece<F, T>({some * n, a.rows(r, some), b.rows(r, some), nullptr, out, &args.params});
   }
 }
 
