@@ -30,10 +30,11 @@ struct RestrictedUnitary {
   }
 };
 
-/// uRNN's initialisation: angles uniform in +-pi, Glorot uniform vectors, a random permutation.
-inline RestrictedUnitary restricted_unitary(std::int64_t n, Init& init) {
+/// uRNN's initialisation: angles uniform in +-pi, Glorot uniform vectors, a random permutation. SRNN's port of it draws
+/// the vectors uniform in +-1.
+inline RestrictedUnitary restricted_unitary(std::int64_t n, Init& init, bool srnn_port = false) {
   constexpr double pi = 3.14159265358979323846;
-  const double bound = std::sqrt(6.0 / static_cast<double>(2 + 2 * n));
+  const double bound = srnn_port ? 1 : std::sqrt(6.0 / static_cast<double>(2 + 2 * n));
   RestrictedUnitary W;
   for (Tensor* omega : {&W.omega_1, &W.omega_2, &W.omega_3}) *omega = init.uniform({n}, pi);
   for (Tensor* v : {&W.v_1, &W.v_2}) *v = init.complex_uniform({n}, bound);
@@ -54,9 +55,9 @@ class UnitaryRnn : public Cell {
  protected:
   UnitaryRnn(std::int64_t i, std::int64_t n, const Settings& s, const Init& init)
       : Cell(i, n, init), modrelu_(modrelu_options(s.choice("modrelu"))) {}
-  void name_inputs(Init& init) {
+  void name_inputs(Init& init, bool zero_bias = false) {
     V = parameter("V", init.complex_uniform({hidden, input}, std::sqrt(6 / static_cast<double>(input + 2 * hidden))));
-    b = parameter("b", init.uniform({hidden}, 0.01));
+    b = parameter("b", zero_bias ? init.constant({hidden}, 0) : init.uniform({hidden}, 0.01));
   }
   void name_initial(const Settings& s, Init& init) {
     if (s.choice("initial") == "trained")

@@ -46,12 +46,12 @@ std::vector<Row> table() {
   const Law zero = constant(0), one = constant(1), small = uniform(0.01), phases = uniform(pi), angles = uniform(3.14),
             h_0 = uniform(root(3.0 / (2 * n))), kaiming = normal(root(2.0 / i)), glorot = glorot_uniform(n, i),
             glorot_n = glorot_normal(n, i), linear_i = linear_of(i), linear_n = linear_of(n);
-  const Law input_2 = both(glorot_uniform(2 * n, i)), reflection = both(uniform(root(6.0 / (2 + 2 * n)))),
-            small_2 = both(small), h_0_2 = both(h_0);
+  const Law order = permutation(), input_2 = both(glorot_uniform(2 * n, i)),
+            vectors = both(uniform(root(6.0 / (2 + 2 * n)))), small_2 = both(small), h_0_2 = both(h_0);
   const Law cayley_blocks = skew(0, pi / 2, from_minus_tan), chrono = log_of(uniform(1, 199)),
             whole_chrono = log_of(whole(1, 200));
   const std::string gates_W = "W_i W_f W_g W_o", gates_R = "R_i R_f R_g R_o", gates_b = "b_i b_f b_g b_o",
-                    gates_b2 = "b2_i b2_f b2_g b2_o";
+                    gates_b2 = "b2_i b2_f b2_g b2_o", omegas = "omega_1 omega_2 omega_3";
   const double nru_h = i + n + 64, nru_q = n + 64, sru_q = n / 4;
   return {
       {"rnn", {}, {{"U W b b2", uniform(k)}}},
@@ -141,12 +141,10 @@ std::vector<Row> table() {
 
       {"urnn",
        {},
-       {{"omega_1 omega_2 omega_3", phases},
-        {"v_1 v_2", reflection},
-        {"V", input_2},
-        {"b", small},
-        {"z_0", h_0_2},
-        {"perm", permutation()}}},
+       {{omegas, phases}, {"v_1 v_2", vectors}, {"V", input_2}, {"b", small}, {"z_0", h_0_2}, {"perm", order}}},
+      {"urnn",
+       {{"init", "srnn_urnn"}, {"initial", "zero"}},
+       {{omegas, phases}, {"v_1 v_2", both(uniform(1))}, {"V", input_2}, {"b", zero}, {"perm", order}}},
       {"full_urnn", {}, {{"W", unitary()}, {"V", input_2}, {"b", small}, {"z_0", h_0_2}}},
       {"eurnn", {}, {{"theta", angles}, {"U", small}, {"b", zero}}},
       {"eurnn", {{"field", "complex"}}, {{"theta phi omega", angles}, {"U", small_2}, {"b", zero}}},
