@@ -48,8 +48,8 @@ class Dtriv final : public Exprnn {
     const auto count = static_cast<std::int64_t>(updates_.item());
     if (count % every_ != 0) return;
     rebase();
-    if (project_ > 0 && count / every_ % project_ == 0)
-      B_0.assign(polar_factor(Arg(B_0)));  // rounding drifts B_0 off the orthogonal group
+    // Rounding drifts B_0 off the orthogonal group. The first change is that of the constructor.
+    if (project_ > 0 && (count / every_ + 1) % project_ == 0) B_0.assign(polar_factor(Arg(B_0)));
   }
 
  private:
