@@ -16,8 +16,8 @@ class SpectralRnn final : public Cell {
     if (r > n)
       throw SettingError("spectral_rnn.reflections", fmt::format("at most {}, the units, expected, got {}", n, r));
     const std::int64_t free = n * r - r * (r - 1) / 2;
-    U_H = parameter("U_H", unit_rows(init.glorot_uniform({r, n})), "orthogonal", free);
-    V_H = parameter("V_H", unit_rows(init.glorot_uniform({r, n})), "orthogonal", free);
+    U_H = parameter("U_H", init.glorot_uniform({r, n}), "orthogonal", free);
+    V_H = parameter("V_H", init.glorot_uniform({r, n}), "orthogonal", free);
     p = parameter("p", init.constant({n}, 0));
     M = parameter("M", init.glorot_uniform({n, i}));
     b = parameter("b", init.constant({n}, 0));

@@ -189,7 +189,7 @@ std::vector<Row> table() {
         {"T", zero},
         {"U", kaiming},
         {"b", small}}},
-      {"spectral_rnn", {{"reflections", "64"}}, {{"U_H V_H", unit_rows_of_uniform()}, {"p b", zero}, {"M", glorot}}},
+      {"spectral_rnn", {{"reflections", "64"}}, {{"U_H V_H", glorot_uniform(64, n)}, {"p b", zero}, {"M", glorot}}},
       {"enrnn",
        {{"short", "48"}},
        {{"A", skew(0, pi / 2, from_tan)},

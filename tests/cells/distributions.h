@@ -192,12 +192,6 @@ inline Law unit_columns_of_normal() {
       [](const Tensor& U) { check_directions(transpose(U), [](const std::vector<double>& z) { check_normal(z, 1); }); },
       true, false};
 }
-inline Law unit_rows_of_uniform() {
-  return {[](const Tensor& U) {
-            check_directions(U, [](const std::vector<double>& z) { check_moments(z, 0, 1, 9.0 / 5, 9); });
-          },
-          true, false};
-}
 
 inline double root(double x) { return std::sqrt(x); }
 /// PyTorch Linear: uniform in +-1/sqrt(inputs).
