@@ -259,4 +259,17 @@ Tensor masked_fill(Arg x, Arg mask, Arg value) {
   return told_as("masked_fill", "where", [&] { return where({mask.tensor(), x.where}, value, x); });
 }
 
+namespace primitive {
+Tensor named_rows(const Tensor& table, const Tensor& index) {
+  const std::int64_t rows = table.dim(0), n = index.numel();
+  if (rows == 0 || n == 0) return table;
+  // The gather itself refuses an index that is no row.
+  const Tensor row = minimum(maximum(reshape(index, {n}), 0), static_cast<double>(rows - 1));
+  const Tensor times = index_add(full({n}, 1, DType::f32, table.backend()), 0, row, rows);
+  Axes column(static_cast<std::size_t>(table.rank()), 1);
+  column[0] = rows;
+  return where(reshape(times, column) > 0, table, constant(0, table));
+}
+}  // namespace primitive
+
 }  // namespace reel

@@ -71,7 +71,8 @@ struct Extreme {
   }
   void run(Inputs in, Tensor& out) const { reduce(kind, in[0], out); }
   void vjp(Vjp& v) const {
-    const Tensor hit = cast(equal(v.in(0), v.out()), v.out().dtype());
+    const Tensor x = v.in(0), most = apply(*this, {&x}, Loc::current());  // of x as it is now, not of what was saved
+    const Tensor hit = cast(equal(x, most), x.dtype());
     v.set(0, hit * (v.dy() / sum_to(hit, shape)));
   }
   Tensor vmap(Inputs in, Mapped, std::int64_t steps) const { return batch_reduction<Extreme>(in[0], shape, steps); }

@@ -55,7 +55,9 @@ DERIVATIVE(Silu) {  // not s (1 + x - y), in which 1 is lost beside a large x
   const Tensor s = sigmoid(x);
   return s + y * (1 - s);
 }
-DERIVATIVE(Clamp) { return cast(equal(x, y), x.dtype()); }
+DERIVATIVE(Clamp) {  // from x alone: where x is computed again, it may differ from what y was made of in the last bits
+  return cast(logical_and(x >= f.low, x <= f.high), x.dtype());
+}
 DERIVATIVE(Power) { return f.exponent == 0 ? Derivative(0) : Derivative(f.exponent * pow(x, f.exponent - 1)); }
 DERIVATIVE(ScaleGradient) { return f.factor; }                   // deliberately not the derivative of the value
 DERIVATIVE(Softsign) { return square(reciprocal(1 + abs(x))); }  // not (1 - |y|)^2, which cancels far out

@@ -184,7 +184,8 @@ struct LoopRules {
   /// Operations of a call, in additions.
   double (*flops)(const Attrs&, Inputs) = nullptr;
   /// For a call that a loop makes many times: writes a faster call with the same result to `better` and `replaced`
-  /// (undefined: the argument stays). It may hold tensors made from the constant inputs. False: there is none.
+  /// (undefined: the argument stays). `replaced` may hold tensors made from the constant inputs; `better` must follow
+  /// from the specs alone, as later runs with other values take it, too. False: there is none.
   bool (*prepack)(const Attrs&, Inputs, Mapped constant, Attrs& better, Tensors& replaced) = nullptr;
 };
 

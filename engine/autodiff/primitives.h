@@ -30,4 +30,7 @@ Tensor concat_leading(const Tensors& parts);
 /// The same elements in another shape; shares storage.
 Tensor reshape(const Tensor& x, const Shape& shape);
 
+/// The table with zeros for the rows that no element of the index names.
+Tensor named_rows(const Tensor& table, const Tensor& index);
+
 }  // namespace reel::primitive

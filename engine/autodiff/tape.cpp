@@ -54,6 +54,7 @@ void compute(const Op& op, const Attrs& attrs, Inputs in, std::span<const Spec> 
       return;
     }
     for (std::size_t i = 0; i < out.size() && !op.traits.allocates; ++i) out[i] = Tensor::empty(specs[i]);
+    const NoGrad no_grad;  // of what run() calls, the result is this op's
     op.run(attrs, in, out);
     for (std::size_t i = 0; i < out.size(); ++i)
       if (!(out[i].spec() == specs[i]))
@@ -88,7 +89,9 @@ Tape::Tape(Mode mode)
 }
 
 Tape::~Tape() {
-  current_tape = outer_;
+  Tape** link = &current_tape;  // tapes need not end in the order of a stack
+  while (*link && *link != this) link = &(*link)->outer_;
+  if (*link) *link = outer_;
   traces -= mode_ == Mode::symbolic;
   arrays_.nodes.clear();
   arrays_.values.clear();
@@ -112,14 +115,12 @@ void Tape::record(const Op& op, const Attrs& attrs, Inputs in, std::span<const T
   for (const Tensor& t : out) keep(t, (reads & 2) != 0);
 }
 
-std::optional<Spec> try_infer(const Op& op, const Attrs& attrs, Inputs in) {
+std::optional<Spec> try_infer(const Op& op, const Attrs& attrs, Inputs in) try {
   Spec spec;
-  try {
-    op.infer(attrs, in, {&spec, 1});
-  } catch (const Error&) {
-    return std::nullopt;
-  }
+  op.infer(attrs, in, {&spec, 1});
   return spec;
+} catch (const Error&) {
+  return std::nullopt;
 }
 
 Tensor apply(const Op& op, const Attrs& attrs, Inputs in, const Loc& where) {

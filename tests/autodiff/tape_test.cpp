@@ -354,3 +354,39 @@ TEST_CASE("memory that is kept for later is counted as it was taken") {
   CHECK(backend().memory().live_bytes == first.live_bytes);
   CHECK(backend().memory().system_calls == first.system_calls);
 }
+
+TEST_CASE("tapes may end in any order") {
+  auto first = std::make_unique<Tape>();
+  const Tensor x = Tensor::full({2}, 3);
+  auto second = std::make_unique<Tape>();
+  first.reset();
+  CHECK(Tape::current() == second.get());
+  CHECK(difference(grad({sum(square(x))}, {x})[0], 2 * x) == 0);
+  second.reset();
+  CHECK(Tape::current() == nullptr);
+  std::unique_ptr<Tape> tape;
+  for (int i = 0; i < 4; ++i) {  // the old one ends when the new one has begun
+    tape = std::make_unique<Tape>();
+    CHECK(difference(grad({sum(square(x))}, {x})[0], 2 * x) == 0);
+  }
+}
+
+namespace {
+struct TwiceSquare {  // 2 x^2, by other ops
+  bool operator==(const TwiceSquare&) const = default;
+  static constexpr Traits traits{.name = "twice_square", .saves = Saves::inputs};
+  Spec infer(Inputs in) const { return in[0].spec(); }
+  void run(Inputs in, Tensor& out) const { out = 2 * in[0] * in[0]; }
+  void vjp(Vjp& v) const { v.set(0, v.dy() * 4 * v.in(0)); }
+};
+}  // namespace
+
+TEST_CASE("ops that run() calls are not recorded") {
+  const Tensor x = Tensor::full({}, 3, DType::f64);
+  Tape tape;
+  const Tensor y = apply(TwiceSquare{}, x), loss = square(y);
+  CHECK(tape.size() == 2);
+  const auto g = grad({loss}, {x, y});
+  CHECK(g[0].item() == 432);
+  CHECK(g[1].item() == 36);
+}

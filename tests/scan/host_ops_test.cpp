@@ -106,3 +106,23 @@ TEST_CASE("a sum that the host computes cannot add to a sum over time") {
   CHECK(contains(error_of([&] { plan->lowering()->loop(2, {}, packed); }),
                  "[host_sum] its traits say .accumulates, and it computes on the host"));
 }
+
+namespace {
+struct Undecided {  // factor x, with a faster call that it writes and then does not give
+  double factor = 1;
+  bool operator==(const Undecided&) const = default;
+  static constexpr Traits traits{.name = "undecided", .differentiable = false};
+  Spec infer(Inputs in) const { return in[0].spec(); }
+  void run(Inputs in, Tensor& out) const { out.assign(in[0] * factor); }
+  bool prepack(Inputs, Mapped, Attrs& better, Tensors&) const {
+    better = Attrs(Undecided{7});
+    return false;
+  }
+};
+}  // namespace
+
+TEST_CASE("a faster call that prepack() does not give is not made") {
+  const Step step = [](const Tensors& s, const Tensors&) -> Next { return {{apply(Undecided{2}, s[0])}, {}}; };
+  const auto last = scan(step, {Tensor::full({3}, 1, DType::f64)}, {}, {.length = 10}).last[0].values<double>();
+  CHECK(last[0] == 1024);
+}

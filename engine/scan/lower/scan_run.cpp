@@ -118,7 +118,8 @@ ScanRun::ScanRun(const Scan& scan, Inputs in, std::span<Tensor> out)
       constant.set(k);
       values[k] = in[node.in[k]];
     }
-    node.op->loop.prepack(node.attrs, pointers(values), constant, packed.attrs, packed.replaced);
+    if (!node.op->loop.prepack(node.attrs, pointers(values), constant, packed.attrs, packed.replaced))
+      packed = {node.attrs, {}};
   }
 }
 
@@ -171,6 +172,7 @@ void ScanRun::run_shard(Shard shard) const {
   } catch (LoopError& e) {
     e.rule += fmt::format("; in step {} of {}", signature_.reverse ? signature_.length - 1 - e.step : e.step,
                           signature_.gradient ? "the gradient of scan" : "scan");
+    if (parts_ > 1) e.rule += fmt::format(", for rows {} to {}", shard.first, shard.first + shard.count - 1);
     throw;
   }
   for (int i = 0; i < signature_.carries; ++i) {
@@ -197,7 +199,6 @@ void ScanRun::run() {
 }  // namespace
 
 void Scan::run(Inputs in, std::span<Tensor> out) const {
-  const NoGrad no_grad;
   if (!out.empty() && !out[0].defined()) allocate(in, out);
   ScanRun(*this, in, out).run();
 }

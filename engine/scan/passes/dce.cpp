@@ -30,9 +30,8 @@ void drop_unmarked(Traced& t, const std::vector<char>& marks) {
 
 Loop dce(Loop loop, const ScanPasses&) {
   Program &before = loop.prologue.program, &body = loop.body, &after = loop.epilogue.program;
-  const int carries = loop.signature.carries, xs = loop.xs(), passed = loop.passed(),
-            ys = after.inputs - carries - passed;
-  const int first_y = carries + passed;  // among the epilogue's inputs
+  const int carries = loop.signature.carries, xs = loop.xs(), passed = loop.passed(), first_y = carries + passed,
+            ys = after.inputs - first_y;  // first_y: among the epilogue's inputs
 
   std::vector<int> same(after.values.size());
   std::iota(same.begin(), same.end(), 0);

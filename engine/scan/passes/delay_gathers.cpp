@@ -3,6 +3,7 @@
 // only the gather is left of the whole input layer.
 #include <algorithm>
 
+#include "engine/autodiff/primitives.h"
 #include "engine/scan/passes/passes.h"
 
 namespace reel {
@@ -17,7 +18,7 @@ struct Rows {
 
 class GatherDelayer {
  public:
-  GatherDelayer(const Program& body, std::int64_t length) : body_(body), length_(length), rows_(body.values.size()) {
+  GatherDelayer(const Program& body, const Signature& loop) : body_(body), loop_(loop), rows_(body.values.size()) {
     for (const Program::Node& node : body_.nodes) {
       rows_[node.out] = starts(node) ? Rows{body_.values[node.in[0]], &node} : on_table(node);
       if (rows_[node.out].lookup) tables.push_back(node.out);
@@ -30,10 +31,9 @@ class GatherDelayer {
 
   /// The body with gathers as late as possible; the tables are further consts.
   Tensors late(const Tensors& in) const {
-    Tensors value = in;
-    value.resize(body_.values.size());
     const auto first_table = static_cast<std::size_t>(body_.inputs + body_.consts);
-    std::fill(value.begin() + static_cast<std::ptrdiff_t>(first_table), value.end(), Tensor());
+    Tensors value(in.begin(), in.begin() + body_.inputs + body_.consts);
+    value.resize(body_.values.size());
     const auto make = [&](int s) {
       const Program::Node* lookup = rows_[s].lookup;
       if (!lookup || value[s].defined()) return;
@@ -53,17 +53,17 @@ class GatherDelayer {
     return out;
   }
 
-  /// The tables, made from the body's consts.
-  Tensors made(std::span<const Tensor> consts) const {
+  /// The tables, made from the xs of all steps and the consts. f gets zeros for rows that no step gathers: if it
+  /// overflows there, an infinite derivative times no gradient is NaN.
+  Tensors made(std::span<const Tensor> given) const {
     Tensors value(body_.values.size()), out;
-    std::copy(consts.begin(), consts.end(), value.begin() + body_.inputs);
+    std::copy(given.begin(), given.end(), value.begin() + loop_.carries);
     for (const Program::Node& node : body_.nodes) {
       if (!rows_[node.out].lookup) continue;
-      if (rows_[node.out].lookup == &node)
-        value[node.out] = value[node.in[0]];
-      else
-        apply_node(node, value);
-      out.push_back(value[node.out]);
+      const bool starts = rows_[node.out].lookup == &node;
+      if (!starts) apply_node(node, value);
+      out.push_back(value[starts ? node.in[0] : node.out]);
+      if (starts) value[node.out] = primitive::named_rows(value[node.in[0]], value[node.in[1]]);
     }
     return out;
   }
@@ -71,13 +71,14 @@ class GatherDelayer {
  private:
   /// Is it a gather from a const table by an input, where all steps together gather at least twice the table's rows?
   bool starts(const Program::Node& node) const {
-    if (!node.op->loop.is_gather || !body_.is_const(node.in[0]) || node.in[1] >= body_.inputs) return false;
+    if (!node.op->loop.is_gather || !body_.is_const(node.in[0])) return false;
+    if (node.in[1] < loop_.carries || node.in[1] >= body_.inputs) return false;
     if (!node.op->loop.is_gather(node.attrs, pointers(body_.abstract_inputs(node)))) return false;
-    return 2 * body_.values[node.in[0]].shape[0] <= length_ * body_.values[node.in[1]].shape.numel();
+    return 2 * body_.values[node.in[0]].shape[0] <= loop_.length * body_.values[node.in[1]].shape.numel();
   }
 
   /// For a row-wise node of gathered rows: the table of its results. Otherwise {}. Rows that are never gathered are
-  /// computed, too, so the op must take any number: at 0, sqrt's infinite derivative times no gradient is NaN.
+  /// zeros, which the op must take: sqrt's infinite derivative there times no gradient is NaN.
   Rows on_table(const Program::Node& node) const {
     const Program::Node* lookup = nullptr;
     std::int64_t count = 0;  // rows of the table
@@ -103,7 +104,7 @@ class GatherDelayer {
   }
 
   const Program& body_;
-  std::int64_t length_;
+  const Signature& loop_;
   std::vector<Rows> rows_;  // by id
 };
 
@@ -117,7 +118,7 @@ Loop delay_gathers(Loop loop, const ScanPasses& passes) {
   loop = hoist(std::move(loop), constants);  // so that what depends only on consts is a const
   const Program p = loop.body;
   const int xs = loop.xs();
-  const GatherDelayer delayer(p, loop.signature.length);
+  const GatherDelayer delayer(p, loop.signature);
   if (delayer.tables.empty()) return loop;
 
   const auto first_const = p.values.begin() + p.inputs;
@@ -127,8 +128,7 @@ Loop delay_gathers(Loop loop, const ScanPasses& passes) {
       trace_body({p.values.begin(), first_const}, consts, [&](const Tensors& in) { return delayer.late(in); });
 
   loop.prologue = then(loop.prologue, [&](const Tensors& given) {
-    Tensors results = given;
-    Tensors more = delayer.made({results.data() + xs, static_cast<std::size_t>(p.consts)});
+    Tensors results = given, more = delayer.made({given.data(), static_cast<std::size_t>(xs + p.consts)});
     more.insert(more.end(), body.consts.begin(), body.consts.end());
     results.insert(results.begin() + xs + p.consts, more.begin(), more.end());
     return results;

@@ -16,21 +16,23 @@ struct Moves {
   std::vector<char> lifted;   // by node: is hoisted
 };
 
-Moves plan(const Program& p, int carries, int sums, const ScanPasses& passes) {
+Moves plan(const Program& p, const Signature& loop, const ScanPasses& passes) {
   const std::size_t nodes = p.nodes.size();
   Moves out{std::vector<char>(p.values.size(), 0), std::vector<char>(nodes, 0)};
   std::vector<char> on_state(p.values.size(), 0), stays(p.values.size(), 0), may(nodes, 0), term(p.values.size(), 0);
   // Terms of sums over time stay where sink_reductions makes one op of the sum.
-  for (int k = carries - sums; k < carries && passes.sink_reductions; ++k)
+  for (int k = loop.carries - loop.accumulators; k < loop.carries && passes.sink_reductions; ++k)
     term[p.nodes[p.producer(p.outputs[k])].in[1]] = 1;
   // Forwards: a node may move if it does not depend on the state, and has a vmap or does not vary.
-  for (int s = 0; s < p.inputs; ++s) (s < carries ? on_state : out.varying)[s] = 1;
+  for (int s = 0; s < p.inputs; ++s) (s < loop.carries ? on_state : out.varying)[s] = 1;
   mark_descendants(p, on_state);
   mark_descendants(p, out.varying);
   for (std::size_t i = 0; i < nodes; ++i) {
     const Program::Node& node = p.nodes[i];
+    // A gradient may compare it with what the loop before saved: on [T, ...] its last bits could be others.
+    const bool recomputed = loop.gradient && node.op->traits.kind == Kind::compute && !p.worth_hoisting(node);
     may[i] = !on_state[node.out] && !any_marked(stays, node.in) && !(term[node.out] && node.op->loop.vmap_sum) &&
-             (!out.varying[node.out] || (node.op->loop.vmap && passes.hoist_inputs));
+             (!out.varying[node.out] || (node.op->loop.vmap && passes.hoist_inputs && !recomputed));
     std::fill_n(stays.begin() + node.out, node.num_outputs, !may[i]);
   }
   // Backwards: nodes worth hoisting move, with all that they depend on; so do constant nodes.
@@ -45,7 +47,7 @@ Moves plan(const Program& p, int carries, int sums, const ScanPasses& passes) {
   // blocks: inside a fusion group they cost less than writing and reading a stacked result.
   if (nodes == 0 || (passes.fuse && p.values[0].backend->runs_in_blocks())) return out;
   std::vector<char> raw(p.values.size(), 0);  // by id: varies and is still inside the loop
-  for (int s = carries; s < p.inputs; ++s) raw[s] = 1;
+  for (int s = loop.carries; s < p.inputs; ++s) raw[s] = 1;
   for (std::size_t i = 0; i < nodes; ++i) {
     const Program::Node& node = p.nodes[i];
     if (may[i] && !any_marked(raw, node.in)) out.lifted[i] = 1;
@@ -79,7 +81,7 @@ Tensor all_steps(const Program& body, const Program::Node& node, const Tensors& 
 Loop hoist(Loop loop, const ScanPasses& passes) {
   const Program p = loop.body;
   const int carries = loop.signature.carries, xs = loop.xs();
-  const Moves moves = plan(p, carries, loop.signature.accumulators, passes);
+  const Moves moves = plan(p, loop.signature, passes);
   if (std::find(moves.lifted.begin(), moves.lifted.end(), 1) == moves.lifted.end()) return loop;
 
   // Hoisted values come to the body as further inputs (varying) or consts (constant).
