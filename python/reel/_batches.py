@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from numbers import Number
-from typing import TYPE_CHECKING, Any, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from ._create import asarray
 from ._reel import Error, Tensor
@@ -43,7 +43,7 @@ def again_and_again(valid: Any) -> Any:
             return [valid]
         if len(valid) == 2:
             raise Error("[train] valid: a tuple of pairs may be one batch or two. Hint: [batch], or list(batches)")
-    return list(valid) if iter(valid) is valid else valid
+    return list(valid) if hasattr(valid, "__next__") else valid
 
 
 def _like_batch(part: Any) -> bool:
@@ -68,19 +68,23 @@ def groups(batches: Iterator, size: int) -> Iterator[Iterator]:
         yield itertools.chain([batch], itertools.islice(batches, size - 1))
 
 
-def stream(batches: Any, first: int, steps: int | None, history: History) -> Iterator[tuple[Any, Any, Tensor | None]]:
-    """So many batches."""
+def stream(
+    batches: Any, first: int, count: int | None, history: History, start_over: Callable[[], None]
+) -> Iterator[tuple[Any, Any, Tensor | None]]:
+    """So many batches, and none is taken beyond them. start_over is called before an iterable is gone through again."""
     if callable(batches):
-        yield from (checked_batch(batches(first + i)) for i in range(steps or 0))
+        yield from (checked_batch(batches(first + i)) for i in range(count or 0))
         return
     made, again = 0, True
-    while again and (steps is None or made < steps):
-        before = made
-        for batch in batches:
-            if steps is not None and made == steps:
-                return
+    while again and made != count:
+        before, one_pass = made, iter(batches)
+        if made:
+            start_over()
+        for batch in one_pass:
             yield checked_batch(batch)
             made += 1
-        again = steps is not None and made > before and iter(batches) is not batches
-    if steps is None or made < steps:
+            if made == count:
+                return
+        again = count is not None and made > before and one_pass is not batches
+    if made != count:
         history.stopped = "batches"

@@ -64,6 +64,10 @@ class _Learner:
         self.state: Any = ()
         self._differentiated = value_and_grad(self._objective, has_aux=True)
 
+    def forget_state(self) -> None:
+        """The next batch continues none."""
+        self.state = ()
+
     def everything(self) -> dict[str, Tensor]:
         """All that a file of parameters has."""
         return {**self.parameters, **({} if self.model is None else self.model.constants())}
@@ -160,8 +164,8 @@ def train(
     model: a Model, with loss(outputs, y) and accuracy(outputs, y); or a dict of tensors for a function of your own,
     with loss(parameters, x, y) and accuracy(parameters, x, y). A loss is a scalar tensor, an accuracy a number.
     batches: (x, y) for each update, arrays or tensors, or (x, y, lengths) for a Model, whose sequences then have these
-    lengths; an iterable, started over while steps remain unless it is an
-    iterator, or a function of the number of the update, from 0. steps: how many updates; None: once through batches.
+    lengths; an iterable, started over while steps remain unless it is an iterator, from which only the batches of these
+    steps are taken; or a function of the number of the update, from 0. steps: how many updates; None: once through batches.
     optimizer: by default RMSprop(model). It counts the updates, so another call goes on with its numbers, and with the
     batches where they are a function; an iterable starts again. schedule: a function from the number of the update to a
     factor on the learning rates, such as reel.optim.Schedule.
@@ -170,8 +174,8 @@ def train(
     valid: a batch, which is a tuple, or a list of batches, validated on every `valid_every` updates and at the end; by
     default a twentieth of the steps, 100 where their number is not known. patience: stop after so many validations
     without a lower loss; 0: never. With restore_best the model has the parameters of the lowest validation loss at the end, else the last.
-    carry: each batch goes on where the one before ended, so that states carry over; not for bidirectional models, nor
-    for cells without states. run: the folder of a new run, to write metrics, parameters and results to; or a Run that
+    carry: each batch goes on where the one before ended, so that states carry over; the first batch of each call, and of
+    an iterable that starts over, has initial states. Not for bidirectional models, nor for cells without states. run: the folder of a new run, to write metrics, parameters and results to; or a Run that
     Run.create() has made, with nothing in it but its config. progress: lines on stderr.
     Ctrl-C ends it after the latest update, and what there is is returned. Throws Error when the loss or a gradient is
     not finite; then the parameters are those of the update before. Exceptions of your functions pass through; `run` then
@@ -248,7 +252,8 @@ def train(
             folder.write_record(_record(learner, history, optimizer, problem))
 
     try:
-        for group in groups(stream(batches, first * accumulate, wanted, history), accumulate):
+        made = stream(batches, first * accumulate, wanted, history, learner.forget_state)
+        for group in groups(made, accumulate):
             step = optimizer.steps
             value, gradient, count = learner.mean_gradient(group, accumulate, step * accumulate)
             if not math.isfinite(value):

@@ -1,0 +1,66 @@
+"""reel.train: which batches it takes, and what goes on from one to the next."""
+
+import numpy as np
+import pytest
+
+import reel
+
+
+class Passes:
+    """An iterable that counts how often it is gone through."""
+
+    def __init__(self, *batches):
+        self.batches, self.count = batches, 0
+
+    def __iter__(self):
+        self.count += 1
+        return iter(self.batches)
+
+
+def batch(k=1, size=2):
+    return np.full((3, size, 1), k, "f4"), np.ones((3, size, 1), "f4")
+
+
+def model(**options):
+    return reel.Model(inputs=1, outputs=1, hidden=4, **options)
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_no_batch_is_taken_from_an_iterator_beyond_the_steps(accumulate):
+    taken = []
+
+    def batches():
+        for k in range(100):
+            taken.append(k)
+            yield batch(k)
+
+    rest = batches()
+    for call in (1, 2, 3):
+        history = reel.train(model(), rest, reel.mse, steps=2, accumulate=accumulate, progress=False)
+        assert (history.steps, history.stopped, len(taken)) == (2, "steps", 2 * accumulate * call)
+
+
+def test_each_pass_asks_once_for_an_iterator():
+    batches, valid = Passes(*map(batch, range(4))), Passes(batch())
+    reel.train(model(), batches, reel.mse, steps=12, valid=valid, valid_every=4, progress=False)
+    assert (batches.count, valid.count) == (3, 3)
+    history = reel.train(model(), Passes(), reel.mse, steps=3, progress=False)
+    assert (history.steps, history.stopped) == (0, "batches")
+
+
+def test_validation_batches_of_an_iterator_are_kept():
+    valid = (batch(k) for k in range(2))
+    history = reel.train(model(), [batch()], reel.mse, steps=3, valid=valid, valid_every=1, progress=False)
+    assert len(history.metrics["valid_loss"]) == 3
+
+
+def test_states_carry_over_until_an_iterable_starts_again():
+    def losses(batches, steps):
+        m = model(cell="gru", seed=1)
+        still = reel.optim.SGD(m, lr=0)
+        return reel.train(m, batches, reel.mse, steps=steps, carry=True, optimizer=still, progress=False).losses
+
+    three = [batch(k) for k in range(3)]
+    found = losses(three, 6)
+    assert found[:3] == found[3:] == losses(lambda i: three[i], 3)
+    assert found[1] != losses([three[1]], 1)[0]
