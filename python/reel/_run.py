@@ -43,14 +43,21 @@ class Run:
         Throws Error when it holds a run or cannot be written.
         """
         folder, text = checked(path), _toml(config or {})
+        config_file = os.path.join(folder, CONFIG)
         try:
             os.makedirs(folder, exist_ok=True)
-            for name in (CONFIG, METRICS, CHECKPOINT):
-                if os.path.lexists(os.path.join(folder, name)):
-                    raise Error(f"[{folder}] holds a run already: {name}. Hint: another folder")
+            has = [name for name in (CONFIG, METRICS, CHECKPOINT) if os.path.lexists(os.path.join(folder, name))]
+            if not has and not _makes_file(config_file):
+                has = [CONFIG]
         except OSError as e:
             raise Error(f"[{folder}] cannot be made: {e.strerror}") from None
-        _reel._write_atomically(os.path.join(folder, CONFIG), text)
+        if has:
+            raise Error(f"[{folder}] holds a run already: {has[0]}. Hint: another folder")
+        try:
+            _reel._write_atomically(config_file, text)
+        except BaseException:
+            os.unlink(config_file)
+            raise
         run = cls(folder)
         run.write_metrics(Metrics())
         return run
@@ -226,6 +233,15 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({self.path!r})"
+
+
+def _makes_file(path: str) -> bool:
+    """Makes an empty file; of several processes that try to, one does."""
+    try:
+        open(path, "x").close()
+    except FileExistsError:
+        return False
+    return True
 
 
 def _input_size(cell: str, hidden: int, settings: Mapping[str, Any], weights: Mapping[str, Tensor]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import time
@@ -12,11 +13,12 @@ from ._autodiff import value_and_grad
 from ._batches import again_and_again, batch_size, checked_batch, entries, groups, is_batch, stream
 from ._check import integer, shown
 from ._create import tensor
+from ._lock import locked
 from ._metrics import Metrics
 from ._model import Model
 from ._progress import Progress
 from ._reel import Error, Tensor
-from ._run import Run
+from ._run import MODEL, Run
 from .optim import Optimizer, RMSprop
 
 
@@ -120,6 +122,8 @@ class _Learner:
             part = {name: g * (size / whole) for name, g in gradient.items()}
             total = {name: total[name] + g for name, g in part.items()} if total else part
             seen, examples = seen + size, examples + self.examples(batch)
+        if seen == 0:
+            raise Error(f"[train] accumulate: an update needs elements in y, got none in the batches from {step} on")
         if seen != whole:
             loss, total = loss * (whole / seen), {name: g * (whole / seen) for name, g in total.items()}
         return loss, total, examples
@@ -230,16 +234,17 @@ def train(
             if not math.isfinite(row["valid_loss"]):
                 raise _Diverged(f"the validation loss became {row['valid_loss']}", optimizer.steps)
         row.update(step=optimizer.steps, examples=examples, seconds=time.monotonic() - start)
-        waited += 1
-        if row.get("valid_loss", math.inf) < history.best_loss:
-            waited, history.best_loss, history.best_step = 0, row["valid_loss"], optimizer.steps
-            history.best = {name: tensor(value) for name, value in learner.everything().items()}
-            if folder:
-                folder.write_best(history.best, optimizer.steps, history.best_loss)
-        history.metrics.add(**row)
+        history.metrics.add(**row)  # before the best parameters, whose step then has a row, also after Ctrl-C
         since.clear()
         if folder:
             folder.write_metrics(history.metrics)
+        waited += 1
+        if row.get("valid_loss", math.inf) < history.best_loss:
+            best = {name: tensor(value) for name, value in learner.everything().items()}
+            history.best, history.best_step, history.best_loss = best, row["step"], row["valid_loss"]
+            waited = 0
+            if folder:
+                folder.write_best(best, row["step"], row["valid_loss"])
         view.validated(row)
 
     def end(problem: BaseException | None = None) -> None:
@@ -249,40 +254,44 @@ def train(
         if folder:
             if history.best is None and not isinstance(problem, _Diverged):
                 folder.write_best(learner.everything(), optimizer.steps, math.nan)
+            elif history.best_step is not None and history.stopped == "interrupted":  # maybe while they were written
+                folder.write_metrics(history.metrics)
+                folder.write_best(history.best, history.best_step, history.best_loss)
             folder.write_record(_record(learner, history, optimizer, problem))
 
-    try:
-        made = stream(batches, first * accumulate, wanted, history, learner.forget_state)
-        for group in groups(made, accumulate):
-            step = optimizer.steps
-            value, gradient, count = learner.mean_gradient(group, accumulate, step * accumulate)
-            if not math.isfinite(value):
-                raise _Diverged(f"the loss became {value}", step + 1)
-            norm = optimizer.step(gradient, _factor(schedule, step))
-            if not math.isfinite(norm):
-                raise _Diverged(f"the gradient's norm became {norm}", step + 1)
-            history.losses.append(value)
-            since.append((value, norm))
-            examples += count
-            view.update(optimizer.steps, value)
-            if (optimizer.steps - first) % every == 0:
-                validate()
-                if 0 < patience <= waited:
-                    history.stopped = "patience"
-                    break
-        if since:
-            validate()
-    except KeyboardInterrupt:
-        history.stopped = "interrupted"
-    except BaseException as e:
+    with locked(folder.path) if folder else contextlib.nullcontext():
         try:
-            end(e)
-        except Exception as unwritten:  # what ended the training matters more
-            view.say(f"[train] the end of the run is not written down: {unwritten}")
-        if isinstance(e, _Diverged):
-            raise Error(f"[train] {e} at step {e.step}. Hint: a lower lr, or clip_norm=1") from None
-        raise
-    end()
+            made = stream(batches, first * accumulate, wanted, history, learner.forget_state)
+            for group in groups(made, accumulate):
+                step = optimizer.steps
+                value, gradient, count = learner.mean_gradient(group, accumulate, step * accumulate)
+                if not math.isfinite(value):
+                    raise _Diverged(f"the loss became {value}", step + 1)
+                norm = optimizer.step(gradient, _factor(schedule, step))
+                if not math.isfinite(norm):
+                    raise _Diverged(f"the gradient's norm became {norm}", step + 1)
+                history.losses.append(value)
+                since.append((value, norm))
+                examples += count
+                view.update(optimizer.steps, value)
+                if (optimizer.steps - first) % every == 0:
+                    validate()
+                    if 0 < patience <= waited:
+                        history.stopped = "patience"
+                        break
+            if since:
+                validate()
+        except KeyboardInterrupt:
+            history.stopped = "interrupted"
+        except BaseException as e:
+            try:
+                end(e)
+            except Exception as unwritten:  # what ended the training matters more
+                view.say(f"[train] the end of the run is not written down: {unwritten}")
+            if isinstance(e, _Diverged):
+                raise Error(f"[train] {e} at step {e.step}. Hint: a lower lr, or clip_norm=1") from None
+            raise
+        end()
     if restore_best and history.best is not None:
         for name, place in learner.everything().items():
             place.assign(history.best[name])
@@ -319,16 +328,19 @@ def _factor(schedule: Callable[[int], float] | None, step: int) -> float:
 
 
 def _folder(run: Any, learner: _Learner, optimizer: Optimizer, steps: int | None) -> Run | None:
-    if isinstance(run, Run) and (has := run._results()):
-        raise Error(f"[{run.path}] holds a run already: {has}. Hint: another folder")
-    if run is None or isinstance(run, Run):
-        return run
-    config: dict[str, Any] = {} if learner.model is None else dict(learner.model.config)
-    config.update(optimizer.config, **({} if steps is None else {"steps": steps}))
-    if learner.model is not None:
-        config.update({cell: own for cell, own in learner.model._settings.items() if own})
-    made = Run.create(run, config)
-    if learner.model is not None:
+    if run is None:
+        return None
+    if isinstance(run, Run):
+        if has := run._results():
+            raise Error(f"[{run.path}] holds a run already: {has}. Hint: another folder")
+        made = run
+    else:
+        config: dict[str, Any] = {} if learner.model is None else dict(learner.model.config)
+        config.update(optimizer.config, **({} if steps is None else {"steps": steps}))
+        if learner.model is not None:
+            config.update({cell: own for cell, own in learner.model._settings.items() if own})
+        made = Run.create(run, config)
+    if learner.model is not None and not made._has(MODEL):
         made.write_model(learner.model)
     return made
 

@@ -80,3 +80,9 @@ def test_the_mean_weighs_batches_by_their_sizes():
     assert moved([2, 3, 0, 5], 4) == pytest.approx(-(2 * 1 + 3 * 2 + 5 * 4) / 10)
     assert moved([0, 3, 1], 3) == pytest.approx(-(3 * 2 + 3) / 4)
     assert moved([2, 2, 2], 2) == pytest.approx(-(1 + 2) / 2 - 3)
+
+
+def test_no_elements_to_take_a_mean_of():
+    p, none = {"w": reel.ones(1)}, (np.ones(1, "f4"), np.zeros(0, "f4"))
+    with pytest.raises(reel.Error, match="accumulate: an update needs elements in y, got none in the batches from 0 on"):
+        reel.train(p, [none] * 2, lambda p, x, y: reel.sum(p["w"] * x), accumulate=2, progress=False)
