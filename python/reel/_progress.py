@@ -12,7 +12,8 @@ class Progress:
     """`steps` is how many updates there will be, None where that is not known."""
 
     def __init__(self, on: bool, first: int, steps: int | None) -> None:
-        self._on, self._live = on, on and sys.stderr.isatty()
+        self._on = on and sys.stderr is not None  # None where it is closed, and in programs without a console
+        self._live = self._on and getattr(sys.stderr, "isatty", bool)()
         self._first, self._end = first, None if steps is None else first + steps
         self._start = self._shown = time.monotonic()
 
@@ -49,10 +50,13 @@ class Progress:
     def _width() -> int:
         try:
             return os.get_terminal_size(sys.stderr.fileno()).columns or 80
-        except OSError:
+        except (OSError, ValueError, AttributeError):  # not every stream has a file
             return 80
 
-    @staticmethod
-    def _write(text: str) -> None:
-        sys.stderr.write(text)
-        sys.stderr.flush()
+    def _write(self, text: str) -> None:
+        """Nobody may read it any more, which is no reason to end a training."""
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except (OSError, ValueError, AttributeError):
+            self._on = self._live = False
