@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import numbers
 import operator
 import os
 import warnings
@@ -48,6 +49,15 @@ def number(name: str, value: Any) -> float:
     if real is None or isinstance(value, (str, bytes)):
         raise SettingError(f"{name}: a number is needed, got {shown(value)}")
     return value if isinstance(value, (int, float)) else real
+
+
+def plain(value: Any) -> Any:
+    """NumPy's numbers and booleans as Python's."""
+    if type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    return float(value) if isinstance(value, numbers.Real) else value
 
 
 def flag(name: str, value: Any, error: type[Error] = SettingError) -> bool:

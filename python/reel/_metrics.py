@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ._check import number, plain
 from ._reel import Error
 
 COLUMNS = ("step", "examples", "seconds", "train_loss", "valid_loss", "accuracy", "grad_norm")
@@ -23,9 +24,11 @@ class Metrics(dict):
         super().__init__({name: [] for name in COLUMNS})
 
     def add(self, **row: float) -> None:
-        """Appends a row; columns that are not given are NaN."""
-        for name in COLUMNS:
-            self[name].append(row.get(name, math.nan))
+        """Appends a row; columns that are not given are NaN. Throws Error for others."""
+        if unknown := [name for name in row if name not in COLUMNS]:
+            raise Error(f"[metrics] there is no column {unknown[0]!r}. Hint: {', '.join(COLUMNS)}")
+        values = [number(name, plain(row.get(name, math.nan))) for name in COLUMNS]
+        list(map(list.append, map(self.__getitem__, COLUMNS), values))  # one call, into which Ctrl-C does not come
 
     def to_pandas(self) -> Any:
         """A pandas.DataFrame with a row for each validation."""
@@ -39,7 +42,7 @@ class Metrics(dict):
 def text_of(metrics: Metrics) -> str:
     """The text of metrics.csv."""
     rows = zip(*(metrics[name] for name in COLUMNS))
-    return _HEADER + "".join(",".join("" if x != x else repr(x) for x in row) + "\n" for row in rows)
+    return _HEADER + "".join(",".join("" if x != x else repr(plain(x)) for x in row) + "\n" for row in rows)
 
 
 def parse(path: str, text: str) -> Metrics:

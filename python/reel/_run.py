@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import numbers
 import os
 from typing import Any, Mapping
 
 from . import _metrics, _reel
-from ._check import path as checked, said_before, shown
+from ._check import number, path as checked, plain, said_before, shown
 from ._files import load_safetensors, save_safetensors
 from ._metrics import Metrics
 from ._model import Model, layers_of
@@ -201,7 +200,8 @@ class Run:
 
     def write_best(self, parameters: Mapping[str, Tensor], step: int, valid_loss: float) -> None:
         """Replaces best.safetensors by the parameters of a validation."""
-        save_safetensors(self._file(BEST), parameters, {"step": str(step), "valid_loss": repr(valid_loss)})
+        texts = {"step": str(plain(step)), "valid_loss": repr(plain(number("valid_loss", valid_loss)))}
+        save_safetensors(self._file(BEST), parameters, texts)
 
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Replaces run.json; NaN and infinity become null, as JSON has neither."""
@@ -263,17 +263,8 @@ def _json_of(value: Any) -> Any:
         return {k: _json_of(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [_json_of(v) for v in value]
-    value = _plain(value)
+    value = plain(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _plain(value: Any) -> Any:
-    """NumPy's numbers and booleans as Python's."""
-    if type(value).__name__ in ("bool", "bool_"):
-        return bool(value)
-    if isinstance(value, numbers.Integral):
-        return int(value)
-    return float(value) if isinstance(value, numbers.Real) else value
 
 
 def _toml(config: Mapping[str, Any]) -> str:
@@ -294,11 +285,13 @@ def _toml_key(key: Any) -> str:
 def _toml_text(text: str) -> str:
     import json
 
-    return json.dumps(text).replace("\x7f", "\\u007f")
+    if text != text.encode(errors="replace").decode():  # it has half of a pair of surrogates
+        raise Error(f"[{CONFIG}] a key or a text has no UTF-8: {shown(text)}")
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _toml_line(key: str, value: Any) -> str:
-    value = _plain(value)
+    value = plain(value)
     if isinstance(value, bool):
         text = "true" if value else "false"
     elif isinstance(value, str):

@@ -150,6 +150,30 @@ def test_numbers_of_numpy_and_numbers_that_json_has_not(tmp_path):
     assert run.record == {"a": [1.5, None, [None, None]], "b": {"c": None, "d": None}, "e": None, "n": 2}
 
 
+def test_metrics_and_best_parameters_with_numbers_of_numpy(tmp_path):
+    run, metrics = reel.Run.create(tmp_path / "run"), reel.Metrics()
+    metrics.add(step=np.int64(3), examples=np.int32(6), train_loss=np.float32(0.5), accuracy=reel.tensor(0.25))
+    metrics["valid_loss"][0] = np.float64(0.125)
+    run.write_metrics(metrics)
+    assert (tmp_path / "run" / "metrics.csv").read_text().splitlines()[1] == "3,6,,0.5,0.125,0.25,"
+    run.write_best({"w": reel.ones(1)}, np.int64(3), np.float64(0.5))
+    assert reel.load_metadata(tmp_path / "run" / "best.safetensors") == {"step": "3", "valid_loss": "0.5"}
+    with pytest.raises(reel.Error, match="there is no column 'stp'. Hint: step, examples"):
+        metrics.add(stp=3)
+    with pytest.raises(reel.Error, match="train_loss: a number is needed, got 'x'"):
+        metrics.add(step=4, train_loss="x")
+    assert all(len(column) == 1 for column in metrics.values())
+
+
+def test_any_text_is_read_back_and_what_has_no_utf8_is_refused(tmp_path):
+    config = {"name": "\U0001f600 \x7f\x00\x1f\u2028\"\\", "\U0001f600": 1}
+    assert reel.Run.create(tmp_path / "run", config).config == config
+    for config in ({"a": "\ud800"}, {"\udcff": 1}):
+        with pytest.raises(reel.Error, match=r"\[config.toml\] a key or a text has no UTF-8: '.ud"):
+            reel.Run.create(tmp_path / "no", config)
+    assert not (tmp_path / "no").exists()
+
+
 def test_metrics_to_pandas(tmp_path):
     pandas = pytest.importorskip("pandas")
     metrics = reel.Metrics()
