@@ -46,8 +46,16 @@ def choose_level(flags: set, there: list, highest: str = "") -> str:
 
 
 def extension():
-    """The module reel._reel."""
-    folder = pathlib.Path(__file__).parent
+    """The module reel._reel. It can be loaded once in a process: where reel was removed from sys.modules and is imported
+    again, it is the one that was there."""
+    loaded = sys.__dict__.setdefault("_reel_extensions", {})  # by folder
+    folder = str(pathlib.Path(__file__).parent)
+    if folder not in loaded:
+        loaded[folder] = _loaded(pathlib.Path(folder))
+    return sys.modules.setdefault(f"{__package__}._reel", loaded[folder])
+
+
+def _loaded(folder: pathlib.Path):
     levels = folder / "levels"
     if not levels.is_dir():
         try:

@@ -2,6 +2,7 @@
 
 import importlib
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -56,3 +57,19 @@ def test_the_source_folder_says_what_it_is(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ImportError, match="source is the package's source and has no compiled module. Hint: pip install"):
         importlib.import_module("source._load").extension()
+
+
+def test_reel_can_be_imported_again():
+    text = """
+import sys, reel
+x = reel.tensor([1.0, 2.0])
+for name in [name for name in sys.modules if name.startswith("reel")]:
+    del sys.modules[name]
+import reel as again
+from reel import _reel
+import reel._reel, reel.array_api
+assert again._reel is _reel is sys.modules["reel._reel"] and isinstance(x, again.Tensor)
+print(again.sum(x).item(), again.grad(lambda t: again.sum(t * t))(x).tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "3.0 [2.0, 4.0]\n"), done.stderr
