@@ -18,6 +18,23 @@ def load_safetensors(path: str | os.PathLike) -> dict[str, Tensor]:
     return _reel._load_safetensors(checked(path))[0]
 
 
+def is_untrained(metadata: Mapping[str, str]) -> bool:
+    """Whether it is that of a checkpoint whose run has done no update, so that the parameters are initial values."""
+    return metadata.get("step") == "0" and "schedule" in metadata
+
+
+def load_trained(path: str | os.PathLike) -> dict[str, Tensor]:
+    """The tensors of a file, unless its run has done no update."""
+    name = checked(path)
+    tensors, metadata = _reel._load_safetensors(name)
+    if is_untrained(metadata):
+        raise Error(
+            f"[{name}] its run has done no update, so the parameters are initial values. Hint: the program of its task "
+            "with --resume trains it; a run that diverged at once needs a new start with a smaller --lr"
+        )
+    return tensors
+
+
 def save_safetensors(
     path: str | os.PathLike, tensors: Mapping[str, Any], metadata: Mapping[str, str] | None = None
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Mapping, Sequence
 from . import _reel
 from ._check import flag, integer, number, shown, text, warn_of_no_effect
 from ._create import asarray
-from ._files import load_safetensors, save_safetensors
+from ._files import load_trained, save_safetensors
 from ._reel import DType, Error, SettingError, Tensor
 from ._restore import assign
 
@@ -236,9 +236,9 @@ class Model:
     def load(self, path: str | os.PathLike) -> Model:
         """Takes the parameters from a safetensors file: one of save(), or a run's best or checkpoint file.
 
-        Throws Error with the path and what does not fit; then nothing has changed.
+        Throws Error with the path and what does not fit, or where the run has done no update; then nothing has changed.
         """
-        self._take(load_safetensors(path), os.fspath(path))
+        self._take(load_trained(path), os.fspath(path))
         return self
 
     def save(self, path: str | os.PathLike) -> None:

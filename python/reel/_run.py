@@ -8,7 +8,7 @@ from typing import Any, Mapping
 
 from . import _metrics, _reel
 from ._check import number, path as checked, plain, said_before, shown
-from ._files import load_safetensors, save_safetensors
+from ._files import is_untrained, load_metadata, load_safetensors, load_trained, save_safetensors
 from ._metrics import Metrics
 from ._model import Model, layers_of
 from ._reel import Error, SettingError, Tensor
@@ -85,20 +85,26 @@ class Run:
 
     def best(self) -> dict[str, Tensor]:
         """The parameters with the lowest validation loss, by name."""
-        self._require(BEST, self._parameters_elsewhere(CHECKPOINT, "checkpoint() has the last parameters"))
-        return load_safetensors(self._file(BEST))
+        return load_safetensors(self._best_file())
 
     def checkpoint(self) -> dict[str, Tensor]:
         """The last parameters of a program's run, and what its optimiser and its carried states need to go on."""
+        return load_safetensors(self._checkpoint_file())
+
+    def _best_file(self) -> str:
+        self._require(BEST, self._parameters_elsewhere(CHECKPOINT, "checkpoint() has the last parameters"))
+        return self._file(BEST)
+
+    def _checkpoint_file(self) -> str:
         hint = "reel.train() writes none; best() has the parameters"
         self._require(CHECKPOINT, self._parameters_elsewhere(BEST, hint))
-        return load_safetensors(self._file(CHECKPOINT))
+        return self._file(CHECKPOINT)
 
     def _parameters_elsewhere(self, other: str, hint: str) -> str:
         """The hint if the other file is there, otherwise why the folder has no parameters at all, as far as it tells."""
-        if self._has(other):
-            return hint
         try:
+            if self._has(other):
+                return "the run has done no update" if is_untrained(load_metadata(self._file(other))) else hint
             diverged = self._has(RECORD) and "diverged_at_step" in self.record
             validated = self._has(METRICS) and self.metrics["step"]
         except Error:  # damaged
@@ -111,15 +117,15 @@ class Run:
 
         `changes` are arguments of Model that the folder does not tell or tells wrong. With every_step=None, the folder
         says whether outputs are at every step. The inputs and outputs of a `table` model are standardised: the program
-        predict works in the table's own units. Throws Error for a task whose model is no stack of cells (bAbI), and for
-        weights that do not fit.
+        predict works in the table's own units. Throws Error for a task whose model is no stack of cells (bAbI), for
+        weights that do not fit, and for initial values, where the run has done no update.
         """
         config = self.config
         if which not in (None, "best", "checkpoint"):
             raise Error(f'[run] which is "best" or "checkpoint", got {which!r}')
         which = which or ("best" if self._has(BEST) else "checkpoint")
-        weights = self.best() if which == "best" else self.checkpoint()
-        path = self._file(BEST if which == "best" else CHECKPOINT)
+        path = self._best_file() if which == "best" else self._checkpoint_file()
+        weights = load_trained(path)
         if "cell" not in config:
             raise Error(f"[{self._file(CONFIG)}] names no cell, so no model is made. Hint: best(), checkpoint()")
         if "head.V" not in weights or not any(n.startswith(("cell.", "cell1.")) for n in weights):

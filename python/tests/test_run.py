@@ -265,6 +265,23 @@ def test_hints_name_only_what_is_there(tmp_path):
         run.checkpoint()
 
 
+def test_initial_values_are_no_trained_model(tmp_path):
+    """As those of a run that diverged at once. Its checkpoint has them, so that a program goes on."""
+    model = reel.Model(inputs=2, outputs=1, cell="rnn", hidden=4)
+    run, path = make(tmp_path, hidden=4), tmp_path / "run" / "checkpoint.safetensors"
+    for metadata, initial in (({"step": "0", "schedule": "0"}, True), ({"step": "1", "schedule": "0"}, False)):
+        reel.save_safetensors(path, model.parameters(), metadata)
+        with pytest.raises(reel.Error, match="done no update$" if initial else r"checkpoint\(\) has the last parameters$"):
+            run.best()
+        for call in (lambda: run.model(every_step=True), lambda: model.load(path)):
+            if initial:
+                with pytest.raises(reel.Error, match="checkpoint.* has done no update, .* initial values. Hint: .*--resume"):
+                    call()
+            else:
+                assert call().count == model.count
+        assert run.checkpoint().keys() == model.parameters().keys()
+
+
 @pytest.mark.parametrize("cell", ["srnn", "lstm", "gru", "urnn", "goru", "sru", "r_transformer"])
 @pytest.mark.parametrize("shape", [{"inputs": 5}, {"inputs": 8}, {"vocabulary": 5, "input": "one-hot"}])
 def test_models_are_rebuilt_from_weights(tmp_path, cell, shape):
