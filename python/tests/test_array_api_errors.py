@@ -152,3 +152,41 @@ def test_norms_of_matrices_without_elements():
     for order in ("fro", "nuc", 1, 2, np.inf, -1, -2, -np.inf):
         got = xp.linalg.matrix_norm(reel.asarray(x), ord=order).numpy()
         assert np.allclose(got, np.linalg.norm(x, ord=order, axis=(-2, -1)))
+
+
+def test_copy_false_never_copies():
+    locked = np.ones(3)
+    locked.flags.writeable = False
+    for f in (xp.asarray, xp.from_dlpack):
+        for array in (np.ones((2, 3)).T, np.ones(6)[::2], locked):
+            with pytest.raises(ValueError, match=f"{f.__name__}: a copy is needed where .* got numpy.ndarray of float64"):
+                f(array, copy=False)
+            assert f(array).shape == array.shape
+        whole = np.zeros(5, "f4")
+        shared = f(whole[2:], copy=False)
+        whole[2] = 7
+        assert shared.tolist() == [7, 0, 0]
+        assert f(np.ones((0, 3), "f4"), copy=False).shape == (0, 3) and f(shared, copy=False).tolist() == [7, 0, 0]
+    for array, dtype in ((np.arange(3), None), (whole, xp.float64), (reel.ones(3), xp.float64)):
+        with pytest.raises(ValueError, match="asarray: a copy is needed where .* and copy=False"):
+            xp.asarray(array, dtype=dtype, copy=False)
+
+
+def test_linspace_of_integers_that_do_not_fit():
+    for ends in ((0, 2**31), (-(2**31) - 1, 0), (0, float("nan"))):
+        with pytest.raises(ValueError, match="linspace: the elements must fit int32, got .* Hint: dtype=float64"):
+            xp.linspace(*ends, 3, dtype=xp.int32)
+    assert xp.linspace(-(2**31), 2**31 - 1, 2, dtype=xp.int32).tolist() == [-(2**31), 2**31 - 1]
+    assert xp.linspace(0, 2**31, 2, dtype=xp.int32, endpoint=False).tolist() == [0, 2**30]
+    assert xp.linspace(5, 2**40, 1, dtype=xp.int32).tolist() == [5]
+    with pytest.raises(TypeError, match="linspace: num is an integer, got 2.5"):
+        xp.linspace(0, 1, 2.5)
+    with pytest.raises(ValueError, match="linspace: num is 0 or more, got -1"):
+        xp.linspace(0, 1, -1)
+
+
+def test_numbers_are_not_put_beside_tensors():
+    for f in (xp.concat, xp.stack):
+        with pytest.raises(TypeError, match=rf"{f.__name__}: a tensor of Reel is expected, got float. Hint: asarray\(x\)"):
+            f([reel.ones(1), 2.0])
+    assert xp.concat(reel.ones(n) for n in (1, 2)).shape == (3,)

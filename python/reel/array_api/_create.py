@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import builtins
 import math
+import operator
 from typing import Any
 
 from .. import _reel
+from .._check import kind_of, shown
 from .._create import asarray as _shared
 from .._create import tensor as _tensor
 from .._reel import DType, Tensor
@@ -23,22 +25,50 @@ def _of_number(value: Any) -> DType:
 def asarray(
     obj: Any, /, *, dtype: DType | None = None, device: str | None = None, copy: builtins.bool | None = None
 ) -> Tensor:
-    """A tensor of numbers, nested sequences of them, or an array, whose memory is shared unless a copy is needed."""
+    """A tensor of numbers, nested sequences of them, or an array, whose memory is shared unless a copy is needed.
+
+    With copy=False, ValueError where it is needed: for another dtype than Reel's, or memory that is read-only or not
+    contiguous.
+    """
     check_device(device)
     array = isinstance(obj, Tensor) or hasattr(obj, "__dlpack__")
     if copy is False and not array:
         raise ValueError("asarray: numbers of Python are always copied; got copy=False")
     if not array or copy:
         return _tensor(obj, dtype)
-    if copy is False and dtype is not None and _shared(obj).dtype != dtype:
-        raise ValueError(f"asarray: another dtype needs a copy: {dtype.name}; got copy=False")
-    return _shared(obj, dtype)
+    return _unless_copied("asarray", obj, _shared(obj, dtype), copy)
 
 
 def from_dlpack(x: Any, /, *, device: str | None = None, copy: builtins.bool | None = None) -> Tensor:
-    """A tensor that shares the memory of an array of another library."""
+    """A tensor that shares the memory of an array of another library, unless a copy is needed: see asarray()."""
     check_device(device)
-    return copied(_reel.from_dlpack(x)) if copy else _reel.from_dlpack(x)
+    made = _reel.from_dlpack(x)
+    return copied(made) if copy else _unless_copied("from_dlpack", x, made, copy)
+
+
+def _unless_copied(name: str, obj: Any, made: Tensor, copy: builtins.bool | None) -> Tensor:
+    """The tensor made of an array; ValueError if that was a copy and none is wanted."""
+    if copy is False and made is not obj and made.size and _address(made) != _address(obj):
+        dtype = getattr(obj, "dtype", "?")
+        given = f"{kind_of(obj)} of {getattr(dtype, 'name', dtype)}"
+        raise ValueError(
+            f"{name}: a copy is needed where an array is not {made.dtype.name} in contiguous, writable memory, got "
+            f"{given} and copy=False"
+        )
+    return made
+
+
+def _address(array: Any) -> int:
+    """Where its elements are; 0 if it does not say."""
+    import numpy
+
+    if isinstance(array, Tensor):
+        array = array.numpy()
+    try:
+        view = array if hasattr(array, "__array_interface__") else numpy.from_dlpack(array)
+        return view.__array_interface__["data"][0]
+    except (AttributeError, BufferError, RuntimeError, TypeError):
+        return 0
 
 
 def full(shape: Any, fill_value: Any, *, dtype: DType | None = None, device: str | None = None) -> Tensor:
@@ -97,12 +127,17 @@ def arange(
     if step == 0:
         raise ValueError("arange: the step is not 0")
     n = builtins.max(0, math.ceil((stop - start) / step))
-    for v in (start, start + (n - 1) * step) if n and dtype == int32 else ():
-        if not -(2**31) <= v < 2**31:
-            raise ValueError(f"arange: the elements must fit int32, got {v}. Hint: dtype=float64")
     if dtype == int32:
+        _check_fit("arange", *((start, start + (n - 1) * step) if n else ()))
         return _reel.arange(n) * step + start
     return (_reel.arange(n, float64) * step + start).cast(dtype)
+
+
+def _check_fit(name: str, *elements: float) -> None:
+    """ValueError for a number that int32 does not hold."""
+    for v in elements:
+        if not -(2**31) <= v < 2**31:
+            raise ValueError(f"{name}: the elements must fit int32, got {v}. Hint: dtype=float64")
 
 
 def linspace(
@@ -115,12 +150,22 @@ def linspace(
     device: str | None = None,
     endpoint: builtins.bool = True,
 ) -> Tensor:
-    """num numbers from start to stop, at equal distances; without stop if not endpoint. Integers are rounded down."""
+    """num numbers from start to stop, at equal distances; without stop if not endpoint. Integers are rounded down.
+
+    ValueError for integers that do not fit int32.
+    """
     check_device(device)
+    if not hasattr(num, "__index__"):
+        raise TypeError(f"linspace: num is an integer, got {shown(num)}")
+    num = operator.index(num)
+    if num < 0:
+        raise ValueError(f"linspace: num is 0 or more, got {num}")
     complex_ends = isinstance(start, complex) or isinstance(stop, complex)
     if dtype is None:
         dtype = complex64 if complex_ends else float32
     divisions = num - 1 if endpoint else num
+    if dtype == int32 and not complex_ends and num > 0:
+        _check_fit("linspace", start, stop if endpoint and num > 1 else start + (num - 1) * ((stop - start) / num))
     steps = _reel.arange(num, float64) / builtins.max(1, divisions)
     if complex_ends or isdtype(dtype, "complex floating"):
         steps = steps.cast(complex_of(float64))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any, Sequence
+from typing import Any, Iterable, Sequence
 
 from .. import _reel
 from .._create import tensor
 from .._reel import Tensor
-from ._dtypes import copied, result_type
+from ._dtypes import copied, dtype_of, result_type
 
 
 def _axes(axis: Any, rank: int) -> list[int]:
@@ -46,10 +46,16 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     return tuple(_reel.expand(x, shape) for x in arrays)
 
 
+def _of_one_dtype(arrays: Iterable[Tensor], name: str) -> list[Tensor]:
+    """The tensors, with the dtype that they promote to."""
+    parts = list(arrays)
+    dtype = result_type(*(dtype_of(x, name) for x in parts))
+    return [x.cast(dtype) for x in parts]
+
+
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """Tensors one after the other along an axis; None flattens them first."""
-    dtype = result_type(*arrays)
-    parts = [x.cast(dtype) for x in arrays]
+    parts = _of_one_dtype(arrays, "concat")
     if axis is None:
         return _reel.concat([x.reshape(x.size) for x in parts], 0)
     return _reel.concat(parts, axis)
@@ -57,8 +63,7 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
 
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """Tensors of one shape along a new axis."""
-    dtype = result_type(*arrays)
-    return _reel.movedim(_reel.stack([x.cast(dtype) for x in arrays]), 0, axis)
+    return _reel.movedim(_reel.stack(_of_one_dtype(arrays, "stack")), 0, axis)
 
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
