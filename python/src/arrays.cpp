@@ -208,6 +208,8 @@ Tensor made_by_tensor(nb::handle x) { return nb::cast<Tensor>(nb::module_::impor
 
 std::optional<Tensor> as_operand(nb::handle x) {
   if (nb::isinstance<Tensor>(x)) return as_tensor(x);
+  if (PyLong_Check(x.ptr()) && PyLong_AsDouble(x.ptr()) == -1 && PyErr_Occurred())
+    throw nb::python_error();  // an OverflowError, as that of 1.0 + x
   refuse_gradient({x, "operand"});
   std::optional<Tensor> shared = as_tensor(x);
   if (shared || !nb::ndarray_check(x) || !nb::hasattr(x, "dtype")) return shared;

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <functional>
 
 #include "python/src/model.h"
 #include "tasks/training/device.h"
@@ -117,10 +117,16 @@ std::vector<Parameter> trained(const std::vector<Parameter>& all) {
   return out;
 }
 
+/// Whether a step of one would move elements of the other, which may be a view, or another array's tensor, of them.
+bool share_memory(const Tensor& a, const Tensor& b) {
+  const auto *first = static_cast<const std::byte*>(a.data()), *second = static_cast<const std::byte*>(b.data());
+  const std::less<> before;
+  return before(first, second + b.bytes()) && before(second, first + a.bytes());
+}
+
 /// Each tensor is a group of its own name.
 std::vector<Parameter> from_dict(const nb::dict& values) {
   std::vector<Parameter> out;
-  std::set<std::uint64_t> seen;
   for (const auto [key, value] : values) {
     if (!PyUnicode_Check(key.ptr()))
       fail("optimizer", here(), "the names of parameters are strings, got {}. Hint: str(name)", nb::repr(key).c_str());
@@ -129,7 +135,10 @@ std::vector<Parameter> from_dict(const nb::dict& values) {
     if (!nb::try_cast(value, tensor) || !tensor)
       fail("optimizer", here(), "parameter {} must be a tensor, got {}", name, no_tensor(value));
     if (!tensor->concrete()) fail("optimizer", here(), "parameter {} has no value", name);
-    if (!seen.insert(tensor->id()).second) fail("optimizer", here(), "parameter {} is there twice", name);
+    const auto twice = std::ranges::find_if(out, [&](const Parameter& p) { return share_memory(p.value, *tensor); });
+    if (twice != out.end())
+      fail("optimizer", here(), "parameter {} is there twice: it shares memory with {}. Hint: reel.tensor(x) copies",
+           name, twice->name);
     out.push_back({.name = name, .value = *tensor, .group = name});
   }
   return out;

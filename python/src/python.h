@@ -33,7 +33,8 @@ std::optional<Tensor> as_tensor(nb::handle x) noexcept;
 /// What reel.tensor(x) makes: a copy, also of numbers and lists. Throws Error where that does.
 Tensor made_by_tensor(nb::handle x);
 /// The same as as_tensor for an operand of an op: of an array of another dtype it is a copy, as reel.tensor() makes it.
-/// Throws Error where that does, and for a tensor of PyTorch that requires a gradient.
+/// Throws Error where that does, and for a tensor of PyTorch that requires a gradient; OverflowError for an integer
+/// that is no double.
 std::optional<Tensor> as_operand(nb::handle x);
 /// An argument that is a number: of Python, or a scalar of NumPy.
 std::optional<double> as_number(nb::handle x) noexcept;

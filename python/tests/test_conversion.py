@@ -51,3 +51,10 @@ def test_asarray_shares_buffers(kind):
     assert x.tolist() == y.tolist() == [7, 2, 3]
     assert reel.asarray(array.array("h", [1, 2])).dtype == reel.i32  # a copy
     assert reel.asarray(numbers, "c64").dtype == reel.c64
+
+
+def test_an_integer_that_is_no_double_overflows_as_in_python():
+    x = reel.ones(1)
+    for call in (lambda: x + 10**400, lambda: -(10**400) * x, lambda: x ** (10**400), lambda: reel.exp(10**400)):
+        with pytest.raises(OverflowError, match="int too large to convert to float"):
+            call()
