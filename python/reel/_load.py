@@ -55,7 +55,7 @@ def extension():
     return sys.modules.setdefault(f"{__package__}._reel", loaded[folder])
 
 
-def _loaded(folder: pathlib.Path):
+def _loaded(folder):
     levels = folder / "levels"
     if not levels.is_dir():
         try:

@@ -254,7 +254,7 @@ def train(
         if folder:
             if history.best is None and not isinstance(problem, _Diverged):
                 folder.write_best(learner.everything(), optimizer.steps, math.nan)
-            elif history.best_step is not None and history.stopped == "interrupted":  # maybe while they were written
+            elif history.best and history.best_step and history.stopped == "interrupted":  # maybe while they were written
                 folder.write_metrics(history.metrics)
                 folder.write_best(history.best, history.best_step, history.best_loss)
             folder.write_record(_record(learner, history, optimizer, problem))

@@ -133,7 +133,7 @@ def arange(
     return (_reel.arange(n, float64) * step + start).cast(dtype)
 
 
-def _check_fit(name: str, *elements: float) -> None:
+def _check_fit(name: str, *elements: Any) -> None:
     """ValueError for a number that int32 does not hold."""
     for v in elements:
         if not -(2**31) <= v < 2**31:
