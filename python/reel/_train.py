@@ -6,7 +6,7 @@ import contextlib
 import math
 import os
 import time
-from typing import Any, Callable, Iterable, Mapping
+from typing import Any, Callable, Iterable, Iterator, Mapping
 
 from . import _reel
 from ._autodiff import value_and_grad
@@ -169,7 +169,8 @@ def train(
     with loss(parameters, x, y) and accuracy(parameters, x, y). A loss is a scalar tensor, an accuracy a number.
     batches: (x, y) for each update, arrays or tensors, or (x, y, lengths) for a Model, whose sequences then have these
     lengths; an iterable, started over while steps remain unless it is an iterator, from which only the batches of these
-    steps are taken; or a function of the number of the update, from 0. steps: how many updates; None: once through batches.
+    steps are taken; or a function of the number of the update, from 0. steps: how many updates; None: once through
+    batches.
     optimizer: by default RMSprop(model). It counts the updates, so another call goes on with its numbers, and with the
     batches where they are a function; an iterable starts again. schedule: a function from the number of the update to a
     factor on the learning rates, such as reel.optim.Schedule.
@@ -179,8 +180,9 @@ def train(
     default a twentieth of the steps, 100 where their number is not known. patience: stop after so many validations
     without a lower loss; 0: never. With restore_best the model has the parameters of the lowest validation loss at the end, else the last.
     carry: each batch goes on where the one before ended, so that states carry over; the first batch of each call, and of
-    an iterable that starts over, has initial states. Not for bidirectional models, nor for cells without states. run: the folder of a new run, to write metrics, parameters and results to; or a Run that
-    Run.create() has made, with nothing in it but its config. progress: lines on stderr.
+    an iterable that starts over, has initial states. Not for bidirectional models, nor for cells without states.
+    run: the folder of a new run, to write metrics, parameters and results to; or a Run that Run.create() has made, with
+    nothing in it but its config. Meanwhile no other process can write there. progress: lines on stderr.
     Ctrl-C ends it after the latest update, and what there is is returned. Throws Error when the loss or a gradient is
     not finite; then the parameters are those of the update before. Exceptions of your functions pass through; `run` then
     has the parameters, too, the best or the last ones.
@@ -259,7 +261,7 @@ def train(
                 folder.write_best(history.best, history.best_step, history.best_loss)
             folder.write_record(_record(learner, history, optimizer, problem))
 
-    with locked(folder.path) if folder else contextlib.nullcontext():
+    with _held(folder, learner.model):
         try:
             made = stream(batches, first * accumulate, wanted, history, learner.forget_state)
             for group in groups(made, accumulate):
@@ -328,21 +330,27 @@ def _factor(schedule: Callable[[int], float] | None, step: int) -> float:
 
 
 def _folder(run: Any, learner: _Learner, optimizer: Optimizer, steps: int | None) -> Run | None:
+    if run is None or isinstance(run, Run):
+        return run
+    config: dict[str, Any] = {} if learner.model is None else dict(learner.model.config)
+    config.update(optimizer.config, **({} if steps is None else {"steps": steps}))
+    if learner.model is not None:
+        config.update({cell: own for cell, own in learner.model._settings.items() if own})
+    return Run.create(run, config)
+
+
+@contextlib.contextmanager
+def _held(run: Run | None, model: Model | None) -> Iterator[None]:
+    """Has the folder for this training, with the model that `predict` needs, unless it holds a run already."""
     if run is None:
-        return None
-    if isinstance(run, Run):
+        yield
+        return
+    with locked(run.path):
         if has := run._results():
             raise Error(f"[{run.path}] holds a run already: {has}. Hint: another folder")
-        made = run
-    else:
-        config: dict[str, Any] = {} if learner.model is None else dict(learner.model.config)
-        config.update(optimizer.config, **({} if steps is None else {"steps": steps}))
-        if learner.model is not None:
-            config.update({cell: own for cell, own in learner.model._settings.items() if own})
-        made = Run.create(run, config)
-    if learner.model is not None and not made._has(MODEL):
-        made.write_model(learner.model)
-    return made
+        if model is not None and not run._has(MODEL):
+            run.write_model(model)
+        yield
 
 
 def _record(learner: _Learner, history: History, optimizer: Optimizer, problem: BaseException | None) -> dict[str, Any]:
