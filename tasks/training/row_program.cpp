@@ -7,6 +7,11 @@
 
 namespace reel {
 
+namespace {
+/// What run() takes for its result: memory, unless the op allocates it.
+Tensor given(const Op& op, const Tensor& out) { return op.traits.allocates ? Tensor() : out; }
+}  // namespace
+
 RowProgram::RowProgram(Traced traced) {
   const NoGrad inference;
   const Program& program = traced.program;
@@ -53,7 +58,7 @@ RowProgram::RowProgram(Traced traced) {
 }
 
 std::optional<RowProgram::Product> RowProgram::product(const Program& program, const Program::Node& node) const {
-  if (node.op->traits.name != std::string_view("matmul")) return {};
+  if (node.op->traits.name != std::string_view("matmul") || !std::ranges::count(op_registry(), node.op)) return {};
   const Tensor& factor = values_[node.in[1]];
   const Spec &row = program.values[node.in[0]], &out = program.values[node.out];
   if (!factor.defined() || row.shape.rank() != 2 || row.shape[0] != 1) return {};
@@ -73,7 +78,7 @@ void RowProgram::add(const std::vector<Product>& products) {
   for (const Product& p : products) factors.push_back(p.factor);
   factors_.push_back(concat(factors, 1));
   const Tensor row = Tensor::empty({factors_.back().dtype(), {1, factors_.back().dim(1)}, &factors_.back().backend()});
-  calls_.push_back({first.op, products[0].attrs, {&values_[first.in[0]], &factors_.back()}, {row}});
+  calls_.push_back({first.op, products[0].attrs, {&values_[first.in[0]], &factors_.back()}, {row}, {row}});
   std::int64_t begin = 0;
   for (const Product& p : products) {
     values_[p.node->out] = row.view({1, p.factor.dim(1)}, begin);
@@ -82,7 +87,7 @@ void RowProgram::add(const std::vector<Product>& products) {
 }
 
 void RowProgram::add(const Program& program, const Program::Node& node) {
-  Call call{node.op, node.attrs, {}, {}};
+  Call call{node.op, node.attrs, {}, {}, {}};
   for (const int i : node.in) call.in.push_back(&values_[i]);
   if (node.op->alias) {  // the memory stays, so one view serves all runs
     values_[node.out] = call.in[0]->view(program.values[node.out].shape, node.op->alias(node.attrs, call.in));
@@ -92,19 +97,20 @@ void RowProgram::add(const Program& program, const Program::Node& node) {
     const int id = node.out + k;
     values_[id] = Tensor::empty(program.values[id]);
     call.out.push_back(values_[id]);
+    call.made.push_back(given(*node.op, values_[id]));
   }
   calls_.push_back(std::move(call));
 }
 
 void RowProgram::run() {
   for (Call& call : calls_) {
-    if (!call.op->traits.allocates) {
-      call.op->run(call.attrs, call.in, call.out);
-      continue;
+    call.op->run(call.attrs, call.in, call.made);
+    for (std::size_t k = 0; k < call.out.size(); ++k) {
+      Tensor &out = call.out[k], &made = call.made[k];
+      if (made.storage() == out.storage()) continue;
+      out.assign(made);
+      made = given(*call.op, out);
     }
-    Tensors made(call.out.size());
-    call.op->run(call.attrs, call.in, made);
-    for (std::size_t k = 0; k < made.size(); ++k) call.out[k].assign(made[k]);
   }
   for (auto& [from, to] : copies_) to.assign(from);
 }

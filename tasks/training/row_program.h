@@ -26,7 +26,8 @@ class RowProgram {
     const Op* op;
     Attrs attrs;
     std::vector<const Tensor*> in;
-    Tensors out;
+    Tensors out;   // where the next calls read
+    Tensors made;  // what run() fills, or replaces
   };
   /// A product of a row [1, k] with a constant [k, n].
   struct Product {

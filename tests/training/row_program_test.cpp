@@ -31,6 +31,20 @@ void check(std::int64_t width, const std::vector<std::int64_t>& states, const Fu
   }
 }
 
+/// 2 tanh(x), in memory of its own, as an op may that computes with other ops.
+struct Twice {
+  static constexpr Traits traits{.name = "twice", .differentiable = false};
+  Spec infer(Inputs in) const { return in[0].spec(); }
+  void run(Inputs in, Tensor& out) const { out = 2 * tanh(in[0]); }
+};
+
+/// Half of a product, by an op that nobody has registered.
+struct Matmul {
+  static constexpr Traits traits{.name = "matmul", .differentiable = false};
+  Spec infer(Inputs in) const { return {in[0].dtype(), {in[0].dim(0), in[1].dim(1)}, &in[0].backend()}; }
+  void run(Inputs in, Tensor& out) const { out.assign(0.5 * matmul(in[0], in[1])); }
+};
+
 }  // namespace
 
 TEST_CASE("results that are inputs: a delay line and states that change places") {
@@ -62,6 +76,26 @@ TEST_CASE("products of a row with constants of several widths, views, constants 
     return Tensors{linear(h, V) + linear(in[1], V) + matmul(in[1], permute(V, {1, 0})), h};
   };
   check(3, {5}, step, 1e-13);
+}
+
+TEST_CASE("an op that puts another tensor in place of its result") {
+  check(
+      3, {3},
+      [](const Tensors& in) {
+        const Tensor h = apply(Twice{}, {&in[1]}, Loc::current()) + in[0];
+        return Tensors{h, apply(Twice{}, {&h}, Loc::current())};
+      },
+      0);
+}
+
+TEST_CASE("an own op with the name of one of Reel's is itself") {
+  const Tensor W = random({3, 3}, 11);
+  check(
+      3, {3},
+      [&](const Tensors& in) {
+        return Tensors{in[0], apply(Matmul{}, {&in[1], &W}, Loc::current()) + matmul(in[0], W)};
+      },
+      1e-13);
 }
 
 TEST_CASE("the same program again: nothing is allocated") {
