@@ -5,7 +5,7 @@
 namespace reel::onnx_rules {
 
 Name gathered(OnnxCall& c, const Name& x, std::int64_t axis, const std::function<std::int64_t(std::int64_t)>& from) {
-  const std::int64_t n = c.specs[0].shape[static_cast<int>(axis)];
+  const std::int64_t n = own_extent(c, axis);
   Dims index;
   for (std::int64_t j = 0; j < n; ++j) index.push_back(from(j));
   return c.graph.node("Gather", {x, c.graph.integers(index)}, {{"axis", axis}});
@@ -54,8 +54,11 @@ Name shape_of_result(OnnxCall& c) {
       continue;
     }
     if (i > 0) c.refuse("stretches to a shape whose batch is not the first axis");
+    const std::int64_t times = here[i] / OnnxShape::batch_here;
+    if (here[i] != times * OnnxShape::batch_here || there[i] != times * OnnxShape::batch_there)
+      c.refuse("stretches to a shape whose first extent is no multiple of the batch");
     finish();
-    pieces.push_back(c.batch);
+    pieces.push_back(times == 1 ? c.batch : c.graph.node("Mul", {c.batch, c.graph.integers({times})}));
   }
   finish();
   return pieces.size() == 1 ? pieces[0] : c.graph.node("Concat", pieces, {{"axis", 0}});

@@ -1,18 +1,20 @@
 #include "tasks/to_onnx/onnx_function.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "ops/ops.h"
 
 namespace reel {
 
 namespace {
-constexpr std::int64_t here = 1009, there = 1013;  // sizes of the batch: primes, so that no extent of a model is a
-                                                   // multiple of both by chance; nothing of this size is computed
-
 Traced traced_at(std::int64_t batch, const std::function<std::vector<Spec>(std::int64_t)>& inputs, const Function& f) {
   const NoGrad inference;
   return trace(inputs(batch), f);
+}
+
+bool same_values(const Tensor& a, const Tensor& b) {
+  return a.data() == b.data() || std::memcmp(a.data(), b.data(), a.bytes()) == 0;
 }
 }  // namespace
 
@@ -23,12 +25,13 @@ OnnxValue constant_value(OnnxGraph& graph, const Tensor& value, const std::strin
 }
 
 OnnxFunction::OnnxFunction(const std::function<std::vector<Spec>(std::int64_t)>& inputs, const Function& f)
-    : here_(traced_at(here, inputs, f)), there_(traced_at(there, inputs, f)) {}
+    : here_(traced_at(OnnxShape::batch_here, inputs, f)), there_(traced_at(OnnxShape::batch_there, inputs, f)) {}
 
 std::vector<OnnxValue> OnnxFunction::write(OnnxGraph& graph, const std::vector<OnnxValue>& inputs,
                                            const std::string& batch, const ConstantNames& names) const {
   const Program &program = here_.program, &other = there_.program;
-  const bool alike = std::equal(program.nodes.begin(), program.nodes.end(), other.nodes.begin(), other.nodes.end(),
+  const bool alike = program.consts == other.consts &&
+                     std::equal(program.nodes.begin(), program.nodes.end(), other.nodes.begin(), other.nodes.end(),
                                 [](const auto& a, const auto& b) { return a.op == b.op && a.in == b.in; });
   if (!alike) throw Error("to_onnx", "the step computes something else for another size of the batch");
   const auto shape = [&](int id) {
@@ -42,7 +45,9 @@ std::vector<OnnxValue> OnnxFunction::write(OnnxGraph& graph, const std::vector<O
   Tensors known(program.values.size());  // of constants, and of what depends on them alone
   for (int c = 0; c < program.consts; ++c) {
     const int id = program.inputs + c;
-    if (has_batch(id)) throw Error("to_onnx", "the step has a constant that was made for one size of the batch");
+    if (has_batch(id) ||
+        !same_values(here_.consts[static_cast<std::size_t>(c)], there_.consts[static_cast<std::size_t>(c)]))
+      throw Error("to_onnx", "the step has a constant that was made for one size of the batch");
     known[static_cast<std::size_t>(id)] = here_.consts[static_cast<std::size_t>(c)];
   }
   const auto value = [&](int id) {
@@ -71,8 +76,10 @@ std::vector<OnnxValue> OnnxFunction::write(OnnxGraph& graph, const std::vector<O
                   .result = program.values[static_cast<std::size_t>(node.out)],
                   .shape = shape(node.out),
                   .batch = batch};
-    if (call.attributes != attributes_of(*node.op, other.nodes[n].attrs))
-      call.refuse("has attributes that depend on the batch");
+    const Attrs& there = other.nodes[n].attrs;
+    if (call.attributes != attributes_of(*node.op, there)) call.refuse("has attributes that depend on the batch");
+    if (node.op->traits.kind == Kind::elementwise && !node.op->same(node.attrs, there))
+      call.refuse("computes with the size of the batch, as a mean over its rows does; a file has one for all sizes");
     for (const int id : node.in) {
       call.in.push_back(value(id));
       call.specs.push_back(program.values[static_cast<std::size_t>(id)]);

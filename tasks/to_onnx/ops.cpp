@@ -1,5 +1,6 @@
 #include "tasks/to_onnx/ops.h"
 
+#include <algorithm>
 #include <functional>
 #include <numbers>
 
@@ -277,7 +278,9 @@ void OnnxCall::refuse(const std::string& why) const {
 
 OnnxValue write_op(OnnxCall& call) {
   const auto rule = rules().find(call.node.op->traits.name);
-  if (rule == rules().end()) call.refuse("has no equivalent in ONNX");
+  // What is not registered may have the name of one of Reel's and is another op.
+  const bool registered = std::ranges::count(op_registry(), call.node.op) > 0;
+  if (!registered || rule == rules().end()) call.refuse("to_onnx has no translation for it");
   return rule->second(call);
 }
 

@@ -16,6 +16,8 @@ std::string imaginary(OnnxGraph& graph, const OnnxValue& value, DType dtype);
 
 /// Extents as they are, and as they are for another size of the batch.
 struct OnnxShape {
+  // Primes, so that no extent of a model is a multiple of both by chance; nothing of this size is computed.
+  static constexpr std::int64_t batch_here = 1009, batch_there = 1013;
   Shape here, there;
 };
 
@@ -36,7 +38,7 @@ struct OnnxCall {
   [[noreturn]] void refuse(const std::string& why) const;
 };
 
-/// Writes the call as nodes of its graph and returns their result. Throws Error if ONNX has nothing for the op.
+/// Writes the call as nodes of its graph and returns their result. Throws Error if there is no rule for the op.
 OnnxValue write_op(OnnxCall& call);
 
 /// The names of the ops that can be written.

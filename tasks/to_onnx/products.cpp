@@ -31,7 +31,7 @@ OnnxValue matmul(OnnxCall& c) {
                  [&](const Name& x, const Name& y) { return matrix_product(c, x, y); });
 }
 OnnxValue fft(OnnxCall& c) {
-  const std::int64_t n = c.result.shape[c.result.shape.rank() - 1];
+  const std::int64_t n = own_extent(c, c.result.shape.rank() - 1);
   const double scale = c.number("scale"), sign = c.integer("inverse") != 0 ? 1 : -1;
   std::vector<double> re, im;
   for (std::int64_t j = 0; j < n; ++j) {
@@ -84,7 +84,7 @@ OnnxValue norm(OnnxCall& c) {
   return {c.graph.node("Squeeze", {root, c.graph.integers({-1})})};
 }
 Name standardized(OnnxCall& c, const Name& x) {
-  const std::int64_t n = c.result.shape[c.result.shape.rank() - 1];
+  const std::int64_t n = own_extent(c, c.result.shape.rank() - 1);
   const Name ones = c.graph.constant(Tensor::full({n}, 1, c.result.dtype));
   return c.graph.node("LayerNormalization", {x, ones}, {{"axis", -1}, {"epsilon", c.number("epsilon")}});
 }

@@ -11,6 +11,12 @@ using Name = std::string;
 using Dims = std::vector<std::int64_t>;
 
 inline DType real_dtype(const OnnxCall& c) { return real_of(c.specs[0].dtype); }
+/// The extent of an axis of the result that is not the batch.
+inline std::int64_t own_extent(const OnnxCall& c, std::int64_t axis) {
+  const auto i = static_cast<int>(axis);
+  if (c.shape.here[i] != c.shape.there[i]) c.refuse("acts along the batch, whose size a file leaves open");
+  return c.shape.here[i];
+}
 inline Name number(OnnxCall& c, double value) { return c.graph.scalar(value, real_dtype(c)); }
 
 // ---- arithmetic of parts, where an empty name is 0 ---------------------------------------------------------------

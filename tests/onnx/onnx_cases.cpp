@@ -32,6 +32,12 @@ Tensor weights(std::int64_t rows, std::int64_t columns) { return normal({rows, c
 Tensor complex_weights(std::int64_t rows, std::int64_t columns) {
   return complex(weights(rows, columns), normal({rows, columns}, 0, 1, 6, 9));
 }
+/// An own op with the name of one of Reel's, which it is not.
+struct OwnElu {
+  static constexpr Traits traits{.name = "elu", .kind = Kind::elementwise, .differentiable = false};
+  Spec infer(Inputs in) const { return in[0].spec(); }
+  void run(Inputs in, Tensor& out) const { out.assign(elu(in[0], 3)); }
+};
 /// [batch, width] -> [batch, 2, width / 2]
 Tensor folded(const Tensor& x) { return reshape(x, {-1, 2, width / 2}); }
 
@@ -141,6 +147,14 @@ const Case cases[] = {
     {"reciprocal", [](const Values& v) { return reciprocal(v.x); }},
     {"relu", [](const Values& v) { return relu(v.x); }},
     {"remainder", [](const Values& v) { return remainder(v.x, v.y); }},
+    {"repeat",
+     [](const Values& v) {
+       return repeat(v.x, 3) + repeat(concat({v.y, v.y, v.x}, -1), 1);
+     }},
+    {"repeat_rows",
+     [](const Values& v) {
+       return sum(reshape(repeat(v.x, 4, 0), {v.x.dim(0), 4, width}), {1});
+     }},
     {"reshape",
      [](const Values& v) {
        return reshape(folded(v.x), {-1, 3, 2});
@@ -264,7 +278,7 @@ int main(int argc, char** argv) {
     }
     for (const std::string& op : onnx_ops())
       if (!named.contains(op)) throw Error(fmt::format("the op {} has no case", op));
-    require_refusal([](const Values& v) { return atan2(v.x, v.y); }, "[atan2] has no equivalent in ONNX");
+    require_refusal([](const Values& v) { return atan2(v.x, v.y); }, "[atan2] to_onnx has no translation for it");
     require_refusal([](const Values& v) { return abs(tanh(v.z)); }, "[tanh] takes complex numbers");
     require_refusal(
         [](const Values& v) {
@@ -273,6 +287,18 @@ int main(int argc, char** argv) {
         "a constant that was made for one size of the batch");
     require_refusal([](const Values& v) { return slice(v.x, 0, 0, v.x.dim(0) - 1); },
                     "has attributes that depend on the batch");
+    const auto other_batch = "computes with the size of the batch, as a mean over its rows does";
+    require_refusal([](const Values& v) { return v.x - mean(v.x, {0}, true); }, other_batch);
+    require_refusal([](const Values& v) { return clamp(v.x, 0, static_cast<double>(v.x.dim(0))); }, other_batch);
+    require_refusal([](const Values& v) { return v.x * Tensor::full({}, 1 / static_cast<double>(v.x.dim(0))); },
+                    "a constant that was made for one size of the batch");
+    require_refusal([](const Values& v) { return flip(v.x, 0); }, "[flip] acts along the batch");
+    require_refusal([](const Values& v) { return transpose(standardize(transpose(v.x))); },
+                    "[standardize] acts along the batch");
+    require_refusal([](const Values& v) { return v.x + sum(abs(fft(transpose(v.z))), {1}); },
+                    "[fft] acts along the batch");
+    require_refusal([](const Values& v) { return apply(OwnElu{}, {&v.x}, Loc::current()); },
+                    "[elu] to_onnx has no translation for it");
     return 0;
   } catch (const std::exception& e) {
     std::cerr << "onnx_cases: " << e.what() << "\n";
