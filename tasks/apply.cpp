@@ -44,7 +44,7 @@ void save_weights(const Cell& cell, const std::string& path) {
 }
 
 /// The tensors of the input file: x, first states, and the cotangents of y and of the last states. What the file does
-/// not have is undefined, but for first states, which are the subject's own.
+/// not have is undefined.
 struct Input {
   Tensor x, lengths, dy;
   Tensors state, dstate;
@@ -81,12 +81,11 @@ Input read_input(const Subject& subject, const std::string& path, const TensorFi
     throw Error(path, e.what());
   }
   in.dy = find("dy", shape_of_y(subject, T, B), subject.dtype);
-  in.state = subject.initial(B);
-  for (std::size_t i = 0; i < in.state.size(); ++i) {
-    Tensor& first = in.state[i];
+  const Tensors own = subject.initial(B);
+  for (std::size_t i = 0; i < own.size(); ++i) {
     const std::string name = subject.states[i].name;
-    if (const Tensor found = find("state." + name, first.shape(), first.dtype()); found.defined()) first = found;
-    in.dstate.push_back(find("dstate." + name, first.shape(), first.dtype()));
+    in.state.push_back(find("state." + name, own[i].shape(), own[i].dtype()));
+    in.dstate.push_back(find("dstate." + name, own[i].shape(), own[i].dtype()));
   }
   for (const auto& [name, tensor] : file.tensors) {
     if (!known.contains(name))
@@ -102,7 +101,11 @@ Input read_input(const Subject& subject, const std::string& path, const TensorFi
 TensorFile outputs(const Subject& subject, const Input& in) {
   TensorFile out;
   Tape tape;
-  const Sequence all = subject.run(in.state, in.x, in.lengths);
+  Tensors first = subject.initial(in.x.dim(1));  // on the tape: they may be made of parameters
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    if (in.state[i].defined()) first[i] = in.state[i];
+  }
+  const Sequence all = subject.run(first, in.x, in.lengths);
   const std::vector<State>& states = subject.states;
   out.tensors.emplace_back("y", all.hs);
   for (std::size_t i = 0; i < states.size(); ++i) out.tensors.emplace_back("state." + states[i].name, all.last[i]);
@@ -124,7 +127,7 @@ TensorFile outputs(const Subject& subject, const Input& in) {
   for (const Parameter& p : subject.parameters) {
     if (p.trained) with_respect_to(p.name, p.value);
   }
-  for (std::size_t i = 0; i < states.size(); ++i) with_respect_to("state." + states[i].name, in.state[i]);
+  for (std::size_t i = 0; i < states.size(); ++i) with_respect_to("state." + states[i].name, first[i]);
   const Tensors gradients = grad(of, wrt, {.cotangents = cotangents});
   for (std::size_t i = 0; i < wrt.size(); ++i) out.tensors.emplace_back(names[i], gradients[i]);
   return out;
