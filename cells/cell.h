@@ -2,6 +2,7 @@
 // uses ops, its settings, and a registration line. Weights follow the papers' orientation: W [n, i] acts on a column x,
 // so on the rows of a batch it is linear(x, W) = x Wt.
 #pragma once
+#include <deque>
 #include <functional>
 #include <map>
 
@@ -207,8 +208,9 @@ struct CellType {
   /// their authors' own: Reel's tables need not have them.
   bool built_in() const;
 };
-/// All registered cells. Throws Error if two of them have the same name (registry.h).
-std::vector<CellType>& cell_registry();
+/// All registered cells. Throws Error if two of them have the same name (registry.h). Adding one leaves references to
+/// the others valid, such as cell_type()'s.
+std::deque<CellType>& cell_registry();
 /// The names of all registered cells.
 std::vector<std::string> cell_names();
 /// The cell of this name; nullptr if there is none.

@@ -79,7 +79,7 @@ void load_plugin(const std::string& given) {
   if (replaced(path)) throw Error(path, "has changed since it was loaded. Hint: a new process loads it as it is now");
   require_whole(path);
   if (std::find(plugins().begin(), plugins().end(), path) != plugins().end()) return;
-  std::vector<CellType>& cells = cell_registry();
+  std::deque<CellType>& cells = cell_registry();
   const std::size_t before = cells.size(), ops = op_registry().size(), devices = backend_names().size();
   void* const library = open_library(path);  // stays open, as its cells do
   try {

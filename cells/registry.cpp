@@ -17,8 +17,8 @@ namespace reel {
 
 namespace {
 
-std::vector<CellType>& cell_types() {
-  static std::vector<CellType> types;
+std::deque<CellType>& cell_types() {
+  static std::deque<CellType> types;
   return types;
 }
 
@@ -114,6 +114,7 @@ bool CellType::built_in() const { return file.starts_with("cells/") && file.find
 bool register_cell(CellType type, const char* file, const int& /*version*/) {
   type.file = file;
   type.make = [name = type.name, make = std::move(type.make)](auto&&... arguments) {
+    if (!make) throw Error(name, "REEL_CELL has no function that makes the cell");
     std::unique_ptr<Cell> cell = make(std::forward<decltype(arguments)>(arguments)...);
     if (!cell) throw Error(name, "REEL_CELL's function returned no cell");
     check_states(name, *cell);
@@ -124,7 +125,7 @@ bool register_cell(CellType type, const char* file, const int& /*version*/) {
   return true;
 }
 
-std::vector<CellType>& cell_registry() {
+std::deque<CellType>& cell_registry() {
   check_registries();
   return cell_types();
 }
@@ -136,7 +137,7 @@ std::vector<std::string> cell_names() {
 }
 
 const CellType* find_cell(const std::string& name) {
-  const std::vector<CellType>& types = cell_registry();
+  const std::deque<CellType>& types = cell_registry();
   const auto found = std::ranges::find(types, name, &CellType::name);
   return found == types.end() ? nullptr : &*found;
 }

@@ -298,7 +298,7 @@ n is the hidden size, i the input size. [equations.md](equations.md) has the equ
 )";
 
 std::string page() {
-  std::vector<CellType> types = cell_registry();
+  std::deque<CellType> types = cell_registry();
   std::erase_if(types, [](const CellType& type) {
     if (!type.built_in())
       fmt::print(stderr, "note: {} ({}) does not come with Reel and is left out\n", type.name, type.file);

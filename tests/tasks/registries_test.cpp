@@ -79,6 +79,22 @@ TEST_CASE("a device by another of its names is not made each time to learn its n
   CHECK(IdleDevice::made == 2);
 }
 
+TEST_CASE("a cell without a function that makes it: an error that names it") {
+  register_cell({"unmade", "", "", "", {}, nullptr}, "mine/unmade.cpp");
+  Init init(1);
+  CHECK(error_of([&] { cell_type("unmade").make(2, 3, Settings("unmade", {}), init); }) ==
+        "[unmade] REEL_CELL has no function that makes the cell");
+  cell_registry().pop_back();
+}
+
+TEST_CASE("references to cells stay valid when others are registered, as by a plugin") {
+  const CellType &first = cell_type("gru"), *const found = find_cell("lstm");
+  for (int i = 0; i < 100; ++i) register_cell({fmt::format("own{}", i), "", "", "", {}, nullptr}, "mine/own.cpp");
+  CHECK(&cell_type("gru") == &first);
+  CHECK(find_cell("lstm") == found);
+  for (int i = 0; i < 100; ++i) cell_registry().pop_back();
+}
+
 TEST_CASE("two of one name: an error at a program's start that says which") {
   CHECK(program_ends_with() == 0);
 
@@ -88,7 +104,7 @@ TEST_CASE("two of one name: an error at a program's start that says which") {
   op_registry().pop_back();
   CHECK(program_ends_with() == 0);
 
-  std::vector<CellType>& cells = cell_registry();
+  auto& cells = cell_registry();
   register_cell(CellType(cell_type("lstm")), "mine/lstm.cpp");
   for (const auto& look : {+[] { check_registries(); }, +[] { cell_type("gru"); }, +[] { cell_registry(); }})
     CHECK(error_of(look) ==
