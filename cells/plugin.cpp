@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cfenv>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 
@@ -43,12 +46,34 @@ bool replaced(const std::string& path) {
   return false;
 }
 
+/// What the program was loading when it ended with an exception that nothing can catch.
+std::string& being_loaded() {
+  static std::string path;
+  return path;
+}
+
+/// Says whose initialiser threw, and what.
+[[noreturn]] void end_of_initialiser() {
+  std::string what = "an exception";
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::exception& e) {
+    what = e.what();
+  } catch (...) {
+  }
+  std::fputs(fmt::format("[{}] an initial value of a variable throws: {}\n", being_loaded(), what).c_str(), stderr);
+  std::abort();
+}
+
 /// dlopen(), which runs the initialisers of the library. The floating-point environment stays: those of -ffast-math
 /// make denormals zero.
 void* open_library(const std::string& path) {
   std::fenv_t environment;
   std::fegetenv(&environment);
+  being_loaded() = path;
+  const std::terminate_handler before = std::set_terminate(end_of_initialiser);
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::set_terminate(before);
   std::fesetenv(&environment);
   if (library) return library;
   const char* const text = dlerror();
@@ -56,7 +81,11 @@ void* open_library(const std::string& path) {
   if (why.find("undefined symbol: reel_version_") != why.npos)
     throw Error(path, fmt::format("was compiled with other headers than those of this Reel, {}. Hint: compile it again",
                                   REEL_VERSION));
-  throw Error(path, fmt::format("cannot be loaded: {}", why));
+  const bool of_reel = why.find("undefined symbol: _Z") != why.npos && why.find("N4reel") != why.npos;
+  throw Error(path, fmt::format("cannot be loaded: {}{}", why,
+                                of_reel ? ". Hint: a program that Reel is linked into exports its symbols to plugins: "
+                                          "ENABLE_EXPORTS in CMake, otherwise -rdynamic"
+                                        : ""));
 }
 
 std::vector<std::string>& plugins() {

@@ -141,6 +141,11 @@ TEST_CASE("what is no plugin: one line, and exit 2") {
         refused(plugin("other_version")) +
             fmt::format("was compiled with other headers than those of this Reel, {}. Hint: compile it again\n",
                         REEL_VERSION));
+  const std::string unresolved = said(plugin("no_symbol"));
+  CHECK(unresolved.starts_with(refused(plugin("no_symbol")) + "cannot be loaded: "));
+  CHECK(
+      unresolved.ends_with("undefined symbol: _ZN4reel7missingEv. Hint: a program that Reel is linked into exports its "
+                           "symbols to plugins: ENABLE_EXPORTS in CMake, otherwise -rdynamic\n"));
   const std::string folder = place.dir / "a:b", colon = folder + "/c.so", rule = "the path of a plugin has no ':', ";
   fs::create_directory(folder);
   fs::copy(plugin("own_cell"), colon);
@@ -151,4 +156,12 @@ TEST_CASE("what is no plugin: one line, and exit 2") {
   fs::current_path(before);
   const std::string twice = said(plugin("own_cell") + ":" + second);
   CHECK(twice.starts_with(refused(second) + "[cell] two cells are called \"own_leaky\""));
+}
+
+TEST_CASE("a plugin whose variable throws as it is loaded is named") {
+  Place place;
+  place.plugins = plugin("throws");
+  const Result r = place.run("copying", {"--list-cells"});
+  CHECK(r.code != 0);
+  CHECK(r.err == "[" + place.plugins + "] an initial value of a variable throws: too few elements\n");
 }
