@@ -87,13 +87,19 @@ Tensors random_direction(const Tensors& xs, std::uint64_t seed, std::ptrdiff_t c
   return out;
 }
 
+/// f(xs) on a tape of its own, as f may ask for a gradient.
+Tensor value_of(const TensorFunction& f, const Tensors& xs) {
+  Tape tape;
+  return f(xs);
+}
+
 /// grad_errors along directions of one input, or of all.
 GradErrors errors_of(const TensorFunction& f, const Tensors& xs, std::uint64_t seed, bool second,
                      std::ptrdiff_t chosen) {
   const Tensors v = random_direction(xs, seed + 1, chosen), u = random_direction(xs, seed + 2, chosen);
-  const Tensor y = f(xs), w = random_like(y, seed + 3);
+  const Tensor y = value_of(f, xs), w = random_like(y, seed + 3);
   const double size = y.numel() == 0 ? 0 : sum(abs(w) * abs(y)).item();
-  const auto value = [&](const Tensors& at) { return inner(w, f(at)).item(); };
+  const auto value = [&](const Tensors& at) { return inner(w, value_of(f, at)).item(); };
   const auto slope_at = [&](const Tensors& at) {
     Tape tape;
     return slope(inner(w, f(at)), at, v, false).item();
@@ -126,6 +132,8 @@ GradErrors grad_errors(const TensorFunction& f, const Tensors& xs, std::uint64_t
 
 void check_grads(const TensorFunction& f, const Tensors& inputs, const CheckGrads& check, Loc where) {
   const NoGrad outer;  // a tape of the caller has nothing to do with this
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (!inputs[i].defined()) fail("check_grads", where, "input {} is an undefined tensor", i);
   const Tensors xs = apart(inputs);
   if (check.order != 1 && check.order != 2) fail("check_grads", where, "order is 1 or 2; got {}", check.order);
   if (!(check.tolerance > 0)) fail("check_grads", where, "tolerance is above 0; got {}", check.tolerance);
@@ -135,7 +143,8 @@ void check_grads(const TensorFunction& f, const Tensors& inputs, const CheckGrad
            xs[i].spec().str());
   }
   if (std::none_of(xs.begin(), xs.end(), is_input)) fail("check_grads", where, "no input has a gradient");
-  const Tensor y = f(xs), again = f(xs);
+  const Tensor y = value_of(f, xs), again = value_of(f, xs);
+  if (!y.defined() || !again.defined()) fail("check_grads", where, "the result of f is an undefined tensor");
   if (y.dtype() != DType::f64 && y.dtype() != DType::c128)
     fail("check_grads", where, "f64 and c128 are precise enough for differences; the result is {}", y.spec().str());
   if (!(y.shape() == again.shape()) || any(not_equal(y, again)).item() != 0)

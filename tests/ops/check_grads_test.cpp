@@ -103,6 +103,18 @@ TEST_CASE("check_grads: large and small inputs, one tensor twice, a tape of the 
   CHECK(difference(dx, 2 * x) < 1e-15);
 }
 
+TEST_CASE("check_grads: a function that asks for a gradient itself") {
+  const Tensors xs{random({4}, 1), random({4}, 2)};
+  const auto slope = [](bool create_graph) {
+    return [=](const Tensors& in) {
+      const auto [dx] = grad(sum(exp(in[0]) * in[1]), {in[0]}, {.create_graph = create_graph});
+      return dx * in[1];
+    };
+  };
+  CHECK_NOTHROW(check_grads(slope(true), xs));
+  CHECK(contains(error_of([&] { check_grads(slope(false), xs); }), "the gradient with respect to input 0 is not what"));
+}
+
 TEST_CASE("check_grads: what it cannot check") {
   const auto f = [](const Tensors& in) { return in[0]; };
   const auto said = [&](const Tensors& xs, const CheckGrads& check = {}) {
@@ -113,6 +125,10 @@ TEST_CASE("check_grads: what it cannot check") {
   CHECK(said({Tensor::from<std::int32_t>({1}, {1})}).starts_with("[check_grads] no input has a gradient"));
   CHECK(said({}).starts_with("[check_grads] no input has a gradient"));
   CHECK(said({random({2}, 1)}, {.tolerance = NAN}).starts_with("[check_grads] tolerance is above 0; got nan"));
+  CHECK(said({random({2}, 1), Tensor()}).starts_with("[check_grads] input 1 is an undefined tensor ("));
+  CHECK(error_of([] {
+          check_grads([](const Tensors&) { return Tensor(); }, {random({2}, 1)});
+        }).starts_with("[check_grads] the result of f is an undefined tensor ("));
   int calls = 0;
   const auto drifting = [&](const Tensors& in) { return in[0] + ++calls; };
   CHECK(
