@@ -71,6 +71,10 @@ Loaded load_checkpoint(const std::string& path, const Model& model, Optimizer& o
 }
 
 void save_best(const std::string& path, const Model& model, const Best& best) {
+  if (best.step < 1)
+    throw Error("checkpoint", fmt::format("{}: the step is {}, it must be 1 or more", path, best.step));
+  if (!std::isfinite(best.loss))
+    throw Error("checkpoint", fmt::format("{}: the loss is {}, a finite one is needed", path, best.loss));
   TensorFile file{parameters_of(model),
                   {{"step", fmt::format("{}", best.step)}, {"valid_loss", fmt::format("{}", best.loss)}}};
   if (!std::isnan(best.accuracy)) file.metadata["accuracy"] = fmt::format("{}", best.accuracy);

@@ -228,6 +228,9 @@ TEST_CASE("best parameters: what is no number of a step or a loss is refused") {
   save_best(dir / "b", one.model, {4, 0.25});
   CHECK(best_of(dir / "b").step == 4);
   const TensorFile good = load_safetensors(dir / "b");
+  CHECK(contains(error_of([&] { save_best(dir / "b", one.model, {}); }), "/b: the step is -1, it must be 1 or more"));
+  CHECK(contains(error_of([&] { save_best(dir / "b", one.model, {4, NAN}); }), "/b: the loss is nan, a finite one"));
+  CHECK(best_of(dir / "b").step == 4);
   for (const auto& [key, text] : {std::pair{"step", "-1"}, {"step", "0"}, {"valid_loss", "nan"}, {"valid_loss", ""}}) {
     TensorFile file = good;
     file.metadata[key] = text;
