@@ -79,7 +79,7 @@ std::vector<OnnxValue> OnnxFunction::write(OnnxGraph& graph, const std::vector<O
     const Attrs& there = other.nodes[n].attrs;
     if (call.attributes != attributes_of(*node.op, there)) call.refuse("has attributes that depend on the batch");
     if (node.op->traits.kind == Kind::elementwise && !node.op->same(node.attrs, there))
-      call.refuse("computes with the size of the batch, as a mean over its rows does; a file has one for all sizes");
+      call.refuse("computes with the size of the batch, as a mean over its rows does, and a file is for any size");
     for (const int id : node.in) {
       call.in.push_back(value(id));
       call.specs.push_back(program.values[static_cast<std::size_t>(id)]);
