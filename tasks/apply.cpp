@@ -2,10 +2,8 @@
 // implementation, or to use weights trained elsewhere.
 #include <algorithm>
 #include <filesystem>
-#include <optional>
 #include <set>
 
-#include "engine/core/parse.h"
 #include "tasks/app/cell_choice.h"
 #include "tasks/app/cell_weights.h"
 #include "tasks/app/options_file.h"
@@ -133,15 +131,6 @@ TensorFile outputs(const Subject& subject, const Input& in) {
   return out;
 }
 
-/// The value of an option as typed, "--NAME VALUE" or "--NAME=VALUE"; nothing if it is not there.
-std::optional<std::string> typed_value(const std::vector<std::string>& words, const std::string& name) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i].starts_with("--" + name + "=")) return words[i].substr(name.size() + 3);
-    if (words[i] == "--" + name) return i + 1 < words.size() ? words[i + 1] : "";
-  }
-  return std::nullopt;
-}
-
 /// The cell of a layer of a run and its settings, by name. Runs of older versions, of one kind of cell, have no
 /// model.json.
 std::vector<FileValue> options_of_layer(const std::string& run, std::int64_t layer) {
@@ -170,25 +159,27 @@ std::vector<FileValue> options_of_layer(const std::string& run, std::int64_t lay
   return values;
 }
 
-/// With --run and --layer: the cell of the layer and its settings, as options before those that were typed, which go
-/// over them.
-std::vector<std::string> with_options_of_run(int argc, const char* const* argv) {
-  const std::vector<std::string> typed(argv, argv + argc);
-  const std::optional<std::string> run = typed_value(typed, "run"), layer = typed_value(typed, "layer");
-  if (const auto config = typed_value(typed, "config")) {
-    const std::filesystem::path folder = std::filesystem::path(*config).parent_path();
-    if (std::filesystem::exists(folder / "checkpoint.safetensors"))
-      throw Usage(
-          fmt::format("--config {}: this is the file of a run, which has options that apply has not. Hint: --run {}",
-                      *config, folder.string()));
-  }
-  if (!run || run->empty() || !layer) return typed;
-  std::vector<std::string> all{typed.front()};
-  for (const FileValue& value : options_of_layer(*run, parse<std::int64_t>(*layer).value_or(1))) {
-    if (!typed_value(typed, value.name)) all.push_back("--" + value.name + "=" + value.text);
-  }
-  all.insert(all.end(), typed.begin() + 1, typed.end());
-  return all;
+/// With --run and --layer: the cell of the layer and its settings, where the user gives no others.
+std::vector<FileValue> options_of_run(const ApplyOptions& o, const Options& options) {
+  if (o.run.empty() || !options.given("layer")) return {};
+  std::vector<FileValue> values = options_of_layer(o.run, o.choice.layer);
+  const auto cell = std::find_if(values.begin(), values.end(), [](const FileValue& v) { return v.name == "cell"; });
+  if (options.given("cell") && o.choice.cell != cell->text)  // a setting is "CELL.NAME"
+    std::erase_if(values, [](const FileValue& v) { return v.name.find('.') != v.name.npos; });
+  return values;
+}
+
+/// Parses the command line and the file; that of a run has options that apply has not.
+void parse_or_say(Options& options, int argc, const char* const* argv) try {
+  options.parse(argc, argv);
+} catch (const Usage& e) {
+  const std::string& config = options.config();
+  const std::filesystem::path folder = std::filesystem::path(config).parent_path();
+  const bool of_file = !config.empty() && std::string(e.what()).starts_with(config + ":");
+  if (!of_file || !std::filesystem::exists(folder / "checkpoint.safetensors")) throw;
+  throw Usage(
+      fmt::format("--config {}: this is the file of a run, which has options that apply has not. Hint: --run {}",
+                  config, folder.string()));
 }
 
 /// The parameters that a run ended with: the best ones of a task with data, otherwise the last.
@@ -267,10 +258,8 @@ int apply_files(int argc, const char* const* argv) {
   options.add("weights-out", o.weights_out, "W.safetensors to write", "Files");
   add_device(options, o.device);
   options.cells();
-  const std::vector<std::string> words = with_options_of_run(argc, argv);
-  std::vector<const char*> pointers;
-  for (const std::string& word : words) pointers.push_back(word.c_str());
-  options.parse(static_cast<int>(pointers.size()), pointers.data());
+  options.fall_back_on([&] { return options_of_run(o, options); });
+  parse_or_say(options, argc, argv);
   Backend& device = use_device(o.device);
   check_options(o, options);
 

@@ -45,6 +45,8 @@ struct Options::Impl {
   std::vector<std::string> cells;
   std::vector<std::string> with_resume;
   std::map<std::string, std::string> hints;  // for options of other programs, by their names
+  std::vector<std::string> words;            // of the command line
+  std::function<std::vector<FileValue>()> fallbacks = [] { return std::vector<FileValue>(); };
 
   void add_group(const std::string& title, Section section) {
     const auto same = [&](const Group& g) { return g.title == title && g.section == section; };
@@ -53,10 +55,7 @@ struct Options::Impl {
 
   void add_built_in(const std::string& name, ValueKind kind, decltype(Option::target) variable,
                     const std::string& metavar, const std::string& help) {
-    Option option{name, kind, variable, help, "Configuration and help"};
-    option.section = Section::built_in;
-    option.metavar = metavar;
-    add(std::move(option));
+    add({name, kind, variable, help, "Configuration and help", Section::built_in, {}, {}, metavar});
   }
 
   void add(Option option) {
@@ -96,11 +95,10 @@ struct Options::Impl {
 
   /// Parses the command line; values are checked after the file has been read.
   void split(int argc, const char* const* argv) {
-    for (int i = 1; i < argc; ++i) {  // CLI11 would take the next argument as the value of --NAME=
-      const std::string argument = argv[i];
-      if (argument.starts_with("--") && argument.find('=') == argument.size() - 1)
-        throw Usage(fmt::format("{}: a value is expected", argument.substr(0, argument.size() - 1)));
-    }
+    words.assign(argv + std::min(argc, 1), argv + argc);
+    for (const std::string& word : words)  // CLI11 would take the next argument as the value of --NAME=
+      if (word.starts_with("--") && word.find('=') == word.size() - 1)
+        throw Usage(fmt::format("{}: a value is expected", word.substr(0, word.size() - 1)));
     try {
       app.parse(argc, argv);
     } catch (const CLI::ArgumentMismatch& e) {
@@ -142,21 +140,22 @@ struct Options::Impl {
 
   /// `own`: the file of the run that goes on.
   void take_file(const std::string& path, bool own) {
-    for (const FileValue& value : read_options_file(path)) {
-      if (value.type == "table" && has(cells, value.name)) continue;
-      Option* option = find(value.name);
-      if (!option || option->section == Section::built_in)
-        throw Usage(fmt::format("{}: {}: there is no such option{}", value.where, value.name,
-                                has(cells, value.name) ? fmt::format(". Hint: section [{}]", value.name)
-                                                       : nearest_hint(value.name, names(true))));
-      option->take_from_file(value, own);
-    }
+    for (const FileValue& value : read_options_file(path))
+      if (value.type != "table" || !has(cells, value.name)) of_file(value).take_from_file(value, own);
+  }
+
+  /// The option that a value of a file is for; throws Usage if there is none.
+  Option& of_file(const FileValue& value) {
+    Option* option = find(value.name);
+    if (option && option->section != Section::built_in) return *option;
+    throw Usage(fmt::format("{}: {}: there is no such option{}", value.where, value.name,
+                            has(cells, value.name) ? fmt::format(". Hint: section [{}]", value.name)
+                                                   : nearest_hint(value.name, names(true))));
   }
 
   /// --help, --version and the like end the program, whatever else is on the command line.
-  void answer(int argc, const char* const* argv, const Options& options) {
-    for (int i = 1; i < argc; ++i) {
-      const std::string word = argv[i];
+  void answer(const Options& options) {
+    for (const std::string& word : words) {
       if (word == "--version") throw Exit{0, version_text(program)};
       if (word != "--help" && word != "-h" && word != "--help-all") continue;
       const CLI::Option* cell = app.get_option_no_throw("--cell");  // whose settings are shown
@@ -189,7 +188,7 @@ struct Options::Impl {
     for (std::size_t i = 0; i < lines.size(); ++i) {
       if (lines[i]->count() == 0) continue;
       const std::string& text = lines[i]->results().back();
-      if (text.starts_with("--"))
+      if (text.starts_with("--") && !has(words, fmt::format("--{}={}", options[i].name, text)))
         throw Usage(fmt::format("--{}: a value is expected, {} follows", options[i].name, text));
       options[i].take_or_throw(text, "--", From::command_line);
     }
@@ -309,6 +308,7 @@ void Options::allow_with_resume(const std::vector<std::string>& names) {
 
 void Options::typed_only(const std::string& name) { impl_->find(name)->typed_only = true; }
 
+void Options::fall_back_on(std::function<std::vector<FileValue>()> values) { impl_->fallbacks = std::move(values); }
 void Options::hint(const std::string& name, const std::string& text) { impl_->hints[name] = text; }
 
 void Options::parse(int argc, const char* const* argv) {
@@ -316,7 +316,7 @@ void Options::parse(int argc, const char* const* argv) {
     if (impl_->find(cell))
       throw Error("cell", fmt::format("\"{}\" is an option here, too. Hint: rename the cell", cell));
   impl_->split(argc, argv);
-  impl_->answer(argc, argv, *this);
+  impl_->answer(*this);
   impl_->reject_unknown();
   impl_->take_command_line();  // first for --preset, --config and --resume, and again to override what they set
   if (impl_->list) throw Exit{0, list_presets(impl_->preset_task)};
@@ -336,6 +336,8 @@ void Options::parse(int argc, const char* const* argv) {
     if (!config().empty()) impl_->take_file(config(), false);
   }
   impl_->take_command_line();
+  for (const FileValue& v : impl_->fallbacks())
+    if (Option& o = impl_->of_file(v); !o.given) o.take_or_throw(v.text, v.where + ": ", From::preset);
   impl_->reject_other_cells();
 }
 

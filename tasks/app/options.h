@@ -3,6 +3,7 @@
 // of cells' settings, and ours reports line numbers.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -12,6 +13,8 @@
 #include "engine/core/error.h"
 
 namespace reel {
+
+struct FileValue;  // options_file.h
 
 /// Bad usage, in one line: main() prints it and exits with code 2.
 struct Usage : Error {
@@ -85,6 +88,8 @@ class Options {
   void arguments(const std::string& metavar, std::vector<std::string>& variable);
   /// Adds --resume DIR; these options are allowed beside it.
   void allow_with_resume(const std::vector<std::string>& names);
+  /// Called behind the preset, the file and the command line: values for the options that none of them gives.
+  void fall_back_on(std::function<std::vector<FileValue>()> values);
   /// The hint for an option that this program does not have, although others do.
   void hint(const std::string& name, const std::string& text);
 

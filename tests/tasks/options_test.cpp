@@ -129,6 +129,7 @@ TEST_CASE("options: one line for every misuse of the command line") {
   CHECK(usage_of({"--lr"}) == "--lr: a value is expected");
   CHECK(usage_of({"--lr=", "1"}) == "--lr: a value is expected");
   CHECK(usage_of({"--data", "--quiet"}) == "--data: a value is expected, --quiet follows");
+  CHECK(Prog().parse({"--data=--quiet"}).data == "--quiet");
   CHECK(usage_of({"--fake.width", "wide"}) == "--fake.width: an integer expected, got \"wide\"");
   CHECK(usage_of({"--fake.gate", "offf"}) == "--fake.gate: one of on, off expected, got \"offf\". Hint: off.");
   CHECK(usage_of({"--cell", "plain", "--fake.width", "3"}) == "--fake.width: is not a setting of --cell plain");
