@@ -244,6 +244,7 @@ int run(int argc, const char* const* argv, const TaskProgram& program, Ranks& ra
   // A failure from here on leaves the other results intact.
   const auto attempt = [&](const std::function<void()>& work) {
     try {
+      folder.require_held();
       work();
     } catch (const std::exception& e) {
       failed(e.what());

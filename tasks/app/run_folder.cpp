@@ -105,13 +105,20 @@ std::string task_in(const std::string& folder) {
   return "";
 }
 
+namespace {
+/// True for a run of Python's reel.train: the model.json of a program names a task.
+bool is_of_python(const std::string& folder) {
+  std::error_code error;
+  return task_in(folder).empty() && fs::is_regular_file(fs::path(folder) / "model.json", error);
+}
+}  // namespace
+
 void require_task(const std::string& folder, const std::string& task) {
   const std::string own = task_in(folder);
   if (!own.empty() && own != task)
     throw Usage(fmt::format("--resume {}: this is a run of {}, not of {}. Hint: {} --resume {}", folder, own, task, own,
                             shell_path(folder)));
-  std::error_code error;
-  if (own.empty() && fs::is_regular_file(fs::path(folder) / "model.json", error))  // of a program it has a task
+  if (is_of_python(folder))
     throw Usage(
         fmt::format("--resume {}: this is a run of Python's reel.train, not of {}. Hint: reel.train goes on "
                     "with reel.Run(\"{}\").model()",
@@ -126,12 +133,12 @@ RunFolder RunFolder::create(const std::string& out, const std::string& task, con
   }
   RunFolder folder(out.empty() ? make_dated(task, cell) : out);
   folder.lock();
-  const bool config = folder.has(config_file), rows = !folder.rows().empty();
-  if (!folder.untouched() || rows) {
-    const std::string hint = "Hint: another folder for --out";
+  const bool config = folder.has(config_file);
+  const std::string hint = "Hint: another folder for --out";
+  if (is_of_python(folder.path())) throw Error(out, fmt::format("holds a run of Python's reel.train. {}.", hint));
+  if (const std::string results = folder.results(); !results.empty()) {
     if (!folder.has(checkpoint_file))
-      throw Error(out,
-                  fmt::format("holds rows of a run in metrics.csv, but no checkpoint. {}, or delete this one.", hint));
+      throw Error(out, fmt::format("holds {}, but no checkpoint. {}, or delete this one.", results, hint));
     if (!config)
       throw Error(out, fmt::format("holds the checkpoint of a run, but no config.toml. {}, or put that back and "
                                    "--resume {}.",
@@ -234,7 +241,15 @@ std::optional<std::int64_t> RunFolder::updates_done() const {
   }
 }
 
-bool RunFolder::untouched() const { return updates_done() == 0; }  // what is damaged is not ours to delete
+std::string RunFolder::results() const {
+  if (updates_done() != 0) return checkpoint_file;  // what is damaged is not ours to delete
+  if (!rows().empty()) return "rows of a run in metrics.csv";
+  if (has(best_file)) return fmt::format("the {} of a run", best_file);
+  if (has(checkpoint_file) || !has(run_file)) return "";  // a run that diverged keeps no update
+  const auto json = nlohmann::json::parse(read_file(file(run_file), most_text), nullptr, false);
+  const bool none = json.is_object() && json.contains("steps") && json["steps"] == 0;
+  return none ? "" : fmt::format("the {} of a run", run_file);
+}
 
 void RunFolder::lock() {
   lock_ = std::make_unique<Lock>(file("lock"), path_);
@@ -242,10 +257,18 @@ void RunFolder::lock() {
     notes_.push_back(path_ + ": this file system has no locks; see that no other program writes to the folder");
 }
 
+void RunFolder::require_held() const {
+  if (lock_ && !lock_->held())
+    throw Error(path_,
+                "is not the folder of this run any more: it, or the file lock in it, was moved, removed or replaced. "
+                "Hint: --resume with the folder's new path goes on from the last checkpoint");
+}
+
 std::string RunFolder::file(const std::string& name) const { return fs::path(path_) / name; }
 
 void RunFolder::add_row(const Row& row) {
   if (!writes_) return;
+  require_held();
   FileHandle csv(file(metrics_file), O_RDWR | O_CREAT, "written");
   const std::string before = read_file(file(metrics_file));
   // a line without a newline is what a crash left behind
@@ -285,6 +308,7 @@ std::vector<RunFolder::Row> RunFolder::rows_in(const std::string& path, std::str
 
 void RunFolder::keep_rows_up_to(std::int64_t step) {
   if (!writes_) return;
+  require_held();
   std::string text = header;
   for (const Row& row : rows())
     if (row.step <= step) text += line_of(row);
@@ -292,6 +316,7 @@ void RunFolder::keep_rows_up_to(std::int64_t step) {
 }
 
 void RunFolder::write_config(const std::string& toml, const std::string& preset) {
+  require_held();
   // a comment: config.toml has all options, so that it does not depend on a preset that may change or go
   const bool named = !preset.empty() && one_line(preset) == preset && survives_toml(preset);
   write_atomically(file(config_file), named ? fmt::format("{}{}\n{}", preset_mark, preset, toml) : toml);
@@ -308,11 +333,13 @@ std::string RunFolder::preset() const {
 
 void RunFolder::write_run_json(const RunRecord& r) {
   if (!writes_) return;
+  require_held();
   write_atomically(file(run_file), run_json(r).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 void RunFolder::update_run_json(RunRecord& r, bool trained) {
   if (!writes_) return;
+  require_held();
   const auto earlier = has(run_file)
                            ? nlohmann::ordered_json::parse(read_file(file(run_file), most_text), nullptr, false)
                            : nlohmann::ordered_json();

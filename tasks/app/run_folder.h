@@ -78,6 +78,8 @@ class RunFolder {
   const std::vector<std::string>& notes() const { return notes_; }
   /// The path of a file in the folder.
   std::string file(const std::string& name) const;
+  /// Throws Error if the folder is no longer the one that was locked: before anything is written there.
+  void require_held() const;
 
   /// The updates of the checkpoint: 0 if there is none, nothing if it is damaged.
   std::optional<std::int64_t> updates_done() const;
@@ -103,9 +105,9 @@ class RunFolder {
  private:
   explicit RunFolder(std::string path) : path_(std::move(path)) {}
   bool has(const std::string& name) const;
-  /// True if the run has made no update: it has no checkpoint, or only that of its very start, which says no more than
+  /// What shows that a run has made updates here; empty if none has. A checkpoint of the very start says no more than
   /// config.toml.
-  bool untouched() const;
+  std::string results() const;
   /// Where best.safetensors is missing: " (it was update 2, 0.18)", empty if there was one but its update is not known,
   /// nothing if the run never had one.
   std::optional<std::string> lost_best() const;

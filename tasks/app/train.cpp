@@ -161,6 +161,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
     at.seconds = clock.seconds();
     Progressed whole = at;
     whole.carry = whole_states(at.carry, options.examples.parts, ranks);
+    folder.require_held();
     if (ranks.first()) save_checkpoint(checkpoint, model, optimizer, schedule, options.seed, whole);
     saved = at.step;
   };

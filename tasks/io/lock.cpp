@@ -81,6 +81,8 @@ LockedFile::LockedFile(const std::string& path, const std::string& name, std::ch
   }
 }
 
+bool LockedFile::is_at(const std::string& path) const { return is_named(file_, path); }
+
 Lock::Lock(const std::string& path, const std::string& what) : path_(path), file_(lock_or_say(path, what)) {
   FileHandle& file = file_.file();
   try {
@@ -92,6 +94,8 @@ Lock::Lock(const std::string& path, const std::string& what) : path_(path), file
   }
 }
 
-Lock::~Lock() { unlink(path_.c_str()); }
+Lock::~Lock() {
+  if (held()) unlink(path_.c_str());
+}
 
 }  // namespace reel

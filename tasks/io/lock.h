@@ -24,6 +24,8 @@ class LockedFile {
   FileHandle& file() { return file_; }
   /// False if the file system does not support locks.
   bool locked() const { return locked_; }
+  /// True if this file is still the one of that path.
+  bool is_at(const std::string& path) const;
 
  private:
   FileHandle file_;
@@ -42,6 +44,8 @@ class Lock {
 
   /// False if the file system does not support locks.
   bool locked() const { return file_.locked(); }
+  /// False if the location has been moved, removed or replaced, so that another program may have it.
+  bool held() const { return !locked() || file_.is_at(path_); }
 
  private:
   std::string path_;

@@ -169,7 +169,8 @@ TEST_CASE("a run that was killed before its first update: the same command start
   const auto killed_early = [&] {
     fs::remove_all(cut);
     REQUIRE(run("copying", small(cut), dir.path).code == 0);
-    for (const char* file : {"checkpoint.safetensors", "run.json", "curve.svg", "curve.png", "curve.pdf"})
+    for (const char* file :
+         {"checkpoint.safetensors", "best.safetensors", "run.json", "curve.svg", "curve.png", "curve.pdf"})
       fs::remove(cut + "/" + file);
     write_atomically(cut + "/metrics.csv", read_file(cut + "/metrics.csv").substr(0, 62));
     write_atomically(cut + "/lock", "copying (process 1 on nowhere) since 2000-01-01 00:00:00 +0000\n");
