@@ -269,10 +269,8 @@ int apply_files(int argc, const char* const* argv) {
     apply_subject(subject_of(trained), o, device);
     return 0;
   }
-  if (choice.weights.empty() && !o.run.empty() && !o.init_only) {
-    choice.weights = weights_of_run(o.run);
-    choice.updated = !o.describe;
-  }
+  if (choice.weights.empty() && !o.run.empty() && !o.init_only) choice.weights = weights_of_run(o.run);
+  choice.or_untrained = o.describe;
   const std::unique_ptr<Cell> cell = choice.make(options, "apply", device);
   if (o.init_only) {
     save_weights(*cell, o.weights_out);

@@ -30,7 +30,7 @@ std::unique_ptr<Cell> CellChoice::make(const Options& options, const std::string
   TensorFile file;
   if (!weights.empty()) {
     TensorFile all = load_safetensors(weights, device);
-    if (updated) require_updates(weights, all);
+    if (!or_untrained) require_updates(weights, all);
     file = tensors_of_cell(weights, std::move(all), layer);
   }
   CellSize size{input_size, hidden};

@@ -11,7 +11,7 @@ struct CellChoice {
   std::string cell = "srnn", weights, dtype = "f32";
   std::int64_t input_size = 1, hidden = 128, layer = 1;
   std::uint64_t seed = 1;
-  bool updated = false;  // weights of a checkpoint before the first update are an error
+  bool or_untrained = false;  // also takes the weights of a checkpoint before the first update
 
   /// Adds --cell, its sizes, --dtype, --seed and the settings of all cells to the group "Model".
   void add(Options& options);

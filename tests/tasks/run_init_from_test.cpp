@@ -130,6 +130,7 @@ TEST_CASE("--init-from: notes on columns and their scale are printed when quiet,
 TEST_CASE("a run that has done no update is no model, and none to start from; apply describes it") {
   const TempDir dir;
   const std::string none = trained(dir, "none", "--cell lstm"), X = dir / "X.safetensors", Y = dir / "Y.safetensors";
+  const std::string checkpoint = none + "/checkpoint.safetensors";
   write_atomically(dir / "x.csv", "value,marked\n0.5,1\n");
   save_safetensors(X, {{{"x", Tensor::zeros({3, 1, 2})}}, {}});
   const std::vector<std::pair<std::string, std::vector<std::string>>> uses{
@@ -137,7 +138,9 @@ TEST_CASE("a run that has done no update is no model, and none to start from; ap
       {"apply", {"--run", none, "--input", X, "--output", Y}},
       {"apply", {"--run", none, "--layer", "1", "--input", X, "--output", Y}},
       {"adding", {"--cell", "lstm", "--hidden", "4", "--dry-run", "--init-from", none}},
-      {"to_onnx", {none, "--output", dir / "none.onnx"}}};
+      {"apply", {"--cell", "lstm", "--weights", checkpoint, "--input", X, "--output", Y}},
+      {"to_onnx", {none, "--output", dir / "none.onnx"}},
+      {"to_onnx", {"--cell", "lstm", "--weights", checkpoint, "--output", dir / "none.onnx"}}};
   const auto each = [&](const auto& check) {
     for (const auto& [program, words] : uses) {
       if (!std::filesystem::exists(REEL_BIN_DIR "/" + program)) continue;
