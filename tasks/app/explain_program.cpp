@@ -61,6 +61,11 @@ void check_pass(const std::string& name, const std::string& option) {
 
 Wanted parse_wanted(const std::string& what) {
   Wanted out{.text = false};
+  const auto take = [](std::string& one, const std::string& value, const char* kind) {
+    if (!one.empty() && one != value)
+      throw Usage(fmt::format("--explain: one {} expected, got {} and {}", kind, one, value));
+    one = value;
+  };
   for (const std::string& word : split_list(what)) {
     if (word == "text") {
       out.text = true;
@@ -69,11 +74,11 @@ Wanted parse_wanted(const std::string& what) {
     } else if (word == "forward") {
       out.backward = false;
     } else if (has_ending(word, ".html")) {
-      out.html = word;
+      take(out.html, word, "FILE.html");
     } else if (has_ending(word, ".dot")) {
-      out.dot = word;
+      take(out.dot, word, "FILE.dot");
     } else if (word.starts_with("pass=")) {
-      out.pass = word.substr(5);
+      take(out.pass, word.substr(5), "pass=NAME");
       check_pass(out.pass, "--explain pass");
     } else if (const auto rate = parse<double>(word.starts_with("rate=") ? word.substr(5) : ""); rate && *rate > 0) {
       out.rate = *rate;
@@ -215,14 +220,14 @@ std::string from_explain(std::string_view lines, const std::string& task) {
   return out;
 }
 
-/// Throws Usage for a typed option that a run or a preset has of its own, such as a setting of its cell.
+/// Throws Usage for an option that a run or a preset has of its own, such as a setting of its cell.
 void reject_own_options(const ExplainOptions& o, const Options& options) {
   constexpr const char* beside[] = {"data", "backward", "pass", "measure", "rate", "html", "dot", "threads", "device"};
   std::vector<std::string> own{"cell", "hidden", "input", "batch", "length", "dtype", "seed", "without"};
   for (const CellType& type : cell_registry())
     for (const Setting& setting : type.settings) own.push_back(type.name + "." + setting.name);
   for (const std::string& name : own)
-    if (options.typed(name))
+    if (options.given(name))
       throw Usage(fmt::format("--{}: a {} has its own; beside it only --{} may be given", name,
                               o.preset.empty() ? "run" : "preset", fmt::join(beside, ", --")));
 }
@@ -237,7 +242,7 @@ int explain_task(const ExplainOptions& o, const Options& options, const Wanted& 
   arguments.insert(arguments.end(), words.begin(), words.end());
   arguments.push_back("--explain=" + wanted.str());
   arguments.push_back(fmt::format("--threads={}", o.threads));
-  if (options.typed("device")) arguments.push_back("--device=" + o.device);
+  if (options.given("device")) arguments.push_back("--device=" + o.device);
   if (!o.data.empty()) arguments.push_back("--data=" + o.data);
   const Spawned child = run_child(arguments);
   if (child.code == could_not_start)

@@ -103,8 +103,8 @@ void take_name(Sweep& sweep, std::vector<Axis>& axes, const std::string& name) {
 
 /// Throws Usage for settings of a search that is not asked for.
 void check_search(const SweepOptions& o, const Options& options) {
-  if (o.halving == 0 && options.typed("rungs")) throw Usage("--rungs: is one of --halving. Hint: --halving 3");
-  if (o.sample == 0 && options.typed("sample-seed")) throw Usage("--sample-seed: is one of --sample. Hint: --sample N");
+  if (o.halving == 0 && options.given("rungs")) throw Usage("--rungs: is one of --halving. Hint: --halving 3");
+  if (o.sample == 0 && options.given("sample-seed")) throw Usage("--sample-seed: is one of --sample. Hint: --sample N");
 }
 
 /// Throws Usage for settings that do not go together.
@@ -196,8 +196,8 @@ void take_engine(Sweep& sweep, SweepOptions& o, const Options& options) {
   if (given || sweep.engine.empty()) {
     const bool slurm = o.engine.kind == "slurm";
     for (const char* name : {"partition", "time", "gpus", "account", "sbatch"})
-      if (options.typed(name) && !slurm) throw Usage(fmt::format("--{}: is one of --engine slurm", name));
-    if (options.typed("sshlogin") && o.engine.kind != "parallel")
+      if (options.given(name) && !slurm) throw Usage(fmt::format("--{}: is one of --engine slurm", name));
+    if (options.given("sshlogin") && o.engine.kind != "parallel")
       throw Usage("--sshlogin: is one of --engine parallel");
     sweep.engine = to_json(o.engine);
   } else {

@@ -176,12 +176,21 @@ TEST_CASE("bad usage is told in a line") {
   wrong({"--preset", "srnn/table5/adding-srnn", "--hidden", "4"}, "--hidden: a preset has its own");
   wrong({"--preset", "srnn/table5/adding-srnn", "--srnn.width", "16"}, "--srnn.width: a preset has its own");
   wrong({dir / "none", "--srnn.width", "16"}, "--srnn.width: a run has its own; beside it only --data, ");
+  write_atomically(dir / "e.toml", "cell = \"gru\"\n");  // the file says no more than could be typed
+  wrong({dir / "none", "--config", dir / "e.toml"}, "--cell: a run has its own");
   wrong({"--cell", "gru", "--pass", "hoist", "--without", "fuse,hoist"}, "--pass hoist: --without disables it");
   wrong({"--data", "x"}, "--data");
   wrong({"--cell", "srnn", "--srnn.width", "0"}, "--srnn.width");
   const Result task = run("copying", {"--explain", "page.pdf"}, dir.path);
   CHECK(task.code == 2);
   CHECK(contains(task.err, "--explain: text, FILE.html"));
+  for (const auto& [two, said] : {std::pair{"a.html,b.html", "one FILE.html expected, got a.html and b.html"},
+                                  {"a.dot,text,b.dot", "one FILE.dot expected, got a.dot and b.dot"},
+                                  {"pass=dce,pass=hoist", "one pass=NAME expected, got dce and hoist"}}) {
+    const Result r = run("copying", {"--explain", two}, dir.path);
+    CHECK(r.code == 2);
+    CHECK_MESSAGE(contains(r.err, said), r.err);
+  }
   CHECK(explain(dir, cell("lstm", {"--html", dir / "no/page.html"})).code == 1);
 }
 

@@ -37,6 +37,21 @@ TEST_CASE("sweep: a call that ends after another one has extended the sweep repo
   CHECK(contains(read_file(out + "/results.csv"), "\nlstm,"));
 }
 
+TEST_CASE("sweep: what has no effect is refused in a file, too") {
+  const TempDir dir;
+  const std::string file = dir / "sweep.toml";
+  for (const auto& [line, said] : std::vector<std::pair<std::string, std::string>>{
+           {"rungs = 4", "--rungs: is one of --halving"},
+           {"sample-seed = 4", "--sample-seed: is one of --sample"},
+           {"partition = \"main\"", "--partition: is one of --engine slurm"},
+           {"sshlogin = \"a\"", "--sshlogin: is one of --engine parallel"}}) {
+    write_atomically(file, line + "\n");
+    const Result r = run("sweep", {"copying", "--config", file, "--out", dir / "s"}, dir.path);
+    CHECK(r.code == 2);
+    CHECK_MESSAGE(contains(r.err, said), r.err);
+  }
+}
+
 namespace {
 
 /// The means of results.csv in their order.
