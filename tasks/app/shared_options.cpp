@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 
 #include "cells/registry.h"
 #include "engine/core/parse.h"
 #include "tasks/app/option.h"
+#include "tasks/app/options_file.h"
 
 namespace reel {
 
@@ -57,6 +59,13 @@ bool takes_usual_decay(const OptimizerOptions& o, const Options& options) {
   if (!options.given("weight-decay")) return true;
   return !options.config().empty() && options.typed("optimizer") && !options.typed("weight-decay") &&
          o.weight_decay == OptimizerOptions::usual_weight_decay(options.before("optimizer"));
+}
+
+/// The same folder from anywhere: a run may be resumed in another one. As it is if its name is no text for a file.
+std::string from_anywhere(const std::string& folder) {
+  std::error_code error;
+  const std::string whole = std::filesystem::absolute(folder, error).lexically_normal();
+  return error || !survives_toml(whole) ? folder : whole;
 }
 
 constexpr Bounds updates{.low = 1, .high = most::updates}, updates_or_none{.low = 0, .high = most::updates};
@@ -239,6 +248,7 @@ void settle(Shared& s, const Options& options) {
   s.train.test = !s.no_test;
   s.train.graphs = !s.no_graph && !s.trace_kernels;
   s.train.cell = s.cell;
+  if (!s.tensorboard.empty()) s.tensorboard = from_anywhere(s.tensorboard);
 }
 
 }  // namespace reel
