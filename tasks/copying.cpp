@@ -100,10 +100,11 @@ class Copying final : public Task {
     return batch;
   }
 
-  /// States are carried from one full batch to the next, but for every --reset-every-th.
+  /// States are carried from one full batch to the next, but for every --reset-every-th, in training and in validation.
   bool continues(const std::vector<std::uint64_t>& streams) const override {
     const auto B = static_cast<std::uint64_t>(batch_);
-    return streams.size() == B && streams.front() / B % static_cast<std::uint64_t>(o_.reset_every) != 0;
+    const std::uint64_t before = streams.front() % first_valid;  // sequences
+    return streams.size() == B && before / B % static_cast<std::uint64_t>(o_.reset_every) != 0;
   }
 
   bool trains_on_mean() const override { return true; }
@@ -126,6 +127,7 @@ class Copying final : public Task {
   }
 
  private:
+  static constexpr std::uint64_t first_valid = std::uint64_t{1} << 60;  // of Examples::valid() for fresh sequences
   static constexpr std::uint64_t first_delay = std::uint64_t{6} << 60;  // far from the streams of examples
 
   CopyingOptions o_;

@@ -177,6 +177,16 @@ TEST_CASE("copying --reset-every: full batches go on where the one before ended,
     CHECK(of(2, 4 * b, 4) == (b % 2 != 0));
     CHECK(of(5, 4 * b, 4) == (b % 5 != 0));
   }
+  for (const std::int64_t every : {2, 3, 5, 10}) {  // the first batch of a validation begins a chain
+    CopyingOptions o;
+    o.reset_every = every;
+    Setup setup;
+    setup.examples.batch = 10, setup.examples.valid_size = 200;
+    const Copying task(o, setup);
+    const auto batches = Examples(setup.examples, 1, task.parts()).valid();
+    for (std::size_t b = 0; b < batches.size(); ++b)
+      CHECK(task.continues(batches[b]) == (static_cast<std::int64_t>(b) % every != 0));
+  }
   CHECK_FALSE(of(5, 4, 3));  // the last batch of a validation set may be smaller
   CopyingOptions o;
   o.reset_every = 2;
