@@ -125,7 +125,8 @@ class Speech final : public Task {
     return sum(error * weight) / sum(weight);
   }
 
-  /// Wisdom et al. divide by all steps, including the padding up to the longest recording of the part.
+  /// Divides by all steps, including the padding up to the longest recording of the part, as Wisdom et al. do in
+  /// training; they pad validation and test to the longest sentence of all of TIMIT's folder test.
   double scale(const Batch& batch) const override { return over_steps_ ? frames(batch) / steps(batch) : 1; }
   bool trains_on_mean() const override { return !over_steps_; }
 
@@ -249,7 +250,7 @@ int main(int argc, char** argv) {
         "wisdom: validate on the development speakers, test on the core set; exprnn (also SRNN): the reverse", "Task");
     options.choice("mean", o.mean, {"frames", "steps"},
                    "training loss: mean error over actual frames (expRNN, SRNN), or over all steps up to the longest "
-                   "recording (Wisdom)",
+                   "recording of the part (Wisdom, for training)",
                    "Task");
     options.add("pesq", o.pesq, "PESQ program, called as PROGRAM +8000 TRUE.wav PREDICTED.wav; empty: no PESQ", "Task");
     options.typed_only("pesq");
