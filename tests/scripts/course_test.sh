@@ -3,7 +3,7 @@
 # pipe, as is what the compiler says. The course is a copy, so that no answers of a student change. Then the check of
 # assignment 1 on an answer that is infinite.
 set -euo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 mkdir -p "$place/reel/scripts" "$place/reel/course" "$place/build/bin" "$place/stubs"

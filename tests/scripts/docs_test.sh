@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # scripts/docs deletes nothing in a folder that is not a site made before. dpkg-query is a stub: all packages are there.
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+root=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 command -v python3 >/dev/null || exit 0  # stage.py needs it
 place=$(realpath "$(mktemp -d)")
 trap 'rm -rf "$place"' EXIT

@@ -3,7 +3,7 @@
 # that fails, crashes, hangs or skips stops no other, and every filter of test cases finds some. `timeout` is a stub that
 # notes the seconds and gives five.
 set -euo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 export PLACE=$place OUT=$place/brought/back

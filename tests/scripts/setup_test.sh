@@ -2,7 +2,7 @@
 # scripts/setup asks at a terminal and nowhere else, and installs only what is missing. dpkg-query and apt-get are stubs:
 # all packages but gnuplot-nox are there.
 set -euo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 printf '#!/bin/sh\ncase "$*" in *gnuplot-nox*) exit 1;; esac\necho installed\n' >"$place/dpkg-query"

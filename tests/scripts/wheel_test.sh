@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # scripts/wheel refuses what is no folder, before it does anything.
 set -euo pipefail
-wheel=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/scripts/wheel
+wheel=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)/scripts/wheel
 for words in --help "-o out" "one two"; do
   status=0
   # shellcheck disable=SC2086 # a list of words

@@ -96,9 +96,27 @@ TEST_CASE("unpack: an archive puts nothing but files and folders below its folde
   refused("echo x > f && ln f g && tar -czf ../x.tar.gz f g", "is neither a file nor a folder");
   refused("mkfifo p && tar -czf ../x.tar.gz p", "is neither a file nor a folder");
   refused("echo x > f && tar -czf ../x.tar.gz f ./f --hard-dereference", "f: is there twice");
+  for (const std::string other : {"a//f", "a/./f", ".//a/././f", "a/f/"})  // one place, as a file or a folder
+    refused(
+        "mkdir a && echo x > a/f && tar -czf ../x.tar.gz a/f && mkdir g && gunzip ../x.tar.gz && tar -rPf ../x.tar " +
+            std::string(other.ends_with('/') ? "--transform 's,^g,a/f,' g"
+                                             : "--transform 's,^a/f," + other + ",' a/f") +
+            " && gzip ../x.tar",
+        "a/f: is there twice");
   refused("head -c 3000000 /dev/zero > f && tar -czf ../x.tar.gz f", "unpacks to more than 2000000 bytes",
           "UNPACK_BYTES=2000000");
   refused("truncate -s 1T f && tar -czSf ../x.tar.gz f", "there are more than 2147483648 bytes");
   refused("head -c 30000 /dev/urandom > f && tar -czf ../y f && head -c 9000 ../y > ../x.tar.gz", "is damaged");
-  refused("echo this is no archive > ../x.tar.gz", "is damaged");
+  refused("echo this is no archive > ../x.tar.gz", "is damaged: gzip: ");     // in its second line
+  REQUIRE(unpack(dir, "mkdir a && tar -czf ../x.tar.gz a a ./a").code == 0);  // a folder may be there twice
+  r = shell("cd " + dir.path + " && " REEL_SOURCE_DIR "/scripts/unpack x.tar.gz -x");
+  CHECK_MESSAGE(r.code == 0, r.out);
+  CHECK(std::filesystem::exists(dir / "-x/a"));
+}
+
+TEST_CASE("scripts find their folder where a CDPATH makes cd print names") {
+  const Result r = shell("cd " REEL_SOURCE_DIR " && CDPATH=.:/ scripts/run nope");
+  CHECK(r.code == 2);
+  CHECK_MESSAGE(contains(r.out, "there is no task \"nope\""), r.out);
+  CHECK(shell("cd " REEL_SOURCE_DIR " && grep -rE '(^|\\()cd [^/]*dirname' scripts tests/scripts").out.empty());
 }
