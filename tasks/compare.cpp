@@ -41,8 +41,8 @@ struct Source {
   bool left_out = false;     // of the mean of its name
 };
 
-/// Leaves runs that diverged out of the mean of the others of their name, as draw_curves does, and says so; and where a
-/// mean ends before one of its runs does.
+/// Says which runs that diverged are left out of the mean of the others of their name, and where a mean ends before one
+/// of its runs does.
 void tell_means(std::vector<Curve>& curves, std::vector<Source>& sources, const std::string& unit,
                 const std::string& hint) {
   std::map<std::string, std::vector<std::size_t>> of_name;
@@ -50,17 +50,15 @@ void tell_means(std::vector<Curve>& curves, std::vector<Source>& sources, const 
     curves[i].counts = sources[i].diverged.empty();
     of_name[curves[i].name].push_back(i);
   }
+  const std::vector<bool> out = left_out(curves);
   for (auto& [name, runs] : of_name) {
-    const auto diverged = [&](std::size_t i) { return !curves[i].counts; };
-    if (!std::ranges::all_of(runs, diverged)) {
-      for (const std::size_t i : runs) {
-        if (!diverged(i)) continue;
-        sources[i].left_out = true;
-        print_err("compare: left out of {}: {}: it diverged at step {}{}\n", one_line(name),
-                  one_line(sources[i].folder), sources[i].diverged, hint);
-      }
-      std::erase_if(runs, diverged);
+    for (const std::size_t i : runs) {
+      if (!out[i]) continue;
+      sources[i].left_out = true;
+      print_err("compare: left out of {}: {}: it diverged at step {}{}\n", one_line(name), one_line(sources[i].folder),
+                sources[i].diverged, hint);
     }
+    std::erase_if(runs, [&](std::size_t i) { return out[i]; });
     std::vector<double> shared = curves[runs.front()].at;
     for (const std::size_t i : runs) {
       std::vector<double> both;

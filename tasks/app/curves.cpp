@@ -33,7 +33,6 @@ struct Band {
 /// What one name has in the picture: its curves, or their mean and a band.
 struct Group {
   std::string name;
-  bool counts;  // false: none of its curves does
   std::vector<std::vector<Point>> lines = {};
   std::vector<Band> band = {};
 };
@@ -82,24 +81,39 @@ std::vector<std::string> legend_of(const std::vector<Group>& groups, std::size_t
   return names;
 }
 
+std::vector<Point> points_of(const Curve& curve) {
+  std::vector<Point> points;
+  for (std::size_t i = 0; i < curve.points.size(); ++i)
+    if (const auto [x, y] = curve.points[i]; std::isfinite(x) && std::isfinite(y))
+      points.push_back({curve.at.empty() ? x : curve.at[i], x, y});
+  return points;
+}
+
 std::vector<Group> groups_of(const std::vector<Curve>& curves) {
+  const std::vector<bool> out = left_out(curves);
   std::vector<Group> groups;
-  for (const Curve& curve : curves) {
-    std::vector<Point> points;
-    for (std::size_t i = 0; i < curve.points.size(); ++i)
-      if (const auto [x, y] = curve.points[i]; std::isfinite(x) && std::isfinite(y))
-        points.push_back({curve.at.empty() ? x : curve.at[i], x, y});
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    const Curve& curve = curves[i];
+    std::vector<Point> points = points_of(curve);
     if (points.empty()) continue;
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.name == curve.name; });
-    if (group == groups.end()) group = groups.insert(groups.end(), {curve.name, curve.counts});
-    if (curve.counts && !group->counts) *group = {curve.name, true};
-    if (curve.counts == group->counts) group->lines.push_back(std::move(points));
+    if (group == groups.end()) group = groups.insert(groups.end(), {curve.name});
+    if (!out[i]) group->lines.push_back(std::move(points));
   }
   for (Group& group : groups) average(group);
   return groups;
 }
 
 }  // namespace
+
+std::vector<bool> left_out(const std::vector<Curve>& curves) {
+  std::set<std::string> counting;
+  for (const Curve& curve : curves)
+    if (curve.counts && !points_of(curve).empty()) counting.insert(curve.name);
+  std::vector<bool> out;
+  for (const Curve& curve : curves) out.push_back(!curve.counts && counting.contains(curve.name));
+  return out;
+}
 
 const std::vector<std::string>& curve_metrics() {
   static const std::vector<std::string> names{"valid_loss", "train_loss", "accuracy", "grad_norm"};

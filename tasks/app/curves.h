@@ -19,6 +19,9 @@ struct Curve {
   bool counts = true;           // false, as of a run that diverged: left out if another one of its name counts
 };
 
+/// Which curves are left out: those that do not count where another one of their name does and has a point.
+std::vector<bool> left_out(const std::vector<Curve>& curves);
+
 struct CurvesPicture {
   std::string title, x_label, y_label;
   std::vector<Curve> curves;

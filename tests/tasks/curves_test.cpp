@@ -33,6 +33,14 @@ TEST_CASE("curves of one name are averaged where they say, at a mean x") {
   CHECK_FALSE(contains(mean, ">2.4<"));
 }
 
+TEST_CASE("curves that are left out: those that do not count, where another one of their name does and has a point") {
+  const Curve counts{"a", {{1, 2}}}, empty{"a", {{1, NAN}}}, other{"b", {{1, 2}}};
+  Curve diverged{"a", {{1, 700}}};
+  diverged.counts = false;
+  CHECK(left_out({diverged, counts, diverged}) == std::vector{true, false, true});
+  CHECK(left_out({diverged, empty, other}) == std::vector{false, false, false});
+}
+
 TEST_CASE("curves that do not count are left out beside others of their name") {
   if (!has_gnuplot()) return;
   const Curve whole{"a", {{1, 2}, {2, 3}, {3, 1}}}, other = whole;
