@@ -81,7 +81,10 @@ LockedFile::LockedFile(const std::string& path, const std::string& name, std::ch
   }
 }
 
-bool LockedFile::is_at(const std::string& path) const { return is_named(file_, path); }
+bool LockedFile::is_at(const std::string& path) const {
+  errno = 0;
+  return is_named(file_, path) || (errno != 0 && errno != ENOENT && errno != ENOTDIR);
+}
 
 Lock::Lock(const std::string& path, const std::string& what) : path_(path), file_(lock_or_say(path, what)) {
   FileHandle& file = file_.file();

@@ -24,7 +24,7 @@ class LockedFile {
   FileHandle& file() { return file_; }
   /// False if the file system does not support locks.
   bool locked() const { return locked_; }
-  /// True if this file is still the one of that path.
+  /// True if this file is still the one of that path, or if that cannot be looked up.
   bool is_at(const std::string& path) const;
 
  private:
