@@ -29,8 +29,8 @@ struct Loaded {
 Loaded load_checkpoint(const std::string& path, const Model& model, Optimizer& optimizer, Schedule& schedule,
                        std::uint64_t seed, const CarryNeeded& needed);
 
-/// Writes the parameters of the best validation. Throws Diverged like save_checkpoint, and Error for a step below 1 or a
-/// loss that is not finite, which best_of() would refuse.
+/// Writes the parameters of the best validation. Throws Diverged like save_checkpoint, and Error for a step below 1 or
+/// a loss that is not finite, which best_of() would refuse.
 void save_best(const std::string& path, const Model& model, const Best& best);
 /// The validation that such a file belongs to; a default Best if there is no file. Throws Error naming a damaged file.
 Best best_of(const std::string& path);
