@@ -1,4 +1,5 @@
 // Gathers and scatters: index_select and index_add are each other's gradient, and so are take_along and scatter_add.
+#include "engine/autodiff/primitives.h"
 #include "ops/attributes.h"
 #include "ops/ops.h"
 #include "ops/told_as.h"
@@ -78,6 +79,35 @@ struct IndexSelect {  // x [before, n, after], index [...] -> [before, ..., afte
 };
 REEL_OP(IndexSelect)
 REEL_ATTRIBUTES(IndexSelect, {"axis", attribute(op.axis)})
+
+struct NamedRows {  // table [n, ...], index [...] -> the table, with zeros in the rows that no element of the index
+                    // names
+  bool operator==(const NamedRows&) const = default;
+  static constexpr Traits traits{.name = "named_rows", .saves = Saves::inputs, .allocates = true};
+  Spec infer(Inputs in) const {
+    check_index(in[1]);
+    if (in[0].rank() == 0) rule_error("the table has one axis or more");
+    return in[0].spec();
+  }
+  double flops(Inputs in) const { return static_cast<double>(in[1].numel()); }
+  void run(Inputs in, Tensor& out) const {
+    const Tensor& table = in[0];
+    const std::int64_t rows = table.dim(0), n = in[1].numel();
+    const Tensor zero = full({}, 0, table.dtype(), table.backend());
+    if (rows == 0) {
+      out = expand(zero, table.shape());
+      return;
+    }
+    // An index that is no row is for the gather to refuse.
+    const Tensor row = minimum(maximum(reshape(in[1], {n}), 0), static_cast<double>(rows - 1));
+    const Tensor times = index_add(full({n}, 1, DType::f32, table.backend()), 0, row, rows);
+    std::vector<std::int64_t> column(static_cast<std::size_t>(table.rank()), 1);
+    column[0] = rows;
+    out = where(reshape(times, column) > 0, table, zero);
+  }
+  void vjp(Vjp& v) const { v.set(0, primitive::named_rows(v.dy(), v.in(1))); }
+};
+REEL_OP(NamedRows)
 
 struct IndexAdd {  // values [before, ..., after], index [...] -> [before, count, after]
   int axis;
@@ -261,14 +291,7 @@ Tensor masked_fill(Arg x, Arg mask, Arg value) {
 
 namespace primitive {
 Tensor named_rows(const Tensor& table, const Tensor& index) {
-  const std::int64_t rows = table.dim(0), n = index.numel();
-  if (rows == 0 || n == 0) return table;
-  // The gather itself refuses an index that is no row.
-  const Tensor row = minimum(maximum(reshape(index, {n}), 0), static_cast<double>(rows - 1));
-  const Tensor times = index_add(full({n}, 1, DType::f32, table.backend()), 0, row, rows);
-  Axes column(static_cast<std::size_t>(table.rank()), 1);
-  column[0] = rows;
-  return where(reshape(times, column) > 0, table, constant(0, table));
+  return apply(NamedRows{}, {&table, &index}, Loc::current());
 }
 }  // namespace primitive
 

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "engine/autodiff/primitives.h"
 #include "tests/ops/cases/places.h"
 
 namespace reel::test {
@@ -51,6 +52,22 @@ Place dims_of(const Shape& s) { return {s.begin(), s.end()}; }
                                  return sum;
                                })});
   };
+  for (const Shape& index : {Shape{4, 3}, Shape{2}, Shape{}, Shape{0}}) {
+    cases.push_back({"named_rows", [](const Tensors& x) { return primitive::named_rows(x[0], x[1]); },
+                     [=](DType d) {
+                       return Tensors{input({6, 2}, 73, d), indices(index, 6)};
+                     },
+                     every,
+                     by_places(
+                         [](const Hosts&) {
+                           return Shape{6, 2};
+                         },
+                         [=](const Hosts& in, const Place& at) {
+                           bool named = false;
+                           each_place(index, [&](const Place& i) { named = named || in[1].whole(i) == at[0]; });
+                           return named ? in[0](at) : Complex(0);
+                         })});
+  }
   for (const Shape& index : {Shape{4, 3}, Shape{5}, Shape{}, Shape{0}}) {
     for (int axis : {0, 1, 2})
       select(
