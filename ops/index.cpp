@@ -106,6 +106,7 @@ struct NamedRows {  // table [n, ...], index [...] -> the table, with zeros in t
     out = where(reshape(times, column) > 0, table, zero);
   }
   void vjp(Vjp& v) const { v.set(0, primitive::named_rows(v.dy(), v.in(1))); }
+  Tensor vmap(Inputs in, Mapped mapped, std::int64_t steps) const { return step_by_step(*this, in, mapped, steps); }
 };
 REEL_OP(NamedRows)
 

@@ -112,8 +112,9 @@ TEST_CASE("delay_gathers: a function of a row is computed on the table") {
   CHECK(text(delay_gathers(loop, {})) ==
         "prologue\n"
         "inputs %0..%1\n"
-        "%2 = tanh(%1) f32 (3, 32)\n"
-        "outputs %0 %1 %1 %2\n"
+        "%2 = named_rows(%1, %0) f32 (3, 32)\n"
+        "%3 = tanh(%2) f32 (3, 32)\n"
+        "outputs %0 %1 %1 %3\n"
         "body\n"
         "inputs %0..%1\n"
         "consts %2..%4\n"
