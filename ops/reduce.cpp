@@ -62,7 +62,7 @@ template <Reduction kind>
 struct Extreme {
   Shape shape;
   bool operator==(const Extreme&) const = default;
-  static constexpr Traits traits{.name = kind == Reduction::max ? "max" : "min"};
+  static constexpr Traits traits{.name = kind == Reduction::max ? "max" : "min", .saves = Saves::inputs};
   Spec infer(Inputs in) const {
     if (!is_floating(in[0].dtype()) && in[0].dtype() != DType::i32) refuse(in[0].dtype());
     if (in[0].numel() == 0 && shape.numel() != 0)
