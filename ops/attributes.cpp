@@ -1,5 +1,7 @@
 #include "ops/attributes.h"
 
+#include <algorithm>
+
 namespace reel {
 
 namespace {
@@ -13,6 +15,8 @@ bool register_attributes(const Op& op, Attributes (*read)(const Attrs&)) {
   readers()[&op] = read;
   return true;
 }
+
+bool is_registered(const Op& op) { return std::ranges::count(op_registry(), &op) > 0; }
 
 Attributes attributes_of(const Op& op, const Attrs& attrs) {
   const auto found = readers().find(&op);

@@ -19,6 +19,9 @@ using Attributes = std::map<std::string, std::vector<double>>;
 /// The attributes that an op's file names; none for other ops.
 Attributes attributes_of(const Op& op, const Attrs& attrs);
 
+/// Is it an op of the registry? Others may have the name of one.
+bool is_registered(const Op& op);
+
 /// Called by REEL_ATTRIBUTES.
 bool register_attributes(const Op& op, Attributes (*read)(const Attrs&));
 

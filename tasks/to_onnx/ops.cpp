@@ -1,6 +1,5 @@
 #include "tasks/to_onnx/ops.h"
 
-#include <algorithm>
 #include <functional>
 #include <numbers>
 
@@ -278,9 +277,7 @@ void OnnxCall::refuse(const std::string& why) const {
 
 OnnxValue write_op(OnnxCall& call) {
   const auto rule = rules().find(call.node.op->traits.name);
-  // What is not registered may have the name of one of Reel's and is another op.
-  const bool registered = std::ranges::count(op_registry(), call.node.op) > 0;
-  if (!registered || rule == rules().end()) call.refuse("to_onnx has no translation for it");
+  if (!is_registered(*call.node.op) || rule == rules().end()) call.refuse("to_onnx has no translation for it");
   return rule->second(call);
 }
 

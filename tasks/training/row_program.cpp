@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "ops/attributes.h"
 #include "ops/ops.h"
 
 namespace reel {
@@ -58,7 +59,7 @@ RowProgram::RowProgram(Traced traced) {
 }
 
 std::optional<RowProgram::Product> RowProgram::product(const Program& program, const Program::Node& node) const {
-  if (node.op->traits.name != std::string_view("matmul") || !std::ranges::count(op_registry(), node.op)) return {};
+  if (node.op->traits.name != std::string_view("matmul") || !is_registered(*node.op)) return {};
   const Tensor& factor = values_[node.in[1]];
   const Spec &row = program.values[node.in[0]], &out = program.values[node.out];
   if (!factor.defined() || row.shape.rank() != 2 || row.shape[0] != 1) return {};
