@@ -51,9 +51,14 @@ def number(name: str, value: Any) -> float:
     return value if isinstance(value, (int, float)) else real
 
 
+def is_bool(value: Any) -> bool:
+    """Whether it is True or False, of Python or of NumPy."""
+    return type(value).__name__ in ("bool", "bool_")
+
+
 def plain(value: Any) -> Any:
     """NumPy's numbers and booleans as Python's."""
-    if type(value).__name__ in ("bool", "bool_"):
+    if is_bool(value):
         return bool(value)
     if isinstance(value, numbers.Integral):
         return int(value)
@@ -62,7 +67,7 @@ def plain(value: Any) -> Any:
 
 def flag(name: str, value: Any, error: type[Error] = SettingError) -> bool:
     """The value as a bool; NumPy has one of its own."""
-    if type(value).__name__ not in ("bool", "bool_"):
+    if not is_bool(value):
         raise error(f"{name}: True or False is needed, got {shown(value)}")
     return bool(value)
 

@@ -7,7 +7,7 @@ import math
 from typing import Any, Mapping
 
 from . import _reel
-from ._check import flag, integer, number, shown, text, warn_of_no_effect
+from ._check import flag, integer, is_bool, number, shown, text, warn_of_no_effect
 from ._model import Model
 from ._reel import Cell, Error, SettingError, Tensor
 
@@ -33,7 +33,7 @@ def __dir__() -> list[str]:
 
 def _rate(name: str, value: Any) -> float:
     """A learning rate; True is none."""
-    if type(value).__name__ in ("bool", "bool_"):
+    if is_bool(value):
         raise SettingError(f"{name}: a number is needed, got {shown(value)}")
     return number(name, value)
 
