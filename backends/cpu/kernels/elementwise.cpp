@@ -173,7 +173,7 @@ class BlockOfRows {
   const T* data_;
   std::int64_t row_, n_;
   bool one_a_row_;
-  alignas(64) T written_[size + std::max<std::int64_t>(1, lanes<T>)];
+  alignas(64) T written_[size + lanes<T>];
 };
 
 /// One call handles a whole block of rows.
