@@ -41,12 +41,12 @@ def integer(name: str, value: Any, low: int, high: int = _MOST, error: type[Erro
 
 
 def number(name: str, value: Any) -> float:
-    """The value as a number of Python."""
+    """The value as a number of Python; True is none."""
     try:
         real = float(value)
     except (TypeError, ValueError, OverflowError, Error):
         real = None
-    if real is None or isinstance(value, (str, bytes)):
+    if real is None or isinstance(value, (str, bytes)) or is_bool(value):
         raise SettingError(f"{name}: a number is needed, got {shown(value)}")
     return value if isinstance(value, (int, float)) else real
 

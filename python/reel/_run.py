@@ -7,14 +7,16 @@ import os
 from typing import Any, Mapping
 
 from . import _metrics, _reel
-from ._check import number, path as checked, plain, said_before, shown
+from ._check import integer, number, path as checked, plain, said_before, shown
 from ._files import is_untrained, load_metadata, load_safetensors, load_trained, save_safetensors
+from ._lock import Lock
 from ._metrics import Metrics
 from ._model import Model, layers_of
 from ._reel import Error, SettingError, Tensor
 
 CONFIG, METRICS, RECORD, MODEL = "config.toml", "metrics.csv", "run.json", "model.json"
 BEST, CHECKPOINT = "best.safetensors", "checkpoint.safetensors"
+_MARK = "# Made by Python's reel.Run"  # the programs look for it in the first line of config.toml
 # Which of the programs' tasks have outputs at every step; the others have a model of their own.
 _EVERY_STEP = {
     **dict.fromkeys(("copying", "charlm", "denoising", "music", "paths", "speech"), True),
@@ -30,6 +32,7 @@ class Run:
 
     def __init__(self, path: str | os.PathLike) -> None:
         self.path = checked(path)
+        self._lock: Lock | None = None  # while reel.train() writes here
         if not os.path.isdir(self.path):
             raise Error(f"[{self.path}] is not a folder. Hint: programs write runs/TASK-CELL-DATE, or what --out says")
         if not self._has(CONFIG):
@@ -53,7 +56,7 @@ class Run:
         if has:
             raise Error(f"[{folder}] holds a run already: {has[0]}. Hint: another folder")
         try:
-            _reel._write_atomically(config_file, text)
+            _reel._write_atomically(config_file, f"{_MARK}\n{text}")
         except BaseException:
             os.unlink(config_file)
             raise
@@ -198,16 +201,16 @@ class Run:
 
     def write_model(self, model: Model) -> None:
         """Replaces model.json, with which the program `predict` makes the model."""
-        model._model.save_config(self._file(MODEL), str(self.config.get("task", "")))
+        model._model.save_config(self._place(MODEL), str(self.config.get("task", "")))
 
     def write_metrics(self, metrics: Metrics) -> None:
         """Replaces metrics.csv."""
-        _reel._write_atomically(self._file(METRICS), _metrics.text_of(metrics))
+        _reel._write_atomically(self._place(METRICS), _metrics.text_of(metrics))
 
     def write_best(self, parameters: Mapping[str, Tensor], step: int, valid_loss: float) -> None:
         """Replaces best.safetensors by the parameters of a validation."""
-        texts = {"step": str(plain(step)), "valid_loss": repr(plain(number("valid_loss", valid_loss)))}
-        save_safetensors(self._file(BEST), parameters, texts)
+        texts = {"step": str(integer("step", step, 0)), "valid_loss": repr(plain(number("valid_loss", valid_loss)))}
+        save_safetensors(self._place(BEST), parameters, texts)
 
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Replaces run.json; NaN and infinity become null, as JSON has neither."""
@@ -215,10 +218,16 @@ class Run:
 
         text = json.dumps(_json_of(record), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         text = text.encode(errors="replace").decode()  # the command may have paths that are no UTF-8
-        _reel._write_atomically(self._file(RECORD), text)
+        _reel._write_atomically(self._place(RECORD), text)
 
     def _file(self, name: str) -> str:
         return os.path.join(self.path, name)
+
+    def _place(self, name: str) -> str:
+        """The path of a file to be written. Throws Error if another folder has taken the place of the run's."""
+        if self._lock:
+            self._lock.require_held()
+        return self._file(name)
 
     def _has(self, name: str) -> bool:
         return os.path.exists(self._file(name))

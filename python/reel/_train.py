@@ -345,12 +345,15 @@ def _held(run: Run | None, model: Model | None) -> Iterator[None]:
     if run is None:
         yield
         return
-    with locked(run.path):
-        if has := run._results():
-            raise Error(f"[{run.path}] holds a run already: {has}. Hint: another folder")
-        if model is not None and not run._has(MODEL):
-            run.write_model(model)
-        yield
+    with locked(run.path) as run._lock:
+        try:
+            if has := run._results():
+                raise Error(f"[{run.path}] holds a run already: {has}. Hint: another folder")
+            if model is not None and not run._has(MODEL):
+                run.write_model(model)
+            yield
+        finally:
+            run._lock = None
 
 
 def _record(learner: _Learner, history: History, optimizer: Optimizer, problem: BaseException | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import math
 from typing import Any, Mapping
 
 from . import _reel
-from ._check import flag, integer, is_bool, number, shown, text, warn_of_no_effect
+from ._check import flag, integer, number, shown, text, warn_of_no_effect
 from ._model import Model
 from ._reel import Cell, Error, SettingError, Tensor
 
@@ -29,13 +29,6 @@ _OWNERS = {
 
 def __dir__() -> list[str]:
     return __all__
-
-
-def _rate(name: str, value: Any) -> float:
-    """A learning rate; True is none."""
-    if is_bool(value):
-        raise SettingError(f"{name}: a number is needed, got {shown(value)}")
-    return number(name, value)
 
 
 class Optimizer:
@@ -70,14 +63,14 @@ class Optimizer:
         clip_value: float = 0,
         group_lr: Mapping[str, float] | None = None,
     ) -> None:
-        kind, lr = text("kind", kind), _rate("lr", lr)
+        kind, lr = text("kind", kind), number("lr", lr)
         momentum, decay = number("momentum", momentum), number("decay", decay)
         epsilon, epsilon_inside = number("epsilon", epsilon), flag("epsilon_inside", epsilon_inside)
         rms_start, beta1, beta2 = number("rms_start", rms_start), number("beta1", beta1), number("beta2", beta2)
         clip_norm, clip_value = number("clip_norm", clip_norm), number("clip_value", clip_value)
         if not isinstance(group_lr or {}, Mapping):
             raise SettingError(f"group_lr: a dict of rates by group is needed, got {shown(group_lr)}")
-        group_lr = {group: _rate(f'group_lr["{group}"]', rate) for group, rate in (group_lr or {}).items()}
+        group_lr = {group: number(f'group_lr["{group}"]', rate) for group, rate in (group_lr or {}).items()}
         if weight_decay is None:
             weight_decay = 0.01 if kind == "adamw" else 0
         weight_decay = number("weight_decay", weight_decay)
@@ -135,7 +128,7 @@ class Optimizer:
 
     @lr.setter
     def lr(self, value: float) -> None:
-        rate = _rate("lr", value)
+        rate = number("lr", value)
         self._optimizer.set_lr(rate)
         self._options["lr"] = self.config["lr"] = rate
 

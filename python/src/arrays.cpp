@@ -229,6 +229,7 @@ bool nanobind::detail::type_caster<reel::python::Number>::from_python(handle sou
          tensor->spec().str());
   const double number = PyFloat_AsDouble(source.ptr());
   if (number == -1 && PyErr_Occurred()) {
+    if (PyErr_ExceptionMatches(PyExc_OverflowError)) throw python_error();
     PyErr_Clear();
     return false;
   }

@@ -111,3 +111,36 @@ def test_programs_and_python_have_one_lock(tmp_path):
     hold.kill()
     hold.wait()
     assert done.returncode != 0 and f"is in use by -c (process {hold.pid} on " in done.stderr
+
+
+def test_a_folder_that_took_the_place_of_the_runs_is_left_alone(tmp_path):
+    folder, moved = tmp_path / "r", tmp_path / "moved"
+
+    def batches(i):
+        if i == 1:
+            folder.rename(moved)
+            folder.mkdir()
+            (folder / "lock").write_text("another program's")
+        return line(i)
+
+    with pytest.raises(reel.Error, match="r. is not the folder of this run any more"):
+        reel.train({"w": reel.zeros(1)}, batches, line_loss, steps=3, run=folder, progress=False)
+    assert [path.name for path in folder.iterdir()] == ["lock"]
+    assert (folder / "lock").read_text() == "another program's"
+    assert (moved / "config.toml").exists() and not (moved / "run.json").exists()
+
+
+def test_a_lock_that_is_no_file_is_refused(tmp_path):
+    run = reel.Run.create(tmp_path / "r")
+    os.mkfifo(tmp_path / "r" / "lock")
+    with pytest.raises(reel.Error, match="lock. cannot be written: it is not an ordinary file"):
+        train(run)
+    assert (tmp_path / "r" / "lock").is_fifo()
+
+
+def test_programs_leave_a_run_that_python_has_made(tmp_path):
+    run = reel.Run.create(tmp_path / "r", {"cell": "lstm"})
+    words = [program("adding"), "--steps", "2", "--length", "5", "--hidden", "4", "--out", run.path]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode != 0 and "holds a run of Python's reel.train" in done.stderr
+    assert run.config == {"cell": "lstm"} and train(run).steps == 2

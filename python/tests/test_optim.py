@@ -212,6 +212,7 @@ def changed_state(p, **changes):
         (lambda p: reel.optim.Adam({"a": p["b"], "b": p["b"]}), "b is there twice"),
         (lambda p: reel.optim.Adam({"a": p["W"], "b": p["W"].reshape(-1)}), "b is there twice: it shares .* with a. Hint"),
         (lambda p: reel.optim.Adam(p, lr=True), "lr: a number is needed, got True"),
+        (lambda p: reel.optim.Adam(p, clip_norm=True), "clip_norm: a number is needed, got True"),
         (lambda p: reel.optim.Adam(p, group_lr={"b": False}), r'group_lr\["b"\]: a number is needed, got False'),
         (lambda p: reel.optim.Adam(p).step({"W": p["W"]}), r"no gradient for b.*test_optim.py:\d+"),
         (lambda p: reel.optim.Adam(p).step({**p, "c": p["b"]}), "3 gradients for 2 parameters"),

@@ -35,6 +35,7 @@ constexpr const char* checkpoint_file = "checkpoint.safetensors";
 constexpr const char* best_file = "best.safetensors";
 constexpr const char* run_file = "run.json";
 constexpr std::string_view preset_mark = "# preset: ";  // in the first line of config.toml
+constexpr std::string_view python_mark = "# Made by Python's reel.Run\n";
 constexpr const char* header = "step,examples,seconds,train_loss,valid_loss,accuracy,grad_norm\n";
 
 constexpr std::uint64_t most_metrics = 1 << 30, most_text = 1 << 24;  // bytes
@@ -106,10 +107,14 @@ std::string task_in(const std::string& folder) {
 }
 
 namespace {
-/// True for a run of Python's reel.train: the model.json of a program names a task.
+/// True for a run of Python: its config.toml begins with a mark; before there was one, its model.json names no task.
 bool is_of_python(const std::string& folder) {
-  std::error_code error;
-  return task_in(folder).empty() && fs::is_regular_file(fs::path(folder) / "model.json", error);
+  const auto is_file = [&](const std::string& name) {
+    std::error_code error;
+    return fs::is_regular_file(fs::path(folder) / name, error);
+  };
+  if (is_file(config_file) && read_file(fs::path(folder) / config_file, most_text).starts_with(python_mark)) return true;
+  return is_file("model.json") && task_in(folder).empty();
 }
 }  // namespace
 
