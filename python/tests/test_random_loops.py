@@ -239,7 +239,7 @@ class Case:
         results = [value, *gradients]
         if self.second:
             direction = [reel.tensor(draw.uniform(-1, 1, tuple(p.shape))) for p in self.parameters]
-            dot = lambda gradients: sum((reel.sum(g * d) for g, d in zip(gradients, direction)), reel.tensor(0.0, "f64"))
+            dot = lambda gradients: sum((reel.sum(g * d) for g, d in zip(gradients, direction)), reel.zeros((), "f64"))
             results += reel.grad(lambda p: dot(reel.grad(total)(p)))(self.parameters)
         return [np.array(r) for r in results]
 
