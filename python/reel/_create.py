@@ -85,7 +85,7 @@ def _cast(x: Tensor, dtype: DType | None) -> Tensor:
         return copy.copy(x)
     if x.dtype in _KINDS[3] and dtype not in _KINDS[3]:
         raise Error(_COMPLEX.format(_reel._numpy_name(dtype)))
-    return x.cast(dtype)
+    return _reel._cast_to_i32(x) if dtype == DType.i32 else x.cast(dtype)
 
 
 def _has_buffer(data: Any) -> bool:

@@ -26,6 +26,16 @@ Tensor value_as(const char* function, const Tensor& value, DType dtype, const Sh
   if (x.id() != value.id()) return x;
   return reel::where({full({}, 1, DType::boolean, x.backend()), where}, x, x);
 }
+
+Tensor cast_to_i32(Arg x) {
+  if (x->concrete()) {
+    const NoGrad none;
+    const Tensor wide = cast(x, DType::f64);
+    for (const double v : wide.values<double>())
+      if (!fits_i32(std::trunc(v))) fail("tensor", x.where, "i32 holds -2147483648..2147483647; an element is outside");
+  }
+  return cast(x, DType::i32);
+}
 }  // namespace
 
 void bind_create(nb::module_& m) {
@@ -50,6 +60,7 @@ void bind_create(nb::module_& m) {
   m.def(
       "full", [](const Axes& shape, Value value, DTypeLike d) { return full(shape_of("full", shape), value, d.value); },
       "shape"_a, "value"_a, dtype(), doc("full"));
+  m.def("_cast_to_i32", &cast_to_i32, "x"_a, "Integers of real elements, unless one does not fit i32.");
   m.def(
       "zeros", [](const Axes& shape, DTypeLike d) { return full(shape_of("zeros", shape), 0, d.value); }, "shape"_a,
       dtype(), "Zeros of this shape.");

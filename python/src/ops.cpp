@@ -114,8 +114,11 @@ void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor) {
   both(m, tensor, "flip", &flip, "axis"_a = -1);
   both(m, tensor, "transpose", &transpose);
   both(m, tensor, "movedim", &movedim, "source"_a, "destination"_a);
-  both(m, tensor, "squeeze", &squeeze, axes());
-  both(m, tensor, "squeeze", &squeeze, axis_or_all());
+  const auto squeezed = [](Arg x, const std::optional<Axes>& axes) {
+    return axes && axes->empty() ? x.tensor("squeeze") : squeeze(x, axes.value_or(Axes()));
+  };
+  both(m, tensor, "squeeze", squeezed, axes());
+  both(m, tensor, "squeeze", squeezed, axis_or_all());
   both(m, tensor, "unsqueeze", &unsqueeze, "axis"_a);
   both(m, tensor, "at", &at, "t"_a);
   both(m, tensor, "unstack", &unstack, "axis"_a = 0);

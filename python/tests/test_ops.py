@@ -237,6 +237,8 @@ def test_reductions_take_both_spellings():
     assert reel.any(x > 0, axis=()).tolist() == (A > 0).tolist() and reel.sum(reel.tensor(3.0), ()).item() == 3
     np.testing.assert_allclose(reel.std_dev(x, axis=0, ddof=1).numpy(), A.std(0, ddof=1), rtol=1e-12)
     assert reel.squeeze(reel.ones((1, 3, 1)), axis=0).shape == (3, 1)
+    for ones in (reel.squeeze(reel.ones((1, 3, 1)), []), reel.ones((1, 3, 1)).squeeze(axis=())):
+        assert ones.shape == (1, 3, 1) and ones.squeeze(None).shape == ones.squeeze().shape == (3,)
     assert reel.grad(lambda x: reel.sum(reel.mean(x, axis=0)))(x).tolist() == [[0.25] * 4] * 4
     assert "None | None" not in reel.sum.__doc__ and "axes: int" in reel.sum.__doc__
 
