@@ -66,12 +66,10 @@ namespace {
 
 bool is_tensor(const Arg& x) { return !x.is_number() && !x.is_complex_number(); }
 
-double whole(const Arg& x, const Arg& other) { return whole("arithmetic", x, other.tensor()); }
-
 template <class F>
 Tensor binary(const Arg& a, const Arg& b) {
   if (is_tensor(a) && is_tensor(b) && a->dtype() == b->dtype()) return apply(Binary<F>{}, a, b);
-  const Tensor left = operand("arithmetic", a, b), right = operand("arithmetic", b, a);
+  const Tensor left = operand(F::name, a, b), right = operand(F::name, b, a);
   return apply(Binary<F>{}, {&left, &right}, a.where);
 }
 
@@ -108,16 +106,16 @@ Tensor operand(const char* op, const Arg& x, const Arg& other) {
 }
 
 Tensor operator+(Arg a, Arg b) {
-  if (a.is_number() && is_tensor(b)) return affine({b.tensor(), a.where}, 1, whole(a, b));
-  return b.is_number() && is_tensor(a) ? affine(a, 1, whole(b, a)) : binary<Add>(a, b);
+  if (a.is_number() && is_tensor(b)) return affine({b.tensor(), a.where}, 1, whole(Add::name, a, b.tensor()));
+  return b.is_number() && is_tensor(a) ? affine(a, 1, whole(Add::name, b, a.tensor())) : binary<Add>(a, b);
 }
 Tensor operator-(Arg a, Arg b) {
-  if (a.is_number() && is_tensor(b)) return affine({b.tensor(), a.where}, -1, whole(a, b));
-  return b.is_number() && is_tensor(a) ? affine(a, 1, -whole(b, a)) : binary<Sub>(a, b);
+  if (a.is_number() && is_tensor(b)) return affine({b.tensor(), a.where}, -1, whole(Sub::name, a, b.tensor()));
+  return b.is_number() && is_tensor(a) ? affine(a, 1, -whole(Sub::name, b, a.tensor())) : binary<Sub>(a, b);
 }
 Tensor operator*(Arg a, Arg b) {
-  if (a.is_number() && is_tensor(b)) return affine({b.tensor(), a.where}, whole(a, b), no_shift);
-  return b.is_number() && is_tensor(a) ? affine(a, whole(b, a), no_shift) : binary<Mul>(a, b);
+  if (a.is_number() && is_tensor(b)) return affine({b.tensor(), a.where}, whole(Mul::name, a, b.tensor()), no_shift);
+  return b.is_number() && is_tensor(a) ? affine(a, whole(Mul::name, b, a.tensor()), no_shift) : binary<Mul>(a, b);
 }
 Tensor operator/(Arg a, Arg b) { return binary<Div>(a, b); }
 Tensor pow(Arg a, Arg b) { return b.is_number() && is_tensor(a) ? power(a, b.number()) : binary<Pow>(a, b); }

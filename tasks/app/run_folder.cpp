@@ -113,7 +113,8 @@ bool is_of_python(const std::string& folder) {
     std::error_code error;
     return fs::is_regular_file(fs::path(folder) / name, error);
   };
-  if (is_file(config_file) && read_file(fs::path(folder) / config_file, most_text).starts_with(python_mark)) return true;
+  if (is_file(config_file) && read_file(fs::path(folder) / config_file, most_text).starts_with(python_mark))
+    return true;
   return is_file("model.json") && task_in(folder).empty();
 }
 }  // namespace

@@ -261,10 +261,12 @@ TEST_CASE("op errors name op, rule, values, line and hint") {
   for (const auto& [op, call] : given_a_number)
     CHECK(contains(error_of(call), "[" + op + "] a tensor is expected here, not a number (tests/autodiff/"));
   CHECK(contains(error_of([&] { reel::operator+(Arg(1.0), Arg(2.0)); }),
-                 "[arithmetic] at least one operand must be a tensor. Hint: full_like(x, 1)"));
+                 "[add] at least one operand must be a tensor. Hint: full_like(x, 1)"));
   CHECK(contains(error_of([&] { tanh(cast(a, DType::i32)); }),
                  "[tanh] i32 elements are not supported. Hint: cast to f32; got i32"));
   const Tensor i = cast(a, DType::i32);
+  CHECK(contains(error_of([&] { maximum(i, 1.5); }), "[maximum] 1.5 is not an integer, and the tensor is i32"));
+  CHECK(contains(error_of([&] { i - 1.5; }), "[sub] 1.5 is not an integer, and the tensor is i32"));
   CHECK(contains(error_of([&] { i / i; }), "[div] i32 elements are not supported. Hint: cast to f32; got i32"));
   CHECK(contains(error_of([&] { floor(cast(a, DType::c128)); }), "[floor] c128 elements are not supported; got c128"));
   CHECK(contains(error_of([&] { concat({}, 0); }), "[concat] at least one part is needed"));
