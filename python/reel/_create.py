@@ -53,13 +53,11 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
         name = "bool"
     else:
         raise _no_numbers(array)
-    if (
-        array.dtype.kind in "iuf"
-        and name == "int32"
-        and array.size
-        and not (-(2**31) <= array.min().item() and array.max().item() < 2**31)
-    ):
-        raise Error("[tensor] i32 holds -2147483648..2147483647; an element is outside")
+    if array.dtype.kind in "iuf" and name == "int32":
+        outside = ~((array >= -(2**31)) & (array < 2**31)).ravel()
+        if outside.any():
+            i = int(outside.argmax())
+            raise Error(f"[tensor] i32 holds -2147483648..2147483647, got {array.ravel()[i]} at element {i}")
     return _reel._copied(array.astype(name, copy=False))
 
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/constant.h"
+#include "python/src/checked.h"
 #include "python/src/python.h"
 
 namespace reel::python {
@@ -11,31 +12,29 @@ namespace reel::python {
 using namespace nb::literals;
 
 namespace {
+bool is_i32(double v) { return fits_i32(v) && v == std::floor(v); }
+bool truncates_to_i32(double v) { return fits_i32(std::trunc(v)); }
+constexpr ElementRule value_of_full{"full", is_i32, "an i32 is an integer of -2147483648..2147483647",
+                                    ". Hint: dtype=\"f64\""};
+constexpr ElementRule value_of_full_like{"full_like", is_i32, value_of_full.text,
+                                         ". Hint: full(x.shape, ..., \"f64\")"};
+constexpr ElementRule element_of_tensor{"tensor", truncates_to_i32, "i32 holds -2147483648..2147483647"};
+
 /// The elements of a tensor in this dtype and shape, in memory of their own. Throws Error where the dtype would drop an
-/// imaginary part, or the fraction of an element that is known.
-Tensor value_as(const char* function, const Tensor& value, DType dtype, const Shape& shape, Loc where) {
+/// imaginary part, or a fraction.
+template <const ElementRule& rule>
+Tensor value_as(const Tensor& value, DType dtype, const Shape& shape, Loc where) {
   if (is_complex(value.dtype()) && !is_complex(dtype))
-    fail(function, where, "the value is {}, the tensor {}. Hint: real(), or dtype=\"{}\"", value.spec().str(),
+    fail(rule.name, where, "the value is {}, the tensor {}. Hint: real(), or dtype=\"{}\"", value.spec().str(),
          name_of(dtype), name_of(value.dtype()));
-  if (dtype == DType::i32 && is_floating(value.dtype()) && value.concrete()) {
-    for (const double v : cast(value, DType::f64).values<double>())
-      if (!fits_i32(v) || v != std::floor(v))
-        fail(function, where, "{} is no i32. Hint: dtype=\"{}\"", v, name_of(value.dtype()));
-  }
-  const Tensor x = expand({cast({value, where}, dtype), where}, shape);
+  const bool to_integers = dtype == DType::i32 && is_floating(value.dtype());
+  const Tensor of_rule = to_integers ? checked<rule>({value, where}) : value;
+  const Tensor x = expand({cast({of_rule, where}, dtype), where}, shape);
   if (x.id() != value.id()) return x;
   return reel::where({full({}, 1, DType::boolean, x.backend()), where}, x, x);
 }
 
-Tensor cast_to_i32(Arg x) {
-  if (x->concrete()) {
-    const NoGrad none;
-    const Tensor wide = cast(x, DType::f64);
-    for (const double v : wide.values<double>())
-      if (!fits_i32(std::trunc(v))) fail("tensor", x.where, "i32 holds -2147483648..2147483647; an element is outside");
-  }
-  return cast(x, DType::i32);
-}
+Tensor cast_to_i32(Arg x) { return cast({checked<element_of_tensor>(x), x.where}, DType::i32); }
 }  // namespace
 
 void bind_create(nb::module_& m) {
@@ -53,7 +52,7 @@ void bind_create(nb::module_& m) {
   m.def(
       "full",
       [](const Axes& shape, const Tensor& value, DTypeLike d) {
-        return value_as("full", value, d.value, shape_of("full", shape), here());
+        return value_as<value_of_full>(value, d.value, shape_of("full", shape), here());
       },
       "shape"_a, "value"_a, dtype(),
       "A tensor of this shape whose elements are those of a tensor, which has a gradient.");
@@ -69,8 +68,8 @@ void bind_create(nb::module_& m) {
       dtype(), "Ones of this shape.");
   m.def(
       "full_like",
-      [](Arg x, const Tensor& value) { return value_as("full_like", value, x->dtype(), x->shape(), x.where); }, "x"_a,
-      "value"_a, "A tensor of x's shape whose elements are those of a tensor, which has a gradient.");
+      [](Arg x, const Tensor& value) { return value_as<value_of_full_like>(value, x->dtype(), x->shape(), x.where); },
+      "x"_a, "value"_a, "A tensor of x's shape whose elements are those of a tensor, which has a gradient.");
   m.def(
       "full_like", [](Arg x, Value value) { return full_like(x, value); }, "x"_a, "value"_a, doc("full_like"));
   m.def("zeros_like", &zeros_like, "x"_a, doc("zeros_like"));

@@ -1,7 +1,6 @@
 // Elementwise ops: the unary ones from the list of functors, the binary ones, and Python's operators.
-#include <cmath>
-
 #include "ops/told_as.h"
+#include "python/src/integers.h"
 #include "python/src/python.h"
 
 namespace reel::python {
@@ -34,78 +33,6 @@ Tensor greater_equal(Arg a, Arg b) {
 }
 Tensor product(Arg a, Arg b) { return matmul(a, b); }
 
-bool is_whole(const Arg& x) { return x.is_number() ? x.number() == std::floor(x.number()) : x->dtype() == DType::i32; }
-
-/// Throws Error if a value of x is not `good`, which a step that is traced does not know.
-template <class Good>
-void check_each(const char* name, const Arg& x, Good&& good, const char* rule, const char* hint = "") {
-  const auto check = [&](double value, const std::string& place) {
-    if (!good(value)) fail(name, x.where, "{}, got {}{}{}", rule, value, place, hint);
-  };
-  if (x.is_number()) return check(x.number(), "");
-  if (!x->concrete()) return;
-  const auto each = [&](const auto& values) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (!good(static_cast<double>(values[i])))
-        check(static_cast<double>(values[i]), fmt::format(" at element {}", i));
-    }
-  };
-  if (x->dtype() == DType::i32)
-    each(x->values<std::int32_t>());
-  else
-    each(x->values<double>());
-}
-
-/// A function of floating elements, and of i32 by way of f64, which has all of its values. Of integers, the right one
-/// must be `good`, and the result must be i32, too.
-template <BinaryOp op, class Good>
-Tensor also_of_integers(const char* name, Arg a, Arg b, Good&& good, const char* rule, const char* hint = "") {
-  if (!is_whole(a) || !is_whole(b)) return op(a, b);
-  check_each(name, b, good, rule, hint);
-  const auto wide = [](const Arg& x) {
-    return x.is_number() ? Tensor::full({}, x.number(), DType::f64) : cast(x, DType::f64);
-  };
-  const Tensor left = wide(a), right = wide(b);
-  const Tensor y = round({op({left, a.where}, {right, b.where}), a.where});
-  check_each(
-      name, {y, a.where}, [](double v) { return std::abs(v + 0.5) < 0x1p31; }, "the result must fit i32",
-      ". Hint: cast a side to f64");
-  return cast(y, DType::i32);
-}
-constexpr const char* no_zero = "the divisor of integers is not 0";
-bool is_no_zero(double v) { return v != 0; }
-/// The quotient of which remainder(a, b) is the rest: floor(a / b) is one too high where a / b rounds up to an integer.
-/// Not (a - rest) / b: a - rest may overflow, and is a zero of the wrong sign where both are equal. The rest is
-/// infinite if b is and a is not, of the other sign: the quotient is -1, not the -0 of a / b.
-Tensor floored_quotient(Arg a, Arg b) {
-  const Tensor rest = reel::remainder(a, b), ratio = a / b;
-  return where(is_finite(rest), round(ratio - rest / b), where(is_inf(rest), -1.0, floor(ratio)));
-}
-/// Of f32 in f64, which has all quotients below 2^53.
-Tensor floored(Arg a, Arg b) {
-  return told_as("floor_divide", "", {&a, &b}, [&] {
-    const auto is_single = [](const Arg& x) { return x.is_number() || x->dtype() == DType::f32; };
-    if (!is_single(a) || !is_single(b)) return floored_quotient(a, b);
-    const auto wide = [&](const Arg& x) {
-      if (!x.is_number()) return cast(x, DType::f64);
-      return cast(full({}, x.number(), DType::f32, (a.is_number() ? b : a)->backend()), DType::f64);
-    };
-    const Tensor left = wide(a), right = wide(b);
-    return cast(floored_quotient({left, a.where}, {right, b.where}), DType::f32);
-  });
-}
-Tensor floor_divide(Arg a, Arg b) { return also_of_integers<floored>("floor_divide", a, b, is_no_zero, no_zero); }
-Tensor modulo(Arg a, Arg b) {
-  return told_as("remainder", "", {&a, &b},
-                 [&] { return also_of_integers<reel::remainder>("remainder", a, b, is_no_zero, no_zero); });
-}
-Tensor raise(Arg a, Arg b) {
-  const auto good = [](double v) { return v >= 0; };
-  return told_as("pow", "", {&a, &b}, [&] {
-    return also_of_integers<reel::pow>("pow", a, b, good, "the exponent of integers is 0 or more",
-                                       ". Hint: cast a side to f32");
-  });
-}
 Tensor invert(Arg x) { return x->dtype() == DType::i32 ? affine(x, -1, -1) : logical_not(x); }
 
 /// A function of a tensor, or of a number, which is a scalar in f32 then.
@@ -192,9 +119,9 @@ void bind_elementwise(nb::module_& m, nb::class_<Tensor>& tensor) {
   m.def("less_equal", &less_equal, "a"_a, "b"_a, Released(), "a <= b for each element: bool.");
   m.def("greater", &greater, "a"_a, "b"_a, Released(), "a > b for each element: bool.");
   m.def("greater_equal", &greater_equal, "a"_a, "b"_a, Released(), "a >= b for each element: bool.");
+  m.def("pow", &raise, "a"_a, "b"_a, Released(), doc("pow"));
+  m.def("remainder", &modulo, "a"_a, "b"_a, Released(), doc("remainder"));
 #define REEL_BIND_BINARY(f) m.def(#f, &reel::f, "a"_a, "b"_a, Released(), doc(#f));
-  REEL_BIND_BINARY(pow)
-  REEL_BIND_BINARY(remainder)
   REEL_BIND_BINARY(atan2)
   REEL_BIND_BINARY(hypot)
   REEL_BIND_BINARY(complex)

@@ -18,7 +18,8 @@ template <class... More>
 auto over(Tensor (*f)(Arg, const Axes&, bool, More...)) {
   return [f](Arg x, const std::optional<Axes>& axes, bool keep_dims, More... more) {
     if (!axes || !axes->empty()) return f(x, axes.value_or(Axes()), keep_dims, more...);
-    return f({unsqueeze(x, x->rank()), x.where}, {-1}, false, more...);  // each element by itself
+    const Tensor rows = reshape(x, {x->numel(), 1});  // each element by itself
+    return reshape({f({rows, x.where}, {-1}, false, more...), x.where}, {x->shape().begin(), x->shape().end()});
   };
 }
 

@@ -36,11 +36,11 @@ def test_numbers_that_numpy_has_no_dtype_for():
     assert reel.tensor([2**70, 1], "f64").tolist() == [2.0**70, 1]
     assert reel.tensor([2**70, 1j], "c128").tolist() == [2.0**70, 1j]
     assert reel.tensor([fractions.Fraction(1, 2), decimal.Decimal("1.5")], "f32").tolist() == [0.5, 1.5]
-    with pytest.raises(reel.Error, match="i32 holds -2147483648..2147483647; an element is outside"):
+    with pytest.raises(reel.Error, match="i32 holds -2147483648..2147483647, got "):
         reel.tensor([2**70], "i32")
     for x in (3e10, -2147483649.0, math.inf, math.nan):
         for outside in (x, reel.tensor([1.5, x], "f64"), reel.tensor(2 * x)):
-            with pytest.raises(reel.Error, match="i32 holds -2147483648..2147483647; an element is outside"):
+            with pytest.raises(reel.Error, match="i32 holds -2147483648..2147483647, got "):
                 reel.tensor(outside, "i32")
     assert reel.tensor(reel.tensor([1.5, -2147483648.0, 2147483647.0], "f64"), "i32").tolist() == [1, -(2**31), 2**31 - 1]
     with pytest.raises(reel.Error, match="complex numbers do not become float32"):

@@ -348,6 +348,53 @@ def test_integers_without_a_result(call, words):
     assert (reel.tensor([-2]) ** 31).numpy().tolist() == [-(2**31)]
 
 
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda i, v: 12 // i, r"\[floor_divide\] the divisor of integers is not 0, got 0 at element 1; in step 2 of scan"),
+        (lambda i, v: 12 % i, r"\[remainder\] .* got 0 at element 1; in step 2 of scan"),
+        (lambda i, v: 2**i, r"\[pow\] the exponent of integers is 0 or more, got -1 at element 1. .*; in step 3 of scan"),
+        (lambda i, v: 10 ** (10 - i), r"\[pow\] the result must fit i32, got 10000000000 at element 1. .*; in step 2 of"),
+        (lambda i, v: (-(2**31) + 2 - i) // -1, r"\[floor_divide\] the result must fit i32, got 2147483648 at element 1. .* in step 0 of"),
+        (lambda i, v: reel.full(2, v / 2, "i32"), r"\[full\] an i32 is an integer .* got 1.5 at element 0. .* in step 0 of"),
+        (lambda i, v: reel.full_like(i, 1e9 * v), r"\[full_like\] an i32 is .* got 3000000000.* at element 0. .* step 0 of"),
+        (lambda i, v: reel.tensor(1e9 * v, "i32"), r"\[tensor\] i32 holds .* got 3000000000.* at element 0; in step 0 of"),
+    ],
+)
+def test_a_step_checks_its_integers_as_it_runs(call, words):
+    def step(i, _):
+        return i - 1, call(i, reel.tensor(i, "f64"))
+
+    with pytest.raises(reel.Error, match=words):
+        reel.scan(step, reel.tensor([3, 2]), length=9)
+
+
+@pytest.mark.parametrize("call", [lambda i: i // 3, lambda i: i % 3, lambda i: -20 // i, lambda i: -20 % i, lambda i: i**3])
+def test_integers_of_a_step(call):
+    def step(i, x):
+        return i + 1, (call(i), call(x))
+
+    start, xs = reel.tensor([1, 5]), reel.tensor([[1, 2], [3, 4], [5, 6]])
+    looped, unrolled = reel.scan(step, start, xs), reel.unroll(step, start, xs)
+    for a, b in zip(looped[1], unrolled[1]):
+        assert a.dtype == "i32" and a.tolist() == b.tolist()
+    i = np.array([1, 5])
+    assert unrolled[1][0].tolist() == [[int(v) for v in call(i + t)] for t in range(3)]
+
+
+def test_functions_of_integers_are_those_of_the_operators():
+    i = reel.tensor([-7, 7])
+    assert reel.remainder(i, 3).tolist() == (i % 3).tolist() == [2, 1]
+    assert reel.pow(i, 2).tolist() == (i**2).tolist() == [49, 49]
+    assert reel.remainder(i, 3).dtype == reel.pow(i, 2).dtype == "i32"
+
+
+def test_reductions_over_no_axes_have_all_axes():
+    x = reel.uniform((2, 1, 2, 1, 2, 1, 2, 3), seed=1)
+    assert reel.sum(x, ()).tolist() == reel.max(x, ()).tolist() == x.tolist()
+    assert reel.grad(lambda x: reel.sum(reel.sum(x, ())))(x).tolist() == reel.ones(x.shape).tolist()
+
+
 @pytest.mark.parametrize("call", [lambda b: b & 1.5, lambda b: b | 2, lambda b: 2 ^ b, lambda b: b == 2])
 def test_numbers_that_are_no_bool(call):
     b = reel.tensor([True, False])

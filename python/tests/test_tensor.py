@@ -94,7 +94,7 @@ def test_numbers_and_lists():
 def test_numbers_that_do_not_fit_i32(number):
     for bad in ([number, 1.0], np.array([1.0, number]), np.float64(number)):
         for make in (reel.tensor, reel.asarray):
-            with pytest.raises(reel.Error, match=r"i32 holds -2147483648..2147483647; an element is outside"):
+            with pytest.raises(reel.Error, match=r"i32 holds -2147483648..2147483647, got "):
                 make(bad, "i32")
     ends = [-2147483648.0, 2147483647.0]
     assert reel.tensor(ends, "i32").tolist() == ends
@@ -531,7 +531,7 @@ def test_operands_of_other_dtypes_are_copied_as_by_tensor():
         assert x.dtype == reel.i32 and x.numpy().tolist() == [0, 2]
     assert reel.embedding(i, reel.ones((3, 2))).shape == (2, 2)
     assert (reel.ones(2) + np.ones(2, "f2")).dtype == reel.f32
-    with pytest.raises(reel.Error, match="i32 holds .*an element is outside"):
+    with pytest.raises(reel.Error, match="i32 holds .*, got 1099511627776 at element 0"):
         reel.arange(1) + np.array([2**40])
     with pytest.raises(reel.Error, match="elements are f64 or narrower"):
         reel.ones(1) + np.ones(1, np.longdouble)
