@@ -104,13 +104,19 @@ class RowTransform {
   StoragePtr in_block_, out_block_;
 };
 
+/// x *= scale: by real numbers, which are vectorized.
+template <class T>
+void multiply(std::complex<T>* x, std::int64_t n, T scale) {
+  T* const parts = reinterpret_cast<T*>(x);
+  for (std::int64_t k = 0; k < 2 * n; ++k) parts[k] *= scale;
+}
+
 /// Scales the coefficients of one row by `ends` and `inner`.
 template <class T>
 void weigh(const RealFftArgs& a, std::complex<T>* y) {
   y[0] *= static_cast<T>(a.ends);
   if (a.n % 2 == 0) y[a.n / 2] *= static_cast<T>(a.ends);
-  if (a.inner == 1) return;
-  for (std::int64_t k = 1; 2 * k < a.n; ++k) y[k] *= static_cast<T>(a.inner);
+  if (a.inner != 1) multiply(y + 1, (a.n - 1) / 2, static_cast<T>(a.inner));
 }
 
 constexpr std::int64_t enough = 1 << 13;  // fewest elements that pay for a second thread
@@ -146,7 +152,7 @@ void Cpu::fft(const FftArgs& a) {
             for (std::int64_t r = first; r < last; ++r) {
               C* const out = static_cast<C*>(a.out) + r * a.n;
               row.run(static_cast<const C*>(a.in) + r * a.n, out);
-              for (std::int64_t k = 0; scale != 1 && k < a.n; ++k) out[k] *= scale;
+              if (a.scale != 1) multiply(out, a.n, scale);
             }
           },
           1);
