@@ -54,7 +54,7 @@ auto named(const char* name, const Arg& x, F&& f) {
 
 /// Runs an op on its arguments, which are tensors, as if at the line of the first.
 template <class O, std::same_as<Arg>... More>
-Tensor apply(const O& op, const Arg& x, const More&... more) {
+auto apply(const O& op, const Arg& x, const More&... more) {
   return apply(op, {&x.tensor(O::traits.name), &more.tensor(O::traits.name)...}, x.where);
 }
 

@@ -92,14 +92,13 @@ Tensor seed(const Tape& tape, const Tensors& outputs, std::size_t i, const GradO
   return dy;
 }
 
-/// Calls an op's vjp; an error of an op that it calls in turn, which the user may not know, names both.
+}  // namespace
+
 void pull_back(const Op& op, const Attrs& attrs, Vjp& v, Loc called) try { op.vjp(attrs, v); } catch (const Error& e) {
   if (typeid(e) == typeid(RuleError)) fail(op.traits.name, called, "{}", static_cast<const RuleError&>(e).rule);
   if (typeid(e) != typeid(Error) || std::string(e.what()).starts_with(fmt::format("[{}]", op.traits.name))) throw;
   throw Error(fmt::format("in the gradient of {} ({}): {}", op.traits.name, str(called), e.what()));
 }
-
-}  // namespace
 
 Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& options, Loc where) {
   const Tape& tape = checked_tape(outputs, xs, options, where);

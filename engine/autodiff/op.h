@@ -44,7 +44,10 @@ class Inputs {
   Inputs(const Tensor* const* first, std::size_t size) : first_(first), size_(size) {}
   Inputs(const std::vector<const Tensor*>& list) : Inputs(list.data(), list.size()) {}
   Inputs(std::initializer_list<const Tensor*> list) : Inputs(list.begin(), list.size()) {}
-  const Tensor& operator[](std::size_t i) const { return *first_[i]; }
+  /// Throws RuleError if the call has fewer arguments.
+  const Tensor& operator[](std::size_t i) const {
+    return i < size_ ? *first_[i] : throw RuleError(fmt::format("argument {} is missing, the call has {}", i, size_));
+  }
   std::size_t size() const { return size_; }
 
  private:
@@ -262,15 +265,21 @@ const Op& op_of() {
 /// The spec of an op's one result; none if the arguments break its rule.
 std::optional<Spec> try_infer(const Op& op, const Attrs& attrs, Inputs in);
 
+/// Calls an op's vjp. Errors name the op; one of an op that it calls in turn, which the user may not know, names both.
+void pull_back(const Op& op, const Attrs& attrs, Vjp& v, Loc called);
+
 /// Runs an op (or only infers shapes while a program is traced) and records it on the current tape, if there is one.
 Tensor apply(const Op& op, const Attrs& attrs, Inputs in, const Loc& where);
 /// The same for ops with several results.
 Tensors apply_many(const Op& op, const Attrs& attrs, Inputs in, const Loc& where);
 
-/// The same for an op given as its struct.
+/// The same for an op given as its struct; Tensors if it has several results.
 template <class O>
-Tensor apply(const O& op, Inputs in, const Loc& where) {
-  return apply(op_of<O>(), Attrs(op), in, where);
+auto apply(const O& op, Inputs in, const Loc& where) {
+  if constexpr (requires { &O::outputs; })
+    return apply_many(op_of<O>(), Attrs(op), in, where);
+  else
+    return apply(op_of<O>(), Attrs(op), in, where);
 }
 
 }  // namespace reel

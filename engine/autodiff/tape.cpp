@@ -23,50 +23,44 @@ std::string describe(Inputs in) {
   return text;
 }
 
-/// Infers the specs, or throws an Error that names the op, the rule, the arguments and the caller.
-void infer(const Op& op, const Attrs& attrs, Inputs in, std::span<Spec> specs, const Loc& where) {
+/// Infers the specs and makes the outputs: abstract tensors while tracing, otherwise a view or computed values. Errors
+/// name the op, the rule, the arguments and the caller.
+void evaluate(const Op& op, const Attrs& attrs, Inputs in, std::span<Spec> specs, std::span<Tensor> out,
+              const Loc& where) try {
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (!in[i].defined()) fail(op.traits.name, where, "argument {} is an undefined tensor; got {}", i, describe(in));
     if (&in[i].backend() != &in[0].backend())
       fail(op.traits.name, where, "arguments live on different devices: {} and {}", in[0].backend().name(),
            in[i].backend().name());
   }
-  try {
-    op.infer(attrs, in, specs);
-  } catch (const RuleError& e) {
-    fail(op.traits.name, where, "{}; got {}", e.rule, describe(in));
-  }
+  op.infer(attrs, in, specs);
   for (Spec& s : specs) s.backend = s.backend ? s.backend : in.size() > 0 ? &in[0].backend() : &backend("");
-}
-
-/// Makes the outputs: abstract tensors while tracing, otherwise a view or computed values.
-void compute(const Op& op, const Attrs& attrs, Inputs in, std::span<const Spec> specs, std::span<Tensor> out,
-             const Loc& where) {
   if (current_tape && current_tape->mode() == Tape::Mode::symbolic) {
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = Tensor::abstract(specs[i]);
     return;
   }
   for (std::size_t i = 0; i < in.size(); ++i)
     if (!in[i].concrete()) fail(op.traits.name, where, "argument {} has no value: {}", i, traces ? in_trace : no_value);
-  try {
-    if (op.alias) {
-      out[0] = in[0].view(specs[0].shape, op.alias(attrs, in));
-      return;
-    }
+  if (op.alias) {
+    out[0] = in[0].view(specs[0].shape, op.alias(attrs, in));
+  } else {
     for (std::size_t i = 0; i < out.size() && !op.traits.allocates; ++i) out[i] = Tensor::empty(specs[i]);
+    const std::uint64_t first = out[0].id();
     const NoGrad no_grad;  // of what run() calls, the result is this op's
     op.run(attrs, in, out);
-    for (std::size_t i = 0; i < out.size(); ++i)
-      if (!(out[i].spec() == specs[i]))
-        rule_error("its run() gives {}, its infer() {}", out[i].spec().str(), specs[i].str());
-  } catch (const LoopError& e) {
-    fail(e.op, e.where, "{} at {}", e.rule, str(where));
-  } catch (const RuleError& e) {
-    fail(op.traits.name, where, "{}; got {}", e.rule, describe(in));
-  } catch (const NotCapturable& e) {
-    if (*e.what() == '[') throw;  // an op inside this one has added its name
-    throw NotCapturable(fmt::format("[{}] {}", op.traits.name, e.what()));
+    for (std::size_t i = 0; i < out.size(); ++i)  // an argument that run() gives back is a value of its own here
+      if (out[i].id() != first + i && out[i].defined()) out[i] = out[i].view(out[i].shape());
   }
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (!(out[i].spec() == specs[i]))
+      rule_error("its run() gives {}, its infer() {}", out[i].spec().str(), specs[i].str());
+} catch (const LoopError& e) {
+  fail(e.op, e.where, "{} at {}", e.rule, str(where));
+} catch (const RuleError& e) {
+  fail(op.traits.name, where, "{}; got {}", e.rule, describe(in));
+} catch (const NotCapturable& e) {
+  if (*e.what() == '[') throw;  // an op inside this one has added its name
+  throw NotCapturable(fmt::format("[{}] {}", op.traits.name, e.what()));
 }
 }  // namespace
 
@@ -126,8 +120,7 @@ std::optional<Spec> try_infer(const Op& op, const Attrs& attrs, Inputs in) try {
 Tensor apply(const Op& op, const Attrs& attrs, Inputs in, const Loc& where) {
   Spec spec;
   Tensor out;
-  infer(op, attrs, in, {&spec, 1}, where);
-  compute(op, attrs, in, {&spec, 1}, {&out, 1}, where);
+  evaluate(op, attrs, in, {&spec, 1}, {&out, 1}, where);
   if (current_tape) current_tape->record(op, attrs, in, {&out, 1}, where);
   return out;
 }
@@ -135,8 +128,7 @@ Tensor apply(const Op& op, const Attrs& attrs, Inputs in, const Loc& where) {
 Tensors apply_many(const Op& op, const Attrs& attrs, Inputs in, const Loc& where) {
   std::vector<Spec> specs(op.outputs(attrs));
   Tensors out(specs.size());
-  infer(op, attrs, in, specs, where);
-  compute(op, attrs, in, specs, out, where);
+  evaluate(op, attrs, in, specs, out, where);
   if (current_tape) current_tape->record(op, attrs, in, out, where);
   return out;
 }

@@ -1,7 +1,5 @@
 #include "engine/scan/scan.h"
 
-#include <algorithm>
-
 #include "engine/autodiff/primitives.h"
 
 namespace reel {
@@ -82,13 +80,10 @@ ScanResult unroll(const Step& step, const Tensors& state, const Tensors& xs, con
     Next next = step(result.last, x);
     check_next(state, next, "unroll", where);
     result.last = std::move(next.state);
-    ys.resize(next.y.size());
-    for (std::size_t k = 0; k < next.y.size(); ++k) ys[k].push_back(next.y[k]);
+    ys.resize(next.y.size(), Tensors(static_cast<std::size_t>(length)));
+    for (std::size_t k = 0; k < next.y.size(); ++k) ys[k][static_cast<std::size_t>(t)] = next.y[k];
   }
-  for (Tensors& y : ys) {
-    if (options.reverse) std::reverse(y.begin(), y.end());
-    result.ys.push_back(primitive::stack(y));
-  }
+  for (const Tensors& y : ys) result.ys.push_back(primitive::stack(y));
   return result;
 }
 

@@ -29,7 +29,7 @@ std::vector<char> reach(const Program& p, const Program::Node& node, int of) {
   if (node.op == &op_of<Scan>()) return reach(node.attrs.as<Scan>(), given).inputs;
   if (!node.op->vjp) return reached;  // that is an error once it is traced
   Vjp v(*node.op, node.where, ins, outs, {}, dy, reached, dx);
-  node.op->vjp(node.attrs, v);
+  pull_back(*node.op, node.attrs, v, node.where);
   for (std::size_t k = 0; k < ins.size(); ++k) reached[k] = reached[k] && dx[k].defined();
   return reached;
 }

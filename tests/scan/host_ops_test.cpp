@@ -104,7 +104,7 @@ TEST_CASE("a sum that the host computes cannot add to a sum over time") {
   std::vector<Prepacked> packed;
   for (const Program::Node& node : plan->loop.body.nodes) packed.push_back({node.attrs, {}});
   CHECK(contains(error_of([&] { plan->lowering()->loop(2, {}, packed); }),
-                 "[host_sum] its traits say .accumulates, and it computes on the host"));
+                 "[host_sum] its traits say .accumulates, but run() calls no fill() for its result"));
 }
 
 namespace {

@@ -20,10 +20,10 @@ KernelCall host_call(const Op* op, Attrs attrs, std::vector<Spec> specs, std::si
     std::vector<Storage> memory(specs.size());
     Tensors values;
     for (std::size_t k = 0; k < specs.size(); ++k) values.push_back(Tensor::borrow(memory[k], operands[k], specs[k]));
-    std::vector<const Tensor*> in;
-    for (std::size_t k = 0; k < inputs; ++k) in.push_back(&values[k]);
+    const std::vector<const Tensor*> all = pointers(values);
     Tensors made(values.begin() + static_cast<std::ptrdiff_t>(inputs), values.end());
-    op->run(attrs, in, made);
+    if (op->traits.allocates) made.assign(made.size(), {});
+    op->run(attrs, {all.data(), inputs}, made);
     for (std::size_t k = 0; k < made.size(); ++k) {  // it may have replaced a result
       Tensor& out = values[inputs + k];
       if (!(made[k].spec() == out.spec()))
@@ -228,7 +228,6 @@ void ShardLowering::add_node(int n) {
   try {
     if (!node.op->traits.allocates && records(*node.op, attrs, in, out)) {
       for (KernelCall& call : recorder_.take()) {
-        if (adds && call.kernel() == Kernel::fill) continue;
         LoopCall& lowered = calls.emplace_back();
         call.arrays([&](const void* pointer) { lowered.operands.push_back(operand_of(pointer)); });
         lowered.kernel = std::move(call);
@@ -239,8 +238,12 @@ void ShardLowering::add_node(int n) {
   }
   recorder_.take();
   used_ = used;  // what the op allocated is free after it
+  const auto fills = [&](const LoopCall& call) {
+    return call.kernel.kernel() == Kernel::fill && call.operands[0] == operand_of(out[0].data());
+  };
+  if (adds && std::erase_if(calls, fills) == 0)
+    fail(node.op->traits.name, node.where, "its traits say .accumulates, but run() calls no fill() for its result");
   if (calls.empty()) {
-    if (adds) fail(node.op->traits.name, node.where, "its traits say .accumulates, and it computes on the host");
     std::vector<Spec> specs;
     std::vector<Operand> operands;
     const auto add = [&](const Tensor& t) {

@@ -41,7 +41,7 @@ class MinCut {
     for (std::size_t i = 0; i < queue.size(); ++i) {
       for (std::size_t e : from_[queue[i]]) {
         const auto& [to, left] = edges_[e];
-        if (left <= 0 || level_[to] >= 0) continue;
+        if (!(left > 0) || level_[to] >= 0) continue;  // NaN has no capacity, as below
         level_[to] = level_[queue[i]] + 1;
         queue.push_back(to);
       }
