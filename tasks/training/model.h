@@ -118,6 +118,7 @@ class Model {
  protected:
   /// An empty model, for derived classes that add their own parts.
   Model() = default;
+  /// Throws Error if another parameter already has the name or the tensor.
   Tensor add(Parameter parameter);
   /// Adds a cell whose parameters are called PREFIXname; `layers` is how many there will be of about its size.
   const Cell& add_cell(const std::string& prefix, std::int64_t width, const LayerOptions& options, Init& init,

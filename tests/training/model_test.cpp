@@ -160,6 +160,19 @@ TEST_CASE("a number of a setting has one form, whoever wrote it: the default, an
   for (const char* decay : {"1e-4", "0.0001", "0.00010"}) CHECK(settings(decay) == settings(""));
 }
 
+TEST_CASE("no two parameters have one name or one tensor, not even those of different layers") {
+  struct Own final : Model {
+    using Model::add;
+  };
+  const Tensor w = Tensor::zeros({4, 4});
+  Own model;
+  model.add({"cell1.W", w});
+  CHECK(error_of([&] { model.add({"cell2.W", w}); }) == "[parameter] \"cell1.W\" and \"cell2.W\" are one tensor");
+  CHECK(error_of([&] { model.add({"cell1.W", w + 1.0}); }) == "[parameter] two parameters are called \"cell1.W\"");
+  model.add({"cell2.W", w + 1.0});
+  CHECK(model.count() == 32);
+}
+
 TEST_CASE("options out of range, and states that are not those of the layers, are refused") {
   const auto model = [](const ModelOptions& options) { return Model({.inputs = 2, .outputs = 3}, options, Init(5)); };
   const auto said = [&](const ModelOptions& options) { return error_of([&] { model(options); }); };
