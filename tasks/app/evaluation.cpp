@@ -1,5 +1,6 @@
 #include "tasks/app/evaluation.h"
 
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -50,6 +51,13 @@ void gather(Ranks& ranks, std::vector<Sums>& sums, const std::vector<std::int64_
   }
 }
 
+/// The accuracy of a batch, which is a share, but for rounding.
+double accuracy_of(const Task& task, const Tensor& outputs, const Batch& batch) {
+  const double accuracy = task.accuracy(outputs, batch);
+  if (std::isnan(accuracy) || std::abs(accuracy - 0.5) <= 0.5 + 1e-6) return accuracy;
+  throw Error(task.name(), fmt::format("Task::accuracy gives {}; 0 to 1 is needed, or NaN for none", accuracy));
+}
+
 }  // namespace
 
 Evaluation evaluate(const Task& task, const Model& model, const std::vector<std::vector<std::uint64_t>>& batches,
@@ -66,16 +74,15 @@ Evaluation evaluate(const Task& task, const Model& model, const std::vector<std:
     const Batch batch = on(made, model.device());
     const Tensor outputs = model.forward(batch, std::nullopt, &carry);
     const double n = entries_of(made);
-    sums[b] = {n, n * task.loss(outputs, batch).item(), n * task.accuracy(outputs, batch)};
+    sums[b] = {n, n * task.loss(outputs, batch).item(), n * accuracy_of(task, outputs, batch)};
     if (with_scores) sums[b].scores = task.scores(on(outputs, made.x.backend()), made);
   }
   if (shared) gather(ranks, sums, chain);
   Evaluation e;
-  double total = 0;
   for (const Sums& of_batch : sums) {
     e.loss += of_batch.loss;
     e.accuracy += of_batch.accuracy;
-    total += of_batch.entries;
+    e.entries += of_batch.entries;
     e.scores.resize(of_batch.scores.size());
     for (std::size_t i = 0; i < e.scores.size(); ++i) {
       Score& sum = e.scores[i];
@@ -85,8 +92,8 @@ Evaluation evaluate(const Task& task, const Model& model, const std::vector<std:
       sum.count += score.count;
     }
   }
-  e.loss /= total;
-  e.accuracy /= total;
+  e.loss /= e.entries;
+  e.accuracy /= e.entries;
   return e;
 }
 

@@ -9,6 +9,7 @@ namespace reel {
 
 struct Evaluation {
   double loss = 0, accuracy = 0;
+  double entries = 0;  // by their weights
   std::vector<Score> scores;
 };
 

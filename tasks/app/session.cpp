@@ -162,6 +162,7 @@ void Session::open_device() {
 }
 
 void Session::make_model() {
+  check_name("TaskProgram::name", program.name);
   if (!program.task) throw Error(program.name, "TaskProgram::task is missing: the function that makes the task");
   try {
     task = program.task(
@@ -173,6 +174,10 @@ void Session::make_model() {
     throw FileError(std::string(e.what()) + ". Hint: --data PATH");
   }
   if (!task) throw Error(program.name, "TaskProgram::task returned no task");
+  check_task(*task, program.model != nullptr);
+  if (program.source != Source::fresh && task->parts().valid == 0 && shared.train.examples.valid_size == 0)
+    throw Error(task->name(),
+                "Task::parts gives valid = 0, as many as are asked for, and none are. Hint: --valid-size N");
   const Examples examples(shared.train.examples, shared.train.seed, task->parts());
   if (shared.model.bidirectional && task->parts().ordered)
     throw SettingError("bidirectional", "the states of this task carry over from batch to batch, forward only");

@@ -229,6 +229,8 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
       const StepResult result = steps(batch, {options.seed, at.step}, at.carry, schedule.factor(at.step), parts,
                                       validates && wants_gradients ? &gradients : nullptr);
       reached = at.step + 1;
+      if (!std::isfinite(result.loss) && batch.weight.defined())
+        check_entries(task, "a training step", entries_of(batch));
       const std::int64_t part = result.bad_part;
       check_finite(part < 0 ? "loss" : fmt::format("loss of part {} (rank {})", part, ranks.of(part)), result.loss);
       check_finite("gradient norm", result.norm);
@@ -243,6 +245,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
       if (validates) {
         require_same(ranks, model);
         const Evaluation v = evaluate(task, model, examples.valid(), options.seed, false, ranks);
+        check_entries(task, "the validation set", v.entries);
         check_finite("validation loss", v.loss);
         schedule.validated(v.loss);
         const auto n = static_cast<double>(at.running.steps);

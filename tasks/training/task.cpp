@@ -1,5 +1,7 @@
 #include "tasks/training/task.h"
 
+#include <algorithm>
+#include <cctype>
 #include <numeric>
 #include <typeinfo>
 
@@ -15,7 +17,37 @@ std::int64_t part(const char* setting, std::int64_t wanted, std::int64_t there) 
     throw SettingError(setting, fmt::format("at most the {} of the data set expected, got {}", there, wanted));
   return there > 0 && wanted == 0 ? there : wanted;
 }
+
+/// A weight for each entry of y, or for each of its rows.
+bool weighs(const Shape& weight, const Shape& y) {
+  const std::optional<Shape> both = broadcast(weight, y);
+  if (both && *both == y) return true;
+  bool leads = weight.rank() < y.rank();
+  for (int axis = 0; leads && axis < weight.rank(); ++axis) leads = weight[axis] == y[axis];
+  return leads;
+}
 }  // namespace
+
+void check_name(const std::string& what, const std::string& name) {
+  const auto fits = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; };
+  if (!name.empty() && std::all_of(name.begin(), name.end(), fits)) return;
+  throw Error("task",
+              fmt::format("{} is \"{}\": part of a run folder's name, it has letters, digits, _ and -", what, name));
+}
+
+void check_task(const Task& task, bool own_model) {
+  check_name("Task::name", task.name());
+  const ModelShape shape = task.shape();
+  if (!own_model && (shape.vocabulary < 0 || shape.inputs < 0 || (shape.vocabulary == 0 && shape.inputs == 0)))
+    throw Error(task.name(), fmt::format("Task::shape gives inputs = {} and vocabulary = {}; one of them is 1 or more",
+                                         shape.inputs, shape.vocabulary));
+  if (!own_model && shape.outputs < 1)
+    throw Error(task.name(), fmt::format("Task::shape gives outputs = {}; 1 or more are needed", shape.outputs));
+  const Parts parts = task.parts();
+  if (parts.train < 0 || parts.valid < 0 || parts.test < 0)
+    throw Error(task.name(), fmt::format("Task::parts gives train = {}, valid = {}, test = {}; each is 0 or more",
+                                         parts.train, parts.valid, parts.test));
+}
 
 void require_batch(const std::string& task, std::int64_t steps, std::int64_t batch, double bytes) {
   backend("cpu").require_memory(task, fmt::format("{} sequences of {} steps", batch, steps),
@@ -24,6 +56,10 @@ void require_batch(const std::string& task, std::int64_t steps, std::int64_t bat
 }
 
 void check_batch(const Task& task, const Model& model, const Batch& batch, std::int64_t sequences) {
+  if (batch.weight.defined() && batch.y.defined() && !weighs(batch.weight.shape(), batch.y.shape()))
+    throw Error(task.name(), fmt::format("Task::batch gives weight as {} beside y as {}; one for each entry of y is "
+                                         "needed, or for each along its leading axes",
+                                         batch.weight.spec().str(), batch.y.spec().str()));
   if (typeid(model) != typeid(Model)) return;
   const ModelShape shape = task.shape();
   const Tensor& x = batch.x;
@@ -101,6 +137,13 @@ Drawn draw(const Task& task, std::uint64_t seed, std::vector<std::uint64_t> stre
   for (std::int64_t k = 0; k < parts; ++k)
     drawn.parts.push_back(ranks.mine(k) ? task.batch(seed, {start(k), start(k + 1)}) : Batch{});
   return drawn;
+}
+
+void check_entries(const Task& task, const std::string& of, double entries) {
+  if (!(entries > 0))
+    throw Error(task.name(), fmt::format("the weights that Task::batch gives for {} add up to {}; a mean needs more "
+                                         "than 0",
+                                         of, entries));
 }
 
 double entries_of(const Batch& batch) {

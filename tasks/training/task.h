@@ -28,6 +28,7 @@ struct Score {
 class Task {
  public:
   virtual ~Task() = default;
+  /// Letters, digits, _ and -.
   virtual std::string name() const = 0;
   /// Name and size, for the picture: "copying, T = 200".
   virtual std::string title() const { return name(); }
@@ -63,8 +64,13 @@ class Task {
 /// Throws OutOfMemory if a batch needs more memory than the machine has: `bytes` for each step of each sequence.
 void require_batch(const std::string& task, std::int64_t steps, std::int64_t batch, double bytes);
 
-/// Throws Error naming the task unless x is what task.shape() says, of so many sequences. A model of the task's own may
-/// read others.
+/// Throws Error unless this name, of a task or its program, can be part of a run folder's.
+void check_name(const std::string& what, const std::string& name);
+/// Throws Error naming the task for a name, a shape or parts that no run can have. A model of its own has its own
+/// shape.
+void check_task(const Task& task, bool own_model);
+/// Throws Error naming the task unless weight fits y, and x is what task.shape() says, of so many sequences. A model of
+/// the task's own may read others.
 void check_batch(const Task& task, const Model& model, const Batch& batch, std::int64_t sequences);
 
 /// Chooses the examples that a step trains on: fresh ones, or a fixed set that is cycled through.
@@ -113,6 +119,8 @@ inline std::int64_t part_start(std::int64_t rows, std::int64_t parts, std::int64
 Drawn draw(const Task& task, std::uint64_t seed, std::vector<std::uint64_t> streams, std::int64_t parts,
            const Ranks& ranks = {});
 
+/// Throws Error naming the task unless a mean over so many entries has a value.
+void check_entries(const Task& task, const std::string& of, double entries);
 /// What the mean loss of a batch is a mean over: its entries, by their weights.
 double entries_of(const Batch& batch);
 

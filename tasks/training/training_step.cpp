@@ -54,6 +54,7 @@ std::vector<double> TrainingStep::add_up(std::span<const Batch> parts, const Ste
     entries += sizes[index(2 * k)];
     start.push_back(start.back() + static_cast<std::int64_t>(sizes[index(2 * k + 1)]));
   }
+  check_entries(task_, "a training step", entries);
   for (std::size_t i = sums_.size(); i < parameters_.size(); ++i) sums_.push_back(Tensor::empty(parameters_[i].spec()));
   const bool at_once = ranks_.link() && K == ranks;  // sums and update can be one graph
   std::vector<double> losses(parts.size());
