@@ -28,8 +28,9 @@ ModelConfig load_model_config(const std::string& path) {
   for (const LayerOptions& layer : layers_of(config.options)) {
     if (find_cell(layer.cell)) continue;
     if (const std::string plugins = plugins_of(path); !plugins.empty())
-      throw Error(path, fmt::format("there is no cell \"{}\"; the run had plugins. Hint: REEL_PLUGINS={}", layer.cell,
-                                    plugins));
+      throw Error(path, fmt::format("there is no cell \"{}\"; the run had plugins. Hint: REEL_PLUGINS={}, or "
+                                    "load_plugin(FILE) in a program of your own",
+                                    layer.cell, plugins));
   }
   return config;
 }

@@ -78,7 +78,7 @@ TEST_CASE("a cell of a plugin is trained, resumed, applied, explained and export
     if (!fs::exists(REEL_BIN_DIR "/" + std::string(program))) continue;
     const std::string said = run(program, arguments, place.dir.path).err;
     CHECK_MESSAGE(said.ends_with("] there is no cell \"own_leaky\"; the run had plugins. Hint: REEL_PLUGINS=" +
-                                 place.plugins + "\n"),
+                                 place.plugins + ", or load_plugin(FILE) in a program of your own\n"),
                   said);
   }
 }
