@@ -9,7 +9,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
   list(TRANSFORM HEADERS REPLACE "^(include/reel|tasks)/" "" OUTPUT_VARIABLE paths)
   foreach(header path IN ZIP_LISTS HEADERS paths)
     file(READ ${SOURCE}/${header} text)
-    string(REGEX REPLACE "#include \"tasks/(app|io|training)/" "#include \"reel/\\1/" text "${text}")
+    string(REGEX REPLACE "#include \"tasks/(app|data|io|training)/" "#include \"reel/\\1/" text "${text}")
     string(REGEX REPLACE "#include \"(engine|ops|cells|backends)/" "#include \"reel/\\1/" text "${text}")
     list(REMOVE_ITEM stale ${path})
     string(REGEX MATCHALL "#include \"[^\"]+" includes "${text}")
@@ -35,7 +35,7 @@ endif()
 
 file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/reel/*.h
      ${PROJECT_SOURCE_DIR}/engine/*.h ${PROJECT_SOURCE_DIR}/ops/*.h ${PROJECT_SOURCE_DIR}/cells/*.h
-     ${PROJECT_SOURCE_DIR}/tasks/app/*.h ${PROJECT_SOURCE_DIR}/tasks/io/*.h ${PROJECT_SOURCE_DIR}/tasks/training/*.h ${PROJECT_SOURCE_DIR}/backends/shared/device_link.h)
+     ${PROJECT_SOURCE_DIR}/tasks/app/*.h ${PROJECT_SOURCE_DIR}/tasks/io/*.h ${PROJECT_SOURCE_DIR}/tasks/training/*.h ${PROJECT_SOURCE_DIR}/tasks/data/data_error.h ${PROJECT_SOURCE_DIR}/backends/shared/device_link.h)
 # These include a library that users need not have, or headers of the tasks' data.
 list(REMOVE_ITEM headers tasks/app/toml.h tasks/app/session.h tasks/app/layer_names.h tasks/app/preset_section.h tasks/app/load_table.h)
 if(NOT REEL_TASKS)
