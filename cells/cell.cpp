@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "engine/core/error.h"
 #include "engine/core/parse.h"
@@ -119,8 +120,25 @@ Tensors Cell::initial(std::int64_t batch) const {
   return state;
 }
 
+namespace {
+/// What tables, files and pages can have: "W_1", "shift.W".
+bool is_parameter_name(const std::string& name) {
+  char before = '.';
+  for (const char c : name) {
+    const bool fits =
+        std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || (c == '.' && before != '.');
+    if (!fits) return false;
+    before = c;
+  }
+  return before != '.';
+}
+}  // namespace
+
 void Cell::add(Parameter parameter) {
   const Tensor& value = parameter.value;
+  if (!is_parameter_name(parameter.name))
+    throw Error("parameter",
+                fmt::format("\"{}\": a name has letters, digits, _ and -, and dots between them", parameter.name));
   if (!value.defined()) throw Error("parameter", fmt::format("\"{}\" has no tensor", parameter.name));
   if (parameter.group.find_first_of("=,") != std::string::npos)  // --group-lr GROUP=RATE,...
     throw Error("parameter", fmt::format("\"{}\" is in the group \"{}\": the name of a group has no = and no comma",
