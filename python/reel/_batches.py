@@ -53,13 +53,21 @@ def _like_batch(part: Any) -> bool:
 
 def batch_size(x: Any, axis: int) -> int:
     """The extent of this axis of the first tensor; 0 without it."""
-    while isinstance(x, (tuple, dict)) and x:
-        x = next(iter(x.values())) if isinstance(x, dict) else x[0]
-    return x.shape[axis] if isinstance(x, Tensor) and x.ndim > axis else 0
+    first = _first(x)
+    return first.shape[axis] if first is not None and first.ndim > axis else 0
 
 
 def entries(y: Any) -> int:
-    return y.size if isinstance(y, Tensor) else 1
+    """The size of the first tensor; 1 without any."""
+    first = _first(y)
+    return 1 if first is None else first.size
+
+
+def _first(tree: Any) -> Tensor | None:
+    """The first tensor of a tuple or a dict: others, such as masks and weights, go with it."""
+    while isinstance(tree, (tuple, dict)) and tree:
+        tree = next(iter(tree.values())) if isinstance(tree, dict) else tree[0]
+    return tree if isinstance(tree, Tensor) else None
 
 
 def groups(batches: Iterator, size: int) -> Iterator[Iterator]:

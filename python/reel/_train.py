@@ -129,7 +129,7 @@ class _Learner:
         return loss, total, examples
 
     def evaluate(self, batches: Iterable) -> tuple[float, float]:
-        """The means of loss and accuracy over all entries of y."""
+        """The means of loss and accuracy over all entries of y, or of its first tensor."""
         total, loss, accuracy, state = 0, 0.0, 0.0, ()
         for batch in batches:
             x, y, lengths = self.checked(checked_batch(batch))
@@ -174,8 +174,8 @@ def train(
     optimizer: by default RMSprop(model). It counts the updates, so another call goes on with its numbers, and with the
     batches where they are a function; an iterable starts again. schedule: a function from the number of the update to a
     factor on the learning rates, such as reel.optim.Schedule.
-    accumulate: so many batches make one update, by the mean of their gradients, weighted by the sizes of y: a large batch
-    in the memory of a small one. A function of batches then gets the number of the batch.
+    accumulate: so many batches make one update, by the mean of their gradients, weighted by the sizes of y, or of its
+    first tensor: a large batch in the memory of a small one. A function of batches then gets the number of the batch.
     valid: a batch, which is a tuple, or a list of batches, validated on every `valid_every` updates and at the end; by
     default a twentieth of the steps, 100 where their number is not known. patience: stop after so many validations
     without a lower loss; 0: never. With restore_best the model has the parameters of the lowest validation loss at the end, else the last.

@@ -64,3 +64,24 @@ def test_states_carry_over_until_an_iterable_starts_again():
     found = losses(three, 6)
     assert found[:3] == found[3:] == losses(lambda i: three[i], 3)
     assert found[1] != losses([three[1]], 1)[0]
+
+
+@pytest.mark.parametrize("structure", [lambda y, w: (y, w), lambda y, w: {"y": y, "w": w}, lambda y, w: ((y, w), w)])
+def test_batches_count_by_the_first_tensor_of_y(structure):
+    """In validation and in accumulated gradients; halves of unequal size are one large batch."""
+
+    def first(y):
+        return y["y"] if isinstance(y, dict) else y[0][0] if isinstance(y[0], tuple) else y[0]
+
+    def loss(p, x, y):
+        return reel.mean(p["w"] * first(y))
+
+    ys = [np.full(n, k, "f4") for n, k in ((6, 1), (2, 5))]
+    batches = [(y, structure(y, np.ones(1, "f4"))) for y in ys]
+    p = {"w": reel.ones(())}
+    history = reel.train(
+        p, batches, loss, accumulate=2, optimizer=reel.optim.SGD(p, 1), valid=batches, restore_best=False, progress=False
+    )
+    assert history.losses == [2]
+    assert p["w"].item() == 1 - 2
+    assert history.metrics["valid_loss"] == [-2]
