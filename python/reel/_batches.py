@@ -76,23 +76,34 @@ def groups(batches: Iterator, size: int) -> Iterator[Iterator]:
         yield itertools.chain([batch], itertools.islice(batches, size - 1))
 
 
+def length(batches: Any) -> int | None:
+    """How many there are, as far as they say."""
+    try:
+        return len(batches)
+    except (TypeError, NotImplementedError):  # also of a DataLoader around an iterable
+        return None
+
+
 def stream(
-    batches: Any, first: int, count: int | None, history: History, start_over: Callable[[], None]
+    batches: Any, first: int, count: int | None, once: bool, history: History, start_over: Callable[[], None]
 ) -> Iterator[tuple[Any, Any, Tensor | None]]:
-    """So many batches, and none is taken beyond them. start_over is called before an iterable is gone through again."""
+    """So many batches, and none is taken beyond them; once: all of one pass, `count` is what is expected. start_over is
+    called before an iterable is gone through again."""
     if callable(batches):
         yield from (checked_batch(batches(first + i)) for i in range(count or 0))
         return
     made, again = 0, True
-    while again and made != count:
+    while again and (once or made != count):
         before, one_pass = made, iter(batches)
         if made:
             start_over()
+        if once and not hasattr(batches, "__iter__"):  # by numbers, beyond the last of which there may be batches
+            one_pass = itertools.islice(one_pass, count)
         for batch in one_pass:
             yield checked_batch(batch)
             made += 1
-            if made == count:
+            if made == count and not once:
                 return
-        again = count is not None and made > before and one_pass is not batches
+        again = not once and made > before and one_pass is not batches
     if made != count:
         history.stopped = "batches"

@@ -9,7 +9,7 @@ import time
 
 
 class Progress:
-    """`steps` is how many updates there will be, None where that is not known."""
+    """`steps` is how many updates are expected, None where that is not known."""
 
     def __init__(self, on: bool, first: int, steps: int | None) -> None:
         self._on = on and sys.stderr is not None  # None where it is closed, and in programs without a console
@@ -24,9 +24,10 @@ class Progress:
             return
         self._shown = now
         rate = (step - self._first) / (now - self._start)
-        text = f"{step}{'' if self._end is None else f'/{self._end}'}  loss {loss:.3g}  {rate:.3g} steps/s"
-        if self._end is not None and rate > 0:
-            text += f"  {(self._end - step) / rate:.0f} s left"
+        end = None if self._end is None or step > self._end else self._end
+        text = f"{step}{'' if end is None else f'/{end}'}  loss {loss:.3g}  {rate:.3g} steps/s"
+        if end is not None and rate > 0:
+            text += f"  {(end - step) / rate:.0f} s left"
         self._write("\r\033[K" + text[: self._width() - 1])
 
     def validated(self, row: dict[str, float]) -> None:

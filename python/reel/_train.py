@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping
 
 from . import _reel
 from ._autodiff import value_and_grad
-from ._batches import again_and_again, batch_size, checked_batch, entries, groups, is_batch, stream
+from ._batches import again_and_again, batch_size, checked_batch, entries, groups, is_batch, length, stream
 from ._check import integer, shown
 from ._create import tensor
 from ._lock import locked
@@ -215,10 +215,10 @@ def train(
         raise Error("[train] patience needs valid, whose loss it waits for")
     if steps is None and callable(batches):
         raise Error("[train] a function makes batches without end. Hint: steps=1000")
-    wanted = None if steps is None else steps * accumulate  # batches
-    if steps is None and hasattr(batches, "__len__"):
-        wanted = len(batches)  # type: ignore[arg-type]
-        steps = -(-wanted // accumulate)
+    once = steps is None
+    wanted = length(batches) if steps is None else steps * accumulate  # batches
+    if steps is None and wanted is not None:
+        steps = -(-wanted // accumulate)  # expected: some loaders have more batches than they say, or fewer
     validation = again_and_again(valid)
     every = valid_every or max(1, (steps or 2000) // 20)
 
@@ -263,7 +263,7 @@ def train(
 
     with _held(folder, learner.model):
         try:
-            made = stream(batches, first * accumulate, wanted, history, learner.forget_state)
+            made = stream(batches, first * accumulate, wanted, once, history, learner.forget_state)
             for group in groups(made, accumulate):
                 step = optimizer.steps
                 value, gradient, count = learner.mean_gradient(group, accumulate, step * accumulate)

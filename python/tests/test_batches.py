@@ -66,6 +66,42 @@ def test_states_carry_over_until_an_iterable_starts_again():
     assert found[1] != losses([three[1]], 1)[0]
 
 
+class Says(Passes):
+    """Says that it has another number of batches than it has."""
+
+    def __init__(self, says, *batches):
+        super().__init__(*batches)
+        self.says = says
+
+    def __len__(self):
+        if self.says is None:
+            raise TypeError("its dataset has no length")
+        return self.says
+
+
+@pytest.mark.parametrize("says", [None, 0, 2, 3, 10])
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_once_through_batches_whatever_their_length_says(tmp_path, says, accumulate):
+    batches = Says(says, *map(batch, range(3)))
+    m, run = model(), tmp_path / "r"
+    history = reel.train(m, batches, reel.mse, accumulate=accumulate, valid=batch(), run=run, progress=False)
+    assert (history.steps, batches.count) == (-(-3 // accumulate), 1)
+    assert history.stopped == ("steps" if says == 3 else "batches")
+    assert reel.Run(run).record["steps"] == history.steps
+
+
+def test_batches_by_number_end_where_their_length_says():
+    class Numbered:  # as a dataset that computes its elements: every number has one
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, i):
+            return batch(i)
+
+    history = reel.train(model(), Numbered(), reel.mse, progress=False)
+    assert (history.steps, history.stopped) == (3, "steps")
+
+
 @pytest.mark.parametrize("structure", [lambda y, w: (y, w), lambda y, w: {"y": y, "w": w}, lambda y, w: ((y, w), w)])
 def test_batches_count_by_the_first_tensor_of_y(structure):
     """In validation and in accumulated gradients; halves of unequal size are one large batch."""
