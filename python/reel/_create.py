@@ -110,9 +110,14 @@ def _has_wide(parts: Sequence) -> bool:
 
 
 def _is_wide(data: Any) -> bool:
-    if not hasattr(data, "dtype"):
-        return _has_buffer(data) and memoryview(data).format[-1:] == "d"
-    return str(getattr(data.dtype, "name", data.dtype)).removeprefix("torch.") in _WIDE
+    import numpy
+
+    dtype = getattr(data, "dtype", None)
+    if not isinstance(dtype, (numpy.dtype, DType)) and not str(dtype).startswith("torch."):
+        if not hasattr(data, "__array__"):
+            return _has_buffer(data) and memoryview(data).format[-1:] == "d"
+        dtype = numpy.asarray(data).dtype  # of a DataFrame, whose columns may have several
+    return str(getattr(dtype, "name", dtype)).removeprefix("torch.") in _WIDE
 
 
 def _stacked(data: list | tuple, dtype: DType | None) -> Tensor:

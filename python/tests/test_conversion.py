@@ -71,3 +71,31 @@ def test_an_integer_that_is_no_double_overflows_as_in_python():
     for call in calls:
         with pytest.raises(OverflowError, match="int too large to convert to float"):
             call()
+
+
+class Table:
+    """Columns as an array, without a dtype of its own, as a DataFrame."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype)
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "complex64", "complex128"])
+def test_what_numpy_makes_an_array_of_keeps_its_dtype(name):
+    table = Table(np.ones((2, 3), name))
+    kept = reel.tensor(np.ones(1, name)).dtype
+    for x in (reel.tensor(table), reel.asarray(table), reel.tensor([table, table])):
+        assert x.dtype == kept
+    assert reel.tensor(table, "c64").dtype == reel.c64
+    assert reel.tensor([Table(np.ones(3, "f4")), np.ones(3)]).dtype == reel.f64
+
+
+def test_data_frames_keep_their_dtype():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"dtype": [1.0, 2.0], "n": [1, 2]})
+    assert reel.tensor(frame).dtype == reel.asarray(frame["dtype"]).dtype == reel.f64
+    assert reel.tensor(frame.astype("f4")).dtype == reel.f32
+    assert reel.tensor(frame[["n"]]).dtype == reel.i32
