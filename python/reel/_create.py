@@ -34,8 +34,10 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
         array = numpy.asarray(data.resolve_conj().resolve_neg() if hasattr(data, "resolve_conj") else data)
     except ValueError as e:
         raise Error(f"[tensor] {e}") from None
-    except TypeError as e:  # of PyTorch's tensors
-        raise Error(f"[tensor] {e}. Hint: convert it first, as by x.float() or x.cpu()") from None
+    except TypeError as e:  # of PyTorch's tensors, JAX's tracers and others, most with a hint of their own
+        narrow = any(f"ScalarType {name}" in str(e) for name in ("BFloat16", "Float8"))
+        hint = ". Hint: convert it first, as by x.float()" if narrow else ""
+        raise Error(f"[tensor] {e}{hint}") from None
     if wanted is not None:
         array, name = _numbers(array), _reel._numpy_name(wanted)
         if array.dtype.kind == "c" and name[0] != "c":

@@ -99,3 +99,22 @@ def test_data_frames_keep_their_dtype():
     assert reel.tensor(frame).dtype == reel.asarray(frame["dtype"]).dtype == reel.f64
     assert reel.tensor(frame.astype("f4")).dtype == reel.f32
     assert reel.tensor(frame[["n"]]).dtype == reel.i32
+
+
+@pytest.mark.parametrize(
+    "said, hint",
+    [
+        ("Got unsupported ScalarType BFloat16", ". Hint: convert it first, as by x.float()"),
+        ("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.", ""),
+        ("The numpy.ndarray conversion method __array__() was called on traced array", ""),
+    ],
+)
+def test_the_hint_of_another_library_is_the_only_one(said, hint):
+    class Foreign:
+        def __array__(self, dtype=None, copy=None):
+            raise TypeError(said)
+
+    for make in (reel.tensor, reel.asarray):
+        with pytest.raises(reel.Error) as e:
+            make(Foreign())
+        assert str(e.value).startswith(f"[tensor] {said}{hint}") and ("Hint" in str(e.value)) == bool(hint)
