@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import numbers
+import sys
 from typing import Any, Sequence
 
 from . import _reel
@@ -30,6 +31,7 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
     if _reel._recording() and _has_tensor(data):
         return _stacked(data, wanted)
     _reel._refuse_gradient("tensor", data)
+    _refuse_masked(data)
     try:
         array = numpy.asarray(data.resolve_conj().resolve_neg() if hasattr(data, "resolve_conj") else data)
     except ValueError as e:
@@ -61,6 +63,19 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
             i = int(outside.argmax())
             raise Error(f"[tensor] i32 holds -2147483648..2147483647, got {array.ravel()[i]} at element {i}")
     return _reel._copied(array.astype(name, copy=False))
+
+
+def _refuse_masked(data: Any) -> None:
+    """What a masked array of NumPy has below its mask would count as numbers."""
+    ma = sys.modules.get("numpy.ma")
+    if ma is None:
+        return
+    if isinstance(data, (list, tuple)):
+        if any(issubclass(kind, (list, tuple, ma.MaskedArray)) for kind in set(map(type, data))):
+            for part in data:
+                _refuse_masked(part)
+    elif isinstance(data, ma.MaskedArray) and (count := ma.count_masked(data)):
+        raise Error(f"[tensor] {count} of {data.size} elements are masked, and have no numbers. Hint: x.filled(0)")
 
 
 def _no_numbers(array: Any) -> Error:
@@ -160,6 +175,7 @@ def asarray(data: Any, dtype: Any = None) -> Tensor:
         data = numpy.asarray(data)
     if hasattr(data, "__dlpack__") or hasattr(data, "__array_interface__"):
         _reel._refuse_gradient("asarray", data)
+        _refuse_masked(data)
         shared = None
         if str(getattr(data, "dtype", "")).removeprefix("torch.") in _SHARED:
             shared = _reel._shared(data)

@@ -118,3 +118,15 @@ def test_the_hint_of_another_library_is_the_only_one(said, hint):
         with pytest.raises(reel.Error) as e:
             make(Foreign())
         assert str(e.value).startswith(f"[tensor] {said}{hint}") and ("Hint" in str(e.value)) == bool(hint)
+
+
+def test_masked_elements_are_refused():
+    x = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
+    for make in (reel.tensor, reel.asarray):
+        for data in (x, [x, x], [1.0, [x]], (x[0], np.ma.masked)):
+            with pytest.raises(reel.Error, match=r"1 of [13] elements are masked, and have no numbers. Hint: x.filled\(0\)"):
+                make(data)
+        assert make(x.filled(0)).tolist() == [1, 0, 3]
+        assert make(x[::2]).tolist() == make(np.ma.array([1.0, 3.0])).tolist() == [1, 3]
+    with pytest.raises(reel.Error, match="1 of 3 elements are masked"):
+        reel.grad(reel.sum)(x)
