@@ -29,14 +29,14 @@ def scan(
     `checkpoint_every=n` saves only every n-th state for the gradient. Throws Error when xs differ in length or the step
     looks at a value.
     """
-    return _run(_reel._scan, step, init, xs, reverse, length, checkpoint_every)
+    return _run("scan", _reel._scan, step, init, xs, reverse, length, checkpoint_every)
 
 
 def unroll(
     step: Callable, init: Any, xs: Any = None, *, reverse: bool = False, length: int | None = None
 ) -> tuple[Any, Any]:
     """The same result as scan() by a plain loop, which calls the step for each time step, with values."""
-    return _run(_unrolled, step, init, xs, reverse, length, 0)
+    return _run("unroll", _unrolled, step, init, xs, reverse, length, 0)
 
 
 def _unrolled(*args: Any) -> tuple[list[Tensor], list[Tensor]]:
@@ -70,23 +70,31 @@ def _flat(step: Callable, init: Any, xs: Any, name: str) -> tuple[Callable, list
     return flat, states, inputs, rebuild_state, rebuild_y
 
 
-def _steps(name: str, n: Any) -> int:
+def _steps(what: str, name: str, n: Any) -> int:
     try:
         if isinstance(n, bool):
             raise TypeError
         n = operator.index(n)
     except TypeError:
-        raise Error(f"[scan] {name} is an integer, got {n!r}") from None
+        raise Error(f"[{what}] {name} is an integer, got {n!r}") from None
     if n < 0:
-        raise Error(f"[scan] {name} is 0 or more steps, got {n}")
+        raise Error(f"[{what}] {name} is 0 or more steps, got {n}")
     return n
 
 
 def _run(
-    runner: Callable, step: Callable, init: Any, xs: Any, reverse: bool, length: int | None, checkpoint_every: int
+    name: str,
+    runner: Callable,
+    step: Callable,
+    init: Any,
+    xs: Any,
+    reverse: bool,
+    length: int | None,
+    checkpoint_every: int,
 ) -> tuple[Any, Any]:
-    every, backwards = _steps("checkpoint_every", checkpoint_every), flag("[scan] reverse", reverse, error=Error)
-    steps = -1 if length is None else _steps("length", length)
-    flat, states, inputs, rebuild_state, rebuild_y = _flat(step, init, xs, "scan")
+    every = _steps(name, "checkpoint_every", checkpoint_every)
+    backwards = flag(f"[{name}] reverse", reverse, error=Error)
+    steps = -1 if length is None else _steps(name, "length", length)
+    flat, states, inputs, rebuild_state, rebuild_y = _flat(step, init, xs, name)
     last, ys = runner(flat, states, inputs, backwards, steps, every)
     return rebuild_state(last), rebuild_y[0](ys) if rebuild_y else None

@@ -77,9 +77,9 @@ def test_flags_are_true_or_false(given):
     step, x = lambda h, x: (h + x, h), reel.arange(3)  # noqa: E731
     zero = reel.tensor(0)
     for loop in (reel.scan, reel.unroll):
-        with pytest.raises(reel.Error, match=rf"\[scan\] reverse: True or False is needed, got {given!r}"):
+        with pytest.raises(reel.Error, match=rf"\[{loop.__name__}\] reverse: True or False is needed, got {given!r}"):
             loop(step, zero, x, reverse=given)
-        with pytest.raises(reel.Error, match=r"\[scan\] length is an integer, got True"):
+        with pytest.raises(reel.Error, match=rf"\[{loop.__name__}\] length is an integer, got True"):
             loop(step, zero, length=True)
         assert loop(step, zero, x, reverse=np.bool_(True))[1].tolist() == [3, 2, 0]
     for option in ("backward", "measure"):

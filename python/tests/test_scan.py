@@ -240,3 +240,22 @@ def test_the_place_of_a_wrong_part_is_named():
     with pytest.raises(reel.Error, match=r"y\[0\], as at the first time step, must be a tensor, got None"):
         seen = []
         reel.unroll(lambda h, x: (h, (seen.append(1) or h if not seen else None,)), h0, xs)
+
+
+def test_errors_name_the_loop_that_was_called():
+    h, xs = reel.ones(2), reel.ones((3, 2))
+    wrong = (
+        (lambda h, x: h, {}, "the step must return a pair"),
+        (lambda h, x: ((h, h), x), {}, "the state that the step returns must be a tensor, got a tuple"),
+        (lambda h, x: (h, 1.0), {}, "y: a tensor, or a tuple"),
+        (lambda h, x: (h, x), {"length": 2.0}, "length is an integer, got 2.0"),
+        (lambda h, x: (h, x), {"length": -1}, "length is 0 or more steps, got -1"),
+        (lambda h, x: (h, x), {"reverse": 1}, "reverse: True or False is needed, got 1"),
+    )
+    for loop in (reel.scan, reel.unroll):
+        for step, options, said in wrong:
+            with pytest.raises(reel.Error) as e:
+                loop(step, h, xs, **options)
+            assert str(e.value).startswith(f"[{loop.__name__}] {said}")
+    with pytest.raises(reel.Error, match=r"^\[unroll\] init: a tensor, or"):
+        reel.unroll(lambda h, x: (h, x), 1.0, xs)
