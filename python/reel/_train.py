@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import time
-from typing import Any, Callable, Iterable, Iterator, Mapping
+from typing import Any, Callable, Iterable, Mapping
 
-from . import _reel
 from ._autodiff import value_and_grad
 from ._batches import again_and_again, batch_size, checked_batch, entries, groups, is_batch, length, stream
 from ._check import integer, shown
 from ._create import tensor
-from ._lock import locked
 from ._metrics import Metrics
 from ._model import Model
 from ._progress import Progress
 from ._reel import Error, Tensor
-from ._run import MODEL, Run
+from ._run import Run
+from ._train_run import Diverged, held, made, record
 from .optim import Optimizer, RMSprop
 
 
@@ -223,7 +221,14 @@ def train(
     every = valid_every or max(1, (steps or 2000) // 20)
 
     history, first, start = History(), optimizer.steps, time.monotonic()
-    folder = _folder(run, learner, optimizer, steps)
+    config = {
+        **({} if steps is None else {"steps": steps}),
+        "accumulate": accumulate,
+        "valid-every": valid_every or 0,
+        "patience": patience,
+        "carry": carry,
+    }
+    folder = made(run, learner, optimizer, schedule, config)
     view = Progress(progress, first, steps)
     examples = waited = 0
     since: list[tuple[float, float]] = []  # losses and norms of gradients since the last row
@@ -234,7 +239,7 @@ def train(
         if validation is not None:
             row["valid_loss"], row["accuracy"] = learner.evaluate(validation)
             if not math.isfinite(row["valid_loss"]):
-                raise _Diverged(f"the validation loss became {row['valid_loss']}", optimizer.steps)
+                raise Diverged(f"the validation loss became {row['valid_loss']}", optimizer.steps)
         row.update(step=optimizer.steps, examples=examples, seconds=time.monotonic() - start)
         history.metrics.add(**row)  # before the best parameters, whose step then has a row, also after Ctrl-C
         since.clear()
@@ -254,24 +259,24 @@ def train(
         view.done()
         history.steps, history.seconds = optimizer.steps - first, time.monotonic() - start
         if folder:
-            if history.best is None and not isinstance(problem, _Diverged):
+            if history.best is None and not isinstance(problem, Diverged):
                 folder.write_best(learner.everything(), optimizer.steps, math.nan)
             elif history.best and history.best_step and history.stopped == "interrupted":  # maybe while they were written
                 folder.write_metrics(history.metrics)
                 folder.write_best(history.best, history.best_step, history.best_loss)
-            folder.write_record(_record(learner, history, optimizer, problem))
+            folder.write_record(record(learner, history, optimizer, problem))
 
-    with _held(folder, learner.model):
+    with held(folder, learner.model):
         try:
-            made = stream(batches, first * accumulate, wanted, once, history, learner.forget_state)
-            for group in groups(made, accumulate):
+            taken = stream(batches, first * accumulate, wanted, once, history, learner.forget_state)
+            for group in groups(taken, accumulate):
                 step = optimizer.steps
                 value, gradient, count = learner.mean_gradient(group, accumulate, step * accumulate)
                 if not math.isfinite(value):
-                    raise _Diverged(f"the loss became {value}", step + 1)
+                    raise Diverged(f"the loss became {value}", step + 1)
                 norm = optimizer.step(gradient, _factor(schedule, step))
                 if not math.isfinite(norm):
-                    raise _Diverged(f"the gradient's norm became {norm}", step + 1)
+                    raise Diverged(f"the gradient's norm became {norm}", step + 1)
                 history.losses.append(value)
                 since.append((value, norm))
                 examples += count
@@ -290,7 +295,7 @@ def train(
                 end(e)
             except Exception as unwritten:  # what ended the training matters more
                 view.say(f"[train] the end of the run is not written down: {unwritten}")
-            if isinstance(e, _Diverged):
+            if isinstance(e, Diverged):
                 raise Error(f"[train] {e} at step {e.step}. Hint: a lower lr, or clip_norm=1") from None
             raise
         end()
@@ -298,14 +303,6 @@ def train(
         for name, place in learner.everything().items():
             place.assign(history.best[name])
     return history
-
-
-class _Diverged(Exception):
-    """What is not finite, and the number of the update, from 1."""
-
-    def __init__(self, text: str, step: int) -> None:
-        super().__init__(text)
-        self.step = step
 
 
 def _iterable(given: Any) -> bool:
@@ -327,68 +324,3 @@ def _factor(schedule: Callable[[int], float] | None, step: int) -> float:
     if not 0 <= factor < math.inf:
         raise Error(f"[train] the schedule must give a finite number, 0 or more, got {factor} for update {step}")
     return factor
-
-
-def _folder(run: Any, learner: _Learner, optimizer: Optimizer, steps: int | None) -> Run | None:
-    if run is None or isinstance(run, Run):
-        return run
-    config: dict[str, Any] = {} if learner.model is None else dict(learner.model.config)
-    config.update(optimizer.config, **({} if steps is None else {"steps": steps}))
-    if learner.model is not None:
-        config.update({cell: own for cell, own in learner.model._settings.items() if own})
-    return Run.create(run, config)
-
-
-@contextlib.contextmanager
-def _held(run: Run | None, model: Model | None) -> Iterator[None]:
-    """Has the folder for this training, with the model that `predict` needs, unless it holds a run already."""
-    if run is None:
-        yield
-        return
-    with locked(run.path) as run._lock:
-        try:
-            if has := run._results():
-                raise Error(f"[{run.path}] holds a run already: {has}. Hint: another folder")
-            if model is not None and not run._has(MODEL):
-                run.write_model(model)
-            yield
-        finally:
-            run._lock = None
-
-
-def _record(learner: _Learner, history: History, optimizer: Optimizer, problem: BaseException | None) -> dict[str, Any]:
-    """The contents of run.json, with the names that the programs use."""
-    import shlex
-    import sys
-
-    from . import __version__
-
-    config = {} if learner.model is None else learner.model.config
-    count = sum(p.size * (1 + p.dtype.name.startswith("c")) for p in learner.parameters.values())
-    last = {name: values[-1] if values else math.nan for name, values in history.metrics.items()}
-    record = {
-        "task": "",
-        "cell": config.get("cell", ""),
-        "parameters": count if learner.model is None else learner.model.count,
-        "seed": config.get("seed"),
-        "steps": optimizer.steps,
-        "baseline": None,
-        "train_loss": last["train_loss"],
-        "valid_loss": last["valid_loss"],
-        "accuracy": last["accuracy"],
-        "seconds": history.seconds,
-        "steps_per_second": history.steps / max(history.seconds, 1e-9),
-        "update_seconds": None,
-        "device": "cpu",
-        "threads": _reel.threads(),
-        "finished": problem is None and history.stopped != "interrupted",
-        "version": __version__,
-        **{key: value for key, value in _reel._provenance().items() if value},
-        "command": shlex.join(sys.argv),
-        **({"plugins": plugins} if (plugins := _reel._plugins()) else {}),
-    }
-    if isinstance(problem, _Diverged):
-        record["diverged_at_step"] = problem.step
-    elif problem:
-        record["error"] = " ".join(f"{type(problem).__name__}: {problem}".split())
-    return record

@@ -335,6 +335,14 @@ class Schedule:
         )
         warn_of_no_effect(options, 2)
 
+    @property
+    def config(self) -> dict[str, Any]:
+        """The options as the programs call them, which have no number of steps of their own."""
+        kind, steps, warmup, floor, every, factor = self._options
+        own = {"schedule-steps": steps} if kind in ("cosine", "linear") else {}
+        options = {"warmup": warmup, "lr-floor": floor, "lr-every": every, "lr-factor": factor}
+        return {"schedule": kind, **own, **options}
+
     def __call__(self, step: int) -> float:
         """The factor of an update, counted from 0. Throws Error for what is no such number."""
         return _reel._schedule_factor(integer("[schedule] step", step, 0, error=Error), *self._options)
