@@ -198,9 +198,10 @@ class Model:
         lengths[b] steps and the rest is padding, over which states hold still: the last output is that of each
         sequence's own end.
         """
-        values = None if parameters is None else dict(parameters)
+        states = None if state is None else _states(state)
+        number = None if step is None else integer("[model] step", step, 0, error=Error)
         ends = None if lengths is None else asarray(lengths)
-        y, last = self._model.call(asarray(x), None if state is None else list(state), values, step, ends)
+        y, last = self._model.call(asarray(x), states, _by_name(parameters), number, ends)
         return y if state is None else (y, last)
 
     def parameters(self) -> dict[str, Tensor]:
@@ -213,11 +214,11 @@ class Model:
 
     def initial(self, batch: int) -> list[Tensor]:
         """The state before the first step, of all cells from bottom to top; each tensor is [batch, width]."""
-        return self._model.initial(batch)
+        return self._model.initial(integer("[model] batch", batch, 0, error=Error))
 
     def penalty(self, parameters: Mapping[str, Any] | None = None) -> Tensor | None:
         """The scalar that the cells add to the loss in training; None for cells that add nothing."""
-        return self._model.penalty(None if parameters is None else dict(parameters))
+        return self._model.penalty(_by_name(parameters))
 
     def updated(self) -> None:
         """Projects the parameters onto their constraints. Optimisers call it; call it after changes of your own."""
@@ -276,3 +277,32 @@ class Model:
 
     def __repr__(self) -> str:
         return self._model.table().rstrip("\n")
+
+
+def _states(given: Any) -> list[Tensor]:
+    try:
+        parts = list(given)
+    except TypeError:
+        raise Error(f"[model] state: a list of tensors is expected, got {shown(given)}") from None
+    return [_tensor(f"state[{i}]", part) for i, part in enumerate(parts)]
+
+
+def _by_name(given: Any) -> dict[str, Tensor] | None:
+    """What is given for parameters of the model."""
+    if given is None:
+        return None
+    try:
+        values = dict(given)
+    except (TypeError, ValueError):
+        raise Error(f"[model] parameters: a dict of tensors by name is expected, got {shown(given)}") from None
+    for name in values:
+        if not isinstance(name, str):
+            raise Error(f"[model] parameters: their names are strings, got {shown(name)}")
+    return {name: _tensor(f'parameters["{name}"]', value) for name, value in values.items()}
+
+
+def _tensor(what: str, given: Any) -> Tensor:
+    """A tensor, or an array that stands for one."""
+    if not any(hasattr(given, name) for name in ("__array__", "__dlpack__")):
+        raise Error(f"[model] {what}: a tensor is expected, got {shown(given)}")
+    return asarray(given)

@@ -70,6 +70,9 @@ class Optimizer:
         clip_norm, clip_value = number("clip_norm", clip_norm), number("clip_value", clip_value)
         if not isinstance(group_lr or {}, Mapping):
             raise SettingError(f"group_lr: a dict of rates by group is needed, got {shown(group_lr)}")
+        for group in group_lr or {}:
+            if not isinstance(group, str):
+                raise SettingError(f"group_lr: the name of a group is needed, got {shown(group)}")
         group_lr = {group: number(f'group_lr["{group}"]', rate) for group, rate in (group_lr or {}).items()}
         if weight_decay is None:
             weight_decay = 0.01 if kind == "adamw" else 0
@@ -140,7 +143,7 @@ class Optimizer:
         """
         if not isinstance(gradients, Mapping):
             raise Error(f"[optimizer] gradients: a dict of tensors by name is expected, got {shown(gradients)}")
-        return self._optimizer.step(dict(gradients), lr_factor)
+        return self._optimizer.step(dict(gradients), number("lr_factor", lr_factor))
 
     @property
     def steps(self) -> int:

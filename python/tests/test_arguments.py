@@ -85,3 +85,28 @@ def test_flags_are_true_or_false(given):
     for option in ("backward", "measure"):
         with pytest.raises(reel.Error, match=rf"\[explain\] {option}: True or False is needed, got {given!r}"):
             reel.explain(step, zero, x, **{option: given})
+
+
+def test_arguments_of_a_model_are_named():
+    model = reel.Model(inputs=2, outputs=1, hidden=3)
+    x, one = np.ones((4, 3, 2), "f4"), reel.ones((3, 3))
+    optimizer = reel.optim.SGD(model)
+    calls = (
+        (lambda: model(x, step=1.0), r"[model] step: an integer of 0 or more is needed, got 1.0"),
+        (lambda: model(x, state=[1]), "[model] state[0]: a tensor is expected, got 1"),
+        (lambda: model(x, state=1), "[model] state: a list of tensors is expected, got 1"),
+        (lambda: model(x, parameters=[1]), "[model] parameters: a dict of tensors by name is expected, got [1]"),
+        (lambda: model(x, parameters={1: one}), "[model] parameters: their names are strings, got 1"),
+        (lambda: model(x, parameters={"head.c": 1.0}), '[model] parameters["head.c"]: a tensor is expected, got 1.0'),
+        (lambda: model.penalty({"head.c": None}), '[model] parameters["head.c"]: a tensor is expected, got None'),
+        (lambda: model.initial(1.0), "[model] batch: an integer of 0 or more is needed, got 1.0"),
+        (lambda: reel.optim.Adam(model, group_lr={1: 1}), "group_lr: the name of a group is needed, got 1"),
+        (lambda: optimizer.step(model.parameters(), "a"), "lr_factor: a number is needed, got 'a'"),
+    )
+    for call, said in calls:
+        with pytest.raises(reel.Error) as e:
+            call()
+        assert str(e.value) == said
+    arrays = {name: value.numpy() for name, value in model.parameters().items()}
+    state = [s.numpy() for s in model.initial(3)]
+    assert model(x, state, arrays, np.int64(3))[0].tolist() == model(x, step=3).tolist()
