@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import functools
 import sys
 from typing import Any, Callable, Iterator
 
@@ -62,7 +64,8 @@ def _collect(tree: Any, leaves: list, what: str, name: str, place: str, leaf: ty
         return lambda values: None
     if isinstance(tree, dict):
         branches = [(key, _collect(x, leaves, what, name, f"{place}[{key!r}]", leaf)) for key, x in tree.items()]
-        return lambda values: {key: branch(values) for key, branch in branches}
+        make = _maker(tree)
+        return lambda values: make({key: branch(values) for key, branch in branches})
     if isinstance(tree, (tuple, list)):
         parts = [_collect(x, leaves, what, name, f"{place}[{i}]", leaf) for i, x in enumerate(tree)]
         kind = type(tree)
@@ -76,6 +79,24 @@ def _collect(tree: Any, leaves: list, what: str, name: str, place: str, leaf: ty
         hint = ". Hint: reel.asarray(x)"
     rule = "a tensor, or a tuple, list or dict of tensors is expected"
     raise Error(f"[{what}] {name.format(place)}: {rule}, got {kind_of(tree)}{hint}")
+
+
+def _maker(tree: dict) -> Callable[[dict], dict]:
+    """What makes a dict of the same type, if that is made of a dict, as OrderedDict is."""
+    kind = type(tree)
+    if kind is dict:
+        return lambda plain: plain
+    make = functools.partial(kind, tree.default_factory) if isinstance(tree, collections.defaultdict) else kind
+
+    def made(plain: dict) -> dict:
+        try:
+            own = make(plain)
+            same = list(own) == list(plain) and all(own[key] is value for key, value in plain.items())
+        except Exception:  # of a constructor with other arguments
+            return plain
+        return own if same else plain
+
+    return made
 
 
 def _follow(tree: Any, like: Any, leaves: list, what: str, name: str, place: str, zeros: bool) -> None:
