@@ -50,6 +50,8 @@ def settings_by_cell(cells: Sequence[str], settings: Mapping[str, Any]) -> dict[
     for name, value in settings.items():
         kind, dot, rest = name.partition(".")
         if dot and kind in out:
+            if kinds == [kind] and rest in settings:
+                raise SettingError(f"{rest}: is given twice, as {rest} and as {name}. Hint: leave one out")
             out[kind][rest] = value
         elif dot:
             raise SettingError(f"{name}: is a setting of {kind}, and the model has {', '.join(kinds)}")

@@ -349,3 +349,11 @@ def test_a_setting_of_a_cell_that_the_model_has_not():
         names = ", ".join([cell] if isinstance(cell, str) else cell)
         with pytest.raises(reel.SettingError, match=f"srnn.width: is a setting of srnn, and the model has {names}$"):
             reel.Model(inputs=1, outputs=1, cell=cell, **{"srnn.width": 3})
+
+
+def test_a_setting_is_given_once():
+    for settings in ({"width": 4, "srnn.width": 5}, {"srnn.width": 5, "width": 5}):
+        with pytest.raises(reel.SettingError, match="^width: is given twice, as width and as srnn.width. Hint: leave one out$"):
+            reel.Model(inputs=1, outputs=1, cell="srnn", **settings)
+    model = reel.Model(inputs=1, outputs=1, cell="srnn", layers=2, **{"srnn.layers": 3})  # the model's and the cell's
+    assert model.settings == {"layers": 3}
