@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "engine/core/error.h"
 #include "engine/core/parse.h"
@@ -121,24 +120,19 @@ Tensors Cell::initial(std::int64_t batch) const {
 }
 
 namespace {
-/// What tables, files and pages can have: "W_1", "shift.W".
+/// What tables, files and pages can have, such as "W_1" and "shift.W".
 bool is_parameter_name(const std::string& name) {
-  char before = '.';
-  for (const char c : name) {
-    const bool fits =
-        std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || (c == '.' && before != '.');
-    if (!fits) return false;
-    before = c;
-  }
-  return before != '.';
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return c > ' ' && c != 0x7f && std::string_view("/=,\"").find(static_cast<char>(c)) == std::string_view::npos;
+  });
 }
 }  // namespace
 
 void Cell::add(Parameter parameter) {
   const Tensor& value = parameter.value;
   if (!is_parameter_name(parameter.name))
-    throw Error("parameter",
-                fmt::format("\"{}\": a name has letters, digits, _ and -, and dots between them", parameter.name));
+    throw Error("parameter", fmt::format("\"{}\": a name has one character or more, no spaces, and none of / = , \"",
+                                         parameter.name));
   if (!value.defined()) throw Error("parameter", fmt::format("\"{}\" has no tensor", parameter.name));
   if (parameter.group.find_first_of("=,") != std::string::npos)  // --group-lr GROUP=RATE,...
     throw Error("parameter", fmt::format("\"{}\" is in the group \"{}\": the name of a group has no = and no comma",

@@ -1,6 +1,5 @@
 #include "tasks/app/evaluation.h"
 
-#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -51,13 +50,6 @@ void gather(Ranks& ranks, std::vector<Sums>& sums, const std::vector<std::int64_
   }
 }
 
-/// The accuracy of a batch, which is a share, but for rounding.
-double accuracy_of(const Task& task, const Tensor& outputs, const Batch& batch) {
-  const double accuracy = task.accuracy(outputs, batch);
-  if (std::isnan(accuracy) || std::abs(accuracy - 0.5) <= 0.5 + 1e-6) return accuracy;
-  throw Error(task.name(), fmt::format("Task::accuracy gives {}; 0 to 1 is needed, or NaN for none", accuracy));
-}
-
 }  // namespace
 
 Evaluation evaluate(const Task& task, const Model& model, const std::vector<std::vector<std::uint64_t>>& batches,
@@ -74,7 +66,7 @@ Evaluation evaluate(const Task& task, const Model& model, const std::vector<std:
     const Batch batch = on(made, model.device());
     const Tensor outputs = model.forward(batch, std::nullopt, &carry);
     const double n = entries_of(made);
-    sums[b] = {n, n * task.loss(outputs, batch).item(), n * accuracy_of(task, outputs, batch)};
+    sums[b] = {n, n * task.loss(outputs, batch).item(), n * task.accuracy(outputs, batch)};
     if (with_scores) sums[b].scores = task.scores(on(outputs, made.x.backend()), made);
   }
   if (shared) gather(ranks, sums, chain);

@@ -1,7 +1,6 @@
 #include "tasks/training/task.h"
 
 #include <algorithm>
-#include <cctype>
 #include <numeric>
 #include <typeinfo>
 
@@ -19,7 +18,8 @@ std::int64_t part(const char* setting, std::int64_t wanted, std::int64_t there) 
 }
 
 /// A weight for each entry of y, or for each of its rows.
-bool weighs(const Shape& weight, const Shape& y) {
+bool weighs(Shape weight, const Shape& y) {
+  while (weight.rank() > y.rank() && weight[weight.rank() - 1] == 1) weight = weight.erase(weight.rank() - 1);
   const std::optional<Shape> both = broadcast(weight, y);
   if (both && *both == y) return true;
   bool leads = weight.rank() < y.rank();
@@ -29,10 +29,11 @@ bool weighs(const Shape& weight, const Shape& y) {
 }  // namespace
 
 void check_name(const std::string& what, const std::string& name) {
-  const auto fits = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; };
+  const auto fits = [](unsigned char c) { return c >= ' ' && c != 0x7f && c != '/'; };
   if (!name.empty() && std::all_of(name.begin(), name.end(), fits)) return;
-  throw Error("task",
-              fmt::format("{} is \"{}\": part of a run folder's name, it has letters, digits, _ and -", what, name));
+  throw Error(
+      "task",
+      fmt::format("{} is \"{}\": as a part of a run folder's name it has one character or more, and no /", what, name));
 }
 
 void check_task(const Task& task, bool own_model) {

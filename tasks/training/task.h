@@ -28,7 +28,7 @@ struct Score {
 class Task {
  public:
   virtual ~Task() = default;
-  /// Letters, digits, _ and -.
+  /// A part of a run folder's name.
   virtual std::string name() const = 0;
   /// Name and size, for the picture: "copying, T = 200".
   virtual std::string title() const { return name(); }
